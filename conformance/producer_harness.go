@@ -282,7 +282,7 @@ func (h *producerHarness) performRun() {
 		}
 	}()
 	h.scenarioRun.run(h)
-	h.awaitOthersEnd()
+	h.awaitOtherEnds()
 	h.recorder.markLeft()
 	h.ended, whole = len(h.recorder.snapshot().Entries), true
 	go func() {
@@ -299,13 +299,13 @@ func (h *producerHarness) awaitEnds(l *link, n int) {
 	})
 }
 
-// awaitOthersEnd waits for the ends of sessions that came to one subscriber to come to the others:
-// links are not equally fast.
-func (h *producerHarness) awaitOthersEnd() {
-	if len(h.links) > 1 && !h.endless {
+// awaitOtherEnds waits, after the end that the scenario run itself has awaited, for the ends of
+// other sessions and at other subscribers: links are not equally fast, and a rate holds ends up.
+func (h *producerHarness) awaitOtherEnds() {
+	if !h.endless {
 		h.recorder.awaitCondition(h.ctx, patience, func(r *Recording) bool {
 			return !slices.ContainsFunc(r.followers(), func(f follower) bool {
-				return f.link > 0 && f.owesEnd() && !slices.ContainsFunc(f.list, message.isTerminal)
+				return f.owesEnd() && !slices.ContainsFunc(f.list, message.isTerminal)
 			})
 		})
 	}

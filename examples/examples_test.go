@@ -127,15 +127,15 @@ func (p *program) interrupt() error { return p.cmd.Process.Signal(os.Interrupt) 
 // code is the exit code of a program that has ended.
 func (p *program) code() int { return p.cmd.ProcessState.ExitCode() }
 
-// accept types a yes to the bank, and again whenever that came too soon: a program learns a moment
-// later than the test that the question was heard.
+// accept types a yes to the bank, and again whenever that came too soon, or nothing came of it for
+// a while: a program learns a moment later than the test that the question was heard.
 func (p *program) accept(bank *program, refused func() int) {
 	p.t.Helper()
-	before := refused()
+	before, typed, wait := refused(), time.Now(), 2*time.Second
 	io.WriteString(p.stdin, "y\n")
 	p.until("the money moves", func() bool {
-		if now := refused(); now > before {
-			before = now
+		if now := refused(); now > before || time.Since(typed) > wait {
+			before, typed, wait = now, time.Now(), wait*3/2
 			io.WriteString(p.stdin, "y\n")
 		}
 		return strings.Contains(bank.printed(), "Savings: $600.")
@@ -332,6 +332,7 @@ func TestTouch(t *testing.T) {
 	}
 	reads := func(text string) {
 		t.Helper()
+		t.Cleanup(func() { t.Log(read()) })
 		touch.until("there is under the fingers: "+text, func() bool { pans(); return strings.Contains(read(), text) })
 	}
 	touch.prints("\aneeds_you")

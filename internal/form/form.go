@@ -144,7 +144,7 @@ func (q Question) option(answer any) (value any, ok bool) {
 		func(s string) bool { return strings.EqualFold(s, typed) },
 	} {
 		for _, o := range q.options {
-			if o.value == answer || same(o.text) || same(o.label) {
+			if same(o.text) || same(o.label) {
 				return o.value, true
 			}
 		}

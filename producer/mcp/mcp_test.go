@@ -136,7 +136,9 @@ func followAgent(p *producer.Producer, tags map[string]bool, answer func(aaep.Pa
 			continue
 		case *aaep.AwaitingClarification:
 			if a := answer(q); a != nil {
-				sub.Answer(ctx, ev, a)
+				if err := sub.Answer(ctx, ev, a); err != nil {
+					return append(heard, err.Error())
+				}
 			}
 		}
 		heard = append(heard, ev.Text(aaep.VerbosityNormal))
@@ -439,15 +441,15 @@ func TestElicitChoices(t *testing.T) {
 			"a", "accept", "a"},
 		"numbers": {map[string]any{"type": "integer", "enum": []any{1, 2, 3}}, []any{"2"}, choice,
 			"", "accept", 2.0},
-		"numbers, as numbers": {map[string]any{"type": "number", "enum": []any{0.5, 2, 3}}, []any{0.5}, choice,
+		"numbers, as numbers": {map[string]any{"type": "number", "enum": []any{0.5, 2, 3}}, []any{"0.5"}, choice,
 			"", "accept", 0.5},
 		"one number": {map[string]any{"type": "integer", "enum": []any{7}}, []any{"7"}, text, "7",
 			"accept", 7.0},
-		"more than 32 numbers": {map[string]any{"type": "integer", "enum": numbers}, []any{390.0}, text,
+		"more than 32 numbers": {map[string]any{"type": "integer", "enum": numbers}, []any{"390"}, text,
 			"0, 10, 20", "accept", 390.0},
 		"numbers with names": {map[string]any{"type": "integer",
 			"oneOf": []any{map[string]any{"const": 1, "title": "One night"},
-				map[string]any{"const": 2, "title": "Two"}}}, []any{2.0}, choice, "", "accept", 2.0},
+				map[string]any{"const": 2, "title": "Two"}}}, []any{"2"}, choice, "", "accept", 2.0},
 		"numbers in strings": {map[string]any{"type": "string", "enum": []any{"1", "2"}}, []any{"2"}, choice,
 			"", "accept", "2"},
 		"something else, and again": {map[string]any{"type": "string", "enum": []string{"only"}},

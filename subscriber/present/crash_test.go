@@ -46,9 +46,9 @@ func TestAskedAgainAfterACrash(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		before := len(l.lines())
 		defer start(bank)()
-		links := len(bank.links)
+		links := bank.countLinks()
 		bank.dead.Store(false)
-		for len(bank.links) == links {
+		for bank.countLinks() == links {
 			time.Sleep(50 * time.Millisecond)
 		}
 		bank.asks("Pay five dollars.")

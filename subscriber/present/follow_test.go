@@ -46,6 +46,12 @@ func (a *agentOf) start(name string) {
 	a.Producer = p
 }
 
+func (a *agentOf) countLinks() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.links)
+}
+
 func (a *agentOf) Dial(context.Context) (transports.Conn, error) {
 	if a.dead.Load() {
 		return nil, errors.New("connection refused")
