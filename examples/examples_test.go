@@ -332,7 +332,6 @@ func TestTouch(t *testing.T) {
 	}
 	reads := func(text string) {
 		t.Helper()
-		t.Cleanup(func() { t.Log(read()) })
 		touch.until("there is under the fingers: "+text, func() bool { pans(); return strings.Contains(read(), text) })
 	}
 	touch.prints("\aneeds_you")
