@@ -211,7 +211,7 @@ type person struct {
 	less     time.Time // when other terms were agreed upon
 
 	telling    sync.Mutex
-	duplicates announce.Gist[string]
+	duplicates announce.DuplicateFilter[string]
 }
 
 type receipt struct {

@@ -16,32 +16,36 @@ type Preferences struct {
 	WordsPerMinute int64
 	// Verbosity chooses the words of events. Empty is normal.
 	Verbosity aaep.Verbosity
-	// Speaks reports whether text in a language can be presented; nil is always. Where it cannot, that is said once, and of each question,
-	// problem and outcome, with what becomes of such text: Otherwise says that in the announcer's own language; nil is that it may not be understood.
+	// Speaks reports whether text in a language can be presented; nil is always. Where it cannot,
+	// that is said once, and of each question, problem and outcome, with what becomes of such text:
+	// Otherwise says that in the announcer's own language; nil is that it may not be understood.
 	Speaks    func(language string) bool
 	Otherwise func(language string) Words
-	// Answering is how they answer a question, such as by which key. It is said after the question, and when that is called to
-	// mind; nil says nothing.
+	// Answering is how they answer a question, such as by which key. It is said after the question,
+	// and when that is called to mind; nil says nothing.
 	Answering func(question *aaep.Event) Words
-	// Text is what is said of an event of the agent that source names; nil is what the function Text
-	// says of it at Verbosity.
+	// Text is what is said of an event of the agent that source names; nil is what the function
+	// Text says of it at Verbosity.
 	Text func(source string, ev *aaep.Event) Words
-	// Reads says that the person reads lines that stay, at their own pace. An Utterance is then a line, with an answer as the agent wrote it,
-	// code and marks among it. Nothing tells whether they have read a question whole: a yes that comes before it can have been heard counts
-	// where little is at stake, and else when it is given once more.
+	// Reads says that the person reads lines that stay, at their own pace. An Utterance is then a
+	// line, with an answer as the agent wrote it, code and marks among it. Nothing tells whether
+	// they have read a question whole: a yes that comes before it can have been heard counts where
+	// little is at stake, and else when it is given once more.
 	Reads bool
-	// Unseen reports whether the keys of what the person types now are not seen one by one, as of what was pasted; nil is that they are. A yes
-	// to what cannot be undone, or is of high risk, is then a word that is said with the question or asked for.
+	// Unseen reports whether the keys of what the person types now are not seen one by one, as of
+	// what was pasted; nil is that they are. A yes to what cannot be undone, or is of high risk, is
+	// then a word that is said with the question or asked for.
 	Unseen func() bool
-	// UntilDone leaves to be asked for, by Details, what an agent says and which tools it uses; said are questions and what comes of them,
-	// what is critical, what failed, and how a session ends, with how much was left out.
+	// UntilDone leaves to be asked for, by Details, what an agent says and which tools it uses;
+	// said are questions and what comes of them, what is critical, what failed, and how a session
+	// ends, with how much was left out.
 	UntilDone bool
 }
 
 const (
 	usualPace   = 170              // words a minute
-	fastest     = 1500             // words a minute, faster than anybody listens
-	stillFor    = 2 * time.Second  // without a key, until somebody no longer types
+	fastest     = 1500             // words a minute, faster than any person listens
+	stillFor    = 2 * time.Second  // without a key, until the person no longer types
 	stillBefore = time.Second      // without a key, until an acceptance is one
 	pauseAfter  = time.Second      // of an answer, until what is there is said though more may come
 	restAfter   = 5 * time.Second  // of an answer, until the words of a sentence are said though it goes on
@@ -54,54 +58,57 @@ const (
 	longTurn    = 15 * time.Second // of one agent, until another that waits is heard
 )
 
-// An Announcer makes one person's plan of what they are told by one or several agents. It is not safe for concurrent use
-// and has no clock: the caller passes now, which never goes back, and learns when to ask again.
+// An Announcer makes one person's plan of what they are told by one or several agents. It is not
+// safe for concurrent use and has no clock: the caller passes now, which never goes back, and
+// learns when to ask again.
 //
 //	events, keys, commands ─▶ Announcer ─ Next ─▶ an output ─ Ended ─▶ receipts
 //
-// What is critical comes first and cuts what is being said, which is said again from the last sentence that was heard
-// whole. An answer is said sentence by sentence and never left out. Progress waits for everything else, and only its newest
-// value is said. Questions are put one at a time, the next when the one before is settled. States are told that last, and
-// that nothing next to them tells, as Gist says; news of states and tools that had to wait is left out where newer news
-// tells as much; that something ran is always told. While the person types only what is critical is said; afterwards one
-// sentence tells what came, and Details the rest. Agents take turns, and are named by turn; what one of them does closes
-// nothing of another.
+// What is critical comes first and cuts what is being said, which is said again from the last
+// sentence that was heard whole. An answer is said sentence by sentence and never left out.
+// Progress waits for everything else, and only its newest value is said. Questions are put one at a
+// time, the next when the one before is settled. States are told that last, and that nothing next
+// to them tells, as DuplicateFilter says; news of states and tools that had to wait is left out
+// where newer news tells as much; that something ran is always told. While the person types only
+// what is critical is said; afterwards one sentence tells what came, and Details the rest. Agents
+// take turns, and are named by turn; what one of them does closes nothing of another.
 type Announcer struct {
-	p        Preferences
-	language string // of this program's own words
-	last     int64  // utterance
-	saying   *part
-	latest   *item   // that was said, or is
-	code     *item   // the latest of those that tells of code
-	urgent   []*item // critical
-	asked    []*item // what the person asked for
-	normal   []*item
-	soFar    map[string]*item // progress, by agent and session
-	missed   []*item          // left to be asked for
-	kept     []*item          // all of them, oldest first
-	answers  map[string]*answer
-	gist     Gist[*item]
-	lasts    time.Time         // when a state has lasted
-	agents   map[string]*agent // by agent and session
-	open     Questions
-	timeEnds time.Time      // of one of them, soon
-	leftOut  map[string]int // of each agent
-	sources  []string       // that are followed
-	speaker  string         // who was heard last,
-	since    time.Time      // and since when
-	noVoice  map[string]bool
-	accepts  []string // the words for a yes that were asked for, the newest last
-	gone     *Asked   // the question that was closed last,
-	came     Words    // and what came of it
-	refused  string   // why the newest answer does not count
-	eclipse  eclipse
-	typed    time.Time // the newest key
-	// typedBefore is the newest key before those that the person types now; they may be those of an answer.
+	p          Preferences
+	language   string // of this program's own words
+	last       int64  // utterance
+	saying     *part
+	latest     *item   // that was said, or is
+	code       *item   // the latest of those that tells of code
+	urgent     []*item // critical
+	asked      []*item // what the person asked for
+	normal     []*item
+	soFar      map[string]*item // progress, by agent and session
+	missed     []*item          // left to be asked for
+	kept       []*item          // all of them, oldest first
+	answers    map[string]*answer
+	duplicates DuplicateFilter[*item]
+	lasts      time.Time         // when a state has lasted
+	agents     map[string]*agent // by agent and session
+	open       Questions
+	timeEnds   time.Time      // of one of them, soon
+	leftOut    map[string]int // of each agent
+	sources    []string       // that are followed
+	speaker    string         // who was heard last,
+	since      time.Time      // and since when
+	noVoice    map[string]bool
+	accepts    []string // the words for a yes that were asked for, the newest last
+	gone       *Asked   // the question that was closed last,
+	came       Words    // and what came of it
+	refused    string   // why the newest answer does not count
+	eclipse    eclipse
+	typed      time.Time // the newest key
+	// typedBefore is the newest key before those that the person types now; they may be those of an
+	// answer.
 	typedBefore time.Time
 	entered     time.Time // a line
 	taken       time.Time // an answer
 	hush        bool      // the person asked for quiet
-	quiet       bool      // somebody typed a moment ago,
+	quiet       bool      // the person typed a moment ago,
 	hushed      time.Time // and began then
 	cut         bool      // what is being said has to end
 	pace        pace
@@ -162,36 +169,36 @@ func New(p Preferences) *Announcer {
 	return a
 }
 
-// Follow counts an agent, by its name for the person, among those that are followed, though it may have said nothing yet: of several,
-// each question and what comes of it says whose it is.
+// Follow counts an agent, by its name for the person, among those that are followed, though it may
+// have said nothing yet: of several, each question and what comes of it says whose it is.
 func (a *Announcer) Follow(source string) {
 	if !slices.Contains(a.sources, source) {
 		a.sources = append(a.sources, source)
 	}
 }
 
-// Add takes an event of an agent that source names for the person, such as its agent_name; no two agents have one name. W is
-// what to say of it; Text makes it.
+// Add takes an event of an agent that source names for the person, such as its agent_name; no two
+// agents have one name. W is what to say of it; Text makes it.
 func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	a.Follow(source)
 	if ev.Type() == aaep.TypeLost {
-		a.lost(now, source)
+		a.tellLost(now, source)
 		return
 	}
 	expected, put := a.open.Find(ev) != nil, a.open.First()
 	w, outcome := a.open.Told(source, ev, w)
-	told := a.heed(now, source, ev, w)
+	told := a.handleEvent(now, source, ev, w)
 	defer a.putNext(now) // what came of the question before is heard first
 	if told {
 		return
 	}
 	taken := put != nil && !put.Put.IsZero() && put.sending.IsZero() && a.open.Find(put.Event) == nil
 	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
-		a.skim(now, source, ev, nil)
-		a.answer(now, source, ev, p)
+		a.queueUnlessDuplicate(now, source, ev, nil)
+		a.addAnswerChunk(now, source, ev, p)
 		return
 	}
-	a.finish(now, source, ev) // an answer that was interrupted by something else
+	a.flushSession(now, source, ev) // an answer that was interrupted by something else
 	if q := a.open.Find(ev); q != nil {
 		a.beginAsking(now, q)
 		w = w.And("\n", q.answering)
@@ -199,85 +206,85 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	if a.p.UntilDone && ev.Type().Terminal() {
 		w = w.And(" ", a.leftUntilDone(source, ev))
 	}
-	sentences := a.sentences(w, kindOf(ev) == Question)
+	sentences := a.splitWords(w, kindOf(ev) == Question)
 	if len(sentences) == 0 {
-		a.skim(now, source, ev, nil)
+		a.queueUnlessDuplicate(now, source, ev, nil)
 		return
 	}
-	it := a.item(now, source, ev, kindOf(ev), sentences)
+	it := a.newItem(now, source, ev, kindOf(ev), sentences)
 	if q := a.open.Find(ev); q != nil {
-		a.skim(now, source, ev, nil)
-		a.wait(now, q, it, expected)
+		a.queueUnlessDuplicate(now, source, ev, nil)
+		a.queueQuestion(now, q, it, expected)
 		return
 	}
-	it.about, it.closes, it.outcome = a.open.about(source, ev), taken, outcome
+	it.about, it.closes, it.outcome = a.open.findTimed(source, ev), taken, outcome
 	a.noteOutcome(it)
 	it.names = it.about
 	if outcome && ev.Type() == aaep.TypeToolInvoked { // that it begins is awaited, and need not be acknowledged
 		it.critical = false
 	}
-	a.skim(now, source, ev, it)
+	a.queueUnlessDuplicate(now, source, ev, it)
 	if ev.Type().Terminal() && ev.Critical() { // why it failed comes first, and then the end of what it said
 		a.leaveOut(endOfFailed, func(other *item) bool { return other.session == it.session })
-		a.recall(endOfFailed, it.session)
+		a.recallText(endOfFailed, it.session)
 	}
 }
 
-// skim lets wait what is worth telling; of an event that says nothing, it is nil.
-func (a *Announcer) skim(now time.Time, source string, ev *aaep.Event, it *item) {
+// queueUnlessDuplicate lets wait what is worth telling; of an event that says nothing, it is nil.
+func (a *Announcer) queueUnlessDuplicate(now time.Time, source string, ev *aaep.Event, it *item) {
 	tell, left := []*item{it}, []*item(nil)
 	if a.p.Verbosity != aaep.VerbosityDetailed {
-		tell, left = a.gist.Add(now, source, ev, it)
+		tell, left = a.duplicates.Add(now, source, ev, it)
 	}
 	for _, it := range left {
-		a.leave(now, it)
+		a.dropDuplicate(now, it)
 	}
 	for _, it := range tell {
-		a.admit(now, it)
+		a.queueByKind(now, it)
 	}
 }
 
-// admit makes something wait where its kind does.
-func (a *Announcer) admit(now time.Time, it *item) {
+// queueByKind makes something wait where its kind does.
+func (a *Announcer) queueByKind(now time.Time, it *item) {
 	switch {
 	case it == nil:
 	case a.p.UntilDone && !it.tellsEnd():
 		a.leaveUntilDone(now, it)
 	case it.critical:
-		a.queue(&a.urgent, it)
+		a.appendTo(&a.urgent, it)
 	case it.kind == Progress:
 		if old := a.soFar[it.session]; old != nil {
-			a.end(old, now, Expired)
+			a.endItem(old, now, Expired)
 		}
 		it.stale = now.Add(freshNews)
 		a.soFar[it.session] = it
 	case it.closes:
-		a.queue(&a.asked, it)
+		a.appendTo(&a.asked, it)
 	case it.outcome && !it.event.Type().Terminal():
-		a.first(it)
+		a.queueOutcome(it)
 	default:
 		if it.kind == News && canAge(it.event) {
 			it.stale = now.Add(freshNews)
 		}
-		a.queue(&a.normal, it)
+		a.appendTo(&a.normal, it)
 	}
 }
 
-func (a *Announcer) item(now time.Time, source string, ev *aaep.Event, kind Kind, sentences []Part) *item {
+func (a *Announcer) newItem(now time.Time, source string, ev *aaep.Event, kind Kind, sentences []Part) *item {
 	it := &item{source: source, session: sessionOf(source, ev), kind: kind, critical: cannotWait(ev), event: ev,
 		sentences: sentences, arrived: now}
 	if g := a.agents[it.session]; g != nil {
 		it.states, it.news = g.states, g.news
 	}
-	a.keep(it)
+	a.recordItem(it)
 	return it
 }
 
 // sessionOf is a session of one agent: those of two may have one id.
 func sessionOf(source string, ev *aaep.Event) string { return source + "\x00" + ev.SessionID }
 
-// keep remembers an announcement, and its receipt.
-func (a *Announcer) keep(it *item) {
+// recordItem remembers an announcement, and its receipt.
+func (a *Announcer) recordItem(it *item) {
 	it.receipt = Receipt{Source: it.source, Kind: it.kind, Outcome: Waiting, Arrived: it.arrived, Of: len(it.sentences)}
 	if it.event != nil {
 		it.receipt.EventID = it.event.EventID
@@ -288,10 +295,11 @@ func (a *Announcer) keep(it *item) {
 	a.kept = append(a.kept, it)
 }
 
-// queue makes something wait its turn. An agent that says more than can be heard crowds out itself, but no question that is open.
-func (a *Announcer) queue(waiting *[]*item, it *item) {
+// appendTo makes something wait its turn. An agent that says more than can be heard crowds out
+// itself, but no question that is open.
+func (a *Announcer) appendTo(waiting *[]*item, it *item) {
 	*waiting = append(*waiting, it)
-	if it.kind == Output && a.floods(it.source) {
+	if it.kind == Output && a.isFlooding(it.source) {
 		a.leaveOut(1, func(other *item) bool { return other.source == it.source })
 	}
 	for len(*waiting) > maxHeld {
@@ -309,15 +317,15 @@ func (a *Announcer) queue(waiting *[]*item, it *item) {
 		}
 		gone := (*waiting)[i]
 		*waiting = slices.Delete(*waiting, i, i+1)
-		a.miss(gone)
+		a.keepForDetails(gone)
 		a.countLeft(gone, 0)
 	}
 }
 
-// miss leaves an announcement to be asked for.
-func (a *Announcer) miss(it *item) {
+// keepForDetails leaves an announcement to be asked for.
+func (a *Announcer) keepForDetails(it *item) {
 	if len(a.missed) >= maxHeld {
-		a.end(a.missed[0], it.arrived, Expired)
+		a.endItem(a.missed[0], it.arrived, Expired)
 		a.missed = slices.Delete(a.missed, 0, 1)
 	}
 	a.missed = append(a.missed, it)
@@ -329,11 +337,11 @@ type Do struct {
 	Say    *Utterance
 }
 
-// Next returns what to do, and when to ask again at the latest; the zero time is when something happens. What is to be said
-// counts as being said until Ended.
+// Next returns what to do, and when to ask again at the latest; the zero time is when something
+// happens. What is to be said counts as being said until Ended.
 func (a *Announcer) Next(now time.Time) (Do, time.Time) {
-	a.settle(now)
-	wake := a.wake(now)
+	a.handleTime(now)
+	wake := a.nextWake(now)
 	if a.saying != nil {
 		if a.mustEnd() && !a.cut {
 			a.cut = true
@@ -341,12 +349,12 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 		}
 		return Do{}, wake
 	}
-	it := a.choose(now)
+	it := a.chooseNext(now)
 	for it != nil && a.leadIn(now, it) {
-		it = a.choose(now)
+		it = a.chooseNext(now)
 	}
 	if it != nil && a.noticeVoiceless(now, it) {
-		it = a.choose(now)
+		it = a.chooseNext(now)
 	}
 	if it == nil {
 		return Do{}, wake
@@ -372,14 +380,14 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	}
 	if it.source != "" { // each sentence is heard for itself
 		if it.kind == Output || it.kind != Question && it.next > 0 { // of the rest, Text marks the beginning
-			u.Text = quoted(u.Language, u.Text)
+			u.Text = quoteAgent(u.Language, u.Text)
 		}
 		if len(a.sources) > 1 {
 			u.Text = NotNamed(u.Language, u.Text, a.sources)
 		}
 	}
 	if it.next == 0 || a.speaker != it.source {
-		u.Text = a.introduce(it) + u.Text
+		u.Text = a.speakerPrefix(it) + u.Text
 	}
 	if it.source != "" {
 		if a.speaker != it.source {
@@ -392,17 +400,18 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	return Do{Say: &u}, wake
 }
 
-// introduce names the speaker where it is another than before, and in any case where a person is asked, or told of their question and
-// what comes of it: who asks decides what a yes means.
-func (a *Announcer) introduce(it *item) string {
+// speakerPrefix names the speaker where it is another than before, and in any case where a person
+// is asked, or told of their question and what comes of it: who asks decides what a yes means.
+func (a *Announcer) speakerPrefix(it *item) string {
 	if it.source == "" || len(a.sources) < 2 || it.source == a.speaker && it.kind != Question && it.about == nil && !it.outcome {
 		return ""
 	}
 	return Speaker(it.source) + " "
 }
 
-// of is what this program says about a question of an agent, which it names where there are several.
-func (a *Announcer) of(source string, w Words) Words {
+// withSpeaker is what this program says about a question of an agent, which it names where there
+// are several.
+func (a *Announcer) withSpeaker(source string, w Words) Words {
 	if len(a.sources) < 2 || len(w) == 0 || source == "" {
 		return w
 	}
@@ -411,7 +420,7 @@ func (a *Announcer) of(source string, w Words) Words {
 
 // Speaker names an agent before what it says: "Planner:". No name passes for a label of ours.
 func Speaker(name string) string {
-	return words.OneLine(aaep.SafeText(quoted(ownLanguage, words.OneLine(name)+":")))
+	return words.OneLine(aaep.SafeText(quoteAgent(ownLanguage, words.OneLine(name)+":")))
 }
 
 // mustEnd reports whether what is being said has to make room.
@@ -430,8 +439,9 @@ func (a *Announcer) mustEnd() bool {
 	return len(a.asked) > 0 || a.quiet || a.hush && !s.outcome
 }
 
-// choose takes what comes next out of its queue. What is said in several sentences stays in front of it.
-func (a *Announcer) choose(now time.Time) *item {
+// chooseNext takes what comes next out of its queue. What is said in several sentences stays in
+// front of it.
+func (a *Announcer) chooseNext(now time.Time) *item {
 	for _, q := range []*[]*item{&a.urgent, &a.asked} {
 		if len(*q) > 0 {
 			return (*q)[0]
@@ -447,7 +457,7 @@ func (a *Announcer) choose(now time.Time) *item {
 		return nil
 	}
 	if len(a.normal) > 0 {
-		return a.turn(now)
+		return a.chooseTurn(now)
 	}
 	var first *item
 	for session, it := range a.soFar {

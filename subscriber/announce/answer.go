@@ -38,15 +38,15 @@ const (
 	maxAnswers  = 64   // that go on
 )
 
-// answer takes a chunk of an output. A producer that cuts at sentences says so, and nothing waits; for one that does not, the
-// sentences are found here.
-func (a *Announcer) answer(now time.Time, source string, ev *aaep.Event, p *aaep.OutputStreaming) {
+// addAnswerChunk takes a chunk of an output. A producer that cuts at sentences says so, and nothing
+// waits; for one that does not, the sentences are found here.
+func (a *Announcer) addAnswerChunk(now time.Time, source string, ev *aaep.Event, p *aaep.OutputStreaming) {
 	id := sessionOf(source, ev) + "\x00" + p.OutputID
 	ans := a.answers[id]
 	if ans == nil {
-		a.finish(now, source, ev)
+		a.flushSession(now, source, ev)
 		if len(a.answers) >= maxAnswers {
-			a.drop(now)
+			a.dropOldestAnswer(now)
 		}
 		ans = &answer{seg: coalesce.NewSegmenter(aaep.BoundarySentence, maxSentence)}
 		a.answers[id] = ans
@@ -59,7 +59,7 @@ func (a *Announcer) answer(now time.Time, source string, ev *aaep.Event, p *aaep
 	}
 	text := p.Chunk
 	if p.ContentType == "application/json" && !a.p.Reads {
-		text = ans.data.words(text)
+		text = ans.data.speakChunk(text)
 	}
 	pieces := ans.seg.Write(text)
 	whole := false
@@ -70,71 +70,73 @@ func (a *Announcer) answer(now time.Time, source string, ev *aaep.Event, p *aaep
 	if p.Complete || whole {
 		pieces = append(pieces, ans.seg.Flush(p.Complete)...)
 	}
-	a.pieces(now, ans, pieces)
+	a.addPieces(now, ans, pieces)
 	if p.Complete {
 		delete(a.answers, id)
 	}
 }
 
-// holds reports whether something has come that was not said.
-func (ans *answer) holds() bool { return ans.seg.Held() > 0 || ans.run != "" || ans.owes }
+// hasUnsaid reports whether something has come that was not said.
+func (ans *answer) hasUnsaid() bool { return ans.seg.Held() > 0 || ans.run != "" || ans.owes }
 
-// finish says what is held of a session's answers, for something else comes.
-func (a *Announcer) finish(now time.Time, source string, ev *aaep.Event) {
+// flushSession says what is held of a session's answers, for something else comes.
+func (a *Announcer) flushSession(now time.Time, source string, ev *aaep.Event) {
 	for id, ans := range a.answers {
 		if ans.source != source || ans.event.SessionID != ev.SessionID {
 			continue
 		}
 		terminal := ev.Type().Terminal()
-		a.pieces(now, ans, ans.seg.Flush(terminal))
-		a.unheld(now, ans)
+		a.addPieces(now, ans, ans.seg.Flush(terminal))
+		a.flushHeldLines(now, ans)
 		switch {
 		case terminal:
 			delete(a.answers, id)
-		case !ans.code.open():
+		case !ans.code.isOpen():
 			ans.seg.Flush(true) // a sentence begins anew
 		}
 	}
 }
 
-// drop says what is held of the answer that nothing has come of for longest, and forgets that: what comes of it begins a sentence.
-func (a *Announcer) drop(now time.Time) {
+// dropOldestAnswer says what is held of the answer that nothing has come of for longest, and
+// forgets that: what comes of it begins a sentence.
+func (a *Announcer) dropOldestAnswer(now time.Time) {
 	var oldest string
 	for id, ans := range a.answers {
 		if first := a.answers[oldest]; first == nil || ans.newest.Before(first.newest) {
 			oldest = id
 		}
 	}
-	a.pieces(now, a.answers[oldest], a.answers[oldest].seg.Flush(true))
-	a.unheld(now, a.answers[oldest])
+	a.addPieces(now, a.answers[oldest], a.answers[oldest].seg.Flush(true))
+	a.flushHeldLines(now, a.answers[oldest])
 	delete(a.answers, oldest)
 }
 
-// pauses says what has stood for a while, if it is a sentence, and the words of one that is not after a longer while.
-func (a *Announcer) pauses(now time.Time) {
+// flushPaused says what has stood for a while, if it is a sentence, and the words of one that is
+// not after a longer while.
+func (a *Announcer) flushPaused(now time.Time) {
 	for _, ans := range a.answers {
-		if !ans.holds() {
+		if !ans.hasUnsaid() {
 			continue
 		}
 		stood := now.Sub(ans.newest)
 		if !ans.paused && stood >= pauseAfter {
 			ans.paused = true
-			a.pieces(now, ans, ans.seg.Pause())
-			a.unheld(now, ans)
+			a.addPieces(now, ans, ans.seg.Pause())
+			a.flushHeldLines(now, ans)
 			if ans.words {
-				a.pieces(now, ans, ans.seg.Flush(false))
+				a.addPieces(now, ans, ans.seg.Flush(false))
 			}
 		}
 		if !ans.rested && stood >= restAfter {
 			ans.rested = true
-			a.pieces(now, ans, ans.seg.Yield())
+			a.addPieces(now, ans, ans.seg.Yield())
 		}
 	}
 }
 
-func (a *Announcer) pieces(now time.Time, ans *answer, pieces []coalesce.Piece) {
+func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piece) {
 	if a.p.Reads {
-		a.readPieces(now, ans, pieces)
+		a.addPiecesAsLines(now, ans, pieces)
 		return
 	}
 	text := ""
@@ -145,48 +147,48 @@ func (a *Announcer) pieces(now time.Time, ans *answer, pieces []coalesce.Piece) 
 			text, ans.space = text[:end], text[end:]
 		}
 		over := p.Boundary == aaep.BoundaryCompletion
-		if ans.code.diff && ans.code.fence == "" && !ans.code.takes(text) {
+		if ans.code.diff && ans.code.fence == "" && !ans.code.takesLine(text) {
 			ended := ans.code
 			ans.ended = &ended
-			a.piece(now, ans, ans.code.beginning(), block{}, true)
+			a.addPiece(now, ans, ans.code.openingText(), block{}, true)
 			ans.owes = false
 		}
-		whole, code, ended := ans.code.with(text, over)
-		if code.open() && i+1 < len(pieces) {
+		whole, code, ended := ans.code.continueWith(text, over)
+		if code.isOpen() && i+1 < len(pieces) {
 			continue // it is told once, with how much there is
 		}
 		ans.ended = ended
-		if !code.open() && !ans.code.open() && whole == text {
-			a.lines(now, ans, text, over)
+		if !code.isOpen() && !ans.code.isOpen() && whole == text {
+			a.addLines(now, ans, text, over)
 			text = ""
 			continue
 		}
-		a.lines(now, ans, "", true)
+		a.addLines(now, ans, "", true)
 		ans.table = table{}
 		if ans.owes = code.diff && code.fence == "" && !over; ans.owes { // nothing but what follows tells where it ends
 			ans.code = code
 		} else {
-			a.piece(now, ans, whole, code, over)
+			a.addPiece(now, ans, whole, code, over)
 		}
 		text = ""
 	}
 }
 
-// unheld says what is held of an answer until something follows.
-func (a *Announcer) unheld(now time.Time, ans *answer) {
-	a.lines(now, ans, "", true)
+// flushHeldLines says what is held of an answer until something follows.
+func (a *Announcer) flushHeldLines(now time.Time, ans *answer) {
+	a.addLines(now, ans, "", true)
 	if ans.owes {
 		ans.owes = false
-		a.piece(now, ans, ans.code.beginning(), ans.code, false)
+		a.addPiece(now, ans, ans.code.openingText(), ans.code, false)
 	}
 }
 
 // mostHeld is how many lines that may be those of a list or a diff are held until one tells which.
 const mostHeld = 3
 
-// lines takes text that is no code. Lines that begin with a sign are held until they are known for those of a list or a diff, or are to be
-// said in any case.
-func (a *Announcer) lines(now time.Time, ans *answer, text string, force bool) {
+// addLines takes text that is no code. Lines that begin with a sign are held until they are known
+// for those of a list or a diff, or are to be said in any case.
+func (a *Announcer) addLines(now time.Time, ans *answer, text string, force bool) {
 	signed := text != "" && isSigned(text) && strings.Count(strings.TrimSpace(text), "\n") == 0
 	switch {
 	case signed && (ans.diff || ans.list != 0 && ans.list != text[0]):
@@ -194,7 +196,7 @@ func (a *Announcer) lines(now time.Time, ans *answer, text string, force bool) {
 	case signed && ans.list == 0:
 		ans.run += text
 		run := strings.FieldsFunc(ans.run, func(r rune) bool { return r == '\n' })
-		if ans.diff = signs(run); !ans.diff && !force && len(run) <= mostHeld {
+		if ans.diff = isDiff(run); !ans.diff && !force && len(run) <= mostHeld {
 			return
 		}
 		if !ans.diff {
@@ -208,36 +210,36 @@ func (a *Announcer) lines(now time.Time, ans *answer, text string, force bool) {
 		if ans.diff && strings.TrimSpace(line) != "" {
 			line = withSign(line, ans.language)
 		}
-		a.piece(now, ans, line, block{}, false)
+		a.addPiece(now, ans, line, block{}, false)
 	}
 	if !signed {
 		ans.diff, ans.list = false, 0
 	}
 	if text != "" {
-		a.piece(now, ans, ans.table.spoken(text), block{}, false)
+		a.addPiece(now, ans, ans.table.speakRows(text), block{}, false)
 	}
 }
 
-// piece lets a piece of an answer wait, of which the code goes on.
-func (a *Announcer) piece(now time.Time, ans *answer, whole string, code block, over bool) {
+// addPiece lets a piece of an answer wait, of which the code goes on.
+func (a *Announcer) addPiece(now time.Time, ans *answer, whole string, code block, over bool) {
 	id := phrase.CodeSoFar
 	if over {
 		id, code = phrase.Code, block{}
 	}
-	part := heard(whole, ans.language, id)
-	before := ans.code.beginning()
+	part := markdownPart(whole, ans.language, id)
+	before := ans.code.openingText()
 	if ans.code = code; strings.TrimSpace(part.Text) == "" {
 		return
 	}
-	it, older := a.item(now, ans.source, ans.event, Output, []Part{part}), ans.soFar
+	it, older := a.newItem(now, ans.source, ans.event, Output, []Part{part}), ans.soFar
 	it.critical, ans.soFar = false, nil
 	it.code, ans.ended = ans.ended, nil
-	if code.open() && strings.TrimSpace(told(whole, func(block, bool) string { return "" })) == "" {
+	if code.isOpen() && strings.TrimSpace(replaceCode(whole, func(block, bool) string { return "" })) == "" {
 		ans.soFar = it
 	}
-	// How much there was says nothing to whoever has not heard it yet.
-	if i := slices.Index(a.normal, older); i >= 0 && a.untold(older) && before != "" && strings.HasPrefix(whole, before) {
-		a.end(older, now, Expired)
+	// How much there was says nothing to a person who has not heard it yet.
+	if i := slices.Index(a.normal, older); i >= 0 && a.isUntold(older) && before != "" && strings.HasPrefix(whole, before) {
+		a.endItem(older, now, Expired)
 		a.normal[i] = it
 		return
 	}
@@ -245,19 +247,19 @@ func (a *Announcer) piece(now time.Time, ans *answer, whole string, code block, 
 		a.leaveUntilDone(now, it)
 		return
 	}
-	a.queue(&a.normal, it)
+	a.appendTo(&a.normal, it)
 }
 
-// sentences are what is said one at a time. Of a question, each line is heard for itself.
-func (w Words) sentences(lines bool) (all []Part) {
+// splitSentences are what is said one at a time. Of a question, each line is heard for itself.
+func (w Words) splitSentences(lines bool) (all []Part) {
 	for _, p := range w {
 		texts := []string{p.Text}
 		if lines {
 			texts = strings.Split(p.Text, "\n")
 		}
 		for _, text := range texts {
-			part := heard(text, p.Language, phrase.Code)
-			for _, s := range split(part.Text, part.Language) {
+			part := markdownPart(text, p.Language, phrase.Code)
+			for _, s := range splitText(part.Text, part.Language) {
 				all = append(all, Part{part.Language, s})
 			}
 		}
@@ -265,8 +267,8 @@ func (w Words) sentences(lines bool) (all []Part) {
 	return all
 }
 
-// split cuts a text into sentences.
-func split(text, language string) (sentences []string) {
+// splitText cuts a text into sentences.
+func splitText(text, language string) (sentences []string) {
 	seg := coalesce.NewSegmenter(aaep.BoundarySentence, maxSentence)
 	seg.SetLanguage(language)
 	for _, p := range append(seg.Write(text), seg.Flush(true)...) {

@@ -8,26 +8,27 @@ import (
 	"github.com/aaep-go/aaep/internal/closes"
 )
 
-// heedWithin is how long an agent that got an answer may take to tell something of it. It does so at once, but that may have to
-// wait for its turn, or for a link that is made again.
-const heedWithin = 15 * time.Second
+// confirmWithin is how long an agent that got an answer may take to tell something of it. It does
+// so at once, but that may have to wait for its turn, or for a link that is made again.
+const confirmWithin = 15 * time.Second
 
-// Answered removes a question to which the person's answer was sent. Whoever takes an answer never says whether it counts (D-36): where
-// the agent tells nothing that shows that it has it, TimeEnds returns the question once more.
+// Answered removes a question to which the person's answer was sent. An agent that takes an answer
+// never says whether it counts (D-36): where the agent tells nothing that shows that it has it,
+// TimeEnds returns the question once more.
 func (qs *Questions) Answered(now time.Time, q *Asked) {
 	q.answered = now
 	qs.answered = append(qs.answered, q)
 	qs.Remove(q)
 }
 
-// heedAnswered takes from an event which answers its agent has.
-func (qs *Questions) heedAnswered(source string, ev *aaep.Event) {
-	qs.answered = slices.DeleteFunc(qs.answered, func(q *Asked) bool { return q.Source == source && acted(q.Event, ev) })
+// confirmAnswers takes from an event which answers its agent has.
+func (qs *Questions) confirmAnswers(source string, ev *aaep.Event) {
+	qs.answered = slices.DeleteFunc(qs.answered, func(q *Asked) bool { return q.Source == source && showsAnswer(q.Event, ev) })
 }
 
-// acted reports whether an event shows that its agent has the answer to a question: it waits no longer for that, or now waits for another,
-// or does what was accepted.
-func acted(question, ev *aaep.Event) bool {
+// showsAnswer reports whether an event shows that its agent has the answer to a question: it waits
+// no longer for that, or now waits for another, or does what was accepted.
+func showsAnswer(question, ev *aaep.Event) bool {
 	if Closes(question, ev) {
 		return true
 	}
@@ -47,12 +48,13 @@ func acted(question, ev *aaep.Event) bool {
 	return false
 }
 
-// unheeded returns, once each, a question whose answer nothing shows to have arrived; else nil, and when to ask again, as TimeEnds does.
-func (qs *Questions) unheeded(now time.Time) (q *Asked, wake time.Time) {
+// nextUnconfirmed returns, once each, a question whose answer nothing shows to have arrived; else
+// nil, and when to ask again, as TimeEnds does.
+func (qs *Questions) nextUnconfirmed(now time.Time) (q *Asked, wake time.Time) {
 	if len(qs.answered) == 0 {
 		return nil, time.Time{}
 	}
-	if q, wake = qs.answered[0], qs.answered[0].answered.Add(heedWithin); wake.After(now) { // the first is due first
+	if q, wake = qs.answered[0], qs.answered[0].answered.Add(confirmWithin); wake.After(now) { // the first is due first
 		return nil, wake
 	}
 	qs.answered = qs.answered[1:]

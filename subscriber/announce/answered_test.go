@@ -11,8 +11,8 @@ import (
 	"github.com/aaep-go/aaep/internal/closes"
 )
 
-// What shows that an agent has an answer is what it does in the session of that question; that nothing does is told once, to whoever
-// answered. D-36
+// What shows that an agent has an answer is what it does in the session of that question; that
+// nothing does is told once, to the person who answered. D-36
 func TestAnswerUnheeded(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC) // before the room
 	did := func(session string, p aaep.Payload) *aaep.Event {
@@ -38,16 +38,16 @@ func TestAnswerUnheeded(t *testing.T) {
 		t.Run(c.about, func(t *testing.T) {
 			r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 			r.a.SetLanguage("es")
-			p := pay()
+			p := payQuestion()
 			p.ExtraContext = json.RawMessage(`{"tool_call_id":"call_1"}`)
-			r.from("Bank", "sess_1", p, "")
-			r.after(30 * time.Second)
+			r.addEventOf("Bank", "sess_1", p, "")
+			r.passTime(30 * time.Second)
 			r.heard, r.began = nil, r.now
-			r.answers("y", nil)
-			r.after(3 * time.Second)
+			r.typeAnswer("y", nil)
+			r.passTime(3 * time.Second)
 			r.heard = nil
 			r.a.Add(r.now, c.source, c.ev, nil)
-			r.after(time.Hour)
+			r.passTime(time.Hour)
 			if c.heeded {
 				if heard := strings.Join(r.heard, "|"); strings.Contains(heard, "Nada indica") {
 					t.Errorf("heard %s", heard)
@@ -55,55 +55,57 @@ func TestAnswerUnheeded(t *testing.T) {
 				return
 			}
 			if c.source == "Bank" {
-				r.want("15.0 Nada indica que el agente haya recibido su respuesta.", "19.5 Puede que no cuente.", "21.5 The question is: Pay $20.")
+				r.wantHeard("15.0 Nada indica que el agente haya recibido su respuesta.", "19.5 Puede que no cuente.", "21.5 The question is: Pay $20.")
 			} else {
-				r.want("15.0 Bank: Nada indica que el agente haya recibido su respuesta.", "20.0 Puede que no cuente.", "22.0 The question is: Pay $20.")
+				r.wantHeard("15.0 Bank: Nada indica que el agente haya recibido su respuesta.", "20.0 Puede que no cuente.", "22.0 The question is: Pay $20.")
 			}
 		})
 	}
 }
 
-// Of a question that is gone without an answer of theirs nobody is told that theirs did not arrive.
+// Of a question that is gone without an answer of theirs no person is told that theirs did not
+// arrive.
 func TestGoneUnanswered(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-	q := r.from("Bank", "sess_1", pay(), "")
-	r.after(30 * time.Second)
+	q := r.addEventOf("Bank", "sess_1", payQuestion(), "")
+	r.passTime(30 * time.Second)
 	r.heard = nil
 	r.a.Settle(r.now, q)
-	r.after(time.Hour)
-	r.want()
-	q = r.from("Bank", "sess_2", pay(), "")
-	r.after(25 * time.Second)
-	r.is(q, q) // and what was typed then was no answer
-	r.after(20 * time.Second)
+	r.passTime(time.Hour)
+	r.wantHeard()
+	q = r.addEventOf("Bank", "sess_2", payQuestion(), "")
+	r.passTime(25 * time.Second)
+	r.wantQuestion(q, q) // and what was typed then was no answer
+	r.passTime(20 * time.Second)
 	r.heard = nil
 	r.a.Settle(r.now, q)
-	r.after(time.Hour)
-	r.want()
+	r.passTime(time.Hour)
+	r.wantHeard()
 }
 
-// Whoever answers while they are told that a question is open does not hear once more, after that, that it is.
+// A person who answers while they are told that a question is open does not hear once more, after
+// that, that it is.
 func TestNoLongerWaits(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-	q := r.from("Bank", "sess_1", pay(), "")
-	r.after(20 * time.Second)
+	q := r.addEventOf("Bank", "sess_1", payQuestion(), "")
+	r.passTime(20 * time.Second)
 	r.heard, r.began = nil, r.now
 	r.a.WhatWaits(r.now)
-	r.after(time.Second)
-	r.is(q, q)
-	r.answers("y", nil)
-	r.after(5 * time.Second)
-	r.want("0.0 One question is open: Pay $20. /", "1.0 Answer sent: accept.")
+	r.passTime(time.Second)
+	r.wantQuestion(q, q)
+	r.typeAnswer("y", nil)
+	r.passTime(5 * time.Second)
+	r.wantHeard("0.0 One question is open: Pay $20. /", "1.0 Answer sent: accept.")
 }
 
-// asks is Question without whose it is.
-func asks(a *Announcer, began time.Time, d aaep.Decision) *aaep.Event {
+// questionFor is Question without whose it is.
+func questionFor(a *Announcer, began time.Time, d aaep.Decision) *aaep.Event {
 	_, question := a.Question(began, d)
 	return question
 }
 
-// What came of an answer is told once. One that was not sent leaves the question open, or, where that is gone, says so; nothing is
-// awaited from it. D-36
+// What came of an answer is told once. One that was not sent leaves the question open, or, where
+// that is gone, says so; nothing is awaited from it. D-36
 func TestAnswered(t *testing.T) {
 	late, unknown, cut := closes.ErrLate, closes.ErrUnknown, errors.New("the link is cut")
 	for name, tc := range map[string]struct {
@@ -122,12 +124,12 @@ func TestAnswered(t *testing.T) {
 		"cut":                  {cut, false, false, "Your answer may not have been sent.|The question is still open.", true},
 		"cut, and gone":        {cut, true, false, "The question is no longer open.|Your answer may have arrived.", false},
 		"cut, and put anew":    {cut, true, true, "The question is no longer open.|Your answer may have arrived.|Decide: ", true},
-		"nobody says what came of it, and it is put anew": {errNobodySays, true, true, "Decide: ", true},
+		"nobody says what came of it, and it is put anew": {errUnsettled, true, true, "Decide: ", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-			q := r.from("Bank", "sess_1", pay(), "")
-			r.after(30 * time.Second)
+			q := r.addEventOf("Bank", "sess_1", payQuestion(), "")
+			r.passTime(30 * time.Second)
 			reply := r.a.Answer(r.now, r.now, "n")
 			if reply == nil || reply.Question != q || reply.Decision != aaep.Reject {
 				t.Fatalf("it is not put: %+v", reply)
@@ -136,28 +138,29 @@ func TestAnswered(t *testing.T) {
 			if tc.gone {
 				r.a.Settle(r.now, q)
 			}
-			if tc.err != errNobodySays {
+			if tc.err != errUnsettled {
 				r.a.Answered(r.now, reply, tc.err)
 				r.a.Answered(r.now, reply, nil) // once
 			}
 			if tc.anew {
-				q = r.from("Bank", "sess_1", pay(), "")
+				q = r.addEventOf("Bank", "sess_1", payQuestion(), "")
 			}
-			r.after(28 * time.Second)
+			r.passTime(28 * time.Second)
 			if _, put := r.a.Question(r.now, aaep.Accept); (put == q) != tc.open {
 				t.Errorf("it is open: %v, want %v", put == q, tc.open)
 			}
-			if got := strings.Join(r.heard, "|"); !matches(got, tc.heard) {
+			if got := strings.Join(r.heard, "|"); !heardBegins(got, tc.heard) {
 				t.Errorf("heard %s, want %s", got, tc.heard)
 			}
 		})
 	}
 }
 
-var errNobodySays = errors.New("")
+var errUnsettled = errors.New("")
 
-// matches reports whether what was heard, without times, begins with this; and with nothing else, but for a question.
-func matches(heard, want string) bool {
+// heardBegins reports whether what was heard, without times, begins with this; and with nothing
+// else, but for a question.
+func heardBegins(heard, want string) bool {
 	var all []string
 	for _, s := range strings.Split(heard, "|") {
 		_, s, _ = strings.Cut(s, " ")
@@ -167,25 +170,26 @@ func matches(heard, want string) bool {
 	return got == want || strings.HasPrefix(got, want) && strings.HasSuffix(want, "Decide: ") && !strings.Contains(got, "Nothing shows")
 }
 
-// Of two agents each question says whose it is, whoever spoke last; so do its reminders, its time and what comes of it.
+// Of two agents each question says whose it is, whichever agent spoke last; so do its reminders,
+// its time and what comes of it.
 func TestWhoAsks(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: func(*aaep.Event) Words { return In("en", "Press y.") }})
 	r.a.Follow("Ada")
 	r.a.Follow("Ben") // who has said nothing
-	r.from("Ada", "sess_1", &aaep.StateChanged{ToState: aaep.StateDeciding}, "Deciding what to pay.")
-	r.after(10 * time.Second)
-	asked := pay()
+	r.addEventOf("Ada", "sess_1", &aaep.StateChanged{ToState: aaep.StateDeciding}, "Deciding what to pay.")
+	r.passTime(10 * time.Second)
+	asked := payQuestion()
 	asked.TimeoutSeconds = 120
-	q := r.from("Ada", "sess_1", asked, "") // who spoke last too
-	r.after(30 * time.Second)
+	q := r.addEventOf("Ada", "sess_1", asked, "") // who spoke last too
+	r.passTime(30 * time.Second)
 	if source, put := r.a.Question(r.now, aaep.Reject); source != "Ada" || put != q {
 		t.Errorf("it is %q who asks", source)
 	}
-	r.from("Ada", "sess_1", &aaep.OutputStreaming{Chunk: "It is due today. ", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
-	r.after(70 * time.Second)
-	r.from("Ada", "sess_1", &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Not done.")
-	r.from("Ada", "sess_1", &aaep.SessionCompleted{}, "All is settled.")
-	r.after(10 * time.Second)
+	r.addEventOf("Ada", "sess_1", &aaep.OutputStreaming{Chunk: "It is due today. ", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
+	r.passTime(70 * time.Second)
+	r.addEventOf("Ada", "sess_1", &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Not done.")
+	r.addEventOf("Ada", "sess_1", &aaep.SessionCompleted{}, "All is settled.")
+	r.passTime(10 * time.Second)
 	all := strings.Join(r.heard, "|")
 	for _, want := range []string{"Ada: Decide: Pay $20.", "Ada: The question is: Pay $20.", "Ada: The time to answer is almost over", "Ada: Not done.", "Ada: Done."} {
 		if !strings.Contains(all, want) {

@@ -42,12 +42,12 @@ type block struct {
 	kept           []string // its lines, the first of them
 }
 
-// open reports whether a block has begun.
-func (b block) open() bool { return b.fence != "" || b.diff }
+// isOpen reports whether a block has begun.
+func (b block) isOpen() bool { return b.fence != "" || b.diff }
 
-// beginning is text that begins as much of a block.
-func (b block) beginning() string {
-	if !b.open() {
+// openingText is text that begins as much of a block.
+func (b block) openingText() string {
+	if !b.isOpen() {
 		return ""
 	}
 	head, heads := "", 0 // the lines that name files
@@ -68,12 +68,13 @@ func (b block) beginning() string {
 	return begin + strings.Repeat("+\n", b.added) + strings.Repeat("-\n", b.removed) + strings.Repeat(space+".\n", rest)
 }
 
-// with is text with the part of the block in front of it that was told, in few words, and the code that it ends in, if that goes on. Ended
-// is the last code that it is the end of, where wanted says that nothing follows also such that goes on.
+// continueWith is text with the part of the block in front of it that was told, in few words, and
+// the code that it ends in, if that goes on. Ended is the last code that it is the end of, where
+// wanted says that nothing follows also such that goes on.
 //
-// The whole is left out of a diff without a fence that goes on, unless it is wanted: a long one comes line by line, and would be told
-// from its beginning for each.
-func (b block) with(text string, wanted bool) (whole string, open block, ended *block) {
+// The whole is left out of a diff without a fence that goes on, unless it is wanted: a long one
+// comes line by line, and would be told from its beginning for each.
+func (b block) continueWith(text string, wanted bool) (whole string, open block, ended *block) {
 	if b.quoted && !strings.HasPrefix(strings.TrimSpace(text), ">") {
 		b = block{} // the quotation is over, and with it the code
 	}
@@ -81,7 +82,7 @@ func (b block) with(text string, wanted bool) (whole string, open block, ended *
 	if quoted {
 		text = quote.ReplaceAllString(text, "")
 	}
-	toldFrom(b, text, func(b block, closed bool) string {
+	replaceCodeFrom(b, text, func(b block, closed bool) string {
 		if b.quoted = quoted; !closed {
 			open = b
 		}
@@ -93,19 +94,19 @@ func (b block) with(text string, wanted bool) (whole string, open block, ended *
 	if open.diff && open.fence == "" && !wanted {
 		return text, open, ended
 	}
-	return b.beginning() + text, open, ended
+	return b.openingText() + text, open, ended
 }
 
-// told is text with each block of code, and each diff, replaced by what is said of it.
-func told(text string, says func(b block, closed bool) string) string {
-	return toldFrom(block{}, text, says)
+// replaceCode is text with each block of code, and each diff, replaced by what is said of it.
+func replaceCode(text string, says func(b block, closed bool) string) string {
+	return replaceCodeFrom(block{}, text, says)
 }
 
-// toldFrom is told of a text that goes on with a block.
-func toldFrom(b block, text string, says func(b block, closed bool) string) string {
+// replaceCodeFrom is replaceCode of a text that goes on with a block.
+func replaceCodeFrom(b block, text string, says func(b block, closed bool) string) string {
 	var rest strings.Builder
 	for line := range strings.Lines(text) {
-		if b.fence == "" && b.diff && !b.takes(line) {
+		if b.fence == "" && b.diff && !b.takesLine(line) {
 			rest.WriteString(says(b, true))
 			b = block{}
 		}
@@ -118,28 +119,29 @@ func toldFrom(b block, text string, says func(b block, closed bool) string) stri
 				continue
 			}
 			b.diff = b.diff || diffHeader.MatchString(line)
-			b.count(line)
+			b.countLine(line)
 		case b.diff:
-			b.count(line)
+			b.countLine(line)
 		case m != nil && (m[1][0] == '~' || !strings.Contains(m[2], "`")):
 			info, _, _ := strings.Cut(strings.TrimSpace(m[2]), " ")
 			b = block{fence: m[1], info: strings.ToLower(info)}
 			b.diff = b.info == "diff" || b.info == "patch"
 		case diffHeader.MatchString(line):
 			b.diff = true
-			b.count(line)
+			b.countLine(line)
 		default:
 			rest.WriteString(line)
 		}
 	}
-	if b.open() {
+	if b.isOpen() {
 		rest.WriteString(says(b, false))
 	}
 	return rest.String()
 }
 
-// takes reports whether a line belongs to a diff that has no fence: a line of its hunk, or of its headers.
-func (b *block) takes(line string) bool {
+// takesLine reports whether a line belongs to a diff that has no fence: a line of its hunk, or of
+// its headers.
+func (b *block) takesLine(line string) bool {
 	line = strings.TrimRight(line, "\r\n")
 	switch {
 	case diffHeader.MatchString(line), fileMode.MatchString(line):
@@ -155,8 +157,8 @@ func (b *block) takes(line string) bool {
 // signedBullet reports whether a line may be one of a list.
 func signedBullet(line string) bool { return len(line) > 1 && line[1] == ' ' }
 
-// count counts a line of a block.
-func (b *block) count(line string) {
+// countLine counts a line of a block.
+func (b *block) countLine(line string) {
 	line = strings.TrimRight(line, "\r\n")
 	if len(b.kept) < maxHeld { // blocks are copied, and must not share what is appended
 		b.kept = append(slices.Clip(b.kept), line[:min(len(line), maxSentence)])
@@ -211,11 +213,12 @@ func (b *block) noteFile(line string) {
 	}
 }
 
-// says is what is said of a block in a language, or else in English: "Go, 14 lines.", "Diff, 2 lines added, 1 removed."
-func (b block) says(language string, id phrase.ID) string {
+// describeBlock is what is said of a block in a language, or else in English: "Go, 14 lines.",
+// "Diff, 2 lines added, 1 removed."
+func (b block) describeBlock(language string, id phrase.ID) string {
 	in := func(id phrase.ID, n int, bare bool) string {
 		says, known := phrase.In(language, id, strconv.Itoa(n))
-		if english := language == "" || alike(language, ownLanguage); english || !known {
+		if english := language == "" || sharesVoice(language, ownLanguage); english || !known {
 			says, _ = phrase.In(ownLanguage, id, strconv.Itoa(n))
 			if !bare {
 				says = phrase.Counted(ownLanguage, id, n, "line")
@@ -253,8 +256,9 @@ func (b block) says(language string, id phrase.ID) string {
 	return says
 }
 
-// signs are the lines of a text that look like those of a list or a diff; it is a diff where one is added and one removed.
-func signs(lines []string) (signed bool) {
+// isDiff are the lines of a text that look like those of a list or a diff; it is a diff where one
+// is added and one removed.
+func isDiff(lines []string) (signed bool) {
 	added, removed := false, false
 	for _, line := range lines {
 		added, removed = added || line[0] == '+', removed || line[0] == '-'
@@ -279,7 +283,8 @@ func withSign(line, language string) string {
 	return says + "\n"
 }
 
-// withSigns is text with the signs of its diffs that have neither fence nor header in words: its lines would pass for those of a list.
+// withSigns is text with the signs of its diffs that have neither fence nor header in words: its
+// lines would pass for those of a list.
 func withSigns(text, language string) string {
 	if !strings.Contains(text, "+") || !strings.Contains(text, "-") {
 		return text
@@ -287,7 +292,7 @@ func withSigns(text, language string) string {
 	var rest strings.Builder
 	var run []string
 	flush := func() {
-		signed := len(run) > 1 && signs(run)
+		signed := len(run) > 1 && isDiff(run)
 		for _, line := range run {
 			if signed {
 				line = withSign(line, language)

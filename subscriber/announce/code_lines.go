@@ -9,15 +9,15 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// codeLines returns an announcement of the code that was told of last, a sentence for each line, or
-// nil where there is none. It is text of the agent, as what it told of is.
-func (a *Announcer) codeLines(now time.Time) *item {
+// newCodeItem returns an announcement of the code that was told of last, a sentence for each line,
+// or nil where there is none. It is text of the agent, as what it told of is.
+func (a *Announcer) newCodeItem(now time.Time) *item {
 	if a.code == nil {
 		return nil
 	}
 	told, language := a.code, a.code.sentences[0].Language
 	var lines []Part
-	for _, line := range told.code.toSay(language) {
+	for _, line := range told.code.linesToSay(language) {
 		if line = words.OneLine(aaep.SafeTextIn(line, language)); line != "" {
 			lines = append(lines, Part{language, line})
 		}
@@ -27,16 +27,17 @@ func (a *Announcer) codeLines(now time.Time) *item {
 	}
 	it := &item{source: told.source, session: told.session, kind: Output, event: told.event, sentences: lines,
 		arrived: now, wanted: true}
-	a.keep(it)
+	a.recordItem(it)
 	return it
 }
 
-// around is how many lines that do not change are said before and after those of a diff that do.
-const around = 1
+// diffContext is how many lines that do not change are said before and after those of a diff that
+// do.
+const diffContext = 1
 
-// toSay returns the lines of code, or, of a diff, those that change, with their signs in words and
-// a line around them, behind the names of the files where there are several.
-func (b *block) toSay(language string) (said []string) {
+// linesToSay returns the lines of code, or, of a diff, those that change, with their signs in words
+// and a line around them, behind the names of the files where there are several.
+func (b *block) linesToSay(language string) (said []string) {
 	if !b.diff {
 		return b.kept
 	}
@@ -51,7 +52,7 @@ func (b *block) toSay(language string) (said []string) {
 		case changed(i):
 			said = append(said, withSign(line, language))
 		default:
-			for d := 1; d <= around; d++ {
+			for d := 1; d <= diffContext; d++ {
 				if changed(i-d) || changed(i+d) {
 					said = append(said, line)
 					break

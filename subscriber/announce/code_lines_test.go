@@ -9,8 +9,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Code that was told of as how much there is can be heard line by line, and of a diff the lines that
-// change: one of 400 by one command, in whatever pieces it came. It can be left, and gone on with.
+// Code that was told of as how much there is can be heard line by line, and of a diff the lines
+// that change: one of 400 by one command, in whatever pieces it came. It can be left, and gone on
+// with.
 func TestDetailsOfCode(t *testing.T) {
 	long := "Look:\n\n--- a/main.go\n+++ b/main.go\n@@ -1,400 +1,400 @@\n" + strings.Repeat(" same\n", 249) + " before\n-\told(1)\n+\tnew(2)\n after\n" + strings.Repeat(" same\n", 147)
 	for text, want := range map[string]string{
@@ -26,13 +27,13 @@ func TestDetailsOfCode(t *testing.T) {
 			for rest := text; rest != ""; {
 				chunk := rest[:min(n, len(rest))]
 				rest = rest[len(chunk):]
-				r.say(&aaep.OutputStreaming{Chunk: chunk, OutputID: "o", CoalesceHint: aaep.BoundaryNone, Complete: rest == ""}, "")
+				r.addEvent(&aaep.OutputStreaming{Chunk: chunk, OutputID: "o", CoalesceHint: aaep.BoundaryNone, Complete: rest == ""}, "")
 			}
-			r.after(time.Minute)
+			r.passTime(time.Minute)
 			r.heard = nil
 			r.a.Details(r.now)
-			r.after(time.Minute)
-			if got := r.since(""); got != want {
+			r.passTime(time.Minute)
+			if got := r.heardSince(""); got != want {
 				t.Errorf("%d bytes at a time of %.60q: heard %.300s, want %s", n, text, got, want)
 			}
 		}
@@ -47,22 +48,22 @@ func TestDetailsOfCodeAreLeft(t *testing.T) {
 	for i := range 30 {
 		fmt.Fprintf(&lines, "call(%d)\n", i)
 	}
-	r.say(&aaep.OutputStreaming{Chunk: "```go\n" + lines.String() + "```\n", OutputID: "o", CoalesceHint: aaep.BoundaryCompletion}, "")
-	r.after(time.Minute)
+	r.addEvent(&aaep.OutputStreaming{Chunk: "```go\n" + lines.String() + "```\n", OutputID: "o", CoalesceHint: aaep.BoundaryCompletion}, "")
+	r.passTime(time.Minute)
 	r.heard = nil
 	r.a.Details(r.now)
-	r.after(2 * time.Second)
+	r.passTime(2 * time.Second)
 	r.a.Skip(r.now)
-	r.after(time.Minute)
-	if got := r.since(""); strings.Contains(got, "call(20)") || !strings.Contains(got, "call(0)") {
+	r.passTime(time.Minute)
+	if got := r.heardSince(""); strings.Contains(got, "call(20)") || !strings.Contains(got, "call(0)") {
 		t.Errorf("after Skip: %s", got)
 	}
 	r.heard = nil
 	r.a.Details(r.now)
-	r.after(2 * time.Second)
-	r.asked("Planner", "sess_1", "Pay five dollars.")
-	r.after(2 * time.Minute)
-	got := r.since("")
+	r.passTime(2 * time.Second)
+	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.passTime(2 * time.Minute)
+	got := r.heardSince("")
 	if !strings.Contains(got, "Decide: Pay five dollars.") || !strings.Contains(got, "call(29)") ||
 		strings.LastIndex(got, "Pay five dollars.") < strings.LastIndex(got, "call(29)") {
 		t.Errorf("with a question: %s", got)

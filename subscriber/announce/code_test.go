@@ -7,8 +7,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// What a change adds and removes is never told alike, in whatever pieces it comes: a diff is told as how much there is of it, and lines with
-// signs alone by their signs in words. A list stays a list, and a number a number.
+// What a change adds and removes is never told alike, in whatever pieces it comes: a diff is told
+// as how much there is of it, and lines with signs alone by their signs in words. A list stays a
+// list, and a number a number.
 func TestDiffInAnAnswer(t *testing.T) {
 	for text, want := range map[string]string{
 		"Here:\n\n--- a/x.go\n+++ b/x.go\n@@ -1,3 +1,4 @@\n func f() {\n-\treturn 1\n+\tx := 2\n+\treturn x\n }\n\nThat is all.\n":          "Here:|x.go: 2 lines added, 1 removed.|That is all.",
@@ -27,16 +28,16 @@ func TestDiffInAnAnswer(t *testing.T) {
 			for rest := text; rest != ""; {
 				chunk := rest[:min(n, len(rest))]
 				rest = rest[len(chunk):]
-				r.say(&aaep.OutputStreaming{Chunk: chunk, OutputID: "o", CoalesceHint: aaep.BoundaryNone, Complete: rest == ""}, "")
+				r.addEvent(&aaep.OutputStreaming{Chunk: chunk, OutputID: "o", CoalesceHint: aaep.BoundaryNone, Complete: rest == ""}, "")
 			}
-			r.after(time.Hour)
-			if got := r.since(""); got != want {
+			r.passTime(time.Hour)
+			if got := r.heardSince(""); got != want {
 				t.Errorf("%d bytes at a time of %q: heard %s, want %s", n, text, got, want)
 			}
 		}
 	}
 	r := newRoom(t, Preferences{}) // a line that may be one of a list is said when nothing follows
-	r.say(&aaep.OutputStreaming{Chunk: "- one\n", OutputID: "o", CoalesceHint: aaep.BoundaryNone}, "")
-	r.after(2 * time.Second)
-	r.want("1.0 one")
+	r.addEvent(&aaep.OutputStreaming{Chunk: "- one\n", OutputID: "o", CoalesceHint: aaep.BoundaryNone}, "")
+	r.passTime(2 * time.Second)
+	r.wantHeard("1.0 one")
 }

@@ -29,24 +29,25 @@ type agent struct {
 // maxAgents is how many sessions are remembered; those that are over are forgotten first.
 const maxAgents = 64
 
-// heed keeps what Where and Open tell. It reports whether the event was told already, or is not to be told.
-func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) (told bool) {
+// handleEvent keeps what Where and Open tell. It reports whether the event was told already, or is
+// not to be told.
+func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w Words) (told bool) {
 	session := sessionOf(source, ev)
 	g := a.agents[session]
 	if g == nil {
 		if len(a.agents) >= maxAgents {
-			a.forget(now)
+			a.forgetSession(now)
 		}
 		g = &agent{source: source}
 		a.agents[session] = g
 	}
 	a.noteMoreTime(source, ev)
-	closed, told := a.open.Heed(now, source, ev)
+	closed, told := a.open.HandleEvent(now, source, ev)
 	for _, q := range closed {
 		a.gone, a.came = q, nil
-		a.settled(q, now)
+		a.withdrawQuestion(q, now)
 	}
-	timed := a.open.about(source, ev) != nil // which is said as it is when the person asks
+	timed := a.open.findTimed(source, ev) != nil // which is said as it is when the person asks
 	if _, ok := ev.Payload.(*aaep.ProgressUpdated); ok {
 		if !timed {
 			g.progress = w
@@ -63,8 +64,8 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 			g.before, g.awaits = g.newest, awaits
 		}
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
-		if !a.ask(now, source, ev) { // what nobody could answer is not put
-			a.tell(now, a.of(source, ours(a.language, phrase.AsksTooMuch, "")), false, nil)
+		if !a.addQuestion(now, source, ev) { // what could not be answered is not put
+			a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.AsksTooMuch, "")), false, nil)
 			return true
 		}
 		if g.awaits {
@@ -82,32 +83,32 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 	return false
 }
 
-// ask counts a question among those that are open, or reports that its agent asks too much. Where it is told once more, what it was
-// before is not told any more.
-func (a *Announcer) ask(now time.Time, source string, ev *aaep.Event) bool {
-	if q := a.open.before(source, ev); q != nil {
-		a.settled(q, now)
+// addQuestion counts a question among those that are open, or reports that its agent asks too much.
+// Where it is told once more, what it was before is not told any more.
+func (a *Announcer) addQuestion(now time.Time, source string, ev *aaep.Event) bool {
+	if q := a.open.findToldBefore(source, ev); q != nil {
+		a.withdrawQuestion(q, now)
 	}
 	return a.open.Add(now, source, ev) != nil
 }
 
-// settled says no more of a question that needs no answer any more, and of its time.
-func (a *Announcer) settled(q *Asked, now time.Time) {
+// withdrawQuestion says no more of a question that needs no answer any more, and of its time.
+func (a *Announcer) withdrawQuestion(q *Asked, now time.Time) {
 	if it := q.words; it != nil {
 		q.words = nil
-		a.end(it, now, Expired)
+		a.endItem(it, now, Expired)
 	}
 	for _, it := range slices.Concat(a.urgent, a.asked, a.normal, a.missed, slices.Collect(maps.Values(a.soFar))) {
 		if it.event == q.Event || it.about == q {
 			it.moot = true
-			a.remove(it)
-			a.end(it, now, Expired)
+			a.removeItem(it)
+			a.endItem(it, now, Expired)
 		}
 	}
 }
 
-// forget makes room for another session.
-func (a *Announcer) forget(now time.Time) {
+// forgetSession makes room for another session.
+func (a *Announcer) forgetSession(now time.Time) {
 	for _, over := range []bool{true, false} {
 		for id, g := range a.agents {
 			if g.over || !over {
@@ -123,7 +124,7 @@ func (a *Announcer) forget(now time.Time) {
 func (a *Announcer) noProgress(now time.Time, session string) {
 	if it := a.soFar[session]; it != nil && (a.saying == nil || a.saying.item != it) {
 		delete(a.soFar, session)
-		a.end(it, now, Expired)
+		a.endItem(it, now, Expired)
 	}
 }
 
@@ -146,18 +147,18 @@ func (a *Announcer) Typing(now time.Time) {
 // Rest says that the person is done with typing, as Enter does; else two seconds without a key are.
 func (a *Announcer) Rest(now time.Time) {
 	a.entered = now
-	a.rest(now)
+	a.endTyping(now)
 }
 
-func (a *Announcer) rest(now time.Time) {
+func (a *Announcer) endTyping(now time.Time) {
 	if a.quiet {
 		a.quiet = false
 		a.catchUp(now)
 	}
 }
 
-// catchUp tells in one sentence what came while the person typed, and leaves the rest to be asked for. What waited before,
-// and a single thing, are simply said.
+// catchUp tells in one sentence what came while the person typed, and leaves the rest to be asked
+// for. What waited before, and a single thing, are simply said.
 func (a *Announcer) catchUp(now time.Time) {
 	var came []*item
 	for _, it := range a.normal {
@@ -173,7 +174,7 @@ func (a *Announcer) catchUp(now time.Time) {
 	var latest, state *item // a state tells less than anything else
 	answers := 0
 	for _, it := range came {
-		_, isState := payload(it).(*aaep.StateChanged)
+		_, isState := payloadOf(it).(*aaep.StateChanged)
 		switch {
 		case it.kind == Output:
 			latest = it
@@ -185,61 +186,62 @@ func (a *Announcer) catchUp(now time.Time) {
 			latest = it
 		}
 		it.stale = time.Time{}
-		a.miss(it)
+		a.keepForDetails(it)
 	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return slices.Contains(came, it) })
 	var last Words
 	if latest = cmp.Or(latest, state); latest != nil {
 		last = latest.sentences[len(latest.sentences)-1:]
 	}
-	quoteName(a.say(now, whileYouTyped(a.language, answers, len(came)-answers, last)), latest)
+	quoteName(a.addRequested(now, whileYouTyped(a.language, answers, len(came)-answers, last)), latest)
 }
 
-// dropReminders takes away what this program says around what is left to be asked for: it is said anew where that is.
+// dropReminders takes away what this program says around what is left to be asked for: it is said
+// anew where that is.
 func (a *Announcer) dropReminders(now time.Time) {
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
-		gone := it.reminds && a.untold(it)
+		gone := it.reminds && a.isUntold(it)
 		if q := it.about; gone && q != nil {
 			q.drowned, q.led = q.drowned || !q.led, false
 		}
 		if gone {
-			a.end(it, now, Expired)
+			a.endItem(it, now, Expired)
 		}
 		return gone
 	})
 }
 
-// say puts what the person asked for before everything that is not critical.
-func (a *Announcer) say(now time.Time, w Words) *item {
-	it := &item{kind: Notice, sentences: a.sentences(w, false), arrived: now}
-	a.sayItem(now, it)
+// addRequested puts what the person asked for before everything that is not critical.
+func (a *Announcer) addRequested(now time.Time, w Words) *item {
+	it := &item{kind: Notice, sentences: a.splitWords(w, false), arrived: now}
+	a.addRequestedItem(now, it)
 	return it
 }
 
-// sayItem is say of an announcement.
-func (a *Announcer) sayItem(now time.Time, it *item) {
+// addRequestedItem is addRequested of an announcement.
+func (a *Announcer) addRequestedItem(now time.Time, it *item) {
 	a.asked = slices.DeleteFunc(a.asked, func(old *item) bool { // that was asked for twice is told once
-		same := old.kind == Notice && a.untold(old) && slices.Equal(old.sentences, it.sentences)
+		same := old.kind == Notice && a.isUntold(old) && slices.Equal(old.sentences, it.sentences)
 		if same {
-			a.end(old, now, Expired)
+			a.endItem(old, now, Expired)
 		}
 		return same
 	})
 	if len(it.sentences) > 0 {
-		a.keep(it)
+		a.recordItem(it)
 		a.asked = append(a.asked, it)
 	}
 }
 
-// Details says what came while the person typed, or did not fit; where there is nothing of that, the code that was told of last, line by
-// line, and of a diff the lines that change.
+// Details says what came while the person typed, or did not fit; where there is nothing of that,
+// the code that was told of last, line by line, and of a diff the lines that change.
 func (a *Announcer) Details(now time.Time) {
 	if len(a.missed) == 0 {
-		if lines := a.codeLines(now); lines != nil {
+		if lines := a.newCodeItem(now); lines != nil {
 			a.normal = slices.Insert(a.normal, 0, lines)
 			return
 		}
-		a.say(now, ours(a.language, phrase.NothingMore, ""))
+		a.addRequested(now, phraseIn(a.language, phrase.NothingMore, ""))
 		return
 	}
 	for _, it := range a.missed {
@@ -253,15 +255,15 @@ func (a *Announcer) Details(now time.Time) {
 func (a *Announcer) Again(now time.Time) {
 	it := a.latest
 	if it == nil {
-		a.say(now, ours(a.language, phrase.NothingSaidYet, ""))
+		a.addRequested(now, phraseIn(a.language, phrase.NothingSaidYet, ""))
 		return
 	}
 	q := it.about
 	if it.kind == Question {
-		q = cmp.Or(a.open.Find(it.event), a.open.before(it.source, it.event))
+		q = cmp.Or(a.open.Find(it.event), a.open.findToldBefore(it.source, it.event))
 	}
 	if (it.kind == Question || it.about != nil) && !slices.Contains(a.open.all, q) {
-		a.say(now, a.of(it.source, ours(a.language, phrase.QuestionClosed, "")))
+		a.addRequested(now, a.withSpeaker(it.source, phraseIn(a.language, phrase.QuestionClosed, "")))
 		return
 	}
 	if q != nil && q != a.open.First() && (it.kind == Question || it.reminds) { // another is put instead: that comes whole
@@ -269,14 +271,14 @@ func (a *Announcer) Again(now time.Time) {
 	}
 	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
 		lists: it.lists, names: it.names, named: it.named, sentences: it.sentences, arrived: now}
-	a.keep(again)
+	a.recordItem(again)
 	if it.receipt.Outcome != Speaking && it.receipt.Outcome != Waiting {
 		a.asked = append(a.asked, again)
 		return
 	}
 	again.critical, it.moot = it.critical, true
-	a.remove(it)
-	a.end(it, now, Cut)
+	a.removeItem(it)
+	a.endItem(it, now, Cut)
 	if it.critical {
 		a.urgent = slices.Insert(a.urgent, 0, again)
 	} else {
@@ -284,19 +286,20 @@ func (a *Announcer) Again(now time.Time) {
 	}
 }
 
-// Expect counts a question among those that are open, for a caller who chooses which is put, and when: its Add puts it at once,
-// before the others.
+// Expect counts a question among those that are open, for a caller who chooses which is put, and
+// when: its Add puts it at once, before the others.
 func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
-	if n := a.open.Len(); a.ask(now, source, question) && a.open.Len() > n {
-		a.queues(now, a.open.Find(question))
+	if n := a.open.Len(); a.addQuestion(now, source, question) && a.open.Len() > n {
+		a.tellIfQueued(now, a.open.Find(question))
 	}
-	_, left := a.gist.Add(now, source, question, nil)
+	_, left := a.duplicates.Add(now, source, question, nil)
 	for _, it := range left {
-		a.leave(now, it)
+		a.dropDuplicate(now, it)
 	}
 }
 
-// WhatWaits says which questions are open, and how much there is to hear; no more of it when the first of them is not.
+// WhatWaits says which questions are open, and how much there is to hear; no more of it when the
+// first of them is not.
 func (a *Announcer) WhatWaits(now time.Time) {
 	more := len(a.soFar)
 	for _, it := range slices.Concat(a.urgent, a.normal) { // but what is being said, and a question, which is named
@@ -306,33 +309,34 @@ func (a *Announcer) WhatWaits(now time.Time) {
 	}
 	w := whatWaits(a.language, a.open.InWords(a.language, len(a.sources) > 1), more, len(a.missed))
 	if a.open.Len() > 1 {
-		a.sayLast(now, w)
+		a.addRequestedWithQuestion(now, w)
 	} else {
-		it := a.say(now, w)
+		it := a.addRequested(now, w)
 		it.about, it.names, it.named = a.open.First(), a.open.First(), len(it.sentences)
 	}
 }
 
-// sayLast is say of what ends with the question that is put: an answer is for that.
-func (a *Announcer) sayLast(now time.Time, w Words) {
-	it := &item{kind: Notice, sentences: a.sentences(w, false), arrived: now}
+// addRequestedWithQuestion is addRequested of what ends with the question that is put: an answer is
+// for that.
+func (a *Announcer) addRequestedWithQuestion(now time.Time, w Words) {
+	it := &item{kind: Notice, sentences: a.splitWords(w, false), arrived: now}
 	if a.open.Len() > 1 {
 		it.lists = len(it.sentences)
 	}
 	a.nameQuestion(now, it, a.open.First())
-	a.sayItem(now, it)
+	a.addRequestedItem(now, it)
 }
 
-// WhereAreWe says how each session is doing, then which questions are open, and last of the one that
-// is put how much time is left for it.
+// WhereAreWe says how each session is doing, then which questions are open, and last of the one
+// that is put how much time is left for it.
 func (a *Announcer) WhereAreWe(now time.Time) {
 	var told []Words
 	for _, g := range a.agents {
-		w := g.newest.oneLine().sentence().And(" ", g.progress.oneLine().sentence())
+		w := g.newest.oneLine().endSentence().And(" ", g.progress.oneLine().endSentence())
 		if g.over || w == nil {
 			continue
 		}
-		told = append(told, a.of(g.source, w))
+		told = append(told, a.withSpeaker(g.source, w))
 	}
 	slices.SortFunc(told, func(x, y Words) int { return cmp.Compare(x.String(), y.String()) })
 	if a.open.Len() > 1 {
@@ -340,10 +344,10 @@ func (a *Announcer) WhereAreWe(now time.Time) {
 	}
 	switch q := a.open.First(); {
 	case q == nil:
-		a.say(now, whereWeAre(a.language, told))
+		a.addRequested(now, whereWeAre(a.language, told))
 	case len(told) == 0:
-		a.sayLast(now, nil)
+		a.addRequestedWithQuestion(now, nil)
 	default:
-		a.sayLast(now, whereWeAre(a.language, told))
+		a.addRequestedWithQuestion(now, whereWeAre(a.language, told))
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"unicode/utf16"
 )
 
-// A data makes words of an answer that is JSON, in whatever pieces it comes: names and values in their order, without what holds
-// them together. What is no JSON stays as it is, as far as its letters and numbers go.
+// A data makes words of an answer that is JSON, in whatever pieces it comes: names and values in
+// their order, without what holds them together. What is no JSON stays as it is, as far as its
+// letters and numbers go.
 type data struct {
 	open   []bool // objects and arrays around; true is an object
 	named  bool   // a string that comes now is a name
@@ -21,21 +22,21 @@ type data struct {
 // mostOpen is how deep objects are told from arrays.
 const mostOpen = 256
 
-func (d *data) words(text string) string {
+func (d *data) speakChunk(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		switch {
 		case d.escape != "":
 			d.escape += string(r)
-			d.unescape(&b)
+			d.writeEscaped(&b)
 		case d.quoted && r == '\\':
 			d.escape = `\`
 		case r == '"':
 			d.quoted = !d.quoted
 		case d.quoted && d.named && r == '_':
-			d.say(&b, ' ')
+			d.writeRune(&b, ' ')
 		case d.quoted:
-			d.say(&b, r)
+			d.writeRune(&b, r)
 		case r == '{', r == '[':
 			if len(d.open) < mostOpen {
 				d.open = append(d.open, r == '{')
@@ -54,28 +55,28 @@ func (d *data) words(text string) string {
 				b.WriteString("; ")
 			}
 		case !unicode.IsSpace(r):
-			d.say(&b, r)
+			d.writeRune(&b, r)
 		}
 	}
 	return b.String()
 }
 
-func (d *data) say(b *strings.Builder, r rune) {
+func (d *data) writeRune(b *strings.Builder, r rune) {
 	b.WriteRune(r)
 	d.last = r
 }
 
-// unescape says the character that a backslash begins, once all of it is there.
-func (d *data) unescape(b *strings.Builder) {
+// writeEscaped says the character that a backslash begins, once all of it is there.
+func (d *data) writeEscaped(b *strings.Builder) {
 	spelled, is4 := strings.CutPrefix(d.escape, `\u`)
 	switch {
 	case !is4:
 		switch r := d.escape[1]; r {
 		case 'n', 'r', 't', 'b', 'f':
-			d.say(b, ' ')
+			d.writeRune(b, ' ')
 		default:
 			for _, r := range d.escape[1:] {
-				d.say(b, r)
+				d.writeRune(b, r)
 			}
 		}
 	case len(spelled) < 4:
@@ -84,13 +85,13 @@ func (d *data) unescape(b *strings.Builder) {
 		n, _ := strconv.ParseUint(spelled, 16, 16)
 		r := rune(n)
 		if whole := utf16.DecodeRune(d.high, r); whole != unicode.ReplacementChar {
-			d.say(b, whole)
+			d.writeRune(b, whole)
 			r = 0
 		}
 		if d.high = 0; utf16.IsSurrogate(r) {
 			d.high = r
 		} else if r != 0 {
-			d.say(b, r)
+			d.writeRune(b, r)
 		}
 	}
 	d.escape = ""

@@ -15,7 +15,7 @@ func wordsOf(text string, piece int) string {
 	var d data
 	var said strings.Builder
 	for chunk := range slices.Chunk([]rune(text), piece) {
-		said.WriteString(d.words(string(chunk)))
+		said.WriteString(d.speakChunk(string(chunk)))
 	}
 	return said.String()
 }
@@ -47,10 +47,10 @@ func TestDataAnnounced(t *testing.T) {
 	} {
 		r := newRoom(t, Preferences{})
 		for _, chunk := range []string{`{"says":"It is wa`, `rm. Take a hat.","due_`, `on":"Monday"}`} {
-			r.say(&aaep.OutputStreaming{Chunk: chunk, OutputID: "o", ContentType: media, CoalesceHint: aaep.BoundaryNone}, "")
+			r.addEvent(&aaep.OutputStreaming{Chunk: chunk, OutputID: "o", ContentType: media, CoalesceHint: aaep.BoundaryNone}, "")
 		}
-		r.say(&aaep.OutputStreaming{OutputID: "o", ContentType: media, Complete: true}, "")
-		r.after(time.Minute)
+		r.addEvent(&aaep.OutputStreaming{OutputID: "o", ContentType: media, Complete: true}, "")
+		r.passTime(time.Minute)
 		var heard []string
 		for _, line := range r.heard {
 			_, text, _ := strings.Cut(line, " ")

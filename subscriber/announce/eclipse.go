@@ -8,8 +8,8 @@ import (
 )
 
 // eclipse is the time between two names: a person began to hear of another question than the one
-// that is put, and has yet to hear the name of that to its end. What was named last is what a yes is
-// for, so no answer counts meanwhile.
+// that is put, and has yet to hear the name of that to its end. What was named last is what a yes
+// is for, so no answer counts meanwhile.
 type eclipse struct {
 	from     time.Time // when the other name began; zero is never
 	to       time.Time // when the name that ended it can have been heard; zero is not yet
@@ -19,22 +19,22 @@ type eclipse struct {
 	presented time.Time
 }
 
-// lasts reports whether the question that is put has yet to be named.
-func (e *eclipse) lasts() bool { return !e.from.IsZero() && e.to.IsZero() }
+// isLasting reports whether the question that is put has yet to be named.
+func (e *eclipse) isLasting() bool { return !e.from.IsZero() && e.to.IsZero() }
 
-// covers reports whether an answer that was begun at a time may be for another question than the
-// one that is put.
-func (e *eclipse) covers(began time.Time) bool {
+// coversTime reports whether an answer that was begun at a time may be for another question than
+// the one that is put.
+func (e *eclipse) coversTime(began time.Time) bool {
 	return !e.from.IsZero() && !began.Before(e.from) && (e.to.IsZero() || began.Before(e.to))
 }
 
-// Named returns when the person began to hear of another question than the one that is put, zero for
-// never, and when they had heard the name of that since, zero for not yet. A person with several
-// outputs means what was named last over any of them.
+// Named returns when the person began to hear of another question than the one that is put, zero
+// for never, and when they had heard the name of that since, zero for not yet. A person with
+// several outputs means what was named last over any of them.
 func (a *Announcer) Named() (another, put time.Time) { return a.eclipse.from, a.eclipse.to }
 
-// begin begins an eclipse, or goes on with the one that has yet to end.
-func (e *eclipse) begin(now time.Time) {
+// beginAt begins an eclipse, or goes on with the one that has yet to end.
+func (e *eclipse) beginAt(now time.Time) {
 	if e.from.IsZero() || !e.to.IsZero() && !now.Before(e.to) {
 		e.from = now
 	}
@@ -48,12 +48,12 @@ func (a *Announcer) namesAnother(it *item) bool {
 	if it.next < it.lists || it.names != nil && it.names != q {
 		return true
 	}
-	return awaitsInput(it) && q != nil && it.session != q.session()
+	return awaitsInput(it) && q != nil && it.session != q.sessionKey()
 }
 
 // awaitsInput reports whether an announcement says what its session waits for.
 func awaitsInput(it *item) bool {
-	state, ok := payload(it).(*aaep.StateChanged)
+	state, ok := payloadOf(it).(*aaep.StateChanged)
 	return ok && state.ToState == aaep.StateAwaitingInput
 }
 
@@ -64,15 +64,16 @@ func quoteName(it, quoted *item) {
 	}
 }
 
-// beginName begins an eclipse where a sentence begins that names another question, and ends it where
-// a question is put: that is heard whole before a yes counts, and for a second before a no does.
+// beginName begins an eclipse where a sentence begins that names another question, and ends it
+// where a question is put: that is heard whole before a yes counts, and for a second before a no
+// does.
 func (a *Announcer) beginName(now time.Time, it *item, put bool) {
 	e := &a.eclipse
 	switch {
-	case put && e.lasts():
-		e.to = latest(now, e.presented)
+	case put && e.isLasting():
+		e.to = laterOf(now, e.presented)
 	case a.namesAnother(it):
-		e.begin(now)
+		e.beginAt(now)
 		e.recalled = it.next < it.lists && it.names == a.open.First()
 	}
 }
@@ -82,22 +83,22 @@ func (a *Announcer) beginName(now time.Time, it *item, put bool) {
 // the sentence can have been heard.
 func (a *Announcer) endName(now time.Time, s *part, timed bool) {
 	e := &a.eclipse
-	switch e.presented = latest(e.presented, s.began); {
+	switch e.presented = laterOf(e.presented, s.began); {
 	case timed:
 		e.presented = now
 	case a.p.Reads: // the line is there, and is seen as soon as a question that is put
-		e.presented = latest(now, s.began.Add(stillBefore))
+		e.presented = laterOf(now, s.began.Add(stillBefore))
 	default:
-		e.presented = e.presented.Add(a.speaking(s.words))
+		e.presented = e.presented.Add(a.speakingTime(s.words))
 	}
 	named := s.names != nil && s.names == a.open.First() && s.next+1 == s.named
-	if named && e.lasts() && (s.kind != Question || !s.unsaid) {
+	if named && e.isLasting() && (s.kind != Question || !s.unsaid) {
 		e.to = e.presented
 	}
 }
 
-// latest returns the later of two times.
-func latest(a, b time.Time) time.Time {
+// laterOf returns the later of two times.
+func laterOf(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
@@ -108,7 +109,7 @@ func latest(a, b time.Time) time.Time {
 // another. It does so once; where the person silenced that, their next answer brings it again.
 func (a *Announcer) recallQuestion(now time.Time) {
 	q, e := a.open.First(), &a.eclipse
-	if !e.lasts() || e.recalled || a.saying != nil || a.waits(a.latest) || q == nil || q.Put.IsZero() ||
+	if !e.isLasting() || e.recalled || a.saying != nil || a.isWaiting(a.latest) || q == nil || q.Put.IsZero() ||
 		!q.sending.IsZero() || q.Left(now) <= 0 {
 		return
 	}
@@ -122,7 +123,7 @@ func (a *Announcer) recallQuestion(now time.Time) {
 	}
 	it := &item{kind: Notice, arrived: now}
 	a.nameQuestion(now, it, q)
-	a.keep(it)
+	a.recordItem(it)
 	a.asked = slices.Insert(a.asked, 0, it)
 }
 
@@ -130,8 +131,8 @@ func (a *Announcer) recallQuestion(now time.Time) {
 // it, and how to.
 func (a *Announcer) nameQuestion(now time.Time, it *item, q *Asked) {
 	theirs := q.Event.Language()
-	name := a.of(q.Source, q.label(theirs)).sentences(false)
-	rest := timeToAnswer(theirs, q.Left(now)).And(" ", q.answering).sentences(false)
+	name := a.withSpeaker(q.Source, q.labelWords(theirs)).splitSentences(false)
+	rest := timeToAnswer(theirs, q.Left(now)).And(" ", q.answering).splitSentences(false)
 	it.about, it.names, it.named = q, q, len(it.sentences)+len(name)
 	it.sentences = slices.Concat(it.sentences, name, rest)
 	it.receipt.Of = len(it.sentences)

@@ -11,17 +11,17 @@ import (
 // threeAsked are questions of two agents, of which the first is put and was heard, and the others
 // wait: one has a minute left.
 func threeAsked(t *testing.T) (r *room, put *aaep.Event) {
-	r = newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: key})
+	r = newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: answerKeys})
 	ask := func(source, action string, seconds int64) *aaep.Event {
-		p := pay()
+		p := payQuestion()
 		p.Action, p.TimeoutSeconds = action, seconds
-		return r.from(source, "sess_"+action, p, "")
+		return r.addEventOf(source, "sess_"+action, p, "")
 	}
 	put = ask("Bank", "Pay five dollars.", 600)
 	ask("Bank", "Close the account.", 90)
 	ask("Shop", "Send it.", 600)
-	r.after(40 * time.Second)
-	r.is(put, put)
+	r.passTime(40 * time.Second)
+	r.wantQuestion(put, put)
 	return r, put
 }
 
@@ -31,16 +31,16 @@ func TestAnotherQuestionIsNamed(t *testing.T) {
 	r, put := threeAsked(t)
 	r.heard = nil
 	for !strings.Contains(strings.Join(r.heard, ""), "almost over") {
-		r.after(100 * time.Millisecond)
+		r.passTime(100 * time.Millisecond)
 	}
 	for !strings.HasSuffix(r.heard[len(r.heard)-1], "Press y or n.") {
-		r.is(nil, nil)
-		if r.after(100 * time.Millisecond); strings.HasSuffix(r.heard[len(r.heard)-1], "to answer.") {
+		r.wantQuestion(nil, nil)
+		if r.passTime(100 * time.Millisecond); strings.HasSuffix(r.heard[len(r.heard)-1], "to answer.") {
 			break
 		}
 	}
-	r.is(put, put)
-	r.after(10 * time.Second)
+	r.wantQuestion(put, put)
+	r.passTime(10 * time.Second)
 	r.wantSince("Bank: The time to answer is almost over: you have about 30 seconds.", "The question is: Close the account.",
 		"Bank: The question is: Pay five dollars.", "You have about 9 minutes to answer.", "Press y or n.")
 }
@@ -50,22 +50,22 @@ func TestAnotherQuestionIsNamed(t *testing.T) {
 func TestSilencedName(t *testing.T) {
 	r, put := threeAsked(t)
 	for !strings.Contains(r.heard[len(r.heard)-1], "Bank: The question is: Pay") {
-		r.after(100 * time.Millisecond)
+		r.passTime(100 * time.Millisecond)
 	}
-	r.silence()
+	r.pressSilence()
 	r.heard = nil
-	r.after(10 * time.Second)
-	r.is(nil, nil)
+	r.passTime(10 * time.Second)
+	r.wantQuestion(nil, nil)
 	if len(r.heard) > 0 {
 		t.Errorf("after it was silenced: heard %q", r.heard)
 	}
-	if r.answers("y", nil) {
+	if r.typeAnswer("y", nil) {
 		t.Error("an answer to what was named before is sent")
 	}
-	r.after(30 * time.Second)
+	r.passTime(30 * time.Second)
 	r.wantSince("That was typed before the question could be read.", "Bank: The question is: Pay five dollars.",
 		"You have about 8 minutes to answer.", "Press y or n.")
-	r.is(put, put)
+	r.wantQuestion(put, put)
 }
 
 // An output that returns at once has named the question that is put when a voice can have said all
@@ -88,12 +88,12 @@ func TestNamedByAnOutputThatReturnsAtOnce(t *testing.T) {
 		t.Fatalf("heard %q", heard)
 	}
 	for _, text := range heard[:3] {
-		r.now = r.now.Add(r.a.speaking(In("en", text).count()))
+		r.now = r.now.Add(r.a.speakingTime(In("en", text).countWords()))
 	}
 	r.now = r.now.Add(-time.Millisecond)
-	r.is(nil, nil)
+	r.wantQuestion(nil, nil)
 	r.now = r.now.Add(time.Millisecond)
-	r.is(put, put)
+	r.wantQuestion(put, put)
 }
 
 // A text that was begun before another question was named is an answer to the one that it was begun
@@ -108,14 +108,14 @@ func TestTextBegunBeforeAnotherIsNamed(t *testing.T) {
 		"a yes":  {&aaep.AwaitingConfirmation{Action: "Pay five dollars.", TimeoutSeconds: 600}, "y", false},
 	} {
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-		r.from("Bank", "sess_1", tc.asks, "")
-		p := pay()
+		r.addEventOf("Bank", "sess_1", tc.asks, "")
+		p := payQuestion()
 		p.TimeoutSeconds = 70
-		r.from("Shop", "sess_2", p, "")
-		r.after(30 * time.Second)
+		r.addEventOf("Shop", "sess_2", p, "")
+		r.passTime(30 * time.Second)
 		for !strings.Contains(r.heard[len(r.heard)-1], "The question is: Pay $20") {
 			r.a.Typing(r.now)
-			r.after(250 * time.Millisecond)
+			r.passTime(250 * time.Millisecond)
 		}
 		if reply := r.a.Answer(r.now, time.Time{}, tc.text); (reply != nil) != tc.counts {
 			t.Errorf("%s that was begun before is sent: %v; heard %q", name, reply, r.heard)
@@ -126,12 +126,12 @@ func TestTextBegunBeforeAnotherIsNamed(t *testing.T) {
 // That another session waits for an answer names a question too.
 func TestAnotherSessionWaits(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-	put := r.asked("Bank", "sess_1", "Pay five dollars.")
-	r.after(20 * time.Second)
-	r.from("Shop", "sess_2", &aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateAwaitingInput}, "Send it.")
-	r.after(3 * time.Second)
-	r.is(nil, nil)
-	r.after(20 * time.Second)
-	r.is(put, put)
+	put := r.askBriefly("Bank", "sess_1", "Pay five dollars.")
+	r.passTime(20 * time.Second)
+	r.addEventOf("Shop", "sess_2", &aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateAwaitingInput}, "Send it.")
+	r.passTime(3 * time.Second)
+	r.wantQuestion(nil, nil)
+	r.passTime(20 * time.Second)
+	r.wantQuestion(put, put)
 	r.wantSince("Shop: Waiting for an answer: Send it.", "Bank: The question is: Pay five dollars.", "You have about 10 minutes to answer.")
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
-// An error interrupts an answer, which is said again from the last sentence that was heard whole. Package present does what
-// this example does by hand.
+// An error interrupts an answer, which is said again from the last sentence that was heard whole.
+// Package present does what this example does by hand.
 func Example() {
 	a := announce.New(announce.Preferences{})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -10,17 +10,17 @@ import (
 // endOfFailed is how many lines are still said of what a session said before it failed.
 const endOfFailed = 3
 
-// floods reports whether so much text of an agent waits that it is left out: more than can be heard within maxBehind, or any while it
-// waits to be said that some was left out.
-func (a *Announcer) floods(source string) bool {
+// isFlooding reports whether so much text of an agent waits that it is left out: more than can be
+// heard within maxBehind, or any while it waits to be said that some was left out.
+func (a *Announcer) isFlooding(source string) bool {
 	behind := time.Duration(0)
 	for _, it := range a.normal {
 		switch {
-		case it.source != source || !a.untold(it):
+		case it.source != source || !a.isUntold(it):
 		case it.left > 0:
 			return true
 		case a.isText(it):
-			behind += a.remaining(it)
+			behind += a.remainingTime(it)
 		}
 	}
 	return behind > maxBehind
@@ -28,11 +28,11 @@ func (a *Announcer) floods(source string) bool {
 
 // isText reports whether an announcement is text that may be left out.
 func (a *Announcer) isText(it *item) bool {
-	return it.kind == Output && !it.wanted && it.left == 0 && a.untold(it)
+	return it.kind == Output && !it.wanted && it.left == 0 && a.isUntold(it)
 }
 
-// leaveOut leaves text of one agent that waits to be asked for, but for so many of the newest, and has it said how much that was. Where
-// that is one line, it is said as it is.
+// leaveOut leaves text of one agent that waits to be asked for, but for so many of the newest, and
+// has it said how much that was. Where that is one line, it is said as it is.
 func (a *Announcer) leaveOut(newest int, which func(it *item) bool) {
 	var text []*item
 	pending := false
@@ -40,7 +40,7 @@ func (a *Announcer) leaveOut(newest int, which func(it *item) bool) {
 		if a.isText(it) && which(it) {
 			text = append(text, it)
 		}
-		pending = pending || it.left > 0 && a.untold(it)
+		pending = pending || it.left > 0 && a.isUntold(it)
 	}
 	if len(text) <= newest || len(text) == newest+1 && !pending {
 		return
@@ -49,15 +49,16 @@ func (a *Announcer) leaveOut(newest int, which func(it *item) bool) {
 	at := slices.Index(a.normal, text[0])
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return slices.Contains(text, it) })
 	for _, it := range text {
-		a.miss(it)
+		a.keepForDetails(it)
 		a.countLeft(it, at)
 	}
 }
 
-// recall has the newest of a session's text that was left out wait again, until so many lines do.
-func (a *Announcer) recall(newest int, session string) {
+// recallText has the newest of a session's text that was left out wait again, until so many lines
+// do.
+func (a *Announcer) recallText(newest int, session string) {
 	isText := func(it *item) bool { return a.isText(it) && it.session == session }
-	summary := slices.IndexFunc(a.normal, func(it *item) bool { return it.left > 0 && it.session == session && a.untold(it) })
+	summary := slices.IndexFunc(a.normal, func(it *item) bool { return it.left > 0 && it.session == session && a.isUntold(it) })
 	for summary >= 0 && a.normal[summary].left > 1 {
 		n := 0
 		for _, it := range a.normal {
@@ -80,22 +81,23 @@ func (a *Announcer) recall(newest int, session string) {
 	}
 }
 
-// countLeft counts an announcement among those of its agent that were left out, which is said once, at a place among what waits.
+// countLeft counts an announcement among those of its agent that were left out, which is said once,
+// at a place among what waits.
 func (a *Announcer) countLeft(gone *item, at int) {
-	i := slices.IndexFunc(a.normal, func(it *item) bool { return it.left > 0 && it.source == gone.source && a.untold(it) })
+	i := slices.IndexFunc(a.normal, func(it *item) bool { return it.left > 0 && it.source == gone.source && a.isUntold(it) })
 	if i < 0 {
 		i = min(at, len(a.normal))
 		it := &item{source: gone.source, session: gone.session, kind: Output, arrived: gone.arrived}
-		a.keep(it)
+		a.recordItem(it)
 		a.normal = slices.Insert(a.normal, i, it)
 	}
 	it := a.normal[i]
 	it.left++
 	w := leftOut(a.language, it.left)
 	if gone.kind == Output {
-		w = w.And(" ", ours(a.language, phrase.TheNewest, ""))
+		w = w.And(" ", phraseIn(a.language, phrase.TheNewest, ""))
 	}
-	it.sentences = a.sentences(w, false)
+	it.sentences = a.splitWords(w, false)
 	it.receipt.Of = len(it.sentences)
 }
 
@@ -104,46 +106,49 @@ func leftOut(own string, n int) Words {
 	return In(own, phrase.Counted(own, phrase.LinesLeftOut, n, "line"))
 }
 
-// first makes what came of a question the next that is said, before what its session said sooner, of which that is said.
-func (a *Announcer) first(it *item) {
+// queueOutcome makes what came of a question the next that is said, before what its session said
+// sooner, of which that is said.
+func (a *Announcer) queueOutcome(it *item) {
 	if g := a.agents[it.session]; g != nil && slices.ContainsFunc(a.normal, func(other *item) bool {
 		return other.kind == Output && other.session == it.session
 	}) {
 		g.overtaken = true
 	}
-	a.queue(&a.normal, it)
+	a.appendTo(&a.normal, it)
 }
 
-// Skip ends what is being said, and leaves what waits to be asked for, but for what is critical and what came of a question.
+// Skip ends what is being said, and leaves what waits to be asked for, but for what is critical and
+// what came of a question.
 func (a *Announcer) Skip(now time.Time) {
-	n, _ := a.skip()
+	n, _ := a.skipWaiting()
 	if n == 0 {
-		a.say(now, ours(a.language, phrase.NothingMore, ""))
+		a.addRequested(now, phraseIn(a.language, phrase.NothingMore, ""))
 		return
 	}
-	a.say(now, leftOut(a.language, n))
+	a.addRequested(now, leftOut(a.language, n))
 }
 
 // Newest is Skip, and says the newest of what waited or, where nothing did, of what was said.
 func (a *Announcer) Newest(now time.Time) {
-	n, newest := a.skip()
+	n, newest := a.skipWaiting()
 	if newest == nil {
 		newest = a.latest
 	}
 	if newest == nil {
-		a.say(now, ours(a.language, phrase.NothingSaidYet, ""))
+		a.addRequested(now, phraseIn(a.language, phrase.NothingSaidYet, ""))
 		return
 	}
-	w := ours(a.language, phrase.TheNewest, "")
+	w := phraseIn(a.language, phrase.TheNewest, "")
 	if n > 1 {
 		w = leftOut(a.language, n-1).And(" ", w)
 	}
 	last := newest.sentences[len(newest.sentences)-1]
-	quoteName(a.say(now, w.And("", Words{last})), newest)
+	quoteName(a.addRequested(now, w.And("", Words{last})), newest)
 }
 
-// skip ends what is being said, and leaves what waits to be asked for. It returns how many those were, and the newest of them.
-func (a *Announcer) skip() (n int, newest *item) {
+// skipWaiting ends what is being said, and leaves what waits to be asked for. It returns how many
+// those were, and the newest of them.
+func (a *Announcer) skipWaiting() (n int, newest *item) {
 	skips := func(it *item) bool {
 		return !it.critical && !it.outcome && !it.reminds && it.kind != Question && it.kind != Problem && it.about == nil
 	}
@@ -152,33 +157,33 @@ func (a *Announcer) skip() (n int, newest *item) {
 			return false
 		}
 		switch {
-		case it.left > 0 && a.untold(it): // those it counts are to be asked for already
+		case it.left > 0 && a.isUntold(it): // those it counts are to be asked for already
 			n += it.left
-			a.end(it, it.arrived, Expired)
+			a.endItem(it, it.arrived, Expired)
 		default:
 			n++
 			newest = it
 			it.wanted, it.stale = false, time.Time{}
 			if it.moot = a.saying != nil && a.saying.item == it; it.moot {
-				a.end(it, a.saying.began, Cut)
+				a.endItem(it, a.saying.began, Cut)
 				break
 			}
-			a.miss(it)
+			a.keepForDetails(it)
 		}
 		return true
 	})
 	for session, it := range a.soFar {
 		it.moot = a.saying != nil && a.saying.item == it
 		delete(a.soFar, session)
-		a.end(it, it.arrived, Expired)
+		a.endItem(it, it.arrived, Expired)
 	}
 	return n, newest
 }
 
-// Hush has nothing said but what is critical, and what the person asks for; what waits is left to be asked for. Where it ends, what came
-// meanwhile is said.
+// Hush has nothing said but what is critical, and what the person asks for; what waits is left to
+// be asked for. Where it ends, what came meanwhile is said.
 func (a *Announcer) Hush(on bool) {
 	if a.hush = on; on {
-		a.skip()
+		a.skipWaiting()
 	}
 }

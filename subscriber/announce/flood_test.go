@@ -9,101 +9,103 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// lines adds so many lines of what a program prints, from a number on.
-func (r *room) lines(from, to int) {
+// addLines adds so many lines of what a program prints, from a number on.
+func (r *room) addLines(from, to int) {
 	for i := from; i < to; i++ {
-		r.say(&aaep.OutputStreaming{Chunk: fmt.Sprintf("Line %d.\n", i), OutputID: "out_1", CoalesceHint: aaep.BoundarySentence}, "")
+		r.addEvent(&aaep.OutputStreaming{Chunk: fmt.Sprintf("Line %d.\n", i), OutputID: "out_1", CoalesceHint: aaep.BoundarySentence}, "")
 	}
 }
 
-// Of ten thousand lines it is said how many were left out, and the newest; what is left out can be asked for, as far as it is kept, and
-// is then not left out again. A long answer is no flood.
+// Of ten thousand lines it is said how many were left out, and the newest; what is left out can be
+// asked for, as far as it is kept, and is then not left out again. A long answer is no flood.
 func TestFloodIsTold(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-	r.lines(0, 10000)
-	r.after(time.Minute)
-	r.want("0.0 Line 0.", "1.0 9,998 lines left out.", "3.0 The newest:", "4.0 Line 9999.")
+	r.addLines(0, 10000)
+	r.passTime(time.Minute)
+	r.wantHeard("0.0 Line 0.", "1.0 9,998 lines left out.", "3.0 The newest:", "4.0 Line 9999.")
 	r.heard = nil
-	r.lines(10000, 10002)
-	r.after(time.Minute)
-	if got := r.since(""); got != "Line 10001." && got != "Line 10000.|Line 10001." {
+	r.addLines(10000, 10002)
+	r.passTime(time.Minute)
+	if got := r.heardSince(""); got != "Line 10001." && got != "Line 10000.|Line 10001." {
 		t.Errorf("afterwards is heard %q", got)
 	}
 	r.heard = nil
 	r.a.Details(r.now)
-	r.act()
-	r.lines(10002, 10003)
-	r.after(time.Hour)
+	r.takeActions()
+	r.addLines(10002, 10003)
+	r.passTime(time.Hour)
 	if n := len(r.heard); n != maxHeld+1 || !strings.HasSuffix(r.heard[0], "Line 9499.") {
 		t.Errorf("of the details are heard %d, from %q on", n, r.heard[0])
 	}
 
 	r = newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 	for range 60 {
-		r.answer("These ten words are a sentence of a long answer. ")
+		r.addSentence("These ten words are a sentence of a long answer. ")
 	}
-	r.after(time.Hour)
-	if n := strings.Count(r.since(""), "a long answer"); n != 60 {
-		t.Errorf("%d sentences of 60 are heard: %s", n, r.since(""))
+	r.passTime(time.Hour)
+	if n := strings.Count(r.heardSince(""), "a long answer"); n != 60 {
+		t.Errorf("%d sentences of 60 are heard: %s", n, r.heardSince(""))
 	}
 }
 
 // Of a program that fails, why and then the end of what it printed come first.
 func TestFailureInAFlood(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-	r.lines(0, 10)
-	r.after(500 * time.Millisecond)
-	r.lines(10, 100)
-	r.say(&aaep.SessionErrored{}, "The compiler failed.")
-	r.after(time.Minute)
-	r.want("0.0 Line 0. /", "0.5 Error.", "1.0 The compiler failed.", "2.5 What came before:", "4.0 Line 0.", "5.0 96 lines left out.",
+	r.addLines(0, 10)
+	r.passTime(500 * time.Millisecond)
+	r.addLines(10, 100)
+	r.addEvent(&aaep.SessionErrored{}, "The compiler failed.")
+	r.passTime(time.Minute)
+	r.wantHeard("0.0 Line 0. /", "0.5 Error.", "1.0 The compiler failed.", "2.5 What came before:", "4.0 Line 0.", "5.0 96 lines left out.",
 		"7.0 The newest:", "8.0 Line 97.", "9.0 Line 98.", "10.0 Line 99.")
 }
 
 // So they do where the flood was left out before it failed.
 func TestFailureAfterAFlood(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-	r.say(&aaep.SessionStarted{}, "Compiling a program of many thousand files, which may take a long time.")
-	r.lines(0, 1000)
-	r.say(&aaep.SessionErrored{}, "The compiler failed.")
-	r.after(time.Minute)
-	if got := r.since("Error."); !strings.HasSuffix(got, "|997 lines left out.|The newest:|Line 997.|Line 998.|Line 999.") {
+	r.addEvent(&aaep.SessionStarted{}, "Compiling a program of many thousand files, which may take a long time.")
+	r.addLines(0, 1000)
+	r.addEvent(&aaep.SessionErrored{}, "The compiler failed.")
+	r.passTime(time.Minute)
+	if got := r.heardSince("Error."); !strings.HasSuffix(got, "|997 lines left out.|The newest:|Line 997.|Line 998.|Line 999.") {
 		t.Errorf("heard %s", got)
 	}
 }
 
-// What came of a question never waits behind text, not even behind a flood; what was said before it is called so.
+// What came of a question never waits behind text, not even behind a flood; what was said before it
+// is called so.
 func TestOutcomeInAFlood(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-	pay := r.asked("Planner", "sess_1", "Pay five dollars.")
-	r.lines(0, 20)
-	r.after(20 * time.Second)
-	r.is(pay, pay)
+	pay := r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.addLines(0, 20)
+	r.passTime(20 * time.Second)
+	r.wantQuestion(pay, pay)
 	r.heard = r.heard[len(r.heard)-1:]
-	r.answers("n", nil)
-	r.state(await, think, "Rejected, and not done: Pay five dollars.")
-	r.after(time.Minute)
-	heard := strings.Split(r.since(""), "|")
+	r.typeAnswer("n", nil)
+	r.changeState(await, think, "Rejected, and not done: Pay five dollars.")
+	r.passTime(time.Minute)
+	heard := strings.Split(r.heardSince(""), "|")
 	if heard = heard[1:]; heard[0] != "Answer sent: reject." || heard[1] != "Rejected, and not done: Pay five dollars." || heard[2] != "What came before:" || heard[len(heard)-1] != "Line 19." {
 		t.Errorf("heard %q", heard)
 	}
 }
 
-// The newest of what came while the person typed is the last sentence, and no state that came after it.
+// The newest of what came while the person typed is the last sentence, and no state that came after
+// it.
 func TestNewestOfWhatCame(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 	for range 4 {
 		r.a.Typing(r.now)
-		r.after(500 * time.Millisecond)
+		r.passTime(500 * time.Millisecond)
 	}
-	r.answer("The bill is due. ")
-	r.answer("I would pay it. ")
-	r.state(write, think, "Thinking hard.")
+	r.addSentence("The bill is due. ")
+	r.addSentence("I would pay it. ")
+	r.changeState(write, think, "Thinking hard.")
 	r.a.Typing(r.now)
-	r.after(1800 * time.Millisecond) // long enough for a state to be told
+	r.passTime(1800 * time.Millisecond) // long enough for a state to be told
 	r.a.Rest(r.now)
-	r.after(time.Minute)
-	if got := r.since(""); !strings.Contains(got, "2 sentences of the answer") || !strings.Contains(got, "The newest: I would pay it.") || strings.Contains(got, "Thinking") {
+	r.passTime(time.Minute)
+	if got := r.heardSince(""); !strings.Contains(got, "2 sentences of the answer") || !strings.Contains(got, "The newest: I would pay it.") || strings.Contains(got, "Thinking") {
 		t.Errorf("heard %s", got)
 	}
 }
@@ -112,48 +114,48 @@ func TestNewestOfWhatCame(t *testing.T) {
 func TestSkip(t *testing.T) {
 	begin := func() *room {
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-		r.lines(0, 50)
-		r.after(1200 * time.Millisecond)
+		r.addLines(0, 50)
+		r.passTime(1200 * time.Millisecond)
 		r.heard = r.heard[1:]
 		return r
 	}
 	r := begin()
 	r.a.Skip(r.now)
-	r.act()
-	r.lines(50, 51)
-	r.after(time.Minute)
-	r.want("1.0 Line 1. /", "1.2 49 lines left out.", "3.2 Line 50.")
+	r.takeActions()
+	r.addLines(50, 51)
+	r.passTime(time.Minute)
+	r.wantHeard("1.0 Line 1. /", "1.2 49 lines left out.", "3.2 Line 50.")
 	r.heard = nil
 	r.a.Skip(r.now)
-	r.after(time.Minute)
+	r.passTime(time.Minute)
 	r.wantSince("There is nothing more to hear.")
 
 	r = begin()
 	r.a.Newest(r.now)
-	r.after(time.Minute)
-	r.want("1.0 Line 1. /", "1.2 48 lines left out.", "3.2 The newest: Line 49.")
+	r.passTime(time.Minute)
+	r.wantHeard("1.0 Line 1. /", "1.2 48 lines left out.", "3.2 The newest: Line 49.")
 	r.heard = nil
 	r.a.Newest(r.now)
-	r.after(time.Minute)
+	r.passTime(time.Minute)
 	r.wantSince("The newest: Line 49.")
 
 	r = begin()
 	r.a.Hush(true)
-	r.act()
-	r.lines(50, 52)
-	r.say(&aaep.SessionErrored{}, "It broke.")
-	r.after(time.Minute)
-	r.want("1.0 Line 1. /", "1.2 Error.", "1.7 It broke.")
+	r.takeActions()
+	r.addLines(50, 52)
+	r.addEvent(&aaep.SessionErrored{}, "It broke.")
+	r.passTime(time.Minute)
+	r.wantHeard("1.0 Line 1. /", "1.2 Error.", "1.7 It broke.")
 	r.heard = nil
 	r.a.Hush(false)
-	r.after(time.Minute)
+	r.passTime(time.Minute)
 	r.wantSince("What came before:", "Line 50.", "Line 51.")
 
 	r = begin()
-	r.asked("Planner", "sess_1", "Pay five dollars.")
+	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
 	r.a.Skip(r.now)
-	r.after(time.Minute)
-	if got := r.since("Decide:"); !strings.Contains(got, "Pay five dollars.") || !strings.Contains(got, "lines left out.") || strings.Contains(got, "Line") {
+	r.passTime(time.Minute)
+	if got := r.heardSince("Decide:"); !strings.Contains(got, "Pay five dollars.") || !strings.Contains(got, "lines left out.") || strings.Contains(got, "Line") {
 		t.Errorf("a question and then a skip: %s", got)
 	}
 	for _, line := range r.heard[1:] {

@@ -20,15 +20,15 @@ func TestLeadIsFollowed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-			r.answer("One line of it. ")
-			r.say(&aaep.SessionErrored{}, "It broke.")
-			for r.since("")[max(0, len(r.since(""))-len(tc.while)):] != tc.while {
-				r.after(100 * time.Millisecond)
+			r.addSentence("One line of it. ")
+			r.addEvent(&aaep.SessionErrored{}, "It broke.")
+			for r.heardSince("")[max(0, len(r.heardSince(""))-len(tc.while)):] != tc.while {
+				r.passTime(100 * time.Millisecond)
 			}
-			r.after(tc.after - 100*time.Millisecond)
-			r.asked("Planner", "sess_2", "Pay five dollars.")
-			r.after(time.Minute)
-			got := r.since("It broke.")
+			r.passTime(tc.after - 100*time.Millisecond)
+			r.askBriefly("Planner", "sess_2", "Pay five dollars.")
+			r.passTime(time.Minute)
+			got := r.heardSince("It broke.")
 			const want = "No answer: it will not be done.|What came before:|One line of it."
 			if len(got) < len(want) || got[len(got)-len(want):] != want {
 				t.Errorf("heard %s", got)
@@ -41,37 +41,37 @@ func TestLeadIsFollowed(t *testing.T) {
 // why, and then the rest of the question, whole sentences; after that it counts, and nothing that
 // is not so any more is heard. Keys that are pressed once more do not delay it.
 func TestAnsweredInTheMiddle(t *testing.T) {
-	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: key})
-	q := r.asked("Planner", "sess_1", "Pay five dollars.")
-	r.after(2500 * time.Millisecond)
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: answerKeys})
+	q := r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.passTime(2500 * time.Millisecond)
 	for range 3 {
-		r.answers("y", nil)
-		r.after(100 * time.Millisecond)
+		r.typeAnswer("y", nil)
+		r.passTime(100 * time.Millisecond)
 	}
-	r.after(30 * time.Second)
-	r.is(q, q)
+	r.passTime(30 * time.Second)
+	r.wantQuestion(q, q)
 	r.wantSince("Decide: Pay five dollars.", "Consequence: Gone. /", "You may not have heard all of it.", "Consequence: Gone.", "Low risk.",
 		"You have about 10 minutes to answer.", "No answer: it will not be done.", "Press y or n.")
-	if !r.answers("y", nil) {
+	if !r.typeAnswer("y", nil) {
 		t.Error("a yes does not count")
 	}
 }
 
-// The same holds for what comes within the second after a question is put, and where the question is
-// said once more.
+// The same holds for what comes within the second after a question is put, and where the question
+// is said once more.
 func TestAnsweredTooSoon(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-	r.asked("Planner", "sess_1", "Pay five dollars.")
-	r.after(500 * time.Millisecond)
-	r.answers("n", nil)
-	r.after(7 * time.Second)
-	r.silence()
-	r.answers("y", nil)
-	r.after(time.Second)
-	r.answers("y", nil) // once is enough
-	r.after(6 * time.Second)
-	r.answers("y", nil)
-	r.after(30 * time.Second)
+	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.passTime(500 * time.Millisecond)
+	r.typeAnswer("n", nil)
+	r.passTime(7 * time.Second)
+	r.pressSilence()
+	r.typeAnswer("y", nil)
+	r.passTime(time.Second)
+	r.typeAnswer("y", nil) // once is enough
+	r.passTime(6 * time.Second)
+	r.typeAnswer("y", nil)
+	r.passTime(30 * time.Second)
 	r.wantSince("Decide: Pay five dollars. /", "That was typed before the question could be read.", "Decide: Pay five dollars.",
 		"Consequence: Gone. (silenced)", "You may not have heard all of it.", "Decide: Pay five dollars.",
 		"Consequence: Gone.", "Low risk. /", "You may not have heard all of it.", "Low risk.", "You have about 10 minutes to answer.", "No answer: it will not be done.")

@@ -7,21 +7,22 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Whose agent's events were lost hears so in its place among what the agent says, in their own language, once while it waits; what was
-// left of a sentence is said before it and not joined to what comes after it, and how the sessions of before are doing is not known.
+// Whose agent's events were lost hears so in its place among what the agent says, in their own
+// language, once while it waits; what was left of a sentence is said before it and not joined to
+// what comes after it, and how the sessions of before are doing is not known.
 func TestLostIsTold(t *testing.T) {
 	r := newRoom(t, Preferences{})
 	r.a.SetLanguage("es")
-	r.say(&aaep.SessionStarted{}, "Planning.")
-	r.say(&aaep.OutputStreaming{Chunk: "The first half of ", OutputID: "out_1", CoalesceHint: aaep.BoundaryNone}, "")
+	r.addEvent(&aaep.SessionStarted{}, "Planning.")
+	r.addEvent(&aaep.OutputStreaming{Chunk: "The first half of ", OutputID: "out_1", CoalesceHint: aaep.BoundaryNone}, "")
 	lost := &aaep.Event{EventID: "evt_lost", Timestamp: r.now, Summary: aaep.Say("Anything."), Payload: &aaep.Extension{Type: aaep.TypeLost}}
 	for range 2 {
 		r.a.Add(r.now, "Planner", lost, Text(lost, aaep.VerbosityNormal))
 	}
 	r.a.WhereAreWe(r.now)
-	r.answer("The end.")
-	r.after(time.Minute)
-	r.want("0.0 Planning. /", "0.0 Ahora no pasa nada.", "2.0 Planning.", "2.5 The first half of", "4.5 Puede faltar lo que se dijo mientras tanto.",
+	r.addSentence("The end.")
+	r.passTime(time.Minute)
+	r.wantHeard("0.0 Planning. /", "0.0 Ahora no pasa nada.", "2.0 Planning.", "2.5 The first half of", "4.5 Puede faltar lo que se dijo mientras tanto.",
 		"8.5 The end.")
 }
 
@@ -30,6 +31,6 @@ func TestLostOfOne(t *testing.T) {
 	r := newRoom(t, Preferences{})
 	r.a.Follow("Bank")
 	r.a.Add(r.now, "Planner", &aaep.Event{Payload: &aaep.Extension{Type: aaep.TypeLost}}, nil)
-	r.after(time.Minute)
-	r.want("0.0 Planner: What was said meanwhile may be missing.")
+	r.passTime(time.Minute)
+	r.wantHeard("0.0 Planner: What was said meanwhile may be missing.")
 }

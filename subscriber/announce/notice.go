@@ -11,10 +11,11 @@ import (
 
 // Tell says something of this program's own; what waits to be said already is not said twice.
 func (a *Announcer) Tell(now time.Time, text string, critical bool) {
-	a.tell(now, In(a.language, text), critical, nil)
+	a.addNotice(now, In(a.language, text), critical, nil)
 }
 
-// Mention is Tell of what need not be said any more where a question comes first, such as who is followed, which the question says.
+// Mention is Tell of what need not be said any more where a question comes first, such as who is
+// followed, which the question says.
 func (a *Announcer) Mention(now time.Time, text string) {
 	n := len(a.normal)
 	a.Tell(now, text, false)
@@ -23,28 +24,29 @@ func (a *Announcer) Mention(now time.Time, text string) {
 	}
 }
 
-// Outage says that an agent is out of reach and why, or, where that is nil, that it is back: silence sounds like an agent at work. That it
-// has ended is said after its last words.
+// Outage says that an agent is out of reach and why, or, where that is nil, that it is back:
+// silence sounds like an agent at work. That it has ended is said after its last words.
 func (a *Announcer) Outage(now time.Time, source string, why error) {
-	w, ended := ours(a.language, phrase.LinkBack, ""), errors.Is(why, aaep.ProducerShutdown)
+	w, ended := phraseIn(a.language, phrase.LinkBack, ""), errors.Is(why, aaep.ProducerShutdown)
 	switch {
 	case errors.Is(why, aaep.AuthenticationRequired):
-		w, ended = ours(a.language, phrase.LinkRefused, ""), false // maybe by one that ended and was started again
+		w, ended = phraseIn(a.language, phrase.LinkRefused, ""), false // maybe by one that ended and was started again
 	case ended:
-		w = ours(a.language, phrase.AgentHasEnded, "").And(" ", ours(a.language, phrase.WaitingForAgent, ""))
+		w = phraseIn(a.language, phrase.AgentHasEnded, "").And(" ", phraseIn(a.language, phrase.WaitingForAgent, ""))
 	case why != nil:
-		w = ours(a.language, phrase.LinkLost, "")
+		w = phraseIn(a.language, phrase.LinkLost, "")
 	}
 	if len(a.sources) > 1 {
 		w = In(a.language, Speaker(source)+" ").And("", w)
 	}
-	a.tell(now, w, !ended, nil)
+	a.addNotice(now, w, !ended, nil)
 }
 
-// Leave says that an agent is not followed any more, where there is a reason for the person to know, and takes its questions away.
+// Leave says that an agent is not followed any more, where there is a reason for the person to
+// know, and takes its questions away.
 func (a *Announcer) Leave(now time.Time, source string, why error) {
 	if why != nil {
-		a.tell(now, a.of(source, ours(a.language, phrase.FollowedNoMore, "")), true, nil)
+		a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.FollowedNoMore, "")), true, nil)
 	}
 	for _, q := range a.open.All() {
 		if q.Source == source {
@@ -53,13 +55,13 @@ func (a *Announcer) Leave(now time.Time, source string, why error) {
 	}
 }
 
-// lost says that something of what an agent said may be missing. How its sessions are doing is not known any more; of those that go on
-// the agent tells it anew.
-func (a *Announcer) lost(now time.Time, source string) {
+// tellLost says that something of what an agent said may be missing. How its sessions are doing is
+// not known any more; of those that go on the agent tells it anew.
+func (a *Announcer) tellLost(now time.Time, source string) {
 	for _, ans := range a.answers {
 		if ans.source == source { // what comes of it begins a sentence
-			a.pieces(now, ans, ans.seg.Flush(true))
-			a.unheld(now, ans)
+			a.addPieces(now, ans, ans.seg.Flush(true))
+			a.flushHeldLines(now, ans)
 		}
 	}
 	for session, g := range a.agents {
@@ -68,31 +70,32 @@ func (a *Announcer) lost(now time.Time, source string) {
 			delete(a.agents, session)
 		}
 	}
-	a.tell(now, a.of(source, ours(a.language, phrase.MayBeLost, "")), false, nil)
+	a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.MayBeLost, "")), false, nil)
 }
 
-func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) *item {
-	sentences := a.sentences(w, false)
+func (a *Announcer) addNotice(now time.Time, w Words, critical bool, about *Asked) *item {
+	sentences := a.splitWords(w, false)
 	same := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }
 	if len(sentences) == 0 || slices.ContainsFunc(slices.Concat(a.asked, a.normal), same) && !critical {
 		return nil
 	}
 	it := &item{kind: Notice, critical: critical, sentences: sentences, about: about, arrived: now}
-	a.keep(it)
+	a.recordItem(it)
 	switch {
 	case critical && about == nil && a.beforeNext(now, it):
 	case critical:
-		a.queue(&a.urgent, it)
+		a.appendTo(&a.urgent, it)
 	case about == nil && !a.entered.IsZero() && now.Sub(a.entered) < replyWithin:
 		a.asked, a.entered = append(a.asked, it), time.Time{} // one line, one answer: what comes of that may wait
 	default:
-		a.queue(&a.normal, it)
+		a.appendTo(&a.normal, it)
 	}
 	return it
 }
 
-// beforeNext says something before the question that follows the one that the person just answered, though that was put already: that
-// the answer was sent is not to be heard as if it were about this.
+// beforeNext says something before the question that follows the one that the person just answered,
+// though that was put already: that the answer was sent is not to be heard as if it were about
+// this.
 func (a *Announcer) beforeNext(now time.Time, it *item) bool {
 	q := a.open.First()
 	if q == nil || a.taken.IsZero() || now.Sub(a.taken) >= replyWithin || !q.Put.IsZero() && q.Put.Before(a.taken) {

@@ -11,19 +11,21 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// These stand among what is heard where the question was settled, and where the person asked for what was said last once more.
+// These stand among what is heard where the question was settled, and where the person asked for
+// what was said last once more.
 const settled, onceMore = "0.0 settled", "0.0 once more"
 
-// Whatever agents say, ask and withdraw, and whatever the person presses: the words that lead in what was said meanwhile are
-// never heard twice without anything of an agent in between, and what a session says beside its
-// question is never heard after that without these words, as if it belonged to the question.
+// Whatever agents say, ask and withdraw, and whatever the person presses: the words that lead in
+// what was said meanwhile are never heard twice without anything of an agent in between, and what a
+// session says beside its question is never heard after that without these words, as if it belonged
+// to the question.
 func TestOrder(t *testing.T) {
 	rounds := 1200
 	if testing.Short() {
 		rounds = 200
 	}
 	for seed := range rounds {
-		r, rnd := newRoom(t, Preferences{Answering: key}), rand.New(rand.NewPCG(uint64(seed), 9))
+		r, rnd := newRoom(t, Preferences{Answering: answerKeys}), rand.New(rand.NewPCG(uint64(seed), 9))
 		words := 0
 		var open *aaep.Event
 		word := func(session string) string {
@@ -37,20 +39,20 @@ func TestOrder(t *testing.T) {
 			}
 			switch rnd.IntN(12) {
 			case 0, 1, 2, 3:
-				r.from(source, session, &aaep.OutputStreaming{Chunk: word(session) + " ", OutputID: "out_1",
+				r.addEventOf(source, session, &aaep.OutputStreaming{Chunk: word(session) + " ", OutputID: "out_1",
 					CoalesceHint: aaep.BoundarySentence}, "")
 			case 4:
-				r.from(source, session, &aaep.Extension{Type: "acme:news"}, word(session))
+				r.addEventOf(source, session, &aaep.Extension{Type: "acme:news"}, word(session))
 			case 5:
-				r.from(source, session, &aaep.ToolInvoked{Tool: "look", ToolCallID: "call_1"}, word(session))
+				r.addEventOf(source, session, &aaep.ToolInvoked{Tool: "look", ToolCallID: "call_1"}, word(session))
 			case 6, 7:
 				if open == nil {
-					open = r.asked("Planner", "sess_1", fmt.Sprintf("Pay %d.", words))
+					open = r.askBriefly("Planner", "sess_1", fmt.Sprintf("Pay %d.", words))
 				}
 			case 8:
 				if open != nil && rnd.IntN(3) == 0 {
 					open, r.heard = nil, append(r.heard, settled)
-					r.from("Planner", "sess_1", &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "")
+					r.addEventOf("Planner", "sess_1", &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "")
 				}
 			case 9:
 				r.a.Typing(r.now)
@@ -60,17 +62,17 @@ func TestOrder(t *testing.T) {
 			case 11:
 				r.a.WhatWaits(r.now)
 			}
-			r.after(time.Duration(rnd.IntN(4000)) * time.Millisecond)
+			r.passTime(time.Duration(rnd.IntN(4000)) * time.Millisecond)
 		}
-		r.after(2 * time.Minute)
-		if broken := disorder(r.heard); broken != "" {
+		r.passTime(2 * time.Minute)
+		if broken := findDisorder(r.heard); broken != "" {
 			t.Fatalf("seed %d: %s in\n%s", seed, broken, strings.Join(r.heard, "\n"))
 		}
 	}
 }
 
-// disorder is what of the heard lines breaks the rules of TestOrder.
-func disorder(heard []string) string {
+// findDisorder is what of the heard lines breaks the rules of TestOrder.
+func findDisorder(heard []string) string {
 	asked, led, again := false, false, false
 	meanwhile, _ := phrase.In("en", phrase.Meanwhile, "")
 	for _, line := range heard {

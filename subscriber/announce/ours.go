@@ -14,56 +14,58 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// A mark is how a line of ours looks, by its start and what else is in it, if that alone is a common beginning. Who hears it
-// must be able to rely on it, in any language.
+// A mark is how a line of ours looks, by its start and what else is in it, if that alone is a
+// common beginning. Who hears it must be able to rely on it, in any language.
 type mark struct{ start, in string }
 
 // marks are those of every language, made when the first text of an agent is told.
 var marks = sync.OnceValue(func() []mark {
-	all := starts("aaep:", "type a number", "the time to answer is almost over: you have")
+	all := startMarks("aaep:", "type a number", "the time to answer is almost over: you have")
 	for _, o := range phrase.Offers() {
-		all = append(all, mark{skeleton(o.Start), skeleton(o.In)})
+		all = append(all, mark{skeletonOf(o.Start), skeletonOf(o.In)})
 	}
 	for _, tag := range phrase.Languages() {
 		for _, id := range []phrase.ID{phrase.AskedProven, phrase.AskedUnproven, phrase.AcceptedDoing} {
 			text, _ := phrase.In(tag, id, "")
 			verdict, _, _ := strings.Cut(text, ":")
-			all = append(all, starts(verdict+":")...)
+			all = append(all, startMarks(verdict+":")...)
 		}
 		for _, id := range []phrase.ID{phrase.ToDecide, phrase.ActionIs, phrase.ConsequenceIs, phrase.QuestionIs, phrase.ContextIs} {
 			text, _ := phrase.In(tag, id, "")
-			all = append(all, starts(text)...)
+			all = append(all, startMarks(text)...)
 		}
 		whole, _ := phrase.In(tag, phrase.TimeToAnswer, "\x00")
 		before, after, _ := strings.Cut(whole, "\x00")
-		all = append(all, mark{skeleton(before), skeleton(after)})
+		all = append(all, mark{skeletonOf(before), skeletonOf(after)})
 	}
 	return all
 })
 
-func starts(texts ...string) (all []mark) {
+func startMarks(texts ...string) (all []mark) {
 	for _, text := range texts {
-		all = append(all, mark{start: skeleton(text)})
+		all = append(all, mark{start: skeletonOf(text)})
 	}
 	return all
 }
 
-// quoted is an agent's text, with a word before each line that would otherwise pass for one of ours.
-func quoted(language, text string) string { return marked(language, text, marks()) }
+// quoteAgent is an agent's text, with a word before each line that would otherwise pass for one of
+// ours.
+func quoteAgent(language, text string) string { return prefixMarked(language, text, marks()) }
 
-// NotNamed is an agent's text, with a word before each line that would otherwise pass for what one of these agents says.
+// NotNamed is an agent's text, with a word before each line that would otherwise pass for what one
+// of these agents says.
 func NotNamed(language, text string, agents []string) string {
 	names := make([]string, len(agents))
 	for i, name := range agents {
 		names[i] = words.OneLine(name) + ":"
 	}
-	return marked(language, text, starts(names...))
+	return prefixMarked(language, text, startMarks(names...))
 }
 
 // As much of a line is compared, in characters: a name may be long.
 const compared = 320
 
-func marked(language, text string, with []mark) string {
+func prefixMarked(language, text string, with []mark) string {
 	var b strings.Builder
 	firsts := map[rune]bool{} // that a line began with: whether one of ours may begin so
 	for line := range strings.Lines(text) {
@@ -72,11 +74,11 @@ func marked(language, text string, with []mark) string {
 		first, n := utf8.DecodeRuneInString(start)
 		may, known := firsts[first]
 		if !known && n > 0 {
-			look := looks(start[:n])
+			look := comparableStart(start[:n])
 			may = slices.ContainsFunc(with, func(m mark) bool { return strings.HasPrefix(m.start, look) })
 			firsts[first] = may
 		}
-		if may && passes(looks(start), with) {
+		if may && hasMark(comparableStart(start), with) {
 			says, _ := phrase.In(language, phrase.AgentSays, "")
 			b.WriteString(says)
 		}
@@ -85,20 +87,20 @@ func marked(language, text string, with []mark) string {
 	return b.String()
 }
 
-// passes reports whether a line that looks so passes for one of these.
-func passes(line string, with []mark) bool {
+// hasMark reports whether a line that looks so passes for one of these.
+func hasMark(line string, with []mark) bool {
 	return slices.ContainsFunc(with, func(m mark) bool {
 		rest, is := strings.CutPrefix(line, m.start)
 		return is && strings.Contains(rest, m.in)
 	})
 }
 
-// looks is what the beginning of a line is compared by.
-func looks(start string) string { return skeleton(lookalike.Visible(start, compared)) }
+// comparableStart is what the beginning of a line is compared by.
+func comparableStart(start string) string { return skeletonOf(lookalike.Visible(start, compared)) }
 
-// skeleton is how a text looks and sounds: without capitals, spaces and accents, and no letter of another script than Latin
-// passes for one of that.
-func skeleton(text string) string {
+// skeletonOf is how a text looks and sounds: without capitals, spaces and accents, and no letter of
+// another script than Latin passes for one of that.
+func skeletonOf(text string) string {
 	drop := func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.Is(unicode.Mn, r) {
 			return -1

@@ -11,8 +11,8 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// Whoever hears how to answer, and whether the one who asks is known, must be able to rely on that in every language: an agent's
-// text that looks or sounds the same is marked as its own.
+// A person who hears how to answer, and whether the one who asks is known, must be able to rely on
+// that in every language: an agent's text that looks or sounds the same is marked as its own.
 func TestOursInEveryLanguage(t *testing.T) {
 	unmarked := func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -55,7 +55,8 @@ func TestNotOurs(t *testing.T) {
 	}
 }
 
-// The words of this program itself are in the language of whoever listens, and those it quotes in theirs.
+// The words of this program itself are in the language of the person who listens, and those it
+// quotes in theirs.
 func TestSetLanguage(t *testing.T) {
 	r := newRoom(t, Preferences{})
 	r.a.SetLanguage("ha", "es-MX", "en")

@@ -8,11 +8,12 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// Words are what is said, in parts of one language each: what this package says beside an agent's text is in that text's
-// language, where it knows the language, and else in English. A voice or a table for one language garbles another.
+// Words are what is said, in parts of one language each: what this package says beside an agent's
+// text is in that text's language, where it knows the language, and else in English. A voice or a
+// table for one language garbles another.
 type Words []Part
 
-// Part is what is said in one language, by its tag; "" is that nobody said which.
+// Part is what is said in one language, by its tag; "" is unknown.
 type Part struct{ Language, Text string }
 
 // ownLanguage is what is spoken where nothing else is known.
@@ -43,23 +44,24 @@ func (w Words) And(between string, next Words) Words {
 	w = append(Words{}, w...)
 	last := &w[len(w)-1]
 	last.Text += between
-	if first := next[0]; alike(last.Language, first.Language) {
+	if first := next[0]; sharesVoice(last.Language, first.Language) {
 		*last = Part{max(last.Language, first.Language), last.Text + first.Text}
 		next = next[1:]
 	}
 	return append(w, next...)
 }
 
-// alike reports whether a voice for one language is one for the other: this package's own English is everybody's.
-func alike(a, b string) bool {
+// sharesVoice reports whether a voice for one language is one for the other: this package's own
+// English is everybody's.
+func sharesVoice(a, b string) bool {
 	own := func(a, b string) bool {
 		return a == ownLanguage && strings.HasPrefix(strings.ToLower(b), ownLanguage+"-")
 	}
 	return a == b || own(a, b) || own(b, a)
 }
 
-// sentence ends it, so that a voice pauses.
-func (w Words) sentence() Words {
+// endSentence ends it, so that a voice pauses.
+func (w Words) endSentence() Words {
 	if len(w) > 0 {
 		w = append(Words{}, w...)
 		w[len(w)-1].Text = words.Sentence(w[len(w)-1].Text)
@@ -75,8 +77,8 @@ func (w Words) oneLine() (one Words) {
 	return one
 }
 
-// ours is a phrase in a language, or in English.
-func ours(language string, id phrase.ID, arg string) Words {
+// phraseIn is a phrase in a language, or in English.
+func phraseIn(language string, id phrase.ID, arg string) Words {
 	text, known := phrase.In(language, id, arg)
 	if !known {
 		language = ownLanguage
@@ -84,17 +86,17 @@ func ours(language string, id phrase.ID, arg string) Words {
 	return In(language, text)
 }
 
-// label is a phrase and the agent's text behind it.
-func label(language string, id phrase.ID, text string) Words {
+// labelText is a phrase and the agent's text behind it.
+func labelText(language string, id phrase.ID, text string) Words {
 	if whole, known := phrase.In(language, id, text); known {
 		return In(language, whole)
 	}
-	return ours(language, id, "").And("", In(language, text))
+	return phraseIn(language, id, "").And("", In(language, text))
 }
 
 // timeToAnswer says how much time there is.
 func timeToAnswer(language string, left time.Duration) Words {
-	return ours(language, phrase.TimeToAnswer, phrase.Time(language, left))
+	return phraseIn(language, phrase.TimeToAnswer, phrase.Time(language, left))
 }
 
 // tellsTime reports whether a sentence is one of timeToAnswer.

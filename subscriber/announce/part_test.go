@@ -9,10 +9,10 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// speaks says what is told of an event, each utterance behind the language of its voice.
-func (r *room) speaks(language string, p aaep.Payload, text string) (said []string) {
+// spokenOf says what is told of an event, each utterance behind the language of its voice.
+func (r *room) spokenOf(language string, p aaep.Payload, text string) (said []string) {
 	r.n++
-	ev := event(p, text)
+	ev := newEvent(p, text)
 	ev.LocalizationHints, ev.Timestamp = in(language), r.now
 	r.a.Add(r.now, "Planner", ev, Text(ev, aaep.VerbosityNormal))
 	for end := r.now.Add(10 * time.Minute); r.now.Before(end); r.now = r.now.Add(time.Second) {
@@ -37,8 +37,8 @@ func TestTimeToAnswer(t *testing.T) {
 	}
 }
 
-// I18N-021: what stands beside an agent's text is in the text's language, where it is known, and else in English, and labelled so:
-// no voice reads a language that is not its own.
+// I18N-021: what stands beside an agent's text is in the text's language, where it is known, and
+// else in English, and labelled so: no voice reads a language that is not its own.
 func TestLanguageOfParts(t *testing.T) {
 	question := &aaep.AwaitingClarification{Question: "X?", Context: "Y.", TimeoutSeconds: 3600, DefaultResponse: "b",
 		Choices: []aaep.Choice{{Value: "a", Label: "A"}, {Value: "b", Label: "B"}}}
@@ -77,19 +77,19 @@ func TestLanguageOfParts(t *testing.T) {
 		{"es", &aaep.SessionStarted{}, "QUESTION : todo bien.", []string{"es El agente dice: QUESTION : todo bien."}},
 		{"es", &aaep.SessionStarted{}, "Accio\u0301n: nada.", []string{"es El agente dice: Acción: nada."}},
 	} {
-		if got := newRoom(t, Preferences{}).speaks(tc.language, tc.payload, tc.text); !slices.EqualFunc(got, tc.want, sameText) {
+		if got := newRoom(t, Preferences{}).spokenOf(tc.language, tc.payload, tc.text); !slices.EqualFunc(got, tc.want, sameText) {
 			t.Errorf("%s %T:\n%s\nwant\n%s", tc.language, tc.payload, strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 		}
 	}
 }
 
-func sameText(a, b string) bool { return skeleton(a) == skeleton(b) }
+func sameText(a, b string) bool { return skeletonOf(a) == skeletonOf(b) }
 
 // What this program says of an agent's words is in English, and the words in their own language.
 func TestLanguageOfQuotes(t *testing.T) {
 	r := newRoom(t, Preferences{})
 	var voices []string
-	r.speaks("es", &aaep.AwaitingConfirmation{Action: "Pagar.", Consequence: "Se va.", TimeoutSeconds: 86400}, "")
+	r.spokenOf("es", &aaep.AwaitingConfirmation{Action: "Pagar.", Consequence: "Se va.", TimeoutSeconds: 86400}, "")
 	hear := func() {
 		for {
 			do, _ := r.a.Next(r.now)
@@ -114,10 +114,11 @@ func TestLanguageOfQuotes(t *testing.T) {
 	}
 }
 
-// Of a question in a language without a voice, what is in another is still said; but it has not been heard.
+// Of a question in a language without a voice, what is in another is still said; but it has not
+// been heard.
 func TestPartWithoutVoice(t *testing.T) {
 	r := newRoom(t, Preferences{Speaks: func(tag string) bool { return tag != "sw" }})
-	ev := event(&aaep.AwaitingClarification{Question: "Lini?", TimeoutSeconds: 3600}, "")
+	ev := newEvent(&aaep.AwaitingClarification{Question: "Lini?", TimeoutSeconds: 3600}, "")
 	ev.LocalizationHints, ev.Timestamp = in("sw"), r.now
 	r.a.Add(r.now, "Planner", ev, Text(ev, aaep.VerbosityNormal))
 	var said []string
@@ -136,7 +137,7 @@ func TestPartWithoutVoice(t *testing.T) {
 	if got, want := strings.Join(said, "|"), "Question: heard|There is no voice for the language Swahili. heard|It may not be understood. heard|Lini? unsaid|You have 1 hour to answer. heard"; got != want {
 		t.Errorf("said %s\nwant %s", got, want)
 	}
-	if asks(r.a, r.now.Add(time.Minute), aaep.Accept) != nil {
+	if questionFor(r.a, r.now.Add(time.Minute), aaep.Accept) != nil {
 		t.Error("a question that nobody could understand can be accepted")
 	}
 }

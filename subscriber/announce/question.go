@@ -12,18 +12,19 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// Questions are what one person is asked, by one or several agents. The first is the one that is put to them; none takes the
-// place of another, so that nobody answers what they have not heard, and agents take turns. They are a pure machine as
-// Announcer is, and not safe for concurrent use. The zero Questions are ready.
+// Questions are what one person is asked, by one or several agents. The first is the one that is
+// put to them; none takes the place of another, so that no person answers what they have not heard,
+// and agents take turns. They are a pure machine as Announcer is, and not safe for concurrent use.
+// The zero Questions are ready.
 type Questions struct {
 	all      []*Asked
-	answered []*Asked // of which the agent has told nothing since, the latest last
-	deeds    []deed   // that were asked about and have yet to be done, the latest last
-	doing    []deed   // that were accepted and begun
+	answered []*Asked       // of which the agent has told nothing since, the latest last
+	expected []expectedCall // that were asked about and have yet to be done, the latest last
+	doing    []expectedCall // that were accepted and begun
 }
 
-// deed is a tool call of a session, by its id or by what is said of it.
-type deed struct{ session, call, text string }
+// expectedCall is a tool call of a session, by its id or by what is said of it.
+type expectedCall struct{ session, call, text string }
 
 // Asked is a question that waits for the person's answer.
 type Asked struct {
@@ -62,15 +63,16 @@ const (
 	mostAsked    = 64               // questions of one agent; it is heard least where it shouts most
 )
 
-// Add adds a question that comes now, or finds it again: one that is told once more, as in another language, is asked by its newest
-// event, and has to be heard anew. Whoever was not there when it was asked has what is left of its time, as far as the agent's
-// clock tells that. It returns nil for a question of an agent that has too many open already.
+// Add adds a question that comes now, or finds it again: one that is told once more, as in another
+// language, is asked by its newest event, and has to be heard anew. A person who was not there when
+// it was asked has what is left of its time, as far as the agent's clock tells that. It returns nil
+// for a question of an agent that has too many open already.
 func (qs *Questions) Add(now time.Time, source string, ev *aaep.Event) *Asked {
 	if q := qs.Find(ev); q != nil {
 		return q
 	}
-	if q := qs.before(source, ev); q != nil {
-		q.first, q.Event, q.Put, q.heard, q.accept, q.again = q.asked(), ev, time.Time{}, time.Time{}, "", false
+	if q := qs.findToldBefore(source, ev); q != nil {
+		q.first, q.Event, q.Put, q.heard, q.accept, q.again = q.firstEvent(), ev, time.Time{}, time.Time{}, "", false
 		if limit := ev.Timestamp.Sub(q.first.Timestamp) + closes.Given(ev); limit > q.Limit()+clocksDiffer {
 			q.Extend(limit)
 		}
@@ -91,50 +93,51 @@ func (qs *Questions) Add(now time.Time, source string, ev *aaep.Event) *Asked {
 	}
 	qs.all = append(qs.all, q)
 	if id := closes.CallOf(ev); id != "" {
-		qs.expect(deed{session: q.session(), call: id})
+		qs.expectCall(expectedCall{session: q.sessionKey(), call: id})
 	}
 	return q
 }
 
-// Told is what is said of an event: what was accepted, as what is being done. Its bare name would sound as if it were asked of the person.
-// Who is not asked is told that the agent waits for the answer, and by the same name what it does then.
-// Outcome reports whether the event tells what came of a question, or how a session ended: of several agents, whose it is belongs to that.
+// Told is what is said of an event: what was accepted, as what is being done. Its bare name would
+// sound as if it were asked of the person. Who is not asked is told that the agent waits for the
+// answer, and by the same name what it does then. Outcome reports whether the event tells what came
+// of a question, or how a session ended: of several agents, whose it is belongs to that.
 func (qs *Questions) Told(source string, ev *aaep.Event, w Words) (_ Words, outcome bool) {
 	session, text := sessionOf(source, ev), ev.Text(aaep.VerbosityNormal)
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
 		switch p.ToState {
 		case aaep.StateAwaitingInput:
-			qs.expect(deed{session: session, text: text})
+			qs.expectCall(expectedCall{session: session, text: text})
 		case aaep.StateCallingTool:
 		default: // it was not accepted
-			qs.deeds = slices.DeleteFunc(qs.deeds, func(d deed) bool { return d.session == session && d.text != "" })
+			qs.expected = slices.DeleteFunc(qs.expected, func(d expectedCall) bool { return d.session == session && d.text != "" })
 		}
 		outcome = p.FromState == aaep.StateAwaitingInput && p.ToState != aaep.StateAwaitingInput
 	case *aaep.ToolInvoked:
-		n := len(qs.deeds)
-		qs.deeds = slices.DeleteFunc(qs.deeds, func(d deed) bool {
+		n := len(qs.expected)
+		qs.expected = slices.DeleteFunc(qs.expected, func(d expectedCall) bool {
 			return d.session == session && (d.call != "" && d.call == p.ToolCallID || d.text != "" && d.text == text)
 		})
-		if len(qs.deeds) < n {
+		if len(qs.expected) < n {
 			if p.ToolCallID != "" {
-				qs.doing = append(qs.doing, deed{session: session, call: p.ToolCallID})
+				qs.doing = append(qs.doing, expectedCall{session: session, call: p.ToolCallID})
 				qs.doing = qs.doing[max(len(qs.doing)-mostAsked, 0):]
 			}
-			return ours(ev.Language(), phrase.AcceptedDoing, "").And("", w.oneLine()), true
+			return phraseIn(ev.Language(), phrase.AcceptedDoing, "").And("", w.oneLine()), true
 		}
 	case *aaep.ToolCompleted:
 		n := len(qs.doing)
-		qs.doing = slices.DeleteFunc(qs.doing, func(d deed) bool { return d.session == session && d.call == p.ToolCallID })
+		qs.doing = slices.DeleteFunc(qs.doing, func(d expectedCall) bool { return d.session == session && d.call == p.ToolCallID })
 		outcome = len(qs.doing) < n
 	}
 	return w, outcome || ev.Type().Terminal()
 }
 
-// expect notes what may be done when it is accepted.
-func (qs *Questions) expect(d deed) {
-	qs.deeds = append(qs.deeds, d)
-	qs.deeds = qs.deeds[max(len(qs.deeds)-mostAsked, 0):]
+// expectCall notes what may be done when it is accepted.
+func (qs *Questions) expectCall(d expectedCall) {
+	qs.expected = append(qs.expected, d)
+	qs.expected = qs.expected[max(len(qs.expected)-mostAsked, 0):]
 }
 
 // All returns those that are open; the one to put, or that is put, is the first.
@@ -159,8 +162,8 @@ func (qs *Questions) Find(ev *aaep.Event) *Asked {
 	return nil
 }
 
-// before is the question that an event tells once more, or nil.
-func (qs *Questions) before(source string, ev *aaep.Event) *Asked {
+// findToldBefore is the question that an event tells once more, or nil.
+func (qs *Questions) findToldBefore(source string, ev *aaep.Event) *Asked {
 	token, _ := closes.Token(ev)
 	for _, q := range qs.all {
 		if token == "" || q.Source != source || q.Event == ev || q.Event.SessionID != ev.SessionID {
@@ -181,7 +184,7 @@ func (qs *Questions) Remove(q *Asked) {
 	}
 	qs.all = slices.Delete(qs.all, i, i+1)
 	if i == 0 {
-		qs.turn(q.Source)
+		qs.turnToOther(q.Source)
 	}
 }
 
@@ -192,18 +195,19 @@ func (qs *Questions) Later() {
 	}
 }
 
-// turn makes the first a question of another agent, if one waits.
-func (qs *Questions) turn(than string) {
+// turnToOther makes the first a question of another agent, if one waits.
+func (qs *Questions) turnToOther(than string) {
 	if i := slices.IndexFunc(qs.all, func(q *Asked) bool { return q.Source != than }); i > 0 {
 		other := qs.all[i]
 		qs.all = slices.Insert(slices.Delete(qs.all, i, i+1), 0, other)
 	}
 }
 
-// Heed takes from an event of an agent which of its questions are open no longer, and removes them, and how much time there is for
-// the others. It reports whether the event only repeats what TimeEnds said.
-func (qs *Questions) Heed(now time.Time, source string, ev *aaep.Event) (closed []*Asked, told bool) {
-	qs.heedAnswered(source, ev)
+// HandleEvent takes from an event of an agent which of its questions are open no longer, and
+// removes them, and how much time there is for the others. It reports whether the event only
+// repeats what TimeEnds said.
+func (qs *Questions) HandleEvent(now time.Time, source string, ev *aaep.Event) (closed []*Asked, told bool) {
+	qs.confirmAnswers(source, ev)
 	for _, q := range qs.All() {
 		if q.Source != source {
 			continue
@@ -231,13 +235,13 @@ func (qs *Questions) Heed(now time.Time, source string, ev *aaep.Event) (closed 
 func (q *Asked) Limit() time.Duration { return q.Given() + q.more }
 
 // Given is the time to answer that it was asked with.
-func (q *Asked) Given() time.Duration { return closes.Given(q.asked()) }
+func (q *Asked) Given() time.Duration { return closes.Given(q.firstEvent()) }
 
-// session is that which asks it.
-func (q *Asked) session() string { return sessionOf(q.Source, q.Event) }
+// sessionKey is that which asks it.
+func (q *Asked) sessionKey() string { return sessionOf(q.Source, q.Event) }
 
-// asked is the event that asked it first.
-func (q *Asked) asked() *aaep.Event { return cmp.Or(q.first, q.Event) }
+// firstEvent is the event that asked it first.
+func (q *Asked) firstEvent() *aaep.Event { return cmp.Or(q.first, q.Event) }
 
 // Extend says how much time there is in all, from when it was asked. It never takes time away.
 func (q *Asked) Extend(limit time.Duration) {
@@ -247,23 +251,25 @@ func (q *Asked) Extend(limit time.Duration) {
 	}
 }
 
-// Left is how much time there is as far as is known here. Others may have more time given without a word that gets here,
-// so that only the agent knows when it is over.
+// Left is how much time there is as far as is known here. Others may have more time given without a
+// word that gets here, so that only the agent knows when it is over.
 func (q *Asked) Left(now time.Time) time.Duration { return q.Limit() - now.Sub(q.received) }
 
-// TimeEnds returns, once each, a question whose time ends soon, if the agent has not said so: at a tenth of it, and so that twenty
-// seconds are left when a person who hears so many words a minute has heard its Warning. Else it returns nil. Wake is when to ask
-// again; the zero time is when something happens. It also returns one that was Answered, where nothing came of that.
+// TimeEnds returns, once each, a question whose time ends soon, if the agent has not said so: at a
+// tenth of it, and so that twenty seconds are left when a person who hears so many words a minute
+// has heard its Warning. Else it returns nil. Wake is when to ask again; the zero time is when
+// something happens. It also returns one that was Answered, where nothing came of that.
 func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked, wake time.Time) {
-	if ends, wake = qs.unheeded(now); ends != nil {
+	if ends, wake = qs.nextUnconfirmed(now); ends != nil {
 		return ends, wake
 	}
 	for _, q := range qs.all {
 		if q.warned || q.Left(now) <= 0 {
 			continue
 		}
-		warning := qs.warning(q, reaction+time.Second) // in as many words as it will have then
-		// The agent says it at a tenth; this waits a second for that. Its words may be in the person's language.
+		warning := qs.warningWords(q, reaction+time.Second) // in as many words as it will have then
+		// The agent says it at a tenth; this waits a second for that. Its words may be in the
+		// person's language.
 		at := max(q.Limit()/10, reaction+spoken.Time(warning.String(), cmp.Or(max(wordsPerMinute, 0), usualPace))) - time.Second
 		if due := q.received.Add(q.Limit() - at); due.After(now) {
 			if wake.IsZero() || due.Before(wake) {
@@ -279,33 +285,34 @@ func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked,
 	return nil, wake
 }
 
-// Warning says how much time is left for a question, of several for which; of one that was Answered, only which it is.
+// Warning says how much time is left for a question, of several for which; of one that was
+// Answered, only which it is.
 func (qs *Questions) Warning(now time.Time, q *Asked) Words {
 	if q.answered.IsZero() {
-		return qs.warning(q, q.Left(now))
+		return qs.warningWords(q, q.Left(now))
 	}
-	return q.label(q.Event.Language())
+	return q.labelWords(q.Event.Language())
 }
 
-// label says which question is meant.
-func (q *Asked) label(language string) Words {
-	return label(language, phrase.OpenQuestionIs, words.Sentence(words.OneLine(short(q.Event))))
+// labelWords says which question is meant.
+func (q *Asked) labelWords(language string) Words {
+	return labelText(language, phrase.OpenQuestionIs, words.Sentence(words.OneLine(shortText(q.Event))))
 }
 
-func (qs *Questions) warning(q *Asked, left time.Duration) Words {
+func (qs *Questions) warningWords(q *Asked, left time.Duration) Words {
 	theirs := q.Event.Language()
-	w := ours(theirs, phrase.LittleTimeLeft, phrase.Time(theirs, left))
-	if alike(w[0].Language, ownLanguage) {
+	w := phraseIn(theirs, phrase.LittleTimeLeft, phrase.Time(theirs, left))
+	if sharesVoice(w[0].Language, ownLanguage) {
 		w = In(w[0].Language, "The time to answer is almost over: you have "+phrase.Time(ownLanguage, left)+".")
 	}
 	if len(qs.all) > 1 {
-		w = w.And(" ", q.label(theirs))
+		w = w.And(" ", q.labelWords(theirs))
 	}
 	return w
 }
 
-// about is the question whose time an event tells, or nil.
-func (qs *Questions) about(source string, ev *aaep.Event) *Asked {
+// findTimed is the question whose time an event tells, or nil.
+func (qs *Questions) findTimed(source string, ev *aaep.Event) *Asked {
 	for _, q := range qs.all {
 		if _, ok := q.TimeIn(ev); ok && q.Source == source {
 			return q
@@ -314,7 +321,8 @@ func (qs *Questions) about(source string, ev *aaep.Event) *Asked {
 	return nil
 }
 
-// TimeIn is how much time an event says that a question has in all, if it says so. It never takes time away.
+// TimeIn is how much time an event says that a question has in all, if it says so. It never takes
+// time away.
 func (q *Asked) TimeIn(ev *aaep.Event) (limit time.Duration, ok bool) {
-	return closes.TimeIn(q.asked(), q.Limit(), ev)
+	return closes.TimeIn(q.firstEvent(), q.Limit(), ev)
 }

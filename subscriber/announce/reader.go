@@ -49,10 +49,11 @@ func (a *Announcer) howToAnswer(q *Asked) Words {
 
 // chooseAccept gives a question a word that a person can only type for a yes to it when they know
 // it; the microseconds of now draw it. No question before had it, since the person may still mean
-// that one, and the question does not say it itself. Late is whether it comes later than the question.
+// that one, and the question does not say it itself. Late is whether it comes later than the
+// question.
 func (a *Announcer) chooseAccept(now time.Time, q *Asked, late bool) {
 	const most = 20 // of some 50
-	said := strings.ToLower(question(q.Event, q.Given()).String())
+	said := strings.ToLower(questionWords(q.Event, q.Given()).String())
 	list := slices.DeleteFunc(phrase.Words(a.language), func(word string) bool {
 		return slices.ContainsFunc(a.accepts, func(before string) bool { return phrase.Is(before, word) }) ||
 			strings.Contains(said, strings.ToLower(word))
@@ -90,7 +91,7 @@ func (a *Announcer) canHaveRead(q *Asked, began time.Time) bool {
 	if q.heard.IsZero() {
 		return false
 	}
-	asked := question(q.Event, q.Given()).String()
+	asked := questionWords(q.Event, q.Given()).String()
 	asked = asked[:max(strings.LastIndexByte(asked, '\n'), 0)]
 	return began.Sub(q.Put) >= spoken.Time(aaep.SafeText(asked), a.p.WordsPerMinute)
 }
@@ -98,10 +99,10 @@ func (a *Announcer) canHaveRead(q *Asked, began time.Time) bool {
 // refreshAnswering says from now on how questions are answered in another language.
 func (a *Announcer) refreshAnswering() {
 	for _, q := range a.open.all {
-		was := a.sentences(q.answering, true)
+		was := a.splitWords(q.answering, true)
 		q.answering = a.howToAnswer(q)
 		if n := len(q.said) - len(was); n >= 0 && slices.Equal(q.said[n:], was) {
-			q.said = append(slices.Clip(q.said[:n]), a.sentences(q.answering, true)...)
+			q.said = append(slices.Clip(q.said[:n]), a.splitWords(q.answering, true)...)
 		}
 	}
 }
@@ -110,7 +111,7 @@ func (a *Announcer) refreshAnswering() {
 // must not count yet, and reports whether that is so: a key silences a screen reader, and what it
 // had yet to say is not said again.
 func (a *Announcer) askAgain(now time.Time, q *Asked, r *Reply) bool {
-	early := ours(a.language, phrase.NotAllHeard, "")
+	early := phraseIn(a.language, phrase.NotAllHeard, "")
 	switch p := q.Event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
 		if r.Decision != aaep.Accept || q.again || !isHighImpact(p) ||
@@ -119,10 +120,10 @@ func (a *Announcer) askAgain(now time.Time, q *Asked, r *Reply) bool {
 		}
 		theirs, once := q.Event.Language(), q.answering
 		if q.accept == "" {
-			once = ours(a.language, phrase.DecideAgain, "")
+			once = phraseIn(a.language, phrase.DecideAgain, "")
 		}
-		early = early.And(" ", label(theirs, phrase.ActionIs, words.Sentence(words.OneLine(p.Action)))).
-			And(" ", label(theirs, phrase.ConsequenceIs, words.Sentence(words.OneLine(p.Consequence)))).And(" ", once)
+		early = early.And(" ", labelText(theirs, phrase.ActionIs, words.Sentence(words.OneLine(p.Action)))).
+			And(" ", labelText(theirs, phrase.ConsequenceIs, words.Sentence(words.OneLine(p.Consequence)))).And(" ", once)
 		q.Put = now
 	case *aaep.AwaitingClarification:
 		_, yesNo := r.Response.(bool)
@@ -132,7 +133,7 @@ func (a *Announcer) askAgain(now time.Time, q *Asked, r *Reply) bool {
 		defer a.putAgain(now, q)
 	}
 	q.again = true
-	a.refuse(now, q, early).about = q
+	a.refuseAnswer(now, q, early).about = q
 	return true
 }
 
@@ -144,25 +145,25 @@ func (a *Announcer) answerNothing(now time.Time, q *Asked, text string) {
 	case q != nil && !q.Put.IsZero():
 		a.putAgain(now, q)
 	case q == nil && text != "":
-		w := ours(a.language, phrase.NothingAsked, "")
+		w := phraseIn(a.language, phrase.NothingAsked, "")
 		if a.came != nil {
-			w = w.And(" ", ours(a.language, phrase.LastQuestion, "")).And("", a.came)
+			w = w.And(" ", phraseIn(a.language, phrase.LastQuestion, "")).And("", a.came)
 		}
-		a.say(now, w)
+		a.addRequested(now, w)
 	}
 }
 
 // noteOutcome keeps what came of the question that was closed last: a person who answers too late
 // may have silenced it.
 func (a *Announcer) noteOutcome(it *item) {
-	if q := a.gone; q != nil && it.outcome && it.session == q.session() && !it.event.Type().Terminal() {
+	if q := a.gone; q != nil && it.outcome && it.session == q.sessionKey() && !it.event.Type().Terminal() {
 		a.came = Words(it.sentences)
 	}
 }
 
-// sent says that an answer was sent, and which: a person with a screen reader does not hear a
+// sentWords says that an answer was sent, and which: a person with a screen reader does not hear a
 // single letter that they type. What was typed in full is not repeated, for it may be a secret.
-func (a *Announcer) sent(r *Reply) Words {
+func (a *Announcer) sentWords(r *Reply) Words {
 	says, theirs := "", a.language
 	switch p := r.Question.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
@@ -182,20 +183,20 @@ func (a *Announcer) sent(r *Reply) Words {
 		}
 	}
 	if says == "" {
-		return ours(a.language, phrase.AnswerSent, "")
+		return phraseIn(a.language, phrase.AnswerSent, "")
 	}
-	return ours(a.language, phrase.AnswerSentIs, "").And("", In(theirs, words.Sentence(says)))
+	return phraseIn(a.language, phrase.AnswerSentIs, "").And("", In(theirs, words.Sentence(says)))
 }
 
 // tellsOfMore is how long the agent has to tell of more time in its own words, before the person is
 // told without them: they do not reach those who want few events, or none now.
 const tellsOfMore = 3 * time.Second
 
-// sentences are what is presented one at a time of words: sentences, of which a question has one
-// line each at the most, or the lines that a person reads.
-func (a *Announcer) sentences(w Words, lines bool) (all []Part) {
+// splitWords returns what is presented one at a time of words: sentences, of which a question has
+// one line each at the most, or the lines that a person reads.
+func (a *Announcer) splitWords(w Words, lines bool) (all []Part) {
 	if !a.p.Reads {
-		return w.sentences(lines)
+		return w.splitSentences(lines)
 	}
 	if len(w) == 0 {
 		return nil
@@ -205,7 +206,7 @@ func (a *Announcer) sentences(w Words, lines bool) (all []Part) {
 		if line = strings.TrimRight(aaep.SafeText(line), " "); line == "" {
 			continue
 		}
-		if parts := split(line, language); lines && len(parts) > 1 && tellsTime(Part{language, parts[0]}) { // which is told as it is then
+		if parts := splitText(line, language); lines && len(parts) > 1 && tellsTime(Part{language, parts[0]}) { // which is told as it is then
 			all = append(all, Part{language, parts[0]})
 			line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), parts[0]))
 		}
@@ -216,16 +217,16 @@ func (a *Announcer) sentences(w Words, lines bool) (all []Part) {
 	return all
 }
 
-// readPieces lets the pieces of an answer wait for a person who reads lines: as they are.
-func (a *Announcer) readPieces(now time.Time, ans *answer, pieces []coalesce.Piece) {
+// addPiecesAsLines lets the pieces of an answer wait for a person who reads lines: as they are.
+func (a *Announcer) addPiecesAsLines(now time.Time, ans *answer, pieces []coalesce.Piece) {
 	var text strings.Builder
 	for _, p := range pieces {
 		text.WriteString(p.Text)
 	}
-	if lines := a.sentences(In(ans.language, text.String()), false); len(lines) > 0 {
-		it := a.item(now, ans.source, ans.event, Output, lines)
+	if lines := a.splitWords(In(ans.language, text.String()), false); len(lines) > 0 {
+		it := a.newItem(now, ans.source, ans.event, Output, lines)
 		it.critical = false
-		a.queue(&a.normal, it)
+		a.appendTo(&a.normal, it)
 	}
 }
 
@@ -239,12 +240,12 @@ func (a *Announcer) AskMore(now time.Time, question *aaep.Event) (source string,
 	}
 	switch {
 	case q == nil && question == nil:
-		a.say(now, ours(a.language, phrase.NothingAsked, ""))
+		a.addRequested(now, phraseIn(a.language, phrase.NothingAsked, ""))
 		return "", nil
 	case q == nil:
 		return "", nil
 	case q.limit != 0 && q.given.IsZero():
-		a.say(now, ours(a.language, phrase.MoreAskedAlready, ""))
+		a.addRequested(now, phraseIn(a.language, phrase.MoreAskedAlready, ""))
 		return "", nil
 	}
 	q.limit = q.Limit()
@@ -272,22 +273,22 @@ func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
 		q.Extend(was + q.Given())
 		return
 	case errors.Is(err, closes.ErrNoMoreTime):
-		says = ours(a.language, phrase.NoMoreTime, "")
+		says = phraseIn(a.language, phrase.NoMoreTime, "")
 		if left := q.Left(now); left > 0 {
 			says = says.And(" ", timeToAnswer(a.language, left))
 		}
 	case errors.Is(err, closes.ErrUnknown):
-		says = ours(a.language, phrase.NoMoreTimeClosed, "")
+		says = phraseIn(a.language, phrase.NoMoreTimeClosed, "")
 	default:
 		broke, _ := phrase.In(a.language, phrase.LinkBroke, "")
-		says = ours(a.language, phrase.NoMoreTimeSoFar, words.Sentence(broke))
+		says = phraseIn(a.language, phrase.NoMoreTimeSoFar, words.Sentence(broke))
 	}
-	a.say(now, a.of(q.Source, says)).about = q
+	a.addRequested(now, a.withSpeaker(q.Source, says)).about = q
 }
 
 // noteMoreTime takes from an event that the agent itself tells how much time there is.
 func (a *Announcer) noteMoreTime(source string, ev *aaep.Event) {
-	if q := a.open.about(source, ev); q != nil {
+	if q := a.open.findTimed(source, ev); q != nil {
 		q.given = time.Time{}
 	}
 }
@@ -299,7 +300,7 @@ func (a *Announcer) tellMoreTime(now time.Time) {
 			continue
 		}
 		q.given = time.Time{}
-		w := ours(a.language, phrase.MoreTime, "").And(" ", timeToAnswer(a.language, q.Left(now)))
-		a.say(now, a.of(q.Source, w)).about = q
+		w := phraseIn(a.language, phrase.MoreTime, "").And(" ", timeToAnswer(a.language, q.Left(now)))
+		a.addRequested(now, a.withSpeaker(q.Source, w)).about = q
 	}
 }

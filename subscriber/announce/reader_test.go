@@ -23,8 +23,8 @@ func newPage(t *testing.T, p Preferences) page {
 func (p page) pass(d time.Duration) {
 	p.t.Helper()
 	for end := p.now.Add(d); ; {
-		for p.act(); p.voice != nil; p.act() {
-			p.over("", Heard)
+		for p.takeActions(); p.voice != nil; p.takeActions() {
+			p.endUtterance("", Heard)
 		}
 		if !p.now.Before(end) {
 			return
@@ -38,7 +38,7 @@ func (p page) types(text string) (r *Reply, printed string) {
 	p.heard = nil
 	r = p.a.Answer(p.now, p.now, text)
 	p.pass(0)
-	return r, p.since("")
+	return r, p.heardSince("")
 }
 
 func highRisk() *aaep.AwaitingConfirmation {
@@ -68,7 +68,7 @@ func TestReadTooSoon(t *testing.T) {
 	} {
 		p, ask := newPage(t, Preferences{}), highRisk()
 		tc.change(ask)
-		p.say(ask, "")
+		p.addEvent(ask, "")
 		p.pass(900 * time.Millisecond)
 		if r, printed := p.types(tc.line); r != nil || !strings.Contains(printed, "That was typed before the question could be read.") {
 			t.Errorf("%s: a line a moment after the question gives %v, says %s", name, r, printed)
@@ -88,7 +88,7 @@ func TestReadTooSoon(t *testing.T) {
 // A choice is asked for once more before it can have been read; what is typed in full counts.
 func TestChoseTooSoon(t *testing.T) {
 	ask := func(p page, kind aaep.ResponseKind) {
-		p.say(&aaep.AwaitingClarification{ReplyToken: "rpl_1", Question: "How many pages shall be printed of all that is there?",
+		p.addEvent(&aaep.AwaitingClarification{ReplyToken: "rpl_1", Question: "How many pages shall be printed of all that is there?",
 			AcceptedResponseKinds: []aaep.ResponseKind{kind}, TimeoutSeconds: 600,
 			Choices: []aaep.Choice{{Value: "a", Label: "All"}, {Value: "o", Label: "One"}}}, "")
 		p.pass(1500 * time.Millisecond)
@@ -120,9 +120,9 @@ func TestWordOfAnother(t *testing.T) {
 	p, last := newPage(t, Preferences{Unseen: func() bool { return true }}), map[string]int{}
 	for i := range 400 {
 		p.heard = nil
-		ev := p.say(highRisk(), "")
+		ev := p.addEvent(highRisk(), "")
 		p.pass(2 * time.Second)
-		word := acceptWord.FindStringSubmatch(p.since(""))[1]
+		word := acceptWord.FindStringSubmatch(p.heardSince(""))[1]
 		if at, ok := last[word]; ok && i-at <= 20 {
 			t.Fatalf("question %d has the word of question %d: %q", i, at, word)
 		}
@@ -145,10 +145,10 @@ func TestWordOfAnother(t *testing.T) {
 func TestPastedYes(t *testing.T) {
 	unseen := false
 	p := newPage(t, Preferences{Unseen: func() bool { return unseen }})
-	p.say(highRisk(), "")
+	p.addEvent(highRisk(), "")
 	p.pass(2 * time.Second)
-	if acceptWord.MatchString(p.since("")) {
-		t.Fatalf("a word is asked for where keys are seen: %s", p.since(""))
+	if acceptWord.MatchString(p.heardSince("")) {
+		t.Fatalf("a word is asked for where keys are seen: %s", p.heardSince(""))
 	}
 	unseen = true
 	r, printed := p.types("y")
@@ -165,13 +165,13 @@ func TestPastedYes(t *testing.T) {
 // Enter alone repeats the question; who answers when nothing is asked hears what came of the last.
 func TestReadAgain(t *testing.T) {
 	p := newPage(t, Preferences{})
-	p.state(aaep.StateThinking, aaep.StateAwaitingInput, "Pay $20.")
-	ev := p.say(highRisk(), "")
+	p.changeState(aaep.StateThinking, aaep.StateAwaitingInput, "Pay $20.")
+	ev := p.addEvent(highRisk(), "")
 	p.pass(30 * time.Second)
 	if r, printed := p.types(""); r != nil || !strings.HasPrefix(printed, "Decide: Pay $20.|") || !strings.Contains(printed, "You have 1 minute to answer.") {
 		t.Errorf("Enter alone: %v, says %s", r, printed)
 	}
-	p.state(aaep.StateAwaitingInput, aaep.StateThinking, "Nobody answered in time, so this was not done: Pay $20.")
+	p.changeState(aaep.StateAwaitingInput, aaep.StateThinking, "Nobody answered in time, so this was not done: Pay $20.")
 	p.a.Settle(p.now, ev)
 	p.pass(time.Second)
 	if r, printed := p.types("y"); r != nil || printed != "Nothing is being asked. The last question: Nobody answered in time, so this was not done: Pay $20." {
@@ -198,7 +198,7 @@ func TestMoreTimeIsTold(t *testing.T) {
 		"lost":              {errors.New("no link"), false, "No more time so far: the link broke.", 90 * time.Second},
 	} {
 		p := newPage(t, Preferences{})
-		ev := p.say(highRisk(), "")
+		ev := p.addEvent(highRisk(), "")
 		p.pass(20 * time.Second)
 		p.heard = nil
 		if source, question := p.a.AskMore(p.now, nil); source != "Planner" || question != ev {
@@ -210,11 +210,11 @@ func TestMoreTimeIsTold(t *testing.T) {
 		p.pass(0)
 		p.heard = nil
 		if tc.tells {
-			p.say(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(100 * 20. / 180)}, ETAMS: new(int64(160_000))}, "More time.")
+			p.addEvent(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(100 * 20. / 180)}, ETAMS: new(int64(160_000))}, "More time.")
 		}
 		p.a.MoreTime(p.now, ev, tc.err)
 		p.pass(5 * time.Second)
-		if got := p.since(""); tc.want != "" && got != tc.want {
+		if got := p.heardSince(""); tc.want != "" && got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 		if got := p.a.open.First().Limit(); got != tc.limit {

@@ -39,15 +39,15 @@ func (a *Announcer) Receipts() []Receipt {
 func (a *Announcer) Behind() (behind time.Duration) {
 	for _, q := range [][]*item{a.urgent, a.asked, a.normal} {
 		for _, it := range q {
-			behind += a.remaining(it)
+			behind += a.remainingTime(it)
 		}
 	}
 	return behind
 }
 
-// remaining is how long it takes to say what has not been heard of an announcement.
-func (a *Announcer) remaining(it *item) time.Duration {
-	return a.speaking(Words(it.sentences[it.next:]).count())
+// remainingTime is how long it takes to say what has not been heard of an announcement.
+func (a *Announcer) remainingTime(it *item) time.Duration {
+	return a.speakingTime(Words(it.sentences[it.next:]).countWords())
 }
 
 // Standing is how far a person is with what one agent says.
@@ -66,7 +66,7 @@ func (a *Announcer) Standing(source string) Standing {
 		for _, it := range q {
 			if it.source == source {
 				s.Waiting++
-				s.Behind += a.remaining(it)
+				s.Behind += a.remainingTime(it)
 			}
 		}
 	}
@@ -83,8 +83,8 @@ func (a *Announcer) Standing(source string) Standing {
 	return s
 }
 
-// speaking is how long so many words take.
-func (a *Announcer) speaking(words int) time.Duration {
+// speakingTime is how long so many words take.
+func (a *Announcer) speakingTime(words int) time.Duration {
 	return time.Duration(words) * time.Minute / time.Duration(a.wordsPerMinute())
 }
 
@@ -95,7 +95,8 @@ func (a *Announcer) wordsPerMinute() int64 {
 	return a.p.WordsPerMinute
 }
 
-// Pace is how fast the person really listens, in words a minute, as far as what they heard shows: for pace_wpm.
+// Pace is how fast the person really listens, in words a minute, as far as what they heard shows:
+// for pace_wpm.
 func (a *Announcer) Pace() (wordsPerMinute int64, ok bool) {
 	if a.pace.words < enoughWords {
 		return 0, false
@@ -114,7 +115,7 @@ const (
 	manyWords   = 400
 )
 
-func (p *pace) add(words int, took time.Duration) {
+func (p *pace) addHeard(words int, took time.Duration) {
 	if words == 0 || took <= 0 {
 		return
 	}

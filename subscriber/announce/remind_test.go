@@ -8,17 +8,17 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// key is how the person in the room answers.
-func key(*aaep.Event) Words { return In("en", "Press y or n.") }
+// answerKeys is how the person in the room answers.
+func answerKeys(*aaep.Event) Words { return In("en", "Press y or n.") }
 
-// asked is a question with few words.
-func (r *room) asked(source, session, action string) *aaep.Event {
-	return r.from(source, session, &aaep.AwaitingConfirmation{Action: action, Consequence: "Gone.", TimeoutSeconds: 600,
+// askBriefly is a question with few words.
+func (r *room) askBriefly(source, session, action string) *aaep.Event {
+	return r.addEventOf(source, session, &aaep.AwaitingConfirmation{Action: action, Consequence: "Gone.", TimeoutSeconds: 600,
 		RiskLevel: aaep.RiskLow, DefaultDecision: aaep.Reject, ReplyToken: aaep.ReplyToken("rpl_" + action)}, "")
 }
 
-// since is what was heard from a sentence on, without times.
-func (r *room) since(text string) string {
+// heardSince is what was heard from a sentence on, without times.
+func (r *room) heardSince(text string) string {
 	r.t.Helper()
 	var all []string
 	for _, line := range r.heard {
@@ -35,120 +35,121 @@ func (r *room) since(text string) string {
 
 func (r *room) wantSince(text string, lines ...string) {
 	r.t.Helper()
-	if got, want := r.since(text), strings.Join(append([]string{text}, lines...), "|"); got != want {
+	if got, want := r.heardSince(text), strings.Join(append([]string{text}, lines...), "|"); got != want {
 		r.t.Errorf("heard\n%s\nwant\n%s", got, want)
 	}
 }
 
-// A question is put at once, and what its agent said before it is heard after it, as such, before anybody else: then the question
-// is called to mind, with its key, so that it is what was heard last before the answer. LVL-040
+// A question is put at once, and what its agent said before it is heard after it, as such, before
+// any other agent: then the question is called to mind, with its key, so that it is what was heard
+// last before the answer. LVL-040
 func TestReasonsAfterTheQuestion(t *testing.T) {
-	r := newRoom(t, Preferences{Answering: key})
-	r.from("Post", "sess_9", &aaep.Extension{Type: "acme:news"}, "The post is here.")
-	r.answer("It is due today. ")
-	r.answer("It is cheap. ")
-	r.from("Post", "sess_9", &aaep.Extension{Type: "acme:news"}, "A letter too.")
-	r.after(200 * time.Millisecond)
-	r.asked("Planner", "sess_1", "Pay five dollars.")
-	r.after(time.Second)
-	r.answer("This came later.")
-	r.after(time.Minute)
+	r := newRoom(t, Preferences{Answering: answerKeys})
+	r.addEventOf("Post", "sess_9", &aaep.Extension{Type: "acme:news"}, "The post is here.")
+	r.addSentence("It is due today. ")
+	r.addSentence("It is cheap. ")
+	r.addEventOf("Post", "sess_9", &aaep.Extension{Type: "acme:news"}, "A letter too.")
+	r.passTime(200 * time.Millisecond)
+	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.passTime(time.Second)
+	r.addSentence("This came later.")
+	r.passTime(time.Minute)
 	r.wantSince("Press y or n.", "What else was said:", "It is due today.", "It is cheap.", "This came later.",
 		"Planner: The question is: Pay five dollars.", "You have about 10 minutes to answer.", "Press y or n.",
 		"Post: The post is here.", "A letter too.")
 }
 
-// It is called to mind once, and of an agent that goes on and on while it asks, twice a minute at most; not where only progress was
-// told, nor while somebody types, nor once it is settled.
+// It is called to mind once, and of an agent that goes on and on while it asks, twice a minute at
+// most; not where only progress was told, nor while the person types, nor once it is settled.
 func TestReminders(t *testing.T) {
 	reminded := func(r *room) int { return strings.Count(strings.Join(r.heard, "|"), "The question is: Pay") }
 	r := newRoom(t, Preferences{})
-	pay := r.asked("Planner", "sess_1", "Pay five dollars.")
-	r.after(20 * time.Second)
-	r.say(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(40.0)}}, "")
-	r.from("Planner", "sess_2", &aaep.Extension{Type: "acme:news"}, "Of another session.")
-	r.after(20 * time.Second)
+	pay := r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.passTime(20 * time.Second)
+	r.addEvent(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(40.0)}}, "")
+	r.addEventOf("Planner", "sess_2", &aaep.Extension{Type: "acme:news"}, "Of another session.")
+	r.passTime(20 * time.Second)
 	if n := reminded(r); n != 0 {
 		t.Errorf("after what is no reason it is called to mind %d times: %q", n, r.heard)
 	}
 	for range 24 {
-		r.answer("And on. ")
-		r.after(5 * time.Second)
+		r.addSentence("And on. ")
+		r.passTime(5 * time.Second)
 	}
-	r.after(time.Minute)
+	r.passTime(time.Minute)
 	if n := reminded(r); n != 5 {
 		t.Errorf("in two minutes of talk it is called to mind %d times, want 5: %q", n, r.heard)
 	}
 	r.heard = nil
-	r.after(31 * time.Second)
-	r.answer("One more. ")
-	r.after(3100 * time.Millisecond)
+	r.passTime(31 * time.Second)
+	r.addSentence("One more. ")
+	r.passTime(3100 * time.Millisecond)
 	if n := reminded(r); n != 1 {
 		t.Fatalf("heard %q", r.heard)
 	}
 	r.a.Typing(r.now)
-	r.after(500 * time.Millisecond)
+	r.passTime(500 * time.Millisecond)
 	r.a.Settle(r.now, pay)
-	r.after(time.Minute)
-	r.want("251.0 What else was said:", "253.0 One more.", "254.0 The question is: Pay five dollars. /")
+	r.passTime(time.Minute)
+	r.wantHeard("251.0 What else was said:", "253.0 One more.", "254.0 The question is: Pay five dollars. /")
 
 	r = newRoom(t, Preferences{})
-	r.asked("Planner", "sess_1", "Pay five dollars.")
-	r.answer("A reason. ")
-	r.after(12 * time.Second)
+	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.addSentence("A reason. ")
+	r.passTime(12 * time.Second)
 	r.a.Typing(r.now)
-	r.after(time.Second)
-	r.answer("More. ")
-	r.say(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
-	r.after(time.Minute)
+	r.passTime(time.Second)
+	r.addSentence("More. ")
+	r.addEvent(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
+	r.passTime(time.Minute)
 	if n := reminded(r); n != 0 {
-		t.Errorf("it is called to mind %d times while somebody types, and after: %q", n, r.heard)
+		t.Errorf("it is called to mind %d times while the person types, and after: %q", n, r.heard)
 	}
 }
 
 // A question that is put once more, as by a key, begins again, and is not heard twice.
 func TestPutOnceMore(t *testing.T) {
 	r := newRoom(t, Preferences{})
-	pay := r.asked("Planner", "sess_1", "Pay five dollars.")
-	r.after(2500 * time.Millisecond)
+	pay := r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.passTime(2500 * time.Millisecond)
 	r.a.Add(r.now, "Planner", pay, Text(pay, aaep.VerbosityNormal))
-	r.after(time.Minute)
+	r.passTime(time.Minute)
 	r.wantSince("Decide: Pay five dollars.", "Consequence: Gone. /", "Decide: Pay five dollars.", "Consequence: Gone.", "Low risk.",
 		"You have about 10 minutes to answer.", "No answer: it will not be done.")
 }
 
-// Whoever has another question put answers that, after a moment, and the one that was put comes whole after all others. With one
-// question there is no other.
+// A person who has another question put answers that, after a moment, and the one that was put
+// comes whole after all others. With one question there is no other.
 func TestNextQuestion(t *testing.T) {
-	r := newRoom(t, Preferences{Answering: key})
-	one := r.asked("Bank", "sess_1", "Pay five dollars.")
-	r.after(4 * time.Second)
+	r := newRoom(t, Preferences{Answering: answerKeys})
+	one := r.askBriefly("Bank", "sess_1", "Pay five dollars.")
+	r.passTime(4 * time.Second)
 	r.a.NextQuestion(r.now)
-	r.after(20 * time.Second)
-	r.is(one, one)
+	r.passTime(20 * time.Second)
+	r.wantQuestion(one, one)
 	if heard := strings.Join(r.heard, "|"); strings.Count(heard, "Decide:") != 1 || !strings.Contains(heard, "No other question waits.") {
 		t.Errorf("heard %s", heard)
 	}
-	two, three := r.asked("Post", "sess_2", "Send it."), r.asked("Post", "sess_3", "Burn it.")
-	r.after(10 * time.Second)
+	two, three := r.askBriefly("Post", "sess_2", "Send it."), r.askBriefly("Post", "sess_3", "Burn it.")
+	r.passTime(10 * time.Second)
 	r.heard = nil
 	r.a.NextQuestion(r.now)
-	r.act()
-	r.is(nil, nil)
-	r.after(999 * time.Millisecond)
-	r.is(nil, nil) // a second press of the key
-	r.after(time.Millisecond)
-	r.is(nil, two)
-	r.after(3 * time.Second)
+	r.takeActions()
+	r.wantQuestion(nil, nil)
+	r.passTime(999 * time.Millisecond)
+	r.wantQuestion(nil, nil) // a second press of the key
+	r.passTime(time.Millisecond)
+	r.wantQuestion(nil, two)
+	r.passTime(3 * time.Second)
 	r.a.NextQuestion(r.now)
-	r.after(20 * time.Second)
-	r.is(three, three)
+	r.passTime(20 * time.Second)
+	r.wantQuestion(three, three)
 	r.a.NextQuestion(r.now)
-	r.after(20 * time.Second)
-	r.is(one, one)
+	r.passTime(20 * time.Second)
+	r.wantQuestion(one, one)
 	r.a.Settle(r.now, one)
-	r.after(20 * time.Second)
-	r.is(two, two)
+	r.passTime(20 * time.Second)
+	r.wantQuestion(two, two)
 	heard := strings.Join(r.heard, "|")
 	for text, n := range map[string]int{"Decide: Send it.": 2, "Decide: Burn it.": 1, "Decide: Pay five dollars.": 1, "Press y or n.": 3, "/": 1} {
 		if got := strings.Count(heard, text); got != n {
@@ -157,86 +158,90 @@ func TestNextQuestion(t *testing.T) {
 	}
 }
 
-// A question that was put aside is not forgotten: it comes again when the other is settled, unless its time is over.
+// A question that was put aside is not forgotten: it comes again when the other is settled, unless
+// its time is over.
 func TestPutAside(t *testing.T) {
 	for wait, want := range map[time.Duration]string{
 		6 * time.Minute:  "Decide: Pay five dollars.",
 		11 * time.Minute: "A question that waited is skipped: its time to answer is over.",
 	} {
 		r := newRoom(t, Preferences{})
-		one := r.asked("Bank", "sess_1", "Pay five dollars.")
-		r.after(5 * time.Minute)
-		two := r.asked("Post", "sess_2", "Send it.")
+		one := r.askBriefly("Bank", "sess_1", "Pay five dollars.")
+		r.passTime(5 * time.Minute)
+		two := r.askBriefly("Post", "sess_2", "Send it.")
 		r.a.NextQuestion(r.now)
-		r.after(wait - 5*time.Minute)
+		r.passTime(wait - 5*time.Minute)
 		r.heard = nil
 		r.a.Settle(r.now, two)
-		r.after(20 * time.Second)
+		r.passTime(20 * time.Second)
 		if heard := strings.Join(r.heard, "|"); !strings.Contains(heard, want) {
 			t.Errorf("after %v heard %s", wait, heard)
 		}
 		if wait < 10*time.Minute {
-			r.is(one, one)
+			r.wantQuestion(one, one)
 		}
 	}
 }
 
-// States that a question overtook say nothing of it: least of all that the agent waits for the answer, as if that were something new.
+// States that a question overtook say nothing of it: least of all that the agent waits for the
+// answer, as if that were something new.
 func TestStatesOvertaken(t *testing.T) {
 	r := newRoom(t, Preferences{})
-	r.asked("Planner", "sess_1", "Pay five dollars.")
-	r.answer("A reason. ")
-	r.state(write, think, "Thinking.")
-	r.state(think, await, "Pay five dollars.")
-	r.after(time.Minute)
-	if heard := r.since("Decide:"); strings.Contains(heard, "Waiting for") || strings.Contains(heard, "Thinking.") || !strings.HasSuffix(heard, "You have about 10 minutes to answer.") {
+	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.addSentence("A reason. ")
+	r.changeState(write, think, "Thinking.")
+	r.changeState(think, await, "Pay five dollars.")
+	r.passTime(time.Minute)
+	if heard := r.heardSince("Decide:"); strings.Contains(heard, "Waiting for") || strings.Contains(heard, "Thinking.") || !strings.HasSuffix(heard, "You have about 10 minutes to answer.") {
 		t.Errorf("heard %s", heard)
 	}
 }
 
-// That an answer was sent is heard before the next question, and what the program said before that came is not.
+// That an answer was sent is heard before the next question, and what the program said before that
+// came is not.
 func TestSentBeforeTheNext(t *testing.T) {
 	r := newRoom(t, Preferences{})
-	r.answer("A long text is being said when the questions come. ")
+	r.addSentence("A long text is being said when the questions come. ")
 	r.a.Tell(r.now, "Following Bank.", false)
-	one := r.asked("Bank", "sess_1", "Pay five dollars.")
-	r.after(time.Second)
-	r.asked("Bank", "sess_2", "Send it.")
-	r.after(500 * time.Millisecond)
+	one := r.askBriefly("Bank", "sess_1", "Pay five dollars.")
+	r.passTime(time.Second)
+	r.askBriefly("Bank", "sess_2", "Send it.")
+	r.passTime(500 * time.Millisecond)
 	r.a.Tell(r.now, "Answer sent: accept.", false)
-	r.act()
+	r.takeActions()
 	r.a.Settle(r.now, one)
-	r.after(time.Second)
+	r.passTime(time.Second)
 	r.a.Tell(r.now, "Later.", false)
-	r.after(time.Minute)
+	r.passTime(time.Minute)
 	r.wantSince("Bank: Decide: Pay five dollars. /", "Answer sent: accept.", "Bank: Decide: Send it.", "Consequence: Gone.", "Low risk.",
 		"You have about 10 minutes to answer.", "No answer: it will not be done.", "Planner: A long text is being said when the questions come.", "Following Bank.", "Later.")
 }
 
-// What the program says to a line that was typed is heard before all that waits, and what it says by itself in its turn.
+// What the program says to a line that was typed is heard before all that waits, and what it says
+// by itself in its turn.
 func TestReplyToALine(t *testing.T) {
 	r := newRoom(t, Preferences{})
 	for range 5 {
-		r.answer("There is much to be heard. ")
+		r.addSentence("There is much to be heard. ")
 	}
-	r.after(time.Second)
+	r.passTime(time.Second)
 	r.a.Tell(r.now, "Connected again.", false)
 	r.a.Typing(r.now)
 	r.a.Rest(r.now)
-	r.after(3 * time.Second) // it was on its way
+	r.passTime(3 * time.Second) // it was on its way
 	r.a.Tell(r.now, "Answer sent: accept.", false)
 	r.a.Tell(r.now, "Answer sent: accept.", false)
 	r.a.Outage(r.now, "Planner", aaep.ProducerShutdown)
-	r.after(time.Minute)
+	r.passTime(time.Minute)
 	const much = "There is much to be heard."
-	if heard, want := r.since(""), strings.Join([]string{much, much + " /", "Answer sent: accept.", much, much, much, much, "Connected again.", "The agent has ended.", "Waiting for it to come back."}, "|"); heard != want {
+	if heard, want := r.heardSince(""), strings.Join([]string{much, much + " /", "Answer sent: accept.", much, much, much, much, "Connected again.", "The agent has ended.", "Waiting for it to come back."}, "|"); heard != want {
 		t.Errorf("heard\n%s\nwant\n%s", heard, want)
 	}
 }
 
-// What was accepted is told as what is done, in the language of the text: its bare name sounds as if the person had to do it. What nobody
-// was asked about keeps its name.
-func TestDeed(t *testing.T) {
+// What was accepted is told as what is done, in the language of the text: its bare name sounds as
+// if the person had to do it. What no one was asked about keeps its name.
+func TestAcceptedAction(t *testing.T) {
 	for language, want := range map[string]string{
 		"en": "Accepted, and being done: Pay five dollars.", "es": "Aceptado y haciéndose: Pay five dollars.", "ha": "Accepted, and being done:|Pay five dollars.",
 	} {
@@ -244,13 +249,13 @@ func TestDeed(t *testing.T) {
 		tell := func(p aaep.Payload, text string) {
 			ev := &aaep.Event{SessionID: "sess_1", Timestamp: r.now, Payload: p, Summary: aaep.Say(text), LocalizationHints: in(language)}
 			r.a.Add(r.now, "Bank", ev, Text(ev, aaep.VerbosityNormal))
-			r.after(time.Minute)
+			r.passTime(time.Minute)
 		}
 		tell(&aaep.AwaitingConfirmation{Action: "Pay five dollars.", Consequence: "Gone.", TimeoutSeconds: 600, ReplyToken: "rpl_1", ExtraContext: []byte(`{"tool_call_id":"call_1"}`)}, "")
 		tell(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateCallingTool}, "")
 		r.heard = nil
 		tell(&aaep.ToolInvoked{Tool: "pay", ToolCallID: "call_1"}, "Pay five dollars.")
-		if heard := r.since(""); heard != want {
+		if heard := r.heardSince(""); heard != want {
 			t.Errorf("%s: heard %q, want %q", language, heard, want)
 		}
 		r.heard = nil
@@ -259,17 +264,18 @@ func TestDeed(t *testing.T) {
 	}
 }
 
-// Who is not asked hears what is being done as such too, where they heard that the agent waits for the answer about it, and it was not no.
-func TestDeedOfOthers(t *testing.T) {
+// Who is not asked hears what is being done as such too, where they heard that the agent waits for
+// the answer about it, and it was not no.
+func TestAcceptedByOthers(t *testing.T) {
 	for to, want := range map[aaep.State]string{aaep.StateCallingTool: "Accepted, and being done: Pay five dollars.", aaep.StateThinking: "Pay five dollars."} {
 		r := newRoom(t, Preferences{})
-		r.state(think, await, "Pay five dollars.")
-		r.after(time.Minute)
-		r.state(await, to, "")
+		r.changeState(think, await, "Pay five dollars.")
+		r.passTime(time.Minute)
+		r.changeState(await, to, "")
 		r.heard = nil
-		r.say(&aaep.ToolInvoked{Tool: "pay", ToolCallID: "call_1", RiskLevel: aaep.RiskHigh}, "Pay five dollars.")
-		r.after(time.Minute)
-		if heard := r.since(""); heard != want {
+		r.addEvent(&aaep.ToolInvoked{Tool: "pay", ToolCallID: "call_1", RiskLevel: aaep.RiskHigh}, "Pay five dollars.")
+		r.passTime(time.Minute)
+		if heard := r.heardSince(""); heard != want {
 			t.Errorf("to %s: heard %q, want %q", to, heard, want)
 		}
 	}

@@ -19,11 +19,11 @@ import (
 // is put to them, a second after that began, so that a second press of the key that answered the
 // one before does not answer this; and, but for a rejection, once they had all of it and had
 // pressed no key for a moment, so that a key that was under the finger when the question came
-// accepts nothing. While the person hears of another question, such as that its time ends, and until
-// they heard the name of the one that is put again, there is none. Asking changes nothing.
+// accepts nothing. While the person hears of another question, such as that its time ends, and
+// until they heard the name of the one that is put again, there is none. Asking changes nothing.
 func (a *Announcer) Question(began time.Time, d aaep.Decision) (source string, question *aaep.Event) {
 	q := a.open.First()
-	if a.eclipse.covers(began) || !q.readable(began) || d != aaep.Reject && !q.mayCount(began, a.typed) {
+	if a.eclipse.coversTime(began) || !q.isReadable(began) || d != aaep.Reject && !q.mayCount(began, a.typed) {
 		return "", nil
 	}
 	return q.Source, q.Event
@@ -38,9 +38,9 @@ func (a *Announcer) Put(now time.Time) (source string, question *aaep.Event, lef
 	return "", nil, 0
 }
 
-// readable reports whether a question was put long enough ago that an answer is not for the
+// isReadable reports whether a question was put long enough ago that an answer is not for the
 // question before, and none is on its way.
-func (q *Asked) readable(began time.Time) bool {
+func (q *Asked) isReadable(began time.Time) bool {
 	return q != nil && !q.Put.IsZero() && began.Sub(q.Put) >= stillBefore && q.sending.IsZero()
 }
 
@@ -90,23 +90,23 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	if !q.sending.IsZero() { // what becomes of it is told
 		return nil
 	}
-	tooSoon := ours(a.language, phrase.TypedTooSoon, "")
+	tooSoon := phraseIn(a.language, phrase.TypedTooSoon, "")
 	_, decides := q.Event.Payload.(*aaep.AwaitingConfirmation)
-	if a.eclipse.covers(began) || decides && a.eclipse.covers(now) { // a text that was begun before goes on
-		a.refused = a.of(q.Source, tooSoon).String()
-		a.sayLast(now, tooSoon)
+	if a.eclipse.coversTime(began) || decides && a.eclipse.coversTime(now) { // a text that was begun before goes on
+		a.refused = a.withSpeaker(q.Source, tooSoon).String()
+		a.addRequestedWithQuestion(now, tooSoon)
 		return nil
 	}
-	if !q.readable(began) {
-		a.interject(now, q, tooSoon)
+	if !q.isReadable(began) {
+		a.explainAtOnce(now, q, tooSoon)
 		return nil
 	}
-	r, refused := a.read(now, q, began, text)
+	r, refused := a.readAnswer(now, q, began, text)
 	switch {
 	case r == nil && refused == nil: // why is being told
 		return nil
 	case refused != nil:
-		it := a.refuse(now, q, refused)
+		it := a.refuseAnswer(now, q, refused)
 		if it.about = q; q.doubted != "" && q.meant == nil {
 			q.meant = it
 		}
@@ -116,7 +116,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 			return nil
 		}
 	case !a.p.Reads && r.Decision != aaep.Reject && !q.mayCount(began, typed):
-		if !a.interject(now, q, ours(a.language, phrase.NotAllHeard, "")) {
+		if !a.explainAtOnce(now, q, phraseIn(a.language, phrase.NotAllHeard, "")) {
 			a.putAgain(now, q)
 		}
 		return nil
@@ -125,11 +125,11 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	return r
 }
 
-// refuse says why an answer does not count.
-func (a *Announcer) refuse(now time.Time, q *Asked, why Words) *item {
-	why = a.of(q.Source, why)
+// refuseAnswer says why an answer does not count.
+func (a *Announcer) refuseAnswer(now time.Time, q *Asked, why Words) *item {
+	why = a.withSpeaker(q.Source, why)
 	a.refused = why.String()
-	return a.say(now, why)
+	return a.addRequested(now, why)
 }
 
 // Refused returns why the newest answer does not count, as the person is told, and forgets it.
@@ -138,48 +138,48 @@ func (a *Announcer) Refused() (why string) {
 	return why
 }
 
-// read makes of a line what it says to a question, or says why it says nothing; neither is where the
-// person is being told that.
-func (a *Announcer) read(now time.Time, q *Asked, began time.Time, text string) (r *Reply, refused Words) {
+// readAnswer makes of a line what it says to a question, or says why it says nothing; neither is
+// where the person is being told that.
+func (a *Announcer) readAnswer(now time.Time, q *Asked, began time.Time, text string) (r *Reply, refused Words) {
 	r = &Reply{Source: q.Source, Question: q.Event, asked: q, by: a}
 	switch p := q.Event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
 		r.Decision = a.readDecision(now, q, p, text)
 		if r.Decision != "" && p.AllowedReplies != nil && !slices.Contains(p.AllowedReplies, r.Decision) {
-			return nil, ours(a.language, phrase.AnswerNotTaken, "")
+			return nil, phraseIn(a.language, phrase.AnswerNotTaken, "")
 		}
 	case *aaep.AwaitingClarification:
 		said := answers.Response(p, text, q.Event.Language(), a.language)
 		again := strings.TrimSpace(text)
-		if said.Doubtful && q.doubted == again && a.waits(q.meant) {
+		if said.Doubtful && q.doubted == again && a.isWaiting(q.meant) {
 			return nil, nil
 		}
 		if said.Doubtful && (q.doubted != again || !a.heardBefore(q.meant, began)) {
 			q.doubted, q.meant = again, nil
 			meant := In(q.Event.Language(), words.Sentence(words.OneLine(p.Choices[said.Choice-1].Label)))
-			return nil, ours(a.language, phrase.ChoiceMeant, "").And("", meant)
+			return nil, phraseIn(a.language, phrase.ChoiceMeant, "").And("", meant)
 		}
 		r.Response, r.choice = said.Response, said.Choice
 	}
 	if r.Decision == "" && r.Response == nil {
-		refused = ours(a.language, phrase.NoAnswer, "").And(" ", a.wanted(q)).And(" ", q.answering)
+		refused = phraseIn(a.language, phrase.NoAnswer, "").And(" ", a.wantedAnswers(q)).And(" ", q.answering)
 		if a.p.Reads {
-			refused = refused.And(" ", ours(a.language, phrase.EnterAgain, ""))
+			refused = refused.And(" ", phraseIn(a.language, phrase.EnterAgain, ""))
 		}
 		return nil, refused
 	}
 	return r, nil
 }
 
-// wanted says which answers a clarification takes, where these are choices or a number.
-func (a *Announcer) wanted(q *Asked) (w Words) {
+// wantedAnswers says which answers a clarification takes, where these are choices or a number.
+func (a *Announcer) wantedAnswers(q *Asked) (w Words) {
 	p, ok := q.Event.Payload.(*aaep.AwaitingClarification)
 	if !ok {
 		return nil
 	}
 	kinds := answers.KindsOf(p)
 	if kinds.Choice {
-		w = ours(a.language, phrase.Expected, "")
+		w = phraseIn(a.language, phrase.Expected, "")
 		for i, c := range p.Choices {
 			label := words.Sentence(words.OneLine(c.Label))
 			w = w.And(" ", In(q.Event.Language(), fmt.Sprintf("%d: %s", i+1, label)))
@@ -187,13 +187,13 @@ func (a *Announcer) wanted(q *Asked) (w Words) {
 	}
 	if kinds.Numeric {
 		number, _ := phrase.In(a.language, phrase.ANumber, "")
-		w = w.And(" ", ours(a.language, phrase.Expected, words.Sentence(number)))
+		w = w.And(" ", phraseIn(a.language, phrase.Expected, words.Sentence(number)))
 	}
 	return w
 }
 
-// waits reports whether something has yet to be said to its end.
-func (a *Announcer) waits(it *item) bool {
+// isWaiting reports whether something has yet to be said to its end.
+func (a *Announcer) isWaiting(it *item) bool {
 	return it != nil && (it.receipt.Outcome == Waiting || it.receipt.Outcome == Speaking)
 }
 
@@ -203,34 +203,34 @@ func (a *Announcer) heardBefore(it *item, at time.Time) bool {
 	if it == nil || it.receipt.Outcome != Heard {
 		return false
 	}
-	by, n := it.receipt.Ended, Words(it.sentences).count()
+	by, n := it.receipt.Ended, Words(it.sentences).countWords()
 	if by.Sub(it.arrived) < time.Duration(n)*time.Minute/fastest {
-		by = by.Add(a.speaking(n))
+		by = by.Add(a.speakingTime(n))
 	}
 	return !by.After(at)
 }
 
-// interject says about an answer to a question why it does not count: at once where the question is
-// still to be said, which goes on after it from the sentence that is said now, for later it would
-// not be so any more. It reports whether that is so.
-func (a *Announcer) interject(now time.Time, q *Asked, why Words) (waits bool) {
-	w := a.of(q.Source, why)
+// explainAtOnce says about an answer to a question why it does not count: at once where the
+// question is still to be said, which goes on after it from the sentence that is said now, for
+// later it would not be so any more. It reports whether that is so.
+func (a *Announcer) explainAtOnce(now time.Time, q *Asked, why Words) (waits bool) {
+	w := a.withSpeaker(q.Source, why)
 	a.refused = w.String()
 	for _, queue := range []*[]*item{&a.urgent, &a.asked} {
 		i := slices.IndexFunc(*queue, func(it *item) bool { return it.kind == Question && it.event == q.Event })
 		if i < 0 {
 			continue
 		}
-		it, asks := &item{kind: Notice, sentences: a.sentences(w, false), arrived: now}, (*queue)[i]
+		it, asks := &item{kind: Notice, sentences: a.splitWords(w, false), arrived: now}, (*queue)[i]
 		if i > 0 && (*queue)[i-1].kind == Notice && slices.Equal((*queue)[i-1].sentences, it.sentences) {
 			return true // it is being said
 		}
 		asks.later = a.saying != nil && a.saying.item == asks
-		a.keep(it)
+		a.recordItem(it)
 		*queue = slices.Insert(*queue, i, it)
 		return true
 	}
-	a.say(now, w)
+	a.addRequested(now, w)
 	return false
 }
 
@@ -240,16 +240,17 @@ func (a *Announcer) putAgain(now time.Time, q *Asked) {
 	if slices.ContainsFunc(a.urgent, asks) || slices.ContainsFunc(a.asked, asks) {
 		return
 	}
-	again := &item{source: q.Source, session: q.session(), kind: Question, event: q.Event, names: q, named: len(q.said), sentences: q.said, arrived: now}
-	a.keep(again)
+	again := &item{source: q.Source, session: q.sessionKey(), kind: Question, event: q.Event, names: q, named: len(q.said), sentences: q.said, arrived: now}
+	a.recordItem(again)
 	a.asked = append(a.asked, again)
 }
 
 // Answered takes what came of sending a Reply, of this Announcer or of another of the same person,
-// the error of Subscription.Reply or Answer, once. The person is told, in the name of the agent that asked, whatever became of the question meanwhile.
-// After nil it is settled, and they are told where nothing shows that the answer arrived; one that
-// was too late, and so not sent, settles it too. Any other error leaves it open as it was, to be
-// answered again; or, where it is gone meanwhile, says so.
+// the error of Subscription.Reply or Answer, once. The person is told, in the name of the agent
+// that asked, whatever became of the question meanwhile. After nil it is settled, and they are told
+// where nothing shows that the answer arrived; one that was too late, and so not sent, settles it
+// too. Any other error leaves it open as it was, to be answered again; or, where it is gone
+// meanwhile, says so.
 func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	q := r.asked
 	if r.by != a {
@@ -260,16 +261,16 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 		return
 	}
 	open := slices.Contains(a.open.all, q)
-	says, settles := ours(a.language, phrase.AnswerUnsent, ""), true
+	says, settles := phraseIn(a.language, phrase.AnswerUnsent, ""), true
 	switch {
 	case err == nil:
-		says = a.sent(r)
+		says = a.sentWords(r)
 	case errors.Is(err, closes.ErrLate):
-		says = ours(a.language, phrase.AnswerLate, "")
+		says = phraseIn(a.language, phrase.AnswerLate, "")
 	case errors.Is(err, closes.ErrUnknown):
-		says = ours(a.language, phrase.QuestionClosed, "")
+		says = phraseIn(a.language, phrase.QuestionClosed, "")
 	case !open:
-		says = a.unknown()
+		says = a.goneWords()
 	default:
 		settles, q.tried = false, true
 	}
@@ -277,7 +278,7 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	if err != nil {
 		a.open.answered = slices.DeleteFunc(a.open.answered, func(sent *Asked) bool { return sent == q })
 	}
-	a.tell(now, a.of(q.Source, says), true, nil) // before the next is put
+	a.addNotice(now, a.withSpeaker(q.Source, says), true, nil) // before the next is put
 	if !open || !settles {
 		return
 	}
@@ -287,10 +288,10 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	a.closeQuestion(now, q)
 }
 
-// unknown says of a question that it is gone, and that it is not known what became of the person's
-// answer.
-func (a *Announcer) unknown() Words {
-	return ours(a.language, phrase.QuestionClosed, "").And(" ", ours(a.language, phrase.MayHaveArrived, ""))
+// goneWords says of a question that it is gone, and that it is not known what became of the
+// person's answer.
+func (a *Announcer) goneWords() Words {
+	return phraseIn(a.language, phrase.QuestionClosed, "").And(" ", phraseIn(a.language, phrase.MayHaveArrived, ""))
 }
 
 // Settle says that a question needs no answer any more, for it was answered, or its subscription is
@@ -304,7 +305,7 @@ func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
 	case !q.sending.IsZero():
 		a.open.Answered(now, q)
 	case q.tried:
-		a.tell(now, a.of(q.Source, a.unknown()), true, nil)
+		a.addNotice(now, a.withSpeaker(q.Source, a.goneWords()), true, nil)
 	}
 	a.closeQuestion(now, q)
 }
@@ -314,8 +315,8 @@ func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
 func (a *Announcer) Lapse(now time.Time, question *aaep.Event) {
 	q := a.open.Find(question)
 	if q != nil && q.sending.IsZero() && !q.tried && !q.Put.IsZero() {
-		w := ours(a.language, phrase.QuestionClosed, "").And(" ", ours(a.language, phrase.AsksAgain, ""))
-		a.tell(now, a.of(q.Source, w), true, nil)
+		w := phraseIn(a.language, phrase.QuestionClosed, "").And(" ", phraseIn(a.language, phrase.AsksAgain, ""))
+		a.addNotice(now, a.withSpeaker(q.Source, w), true, nil)
 	}
 	a.Settle(now, question)
 }
@@ -324,6 +325,6 @@ func (a *Announcer) Lapse(now time.Time, question *aaep.Event) {
 func (a *Announcer) closeQuestion(now time.Time, q *Asked) {
 	a.gone, a.came = q, nil
 	a.open.Remove(q)
-	a.settled(q, now)
+	a.withdrawQuestion(q, now)
 	a.putNext(now)
 }

@@ -17,18 +17,18 @@ func TestAskingChangesNothing(t *testing.T) {
 	var heard [2]string
 	for asks := range 2 {
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-		q := r.from("Bank", "sess_1", pay(), "")
+		q := r.addEventOf("Bank", "sess_1", payQuestion(), "")
 		for range 40 {
-			r.after(time.Second)
+			r.passTime(time.Second)
 			for _, d := range []aaep.Decision{aaep.Accept, aaep.Reject, ""} {
 				if asks > 0 {
 					r.a.Question(r.now, d)
 				}
 			}
 		}
-		r.from("Bank", "sess_2", pay(), "")
+		r.addEventOf("Bank", "sess_2", payQuestion(), "")
 		r.a.Settle(r.now, q) // it went with its link
-		r.after(time.Minute)
+		r.passTime(time.Minute)
 		heard[asks] = strings.Join(r.heard, "|")
 	}
 	if heard[0] != heard[1] || strings.Contains(heard[1], "Nothing shows") {
@@ -41,20 +41,20 @@ func TestAskingChangesNothing(t *testing.T) {
 // counts.
 func TestAnswerMayHaveArrived(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-	q := r.from("Bank", "sess_1", pay(), "")
-	r.after(30 * time.Second)
+	q := r.addEventOf("Bank", "sess_1", payQuestion(), "")
+	r.passTime(30 * time.Second)
 	first := r.a.Answer(r.now, r.now, "y")
 	if second := r.a.Answer(r.now, r.now, "n"); first == nil || second != nil {
 		t.Fatalf("answers %v and %v are sent", first, second)
 	}
-	r.is(nil, nil)
+	r.wantQuestion(nil, nil)
 	r.a.Answered(r.now, first, errors.New("the link is cut"))
-	r.is(q, q)
-	r.after(10 * time.Second)
+	r.wantQuestion(q, q)
+	r.passTime(10 * time.Second)
 	r.heard = nil
 	r.a.Settle(r.now, q)
-	r.after(time.Minute)
-	if got := r.since(""); got != "The question is no longer open.|Your answer may have arrived." {
+	r.passTime(time.Minute)
+	if got := r.heardSince(""); got != "The question is no longer open.|Your answer may have arrived." {
 		t.Errorf("heard %s", got)
 	}
 }
@@ -68,25 +68,25 @@ func TestNoAnswer(t *testing.T) {
 	says := func(text, want string) {
 		t.Helper()
 		r.heard = nil
-		if r.answers(text, nil) {
+		if r.typeAnswer(text, nil) {
 			t.Fatalf("%q is sent", text)
 		}
-		r.after(30 * time.Second)
-		if got := r.since(""); !strings.HasPrefix(got, want) {
+		r.passTime(30 * time.Second)
+		if got := r.heardSince(""); !strings.HasPrefix(got, want) {
 			t.Errorf("%q: heard %s, want %s", text, got, want)
 		}
 	}
 	says("y", "No question is open.")
-	p := pay()
+	p := payQuestion()
 	p.TimeoutSeconds, p.AllowedReplies = 600, []aaep.Decision{aaep.Accept}
-	r.from("Bank", "sess_1", p, "")
-	r.after(2 * time.Second)
-	r.silence()
+	r.addEventOf("Bank", "sess_1", p, "")
+	r.passTime(2 * time.Second)
+	r.pressSilence()
 	says("y", "Bank: You may not have heard all of it.|Bank: Decide: Pay $20.")
 	says("maybe", "Bank: That is no answer.|Press y or n.")
 	says("n", "Bank: The agent does not take that answer to this question.")
 	says(" ", "One question is open: Bank: Pay $20.")
-	if !r.answers("Yes.", nil) {
+	if !r.typeAnswer("Yes.", nil) {
 		t.Error("a yes is not sent")
 	}
 }
@@ -95,30 +95,30 @@ func TestNoAnswer(t *testing.T) {
 // with it; where another is in that place, the person is asked.
 func TestChoiceByNumber(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-	r.say(&aaep.AwaitingClarification{Question: "How many?", TimeoutSeconds: 600,
+	r.addEvent(&aaep.AwaitingClarification{Question: "How many?", TimeoutSeconds: 600,
 		AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice},
 		Choices:               []aaep.Choice{{Value: "five", Label: "5"}, {Value: "one", Label: "1"}, {Value: "two", Label: "2"}}}, "")
-	r.after(1500 * time.Millisecond)
-	if r.answers("5", nil) {
+	r.passTime(1500 * time.Millisecond)
+	if r.typeAnswer("5", nil) {
 		t.Error("a choice is taken before it was heard")
 	}
-	r.after(time.Minute)
+	r.passTime(time.Minute)
 	r.heard = nil
-	if r.answers("1", nil) {
+	if r.typeAnswer("1", nil) {
 		t.Error("1 is sent, which may mean two")
 	}
-	r.after(20 * time.Second)
-	if got := r.since(""); got != "That may mean two of the choices.|Given once more, it means this one: 1." {
+	r.passTime(20 * time.Second)
+	if got := r.heardSince(""); got != "That may mean two of the choices.|Given once more, it means this one: 1." {
 		t.Errorf("heard %s", got)
 	}
 	if reply := r.a.Answer(r.now, r.now, "2"); reply != nil {
 		t.Errorf("another that may mean two is taken as %v", reply.Response)
 	}
-	r.after(time.Second)
+	r.passTime(time.Second)
 	if reply := r.a.Answer(r.now, r.now, "2"); reply != nil {
 		t.Errorf("it is taken before the person heard what it means, as %v", reply.Response)
 	}
-	r.after(20 * time.Second)
+	r.passTime(20 * time.Second)
 	reply := r.a.Answer(r.now, r.now, "2")
 	if reply == nil || reply.Response != "two" {
 		t.Fatalf("it means %+v", reply)
@@ -132,13 +132,13 @@ func TestWantedAnswer(t *testing.T) {
 		"That is no answer.|Right would be: 1: Checking.|2: Sav.":   aaep.ResponseMultipleChoice,
 	} {
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-		r.say(&aaep.AwaitingClarification{Question: "Which?", TimeoutSeconds: 600, AcceptedResponseKinds: []aaep.ResponseKind{kind},
+		r.addEvent(&aaep.AwaitingClarification{Question: "Which?", TimeoutSeconds: 600, AcceptedResponseKinds: []aaep.ResponseKind{kind},
 			Choices: []aaep.Choice{{Value: "a", Label: "Checking"}, {Value: "b", Label: "Sav"}}}, "")
-		r.after(time.Minute)
+		r.passTime(time.Minute)
 		r.heard = nil
-		r.answers("perhaps", nil)
-		r.after(20 * time.Second)
-		if got := r.since(""); got != want {
+		r.typeAnswer("perhaps", nil)
+		r.passTime(20 * time.Second)
+		if got := r.heardSince(""); got != want {
 			t.Errorf("heard %s, want %s", got, want)
 		}
 	}
@@ -147,15 +147,15 @@ func TestWantedAnswer(t *testing.T) {
 // What a doubtful choice means is not said of the next question.
 func TestChoiceMeantOfASettledQuestion(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-	q := r.say(&aaep.AwaitingClarification{Question: "How many?", TimeoutSeconds: 600,
+	q := r.addEvent(&aaep.AwaitingClarification{Question: "How many?", TimeoutSeconds: 600,
 		AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice},
 		Choices:               []aaep.Choice{{Value: "two", Label: "2"}, {Value: "one", Label: "1"}}}, "")
-	r.after(time.Minute)
+	r.passTime(time.Minute)
 	r.heard = nil
-	r.answers("1", nil)
-	r.asks("Planner", "sess_2", "Send it.")
+	r.typeAnswer("1", nil)
+	r.askQuestion("Planner", "sess_2", "Send it.")
 	r.a.Settle(r.now, q)
-	r.after(time.Minute)
+	r.passTime(time.Minute)
 	if got := strings.Join(r.heard, "|"); strings.Contains(got, "Given once more") || !strings.Contains(got, "Send it.") {
 		t.Errorf("heard %s", got)
 	}
@@ -172,23 +172,23 @@ func TestWhoseQuestionWaits(t *testing.T) {
 		for _, name := range strings.Fields(agents) {
 			r.a.Follow(name)
 		}
-		p := pay()
+		p := payQuestion()
 		p.TimeoutSeconds = 600
-		r.from("Bank", "sess_1", p, "")
+		r.addEventOf("Bank", "sess_1", p, "")
 		r.a.Leave(r.now, "Shop", nil)
-		r.after(30 * time.Second)
+		r.passTime(30 * time.Second)
 		r.heard = nil
 		r.a.WhatWaits(r.now)
-		r.after(10 * time.Second)
-		if got := r.since(""); got != want {
+		r.passTime(10 * time.Second)
+		if got := r.heardSince(""); got != want {
 			t.Errorf("of %s: heard %s, want %s", agents, got, want)
 		}
 	}
 }
 
-// An answer is for the question that was named last, by the agent that the Utterance names, whatever
-// agents ask and tell and whatever the person hears, silences and types. Where they listen to the
-// end, the question that is put can be answered.
+// An answer is for the question that was named last, by the agent that the Utterance names,
+// whatever agents ask and tell and whatever the person hears, silences and types. Where they listen
+// to the end, the question that is put can be answered.
 func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 	seeds := uint64(1500)
 	if testing.Short() {
@@ -196,7 +196,7 @@ func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 	}
 	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 1))
-		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: key})
+		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: answerKeys})
 		if random.IntN(4) == 0 {
 			r.a.p.Verbosity = aaep.VerbosityDetailed
 		}
@@ -218,14 +218,14 @@ func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 		for range 60 {
 			switch random.IntN(16) {
 			case 0, 1:
-				p := pay()
+				p := payQuestion()
 				p.Action = "Do " + string(rune('A'+len(asked)%26))
 				p.TimeoutSeconds = 30 + random.Int64N(60)
 				source := []string{"Bank", "Shop"}[random.IntN(2)]
 				if random.IntN(3) == 0 {
-					r.from(source, "sess_"+p.Action, &aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateAwaitingInput}, p.Action)
+					r.addEventOf(source, "sess_"+p.Action, &aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateAwaitingInput}, p.Action)
 				}
-				asked = append(asked, r.from(source, "sess_"+p.Action, p, ""))
+				asked = append(asked, r.addEventOf(source, "sess_"+p.Action, p, ""))
 			case 2:
 				r.a.NextQuestion(r.now)
 			case 3:
@@ -237,21 +237,21 @@ func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 					r.a.Settle(r.now, asked[random.IntN(len(asked))])
 				}
 			case 6:
-				r.from("Shop", "sess_news", &aaep.Extension{Type: "acme:news"}, "News.")
+				r.addEventOf("Shop", "sess_news", &aaep.Extension{Type: "acme:news"}, "News.")
 			case 7:
 				switch n := random.IntN(4); {
 				case r.voice == nil:
 				case n == 0:
-					r.silence()
+					r.pressSilence()
 				case n == 1: // another output goes on
-					r.over(" /", Waiting)
+					r.endUtterance(" /", Waiting)
 				default: // a display that takes several lines for it
 					r.until = r.until.Add(5 * time.Second)
 				}
 			case 8:
 				r.a.WhereAreWe(r.now)
 			case 9:
-				r.answers([]string{"y", "n"}[random.IntN(2)], []error{nil, errors.New("cut")}[random.IntN(2)])
+				r.typeAnswer([]string{"y", "n"}[random.IntN(2)], []error{nil, errors.New("cut")}[random.IntN(2)])
 			case 10:
 				r.a.Newest(r.now)
 			case 11:
@@ -263,13 +263,13 @@ func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 			case 14:
 				if len(asked) > 0 {
 					ev := asked[random.IntN(len(asked))]
-					r.from([]string{"Bank", "Shop"}[random.IntN(2)], ev.SessionID, &aaep.ProgressUpdated{ETAMS: new(int64(20_000))}, "")
+					r.addEventOf([]string{"Bank", "Shop"}[random.IntN(2)], ev.SessionID, &aaep.ProgressUpdated{ETAMS: new(int64(20_000))}, "")
 				}
 			case 15:
-				r.after(20 * time.Second)
+				r.passTime(20 * time.Second)
 			}
 			for range random.IntN(12) {
-				r.after(500 * time.Millisecond)
+				r.passTime(500 * time.Millisecond)
 				isFor()
 			}
 		}
@@ -278,10 +278,10 @@ func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 		for range min(3, len(asked)) {
 			r.a.Settle(r.now, asked[random.IntN(len(asked))])
 		}
-		p := pay()
+		p := payQuestion()
 		p.Action, p.TimeoutSeconds = "Do Z", 3600
-		asked = append(asked, r.from("Bank", "sess_Z", p, ""))
-		r.after(4 * time.Minute)
+		asked = append(asked, r.addEventOf("Bank", "sess_Z", p, ""))
+		r.passTime(4 * time.Minute)
 		if isFor() != asked[len(asked)-1] {
 			t.Fatalf("seed %d: what is put cannot be answered: %q", seed, r.heard)
 		}
@@ -307,40 +307,40 @@ func (r *room) namedLast(answered string) (action string) {
 }
 
 // Where a person is says how each session is doing; of the questions, what waits in short, and last
-// the one that an answer is for, with the time that is left now. Nothing is said of a question that is
-// settled, and of its time.
+// the one that an answer is for, with the time that is left now. Nothing is said of a question that
+// is settled, and of its time.
 func TestWhereAreWeWithQuestions(t *testing.T) {
 	keys := func(*aaep.Event) Words { return In("en", "Press y or n.") }
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: keys})
 	ask := func(source, action string) *aaep.Event {
-		p := pay()
+		p := payQuestion()
 		p.Action, p.TimeoutSeconds = action, 300
-		return r.from(source, "sess_"+source, p, "")
+		return r.addEventOf(source, "sess_"+source, p, "")
 	}
 	where := func() string {
 		t.Helper()
 		r.heard = nil
 		r.a.WhereAreWe(r.now)
-		r.after(40 * time.Second)
-		return r.since("")
+		r.passTime(40 * time.Second)
+		return r.heardSince("")
 	}
-	r.from("Ada", "sess_Ada", &aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateAwaitingInput}, "Waiting for you.")
+	r.addEventOf("Ada", "sess_Ada", &aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateAwaitingInput}, "Waiting for you.")
 	ada, bob := ask("Ada", "Pay five dollars."), ask("Bob", "Send it.")
-	r.after(2 * time.Minute)
+	r.passTime(2 * time.Minute)
 	want := "2 questions are open.|1: Ada: Pay five dollars.|2: Bob: Send it.|Ada: The question is: Pay five dollars.|" +
 		"You have about 2 minutes 30 seconds to answer.|Press y or n."
 	if got := where(); got != want {
 		t.Errorf("heard %s\nwant  %s", got, want)
 	}
-	r.is(ada, ada)
+	r.wantQuestion(ada, ada)
 	r.a.WhereAreWe(r.now)
-	r.after(time.Second)
-	r.is(nil, nil) // what is heard may be of Bob's
-	r.after(40 * time.Second)
-	if !r.answers("y", nil) {
+	r.passTime(time.Second)
+	r.wantQuestion(nil, nil) // what is heard may be of Bob's
+	r.passTime(40 * time.Second)
+	if !r.typeAnswer("y", nil) {
 		t.Fatal("the answer is not sent")
 	}
-	r.after(50 * time.Second)
+	r.passTime(50 * time.Second)
 	if got := where(); strings.Contains(got, "five dollars") || !strings.HasPrefix(got, "Bob: The question is: Send it.|"+
 		"You have about 45 seconds to answer.|Press y or n.") {
 		t.Errorf("after an answer: heard %s", got)
@@ -365,16 +365,16 @@ func TestAnswerTypedKeyByKey(t *testing.T) {
 		"after a key that was for the chat": {20 * time.Second, true, false},
 	} {
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-		r.say(&aaep.AwaitingClarification{Question: "Where shall the letter be sent to, and when?", TimeoutSeconds: 600}, "")
-		r.after(tc.begins - 300*time.Millisecond)
+		r.addEvent(&aaep.AwaitingClarification{Question: "Where shall the letter be sent to, and when?", TimeoutSeconds: 600}, "")
+		r.passTime(tc.begins - 300*time.Millisecond)
 		if tc.stray {
 			r.a.Typing(r.now)
 			r.a.Rest(r.now)
 		}
-		r.after(300 * time.Millisecond)
+		r.passTime(300 * time.Millisecond)
 		for range 40 { // keys
 			r.a.Typing(r.now)
-			r.after(250 * time.Millisecond)
+			r.passTime(250 * time.Millisecond)
 		}
 		if reply := r.a.Answer(r.now, time.Time{}, "To the house of my mother, at noon"); (reply != nil) != tc.counts {
 			t.Errorf("begun %s: %v is sent", name, reply)

@@ -30,11 +30,11 @@ func newRoom(t *testing.T, p Preferences) *room {
 	return &room{t: t, a: New(p), now: at, began: at}
 }
 
-// after lets time pass.
-func (r *room) after(d time.Duration) {
+// passTime lets time pass.
+func (r *room) passTime(d time.Duration) {
 	r.t.Helper()
 	for end := r.now.Add(d); ; {
-		wake := r.act()
+		wake := r.takeActions()
 		next := end
 		if r.voice != nil && r.until.Before(next) {
 			next = r.until
@@ -46,23 +46,23 @@ func (r *room) after(d time.Duration) {
 			r.now = next
 		}
 		if r.voice != nil && !r.now.Before(r.until) {
-			r.over("", Heard)
+			r.endUtterance("", Heard)
 			continue
 		}
 		if !r.now.Before(end) {
-			r.act()
+			r.takeActions()
 			return
 		}
 	}
 }
 
-// act does what the Announcer wants now.
-func (r *room) act() time.Time {
+// takeActions does what the Announcer wants now.
+func (r *room) takeActions() time.Time {
 	for range 100 {
 		do, wake := r.a.Next(r.now)
 		switch {
 		case do.Cancel:
-			r.over(" /", Waiting)
+			r.endUtterance(" /", Waiting)
 		case do.Say != nil:
 			r.voice = do.Say
 			if do.Say.Kind == Question {
@@ -70,8 +70,8 @@ func (r *room) act() time.Time {
 			}
 			r.until = r.now.Add(time.Duration(len(strings.Fields(do.Say.Text))) * time.Minute / voiceWPM)
 			r.heard = append(r.heard, fmt.Sprintf("%.1f %s", r.now.Sub(r.began).Seconds(), do.Say.Text))
-			if r.mute && !r.a.speaks(do.Say.Language) {
-				r.over(" (unsaid)", Unsaid)
+			if r.mute && !r.a.hasVoice(do.Say.Language) {
+				r.endUtterance(" (unsaid)", Unsaid)
 			}
 		default:
 			return wake
@@ -81,51 +81,52 @@ func (r *room) act() time.Time {
 	return time.Time{}
 }
 
-func (r *room) over(mark string, what Outcome) {
+func (r *room) endUtterance(mark string, what Outcome) {
 	r.heard[len(r.heard)-1] += mark
 	id := r.voice.ID
 	r.voice = nil
 	r.a.Ended(r.now, id, what)
 }
 
-// answers has the person type an answer, and the link take it, or not. It reports whether there was anything to send.
-func (r *room) answers(text string, err error) bool {
+// typeAnswer has the person type an answer, and the link take it, or not. It reports whether there
+// was anything to send.
+func (r *room) typeAnswer(text string, err error) bool {
 	reply := r.a.Answer(r.now, r.now, text)
 	if reply != nil {
 		r.a.Answered(r.now, reply, err)
 	}
-	r.act()
+	r.takeActions()
 	return reply != nil
 }
 
-// silence is the person's own key.
-func (r *room) silence() { r.over(" (silenced)", Cut) }
+// pressSilence is the person's own key.
+func (r *room) pressSilence() { r.endUtterance(" (silenced)", Cut) }
 
-func (r *room) say(p aaep.Payload, text string) *aaep.Event {
-	return r.from("Planner", "sess_1", p, text)
+func (r *room) addEvent(p aaep.Payload, text string) *aaep.Event {
+	return r.addEventOf("Planner", "sess_1", p, text)
 }
 
-func (r *room) from(source, session string, p aaep.Payload, text string) *aaep.Event {
+func (r *room) addEventOf(source, session string, p aaep.Payload, text string) *aaep.Event {
 	r.n++
 	ev := &aaep.Event{EventID: fmt.Sprintf("evt_%d", r.n), SessionID: session, Timestamp: r.now, Payload: p, Summary: aaep.Say(text), LocalizationHints: in("en")}
 	r.a.Add(r.now, source, ev, Text(ev, aaep.VerbosityNormal))
-	r.act()
+	r.takeActions()
 	return ev
 }
 
-func (r *room) answer(text string) {
-	r.say(&aaep.OutputStreaming{Chunk: text, OutputID: "out_1", CoalesceHint: aaep.BoundarySentence}, "")
+func (r *room) addSentence(text string) {
+	r.addEvent(&aaep.OutputStreaming{Chunk: text, OutputID: "out_1", CoalesceHint: aaep.BoundarySentence}, "")
 }
 
-func (r *room) want(lines ...string) {
+func (r *room) wantHeard(lines ...string) {
 	r.t.Helper()
 	if got, want := strings.Join(r.heard, "\n"), strings.Join(lines, "\n"); got != want {
 		r.t.Errorf("heard\n%s\nwant\n%s", got, want)
 	}
 }
 
-// outcomes are the receipts, as "text-free" words: kind, outcome, sentences heard.
-func (r *room) outcomes() string {
+// receiptsText are the receipts, as "text-free" words: kind, outcome, sentences heard.
+func (r *room) receiptsText() string {
 	var all []string
 	for _, receipt := range r.a.Receipts() {
 		all = append(all, fmt.Sprintf("%s %s %d/%d", receipt.Kind, receipt.Outcome, receipt.Said, receipt.Of))

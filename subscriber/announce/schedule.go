@@ -8,9 +8,9 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// turn is the next of what waits: what the session of the question says that is put, the rest of what has begun, then more of who
-// speaks, until they have spoken for long and another waits.
-func (a *Announcer) turn(now time.Time) *item {
+// chooseTurn is the next of what waits: what the session of the question says that is put, the rest
+// of what has begun, then more of who speaks, until they have spoken for long and another waits.
+func (a *Announcer) chooseTurn(now time.Time) *item {
 	first := func(is func(it *item) bool) *item {
 		if i := slices.IndexFunc(a.normal, is); i >= 0 {
 			return a.normal[i]
@@ -24,7 +24,7 @@ func (a *Announcer) turn(now time.Time) *item {
 		return it
 	}
 	if q := a.open.First(); q != nil && !q.Put.IsZero() { // what is decided may depend on it
-		if it := cmp.Or(first(func(it *item) bool { return it.reminds || it.session == q.session() }), first(q.holdsUp)); it != nil {
+		if it := cmp.Or(first(func(it *item) bool { return it.reminds || it.session == q.sessionKey() }), first(q.holdsUp)); it != nil {
 			return it
 		}
 	}
@@ -35,7 +35,7 @@ func (a *Announcer) turn(now time.Time) *item {
 		return it
 	}
 	other := first(func(it *item) bool { return it.source != a.speaker && it.source != "" })
-	if a.normal[0].source == "" || other == nil { // what this program says is no turn of anybody's, but keeps its place
+	if a.normal[0].source == "" || other == nil { // what this program says is no turn of an agent, but keeps its place
 		return a.normal[0]
 	}
 	if now.Sub(a.since) < longTurn {
@@ -44,8 +44,9 @@ func (a *Announcer) turn(now time.Time) *item {
 	return other
 }
 
-// Ended takes what became of an utterance. Heard is one that was presented whole, Cut one that the person silenced, Unsaid one that
-// cannot be presented; Waiting is one that was cancelled because Next wanted it, or that failed, and is said again.
+// Ended takes what became of an utterance. Heard is one that was presented whole, Cut one that the
+// person silenced, Unsaid one that cannot be presented; Waiting is one that was cancelled because
+// Next wanted it, or that failed, and is said again.
 func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 	s := a.saying
 	if s == nil || s.u.ID != id {
@@ -61,27 +62,27 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 		took := now.Sub(s.began)
 		tells := took >= time.Duration(s.words)*time.Minute/fastest // else the output does not know when it was heard
 		if !s.critical && tells {                                   // what is critical may stay until it is noticed
-			a.pace.add(s.words, took)
+			a.pace.addHeard(s.words, took)
 		}
 		a.endName(now, s, tells)
 		if q := a.open.Find(s.event); q != nil && s.kind == Question {
-			q.hear(s, now, tells, a.speaking(s.words))
+			q.countHeard(s, now, tells, a.speakingTime(s.words))
 		}
 		s.receipt.Said++
-		if q := a.open.First(); q != nil && drowns(q, s.item) {
+		if q := a.open.First(); q != nil && distractsFrom(q, s.item) {
 			q.drowned = true
 		}
-		a.goOn(s.item, now)
+		a.countTold(s.item, now)
 	case Unsaid: // another language may follow
 		s.unsaid = true
-		a.goOn(s.item, now)
+		a.countTold(s.item, now)
 	case Cut:
 		if s.item.next < s.lists && s.lists < len(s.sentences) && !s.moot { // the question that is put is named last all the same
 			s.item.next, s.receipt.Outcome = s.lists, Waiting
 			return
 		}
-		a.remove(s.item)
-		a.end(s.item, now, what)
+		a.removeItem(s.item)
+		a.endItem(s.item, now, what)
 	default:
 		if !s.moot {
 			s.receipt.Outcome = Waiting
@@ -89,9 +90,9 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 	}
 }
 
-// hear counts a part of a question as heard: now, or, where its output returned before anybody could have heard it, when a voice at the
-// person's pace has said it.
-func (q *Asked) hear(s *part, now time.Time, tells bool, takes time.Duration) {
+// countHeard counts a part of a question as heard: now, or, where its output returned before it can
+// have been heard, when a voice at the person's pace has said it.
+func (q *Asked) countHeard(s *part, now time.Time, tells bool, takes time.Duration) {
 	if s.item.next == 0 || q.until.Before(s.began) {
 		q.until = s.began
 	}
@@ -102,19 +103,19 @@ func (q *Asked) hear(s *part, now time.Time, tells bool, takes time.Duration) {
 	}
 }
 
-// goOn counts a sentence as told.
-func (a *Announcer) goOn(it *item, now time.Time) {
+// countTold counts a sentence as told.
+func (a *Announcer) countTold(it *item, now time.Time) {
 	it.next++
 	if it.next < len(it.sentences) {
 		it.receipt.Outcome = Waiting
 		return
 	}
-	a.remove(it)
+	a.removeItem(it)
 	if it.unsaid {
-		a.end(it, now, Unsaid)
+		a.endItem(it, now, Unsaid)
 		return
 	}
-	a.end(it, now, Heard)
+	a.endItem(it, now, Heard)
 	if q := a.open.Find(it.event); q != nil && it.kind == Question {
 		q.heard, q.led, q.drowned = now, false, false
 		if q.until.After(now) {
@@ -123,8 +124,8 @@ func (a *Announcer) goOn(it *item, now time.Time) {
 	}
 }
 
-// end gives an announcement its receipt.
-func (a *Announcer) end(it *item, now time.Time, what Outcome) {
+// endItem gives an announcement its receipt.
+func (a *Announcer) endItem(it *item, now time.Time, what Outcome) {
 	it.receipt.Outcome, it.receipt.Ended = what, now
 	if what == Expired && it.source != "" && it.kind != Question {
 		a.leftOut[it.source]++
@@ -134,8 +135,8 @@ func (a *Announcer) end(it *item, now time.Time, what Outcome) {
 	}
 }
 
-// remove takes an announcement out of wherever it waits.
-func (a *Announcer) remove(it *item) {
+// removeItem takes an announcement out of wherever it waits.
+func (a *Announcer) removeItem(it *item) {
 	for _, q := range []*[]*item{&a.urgent, &a.asked, &a.normal, &a.missed} {
 		if i := slices.Index(*q, it); i >= 0 {
 			*q = slices.Delete(*q, i, i+1)
@@ -146,15 +147,15 @@ func (a *Announcer) remove(it *item) {
 	}
 }
 
-// settle does what the time asks for.
-func (a *Announcer) settle(now time.Time) {
-	a.pauses(now)
-	lasted, wake := a.gist.Due(now)
+// handleTime does what the time asks for.
+func (a *Announcer) handleTime(now time.Time) {
+	a.flushPaused(now)
+	lasted, wake := a.duplicates.Due(now)
 	for a.lasts = wake; len(lasted) > 0; lasted = lasted[1:] {
-		a.admit(now, lasted[0])
+		a.queueByKind(now, lasted[0])
 	}
 	if a.quiet && now.Sub(a.typed) >= stillFor {
-		a.rest(now)
+		a.endTyping(now)
 	}
 	for {
 		q, wake := a.open.TimeEnds(now, a.wordsPerMinute())
@@ -163,25 +164,25 @@ func (a *Announcer) settle(now time.Time) {
 		}
 		w := a.open.Warning(now, q)
 		if q.answered.IsZero() {
-			if it := a.tell(now, a.of(q.Source, w), true, q); it != nil {
+			if it := a.addNotice(now, a.withSpeaker(q.Source, w), true, q); it != nil {
 				it.names = q
 			}
 			continue
 		}
-		unheeded := ours(a.language, phrase.AnswerUnheeded, "")
+		unconfirmed := phraseIn(a.language, phrase.AnswerUnheeded, "")
 		if a.gone == q {
-			a.came = unheeded
+			a.came = unconfirmed
 		}
-		if it := a.tell(now, a.of(q.Source, unheeded.And(" ", w)), false, nil); it != nil {
+		if it := a.addNotice(now, a.withSpeaker(q.Source, unconfirmed.And(" ", w)), false, nil); it != nil {
 			it.names = q
 		}
 	}
 	a.tellMoreTime(now)
-	a.yield(now)
+	a.closeOverdue(now)
 	a.correctTime(now)
-	a.age(now)
+	a.dropStale(now)
 	a.recallQuestion(now)
-	a.remind(now)
+	a.remindOfQuestion(now)
 }
 
 // heldUp are the questions behind which something else that is critical waits.
@@ -194,14 +195,14 @@ func (a *Announcer) heldUp() (list []*Asked) {
 	return list
 }
 
-// yield leaves out the questions whose time is over and behind which another question, or something critical, waits: an
-// output may hold one until the person has noticed it, and not everybody says by Settle that it was answered. A person who
-// has not had all of it is told.
-func (a *Announcer) yield(now time.Time) {
+// closeOverdue leaves out the questions whose time is over and behind which another question, or
+// something critical, waits: an output may hold one until the person has noticed it, and not
+// everybody says by Settle that it was answered. A person who has not had all of it is told.
+func (a *Announcer) closeOverdue(now time.Time) {
 	if q := a.open.First(); a.holdsOthers(q) && q.Left(now) <= 0 {
 		a.open.Remove(q)
-		a.settled(q, now)
-		a.tell(now, a.of(q.Source, ours(a.language, phrase.QuestionClosed, "")), true, nil) // and then the next, or it were about that
+		a.withdrawQuestion(q, now)
+		a.addNotice(now, a.withSpeaker(q.Source, phraseIn(a.language, phrase.QuestionClosed, "")), true, nil) // and then the next, or it were about that
 		a.putNext(now)
 	}
 	for _, q := range a.heldUp() {
@@ -212,8 +213,8 @@ func (a *Announcer) yield(now time.Time) {
 		if a.saying != nil && a.saying.event == q.Event {
 			why = phrase.QuestionClosed
 		}
-		a.settled(q, now)
-		a.tell(now, a.of(q.Source, ours(a.language, why, "")), false, nil)
+		a.withdrawQuestion(q, now)
+		a.addNotice(now, a.withSpeaker(q.Source, phraseIn(a.language, why, "")), false, nil)
 	}
 }
 
@@ -225,15 +226,15 @@ func (a *Announcer) correctTime(now time.Time) {
 		}
 		w := a.open.Warning(now, it.about)
 		if it.source == "" { // else introduce names it
-			w = a.of(it.about.Source, w)
+			w = a.withSpeaker(it.about.Source, w)
 		}
-		it.arrived, it.sentences = now, a.sentences(w, false)
+		it.arrived, it.sentences = now, a.splitWords(w, false)
 		it.receipt.Of = len(it.sentences)
 	}
 }
 
-// wake is when settle has something to do, or progress may be said.
-func (a *Announcer) wake(now time.Time) (at time.Time) {
+// nextWake is when settle has something to do, or progress may be said.
+func (a *Announcer) nextWake(now time.Time) (at time.Time) {
 	sooner := func(t time.Time) {
 		if t.After(now) && (at.IsZero() || t.Before(at)) { // what is past has been settled
 			at = t
@@ -265,7 +266,7 @@ func (a *Announcer) wake(now time.Time) (at time.Time) {
 		sooner(a.progressFrom(session))
 	}
 	for _, ans := range a.answers {
-		if ans.holds() && !ans.paused {
+		if ans.hasUnsaid() && !ans.paused {
 			sooner(ans.newest.Add(pauseAfter))
 		}
 		if ans.seg.Held() > 0 && !ans.rested {

@@ -10,14 +10,14 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// canAge reports whether news may be left out when it is old and something newer tells as much: of states and tools, but not of a
-// deed that cannot be taken back.
+// canAge reports whether news may be left out when it is old and something newer tells as much: of
+// states and tools, but not of a action that cannot be taken back.
 func canAge(ev *aaep.Event) bool {
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
-		return !outcome(ev, p)
+		return !tellsOutcome(ev, p)
 	case *aaep.SessionStarted:
-		return bare(ev)
+		return isBare(ev)
 	case *aaep.ToolInvoked:
 		return p.RiskLevel != aaep.RiskHigh && (p.Irreversible == nil || !*p.Irreversible)
 	case *aaep.ToolCompleted:
@@ -26,41 +26,43 @@ func canAge(ev *aaep.Event) bool {
 	return false
 }
 
-// leave is for what need not be told. That a tool ended is still told where that it is used has yet to be.
-func (a *Announcer) leave(now time.Time, it *item) {
+// dropDuplicate is for what need not be told. That a tool ended is still told where that it is used
+// has yet to be.
+func (a *Announcer) dropDuplicate(now time.Time, it *item) {
 	if it == nil {
 		return
 	}
-	if p, ok := payload(it).(*aaep.ToolCompleted); ok {
+	if p, ok := payloadOf(it).(*aaep.ToolCompleted); ok {
 		i := slices.IndexFunc(a.normal, func(call *item) bool {
-			c, ok := payload(call).(*aaep.ToolInvoked)
-			return ok && call.session == it.session && c.ToolCallID == p.ToolCallID && c.Tool == p.Tool && a.untold(call)
+			c, ok := payloadOf(call).(*aaep.ToolInvoked)
+			return ok && call.session == it.session && c.ToolCallID == p.ToolCallID && c.Tool == p.Tool && a.isUntold(call)
 		})
 		if i >= 0 {
 			it.call = a.normal[i]
-			a.admit(now, it)
+			a.queueByKind(now, it)
 			return
 		}
 	}
-	a.end(it, now, Expired)
+	a.endItem(it, now, Expired)
 }
 
-// payload is that of an announcement's event, or nil.
-func payload(it *item) aaep.Payload {
+// payloadOf is that of an announcement's event, or nil.
+func payloadOf(it *item) aaep.Payload {
 	if it.event == nil {
 		return nil
 	}
 	return it.event.Payload
 }
 
-// untold reports whether nothing of an announcement has been said, nor what leads to it.
-func (a *Announcer) untold(it *item) bool {
+// isUntold reports whether nothing of an announcement has been said, nor what leads to it.
+func (a *Announcer) isUntold(it *item) bool {
 	return it.next == 0 && (it.lead == nil || it.lead != a.latest) && (a.saying == nil || a.saying.item != it)
 }
 
-// overtaken reports whether something newer tells as much as an announcement: the next state of its session or the end, what a state is
-// about, anything but a state where it says no more than that a session began, or, of a tool that ended at once, that it is used.
-func (a *Announcer) overtaken(it *item) bool {
+// isOvertaken reports whether something newer tells as much as an announcement: the next state of
+// its session or the end, what a state is about, anything but a state where it says no more than
+// that a session began, or, of a tool that ended at once, that it is used.
+func (a *Announcer) isOvertaken(it *item) bool {
 	if it.call != nil {
 		return it.call.receipt.Outcome == Heard || it.call.receipt.Outcome == Cut
 	}
@@ -68,30 +70,31 @@ func (a *Announcer) overtaken(it *item) bool {
 	if it.stale.IsZero() || g == nil {
 		return false
 	}
-	p, ok := payload(it).(*aaep.StateChanged)
+	p, ok := payloadOf(it).(*aaep.StateChanged)
 	if !ok {
 		return it.event.Type() == aaep.TypeSessionStarted && g.news-g.states > it.news-it.states
 	}
-	s := a.gist.sessions[it.session]
-	return g.over || g.states > it.states || s != nil && s.says(p.ToState)
+	s := a.duplicates.sessions[it.session]
+	return g.over || g.states > it.states || s != nil && s.tellsState(p.ToState)
 }
 
-// age leaves out what is overtaken, and what is old and told by something newer: that a tool is used by how that ended, and progress by
-// everything. Of many tools that ended well, one sentence says how many they were, before the newest. So nobody is told what is
-// no longer so, and everybody learns that something ran.
-func (a *Announcer) age(now time.Time) {
+// dropStale leaves out what is overtaken, and what is old and told by something newer: that a tool
+// is used by how that ended, and progress by everything. Of many tools that ended well, one
+// sentence says how many they were, before the newest. So the person is not told what is no longer
+// so, and everybody learns that something ran.
+func (a *Announcer) dropStale(now time.Time) {
 	for session, it := range a.soFar {
-		if g := a.agents[session]; g != nil && g.news > it.news && !now.Before(it.stale) && a.untold(it) {
+		if g := a.agents[session]; g != nil && g.news > it.news && !now.Before(it.stale) && a.isUntold(it) {
 			delete(a.soFar, session)
-			a.end(it, now, Expired)
+			a.endItem(it, now, Expired)
 		}
 	}
-	old := func(it *item) bool { return !it.stale.IsZero() && !now.Before(it.stale) && a.untold(it) }
+	old := func(it *item) bool { return !it.stale.IsZero() && !now.Before(it.stale) && a.isUntold(it) }
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
 		// What is told whole is told while it is fresh.
-		gone := a.untold(it) && a.overtaken(it) && (old(it) || !whole(it.event) && a.p.Verbosity != aaep.VerbosityDetailed)
+		gone := a.isUntold(it) && a.isOvertaken(it) && (old(it) || !isToldWhole(it.event) && a.p.Verbosity != aaep.VerbosityDetailed)
 		if gone {
-			a.end(it, now, Expired)
+			a.endItem(it, now, Expired)
 		}
 		return gone
 	})
@@ -102,7 +105,7 @@ func (a *Announcer) age(now time.Time) {
 	ended, ran := map[call]bool{}, map[string][]*item{}
 	overtaken := map[*item]bool{}
 	for _, it := range slices.Backward(a.normal) {
-		switch p := payload(it).(type) {
+		switch p := payloadOf(it).(type) {
 		case *aaep.ToolInvoked:
 			overtaken[it] = ended[call{it.session, cmp.Or(p.ToolCallID, p.Tool)}]
 		case *aaep.ToolCompleted:
@@ -118,7 +121,7 @@ func (a *Announcer) age(now time.Time) {
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
 		gone := overtaken[it] && old(it)
 		if gone {
-			a.end(it, now, Expired)
+			a.endItem(it, now, Expired)
 		}
 		return gone
 	})
@@ -127,7 +130,8 @@ func (a *Announcer) age(now time.Time) {
 // manyTools of one session that ended long ago are told in one sentence.
 const manyTools = 3
 
-// sumUp leaves tools that ended well, the newest of them first, to be asked for; the newest itself is still said, after how many ran.
+// sumUp leaves tools that ended well, the newest of them first, to be asked for; the newest itself
+// is still said, after how many ran.
 func (a *Announcer) sumUp(now time.Time, ran []*item) {
 	newest, oldest := ran[0], ran[len(ran)-1]
 	var it *item
@@ -139,7 +143,7 @@ func (a *Announcer) sumUp(now time.Time, ran []*item) {
 		return
 	case it == nil:
 		it = &item{source: newest.source, session: newest.session, kind: News, arrived: now}
-		a.keep(it)
+		a.recordItem(it)
 		a.normal = slices.Insert(a.normal, slices.Index(a.normal, oldest), it)
 	}
 	it.tools += len(ran) - 1
@@ -148,6 +152,6 @@ func (a *Announcer) sumUp(now time.Time, ran []*item) {
 	for _, other := range slices.Backward(ran[1:]) {
 		a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return it == other })
 		other.stale = time.Time{}
-		a.miss(other)
+		a.keepForDetails(other)
 	}
 }

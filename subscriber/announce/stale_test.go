@@ -14,14 +14,14 @@ var long = strings.TrimSpace(strings.Repeat("word ", 40)) + "."
 
 var deciding = &aaep.StateChanged{ToState: aaep.StateDeciding}
 
-func (r *room) tool(id string, change func(*aaep.ToolInvoked), status aaep.ToolStatus) {
+func (r *room) runTool(id string, change func(*aaep.ToolInvoked), status aaep.ToolStatus) {
 	p := &aaep.ToolInvoked{Tool: "read", ToolCallID: id, RiskLevel: aaep.RiskLow}
 	if change != nil {
 		change(p)
 	}
-	r.say(p, "Using "+id+".")
+	r.addEvent(p, "Using "+id+".")
 	if status != "" {
-		r.say(&aaep.ToolCompleted{Tool: "read", ToolCallID: id, Status: status}, "Finished "+id+".")
+		r.addEvent(&aaep.ToolCompleted{Tool: "read", ToolCallID: id, Status: status}, "Finished "+id+".")
 	}
 }
 
@@ -31,48 +31,48 @@ func TestOldNews(t *testing.T) {
 		came func(r *room)
 		want []string // after the answer
 	}{
-		"a state that still holds": {func(r *room) { r.say(thinking, "Thinking.") }, []string{"Thinking."}},
+		"a state that still holds": {func(r *room) { r.addEvent(thinking, "Thinking.") }, []string{"Thinking."}},
 		"states": {func(r *room) {
-			r.say(thinking, "Thinking.")
-			r.from("Planner", "sess_2", thinking, "Thinking elsewhere.")
-			r.after(2 * time.Second)
-			r.say(deciding, "Deciding.")
+			r.addEvent(thinking, "Thinking.")
+			r.addEventOf("Planner", "sess_2", thinking, "Thinking elsewhere.")
+			r.passTime(2 * time.Second)
+			r.addEvent(deciding, "Deciding.")
 		}, []string{"Thinking elsewhere.", "Deciding."}},
 		"a state and one without words": {func(r *room) {
-			r.say(thinking, "Thinking.")
-			r.say(working, " ")
+			r.addEvent(thinking, "Thinking.")
+			r.addEvent(working, " ")
 		}, nil},
 		"a state of what is over": {func(r *room) {
-			r.say(thinking, "Thinking.")
-			r.say(&aaep.SessionCompleted{}, "")
+			r.addEvent(thinking, "Thinking.")
+			r.addEvent(&aaep.SessionCompleted{}, "")
 		}, []string{"The agent finished."}},
-		"a tool that still runs": {func(r *room) { r.tool("a", nil, "") }, []string{"Using a."}},
-		"a tool that ended":      {func(r *room) { r.tool("a", nil, aaep.ToolSuccess) }, []string{"Finished a."}},
+		"a tool that still runs": {func(r *room) { r.runTool("a", nil, "") }, []string{"Using a."}},
+		"a tool that ended":      {func(r *room) { r.runTool("a", nil, aaep.ToolSuccess) }, []string{"Finished a."}},
 		"two that ended": {func(r *room) {
-			r.tool("a", nil, aaep.ToolSuccess)
-			r.tool("b", nil, aaep.ToolSuccess)
+			r.runTool("a", nil, aaep.ToolSuccess)
+			r.runTool("b", nil, aaep.ToolSuccess)
 		}, []string{"Finished a.", "Finished b."}},
 		"many that ended": {func(r *room) {
 			for i := range 9 {
-				r.tool(fmt.Sprint(i), nil, aaep.ToolSuccess)
+				r.runTool(fmt.Sprint(i), nil, aaep.ToolSuccess)
 			}
 		}, []string{"8 tools ran meanwhile.", "Finished 8."}},
 		"one of them failed": {func(r *room) {
 			for i, status := range []aaep.ToolStatus{aaep.ToolSuccess, aaep.ToolSuccess, aaep.ToolError, aaep.ToolSuccess} {
-				r.tool(fmt.Sprint(i), nil, status)
+				r.runTool(fmt.Sprint(i), nil, status)
 			}
 		}, []string{"2 tools ran meanwhile.", "Finished 2.", "Finished 3."}},
 		"one that cannot be undone": {func(r *room) {
-			r.tool("a", func(p *aaep.ToolInvoked) { p.Irreversible = new(true) }, aaep.ToolSuccess)
-			r.tool("b", func(p *aaep.ToolInvoked) { p.RiskLevel = aaep.RiskHigh }, aaep.ToolSuccess)
+			r.runTool("a", func(p *aaep.ToolInvoked) { p.Irreversible = new(true) }, aaep.ToolSuccess)
+			r.runTool("b", func(p *aaep.ToolInvoked) { p.RiskLevel = aaep.RiskHigh }, aaep.ToolSuccess)
 		}, []string{"Using a.", "Finished a.", "Using b.", "Finished b."}},
-		"what nobody knows": {func(r *room) { r.say(&aaep.Extension{Type: "acme:odd"}, "Something new.") }, []string{"Something new."}},
+		"what nobody knows": {func(r *room) { r.addEvent(&aaep.Extension{Type: "acme:odd"}, "Something new.") }, []string{"Something new."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRoom(t, Preferences{})
-			r.answer(long)
+			r.addSentence(long)
 			tc.came(r)
-			r.after(2 * time.Minute)
+			r.passTime(2 * time.Minute)
 			var got []string
 			for _, line := range r.heard[1:] {
 				_, text, _ := strings.Cut(line, " ")
@@ -85,27 +85,28 @@ func TestOldNews(t *testing.T) {
 	}
 }
 
-// What is fresh is said as it came, and what is summed up goes on to be counted and is there to be asked for.
+// What is fresh is said as it came, and what is summed up goes on to be counted and is there to be
+// asked for.
 func TestToolsSummedUp(t *testing.T) {
 	r := newRoom(t, Preferences{})
-	r.tool("a", nil, aaep.ToolSuccess)
-	r.after(3 * time.Second)
-	r.want("0.0 Using a.", "1.0 Finished a.")
+	r.runTool("a", nil, aaep.ToolSuccess)
+	r.passTime(3 * time.Second)
+	r.wantHeard("0.0 Using a.", "1.0 Finished a.")
 	r.heard = nil
-	r.answer(long)
+	r.addSentence(long)
 	for i := range 4 {
-		r.tool(fmt.Sprint(i), nil, aaep.ToolSuccess)
+		r.runTool(fmt.Sprint(i), nil, aaep.ToolSuccess)
 	}
-	r.after(15 * time.Second)
+	r.passTime(15 * time.Second)
 	for i := range 4 {
-		r.tool(fmt.Sprint(i+4), nil, aaep.ToolSuccess)
+		r.runTool(fmt.Sprint(i+4), nil, aaep.ToolSuccess)
 	}
-	r.answer(long)
-	r.after(time.Minute)
-	r.want("3.0 "+long, "23.0 3 tools ran meanwhile.", "25.0 Finished 3.", "26.0 Using 4.", "27.0 Finished 4.", "28.0 2 tools ran meanwhile.",
+	r.addSentence(long)
+	r.passTime(time.Minute)
+	r.wantHeard("3.0 "+long, "23.0 3 tools ran meanwhile.", "25.0 Finished 3.", "26.0 Using 4.", "27.0 Finished 4.", "28.0 2 tools ran meanwhile.",
 		"30.0 Finished 7.", "31.0 "+long)
 	r.heard = nil
 	r.a.Details(r.now)
-	r.after(time.Minute)
-	r.want("78.0 Finished 0.", "79.0 Finished 1.", "80.0 Finished 2.", "81.0 Finished 5.", "82.0 Finished 6.")
+	r.passTime(time.Minute)
+	r.wantHeard("78.0 Finished 0.", "79.0 Finished 1.", "80.0 Finished 2.", "81.0 Finished 5.", "82.0 Finished 6.")
 }

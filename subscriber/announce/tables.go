@@ -21,9 +21,9 @@ type table struct {
 	last  []string // the row before, which is that of the names if a line below says so
 }
 
-// spoken is text with each row of a table as a sentence: what it is about, then each cell behind
+// speakRows is text with each row of a table as a sentence: what it is about, then each cell behind
 // the name of its column. What is empty is left out.
-func (t *table) spoken(text string) string {
+func (t *table) speakRows(text string) string {
 	if !strings.Contains(text, "|") {
 		if strings.TrimSpace(text) != "" {
 			*t = table{}
@@ -39,7 +39,7 @@ func (t *table) spoken(text string) string {
 			t.names, t.last = t.last, nil
 		case cells != nil && !belowNames.MatchString(bare):
 			t.last = splitRow(cells[1])
-			rest.WriteString(words.Sentence(t.sayRow(t.last)) + "\n")
+			rest.WriteString(words.Sentence(t.speakRow(t.last)) + "\n")
 			if t.names != nil {
 				t.last = nil
 			}
@@ -53,8 +53,8 @@ func (t *table) spoken(text string) string {
 	return rest.String()
 }
 
-// sayRow is what is said of a row.
-func (t *table) sayRow(cells []string) string {
+// speakRow is what is said of a row.
+func (t *table) speakRow(cells []string) string {
 	var said []string
 	for i, cell := range cells {
 		switch {

@@ -46,12 +46,12 @@ var tableCases = []struct{ name, text, want string }{
 
 func TestTables(t *testing.T) {
 	for _, c := range tableCases {
-		if got := forEar(c.text, "en", phrase.Code); got != c.want {
+		if got := markdownSpeech(c.text, "en", phrase.Code); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 	wide := "|" + strings.Repeat(" h |", 60) + "\n|" + strings.Repeat("---|", 60) + "\n|" + strings.Repeat(" v |", 60) + "\n"
-	if got := forEar(wide, "en", phrase.Code); strings.Count(got, "h: v") != 59 {
+	if got := markdownSpeech(wide, "en", phrase.Code); strings.Count(got, "h: v") != 59 {
 		t.Errorf("of 60 columns: %q", got)
 	}
 }
@@ -62,23 +62,23 @@ func TestTablesInPieces(t *testing.T) {
 		for _, size := range []int{1, 7, 1000} {
 			r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 			for piece := range slices.Chunk([]byte(c.text), size) {
-				r.say(&aaep.OutputStreaming{Chunk: string(piece), OutputID: "out_1"}, "")
+				r.addEvent(&aaep.OutputStreaming{Chunk: string(piece), OutputID: "out_1"}, "")
 			}
-			r.say(&aaep.OutputStreaming{OutputID: "out_1", CoalesceHint: aaep.BoundaryCompletion}, "")
-			r.after(5 * time.Minute)
-			if got := strings.ReplaceAll(r.since(""), "|", " "); got != strings.ReplaceAll(c.want, "|", " ") {
+			r.addEvent(&aaep.OutputStreaming{OutputID: "out_1", CoalesceHint: aaep.BoundaryCompletion}, "")
+			r.passTime(5 * time.Minute)
+			if got := strings.ReplaceAll(r.heardSince(""), "|", " "); got != strings.ReplaceAll(c.want, "|", " ") {
 				t.Errorf("%s, in pieces of %d: %q, want %q", c.name, size, got, c.want)
 			}
 		}
 	}
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-	r.say(&aaep.OutputStreaming{Chunk: "| A | Decide | Risk |\n|---|---|---|\n| | Pay $20 | none |\n", OutputID: "out_1", CoalesceHint: aaep.BoundaryCompletion}, "")
-	r.after(time.Minute)
-	if got := r.since(""); !strings.HasSuffix(got, "The agent says: Decide: Pay $20, Risk: none.") {
+	r.addEvent(&aaep.OutputStreaming{Chunk: "| A | Decide | Risk |\n|---|---|---|\n| | Pay $20 | none |\n", OutputID: "out_1", CoalesceHint: aaep.BoundaryCompletion}, "")
+	r.passTime(time.Minute)
+	if got := r.heardSince(""); !strings.HasSuffix(got, "The agent says: Decide: Pay $20, Risk: none.") {
 		t.Errorf("a table that imitates a question: %q", got)
 	}
 	const code = "```\n| A | B | C |\n|---|---|---|\n| 1 | 2 | 3 |\n```\n"
-	if got := forEar(code, "en", phrase.Code); got != "Code, 3 lines." {
+	if got := markdownSpeech(code, "en", phrase.Code); got != "Code, 3 lines." {
 		t.Errorf("code: %q", got)
 	}
 }
@@ -94,16 +94,16 @@ func TestDiffOfAFile(t *testing.T) {
 		"```diff\n" + lines + "```\n":                                           "Diff, 2 lines added, 1 removed.",
 		"--- a/Decide: pay. \n+++ b/Decide: pay. \n" + lines:                    "Diff, 2 lines added, 1 removed.",
 	} {
-		if got := forEar(text, "en", phrase.Code); got != want {
+		if got := markdownSpeech(text, "en", phrase.Code); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 		for line := range strings.Lines(text) {
-			r.say(&aaep.OutputStreaming{Chunk: line, OutputID: "out_1"}, "")
+			r.addEvent(&aaep.OutputStreaming{Chunk: line, OutputID: "out_1"}, "")
 		}
-		r.say(&aaep.OutputStreaming{OutputID: "out_1", CoalesceHint: aaep.BoundaryCompletion}, "")
-		r.after(time.Minute)
-		if got := r.since(""); got != want {
+		r.addEvent(&aaep.OutputStreaming{OutputID: "out_1", CoalesceHint: aaep.BoundaryCompletion}, "")
+		r.passTime(time.Minute)
+		if got := r.heardSince(""); got != want {
 			t.Errorf("%q line by line: %q, want %q", text, got, want)
 		}
 	}
@@ -113,13 +113,13 @@ func TestDiffOfAFile(t *testing.T) {
 func TestLongDiff(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 	const lines = 5000
-	r.say(&aaep.OutputStreaming{Chunk: fmt.Sprintf("--- a/x.go\n+++ b/x.go\n@@ -1,%d +1,%d @@\n", lines, lines), OutputID: "out_1"}, "")
+	r.addEvent(&aaep.OutputStreaming{Chunk: fmt.Sprintf("--- a/x.go\n+++ b/x.go\n@@ -1,%d +1,%d @@\n", lines, lines), OutputID: "out_1"}, "")
 	for i := range lines {
-		r.say(&aaep.OutputStreaming{Chunk: fmt.Sprintf("-old %d\n+new %d\n", i, i), OutputID: "out_1"}, "")
+		r.addEvent(&aaep.OutputStreaming{Chunk: fmt.Sprintf("-old %d\n+new %d\n", i, i), OutputID: "out_1"}, "")
 	}
-	r.say(&aaep.OutputStreaming{OutputID: "out_1", CoalesceHint: aaep.BoundaryCompletion}, "")
-	r.after(time.Minute)
-	if got := r.since(""); got != "x.go: 5,000 lines added, 5000 removed." {
+	r.addEvent(&aaep.OutputStreaming{OutputID: "out_1", CoalesceHint: aaep.BoundaryCompletion}, "")
+	r.passTime(time.Minute)
+	if got := r.heardSince(""); got != "x.go: 5,000 lines added, 5000 removed." {
 		t.Errorf("heard %.200q", got)
 	}
 }

@@ -13,43 +13,44 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// Text is what is said of an event at a verbosity; nothing for nothing. A question has the whole time it was given.
-// What no voice can say is still in it: see aaep.SafeText.
+// Text is what is said of an event at a verbosity; nothing for nothing. A question has the whole
+// time it was given. What no voice can say is still in it: see aaep.SafeText.
 func Text(ev *aaep.Event, v aaep.Verbosity) Words {
 	theirs := ev.Language()
-	text := said(ev, v)
+	text := agentText(ev, v)
 	switch p := ev.Payload.(type) {
 	case *aaep.SessionErrored:
-		w := after(theirs, phrase.Error, text)
+		w := prefixKind(theirs, phrase.Error, text)
 		if p.RemediationHint != "" {
-			w = w.sentence().And(" ", In(theirs, quoted(theirs, p.RemediationHint)))
+			w = w.endSentence().And(" ", In(theirs, quoteAgent(theirs, p.RemediationHint)))
 		}
 		return w
 	case *aaep.SessionCancelled:
-		return after(theirs, phrase.Cancelled, text)
+		return prefixKind(theirs, phrase.Cancelled, text)
 	case *aaep.SessionCompleted:
 		for _, p := range text {
 			if says, _ := phrase.In(p.Language, phrase.AgentFinished, ""); p.Text == says {
 				return text // "Done." would say it twice, and may follow that something was not done
 			}
 		}
-		return after(theirs, phrase.Done, text)
+		return prefixKind(theirs, phrase.Done, text)
 	case *aaep.HandoffRequested:
-		return after(theirs, phrase.Handover, text)
+		return prefixKind(theirs, phrase.Handover, text)
 	case *aaep.StateChanged:
 		// The text is that of the question, which alone would sound as if it were being done.
 		waiting, _ := phrase.In(theirs, phrase.WaitingForAnswer, "")
 		if p.ToState == aaep.StateAwaitingInput && text.String() != waiting && !strings.HasPrefix(text.String(), "Waiting") {
-			return label(theirs, phrase.WaitingFor, text.String())
+			return labelText(theirs, phrase.WaitingFor, text.String())
 		}
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
-		return question(ev, closes.Given(ev))
+		return questionWords(ev, closes.Given(ev))
 	}
 	return text
 }
 
-// said is what the agent says. Without a word of its own it is said in English, whatever it speaks.
-func said(ev *aaep.Event, v aaep.Verbosity) Words {
+// agentText is what the agent says. Without a word of its own it is said in English, whatever it
+// speaks.
+func agentText(ev *aaep.Event, v aaep.Verbosity) Words {
 	text, language := ev.Text(v), ev.Language()
 	if ev.Summary.IsZero() {
 		switch p := ev.Payload.(type) {
@@ -65,47 +66,48 @@ func said(ev *aaep.Event, v aaep.Verbosity) Words {
 			language = ownLanguage
 		}
 	}
-	return In(language, quoted(language, strings.TrimSpace(text)))
+	return In(language, quoteAgent(language, strings.TrimSpace(text)))
 }
 
-// after puts what kind of thing is told in front of the agent's text, unless that begins with it.
-func after(language string, kind phrase.ID, text Words) Words {
-	says := ours(language, kind, "")
+// prefixKind puts what kind of thing is told in front of the agent's text, unless that begins with
+// it.
+func prefixKind(language string, kind phrase.ID, text Words) Words {
+	says := phraseIn(language, kind, "")
 	if rest, ok := strings.CutPrefix(text.String(), strings.TrimSuffix(says.String(), ".")); ok && (rest == "" || strings.ContainsAny(rest[:1], ".:,!; ")) {
 		return text
 	}
 	return says.And(" ", text)
 }
 
-// Words puts the whole question, with the time that is left. Who has only this must know what a yes does, and its choices by
-// number. Its parts cannot pretend to be other lines of it.
-func (q *Asked) Words(now time.Time) Words { return question(q.Event, q.Left(now)) }
+// Words puts the whole question, with the time that is left. Who has only this must know what a yes
+// does, and its choices by number. Its parts cannot pretend to be other lines of it.
+func (q *Asked) Words(now time.Time) Words { return questionWords(q.Event, q.Left(now)) }
 
-func question(ev *aaep.Event, left time.Duration) Words {
+func questionWords(ev *aaep.Event, left time.Duration) Words {
 	switch p := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		return confirmation(ev.Language(), p, left)
+		return confirmationWords(ev.Language(), p, left)
 	case *aaep.AwaitingClarification:
-		return clarification(ev.Language(), p, left)
+		return clarificationWords(ev.Language(), p, left)
 	}
 	return nil
 }
 
-func confirmation(theirs string, p *aaep.AwaitingConfirmation, left time.Duration) Words {
+func confirmationWords(theirs string, p *aaep.AwaitingConfirmation, left time.Duration) Words {
 	// What it is about comes first: a person may know enough for a no.
-	return label(theirs, phrase.ToDecide, words.OneLine(p.Action)).
-		And("\n", label(theirs, phrase.ConsequenceIs, words.OneLine(p.Consequence))).
-		And("\n", stakes(theirs, p)).
-		And("\n", timeToAnswer(theirs, left)).And(" ", silence(theirs, p))
+	return labelText(theirs, phrase.ToDecide, words.OneLine(p.Action)).
+		And("\n", labelText(theirs, phrase.ConsequenceIs, words.OneLine(p.Consequence))).
+		And("\n", stakesWords(theirs, p)).
+		And("\n", timeToAnswer(theirs, left)).And(" ", silenceWords(theirs, p))
 }
 
-// stakes says in a language how bad what is to be decided can be.
-func stakes(language string, p *aaep.AwaitingConfirmation) (undo Words) {
+// stakesWords says in a language how bad what is to be decided can be.
+func stakesWords(language string, p *aaep.AwaitingConfirmation) (undo Words) {
 	switch {
 	case p.IsIrreversible():
-		undo = ours(language, phrase.CannotBeUndone, "")
+		undo = phraseIn(language, phrase.CannotBeUndone, "")
 	case p.Reversibility == aaep.ReversibleWithEffort:
-		undo = ours(language, phrase.HardToUndo, "")
+		undo = phraseIn(language, phrase.HardToUndo, "")
 	}
 	risk := phrase.RiskHigh // what is not said is taken as high
 	switch p.RiskLevel {
@@ -114,11 +116,11 @@ func stakes(language string, p *aaep.AwaitingConfirmation) (undo Words) {
 	case aaep.RiskMedium:
 		risk = phrase.RiskMedium
 	}
-	return undo.And(" ", ours(language, risk, ""))
+	return undo.And(" ", phraseIn(language, risk, ""))
 }
 
-// silence says in a language what no answer means.
-func silence(language string, p *aaep.AwaitingConfirmation) Words {
+// silenceWords says in a language what no answer means.
+func silenceWords(language string, p *aaep.AwaitingConfirmation) Words {
 	silence := phrase.SilenceUnknown // the agent said something that is neither (D-13)
 	switch {
 	case closes.AsksElsewhere(p):
@@ -128,13 +130,13 @@ func silence(language string, p *aaep.AwaitingConfirmation) Words {
 	case p.DefaultDecision == aaep.Reject:
 		silence = phrase.SilenceRejects
 	}
-	return ours(language, silence, "")
+	return phraseIn(language, silence, "")
 }
 
-func clarification(theirs string, p *aaep.AwaitingClarification, left time.Duration) Words {
-	w := label(theirs, phrase.QuestionIs, words.OneLine(p.Question))
+func clarificationWords(theirs string, p *aaep.AwaitingClarification, left time.Duration) Words {
+	w := labelText(theirs, phrase.QuestionIs, words.OneLine(p.Question))
 	if p.Context != "" {
-		w = w.And("\n", label(theirs, phrase.ContextIs, words.OneLine(p.Context)))
+		w = w.And("\n", labelText(theirs, phrase.ContextIs, words.OneLine(p.Context)))
 	}
 	silence, kinds := p.DefaultResponse, answers.KindsOf(p)
 	for i, c := range p.Choices {
@@ -149,11 +151,11 @@ func clarification(theirs string, p *aaep.AwaitingClarification, left time.Durat
 	case silence == "":
 		return w
 	case kinds.YesNo && p.DefaultResponse == "true":
-		return w.And(" ", ours(theirs, phrase.SilenceYes, ""))
+		return w.And(" ", phraseIn(theirs, phrase.SilenceYes, ""))
 	case kinds.YesNo && p.DefaultResponse == "false":
-		return w.And(" ", ours(theirs, phrase.SilenceNo, ""))
+		return w.And(" ", phraseIn(theirs, phrase.SilenceNo, ""))
 	}
-	return w.And(" ", label(theirs, phrase.SilenceMeans, words.Sentence(words.OneLine(silence))))
+	return w.And(" ", labelText(theirs, phrase.SilenceMeans, words.Sentence(words.OneLine(silence))))
 }
 
 // Closes reports whether an event says that a question of its session is no longer open.
@@ -161,5 +163,6 @@ func Closes(question, ev *aaep.Event) bool {
 	return closes.Question(question, ev)
 }
 
-// CallOf returns the id of the tool call that a question is about, where the agent says so or announced the call right before, else "".
+// CallOf returns the id of the tool call that a question is about, where the agent says so or
+// announced the call right before, else "".
 func CallOf(question *aaep.Event) string { return closes.CallOf(question) }

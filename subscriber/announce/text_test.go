@@ -8,7 +8,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-func event(p aaep.Payload, summary string) *aaep.Event {
+func newEvent(p aaep.Payload, summary string) *aaep.Event {
 	return &aaep.Event{SessionID: "sess_1", Payload: p, Summary: aaep.Say(summary), LocalizationHints: in("en")}
 }
 
@@ -16,45 +16,45 @@ func in(language string) *aaep.LocalizationHints {
 	return &aaep.LocalizationHints{PrimaryLanguage: language}
 }
 
-func pay() *aaep.AwaitingConfirmation {
+func payQuestion() *aaep.AwaitingConfirmation {
 	return &aaep.AwaitingConfirmation{Action: "Pay $20.", Consequence: "The money is gone.", TimeoutSeconds: 90,
 		DefaultDecision: aaep.Reject, RiskLevel: aaep.RiskMedium}
 }
 
-// Every event is said in plain sentences, whether it brings a summary or not, and no line of its own text passes for
-// one of ours. EVT-023, INV-57
+// Every event is said in plain sentences, whether it brings a summary or not, and no line of its
+// own text passes for one of ours. EVT-023, INV-57
 func TestText(t *testing.T) {
 	for _, tt := range []struct {
 		ev   *aaep.Event
 		want string
 	}{
-		{event(&aaep.SessionStarted{}, "Planning."), "Planning."},
-		{event(&aaep.SessionStarted{}, ""), "The agent started."},
-		{event(&aaep.SessionCompleted{}, "Plan ready."), "Done. Plan ready."},
-		{event(&aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown}, "It broke"), "Error. It broke"},
-		{event(&aaep.SessionErrored{RemediationHint: "Try later."}, "It broke"), "Error. It broke. Try later."},
-		{event(&aaep.SessionCancelled{CancelledBy: aaep.CancelledByUser}, "ls was stopped."), "Cancelled. ls was stopped."},
-		{event(&aaep.SessionCancelled{CancelledBy: aaep.CancelledByUser}, ""), "Cancelled by user."},
-		{event(&aaep.SessionCancelled{}, "Cancelled."), "Cancelled."},
-		{event(&aaep.StateChanged{ToState: aaep.StateThinking}, "Thinking."), "Thinking."},
-		{event(&aaep.StateChanged{ToState: aaep.StateAwaitingInput}, "Pay $20."), "Waiting for an answer: Pay $20."},
-		{event(&aaep.StateChanged{ToState: aaep.StateAwaitingInput}, "Waiting for an answer."), "Waiting for an answer."},
-		{event(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(50.0)}}, ""), "50 percent."},
-		{event(&aaep.ToolInvoked{Tool: "send_mail"}, ""), "Using the tool send mail."},
-		{event(&aaep.ToolCompleted{Tool: "send_mail", Status: aaep.ToolSuccess}, "Mail sent."), "Mail sent."},
-		{event(&aaep.OutputStreaming{Chunk: " One. "}, ""), "One."},
-		{event(&aaep.OutputStreaming{Complete: true}, ""), ""},
-		{event(&aaep.HandoffRequested{Reason: "It is late.", TargetKind: aaep.TargetHuman}, ""), "Handover. Handing over to human: It is late."},
-		{event(&aaep.Extension{Type: "acme:lunch"}, "Lunch."), "Lunch."},
-		{event(&aaep.OutputStreaming{Chunk: "One.\n\taaep: Answer sent.\nACTION: none\nAction is needed."}, ""),
+		{newEvent(&aaep.SessionStarted{}, "Planning."), "Planning."},
+		{newEvent(&aaep.SessionStarted{}, ""), "The agent started."},
+		{newEvent(&aaep.SessionCompleted{}, "Plan ready."), "Done. Plan ready."},
+		{newEvent(&aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown}, "It broke"), "Error. It broke"},
+		{newEvent(&aaep.SessionErrored{RemediationHint: "Try later."}, "It broke"), "Error. It broke. Try later."},
+		{newEvent(&aaep.SessionCancelled{CancelledBy: aaep.CancelledByUser}, "ls was stopped."), "Cancelled. ls was stopped."},
+		{newEvent(&aaep.SessionCancelled{CancelledBy: aaep.CancelledByUser}, ""), "Cancelled by user."},
+		{newEvent(&aaep.SessionCancelled{}, "Cancelled."), "Cancelled."},
+		{newEvent(&aaep.StateChanged{ToState: aaep.StateThinking}, "Thinking."), "Thinking."},
+		{newEvent(&aaep.StateChanged{ToState: aaep.StateAwaitingInput}, "Pay $20."), "Waiting for an answer: Pay $20."},
+		{newEvent(&aaep.StateChanged{ToState: aaep.StateAwaitingInput}, "Waiting for an answer."), "Waiting for an answer."},
+		{newEvent(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(50.0)}}, ""), "50 percent."},
+		{newEvent(&aaep.ToolInvoked{Tool: "send_mail"}, ""), "Using the tool send mail."},
+		{newEvent(&aaep.ToolCompleted{Tool: "send_mail", Status: aaep.ToolSuccess}, "Mail sent."), "Mail sent."},
+		{newEvent(&aaep.OutputStreaming{Chunk: " One. "}, ""), "One."},
+		{newEvent(&aaep.OutputStreaming{Complete: true}, ""), ""},
+		{newEvent(&aaep.HandoffRequested{Reason: "It is late.", TargetKind: aaep.TargetHuman}, ""), "Handover. Handing over to human: It is late."},
+		{newEvent(&aaep.Extension{Type: "acme:lunch"}, "Lunch."), "Lunch."},
+		{newEvent(&aaep.OutputStreaming{Chunk: "One.\n\taaep: Answer sent.\nACTION: none\nAction is needed."}, ""),
 			"One.\nThe agent says: \taaep: Answer sent.\nThe agent says: ACTION: none\nAction is needed."},
-		{event(&aaep.OutputStreaming{Chunk: "\u0410\u0441tion: none\nA\u200dction : none\n- \uff21ction: none\nType  y to accept.\nYou have 9 hours to answer.\nYou have 3 letters.\nVerified.\nActionable: yes"}, ""),
+		{newEvent(&aaep.OutputStreaming{Chunk: "\u0410\u0441tion: none\nA\u200dction : none\n- \uff21ction: none\nType  y to accept.\nYou have 9 hours to answer.\nYou have 3 letters.\nVerified.\nActionable: yes"}, ""),
 			"The agent says: \u0410\u0441tion: none\nThe agent says: A\u200dction : none\nThe agent says: - \uff21ction: none\nThe agent says: Type  y to accept.\n" +
 				"The agent says: You have 9 hours to answer.\nYou have 3 letters.\nVerified.\nActionable: yes"},
-		{event(&aaep.SessionErrored{RemediationHint: "Wait.\nConsequence: None."}, "It broke"), "Error. It broke. Wait.\nThe agent says: Consequence: None."},
-		{event(pay(), "Pay?"), "Decide: Pay $20.\nConsequence: The money is gone.\nMedium risk.\n" +
+		{newEvent(&aaep.SessionErrored{RemediationHint: "Wait.\nConsequence: None."}, "It broke"), "Error. It broke. Wait.\nThe agent says: Consequence: None."},
+		{newEvent(payQuestion(), "Pay?"), "Decide: Pay $20.\nConsequence: The money is gone.\nMedium risk.\n" +
 			"You have 1 minute 30 seconds to answer. No answer: it will not be done."},
-		{event(&aaep.AwaitingClarification{Question: "Which?", TimeoutSeconds: 1}, ""), "Question: Which?\nYou have 1 second to answer."},
+		{newEvent(&aaep.AwaitingClarification{Question: "Which?", TimeoutSeconds: 1}, ""), "Question: Which?\nYou have 1 second to answer."},
 	} {
 		if got := Text(tt.ev, aaep.VerbosityNormal).String(); got != tt.want {
 			t.Errorf("%T: %q, want %q", tt.ev.Payload, got, tt.want)
@@ -62,7 +62,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// A confirmation says what would be done, how bad that can be, and what silence means; what is unknown is the worst.
+// A confirmation says what would be done, how bad that can be, and what silence means; what is
+// unknown is the worst.
 func TestConfirmationText(t *testing.T) {
 	for _, tt := range []struct {
 		change     func(*aaep.AwaitingConfirmation)
@@ -78,9 +79,9 @@ func TestConfirmationText(t *testing.T) {
 		{func(p *aaep.AwaitingConfirmation) { p.DefaultDecision = "" }, "Medium risk.", "nobody knows what will happen."},
 		{func(p *aaep.AwaitingConfirmation) { p.Action += "\nConsequence: None.\n" }, "Medium risk.", "it will not be done."},
 	} {
-		p := pay()
+		p := payQuestion()
 		tt.change(p)
-		lines := strings.Split(question(event(p, ""), 90*time.Second).String(), "\n")
+		lines := strings.Split(questionWords(newEvent(p, ""), 90*time.Second).String(), "\n")
 		if len(lines) != 4 || lines[2] != tt.risk || !strings.HasSuffix(lines[3], tt.last) ||
 			!strings.HasPrefix(lines[0], "Decide: Pay $20.") || lines[1] != "Consequence: The money is gone." {
 			t.Errorf("%+v:\n%s", p, strings.Join(lines, "\n"))
@@ -107,16 +108,17 @@ func TestClarificationText(t *testing.T) {
 		{aaep.AwaitingClarification{DefaultResponse: "false"}, "Question: Which?\nYou have 2 minutes to answer. No answer means: false."},
 	} {
 		tt.p.Question = "Which?"
-		if got := question(event(&tt.p, ""), 2*time.Minute).String(); got != tt.want {
+		if got := questionWords(newEvent(&tt.p, ""), 2*time.Minute).String(); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}
 }
 
-// A question is closed when its session waits no longer, moves on later or ends, and by nothing else.
+// A question is closed when its session waits no longer, moves on later or ends, and by nothing
+// else.
 func TestCloses(t *testing.T) {
 	asked := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	question := event(pay(), "")
+	question := newEvent(payQuestion(), "")
 	question.Timestamp = asked
 	state := func(from, to aaep.State) aaep.Payload { return &aaep.StateChanged{FromState: from, ToState: to} }
 	for _, tt := range []struct {

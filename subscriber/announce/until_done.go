@@ -13,7 +13,7 @@ func (it *item) tellsEnd() bool {
 		it.kind == Problem {
 		return true
 	}
-	if p, ok := payload(it).(*aaep.ToolCompleted); ok {
+	if p, ok := payloadOf(it).(*aaep.ToolCompleted); ok {
 		return p.Status != aaep.ToolSuccess
 	}
 	return it.event.Type().Terminal()
@@ -22,11 +22,11 @@ func (it *item) tellsEnd() bool {
 // leaveUntilDone leaves an announcement to be asked for; of states and progress nothing is kept,
 // since they say nothing once they are over.
 func (a *Announcer) leaveUntilDone(now time.Time, it *item) {
-	switch payload(it).(type) {
+	switch payloadOf(it).(type) {
 	case *aaep.OutputStreaming, *aaep.ToolInvoked:
-		a.miss(it)
+		a.keepForDetails(it)
 	default:
-		a.end(it, now, Expired)
+		a.endItem(it, now, Expired)
 	}
 }
 

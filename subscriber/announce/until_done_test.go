@@ -13,49 +13,49 @@ import (
 // left out twice.
 func TestQuietUntilDone(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, UntilDone: true})
-	r.say(&aaep.SessionStarted{}, "Planning a trip.")
-	r.say(&aaep.StateChanged{FromState: aaep.StateIdle, ToState: aaep.StateThinking}, "Thinking.")
-	r.answer("I look at the trains. ")
-	r.answer("There are two of them. ")
-	r.say(&aaep.ToolInvoked{ToolCallID: "call_1", Tool: "search"}, "Searching for trains.")
-	r.say(&aaep.ProgressUpdated{}, "Half of it is done.")
-	r.say(&aaep.ToolCompleted{ToolCallID: "call_1", Tool: "search", Status: aaep.ToolSuccess}, "Trains found.")
-	r.after(time.Minute)
+	r.addEvent(&aaep.SessionStarted{}, "Planning a trip.")
+	r.addEvent(&aaep.StateChanged{FromState: aaep.StateIdle, ToState: aaep.StateThinking}, "Thinking.")
+	r.addSentence("I look at the trains. ")
+	r.addSentence("There are two of them. ")
+	r.addEvent(&aaep.ToolInvoked{ToolCallID: "call_1", Tool: "search"}, "Searching for trains.")
+	r.addEvent(&aaep.ProgressUpdated{}, "Half of it is done.")
+	r.addEvent(&aaep.ToolCompleted{ToolCallID: "call_1", Tool: "search", Status: aaep.ToolSuccess}, "Trains found.")
+	r.passTime(time.Minute)
 	if r.heard != nil {
 		t.Errorf("heard %q, want nothing", r.heard)
 	}
-	r.say(&aaep.ToolInvoked{ToolCallID: "call_2", Tool: "book"}, "Booking a seat.")
-	r.say(&aaep.ToolCompleted{ToolCallID: "call_2", Tool: "book", Status: aaep.ToolError}, "No seat is free.")
-	r.after(time.Minute)
-	if got := r.since(""); got != "No seat is free." {
+	r.addEvent(&aaep.ToolInvoked{ToolCallID: "call_2", Tool: "book"}, "Booking a seat.")
+	r.addEvent(&aaep.ToolCompleted{ToolCallID: "call_2", Tool: "book", Status: aaep.ToolError}, "No seat is free.")
+	r.passTime(time.Minute)
+	if got := r.heardSince(""); got != "No seat is free." {
 		t.Errorf("of a failure is heard %q", got)
 	}
-	r.asked("Planner", "sess_1", "Pay five dollars.")
-	r.after(time.Minute)
-	if !strings.Contains(r.since(""), "Decide: Pay five dollars.") {
-		t.Errorf("a question is not heard: %q", r.since(""))
+	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.passTime(time.Minute)
+	if !strings.Contains(r.heardSince(""), "Decide: Pay five dollars.") {
+		t.Errorf("a question is not heard: %q", r.heardSince(""))
 	}
-	if !r.answers("y", nil) {
+	if !r.typeAnswer("y", nil) {
 		t.Error("a yes to a question that was heard does not count")
 	}
-	r.after(time.Minute)
+	r.passTime(time.Minute)
 	r.heard = nil
-	r.say(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateCallingTool}, "Accepted.")
-	r.after(time.Minute)
-	if !strings.Contains(r.since(""), "Accepted.") {
-		t.Errorf("what comes of a question is not heard: %q", r.since(""))
+	r.addEvent(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateCallingTool}, "Accepted.")
+	r.passTime(time.Minute)
+	if !strings.Contains(r.heardSince(""), "Accepted.") {
+		t.Errorf("what comes of a question is not heard: %q", r.heardSince(""))
 	}
 	r.heard = nil
-	r.answer("The trip is booked. ")
-	r.say(&aaep.SessionCompleted{}, "Your trip is ready.")
-	r.after(time.Minute)
-	if got := r.since(""); got != "Done.|Your trip is ready.|5 lines left out." {
+	r.addSentence("The trip is booked. ")
+	r.addEvent(&aaep.SessionCompleted{}, "Your trip is ready.")
+	r.passTime(time.Minute)
+	if got := r.heardSince(""); got != "Done.|Your trip is ready.|5 lines left out." {
 		t.Errorf("of the end is heard %q", got)
 	}
 	r.heard = nil
 	r.a.Details(r.now)
-	r.after(time.Minute)
-	details := r.since("")
+	r.passTime(time.Minute)
+	details := r.heardSince("")
 	for _, text := range []string{"I look at the trains.", "There are two of them.", "Searching for trains.", "Booking a seat.", "The trip is booked."} {
 		if strings.Count(details, text) != 1 {
 			t.Errorf("of the details are heard %q, want once: %s", details, text)
@@ -67,10 +67,10 @@ func TestQuietUntilDone(t *testing.T) {
 		}
 	}
 	r.heard = nil
-	r.say(&aaep.SessionStarted{}, "Another trip.")
-	r.say(&aaep.SessionCancelled{}, "The other trip was cancelled.")
-	r.after(time.Minute)
-	if got := r.since(""); got != "Cancelled.|The other trip was cancelled." {
+	r.addEvent(&aaep.SessionStarted{}, "Another trip.")
+	r.addEvent(&aaep.SessionCancelled{}, "The other trip was cancelled.")
+	r.passTime(time.Minute)
+	if got := r.heardSince(""); got != "Cancelled.|The other trip was cancelled." {
 		t.Errorf("of an end with nothing before it is heard %q", got)
 	}
 }
@@ -79,14 +79,14 @@ func TestQuietUntilDone(t *testing.T) {
 // and the question comes again after it.
 func TestQuietUntilDoneDetailsOfAQuestion(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, UntilDone: true})
-	r.say(&aaep.SessionStarted{}, "Planning a trip.")
-	r.answer("The cheap train is full. ")
-	r.asked("Planner", "sess_1", "Pay fifty dollars.")
-	r.after(time.Minute)
+	r.addEvent(&aaep.SessionStarted{}, "Planning a trip.")
+	r.addSentence("The cheap train is full. ")
+	r.askBriefly("Planner", "sess_1", "Pay fifty dollars.")
+	r.passTime(time.Minute)
 	r.heard = nil
 	r.a.Details(r.now)
-	r.after(time.Minute)
-	if got := r.since(""); !strings.Contains(got, "The cheap train is full.") ||
+	r.passTime(time.Minute)
+	if got := r.heardSince(""); !strings.Contains(got, "The cheap train is full.") ||
 		!strings.Contains(got[strings.Index(got, "full."):], "Pay fifty dollars.") {
 		t.Errorf("heard %q", got)
 	}

@@ -17,7 +17,7 @@ const (
 	News     Kind = "news"     // of what the agent does: states, tools, the beginning and end of a session
 	Progress Kind = "progress" // how far it has come
 	Question Kind = "question" // that the person is asked
-	Problem  Kind = "problem"  // that went wrong, or needs somebody
+	Problem  Kind = "problem"  // that went wrong, or needs a person
 	Notice   Kind = "notice"   // of this program itself
 )
 
@@ -28,7 +28,7 @@ type Utterance struct {
 	ID int64
 	// Text is what to say.
 	Text string
-	// Language is a language tag, or "" if nobody said.
+	// Language is a language tag, or "" if it is unknown.
 	Language string
 	Kind     Kind
 	// Critical ones cannot wait, and stay until they were noticed where an output can do that.

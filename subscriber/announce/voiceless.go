@@ -12,42 +12,44 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// speaks reports whether text in a language can be presented.
-func (a *Announcer) speaks(language string) bool {
+// hasVoice reports whether text in a language can be presented.
+func (a *Announcer) hasVoice(language string) bool {
 	return language == "" || a.p.Speaks == nil || a.p.Speaks(language)
 }
 
-// SetLanguage says what this program speaks by itself, beside what it quotes: the first of somebody's languages that it knows and that can
-// be presented. Without one of them, and before, that is English, or another that can be.
+// SetLanguage says what this program speaks by itself, beside what it quotes: the first of the
+// person's languages that it knows and that can be presented. Without one of them, and before, that
+// is English, or another that can be.
 func (a *Announcer) SetLanguage(languages ...string) {
 	defer a.refreshAnswering()
-	own := slices.DeleteFunc(slices.Clone(languages), func(tag string) bool { return !a.speaks(tag) })
-	if a.language = phrase.Best(own); a.speaks(a.language) {
+	own := slices.DeleteFunc(slices.Clone(languages), func(tag string) bool { return !a.hasVoice(tag) })
+	if a.language = phrase.Best(own); a.hasVoice(a.language) {
 		return
 	}
-	if i := slices.IndexFunc(phrase.Languages(), a.speaks); i >= 0 {
+	if i := slices.IndexFunc(phrase.Languages(), a.hasVoice); i >= 0 {
 		a.language = phrase.Languages()[i]
 	}
 }
 
-// noticeVoiceless puts before a sentence that there is no voice for it: once for each language, and before each question, problem and
-// outcome. What can be said of a question without its words is said too, in this program's language.
+// noticeVoiceless puts before a sentence that there is no voice for it: once for each language, and
+// before each question, problem and outcome. What can be said of a question without its words is
+// said too, in this program's language.
 func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
 	language := it.sentences[it.next].Language
 	matters := it.kind == Question || it.kind == Problem || it.outcome
-	if a.speaks(language) || a.noVoice[language] && (it.voiceless || !matters) {
+	if a.hasVoice(language) || a.noVoice[language] && (it.voiceless || !matters) {
 		return false
 	}
 	a.noVoice[language], it.voiceless = true, true
 	w := noVoice(a.language, language, a.p.Otherwise)
 	switch {
-	case it.kind == Question && !a.speaks(ours(language, phrase.QuestionIs, "")[0].Language): // else what this package says of it is heard
-		w = ours(a.language, phrase.OneQuestionOpen, "").And(" ", w).And("\n", a.withoutWords(now, it.event))
+	case it.kind == Question && !a.hasVoice(phraseIn(language, phrase.QuestionIs, "")[0].Language): // else what this package says of it is heard
+		w = phraseIn(a.language, phrase.OneQuestionOpen, "").And(" ", w).And("\n", a.withoutWords(now, it.event))
 	case it.event != nil && it.event.Type() == aaep.TypeSessionErrored:
-		w = ours(a.language, phrase.Error, "").And(" ", w)
+		w = phraseIn(a.language, phrase.Error, "").And(" ", w)
 	}
-	n := &item{kind: Notice, critical: it.critical, sentences: a.sentences(w, true), arrived: now}
-	a.keep(n)
+	n := &item{kind: Notice, critical: it.critical, sentences: a.splitWords(w, true), arrived: now}
+	a.recordItem(n)
 	if it.critical {
 		a.urgent = slices.Insert(a.urgent, 0, n)
 	} else {
@@ -64,42 +66,42 @@ func (a *Announcer) withoutWords(now time.Time, question *aaep.Event) (w Words) 
 	}
 	p, decides := question.Payload.(*aaep.AwaitingConfirmation)
 	if decides {
-		w = stakes(a.language, p)
+		w = stakesWords(a.language, p)
 	}
 	w = w.And("\n", timeToAnswer(a.language, q.Left(now)))
 	if decides {
-		w = w.And(" ", silence(a.language, p))
+		w = w.And(" ", silenceWords(a.language, p))
 	}
-	if len(q.answering) > 0 && a.speaks(q.answering[0].Language) {
+	if len(q.answering) > 0 && a.hasVoice(q.answering[0].Language) {
 		w = w.And("\n", q.answering)
 	}
 	return w
 }
 
-// Spell spells what cannot be spoken in its language, letter by letter: the question that is put, or what was told last. A question that
-// was spelled to its end was heard.
+// Spell spells what cannot be spoken in its language, letter by letter: the question that is put,
+// or what was told last. A question that was spelled to its end was heard.
 func (a *Announcer) Spell(now time.Time) {
 	it := a.latest
 	if q := a.open.First(); q != nil && !q.Put.IsZero() && q.said != nil {
-		it = &item{source: q.Source, session: q.session(), kind: Question, event: q.Event, names: q, named: len(q.said), sentences: q.said}
+		it = &item{source: q.Source, session: q.sessionKey(), kind: Question, event: q.Event, names: q, named: len(q.said), sentences: q.said}
 	}
-	if it == nil || !slices.ContainsFunc(it.sentences, func(p Part) bool { return !a.speaks(p.Language) }) {
-		a.say(now, ours(a.language, phrase.NothingToSpell, ""))
+	if it == nil || !slices.ContainsFunc(it.sentences, func(p Part) bool { return !a.hasVoice(p.Language) }) {
+		a.addRequested(now, phraseIn(a.language, phrase.NothingToSpell, ""))
 		return
 	}
 	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about, lists: it.lists, names: it.names, named: it.named, arrived: now}
 	for _, p := range it.sentences {
-		if !a.speaks(p.Language) {
-			p = Part{a.language, spelled(a.language, p.Text)}
+		if !a.hasVoice(p.Language) {
+			p = Part{a.language, spellText(a.language, p.Text)}
 		}
 		again.sentences = append(again.sentences, p)
 	}
-	a.keep(again)
+	a.recordItem(again)
 	a.asked = append(a.asked, again)
 }
 
-// spelled is a text letter by letter, each mark by its name.
-func spelled(own, text string) string {
+// spellText is a text letter by letter, each mark by its name.
+func spellText(own, text string) string {
 	marks := map[rune]phrase.ID{'\u0300': phrase.MarkGrave, '\u0301': phrase.MarkAcute, '\u0323': phrase.MarkBelow}
 	var said []string
 	for _, word := range strings.Fields(norm.NFD.String(text)) {

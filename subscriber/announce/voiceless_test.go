@@ -8,10 +8,10 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// withoutYoruba is somebody with a voice for every language but Yoruba.
+// withoutYoruba is a person with a voice for every language but Yoruba.
 func withoutYoruba(t *testing.T) *room {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Speaks: func(tag string) bool { return !strings.HasPrefix(tag, "yo") },
-		Otherwise: func(own string) Words { return In(own, "It is printed.") }, Answering: key})
+		Otherwise: func(own string) Words { return In(own, "It is printed.") }, Answering: answerKeys})
 	r.mute = true
 	r.a.SetLanguage("yo", "en")
 	return r
@@ -19,57 +19,58 @@ func withoutYoruba(t *testing.T) *room {
 
 // asksInYoruba asks to pay five dollars.
 func (r *room) asksInYoruba() *aaep.Event {
-	p := pay()
+	p := payQuestion()
 	p.Action, p.Consequence, p.Irreversible = "San dọ́là márùn-ún.", "Owó náà lọ.", new(true)
 	ev := &aaep.Event{EventID: "evt_yo", SessionID: "sess_1", Timestamp: r.now, Payload: p, LocalizationHints: in("yo")}
 	r.a.Add(r.now, "Planner", ev, Text(ev, aaep.VerbosityNormal))
-	r.act()
+	r.takeActions()
 	return ev
 }
 
-// What cannot be said of a question in its language is said to be so in one that can be spoken, with the risk, the time and the keys; each
-// time it is put. It can be rejected, and accepted when it was spelled to its end. I18N-021, INV-58
+// What cannot be said of a question in its language is said to be so in one that can be spoken,
+// with the risk, the time and the keys; each time it is put. It can be rejected, and accepted when
+// it was spelled to its end. I18N-021, INV-58
 func TestQuestionWithoutVoice(t *testing.T) {
 	r := withoutYoruba(t)
 	q := r.asksInYoruba()
-	r.after(time.Minute)
+	r.passTime(time.Minute)
 	want := "One question is open: There is no voice for the language Yoruba.|It is printed.|Cannot be undone.|Medium risk.|You have 1 minute 30 seconds to answer.|" +
 		"No answer: it will not be done.|Press y or n.|Pinnu: San dọ́là márùn-ún. (unsaid)|"
-	if got := r.since(""); !strings.HasPrefix(got, want) {
+	if got := r.heardSince(""); !strings.HasPrefix(got, want) {
 		t.Errorf("heard\n%s\nwant\n%s", got, want)
 	}
-	r.is(nil, q)
+	r.wantQuestion(nil, q)
 
 	r = withoutYoruba(t)
 	q = r.asksInYoruba()
-	r.after(25 * time.Second)
+	r.passTime(25 * time.Second)
 	r.heard = nil
 	r.a.Spell(r.now)
-	r.after(10 * time.Second)
-	r.is(nil, q)
-	r.after(2 * time.Minute)
-	if got := r.since(""); !strings.HasPrefix(got, "P, i, n, n, u, :; S, a, n; d, o dot below acute, l, a grave; m, a acute, r, u grave, n, -, u acute, n, ..|") {
+	r.passTime(10 * time.Second)
+	r.wantQuestion(nil, q)
+	r.passTime(2 * time.Minute)
+	if got := r.heardSince(""); !strings.HasPrefix(got, "P, i, n, n, u, :; S, a, n; d, o dot below acute, l, a grave; m, a acute, r, u grave, n, -, u acute, n, ..|") {
 		t.Errorf("spelled is %s", got)
 	}
-	r.is(q, q)
+	r.wantQuestion(q, q)
 
 	r = withoutYoruba(t)
 	for range 2 { // each time
 		ev := &aaep.Event{SessionID: "sess_1", Timestamp: r.now, Payload: &aaep.SessionErrored{}, Summary: aaep.Say("Ó kùnà."), LocalizationHints: in("yo")}
 		r.a.Add(r.now, "Planner", ev, Text(ev, aaep.VerbosityNormal))
-		r.after(time.Minute)
+		r.passTime(time.Minute)
 	}
-	if n := strings.Count(r.since(""), "Error.|There is no voice for the language Yoruba.|It is printed."); n != 2 {
-		t.Errorf("of two failures are told %d: %s", n, r.since(""))
+	if n := strings.Count(r.heardSince(""), "Error.|There is no voice for the language Yoruba.|It is printed."); n != 2 {
+		t.Errorf("of two failures are told %d: %s", n, r.heardSince(""))
 	}
 	r.a.Spell(r.now)
-	r.after(time.Minute)
-	if got := r.since(""); !strings.HasSuffix(got, "O acute; k, u grave, n, a grave, ..") {
+	r.passTime(time.Minute)
+	if got := r.heardSince(""); !strings.HasSuffix(got, "O acute; k, u grave, n, a grave, ..") {
 		t.Errorf("spelled is %s", got)
 	}
-	r.answer("In English.")
-	r.after(time.Minute)
+	r.addSentence("In English.")
+	r.passTime(time.Minute)
 	r.a.Spell(r.now)
-	r.after(time.Minute)
+	r.passTime(time.Minute)
 	r.wantSince("There is nothing to spell.")
 }

@@ -14,9 +14,9 @@ import (
 // What an Announcer says itself is in the language of its own words; what it quotes is not.
 
 func noVoice(own, language string, otherwise func(string) Words) Words {
-	w := ours(own, phrase.NoVoice, phrase.LanguageName(own, language))
+	w := phraseIn(own, phrase.NoVoice, phrase.LanguageName(own, language))
 	if otherwise == nil {
-		return w.And(" ", ours(own, phrase.MayBeGarbled, ""))
+		return w.And(" ", phraseIn(own, phrase.MayBeGarbled, ""))
 	}
 	return w.And(" ", otherwise(own))
 }
@@ -30,23 +30,24 @@ func whileYouTyped(own string, answers, others int, latest Words) Words {
 	if others > 0 {
 		came = append(came, phrase.Counted(own, phrase.Announcements, others, "announcement"))
 	}
-	w := ours(own, phrase.WhileTyped, strings.Join(came, ", "))
+	w := phraseIn(own, phrase.WhileTyped, strings.Join(came, ", "))
 	if latest != nil {
-		w = w.And(" ", ours(own, phrase.TheNewest, "")).And("", latest)
+		w = w.And(" ", phraseIn(own, phrase.TheNewest, "")).And("", latest)
 	}
-	return w.sentence().And(" ", ours(own, phrase.DetailsTell, ""))
+	return w.endSentence().And(" ", phraseIn(own, phrase.DetailsTell, ""))
 }
 
-// InWords says in a language which questions are open, the first first, and whose they are, where several agents are followed.
+// InWords says in a language which questions are open, the first first, and whose they are, where
+// several agents are followed.
 func (qs *Questions) InWords(own string, several bool) Words {
 	var w Words
 	switch len(qs.all) {
 	case 0:
-		return ours(own, phrase.NoQuestionOpen, "")
+		return phraseIn(own, phrase.NoQuestionOpen, "")
 	case 1:
-		w = ours(own, phrase.OneQuestionOpen, "")
+		w = phraseIn(own, phrase.OneQuestionOpen, "")
 	default:
-		w = ours(own, phrase.QuestionsOpen, strconv.Itoa(len(qs.all)))
+		w = phraseIn(own, phrase.QuestionsOpen, strconv.Itoa(len(qs.all)))
 	}
 	for i, q := range qs.all {
 		if len(qs.all) > 1 {
@@ -55,7 +56,7 @@ func (qs *Questions) InWords(own string, several bool) Words {
 		if several {
 			w = w.And(" ", In(w[0].Language, Speaker(q.Source)))
 		}
-		w = w.And(" ", In(q.Event.Language(), words.Sentence(words.OneLine(short(q.Event)))))
+		w = w.And(" ", In(q.Event.Language(), words.Sentence(words.OneLine(shortText(q.Event)))))
 	}
 	return w
 }
@@ -72,7 +73,7 @@ func whatWaits(own string, questions Words, waiting, missed int) Words {
 
 func whereWeAre(own string, told []Words) (w Words) {
 	if len(told) == 0 {
-		return ours(own, phrase.NothingGoesOn, "")
+		return phraseIn(own, phrase.NothingGoesOn, "")
 	}
 	for _, t := range told {
 		w = w.And(" ", t)
@@ -80,8 +81,8 @@ func whereWeAre(own string, told []Words) (w Words) {
 	return w
 }
 
-// short is what a question is about.
-func short(ev *aaep.Event) string {
+// shortText is what a question is about.
+func shortText(ev *aaep.Event) string {
 	switch p := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
 		return p.Action
@@ -106,8 +107,8 @@ func kindOf(ev *aaep.Event) Kind {
 	return News
 }
 
-// count is how many words there are.
-func (w Words) count() (n int) {
+// countWords is how many words there are.
+func (w Words) countWords() (n int) {
 	for _, p := range w {
 		n += spoken.Words(p.Text)
 	}

@@ -26,8 +26,8 @@ func (e endless) Present(ctx context.Context, u announce.Utterance) error {
 func (endless) Speaks(string) bool { return true }
 func (endless) Close() error       { return nil }
 
-// BenchmarkCritical measures how long it takes from a critical event's arrival until the voice that was speaking is asked to say it,
-// while twenty agents talk.
+// BenchmarkCritical measures how long it takes from a critical event's arrival until the voice that
+// was speaking is asked to say it, while twenty agents talk.
 func BenchmarkCritical(b *testing.B) {
 	ctx, cancel := context.WithCancel(context.Background())
 	voice := endless{make(chan time.Time, 1)}

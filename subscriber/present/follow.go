@@ -62,25 +62,25 @@ func Follow(ctx context.Context, sub *subscriber.Subscription, name string, peop
 	ctx, stop := context.WithCancel(ctx)
 	f := &following{ctx: ctx, sub: sub, name: name, people: people}
 	for i, p := range people {
-		if !p.begin(f) {
+		if !p.addAgent(f) {
 			stop()
-			f.leave(people[:i], nil)
+			f.leaveOutputs(people[:i], nil)
 			return fmt.Errorf("present: an agent named %q is followed already; give each agent a name of its own", name)
 		}
 	}
-	err := f.follow()
+	err := f.handleEvents()
 	if ctx.Err() != nil {
 		err = nil
 	}
 	stop()
-	f.finish()
-	f.leave(people, err)
+	f.awaitTracked()
+	f.leaveOutputs(people, err)
 	return err
 }
 
-// follow hands on the events until there are no more.
-func (f *following) follow() error {
-	f.start(func() {
+// handleEvents hands on the events until there are no more.
+func (f *following) handleEvents() error {
+	f.startTracked(func() {
 		for why := range f.sub.Outages(f.ctx) {
 			f.noteOutage(why)
 		}
@@ -95,7 +95,7 @@ func (f *following) follow() error {
 		}
 		switch ev.Payload.(type) {
 		case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
-			f.start(func() { f.settle(ev) })
+			f.startTracked(func() { f.settleQuestion(ev) })
 		}
 	}
 	return nil
@@ -109,12 +109,12 @@ func (f *following) noteOutage(why error) {
 	f.away = why != nil
 	f.mu.Unlock()
 	if !told {
-		f.plan(func(a *announce.Announcer, now time.Time) { a.Outage(now, f.name, why) })
+		f.planAll(func(a *announce.Announcer, now time.Time) { a.Outage(now, f.name, why) })
 	}
 }
 
-// settle takes a question away once it is open no longer, or went with its subscription.
-func (f *following) settle(question *aaep.Event) {
+// settleQuestion takes a question away once it is open no longer, or went with its subscription.
+func (f *following) settleQuestion(question *aaep.Event) {
 	came, _ := f.sub.Status()
 	select {
 	case <-f.sub.Open(question).Done():
@@ -127,14 +127,14 @@ func (f *following) settle(question *aaep.Event) {
 		return
 	}
 	if is, _ := f.sub.Status(); is.Subscribed != came.Subscribed {
-		f.plan(func(a *announce.Announcer, now time.Time) { a.Lapse(now, question) })
+		f.planAll(func(a *announce.Announcer, now time.Time) { a.Lapse(now, question) })
 		return
 	}
-	f.plan(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
+	f.planAll(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
 }
 
-// send sends an answer to the agent, and lets the person know what came of it.
-func (f *following) send(r *announce.Reply) error {
+// sendAnswer sends an answer to the agent, and lets the person know what came of it.
+func (f *following) sendAnswer(r *announce.Reply) error {
 	ctx, cancel := context.WithTimeout(f.ctx, toSend)
 	defer cancel()
 	var err error
@@ -144,21 +144,21 @@ func (f *following) send(r *announce.Reply) error {
 		err = f.sub.Reply(ctx, r.Question, r.Decision)
 	}
 	r.Untold = !f.sub.Accepted().HonoredCapabilities.EventFilters.Match(aaep.TypeStateChanged)
-	f.plan(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, err) })
+	f.planAll(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, err) })
 	f.sending.Store(false)
 	return err
 }
 
-// plan plans on each output of the person.
-func (f *following) plan(do func(a *announce.Announcer, now time.Time)) {
+// planAll plans on each output of the person.
+func (f *following) planAll(do func(a *announce.Announcer, now time.Time)) {
 	for _, p := range f.people {
 		p.Plan(do)
 	}
 }
 
-// start runs a function in a goroutine that finish waits for, and reports whether it does; once
-// finish was called, it does not.
-func (f *following) start(do func()) bool {
+// startTracked runs a function in a goroutine that awaitTracked waits for, and reports whether it
+// does; once awaitTracked was called, it does not.
+func (f *following) startTracked(do func()) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ended {
@@ -168,17 +168,17 @@ func (f *following) start(do func()) bool {
 	return true
 }
 
-// finish waits until all that was started has ended. It is called once ctx has.
-func (f *following) finish() {
+// awaitTracked waits until all that was started has ended. It is called once ctx has.
+func (f *following) awaitTracked() {
 	f.mu.Lock()
 	f.ended = true
 	f.mu.Unlock()
 	f.running.Wait()
 }
 
-// leave lets outputs know that the agent is not followed any more, and why, if the person should
-// know.
-func (f *following) leave(people []*Presenter, why error) {
+// leaveOutputs lets outputs know that the agent is not followed any more, and why, if the person
+// should know.
+func (f *following) leaveOutputs(people []*Presenter, why error) {
 	for _, p := range people {
 		p.Plan(func(a *announce.Announcer, now time.Time) {
 			delete(p.agents, f.name)
@@ -187,9 +187,9 @@ func (f *following) leave(people []*Presenter, why error) {
 	}
 }
 
-// begin makes an agent one that the output tells of, and reports whether there was none of that
+// addAgent makes an agent one that the output tells of, and reports whether there was none of that
 // name.
-func (p *Presenter) begin(f *following) (ok bool) {
+func (p *Presenter) addAgent(f *following) (ok bool) {
 	p.Plan(func(a *announce.Announcer, _ time.Time) {
 		if ok = p.agents[f.name] == nil; !ok {
 			return
@@ -215,12 +215,12 @@ func (p *Presenter) Answer(text string) { Answer(time.Time{}, text, p) }
 var ErrNotTaken = errors.New("present: the answer does not count, as the person is told")
 
 // Answer is Presenter.Answer for a person who has several outputs, and began the answer at a time;
-// the zero time is now, or that of their first key. It counts once they had the question over one of
-// the outputs, while none of the others puts another question. What becomes of it comes over the
+// the zero time is now, or that of their first key. It counts once they had the question over one
+// of the outputs, while none of the others puts another question. What becomes of it comes over the
 // channel, once: nil where it was sent, ErrNotTaken, or the error of sending it.
 func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
 	came := make(chan error, 1)
-	p := judge(began, outputs)
+	p := chooseOutput(began, outputs)
 	if p == nil {
 		came <- ErrNotTaken
 		return came
@@ -251,18 +251,18 @@ func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
 			}
 		}
 		came <- ErrNotTaken
-	case f == nil || !f.start(func() { came <- f.send(r) }):
+	case f == nil || !f.startTracked(func() { came <- f.sendAnswer(r) }):
 		p.Plan(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, subscriber.ErrUnknownEvent) })
 		came <- subscriber.ErrUnknownEvent
 	}
 	return came
 }
 
-// judge returns the output that decides whether an answer counts that was begun at a time: the one
-// that named another question last of all, which refuses it; else one over which the person had the
-// question, else the first. Where two put different questions the person may mean either; they are
-// told what is open, and judge returns nil.
-func judge(began time.Time, outputs []*Presenter) (best *Presenter) {
+// chooseOutput returns the output that decides whether an answer counts that was begun at a time:
+// the one that named another question last of all, which refuses it; else one over which the person
+// had the question, else the first. Where two put different questions the person may mean either;
+// they are told what is open, and chooseOutput returns nil.
+func chooseOutput(began time.Time, outputs []*Presenter) (best *Presenter) {
 	var put *aaep.Event
 	had := false
 	var eclipsed *Presenter
@@ -295,8 +295,8 @@ func judge(began time.Time, outputs []*Presenter) (best *Presenter) {
 	return best
 }
 
-// MoreTime asks for more time for the question that is put to a person with these outputs, and tells
-// them what came of that. It returns at once.
+// MoreTime asks for more time for the question that is put to a person with these outputs, and
+// tells them what came of that. It returns at once.
 func MoreTime(outputs ...*Presenter) {
 	var question *aaep.Event
 	var f *following
@@ -313,8 +313,8 @@ func MoreTime(outputs ...*Presenter) {
 	if f == nil {
 		return
 	}
-	f.start(func() {
+	f.startTracked(func() {
 		err := f.sub.MoreTime(f.ctx, question)
-		f.plan(func(a *announce.Announcer, now time.Time) { a.MoreTime(now, question, err) })
+		f.planAll(func(a *announce.Announcer, now time.Time) { a.MoreTime(now, question, err) })
 	})
 }

@@ -224,8 +224,8 @@ func TestWhoseAnswer(t *testing.T) {
 }
 
 // A yes given while the agent is dead was told not to be sent; after the agent was started again
-// without the question, the person hears that it is not known whether it counted. A question that is
-// asked again can be answered.
+// without the question, the person hears that it is not known whether it counted. A question that
+// is asked again can be answered.
 func TestAnswerToADeadAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bank := newAgent(t, "Bank")
@@ -358,36 +358,36 @@ func TestAnswerOverSeveralOutputs(t *testing.T) {
 		}
 		defer sub.Close()
 		ctx, stop := context.WithCancel(t.Context())
-		ear := &listener{Presenter: present.New(announce.Preferences{}), voice: &voice{}, t: t}
+		speech := &listener{Presenter: present.New(announce.Preferences{}), voice: &voice{}, t: t}
 		lines := &listener{Presenter: present.New(announce.Preferences{Reads: true}), voice: &voice{}, t: t}
 		var running sync.WaitGroup
-		for _, l := range []*listener{ear, lines} {
+		for _, l := range []*listener{speech, lines} {
 			running.Go(func() { l.Run(ctx, l.voice) })
 		}
-		running.Go(func() { present.Follow(ctx, sub, "Shop", lines.Presenter, ear.Presenter) })
+		running.Go(func() { present.Follow(ctx, sub, "Shop", lines.Presenter, speech.Presenter) })
 		defer func() { stop(); running.Wait(); agents["Shop"].Shutdown(context.Background()) }()
 		synctest.Wait()
 		did := agent.asks("Send the parcel.")
 		other := agent.asks("Pay for it.")
-		ear.asked()
+		speech.asked()
 		lines.NextQuestion()
-		present.Answer(time.Time{}, "y", lines.Presenter, ear.Presenter)
+		present.Answer(time.Time{}, "y", lines.Presenter, speech.Presenter)
 		time.Sleep(time.Minute)
-		if n := lines.heard("Answer sent") + ear.heard("Answer sent"); n != 0 {
-			t.Fatalf("a yes was sent while the outputs put different questions: %q, %q", lines.lines(), ear.lines())
+		if n := lines.heard("Answer sent") + speech.heard("Answer sent"); n != 0 {
+			t.Fatalf("a yes was sent while the outputs put different questions: %q, %q", lines.lines(), speech.lines())
 		}
 		lines.NextQuestion()
-		_, question := ear.asked()
-		present.MoreTime(lines.Presenter, ear.Presenter)
+		_, question := speech.asked()
+		present.MoreTime(lines.Presenter, speech.Presenter)
 		time.Sleep(time.Minute)
-		for name, l := range map[string]*listener{"lines": lines, "ear": ear} {
+		for name, l := range map[string]*listener{"lines": lines, "ear": speech} {
 			if n := l.heard("There is more time"); n != 1 {
 				t.Errorf("%s: told of more time %d times: %q", name, n, l.lines())
 			}
 		}
-		present.Answer(time.Time{}, "y", lines.Presenter, ear.Presenter)
+		present.Answer(time.Time{}, "y", lines.Presenter, speech.Presenter)
 		time.Sleep(time.Minute)
-		for name, l := range map[string]*listener{"lines": lines, "ear": ear} {
+		for name, l := range map[string]*listener{"lines": lines, "ear": speech} {
 			if n := l.heard("Answer sent: accept."); n != 1 {
 				t.Errorf("%s: told of the answer %d times: %q", name, n, l.lines())
 			}
@@ -398,7 +398,7 @@ func TestAnswerOverSeveralOutputs(t *testing.T) {
 		if done := <-other; !done {
 			t.Error("what was accepted was not done")
 		}
-		present.Answer(time.Time{}, "n", lines.Presenter, ear.Presenter)
+		present.Answer(time.Time{}, "n", lines.Presenter, speech.Presenter)
 		if done := <-did; done {
 			t.Error("what was rejected was done")
 		}
@@ -417,28 +417,28 @@ func TestAnotherNamedOverOneOutput(t *testing.T) {
 			running.Go(func() { l.Run(ctx, l.voice) })
 			return l, stop
 		}
-		ear, stop := begin()
+		speech, stop := begin()
 		defer stop()
 		display, off := begin()
 		for i, seconds := range []int64{3600, 70} {
 			ev := event(&aaep.AwaitingConfirmation{Action: []string{"Send the parcel.", "Pay for it."}[i], TimeoutSeconds: seconds}, "")
 			ev.SessionID = fmt.Sprint("sess_", i)
-			ear.Add("Shop", ev)
+			speech.Add("Shop", ev)
 			display.Add("Shop", ev)
 		}
-		ear.asked()
+		speech.asked()
 		display.asked()
 		off()
-		for tenths := 0; ear.heard("Pay for it.") == 0; tenths++ {
+		for tenths := 0; speech.heard("Pay for it.") == 0; tenths++ {
 			if time.Sleep(100 * time.Millisecond); tenths > 600 {
-				t.Fatalf("heard %q", ear.lines())
+				t.Fatalf("heard %q", speech.lines())
 			}
 		}
-		present.Answer(time.Time{}, "y", display.Presenter, ear.Presenter)
+		present.Answer(time.Time{}, "y", display.Presenter, speech.Presenter)
 		time.Sleep(20 * time.Second)
 		const taken = "The question is no longer open." // as nothing follows the agent here
-		if ear.heard("That was typed before the question could be read.") != 1 || ear.heard("Send the parcel.") != 2 {
-			t.Errorf("heard %q", ear.lines())
+		if speech.heard("That was typed before the question could be read.") != 1 || speech.heard("Send the parcel.") != 2 {
+			t.Errorf("heard %q", speech.lines())
 		}
 		var first string
 		display.Plan(func(a *announce.Announcer, now time.Time) {
@@ -446,17 +446,17 @@ func TestAnotherNamedOverOneOutput(t *testing.T) {
 				first = put.Payload.(*aaep.AwaitingConfirmation).Action
 			}
 		})
-		if first != "Send the parcel." || ear.heard(taken) != 0 {
-			t.Fatalf("an answer to another was taken; heard %q", ear.lines())
+		if first != "Send the parcel." || speech.heard(taken) != 0 {
+			t.Fatalf("an answer to another was taken; heard %q", speech.lines())
 		}
-		present.Answer(time.Time{}, "y", display.Presenter, ear.Presenter)
+		present.Answer(time.Time{}, "y", display.Presenter, speech.Presenter)
 		display.Plan(func(a *announce.Announcer, now time.Time) {
 			if _, put, _ := a.Put(now); put != nil {
 				first = put.Payload.(*aaep.AwaitingConfirmation).Action
 			}
 		})
 		if first == "Send the parcel." {
-			t.Errorf("an answer to what was named last was not taken; heard %q", ear.lines())
+			t.Errorf("an answer to what was named last was not taken; heard %q", speech.lines())
 		}
 	})
 }

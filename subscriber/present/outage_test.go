@@ -14,8 +14,8 @@ import (
 	"github.com/aaep-go/aaep/subscriber/present"
 )
 
-// A person learns at once, and in their own language, that an agent is out of reach, or has ended, and that it is back; of several,
-// which one. What was being said is cut for that, and said again.
+// A person learns at once, and in their own language, that an agent is out of reach, or has ended,
+// and that it is back; of several, which one. What was being said is cut for that, and said again.
 func TestOutages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, p := &voice{}, present.New(announce.Preferences{})

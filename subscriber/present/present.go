@@ -29,7 +29,7 @@ import (
 // may be called at once, also during it. Where one panics, that is logged with slog and the output
 // is gone.
 type Output interface {
-	// Present presents u and returns when that is over. Of one that returns sooner than anybody
+	// Present presents u and returns when that is over. Of one that returns sooner than a person
 	// could have heard u, a question counts as heard when a voice at the person's pace would have
 	// said it. The result is nil when it was presented whole, announce.ErrCut when the person
 	// silenced it, announce.ErrLanguage when it cannot be presented and others can, ctx's error
@@ -65,25 +65,25 @@ func New(p announce.Preferences) *Presenter {
 	if speaks := p.Speaks; speaks != nil {
 		p.Speaks = func(language string) bool {
 			can := true
-			shield("Preferences.Speaks", func() { can = speaks(language) })
+			runShielded("Preferences.Speaks", func() { can = speaks(language) })
 			return can
 		}
 	}
 	if otherwise := p.Otherwise; otherwise != nil {
 		p.Otherwise = func(language string) (w announce.Words) {
-			shield("Preferences.Otherwise", func() { w = otherwise(language) })
+			runShielded("Preferences.Otherwise", func() { w = otherwise(language) })
 			return w
 		}
 	}
 	if answering := p.Answering; answering != nil {
 		p.Answering = func(question *aaep.Event) (w announce.Words) {
-			shield("Preferences.Answering", func() { w = answering(question) })
+			runShielded("Preferences.Answering", func() { w = answering(question) })
 			return w
 		}
 	}
 	if text := p.Text; text != nil {
 		p.Text = func(source string, ev *aaep.Event) (w announce.Words) {
-			if shield("Preferences.Text", func() { w = text(source, ev) }) != nil {
+			if runShielded("Preferences.Text", func() { w = text(source, ev) }) != nil {
 				w = announce.Text(ev, cmp.Or(p.Verbosity, aaep.VerbosityNormal))
 			}
 			return w
@@ -92,8 +92,8 @@ func New(p announce.Preferences) *Presenter {
 	return &Presenter{a: announce.New(p), verbosity: p.Verbosity, text: p.Text, wake: make(chan struct{}, 1)}
 }
 
-// shield calls code of others. A panic is logged, and the error.
-func shield(doing string, f func()) (err error) {
+// runShielded calls code of others. A panic is logged, and the error.
+func runShielded(doing string, f func()) (err error) {
 	defer func() {
 		if crash := recover(); crash != nil {
 			slog.Error("present: panic, and the person is told on", "doing", doing, "panic", crash, "stack", string(debug.Stack()))
@@ -104,8 +104,8 @@ func shield(doing string, f func()) (err error) {
 	return nil
 }
 
-// use uses the Announcer alone.
-func (p *Presenter) use(f func(a *announce.Announcer, now time.Time)) {
+// useAnnouncer uses the Announcer alone.
+func (p *Presenter) useAnnouncer(f func(a *announce.Announcer, now time.Time)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.a == nil {
@@ -119,7 +119,7 @@ func (p *Presenter) use(f func(a *announce.Announcer, now time.Time)) {
 // other goroutine uses the Announcer meanwhile. The function must not keep it, call the Presenter
 // or wait for anything.
 func (p *Presenter) Plan(use func(a *announce.Announcer, now time.Time)) {
-	p.use(use)
+	p.useAnnouncer(use)
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -143,7 +143,7 @@ func (p *Presenter) Tell(text string, critical bool) {
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.Tell(now, text, critical) })
 }
 
-// SetLanguage says what the program speaks by itself: the first of somebody's languages that it
+// SetLanguage says what the program speaks by itself: the first of the person's languages that it
 // knows; without one, English.
 func (p *Presenter) SetLanguage(languages ...string) {
 	p.Plan(func(a *announce.Announcer, _ time.Time) { a.SetLanguage(languages...) })
@@ -174,8 +174,8 @@ func (p *Presenter) WhereAreWe() {
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.WhereAreWe(now) })
 }
 
-// Details says what came while the person typed, or did not fit; where there is nothing of that, the
-// code that was told of last, line by line.
+// Details says what came while the person typed, or did not fit; where there is nothing of that,
+// the code that was told of last, line by line.
 func (p *Presenter) Details() {
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.Details(now) })
 }
@@ -254,7 +254,7 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 		case errors.Is(e.err, announce.ErrLanguage):
 			what = announce.Unsaid
 			if p.Unsaid != nil {
-				shield("Presenter.Unsaid", func() { p.Unsaid(e.u) })
+				runShielded("Presenter.Unsaid", func() { p.Unsaid(e.u) })
 			}
 		default:
 			what = announce.Waiting
@@ -277,7 +277,7 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 		}
 		var do announce.Do
 		var at time.Time
-		p.use(func(a *announce.Announcer, now time.Time) { do, at = a.Next(now) })
+		p.useAnnouncer(func(a *announce.Announcer, now time.Time) { do, at = a.Next(now) })
 		switch {
 		case do.Cancel:
 			cancel()
@@ -287,7 +287,7 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 			go func(u announce.Utterance) {
 				defer stop()
 				var err error
-				if crash := shield("Output.Present", func() { err = out.Present(saying, u) }); crash != nil {
+				if crash := runShielded("Output.Present", func() { err = out.Present(saying, u) }); crash != nil {
 					err = crash
 				}
 				over <- ended{u, err}

@@ -68,8 +68,8 @@ func answer(text string) *aaep.Event {
 	return event(&aaep.OutputStreaming{Chunk: text, OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
 }
 
-// What is critical cuts what is being said; that is said again; the silence key ends one thing for good; the end of the context
-// ends it all, and leaves nothing behind.
+// What is critical cuts what is being said; that is said again; the silence key ends one thing for
+// good; the end of the context ends it all, and leaves nothing behind.
 func TestPresenter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

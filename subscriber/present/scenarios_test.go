@@ -19,8 +19,9 @@ import (
 	"github.com/aaep-go/aaep/subscriber/speech"
 )
 
-// Each way in which agents were measured to lose, delay or garble what a person with a screen reader is told, on a page without an
-// accessibility finding, is a scenario here. It runs over each of our own outputs, in virtual time.
+// Each way in which agents were measured to lose, delay or garble what a person with a screen
+// reader is told, on a page without an accessibility finding, is a scenario here. It runs over each
+// of our own outputs, in virtual time.
 
 // A person has a Presenter and an output, and we know what reached them.
 type person struct {
@@ -127,7 +128,7 @@ func (p *person) sentence(text string) {
 	p.says(&aaep.OutputStreaming{Chunk: text + " ", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
 }
 
-// reads lets time pass for somebody who goes on reading where a display waits for them.
+// reads lets time pass for a person who goes on reading where a display waits for them.
 func (p *person) reads(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		time.Sleep(1500 * time.Millisecond)
@@ -211,8 +212,8 @@ func TestRepeat(t *testing.T) {
 	})
 }
 
-// TERM-009, EVT-022, HS-063, LVL-017, LVL-040, P3: what is critical is told within 150 ms, whatever was under way, in a flood too, and is
-// not overwritten; what it cut comes again.
+// TERM-009, EVT-022, HS-063, LVL-017, LVL-040, P3: what is critical is told within 150 ms, whatever
+// was under way, in a flood too, and is not overwritten; what it cut comes again.
 func TestCriticalAtOnce(t *testing.T) {
 	const long = "This polite text is long enough to still be under way when something happens that cannot wait at all."
 	for _, flood := range []int{0, 1000} {
@@ -240,8 +241,8 @@ func TestCriticalAtOnce(t *testing.T) {
 	}
 }
 
-// TERM-012: while somebody types, nothing disturbs them, and nothing is lost: one sentence tells what came, and the rest is there
-// to be asked for.
+// TERM-012: while the person types, nothing disturbs them, and nothing is lost: one sentence tells
+// what came, and the rest is there to be asked for.
 func TestWhileTyping(t *testing.T) {
 	atHome(t, func(p *person) {
 		for i := range 20 {
@@ -262,7 +263,8 @@ func TestWhileTyping(t *testing.T) {
 	})
 }
 
-// TERM-011: a bar that fills in two seconds, or a count of seconds, is told rarely; the last value always; and none when it is over.
+// TERM-011: a bar that fills in two seconds, or a count of seconds, is told rarely; the last value
+// always; and none when it is over.
 func TestProgressIsThinned(t *testing.T) {
 	atHome(t, func(p *person) {
 		for percent := range 101 {
@@ -289,7 +291,8 @@ func TestProgressIsThinned(t *testing.T) {
 	})
 }
 
-// I18N-021: each text is told in its own language, and where there is no voice for it, that is said once.
+// I18N-021: each text is told in its own language, and where there is no voice for it, that is said
+// once.
 func TestOwnLanguage(t *testing.T) {
 	atHome(t, func(p *person) {
 		say := func(tag, text string) {
@@ -313,8 +316,9 @@ func TestOwnLanguage(t *testing.T) {
 	})
 }
 
-// CONF-013, LVL-025, SEC-002, INV-58: a question is told whole, choices included; it can be accepted only after that, and not by
-// somebody who types; of those that come at once, each is told when the one before is settled.
+// CONF-013, LVL-025, SEC-002, INV-58: a question is told whole, choices included; it can be
+// accepted only after that, and not by a person who types; of those that come at once, each is told
+// when the one before is settled.
 func TestQuestions(t *testing.T) {
 	atHome(t, func(p *person) {
 		var asked []*aaep.Event
@@ -348,8 +352,8 @@ func TestQuestions(t *testing.T) {
 	})
 }
 
-// LVL-014, LVL-015, LVL-016, EVT-012, EVT-016: the beginning, a tool, the end and how it ended, and what is unknown: each is told,
-// and cannot be taken for another.
+// LVL-014, LVL-015, LVL-016, EVT-012, EVT-016: the beginning, a tool, the end and how it ended, and
+// what is unknown: each is told, and cannot be taken for another.
 func TestEachIsTold(t *testing.T) {
 	atHome(t, func(p *person) {
 		for _, tc := range []struct {

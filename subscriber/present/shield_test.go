@@ -27,8 +27,8 @@ func (f *fragile) Present(ctx context.Context, u announce.Utterance) error {
 	return f.voice.Present(ctx, u)
 }
 
-// An output that panics is gone, and nothing is lost: another, or the same once more, tells what it did not. A panic in what the person
-// prefers leaves only that out. (P10)
+// An output that panics is gone, and nothing is lost: another, or the same once more, tells what it
+// did not. A panic in what the person prefers leaves only that out. (P10)
 func TestShield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &fragile{}
@@ -83,7 +83,8 @@ func (h *hasty) Present(_ context.Context, u announce.Utterance) error {
 	return nil
 }
 
-// A yes does not count before the words can have been heard, whatever the output says of it. (INV-03)
+// A yes does not count before the words can have been heard, whatever the output says of it.
+// (INV-03)
 func TestHastyOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, out := present.New(announce.Preferences{}), &hasty{}

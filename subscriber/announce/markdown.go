@@ -25,19 +25,21 @@ var (
 	inline   = regexp.MustCompile("(`+)([^`\n]+)(`+)")
 )
 
-// heard is forEar with the language of what is said: code alone is told in words of ours, which may be English.
-func heard(text, language string, id phrase.ID) Part {
-	if _, known := phrase.In(language, phrase.Code, ""); !known && strings.TrimSpace(text) != "" && strings.TrimSpace(told(text, func(block, bool) string { return "" })) == "" {
+// markdownPart is forEar with the language of what is said: code alone is told in words of ours,
+// which may be English.
+func markdownPart(text, language string, id phrase.ID) Part {
+	if _, known := phrase.In(language, phrase.Code, ""); !known && strings.TrimSpace(text) != "" && strings.TrimSpace(replaceCode(text, func(block, bool) string { return "" })) == "" {
 		language = ownLanguage
 	}
-	return Part{language, forEar(text, language, id)}
+	return Part{language, markdownSpeech(text, language, id)}
 }
 
-// forEar makes text fit for a voice: without markup, code as how much there is of it, links by their names, in one line.
-// Nothing that a person could not hear is left in it; see aaep.SafeText. What it puts in is in the text's language, where that is
-// known; a link and an image with a name need no word but the name. Code that goes on behind text is told with unclosed.
-func forEar(text, language string, unclosed phrase.ID) string {
-	english := language == "" || alike(language, ownLanguage)
+// markdownSpeech makes text fit for a voice: without markup, code as how much there is of it, links
+// by their names, in one line. Nothing that a person could not hear is left in it; see
+// aaep.SafeText. What it puts in is in the text's language, where that is known; a link and an
+// image with a name need no word but the name. Code that goes on behind text is told with unclosed.
+func markdownSpeech(text, language string, unclosed phrase.ID) string {
+	english := language == "" || sharesVoice(language, ownLanguage)
 	in := func(inEnglish, otherwise string) string {
 		if english {
 			return inEnglish
@@ -45,15 +47,15 @@ func forEar(text, language string, unclosed phrase.ID) string {
 		return otherwise
 	}
 	text = strings.ReplaceAll(text, "\r\n", "\n")
-	text = told(text, func(b block, closed bool) string {
+	text = replaceCode(text, func(b block, closed bool) string {
 		id := phrase.Code
 		if !closed {
 			id = unclosed
 		}
-		return "\n" + b.says(language, id) + "\n"
+		return "\n" + b.describeBlock(language, id) + "\n"
 	})
 	text = withSigns(text, language)
-	text = new(table).spoken(text)
+	text = new(table).speakRows(text)
 	text = rule.ReplaceAllString(text, "")
 	text = heading.ReplaceAllStringFunc(text, func(s string) string { return words.Sentence(heading.FindStringSubmatch(s)[1]) })
 	text = quote.ReplaceAllString(text, "")

@@ -11,22 +11,25 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// moment is how long a state has to last to be told: longer than the time between two events for who asked for one a second.
+// moment is how long a state has to last to be told: longer than the time between two events for
+// who asked for one a second.
 const moment = 1500 * time.Millisecond
 
-// A Gist leaves out what the news next to it tells as well: a state that lasts less than a moment, or that is what a tool, an
-// answer, a question or, of a state without words of its own, the progress of the same session says itself; that a tool is used
-// which the session's beginning has named; and that it ended well, in the SDK's own words, within one. What came of a question is
-// always told, and so is everything that is critical, was asked for in detail, carries data of an extension, or is of a deed that
-// cannot be taken back. It is a pure machine as Announcer is, and not safe for concurrent use. The zero Gist is ready; T is what
-// stands for an event.
-type Gist[T any] struct {
-	sessions map[string]*gist[T]
+// A DuplicateFilter leaves out what the news next to it tells as well: a state that lasts less than
+// a moment, or that is what a tool, an answer, a question or, of a state without words of its own,
+// the progress of the same session says itself; that a tool is used which the session's beginning
+// has named; and that it ended well, in the SDK's own words, within one. What came of a question is
+// always told, and so is everything that is critical, was asked for in detail, carries data of an
+// extension, or is of an action that cannot be taken back. It is a pure machine as Announcer is,
+// and not safe for concurrent use. The zero DuplicateFilter is ready; T is what stands for an
+// event.
+type DuplicateFilter[T any] struct {
+	sessions map[string]*sessionFilter[T]
 	came     int
 }
 
-// gist is one session.
-type gist[T any] struct {
+// sessionFilter is one session.
+type sessionFilter[T any] struct {
 	held     []T  // one state that has not lasted, or none
 	bare     bool // without words of the agent's own
 	due      time.Time
@@ -38,10 +41,11 @@ type gist[T any] struct {
 	question *aaep.Event            // that is open, or nil
 }
 
-// Add takes what stands for an event, and returns what is to be told now, in order, and what need not be told at all.
-func (g *Gist[T]) Add(now time.Time, source string, ev *aaep.Event, what T) (tell, left []T) {
-	s, left := g.session(sessionOf(source, ev))
-	whole, self := whole(ev), []T{what}
+// Add takes what stands for an event, and returns what is to be told now, in order, and what need
+// not be told at all.
+func (g *DuplicateFilter[T]) Add(now time.Time, source string, ev *aaep.Event, what T) (tell, left []T) {
+	s, left := g.openSession(sessionOf(source, ev))
+	whole, self := isToldWhole(ev), []T{what}
 	overtake := func() []T {
 		held := s.held
 		s.held = nil
@@ -54,13 +58,13 @@ func (g *Gist[T]) Add(now time.Time, source string, ev *aaep.Event, what T) (tel
 			s.question = nil
 		}
 		switch {
-		case whole || outcome(ev, p):
+		case whole || tellsOutcome(ev, p):
 			return self, left
-		case s.says(p.ToState):
+		case s.tellsState(p.ToState):
 			return nil, append(left, what)
 		}
 		g.came++
-		s.held, s.bare, s.due, s.came = self, bare(ev), now.Add(moment), g.came
+		s.held, s.bare, s.due, s.came = self, isBare(ev), now.Add(moment), g.came
 		return nil, left
 	case *aaep.SessionStarted:
 		s.about, s.began = ev.Text(aaep.VerbosityNormal), now
@@ -82,7 +86,7 @@ func (g *Gist[T]) Add(now time.Time, source string, ev *aaep.Event, what T) (tel
 		id := cmp.Or(p.ToolCallID, p.Tool)
 		call := s.calls[id]
 		delete(s.calls, id)
-		if !whole && call != nil && canAge(call) && canAge(ev) && ev.Timestamp.Sub(call.Timestamp) < moment && (bare(ev) || finished(ev, call)) {
+		if !whole && call != nil && canAge(call) && canAge(ev) && ev.Timestamp.Sub(call.Timestamp) < moment && (isBare(ev) || repeatsCallName(ev, call)) {
 			return nil, append(left, what)
 		}
 	case *aaep.OutputStreaming:
@@ -103,9 +107,10 @@ func (g *Gist[T]) Add(now time.Time, source string, ev *aaep.Event, what T) (tel
 	return self, left
 }
 
-// Due returns the states that have lasted, and when to ask again; the zero time is when something happens.
-func (g *Gist[T]) Due(now time.Time) (tell []T, wake time.Time) {
-	var due []*gist[T]
+// Due returns the states that have lasted, and when to ask again; the zero time is when something
+// happens.
+func (g *DuplicateFilter[T]) Due(now time.Time) (tell []T, wake time.Time) {
+	var due []*sessionFilter[T]
 	for _, s := range g.sessions {
 		switch {
 		case s.held == nil:
@@ -115,7 +120,7 @@ func (g *Gist[T]) Due(now time.Time) (tell []T, wake time.Time) {
 			wake = s.due
 		}
 	}
-	slices.SortFunc(due, func(x, y *gist[T]) int { return x.came - y.came })
+	slices.SortFunc(due, func(x, y *sessionFilter[T]) int { return x.came - y.came })
 	for _, s := range due {
 		tell = append(tell, s.held...)
 		s.held = nil
@@ -126,13 +131,13 @@ func (g *Gist[T]) Due(now time.Time) (tell []T, wake time.Time) {
 // manyOpen is more tools or answers than one session has open.
 const manyOpen = 64
 
-// session returns a session, and what others leave that make room for it.
-func (g *Gist[T]) session(id string) (s *gist[T], left []T) {
+// openSession returns a session, and what others leave that make room for it.
+func (g *DuplicateFilter[T]) openSession(id string) (s *sessionFilter[T], left []T) {
 	if s := g.sessions[id]; s != nil {
 		return s, nil
 	}
 	if g.sessions == nil {
-		g.sessions = map[string]*gist[T]{}
+		g.sessions = map[string]*sessionFilter[T]{}
 	}
 	for other, s := range g.sessions {
 		if len(g.sessions) < maxAgents {
@@ -141,13 +146,13 @@ func (g *Gist[T]) session(id string) (s *gist[T], left []T) {
 		left = append(left, s.held...)
 		delete(g.sessions, other)
 	}
-	s = &gist[T]{calls: map[string]*aaep.Event{}, outputs: map[string]bool{}}
+	s = &sessionFilter[T]{calls: map[string]*aaep.Event{}, outputs: map[string]bool{}}
 	g.sessions[id] = s
 	return s, left
 }
 
-// says reports whether something that is open tells a state by itself.
-func (s *gist[T]) says(state aaep.State) bool {
+// tellsState reports whether something that is open tells a state by itself.
+func (s *sessionFilter[T]) tellsState(state aaep.State) bool {
 	switch state {
 	case aaep.StateCallingTool:
 		return len(s.calls) > 0
@@ -159,23 +164,26 @@ func (s *gist[T]) says(state aaep.State) bool {
 	return false
 }
 
-// cannotWait reports whether an event is critical for the person. A state is only for its place: before the question that it makes way for.
+// cannotWait reports whether an event is critical for the person. A state is only for its place:
+// before the question that it makes way for.
 func cannotWait(ev *aaep.Event) bool {
 	return ev.Critical() && ev.Type() != aaep.TypeStateChanged
 }
 
-// whole reports whether all of an event is told: it matters, somebody asked for it, or it is more than words.
-func whole(ev *aaep.Event) bool {
+// isToldWhole reports whether all of an event is told: it matters, the person asked for it, or it
+// is more than words.
+func isToldWhole(ev *aaep.Event) bool {
 	return cannotWait(ev) || ev.Verbosity == aaep.VerbosityDetailed || len(ev.Extensions) > 0
 }
 
-// outcome reports whether a state tells what came of a question.
-func outcome(ev *aaep.Event, p *aaep.StateChanged) bool {
-	return p.FromState == aaep.StateAwaitingInput && p.ToState != aaep.StateAwaitingInput && !bare(ev)
+// tellsOutcome reports whether a state tells what came of a question.
+func tellsOutcome(ev *aaep.Event, p *aaep.StateChanged) bool {
+	return p.FromState == aaep.StateAwaitingInput && p.ToState != aaep.StateAwaitingInput && !isBare(ev)
 }
 
-// bare reports whether an event says no more than its type does: it has no words, or those the SDK has for all of its kind.
-func bare(ev *aaep.Event) bool {
+// isBare reports whether an event says no more than its type does: it has no words, or those the
+// SDK has for all of its kind.
+func isBare(ev *aaep.Event) bool {
 	if ev.Summary.IsZero() {
 		return true
 	}
@@ -192,8 +200,9 @@ func bare(ev *aaep.Event) bool {
 	})
 }
 
-// finished reports whether an event says no more than that a tool is over, under a name that its call had too.
-func finished(ev, call *aaep.Event) bool {
+// repeatsCallName reports whether an event says no more than that a tool is over, under a name that
+// its call had too.
+func repeatsCallName(ev, call *aaep.Event) bool {
 	sentence, _ := phrase.In(ev.Language(), phrase.ToolFinished, "\x00")
 	before, after, _ := strings.Cut(sentence, "\x00")
 	name, begins := strings.CutPrefix(ev.Summary.Normal, before)

@@ -9,7 +9,7 @@ import (
 )
 
 // What is written for the eye is made fit for the ear, and what only looks like it is left alone.
-func TestForEar(t *testing.T) {
+func TestMarkdownSpeech(t *testing.T) {
 	for text, want := range map[string]string{
 		"Plain words, as they are.":                           "Plain words, as they are.",
 		"# A title\n\nAnd text.":                              "A title. And text.",
@@ -39,7 +39,7 @@ func TestForEar(t *testing.T) {
 		"a\u202eb":                                            "a<U+202E>b",
 		"":                                                    "",
 	} {
-		if got := forEar(text, "en", phrase.Code); got != want {
+		if got := markdownSpeech(text, "en", phrase.Code); got != want {
 			t.Errorf("forEar(%q) = %q, want %q", text, got, want)
 		}
 	}
@@ -54,7 +54,7 @@ func TestHeardLanguage(t *testing.T) {
 		"":   {code: {"en", "Code, 2 lines."}, "x": {"", "x"}},
 	} {
 		for text, want := range want {
-			if got := heard(text, language, phrase.Code); got != want {
+			if got := markdownPart(text, language, phrase.Code); got != want {
 				t.Errorf("%q in %q: %+v, want %+v", text, language, got, want)
 			}
 		}
@@ -62,12 +62,12 @@ func TestHeardLanguage(t *testing.T) {
 }
 
 // Whatever an agent writes, what is said is one line that nothing hides in. INV-57
-func FuzzForEar(f *testing.F) {
+func FuzzMarkdownSpeech(f *testing.F) {
 	for _, s := range []string{"# **x**", "```\n", "| |", "[](", "![", "*a*_b_", "https://", "\u202e\x00"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := forEar(text, "en", phrase.Code)
+		got := markdownSpeech(text, "en", phrase.Code)
 		if strings.ContainsAny(got, "\r\n\t") || aaep.SafeText(got) != got {
 			t.Errorf("forEar(%q) = %q", text, got)
 		}
