@@ -156,13 +156,6 @@ func (t *servedTask) after(n int) (more []servedUpdate, over bool, moved <-chan 
 	return t.updates[n:], ended(t.state), t.moved
 }
 
-// now is how many updates there are.
-func (t *servedTask) now() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.updates)
-}
-
 // await waits for the end of the task.
 func (t *servedTask) await(ctx context.Context) error {
 	for n := 0; ; {

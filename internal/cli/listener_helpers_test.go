@@ -188,12 +188,6 @@ func pipeTo(p *producer.Producer) dialerFunc {
 	}
 }
 
-// in gives an event a session.
-func in(session string, ev *aaep.Event) *aaep.Event {
-	ev.SessionID = session
-	return ev
-}
-
 // writerFunc is a function that writes.
 type writerFunc func([]byte) (int, error)
 

@@ -266,13 +266,6 @@ func TestTruePace(t *testing.T) {
 	})
 }
 
-// runInLoop lets the listener's own goroutine do something.
-func (c *testAgents) runInLoop(f func()) {
-	done := make(chan bool)
-	c.l.runInLoop(c.t.Context(), func() { f(); close(done) })
-	<-done
-}
-
 // One agent that floods its listener keeps no person from another's question, nor from its outcome.
 func TestOneFloods(t *testing.T) {
 	inCompany(t, []string{"Noise", "Bank"}, func(c *testAgents) {

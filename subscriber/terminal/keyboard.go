@@ -42,13 +42,6 @@ func (t *Terminal) releaseForGood() {
 	t.done = true
 }
 
-// isTaken reports whether single keys are seen now.
-func (t *Terminal) isTaken() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.screen != nil
-}
-
 // showKey shows a key, and keeps the line that it makes. A line above which something was printed
 // is shown anew, so that a screen reader and a braille display find it whole in one line.
 func (t *Terminal) showKey(key, line string) {
