@@ -250,7 +250,7 @@ func (w *person) tellLost(ctx context.Context, err error) {
 
 // decide tells the person of the session until it is over, and has them answer.
 func (w *person) decide(ctx context.Context) {
-	over, asked := make(chan struct{}), false
+	asked := false
 	var busy sync.WaitGroup
 	defer busy.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -274,7 +274,7 @@ func (w *person) decide(ctx context.Context) {
 		case ev.Type() == aaep.TypeAwaitingConfirmation && w.answer != "":
 			busy.Go(func() { w.answerForPerson(ctx, tells, ev) })
 		case ev.Type().Terminal():
-			close(over)
+			busy.Go(func() { w.sub.Close() }) // Follow adds this event, and returns
 		}
 		return announce.Text(ev, ev.Verbosity)
 	}
@@ -287,16 +287,8 @@ func (w *person) decide(ctx context.Context) {
 			}
 		})
 	}
-	followed := make(chan error, 1)
-	go func() { followed <- present.Follow(ctx, w.sub, w.name, tells) }()
-	select {
-	case <-over:
-		awaitTold(tells)
-		cancel()
-		<-followed
-	case err := <-followed:
-		w.tellLost(ctx, err)
-	}
+	w.tellLost(ctx, present.Follow(ctx, w.sub, w.name, tells))
+	awaitTold(tells)
 }
 
 // labelledLines are lines of the demo, for one person.
