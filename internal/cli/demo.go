@@ -255,6 +255,8 @@ func (w *person) decide(ctx context.Context) {
 	defer busy.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	following, over := context.WithCancel(ctx)
+	defer over()
 	p := announce.Preferences{Reads: true, Answering: func(question *aaep.Event) announce.Words {
 		if w.answer != "" {
 			return nil
@@ -274,7 +276,7 @@ func (w *person) decide(ctx context.Context) {
 		case ev.Type() == aaep.TypeAwaitingConfirmation && w.answer != "":
 			busy.Go(func() { w.answerForPerson(ctx, tells, ev) })
 		case ev.Type().Terminal():
-			busy.Go(func() { w.sub.Close() }) // Follow adds this event, and returns
+			over() // Follow adds this event, and returns
 		}
 		return announce.Text(ev, ev.Verbosity)
 	}
@@ -287,7 +289,7 @@ func (w *person) decide(ctx context.Context) {
 			}
 		})
 	}
-	w.tellLost(ctx, present.Follow(ctx, w.sub, w.name, tells))
+	w.tellLost(ctx, present.Follow(following, w.sub, w.name, tells))
 	awaitTold(tells)
 }
 
