@@ -8,8 +8,10 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -101,21 +103,14 @@ func (d *demo) runDemo(ctx context.Context) error {
 	url := "http://" + ln.Addr().String()
 	d.printLabelled("", "A retirement planner is at work. Four follow it, each in their own way.")
 	readsOnly := aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)}
-	said := func() func(*aaep.Event) string {
-		var asked announce.Questions
-		return func(ev *aaep.Event) string {
-			w, _ := asked.Told("", ev, announce.Text(ev, ev.Verbosity))
-			return w.String()
-		}
-	}
-	feels := func(ev *aaep.Event) string { return hapticPattern(ev, subscriber.Haptic(patterns...)) }
 	listens := subscriber.ScreenReader("en-US")
 	delete(listens.Extensions, extensions.TimingVocabulary.Prefix) // a demonstration that is not answered is over sooner
+	const cells = 40
 	people := []*person{
-		{demo: d, name: "screen reader", caps: listens, decides: true},
-		{demo: d, name: "braille display", caps: subscriber.Braille(40, "es").With(readsOnly), notices: said()},
-		{demo: d, name: "haptic band", caps: subscriber.Haptic(patterns...), notices: feels, feels: true},
-		{demo: d, name: "log", caps: subscriber.Logger(), notices: func(*aaep.Event) string { return "" }},
+		{demo: d, name: "screen reader", caps: listens, reads: true, decides: true},
+		{demo: d, name: "braille display", caps: subscriber.Braille(cells, "es").With(readsOnly), reads: true, cells: cells},
+		{demo: d, name: "haptic band", caps: subscriber.Haptic(patterns...), feels: true},
+		{demo: d, name: "log", caps: subscriber.Logger()},
 	}
 	for _, who := range people {
 		if err := who.subscribeTo(ctx, url); err != nil {
@@ -126,10 +121,10 @@ func (d *demo) runDemo(ctx context.Context) error {
 	}
 	var hearing sync.WaitGroup
 	for _, who := range people {
-		if who.decides {
-			hearing.Go(func() { who.decide(ctx) })
+		if who.reads {
+			hearing.Go(func() { who.readSession(ctx) })
 		} else {
-			hearing.Go(func() { who.followSession(ctx) })
+			hearing.Go(func() { who.receiveSession(ctx) })
 		}
 	}
 	agent := &planner{say: func(s string) { d.printLabelled("agent", s) }, timeout: d.timeout}
@@ -203,15 +198,13 @@ type person struct {
 	*demo
 	name     string
 	caps     aaep.Capabilities
-	notices  func(*aaep.Event) string // what the person has of an event
+	reads    bool // what is said
 	decides  bool
-	feels    bool // patterns, of which none can be spared
+	cells    int  // of a display
+	feels    bool // patterns
 	sub      *subscriber.Subscription
 	received []receipt
 	less     time.Time // when other terms were agreed upon
-
-	telling    sync.Mutex
-	duplicates announce.DuplicateFilter[string]
 }
 
 type receipt struct {
@@ -226,15 +219,17 @@ func (w *person) subscribeTo(ctx context.Context, url string) (err error) {
 	return err
 }
 
-// followSession announces events until the session is over.
-func (w *person) followSession(ctx context.Context) {
+// receiveSession takes events, and makes patterns felt, until the session is over.
+func (w *person) receiveSession(ctx context.Context) {
 	for ev, err := range w.sub.Events(ctx) {
 		if err != nil {
 			w.tellLost(ctx, err)
 			return
 		}
 		w.received = append(w.received, receipt{time.Now(), ev.Critical()})
-		w.announceEvent(ev, w.notices(ev))
+		if w.feels {
+			w.printLabelled(w.name, hapticPattern(ev, w.caps))
+		}
 		if ev.Type().Terminal() {
 			return
 		}
@@ -248,8 +243,8 @@ func (w *person) tellLost(ctx context.Context, err error) {
 	}
 }
 
-// decide tells the person of the session until it is over, and has them answer.
-func (w *person) decide(ctx context.Context) {
+// readSession tells the person of the session until it is over, and has the one who decides answer.
+func (w *person) readSession(ctx context.Context) {
 	asked := false
 	var busy sync.WaitGroup
 	defer busy.Wait()
@@ -263,14 +258,14 @@ func (w *person) decide(ctx context.Context) {
 		}
 		return english.inLanguage(answerPrompt(english, question))
 	}}
-	if w.keys != nil {
+	if w.decides && w.keys != nil {
 		p.Unseen = w.keys.Unseen
 	}
 	var tells *present.Presenter
 	p.Text = func(_ string, ev *aaep.Event) announce.Words {
 		w.received = append(w.received, receipt{time.Now(), ev.Critical()})
 		switch {
-		case ev.Type() == aaep.TypeOutputStreaming && !asked:
+		case w.decides && ev.Type() == aaep.TypeOutputStreaming && !asked:
 			asked = true
 			busy.Go(func() { w.askForLess(ctx) })
 		case ev.Type() == aaep.TypeAwaitingConfirmation && w.answer != "":
@@ -281,8 +276,9 @@ func (w *person) decide(ctx context.Context) {
 		return announce.Text(ev, ev.Verbosity)
 	}
 	tells = present.New(p)
-	busy.Go(func() { tells.Run(ctx, labelledLines{w.demo, w.name}) })
-	if w.keys != nil {
+	tells.SetLanguage(w.caps.Languages...)
+	busy.Go(func() { tells.Run(ctx, labelledLines{w.demo, w.name, w.cells}) })
+	if w.decides && w.keys != nil {
 		go w.keys.Read(ctx, func(line terminal.Line) {
 			if !line.Key && line.Text != "" {
 				present.Answer(line.Began, line.Text, tells)
@@ -293,50 +289,31 @@ func (w *person) decide(ctx context.Context) {
 	awaitTold(tells)
 }
 
-// labelledLines are lines of the demo, for one person.
+// labelledLines are lines of the demo, for one person. A display shows as many cells at a time as
+// it has; zero is no limit.
 type labelledLines struct {
 	demo  *demo
 	label string
+	cells int
 }
 
 func (l labelledLines) Present(_ context.Context, u announce.Utterance) error {
-	l.demo.printLabelled(l.label, u.Text)
+	line := ""
+	for _, word := range strings.Fields(u.Text) {
+		if longer := strings.TrimSpace(line + " " + word); l.cells == 0 || utf8.RuneCountInString(longer) <= l.cells {
+			line = longer
+			continue
+		}
+		l.demo.printLabelled(l.label, line)
+		line = word
+	}
+	l.demo.printLabelled(l.label, line)
 	return nil
 }
 
 func (labelledLines) Speaks(string) bool { return true }
 
 func (labelledLines) Close() error { return nil }
-
-// announceEvent announces an event, and a state only when it lasts.
-func (w *person) announceEvent(ev *aaep.Event, text string) {
-	w.telling.Lock()
-	defer w.telling.Unlock()
-	told := []string{text}
-	if !w.feels {
-		told, _ = w.duplicates.Add(time.Now(), w.name, ev, text)
-	}
-	for _, text := range told {
-		w.printLabelled(w.name, text)
-	}
-	w.announceLasting()
-}
-
-// announceLasting announces the states that have lasted, and sets a timer for those that have not.
-// It is called with w.telling held.
-func (w *person) announceLasting() {
-	told, wake := w.duplicates.Due(time.Now())
-	for _, text := range told {
-		w.printLabelled(w.name, text)
-	}
-	if !wake.IsZero() {
-		time.AfterFunc(time.Until(wake), func() {
-			w.telling.Lock()
-			defer w.telling.Unlock()
-			w.announceLasting()
-		})
-	}
-}
 
 // askForLess changes the terms while the agent talks.
 func (w *person) askForLess(ctx context.Context) {

@@ -225,7 +225,7 @@ func (a *Announcer) correctTime(now time.Time) {
 			continue
 		}
 		w := a.open.Warning(now, it.about)
-		if it.source == "" { // else introduce names it
+		if it.source == "" { // else speakerPrefix names it
 			w = a.withSpeaker(it.about.Source, w)
 		}
 		it.arrived, it.sentences = now, a.splitWords(w, false)
