@@ -151,7 +151,7 @@ func (rd *reader) followEvents(ctx context.Context, h hook) error {
 		select {
 		case ev := <-events:
 			for id, q := range prompts {
-				if announce.Closes(q, ev) {
+				if sub.Open(q).Err() != nil {
 					delete(prompts, id)
 				}
 			}

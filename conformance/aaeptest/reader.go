@@ -73,12 +73,12 @@ type screen struct {
 	open      map[string]*aaep.Event
 }
 
-// showEvent takes away what an event settles, keeps what it asks, and returns what is to be said.
+// showEvent takes away what is settled, keeps what it asks, and returns what is to be said.
 func (s *screen) showEvent(ev *aaep.Event) announce.Words {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, q := range s.open {
-		if announce.Closes(q, ev) {
+		if s.sub.Open(q).Err() != nil {
 			delete(s.open, id)
 		}
 	}

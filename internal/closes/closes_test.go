@@ -95,3 +95,47 @@ func TestQuestion(t *testing.T) {
 		}
 	}
 }
+
+// A question is closed when its session waits no longer, moves on later or ends, and by nothing
+// else.
+func TestQuestionOfSession(t *testing.T) {
+	question := question("")
+	state := func(from, to aaep.State) aaep.Payload { return &aaep.StateChanged{FromState: from, ToState: to} }
+	for _, tt := range []struct {
+		payload aaep.Payload
+		session string
+		after   time.Duration
+		want    bool
+	}{
+		{state(aaep.StateAwaitingInput, aaep.StateThinking), "sess_1", 0, true},
+		{state(aaep.StateAwaitingInput, aaep.StateThinking), "sess_2", 0, false},
+		{state(aaep.StateThinking, aaep.StateCallingTool), "sess_1", time.Second, true}, // merged on its way
+		{state(aaep.StateThinking, aaep.StateCallingTool), "sess_1", -time.Second, false},
+		{state(aaep.StateThinking, aaep.StateAwaitingInput), "sess_1", time.Second, false},
+		{&aaep.OutputStreaming{Chunk: "x"}, "sess_1", time.Second, false},
+		{&aaep.SessionCompleted{}, "sess_1", 0, true},
+		{&aaep.SessionCompleted{}, "sess_2", 0, false},
+	} {
+		ev := &aaep.Event{SessionID: tt.session, Timestamp: asked.Add(tt.after), Payload: tt.payload}
+		if got := closes.Question(question, ev); got != tt.want {
+			t.Errorf("%T %+v, %v later: %v, want %v", tt.payload, tt.payload, tt.after, got, tt.want)
+		}
+	}
+	for about, want := range map[[2]string][3]bool{ // by another call's change of state, a change that ends the wait, the end of call_1
+		{"", ""}:                               {true, true, false},
+		{`{"tool_call_id":"call_1"}`, ""}:      {true, true, true},
+		{"", "call_1"}:                         {false, true, true},
+		{`{"tool":7}`, "call_2"}:               {false, true, false},
+		{`{"tool_call_id":["call_1"]}`, ""}:    {true, true, false},
+		{`{"tool_announced":true}`, ""}:        {true, true, false}, // which the agent does not know
+		{`{"tool":7,"tool_call_id":"x1"}`, ""}: {true, true, false},
+	} {
+		question.Payload.(*aaep.AwaitingConfirmation).ExtraContext, question.Within = []byte(about[0]), about[1]
+		for i, payload := range []aaep.Payload{state(aaep.StateCallingTool, aaep.StateThinking), state(aaep.StateAwaitingInput, aaep.StateThinking),
+			&aaep.ToolCompleted{ToolCallID: "call_1"}} {
+			if got := closes.Question(question, &aaep.Event{SessionID: "sess_1", Timestamp: asked.Add(time.Second), Payload: payload}); got != want[i] {
+				t.Errorf("about %q: %T %+v: %v, want %v", about, payload, payload, got, want[i])
+			}
+		}
+	}
+}

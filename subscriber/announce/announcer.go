@@ -185,7 +185,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		a.tellLost(now, source)
 		return
 	}
-	expected, put := a.open.Find(ev) != nil, a.open.First()
+	put := a.open.First()
 	w, outcome := a.open.Told(source, ev, w)
 	told := a.handleEvent(now, source, ev, w)
 	defer a.putNext(now) // what came of the question before is heard first
@@ -214,7 +214,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	it := a.newItem(now, source, ev, kindOf(ev), sentences)
 	if q := a.open.Find(ev); q != nil {
 		a.queueUnlessDuplicate(now, source, ev, nil)
-		a.queueQuestion(now, q, it, expected)
+		a.queueQuestion(now, q, it)
 		return
 	}
 	it.about, it.closes, it.outcome = a.open.findTimed(source, ev), taken, outcome

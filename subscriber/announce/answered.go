@@ -29,7 +29,7 @@ func (qs *Questions) confirmAnswers(source string, ev *aaep.Event) {
 // showsAnswer reports whether an event shows that its agent has the answer to a question: it waits
 // no longer for that, or now waits for another, or does what was accepted.
 func showsAnswer(question, ev *aaep.Event) bool {
-	if Closes(question, ev) {
+	if closes.Question(question, ev) {
 		return true
 	}
 	if ev.SessionID != question.SessionID {
@@ -43,7 +43,7 @@ func showsAnswer(question, ev *aaep.Event) bool {
 	case *aaep.StateChanged:
 		return p.FromState == aaep.StateAwaitingInput
 	case *aaep.ToolInvoked:
-		return p.ToolCallID != "" && p.ToolCallID == CallOf(question)
+		return p.ToolCallID != "" && p.ToolCallID == closes.CallOf(question)
 	}
 	return false
 }

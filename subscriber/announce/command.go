@@ -286,18 +286,6 @@ func (a *Announcer) Again(now time.Time) {
 	}
 }
 
-// Expect counts a question among those that are open, for a caller who chooses which is put, and
-// when: its Add puts it at once, before the others.
-func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
-	if n := a.open.Len(); a.addQuestion(now, source, question) && a.open.Len() > n {
-		a.tellIfQueued(now, a.open.Find(question))
-	}
-	_, left := a.duplicates.Add(now, source, question, nil)
-	for _, it := range left {
-		a.dropDuplicate(now, it)
-	}
-}
-
 // WhatWaits says which questions are open, and how much there is to hear; no more of it when the
 // first of them is not.
 func (a *Announcer) WhatWaits(now time.Time) {

@@ -212,7 +212,7 @@ func (qs *Questions) HandleEvent(now time.Time, source string, ev *aaep.Event) (
 		if q.Source != source {
 			continue
 		}
-		if Closes(q.Event, ev) {
+		if closes.Question(q.Event, ev) {
 			closed = append(closed, q)
 			qs.Remove(q)
 			continue

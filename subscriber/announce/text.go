@@ -157,12 +157,3 @@ func clarificationWords(theirs string, p *aaep.AwaitingClarification, left time.
 	}
 	return w.And(" ", labelText(theirs, phrase.SilenceMeans, words.Sentence(words.OneLine(silence))))
 }
-
-// Closes reports whether an event says that a question of its session is no longer open.
-func Closes(question, ev *aaep.Event) bool {
-	return closes.Question(question, ev)
-}
-
-// CallOf returns the id of the tool call that a question is about, where the agent says so or
-// announced the call right before, else "".
-func CallOf(question *aaep.Event) string { return closes.CallOf(question) }

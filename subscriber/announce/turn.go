@@ -7,21 +7,13 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// queueQuestion lets a question wait until it is put: at once if no other is, or if it was
-// expected.
-func (a *Announcer) queueQuestion(now time.Time, q *Asked, it *item, expected bool) {
+// queueQuestion lets a question wait until it is put: at once if no other is.
+func (a *Announcer) queueQuestion(now time.Time, q *Asked, it *item) {
 	if q.words != nil { // in other words
 		a.endItem(q.words, now, Expired)
 	}
 	it.names, it.named = q, len(it.sentences)
 	q.words, q.said = it, it.sentences
-	if first := a.open.First(); expected {
-		a.putAside(now, first)
-		if first != q { // until the caller that expects it puts it
-			first.words = nil
-		}
-		a.open.moveFirst(q)
-	}
 	if !a.tellIfQueued(now, q) {
 		a.putQuestion(now, q)
 	}
@@ -187,11 +179,4 @@ func (a *Announcer) putNext(now time.Time) {
 // holdsOthers reports whether others wait until a question is settled.
 func (a *Announcer) holdsOthers(q *Asked) bool {
 	return slices.ContainsFunc(a.open.all, func(other *Asked) bool { return other != q && other.words != nil })
-}
-
-// moveFirst puts a question before the others.
-func (qs *Questions) moveFirst(q *Asked) {
-	if i := slices.Index(qs.all, q); i > 0 {
-		qs.all = slices.Insert(slices.Delete(qs.all, i, i+1), 0, q)
-	}
 }

@@ -144,25 +144,6 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// A caller that chooses which question is put, and expects all of them, has theirs put at once, and
-// it is the one that is answered.
-func TestExpected(t *testing.T) {
-	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
-	var asked []*aaep.Event
-	for _, id := range []string{"evt_1", "evt_2"} {
-		ev := &aaep.Event{EventID: id, SessionID: id, Timestamp: r.now, Payload: payQuestion(), LocalizationHints: in("en")}
-		asked = append(asked, ev)
-		r.a.Expect(r.now, "Bank", ev)
-	}
-	r.passTime(time.Second)
-	r.wantQuestion(nil, nil)
-	for _, ev := range []*aaep.Event{asked[0], asked[1], asked[0]} {
-		r.a.Add(r.now, "Bank", ev, In("en", "Is it so?"))
-		r.passTime(3 * time.Second)
-		r.wantQuestion(ev, ev)
-	}
-}
-
 // What this program says keeps its place: that an agent has ended is heard after its last words,
 // however long it has spoken.
 func TestNoticesKeepTheirPlace(t *testing.T) {
