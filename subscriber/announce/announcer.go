@@ -68,7 +68,7 @@ const (
 // sentence that was heard whole. An answer is said sentence by sentence and never left out.
 // Progress waits for everything else, and only its newest value is said. Questions are put one at a
 // time, the next when the one before is settled. States are told that last, and that nothing next
-// to them tells, as DuplicateFilter says; news of states and tools that had to wait is left out
+// to them tells; news of states and tools that had to wait is left out
 // where newer news tells as much; that something ran is always told. While the person types only
 // what is critical is said; afterwards one sentence tells what came, and Details the rest. Agents
 // take turns, and are named by turn; what one of them does closes nothing of another.
@@ -86,20 +86,20 @@ type Announcer struct {
 	missed     []*item          // left to be asked for
 	kept       []*item          // all of them, oldest first
 	answers    map[string]*answer
-	duplicates DuplicateFilter[*item]
+	duplicates duplicateFilter
 	lasts      time.Time         // when a state has lasted
 	agents     map[string]*agent // by agent and session
-	open       Questions
+	open       questionQueue
 	timeEnds   time.Time      // of one of them, soon
 	leftOut    map[string]int // of each agent
 	sources    []string       // that are followed
 	speaker    string         // who was heard last,
 	since      time.Time      // and since when
 	noVoice    map[string]bool
-	accepts    []string // the words for a yes that were asked for, the newest last
-	gone       *Asked   // the question that was closed last,
-	came       Words    // and what came of it
-	refused    string   // why the newest answer does not count
+	accepts    []string      // the words for a yes that were asked for, the newest last
+	gone       *openQuestion // the question that was closed last,
+	came       Words         // and what came of it
+	refused    string        // why the newest answer does not count
 	eclipse    eclipse
 	typed      time.Time // the newest key
 	// typedBefore is the newest key before those that the person types now; they may be those of an
@@ -128,30 +128,30 @@ type item struct {
 	kind            Kind
 	critical        bool
 	event           *aaep.Event
-	about           *Asked // the question whose time it tells, or nil
-	sentences       []Part // all of them
-	next            int    // the first that has not been told
-	unsaid          bool   // one of them could not be presented
+	about           *openQuestion // the question whose time it tells, or nil
+	sentences       []Part        // all of them
+	next            int           // the first that has not been told
+	unsaid          bool          // one of them could not be presented
 	arrived         time.Time
-	stale           time.Time // when it may be left out; zero is never
-	states, news    int       // of its session, when it came
-	tools           int       // that it sums up, of those that ran
-	left            int       // that it says were left out
-	passing         bool      // a question that is put before it makes it needless
-	wanted          bool      // the person asked for it: it is not left out again
-	call            *item     // that a tool is used, if that says as much as this, that it ended
-	moot            bool      // a question that is settled, or is not put now
-	later           bool      // it has to end, and begin anew after something else
-	closes          bool      // the question that was put, which the person did not answer: they wonder
-	reminds         bool      // of the question that is put, or says that what follows is about something else
-	outcome         bool      // it tells what comes of a question
-	leads           *item     // that follows this, which says how that is meant
-	lead            *item     // that this follows, where its first sentence begins
-	voiceless       bool      // it was said that there is no voice for it
-	lists           int       // sentences that may name other questions than the one that is put, which follows
-	names           *Asked    // the question that is meant after those, or nil
-	code            *block    // that it tells how much there is of
-	named           int       // sentences at the end of which its name was heard; zero is none
+	stale           time.Time     // when it may be left out; zero is never
+	states, news    int           // of its session, when it came
+	tools           int           // that it sums up, of those that ran
+	left            int           // that it says were left out
+	passing         bool          // a question that is put before it makes it needless
+	wanted          bool          // the person asked for it: it is not left out again
+	call            *item         // that a tool is used, if that says as much as this, that it ended
+	moot            bool          // a question that is settled, or is not put now
+	later           bool          // it has to end, and begin anew after something else
+	closes          bool          // the question that was put, which the person did not answer: they wonder
+	reminds         bool          // of the question that is put, or says that what follows is about something else
+	outcome         bool          // it tells what comes of a question
+	leads           *item         // that follows this, which says how that is meant
+	lead            *item         // that this follows, where its first sentence begins
+	voiceless       bool          // it was said that there is no voice for it
+	lists           int           // sentences that may name other questions than the one that is put, which follows
+	names           *openQuestion // the question that is meant after those, or nil
+	code            *block        // that it tells how much there is of
+	named           int           // sentences at the end of which its name was heard; zero is none
 	receipt         Receipt
 }
 
@@ -185,21 +185,21 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		a.tellLost(now, source)
 		return
 	}
-	put := a.open.First()
-	w, outcome := a.open.Told(source, ev, w)
+	put := a.open.firstOpen()
+	w, outcome := a.open.eventWords(source, ev, w)
 	told := a.handleEvent(now, source, ev, w)
 	defer a.putNext(now) // what came of the question before is heard first
 	if told {
 		return
 	}
-	taken := put != nil && !put.Put.IsZero() && put.sending.IsZero() && a.open.Find(put.Event) == nil
+	taken := put != nil && !put.put.IsZero() && put.sending.IsZero() && a.open.findByEvent(put.event) == nil
 	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
 		a.queueUnlessDuplicate(now, source, ev, nil)
 		a.addAnswerChunk(now, source, ev, p)
 		return
 	}
 	a.flushSession(now, source, ev) // an answer that was interrupted by something else
-	if q := a.open.Find(ev); q != nil {
+	if q := a.open.findByEvent(ev); q != nil {
 		a.beginAsking(now, q)
 		w = w.And("\n", q.answering)
 	}
@@ -212,7 +212,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		return
 	}
 	it := a.newItem(now, source, ev, kindOf(ev), sentences)
-	if q := a.open.Find(ev); q != nil {
+	if q := a.open.findByEvent(ev); q != nil {
 		a.queueUnlessDuplicate(now, source, ev, nil)
 		a.queueQuestion(now, q, it)
 		return
@@ -234,7 +234,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 func (a *Announcer) queueUnlessDuplicate(now time.Time, source string, ev *aaep.Event, it *item) {
 	tell, left := []*item{it}, []*item(nil)
 	if a.p.Verbosity != aaep.VerbosityDetailed {
-		tell, left = a.duplicates.Add(now, source, ev, it)
+		tell, left = a.duplicates.filterEvent(now, source, ev, it)
 	}
 	for _, it := range left {
 		a.dropDuplicate(now, it)
@@ -310,7 +310,7 @@ func (a *Announcer) appendTo(waiting *[]*item, it *item) {
 			}
 		}
 		i := slices.IndexFunc(*waiting, func(it *item) bool {
-			return it.source == most && it.left == 0 && (a.saying == nil || a.saying.item != it) && a.open.Find(it.event) == nil
+			return it.source == most && it.left == 0 && (a.saying == nil || a.saying.item != it) && a.open.findByEvent(it.event) == nil
 		})
 		if i < 0 {
 			return
@@ -367,23 +367,23 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	s := it.sentences[it.next]
 	u := Utterance{ID: a.last, Text: s.Text, Language: s.Language, Kind: it.kind, Critical: it.critical, Event: it.event, Source: it.source}
 	if it.about != nil {
-		u.Source = it.about.Source
+		u.Source = it.about.source
 	}
-	q := a.open.Find(it.event)
-	put := q != nil && q.Put.IsZero()
+	q := a.open.findByEvent(it.event)
+	put := q != nil && q.put.IsZero()
 	if put {
-		q.Put = now
+		q.put = now
 	}
 	a.beginName(now, it, put)
 	if q = cmp.Or(q, it.about); q != nil && tellsTime(s) {
-		u.Text = timeToAnswer(s.Language, q.Left(now)).String() // not what it was when the question came
+		u.Text = timeToAnswer(s.Language, q.timeLeft(now)).String() // not what it was when the question came
 	}
 	if it.source != "" { // each sentence is heard for itself
 		if it.kind == Output || it.kind != Question && it.next > 0 { // of the rest, Text marks the beginning
 			u.Text = quoteAgent(u.Language, u.Text)
 		}
 		if len(a.sources) > 1 {
-			u.Text = NotNamed(u.Language, u.Text, a.sources)
+			u.Text = quoteNames(u.Language, u.Text, a.sources)
 		}
 	}
 	if it.next == 0 || a.speaker != it.source {

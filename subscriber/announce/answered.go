@@ -12,18 +12,18 @@ import (
 // so at once, but that may have to wait for its turn, or for a link that is made again.
 const confirmWithin = 15 * time.Second
 
-// Answered removes a question to which the person's answer was sent. An agent that takes an answer
-// never says whether it counts (D-36): where the agent tells nothing that shows that it has it,
-// TimeEnds returns the question once more.
-func (qs *Questions) Answered(now time.Time, q *Asked) {
+// closeAnswered removes a question to which the person's answer was sent. An agent that takes an
+// answer never says whether it counts (D-36): where the agent tells nothing that shows that it has
+// it, takeEnding returns the question once more.
+func (qs *questionQueue) closeAnswered(now time.Time, q *openQuestion) {
 	q.answered = now
 	qs.answered = append(qs.answered, q)
-	qs.Remove(q)
+	qs.removeQuestion(q)
 }
 
 // confirmAnswers takes from an event which answers its agent has.
-func (qs *Questions) confirmAnswers(source string, ev *aaep.Event) {
-	qs.answered = slices.DeleteFunc(qs.answered, func(q *Asked) bool { return q.Source == source && showsAnswer(q.Event, ev) })
+func (qs *questionQueue) confirmAnswers(source string, ev *aaep.Event) {
+	qs.answered = slices.DeleteFunc(qs.answered, func(q *openQuestion) bool { return q.source == source && showsAnswer(q.event, ev) })
 }
 
 // showsAnswer reports whether an event shows that its agent has the answer to a question: it waits
@@ -49,8 +49,8 @@ func showsAnswer(question, ev *aaep.Event) bool {
 }
 
 // nextUnconfirmed returns, once each, a question whose answer nothing shows to have arrived; else
-// nil, and when to ask again, as TimeEnds does.
-func (qs *Questions) nextUnconfirmed(now time.Time) (q *Asked, wake time.Time) {
+// nil, and when to ask again, as takeEnding does.
+func (qs *questionQueue) nextUnconfirmed(now time.Time) (q *openQuestion, wake time.Time) {
 	if len(qs.answered) == 0 {
 		return nil, time.Time{}
 	}

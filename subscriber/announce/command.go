@@ -42,7 +42,7 @@ func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w 
 		a.agents[session] = g
 	}
 	a.noteMoreTime(source, ev)
-	closed, told := a.open.HandleEvent(now, source, ev)
+	closed, told := a.open.handleEvent(now, source, ev)
 	for _, q := range closed {
 		a.gone, a.came = q, nil
 		a.withdrawQuestion(q, now)
@@ -89,17 +89,17 @@ func (a *Announcer) addQuestion(now time.Time, source string, ev *aaep.Event) bo
 	if q := a.open.findToldBefore(source, ev); q != nil {
 		a.withdrawQuestion(q, now)
 	}
-	return a.open.Add(now, source, ev) != nil
+	return a.open.addQuestion(now, source, ev) != nil
 }
 
 // withdrawQuestion says no more of a question that needs no answer any more, and of its time.
-func (a *Announcer) withdrawQuestion(q *Asked, now time.Time) {
+func (a *Announcer) withdrawQuestion(q *openQuestion, now time.Time) {
 	if it := q.words; it != nil {
 		q.words = nil
 		a.endItem(it, now, Expired)
 	}
 	for _, it := range slices.Concat(a.urgent, a.asked, a.normal, a.missed, slices.Collect(maps.Values(a.soFar))) {
-		if it.event == q.Event || it.about == q {
+		if it.event == q.event || it.about == q {
 			it.moot = true
 			a.removeItem(it)
 			a.endItem(it, now, Expired)
@@ -260,13 +260,13 @@ func (a *Announcer) Again(now time.Time) {
 	}
 	q := it.about
 	if it.kind == Question {
-		q = cmp.Or(a.open.Find(it.event), a.open.findToldBefore(it.source, it.event))
+		q = cmp.Or(a.open.findByEvent(it.event), a.open.findToldBefore(it.source, it.event))
 	}
 	if (it.kind == Question || it.about != nil) && !slices.Contains(a.open.all, q) {
 		a.addRequested(now, a.withSpeaker(it.source, phraseIn(a.language, phrase.QuestionClosed, "")))
 		return
 	}
-	if q != nil && q != a.open.First() && (it.kind == Question || it.reminds) { // another is put instead: that comes whole
+	if q != nil && q != a.open.firstOpen() && (it.kind == Question || it.reminds) { // another is put instead: that comes whole
 		return
 	}
 	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
@@ -295,12 +295,12 @@ func (a *Announcer) WhatWaits(now time.Time) {
 			more++
 		}
 	}
-	w := whatWaits(a.language, a.open.InWords(a.language, len(a.sources) > 1), more, len(a.missed))
-	if a.open.Len() > 1 {
+	w := whatWaits(a.language, a.open.describeOpen(a.language, len(a.sources) > 1), more, len(a.missed))
+	if a.open.countOpen() > 1 {
 		a.addRequestedWithQuestion(now, w)
 	} else {
 		it := a.addRequested(now, w)
-		it.about, it.names, it.named = a.open.First(), a.open.First(), len(it.sentences)
+		it.about, it.names, it.named = a.open.firstOpen(), a.open.firstOpen(), len(it.sentences)
 	}
 }
 
@@ -308,10 +308,10 @@ func (a *Announcer) WhatWaits(now time.Time) {
 // for that.
 func (a *Announcer) addRequestedWithQuestion(now time.Time, w Words) {
 	it := &item{kind: Notice, sentences: a.splitWords(w, false), arrived: now}
-	if a.open.Len() > 1 {
+	if a.open.countOpen() > 1 {
 		it.lists = len(it.sentences)
 	}
-	a.nameQuestion(now, it, a.open.First())
+	a.nameQuestion(now, it, a.open.firstOpen())
 	a.addRequestedItem(now, it)
 }
 
@@ -327,10 +327,10 @@ func (a *Announcer) WhereAreWe(now time.Time) {
 		told = append(told, a.withSpeaker(g.source, w))
 	}
 	slices.SortFunc(told, func(x, y Words) int { return cmp.Compare(x.String(), y.String()) })
-	if a.open.Len() > 1 {
-		told = append(told, a.open.InWords(a.language, len(a.sources) > 1))
+	if a.open.countOpen() > 1 {
+		told = append(told, a.open.describeOpen(a.language, len(a.sources) > 1))
 	}
-	switch q := a.open.First(); {
+	switch q := a.open.firstOpen(); {
 	case q == nil:
 		a.addRequested(now, whereWeAre(a.language, told))
 	case len(told) == 0:

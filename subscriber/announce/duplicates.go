@@ -15,23 +15,22 @@ import (
 // who asked for one a second.
 const moment = 1500 * time.Millisecond
 
-// A DuplicateFilter leaves out what the news next to it tells as well: a state that lasts less than
+// A duplicateFilter leaves out what the news next to it tells as well: a state that lasts less than
 // a moment, or that is what a tool, an answer, a question or, of a state without words of its own,
 // the progress of the same session says itself; that a tool is used which the session's beginning
 // has named; and that it ended well, in the SDK's own words, within one. What came of a question is
 // always told, and so is everything that is critical, was asked for in detail, carries data of an
 // extension, or is of an action that cannot be taken back. It is a pure machine as Announcer is,
-// and not safe for concurrent use. The zero DuplicateFilter is ready; T is what stands for an
-// event.
-type DuplicateFilter[T any] struct {
-	sessions map[string]*sessionFilter[T]
+// and not safe for concurrent use. The zero filter is ready.
+type duplicateFilter struct {
+	sessions map[string]*sessionFilter
 	came     int
 }
 
 // sessionFilter is one session.
-type sessionFilter[T any] struct {
-	held     []T  // one state that has not lasted, or none
-	bare     bool // without words of the agent's own
+type sessionFilter struct {
+	held     []*item // one state that has not lasted, or none
+	bare     bool    // without words of the agent's own
 	due      time.Time
 	came     int    // the order of those
 	about    string // the words it began with,
@@ -41,12 +40,12 @@ type sessionFilter[T any] struct {
 	question *aaep.Event            // that is open, or nil
 }
 
-// Add takes what stands for an event, and returns what is to be told now, in order, and what need
-// not be told at all.
-func (g *DuplicateFilter[T]) Add(now time.Time, source string, ev *aaep.Event, what T) (tell, left []T) {
+// filterEvent takes the announcement of an event, nil where it has none, and returns what is to be
+// told now, in order, and what need not be told at all.
+func (g *duplicateFilter) filterEvent(now time.Time, source string, ev *aaep.Event, what *item) (tell, left []*item) {
 	s, left := g.openSession(sessionOf(source, ev))
-	whole, self := isToldWhole(ev), []T{what}
-	overtake := func() []T {
+	whole, self := isToldWhole(ev), []*item{what}
+	overtake := func() []*item {
 		held := s.held
 		s.held = nil
 		return held
@@ -107,10 +106,10 @@ func (g *DuplicateFilter[T]) Add(now time.Time, source string, ev *aaep.Event, w
 	return self, left
 }
 
-// Due returns the states that have lasted, and when to ask again; the zero time is when something
-// happens.
-func (g *DuplicateFilter[T]) Due(now time.Time) (tell []T, wake time.Time) {
-	var due []*sessionFilter[T]
+// takeDue returns the states that have lasted, and when to ask again; the zero time is when
+// something happens.
+func (g *duplicateFilter) takeDue(now time.Time) (tell []*item, wake time.Time) {
+	var due []*sessionFilter
 	for _, s := range g.sessions {
 		switch {
 		case s.held == nil:
@@ -120,7 +119,7 @@ func (g *DuplicateFilter[T]) Due(now time.Time) (tell []T, wake time.Time) {
 			wake = s.due
 		}
 	}
-	slices.SortFunc(due, func(x, y *sessionFilter[T]) int { return x.came - y.came })
+	slices.SortFunc(due, func(x, y *sessionFilter) int { return x.came - y.came })
 	for _, s := range due {
 		tell = append(tell, s.held...)
 		s.held = nil
@@ -132,12 +131,12 @@ func (g *DuplicateFilter[T]) Due(now time.Time) (tell []T, wake time.Time) {
 const manyOpen = 64
 
 // openSession returns a session, and what others leave that make room for it.
-func (g *DuplicateFilter[T]) openSession(id string) (s *sessionFilter[T], left []T) {
+func (g *duplicateFilter) openSession(id string) (s *sessionFilter, left []*item) {
 	if s := g.sessions[id]; s != nil {
 		return s, nil
 	}
 	if g.sessions == nil {
-		g.sessions = map[string]*sessionFilter[T]{}
+		g.sessions = map[string]*sessionFilter{}
 	}
 	for other, s := range g.sessions {
 		if len(g.sessions) < maxAgents {
@@ -146,13 +145,13 @@ func (g *DuplicateFilter[T]) openSession(id string) (s *sessionFilter[T], left [
 		left = append(left, s.held...)
 		delete(g.sessions, other)
 	}
-	s = &sessionFilter[T]{calls: map[string]*aaep.Event{}, outputs: map[string]bool{}}
+	s = &sessionFilter{calls: map[string]*aaep.Event{}, outputs: map[string]bool{}}
 	g.sessions[id] = s
 	return s, left
 }
 
 // tellsState reports whether something that is open tells a state by itself.
-func (s *sessionFilter[T]) tellsState(state aaep.State) bool {
+func (s *sessionFilter) tellsState(state aaep.State) bool {
 	switch state {
 	case aaep.StateCallingTool:
 		return len(s.calls) > 0

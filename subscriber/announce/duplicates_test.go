@@ -174,21 +174,21 @@ func TestStateCutByQuestion(t *testing.T) {
 // However many sessions there are, no more is remembered than of a few, and each state that lasts
 // is told or said to be left out. P10
 func TestDuplicateFilterIsBounded(t *testing.T) {
-	var g DuplicateFilter[int]
+	var g duplicateFilter
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	told := 0
 	for i := range 1000 {
 		ev := newEvent(&aaep.StateChanged{ToState: think}, "Thinking.")
 		ev.SessionID = string(rune(0x4e00 + i))
-		tell, left := g.Add(at, "Planner", ev, i)
+		tell, left := g.filterEvent(at, "Planner", ev, &item{next: i})
 		told += len(tell) + len(left)
 	}
-	if _, wake := g.Due(at); !wake.Equal(at.Add(moment)) {
+	if _, wake := g.takeDue(at); !wake.Equal(at.Add(moment)) {
 		t.Errorf("asks again at %v", wake)
 	}
-	tell, _ := g.Due(at.Add(moment))
+	tell, _ := g.takeDue(at.Add(moment))
 	for i, n := range tell[1:] {
-		if n < tell[i] {
+		if n.next < tell[i].next {
 			t.Errorf("not in order: %v", tell)
 		}
 	}

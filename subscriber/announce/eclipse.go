@@ -44,7 +44,7 @@ func (e *eclipse) beginAt(now time.Time) {
 // namesAnother reports whether the next sentence of an announcement names another question than the
 // one that is put, or may do so.
 func (a *Announcer) namesAnother(it *item) bool {
-	q := a.open.First()
+	q := a.open.firstOpen()
 	if it.next < it.lists || it.names != nil && it.names != q {
 		return true
 	}
@@ -74,7 +74,7 @@ func (a *Announcer) beginName(now time.Time, it *item, put bool) {
 		e.to = laterOf(now, e.presented)
 	case a.namesAnother(it):
 		e.beginAt(now)
-		e.recalled = it.next < it.lists && it.names == a.open.First()
+		e.recalled = it.next < it.lists && it.names == a.open.firstOpen()
 	}
 }
 
@@ -91,7 +91,7 @@ func (a *Announcer) endName(now time.Time, s *part, timed bool) {
 	default:
 		e.presented = e.presented.Add(a.speakingTime(s.words))
 	}
-	named := s.names != nil && s.names == a.open.First() && s.next+1 == s.named
+	named := s.names != nil && s.names == a.open.firstOpen() && s.next+1 == s.named
 	if named && e.isLasting() && (s.kind != Question || !s.unsaid) {
 		e.to = e.presented
 	}
@@ -108,9 +108,9 @@ func laterOf(a, b time.Time) time.Time {
 // recallQuestion names the question that is put once more, after all of an announcement that named
 // another. It does so once; where the person silenced that, their next answer brings it again.
 func (a *Announcer) recallQuestion(now time.Time) {
-	q, e := a.open.First(), &a.eclipse
-	if !e.isLasting() || e.recalled || a.saying != nil || a.isWaiting(a.latest) || q == nil || q.Put.IsZero() ||
-		!q.sending.IsZero() || q.Left(now) <= 0 {
+	q, e := a.open.firstOpen(), &a.eclipse
+	if !e.isLasting() || e.recalled || a.saying != nil || a.isWaiting(a.latest) || q == nil || q.put.IsZero() ||
+		!q.sending.IsZero() || q.timeLeft(now) <= 0 {
 		return
 	}
 	names := func(it *item) bool { return it.names == q }
@@ -129,10 +129,10 @@ func (a *Announcer) recallQuestion(now time.Time) {
 
 // nameQuestion ends an announcement with the question that is put, how much time is left to answer
 // it, and how to.
-func (a *Announcer) nameQuestion(now time.Time, it *item, q *Asked) {
-	theirs := q.Event.Language()
-	name := a.withSpeaker(q.Source, q.labelWords(theirs)).splitSentences(false)
-	rest := timeToAnswer(theirs, q.Left(now)).And(" ", q.answering).splitSentences(false)
+func (a *Announcer) nameQuestion(now time.Time, it *item, q *openQuestion) {
+	theirs := q.event.Language()
+	name := a.withSpeaker(q.source, q.labelWords(theirs)).splitSentences(false)
+	rest := timeToAnswer(theirs, q.timeLeft(now)).And(" ", q.answering).splitSentences(false)
 	it.about, it.names, it.named = q, q, len(it.sentences)+len(name)
 	it.sentences = slices.Concat(it.sentences, name, rest)
 	it.receipt.Of = len(it.sentences)

@@ -25,8 +25,8 @@ var (
 	inline   = regexp.MustCompile("(`+)([^`\n]+)(`+)")
 )
 
-// markdownPart is markdownSpeech with the language of what is said: code alone is told in words of ours,
-// which may be English.
+// markdownPart is markdownSpeech with the language of what is said: code alone is told in words of
+// ours, which may be English.
 func markdownPart(text, language string, id phrase.ID) Part {
 	if _, known := phrase.In(language, phrase.Code, ""); !known && strings.TrimSpace(text) != "" && strings.TrimSpace(replaceCode(text, func(block, bool) string { return "" })) == "" {
 		language = ownLanguage

@@ -48,9 +48,9 @@ func (a *Announcer) Leave(now time.Time, source string, why error) {
 	if why != nil {
 		a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.FollowedNoMore, "")), true, nil)
 	}
-	for _, q := range a.open.All() {
-		if q.Source == source {
-			a.Settle(now, q.Event)
+	for _, q := range a.open.listOpen() {
+		if q.source == source {
+			a.Settle(now, q.event)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func (a *Announcer) tellLost(now time.Time, source string) {
 	a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.MayBeLost, "")), false, nil)
 }
 
-func (a *Announcer) addNotice(now time.Time, w Words, critical bool, about *Asked) *item {
+func (a *Announcer) addNotice(now time.Time, w Words, critical bool, about *openQuestion) *item {
 	sentences := a.splitWords(w, false)
 	same := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }
 	if len(sentences) == 0 || slices.ContainsFunc(slices.Concat(a.asked, a.normal), same) && !critical {
@@ -97,11 +97,11 @@ func (a *Announcer) addNotice(now time.Time, w Words, critical bool, about *Aske
 // though that was put already: that the answer was sent is not to be heard as if it were about
 // this.
 func (a *Announcer) beforeNext(now time.Time, it *item) bool {
-	q := a.open.First()
-	if q == nil || a.taken.IsZero() || now.Sub(a.taken) >= replyWithin || !q.Put.IsZero() && q.Put.Before(a.taken) {
+	q := a.open.firstOpen()
+	if q == nil || a.taken.IsZero() || now.Sub(a.taken) >= replyWithin || !q.put.IsZero() && q.put.Before(a.taken) {
 		return false
 	}
-	i := slices.IndexFunc(a.urgent, func(it *item) bool { return it.kind == Question && it.event == q.Event })
+	i := slices.IndexFunc(a.urgent, func(it *item) bool { return it.kind == Question && it.event == q.event })
 	if i < 0 {
 		return false
 	}

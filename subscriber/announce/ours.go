@@ -52,9 +52,9 @@ func startMarks(texts ...string) (all []mark) {
 // ours.
 func quoteAgent(language, text string) string { return prefixMarked(language, text, marks()) }
 
-// NotNamed is an agent's text, with a word before each line that would otherwise pass for what one
-// of these agents says.
-func NotNamed(language, text string, agents []string) string {
+// quoteNames is an agent's text, with a word before each line that would otherwise pass for what
+// one of these agents says.
+func quoteNames(language, text string, agents []string) string {
 	names := make([]string, len(agents))
 	for i, name := range agents {
 		names[i] = words.OneLine(name) + ":"

@@ -12,25 +12,25 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// Questions are what one person is asked, by one or several agents. The first is the one that is
-// put to them; none takes the place of another, so that no person answers what they have not heard,
-// and agents take turns. They are a pure machine as Announcer is, and not safe for concurrent use.
-// The zero Questions are ready.
-type Questions struct {
-	all      []*Asked
-	answered []*Asked       // of which the agent has told nothing since, the latest last
-	expected []expectedCall // that were asked about and have yet to be done, the latest last
-	doing    []expectedCall // that were accepted and begun
+// questionQueue are what one person is asked, by one or several agents. The first is the one that
+// is put to them; none takes the place of another, so that no person answers what they have not
+// heard, and agents take turns. They are a pure machine as Announcer is, and not safe for
+// concurrent use. The zero questionQueue is ready.
+type questionQueue struct {
+	all      []*openQuestion
+	answered []*openQuestion // of which the agent has told nothing since, the latest last
+	expected []expectedCall  // that were asked about and have yet to be done, the latest last
+	doing    []expectedCall  // that were accepted and begun
 }
 
 // expectedCall is a tool call of a session, by its id or by what is said of it.
 type expectedCall struct{ session, call, text string }
 
-// Asked is a question that waits for the person's answer.
-type Asked struct {
-	Source string
-	Event  *aaep.Event
-	Put    time.Time // when it was put last; zero is not yet
+// openQuestion is a question that waits for the person's answer.
+type openQuestion struct {
+	source string
+	event  *aaep.Event
+	put    time.Time // when it was put last; zero is not yet
 
 	first     *aaep.Event   // that asked it, where it was told once more since
 	received  time.Time     // or, where it was under way for long, when it was asked
@@ -63,32 +63,32 @@ const (
 	mostAsked    = 64               // questions of one agent; it is heard least where it shouts most
 )
 
-// Add adds a question that comes now, or finds it again: one that is told once more, as in another
-// language, is asked by its newest event, and has to be heard anew. A person who was not there when
-// it was asked has what is left of its time, as far as the agent's clock tells that. It returns nil
-// for a question of an agent that has too many open already.
-func (qs *Questions) Add(now time.Time, source string, ev *aaep.Event) *Asked {
-	if q := qs.Find(ev); q != nil {
+// addQuestion adds a question that comes now, or finds it again: one that is told once more, as in
+// another language, is asked by its newest event, and has to be heard anew. A person who was not
+// there when it was asked has what is left of its time, as far as the agent's clock tells that. It
+// returns nil for a question of an agent that has too many open already.
+func (qs *questionQueue) addQuestion(now time.Time, source string, ev *aaep.Event) *openQuestion {
+	if q := qs.findByEvent(ev); q != nil {
 		return q
 	}
 	if q := qs.findToldBefore(source, ev); q != nil {
-		q.first, q.Event, q.Put, q.heard, q.accept, q.again = q.firstEvent(), ev, time.Time{}, time.Time{}, "", false
-		if limit := ev.Timestamp.Sub(q.first.Timestamp) + closes.Given(ev); limit > q.Limit()+clocksDiffer {
-			q.Extend(limit)
+		q.first, q.event, q.put, q.heard, q.accept, q.again = q.firstEvent(), ev, time.Time{}, time.Time{}, "", false
+		if limit := ev.Timestamp.Sub(q.first.Timestamp) + closes.Given(ev); limit > q.timeLimit()+clocksDiffer {
+			q.extendTime(limit)
 		}
 		return q
 	}
 	n := 0
 	for _, q := range qs.all {
-		if q.Source == source {
+		if q.source == source {
 			n++
 		}
 	}
 	if n >= mostAsked {
 		return nil
 	}
-	q := &Asked{Source: source, Event: ev, received: now}
-	if late := now.Sub(ev.Timestamp); late > clocksDiffer && late < q.Limit() {
+	q := &openQuestion{source: source, event: ev, received: now}
+	if late := now.Sub(ev.Timestamp); late > clocksDiffer && late < q.timeLimit() {
 		q.received = now.Add(-late)
 	}
 	qs.all = append(qs.all, q)
@@ -98,11 +98,11 @@ func (qs *Questions) Add(now time.Time, source string, ev *aaep.Event) *Asked {
 	return q
 }
 
-// Told is what is said of an event: what was accepted, as what is being done. Its bare name would
-// sound as if it were asked of the person. Who is not asked is told that the agent waits for the
-// answer, and by the same name what it does then. Outcome reports whether the event tells what came
-// of a question, or how a session ended: of several agents, whose it is belongs to that.
-func (qs *Questions) Told(source string, ev *aaep.Event, w Words) (_ Words, outcome bool) {
+// eventWords is what is said of an event: what was accepted, as what is being done. Its bare name
+// would sound as if it were asked of the person. Who is not asked is told that the agent waits for
+// the answer, and by the same name what it does then. Outcome reports whether the event tells what
+// came of a question, or how a session ended: of several agents, whose it is belongs to that.
+func (qs *questionQueue) eventWords(source string, ev *aaep.Event, w Words) (_ Words, outcome bool) {
 	session, text := sessionOf(source, ev), ev.Text(aaep.VerbosityNormal)
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
@@ -135,95 +135,95 @@ func (qs *Questions) Told(source string, ev *aaep.Event, w Words) (_ Words, outc
 }
 
 // expectCall notes what may be done when it is accepted.
-func (qs *Questions) expectCall(d expectedCall) {
+func (qs *questionQueue) expectCall(d expectedCall) {
 	qs.expected = append(qs.expected, d)
 	qs.expected = qs.expected[max(len(qs.expected)-mostAsked, 0):]
 }
 
-// All returns those that are open; the one to put, or that is put, is the first.
-func (qs *Questions) All() []*Asked { return slices.Clone(qs.all) }
+// listOpen returns those that are open; the one to put, or that is put, is the first.
+func (qs *questionQueue) listOpen() []*openQuestion { return slices.Clone(qs.all) }
 
-// Len is how many are open.
-func (qs *Questions) Len() int { return len(qs.all) }
+// countOpen is how many are open.
+func (qs *questionQueue) countOpen() int { return len(qs.all) }
 
-// First is the one to put, or nil.
-func (qs *Questions) First() *Asked {
+// firstOpen is the one to put, or nil.
+func (qs *questionQueue) firstOpen() *openQuestion {
 	if len(qs.all) == 0 {
 		return nil
 	}
 	return qs.all[0]
 }
 
-// Find returns the question that an event asks, or nil.
-func (qs *Questions) Find(ev *aaep.Event) *Asked {
-	if i := slices.IndexFunc(qs.all, func(q *Asked) bool { return q.Event == ev }); i >= 0 {
+// findByEvent returns the question that an event asks, or nil.
+func (qs *questionQueue) findByEvent(ev *aaep.Event) *openQuestion {
+	if i := slices.IndexFunc(qs.all, func(q *openQuestion) bool { return q.event == ev }); i >= 0 {
 		return qs.all[i]
 	}
 	return nil
 }
 
 // findToldBefore is the question that an event tells once more, or nil.
-func (qs *Questions) findToldBefore(source string, ev *aaep.Event) *Asked {
+func (qs *questionQueue) findToldBefore(source string, ev *aaep.Event) *openQuestion {
 	token, _ := closes.Token(ev)
 	for _, q := range qs.all {
-		if token == "" || q.Source != source || q.Event == ev || q.Event.SessionID != ev.SessionID {
+		if token == "" || q.source != source || q.event == ev || q.event.SessionID != ev.SessionID {
 			continue
 		}
-		if open, _ := closes.Token(q.Event); open == token {
+		if open, _ := closes.Token(q.event); open == token {
 			return q
 		}
 	}
 	return nil
 }
 
-// Remove takes a question away. After the first, another agent comes first, if one waits.
-func (qs *Questions) Remove(q *Asked) {
+// removeQuestion takes a question away. After the first, another agent comes first, if one waits.
+func (qs *questionQueue) removeQuestion(q *openQuestion) {
 	i := slices.Index(qs.all, q)
 	if i < 0 {
 		return
 	}
 	qs.all = slices.Delete(qs.all, i, i+1)
 	if i == 0 {
-		qs.turnToOther(q.Source)
+		qs.turnToOther(q.source)
 	}
 }
 
-// Later puts the first question behind the others, if there are any.
-func (qs *Questions) Later() {
+// moveFirstBehind puts the first question behind the others, if there are any.
+func (qs *questionQueue) moveFirstBehind() {
 	if len(qs.all) > 1 {
 		qs.all = append(qs.all[1:], qs.all[0])
 	}
 }
 
 // turnToOther makes the first a question of another agent, if one waits.
-func (qs *Questions) turnToOther(than string) {
-	if i := slices.IndexFunc(qs.all, func(q *Asked) bool { return q.Source != than }); i > 0 {
+func (qs *questionQueue) turnToOther(than string) {
+	if i := slices.IndexFunc(qs.all, func(q *openQuestion) bool { return q.source != than }); i > 0 {
 		other := qs.all[i]
 		qs.all = slices.Insert(slices.Delete(qs.all, i, i+1), 0, other)
 	}
 }
 
-// HandleEvent takes from an event of an agent which of its questions are open no longer, and
+// handleEvent takes from an event of an agent which of its questions are open no longer, and
 // removes them, and how much time there is for the others. It reports whether the event only
-// repeats what TimeEnds said.
-func (qs *Questions) HandleEvent(now time.Time, source string, ev *aaep.Event) (closed []*Asked, told bool) {
+// repeats what takeEnding said.
+func (qs *questionQueue) handleEvent(now time.Time, source string, ev *aaep.Event) (closed []*openQuestion, told bool) {
 	qs.confirmAnswers(source, ev)
-	for _, q := range qs.All() {
-		if q.Source != source {
+	for _, q := range qs.listOpen() {
+		if q.source != source {
 			continue
 		}
-		if closes.Question(q.Event, ev) {
+		if closes.Question(q.event, ev) {
 			closed = append(closed, q)
-			qs.Remove(q)
+			qs.removeQuestion(q)
 			continue
 		}
-		limit, ok := q.TimeIn(ev)
+		limit, ok := q.timeToldBy(ev)
 		if !ok {
 			continue
 		}
-		if limit > q.Limit() {
-			q.Extend(limit)
-		} else if ev.Critical() || q.Left(now) <= limit/4 { // not the half of it, but the end
+		if limit > q.timeLimit() {
+			q.extendTime(limit)
+		} else if ev.Critical() || q.timeLeft(now) <= limit/4 { // not the half of it, but the end
 			told = q.here
 			q.warned, q.here = true, false
 		}
@@ -231,53 +231,55 @@ func (qs *Questions) HandleEvent(now time.Time, source string, ev *aaep.Event) (
 	return closed, told
 }
 
-// Limit is that time with what was added to it.
-func (q *Asked) Limit() time.Duration { return q.Given() + q.more }
+// timeLimit is that time with what was added to it.
+func (q *openQuestion) timeLimit() time.Duration { return q.timeGiven() + q.more }
 
-// Given is the time to answer that it was asked with.
-func (q *Asked) Given() time.Duration { return closes.Given(q.firstEvent()) }
+// timeGiven is the time to answer that it was asked with.
+func (q *openQuestion) timeGiven() time.Duration { return closes.Given(q.firstEvent()) }
 
 // sessionKey is that which asks it.
-func (q *Asked) sessionKey() string { return sessionOf(q.Source, q.Event) }
+func (q *openQuestion) sessionKey() string { return sessionOf(q.source, q.event) }
 
 // firstEvent is the event that asked it first.
-func (q *Asked) firstEvent() *aaep.Event { return cmp.Or(q.first, q.Event) }
+func (q *openQuestion) firstEvent() *aaep.Event { return cmp.Or(q.first, q.event) }
 
-// Extend says how much time there is in all, from when it was asked. It never takes time away.
-func (q *Asked) Extend(limit time.Duration) {
-	if more := limit - q.Limit(); more > 0 {
+// extendTime says how much time there is in all, from when it was asked. It never takes time away.
+func (q *openQuestion) extendTime(limit time.Duration) {
+	if more := limit - q.timeLimit(); more > 0 {
 		q.more += more
 		q.warned, q.here = false, false
 	}
 }
 
-// Left is how much time there is as far as is known here. Others may have more time given without a
-// word that gets here, so that only the agent knows when it is over.
-func (q *Asked) Left(now time.Time) time.Duration { return q.Limit() - now.Sub(q.received) }
+// timeLeft is how much time there is as far as is known here. Others may have more time given
+// without a word that gets here, so that only the agent knows when it is over.
+func (q *openQuestion) timeLeft(now time.Time) time.Duration {
+	return q.timeLimit() - now.Sub(q.received)
+}
 
-// TimeEnds returns, once each, a question whose time ends soon, if the agent has not said so: at a
-// tenth of it, and so that twenty seconds are left when a person who hears so many words a minute
-// has heard its Warning. Else it returns nil. Wake is when to ask again; the zero time is when
-// something happens. It also returns one that was Answered, where nothing came of that.
-func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked, wake time.Time) {
+// takeEnding returns, once each, a question whose time ends soon, if the agent has not said so: at
+// a tenth of it, and so that twenty seconds are left when a person who hears so many words a minute
+// has heard what noticeWords says. Else it returns nil. Wake is when to ask again; the zero time is
+// when something happens. It also returns one that was answered, where nothing came of that.
+func (qs *questionQueue) takeEnding(now time.Time, wordsPerMinute int64) (ends *openQuestion, wake time.Time) {
 	if ends, wake = qs.nextUnconfirmed(now); ends != nil {
 		return ends, wake
 	}
 	for _, q := range qs.all {
-		if q.warned || q.Left(now) <= 0 {
+		if q.warned || q.timeLeft(now) <= 0 {
 			continue
 		}
 		warning := qs.warningWords(q, reaction+time.Second) // in as many words as it will have then
 		// The agent says it at a tenth; this waits a second for that. Its words may be in the
 		// person's language.
-		at := max(q.Limit()/10, reaction+spoken.Time(warning.String(), cmp.Or(max(wordsPerMinute, 0), usualPace))) - time.Second
-		if due := q.received.Add(q.Limit() - at); due.After(now) {
+		at := max(q.timeLimit()/10, reaction+spoken.Time(warning.String(), cmp.Or(max(wordsPerMinute, 0), usualPace))) - time.Second
+		if due := q.received.Add(q.timeLimit() - at); due.After(now) {
 			if wake.IsZero() || due.Before(wake) {
 				wake = due
 			}
 			continue
 		}
-		q.warned, q.here = true, q.Limit() > at
+		q.warned, q.here = true, q.timeLimit() > at
 		if q.here { // else the question itself says how little there is
 			return q, now
 		}
@@ -285,22 +287,22 @@ func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked,
 	return nil, wake
 }
 
-// Warning says how much time is left for a question, of several for which; of one that was
-// Answered, only which it is.
-func (qs *Questions) Warning(now time.Time, q *Asked) Words {
+// noticeWords says how much time is left for a question, of several for which; of one that was
+// answered, only which it is.
+func (qs *questionQueue) noticeWords(now time.Time, q *openQuestion) Words {
 	if q.answered.IsZero() {
-		return qs.warningWords(q, q.Left(now))
+		return qs.warningWords(q, q.timeLeft(now))
 	}
-	return q.labelWords(q.Event.Language())
+	return q.labelWords(q.event.Language())
 }
 
 // labelWords says which question is meant.
-func (q *Asked) labelWords(language string) Words {
-	return labelText(language, phrase.OpenQuestionIs, words.Sentence(words.OneLine(shortText(q.Event))))
+func (q *openQuestion) labelWords(language string) Words {
+	return labelText(language, phrase.OpenQuestionIs, words.Sentence(words.OneLine(shortText(q.event))))
 }
 
-func (qs *Questions) warningWords(q *Asked, left time.Duration) Words {
-	theirs := q.Event.Language()
+func (qs *questionQueue) warningWords(q *openQuestion, left time.Duration) Words {
+	theirs := q.event.Language()
 	w := phraseIn(theirs, phrase.LittleTimeLeft, phrase.Time(theirs, left))
 	if sharesVoice(w[0].Language, ownLanguage) {
 		w = In(w[0].Language, "The time to answer is almost over: you have "+phrase.Time(ownLanguage, left)+".")
@@ -312,17 +314,17 @@ func (qs *Questions) warningWords(q *Asked, left time.Duration) Words {
 }
 
 // findTimed is the question whose time an event tells, or nil.
-func (qs *Questions) findTimed(source string, ev *aaep.Event) *Asked {
+func (qs *questionQueue) findTimed(source string, ev *aaep.Event) *openQuestion {
 	for _, q := range qs.all {
-		if _, ok := q.TimeIn(ev); ok && q.Source == source {
+		if _, ok := q.timeToldBy(ev); ok && q.source == source {
 			return q
 		}
 	}
 	return nil
 }
 
-// TimeIn is how much time an event says that a question has in all, if it says so. It never takes
-// time away.
-func (q *Asked) TimeIn(ev *aaep.Event) (limit time.Duration, ok bool) {
-	return closes.TimeIn(q.firstEvent(), q.Limit(), ev)
+// timeToldBy is how much time an event says that a question has in all, if it says so. It never
+// takes time away.
+func (q *openQuestion) timeToldBy(ev *aaep.Event) (limit time.Duration, ok bool) {
+	return closes.TimeIn(q.firstEvent(), q.timeLimit(), ev)
 }

@@ -14,8 +14,8 @@ import (
 // never takes time away. CONF-039
 func TestTimeIn(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	q := &Asked{Event: newEvent(payQuestion(), "")} // 90 seconds
-	q.Event.Timestamp = at
+	q := &openQuestion{event: newEvent(payQuestion(), "")} // 90 seconds
+	q.event.Timestamp = at
 	for _, tt := range []struct {
 		name    string
 		after   time.Duration
@@ -36,17 +36,17 @@ func TestTimeIn(t *testing.T) {
 	} {
 		ev := newEvent(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: &tt.percent}, ETAMS: new(tt.eta.Milliseconds())}, "")
 		ev.Timestamp = at.Add(tt.after)
-		limit, ok := q.TimeIn(ev)
+		limit, ok := q.timeToldBy(ev)
 		if ok != (tt.want > 0) || ok && limit != tt.want {
 			t.Errorf("%s: %v, %v, want %v", tt.name, limit, ok, tt.want)
 		}
 		ev.SessionID = "sess_2"
-		if _, ok := q.TimeIn(ev); ok {
+		if _, ok := q.timeToldBy(ev); ok {
 			t.Errorf("%s: another session's", tt.name)
 		}
 	}
 	for _, p := range []aaep.Payload{&aaep.ProgressUpdated{ETAMS: new(int64(1))}, &aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(0.0)}}, &aaep.SessionStarted{}} {
-		if _, ok := q.TimeIn(newEvent(p, "")); ok {
+		if _, ok := q.timeToldBy(newEvent(p, "")); ok {
 			t.Errorf("%+v tells the time", p)
 		}
 	}
@@ -92,11 +92,11 @@ func TestTimeEnds(t *testing.T) {
 			[]string{ours}},
 		"the agent tells the half": {func(r *room) { r.tellTimeLeft(30*time.Second, aaep.UrgencyBackground) },
 			[]string{"60.0 Their words.", ours}},
-		"more time": {func(r *room) { r.a.MoreTime(r.now, r.a.open.First().Event, nil) }, nil},
+		"more time": {func(r *room) { r.a.MoreTime(r.now, r.a.open.firstOpen().event, nil) }, nil},
 		"it is over": {func(r *room) {
 			r.addEvent(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
 		}, nil},
-		"it is answered": {func(r *room) { r.a.Settle(r.now, r.a.open.First().Event) }, nil},
+		"it is answered": {func(r *room) { r.a.Settle(r.now, r.a.open.firstOpen().event) }, nil},
 	} {
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 		r.askQuestion("Planner", "sess_1", "Pay $20.")
@@ -172,12 +172,12 @@ func TestQuestionMakesRoom(t *testing.T) {
 // Agents ask in turns: one that asks more than can be answered crowds out itself, and what one does
 // closes nothing of another, though it uses the same names.
 func TestQuestionsOfSeveral(t *testing.T) {
-	var qs Questions
+	var qs questionQueue
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	ask := func(source string) *Asked {
+	ask := func(source string) *openQuestion {
 		ev := newEvent(payQuestion(), "")
 		ev.Timestamp = at
-		return qs.Add(at, source, ev)
+		return qs.addQuestion(at, source, ev)
 	}
 	for range mostAsked {
 		if ask("Noise") == nil {
@@ -188,19 +188,19 @@ func TestQuestionsOfSeveral(t *testing.T) {
 		t.Error("there is no end of questions")
 	}
 	bank, post := ask("Bank"), ask("Post")
-	first := qs.First()
-	if qs.Add(at, "Noise", first.Event) != first || qs.Len() != mostAsked+2 {
+	first := qs.firstOpen()
+	if qs.addQuestion(at, "Noise", first.event) != first || qs.countOpen() != mostAsked+2 {
 		t.Error("a question that is put again is another one")
 	}
-	if closed, _ := qs.HandleEvent(at, "Bank", newEvent(&aaep.SessionCompleted{}, "")); !slices.Equal(closed, []*Asked{bank}) {
+	if closed, _ := qs.handleEvent(at, "Bank", newEvent(&aaep.SessionCompleted{}, "")); !slices.Equal(closed, []*openQuestion{bank}) {
 		t.Errorf("the end of the bank's session closed %d questions", len(closed))
 	}
-	qs.Remove(first)
-	if qs.First() != post {
+	qs.removeQuestion(first)
+	if qs.firstOpen() != post {
 		t.Error("who asks most is put first")
 	}
-	qs.Later()
-	if qs.First() == post || qs.All()[qs.Len()-1] != post {
+	qs.moveFirstBehind()
+	if qs.firstOpen() == post || qs.listOpen()[qs.countOpen()-1] != post {
 		t.Error("what is put aside is not the last")
 	}
 }
@@ -332,20 +332,20 @@ func TestToldAgainInAnotherLanguage(t *testing.T) {
 	again.TimeoutSeconds, again.Action = 200, "Pagar cinco dólares."
 	second := &aaep.Event{EventID: "evt_es", SessionID: first.SessionID, Timestamp: r.now, Payload: &again, LocalizationHints: in("es")}
 	r.a.Add(r.now, "Planner", second, Text(second, aaep.VerbosityNormal))
-	if questionFor(r.a, r.now, aaep.Accept) != nil || r.a.open.Len() != 1 {
-		t.Errorf("%d questions are open; accepted unheard: %t", r.a.open.Len(), questionFor(r.a, r.now, aaep.Accept) != nil)
+	if questionFor(r.a, r.now, aaep.Accept) != nil || r.a.open.countOpen() != 1 {
+		t.Errorf("%d questions are open; accepted unheard: %t", r.a.open.countOpen(), questionFor(r.a, r.now, aaep.Accept) != nil)
 	}
 	r.passTime(time.Minute)
 	if heard := strings.Join(r.heard, "|"); !strings.Contains(heard, "Pagar cinco dólares.") || strings.Contains(heard, "Pay") {
 		t.Errorf("heard %s", heard)
 	}
-	q := r.a.open.First()
-	if left := q.Left(r.now); questionFor(r.a, r.now, aaep.Accept) != second || left != 140*time.Second || q.Limit() != 300*time.Second || q.Given() != 300*time.Second {
-		t.Errorf("%v are left, of %v", left, q.Limit())
+	q := r.a.open.firstOpen()
+	if left := q.timeLeft(r.now); questionFor(r.a, r.now, aaep.Accept) != second || left != 140*time.Second || q.timeLimit() != 300*time.Second || q.timeGiven() != 300*time.Second {
+		t.Errorf("%v are left, of %v", left, q.timeLimit())
 	}
 	ev := newEvent(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(50.0)}, ETAMS: new((150 * time.Second).Milliseconds())}, "")
 	ev.Timestamp, ev.SessionID = first.Timestamp.Add(150*time.Second), first.SessionID
-	if limit, ok := q.TimeIn(ev); !ok || limit != 300*time.Second {
+	if limit, ok := q.timeToldBy(ev); !ok || limit != 300*time.Second {
 		t.Errorf("half of the time: %v, %v", limit, ok)
 	}
 	longer := *second
@@ -353,7 +353,7 @@ func TestToldAgainInAnotherLanguage(t *testing.T) {
 	stretched.TimeoutSeconds = 540 // more was given elsewhere
 	longer.EventID, longer.Timestamp, longer.Payload = "evt_en", r.now, &stretched
 	r.a.Add(r.now, "Planner", &longer, nil)
-	if left := q.Left(r.now); left != 540*time.Second {
+	if left := q.timeLeft(r.now); left != 540*time.Second {
 		t.Errorf("%v are left, want 9m", left)
 	}
 }

@@ -28,21 +28,21 @@ func isHighImpact(p *aaep.AwaitingConfirmation) bool {
 func (a *Announcer) keysUnseen() bool { return a.p.Unseen != nil && a.p.Unseen() }
 
 // beginAsking chooses how a question that came, or came in other words, is answered.
-func (a *Announcer) beginAsking(now time.Time, q *Asked) {
+func (a *Announcer) beginAsking(now time.Time, q *openQuestion) {
 	q.accept, q.late = "", false
-	if p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && isHighImpact(p) && a.keysUnseen() {
+	if p, ok := q.event.Payload.(*aaep.AwaitingConfirmation); ok && isHighImpact(p) && a.keysUnseen() {
 		a.chooseAccept(now, q, false)
 	}
 	q.answering = a.howToAnswer(q)
 }
 
 // howToAnswer returns how a question is answered, with the word for a yes if there is one.
-func (a *Announcer) howToAnswer(q *Asked) Words {
+func (a *Announcer) howToAnswer(q *openQuestion) Words {
 	switch {
 	case q.accept != "":
 		return In(a.language, phrase.DecideBy(a.language, q.accept))
 	case a.p.Answering != nil:
-		return a.p.Answering(q.Event)
+		return a.p.Answering(q.event)
 	}
 	return nil
 }
@@ -51,9 +51,9 @@ func (a *Announcer) howToAnswer(q *Asked) Words {
 // it; the microseconds of now draw it. No question before had it, since the person may still mean
 // that one, and the question does not say it itself. Late is whether it comes later than the
 // question.
-func (a *Announcer) chooseAccept(now time.Time, q *Asked, late bool) {
+func (a *Announcer) chooseAccept(now time.Time, q *openQuestion, late bool) {
 	const most = 20 // of some 50
-	said := strings.ToLower(questionWords(q.Event, q.Given()).String())
+	said := strings.ToLower(questionWords(q.event, q.timeGiven()).String())
 	list := slices.DeleteFunc(phrase.Words(a.language), func(word string) bool {
 		return slices.ContainsFunc(a.accepts, func(before string) bool { return phrase.Is(before, word) }) ||
 			strings.Contains(said, strings.ToLower(word))
@@ -70,11 +70,11 @@ func (a *Announcer) chooseAccept(now time.Time, q *Asked, late bool) {
 // readDecision reads a line as a yes or a no to a question; "" is neither. A line whose keys were
 // not seen may have silenced the question, or be meant for another: it is no yes to what is of high
 // impact, which from then on asks for a word.
-func (a *Announcer) readDecision(now time.Time, q *Asked, p *aaep.AwaitingConfirmation, text string) aaep.Decision {
+func (a *Announcer) readDecision(now time.Time, q *openQuestion, p *aaep.AwaitingConfirmation, text string) aaep.Decision {
 	if q.accept != "" && phrase.Is(text, q.accept) {
 		return aaep.Accept
 	}
-	d := answers.Decision(text, q.Event.Language(), a.language)
+	d := answers.Decision(text, q.event.Language(), a.language)
 	if d == aaep.Reject || !isHighImpact(p) || !a.keysUnseen() {
 		return d
 	}
@@ -87,13 +87,13 @@ func (a *Announcer) readDecision(now time.Time, q *Asked, p *aaep.AwaitingConfir
 // canHaveRead reports whether a person can have read a question up to what follows from it, as it
 // stands there, before they began to answer: a voice at their pace would have said it. How long
 // there is, who asks and the keys are not counted.
-func (a *Announcer) canHaveRead(q *Asked, began time.Time) bool {
+func (a *Announcer) canHaveRead(q *openQuestion, began time.Time) bool {
 	if q.heard.IsZero() {
 		return false
 	}
-	asked := questionWords(q.Event, q.Given()).String()
+	asked := questionWords(q.event, q.timeGiven()).String()
 	asked = asked[:max(strings.LastIndexByte(asked, '\n'), 0)]
-	return began.Sub(q.Put) >= spoken.Time(aaep.SafeText(asked), a.p.WordsPerMinute)
+	return began.Sub(q.put) >= spoken.Time(aaep.SafeText(asked), a.p.WordsPerMinute)
 }
 
 // refreshAnswering says from now on how questions are answered in another language.
@@ -110,21 +110,21 @@ func (a *Announcer) refreshAnswering() {
 // askAgain asks once more for an answer that came before the question can have been read, where it
 // must not count yet, and reports whether that is so: a key silences a screen reader, and what it
 // had yet to say is not said again.
-func (a *Announcer) askAgain(now time.Time, q *Asked, r *Reply) bool {
+func (a *Announcer) askAgain(now time.Time, q *openQuestion, r *Reply) bool {
 	early := phraseIn(a.language, phrase.NotAllHeard, "")
-	switch p := q.Event.Payload.(type) {
+	switch p := q.event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
 		if r.Decision != aaep.Accept || q.again || !isHighImpact(p) ||
 			q.accept != "" && !q.late && a.keysUnseen() { // the word came with the question
 			return false
 		}
-		theirs, once := q.Event.Language(), q.answering
+		theirs, once := q.event.Language(), q.answering
 		if q.accept == "" {
 			once = phraseIn(a.language, phrase.DecideAgain, "")
 		}
 		early = early.And(" ", labelText(theirs, phrase.ActionIs, words.Sentence(words.OneLine(p.Action)))).
 			And(" ", labelText(theirs, phrase.ConsequenceIs, words.Sentence(words.OneLine(p.Consequence)))).And(" ", once)
-		q.Put = now
+		q.put = now
 	case *aaep.AwaitingClarification:
 		_, yesNo := r.Response.(bool)
 		if q.again || r.choice == 0 && !yesNo { // what was typed in full was thought about
@@ -138,11 +138,11 @@ func (a *Announcer) askAgain(now time.Time, q *Asked, r *Reply) bool {
 }
 
 // answerNothing takes a line that is empty, or that answers no question.
-func (a *Announcer) answerNothing(now time.Time, q *Asked, text string) {
+func (a *Announcer) answerNothing(now time.Time, q *openQuestion, text string) {
 	switch {
 	case !a.p.Reads:
 		a.WhatWaits(now)
-	case q != nil && !q.Put.IsZero():
+	case q != nil && !q.put.IsZero():
 		a.putAgain(now, q)
 	case q == nil && text != "":
 		w := phraseIn(a.language, phrase.NothingAsked, "")
@@ -234,9 +234,9 @@ func (a *Announcer) addPiecesAsLines(now time.Time, ans *answer, pieces []coales
 // is put, and returns that and the agent whose it is. It returns nil where nothing is asked, or
 // more time is asked for already; the person is told so.
 func (a *Announcer) AskMore(now time.Time, question *aaep.Event) (source string, _ *aaep.Event) {
-	q := a.open.First()
+	q := a.open.firstOpen()
 	if question != nil {
-		q = a.open.Find(question)
+		q = a.open.findByEvent(question)
 	}
 	switch {
 	case q == nil && question == nil:
@@ -248,14 +248,14 @@ func (a *Announcer) AskMore(now time.Time, question *aaep.Event) (source string,
 		a.addRequested(now, phraseIn(a.language, phrase.MoreAskedAlready, ""))
 		return "", nil
 	}
-	q.limit = q.Limit()
-	return q.Source, q.Event
+	q.limit = q.timeLimit()
+	return q.source, q.event
 }
 
 // MoreTime takes what came of asking for more time for a question, the error of
 // Subscription.MoreTime, and tells the person.
 func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
-	q := a.open.Find(question)
+	q := a.open.findByEvent(question)
 	if q == nil { // what became of it is told
 		return
 	}
@@ -265,16 +265,16 @@ func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
 	switch {
 	case err == nil:
 		if was == 0 { // another output asked
-			was = q.Limit()
+			was = q.timeLimit()
 		}
-		if q.Limit() == was { // else the agent's own words were faster
+		if q.timeLimit() == was { // else the agent's own words were faster
 			q.given = now
 		}
-		q.Extend(was + q.Given())
+		q.extendTime(was + q.timeGiven())
 		return
 	case errors.Is(err, closes.ErrNoMoreTime):
 		says = phraseIn(a.language, phrase.NoMoreTime, "")
-		if left := q.Left(now); left > 0 {
+		if left := q.timeLeft(now); left > 0 {
 			says = says.And(" ", timeToAnswer(a.language, left))
 		}
 	case errors.Is(err, closes.ErrUnknown):
@@ -283,7 +283,7 @@ func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
 		broke, _ := phrase.In(a.language, phrase.LinkBroke, "")
 		says = phraseIn(a.language, phrase.NoMoreTimeSoFar, words.Sentence(broke))
 	}
-	a.addRequested(now, a.withSpeaker(q.Source, says)).about = q
+	a.addRequested(now, a.withSpeaker(q.source, says)).about = q
 }
 
 // noteMoreTime takes from an event that the agent itself tells how much time there is.
@@ -300,7 +300,7 @@ func (a *Announcer) tellMoreTime(now time.Time) {
 			continue
 		}
 		q.given = time.Time{}
-		w := phraseIn(a.language, phrase.MoreTime, "").And(" ", timeToAnswer(a.language, q.Left(now)))
-		a.addRequested(now, a.withSpeaker(q.Source, w)).about = q
+		w := phraseIn(a.language, phrase.MoreTime, "").And(" ", timeToAnswer(a.language, q.timeLeft(now)))
+		a.addRequested(now, a.withSpeaker(q.source, w)).about = q
 	}
 }

@@ -76,7 +76,7 @@ func (a *Announcer) Standing(source string) Standing {
 		}
 	}
 	for _, q := range a.open.all {
-		if q.Source == source {
+		if q.source == source {
 			s.Open++
 		}
 	}

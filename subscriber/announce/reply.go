@@ -22,31 +22,31 @@ import (
 // accepts nothing. While the person hears of another question, such as that its time ends, and
 // until they heard the name of the one that is put again, there is none. Asking changes nothing.
 func (a *Announcer) Question(began time.Time, d aaep.Decision) (source string, question *aaep.Event) {
-	q := a.open.First()
+	q := a.open.firstOpen()
 	if a.eclipse.coversTime(began) || !q.isReadable(began) || d != aaep.Reject && !q.mayCount(began, a.typed) {
 		return "", nil
 	}
-	return q.Source, q.Event
+	return q.source, q.event
 }
 
 // Put returns the question that is put to the person, or is about to be, the agent whose it is, and
 // how much time is left to answer; nil is none.
 func (a *Announcer) Put(now time.Time) (source string, question *aaep.Event, left time.Duration) {
-	if q := a.open.First(); q != nil {
-		return q.Source, q.Event, q.Left(now)
+	if q := a.open.firstOpen(); q != nil {
+		return q.source, q.event, q.timeLeft(now)
 	}
 	return "", nil, 0
 }
 
 // isReadable reports whether a question was put long enough ago that an answer is not for the
 // question before, and none is on its way.
-func (q *Asked) isReadable(began time.Time) bool {
-	return q != nil && !q.Put.IsZero() && began.Sub(q.Put) >= stillBefore && q.sending.IsZero()
+func (q *openQuestion) isReadable(began time.Time) bool {
+	return q != nil && !q.put.IsZero() && began.Sub(q.put) >= stillBefore && q.sending.IsZero()
 }
 
 // mayCount reports whether the person had all of a question before they began to answer, and their
 // hands were still: typed is the newest key before.
-func (q *Asked) mayCount(began, typed time.Time) bool {
+func (q *openQuestion) mayCount(began, typed time.Time) bool {
 	heard := !q.heard.IsZero() && !q.heard.After(began)
 	return heard && (typed.IsZero() || began.Sub(typed) >= stillBefore)
 }
@@ -59,7 +59,7 @@ type Reply struct {
 	Decision aaep.Decision // of a confirmation
 	Response any           // to a clarification: a string, a bool or a float64
 	Untold   bool          // the terms of the subscription leave out the events that tell what comes of it
-	asked    *Asked
+	asked    *openQuestion
 	by       *Announcer
 	choice   int // the place of a choice, from 1; zero is none
 }
@@ -82,7 +82,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		typed = a.typedBefore
 	}
 	defer a.Rest(now)
-	q := a.open.First()
+	q := a.open.firstOpen()
 	if q == nil || strings.TrimSpace(text) == "" {
 		a.answerNothing(now, q, text)
 		return nil
@@ -91,9 +91,9 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		return nil
 	}
 	tooSoon := phraseIn(a.language, phrase.TypedTooSoon, "")
-	_, decides := q.Event.Payload.(*aaep.AwaitingConfirmation)
+	_, decides := q.event.Payload.(*aaep.AwaitingConfirmation)
 	if a.eclipse.coversTime(began) || decides && a.eclipse.coversTime(now) { // a text that was begun before goes on
-		a.refused = a.withSpeaker(q.Source, tooSoon).String()
+		a.refused = a.withSpeaker(q.source, tooSoon).String()
 		a.addRequestedWithQuestion(now, tooSoon)
 		return nil
 	}
@@ -126,8 +126,8 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 }
 
 // refuseAnswer says why an answer does not count.
-func (a *Announcer) refuseAnswer(now time.Time, q *Asked, why Words) *item {
-	why = a.withSpeaker(q.Source, why)
+func (a *Announcer) refuseAnswer(now time.Time, q *openQuestion, why Words) *item {
+	why = a.withSpeaker(q.source, why)
 	a.refused = why.String()
 	return a.addRequested(now, why)
 }
@@ -140,23 +140,23 @@ func (a *Announcer) Refused() (why string) {
 
 // readAnswer makes of a line what it says to a question, or says why it says nothing; neither is
 // where the person is being told that.
-func (a *Announcer) readAnswer(now time.Time, q *Asked, began time.Time, text string) (r *Reply, refused Words) {
-	r = &Reply{Source: q.Source, Question: q.Event, asked: q, by: a}
-	switch p := q.Event.Payload.(type) {
+func (a *Announcer) readAnswer(now time.Time, q *openQuestion, began time.Time, text string) (r *Reply, refused Words) {
+	r = &Reply{Source: q.source, Question: q.event, asked: q, by: a}
+	switch p := q.event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
 		r.Decision = a.readDecision(now, q, p, text)
 		if r.Decision != "" && p.AllowedReplies != nil && !slices.Contains(p.AllowedReplies, r.Decision) {
 			return nil, phraseIn(a.language, phrase.AnswerNotTaken, "")
 		}
 	case *aaep.AwaitingClarification:
-		said := answers.Response(p, text, q.Event.Language(), a.language)
+		said := answers.Response(p, text, q.event.Language(), a.language)
 		again := strings.TrimSpace(text)
 		if said.Doubtful && q.doubted == again && a.isWaiting(q.meant) {
 			return nil, nil
 		}
 		if said.Doubtful && (q.doubted != again || !a.heardBefore(q.meant, began)) {
 			q.doubted, q.meant = again, nil
-			meant := In(q.Event.Language(), words.Sentence(words.OneLine(p.Choices[said.Choice-1].Label)))
+			meant := In(q.event.Language(), words.Sentence(words.OneLine(p.Choices[said.Choice-1].Label)))
 			return nil, phraseIn(a.language, phrase.ChoiceMeant, "").And("", meant)
 		}
 		r.Response, r.choice = said.Response, said.Choice
@@ -172,8 +172,8 @@ func (a *Announcer) readAnswer(now time.Time, q *Asked, began time.Time, text st
 }
 
 // wantedAnswers says which answers a clarification takes, where these are choices or a number.
-func (a *Announcer) wantedAnswers(q *Asked) (w Words) {
-	p, ok := q.Event.Payload.(*aaep.AwaitingClarification)
+func (a *Announcer) wantedAnswers(q *openQuestion) (w Words) {
+	p, ok := q.event.Payload.(*aaep.AwaitingClarification)
 	if !ok {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (a *Announcer) wantedAnswers(q *Asked) (w Words) {
 		w = phraseIn(a.language, phrase.Expected, "")
 		for i, c := range p.Choices {
 			label := words.Sentence(words.OneLine(c.Label))
-			w = w.And(" ", In(q.Event.Language(), fmt.Sprintf("%d: %s", i+1, label)))
+			w = w.And(" ", In(q.event.Language(), fmt.Sprintf("%d: %s", i+1, label)))
 		}
 	}
 	if kinds.Numeric {
@@ -213,11 +213,11 @@ func (a *Announcer) heardBefore(it *item, at time.Time) bool {
 // explainAtOnce says about an answer to a question why it does not count: at once where the
 // question is still to be said, which goes on after it from the sentence that is said now, for
 // later it would not be so any more. It reports whether that is so.
-func (a *Announcer) explainAtOnce(now time.Time, q *Asked, why Words) (waits bool) {
-	w := a.withSpeaker(q.Source, why)
+func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, why Words) (waits bool) {
+	w := a.withSpeaker(q.source, why)
 	a.refused = w.String()
 	for _, queue := range []*[]*item{&a.urgent, &a.asked} {
-		i := slices.IndexFunc(*queue, func(it *item) bool { return it.kind == Question && it.event == q.Event })
+		i := slices.IndexFunc(*queue, func(it *item) bool { return it.kind == Question && it.event == q.event })
 		if i < 0 {
 			continue
 		}
@@ -235,12 +235,12 @@ func (a *Announcer) explainAtOnce(now time.Time, q *Asked, why Words) (waits boo
 }
 
 // putAgain says a question once more, unless it is being said or waits for that.
-func (a *Announcer) putAgain(now time.Time, q *Asked) {
-	asks := func(it *item) bool { return it.event == q.Event && it.kind == Question }
+func (a *Announcer) putAgain(now time.Time, q *openQuestion) {
+	asks := func(it *item) bool { return it.event == q.event && it.kind == Question }
 	if slices.ContainsFunc(a.urgent, asks) || slices.ContainsFunc(a.asked, asks) {
 		return
 	}
-	again := &item{source: q.Source, session: q.sessionKey(), kind: Question, event: q.Event, names: q, named: len(q.said), sentences: q.said, arrived: now}
+	again := &item{source: q.source, session: q.sessionKey(), kind: Question, event: q.event, names: q, named: len(q.said), sentences: q.said, arrived: now}
 	a.recordItem(again)
 	a.asked = append(a.asked, again)
 }
@@ -254,8 +254,8 @@ func (a *Announcer) putAgain(now time.Time, q *Asked) {
 func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	q := r.asked
 	if r.by != a {
-		if q = a.open.Find(r.Question); q == nil {
-			q = &Asked{Source: r.Source, Event: r.Question}
+		if q = a.open.findByEvent(r.Question); q == nil {
+			q = &openQuestion{source: r.Source, event: r.Question}
 		}
 	} else if q.sending.IsZero() {
 		return
@@ -276,14 +276,14 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	}
 	q.sending = time.Time{}
 	if err != nil {
-		a.open.answered = slices.DeleteFunc(a.open.answered, func(sent *Asked) bool { return sent == q })
+		a.open.answered = slices.DeleteFunc(a.open.answered, func(sent *openQuestion) bool { return sent == q })
 	}
-	a.addNotice(now, a.withSpeaker(q.Source, says), true, nil) // before the next is put
+	a.addNotice(now, a.withSpeaker(q.source, says), true, nil) // before the next is put
 	if !open || !settles {
 		return
 	}
 	if err == nil && !r.Untold {
-		a.open.Answered(now, q)
+		a.open.closeAnswered(now, q)
 	}
 	a.closeQuestion(now, q)
 }
@@ -298,14 +298,14 @@ func (a *Announcer) goneWords() Words {
 // gone. Of one to which an answer is on its way, Answered says what became of that; where one may
 // have arrived, the person is told so.
 func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
-	q := a.open.Find(question)
+	q := a.open.findByEvent(question)
 	switch {
 	case q == nil:
 		return
 	case !q.sending.IsZero():
-		a.open.Answered(now, q)
+		a.open.closeAnswered(now, q)
 	case q.tried:
-		a.addNotice(now, a.withSpeaker(q.Source, a.goneWords()), true, nil)
+		a.addNotice(now, a.withSpeaker(q.source, a.goneWords()), true, nil)
 	}
 	a.closeQuestion(now, q)
 }
@@ -313,18 +313,18 @@ func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
 // Lapse is Settle of a question that went with its subscription, such as when the agent was started
 // again. The person is told: of one that is put they wait for nothing.
 func (a *Announcer) Lapse(now time.Time, question *aaep.Event) {
-	q := a.open.Find(question)
-	if q != nil && q.sending.IsZero() && !q.tried && !q.Put.IsZero() {
+	q := a.open.findByEvent(question)
+	if q != nil && q.sending.IsZero() && !q.tried && !q.put.IsZero() {
 		w := phraseIn(a.language, phrase.QuestionClosed, "").And(" ", phraseIn(a.language, phrase.AsksAgain, ""))
-		a.addNotice(now, a.withSpeaker(q.Source, w), true, nil)
+		a.addNotice(now, a.withSpeaker(q.source, w), true, nil)
 	}
 	a.Settle(now, question)
 }
 
 // closeQuestion takes away a question that is open no longer, and puts the next.
-func (a *Announcer) closeQuestion(now time.Time, q *Asked) {
+func (a *Announcer) closeQuestion(now time.Time, q *openQuestion) {
 	a.gone, a.came = q, nil
-	a.open.Remove(q)
+	a.open.removeQuestion(q)
 	a.withdrawQuestion(q, now)
 	a.putNext(now)
 }

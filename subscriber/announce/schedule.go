@@ -23,7 +23,7 @@ func (a *Announcer) chooseTurn(now time.Time) *item {
 	if it := first(func(it *item) bool { return it.outcome && !it.event.Type().Terminal() }); it != nil {
 		return it
 	}
-	if q := a.open.First(); q != nil && !q.Put.IsZero() { // what is decided may depend on it
+	if q := a.open.firstOpen(); q != nil && !q.put.IsZero() { // what is decided may depend on it
 		if it := cmp.Or(first(func(it *item) bool { return it.reminds || it.session == q.sessionKey() }), first(q.holdsUp)); it != nil {
 			return it
 		}
@@ -65,11 +65,11 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 			a.pace.addHeard(s.words, took)
 		}
 		a.endName(now, s, tells)
-		if q := a.open.Find(s.event); q != nil && s.kind == Question {
+		if q := a.open.findByEvent(s.event); q != nil && s.kind == Question {
 			q.countHeard(s, now, tells, a.speakingTime(s.words))
 		}
 		s.receipt.Said++
-		if q := a.open.First(); q != nil && distractsFrom(q, s.item) {
+		if q := a.open.firstOpen(); q != nil && distractsFrom(q, s.item) {
 			q.drowned = true
 		}
 		a.countTold(s.item, now)
@@ -92,7 +92,7 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 
 // countHeard counts a part of a question as heard: now, or, where its output returned before it can
 // have been heard, when a voice at the person's pace has said it.
-func (q *Asked) countHeard(s *part, now time.Time, tells bool, takes time.Duration) {
+func (q *openQuestion) countHeard(s *part, now time.Time, tells bool, takes time.Duration) {
 	if s.item.next == 0 || q.until.Before(s.began) {
 		q.until = s.began
 	}
@@ -116,7 +116,7 @@ func (a *Announcer) countTold(it *item, now time.Time) {
 		return
 	}
 	a.endItem(it, now, Heard)
-	if q := a.open.Find(it.event); q != nil && it.kind == Question {
+	if q := a.open.findByEvent(it.event); q != nil && it.kind == Question {
 		q.heard, q.led, q.drowned = now, false, false
 		if q.until.After(now) {
 			q.heard = q.until
@@ -150,7 +150,7 @@ func (a *Announcer) removeItem(it *item) {
 // handleTime does what the time asks for.
 func (a *Announcer) handleTime(now time.Time) {
 	a.flushPaused(now)
-	lasted, wake := a.duplicates.Due(now)
+	lasted, wake := a.duplicates.takeDue(now)
 	for a.lasts = wake; len(lasted) > 0; lasted = lasted[1:] {
 		a.queueByKind(now, lasted[0])
 	}
@@ -158,13 +158,13 @@ func (a *Announcer) handleTime(now time.Time) {
 		a.endTyping(now)
 	}
 	for {
-		q, wake := a.open.TimeEnds(now, a.wordsPerMinute())
+		q, wake := a.open.takeEnding(now, a.wordsPerMinute())
 		if a.timeEnds = wake; q == nil {
 			break
 		}
-		w := a.open.Warning(now, q)
+		w := a.open.noticeWords(now, q)
 		if q.answered.IsZero() {
-			if it := a.addNotice(now, a.withSpeaker(q.Source, w), true, q); it != nil {
+			if it := a.addNotice(now, a.withSpeaker(q.source, w), true, q); it != nil {
 				it.names = q
 			}
 			continue
@@ -173,7 +173,7 @@ func (a *Announcer) handleTime(now time.Time) {
 		if a.gone == q {
 			a.came = unconfirmed
 		}
-		if it := a.addNotice(now, a.withSpeaker(q.Source, unconfirmed.And(" ", w)), false, nil); it != nil {
+		if it := a.addNotice(now, a.withSpeaker(q.source, unconfirmed.And(" ", w)), false, nil); it != nil {
 			it.names = q
 		}
 	}
@@ -186,9 +186,9 @@ func (a *Announcer) handleTime(now time.Time) {
 }
 
 // heldUp are the questions behind which something else that is critical waits.
-func (a *Announcer) heldUp() (list []*Asked) {
+func (a *Announcer) heldUp() (list []*openQuestion) {
 	for _, it := range a.urgent {
-		if q := a.open.Find(it.event); q != nil && slices.ContainsFunc(a.urgent, func(other *item) bool { return other != it && other.about != q }) {
+		if q := a.open.findByEvent(it.event); q != nil && slices.ContainsFunc(a.urgent, func(other *item) bool { return other != it && other.about != q }) {
 			list = append(list, q)
 		}
 	}
@@ -199,22 +199,22 @@ func (a *Announcer) heldUp() (list []*Asked) {
 // something critical, waits: an output may hold one until the person has noticed it, and not
 // everybody says by Settle that it was answered. A person who has not had all of it is told.
 func (a *Announcer) closeOverdue(now time.Time) {
-	if q := a.open.First(); a.holdsOthers(q) && q.Left(now) <= 0 {
-		a.open.Remove(q)
+	if q := a.open.firstOpen(); a.holdsOthers(q) && q.timeLeft(now) <= 0 {
+		a.open.removeQuestion(q)
 		a.withdrawQuestion(q, now)
-		a.addNotice(now, a.withSpeaker(q.Source, phraseIn(a.language, phrase.QuestionClosed, "")), true, nil) // and then the next, or it were about that
+		a.addNotice(now, a.withSpeaker(q.source, phraseIn(a.language, phrase.QuestionClosed, "")), true, nil) // and then the next, or it were about that
 		a.putNext(now)
 	}
 	for _, q := range a.heldUp() {
-		if q.Left(now) > 0 {
+		if q.timeLeft(now) > 0 {
 			continue
 		}
 		why := phrase.OverNotPut
-		if a.saying != nil && a.saying.event == q.Event {
+		if a.saying != nil && a.saying.event == q.event {
 			why = phrase.QuestionClosed
 		}
 		a.withdrawQuestion(q, now)
-		a.addNotice(now, a.withSpeaker(q.Source, phraseIn(a.language, why, "")), false, nil)
+		a.addNotice(now, a.withSpeaker(q.source, phraseIn(a.language, why, "")), false, nil)
 	}
 }
 
@@ -224,9 +224,9 @@ func (a *Announcer) correctTime(now time.Time) {
 		if it.about == nil || it.next > 0 || a.saying != nil && a.saying.item == it || now.Sub(it.arrived) < clocksDiffer {
 			continue
 		}
-		w := a.open.Warning(now, it.about)
+		w := a.open.noticeWords(now, it.about)
 		if it.source == "" { // else speakerPrefix names it
-			w = a.withSpeaker(it.about.Source, w)
+			w = a.withSpeaker(it.about.source, w)
 		}
 		it.arrived, it.sentences = now, a.splitWords(w, false)
 		it.receipt.Of = len(it.sentences)
@@ -251,12 +251,12 @@ func (a *Announcer) nextWake(now time.Time) (at time.Time) {
 		sooner(a.typed.Add(stillFor))
 	}
 	for _, q := range a.heldUp() {
-		sooner(now.Add(q.Left(now)))
+		sooner(now.Add(q.timeLeft(now)))
 	}
-	if q := a.open.First(); a.holdsOthers(q) {
-		sooner(now.Add(q.Left(now)))
+	if q := a.open.firstOpen(); a.holdsOthers(q) {
+		sooner(now.Add(q.timeLeft(now)))
 	}
-	if q := a.open.First(); q != nil && q.drowned {
+	if q := a.open.firstOpen(); q != nil && q.drowned {
 		sooner(q.reminded.Add(soonAgain))
 	}
 	for _, it := range a.normal {

@@ -79,10 +79,6 @@ func prefixKind(language string, kind phrase.ID, text Words) Words {
 	return says.And(" ", text)
 }
 
-// Words puts the whole question, with the time that is left. Who has only this must know what a yes
-// does, and its choices by number. Its parts cannot pretend to be other lines of it.
-func (q *Asked) Words(now time.Time) Words { return questionWords(q.Event, q.Left(now)) }
-
 func questionWords(ev *aaep.Event, left time.Duration) Words {
 	switch p := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:

@@ -8,7 +8,7 @@ import (
 )
 
 // queueQuestion lets a question wait until it is put: at once if no other is.
-func (a *Announcer) queueQuestion(now time.Time, q *Asked, it *item) {
+func (a *Announcer) queueQuestion(now time.Time, q *openQuestion, it *item) {
 	if q.words != nil { // in other words
 		a.endItem(q.words, now, Expired)
 	}
@@ -20,8 +20,8 @@ func (a *Announcer) queueQuestion(now time.Time, q *Asked, it *item) {
 }
 
 // tellIfQueued says of a question that it waits, if another comes first.
-func (a *Announcer) tellIfQueued(now time.Time, q *Asked) bool {
-	waits := q != a.open.First()
+func (a *Announcer) tellIfQueued(now time.Time, q *openQuestion) bool {
+	waits := q != a.open.firstOpen()
 	if waits {
 		a.addNotice(now, phraseIn(a.language, phrase.AnotherWaits, ""), false, q)
 	}
@@ -30,7 +30,7 @@ func (a *Announcer) tellIfQueued(now time.Time, q *Asked) bool {
 
 // putQuestion says a question, after what this program said since it came and what came of
 // questions before: neither is to be heard as if it were about this.
-func (a *Announcer) putQuestion(now time.Time, q *Asked) {
+func (a *Announcer) putQuestion(now time.Time, q *openQuestion) {
 	it := q.words
 	a.putAside(now, q) // that it waits is not said
 	q.words = nil
@@ -56,26 +56,26 @@ func (a *Announcer) putQuestion(now time.Time, q *Asked) {
 }
 
 // putAside says no more of a question, until it is put anew.
-func (a *Announcer) putAside(now time.Time, q *Asked) {
+func (a *Announcer) putAside(now time.Time, q *openQuestion) {
 	it := q.words
 	q.words = nil
 	a.withdrawQuestion(q, now)
-	q.words, q.Put, q.heard, q.led, q.drowned, q.again = it, time.Time{}, time.Time{}, false, false, false
+	q.words, q.put, q.heard, q.led, q.drowned, q.again = it, time.Time{}, time.Time{}, false, false, false
 }
 
 // NextQuestion puts another question that is open, and the one that is put after all of them.
 func (a *Announcer) NextQuestion(now time.Time) {
-	q := a.open.First()
-	if a.open.Len() < 2 {
+	q := a.open.firstOpen()
+	if a.open.countOpen() < 2 {
 		a.addRequested(now, phraseIn(a.language, phrase.NoOtherWaits, ""))
 		return
 	}
 	a.putAside(now, q)
 	if q.said != nil {
-		q.words = a.newItem(now, q.Source, q.Event, Question, q.said)
+		q.words = a.newItem(now, q.source, q.event, Question, q.said)
 		q.words.names, q.words.named = q, len(q.said)
 	}
-	a.open.Later()
+	a.open.moveFirstBehind()
 	a.putNext(now)
 }
 
@@ -86,8 +86,8 @@ const soonAgain = 30 * time.Second
 // and nothing more of that waits: what was said before a question is overtaken by it, and what is
 // heard last before an answer is to be what is answered.
 func (a *Announcer) remindOfQuestion(now time.Time) {
-	q := a.open.First()
-	if q == nil || !q.drowned || a.quiet || a.saying != nil || now.Before(q.reminded.Add(soonAgain)) || q.Left(now) <= 0 {
+	q := a.open.firstOpen()
+	if q == nil || !q.drowned || a.quiet || a.saying != nil || now.Before(q.reminded.Add(soonAgain)) || q.timeLeft(now) <= 0 {
 		return
 	}
 	if slices.ContainsFunc(a.normal, q.holdsUp) {
@@ -104,7 +104,7 @@ func (a *Announcer) remindOfQuestion(now time.Time) {
 
 // holdsUp reports whether a question that something was said after is called to mind only after an
 // announcement: what its session says, and what this program does.
-func (q *Asked) holdsUp(it *item) bool {
+func (q *openQuestion) holdsUp(it *item) bool {
 	return q.drowned && (it.session == q.sessionKey() || it.source == "")
 }
 
@@ -132,11 +132,11 @@ func (a *Announcer) leadIn(now time.Time, it *item) bool {
 		a.normal = slices.Insert(a.normal, 0, n)
 		return true
 	}
-	q := a.open.First()
+	q := a.open.firstOpen()
 	if q == nil || !distractsFrom(q, it) {
 		return false
 	}
-	if i := slices.Index(a.asked, it); i >= 0 && it.arrived.Before(q.Put) {
+	if i := slices.Index(a.asked, it); i >= 0 && it.arrived.Before(q.put) {
 		// The person asked for it before the question was put. Now it is beside that.
 		a.asked, a.normal = slices.Delete(a.asked, i, i+1), slices.Insert(a.normal, 0, it)
 	}
@@ -150,12 +150,12 @@ func (a *Announcer) leadIn(now time.Time, it *item) bool {
 
 // distractsFrom reports whether an announcement is something else that the session of a question
 // says while that is put.
-func distractsFrom(q *Asked, it *item) bool {
-	return !q.Put.IsZero() && it.session == q.sessionKey() && !it.critical && it.kind != Question && it.kind != Progress
+func distractsFrom(q *openQuestion, it *item) bool {
+	return !q.put.IsZero() && it.session == q.sessionKey() && !it.critical && it.kind != Question && it.kind != Progress
 }
 
 // addAboutQuestion says something about a question that is put, before anything else that waits.
-func (a *Announcer) addAboutQuestion(now time.Time, q *Asked, w Words) *item {
+func (a *Announcer) addAboutQuestion(now time.Time, q *openQuestion, w Words) *item {
 	it := &item{kind: Notice, about: q, reminds: true, sentences: a.splitWords(w, false), arrived: now}
 	a.recordItem(it)
 	a.normal = slices.Insert(a.normal, 0, it)
@@ -165,18 +165,18 @@ func (a *Announcer) addAboutQuestion(now time.Time, q *Asked, w Words) *item {
 // putNext puts the first question if it waits, and says of those that waited too long that they
 // did.
 func (a *Announcer) putNext(now time.Time) {
-	for q := a.open.First(); q != nil && q.words != nil; q = a.open.First() {
-		if q.Left(now) > 0 {
+	for q := a.open.firstOpen(); q != nil && q.words != nil; q = a.open.firstOpen() {
+		if q.timeLeft(now) > 0 {
 			a.putQuestion(now, q)
 			return
 		}
-		a.open.Remove(q)
+		a.open.removeQuestion(q)
 		a.withdrawQuestion(q, now)
-		a.addNotice(now, a.withSpeaker(q.Source, phraseIn(a.language, phrase.OverNotPut, "")), true, nil)
+		a.addNotice(now, a.withSpeaker(q.source, phraseIn(a.language, phrase.OverNotPut, "")), true, nil)
 	}
 }
 
 // holdsOthers reports whether others wait until a question is settled.
-func (a *Announcer) holdsOthers(q *Asked) bool {
-	return slices.ContainsFunc(a.open.all, func(other *Asked) bool { return other != q && other.words != nil })
+func (a *Announcer) holdsOthers(q *openQuestion) bool {
+	return slices.ContainsFunc(a.open.all, func(other *openQuestion) bool { return other != q && other.words != nil })
 }

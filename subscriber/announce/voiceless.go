@@ -60,7 +60,7 @@ func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
 
 // withoutWords is what can be said of a question without the agent's words.
 func (a *Announcer) withoutWords(now time.Time, question *aaep.Event) (w Words) {
-	q := a.open.Find(question)
+	q := a.open.findByEvent(question)
 	if q == nil {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (a *Announcer) withoutWords(now time.Time, question *aaep.Event) (w Words) 
 	if decides {
 		w = stakesWords(a.language, p)
 	}
-	w = w.And("\n", timeToAnswer(a.language, q.Left(now)))
+	w = w.And("\n", timeToAnswer(a.language, q.timeLeft(now)))
 	if decides {
 		w = w.And(" ", silenceWords(a.language, p))
 	}
@@ -82,8 +82,8 @@ func (a *Announcer) withoutWords(now time.Time, question *aaep.Event) (w Words) 
 // or what was told last. A question that was spelled to its end was heard.
 func (a *Announcer) Spell(now time.Time) {
 	it := a.latest
-	if q := a.open.First(); q != nil && !q.Put.IsZero() && q.said != nil {
-		it = &item{source: q.Source, session: q.sessionKey(), kind: Question, event: q.Event, names: q, named: len(q.said), sentences: q.said}
+	if q := a.open.firstOpen(); q != nil && !q.put.IsZero() && q.said != nil {
+		it = &item{source: q.source, session: q.sessionKey(), kind: Question, event: q.event, names: q, named: len(q.said), sentences: q.said}
 	}
 	if it == nil || !slices.ContainsFunc(it.sentences, func(p Part) bool { return !a.hasVoice(p.Language) }) {
 		a.addRequested(now, phraseIn(a.language, phrase.NothingToSpell, ""))

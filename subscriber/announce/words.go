@@ -37,9 +37,9 @@ func whileYouTyped(own string, answers, others int, latest Words) Words {
 	return w.endSentence().And(" ", phraseIn(own, phrase.DetailsTell, ""))
 }
 
-// InWords says in a language which questions are open, the first first, and whose they are, where
-// several agents are followed.
-func (qs *Questions) InWords(own string, several bool) Words {
+// describeOpen says in a language which questions are open, the first first, and whose they are,
+// where several agents are followed.
+func (qs *questionQueue) describeOpen(own string, several bool) Words {
 	var w Words
 	switch len(qs.all) {
 	case 0:
@@ -54,9 +54,9 @@ func (qs *Questions) InWords(own string, several bool) Words {
 			w = w.And(" ", In(w[0].Language, fmt.Sprintf("%d:", i+1)))
 		}
 		if several {
-			w = w.And(" ", In(w[0].Language, Speaker(q.Source)))
+			w = w.And(" ", In(w[0].Language, Speaker(q.source)))
 		}
-		w = w.And(" ", In(q.Event.Language(), words.Sentence(words.OneLine(shortText(q.Event)))))
+		w = w.And(" ", In(q.event.Language(), words.Sentence(words.OneLine(shortText(q.event)))))
 	}
 	return w
 }

@@ -128,8 +128,8 @@ func (t *Terminal) Read(ctx context.Context, do func(Line)) (ended bool) {
 // Attended reports whether a person can be at this terminal, because it is one.
 func (t *Terminal) Attended() bool { return t.file != nil }
 
-// KeysSeen reports whether the keys that are pressed now are seen one by one.
-func (t *Terminal) KeysSeen() bool {
+// seesKeys reports whether the keys that are pressed now are seen one by one.
+func (t *Terminal) seesKeys() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.screen != nil
@@ -137,7 +137,7 @@ func (t *Terminal) KeysSeen() bool {
 
 // Unseen reports whether keys cannot be seen now, or were not of the line that Read hands on: it is
 // for announce.Preferences.
-func (t *Terminal) Unseen() bool { return !t.KeysSeen() || t.unseen.Load() }
+func (t *Terminal) Unseen() bool { return !t.seesKeys() || t.unseen.Load() }
 
 // Present prints a line. What an agent says goes to Out; what the program says to Talk, behind a
 // label that no agent's text can have.
