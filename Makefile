@@ -13,8 +13,8 @@
 # make timing   how long the answer to a reply takes, after what is wrong with the reply
 # make jose     signed manifests against another implementation; needs npm, which fetches that
 # make eval     sentence boundaries against annotated text, where that is at hand
-# make sdks     the SDKs of OpenAI, Anthropic and Google through producer/llm, and what asks in ADK, Eino and Fantasy; they are
-#               large to build
+# make sdks     the SDKs of OpenAI, Anthropic and Google, and Genkit, through producer/llm, and what asks in ADK, Eino and Fantasy;
+#               they are large to build
 # make wine     the tests that need no Unix, as Windows programs, under Wine
 # make orca     what Orca says of the web page, on a desktop without a screen; ten minutes, and not part of the others; TIMES=20 for twenty runs
 # make real     install the speech server and whatever else the tests use that is real
@@ -32,7 +32,7 @@ STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
 MODULES := transports/grpc producer/telemetry producer/mcp
 
 # Modules like these that take minutes to build without a cache, and are tested by make sdks alone.
-SDKS := producer/llm/sdktest producer/adk producer/eino producer/fantasy
+SDKS := producer/llm/sdktest producer/llm/genkittest producer/adk producer/eino producer/fantasy
 
 # Packages whose tests meet real programs, which keep real time and mostly wait for it: all of them at once, many tests of each,
 # and no other package beside them.
