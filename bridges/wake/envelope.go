@@ -117,54 +117,26 @@ func (e *envelope) names() [][]string {
 	return all
 }
 
-// gathered is what is told together: how many of each kind, and the newest of it.
+// gathered is what is told together.
 type gathered struct {
-	kinds   map[string]*kindOfNews
-	singles []string // the sentences of wakes that came alone, three at most
-	several bool     // some came as digests, or more than three
-	urgent  string   // the sentence of a task that waits for a person, or ""
-	agents  int      // of how many identities it is; 0 where of one alone
-}
-
-type kindOfNews struct {
-	count  int
-	log    int64
-	latest string // a sentence; empty where it was not sent
+	bridge.Digest
+	urgent string // the sentence of a task that waits for a person, or ""
+	agents int    // of how many identities it is; 0 where of one alone
 }
 
 // total is how many there are.
-func (g *gathered) total() (n int) {
-	if g.urgent != "" && !g.several {
-		n = 1
-	}
-	for _, k := range g.kinds {
-		n += k.count
+func (g *gathered) total() int {
+	n := g.Total()
+	if g.urgent != "" && !g.Counted() {
+		n++
 	}
 	return n
 }
 
-// add adds what came later. The newest is that with the highest place in the swarm's log, whenever
-// it came.
+// add adds what came later.
 func (g *gathered) add(more gathered) {
-	if g.kinds == nil {
-		g.kinds = map[string]*kindOfNews{}
-	}
-	for kind, k := range more.kinds {
-		have := g.kinds[kind]
-		if have == nil {
-			have = &kindOfNews{}
-			g.kinds[kind] = have
-		}
-		have.count += k.count
-		if k.latest != "" && (k.log >= have.log || have.latest == "") {
-			have.log, have.latest = k.log, k.latest
-		}
-	}
+	g.Join(more.Digest)
 	g.urgent = cmp.Or(more.urgent, g.urgent)
-	g.several = g.several || more.several || len(g.singles)+len(more.singles) > mostSingles
-	if g.singles = append(g.singles, more.singles...); g.several {
-		g.singles = nil
-	}
 }
 
 const mostCounted = 1_000_000 // of one kind in a digest; more is no count
@@ -172,7 +144,7 @@ const mostCounted = 1_000_000 // of one kind in a digest; more is no count
 // gather is what a wake tells, of the kinds that are wanted.
 func (e *envelope) gather(only []string) gathered {
 	wanted := func(kind string) bool { return kind != heartbeat && (len(only) == 0 || slices.Contains(only, kind)) }
-	g := gathered{kinds: map[string]*kindOfNews{}}
+	g := gathered{}
 	if e.kind != digest {
 		if wanted(e.kind) {
 			text := e.body.sentence(e.kind)
@@ -180,34 +152,30 @@ func (e *envelope) gather(only []string) gathered {
 				g.urgent = text
 				return g
 			}
-			g.kinds[e.kind] = &kindOfNews{count: 1, log: e.log, latest: text}
-			g.singles = []string{text}
+			g.Add(e.kind, e.log, text)
 		}
 		return g
 	}
-	g.several = true
+	n, alone := 0, gathered{}
 	for kind, c := range e.body.Breakdown {
-		if !wanted(kind) || len(g.kinds) >= 16 || c.Count < 1 || c.Count > mostCounted || c.Count != math.Trunc(c.Count) {
+		if !wanted(kind) || n >= 16 || c.Count < 1 || c.Count > mostCounted || c.Count != math.Trunc(c.Count) {
 			continue // what is counted so is not there
 		}
-		k := &kindOfNews{count: int(c.Count), log: e.log}
+		n++
+		latest := ""
 		if c.Latest != nil {
-			k.latest = c.Latest.sentence(kind)
+			latest = c.Latest.sentence(kind)
+			alone = gathered{}
 			if kind == taskState && c.Latest.waits() {
-				g.urgent = k.latest
+				g.urgent, alone.urgent = latest, latest
+			} else {
+				alone.Add(kind, e.log, latest)
 			}
 		}
-		g.kinds[kind] = k
+		g.AddCounted(kind, int(c.Count), e.log, latest)
 	}
-	if g.total() == 1 {
-		for _, k := range g.kinds {
-			if k.latest != "" {
-				g.singles, g.several = []string{k.latest}, false
-			}
-		}
-		if g.urgent != "" {
-			return gathered{urgent: g.urgent}
-		}
+	if g.Total() == 1 && alone.total() == 1 {
+		return alone
 	}
 	return g
 }
@@ -271,42 +239,15 @@ func (p *payload) sentence(kind string) string {
 	return "A wake of a kind that is not known here, " + words.Sentence(or(strings.ReplaceAll(kind, "_", " "), "without a name"))
 }
 
-// nouns are what a count of each kind is called.
-var nouns = map[string]string{sentToMe: "message", taskState: "task change", permission: "permission"}
+// kinds are those that are counted by name.
+var kinds = []bridge.DigestKind{{Name: taskState, Noun: "task change"}, {Name: sentToMe, Noun: "message"},
+	{Name: permission, Noun: "permission"}}
 
-// sentences are what is told of all that was gathered: each by itself where they are few, else one
-// digest.
+// sentences are what is told of all that was gathered.
 func (g *gathered) sentences() []string {
-	if !g.several {
-		return g.singles
-	}
-	var parts []string
-	order := []string{taskState, sentToMe, permission}
-	for _, kind := range order {
-		if k := g.kinds[kind]; k != nil {
-			parts = append(parts, k.says(nouns[kind]))
-		}
-	}
-	others := 0
-	for kind, k := range g.kinds {
-		if !slices.Contains(order, kind) {
-			others += k.count
-		}
-	}
-	if others > 0 {
-		parts = append(parts, words.Count(others, "wake")+" of other kinds.")
-	}
-	total := words.Count(g.total(), "wake")
+	whose := ""
 	if g.agents > 0 {
-		total += " for " + words.Count(g.agents, "agent")
+		whose = " for " + words.Count(g.agents, "agent")
 	}
-	return []string{total + ". " + strings.Join(parts, " ")}
-}
-
-func (k *kindOfNews) says(noun string) string {
-	text := words.Count(k.count, noun)
-	if k.latest == "" {
-		return text + "."
-	}
-	return text + ", the newest: " + k.latest
+	return g.Sentences("wake", whose, kinds)
 }

@@ -33,18 +33,31 @@ type Server struct {
 }
 
 const (
-	firstRetry  = time.Second // until a link that was cut is tried again; each further time is twice as long
-	lastRetry   = time.Minute // and never longer than this
-	mostFollows = 64          // subscriptions of one server
-	highestLog  = 1<<53 - 1   // that JSON carries exactly
+	firstRetry  = time.Second      // until a link that was cut is tried again; each further time is twice as long
+	lastRetry   = time.Minute      // and never longer than this
+	mostFollows = 64               // subscriptions of one server
+	highestLog  = 1<<53 - 1        // that JSON carries exactly
+	pingTime    = 30 * time.Second // between two looks whether a server that is not polled is there
 )
 
 // A link is what is followed at a Server.
 type link struct {
 	Server
-	conn     *connection
+	conn     *bridge.MCPClient
 	identity string // whose subscriptions they are, once it is known
 	noPoll   bool   // the server does not know the action poll-digest
+}
+
+// dial begins a session with the server.
+func (l *link) dial(ctx context.Context) (*bridge.MCPClient, error) {
+	events := []string{"wake/" + sentToMe, "wake/" + taskState, "wake/" + permission, "wake/" + digest}
+	return bridge.DialMCP(ctx, bridge.MCPServer{URL: l.URL, Token: l.Token, Peer: "swarm", Experimental: map[string]any{
+		"neo-wake-substrate": map[string]any{"version": "1.0", "supportedEvents": events}}})
+}
+
+// manage calls the server's tool for wake subscriptions, and reads its answer into result.
+func (l *link) manage(ctx context.Context, arguments map[string]any, result any) error {
+	return l.conn.CallTool(ctx, "manage_wake_subscription", arguments, result)
 }
 
 // Follow takes the wakes that a server notifies of, and those that came while it was away, until
@@ -80,7 +93,7 @@ func (b *Bridge) Follow(ctx context.Context, s Server) error {
 
 // connect begins a session, and finds what is to be followed where that is not known yet.
 func (b *Bridge) connect(ctx context.Context, l *link) (err error) {
-	if l.conn, err = openConnection(ctx, l.Server); err != nil {
+	if l.conn, err = l.dial(ctx); err != nil {
 		return err
 	}
 	if len(l.Subscriptions) == 0 {
@@ -105,9 +118,9 @@ func (l *link) find(ctx context.Context) error {
 			ID string `json:"subscriptionId"`
 		}
 		ask := map[string]any{"action": "subscribe", "trigger": trigger, "harnessTarget": "mcp-notifications"}
-		err := l.conn.manage(ctx, ask, &answer)
+		err := l.manage(ctx, ask, &answer)
 		if err == nil && answer.ID == "" {
-			err = errUnreadable
+			err = bridge.ErrUnreadable
 		}
 		if err != nil {
 			return fmt.Errorf("it makes no subscription to %s: %w", trigger, err)
@@ -130,7 +143,7 @@ func (l *link) list(ctx context.Context) error {
 			Status   string `json:"status"`
 		} `json:"subscriptions"`
 	}
-	if err := l.conn.manage(ctx, map[string]any{"action": "list"}, &answer); err != nil {
+	if err := l.manage(ctx, map[string]any{"action": "list"}, &answer); err != nil {
 		return err
 	}
 	for _, s := range answer.Subscriptions {
@@ -147,10 +160,10 @@ func (b *Bridge) attend(ctx context.Context, l *link) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	var listening sync.WaitGroup
-	listening.Go(func() { ended <- l.conn.listen(ctx, func(message []byte) { b.notified(l, message) }) })
+	listening.Go(func() { ended <- l.conn.Listen(ctx, func(message []byte) { b.notified(l, message) }) })
 	defer listening.Wait() // l belongs to one link at a time
 	defer cancel()
-	period := mcpPing
+	period := pingTime
 	if l.Poll > 0 {
 		period = l.Poll
 	}
@@ -169,7 +182,7 @@ func (b *Bridge) attend(ctx context.Context, l *link) error {
 			case <-due.C:
 			}
 			if again = l.Poll > 0; !again {
-				if err := l.conn.ping(ctx); err != nil {
+				if err := l.conn.Ping(ctx); err != nil {
 					return err
 				}
 			}
@@ -272,7 +285,7 @@ func (l *link) resync(ctx context.Context, id string, since int64) (wakes []*env
 		Events []jsontext.Value `json:"events"`
 		Last   int64            `json:"lastLogId"`
 	}
-	err = l.conn.manage(ctx, map[string]any{"action": "resync", "subscriptionId": id, "sinceLogId": since}, &answer)
+	err = l.manage(ctx, map[string]any{"action": "resync", "subscriptionId": id, "sinceLogId": since}, &answer)
 	for _, event := range answer.Events {
 		if e, err := decode(event); err == nil && e.Subscription == id {
 			wakes = append(wakes, e)
@@ -288,7 +301,7 @@ func (b *Bridge) poll(ctx context.Context, l *link, id string, since int64) (pen
 		Pending   int64 `json:"pending"`
 		Watermark int64 `json:"watermark"`
 	}
-	err = l.conn.manage(ctx, map[string]any{"action": "poll-digest", "subscriptionId": id, "sinceLogId": since}, &answer)
+	err = l.manage(ctx, map[string]any{"action": "poll-digest", "subscriptionId": id, "sinceLogId": since}, &answer)
 	if refused(err) {
 		l.noPoll = true
 		return -1, nil
@@ -301,7 +314,7 @@ func (b *Bridge) poll(ctx context.Context, l *link, id string, since int64) (pen
 
 // refused reports whether the swarm answered, and did not do what it was asked for.
 func refused(err error) bool {
-	var e *remoteError
+	var e *bridge.RemoteError
 	return errors.As(err, &e)
 }
 

@@ -64,7 +64,7 @@ type Config struct {
 
 const (
 	mostWindow     = 5 * time.Minute
-	mostSingles    = 3    // that are told one by one when a window ends
+	mostVoices     = 3    // identities that are told one by one when a window ends
 	mostOfInbox    = 1000 // wakes that one session tells
 	mostIdentities = 1024 // whose wakes are told in sessions of their own
 )
@@ -259,7 +259,7 @@ func (b *Bridge) flushAll() error {
 		})
 		b.timer = timer
 	}
-	if len(due) > mostSingles {
+	if len(due) > mostVoices {
 		var err error
 		if due, err = b.join(due); err != nil {
 			return err
@@ -284,7 +284,7 @@ func (b *Bridge) join(due []*inbox) (telling []*inbox, err error) {
 			telling = append(telling, in)
 		} else if in != together {
 			together.pending.add(in.pending)
-			together.pending.several = true
+			together.pending.Count()
 			together.pending.agents++
 			in.pending = gathered{}
 		}

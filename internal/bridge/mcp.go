@@ -1,4 +1,4 @@
-package wake
+package bridge
 
 import (
 	"bytes"
@@ -9,48 +9,61 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/internal/toolwords"
 )
 
 const (
-	mcpVersion = "2025-06-18" // notifications of wakes belong to this version and to those before
+	mcpVersion = "2025-06-18" // notifications of log messages belong to this version and to those before
 	mcpTimeout = 30 * time.Second
-	mcpPing    = 30 * time.Second // between two looks whether the server is there
 	mostAnswer = 4 << 20
 )
 
-// A connection is one session of the Model Context Protocol over HTTP.
-type connection struct {
-	url, token string
-	http       *http.Client
-	session    string
-	calls      int
+// An MCPServer is where a server of the Model Context Protocol takes messages over HTTP.
+type MCPServer struct {
+	URL          string
+	Token        string         // sent as a bearer token; empty is none
+	Peer         string         // what the server is called in errors, such as swarm
+	Experimental map[string]any // the client's capabilities of that name
 }
 
-// A remoteError is what the server answers to a request that it does not fulfil.
-type remoteError struct {
+// An MCPClient is one session with an MCPServer. All its methods may be called at once.
+type MCPClient struct {
+	server MCPServer
+	http   *http.Client
+
+	mu      sync.Mutex
+	session string
+	calls   int
+}
+
+// A RemoteError is what the server answers to a request that it does not fulfil.
+type RemoteError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
+	Peer    string `json:"-"`
 }
 
-func (e *remoteError) Error() string { return "the swarm reports: " + toolwords.Label(e.Message) }
+func (e *RemoteError) Error() string {
+	return "the " + e.Peer + " reports: " + toolwords.Label(e.Message)
+}
 
-// openConnection begins a session with the server at an address. No redirect is followed, so that
-// the token goes nowhere else.
-func openConnection(ctx context.Context, s Server) (*connection, error) {
-	c := &connection{url: s.URL, token: s.Token, http: bridge.NewClient(nil, "server")}
-	events := []string{"wake/" + sentToMe, "wake/" + taskState, "wake/" + permission, "wake/" + digest}
-	about := map[string]any{"protocolVersion": mcpVersion,
-		"clientInfo": map[string]string{"name": "aaep", "version": aaep.Version},
-		"capabilities": map[string]any{"experimental": map[string]any{
-			"neo-wake-substrate": map[string]any{"version": "1.0", "supportedEvents": events}}}}
+// DialMCP begins a session with a server. No redirect is followed, so that the token goes nowhere
+// else.
+func DialMCP(ctx context.Context, s MCPServer) (*MCPClient, error) {
+	c := &MCPClient{server: s, http: NewClient(nil, "server")}
+	capabilities := map[string]any{}
+	if s.Experimental != nil {
+		capabilities["experimental"] = s.Experimental
+	}
+	about := map[string]any{"protocolVersion": mcpVersion, "capabilities": capabilities,
+		"clientInfo": map[string]string{"name": "aaep", "version": aaep.Version}}
 	if _, err := c.call(ctx, "initialize", about); err != nil {
 		return nil, err
 	}
@@ -60,25 +73,26 @@ func openConnection(ctx context.Context, s Server) (*connection, error) {
 	}
 	answer.Body.Close()
 	// Some servers keep notifications back until they are asked for, and others do not know this.
-	var unknown *remoteError
+	var unknown *RemoteError
 	if _, err := c.call(ctx, "logging/setLevel", map[string]string{"level": "info"}); err != nil && !errors.As(err, &unknown) {
 		return nil, err
 	}
 	return c, nil
 }
 
-// ping reports that the server is gone, which a stream of notifications does not always do.
-func (c *connection) ping(ctx context.Context) error {
-	var unknown *remoteError
+// Ping reports that the server is gone, which a stream of notifications does not always do.
+func (c *MCPClient) Ping(ctx context.Context) error {
+	var unknown *RemoteError
 	if _, err := c.call(ctx, "ping", map[string]any{}); err != nil && !errors.As(err, &unknown) {
 		return err
 	}
 	return nil
 }
 
-// manage calls the server's tool for wake subscriptions, and reads its answer into result.
-func (c *connection) manage(ctx context.Context, arguments map[string]any, result any) error {
-	value, err := c.call(ctx, "tools/call", map[string]any{"name": "manage_wake_subscription", "arguments": arguments})
+// CallTool calls a tool of the server, and reads its answer into result. The error is a RemoteError
+// where the tool reports one.
+func (c *MCPClient) CallTool(ctx context.Context, name string, arguments, result any) error {
+	value, err := c.call(ctx, "tools/call", map[string]any{"name": name, "arguments": arguments})
 	if err != nil {
 		return err
 	}
@@ -89,45 +103,51 @@ func (c *connection) manage(ctx context.Context, arguments map[string]any, resul
 			Text string `json:"text"`
 		} `json:"content"`
 	}
-	if err := bridge.Decode(value, &answer); err != nil {
-		return errUnreadable
+	if err := Decode(value, &answer); err != nil {
+		return ErrUnreadable
 	}
 	text := []byte(answer.Structured)
 	if len(text) == 0 && len(answer.Content) > 0 {
 		text = []byte(answer.Content[0].Text)
 	}
 	if answer.IsError {
-		return &remoteError{Message: string(text)}
+		return &RemoteError{Message: string(text), Peer: c.server.Peer}
 	}
-	if bridge.Decode(text, result) != nil {
-		return errUnreadable
+	if Decode(text, result) != nil {
+		return ErrUnreadable
 	}
 	return nil
 }
 
-var errUnreadable = errors.New("the swarm's answer cannot be read")
+// ErrUnreadable says that an answer is none of the protocol.
+var ErrUnreadable = errors.New("the answer cannot be read")
 
 // call makes a request and returns its result, which may come as the only answer or on a stream.
-func (c *connection) call(ctx context.Context, method string, params any) (jsontext.Value, error) {
+func (c *MCPClient) call(ctx context.Context, method string, params any) (jsontext.Value, error) {
 	ctx, cancel := context.WithTimeout(ctx, mcpTimeout)
 	defer cancel()
+	c.mu.Lock()
 	c.calls++
-	answer, err := c.post(ctx, map[string]any{"jsonrpc": "2.0", "id": c.calls, "method": method, "params": params})
+	id := c.calls
+	c.mu.Unlock()
+	answer, err := c.post(ctx, map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Body.Close()
+	c.mu.Lock()
 	c.session = cmp.Or(answer.Header.Get("Mcp-Session-Id"), c.session)
+	c.mu.Unlock()
 	type response struct {
 		ID     int            `json:"id"`
 		Result jsontext.Value `json:"result"`
-		Error  *remoteError   `json:"error"`
+		Error  *RemoteError   `json:"error"`
 	}
 	var got *response
 	errGot := errors.New("the answer came")
 	read := func(text []byte) error {
 		var r response
-		if bridge.Decode(text, &r) != nil || r.ID != c.calls {
+		if Decode(text, &r) != nil || r.ID != id {
 			return nil // a notification, or the answer to nothing that was asked
 		}
 		r.Result = bytes.Clone(r.Result) // text is valid until read returns
@@ -135,7 +155,7 @@ func (c *connection) call(ctx context.Context, method string, params any) (jsont
 		return errGot
 	}
 	if kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type")); kind == "text/event-stream" {
-		err = bridge.ReadEvents(answer.Body, read)
+		err = ReadEvents(answer.Body, read)
 	} else {
 		var body []byte
 		if body, err = io.ReadAll(io.LimitReader(answer.Body, mostAnswer)); err == nil {
@@ -144,16 +164,17 @@ func (c *connection) call(ctx context.Context, method string, params any) (jsont
 	}
 	switch {
 	case got == nil:
-		return nil, cmp.Or(err, errUnreadable)
+		return nil, cmp.Or(err, ErrUnreadable)
 	case got.Error != nil:
+		got.Error.Peer = c.server.Peer
 		return nil, got.Error
 	}
 	return got.Result, nil
 }
 
-// listen gives what the server sends of its own accord to take, until the stream ends. A server
-// without such a stream answers 405: then listen waits for ctx.
-func (c *connection) listen(ctx context.Context, take func([]byte)) error {
+// Listen gives what the server sends of its own accord to take, until the stream ends. A server
+// without such a stream answers 405: then Listen waits for ctx.
+func (c *MCPClient) Listen(ctx context.Context, take func([]byte)) error {
 	answer, err := c.send(ctx, http.MethodGet, nil)
 	var status *statusError
 	if errors.As(err, &status) && status.code == http.StatusMethodNotAllowed {
@@ -164,11 +185,11 @@ func (c *connection) listen(ctx context.Context, take func([]byte)) error {
 		return err
 	}
 	defer answer.Body.Close()
-	err = bridge.ReadEvents(answer.Body, func(data []byte) error { take(data); return nil })
+	err = ReadEvents(answer.Body, func(data []byte) error { take(data); return nil })
 	return cmp.Or(err, errors.New("the stream of notifications ended"))
 }
 
-func (c *connection) post(ctx context.Context, message any) (*http.Response, error) {
+func (c *MCPClient) post(ctx context.Context, message any) (*http.Response, error) {
 	body, err := json.Marshal(message)
 	if err != nil {
 		return nil, err
@@ -189,8 +210,8 @@ func (e *statusError) Error() string {
 	return "the server answers " + e.text
 }
 
-func (c *connection) send(ctx context.Context, method string, body []byte) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, c.url, bytes.NewReader(body))
+func (c *MCPClient) send(ctx context.Context, method string, body []byte) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.server.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -199,16 +220,19 @@ func (c *connection) send(ctx context.Context, method string, body []byte) (*htt
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 	}
-	if c.session != "" {
-		r.Header.Set("Mcp-Session-Id", c.session)
+	c.mu.Lock()
+	session := c.session
+	c.mu.Unlock()
+	if session != "" {
+		r.Header.Set("Mcp-Session-Id", session)
 		r.Header.Set("Mcp-Protocol-Version", mcpVersion)
 	}
-	if c.token != "" {
-		r.Header.Set("Authorization", "Bearer "+c.token)
+	if c.server.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.server.Token)
 	}
 	answer, err := c.http.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("the server cannot be reached: %w", bridge.WithoutAddress(err))
+		return nil, fmt.Errorf("the server cannot be reached: %w", WithoutAddress(err))
 	}
 	if answer.StatusCode >= 300 {
 		answer.Body.Close()

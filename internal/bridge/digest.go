@@ -1,0 +1,107 @@
+package bridge
+
+import (
+	"slices"
+
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+// mostSingles is how many news a Digest tells one by one.
+const mostSingles = 3
+
+// A Digest is news that is told together: one by one where they are few, else how many of each kind
+// there are, and the newest of each. Its zero value is empty.
+type Digest struct {
+	kinds   map[string]*newsOfKind
+	singles []string // the sentences of news that came alone, mostSingles at most
+	several bool     // some were counted by the sender, or they are more than mostSingles
+}
+
+type newsOfKind struct {
+	count  int
+	order  int64
+	latest string // a sentence; empty where it was not sent
+}
+
+// A DigestKind is a kind of news, and what one of it is called.
+type DigestKind struct{ Name, Noun string }
+
+// Add adds one that came alone. Its order is its place among those of its kind: the newest is that
+// with the highest, whenever it came.
+func (d *Digest) Add(kind string, order int64, sentence string) {
+	d.Join(Digest{kinds: map[string]*newsOfKind{kind: {1, order, sentence}}, singles: []string{sentence}})
+}
+
+// AddCounted adds some that the sender counted, with the sentence of the newest, or "".
+func (d *Digest) AddCounted(kind string, count int, order int64, latest string) {
+	d.Join(Digest{kinds: map[string]*newsOfKind{kind: {count, order, latest}}, several: true})
+}
+
+// Count has news told as how many they are, however few.
+func (d *Digest) Count() { d.several, d.singles = true, nil }
+
+// Counted reports whether news are told as how many they are.
+func (d *Digest) Counted() bool { return d.several }
+
+// Join adds what came later.
+func (d *Digest) Join(more Digest) {
+	if d.kinds == nil {
+		d.kinds = map[string]*newsOfKind{}
+	}
+	for kind, k := range more.kinds {
+		have := d.kinds[kind]
+		if have == nil {
+			have = &newsOfKind{}
+			d.kinds[kind] = have
+		}
+		have.count += k.count
+		if k.latest != "" && (k.order >= have.order || have.latest == "") {
+			have.order, have.latest = k.order, k.latest
+		}
+	}
+	d.several = d.several || more.several || len(d.singles)+len(more.singles) > mostSingles
+	if d.singles = append(d.singles, more.singles...); d.several {
+		d.singles = nil
+	}
+}
+
+// Total is how many news there are.
+func (d *Digest) Total() (n int) {
+	for _, k := range d.kinds {
+		n += k.count
+	}
+	return n
+}
+
+// Sentences are what is told of all: each by itself where they are few, else one sentence that
+// counts them, each called a noun, which may be followed by whose they are, and then each of the
+// kinds in their order. Those of other kinds are counted last.
+func (d *Digest) Sentences(noun, whose string, kinds []DigestKind) []string {
+	if !d.several {
+		return d.singles
+	}
+	text := words.Count(d.Total(), noun) + whose + "."
+	for _, kind := range kinds {
+		if k := d.kinds[kind.Name]; k != nil {
+			text += " " + k.says(kind.Noun)
+		}
+	}
+	others := 0
+	for name, k := range d.kinds {
+		if !slices.ContainsFunc(kinds, func(kind DigestKind) bool { return kind.Name == name }) {
+			others += k.count
+		}
+	}
+	if others > 0 {
+		text += " " + words.Count(others, noun) + " of other kinds."
+	}
+	return []string{text}
+}
+
+func (k *newsOfKind) says(noun string) string {
+	text := words.Count(k.count, noun)
+	if k.latest == "" {
+		return text + "."
+	}
+	return text + ", the newest: " + k.latest
+}
