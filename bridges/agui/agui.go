@@ -105,7 +105,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if says != "" {
 		if x := newRun(r, t, in); x != nil {
-			x.end(errUnserved, says)
+			x.endRun(errUnserved, says)
 		}
 	}
 	if err != nil || !isStream(resp) {
@@ -120,7 +120,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp.Body = read
 	resp.ContentLength = -1
 	resp.Header.Del("Content-Length")
-	go func() { write.CloseWithError(x.relay(write, from)) }()
+	go func() { write.CloseWithError(x.relayStream(write, from)) }()
 	return resp, nil
 }
 

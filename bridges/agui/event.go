@@ -45,8 +45,8 @@ type interrupt struct {
 	ExpiresAt  string         `json:"expiresAt"`
 }
 
-// text returns the text of a delta.
-func (e *event) text() (s string) {
+// contentText returns the text of a delta.
+func (e *event) contentText() (s string) {
 	if e.Delta.Kind() == '"' {
 		bridge.Decode(e.Delta, &s)
 	}

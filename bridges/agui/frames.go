@@ -16,9 +16,9 @@ type frameReader struct {
 	isLong bool // the event is too long to be looked at, and comes in pieces
 }
 
-// next returns the next event as it came, and its data; both are valid until the next call. Of one
-// that is too long it returns pieces without data. The last one comes with the error.
-func (f *frameReader) next() (raw, data []byte, err error) {
+// nextFrame returns the next event as it came, and its data; both are valid until the next call. Of
+// one that is too long it returns pieces without data. The last one comes with the error.
+func (f *frameReader) nextFrame() (raw, data []byte, err error) {
 	f.raw, f.data = f.raw[:0], f.data[:0]
 	hasData, begins := false, 0
 	for {

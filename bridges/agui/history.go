@@ -47,8 +47,8 @@ func newHistory(in *input) *history {
 	return h
 }
 
-// message returns a message of the run, which is the assistant's where it is new.
-func (h *history) message(id string) *message {
+// messageByID returns a message of the run, which is the assistant's where it is new.
+func (h *history) messageByID(id string) *message {
 	m := h.byID[id]
 	if m == nil {
 		m = &message{ID: id, Role: "assistant"}
@@ -68,11 +68,11 @@ func (h *history) addCallText(id, text string) {
 	}
 }
 
-// record takes an event over.
-func (h *history) record(e *event, chunkOf string) {
+// recordEvent takes an event over.
+func (h *history) recordEvent(e *event, chunkOf string) {
 	switch e.Type {
 	case "TEXT_MESSAGE_START":
-		if m := h.message(e.MessageID); e.Role != "" {
+		if m := h.messageByID(e.MessageID); e.Role != "" {
 			m.Role = e.Role
 		}
 	case "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK":
@@ -80,9 +80,9 @@ func (h *history) record(e *event, chunkOf string) {
 		if id == "" {
 			id = chunkOf
 		}
-		m := h.message(id)
+		m := h.messageByID(id)
 		said, _ := m.Content.(string)
-		m.Content = said + e.text()
+		m.Content = said + e.contentText()
 	case "TOOL_CALL_START", "TOOL_CALL_CHUNK":
 		if e.ToolName != "" {
 			id := e.ParentID
@@ -91,19 +91,19 @@ func (h *history) record(e *event, chunkOf string) {
 			}
 			c := &storedCall{ID: e.ToolCallID, Type: "function"}
 			c.Function.Name = e.ToolName
-			m := h.message(id)
+			m := h.messageByID(id)
 			m.ToolCalls = append(m.ToolCalls, c)
 		}
 		if e.Type == "TOOL_CALL_CHUNK" {
 			if id := e.ToolCallID; id != "" {
 				chunkOf = id
 			}
-			h.addCallText(chunkOf, e.text())
+			h.addCallText(chunkOf, e.contentText())
 		}
 	case "TOOL_CALL_ARGS":
-		h.addCallText(e.ToolCallID, e.text())
+		h.addCallText(e.ToolCallID, e.contentText())
 	case "TOOL_CALL_RESULT":
-		m := h.message(e.MessageID)
+		m := h.messageByID(e.MessageID)
 		m.Role, m.ToolCallID, m.Content = "tool", e.ToolCallID, e.Content
 	case "MESSAGES_SNAPSHOT":
 		clear(h.byID)
@@ -124,9 +124,9 @@ func (h *history) record(e *event, chunkOf string) {
 	}
 }
 
-// resumption returns the body of the request that resumes the run with answers, as a run with an
-// id.
-func (h *history) resumption(runID string, answers []resumeEntry) ([]byte, error) {
+// resumptionBody returns the body of the request that resumes the run with answers, as a run with
+// an id.
+func (h *history) resumptionBody(runID string, answers []resumeEntry) ([]byte, error) {
 	members := map[string]any{}
 	for name, value := range h.input.members {
 		members[name] = value

@@ -28,8 +28,8 @@ const (
 	mostTold      = 15000            // bytes of an action or a consequence
 )
 
-// ask asks about every interrupt. done says how what was accepted ended.
-func (x *run) ask(ctx context.Context, interrupts []interrupt) (answers []resumeEntry, done func(error), ok bool) {
+// askInterrupts asks about every interrupt. done says how what was accepted ended.
+func (x *run) askInterrupts(ctx context.Context, interrupts []interrupt) (answers []resumeEntry, done func(error), ok bool) {
 	x.mu.Lock()
 	x.closeAll()
 	for _, i := range interrupts { // what is asked about does not run yet
@@ -75,8 +75,8 @@ func (x *run) askOne(ctx context.Context, i interrupt) (answer resumeEntry, end 
 			return answer, nil, errors.New("agui: the interrupt has expired")
 		}
 	}
-	if field, ok := approval(i); ok {
-		decision, end, err := x.confirm(ctx, i, timeout)
+	if field, ok := approvalField(i); ok {
+		decision, end, err := x.confirmInterrupt(ctx, i, timeout)
 		switch {
 		case errors.Is(err, producer.ErrRejected):
 			answer.Payload = map[string]any{field: false}
@@ -110,9 +110,9 @@ func (x *run) askOne(ctx context.Context, i interrupt) (answer resumeEntry, end 
 // approvals are the names of fields with which agents ask for a yes or no.
 var approvals = []string{"approved", "approve", "accepted", "accept", "confirmed", "confirm"}
 
-// approval returns the field of an interrupt's answer where that is one boolean, which is
+// approvalField returns the field of an interrupt's answer where that is one boolean, which is
 // "approved" where the interrupt does not say.
-func approval(i interrupt) (field string, ok bool) {
+func approvalField(i interrupt) (field string, ok bool) {
 	if len(i.Schema) == 0 || i.Schema.Kind() == 'n' {
 		return "approved", i.ToolCallID != "" || i.Reason == "tool_call" || i.Reason == "confirmation"
 	}
@@ -137,8 +137,8 @@ func approval(i interrupt) (field string, ok bool) {
 	return "", false
 }
 
-// confirm asks whether the agent may go on.
-func (x *run) confirm(ctx context.Context, i interrupt, timeout time.Duration) (aaep.Decision, func(error), error) {
+// confirmInterrupt asks whether the agent may go on.
+func (x *run) confirmInterrupt(ctx context.Context, i interrupt, timeout time.Duration) (aaep.Decision, func(error), error) {
 	tool := producer.Tool{Name: "approval", Risk: aaep.RiskHigh, Timeout: timeout, AsksElsewhere: true}
 	action := cmp.Or(words.Sentence(toolwords.Line(i.Message)), "The agent asks whether it may go on.")
 	consequence := "The agent says no more about it."

@@ -23,10 +23,10 @@ const (
 	keepAlive      = 15 * time.Second // between the comments that keep the link to the app while the person is asked
 )
 
-// relay passes the events of a run on to the web app until it ends, and tells what they mean. Where
-// the person answers what the run stops for, the run that resumes it is a part of the same stream.
-// The error is that of the link to the agent.
-func (x *run) relay(app io.Writer, body io.ReadCloser) error {
+// relayStream passes the events of a run on to the web app until it ends, and tells what they mean.
+// Where the person answers what the run stops for, the run that resumes it is a part of the same
+// stream. The error is that of the link to the agent.
+func (x *run) relayStream(app io.Writer, body io.ReadCloser) error {
 	for resumed := 0; ; resumed++ {
 		stop, err := x.passEvents(app, body, resumed > 0)
 		body.Close()
@@ -37,12 +37,12 @@ func (x *run) relay(app io.Writer, body io.ReadCloser) error {
 		if !ok || resumed >= maxResumptions {
 			done(errors.New("agui: the web app is to ask"))
 			app.Write(stop.raw)
-			x.end(nil, "Answer it in the app.")
+			x.endRun(nil, "Answer it in the app.")
 			return nil
 		}
-		if body, err = x.resume(answers); err != nil {
+		if body, err = x.resumeRun(answers); err != nil {
 			done(err)
-			x.fail(app, err)
+			x.reportFailure(app, err)
 			return nil
 		}
 		done(nil) // of a call the result is yet to come, and completes it
@@ -73,7 +73,7 @@ func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, er
 	ended := false
 	chunkOf := "" // the id of the message or call that chunks without one belong to
 	for frames := newFrameReader(body); ; {
-		raw, data, err := frames.next()
+		raw, data, err := frames.nextFrame()
 		var e event
 		if data != nil && bridge.Decode(data, &e) == nil && !ended {
 			if resumed && e.Type == "RUN_STARTED" {
@@ -94,12 +94,12 @@ func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, er
 			if id := e.MessageID + e.ToolCallID; id != "" && strings.HasSuffix(e.Type, "_CHUNK") {
 				chunkOf = id
 			}
-			x.history.record(&e, chunkOf)
-			ended = x.follow(&e)
+			x.history.recordEvent(&e, chunkOf)
+			ended = x.followEvent(&e)
 		}
 		if len(raw) > 0 {
 			if _, failed := app.Write(raw); failed != nil { // the app is gone
-				x.end(errGone, "")
+				x.endRun(errGone, "")
 				return nil, failed
 			}
 		}
@@ -107,7 +107,7 @@ func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, er
 			continue
 		}
 		if !ended {
-			x.end(errBroken, "The agent broke off before its end.")
+			x.endRun(errBroken, "The agent broke off before its end.")
 		}
 		if err == io.EOF {
 			err = nil
@@ -116,23 +116,23 @@ func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, er
 	}
 }
 
-// follow tells an event, and reports whether it ended the run.
-func (x *run) follow(e *event) bool {
+// followEvent tells an event, and reports whether it ended the run.
+func (x *run) followEvent(e *event) bool {
 	switch e.Type {
 	case "RUN_FINISHED":
-		x.end(nil, "")
+		x.endRun(nil, "")
 	case "RUN_ERROR":
-		x.end(errAgent, "The agent reports an error: "+words.Sentence(toolwords.Label(e.Message)))
+		x.endRun(errAgent, "The agent reports an error: "+words.Sentence(toolwords.Label(e.Message)))
 	default:
-		x.tell(e)
+		x.tellEvent(e)
 		return false
 	}
 	return true
 }
 
-// resume starts the run that goes on with the answers, once, and returns its stream.
-func (x *run) resume(answers []resumeEntry) (io.ReadCloser, error) {
-	body, err := x.history.resumption(rand.Text(), answers)
+// resumeRun starts the run that goes on with the answers, once, and returns its stream.
+func (x *run) resumeRun(answers []resumeEntry) (io.ReadCloser, error) {
+	body, err := x.history.resumptionBody(rand.Text(), answers)
 	if err != nil {
 		return nil, err
 	}
@@ -147,12 +147,12 @@ func (x *run) resume(answers []resumeEntry) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-// fail ends a run that could not be resumed, for the web app and for the person.
-func (x *run) fail(app io.Writer, err error) {
+// reportFailure ends a run that could not be resumed, for the web app and for the person.
+func (x *run) reportFailure(app io.Writer, err error) {
 	const says = "The agent could not go on after the answer."
 	data, _ := json.Marshal(map[string]string{"type": "RUN_ERROR", "message": says})
 	fmt.Fprintf(app, "data: %s\n\n", data)
-	x.end(err, says)
+	x.endRun(err, says)
 }
 
 // askWhileAlive asks, and meanwhile keeps the link to the web app alive with comments.
@@ -173,7 +173,7 @@ func (x *run) askWhileAlive(app io.Writer, interrupts []interrupt) (answers []re
 			}
 		}
 	})
-	answers, done, ok = x.ask(ctx, interrupts)
+	answers, done, ok = x.askInterrupts(ctx, interrupts)
 	cancel()
 	beating.Wait()
 	return answers, done, ok

@@ -68,8 +68,8 @@ func newRun(r *http.Request, t *transport, in *input) *run {
 	return x
 }
 
-// tell tells what an event means, but for the end of the run.
-func (x *run) tell(e *event) {
+// tellEvent tells what an event means, but for the end of the run.
+func (x *run) tellEvent(e *event) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch e.Type {
@@ -78,7 +78,7 @@ func (x *run) tell(e *event) {
 		x.openOutput(e.MessageID, e.Role)
 	case "TEXT_MESSAGE_CONTENT":
 		if out := x.outputs[e.MessageID]; out != nil {
-			out.WriteString(e.text())
+			out.WriteString(e.contentText())
 		}
 	case "TEXT_MESSAGE_CHUNK":
 		x.writeChunk(e)
@@ -93,9 +93,9 @@ func (x *run) tell(e *event) {
 				x.beginCall(e)
 			}
 		}
-		x.addArgs(x.newestCall, e.text())
+		x.addArgs(x.newestCall, e.contentText())
 	case "TOOL_CALL_ARGS":
-		x.addArgs(e.ToolCallID, e.text())
+		x.addArgs(e.ToolCallID, e.contentText())
 	case "TOOL_CALL_RESULT":
 		x.endCall(e.ToolCallID, nil)
 	case "STEP_STARTED":
@@ -108,7 +108,7 @@ func (x *run) tell(e *event) {
 		}
 	case "REASONING_MESSAGE_CONTENT":
 		if out := x.outputs[e.MessageID]; out != nil {
-			out.WriteString(e.text())
+			out.WriteString(e.contentText())
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (x *run) writeChunk(e *event) {
 		x.openOutput(e.MessageID, e.Role)
 	}
 	if out := x.outputs[x.newest]; out != nil {
-		out.WriteString(e.text())
+		out.WriteString(e.contentText())
 	}
 }
 
@@ -235,9 +235,9 @@ func (x *run) closeAll() {
 // errAgent is why a session failed whose agent says so.
 var errAgent = errors.New("agui: the agent reports an error")
 
-// end ends the session: with the run, with an error that the agent reports, or because the stream
-// ended without either.
-func (x *run) end(err error, text string) {
+// endRun ends the session: with the run, with an error that the agent reports, or because the
+// stream ended without either.
+func (x *run) endRun(err error, text string) {
 	x.mu.Lock()
 	x.closeAll()
 	for id, c := range x.calls {

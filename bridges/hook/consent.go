@@ -20,8 +20,8 @@ const (
 	mostContext = 4096  // bytes of what a choice is about
 )
 
-// permission asks whether a call may be done, and answers the agent.
-func (c *conversation) permission(ctx context.Context, in *input, about *call, r reply) {
+// decidePermission asks whether a call may be done, and answers the agent.
+func (c *conversation) decidePermission(ctx context.Context, in *input, about *call, r reply) {
 	c.mu.Lock()
 	t := c.turn
 	if about == nil || t == nil {
@@ -33,22 +33,22 @@ func (c *conversation) permission(ctx context.Context, in *input, about *call, r
 		about.soon.Stop()
 	}
 	c.mu.Unlock()
-	tool, err := c.question(in)
-	if err == nil && !c.answerable() {
+	tool, err := c.newQuestion(in)
+	if err == nil && !c.isAnswerable() {
 		err = errors.New("It waits for you in its own window: " + actionOf(tool))
 		if c.d.isFinal { // which has no question of its own
-			c.begun(about)
+			c.noteBegun(about)
 			return
 		}
 	}
 	if err != nil {
-		c.tell(err.Error())
+		c.tellText(err.Error())
 		return
 	}
-	if c.d.isFinal && r.unanswered != nil && r.unanswered(encode(c.d.deny(unanswered))) != nil {
+	if c.d.isFinal && r.unanswered != nil && r.unanswered(encodeOutput(c.d.deny(unanswered))) != nil {
 		return // the hook is gone
 	}
-	ctx, stop := c.asks(ctx, t)
+	ctx, stop := c.countQuestion(ctx, t)
 	decision, done, err := t.s.Confirm(ctx, tool)
 	withdrawn := ctx.Err() != nil
 	stop()
@@ -81,46 +81,46 @@ func (c *conversation) permission(ctx context.Context, in *input, about *call, r
 	c.mu.Unlock()
 	switch {
 	case errors.Is(err, producer.ErrRejected):
-		r.answer(encode(c.d.deny(declined)))
+		r.answer(encodeOutput(c.d.deny(declined)))
 	case reason != "":
-		r.answer(encode(c.d.deny(reason)))
+		r.answer(encodeOutput(c.d.deny(reason)))
 	}
 	switch {
 	case over, errors.Is(err, producer.ErrRejected):
 	case withdrawn:
-		c.tell(c.d.name + " does not wait for an answer here any more.")
+		c.tellText(c.d.name + " does not wait for an answer here any more.")
 	case decision == aaep.Accept:
-		if c.d.allow != nil && r.answer(encode(c.d.allow())) != nil {
-			c.lost(about)
+		if c.d.allow != nil && r.answer(encodeOutput(c.d.allow())) != nil {
+			c.noteUndelivered(about)
 		}
 	case reason != "":
 	case errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
-		c.tell(c.d.name + " asks now in its own window.")
+		c.tellText(c.d.name + " asks now in its own window.")
 	default: // such as for a secret in it
-		c.tell("It asks for something that cannot be told here, such as for a secret in it. " + c.left())
+		c.tellText("It asks for something that cannot be told here, such as for a secret in it. " + c.elsewhereText())
 	}
 }
 
-// left says what becomes of a call that is not asked about here.
-func (c *conversation) left() string {
+// elsewhereText says what becomes of a call that is not asked about here.
+func (c *conversation) elsewhereText() string {
 	if c.d.isFinal {
 		return "It is not asked about, and goes on by the rules of " + c.d.name + "."
 	}
 	return "Answer it in its own window."
 }
 
-// begun tells that a call runs about which no user could be asked.
-func (c *conversation) begun(about *call) {
-	prefix := c.prefix()
+// noteBegun tells that a call runs about which no user could be asked.
+func (c *conversation) noteBegun(about *call) {
+	prefix := c.agentPrefix()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.turn != nil && !c.b.cfg.QuietUntilDone {
-		c.turn.invoked(about, prefix)
+		c.turn.tellInvoked(about, prefix)
 	}
 }
 
-// lost tells that the agent did not get the yes to a call.
-func (c *conversation) lost(about *call) {
+// noteUndelivered tells that the agent did not get the yes to a call.
+func (c *conversation) noteUndelivered(about *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if about.done != nil {
@@ -129,9 +129,9 @@ func (c *conversation) lost(about *call) {
 	about.done = func(error) {}
 }
 
-// asks counts an open question of a turn, and returns the context of one that is withdrawn with the
-// turn.
-func (c *conversation) asks(ctx context.Context, t *turn) (_ context.Context, stop func()) {
+// countQuestion counts an open question of a turn, and returns the context of one that is withdrawn
+// with the turn.
+func (c *conversation) countQuestion(ctx context.Context, t *turn) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	detach := context.AfterFunc(t.asking, cancel)
 	c.mu.Lock()
@@ -146,8 +146,8 @@ func (c *conversation) asks(ctx context.Context, t *turn) (_ context.Context, st
 	}
 }
 
-// answerable reports whether there is a subscriber who may be asked.
-func (c *conversation) answerable() bool {
+// isAnswerable reports whether there is a subscriber who may be asked.
+func (c *conversation) isAnswerable() bool {
 	for _, s := range c.b.p.Subscriptions() {
 		if yes := s.Terms.SupportsConfirmationReply; s.Connected && yes != nil && *yes {
 			return true
@@ -156,45 +156,45 @@ func (c *conversation) answerable() bool {
 	return false
 }
 
-// question is the confirmation of a call. An error says, to the user, why it cannot be one.
-func (c *conversation) question(in *input) (producer.Tool, error) {
-	tool := c.describe(in)
+// newQuestion returns the confirmation of a call. An error says, to the user, why it cannot be one.
+func (c *conversation) newQuestion(in *input) (producer.Tool, error) {
+	tool := c.describeCall(in)
 	switch {
 	case onlyThere[in.Tool]:
 		return tool, errors.New("It asks you something in its own window: " + toolwords.Line(questionIn(in)))
-	case in.cut || !c.wholly(in, tool):
-		return tool, errors.New("It asks for permission for something that is too long to be told. " + c.left())
+	case in.cut || !c.canBeTold(in, tool):
+		return tool, errors.New("It asks for permission for something that is too long to be told. " + c.elsewhereText())
 	}
-	says := c.consequence(in) + " " + words.Sentence(c.d.name+" asks, in the folder "+toolwords.Exact(in.Folder))
-	tool.Action = aaep.Say(c.prefix() + actionOf(tool))
+	says := c.consequenceText(in) + " " + words.Sentence(c.d.name+" asks, in the folder "+toolwords.Exact(in.Folder))
+	tool.Action = aaep.Say(c.agentPrefix() + actionOf(tool))
 	tool.Confirm, tool.Timeout, tool.AsksElsewhere = true, c.b.cfg.AnswerTime, !c.d.isFinal
 	tool.Risk = aaep.RiskHigh
 	tool.Consequence = aaep.Say(says)
 	return tool, nil
 }
 
-// elicit asks for what a server of tools wants to know, and answers it. What is not answered is
+// fillForm asks for what a server of tools wants to know, and answers it. What is not answered is
 // left to the agent.
-func (c *conversation) elicit(ctx context.Context, in *input, answer func([]byte) error) {
-	t := c.begin("")
+func (c *conversation) fillForm(ctx context.Context, in *input, answer func([]byte) error) {
+	t := c.beginTurn("")
 	if t == nil {
 		return
 	}
 	about := toolwords.Line(in.Message)
 	if in.Mode == "url" {
-		c.tell("It wants you to open an address, and asks that in its own window: " + words.Sentence(about))
+		c.tellText("It wants you to open an address, and asks that in its own window: " + words.Sentence(about))
 		return
 	}
 	questions, err := form.Questions(words.Fit(about, mostContext), in.Schema)
-	if err != nil || in.cut || !c.answerable() {
-		c.tell("It wants to know something, and asks that in its own window: " + words.Sentence(about))
+	if err != nil || in.cut || !c.isAnswerable() {
+		c.tellText("It wants to know something, and asks that in its own window: " + words.Sentence(about))
 		return
 	}
-	ctx, stop := c.asks(ctx, t)
+	ctx, stop := c.countQuestion(ctx, t)
 	answers, err := form.Fill(ctx, t.s, questions)
 	withdrawn := ctx.Err() != nil
 	stop()
 	if err == nil && !withdrawn && answers.Action != form.Cancel {
-		answer(encode(filled(answers)))
+		answer(encodeOutput(formOutput(answers)))
 	}
 }

@@ -55,8 +55,8 @@ type call struct {
 	denied  bool
 }
 
-// title names the agent and its folder: "Claude Code in plans".
-func (c *conversation) title() string {
+// titleText names the agent and its folder: "Claude Code in plans".
+func (c *conversation) titleText() string {
 	c.b.mu.Lock()
 	folder := c.folder
 	c.b.mu.Unlock()
@@ -66,54 +66,54 @@ func (c *conversation) title() string {
 	return c.d.name
 }
 
-// prefix names the agent where more than one is at work.
-func (c *conversation) prefix() string {
-	if !c.b.several() {
+// agentPrefix names the agent where more than one is at work.
+func (c *conversation) agentPrefix() string {
+	if !c.b.hasSeveral() {
 		return ""
 	}
-	return c.title() + ": "
+	return c.titleText() + ": "
 }
 
-// handle applies an input.
-func (c *conversation) handle(ctx context.Context, in *input, r reply) {
+// handleInput tells or asks what an input of the agent is about.
+func (c *conversation) handleInput(ctx context.Context, in *input, r reply) {
 	quiet := c.b.cfg.QuietUntilDone
-	switch c.d.events[in.event()] {
+	switch c.d.events[in.eventName()] {
 	case began:
 		if in.Source != "clear" && in.Source != "compact" && !quiet {
-			c.news("It has begun.")
+			c.tellInOwnSession("It has begun.")
 		}
 	case prompted:
-		c.end("")
-		c.begin(in.Prompt)
+		c.endTurn("")
+		c.beginTurn(in.Prompt)
 	case calling:
-		c.calling(ctx, in, r)
+		c.handleCall(ctx, in, r)
 	case permission:
-		c.permission(ctx, in, c.reported(in), r)
+		c.decidePermission(ctx, in, c.reportedCall(in), r)
 	case called, failed:
-		c.called(in)
+		c.handleResult(in)
 	case chunk:
-		c.chunk(in)
+		c.handlePiece(in)
 	case answered:
-		c.answered(in)
+		c.handleAnswer(in)
 	case broken:
-		c.broken(in)
+		c.handleFailure(in)
 	case notice:
-		c.notice(in)
+		c.handleNotification(in)
 	case helperBegan:
-		c.helper(in, "A helper begins")
+		c.handleSubagent(in, "A helper begins")
 	case helperEnded:
-		c.helper(in, "A helper has ended")
+		c.handleSubagent(in, "A helper has ended")
 	case elicitation:
-		c.elicit(ctx, in, r.answer)
+		c.fillForm(ctx, in, r.answer)
 	case over:
-		if !c.end("The agent was closed.") && !quiet {
-			c.news("It has ended.")
+		if !c.endTurn("The agent was closed.") && !quiet {
+			c.tellInOwnSession("It has ended.")
 		}
 	}
 }
 
-// begin begins a turn, if there is none, and returns it; nil where it cannot.
-func (c *conversation) begin(prompt string) *turn {
+// beginTurn begins a turn, if there is none, and returns it; nil where it cannot.
+func (c *conversation) beginTurn(prompt string) *turn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.beginLocked(prompt)
@@ -124,7 +124,7 @@ func (c *conversation) beginLocked(prompt string) *turn {
 	if c.turn != nil {
 		return c.turn
 	}
-	title := c.title()
+	title := c.titleText()
 	about := words.Sentence(title)
 	if prompt = toolwords.Label(prompt); prompt != "" {
 		about = title + ": " + prompt
@@ -143,26 +143,26 @@ func (c *conversation) beginLocked(prompt string) *turn {
 	return t
 }
 
-// end ends the turn, if there is one, and reports that. Without a reason it is complete.
-func (c *conversation) end(reason string) bool {
+// endTurn ends the turn, if there is one, and reports that. Without a reason it is complete.
+func (c *conversation) endTurn(reason string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.close()
+	t := c.detachTurn()
 	switch {
 	case t == nil:
 		return false
 	case reason == "":
 		t.s.Complete(aaep.Text{})
 	default:
-		t.s.Cancel(aaep.CancelledByUser, ours(reason))
+		t.s.Cancel(aaep.CancelledByUser, englishText(reason))
 	}
 	t.s.Close()
 	return true
 }
 
-// close takes the turn out, with c.mu held, and ends what is open in it. Its session is still to be
-// ended.
-func (c *conversation) close() *turn {
+// detachTurn takes the turn out, with c.mu held, and ends what is open in it. Its session is still
+// to be ended.
+func (c *conversation) detachTurn() *turn {
 	t := c.turn
 	if t == nil {
 		return nil
@@ -188,70 +188,70 @@ func (t *turn) endText() {
 	}
 }
 
-// ours is a sentence of this package, which is in English whatever the agent speaks.
-func ours(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
+// englishText is a sentence of this package, which is in English whatever the agent speaks.
+func englishText(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
 
-// tell tells something beside the answer: in the turn, or in a session of its own.
-func (c *conversation) tell(text string) {
-	prefix := c.prefix()
+// tellText tells something beside the answer: in the turn, or in a session of its own.
+func (c *conversation) tellText(text string) {
+	prefix := c.agentPrefix()
 	c.mu.Lock()
 	t := c.turn
 	if t != nil {
 		t.endText()
 		text = prefix + text
-		t.s.Progress(ours(text), aaep.Progress{Description: text}, 0)
+		t.s.Progress(englishText(text), aaep.Progress{Description: text}, 0)
 	}
 	c.mu.Unlock()
 	if t == nil {
-		c.news(text)
+		c.tellInOwnSession(text)
 	}
 }
 
-// news tells something in a session of its own.
-func (c *conversation) news(text string) {
-	if s, err := c.b.p.StartSession(context.Background(), aaep.Say(words.Sentence(c.title()))); err == nil {
-		s.Complete(ours(text))
+// tellInOwnSession tells something in a session of its own.
+func (c *conversation) tellInOwnSession(text string) {
+	if s, err := c.b.p.StartSession(context.Background(), aaep.Say(words.Sentence(c.titleText()))); err == nil {
+		s.Complete(englishText(text))
 		s.Close()
 	}
 }
 
-// calling tells that a tool is about to run, or asks about it where the agent has no other event
+// handleCall tells that a tool is about to run, or asks about it where the agent has no other event
 // for that.
-func (c *conversation) calling(ctx context.Context, in *input, r reply) {
-	tool := c.describe(in)
+func (c *conversation) handleCall(ctx context.Context, in *input, r reply) {
+	tool := c.describeCall(in)
 	risky := tool.Risk == aaep.RiskHigh
-	found := c.reported(in)
+	found := c.reportedCall(in)
 	switch {
 	case found == nil:
 	case c.d.asksAtCall && risky:
-		c.permission(ctx, in, found, r)
+		c.decidePermission(ctx, in, found, r)
 	case c.b.cfg.QuietUntilDone:
 	case risky:
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		found.soon = time.AfterFunc(settleTime, func() {
-			prefix := c.prefix()
+			prefix := c.agentPrefix()
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if t := c.turn; t != nil && !found.asked && slices.Contains(t.calls, found) {
-				t.invoked(found, prefix)
+				t.tellInvoked(found, prefix)
 			}
 		})
 	default:
-		prefix := c.prefix()
+		prefix := c.agentPrefix()
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.turn != nil {
-			c.turn.invoked(found, prefix)
+			c.turn.tellInvoked(found, prefix)
 		}
 	}
 }
 
 const maxCalls = 4096 // of a turn; what more there are is not told
 
-// reported returns the call of an input; nil where there can be none.
-func (c *conversation) reported(in *input) *call {
-	tool := c.describe(in)
+// reportedCall returns the call of an input; nil where there can be none.
+func (c *conversation) reportedCall(in *input) *call {
+	tool := c.describeCall(in)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.beginLocked("")
@@ -259,22 +259,22 @@ func (c *conversation) reported(in *input) *call {
 		return nil
 	}
 	t.endText()
-	if c.d.events[in.event()] == permission {
-		if found := t.awaits(in); found != nil {
+	if c.d.events[in.eventName()] == permission {
+		if found := t.awaitedCall(in); found != nil {
 			return found
 		}
 	}
 	if len(t.calls) >= maxCalls {
 		return nil
 	}
-	found := &call{key: in.call(), id: in.ToolUse, tool: tool}
+	found := &call{key: in.callKey(), id: in.ToolUse, tool: tool}
 	t.calls = append(t.calls, found)
 	return found
 }
 
-// find returns the oldest call that an input is about, of those that fit.
-func (t *turn) find(in *input, fits func(*call) bool) *call {
-	key := in.call()
+// findCall returns the oldest call that an input is about, of those that fit.
+func (t *turn) findCall(in *input, fits func(*call) bool) *call {
+	key := in.callKey()
 	for _, c := range t.calls {
 		if fits(c) && (in.ToolUse != "" && c.id == in.ToolUse || (in.ToolUse == "" || c.id == "") && c.key == key) {
 			return c
@@ -283,10 +283,10 @@ func (t *turn) find(in *input, fits func(*call) bool) *call {
 	return nil
 }
 
-// awaits returns the call that an input asks permission for. Some agents word it otherwise then; it
-// is the newest of the same tool.
-func (t *turn) awaits(in *input) *call {
-	if found := t.find(in, func(c *call) bool { return !c.asked }); found != nil {
+// awaitedCall returns the call that an input asks permission for. Some agents word it otherwise
+// then; it is the newest of the same tool.
+func (t *turn) awaitedCall(in *input) *call {
+	if found := t.findCall(in, func(c *call) bool { return !c.asked }); found != nil {
 		return found
 	}
 	for _, c := range slices.Backward(t.calls) {
@@ -297,10 +297,10 @@ func (t *turn) awaits(in *input) *call {
 	return nil
 }
 
-// invoked tells that a call runs that no user was asked about. It cannot be told as of high risk,
-// since such a call would have been asked about. What is refused, as for a secret in it, is told
-// without its words.
-func (t *turn) invoked(c *call, prefix string) {
+// tellInvoked tells that a call runs that no user was asked about. It cannot be told as of high
+// risk, since such a call would have been asked about. What is refused, as for a secret in it, is
+// told without its words.
+func (t *turn) tellInvoked(c *call, prefix string) {
 	if c.done != nil {
 		return
 	}
@@ -322,16 +322,16 @@ func (t *turn) invoked(c *call, prefix string) {
 
 var errFailed = errors.New("the agent reports that it failed")
 
-// called tells how a call ended.
-func (c *conversation) called(in *input) {
-	prefix := c.prefix()
+// handleResult tells how a call ended.
+func (c *conversation) handleResult(in *input) {
+	prefix := c.agentPrefix()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.turn
 	if t == nil {
 		return
 	}
-	ended := t.find(in, func(*call) bool { return true })
+	ended := t.findCall(in, func(*call) bool { return true })
 	if ended == nil {
 		return
 	}
@@ -339,35 +339,35 @@ func (c *conversation) called(in *input) {
 	if ended.soon != nil {
 		ended.soon.Stop()
 	}
-	fault := in.fault()
+	fault := in.faultText()
 	if ended.denied {
-		if fault == "" && c.d.events[in.event()] != failed {
-			t.progress(prefix + "Although that was not allowed, the agent reports that it was done: " + actionOf(ended.tool))
+		if fault == "" && c.d.events[in.eventName()] != failed {
+			t.tellProgress(prefix + "Although that was not allowed, the agent reports that it was done: " + actionOf(ended.tool))
 		}
 		return
 	}
-	failed := fault != "" || c.d.events[in.event()] == failed
+	failed := fault != "" || c.d.events[in.eventName()] == failed
 	if c.b.cfg.QuietUntilDone && ended.done == nil && !failed {
 		return
 	}
-	t.invoked(ended, prefix)
+	t.tellInvoked(ended, prefix)
 	if !failed {
 		ended.done(nil)
 		return
 	}
 	if text := toolwords.FirstSentence(fault); text != "" {
-		t.progress(prefix + text)
+		t.tellProgress(prefix + text)
 	}
 	ended.done(errFailed)
 }
 
-func (t *turn) progress(text string) {
-	t.s.Progress(ours(text), aaep.Progress{Description: text}, 0)
+func (t *turn) tellProgress(text string) {
+	t.s.Progress(englishText(text), aaep.Progress{Description: text}, 0)
 }
 
-// chunk tells a piece of the answer.
-func (c *conversation) chunk(in *input) {
-	text, last := in.piece()
+// handlePiece tells a piece of the answer.
+func (c *conversation) handlePiece(in *input) {
+	text, last := in.answerPiece()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.turn
@@ -376,15 +376,15 @@ func (c *conversation) chunk(in *input) {
 	}
 	if text != "" {
 		t.answered = true
-		t.write(text)
+		t.writeAnswer(text)
 	}
 	if last {
 		t.endText()
 	}
 }
 
-// write writes a piece of the answer.
-func (t *turn) write(text string) {
+// writeAnswer writes a piece of the answer.
+func (t *turn) writeAnswer(text string) {
 	if t.out == nil {
 		t.out = t.s.Output()
 		t.out.SetContentType("text/markdown")
@@ -392,8 +392,8 @@ func (t *turn) write(text string) {
 	t.out.WriteString(text)
 }
 
-// answered tells the answer, if it was not told in pieces, and ends the turn.
-func (c *conversation) answered(in *input) {
+// handleAnswer tells the answer, if it was not told in pieces, and ends the turn.
+func (c *conversation) handleAnswer(in *input) {
 	text := in.Last
 	if text == nil {
 		text = in.Answer
@@ -402,32 +402,32 @@ func (c *conversation) answered(in *input) {
 	if text != nil && strings.TrimSpace(*text) != "" {
 		if t := c.beginLocked(""); t != nil && !t.answered {
 			t.endText()
-			t.write(*text)
+			t.writeAnswer(*text)
 		}
 	}
 	c.mu.Unlock()
-	c.end("")
+	c.endTurn("")
 }
 
-// broken ends the turn, and says why.
-func (c *conversation) broken(in *input) {
+// handleFailure ends the turn, and says why.
+func (c *conversation) handleFailure(in *input) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.close()
+	t := c.detachTurn()
 	if t == nil {
 		return
 	}
 	text := "The agent stopped, because something went wrong."
-	if why := toolwords.FirstSentence(in.fault()); why != "" {
+	if why := toolwords.FirstSentence(in.faultText()); why != "" {
 		text += " It reports: " + why
 	}
-	t.s.Fail(errFailed, ours(text))
+	t.s.Fail(errFailed, englishText(text))
 	t.s.Close()
 }
 
-// notice tells what the agent wants its user to know. That it waits for what is asked here is
-// known.
-func (c *conversation) notice(in *input) {
+// handleNotification tells what the agent wants its user to know. That it waits for what is asked
+// here is known.
+func (c *conversation) handleNotification(in *input) {
 	c.mu.Lock()
 	asked := c.turn != nil && c.turn.open > 0
 	c.mu.Unlock()
@@ -437,16 +437,16 @@ func (c *conversation) notice(in *input) {
 		return
 	}
 	if in.Kind == "idle_prompt" && !asked { // of a turn that the user has interrupted there is no end reported
-		c.end("It was stopped.")
+		c.endTurn("It was stopped.")
 	}
 	if waits {
 		text = "It waits for you in its own window: " + text
 	}
-	c.tell(words.Sentence(words.Fit(text, mostTold)))
+	c.tellText(words.Sentence(words.Fit(text, mostTold)))
 }
 
-// helper tells of a subagent. Those without a name are the agent's own.
-func (c *conversation) helper(in *input, what string) {
+// handleSubagent tells of a subagent. Those without a name are the agent's own.
+func (c *conversation) handleSubagent(in *input, what string) {
 	name := toolwords.Label(in.Helper)
 	if name == "" {
 		name = toolwords.Label(in.HelperAs)
@@ -458,5 +458,5 @@ func (c *conversation) helper(in *input, what string) {
 	if in.Last != nil {
 		text += " " + toolwords.FirstSentence(*in.Last)
 	}
-	c.tell(strings.TrimSpace(text))
+	c.tellText(strings.TrimSpace(text))
 }

@@ -55,8 +55,8 @@ var claudeEvents = map[string]meaning{
 
 // dialects are those of the agents, by the names that the command has for them.
 var dialects = map[string]*dialect{
-	"claude": {name: "Claude Code", events: claudeEvents, tools: claudeTools, allow: allowed, deny: denied},
-	"codex":  {name: "Codex", events: claudeEvents, tools: claudeTools, allow: allowed, deny: denied},
+	"claude": {name: "Claude Code", events: claudeEvents, tools: claudeTools, allow: allowOutput, deny: denyOutput},
+	"codex":  {name: "Codex", events: claudeEvents, tools: claudeTools, allow: allowOutput, deny: denyOutput},
 	"gemini": {name: "Gemini CLI", events: map[string]meaning{
 		"SessionStart": began, "BeforeAgent": prompted, "BeforeTool": calling, "AfterTool": called, "AfterModel": chunk,
 		"AfterAgent":   answered,
@@ -100,9 +100,9 @@ func permissionDecision(behavior, message string) any {
 	}{"PermissionRequest", decided{behavior, message}}}
 }
 
-func allowed() any { return permissionDecision("allow", "") }
+func allowOutput() any { return permissionDecision("allow", "") }
 
-func denied(reason string) any { return permissionDecision("deny", reason) }
+func denyOutput(reason string) any { return permissionDecision("deny", reason) }
 
 // plainDecision is the output that decides a call of Gemini CLI and of Crush.
 type plainDecision struct {
@@ -114,16 +114,16 @@ func plainAllowance() any { return plainDecision{Decision: "allow"} }
 
 func plainDenial(reason string) any { return plainDecision{"deny", reason} }
 
-// filled is the output that answers an elicitation of Claude Code.
-func filled(answer form.Answer) any {
+// formOutput is the output that answers an elicitation of Claude Code.
+func formOutput(answer form.Answer) any {
 	return specific{struct {
 		Event string `json:"hookEventName"`
 		form.Answer
 	}{"Elicitation", answer}}
 }
 
-// encode returns an output as it is written; nil cannot be.
-func encode(output any) []byte {
+// encodeOutput returns an output as it is written; nil cannot be.
+func encodeOutput(output any) []byte {
 	data, err := jsonv2.Marshal(output)
 	if err != nil {
 		return nil

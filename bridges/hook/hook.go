@@ -84,12 +84,12 @@ func (b *Bridge) Handle(ctx context.Context, agent string, input []byte, answer 
 	if err != nil {
 		return fmt.Errorf("hook: the input of %s cannot be read: %w", d.name, err)
 	}
-	c := b.conversation(d, in)
-	c.handle(ctx, in, reply{answer, unanswered})
-	if d.events[in.event()] == over {
+	c := b.conversationOf(d, in)
+	c.handleInput(ctx, in, reply{answer, unanswered})
+	if d.events[in.eventName()] == over {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		delete(b.talks, in.key(d))
+		delete(b.talks, in.conversationKey(d))
 	}
 	return nil
 }
@@ -100,11 +100,11 @@ type reply struct {
 	unanswered func(output []byte) error // may be nil
 }
 
-// conversation returns the one that an input belongs to.
-func (b *Bridge) conversation(d *dialect, in *input) *conversation {
+// conversationOf returns the one that an input belongs to.
+func (b *Bridge) conversationOf(d *dialect, in *input) *conversation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	key := in.key(d)
+	key := in.conversationKey(d)
 	c := b.talks[key]
 	if c == nil {
 		if len(b.talks) >= mostConversations {
@@ -126,12 +126,12 @@ func (b *Bridge) forgetOldest() {
 			key = k
 		}
 	}
-	go b.talks[key].end("")
+	go b.talks[key].endTurn("")
 	delete(b.talks, key)
 }
 
-// several reports whether more than one agent is at work, so that each has to be named.
-func (b *Bridge) several() bool {
+// hasSeveral reports whether more than one agent is at work, so that each has to be named.
+func (b *Bridge) hasSeveral() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := 0

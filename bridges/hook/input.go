@@ -61,8 +61,8 @@ type camelInput struct {
 	Source  string         `json:"source"`
 }
 
-// event returns the name of the event by which members an input has; "" is none that is known.
-func (c *camelInput) event() string {
+// eventName returns the name of the event by which members an input has; "" is none that is known.
+func (c *camelInput) eventName() string {
 	switch {
 	case c.Tool != "" && c.Error != nil:
 		return "PostToolUseFailure"
@@ -87,10 +87,10 @@ func (c *camelInput) event() string {
 // readCamel reads an input as a camelInput.
 func (in *input) readCamel(data []byte) {
 	var c camelInput
-	if toolwords.Decode(data, &c) != nil || c.event() == "" {
+	if toolwords.Decode(data, &c) != nil || c.eventName() == "" {
 		return
 	}
-	in.Event, in.Session, in.Tool, in.HelperAs = c.event(), c.Session, c.Tool, c.Helper
+	in.Event, in.Session, in.Tool, in.HelperAs = c.eventName(), c.Session, c.Tool, c.Helper
 	in.Input, in.Response = c.Args, c.Result
 	var text string
 	var object map[string]jsontext.Value
@@ -117,10 +117,10 @@ func readInput(data []byte, camel bool) (*input, error) {
 	} else if err := toolwords.Decode(data, in); err != nil {
 		return nil, err
 	}
-	if camel && !in.cut && in.event() == "" {
+	if camel && !in.cut && in.eventName() == "" {
 		in.readCamel(data)
 	}
-	if in.event() == "" {
+	if in.eventName() == "" {
 		return nil, errNoEvent
 	}
 	return in, nil
@@ -151,21 +151,21 @@ func (in *input) readBeginning(data []byte) {
 	}
 }
 
-func (in *input) event() string { return cmp.Or(in.Event, in.Crush) }
+func (in *input) eventName() string { return cmp.Or(in.Event, in.Crush) }
 
-// key names the conversation of an input.
-func (in *input) key(d *dialect) string { return d.name + "\x00" + in.Session }
+// conversationKey names the conversation of an input.
+func (in *input) conversationKey(d *dialect) string { return d.name + "\x00" + in.Session }
 
-// call is what a call has in common with the other events about it: agents leave its id out of some
-// of them.
-func (in *input) call() string {
+// callKey is what a call has in common with the other events about it: agents leave its id out of
+// some of them.
+func (in *input) callKey() string {
 	args := in.Input.Clone()
 	args.Canonicalize()
 	return in.Tool + "\x00" + string(args)
 }
 
-// fault is why a tool or a turn failed; "" where it did not.
-func (in *input) fault() string {
+// faultText is why a tool or a turn failed; "" where it did not.
+func (in *input) faultText() string {
 	var text string
 	var about struct {
 		Message string `json:"message"`
@@ -182,14 +182,14 @@ func (in *input) fault() string {
 		}
 		toolwords.Decode(in.Response, &response)
 		if k := response.Error.Kind(); k == '"' || k == '{' {
-			return (&input{Error: response.Error}).fault()
+			return (&input{Error: response.Error}).faultText()
 		}
 	}
 	return text
 }
 
-// piece is the text in a piece of an answer, and whether it is the last.
-func (in *input) piece() (text string, last bool) {
+// answerPiece is the text in a piece of an answer, and whether it is the last.
+func (in *input) answerPiece() (text string, last bool) {
 	var model struct {
 		Candidates []struct {
 			Content struct {

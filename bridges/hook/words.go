@@ -42,18 +42,18 @@ type askedQuestion struct {
 	Question string `json:"question"`
 }
 
-// arguments are the arguments of a call, and whether they are as they should be.
-func (in *input) arguments() (a arguments, readable bool) {
+// readArguments returns the arguments of a call, and whether they are as they should be.
+func (in *input) readArguments() (a arguments, readable bool) {
 	if in.Input.Kind() != '{' || toolwords.Decode(in.Input, &a) != nil {
 		return arguments{Command: toolwords.Command(in.Input)}, false
 	}
 	return a, true
 }
 
-func (a arguments) path() string { return cmp.Or(a.File, a.Path, a.Absolute, a.Notebook) }
+func (a arguments) filePath() string { return cmp.Or(a.File, a.Path, a.Absolute, a.Notebook) }
 
-// changes are what a tool does to its file.
-func (a arguments) changes() (all []toolwords.Change) {
+// fileChanges returns what a tool does to its file.
+func (a arguments) fileChanges() (all []toolwords.Change) {
 	switch old, text := cmp.Or(a.Old, a.OldStr), cmp.Or(a.New, a.NewStr); {
 	case text != nil && old != nil && *old != "":
 		all = append(all, toolwords.Change{Old: old, New: *text})
@@ -61,32 +61,32 @@ func (a arguments) changes() (all []toolwords.Change) {
 		all = append(all, toolwords.Change{Old: new(string), New: *text})
 	}
 	for _, edit := range a.Edits {
-		all = append(all, edit.changes()...)
+		all = append(all, edit.fileChanges()...)
 	}
 	return all
 }
 
-// describe is a call as AAEP tells it.
-func (c *conversation) describe(in *input) producer.Tool {
+// describeCall returns a call as AAEP tells it.
+func (c *conversation) describeCall(in *input) producer.Tool {
 	kind, known := c.d.tools[in.Tool]
 	name := toolwords.Clip(toolwords.Label(in.Tool), 100)
 	tool := producer.Tool{Name: cmp.Or(name, "tool"), Title: cmp.Or(name, "tool"), Risk: aaep.RiskHigh}
 	if known {
 		tool.Risk = toolwords.Risk(kind)
 	}
-	a, _ := in.arguments()
+	a, _ := in.readArguments()
 	title := ""
 	switch kind {
 	case toolwords.Execute:
 		title = a.Command
 	case toolwords.Edit, toolwords.Read:
-		if patch := patched(a.Command); len(patch) > 0 {
+		if patch := patchedFiles(a.Command); len(patch) > 0 {
 			title = patch[0].path
 			if len(patch) > 1 {
 				title = fmt.Sprintf("Edit %d files, the first %s", len(patch), title)
 			}
 		} else {
-			title = toolwords.Place(in.Folder, cmp.Or(a.path(), "a file without a name"))
+			title = toolwords.Place(in.Folder, cmp.Or(a.filePath(), "a file without a name"))
 		}
 	case toolwords.Search, toolwords.Fetch:
 		title = cmp.Or(a.URL, a.Query, a.Pattern, a.Command)
@@ -123,15 +123,15 @@ const (
 	shortLines = 600 // characters of those
 )
 
-// consequence says what the agent gives to decide by.
-func (c *conversation) consequence(in *input) string {
+// consequenceText says what the agent gives to decide by.
+func (c *conversation) consequenceText(in *input) string {
 	var says []string
-	a, readable := in.arguments()
+	a, readable := in.readArguments()
 	if about := toolwords.Line(a.Description); about != "" {
 		says = append(says, words.Sentence(about))
 	}
-	place := toolwords.Place(in.Folder, cmp.Or(a.path(), "a file without a name"))
-	for _, change := range a.changes() {
+	place := toolwords.Place(in.Folder, cmp.Or(a.filePath(), "a file without a name"))
+	for _, change := range a.fileChanges() {
 		says = append(says, change.Summary(place))
 		if lines := change.Lines(); len(lines) <= fewLines {
 			if text := strings.Join(lines, ". "); len(text) <= shortLines && text != "" {
@@ -143,8 +143,8 @@ func (c *conversation) consequence(in *input) string {
 		says = append(says, fmt.Sprintf("All of %s is written: %s.", place, words.Count(len(toolwords.SplitLines(*text)),
 			"line")))
 	}
-	for _, file := range patched(a.Command) {
-		says = append(says, file.summary(in.Folder))
+	for _, file := range patchedFiles(a.Command) {
+		says = append(says, file.summaryText(in.Folder))
 	}
 	rest := a.Others
 	if kind := c.d.tools[in.Tool]; kind == "" || kind == toolwords.Other || !readable {
@@ -162,33 +162,33 @@ func (c *conversation) consequence(in *input) string {
 	return strings.TrimSpace(strings.Join(says, " "))
 }
 
-// wholly reports whether all that has to be told of a call can be: its command or its file, and
+// canBeTold reports whether all that has to be told of a call can be: its command or its file, and
 // what the agent says about it.
-func (c *conversation) wholly(in *input, tool producer.Tool) bool {
-	a, readable := in.arguments()
+func (c *conversation) canBeTold(in *input, tool producer.Tool) bool {
+	a, readable := in.readArguments()
 	kind := c.d.tools[in.Tool]
 	switch {
 	case !readable && kind != "":
 		return false // it could mean something else than what is told
 	case kind == toolwords.Execute && strings.TrimSpace(a.Command) == "",
-		kind == toolwords.Edit && a.path() == "" && len(patched(a.Command)) == 0:
+		kind == toolwords.Edit && a.filePath() == "" && len(patchedFiles(a.Command)) == 0:
 		return false
 	}
 	if kind == toolwords.Edit {
 		a.Command = "" // a patch
 	}
-	for _, text := range []string{a.Command, a.Description, a.path(), a.URL, a.Query, a.Pattern, c.consequence(in)} {
+	for _, text := range []string{a.Command, a.Description, a.filePath(), a.URL, a.Query, a.Pattern, c.consequenceText(in)} {
 		if utf8.RuneCountInString(aaep.SafeText(text)) > toolwords.Most {
 			return false
 		}
 	}
-	return len(actionOf(tool)) < mostTold && len(c.consequence(in)) < mostTold-2000 && len(in.Folder) < 1000
+	return len(actionOf(tool)) < mostTold && len(c.consequenceText(in)) < mostTold-2000 && len(in.Folder) < 1000
 }
 
 // questionIn is what the agent asks its user with a tool of its own.
 func questionIn(in *input) string {
 	var texts []string
-	a, _ := in.arguments()
+	a, _ := in.readArguments()
 	for _, q := range a.Questions {
 		texts = append(texts, q.Question)
 	}
@@ -205,8 +205,8 @@ type patchedFile struct {
 	added, removed int
 }
 
-// patched are the files of a patch as Codex writes it; none where the text is no patch.
-func patched(text string) (files []*patchedFile) {
+// patchedFiles returns the files of a patch as Codex writes it; none where the text is no patch.
+func patchedFiles(text string) (files []*patchedFile) {
 	if !strings.Contains(text, "*** Begin Patch") {
 		return nil
 	}
@@ -226,7 +226,7 @@ func patched(text string) (files []*patchedFile) {
 	return files
 }
 
-func (f *patchedFile) summary(folder string) string {
+func (f *patchedFile) summaryText(folder string) string {
 	place := toolwords.Place(folder, f.path)
 	switch f.what {
 	case "Add":

@@ -51,7 +51,7 @@ func Fill(ctx context.Context, s *producer.Session, questions []Question) (Answe
 			if err != nil {
 				return Answer{Action: Cancel}, err
 			}
-			value, ok = q.take(answer)
+			value, ok = q.convertAnswer(answer)
 		}
 		switch {
 		case !ok:
@@ -105,16 +105,16 @@ type option struct {
 	text, label string // the value as it is typed, and what it is called
 }
 
-// take returns what the form gets for an answer, if it takes that.
-func (q Question) take(answer any) (value any, ok bool) {
+// convertAnswer returns what the form gets for an answer, if it takes that.
+func (q Question) convertAnswer(answer any) (value any, ok bool) {
 	if q.several {
-		return q.takeSeveral(text(answer))
+		return q.takeSeveral(typedText(answer))
 	}
 	if len(q.options) == 0 {
 		n, number := answer.(float64)
 		return answer, !q.whole || number && n == math.Trunc(n)
 	}
-	return q.option(answer)
+	return q.optionNamed(answer)
 }
 
 // takeSeveral returns the options that are named, with commas between them. A single dash is none
@@ -125,7 +125,7 @@ func (q Question) takeSeveral(typed string) (values []any, ok bool) {
 		return values, true
 	}
 	for name := range strings.SplitSeq(typed, ",") {
-		value, ok := q.option(name)
+		value, ok := q.optionNamed(name)
 		if !ok {
 			return nil, false
 		}
@@ -136,9 +136,9 @@ func (q Question) takeSeveral(typed string) (values []any, ok bool) {
 	return values, true
 }
 
-// option returns the option that an answer names.
-func (q Question) option(answer any) (value any, ok bool) {
-	typed := strings.TrimSpace(text(answer))
+// optionNamed returns the option that an answer names.
+func (q Question) optionNamed(answer any) (value any, ok bool) {
+	typed := strings.TrimSpace(typedText(answer))
 	for _, same := range []func(string) bool{
 		func(s string) bool { return s == typed },
 		func(s string) bool { return strings.EqualFold(s, typed) },
@@ -152,8 +152,8 @@ func (q Question) option(answer any) (value any, ok bool) {
 	return nil, false
 }
 
-// text is a value as a person types it.
-func text(value any) string {
+// typedText is a value as a person types it.
+func typedText(value any) string {
 	switch v := value.(type) {
 	case string:
 		return v
@@ -163,9 +163,9 @@ func text(value any) string {
 	return fmt.Sprint(value)
 }
 
-// offer puts the options of q as choices where the protocol can (EVT-083), and else names them
-// beside the question.
-func (q *Question) offer() {
+// offerOptions puts the options of q as choices where the protocol can (EVT-083), and else names
+// them beside the question.
+func (q *Question) offerOptions() {
 	choices, seen, fit := []producer.Choice{}, map[string]bool{}, len(q.options) >= 2 && len(q.options) <= 32
 	labels, length := []string{}, 0
 	for _, o := range q.options {
@@ -216,18 +216,18 @@ type titled struct {
 	Title string `json:"title"`
 }
 
-// choices are the values that the field can have. One that a person cannot type, such as an object,
-// is an error.
-func (f field) choices() (options []option, err error) {
+// parseOptions returns the values that the field can have. One that a person cannot type, such as
+// an object, is an error.
+func (f field) parseOptions() (options []option, err error) {
 	for i, value := range f.Enum {
-		o := option{value, text(value), text(value)}
+		o := option{value, typedText(value), typedText(value)}
 		if i < len(f.EnumNames) {
 			o.label = f.EnumNames[i]
 		}
 		options = append(options, o)
 	}
 	for _, one := range slices.Concat(f.OneOf, f.AnyOf) {
-		options = append(options, option{one.Const, text(one.Const), cmp.Or(one.Title, text(one.Const))})
+		options = append(options, option{one.Const, typedText(one.Const), cmp.Or(one.Title, typedText(one.Const))})
 	}
 	for _, o := range options {
 		switch o.value.(type) {
@@ -268,12 +268,12 @@ func Questions(message string, schema []byte) (questions []Question, err error) 
 			q.ask = askYesNo
 		case "number", "integer":
 			q.ask, q.whole = askNumber, f.Type == "integer"
-			q.options, err = f.choices()
+			q.options, err = f.parseOptions()
 		case "string":
-			q.options, err = f.choices()
+			q.options, err = f.parseOptions()
 		case "array":
 			if f.Items != nil {
-				q.options, err = f.Items.choices()
+				q.options, err = f.Items.parseOptions()
 			}
 			if err == nil && len(q.options) == 0 {
 				return nil, fmt.Errorf("the field %q of the form takes a list without saying of what", name)
@@ -285,7 +285,7 @@ func Questions(message string, schema []byte) (questions []Question, err error) 
 		if err != nil {
 			return nil, fmt.Errorf("the field %q of the form %w", name, err)
 		}
-		q.offer()
+		q.offerOptions()
 		questions = append(questions, q)
 	}
 	return questions, nil

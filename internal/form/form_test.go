@@ -19,7 +19,7 @@ func TestChoices(t *testing.T) {
 				t.Errorf("%s: %v", schema, err)
 			}
 			for _, q := range questions {
-				q.take("A, A")
+				q.convertAnswer("A, A")
 			}
 		}
 	}

@@ -56,7 +56,7 @@ func DefaultResponse(q *aaep.AwaitingClarification) any {
 			}
 		}
 	}
-	if answers(q, d) {
+	if isAnswerTo(q, d) {
 		return d
 	}
 	return nil

@@ -32,7 +32,7 @@ type Question struct {
 	Expected []string
 }
 
-func (q *Question) timeout() time.Duration {
+func (q *Question) timeLimit() time.Duration {
 	if q.Confirmation != nil {
 		return time.Duration(q.Confirmation.TimeoutSeconds) * time.Second
 	}
@@ -118,7 +118,7 @@ func (l *Ledger) Open(now time.Time, q *Question) error {
 		l.open = map[aaep.ReplyToken]*open{}
 		l.settled = map[aaep.ReplyToken]time.Time{}
 	}
-	o := &open{q: q, deadline: now.Add(q.timeout()), limit: q.timeout(), recipients: map[string]bool{}}
+	o := &open{q: q, deadline: now.Add(q.timeLimit()), limit: q.timeLimit(), recipients: map[string]bool{}}
 	for _, id := range q.Expected {
 		o.recipients[id] = false
 	}
@@ -138,7 +138,7 @@ func (l *Ledger) Extend(now time.Time, subscription string, token aaep.ReplyToke
 	if o == nil || !o.recipients[subscription] || !now.Before(o.deadline) {
 		return 0, false
 	}
-	if more := min(o.q.timeout(), maxTimeout-o.limit); more > 0 && o.extended < maxExtensions {
+	if more := min(o.q.timeLimit(), maxTimeout-o.limit); more > 0 && o.extended < maxExtensions {
 		o.extended++
 		o.limit += more
 		o.deadline = o.deadline.Add(more)
@@ -163,7 +163,7 @@ func (l *Ledger) Dismiss(now time.Time, token aaep.ReplyToken, subscription stri
 	if o := l.open[token]; o == nil || o.recipients[subscription] {
 		return nil
 	}
-	return l.drop(now, subscription, func(q *Question) bool { return q.Token == token })
+	return l.dropQuestions(now, subscription, func(q *Question) bool { return q.Token == token })
 }
 
 // Join adds a recipient to an open question: a subscriber that came later (§6.7).
@@ -207,7 +207,7 @@ func (l *Ledger) Reply(now time.Time, subscription, principal string, reply aaep
 	if err != nil {
 		return nil, err
 	}
-	l.settle(now, o, out)
+	l.settleQuestion(now, o, out)
 	return out, nil
 }
 
@@ -235,7 +235,7 @@ func Answer(question *Question, subscription, principal string, reply aaep.Messa
 		if q == nil {
 			return nil, errors.New("answers a confirmation with a response")
 		}
-		if !answers(q, r.Response) {
+		if !isAnswerTo(q, r.Response) {
 			return nil, errors.New("response is of no accepted kind")
 		}
 		out.Response = r.Response
@@ -245,9 +245,9 @@ func Answer(question *Question, subscription, principal string, reply aaep.Messa
 	return out, nil
 }
 
-// answers reports whether a response is of a kind the question accepts, and among its choices
+// isAnswerTo reports whether a response is of a kind the question accepts, and among its choices
 // (§6.5.5).
-func answers(q *aaep.AwaitingClarification, response any) bool {
+func isAnswerTo(q *aaep.AwaitingClarification, response any) bool {
 	accepts := func(k aaep.ResponseKind) bool {
 		if len(q.AcceptedResponseKinds) == 0 {
 			return k == aaep.ResponseFreetext // D-24
@@ -278,7 +278,7 @@ func (l *Ledger) Expire(now time.Time) []*Outcome {
 	var all []*Outcome
 	for len(l.due) > 0 && !now.Before(l.due[0].deadline) {
 		out := byDefault(l.due[0].q, TimedOut)
-		l.settle(now, l.due[0], out)
+		l.settleQuestion(now, l.due[0], out)
 		all = append(all, out)
 	}
 	return all
@@ -287,18 +287,18 @@ func (l *Ledger) Expire(now time.Time) []*Outcome {
 // Gone takes a subscription out of the recipients and of those that are expected. Where it was the
 // last one, the outcome is that of Unanswerable.
 func (l *Ledger) Gone(now time.Time, subscription string) []*Outcome {
-	return l.drop(now, subscription, func(*Question) bool { return true })
+	return l.dropQuestions(now, subscription, func(*Question) bool { return true })
 }
 
 // Unable is Gone for the kinds of question a subscription may no longer answer after renegotiation.
 func (l *Ledger) Unable(now time.Time, subscription string, confirmations, clarifications bool) []*Outcome {
-	return l.drop(now, subscription, func(q *Question) bool {
+	return l.dropQuestions(now, subscription, func(q *Question) bool {
 		return confirmations && q.Confirmation != nil || clarifications && q.Clarification != nil
 	})
 }
 
-func (l *Ledger) drop(now time.Time, subscription string, match func(*Question) bool) []*Outcome {
-	return l.each(now, func(o *open) *Outcome {
+func (l *Ledger) dropQuestions(now time.Time, subscription string, match func(*Question) bool) []*Outcome {
+	return l.forEachOpen(now, func(o *open) *Outcome {
 		if _, is := o.recipients[subscription]; !is || !match(o.q) {
 			return nil
 		}
@@ -318,10 +318,10 @@ func (l *Ledger) Withdraw(now time.Time, token aaep.ReplyToken, sessionID string
 			return nil
 		}
 		out := &Outcome{Cause: Withdrawn, Decision: aaep.Reject}
-		l.settle(now, o, out)
+		l.settleQuestion(now, o, out)
 		return []*Outcome{out}
 	}
-	return l.each(now, func(o *open) *Outcome {
+	return l.forEachOpen(now, func(o *open) *Outcome {
 		if sessionID != "" && o.q.SessionID != sessionID {
 			return nil
 		}
@@ -337,8 +337,9 @@ func (l *Ledger) Next() time.Time {
 	return l.due[0].deadline
 }
 
-// each settles the questions for which f returns an outcome, in the order of their deadlines.
-func (l *Ledger) each(now time.Time, f func(*open) *Outcome) []*Outcome {
+// forEachOpen settles the questions for which f returns an outcome, in the order of their
+// deadlines.
+func (l *Ledger) forEachOpen(now time.Time, f func(*open) *Outcome) []*Outcome {
 	var due []*open
 	outs := map[*open]*Outcome{}
 	for _, o := range l.open {
@@ -349,13 +350,13 @@ func (l *Ledger) each(now time.Time, f func(*open) *Outcome) []*Outcome {
 	slices.SortFunc(due, byDeadline)
 	var all []*Outcome
 	for _, o := range due {
-		l.settle(now, o, outs[o])
+		l.settleQuestion(now, o, outs[o])
 		all = append(all, outs[o])
 	}
 	return all
 }
 
-func (l *Ledger) settle(now time.Time, o *open, out *Outcome) {
+func (l *Ledger) settleQuestion(now time.Time, o *open, out *Outcome) {
 	delete(l.open, o.q.Token)
 	heap.Remove(&l.due, o.index)
 	l.settled[o.q.Token] = now

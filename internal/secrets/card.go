@@ -100,12 +100,12 @@ func cardAmong(digits []byte, groups []int) bool {
 }
 
 func isCard(digits []byte) bool {
-	return issued(digits) && luhn(digits) && !(len(digits) == 13 && barcode(digits))
+	return isIssuedNumber(digits) && passesLuhn(digits) && !(len(digits) == 13 && isBarcode(digits))
 }
 
-// issued reports whether some issuer of cards numbers them so: with this length and these first
-// digits.
-func issued(digits []byte) bool {
+// isIssuedNumber reports whether some issuer of cards numbers them so: with this length and these
+// first digits.
+func isIssuedNumber(digits []byte) bool {
 	first := func(n int) (v int) {
 		for _, d := range digits[:n] {
 			v = 10*v + int(d-'0')
@@ -132,8 +132,8 @@ func issued(digits []byte) bool {
 	return false
 }
 
-// luhn checks the last digit the way cards do.
-func luhn(digits []byte) bool {
+// passesLuhn checks the last digit the way cards do.
+func passesLuhn(digits []byte) bool {
 	sum := 0
 	for i, d := range digits {
 		v := int(d - '0')
@@ -147,9 +147,9 @@ func luhn(digits []byte) bool {
 	return sum%10 == 0
 }
 
-// barcode reports whether 13 digits have the check digit of an article number, as those of German
+// isBarcode reports whether 13 digits have the check digit of an article number, as those of German
 // goods that begin with a 4.
-func barcode(digits []byte) bool {
+func isBarcode(digits []byte) bool {
 	sum := 0
 	for i, d := range digits {
 		sum += int(d-'0') * (1 + 2*(i%2))

@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// plain is s as it is compared with the forms of secrets: what shows nothing is left out, and so
-// are accents; digits of any script, letters of full width, dashes and spaces are those of ASCII. A
-// person reads them the same.
-func plain(s string) string {
+// foldForMatching returns s as it is compared with the forms of secrets: what shows nothing is left
+// out, and so are accents; digits of any script, letters of full width, dashes and spaces are those
+// of ASCII. A person reads them the same.
+func foldForMatching(s string) string {
 	if isASCII(s) {
 		return s
 	}

@@ -13,7 +13,7 @@ import "strings"
 // another script. It looks at one text, so it cannot see what is split over two chunks. The time is
 // linear in the length of s.
 func Find(s string) (kind string, found bool) {
-	s = plain(s)
+	s = foldForMatching(s)
 	if hasPrivateKey(s) {
 		return "private key", true
 	}
@@ -93,7 +93,7 @@ func keyIn(s string) string {
 		switch run[0] {
 		case 's', 'r', 'g', 'A', 'x', 'h', 'n':
 			for _, f := range keyForms {
-				if rest, ok := strings.CutPrefix(run, f.prefix); ok && f.matches(rest) {
+				if rest, ok := strings.CutPrefix(run, f.prefix); ok && f.matchesRest(rest) {
 					return f.kind
 				}
 			}
@@ -107,7 +107,7 @@ func keyIn(s string) string {
 	return ""
 }
 
-func (f keyForm) matches(rest string) bool {
+func (f keyForm) matchesRest(rest string) bool {
 	switch {
 	case len(rest) < f.least:
 		return false
