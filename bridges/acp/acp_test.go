@@ -341,22 +341,30 @@ func TestQuestionThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// Two open requests with one id are both refused: an answer could be taken for either.
+// Two open requests with one id, however it is written, are both refused: an answer could be taken
+// for either.
 func TestSameID(t *testing.T) {
-	var selected string
-	turn := func(a *scriptedAgent, _ string) string {
-		a.send(`{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":%s,"options":%s}}`, `{"toolCallId":"harmless","title":"ls","kind":"read"}`, offers)
-		time.Sleep(100 * time.Millisecond)
-		selected = a.askPermission("7", removes, offers)
-		return "end_turn"
+	for _, ids := range [][2]string{{"7", "7"}, {`"a"`, `"\u0061"`}, {"0", "-0"}, {"9007199254740992", "9007199254740993"}} {
+		t.Run(ids[1], func(t *testing.T) {
+			var selected string
+			turn := func(a *scriptedAgent, _ string) string {
+				a.send(`{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":%s,"options":%s}}`,
+					ids[0], `{"toolCallId":"harmless","title":"ls","kind":"read"}`, offers)
+				time.Sleep(100 * time.Millisecond)
+				a.send(`{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":%s,"options":%s}}`,
+					ids[1], removes, offers)
+				selected = a.awaitOutcome(ids[0])
+				return "end_turn"
+			}
+			runConversation(t, turn, answerWith(aaep.Accept), func(t *testing.T, f *fixture) {
+				f.talk.Prompt(t.Context(), "Go on.")
+				waitTenSeconds()
+				if selected != "error" {
+					t.Errorf("answered %q", selected)
+				}
+			})
+		})
 	}
-	runConversation(t, turn, answerWith(aaep.Accept), func(t *testing.T, f *fixture) {
-		f.talk.Prompt(t.Context(), "Go on.")
-		waitTenSeconds()
-		if selected != "error" {
-			t.Errorf("answered %q", selected)
-		}
-	})
 }
 
 // An agent that dies in the middle is told of, and nothing waits for it.

@@ -252,7 +252,8 @@ type grantedAction struct {
 }
 
 // keepGrants notes the changes or the command that an accepted permission has shown, so that the
-// agent's request to do exactly that asks no second time. It is called with t.mu held.
+// agent's request to do exactly that asks no second time. A command that was too long to be told
+// whole is not among them. It is called with t.mu held.
 func (t *turn) keepGrants(about call) {
 	for _, part := range about.content {
 		if part.Type == "diff" {
@@ -263,10 +264,13 @@ func (t *turn) keepGrants(about call) {
 	}
 	if about.kind == "execute" {
 		for _, command := range []string{about.title, toolwords.Command(about.input)} {
-			if command != "" {
-				t.grants = append(t.grants, grantedAction{command: command})
-				return
+			if command == "" {
+				continue
 			}
+			if tellableWhole(command) {
+				t.grants = append(t.grants, grantedAction{command: command})
+			}
+			return
 		}
 	}
 }

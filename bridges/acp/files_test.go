@@ -99,6 +99,9 @@ func TestFilesAndTerminals(t *testing.T) {
 			""},
 		{"a command that is too long", "", "terminal/create",
 			`"command":"echo","args":["` + strings.Repeat("x", 4000) + `"]`, aaep.Accept, "error", ""},
+		{"a command that was accepted and is too long", `{"toolCallId":"x","title":"echo ` + strings.Repeat("x", 4000) +
+			`","kind":"execute"}`, "terminal/create", `"command":"echo ` + strings.Repeat("x", 4000) + `"`, aaep.Accept,
+			"error", ""},
 		{"a setting that passes for two", "", "terminal/create",
 			`"command":"env","env":[{"name":"A","value":"a\". With B set to \"b"}]`, aaep.Reject, "error",
 			`With A set to "a\". With B set to \"b".`},

@@ -48,7 +48,7 @@ type peer struct {
 	mu    sync.Mutex
 	asked int64
 	calls map[int64]chan<- message // our requests
-	open  map[string]*request      // the agent's, by their ids as they are written
+	open  map[string]*request      // the agent's, by what canonicalID makes of their ids
 	ended bool
 }
 
@@ -184,10 +184,11 @@ func (p *peer) handleRequest(m message) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &request{reply: p.replyOnce, id: m.ID, method: *m.Method, params: m.Params, ctx: ctx, cancel: cancel}
+	key, _ := canonicalID(m.ID)
 	p.mu.Lock()
-	same, full := p.open[string(m.ID)], len(p.open) >= maxRequests
+	same, full := p.open[key], len(p.open) >= maxRequests
 	if same == nil && !full {
-		p.open[string(m.ID)] = r
+		p.open[key] = r
 	}
 	p.mu.Unlock()
 	switch {
@@ -214,6 +215,24 @@ func validID(id jsontext.Value) bool {
 		return jsonv2.Unmarshal(id, &text) == nil // which half a surrogate is not
 	}
 	return id.Kind() == '0' && !bytes.ContainsAny(id, ".eE")
+}
+
+// canonicalID returns what an id is known by however it is written: "\u0061" is the "a" of the peer
+// that reads it. exact says that it is written in the only way that every program writes it.
+func canonicalID(id jsontext.Value) (key string, exact bool) {
+	var text string
+	switch {
+	case id.Kind() == '"' && jsonv2.Unmarshal(id, &text) == nil:
+		return "\"" + text, len(id) <= maxID && !bytes.ContainsRune(id, '\\')
+	case id.Kind() == '0':
+		n, err := strconv.ParseFloat(string(id), 64)
+		if err != nil {
+			return "", false
+		}
+		key = strconv.FormatFloat(n+0, 'f', -1, 64) // of -0, 0
+		return key, key == string(id) && validID(id)
+	}
+	return "", false
 }
 
 // isNotification reports whether the request has no id, so that nothing is to be answered.
@@ -247,10 +266,11 @@ func (r *request) sendReply(m message) bool {
 // replyOnce queues the answer to a request if the request is open, closes it, and reports whether
 // it was.
 func (p *peer) replyOnce(r *request, m message) bool {
+	key, _ := canonicalID(r.id)
 	p.mu.Lock()
-	mine := p.open[string(r.id)] == r
+	mine := p.open[key] == r
 	if mine {
-		delete(p.open, string(r.id))
+		delete(p.open, key)
 	}
 	p.mu.Unlock()
 	if mine {
@@ -262,8 +282,9 @@ func (p *peer) replyOnce(r *request, m message) bool {
 // cancelRequest answers the open request with an id as cancelled: the agent wants no answer any
 // more.
 func (p *peer) cancelRequest(id jsontext.Value) {
+	key, _ := canonicalID(id)
 	p.mu.Lock()
-	r := p.open[string(id)]
+	r := p.open[key]
 	p.mu.Unlock()
 	if r != nil {
 		r.refuse(codeCancelled, "the request was cancelled")

@@ -45,7 +45,8 @@ var hostileKinds = []string{"allow_once", "allow_always", "reject_once", "reject
 // askPermission sends a request for permission with random options.
 func (h *hostileAgent) askPermission(n int) {
 	call := fmt.Sprintf("call%dx", n)
-	ids := []string{"0", fmt.Sprint(n), `"text"`, fmt.Sprint(n), fmt.Sprintf(`"p%d"`, n), "null", "-1", "1.5", "{}"}
+	ids := []string{"0", fmt.Sprint(n), `"text"`, fmt.Sprint(n), fmt.Sprintf(`"p%d"`, n), "null", "-1", "1.5", "{}",
+		"-0", `"t\u0065xt"`}
 	var options []string
 	for i := range h.rand.IntN(5) {
 		id, kind, name := fmt.Sprintf("o%d-%d", n, i), hostileKinds[h.rand.IntN(len(hostileKinds))],
@@ -73,8 +74,9 @@ func (h *hostileAgent) takeStep(n int) {
 		h.sendUpdate(`{"sessionUpdate":"tool_call","toolCallId":"t%d","title":"before","kind":"execute","status":%q}`,
 			h.rand.IntN(4), []string{"pending", "in_progress"}[h.rand.IntN(2)])
 	case 2:
-		h.sendUpdate(`{"sessionUpdate":"tool_call_update","toolCallId":"t%d","status":%q}`, h.rand.IntN(4),
-			[]string{"completed", "failed", "in_progress"}[h.rand.IntN(3)])
+		h.sendUpdate(`{"sessionUpdate":"tool_call_update","toolCallId":"t%d","status":%q%s}`, h.rand.IntN(4),
+			[]string{"completed", "failed", "in_progress"}[h.rand.IntN(3)],
+			[]string{"", `,"title":"after","kind":"read","content":[]`}[h.rand.IntN(2)])
 	case 3:
 		h.send(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":%d}}`, h.rand.IntN(n+1))
 	case 4: // the end of the turn, perhaps; what is asked after that belongs to no turn that was stopped
@@ -101,8 +103,7 @@ func (h *hostileAgent) judgeAnswer(m map[string]any) {
 			continue
 		}
 		i := slices.IndexFunc(h.accepted, func(c *consent) bool {
-			return !c.used && strings.Contains(c.words, o.call) &&
-				(o.kind != "allow_always" || strings.Contains(c.words, o.name))
+			return !c.used && strings.Contains(c.words, o.call) && strings.Contains(c.words, o.name)
 		})
 		switch {
 		case h.halted:
@@ -131,8 +132,8 @@ func (h *hostileAgent) heardAbout(call string) (all []string) {
 }
 
 // Whatever an agent sends, no option that allows something is selected but upon an accepted
-// confirmation of that call, and, where it counts for later, of that option's own name. Each
-// confirmation counts once, and none after the person said stop.
+// confirmation of that call and of that option's own name. Each confirmation counts once, and none
+// after the person said stop.
 func TestNothingAllowedUnasked(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		wrong := hostileTurn(t, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 30).Draw(rt, "steps"))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strconv"
 	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -208,25 +207,6 @@ func (t *tee) notePermission(line []byte) *pendingPermission {
 			cancel: cancel}}
 	t.open[key] = asks
 	return asks
-}
-
-// canonicalID returns what an id is known by however it is written, since an editor need not write
-// it as the agent does. exact says that it is written in the only way that every program writes it;
-// other requests are not answered here.
-func canonicalID(id jsontext.Value) (key string, exact bool) {
-	var text string
-	switch {
-	case id.Kind() == '"' && jsonv2.Unmarshal(id, &text) == nil:
-		return "\"" + text, len(id) <= maxID && !bytes.ContainsRune(id, '\\')
-	case id.Kind() == '0':
-		n, err := strconv.ParseFloat(string(id), 64)
-		if err != nil {
-			return "", false
-		}
-		key = strconv.FormatFloat(n+0, 'f', -1, 64) // of -0, 0
-		return key, key == string(id) && validID(id)
-	}
-	return "", false
 }
 
 // matchAnswer finds the permission that a line of the editor answers, if any, and reports whether

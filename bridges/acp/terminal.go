@@ -154,14 +154,18 @@ func (t *turn) runCommand(ctx context.Context, ask createTerminalRequest) (id st
 		says = append(says, fmt.Sprintf("With %s set to %s.", v.Name, value))
 	}
 	told := strings.Join(says, " ")
-	if len(command) > maxToldBytes-100 || len(told) > maxToldBytes ||
-		utf8.RuneCountInString(command) > toolwords.Most || utf8.RuneCountInString(told) > toolwords.Most {
+	if !tellableWhole(command) || !tellableWhole(told) {
 		return "", fmt.Errorf("a command with its settings can have %d characters at most, so that the user can be told all of it", toolwords.Most)
 	}
 	about := &call{title: command, kind: "execute",
 		content: []toolContent{{Type: "content", Content: contentBlock{Type: "text", Text: told}}}}
 	err = t.askThenDo(ctx, about, about.describeAction(), begin)
 	return id, err
+}
+
+// tellableWhole reports whether a question tells the whole of a text.
+func tellableWhole(text string) bool {
+	return len(text) <= maxToldBytes-100 && utf8.RuneCountInString(text) <= toolwords.Most
 }
 
 // quoteWord returns a word of a command as a shell would have to be given it for that word alone.
