@@ -192,7 +192,7 @@ func (a *Announcer) addLines(now time.Time, ans *answer, text string, force bool
 	signed := text != "" && isSigned(text) && strings.Count(strings.TrimSpace(text), "\n") == 0
 	switch {
 	case signed && (ans.diff || ans.list != 0 && ans.list != text[0]):
-		text = withSign(text, ans.language)
+		text = speakSign(text, ans.language)
 	case signed && ans.list == 0:
 		ans.run += text
 		run := strings.FieldsFunc(ans.run, func(r rune) bool { return r == '\n' })
@@ -208,7 +208,7 @@ func (a *Announcer) addLines(now time.Time, ans *answer, text string, force bool
 	ans.run = ""
 	for line := range strings.Lines(held) {
 		if ans.diff && strings.TrimSpace(line) != "" {
-			line = withSign(line, ans.language)
+			line = speakSign(line, ans.language)
 		}
 		a.addPiece(now, ans, line, block{}, false)
 	}

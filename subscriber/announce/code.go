@@ -149,13 +149,13 @@ func (b *block) takesLine(line string) bool {
 	case line == "":
 		return b.before > 0 && b.after > 0
 	case line[0] == '+', line[0] == '-', line[0] == '\\':
-		return b.before+b.after > 0 || b.lines < 5 && !signedBullet(line)
+		return b.before+b.after > 0 || b.lines < 5 && !mayBeBullet(line)
 	}
 	return (line[0] == ' ' || line[0] == '\t') && b.before > 0 && b.after > 0
 }
 
-// signedBullet reports whether a line may be one of a list.
-func signedBullet(line string) bool { return len(line) > 1 && line[1] == ' ' }
+// mayBeBullet reports whether a line may be one of a list.
+func mayBeBullet(line string) bool { return len(line) > 1 && line[1] == ' ' }
 
 // countLine counts a line of a block.
 func (b *block) countLine(line string) {
@@ -272,8 +272,8 @@ func isSigned(line string) bool {
 	return signedLine.MatchString(line) && !numbered.MatchString(line) && !rule.MatchString(line) && !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "++")
 }
 
-// withSign is a line of a diff with its sign in words, in a language, or else in English.
-func withSign(line, language string) string {
+// speakSign is a line of a diff with its sign in words, in a language, or else in English.
+func speakSign(line, language string) string {
 	m := signedLine.FindStringSubmatch(strings.TrimRight(line, " \t\r\n"))
 	id := phrase.LineAdded
 	if m[1] == "-" {
@@ -283,9 +283,9 @@ func withSign(line, language string) string {
 	return says + "\n"
 }
 
-// withSigns is text with the signs of its diffs that have neither fence nor header in words: its
+// speakSigns is text with the signs of its diffs that have neither fence nor header in words: its
 // lines would pass for those of a list.
-func withSigns(text, language string) string {
+func speakSigns(text, language string) string {
 	if !strings.Contains(text, "+") || !strings.Contains(text, "-") {
 		return text
 	}
@@ -295,7 +295,7 @@ func withSigns(text, language string) string {
 		signed := len(run) > 1 && isDiff(run)
 		for _, line := range run {
 			if signed {
-				line = withSign(line, language)
+				line = speakSign(line, language)
 			}
 			rest.WriteString(line)
 		}

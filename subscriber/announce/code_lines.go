@@ -50,7 +50,7 @@ func (b *block) linesToSay(language string) (said []string) {
 			said = append(said, words.Sentence(path.Base(file[1])))
 		case isHeader(line):
 		case changed(i):
-			said = append(said, withSign(line, language))
+			said = append(said, speakSign(line, language))
 		default:
 			for d := 1; d <= diffContext; d++ {
 				if changed(i-d) || changed(i+d) {

@@ -78,7 +78,7 @@ func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w 
 	}
 	if ev.Type().Terminal() {
 		g.over, g.progress, g.failed = true, nil, ev.Critical()
-		a.noProgress(now, session)
+		a.dropProgress(now, session)
 	}
 	return false
 }
@@ -112,7 +112,7 @@ func (a *Announcer) forgetSession(now time.Time) {
 	for _, over := range []bool{true, false} {
 		for id, g := range a.agents {
 			if g.over || !over {
-				a.noProgress(now, id)
+				a.dropProgress(now, id)
 				delete(a.agents, id)
 				return
 			}
@@ -120,8 +120,8 @@ func (a *Announcer) forgetSession(now time.Time) {
 	}
 }
 
-// noProgress says no more of how far a session has come.
-func (a *Announcer) noProgress(now time.Time, session string) {
+// dropProgress says no more of how far a session has come.
+func (a *Announcer) dropProgress(now time.Time, session string) {
 	if it := a.soFar[session]; it != nil && (a.saying == nil || a.saying.item != it) {
 		delete(a.soFar, session)
 		a.endItem(it, now, Expired)
@@ -193,7 +193,7 @@ func (a *Announcer) catchUp(now time.Time) {
 	if latest = cmp.Or(latest, state); latest != nil {
 		last = latest.sentences[len(latest.sentences)-1:]
 	}
-	quoteName(a.addRequested(now, whileYouTyped(a.language, answers, len(came)-answers, last)), latest)
+	quoteName(a.addRequested(now, typedWords(a.language, answers, len(came)-answers, last)), latest)
 }
 
 // dropReminders takes away what this program says around what is left to be asked for: it is said
@@ -295,7 +295,7 @@ func (a *Announcer) WhatWaits(now time.Time) {
 			more++
 		}
 	}
-	w := whatWaits(a.language, a.open.describeOpen(a.language, len(a.sources) > 1), more, len(a.missed))
+	w := waitingWords(a.language, a.open.describeOpen(a.language, len(a.sources) > 1), more, len(a.missed))
 	if a.open.countOpen() > 1 {
 		a.addRequestedWithQuestion(now, w)
 	} else {
@@ -332,10 +332,10 @@ func (a *Announcer) WhereAreWe(now time.Time) {
 	}
 	switch q := a.open.firstOpen(); {
 	case q == nil:
-		a.addRequested(now, whereWeAre(a.language, told))
+		a.addRequested(now, whereWords(a.language, told))
 	case len(told) == 0:
 		a.addRequestedWithQuestion(now, nil)
 	default:
-		a.addRequestedWithQuestion(now, whereWeAre(a.language, told))
+		a.addRequestedWithQuestion(now, whereWords(a.language, told))
 	}
 }

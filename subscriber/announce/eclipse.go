@@ -118,7 +118,7 @@ func (a *Announcer) recallQuestion(now time.Time) {
 		return
 	}
 	e.recalled, q.led = true, false
-	if !slices.ContainsFunc(a.normal, q.holdsUp) {
+	if !slices.ContainsFunc(a.normal, q.waitsForItem) {
 		q.drowned, q.reminded = false, now
 	}
 	it := &item{kind: Notice, arrived: now}

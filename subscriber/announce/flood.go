@@ -93,7 +93,7 @@ func (a *Announcer) countLeft(gone *item, at int) {
 	}
 	it := a.normal[i]
 	it.left++
-	w := leftOut(a.language, it.left)
+	w := leftOutWords(a.language, it.left)
 	if gone.kind == Output {
 		w = w.And(" ", phraseIn(a.language, phrase.TheNewest, ""))
 	}
@@ -101,8 +101,8 @@ func (a *Announcer) countLeft(gone *item, at int) {
 	it.receipt.Of = len(it.sentences)
 }
 
-// leftOut says how many lines were left out.
-func leftOut(own string, n int) Words {
+// leftOutWords says how many lines were left out.
+func leftOutWords(own string, n int) Words {
 	return In(own, phrase.Counted(own, phrase.LinesLeftOut, n, "line"))
 }
 
@@ -125,7 +125,7 @@ func (a *Announcer) Skip(now time.Time) {
 		a.addRequested(now, phraseIn(a.language, phrase.NothingMore, ""))
 		return
 	}
-	a.addRequested(now, leftOut(a.language, n))
+	a.addRequested(now, leftOutWords(a.language, n))
 }
 
 // Newest is Skip, and says the newest of what waited or, where nothing did, of what was said.
@@ -140,7 +140,7 @@ func (a *Announcer) Newest(now time.Time) {
 	}
 	w := phraseIn(a.language, phrase.TheNewest, "")
 	if n > 1 {
-		w = leftOut(a.language, n-1).And(" ", w)
+		w = leftOutWords(a.language, n-1).And(" ", w)
 	}
 	last := newest.sentences[len(newest.sentences)-1]
 	quoteName(a.addRequested(now, w.And("", Words{last})), newest)

@@ -54,7 +54,7 @@ func markdownSpeech(text, language string, unclosed phrase.ID) string {
 		}
 		return "\n" + b.describeBlock(language, id) + "\n"
 	})
-	text = withSigns(text, language)
+	text = speakSigns(text, language)
 	text = new(table).speakRows(text)
 	text = rule.ReplaceAllString(text, "")
 	text = heading.ReplaceAllStringFunc(text, func(s string) string { return words.Sentence(heading.FindStringSubmatch(s)[1]) })

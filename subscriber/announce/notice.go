@@ -66,7 +66,7 @@ func (a *Announcer) tellLost(now time.Time, source string) {
 	}
 	for session, g := range a.agents {
 		if g.source == source {
-			a.noProgress(now, session)
+			a.dropProgress(now, session)
 			delete(a.agents, session)
 		}
 	}
@@ -82,7 +82,7 @@ func (a *Announcer) addNotice(now time.Time, w Words, critical bool, about *open
 	it := &item{kind: Notice, critical: critical, sentences: sentences, about: about, arrived: now}
 	a.recordItem(it)
 	switch {
-	case critical && about == nil && a.beforeNext(now, it):
+	case critical && about == nil && a.addBeforeNext(now, it):
 	case critical:
 		a.appendTo(&a.urgent, it)
 	case about == nil && !a.entered.IsZero() && now.Sub(a.entered) < replyWithin:
@@ -93,10 +93,10 @@ func (a *Announcer) addNotice(now time.Time, w Words, critical bool, about *open
 	return it
 }
 
-// beforeNext says something before the question that follows the one that the person just answered,
-// though that was put already: that the answer was sent is not to be heard as if it were about
-// this.
-func (a *Announcer) beforeNext(now time.Time, it *item) bool {
+// addBeforeNext says something before the question that follows the one that the person just
+// answered, though that was put already: that the answer was sent is not to be heard as if it were
+// about this.
+func (a *Announcer) addBeforeNext(now time.Time, it *item) bool {
 	q := a.open.firstOpen()
 	if q == nil || a.taken.IsZero() || now.Sub(a.taken) >= replyWithin || !q.put.IsZero() && q.put.Before(a.taken) {
 		return false

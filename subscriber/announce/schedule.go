@@ -24,7 +24,7 @@ func (a *Announcer) chooseTurn(now time.Time) *item {
 		return it
 	}
 	if q := a.open.firstOpen(); q != nil && !q.put.IsZero() { // what is decided may depend on it
-		if it := cmp.Or(first(func(it *item) bool { return it.reminds || it.session == q.sessionKey() }), first(q.holdsUp)); it != nil {
+		if it := cmp.Or(first(func(it *item) bool { return it.reminds || it.session == q.sessionKey() }), first(q.waitsForItem)); it != nil {
 			return it
 		}
 	}
@@ -185,8 +185,8 @@ func (a *Announcer) handleTime(now time.Time) {
 	a.remindOfQuestion(now)
 }
 
-// heldUp are the questions behind which something else that is critical waits.
-func (a *Announcer) heldUp() (list []*openQuestion) {
+// heldUpQuestions are the questions behind which something else that is critical waits.
+func (a *Announcer) heldUpQuestions() (list []*openQuestion) {
 	for _, it := range a.urgent {
 		if q := a.open.findByEvent(it.event); q != nil && slices.ContainsFunc(a.urgent, func(other *item) bool { return other != it && other.about != q }) {
 			list = append(list, q)
@@ -205,7 +205,7 @@ func (a *Announcer) closeOverdue(now time.Time) {
 		a.addNotice(now, a.withSpeaker(q.source, phraseIn(a.language, phrase.QuestionClosed, "")), true, nil) // and then the next, or it were about that
 		a.putNext(now)
 	}
-	for _, q := range a.heldUp() {
+	for _, q := range a.heldUpQuestions() {
 		if q.timeLeft(now) > 0 {
 			continue
 		}
@@ -250,7 +250,7 @@ func (a *Announcer) nextWake(now time.Time) (at time.Time) {
 	if a.quiet {
 		sooner(a.typed.Add(stillFor))
 	}
-	for _, q := range a.heldUp() {
+	for _, q := range a.heldUpQuestions() {
 		sooner(now.Add(q.timeLeft(now)))
 	}
 	if q := a.open.firstOpen(); a.holdsOthers(q) {

@@ -11,7 +11,7 @@ import (
 )
 
 // canAge reports whether news may be left out when it is old and something newer tells as much: of
-// states and tools, but not of a action that cannot be taken back.
+// states and tools, but not of an action that cannot be taken back.
 func canAge(ev *aaep.Event) bool {
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
@@ -116,7 +116,7 @@ func (a *Announcer) dropStale(now time.Time) {
 		}
 	}
 	for _, session := range slices.Sorted(maps.Keys(ran)) {
-		a.sumUp(now, ran[session])
+		a.sumUpTools(now, ran[session])
 	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
 		gone := overtaken[it] && old(it)
@@ -130,9 +130,9 @@ func (a *Announcer) dropStale(now time.Time) {
 // manyTools of one session that ended long ago are told in one sentence.
 const manyTools = 3
 
-// sumUp leaves tools that ended well, the newest of them first, to be asked for; the newest itself
-// is still said, after how many ran.
-func (a *Announcer) sumUp(now time.Time, ran []*item) {
+// sumUpTools leaves tools that ended well, the newest of them first, to be asked for; the newest
+// itself is still said, after how many ran.
+func (a *Announcer) sumUpTools(now time.Time, ran []*item) {
 	newest, oldest := ran[0], ran[len(ran)-1]
 	var it *item
 	if i := slices.IndexFunc(a.normal, func(it *item) bool { return it.tools > 0 && it.session == newest.session }); i >= 0 {

@@ -90,7 +90,7 @@ func (a *Announcer) remindOfQuestion(now time.Time) {
 	if q == nil || !q.drowned || a.quiet || a.saying != nil || now.Before(q.reminded.Add(soonAgain)) || q.timeLeft(now) <= 0 {
 		return
 	}
-	if slices.ContainsFunc(a.normal, q.holdsUp) {
+	if slices.ContainsFunc(a.normal, q.waitsForItem) {
 		return
 	}
 	for _, ans := range a.answers {
@@ -102,16 +102,16 @@ func (a *Announcer) remindOfQuestion(now time.Time) {
 	a.nameQuestion(now, a.addAboutQuestion(now, q, nil), q)
 }
 
-// holdsUp reports whether a question that something was said after is called to mind only after an
-// announcement: what its session says, and what this program does.
-func (q *openQuestion) holdsUp(it *item) bool {
+// waitsForItem reports whether a question that something was said after is called to mind only
+// after an announcement: what its session says, and what this program does.
+func (q *openQuestion) waitsForItem(it *item) bool {
 	return q.drowned && (it.session == q.sessionKey() || it.source == "")
 }
 
-// leadIn says before what the session of a question says after it, that it is not what the question
-// leads to, and before what a session said before it failed, or before it was answered, that it is
-// no longer so.
-func (a *Announcer) leadIn(now time.Time, it *item) bool {
+// addLeadIn says before what the session of a question says after it, that it is not what the
+// question leads to, and before what a session said before it failed, or before it was answered,
+// that it is no longer so.
+func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
 	if led := it.leads; led != nil && !slices.Contains(a.normal, led) { // it leads to nothing now
 		a.removeItem(it)
 		a.endItem(it, now, Expired)

@@ -41,5 +41,5 @@ func (a *Announcer) leftUntilDone(source string, end *aaep.Event) Words {
 	if n == 0 {
 		return nil
 	}
-	return leftOut(a.language, n)
+	return leftOutWords(a.language, n)
 }

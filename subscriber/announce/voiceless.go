@@ -41,10 +41,10 @@ func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
 		return false
 	}
 	a.noVoice[language], it.voiceless = true, true
-	w := noVoice(a.language, language, a.p.Otherwise)
+	w := noVoiceWords(a.language, language, a.p.Otherwise)
 	switch {
 	case it.kind == Question && !a.hasVoice(phraseIn(language, phrase.QuestionIs, "")[0].Language): // else what this package says of it is heard
-		w = phraseIn(a.language, phrase.OneQuestionOpen, "").And(" ", w).And("\n", a.withoutWords(now, it.event))
+		w = phraseIn(a.language, phrase.OneQuestionOpen, "").And(" ", w).And("\n", a.bareQuestionWords(now, it.event))
 	case it.event != nil && it.event.Type() == aaep.TypeSessionErrored:
 		w = phraseIn(a.language, phrase.Error, "").And(" ", w)
 	}
@@ -58,8 +58,8 @@ func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
 	return true
 }
 
-// withoutWords is what can be said of a question without the agent's words.
-func (a *Announcer) withoutWords(now time.Time, question *aaep.Event) (w Words) {
+// bareQuestionWords is what can be said of a question without the agent's words.
+func (a *Announcer) bareQuestionWords(now time.Time, question *aaep.Event) (w Words) {
 	q := a.open.findByEvent(question)
 	if q == nil {
 		return nil

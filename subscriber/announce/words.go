@@ -13,7 +13,7 @@ import (
 
 // What an Announcer says itself is in the language of its own words; what it quotes is not.
 
-func noVoice(own, language string, otherwise func(string) Words) Words {
+func noVoiceWords(own, language string, otherwise func(string) Words) Words {
 	w := phraseIn(own, phrase.NoVoice, phrase.LanguageName(own, language))
 	if otherwise == nil {
 		return w.And(" ", phraseIn(own, phrase.MayBeGarbled, ""))
@@ -21,8 +21,8 @@ func noVoice(own, language string, otherwise func(string) Words) Words {
 	return w.And(" ", otherwise(own))
 }
 
-// whileYouTyped tells what came.
-func whileYouTyped(own string, answers, others int, latest Words) Words {
+// typedWords tells what came.
+func typedWords(own string, answers, others int, latest Words) Words {
 	var came []string
 	if answers > 0 {
 		came = append(came, phrase.Counted(own, phrase.AnswerSentences, answers, "sentence"))
@@ -61,7 +61,7 @@ func (qs *questionQueue) describeOpen(own string, several bool) Words {
 	return w
 }
 
-func whatWaits(own string, questions Words, waiting, missed int) Words {
+func waitingWords(own string, questions Words, waiting, missed int) Words {
 	if waiting > 0 {
 		questions = questions.And(" ", In(own, phrase.Counted(own, phrase.StillToCome, waiting, "announcement")))
 	}
@@ -71,7 +71,7 @@ func whatWaits(own string, questions Words, waiting, missed int) Words {
 	return questions
 }
 
-func whereWeAre(own string, told []Words) (w Words) {
+func whereWords(own string, told []Words) (w Words) {
 	if len(told) == 0 {
 		return phraseIn(own, phrase.NothingGoesOn, "")
 	}

@@ -235,63 +235,19 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 	if out == nil {
 		return errors.New("present: Run was given no Output")
 	}
-	type ended struct {
-		u   announce.Utterance
-		err error
-	}
-	over := make(chan ended, 1)
-	cancel := context.CancelFunc(func() {})
-	busy := false
+	d := &driver{p: p, out: out, over: make(chan presented, 1), cancel: func() {}}
+	defer d.silenceOutput()
 	timer := time.NewTimer(math.MaxInt64) // set below
 	defer timer.Stop()
-	finish := func(e ended) error {
-		busy = false
-		what := announce.Heard
-		switch {
-		case e.err == nil:
-		case errors.Is(e.err, announce.ErrCut):
-			what = announce.Cut
-		case errors.Is(e.err, announce.ErrLanguage):
-			what = announce.Unsaid
-			if p.Unsaid != nil {
-				runShielded("Presenter.Unsaid", func() { p.Unsaid(e.u) })
-			}
-		default:
-			what = announce.Waiting
-		}
-		p.Plan(func(a *announce.Announcer, now time.Time) { a.Ended(now, e.u.ID, what) })
-		if what == announce.Waiting && !errors.Is(e.err, context.Canceled) {
-			return e.err
-		}
-		return nil
-	}
-	defer func() { // Present has ended when Run has
-		cancel()
-		if busy {
-			finish(<-over)
-		}
-	}()
-	for {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	for ctx.Err() == nil {
 		var do announce.Do
 		var at time.Time
 		p.useAnnouncer(func(a *announce.Announcer, now time.Time) { do, at = a.Next(now) })
 		switch {
 		case do.Cancel:
-			cancel()
+			d.cancel()
 		case do.Say != nil:
-			saying, stop := context.WithCancel(ctx)
-			cancel, busy = stop, true
-			go func(u announce.Utterance) {
-				defer stop()
-				var err error
-				if crash := runShielded("Output.Present", func() { err = out.Present(saying, u) }); crash != nil {
-					err = crash
-				}
-				over <- ended{u, err}
-			}(*do.Say)
+			d.startUtterance(ctx, *do.Say)
 			continue // it may have to make room at once
 		}
 		if at.IsZero() {
@@ -300,14 +256,75 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 			timer.Reset(time.Until(at))
 		}
 		select {
-		case e := <-over:
-			if err := finish(e); err != nil {
+		case e := <-d.over:
+			if err := d.endUtterance(e); err != nil {
 				return err
 			}
 		case <-p.wake:
 		case <-timer.C:
 		case <-ctx.Done():
-			return ctx.Err()
 		}
+	}
+	return ctx.Err()
+}
+
+// driver presents over one output, one utterance at a time. The goroutine of Run owns it.
+type driver struct {
+	p      *Presenter
+	out    Output
+	over   chan presented     // an utterance has ended; there is room for one
+	cancel context.CancelFunc // of that which is presented, or nothing
+	busy   bool               // one is
+}
+
+// presented is an utterance, and what Output.Present returned for it.
+type presented struct {
+	u   announce.Utterance
+	err error
+}
+
+// startUtterance presents an utterance in a goroutine, which ends it on d.over.
+func (d *driver) startUtterance(ctx context.Context, u announce.Utterance) {
+	ctx, stop := context.WithCancel(ctx)
+	d.cancel, d.busy = stop, true
+	go func() {
+		defer stop()
+		var err error
+		if crash := runShielded("Output.Present", func() { err = d.out.Present(ctx, u) }); crash != nil {
+			err = crash
+		}
+		d.over <- presented{u, err}
+	}()
+}
+
+// endUtterance tells the Announcer what became of an utterance. It returns the error of an output
+// that is gone.
+func (d *driver) endUtterance(e presented) error {
+	d.busy = false
+	what := announce.Heard
+	switch {
+	case e.err == nil:
+	case errors.Is(e.err, announce.ErrCut):
+		what = announce.Cut
+	case errors.Is(e.err, announce.ErrLanguage):
+		what = announce.Unsaid
+		if d.p.Unsaid != nil {
+			runShielded("Presenter.Unsaid", func() { d.p.Unsaid(e.u) })
+		}
+	default:
+		what = announce.Waiting
+	}
+	d.p.Plan(func(a *announce.Announcer, now time.Time) { a.Ended(now, e.u.ID, what) })
+	if what == announce.Waiting && !errors.Is(e.err, context.Canceled) {
+		return e.err
+	}
+	return nil
+}
+
+// silenceOutput ends what is presented, and waits for that.
+func (d *driver) silenceOutput() {
+	d.cancel()
+	if d.busy {
+		_ = d.endUtterance(<-d.over)
 	}
 }

@@ -13,4 +13,4 @@ func eachKey(*os.File) (screen io.Writer, restore func(), err error) {
 	return nil, nil, errors.ErrUnsupported
 }
 
-func (t *Terminal) watch() (stop func()) { return func() {} }
+func (t *Terminal) watchSuspension() (stop func()) { return func() {} }

@@ -38,10 +38,10 @@ func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
 	return screen, func() { unix.IoctlSetTermios(fd, setTermios, before) }, nil
 }
 
-// watch leaves the terminal as it was to the program that uses it while this program is stopped,
-// and takes it again when it goes on. A signal to quit or to abort ends the program with the
-// terminal given back.
-func (t *Terminal) watch() (stop func()) {
+// watchSuspension leaves the terminal as it was to the program that uses it while this program is
+// stopped, and takes it again when it goes on. A signal to quit or to abort ends the program with
+// the terminal given back.
+func (t *Terminal) watchSuspension() (stop func()) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGQUIT, syscall.SIGABRT)
 	done := make(chan struct{})

@@ -30,5 +30,5 @@ func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
 	}, nil
 }
 
-// watch has nothing to watch: no signal stops a program here.
-func (t *Terminal) watch() (stop func()) { return func() {} }
+// watchSuspension watches nothing: no signal stops a program here.
+func (t *Terminal) watchSuspension() (stop func()) { return func() {} }

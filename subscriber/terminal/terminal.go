@@ -83,7 +83,7 @@ func Open(ctx context.Context, in io.Reader, out, talk io.Writer) *Terminal {
 	}
 	t.file, t.dumb = file, os.Getenv("TERM") == "dumb"
 	t.takeTerminal()
-	release := t.watch()
+	release := t.watchSuspension()
 	t.stopKeys = sync.OnceFunc(func() {
 		release()
 		t.releaseForGood()
