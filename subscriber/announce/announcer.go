@@ -52,9 +52,9 @@ const (
 	freshNews   = 10 * time.Second // until news of a state or a tool is left out if something newer tells as much
 	everySoFar  = 5 * time.Second  // between two utterances of progress of one session
 	maxKept     = 200              // announcements that are remembered
-	maxHeld     = 500              // that wait, critical or not; of more, the oldest of the agent that has most is left out
-	maxBehind   = 5 * time.Minute  // of text of one agent that waits, which a usual answer does not take; of more, all but the newest is left out
-	replyWithin = 5 * time.Second  // of a line that was typed, until what this program says is no answer to that any more
+	maxHeld     = 500              // that wait; of more, the oldest of the agent that has most is left out
+	maxBehind   = 5 * time.Minute  // of text of one agent that waits; of more, all but the newest is left out
+	replyWithin = 5 * time.Second  // of a line that was typed, until what is said is no answer to it any more
 	longTurn    = 15 * time.Second // of one agent, until another that waits is heard
 )
 
@@ -270,6 +270,7 @@ func (a *Announcer) queueByKind(now time.Time, it *item) {
 	}
 }
 
+// newItem makes an announcement of an event, and records it. It waits in no queue yet.
 func (a *Announcer) newItem(now time.Time, source string, ev *aaep.Event, kind Kind, sentences []Part) *item {
 	it := &item{source: source, session: sessionOf(source, ev), kind: kind, critical: cannotWait(ev), event: ev,
 		sentences: sentences, arrived: now}
@@ -310,7 +311,8 @@ func (a *Announcer) appendTo(waiting *[]*item, it *item) {
 			}
 		}
 		i := slices.IndexFunc(*waiting, func(it *item) bool {
-			return it.source == most && it.left == 0 && (a.saying == nil || a.saying.item != it) && a.open.findByEvent(it.event) == nil
+			said := a.saying != nil && a.saying.item == it
+			return it.source == most && it.left == 0 && !said && a.open.findByEvent(it.event) == nil
 		})
 		if i < 0 {
 			return
@@ -365,7 +367,8 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	}
 	a.last++
 	s := it.sentences[it.next]
-	u := Utterance{ID: a.last, Text: s.Text, Language: s.Language, Kind: it.kind, Critical: it.critical, Event: it.event, Source: it.source}
+	u := Utterance{ID: a.last, Text: s.Text, Language: s.Language, Kind: it.kind, Critical: it.critical,
+		Event: it.event, Source: it.source}
 	if it.about != nil {
 		u.Source = it.about.source
 	}
@@ -403,7 +406,8 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 // speakerPrefix names the speaker where it is another than before, and in any case where a person
 // is asked, or told of their question and what comes of it: who asks decides what a yes means.
 func (a *Announcer) speakerPrefix(it *item) string {
-	if it.source == "" || len(a.sources) < 2 || it.source == a.speaker && it.kind != Question && it.about == nil && !it.outcome {
+	asks := it.kind == Question || it.about != nil || it.outcome
+	if it.source == "" || len(a.sources) < 2 || it.source == a.speaker && !asks {
 		return ""
 	}
 	return Speaker(it.source) + " "

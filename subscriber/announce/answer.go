@@ -134,6 +134,8 @@ func (a *Announcer) flushPaused(now time.Time) {
 	}
 }
 
+// addPieces lets the pieces of an answer wait, but for code that goes on: that is told once, with
+// how much there is.
 func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piece) {
 	if a.p.Reads {
 		a.addPiecesAsLines(now, ans, pieces)
@@ -238,7 +240,8 @@ func (a *Announcer) addPiece(now time.Time, ans *answer, whole string, code bloc
 		ans.soFar = it
 	}
 	// How much there was says nothing to a person who has not heard it yet.
-	if i := slices.Index(a.normal, older); i >= 0 && a.isUntold(older) && before != "" && strings.HasPrefix(whole, before) {
+	i := slices.Index(a.normal, older)
+	if i >= 0 && a.isUntold(older) && before != "" && strings.HasPrefix(whole, before) {
 		a.endItem(older, now, Expired)
 		a.normal[i] = it
 		return

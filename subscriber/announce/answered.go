@@ -23,7 +23,9 @@ func (qs *questionQueue) closeAnswered(now time.Time, q *openQuestion) {
 
 // confirmAnswers takes from an event which answers its agent has.
 func (qs *questionQueue) confirmAnswers(source string, ev *aaep.Event) {
-	qs.answered = slices.DeleteFunc(qs.answered, func(q *openQuestion) bool { return q.source == source && showsAnswer(q.event, ev) })
+	qs.answered = slices.DeleteFunc(qs.answered, func(q *openQuestion) bool {
+		return q.source == source && showsAnswer(q.event, ev)
+	})
 }
 
 // showsAnswer reports whether an event shows that its agent has the answer to a question: it waits

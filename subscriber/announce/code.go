@@ -22,9 +22,10 @@ var (
 
 // languageNames are those of code, as people say them, by what stands behind a fence.
 var languageNames = map[string]string{
-	"bash": "Shell", "c": "C", "c++": "C++", "cpp": "C++", "cs": "C#", "csharp": "C#", "css": "CSS", "go": "Go", "golang": "Go", "html": "HTML",
-	"java": "Java", "javascript": "JavaScript", "js": "JavaScript", "json": "JSON", "kotlin": "Kotlin", "php": "PHP", "py": "Python",
-	"python": "Python", "rb": "Ruby", "rs": "Rust", "ruby": "Ruby", "rust": "Rust", "sh": "Shell", "shell": "Shell", "sql": "SQL", "swift": "Swift",
+	"bash": "Shell", "c": "C", "c++": "C++", "cpp": "C++", "cs": "C#", "csharp": "C#", "css": "CSS", "go": "Go",
+	"golang": "Go", "html": "HTML", "java": "Java", "javascript": "JavaScript", "js": "JavaScript", "json": "JSON",
+	"kotlin": "Kotlin", "php": "PHP", "py": "Python", "python": "Python", "rb": "Ruby", "rs": "Rust", "ruby": "Ruby",
+	"rust": "Rust", "sh": "Shell", "shell": "Shell", "sql": "SQL", "swift": "Swift",
 	"toml": "TOML", "ts": "TypeScript", "typescript": "TypeScript", "xml": "XML", "yaml": "YAML", "yml": "YAML",
 }
 
@@ -269,7 +270,8 @@ func isDiff(lines []string) (signed bool) {
 // isSigned reports whether a line begins with a sign that may be that of a diff.
 func isSigned(line string) bool {
 	line = strings.TrimRight(line, " \t\r\n")
-	return signedLine.MatchString(line) && !numbered.MatchString(line) && !rule.MatchString(line) && !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "++")
+	return signedLine.MatchString(line) && !numbered.MatchString(line) && !rule.MatchString(line) &&
+		!strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "++")
 }
 
 // speakSign is a line of a diff with its sign in words, in a language, or else in English.

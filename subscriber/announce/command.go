@@ -150,6 +150,7 @@ func (a *Announcer) Rest(now time.Time) {
 	a.endTyping(now)
 }
 
+// endTyping notes that the person types no longer.
 func (a *Announcer) endTyping(now time.Time) {
 	if a.quiet {
 		a.quiet = false
@@ -266,7 +267,7 @@ func (a *Announcer) Again(now time.Time) {
 		a.addRequested(now, a.withSpeaker(it.source, phraseIn(a.language, phrase.QuestionClosed, "")))
 		return
 	}
-	if q != nil && q != a.open.firstOpen() && (it.kind == Question || it.reminds) { // another is put instead: that comes whole
+	if q != nil && q != a.open.firstOpen() && (it.kind == Question || it.reminds) { // that comes whole
 		return
 	}
 	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,

@@ -22,6 +22,7 @@ type data struct {
 // mostOpen is how deep objects are told from arrays.
 const mostOpen = 256
 
+// speakChunk returns the words of the next piece of the JSON.
 func (d *data) speakChunk(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -61,6 +62,7 @@ func (d *data) speakChunk(text string) string {
 	return b.String()
 }
 
+// writeRune says a character.
 func (d *data) writeRune(b *strings.Builder, r rune) {
 	b.WriteRune(r)
 	d.last = r

@@ -85,7 +85,8 @@ func (g *duplicateFilter) filterEvent(now time.Time, source string, ev *aaep.Eve
 		id := cmp.Or(p.ToolCallID, p.Tool)
 		call := s.calls[id]
 		delete(s.calls, id)
-		if !whole && call != nil && canAge(call) && canAge(ev) && ev.Timestamp.Sub(call.Timestamp) < moment && (isBare(ev) || repeatsCallName(ev, call)) {
+		if !whole && call != nil && canAge(call) && canAge(ev) && ev.Timestamp.Sub(call.Timestamp) < moment &&
+			(isBare(ev) || repeatsCallName(ev, call)) {
 			return nil, append(left, what)
 		}
 	case *aaep.OutputStreaming:
@@ -186,7 +187,8 @@ func isBare(ev *aaep.Event) bool {
 	if ev.Summary.IsZero() {
 		return true
 	}
-	ids, arg := []phrase.ID{phrase.Thinking, phrase.UsingATool, phrase.Answering, phrase.WaitingForAnswer, phrase.Idle, phrase.Deciding, phrase.HandingOff}, ""
+	ids, arg := []phrase.ID{phrase.Thinking, phrase.UsingATool, phrase.Answering, phrase.WaitingForAnswer,
+		phrase.Idle, phrase.Deciding, phrase.HandingOff}, ""
 	switch p := ev.Payload.(type) {
 	case *aaep.ToolCompleted:
 		ids, arg = []phrase.ID{phrase.ToolFinished}, p.Tool
@@ -206,5 +208,6 @@ func repeatsCallName(ev, call *aaep.Event) bool {
 	before, after, _ := strings.Cut(sentence, "\x00")
 	name, begins := strings.CutPrefix(ev.Summary.Normal, before)
 	name, ends := strings.CutSuffix(name, after)
-	return begins && ends && ev.Summary.Detailed == "" && strings.Contains(strings.ToLower(call.Text(aaep.VerbosityNormal)), strings.ToLower(name))
+	called := strings.ToLower(call.Text(aaep.VerbosityNormal))
+	return begins && ends && ev.Summary.Detailed == "" && strings.Contains(called, strings.ToLower(name))
 }

@@ -58,7 +58,9 @@ func (a *Announcer) leaveOut(newest int, which func(it *item) bool) {
 // do.
 func (a *Announcer) recallText(newest int, session string) {
 	isText := func(it *item) bool { return a.isText(it) && it.session == session }
-	summary := slices.IndexFunc(a.normal, func(it *item) bool { return it.left > 0 && it.session == session && a.isUntold(it) })
+	summary := slices.IndexFunc(a.normal, func(it *item) bool {
+		return it.left > 0 && it.session == session && a.isUntold(it)
+	})
 	for summary >= 0 && a.normal[summary].left > 1 {
 		n := 0
 		for _, it := range a.normal {
@@ -84,7 +86,9 @@ func (a *Announcer) recallText(newest int, session string) {
 // countLeft counts an announcement among those of its agent that were left out, which is said once,
 // at a place among what waits.
 func (a *Announcer) countLeft(gone *item, at int) {
-	i := slices.IndexFunc(a.normal, func(it *item) bool { return it.left > 0 && it.source == gone.source && a.isUntold(it) })
+	i := slices.IndexFunc(a.normal, func(it *item) bool {
+		return it.left > 0 && it.source == gone.source && a.isUntold(it)
+	})
 	if i < 0 {
 		i = min(at, len(a.normal))
 		it := &item{source: gone.source, session: gone.session, kind: Output, arrived: gone.arrived}
@@ -150,7 +154,8 @@ func (a *Announcer) Newest(now time.Time) {
 // those were, and the newest of them.
 func (a *Announcer) skipWaiting() (n int, newest *item) {
 	skips := func(it *item) bool {
-		return !it.critical && !it.outcome && !it.reminds && it.kind != Question && it.kind != Problem && it.about == nil
+		return !it.critical && !it.outcome && !it.reminds && it.about == nil &&
+			it.kind != Question && it.kind != Problem
 	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
 		if !skips(it) {

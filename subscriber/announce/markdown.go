@@ -28,7 +28,9 @@ var (
 // markdownPart is markdownSpeech with the language of what is said: code alone is told in words of
 // ours, which may be English.
 func markdownPart(text, language string, id phrase.ID) Part {
-	if _, known := phrase.In(language, phrase.Code, ""); !known && strings.TrimSpace(text) != "" && strings.TrimSpace(replaceCode(text, func(block, bool) string { return "" })) == "" {
+	noCode := func(block, bool) string { return "" }
+	if _, known := phrase.In(language, phrase.Code, ""); !known && strings.TrimSpace(text) != "" &&
+		strings.TrimSpace(replaceCode(text, noCode)) == "" {
 		language = ownLanguage
 	}
 	return Part{language, markdownSpeech(text, language, id)}
@@ -57,7 +59,9 @@ func markdownSpeech(text, language string, unclosed phrase.ID) string {
 	text = speakSigns(text, language)
 	text = new(table).speakRows(text)
 	text = rule.ReplaceAllString(text, "")
-	text = heading.ReplaceAllStringFunc(text, func(s string) string { return words.Sentence(heading.FindStringSubmatch(s)[1]) })
+	text = heading.ReplaceAllStringFunc(text, func(s string) string {
+		return words.Sentence(heading.FindStringSubmatch(s)[1])
+	})
 	text = quote.ReplaceAllString(text, "")
 	text = bullet.ReplaceAllStringFunc(text, func(s string) string { // in a list of what is to be done, what was
 		id := phrase.Checked

@@ -73,6 +73,8 @@ func (a *Announcer) tellLost(now time.Time, source string) {
 	a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.MayBeLost, "")), false, nil)
 }
 
+// addNotice lets wait what this program says of its own, unless as much waits already; it is nil
+// then. About is the question that it is about, or nil: it is not said any more once that is gone.
 func (a *Announcer) addNotice(now time.Time, w Words, critical bool, about *openQuestion) *item {
 	sentences := a.splitWords(w, false)
 	same := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }

@@ -30,7 +30,8 @@ var marks = sync.OnceValue(func() []mark {
 			verdict, _, _ := strings.Cut(text, ":")
 			all = append(all, startMarks(verdict+":")...)
 		}
-		for _, id := range []phrase.ID{phrase.ToDecide, phrase.ActionIs, phrase.ConsequenceIs, phrase.QuestionIs, phrase.ContextIs} {
+		for _, id := range []phrase.ID{phrase.ToDecide, phrase.ActionIs, phrase.ConsequenceIs, phrase.QuestionIs,
+			phrase.ContextIs} {
 			text, _ := phrase.In(tag, id, "")
 			all = append(all, startMarks(text)...)
 		}
@@ -41,6 +42,7 @@ var marks = sync.OnceValue(func() []mark {
 	return all
 })
 
+// startMarks are the marks of lines that begin as texts do.
 func startMarks(texts ...string) (all []mark) {
 	for _, text := range texts {
 		all = append(all, mark{start: skeletonOf(text)})
@@ -65,6 +67,7 @@ func quoteNames(language, text string, agents []string) string {
 // As much of a line is compared, in characters: a name may be long.
 const compared = 320
 
+// prefixMarked is an agent's text, with a word before each line that begins as one of the marks.
 func prefixMarked(language, text string, with []mark) string {
 	var b strings.Builder
 	firsts := map[rune]bool{} // that a line began with: whether one of ours may begin so
@@ -109,7 +112,8 @@ func skeletonOf(text string) string {
 	}
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
-			return strings.Map(drop, lookalike.Skeleton(norm.NFKD.String(strings.Map(drop, norm.NFKD.String(text))), true))
+			plain := strings.Map(drop, norm.NFKD.String(text))
+			return strings.Map(drop, lookalike.Skeleton(norm.NFKD.String(plain), true))
 		}
 	}
 	return strings.Map(drop, text)

@@ -52,7 +52,7 @@ type openQuestion struct {
 	answered  time.Time     // that was sent
 	accept    string        // a word for a yes; empty is none
 	late      bool          // that word came later than the question
-	again     bool          // a yes, or a choice, came before the question can have been read, and counts when it comes again
+	again     bool          // an answer came before the question can have been read, and counts when it comes again
 	limit     time.Duration // when more time was asked for; zero is not, or that the agent has told of it
 	given     time.Time     // when that was given; zero is not, or that it was told
 }
@@ -111,7 +111,9 @@ func (qs *questionQueue) eventWords(source string, ev *aaep.Event, w Words) (_ W
 			qs.expectCall(expectedCall{session: session, text: text})
 		case aaep.StateCallingTool:
 		default: // it was not accepted
-			qs.expected = slices.DeleteFunc(qs.expected, func(d expectedCall) bool { return d.session == session && d.text != "" })
+			qs.expected = slices.DeleteFunc(qs.expected, func(d expectedCall) bool {
+				return d.session == session && d.text != ""
+			})
 		}
 		outcome = p.FromState == aaep.StateAwaitingInput && p.ToState != aaep.StateAwaitingInput
 	case *aaep.ToolInvoked:
@@ -128,7 +130,9 @@ func (qs *questionQueue) eventWords(source string, ev *aaep.Event, w Words) (_ W
 		}
 	case *aaep.ToolCompleted:
 		n := len(qs.doing)
-		qs.doing = slices.DeleteFunc(qs.doing, func(d expectedCall) bool { return d.session == session && d.call == p.ToolCallID })
+		qs.doing = slices.DeleteFunc(qs.doing, func(d expectedCall) bool {
+			return d.session == session && d.call == p.ToolCallID
+		})
 		outcome = len(qs.doing) < n
 	}
 	return w, outcome || ev.Type().Terminal()
@@ -272,7 +276,8 @@ func (qs *questionQueue) takeEnding(now time.Time, wordsPerMinute int64) (ends *
 		warning := qs.warningWords(q, reaction+time.Second) // in as many words as it will have then
 		// The agent says it at a tenth; this waits a second for that. Its words may be in the
 		// person's language.
-		at := max(q.timeLimit()/10, reaction+spoken.Time(warning.String(), cmp.Or(max(wordsPerMinute, 0), usualPace))) - time.Second
+		takes := spoken.Time(warning.String(), cmp.Or(max(wordsPerMinute, 0), usualPace))
+		at := max(q.timeLimit()/10, reaction+takes) - time.Second
 		if due := q.received.Add(q.timeLimit() - at); due.After(now) {
 			if wake.IsZero() || due.Before(wake) {
 				wake = due
@@ -301,6 +306,7 @@ func (q *openQuestion) labelWords(language string) Words {
 	return labelText(language, phrase.OpenQuestionIs, words.Sentence(words.OneLine(shortText(q.event))))
 }
 
+// warningWords says that the time of a question is almost over, with how much is left.
 func (qs *questionQueue) warningWords(q *openQuestion, left time.Duration) Words {
 	theirs := q.event.Language()
 	w := phraseIn(theirs, phrase.LittleTimeLeft, phrase.Time(theirs, left))

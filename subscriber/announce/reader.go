@@ -70,7 +70,8 @@ func (a *Announcer) chooseAccept(now time.Time, q *openQuestion, late bool) {
 // readDecision reads a line as a yes or a no to a question; "" is neither. A line whose keys were
 // not seen may have silenced the question, or be meant for another: it is no yes to what is of high
 // impact, which from then on asks for a word.
-func (a *Announcer) readDecision(now time.Time, q *openQuestion, p *aaep.AwaitingConfirmation, text string) aaep.Decision {
+func (a *Announcer) readDecision(now time.Time, q *openQuestion, p *aaep.AwaitingConfirmation,
+	text string) aaep.Decision {
 	if q.accept != "" && phrase.Is(text, q.accept) {
 		return aaep.Accept
 	}
@@ -123,7 +124,8 @@ func (a *Announcer) askAgain(now time.Time, q *openQuestion, r *Reply) bool {
 			once = phraseIn(a.language, phrase.DecideAgain, "")
 		}
 		early = early.And(" ", labelText(theirs, phrase.ActionIs, words.Sentence(words.OneLine(p.Action)))).
-			And(" ", labelText(theirs, phrase.ConsequenceIs, words.Sentence(words.OneLine(p.Consequence)))).And(" ", once)
+			And(" ", labelText(theirs, phrase.ConsequenceIs, words.Sentence(words.OneLine(p.Consequence)))).
+			And(" ", once)
 		q.put = now
 	case *aaep.AwaitingClarification:
 		_, yesNo := r.Response.(bool)
@@ -206,7 +208,8 @@ func (a *Announcer) splitWords(w Words, lines bool) (all []Part) {
 		if line = strings.TrimRight(aaep.SafeText(line), " "); line == "" {
 			continue
 		}
-		if parts := splitText(line, language); lines && len(parts) > 1 && tellsTime(Part{language, parts[0]}) { // which is told as it is then
+		parts := splitText(line, language)
+		if lines && len(parts) > 1 && tellsTime(Part{language, parts[0]}) { // which is told as it is then
 			all = append(all, Part{language, parts[0]})
 			line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), parts[0]))
 		}

@@ -88,6 +88,7 @@ func (a *Announcer) speakingTime(words int) time.Duration {
 	return time.Duration(words) * time.Minute / time.Duration(a.wordsPerMinute())
 }
 
+// wordsPerMinute is how fast the person listens: as measured, or as their Preferences say.
 func (a *Announcer) wordsPerMinute() int64 {
 	if wpm, ok := a.Pace(); ok {
 		return wpm
@@ -111,10 +112,11 @@ type pace struct {
 }
 
 const (
-	enoughWords = 40 // with fewer, the silence at the end of each utterance hides the pace: after three words by a quarter
+	enoughWords = 40 // with fewer, the silence at the end of each utterance hides the pace
 	manyWords   = 400
 )
 
+// addHeard counts words that were heard whole in a time. Of many, the older count half.
 func (p *pace) addHeard(words int, took time.Duration) {
 	if words == 0 || took <= 0 {
 		return

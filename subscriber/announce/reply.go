@@ -234,13 +234,19 @@ func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, why Words) (wa
 	return false
 }
 
+// newItem makes an announcement of a question as it was put.
+func (q *openQuestion) newItem(now time.Time) *item {
+	return &item{source: q.source, session: q.sessionKey(), kind: Question, event: q.event, names: q,
+		named: len(q.said), sentences: q.said, arrived: now}
+}
+
 // putAgain says a question once more, unless it is being said or waits for that.
 func (a *Announcer) putAgain(now time.Time, q *openQuestion) {
 	asks := func(it *item) bool { return it.event == q.event && it.kind == Question }
 	if slices.ContainsFunc(a.urgent, asks) || slices.ContainsFunc(a.asked, asks) {
 		return
 	}
-	again := &item{source: q.source, session: q.sessionKey(), kind: Question, event: q.event, names: q, named: len(q.said), sentences: q.said, arrived: now}
+	again := q.newItem(now)
 	a.recordItem(again)
 	a.asked = append(a.asked, again)
 }

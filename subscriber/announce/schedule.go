@@ -24,7 +24,8 @@ func (a *Announcer) chooseTurn(now time.Time) *item {
 		return it
 	}
 	if q := a.open.firstOpen(); q != nil && !q.put.IsZero() { // what is decided may depend on it
-		if it := cmp.Or(first(func(it *item) bool { return it.reminds || it.session == q.sessionKey() }), first(q.waitsForItem)); it != nil {
+		own := func(it *item) bool { return it.reminds || it.session == q.sessionKey() }
+		if it := cmp.Or(first(own), first(q.waitsForItem)); it != nil {
 			return it
 		}
 	}
@@ -77,7 +78,7 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 		s.unsaid = true
 		a.countTold(s.item, now)
 	case Cut:
-		if s.item.next < s.lists && s.lists < len(s.sentences) && !s.moot { // the question that is put is named last all the same
+		if s.item.next < s.lists && s.lists < len(s.sentences) && !s.moot { // the question that is put is still named
 			s.item.next, s.receipt.Outcome = s.lists, Waiting
 			return
 		}
@@ -188,7 +189,9 @@ func (a *Announcer) handleTime(now time.Time) {
 // heldUpQuestions are the questions behind which something else that is critical waits.
 func (a *Announcer) heldUpQuestions() (list []*openQuestion) {
 	for _, it := range a.urgent {
-		if q := a.open.findByEvent(it.event); q != nil && slices.ContainsFunc(a.urgent, func(other *item) bool { return other != it && other.about != q }) {
+		q := a.open.findByEvent(it.event)
+		another := func(other *item) bool { return other != it && other.about != q }
+		if q != nil && slices.ContainsFunc(a.urgent, another) {
 			list = append(list, q)
 		}
 	}
@@ -197,12 +200,13 @@ func (a *Announcer) heldUpQuestions() (list []*openQuestion) {
 
 // closeOverdue leaves out the questions whose time is over and behind which another question, or
 // something critical, waits: an output may hold one until the person has noticed it, and not
-// everybody says by Settle that it was answered. A person who has not had all of it is told.
+// every caller says by Settle that it was answered. A person who has not had all of it is told.
 func (a *Announcer) closeOverdue(now time.Time) {
 	if q := a.open.firstOpen(); a.holdsOthers(q) && q.timeLeft(now) <= 0 {
 		a.open.removeQuestion(q)
 		a.withdrawQuestion(q, now)
-		a.addNotice(now, a.withSpeaker(q.source, phraseIn(a.language, phrase.QuestionClosed, "")), true, nil) // and then the next, or it were about that
+		closed := phraseIn(a.language, phrase.QuestionClosed, "")
+		a.addNotice(now, a.withSpeaker(q.source, closed), true, nil) // before the next, or it were about that
 		a.putNext(now)
 	}
 	for _, q := range a.heldUpQuestions() {
@@ -221,7 +225,8 @@ func (a *Announcer) closeOverdue(now time.Time) {
 // correctTime says the time that is left as it is when it is said, where that had to wait.
 func (a *Announcer) correctTime(now time.Time) {
 	for _, it := range a.urgent {
-		if it.about == nil || it.next > 0 || a.saying != nil && a.saying.item == it || now.Sub(it.arrived) < clocksDiffer {
+		said := it.next > 0 || a.saying != nil && a.saying.item == it
+		if it.about == nil || said || now.Sub(it.arrived) < clocksDiffer {
 			continue
 		}
 		w := a.open.noticeWords(now, it.about)

@@ -35,7 +35,8 @@ func (a *Announcer) dropDuplicate(now time.Time, it *item) {
 	if p, ok := payloadOf(it).(*aaep.ToolCompleted); ok {
 		i := slices.IndexFunc(a.normal, func(call *item) bool {
 			c, ok := payloadOf(call).(*aaep.ToolInvoked)
-			return ok && call.session == it.session && c.ToolCallID == p.ToolCallID && c.Tool == p.Tool && a.isUntold(call)
+			return ok && call.session == it.session && c.ToolCallID == p.ToolCallID && c.Tool == p.Tool &&
+				a.isUntold(call)
 		})
 		if i >= 0 {
 			it.call = a.normal[i]
@@ -81,7 +82,7 @@ func (a *Announcer) isOvertaken(it *item) bool {
 // dropStale leaves out what is overtaken, and what is old and told by something newer: that a tool
 // is used by how that ended, and progress by everything. Of many tools that ended well, one
 // sentence says how many they were, before the newest. So the person is not told what is no longer
-// so, and everybody learns that something ran.
+// so, and the person learns that something ran.
 func (a *Announcer) dropStale(now time.Time) {
 	for session, it := range a.soFar {
 		if g := a.agents[session]; g != nil && g.news > it.news && !now.Before(it.stale) && a.isUntold(it) {
@@ -92,7 +93,8 @@ func (a *Announcer) dropStale(now time.Time) {
 	old := func(it *item) bool { return !it.stale.IsZero() && !now.Before(it.stale) && a.isUntold(it) }
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
 		// What is told whole is told while it is fresh.
-		gone := a.isUntold(it) && a.isOvertaken(it) && (old(it) || !isToldWhole(it.event) && a.p.Verbosity != aaep.VerbosityDetailed)
+		gone := a.isUntold(it) && a.isOvertaken(it) &&
+			(old(it) || !isToldWhole(it.event) && a.p.Verbosity != aaep.VerbosityDetailed)
 		if gone {
 			a.endItem(it, now, Expired)
 		}
@@ -135,7 +137,8 @@ const manyTools = 3
 func (a *Announcer) sumUpTools(now time.Time, ran []*item) {
 	newest, oldest := ran[0], ran[len(ran)-1]
 	var it *item
-	if i := slices.IndexFunc(a.normal, func(it *item) bool { return it.tools > 0 && it.session == newest.session }); i >= 0 {
+	same := func(it *item) bool { return it.tools > 0 && it.session == newest.session }
+	if i := slices.IndexFunc(a.normal, same); i >= 0 {
 		it = a.normal[i]
 	}
 	switch {

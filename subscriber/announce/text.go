@@ -39,7 +39,8 @@ func Text(ev *aaep.Event, v aaep.Verbosity) Words {
 	case *aaep.StateChanged:
 		// The text is that of the question, which alone would sound as if it were being done.
 		waiting, _ := phrase.In(theirs, phrase.WaitingForAnswer, "")
-		if p.ToState == aaep.StateAwaitingInput && text.String() != waiting && !strings.HasPrefix(text.String(), "Waiting") {
+		said := text.String()
+		if p.ToState == aaep.StateAwaitingInput && said != waiting && !strings.HasPrefix(said, "Waiting") {
 			return labelText(theirs, phrase.WaitingFor, text.String())
 		}
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
@@ -73,12 +74,16 @@ func agentText(ev *aaep.Event, v aaep.Verbosity) Words {
 // it.
 func prefixKind(language string, kind phrase.ID, text Words) Words {
 	says := phraseIn(language, kind, "")
-	if rest, ok := strings.CutPrefix(text.String(), strings.TrimSuffix(says.String(), ".")); ok && (rest == "" || strings.ContainsAny(rest[:1], ".:,!; ")) {
+	rest, ok := strings.CutPrefix(text.String(), strings.TrimSuffix(says.String(), "."))
+	if ok && (rest == "" || strings.ContainsAny(rest[:1], ".:,!; ")) {
 		return text
 	}
 	return says.And(" ", text)
 }
 
+// questionWords are the whole question, with the time that is left. A person who has only these
+// knows what a yes does, and the choices by number. Its parts cannot pretend to be other lines of
+// it.
 func questionWords(ev *aaep.Event, left time.Duration) Words {
 	switch p := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
@@ -89,6 +94,7 @@ func questionWords(ev *aaep.Event, left time.Duration) Words {
 	return nil
 }
 
+// confirmationWords are questionWords of what is to be confirmed.
 func confirmationWords(theirs string, p *aaep.AwaitingConfirmation, left time.Duration) Words {
 	// What it is about comes first: a person may know enough for a no.
 	return labelText(theirs, phrase.ToDecide, words.OneLine(p.Action)).
@@ -129,6 +135,7 @@ func silenceWords(language string, p *aaep.AwaitingConfirmation) Words {
 	return phraseIn(language, silence, "")
 }
 
+// clarificationWords are questionWords of what is to be made clear.
 func clarificationWords(theirs string, p *aaep.AwaitingClarification, left time.Duration) Words {
 	w := labelText(theirs, phrase.QuestionIs, words.OneLine(p.Question))
 	if p.Context != "" {

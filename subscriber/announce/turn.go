@@ -42,7 +42,8 @@ func (a *Announcer) putQuestion(now time.Time, q *openQuestion) {
 		return it.passing
 	})
 	since := func(it *item) bool {
-		return it.source == "" && it.about == nil && it.arrived.After(q.received) || it.outcome && !it.event.Type().Terminal()
+		return it.source == "" && it.about == nil && it.arrived.After(q.received) ||
+			it.outcome && !it.event.Type().Terminal()
 	}
 	for _, told := range []*[]*item{&a.asked, &a.normal} {
 		for _, it := range *told {
@@ -87,7 +88,8 @@ const soonAgain = 30 * time.Second
 // heard last before an answer is to be what is answered.
 func (a *Announcer) remindOfQuestion(now time.Time) {
 	q := a.open.firstOpen()
-	if q == nil || !q.drowned || a.quiet || a.saying != nil || now.Before(q.reminded.Add(soonAgain)) || q.timeLeft(now) <= 0 {
+	if q == nil || !q.drowned || a.quiet || a.saying != nil || now.Before(q.reminded.Add(soonAgain)) ||
+		q.timeLeft(now) <= 0 {
 		return
 	}
 	if slices.ContainsFunc(a.normal, q.waitsForItem) {
@@ -126,7 +128,8 @@ func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
 		if g != nil {
 			g.failed, g.overtaken = false, false
 		}
-		n := &item{kind: Notice, reminds: true, sentences: a.splitWords(phraseIn(a.language, phrase.CameBefore, ""), false), arrived: now}
+		cameBefore := a.splitWords(phraseIn(a.language, phrase.CameBefore, ""), false)
+		n := &item{kind: Notice, reminds: true, sentences: cameBefore, arrived: now}
 		n.leads, it.lead = it, n
 		a.recordItem(n)
 		a.normal = slices.Insert(a.normal, 0, n)

@@ -43,7 +43,8 @@ func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
 	a.noVoice[language], it.voiceless = true, true
 	w := noVoiceWords(a.language, language, a.p.Otherwise)
 	switch {
-	case it.kind == Question && !a.hasVoice(phraseIn(language, phrase.QuestionIs, "")[0].Language): // else what this package says of it is heard
+	case it.kind == Question && !a.hasVoice(phraseIn(language, phrase.QuestionIs, "")[0].Language):
+		// Else what this package says of it is heard.
 		w = phraseIn(a.language, phrase.OneQuestionOpen, "").And(" ", w).And("\n", a.bareQuestionWords(now, it.event))
 	case it.event != nil && it.event.Type() == aaep.TypeSessionErrored:
 		w = phraseIn(a.language, phrase.Error, "").And(" ", w)
@@ -83,13 +84,14 @@ func (a *Announcer) bareQuestionWords(now time.Time, question *aaep.Event) (w Wo
 func (a *Announcer) Spell(now time.Time) {
 	it := a.latest
 	if q := a.open.firstOpen(); q != nil && !q.put.IsZero() && q.said != nil {
-		it = &item{source: q.source, session: q.sessionKey(), kind: Question, event: q.event, names: q, named: len(q.said), sentences: q.said}
+		it = q.newItem(now)
 	}
 	if it == nil || !slices.ContainsFunc(it.sentences, func(p Part) bool { return !a.hasVoice(p.Language) }) {
 		a.addRequested(now, phraseIn(a.language, phrase.NothingToSpell, ""))
 		return
 	}
-	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about, lists: it.lists, names: it.names, named: it.named, arrived: now}
+	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
+		lists: it.lists, names: it.names, named: it.named, arrived: now}
 	for _, p := range it.sentences {
 		if !a.hasVoice(p.Language) {
 			p = Part{a.language, spellText(a.language, p.Text)}

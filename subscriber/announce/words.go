@@ -13,6 +13,7 @@ import (
 
 // What an Announcer says itself is in the language of its own words; what it quotes is not.
 
+// noVoiceWords say that there is no voice for a language, and what becomes of text in it.
 func noVoiceWords(own, language string, otherwise func(string) Words) Words {
 	w := phraseIn(own, phrase.NoVoice, phrase.LanguageName(own, language))
 	if otherwise == nil {
@@ -61,6 +62,7 @@ func (qs *questionQueue) describeOpen(own string, several bool) Words {
 	return w
 }
 
+// waitingWords add to what is said of the open questions how much there is to hear, and to ask for.
 func waitingWords(own string, questions Words, waiting, missed int) Words {
 	if waiting > 0 {
 		questions = questions.And(" ", In(own, phrase.Counted(own, phrase.StillToCome, waiting, "announcement")))
@@ -71,6 +73,7 @@ func waitingWords(own string, questions Words, waiting, missed int) Words {
 	return questions
 }
 
+// whereWords join what is told of each session.
 func whereWords(own string, told []Words) (w Words) {
 	if len(told) == 0 {
 		return phraseIn(own, phrase.NothingGoesOn, "")

@@ -96,7 +96,8 @@ func New(p announce.Preferences) *Presenter {
 func runShielded(doing string, f func()) (err error) {
 	defer func() {
 		if crash := recover(); crash != nil {
-			slog.Error("present: panic, and the person is told on", "doing", doing, "panic", crash, "stack", string(debug.Stack()))
+			slog.Error("present: panic, and the person is told on", "doing", doing, "panic", crash,
+				"stack", string(debug.Stack()))
 			err = fmt.Errorf("panic in %s: %v", doing, crash)
 		}
 	}()

@@ -62,6 +62,7 @@ func (t *Terminal) showKey(key, line string) {
 	io.WriteString(t.screen, key)
 }
 
+// wrapScreen returns a writer that ends the line that is being typed before it prints.
 func (t *Terminal) wrapScreen(w io.Writer) io.Writer {
 	return writer(func(b []byte) (int, error) {
 		t.mu.Lock()

@@ -13,4 +13,5 @@ func eachKey(*os.File) (screen io.Writer, restore func(), err error) {
 	return nil, nil, errors.ErrUnsupported
 }
 
+// watchSuspension watches nothing.
 func (t *Terminal) watchSuspension() (stop func()) { return func() {} }

@@ -88,7 +88,7 @@ func Open(ctx context.Context, in io.Reader, out, talk io.Writer) *Terminal {
 		release()
 		t.releaseForGood()
 	})
-	context.AfterFunc(ctx, t.stopKeys) // a second Ctrl-C kills, and would leave a terminal that does not show what is typed
+	context.AfterFunc(ctx, t.stopKeys) // a second Ctrl-C kills, and must not leave keys unseen
 	t.lines = keysOf(ctx, file, t)
 	return t
 }
