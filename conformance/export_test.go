@@ -27,18 +27,13 @@ func Unjudged() (ids []string) {
 
 // Record puts a producer through all scenario runs, and returns what was recorded of each.
 func Record(ctx context.Context, run ProducerRun) (map[string]*Recording, error) {
-	harnesses, err := run.performRuns(ctx, run.neededRuns(scenarioRuns, Cases(), func(Case) bool { return true }))
-	all := map[string]*Recording{}
-	for _, h := range harnesses {
-		all[h.scenarioRun.name] = h.finishedRecording()
-		all[h.scenarioRun.name].keys = run.Keys
-	}
-	return all, err
+	all, err := run.performRuns(ctx, run.neededRuns(scenarioRuns, Cases(), func(Case) bool { return true }))
+	return all.of, err
 }
 
 // RecordSubscriber is Record for a subscriber.
 func RecordSubscriber(ctx context.Context, run SubscriberRun) (map[string]*Recording, error) {
-	all, err := run.recordScenarios(ctx, subscriberScenarios)
+	all, err := run.performScenarios(ctx, subscriberScenarios)
 	return all.of, err
 }
 

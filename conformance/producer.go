@@ -93,71 +93,23 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Kind: "producer", Level: run.Level, Profile: run.Profile, Target: run.Target,
-		Transport: run.Transport}
-	chosen, err := report.beginReport(cases, run.Extra, run.Only, run.Known)
-	if err == nil {
-		err = report.resumeFrom(run.Resume)
+	r := runner{
+		report: &Report{Kind: "producer", Level: run.Level, Profile: run.Profile, Target: run.Target, Transport: run.Transport},
+		cases:  cases, extra: run.Extra, only: run.Only, known: run.Known, resume: run.Resume,
+		perform: func(ctx context.Context, open func(Case) bool) (performedRuns, error) {
+			return run.performRuns(ctx, run.neededRuns(plays, cases, open))
+		},
+		skips: run.whyUnjudgeable,
 	}
-	if err != nil {
-		return nil, err
-	}
-	open := func(c Case) bool {
-		_, settled := run.Resume.settledResult(c)
-		return chosen(c) && !settled
-	}
-	harnesses, err := run.performRuns(ctx, run.neededRuns(plays, cases, open))
-	if err != nil && (len(harnesses) == 0 || ctx.Err() == nil) {
-		return nil, err
-	}
-	report.Interrupted = err != nil
-	recordings := map[string]*Recording{}
-	for _, h := range harnesses {
-		rec := h.finishedRecording()
-		rec.keys = run.Keys
-		recordings[h.scenarioRun.name] = rec
-		report.plays = append(report.plays, summarizeRun(h.scenarioRun, rec))
-		report.Name = cmp.Or(report.Name, nameOf(rec))
-		report.addHigherLevelWarnings(rec)
-	}
-	report.Date = time.Now().UTC()
 	if run.Stranger == nil {
-		report.Warnings = append(report.Warnings,
+		r.warnings = append(r.warnings,
 			"the target asked for no credentials, or nobody tried to do without; in production it has to ask (§8.2.7)")
 	}
 	if run.OneLink {
-		report.Warnings = append(report.Warnings,
+		r.warnings = append(r.warnings,
 			"what a producer owes to several subscribers at once was not judged, for the target has one at a time")
 	}
-	if !slices.ContainsFunc(harnesses, func(h *producerHarness) bool { return recordings[h.scenarioRun.name].watched }) {
-		report.Warnings = append(report.Warnings, unreported)
-	}
-	for _, c := range cases {
-		if !chosen(c) {
-			report.addResult(Result{Case: c, Verdict: Skipped, Seen: notAsked})
-			continue
-		}
-		if earlier, settled := run.Resume.settledResult(c); settled {
-			report.addResult(earlier.withKnown(run.Known))
-			continue
-		}
-		result := judgeCase(c, recordings)
-		if len(harnesses) == 1 && harnesses[0].mute && result.Play == "" && result.Verdict == Inconclusive {
-			result.Seen = "nothing more was played, for no event came within " + slow.String() +
-				" of a scenario that the driver said had begun"
-		}
-		if report.Interrupted {
-			result.withdrawUnfinished(recordings)
-		}
-		if !slices.ContainsFunc(c.plays, func(name string) bool { return run.whyUnplayable(name) == "" }) {
-			result.Verdict, result.Seen = Skipped, run.whyUnplayable(c.plays[0])
-		}
-		report.addResult(result.withKnown(run.Known))
-	}
-	if report.Counts[Skipped] == len(report.Results) {
-		report.Verdict = Inconclusive // nothing was judged
-	}
-	return report, err
+	return r.prove(ctx)
 }
 
 // nameOf is what a target calls itself.
@@ -242,6 +194,14 @@ func (run ProducerRun) whyUnplayable(play string) string {
 	return ""
 }
 
+// whyUnjudgeable says why no scenario run of a case can be run with what there is, or "".
+func (run ProducerRun) whyUnjudgeable(c Case) string {
+	if slices.ContainsFunc(c.plays, func(name string) bool { return run.whyUnplayable(name) == "" }) {
+		return ""
+	}
+	return run.whyUnplayable(c.plays[0])
+}
+
 // neededRuns are the scenario runs that the chosen cases are judged by.
 func (run ProducerRun) neededRuns(plays []scenarioRun, cases []Case, chosen func(Case) bool) (list []scenarioRun) {
 	for _, p := range plays {
@@ -253,8 +213,28 @@ func (run ProducerRun) neededRuns(plays []scenarioRun, cases []Case, chosen func
 	return list
 }
 
-// performRuns runs all scenarios, one after another.
-func (run ProducerRun) performRuns(ctx context.Context, plays []scenarioRun) (harnesses []*producerHarness, err error) {
+// performRuns runs scenarios, one after another.
+func (run ProducerRun) performRuns(ctx context.Context, plays []scenarioRun) (performedRuns, error) {
+	harnesses, err := run.performEach(ctx, plays)
+	performed := performedRuns{of: map[string]*Recording{}}
+	for _, p := range plays {
+		performed.needed = append(performed.needed, p.name)
+	}
+	for _, h := range harnesses {
+		rec := h.finishedRecording()
+		rec.keys = run.Keys
+		performed.runs, performed.of[h.scenarioRun.name] = append(performed.runs, h.scenarioRun), rec
+	}
+	if len(harnesses) == 1 && harnesses[0].mute {
+		performed.useless = "nothing more was played, for no event came within " + slow.String() +
+			" of a scenario that the driver said had begun"
+	}
+	return performed, err
+}
+
+// performEach runs scenarios, one after another, and returns the harness of each that was run to
+// its end.
+func (run ProducerRun) performEach(ctx context.Context, plays []scenarioRun) (harnesses []*producerHarness, err error) {
 	met, turn, begun := map[string]bool{}, make(chan struct{}, 1), false
 	var last *producerHarness
 	defer func() { last.awaitListeners() }()

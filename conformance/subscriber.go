@@ -88,76 +88,26 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Kind: "subscriber", Level: run.Level, Profile: run.Profile, Target: run.Target,
-		Transport: run.Transport}
-	chosen, err := report.beginReport(cases, run.Extra, run.Only, run.Known)
-	if err == nil {
-		err = report.resumeFrom(run.Resume)
+	r := runner{
+		report: &Report{Kind: "subscriber", Level: run.Level, Profile: run.Profile, Target: run.Target, Transport: run.Transport},
+		cases:  cases, extra: run.Extra, only: run.Only, known: run.Known, resume: run.Resume,
+		perform: func(ctx context.Context, open func(Case) bool) (performedRuns, error) {
+			plays = slices.DeleteFunc(plays, func(p subscriberScenario) bool {
+				return !slices.ContainsFunc(cases, func(c Case) bool { return open(c) && slices.Contains(c.plays, p.name) })
+			})
+			return run.performScenarios(ctx, plays)
+		},
 	}
-	if err != nil {
-		return nil, err
-	}
-	open := func(c Case) bool {
-		_, settled := run.Resume.settledResult(c)
-		return chosen(c) && !settled
-	}
-	var needed []subscriberScenario
-	var names []string
-	for _, p := range plays {
-		if slices.ContainsFunc(cases, func(c Case) bool { return open(c) && slices.Contains(c.plays, p.name) }) {
-			needed, names = append(needed, p), append(names, p.name)
-		}
-	}
-	rec, err := run.recordScenarios(ctx, needed)
-	if err != nil && (len(rec.played) == 0 || ctx.Err() == nil) {
-		return nil, err
-	}
-	report.Interrupted = err != nil
-	for _, p := range needed {
-		if r := rec.of[p.name]; r != nil {
-			report.addHigherLevelWarnings(r)
-			report.plays = append(report.plays, summarizeRun(scenarioRun{name: p.name, does: p.does}, r))
-		}
-	}
-	report.Date = time.Now().UTC()
-	for _, c := range cases {
-		if !chosen(c) {
-			report.addResult(Result{Case: c, Verdict: Skipped, Seen: notAsked})
-			continue
-		}
-		if earlier, settled := run.Resume.settledResult(c); settled {
-			report.addResult(earlier.withKnown(run.Known))
-			continue
-		}
-		if c.everywhere {
-			c.plays = names
-		}
-		result := judgeCase(c, rec.of)
-		if result.Play == "" && result.Verdict == Inconclusive && rec.useless != "" {
-			result.Seen = rec.useless
-		}
-		if report.Interrupted {
-			result.withdrawUnfinished(rec.of)
-		}
-		report.addResult(result.withKnown(run.Known))
-	}
-	if !slices.ContainsFunc(rec.played, func(name string) bool { return rec.of[name].watched }) {
-		report.Warnings = append(report.Warnings, unreported)
-	}
-	return report, err
+	return r.prove(ctx)
 }
 
-// recordedRuns is what came of the scenario runs of a run.
-type recordedRuns struct {
-	of      map[string]*Recording
-	played  []string // in order
-	useless string   // why nothing more was run
-}
-
-// recordScenarios puts the target through scenario runs, one after another. Where ctx ends, it
+// performScenarios puts the target through scenario runs, one after another. Where ctx ends, it
 // returns what was run to its end, and the error.
-func (run SubscriberRun) recordScenarios(ctx context.Context, plays []subscriberScenario) (recordedRuns, error) {
-	all := recordedRuns{of: map[string]*Recording{}}
+func (run SubscriberRun) performScenarios(ctx context.Context, plays []subscriberScenario) (performedRuns, error) {
+	all := performedRuns{of: map[string]*Recording{}}
+	for _, p := range plays {
+		all.needed = append(all.needed, p.name)
+	}
 	came, mute, names := false, "", map[string]bool{}
 	plain := false // the target knows no handshake
 	missed := 0    // scenario runs in a row to which it did not come
@@ -180,7 +130,7 @@ func (run SubscriberRun) recordScenarios(ctx context.Context, plays []subscriber
 			return all, ctx.Err()
 		}
 		if _, away := rec.noteOn(0, noteNoDial); away && !came {
-			return recordedRuns{}, rec.noConnectionError()
+			return performedRuns{}, rec.noConnectionError()
 		} else if missed++; !away {
 			missed = 0
 		}
@@ -194,7 +144,7 @@ func (run SubscriberRun) recordScenarios(ctx context.Context, plays []subscriber
 				names[m.stringMember("subscriber_id")] = true
 			}
 		}
-		all.of[p.name], all.played = rec, append(all.played, p.name)
+		all.runs, all.of[p.name] = append(all.runs, scenarioRun{name: p.name, does: p.does}), rec
 		if _, deaf := rec.noteOn(0, noteNoStream); deaf && i == 0 {
 			all.useless = rec.whyUnobservable()
 			break // nor will it at the next scenario run
