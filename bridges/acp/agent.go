@@ -376,6 +376,7 @@ func (a *Agent) explainError(err error) error {
 	var e *jsonrpc2.Error
 	switch {
 	case errors.Is(err, errEnded):
+		<-a.done // so that who gets the error finds Done closed
 		return fmt.Errorf("%w%s", errEnded, a.awaitLastLine())
 	case !errors.As(err, &e):
 		return err

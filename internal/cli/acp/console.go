@@ -63,7 +63,7 @@ func (c *Console) Run(ctx context.Context) error {
 		c.mu.Unlock()
 		switch {
 		case more:
-			if err := talk.Prompt(ctx, next); err != nil && ctx.Err() == nil {
+			if err := talk.Prompt(ctx, next); err != nil && ctx.Err() == nil && !c.hasAgentEnded() {
 				c.keepLine(next)
 				if errors.Is(err, bridge.ErrBusy) {
 					c.Say("The agent is still at work.")
@@ -81,6 +81,16 @@ func (c *Console) Run(ctx context.Context) error {
 		case <-c.Agent.Done():
 			return c.Agent.Close()
 		}
+	}
+}
+
+// hasAgentEnded reports whether the agent has ended, so that nothing can be sent to it again.
+func (c *Console) hasAgentEnded() bool {
+	select {
+	case <-c.Agent.Done():
+		return true
+	default:
+		return false
 	}
 }
 

@@ -26,8 +26,12 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// TestMain is the command itself where a test runs it as a process.
+// TestMain is the command itself where a test runs it as a process, or an agent that a test has it
+// run.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == dyingAgentName {
+		runDyingAgent(os.Args[2], os.Args[3])
+	}
 	if os.Getenv("AAEP_TEST_COMMAND") != "" {
 		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
