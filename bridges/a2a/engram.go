@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -141,10 +142,10 @@ func (a *Agent) FollowRecords(ctx context.Context, p *producer.Producer, cfg Rec
 func (r *records) follow(ctx context.Context) error {
 	retry, lastNews, away := firstRetry, time.Now(), false
 	for {
-		before := r.sequence
+		before, made := r.sequence, r.taskID == ""
 		err := r.subscribe(ctx)
 		if err == nil {
-			err = r.stream(ctx)
+			err = r.stream(ctx, !made)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -154,7 +155,7 @@ func (r *records) follow(ctx context.Context) error {
 		case r.sequence != before:
 			retry, lastNews, away = firstRetry, time.Now(), false
 		}
-		if err == nil && r.taskID == "" { // it ended by its limits
+		if err == nil && r.taskID == "" { // it ended by its limits, or cannot say what was missed
 			continue
 		}
 		if time.Since(lastNews) > giveUp {
@@ -221,13 +222,20 @@ func (r *records) subscribe(ctx context.Context) error {
 }
 
 // stream applies what comes on the stream of the subscription until it ends. No error and no task
-// says that it ended by its limits.
-func (r *records) stream(ctx context.Context) error {
+// says that another subscription is needed: this one ended by its limits, or it was taken up again
+// and its history does not reach back to what was applied last.
+func (r *records) stream(ctx context.Context, reattached bool) error {
 	s := r.agent.openStream(ctx, "SubscribeToTask", taskParams{r.taskID})
 	defer s.cancel()
 	for {
 		select {
 		case u, ok := <-s.updates:
+			if ok && reattached && !r.reaches(u) {
+				r.agent.call(ctx, "CancelTask", taskParams{r.taskID}) // else it ends when it is idle
+				r.taskID = ""
+				return nil
+			}
+			reattached = false
 			if !ok {
 				if code := codeOf(s.err); code == codeNotFound || code == codeUnsupported { // it is over
 					r.taskID = ""
@@ -248,6 +256,22 @@ func (r *records) stream(ctx context.Context) error {
 	}
 }
 
+// reaches reports whether an update, the first of a stream that was taken up again, has the event
+// that was applied last, so that all which followed is there, too.
+func (r *records) reaches(u update) bool {
+	if u.Task == nil || u.Task.ID != r.taskID {
+		return false
+	}
+	for _, a := range u.Task.Artifacts {
+		for e := range eventsIn(a.Parts) {
+			if e.Sequence == r.sequence {
+				return true
+			}
+		}
+	}
+	return u.Task.Status.state() == completed // the next subscription has the rest
+}
+
 // take applies an update, and reports whether the subscription is over, and whether that is an
 // error.
 func (r *records) take(ctx context.Context, u update) (over bool, err error) {
@@ -255,11 +279,11 @@ func (r *records) take(ctx context.Context, u update) (over bool, err error) {
 	switch {
 	case u.Task != nil && u.Task.ID == r.taskID:
 		for _, a := range u.Task.Artifacts {
-			r.parts(ctx, a.Parts)
+			r.applyAll(ctx, a.Parts)
 		}
 		status = u.Task.Status
 	case u.Artifact != nil && u.Artifact.TaskID == r.taskID:
-		r.parts(ctx, u.Artifact.Artifact.Parts)
+		r.applyAll(ctx, u.Artifact.Artifact.Parts)
 	case u.Status != nil && u.Status.TaskID == r.taskID:
 		status = u.Status.Status
 	}
@@ -275,17 +299,28 @@ func (r *records) take(ctx context.Context, u update) (over bool, err error) {
 	return false, nil
 }
 
-// parts applies the events in the parts of an artifact.
-func (r *records) parts(ctx context.Context, parts []part) {
-	for _, p := range parts {
-		var data struct {
-			Type  string      `json:"type"`
-			Event engramEvent `json:"event"`
+// applyAll applies the events in the parts of an artifact.
+func (r *records) applyAll(ctx context.Context, parts []part) {
+	for e := range eventsIn(parts) {
+		r.apply(ctx, e)
+	}
+}
+
+// eventsIn yields the events in the parts of an artifact.
+func eventsIn(parts []part) iter.Seq[*engramEvent] {
+	return func(yield func(*engramEvent) bool) {
+		for _, p := range parts {
+			var data struct {
+				Type  string      `json:"type"`
+				Event engramEvent `json:"event"`
+			}
+			if p.Data == nil || bridge.Decode(p.Data, &data) != nil || data.Type != "engram/event" {
+				continue
+			}
+			if !yield(&data.Event) {
+				return
+			}
 		}
-		if p.Data == nil || bridge.Decode(p.Data, &data) != nil || data.Type != "engram/event" {
-			continue
-		}
-		r.apply(ctx, &data.Event)
 	}
 }
 

@@ -63,14 +63,25 @@ func TestEngramPeerOfOurs(t *testing.T) {
 			do(`["end","ttl"]`) // the next subscription goes on after the last that was applied
 			do(`["patch","plan/a",[{"op":"replace","path":"/title","value":"Third"}]]`)
 			l.AwaitHeard(t, "a: title is now Third.")
+			do(`["cut"]`) // the subscription is taken up again, and its history has what was missed
+			do(`["patch","plan/a",[{"op":"replace","path":"/title","value":"Fourth"}]]`)
+			l.AwaitHeard(t, "a: title is now Fourth.")
+			do(`["forget"]`) // where the history has not, the next subscription does
+			do(`["cut"]`)
+			do(`["patch","plan/a",[{"op":"replace","path":"/title","value":"Fifth"}]]`)
+			l.AwaitHeard(t, "a: title is now Fifth.")
 			do(`["delete","plan/b"]`)
 			l.AwaitHeard(t, "b was removed.")
+			fmt.Fprintln(store.In, `["asked"]`)
+			if got := store.Line(t); got != `["all","1008","1010"]` {
+				t.Errorf("subscriptions go on after %s", got)
+			}
 			do(`["end","cancelled"]`)
 			if err := <-ended; err == nil || err.Error() != "a2a: the task was cancelled" {
 				t.Errorf("it ended with %v", err)
 			}
 			heard := l.AwaitEnd(t, 1)
-			for _, once := range []string{"title is now Second", "title is now Third", "2 records", "c is new", "count is now 1000"} {
+			for _, once := range []string{"title is now Second", "title is now Third", "title is now Fourth", "title is now Fifth", "2 records", "c is new", "count is now 1000"} {
 				if n := strings.Count(heard, once); n != 1 {
 					t.Errorf("%q was heard %d times", once, n)
 				}

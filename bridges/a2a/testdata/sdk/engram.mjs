@@ -11,7 +11,14 @@ const uri = 'https://github.com/EmberAGI/a2a-engram/tree/v0.1'
 const records = new Map() // key -> { value, version }
 const log = [] // events in the order of their sequence
 const open = new Map() // task id -> { prefix, send, end }
-let race = false
+const asked = [] // what each subscription goes on after: a sequence, or "all" where it begins with snapshots
+let race = false, forgotten = new Set()
+class Tasks extends InMemoryTaskStore {
+  load = async (...all) => {
+    const task = await InMemoryTaskStore.prototype.load.apply(this, all)
+    return forgotten.has(task?.id) ? { ...task, artifacts: [] } : task
+  }
+}
 
 const now = () => new Date().toISOString()
 let sent = 0 // events of the log
@@ -56,6 +63,9 @@ const commands = {
   repeat: () => { for (const s of open.values()) s.send([...log].reverse()) },
   end: reason => { for (const s of open.values()) s.end(reason) },
   race: () => { race = true },
+  cut: () => { server.closeAllConnections() },
+  forget: () => { forgotten = new Set(open.keys()) }, // the history of these subscriptions is kept no longer
+  asked: () => { console.log(JSON.stringify(asked)) },
 }
 
 class Executor {
@@ -91,7 +101,7 @@ server.listen(0, '127.0.0.1', () => {
     supportedInterfaces: versions.map(v => ({ url: url + '/rpc', protocolBinding: 'JSONRPC', tenant: '', protocolVersion: v })),
     capabilities: { streaming: true, pushNotifications: false, extensions: [{ uri, description: '', required: false, params: undefined }] },
     securitySchemes: {}, securityRequirements: [], defaultInputModes: ['text/plain'], defaultOutputModes: ['application/json'], skills: [], signatures: [] }
-  const handler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Executor())
+  const handler = new DefaultRequestHandler(card, new Tasks(), new Executor())
   const compat = { enabled: versions.includes('0.3') }
   app.use('/.well-known/agent-card.json', agentCardHandler({ agentCardProvider: handler, legacyCompat: compat }))
   app.use('/rpc', express.json(), async (req, res, next) => {
@@ -102,6 +112,7 @@ server.listen(0, '127.0.0.1', () => {
     const key = params.key?.key
     switch (method) {
       case 'engram/subscribe': {
+        asked.push(params.includeSnapshot ? 'all' : String(Number(params.fromSequence)))
         const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'subscribe' }], metadata: params }
         const made = await (await fetch(url + '/own', { method: 'POST', headers: { 'Content-Type': 'application/json', 'A2A-Version': '1.0' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message, configuration: { returnImmediately: true } } }) })).json()
         return answer(made.error ? { error: made.error } : { result: { taskId: made.result.task.id } })
