@@ -31,20 +31,53 @@ func params() anthropic.BetaToolRunnerParams {
 		Messages: []anthropic.BetaMessageParam{anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock("Save $500."))}}}
 }
 
+// newRunner makes a runner of an agent with the suite's tool, guarded.
+func newRunner(b *consenttest.Bank) (*anthropic.BetaToolRunner, error) {
+	client := anthropic.NewClient(option.WithAPIKey("none"), option.WithBaseURL("https://model.example"),
+		option.WithHTTPClient(b.Client), option.WithMaxRetries(0))
+	transfer, err := runnerTool("transfer", "Moves money.", llm.Guard(b.Tap, "transfer", consenttest.Describe, b.Transfer))
+	if err != nil {
+		return nil, err
+	}
+	return client.Beta.Messages.NewToolRunner([]anthropic.BetaTool{transfer}, params()), nil
+}
+
 // Whatever the tool runner does, money moves once after one yes, or never. (P1, EVT-042, SM-009)
 func TestToolRunner(t *testing.T) {
 	consenttest.TestInRealTime(t, func(ctx context.Context, b *consenttest.Bank) (string, error) {
-		client := anthropic.NewClient(option.WithAPIKey("none"), option.WithBaseURL("https://model.example"), option.WithHTTPClient(b.Client))
-		transfer, err := runnerTool("transfer", "Moves money.", llm.Guard(b.Tap, "transfer", consenttest.Describe, b.Transfer))
+		runner, err := newRunner(b)
 		if err != nil {
 			return "", err
 		}
-		message, err := client.Beta.Messages.NewToolRunner([]anthropic.BetaTool{transfer}, params()).RunToCompletion(ctx)
+		message, err := runner.RunToCompletion(ctx)
 		if err != nil {
 			return "", err
 		}
 		return message.Content[0].Text, nil
 	})
+}
+
+// A runner whose request failed after its tools ran has them run again when the program goes on:
+// the user is asked again. (P1)
+func TestRetriedTurn(t *testing.T) {
+	b := consenttest.Open(t, consenttest.SayInTurn(aaep.Accept, aaep.Reject), consenttest.Wants(500),
+		fakemodel.Answer{Status: http.StatusInternalServerError}, consenttest.Done)
+	runner, err := newRunner(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runner.NextMessage(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.Check(t, 0)
+	if _, err := runner.NextMessage(t.Context()); err == nil {
+		t.Error("the second request did not fail")
+	}
+	b.Check(t, 1, 500)
+	if message, err := runner.NextMessage(t.Context()); err != nil || message.Content[0].Text != "All is well." {
+		t.Errorf("the agent said %+v, %v", message, err)
+	}
+	b.Check(t, 2, 500)
 }
 
 // An agent on the tool runner, whose tool asks first. Nobody listens here, so it does not run.
