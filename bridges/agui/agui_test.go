@@ -206,6 +206,103 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
+// A yes to an answer that is one boolean is that boolean, and a no too.
+func TestBoolean(t *testing.T) {
+	for decision, want := range map[aaep.Decision]string{
+		aaep.Accept: `[{"interruptId":"i","status":"resolved","payload":true}]`,
+		aaep.Reject: `[{"interruptId":"i","status":"resolved","payload":false}]`,
+	} {
+		var got json.RawMessage
+		agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var in struct{ Resume json.RawMessage }
+			json.NewDecoder(r.Body).Decode(&in)
+			w.Header().Set("Content-Type", "text/event-stream")
+			if in.Resume == nil {
+				io.WriteString(w, started+strings.Replace(interrupt, `"id":"i"`, `"id":"i","responseSchema":{"type":"boolean"}`, 1))
+				return
+			}
+			got = in.Resume
+			io.WriteString(w, started+finished)
+		}))
+		defer agent.Close()
+		upstream, _ := url.Parse(agent.URL)
+		p := bridgetest.NewProducer(t)
+		l := bridgetest.Listen(t, p, func(l *bridgetest.Listener, ev *aaep.Event) {
+			l.Sub.Reply(context.Background(), ev, decision) // nothing but a confirmation takes that
+		})
+		proxy := httptest.NewServer(agui.Proxy(p, upstream, agui.Config{}))
+		defer proxy.Close()
+		io.ReadAll(startRun(t, t.Context(), proxy.URL).Body)
+		if l.AwaitEnd(t, 1); string(got) != want {
+			t.Errorf("after %s the agent got %s, want %s", decision, got, want)
+		}
+	}
+}
+
+// Interrupts whose form is not known here are the app's to ask, with every byte: nothing is asked
+// of the person, who would say yes to something else than the agent gets, and nothing is resumed.
+// (P1)
+func TestUnknownForms(t *testing.T) {
+	const confirms, wants, calls = `"reason":"confirmation",`, `"reason":"input_required",`, `"reason":"tool_call",`
+	fields := func(list, required string) string {
+		return `"responseSchema":{"type":"object","properties":{` + list + `},"required":[` + required + `]}`
+	}
+	for name, members := range map[string]string{
+		"text":                wants + `"responseSchema":{"type":"string"}`,
+		"choice":              confirms + `"responseSchema":{"enum":["approve","reject"]}`,
+		"list":                wants + `"responseSchema":{"type":"array","items":{"type":"string"}}`,
+		"anything":            `"reason":"input_required"`,
+		"custom reason":       `"reason":"bank:review"`,
+		"true":                confirms + `"responseSchema":true`,
+		"number":              confirms + `"responseSchema":7`,
+		"no form":             confirms + `"responseSchema":"yes"`,
+		"empty object":        confirms + `"responseSchema":{"type":"object"}`,
+		"alternatives":        confirms + `"responseSchema":{"anyOf":[{"type":"boolean"},{"type":"string"}]}`,
+		"reference":           confirms + `"responseSchema":{"$ref":"#/$defs/a","$defs":{"a":{"type":"boolean"}}}`,
+		"deep":                confirms + `"responseSchema":` + strings.Repeat(`{"not":`, 40) + "1" + strings.Repeat("}", 40),
+		"field by reference":  wants + fields(`"a":{"$ref":"#/a"}`, ""),
+		"field of two types":  wants + fields(`"a":{"type":["string","null"]}`, ""),
+		"field that is not":   wants + fields(`"a":{"type":"string"}`, `"b"`),
+		"field of no schema":  wants + fields(`"a":true`, ""),
+		"yes and a comment":   wants + fields(`"accept":{"type":"boolean"},"note":{"type":"string"}`, `"accept","note"`),
+		"yes alone":           calls + fields(`"approved":{"const":true}`, ""),
+		"yes and fingerprint": calls + fields(`"approved":{"type":"boolean"},"hash":{"type":"string"}`, `"approved","hash"`),
+		"call with a form":    calls + `"toolCallId":"c",` + fields(`"city":{"type":"string"}`, ""),
+		"no reason":           `"reason":5`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			testUnknown(t, `[{"id":"i","message":"Pay $5?",`+members+`}]`)
+		})
+	}
+	for name, interrupts := range map[string]string{"nothing": "[]", "no list": `"i"`, "no objects": "[1]", "no id": `[{"reason":"confirmation"}]`} {
+		t.Run(name, func(t *testing.T) { testUnknown(t, interrupts) })
+	}
+}
+
+// testUnknown has an agent interrupt its run for what cannot be asked.
+func testUnknown(t *testing.T, interrupts string) {
+	var resumed, asked atomic.Int32
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	sent := started + `data: {"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":` + interrupts + "}}\n\n"
+	at, l := serve(t, func(w io.Writer, resumes bool) {
+		if resumes {
+			resumed.Add(1)
+			io.WriteString(w, started+finished)
+			return
+		}
+		io.WriteString(w, sent)
+	}, func(*bridgetest.Listener, *aaep.Event) { asked.Add(1); leave() })
+	got, err := io.ReadAll(startRun(t, ctx, at).Body)
+	if err != nil || string(got) != sent {
+		t.Errorf("the app got %q, %v", got, err)
+	}
+	heard := l.AwaitEnd(t, 1)
+	if !strings.Contains(heard, "What the agent asks was not answered here.") || asked.Load() > 0 || resumed.Load() > 0 {
+		t.Errorf("asked %d times, resumed %d times, heard %q", asked.Load(), resumed.Load(), heard)
+	}
+}
+
 // What starts no run passes as it is.
 func TestOtherRequests(t *testing.T) {
 	at, _ := serve(t, func(w io.Writer, _ bool) { io.WriteString(w, started) }, nil)

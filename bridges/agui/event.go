@@ -28,11 +28,32 @@ type event struct {
 	Snapshot jsontext.Value   `json:"snapshot"`
 	Messages []jsontext.Value `json:"messages"`
 
-	Message string `json:"message"` // of an error
-	Outcome struct {
-		Type       string      `json:"type"`
-		Interrupts []interrupt `json:"interrupts"`
-	} `json:"outcome"`
+	Message string         `json:"message"` // of an error
+	Outcome jsontext.Value `json:"outcome"` // of a run that finished
+}
+
+// interrupts returns what a run ended for, if it ended to ask. One that cannot be read has no ID.
+func (e *event) interrupts() (all []interrupt) {
+	var outcome struct {
+		Type       string         `json:"type"`
+		Interrupts jsontext.Value `json:"interrupts"`
+	}
+	if e.Type != "RUN_FINISHED" || len(e.Outcome) == 0 || bridge.Decode(e.Outcome, &outcome) != nil ||
+		outcome.Type != "interrupt" {
+		return nil
+	}
+	var each []jsontext.Value
+	if len(outcome.Interrupts) == 0 || bridge.Decode(outcome.Interrupts, &each) != nil || len(each) == 0 {
+		return []interrupt{{}}
+	}
+	for _, data := range each {
+		var i interrupt
+		if bridge.Decode(data, &i) != nil {
+			i = interrupt{}
+		}
+		all = append(all, i)
+	}
+	return all
 }
 
 // An interrupt is a question with which an agent ends a run.
@@ -55,7 +76,7 @@ func (e *event) contentText() (s string) {
 
 // A resumeEntry answers an interrupt.
 type resumeEntry struct {
-	InterruptID string         `json:"interruptId"`
-	Status      string         `json:"status"`
-	Payload     map[string]any `json:"payload,omitzero"`
+	InterruptID string `json:"interruptId"`
+	Status      string `json:"status"`
+	Payload     any    `json:"payload,omitzero"`
 }

@@ -17,10 +17,11 @@ import (
 )
 
 // Consent. An interrupt whose answer is one boolean is a confirmation of high risk: yes resolves it
-// with true, and no with false. Any other form is asked field by field. A run is resumed only where
-// every one of its interrupts was answered by the person; where one was not, be it for silence, for
-// want of a listener or because its form cannot be asked, the web app gets all of them, and what
-// was accepted counts as not done.
+// with true, and no with false. Any other form is asked field by field, unless it is of a tool's
+// call or a confirmation, or has a yes among its fields: that would be asked as if nothing came of
+// it. A run is resumed only where every one of its interrupts was answered by the person; where one
+// was not, be it for silence, for want of a listener or because its form cannot be asked, the web
+// app gets all of them, and what was accepted counts as not done.
 
 const (
 	maxInterrupts = 16
@@ -68,6 +69,9 @@ func (x *run) askInterrupts(ctx context.Context, interrupts []interrupt) (answer
 
 // askOne asks about one interrupt. end is nil where nothing was accepted.
 func (x *run) askOne(ctx context.Context, i interrupt) (answer resumeEntry, end func(error), err error) {
+	if i.ID == "" {
+		return answer, nil, errors.New("agui: the interrupt cannot be read")
+	}
 	answer = resumeEntry{InterruptID: i.ID, Status: "resolved"}
 	timeout := cmp.Or(x.transport.cfg.Timeout, 5*time.Minute)
 	if at, err := time.Parse(time.RFC3339, i.ExpiresAt); err == nil {
@@ -75,18 +79,21 @@ func (x *run) askOne(ctx context.Context, i interrupt) (answer resumeEntry, end 
 			return answer, nil, errors.New("agui: the interrupt has expired")
 		}
 	}
-	if field, ok := approvalField(i); ok {
+	if answerOf, ok := approvalAnswer(i); ok {
 		decision, end, err := x.confirmInterrupt(ctx, i, timeout)
 		switch {
 		case errors.Is(err, producer.ErrRejected):
-			answer.Payload = map[string]any{field: false}
+			answer.Payload = answerOf(false)
 			x.forgetCall(i.ToolCallID)
 			return answer, nil, nil
 		case err != nil || decision != aaep.Accept:
 			return answer, nil, cmp.Or(err, producer.ErrRejected)
 		}
-		answer.Payload = map[string]any{field: true}
+		answer.Payload = answerOf(true)
 		return answer, end, nil
+	}
+	if !isForm(i) {
+		return answer, nil, errors.New("agui: the form of the answer is none that can be asked for")
 	}
 	questions, err := form.Questions(words.Fit(toolwords.Line(i.Message), mostTold), i.Schema)
 	if err != nil {
@@ -110,31 +117,62 @@ func (x *run) askOne(ctx context.Context, i interrupt) (answer resumeEntry, end 
 // approvals are the names of fields with which agents ask for a yes or no.
 var approvals = []string{"approved", "approve", "accepted", "accept", "confirmed", "confirm"}
 
-// approvalField returns the field of an interrupt's answer where that is one boolean, which is
-// "approved" where the interrupt does not say.
-func approvalField(i interrupt) (field string, ok bool) {
+// A schema is what counts here of that of an answer.
+type schema struct {
+	Type       string `json:"type"`
+	Properties map[string]struct {
+		Type string `json:"type"`
+	} `json:"properties"`
+	Required []string `json:"required"`
+}
+
+// isDecision reports whether an interrupt asks for a yes or no, whatever the form of the answer.
+func (i interrupt) isDecision() bool {
+	return i.ToolCallID != "" || i.Reason == "tool_call" || i.Reason == "confirmation"
+}
+
+// approvalAnswer returns a function that makes the answer of a yes or no, where an interrupt takes
+// one boolean: a field, which is "approved" where the interrupt does not say, or the boolean alone.
+func approvalAnswer(i interrupt) (answerOf func(yes bool) any, ok bool) {
+	field := "approved"
+	answerOf = func(yes bool) any { return map[string]any{field: yes} }
 	if len(i.Schema) == 0 || i.Schema.Kind() == 'n' {
-		return "approved", i.ToolCallID != "" || i.Reason == "tool_call" || i.Reason == "confirmation"
+		return answerOf, i.isDecision()
 	}
-	var schema struct {
-		Type       string `json:"type"`
-		Properties map[string]struct {
-			Type string `json:"type"`
-		} `json:"properties"`
-		Required []string `json:"required"`
+	var s schema
+	if bridge.Decode(i.Schema, &s) != nil {
+		return nil, false
 	}
-	if bridge.Decode(i.Schema, &schema) != nil || schema.Type != "object" {
-		return "", false
+	if s.Type == "boolean" {
+		return func(yes bool) any { return yes }, true
 	}
-	for name, property := range schema.Properties {
-		if property.Type != "boolean" || !slices.Contains(approvals, strings.ToLower(name)) {
+	for name, property := range s.Properties {
+		if s.Type != "object" || property.Type != "boolean" || !isApproval(name) {
 			continue
 		}
-		if alone := len(schema.Required) == 0 && len(schema.Properties) == 1; alone || slices.Equal(schema.Required, []string{name}) {
-			return name, true
+		if alone := len(s.Required) == 0 && len(s.Properties) == 1; alone || slices.Equal(s.Required, []string{name}) {
+			field = name
+			return answerOf, true
 		}
 	}
-	return "", false
+	return nil, false
+}
+
+func isApproval(name string) bool { return slices.Contains(approvals, strings.ToLower(name)) }
+
+// isForm reports whether what an interrupt asks for can be asked field by field.
+func isForm(i interrupt) bool {
+	var s schema
+	if i.isDecision() || len(i.Schema) == 0 || bridge.Decode(i.Schema, &s) != nil || s.Type != "object" {
+		return false
+	}
+	for name := range s.Properties {
+		if isApproval(name) {
+			return false
+		}
+	}
+	isMissing := func(name string) bool { _, ok := s.Properties[name]; return !ok }
+	return len(s.Properties) > 0 && !slices.ContainsFunc(s.Required, isMissing)
 }
 
 // confirmInterrupt asks whether the agent may go on.
@@ -190,7 +228,7 @@ func (x *run) tellInterrupts(interrupts []interrupt) {
 			c.timer.Stop()
 			delete(x.calls, i.ToolCallID)
 		}
-		asks := cmp.Or(toolwords.Label(i.Message), toolwords.Label(i.Reason))
+		asks := cmp.Or(toolwords.Label(i.Message), toolwords.Label(i.Reason), "what cannot be read here")
 		x.reportProgress("The app asks: " + words.Sentence(asks))
 	}
 }

@@ -84,8 +84,7 @@ func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, er
 					raw = fmt.Appendf(nil, "data: %s\n\n", own)
 				}
 			}
-			interrupts, isStop := e.Outcome.Interrupts, e.Type == "RUN_FINISHED" && e.Outcome.Type == "interrupt"
-			if isStop && len(interrupts) > 0 {
+			if interrupts := e.interrupts(); len(interrupts) > 0 {
 				if !x.transport.cfg.Observe {
 					return &stop{bytes.Clone(raw), interrupts}, nil
 				}

@@ -74,8 +74,12 @@ func Describe(in Transfer) producer.Tool {
 		Consequence: aaep.Say("The money moves at once.")}
 }
 
-// Transfer is the tool, which asks nobody by itself.
-func (b *Bank) Transfer(_ context.Context, in Transfer) (string, error) {
+// Transfer is the tool, which asks nobody by itself. Without the session in its context it moves
+// nothing.
+func (b *Bank) Transfer(ctx context.Context, in Transfer) (string, error) {
+	if producer.SessionOf(ctx) == nil {
+		return "", errors.New("the tool's context holds no session")
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.moved = append(b.moved, in.Amount)
