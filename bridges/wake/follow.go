@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep/internal/bridge"
@@ -372,30 +370,7 @@ func (b *Bridge) placesFile() string {
 // savePlaces writes how far each subscription was told, with b.mu held. A file that is behind has
 // wakes sent again, which are known by their names.
 func (b *Bridge) savePlaces() {
-	name := b.placesFile()
-	if name == "" {
-		return
-	}
-	text, err := json.Marshal(b.places)
-	if err == nil {
-		err = os.WriteFile(name+".new", text, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(name+".new", name)
-	}
-	if err != nil {
+	if err := bridge.WriteState(b.placesFile(), b.places); err != nil {
 		b.cfg.Logger.Error("wake: how far the swarm's log was told is not remembered across a restart", "error", err)
 	}
-}
-
-// readPlaces reads how far each subscription was told.
-func (b *Bridge) readPlaces() error {
-	text, err := os.ReadFile(b.placesFile())
-	if b.placesFile() == "" || errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &b.places)
-	}
-	return err
 }

@@ -111,7 +111,7 @@ func New(p *producer.Producer, cfg Config) (*Bridge, error) {
 		return nil, fmt.Errorf("wake: what was told cannot be remembered: %w", err)
 	}
 	b := &Bridge{p: p, cfg: cfg, seen: seen, inboxes: map[string]*inbox{}, places: map[string]int64{}}
-	if err := b.readPlaces(); err != nil {
+	if err := bridge.ReadState(b.placesFile(), &b.places); err != nil {
 		seen.Close()
 		return nil, fmt.Errorf("wake: how far the swarm's log was told cannot be read from %s: %w", b.placesFile(), err)
 	}

@@ -374,6 +374,12 @@ var theMap = []folder{
 		why:    "it makes news of what wakes a swarm, and knows nobody who listens",
 	},
 	{
+		path:   "bridges/akashik",
+		arrows: []string{".", "internal/bridge", "internal/httpguard", "internal/toolwords", "internal/words", "producer"},
+		others: []string{"github.com/go-json-experiment/json", "github.com/gorilla/websocket"},
+		why:    "it makes news of what agents share, and knows neither them nor who listens",
+	},
+	{
 		path:   "bridges/a2a",
 		arrows: []string{".", "internal/bridge", "internal/httpguard", "internal/toolwords", "internal/words", "producer", "subscriber", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},

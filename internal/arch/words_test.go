@@ -15,7 +15,7 @@ import (
 // plainRooms are the packages whose names and comments are in the words of the field. A package
 // joins the list when it is through, and never leaves it.
 var plainRooms = []string{
-	".", "bridges/a2a", "bridges/acp", "bridges/agui", "bridges/hook", "bridges/rap", "bridges/wake", "cmd/aaep",
+	".", "bridges/a2a", "bridges/acp", "bridges/agui", "bridges/akashik", "bridges/hook", "bridges/rap", "bridges/wake", "cmd/aaep",
 	"coalesce", "conformance", "conformance/check", "conformance/endpoint", "examples", "examples/anycli",
 	"examples/bank", "examples/conformance", "examples/extension", "examples/model", "examples/reader",
 	"examples/service", "examples/touch", "examples/web", "handshake", "handshake/extensions",

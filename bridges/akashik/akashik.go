@@ -1,0 +1,381 @@
+// Package akashik makes what happens in a field of the Akashik Protocol 0.1.0, the memory that
+// agents share, news that a person hears: new, replaced and disputed records, conflicts, tasks,
+// agents.
+//
+//	bridge, err := akashik.New(p, akashik.Config{URL: "https://field.example", Token: token})
+//	err = bridge.Follow(ctx)
+//
+// The field is subscribed to where it pushes (over WebSocket or server-sent events), and asked by
+// ATTUNE with since_epoch for what was not pushed; a field that does not push is asked alone. A
+// record counts once, on whichever way it comes. The sentences are in English: give p
+// Config.Languages with "en", so that its manifest says so.
+//
+// What the field says requires an action is told at once. No field is known that acts on a person's
+// decision, so none is put as a consent: with Config.Record a person may have their answer written
+// into the field as a human_directive, and hears before they answer that this is all it does.
+//
+// Bridge.mu guards all state. Follow, a reader for each link that pushes, a timer of the window and
+// one open question are the only goroutines. Begin reading at Bridge.Follow.
+package akashik
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// Config says which field is followed and how it is told. Only URL is needed.
+type Config struct {
+	// URL is where the field's HTTP binding is, without /v1; with MCP, where its server of the Model
+	// Context Protocol takes messages.
+	URL string
+	// MCP has the field's tools called by the Model Context Protocol. Nothing is pushed there.
+	MCP bool
+	// Token is sent as a bearer token. Empty is none.
+	Token string
+	// Name is what a person hears the field called. Empty is the host of URL.
+	Name string
+	// AgentID is by what the field knows this listener. Empty is one made at random, which Seen
+	// keeps.
+	AgentID string
+	// Role, Interests and Task are the scope by which the field judges what is relevant. An empty
+	// Role is "observer"; the others may be empty.
+	Role      string
+	Interests []string
+	Task      string
+	// Events are the events that are told. Empty is all of them, see Events.
+	Events []string
+	// MinRelevance, from 0 to 1, hides what the field holds less relevant than that, but for what
+	// requires an action and what is handed over.
+	MinRelevance float64
+	// Debounce is how long the field waits at least between two notifications about the same.
+	Debounce time.Duration
+	// Poll is how often a field that does not push is asked for news: a second at least. Zero is 5
+	// seconds. One that pushes is asked each minute, or after Poll if that is longer.
+	Poll time.Duration
+	// Window is how long what follows a piece of news is gathered into one digest, 5 minutes at
+	// most. Zero tells each at once.
+	Window time.Duration
+	// Record has the user asked about what requires an action, and their answer written into the
+	// field.
+	Record bool
+	// AnswerTime is how long there is to answer. Zero is 5 minutes. Silence writes nothing.
+	AnswerTime time.Duration
+	// Seen is a file that remembers across restarts what was told, and one beside it, whose name
+	// ends with .places, how far. Empty is memory alone.
+	Seen string
+	// Logger receives what cannot be read. Nil discards it.
+	Logger *slog.Logger
+}
+
+const (
+	mostWindow    = 5 * time.Minute
+	mostOfSession = 1000 // news that one session tells
+	mostClaims    = 4096 // records whose content is known, for the questions about them
+	lateTime      = time.Minute
+)
+
+// A Bridge tells the news of a field. All its methods may be called at once, but Follow, which runs
+// once at a time.
+type Bridge struct {
+	p    *producer.Producer
+	cfg  Config
+	name string
+	f    *field
+	seen *bridge.Seen
+
+	ctx    context.Context // until Close
+	cancel context.CancelFunc
+	asks   sync.WaitGroup
+
+	mu       sync.Mutex
+	s        *producer.Session
+	told     int // in the session
+	about    string
+	pending  bridge.Digest
+	late     time.Duration // how late the oldest of pending is
+	timer    *time.Timer   // of the window; nil where none is open
+	place    place
+	claims   map[string]string // what records say, by their ids
+	waiting  []*news           // that are to be asked about
+	asking   *news
+	withdraw context.CancelFunc
+	warned   map[string]bool // what is said once
+	closed   bool
+}
+
+// New makes a Bridge whose news are told by p.
+func New(p *producer.Producer, cfg Config) (*Bridge, error) { return newOver(p, cfg, nil) }
+
+func newOver(p *producer.Producer, cfg Config, transport http.RoundTripper) (*Bridge, error) {
+	at, err := url.Parse(cfg.URL)
+	unknown := slices.IndexFunc(cfg.Events, func(name string) bool { return !slices.Contains(Events(), name) })
+	switch {
+	case err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https":
+		return nil, fmt.Errorf("akashik: %q is not the address of a field, such as https://field.example", cfg.URL)
+	case cfg.Token != "" && at.Scheme == "http" && !httpguard.LoopbackName(at.Hostname()):
+		return nil, errors.New("akashik: the token could be read on the way: the address must begin with https")
+	case math.IsNaN(cfg.MinRelevance) || cfg.MinRelevance < 0 || cfg.MinRelevance > 1:
+		return nil, fmt.Errorf("akashik: the relevance must be from 0 to 1; it is %v", cfg.MinRelevance)
+	case unknown >= 0:
+		return nil, fmt.Errorf("akashik: %q is no event of a field; those are %s", cfg.Events[unknown], strings.Join(Events(), ", "))
+	case cfg.Debounce < 0:
+		return nil, fmt.Errorf("akashik: the debounce must not be negative; it is %v", cfg.Debounce)
+	case cfg.Poll != 0 && cfg.Poll < time.Second:
+		return nil, fmt.Errorf("akashik: the field must be asked after a second at least; it is %v", cfg.Poll)
+	case cfg.Window < 0 || cfg.Window > mostWindow:
+		return nil, fmt.Errorf("akashik: the window must be from 0 to %v; it is %v", mostWindow, cfg.Window)
+	}
+	if len(cfg.Events) == 0 {
+		cfg.Events = Events()
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	cfg.Role = cmp.Or(cfg.Role, "observer")
+	cfg.Poll = cmp.Or(cfg.Poll, 5*time.Second)
+	cfg.AnswerTime = cmp.Or(cfg.AnswerTime, 5*time.Minute)
+	seen, err := bridge.OpenSeen(cfg.Seen, time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("akashik: what was told cannot be remembered: %w", err)
+	}
+	b := &Bridge{p: p, cfg: cfg, seen: seen, claims: map[string]string{}, warned: map[string]bool{}}
+	b.name = cmp.Or(toolwords.Label(cfg.Name), toolwords.Label(at.Host))
+	if err := bridge.ReadState(b.placesFile(), &b.place); err != nil {
+		seen.Close()
+		return nil, fmt.Errorf("akashik: how far the field was told cannot be read from %s: %w", b.placesFile(), err)
+	}
+	if id := cmp.Or(cfg.AgentID, b.place.Agent, "aaep-"+strings.ToLower(rand.Text()[:8])); id != b.place.Agent {
+		b.place.Agent, b.place.Registered = id, false
+	}
+	b.f = &field{url: cfg.URL, token: cfg.Token, agent: b.place.Agent, http: bridge.NewClient(transport, "field")}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	return b, nil
+}
+
+// Close withdraws an open question, tells what was gathered, and ends the session.
+func (b *Bridge) Close() error {
+	b.mu.Lock()
+	b.cancel()
+	b.mu.Unlock()
+	b.asks.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	err := b.flush()
+	b.end(bridge.Ours("The field is no longer followed."))
+	return errors.Join(err, b.seen.Close())
+}
+
+// take tells news that came together: each once, and only what is wanted. The error says why they
+// could not be told; then they may be taken again.
+func (b *Bridge) take(all []*news) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed || b.ctx.Err() != nil {
+		return producer.ErrClosed
+	}
+	now := time.Now()
+	for _, n := range all {
+		b.know(n)
+		if !n.wantAction && (!slices.Contains(b.cfg.Events, n.event) || n.relevance < b.cfg.MinRelevance && n.event != handoffIncoming) {
+			continue
+		}
+		repeated := b.seen.Told(now, now, n.name...)
+		asked := !n.wantAction || b.seen.Told(now, now, n.actionName()...)
+		if repeated && asked {
+			continue
+		}
+		if !repeated {
+			if err := b.tell(n, now); err != nil {
+				return err
+			}
+		}
+		names := [][]string{n.name}
+		if !asked {
+			if err := b.require(n); err != nil {
+				return err
+			}
+			names = append(names, n.actionName())
+		}
+		for _, name := range names {
+			if err := b.seen.Record(now, name...); err != nil {
+				b.cfg.Logger.Error("akashik: what was told is not remembered across a restart", "error", err)
+			}
+		}
+	}
+	if b.timer == nil {
+		return b.flush()
+	}
+	return nil
+}
+
+// know takes over what news say of a record, and withdraws the questions that they settle, with
+// b.mu held.
+func (b *Bridge) know(n *news) {
+	if n.unit != "" && n.summary != "" && (len(b.claims) < mostClaims || b.claims[n.unit] != "") {
+		b.claims[n.unit] = n.summary
+	}
+	settled := func(open *news) bool {
+		return n.event == conflictResolved && n.conflict != "" && n.conflict == open.conflict ||
+			n.event == superseded && n.unit != "" && n.unit == open.unit
+	}
+	b.waiting = slices.DeleteFunc(b.waiting, settled)
+	if b.asking != nil && settled(b.asking) {
+		b.withdraw()
+	}
+}
+
+// tell tells news now or when the window ends, with b.mu held. Those that require something of a
+// person are told at once, as is the end of the field's session.
+func (b *Bridge) tell(n *news, now time.Time) error {
+	atOnce := n.wantAction || n.event == handoffIncoming || n.event == sessionEnded
+	if !atOnce {
+		b.pending.Add(n.event, n.epoch, n.sentence)
+		if late := now.Sub(n.at); !n.at.IsZero() && late > max(b.late, lateTime) {
+			b.late = late
+		}
+		return nil
+	}
+	if err := b.flush(); err != nil {
+		return err
+	}
+	switch {
+	case n.event == sessionEnded && !n.wantAction:
+		if err := b.open(); err != nil {
+			return err
+		}
+		b.end(aaep.Say(n.sentence))
+		return nil
+	case n.event == handoffIncoming && !n.wantAction:
+		return b.handOver(n.sentence)
+	}
+	if !b.cfg.Record { // require tells it
+		return nil
+	}
+	return b.say(n.sentence)
+}
+
+// handOver tells that a person is waited for who cannot answer here, with b.mu held.
+func (b *Bridge) handOver(text string) error {
+	if err := b.open(); err != nil {
+		return err
+	}
+	b.told++
+	return b.s.Handoff(aaep.Say(text), aaep.HandoffRequested{Reason: text, TargetKind: aaep.TargetHuman, UrgencyForHandoff: aaep.RiskMedium})
+}
+
+// flush tells what was gathered, and begins the next window, with b.mu held.
+func (b *Bridge) flush() error {
+	if b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
+	}
+	if b.pending.Total() == 0 {
+		return nil
+	}
+	if b.cfg.Window > 0 && !b.closed {
+		var timer *time.Timer
+		timer = time.AfterFunc(b.cfg.Window, func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if b.timer == timer {
+				if err := b.flush(); err != nil {
+					b.cfg.Logger.Error("akashik: news could not be told", "error", err)
+				}
+			}
+		})
+		b.timer = timer
+	}
+	for _, text := range b.pending.Sentences("update", "", kinds) {
+		if err := b.say(text); err != nil {
+			return err
+		}
+	}
+	if b.late > 0 {
+		if err := b.say("That comes late: the oldest is from " + words.Spoken(b.late.Round(time.Minute)) + " ago."); err != nil {
+			return err
+		}
+	}
+	b.pending, b.late = bridge.Digest{}, 0
+	return nil
+}
+
+// open begins a session where there is none, or where the old one has told enough, with b.mu held.
+func (b *Bridge) open() error {
+	if b.told >= mostOfSession && b.asking == nil {
+		b.end(bridge.Ours("What follows is told in a new session."))
+	}
+	if b.s != nil {
+		return nil
+	}
+	text := "Following the field " + words.Sentence(b.name)
+	if b.about != "" {
+		text += " " + b.about
+	}
+	s, err := b.p.StartSession(context.Background(), bridge.Ours(text))
+	if err != nil {
+		return err
+	}
+	b.s, b.told = s, 0
+	return nil
+}
+
+// say tells a sentence as a result of its own, which nothing takes the place of, with b.mu held.
+func (b *Bridge) say(text string) error {
+	if err := b.open(); err != nil {
+		return err
+	}
+	out := b.s.Output()
+	out.WriteString(text)
+	b.told++
+	return out.Close()
+}
+
+// end ends the session, with b.mu held.
+func (b *Bridge) end(text aaep.Text) {
+	if b.s != nil {
+		b.s.Complete(text)
+		b.s = nil
+	}
+}
+
+// note tells something about the field that is no news of it, after what was gathered.
+func (b *Bridge) note(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	if err := errors.Join(b.flush(), b.say(text)); err != nil {
+		b.cfg.Logger.Error("akashik: it could not be told", "error", err)
+	}
+}
+
+// noteOnce tells something that is not told again.
+func (b *Bridge) noteOnce(text string) {
+	b.mu.Lock()
+	before := b.warned[text]
+	b.warned[text] = true
+	b.mu.Unlock()
+	if !before {
+		b.note(text)
+	}
+}

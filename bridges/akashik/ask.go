@@ -1,0 +1,261 @@
+package akashik
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+const (
+	mostWaiting  = 16 // questions that wait to be asked
+	mostWords    = 4000
+	giveUp       = 10 * time.Minute // until an answer that the field did not take is given up
+	firstRetry   = time.Second      // until a link that was cut is tried again; each further time is twice as long
+	lastRetry    = time.Minute      // and never longer than this
+	cannotAnswer = " The field says that this requires an action. It cannot be answered here."
+)
+
+// The answers that are offered; any other is a decision in the user's own words.
+const (
+	answerAccept  = "accept"
+	answerDecline = "decline"
+	answerFirst   = "first"
+	answerSecond  = "second"
+	answerNone    = "none"
+)
+
+// require has a person asked about news that require an action, with b.mu held, or tells that they
+// cannot be answered here.
+func (b *Bridge) require(n *news) error {
+	if !b.cfg.Record || len(b.waiting) >= mostWaiting {
+		return b.handOver(n.sentence + cannotAnswer)
+	}
+	b.waiting = append(b.waiting, n)
+	return b.askNext()
+}
+
+// askNext asks the next question on a goroutine of its own, one at a time, with b.mu held.
+func (b *Bridge) askNext() error {
+	if b.asking != nil || len(b.waiting) == 0 || b.ctx.Err() != nil {
+		return nil
+	}
+	if err := b.open(); err != nil {
+		return err
+	}
+	n, s := b.waiting[0], b.s
+	b.waiting = b.waiting[1:]
+	ctx, cancel := context.WithCancel(b.ctx)
+	b.asking, b.withdraw = n, cancel
+	b.asks.Go(func() {
+		b.ask(ctx, s, n)
+		cancel()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.asking = nil
+		if err := b.askNext(); err != nil {
+			b.cfg.Logger.Error("akashik: a question could not be put", "error", err)
+		}
+	})
+	return nil
+}
+
+// ask asks about news, and writes the answer into the field.
+func (b *Bridge) ask(ctx context.Context, s *producer.Session, n *news) {
+	if n.conflict != "" && n.units[0] == "" {
+		b.findUnits(ctx, n)
+	}
+	q := b.question(n)
+	given, err := s.AskText(ctx, q)
+	switch {
+	case errors.Is(err, producer.ErrUnreachable):
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if err := b.handOver(n.sentence + " The field says that this requires an action. No listener can answer it, and nothing was written."); err != nil {
+			b.cfg.Logger.Error("akashik: it could not be told", "error", err)
+		}
+	case err != nil || given == answerNone:
+		// The end of the question was told by itself, and nothing is written.
+	default:
+		b.write(b.ctx, n, s, b.directive(n, given)) // what is answered is written although the question is settled meanwhile
+	}
+}
+
+// question makes the question about news. It says what an answer does before there is one.
+func (b *Bridge) question(n *news) producer.Question {
+	subject := n.summary
+	if subject == "" {
+		subject = n.sentence
+	}
+	choices := []producer.Choice{
+		{Value: answerAccept, Label: aaep.Say("Write that a person accepts it")},
+		{Value: answerDecline, Label: aaep.Say("Write that a person declines it")},
+		{Value: answerNone, Label: aaep.Say("Write nothing")},
+	}
+	if n.units[0] != "" && n.units[1] != "" {
+		choices[0] = producer.Choice{Value: answerFirst, Label: aaep.Say("Write that this holds: " + b.claim(n.units[0]))}
+		choices[1] = producer.Choice{Value: answerSecond, Label: aaep.Say("Write that this holds: " + b.claim(n.units[1]))}
+	}
+	return producer.Question{
+		Text: aaep.Say("The field " + b.name + " says that this requires an action: " + words.Sentence(subject) +
+			" What is to be written there as a person's directive?"),
+		Context: aaep.Say("Choose, or say it in your own words. Your answer is put on record in the field, where agents may read it. " +
+			"It does nothing else: whether an agent follows it is not known here. Silence writes nothing."),
+		Choices: choices, Timeout: b.cfg.AnswerTime,
+	}
+}
+
+// claim is what a record says, or how it is called where that is not known.
+func (b *Bridge) claim(id string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if text := b.claims[id]; text != "" {
+		return words.Fit(text, mostClaim)
+	}
+	return "the record " + toolwords.Label(id)
+}
+
+// findUnits asks the field which records a conflict is between. Where it does not say, they stay
+// unknown.
+func (b *Bridge) findUnits(ctx context.Context, n *news) {
+	b.mu.Lock()
+	since := b.place.Epoch
+	b.mu.Unlock()
+	answer, err := b.attune(ctx, since, firstUnits)
+	if err != nil {
+		return
+	}
+	for _, c := range answer.Conflicts {
+		if c.ID == n.conflict {
+			n.units = [2]string{c.UnitA, c.UnitB}
+		}
+	}
+}
+
+// A directive is the payload of the RECORD that a person's answer becomes.
+type directive struct {
+	Mode       string     `json:"mode"`
+	Type       string     `json:"type"`
+	Content    string     `json:"content"`
+	Intent     intent     `json:"intent"`
+	Confidence confidence `json:"confidence"`
+	Relations  []relation `json:"relations"`
+}
+
+type intent struct {
+	Purpose  string `json:"purpose"`
+	Question string `json:"question"`
+}
+
+type confidence struct {
+	Score       float64  `json:"score"`
+	Reasoning   string   `json:"reasoning"`
+	Evidence    []string `json:"evidence"`
+	Assumptions []string `json:"assumptions"`
+}
+
+type relation struct {
+	Type        string `json:"type"`
+	TargetID    string `json:"target_id"`
+	Description string `json:"description"`
+}
+
+// directive makes the record of an answer: what was decided, what was asked, and by which event.
+func (b *Bridge) directive(n *news, given string) *directive {
+	about := words.Sentence(n.summary)
+	if n.summary == "" {
+		about = n.sentence
+	}
+	d := &directive{Mode: "committed", Type: "human_directive",
+		Intent:     intent{Purpose: "A person was asked about what the field says requires an action, and answered.", Question: about},
+		Confidence: confidence{Score: 1, Reasoning: "A person decided it, when they were asked by AAEP.", Assumptions: []string{}},
+	}
+	relate := func(kind, target, description string) {
+		if target != "" {
+			d.Relations = append(d.Relations, relation{kind, target, description})
+		}
+	}
+	switch given {
+	case answerAccept:
+		d.Content = "A person accepts: " + about
+		relate("answers", n.unit, "accepted")
+	case answerDecline:
+		d.Content = "A person declines: " + about
+		relate("answers", n.unit, "declined")
+	case answerFirst, answerSecond:
+		i := 0
+		if given == answerSecond {
+			i = 1
+		}
+		d.Content = "A person decides that this holds: " + b.claim(n.units[i])
+		relate("supports", n.units[i], "a person decides for it in the conflict "+n.conflict)
+		relate("informs", n.units[1-i], "a person decides against it in the conflict "+n.conflict)
+	default:
+		d.Content = "A person decides: " + words.Fit(strings.TrimSpace(given), mostWords)
+		relate("answers", n.unit, "in their own words")
+	}
+	if d.Relations == nil {
+		d.Relations = []relation{}
+	}
+	d.Confidence.Evidence = append(d.Confidence.Evidence, fmt.Sprintf("akashik event %s at epoch %d", n.event, n.epoch))
+	if n.conflict != "" {
+		d.Confidence.Evidence = append(d.Confidence.Evidence, "akashik conflict "+n.conflict)
+	}
+	return d
+}
+
+// write puts a directive on record, and tells what came of it. Where the field cannot be reached it
+// is sent again, as the same message, for ten minutes.
+func (b *Bridge) write(ctx context.Context, n *news, s *producer.Session, d *directive) {
+	d.Confidence.Evidence = append(d.Confidence.Evidence, "aaep session "+s.ID(),
+		"answered at "+time.Now().UTC().Format(time.RFC3339))
+	hash := sha256.Sum256([]byte(strings.Join(append(n.actionName(), s.ID(), d.Content), "\x00")))
+	id := "aaep-" + hex.EncodeToString(hash[:16])
+	var answer struct {
+		Status string `json:"status"`
+		UnitID string `json:"memory_unit_id"`
+		Reason string `json:"rejection_reason"`
+	}
+	var err error
+	began, delayed := time.Now(), false
+	for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
+		var refused *fieldError
+		if err = b.f.call(ctx, "RECORD", id, d, &answer); err == nil ||
+			errors.As(err, &refused) && refused.Code != codeNotRegistered || time.Since(began) > giveUp {
+			break
+		}
+		if !delayed {
+			delayed = true
+			b.note("Your answer is not written yet, for the field cannot be reached. It is tried again.")
+		}
+		select {
+		case <-time.After(retry):
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	if err == nil && answer.Status != "accepted" {
+		err = errors.New("the field did not accept it: " + toolwords.Label(answer.Reason))
+	}
+	if err != nil {
+		b.note("It is not known that your answer was written: " + words.Sentence(toolwords.Label(err.Error())))
+		return
+	}
+	b.mu.Lock()
+	now := time.Now()
+	err = b.seen.Record(now, "unit", answer.UnitID, recorded) // which the field may push to its own author
+	b.mu.Unlock()
+	if err != nil {
+		b.cfg.Logger.Error("akashik: what was told is not remembered across a restart", "error", err)
+	}
+	b.note("Written in the field: " + words.Sentence(d.Content) + " Whether an agent follows it is not known here.")
+}

@@ -1,0 +1,468 @@
+package akashik
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+const (
+	pushPoll   = time.Minute // between two looks at a field that pushes
+	firstUnits = 100         // that are asked for at once; twice as many where there are more
+	mostUnits  = 1 << 14
+	leaveTime  = 2 * time.Second
+)
+
+// A place is how far a field was told, and what it knows of this listener.
+type place struct {
+	Agent         string   `json:"agent"`
+	Registered    bool     `json:"registered"`
+	Known         bool     `json:"known"` // Epoch is
+	Epoch         int64    `json:"epoch"`
+	Last          []string `json:"last"` // what may come again with the next answer, although it was told
+	Subscriptions []string `json:"subscriptions"`
+}
+
+// placesFile is where the place is kept, beside what was told; "" is nowhere.
+func (b *Bridge) placesFile() string {
+	if b.cfg.Seen == "" {
+		return ""
+	}
+	return b.cfg.Seen + ".places"
+}
+
+// move changes the place, and writes it. A file that is behind has news come again, which are known
+// by their names.
+func (b *Bridge) move(change func(*place)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change(&b.place)
+	if err := bridge.WriteState(b.placesFile(), b.place); err != nil {
+		b.cfg.Logger.Error("akashik: how far the field was told is not remembered across a restart", "error", err)
+	}
+}
+
+// at returns the place.
+func (b *Bridge) at() place {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.place
+}
+
+// Follow tells the news of the field until ctx ends. A link that is cut is taken up again, at most
+// a minute later; that it was cut, that it is back and for how long it was away is told. The error
+// is ctx's, or says why the field could not be followed at first.
+func (b *Bridge) Follow(ctx context.Context) error {
+	links, err := b.connect(ctx)
+	if err != nil {
+		return fmt.Errorf("akashik: the field at %s cannot be followed: %w", toolwords.Label(b.cfg.URL), err)
+	}
+	defer func() { b.leave(context.WithoutCancel(ctx)) }()
+	for {
+		err := b.attend(ctx, links)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		cut := time.Now()
+		b.cfg.Logger.Warn("akashik: the link to the field was cut", "error", err)
+		b.note("The link to the field was cut; it is tried again.")
+		for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
+			select {
+			case <-time.After(retry):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if links, err = b.connect(ctx); err == nil {
+				break
+			}
+			b.cfg.Logger.Warn("akashik: the field cannot be reached", "error", err)
+		}
+		text := "The link to the field is back after " + words.Spoken(time.Since(cut).Round(time.Second)) +
+			". What was recorded meanwhile follows"
+		if len(links) > 0 {
+			text += "; what else happened is not known"
+		}
+		b.note(text + ".")
+	}
+}
+
+// connect registers, and subscribes where the field pushes. It returns the links on which it does.
+func (b *Bridge) connect(ctx context.Context) (links []*link, err error) {
+	if b.cfg.MCP {
+		tools, err := bridge.DialMCP(ctx, bridge.MCPServer{URL: b.cfg.URL, Token: b.cfg.Token, Peer: "field"})
+		if err != nil {
+			return nil, err
+		}
+		b.f.use(tools)
+	}
+	level, err := b.register(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !b.cfg.MCP && level != 0 && level != 1 { // where the level is not known, it may push
+		links, err = b.subscribe(ctx)
+	}
+	about := "It pushes its news."
+	if len(links) == 0 {
+		about = "It is asked every " + words.Spoken(b.cfg.Poll) + "; tasks, agents, and that a conflict was settled cannot be heard so."
+	}
+	b.mu.Lock()
+	b.about = about
+	b.mu.Unlock()
+	return links, err
+}
+
+const unknownLevel = -1
+
+// register registers this listener, and returns the level of the field. An id that is taken is that
+// of this listener before it was cut off, if it was registered then.
+func (b *Bridge) register(ctx context.Context) (level int64, err error) {
+	needed := []string{"ATTUNE"}
+	if b.cfg.Record {
+		needed = append(needed, "RECORD")
+	}
+	var answer struct {
+		Status       string `json:"status"`
+		Reason       string `json:"rejection_reason"`
+		Capabilities struct {
+			Level   *int64 `json:"conformance_level"`
+			Version string `json:"protocol_version"`
+		} `json:"field_capabilities"`
+	}
+	about := map[string]any{"id": b.f.agent, "role": b.cfg.Role, "interests": append([]string{}, b.cfg.Interests...), "required_operations": needed}
+	err = b.f.call(ctx, "REGISTER", "", about, &answer)
+	switch {
+	case codeOf(err) == codeTaken && b.at().Registered:
+		return unknownLevel, nil
+	case codeOf(err) == codeTaken:
+		return 0, fmt.Errorf("there is an agent with the id %s already; give this listener another", toolwords.Label(b.f.agent))
+	case err != nil:
+		return 0, err
+	case answer.Status == "rejected":
+		return 0, fmt.Errorf("it does not take this listener: %s", cmp.Or(toolwords.Label(answer.Reason), "it does not say why"))
+	case answer.Status != "registered":
+		return 0, bridge.ErrUnreadable
+	case answer.Capabilities.Version != "" && answer.Capabilities.Version != protocolVersion:
+		return 0, fmt.Errorf("it speaks version %s, want %s", toolwords.Label(answer.Capabilities.Version), protocolVersion)
+	}
+	b.move(func(p *place) { p.Registered = true })
+	if answer.Capabilities.Level == nil {
+		return unknownLevel, nil
+	}
+	return *answer.Capabilities.Level, nil
+}
+
+// subscribe makes subscriptions in place of those that were, and opens the links on which the field
+// pushes. What is handed over is subscribed to by itself where the other is limited to what is
+// relevant.
+func (b *Bridge) subscribe(ctx context.Context) (links []*link, err error) {
+	b.unsubscribe(ctx)
+	type terms struct {
+		ID       *string  `json:"id"`
+		Events   []string `json:"events"`
+		Least    *float64 `json:"min_relevance"`
+		Debounce *int64   `json:"debounce_ms"`
+	}
+	wanted := []terms{{Events: b.cfg.Events}}
+	if b.cfg.MinRelevance > 0 {
+		wanted[0].Least = &b.cfg.MinRelevance
+		rest := slices.DeleteFunc(slices.Clone(b.cfg.Events), func(name string) bool { return name == handoffIncoming })
+		if len(rest) < len(b.cfg.Events) {
+			wanted = append(wanted, terms{Events: []string{handoffIncoming}})
+			wanted[0].Events = rest
+		}
+	}
+	defer func() {
+		if err != nil {
+			closeLinks(links)
+			links = nil
+		}
+	}()
+	var addresses []string
+	for _, w := range wanted {
+		if len(w.Events) == 0 {
+			continue
+		}
+		if b.cfg.Debounce > 0 {
+			w.Debounce = new(b.cfg.Debounce.Milliseconds())
+		}
+		var answer struct {
+			Status string `json:"status"`
+			ID     string `json:"subscription_id"`
+			Push   string `json:"push_url"`
+			Stream string `json:"stream_url"`
+		}
+		err := b.f.call(ctx, "SUBSCRIBE", "", map[string]any{"action": "subscribe", "subscription": w}, &answer)
+		var status *statusError
+		if codeOf(err) == codeUnsupported || errors.As(err, &status) &&
+			(status.code == http.StatusNotFound || status.code == http.StatusMethodNotAllowed || status.code == http.StatusNotImplemented) {
+			return links, nil // it does not push
+		}
+		if err != nil {
+			return links, err
+		}
+		if answer.Status != "ok" || answer.ID == "" {
+			return links, errors.New("the field made no subscription, and does not say why")
+		}
+		b.move(func(p *place) { p.Subscriptions = append(p.Subscriptions, answer.ID) })
+		address := cmp.Or(answer.Push, answer.Stream)
+		if address == "" || slices.Contains(addresses, address) {
+			continue
+		}
+		addresses = append(addresses, address)
+		at, err := b.f.pushAddress(address)
+		if err != nil {
+			return links, err
+		}
+		l, err := b.f.open(ctx, at)
+		if err != nil {
+			return links, err
+		}
+		links = append(links, l)
+	}
+	return links, nil
+}
+
+// unsubscribe ends the subscriptions that there are, as far as the field can be reached.
+func (b *Bridge) unsubscribe(ctx context.Context) {
+	for _, id := range b.at().Subscriptions {
+		var answer struct{}
+		err := b.f.call(ctx, "SUBSCRIBE", "", map[string]any{"action": "unsubscribe", "subscription": map[string]any{"id": id}}, &answer)
+		if err != nil {
+			b.cfg.Logger.Warn("akashik: a subscription could not be ended", "subscription", id, "error", err)
+		}
+	}
+	b.move(func(p *place) { p.Subscriptions = nil })
+}
+
+// leave ends the subscriptions, and tells the field that this listener goes.
+func (b *Bridge) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaveTime)
+	defer cancel()
+	b.unsubscribe(ctx)
+	var answer struct{}
+	if err := b.f.call(ctx, "DEREGISTER", "", map[string]string{"agent_id": b.f.agent}, &answer); err != nil {
+		b.cfg.Logger.Warn("akashik: the field does not know that this listener is gone", "error", err)
+		return
+	}
+	b.move(func(p *place) { p.Registered = false })
+}
+
+// attend takes what was missed, and then what is pushed, until a link ends.
+func (b *Bridge) attend(ctx context.Context, links []*link) error {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, len(links))
+	var reading sync.WaitGroup
+	for _, l := range links {
+		reading.Go(func() { ended <- l.read(ctx, b.pushed) })
+	}
+	defer reading.Wait()
+	defer cancel()
+	period := b.cfg.Poll
+	if len(links) > 0 {
+		period = max(period, pushPoll)
+	}
+	due := time.NewTicker(period)
+	defer due.Stop()
+	for {
+		if err := b.catchUp(ctx); err != nil {
+			return err
+		}
+		select {
+		case err := <-ended:
+			return err
+		case <-due.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// pushed takes what the field pushes.
+func (b *Bridge) pushed(message []byte) {
+	n, subscription, problem := decodeNotification(message)
+	if n != nil && !slices.Contains(b.at().Subscriptions, subscription) {
+		return // that of a subscription that was ended, or of another
+	}
+	if problem != nil {
+		b.cfg.Logger.Warn("akashik: " + problem.Error())
+	}
+	if n == nil {
+		b.noteOnce("The field sends what cannot be read, and is not told.")
+		return
+	}
+	b.f.received(n.epoch)
+	if err := b.take([]*news{n}); err != nil {
+		b.cfg.Logger.Warn("akashik: a notification was not told", "error", err)
+	}
+}
+
+// An attunement is the answer to ATTUNE.
+type attunement struct {
+	Status string `json:"status"`
+	Record []struct {
+		Unit      memoryUnit     `json:"memory_unit"`
+		Relevance jsontext.Value `json:"relevance_score"`
+	} `json:"record"`
+	Conflicts []conflict `json:"conflicts"`
+	Budget    struct {
+		Available jsontext.Value `json:"units_available"`
+	} `json:"context_budget"`
+	EpochText jsontext.Value `json:"epoch"`
+
+	epoch     int64
+	available int64
+}
+
+// wholeField is no epoch: what is asked for is all that there is.
+const wholeField = -1
+
+// attune asks the field for what was recorded after an epoch, so many units at most.
+func (b *Bridge) attune(ctx context.Context, since int64, most int) (*attunement, error) {
+	scope := map[string]any{"role": b.cfg.Role, "max_units": most}
+	if len(b.cfg.Interests) > 0 {
+		scope["interests"] = b.cfg.Interests
+	}
+	if b.cfg.Task != "" {
+		scope["active_task_id"] = b.cfg.Task
+	}
+	if b.cfg.MinRelevance > 0 {
+		scope["relevance_threshold"] = b.cfg.MinRelevance
+	}
+	payload := map[string]any{"scope": scope, "format": "full"}
+	if since != wholeField {
+		payload["since_epoch"] = since
+	}
+	answer := &attunement{}
+	if err := b.f.call(ctx, "ATTUNE", "", payload, answer); err != nil {
+		return nil, err
+	}
+	var ok bool
+	if answer.epoch, ok = epochOf(answer.EpochText); !ok || answer.Status != "ok" {
+		return nil, bridge.ErrUnreadable
+	}
+	answer.available, _ = epochOf(answer.Budget.Available)
+	return answer, nil
+}
+
+// attuneAll is attune for all that there is: a field gives what is most relevant of what is more
+// than was asked for, so more is asked for until it gives all.
+func (b *Bridge) attuneAll(ctx context.Context, since int64) (*attunement, error) {
+	for most := firstUnits; ; most *= 2 {
+		answer, err := b.attune(ctx, since, most)
+		if err != nil {
+			return nil, err
+		}
+		given := int64(len(answer.Record))
+		if given >= answer.available {
+			return answer, nil
+		}
+		if given < int64(most) || most >= mostUnits { // asking for more brings no more
+			b.cfg.Logger.Warn("akashik: the field keeps records back", "given", given, "available", answer.available)
+			b.noteOnce("The field gives less than it says that it holds. Some records may not be told.")
+			return answer, nil
+		}
+	}
+}
+
+// catchUp takes what was recorded after the place up to which the field was told. Where none is
+// known, what is there already is the field's past: it is counted, and only its open conflicts are
+// told.
+func (b *Bridge) catchUp(ctx context.Context) error {
+	was := b.at()
+	if !was.Known {
+		return b.begin(ctx)
+	}
+	answer, err := b.attuneAll(ctx, was.Epoch)
+	if err != nil {
+		return err
+	}
+	if answer.epoch < was.Epoch {
+		b.cfg.Logger.Warn("akashik: the field's epoch went back", "from", was.Epoch, "to", answer.epoch)
+		b.noteOnce("The field's clock went back, as if it was set up anew. All that it holds is looked at again; what you heard may be told again.")
+		if answer, err = b.attuneAll(ctx, wholeField); err != nil {
+			return err
+		}
+	}
+	all := answer.news()
+	if err := b.take(slices.DeleteFunc(slices.Clone(all), func(n *news) bool { return slices.Contains(was.Last, n.again()) })); err != nil {
+		return err
+	}
+	b.advance(answer, all)
+	return nil
+}
+
+// begin finds the place from which the field is told.
+func (b *Bridge) begin(ctx context.Context) error {
+	head, err := b.attune(ctx, wholeField, 1)
+	if err != nil {
+		return err
+	}
+	answer, err := b.attuneAll(ctx, head.epoch)
+	if err != nil {
+		return err
+	}
+	b.note(fmt.Sprintf("It holds %s and %s.", words.Count(max(head.available, int64(len(head.Record))), "record"),
+		words.Count(len(head.Conflicts), "open conflict")))
+	all := answer.news()
+	open := slices.DeleteFunc(slices.Clone(all), func(n *news) bool { return n.conflict == "" })
+	if err := b.take(open); err != nil {
+		return err
+	}
+	answer.epoch = head.epoch
+	b.advance(answer, all)
+	return nil
+}
+
+// news are what an answer tells, oldest first.
+func (a *attunement) news() (all []*news) {
+	for i := range a.Record {
+		if u := &a.Record[i]; u.Unit.ID != "" {
+			relevance, _ := relevanceOf(u.Relevance)
+			all = append(all, newsOfUnit(&u.Unit, relevance))
+		}
+	}
+	for i := range a.Conflicts {
+		if c := &a.Conflicts[i]; c.ID != "" {
+			all = append(all, newsOfConflict(c, a.epoch))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *news) int { return cmp.Compare(a.epoch, b.epoch) })
+	return all
+}
+
+// again is the name by which news of an answer are known when the next has them, too.
+func (n *news) again() string {
+	if n.wantAction {
+		return strings.Join(n.actionName(), " ")
+	}
+	return strings.Join(n.name, " ")
+}
+
+// advance moves the place to an answer whose news were told. A field may give what it recorded at
+// the very epoch again, and gives open conflicts with each answer.
+func (b *Bridge) advance(answer *attunement, all []*news) {
+	var last []string
+	for _, n := range all {
+		if n.conflict != "" || n.epoch >= answer.epoch {
+			last = append(last, n.again())
+		}
+	}
+	slices.Sort(last)
+	if was := b.at(); was.Known && was.Epoch == answer.epoch && slices.Equal(was.Last, last) {
+		return
+	}
+	b.move(func(p *place) { p.Known, p.Epoch, p.Last = true, answer.epoch, last })
+}

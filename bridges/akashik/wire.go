@@ -1,0 +1,272 @@
+package akashik
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
+)
+
+const (
+	protocolVersion = "0.1.0"
+	callTime        = 30 * time.Second
+	mostAnswer      = 8 << 20
+	highestEpoch    = 1<<53 - 1 // that JSON carries exactly
+)
+
+// The codes of a field's errors that mean more than that it did not do what it was asked for.
+const (
+	codeNotRegistered = "AGENT_NOT_REGISTERED"
+	codeTaken         = "AGENT_ID_TAKEN"
+	codeUnsupported   = "UNSUPPORTED_OPERATION"
+)
+
+// An envelope is a message to the field.
+type envelope struct {
+	Protocol  string  `json:"protocol"`
+	Version   string  `json:"version"`
+	ID        string  `json:"id"`
+	Operation string  `json:"operation"`
+	AgentID   string  `json:"agent_id"`
+	SessionID *string `json:"session_id"`
+	Epoch     int64   `json:"epoch"`
+	Payload   any     `json:"payload"`
+}
+
+// A fieldError is what the field answers to an operation that it does not do.
+type fieldError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Advice  string `json:"suggested_action"`
+}
+
+func (e *fieldError) Error() string {
+	text := "the field reports: " + cmp.Or(toolwords.Label(e.Message), "no reason") + " (" + toolwords.Label(e.Code) + ")"
+	if advice := toolwords.Label(e.Advice); advice != "" {
+		text += "; it advises: " + advice
+	}
+	return text
+}
+
+// codeOf is the code of a fieldError, or "".
+func codeOf(err error) string {
+	var e *fieldError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// A statusError is an answer of HTTP that is none of the protocol.
+type statusError struct {
+	code int
+	text string
+}
+
+func (e *statusError) Error() string {
+	if e.code == http.StatusUnauthorized || e.code == http.StatusForbidden {
+		return "the field answers " + e.text + ": give it a token that it knows"
+	}
+	return "the field answers " + e.text
+}
+
+// A field is the client of one. All its methods may be called at once.
+type field struct {
+	url, token, agent string
+	http              *http.Client
+
+	mu    sync.Mutex
+	mcp   *bridge.MCPClient // nil over plain HTTP
+	clock int64             // the logical clock of this agent
+}
+
+// use has the field's tools called from now on.
+func (f *field) use(tools *bridge.MCPClient) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mcp = tools
+}
+
+// call does an operation of the field and reads its answer into result. A message that is sent
+// again has the id of the first; an empty id is a new one.
+func (f *field) call(ctx context.Context, operation, id string, payload, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	f.mu.Lock()
+	now, tools := f.clock, f.mcp
+	f.mu.Unlock()
+	message := envelope{Protocol: "akashik", Version: protocolVersion, ID: cmp.Or(id, rand.Text()), Operation: operation,
+		AgentID: f.agent, Epoch: now, Payload: payload}
+	var answer jsontext.Value
+	var err error
+	if tools != nil {
+		answer, err = callTool(ctx, tools, message)
+	} else {
+		answer, err = f.post(ctx, message)
+	}
+	if err != nil {
+		return err
+	}
+	return f.read(answer, result)
+}
+
+// callTool does an operation by the field's tool of the Model Context Protocol.
+func callTool(ctx context.Context, tools *bridge.MCPClient, message envelope) (answer jsontext.Value, err error) {
+	err = tools.CallTool(ctx, "akashik_"+strings.ToLower(message.Operation), message, &answer)
+	var remote *bridge.RemoteError
+	if errors.As(err, &remote) {
+		var e fieldError
+		if bridge.Decode([]byte(remote.Message), &e) == nil && e.Code != "" {
+			return nil, &e
+		}
+	}
+	return answer, err
+}
+
+// post does an operation over HTTP.
+func (f *field) post(ctx context.Context, message envelope) (jsontext.Value, error) {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		strings.TrimSuffix(f.url, "/")+"/v1/"+strings.ToLower(message.Operation), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json")
+	r.Header = f.authorize(r.Header)
+	answer, err := f.http.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("the field cannot be reached: %w", bridge.WithoutAddress(err))
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the field's answer broke off: %w", err)
+	case len(text) > mostAnswer:
+		return nil, fmt.Errorf("the field's answer has more than %d MiB", mostAnswer>>20)
+	case answer.StatusCode >= 300:
+		var e fieldError
+		if bridge.Decode(text, &e) == nil && e.Code != "" {
+			return nil, &e
+		}
+		return nil, &statusError{answer.StatusCode, answer.Status}
+	}
+	return text, nil
+}
+
+// authorize adds the token to the headers of a request.
+func (f *field) authorize(h http.Header) http.Header {
+	if f.token != "" {
+		h.Set("Authorization", "Bearer "+f.token)
+	}
+	return h
+}
+
+// read reads an answer, which may come bare or in an envelope, into result, and moves the clock.
+func (f *field) read(answer jsontext.Value, result any) error {
+	var head struct {
+		Protocol string         `json:"protocol"`
+		Version  string         `json:"version"`
+		Payload  jsontext.Value `json:"payload"`
+		Epoch    jsontext.Value `json:"epoch"`
+		Code     string         `json:"code"`
+	}
+	if bridge.Decode(answer, &head) != nil {
+		return bridge.ErrUnreadable
+	}
+	if head.Protocol != "" || head.Version != "" {
+		if head.Protocol != "akashik" || head.Version != protocolVersion {
+			return fmt.Errorf("the field speaks %s %s, want akashik %s",
+				toolwords.Label(head.Protocol), toolwords.Label(head.Version), protocolVersion)
+		}
+		if answer = head.Payload; len(answer) == 0 || bridge.Decode(answer, &head) != nil {
+			return bridge.ErrUnreadable
+		}
+	}
+	if epoch, ok := epochOf(head.Epoch); ok {
+		f.received(epoch)
+	}
+	if head.Code != "" {
+		var e fieldError
+		if bridge.Decode(answer, &e) == nil {
+			return &e
+		}
+	}
+	if bridge.Decode(answer, result) != nil {
+		return bridge.ErrUnreadable
+	}
+	return nil
+}
+
+// received moves the clock past an epoch that the field sent.
+func (f *field) received(epoch int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.clock = min(max(f.clock, epoch)+1, highestEpoch)
+}
+
+// pushAddress is where notifications are pushed to this agent, by an answer of the field. It must
+// be at the field's own host, for the token is shown there.
+func (f *field) pushAddress(given string) (*url.URL, error) {
+	base, err := url.Parse(f.url)
+	if err != nil {
+		return nil, err
+	}
+	at, err := base.Parse(given)
+	if err != nil || at.User != nil {
+		return nil, errors.New("the address at which the field pushes cannot be read")
+	}
+	web := map[string]string{"ws": "http", "wss": "https", "http": "http", "https": "https"}[at.Scheme]
+	if at.Host != base.Host || web != base.Scheme {
+		return nil, fmt.Errorf("the field pushes at %s, which is not where it is itself; nothing is shown there",
+			toolwords.Label(at.Scheme+"://"+at.Host))
+	}
+	return at, nil
+}
+
+// unquoted is a number or truth value that may have been sent as text.
+func unquoted(v jsontext.Value) string {
+	var text string
+	if v.Kind() == '"' && json.Unmarshal(v, &text) == nil {
+		return text
+	}
+	return string(v)
+}
+
+// epochOf reads an epoch, which is a whole number from 0 that JSON carries exactly.
+func epochOf(v jsontext.Value) (int64, bool) {
+	n, err := strconv.ParseFloat(unquoted(v), 64)
+	if err != nil || n < 0 || n > highestEpoch || n != math.Trunc(n) {
+		return 0, false
+	}
+	return int64(n), true
+}
+
+// relevanceOf reads a relevance from 0 to 1. What was not sent, or is none, hides nothing: it is 1.
+func relevanceOf(v jsontext.Value) (relevance float64, ok bool) {
+	n, err := strconv.ParseFloat(unquoted(v), 64)
+	if err != nil || math.IsNaN(n) || n < 0 || n > 1 {
+		return 1, len(v) == 0
+	}
+	return n, true
+}

@@ -1,0 +1,39 @@
+package bridge
+
+import (
+	"errors"
+	"os"
+
+	"github.com/go-json-experiment/json"
+)
+
+// WriteState writes what is to be known after a restart to a file that only its owner can read, in
+// one step. An empty name is no file.
+func WriteState(name string, state any) error {
+	if name == "" {
+		return nil
+	}
+	text, err := json.Marshal(state)
+	if err == nil {
+		err = os.WriteFile(name+".new", text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(name+".new", name)
+	}
+	return err
+}
+
+// ReadState reads what WriteState wrote. A file that is not there leaves state as it is.
+func ReadState(name string, state any) error {
+	if name == "" {
+		return nil
+	}
+	text, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, state)
+	}
+	return err
+}
