@@ -43,8 +43,8 @@ import (
 
 // Config says which field is followed and how it is told. Only URL is needed.
 type Config struct {
-	// URL is where the field's HTTP binding is, without /v1; with MCP, where its server of the Model
-	// Context Protocol takes messages.
+	// URL is where the field's HTTP binding is, without /v1. With MCP it is where its server of the
+	// Model Context Protocol takes messages.
 	URL string
 	// MCP has the field's tools called by the Model Context Protocol. Nothing is pushed there.
 	MCP bool

@@ -33,7 +33,7 @@ var events = []struct {
 	{notification("session.ended", 23, 0.7, "All done", "", "", false), "The session ended: All done."},
 }
 
-// AK-T1: each of the 13 events that are pushed is heard, once, in one session, which ends with the
+// Each of the 13 events that are pushed is heard, once, in one session, which ends with the
 // field's own; by either kind of link, in bare answers and in envelopes.
 func TestEvents(t *testing.T) {
 	for name, field := range map[string]func(*testField){
@@ -93,7 +93,7 @@ func theConflict(status string) map[string]any {
 		"description": "Two prices", "detected_by": "explicit"}
 }
 
-// AK-T2: what requires an action is told, and asked where it is to be recorded. What an answer does
+// What requires an action is told, and asked where it is to be recorded. What an answer does
 // is said with the question; the answer is a RECORD of human_directive with where it comes from;
 // silence, "Write nothing" and a listener who cannot answer write none.
 func TestRequiredAction(t *testing.T) {

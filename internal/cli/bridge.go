@@ -32,7 +32,7 @@ answers what it asks. Nothing is followed but what the command names.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(bridgeA2ACommand(), bridgeRAPCommand(), bridgeWakeCommand())
+	cmd.AddCommand(bridgeA2ACommand(), bridgeAkashikCommand(), bridgeRAPCommand(), bridgeWakeCommand())
 	return cmd
 }
 
@@ -69,6 +69,18 @@ func (b *bridgeFlags) openHook(ctx context.Context) (net.Listener, error) {
 		b.hookURL = "http://" + ln.Addr().String() + "/"
 	}
 	return ln, nil
+}
+
+// readToken reads the token in a file; "" is none.
+func readToken(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", cannotTake("--token-file", err)
+	}
+	return strings.TrimSpace(string(text)), nil
 }
 
 // serveBridge serves an agent and does work, which returns when there is nothing more to follow.
@@ -169,14 +181,11 @@ func (o *a2aOptions) runA2A(cmd *cobra.Command, args []string) error {
 	case o.approval != "" && o.records == "":
 		return usageError("--approval is asked of records: name them with --records." + see)
 	}
-	cfg := a2a.Config{Endpoint: o.endpoint, Logger: logTo(cmd.ErrOrStderr())}
-	if o.token != "" {
-		text, err := os.ReadFile(o.token)
-		if err != nil {
-			return cannotTake("--token-file", err)
-		}
-		cfg.Token = strings.TrimSpace(string(text))
+	token, err := readToken(o.token)
+	if err != nil {
+		return err
 	}
+	cfg := a2a.Config{Endpoint: o.endpoint, Token: token, Logger: logTo(cmd.ErrOrStderr())}
 	hook, err := o.openHook(cmd.Context())
 	if err != nil {
 		return err
@@ -382,12 +391,8 @@ func (o *wakeOptions) runWake(cmd *cobra.Command, _ []string) (err error) {
 	}
 	cfg := wake.Config{Identity: o.identity, Only: o.only, Window: o.window, Seen: o.seen,
 		Logger: logTo(cmd.ErrOrStderr())}
-	if o.token != "" {
-		text, err := os.ReadFile(o.token)
-		if err != nil {
-			return cannotTake("--token-file", err)
-		}
-		o.server.Token = strings.TrimSpace(string(text))
+	if o.server.Token, err = readToken(o.token); err != nil {
+		return err
 	}
 	o.status.out = cmd.ErrOrStderr()
 	var hook net.Listener

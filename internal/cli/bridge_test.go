@@ -48,6 +48,41 @@ func waker() {
 	}
 }
 
+// akashikField is a field of the Akashik Protocol, of ours: it holds a record from the second time
+// that it is asked, with a conflict that is for a person to decide, and prints what is recorded.
+func akashikField() {
+	epoch := 0
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/{operation}", func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			Payload struct {
+				Type, Content string
+				Since         *int `json:"since_epoch"`
+			}
+		}
+		json.NewDecoder(r.Body).Decode(&m)
+		switch r.PathValue("operation") {
+		case "register":
+			fmt.Fprint(w, `{"status": "registered", "field_capabilities": {"conformance_level": 1, "protocol_version": "0.1.0"}}`)
+		case "attune":
+			record, conflicts := "", ""
+			if epoch++; epoch > 2 {
+				record = `{"relevance_score": 0.9, "memory_unit": {"id": "m", "type": "finding", "content": "Prices rose", "epoch": 3, "source": {"agent_id": "ada"}}}`
+				conflicts = `{"id": "c", "status": "escalated", "unit_a": "m", "unit_b": "n", "description": "Two prices"}`
+			}
+			fmt.Fprintf(w, `{"status": "ok", "epoch": %d, "record": [%s], "conflicts": [%s], "context_budget": {"units_available": %d}}`, epoch, record, conflicts, min(len(record), 1))
+		case "record":
+			fmt.Println("recorded", m.Payload.Type+":", m.Payload.Content)
+			fmt.Fprint(w, `{"status": "accepted", "memory_unit_id": "d", "epoch": 9}`)
+		default:
+			fmt.Fprint(w, `{"status": "ok"}`)
+		}
+	})
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))
+	fmt.Println("Field at http://" + ln.Addr().String())
+	http.Serve(ln, mux)
+}
+
 // rapTools is a tool server of the Reactive Agent Protocol, of ours: it prints each call and
 // answers it at once.
 func rapTools() {

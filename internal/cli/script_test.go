@@ -30,15 +30,16 @@ func TestMain(m *testing.M) {
 	sessionbus.Processes = os.DevNull // nor do they find the screen reader of the developer, of which the scripts know nothing
 	flag.Set("test.parallel", "16")   // the scripts do little but wait for each other's processes
 	testscript.Main(m, map[string]func(){
-		"aaep":     func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-		"asker":    asker,
-		"display":  display,
-		"mint":     mint,
-		"voicebox": voicebox,
-		"waker":    waker,
-		"raptools": rapTools,
-		"raprun":   rapRun,
-		"printer":  printer,
+		"akashikfield": akashikField,
+		"aaep":         func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"asker":        asker,
+		"display":      display,
+		"mint":         mint,
+		"voicebox":     voicebox,
+		"waker":        waker,
+		"raptools":     rapTools,
+		"raprun":       rapRun,
+		"printer":      printer,
 	})
 }
 
