@@ -307,7 +307,7 @@ func TestCodeThatGoesOn(t *testing.T) {
 	say(r, "````md\n```\na\n", aaep.BoundaryWord)
 	say(r, "```\nb\n````\n", aaep.BoundarySentence)
 	say(r, "It is long. ", aaep.BoundarySentence)
-	r.wantHeard("0.0 Go, 2 lines so far.", "15.0 It is short.", "31.0 Code, 2 lines so far.", "45.0 Code, 4 lines.", "60.0 It is long.")
+	r.wantHeard("0.0 Go, 2 lines.", "15.0 It is short.", "31.0 Code, 2 lines so far.", "45.0 Code, 4 lines.", "60.0 It is long.")
 
 	// All at once it is told once, also where it is too long for one utterance.
 	r = newRoom(t, Preferences{})

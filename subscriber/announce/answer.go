@@ -141,22 +141,20 @@ func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piec
 		a.addPiecesAsLines(now, ans, pieces)
 		return
 	}
-	text := ""
+	text, open := "", ans.code
 	for i, p := range pieces {
+		if next := ans.space + p.Text; open.endsBefore(next) {
+			a.endCode(now, ans, text)
+			text, open = "", block{}
+		}
 		text += ans.space + p.Text
 		ans.space = ""
 		if end := strings.LastIndexByte(text, '\n') + 1; end > 0 && strings.TrimSpace(text[end:]) == "" {
 			text, ans.space = text[:end], text[end:]
 		}
 		over := p.Boundary == aaep.BoundaryCompletion
-		if ans.code.diff && ans.code.fence == "" && !ans.code.takesLine(text) {
-			ended := ans.code
-			ans.ended = &ended
-			a.addPiece(now, ans, ans.code.openingText(), block{}, true)
-			ans.owes = false
-		}
 		whole, code, ended := ans.code.continueWith(text, over)
-		if code.isOpen() && i+1 < len(pieces) {
+		if open = code; code.isOpen() && i+1 < len(pieces) {
 			continue // it is told once, with how much there is
 		}
 		ans.ended = ended
@@ -174,6 +172,22 @@ func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piec
 		}
 		text = ""
 	}
+}
+
+// endCode tells the code of an answer that ends in a text, before something else. Where all of it
+// was told already, that is what Details then tells of.
+func (a *Announcer) endCode(now time.Time, ans *answer, text string) {
+	whole, _, ended := ans.code.continueWith(text, true)
+	a.addLines(now, ans, "", true)
+	ans.table, ans.ended, ans.owes = table{}, ended, false
+	if told := ans.soFar; text == "" && told != nil && !a.isUntold(told) {
+		if told.code = ended; a.code == nil || a.code.arrived.Before(told.arrived) {
+			a.code = told
+		}
+		ans.code, ans.soFar, ans.ended = block{}, nil, nil
+		return
+	}
+	a.addPiece(now, ans, whole, block{}, true)
 }
 
 // flushHeldLines says what is held of an answer until something follows.
@@ -236,7 +250,9 @@ func (a *Announcer) addPiece(now time.Time, ans *answer, whole string, code bloc
 	it, older := a.newItem(now, ans.source, ans.event, Output, []Part{part}), ans.soFar
 	it.critical, ans.soFar = false, nil
 	it.code, ans.ended = ans.ended, nil
-	if code.isOpen() && strings.TrimSpace(replaceCode(whole, func(block, bool) string { return "" })) == "" {
+	blocks := 0
+	text := replaceCode(whole, func(block, bool) string { blocks++; return "" })
+	if code.isOpen() && blocks == 1 && strings.TrimSpace(text) == "" {
 		ans.soFar = it
 	}
 	// How much there was says nothing to a person who has not heard it yet.

@@ -66,7 +66,11 @@ func (b block) openingText() string {
 	} else if b.diff && b.info != "diff" {
 		begin = b.fence + "diff\n" + head
 	}
-	return begin + strings.Repeat("+\n", b.added) + strings.Repeat("-\n", b.removed) + strings.Repeat(space+".\n", rest)
+	begin += strings.Repeat("+\n", b.added) + strings.Repeat("-\n", b.removed) + strings.Repeat(space+".\n", rest)
+	if b.quoted {
+		begin = strings.TrimSuffix("> "+strings.ReplaceAll(begin, "\n", "\n> "), "> ")
+	}
+	return begin
 }
 
 // continueWith is text with the part of the block in front of it that was told, in few words, and
@@ -76,15 +80,8 @@ func (b block) openingText() string {
 // The whole is left out of a diff without a fence that goes on, unless it is wanted: a long one
 // comes line by line, and would be told from its beginning for each.
 func (b block) continueWith(text string, wanted bool) (whole string, open block, ended *block) {
-	if b.quoted && !strings.HasPrefix(strings.TrimSpace(text), ">") {
-		b = block{} // the quotation is over, and with it the code
-	}
-	quoted := b.quoted || inQuote.MatchString(text)
-	if quoted {
-		text = quote.ReplaceAllString(text, "")
-	}
 	replaceCodeFrom(b, text, func(b block, closed bool) string {
-		if b.quoted = quoted; !closed {
+		if !closed {
 			open = b
 		}
 		if closed || wanted {
@@ -103,29 +100,34 @@ func replaceCode(text string, says func(b block, closed bool) string) string {
 	return replaceCodeFrom(block{}, text, says)
 }
 
-// replaceCodeFrom is replaceCode of a text that goes on with a block.
+// replaceCodeFrom is replaceCode of a text that goes on with a block. Code in a quotation ends with
+// that.
 func replaceCodeFrom(b block, text string, says func(b block, closed bool) string) string {
 	var rest strings.Builder
 	for line := range strings.Lines(text) {
-		if b.fence == "" && b.diff && !b.takesLine(line) {
+		if b.endsBefore(line) {
 			rest.WriteString(says(b, true))
 			b = block{}
 		}
-		switch m := fence.FindStringSubmatch(line); {
+		mark, bare := quote.FindString(line), line
+		if b.quoted || !b.isOpen() {
+			bare = line[len(mark):]
+		}
+		switch m := fence.FindStringSubmatch(bare); {
 		case b.fence != "":
-			end := strings.TrimSpace(line)
+			end := strings.TrimSpace(bare)
 			if len(end) >= len(b.fence) && strings.Trim(end, b.fence[:1]) == "" {
 				rest.WriteString(says(b, true))
 				b = block{}
 				continue
 			}
-			b.diff = b.diff || diffHeader.MatchString(line)
-			b.countLine(line)
+			b.diff = b.diff || diffHeader.MatchString(bare)
+			b.countLine(bare)
 		case b.diff:
 			b.countLine(line)
 		case m != nil && (m[1][0] == '~' || !strings.Contains(m[2], "`")):
 			info, _, _ := strings.Cut(strings.TrimSpace(m[2]), " ")
-			b = block{fence: m[1], info: strings.ToLower(info)}
+			b = block{fence: m[1], info: strings.ToLower(info), quoted: mark != ""}
 			b.diff = b.info == "diff" || b.info == "patch"
 		case diffHeader.MatchString(line):
 			b.diff = true
@@ -138,6 +140,13 @@ func replaceCodeFrom(b block, text string, says func(b block, closed bool) strin
 		rest.WriteString(says(b, false))
 	}
 	return rest.String()
+}
+
+// endsBefore reports whether a block is over without an end of its own where a text begins: a
+// quotation, or a diff that has no fence.
+func (b *block) endsBefore(text string) bool {
+	line, _, _ := strings.Cut(text, "\n")
+	return b.quoted && !quote.MatchString(line) || b.diff && b.fence == "" && !b.takesLine(line)
 }
 
 // takesLine reports whether a line belongs to a diff that has no fence: a line of its hunk, or of

@@ -12,7 +12,6 @@ import (
 
 var (
 	fence    = regexp.MustCompile("^[ \t]*(?:(?:[-*+]|[0-9]{1,3}[.)])[ \t]+)?(```+|~~~+)([^\n]*)\n$")
-	inQuote  = regexp.MustCompile("(?m)^[ \t]{0,3}(?:>[ \t]?)+(?:```|~~~)")
 	heading  = regexp.MustCompile(`(?m)^[ \t]{0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$`)
 	rule     = regexp.MustCompile(`(?m)^[ \t]*(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?)$`)
 	row      = regexp.MustCompile(`(?m)^[ \t]*\|(.*)\|[ \t]*$`)
