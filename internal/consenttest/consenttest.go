@@ -24,7 +24,8 @@ import (
 
 // A Transfer is what the tool is called with.
 type Transfer struct {
-	Amount int `json:"amount"`
+	Amount int    `json:"amount"`
+	Note   string `json:"note,omitempty"`
 }
 
 // A Bank is the world of one agent: its model, its tool, and the person who is asked.
@@ -70,7 +71,7 @@ func Open(t *testing.T, answer Answer, answers ...fakemodel.Answer) *Bank {
 
 // Describe is the description of the tool.
 func Describe(in Transfer) producer.Tool {
-	return producer.Tool{Irreversible: true, Timeout: time.Second, Action: aaep.Say(fmt.Sprintf("Transfer $%d.", in.Amount)),
+	return producer.Tool{Irreversible: true, Timeout: time.Second, Action: aaep.Say(fmt.Sprintf("Transfer $%d.", in.Amount) + in.Note),
 		Consequence: aaep.Say("The money moves at once.")}
 }
 
@@ -105,6 +106,10 @@ func Wants(amounts ...int) fakemodel.Answer {
 	}
 	return a
 }
+
+// WantsHidden is an answer of the model that wants a transfer with characters that hide text, of
+// which nobody can be asked.
+var WantsHidden = fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "transfer", Args: `{"amount":500,"note":"\u001b[2J"}`}}}
 
 // Done is an answer of the model that wants nothing more.
 var Done = fakemodel.Answer{Says: []string{"All is well."}}
@@ -161,13 +166,25 @@ func testIn(t *testing.T, bubble func(*testing.T, func(*testing.T)), run Agent) 
 				if last := string(asked[len(asked)-1]); !strings.Contains(last, tt.told) {
 					t.Errorf("the model got\n%s\nwant in it %q", last, tt.told)
 				}
-				heard := b.Listener.AwaitEnd(t, 1)
-				if !strings.Contains(heard, tt.heard) || tt.moved == nil && strings.Contains(heard, "Transfer finished.") {
-					t.Errorf("heard:\n%s", heard)
+				var announced []aaep.Type
+				heard := b.Listener.Await(t, func(_ string, kinds []aaep.Type) bool {
+					ended := slices.Contains(kinds, aaep.TypeSessionCompleted)
+					announced = slices.DeleteFunc(kinds, func(kind aaep.Type) bool { return kind != aaep.TypeToolInvoked })
+					return ended
+				})
+				if !strings.Contains(heard, tt.heard) || len(announced) != len(tt.moved) {
+					t.Errorf("%d tools were announced, heard:\n%s", len(announced), heard)
 				}
 			})
 		})
 	}
+	t.Run("a call that cannot be told", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			b := Open(t, Say(aaep.Accept), WantsHidden, Done)
+			run(t.Context(), b) // with or without an error, as the framework has it
+			b.Check(t, 0)
+		})
+	})
 	t.Run("given up", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

@@ -88,7 +88,8 @@ func (k *kit) run(ctx context.Context, message *genai.Content, mode agent.Stream
 
 func describe(_ string, args map[string]any) producer.Tool {
 	amount, _ := args["amount"].(float64)
-	return consenttest.Describe(consenttest.Transfer{Amount: int(amount)})
+	note, _ := args["note"].(string)
+	return consenttest.Describe(consenttest.Transfer{Amount: int(amount), Note: note})
 }
 
 func harmless(string, map[string]any) producer.Tool { return producer.Tool{Risk: aaep.RiskLow} }
@@ -120,6 +121,17 @@ func TestPlugin(t *testing.T) {
 	t.Run("plain", func(t *testing.T) { consenttest.Test(t, agents(false, agent.StreamingModeNone)) })
 	t.Run("streamed", func(t *testing.T) { consenttest.Test(t, agents(false, agent.StreamingModeSSE)) })
 	t.Run("RequireConfirmation", func(t *testing.T) { consenttest.Test(t, agents(true, agent.StreamingModeNone)) })
+}
+
+// A call of which nobody can be asked is an error that the model gets, and the run goes on. (P1)
+func TestHidden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := consenttest.Open(t, consenttest.Say(aaep.Accept), consenttest.WantsHidden, consenttest.Done)
+		if said, err := agents(true, agent.StreamingModeNone)(t.Context(), b); err != nil || said != "All is well." {
+			t.Errorf("the agent said %q, %v", said, err)
+		}
+		b.Check(t, 0)
+	})
 }
 
 // A tool that the kit wants confirmed is asked about also where its author calls it harmless.

@@ -110,6 +110,26 @@ func TestMiddleware(t *testing.T) {
 	}
 }
 
+// A call of which nobody can be asked is a result that says so, and the run goes on. (P1)
+func TestHidden(t *testing.T) {
+	b := consenttest.Open(t, consenttest.Say(aaep.Accept), consenttest.WantsHidden, consenttest.Done)
+	transfer, err := transfers["plain"](b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := open(t.Context(), b, false, nil, transfer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, _, err := follow(r.Query(t.Context(), "Save $500.")); err != nil || said != "All is well." {
+		t.Errorf("the agent said %q, %v", said, err)
+	}
+	if asked := string(b.Model.Asked()[1]); !strings.Contains(asked, "The user cannot be asked about this call as it is") {
+		t.Errorf("the model got %s", asked)
+	}
+	b.Check(t, 0)
+}
+
 // The tools with structured results ask as the others do. (P1)
 func TestEnhanced(t *testing.T) {
 	for decision, want := range map[aaep.Decision]string{aaep.Accept: "moved $500", aaep.Reject: "Not done: transfer. The user was asked and said no."} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -90,6 +91,61 @@ func TestRetriedStep(t *testing.T) {
 		}
 		b.Check(t, 2, 500)
 	})
+}
+
+// What cannot be asked about, and a call that cannot be read, are responses that the model gets, and
+// the run goes on. (P1)
+func TestUnasked(t *testing.T) {
+	unread := consenttest.WantsHidden
+	unread.Calls = []fakemodel.Call{{ID: "call_1", Name: "transfer", Args: `{"amount":"much"}`}}
+	for want, wants := range map[string]fakemodel.Answer{
+		"The user cannot be asked about this call as it is": consenttest.WantsHidden, "invalid parameters": unread} {
+		synctest.Test(t, func(t *testing.T) {
+			b := consenttest.Open(t, consenttest.Say(aaep.Accept), wants, consenttest.Done)
+			a, err := agent(b, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := a.Generate(t.Context(), sdk.AgentCall{Prompt: "Save $500."})
+			if err != nil || result.Response.Content.Text() != "All is well." {
+				t.Errorf("the agent gave %+v, %v", result, err)
+			}
+			if asked := string(b.Model.Asked()[1]); !strings.Contains(asked, want) {
+				t.Errorf("the model got %s, want in it %q", asked, want)
+			}
+			b.Check(t, 0)
+		})
+	}
+}
+
+// A tool whose response says that it failed is told as failed, and the model gets the response.
+func TestFailedResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := consenttest.Open(t, consenttest.Say(aaep.Accept))
+		transfer := sdk.NewAgentTool("transfer", "Moves money.", func(context.Context, consenttest.Transfer, sdk.ToolCall) (sdk.ToolResponse, error) {
+			return sdk.NewTextErrorResponse("no such account"), nil
+		})
+		response, err := aaepfantasy.Guard(b.Tap, transfer, consenttest.Describe).Run(t.Context(), sdk.ToolCall{Input: `{"amount":500}`})
+		if err != nil || !response.IsError || response.Content != "no such account" {
+			t.Errorf("the call gave %+v, %v", response, err)
+		}
+		b.Listener.AwaitHeard(t, "Transfer failed.")
+		b.Check(t, 1)
+	})
+}
+
+// A call that the description cannot be made of does not run, though the tool would take it. (P1)
+func TestOtherInput(t *testing.T) {
+	b, ran := consenttest.Open(t, consenttest.Say(aaep.Accept)), false
+	transfer := sdk.NewAgentTool("transfer", "Moves money.", func(context.Context, map[string]any, sdk.ToolCall) (sdk.ToolResponse, error) {
+		ran = true
+		return sdk.NewTextResponse("moved it"), nil
+	})
+	response, err := aaepfantasy.Guard(b.Tap, transfer, consenttest.Describe).Run(t.Context(), sdk.ToolCall{Input: `{"amount":"much"}`})
+	if err != nil || !response.IsError || ran {
+		t.Errorf("the call gave %+v, %v, and ran: %t", response, err, ran)
+	}
+	b.Check(t, 0)
 }
 
 // both is an answer of the model that wants a transfer and a look.
