@@ -15,6 +15,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
@@ -151,7 +152,7 @@ func (rd *reader) followEvents(ctx context.Context, h hook) error {
 		select {
 		case ev := <-events:
 			for id, q := range prompts {
-				if sub.Open(q).Err() != nil {
+				if sub.Question(q).Err() != nil {
 					delete(prompts, id)
 				}
 			}
@@ -163,7 +164,7 @@ func (rd *reader) followEvents(ctx context.Context, h hook) error {
 				add(ev, text)
 			}
 			if d := rd.f.userDecision(ev); d != "" {
-				sub.Reply(ctx, ev, d)
+				replies.Send(ctx, sub.Question(ev), d, nil)
 			}
 		case a := <-acts:
 			q := prompts[a.EventID]
@@ -182,9 +183,9 @@ func (rd *reader) followEvents(ctx context.Context, h hook) error {
 				})
 			case q == nil:
 			case a.Decision != "":
-				sub.Reply(ctx, q, rd.f.sentDecision(a.Decision))
+				replies.Send(ctx, sub.Question(q), rd.f.sentDecision(a.Decision), nil)
 			default:
-				sub.Answer(ctx, q, a.Response)
+				replies.Send(ctx, sub.Question(q), "", a.Response)
 			}
 		case verbosity = <-agreed:
 		case err := <-over:

@@ -21,6 +21,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/brailletest"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/internal/speechtest"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports/sse"
@@ -214,7 +215,7 @@ func TestBank(t *testing.T) {
 			heard := follow(t, bank.address(), c.wants, func(sub *subscriber.Subscription, ev *aaep.Event) {
 				asked++
 				contains(t, ev.Text(aaep.VerbosityNormal), "Transfer $500")
-				if err := sub.Reply(t.Context(), ev, c.decision); err != nil {
+				if err := replies.Send(t.Context(), sub.Question(ev), c.decision, nil); err != nil {
 					t.Error(err)
 				}
 			})
@@ -376,7 +377,7 @@ func TestWeb(t *testing.T) {
 		t.Errorf("the button leads to %s: %s", r.Request.URL, r.Status)
 	}
 	heard := follow(t, address, subscriber.ScreenReader("en-US"), func(sub *subscriber.Subscription, ev *aaep.Event) {
-		if err := sub.Answer(t.Context(), ev, "Lima"); err != nil {
+		if err := sub.Question(ev).AnswerText(t.Context(), "Lima"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -438,7 +439,7 @@ func TestService(t *testing.T) {
 		}
 		over := sse.Dialer{URL: service.address(), Header: http.Header{"Authorization": {"Bearer " + c.token}}}
 		heard := followOver(t, over, subscriber.ScreenReader("en-US"), func(sub *subscriber.Subscription, ev *aaep.Event) {
-			if err := sub.Reply(t.Context(), ev, c.decision); err != nil || c.decision == "" {
+			if err := replies.Send(t.Context(), sub.Question(ev), c.decision, nil); err != nil || c.decision == "" {
 				t.Errorf("%s was asked: %v", c.name, err)
 			}
 		})

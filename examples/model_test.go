@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports/sse"
 )
@@ -19,7 +20,7 @@ func TestModel(t *testing.T) {
 			agent := start(t, nil, "model", "-listen", "127.0.0.1:0")
 			unhurried := subscriber.ScreenReader("en-US").With(aaep.Capabilities{MaxEventsPerSecond: 1000}) // else the question overtakes text that the rate holds
 			heard := follow(t, agent.address(), unhurried, func(sub *subscriber.Subscription, ev *aaep.Event) {
-				if err := sub.Reply(t.Context(), ev, decision); err != nil {
+				if err := replies.Send(t.Context(), sub.Question(ev), decision, nil); err != nil {
 					t.Error(err)
 				}
 			})

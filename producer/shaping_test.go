@@ -279,7 +279,7 @@ func TestSubscriber(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
-				if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil {
+				if err := sub.Question(ev).Accept(t.Context()); err != nil {
 					t.Error(err)
 				}
 				break

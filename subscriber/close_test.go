@@ -177,7 +177,7 @@ func TestCloseUnblocks(t *testing.T) {
 		}
 		var all sync.WaitGroup
 		all.Go(func() {
-			if err := sub.Reply(context.Background(), ev, aaep.Accept); !errors.Is(err, transports.ErrClosed) {
+			if err := sub.Question(ev).Accept(context.Background()); !errors.Is(err, transports.ErrClosed) {
 				t.Errorf("Reply = %v, want that the link was closed", err)
 			}
 		})

@@ -364,10 +364,10 @@ func TestOpenQuestionsBounded(t *testing.T) {
 		if n := len(sub.questions); n != openQuestions {
 			t.Errorf("%d questions are kept, want %d", n, openQuestions)
 		}
-		if err := sub.Reply(t.Context(), first, aaep.Accept); err != ErrUnknownEvent {
+		if err := sub.Question(first).Accept(t.Context()); err != ErrUnknownEvent {
 			t.Errorf("Reply to a forgotten question = %v", err)
 		}
-		if err := sub.Reply(t.Context(), last, aaep.Accept); err != nil {
+		if err := sub.Question(last).Accept(t.Context()); err != nil {
 			t.Errorf("Reply to the newest question = %v", err)
 		}
 		closeBoth(t, sub, p)

@@ -62,7 +62,7 @@ func Example() {
 			fmt.Println(text)
 		}
 		if _, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks {
-			if err := sub.Reply(ctx, ev, aaep.Accept); err != nil {
+			if err := sub.Question(ev).Accept(ctx); err != nil {
 				fmt.Println(err)
 			}
 		}
@@ -74,4 +74,35 @@ func Example() {
 	// Paying your bill.
 	// Pay 20 euros?
 	// The answer was accept.
+}
+
+// Two buttons: the questions come one at a time, and what closes one meanwhile ends the wait for a
+// button. Here the user presses the one that accepts.
+func ExampleSubscription_Questions() {
+	ctx := context.Background()
+	sub, err := subscriber.Dial(ctx, script{},
+		subscriber.Config{ID: "my-buttons", Capabilities: subscriber.Switch("en-US")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer sub.Close()
+	accept, reject := make(chan struct{}, 1), make(chan struct{})
+	accept <- struct{}{}
+	for q := range sub.Questions(ctx) {
+		fmt.Println(q.Event.Text(aaep.VerbosityNormal))
+		select {
+		case <-accept:
+			err = q.Accept(ctx)
+		case <-reject:
+			err = q.Reject(ctx)
+		case <-q.Done():
+			continue
+		}
+		fmt.Println("sent:", err == nil)
+		break
+	}
+	// Output:
+	// Pay 20 euros?
+	// sent: true
 }

@@ -43,7 +43,7 @@ func TestLateQuestions(t *testing.T) {
 			t.Errorf("an open question from before was held for %v, want %v", d, holdTime)
 		}
 		takeEvent(t, sub, "evt_4")
-		if err := sub.Answer(t.Context(), open, "this one"); err != nil {
+		if err := sub.Question(open).AnswerText(t.Context(), "this one"); err != nil {
 			t.Error(err)
 		}
 		mustRead[*aaep.ClarificationReply](t, p)
@@ -124,7 +124,7 @@ func TestTokensWithoutSubscription(t *testing.T) {
 		old.sendRaw(t, first)
 		old.sendRaw(t, second)
 		done, open := takeEvent(t, sub, "evt_1"), takeEvent(t, sub, "evt_2")
-		if err := sub.Reply(t.Context(), done, aaep.Accept); err != nil {
+		if err := sub.Question(done).Accept(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		mustRead[*aaep.ConfirmationReply](t, old)
@@ -134,7 +134,7 @@ func TestTokensWithoutSubscription(t *testing.T) {
 		p.sendRaw(t, first)
 		p.sendRaw(t, numberedEvent(3))
 		takeEvent(t, sub, "evt_3")
-		if err := sub.Reply(t.Context(), open, aaep.Reject); err != nil {
+		if err := sub.Question(open).Reject(t.Context()); err != nil {
 			t.Errorf("Reply to a question of before = %v", err)
 		}
 		if r := mustRead[*aaep.ConfirmationReply](t, p); r.ReplyToken != "rpl_2" {
@@ -174,7 +174,7 @@ func TestReopenedWithoutIDs(t *testing.T) {
 			if got := awaitStatus(sub, true); got.Subscribed != 1 || got.Resumed != whole {
 				t.Errorf("with the id %q, Status = %+v", id, got)
 			}
-			if err := sub.Reply(t.Context(), ask, aaep.Reject); err != nil {
+			if err := sub.Question(ask).Reject(t.Context()); err != nil {
 				t.Errorf("Reply = %v", err)
 			}
 			mustRead[*aaep.ConfirmationReply](t, p)

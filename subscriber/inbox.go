@@ -31,6 +31,8 @@ type inbox struct {
 	count   int           // of events that ever came
 	place   string        // of the last that was taken
 	sending int           // messages under way
+	read    bool          // Next was called
+	ranging int           // loops over Questions
 	sentAll chan struct{} // closed when none is; nil before the first
 
 	arrived chan struct{} // one token while there are events
@@ -79,7 +81,11 @@ func (b *inbox) addEvent(a arrival) (ok, crowded bool) {
 	if b.sending > 0 {
 		n = widerTimes
 	}
-	if len(b.events) >= n*waitingEvents || b.bytes >= n*waitingBytes {
+	isFull := func() bool { return len(b.events) >= n*waitingEvents || b.bytes >= n*waitingBytes }
+	for b.ranging > 0 && !b.read && isFull() {
+		b.removeOldest()
+	}
+	if isFull() {
 		return false, b.sending > 0
 	}
 	b.events, b.bytes = append(b.events, a), b.bytes+a.size
@@ -102,6 +108,7 @@ func (b *inbox) receivedCount() int {
 func (b *inbox) takeOldest(over bool) (ev *aaep.Event, held time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.read = true
 	if len(b.events) == 0 {
 		return nil, 0
 	}
@@ -113,16 +120,35 @@ func (b *inbox) takeOldest(over bool) (ev *aaep.Event, held time.Duration) {
 		}
 		b.count++
 	}
-	if !a.own {
-		b.place = a.place
-	}
-	b.events[0] = arrival{}
-	b.events, b.bytes = b.events[1:], b.bytes-a.size
+	b.removeOldest()
 	if len(b.events) > 0 {
 		leaveToken(b.arrived) // for another Next
 	}
 	leaveToken(b.room)
 	return a.event, 0
+}
+
+// removeOldest removes the oldest event. It is called with b.mu held.
+func (b *inbox) removeOldest() {
+	a := b.events[0]
+	if !a.own {
+		b.place = a.place
+	}
+	b.events[0] = arrival{}
+	b.events, b.bytes = b.events[1:], b.bytes-a.size
+}
+
+// dropUnread drops the oldest events where there is no room for more, as long as Next was never
+// called, until the function it returns is called.
+func (b *inbox) dropUnread() func() {
+	add := func(n int) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.ranging += n
+	}
+	add(1)
+	leaveToken(b.room)
+	return func() { add(-1) }
 }
 
 // removeSettled removes the held questions that ev says are no longer open.
@@ -252,7 +278,9 @@ func (s *Subscription) handleEvent(conn transports.Conn, ev *aaep.Event, size in
 	if saysLost(ev) {
 		s.reportLost()
 	}
-	return s.queueEvent(arrival{ev, size, s.placeOn(conn), s.holdUntil(ev), false})
+	a := arrival{ev, size, s.placeOn(conn), s.holdUntil(ev), false}
+	s.noteAsked(a)
+	return s.queueEvent(a)
 }
 
 // queueEvent waits for room for an event, and adds it to the inbox.

@@ -34,7 +34,7 @@ func TestMemoryOfLargeMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &Subscription{cfg: Config{Logger: slog.New(slog.DiscardHandler)}, inbox: newInbox(),
 				numbers: map[string]int64{},
-				ctx:     t.Context(), questions: map[aaep.ReplyToken]*question{}, seen: map[string]int{},
+				ctx:     t.Context(), questions: map[aaep.ReplyToken]*pendingQuestion{}, seen: map[string]int{},
 				accepted: &aaep.SubscriptionAccepted{SubscriptionID: "sub_1"}}
 			before := heapBytes()
 			for n := range 60 {

@@ -18,18 +18,19 @@ var ErrNoMoreTime = closes.ErrNoMoreTime
 // producer of this SDK gives it ten times (WCAG 2.2.1), and tells how much there is in an event;
 // one that does not know the timing extension gives none, which is ErrNoMoreTime. What Renegotiate
 // says of errors holds here too.
-func (s *Subscription) MoreTime(ctx context.Context, ev *aaep.Event) error {
-	if ev == nil {
+func (q *Question) MoreTime(ctx context.Context) error {
+	if q.sub == nil {
 		return ErrUnknownEvent
 	}
-	token, asks := closes.Token(ev)
+	s := q.sub
 	s.mu.Lock()
-	q := s.questions[token]
+	pending := s.findPending(q.Event)
 	wanted := s.wanted.Extensions[extensions.TimingVocabulary.Prefix]
 	s.mu.Unlock()
-	if !asks || !q.isAskedBy(ev) {
+	if pending == nil {
 		return ErrUnknownEvent
 	}
+	token, _ := closes.Token(q.Event)
 	var timing extensions.Timing
 	if wanted != nil {
 		if err := extensions.TimingVocabulary.Read(wanted, &timing); err != nil {
@@ -59,7 +60,7 @@ func (s *Subscription) MoreTime(ctx context.Context, ev *aaep.Event) error {
 		return ErrNoMoreTime
 	}
 	s.mu.Lock()
-	q.time.grants++
+	pending.time.grants++
 	s.mu.Unlock()
 	return nil
 }

@@ -23,7 +23,7 @@ func TestMoreTime(t *testing.T) {
 		ev := takeEvent(t, sub, "evt_1")
 		ask := func(ev *aaep.Event) chan error {
 			done := make(chan error, 1)
-			go func() { done <- sub.MoreTime(t.Context(), ev) }()
+			go func() { done <- sub.Question(ev).MoreTime(t.Context()) }()
 			return done
 		}
 		for honored, want_ := range map[string]error{

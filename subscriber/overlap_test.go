@@ -110,7 +110,7 @@ func TestOverlapAfterTheEnd(t *testing.T) {
 		form uint32) string {
 		return fmt.Sprintf("evt_%dx%dx%x", pos, off, form)
 	})
-	s := &Subscription{ctx: t.Context(), questions: map[aaep.ReplyToken]*question{}, seen: map[string]int{},
+	s := &Subscription{ctx: t.Context(), questions: map[aaep.ReplyToken]*pendingQuestion{}, seen: map[string]int{},
 		accepted: &aaep.SubscriptionAccepted{}}
 	var place, sent int
 	var told strings.Builder

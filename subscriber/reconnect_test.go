@@ -33,7 +33,7 @@ func TestResume(t *testing.T) {
 		f.in <- confirmationMessage("evt_1", "rpl_1", "") // repeated by the resumed stream
 		f.in <- numberedEvent(2)
 		takeEvent(t, sub, "evt_2")
-		if err := sub.Reply(t.Context(), ask, aaep.Accept); err != nil {
+		if err := sub.Question(ask).Accept(t.Context()); err != nil {
 			t.Errorf("Reply = %v", err)
 		}
 		mustRead[*aaep.ConfirmationReply](t, p)
@@ -53,7 +53,7 @@ func TestWhileInterrupted(t *testing.T) {
 		f.reopen = func(int) error { return interruptedError() }
 		f.cutAll()
 		synctest.Wait()
-		if err := sub.Reply(t.Context(), ask, aaep.Reject); err != nil {
+		if err := sub.Question(ask).Reject(t.Context()); err != nil {
 			t.Errorf("Reply = %v", err)
 		}
 		mustRead[*aaep.ConfirmationReply](t, p)
@@ -145,7 +145,7 @@ func TestQuestionsAfterReconnect(t *testing.T) {
 		old.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
 		old.sendRaw(t, confirmationMessage("evt_2", "rpl_2", ""))
 		first, second := takeEvent(t, sub, "evt_1"), takeEvent(t, sub, "evt_2")
-		if err := sub.Reply(t.Context(), first, aaep.Accept); err != nil {
+		if err := sub.Question(first).Accept(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		_ = old.Close() // perhaps before it was read
@@ -153,7 +153,7 @@ func TestQuestionsAfterReconnect(t *testing.T) {
 		p.acceptRequest(t, "sub_2")
 		synctest.Wait()
 		for _, ev := range []*aaep.Event{first, second} {
-			if err := sub.Reply(t.Context(), ev, aaep.Accept); err != ErrUnknownEvent {
+			if err := sub.Question(ev).Accept(t.Context()); err != ErrUnknownEvent {
 				t.Errorf("Reply to an old question = %v, want ErrUnknownEvent", err)
 			}
 		}
@@ -163,10 +163,10 @@ func TestQuestionsAfterReconnect(t *testing.T) {
 		again := takeEvent(t, sub, "evt_1")
 		takeEvent(t, sub, "evt_3")
 		p.checkSilent(t, time.Minute/2) // yes to one is not yes to the other
-		if err := sub.Reply(t.Context(), first, aaep.Accept); err != ErrUnknownEvent {
+		if err := sub.Question(first).Accept(t.Context()); err != ErrUnknownEvent {
 			t.Errorf("Reply to the old copy = %v, want ErrUnknownEvent", err)
 		}
-		if err := sub.Reply(t.Context(), again, aaep.Reject); err != nil {
+		if err := sub.Question(again).Reject(t.Context()); err != nil {
 			t.Errorf("Reply = %v", err)
 		}
 		if r := mustRead[*aaep.ConfirmationReply](t, p); r.SubscriptionID != "sub_2" || r.Decision != aaep.Reject {
@@ -185,7 +185,7 @@ func TestReplyUnderWayWhileReconnecting(t *testing.T) {
 			old.sendRaw(t, confirmationMessage(fmt.Sprintf("evt_%d", n), fmt.Sprintf("rpl_%d", n), ""))
 			ev := takeEvent(t, sub, "")
 			go func() {
-				if err := sub.Reply(context.Background(), ev, aaep.Accept); n == 16 && err == nil {
+				if err := sub.Question(ev).Accept(context.Background()); n == 16 && err == nil {
 					t.Error("Reply on a full link that broke = nil")
 				}
 			}()
@@ -227,8 +227,7 @@ func TestClosedByProducer(t *testing.T) {
 					if got, _ := sub.Status(); got.Connected || !got.Over || got.Err != err {
 						t.Errorf("Status = %+v, want over because of %v", got, err)
 					}
-					if err := sub.Reply(t.Context(), &aaep.Event{Payload: &aaep.AwaitingConfirmation{}},
-						aaep.Accept); err != ErrUnknownEvent {
+					if err := sub.Question(&aaep.Event{Payload: &aaep.AwaitingConfirmation{}}).Accept(t.Context()); err != ErrUnknownEvent {
 						t.Errorf("Reply after the end = %v", err)
 					}
 				}

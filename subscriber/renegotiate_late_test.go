@@ -55,7 +55,7 @@ func TestRenegotiateAnswersInOrder(t *testing.T) {
 					t.Errorf("the second = %+v, %v", r.got, r.err)
 				}
 				p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
-				if err := sub.Reply(t.Context(), takeEvent(t, sub, "evt_1"), aaep.Reject); err != nil {
+				if err := sub.Question(takeEvent(t, sub, "evt_1")).Reject(t.Context()); err != nil {
 					t.Errorf("Reply = %v", err)
 				}
 				mustRead[*aaep.ConfirmationReply](t, p)

@@ -310,7 +310,7 @@ func TestInsideTheLoop(t *testing.T) {
 				continue
 			}
 			synctest.Wait() // the inbox is full, and so is the link
-			if err := sub.Reply(t.Context(), ev, aaep.Reject); err != nil {
+			if err := sub.Question(ev).Reject(t.Context()); err != nil {
 				t.Errorf("Reply = %v", err)
 			}
 			if got, err := sub.Renegotiate(t.Context(), aaep.Capabilities{PaceWPM: 150}); err != nil ||

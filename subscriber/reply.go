@@ -2,7 +2,6 @@ package subscriber
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -14,7 +13,7 @@ import (
 	"github.com/aaep-go/aaep/internal/closes"
 )
 
-// ErrUnknownEvent is returned by Reply and Answer for an event that asks nothing, came from another
+// ErrUnknownEvent is the error of an answer to an event that asks nothing, came from another
 // subscription, was answered before, or is open no longer, as the agent said since or as its time
 // is over, which is ErrLate as well. Nothing was sent.
 var ErrUnknownEvent = closes.ErrUnknown
@@ -24,8 +23,8 @@ var ErrUnknownEvent = closes.ErrUnknown
 // of more time.
 var ErrLate = closes.ErrLate
 
-// question is one that was received and may be answered once.
-type question struct {
+// pendingQuestion is one that was received and may be answered once.
+type pendingQuestion struct {
 	event    *aaep.Event
 	previous *aaep.Event // that asked it before, in another language; the user may have heard only that
 	size     int         // of event
@@ -50,13 +49,13 @@ type timeAllowed struct {
 
 // isAskedBy reports whether the question is what an event asks, in this language or in the previous
 // one.
-func (q *question) isAskedBy(ev *aaep.Event) bool {
+func (q *pendingQuestion) isAskedBy(ev *aaep.Event) bool {
 	return q != nil && (q.event == ev || q.previous == ev)
 }
 
 // inAnotherLanguage reports whether an event asks the question once more in another language, for a
 // user who changed theirs.
-func (q *question) inAnotherLanguage(ev *aaep.Event) bool {
+func (q *pendingQuestion) inAnotherLanguage(ev *aaep.Event) bool {
 	return q != nil && q.event != nil && q.event.SessionID == ev.SessionID && q.event.Language() != ev.Language()
 }
 
@@ -65,7 +64,7 @@ func (q *question) inAnotherLanguage(ev *aaep.Event) bool {
 func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyToken) {
 	q := s.questions[token]
 	if q == nil {
-		q = &question{sub: s.accepted.SubscriptionID, time: s.lapsed[token]}
+		q = &pendingQuestion{sub: s.accepted.SubscriptionID, time: s.lapsed[token]}
 	}
 	if q.open == nil || q.open.Err() != nil && !q.answered { // it is asked again
 		q.open, q.close = context.WithCancel(s.ctx)
@@ -96,13 +95,15 @@ func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyTo
 }
 
 // timeLimit returns how much time there is to answer in all, as far as it is known here.
-func (q *question) timeLimit() time.Duration {
+func (q *pendingQuestion) timeLimit() time.Duration {
 	return max(q.time.told, time.Duration(1+q.time.grants)*closes.Given(q.event))
 }
 
 // isLate reports whether that time is over. The agent asked before the question was received,
 // whatever the clocks of both sides show.
-func (q *question) isLate() bool { return q.timeLimit() > 0 && time.Since(q.time.from) > q.timeLimit() }
+func (q *pendingQuestion) isLate() bool {
+	return q.timeLimit() > 0 && time.Since(q.time.from) > q.timeLimit()
+}
 
 // lapseQuestions forgets the open questions, which died with their subscription, but keeps their
 // time: the agent may ask them again on the next, with the same events. It is called with s.mu
@@ -120,39 +121,40 @@ func (s *Subscription) lapseQuestions() {
 	}
 }
 
-// Reply sends the user's decision about a confirmation. A nil error means that it was handed to the
-// producer, not that it counted: what comes of it is told by events. A question takes one decision;
-// after an error that says the link failed, the same decision may be sent again. One that comes
-// late is not sent: it is ErrLate, or ErrUnknownEvent where the agent said before that it does not
-// wait any more.
+// Accept sends the user's yes to a confirmation. A nil error means that it was handed to the
+// producer, not that it counted: what comes of it is told by events. A question takes one answer;
+// after an error that says the link failed, the same answer may be sent again. One that comes late
+// is not sent: it is ErrLate, or ErrUnknownEvent where the agent said before that it does not wait
+// any more.
 //
-// Reply must follow from something the user did. Nothing in this package replies by itself.
-func (s *Subscription) Reply(ctx context.Context, ev *aaep.Event, d aaep.Decision) error {
-	return s.sendDecision(ctx, ev, d, "")
-}
+// An answer must follow from something the user did. Nothing in this package answers by itself.
+func (q *Question) Accept(ctx context.Context) error { return q.sendDecision(ctx, aaep.Accept, "") }
 
-// AutoReply is Reply for a decision that no person made, but a policy that the user configured and
-// can name: the reply says that it was decided by "auto:" and the policy's name. It accepts only
-// what is of low risk and can be undone; the rest is for a person.
-func (s *Subscription) AutoReply(ctx context.Context, ev *aaep.Event, d aaep.Decision, policy string) error {
+// Reject sends the user's no to a confirmation. What Accept says holds here too.
+func (q *Question) Reject(ctx context.Context) error { return q.sendDecision(ctx, aaep.Reject, "") }
+
+// AutoReply sends a decision that no person made, but a policy that the user configured and can
+// name: the reply says that it was decided by "auto:" and the policy's name. It accepts only what
+// is of low risk and can be undone; the rest is for a person.
+func (q *Question) AutoReply(ctx context.Context, d aaep.Decision, policy string) error {
 	if policy == "" || aaep.SafeText(policy) != policy {
 		return errors.New("subscriber: a policy that answers must have a name that can be shown")
 	}
-	if ev != nil && d == aaep.Accept {
-		if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && (p.RiskLevel != aaep.RiskLow || p.IsIrreversible()) {
+	if q.Event != nil && d == aaep.Accept {
+		if p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && (p.RiskLevel != aaep.RiskLow || p.IsIrreversible()) {
 			return errors.New("subscriber: a policy accepts only what is of low risk and can be undone; ask the user")
 		}
 	}
-	return s.sendDecision(ctx, ev, d, "auto:"+policy)
+	return q.sendDecision(ctx, d, "auto:"+policy)
 }
 
 // sendDecision sends a decision about a confirmation; by names a policy, or is empty where the user
 // decided.
-func (s *Subscription) sendDecision(ctx context.Context, ev *aaep.Event, d aaep.Decision, by string) error {
-	if ev == nil {
+func (q *Question) sendDecision(ctx context.Context, d aaep.Decision, by string) error {
+	if q.sub == nil || q.Event == nil {
 		return ErrUnknownEvent
 	}
-	p, ok := ev.Payload.(*aaep.AwaitingConfirmation)
+	p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation)
 	if !ok {
 		return ErrUnknownEvent
 	}
@@ -162,64 +164,46 @@ func (s *Subscription) sendDecision(ctx context.Context, ev *aaep.Event, d aaep.
 	if p.AllowedReplies != nil && !slices.Contains(p.AllowedReplies, d) {
 		return fmt.Errorf("subscriber: this question does not allow %q; it allows %q", d, p.AllowedReplies)
 	}
-	return s.sendAnswer(ctx, ev, p.ReplyToken, d, func(sub string, at time.Time) aaep.Message {
+	return q.sub.sendAnswer(ctx, q.Event, d, func(sub string, at time.Time) aaep.Message {
 		return &aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: d, SubscriptionID: sub, Timestamp: at,
 			DecidedBy: by}
 	})
 }
 
-// Answer sends the user's answer to a clarification: a string, a bool or a number (float64, int or
-// json.Number), of a kind the question accepts. What Reply says holds here too.
-func (s *Subscription) Answer(ctx context.Context, ev *aaep.Event, response any) error {
-	if ev == nil {
+// AnswerText sends the user's words, or the value of the choice they made, as the answer to a
+// clarification that takes either. What Accept says holds for it, AnswerYesNo and AnswerNumber too.
+func (q *Question) AnswerText(ctx context.Context, text string) error {
+	return q.sendResponse(ctx, text)
+}
+
+// AnswerYesNo sends the user's yes or no to a clarification.
+func (q *Question) AnswerYesNo(ctx context.Context, yes bool) error { return q.sendResponse(ctx, yes) }
+
+// AnswerNumber sends the user's number as the answer to a clarification.
+func (q *Question) AnswerNumber(ctx context.Context, number float64) error {
+	if math.IsNaN(number) || math.IsInf(number, 0) {
+		return fmt.Errorf("subscriber: %v is not a number that can be sent", number)
+	}
+	return q.sendResponse(ctx, number)
+}
+
+// sendResponse sends a string, a bool or a float64.
+func (q *Question) sendResponse(ctx context.Context, response any) error {
+	if q.sub == nil || q.Event == nil {
 		return ErrUnknownEvent
 	}
-	p, ok := ev.Payload.(*aaep.AwaitingClarification)
+	p, ok := q.Event.Payload.(*aaep.AwaitingClarification)
 	if !ok {
 		return ErrUnknownEvent
-	}
-	response, err := normalizeResponse(response)
-	if err != nil {
-		return err
 	}
 	if !acceptsResponse(p, response) {
 		return fmt.Errorf("subscriber: this question does not take a %T like that; it takes %s", response,
 			describeAccepted(p))
 	}
-	return s.sendAnswer(ctx, ev, p.ReplyToken, response, func(sub string, at time.Time) aaep.Message {
+	return q.sub.sendAnswer(ctx, q.Event, response, func(sub string, at time.Time) aaep.Message {
 		return &aaep.ClarificationReply{ReplyToken: p.ReplyToken, Response: response, SubscriptionID: sub,
 			Timestamp: at}
 	})
-}
-
-// normalizeResponse makes a response a string, a bool or a float64. A number that a float64 cannot
-// hold exactly is an error: it would reach the producer as something the user did not say.
-func normalizeResponse(response any) (any, error) {
-	const exact = 1 << 53
-	switch r := response.(type) {
-	case string, bool:
-		return r, nil
-	case int:
-		if r > exact || r < -exact {
-			return nil, fmt.Errorf("subscriber: the number %d is too large to be sent exactly", r)
-		}
-		return float64(r), nil
-	case json.Number:
-		f, err := r.Float64()
-		if err != nil {
-			return nil, fmt.Errorf("subscriber: %q is not a number that can be sent", r)
-		}
-		if math.Abs(f) > exact && !strings.ContainsAny(r.String(), ".eE") {
-			return nil, fmt.Errorf("subscriber: the number %s is too large to be sent exactly", r)
-		}
-		return normalizeResponse(f)
-	case float64:
-		if math.IsNaN(r) || math.IsInf(r, 0) {
-			return nil, fmt.Errorf("subscriber: %v is not a number that can be sent", r)
-		}
-		return r, nil
-	}
-	return nil, fmt.Errorf("subscriber: an answer is a string, a bool or a number, not a %T", response)
 }
 
 // acceptsResponse reports whether the question accepts an answer of this kind (§6.5.2). Where it
@@ -251,7 +235,7 @@ func acceptsResponse(p *aaep.AwaitingClarification, response any) bool {
 	return false
 }
 
-// describeAccepted returns which answers the question accepts, in words for the caller of Answer.
+// describeAccepted returns which answers the question accepts, in words for the caller.
 func describeAccepted(p *aaep.AwaitingClarification) string {
 	var list []string
 	for _, kind := range p.AcceptedResponseKinds {
@@ -280,20 +264,15 @@ func choiceValues(choices []aaep.Choice) []string {
 
 // sendAnswer sends the one reply to a question, which reply makes from the subscription's id and
 // the time of the decision. A reply whose fate is unknown may be sent again, as it was.
-func (s *Subscription) sendAnswer(ctx context.Context, ev *aaep.Event, token aaep.ReplyToken, value any,
+func (s *Subscription) sendAnswer(ctx context.Context, ev *aaep.Event, value any,
 	reply func(string, time.Time) aaep.Message) error {
 	s.mu.Lock()
-	q, conn := s.questions[token], s.conn
+	q, err := s.checkOpen(ev)
+	conn := s.conn
 	switch {
-	case !q.isAskedBy(ev) || q.answered:
+	case err != nil:
 		s.mu.Unlock()
-		return ErrUnknownEvent
-	case !s.mayAnswer(ev):
-		s.mu.Unlock()
-		return errors.New("subscriber: this subscription did not offer to answer, so somebody else will be asked")
-	case q.isLate():
-		s.mu.Unlock()
-		return ErrLate
+		return err
 	case q.reply != nil && q.value != value:
 		s.mu.Unlock()
 		return fmt.Errorf("subscriber: this question was answered with %v, and that may have arrived; it cannot be changed", q.value)
@@ -338,7 +317,7 @@ func (s *Subscription) mayAnswer(ev *aaep.Event) bool {
 
 // decisionTime returns the moment of the decision on the producer's clock: ours, unless the two
 // differ by more than two seconds (D-35).
-func (q *question) decisionTime(now time.Time) time.Time {
+func (q *pendingQuestion) decisionTime(now time.Time) time.Time {
 	theirs := q.event.Timestamp.Add(now.Sub(q.received))
 	if d := now.Sub(theirs); d > 2*time.Second || d < -2*time.Second {
 		return theirs

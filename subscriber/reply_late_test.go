@@ -70,7 +70,7 @@ func TestAnswerAfterItsTime(t *testing.T) {
 					takeEvent(t, sub, "evt_2")
 				}
 				time.Sleep(time.Until(asked.Add(tt.after)))
-				if err := sub.Reply(t.Context(), ev, aaep.Accept); !errors.Is(err, tt.want) ||
+				if err := sub.Question(ev).Accept(t.Context()); !errors.Is(err, tt.want) ||
 					(err == nil) != (tt.want == nil) {
 					t.Errorf("Reply = %v, want %v", err, tt.want)
 				}
@@ -79,7 +79,7 @@ func TestAnswerAfterItsTime(t *testing.T) {
 					mustRead[*aaep.ConfirmationReply](t, p)
 					again = ErrUnknownEvent
 				}
-				if err := sub.Reply(t.Context(), ev, aaep.Accept); err != again {
+				if err := sub.Question(ev).Accept(t.Context()); err != again {
 					t.Errorf("a second Reply = %v, want %v", err, again)
 				}
 				p.checkSilent(t, minute)
@@ -97,14 +97,14 @@ func TestAnswerInTheTimeThatWasAdded(t *testing.T) {
 			p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
 			ev, asked := takeEvent(t, sub, "evt_1"), time.Now()
 			more := make(chan error)
-			go func() { more <- sub.MoreTime(t.Context(), ev) }()
+			go func() { more <- sub.Question(ev).MoreTime(t.Context()) }()
 			mustRead[*aaep.SubscriptionRenegotiate](t, p)
 			p.sendRaw(t, acceptedMessage("sub_1", `{"timing":{"more_time_for":"rpl_1"}}`))
 			if err := <-more; err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Until(asked.Add(after)))
-			if err := sub.Reply(t.Context(), ev, aaep.Reject); err != want_ {
+			if err := sub.Question(ev).Reject(t.Context()); err != want_ {
 				t.Errorf("after %v: %v, want %v", after, err, want_)
 			}
 			if want_ == nil {
@@ -140,7 +140,7 @@ func TestTimeDoesNotBeginAnew(t *testing.T) {
 				p.sendRaw(t, msg)
 				ev := takeEvent(t, sub, "")
 				time.Sleep(time.Until(asked.Add(after)))
-				if err := sub.Reply(t.Context(), ev, aaep.Accept); err != want_ {
+				if err := sub.Question(ev).Accept(t.Context()); err != want_ {
 					t.Errorf("%s: after %v: %v, want %v", name, after, err, want_)
 				}
 				if want_ == nil {

@@ -24,28 +24,28 @@ func TestReplyResend(t *testing.T) {
 			events = append(events, takeEvent(t, sub, ""))
 		}
 		for _, ev := range events[:16] { // the link is full now
-			if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil {
+			if err := sub.Question(ev).Accept(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		ev, at := events[16], time.Now()
-		if err := sub.Reply(ctx, ev, aaep.Accept); !errors.Is(err, context.DeadlineExceeded) {
+		if err := sub.Question(ev).Accept(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("Reply = %v", err)
 		}
-		wantError(t, "another decision", sub.Reply(t.Context(), ev, aaep.Reject), "cannot be changed")
+		wantError(t, "another decision", sub.Question(ev).Reject(t.Context()), "cannot be changed")
 		time.Sleep(time.Second)
 		for range 16 {
 			mustRead[*aaep.ConfirmationReply](t, p)
 		}
-		if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil {
+		if err := sub.Question(ev).Accept(t.Context()); err != nil {
 			t.Fatalf("Reply again = %v", err)
 		}
 		if r := mustRead[*aaep.ConfirmationReply](t, p); !r.Timestamp.Equal(at) { // CONF-015
 			t.Errorf("stamped %v, want the moment of the decision %v", r.Timestamp, at)
 		}
-		if err := sub.Reply(t.Context(), ev, aaep.Accept); err != ErrUnknownEvent {
+		if err := sub.Question(ev).Accept(t.Context()); err != ErrUnknownEvent {
 			t.Errorf("Reply once more = %v", err)
 		}
 		closeBoth(t, sub, p)
@@ -82,10 +82,10 @@ func TestResendSameBytes(t *testing.T) {
 		p.sendRaw(t, clarificationMessage("evt_1", "rpl_1", ""))
 		ev := takeEvent(t, sub, "evt_1")
 		for range 3 {
-			wantError(t, "Answer", sub.Answer(t.Context(), ev, "blue"), "unknown whether")
+			wantError(t, "Answer", sub.Question(ev).AnswerText(t.Context(), "blue"), "unknown whether")
 			time.Sleep(15 * time.Second)
 		}
-		wantError(t, "Answer", sub.Answer(t.Context(), ev, "red"), "cannot be changed")
+		wantError(t, "Answer", sub.Question(ev).AnswerText(t.Context(), "red"), "cannot be changed")
 		if len(r.sent) != 3 || string(r.sent[0]) != string(r.sent[1]) || string(r.sent[0]) != string(r.sent[2]) {
 			t.Errorf("sent %s, want the same three times", r.sent)
 		}
@@ -110,7 +110,7 @@ func TestReplyStamp(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			ev := takeEvent(t, sub, "evt_1")
 			time.Sleep(10 * time.Second)
-			if err := sub.Reply(t.Context(), ev, aaep.Reject); err != nil {
+			if err := sub.Question(ev).Reject(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			at := time.Now()

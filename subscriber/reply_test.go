@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/replies"
 )
 
 // A decision goes out once, with the token and the subscription it came with. CONF-010, CONF-012 to
@@ -21,7 +22,7 @@ func TestReplyOnce(t *testing.T) {
 		ev := takeEvent(t, sub, "evt_1")
 		time.Sleep(1500 * time.Millisecond) // the person thinks
 		decided := time.Now()
-		if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil {
+		if err := sub.Question(ev).Accept(t.Context()); err != nil {
 			t.Fatalf("Reply = %v", err)
 		}
 		msg, m := p.readMessage(t)
@@ -35,7 +36,7 @@ func TestReplyOnce(t *testing.T) {
 			t.Errorf("reply = %s, want five members", msg)
 		}
 		for _, d := range []aaep.Decision{aaep.Accept, aaep.Reject} {
-			if err := sub.Reply(t.Context(), ev, d); err != ErrUnknownEvent {
+			if err := replies.Send(t.Context(), sub.Question(ev), d, nil); err != ErrUnknownEvent {
 				t.Errorf("second Reply = %v, want ErrUnknownEvent", err)
 			}
 		}
@@ -71,20 +72,20 @@ func TestReplyRefused(t *testing.T) {
 		forged := *yes
 		for name, ev := range map[string]*aaep.Event{"nil": nil, "empty": {}, "another type": other,
 			"a clarification": which, "forged": &forged} {
-			if err := sub.Reply(t.Context(), ev, aaep.Reject); err != ErrUnknownEvent {
+			if err := sub.Question(ev).Reject(t.Context()); err != ErrUnknownEvent {
 				t.Errorf("Reply to %s = %v, want ErrUnknownEvent", name, err)
 			}
 		}
 		for _, ev := range []*aaep.Event{nil, {}, other, yes} {
-			if err := sub.Answer(t.Context(), ev, "x"); err != ErrUnknownEvent {
+			if err := sub.Question(ev).AnswerText(t.Context(), "x"); err != ErrUnknownEvent {
 				t.Errorf("Answer to %v = %v, want ErrUnknownEvent", ev, err)
 			}
 		}
-		wantError(t, "Reply", sub.Reply(t.Context(), yes, ""), "accept or reject")
-		wantError(t, "Reply", sub.Reply(t.Context(), yes, "Accept"), "accept or reject")
-		wantError(t, "Reply", sub.Reply(t.Context(), yes, aaep.Accept), "does not allow")
+		wantError(t, "Reply", sub.Question(yes).AutoReply(t.Context(), "", "a policy"), "accept or reject")
+		wantError(t, "Reply", sub.Question(yes).AutoReply(t.Context(), "Accept", "a policy"), "accept or reject")
+		wantError(t, "Reply", sub.Question(yes).Accept(t.Context()), "does not allow")
 		p.checkSilent(t, time.Second)
-		if err := sub.Reply(t.Context(), yes, aaep.Reject); err != nil { // nothing above spoiled it
+		if err := sub.Question(yes).Reject(t.Context()); err != nil { // nothing above spoiled it
 			t.Errorf("Reply = %v", err)
 		}
 		mustRead[*aaep.ConfirmationReply](t, p)
@@ -104,10 +105,10 @@ func TestReplyAfterTheSession(t *testing.T) {
 				`,"error_category":"unknown","cancelled_by":"user","from_state":"awaiting_input","to_state":"thinking"`))
 			first, second := takeEvent(t, sub, "evt_1"), takeEvent(t, sub, "evt_2")
 			takeEvent(t, sub, "evt_3")
-			if err := sub.Reply(t.Context(), first, aaep.Accept); err != ErrUnknownEvent {
+			if err := sub.Question(first).Accept(t.Context()); err != ErrUnknownEvent {
 				t.Errorf("Reply after %s = %v, want ErrUnknownEvent", end, err)
 			}
-			if err := sub.Reply(t.Context(), second, aaep.Accept); err != nil {
+			if err := sub.Question(second).Accept(t.Context()); err != nil {
 				t.Errorf("Reply = %v", err)
 			}
 			closeBoth(t, sub, p)
@@ -124,7 +125,7 @@ func TestReplyWhileWaiting(t *testing.T) {
 			`,"from_state":"deciding","to_state":"awaiting_input"`))
 		asked := takeEvent(t, sub, "evt_1")
 		takeEvent(t, sub, "evt_2")
-		if err := sub.Reply(t.Context(), asked, aaep.Accept); err != nil {
+		if err := sub.Question(asked).Accept(t.Context()); err != nil {
 			t.Errorf("Reply = %v", err)
 		}
 		mustRead[*aaep.ConfirmationReply](t, p)
@@ -139,10 +140,10 @@ func TestTokenShownTwice(t *testing.T) {
 		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
 		p.sendRaw(t, confirmationMessage("evt_2", "rpl_1", ""))
 		old, newer := takeEvent(t, sub, "evt_1"), takeEvent(t, sub, "evt_2")
-		if err := sub.Reply(t.Context(), old, aaep.Accept); err != ErrUnknownEvent {
+		if err := sub.Question(old).Accept(t.Context()); err != ErrUnknownEvent {
 			t.Errorf("Reply to what was asked again = %v", err)
 		}
-		if err := sub.Reply(t.Context(), newer, aaep.Reject); err != nil {
+		if err := sub.Question(newer).Reject(t.Context()); err != nil {
 			t.Errorf("Reply = %v", err)
 		}
 		mustRead[*aaep.ConfirmationReply](t, p)
@@ -151,7 +152,7 @@ func TestTokenShownTwice(t *testing.T) {
 		takeEvent(t, sub, "evt_0")
 		p.sendRaw(t, confirmationMessage("evt_3", "rpl_1", ""))
 		p.sendRaw(t, confirmationMessage("evt_2", "rpl_1", ""))
-		if err := sub.Reply(t.Context(), takeEvent(t, sub, "evt_3"), aaep.Accept); err != ErrUnknownEvent {
+		if err := sub.Question(takeEvent(t, sub, "evt_3")).Accept(t.Context()); err != ErrUnknownEvent {
 			t.Errorf("Reply to what was answered = %v", err)
 		}
 		p.checkSilent(t, time.Minute)
@@ -170,7 +171,7 @@ func TestReplyConcurrent(t *testing.T) {
 		for i := range 20 {
 			all.Go(func() {
 				d := []aaep.Decision{aaep.Accept, aaep.Reject}[i%2]
-				if sub.Reply(t.Context(), ev, d) == nil {
+				if replies.Send(t.Context(), sub.Question(ev), d, nil) == nil {
 					sent <- d
 				}
 			})
@@ -195,8 +196,8 @@ func TestReplyNotOffered(t *testing.T) {
 				SupportsClarificationReply: new(true)}})
 		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
 		p.sendRaw(t, clarificationMessage("evt_2", "rpl_2", ""))
-		wantError(t, "Reply", sub.Reply(t.Context(), takeEvent(t, sub, "evt_1"), aaep.Accept), "did not offer")
-		if err := sub.Answer(t.Context(), takeEvent(t, sub, "evt_2"), "x"); err != nil { // as requested: D-45
+		wantError(t, "Reply", sub.Question(takeEvent(t, sub, "evt_1")).Accept(t.Context()), "did not offer")
+		if err := sub.Question(takeEvent(t, sub, "evt_2")).AnswerText(t.Context(), "x"); err != nil { // as requested: D-45
 			t.Errorf("Answer = %v", err)
 		}
 		mustRead[*aaep.ClarificationReply](t, p)
@@ -222,7 +223,7 @@ func TestForeignID(t *testing.T) {
 		p.acceptRequest(t, id)
 		sub := <-done
 		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
-		if err := sub.Reply(t.Context(), takeEvent(t, sub, "evt_1"), aaep.Accept); err != nil {
+		if err := sub.Question(takeEvent(t, sub, "evt_1")).Accept(t.Context()); err != nil {
 			t.Errorf("Reply = %v", err)
 		}
 		check := func(typ string) {
@@ -271,7 +272,7 @@ func TestAutoReply(t *testing.T) {
 			id := fmt.Sprintf("evt_%d", i)
 			p.sendRaw(t, confirmationMessage(id, fmt.Sprintf("rpl_%d", i), tc.more))
 			ev := takeEvent(t, sub, id)
-			err := sub.AutoReply(t.Context(), ev, tc.d, tc.policy)
+			err := sub.Question(ev).AutoReply(t.Context(), tc.d, tc.policy)
 			if (err == nil) != tc.sent {
 				t.Errorf("%s by %q: %v", tc.more, tc.policy, err)
 			}
@@ -298,14 +299,14 @@ func TestQuestionInAnotherLanguage(t *testing.T) {
 			if late {
 				p.sendRaw(t, confirmationMessage("evt_2", "rpl_1", spanish))
 				newer := takeEvent(t, sub, "evt_2")
-				if err := sub.Reply(t.Context(), first, aaep.Accept); err != nil {
+				if err := sub.Question(first).Accept(t.Context()); err != nil {
 					t.Errorf("Reply to what was heard = %v", err)
 				}
-				if err := sub.Reply(t.Context(), newer, aaep.Reject); err != ErrUnknownEvent {
+				if err := sub.Question(newer).Reject(t.Context()); err != ErrUnknownEvent {
 					t.Errorf("a second Reply = %v", err)
 				}
 			} else {
-				if err := sub.Reply(t.Context(), first, aaep.Accept); err != nil {
+				if err := sub.Question(first).Accept(t.Context()); err != nil {
 					t.Errorf("Reply = %v", err)
 				}
 				p.sendRaw(t, confirmationMessage("evt_2", "rpl_1", spanish))

@@ -86,13 +86,13 @@ func TestNotDialed(t *testing.T) {
 			}
 		}
 		sub, ev := new(Subscription), &aaep.Event{Payload: &aaep.AwaitingConfirmation{ReplyToken: "rpl_1"}}
-		if err := sub.Reply(t.Context(), ev, aaep.Accept); !errors.Is(err, ErrUnknownEvent) {
+		if err := sub.Question(ev).Accept(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 			t.Errorf("Reply = %v", err)
 		}
-		if err := sub.MoreTime(t.Context(), ev); !errors.Is(err, ErrUnknownEvent) {
+		if err := sub.Question(ev).MoreTime(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 			t.Errorf("MoreTime = %v", err)
 		}
-		if sub.Open(ev).Err() == nil || sub.Accepted() != nil || sub.Verified() != nil || sub.ResumeAfter() != "" {
+		if sub.Question(ev).Err() == nil || sub.Accepted() != nil || sub.Verified() != nil || sub.ResumeAfter() != "" {
 			t.Error("it has something")
 		}
 		time.Sleep(time.Hour)
@@ -153,7 +153,7 @@ func TestBrittleLink(t *testing.T) {
 			ask := takeEvent(t, sub, "evt_1")
 			armed.Store(true)
 			if in == "Send" {
-				if err := sub.Reply(t.Context(), ask, aaep.Reject); err == nil {
+				if err := sub.Question(ask).Reject(t.Context()); err == nil {
 					t.Error("Reply = nil")
 				}
 			}

@@ -6,8 +6,9 @@
 //		ID: "orca", Capabilities: subscriber.ScreenReader("en-US")})
 //	err = present.Follow(ctx, sub, "Bank", person) // a present.Presenter: says what is to be heard, and when, and takes the answers
 //
-// A program that is not for a person's ears reads sub.Events, and sends what its user decides by
-// sub.Reply and sub.Answer, never by itself.
+// A program that is not for a person's ears reads sub.Events. What its user is asked are handles
+// that sub.Questions yields, and sub.Question gives for an event; it answers by their methods what
+// the user decides, never by itself.
 //
 // Events are as they came: chunks that must not be heard alone, states that tell nothing new.
 // Package present makes of them what a person hears; who speaks by other means plans that with
@@ -118,7 +119,10 @@ type Subscription struct {
 	status     Status
 	changed    chan struct{}    // closed when status changes
 	pending    []*renegotiation // oldest first
-	questions  map[aaep.ReplyToken]*question
+	questions  map[aaep.ReplyToken]*pendingQuestion
+	asked      []askedQuestion // oldest first
+	askedCount int
+	askedMore  chan struct{}                   // closed when asked has grown; nil where nothing waits for that
 	lapsed     map[aaep.ReplyToken]timeAllowed // of questions of subscriptions that are gone
 	err        error                           // why the subscription is over
 	farewell   error                           // what came of telling the producer
@@ -162,7 +166,7 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 		done:  make(chan struct{}),
 		inbox: newInbox(), asking: make(chan struct{}, 1), crowded: make(chan struct{}, 1),
 		numbers: map[string]int64{}, changed: make(chan struct{}),
-		questions: map[aaep.ReplyToken]*question{}, seen: map[string]int{},
+		questions: map[aaep.ReplyToken]*pendingQuestion{}, seen: map[string]int{},
 	}
 	_, err := aaep.Encode(s.currentRequest())
 	if err == nil {

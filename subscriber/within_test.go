@@ -33,7 +33,7 @@ func TestAskedWithinACall(t *testing.T) {
 		}
 		takeEvent(t, sub, "evt_3")
 		takeEvent(t, sub, "evt_4")
-		if err := sub.Reply(t.Context(), question, aaep.Accept); err != nil {
+		if err := sub.Question(question).Accept(t.Context()); err != nil {
 			t.Errorf("the question was lost: %v", err)
 		}
 		mustRead[*aaep.ConfirmationReply](t, p)
@@ -51,7 +51,7 @@ func TestAskedWithinACall(t *testing.T) {
 			time.Sleep(time.Second)
 			p.sendRaw(t, stateMessage(fmt.Sprint("evt_c", i), "calling_tool", "thinking"))
 			takeEvent(t, sub, fmt.Sprint("evt_c", i))
-			if err := sub.Reply(t.Context(), q, aaep.Accept); err != ErrUnknownEvent {
+			if err := sub.Question(q).Accept(t.Context()); err != ErrUnknownEvent {
 				t.Errorf("a question that was settled: %v, want ErrUnknownEvent", err)
 			}
 		}

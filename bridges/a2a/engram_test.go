@@ -53,12 +53,12 @@ func TestEngramPeerOfOurs(t *testing.T) {
 			if q := ev.Payload.(*aaep.AwaitingConfirmation); q.Action != "Store asks you to approve c." || q.Consequence != "The record says: approval is pending, cost is 20." {
 				t.Errorf("asked %q, %q", q.Action, q.Consequence)
 			}
-			l.Sub.Reply(context.Background(), ev, aaep.Accept)
+			l.Sub.Question(ev).Accept(context.Background())
 			l.AwaitHeard(t, "c is approved.")
 			l.AwaitHeard(t, "c: approval is now approved.")
 			do(`["race"]`)
 			do(`["set","plan/d",{"approval":"pending"}]`)
-			l.Sub.Reply(context.Background(), <-asked, aaep.Accept)
+			l.Sub.Question(<-asked).Accept(context.Background())
 			l.AwaitHeard(t, "Your answer about d was not written: the agent reports: the version is another.")
 			do(`["end","ttl"]`) // the next subscription goes on after the last that was applied
 			do(`["patch","plan/a",[{"op":"replace","path":"/title","value":"Third"}]]`)

@@ -301,7 +301,9 @@ func TestAgentThatGoesAway(t *testing.T) {
 // Silence sends nothing to the agent; a question that is answered elsewhere is withdrawn; an answer
 // whose delivery is cut is sent again; and one that the agent refuses is told.
 func TestAnswers(t *testing.T) {
-	say := func(l *bridgetest.Listener, ev *aaep.Event) { l.Sub.Answer(context.Background(), ev, "May") }
+	say := func(l *bridgetest.Listener, ev *aaep.Event) {
+		l.Sub.Question(ev).AnswerText(context.Background(), "May")
+	}
 	tests := []struct {
 		name      string
 		reply     func(*bridgetest.Listener, *aaep.Event)

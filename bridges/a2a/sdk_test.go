@@ -12,6 +12,7 @@ import (
 	"github.com/aaep-go/aaep/bridges/a2a"
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
 	"github.com/aaep-go/aaep/internal/npmtest"
+	"github.com/aaep-go/aaep/internal/replies"
 )
 
 // sdkAgent runs the agent on the library of the protocol's authors, which speaks a version of the
@@ -50,7 +51,7 @@ func TestSDKAgent(t *testing.T) {
 					if q := ev.Payload.(*aaep.AwaitingClarification); slices.Contains(q.AcceptedResponseKinds, aaep.ResponseYesNo) {
 						answer = true
 					}
-					l.Sub.Answer(context.Background(), ev, answer)
+					replies.Send(context.Background(), l.Sub.Question(ev), "", answer)
 				})
 				task, err := agent.Send(t.Context(), p, test.send)
 				if err != nil {

@@ -72,7 +72,7 @@ func TestSDKClient(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			p := bridgetest.NewProducer(t)
 			l := bridgetest.Listen(t, p, func(l *bridgetest.Listener, ev *aaep.Event) {
-				l.Sub.Reply(context.Background(), ev, aaep.Accept)
+				l.Sub.Question(ev).Accept(context.Background())
 			})
 			client := bridgetest.Start(t, dir, "node", "client.mjs", serveAgent(t, p, a2a.ServerConfig{}), version)
 			if got := client.Line(t); got != "Planner" {

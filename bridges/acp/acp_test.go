@@ -12,6 +12,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/acp"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -124,7 +125,7 @@ func TestAlways(t *testing.T) {
 			asked := 0
 			decide := func(p *person, ev *aaep.Event) {
 				if asked++; asked == 2 {
-					p.sub.Reply(context.Background(), ev, tc.second)
+					replies.Send(context.Background(), p.sub.Question(ev), tc.second, nil)
 				}
 			}
 			runConversation(t, deletingTurn(&selected), decide, func(t *testing.T, f *fixture) {
@@ -188,7 +189,7 @@ func TestQuestionsAtOnce(t *testing.T) {
 				len(options) > 0 && strings.Contains(c.Action, "rm d") {
 				t.Errorf("asked %q, and the options are %+v", c.Action, options)
 			}
-			p.sub.Reply(context.Background(), ev, aaep.Reject)
+			p.sub.Question(ev).Reject(context.Background())
 		}
 		f = newFixture(t, t.TempDir(), turn, func(p *person, ev *aaep.Event) {
 			asked++
@@ -225,9 +226,9 @@ func TestChoice(t *testing.T) {
 			decide := func(p *person, ev *aaep.Event) {
 				switch ev.Payload.(type) {
 				case *aaep.AwaitingClarification:
-					p.sub.Answer(context.Background(), ev, tc.choice)
+					p.sub.Question(ev).AnswerText(context.Background(), tc.choice)
 				case *aaep.AwaitingConfirmation:
-					p.sub.Reply(context.Background(), ev, aaep.Accept)
+					p.sub.Question(ev).Accept(context.Background())
 				}
 			}
 			runConversation(t, turn, decide, func(t *testing.T, f *fixture) {
@@ -324,10 +325,10 @@ func TestQuestionThatDoesNotFit(t *testing.T) {
 			decide := func(p *person, ev *aaep.Event) {
 				asked += eventWords(ev)
 				if _, ok := ev.Payload.(*aaep.AwaitingClarification); ok {
-					p.sub.Answer(context.Background(), ev, "1")
+					p.sub.Question(ev).AnswerText(context.Background(), "1")
 					return
 				}
-				p.sub.Reply(context.Background(), ev, aaep.Accept)
+				p.sub.Question(ev).Accept(context.Background())
 			}
 			runConversation(t, turn, decide, func(t *testing.T, f *fixture) {
 				f.talk.Prompt(t.Context(), "Go on.")
@@ -481,7 +482,7 @@ func TestElicitation(t *testing.T) {
 			n := 0
 			decide := func(p *person, ev *aaep.Event) {
 				if n++; tc.answers[n-1] != nil {
-					p.sub.Answer(context.Background(), ev, tc.answers[n-1])
+					replies.Send(context.Background(), p.sub.Question(ev), "", tc.answers[n-1])
 				}
 			}
 			runConversation(t, turn, decide, func(t *testing.T, f *fixture) {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/replies"
 )
 
 // In the folder, and nowhere else, files are read and written and commands run for the agent. What
@@ -134,11 +135,11 @@ func TestFilesAndTerminals(t *testing.T) {
 				decide := func(p *person, ev *aaep.Event) {
 					if tc.first != "" && len(asked) == 0 {
 						asked = append(asked, "")
-						p.sub.Reply(context.Background(), ev, aaep.Accept)
+						p.sub.Question(ev).Accept(context.Background())
 						return
 					}
 					asked = append(asked, strings.TrimPrefix(eventWords(ev), "Confirm: "))
-					p.sub.Reply(context.Background(), ev, tc.decision)
+					replies.Send(context.Background(), p.sub.Question(ev), tc.decision, nil)
 				}
 				f := newFixture(t, folder, turn, decide)
 				f.talk.Prompt(t.Context(), "Go on.")

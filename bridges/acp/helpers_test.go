@@ -14,6 +14,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/acp"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
@@ -300,7 +301,7 @@ func (p *person) allHeard() string {
 func answerWith(d aaep.Decision) func(*person, *aaep.Event) {
 	return func(p *person, ev *aaep.Event) {
 		time.Sleep(time.Second)
-		p.sub.Reply(context.Background(), ev, d)
+		replies.Send(context.Background(), p.sub.Question(ev), d, nil)
 	}
 }
 

@@ -165,18 +165,18 @@ func hostileTurn(t *testing.T, seed uint64, steps int) (wrong []string) {
 		decide := func(p *person, ev *aaep.Event) {
 			time.Sleep(time.Duration(choices.IntN(2000)) * time.Millisecond)
 			if q, ok := ev.Payload.(*aaep.AwaitingClarification); ok {
-				p.sub.Answer(context.Background(), ev, q.Choices[choices.IntN(len(q.Choices))].Value)
+				p.sub.Question(ev).AnswerText(context.Background(), q.Choices[choices.IntN(len(q.Choices))].Value)
 				return
 			}
 			switch choices.IntN(4) {
 			case 0:
-				p.sub.Reply(context.Background(), ev, aaep.Reject)
+				p.sub.Question(ev).Reject(context.Background())
 			case 1: // silence
 			default:
 				h.mu.Lock()
 				h.accepted = append(h.accepted, &consent{words: eventWords(ev)})
 				h.mu.Unlock()
-				p.sub.Reply(context.Background(), ev, aaep.Accept)
+				p.sub.Question(ev).Accept(context.Background())
 			}
 		}
 		f := newFixture(t, "/srv/project", turn, decide)

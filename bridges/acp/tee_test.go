@@ -186,7 +186,7 @@ func TestTeeSameID(t *testing.T) {
 	decide := func(p *person, ev *aaep.Event) {
 		asked++
 		time.Sleep(time.Second)
-		p.sub.Reply(context.Background(), ev, aaep.Accept)
+		p.sub.Question(ev).Accept(context.Background())
 	}
 	runTee(t, decide, func(editor, agent *endpoint, who *person) {
 		editor.sendLine(begins)

@@ -17,6 +17,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/agui"
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
+	"github.com/aaep-go/aaep/internal/replies"
 )
 
 const (
@@ -64,7 +65,7 @@ func startRun(t *testing.T, ctx context.Context, at string) *http.Response {
 }
 
 func accept(l *bridgetest.Listener, ev *aaep.Event) {
-	l.Sub.Reply(context.Background(), ev, aaep.Accept)
+	l.Sub.Question(ev).Accept(context.Background())
 }
 
 // What an agent sends reaches the app with every byte, whatever it is, and what is no event breaks
@@ -228,7 +229,7 @@ func TestBoolean(t *testing.T) {
 		upstream, _ := url.Parse(agent.URL)
 		p := bridgetest.NewProducer(t)
 		l := bridgetest.Listen(t, p, func(l *bridgetest.Listener, ev *aaep.Event) {
-			l.Sub.Reply(context.Background(), ev, decision) // nothing but a confirmation takes that
+			replies.Send(context.Background(), l.Sub.Question(ev), decision, nil) // nothing but a confirmation takes that
 		})
 		proxy := httptest.NewServer(agui.Proxy(p, upstream, agui.Config{}))
 		defer proxy.Close()

@@ -14,6 +14,7 @@ import (
 	"github.com/aaep-go/aaep/bridges/agui"
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
 	"github.com/aaep-go/aaep/internal/npmtest"
+	"github.com/aaep-go/aaep/internal/replies"
 )
 
 // An agent and a web app on the libraries of the protocol's authors meet through the proxy. The
@@ -57,9 +58,9 @@ func TestSDK(t *testing.T) {
 			reply := func(l *bridgetest.Listener, ev *aaep.Event) {
 				switch answer := tt.answer.(type) {
 				case aaep.Decision:
-					l.Sub.Reply(context.Background(), ev, answer)
+					replies.Send(context.Background(), l.Sub.Question(ev), answer, nil)
 				case string:
-					l.Sub.Answer(context.Background(), ev, answer)
+					l.Sub.Question(ev).AnswerText(context.Background(), answer)
 				}
 			}
 			if tt.answer == nil {

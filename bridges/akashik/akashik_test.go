@@ -81,7 +81,7 @@ func replyTo(t *testing.T, answer string, asked chan<- *aaep.AwaitingClarificati
 		if answer == "" {
 			return
 		}
-		if err := l.Sub.Answer(t.Context(), ev, answer); err != nil {
+		if err := l.Sub.Question(ev).AnswerText(t.Context(), answer); err != nil {
 			t.Error(err)
 		}
 	}

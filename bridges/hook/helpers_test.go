@@ -11,6 +11,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/hook"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/subscriber"
@@ -164,11 +165,11 @@ func (f *fixture) callUntil(ctx context.Context, agent, input string) (printed s
 	return printed
 }
 
-// answers returns what answers every confirmation alike, after as long as it takes to hear it.
-func answers(d aaep.Decision) func(*fixture, *aaep.Event) {
+// answersWith returns what answers every confirmation alike, after as long as it takes to hear it.
+func answersWith(d aaep.Decision) func(*fixture, *aaep.Event) {
 	return func(f *fixture, ev *aaep.Event) {
 		time.Sleep(2 * time.Second)
-		f.sub.Reply(context.Background(), ev, d)
+		replies.Send(context.Background(), f.sub.Question(ev), d, nil)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/hook"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/subscriber/announce"
@@ -117,7 +118,7 @@ func TestPermission(t *testing.T) {
 			decide func(*fixture, *aaep.Event)
 			want   string
 		}{
-			"accept": {answers(aaep.Accept), c.accept}, "reject": {answers(aaep.Reject), c.reject}, "silence": {silent,
+			"accept": {answersWith(aaep.Accept), c.accept}, "reject": {answersWith(aaep.Reject), c.reject}, "silence": {silent,
 				c.later}, "nobody": {nil, ""},
 			"closed": {func(f *fixture, _ *aaep.Event) { go f.sub.Close() }, c.later},
 		} {
@@ -161,7 +162,7 @@ func TestQuestionWords(t *testing.T) {
 			`Confirm: Fetch https://example.com/a. prompt: Read it. Claude`},
 		{"Skill", `{"skill":"deploy","command":"now"}`, `Confirm: Use the tool Skill. skill: deploy. command: now. Claude`},
 	} {
-		bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+		bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
 			f.call("claude", event("PreToolUse", tool(c.tool, c.input)))
 			f.call("claude", event("PermissionRequest", tool(c.tool, c.input)))
 			if said := f.said(); !strings.Contains(said, c.want) {
@@ -186,7 +187,7 @@ func TestNotTold(t *testing.T) {
 			"It asks you something in its own window: Which colour?"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+			bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
 				if out := f.call("claude", event("PermissionRequest", c.input)); out != "" {
 					t.Errorf("it prints %s", out)
 				}
@@ -211,7 +212,7 @@ func TestNotTold(t *testing.T) {
 // Gemini CLI has no question of its own after a hook, so what cannot be asked goes on, and that is
 // said.
 func TestNotToldByGemini(t *testing.T) {
-	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+	bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
 		if out := f.call("gemini", event("BeforeTool", tool("run_shell_command", `{"command":`+quoted(strings.Repeat("x ",
 			4001))+`}`))); out != "" {
 			t.Errorf("it prints %s", out)
@@ -251,7 +252,7 @@ func FuzzHandle(f *testing.F) {
 
 // Inputs that are not as they should be print nothing and end nothing.
 func TestBadInput(t *testing.T) {
-	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+	bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
 		whole := event("PermissionRequest", tool("Bash", remove))
 		bad := []string{"", " ", "null", "[]", "1", `{}`, whole[:len(whole)/2], whole + "x", strings.Replace(whole, `"cwd"`,
 			`"tool_name":"Read","cwd"`, 1),
@@ -289,7 +290,7 @@ func TestKilled(t *testing.T) {
 	bridged(t, hook.Config{}, func(f *fixture, ev *aaep.Event) {
 		go func() {
 			time.Sleep(30 * time.Second)
-			f.sub.Reply(context.Background(), ev, aaep.Accept)
+			f.sub.Question(ev).Accept(context.Background())
 		}()
 	}, func(t *testing.T, f *fixture) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -310,7 +311,7 @@ func TestKilled(t *testing.T) {
 // what was told ends.
 func TestLatePermission(t *testing.T) {
 	for _, d := range []aaep.Decision{aaep.Accept, aaep.Reject} {
-		bridged(t, hook.Config{}, answers(d), func(t *testing.T, f *fixture) {
+		bridged(t, hook.Config{}, answersWith(d), func(t *testing.T, f *fixture) {
 			f.call("claude", event("PreToolUse", tool("Bash", remove)+`,"tool_use_id":"t1"`))
 			time.Sleep(2 * time.Second)
 			f.call("claude", event("PermissionRequest", tool("Bash", remove)))
@@ -343,7 +344,7 @@ func TestTwoAgents(t *testing.T) {
 		if strings.Contains(ev.Payload.(*aaep.AwaitingConfirmation).Consequence, "Codex asks") {
 			d = aaep.Accept
 		}
-		go func() { time.Sleep(2 * time.Second); f.sub.Reply(context.Background(), ev, d) }()
+		go func() { time.Sleep(2 * time.Second); replies.Send(context.Background(), f.sub.Question(ev), d, nil) }()
 	}, func(t *testing.T, f *fixture) {
 		f.call("claude", event("UserPromptSubmit", `"prompt":"One"`))
 		f.call("codex", event("UserPromptSubmit", `"prompt":"Two"`))
@@ -401,7 +402,7 @@ func TestElicitation(t *testing.T) {
 		`"mcp_server_name":"bank","message":"Whose account?","mode":"form","requested_schema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
 	bridged(t, hook.Config{}, func(f *fixture, ev *aaep.Event) {
 		time.Sleep(2 * time.Second)
-		f.sub.Answer(context.Background(), ev, "Ann")
+		f.sub.Question(ev).AnswerText(context.Background(), "Ann")
 	}, func(t *testing.T, f *fixture) {
 		if out := f.call("claude",
 			form); out != `{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","content":{"name":"Ann"}}}` {
@@ -420,7 +421,7 @@ func TestElicitation(t *testing.T) {
 // An accepted call that the agent did not get is not told as done; one that ran although it was not
 // allowed is told.
 func TestAfterwards(t *testing.T) {
-	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+	bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
 		f.bridge.Handle(t.Context(), "claude", []byte(event("PermissionRequest", tool("Bash", remove))),
 			func([]byte) error { return context.Canceled }, nil)
 		synctest.Wait()
@@ -428,7 +429,7 @@ func TestAfterwards(t *testing.T) {
 			t.Errorf("heard\n%s", said)
 		}
 	})
-	bridged(t, hook.Config{}, answers(aaep.Reject), func(t *testing.T, f *fixture) {
+	bridged(t, hook.Config{}, answersWith(aaep.Reject), func(t *testing.T, f *fixture) {
 		f.call("claude", event("PermissionRequest", tool("Bash", remove)))
 		f.call("claude", event("PostToolUse", tool("Bash", remove)))
 		if said := f.said(); !strings.Contains(said,
@@ -517,7 +518,7 @@ func TestCopilotForms(t *testing.T) {
 			camel(`"toolName":"bash","toolArgs":` + command + `,"toolResult":{"resultType":"success","textResultForLlm":"a"}`),
 			camel(`"transcriptPath":"t","stopReason":"end_turn"`), camel(`"reason":"complete"`)},
 	} {
-		bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+		bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
 			for _, in := range inputs {
 				f.call("copilot", in)
 			}
@@ -532,7 +533,7 @@ func TestCopilotForms(t *testing.T) {
 // A call whose end the agent does not report is told as one of which that is not known, and not as
 // one that failed.
 func TestEndNotReported(t *testing.T) {
-	bridged(t, hook.Config{}, answers(aaep.Accept), func(t *testing.T, f *fixture) {
+	bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
 		f.call("claude", event("UserPromptSubmit", `"prompt":"Delete it"`))
 		f.call("claude", event("PreToolUse", tool("Bash", remove)))
 		f.call("claude", event("PermissionRequest", tool("Bash", remove)))

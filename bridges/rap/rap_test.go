@@ -19,6 +19,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/rap"
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -172,9 +173,9 @@ func reject(l *bridgetest.Listener, ev *aaep.Event) { answerWith(l, ev, aaep.Rej
 
 func answerWith(l *bridgetest.Listener, ev *aaep.Event, decision aaep.Decision) {
 	if ev.Type() == aaep.TypeAwaitingConfirmation {
-		l.Sub.Reply(context.Background(), ev, decision)
+		replies.Send(context.Background(), l.Sub.Question(ev), decision, nil)
 	} else {
-		l.Sub.Answer(context.Background(), ev, "1")
+		l.Sub.Question(ev).AnswerText(context.Background(), "1")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/present"
@@ -78,7 +79,7 @@ func (s *screen) showEvent(ev *aaep.Event) announce.Words {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, q := range s.open {
-		if s.sub.Open(q).Err() != nil {
+		if s.sub.Question(q).Err() != nil {
 			delete(s.open, id)
 		}
 	}
@@ -117,9 +118,9 @@ func (s *screen) performUserAct(ctx context.Context, h *conformance.Hook) bool {
 		}
 	case !asked: // it is off the screen
 	case act.Decision != "":
-		_ = s.sub.Reply(ctx, q, act.Decision) // if its time is over, it is not sent
+		_ = replies.Send(ctx, s.sub.Question(q), act.Decision, nil) // if its time is over, it is not sent
 	default:
-		_ = s.sub.Answer(ctx, q, act.Response)
+		_ = replies.Send(ctx, s.sub.Question(q), "", act.Response)
 	}
 	return true
 }

@@ -86,6 +86,11 @@ var theMap = []folder{
 		why:    "what a line means as an answer follows from the line and the question, whatever it was typed on",
 	},
 	{
+		path:   "internal/replies",
+		arrows: []string{"."},
+		why:    "it knows a question by its methods, so that all that hold a decision as a value may use it",
+	},
+	{
 		path:   "internal/lifecycle",
 		arrows: []string{".", "internal/closes"},
 		pure:   true,
@@ -139,7 +144,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "conformance/aaeptest",
-		arrows: []string{".", "conformance", "manifest", "producer", "subscriber", "subscriber/announce", "subscriber/present", "transports"},
+		arrows: []string{".", "conformance", "internal/replies", "manifest", "producer", "subscriber", "subscriber/announce", "subscriber/present", "transports"},
 		why:    "it runs the suite in tests, and is where the halves meet",
 	},
 	{
@@ -348,7 +353,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/consenttest",
-		arrows: []string{".", "internal/bridge/bridgetest", "internal/fakemodel", "producer", "producer/llm"},
+		arrows: []string{".", "internal/bridge/bridgetest", "internal/fakemodel", "internal/replies", "producer", "producer/llm"},
 		why:    "the guard of every framework passes the same tests, which know none of them",
 	},
 	{
@@ -427,7 +432,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/present",
-		arrows: []string{".", "subscriber", "subscriber/announce"},
+		arrows: []string{".", "internal/replies", "subscriber", "subscriber/announce"},
 		why:    "it follows any agent and drives any output there is, and knows none of them by name",
 	},
 	{
@@ -519,7 +524,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/web/relay",
-		arrows: []string{".", "handshake/extensions", "internal/httpguard", "internal/lookalike", "subscriber", "subscriber/web", "transports", "transports/sse"},
+		arrows: []string{".", "handshake/extensions", "internal/httpguard", "internal/lookalike", "internal/replies", "subscriber", "subscriber/web", "transports", "transports/sse"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it follows agents over any link there is, and speaks to its page over the one that browsers know",
 	},
@@ -563,7 +568,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/cli/control", "internal/cli/hook", "internal/cli/hook/call", "internal/cli/hook/early", "internal/closes", "internal/httpguard", "internal/phrase", "internal/plaintext", "internal/segmentio", "internal/spoken", "internal/words"},
+		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/cli/control", "internal/cli/hook", "internal/cli/hook/call", "internal/cli/hook/early", "internal/closes", "internal/httpguard", "internal/phrase", "internal/plaintext", "internal/replies", "internal/segmentio", "internal/spoken", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

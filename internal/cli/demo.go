@@ -18,6 +18,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
@@ -335,7 +336,7 @@ func (w *person) answerForPerson(ctx context.Context, tells *present.Presenter, 
 	for put := false; !put; {
 		select {
 		case <-time.After(50 * time.Millisecond):
-		case <-w.sub.Open(question).Done():
+		case <-w.sub.Question(question).Done():
 			return
 		case <-ctx.Done():
 			return
@@ -351,7 +352,7 @@ func (w *person) answerForPerson(ctx context.Context, tells *present.Presenter, 
 		return
 	}
 	w.printLabelled(w.name, "The person answers: "+string(d)+".")
-	if err := w.sub.Reply(ctx, question, d); err != nil && ctx.Err() == nil {
+	if err := replies.Send(ctx, w.sub.Question(question), d, nil); err != nil && ctx.Err() == nil {
 		w.printLabelled(w.name, "The answer was not delivered: "+words.Sentence(plainError(err)))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 )
@@ -157,7 +158,7 @@ func TestOutcomeElsewhere(t *testing.T) {
 		putTestQuestion(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *questionSession) {
 			sub, ev := k.dialOther()
 			defer sub.Close()
-			if err := sub.Reply(k.t.Context(), ev, d); err != nil {
+			if err := replies.Send(k.t.Context(), sub.Question(ev), d, nil); err != nil {
 				k.t.Fatal(err)
 			}
 			passTime(5 * time.Second)
@@ -211,7 +212,7 @@ func TestMoreTimeForAnother(t *testing.T) {
 		sub, ev := k.dialOther()
 		defer sub.Close()
 		for range 2 {
-			if err := sub.MoreTime(k.t.Context(), ev); err != nil {
+			if err := sub.Question(ev).MoreTime(k.t.Context()); err != nil {
 				k.t.Fatal(err)
 			}
 		}
@@ -236,7 +237,7 @@ func TestLateAnswer(t *testing.T) {
 	putTestQuestion(t, producer.Config{}, caps, func(k *questionSession) {
 		sub, ev := k.dialOther()
 		defer sub.Close()
-		if err := sub.MoreTime(k.t.Context(), ev); err != nil {
+		if err := sub.Question(ev).MoreTime(k.t.Context()); err != nil {
 			k.t.Fatal(err)
 		}
 		k.passUntil(70 * time.Second)

@@ -18,6 +18,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
 	"github.com/aaep-go/aaep/internal/fakemodel"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/llm"
 )
@@ -46,7 +47,9 @@ type Answer func(ctx context.Context, sub *bridgetest.Listener, ev *aaep.Event)
 
 // Say returns an Answer that is the same to every question.
 func Say(d aaep.Decision) Answer {
-	return func(ctx context.Context, l *bridgetest.Listener, ev *aaep.Event) { l.Sub.Reply(ctx, ev, d) }
+	return func(ctx context.Context, l *bridgetest.Listener, ev *aaep.Event) {
+		replies.Send(ctx, l.Sub.Question(ev), d, nil)
+	}
 }
 
 // Open returns a Bank with a model that gives its answers one after the other, and a person who
@@ -149,7 +152,7 @@ func testIn(t *testing.T, bubble func(*testing.T, func(*testing.T)), run Agent) 
 			if strings.Contains(ev.Payload.(*aaep.AwaitingConfirmation).Action, "$2.") {
 				decision = aaep.Accept
 			}
-			l.Sub.Reply(ctx, ev, decision)
+			replies.Send(ctx, l.Sub.Question(ev), decision, nil)
 		}, []fakemodel.Answer{Wants(1, 2, 3), Done}, 3, []int{2}, "moved $2", "Transfer finished."},
 		{"the same call once more", SayInTurn(aaep.Accept, aaep.Reject), []fakemodel.Answer{Wants(500), Wants(500), Done}, 2, []int{500},
 			refused + "The user was asked and said no.", "Transfer finished."},
@@ -209,6 +212,6 @@ func SayInTurn(ds ...aaep.Decision) Answer {
 	return func(ctx context.Context, l *bridgetest.Listener, ev *aaep.Event) {
 		d := ds[0]
 		ds = ds[1:]
-		l.Sub.Reply(ctx, ev, d)
+		replies.Send(ctx, l.Sub.Question(ev), d, nil)
 	}
 }

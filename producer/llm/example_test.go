@@ -123,7 +123,7 @@ func listen(p *producer.Producer) {
 		case *aaep.StateChanged:
 		case *aaep.AwaitingConfirmation:
 			fmt.Println(q.Action, q.Consequence, "(yes)")
-			sub.Reply(ctx, ev, aaep.Accept)
+			sub.Question(ev).Accept(ctx)
 		default:
 			fmt.Println(ev.Text(aaep.VerbosityNormal))
 		}

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/mcp"
 	"github.com/aaep-go/aaep/subscriber"
@@ -132,11 +133,11 @@ func followAgent(p *producer.Producer, tags map[string]bool, answer func(aaep.Pa
 			continue
 		case *aaep.AwaitingConfirmation:
 			heard = append(heard, q.Action+" "+q.Consequence)
-			sub.Reply(ctx, ev, answer(q).(aaep.Decision))
+			replies.Send(ctx, sub.Question(ev), answer(q).(aaep.Decision), nil)
 			continue
 		case *aaep.AwaitingClarification:
 			if a := answer(q); a != nil {
-				if err := sub.Answer(ctx, ev, a); err != nil {
+				if err := replies.Send(ctx, sub.Question(ev), "", a); err != nil {
 					return append(heard, err.Error())
 				}
 			}

@@ -69,10 +69,10 @@ func cutOnce(st *fixture, c aaep.Capabilities, f fault) ([]*aaep.Event, *proxy, 
 		evs = append(evs, ev)
 		switch ev.Payload.(type) {
 		case *aaep.AwaitingConfirmation:
-			err = sub.Reply(ctx, ev, aaep.Accept)
+			err = sub.Question(ev).Accept(ctx)
 		case *aaep.AwaitingClarification:
 			time.Sleep(500 * time.Millisecond) // a person takes longer, in which what the question overtook comes
-			err = sub.Answer(ctx, ev, 3)
+			err = sub.Question(ev).AnswerNumber(ctx, 3)
 		}
 		if err != nil {
 			return evs, px, fmt.Errorf("reply: %w", err)
@@ -176,7 +176,7 @@ func TestCutAfterOvertaking(t *testing.T) {
 			var replied error
 			evs, err := readUntil(sub, func(ev *aaep.Event) bool {
 				if ev.Type() == aaep.TypeAwaitingConfirmation {
-					replied = sub.Reply(context.Background(), ev, aaep.Accept)
+					replied = sub.Question(ev).Accept(context.Background())
 				}
 				return isOver(ev)
 			})

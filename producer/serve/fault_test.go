@@ -18,6 +18,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/faultproxy"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/subscriber"
@@ -264,7 +265,7 @@ func (l *listeningClient) listenToEnd(d *actionRecord) error {
 		case *aaep.AwaitingConfirmation:
 			if says, any := d.decideReply(p.Action, false); any {
 				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-				l.sub.Reply(ctx, ev, says) // it may be lost
+				replies.Send(ctx, l.sub.Question(ev), says, nil) // it may be lost
 				cancel()
 			}
 		case *aaep.ProgressUpdated:

@@ -42,12 +42,16 @@ func dial(addr string, c aaep.Capabilities) (*subscriber.Subscription, error) {
 func dialThrough(px *proxy, c aaep.Capabilities) (*subscriber.Subscription, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network,
+	return subscriber.Dial(ctx, sse.Dialer{URL: "http://" + px.target, Client: throughProxy(px)},
+		subscriber.Config{ID: "real", Capabilities: c})
+}
+
+// throughProxy is a client whose every connection goes through a proxy.
+func throughProxy(px *proxy) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network,
 		_ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, px.ln.Addr().String())
 	}}}
-	return subscriber.Dial(ctx, sse.Dialer{URL: "http://" + px.target, Client: client},
-		subscriber.Config{ID: "real", Capabilities: c})
 }
 
 // readUntil reads events until one matches, which is the last it returns.

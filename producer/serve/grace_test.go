@@ -42,14 +42,14 @@ func TestGrace(t *testing.T) {
 				if status, _ := sub.Status(); status.Subscribed != 2 {
 					t.Errorf("subscribed %d times, want 2", status.Subscribed)
 				}
-				if err := sub.Reply(context.Background(), evs[len(evs)-1], aaep.Accept); err == nil {
+				if err := sub.Question(evs[len(evs)-1]).Accept(context.Background()); err == nil {
 					t.Error("a question of the old subscription can be answered")
 				}
 				return
 			}
 			px.reopen()
 			awaitStatus(t, sub, "back", connected)
-			check(t, sub.Reply(context.Background(), evs[len(evs)-1], aaep.Accept))
+			check(t, sub.Question(evs[len(evs)-1]).Accept(context.Background()))
 			if r := awaitResult(t, agent); r.err != nil || r.value != "done" {
 				t.Errorf("the tool returned %q, %v", r.value, r.err)
 			}
@@ -69,7 +69,7 @@ func TestOneOfTwoStaysAway(t *testing.T) {
 	evs := mustCollect(t, stays, isA(aaep.TypeAwaitingConfirmation))
 	px.cutAll(true)
 	waitUntil(t, "the one counts as gone", func() bool { return len(st.p.Subscriptions()) == 1 })
-	check(t, stays.Reply(context.Background(), evs[len(evs)-1], aaep.Accept))
+	check(t, stays.Question(evs[len(evs)-1]).Accept(context.Background()))
 	if r := awaitResult(t, agent); r.err != nil {
 		t.Error(r.err)
 	}
@@ -90,7 +90,7 @@ func TestAskedAgain(t *testing.T) {
 	waitUntil(t, "it counts as gone", func() bool { return len(st.p.Subscriptions()) == 1 })
 	px.reopen()
 	evs := mustCollect(t, sub, isA(aaep.TypeAwaitingConfirmation))
-	check(t, sub.Reply(context.Background(), evs[len(evs)-1], aaep.Accept))
+	check(t, sub.Question(evs[len(evs)-1]).Accept(context.Background()))
 	if r := awaitResult(t, agent); r.err != nil {
 		t.Error(r.err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/freeport"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/subscriber"
@@ -52,7 +53,7 @@ func TestTwoSessions(t *testing.T) {
 			evs, err := readUntil(sub, func(ev *aaep.Event) bool {
 				if q, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks && i == 1 {
 					d := map[string]aaep.Decision{texts[0]: aaep.Accept, texts[1]: aaep.Reject}[q.Action]
-					if err := sub.Reply(context.Background(), ev, d); err != nil {
+					if err := replies.Send(context.Background(), sub.Question(ev), d, nil); err != nil {
 						t.Error(err)
 					}
 				}
@@ -142,7 +143,7 @@ func TestRestart(t *testing.T) {
 	if status, _ := sub.Status(); status.Subscribed != 2 || status.Err != nil {
 		t.Errorf("the status is %+v, want the second subscription", status)
 	}
-	if err := sub.Reply(context.Background(), question, aaep.Accept); err == nil {
+	if err := sub.Question(question).Accept(context.Background()); err == nil {
 		t.Error("a question of the old producer can be answered")
 	}
 	s = anew.startSession("After.")

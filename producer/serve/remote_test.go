@@ -161,7 +161,7 @@ func TestRemote(t *testing.T) {
 		paid := runAsync(func() (string, error) { return s.Tool(context.Background(), pay, succeed) })
 		_, err = readUntil(sub, func(ev *aaep.Event) bool {
 			if ev.Type() == aaep.TypeAwaitingConfirmation {
-				check(t, sub.Reply(t.Context(), ev, aaep.Accept))
+				check(t, sub.Question(ev).Accept(t.Context()))
 			}
 			return ev.Type() == aaep.TypeToolCompleted
 		})

@@ -65,7 +65,7 @@ func TestListenerStartedAgain(t *testing.T) {
 					case *aaep.OutputStreaming:
 						copy(heard[p.Position:], p.Chunk)
 					case *aaep.AwaitingConfirmation:
-						if err := sub.Reply(ctx, ev, aaep.Reject); err != nil &&
+						if err := sub.Question(ev).Reject(ctx); err != nil &&
 							err != subscriber.ErrUnknownEvent { // the life before left it open, and so it was rejected
 							t.Error(err)
 						}

@@ -64,7 +64,7 @@ func TestResumeTooLate(t *testing.T) {
 	var replied error
 	evs := mustCollect(t, sub.Subscription, func(ev *aaep.Event) bool {
 		if ev.Type() == aaep.TypeAwaitingConfirmation {
-			replied = sub.Reply(context.Background(), ev, aaep.Accept)
+			replied = sub.Question(ev).Accept(context.Background())
 		}
 		return ev.Type() == aaep.TypeToolCompleted
 	})

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/subscriber"
@@ -97,7 +98,7 @@ func answerAs(ctx context.Context, agent sse.Dialer, decision aaep.Decision) (la
 		}
 		last = ev.Text(aaep.VerbosityNormal)
 		if ev.Type() == aaep.TypeAwaitingConfirmation {
-			err = sub.Reply(ctx, ev, decision)
+			err = replies.Send(ctx, sub.Question(ev), decision, nil)
 		}
 		if err != nil || ev.Type().Terminal() {
 			return last, err

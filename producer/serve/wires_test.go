@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -66,7 +67,7 @@ func TestEveryWire(t *testing.T) {
 			all.Go(func() {
 				evs, err := readUntil(sub, func(ev *aaep.Event) bool {
 					if ev.Type() == aaep.TypeAwaitingConfirmation && name == answers {
-						if err := sub.Reply(context.Background(), ev, aaep.Accept); err != nil {
+						if err := sub.Question(ev).Accept(context.Background()); err != nil {
 							t.Error(err)
 						}
 					}
@@ -87,6 +88,122 @@ func TestEveryWire(t *testing.T) {
 				t.Errorf("%s heard\n%s\nand sse\n%s", name, heard[name], heard["sse"])
 			}
 		}
+	}
+}
+
+// LVL-023, LVL-024, XT-003: the questions of each subscription are handles, over every wire. All
+// that are open at once are yielded; an answer over one wire closes them on all; a link that was
+// cut leaves them open or asks anew; and when the agent dies none is left open.
+func TestQuestionsOnEveryWire(t *testing.T) {
+	st := startFixture(t, producer.Config{})
+	px := newProxy(t, st.addr)
+	type listener struct {
+		sub   *subscriber.Subscription
+		asked chan *subscriber.Question
+	}
+	listeners := map[string]*listener{}
+	var all sync.WaitGroup
+	for name, d := range map[string]transports.Dialer{"sse": sse.Dialer{URL: "http://" + st.addr, Client: throughProxy(px)},
+		"websocket": websocket.Dialer{URL: "ws://" + px.ln.Addr().String(), Header: http.Header{"Host": {st.addr}}}, "pipe": ownDialer{st.p}} {
+		sub, err := subscriber.Dial(context.Background(), d, subscriber.Config{ID: name, Capabilities: everything})
+		check(t, err)
+		defer sub.Close()
+		l := &listener{sub, make(chan *subscriber.Question, 16)}
+		listeners[name] = l
+		all.Go(func() {
+			defer close(l.asked)
+			for q := range sub.Questions(context.Background()) {
+				l.asked <- q
+			}
+		})
+	}
+	ask := func(about string) (<-chan result[bool], map[string]*subscriber.Question) {
+		s := st.startSession(about)
+		agent := runAsync(func() (bool, error) {
+			defer s.Close()
+			return s.AskYesNo(context.Background(), producer.Question{Text: aaep.Say(about)})
+		})
+		open := map[string]*subscriber.Question{}
+		for name, l := range listeners {
+			if open[name] = awaitResult(t, l.asked); open[name] == nil || open[name].Err() != nil {
+				t.Fatalf("%s: %s is not open", name, about)
+			}
+		}
+		return agent, open
+	}
+	for name := range listeners {
+		first, one := ask("The first?")
+		second, two := ask("The second?")
+		check(t, two[name].AnswerYesNo(context.Background(), false))
+		check(t, one[name].AnswerYesNo(context.Background(), true))
+		if r := awaitResult(t, first); !r.value || r.err != nil {
+			t.Errorf("over %s a yes is %v, %v", name, r.value, r.err)
+		}
+		if r := awaitResult(t, second); r.value || r.err != nil {
+			t.Errorf("over %s a no is %v, %v", name, r.value, r.err)
+		}
+		for other := range listeners {
+			awaitResult(t, one[other].Done())
+			awaitResult(t, two[other].Done())
+			if err := one[other].AnswerYesNo(context.Background(), false); !errors.Is(err, subscriber.ErrUnknownEvent) {
+				t.Errorf("over %s the same is answered after %s: %v", other, name, err)
+			}
+		}
+	}
+	cut, open := ask("Over a cut?")
+	px.cutAll(true)
+	waitUntil(t, "both links are cut", func() bool {
+		sse, _ := listeners["sse"].sub.Status()
+		ws, _ := listeners["websocket"].sub.Status()
+		return !sse.Connected && !ws.Connected
+	})
+	px.reopen()
+	anew := awaitResult(t, listeners["websocket"].asked)
+	awaitResult(t, open["websocket"].Done())
+	waitUntil(t, "the stream is resumed", func() bool { is, _ := listeners["sse"].sub.Status(); return is.Connected })
+	if isClosed(open["sse"].Done()) || open["sse"].Err() != nil {
+		t.Error("a question over a stream that is resumed is closed")
+	}
+	if err := open["websocket"].AnswerYesNo(context.Background(), true); !errors.Is(err, subscriber.ErrUnknownEvent) {
+		t.Errorf("the question of a subscription that is gone is answered: %v", err)
+	}
+	check(t, anew.AnswerYesNo(context.Background(), true))
+	if r := awaitResult(t, cut); !r.value || r.err != nil {
+		t.Errorf("over a cut a yes is %v, %v", r.value, r.err)
+	}
+	dead, open := ask("The last?")
+	st.shutdown(time.Second)
+	for name, q := range open {
+		awaitResult(t, q.Done())
+		if err := q.AnswerYesNo(context.Background(), true); !errors.Is(err, subscriber.ErrUnknownEvent) {
+			t.Errorf("%s: a dead agent is answered: %v", name, err)
+		}
+	}
+	if r := awaitResult(t, dead); r.value || r.err == nil {
+		t.Errorf("a question that died is %v, %v", r.value, r.err)
+	}
+	for _, l := range listeners {
+		l.sub.Close()
+	}
+	all.Wait()
+}
+
+// ownDialer reaches a producer in this process.
+type ownDialer struct{ p *producer.Producer }
+
+func (d ownDialer) Dial(ctx context.Context) (transports.Conn, error) {
+	theirs, ours := transports.Pipe()
+	go d.p.ServeConn(ours)
+	return theirs, ctx.Err()
+}
+
+// isClosed reports whether a channel is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

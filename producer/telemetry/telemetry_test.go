@@ -169,7 +169,7 @@ func TestTelemetry(t *testing.T) {
 			got["aaep.subscriptions.connected"] != 1 {
 			t.Errorf("with the question open: %v", got)
 		}
-		if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil {
+		if err := sub.Question(ev).Accept(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		break

@@ -256,7 +256,7 @@ func (a *Announcer) AskMore(now time.Time, question *aaep.Event) (source string,
 }
 
 // MoreTime takes what came of asking for more time for a question, the error of
-// Subscription.MoreTime, and tells the person.
+// Question.MoreTime, and tells the person.
 func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
 	q := a.open.findByEvent(question)
 	if q == nil { // what became of it is told

@@ -51,7 +51,7 @@ func (q *openQuestion) mayCount(began, typed time.Time) bool {
 	return heard && (typed.IsZero() || began.Sub(typed) >= stillBefore)
 }
 
-// Reply is an answer to send, by Subscription.Reply or Answer of package subscriber. Answered takes
+// Reply is an answer to send, by the methods of subscriber.Question. Answered takes
 // what came of that.
 type Reply struct {
 	Source   string        // the agent that asks
@@ -252,7 +252,7 @@ func (a *Announcer) putAgain(now time.Time, q *openQuestion) {
 }
 
 // Answered takes what came of sending a Reply, of this Announcer or of another of the same person,
-// the error of Subscription.Reply or Answer, once. The person is told, in the name of the agent
+// the error of sending it, once. The person is told, in the name of the agent
 // that asked, whatever became of the question meanwhile. After nil it is settled, and they are told
 // where nothing shows that the answer arrived; one that was too late, and so not sent, settles it
 // too. Any other error leaves it open as it was, to be answered again; or, where it is gone

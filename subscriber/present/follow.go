@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
@@ -117,7 +118,7 @@ func (f *following) noteOutage(why error) {
 func (f *following) settleQuestion(question *aaep.Event) {
 	came, _ := f.sub.Status()
 	select {
-	case <-f.sub.Open(question).Done():
+	case <-f.sub.Question(question).Done():
 	case <-f.ctx.Done():
 		return
 	}
@@ -139,9 +140,9 @@ func (f *following) sendAnswer(r *announce.Reply) error {
 	defer cancel()
 	var err error
 	if r.Response != nil {
-		err = f.sub.Answer(ctx, r.Question, r.Response)
+		err = replies.Send(ctx, f.sub.Question(r.Question), "", r.Response)
 	} else {
-		err = f.sub.Reply(ctx, r.Question, r.Decision)
+		err = replies.Send(ctx, f.sub.Question(r.Question), r.Decision, nil)
 	}
 	r.Untold = !f.sub.Accepted().HonoredCapabilities.EventFilters.Match(aaep.TypeStateChanged)
 	f.planAll(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, err) })
@@ -314,7 +315,7 @@ func MoreTime(outputs ...*Presenter) {
 		return
 	}
 	f.startTracked(func() {
-		err := f.sub.MoreTime(f.ctx, question)
+		err := f.sub.Question(question).MoreTime(f.ctx)
 		f.planAll(func(a *announce.Announcer, now time.Time) { a.MoreTime(now, question, err) })
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/freeport"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 	aaepgrpc "github.com/aaep-go/aaep/transports/grpc"
@@ -112,7 +113,7 @@ func TestAgent(t *testing.T) {
 		}()
 		_, err = until(sub, func(ev *aaep.Event) bool {
 			if ev.Type() == aaep.TypeAwaitingConfirmation {
-				check(t, sub.Reply(t.Context(), ev, decision))
+				check(t, replies.Send(t.Context(), sub.Question(ev), decision, nil))
 			}
 			return isOver(ev)
 		})

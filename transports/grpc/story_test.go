@@ -19,6 +19,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/subscriber"
@@ -133,7 +134,7 @@ func TestOneStory(t *testing.T) {
 			t.Fatalf("%d are there, want %d", there, len(subs))
 		}
 	}
-	for turn, answers := range slices.Sorted(maps.Keys(subs)) {
+	for turn, answering := range slices.Sorted(maps.Keys(subs)) {
 		yes := turn%2 == 0
 		var reading sync.WaitGroup
 		reading.Add(len(subs))
@@ -150,12 +151,12 @@ func TestOneStory(t *testing.T) {
 					if ev.Text(aaep.VerbosityNormal) == lastBill {
 						read()
 					}
-					if ev.Type() == aaep.TypeAwaitingConfirmation && name == answers {
+					if ev.Type() == aaep.TypeAwaitingConfirmation && name == answering {
 						decision := aaep.Reject
 						if yes {
 							decision = aaep.Accept
 						}
-						if err := sub.Reply(context.Background(), ev, decision); err != nil {
+						if err := replies.Send(context.Background(), sub.Question(ev), decision, nil); err != nil {
 							t.Errorf("%s: %v", name, err)
 						}
 					}
@@ -171,7 +172,7 @@ func TestOneStory(t *testing.T) {
 		}
 		all.Wait()
 		if err := <-ran; (err == nil) != yes {
-			t.Errorf("%s answered, accepting is %v: the tool returned %v", answers, yes, err)
+			t.Errorf("%s answered, accepting is %v: the tool returned %v", answering, yes, err)
 		}
 		for name, told := range heard {
 			if told != heard["pipe"] {

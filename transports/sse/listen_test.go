@@ -169,7 +169,7 @@ func TestListenToPublishedServer(t *testing.T) {
 				publishedEvent(8, "awaiting.confirmation",
 					`, "action": "Pay.", "consequence": "Paid.", "reply_token": "rpl_1", "timeout_seconds": 60, `+
 						`"default_decision": "reject", "risk_level": "high", "irreversible": true`))
-			check(t, sub.Reply(t.Context(), nextOf(t, sub), aaep.Accept))
+			check(t, sub.Question(nextOf(t, sub)).Accept(t.Context()))
 			if m := <-p.posted; m["type"] != "confirmation.reply" || m["reply_token"] != "rpl_1" ||
 				m["decision"] != "accept" || m["subscription_id"] != "sub_implicit" {
 				t.Errorf("posted %v", m)
@@ -282,7 +282,7 @@ func TestRootLayoutBothEnds(t *testing.T) {
 		for {
 			ev := nextOf(t, sub)
 			if ev.Type() == aaep.TypeAwaitingConfirmation {
-				check(t, sub.Reply(t.Context(), ev, aaep.Accept))
+				check(t, sub.Question(ev).Accept(t.Context()))
 				break
 			}
 		}

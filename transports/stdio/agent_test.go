@@ -123,7 +123,7 @@ func TestAgent(t *testing.T) {
 	if err != nil || terms.HonoredCapabilities.MaxEventsPerSecond != 500 {
 		t.Errorf("Renegotiate = %+v, %v", terms, err)
 	}
-	if err := sub.Reply(t.Context(), question, aaep.Accept); err != nil {
+	if err := sub.Question(question).Accept(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	types, end := rest(t, sub)

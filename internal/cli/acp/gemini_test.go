@@ -21,6 +21,7 @@ import (
 	bridge "github.com/aaep-go/aaep/bridges/acp"
 	"github.com/aaep-go/aaep/internal/cli"
 	"github.com/aaep-go/aaep/internal/npmtest"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
@@ -163,7 +164,9 @@ func TestGemini(t *testing.T) {
 		goesOn  bool // the agent asks its model once more
 	}
 	reply := func(d aaep.Decision) func(*reader, *aaep.Event, *bridge.Conversation) {
-		return func(r *reader, ev *aaep.Event, _ *bridge.Conversation) { r.sub.Reply(context.Background(), ev, d) }
+		return func(r *reader, ev *aaep.Event, _ *bridge.Conversation) {
+			replies.Send(context.Background(), r.sub.Question(ev), d, nil)
+		}
 	}
 	turns := []turn{
 		{"yes", reply(aaep.Accept), true, true},

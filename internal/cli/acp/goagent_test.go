@@ -47,7 +47,7 @@ func TestGoAgent(t *testing.T) {
 	r := readEvents(t, p, func(r *reader, ev *aaep.Event) {
 		q := ev.Payload.(*aaep.AwaitingConfirmation)
 		asked += q.Action + " " + q.Consequence
-		r.sub.Reply(context.Background(), ev, aaep.Accept)
+		r.sub.Question(ev).Accept(context.Background())
 	})
 	if err := talk.Prompt(t.Context(), "Go on."); err != nil {
 		t.Fatal(err)

@@ -41,10 +41,10 @@ func TestSDKAgent(t *testing.T) {
 		switch q := ev.Payload.(type) {
 		case *aaep.AwaitingClarification:
 			told += q.Question + " "
-			r.sub.Answer(context.Background(), ev, "demo")
+			r.sub.Question(ev).AnswerText(context.Background(), "demo")
 		case *aaep.AwaitingConfirmation:
 			told += q.Action + " " + q.Consequence
-			r.sub.Reply(context.Background(), ev, aaep.Accept)
+			r.sub.Question(ev).Accept(context.Background())
 		}
 	})
 	if err := talk.Prompt(t.Context(), "Look at @main.go, please."); err != nil {

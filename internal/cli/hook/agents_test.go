@@ -19,6 +19,7 @@ import (
 	"github.com/aaep-go/aaep/internal/cli"
 	"github.com/aaep-go/aaep/internal/cli/hook/call"
 	"github.com/aaep-go/aaep/internal/npmtest"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports/ipc"
 )
@@ -175,7 +176,7 @@ func (h *home) follow(answer func(p *person, ev *aaep.Event)) *person {
 }
 
 func reply(d aaep.Decision) func(*person, *aaep.Event) {
-	return func(p *person, ev *aaep.Event) { p.sub.Reply(context.Background(), ev, d) }
+	return func(p *person, ev *aaep.Event) { replies.Send(context.Background(), p.sub.Question(ev), d, nil) }
 }
 
 // hears waits until the person has heard something.

@@ -237,7 +237,7 @@ func TestKilledBesideAnother(t *testing.T) {
 	killed := make(chan struct{})
 	who := h.follow(func(p *person, ev *aaep.Event) {
 		if strings.Contains(ev.Payload.(*aaep.AwaitingConfirmation).Consequence, "Codex asks") {
-			go func() { <-killed; p.sub.Reply(context.Background(), ev, aaep.Accept) }()
+			go func() { <-killed; p.sub.Question(ev).Accept(context.Background()) }()
 		}
 	})
 	var outs [2]locked

@@ -15,6 +15,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/fakemodel"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/llm"
 	"github.com/aaep-go/aaep/subscriber"
@@ -155,7 +156,7 @@ func listen(p *producer.Producer, decision aaep.Decision) (heard []string) {
 			heard = append(heard, text)
 		}
 		if _, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
-			sub.Reply(ctx, ev, decision)
+			replies.Send(ctx, sub.Question(ev), decision, nil)
 		}
 	}
 	return heard

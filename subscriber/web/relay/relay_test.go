@@ -200,14 +200,14 @@ func TestPass(t *testing.T) {
 	if p.Action != "Pay $5." || question.Producer.AgentName != "Planner" {
 		t.Errorf("asked was %+v by %+v", p, question.Producer)
 	}
-	check(t, one.MoreTime(t.Context(), question))
+	check(t, one.Question(question).MoreTime(t.Context()))
 	changed, err := one.Renegotiate(t.Context(), aaep.Capabilities{MaxEventsPerSecond: 7})
 	check(t, err)
 	if changed.HonoredCapabilities.MaxEventsPerSecond != 7 {
 		t.Errorf("the page's rate is %d", changed.HonoredCapabilities.MaxEventsPerSecond)
 	}
-	check(t, one.Reply(t.Context(), question, aaep.Accept))
-	if err := two.Reply(t.Context(), same, aaep.Reject); err != nil &&
+	check(t, one.Question(question).Accept(t.Context()))
+	if err := two.Question(same).Reject(t.Context()); err != nil &&
 		err != subscriber.ErrUnknownEvent { // too late, and it may know
 		t.Error(err)
 	}
@@ -222,7 +222,7 @@ func TestPass(t *testing.T) {
 		s.Complete(aaep.Say("Done."))
 	}()
 	asked, _ := awaitEvent[*aaep.AwaitingClarification](t, two)
-	check(t, two.Answer(t.Context(), asked, 2.5))
+	check(t, two.Question(asked).AnswerNumber(t.Context(), 2.5))
 	awaitEvent[*aaep.SessionCompleted](t, one)
 	awaitEvent[*aaep.SessionCompleted](t, two)
 }
@@ -311,7 +311,7 @@ func TestReplyLost(t *testing.T) {
 	done := askToPay(t, st.startSession(t))
 	question, _ := awaitEvent[*aaep.AwaitingConfirmation](t, page)
 	st.down.Store(true) // but the stream stays
-	page.Reply(t.Context(), question, aaep.Accept)
+	page.Question(question).Accept(t.Context())
 	waitFor(t, page, func(s subscriber.Status) bool { return !s.Connected })
 	st.down.Store(false)
 	awaitEvent[*aaep.AwaitingConfirmation](t, page) // it is open still
@@ -322,7 +322,7 @@ func TestReplyLost(t *testing.T) {
 	}
 	other := st.openPage(t, aaep.Capabilities{})
 	again, _ := awaitEvent[*aaep.AwaitingConfirmation](t, other)
-	check(t, other.Reply(t.Context(), again, aaep.Accept))
+	check(t, other.Question(again).Accept(t.Context()))
 	if o := awaitOutcome(t, done); o.runs != 1 || o.err != nil {
 		t.Errorf("the tool ran %d times, %v", o.runs, o.err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/subscriber"
 )
 
@@ -58,9 +59,9 @@ func (v *visit) forwardReplies(ctx context.Context) error {
 		}
 		switch m := m.(type) {
 		case *aaep.ConfirmationReply:
-			err = v.sub.Reply(ctx, v.findQuestion(m.ReplyToken), m.Decision)
+			err = replies.Send(ctx, v.sub.Question(v.findQuestion(m.ReplyToken)), m.Decision, nil)
 		case *aaep.ClarificationReply:
-			err = v.sub.Answer(ctx, v.findQuestion(m.ReplyToken), m.Response)
+			err = replies.Send(ctx, v.sub.Question(v.findQuestion(m.ReplyToken)), "", m.Response)
 		case *aaep.SubscriptionRenegotiate:
 			err = v.renegotiateTerms(ctx, m.Capabilities)
 		case *aaep.SubscriptionClose:
@@ -92,7 +93,7 @@ func (v *visit) renegotiateTerms(ctx context.Context, wanted aaep.Capabilities) 
 	var timing extensions.Timing
 	data := wanted.Extensions[extensions.TimingVocabulary.Prefix]
 	if data != nil && jsonv2.Unmarshal(data, &timing) == nil && timing.MoreTimeFor != "" {
-		err := v.sub.MoreTime(ctx, v.findQuestion(timing.MoreTimeFor))
+		err := v.sub.Question(v.findQuestion(timing.MoreTimeFor)).MoreTime(ctx)
 		if err != nil && !errors.Is(err, subscriber.ErrNoMoreTime) && !errors.Is(err, subscriber.ErrUnknownEvent) {
 			return err
 		}
