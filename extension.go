@@ -29,6 +29,9 @@ type Vocabulary struct {
 func (v Vocabulary) Validate() error {
 	var c checker
 	c.checkWithin("/prefix", func() { c.checkPrefix(v.Prefix) })
+	if slices.Contains(knownMembers["capabilities"], v.Prefix) {
+		c.addViolation("HS-041", "/prefix", "is a capability of AAEP itself; take a name that others will not take")
+	}
 	if utf8.RuneCountInString(v.Prefix) == 1 {
 		c.addViolation("EXT-008", "/prefix", "is a single character; take a name that others will not take")
 	}

@@ -36,6 +36,8 @@ func TestVocabulary(t *testing.T) {
 		{"medai", "medai/v1", "EXT-004 /uri"},
 		{"medai", "https://example.org/ä/v1", "EXT-004 /uri"},
 		{"x", medai.URI, "EXT-008 /prefix"},
+		{"languages", medai.URI, "HS-041 /prefix"},
+		{"event_filters", medai.URI, "HS-041 /prefix"},
 		{"é", medai.URI, "EXT-008 /prefix"},
 		{"aaep", medai.URI, "EXT-009 /prefix"},
 		{"AAEP", medai.URI, "EXT-009 /prefix"},

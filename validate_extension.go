@@ -92,7 +92,7 @@ func checkUnknown(c *checker, e *Event) (n int) {
 		case reservedMember(name):
 			c.addViolation("ENV-053", at, "is a keyword of JSON-LD, which an event must not use")
 		case slices.Contains(envelopeMembers, name):
-			c.addViolation("ENV-054", at, "is a member of the envelope; set the event's field")
+			c.addViolation("ENV-054", at, "is a member of the envelope, which the SDK writes; give it another name")
 		case most > 0 && e.Type() == TypeOutputStreaming:
 			c.addViolation("EVT-054", at, "an output event has no summary; its chunk is what is heard")
 		case most > 0:

@@ -21,8 +21,9 @@ type Extension struct {
 	// Vocabulary is the prefix and the URI of the extension.
 	aaep.Vocabulary
 	// Capability reports what is wrong with a capability object, and Event what is wrong with the
-	// data on an event; schemas.MustCompile makes such functions from a JSON Schema. Nil takes any
-	// object.
+	// data under the prefix of an event; the members of an event of the extension's own type are
+	// for its author to check. schemas.MustCompile makes such functions from a JSON Schema. Nil
+	// takes any object.
 	Capability, Event func(json.RawMessage) error
 	// Honor decides what of a capability object is honored, and what that changes; the object has
 	// passed Capability, and Vocabulary.Read reads it. It is a pure function. Nil honors all of the

@@ -21,7 +21,7 @@ import (
 //
 // A panic in a function or an interface of it does not end the agent: it is logged with its stack
 // and counts as an error where there can be one, and nothing is done that would have waited for a
-// yes, or for a record. See also negotiation.Fault.
+// yes, or for a record.
 type Config struct {
 	// Agent is written on every event.
 	Agent aaep.Producer
@@ -85,7 +85,7 @@ type Config struct {
 	ShortTimeouts bool
 	// Extensions are those that are served, and that Text.With and Session.Emit take. Nil is
 	// extensions.All(); add to it to serve more, or give an empty slice to serve none. What their
-	// authors got wrong is logged: see negotiation.Fault.
+	// authors got wrong is logged at level ERROR, with the extension's URI and the field.
 	Extensions []handshake.Extension
 	// Admit decides whether a subscriber may have what it asks for, and what more it may do;
 	// principal is who its transport says it is, or "". A subscriber that is admitted hears every

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
@@ -56,6 +57,8 @@ func TestMisuse(t *testing.T) {
 			"no media type":    {s.Output().SetContentType("nope"), "type/subtype"},
 			"a channel":        {s.Output().With(lamp, make(chan int)), "Go chan int"},
 			"no members":       {s.Emit(lamp, "on", aaep.Say("On."), nil), "null"},
+			"the envelope's":   {s.Emit(lamp, "on", aaep.Say("On."), map[string]any{"session_id": "s"}), "give it another name"},
+			"two days":         {tool(func(t *producer.Tool) { t.Timeout = 48 * time.Hour }), "at most a day"},
 			"a list":           {s.Emit(lamp, "on", aaep.Say("On."), []int{1}), "a list"},
 			"no default": {choose(producer.Question{Text: aaep.Say("Which?"), Default: "c",
 				Choices: []producer.Choice{{Label: aaep.Say("a")}, {Label: aaep.Say("b")}}}), `Question.Default: `},

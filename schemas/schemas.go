@@ -240,7 +240,8 @@ func newInvalid(requirement, pointer, problem string) error {
 // MustCompile compiles an extension's own schema, which is in the program's text: a JSON Schema
 // document with $defs for its parts, "capability" and "event", as the files in extensions have
 // them. It returns the check of one part; nothing is ever fetched. The check's error is as
-// Validate's, and it may be called by many goroutines at once. A schema that is wrong panics.
+// Validate's, and it may be called by many goroutines at once. A schema that is wrong panics;
+// keywords that JSON Schema does not know, as one that is misspelt, mean nothing in it.
 func MustCompile(document, part string) func(json.RawMessage) error {
 	s, schema, err := compilePart(document, part)
 	if err != nil {

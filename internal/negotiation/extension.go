@@ -73,6 +73,9 @@ func (t *Terms) negotiateExtensions(ask aaep.Capabilities, offer Offer, note fun
 				if a.Note != "" {
 					note("%s", a.Note)
 				}
+				if !a.listed && namesOthers(ask.SupportedExtensions, offered) { // which may have the same prefix
+					note("The capability %s is read as that of %s, which the subscriber does not list.", prefix, a.URI)
+				}
 				t.addEffect(prefix, a.Effect)
 			}
 		}
@@ -85,6 +88,13 @@ func (t *Terms) negotiateExtensions(ask aaep.Capabilities, offer Offer, note fun
 		}
 	}
 	return nil
+}
+
+// namesOthers reports whether a subscriber lists extensions beside those that are offered.
+func namesOthers(listed []string, offered []handshake.Extension) bool {
+	return slices.ContainsFunc(listed, func(uri string) bool {
+		return !slices.ContainsFunc(offered, func(ext handshake.Extension) bool { return ext.URI == uri })
+	})
 }
 
 // maxCapability is the longest capability object that is honored, in bytes: it is kept, and told in

@@ -68,6 +68,24 @@ func TestCollisions(t *testing.T) {
 	}
 }
 
+// An object whose prefix may be that of another extension that the subscriber lists is honored as
+// that of the producer's (§5.3.2), and the notes say so.
+func TestWhoseObject(t *testing.T) {
+	offer := negotiation.Offer{Extensions: extensions.All()}
+	ask := aaep.Capabilities{Extensions: object("braille", `{"cells":10}`)}
+	for uri, note := range map[string]string{
+		extensions.TimingVocabulary.URI:    "",
+		extensions.BrailleVocabulary.URI:   "",
+		"https://other.example/braille/v1": "braille is read as that of " + extensions.BrailleVocabulary.URI,
+	} {
+		ask.SupportedExtensions = []string{uri}
+		terms, err := negotiation.Negotiate(request(ask), offer)
+		if err != nil || terms.MaxChunk != 10 || !strings.Contains(terms.Note(), note) || note == "" && terms.Note() != "" {
+			t.Errorf("%s: %v, note %q", uri, err, terms.Note())
+		}
+	}
+}
+
 // HS-041, HS-042, EXT-015, §5.3.2: an object that is not valid for its extension is left out, and a
 // note says why in words that help; the subscription stands, and so does what was honored before.
 func TestCapabilityObjects(t *testing.T) {

@@ -48,7 +48,12 @@ func Example_users() {
 		if err != nil {
 			user = ""
 		}
-		agents[user].ServeHTTP(w, r)
+		agent := agents[user] // with a lock, where users come and go
+		if agent == nil {
+			http.Error(w, "You have no agent here. Log in first.", http.StatusNotFound)
+			return
+		}
+		agent.ServeHTTP(w, r)
 	}))
 	defer service.Close()
 
