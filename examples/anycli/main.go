@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string) error {
 	if err := tell(ctx, p, name, args); err != nil {
 		return err
 	}
-	return p.Shutdown(context.Background()) // returns when the listener has heard the end, at its own rate
+	return p.Shutdown(context.Background()) // returns when the end was sent to the listener, at its own rate
 }
 
 // tell runs the program as one session.

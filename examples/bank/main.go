@@ -63,7 +63,7 @@ func run(ctx context.Context, addr string, ada *account) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go func() { stop(new(serve.Server).Serve(context.Background(), ln, p)) }() // until the producer is shut down
-	defer p.Shutdown(context.Background())                                     // which waits until everybody has heard the end
+	defer p.Shutdown(context.Background())                                     // which waits until the end was sent to everybody
 	fmt.Printf("Follow me: aaep listen http://%s\n", ln.Addr())
 	if err := p.WaitSubscriber(ctx); err != nil {
 		return context.Cause(ctx) // that the agent could not be served, or Ctrl-C

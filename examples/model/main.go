@@ -77,7 +77,7 @@ func main() {
 			"type": "function", "function": object{"name": "transfer", "arguments": args}}}},
 			object{"role": "tool", "tool_call_id": "call_1", "content": result})
 	}
-	p.Shutdown(context.Background()) // which waits until everybody has heard the end, also after Ctrl-C
+	p.Shutdown(context.Background()) // which waits until the end was sent to everybody, also after Ctrl-C
 	if ctx.Err() != nil {
 		os.Exit(130)
 	}
