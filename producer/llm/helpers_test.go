@@ -154,6 +154,16 @@ func (st *stage) heard(want ...string) {
 	st.told = nil
 }
 
+// toldSoFar returns what was told since the last time.
+func (st *stage) toldSoFar() []string {
+	synctest.Wait()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	told := st.told
+	st.told = nil
+	return told
+}
+
 // line is one thing in a conversation.
 type line struct {
 	user   string

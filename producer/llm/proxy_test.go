@@ -563,13 +563,24 @@ func TestProxyClientLeaves(t *testing.T) {
 	f.end(append(slices.Clone(brokenTurn[:5]), "cancelled by producer")...)
 }
 
-// A call whose arguments are no JSON passes as it is, and is named.
+// A call whose arguments are no JSON, or none that a call has, passes as it is, and is named.
 func TestProxyBrokenCalls(t *testing.T) {
 	broken := fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "delete file", Args: `{"path": "/srv/pl`}}}
+	data := map[string][]byte{
+		fakemodel.Gemini: []byte(`data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"delete file",` +
+			`"args":"{\"path\": \"/srv/pl"}}]},"finishReason":"STOP"}]}` + "\n\n"),
+		fakemodel.Ollama: []byte(`{"message":{"tool_calls":[{"function":{"name":"delete file",` +
+			`"arguments":["/srv/pl"]}}]},"done":true,"done_reason":"stop"}` + "\n"),
+	}
 	for _, dialect := range []string{fakemodel.Chat, fakemodel.Responses, fakemodel.Messages} { // who send text there
-		f := newProxyFixture(t, fakemodel.New(broken))
-		_, got := f.post(f.proxy.URL, request(dialect, true, user("Hi.")))
-		if want := fakemodel.Stream(dialect, broken); !bytes.Equal(got, want) {
+		data[dialect] = fakemodel.Stream(dialect, broken)
+	}
+	for dialect, want := range data {
+		f := newProxyFixture(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", fakemodel.Medium(dialect))
+			w.Write(want)
+		}))
+		if _, got := f.post(f.proxy.URL, request(dialect, true, user("Hi."))); !bytes.Equal(got, want) {
 			t.Errorf("%s: the client got %q", dialect, got)
 		}
 		f.waitTold("invoked: delete_file")
