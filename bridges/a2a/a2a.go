@@ -16,7 +16,7 @@
 //
 // A stream that is cut is taken up again, and what was missed is told once. Push notifications only
 // say that there is news: what is told always comes from the agent itself, so a forged or repeated
-// one has no effect.
+// one has no effect. With Config.Seen an Agent of a later run takes the tasks up (Resume).
 //
 // The package never follows a card or a redirect to another host than it was given, and it sends
 // its credentials nowhere else.
@@ -59,6 +59,9 @@ type Config struct {
 	// PushURL is where the agent reaches this Agent's ServeHTTP for push notifications. Empty is
 	// none.
 	PushURL string
+	// Seen is a file that remembers which tasks are followed and what of them was told, so that
+	// Resume can take them up after the program has ended or was killed. Empty is none.
+	Seen string
 	// Logger receives what of the agent's messages cannot be read. Nil discards it.
 	Logger *slog.Logger
 }
@@ -78,6 +81,7 @@ type Agent struct {
 	endpoint string
 	legacy   atomic.Bool // it speaks 0.3
 	card     agentCard
+	memory   *memory
 
 	mu      sync.Mutex
 	context string                      // the id that the agent gave this conversation
@@ -114,7 +118,13 @@ func dial(ctx context.Context, address string, cfg Config, transport http.RoundT
 	if err != nil {
 		return nil, fmt.Errorf("a2a: the agent's card at %s cannot be had: %w", at.Redacted(), bridge.WithoutAddress(err))
 	}
-	return a, a.choose(at)
+	if err := a.choose(at); err != nil {
+		return nil, err
+	}
+	if a.memory, err = openMemory(cfg.Seen, a.endpoint); err != nil {
+		return nil, fmt.Errorf("a2a: what was told cannot be remembered in %s: %w", cfg.Seen, err)
+	}
+	return a, nil
 }
 
 // get reads what is at an address.

@@ -85,6 +85,7 @@ func (a *Agent) Follow(ctx context.Context, p *producer.Producer, id string) (*T
 	if err != nil {
 		return nil, err
 	}
+	a.memory.restore(id, &t.telling)
 	t.name(id)
 	go t.run(ctx, func(ctx context.Context) {
 		if t.push != nil {
@@ -140,6 +141,9 @@ func (a *Agent) begin(ctx context.Context, p *producer.Producer, about aaep.Text
 	}
 	a.tasks++
 	t := &Task{agent: a, telling: newTelling(s, a.known()), done: make(chan struct{}), named: make(chan struct{}), news: make(chan struct{}, 1), retry: firstRetry}
+	if a.memory != nil {
+		t.remember = t.record
+	}
 	if a.cfg.PushURL != "" && a.card.Capabilities.Push {
 		t.push = &pushConfig{URL: a.cfg.PushURL, Token: rand.Text()}
 		a.pushes[sha256.Sum256([]byte(t.push.Token))] = t
@@ -193,6 +197,7 @@ func (t *Task) name(id string) {
 	if t.ID() == "" && id != "" {
 		t.id = id
 		close(t.named)
+		t.remember(memoryLine{})
 	}
 }
 
@@ -209,6 +214,9 @@ func (t *Task) run(ctx context.Context, start func(context.Context)) {
 		<-t.asking
 	}
 	t.err = t.finish(err)
+	if t.ID() != "" && (t.over || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)) {
+		t.remember(memoryLine{Over: true})
+	}
 	a := t.agent
 	a.mu.Lock()
 	a.tasks--
@@ -477,6 +485,16 @@ func (t *Task) status(ctx context.Context, s taskStatus) {
 	}
 	if t.state(s) {
 		t.ask(ctx, s)
+	} else if !t.over {
+		t.remember(memoryLine{State: t.now, Status: s.key()})
+	}
+}
+
+// record remembers a line of the task.
+func (t *Task) record(line memoryLine) {
+	line.Task = t.ID()
+	if err := t.agent.memory.record(line); err != nil {
+		t.agent.cfg.Logger.Error("a2a: what was told is not remembered across a restart", "error", err)
 	}
 }
 

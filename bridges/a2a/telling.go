@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding"
 	"errors"
 	"fmt"
 	"hash"
@@ -38,18 +39,22 @@ type telling struct {
 	over      bool
 	end       error // why the task did not reach its aim
 	problem   error // why the agent did not answer last
+	remember  func(memoryLine)
 }
 
 // spoken is how much of an artifact was told. An artifact that is sent anew is told from there.
 type spoken struct {
+	id   string
 	out  *producer.Output // nil where it is ended
 	size int
 	sum  hash.Hash // of the text so far
 	last bool
 }
 
+func newSpoken() *spoken { return &spoken{sum: sha256.New()} }
+
 func newTelling(s *producer.Session, agent string) telling {
-	return telling{s: s, agentName: agent, artifacts: map[string]*spoken{}, statuses: map[string]bool{}}
+	return telling{s: s, agentName: agent, artifacts: map[string]*spoken{}, statuses: map[string]bool{}, remember: func(memoryLine) {}}
 }
 
 // waiting reports whether the task waits for its user.
@@ -65,7 +70,7 @@ func (t *telling) note(text string) {
 func (t *telling) artifact(a artifact) *spoken {
 	sp := t.artifacts[a.ID]
 	if sp == nil && len(t.artifacts) < maxArtifacts {
-		sp = &spoken{sum: sha256.New()}
+		sp = newSpoken()
 		t.artifacts[a.ID] = sp
 	}
 	return sp
@@ -101,8 +106,7 @@ func (t *telling) whole(a artifact) {
 	text := textOf(a.Parts)
 	if sp.size > len(text) || !sp.begins(text) {
 		t.note(upperFirst(named(a)) + " was replaced.")
-		*sp = spoken{sum: sha256.New()}
-		t.artifacts[a.ID] = sp
+		*sp = *newSpoken()
 	}
 	t.write(a, sp, text[sp.size:])
 }
@@ -127,7 +131,7 @@ func (t *telling) write(a artifact, sp *spoken, text string) {
 	}
 	if t.open != sp {
 		t.close()
-		t.open = sp
+		t.open, sp.id = sp, a.ID
 	}
 	if sp.out == nil {
 		sp.out = t.s.Output()
@@ -147,6 +151,8 @@ func (t *telling) close() {
 	if t.open != nil && t.open.out != nil {
 		t.open.out.Close()
 		t.open.out = nil
+		sum, _ := t.open.sum.(encoding.BinaryMarshaler).MarshalBinary()
+		t.remember(memoryLine{Artifact: t.open.id, Told: &toldPart{t.open.size, sum}})
 	}
 	t.open = nil
 }

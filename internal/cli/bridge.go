@@ -129,6 +129,7 @@ func (b *bridgeFlags) serveBridge(cmd *cobra.Command, name string, hook net.List
 type a2aOptions struct {
 	bridgeFlags
 	send, endpoint, token string
+	seen                  string
 	tasks                 []string
 	records, approval     string
 }
@@ -146,7 +147,8 @@ that begins with a slash is sent, unless a space is before it.
 With --send it sends one message, and ends when the agent has. With --task it follows a task that the agent has already.
 With --records it follows the records of an agent that offers them (Engram): what there is, and each change.
 
-A link that is cut is taken up again, for ten minutes. With --hook the agent can also say by a push notification that there
+A link that is cut is taken up again, for ten minutes. With --seen a bridge that was stopped or killed goes on with its tasks
+when it is started again, and tells nothing twice. With --hook the agent can also say by a push notification that there
 is news. Silence is no answer: nothing is sent then, and the task waits at the agent.`,
 		Example: `  aaep bridge a2a https://agent.example
   aaep bridge a2a --send "Find the newest report" --token-file token.txt https://agent.example
@@ -159,6 +161,7 @@ is news. Silence is no answer: nothing is sent then, and the task waits at the a
 	f := cmd.Flags()
 	f.StringVar(&o.send, "send", "", "send this `MESSAGE`, and end when the agent has")
 	f.StringArrayVar(&o.tasks, "task", nil, "follow the task with this `ID`; may be repeated")
+	f.StringVar(&o.seen, "seen", "", "remember in this `FILE` which tasks are followed and what of them was told, and go on there")
 	f.StringVar(&o.records, "records", "", "follow the agent's records whose keys begin with `PREFIX`; / follows all of them")
 	f.StringVar(&o.approval, "approval", "", "ask where a record has \"pending\" at this JSON `POINTER`, such as /approval")
 	f.StringVar(&o.token, "token-file", "", "show the agent the bearer token in this `FILE`")
@@ -176,8 +179,8 @@ func (o *a2aOptions) runA2A(cmd *cobra.Command, args []string) error {
 	switch {
 	case o.hookURL != "" && o.hookAt == "":
 		return usageError("--hook-url leads to --hook: give that, too." + see)
-	case o.records != "" && (o.send != "" || len(o.tasks) > 0):
-		return usageError("--records follows records, and --send and --task follow tasks; give one of them." + see)
+	case o.records != "" && (o.send != "" || len(o.tasks) > 0 || o.seen != ""):
+		return usageError("--records follows records, and --send, --task and --seen follow tasks; give one of them." + see)
 	case o.approval != "" && o.records == "":
 		return usageError("--approval is asked of records: name them with --records." + see)
 	}
@@ -185,7 +188,7 @@ func (o *a2aOptions) runA2A(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	cfg := a2a.Config{Endpoint: o.endpoint, Token: token, Logger: logTo(cmd.ErrOrStderr())}
+	cfg := a2a.Config{Endpoint: o.endpoint, Token: token, Seen: o.seen, Logger: logTo(cmd.ErrOrStderr())}
 	hook, err := o.openHook(cmd.Context())
 	if err != nil {
 		return err
@@ -198,6 +201,7 @@ func (o *a2aOptions) runA2A(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return &exitError{exitUnreachable, errors.New(strings.TrimPrefix(err.Error(), "a2a: "))}
 	}
+	defer agent.Close()
 	if o.name == "" {
 		o.name = agent.Name()
 	}
@@ -224,7 +228,19 @@ func (o *a2aOptions) followTasks(ctx context.Context, agent *a2a.Agent, p *produ
 		return &exitError{exitFailed, errors.New(strings.TrimPrefix(err.Error(), "a2a: "))}
 	}
 	f := &remoteTasks{agent: agent, status: &o.status, open: map[*a2a.Task]bool{}}
+	resumed, err := agent.Resume(ctx, p)
+	if err != nil {
+		return &exitError{exitFailed, errors.New(plainError(err))}
+	}
+	again := map[string]bool{}
+	for _, task := range resumed {
+		again[task.ID()] = true
+		f.taskStarter(ctx)(task, nil)
+	}
 	for _, id := range o.tasks {
+		if again[id] {
+			continue
+		}
 		if err := f.taskStarter(ctx)(agent.Follow(ctx, p, id)); err != nil {
 			return &exitError{exitFailed, errors.New(plainError(err))}
 		}
@@ -287,7 +303,7 @@ func (r *remoteTasks) taskStarter(ctx context.Context) func(*a2a.Task, error) er
 			delete(r.open, task)
 			if err != nil && ctx.Err() == nil {
 				r.status.printLabelled("aaep",
-					"A task did not reach its aim: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
+					strings.TrimSpace("The task "+words.OneLine(aaep.SafeText(task.ID())))+" did not reach its aim: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
 				r.failed = &exitError{exitFailed, errors.New("")}
 			}
 		})

@@ -1,0 +1,231 @@
+package a2a
+
+import (
+	"bytes"
+	"context"
+	"encoding"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/lockfile"
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/producer"
+)
+
+const mostLines = 1 << 16 // of a file until it is written anew, if most of them are of tasks that are over
+
+// A memory is the file that Config.Seen names. Each line says what was told of a task after it is
+// in the producer's log: a crash in between tells that once more and loses nothing. What of an
+// artifact is told is remembered when that part ends, and a question is not, so that it is asked
+// again. The first line says whose tasks they are. A nil memory remembers nothing.
+type memory struct {
+	mu    sync.Mutex
+	file  *os.File
+	agent string
+	tasks map[string]*remembered
+	lines int
+}
+
+// A remembered task is one that is followed, with what was told of it.
+type remembered struct {
+	statuses  map[string]bool
+	artifacts map[string]toldPart
+	now       string // the state that was told last
+}
+
+type toldPart struct {
+	Size int    `json:"size"`
+	Sum  []byte `json:"sum"` // the state of the hash of the text
+}
+
+// A memoryLine is a line of the file. A task begins to be followed with its first.
+type memoryLine struct {
+	Agent    string    `json:"agent,omitzero"`
+	Task     string    `json:"task,omitzero"`
+	State    string    `json:"state,omitzero"`
+	Status   string    `json:"status,omitzero"`
+	Artifact string    `json:"artifact,omitzero"`
+	Told     *toldPart `json:"told,omitzero"`
+	Over     bool      `json:"over,omitzero"`
+}
+
+// openMemory opens the memory of the agent at an address; nil where there is no name.
+func openMemory(name, agent string) (*memory, error) {
+	if name == "" {
+		return nil, nil
+	}
+	file, err := lockfile.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	m := &memory{file: file, agent: agent, tasks: map[string]*remembered{}}
+	all, err := io.ReadAll(file)
+	if err == nil {
+		err = m.read(all)
+	}
+	if err == nil {
+		err = m.rewrite()
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// read takes over the lines of a file. What follows the last end of a line was never written whole.
+func (m *memory) read(all []byte) error {
+	all = all[:bytes.LastIndexByte(all, '\n')+1]
+	first := true
+	for text := range bytes.Lines(all) {
+		var line memoryLine
+		if bridge.Decode(text, &line) != nil || first && line.Agent == "" {
+			return errors.New("it is no file of followed tasks")
+		}
+		if first && line.Agent != m.agent {
+			return fmt.Errorf("it is of the agent at %s; give each agent a file of its own", toolwords.Label(line.Agent))
+		}
+		first = false
+		m.apply(line)
+	}
+	return nil
+}
+
+// apply takes over a line.
+func (m *memory) apply(line memoryLine) {
+	if line.Task == "" {
+		return
+	}
+	if line.Over {
+		delete(m.tasks, line.Task)
+		return
+	}
+	task := m.tasks[line.Task]
+	if task == nil {
+		task = &remembered{statuses: map[string]bool{}, artifacts: map[string]toldPart{}}
+		m.tasks[line.Task] = task
+	}
+	if line.State != "" {
+		task.now = line.State
+	}
+	if line.Status != "" && len(task.statuses) < maxStatuses {
+		task.statuses[line.Status] = true
+	}
+	if line.Told != nil {
+		task.artifacts[line.Artifact] = *line.Told
+	}
+}
+
+// rewrite writes what is remembered, and nothing else. The caller holds mu, or needs none.
+func (m *memory) rewrite() error {
+	lines := []memoryLine{{Agent: m.agent}}
+	for _, id := range slices.Sorted(maps.Keys(m.tasks)) {
+		task := m.tasks[id]
+		lines = append(lines, memoryLine{Task: id, State: task.now})
+		for _, status := range slices.Sorted(maps.Keys(task.statuses)) {
+			lines = append(lines, memoryLine{Task: id, Status: status})
+		}
+		for _, artifact := range slices.Sorted(maps.Keys(task.artifacts)) {
+			told := task.artifacts[artifact]
+			lines = append(lines, memoryLine{Task: id, Artifact: artifact, Told: &told})
+		}
+	}
+	var all bytes.Buffer
+	for _, line := range lines {
+		text, err := json.Marshal(line)
+		if err != nil {
+			return err
+		}
+		all.Write(append(text, '\n'))
+	}
+	m.lines = len(lines)
+	if err := m.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := m.file.Write(all.Bytes()) // which appends
+	return errors.Join(err, m.file.Sync())
+}
+
+// record remembers a line.
+func (m *memory) record(line memoryLine) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.apply(line)
+	if m.lines++; m.lines > mostLines && m.lines > 4*m.entries() {
+		return m.rewrite()
+	}
+	text, err := json.Marshal(line)
+	if err == nil {
+		_, err = m.file.Write(append(text, '\n'))
+	}
+	return err
+}
+
+// entries is how many lines say all that is remembered.
+func (m *memory) entries() (n int) {
+	for _, task := range m.tasks {
+		n += 1 + len(task.statuses) + len(task.artifacts)
+	}
+	return n
+}
+
+// followed are the ids of the tasks that are remembered.
+func (m *memory) followed() []string {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.tasks))
+}
+
+// restore has a telling go on after what is remembered of a task.
+func (m *memory) restore(id string, t *telling) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	task := m.tasks[id]
+	if task == nil {
+		return
+	}
+	t.now, t.statuses = task.now, maps.Clone(task.statuses)
+	for artifact, told := range task.artifacts {
+		sp := newSpoken()
+		if sp.sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(told.Sum) == nil && told.Size >= 0 {
+			sp.size = told.Size
+			t.artifacts[artifact] = sp
+		}
+	}
+}
+
+// Resume follows the tasks again that an Agent with the same Config.Seen was following when its
+// program ended or was killed. What was told of them is not told again. An error says that not all
+// of them are followed.
+func (a *Agent) Resume(ctx context.Context, p *producer.Producer) (tasks []*Task, err error) {
+	for _, id := range a.memory.followed() {
+		task, err := a.Follow(ctx, p, id)
+		if err != nil {
+			return tasks, err
+		}
+		tasks = append(tasks, task)
+	}
+	return tasks, nil
+}
+
+// Close closes the file that Config.Seen names. It is called once no task is followed any more.
+func (a *Agent) Close() error {
+	if a.memory == nil {
+		return nil
+	}
+	return a.memory.file.Close()
+}
