@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/sourcegraph/jsonrpc2"
 
+	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/internal/toolwords"
 )
 
@@ -23,7 +24,6 @@ const (
 	maxLine     = 16 << 20 // bytes of one message; what is longer is skipped and reported
 	maxRequests = 64       // of the agent that wait for an answer
 	maxQueued   = 64       // lines that wait to be written
-	maxID       = 256      // bytes of a request's id
 
 	codeCancelled    = -32800 // a request that its sender withdrew
 	codeAuthRequired = -32000
@@ -48,7 +48,7 @@ type peer struct {
 	mu    sync.Mutex
 	asked int64
 	calls map[int64]chan<- message // our requests
-	open  map[string]*request      // the agent's, by what canonicalID makes of their ids
+	open  map[string]*request      // the agent's, by what bridge.CanonicalRPCID makes of their ids
 	ended bool
 }
 
@@ -176,7 +176,7 @@ func (p *peer) handleAnswer(m message) {
 // handleRequest registers a request of the agent and hands it on. One whose id is that of another
 // open request is refused, and so is the other: no answer could say which of the two it is for.
 func (p *peer) handleRequest(m message) {
-	if !validID(m.ID) {
+	if !bridge.ValidRPCID(m.ID) {
 		p.report("a request whose id is neither text nor a whole number")
 		p.queueMessage(message{ID: jsontext.Value("null"),
 			Error: encodeRPCError(jsonrpc2.CodeInvalidRequest, "the id is neither text nor a whole number")})
@@ -184,7 +184,7 @@ func (p *peer) handleRequest(m message) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &request{reply: p.replyOnce, id: m.ID, method: *m.Method, params: m.Params, ctx: ctx, cancel: cancel}
-	key, _ := canonicalID(m.ID)
+	key, _ := bridge.CanonicalRPCID(m.ID)
 	p.mu.Lock()
 	same, full := p.open[key], len(p.open) >= maxRequests
 	if same == nil && !full {
@@ -203,36 +203,6 @@ func (p *peer) handleRequest(m message) {
 	default:
 		p.handle(r)
 	}
-}
-
-// validID reports whether an id is text or a whole number without a fraction or an exponent.
-func validID(id jsontext.Value) bool {
-	switch {
-	case len(id) > maxID:
-		return false
-	case id.Kind() == '"':
-		var text string
-		return jsonv2.Unmarshal(id, &text) == nil // which half a surrogate is not
-	}
-	return id.Kind() == '0' && !bytes.ContainsAny(id, ".eE")
-}
-
-// canonicalID returns what an id is known by however it is written: "\u0061" is the "a" of the peer
-// that reads it. exact says that it is written in the only way that every program writes it.
-func canonicalID(id jsontext.Value) (key string, exact bool) {
-	var text string
-	switch {
-	case id.Kind() == '"' && jsonv2.Unmarshal(id, &text) == nil:
-		return "\"" + text, len(id) <= maxID && !bytes.ContainsRune(id, '\\')
-	case id.Kind() == '0':
-		n, err := strconv.ParseFloat(string(id), 64)
-		if err != nil {
-			return "", false
-		}
-		key = strconv.FormatFloat(n+0, 'f', -1, 64) // of -0, 0
-		return key, key == string(id) && validID(id)
-	}
-	return "", false
 }
 
 // isNotification reports whether the request has no id, so that nothing is to be answered.
@@ -266,7 +236,7 @@ func (r *request) sendReply(m message) bool {
 // replyOnce queues the answer to a request if the request is open, closes it, and reports whether
 // it was.
 func (p *peer) replyOnce(r *request, m message) bool {
-	key, _ := canonicalID(r.id)
+	key, _ := bridge.CanonicalRPCID(r.id)
 	p.mu.Lock()
 	mine := p.open[key] == r
 	if mine {
@@ -282,7 +252,7 @@ func (p *peer) replyOnce(r *request, m message) bool {
 // cancelRequest answers the open request with an id as cancelled: the agent wants no answer any
 // more.
 func (p *peer) cancelRequest(id jsontext.Value) {
-	key, _ := canonicalID(id)
+	key, _ := bridge.CanonicalRPCID(id)
 	p.mu.Lock()
 	r := p.open[key]
 	p.mu.Unlock()

@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
@@ -94,46 +94,15 @@ type observedLine struct {
 // more.
 const maxObservedBytes = 64 << 20
 
-// copyLines copies one direction, a line at a time, until that end is closed. A line longer than a
-// message may be is copied as it comes.
+// copyLines copies one direction until that end is closed. A line longer than a message may be is
+// copied as it comes, and not observed.
 func (t *tee) copyLines(from io.Reader, editor bool) error {
-	r := bufio.NewReaderSize(from, 64<<10)
 	to, lock := t.toEditor, &t.writing.editor
 	if editor {
 		to, lock = t.toAgent, &t.writing.agent
 	}
-	var line []byte
-	long := false // the lock is held, and the line is being written
-	for {
-		part, err := r.ReadSlice('\n')
-		ends := err != bufio.ErrBufferFull
-		if !long && (ends || len(line)+len(part) > maxLine) {
-			lock.Lock()
-		}
-		var failed error
-		switch {
-		case long:
-			_, failed = to.Write(part)
-		case len(line)+len(part) > maxLine:
-			long = true
-			_, failed = to.Write(append(line, part...))
-		default:
-			line = append(line, part...)
-			if ends && len(line) > 0 && t.admitLine(line, editor) {
-				_, failed = to.Write(line)
-			}
-		}
-		if ends || failed != nil {
-			lock.Unlock()
-			line, long = nil, false
-		}
-		switch {
-		case failed != nil:
-			return failed
-		case err != nil && ends:
-			return err
-		}
-	}
+	return bridge.CopyLines(to, from, lock, maxLine,
+		func(line []byte, whole bool) bool { return !whole || t.admitLine(line, editor) })
 }
 
 // admitLine queues a line for the observer, and reports whether it is passed on. Only the editor's
@@ -185,7 +154,7 @@ func (t *tee) notePermission(line []byte) *pendingPermission {
 		m.ID == nil || t.broken {
 		return nil
 	}
-	key, exact := canonicalID(m.ID)
+	key, exact := bridge.CanonicalRPCID(m.ID)
 	if same := t.open[key]; same != nil { // no answer could say which of the two it is for
 		same.again = true
 		same.request.cancel()
@@ -225,7 +194,7 @@ func (t *tee) matchAnswer(line []byte) (*pendingPermission, bool) {
 	if m.Method != nil || m.ID == nil {
 		return nil, true
 	}
-	key, _ := canonicalID(m.ID)
+	key, _ := bridge.CanonicalRPCID(m.ID)
 	asks := t.open[key]
 	if asks == nil {
 		return nil, true
@@ -250,7 +219,7 @@ func (t *tee) replyForListener(r *request, m message) bool {
 	t.writing.agent.Lock()
 	defer t.writing.agent.Unlock()
 	t.mu.Lock()
-	key, _ := canonicalID(r.id)
+	key, _ := bridge.CanonicalRPCID(r.id)
 	asks := t.open[key]
 	mine := asks != nil && asks.request == r && !asks.settled && !asks.stopped && !asks.again && !t.broken
 	if mine {

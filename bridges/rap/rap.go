@@ -31,7 +31,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/bridge/toolcall"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -62,7 +62,7 @@ type Tee struct {
 	toolset *url.URL
 	http    *http.Client
 	sealer  sealer
-	held    *heldCalls
+	held    *toolcall.Held[pass, *callback]
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -98,13 +98,13 @@ func New(p *producer.Producer, cfg Config) (*Tee, error) {
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/") + "/"
 	cfg.URL = strings.TrimSuffix(cfg.URL, "/")
-	held, key, left, err := openHeldCalls(cfg.State)
+	held, key, left, err := toolcall.Open[pass, *callback](cfg.State, newKey(), cfg.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("rap: what is held cannot be remembered in %s: %w", cfg.State, err)
 	}
 	sealer, err := newSealer(key)
 	if err != nil {
-		held.close()
+		held.Close()
 		return nil, fmt.Errorf("rap: %w", err)
 	}
 	t := &Tee{p: p, cfg: cfg, toolset: base, sealer: sealer, held: held,
@@ -118,21 +118,16 @@ func New(p *producer.Producer, cfg Config) (*Tee, error) {
 }
 
 // settleLeft settles the calls that an earlier Tee left in its file.
-func (t *Tee) settleLeft(left []leftCall) {
+func (t *Tee) settleLeft(left []toolcall.Left[pass]) {
 	for _, call := range left {
-		name := cmp.Or(toolwords.Label(call.Tool), "a tool")
-		if call.sent {
-			t.tell(call.Group, func(th *thread) {
-				th.progress("This bridge was stopped after " + name + " had been allowed. It may have been done, or not.")
+		t.tell(call.Record.Group, func(th *thread) {
+			th.Progress(call.AfterRestart(cmp.Or(toolwords.Label(call.Record.Tool), "a tool")))
+		})
+		if !call.Sent {
+			t.work.Go(func() {
+				t.refuse(call.Record, "the bridge was stopped before the user had answered; the action was not done")
 			})
-			continue
 		}
-		t.tell(call.Group, func(th *thread) {
-			th.progress("This bridge was stopped before " + name + " was allowed. It was not done.")
-		})
-		t.work.Go(func() {
-			t.refuse(call.pass, "the bridge was stopped before the user had answered; the action was not done")
-		})
 	}
 }
 
@@ -146,7 +141,7 @@ func (t *Tee) Close() error {
 	t.threads = nil
 	t.mu.Unlock()
 	t.work.Wait()
-	return t.held.close()
+	return t.held.Close()
 }
 
 // tell has the goroutine of a group do something, after what it was given before. It reports false
@@ -162,8 +157,8 @@ func (t *Tee) tell(group string, do func(*thread)) bool {
 		if len(t.threads) >= maxThreads {
 			t.endOldestThread()
 		}
-		th = &thread{tee: t, news: make(chan func(*thread), maxNews), calls: map[string]func(error){},
-			subscriptions: map[string]*subscription{}}
+		th = &thread{tee: t, news: make(chan func(*thread), maxNews), subscriptions: map[string]*subscription{},
+			Conversation: toolcall.NewConversation(t.p, t.cfg.Logger, "Following an agent's tools.")}
 		t.threads[group] = th
 		t.work.Go(th.run)
 	}
@@ -253,6 +248,3 @@ func (t *Tee) answerOnce(p pass) bool {
 	}
 	return first
 }
-
-// toolLine returns a peer's text in one line that is safe to show.
-func toolLine(text string) string { return toolwords.Clip(bridge.Line(text), 400) }

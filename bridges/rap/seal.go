@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+
+	"github.com/aaep-go/aaep/internal/bridge/toolcall"
 )
 
 // pass is what a URL of the Tee stands for: where what is posted there goes on to, and which call
@@ -20,11 +22,8 @@ type pass struct {
 	Tool  string `json:"tool"`
 }
 
-// name returns what the call of a pass is known by.
-func (p pass) name() callName { return callName{p.Group, p.Call} }
-
-// callName names a call: its id is unique in its group alone.
-type callName struct{ group, id string }
+// Name returns what the call of a pass is known by.
+func (p pass) Name() toolcall.Name { return toolcall.Name{Group: p.Group, ID: p.Call} }
 
 // sealer seals passes with one key.
 type sealer struct{ aead cipher.AEAD }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/bridge/toolcall"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
@@ -85,7 +86,7 @@ func (t *Tee) serveToolset(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		t.cfg.Logger.Warn("rap: the toolset could not be had", "error", err)
-		http.Error(w, toolLine(err.Error()), http.StatusBadGateway)
+		http.Error(w, toolcall.Line(err.Error()), http.StatusBadGateway)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -162,12 +163,12 @@ func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		http.Error(w, "this is no call of a tool: "+toolLine(err.Error()), http.StatusBadRequest)
+		http.Error(w, "this is no call of a tool: "+toolcall.Line(err.Error()), http.StatusBadRequest)
 		return
 	}
 	endpoint, err := t.knowTools(r.Context())
 	if err != nil {
-		http.Error(w, "the tool server cannot be reached: "+toolLine(err.Error()), http.StatusBadGateway)
+		http.Error(w, "the tool server cannot be reached: "+toolcall.Line(err.Error()), http.StatusBadGateway)
 		return
 	}
 	about, held, err := t.describeCall(&in)
@@ -175,7 +176,7 @@ func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
 		t.holdCall(p, about, body, err)
 		return // with 200: what comes of it is posted
 	}
-	t.tell(in.GroupID, func(th *thread) { th.beginCall(in.ID, about) })
+	t.tell(in.GroupID, func(th *thread) { th.BeginCall(in.ID, about) })
 	t.relay(w, r, endpoint, body)
 }
 
@@ -183,7 +184,7 @@ func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
 // another reason. A call that is posted again is not asked about again, and not made again.
 func (t *Tee) holdCall(p pass, about producer.Tool, body []byte, unaskable error) {
 	ctx, cancel := context.WithCancelCause(t.ctx)
-	call, fresh, err := t.held.hold(p, cancel)
+	call, fresh, err := t.held.Hold(p, cancel)
 	if !fresh {
 		cancel(nil)
 		return
@@ -192,7 +193,7 @@ func (t *Tee) holdCall(p pass, about producer.Tool, body []byte, unaskable error
 		unaskable = err
 	}
 	told := unaskable == nil && t.tell(p.Group, func(th *thread) {
-		s := th.session()
+		s := th.Session()
 		if s == nil {
 			t.work.Go(func() { t.refuse(p, "the user could not be asked; the action was not done") })
 			return
@@ -206,12 +207,15 @@ func (t *Tee) holdCall(p pass, about producer.Tool, body []byte, unaskable error
 		return
 	}
 	cancel(nil)
+	if call != nil {
+		t.held.Settle(call)
+	}
 	why := "too much waits to be asked; the action was not done"
 	if unaskable != nil {
 		why = unaskable.Error() + ", so the user could not be asked; the action was not done"
 		name := about.Title
 		t.tell(p.Group, func(th *thread) {
-			th.progress("The agent wanted to use " + name + ", but " + unaskable.Error() + ". It was not done.")
+			th.Progress("The agent wanted to use " + name + ", but " + unaskable.Error() + ". It was not done.")
 		})
 	}
 	t.work.Go(func() { t.refuse(p, why) })
@@ -232,12 +236,12 @@ func (t *Tee) serveNotice(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Path == closePath {
-		t.held.endGroup(notice.ThreadID)
+		t.held.EndGroup(notice.ThreadID)
 		t.endThread(notice.ThreadID)
 	} else {
-		call, sent := t.held.find(callName{notice.ThreadID, notice.ToolCallID})
+		call, sent := t.held.Find(toolcall.Name{Group: notice.ThreadID, ID: notice.ToolCallID})
 		if call != nil && !sent {
-			call.cancel(errCancelled)
+			call.Cancel(toolcall.ErrCancelled)
 			return // the tool server does not know it
 		}
 		t.tell(notice.ThreadID, func(th *thread) { th.cancelCall(notice.ToolCallID) })
@@ -258,7 +262,7 @@ func (t *Tee) serveCallback(w http.ResponseWriter, r *http.Request, p pass) {
 		http.Error(w, "this is no message of a tool", http.StatusBadRequest)
 		return
 	}
-	if call, sent := t.held.find(p.name()); c.GroupID != p.Group || c.call() != "" && c.call() != p.Call || call != nil && !sent {
+	if call, sent := t.held.Find(p.Name()); c.GroupID != p.Group || c.call() != "" && c.call() != p.Call || call != nil && !sent {
 		t.cfg.Logger.Warn("rap: a message of a tool for a call that is not its own goes nowhere", "tool", toolwords.Label(p.Tool))
 		return
 	}
@@ -273,7 +277,7 @@ func (t *Tee) serveCallback(w http.ResponseWriter, r *http.Request, p pass) {
 			body, err = replaceMember(body, "response_url", own)
 		}
 		if err != nil {
-			http.Error(w, "this is no choice: "+toolLine(err.Error()), http.StatusBadRequest)
+			http.Error(w, "this is no choice: "+toolcall.Line(err.Error()), http.StatusBadRequest)
 			return
 		}
 	}
@@ -288,9 +292,9 @@ func (t *Tee) serveCallback(w http.ResponseWriter, r *http.Request, p pass) {
 
 // tellCallback tells what the runtime has received.
 func (t *Tee) tellCallback(p pass, c *callback) {
-	if call, _ := t.held.find(p.name()); call != nil && c.Type == toolResult {
+	if call, _ := t.held.Find(p.Name()); call != nil && c.Type == toolResult {
 		select {
-		case call.result <- c:
+		case call.Result <- c:
 		default: // a second result of one call changes nothing
 			return
 		}
@@ -319,23 +323,23 @@ const maxChoices = 32
 func (t *Tee) askChoice(answers pass, c *callback) {
 	name := cmp.Or(toolwords.Label(answers.Tool), "A tool")
 	ctx, cancel := context.WithCancelCause(t.ctx)
-	if !t.beginChoice(answers, func() { cancel(errCancelled) }) {
+	if !t.beginChoice(answers, func() { cancel(toolcall.ErrCancelled) }) {
 		cancel(nil)
 		return
 	}
 	if len(c.Choices) < 2 || len(c.Choices) > maxChoices {
 		t.tell(answers.Group, func(th *thread) {
-			th.progress(name + " offers " + words.Count(len(c.Choices), "choice") + ". The program that runs the agent has them.")
+			th.Progress(name + " offers " + words.Count(len(c.Choices), "choice") + ". The program that runs the agent has them.")
 		})
 		return
 	}
-	q := producer.Question{Text: aaep.Say(words.Sentence(name + " asks: " + words.Fit(toolwords.Line(c.Prompt), maxTold/2))),
+	q := producer.Question{Text: aaep.Say(words.Sentence(name + " asks: " + words.Fit(toolwords.Line(c.Prompt), toolcall.MaxTold/2))),
 		Context: bridge.Ours("The program that runs the agent asks the same. The first answer counts."), Timeout: t.cfg.AnswerTime}
 	for i, label := range c.Choices {
-		q.Choices = append(q.Choices, producer.Choice{Value: strconv.Itoa(i), Label: aaep.Say(cmp.Or(toolLine(label), "Choice "+strconv.Itoa(i+1)))})
+		q.Choices = append(q.Choices, producer.Choice{Value: strconv.Itoa(i), Label: aaep.Say(cmp.Or(toolcall.Line(label), "Choice "+strconv.Itoa(i+1)))})
 	}
 	t.tell(answers.Group, func(th *thread) {
-		if s := th.session(); s != nil {
+		if s := th.Session(); s != nil {
 			t.work.Go(func() {
 				defer cancel(nil)
 				t.answerChoice(ctx, s, answers, q)
@@ -360,7 +364,7 @@ func (t *Tee) answerChoice(ctx context.Context, s *producer.Session, answers pas
 	}
 	if err != nil {
 		t.cfg.Logger.Error("rap: an answer did not reach the tool", "error", err)
-		t.tell(answers.Group, func(th *thread) { th.progress("Your answer did not reach the tool.") })
+		t.tell(answers.Group, func(th *thread) { th.Progress("Your answer did not reach the tool.") })
 	}
 }
 
@@ -427,3 +431,64 @@ func (t *Tee) postAgain(to string, body []byte) error {
 		}
 	}
 }
+
+// ask holds a call until the user has answered, makes it if that was yes, and waits for its result.
+// It is a goroutine of its own; body is what the tool server gets.
+func (t *Tee) ask(ctx context.Context, s *producer.Session, about producer.Tool, call *heldCall, body []byte) {
+	made, err := t.held.Ask(ctx, s, about, call,
+		func(ctx context.Context) error { return t.postInvocation(ctx, body) },
+		func(result *callback) (string, error) {
+			t.tell(call.Record.Group, func(th *thread) { th.result(result) })
+			return result.text(), result.failure()
+		})
+	var reached *unreachedError
+	switch {
+	case err == nil:
+	case !made:
+		t.refuse(call.Record, toolcall.Refusal(err))
+	case errors.As(err, &reached):
+		t.refuse(call.Record, "the tool server did not take the call: "+reached.Error())
+	}
+}
+
+// heldCall is a call that is held or was made.
+type heldCall = toolcall.Call[pass, *callback]
+
+// refuse posts the result of a call that was not made to the runtime, again after 1 s, 2 s and so
+// on where the runtime cannot take it. A runtime that says no to it is not asked again.
+func (t *Tee) refuse(p pass, why string) {
+	body, err := json.Marshal(struct {
+		Type    string `json:"type"`
+		GroupID string `json:"group_id"`
+		ID      string `json:"id"`
+		CallID  string `json:"call_id,omitzero"`
+		Text    string `json:"text"`
+	}{toolResult, p.Group, p.Call, p.Echo, "Error: " + why})
+	if err == nil {
+		err = t.postAgain(p.To, body)
+	}
+	if err != nil {
+		t.cfg.Logger.Error("rap: the runtime was not told that a call was not made", "tool", p.Tool, "error", err)
+	}
+}
+
+// postInvocation posts a held call to the tool server, once.
+func (t *Tee) postInvocation(ctx context.Context, body []byte) error {
+	t.mu.Lock()
+	set := t.tools
+	t.mu.Unlock()
+	if set == nil {
+		return &unreachedError{errors.New("its toolset is not known")}
+	}
+	status, _, err := t.post(ctx, set.Endpoint, bytes.NewReader(body))
+	if err == nil && status/100 != 2 {
+		err = fmt.Errorf("it answered %d", status)
+	}
+	if err != nil {
+		return &unreachedError{err}
+	}
+	return nil
+}
+
+// unreachedError says that the tool server did not accept a call.
+type unreachedError struct{ error }

@@ -2,7 +2,6 @@ package rap
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"net/url"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/bridge/toolcall"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
@@ -19,9 +19,7 @@ import (
 
 const (
 	maxNews          = 1024 // what may wait to be told of a group
-	maxCalls         = 4096 // calls of a group that have no result yet
 	maxSubscriptions = 256  // of a group
-	maxTold          = 16 << 10
 )
 
 // thread is a group of the runtime, as it is told. Its goroutine, run, owns all that follows used.
@@ -30,8 +28,7 @@ type thread struct {
 	news chan func(*thread) // what is to be told; closed at the end of the group
 	used time.Time          // when something last came; guarded by Tee.mu
 
-	s             *producer.Session      // nil until there is something to tell
-	calls         map[string]func(error) // what ends each call that was told, by the call's id
+	*toolcall.Conversation
 	subscriptions map[string]*subscription
 }
 
@@ -50,78 +47,21 @@ func (th *thread) run() {
 	for id := range th.subscriptions {
 		th.endSubscription(id, "The conversation that wanted these events is over.")
 	}
-	if th.s != nil {
-		th.s.Complete(bridge.Ours("This conversation is over."))
-	}
-}
-
-// session returns the session of the group, begun if need be, or nil if it cannot be told.
-func (th *thread) session() *producer.Session {
-	if th.s == nil {
-		th.s = th.tee.startSession("Following an agent's tools.")
-	}
-	return th.s
-}
-
-// startSession begins a session, or returns nil if it cannot be told, which is logged.
-func (t *Tee) startSession(about string) *producer.Session {
-	s, err := t.p.StartSession(context.Background(), bridge.Ours(about))
-	if err != nil {
-		t.cfg.Logger.Error("rap: a conversation cannot be told", "error", err)
-		return nil
-	}
-	return s
-}
-
-// progress tells a sentence of ours.
-func (th *thread) progress(sentence string) {
-	if s := th.session(); s != nil {
-		th.note(s.Progress(bridge.Ours(sentence), aaep.Progress{Description: sentence}, 0))
-	}
-}
-
-// note logs an error of telling.
-func (th *thread) note(err error) {
-	if err != nil && !errors.Is(err, producer.ErrSessionOver) {
-		th.tee.cfg.Logger.Error("rap: something was not told", "error", err)
-	}
-}
-
-// beginCall tells that a tool which is not held was called.
-func (th *thread) beginCall(id string, about producer.Tool) {
-	s := th.session()
-	if _, known := th.calls[id]; s == nil || known || len(th.calls) >= maxCalls {
-		return // a call that is posted again is told once
-	}
-	done, err := s.Invoked(about)
-	th.note(err)
-	if err == nil {
-		th.calls[id] = done
-	}
+	th.Complete("This conversation is over.")
 }
 
 // endCall tells what came of a call, and its result.
 func (th *thread) endCall(id string, result *callback) {
-	done := th.calls[id]
-	delete(th.calls, id)
-	if done == nil {
-		return // one that was held, whose goroutine tells it
+	if th.EndCall(id, result.failure()) { // one that was held is told by its own goroutine
+		th.result(result)
 	}
-	done(result.failure())
-	th.result(result)
 }
-
-// maxReason is how many characters are told of why a tool failed.
-const maxReason = 200
 
 // result tells what a result has for a person: the text that the tool wants shown or, without one,
 // the first line of what it gives to the model.
 func (th *thread) result(result *callback) {
-	if why := result.failure(); why != nil {
-		th.progress(words.Sentence("The tool says: " + toolwords.Clip(why.Error(), maxReason)))
-		return
-	}
-	if result.Subscription {
+	failure := result.failure()
+	if failure == nil && result.Subscription {
 		return
 	}
 	text := toolwords.FirstSentence(result.text())
@@ -132,19 +72,14 @@ func (th *thread) result(result *callback) {
 			break
 		}
 	}
-	if text = strings.TrimSpace(text); text == "" {
-		return
-	}
-	out := th.s.Output()
-	_, err := out.WriteString(words.Fit(text, maxTold))
-	th.note(errors.Join(err, out.Close()))
+	th.Result(text, failure)
 }
 
 // subscribe notes that a call goes on to send events.
 func (th *thread) subscribe(id, tool string) {
 	if th.subscriptions[id] == nil && len(th.subscriptions) < maxSubscriptions {
 		th.subscriptions[id] = &subscription{name: cmp.Or(toolwords.Label(tool), "a tool")}
-		th.progress("The agent is told from now on what comes of " + th.subscriptions[id].name + ".")
+		th.Progress("The agent is told from now on what comes of " + th.subscriptions[id].name + ".")
 	}
 }
 
@@ -156,23 +91,23 @@ func (th *thread) event(c *callback) {
 		th.tee.cfg.Logger.Info("rap: an event of no subscription is not told", "call", toolwords.Label(c.ToolCallID))
 		return
 	}
-	text := words.Fit(describeEvent(c.Text), maxTold)
+	text := words.Fit(describeEvent(c.Text), toolcall.MaxTold)
 	if c.Associative {
-		if s := th.session(); s != nil {
+		if s := th.Session(); s != nil {
 			if sub.out == nil {
 				sub.out = s.Output()
 			}
 			_, err := sub.out.WriteString(text + "\n")
-			th.note(err)
+			th.Note(err)
 		}
 	} else {
 		if sub.s == nil {
-			sub.s = th.tee.startSession("Events of " + sub.name + ".")
+			sub.s = th.StartSession("Events of " + sub.name + ".")
 		}
 		if sub.s != nil {
 			out := sub.s.Output()
 			_, err := out.WriteString(text)
-			th.note(errors.Join(err, out.Close()))
+			th.Note(errors.Join(err, out.Close()))
 		}
 	}
 	if c.Final {
@@ -199,19 +134,17 @@ func (th *thread) endSubscription(id, sentence string) {
 		return
 	}
 	if sub.out != nil {
-		th.note(sub.out.Close())
+		th.Note(sub.out.Close())
 	}
 	if sub.s != nil {
-		th.note(sub.s.Complete(bridge.Ours(sentence)))
+		th.Note(sub.s.Complete(bridge.Ours(sentence)))
 	}
 }
 
 // cancelCall tells that the agent takes a call back, or a subscription.
 func (th *thread) cancelCall(id string) {
-	if done := th.calls[id]; done != nil {
-		delete(th.calls, id)
-		done(errCancelled)
-		th.progress("The agent took that call back.")
+	if th.EndCall(id, toolcall.ErrCancelled) {
+		th.Progress("The agent took that call back.")
 	}
 	th.endSubscription(id, "The agent wants no more of these events.")
 }
@@ -219,16 +152,16 @@ func (th *thread) cancelCall(id string) {
 // signIn tells that a tool needs its user to sign in. The address is told without its query, which
 // may hold secrets.
 func (th *thread) signIn(address string) {
-	s := th.session()
+	s := th.Session()
 	if s == nil {
 		return
 	}
 	where := "a place that it does not name"
 	if at, err := url.Parse(address); err == nil && at.Scheme == "https" && at.Host != "" {
-		where = toolLine(at.Host + at.Path)
+		where = toolcall.Line(at.Host + at.Path)
 	}
 	why := "A tool wants you to sign in at " + where + "."
-	th.note(s.Handoff(bridge.Ours(why+" The program that runs the agent shows where."), aaep.HandoffRequested{
+	th.Note(s.Handoff(bridge.Ours(why+" The program that runs the agent shows where."), aaep.HandoffRequested{
 		Reason: why, TargetKind: aaep.TargetHuman, UrgencyForHandoff: aaep.RiskMedium}))
 }
 
@@ -237,8 +170,7 @@ func (th *thread) signIn(address string) {
 // be asked about: what the user agrees to must be told whole.
 func (t *Tee) describeCall(in *invocation) (about producer.Tool, held bool, err error) {
 	known := t.findTool(in.Operation)
-	name := cmp.Or(toolwords.Label(in.Operation), "a tool without a name")
-	about = producer.Tool{Name: in.Operation, Title: name, Risk: aaep.RiskMedium, Timeout: t.cfg.AnswerTime}
+	about = producer.Tool{Name: in.Operation, Title: toolcall.ToolName(in.Operation), Risk: aaep.RiskMedium, Timeout: t.cfg.AnswerTime}
 	switch {
 	case known == nil || known.Annotations.Destructive:
 		held = true
@@ -250,24 +182,13 @@ func (t *Tee) describeCall(in *invocation) (about producer.Tool, held bool, err 
 	if !held {
 		return about, false, nil
 	}
-	arguments, err := toolwords.Members(in.Arguments)
-	if err != nil {
-		return about, true, errors.New("its arguments cannot be told")
-	}
-	consequence := "The toolset does not say what this tool does."
+	description := ""
 	if known != nil {
-		consequence = cmp.Or(toolwords.FirstSentence(known.Description), consequence)
+		description = known.Description
 	}
-	for _, argument := range arguments {
-		consequence += " " + words.Sentence(toolwords.Exact(argument))
-	}
-	if len(consequence) > maxTold-100 {
-		return about, true, errors.New("its arguments are too long to be told")
-	}
-	about.Risk, about.Confirm, about.Irreversible = aaep.RiskHigh, true, known == nil || known.Annotations.Destructive
-	about.Action = bridge.Ours(words.Sentence("Use the tool " + name))
-	about.Consequence = bridge.Ours(consequence)
-	return about, true, nil
+	about.Irreversible = known == nil || known.Annotations.Destructive
+	about, err = toolcall.Question(about, description, in.Arguments)
+	return about, true, err
 }
 
 // findTool returns what the toolset says of a tool, or nil.

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/bridge/toolcall"
 	"github.com/aaep-go/aaep/internal/httpguard"
 )
 
@@ -166,7 +167,7 @@ func (c *callback) text() string {
 // begins.
 func (c *callback) failure() error {
 	if why, failed := strings.CutPrefix(c.text(), "Error: "); failed {
-		return errors.New(toolLine(why))
+		return errors.New(toolcall.Line(why))
 	}
 	return nil
 }

@@ -352,6 +352,12 @@ var theMap = []folder{
 		why:    "what a peer sends is made safe and put in words alike, whichever protocol it came by",
 	},
 	{
+		path:   "internal/bridge/toolcall",
+		arrows: []string{".", "internal/bridge", "internal/lockfile", "internal/toolwords", "internal/words", "producer"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "a call is held, told and asked about alike, whichever protocol brings it",
+	},
+	{
 		path:   "internal/consenttest",
 		arrows: []string{".", "internal/bridge/bridgetest", "internal/fakemodel", "internal/replies", "producer", "producer/llm"},
 		why:    "the guard of every framework passes the same tests, which know none of them",
@@ -367,8 +373,14 @@ var theMap = []folder{
 		why:    "it fetches the same for every package's tests",
 	},
 	{
+		path:   "bridges/mcp",
+		arrows: []string{".", "internal/bridge", "internal/bridge/toolcall", "internal/toolwords", "internal/words", "producer"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "it stands between an agent's program and its tools, and knows neither",
+	},
+	{
 		path:   "bridges/rap",
-		arrows: []string{".", "internal/bridge", "internal/httpguard", "internal/lockfile", "internal/toolwords", "internal/words", "producer"},
+		arrows: []string{".", "internal/bridge", "internal/bridge/toolcall", "internal/httpguard", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it stands between an agent and its tools, and knows neither",
 	},
@@ -398,7 +410,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "bridges/acp",
-		arrows: []string{".", "internal/form", "internal/toolwords", "internal/words", "producer"},
+		arrows: []string{".", "internal/bridge", "internal/form", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json", "github.com/sourcegraph/jsonrpc2"},
 		why:    "it makes sessions of what an agent of another protocol says, and knows nobody who listens",
 	},

@@ -15,12 +15,13 @@ import (
 // plainRooms are the packages whose names and comments are in the words of the field. A package
 // joins the list when it is through, and never leaves it.
 var plainRooms = []string{
-	".", "bridges/a2a", "bridges/acp", "bridges/agui", "bridges/akashik", "bridges/hook", "bridges/rap", "bridges/wake", "cmd/aaep",
+	".", "bridges/a2a", "bridges/acp", "bridges/agui", "bridges/akashik", "bridges/hook", "bridges/mcp", "bridges/rap",
+	"bridges/wake", "cmd/aaep",
 	"coalesce", "conformance", "conformance/check", "conformance/endpoint", "examples", "examples/anycli",
 	"examples/bank", "examples/conformance", "examples/extension", "examples/model", "examples/reader",
 	"examples/service", "examples/touch", "examples/web", "handshake", "handshake/extensions",
 	"internal/answers", "internal/arch", "internal/bench", "internal/brailletest", "internal/bridge",
-	"internal/bridge/bridgetest", "internal/budget", "internal/cli", "internal/cli/acp", "internal/cli/control", "internal/cli/hook",
+	"internal/bridge/bridgetest", "internal/bridge/toolcall", "internal/budget", "internal/cli", "internal/cli/acp", "internal/cli/control", "internal/cli/hook",
 	"internal/cli/hook/call", "internal/cli/hook/early", "internal/closes", "internal/coverage",
 	"internal/credentials", "internal/delivery", "internal/duplex", "internal/eventlog",
 	"internal/fakemodel", "internal/faultproxy", "internal/form", "internal/freeport", "internal/haptictest",

@@ -123,7 +123,12 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 		return usageError("cannot run %q: %s.\nCheck its name, or give its whole path", args[0], explainStart(err))
 	}
 	if o.tee {
-		return o.runBetween(cmd, args)
+		return o.runBetween(cmd, args, between{parent: "editor", name: filepath.Base(args[0]),
+			typed: "--tee speaks with the editor that started it, and that is you.\nTry: aaep acp -- " + strings.Join(args, " "),
+			tee: func(p *producer.Producer, editor io.ReadWriter, agent io.ReadWriteCloser) error {
+				return bridge.Tee(p, bridge.Config{Folder: o.folder, Thoughts: o.thoughts, Logger: logTo(cmd.ErrOrStderr())},
+					editor, agent)
+			}})
 	}
 	caps, err := o.wantedCapabilities(cmd)
 	if err != nil {
@@ -247,15 +252,22 @@ func (o *acpOptions) serveAgent(ctx context.Context, cmd *cobra.Command, name st
 	return p, served, end, nil
 }
 
-// runBetween stands between the editor that started this program and the agent. Nothing that goes
-// wrong here keeps the two from each other.
-func (o *acpOptions) runBetween(cmd *cobra.Command, args []string) (err error) {
+// between is how this program stands between the one that started it and the one that it starts.
+type between struct {
+	parent string // what the program is that started this one, to a person
+	typed  string // what a person is told who typed the command
+	name   string // the agent's
+	tee    func(p *producer.Producer, parent io.ReadWriter, child io.ReadWriteCloser) error
+}
+
+// runBetween starts the program in args and stands between it and the program that started this
+// one. No fault of serving keeps the two from each other.
+func (o *acpOptions) runBetween(cmd *cobra.Command, args []string, b between) (err error) {
 	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
 	status := &announcer{out: cmd.ErrOrStderr()}
 	if in, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
-		return usageError("--tee speaks with the editor that started it, and that is you.\nTry: aaep acp -- %s",
-			strings.Join(args, " "))
+		return usageError("%s", b.typed)
 	}
 	program := exec.CommandContext(ctx, args[0], args[1:]...)
 	program.Stderr, program.WaitDelay, program.Env = cmd.ErrOrStderr(), lastChance, agentEnvironment()
@@ -270,12 +282,12 @@ func (o *acpOptions) runBetween(cmd *cobra.Command, args []string) (err error) {
 	if err := program.Start(); err != nil {
 		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s", args[0], explainStart(err))}
 	}
-	p, served, end, err := o.serveAgent(ctx, cmd, filepath.Base(args[0]),
+	p, served, end, err := o.serveAgent(ctx, cmd, b.name,
 		producer.Config{Admit: o.where.rightsOf(status)}, status)
 	if err != nil {
 		status.printLabelled("aaep", "Nobody can follow the agent: "+words.Sentence(plainError(err))+
-			" The editor goes on without that.")
-		if p, err = newProducer(filepath.Base(args[0]), producer.Config{}); err != nil {
+			" The "+b.parent+" goes on without that.")
+		if p, err = newProducer(b.name, producer.Config{}); err != nil {
 			return err
 		}
 		none := make(chan error)
@@ -283,14 +295,14 @@ func (o *acpOptions) runBetween(cmd *cobra.Command, args []string) (err error) {
 		served, end = none, func(*error) {}
 	}
 	defer end(&err)
-	failed := bridge.Tee(p, bridge.Config{Folder: o.folder, Thoughts: o.thoughts, Logger: logTo(cmd.ErrOrStderr())},
-		struct {
-			io.Reader
-			io.Writer
-		}{cmd.InOrStdin(), cmd.OutOrStdout()}, struct {
-			io.Reader
-			io.WriteCloser
-		}{out, in})
+	failed := b.tee(p, struct {
+		io.Reader
+		io.Writer
+	}{cmd.InOrStdin(), cmd.OutOrStdout()}, struct {
+		io.Reader
+		io.WriteCloser
+	}{out, in})
+	in.Close()
 	ended := program.Wait()
 	drainListeners(ctx, p, drainTime, status)
 	<-served

@@ -32,6 +32,12 @@ func TestBridgeA2A(t *testing.T) {
 	}
 }
 
+// TestBridgeMCP runs the command between a client and a server of the protocol's authors.
+func TestBridgeMCP(t *testing.T) {
+	t.Parallel()
+	runScripts(t, "mcp", map[string]string{"SDK": npmtest.Install(t, "../../bridges/mcp/testdata/everything")})
+}
+
 // waker posts a wake to a URL, signed with a key, and fails where it is not taken.
 func waker() {
 	body := fmt.Sprintf(`{"schemaVersion":"1.0","eventType":"wake/sent_to_me","eventId":"e1","logId":1,"agentIdentity":"@ada","subscriptionId":"WAKE_SUB:1",`+

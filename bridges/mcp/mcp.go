@@ -1,0 +1,174 @@
+// Package mcp stands between the program that runs an agent and one of its servers of the Model
+// Context Protocol on standard input and output, so that a person hears what the agent's tools do,
+// and so that no tool that could destroy something is called before that person said yes. Neither
+// side need know of it: the program starts it in the server's place, as "aaep bridge mcp" does.
+//
+//	err := mcp.Tee(p, mcp.Config{}, client, server)
+//
+// What the two say to each other passes byte for byte, line by line. A call of a tool is held
+// unless the server's newest list of tools says of it that it only reads (readOnlyHint), or that it
+// only adds (destructiveHint is false): so MCP reads a tool without annotations, and a tool that is
+// not listed is held too. A held call reaches the server once, after one accepted answer. Every
+// other outcome is a result that says the action was not done, which the server never sees.
+//
+// A line of the client that can be read in more than one way is not passed on, for the server could
+// find a call in it. All else passes, also where nothing can be told.
+//
+// The annotations are what the server says of itself. Config.AskAll trusts it less.
+//
+// A goroutine for each direction reads lines; a third owns the session and tells; each held call
+// has one that waits for the user. Begin to read at tee.admitClient.
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/bridge/toolcall"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// Config says what a Tee holds, and for how long.
+type Config struct {
+	// AskAll holds every call of a tool that is not marked as read-only.
+	AskAll bool
+	// AnswerTime is how long the user has to answer. Zero is five minutes. The client may give up
+	// sooner; a question is withdrawn then.
+	AnswerTime time.Duration
+	// State is a file that remembers which calls are held, so that the next Tee says what became
+	// of those that a crash left. Only this user can read it, and only one Tee has it. Empty is
+	// memory alone.
+	State string
+	// Logger receives what was refused or could not be told. Nil discards it.
+	Logger *slog.Logger
+}
+
+// Tee stands between a client and a server until the server has ended; it closes the server's link
+// when the client has hung up. What is held then is refused. An error that is not of a link says
+// that nothing was passed on, for Config.State cannot be used.
+func Tee(p *producer.Producer, cfg Config, client io.ReadWriter, server io.ReadWriteCloser) error {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	held, _, left, err := toolcall.Open[heldRecord, *message](cfg.State, nil, cfg.Logger)
+	if err != nil {
+		return fmt.Errorf("mcp: what is held cannot be remembered in %s: %w", cfg.State, err)
+	}
+	defer held.Close()
+	t := &tee{cfg: cfg, held: held, news: make(chan func(*toolcall.Conversation), maxNews),
+		open: map[string]*request{}}
+	t.toClient.Writer, t.toServer.Writer = client, server
+	ctx, cancel := context.WithCancel(context.Background())
+	t.ctx = ctx
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		c := toolcall.NewConversation(p, cfg.Logger, "Following an agent's tools.")
+		for do := range t.news {
+			do(c)
+		}
+		c.Complete("This conversation is over.")
+	}()
+	for _, call := range left {
+		t.tell(func(c *toolcall.Conversation) { c.Progress(call.AfterRestart(toolcall.ToolName(call.Record.Tool))) })
+	}
+	go func() {
+		err := bridge.CopyLines(t.toServer.Writer, client, &t.toServer.Mutex, maxLine, t.admitClient)
+		if err != io.EOF {
+			cfg.Logger.Warn("mcp: the client's lines cannot be passed on any more", "error", err)
+		}
+		t.withdrawAll()
+		server.Close()
+	}()
+	err = bridge.CopyLines(t.toClient.Writer, server, &t.toClient.Mutex, maxLine, t.admitServer)
+	cancel()
+	t.stopTelling(&t.work)
+	<-told
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+const (
+	maxLine = 64 << 20 // bytes of a message that is read; a longer one of the client's is not passed on
+	maxNews = 1024     // what may wait to be told
+	maxOpen = 4096     // requests that wait for an answer and are known
+)
+
+// tee is what Tee keeps.
+type tee struct {
+	cfg      Config
+	held     *toolcall.Held[heldRecord, *message]
+	ctx      context.Context // ends with the server
+	work     sync.WaitGroup  // the goroutines of held calls
+	toServer lineWriter
+	toClient lineWriter
+
+	mu    sync.Mutex // a leaf; guards what follows
+	news  chan func(*toolcall.Conversation)
+	over  bool             // news is closed, and nothing is held any more
+	tools map[string]*tool // as they were listed last
+	open  map[string]*request
+	calls int // that were held so far
+}
+
+// lineWriter is one side of the link. The lock is held while a line is written.
+type lineWriter struct {
+	sync.Mutex
+	io.Writer
+}
+
+// writeLine writes a line between two others.
+func (w *lineWriter) writeLine(line []byte) error {
+	w.Lock()
+	defer w.Unlock()
+	_, err := w.Write(line)
+	return err
+}
+
+// heldRecord is what the file keeps of a held call.
+type heldRecord struct {
+	ID   string `json:"id"`
+	Tool string `json:"tool"`
+}
+
+// Name returns what a held call is known by in the file. Ids of the client's may repeat, so it is a
+// number of ours.
+func (r heldRecord) Name() toolcall.Name { return toolcall.Name{ID: r.ID} }
+
+// tell has the session's goroutine do something, after what it was given before. It reports false
+// if that is not done, for too much waits; it never waits.
+func (t *tee) tell(do func(*toolcall.Conversation)) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return false
+	}
+	select {
+	case t.news <- do:
+		return true
+	default:
+		t.cfg.Logger.Warn("mcp: too much happens at once; some of it is not told")
+		return false
+	}
+}
+
+// stopTelling waits for what works and ends the goroutine of the session.
+func (t *tee) stopTelling(work *sync.WaitGroup) {
+	flushed := make(chan struct{})
+	if t.tell(func(*toolcall.Conversation) { close(flushed) }) { // what is to be asked is a part of work then
+		<-flushed
+	}
+	work.Wait()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	close(t.news)
+}

@@ -1,0 +1,168 @@
+package mcp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/bridge/toolcall"
+	"github.com/aaep-go/aaep/internal/toolwords"
+)
+
+// message is one of JSON-RPC.
+type message struct {
+	ID     jsontext.Value `json:"id,omitzero"`
+	Method string         `json:"method,omitzero"`
+	Params jsontext.Value `json:"params,omitzero"`
+	Result jsontext.Value `json:"result,omitzero"`
+	Error  jsontext.Value `json:"error,omitzero"`
+}
+
+// callParams are those of tools/call.
+type callParams struct {
+	Name      string         `json:"name"`
+	Arguments jsontext.Value `json:"arguments"`
+	Task      jsontext.Value `json:"task"`
+	Meta      struct {
+		ProgressToken jsontext.Value `json:"progressToken"`
+	} `json:"_meta"`
+}
+
+// tool is one that a server lists.
+type tool struct {
+	Name        string `json:"name"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Annotations struct {
+		Title       string `json:"title"`
+		ReadOnly    bool   `json:"readOnlyHint"`
+		Destructive *bool  `json:"destructiveHint"` // nil: it may be
+	} `json:"annotations"`
+}
+
+// isHeld reports whether a call of a tool waits for a yes; nil is a tool that is not listed.
+func (t *tool) isHeld(askAll bool) bool {
+	switch {
+	case t == nil:
+		return true
+	case t.Annotations.ReadOnly:
+		return false
+	}
+	return askAll || t.Annotations.Destructive == nil || *t.Annotations.Destructive
+}
+
+// callResult is what a tool has answered, of which only text is told.
+type callResult struct {
+	Content []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"content"`
+	IsError bool `json:"isError"`
+}
+
+// readClient reads a line of the client, which is a message or a batch of them. The error says why
+// the server could read it in another way: a member twice or in another case, a line that some
+// programs take for two.
+func readClient(line []byte) (messages []message, batch bool, err error) {
+	line = bytes.TrimRight(line, "\r\n")
+	switch {
+	case bytes.IndexByte(line, '\r') >= 0:
+		return nil, false, errors.New("it has the end of a line in it")
+	case !utf8.Valid(line):
+		return nil, false, errors.New("it is not in UTF-8")
+	}
+	if messages, batch, err = readLine(line); err != nil {
+		return nil, batch, err
+	}
+	all := []jsontext.Value{line}
+	if batch {
+		if err := bridge.Decode(line, &all); err != nil {
+			return nil, true, err
+		}
+	}
+	for i, m := range messages {
+		err = checkMembers(all[i], "id", "method", "params")
+		if err == nil && m.Method == callTool && m.Params.Kind() == '{' {
+			err = checkMembers(m.Params, "name", "arguments", "task", "_meta")
+		}
+		if err != nil {
+			return nil, batch, err
+		}
+	}
+	return messages, batch, nil
+}
+
+// readLine reads a line of either side.
+func readLine(line []byte) (messages []message, batch bool, err error) {
+	if text := bytes.TrimLeft(line, " \t\r\n"); len(text) > 0 && text[0] == '[' {
+		err = bridge.Decode(line, &messages)
+		return messages, true, err
+	}
+	var m message
+	err = bridge.Decode(line, &m)
+	return []message{m}, false, err
+}
+
+// checkMembers refuses an object in which a member is written in another case: there are programs
+// that take it for the same.
+func checkMembers(object jsontext.Value, names ...string) error {
+	d := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowInvalidUTF8(true))
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() == '"' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		member := token.String()
+		for _, name := range names {
+			if member != name && strings.EqualFold(member, name) {
+				return fmt.Errorf("its member %.40q should be %q", member, name)
+			}
+		}
+		if err := d.SkipValue(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outcome returns what a person is told of the answer to a call: the beginning of its text, and the
+// failure, or nil.
+func (m *message) outcome() (text string, failure error) {
+	if m.Error != nil {
+		var e struct {
+			Message string `json:"message"`
+		}
+		if bridge.Decode(m.Error, &e) != nil || e.Message == "" {
+			return "", errors.New("an error without words")
+		}
+		return "", errors.New(toolcall.Line(e.Message))
+	}
+	var result callResult
+	if bridge.Decode(m.Result, &result) != nil {
+		return "", nil
+	}
+	images := 0
+	for _, part := range result.Content {
+		switch {
+		case part.Type != "text":
+			images++
+		case text == "":
+			text = toolwords.FirstSentence(part.Text)
+		}
+	}
+	if result.IsError {
+		return "", errors.New(toolcall.Line(text))
+	}
+	if text == "" && images > 0 {
+		text = "The result has no text."
+	}
+	return text, nil
+}

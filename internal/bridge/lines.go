@@ -1,0 +1,95 @@
+package bridge
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"strconv"
+	"sync"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// CopyLines copies from one side of a link to the other, a line at a time, until from ends, and
+// returns its error, io.EOF included, or that of writing. admit sees each line before it is passed
+// on, with its end and with lock held, and reports whether it is; the line is admit's to keep. Of a
+// line of more than most bytes it sees the beginning, with whole false; that line is then copied as
+// it comes, or dropped. lock is held while a line is written, so that others can write between two.
+func CopyLines(to io.Writer, from io.Reader, lock *sync.Mutex, most int, admit func(line []byte, whole bool) bool) error {
+	r := bufio.NewReaderSize(from, 64<<10)
+	var line []byte
+	long, passes := false, false // the line is too long, and its rest is passed on
+	for {
+		part, err := r.ReadSlice('\n')
+		ends := err != bufio.ErrBufferFull
+		tooLong := !long && len(line)+len(part) > most
+		if !long {
+			line = append(line, part...)
+		}
+		if !long && (ends || tooLong) {
+			lock.Lock()
+		}
+		var failed error
+		switch {
+		case long && passes:
+			_, failed = to.Write(part)
+		case long:
+		case tooLong:
+			long, passes = true, admit(line, false)
+			if passes {
+				_, failed = to.Write(line)
+			}
+			line = nil
+		case ends && len(line) > 0:
+			if admit(line, true) {
+				_, failed = to.Write(line)
+			}
+		}
+		if ends || failed != nil {
+			lock.Unlock()
+			line, long = nil, false
+		}
+		switch {
+		case failed != nil:
+			return failed
+		case err != nil && ends:
+			return err
+		}
+	}
+}
+
+// maxRPCID is how many bytes an id of JSON-RPC may have.
+const maxRPCID = 256
+
+// ValidRPCID reports whether an id of JSON-RPC is text or a whole number without a fraction or an
+// exponent.
+func ValidRPCID(id jsontext.Value) bool {
+	switch {
+	case len(id) > maxRPCID:
+		return false
+	case id.Kind() == '"':
+		var text string
+		return jsonv2.Unmarshal(id, &text) == nil // which half a surrogate is not
+	}
+	return id.Kind() == '0' && !bytes.ContainsAny(id, ".eE")
+}
+
+// CanonicalRPCID returns what an id of JSON-RPC is known by however it is written, since the other
+// side need not write it alike: "\u0061" is the "a" of a peer that reads it. exact says that it is
+// written in the only way that every program writes it.
+func CanonicalRPCID(id jsontext.Value) (key string, exact bool) {
+	var text string
+	switch {
+	case id.Kind() == '"' && jsonv2.Unmarshal(id, &text) == nil:
+		return "\"" + text, len(id) <= maxRPCID && !bytes.ContainsRune(id, '\\')
+	case id.Kind() == '0':
+		n, err := strconv.ParseFloat(string(id), 64)
+		if err != nil {
+			return "", false
+		}
+		key = strconv.FormatFloat(n+0, 'f', -1, 64) // of -0, 0
+		return key, key == string(id) && ValidRPCID(id)
+	}
+	return "", false
+}

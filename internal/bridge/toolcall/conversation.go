@@ -1,0 +1,155 @@
+package toolcall
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/toolwords"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+const (
+	// MaxTold is how many bytes of a tool's words are told at once.
+	MaxTold = 16 << 10
+	// maxCalls is how many calls of a conversation may have no result yet and be told of.
+	maxCalls = 4096
+	// maxReason is how many characters are told of why a tool failed.
+	maxReason = 200
+)
+
+// Conversation is one of an agent with its tools, told as one session that begins with the first
+// thing to tell. One goroutine at a time may use it.
+type Conversation struct {
+	p       *producer.Producer
+	logger  *slog.Logger
+	about   string
+	session *producer.Session      // nil until there is something to tell
+	calls   map[string]func(error) // what ends each call that was told, by the call's id
+}
+
+// NewConversation makes one; about says what it is, to the user.
+func NewConversation(p *producer.Producer, logger *slog.Logger, about string) *Conversation {
+	return &Conversation{p: p, logger: logger, about: about, calls: map[string]func(error){}}
+}
+
+// Rename says otherwise what a conversation is, if it has not begun.
+func (c *Conversation) Rename(about string) { c.about = about }
+
+// Session returns the session, begun if need be, or nil if it cannot be told.
+func (c *Conversation) Session() *producer.Session {
+	if c.session == nil {
+		c.session = c.StartSession(c.about)
+	}
+	return c.session
+}
+
+// Begun reports whether there was something to tell.
+func (c *Conversation) Begun() bool { return c.session != nil }
+
+// StartSession begins a session, or returns nil if it cannot be told, which is logged.
+func (c *Conversation) StartSession(about string) *producer.Session {
+	s, err := c.p.StartSession(context.Background(), bridge.Ours(about))
+	if err != nil {
+		c.logger.Error("a conversation with tools cannot be told", "error", err)
+		return nil
+	}
+	return s
+}
+
+// Complete ends the session, if it has begun. Calls without a result are told as failed.
+func (c *Conversation) Complete(sentence string) {
+	for id := range c.calls {
+		c.EndCall(id, errors.New("it has no result"))
+	}
+	if c.session != nil {
+		c.Note(c.session.Complete(bridge.Ours(sentence)))
+	}
+}
+
+// Progress tells a sentence of ours.
+func (c *Conversation) Progress(sentence string) {
+	if s := c.Session(); s != nil {
+		c.Note(s.Progress(bridge.Ours(sentence), aaep.Progress{Description: sentence}, 0))
+	}
+}
+
+// Note logs an error of telling.
+func (c *Conversation) Note(err error) {
+	if err != nil && !errors.Is(err, producer.ErrSessionOver) {
+		c.logger.Error("something of a conversation with tools was not told", "error", err)
+	}
+}
+
+// BeginCall tells that a tool which is not held was called.
+func (c *Conversation) BeginCall(id string, about producer.Tool) {
+	s := c.Session()
+	if _, known := c.calls[id]; s == nil || known || len(c.calls) >= maxCalls {
+		return // a call that is made again is told once
+	}
+	done, err := s.Invoked(about)
+	c.Note(err)
+	if err == nil {
+		c.calls[id] = done
+	}
+}
+
+// EndCall tells that a call has ended, and reports false if it is none that BeginCall has told. A
+// call that is held is told by Held.Ask.
+func (c *Conversation) EndCall(id string, failure error) bool {
+	done := c.calls[id]
+	delete(c.calls, id)
+	if done != nil {
+		done(failure)
+	}
+	return done != nil
+}
+
+// Result tells what a result has for a person: why the tool failed, or a text.
+func (c *Conversation) Result(text string, failure error) {
+	if failure != nil {
+		c.Progress(words.Sentence("The tool says: " + toolwords.Clip(failure.Error(), maxReason)))
+		return
+	}
+	s := c.Session()
+	if text = strings.TrimSpace(text); text == "" || s == nil {
+		return
+	}
+	out := s.Output()
+	_, err := out.WriteString(words.Fit(text, MaxTold))
+	c.Note(errors.Join(err, out.Close()))
+}
+
+// Line returns a peer's text in one line that is safe to show.
+func Line(text string) string { return toolwords.Clip(bridge.Line(text), 400) }
+
+// ToolName returns what a tool is called to a person.
+func ToolName(name string) string { return cmp.Or(toolwords.Label(name), "a tool without a name") }
+
+// Question completes what is asked about a call that is held: what the tool is, what it does as its
+// description says, and each argument. The error says why it cannot be asked: what the user agrees
+// to must be told whole.
+func Question(about producer.Tool, description string, arguments jsontext.Value) (producer.Tool, error) {
+	lines, err := toolwords.Members(arguments)
+	if err != nil {
+		return about, errors.New("its arguments cannot be told")
+	}
+	consequence := cmp.Or(toolwords.FirstSentence(description), "The toolset does not say what this tool does.")
+	for _, argument := range lines {
+		consequence += " " + words.Sentence(toolwords.Exact(argument))
+	}
+	if len(consequence) > MaxTold-100 {
+		return about, errors.New("its arguments are too long to be told")
+	}
+	about.Risk, about.Confirm = aaep.RiskHigh, true
+	about.Action = bridge.Ours(words.Sentence("Use the tool " + about.Title))
+	about.Consequence = bridge.Ours(consequence)
+	return about, nil
+}

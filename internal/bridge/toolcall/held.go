@@ -1,0 +1,276 @@
+// Package toolcall is what the bridges share that stand between an agent and its tools: the calls
+// that are held, and what became of each, in a file; in which words a call is told and asked about;
+// and why one was not made, in words for a model. It knows no protocol of the agent's: a bridge
+// decides which calls are held, and how one reaches its tool.
+package toolcall
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/aaep-go/aaep/internal/lockfile"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// Name names a call: its id is unique in its group alone.
+type Name struct{ Group, ID string }
+
+// Record is what the file keeps of a call, as JSON.
+type Record interface {
+	Name() Name
+}
+
+// Held remembers which calls are held and which of them were made, in a file if there is one. That
+// a call is about to be made is in the file before it is made, so that no restart makes it again.
+// P is what is kept of a call, R its result. All its methods may be called at once.
+type Held[P Record, R any] struct {
+	logger *slog.Logger
+
+	mu    sync.Mutex // guards what follows
+	file  *os.File   // nil: memory alone
+	calls map[Name]*Call[P, R]
+	// settled are those that have their outcome, oldest first. They stay known, so that one that is
+	// posted again is not made again.
+	settled []Name
+}
+
+// Call is a call that waits for the user's answer or, once that was yes, for its result.
+type Call[P Record, R any] struct {
+	Record P
+	Result chan R // holds one: what the tool answered
+	Cancel context.CancelCauseFunc
+	sent   bool // guarded by Held.mu
+}
+
+// Left is a call that an earlier process did not settle. Sent says that it may have been made.
+type Left[P Record] struct {
+	Record P
+	Sent   bool
+}
+
+// entry is a line of the file: the caller's key in the first, and then what became of a call.
+type entry[P Record] struct {
+	Key  []byte `json:"key,omitzero"`
+	Pass *P     `json:"pass,omitempty"`
+	Is   string `json:"is,omitzero"`
+}
+
+// What an entry says of its call.
+const (
+	isHeld    = "held"
+	isSent    = "sent"
+	isSettled = "settled"
+)
+
+// Open reads a file, or makes one with a key of the caller's, and returns the key that is in it and
+// what it leaves to settle. It writes the file anew with the key alone: the caller settles what is
+// left now. Without a file the key is fresh.
+func Open[P Record, R any](name string, fresh []byte, logger *slog.Logger) (h *Held[P, R], key []byte, left []Left[P], err error) {
+	h = &Held[P, R]{logger: logger, calls: map[Name]*Call[P, R]{}}
+	if name == "" {
+		return h, fresh, nil, nil
+	}
+	file, err := lockfile.Open(name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			file.Close()
+		}
+	}()
+	order, state := []Name{}, map[Name]Left[P]{}
+	for lines := bufio.NewReader(file); ; {
+		line, err := lines.ReadBytes('\n')
+		if err == io.EOF {
+			break // a torn line at the end says nothing: its call was neither held nor made
+		}
+		var e entry[P]
+		if err != nil || json.Unmarshal(line, &e) != nil {
+			return nil, nil, nil, errors.New("it is not a file of this command")
+		}
+		switch {
+		case e.Key != nil:
+			key = e.Key
+		case e.Pass != nil && e.Is == isHeld:
+			order = append(order, (*e.Pass).Name())
+			state[(*e.Pass).Name()] = Left[P]{Record: *e.Pass}
+		case e.Pass != nil && e.Is == isSent:
+			state[(*e.Pass).Name()] = Left[P]{Record: *e.Pass, Sent: true}
+		case e.Pass != nil:
+			delete(state, (*e.Pass).Name())
+		}
+	}
+	if key != nil && len(key) != len(fresh) {
+		return nil, nil, nil, errors.New("its key is damaged, or it is of another bridge")
+	}
+	for _, name := range order {
+		if call, is := state[name]; is {
+			left = append(left, call)
+			delete(state, name)
+		}
+	}
+	if key == nil {
+		key = fresh
+	}
+	first, err := json.Marshal(entry[P]{Key: key})
+	if err == nil {
+		err = file.Truncate(0)
+	}
+	if err == nil {
+		_, err = file.Write(append(first, '\n')) // which appends
+	}
+	if err = errors.Join(err, file.Sync()); err != nil {
+		return nil, nil, nil, err
+	}
+	h.file = file
+	return h, key, left, nil
+}
+
+// write appends what became of a call to the file, with h.mu held.
+func (h *Held[P, R]) write(p P, is string) error {
+	if h.file == nil {
+		return nil
+	}
+	line, err := json.Marshal(entry[P]{Pass: &p, Is: is})
+	if err == nil {
+		_, err = h.file.Write(append(line, '\n'))
+	}
+	return errors.Join(err, h.file.Sync())
+}
+
+// Hold takes in a call. fresh is false if a call of this name is held or was made.
+func (h *Held[P, R]) Hold(p P, cancel context.CancelCauseFunc) (call *Call[P, R], fresh bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.calls[p.Name()] != nil {
+		return nil, false, nil
+	}
+	if len(h.calls)-len(h.settled) >= maxHeld {
+		return nil, true, fmt.Errorf("%d calls wait already", maxHeld)
+	}
+	call = &Call[P, R]{Record: p, Result: make(chan R, 1), Cancel: cancel}
+	h.calls[p.Name()] = call
+	return call, true, h.write(p, isHeld)
+}
+
+const (
+	// maxHeld is how many calls may be held or wait for their results.
+	maxHeld = 1024
+	// maxSettled is how many calls stay known that have their outcome.
+	maxSettled = 64 << 10
+)
+
+// send notes that a held call is about to be made. With an error it must not be.
+func (h *Held[P, R]) send(call *Call[P, R]) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if call.sent {
+		return errors.New("it was made already")
+	}
+	if err := h.write(call.Record, isSent); err != nil {
+		return err
+	}
+	call.sent = true
+	return nil
+}
+
+// Settle notes that a call has its outcome. Ask does so by itself.
+func (h *Held[P, R]) Settle(call *Call[P, R]) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.settled = append(h.settled, call.Record.Name()); len(h.settled) > maxSettled {
+		delete(h.calls, h.settled[0])
+		h.settled = h.settled[1:]
+	}
+	if err := h.write(call.Record, isSettled); err != nil {
+		h.logger.Error("the file of held calls does not say that a call is settled", "error", err)
+	}
+}
+
+// Find returns a call that is held or was made, or nil.
+func (h *Held[P, R]) Find(name Name) (call *Call[P, R], sent bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if call = h.calls[name]; call != nil {
+		sent = call.sent
+	}
+	return call, sent
+}
+
+// EndGroup takes back the calls of a group that are held, and waits for no result any more.
+func (h *Held[P, R]) EndGroup(group string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name, call := range h.calls {
+		if name.Group == group {
+			call.Cancel(ErrCancelled)
+		}
+	}
+}
+
+// Close closes the file.
+func (h *Held[P, R]) Close() error {
+	if h.file == nil {
+		return nil
+	}
+	return h.file.Close()
+}
+
+// Ask holds a call until the user has answered, makes it if that was yes, and waits for its result,
+// of which read returns the text and the failure. made says that the call was or may have been
+// made; where it was not, Refusal says why, in words for a model. The caller's goroutine waits.
+func (h *Held[P, R]) Ask(ctx context.Context, s *producer.Session, about producer.Tool, call *Call[P, R],
+	make func(context.Context) error, read func(R) (string, error)) (made bool, err error) {
+	defer h.Settle(call)
+	_, err = s.Tool(ctx, about, func(ctx context.Context) (string, error) {
+		if err := h.send(call); err != nil {
+			return "", err
+		}
+		made = true
+		if err := make(ctx); err != nil {
+			return "", err
+		}
+		select {
+		case result := <-call.Result:
+			return read(result)
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	})
+	return made, err
+}
+
+// ErrCancelled is why a held call is taken back: the agent said so.
+var ErrCancelled = errors.New("the agent cancelled it")
+
+// Refusal returns why a held call was not made, in words for a model.
+func Refusal(err error) string {
+	switch {
+	case errors.Is(err, producer.ErrRejected):
+		return "the user declined this action; it was not done"
+	case errors.Is(err, producer.ErrTimedOut):
+		return "the user did not answer in time; the action was not done"
+	case errors.Is(err, producer.ErrUnreachable):
+		return "no user could be asked; the action was not done"
+	case errors.Is(err, ErrCancelled), errors.Is(err, context.Canceled), errors.Is(err, producer.ErrSessionOver):
+		return "it was taken back before the user had answered; the action was not done"
+	}
+	return "the action could not be asked about, and was not done"
+}
+
+// AfterRestart says of a call that an earlier process left what became of it, in words for a
+// person. name is the tool's.
+func (l Left[P]) AfterRestart(name string) string {
+	if l.Sent {
+		return "This bridge was stopped after " + name + " had been allowed. It may have been done, or not."
+	}
+	return "This bridge was stopped before " + name + " was allowed. It was not done."
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"cmp"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep/bridges/mcp"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// mcpOptions are what the flags of "bridge mcp" say.
+type mcpOptions struct {
+	acpOptions
+	name string
+	cfg  mcp.Config
+}
+
+func bridgeMCPCommand() *cobra.Command {
+	o := &mcpOptions{}
+	cmd := &cobra.Command{
+		Use:   "mcp [flags] -- SERVER ARGUMENTS",
+		Short: "Hold what an agent's MCP server could destroy until you say yes",
+		Long: `mcp stands between an agent and SERVER, which speaks the Model Context Protocol over its standard input and output.
+In the agent's settings put "aaep bridge mcp --" before the command of the server; nothing else changes, and neither side need
+know of it. Whoever listens hears which tools are called and what comes of it.
+
+A call of a tool is held, unless the server lists the tool as one that only reads (readOnlyHint) or only adds (destructiveHint
+is false). A held call reaches the server once, after an answer that accepts it, and never otherwise: a no, silence and nobody
+to ask are results that tell the agent's model that it was not done. All other calls pass at once, also where nothing can be
+told. A server says of itself what its tools do; --ask-all holds every call of a tool that is not marked as read-only.
+
+Each server that is bridged needs an address of its own; name it with --listen. Where that cannot be had, what is held is
+refused. An agent may give up waiting before you have answered: see its settings for how long a tool may take.`,
+		Example: `  aaep bridge mcp -- npx -y @modelcontextprotocol/server-filesystem /srv/plans
+  aaep bridge mcp --listen 127.0.0.1:8081 --held held.jsonl --audit trail.jsonl -- ./files-server
+  aaep listen http://127.0.0.1:8081`,
+	}
+	cmd.RunE = o.runMCP
+	f := cmd.Flags()
+	f.SetInterspersed(false) // what follows the server's name is the server's
+	f.StringVar(&o.name, "name", "", "the agent's name (default is the server's command)")
+	f.StringVar(&o.trail, "audit", "", "put on record in this `FILE` what is asked and answered")
+	f.BoolVar(&o.cfg.AskAll, "ask-all", false, "hold every call of a tool that is not marked as read-only")
+	f.DurationVar(&o.cfg.AnswerTime, "answer-time", 5*time.Minute, "how long there is to answer; silence is a no")
+	f.StringVar(&o.cfg.State, "held", "", "remember in this `FILE` what is held, so that the next start says what became of it")
+	o.where = servingFlags(cmd)
+	return cmd
+}
+
+func (o *mcpOptions) runMCP(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usageError("name a server after --, for example: aaep bridge mcp -- npx -y @modelcontextprotocol/server-filesystem .")
+	}
+	if _, err := exec.LookPath(args[0]); err != nil {
+		return usageError("cannot run %q: %s.\nCheck its name, or give its whole path", args[0], explainStart(err))
+	}
+	o.cfg.Logger = logTo(cmd.ErrOrStderr())
+	return o.runBetween(cmd, args, between{parent: "agent",
+		typed: "this speaks with the agent that started it, and that is you.\nPut the line into your agent's settings as the command of its MCP server",
+		name:  cmp.Or(o.name, filepath.Base(args[0])),
+		tee: func(p *producer.Producer, client io.ReadWriter, server io.ReadWriteCloser) error {
+			return mcp.Tee(p, o.cfg, client, server)
+		}})
+}
