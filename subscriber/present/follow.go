@@ -44,7 +44,8 @@ type following struct {
 // to the agent that asks, and they are told what came of it. The agent's name is one that people
 // understand, and no other agent that they follow has it. The person may have several outputs, each
 // with a Presenter of its own; an answer that one of them takes settles the question on all.
-// Several agents are followed each by a Follow.
+// Several agents are followed each by a Follow, with a Subscription of its own: a second Follow of
+// one Subscription is an error, for each would have a part of the events.
 //
 // Follow returns when the subscription is over, with the reason, which the person is told too, or
 // when ctx or the subscription was ended by the program itself, with nil. It closes nothing, and
@@ -60,6 +61,11 @@ func Follow(ctx context.Context, sub *subscriber.Subscription, name string, peop
 	case slices.Contains(people, nil):
 		return errors.New("present: Follow was given a Presenter that is nil; New returns one")
 	}
+	if other, found := followed.LoadOrStore(sub, name); found {
+		return fmt.Errorf("present: this Subscription is followed already, as %q; pass all Presenters to one Follow, "+
+			"or Dial another Subscription", other)
+	}
+	defer followed.Delete(sub)
 	ctx, stop := context.WithCancel(ctx)
 	f := &following{ctx: ctx, sub: sub, name: name, people: people}
 	for i, p := range people {
@@ -78,6 +84,9 @@ func Follow(ctx context.Context, sub *subscriber.Subscription, name string, peop
 	f.leaveOutputs(people, err)
 	return err
 }
+
+// followed has the names of the agents that are followed now, by their *subscriber.Subscription.
+var followed sync.Map
 
 // handleEvents hands on the events until there are no more.
 func (f *following) handleEvents() error {

@@ -320,6 +320,16 @@ func TestFollowErrors(t *testing.T) {
 		over := make(chan error, 1)
 		go func() { over <- present.Follow(l.ctx, sub, "Shop", l.Presenter) }()
 		synctest.Wait()
+		for want, f := range map[string]func() error{
+			`followed already, as "Shop"`: func() error {
+				return present.Follow(l.ctx, sub, "Store", present.New(announce.Preferences{}))
+			},
+			"an Output already": func() error { return l.Run(l.ctx, &voice{}) },
+		} {
+			if err := f(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want one that says %q", err, want)
+			}
+		}
 		sub.Close()
 		if err := <-over; err != nil {
 			t.Errorf("after Close: %v", err)

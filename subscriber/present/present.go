@@ -55,6 +55,7 @@ type Presenter struct {
 	mu   sync.Mutex
 	a    *announce.Announcer // nil is not made yet
 	wake chan struct{}       // something happened; made with a
+	runs bool                // Run presents over an output
 
 	agents map[string]*following // by their names; guarded by mu, as a is
 }
@@ -231,11 +232,17 @@ func (p *Presenter) Status() (s Status) {
 
 // Run presents over out until ctx is done, or out is gone: its error is then returned, nothing is
 // lost, and Run may be called with another output. What was being presented when ctx ended is
-// silenced. A nil out is an error.
+// silenced. A nil out is an error, and so is a Run while another has not returned: of what is said,
+// each output would have a part.
 func (p *Presenter) Run(ctx context.Context, out Output) error {
 	if out == nil {
 		return errors.New("present: Run was given no Output")
 	}
+	if !p.setRuns(true) {
+		return errors.New("present: this Presenter has an Output already: Run has not returned; " +
+			"a person with several outputs has a Presenter for each, and Follow takes all of them")
+	}
+	defer p.setRuns(false)
 	d := &driver{p: p, out: out, over: make(chan presented, 1), cancel: func() {}}
 	defer d.silenceOutput()
 	timer := time.NewTimer(math.MaxInt64) // set below
@@ -267,6 +274,16 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// setRuns notes that Run presents over an output, or does no longer, and reports whether that is
+// new.
+func (p *Presenter) setRuns(runs bool) (changed bool) {
+	p.useAnnouncer(func(*announce.Announcer, time.Time) {
+		changed = p.runs != runs
+		p.runs = runs
+	})
+	return changed
 }
 
 // driver presents over one output, one utterance at a time. The goroutine of Run owns it.
