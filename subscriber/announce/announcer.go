@@ -150,6 +150,7 @@ type item struct {
 	voiceless       bool          // it was said that there is no voice for it
 	lists           int           // sentences that may name other questions than the one that is put, which follows
 	names           *openQuestion // the question that is meant after those, or nil
+	ends            string        // the agent of which it says, after all its words, that nothing more comes
 	code            *block        // that it tells how much there is of
 	named           int           // sentences at the end of which its name was heard; zero is none
 	receipt         Receipt

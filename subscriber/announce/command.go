@@ -167,7 +167,7 @@ func (a *Announcer) catchUp(now time.Time) {
 			came = append(came, it)
 		}
 	}
-	came = slices.DeleteFunc(came, func(it *item) bool { return it.reminds })
+	came = slices.DeleteFunc(came, func(it *item) bool { return it.reminds || it.ends != "" })
 	if len(came) < 2 {
 		return
 	}

@@ -154,7 +154,7 @@ func (a *Announcer) Newest(now time.Time) {
 // those were, and the newest of them.
 func (a *Announcer) skipWaiting() (n int, newest *item) {
 	skips := func(it *item) bool {
-		return !it.critical && !it.outcome && !it.reminds && it.about == nil &&
+		return !it.critical && !it.outcome && !it.reminds && it.ends == "" && it.about == nil &&
 			it.kind != Question && it.kind != Problem
 	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {

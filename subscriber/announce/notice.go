@@ -39,18 +39,58 @@ func (a *Announcer) Outage(now time.Time, source string, why error) {
 	if len(a.sources) > 1 {
 		w = In(a.language, Speaker(source)+" ").And("", w)
 	}
-	a.addNotice(now, w, !ended, nil)
+	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { // that it had ended is no news any more
+		gone := it.ends == source && a.isUntold(it)
+		if gone {
+			a.endItem(it, now, Expired)
+		}
+		return gone
+	})
+	if ended {
+		a.addEnd(now, source, w)
+		return
+	}
+	a.addNotice(now, w, true, nil)
 }
 
 // Leave says that an agent is not followed any more, where there is a reason for the person to
-// know, and takes its questions away.
+// know, after its last words, and takes its questions away. Of one that is put, they are told at
+// once that it is gone.
 func (a *Announcer) Leave(now time.Time, source string, why error) {
-	if why != nil {
-		a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.FollowedNoMore, "")), true, nil)
-	}
 	for _, q := range a.open.listOpen() {
-		if q.source == source {
-			a.Settle(now, q.event)
+		if q.source != source {
+			continue
+		}
+		if why != nil && !q.put.IsZero() && q.sending.IsZero() && !q.tried {
+			a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.QuestionClosed, "")), true, nil)
+		}
+		a.Settle(now, q.event)
+	}
+	if why != nil {
+		a.addEnd(now, source, a.withSpeaker(source, phraseIn(a.language, phrase.FollowedNoMore, "")))
+	}
+}
+
+// addEnd says that nothing more comes of an agent, after all that it said so far: of its progress,
+// which is said last of all, no more.
+func (a *Announcer) addEnd(now time.Time, source string, w Words) {
+	a.flushSource(now, source)
+	for session, g := range a.agents {
+		if g.source == source {
+			a.dropProgress(now, session)
+		}
+	}
+	it := &item{kind: Notice, ends: source, sentences: a.splitWords(w, false), arrived: now}
+	a.recordItem(it)
+	a.appendTo(&a.normal, it)
+}
+
+// flushSource says what is held of an agent's answers: what comes of them begins a sentence.
+func (a *Announcer) flushSource(now time.Time, source string) {
+	for _, ans := range a.answers {
+		if ans.source == source {
+			a.addPieces(now, ans, ans.seg.Flush(true))
+			a.flushHeldLines(now, ans)
 		}
 	}
 }
@@ -58,12 +98,7 @@ func (a *Announcer) Leave(now time.Time, source string, why error) {
 // tellLost says that something of what an agent said may be missing. How its sessions are doing is
 // not known any more; of those that go on the agent tells it anew.
 func (a *Announcer) tellLost(now time.Time, source string) {
-	for _, ans := range a.answers {
-		if ans.source == source { // what comes of it begins a sentence
-			a.addPieces(now, ans, ans.seg.Flush(true))
-			a.flushHeldLines(now, ans)
-		}
-	}
+	a.flushSource(now, source)
 	for session, g := range a.agents {
 		if g.source == source {
 			a.dropProgress(now, session)

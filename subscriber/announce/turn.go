@@ -42,7 +42,7 @@ func (a *Announcer) putQuestion(now time.Time, q *openQuestion) {
 		return it.passing
 	})
 	since := func(it *item) bool {
-		return it.source == "" && it.about == nil && it.arrived.After(q.received) ||
+		return it.source == "" && it.ends == "" && it.about == nil && it.arrived.After(q.received) ||
 			it.outcome && !it.event.Type().Terminal()
 	}
 	for _, told := range []*[]*item{&a.asked, &a.normal} {
@@ -107,7 +107,7 @@ func (a *Announcer) remindOfQuestion(now time.Time) {
 // waitsForItem reports whether a question that something was said after is called to mind only
 // after an announcement: what its session says, and what this program does.
 func (q *openQuestion) waitsForItem(it *item) bool {
-	return q.drowned && (it.session == q.sessionKey() || it.source == "")
+	return q.drowned && (it.session == q.sessionKey() || it.source == "" && it.ends == "")
 }
 
 // addLeadIn says before what the session of a question says after it, that it is not what the
