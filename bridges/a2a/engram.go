@@ -77,6 +77,7 @@ type records struct {
 	taskID   string
 	all      map[string]*record
 	sequence string // the last that was applied
+	lastKey  string // of the record that it belongs to
 	perKey   bool   // sequences rise for each key alone, and say nothing of the whole
 	first    bool   // the snapshots of the beginning are not told yet
 	fresh    []string
@@ -264,7 +265,7 @@ func (r *records) reaches(u update) bool {
 	}
 	for _, a := range u.Task.Artifacts {
 		for e := range eventsIn(a.Parts) {
-			if e.Sequence == r.sequence {
+			if e.Sequence == r.sequence && e.Key.Key == r.lastKey {
 				return true
 			}
 		}
@@ -342,7 +343,7 @@ func (r *records) apply(ctx context.Context, e *engramEvent) {
 		if r.sequence != "" && less(e.Sequence, r.sequence) {
 			r.perKey = true
 		}
-		r.sequence = e.Sequence
+		r.sequence, r.lastKey = e.Sequence, key
 	}
 	if e.Kind != "snapshot" {
 		r.list()

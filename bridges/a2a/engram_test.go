@@ -70,10 +70,15 @@ func TestEngramPeerOfOurs(t *testing.T) {
 			do(`["cut"]`)
 			do(`["patch","plan/a",[{"op":"replace","path":"/title","value":"Fifth"}]]`)
 			l.AwaitHeard(t, "a: title is now Fifth.")
+			for _, reason := range []string{"idle_timeout", "error"} { // so does the next subscription after these
+				do(`["end",%q]`, reason)
+				do(`["patch","plan/a",[{"op":"replace","path":"/title","value":"After %s"}]]`, reason)
+				l.AwaitHeard(t, "a: title is now After "+reason+".")
+			}
 			do(`["delete","plan/b"]`)
 			l.AwaitHeard(t, "b was removed.")
 			fmt.Fprintln(store.In, `["asked"]`)
-			if got := store.Line(t); got != `["all","1008","1010"]` {
+			if got := store.Line(t); got != `["all","1008","1010","1011","1012"]` {
 				t.Errorf("subscriptions go on after %s", got)
 			}
 			do(`["end","cancelled"]`)
@@ -81,7 +86,7 @@ func TestEngramPeerOfOurs(t *testing.T) {
 				t.Errorf("it ended with %v", err)
 			}
 			heard := l.AwaitEnd(t, 1)
-			for _, once := range []string{"title is now Second", "title is now Third", "title is now Fourth", "title is now Fifth", "2 records", "c is new", "count is now 1000"} {
+			for _, once := range []string{"title is now Second", "title is now Third", "title is now Fourth", "title is now Fifth", "After idle_timeout", "After error", "2 records", "c is new", "count is now 1000"} {
 				if n := strings.Count(heard, once); n != 1 {
 					t.Errorf("%q was heard %d times", once, n)
 				}
@@ -90,6 +95,51 @@ func TestEngramPeerOfOurs(t *testing.T) {
 				t.Errorf("heard %d lines:\n%s", n, heard)
 			}
 		})
+	}
+}
+
+// A store whose sequences rise for each record alone is followed, too: after a cut or the end of a
+// subscription all of it is asked for, and what is known is not told again.
+func TestEngramPeerOfOursPerKey(t *testing.T) {
+	dir := npmtest.Install(t, "testdata/sdk")
+	store := bridgetest.Start(t, dir, "node", "engram.mjs", "1.0", "per-key")
+	agent := dial(t, store.Line(t), a2a.Config{})
+	do := func(command string) {
+		fmt.Fprintln(store.In, command)
+		if got := store.Line(t); got != "done" {
+			t.Fatal(got)
+		}
+	}
+	p := bridgetest.NewProducer(t)
+	l := bridgetest.Listen(t, p, nil)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- agent.FollowRecords(t.Context(), p, a2a.RecordConfig{Window: 50 * time.Millisecond})
+	}()
+	do(`["set","a",{"count":0}]`)
+	l.AwaitHeard(t, "1 record: a.")
+	do(`["count","a",3]`)
+	l.AwaitHeard(t, "a: count is now 3.")
+	do(`["set","b",{"count":0}]`) // the first of its versions, and so before the last
+	l.AwaitHeard(t, "b is new: count is 0.")
+	do(`["forget"]`)
+	do(`["cut"]`)
+	do(`["count","b",1]`)
+	l.AwaitHeard(t, "b: count is now 1.")
+	do(`["end","ttl"]`)
+	do(`["count","a",7]`)
+	l.AwaitHeard(t, "a: count is now 7.")
+	fmt.Fprintln(store.In, `["asked"]`)
+	if got := store.Line(t); got != `["all","all","all"]` {
+		t.Errorf("subscriptions go on after %s", got)
+	}
+	do(`["end","cancelled"]`)
+	<-ended
+	heard := l.AwaitEnd(t, 1)
+	for _, once := range []string{"count is now 3", "b is new", "b: count is now 1.", "count is now 7"} {
+		if n := strings.Count(heard, once); n != 1 {
+			t.Errorf("%q was heard %d times in\n%s", once, n, heard)
+		}
 	}
 }
 

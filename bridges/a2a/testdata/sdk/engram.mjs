@@ -27,11 +27,13 @@ const flush = () => {
   sent = log.length
 }
 const append = event => {
-  log.push({ ...event, sequence: String(log.length + 1).padStart(20, '0'), updatedAt: now() })
+  log.push({ ...event, sequence: sequence(event.version, log.length + 1), updatedAt: now() })
   if (log.length - sent >= batch) flush()
 }
 let batch = 1
-const snapshot = key => ({ kind: 'snapshot', key: { key }, record: { key: { key }, ...records.get(key), createdAt: now(), updatedAt: now() }, version: records.get(key).version, sequence: String(log.length).padStart(20, '0'), updatedAt: now() })
+const perKey = process.argv[3] === 'per-key' // the founding text lets sequences rise for each key alone
+const sequence = (version, place) => String(perKey ? version : place).padStart(20, '0')
+const snapshot = key => ({ kind: 'snapshot', key: { key }, record: { key: { key }, ...records.get(key), createdAt: now(), updatedAt: now() }, version: records.get(key).version, sequence: sequence(records.get(key).version, log.length), updatedAt: now() })
 const apply = (key, patch) => {
   const record = records.get(key)
   for (const { path, value } of patch) record.value[path.slice(1)] = value
