@@ -177,7 +177,7 @@ report:
 	AAEP_REPORT=1 go test -count=1 -run '^(TestPublishedReport|TestTable)$$' -v ./conformance
 
 picture:
-	{ echo '$$ go run ./cmd/aaep demo --answer accept'; go run ./cmd/aaep demo --answer accept | sed -n '1,/moved the money/p'; } | tools/picture > docs/demo.svg
+	{ echo '$$ go run ./cmd/aaep demo --answer accept'; go run ./cmd/aaep demo --answer accept | sed '/^The agent produced/,$$d'; } | tools/picture > docs/demo.svg
 
 api:
 	AAEP_API=1 go test -count=1 -run '^TestAPI$$' ./internal/arch

@@ -40,7 +40,7 @@ func TestMarkdownSpeech(t *testing.T) {
 		"":                                                    "",
 	} {
 		if got := markdownSpeech(text, "en", phrase.Code); got != want {
-			t.Errorf("forEar(%q) = %q, want %q", text, got, want)
+			t.Errorf("markdownSpeech(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func FuzzMarkdownSpeech(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got := markdownSpeech(text, "en", phrase.Code)
 		if strings.ContainsAny(got, "\r\n\t") || aaep.SafeText(got) != got {
-			t.Errorf("forEar(%q) = %q", text, got)
+			t.Errorf("markdownSpeech(%q) = %q", text, got)
 		}
 	})
 }
