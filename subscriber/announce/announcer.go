@@ -68,50 +68,57 @@ const (
 // sentence that was heard whole. An answer is said sentence by sentence and never left out.
 // Progress waits for everything else, and only its newest value is said. Questions are put one at a
 // time, the next when the one before is settled. States are told that last, and that nothing next
-// to them tells; news of states and tools that had to wait is left out
-// where newer news tells as much; that something ran is always told. While the person types only
-// what is critical is said; afterwards one sentence tells what came, and Details the rest. Agents
-// take turns, and are named by turn; what one of them does closes nothing of another.
+// to them tells; news of states and tools that had to wait is left out where newer news tells as
+// much; that something ran is always told. While the person types only what is critical is said;
+// afterwards one sentence tells what came, and Details the rest. Agents take turns, and are named
+// by turn; what one of them does closes nothing of another.
 type Announcer struct {
-	p          Preferences
-	language   string // of this program's own words
-	last       int64  // utterance
-	saying     *part
-	latest     *item   // that was said, or is
-	code       *item   // the latest of those that tells of code
-	urgent     []*item // critical
-	asked      []*item // what the person asked for
-	normal     []*item
-	soFar      map[string]*item // progress, by agent and session
-	missed     []*item          // left to be asked for
-	kept       []*item          // all of them, oldest first
-	answers    map[string]*answer
-	duplicates duplicateFilter
-	lasts      time.Time         // when a state has lasted
-	agents     map[string]*agent // by agent and session
-	open       questionQueue
-	timeEnds   time.Time      // of one of them, soon
-	leftOut    map[string]int // of each agent
-	sources    []string       // that are followed
-	speaker    string         // who was heard last,
-	since      time.Time      // and since when
-	noVoice    map[string]bool
-	accepts    []string      // the words for a yes that were asked for, the newest last
-	gone       *openQuestion // the question that was closed last,
-	came       Words         // and what came of it
-	refused    string        // why the newest answer does not count
-	eclipse    eclipse
-	typed      time.Time // the newest key
-	// typedBefore is the newest key before those that the person types now; they may be those of an
-	// answer.
+	p        Preferences
+	language string // of this program's own words
+	sources  []string
+	agents   map[string]*agent  // by agent and session
+	answers  map[string]*answer // by agent, session and output
+
+	// What waits, in the order in which it is told, and what is told now.
+	urgent  []*item // what is critical
+	asked   []*item // what the person asked for
+	normal  []*item
+	soFar   map[string]*item // progress, by agent and session
+	saying  *part
+	mustCut bool  // what is being said has to end
+	lastID  int64 // of utterances
+
+	// What was told, or left out.
+	kept         []*item        // all announcements, oldest first
+	latest       *item          // that was said, or is
+	toldCode     *item          // the latest that tells of code
+	missed       []*item        // left to be asked for
+	leftOut      map[string]int // announcements of each agent
+	toldNoVoice  map[string]bool
+	speaker      string // that was heard last
+	speakerSince time.Time
+	pace         pace
+	duplicates   duplicateFilter
+	stateDue     time.Time // when a state has lasted
+
+	// Questions.
+	questions   questionQueue
+	timeEnds    time.Time     // when a warning is due
+	acceptWords []string      // the words for a yes that were asked for, the newest last
+	lastClosed  *openQuestion // and what came of it
+	lastOutcome Words
+	refused     string // why the newest answer does not count
+	nameGap     nameGap
+
+	// What the person does. typedBefore is the newest key before those that they type now, which
+	// may be those of an answer.
+	lastKey     time.Time
 	typedBefore time.Time
-	entered     time.Time // a line
-	taken       time.Time // an answer
-	hush        bool      // the person asked for quiet
-	quiet       bool      // the person typed a moment ago,
-	hushed      time.Time // and began then
-	cut         bool      // what is being said has to end
-	pace        pace
+	isTyping    bool
+	typingBegan time.Time
+	lineEntered time.Time
+	answerTaken time.Time
+	wantsQuiet  bool
 }
 
 // part is one utterance of an item.
@@ -128,32 +135,47 @@ type item struct {
 	kind            Kind
 	critical        bool
 	event           *aaep.Event
-	about           *openQuestion // the question whose time it tells, or nil
-	sentences       []Part        // all of them
-	next            int           // the first that has not been told
-	unsaid          bool          // one of them could not be presented
+	code            *block // that it tells how much there is of
 	arrived         time.Time
-	stale           time.Time     // when it may be left out; zero is never
-	states, news    int           // of its session, when it came
-	tools           int           // that it sums up, of those that ran
-	left            int           // that it says were left out
-	passing         bool          // a question that is put before it makes it needless
-	wanted          bool          // the person asked for it: it is not left out again
-	call            *item         // that a tool is used, if that says as much as this, that it ended
-	moot            bool          // a question that is settled, or is not put now
-	later           bool          // it has to end, and begin anew after something else
-	closes          bool          // the question that was put, which the person did not answer: they wonder
-	reminds         bool          // of the question that is put, or says that what follows is about something else
-	outcome         bool          // it tells what comes of a question
-	leads           *item         // that follows this, which says how that is meant
-	lead            *item         // that this follows, where its first sentence begins
-	voiceless       bool          // it was said that there is no voice for it
-	lists           int           // sentences that may name other questions than the one that is put, which follows
-	names           *openQuestion // the question that is meant after those, or nil
-	ends            string        // the agent of which it says, after all its words, that nothing more comes
-	code            *block        // that it tells how much there is of
-	named           int           // sentences at the end of which its name was heard; zero is none
 	receipt         Receipt
+
+	// Its sentences. next is the first that has not been told; unsaid says that one could not be
+	// presented, and voiceless that the person was told that there is no voice for it.
+	sentences []Part
+	next      int
+	unsaid    bool
+	voiceless bool
+
+	// Questions. It tells the time of about, or nil. The first sentences, as many as listed, may
+	// name any question; then it means the one in names, or nil, whose name is heard at the end of
+	// as many as named.
+	about  *openQuestion
+	listed int
+	names  *openQuestion
+	named  int
+
+	// What it tells.
+	outcome          bool   // what comes of a question
+	closesUnanswered bool   // that a question is closed which the person did not answer: they wonder
+	ends             string // the agent of which it says, after all its words, that nothing more comes
+	reminds          bool   // of the question that is put, or that what follows is about something else
+	leadsTo          *item  // what follows, of which it says how that is meant
+	leadIn           *item  // what does so of this
+	call             *item  // that a tool is used, where this says as much: that it ended
+	tools            int    // that ran, which it sums up
+	leftOut          int    // announcements that were left out
+
+	// When it is left out. wanted says that the person asked for it; staleAt is when something
+	// newer takes its place, zero for never; states and news count those of its session when it
+	// came.
+	wanted       bool
+	staleAt      time.Time
+	states, news int
+	// yieldsToQuestion says that a question which is put before it makes it needless; moot that its
+	// question is settled or is not put now; postponed that it begins anew after something else.
+	yieldsToQuestion bool
+	moot             bool
+	postponed        bool
 }
 
 // New returns an Announcer.
@@ -165,7 +187,7 @@ func New(p Preferences) *Announcer {
 		p.Verbosity = aaep.VerbosityNormal
 	}
 	a := &Announcer{p: p, soFar: map[string]*item{}, answers: map[string]*answer{},
-		agents: map[string]*agent{}, leftOut: map[string]int{}, noVoice: map[string]bool{}}
+		agents: map[string]*agent{}, leftOut: map[string]int{}, toldNoVoice: map[string]bool{}}
 	a.SetLanguage()
 	return a
 }
@@ -186,21 +208,21 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		a.tellLost(now, source)
 		return
 	}
-	put := a.open.firstOpen()
-	w, outcome := a.open.eventWords(source, ev, w)
+	put := a.questions.firstOpen()
+	w, outcome := a.questions.eventWords(source, ev, w)
 	told := a.handleEvent(now, source, ev, w)
 	defer a.putNext(now) // what came of the question before is heard first
 	if told {
 		return
 	}
-	taken := put != nil && !put.put.IsZero() && put.sending.IsZero() && a.open.findByEvent(put.event) == nil
+	taken := put != nil && !put.put.IsZero() && put.sendingSince.IsZero() && a.questions.findByEvent(put.event) == nil
 	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
 		a.queueUnlessDuplicate(now, source, ev, nil)
 		a.addAnswerChunk(now, source, ev, p)
 		return
 	}
 	a.flushSession(now, source, ev) // an answer that was interrupted by something else
-	if q := a.open.findByEvent(ev); q != nil {
+	if q := a.questions.findByEvent(ev); q != nil {
 		a.beginAsking(now, q)
 		w = w.And("\n", q.answering)
 	}
@@ -213,12 +235,12 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		return
 	}
 	it := a.newItem(now, source, ev, kindOf(ev), sentences)
-	if q := a.open.findByEvent(ev); q != nil {
+	if q := a.questions.findByEvent(ev); q != nil {
 		a.queueUnlessDuplicate(now, source, ev, nil)
 		a.queueQuestion(now, q, it)
 		return
 	}
-	it.about, it.closes, it.outcome = a.open.findTimed(source, ev), taken, outcome
+	it.about, it.closesUnanswered, it.outcome = a.questions.findTimed(source, ev), taken, outcome
 	a.noteOutcome(it)
 	it.names = it.about
 	if outcome && ev.Type() == aaep.TypeToolInvoked { // that it begins is awaited, and need not be acknowledged
@@ -257,15 +279,15 @@ func (a *Announcer) queueByKind(now time.Time, it *item) {
 		if old := a.soFar[it.session]; old != nil {
 			a.endItem(old, now, Expired)
 		}
-		it.stale = now.Add(freshNews)
+		it.staleAt = now.Add(freshNews)
 		a.soFar[it.session] = it
-	case it.closes:
+	case it.closesUnanswered:
 		a.appendTo(&a.asked, it)
 	case it.outcome && !it.event.Type().Terminal():
 		a.queueOutcome(it)
 	default:
 		if it.kind == News && canAge(it.event) {
-			it.stale = now.Add(freshNews)
+			it.staleAt = now.Add(freshNews)
 		}
 		a.appendTo(&a.normal, it)
 	}
@@ -313,7 +335,7 @@ func (a *Announcer) appendTo(waiting *[]*item, it *item) {
 		}
 		i := slices.IndexFunc(*waiting, func(it *item) bool {
 			said := a.saying != nil && a.saying.item == it
-			return it.source == most && it.left == 0 && !said && a.open.findByEvent(it.event) == nil
+			return it.source == most && it.leftOut == 0 && !said && a.questions.findByEvent(it.event) == nil
 		})
 		if i < 0 {
 			return
@@ -346,8 +368,8 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	a.handleTime(now)
 	wake := a.nextWake(now)
 	if a.saying != nil {
-		if a.mustEnd() && !a.cut {
-			a.cut = true
+		if a.mustEnd() && !a.mustCut {
+			a.mustCut = true
 			return Do{Cancel: true}, wake
 		}
 		return Do{}, wake
@@ -362,18 +384,18 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	if it == nil {
 		return Do{}, wake
 	}
-	a.cut = false
+	a.mustCut = false
 	if it.code != nil {
-		a.code = it
+		a.toldCode = it
 	}
-	a.last++
+	a.lastID++
 	s := it.sentences[it.next]
-	u := Utterance{ID: a.last, Text: s.Text, Language: s.Language, Kind: it.kind, Critical: it.critical,
+	u := Utterance{ID: a.lastID, Text: s.Text, Language: s.Language, Kind: it.kind, Critical: it.critical,
 		Event: it.event, Source: it.source}
 	if it.about != nil {
 		u.Source = it.about.source
 	}
-	q := a.open.findByEvent(it.event)
+	q := a.questions.findByEvent(it.event)
 	put := q != nil && q.put.IsZero()
 	if put {
 		q.put = now
@@ -395,7 +417,7 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	}
 	if it.source != "" {
 		if a.speaker != it.source {
-			a.since = now
+			a.speakerSince = now
 		}
 		a.speaker = it.source
 	}
@@ -432,8 +454,8 @@ func Speaker(name string) string {
 func (a *Announcer) mustEnd() bool {
 	s := a.saying
 	switch {
-	case s.moot || s.later || s.critical:
-		return s.moot || s.later
+	case s.moot || s.postponed || s.critical:
+		return s.moot || s.postponed
 	case slices.Contains(a.urgent, s.item): // choose would take it again at once, and so below, also while they type
 		return false
 	case len(a.urgent) > 0:
@@ -441,7 +463,7 @@ func (a *Announcer) mustEnd() bool {
 	case slices.Contains(a.asked, s.item):
 		return false
 	}
-	return len(a.asked) > 0 || a.quiet || a.hush && !s.outcome
+	return len(a.asked) > 0 || a.isTyping || a.wantsQuiet && !s.outcome
 }
 
 // chooseNext takes what comes next out of its queue. What is said in several sentences stays in
@@ -452,10 +474,10 @@ func (a *Announcer) chooseNext(now time.Time) *item {
 			return (*q)[0]
 		}
 	}
-	if a.quiet {
+	if a.isTyping {
 		return nil
 	}
-	if a.hush {
+	if a.wantsQuiet {
 		if i := slices.IndexFunc(a.normal, func(it *item) bool { return it.outcome }); i >= 0 {
 			return a.normal[i]
 		}

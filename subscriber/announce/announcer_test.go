@@ -211,11 +211,11 @@ func TestCommands(t *testing.T) {
 	if got := strings.Join(r.heard, " "); !strings.Contains(got, "40 percent.") {
 		t.Errorf("where are we: %s", got)
 	}
-	if n := r.a.open.countOpen(); n != 1 {
+	if n := r.a.questions.countOpen(); n != 1 {
 		t.Errorf("%d questions are open", n)
 	}
 	r.addEvent(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
-	if n := r.a.open.countOpen(); n != 0 {
+	if n := r.a.questions.countOpen(); n != 0 {
 		t.Errorf("%d questions are open after the answer", n)
 	}
 }

@@ -16,21 +16,30 @@ type answer struct {
 	source   string
 	event    *aaep.Event // the newest
 	language string
-	seg      *coalesce.Segmenter
-	data     data // of one that is JSON
 	newest   time.Time
-	paused   bool // what was there has been said, and nothing has come since
-	rested   bool // so have the words of a sentence that goes on
-	words    bool // the producer waits no longer for the end of the sentence
-	code     block
+	seg      *coalesce.Segmenter
+	data     data   // of an answer that is JSON
 	space    string // that the next line begins with
-	owes     bool   // the code has yet to be told
-	run      string // lines that may be those of a list or a diff
-	diff     bool   // it is a diff, without fence or header,
-	list     byte   // or a list with this mark; zero is neither
-	soFar    *item  // how much there is of that
-	table    table
-	ended    *block // code that the next piece tells of, and is the end of
+
+	// What was said though more may come: all that was there, and the words of a sentence that goes
+	// on. atWords says that the producer waits no longer for the end of a sentence.
+	paused  bool
+	rested  bool
+	atWords bool
+
+	// Code that goes on. codeUntold says that it has yet to be told, and soFar tells how much there
+	// was of it; endedCode is what the next piece tells of, and is the end of.
+	code       block
+	codeUntold bool
+	soFar      *item
+	endedCode  *block
+
+	// Lines that may be those of a list, with a mark, or of a diff without fence or header. Which
+	// of the two is not known of those that are held.
+	heldLines string
+	diff      bool
+	list      byte // the mark; zero is no list
+	table     table
 }
 
 const (
@@ -52,7 +61,7 @@ func (a *Announcer) addAnswerChunk(now time.Time, source string, ev *aaep.Event,
 		a.answers[id] = ans
 	}
 	ans.source, ans.event, ans.newest, ans.paused = source, ev, now, false
-	ans.rested, ans.words = false, p.CoalesceHint == aaep.BoundaryWord
+	ans.rested, ans.atWords = false, p.CoalesceHint == aaep.BoundaryWord
 	if tag := cmp.Or(p.Language, ev.Language()); tag != ans.language {
 		ans.language = tag
 		ans.seg.SetLanguage(tag)
@@ -77,7 +86,9 @@ func (a *Announcer) addAnswerChunk(now time.Time, source string, ev *aaep.Event,
 }
 
 // hasUnsaid reports whether something has come that was not said.
-func (ans *answer) hasUnsaid() bool { return ans.seg.Held() > 0 || ans.run != "" || ans.owes }
+func (ans *answer) hasUnsaid() bool {
+	return ans.seg.Held() > 0 || ans.heldLines != "" || ans.codeUntold
+}
 
 // flushSession says what is held of a session's answers, for something else comes.
 func (a *Announcer) flushSession(now time.Time, source string, ev *aaep.Event) {
@@ -123,7 +134,7 @@ func (a *Announcer) flushPaused(now time.Time) {
 			ans.paused = true
 			a.addPieces(now, ans, ans.seg.Pause())
 			a.flushHeldLines(now, ans)
-			if ans.words {
+			if ans.atWords {
 				a.addPieces(now, ans, ans.seg.Flush(false))
 			}
 		}
@@ -157,7 +168,7 @@ func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piec
 		if open = code; code.isOpen() && i+1 < len(pieces) {
 			continue // it is told once, with how much there is
 		}
-		ans.ended = ended
+		ans.endedCode = ended
 		if !code.isOpen() && !ans.code.isOpen() && whole == text {
 			a.addLines(now, ans, text, over)
 			text = ""
@@ -165,7 +176,8 @@ func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piec
 		}
 		a.addLines(now, ans, "", true)
 		ans.table = table{}
-		if ans.owes = code.diff && code.fence == "" && !over; ans.owes { // nothing but what follows tells where it ends
+		// Nothing but what follows tells where a diff ends that has no fence.
+		if ans.codeUntold = code.diff && code.fence == "" && !over; ans.codeUntold {
 			ans.code = code
 		} else {
 			a.addPiece(now, ans, whole, code, over)
@@ -179,12 +191,12 @@ func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piec
 func (a *Announcer) endCode(now time.Time, ans *answer, text string) {
 	whole, _, ended := ans.code.continueWith(text, true)
 	a.addLines(now, ans, "", true)
-	ans.table, ans.ended, ans.owes = table{}, ended, false
+	ans.table, ans.endedCode, ans.codeUntold = table{}, ended, false
 	if told := ans.soFar; text == "" && told != nil && !a.isUntold(told) {
-		if told.code = ended; a.code == nil || a.code.arrived.Before(told.arrived) {
-			a.code = told
+		if told.code = ended; a.toldCode == nil || a.toldCode.arrived.Before(told.arrived) {
+			a.toldCode = told
 		}
-		ans.code, ans.soFar, ans.ended = block{}, nil, nil
+		ans.code, ans.soFar, ans.endedCode = block{}, nil, nil
 		return
 	}
 	a.addPiece(now, ans, whole, block{}, true)
@@ -193,8 +205,8 @@ func (a *Announcer) endCode(now time.Time, ans *answer, text string) {
 // flushHeldLines says what is held of an answer until something follows.
 func (a *Announcer) flushHeldLines(now time.Time, ans *answer) {
 	a.addLines(now, ans, "", true)
-	if ans.owes {
-		ans.owes = false
+	if ans.codeUntold {
+		ans.codeUntold = false
 		a.addPiece(now, ans, ans.code.openingText(), ans.code, false)
 	}
 }
@@ -210,8 +222,8 @@ func (a *Announcer) addLines(now time.Time, ans *answer, text string, force bool
 	case signed && (ans.diff || ans.list != 0 && ans.list != text[0]):
 		text = speakSign(text, ans.language)
 	case signed && ans.list == 0:
-		ans.run += text
-		run := strings.FieldsFunc(ans.run, func(r rune) bool { return r == '\n' })
+		ans.heldLines += text
+		run := strings.FieldsFunc(ans.heldLines, func(r rune) bool { return r == '\n' })
 		if ans.diff = isDiff(run); !ans.diff && !force && len(run) <= mostHeld {
 			return
 		}
@@ -220,8 +232,8 @@ func (a *Announcer) addLines(now time.Time, ans *answer, text string, force bool
 		}
 		text = ""
 	}
-	held := ans.run
-	ans.run = ""
+	held := ans.heldLines
+	ans.heldLines = ""
 	for line := range strings.Lines(held) {
 		if ans.diff && strings.TrimSpace(line) != "" {
 			line = speakSign(line, ans.language)
@@ -249,7 +261,7 @@ func (a *Announcer) addPiece(now time.Time, ans *answer, whole string, code bloc
 	}
 	it, older := a.newItem(now, ans.source, ans.event, Output, []Part{part}), ans.soFar
 	it.critical, ans.soFar = false, nil
-	it.code, ans.ended = ans.ended, nil
+	it.code, ans.endedCode = ans.endedCode, nil
 	blocks := 0
 	text := replaceCode(whole, func(block, bool) string { blocks++; return "" })
 	if code.isOpen() && blocks == 1 && strings.TrimSpace(text) == "" {

@@ -16,7 +16,7 @@ const confirmWithin = 15 * time.Second
 // answer never says whether it counts (D-36): where the agent tells nothing that shows that it has
 // it, takeEnding returns the question once more.
 func (qs *questionQueue) closeAnswered(now time.Time, q *openQuestion) {
-	q.answered = now
+	q.answeredAt = now
 	qs.answered = append(qs.answered, q)
 	qs.removeQuestion(q)
 }
@@ -56,7 +56,7 @@ func (qs *questionQueue) nextUnconfirmed(now time.Time) (q *openQuestion, wake t
 	if len(qs.answered) == 0 {
 		return nil, time.Time{}
 	}
-	if q, wake = qs.answered[0], qs.answered[0].answered.Add(confirmWithin); wake.After(now) { // the first is due first
+	if q, wake = qs.answered[0], qs.answered[0].answeredAt.Add(confirmWithin); wake.After(now) { // the first is due first
 		return nil, wake
 	}
 	qs.answered = qs.answered[1:]

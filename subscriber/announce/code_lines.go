@@ -12,10 +12,10 @@ import (
 // newCodeItem returns an announcement of the code that was told of last, a sentence for each line,
 // or nil where there is none. It is text of the agent, as what it told of is.
 func (a *Announcer) newCodeItem(now time.Time) *item {
-	if a.code == nil {
+	if a.toldCode == nil {
 		return nil
 	}
-	told, language := a.code, a.code.sentences[0].Language
+	told, language := a.toldCode, a.toldCode.sentences[0].Language
 	var lines []Part
 	for _, line := range told.code.linesToSay(language) {
 		if line = words.OneLine(aaep.SafeTextIn(line, language)); line != "" {

@@ -42,12 +42,12 @@ func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w 
 		a.agents[session] = g
 	}
 	a.noteMoreTime(source, ev)
-	closed, told := a.open.handleEvent(now, source, ev)
+	closed, told := a.questions.handleEvent(now, source, ev)
 	for _, q := range closed {
-		a.gone, a.came = q, nil
+		a.lastClosed, a.lastOutcome = q, nil
 		a.withdrawQuestion(q, now)
 	}
-	timed := a.open.findTimed(source, ev) != nil // which is said as it is when the person asks
+	timed := a.questions.findTimed(source, ev) != nil // which is said as it is when the person asks
 	if _, ok := ev.Payload.(*aaep.ProgressUpdated); ok {
 		if !timed {
 			g.progress = w
@@ -86,16 +86,16 @@ func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w 
 // addQuestion counts a question among those that are open, or reports that its agent asks too much.
 // Where it is told once more, what it was before is not told any more.
 func (a *Announcer) addQuestion(now time.Time, source string, ev *aaep.Event) bool {
-	if q := a.open.findToldBefore(source, ev); q != nil {
+	if q := a.questions.findToldBefore(source, ev); q != nil {
 		a.withdrawQuestion(q, now)
 	}
-	return a.open.addQuestion(now, source, ev) != nil
+	return a.questions.addQuestion(now, source, ev) != nil
 }
 
 // withdrawQuestion says no more of a question that needs no answer any more, and of its time.
 func (a *Announcer) withdrawQuestion(q *openQuestion, now time.Time) {
-	if it := q.words; it != nil {
-		q.words = nil
+	if it := q.waitingItem; it != nil {
+		q.waitingItem = nil
 		a.endItem(it, now, Expired)
 	}
 	for _, it := range slices.Concat(a.urgent, a.asked, a.normal, a.missed, slices.Collect(maps.Values(a.soFar))) {
@@ -138,22 +138,22 @@ func (a *Announcer) progressFrom(session string) (at time.Time) {
 
 // Typing says that the person pressed a key. While they type only what is critical is said.
 func (a *Announcer) Typing(now time.Time) {
-	if !a.quiet {
-		a.quiet, a.hushed, a.typedBefore = true, now, a.typed
+	if !a.isTyping {
+		a.isTyping, a.typingBegan, a.typedBefore = true, now, a.lastKey
 	}
-	a.typed = now
+	a.lastKey = now
 }
 
 // Rest says that the person is done with typing, as Enter does; else two seconds without a key are.
 func (a *Announcer) Rest(now time.Time) {
-	a.entered = now
+	a.lineEntered = now
 	a.endTyping(now)
 }
 
 // endTyping notes that the person types no longer.
 func (a *Announcer) endTyping(now time.Time) {
-	if a.quiet {
-		a.quiet = false
+	if a.isTyping {
+		a.isTyping = false
 		a.catchUp(now)
 	}
 }
@@ -163,7 +163,7 @@ func (a *Announcer) endTyping(now time.Time) {
 func (a *Announcer) catchUp(now time.Time) {
 	var came []*item
 	for _, it := range a.normal {
-		if it.next == 0 && !it.arrived.Before(a.hushed) {
+		if it.next == 0 && !it.arrived.Before(a.typingBegan) {
 			came = append(came, it)
 		}
 	}
@@ -180,13 +180,13 @@ func (a *Announcer) catchUp(now time.Time) {
 		case it.kind == Output:
 			latest = it
 			answers++
-		case !it.stale.IsZero() && !now.Before(it.stale):
+		case !it.staleAt.IsZero() && !now.Before(it.staleAt):
 		case isState && !it.outcome:
 			state = it
 		default:
 			latest = it
 		}
-		it.stale = time.Time{}
+		it.staleAt = time.Time{}
 		a.keepForDetails(it)
 	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return slices.Contains(came, it) })
@@ -203,7 +203,7 @@ func (a *Announcer) dropReminders(now time.Time) {
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
 		gone := it.reminds && a.isUntold(it)
 		if q := it.about; gone && q != nil {
-			q.drowned, q.led = q.drowned || !q.led, false
+			q.distracted, q.leadInSaid = q.distracted || !q.leadInSaid, false
 		}
 		if gone {
 			a.endItem(it, now, Expired)
@@ -261,17 +261,17 @@ func (a *Announcer) Again(now time.Time) {
 	}
 	q := it.about
 	if it.kind == Question {
-		q = cmp.Or(a.open.findByEvent(it.event), a.open.findToldBefore(it.source, it.event))
+		q = cmp.Or(a.questions.findByEvent(it.event), a.questions.findToldBefore(it.source, it.event))
 	}
-	if (it.kind == Question || it.about != nil) && !slices.Contains(a.open.all, q) {
+	if (it.kind == Question || it.about != nil) && !slices.Contains(a.questions.all, q) {
 		a.addRequested(now, a.withSpeaker(it.source, phraseIn(a.language, phrase.QuestionClosed, "")))
 		return
 	}
-	if q != nil && q != a.open.firstOpen() && (it.kind == Question || it.reminds) { // that comes whole
+	if q != nil && q != a.questions.firstOpen() && (it.kind == Question || it.reminds) { // that comes whole
 		return
 	}
 	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
-		lists: it.lists, names: it.names, named: it.named, sentences: it.sentences, arrived: now}
+		listed: it.listed, names: it.names, named: it.named, sentences: it.sentences, arrived: now}
 	a.recordItem(again)
 	if it.receipt.Outcome != Speaking && it.receipt.Outcome != Waiting {
 		a.asked = append(a.asked, again)
@@ -296,12 +296,12 @@ func (a *Announcer) WhatWaits(now time.Time) {
 			more++
 		}
 	}
-	w := waitingWords(a.language, a.open.describeOpen(a.language, len(a.sources) > 1), more, len(a.missed))
-	if a.open.countOpen() > 1 {
+	w := waitingWords(a.language, a.questions.describeOpen(a.language, len(a.sources) > 1), more, len(a.missed))
+	if a.questions.countOpen() > 1 {
 		a.addRequestedWithQuestion(now, w)
 	} else {
 		it := a.addRequested(now, w)
-		it.about, it.names, it.named = a.open.firstOpen(), a.open.firstOpen(), len(it.sentences)
+		it.about, it.names, it.named = a.questions.firstOpen(), a.questions.firstOpen(), len(it.sentences)
 	}
 }
 
@@ -309,10 +309,10 @@ func (a *Announcer) WhatWaits(now time.Time) {
 // for that.
 func (a *Announcer) addRequestedWithQuestion(now time.Time, w Words) {
 	it := &item{kind: Notice, sentences: a.splitWords(w, false), arrived: now}
-	if a.open.countOpen() > 1 {
-		it.lists = len(it.sentences)
+	if a.questions.countOpen() > 1 {
+		it.listed = len(it.sentences)
 	}
-	a.nameQuestion(now, it, a.open.firstOpen())
+	a.nameQuestion(now, it, a.questions.firstOpen())
 	a.addRequestedItem(now, it)
 }
 
@@ -328,10 +328,10 @@ func (a *Announcer) WhereAreWe(now time.Time) {
 		told = append(told, a.withSpeaker(g.source, w))
 	}
 	slices.SortFunc(told, func(x, y Words) int { return cmp.Compare(x.String(), y.String()) })
-	if a.open.countOpen() > 1 {
-		told = append(told, a.open.describeOpen(a.language, len(a.sources) > 1))
+	if a.questions.countOpen() > 1 {
+		told = append(told, a.questions.describeOpen(a.language, len(a.sources) > 1))
 	}
-	switch q := a.open.firstOpen(); {
+	switch q := a.questions.firstOpen(); {
 	case q == nil:
 		a.addRequested(now, whereWords(a.language, told))
 	case len(told) == 0:

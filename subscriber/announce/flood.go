@@ -17,7 +17,7 @@ func (a *Announcer) isFlooding(source string) bool {
 	for _, it := range a.normal {
 		switch {
 		case it.source != source || !a.isUntold(it):
-		case it.left > 0:
+		case it.leftOut > 0:
 			return true
 		case a.isText(it):
 			behind += a.remainingTime(it)
@@ -28,7 +28,7 @@ func (a *Announcer) isFlooding(source string) bool {
 
 // isText reports whether an announcement is text that may be left out.
 func (a *Announcer) isText(it *item) bool {
-	return it.kind == Output && !it.wanted && it.left == 0 && a.isUntold(it)
+	return it.kind == Output && !it.wanted && it.leftOut == 0 && a.isUntold(it)
 }
 
 // leaveOut leaves text of one agent that waits to be asked for, but for so many of the newest, and
@@ -40,7 +40,7 @@ func (a *Announcer) leaveOut(newest int, which func(it *item) bool) {
 		if a.isText(it) && which(it) {
 			text = append(text, it)
 		}
-		pending = pending || it.left > 0 && a.isUntold(it)
+		pending = pending || it.leftOut > 0 && a.isUntold(it)
 	}
 	if len(text) <= newest || len(text) == newest+1 && !pending {
 		return
@@ -59,9 +59,9 @@ func (a *Announcer) leaveOut(newest int, which func(it *item) bool) {
 func (a *Announcer) recallText(newest int, session string) {
 	isText := func(it *item) bool { return a.isText(it) && it.session == session }
 	summary := slices.IndexFunc(a.normal, func(it *item) bool {
-		return it.left > 0 && it.session == session && a.isUntold(it)
+		return it.leftOut > 0 && it.session == session && a.isUntold(it)
 	})
-	for summary >= 0 && a.normal[summary].left > 1 {
+	for summary >= 0 && a.normal[summary].leftOut > 1 {
 		n := 0
 		for _, it := range a.normal {
 			if isText(it) {
@@ -78,7 +78,7 @@ func (a *Announcer) recallText(newest int, session string) {
 		it := a.missed[last]
 		a.missed = slices.Delete(a.missed, last, last+1)
 		a.normal = slices.Insert(a.normal, summary+1, it)
-		a.normal[summary].left -= 2 // as it counts itself once more
+		a.normal[summary].leftOut -= 2 // as it counts itself once more
 		a.countLeft(it, summary)
 	}
 }
@@ -87,7 +87,7 @@ func (a *Announcer) recallText(newest int, session string) {
 // at a place among what waits.
 func (a *Announcer) countLeft(gone *item, at int) {
 	i := slices.IndexFunc(a.normal, func(it *item) bool {
-		return it.left > 0 && it.source == gone.source && a.isUntold(it)
+		return it.leftOut > 0 && it.source == gone.source && a.isUntold(it)
 	})
 	if i < 0 {
 		i = min(at, len(a.normal))
@@ -96,8 +96,8 @@ func (a *Announcer) countLeft(gone *item, at int) {
 		a.normal = slices.Insert(a.normal, i, it)
 	}
 	it := a.normal[i]
-	it.left++
-	w := leftOutWords(a.language, it.left)
+	it.leftOut++
+	w := leftOutWords(a.language, it.leftOut)
 	if gone.kind == Output {
 		w = w.And(" ", phraseIn(a.language, phrase.TheNewest, ""))
 	}
@@ -162,13 +162,13 @@ func (a *Announcer) skipWaiting() (n int, newest *item) {
 			return false
 		}
 		switch {
-		case it.left > 0 && a.isUntold(it): // those it counts are to be asked for already
-			n += it.left
+		case it.leftOut > 0 && a.isUntold(it): // those it counts are to be asked for already
+			n += it.leftOut
 			a.endItem(it, it.arrived, Expired)
 		default:
 			n++
 			newest = it
-			it.wanted, it.stale = false, time.Time{}
+			it.wanted, it.staleAt = false, time.Time{}
 			if it.moot = a.saying != nil && a.saying.item == it; it.moot {
 				a.endItem(it, a.saying.began, Cut)
 				break
@@ -188,7 +188,7 @@ func (a *Announcer) skipWaiting() (n int, newest *item) {
 // Hush has nothing said but what is critical, and what the person asks for; what waits is left to
 // be asked for. Where it ends, what came meanwhile is said.
 func (a *Announcer) Hush(on bool) {
-	if a.hush = on; on {
+	if a.wantsQuiet = on; on {
 		a.skipWaiting()
 	}
 }

@@ -20,7 +20,7 @@ func (a *Announcer) Mention(now time.Time, text string) {
 	n := len(a.normal)
 	a.Tell(now, text, false)
 	for _, it := range a.normal[n:] {
-		it.passing = true
+		it.yieldsToQuestion = true
 	}
 }
 
@@ -57,11 +57,11 @@ func (a *Announcer) Outage(now time.Time, source string, why error) {
 // know, after its last words, and takes its questions away. Of one that is put, they are told at
 // once that it is gone.
 func (a *Announcer) Leave(now time.Time, source string, why error) {
-	for _, q := range a.open.listOpen() {
+	for _, q := range a.questions.listOpen() {
 		if q.source != source {
 			continue
 		}
-		if why != nil && !q.put.IsZero() && q.sending.IsZero() && !q.tried {
+		if why != nil && !q.put.IsZero() && q.sendingSince.IsZero() && !q.mayHaveArrived {
 			a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.QuestionClosed, "")), true, nil)
 		}
 		a.Settle(now, q.event)
@@ -122,8 +122,8 @@ func (a *Announcer) addNotice(now time.Time, w Words, critical bool, about *open
 	case critical && about == nil && a.addBeforeNext(now, it):
 	case critical:
 		a.appendTo(&a.urgent, it)
-	case about == nil && !a.entered.IsZero() && now.Sub(a.entered) < replyWithin:
-		a.asked, a.entered = append(a.asked, it), time.Time{} // one line, one answer: what comes of that may wait
+	case about == nil && !a.lineEntered.IsZero() && now.Sub(a.lineEntered) < replyWithin:
+		a.asked, a.lineEntered = append(a.asked, it), time.Time{} // one line, one answer: what comes of that may wait
 	default:
 		a.appendTo(&a.normal, it)
 	}
@@ -134,8 +134,9 @@ func (a *Announcer) addNotice(now time.Time, w Words, critical bool, about *open
 // answered, though that was put already: that the answer was sent is not to be heard as if it were
 // about this.
 func (a *Announcer) addBeforeNext(now time.Time, it *item) bool {
-	q := a.open.firstOpen()
-	if q == nil || a.taken.IsZero() || now.Sub(a.taken) >= replyWithin || !q.put.IsZero() && q.put.Before(a.taken) {
+	q := a.questions.firstOpen()
+	if q == nil || a.answerTaken.IsZero() || now.Sub(a.answerTaken) >= replyWithin ||
+		!q.put.IsZero() && q.put.Before(a.answerTaken) {
 		return false
 	}
 	i := slices.IndexFunc(a.urgent, func(it *item) bool { return it.kind == Question && it.event == q.event })
@@ -143,7 +144,7 @@ func (a *Announcer) addBeforeNext(now time.Time, it *item) bool {
 		return false
 	}
 	next := a.urgent[i]
-	next.next, next.later = 0, a.saying != nil && a.saying.item == next
-	a.urgent, a.taken = slices.Insert(a.urgent, i, it), time.Time{}
+	next.next, next.postponed = 0, a.saying != nil && a.saying.item == next
+	a.urgent, a.answerTaken = slices.Insert(a.urgent, i, it), time.Time{}
 	return true
 }

@@ -34,7 +34,7 @@ func TestEndIsToldAfterTheLastWords(t *testing.T) {
 			r.passTime(500 * time.Millisecond)
 			meanwhile(r)
 			end(r.a, r.now)
-			if r.a.quiet {
+			if r.a.isTyping {
 				r.a.Rest(r.now)
 			}
 			r.passTime(time.Minute)

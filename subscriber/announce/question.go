@@ -28,33 +28,54 @@ type expectedCall struct{ session, call, text string }
 
 // openQuestion is a question that waits for the person's answer.
 type openQuestion struct {
-	source string
-	event  *aaep.Event
-	put    time.Time // when it was put last; zero is not yet
+	source     string
+	event      *aaep.Event   // that asks it, the newest of those that did
+	firstAsked *aaep.Event   // that asked it first; nil is event
+	askedAt    time.Time     // when it came, or earlier where it was under way for long
+	moreTime   time.Duration // given beyond the time it was asked with
 
-	first     *aaep.Event   // that asked it, where it was told once more since
-	received  time.Time     // or, where it was under way for long, when it was asked
-	more      time.Duration // given beyond the time it was asked with
-	heard     time.Time     // whole; later than now where its output returned too soon
-	until     time.Time     // when the parts that were presented can have been heard
-	words     *item         // to put it with, until then
-	said      []Part        // what it is put with
-	led       bool          // since it was said, that its session says something else,
-	drowned   bool          // and it did
-	reminded  time.Time     // that it is open
-	answering Words         // how to answer it
-	warned    bool          // that its time ends was told,
-	here      bool          // and not by the agent
-	sending   time.Time     // since when an answer to it is on its way; zero is none
-	tried     bool          // an answer may have arrived that could not be sent
-	doubted   string        // an answer that may mean two choices, and is taken when it comes again,
-	meant     *item         // after this, which says which of the two it means
-	answered  time.Time     // that was sent
-	accept    string        // a word for a yes; empty is none
-	late      bool          // that word came later than the question
-	again     bool          // an answer came before the question can have been read, and counts when it comes again
-	limit     time.Duration // when more time was asked for; zero is not, or that the agent has told of it
-	given     time.Time     // when that was given; zero is not, or that it was told
+	// How it is put. What it is put with waits in waitingItem until it is put; zero is not yet.
+	put         time.Time
+	waitingItem *item
+	putWords    []Part
+	answering   Words // how to answer it
+
+	// What was heard of it. heardAt is when all of it was, later than now where its output returned
+	// too soon; presentedUntil is when the parts that were presented can have been heard.
+	heardAt        time.Time
+	presentedUntil time.Time
+
+	// What was told beside it. leadInSaid says that since it was said the person heard that its
+	// session says something else, and distracted that the session did; remindedAt is when they
+	// last heard that the question is open.
+	leadInSaid bool
+	distracted bool
+	remindedAt time.Time
+
+	// warned says that its end was told, and warnedHere that it was not the agent that did.
+	warned     bool
+	warnedHere bool
+
+	// Answers. One that was given is under way since sendingSince, zero for none, and was sent at
+	// answeredAt. mayHaveArrived says that one may have that could not be sent.
+	sendingSince   time.Time
+	mayHaveArrived bool
+	answeredAt     time.Time
+
+	// Answers that count when they come again: one that may mean two choices, after ambiguityItem,
+	// which says which of the two it means, and one that came before it can have been read.
+	ambiguous     string
+	ambiguityItem *item
+	countsAgain   bool
+
+	// acceptWord is a word for a yes; empty is none. It may have come later than the question.
+	acceptWord     string
+	acceptWordLate bool
+
+	// limitWhenAsked is the time it had when the person asked for more, and moreGivenAt when that
+	// was given. Both are zero again once the agent has told of it.
+	limitWhenAsked time.Duration
+	moreGivenAt    time.Time
 }
 
 const (
@@ -72,8 +93,9 @@ func (qs *questionQueue) addQuestion(now time.Time, source string, ev *aaep.Even
 		return q
 	}
 	if q := qs.findToldBefore(source, ev); q != nil {
-		q.first, q.event, q.put, q.heard, q.accept, q.again = q.firstEvent(), ev, time.Time{}, time.Time{}, "", false
-		if limit := ev.Timestamp.Sub(q.first.Timestamp) + closes.Given(ev); limit > q.timeLimit()+clocksDiffer {
+		q.firstAsked, q.event = q.firstEvent(), ev
+		q.put, q.heardAt, q.acceptWord, q.countsAgain = time.Time{}, time.Time{}, "", false
+		if limit := ev.Timestamp.Sub(q.firstAsked.Timestamp) + closes.Given(ev); limit > q.timeLimit()+clocksDiffer {
 			q.extendTime(limit)
 		}
 		return q
@@ -87,9 +109,9 @@ func (qs *questionQueue) addQuestion(now time.Time, source string, ev *aaep.Even
 	if n >= mostAsked {
 		return nil
 	}
-	q := &openQuestion{source: source, event: ev, received: now}
+	q := &openQuestion{source: source, event: ev, askedAt: now}
 	if late := now.Sub(ev.Timestamp); late > clocksDiffer && late < q.timeLimit() {
-		q.received = now.Add(-late)
+		q.askedAt = now.Add(-late)
 	}
 	qs.all = append(qs.all, q)
 	if id := closes.CallOf(ev); id != "" {
@@ -228,15 +250,15 @@ func (qs *questionQueue) handleEvent(now time.Time, source string, ev *aaep.Even
 		if limit > q.timeLimit() {
 			q.extendTime(limit)
 		} else if ev.Critical() || q.timeLeft(now) <= limit/4 { // not the half of it, but the end
-			told = q.here
-			q.warned, q.here = true, false
+			told = q.warnedHere
+			q.warned, q.warnedHere = true, false
 		}
 	}
 	return closed, told
 }
 
 // timeLimit is that time with what was added to it.
-func (q *openQuestion) timeLimit() time.Duration { return q.timeGiven() + q.more }
+func (q *openQuestion) timeLimit() time.Duration { return q.timeGiven() + q.moreTime }
 
 // timeGiven is the time to answer that it was asked with.
 func (q *openQuestion) timeGiven() time.Duration { return closes.Given(q.firstEvent()) }
@@ -245,20 +267,20 @@ func (q *openQuestion) timeGiven() time.Duration { return closes.Given(q.firstEv
 func (q *openQuestion) sessionKey() string { return sessionOf(q.source, q.event) }
 
 // firstEvent is the event that asked it first.
-func (q *openQuestion) firstEvent() *aaep.Event { return cmp.Or(q.first, q.event) }
+func (q *openQuestion) firstEvent() *aaep.Event { return cmp.Or(q.firstAsked, q.event) }
 
 // extendTime says how much time there is in all, from when it was asked. It never takes time away.
 func (q *openQuestion) extendTime(limit time.Duration) {
 	if more := limit - q.timeLimit(); more > 0 {
-		q.more += more
-		q.warned, q.here = false, false
+		q.moreTime += more
+		q.warned, q.warnedHere = false, false
 	}
 }
 
 // timeLeft is how much time there is as far as is known here. Others may have more time given
 // without a word that gets here, so that only the agent knows when it is over.
 func (q *openQuestion) timeLeft(now time.Time) time.Duration {
-	return q.timeLimit() - now.Sub(q.received)
+	return q.timeLimit() - now.Sub(q.askedAt)
 }
 
 // takeEnding returns, once each, a question whose time ends soon, if the agent has not said so: at
@@ -278,14 +300,14 @@ func (qs *questionQueue) takeEnding(now time.Time, wordsPerMinute int64) (ends *
 		// person's language.
 		takes := spoken.Time(warning.String(), cmp.Or(max(wordsPerMinute, 0), usualPace))
 		at := max(q.timeLimit()/10, reaction+takes) - time.Second
-		if due := q.received.Add(q.timeLimit() - at); due.After(now) {
+		if due := q.askedAt.Add(q.timeLimit() - at); due.After(now) {
 			if wake.IsZero() || due.Before(wake) {
 				wake = due
 			}
 			continue
 		}
-		q.warned, q.here = true, q.timeLimit() > at
-		if q.here { // else the question itself says how little there is
+		q.warned, q.warnedHere = true, q.timeLimit() > at
+		if q.warnedHere { // else the question itself says how little there is
 			return q, now
 		}
 	}
@@ -295,7 +317,7 @@ func (qs *questionQueue) takeEnding(now time.Time, wordsPerMinute int64) (ends *
 // noticeWords says how much time is left for a question, of several for which; of one that was
 // answered, only which it is.
 func (qs *questionQueue) noticeWords(now time.Time, q *openQuestion) Words {
-	if q.answered.IsZero() {
+	if q.answeredAt.IsZero() {
 		return qs.warningWords(q, q.timeLeft(now))
 	}
 	return q.labelWords(q.event.Language())

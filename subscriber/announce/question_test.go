@@ -92,11 +92,11 @@ func TestTimeEnds(t *testing.T) {
 			[]string{ours}},
 		"the agent tells the half": {func(r *room) { r.tellTimeLeft(30*time.Second, aaep.UrgencyBackground) },
 			[]string{"60.0 Their words.", ours}},
-		"more time": {func(r *room) { r.a.MoreTime(r.now, r.a.open.firstOpen().event, nil) }, nil},
+		"more time": {func(r *room) { r.a.MoreTime(r.now, r.a.questions.firstOpen().event, nil) }, nil},
 		"it is over": {func(r *room) {
 			r.addEvent(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
 		}, nil},
-		"it is answered": {func(r *room) { r.a.Settle(r.now, r.a.open.firstOpen().event) }, nil},
+		"it is answered": {func(r *room) { r.a.Settle(r.now, r.a.questions.firstOpen().event) }, nil},
 	} {
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 		r.askQuestion("Planner", "sess_1", "Pay $20.")
@@ -332,14 +332,14 @@ func TestToldAgainInAnotherLanguage(t *testing.T) {
 	again.TimeoutSeconds, again.Action = 200, "Pagar cinco dólares."
 	second := &aaep.Event{EventID: "evt_es", SessionID: first.SessionID, Timestamp: r.now, Payload: &again, LocalizationHints: in("es")}
 	r.a.Add(r.now, "Planner", second, Text(second, aaep.VerbosityNormal))
-	if questionFor(r.a, r.now, aaep.Accept) != nil || r.a.open.countOpen() != 1 {
-		t.Errorf("%d questions are open; accepted unheard: %t", r.a.open.countOpen(), questionFor(r.a, r.now, aaep.Accept) != nil)
+	if questionFor(r.a, r.now, aaep.Accept) != nil || r.a.questions.countOpen() != 1 {
+		t.Errorf("%d questions are open; accepted unheard: %t", r.a.questions.countOpen(), questionFor(r.a, r.now, aaep.Accept) != nil)
 	}
 	r.passTime(time.Minute)
 	if heard := strings.Join(r.heard, "|"); !strings.Contains(heard, "Pagar cinco dólares.") || strings.Contains(heard, "Pay") {
 		t.Errorf("heard %s", heard)
 	}
-	q := r.a.open.firstOpen()
+	q := r.a.questions.firstOpen()
 	if left := q.timeLeft(r.now); questionFor(r.a, r.now, aaep.Accept) != second || left != 140*time.Second || q.timeLimit() != 300*time.Second || q.timeGiven() != 300*time.Second {
 		t.Errorf("%v are left, of %v", left, q.timeLimit())
 	}

@@ -29,7 +29,7 @@ func (a *Announcer) keysUnseen() bool { return a.p.Unseen != nil && a.p.Unseen()
 
 // beginAsking chooses how a question that came, or came in other words, is answered.
 func (a *Announcer) beginAsking(now time.Time, q *openQuestion) {
-	q.accept, q.late = "", false
+	q.acceptWord, q.acceptWordLate = "", false
 	if p, ok := q.event.Payload.(*aaep.AwaitingConfirmation); ok && isHighImpact(p) && a.keysUnseen() {
 		a.chooseAccept(now, q, false)
 	}
@@ -39,8 +39,8 @@ func (a *Announcer) beginAsking(now time.Time, q *openQuestion) {
 // howToAnswer returns how a question is answered, with the word for a yes if there is one.
 func (a *Announcer) howToAnswer(q *openQuestion) Words {
 	switch {
-	case q.accept != "":
-		return In(a.language, phrase.DecideBy(a.language, q.accept))
+	case q.acceptWord != "":
+		return In(a.language, phrase.DecideBy(a.language, q.acceptWord))
 	case a.p.Answering != nil:
 		return a.p.Answering(q.event)
 	}
@@ -55,15 +55,15 @@ func (a *Announcer) chooseAccept(now time.Time, q *openQuestion, late bool) {
 	const most = 20 // of some 50
 	said := strings.ToLower(questionWords(q.event, q.timeGiven()).String())
 	list := slices.DeleteFunc(phrase.Words(a.language), func(word string) bool {
-		return slices.ContainsFunc(a.accepts, func(before string) bool { return phrase.Is(before, word) }) ||
+		return slices.ContainsFunc(a.acceptWords, func(before string) bool { return phrase.Is(before, word) }) ||
 			strings.Contains(said, strings.ToLower(word))
 	})
 	if len(list) == 0 { // the question says all of them
 		list = phrase.Words(a.language)
 	}
-	q.accept, q.late = list[now.Nanosecond()/1000%len(list)], late
-	a.accepts = append(a.accepts, q.accept)
-	a.accepts = a.accepts[max(len(a.accepts)-most, 0):]
+	q.acceptWord, q.acceptWordLate = list[now.Nanosecond()/1000%len(list)], late
+	a.acceptWords = append(a.acceptWords, q.acceptWord)
+	a.acceptWords = a.acceptWords[max(len(a.acceptWords)-most, 0):]
 	q.answering = a.howToAnswer(q)
 }
 
@@ -72,14 +72,14 @@ func (a *Announcer) chooseAccept(now time.Time, q *openQuestion, late bool) {
 // impact, which from then on asks for a word.
 func (a *Announcer) readDecision(now time.Time, q *openQuestion, p *aaep.AwaitingConfirmation,
 	text string) aaep.Decision {
-	if q.accept != "" && phrase.Is(text, q.accept) {
+	if q.acceptWord != "" && phrase.Is(text, q.acceptWord) {
 		return aaep.Accept
 	}
 	d := answers.Decision(text, q.event.Language(), a.language)
 	if d == aaep.Reject || !isHighImpact(p) || !a.keysUnseen() {
 		return d
 	}
-	if q.accept == "" {
+	if q.acceptWord == "" {
 		a.chooseAccept(now, q, true)
 	}
 	return ""
@@ -89,7 +89,7 @@ func (a *Announcer) readDecision(now time.Time, q *openQuestion, p *aaep.Awaitin
 // stands there, before they began to answer: a voice at their pace would have said it. How long
 // there is, who asks and the keys are not counted.
 func (a *Announcer) canHaveRead(q *openQuestion, began time.Time) bool {
-	if q.heard.IsZero() {
+	if q.heardAt.IsZero() {
 		return false
 	}
 	asked := questionWords(q.event, q.timeGiven()).String()
@@ -99,11 +99,11 @@ func (a *Announcer) canHaveRead(q *openQuestion, began time.Time) bool {
 
 // refreshAnswering says from now on how questions are answered in another language.
 func (a *Announcer) refreshAnswering() {
-	for _, q := range a.open.all {
+	for _, q := range a.questions.all {
 		was := a.splitWords(q.answering, true)
 		q.answering = a.howToAnswer(q)
-		if n := len(q.said) - len(was); n >= 0 && slices.Equal(q.said[n:], was) {
-			q.said = append(slices.Clip(q.said[:n]), a.splitWords(q.answering, true)...)
+		if n := len(q.putWords) - len(was); n >= 0 && slices.Equal(q.putWords[n:], was) {
+			q.putWords = append(slices.Clip(q.putWords[:n]), a.splitWords(q.answering, true)...)
 		}
 	}
 }
@@ -115,12 +115,12 @@ func (a *Announcer) askAgain(now time.Time, q *openQuestion, r *Reply) bool {
 	early := phraseIn(a.language, phrase.NotAllHeard, "")
 	switch p := q.event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		if r.Decision != aaep.Accept || q.again || !isHighImpact(p) ||
-			q.accept != "" && !q.late && a.keysUnseen() { // the word came with the question
+		if r.Decision != aaep.Accept || q.countsAgain || !isHighImpact(p) ||
+			q.acceptWord != "" && !q.acceptWordLate && a.keysUnseen() { // the word came with the question
 			return false
 		}
 		theirs, once := q.event.Language(), q.answering
-		if q.accept == "" {
+		if q.acceptWord == "" {
 			once = phraseIn(a.language, phrase.DecideAgain, "")
 		}
 		early = early.And(" ", labelText(theirs, phrase.ActionIs, words.Sentence(words.OneLine(p.Action)))).
@@ -129,12 +129,12 @@ func (a *Announcer) askAgain(now time.Time, q *openQuestion, r *Reply) bool {
 		q.put = now
 	case *aaep.AwaitingClarification:
 		_, yesNo := r.Response.(bool)
-		if q.again || r.choice == 0 && !yesNo { // what was typed in full was thought about
+		if q.countsAgain || r.choice == 0 && !yesNo { // what was typed in full was thought about
 			return false
 		}
 		defer a.putAgain(now, q)
 	}
-	q.again = true
+	q.countsAgain = true
 	a.refuseAnswer(now, q, early).about = q
 	return true
 }
@@ -148,8 +148,8 @@ func (a *Announcer) answerNothing(now time.Time, q *openQuestion, text string) {
 		a.putAgain(now, q)
 	case q == nil && text != "":
 		w := phraseIn(a.language, phrase.NothingAsked, "")
-		if a.came != nil {
-			w = w.And(" ", phraseIn(a.language, phrase.LastQuestion, "")).And("", a.came)
+		if a.lastOutcome != nil {
+			w = w.And(" ", phraseIn(a.language, phrase.LastQuestion, "")).And("", a.lastOutcome)
 		}
 		a.addRequested(now, w)
 	}
@@ -158,8 +158,8 @@ func (a *Announcer) answerNothing(now time.Time, q *openQuestion, text string) {
 // noteOutcome keeps what came of the question that was closed last: a person who answers too late
 // may have silenced it.
 func (a *Announcer) noteOutcome(it *item) {
-	if q := a.gone; q != nil && it.outcome && it.session == q.sessionKey() && !it.event.Type().Terminal() {
-		a.came = Words(it.sentences)
+	if q := a.lastClosed; q != nil && it.outcome && it.session == q.sessionKey() && !it.event.Type().Terminal() {
+		a.lastOutcome = Words(it.sentences)
 	}
 }
 
@@ -237,9 +237,9 @@ func (a *Announcer) addPiecesAsLines(now time.Time, ans *answer, pieces []coales
 // is put, and returns that and the agent whose it is. It returns nil where nothing is asked, or
 // more time is asked for already; the person is told so.
 func (a *Announcer) AskMore(now time.Time, question *aaep.Event) (source string, _ *aaep.Event) {
-	q := a.open.firstOpen()
+	q := a.questions.firstOpen()
 	if question != nil {
-		q = a.open.findByEvent(question)
+		q = a.questions.findByEvent(question)
 	}
 	switch {
 	case q == nil && question == nil:
@@ -247,23 +247,23 @@ func (a *Announcer) AskMore(now time.Time, question *aaep.Event) (source string,
 		return "", nil
 	case q == nil:
 		return "", nil
-	case q.limit != 0 && q.given.IsZero():
+	case q.limitWhenAsked != 0 && q.moreGivenAt.IsZero():
 		a.addRequested(now, phraseIn(a.language, phrase.MoreAskedAlready, ""))
 		return "", nil
 	}
-	q.limit = q.timeLimit()
+	q.limitWhenAsked = q.timeLimit()
 	return q.source, q.event
 }
 
 // MoreTime takes what came of asking for more time for a question, the error of
 // Question.MoreTime, and tells the person.
 func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
-	q := a.open.findByEvent(question)
+	q := a.questions.findByEvent(question)
 	if q == nil { // what became of it is told
 		return
 	}
-	was := q.limit
-	q.limit = 0
+	was := q.limitWhenAsked
+	q.limitWhenAsked = 0
 	var says Words
 	switch {
 	case err == nil:
@@ -271,7 +271,7 @@ func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
 			was = q.timeLimit()
 		}
 		if q.timeLimit() == was { // else the agent's own words were faster
-			q.given = now
+			q.moreGivenAt = now
 		}
 		q.extendTime(was + q.timeGiven())
 		return
@@ -291,18 +291,18 @@ func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
 
 // noteMoreTime takes from an event that the agent itself tells how much time there is.
 func (a *Announcer) noteMoreTime(source string, ev *aaep.Event) {
-	if q := a.open.findTimed(source, ev); q != nil {
-		q.given = time.Time{}
+	if q := a.questions.findTimed(source, ev); q != nil {
+		q.moreGivenAt = time.Time{}
 	}
 }
 
 // tellMoreTime tells that there is more time, where the agent has not.
 func (a *Announcer) tellMoreTime(now time.Time) {
-	for _, q := range a.open.all {
-		if q.given.IsZero() || now.Before(q.given.Add(tellsOfMore)) {
+	for _, q := range a.questions.all {
+		if q.moreGivenAt.IsZero() || now.Before(q.moreGivenAt.Add(tellsOfMore)) {
 			continue
 		}
-		q.given = time.Time{}
+		q.moreGivenAt = time.Time{}
 		w := phraseIn(a.language, phrase.MoreTime, "").And(" ", timeToAnswer(a.language, q.timeLeft(now)))
 		a.addRequested(now, a.withSpeaker(q.source, w)).about = q
 	}

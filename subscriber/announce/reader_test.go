@@ -217,7 +217,7 @@ func TestMoreTimeIsTold(t *testing.T) {
 		if got := p.heardSince(""); tc.want != "" && got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
-		if got := p.a.open.firstOpen().timeLimit(); got != tc.limit {
+		if got := p.a.questions.firstOpen().timeLimit(); got != tc.limit {
 			t.Errorf("%s: there are %v, want %v", name, got, tc.limit)
 		}
 	}

@@ -75,7 +75,7 @@ func (a *Announcer) Standing(source string) Standing {
 			s.Missed++
 		}
 	}
-	for _, q := range a.open.all {
+	for _, q := range a.questions.all {
 		if q.source == source {
 			s.Open++
 		}

@@ -22,8 +22,8 @@ import (
 // accepts nothing. While the person hears of another question, such as that its time ends, and
 // until they heard the name of the one that is put again, there is none. Asking changes nothing.
 func (a *Announcer) Question(began time.Time, d aaep.Decision) (source string, question *aaep.Event) {
-	q := a.open.firstOpen()
-	if a.eclipse.coversTime(began) || !q.isReadable(began) || d != aaep.Reject && !q.mayCount(began, a.typed) {
+	q := a.questions.firstOpen()
+	if a.nameGap.coversTime(began) || !q.isReadable(began) || d != aaep.Reject && !q.mayCount(began, a.lastKey) {
 		return "", nil
 	}
 	return q.source, q.event
@@ -32,7 +32,7 @@ func (a *Announcer) Question(began time.Time, d aaep.Decision) (source string, q
 // Put returns the question that is put to the person, or is about to be, the agent whose it is, and
 // how much time is left to answer; nil is none.
 func (a *Announcer) Put(now time.Time) (source string, question *aaep.Event, left time.Duration) {
-	if q := a.open.firstOpen(); q != nil {
+	if q := a.questions.firstOpen(); q != nil {
 		return q.source, q.event, q.timeLeft(now)
 	}
 	return "", nil, 0
@@ -41,18 +41,18 @@ func (a *Announcer) Put(now time.Time) (source string, question *aaep.Event, lef
 // isReadable reports whether a question was put long enough ago that an answer is not for the
 // question before, and none is on its way.
 func (q *openQuestion) isReadable(began time.Time) bool {
-	return q != nil && !q.put.IsZero() && began.Sub(q.put) >= stillBefore && q.sending.IsZero()
+	return q != nil && !q.put.IsZero() && began.Sub(q.put) >= stillBefore && q.sendingSince.IsZero()
 }
 
 // mayCount reports whether the person had all of a question before they began to answer, and their
 // hands were still: typed is the newest key before.
 func (q *openQuestion) mayCount(began, typed time.Time) bool {
-	heard := !q.heard.IsZero() && !q.heard.After(began)
+	heard := !q.heardAt.IsZero() && !q.heardAt.After(began)
 	return heard && (typed.IsZero() || began.Sub(typed) >= stillBefore)
 }
 
-// Reply is an answer to send, by the methods of subscriber.Question. Answered takes
-// what came of that.
+// Reply is an answer to send, by the methods of subscriber.Question. Answered takes what came of
+// that.
 type Reply struct {
 	Source   string        // the agent that asks
 	Question *aaep.Event   // the event that asked
@@ -73,26 +73,26 @@ type Reply struct {
 // an answer is on its way it takes no other. It ends the typing, as Rest does.
 func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	if began.IsZero() {
-		if began = now; a.quiet {
-			began = a.hushed
+		if began = now; a.isTyping {
+			began = a.typingBegan
 		}
 	}
-	typed := a.typed
-	if a.quiet && !began.After(a.hushed) { // the keys since are those of the answer
+	typed := a.lastKey
+	if a.isTyping && !began.After(a.typingBegan) { // the keys since are those of the answer
 		typed = a.typedBefore
 	}
 	defer a.Rest(now)
-	q := a.open.firstOpen()
+	q := a.questions.firstOpen()
 	if q == nil || strings.TrimSpace(text) == "" {
 		a.answerNothing(now, q, text)
 		return nil
 	}
-	if !q.sending.IsZero() { // what becomes of it is told
+	if !q.sendingSince.IsZero() { // what becomes of it is told
 		return nil
 	}
 	tooSoon := phraseIn(a.language, phrase.TypedTooSoon, "")
 	_, decides := q.event.Payload.(*aaep.AwaitingConfirmation)
-	if a.eclipse.coversTime(began) || decides && a.eclipse.coversTime(now) { // a text that was begun before goes on
+	if a.nameGap.coversTime(began) || decides && a.nameGap.coversTime(now) { // a text that was begun before goes on
 		a.refused = a.withSpeaker(q.source, tooSoon).String()
 		a.addRequestedWithQuestion(now, tooSoon)
 		return nil
@@ -107,8 +107,8 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		return nil
 	case refused != nil:
 		it := a.refuseAnswer(now, q, refused)
-		if it.about = q; q.doubted != "" && q.meant == nil {
-			q.meant = it
+		if it.about = q; q.ambiguous != "" && q.ambiguityItem == nil {
+			q.ambiguityItem = it
 		}
 		return nil
 	case a.p.Reads && !a.canHaveRead(q, began):
@@ -121,7 +121,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		}
 		return nil
 	}
-	q.sending, a.taken = now, now
+	q.sendingSince, a.answerTaken = now, now
 	return r
 }
 
@@ -151,11 +151,11 @@ func (a *Announcer) readAnswer(now time.Time, q *openQuestion, began time.Time, 
 	case *aaep.AwaitingClarification:
 		said := answers.Response(p, text, q.event.Language(), a.language)
 		again := strings.TrimSpace(text)
-		if said.Doubtful && q.doubted == again && a.isWaiting(q.meant) {
+		if said.Doubtful && q.ambiguous == again && a.isWaiting(q.ambiguityItem) {
 			return nil, nil
 		}
-		if said.Doubtful && (q.doubted != again || !a.heardBefore(q.meant, began)) {
-			q.doubted, q.meant = again, nil
+		if said.Doubtful && (q.ambiguous != again || !a.heardBefore(q.ambiguityItem, began)) {
+			q.ambiguous, q.ambiguityItem = again, nil
 			meant := In(q.event.Language(), words.Sentence(words.OneLine(p.Choices[said.Choice-1].Label)))
 			return nil, phraseIn(a.language, phrase.ChoiceMeant, "").And("", meant)
 		}
@@ -225,7 +225,7 @@ func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, why Words) (wa
 		if i > 0 && (*queue)[i-1].kind == Notice && slices.Equal((*queue)[i-1].sentences, it.sentences) {
 			return true // it is being said
 		}
-		asks.later = a.saying != nil && a.saying.item == asks
+		asks.postponed = a.saying != nil && a.saying.item == asks
 		a.recordItem(it)
 		*queue = slices.Insert(*queue, i, it)
 		return true
@@ -237,7 +237,7 @@ func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, why Words) (wa
 // newItem makes an announcement of a question as it was put.
 func (q *openQuestion) newItem(now time.Time) *item {
 	return &item{source: q.source, session: q.sessionKey(), kind: Question, event: q.event, names: q,
-		named: len(q.said), sentences: q.said, arrived: now}
+		named: len(q.putWords), sentences: q.putWords, arrived: now}
 }
 
 // putAgain says a question once more, unless it is being said or waits for that.
@@ -252,21 +252,21 @@ func (a *Announcer) putAgain(now time.Time, q *openQuestion) {
 }
 
 // Answered takes what came of sending a Reply, of this Announcer or of another of the same person,
-// the error of sending it, once. The person is told, in the name of the agent
-// that asked, whatever became of the question meanwhile. After nil it is settled, and they are told
+// the error of sending it, once. The person is told, in the name of the agent that asked, whatever
+// became of the question meanwhile. After nil it is settled, and they are told
 // where nothing shows that the answer arrived; one that was too late, and so not sent, settles it
 // too. Any other error leaves it open as it was, to be answered again; or, where it is gone
 // meanwhile, says so.
 func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	q := r.asked
 	if r.by != a {
-		if q = a.open.findByEvent(r.Question); q == nil {
+		if q = a.questions.findByEvent(r.Question); q == nil {
 			q = &openQuestion{source: r.Source, event: r.Question}
 		}
-	} else if q.sending.IsZero() {
+	} else if q.sendingSince.IsZero() {
 		return
 	}
-	open := slices.Contains(a.open.all, q)
+	open := slices.Contains(a.questions.all, q)
 	says, settles := phraseIn(a.language, phrase.AnswerUnsent, ""), true
 	switch {
 	case err == nil:
@@ -278,18 +278,18 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	case !open:
 		says = a.goneWords()
 	default:
-		settles, q.tried = false, true
+		settles, q.mayHaveArrived = false, true
 	}
-	q.sending = time.Time{}
+	q.sendingSince = time.Time{}
 	if err != nil {
-		a.open.answered = slices.DeleteFunc(a.open.answered, func(sent *openQuestion) bool { return sent == q })
+		a.questions.answered = slices.DeleteFunc(a.questions.answered, func(sent *openQuestion) bool { return sent == q })
 	}
 	a.addNotice(now, a.withSpeaker(q.source, says), true, nil) // before the next is put
 	if !open || !settles {
 		return
 	}
 	if err == nil && !r.Untold {
-		a.open.closeAnswered(now, q)
+		a.questions.closeAnswered(now, q)
 	}
 	a.closeQuestion(now, q)
 }
@@ -304,13 +304,13 @@ func (a *Announcer) goneWords() Words {
 // gone. Of one to which an answer is on its way, Answered says what became of that; where one may
 // have arrived, the person is told so.
 func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
-	q := a.open.findByEvent(question)
+	q := a.questions.findByEvent(question)
 	switch {
 	case q == nil:
 		return
-	case !q.sending.IsZero():
-		a.open.closeAnswered(now, q)
-	case q.tried:
+	case !q.sendingSince.IsZero():
+		a.questions.closeAnswered(now, q)
+	case q.mayHaveArrived:
 		a.addNotice(now, a.withSpeaker(q.source, a.goneWords()), true, nil)
 	}
 	a.closeQuestion(now, q)
@@ -319,8 +319,8 @@ func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
 // Lapse is Settle of a question that went with its subscription, such as when the agent was started
 // again. The person is told: of one that is put they wait for nothing.
 func (a *Announcer) Lapse(now time.Time, question *aaep.Event) {
-	q := a.open.findByEvent(question)
-	if q != nil && q.sending.IsZero() && !q.tried && !q.put.IsZero() {
+	q := a.questions.findByEvent(question)
+	if q != nil && q.sendingSince.IsZero() && !q.mayHaveArrived && !q.put.IsZero() {
 		w := phraseIn(a.language, phrase.QuestionClosed, "").And(" ", phraseIn(a.language, phrase.AsksAgain, ""))
 		a.addNotice(now, a.withSpeaker(q.source, w), true, nil)
 	}
@@ -329,8 +329,8 @@ func (a *Announcer) Lapse(now time.Time, question *aaep.Event) {
 
 // closeQuestion takes away a question that is open no longer, and puts the next.
 func (a *Announcer) closeQuestion(now time.Time, q *openQuestion) {
-	a.gone, a.came = q, nil
-	a.open.removeQuestion(q)
+	a.lastClosed, a.lastOutcome = q, nil
+	a.questions.removeQuestion(q)
 	a.withdrawQuestion(q, now)
 	a.putNext(now)
 }

@@ -17,13 +17,13 @@ func (a *Announcer) chooseTurn(now time.Time) *item {
 		}
 		return nil
 	}
-	if it := first(func(it *item) bool { return it.lead != nil && it.lead == a.latest }); it != nil {
+	if it := first(func(it *item) bool { return it.leadIn != nil && it.leadIn == a.latest }); it != nil {
 		return it
 	}
 	if it := first(func(it *item) bool { return it.outcome && !it.event.Type().Terminal() }); it != nil {
 		return it
 	}
-	if q := a.open.firstOpen(); q != nil && !q.put.IsZero() { // what is decided may depend on it
+	if q := a.questions.firstOpen(); q != nil && !q.put.IsZero() { // what is decided may depend on it
 		own := func(it *item) bool { return it.reminds || it.session == q.sessionKey() }
 		if it := cmp.Or(first(own), first(q.waitsForItem)); it != nil {
 			return it
@@ -39,7 +39,7 @@ func (a *Announcer) chooseTurn(now time.Time) *item {
 	if a.normal[0].source == "" || other == nil { // what this program says is no turn of an agent, but keeps its place
 		return a.normal[0]
 	}
-	if now.Sub(a.since) < longTurn {
+	if now.Sub(a.speakerSince) < longTurn {
 		return cmp.Or(first(func(it *item) bool { return it.source == a.speaker }), other)
 	}
 	return other
@@ -53,11 +53,11 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 	if s == nil || s.u.ID != id {
 		return
 	}
-	a.saying, a.cut = nil, false
-	if s.later && what != Cut { // from its beginning, also where it had to end unsaid
+	a.saying, a.mustCut = nil, false
+	if s.postponed && what != Cut { // from its beginning, also where it had to end unsaid
 		what = Waiting
 	}
-	s.later = false
+	s.postponed = false
 	switch what {
 	case Heard:
 		took := now.Sub(s.began)
@@ -66,20 +66,20 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 			a.pace.addHeard(s.words, took)
 		}
 		a.endName(now, s, tells)
-		if q := a.open.findByEvent(s.event); q != nil && s.kind == Question {
+		if q := a.questions.findByEvent(s.event); q != nil && s.kind == Question {
 			q.countHeard(s, now, tells, a.speakingTime(s.words))
 		}
 		s.receipt.Said++
-		if q := a.open.firstOpen(); q != nil && distractsFrom(q, s.item) {
-			q.drowned = true
+		if q := a.questions.firstOpen(); q != nil && distractsFrom(q, s.item) {
+			q.distracted = true
 		}
 		a.countTold(s.item, now)
 	case Unsaid: // another language may follow
 		s.unsaid = true
 		a.countTold(s.item, now)
 	case Cut:
-		if s.item.next < s.lists && s.lists < len(s.sentences) && !s.moot { // the question that is put is still named
-			s.item.next, s.receipt.Outcome = s.lists, Waiting
+		if s.item.next < s.listed && s.listed < len(s.sentences) && !s.moot { // the question that is put is still named
+			s.item.next, s.receipt.Outcome = s.listed, Waiting
 			return
 		}
 		a.removeItem(s.item)
@@ -94,13 +94,13 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 // countHeard counts a part of a question as heard: now, or, where its output returned before it can
 // have been heard, when a voice at the person's pace has said it.
 func (q *openQuestion) countHeard(s *part, now time.Time, tells bool, takes time.Duration) {
-	if s.item.next == 0 || q.until.Before(s.began) {
-		q.until = s.began
+	if s.item.next == 0 || q.presentedUntil.Before(s.began) {
+		q.presentedUntil = s.began
 	}
-	if tells && q.until.Before(now) {
-		q.until = now
+	if tells && q.presentedUntil.Before(now) {
+		q.presentedUntil = now
 	} else if !tells {
-		q.until = q.until.Add(takes)
+		q.presentedUntil = q.presentedUntil.Add(takes)
 	}
 }
 
@@ -117,10 +117,10 @@ func (a *Announcer) countTold(it *item, now time.Time) {
 		return
 	}
 	a.endItem(it, now, Heard)
-	if q := a.open.findByEvent(it.event); q != nil && it.kind == Question {
-		q.heard, q.led, q.drowned = now, false, false
-		if q.until.After(now) {
-			q.heard = q.until
+	if q := a.questions.findByEvent(it.event); q != nil && it.kind == Question {
+		q.heardAt, q.leadInSaid, q.distracted = now, false, false
+		if q.presentedUntil.After(now) {
+			q.heardAt = q.presentedUntil
 		}
 	}
 }
@@ -152,27 +152,27 @@ func (a *Announcer) removeItem(it *item) {
 func (a *Announcer) handleTime(now time.Time) {
 	a.flushPaused(now)
 	lasted, wake := a.duplicates.takeDue(now)
-	for a.lasts = wake; len(lasted) > 0; lasted = lasted[1:] {
+	for a.stateDue = wake; len(lasted) > 0; lasted = lasted[1:] {
 		a.queueByKind(now, lasted[0])
 	}
-	if a.quiet && now.Sub(a.typed) >= stillFor {
+	if a.isTyping && now.Sub(a.lastKey) >= stillFor {
 		a.endTyping(now)
 	}
 	for {
-		q, wake := a.open.takeEnding(now, a.wordsPerMinute())
+		q, wake := a.questions.takeEnding(now, a.wordsPerMinute())
 		if a.timeEnds = wake; q == nil {
 			break
 		}
-		w := a.open.noticeWords(now, q)
-		if q.answered.IsZero() {
+		w := a.questions.noticeWords(now, q)
+		if q.answeredAt.IsZero() {
 			if it := a.addNotice(now, a.withSpeaker(q.source, w), true, q); it != nil {
 				it.names = q
 			}
 			continue
 		}
 		unconfirmed := phraseIn(a.language, phrase.AnswerUnheeded, "")
-		if a.gone == q {
-			a.came = unconfirmed
+		if a.lastClosed == q {
+			a.lastOutcome = unconfirmed
 		}
 		if it := a.addNotice(now, a.withSpeaker(q.source, unconfirmed.And(" ", w)), false, nil); it != nil {
 			it.names = q
@@ -189,7 +189,7 @@ func (a *Announcer) handleTime(now time.Time) {
 // heldUpQuestions are the questions behind which something else that is critical waits.
 func (a *Announcer) heldUpQuestions() (list []*openQuestion) {
 	for _, it := range a.urgent {
-		q := a.open.findByEvent(it.event)
+		q := a.questions.findByEvent(it.event)
 		another := func(other *item) bool { return other != it && other.about != q }
 		if q != nil && slices.ContainsFunc(a.urgent, another) {
 			list = append(list, q)
@@ -202,8 +202,8 @@ func (a *Announcer) heldUpQuestions() (list []*openQuestion) {
 // something critical, waits: an output may hold one until the person has noticed it, and not
 // every caller says by Settle that it was answered. A person who has not had all of it is told.
 func (a *Announcer) closeOverdue(now time.Time) {
-	if q := a.open.firstOpen(); a.holdsOthers(q) && q.timeLeft(now) <= 0 {
-		a.open.removeQuestion(q)
+	if q := a.questions.firstOpen(); a.holdsOthers(q) && q.timeLeft(now) <= 0 {
+		a.questions.removeQuestion(q)
 		a.withdrawQuestion(q, now)
 		closed := phraseIn(a.language, phrase.QuestionClosed, "")
 		a.addNotice(now, a.withSpeaker(q.source, closed), true, nil) // before the next, or it were about that
@@ -229,7 +229,7 @@ func (a *Announcer) correctTime(now time.Time) {
 		if it.about == nil || said || now.Sub(it.arrived) < clocksDiffer {
 			continue
 		}
-		w := a.open.noticeWords(now, it.about)
+		w := a.questions.noticeWords(now, it.about)
 		if it.source == "" { // else speakerPrefix names it
 			w = a.withSpeaker(it.about.source, w)
 		}
@@ -246,26 +246,26 @@ func (a *Announcer) nextWake(now time.Time) (at time.Time) {
 		}
 	}
 	sooner(a.timeEnds)
-	sooner(a.lasts)
-	for _, q := range a.open.all {
-		if !q.given.IsZero() {
-			sooner(q.given.Add(tellsOfMore))
+	sooner(a.stateDue)
+	for _, q := range a.questions.all {
+		if !q.moreGivenAt.IsZero() {
+			sooner(q.moreGivenAt.Add(tellsOfMore))
 		}
 	}
-	if a.quiet {
-		sooner(a.typed.Add(stillFor))
+	if a.isTyping {
+		sooner(a.lastKey.Add(stillFor))
 	}
 	for _, q := range a.heldUpQuestions() {
 		sooner(now.Add(q.timeLeft(now)))
 	}
-	if q := a.open.firstOpen(); a.holdsOthers(q) {
+	if q := a.questions.firstOpen(); a.holdsOthers(q) {
 		sooner(now.Add(q.timeLeft(now)))
 	}
-	if q := a.open.firstOpen(); q != nil && q.drowned {
-		sooner(q.reminded.Add(soonAgain))
+	if q := a.questions.firstOpen(); q != nil && q.distracted {
+		sooner(q.remindedAt.Add(soonAgain))
 	}
 	for _, it := range a.normal {
-		sooner(it.stale)
+		sooner(it.staleAt)
 	}
 	for session := range a.soFar {
 		sooner(a.progressFrom(session))

@@ -57,7 +57,7 @@ func payloadOf(it *item) aaep.Payload {
 
 // isUntold reports whether nothing of an announcement has been said, nor what leads to it.
 func (a *Announcer) isUntold(it *item) bool {
-	return it.next == 0 && (it.lead == nil || it.lead != a.latest) && (a.saying == nil || a.saying.item != it)
+	return it.next == 0 && (it.leadIn == nil || it.leadIn != a.latest) && (a.saying == nil || a.saying.item != it)
 }
 
 // isOvertaken reports whether something newer tells as much as an announcement: the next state of
@@ -68,7 +68,7 @@ func (a *Announcer) isOvertaken(it *item) bool {
 		return it.call.receipt.Outcome == Heard || it.call.receipt.Outcome == Cut
 	}
 	g := a.agents[it.session]
-	if it.stale.IsZero() || g == nil {
+	if it.staleAt.IsZero() || g == nil {
 		return false
 	}
 	p, ok := payloadOf(it).(*aaep.StateChanged)
@@ -85,12 +85,12 @@ func (a *Announcer) isOvertaken(it *item) bool {
 // so, and the person learns that something ran.
 func (a *Announcer) dropStale(now time.Time) {
 	for session, it := range a.soFar {
-		if g := a.agents[session]; g != nil && g.news > it.news && !now.Before(it.stale) && a.isUntold(it) {
+		if g := a.agents[session]; g != nil && g.news > it.news && !now.Before(it.staleAt) && a.isUntold(it) {
 			delete(a.soFar, session)
 			a.endItem(it, now, Expired)
 		}
 	}
-	old := func(it *item) bool { return !it.stale.IsZero() && !now.Before(it.stale) && a.isUntold(it) }
+	old := func(it *item) bool { return !it.staleAt.IsZero() && !now.Before(it.staleAt) && a.isUntold(it) }
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
 		// What is told whole is told while it is fresh.
 		gone := a.isUntold(it) && a.isOvertaken(it) &&
@@ -154,7 +154,7 @@ func (a *Announcer) sumUpTools(now time.Time, ran []*item) {
 	it.receipt.Of = 1
 	for _, other := range slices.Backward(ran[1:]) {
 		a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return it == other })
-		other.stale = time.Time{}
+		other.staleAt = time.Time{}
 		a.keepForDetails(other)
 	}
 }

@@ -9,11 +9,11 @@ import (
 
 // queueQuestion lets a question wait until it is put: at once if no other is.
 func (a *Announcer) queueQuestion(now time.Time, q *openQuestion, it *item) {
-	if q.words != nil { // in other words
-		a.endItem(q.words, now, Expired)
+	if q.waitingItem != nil { // in other words
+		a.endItem(q.waitingItem, now, Expired)
 	}
 	it.names, it.named = q, len(it.sentences)
-	q.words, q.said = it, it.sentences
+	q.waitingItem, q.putWords = it, it.sentences
 	if !a.tellIfQueued(now, q) {
 		a.putQuestion(now, q)
 	}
@@ -21,7 +21,7 @@ func (a *Announcer) queueQuestion(now time.Time, q *openQuestion, it *item) {
 
 // tellIfQueued says of a question that it waits, if another comes first.
 func (a *Announcer) tellIfQueued(now time.Time, q *openQuestion) bool {
-	waits := q != a.open.firstOpen()
+	waits := q != a.questions.firstOpen()
 	if waits {
 		a.addNotice(now, phraseIn(a.language, phrase.AnotherWaits, ""), false, q)
 	}
@@ -31,18 +31,18 @@ func (a *Announcer) tellIfQueued(now time.Time, q *openQuestion) bool {
 // putQuestion says a question, after what this program said since it came and what came of
 // questions before: neither is to be heard as if it were about this.
 func (a *Announcer) putQuestion(now time.Time, q *openQuestion) {
-	it := q.words
+	it := q.waitingItem
 	a.putAside(now, q) // that it waits is not said
-	q.words = nil
+	q.waitingItem = nil
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
-		if it.passing {
+		if it.yieldsToQuestion {
 			it.moot = true
 			a.endItem(it, now, Expired)
 		}
-		return it.passing
+		return it.yieldsToQuestion
 	})
 	since := func(it *item) bool {
-		return it.source == "" && it.ends == "" && it.about == nil && it.arrived.After(q.received) ||
+		return it.source == "" && it.ends == "" && it.about == nil && it.arrived.After(q.askedAt) ||
 			it.outcome && !it.event.Type().Terminal()
 	}
 	for _, told := range []*[]*item{&a.asked, &a.normal} {
@@ -58,25 +58,26 @@ func (a *Announcer) putQuestion(now time.Time, q *openQuestion) {
 
 // putAside says no more of a question, until it is put anew.
 func (a *Announcer) putAside(now time.Time, q *openQuestion) {
-	it := q.words
-	q.words = nil
+	it := q.waitingItem
+	q.waitingItem = nil
 	a.withdrawQuestion(q, now)
-	q.words, q.put, q.heard, q.led, q.drowned, q.again = it, time.Time{}, time.Time{}, false, false, false
+	q.waitingItem, q.put, q.heardAt = it, time.Time{}, time.Time{}
+	q.leadInSaid, q.distracted, q.countsAgain = false, false, false
 }
 
 // NextQuestion puts another question that is open, and the one that is put after all of them.
 func (a *Announcer) NextQuestion(now time.Time) {
-	q := a.open.firstOpen()
-	if a.open.countOpen() < 2 {
+	q := a.questions.firstOpen()
+	if a.questions.countOpen() < 2 {
 		a.addRequested(now, phraseIn(a.language, phrase.NoOtherWaits, ""))
 		return
 	}
 	a.putAside(now, q)
-	if q.said != nil {
-		q.words = a.newItem(now, q.source, q.event, Question, q.said)
-		q.words.names, q.words.named = q, len(q.said)
+	if q.putWords != nil {
+		q.waitingItem = a.newItem(now, q.source, q.event, Question, q.putWords)
+		q.waitingItem.names, q.waitingItem.named = q, len(q.putWords)
 	}
-	a.open.moveFirstBehind()
+	a.questions.moveFirstBehind()
 	a.putNext(now)
 }
 
@@ -87,8 +88,8 @@ const soonAgain = 30 * time.Second
 // and nothing more of that waits: what was said before a question is overtaken by it, and what is
 // heard last before an answer is to be what is answered.
 func (a *Announcer) remindOfQuestion(now time.Time) {
-	q := a.open.firstOpen()
-	if q == nil || !q.drowned || a.quiet || a.saying != nil || now.Before(q.reminded.Add(soonAgain)) ||
+	q := a.questions.firstOpen()
+	if q == nil || !q.distracted || a.isTyping || a.saying != nil || now.Before(q.remindedAt.Add(soonAgain)) ||
 		q.timeLeft(now) <= 0 {
 		return
 	}
@@ -100,21 +101,21 @@ func (a *Announcer) remindOfQuestion(now time.Time) {
 			return
 		}
 	}
-	q.led, q.drowned, q.reminded = false, false, now
+	q.leadInSaid, q.distracted, q.remindedAt = false, false, now
 	a.nameQuestion(now, a.addAboutQuestion(now, q, nil), q)
 }
 
 // waitsForItem reports whether a question that something was said after is called to mind only
 // after an announcement: what its session says, and what this program does.
 func (q *openQuestion) waitsForItem(it *item) bool {
-	return q.drowned && (it.session == q.sessionKey() || it.source == "" && it.ends == "")
+	return q.distracted && (it.session == q.sessionKey() || it.source == "" && it.ends == "")
 }
 
 // addLeadIn says before what the session of a question says after it, that it is not what the
 // question leads to, and before what a session said before it failed, or before it was answered,
 // that it is no longer so.
 func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
-	if led := it.leads; led != nil && !slices.Contains(a.normal, led) { // it leads to nothing now
+	if led := it.leadsTo; led != nil && !slices.Contains(a.normal, led) { // it leads to nothing now
 		a.removeItem(it)
 		a.endItem(it, now, Expired)
 		if g := a.agents[led.session]; g != nil {
@@ -123,19 +124,20 @@ func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
 		return true
 	}
 	g := a.agents[it.session]
-	due := g != nil && (g.failed || g.overtaken && !it.outcome) || it.lead != nil && it.next == 0 && a.latest != it.lead
+	due := g != nil && (g.failed || g.overtaken && !it.outcome) ||
+		it.leadIn != nil && it.next == 0 && a.latest != it.leadIn
 	if due && slices.Contains(a.normal, it) {
 		if g != nil {
 			g.failed, g.overtaken = false, false
 		}
 		cameBefore := a.splitWords(phraseIn(a.language, phrase.CameBefore, ""), false)
 		n := &item{kind: Notice, reminds: true, sentences: cameBefore, arrived: now}
-		n.leads, it.lead = it, n
+		n.leadsTo, it.leadIn = it, n
 		a.recordItem(n)
 		a.normal = slices.Insert(a.normal, 0, n)
 		return true
 	}
-	q := a.open.firstOpen()
+	q := a.questions.firstOpen()
 	if q == nil || !distractsFrom(q, it) {
 		return false
 	}
@@ -143,10 +145,10 @@ func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
 		// The person asked for it before the question was put. Now it is beside that.
 		a.asked, a.normal = slices.Delete(a.asked, i, i+1), slices.Insert(a.normal, 0, it)
 	}
-	if q.led || !slices.Contains(a.normal, it) {
+	if q.leadInSaid || !slices.Contains(a.normal, it) {
 		return false
 	}
-	q.led = true
+	q.leadInSaid = true
 	a.addAboutQuestion(now, q, phraseIn(a.language, phrase.Meanwhile, ""))
 	return true
 }
@@ -168,12 +170,12 @@ func (a *Announcer) addAboutQuestion(now time.Time, q *openQuestion, w Words) *i
 // putNext puts the first question if it waits, and says of those that waited too long that they
 // did.
 func (a *Announcer) putNext(now time.Time) {
-	for q := a.open.firstOpen(); q != nil && q.words != nil; q = a.open.firstOpen() {
+	for q := a.questions.firstOpen(); q != nil && q.waitingItem != nil; q = a.questions.firstOpen() {
 		if q.timeLeft(now) > 0 {
 			a.putQuestion(now, q)
 			return
 		}
-		a.open.removeQuestion(q)
+		a.questions.removeQuestion(q)
 		a.withdrawQuestion(q, now)
 		a.addNotice(now, a.withSpeaker(q.source, phraseIn(a.language, phrase.OverNotPut, "")), true, nil)
 	}
@@ -181,5 +183,7 @@ func (a *Announcer) putNext(now time.Time) {
 
 // holdsOthers reports whether others wait until a question is settled.
 func (a *Announcer) holdsOthers(q *openQuestion) bool {
-	return slices.ContainsFunc(a.open.all, func(other *openQuestion) bool { return other != q && other.words != nil })
+	return slices.ContainsFunc(a.questions.all, func(other *openQuestion) bool {
+		return other != q && other.waitingItem != nil
+	})
 }

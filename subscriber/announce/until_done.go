@@ -9,7 +9,7 @@ import (
 // tellsEnd reports whether an announcement is said to a person who wants to hear no more than
 // questions, failures and ends.
 func (it *item) tellsEnd() bool {
-	if it.event == nil || it.critical || it.outcome || it.closes || it.about != nil || it.kind == Question ||
+	if it.event == nil || it.critical || it.outcome || it.closesUnanswered || it.about != nil || it.kind == Question ||
 		it.kind == Problem {
 		return true
 	}

@@ -37,10 +37,10 @@ func (a *Announcer) SetLanguage(languages ...string) {
 func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
 	language := it.sentences[it.next].Language
 	matters := it.kind == Question || it.kind == Problem || it.outcome
-	if a.hasVoice(language) || a.noVoice[language] && (it.voiceless || !matters) {
+	if a.hasVoice(language) || a.toldNoVoice[language] && (it.voiceless || !matters) {
 		return false
 	}
-	a.noVoice[language], it.voiceless = true, true
+	a.toldNoVoice[language], it.voiceless = true, true
 	w := noVoiceWords(a.language, language, a.p.Otherwise)
 	switch {
 	case it.kind == Question && !a.hasVoice(phraseIn(language, phrase.QuestionIs, "")[0].Language):
@@ -61,7 +61,7 @@ func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
 
 // bareQuestionWords is what can be said of a question without the agent's words.
 func (a *Announcer) bareQuestionWords(now time.Time, question *aaep.Event) (w Words) {
-	q := a.open.findByEvent(question)
+	q := a.questions.findByEvent(question)
 	if q == nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (a *Announcer) bareQuestionWords(now time.Time, question *aaep.Event) (w Wo
 // or what was told last. A question that was spelled to its end was heard.
 func (a *Announcer) Spell(now time.Time) {
 	it := a.latest
-	if q := a.open.firstOpen(); q != nil && !q.put.IsZero() && q.said != nil {
+	if q := a.questions.firstOpen(); q != nil && !q.put.IsZero() && q.putWords != nil {
 		it = q.newItem(now)
 	}
 	if it == nil || !slices.ContainsFunc(it.sentences, func(p Part) bool { return !a.hasVoice(p.Language) }) {
@@ -91,7 +91,7 @@ func (a *Announcer) Spell(now time.Time) {
 		return
 	}
 	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
-		lists: it.lists, names: it.names, named: it.named, arrived: now}
+		listed: it.listed, names: it.names, named: it.named, arrived: now}
 	for _, p := range it.sentences {
 		if !a.hasVoice(p.Language) {
 			p = Part{a.language, spellText(a.language, p.Text)}

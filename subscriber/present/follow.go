@@ -275,7 +275,7 @@ func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
 func chooseOutput(began time.Time, outputs []*Presenter) (best *Presenter) {
 	var put *aaep.Event
 	had := false
-	var eclipsed *Presenter
+	var unnamed *Presenter
 	var another, named time.Time // the latest of all outputs
 	for _, p := range outputs {
 		var puts, heard *aaep.Event
@@ -286,7 +286,7 @@ func chooseOutput(began time.Time, outputs []*Presenter) (best *Presenter) {
 			from, to = a.Named()
 		})
 		if from.After(another) && to.IsZero() {
-			another, eclipsed = from, p
+			another, unnamed = from, p
 		}
 		if to.After(named) {
 			named = to
@@ -299,8 +299,8 @@ func chooseOutput(began time.Time, outputs []*Presenter) (best *Presenter) {
 			best, had = p, heard != nil
 		}
 	}
-	if eclipsed != nil && !named.After(another) {
-		return eclipsed
+	if unnamed != nil && !named.After(another) {
+		return unnamed
 	}
 	return best
 }

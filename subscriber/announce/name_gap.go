@@ -7,10 +7,10 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// eclipse is the time between two names: a person began to hear of another question than the one
+// nameGap is the time between two names: a person began to hear of another question than the one
 // that is put, and has yet to hear the name of that to its end. What was named last is what a yes
 // is for, so no answer counts meanwhile.
-type eclipse struct {
+type nameGap struct {
 	from     time.Time // when the other name began; zero is never
 	to       time.Time // when the name that ended it can have been heard; zero is not yet
 	recalled bool      // an item that names the put question follows, or was silenced
@@ -20,21 +20,21 @@ type eclipse struct {
 }
 
 // isLasting reports whether the question that is put has yet to be named.
-func (e *eclipse) isLasting() bool { return !e.from.IsZero() && e.to.IsZero() }
+func (e *nameGap) isLasting() bool { return !e.from.IsZero() && e.to.IsZero() }
 
 // coversTime reports whether an answer that was begun at a time may be for another question than
 // the one that is put.
-func (e *eclipse) coversTime(began time.Time) bool {
+func (e *nameGap) coversTime(began time.Time) bool {
 	return !e.from.IsZero() && !began.Before(e.from) && (e.to.IsZero() || began.Before(e.to))
 }
 
 // Named returns when the person began to hear of another question than the one that is put, zero
 // for never, and when they had heard the name of that since, zero for not yet. A person with
 // several outputs means what was named last over any of them.
-func (a *Announcer) Named() (another, put time.Time) { return a.eclipse.from, a.eclipse.to }
+func (a *Announcer) Named() (another, put time.Time) { return a.nameGap.from, a.nameGap.to }
 
-// beginAt begins an eclipse, or goes on with the one that has yet to end.
-func (e *eclipse) beginAt(now time.Time) {
+// beginAt begins a gap, or goes on with the one that has yet to end.
+func (e *nameGap) beginAt(now time.Time) {
 	if e.from.IsZero() || !e.to.IsZero() && !now.Before(e.to) {
 		e.from = now
 	}
@@ -44,8 +44,8 @@ func (e *eclipse) beginAt(now time.Time) {
 // namesAnother reports whether the next sentence of an announcement names another question than the
 // one that is put, or may do so.
 func (a *Announcer) namesAnother(it *item) bool {
-	q := a.open.firstOpen()
-	if it.next < it.lists || it.names != nil && it.names != q {
+	q := a.questions.firstOpen()
+	if it.next < it.listed || it.names != nil && it.names != q {
 		return true
 	}
 	return awaitsInput(it) && q != nil && it.session != q.sessionKey()
@@ -59,30 +59,30 @@ func awaitsInput(it *item) bool {
 
 // quoteName notes that an announcement of this program quotes another, which may name a question.
 func quoteName(it, quoted *item) {
-	if quoted != nil && (quoted.names != nil || quoted.lists > 0 || awaitsInput(quoted)) {
-		it.lists = len(it.sentences)
+	if quoted != nil && (quoted.names != nil || quoted.listed > 0 || awaitsInput(quoted)) {
+		it.listed = len(it.sentences)
 	}
 }
 
-// beginName begins an eclipse where a sentence begins that names another question, and ends it
+// beginName begins a gap where a sentence begins that names another question, and ends it
 // where a question is put: that is heard whole before a yes counts, and for a second before a no
 // does.
 func (a *Announcer) beginName(now time.Time, it *item, put bool) {
-	e := &a.eclipse
+	e := &a.nameGap
 	switch {
 	case put && e.isLasting():
 		e.to = laterOf(now, e.presented)
 	case a.namesAnother(it):
 		e.beginAt(now)
-		e.recalled = it.next < it.lists && it.names == a.open.firstOpen()
+		e.recalled = it.next < it.listed && it.names == a.questions.firstOpen()
 	}
 }
 
-// endName notes that a sentence was presented whole, and ends the eclipse where it is the last of
+// endName notes that a sentence was presented whole, and ends the gap where it is the last of
 // those that name the question that is put. Timed is false for an output that returned sooner than
 // the sentence can have been heard.
 func (a *Announcer) endName(now time.Time, s *part, timed bool) {
-	e := &a.eclipse
+	e := &a.nameGap
 	switch e.presented = laterOf(e.presented, s.began); {
 	case timed:
 		e.presented = now
@@ -91,7 +91,7 @@ func (a *Announcer) endName(now time.Time, s *part, timed bool) {
 	default:
 		e.presented = e.presented.Add(a.speakingTime(s.words))
 	}
-	named := s.names != nil && s.names == a.open.firstOpen() && s.next+1 == s.named
+	named := s.names != nil && s.names == a.questions.firstOpen() && s.next+1 == s.named
 	if named && e.isLasting() && (s.kind != Question || !s.unsaid) {
 		e.to = e.presented
 	}
@@ -108,18 +108,18 @@ func laterOf(a, b time.Time) time.Time {
 // recallQuestion names the question that is put once more, after all of an announcement that named
 // another. It does so once; where the person silenced that, their next answer brings it again.
 func (a *Announcer) recallQuestion(now time.Time) {
-	q, e := a.open.firstOpen(), &a.eclipse
+	q, e := a.questions.firstOpen(), &a.nameGap
 	if !e.isLasting() || e.recalled || a.saying != nil || a.isWaiting(a.latest) || q == nil || q.put.IsZero() ||
-		!q.sending.IsZero() || q.timeLeft(now) <= 0 {
+		!q.sendingSince.IsZero() || q.timeLeft(now) <= 0 {
 		return
 	}
 	names := func(it *item) bool { return it.names == q }
 	if slices.ContainsFunc(a.urgent, names) || slices.ContainsFunc(a.asked, names) {
 		return
 	}
-	e.recalled, q.led = true, false
+	e.recalled, q.leadInSaid = true, false
 	if !slices.ContainsFunc(a.normal, q.waitsForItem) {
-		q.drowned, q.reminded = false, now
+		q.distracted, q.remindedAt = false, now
 	}
 	it := &item{kind: Notice, arrived: now}
 	a.nameQuestion(now, it, q)
