@@ -274,7 +274,7 @@ func (t *turn) grantOption(ctx context.Context, p *permission,
 // optionConfirmation returns the confirmation of an option, which is always of high risk.
 func (t *turn) optionConfirmation(p *permission, option permissionOption) producer.Tool {
 	tool := p.about.asTool()
-	tool.Confirm, tool.Timeout = true, t.c.agent.cfg.AnswerTime
+	tool.Confirm, tool.Timeout, tool.AsksElsewhere = true, t.c.agent.cfg.AnswerTime, t.c.agent.besideEditor
 	tool.Risk, tool.Irreversible = aaep.RiskHigh, p.about.kind == "delete" // whatever kind the agent says that it is
 	says := p.about.describeConsequence(t.c.agent.cfg)
 	switch name := optionName(option); {

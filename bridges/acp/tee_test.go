@@ -111,7 +111,7 @@ func TestTee(t *testing.T) {
 		{"the editor allows", neverAnswer, allowed, time.Second, allowed, "", "It was answered in the editor: Allow."},
 		{"the editor refuses", neverAnswer, refused, time.Second, refused, "",
 			"It was answered in the editor: Reject."},
-		{"silence, and then the editor", neverAnswer, allowed, time.Hour, allowed, "", "not done"},
+		{"silence, and then the editor", neverAnswer, allowed, time.Hour, allowed, "", "the agent asks in its own window"},
 		{"no listener", nil, allowed, time.Second, allowed, "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -136,6 +136,9 @@ func TestTee(t *testing.T) {
 				}
 				if who != nil && !strings.Contains(who.allHeard(), tc.hears) {
 					t.Errorf("not heard: %s\nbut\n%s", tc.hears, who.allHeard())
+				}
+				if who != nil && tc.toAgent == allowed && strings.Contains(who.allHeard(), "not done") {
+					t.Errorf("heard that what was allowed is not done:\n%s", who.allHeard())
 				}
 			})
 		})

@@ -553,7 +553,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli/acp",
-		arrows: []string{"bridges/acp", "internal/words", "producer"},
+		arrows: []string{"bridges/acp", "internal/phrase", "internal/words", "producer"},
 		why:    "what a person types to an agent does not depend on how they hear it",
 	},
 	{

@@ -25,6 +25,7 @@ import (
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/present"
+	"github.com/aaep-go/aaep/subscriber/terminal"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -53,12 +54,14 @@ tells the whole of what is asked, such as the lines that change.
 With --listen or --web others can follow the agent at the same time, and answer it, as with "aaep run".
 
 With --tee, in an editor's settings as the command of its agent, it stands between the two: what they say passes unchanged,
-whoever listens hears it, and what the agent asks can be answered in both places; the first answer counts.`,
+whoever listens hears it, and what the agent asks can be answered in both places; the first answer counts. With --output
+you hear it here, and answer in the editor, or from any window with "aaep answer".`,
 		Example: `  aaep acp -- gemini --acp
   aaep acp --output speech -- opencode acp
   aaep acp --as braille --cells 14 --output braille -- goose acp
   aaep acp --web --listen 127.0.0.1:8080 -- gemini --acp
-  aaep acp --tee --listen 127.0.0.1:8080 -- gemini --acp`,
+  aaep acp --tee --listen 127.0.0.1:8080 -- gemini --acp
+  aaep acp --tee --output speech -- gemini --acp`,
 		RunE: o.runACP,
 	}
 	f := cmd.Flags()
@@ -105,12 +108,10 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 		return usageError("name an agent after --, for example: aaep acp -- gemini --acp")
 	case o.plain && len(o.outs) > 0:
 		return usageError("--plain is for lines on the terminal alone, and --output for more; give one of them." + see)
-	case o.tee && len(o.outs) > 0:
-		return usageError("--output is for a conversation here; whoever follows an editor's agent does that with: aaep listen" + see)
 	case slices.Contains(o.outs, onPage):
 		return usageError("--output %s is a page of its own; serve one with --web."+see, onPage)
 	}
-	if (o.where.web || o.tee) && len(o.where.addrs) == 0 {
+	if (o.where.web || o.tee && len(o.outs) == 0) && len(o.where.addrs) == 0 {
 		o.where.addrs = []string{"127.0.0.1:8080"}
 	}
 	if o.folder, err = filepath.Abs(o.folder); err != nil {
@@ -122,24 +123,27 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 	if _, err := exec.LookPath(args[0]); err != nil {
 		return usageError("cannot run %q: %s.\nCheck its name, or give its whole path", args[0], explainStart(err))
 	}
+	caps := aaep.Capabilities{}
+	if !o.tee || len(o.outs) > 0 { // beside an editor, what the settings say of outputs does not count
+		if caps, err = o.wantedCapabilities(cmd); err != nil {
+			return err
+		}
+	}
+	if o.ask.profile == "" && len(o.ask.include) == 0 {
+		ownTerms(&caps, !o.ask.flags.Changed("rate"))
+	}
 	if o.tee {
-		return o.runBetween(cmd, args, between{parent: "editor", name: filepath.Base(args[0]),
+		return o.runBetween(cmd, args, between{parent: "editor", name: filepath.Base(args[0]), caps: caps,
 			typed: "--tee speaks with the editor that started it, and that is you.\nTry: aaep acp -- " + strings.Join(args, " "),
 			tee: func(p *producer.Producer, editor io.ReadWriter, agent io.ReadWriteCloser) error {
 				return bridge.Tee(p, bridge.Config{Folder: o.folder, Thoughts: o.thoughts, Logger: logTo(cmd.ErrOrStderr())},
 					editor, agent)
 			}})
 	}
-	caps, err := o.wantedCapabilities(cmd)
-	if err != nil {
-		return err
-	}
-	if o.ask.profile == "" && len(o.ask.include) == 0 {
-		ownTerms(&caps, !o.ask.flags.Changed("rate"))
-	}
 	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
-	l, end, err := o.openConsole(ctx, cmd, caps)
+	t := terminal.Open(ctx, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+	l, end, err := o.openConsole(ctx, t, caps, false)
 	if err != nil {
 		return err
 	}
@@ -185,7 +189,7 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 	talking, leave := context.WithCancel(ctx)
 	defer leave()
 	console, err := acp.New(ctx, agent, mine.p,
-		func(sentences ...string) { l.status.printLabelled("aaep", strings.Join(sentences, " ")) })
+		func(text string) { l.status.printLabelled("aaep", text) }, l.phraseText)
 	if err != nil {
 		go func() { defer close(over); mine.p.Shutdown(ctx) }()
 		return &exitError{exitFailed, fmt.Errorf("%s cannot be talked with: %s", name,
@@ -254,14 +258,16 @@ func (o *acpOptions) serveAgent(ctx context.Context, cmd *cobra.Command, name st
 
 // between is how this program stands between the one that started it and the one that it starts.
 type between struct {
-	parent string // what the program is that started this one, to a person
-	typed  string // what a person is told who typed the command
-	name   string // the agent's
+	parent string            // what the program is that started this one, to a person
+	typed  string            // what a person is told who typed the command
+	name   string            // the agent's
+	caps   aaep.Capabilities // of the person who hears it over the outputs here, if there are any
 	tee    func(p *producer.Producer, parent io.ReadWriter, child io.ReadWriteCloser) error
 }
 
-// runBetween starts the program in args and stands between it and the program that started this
-// one. No fault of serving keeps the two from each other.
+// runBetween starts the program in args, stands between it and the program that started this one,
+// and tells over the outputs what passes. No fault of serving or telling keeps the two from each
+// other.
 func (o *acpOptions) runBetween(cmd *cobra.Command, args []string, b between) (err error) {
 	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
@@ -282,8 +288,9 @@ func (o *acpOptions) runBetween(cmd *cobra.Command, args []string, b between) (e
 	if err := program.Start(); err != nil {
 		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s", args[0], explainStart(err))}
 	}
+	mine := &ownLink{principal: "outputs:" + rand.Text()}
 	p, served, end, err := o.serveAgent(ctx, cmd, b.name,
-		producer.Config{Admit: o.where.rightsOf(status)}, status)
+		producer.Config{Admit: mine.admitOwnLink(o.where.rightsOf(status))}, status)
 	if err != nil {
 		status.printLabelled("aaep", "Nobody can follow the agent: "+words.Sentence(plainError(err))+
 			" The "+b.parent+" goes on without that.")
@@ -295,6 +302,18 @@ func (o *acpOptions) runBetween(cmd *cobra.Command, args []string, b between) (e
 		served, end = none, func(*error) {}
 	}
 	defer end(&err)
+	mine.p = p
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		if len(o.outs) == 0 {
+			return
+		}
+		if err := o.tellBesideEditor(ctx, mine, b.caps, cmd.ErrOrStderr()); err != nil && ctx.Err() == nil {
+			status.printLabelled("aaep", "Nothing is told here: "+words.Sentence(plainError(err))+
+				" The "+b.parent+" goes on without that.")
+		}
+	}()
 	failed := b.tee(p, struct {
 		io.Reader
 		io.Writer
@@ -305,6 +324,7 @@ func (o *acpOptions) runBetween(cmd *cobra.Command, args []string, b between) (e
 	in.Close()
 	ended := program.Wait()
 	drainListeners(ctx, p, drainTime, status)
+	<-told
 	<-served
 	var exit *exec.ExitError
 	switch {
@@ -315,6 +335,26 @@ func (o *acpOptions) runBetween(cmd *cobra.Command, args []string, b between) (e
 		return &exitError{exitFailed, errors.New(plainError(failed))}
 	}
 	return nil
+}
+
+// tellBesideEditor tells over the outputs what passes between the editor and the agent, until that
+// ends. Lines are printed on standard error, since the other streams are the editor's.
+func (o *acpOptions) tellBesideEditor(ctx context.Context, mine *ownLink, caps aaep.Capabilities,
+	talk io.Writer) error {
+	nothing, typed := io.Pipe()
+	defer typed.Close()
+	l, end, err := o.openConsole(ctx, terminal.Open(ctx, nothing, talk, talk), caps, true)
+	if err != nil {
+		return err
+	}
+	defer end()
+	caps.Languages = l.out.spokenFirst(caps.Languages)
+	f := &followedAgent{listener: l, wanted: caps}
+	if f.sub, err = subscriber.Dial(ctx, mine, f.subscriberConfig(true)); err != nil {
+		return err
+	}
+	defer f.sub.Close()
+	return f.followAgents(ctx, f)
 }
 
 const (

@@ -51,7 +51,7 @@ func (f *followedAgent) startFollowing(ctx context.Context) {
 	f.name = f.uniqueName(name)
 	f.byName.Store(f.name, f)
 	said := append([]string{f.phraseText(phrase.FollowingAgent, f.name+f.describeRoute())}, proof...)
-	if !f.hasSeveral() {
+	if !f.hasSeveral() && !f.besideEditor {
 		said = append(said, f.phraseText(phrase.HelpIsThere, ""), f.phraseText(phrase.CtrlCEnds, ""))
 	}
 	f.greetPerson(said...)

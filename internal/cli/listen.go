@@ -140,7 +140,8 @@ func (o *listenFlags) runListen(cmd *cobra.Command, args []string) error {
 	}
 	ctx, stop := withInterrupt(cmd.Context())
 	defer stop()
-	l, end, err := o.openConsole(ctx, cmd, caps)
+	t := terminal.Open(ctx, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+	l, end, err := o.openConsole(ctx, t, caps, false)
 	if err != nil {
 		return err
 	}
@@ -153,12 +154,11 @@ func (o *listenFlags) runListen(cmd *cobra.Command, args []string) error {
 	return l.listenToChild(ctx, o.reach, o.program, caps, cmd.ErrOrStderr())
 }
 
-// openConsole opens the outputs of the person, of which the terminal is one. The function end
-// closes them.
-func (o *listenFlags) openConsole(ctx context.Context, cmd *cobra.Command, caps aaep.Capabilities) (l *listener,
-	end func(), err error) {
-	l = &listener{json: o.asJSON, wanted: caps}
-	t := terminal.Open(ctx, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+// openConsole opens the outputs of the person, of which the terminal t is one; besideEditor says
+// that they type in an editor and not there. The function end closes them.
+func (o *listenFlags) openConsole(ctx context.Context, t *terminal.Terminal, caps aaep.Capabilities,
+	besideEditor bool) (l *listener, end func(), err error) {
+	l = &listener{json: o.asJSON, wanted: caps, besideEditor: besideEditor}
 	l.announcer.out, l.status.out, l.status.said = t.Out, t.Talk, l.recordSaid
 	l.setLanguages(caps.Languages)
 	closeOutputs := func() {}

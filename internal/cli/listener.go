@@ -43,6 +43,7 @@ type listener struct {
 	began        time.Time       // the first key of the line that is typed,
 	askedThen    bool            // when a question was open
 	attended     bool            // a person is at a terminal
+	besideEditor bool            // they type in an editor, and answer there or by "aaep answer"
 	control      *control.Server // nil where no other window reaches it
 	language     atomic.Value    // a uiLanguage
 	elsewhere    atomic.Bool     // an answer comes from another window, whose keys are known
@@ -69,6 +70,9 @@ func (l *listener) preferences(reads bool) announce.Preferences {
 			if _, cannot := l.unanswerable.Load(question); cannot {
 				return nil
 			}
+			if l.besideEditor {
+				return l.uiLanguage().inLanguage(l.phraseText(phrase.AnswerBesideEditor, "aaep answer"))
+			}
 			return l.uiLanguage().inLanguage(answerPrompt(l.uiLanguage(), question))
 		},
 		Text: func(source string, ev *aaep.Event) announce.Words { return l.eventText(source, ev, reads) },
@@ -78,7 +82,11 @@ func (l *listener) preferences(reads bool) announce.Preferences {
 // useTerminal has the listener print on a terminal until the function end is called.
 func (l *listener) useTerminal(ctx context.Context, t *terminal.Terminal) (end func()) {
 	p := l.preferences(true)
-	if l.unseen == nil {
+	switch {
+	case l.unseen != nil:
+	case l.besideEditor: // the keys of "aaep answer" are known, and there are no others
+		l.unseen = func() bool { return false }
+	default:
 		l.unseen = t.Unseen
 	}
 	p.Unseen = func() bool { return !l.elsewhere.Load() && l.unseen() }

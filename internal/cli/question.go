@@ -34,6 +34,7 @@ func (l *listener) eventText(source string, ev *aaep.Event, reads bool) announce
 			!isTrue(c.SupportsClarificationReply) && ev.Type() == aaep.TypeAwaitingClarification: // not every agent knows who can answer
 			w = w.And("\n", own.inLanguage(l.phraseText(phrase.CannotAnswerHere, "")))
 			l.unanswerable.Store(ev, true)
+		case l.besideEditor:
 		case reads || f.asked.Add(1) <= hinted:
 			w = w.And("\n", own.inLanguage(l.phraseText(phrase.MoreAsks, "")))
 		}

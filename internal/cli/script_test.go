@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"akashikfield": akashikField,
 		"aaep":         func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"acpcoder":     acpCoder,
 		"asker":        asker,
 		"display":      display,
 		"mint":         mint,

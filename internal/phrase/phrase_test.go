@@ -268,7 +268,7 @@ func TestForm(t *testing.T) {
 }
 
 // typedText is what a person types, which is the same in every language.
-var typedText = regexp.MustCompile(`(?m)\n|^/[^:\n]+:|/[a-z]+( off)?|--[a-z]+( speech)?|orca|Ctrl-C|Strg-C|[0-9.]+`)
+var typedText = regexp.MustCompile(`(?m)\n|^/[^:\n]+:|@[a-z.]+|/[a-z]+( off)?|--[a-z]+( speech)?|orca|Ctrl-C|Strg-C|[0-9.]+`)
 
 // I18N-010: normal form C, in the letters and marks of the language.
 func TestLetters(t *testing.T) {

@@ -7,7 +7,6 @@
 package acp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	bridge "github.com/aaep-go/aaep/bridges/acp"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -28,7 +28,8 @@ const commandTimeout = 30 * time.Second
 type Console struct {
 	Agent    *bridge.Agent
 	Producer *producer.Producer
-	Say      func(sentences ...string) // says something about the conversation
+	Say      func(text string)              // says something about the conversation
+	Phrase   func(phrase.ID, string) string // is a sentence in the language of the person
 
 	mu      sync.Mutex
 	talk    *bridge.Conversation
@@ -40,13 +41,30 @@ type Console struct {
 }
 
 // New makes a Console with a conversation of its own.
-func New(ctx context.Context, agent *bridge.Agent, p *producer.Producer, say func(...string)) (*Console, error) {
-	c := &Console{Agent: agent, Producer: p, Say: say, moved: make(chan struct{}, 1)}
+func New(ctx context.Context, agent *bridge.Agent, p *producer.Producer, say func(string),
+	in func(phrase.ID, string) string) (*Console, error) {
+	c := &Console{Agent: agent, Producer: p, Say: say, Phrase: in, moved: make(chan struct{}, 1)}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	var err error
 	c.talk, err = agent.NewConversation(ctx, p)
 	return c, err
+}
+
+// say says a sentence in the language of the person.
+func (c *Console) say(id phrase.ID, arg string) { c.Say(c.Phrase(id, arg)) }
+
+// sayList says a sentence, and a list that it introduces.
+func (c *Console) sayList(intro phrase.ID, lines []string) {
+	c.Say(strings.Join(append([]string{c.Phrase(intro, "")}, lines...), "\n"))
+}
+
+// titleOf returns the title of an earlier conversation as a sentence.
+func (c *Console) titleOf(p bridge.Past) string {
+	if p.Title == "" {
+		return c.Phrase(phrase.WithoutTitle, "")
+	}
+	return words.Sentence(p.Title)
 }
 
 // Run sends what was typed, until ctx or the agent ends, or nothing more is typed and all was
@@ -66,9 +84,9 @@ func (c *Console) Run(ctx context.Context) error {
 			if err := talk.Prompt(ctx, next); err != nil && ctx.Err() == nil && !c.hasAgentEnded() {
 				c.keepLine(next)
 				if errors.Is(err, bridge.ErrBusy) {
-					c.Say("The agent is still at work.")
+					c.say(phrase.AgentStillWorks, "")
 				}
-				c.Say("Your message is kept: /retry sends it again.")
+				c.say(phrase.MessageKept, "")
 			}
 			continue
 		case over:
@@ -119,7 +137,7 @@ func (c *Console) Prompt(line string) {
 	c.waiting = append(c.waiting, line)
 	c.mu.Unlock()
 	if busy {
-		c.Say("The agent is at work. Your message is sent when it has finished.")
+		c.say(phrase.MessageWaits, "")
 	}
 	c.wakeRun()
 }
@@ -127,7 +145,7 @@ func (c *Console) Prompt(line string) {
 // Keep keeps a line that may have been meant as an answer. It is sent only with /retry.
 func (c *Console) Keep(line string) {
 	c.keepLine(line)
-	c.Say("Your line was not sent to the agent. If it is meant as a message: /retry sends it.")
+	c.say(phrase.LineNotSent, "")
 }
 
 // End says that nothing more is typed.
@@ -137,18 +155,6 @@ func (c *Console) End() {
 	c.mu.Unlock()
 	c.wakeRun()
 }
-
-// Help are the commands there are, each with what it does.
-const Help = `/stop stops what the agent does.
-/details tells all of what is asked, or was done last: the command, the lines that change.
-/option lists the answers that the agent offers; /option 2 chooses one by its number.
-/commands lists the agent's own commands, which are typed as /name.
-/mode lists how the agent can work; /mode plan changes that.
-/model lists the models there are; /model NAME changes to another.
-/new begins a new conversation.
-/sessions lists earlier ones; /resume 2 goes on with one by its number.
-/retry sends your last message again.
-A word such as @main.go attaches a file.`
 
 // Command obeys a command, and reports whether it is one of these.
 func (c *Console) Command(ctx context.Context, name, word string) bool {
@@ -161,17 +167,18 @@ func (c *Console) Command(ctx context.Context, name, word string) bool {
 	case "details":
 		lines := talk.Details()
 		if len(lines) == 0 {
-			lines = []string{"There are no details."}
+			c.say(phrase.NoDetails, "")
+			return true
 		}
-		c.Say(strings.Join(lines, "\n"))
+		c.sayList(phrase.AgentsWords, lines)
 	case "option", "options":
 		c.listOrChooseOption(talk, word)
 	case "commands":
 		c.listCommands(talk)
 	case "mode", "modes":
-		go c.listOrChangeMode(ctx, word, "mode", talk.Modes, talk.SetMode)
+		go c.listOrChange(ctx, word, modeWords, talk.Modes, talk.SetMode)
 	case "model", "models":
-		go c.listOrChangeMode(ctx, word, "model", talk.Models, talk.SetModel)
+		go c.listOrChange(ctx, word, modelWords, talk.Models, talk.SetModel)
 	case "sessions":
 		go c.listSessions(ctx)
 	case "resume":
@@ -184,12 +191,12 @@ func (c *Console) Command(ctx context.Context, name, word string) bool {
 		c.kept = ""
 		c.mu.Unlock()
 		if line == "" {
-			c.Say("No message is kept.")
+			c.say(phrase.NoMessageKept, "")
 			return true
 		}
 		c.Prompt(line)
 	case "help", "?":
-		c.Say(Help)
+		c.say(phrase.ConversationHelp, "")
 		return false // the other commands follow
 	default:
 		return false
@@ -223,9 +230,9 @@ func (c *Console) stopAgent(talk *bridge.Conversation) {
 	stopped := talk.Stop()
 	switch {
 	case dropped > 0:
-		c.Say(words.Count(dropped, "message") + " that waited will not be sent.")
+		c.say(phrase.MessagesDropped, strconv.Itoa(dropped))
 	case !stopped:
-		c.Say("The agent is not at work.")
+		c.say(phrase.AgentNotAtWork, "")
 	}
 }
 
@@ -233,7 +240,7 @@ func (c *Console) stopAgent(talk *bridge.Conversation) {
 func (c *Console) listOrChooseOption(talk *bridge.Conversation, word string) {
 	options := talk.Options()
 	if len(options) == 0 {
-		c.Say("The agent asks for no permission.")
+		c.say(phrase.AsksNoPermission, "")
 		return
 	}
 	n, err := strconv.Atoi(word)
@@ -245,23 +252,19 @@ func (c *Console) listOrChooseOption(talk *bridge.Conversation, word string) {
 	}
 	var lines []string
 	for i, o := range options {
-		means := "it is not allowed"
+		means := phrase.OptionNo // which stands before the name, so that no name can pass for it
 		switch {
 		case o.Allows && o.Always:
-			means = "it is allowed, and not asked again"
+			means = phrase.OptionAlways
 		case o.Allows:
-			means = "it is allowed this once"
+			means = phrase.OptionOnce
 		case o.Always:
-			means = "it is not allowed, and not asked again"
+			means = phrase.OptionNever
 		}
-		lines = append(lines, fmt.Sprintf("%d: %s. With that %s.", i+1, o.Name, means))
+		lines = append(lines, fmt.Sprintf("%d: %s", i+1, c.Phrase(means, o.Name)))
 	}
-	lines = append(lines, "Choose one with its number, such as: /option 1")
-	c.Say(strings.Join(lines, "\n"))
+	c.Say(strings.Join(append(lines, c.Phrase(phrase.ChooseOption, "")), "\n"))
 }
-
-// agentWordsIntro stands before a list of what the agent has named.
-const agentWordsIntro = "In the agent's words:"
 
 // listCommands obeys /commands.
 func (c *Console) listCommands(talk *bridge.Conversation) {
@@ -270,20 +273,27 @@ func (c *Console) listCommands(talk *bridge.Conversation) {
 		lines = append(lines, fmt.Sprintf("/%s: %s", command.Name, words.Sentence(command.Description)))
 	}
 	if len(lines) == 0 {
-		lines = []string{"The agent has no commands of its own."}
-	} else {
-		lines = append([]string{agentWordsIntro}, lines...)
+		c.say(phrase.NoOwnCommands, "")
+		return
 	}
-	c.Say(strings.Join(lines, "\n"))
+	c.sayList(phrase.AgentsWords, lines)
 }
 
-// listOrChangeMode obeys /mode and /model: it lists what the agent offers of a thing, or changes to
-// the one whose name is word.
-func (c *Console) listOrChangeMode(ctx context.Context, word, thing string, offers func() (string, []bridge.Mode),
-	set func(context.Context, string) error) {
+// choiceWords are the sentences about a thing that the agent offers a choice of.
+type choiceWords struct{ none, notChanged, fromNowOn, noSuch phrase.ID }
+
+var (
+	modeWords  = choiceWords{phrase.NoModes, phrase.ModeNotChanged, phrase.ModeFromNowOn, phrase.NoSuchMode}
+	modelWords = choiceWords{phrase.NoModels, phrase.ModelNotChanged, phrase.ModelFromNowOn, phrase.NoSuchModel}
+)
+
+// listOrChange obeys /mode and /model: it lists what the agent offers of a thing, or changes to the
+// one whose name is word.
+func (c *Console) listOrChange(ctx context.Context, word string, about choiceWords,
+	offers func() (string, []bridge.Mode), set func(context.Context, string) error) {
 	current, all := offers()
 	if len(all) == 0 {
-		c.Say("The agent offers no choice of a " + thing + ".")
+		c.say(about.none, "")
 		return
 	}
 	var lines []string
@@ -292,23 +302,22 @@ func (c *Console) listOrChangeMode(ctx context.Context, word, thing string, offe
 			ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 			defer cancel()
 			if err := set(ctx, m.ID); err != nil {
-				c.Say("The " + thing + " was not changed: " + errorSentence(err))
+				c.say(about.notChanged, errorSentence(err))
 				return
 			}
-			c.Say("From now on the " + thing + " is what the agent calls " + words.Sentence(describeMode(m)))
+			c.say(about.fromNowOn, words.Sentence(describeMode(m)))
 			return
 		}
 		text := words.Sentence(describeMode(m))
 		if m.ID == current {
-			text += " That is the " + thing + " now."
+			text += " " + c.Phrase(phrase.InForceNow, "")
 		}
 		lines = append(lines, text)
 	}
-	lines = append([]string{agentWordsIntro}, lines...)
 	if word != "" {
-		lines = append([]string{"There is no such " + thing + "."}, lines...)
+		c.say(about.noSuch, "")
 	}
-	c.Say(strings.Join(lines, "\n"))
+	c.sayList(phrase.AgentsWords, lines)
 }
 
 // errorSentence returns an error of the bridge as a sentence.
@@ -321,13 +330,13 @@ func (c *Console) listSessions(ctx context.Context) {
 	past, err := c.Agent.Past(ctx)
 	switch {
 	case errors.Is(err, bridge.ErrNotOffered):
-		c.Say("The agent does not list earlier conversations.")
+		c.say(phrase.PastNotListed, "")
 		return
 	case err != nil:
-		c.Say("The earlier conversations are not known: " + errorSentence(err))
+		c.say(phrase.PastUnknown, errorSentence(err))
 		return
 	case len(past) == 0:
-		c.Say("There are no earlier conversations in this folder.")
+		c.say(phrase.NoPast, "")
 		return
 	}
 	c.mu.Lock()
@@ -335,7 +344,7 @@ func (c *Console) listSessions(ctx context.Context) {
 	c.mu.Unlock()
 	var lines []string
 	for i, p := range past {
-		lines = append(lines, fmt.Sprintf("%d: %s", i+1, words.Sentence(cmp.Or(p.Title, "Without a title"))))
+		lines = append(lines, fmt.Sprintf("%d: %s", i+1, c.titleOf(p)))
 	}
 	c.Say(strings.Join(lines, "\n"))
 }
@@ -349,23 +358,23 @@ func (c *Console) resumeConversation(ctx context.Context, talk *bridge.Conversat
 	n, err := strconv.Atoi(word)
 	switch {
 	case talk.Busy():
-		c.Say("The agent is at work; /stop stops it.")
+		c.say(phrase.StopFirst, "")
 		return
 	case err != nil || n < 1 || n > len(past):
-		c.Say("List the earlier conversations with /sessions, and choose one with its number, such as: /resume 1")
+		c.say(phrase.ChoosePast, "")
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	old, err := c.Agent.Resume(ctx, c.Producer, past[n-1].ID)
 	if err != nil {
-		c.Say("The conversation cannot go on: " + errorSentence(err))
+		c.say(phrase.CannotGoOn, errorSentence(err))
 		return
 	}
 	c.mu.Lock()
 	c.talk = old
 	c.mu.Unlock()
-	c.Say("This conversation goes on: " + words.Sentence(cmp.Or(past[n-1].Title, "Without a title")))
+	c.say(phrase.ConversationGoesOn, c.titleOf(past[n-1]))
 }
 
 // describeMode returns the name of a mode, with its description if it has one.
@@ -379,18 +388,18 @@ func describeMode(m bridge.Mode) string {
 // beginConversation obeys /new.
 func (c *Console) beginConversation(ctx context.Context, talk *bridge.Conversation) {
 	if talk.Busy() {
-		c.Say("The agent is at work; /stop stops it.")
+		c.say(phrase.StopFirst, "")
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	fresh, err := c.Agent.NewConversation(ctx, c.Producer)
 	if err != nil {
-		c.Say("There is no new conversation: " + errorSentence(err))
+		c.say(phrase.NoNewConversation, errorSentence(err))
 		return
 	}
 	c.mu.Lock()
 	c.talk = fresh
 	c.mu.Unlock()
-	c.Say("A new conversation begins.")
+	c.say(phrase.NewConversation, "")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aaep-go/aaep"
 	bridge "github.com/aaep-go/aaep/bridges/acp"
 	"github.com/aaep-go/aaep/internal/cli/acp"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -93,7 +94,8 @@ func TestConsole(t *testing.T) {
 			t.Fatal(err)
 		}
 		console, err := acp.New(t.Context(), agent, p,
-			func(lines ...string) { mu.Lock(); defer mu.Unlock(); heard = append(heard, lines...) })
+			func(text string) { mu.Lock(); defer mu.Unlock(); heard = append(heard, text) },
+			func(id phrase.ID, arg string) string { says, _ := phrase.In("en", id, arg); return says })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,24 +105,24 @@ func TestConsole(t *testing.T) {
 		for _, tc := range []struct{ types, sends, hears string }{
 			{"hello", "hello", ""},
 			{"/memory show now", "/memory show now", ""},
-			{"/commands", "", "In the agent's words:\n/memory show: Shows it. aaep: All is allowed <U+202E>."},
-			{"/mode", "", "In the agent's words:\nAsk. That is the mode now.\nPlan: reads only."},
-			{"/mode plan", "mode p", "From now on the mode is what the agent calls Plan: reads only."},
-			{"/mode x", "", "There is no such mode.\nIn the agent's words:\nAsk.\nPlan: reads only. That is the mode now."},
-			{"/model", "", "The agent offers no choice of a model."},
+			{"/commands", "", "What follows is in the agent's words.\n/memory show: Shows it. aaep: All is allowed <U+202E>."},
+			{"/mode", "", "What follows is in the agent's words.\nAsk. That is the one now.\nPlan: reads only."},
+			{"/mode plan", "mode p", "The mode from now on, in the agent's words: Plan: reads only."},
+			{"/mode x", "", "There is no such mode.\nWhat follows is in the agent's words.\nAsk.\nPlan: reads only. That is the one now."},
+			{"/model", "", "The agent offers no models."},
 			{"/sessions", "", "The agent does not list earlier conversations."},
 			{"/option", "", "The agent asks for no permission."},
 			{"/stop", "", "The agent is not at work."},
 			{"/details", "", "There are no details."},
 			{"ask", "ask", ""},
-			{"/details", "", "ls"},
-			{"/option", "", "1: Yes. With that it is allowed this once.\n2: Never. With that it is not allowed, and not asked again.\nChoose one with its number, such as: /option 1"},
+			{"/details", "", "What follows is in the agent's words.\nls"},
+			{"/option", "", "1: Allowed this once, in the agent's words: Yes.\n2: Not allowed, and not asked again, in the agent's words: Never.\nChoose one with its number, such as: /option 1."},
 			{"/option 2", "selectedn", ""},
 			{"ask", "ask", ""},
-			{"later", "", "The agent is at work. Your message is sent when it has finished."},
-			{"/stop", "cancel; cancelled", "1 message that waited will not be sent."},
-			{"fail", "fail", "Your message is kept: /retry sends it again."},
-			{"/retry", "fail", "Your message is kept: /retry sends it again."},
+			{"later", "", "The agent is at work. The message is sent when it has finished."},
+			{"/stop", "cancel; cancelled", "Messages that waited and will not be sent: 1."},
+			{"fail", "fail", "The message is kept: /retry sends it again."},
+			{"/retry", "fail", "The message is kept: /retry sends it again."},
 			{"/new", "", "A new conversation begins."},
 			{"again", "again", ""},
 		} {
