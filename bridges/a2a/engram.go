@@ -121,6 +121,7 @@ func (a *Agent) FollowRecords(ctx context.Context, p *producer.Producer, cfg Rec
 	defer cancel()
 	r := &records{agent: a, cfg: cfg, s: s, all: map[string]*record{}, changed: map[string]bool{}, first: true, timer: time.NewTimer(cfg.Window), answers: make(chan approval, 1)}
 	r.timer.Stop()
+	r.rest()
 	err = r.follow(ctx)
 	if r.asking != "" {
 		r.withdraw()
@@ -492,6 +493,12 @@ func (r *records) say(text string) {
 	out := r.s.Output()
 	out.WriteString(text)
 	out.Close()
+	r.rest()
+}
+
+// rest says that nothing is under way until the next change: a session else counts as thinking.
+func (r *records) rest() {
+	r.s.State(aaep.StateIdle, bridge.Ours("Waiting for the next change."))
 }
 
 func (r *records) note(text string) {
@@ -526,7 +533,10 @@ var errChanged = errors.New("a2a: the record has changed")
 func (r *records) answered(ctx context.Context, a approval) {
 	r.withdraw()
 	r.asking = ""
-	defer r.askNext()
+	defer func() {
+		r.rest()
+		r.askNext()
+	}()
 	now := "approved"
 	switch {
 	case errors.Is(a.err, producer.ErrRejected):

@@ -42,6 +42,7 @@ func TestEngramPeerOfOurs(t *testing.T) {
 				ended <- agent.FollowRecords(t.Context(), p, a2a.RecordConfig{Prefix: "plan/", Approval: "/approval", Window: 300 * time.Millisecond})
 			}()
 			l.AwaitHeard(t, "2 records: a, b.")
+			l.AwaitState(t, "Waiting for the next change.")
 			do(`["patch","plan/a",[{"op":"replace","path":"/title","value":"Second"}]]`)
 			l.AwaitHeard(t, "a: title is now Second.")
 			do(`["count","plan/b",1000]`)

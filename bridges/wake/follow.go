@@ -328,6 +328,9 @@ func (b *Bridge) news(identity, text string) {
 	if err == nil {
 		err = in.say(b.p, text)
 	}
+	if err == nil {
+		err = in.rest()
+	}
 	if err != nil {
 		b.cfg.Logger.Error("wake: it could not be told", "error", err)
 	}

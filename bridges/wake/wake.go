@@ -313,7 +313,12 @@ func (b *Bridge) flush(in *inbox) error {
 		in.told++
 	}
 	in.pending = gathered{}
-	return nil
+	return in.rest()
+}
+
+// rest says that nothing is under way until the next wake: a session else counts as thinking.
+func (in *inbox) rest() error {
+	return in.s.State(aaep.StateIdle, bridge.Ours("Waiting for the next wake."))
 }
 
 // open begins a session where there is none, or where the old one has told enough.

@@ -208,6 +208,7 @@ func TestWindow(t *testing.T) {
 		}
 		send("sent_to_me", 1, message(1, "First"))
 		l.AwaitHeard(t, "First.")
+		l.AwaitState(t, "Waiting for the next wake.")
 		if took := time.Since(began); took != 0 {
 			t.Errorf("the first was told after %v", took)
 		}
@@ -226,6 +227,7 @@ func TestWindow(t *testing.T) {
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("that somebody is waited for was told after %v", took)
 		}
+		l.AwaitState(t, "Waiting for the next wake.")
 		heard := ended(t, b, l)
 		if want := "Task t of @bob: input required, it was working. It waits for a person, and cannot be answered here."; strings.Count(heard, want) != 1 || !strings.Contains(heard, "Message from @bob: Before.") {
 			t.Errorf("heard %q", heard)

@@ -60,6 +60,7 @@ type Listener struct {
 	mu    sync.Mutex
 	heard []string // what was told, in order and without states; the parts of one output are one
 	kinds []aaep.Type
+	state string // the text of the newest state
 	last  string // the id of the output at the end of heard
 	moved chan struct{}
 }
@@ -96,7 +97,7 @@ func Listen(t *testing.T, p *producer.Producer, reply func(l *Listener, ev *aaep
 				text = p.Question
 			}
 			if ev.Type() == aaep.TypeStateChanged {
-				text = ""
+				l.state, text = text, ""
 			}
 			switch {
 			case text == "":
@@ -136,6 +137,16 @@ func (l *Listener) Await(t *testing.T, ok func(heard string, kinds []aaep.Type) 
 			t.Fatalf("heard so far:\n%s", heard)
 		}
 	}
+}
+
+// AwaitState waits until the newest state is told with a text.
+func (l *Listener) AwaitState(t *testing.T, text string) {
+	t.Helper()
+	l.Await(t, func(string, []aaep.Type) bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.state == text
+	})
 }
 
 // AwaitEnd waits for the end of some sessions.
