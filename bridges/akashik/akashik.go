@@ -70,8 +70,8 @@ type Config struct {
 	// Poll is how often a field that does not push is asked for news: a second at least. Zero is 5
 	// seconds. One that pushes is asked each minute, or after Poll if that is longer.
 	Poll time.Duration
-	// Window is how long what follows a piece of news is gathered into one digest, 5 minutes at
-	// most. Zero tells each at once.
+	// Window is how long what follows a piece of news is gathered, 5 minutes at most: up to three
+	// are told one by one, more as one digest. Zero tells each by itself, however many they are.
 	Window time.Duration
 	// Record has the user asked about what requires an action, and their answer written into the
 	// field.
@@ -248,7 +248,11 @@ func (b *Bridge) know(n *news) {
 func (b *Bridge) tell(n *news, now time.Time) error {
 	atOnce := n.wantAction || n.event == handoffIncoming || n.event == sessionEnded
 	if !atOnce {
-		b.pending.Add(n.event, n.epoch, n.sentence)
+		if b.cfg.Window > 0 {
+			b.pending.Add(n.event, n.epoch, n.sentence)
+		} else if err := b.say(n.sentence); err != nil {
+			return err
+		}
 		if late := now.Sub(n.at); !n.at.IsZero() && late > max(b.late, lateTime) {
 			b.late = late
 		}
@@ -288,7 +292,7 @@ func (b *Bridge) flush() error {
 		b.timer.Stop()
 		b.timer = nil
 	}
-	if b.pending.Total() == 0 {
+	if b.pending.Total() == 0 && b.late == 0 {
 		return nil
 	}
 	if b.cfg.Window > 0 && !b.closed {

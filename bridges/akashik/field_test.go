@@ -328,7 +328,7 @@ func (f *testField) attune(agent string, since *float64, most int) map[string]an
 	var all []*unit
 	for _, u := range f.units {
 		after := since == nil || float64(u.epoch) > *since || f.inclusive && float64(u.epoch) == *since
-		if after && u.agent != agent && u.status != "retracted" && u.status != "superseded" {
+		if after && u.agent != agent && u.status != "retracted" && u.status != "superseded" && u.status != "draft" {
 			all = append(all, u)
 		}
 	}

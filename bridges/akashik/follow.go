@@ -23,6 +23,7 @@ const (
 	firstUnits = 100         // that are asked for at once; twice as many where there are more
 	mostUnits  = 1 << 14
 	leaveTime  = 2 * time.Second
+	mostLeft   = 8 // subscriptions that could not be ended and are to be ended later
 )
 
 // A place is how far a field was told, and what it knows of this listener.
@@ -101,7 +102,7 @@ func (b *Bridge) Follow(ctx context.Context) error {
 // connect registers, and subscribes where the field pushes. It returns the links on which it does.
 func (b *Bridge) connect(ctx context.Context) (links []*link, err error) {
 	if b.cfg.MCP {
-		tools, err := bridge.DialMCP(ctx, bridge.MCPServer{URL: b.cfg.URL, Token: b.cfg.Token, Peer: "field"})
+		tools, err := bridge.DialMCP(ctx, bridge.MCPServer{URL: b.cfg.URL, Token: b.cfg.Token, Peer: "field", Transport: b.f.http.Transport})
 		if err != nil {
 			return nil, err
 		}
@@ -237,14 +238,19 @@ func (b *Bridge) subscribe(ctx context.Context) (links []*link, err error) {
 
 // unsubscribe ends the subscriptions that there are, as far as the field can be reached.
 func (b *Bridge) unsubscribe(ctx context.Context) {
+	var left []string
 	for _, id := range b.at().Subscriptions {
 		var answer struct{}
+		var refused *fieldError
 		err := b.f.call(ctx, "SUBSCRIBE", "", map[string]any{"action": "unsubscribe", "subscription": map[string]any{"id": id}}, &answer)
 		if err != nil {
 			b.cfg.Logger.Warn("akashik: a subscription could not be ended", "subscription", id, "error", err)
+			if !errors.As(err, &refused) {
+				left = append(left, id)
+			}
 		}
 	}
-	b.move(func(p *place) { p.Subscriptions = nil })
+	b.move(func(p *place) { p.Subscriptions = left[max(0, len(left)-mostLeft):] })
 }
 
 // leave ends the subscriptions, and tells the field that this listener goes.

@@ -28,9 +28,10 @@ const (
 // An MCPServer is where a server of the Model Context Protocol takes messages over HTTP.
 type MCPServer struct {
 	URL          string
-	Token        string         // sent as a bearer token; empty is none
-	Peer         string         // what the server is called in errors, such as swarm
-	Experimental map[string]any // the client's capabilities of that name
+	Token        string            // sent as a bearer token; empty is none
+	Peer         string            // what the server is called in errors, such as swarm
+	Experimental map[string]any    // the client's capabilities of that name
+	Transport    http.RoundTripper // nil is http.DefaultTransport
 }
 
 // An MCPClient is one session with an MCPServer. All its methods may be called at once.
@@ -57,7 +58,7 @@ func (e *RemoteError) Error() string {
 // DialMCP begins a session with a server. No redirect is followed, so that the token goes nowhere
 // else.
 func DialMCP(ctx context.Context, s MCPServer) (*MCPClient, error) {
-	c := &MCPClient{server: s, http: NewClient(nil, "server")}
+	c := &MCPClient{server: s, http: NewClient(s.Transport, "server")}
 	capabilities := map[string]any{}
 	if s.Experimental != nil {
 		capabilities["experimental"] = s.Experimental
