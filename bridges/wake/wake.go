@@ -27,7 +27,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -37,6 +36,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -355,12 +355,12 @@ func (in *inbox) end() {
 	}
 }
 
-// ReadKeys reads the keys of subscriptions: on each line an id, a space and a key. Empty lines and
-// those that begin with # are left out.
-func ReadKeys(r io.Reader) (map[string][]string, error) {
-	text, err := io.ReadAll(io.LimitReader(r, 1<<20))
+// ReadKeys reads the keys of subscriptions from a file that only its owner may open: on each line
+// an id, a space and a key. Empty lines and those that begin with # are left out.
+func ReadKeys(path string) (map[string][]string, error) {
+	text, err := credentials.ReadPrivate(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("wake: %w", err)
 	}
 	keys := map[string][]string{}
 	for n, line := range strings.Split(string(text), "\n") {

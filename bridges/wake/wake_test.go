@@ -11,7 +11,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -331,14 +333,25 @@ func TestOnly(t *testing.T) {
 }
 
 func TestReadKeys(t *testing.T) {
-	got, err := wake.ReadKeys(strings.NewReader("# keys\n\nWAKE_SUB:1 0123456789abcdef\nWAKE_SUB:1 fedcba9876543210\n"))
-	if err != nil || len(got[sub]) != 2 {
+	file := filepath.Join(t.TempDir(), "keys")
+	read := func(text string) (map[string][]string, error) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return wake.ReadKeys(file)
+	}
+	const two = "# keys\n\nWAKE_SUB:1 0123456789abcdef\nWAKE_SUB:1 fedcba9876543210\n"
+	if got, err := read(two); err != nil || len(got[sub]) != 2 {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, text := range []string{"", "WAKE_SUB:1", "WAKE_SUB:1 short", "WAKE_SUB:1 0123456789abcdef more"} {
-		if _, err := wake.ReadKeys(strings.NewReader(text)); err == nil {
+		if _, err := read(text); err == nil {
 			t.Errorf("%q is taken", text)
 		}
+	}
+	os.Chmod(file, 0o644)
+	if _, err := read(two); runtime.GOOS != "windows" && (err == nil || !strings.Contains(err.Error(), "chmod 600")) {
+		t.Errorf("keys that others may read are taken: %v", err)
 	}
 }
 

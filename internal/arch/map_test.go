@@ -386,7 +386,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "bridges/wake",
-		arrows: []string{".", "internal/bridge", "internal/toolwords", "internal/words", "producer"},
+		arrows: []string{".", "internal/bridge", "internal/credentials", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it makes news of what wakes a swarm, and knows nobody who listens",
 	},

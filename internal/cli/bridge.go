@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports/auth"
 )
 
 func bridgeCommand() *cobra.Command {
@@ -76,11 +76,11 @@ func readToken(file string) (string, error) {
 	if file == "" {
 		return "", nil
 	}
-	text, err := os.ReadFile(file)
+	header, err := auth.BearerFile(file)(context.Background())
 	if err != nil {
 		return "", cannotTake("--token-file", err)
 	}
-	return strings.TrimSpace(string(text)), nil
+	return strings.TrimPrefix(header.Get("Authorization"), "Bearer "), nil
 }
 
 // serveBridge serves an agent and does work, which returns when there is nothing more to follow.
@@ -413,13 +413,8 @@ func (o *wakeOptions) runWake(cmd *cobra.Command, _ []string) (err error) {
 	o.status.out = cmd.ErrOrStderr()
 	var hook net.Listener
 	if o.keys != "" {
-		file, err := os.Open(o.keys)
-		if err == nil {
-			cfg.Keys, err = wake.ReadKeys(file)
-			file.Close()
-		}
-		if err != nil {
-			return cannotTake("--keys", err)
+		if cfg.Keys, err = wake.ReadKeys(o.keys); err != nil {
+			return cannotTake("--keys", errors.New(strings.TrimPrefix(err.Error(), "wake: ")))
 		}
 		if hook, err = o.openHook(cmd.Context()); err != nil {
 			return err
