@@ -154,6 +154,8 @@ func testIn(t *testing.T, bubble func(*testing.T, func(*testing.T)), run Agent) 
 			}
 			replies.Send(ctx, l.Sub.Question(ev), decision, nil)
 		}, []fakemodel.Answer{Wants(1, 2, 3), Done}, 3, []int{2}, "moved $2", "Transfer finished."},
+		{"the same call twice at once", SayInTurn(aaep.Accept, aaep.Reject), []fakemodel.Answer{Wants(500, 500), Done}, 2, []int{500},
+			refused + "The user was asked and said no.", "Transfer finished."},
 		{"the same call once more", SayInTurn(aaep.Accept, aaep.Reject), []fakemodel.Answer{Wants(500), Wants(500), Done}, 2, []int{500},
 			refused + "The user was asked and said no.", "Transfer finished."},
 	} {

@@ -216,6 +216,40 @@ func TestResume(t *testing.T) {
 	b.Check(t, 1, 500)
 }
 
+// A tool that interrupts its run after the user said yes has used that yes up: resumed, it asks
+// again, and moves money once or never. (P1)
+func TestInterruptsAfterYes(t *testing.T) {
+	for second, moved := range map[aaep.Decision][]int{aaep.Accept: {500}, aaep.Reject: nil} {
+		b := consenttest.Open(t, consenttest.SayInTurn(aaep.Accept, second), consenttest.Wants(500), consenttest.Done)
+		transfer, err := utils.InferTool("transfer", "Moves money.", func(ctx context.Context, in consenttest.Transfer) (string, error) {
+			if again, _, _ := tool.GetInterruptState[string](ctx); !again {
+				return "", tool.StatefulInterrupt(ctx, "Which account?", "waiting")
+			}
+			return b.Transfer(ctx, in)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := open(t.Context(), b, false, nil, transfer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, interrupt, err := follow(r.Query(t.Context(), "Save $500.", adk.WithCheckPointID("one")))
+		if err != nil || interrupt == "" {
+			t.Fatalf("the run was not interrupted: %v", err)
+		}
+		b.Check(t, 1)
+		events, err := r.ResumeWithParams(t.Context(), "one", &adk.ResumeParams{Targets: map[string]any{interrupt: "the first"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said, _, err := follow(events); err != nil || said != "All is well." {
+			t.Errorf("the agent said %q, %v", said, err)
+		}
+		b.Check(t, 2, moved...)
+	}
+}
+
 // retries is a middleware that calls a tool again that failed.
 type retries struct {
 	*adk.BaseChatModelAgentMiddleware
