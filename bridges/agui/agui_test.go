@@ -240,6 +240,58 @@ func TestBoolean(t *testing.T) {
 	}
 }
 
+// A run that brought a hundred thousand pieces is resumed with all of them; one that brought more
+// than a request may have is the app's to go on with.
+func TestLongRuns(t *testing.T) {
+	const text = `data: {"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"`
+	const args = `data: {"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"`
+	for name, tt := range map[string]struct {
+		event, piece string
+		n            int
+		resumes      bool
+	}{"many pieces": {text, strings.Repeat("word ", 4), 100_000, true}, "too long": {args, strings.Repeat("word ", 500_000), 20, false}} {
+		t.Run(name, func(t *testing.T) {
+			resumed := make(chan string, 1)
+			agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var in struct {
+					Messages []struct{ Content string }
+					Resume   []any
+				}
+				json.NewDecoder(r.Body).Decode(&in)
+				w.Header().Set("Content-Type", "text/event-stream")
+				if in.Resume != nil {
+					resumed <- in.Messages[0].Content
+					io.WriteString(w, started+finished)
+					return
+				}
+				io.WriteString(w, started)
+				for range tt.n {
+					io.WriteString(w, tt.event+tt.piece+"\"}\n\n")
+				}
+				io.WriteString(w, interrupt)
+			}))
+			defer agent.Close()
+			upstream, _ := url.Parse(agent.URL)
+			p := bridgetest.NewProducer(t)
+			l := bridgetest.Listen(t, p, accept)
+			proxy := httptest.NewServer(agui.Proxy(p, upstream, agui.Config{}))
+			defer proxy.Close()
+			n, err := io.Copy(io.Discard, startRun(t, t.Context(), proxy.URL).Body)
+			if want := int64(tt.n * (len(tt.event) + len(tt.piece) + 4)); err != nil || n < want {
+				t.Errorf("the app got %d bytes, %v, want %d and more", n, err, want)
+			}
+			heard := l.AwaitEnd(t, 1)
+			if tt.resumes == strings.Contains(heard, "What the agent asks was not answered here.") {
+				t.Errorf("heard at last %q", heard[max(0, len(heard)-200):])
+			}
+			close(resumed)
+			if got, ok := <-resumed; ok != tt.resumes || ok && got != strings.Repeat(tt.piece, tt.n) {
+				t.Errorf("resumed: %t, with %d bytes", ok, len(got))
+			}
+		})
+	}
+}
+
 // Interrupts whose form is not known here are the app's to ask, with every byte: nothing is asked
 // of the person, who would say yes to something else than the agent gets, and nothing is resumed.
 // (P1)
@@ -275,7 +327,8 @@ func TestUnknownForms(t *testing.T) {
 			testUnknown(t, `[{"id":"i","message":"Pay $5?",`+members+`}]`)
 		})
 	}
-	for name, interrupts := range map[string]string{"nothing": "[]", "no list": `"i"`, "no objects": "[1]", "no id": `[{"reason":"confirmation"}]`} {
+	many := "[" + strings.Repeat(`{"id":"i","reason":"confirmation"},`, 16) + `{"id":"j","reason":"confirmation"}]`
+	for name, interrupts := range map[string]string{"too many": many, "nothing": "[]", "no list": `"i"`, "no objects": "[1]", "no id": `[{"reason":"confirmation"}]`} {
 		t.Run(name, func(t *testing.T) { testUnknown(t, interrupts) })
 	}
 }

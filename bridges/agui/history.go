@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"cmp"
 	"maps"
 
 	"github.com/go-json-experiment/json"
@@ -14,9 +15,16 @@ import (
 type history struct {
 	input    *input
 	messages []any
-	byID     map[string]*message // those of the run that may still grow
+	byID     map[string]*message    // those of the run that may still grow
+	calls    map[string]*storedCall // in these messages, by ID
 	state    any
+
+	messageSize, stateSize int  // bytes that the run has brought, at most
+	isTooLong              bool // it is more than a request may have, and kept no longer
 }
+
+// partSize is what each event of a history counts beside its text.
+const partSize = 64
 
 // A message is one that the run adds.
 type message struct {
@@ -25,6 +33,8 @@ type message struct {
 	Content    any           `json:"content,omitzero"`
 	ToolCalls  []*storedCall `json:"toolCalls,omitzero"`
 	ToolCallID string        `json:"toolCallId,omitzero"`
+
+	text []byte // Content, as long as it comes in pieces
 }
 
 type storedCall struct {
@@ -34,10 +44,12 @@ type storedCall struct {
 		Name      string `json:"name"`
 		Arguments string `json:"arguments"`
 	} `json:"function"`
+
+	args []byte // Arguments, as long as they come in pieces
 }
 
 func newHistory(in *input) *history {
-	h := &history{input: in, byID: map[string]*message{}}
+	h := &history{input: in, byID: map[string]*message{}, calls: map[string]*storedCall{}}
 	for _, m := range in.Messages {
 		h.messages = append(h.messages, m)
 	}
@@ -57,48 +69,65 @@ func (h *history) messageByID(id string) *message {
 	return m
 }
 
+// addCall adds a call to the message that it belongs to.
+func (h *history) addCall(e *event) {
+	if e.ToolName == "" || h.calls[e.ToolCallID] != nil {
+		return
+	}
+	c := &storedCall{ID: e.ToolCallID, Type: "function"}
+	c.Function.Name = e.ToolName
+	h.calls[c.ID] = c
+	m := h.messageByID(cmp.Or(e.ParentID, e.ToolCallID))
+	m.ToolCalls = append(m.ToolCalls, c)
+}
+
 // addCallText adds to the arguments of a call.
 func (h *history) addCallText(id, text string) {
-	for _, m := range h.byID {
-		for _, c := range m.ToolCalls {
-			if c.ID == id {
-				c.Function.Arguments += text
-			}
+	if c := h.calls[id]; c != nil {
+		c.args = append(c.args, text...)
+	}
+}
+
+// countEvent counts what an event brings, and forgets a history that is longer than a request may
+// be: an agent that goes on without end takes no more memory.
+func (h *history) countEvent(e *event) {
+	switch e.Type {
+	case "STATE_SNAPSHOT":
+		h.stateSize = len(e.Snapshot)
+	case "STATE_DELTA":
+		h.stateSize += partSize + len(e.Delta)
+	case "MESSAGES_SNAPSHOT":
+		h.messageSize = 0
+		for _, m := range e.Messages {
+			h.messageSize += partSize + len(m)
 		}
+	default:
+		h.messageSize += partSize + len(e.Delta) + len(e.Content) + len(e.ToolName)
+	}
+	if h.messageSize+h.stateSize > maxRequest {
+		*h = history{input: h.input, isTooLong: true}
 	}
 }
 
 // recordEvent takes an event over.
 func (h *history) recordEvent(e *event, chunkOf string) {
+	if !h.isTooLong {
+		h.countEvent(e)
+	}
+	if h.isTooLong {
+		return
+	}
 	switch e.Type {
 	case "TEXT_MESSAGE_START":
 		if m := h.messageByID(e.MessageID); e.Role != "" {
 			m.Role = e.Role
 		}
 	case "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK":
-		id := e.MessageID
-		if id == "" {
-			id = chunkOf
-		}
-		m := h.messageByID(id)
-		said, _ := m.Content.(string)
-		m.Content = said + e.contentText()
+		m := h.messageByID(cmp.Or(e.MessageID, chunkOf))
+		m.text = append(m.text, e.contentText()...)
 	case "TOOL_CALL_START", "TOOL_CALL_CHUNK":
-		if e.ToolName != "" {
-			id := e.ParentID
-			if id == "" {
-				id = e.ToolCallID
-			}
-			c := &storedCall{ID: e.ToolCallID, Type: "function"}
-			c.Function.Name = e.ToolName
-			m := h.messageByID(id)
-			m.ToolCalls = append(m.ToolCalls, c)
-		}
-		if e.Type == "TOOL_CALL_CHUNK" {
-			if id := e.ToolCallID; id != "" {
-				chunkOf = id
-			}
-			h.addCallText(chunkOf, e.contentText())
+		if h.addCall(e); e.Type == "TOOL_CALL_CHUNK" {
+			h.addCallText(cmp.Or(e.ToolCallID, chunkOf), e.contentText())
 		}
 	case "TOOL_CALL_ARGS":
 		h.addCallText(e.ToolCallID, e.contentText())
@@ -107,6 +136,7 @@ func (h *history) recordEvent(e *event, chunkOf string) {
 		m.Role, m.ToolCallID, m.Content = "tool", e.ToolCallID, e.Content
 	case "MESSAGES_SNAPSHOT":
 		clear(h.byID)
+		clear(h.calls)
 		h.messages = nil
 		for _, m := range e.Messages {
 			h.messages = append(h.messages, m.Clone())
@@ -127,6 +157,14 @@ func (h *history) recordEvent(e *event, chunkOf string) {
 // resumptionBody returns the body of the request that resumes the run with answers, as a run with
 // an id.
 func (h *history) resumptionBody(runID string, answers []resumeEntry) ([]byte, error) {
+	for _, m := range h.byID {
+		if len(m.text) > 0 {
+			m.Content = string(m.text)
+		}
+		for _, c := range m.ToolCalls {
+			c.Function.Arguments = string(c.args)
+		}
+	}
 	members := map[string]any{}
 	for name, value := range h.input.members {
 		members[name] = value

@@ -45,7 +45,8 @@ func (x *run) askInterrupts(ctx context.Context, interrupts []interrupt) (answer
 			end(err)
 		}
 	}
-	if len(interrupts) > maxInterrupts {
+	if len(interrupts) > maxInterrupts || x.history.isTooLong {
+		x.reportProgress("What the agent asks was not answered here.")
 		return nil, done, false
 	}
 	for _, i := range interrupts {
