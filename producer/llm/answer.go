@@ -284,11 +284,13 @@ func textOf(v jsontext.Value) string {
 		decodeLenient(v, &s)
 	case '[':
 		decodeLenient(v, &parts)
+		var all strings.Builder
 		for _, p := range parts {
 			if p.Type == "text" || p.Type == "output_text" {
-				s += p.Text
+				all.WriteString(p.Text)
 			}
 		}
+		return all.String()
 	}
 	return s
 }

@@ -228,9 +228,11 @@ func anyText(v jsontext.Value) (says string) {
 		}
 	case '[':
 		decodeLenient(v, &parts)
+		var all strings.Builder
 		for _, p := range parts {
-			says += p.Text + "\n"
+			all.WriteString(p.Text + "\n")
 		}
+		return all.String()
 	}
 	return says
 }

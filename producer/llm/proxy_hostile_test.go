@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,36 @@ func TestProxyCut(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A message in twenty thousand parts takes memory in proportion to its length, in a request and in
+// an answer.
+func TestProxyManyParts(t *testing.T) {
+	const n = 20_000
+	parts := strings.Repeat(`{"type":"text","text":"word "},`, n-1) + `{"type":"text","text":"end."}`
+	answer := `{"choices":[{"index":0,"message":{"role":"assistant","content":[` + parts + `]},"finish_reason":"stop"}]}`
+	asks := `{"messages":[{"role":"user","content":[` + parts + `]}]}`
+	play(t, func(st *stage) {
+		upstream, _ := url.Parse("https://model.example")
+		proxy := st.tap.Proxy(upstream, roundTrip(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1, Request: r,
+				Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answer))}, nil
+		}))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		rec := httptest.NewRecorder()
+		proxy.ServeHTTP(rec, rawRequest("/v1/chat/completions", asks))
+		if told := st.toldSoFar(); !slices.Contains(told, "session.completed: The agent finished.") {
+			t.Errorf("told %.500q", told)
+		}
+		runtime.ReadMemStats(&after)
+		if rec.Body.String() != answer {
+			t.Errorf("the client got %d bytes, want %d", rec.Body.Len(), len(answer))
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 400<<20 {
+			t.Errorf("%d parts took %d MiB", n, took>>20)
+		}
+	})
 }
 
 // A client that goes away before the answer's head has come ends the provider's work, and the
