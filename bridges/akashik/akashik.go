@@ -200,9 +200,6 @@ func (b *Bridge) take(all []*news) error {
 		}
 		repeated := b.seen.Told(now, now, n.name...)
 		asked := !n.wantAction || b.seen.Told(now, now, n.actionName()...)
-		if repeated && asked {
-			continue
-		}
 		if !repeated {
 			if err := b.tell(n, now); err != nil {
 				return err

@@ -23,7 +23,9 @@ const (
 	firstUnits = 100         // that are asked for at once; twice as many where there are more
 	mostUnits  = 1 << 14
 	leaveTime  = 2 * time.Second
-	mostLeft   = 8 // subscriptions that could not be ended and are to be ended later
+	mostCuts   = 3           // that are told one by one, of a link that does not hold
+	stableTime = time.Minute // until a link counts as one that holds
+	mostLeft   = 8           // subscriptions that could not be ended and are to be ended later
 )
 
 // A place is how far a field was told, and what it knows of this listener.
@@ -67,19 +69,37 @@ func (b *Bridge) at() place {
 // is ctx's, or says why the field could not be followed at first.
 func (b *Bridge) Follow(ctx context.Context) error {
 	links, err := b.connect(ctx)
+	if ctx.Err() != nil {
+		closeLinks(links)
+		return ctx.Err()
+	}
 	if err != nil {
+		if b.at().Registered {
+			b.leave(ctx)
+		}
 		return fmt.Errorf("akashik: the field at %s cannot be followed: %w", toolwords.Label(b.cfg.URL), err)
 	}
 	defer func() { b.leave(context.WithoutCancel(ctx)) }()
-	for {
+	for retry, cuts := firstRetry, 0; ; {
+		began := time.Now()
+		holds := b.tellHolds(cuts)
 		err := b.attend(ctx, links)
+		holds.Stop()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		cut := time.Now()
+		if cut.Sub(began) >= stableTime {
+			retry, cuts = firstRetry, 0
+		}
 		b.cfg.Logger.Warn("akashik: the link to the field was cut", "error", err)
-		b.note("The link to the field was cut; it is tried again.")
-		for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
+		switch cuts++; {
+		case cuts <= mostCuts:
+			b.note("The link to the field was cut; it is tried again.")
+		case cuts == mostCuts+1:
+			b.note("The link to the field is cut again and again. It is tried on, and told when it holds.")
+		}
+		for ; ; retry = min(2*retry, lastRetry) {
 			select {
 			case <-time.After(retry):
 			case <-ctx.Done():
@@ -90,6 +110,10 @@ func (b *Bridge) Follow(ctx context.Context) error {
 			}
 			b.cfg.Logger.Warn("akashik: the field cannot be reached", "error", err)
 		}
+		retry = min(2*retry, lastRetry)
+		if cuts > mostCuts {
+			continue
+		}
 		text := "The link to the field is back after " + words.Spoken(time.Since(cut).Round(time.Second)) +
 			". What was recorded meanwhile follows"
 		if len(links) > 0 {
@@ -99,7 +123,17 @@ func (b *Bridge) Follow(ctx context.Context) error {
 	}
 }
 
-// connect registers, and subscribes where the field pushes. It returns the links on which it does.
+// tellHolds tells that a link holds which was cut so often that it was not told, once it does.
+func (b *Bridge) tellHolds(cuts int) *time.Timer {
+	return time.AfterFunc(stableTime, func() {
+		if cuts > mostCuts {
+			b.note("The link to the field holds again. What happened meanwhile, but for records, is not known.")
+		}
+	})
+}
+
+// connect registers, looks whether the field can be asked, and subscribes where it pushes. It
+// returns the links on which it does.
 func (b *Bridge) connect(ctx context.Context) (links []*link, err error) {
 	if b.cfg.MCP {
 		tools, err := bridge.DialMCP(ctx, bridge.MCPServer{URL: b.cfg.URL, Token: b.cfg.Token, Peer: "field", Transport: b.f.http.Transport})
@@ -110,6 +144,13 @@ func (b *Bridge) connect(ctx context.Context) (links []*link, err error) {
 	}
 	level, err := b.register(ctx)
 	if err != nil {
+		return nil, err
+	}
+	since := int64(wholeField)
+	if at := b.at(); at.Known {
+		since = at.Epoch
+	}
+	if _, err := b.attune(ctx, since, 1); err != nil {
 		return nil, err
 	}
 	if !b.cfg.MCP && level != 0 && level != 1 { // where the level is not known, it may push

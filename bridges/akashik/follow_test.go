@@ -148,6 +148,11 @@ func TestResume(t *testing.T) {
 			f.change(func() { f.refuse = nil })
 			<-f.linked
 			l.AwaitHeard(t, "Item 29")
+			f.change(func() {
+				if len(f.subs) != 1 {
+					t.Errorf("there are %d subscriptions after a cut", len(f.subs))
+				}
+			})
 			heard := l.AwaitHeard(t, "That comes late: the oldest is from 1")
 			if got := linesWith(heard, "The link to the field is back after 1"); len(got) != 1 || !strings.HasSuffix(got[0], "What was recorded meanwhile follows; what else happened is not known.") {
 				t.Errorf("heard of the cut: %q", got)

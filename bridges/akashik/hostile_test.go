@@ -122,6 +122,42 @@ func TestHostileEpochs(t *testing.T) {
 	})
 }
 
+// A link that is cut as soon as it is open is told a few times, and then when it holds.
+func TestUnstableLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newField()
+		x := newFixture(t, f)
+		l := bridgetest.Listen(t, x.producer, nil)
+		stop := x.follow(akashik.Config{})
+		began := time.Now()
+		for time.Since(began) < time.Hour {
+			<-f.linked
+			f.cutLinks()
+		}
+		f.record("ada", "Meanwhile")
+		f.change(func() {
+			f.refuse = func(operation string) (int, string) { // registered, and not to be asked
+				if operation == "ATTUNE" {
+					return http.StatusServiceUnavailable, ""
+				}
+				return 0, ""
+			}
+		})
+		time.Sleep(time.Hour)
+		f.change(func() { f.refuse = nil })
+		l.AwaitHeard(t, "The link to the field holds again.")
+		stop()
+		heard := l.AwaitEnd(t, 1)
+		if len(linesWith(heard, "it is tried again")) != 3 || len(linesWith(heard, "is back after")) != 3 || len(linesWith(heard, "again and again")) != 1 ||
+			len(linesWith(heard, "holds again")) != 1 || len(linesWith(heard, "Meanwhile.")) != 1 {
+			t.Errorf("heard\n%s", heard)
+		}
+		if n := len(f.took("REGISTER")); n > 150 {
+			t.Errorf("it registered %d times in two hours", n)
+		}
+	})
+}
+
 // A field that floods is heard as a handful of sentences in which each is counted; what requires an
 // action is heard at once all the same.
 func TestFlood(t *testing.T) {
@@ -234,10 +270,11 @@ func TestQuestionsWait(t *testing.T) {
 		if q := <-asked; !strings.Contains(q.Question, "Conflict 0.") {
 			t.Errorf("asked %q", q.Question)
 		}
+		began := time.Now()
 		f.push(notification("conflict.resolved", 30, 1, "Conflict 1", "", "con-1", false))
 		f.push(notification("conflict.resolved", 31, 1, "Conflict 0", "", "con-0", false))
-		if q := <-asked; !strings.Contains(q.Question, "Conflict 2.") {
-			t.Errorf("after two were settled was asked %q", q.Question)
+		if q := <-asked; !strings.Contains(q.Question, "Conflict 2.") || time.Since(began) > time.Minute {
+			t.Errorf("after two were settled, and %v, was asked %q", time.Since(began), q.Question)
 		}
 		stop()
 		heard := l.AwaitEnd(t, 1)
