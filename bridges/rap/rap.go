@@ -15,6 +15,8 @@
 // The protocol has no ids of events and no replay: a repeated event is told twice, a lost one
 // never.
 //
+// Events is the other direction: a toolset with which an agent is told of its user.
+//
 // Each group of the runtime, a thread of its conversation, is one session, told by a goroutine of
 // its own that owns what is known of the group. Begin to read at Tee.ServeHTTP.
 package rap
@@ -22,10 +24,8 @@ package rap
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -60,9 +60,9 @@ type Tee struct {
 	p       *producer.Producer
 	cfg     Config
 	toolset *url.URL
-	http    *http.Client
-	sealer  sealer
-	held    *toolcall.Held[pass, *callback]
+	poster
+	sealer sealer
+	held   *toolcall.Held[pass, *callback]
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -109,9 +109,7 @@ func New(p *producer.Producer, cfg Config) (*Tee, error) {
 	}
 	t := &Tee{p: p, cfg: cfg, toolset: base, sealer: sealer, held: held,
 		threads: map[string]*thread{}, choices: map[pass]*choice{},
-		http: &http.Client{Timeout: postTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return errors.New("a redirection is not followed")
-		}}}
+		poster: newPoster()}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.settleLeft(left)
 	return t, nil

@@ -8,11 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/bridge"
@@ -221,18 +219,29 @@ func (t *Tee) holdCall(p pass, about producer.Tool, body []byte, unaskable error
 	t.work.Go(func() { t.refuse(p, why) })
 }
 
+// notice says that a call is cancelled or a group is over.
+type notice struct {
+	ThreadID   string `json:"thread_id"`
+	ToolCallID string `json:"tool_call_id"`
+	body       []byte // as it came
+}
+
+// readNotice reads a notice, or answers why it cannot.
+func readNotice(w http.ResponseWriter, r *http.Request) (n notice, ok bool) {
+	if n.body, ok = readBody(w, r, maxInvocation); !ok {
+		return n, false
+	}
+	if bridge.Decode(n.body, &n) != nil || n.ThreadID == "" {
+		http.Error(w, "this is no notice: thread_id must be there", http.StatusBadRequest)
+		return n, false
+	}
+	return n, true
+}
+
 // serveNotice passes on that a call is cancelled or a group is over.
 func (t *Tee) serveNotice(w http.ResponseWriter, r *http.Request) {
-	body, ok := readBody(w, r, maxInvocation)
+	notice, ok := readNotice(w, r)
 	if !ok {
-		return
-	}
-	var notice struct {
-		ThreadID   string `json:"thread_id"`
-		ToolCallID string `json:"tool_call_id"`
-	}
-	if bridge.Decode(body, &notice) != nil || notice.ThreadID == "" {
-		http.Error(w, "this is no notice: thread_id must be there", http.StatusBadRequest)
 		return
 	}
 	if r.URL.Path == closePath {
@@ -246,7 +255,7 @@ func (t *Tee) serveNotice(w http.ResponseWriter, r *http.Request) {
 		}
 		t.tell(notice.ThreadID, func(th *thread) { th.cancelCall(notice.ToolCallID) })
 	}
-	t.relay(w, r, t.toolset.JoinPath(r.URL.Path).String(), body)
+	t.relay(w, r, t.toolset.JoinPath(r.URL.Path).String(), notice.body)
 }
 
 // serveCallback passes on what a tool server posts for a call, and tells it once the runtime has
@@ -360,7 +369,7 @@ func (t *Tee) answerChoice(ctx context.Context, s *producer.Session, answers pas
 		Selected int    `json:"selected"`
 	}{answers.Call, selected})
 	if err == nil {
-		err = t.postAgain(answers.To, body)
+		err = t.postAgain(t.ctx, answers.To, body, attempts)
 	}
 	if err != nil {
 		t.cfg.Logger.Error("rap: an answer did not reach the tool", "error", err)
@@ -377,22 +386,6 @@ func (t *Tee) serveChoice(w http.ResponseWriter, r *http.Request, p pass) {
 	t.relay(w, r, p.To, body)
 }
 
-// post posts a message, and returns the status and at most 64 KiB of the answer.
-func (t *Tee) post(ctx context.Context, to string, body io.Reader) (status int, answer []byte, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, body)
-	if err != nil {
-		return 0, nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := t.http.Do(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer resp.Body.Close()
-	answer, _ = io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	return resp.StatusCode, answer, nil
-}
-
 // relay passes a message on and answers as the other side does. It reports whether that took it.
 func (t *Tee) relay(w http.ResponseWriter, r *http.Request, to string, body []byte) bool {
 	status, answer, err := t.post(r.Context(), to, bytes.NewReader(body))
@@ -404,32 +397,6 @@ func (t *Tee) relay(w http.ResponseWriter, r *http.Request, to string, body []by
 	w.WriteHeader(status)
 	w.Write(answer)
 	return status/100 == 2
-}
-
-// postAgain posts a message of ours until the other side has taken it: again after 1 s, 2 s and so
-// on where it cannot be reached or fails. An answer from 400 to 499 is final. It goes on where
-// Close was called, for a call that is held then must be refused.
-func (t *Tee) postAgain(to string, body []byte) error {
-	for n := 0; ; n++ {
-		status, _, err := t.post(context.WithoutCancel(t.ctx), to, bytes.NewReader(body))
-		switch {
-		case err == nil && status/100 == 2:
-			return nil
-		case err == nil:
-			err = fmt.Errorf("it answered %d", status)
-		}
-		if n+1 == attempts || status/100 == 4 {
-			return err
-		}
-		pause := time.Second<<n + rand.N(time.Second/2)
-		select {
-		case <-time.After(pause):
-		case <-t.ctx.Done():
-			if n > 0 {
-				return err
-			}
-		}
-	}
 }
 
 // ask holds a call until the user has answered, makes it if that was yes, and waits for its result.
@@ -465,7 +432,7 @@ func (t *Tee) refuse(p pass, why string) {
 		Text    string `json:"text"`
 	}{toolResult, p.Group, p.Call, p.Echo, "Error: " + why})
 	if err == nil {
-		err = t.postAgain(p.To, body)
+		err = t.postAgain(t.ctx, p.To, body, attempts)
 	}
 	if err != nil {
 		t.cfg.Logger.Error("rap: the runtime was not told that a call was not made", "tool", p.Tool, "error", err)

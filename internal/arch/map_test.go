@@ -380,7 +380,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "bridges/rap",
-		arrows: []string{".", "internal/bridge", "internal/bridge/toolcall", "internal/httpguard", "internal/toolwords", "internal/words", "producer"},
+		arrows: []string{".", "handshake/extensions", "internal/bridge", "internal/bridge/toolcall", "internal/httpguard", "internal/toolwords", "internal/words", "producer", "subscriber", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it stands between an agent and its tools, and knows neither",
 	},

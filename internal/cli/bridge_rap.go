@@ -16,8 +16,8 @@ import (
 // rapOptions are what the flags of "bridge rap" say.
 type rapOptions struct {
 	bridgeFlags
-	at, ownURL string
-	cfg        rap.Config
+	at, ownURL, events string
+	cfg                rap.Config
 }
 
 func bridgeRAPCommand() *cobra.Command {
@@ -33,7 +33,10 @@ A call of a tool that the toolset marks as destructive, or does not list, is hel
 answer that accepts it, and never otherwise. The agent then gets a result that says it was not done. All other calls pass at
 once, also where nothing can be told; --ask-all holds each that is not marked as read-only.
 
-A choice that a tool offers is asked here and by the runtime; the first answer counts.`,
+A choice that a tool offers is asked here and by the runtime; the first answer counts.
+
+With --events the agent can be told of you: a second toolset, at the printed address and /aaep-events, lets it subscribe to what
+you answer, and to whether somebody listens who can.`,
 		Example: `  aaep bridge rap http://127.0.0.1:4000
   aaep bridge rap --at 127.0.0.1:9100 --held held.jsonl --audit trail.jsonl http://127.0.0.1:4000`,
 		Args: cobra.ExactArgs(1),
@@ -46,6 +49,7 @@ A choice that a tool offers is asked here and by the runtime; the first answer c
 	f.BoolVar(&o.cfg.AskAll, "ask-all", false, "hold every call of a tool that is not marked as read-only")
 	f.DurationVar(&o.cfg.AnswerTime, "answer-time", 5*time.Minute, "how long there is to answer; silence is a no")
 	f.StringVar(&o.cfg.State, "held", "", "remember in this `FILE` what is held, so that a restart refuses it and a tool can answer after it")
+	f.StringVar(&o.events, "events", "", "also offer the toolset aaep-events, and remember in this `FILE` who has subscribed")
 	return cmd
 }
 
@@ -72,8 +76,21 @@ func (o *rapOptions) runRAP(cmd *cobra.Command, args []string) error {
 		return tee, nil
 	}
 	return o.bridgeFlags.serveBridge(cmd, firstOf(o.name, "Agent's tools"), nil, begin,
-		func(ctx context.Context, _ *producer.Producer) error {
-			err := servePrograms(ctx, ln, tee, nil)
-			return errors.Join(err, tee.Close())
+		func(ctx context.Context, p *producer.Producer) (err error) {
+			defer func() { err = errors.Join(err, tee.Close()) }()
+			if o.events == "" {
+				return servePrograms(ctx, ln, tee, nil)
+			}
+			const below = "/aaep-events"
+			events, err := rap.NewEvents(p, rap.EventsConfig{URL: o.cfg.URL + below, State: o.events, Logger: o.cfg.Logger})
+			if err != nil {
+				return cannotTake("--events", errors.New(plainError(err)))
+			}
+			defer func() { err = errors.Join(err, events.Close()) }()
+			mux := http.NewServeMux()
+			mux.Handle("/", tee)
+			mux.Handle(below+"/", http.StripPrefix(below, events))
+			o.status.printLabelled("aaep", "It finds the toolset aaep-events at "+o.cfg.URL+below)
+			return servePrograms(ctx, ln, mux, nil)
 		})
 }
