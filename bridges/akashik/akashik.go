@@ -194,7 +194,7 @@ func (b *Bridge) take(all []*news) error {
 	}
 	now := time.Now()
 	for _, n := range all {
-		b.know(n)
+		b.learn(n)
 		if !n.wantAction && (!slices.Contains(b.cfg.Events, n.event) || n.relevance < b.cfg.MinRelevance && n.event != handoffIncoming) {
 			continue
 		}
@@ -224,9 +224,9 @@ func (b *Bridge) take(all []*news) error {
 	return nil
 }
 
-// know takes over what news say of a record, and withdraws the questions that they settle, with
+// learn takes over what news say of a record, and withdraws the questions that they settle, with
 // b.mu held.
-func (b *Bridge) know(n *news) {
+func (b *Bridge) learn(n *news) {
 	if n.unit != "" && n.summary != "" && (len(b.claims) < mostClaims || b.claims[n.unit] != "") {
 		b.claims[n.unit] = n.summary
 	}

@@ -57,8 +57,8 @@ func (b *Bridge) move(change func(*place)) {
 	}
 }
 
-// at returns the place.
-func (b *Bridge) at() place {
+// placeNow returns the place.
+func (b *Bridge) placeNow() place {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.place
@@ -74,7 +74,7 @@ func (b *Bridge) Follow(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		if b.at().Registered {
+		if b.placeNow().Registered {
 			b.leave(ctx)
 		}
 		return fmt.Errorf("akashik: the field at %s cannot be followed: %w", toolwords.Label(b.cfg.URL), err)
@@ -147,7 +147,7 @@ func (b *Bridge) connect(ctx context.Context) (links []*link, err error) {
 		return nil, err
 	}
 	since := int64(wholeField)
-	if at := b.at(); at.Known {
+	if at := b.placeNow(); at.Known {
 		since = at.Epoch
 	}
 	if _, err := b.attune(ctx, since, 1); err != nil {
@@ -186,7 +186,7 @@ func (b *Bridge) register(ctx context.Context) (level int64, err error) {
 	about := map[string]any{"id": b.f.agent, "role": b.cfg.Role, "interests": append([]string{}, b.cfg.Interests...), "required_operations": needed}
 	err = b.f.call(ctx, "REGISTER", "", about, &answer)
 	switch {
-	case codeOf(err) == codeTaken && b.at().Registered:
+	case codeOf(err) == codeTaken && b.placeNow().Registered:
 		return unknownLevel, nil
 	case codeOf(err) == codeTaken:
 		return 0, fmt.Errorf("there is an agent with the id %s already; give this listener another", toolwords.Label(b.f.agent))
@@ -280,7 +280,7 @@ func (b *Bridge) subscribe(ctx context.Context) (links []*link, err error) {
 // unsubscribe ends the subscriptions that there are, as far as the field can be reached.
 func (b *Bridge) unsubscribe(ctx context.Context) {
 	var left []string
-	for _, id := range b.at().Subscriptions {
+	for _, id := range b.placeNow().Subscriptions {
 		var answer struct{}
 		var refused *fieldError
 		err := b.f.call(ctx, "SUBSCRIBE", "", map[string]any{"action": "unsubscribe", "subscription": map[string]any{"id": id}}, &answer)
@@ -340,7 +340,7 @@ func (b *Bridge) attend(ctx context.Context, links []*link) error {
 // pushed takes what the field pushes.
 func (b *Bridge) pushed(message []byte) {
 	n, subscription, problem := decodeNotification(message)
-	if n != nil && !slices.Contains(b.at().Subscriptions, subscription) {
+	if n != nil && !slices.Contains(b.placeNow().Subscriptions, subscription) {
 		return // that of a subscription that was ended, or of another
 	}
 	if problem != nil {
@@ -428,7 +428,7 @@ func (b *Bridge) attuneAll(ctx context.Context, since int64) (*attunement, error
 // known, what is there already is the field's past: it is counted, and only its open conflicts are
 // told.
 func (b *Bridge) catchUp(ctx context.Context) error {
-	was := b.at()
+	was := b.placeNow()
 	if !was.Known {
 		return b.begin(ctx)
 	}
@@ -508,7 +508,7 @@ func (b *Bridge) advance(answer *attunement, all []*news) {
 		}
 	}
 	slices.Sort(last)
-	if was := b.at(); was.Known && was.Epoch == answer.epoch && slices.Equal(was.Last, last) {
+	if was := b.placeNow(); was.Known && was.Epoch == answer.epoch && slices.Equal(was.Last, last) {
 		return
 	}
 	b.move(func(p *place) { p.Known, p.Epoch, p.Last = true, answer.epoch, last })

@@ -252,6 +252,33 @@ func TestWrittenAgain(t *testing.T) {
 	}
 }
 
+// An answer that waits to be written when the bridge ends is told as one of which it is not known
+// that it was written.
+func TestEndsBeforeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newField()
+		x := newFixture(t, f)
+		asked := make(chan *aaep.AwaitingClarification, 8)
+		l := bridgetest.Listen(t, x.producer, replyTo(t, "accept", asked))
+		f.refuse = func(operation string) (int, string) {
+			if operation == "RECORD" {
+				return http.StatusBadGateway, ""
+			}
+			return 0, ""
+		}
+		stop := x.follow(akashik.Config{Record: true})
+		<-f.linked
+		l.AwaitHeard(t, "It holds")
+		f.push(notification("agent.failed", 5, 0.1, "writer-01", "", "", true))
+		l.AwaitHeard(t, "Your answer is not written yet")
+		stop()
+		heard := l.AwaitEnd(t, 1)
+		if len(linesWith(heard, "It is not known that your answer was written: the field answers 502 Bad Gateway.")) != 1 {
+			t.Errorf("heard\n%s", heard)
+		}
+	})
+}
+
 // A question whose conflict is settled meanwhile is withdrawn; those that wait are put one after
 // the other, and what is more than 16 is told instead.
 func TestQuestionsWait(t *testing.T) {

@@ -100,8 +100,8 @@ const (
 	mostClaim   = 300
 )
 
-// told is a peer's text in one line and of a length to listen to.
-func told(text string, most int) string { return words.Fit(bridge.Line(text), most) }
+// fitLine is a peer's text in one line and of a length to listen to.
+func fitLine(text string, most int) string { return words.Fit(bridge.Line(text), most) }
 
 // news is something that is told of the field, however it came.
 type news struct {
@@ -126,7 +126,7 @@ func decodeNotification(message []byte) (n *news, subscription string, problem e
 	if bridge.Decode(message, &m) != nil || !slices.Contains(Events(), m.Event) {
 		return nil, "", errNotification
 	}
-	n = &news{event: m.Event, unit: m.UnitID, conflict: m.ConflictID, summary: told(m.Summary, mostSummary),
+	n = &news{event: m.Event, unit: m.UnitID, conflict: m.ConflictID, summary: fitLine(m.Summary, mostSummary),
 		wantAction: unquoted(m.Action) == "true"}
 	n.epoch, _ = epochOf(m.Epoch)
 	var ok bool
@@ -150,7 +150,7 @@ func decodeNotification(message []byte) (n *news, subscription string, problem e
 
 // newsOfUnit is what a record tells that ATTUNE returned.
 func newsOfUnit(u *memoryUnit, relevance float64) *news {
-	n := &news{event: recorded, relevance: relevance, unit: u.ID, summary: told(u.Content, mostSummary)}
+	n := &news{event: recorded, relevance: relevance, unit: u.ID, summary: fitLine(u.Content, mostSummary)}
 	n.epoch, _ = epochOf(u.Epoch)
 	n.at, _ = time.Parse(time.RFC3339, u.Source.Timestamp)
 	switch u.Status {
@@ -166,7 +166,7 @@ func newsOfUnit(u *memoryUnit, relevance float64) *news {
 	}
 	n.sentence += " from " + cmp.Or(toolwords.Label(u.Source.AgentID), "an agent without a name") + ": " +
 		words.Sentence(cmp.Or(n.summary, "it is empty"))
-	if why := told(u.Intent.Purpose, mostClaim); why != "" {
+	if why := fitLine(u.Intent.Purpose, mostClaim); why != "" {
 		n.sentence += " It was recorded to: " + words.Sentence(why)
 	}
 	n.name = []string{"unit", u.ID, n.event}
@@ -177,7 +177,7 @@ func newsOfUnit(u *memoryUnit, relevance float64) *news {
 // for a person to decide.
 func newsOfConflict(c *conflict, epoch int64) *news {
 	n := &news{event: conflictDetected, relevance: 1, conflict: c.ID, units: [2]string{c.UnitA, c.UnitB},
-		summary: told(c.Description, mostSummary), wantAction: c.Status == "escalated", epoch: epoch}
+		summary: fitLine(c.Description, mostSummary), wantAction: c.Status == "escalated", epoch: epoch}
 	if c.Status == "resolved" {
 		n.event = conflictResolved
 	}
