@@ -64,7 +64,7 @@ func faultOf(file *fs.PathError) string {
 
 // prefixes are how errors of the packages begin, which means something to their programmers only.
 var prefixes = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(^|: |; |\n)(?:(?:a2a|aaep|acp|agui|akashik|announce|audit|auth|braille|conformance|discover|endpoint|haptic|hook|ipc|ledger|llm|log|manifest|nvda|present|` +
+	return regexp.MustCompile(`(^|: |; |\n)(?:(?:a2a|aaep|acp|agui|akashik|announce|audit|auth|braille|conformance|discover|endpoint|haptic|hook|ipc|ledger|llm|log|manifest|mcp|nvda|present|` +
 		`oidc|orca|producer|rap|relay|schemas|serve|sound|speech|sse|stdio|subscriber|transports|wake|websocket|writer): )+`)
 })
 
