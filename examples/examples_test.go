@@ -275,7 +275,7 @@ func interrupts(t *testing.T, pace int) bool {
 		})
 	}
 	early := func() int {
-		return said("That was typed before the question could be read.") + said("You may not have heard all of it.")
+		return said("That came before the question could be read or heard.") + said("You may not have heard all of it.")
 	}
 	reader.until("it begins to ask", func() bool { return said("Transfer $500") > 0 })
 	io.WriteString(reader.stdin, "y\n")

@@ -109,6 +109,8 @@ type Announcer struct {
 	lastOutcome Words
 	refused     string // why the newest answer does not count
 	nameGap     nameGap
+	withdrawn   *openQuestion // that was put, and went or was put off without the person's answer
+	withdrawnAt time.Time
 
 	// What the person does. typedBefore is the newest key before those that they type now, which
 	// may be those of an answer.

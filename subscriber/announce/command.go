@@ -45,6 +45,7 @@ func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w 
 	closed, told := a.questions.handleEvent(now, source, ev)
 	for _, q := range closed {
 		a.lastClosed, a.lastOutcome = q, nil
+		a.noteWithdrawn(now, q)
 		a.withdrawQuestion(q, now)
 	}
 	timed := a.questions.findTimed(source, ev) != nil // which is said as it is when the person asks

@@ -72,7 +72,7 @@ func TestAnsweredTooSoon(t *testing.T) {
 	r.passTime(6 * time.Second)
 	r.typeAnswer("y", nil)
 	r.passTime(30 * time.Second)
-	r.wantSince("Decide: Pay five dollars. /", "That was typed before the question could be read.", "Decide: Pay five dollars.",
+	r.wantSince("Decide: Pay five dollars. /", "That came before the question could be read or heard.", "Decide: Pay five dollars.",
 		"Consequence: Gone. (silenced)", "You may not have heard all of it.", "Decide: Pay five dollars.",
 		"Consequence: Gone.", "Low risk. /", "You may not have heard all of it.", "Low risk.", "You have about 10 minutes to answer.", "No answer: it will not be done.")
 }

@@ -25,19 +25,16 @@ func (a *Announcer) Mention(now time.Time, text string) {
 }
 
 // Outage says that an agent is out of reach and why, or, where that is nil, that it is back:
-// silence sounds like an agent at work. That it has ended is said after its last words.
+// silence sounds like an agent at work. That it has ended is said after its last words. Questions
+// of an agent that is out of reach are put after those of others: an answer would not arrive.
 func (a *Announcer) Outage(now time.Time, source string, why error) {
-	w, ended := phraseIn(a.language, phrase.LinkBack, ""), errors.Is(why, aaep.ProducerShutdown)
-	switch {
-	case errors.Is(why, aaep.AuthenticationRequired):
-		w, ended = phraseIn(a.language, phrase.LinkRefused, ""), false // maybe by one that ended and was started again
-	case ended:
-		w = phraseIn(a.language, phrase.AgentHasEnded, "").And(" ", phraseIn(a.language, phrase.WaitingForAgent, ""))
-	case why != nil:
-		w = phraseIn(a.language, phrase.LinkLost, "")
-	}
-	if len(a.sources) > 1 {
-		w = In(a.language, Speaker(source)+" ").And("", w)
+	defer a.putReachable(now)
+	delete(a.questions.outOfReach, source)
+	if why != nil {
+		if a.questions.outOfReach == nil {
+			a.questions.outOfReach = map[string]error{}
+		}
+		a.questions.outOfReach[source] = why
 	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { // that it had ended is no news any more
 		gone := it.ends == source && a.isUntold(it)
@@ -46,17 +43,40 @@ func (a *Announcer) Outage(now time.Time, source string, why error) {
 		}
 		return gone
 	})
-	if ended {
+	w := a.outageWords(source, why)
+	if isEnded(why) {
 		a.addEnd(now, source, w)
 		return
 	}
 	a.addNotice(now, w, true, nil)
 }
 
+// outageWords say that an agent is out of reach and why, or, for nil, that it is back.
+func (a *Announcer) outageWords(source string, why error) (w Words) {
+	switch {
+	case why == nil:
+		w = phraseIn(a.language, phrase.LinkBack, "")
+	case isEnded(why):
+		w = phraseIn(a.language, phrase.AgentHasEnded, "").And(" ", phraseIn(a.language, phrase.WaitingForAgent, ""))
+	case errors.Is(why, aaep.AuthenticationRequired):
+		w = phraseIn(a.language, phrase.LinkRefused, "")
+	default:
+		w = phraseIn(a.language, phrase.LinkLost, "")
+	}
+	return a.withSpeaker(source, w)
+}
+
+// isEnded reports whether an agent is out of reach for it has ended; one that refuses credentials
+// may have been started again since.
+func isEnded(why error) bool {
+	return errors.Is(why, aaep.ProducerShutdown) && !errors.Is(why, aaep.AuthenticationRequired)
+}
+
 // Leave says that an agent is not followed any more, where there is a reason for the person to
 // know, after its last words, and takes its questions away. Of one that is put, they are told at
 // once that it is gone.
 func (a *Announcer) Leave(now time.Time, source string, why error) {
+	delete(a.questions.outOfReach, source)
 	for _, q := range a.questions.listOpen() {
 		if q.source != source {
 			continue

@@ -21,6 +21,8 @@ type questionQueue struct {
 	answered []*openQuestion // of which the agent has told nothing since, the latest last
 	expected []expectedCall  // that were asked about and have yet to be done, the latest last
 	doing    []expectedCall  // that were accepted and begun
+
+	outOfReach map[string]error // why, by agent: its questions come after those of others
 }
 
 // expectedCall is a tool call of a session, by its id or by what is said of it.
@@ -202,7 +204,8 @@ func (qs *questionQueue) findToldBefore(source string, ev *aaep.Event) *openQues
 	return nil
 }
 
-// removeQuestion takes a question away. After the first, another agent comes first, if one waits.
+// removeQuestion takes a question away. After the first, another agent comes first, if one waits
+// and can be reached.
 func (qs *questionQueue) removeQuestion(q *openQuestion) {
 	i := slices.Index(qs.all, q)
 	if i < 0 {
@@ -221,13 +224,22 @@ func (qs *questionQueue) moveFirstBehind() {
 	}
 }
 
-// turnToOther makes the first a question of another agent, if one waits.
+// turnToOther makes the first a question of another agent, if one waits; but none of an agent that
+// is out of reach, if another waits.
 func (qs *questionQueue) turnToOther(than string) {
-	if i := slices.IndexFunc(qs.all, func(q *openQuestion) bool { return q.source != than }); i > 0 {
-		other := qs.all[i]
-		qs.all = slices.Insert(slices.Delete(qs.all, i, i+1), 0, other)
+	other := func(q *openQuestion) bool { return q.source != than }
+	otherReachable := func(q *openQuestion) bool { return other(q) && qs.isReachable(q) }
+	for _, is := range []func(*openQuestion) bool{otherReachable, qs.isReachable, other} {
+		if i := slices.IndexFunc(qs.all, is); i >= 0 {
+			q := qs.all[i]
+			qs.all = slices.Insert(slices.Delete(qs.all, i, i+1), 0, q)
+			return
+		}
 	}
 }
+
+// isReachable reports whether the agent that asks a question is not known to be out of reach.
+func (qs *questionQueue) isReachable(q *openQuestion) bool { return qs.outOfReach[q.source] == nil }
 
 // handleEvent takes from an event of an agent which of its questions are open no longer, and
 // removes them, and how much time there is for the others. It reports whether the event only
@@ -292,7 +304,7 @@ func (qs *questionQueue) takeEnding(now time.Time, wordsPerMinute int64) (ends *
 		return ends, wake
 	}
 	for _, q := range qs.all {
-		if q.warned || q.timeLeft(now) <= 0 {
+		if q.warned || q.timeLeft(now) <= 0 || !qs.isReachable(q) && q != qs.all[0] {
 			continue
 		}
 		warning := qs.warningWords(q, reaction+time.Second) // in as many words as it will have then

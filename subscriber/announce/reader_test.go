@@ -70,7 +70,7 @@ func TestReadTooSoon(t *testing.T) {
 		tc.change(ask)
 		p.addEvent(ask, "")
 		p.pass(900 * time.Millisecond)
-		if r, printed := p.types(tc.line); r != nil || !strings.Contains(printed, "That was typed before the question could be read.") {
+		if r, printed := p.types(tc.line); r != nil || !strings.Contains(printed, "That came before the question could be read or heard.") {
 			t.Errorf("%s: a line a moment after the question gives %v, says %s", name, r, printed)
 		}
 		p.pass(tc.after - 900*time.Millisecond)

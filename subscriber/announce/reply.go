@@ -83,6 +83,10 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	}
 	defer a.Rest(now)
 	q := a.questions.firstOpen()
+	if w := a.missedWords(now, began, q); w != nil && strings.TrimSpace(text) != "" {
+		a.explainAtOnce(now, q, w, a.withdrawn)
+		return nil
+	}
 	if q == nil || strings.TrimSpace(text) == "" {
 		a.answerNothing(now, q, text)
 		return nil
@@ -90,7 +94,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	if !q.sendingSince.IsZero() { // what becomes of it is told
 		return nil
 	}
-	tooSoon := phraseIn(a.language, phrase.TypedTooSoon, "")
+	tooSoon := phraseIn(a.language, phrase.AnsweredTooSoon, "")
 	_, decides := q.event.Payload.(*aaep.AwaitingConfirmation)
 	if a.nameGap.coversTime(began) || decides && a.nameGap.coversTime(now) { // a text that was begun before goes on
 		a.refused = a.withSpeaker(q.source, tooSoon).String()
@@ -98,7 +102,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		return nil
 	}
 	if !q.isReadable(began) {
-		a.explainAtOnce(now, q, tooSoon)
+		a.explainAtOnce(now, q, a.withSpeaker(q.source, tooSoon), nil)
 		return nil
 	}
 	r, refused := a.readAnswer(now, q, began, text)
@@ -116,7 +120,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 			return nil
 		}
 	case !a.p.Reads && r.Decision != aaep.Reject && !q.mayCount(began, typed):
-		if !a.explainAtOnce(now, q, phraseIn(a.language, phrase.NotAllHeard, "")) {
+		if !a.explainAtOnce(now, q, a.withSpeaker(q.source, phraseIn(a.language, phrase.NotAllHeard, "")), nil) {
 			a.putAgain(now, q)
 		}
 		return nil
@@ -210,18 +214,18 @@ func (a *Announcer) heardBefore(it *item, at time.Time) bool {
 	return !by.After(at)
 }
 
-// explainAtOnce says about an answer to a question why it does not count: at once where the
-// question is still to be said, which goes on after it from the sentence that is said now, for
-// later it would not be so any more. It reports whether that is so.
-func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, why Words) (waits bool) {
-	w := a.withSpeaker(q.source, why)
+// explainAtOnce says why an answer does not count: at once where the question that is put, which
+// may be nil, is still to be said, which goes on after it from the sentence that is said now, for
+// later it would not be so any more. It reports whether that is so. Another is the question that
+// the words name, or nil.
+func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, w Words, another *openQuestion) (waits bool) {
 	a.refused = w.String()
 	for _, queue := range []*[]*item{&a.urgent, &a.asked} {
-		i := slices.IndexFunc(*queue, func(it *item) bool { return it.kind == Question && it.event == q.event })
+		i := slices.IndexFunc(*queue, func(it *item) bool { return q != nil && it.kind == Question && it.event == q.event })
 		if i < 0 {
 			continue
 		}
-		it, asks := &item{kind: Notice, sentences: a.splitWords(w, false), arrived: now}, (*queue)[i]
+		it, asks := &item{kind: Notice, names: another, sentences: a.splitWords(w, false), arrived: now}, (*queue)[i]
 		if i > 0 && (*queue)[i-1].kind == Notice && slices.Equal((*queue)[i-1].sentences, it.sentences) {
 			return true // it is being said
 		}
@@ -230,7 +234,7 @@ func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, why Words) (wa
 		*queue = slices.Insert(*queue, i, it)
 		return true
 	}
-	a.addRequested(now, w)
+	a.addRequested(now, w).names = another
 	return false
 }
 
@@ -272,7 +276,7 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	case err == nil:
 		says = a.sentWords(r)
 	case errors.Is(err, closes.ErrLate):
-		says = phraseIn(a.language, phrase.AnswerLate, "")
+		says = phraseIn(a.language, phrase.TimeIsOver, "").And(" ", phraseIn(a.language, phrase.AnswerNotSent, ""))
 	case errors.Is(err, closes.ErrUnknown):
 		says = phraseIn(a.language, phrase.QuestionClosed, "")
 	case !open:
@@ -286,12 +290,14 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	}
 	a.addNotice(now, a.withSpeaker(q.source, says), true, nil) // before the next is put
 	if !open || !settles {
+		a.putReachable(now)
 		return
 	}
 	if err == nil && !r.Untold {
 		a.questions.closeAnswered(now, q)
 	}
 	a.closeQuestion(now, q)
+	a.withdrawn = nil // they were told what became of their answer
 }
 
 // goneWords says of a question that it is gone, and that it is not known what became of the
@@ -330,6 +336,7 @@ func (a *Announcer) Lapse(now time.Time, question *aaep.Event) {
 // closeQuestion takes away a question that is open no longer, and puts the next.
 func (a *Announcer) closeQuestion(now time.Time, q *openQuestion) {
 	a.lastClosed, a.lastOutcome = q, nil
+	a.noteWithdrawn(now, q)
 	a.questions.removeQuestion(q)
 	a.withdrawQuestion(q, now)
 	a.putNext(now)

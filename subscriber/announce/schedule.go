@@ -203,6 +203,7 @@ func (a *Announcer) heldUpQuestions() (list []*openQuestion) {
 // every caller says by Settle that it was answered. A person who has not had all of it is told.
 func (a *Announcer) closeOverdue(now time.Time) {
 	if q := a.questions.firstOpen(); a.holdsOthers(q) && q.timeLeft(now) <= 0 {
+		a.noteWithdrawn(now, q)
 		a.questions.removeQuestion(q)
 		a.withdrawQuestion(q, now)
 		closed := phraseIn(a.language, phrase.QuestionClosed, "")

@@ -14,7 +14,7 @@ func (a *Announcer) queueQuestion(now time.Time, q *openQuestion, it *item) {
 	}
 	it.names, it.named = q, len(it.sentences)
 	q.waitingItem, q.putWords = it, it.sentences
-	if !a.tellIfQueued(now, q) {
+	if !a.putReachable(now) && !a.tellIfQueued(now, q) {
 		a.putQuestion(now, q)
 	}
 }
@@ -53,6 +53,9 @@ func (a *Announcer) putQuestion(now time.Time, q *openQuestion) {
 		}
 		*told = slices.DeleteFunc(*told, since)
 	}
+	if why := a.questions.outOfReach[q.source]; why != nil {
+		a.addNotice(now, a.outageWords(q.source, why), true, nil)
+	}
 	a.queueByKind(now, it)
 }
 
@@ -72,13 +75,64 @@ func (a *Announcer) NextQuestion(now time.Time) {
 		a.addRequested(now, phraseIn(a.language, phrase.NoOtherWaits, ""))
 		return
 	}
+	a.putLater(now, q)
+	a.withdrawn = nil
+	a.questions.moveFirstBehind()
+	a.putNext(now)
+}
+
+// putReachable puts the question of an agent that can be reached in place of one that is put, but
+// whose agent is out of reach, so that an answer to it would not arrive. It reports whether it did.
+func (a *Announcer) putReachable(now time.Time) bool {
+	q := a.questions.firstOpen()
+	if q == nil || a.questions.isReachable(q) || !q.sendingSince.IsZero() || !slices.ContainsFunc(a.questions.all, a.questions.isReachable) {
+		return false
+	}
+	a.putLater(now, q)
+	a.questions.turnToOther(q.source)
+	a.putNext(now)
+	return true
+}
+
+// putLater says no more of a question that is put, and has it wait to be put anew, whole.
+func (a *Announcer) putLater(now time.Time, q *openQuestion) {
+	a.noteWithdrawn(now, q)
 	a.putAside(now, q)
 	if q.putWords != nil {
 		q.waitingItem = a.newItem(now, q.source, q.event, Question, q.putWords)
 		q.waitingItem.names, q.waitingItem.named = q, len(q.putWords)
 	}
-	a.questions.moveFirstBehind()
-	a.putNext(now)
+}
+
+// noteWithdrawn keeps that a question is put no longer, though the person did not answer it: what
+// they answer before they can have heard the next is for that.
+func (a *Announcer) noteWithdrawn(now time.Time, q *openQuestion) {
+	if q.put.IsZero() {
+		return
+	}
+	a.withdrawn, a.withdrawnAt = q, now
+	if !q.sendingSince.IsZero() {
+		a.withdrawn = nil
+	}
+}
+
+// missedWords says what became of the question that was put before, where an answer is for that;
+// else it returns nil. Next is the question that is put, or nil.
+func (a *Announcer) missedWords(now, began time.Time, next *openQuestion) Words {
+	q, id := a.withdrawn, phrase.QuestionClosed
+	switch {
+	case q == nil || q == next:
+		return nil
+	case next == nil && (a.p.Reads || now.Sub(a.withdrawnAt) >= replyWithin): // who reads is told what came of it
+		return nil
+	case next != nil && (next.isReadable(began) || !next.sendingSince.IsZero() || next.askedAt.After(a.withdrawnAt)):
+		return nil
+	case slices.Contains(a.questions.all, q):
+		id = phrase.OutOfReach
+	case q.timeLeft(now) <= clocksDiffer:
+		id = phrase.TimeIsOver
+	}
+	return a.withSpeaker(q.source, phraseIn(a.language, id, "").And(" ", phraseIn(a.language, phrase.AnswerNotSent, "")))
 }
 
 // soonAgain is how soon a question is called to mind once more, where its session goes on and on.

@@ -1,0 +1,90 @@
+package announce
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// askLasting has an agent ask for so many seconds.
+func (r *room) askLasting(source, action string, seconds int64) *aaep.Event {
+	p := payQuestion()
+	p.Action, p.TimeoutSeconds, p.Consequence = action, seconds, "Gone."
+	return r.addEventOf(source, "sess_"+source, p, "")
+}
+
+// A press that comes as the time of a question ends, before the next one can have been heard, was
+// meant for the first: the person hears that it was too late for that, and then the next one, which
+// takes no yes until they had it whole.
+func TestPressAsTheTimeEnds(t *testing.T) {
+	for name, pressAfter := range map[string]time.Duration{
+		"during what came of it":   100 * time.Millisecond,
+		"as the next one is named": 3000 * time.Millisecond,
+	} {
+		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+		r.a.Follow("Blue")
+		pay := r.askLasting("Red", "Pay for Red.", 60)
+		blue := r.askLasting("Blue", "Pay for Blue.", 600)
+		r.passTime(59 * time.Second)
+		over := &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}
+		r.addEventOf("Red", pay.SessionID, over, "Nobody answered in time.")
+		r.passTime(pressAfter)
+		if reply := r.a.Answer(r.now, r.now, "y"); reply != nil {
+			t.Fatalf("%s: an answer to %v", name, reply.Question)
+		}
+		r.wantQuestion(nil, nil)
+		r.passTime(30 * time.Second)
+		r.wantSince("Red: The time to answer is over.", "Your answer was not sent.", "Blue: Decide: Pay for Blue.",
+			"Consequence: Gone.", "Medium risk.", "You have about 9 minutes to answer.", "No answer: it will not be done.")
+		r.wantQuestion(blue, blue)
+	}
+}
+
+// The same press is for the question of an agent that went out of reach, where that gave way to
+// another. After an answer that was sent, one that comes too soon is told as such.
+func TestPressAsTheAgentIsLost(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.askLasting("Red", "Pay for Red.", 600)
+	r.askLasting("Blue", "Pay for Blue.", 600)
+	r.passTime(time.Minute)
+	r.a.Outage(r.now, "Red", errors.New("cut"))
+	r.passTime(time.Second)
+	if reply := r.a.Answer(r.now, r.now, "n"); reply != nil {
+		t.Fatalf("an answer to %v", reply.Question)
+	}
+	r.passTime(40 * time.Second)
+	r.heardSince("Red: The agent cannot be reached.")
+	if !r.typeAnswer("y", nil) {
+		t.Fatalf("the answer to Blue is not sent; heard %q", r.heard)
+	}
+	r.a.Outage(r.now, "Red", nil)
+	r.passTime(100 * time.Millisecond)
+	if r.typeAnswer("y", nil) {
+		t.Error("a second press is sent")
+	}
+	r.passTime(30 * time.Second)
+	r.heardSince("Red: That came before the question could be read or heard.")
+}
+
+// Of several that wait behind the one that is put, those of agents that can be reached come first,
+// and no time is called out of one that could not be answered.
+func TestOutOfReachComesLast(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.askLasting("Blue", "Pay for Blue.", 600)
+	r.askLasting("Red", "Pay for Red.", 120)
+	other := r.askLasting("Green", "Pay for Green.", 600)
+	r.a.Outage(r.now, "Red", errors.New("cut"))
+	r.passTime(100 * time.Second)
+	for _, line := range r.heard {
+		if len(line) > 9 && line[len(line)-9:] == " seconds." {
+			t.Errorf("heard %q", line)
+		}
+	}
+	if !r.typeAnswer("n", nil) {
+		t.Fatalf("the answer to Blue is not sent; heard %q", r.heard)
+	}
+	r.passTime(14 * time.Second)
+	r.wantQuestion(other, other)
+}
