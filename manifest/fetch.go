@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/errkind"
 	"github.com/aaep-go/aaep/internal/httpguard"
 )
 
@@ -96,7 +97,7 @@ func checkURL(s string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New("manifest: an address holds no credentials")
 	case u.Scheme == "http" && !httpguard.LoopbackName(u.Hostname()):
-		return nil, fmt.Errorf("manifest: %s is not this machine and http is not encrypted; use https", u.Host)
+		return nil, errkind.NotEncrypted.Mark(fmt.Errorf("manifest: %s is not this machine and http is not encrypted; use https", u.Host))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
@@ -135,8 +136,8 @@ func fetchURL(ctx context.Context, u *url.URL, conf *tls.Config,
 	case http.StatusNotFound, http.StatusGone:
 		return nil, ErrNone
 	default:
-		return nil, fmt.Errorf("manifest: %s answers %d %s, want 200", u.Redacted(), resp.StatusCode,
-			http.StatusText(resp.StatusCode))
+		return nil, errkind.MarkStatus(resp.StatusCode, fmt.Errorf("manifest: %s answers %d %s, want 200", u.Redacted(), resp.StatusCode,
+			http.StatusText(resp.StatusCode)))
 	}
 	if typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || !slices.Contains(types, typ) {
 		return nil, fmt.Errorf("manifest: %s is no JSON by its Content-Type", u.Redacted())

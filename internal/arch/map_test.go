@@ -86,6 +86,10 @@ var theMap = []folder{
 		why:    "what a line means as an answer follows from the line and the question, whatever it was typed on",
 	},
 	{
+		path: "internal/errkind",
+		why:  "what an error is about is known where it is made, and has other words where it is shown",
+	},
+	{
 		path:   "internal/replies",
 		arrows: []string{"."},
 		why:    "it knows a question by its methods, so that all that hold a decision as a value may use it",
@@ -179,7 +183,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/sse",
-		arrows: []string{".", "transports", "internal/credentials", "internal/httpguard", "internal/idle", "internal/violation", "internal/writer"},
+		arrows: []string{".", "transports", "internal/credentials", "internal/errkind", "internal/httpguard", "internal/idle", "internal/violation", "internal/writer"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
@@ -208,7 +212,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer/log/jetstream",
-		arrows: []string{"producer/log", "internal/credentials"},
+		arrows: []string{"producer/log", "internal/credentials", "internal/errkind"},
 		others: []string{"github.com/nats-io/nats.go"},
 		why:    "only those who keep a log in NATS get its client: no other package but the command may import it",
 	},
@@ -234,13 +238,13 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/websocket",
-		arrows: []string{".", "transports", "internal/credentials", "internal/duplex", "internal/httpguard", "internal/violation", "internal/writer"},
+		arrows: []string{".", "transports", "internal/credentials", "internal/duplex", "internal/errkind", "internal/httpguard", "internal/violation", "internal/writer"},
 		others: []string{"github.com/gorilla/websocket"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
 		path:   "transports/ipc",
-		arrows: []string{"transports", "internal/duplex", "internal/violation", "internal/writer"},
+		arrows: []string{"transports", "internal/duplex", "internal/errkind", "internal/violation", "internal/writer"},
 		others: []string{"github.com/Microsoft/go-winio", "golang.org/x/sys"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
@@ -273,7 +277,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "manifest",
-		arrows: []string{".", "schemas", "internal/credentials", "internal/httpguard", "internal/lookalike", "internal/nesting"},
+		arrows: []string{".", "schemas", "internal/credentials", "internal/errkind", "internal/httpguard", "internal/lookalike", "internal/nesting"},
 		others: []string{"github.com/go-jose/go-jose/v4", "github.com/go-json-experiment/json"},
 		why:    "what a producer says of itself is read by those who know no producer, and before there is a link",
 	},
@@ -479,7 +483,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/discover",
-		arrows: []string{"manifest", "transports", "transports/ipc", "transports/sse", "transports/websocket", "internal/httpguard"},
+		arrows: []string{"manifest", "transports", "transports/ipc", "transports/sse", "transports/websocket", "internal/errkind", "internal/httpguard"},
 		why:    "it knows the usual transports by name, and is the only part of the subscriber to do so",
 	},
 	{
@@ -580,7 +584,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/cli/control", "internal/cli/hook", "internal/cli/hook/call", "internal/cli/hook/early", "internal/closes", "internal/httpguard", "internal/phrase", "internal/plaintext", "internal/replies", "internal/segmentio", "internal/spoken", "internal/words"},
+		arrows: []string{public, "internal/answers", "internal/bench", "internal/cli/acp", "internal/cli/control", "internal/cli/hook", "internal/cli/hook/call", "internal/cli/hook/early", "internal/closes", "internal/errkind", "internal/httpguard", "internal/phrase", "internal/plaintext", "internal/replies", "internal/segmentio", "internal/spoken", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

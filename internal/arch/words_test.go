@@ -23,7 +23,7 @@ var plainRooms = []string{
 	"internal/answers", "internal/arch", "internal/bench", "internal/brailletest", "internal/bridge",
 	"internal/bridge/bridgetest", "internal/bridge/toolcall", "internal/budget", "internal/cli", "internal/cli/acp", "internal/cli/control", "internal/cli/hook",
 	"internal/cli/hook/call", "internal/cli/hook/early", "internal/closes", "internal/coverage",
-	"internal/credentials", "internal/delivery", "internal/duplex", "internal/eventlog",
+	"internal/credentials", "internal/delivery", "internal/duplex", "internal/errkind", "internal/eventlog",
 	"internal/fakemodel", "internal/faultproxy", "internal/form", "internal/freeport", "internal/haptictest",
 	"internal/httpguard", "internal/idle", "internal/ledger", "internal/lifecycle", "internal/lockfile",
 	"internal/lookalike", "internal/memnet", "internal/natstest", "internal/negotiation", "internal/nesting",

@@ -23,7 +23,6 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
-	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/present"
 	"github.com/aaep-go/aaep/subscriber/terminal"
 	"github.com/aaep-go/aaep/transports"
@@ -367,19 +366,11 @@ const (
 func (l *listener) awaitTold(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, mostBehind)
 	defer cancel()
-	for since := time.Now(); l.out.hasAny() && time.Since(since) < tellsSoon; {
-		select {
-		case <-time.After(tellsSoon / 3):
-		case <-ctx.Done():
-			return
-		}
-		l.out.forEach(func(p *present.Presenter) {
-			if slices.ContainsFunc(p.Status().Receipts,
-				func(r announce.Receipt) bool { return r.Outcome == announce.Speaking }) {
-				since = time.Now()
-			}
-		})
-	}
+	quiet := tellsSoon
+	l.out.forEach(func(p *present.Presenter) {
+		p.Wait(ctx, quiet)
+		quiet = 0 // all of them have what came meanwhile
+	})
 }
 
 // A conversation is what a person says beside answers to questions. Nil is a person who only

@@ -233,7 +233,7 @@ func cannotTake(flag string, err error) error {
 
 // isDiskFull reports whether what was asked for is right, and there is no room for it.
 func isDiskFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "the disk is full")
+	return errors.Is(err, syscall.ENOSPC)
 }
 
 // isRight is what those who follow an agent may name with a flag, which they get from the person

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/aaep-go/aaep/internal/errkind"
 	"github.com/aaep-go/aaep/producer/log"
 	"github.com/aaep-go/aaep/producer/log/jetstream"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
@@ -61,8 +63,7 @@ func (s *clusterFlags) dialCluster(ctx context.Context) (*jetstream.Cluster, err
 	c, err := jetstream.Dial(ctx, s.servers, s.opts)
 	switch {
 	case err == nil:
-	case strings.Contains(err.Error(), "cannot reach") ||
-		strings.Contains(err.Error(), "cannot make"): // what was asked for is right
+	case errors.Is(err, errkind.Unreachable): // what was asked for is right
 		return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --nats: %w", err)}
 	default:
 		return nil, cannotTake("--nats", err)

@@ -14,7 +14,6 @@ import (
 	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
-	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/present"
 )
 
@@ -60,7 +59,9 @@ func (l *listener) handleCall(ctx context.Context, c *control.Call) {
 			r.Done = err == nil
 		case <-ctx.Done():
 		}
-		awaitTold(l.reads)
+		soon, cancel := context.WithTimeout(ctx, time.Second) // lines wait while the person types
+		l.reads.Wait(soon, 0)
+		cancel()
 		r.Said = l.takeSaid(nil)
 		c.Respond(r)
 		l.runInLoop(ctx, func() { l.calling = false })
@@ -122,14 +123,7 @@ func (l *listener) controlState() control.State {
 			s.Agents = append(s.Agents, f.name)
 		}
 	}
-	var source string
-	var question *aaep.Event
-	var until time.Time
-	l.judging()[0].Plan(func(a *announce.Announcer, now time.Time) {
-		var left time.Duration
-		source, question, left = a.Put(now)
-		until = now.Add(left).Round(time.Second)
-	})
+	source, question, until, _ := l.judging()[0].Put()
 	if question == nil {
 		return s
 	}

@@ -287,7 +287,7 @@ func (w *person) readSession(ctx context.Context) {
 		})
 	}
 	w.tellLost(ctx, present.Follow(following, w.sub, w.name, tells))
-	awaitTold(tells)
+	tells.Wait(ctx, 0)
 }
 
 // labelledLines are lines of the demo, for one person. A display shows as many cells at a time as

@@ -66,6 +66,9 @@ func (f *followedAgent) startFollowing(ctx context.Context) {
 		var err error
 		if f.json {
 			err = f.printEvents(ctx, outputs)
+			for _, p := range outputs {
+				p.Wait(ctx, 0)
+			}
 		} else {
 			err = present.Follow(ctx, f.sub, f.name, outputs...)
 		}

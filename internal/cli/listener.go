@@ -112,10 +112,7 @@ type printedLines struct {
 }
 
 func (p printedLines) Present(ctx context.Context, u announce.Utterance) error {
-	select {
-	case p.l.told <- struct{}{}:
-	default:
-	}
+	p.l.noteTold()
 	prints := !p.l.json && p.l.out.printsLines()
 	switch {
 	case u.Kind == announce.Notice && (u.Source == "" || prints): // else it is about what another output tells
@@ -154,16 +151,6 @@ func (l *listener) judging() (all []*present.Presenter) {
 		all = append(all, l.reads)
 	}
 	return all
-}
-
-// awaitTold waits for a moment until an output that takes no time has told what was said.
-func awaitTold(p *present.Presenter) {
-	for range 200 {
-		if p.Status().Behind == 0 {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }
 
 // hasSeveral reports whether more than one agent is followed, so that each has to be named.
@@ -299,12 +286,15 @@ func (l *listener) followAgents(ctx context.Context, agents ...*followedAgent) e
 			l.runInLoop(ctx, func() { l.stopAnswering(ctx) })
 		}
 	}()
-	look := time.NewTicker(lookAtQuestions)
-	defer look.Stop()
-	for {
-		if l.countOpen() > 0 {
+	for _, p := range l.allOutputs() {
+		running.Go(func() { l.watchQuestion(ctx, p) })
+	}
+	for asked := false; ; {
+		open := l.countOpen() > 0
+		if open || asked {
 			l.askedAt = time.Now()
 		}
+		asked = open
 		if l.control != nil {
 			l.control.Update(l.controlState())
 		}
@@ -315,14 +305,15 @@ func (l *listener) followAgents(ctx context.Context, agents ...*followedAgent) e
 				return l.writeError()
 			}
 			if l.gone == len(l.agents) || l.last != nil && exitCodeOf(l.last) == exitUsage {
-				awaitTold(l.reads)
+				for _, p := range l.allOutputs() {
+					p.Wait(ctx, 0)
+				}
 				return l.last
 			}
 			l.keepPace(ctx)
 		case call := <-l.nextCall():
 			l.handleCall(ctx, call)
-		case <-l.told: // another question may be put
-		case <-look.C:
+		case <-l.told: // another question may be put, or more of the pace is known
 			l.keepPace(ctx)
 		case <-ctx.Done():
 			return nil
@@ -330,8 +321,25 @@ func (l *listener) followAgents(ctx context.Context, agents ...*followedAgent) e
 	}
 }
 
-// lookAtQuestions is how often it is looked which question is put, for other windows.
-const lookAtQuestions = time.Second / 4
+// watchQuestion has the loop look, for other windows, whenever an output puts another question.
+func (l *listener) watchQuestion(ctx context.Context, p *present.Presenter) {
+	for ctx.Err() == nil {
+		_, _, _, changed := p.Put()
+		l.noteTold()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// noteTold has the loop look whether another question is put. It waits for nothing.
+func (l *listener) noteTold() {
+	select {
+	case l.told <- struct{}{}:
+	default:
+	}
+}
 
 // runInLoopAndWait is runInLoop, and returns when do has.
 func (l *listener) runInLoopAndWait(ctx context.Context, do func()) {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/errkind"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
@@ -236,16 +237,15 @@ func explainUnfollowed(ctx context.Context, at string, err error, languages []st
 		return unreachable("%s belongs to somebody else.\nAsk them, or start your own agent elsewhere.", at)
 	case errors.As(err, &network) && network.Op == "dial":
 		return unreachable("nothing answers at %s.\n%s", at, startThere(at))
-	case strings.Contains(err.Error(), "is not reached over"), isLocal(at) && notOurs(err.Error()):
+	case errors.Is(err, errkind.NotOffered), errors.Is(err, errkind.Folder) && isLocal(at):
 		return unreachable("%s.", innermostError(err))
-	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"),
-		strings.Contains(err.Error(), "first record does not look like a TLS handshake"):
+	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, new(tls.RecordHeaderError)):
 		return unreachable("what answers at %s does not encrypt.\nUse http or ws in the address, if it is on this machine.", at)
-	case strings.Contains(err.Error(), "502 Bad Gateway"), strings.Contains(err.Error(), "504 Gateway"):
+	case errors.Is(err, errkind.Gateway):
 		return unreachable(proxyAlone, at)
-	case strings.Contains(err.Error(), "remote error: tls:"):
+	case errors.As(err, &network) && network.Op == "remote error": // of TLS
 		return unreachable("the agent at %s does not accept the certificate it was shown.\nCheck --cert and --key.", at)
-	case strings.Contains(err.Error(), "not encrypted"):
+	case errors.Is(err, errkind.NotEncrypted):
 		return &exitError{exitUsage, fmt.Errorf("%s is another machine, and http does not protect what is said; use https", at)}
 	}
 	if speaksTLS(ctx, at) {
@@ -344,10 +344,4 @@ func speaksTLS(ctx context.Context, at string) bool {
 	}
 	conn.Close()
 	return true
-}
-
-// notOurs reports whether an error is about the folder of a socket, in which another user may have
-// made it.
-func notOurs(err string) bool {
-	return strings.Contains(err, "the folder") || strings.Contains(err, "is not a folder")
 }

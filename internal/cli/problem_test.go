@@ -1,10 +1,18 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/websocket"
 )
 
 // What answers and is no agent that can be followed is told apart by what libraries, and packages
@@ -41,5 +49,25 @@ func TestWhatAnswers(t *testing.T) {
 				t.Errorf("code %d, and says %q, want %q", code, errs.String(), tc.want)
 			}
 		})
+	}
+}
+
+// What the transports say of an address is known by the errors' values, whatever their words are.
+func TestExplainUnfollowed(t *testing.T) {
+	dial := func(d transports.Dialer) error {
+		_, err := d.Dial(t.Context())
+		return err
+	}
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{dial(sse.Dialer{URL: "http://bank.example"}), "x is another machine"},
+		{dial(websocket.Dialer{URL: "ws://bank.example"}), "x is another machine"},
+		{fmt.Errorf("sse: %w", &url.Error{Op: "Post", Err: &net.OpError{Op: "remote error", Err: errors.New("bad certificate")}}), "x does not accept the certificate"},
+	} {
+		if got := explainUnfollowed(t.Context(), "x", tc.err, nil).Error(); !strings.Contains(got, tc.want) {
+			t.Errorf("%v is told as %q, want %q", tc.err, got, tc.want)
+		}
 	}
 }

@@ -47,7 +47,7 @@ func sameLanguage(a, b string) bool {
 
 // question returns the question that is put, or nil.
 func (l *listener) question() (question *aaep.Event) {
-	l.judging()[0].Plan(func(a *announce.Announcer, now time.Time) { _, question, _ = a.Put(now) })
+	_, question, _, _ = l.judging()[0].Put()
 	return question
 }
 

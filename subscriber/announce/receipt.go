@@ -1,6 +1,9 @@
 package announce
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Outcome says what became of an announcement.
 type Outcome string
@@ -43,6 +46,25 @@ func (a *Announcer) Behind() (behind time.Duration) {
 		}
 	}
 	return behind
+}
+
+// Untold reports whether something that agents of these names or this program said is still to be
+// told without being asked for; without names, of all agents. What waits until the person wants no
+// quiet any more is not.
+func (a *Announcer) Untold(sources ...string) bool {
+	of := func(source string) bool { return len(sources) == 0 || slices.Contains(sources, source) }
+	owed := func(it *item) bool {
+		return (it.source == "" || of(it.source)) && (!a.wantsQuiet || it.critical || it.outcome)
+	}
+	if a.saying != nil && (a.saying.source == "" || of(a.saying.source)) {
+		return true
+	}
+	for _, ans := range a.answers {
+		if of(ans.source) && !a.wantsQuiet && (ans.hasUnsaid() && !ans.paused || ans.seg.Held() > 0 && !ans.rested) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(a.urgent, owed) || len(a.asked) > 0 || slices.ContainsFunc(a.normal, owed)
 }
 
 // remainingTime is how long it takes to say what has not been heard of an announcement.

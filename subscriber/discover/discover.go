@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aaep-go/aaep/internal/errkind"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/transports"
@@ -87,7 +88,7 @@ func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 	case u.User != nil:
 		return nil, fmt.Errorf("discover: an address holds no credentials; give them in another way")
 	case (u.Scheme == "http" || u.Scheme == "ws") && !httpguard.LoopbackName(u.Hostname()):
-		return nil, fmt.Errorf("discover: %s is not this machine and %s is not encrypted; use %ss", u.Host, u.Scheme, u.Scheme)
+		return nil, errkind.NotEncrypted.Mark(fmt.Errorf("discover: %s is not this machine and %s is not encrypted; use %ss", u.Host, u.Scheme, u.Scheme))
 	case strings.HasPrefix(u.Scheme, "ws"):
 		return []Way{o.socket(u)}, nil
 	case u.Path != "" && u.Path != "/":
@@ -111,7 +112,7 @@ func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 		}
 	}
 	if ways == nil {
-		return nil, fmt.Errorf("discover: the agent at %s is not reached over %s; the transports_supported of its manifest are %s", origin, strings.Join(o.Transports, ", "), strings.Join(names(published), ", "))
+		return nil, errkind.NotOffered.Mark(fmt.Errorf("discover: the agent at %s is not reached over %s; the transports_supported of its manifest are %s", origin, strings.Join(o.Transports, ", "), strings.Join(names(published), ", ")))
 	}
 	return ways, nil
 }

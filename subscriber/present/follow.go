@@ -47,9 +47,10 @@ type following struct {
 // Several agents are followed each by a Follow, with a Subscription of its own: a second Follow of
 // one Subscription is an error, for each would have a part of the events.
 //
-// Follow returns when the subscription is over, with the reason, which the person is told too, or
-// when ctx or the subscription was ended by the program itself, with nil. It closes nothing, and
-// leaves nothing running.
+// Follow returns when the subscription is over and all that was to be told of it has been, over
+// each output that runs, with the reason, which the person is told too, or nil where the program
+// itself closed it. Once ctx is done it returns at once, with nil. It closes nothing, and leaves
+// nothing running.
 func Follow(ctx context.Context, sub *subscriber.Subscription, name string, people ...*Presenter) error {
 	switch {
 	case sub == nil:
@@ -66,6 +67,7 @@ func Follow(ctx context.Context, sub *subscriber.Subscription, name string, peop
 			"or Dial another Subscription", other)
 	}
 	defer followed.Delete(sub)
+	whole := ctx
 	ctx, stop := context.WithCancel(ctx)
 	f := &following{ctx: ctx, sub: sub, name: name, people: people}
 	for i, p := range people {
@@ -82,11 +84,25 @@ func Follow(ctx context.Context, sub *subscriber.Subscription, name string, peop
 	stop()
 	f.awaitTracked()
 	f.leaveOutputs(people, err)
+	f.awaitLastWords(whole)
 	return err
 }
 
 // followed has the names of the agents that are followed now, by their *subscriber.Subscription.
 var followed sync.Map
+
+// awaitLastWords waits until the person has been told what the agent said, over each output that
+// runs: a program may end once Follow returns.
+func (f *following) awaitLastWords(ctx context.Context) {
+	for _, p := range f.people {
+		p.mu.Lock()
+		runs := p.runs
+		p.mu.Unlock()
+		if runs && p.awaitTold(ctx, 0, f.name) != nil {
+			return
+		}
+	}
+}
 
 // handleEvents hands on the events until there are no more.
 func (f *following) handleEvents() error {

@@ -128,7 +128,7 @@ func config(once bool) subscriber.Config {
 // listen follows agents; each of them once, where that is all.
 func listen(t *testing.T, once bool, agents map[string]*agentOf) *listener {
 	t.Helper()
-	l := &listener{Presenter: present.New(announce.Preferences{}), voice: &voice{}, t: t,
+	l := &listener{Presenter: present.New(announce.Preferences{}), voice: &voice{breaks: make(chan struct{})}, t: t,
 		running: make(chan error, 1), ended: map[string]chan error{}}
 	l.ctx, l.stop = context.WithCancel(t.Context())
 	go func() { l.running <- l.Run(l.ctx, l.voice) }()
@@ -472,6 +472,130 @@ func TestAnotherNamedOverOneOutput(t *testing.T) {
 		})
 		if first == "Send the parcel." {
 			t.Errorf("an answer to what was named last was not taken; heard %q", speech.lines())
+		}
+	})
+}
+
+// The last words of an agent are told before Follow returns, though they take long, and whatever
+// another agent goes on saying: a program may end then. Not where ctx is done, the output is gone,
+// or none ever ran.
+func TestLastWords(t *testing.T) {
+	for name, tt := range map[string]struct {
+		run  func(ctx context.Context, l *listener) // what happens to the output after the end
+		told bool
+	}{
+		"told":        {func(context.Context, *listener) {}, true},
+		"ctx is done": {func(_ context.Context, l *listener) { l.stop() }, false},
+		"output gone": {func(_ context.Context, l *listener) { l.breaks <- struct{}{} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				bank, news := newAgent(t, "Bank"), newAgent(t, "News")
+				agents := map[string]*agentOf{"Bank": bank, "News": news}
+				l := listen(t, true, agents)
+				babble, err := news.StartSession(t.Context(), aaep.Say("Reading the news."))
+				if err != nil {
+					t.Fatal(err)
+				}
+				babbling, quit := context.WithCancel(t.Context())
+				var talking sync.WaitGroup
+				talking.Go(func() {
+					for out := babble.Output(); babbling.Err() == nil; time.Sleep(time.Second) {
+						fmt.Fprint(out, "This is one more piece of the news. ")
+					}
+				})
+				s, err := bank.StartSession(t.Context(), aaep.Say("Working."))
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprint(s.Output(), strings.Repeat("This takes some time to be said. ", 20)+"And these are the last words. ")
+				time.Sleep(3 * time.Second)
+				began := time.Now()
+				bank.cut()
+				synctest.Wait()
+				if tt.run(l.ctx, l); tt.told {
+					if err := <-l.ended["Bank"]; !errors.Is(err, subscriber.ErrEnded) {
+						t.Errorf("Follow = %v", err)
+					}
+					time.Sleep(time.Nanosecond)
+					if l.heard("And these are the last words") != 1 || l.heard("not followed any more") != 1 || time.Since(began) < time.Minute {
+						t.Errorf("after %v it returned, and what was heard was %q", time.Since(began), l.lines())
+					}
+				} else if <-l.ended["Bank"]; time.Since(began) > 5*time.Second {
+					t.Errorf("it returned after %v", time.Since(began))
+				}
+				delete(l.ended, "Bank")
+				quit()
+				talking.Wait()
+				l.end(agents)
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		bank := newAgent(t, "Bank")
+		sub, err := subscriber.Dial(t.Context(), bank, config(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		over := make(chan error, 1)
+		go func() {
+			over <- present.Follow(t.Context(), sub, "Bank", present.New(announce.Preferences{}))
+		}()
+		s, err := bank.StartSession(t.Context(), aaep.Say("Working."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		bank.cut()
+		if err := <-over; !errors.Is(err, subscriber.ErrEnded) {
+			t.Errorf("without an output Follow = %v", err)
+		}
+		s.Close()
+		bank.Shutdown(context.Background())
+	})
+}
+
+// Put gives the question that is put, and its channel is closed when another is, when none is any
+// more, and when there is more time for it; not when other news comes.
+func TestPut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := present.New(announce.Preferences{})
+		isClosed := func(c <-chan struct{}) bool {
+			select {
+			case <-c:
+				return true
+			default:
+				return false
+			}
+		}
+		ask := func(session string) *aaep.Event {
+			ev := event(&aaep.AwaitingConfirmation{Action: "Pay", ReplyToken: aaep.ReplyToken("rpl_" + session), TimeoutSeconds: 60}, "Pay?")
+			ev.EventID, ev.SessionID = "evt_"+session, session
+			return ev
+		}
+		_, none, _, changed := p.Put()
+		p.Add("Bank", answer("Some news. "))
+		if none != nil || isClosed(changed) {
+			t.Errorf("%v is put, and changed is %v", none, isClosed(changed))
+		}
+		first, second := ask("sess_1"), ask("sess_2")
+		p.Add("Bank", first)
+		if !isClosed(changed) {
+			t.Error("that a question is put is not told")
+		}
+		source, question, until, changed := p.Put()
+		if source != "Bank" || question != first || !until.Equal(time.Now().Add(time.Minute)) {
+			t.Errorf("put is %s, %v until %v", source, question, until)
+		}
+		p.Add("Shop", second)
+		time.Sleep(10 * time.Second)
+		p.WhatWaits()
+		if isClosed(changed) {
+			t.Error("another that waits changes what is put")
+		}
+		p.Plan(func(a *announce.Announcer, now time.Time) { a.Settle(now, first) })
+		if source, question, _, again := p.Put(); source != "Shop" || question != second || !isClosed(changed) || isClosed(again) {
+			t.Errorf("put is %s, %v after the first was settled, and changed is %v", source, question, isClosed(changed))
 		}
 	})
 }

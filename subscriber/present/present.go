@@ -52,10 +52,14 @@ type Presenter struct {
 	verbosity aaep.Verbosity
 	text      func(source string, ev *aaep.Event) announce.Words
 
-	mu   sync.Mutex
-	a    *announce.Announcer // nil is not made yet
-	wake chan struct{}       // something happened; made with a
-	runs bool                // Run presents over an output
+	mu      sync.Mutex
+	a       *announce.Announcer // nil is not made yet
+	wake    chan struct{}       // something happened; made with a
+	used    chan struct{}       // closed when the Announcer was used; nil where nothing waits for that
+	put     put                 // as Put returned it last
+	changed chan struct{}       // closed when put changes; nil where nothing waits for that
+	runs    bool                // Run presents over an output
+	gone    bool                // it did, and has returned
 
 	agents map[string]*following // by their names; guarded by mu, as a is
 }
@@ -114,6 +118,86 @@ func (p *Presenter) useAnnouncer(f func(a *announce.Announcer, now time.Time)) {
 		p.a, p.wake = announce.New(announce.Preferences{}), make(chan struct{}, 1)
 	}
 	f(p.a, time.Now())
+	p.notifyWaiting()
+}
+
+// notifyWaiting wakes those who wait for a change. It is called with p.mu held.
+func (p *Presenter) notifyWaiting() {
+	if p.used != nil {
+		close(p.used)
+		p.used = nil
+	}
+	if p.changed != nil && p.findPut() != p.put {
+		close(p.changed)
+		p.changed = nil
+	}
+}
+
+// put is the question that is put to a person.
+type put struct {
+	source   string
+	question *aaep.Event
+	until    time.Time
+}
+
+// findPut returns the question that is put now. It is called with p.mu held.
+func (p *Presenter) findPut() (is put) {
+	if p.a == nil {
+		return is
+	}
+	now, left := time.Now(), time.Duration(0)
+	if is.source, is.question, left = p.a.Put(now); is.question != nil {
+		is.until = now.Add(left).Round(time.Second)
+	}
+	return is
+}
+
+// Put returns the question that is put to the person, or is about to be, the agent whose it is,
+// until when it can be answered, to the second, and a channel that is closed when one of them
+// changes. A nil question is none.
+func (p *Presenter) Put() (source string, question *aaep.Event, until time.Time, changed <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.changed == nil {
+		p.put, p.changed = p.findPut(), make(chan struct{})
+	}
+	return p.put.source, p.put.question, p.put.until, p.changed
+}
+
+// Wait returns once the person has been told all that is not left to be asked for, and for as long
+// as quiet nothing more is to be told; with the error of ctx where that is done first. Where Run
+// has returned it waits for nothing.
+func (p *Presenter) Wait(ctx context.Context, quiet time.Duration) error {
+	return p.awaitTold(ctx, quiet)
+}
+
+// awaitTold is Wait for what agents of some names said, and this program; without names, for all.
+func (p *Presenter) awaitTold(ctx context.Context, quiet time.Duration, sources ...string) error {
+	var calm <-chan time.Time
+	for {
+		p.mu.Lock()
+		told := p.gone || p.a == nil || !p.a.Untold(sources...)
+		if p.used == nil {
+			p.used = make(chan struct{})
+		}
+		used := p.used
+		p.mu.Unlock()
+		switch {
+		case told && quiet <= 0:
+			return nil
+		case !told:
+			calm = nil
+		case calm == nil:
+			calm = time.After(quiet)
+		}
+		select {
+		case <-used:
+		case <-calm:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // Plan has a function use the Announcer, which plans what is told, for what the methods of a
@@ -242,7 +326,7 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 		return errors.New("present: this Presenter has an Output already: Run has not returned; " +
 			"a person with several outputs has a Presenter for each, and Follow takes all of them")
 	}
-	defer p.setRuns(false)
+	defer p.setRuns(false) // once nothing is being presented
 	d := &driver{p: p, out: out, over: make(chan presented, 1), cancel: func() {}}
 	defer d.silenceOutput()
 	timer := time.NewTimer(math.MaxInt64) // set below
@@ -281,7 +365,7 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 func (p *Presenter) setRuns(runs bool) (changed bool) {
 	p.useAnnouncer(func(*announce.Announcer, time.Time) {
 		changed = p.runs != runs
-		p.runs = runs
+		p.runs, p.gone = runs, !runs
 	})
 	return changed
 }

@@ -26,6 +26,7 @@ type voice struct {
 	said    []string
 	fails   error         // the next time
 	silence chan struct{} // the person's key
+	breaks  chan struct{} // it is gone
 }
 
 func (v *voice) note(format string, args ...any) {
@@ -51,6 +52,8 @@ func (v *voice) Present(ctx context.Context, u announce.Utterance) error {
 	case <-v.silence:
 		v.note("silenced")
 		return announce.ErrCut
+	case <-v.breaks:
+		return errors.New("the voice is gone")
 	case <-ctx.Done():
 		v.note("cut")
 		return ctx.Err()

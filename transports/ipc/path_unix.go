@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
+
+	"github.com/aaep-go/aaep/internal/errkind"
 )
 
 // maxPath is the longest path of a socket on every system, in bytes.
@@ -27,7 +29,7 @@ func Path(agentID string) (string, error) {
 	const ending = ".sock"
 	room := maxPath - len(folder) - 1 - len(ending)
 	if room < 24 {
-		return "", fmt.Errorf("ipc: the folder %s is too deep for a socket", folder)
+		return "", errkind.Folder.Mark(fmt.Errorf("ipc: the folder %s is too deep for a socket", folder))
 	}
 	return filepath.Join(folder, fileName(agentID, room)+ending), nil
 }
@@ -66,11 +68,11 @@ func checkOwned(dir string) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.IsDir():
-		return fmt.Errorf("ipc: %s is not a folder, but %s; remove it", dir, info.Mode().Type())
+		return errkind.Folder.Mark(fmt.Errorf("ipc: %s is not a folder, but %s; remove it", dir, info.Mode().Type()))
 	case !ok || int(stat.Uid) != os.Getuid():
 		return fmt.Errorf("ipc: the folder %s belongs to somebody else: %w", dir, fs.ErrPermission)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("ipc: the folder %s is open to others; use one that is yours alone, with the mode 0700", dir)
+		return errkind.Folder.Mark(fmt.Errorf("ipc: the folder %s is open to others; use one that is yours alone, with the mode 0700", dir))
 	}
 	return nil
 }

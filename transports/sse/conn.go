@@ -15,6 +15,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/credentials"
+	"github.com/aaep-go/aaep/internal/errkind"
 	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -244,9 +245,9 @@ func (c *conn) postRequest(ctx context.Context, req *aaep.SubscriptionRequest, m
 		if m, err = aaep.Decode(a.body); err != nil || !isAnswer(a.body) {
 			c.reportNoAcceptance(a.status, err)
 			err = a.refusalError(
-				fmt.Errorf(
+				errkind.MarkStatus(a.status, fmt.Errorf(
 					"sse: POST %s: status %s, want 201 with a subscription.accepted or a subscription.rejected%s",
-					at.Redacted(), a.text, a.excerpt()))
+					at.Redacted(), a.text, a.excerpt())))
 		}
 	}
 	accepted, _ := m.(*aaep.SubscriptionAccepted)

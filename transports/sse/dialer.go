@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/errkind"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
@@ -106,7 +107,7 @@ func (d Dialer) address() (*url.URL, error) {
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("sse: Dialer.URL has a query or a fragment; " + want)
 	case u.Scheme == "http" && !httpguard.LoopbackName(u.Hostname()):
-		return nil, fmt.Errorf("sse: %s is not this machine and http is not encrypted; use https", u.Host)
+		return nil, errkind.NotEncrypted.Mark(fmt.Errorf("sse: %s is not this machine and http is not encrypted; use https", u.Host))
 	}
 	u = u.JoinPath() // a copy, with a clean path
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/errkind"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -216,7 +217,7 @@ func checkStream(resp *http.Response, guessed bool) error {
 		}
 		return nil
 	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests:
-		return interruptedError("GET events", errors.New("status "+status))
+		return interruptedError("GET events", errkind.MarkStatus(code, errors.New("status "+status)))
 	case (code == http.StatusNotFound || code == http.StatusGone) && !guessed:
 		return fmt.Errorf("sse: GET events: status %s: the subscription has ended; make a new one", status)
 	}

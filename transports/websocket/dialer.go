@@ -17,6 +17,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/errkind"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
@@ -54,7 +55,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		u.Path = DefaultPath
 	}
 	if u.Scheme == "ws" && !httpguard.LoopbackName(u.Hostname()) {
-		return nil, fmt.Errorf("websocket: %s is not this machine and ws is not encrypted; use wss", u.Host)
+		return nil, errkind.NotEncrypted.Mark(fmt.Errorf("websocket: %s is not this machine and ws is not encrypted; use wss", u.Host))
 	}
 	header := d.Header.Clone()
 	if d.Credentials != nil {
@@ -96,7 +97,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 				&aaep.Rejection{Code: code, Message: status, Remote: true,
 					RetryAfter: time.Duration(seconds) * time.Second}
 		}
-		return nil, fmt.Errorf("websocket: %w: %s", err, status)
+		return nil, errkind.MarkStatus(resp.StatusCode, fmt.Errorf("websocket: %w: %s", err, status))
 	}
 	if got := ws.Subprotocol(); got != Subprotocol {
 		ws.Close()

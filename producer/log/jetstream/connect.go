@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/aaep-go/aaep/internal/credentials"
+	"github.com/aaep-go/aaep/internal/errkind"
 )
 
 // connectTo connects to one of the servers.
@@ -46,7 +47,7 @@ func (c *Cluster) connectTo(servers string) (err error) {
 		return err
 	}
 	if c.nc, err = nats.Connect(servers, how...); err != nil {
-		return fmt.Errorf("cannot reach NATS at %s: %w", servers, c.opts.connectError(err))
+		return errkind.Unreachable.Mark(fmt.Errorf("cannot reach NATS at %s: %w", servers, c.opts.connectError(err)))
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/aaep-go/aaep/internal/errkind"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
@@ -147,7 +148,7 @@ func (c *Cluster) makeShared(ctx context.Context) error {
 			return err
 		}, cfg.Name)
 		if err != nil {
-			return c.explainError("cannot make the stream "+cfg.Name, err)
+			return errkind.Unreachable.Mark(c.explainError("cannot make the stream "+cfg.Name, err))
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -228,7 +229,7 @@ func TestFull(t *testing.T) {
 		_, end := s.Bounds()
 		err = s.Append([][]byte{record(end + 1)})
 	}
-	if !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), dir) {
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), dir) {
 		t.Error(err)
 	}
 	kept := whole(t, s)

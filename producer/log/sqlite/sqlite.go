@@ -24,6 +24,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"modernc.org/sqlite"
@@ -320,6 +321,12 @@ func (s *Store) execAll(ctx context.Context, statements ...string) error {
 // backwards, and does not jump when that is set.
 func (s *Store) logTime() int64 { return s.at + time.Since(s.began).Milliseconds() }
 
+// fullDiskError is the syscall.ENOSPC of SQLite.
+type fullDiskError struct{}
+
+func (fullDiskError) Error() string        { return "the disk is full" }
+func (fullDiskError) Is(target error) bool { return target == syscall.ENOSPC }
+
 // explainError says in words what SQLite says in codes.
 func (s *Store) explainError(err error) error {
 	var failed *sqlite.Error
@@ -329,7 +336,7 @@ func (s *Store) explainError(err error) error {
 	const readOnly, corrupt, notADatabase, shortRead = 8, 11, 26, 522
 	switch code := failed.Code(); {
 	case code&0xff == diskFull:
-		return fmt.Errorf("the log in %s cannot be written: the disk is full", s.dir)
+		return fmt.Errorf("the log in %s cannot be written: %w", s.dir, fullDiskError{})
 	case code&0xff == readOnly:
 		return fmt.Errorf("the log in %s cannot be written: %s, or the disk it is on, may only be read",
 			s.dir, fileName)
