@@ -37,9 +37,10 @@ type Bank struct {
 	Listener *bridgetest.Listener
 	Fails    error // what Transfer returns after it moved the money, if not nil
 
-	mu    sync.Mutex
-	moved []int
-	asked []string
+	mu             sync.Mutex
+	moved          []int
+	withoutSession bool // a tool's context held none
+	asked          []string
 }
 
 // Answer is what the person says to a question about an amount.
@@ -63,7 +64,8 @@ func Open(t *testing.T, answer Answer, answers ...fakemodel.Answer) *Bank {
 	if answer != nil {
 		reply = func(l *bridgetest.Listener, ev *aaep.Event) {
 			b.mu.Lock()
-			b.asked = append(b.asked, ev.Payload.(*aaep.AwaitingConfirmation).Action)
+			asked := ev.Payload.(*aaep.AwaitingConfirmation)
+			b.asked = append(b.asked, asked.Action+" "+asked.Consequence)
 			b.mu.Unlock()
 			answer(context.Background(), l, ev)
 		}
@@ -78,15 +80,12 @@ func Describe(in Transfer) producer.Tool {
 		Consequence: aaep.Say("The money moves at once.")}
 }
 
-// Transfer is the tool, which asks nobody by itself. Without the session in its context it moves
-// nothing.
+// Transfer is the tool, which asks nobody by itself. It has to find its session in its context.
 func (b *Bank) Transfer(ctx context.Context, in Transfer) (string, error) {
-	if producer.SessionOf(ctx) == nil {
-		return "", errors.New("the tool's context holds no session")
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.moved = append(b.moved, in.Amount)
+	b.withoutSession = b.withoutSession || producer.SessionOf(ctx) == nil
 	return fmt.Sprintf("moved $%d", in.Amount), b.Fails
 }
 
@@ -95,10 +94,20 @@ func (b *Bank) Check(t *testing.T, questions int, moved ...int) {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.withoutSession {
+		t.Error("the context of a tool held no session")
+	}
 	slices.Sort(b.moved)
 	if !slices.Equal(b.moved, moved) || len(b.asked) != questions {
 		t.Errorf("moved %v and asked %q, want %v and %d questions", b.moved, b.asked, moved, questions)
 	}
+}
+
+// LastQuestion returns what was asked last, and what that means.
+func (b *Bank) LastQuestion() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.asked[len(b.asked)-1]
 }
 
 // Wants is an answer of the model that wants transfers.

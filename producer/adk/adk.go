@@ -9,8 +9,10 @@
 // The plugin stands directly around each tool, below the callbacks of the agent and of other
 // plugins: what they change is what is asked about, and what they refuse is not asked. A tool that
 // the kit would confirm (RequireConfirmation, RequestConfirmation) gets its answer at once from the
-// user's, and the run does not pause. A confirmation that the program sends by itself, for a run
-// that paused earlier, is no answer of the user's: such a call is asked about too.
+// user's, and the run does not pause. Where a tool's own code requests a confirmation and says why,
+// the user is asked with these words, also after a yes that was given without them. A confirmation
+// that the program sends by itself, for a run that paused earlier, is no answer of the user's: such
+// a call is asked about too.
 //
 // Two kinds of tools are out of its reach, and are to be guarded with llm.Guard: those of an agent
 // that is itself a tool (agenttool), which the kit runs without plugins, and streaming tools in
@@ -119,6 +121,9 @@ func (g *guard) wrap(t any) (*guardedTool, bool) {
 			tool = g.describe(name, c.args)
 		}
 		tool.Confirm = tool.Confirm || c.wantsYes
+		if c.hint != "" {
+			tool.Consequence = aaep.Say(c.hint)
+		}
 		c.asked = tool.Confirm || tool.Irreversible || tool.Risk == "" || tool.Risk == aaep.RiskHigh
 		return tool
 	}, func(ctx context.Context, c *call) (string, error) {
@@ -142,9 +147,9 @@ func (t *guardedTool) Run(ctx agent.Context, args any) (map[string]any, error) {
 	c := &call{ctx: ctx, tool: t.functionTool}
 	c.args, _ = args.(map[string]any)
 	no, err := t.ask(ctx, c)
-	if c.wantsYes && !c.asked {
-		c.ran = false
-		no, err = t.ask(ctx, c)
+	if c.asksAgain {
+		c.ran, c.asksAgain = false, false
+		no, err = t.ask(sessionContext{ctx, c.session.Context()}, c)
 	}
 	if err == nil && !c.ran {
 		return nil, fmt.Errorf("%w: %s", tool.ErrConfirmationRejected, no)
@@ -157,18 +162,28 @@ type call struct {
 	ctx      agent.Context
 	tool     functionTool
 	args     map[string]any
-	asked    bool // the user is asked before it runs
-	wantsYes bool // the tool has said that it is to be confirmed
+	asked    bool   // the user is asked before it runs
+	wantsYes bool   // the tool has said that it is to be confirmed
+	hint     string // why, in the tool's own words
 	ran      bool
 	result   map[string]any
+
+	asksAgain bool              // the tool wants a yes that the user has not given
+	session   *producer.Session // in which it was called
 }
+
+// kitsHint stands in the words with which the kit itself requests confirmations. They are for
+// programs, and say nothing of the call.
+const kitsHint = "by responding with a FunctionResponse"
 
 // MarshalJSON returns the arguments, for the question.
 func (c *call) MarshalJSON() ([]byte, error) { return json.Marshal(c.args) }
 
-// run runs the tool. One that then wants to be confirmed has done nothing yet: if the user was
-// asked, it gets that yes and runs again; else it is told as not done, and the user is to be asked.
+// run runs the tool. One that then wants to be confirmed has done nothing yet: if the user was asked
+// in its words, it gets that yes and runs again; else it is told as not done, and the user is to be
+// asked.
 func (c *call) run(ctx context.Context) (err error) {
+	c.session = producer.SessionOf(ctx)
 	own := &toolContext{Context: c.ctx, done: ctx}
 	skips := c.ctx.Actions().SkipSummarization
 	c.result, err = c.tool.Run(own, c.args)
@@ -176,13 +191,31 @@ func (c *call) run(ctx context.Context) (err error) {
 		return err
 	}
 	c.ctx.Actions().SkipSummarization = skips // a tool that waits for a confirmation ends the turn
-	if c.wantsYes = true; !c.asked {
+	hint := own.request.Hint
+	if strings.Contains(hint, kitsHint) {
+		hint = ""
+	}
+	if isNew := hint != c.hint; isNew || !c.asked {
+		c.wantsYes, c.hint, c.asksAgain = true, hint, true
 		return producer.ErrRejected
 	}
 	own.request.Confirmed = true
 	own.given, own.request = own.request, nil
 	c.result, err = c.tool.Run(own, c.args)
 	return err
+}
+
+// sessionContext is a call's context in a session.
+type sessionContext struct {
+	context.Context
+	session context.Context
+}
+
+func (c sessionContext) Value(key any) any {
+	if value := c.Context.Value(key); value != nil {
+		return value
+	}
+	return c.session.Value(key)
 }
 
 // toolContext is what a tool runs with. Its confirmation is the user's, and a request for one does

@@ -156,6 +156,62 @@ func TestConfirmedThoughHarmless(t *testing.T) {
 	}
 }
 
+// A tool whose own code requests a confirmation, and says why, has the user asked in these words,
+// whatever was asked before it began; it runs once after a yes to them, or never. (P1)
+func TestHint(t *testing.T) {
+	const hint = "A fee of $50 is added."
+	const used = "Use the tool transfer, with amount: 500. " + hint
+	for name, tt := range map[string]struct {
+		describe  func(string, map[string]any) producer.Tool
+		answers   []aaep.Decision
+		questions int
+		moved     []int
+		last      string // question
+	}{
+		"yes to both":    {describe, []aaep.Decision{aaep.Accept, aaep.Accept}, 2, []int{500}, "Transfer $500. " + hint},
+		"no to the hint": {describe, []aaep.Decision{aaep.Accept, aaep.Reject}, 2, nil, "Transfer $500. " + hint},
+		"no before it":   {describe, []aaep.Decision{aaep.Reject}, 1, nil, "Transfer $500. The money moves at once."},
+		"harmless":       {harmless, []aaep.Decision{aaep.Accept}, 1, []int{500}, used},
+		"harmless, no":   {harmless, []aaep.Decision{aaep.Reject}, 1, nil, used},
+		"no description": {nil, []aaep.Decision{aaep.Accept, aaep.Accept}, 2, []int{500}, used},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := consenttest.Open(t, consenttest.SayInTurn(tt.answers...), consenttest.Wants(500), consenttest.Done)
+				guard, _ := aaepadk.Plugin(b.Tap, tt.describe)
+				k, err := open(t.Context(), b, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				transfer, err := functiontool.New(functiontool.Config{Name: "transfer"}, func(ctx agent.Context, in consenttest.Transfer) (result, error) {
+					if given := ctx.ToolConfirmation(); given == nil || !given.Confirmed {
+						return result{}, errors.Join(ctx.RequestConfirmation(hint, nil), tool.ErrConfirmationRequired)
+					}
+					says, err := b.Transfer(ctx, in)
+					return result{says}, err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				k.agent.Tools = []tool.Tool{transfer}
+				if err := k.use(guard); err != nil {
+					t.Fatal(err)
+				}
+				if said, err := k.run(t.Context(), please, agent.StreamingModeNone); err != nil || !strings.Contains(said, "All is well.") {
+					t.Errorf("the agent said %q, %v", said, err)
+				}
+				b.Check(t, tt.questions, tt.moved...)
+				if last := b.LastQuestion(); last != tt.last {
+					t.Errorf("the last question was %q, want %q", last, tt.last)
+				}
+				if heard := b.Listener.AwaitEnd(t, 1); strings.Count(heard, "The agent finished.") != 1 || !strings.Contains(heard, "All is well.") {
+					t.Errorf("heard:\n%s", heard)
+				}
+			})
+		})
+	}
+}
+
 // A run that paused without the plugin is resumed with it, twice, by a program that says yes: the
 // person is asked each time, and the program's yes is none. Its no is one. (P1)
 func TestResume(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 // given is an error at once. Describe says, of one call's arguments, what will be done and what
 // that means; its Name may be left empty, and a call of no Risk is of a high one. Only one that it
 // says is of low or medium risk, and not that it is irreversible or to be confirmed, runs without a
-// question and is merely told. Where it says neither Action nor Consequence, or is nil, the
-// question is made of the tool's name and of the arguments, as they are in JSON. The tool is told
+// question and is merely told. Where it says no Action, or is nil, the question is made of the
+// tool's name and of the arguments, as they are in JSON. The tool is told
 // of when it runs and not before, in the session whose Context ctx is, or else in the one whose
 // model wants it. Where several want it, that is the one whose request was made with the same ctx;
 // where that does not tell them apart either, the call has a session of its own.
@@ -52,13 +52,15 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 		tool.Name, tool.Modified = name, nil
 		tool.Risk = cmp.Or(tool.Risk, aaep.RiskHigh) // the default is the careful one
 		asks := tool.Irreversible || tool.Confirm || tool.Risk == aaep.RiskHigh
-		if asks && tool.Action.IsZero() && tool.Consequence.IsZero() {
+		if asks && tool.Action.IsZero() {
 			args, err := json.Marshal(in)
 			if err != nil {
 				return "", fmt.Errorf("llm: the arguments of %s cannot be told: %w", name, err)
 			}
 			tool.Action = toolwords.Use(t.languages, cmp.Or(tool.Title, name), args)
-			tool.Consequence = phrase.Text(t.languages, phrase.MayDestroy, "")
+			if tool.Consequence.IsZero() {
+				tool.Consequence = phrase.Text(t.languages, phrase.MayDestroy, "")
+			}
 		}
 		s, end, err := t.sessionOfCall(ctx, tool)
 		if err != nil {
