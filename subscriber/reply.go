@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/transports"
 )
 
 // ErrUnknownEvent is the error of an answer to an event that asks nothing, came from another
@@ -22,6 +24,10 @@ var ErrUnknownEvent = closes.ErrUnknown
 // known here: the question was received longer ago than it said that it is open, and no event told
 // of more time.
 var ErrLate = closes.ErrLate
+
+// ErrNotSent is the error of an answer of which it is certain that nothing was sent, for the
+// producer could not be reached. Another may be given.
+var ErrNotSent = closes.ErrNotSent
 
 // pendingQuestion is one that was received and may be answered once.
 type pendingQuestion struct {
@@ -268,7 +274,9 @@ func (s *Subscription) sendAnswer(ctx context.Context, ev *aaep.Event, value any
 	reply func(string, time.Time) aaep.Message) error {
 	s.mu.Lock()
 	q, err := s.checkOpen(ev)
-	conn := s.conn
+	conn, attempted := s.conn, q != nil && q.reply != nil
+	_, reopens := conn.(transports.Reopener)
+	linkGone := !s.status.Connected && !reopens
 	switch {
 	case err != nil:
 		s.mu.Unlock()
@@ -294,12 +302,24 @@ func (s *Subscription) sendAnswer(ctx context.Context, ev *aaep.Event, value any
 	s.mu.Unlock()
 	if err := s.writeMessage(ctx, conn, msg); err != nil {
 		s.mu.Lock()
+		defer s.mu.Unlock()
 		q.answered = false
-		s.mu.Unlock()
-		return err
+		if !linkGone && !isDialError(err) {
+			return err
+		}
+		if !attempted {
+			q.reply, q.value = nil, nil
+		}
+		return fmt.Errorf("%w: %w", ErrNotSent, err)
 	}
 	q.close()
 	return nil
+}
+
+// isDialError reports whether there was no connection to send over.
+func isDialError(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // mayAnswer reports whether this subscription was honored as one that answers; what the producer

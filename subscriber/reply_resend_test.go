@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,6 +92,55 @@ func TestResendSameBytes(t *testing.T) {
 			t.Errorf("sent %s, want the same three times", r.sent)
 		}
 		closeBoth(t, sub, p)
+	})
+}
+
+// refusedOnce fails the first Send of a reply, for nothing listens where it would go.
+type refusedOnce struct {
+	transports.Conn
+	refused bool
+}
+
+func (r *refusedOnce) Send(ctx context.Context, msg []byte) error {
+	if strings.Contains(string(msg), ".reply") && !r.refused {
+		r.refused = true
+		return fmt.Errorf("not delivered: %w", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})
+	}
+	return r.Conn.Send(ctx, msg)
+}
+
+// An answer of which it is certain that nothing was sent is ErrNotSent, and another may be given in
+// its place: where nothing took the connection, and where the link is known to be broken.
+func TestAnswerNotSent(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
+		a, b := transports.Pipe()
+		r, p := &refusedOnce{Conn: a}, &peer{b}
+		p.sendRaw(t, acceptedMessage("sub_1", "{}"))
+		sub, err := Dial(t.Context(), dialer(func(context.Context) (transports.Conn, error) { return r, nil }),
+			Config{ID: "reader", Capabilities: allReplies()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRead[*aaep.SubscriptionRequest](t, p)
+		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+		ev := takeEvent(t, sub, "evt_1")
+		if err := sub.Question(ev).Accept(t.Context()); !errors.Is(err, ErrNotSent) || !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("Accept = %v", err)
+		}
+		if err := sub.Question(ev).Reject(t.Context()); err != nil {
+			t.Errorf("another decision = %v", err)
+		}
+		if m := mustRead[*aaep.ConfirmationReply](t, p); m.Decision != aaep.Reject {
+			t.Errorf("sent %q", m.Decision)
+		}
+		p.sendRaw(t, confirmationMessage("evt_2", "rpl_2", ""))
+		ev = takeEvent(t, sub, "evt_2")
+		p.Close()
+		synctest.Wait()
+		if err := sub.Question(ev).Accept(t.Context()); !errors.Is(err, ErrNotSent) {
+			t.Errorf("over a broken link: Accept = %v", err)
+		}
+		sub.Close()
 	})
 }
 

@@ -123,4 +123,6 @@ var (
 	// ErrNoMoreTime is of an agent that gives no more time.
 	ErrNoMoreTime = errors.New("subscriber: the producer gives no more time to answer")
 	ErrLate       = fmt.Errorf("%w any more: the time to answer it is over, and the answer was not sent", ErrUnknown)
+	// ErrNotSent is of an answer of which nothing left.
+	ErrNotSent = errors.New("subscriber: the answer was not sent, for the producer could not be reached")
 )

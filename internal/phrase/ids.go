@@ -191,6 +191,7 @@ const (
 	AnswerNotSent      ID = "AnswerNotSent"
 	AnswerUnheeded     ID = "AnswerUnheeded"
 	AnswerUnsent       ID = "AnswerUnsent"
+	OpenUnknown        ID = "OpenUnknown"
 	AsksTooMuch        ID = "AsksTooMuch"
 	NothingAsked       ID = "NothingAsked"
 	LastQuestion       ID = "LastQuestion"

@@ -107,7 +107,7 @@ func questionFor(a *Announcer, began time.Time, d aaep.Decision) *aaep.Event {
 // What came of an answer is told once. One that was not sent leaves the question open, or, where
 // that is gone, says so; nothing is awaited from it. D-36
 func TestAnswered(t *testing.T) {
-	late, unknown, cut := closes.ErrLate, closes.ErrUnknown, errors.New("the link is cut")
+	late, unknown, cut, notSent := closes.ErrLate, closes.ErrUnknown, errors.New("the link is cut"), closes.ErrNotSent
 	for name, tc := range map[string]struct {
 		err   error
 		gone  bool // Settle comes first
@@ -121,9 +121,12 @@ func TestAnswered(t *testing.T) {
 		"late, and settled":    {late, true, false, "The time to answer is over.|Your answer was not sent.", false},
 		"unknown":              {unknown, false, false, "The question is no longer open.", false},
 		"unknown, and settled": {unknown, true, false, "The question is no longer open.", false},
-		"cut":                  {cut, false, false, "Your answer may not have been sent.|The question is still open.", true},
+		"cut":                  {cut, false, false, "Your answer may not have been sent.|It is not known whether the question is still open.", true},
 		"cut, and gone":        {cut, true, false, "The question is no longer open.|Your answer may have arrived.", false},
-		"cut, and put anew":    {cut, true, true, "The question is no longer open.|Your answer may have arrived.|Decide: ", true},
+		"not sent": {notSent, false, false,
+			"The agent cannot be reached.|Your answer was not sent.|It is not known whether the question is still open.", true},
+		"not sent, and gone": {notSent, true, false, "The question is no longer open.|Your answer was not sent.", false},
+		"cut, and put anew":  {cut, true, true, "The question is no longer open.|Your answer may have arrived.|Decide: ", true},
 		"nobody says what came of it, and it is put anew": {errUnsettled, true, true, "Decide: ", true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -260,7 +260,7 @@ func (a *Announcer) putAgain(now time.Time, q *openQuestion) {
 // became of the question meanwhile. After nil it is settled, and they are told
 // where nothing shows that the answer arrived; one that was too late, and so not sent, settles it
 // too. Any other error leaves it open as it was, to be answered again; or, where it is gone
-// meanwhile, says so.
+// meanwhile, says so. Of an answer that did not leave, they are told that it did not.
 func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	q := r.asked
 	if r.by != a {
@@ -271,17 +271,24 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 		return
 	}
 	open := slices.Contains(a.questions.all, q)
-	says, settles := phraseIn(a.language, phrase.AnswerUnsent, ""), true
+	says, settles := Words(nil), true
+	notSent := phraseIn(a.language, phrase.AnswerNotSent, "")
+	unknown := phraseIn(a.language, phrase.OpenUnknown, "")
 	switch {
 	case err == nil:
 		says = a.sentWords(r)
 	case errors.Is(err, closes.ErrLate):
-		says = phraseIn(a.language, phrase.TimeIsOver, "").And(" ", phraseIn(a.language, phrase.AnswerNotSent, ""))
+		says = phraseIn(a.language, phrase.TimeIsOver, "").And(" ", notSent)
 	case errors.Is(err, closes.ErrUnknown):
 		says = phraseIn(a.language, phrase.QuestionClosed, "")
+	case errors.Is(err, closes.ErrNotSent) && !open:
+		says = phraseIn(a.language, phrase.QuestionClosed, "").And(" ", notSent)
+	case errors.Is(err, closes.ErrNotSent):
+		says, settles = phraseIn(a.language, phrase.OutOfReach, "").And(" ", notSent).And(" ", unknown), false
 	case !open:
 		says = a.goneWords()
 	default:
+		says = phraseIn(a.language, phrase.AnswerUnsent, "").And(" ", unknown)
 		settles, q.mayHaveArrived = false, true
 	}
 	q.sendingSince = time.Time{}

@@ -228,39 +228,55 @@ func TestWhoseAnswer(t *testing.T) {
 	}
 }
 
-// A yes given while the agent is dead was told not to be sent; after the agent was started again
-// without the question, the person hears that it is not known whether it counted. A question that
-// is asked again can be answered.
+// A yes given while the agent is dead did not leave, and the person hears so; of one that was on
+// its way as the agent died, that it may not have been sent. Whether the question is open is known
+// of neither. After the agent was started again without the question, the person hears that it is
+// gone, and of the second that it is not known whether it counted. A question that is asked again
+// can be answered.
 func TestAnswerToADeadAgent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		bank := newAgent(t, "Bank")
-		agents := map[string]*agentOf{"Bank": bank}
-		l := listen(t, false, agents)
-		defer l.end(agents)
-		bank.asks("Pay five dollars.")
-		l.asked()
-		bank.dead.Store(true)
-		bank.cut()
-		l.Answer("y")
-		time.Sleep(10 * time.Second)
-		if l.heard("may not have been sent.") != 1 || l.heard("The connection to the agent is interrupted.") != 1 {
-			t.Fatalf("while it is dead: %q", l.lines())
-		}
-		old := bank.Producer
-		bank.start("Bank")
-		bank.dead.Store(false)
-		time.Sleep(2 * time.Minute)
-		if l.heard("The question is no longer open.") != 1 || l.heard("Your answer may have arrived.") != 1 {
-			t.Fatalf("after the restart: %q", l.lines())
-		}
-		did := bank.asks("Pay five dollars.")
-		l.asked()
-		l.Answer("y")
-		if !<-did {
-			t.Error("the answer to the question that was asked again did not count")
-		}
-		old.Shutdown(context.Background())
-	})
+	for _, onItsWay := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			bank := newAgent(t, "Bank")
+			agents := map[string]*agentOf{"Bank": bank}
+			l := listen(t, false, agents)
+			defer l.end(agents)
+			bank.asks("Pay five dollars.")
+			l.asked()
+			says, then := "Your answer was not sent.", "If it still matters, the agent asks again."
+			if onItsWay {
+				says, then = "Your answer may not have been sent.", "Your answer may have arrived."
+				bank.stuck.Store(true)
+				l.Answer("y")
+				synctest.Wait()
+			}
+			bank.dead.Store(true)
+			bank.cut()
+			synctest.Wait()
+			l.Answer("y")
+			time.Sleep(30 * time.Second)
+			bank.stuck.Store(false)
+			for _, want := range []string{says, "It is not known whether the question is still open.",
+				"The connection to the agent is interrupted."} {
+				if l.heard(want) != 1 {
+					t.Fatalf("%v: while it is dead: %q", onItsWay, l.lines())
+				}
+			}
+			old := bank.Producer
+			bank.start("Bank")
+			bank.dead.Store(false)
+			time.Sleep(2 * time.Minute)
+			if l.heard("The question is no longer open.") != 1 || l.heard(then) != 1 {
+				t.Fatalf("%v: after the restart: %q", onItsWay, l.lines())
+			}
+			did := bank.asks("Pay five dollars.")
+			l.asked()
+			l.Answer("y")
+			if !<-did {
+				t.Error("the answer to the question that was asked again did not count")
+			}
+			old.Shutdown(context.Background())
+		})
+	}
 }
 
 // A person with two outputs answers through one of them, and the other puts the next question too.
