@@ -82,6 +82,61 @@ func TestReadme(t *testing.T) {
 	})
 }
 
+// farewell is an agent whose last words are told to a subscriber that accepts them, and which ends
+// the subscription behind them.
+type farewell struct{}
+
+func (farewell) Dial(context.Context) (transports.Conn, error) {
+	ours, theirs := transports.Pipe()
+	go func() {
+		ctx := context.Background()
+		_, _ = theirs.Receive(ctx)
+		for _, msg := range []string{
+			`{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0","producer":{"agent_id":"planner"},"honored_capabilities":{}}`,
+			`{"@context":"` + aaep.CoreContext + `","type":"aaep:agent.session.completed","event_id":"evt_1","session_id":"sess_1","timestamp":"` +
+				aaep.FormatTimestamp(time.Now()) + `","producer":{"agent_id":"planner"},"summary_normal":"Your plan is ready. You will find it in your mail."}`,
+			`{"type":"subscription.close","subscription_id":"sub_1","reason_code":"session_ended","reason_message":"That was all."}`,
+		} {
+			_ = theirs.Send(ctx, []byte(msg))
+		}
+		_, _ = theirs.Receive(ctx)
+		theirs.Close()
+	}()
+	return ours, nil
+}
+
+// slowVoice takes ten seconds for each utterance, and keeps those that it said whole.
+type slowVoice struct{ said []string }
+
+func (v *slowVoice) Present(ctx context.Context, u announce.Utterance) error {
+	select {
+	case <-time.After(10 * time.Second):
+		v.said = append(v.said, u.Text)
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (*slowVoice) Speaks(string) bool { return true }
+func (*slowVoice) Close() error       { return nil }
+
+// A program that ends where the lines of README.md return has told its user the last words of the
+// agent, and that it is not followed any more.
+func TestReadmeLastWords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		v := &slowVoice{}
+		err := follow(ctx, farewell{}, v, func(func(string)) {})
+		synctest.Wait()
+		if said := strings.Join(v.said, " "); err == nil || !strings.Contains(said, "Your plan is ready. You will find it in your mail.") ||
+			!strings.Contains(said, "not followed any more") {
+			t.Errorf("%v; before it returned was said: %q", err, v.said)
+		}
+		end()
+	})
+}
+
 // act is what the user of a suite does.
 type act struct {
 	EventID  string        `json:"event_id"`
@@ -139,7 +194,11 @@ func (u *user) answer(answer func(text string)) {
 
 // Present takes as long as a very fast voice: what nobody could have heard yet may not be answered.
 func (u *user) Present(ctx context.Context, said announce.Utterance) error {
-	time.Sleep(time.Duration(spoken.Words(said.Text)) * time.Minute / 1400)
+	select {
+	case <-time.After(time.Duration(spoken.Words(said.Text)) * time.Minute / 1400):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if said.Event != nil {
 		u.mu.Lock()
 		u.heard[said.Event.EventID] = time.Now()
