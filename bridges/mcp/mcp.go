@@ -88,7 +88,7 @@ func Tee(p *producer.Producer, cfg Config, client io.ReadWriter, server io.ReadW
 	}()
 	err = bridge.CopyLines(t.toClient.Writer, server, &t.toClient.Mutex, maxLine, t.admitServer)
 	cancel()
-	t.stopTelling(&t.work)
+	t.stopTelling()
 	<-told
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -160,13 +160,13 @@ func (t *tee) tell(do func(*toolcall.Conversation)) bool {
 	}
 }
 
-// stopTelling waits for what works and ends the goroutine of the session.
-func (t *tee) stopTelling(work *sync.WaitGroup) {
+// stopTelling waits for the held calls to end, and ends the goroutine of the session. Tee alone
+// calls it, so nothing else closes news.
+func (t *tee) stopTelling() {
 	flushed := make(chan struct{})
-	if t.tell(func(*toolcall.Conversation) { close(flushed) }) { // what is to be asked is a part of work then
-		<-flushed
-	}
-	work.Wait()
+	t.news <- func(*toolcall.Conversation) { close(flushed) }
+	<-flushed // what was to be asked is a part of work now
+	t.work.Wait()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over = true

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -206,6 +207,10 @@ func (e *Events) serveInvocation(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		http.Error(w, "this is no call of a tool: "+toolcall.Line(err.Error()), http.StatusBadRequest)
+		return
+	}
+	if e.ctx.Err() != nil {
+		http.Error(w, "this tool server is being stopped", http.StatusServiceUnavailable)
 		return
 	}
 	e.work.Go(func() {
@@ -485,14 +490,15 @@ func (e *Events) indexSession(id string) int {
 func (e *Events) followPresence() {
 	tick := time.NewTicker(presencePause)
 	defer tick.Stop()
-	was := e.presence()
+	busy := map[string]time.Time{}
+	was := e.presence(busy)
 	for {
 		select {
 		case <-tick.C:
 		case <-e.ctx.Done():
 			return
 		}
-		if now := e.presence(); now != was {
+		if now := e.presence(busy); now != was {
 			was = now
 			e.publish(eventText{Type: now, Summary: presenceWords[now]}, false)
 		}
@@ -506,9 +512,11 @@ var presenceWords = map[string]string{
 	personAway: "No user listens who can answer.",
 }
 
-// presence returns which of the three the user is.
-func (e *Events) presence() string {
-	is := personAway
+// presence returns which of the three the user is. busy is since when each subscription says that
+// its user must not be talked to, which it says for a time only.
+func (e *Events) presence(busy map[string]time.Time) string {
+	is, now := personAway, time.Now()
+	still := map[string]bool{}
 	for _, s := range e.p.Subscriptions() {
 		if c := s.Terms.SupportsConfirmationReply; !s.Connected || c == nil || !*c {
 			continue
@@ -516,9 +524,20 @@ func (e *Events) presence() string {
 		var asked extensions.Delivery
 		raw := s.Terms.Extensions[extensions.DeliveryVocabulary.Prefix]
 		if raw == nil || extensions.DeliveryVocabulary.Read(raw, &asked) != nil || asked.Presence != extensions.PresenceTyping {
-			return personHere
+			is = personHere
+			continue
 		}
-		is = personBusy
+		still[s.SubscriptionID] = true
+		if busy[s.SubscriptionID].IsZero() {
+			busy[s.SubscriptionID] = now
+		}
+		switch lasts := time.Duration(cmp.Or(asked.PresenceExpiresIn, 30)) * time.Second; {
+		case now.Sub(busy[s.SubscriptionID]) >= lasts:
+			is = personHere
+		case is == personAway:
+			is = personBusy
+		}
 	}
+	maps.DeleteFunc(busy, func(id string, _ time.Time) bool { return !still[id] })
 	return is
 }

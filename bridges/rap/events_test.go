@@ -12,6 +12,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/rap"
+	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -107,6 +108,15 @@ func TestEvents(t *testing.T) {
 	if _, text := f.nextOf("person.here", "g"); text["summary"] != "A user listens who can answer." {
 		t.Errorf("%v", text)
 	}
+	var typing aaep.Capabilities
+	if err := typing.AddExtension(extensions.DeliveryVocabulary, extensions.Delivery{Presence: extensions.PresenceTyping, PresenceExpiresIn: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.heard.Sub.Renegotiate(t.Context(), typing); err != nil {
+		t.Fatal(err)
+	}
+	f.nextOf("person.busy", "g")
+	f.nextOf("person.here", "g") // its time is over
 	if d, done, err := s.Confirm(t.Context(), producer.Tool{Name: "wipe", Irreversible: true, Action: aaep.Say("Wipe it."),
 		Consequence: aaep.Say("It is gone.")}); d != aaep.Accept {
 		t.Fatal(err)
