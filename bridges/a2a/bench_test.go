@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http/httptest"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -20,8 +21,14 @@ import (
 
 // BenchmarkThousandTasks is how long it takes from an agent's sending an update until a listener
 // has it, while 1,000 tasks are followed at once on one core: agent, bridge and listener together.
-// Each iteration is an update of another task, two milliseconds after the last.
+// Each iteration is an update of another task, two milliseconds after the last. Seen is the same
+// with a file that remembers what was told.
 func BenchmarkThousandTasks(b *testing.B) {
+	b.Run("plain", func(b *testing.B) { followThousand(b, "") })
+	b.Run("seen", func(b *testing.B) { followThousand(b, filepath.Join(b.TempDir(), "seen")) })
+}
+
+func followThousand(b *testing.B, seen string) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const tasks = 1000
 	sends := make(chan func(string), tasks)
@@ -36,7 +43,7 @@ func BenchmarkThousandTasks(b *testing.B) {
 	server := httptest.NewServer(s)
 	defer server.Close()
 	defer close(over)
-	agent, err := a2a.Dial(b.Context(), server.URL, a2a.Config{Endpoint: server.URL})
+	agent, err := a2a.Dial(b.Context(), server.URL, a2a.Config{Endpoint: server.URL, Seen: seen})
 	if err != nil {
 		b.Fatal(err)
 	}
