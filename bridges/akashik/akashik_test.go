@@ -129,11 +129,11 @@ func TestRequiredAction(t *testing.T) {
 					reply = nil
 				}
 				l := bridgetest.Listen(t, x.producer, reply)
+				f.record("one", "Prices rose", func(u *unit) { u.id = "mem-1" }) // before the bridge came
 				stop := x.follow(akashik.Config{Record: test.record, AnswerTime: 40 * time.Second})
 				<-f.linked
-				l.AwaitHeard(t, "It holds")
+				l.AwaitHeard(t, "It holds 1 record")
 				if test.conflict {
-					f.record("one", "Prices rose", func(u *unit) { u.id = "mem-1" })
 					f.record("two", "Prices fell", func(u *unit) { u.id = "mem-2" })
 					f.change(func() { f.conflicts = []map[string]any{theConflict("detected")} })
 					time.Sleep(2 * time.Minute) // until the field is asked
@@ -157,6 +157,9 @@ func TestRequiredAction(t *testing.T) {
 					q := <-asked
 					if !strings.Contains(q.Context, effect) || len(q.Choices) != 3 || !strings.HasPrefix(q.Question, "The field Lab says that this requires an action: ") {
 						t.Errorf("asked %+v", q)
+					}
+					if label := q.Choices[0].Label; test.conflict && label != "Write that this holds: Prices rose" {
+						t.Errorf("the first choice is %q", label)
 					}
 				case len(asked) != 0:
 					t.Error("what cannot be answered was asked")

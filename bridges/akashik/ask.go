@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 )
 
 const (
-	mostWaiting  = 16 // questions that wait to be asked
+	mostWaiting  = 16   // questions that wait to be asked
+	mostSought   = 1000 // records among which those of a conflict are looked for
 	mostWords    = 4000
 	giveUp       = 10 * time.Minute // until an answer that the field did not take is given up
 	firstRetry   = time.Second      // until a link that was cut is tried again; each further time is twice as long
@@ -70,8 +72,8 @@ func (b *Bridge) askNext() error {
 
 // ask asks about news, and writes the answer into the field.
 func (b *Bridge) ask(ctx context.Context, s *producer.Session, n *news) {
-	if n.conflict != "" && n.units[0] == "" {
-		b.findUnits(ctx, n)
+	if n.conflict != "" && !b.knowsClaims(n) {
+		b.findClaims(ctx, n)
 	}
 	q := b.question(n)
 	given, err := s.AskText(ctx, q)
@@ -123,19 +125,30 @@ func (b *Bridge) claim(id string) string {
 	return "the record " + toolwords.Label(id)
 }
 
-// findUnits asks the field which records a conflict is between. Where it does not say, they stay
-// unknown.
-func (b *Bridge) findUnits(ctx context.Context, n *news) {
+// knowsClaims reports whether it is known between which records a conflict is, and what they say.
+func (b *Bridge) knowsClaims(n *news) bool {
 	b.mu.Lock()
-	since := b.place.Epoch
-	b.mu.Unlock()
-	answer, err := b.attune(ctx, since, firstUnits)
+	defer b.mu.Unlock()
+	return b.claims[n.units[0]] != "" && b.claims[n.units[1]] != ""
+}
+
+// findClaims asks the field between which records a conflict is, and what they say. What it does
+// not say stays unknown.
+func (b *Bridge) findClaims(ctx context.Context, n *news) {
+	answer, err := b.attune(ctx, wholeField, mostSought)
 	if err != nil {
 		return
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, c := range answer.Conflicts {
 		if c.ID == n.conflict {
 			n.units = [2]string{c.UnitA, c.UnitB}
+		}
+	}
+	for _, known := range answer.news() {
+		if known.unit != "" && slices.Contains(n.units[:], known.unit) {
+			b.claims[known.unit] = known.summary
 		}
 	}
 }

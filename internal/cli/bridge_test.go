@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,9 +55,10 @@ func waker() {
 	}
 }
 
-// akashikField is a field of the Akashik Protocol, of ours: it holds a record from the second time
+// akashikField is a field of the Akashik Protocol, of ours: it holds a record from the fourth time
 // that it is asked, with a conflict that is for a person to decide, and prints what is recorded.
 func akashikField() {
+	var mu sync.Mutex
 	epoch := 0
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/{operation}", func(w http.ResponseWriter, r *http.Request) {
@@ -67,14 +69,18 @@ func akashikField() {
 			}
 		}
 		json.NewDecoder(r.Body).Decode(&m)
+		mu.Lock()
+		defer mu.Unlock()
 		switch r.PathValue("operation") {
 		case "register":
 			fmt.Fprint(w, `{"status": "registered", "field_capabilities": {"conformance_level": 1, "protocol_version": "0.1.0"}}`)
 		case "attune":
 			record, conflicts := "", ""
-			if epoch++; epoch > 2 {
-				record = `{"relevance_score": 0.9, "memory_unit": {"id": "m", "type": "finding", "content": "Prices rose", "epoch": 3, "source": {"agent_id": "ada"}}}`
+			if epoch++; epoch > 3 {
 				conflicts = `{"id": "c", "status": "escalated", "unit_a": "m", "unit_b": "n", "description": "Two prices"}`
+			}
+			if epoch > 3 && (m.Payload.Since == nil || *m.Payload.Since < 4) {
+				record = `{"relevance_score": 0.9, "memory_unit": {"id": "m", "type": "finding", "content": "Prices rose", "epoch": 4, "source": {"agent_id": "ada"}}}`
 			}
 			fmt.Fprintf(w, `{"status": "ok", "epoch": %d, "record": [%s], "conflicts": [%s], "context_budget": {"units_available": %d}}`, epoch, record, conflicts, min(len(record), 1))
 		case "record":
