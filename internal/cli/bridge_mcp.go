@@ -5,6 +5,8 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,7 +45,7 @@ refused. An agent may give up waiting before you have answered: see its settings
 	cmd.RunE = o.runMCP
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the server's name is the server's
-	f.StringVar(&o.name, "name", "", "the agent's name (default is the server's command)")
+	f.StringVar(&o.name, "name", "", "the agent's name (default is that of the server's program)")
 	f.StringVar(&o.trail, "audit", "", "put on record in this `FILE` what is asked and answered")
 	f.BoolVar(&o.cfg.AskAll, "ask-all", false, "hold every call of a tool that is not marked as read-only")
 	f.DurationVar(&o.cfg.AnswerTime, "answer-time", 5*time.Minute, "how long there is to answer; silence is a no")
@@ -62,8 +64,25 @@ func (o *mcpOptions) runMCP(cmd *cobra.Command, args []string) error {
 	o.cfg.Logger = logTo(cmd.ErrOrStderr())
 	return o.runBetween(cmd, args, between{parent: "agent",
 		typed: "this speaks with the agent that started it, and that is you.\nPut the line into your agent's settings as the command of its MCP server",
-		name:  cmp.Or(o.name, filepath.Base(args[0])),
+		name:  cmp.Or(o.name, serverName(args)),
 		tee: func(p *producer.Producer, client io.ReadWriter, server io.ReadWriteCloser) error {
 			return mcp.Tee(p, o.cfg, client, server)
 		}})
+}
+
+// launchers are programs that run the one that their first argument names.
+var launchers = []string{"bunx", "node", "npx", "python", "python3", "uvx"}
+
+// serverName returns what a server is called to the person who is asked in its name.
+func serverName(args []string) string {
+	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	if !slices.Contains(launchers, name) {
+		return name
+	}
+	for _, arg := range args[1:] {
+		if !strings.HasPrefix(arg, "-") {
+			return filepath.Base(arg)
+		}
+	}
+	return name
 }

@@ -39,6 +39,21 @@ func TestBridgeMCP(t *testing.T) {
 	runScripts(t, "mcp", map[string]string{"SDK": npmtest.Install(t, "../../bridges/mcp/testdata/everything")})
 }
 
+// TestServerName checks in whose name a person is asked.
+func TestServerName(t *testing.T) {
+	for line, want := range map[string]string{
+		"npx -y @modelcontextprotocol/server-filesystem plans": "server-filesystem",
+		"uvx mcp-server-git --repository .":                    "mcp-server-git",
+		"/usr/bin/python3 -u tools/server.py":                  "server.py",
+		"./files-server --root /srv":                           "files-server",
+		"node":                                                 "node",
+	} {
+		if got := serverName(strings.Fields(line)); got != want {
+			t.Errorf("%s is %q, want %q", line, got, want)
+		}
+	}
+}
+
 // waker posts a wake to a URL, signed with a key, and fails where it is not taken.
 func waker() {
 	body := fmt.Sprintf(`{"schemaVersion":"1.0","eventType":"wake/sent_to_me","eventId":"e1","logId":1,"agentIdentity":"@ada","subscriptionId":"WAKE_SUB:1",`+
