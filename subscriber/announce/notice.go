@@ -163,6 +163,9 @@ func (a *Announcer) addBeforeNext(now time.Time, it *item) bool {
 	if i < 0 {
 		return false
 	}
+	if i > 0 && a.urgent[i-1].names == q { // that its agent is out of reach
+		i--
+	}
 	next := a.urgent[i]
 	next.next, next.postponed = 0, a.saying != nil && a.saying.item == next
 	a.urgent, a.answerTaken = slices.Insert(a.urgent, i, it), time.Time{}

@@ -68,6 +68,26 @@ func TestPressAsTheAgentIsLost(t *testing.T) {
 	r.heardSince("Red: That came before the question could be read or heard.")
 }
 
+// That an answer was sent is said before that the agent of the next question is out of reach, also
+// where its agent tells what came of it before the link says that it was sent.
+func TestOutOfReachAfterAnAnswer(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	blue := r.askLasting("Blue", "Pay for Blue.", 600)
+	r.askLasting("Red", "Pay for Red.", 600)
+	r.a.Outage(r.now, "Red", errors.New("cut"))
+	r.passTime(time.Minute)
+	reply := r.a.Answer(r.now, r.now, "n")
+	if reply == nil {
+		t.Fatalf("the answer to Blue is not sent; heard %q", r.heard)
+	}
+	r.addEventOf("Blue", blue.SessionID, &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Not done.")
+	r.passTime(10 * time.Millisecond)
+	r.a.Answered(r.now, reply, nil)
+	r.passTime(14 * time.Second)
+	r.wantSince("Blue: Answer sent: reject.", "Red: The connection to the agent is interrupted.",
+		"What it does now is told when it is back.", "Red: Decide: Pay for Red.")
+}
+
 // Of several that wait behind the one that is put, those of agents that can be reached come first,
 // and no time is called out of one that could not be answered.
 func TestOutOfReachComesLast(t *testing.T) {

@@ -54,7 +54,9 @@ func (a *Announcer) putQuestion(now time.Time, q *openQuestion) {
 		*told = slices.DeleteFunc(*told, since)
 	}
 	if why := a.questions.outOfReach[q.source]; why != nil {
-		a.addNotice(now, a.outageWords(q.source, why), true, nil)
+		if out := a.addNotice(now, a.outageWords(q.source, why), true, nil); out != nil {
+			out.names = q // what is said before the question is said before this
+		}
 	}
 	a.queueByKind(now, it)
 }
