@@ -260,9 +260,14 @@ type consoleProcess struct {
 // startConsole runs "aaep acp" in a folder. The process is killed when the test ends.
 func startConsole(t *testing.T, folder string, env []string, args ...string) *consoleProcess {
 	t.Helper()
-	k := &consoleProcess{t: t, cmd: exec.Command(os.Args[0],
-		append([]string{"acp", "--settings", os.DevNull, "--folder", folder}, args...)...), more: make(chan struct{}),
-		over: make(chan struct{})}
+	return startProcess(t, env, os.Args[0],
+		append([]string{"acp", "--settings", os.DevNull, "--folder", folder}, args...)...)
+}
+
+// startProcess runs a program for a person as startConsole does. The command aaep is os.Args[0].
+func startProcess(t *testing.T, env []string, name string, args ...string) *consoleProcess {
+	t.Helper()
+	k := &consoleProcess{t: t, cmd: exec.Command(name, args...), more: make(chan struct{}), over: make(chan struct{})}
 	k.cmd.Env = append(env, "AAEP_TEST_COMMAND=1", "LC_ALL=C")
 	k.cmd.Stdout, k.cmd.Stderr = k, k
 	k.cmd.WaitDelay = 5 * time.Second
