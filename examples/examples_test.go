@@ -95,9 +95,9 @@ func (p *program) printed() string {
 // until waits for something that is about to happen.
 func (p *program) until(what string, happened func() bool) {
 	p.t.Helper()
-	for limit := time.Now().Add(time.Minute); !happened(); time.Sleep(5 * time.Millisecond) {
+	for limit := time.Now().Add(3 * time.Minute); !happened(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(limit) {
-			p.t.Fatalf("not within a minute: %s\n%s has printed:\n%s", what, p.name, p.printed())
+			p.t.Fatalf("not within three minutes: %s\n%s has printed:\n%s", what, p.name, p.printed())
 		}
 	}
 }
