@@ -289,9 +289,9 @@ var asksFor = regexp.MustCompile(`(?m)(?:^|[.:] )Type (\S+) to accept`)
 // NAME.err matches. Where a word is asked for, y is that.
 func insist(ts *testscript.TestScript, neg bool, args []string) {
 	re, tooSoon := regexp.MustCompile("(?m)"+args[2]),
-		regexp.MustCompile(`(?m)^aaep: (?:\S+: )?(That was typed before|You may not have heard) .*$`)
+		regexp.MustCompile(`(?m)^aaep: (?:\S+: )?(That came before|You may not have heard) .*$`)
 	if strings.EqualFold(args[1], "y") { // a word may be asked for
-		tooSoon = regexp.MustCompile(`(?m)^aaep: (?:\S+: )?(That was typed before|You may not have heard|That is no answer).*$`)
+		tooSoon = regexp.MustCompile(`(?m)^aaep: (?:\S+: )?(That came before|You may not have heard|That is no answer).*$`)
 	}
 	text := func() string { return ts.ReadFile(args[0] + ".err") }
 	for tries := 0; ; tries++ {
