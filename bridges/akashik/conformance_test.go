@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/akashik"
@@ -37,7 +36,7 @@ func TestConformance(t *testing.T) {
 			if sc.Name == conformance.Stream || sc.Name == conformance.Ask {
 				return within.Start(ctx, sc)
 			}
-			b, err := akashik.New(p, akashik.Config{URL: "http://127.0.0.1", Window: time.Second})
+			b, err := akashik.New(p, akashik.Config{URL: "http://127.0.0.1"})
 			if err != nil {
 				return err
 			}
