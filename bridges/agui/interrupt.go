@@ -46,13 +46,13 @@ func (x *run) askInterrupts(ctx context.Context, interrupts []interrupt) (answer
 		}
 	}
 	if len(interrupts) > maxInterrupts || x.history.isTooLong {
-		x.reportProgress("What the agent asks was not answered here.")
+		x.tellText("What the agent asks was not answered here.")
 		return nil, done, false
 	}
 	for _, i := range interrupts {
 		answer, end, err := x.askOne(ctx, i)
 		if err != nil {
-			x.reportProgress("What the agent asks was not answered here.")
+			x.tellText("What the agent asks was not answered here.")
 			return nil, done, false
 		}
 		if end != nil {
@@ -230,6 +230,6 @@ func (x *run) tellInterrupts(interrupts []interrupt) {
 			delete(x.calls, i.ToolCallID)
 		}
 		asks := cmp.Or(toolwords.Label(i.Message), toolwords.Label(i.Reason), "what cannot be read here")
-		x.reportProgress("The app asks: " + words.Sentence(asks))
+		x.tellText("The app asks: " + words.Sentence(asks))
 	}
 }

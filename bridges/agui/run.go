@@ -169,7 +169,7 @@ func (x *run) announceCall(c *call) {
 	c.done = func(error) {}
 	title := toolwords.Label(c.name)
 	if c.isApps {
-		x.reportProgress("The app is to run its tool " + words.Sentence(title))
+		x.tellText("The app is to run its tool " + words.Sentence(title))
 		return
 	}
 	if done, err := x.session.Invoked(producer.Tool{Name: cmp.Or(c.name, "tool"), Risk: aaep.RiskMedium}); err == nil {
@@ -219,6 +219,15 @@ func (x *run) tellActivity(e *event) {
 	if says != "" {
 		x.reportProgress(toolwords.Label(e.Activity) + ": " + words.Sentence(toolwords.Label(says)))
 	}
+}
+
+// tellText tells something of this package's own, in English. It is heard whatever comes next, as
+// progress is not.
+func (x *run) tellText(text string) {
+	out := x.session.Output()
+	out.SetLanguage("en")
+	out.WriteString(text)
+	out.Close()
 }
 
 func (x *run) reportProgress(text string) {
