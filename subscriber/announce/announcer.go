@@ -56,6 +56,7 @@ const (
 	maxBehind   = 5 * time.Minute  // of text of one agent that waits; of more, all but the newest is left out
 	replyWithin = 5 * time.Second  // of a line that was typed, until what is said is no answer to it any more
 	longTurn    = 15 * time.Second // of one agent, until another that waits is heard
+	sentFirst   = time.Second      // of sending an answer, until what comes of it is told before that it was sent
 )
 
 // An Announcer makes one person's plan of what they are told by one or several agents. It is not
@@ -105,6 +106,7 @@ type Announcer struct {
 	questions   questionQueue
 	timeEnds    time.Time     // when a warning is due
 	acceptWords []string      // the words for a yes that were asked for, the newest last
+	sending     *openQuestion // the newest one to which an answer is on its way
 	lastClosed  *openQuestion // and what came of it
 	lastOutcome Words
 	refused     string // why the newest answer does not count
@@ -468,6 +470,13 @@ func (a *Announcer) mustEnd() bool {
 	return len(a.asked) > 0 || a.isTyping || a.wantsQuiet && !s.outcome
 }
 
+// followsAnswer reports whether an announcement waits for what becomes of the person's answer: an
+// agent may tell what comes of it before it is known that it was sent, and that would cut it.
+func (a *Announcer) followsAnswer(now time.Time, it *item) bool {
+	q := a.sending
+	return q != nil && it.session == q.sessionKey() && now.Sub(q.sendingSince) < sentFirst
+}
+
 // chooseNext takes what comes next out of its queue. What is said in several sentences stays in
 // front of it.
 func (a *Announcer) chooseNext(now time.Time) *item {
@@ -479,14 +488,18 @@ func (a *Announcer) chooseNext(now time.Time) *item {
 	if a.isTyping {
 		return nil
 	}
+	waiting := a.normal
+	if a.sending != nil {
+		waiting = slices.DeleteFunc(slices.Clone(waiting), func(it *item) bool { return a.followsAnswer(now, it) })
+	}
 	if a.wantsQuiet {
-		if i := slices.IndexFunc(a.normal, func(it *item) bool { return it.outcome }); i >= 0 {
-			return a.normal[i]
+		if i := slices.IndexFunc(waiting, func(it *item) bool { return it.outcome }); i >= 0 {
+			return waiting[i]
 		}
 		return nil
 	}
-	if len(a.normal) > 0 {
-		return a.chooseTurn(now)
+	if len(waiting) > 0 {
+		return a.chooseTurn(now, waiting)
 	}
 	var first *item
 	for session, it := range a.soFar {

@@ -161,6 +161,36 @@ func TestAnswered(t *testing.T) {
 
 var errUnsettled = errors.New("")
 
+// An agent may tell what comes of an answer before its sender knows that it was sent. Then that it
+// was sent is told first, and cuts nothing; where it takes long, nothing waits for it.
+func TestOutcomeBeforeSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration
+		heard []string
+	}{
+		"at once": {10 * time.Millisecond, []string{"0.0 Answer sent: accept.", "1.5 Accepted, and being done: Pay."}},
+		"late":    {2 * time.Second, []string{"1.0 Accepted, and being done: Pay. /", "2.0 Answer sent: accept.", "3.5 Accepted, and being done: Pay."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+			p := payQuestion()
+			p.ExtraContext = json.RawMessage(`{"tool_call_id":"call_1"}`)
+			r.addEventOf("Bank", "sess_1", p, "")
+			r.passTime(30 * time.Second)
+			reply := r.a.Answer(r.now, r.now, "y")
+			if reply == nil {
+				t.Fatal("the answer does not count")
+			}
+			r.heard, r.began = nil, r.now
+			r.addEventOf("Bank", "sess_1", &aaep.ToolInvoked{ToolCallID: "call_1"}, "Pay.")
+			r.passTime(c.after)
+			r.a.Answered(r.now, reply, nil)
+			r.passTime(10 * time.Second)
+			r.wantHeard(c.heard...)
+		})
+	}
+}
+
 // heardBegins reports whether what was heard, without times, begins with this; and with nothing
 // else, but for a question.
 func heardBegins(heard, want string) bool {

@@ -125,7 +125,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		}
 		return nil
 	}
-	q.sendingSince, a.answerTaken = now, now
+	q.sendingSince, a.answerTaken, a.sending = now, now, q
 	return r
 }
 
@@ -291,7 +291,9 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 		says = phraseIn(a.language, phrase.AnswerUnsent, "").And(" ", unknown)
 		settles, q.mayHaveArrived = false, true
 	}
-	q.sendingSince = time.Time{}
+	if q.sendingSince = (time.Time{}); q == a.sending {
+		a.sending = nil
+	}
 	if err != nil {
 		a.questions.answered = slices.DeleteFunc(a.questions.answered, func(sent *openQuestion) bool { return sent == q })
 	}

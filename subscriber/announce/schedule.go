@@ -10,10 +10,10 @@ import (
 
 // chooseTurn is the next of what waits: what the session of the question says that is put, the rest
 // of what has begun, then more of who speaks, until they have spoken for long and another waits.
-func (a *Announcer) chooseTurn(now time.Time) *item {
+func (a *Announcer) chooseTurn(now time.Time, waiting []*item) *item {
 	first := func(is func(it *item) bool) *item {
-		if i := slices.IndexFunc(a.normal, is); i >= 0 {
-			return a.normal[i]
+		if i := slices.IndexFunc(waiting, is); i >= 0 {
+			return waiting[i]
 		}
 		return nil
 	}
@@ -29,15 +29,15 @@ func (a *Announcer) chooseTurn(now time.Time) *item {
 			return it
 		}
 	}
-	if a.normal[0].reminds { // or it would be said after what it is about
-		return a.normal[0]
+	if waiting[0].reminds { // or it would be said after what it is about
+		return waiting[0]
 	}
 	if it := first(func(it *item) bool { return it.next > 0 }); it != nil {
 		return it
 	}
 	other := first(func(it *item) bool { return it.source != a.speaker && it.source != "" })
-	if a.normal[0].source == "" || other == nil { // what this program says is no turn of an agent, but keeps its place
-		return a.normal[0]
+	if waiting[0].source == "" || other == nil { // what this program says is no turn of an agent, but keeps its place
+		return waiting[0]
 	}
 	if now.Sub(a.speakerSince) < longTurn {
 		return cmp.Or(first(func(it *item) bool { return it.source == a.speaker }), other)
@@ -255,6 +255,9 @@ func (a *Announcer) nextWake(now time.Time) (at time.Time) {
 	}
 	if a.isTyping {
 		sooner(a.lastKey.Add(stillFor))
+	}
+	if a.sending != nil {
+		sooner(a.sending.sendingSince.Add(sentFirst))
 	}
 	for _, q := range a.heldUpQuestions() {
 		sooner(now.Add(q.timeLeft(now)))
