@@ -154,15 +154,18 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// What Details and Options say is about the question that the person is asked, also where the agent
-// asks several at once, and each of them is of high risk whatever kind the agent gives it.
+// Of several questions at once the person is asked one after the other, in the order in which they
+// came. What Details and Options say is about the one that is open, and each is of high risk
+// whatever kind the agent gives it.
 func TestQuestionsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turn := func(a *scriptedAgent, _ string) string {
+			var lines strings.Builder // sent at once
 			for i, title := range []string{"rm a", "rm b", "rm c"} {
-				a.send(`{"jsonrpc":"2.0","id":"p%d","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"c%[1]d","title":%q,"kind":"think"},"options":[{"optionId":%[2]q,"name":"Yes","kind":"allow_once"}]}}`, i, title)
+				fmt.Fprintf(&lines, `{"jsonrpc":"2.0","id":"p%d","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"c%[1]d","title":%q,"kind":"think"},"options":[{"optionId":%[2]q,"name":"Yes","kind":"allow_once"}]}}`+"\n", i, title)
 			}
-			a.send(`{"jsonrpc":"2.0","id":"t","method":"terminal/create","params":{"sessionId":"s1","command":"rm d"}}`)
+			lines.WriteString(`{"jsonrpc":"2.0","id":"t","method":"terminal/create","params":{"sessionId":"s1","command":"rm d"}}`)
+			a.send("%s", lines.String())
 			for i := range 3 {
 				a.awaitOutcome(fmt.Sprintf(`"p%d"`, i))
 			}
@@ -170,7 +173,7 @@ func TestQuestionsAtOnce(t *testing.T) {
 			return "end_turn"
 		}
 		var f *fixture
-		asked := 0
+		asked, order := 0, ""
 		var open atomic.Int32
 		decide := func(p *person, ev *aaep.Event) {
 			defer open.Add(-1)
@@ -179,6 +182,8 @@ func TestQuestionsAtOnce(t *testing.T) {
 				t.Errorf("%d questions are open", n)
 			}
 			c := ev.Payload.(*aaep.AwaitingConfirmation)
+			name := strings.TrimRight(c.Action, `".`)
+			order += name[len(name)-1:]
 			if details := f.talk.Details(); len(details) == 0 || !strings.Contains(c.Action, details[0]) {
 				t.Errorf("asked %q, and the details are %q", c.Action, details)
 			}
@@ -198,10 +203,48 @@ func TestQuestionsAtOnce(t *testing.T) {
 		})
 		f.talk.Prompt(t.Context(), "Go on.")
 		waitTenSeconds()
-		if asked != 4 {
-			t.Errorf("%d questions were asked", asked)
+		if asked != 4 || order != "abcd" {
+			t.Errorf("%d questions were asked, in the order %q", asked, order)
 		}
 	})
+}
+
+// Permissions that the agent asks for of its own accord, with no prompt, are put one after another
+// and answered, also where one of them is withdrawn before it is put. The session that tells of
+// them ends with the last.
+func TestQuestionsWithoutPrompt(t *testing.T) {
+	for _, tc := range []struct{ withdrawn, want string }{{"", "abc"}, {"b", "ac"}} {
+		t.Run("without "+tc.withdrawn, func(t *testing.T) {
+			runConversation(t, nil, answerWith(aaep.Accept), func(t *testing.T, f *fixture) {
+				waitTenSeconds()
+				for _, id := range []string{"a", "b", "c"} {
+					f.script.send(`{"jsonrpc":"2.0","id":%q,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":%[1]q,"title":"Do %[1]s"},"options":%[2]s}}`, id, offers)
+				}
+				if tc.withdrawn != "" {
+					synctest.Wait() // until the first is put
+					f.script.send(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":%q}}`, tc.withdrawn)
+				}
+				for _, id := range tc.want {
+					if got := f.script.awaitOutcome(fmt.Sprintf("%q", string(id))); got != "once" {
+						t.Errorf("%c was answered %q", id, got)
+					}
+				}
+				waitTenSeconds()
+				heard := f.person.allHeard()
+				rest := heard // in which each question stands before what it allows, and that before the next
+				for _, id := range tc.want {
+					before, after, found := strings.Cut(rest, "\nDo "+string(id)+".\n")
+					if rest = after; !found || strings.Count(before, "Confirm: ") != 1 {
+						t.Errorf("heard\n%s", heard)
+						break
+					}
+				}
+				if strings.Count(rest, "Confirm: ") != 0 || strings.Count(heard, "The agent finished.") != 1 || f.talk.Busy() {
+					t.Errorf("heard\n%s", heard)
+				}
+			})
+		})
+	}
 }
 
 // Options that are more than a yes and a no are a choice by the agent's own names; what allows is

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -57,9 +58,9 @@ type Agent struct {
 	exited     chan struct{} // closed when the process has ended and all it wrote was read; nil where there is none
 	done       chan struct{}
 	err        error // why the link ended, once done is closed
-	// beside says that an editor is the client, and that this only stands between; see Tee.
+	// besideEditor says that an editor is the client, and that this only stands between; see Tee.
 	besideEditor bool
-	questionSlot chan struct{} // holds one while a question of the agent is open; see turn.ask
+	questions    questionQueue // that the agent asks, in the order in which its requests came
 
 	mu            sync.Mutex
 	conversations map[string]*Conversation
@@ -126,8 +127,8 @@ func newAgent(in io.Reader, out io.Writer, cfg Config, end func() error) *Agent 
 	if cfg.AnswerTime == 0 {
 		cfg.AnswerTime = answerTime
 	}
-	a := &Agent{cfg: cfg, done: make(chan struct{}), questionSlot: make(chan struct{}, 1),
-		conversations: map[string]*Conversation{}, early: map[string][]jsontext.Value{}, reported: map[string]bool{}}
+	a := &Agent{cfg: cfg, done: make(chan struct{}), conversations: map[string]*Conversation{},
+		early: map[string][]jsontext.Value{}, reported: map[string]bool{}}
 	a.close = sync.OnceValue(end)
 	a.peer = newPeer(in, out, a.dispatchRequest, a.logOnce, func() {
 		a.cfg.Logger.Warn("acp: the agent reads nothing, and its link is ended", "after", writeTimeout)
@@ -312,19 +313,57 @@ func (a *Agent) dispatchRequest(r *request) {
 	case c == nil:
 		r.refuse(jsonrpc2.CodeInvalidParams, "there is no such session")
 	case r.method == "session/request_permission":
-		go c.answerPermission(r)
+		a.answerInOrder(r, c.answerPermission)
 	case r.method == "elicitation/create":
-		go c.answerElicitation(r)
+		a.answerInOrder(r, c.answerElicitation)
 	case r.method == "fs/read_text_file":
 		go c.answerReadFile(r)
 	case r.method == "fs/write_text_file":
-		go c.answerWriteFile(r)
+		a.answerInOrder(r, c.answerWriteFile)
 	case r.method == "terminal/create":
-		go c.answerCreateTerminal(r)
+		a.answerInOrder(r, c.answerCreateTerminal)
 	case strings.HasPrefix(r.method, "terminal/"):
 		go c.answerTerminal(r)
 	default:
 		r.refuse(jsonrpc2.CodeMethodNotFound, "this client does not do that")
+	}
+}
+
+// answerInOrder calls answer on a goroutine of its own, for a request that may have to ask the
+// user. It is called in the order of the requests, which is that of their questions.
+func (a *Agent) answerInOrder(r *request, answer func(*request)) {
+	r.place = a.questions.join()
+	go func() {
+		defer a.questions.leave(r.place)
+		answer(r)
+	}()
+}
+
+// A questionQueue puts the questions of an agent one after the other, in the order in which they
+// joined. Each place in it is closed once it is the first.
+type questionQueue struct {
+	mu     sync.Mutex
+	places []chan struct{}
+}
+
+// join returns a new place, the last.
+func (q *questionQueue) join() chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	place := make(chan struct{})
+	if q.places = append(q.places, place); len(q.places) == 1 {
+		close(place)
+	}
+	return place
+}
+
+// leave removes a place, wherever in the queue it stands.
+func (q *questionQueue) leave(place chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.places, place)
+	if q.places = slices.Delete(q.places, i, i+1); i == 0 && len(q.places) > 0 {
+		close(q.places[0])
 	}
 }
 

@@ -102,6 +102,11 @@ func (c *Conversation) beginTurn(ctx context.Context, about string) (*turn, erro
 	if c.turn != nil {
 		return nil, ErrBusy
 	}
+	return c.startTurn(ctx, about)
+}
+
+// startTurn is beginTurn with c.mu held and no turn open.
+func (c *Conversation) startTurn(ctx context.Context, about string) (*turn, error) {
 	s, err := c.p.StartSession(context.WithoutCancel(ctx),
 		aaep.Say(cmp.Or(toolwords.Label(about), "A message without words.")))
 	if err != nil {

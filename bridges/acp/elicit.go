@@ -31,21 +31,39 @@ func (c *Conversation) answerElicitation(r *request) {
 // nil.
 func (c *Conversation) runInTurn(r *request, about string, otherwise any, do func(*turn)) {
 	c.mu.Lock()
-	t := c.turn
-	c.mu.Unlock()
+	t, err := c.turn, error(nil)
 	if t == nil {
-		var err error
-		if t, err = c.beginTurn(context.Background(), about); err != nil {
-			if otherwise == nil {
-				r.refuse(jsonrpc2.CodeInternalError, "the user cannot be asked now")
-			} else {
-				r.answer(otherwise)
-			}
-			return
+		if t, err = c.startTurn(context.Background(), about); err == nil {
+			t.unprompted = true
 		}
-		defer t.endTurn("end_turn", nil)
 	}
-	do(t)
+	if err == nil {
+		t.requests++
+	}
+	c.mu.Unlock()
+	switch {
+	case err == nil:
+		defer t.endRequest()
+		do(t)
+	case otherwise == nil:
+		r.refuse(jsonrpc2.CodeInternalError, "the user cannot be asked now")
+	default:
+		r.answer(otherwise)
+	}
+}
+
+// endRequest ends what runInTurn began: a turn without a prompt ends with the last of its requests.
+func (t *turn) endRequest() {
+	t.c.mu.Lock()
+	t.requests--
+	over := t.unprompted && t.requests == 0
+	if over && t.c.turn == t {
+		t.c.turn = nil // what is asked from now on begins another
+	}
+	t.c.mu.Unlock()
+	if over {
+		t.endTurn("end_turn", nil)
+	}
 }
 
 // askElicitation asks each field of a form in turn. An address is told with its host, and the user
@@ -68,12 +86,12 @@ func (t *turn) askElicitation(r *request, ask elicitation) {
 			r.refuse(jsonrpc2.CodeInvalidParams, toolwords.Label(err.Error()))
 			return
 		}
-		err = t.putQuestion(ctx, nil, func() (err error) {
+		err = t.putQuestion(ctx, r, nil, func() (err error) {
 			answer, err = form.Fill(ctx, t.s, questions)
 			return err
 		})
 	case "url":
-		answer, err = t.askToVisit(ctx, ask)
+		answer, err = t.askToVisit(ctx, r, ask)
 	default:
 		t.reportProgress("The agent wants to know something in a way that is not known here, " +
 			toolwords.Label(ask.Mode) + ".")
@@ -87,7 +105,7 @@ func (t *turn) askElicitation(r *request, ask elicitation) {
 }
 
 // askToVisit asks whether the user wants to open a web address by themselves.
-func (t *turn) askToVisit(ctx context.Context, ask elicitation) (form.Answer, error) {
+func (t *turn) askToVisit(ctx context.Context, r *request, ask elicitation) (form.Answer, error) {
 	at, err := url.Parse(ask.URL)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
 		t.reportProgress("The agent wants you to open an address that is none of the web. It was not done.")
@@ -105,7 +123,7 @@ func (t *turn) askToVisit(ctx context.Context, ask elicitation) (form.Answer, er
 		Timeout: t.c.agent.cfg.AnswerTime,
 	}
 	var yes bool
-	err = t.putQuestion(ctx, nil, func() (err error) {
+	err = t.putQuestion(ctx, r, nil, func() (err error) {
 		yes, err = t.s.AskYesNo(ctx, q)
 		return err
 	})

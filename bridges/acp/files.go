@@ -128,7 +128,7 @@ func (c *Conversation) answerWriteFile(r *request) {
 		return
 	}
 	c.runInTurn(r, "The agent wants to write a file.", nil, func(t *turn) {
-		if err := t.writeFile(r.ctx, ask); err != nil {
+		if err := t.writeFile(r, ask); err != nil {
 			r.refuse(jsonrpc2.CodeInternalError, toolwords.Label(err.Error()))
 			return
 		}
@@ -138,7 +138,7 @@ func (c *Conversation) answerWriteFile(r *request) {
 
 // writeFile writes a file, after asking the user unless a permission that they accepted has shown
 // exactly this change.
-func (t *turn) writeFile(ctx context.Context, ask writeFileRequest) error {
+func (t *turn) writeFile(r *request, ask writeFileRequest) error {
 	cfg := t.c.agent.cfg
 	path, err := cfg.resolvePath(ask.Path)
 	if err != nil {
@@ -158,7 +158,7 @@ func (t *turn) writeFile(ctx context.Context, ask writeFileRequest) error {
 		return write()
 	}
 	about := &call{title: path, kind: "edit", content: []toolContent{part}}
-	return t.askThenDo(ctx, about, "Write "+words.Sentence(cfg.describePath(path)), write)
+	return t.askThenDo(r, about, "Write "+words.Sentence(cfg.describePath(path)), write)
 }
 
 // sameText reports whether two texts of a file are the same; nil stands for no file.
@@ -291,11 +291,11 @@ func (t *turn) spendGrant(is func(grantedAction) bool) bool {
 
 // askThenDo asks the user whether action may be done, and calls do once they accept. The error is
 // that of do, or says that the user did not allow it.
-func (t *turn) askThenDo(ctx context.Context, about *call, action string, do func() error) error {
+func (t *turn) askThenDo(r *request, about *call, action string, do func() error) error {
 	t.mu.Lock()
 	t.endText()
 	t.mu.Unlock()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	defer context.AfterFunc(t.asking, cancel)()
 	tool := about.asTool()
@@ -303,7 +303,7 @@ func (t *turn) askThenDo(ctx context.Context, about *call, action string, do fun
 	tool.Action, tool.Consequence = aaep.Say(words.Fit(action, maxToldBytes)),
 		aaep.Say(words.Fit(about.describeConsequence(t.c.agent.cfg), maxToldBytes))
 	var failed error
-	err := t.putQuestion(ctx, &permission{call: about, about: *about}, func() error {
+	err := t.putQuestion(ctx, r, &permission{call: about, about: *about}, func() error {
 		_, err := t.s.Tool(ctx, tool, func(context.Context) (string, error) { failed = do(); return "", failed })
 		if failed != nil { // which is no fault of the question
 			return nil

@@ -71,6 +71,7 @@ type request struct {
 	params jsontext.Value
 	ctx    context.Context
 	cancel context.CancelFunc
+	place  chan struct{} // in the queue of questions; nil for a request that waits for no other
 }
 
 // newPeer makes a peer, whose fields say what its arguments are. Nothing is read before

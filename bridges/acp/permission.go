@@ -89,7 +89,7 @@ func (t *turn) askPermission(r *request, ask permissionRequest) {
 	defer cancel()
 	defer context.AfterFunc(t.asking, cancel)()
 	var option permissionOption
-	err := t.putQuestion(ctx, p, func() (err error) {
+	err := t.putQuestion(ctx, r, p, func() (err error) {
 		option, err = t.askForOption(ctx, p)
 		return err
 	})
@@ -122,17 +122,16 @@ func (t *turn) askPermission(r *request, ask permissionRequest) {
 	r.answer(no)
 }
 
-// putQuestion calls put once no other question of the agent is open, since Details and Options are
-// about the one that the user is asked. Beside an editor, which shows them all, no question waits.
-// p is nil for a question that is no permission.
+// putQuestion calls put once the requests that came before r have had their answers, since Details
+// and Options are about the one question that the user is asked. Beside an editor, which shows them
+// all, no question waits. p is nil for a question that is no permission.
 //
 // The error is that of ctx or of put. Where it means that no question could be put, the user is
 // told.
-func (t *turn) putQuestion(ctx context.Context, p *permission, put func() error) error {
-	if a := t.c.agent; !a.besideEditor {
+func (t *turn) putQuestion(ctx context.Context, r *request, p *permission, put func() error) error {
+	if r.place != nil {
 		select {
-		case a.questionSlot <- struct{}{}:
-			defer func() { <-a.questionSlot }()
+		case <-r.place:
 		case <-ctx.Done():
 		}
 	}

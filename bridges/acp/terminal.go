@@ -100,7 +100,7 @@ func (c *Conversation) answerCreateTerminal(r *request) {
 		return
 	}
 	c.runInTurn(r, "The agent wants to run a command.", nil, func(t *turn) {
-		id, err := t.runCommand(r.ctx, ask)
+		id, err := t.runCommand(r, ask)
 		if err != nil {
 			r.refuse(jsonrpc2.CodeInternalError, toolwords.Label(err.Error()))
 			return
@@ -111,7 +111,7 @@ func (c *Conversation) answerCreateTerminal(r *request) {
 
 // runCommand starts a command and returns its id, after asking the user unless a permission that
 // they accepted has shown exactly this command.
-func (t *turn) runCommand(ctx context.Context, ask createTerminalRequest) (id string, err error) {
+func (t *turn) runCommand(r *request, ask createTerminalRequest) (id string, err error) {
 	cfg := t.c.agent.cfg
 	folder := cfg.Folder
 	if ask.CWD != nil && *ask.CWD != "" {
@@ -159,7 +159,7 @@ func (t *turn) runCommand(ctx context.Context, ask createTerminalRequest) (id st
 	}
 	about := &call{title: command, kind: "execute",
 		content: []toolContent{{Type: "content", Content: contentBlock{Type: "text", Text: told}}}}
-	err = t.askThenDo(ctx, about, about.describeAction(), begin)
+	err = t.askThenDo(r, about, about.describeAction(), begin)
 	return id, err
 }
 

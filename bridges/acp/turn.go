@@ -26,6 +26,9 @@ type turn struct {
 	asking  context.Context
 	cancel  context.CancelFunc // withdraws what is asked
 
+	unprompted bool // the agent asked of its own accord
+	requests   int  // of the agent that are being answered, guarded by the conversation's mu
+
 	mu              sync.Mutex
 	out             *producer.Output // that is being written; nil where there is none
 	outKind         string           // what it is: its kind of chunk, and the id of its message
@@ -386,7 +389,9 @@ func (t *turn) endTurn(reason string, err error) error {
 		}
 	} // the end of the session tells that it is not known how those ended that have not been reported
 	t.c.mu.Lock()
-	t.c.turn = nil
+	if t.c.turn == t {
+		t.c.turn = nil
+	}
 	t.c.mu.Unlock()
 	switch {
 	case t.halted && (err == nil || reason == "cancelled"):
