@@ -7,9 +7,10 @@
 //
 // What the two say to each other passes byte for byte, line by line. A call of a tool is held
 // unless the server's newest list of tools says of it that it only reads (readOnlyHint), or that it
-// only adds (destructiveHint is false): so MCP reads a tool without annotations, and a tool that is
-// not listed is held too. A held call reaches the server once, after one accepted answer. Every
-// other outcome is a result that says the action was not done, which the server never sees.
+// only adds (destructiveHint is false): so MCP reads a tool without annotations. A tool that is not
+// listed is held too, and one that says of itself both that it reads and that it destroys. A held
+// call reaches the server once, after one accepted answer. Every other outcome is a result that
+// says the action was not done, which the server never sees.
 //
 // A line of the client that can be read in more than one way is not passed on, for the server could
 // find a call in it. All else passes, also where nothing can be told.

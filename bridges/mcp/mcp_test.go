@@ -119,6 +119,7 @@ func (f *fixture) end() {
 
 const someTools = `{"tools":[{"name":"look","description":"Looks around.","annotations":{"readOnlyHint":true}},` +
 	`{"name":"note","description":"Writes a note.","annotations":{"destructiveHint":false}},` +
+	`{"name":"both","annotations":{"readOnlyHint":true,"destructiveHint":true}},` +
 	`{"name":"wipe","description":"Deletes everything.\nReally.","inputSchema":{"type":"object"}}]}`
 
 // list has the client list the tools of the server.
@@ -217,6 +218,7 @@ func TestHeldCalls(t *testing.T) {
 	}{
 		"yes":             {reply: accept, tool: "wipe"},
 		"no":              {reply: reject, tool: "wipe", why: "the user declined this action; it was not done"},
+		"both hints":      {reply: reject, tool: "both", why: "the user declined this action; it was not done"},
 		"no user":         {tool: "wipe", why: "no user could be asked; the action was not done"},
 		"unlisted":        {reply: reject, tool: "burn", why: "the user declined this action; it was not done"},
 		"before the list": {reply: reject, tool: "look", unlisted: true, why: "the user declined this action; it was not done"},
@@ -261,6 +263,17 @@ func TestHeldCallIsToldWhole(t *testing.T) {
 	}
 	if q.Action != "Use the tool wipe." || !q.IsIrreversible() || q.RiskLevel != aaep.RiskHigh || q.DefaultDecision != aaep.Reject {
 		t.Errorf("%+v", q)
+	}
+	f.client.next()
+	f.client.write(call("1", "wipe", `{"filter": "", "note": "x\npath: /tmp\n"}`))
+	const want = `Deletes everything. filter: "", which is empty. note: x <new line> path: /tmp <new line>.`
+	if q := <-asked; q.Consequence != want {
+		t.Errorf("%q, want %q", q.Consequence, want)
+	}
+	f.client.next()
+	f.client.write(call("1", "read it. That is all", `{}`))
+	if q := <-asked; q.Action != `Use the tool "read it. That is all".` {
+		t.Errorf("%q", q.Action)
 	}
 	f.client.next()
 	f.client.write(call("2", "wipe", `{"path": "`+strings.Repeat("x", 20000)+`"}`))
@@ -349,6 +362,10 @@ func TestHostileClient(t *testing.T) {
 		"a method in other case":  `{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call",` + wipe,
 		"a name in other case":    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look","NAME":"wipe"}}`,
 		"a member with a long s":  `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look"},"paramſ":{"name":"wipe"}}`,
+		"a member with a NUL":     `{"jsonrpc":"2.0","id":1,"method":"ping","method\u0000":"tools/call",` + wipe,
+		"a member with no dot":    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look"},"\u0131d":2}`,
+		"a member with a space":   `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look","name ":"wipe"}}`,
+		"a hidden name":           `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"lo\u200bok"}}`,
 		"two lines to some":       `{"jsonrpc":"2.0","id":1,"method":"ping","params":` + "\r" + `{"jsonrpc":"2.0","id":1,"method":"tools/call",` + wipe + "\r}",
 		"two in one line":         `{"jsonrpc":"2.0","id":1,"method":"ping"}{"jsonrpc":"2.0","id":1,"method":"tools/call",` + wipe,
 		"not in UTF-8":            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"wipe\xff\"}}",

@@ -3,8 +3,6 @@ package mcp
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -50,10 +48,12 @@ func (t *tool) isHeld(askAll bool) bool {
 	switch {
 	case t == nil:
 		return true
+	case t.Annotations.Destructive != nil && *t.Annotations.Destructive: // also where it says that it only reads
+		return true
 	case t.Annotations.ReadOnly:
 		return false
 	}
-	return askAll || t.Annotations.Destructive == nil || *t.Annotations.Destructive
+	return askAll || t.Annotations.Destructive == nil
 }
 
 // callResult is what a tool has answered, of which only text is told.
@@ -86,9 +86,9 @@ func readClient(line []byte) (messages []message, batch bool, err error) {
 		}
 	}
 	for i, m := range messages {
-		err = checkMembers(all[i], "id", "method", "params")
+		err = bridge.CheckMembers(all[i], "id", "method", "params")
 		if err == nil && m.Method == callTool && m.Params.Kind() == '{' {
-			err = checkMembers(m.Params, "name", "arguments", "task", "_meta")
+			err = bridge.CheckMembers(m.Params, "name", "arguments", "task", "_meta")
 		}
 		if err != nil {
 			return nil, batch, err
@@ -106,31 +106,6 @@ func readLine(line []byte) (messages []message, batch bool, err error) {
 	var m message
 	err = bridge.Decode(line, &m)
 	return []message{m}, false, err
-}
-
-// checkMembers refuses an object in which a member is written in another case: there are programs
-// that take it for the same.
-func checkMembers(object jsontext.Value, names ...string) error {
-	d := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowInvalidUTF8(true))
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for d.PeekKind() == '"' {
-		token, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		member := token.String()
-		for _, name := range names {
-			if member != name && strings.EqualFold(member, name) {
-				return fmt.Errorf("its member %.40q should be %q", member, name)
-			}
-		}
-		if err := d.SkipValue(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // outcome returns what a person is told of the answer to a call: the beginning of its text, and the

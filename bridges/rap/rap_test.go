@@ -512,6 +512,8 @@ func TestBadMessages(t *testing.T) {
 	}{
 		"no JSON":              {f.url + "/invoke", "{", 400},
 		"twice":                {f.url + "/invoke", call(`"id"`, `"id": "8", "id"`), 400},
+		"another case":         {f.url + "/invoke", call(`"id"`, `"Operation": "wipe", "id"`), 400},
+		"a member with a NUL":  {f.url + "/invoke", call(`"id"`, `"operation\u0000": "wipe", "id"`), 400},
 		"no id":                {f.url + "/invoke", call(`"id": "9"`, `"id": ""`), 400},
 		"a reserved name":      {f.url + "/invoke", call("look", "receive_event__injected"), 400},
 		"metadata":             {f.url + "/invoke", call(f.runtime.URL, "http://169.254.169.254/latest"), 400},

@@ -148,6 +148,9 @@ func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
 	var in invocation
 	err := bridge.Decode(body, &in)
 	if err == nil {
+		err = bridge.CheckMembers(body, "operation", "arguments", "id", "call_id", "callback_url", "group_id")
+	}
+	if err == nil {
 		err = in.check()
 	}
 	if err == nil && in.Operation == reserved {

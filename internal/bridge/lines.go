@@ -3,9 +3,12 @@ package bridge
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"sync"
+	"unicode"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -57,6 +60,43 @@ func CopyLines(to io.Writer, from io.Reader, lock *sync.Mutex, most int, admit f
 			return err
 		}
 	}
+}
+
+// CheckMembers refuses an object in which a member is written otherwise than by one of its names,
+// but there are programs that take it for that: in another case, or with what is no letter in it,
+// such as a NUL at its end.
+func CheckMembers(object jsontext.Value, names ...string) error {
+	d := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowInvalidUTF8(true))
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() == '"' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		member := token.String()
+		for _, name := range names {
+			if member != name && foldMember(member) == foldMember(name) {
+				return fmt.Errorf("its member %.40q should be %q", member, name)
+			}
+		}
+		if err := d.SkipValue(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// foldMember returns the letters, digits and low lines of a member's name, in lower case. It takes
+// the way by upper case, in which a long s is an S and a dotless i an I.
+func foldMember(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(unicode.ToUpper(r))
+	}, name)
 }
 
 // maxRPCID is how many bytes an id of JSON-RPC may have.

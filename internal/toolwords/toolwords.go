@@ -149,6 +149,17 @@ func Decode(data []byte, into any) error {
 // Members returns the members of a tool's input, a line of text each. They are not made safe to
 // show yet.
 func Members(input jsontext.Value) (lines []string, err error) {
+	all, err := Arguments(input)
+	for _, argument := range all {
+		lines = append(lines, SplitLines(argument)...)
+	}
+	return lines, err
+}
+
+// Arguments returns the members of a tool's input, each whole and with its name, line breaks
+// included. One that holds nothing is there too, for to a tool that may mean everything. They are
+// not made safe to show yet.
+func Arguments(input jsontext.Value) (all []string, err error) {
 	if input.Kind() != '{' {
 		return []string{"Input: " + string(input)}, nil
 	}
@@ -170,12 +181,10 @@ func Members(input jsontext.Value) (lines []string, err error) {
 		if value.Kind() == '"' {
 			Decode(value, &text)
 		}
-		for i, part := range SplitLines(text) {
-			if i == 0 {
-				part = key + ": " + part
-			}
-			lines = append(lines, part)
+		if strings.TrimSpace(text) == "" {
+			text = strconv.Quote(text) + ", which is empty"
 		}
+		all = append(all, key+": "+text)
 	}
-	return lines, nil
+	return all, nil
 }

@@ -36,8 +36,8 @@ func TestWords(t *testing.T) {
 			t.Errorf("the risk of %q is %s, want %s", kind, got, want)
 		}
 	}
-	lines, err := Members([]byte(`{"command":"a\nb","n":1}`))
-	if got := strings.Join(lines, "|"); got != "command: a|b|n: 1" || err != nil {
+	lines, err := Members([]byte(`{"command":"a\nb","n":1,"filter":""}`))
+	if got := strings.Join(lines, "|"); got != `command: a|b|n: 1|filter: "", which is empty` || err != nil {
 		t.Errorf("%q %v", got, err)
 	}
 }

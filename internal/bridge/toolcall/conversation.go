@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -130,20 +131,35 @@ func (c *Conversation) Result(text string, failure error) {
 // Line returns a peer's text in one line that is safe to show.
 func Line(text string) string { return toolwords.Clip(bridge.Line(text), 400) }
 
-// ToolName returns what a tool is called to a person.
-func ToolName(name string) string { return cmp.Or(toolwords.Label(name), "a tool without a name") }
+// ToolName returns what a tool is called to a person. A name of several words stands in quotation
+// marks, so that it is not taken for what the bridge says of the tool.
+func ToolName(name string) string {
+	label := toolwords.Label(name)
+	if strings.Contains(label, " ") {
+		return strconv.Quote(label)
+	}
+	return cmp.Or(label, "a tool without a name")
+}
 
 // Question completes what is asked about a call that is held: what the tool is, what it does as its
 // description says, and each argument. The error says why it cannot be asked: what the user agrees
 // to must be told whole.
 func Question(about producer.Tool, description string, arguments jsontext.Value) (producer.Tool, error) {
-	lines, err := toolwords.Members(arguments)
+	if toolwords.Label(about.Name) != about.Name { // two names could be told alike
+		return about, errors.New("its name cannot be told as it is")
+	}
+	all, err := toolwords.Arguments(arguments)
 	if err != nil {
 		return about, errors.New("its arguments cannot be told")
 	}
 	consequence := cmp.Or(toolwords.FirstSentence(description), "The toolset does not say what this tool does.")
-	for _, argument := range lines {
-		consequence += " " + words.Sentence(toolwords.Exact(argument))
+	for _, argument := range all {
+		lines := strings.Split(argument, "\n")
+		for i, line := range lines {
+			lines[i] = toolwords.Exact(line)
+		}
+		// A line must not be taken for another argument.
+		consequence += " " + words.Sentence(strings.Join(lines, " <new line> "))
 	}
 	if len(consequence) > MaxTold-100 {
 		return about, errors.New("its arguments are too long to be told")
