@@ -424,6 +424,8 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 			a.speakerSince = now
 		}
 		a.speaker = it.source
+	} else if q := cmp.Or(it.names, it.about); q != nil { // whose agent it names
+		a.speaker = q.source
 	}
 	it.receipt.Outcome = Speaking
 	a.saying, a.latest = &part{item: it, u: u, words: spoken.Words(u.Text), began: now}, it
@@ -489,8 +491,11 @@ func (a *Announcer) chooseNext(now time.Time) *item {
 		return nil
 	}
 	waiting := a.normal
-	if a.sending != nil {
-		waiting = slices.DeleteFunc(slices.Clone(waiting), func(it *item) bool { return a.followsAnswer(now, it) })
+	q := a.questions.firstOpen()
+	if q != nil || a.sending != nil {
+		waiting = slices.DeleteFunc(slices.Clone(waiting), func(it *item) bool {
+			return a.followsAnswer(now, it) || a.waitsForAnswer(now, it)
+		})
 	}
 	if a.wantsQuiet {
 		if i := slices.IndexFunc(waiting, func(it *item) bool { return it.outcome }); i >= 0 {
@@ -503,6 +508,9 @@ func (a *Announcer) chooseNext(now time.Time) *item {
 	}
 	var first *item
 	for session, it := range a.soFar {
+		if q != nil && isOfOther(q, it) && !q.heardAt.IsZero() && q.timeLeft(now) > 0 { // it can wait for an answer
+			continue
+		}
 		if !now.Before(a.progressFrom(session)) && (first == nil || it.arrived.Before(first.arrived)) {
 			first = it
 		}

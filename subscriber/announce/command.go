@@ -195,7 +195,7 @@ func (a *Announcer) catchUp(now time.Time) {
 	if latest = cmp.Or(latest, state); latest != nil {
 		last = latest.sentences[len(latest.sentences)-1:]
 	}
-	quoteName(a.addRequested(now, typedWords(a.language, answers, len(came)-answers, last)), latest)
+	a.quoteName(a.addRequested(now, typedWords(a.language, answers, len(came)-answers, last)), latest)
 }
 
 // dropReminders takes away what this program says around what is left to be asked for: it is said

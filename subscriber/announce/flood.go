@@ -147,7 +147,7 @@ func (a *Announcer) Newest(now time.Time) {
 		w = leftOutWords(a.language, n-1).And(" ", w)
 	}
 	last := newest.sentences[len(newest.sentences)-1]
-	quoteName(a.addRequested(now, w.And("", Words{last})), newest)
+	a.quoteName(a.addRequested(now, w.And("", Words{last})), newest)
 }
 
 // skipWaiting ends what is being said, and leaves what waits to be asked for. It returns how many

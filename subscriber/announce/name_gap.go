@@ -9,11 +9,15 @@ import (
 
 // nameGap is the time between two names: a person began to hear of another question than the one
 // that is put, and has yet to hear the name of that to its end. What was named last is what a yes
-// is for, so no answer counts meanwhile.
+// is for, so no answer counts meanwhile. What another agent says, or what comes of its question, is
+// such a name: its words may sound like a question, and a yes may be meant for that.
 type nameGap struct {
 	from     time.Time // when the other name began; zero is never
 	to       time.Time // when the name that ended it can have been heard; zero is not yet
 	recalled bool      // an item that names the put question follows, or was silenced
+	// mayWait says that no question was named, only another agent spoke, which may go on: the
+	// question that is put is then recalled after all of that, and not too often.
+	mayWait bool
 	// presented is when a voice at the person's pace has said all that was presented so far: an
 	// output that returns at once still speaks then.
 	presented time.Time
@@ -35,6 +39,9 @@ func (a *Announcer) Named() (another, put time.Time) { return a.nameGap.from, a.
 
 // beginAt begins a gap, or goes on with the one that has yet to end.
 func (e *nameGap) beginAt(now time.Time) {
+	if !e.isLasting() {
+		e.mayWait = true
+	}
 	if e.from.IsZero() || !e.to.IsZero() && !now.Before(e.to) {
 		e.from = now
 	}
@@ -48,7 +55,35 @@ func (a *Announcer) namesAnother(it *item) bool {
 	if it.next < it.listed || it.names != nil && it.names != q {
 		return true
 	}
-	return awaitsInput(it) && q != nil && it.session != q.sessionKey()
+	return q != nil && (isOfOther(q, it) || it.session != q.sessionKey() && (it.outcome || awaitsInput(it)))
+}
+
+// isOfOther reports whether an announcement is what another agent than that of a question says.
+func isOfOther(q *openQuestion, it *item) bool { return it.source != "" && it.source != q.source }
+
+// answerPause is how long what other agents say waits after a question was named to its end: what
+// they say would be what a yes is for.
+const answerPause = 10 * time.Second
+
+// otherAgentsWaitUntil returns until when what other agents say without need waits for an answer to
+// the question that is put; zero is that it does not.
+func (a *Announcer) otherAgentsWaitUntil(now time.Time) (until time.Time) {
+	q := a.questions.firstOpen()
+	if q == nil || q.heardAt.IsZero() || !q.sendingSince.IsZero() || q.timeLeft(now) <= 0 ||
+		!a.questions.isReachable(q) || a.nameGap.isLasting() {
+		return time.Time{}
+	}
+	if until = laterOf(q.heardAt, a.nameGap.to).Add(answerPause); !now.Before(until) {
+		return time.Time{}
+	}
+	return until
+}
+
+// waitsForAnswer reports whether an announcement of another agent waits a while for an answer to
+// the question that is put.
+func (a *Announcer) waitsForAnswer(now time.Time, it *item) bool {
+	return !a.otherAgentsWaitUntil(now).IsZero() && isOfOther(a.questions.firstOpen(), it) && !it.outcome && !it.wanted &&
+		it.next == 0
 }
 
 // awaitsInput reports whether an announcement says what its session waits for.
@@ -58,8 +93,8 @@ func awaitsInput(it *item) bool {
 }
 
 // quoteName notes that an announcement of this program quotes another, which may name a question.
-func quoteName(it, quoted *item) {
-	if quoted != nil && (quoted.names != nil || quoted.listed > 0 || awaitsInput(quoted)) {
+func (a *Announcer) quoteName(it, quoted *item) {
+	if quoted != nil && (quoted.names != nil || quoted.listed > 0 || awaitsInput(quoted) || a.namesAnother(quoted)) {
 		it.listed = len(it.sentences)
 	}
 }
@@ -74,6 +109,9 @@ func (a *Announcer) beginName(now time.Time, it *item, put bool) {
 		e.to = laterOf(now, e.presented)
 	case a.namesAnother(it):
 		e.beginAt(now)
+		if it.names != nil || it.next < it.listed || it.outcome || awaitsInput(it) {
+			e.mayWait = false
+		}
 		e.recalled = it.next < it.listed && it.names == a.questions.firstOpen()
 	}
 }
@@ -105,12 +143,24 @@ func laterOf(a, b time.Time) time.Time {
 	return b
 }
 
+// recallFrom is from when on the question that is put may be named once more: where another agent
+// only spoke, not before it has said all, nor too soon after it was named the last time.
+func (a *Announcer) recallFrom(q *openQuestion) (at time.Time) {
+	if e := &a.nameGap; e.isLasting() && e.mayWait {
+		at = q.remindedAt.Add(soonAgain)
+		if slices.ContainsFunc(a.normal, func(it *item) bool { return isOfOther(q, it) }) {
+			at = laterOf(at, e.from.Add(soonAgain))
+		}
+	}
+	return at
+}
+
 // recallQuestion names the question that is put once more, after all of an announcement that named
 // another. It does so once; where the person silenced that, their next answer brings it again.
 func (a *Announcer) recallQuestion(now time.Time) {
 	q, e := a.questions.firstOpen(), &a.nameGap
 	if !e.isLasting() || e.recalled || a.saying != nil || a.isWaiting(a.latest) || q == nil || q.put.IsZero() ||
-		!q.sendingSince.IsZero() || q.timeLeft(now) <= 0 {
+		!q.sendingSince.IsZero() || q.timeLeft(now) <= 0 || now.Before(a.recallFrom(q)) {
 		return
 	}
 	names := func(it *item) bool { return it.names == q }
@@ -118,8 +168,8 @@ func (a *Announcer) recallQuestion(now time.Time) {
 		return
 	}
 	e.recalled, q.leadInSaid = true, false
-	if !slices.ContainsFunc(a.normal, q.waitsForItem) {
-		q.distracted, q.remindedAt = false, now
+	if q.remindedAt = now; !slices.ContainsFunc(a.normal, q.waitsForItem) {
+		q.distracted = false
 	}
 	it := &item{kind: Notice, arrived: now}
 	a.nameQuestion(now, it, q)

@@ -135,3 +135,80 @@ func TestAnotherSessionWaits(t *testing.T) {
 	r.wantQuestion(put, put)
 	r.wantSince("Shop: Waiting for an answer: Send it.", "Bank: The question is: Pay five dollars.", "You have about 10 minutes to answer.")
 }
+
+// What another agent says, and what comes of its question, names that agent: a yes is no answer to
+// the question that is put until that was named again.
+func TestAnotherAgentSpeaks(t *testing.T) {
+	for name, add := range map[string]func(r *room){
+		"an outcome": func(r *room) {
+			r.addEventOf("Red", "sess_2", &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
+		},
+		"an outcome of another session": func(r *room) {
+			r.addEventOf("Blue", "sess_2", &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
+		},
+		"its end": func(r *room) { r.addEventOf("Red", "sess_2", &aaep.SessionCompleted{}, "Done.") },
+		"a failure": func(r *room) {
+			r.addEventOf("Red", "sess_2", &aaep.SessionErrored{}, "Failed.")
+		},
+		"text": func(r *room) {
+			r.addEventOf("Red", "sess_2", &aaep.OutputStreaming{Chunk: "Shall all be deleted? ", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
+		},
+		"news": func(r *room) { r.addEventOf("Red", "sess_2", &aaep.Extension{Type: "acme:news"}, "It rains.") },
+	} {
+		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+		put := r.askBriefly("Blue", "sess_1", "Pay five dollars.")
+		r.passTime(40 * time.Second)
+		r.wantQuestion(put, put)
+		r.heard = nil
+		add(r)
+		for range 50 {
+			if r.passTime(100 * time.Millisecond); len(r.heard) > 0 {
+				break
+			}
+		}
+		r.wantQuestion(nil, nil)
+		if r.typeAnswer("y", nil) {
+			t.Errorf("%s: a yes that was begun when it was heard accepts the question of Blue; heard %q", name, r.heard)
+		}
+		r.passTime(30 * time.Second)
+		r.wantQuestion(put, put)
+		if heard := strings.Join(r.heard, "|"); !strings.HasSuffix(heard, "to answer.") || strings.Count(heard, "The question is: Pay five dollars.") > 2 {
+			t.Errorf("%s: heard %q", name, r.heard)
+		}
+		if !r.typeAnswer("y", nil) {
+			t.Errorf("%s: a yes after the name is not sent", name)
+		}
+	}
+}
+
+// An agent that goes on and on waits a while for an answer to the question of another, and then the
+// question is named again from time to time, whole and not after each sentence.
+func TestAnotherAgentGoesOn(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	put := r.askBriefly("Blue", "sess_1", "Pay five dollars.")
+	for len(r.heard) == 0 || !strings.HasSuffix(r.heard[len(r.heard)-1], "not be done.") {
+		r.addEventOf("Red", "sess_2", &aaep.OutputStreaming{Chunk: "This is a text of eight words. ", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
+		r.passTime(time.Second)
+	}
+	r.passTime(5 * time.Second)
+	r.wantQuestion(put, put)
+	for range 120 {
+		r.addEventOf("Red", "sess_2", &aaep.OutputStreaming{Chunk: "This is a text of eight words. ", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
+		r.passTime(time.Second)
+	}
+	heard := strings.Join(r.heard, "|")
+	if n := strings.Count(heard, "Blue: The question is"); n != 2 {
+		t.Errorf("the question is named %d times in two minutes; heard %q", n, r.heard)
+	}
+	if n := strings.Count(heard, "Red: This"); n != 3 {
+		t.Errorf("after each name of Blue, Red is named %d times; heard %q", n, r.heard)
+	}
+	if n := strings.Count(heard, "eight words"); n < 20 {
+		t.Errorf("of the other are heard %d sentences", n)
+	}
+	for !strings.HasSuffix(r.heard[len(r.heard)-1], "to answer.") {
+		r.passTime(100 * time.Millisecond)
+	}
+	r.passTime(8 * time.Second)
+	r.wantQuestion(put, put)
+}

@@ -277,10 +277,10 @@ func TestSameIDs(t *testing.T) {
 	q := r.askQuestion("Bank", "sess_1", "Pay $20.")
 	r.passTime(time.Minute)
 	r.addEventOf("Noise", "sess_1", &aaep.SessionCompleted{}, "Over.")
+	r.passTime(time.Minute)
 	if questionFor(r.a, r.now, aaep.Accept) != q {
 		t.Error("another agent's end closed the question")
 	}
-	r.passTime(time.Minute)
 	r.heard = nil
 	r.addEventOf("Bank", "sess_1", &aaep.OutputStreaming{Chunk: "Half of it ", OutputID: "o"}, "")
 	r.addEventOf("Noise", "sess_1", &aaep.OutputStreaming{Chunk: "and lies. ", OutputID: "o", Complete: true}, "")

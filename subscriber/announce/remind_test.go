@@ -56,7 +56,8 @@ func TestReasonsAfterTheQuestion(t *testing.T) {
 	r.passTime(time.Minute)
 	r.wantSince("Press y or n.", "What else was said:", "It is due today.", "It is cheap.", "This came later.",
 		"Planner: The question is: Pay five dollars.", "You have about 10 minutes to answer.", "Press y or n.",
-		"Post: The post is here.", "A letter too.")
+		"Post: The post is here.", "A letter too.",
+		"Planner: The question is: Pay five dollars.", "You have about 9 minutes to answer.", "Press y or n.")
 }
 
 // It is called to mind once, and of an agent that goes on and on while it asks, twice a minute at
@@ -214,7 +215,8 @@ func TestSentBeforeTheNext(t *testing.T) {
 	r.a.Tell(r.now, "Later.", false)
 	r.passTime(time.Minute)
 	r.wantSince("Bank: Decide: Pay five dollars. /", "Answer sent: accept.", "Bank: Decide: Send it.", "Consequence: Gone.", "Low risk.",
-		"You have about 10 minutes to answer.", "No answer: it will not be done.", "Planner: A long text is being said when the questions come.", "Following Bank.", "Later.")
+		"You have about 10 minutes to answer.", "No answer: it will not be done.", "Following Bank.", "Later.",
+		"Planner: A long text is being said when the questions come.", "Bank: The question is: Send it.", "You have about 9 minutes to answer.")
 }
 
 // What the program says to a line that was typed is heard before all that waits, and what it says

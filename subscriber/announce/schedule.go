@@ -265,8 +265,12 @@ func (a *Announcer) nextWake(now time.Time) (at time.Time) {
 	if q := a.questions.firstOpen(); a.holdsOthers(q) {
 		sooner(now.Add(q.timeLeft(now)))
 	}
-	if q := a.questions.firstOpen(); q != nil && q.distracted {
-		sooner(q.remindedAt.Add(soonAgain))
+	if q := a.questions.firstOpen(); q != nil {
+		if q.distracted {
+			sooner(q.remindedAt.Add(soonAgain))
+		}
+		sooner(a.recallFrom(q))
+		sooner(a.otherAgentsWaitUntil(now))
 	}
 	for _, it := range a.normal {
 		sooner(it.staleAt)

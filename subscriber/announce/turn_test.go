@@ -58,7 +58,7 @@ func TestOneQuestionAtATime(t *testing.T) {
 	r.takeActions()
 	r.wantQuestion(nil, nil)
 	r.addEventOf("Bank", "sess_1", &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "")
-	r.passTime(20 * time.Second)
+	r.passTime(30 * time.Second)
 	r.wantQuestion(second, second)
 	if heard := strings.Join(r.heard, "|"); !strings.Contains(heard, "thousand") || strings.Contains(heard, "Send it.") {
 		t.Errorf("heard %s", heard)
