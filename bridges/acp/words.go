@@ -45,8 +45,8 @@ func (c *call) describeConsequence(cfg Config) string {
 			says = append(says, "The agent adds something of a kind that is not known here.")
 		}
 	}
-	if command := toolwords.Line(toolwords.Command(c.input)); command != "" &&
-		!strings.Contains(toolwords.Line(c.title), command) {
+	if command := toolwords.Code(toolwords.Command(c.input)); command != "" &&
+		!strings.Contains(toolwords.Code(c.title), command) {
 		says = append(says, "The command is: "+words.Sentence(command))
 	}
 	if !changed {

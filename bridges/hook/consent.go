@@ -3,6 +3,7 @@ package hook
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/form"
@@ -165,7 +166,8 @@ func (c *conversation) newQuestion(in *input) (producer.Tool, error) {
 	case in.cut || !c.canBeTold(in, tool):
 		return tool, errors.New("It asks for permission for something that is too long to be told. " + c.elsewhereText())
 	}
-	says := c.consequenceText(in) + " " + words.Sentence(c.d.name+" asks, in the folder "+toolwords.Exact(in.Folder))
+	asks := words.Sentence(c.d.name + " asks, in the folder " + toolwords.Exact(in.Folder))
+	says := strings.TrimSpace(c.consequenceText(in) + " " + asks)
 	tool.Action = aaep.Say(c.agentPrefix() + actionOf(tool))
 	tool.Confirm, tool.Timeout, tool.AsksElsewhere = true, c.b.cfg.AnswerTime, !c.d.isFinal
 	tool.Risk = aaep.RiskHigh

@@ -3,7 +3,9 @@ package hook
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -50,6 +52,52 @@ func (in *input) readArguments() (a arguments, readable bool) {
 	return a, true
 }
 
+// member is a text among the arguments, by its name.
+type member struct{ name, text string }
+
+// texts returns those of the arguments that one kind of tool is told by and another is not.
+func (a arguments) texts() []member {
+	return []member{{"command", a.Command}, {"file_path", a.File}, {"path", a.Path}, {"absolute_path", a.Absolute},
+		{"notebook_path", a.Notebook}, {"url", a.URL}, {"query", a.Query}, {"pattern", a.Pattern}}
+}
+
+// subject returns the argument by which a tool of a kind is told.
+func (a arguments) subject(kind string) member {
+	order := map[string][]string{toolwords.Execute: {"command"}, toolwords.Search: {"url", "query", "pattern", "command"},
+		toolwords.Fetch: {"url", "query", "pattern", "command"}}[kind]
+	if kind == toolwords.Edit || kind == toolwords.Read {
+		order = []string{"file_path", "path", "absolute_path", "notebook_path"}
+		if files, _ := patchedFiles(a.Command); len(files) > 0 {
+			order = []string{"command"}
+		}
+	}
+	texts := a.texts()
+	for _, name := range order {
+		if i := slices.IndexFunc(texts, func(m member) bool { return m.name == name && m.text != "" }); i >= 0 {
+			return texts[i]
+		}
+	}
+	return member{}
+}
+
+// otherTexts returns what else the arguments hold, as it is told: also what no tool of the kind
+// should have, for it is not known here what the tool does with it.
+func (a arguments) otherTexts(kind string) (all []string) {
+	subject := a.subject(kind)
+	for _, m := range a.texts() {
+		if m.text != "" && m.name != subject.name {
+			all = append(all, m.name+": "+m.text)
+		}
+	}
+	for _, edit := range a.Edits {
+		all = append(all, edit.otherTexts("")...)
+		if more, err := toolwords.Arguments(edit.Others); edit.Others != nil && err == nil {
+			all = append(all, more...)
+		}
+	}
+	return all
+}
+
 func (a arguments) filePath() string { return cmp.Or(a.File, a.Path, a.Absolute, a.Notebook) }
 
 // fileChanges returns what a tool does to its file.
@@ -75,29 +123,33 @@ func (c *conversation) describeCall(in *input) producer.Tool {
 		tool.Risk = toolwords.Risk(kind)
 	}
 	a, _ := in.readArguments()
-	title := ""
+	verb, title := "", ""
 	switch kind {
 	case toolwords.Execute:
 		title = a.Command
 	case toolwords.Edit, toolwords.Read:
-		if patch := patchedFiles(a.Command); len(patch) > 0 {
+		verb = map[string]string{toolwords.Edit: "Edit ", toolwords.Read: "Read "}[kind]
+		patch, _ := patchedFiles(a.Command)
+		switch len(patch) {
+		case 0:
+			title = strings.TrimSuffix(toolwords.Place(in.Folder, cmp.Or(a.filePath(), "a file without a name")), ",")
+		case 1:
 			title = patch[0].path
-			if len(patch) > 1 {
-				title = fmt.Sprintf("Edit %d files, the first %s", len(patch), title)
-			}
-		} else {
-			title = toolwords.Place(in.Folder, cmp.Or(a.filePath(), "a file without a name"))
+		default:
+			title = fmt.Sprintf("%d files, the first %s", len(patch), patch[0].path)
 		}
 	case toolwords.Search, toolwords.Fetch:
-		title = cmp.Or(a.URL, a.Query, a.Pattern, a.Command)
+		verb = map[string]string{toolwords.Search: "Search ", toolwords.Fetch: "Fetch "}[kind]
+		if title = a.subject(kind).text; strings.ContainsFunc(title, unicode.IsSpace) { // or it could say what is done
+			title = "\"" + title + "\""
+		}
 	}
-	if kind == toolwords.Edit && !strings.HasPrefix(title, "Edit ") || kind == toolwords.Read {
-		title = map[string]string{toolwords.Edit: "Edit ", toolwords.Read: "Read "}[kind] + strings.TrimSuffix(title, ",")
-	}
-	if title == "" {
+	if title != "" {
+		title = verb + title
+	} else {
 		kind, title = "", "Use the tool "+cmp.Or(toolName(in.Tool), "that the agent does not name")
 	}
-	tool.Title = toolwords.Clip(toolwords.Line(title), 100)
+	tool.Title = toolwords.Clip(toolwords.Code(title), 100)
 	if kind == toolwords.Execute {
 		tool.Title = "the command \"" + tool.Title + "\""
 	}
@@ -143,21 +195,25 @@ func (c *conversation) consequenceText(in *input) string {
 		says = append(says, fmt.Sprintf("All of %s is written: %s.", place, words.Count(len(toolwords.SplitLines(*text)),
 			"line")))
 	}
-	for _, file := range patchedFiles(a.Command) {
+	files, _ := patchedFiles(a.Command)
+	for _, file := range files {
 		says = append(says, file.summaryText(in.Folder))
 	}
-	rest := a.Others
+	rest, others := a.Others, []string(nil)
 	if kind := c.d.tools[in.Tool]; kind == "" || kind == toolwords.Other || !readable {
 		rest = in.Input
+	} else {
+		others = a.otherTexts(kind)
 	}
 	if rest != nil {
-		lines, err := toolwords.Members(rest)
+		more, err := toolwords.Arguments(rest)
 		if err != nil {
-			lines = []string{"What else it is given cannot be read"}
+			more = []string{"What else it is given cannot be read"}
 		}
-		for _, line := range lines {
-			says = append(says, words.Sentence(toolwords.Line(line)))
-		}
+		others = append(others, more...)
+	}
+	for _, text := range others {
+		says = append(says, words.Sentence(toolwords.Code(text)))
 	}
 	return strings.TrimSpace(strings.Join(says, " "))
 }
@@ -167,11 +223,13 @@ func (c *conversation) consequenceText(in *input) string {
 func (c *conversation) canBeTold(in *input, tool producer.Tool) bool {
 	a, readable := in.readArguments()
 	kind := c.d.tools[in.Tool]
+	files, whole := patchedFiles(a.Command)
 	switch {
 	case !readable && kind != "":
 		return false // it could mean something else than what is told
 	case kind == toolwords.Execute && strings.TrimSpace(a.Command) == "",
-		kind == toolwords.Edit && a.filePath() == "" && len(patchedFiles(a.Command)) == 0:
+		kind == toolwords.Edit && a.filePath() == "" && len(files) == 0,
+		kind == toolwords.Edit && !whole:
 		return false
 	}
 	if kind == toolwords.Edit {
@@ -202,28 +260,53 @@ func questionIn(in *input) string {
 type patchedFile struct {
 	path           string
 	what           string // Update, Add or Delete
+	moved          string // where it is moved to; empty: it stays
 	added, removed int
 }
 
-// patchedFiles returns the files of a patch as Codex writes it; none where the text is no patch.
-func patchedFiles(text string) (files []*patchedFile) {
-	if !strings.Contains(text, "*** Begin Patch") {
-		return nil
+// holds reports whether a line is one of the file's text, and none that begins something else.
+func (f *patchedFile) holds(line string) bool {
+	switch f.what {
+	case "Update":
+		return line != "" && strings.Contains(" +-@", line[:1])
+	case "Add":
+		return strings.HasPrefix(line, "+")
 	}
+	return false
+}
+
+// patchedFiles returns the files of a patch as Codex writes it, which may have blanks around the
+// lines that begin something; none where the text is no patch. whole says that all of it was
+// understood.
+func patchedFiles(text string) (files []*patchedFile, whole bool) {
+	if !strings.Contains(text, "*** Begin Patch") {
+		return nil, true
+	}
+	whole = true
+	file := &patchedFile{}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
-		what, path, ok := strings.Cut(strings.TrimPrefix(line, "*** "), " File: ")
+		marker, isMarker := strings.CutPrefix(strings.TrimSpace(line), "*** ")
+		what, path, names := strings.Cut(marker, " File: ")
+		moved, moves := strings.CutPrefix(marker, "Move to: ")
 		switch {
-		case ok && strings.HasPrefix(line, "*** ") && (what == "Update" || what == "Add" || what == "Delete"):
-			files = append(files, &patchedFile{path: path, what: what})
-		case len(files) == 0:
-		case strings.HasPrefix(line, "+"):
-			files[len(files)-1].added++
-		case strings.HasPrefix(line, "-"):
-			files[len(files)-1].removed++
+		case file.holds(line):
+			if line[0] == '+' {
+				file.added++
+			} else if line[0] == '-' {
+				file.removed++
+			}
+		case isMarker && names && (what == "Update" || what == "Add" || what == "Delete"):
+			file = &patchedFile{path: path, what: what}
+			files = append(files, file)
+		case isMarker && moves && file.what == "Update" && file.moved == "":
+			file.moved = moved
+		case isMarker && (marker == "Begin Patch" || marker == "End Patch" || marker == "End of File"):
+		case strings.TrimSpace(line) != "":
+			whole = false
 		}
 	}
-	return files
+	return files, whole
 }
 
 func (f *patchedFile) summaryText(folder string) string {
@@ -234,5 +317,9 @@ func (f *patchedFile) summaryText(folder string) string {
 	case "Delete":
 		return fmt.Sprintf("The file %s is deleted.", strings.TrimSuffix(place, ","))
 	}
-	return fmt.Sprintf("In %s: %s added, %d removed.", place, words.Count(f.added, "line"), f.removed)
+	text := fmt.Sprintf("In %s: %s added, %d removed.", place, words.Count(f.added, "line"), f.removed)
+	if f.moved != "" {
+		text += " It is moved to " + words.Sentence(strings.TrimSuffix(toolwords.Place(folder, f.moved), ","))
+	}
+	return text
 }

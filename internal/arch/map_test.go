@@ -345,7 +345,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/toolwords",
-		arrows: []string{".", "internal/phrase", "internal/words"},
+		arrows: []string{".", "internal/phrase", "internal/safetext", "internal/words"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "what a tool does is told alike, whichever way the agent reports it",
 	},

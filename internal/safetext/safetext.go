@@ -8,6 +8,7 @@ package safetext
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -21,7 +22,7 @@ func Clean(s, language string, part bool) string {
 		return s
 	}
 	if first >= 0 {
-		s = cleanFrom(s, first, part)
+		s = cleanFrom(s, first, part, false)
 	}
 	if part {
 		return s
@@ -29,6 +30,39 @@ func Clean(s, language string, part bool) string {
 	s, _ = orderAsHeard(s, language)
 	return s
 }
+
+// Exact is Clean for a command, a path or another text of which each character counts, in no known
+// language: what Clean leaves out, or makes a plain space, is shown by its number.
+func Exact(s string) string {
+	if first := firstUnsafe(s, false, true); first >= 0 {
+		s = cleanFrom(s, first, false, true)
+	}
+	s = oddSpaces.ReplaceAllStringFunc(s, byNumber)
+	if !mayReorder(s) {
+		return s
+	}
+	ordered, _ := orderAsHeard(s, "")
+	if marks := func(s string) int { return len(s) - len(stripMarks(s)) }; marks(ordered) < marks(s) {
+		s = directionMarks.ReplaceAllStringFunc(s, byNumber)
+		ordered, _ = orderAsHeard(s, "")
+	}
+	return ordered
+}
+
+var (
+	// directionMarks are characters that only say how others are ordered.
+	directionMarks = regexp.MustCompile("[\u061c\u200e\u200f\u2066-\u2069]")
+	// oddSpaces are spaces that natural text may have, and that look like the plain one.
+	oddSpaces = regexp.MustCompile(`[^\x00-\x7f\PZ]`)
+)
+
+// byNumber shows a character by its number.
+func byNumber(char string) string {
+	r, _ := utf8.DecodeRuneInString(char)
+	return fmt.Sprintf("<U+%04X>", r)
+}
+
+func stripMarks(s string) string { return directionMarks.ReplaceAllString(s, "") }
 
 // First returns the index of the first character of s that a producer may not send, or -1, and why.
 // Fillers and needless marks of direction may be sent, for they are left out where people get the
@@ -54,9 +88,9 @@ func First(s, language string, part bool) (index int, why string) {
 // accents five, Tibetan seven.
 const maxAccents = 8
 
-// cleanFrom returns s with unsafe characters, from first on, made visible or left out; it does not
-// look at their order.
-func cleanFrom(s string, first int, part bool) string {
+// cleanFrom returns s with unsafe characters, from first on, made visible or, unless it is to be
+// exact, left out; it does not look at their order.
+func cleanFrom(s string, first int, part, exact bool) string {
 	var b strings.Builder
 	b.WriteString(s[:first])
 	sc := scanner{text: s, part: part}
@@ -67,11 +101,11 @@ func cleanFrom(s string, first int, part bool) string {
 			switch {
 			case verdict == keep:
 				b.WriteString(s[i : i+size])
-			case verdict == blank:
+			case verdict == blank && !exact:
 				b.WriteByte(' ')
 			case verdict == show && size == 1 && r == utf8.RuneError:
 				fmt.Fprintf(&b, "<0x%02X>", s[i])
-			case verdict == show:
+			case verdict == show || exact:
 				fmt.Fprintf(&b, "<U+%04X>", r)
 			}
 		}

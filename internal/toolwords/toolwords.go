@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/safetext"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -31,6 +33,18 @@ func Line(text string) string {
 	}
 	return text
 }
+
+// Code is Line for a command, a path or another text of which each character counts: it shows what
+// cannot be seen, what looks like a plain space and is none, and several spaces within a line.
+func Code(text string) string {
+	return Line(spaces.ReplaceAllStringFunc(safetext.Exact(text), func(found string) string {
+		n := strings.Count(found, " ")
+		return fmt.Sprintf("%s <%d spaces> ", strings.TrimRight(found, " "), n)
+	}))
+}
+
+// spaces are several within a line, and what is before them. At its beginning they only indent it.
+var spaces = regexp.MustCompile(`\S  +`)
 
 // Label returns an agent's text in one line, safe to show, and no longer than a person would listen
 // to.
@@ -73,9 +87,9 @@ func Place(folder, path string) string {
 		path = filepath.Join(folder, path)
 	}
 	if in, err := filepath.Rel(folder, filepath.Clean(path)); err == nil && filepath.IsLocal(in) {
-		return Line(in)
+		return Code(in)
 	}
-	return Line(path) + ", which is not in the folder,"
+	return Code(path) + ", which is not in the folder,"
 }
 
 // The kinds of tools, as the Agent Client Protocol calls them. What is of none of them may do
@@ -109,7 +123,7 @@ var verbs = map[string]string{Delete: "Delete", Move: "Move", Edit: "Edit", Read
 
 // Action says what a tool of a kind does, whose title the agent has given.
 func Action(kind, title string) string {
-	title = cmp.Or(Line(title), "something that the agent does not name")
+	title = cmp.Or(Code(title), "something that the agent does not name")
 	verb := verbs[kind]
 	switch {
 	case kind == Execute: // with marks, so that a full stop is not taken for a part of it

@@ -12,6 +12,11 @@ func TestWords(t *testing.T) {
 	old := "a\nb\nc\n"
 	for _, c := range [][2]string{
 		{Line("rm a\nrm b"), "rm a <new line> rm b"}, {Line("a\u202eb"), "a<U+202E>b"},
+		{Line("a\u200bb\u00a0c"), "ab c"}, {Code("a\u200bb\u00a0c"), "a<U+200B>b<U+00A0>c"}, {Code("rm a\u200e"), "rm a<U+200E>"},
+		{Code("rm \u05d0\u200e 1 2"), Line("rm \u05d0\u200e 1 2")}, {Code("\u202ea\ufe0f"), "<U+202E>a<U+FE0F>"},
+		{Code("cat 'می\u200cخواهم' 👩\u200d💻"), "cat 'می\u200cخواهم' 👩\u200d💻"},
+		{Code("rm 'é  b'\n  c"), "rm 'é <2 spaces> b' <new line> c"},
+		{Action(Execute, "rm a\u200d"), `Run the command "rm a<U+200D>".`}, {Place("/srv", "a\u00ad"), "a<U+00AD>"},
 		{Line(strings.Repeat("x", Most+1)), strings.Repeat("x", Most) +
 			"… (these are the first 4000 of 4001 characters; the details have all)"},
 		{Exact("a  b"), `"a \x20b"`}, {Label(strings.Repeat("x", 201)), strings.Repeat("x", 200) + "…"},
