@@ -129,6 +129,30 @@ func TestUnseenQuestion(t *testing.T) {
 	undecided(t, outcome)
 }
 
+// TestWaitsNoMore: what came in the background is told with how many questions wait by then, and a
+// question that was answered meanwhile is none of them.
+func TestWaitsNoMore(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, all+`let away = false; Object.defineProperty(document, "hidden", { get: () => away });
+		window.turn = (to) => { away = to; document.dispatchEvent(new Event("visibilitychange")); };`)
+	p.until(connected)
+	quick(p)
+	eval[any](p, "turn(true)")
+	outcome := pay(t, st.session(t, "Paying your bills."), "$5")
+	p.until(asked)
+	eval[any](p, "turn(false)")
+	p.until(`document.querySelector("button.no").ariaDisabled === "false"`)
+	eval[any](p, `document.querySelector("button.no").click()`)
+	result(t, outcome)
+	p.until(`all.some((line) => line.includes("While you were away"))`)
+	for _, line := range eval[[]string](p, "all") {
+		if strings.Contains(line, "While you were away") && strings.Contains(line, "question waits") {
+			t.Errorf("no question waits when it is said: %q", line)
+		}
+	}
+}
+
 // TestOutcomeOnce: what came of an answer is told once, and nothing else of it after that; a state
 // is no outcome.
 func TestOutcomeOnce(t *testing.T) {

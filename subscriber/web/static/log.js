@@ -100,8 +100,8 @@ export class Log {
     if (asks.some((q) => !q.led)) line.before = [this.words("meanwhile"), line.before].filter(Boolean).join(" "); // it is not what the question leads to
     for (const q of asks) q.led = q.drowned = true;
     const asShown = text === line.text.replace(/\s+/g, " ").trim(); // else the log keeps what was written
-    return { region: "status", text, language: line.language, writing: line.writing, before: [who, line.before].filter(Boolean).join(" "), after: line.after,
-      obsolete: line.over, show: () => this.add(line, !asShown) };
+    return { region: "status", text, language: line.language, writing: line.writing, before: [who, line.before].filter(Boolean).join(" "),
+      get after() { return line.after; }, obsolete: line.over, show: () => this.add(line, !asShown) };
   }
 
   // drowned is a question whose session said something else after it, and says nothing more: what was said before a question comes
@@ -256,7 +256,9 @@ export class Log {
     const n = this.missed, newest = this.awayNewest;
     this.missed = 0;
     this.awayNewest = undefined;
-    if (newest) this.queue.unshift({ before: this.words("missed", { n }), text: clip(heardOf(newest), 300, (n) => " … " + this.words("more", { n })), after: this.waits(),
+    const { waits } = this;
+    if (newest) this.queue.unshift({ before: this.words("missed", { n }), text: clip(heardOf(newest), 300, (n) => " … " + this.words("more", { n })),
+      get after() { return waits(); }, // by the time that it is told: a question may be answered first
       language: newest.language, writing: newest.writing });
     this.step();
   }
