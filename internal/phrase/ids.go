@@ -202,6 +202,7 @@ const (
 	MoreTime           ID = "MoreTime"
 	NotAllHeard        ID = "NotAllHeard"
 	AcceptedDoing      ID = "AcceptedDoing"
+	AcceptedEarlier    ID = "AcceptedEarlier"
 
 	// To a person in a conversation with an agent, beside what the agent says.
 	AgentStillWorks    ID = "AgentStillWorks"

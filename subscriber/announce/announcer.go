@@ -213,7 +213,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		return
 	}
 	put := a.questions.firstOpen()
-	w, outcome := a.questions.eventWords(source, ev, w)
+	w, outcome := a.questions.eventWords(now, source, ev, w)
 	told := a.handleEvent(now, source, ev, w)
 	defer a.putNext(now) // what came of the question before is heard first
 	if told {

@@ -25,7 +25,8 @@ var marks = sync.OnceValue(func() []mark {
 		all = append(all, mark{skeletonOf(o.Start), skeletonOf(o.In)})
 	}
 	for _, tag := range phrase.Languages() {
-		for _, id := range []phrase.ID{phrase.AskedProven, phrase.AskedUnproven, phrase.AcceptedDoing} {
+		for _, id := range []phrase.ID{phrase.AskedProven, phrase.AskedUnproven, phrase.AcceptedDoing,
+			phrase.AcceptedEarlier} {
 			text, _ := phrase.In(tag, id, "")
 			verdict, _, _ := strings.Cut(text, ":")
 			all = append(all, startMarks(verdict+":")...)

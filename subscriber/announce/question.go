@@ -83,6 +83,7 @@ type openQuestion struct {
 const (
 	clocksDiffer = 2 * time.Second  // that show the same time (D-35)
 	reaction     = 20 * time.Second // that a person must have after they heard something (WCAG 2.2.1)
+	longAgo      = 30 * time.Second // of an event, until it tells of what was before
 	mostAsked    = 64               // questions of one agent; it is heard least where it shouts most
 )
 
@@ -122,12 +123,15 @@ func (qs *questionQueue) addQuestion(now time.Time, source string, ev *aaep.Even
 	return q
 }
 
-// eventWords is what is said of an event: what was accepted, as what is being done. Its bare name
-// would sound as if it were asked of the person. Who is not asked is told that the agent waits for
-// the answer, and by the same name what it does then. Outcome reports whether the event tells what
-// came of a question, or how a session ended: of several agents, whose it is belongs to that.
-func (qs *questionQueue) eventWords(source string, ev *aaep.Event, w Words) (_ Words, outcome bool) {
+// eventWords is what is said of an event: what was accepted, as what is being done, or, where it
+// began long before it got here, as what was accepted earlier. Its bare name would sound as if it
+// were asked of the person. Who is not asked is told that the agent waits for the answer, and by
+// the same name what it does then. Outcome reports whether the event tells what came of a question,
+// or how a session ended: of several agents, whose it is belongs to that. What came of one long ago
+// is told in its place, for no person waits for it.
+func (qs *questionQueue) eventWords(now time.Time, source string, ev *aaep.Event, w Words) (_ Words, outcome bool) {
 	session, text := sessionOf(source, ev), ev.Text(aaep.VerbosityNormal)
+	isPast := now.Sub(ev.Timestamp) > longAgo // it may be over, which what comes next tells
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
 		switch p.ToState {
@@ -150,7 +154,11 @@ func (qs *questionQueue) eventWords(source string, ev *aaep.Event, w Words) (_ W
 				qs.doing = append(qs.doing, expectedCall{session: session, call: p.ToolCallID})
 				qs.doing = qs.doing[max(len(qs.doing)-mostAsked, 0):]
 			}
-			return phraseIn(ev.Language(), phrase.AcceptedDoing, "").And("", w.oneLine()), true
+			accepted := phrase.AcceptedDoing
+			if isPast {
+				accepted = phrase.AcceptedEarlier
+			}
+			return phraseIn(ev.Language(), accepted, "").And("", w.oneLine()), !isPast
 		}
 	case *aaep.ToolCompleted:
 		n := len(qs.doing)
@@ -159,7 +167,7 @@ func (qs *questionQueue) eventWords(source string, ev *aaep.Event, w Words) (_ W
 		})
 		outcome = len(qs.doing) < n
 	}
-	return w, outcome || ev.Type().Terminal()
+	return w, outcome && !isPast || ev.Type().Terminal()
 }
 
 // expectCall notes what may be done when it is accepted.

@@ -282,3 +282,22 @@ func TestAcceptedByOthers(t *testing.T) {
 		}
 	}
 }
+
+// Who begins to listen late, to an agent that tells its sessions from their beginning, hears what
+// was accepted before as such, not as what is being done, and that nothing waits for an answer.
+func TestAcceptedEarlier(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	add := func(before time.Duration, p aaep.Payload, text string) {
+		ev := &aaep.Event{SessionID: "sess_1", Timestamp: r.now.Add(-before), Payload: p, Summary: aaep.Say(text), LocalizationHints: in("en")}
+		r.a.Add(r.now, "Planner", ev, Text(ev, aaep.VerbosityNormal))
+	}
+	add(time.Hour, &aaep.SessionStarted{}, "Paying.")
+	add(time.Hour, &aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateAwaitingInput}, "Pay five dollars.")
+	add(50*time.Minute, &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateCallingTool}, "Using a tool.")
+	add(50*time.Minute, &aaep.ToolInvoked{Tool: "pay", ToolCallID: "call_1"}, "Pay five dollars.")
+	add(40*time.Minute, &aaep.ToolCompleted{Tool: "pay", ToolCallID: "call_1", Status: aaep.ToolSuccess}, "Pay finished.")
+	r.passTime(time.Minute)
+	if heard := r.heardSince("Paying."); heard != "Paying.|Accepted earlier: Pay five dollars.|Pay finished." {
+		t.Errorf("heard %s; %s", heard, r.receiptsText())
+	}
+}
