@@ -324,21 +324,33 @@ func TestUnknownForms(t *testing.T) {
 		"no reason":           `"reason":5`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			testUnknown(t, `[{"id":"i","message":"Pay $5?",`+members+`}]`)
+			testUnknown(t, "", `[{"id":"i","message":"Pay $5?",`+members+`}]`)
 		})
 	}
 	many := "[" + strings.Repeat(`{"id":"i","reason":"confirmation"},`, 16) + `{"id":"j","reason":"confirmation"}]`
-	for name, interrupts := range map[string]string{"too many": many, "nothing": "[]", "no list": `"i"`, "no objects": "[1]", "no id": `[{"reason":"confirmation"}]`} {
-		t.Run(name, func(t *testing.T) { testUnknown(t, interrupts) })
+	for name, interrupts := range map[string]string{"too many": many, "one id twice": `[{"id":"i","reason":"confirmation","message":"Look?"},{"id":"i","reason":"confirmation","message":"Pay $5?"}]`,
+		"too long": `[{"id":"i","reason":"confirmation","message":"` + strings.Repeat("x ", 2500) + `"}]`, "nothing": "[]", "no list": `"i"`, "no objects": "[1]", "no id": `[{"reason":"confirmation"}]`} {
+		t.Run(name, func(t *testing.T) { testUnknown(t, "", interrupts) })
+	}
+	const begins, more = `data: {"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"pay"}` + "\n\n", `data: {"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"`
+	for name, args := range map[string]string{
+		"long arguments":     more + strings.Repeat("x ", 2500) + "\"}\n\n",
+		"arguments of lines": more + strings.Repeat(`x\n`, 500) + "\"}\n\n",
+		"cut arguments":      more + strings.Repeat("x", 300<<10) + "\"}\n\n" + more + "5\"}\n\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			testUnknown(t, begins+args, `[{"id":"i","reason":"tool_call","toolCallId":"c","message":"Pay?"}]`)
+		})
+
 	}
 }
 
-// testUnknown has an agent interrupt its run for what cannot be asked.
-func testUnknown(t *testing.T, interrupts string) {
+// testUnknown has an agent interrupt its run, after some events, for what cannot be asked.
+func testUnknown(t *testing.T, events, interrupts string) {
 	var resumed, asked atomic.Int32
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	sent := started + `data: {"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":` + interrupts + "}}\n\n"
+	sent := started + events + `data: {"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":` + interrupts + "}}\n\n"
 	at, l := serve(t, func(w io.Writer, resumes bool) {
 		if resumes {
 			resumed.Add(1)

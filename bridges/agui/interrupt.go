@@ -45,7 +45,7 @@ func (x *run) askInterrupts(ctx context.Context, interrupts []interrupt) (answer
 			end(err)
 		}
 	}
-	if len(interrupts) > maxInterrupts || x.history.isTooLong {
+	if len(interrupts) > maxInterrupts || x.history.isTooLong || hasTwin(interrupts) {
 		x.tellText("What the agent asks was not answered here.")
 		return nil, done, false
 	}
@@ -66,6 +66,19 @@ func (x *run) askInterrupts(ctx context.Context, interrupts []interrupt) (answer
 		c.isAsked = false
 	}
 	return answers, done, true
+}
+
+// hasTwin reports whether two interrupts have one id, so that an answer could be taken for the
+// other's.
+func hasTwin(interrupts []interrupt) bool {
+	seen := map[string]bool{}
+	for _, i := range interrupts {
+		if seen[i.ID] {
+			return true
+		}
+		seen[i.ID] = true
+	}
+	return false
 }
 
 // askOne asks about one interrupt. end is nil where nothing was accepted.
@@ -180,17 +193,22 @@ func isForm(i interrupt) bool {
 func (x *run) confirmInterrupt(ctx context.Context, i interrupt, timeout time.Duration) (aaep.Decision, func(error), error) {
 	tool := producer.Tool{Name: "approval", Risk: aaep.RiskHigh, Timeout: timeout, AsksElsewhere: true}
 	action := cmp.Or(words.Sentence(toolwords.Line(i.Message)), "The agent asks whether it may go on.")
-	consequence := "The agent says no more about it."
+	consequence, given := "The agent says no more about it.", []string{i.Message}
+	isCut := false
 	x.mu.Lock()
 	if c := x.calls[i.ToolCallID]; c != nil {
 		tool.Name, tool.Title = cmp.Or(c.name, "tool"), toolwords.Label(c.name)
-		consequence = "It uses the tool " + words.Sentence(toolwords.Label(c.name))
+		consequence = "It uses the tool " + words.Sentence(toolwords.Code(c.name))
 		if len(c.args) > 0 {
-			consequence += " With: " + words.Sentence(toolwords.Line(string(c.args)))
+			consequence += " With: " + words.Sentence(toolwords.Code(string(c.args)))
 		}
+		given, isCut = append(given, c.name, string(c.args)), c.isCut
 	}
 	x.mu.Unlock()
-	if len(action) > mostTold || len(consequence) > mostTold {
+	for _, text := range given {
+		isCut = isCut || !toolwords.IsWhole(text)
+	}
+	if isCut || len(action) > mostTold || len(consequence) > mostTold {
 		return "", nil, errors.New("agui: the question is too long to be told whole")
 	}
 	tool.Action, tool.Consequence = aaep.Say(action), aaep.Say(consequence)

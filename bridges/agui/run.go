@@ -47,6 +47,7 @@ type run struct {
 type call struct {
 	name   string
 	args   []byte
+	isCut  bool // there were more arguments than are kept
 	isApps bool // the web app runs it
 	timer  *time.Timer
 	done   func(error) // completes it; nil until it was told that it runs
@@ -156,7 +157,11 @@ func (x *run) beginCall(e *event) {
 }
 
 func (x *run) addArgs(id, args string) {
-	if c := x.calls[id]; c != nil && len(c.args)+len(args) <= maxArgs {
+	c := x.calls[id]
+	if c == nil {
+		return
+	}
+	if c.isCut = c.isCut || len(c.args)+len(args) > maxArgs; !c.isCut {
 		c.args = append(c.args, args...)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/akashik"
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
+	"github.com/aaep-go/aaep/subscriber"
 )
 
 // events are a notification of each event, and what is heard of it.
@@ -182,4 +183,31 @@ func TestRequiredAction(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What is written is what the person was asked about, also where a record says something else by
+// the time they answer.
+func TestRecordChangesWhileAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newField()
+		x := newFixture(t, f)
+		asked := make(chan *subscriber.Question, 1)
+		l := bridgetest.Listen(t, x.producer, func(l *bridgetest.Listener, ev *aaep.Event) { asked <- l.Sub.Question(ev) })
+		f.record("one", "Prices rose", func(u *unit) { u.id = "mem-1" })
+		f.record("two", "Prices fell", func(u *unit) { u.id = "mem-2" })
+		f.change(func() { f.conflicts = []map[string]any{theConflict("detected")} })
+		stop := x.follow(akashik.Config{Record: true})
+		<-f.linked
+		l.AwaitHeard(t, "It holds 2 records")
+		f.push(notification("conflict.detected", 14, 0.1, "Two prices", "", "con-1", true))
+		q := <-asked
+		f.push(notification("memory.recorded", 15, 0.1, "Prices doubled", "mem-2", "", false))
+		l.AwaitHeard(t, "Prices doubled")
+		if err := q.AnswerText(t.Context(), "second"); err != nil {
+			t.Fatal(err)
+		}
+		l.AwaitHeard(t, "Written in the field: A person decides that this holds: Prices fell.")
+		stop()
+		checkDirective(t, f.took("RECORD")[0], "A person decides that this holds: Prices fell", "supports mem-2, informs mem-1")
+	})
 }

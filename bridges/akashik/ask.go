@@ -75,8 +75,8 @@ func (b *Bridge) ask(ctx context.Context, s *producer.Session, n *news) {
 	if n.conflict != "" && !b.knowsClaims(n) {
 		b.findClaims(ctx, n)
 	}
-	q := b.question(n)
-	given, err := s.AskText(ctx, q)
+	claims := [2]string{b.claim(n.units[0]), b.claim(n.units[1])} // which may change while the question is open
+	given, err := s.AskText(ctx, b.question(n, claims))
 	switch {
 	case errors.Is(err, producer.ErrUnreachable):
 		b.mu.Lock()
@@ -87,12 +87,13 @@ func (b *Bridge) ask(ctx context.Context, s *producer.Session, n *news) {
 	case err != nil || given == answerNone:
 		// The end of the question was told by itself, and nothing is written.
 	default:
-		b.write(b.ctx, n, s, b.directive(n, given)) // what is answered is written although the question is settled meanwhile
+		b.write(b.ctx, n, s, b.directive(n, claims, given)) // what is answered is written although the question is settled meanwhile
 	}
 }
 
-// question makes the question about news. It says what an answer does before there is one.
-func (b *Bridge) question(n *news) producer.Question {
+// question makes the question about news; claims are what the two records of a conflict say. It
+// says what an answer does before there is one.
+func (b *Bridge) question(n *news, claims [2]string) producer.Question {
 	subject := n.summary
 	if subject == "" {
 		subject = n.sentence
@@ -103,8 +104,8 @@ func (b *Bridge) question(n *news) producer.Question {
 		{Value: answerNone, Label: aaep.Say("Write nothing")},
 	}
 	if n.units[0] != "" && n.units[1] != "" {
-		choices[0] = producer.Choice{Value: answerFirst, Label: aaep.Say("Write that this holds: " + b.claim(n.units[0]))}
-		choices[1] = producer.Choice{Value: answerSecond, Label: aaep.Say("Write that this holds: " + b.claim(n.units[1]))}
+		choices[0] = producer.Choice{Value: answerFirst, Label: aaep.Say("Write that this holds: " + claims[0])}
+		choices[1] = producer.Choice{Value: answerSecond, Label: aaep.Say("Write that this holds: " + claims[1])}
 	}
 	return producer.Question{
 		Text: aaep.Say("The field " + b.name + " says that this requires an action: " + words.Sentence(subject) +
@@ -182,7 +183,8 @@ type relation struct {
 }
 
 // directive makes the record of an answer: what was decided, what was asked, and by which event.
-func (b *Bridge) directive(n *news, given string) *directive {
+// claims are what the records of a conflict said when it was asked.
+func (b *Bridge) directive(n *news, claims [2]string, given string) *directive {
 	about := words.Sentence(n.summary)
 	if n.summary == "" {
 		about = n.sentence
@@ -208,7 +210,7 @@ func (b *Bridge) directive(n *news, given string) *directive {
 		if given == answerSecond {
 			i = 1
 		}
-		d.Content = "A person decides that this holds: " + b.claim(n.units[i])
+		d.Content = "A person decides that this holds: " + claims[i]
 		relate("supports", n.units[i], "a person decides for it in the conflict "+n.conflict)
 		relate("informs", n.units[1-i], "a person decides against it in the conflict "+n.conflict)
 	default:

@@ -186,6 +186,7 @@ func TestNotTold(t *testing.T) {
 	const secret = "ghp_0123456789abcdefABCDEF0123456789abcd"
 	for name, c := range map[string]struct{ input, want string }{
 		"long":     {tool("Bash", `{"command":`+quoted(strings.Repeat("x ", 4001))+`}`), "too long to be told"},
+		"lines":    {tool("Bash", `{"command":`+quoted(strings.Repeat("x\n", 500))+`}`), "too long to be told"},
 		"long mcp": {tool("mcp__a__b", `{"text":`+quoted(strings.Repeat("x ", 4001))+`}`), "too long to be told"},
 		"huge":     {tool("Bash", `{"command":`+quoted(strings.Repeat("x", 50<<20))+`}`), "too long to be told"},
 		"secret":   {tool("Bash", `{"command":"curl -H token:`+secret+`"}`), "such as for a secret in it"},

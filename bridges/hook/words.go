@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -236,7 +235,7 @@ func (c *conversation) canBeTold(in *input, tool producer.Tool) bool {
 		a.Command = "" // a patch
 	}
 	for _, text := range []string{a.Command, a.Description, a.filePath(), a.URL, a.Query, a.Pattern, c.consequenceText(in)} {
-		if utf8.RuneCountInString(aaep.SafeText(text)) > toolwords.Most {
+		if !toolwords.IsWhole(text) {
 			return false
 		}
 	}

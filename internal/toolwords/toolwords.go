@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -25,8 +26,7 @@ const Most = 4000
 // Line returns an agent's text in one line, safe to show. It says where the line was broken, for
 // without that a command would mean something else.
 func Line(text string) string {
-	text = strings.ReplaceAll(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n", " <new line> ")
-	text = words.OneLine(aaep.SafeText(text))
+	text = oneLine(text)
 	if n := len([]rune(text)); n > Most {
 		return fmt.Sprintf("%s (these are the first %d of %d characters; the details have all)", Clip(text, Most),
 			Most, n)
@@ -34,13 +34,25 @@ func Line(text string) string {
 	return text
 }
 
+// oneLine is Line for a text of any length.
+func oneLine(text string) string {
+	text = strings.ReplaceAll(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n", " <new line> ")
+	return words.OneLine(aaep.SafeText(text))
+}
+
 // Code is Line for a command, a path or another text of which each character counts: it shows what
 // cannot be seen, what looks like a plain space and is none, and several spaces within a line.
-func Code(text string) string {
-	return Line(spaces.ReplaceAllStringFunc(safetext.Exact(text), func(found string) string {
+func Code(text string) string { return Line(showSpaces(text)) }
+
+// IsWhole reports whether Code has all of a text, and does not shorten it.
+func IsWhole(text string) bool { return utf8.RuneCountInString(oneLine(showSpaces(text))) <= Most }
+
+// showSpaces returns a text in which all can be seen but its line breaks and indents.
+func showSpaces(text string) string {
+	return spaces.ReplaceAllStringFunc(safetext.Exact(text), func(found string) string {
 		n := strings.Count(found, " ")
 		return fmt.Sprintf("%s <%d spaces> ", strings.TrimRight(found, " "), n)
-	}))
+	})
 }
 
 // spaces are several within a line, and what is before them. At its beginning they only indent it.
