@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -258,6 +259,51 @@ func TestDocumentedSubscriber(t *testing.T) {
 		t.Skip("Level 3 is for make test-all")
 	}
 	t.Run("Level 3", func(t *testing.T) { proveDocumented(t, 3, documentedProgram(t, "wire.md", "The wire")) })
+}
+
+// The words of a question are told once, though its session's state says them too; where no question
+// follows the state is told.
+func TestDocumentedSubscriberTellsOnce(t *testing.T) {
+	const event = `data: {"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.%s","event_id":"%s","session_id":"%s",` +
+		`"timestamp":"2026-01-02T03:04:05Z","producer":{"agent_id":"a"},%s}` + "\n\n"
+	read := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			w.Header().Set("Location", "/stream")
+			io.WriteString(w, `{"subscription_id":"sub_1","honored_capabilities":{}}`)
+			return
+		}
+		state := `"from_state":"thinking","to_state":"awaiting_input","summary_normal":`
+		fmt.Fprintf(w, event, "state.changed", "evt_1", "sess_other", state+`"Waiting for another."`)
+		fmt.Fprintf(w, event, "state.changed", "evt_2", "sess_1", state+`"Pay $20 to Ada."`)
+		fmt.Fprintf(w, event, "awaiting.confirmation", "evt_3", "sess_1", `"action":"Pay $20 to Ada.","consequence":"It is gone.",`+
+			`"reply_token":"rpl_1","timeout_seconds":60,"default_decision":"reject"`)
+		w.(http.Flusher).Flush()
+		<-read
+	}))
+	defer s.Close()
+	defer close(read)
+	command := documentedProgram(t, "wire.md", "The wire")
+	program := exec.CommandContext(t.Context(), command[0], append(command[1:], s.URL)...)
+	keys, _ := program.StdinPipe()
+	out, err := program.StdoutPipe()
+	if err == nil {
+		err = program.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Wait()
+	defer program.Process.Kill()
+	defer keys.Close()
+	var told []string
+	for lines := bufio.NewScanner(out); len(told) < 2 && lines.Scan(); {
+		told = append(told, lines.Text())
+	}
+	all := strings.Join(told, "\n")
+	if strings.Count(all, "Pay $20 to Ada.") != 1 || !strings.Contains(all, "It is gone.") || !strings.Contains(all, "Waiting for another.") {
+		t.Errorf("told\n%s", all)
+	}
 }
 
 func proveDocumented(t *testing.T, level int, command []string) {
