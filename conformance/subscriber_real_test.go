@@ -261,8 +261,8 @@ func TestDocumentedSubscriber(t *testing.T) {
 	t.Run("Level 3", func(t *testing.T) { proveDocumented(t, 3, documentedProgram(t, "wire.md", "The wire")) })
 }
 
-// The words of a question are told once, though its session's state says them too; where no question
-// follows the state is told.
+// The words of a question are told once, though its session's state says them too; where no
+// question follows the state is told.
 func TestDocumentedSubscriberTellsOnce(t *testing.T) {
 	const event = `data: {"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.%s","event_id":"%s","session_id":"%s",` +
 		`"timestamp":"2026-01-02T03:04:05Z","producer":{"agent_id":"a"},%s}` + "\n\n"

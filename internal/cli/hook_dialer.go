@@ -25,7 +25,7 @@ type hookDialer struct {
 
 // Dial is that of transports.Dialer. Any goroutine may call it.
 func (d *hookDialer) Dial(ctx context.Context) (transports.Conn, error) {
-	conn, err := d.Dialer.Dial(ctx)
+	conn, err := d.dialServer(ctx)
 	d.mu.Lock()
 	if err == nil {
 		d.gone = time.Time{}
@@ -37,5 +37,17 @@ func (d *hookDialer) Dial(ctx context.Context) (transports.Conn, error) {
 	if wait || call.Ensure(ctx, call.Start) != nil {
 		return conn, err
 	}
-	return d.Dialer.Dial(ctx)
+	return d.dialServer(ctx)
+}
+
+// dialServer reaches the server where a listener looks for it, or where it says that it is.
+func (d *hookDialer) dialServer(ctx context.Context) (transports.Conn, error) {
+	conn, err := d.Dialer.Dial(ctx)
+	if err == nil {
+		return conn, nil
+	}
+	if conn, failed := call.Dial(ctx); failed == nil {
+		return conn, nil
+	}
+	return nil, err
 }

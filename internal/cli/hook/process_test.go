@@ -462,3 +462,51 @@ func TestPrinted(t *testing.T) {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
 }
+
+// A user has one server, whatever runtime directory an agent or a listener was started with: each
+// finds it where it says that it is.
+func TestSecondRuntimeFolder(t *testing.T) {
+	h := newHome(t)
+	h.stopServer()
+	begin := func() *locked {
+		listen := h.command("listen", "--settings", os.DevNull)
+		var heard locked
+		listen.Stdout, listen.Stderr = &heard, &heard
+		if _, err := listen.StdinPipe(); err != nil {
+			t.Fatal(err)
+		}
+		if err := listen.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { listen.Process.Kill(); listen.Wait() })
+		awaits(t, &heard, "Following Coding agents")
+		return &heard
+	}
+	first := begin()
+	second := filepath.Join(h.dir, "second")
+	if err := os.Mkdir(second, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.env = append(h.env, "XDG_RUNTIME_DIR="+second)
+	if out, errs, code := h.aaep(prompts, "hook", "claude"); out != "" || errs != "" || code != 0 {
+		t.Errorf("%q %s %d", out, errs, code)
+	}
+	awaits(t, first, `Claude Code in plans: Delete the old report\.`)
+	awaits(t, begin(), `Claude Code in plans: Delete the old report\.`)
+	if out, errs, _ := h.aaep("", "hook", "status"); !strings.Contains(out, "The server runs, with 2 listeners.") {
+		t.Error(out, errs)
+	}
+}
+
+// Why an input is not taken is said once where the agent shows it, and decides nothing.
+func TestInputThatCannotBeRead(t *testing.T) {
+	h := newHome(t)
+	h.stopServer()
+	for _, input := range []string{"{bad", "", "[1]", `{"session_id":1}`} {
+		out, errs, code := h.aaep(input, "hook", "claude")
+		if out != "" || code != 0 || !strings.HasPrefix(errs, "aaep: ") || !strings.Contains(errs, "the input of Claude Code cannot be read") ||
+			strings.Count(errs, "\n") != 1 {
+			t.Errorf("%q: %q %q %d", input, out, errs, code)
+		}
+	}
+}

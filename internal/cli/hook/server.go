@@ -69,13 +69,21 @@ func Lock() (io.Closer, error) {
 	return f, err
 }
 
-// Listen opens where hooks reach the server; only this user can.
+// Listen opens where hooks reach the server; only this user can. It writes down where that is.
 func Listen() (*ipc.Listener, error) {
 	path, err := call.InputPath()
 	if err != nil {
 		return nil, err
 	}
-	return ipc.Listen(path, nil)
+	l, err := ipc.Listen(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := call.RecordServer(); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
 }
 
 // Serve takes inputs until ctx is done or the server has been idle for so long. Then those that are
@@ -156,7 +164,7 @@ func (s *Server) serveHook(ctx context.Context, conn transports.Conn) {
 		cancel()
 	}()
 	answered := false
-	s.Bridge.Handle(ctx, agent, input, func(output []byte) error {
+	err = s.Bridge.Handle(ctx, agent, input, func(output []byte) error {
 		answered = true
 		if !reply(ctx, conn, call.Outcome{Output: output}) {
 			return transports.ErrClosed
@@ -168,7 +176,10 @@ func (s *Server) serveHook(ctx context.Context, conn transports.Conn) {
 		}
 		return nil
 	})
-	if !answered {
+	switch {
+	case err != nil:
+		reply(ctx, conn, call.Outcome{Problem: err.Error()})
+	case !answered:
 		reply(ctx, conn, call.Outcome{})
 	}
 }
@@ -236,11 +247,14 @@ func (s *Server) Handler(secret string) http.Handler {
 		}
 		s.begin()
 		defer s.end()
-		s.Bridge.Handle(r.Context(), agent, input, func(output []byte) error {
+		err = s.Bridge.Handle(r.Context(), agent, input, func(output []byte) error {
 			w.Header().Set("Content-Type", "application/json")
 			_, err := w.Write(output)
 			return errors.Join(err, http.NewResponseController(w).Flush())
 		}, nil)
+		if err != nil { // nothing was written
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		}
 	})
 }
 

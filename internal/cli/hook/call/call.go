@@ -51,6 +51,7 @@ type (
 	Outcome struct {
 		Output     json.RawMessage `json:"output,omitempty"`
 		Unanswered json.RawMessage `json:"unanswered,omitempty"`
+		Problem    string          `json:"problem,omitempty"` // why the input was not taken
 	}
 )
 
@@ -142,6 +143,8 @@ func ask(ctx context.Context, conn transports.Conn, r Request, input []byte) (an
 		if err != nil || got.Unanswered == nil {
 			if err != nil {
 				got.Output = answer.Unanswered
+			} else if got.Problem != "" {
+				err = errors.New(got.Problem)
 			}
 			return got, err
 		}
@@ -179,8 +182,7 @@ func connect(ctx context.Context, start func() (ended <-chan error, err error)) 
 	if err != nil {
 		return nil, err
 	}
-	d := ipc.Dialer{Path: path}
-	conn, err := d.Dial(ctx)
+	conn, err := dial(ctx, path, recordedInput)
 	if err == nil || !absent(err) || start == nil {
 		return conn, err
 	}
@@ -189,7 +191,7 @@ func connect(ctx context.Context, start func() (ended <-chan error, err error)) 
 		return nil, err
 	}
 	for late := time.After(startTime); ; {
-		if conn, err = d.Dial(ctx); err == nil || !absent(err) {
+		if conn, err = dial(ctx, path, recordedInput); err == nil || !absent(err) {
 			return conn, err
 		}
 		select {
@@ -197,12 +199,76 @@ func connect(ctx context.Context, start func() (ended <-chan error, err error)) 
 		case <-late:
 			return nil, err
 		case failed := <-ended: // another may have been quicker
-			if conn, err = d.Dial(ctx); err != nil {
+			if conn, err = dial(ctx, path, recordedInput); err != nil {
 				return nil, failed
 			}
 			return conn, nil
 		}
 	}
+}
+
+// The lines of the record of where the server is.
+const (
+	recordedOutput = iota // for listeners
+	recordedInput
+)
+
+// recordPath is the file in which the server says where it is. Who has another runtime directory
+// than the server finds it by that: a user has one server, as they have one folder of state.
+func recordPath() (string, error) {
+	dir, err := StateFolder()
+	return filepath.Join(dir, "hook.server"), err
+}
+
+// RecordServer writes down where the server is.
+func RecordServer() error {
+	input, err := InputPath()
+	if err != nil {
+		return err
+	}
+	output, err := ipc.Path(AgentID)
+	if err != nil {
+		return err
+	}
+	path, err := recordPath()
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // a link is not followed
+		return err
+	}
+	return os.WriteFile(path, []byte(output+"\n"+input+"\n"), 0o600)
+}
+
+// dial reaches the server at a path, or, where there is none, at the one of its record. The dialer
+// sees that either is this user's.
+func dial(ctx context.Context, path string, line int) (transports.Conn, error) {
+	conn, err := ipc.Dialer{Path: path}.Dial(ctx)
+	if err == nil || !absent(err) {
+		return conn, err
+	}
+	record, failed := recordPath()
+	if failed != nil {
+		return nil, err
+	}
+	data, _ := os.ReadFile(record)
+	lines := strings.Split(string(data), "\n")
+	if len(lines) <= line || lines[line] == path || !filepath.IsAbs(lines[line]) {
+		return nil, err
+	}
+	if conn, failed := (ipc.Dialer{Path: lines[line]}).Dial(ctx); failed == nil {
+		return conn, nil
+	}
+	return nil, err
+}
+
+// Dial reaches the server as a listener does.
+func Dial(ctx context.Context) (transports.Conn, error) {
+	path, err := ipc.Path(AgentID)
+	if err != nil {
+		return nil, err
+	}
+	return dial(ctx, path, recordedOutput)
 }
 
 // Status is how many listeners the server has. An error says that there is no server, or that it

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -52,7 +53,15 @@ func Start() (ended <-chan error, err error) {
 	}
 	over := make(chan error, 1)
 	go func() {
-		over <- errors.Join(errors.New("the server of hooks ended; its log is "+log.Name()), cmd.Wait())
+		err := cmd.Wait()
+		over <- errors.Join(errors.New("the server of hooks ended: "+lastLine(log.Name())+" Its log is "+log.Name()), err)
 	}()
 	return over, nil
+}
+
+// lastLine is the last line of a short file, as a log that says why a program ended.
+func lastLine(path string) string {
+	text, _ := os.ReadFile(path)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
 }
