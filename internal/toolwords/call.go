@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
@@ -64,6 +67,39 @@ func describeValue(d *json.Decoder, between string) string {
 		return "(" + said + ")"
 	}
 	return said
+}
+
+// CheckReading returns an error for JSON in which an object has one name twice, also in another
+// case: programs differ in which of the two they take, so that a tool could be given something else
+// than its user was told.
+func CheckReading(args []byte) error {
+	d := jsontext.NewDecoder(bytes.NewReader(args), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	var objects []map[string]bool // the names of each value that is open; nil of a list
+	for {
+		token, err := d.ReadToken()
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		within := len(objects) - 1
+		_, n := d.StackIndex(d.StackDepth())
+		switch {
+		case token.Kind() == '{':
+			objects = append(objects, map[string]bool{})
+		case token.Kind() == '[':
+			objects = append(objects, nil)
+		case token.Kind() == '}' || token.Kind() == ']':
+			objects = objects[:within]
+		case within >= 0 && objects[within] != nil && n%2 == 1: // a name
+			name := strings.ToLower(strings.ToUpper(token.String()))
+			if objects[within][name] {
+				return fmt.Errorf("the name %.40q comes twice in one object: give it once", token.String())
+			}
+			objects[within][name] = true
+		}
+	}
 }
 
 // CannotAsk says to a model why a call was not put to the user as it is, and was not done, or

@@ -46,3 +46,16 @@ func TestWords(t *testing.T) {
 		t.Errorf("%q %v", got, err)
 	}
 }
+
+// Arguments of which programs could read different things are found, at any depth.
+func TestCheckReading(t *testing.T) {
+	for args, ok := range map[string]bool{
+		`{"a":1,"b":{"a":["a","a",{"a":"a"}]},"c":"a"}`: true, `[]`: true, `"a"`: true, `{}`: true,
+		`{"a":1,"a":1}`: false, `{"path":1,"Path":2}`: false, `{"b":[{"ſ":1,"s":2}]}`: false, `{"a":`: false,
+		`{"b":{"\u0061":1,"x":{},"a":2}}`: false,
+	} {
+		if err := CheckReading([]byte(args)); (err == nil) != ok {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}

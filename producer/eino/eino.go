@@ -185,6 +185,11 @@ func (m *middleware) guard(name string) func(context.Context, *call) (string, er
 func (m *middleware) ask(ctx context.Context, name, args string, run func(context.Context) error) (
 	no string, err error) {
 	c := &call{args: args, run: run}
+	if m.describe != nil { // the tool reads them by itself
+		if err := toolwords.CheckReading([]byte(args)); err != nil {
+			return "Not done. The user cannot be asked about these arguments: " + err.Error(), nil
+		}
+	}
 	no, err = m.guard(name)(ctx, c)
 	switch {
 	case c.ran:

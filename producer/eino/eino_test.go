@@ -302,3 +302,26 @@ func (s *store) Set(_ context.Context, id string, data []byte) error {
 	s.kept[id] = data
 	return nil
 }
+
+// Arguments of which the tool could read something else than its description has are not asked
+// about, and not run. (P1)
+func TestTwoReadings(t *testing.T) {
+	wants := consenttest.WantsHidden
+	wants.Calls = []fakemodel.Call{{ID: "call_1", Name: "transfer", Args: `{"amount":5000,"Amount":5}`}}
+	b := consenttest.Open(t, consenttest.Say(aaep.Accept), wants, consenttest.Done)
+	transfer, err := transfers["plain"](b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := open(t.Context(), b, false, nil, transfer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, _, err := follow(r.Query(t.Context(), "Save $500.")); err != nil || said != "All is well." {
+		t.Errorf("the agent said %q, %v", said, err)
+	}
+	if asked := string(b.Model.Asked()[1]); !strings.Contains(asked, "comes twice in one object") {
+		t.Errorf("the model got %s", asked)
+	}
+	b.Check(t, 0)
+}

@@ -35,6 +35,7 @@ func Guard[In any](t *llm.Tap, tool sdk.AgentTool, describe func(In) producer.To
 		}
 		return describe(c.in)
 	}
+	g.describes = describe != nil
 	g.run = llm.Guard(t, tool.Info().Name, ofCall, func(ctx context.Context, c *call[In]) (string, error) {
 		var err error
 		c.ran = true
@@ -52,7 +53,8 @@ var errFailed = errors.New("the tool's response says that it failed")
 // guardedTool is a tool whose calls ask first.
 type guardedTool[In any] struct {
 	sdk.AgentTool
-	run func(context.Context, *call[In]) (string, error)
+	describes bool // of what In has of the arguments
+	run       func(context.Context, *call[In]) (string, error)
 }
 
 // call is one call of a tool, and what came of it.
@@ -69,7 +71,11 @@ func (c *call[In]) MarshalJSON() ([]byte, error) { return []byte(c.params.Input)
 // Run asks, and runs the tool if the answer is yes.
 func (g *guardedTool[In]) Run(ctx context.Context, params sdk.ToolCall) (sdk.ToolResponse, error) {
 	c := &call[In]{params: params}
-	if err := json.Unmarshal([]byte(params.Input), &c.in); err != nil {
+	err := json.Unmarshal([]byte(params.Input), &c.in)
+	if err == nil && g.describes { // the tool reads them by itself
+		err = toolwords.CheckReading([]byte(params.Input))
+	}
+	if err != nil {
 		return sdk.NewTextErrorResponse(fmt.Sprintf("invalid parameters: %s", err)), nil
 	}
 	no, err := g.run(ctx, c)

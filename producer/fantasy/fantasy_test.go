@@ -141,9 +141,11 @@ func TestOtherInput(t *testing.T) {
 		ran = true
 		return sdk.NewTextResponse("moved it"), nil
 	})
-	response, err := aaepfantasy.Guard(b.Tap, transfer, consenttest.Describe).Run(t.Context(), sdk.ToolCall{Input: `{"amount":"much"}`})
-	if err != nil || !response.IsError || ran {
-		t.Errorf("the call gave %+v, %v, and ran: %t", response, err, ran)
+	for _, input := range []string{`{"amount":"much"}`, `{"amount":5000,"Amount":5}`, `{"amount":5000,"amount":5}`} {
+		response, err := aaepfantasy.Guard(b.Tap, transfer, consenttest.Describe).Run(t.Context(), sdk.ToolCall{Input: input})
+		if err != nil || !response.IsError || ran {
+			t.Errorf("the call with %s gave %+v, %v, and ran: %t", input, response, err, ran)
+		}
 	}
 	b.Check(t, 0)
 }

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -30,6 +31,7 @@ import (
 // What the model is to hear of a no is the result, without an error; run was then not called. An
 // error is run's own, or says why the user could not be asked in these words. Run does what
 // describe has said and nothing else, so an answer that changes it is a no: Modified is not used.
+// Arguments that are not the same in JSON once the user has answered are an error, and not run.
 func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 	run func(context.Context, In) (string, error)) func(context.Context, In) (string, error) {
 	err := t.checkMade()
@@ -52,10 +54,14 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 		tool.Name, tool.Modified = name, nil
 		tool.Risk = cmp.Or(tool.Risk, aaep.RiskHigh) // the default is the careful one
 		asks := tool.Irreversible || tool.Confirm || tool.Risk == aaep.RiskHigh
+		var args []byte
+		unmarshalled := errors.ErrUnsupported
+		if asks {
+			args, unmarshalled = json.Marshal(in)
+		}
 		if asks && tool.Action.IsZero() {
-			args, err := json.Marshal(in)
-			if err != nil {
-				return "", fmt.Errorf("llm: the arguments of %s cannot be told: %w", name, err)
+			if unmarshalled != nil {
+				return "", fmt.Errorf("llm: the arguments of %s cannot be told: %w", name, unmarshalled)
 			}
 			tool.Action = toolwords.Use(t.languages, cmp.Or(tool.Title, name), args)
 			if tool.Consequence.IsZero() {
@@ -71,6 +77,12 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 		var result string
 		result, told = s.Tool(ctx, tool, func(ctx context.Context) (string, error) {
 			ran = true
+			if unmarshalled == nil {
+				if now, err := json.Marshal(in); err != nil || !bytes.Equal(now, args) {
+					return "", fmt.Errorf("llm: %s was not run, for its arguments changed while the user was asked: %w", name,
+						producer.ErrRejected)
+				}
+			}
 			return run(ctx, in)
 		})
 		if no := Refusal(name, told); no != "" && !ran {

@@ -95,6 +95,26 @@ func TestGuardRefused(t *testing.T) {
 	}
 }
 
+// What a yes was given to is what runs: arguments that changed meanwhile are not run, and nothing
+// is told as done. (P1)
+func TestGuardArgumentsChange(t *testing.T) {
+	play(t, func(st *stage) {
+		ran, in := false, map[string]any{"amount": 5}
+		guarded := llm.Guard(st.tap, "transfer", func(in map[string]any) producer.Tool {
+			return producer.Tool{Action: aaep.Say(fmt.Sprintf("Transfer $%d.", in["amount"])), Consequence: aaep.Say("It moves.")}
+		}, func(context.Context, map[string]any) (string, error) { ran = true; return "", nil })
+		st.answer = aaep.Accept
+		st.answering = func() { in["amount"] = 5000 }
+		if got, err := guarded(st.t.Context(), in); err == nil || !strings.Contains(err.Error(), "changed while the user was asked") || ran {
+			t.Errorf("the tool gave %q, %v, and ran: %t", got, err, ran)
+		}
+		synctest.Wait()
+		if told := strings.Join(st.told, "|"); strings.Contains(told, "success") {
+			t.Errorf("told %s", told)
+		}
+	})
+}
+
 // A tool's own error is the agent's affair, and so is a description that cannot be asked about.
 func TestGuardErrors(t *testing.T) {
 	play(t, func(st *stage) {

@@ -34,10 +34,12 @@ type stage struct {
 	mu     sync.Mutex
 	answer aaep.Decision // to every question; none is silence
 	change []byte        // that it makes
-	told   []string
-	order  []string // the ids of the sessions, in which they began
-	spoke  []string // the sessions that answered or asked, by their number in order, from 1
-	raw    bytes.Buffer
+	// answering is called before each answer; it may be nil.
+	answering func()
+	told      []string
+	order     []string // the ids of the sessions, in which they began
+	spoke     []string // the sessions that answered or asked, by their number in order, from 1
+	raw       bytes.Buffer
 }
 
 // play runs f in virtual time, with a model that answers one thing after the other. Afterwards the
@@ -124,6 +126,9 @@ func (st *stage) listen(link transports.Conn) {
 		case *aaep.AwaitingConfirmation:
 			line = "ask: " + p.Action
 			st.spoke = append(st.spoke, fmt.Sprint(1+slices.Index(st.order, ev.SessionID)))
+			if st.answering != nil {
+				st.answering()
+			}
 			if st.answer != "" {
 				send(&aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: st.answer, ModifiedAction: st.change,
 					SubscriptionID: id, Timestamp: time.Now()})
