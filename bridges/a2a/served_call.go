@@ -123,7 +123,7 @@ func (s *Server) send(a *answerer, r *http.Request, c *call, principal string, s
 	if err != nil {
 		s.cfg.Logger.Warn("a2a: no turn began", "error", err)
 		text := "the agent cannot begin now"
-		if errors.Is(err, errBusy) {
+		if errors.Is(err, errBusy) || errors.Is(err, errShare) || errors.Is(err, errOver) {
 			text = err.Error()
 		}
 		a.fail(codeInternal, text)

@@ -23,12 +23,16 @@ type servedTask struct {
 	text      string // the words of the newest status
 	changed   time.Time
 	artifacts []*servedArtifact
+	byID      map[string]*servedArtifact
 	updates   []servedUpdate
 	size      int           // bytes of what is kept
 	moved     chan struct{} // is closed at the next update
 }
 
-type servedArtifact struct{ id, text string }
+type servedArtifact struct {
+	id   string
+	text []byte
+}
 
 // A servedUpdate is a change of the state, or a part of an artifact.
 type servedUpdate struct {
@@ -40,7 +44,7 @@ type servedUpdate struct {
 
 func newServedTask(session *producer.Session, principal, conversation string, m message) *servedTask {
 	return &servedTask{id: session.ID(), principal: principal, conversation: conversation, asked: m, session: session,
-		state: submitted, changed: time.Now(), moved: make(chan struct{})}
+		state: submitted, changed: time.Now(), moved: make(chan struct{}), byID: map[string]*servedArtifact{}}
 }
 
 // ended reports whether a state is the last of its task.
@@ -120,23 +124,18 @@ func (t *servedTask) grow(p *aaep.OutputStreaming) {
 	if id == "" {
 		id = "answer"
 	}
-	var a *servedArtifact
-	for _, have := range t.artifacts {
-		if have.id == id {
-			a = have
-		}
-	}
+	a := t.byID[id]
 	appended := a != nil
 	if a == nil {
 		a = &servedArtifact{id: id}
-		t.artifacts = append(t.artifacts, a)
+		t.byID[id], t.artifacts = a, append(t.artifacts, a)
 	}
 	text, last := p.Chunk, p.Complete
 	if t.size+len(text) > mostOfTask {
 		text, last = " (The rest is left out.)", true
 		t.size = mostOfTask
 	}
-	a.text += text
+	a.text = append(a.text, text...)
 	t.add(servedUpdate{artifact: id, text: text, at: time.Now(), appended: appended, last: last})
 }
 
@@ -146,6 +145,19 @@ func (t *servedTask) add(u servedUpdate) {
 	t.size += len(u.text) + 64
 	close(t.moved)
 	t.moved = make(chan struct{})
+}
+
+// keptBytes returns how much is kept of a task that is over, about.
+func (t *servedTask) keptBytes() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.size
+	for _, p := range t.asked.Parts {
+		if n += len(p.Data); p.Text != nil {
+			n += len(*p.Text)
+		}
+	}
+	return n
 }
 
 // after returns the updates from the nth, whether the task is over with them, and what is closed
@@ -224,7 +236,7 @@ func (d dialect) task(t *servedTask) (map[string]any, int) {
 	defer t.mu.Unlock()
 	artifacts := []any{}
 	for _, a := range t.artifacts {
-		artifacts = append(artifacts, map[string]any{"artifactId": a.id, "parts": d.parts(a.text)})
+		artifacts = append(artifacts, map[string]any{"artifactId": a.id, "parts": d.parts(string(a.text))})
 	}
 	asked := d.object("message", map[string]any{"messageId": t.asked.MessageID, "contextId": t.conversation, "taskId": t.id,
 		"role": d.role("user"), "parts": d.parts(textOf(t.asked.Parts))})

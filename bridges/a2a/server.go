@@ -46,8 +46,10 @@ type Turn struct {
 }
 
 const (
-	maxServed  = 256  // tasks that run at once
-	mostEnded  = 1024 // tasks that are kept after their end
+	maxServed  = 256      // tasks that run at once
+	maxOfOne   = 64       // of them, of one principal
+	mostEnded  = 1024     // tasks that are kept after their end
+	mostKept   = 64 << 20 // bytes of those
 	mostOfTask = 8 << 20
 	maxRequest = 1 << 20
 )
@@ -68,8 +70,10 @@ type Server struct {
 
 	mu    sync.Mutex
 	tasks map[string]*servedTask
-	ended []string // the ids of those that are over, the oldest first
-	open  int      // how many are not
+	ended []string       // the ids of those that are over, the oldest first
+	kept  int            // bytes of those
+	open  map[string]int // how many are not, by the principal
+	over  bool           // the agent is not followed any more
 }
 
 // NewServer makes a Server for the agent of p. It calls turn for each message, on a goroutine of
@@ -91,7 +95,8 @@ func NewServer(p *producer.Producer, turn func(context.Context, Turn) error, cfg
 	if err != nil {
 		return nil, fmt.Errorf("a2a: the agent cannot be followed: %w", err)
 	}
-	s := &Server{p: p, turn: turn, cfg: cfg, at: at, sub: sub, tasks: map[string]*servedTask{}}
+	s := &Server{p: p, turn: turn, cfg: cfg, at: at, sub: sub, tasks: map[string]*servedTask{},
+		open: map[string]int{}}
 	go s.follow()
 	return s, nil
 }
@@ -132,6 +137,7 @@ func (s *Server) follow() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.over = true
 	for _, t := range s.tasks {
 		t.finish(failed, "The agent is shut down.")
 	}
@@ -141,24 +147,41 @@ func (s *Server) follow() {
 func (s *Server) forget(t *servedTask) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open--
+	if s.open[t.principal]--; s.open[t.principal] == 0 {
+		delete(s.open, t.principal)
+	}
 	s.ended = append(s.ended, t.id)
-	if len(s.ended) > mostEnded {
+	s.kept += t.keptBytes()
+	for len(s.ended) > mostEnded || s.kept > mostKept && len(s.ended) > 1 {
+		s.kept -= s.tasks[s.ended[0]].keptBytes()
 		delete(s.tasks, s.ended[0])
 		s.ended = s.ended[1:]
 	}
 }
 
-// errBusy says that there is no room for another task.
-var errBusy = fmt.Errorf("%d tasks run already; send it again when one has ended", maxServed)
+// Why no task begins, in words for a client.
+var (
+	errBusy  = fmt.Errorf("%d tasks run already; send it again when one has ended", maxServed)
+	errShare = fmt.Errorf("%d of your tasks run already; send it again when one has ended", maxOfOne)
+	errOver  = errors.New("the agent is shut down")
+)
 
 // begin starts a turn for a principal.
 func (s *Server) begin(principal string, m message) (*servedTask, error) {
 	text := strings.TrimSpace(textOf(m.Parts))
 	s.mu.Lock()
 	defer s.mu.Unlock() // so that no event of the session comes before its task is known
-	if s.open >= maxServed {
+	all := 0
+	for _, n := range s.open {
+		all += n
+	}
+	switch {
+	case s.over: // no end of a task would be seen
+		return nil, errOver
+	case all >= maxServed:
 		return nil, errBusy
+	case principal != "" && s.open[principal] >= maxOfOne:
+		return nil, errShare
 	}
 	session, err := s.p.StartSession(context.Background(), bridge.Ours("Another agent asks: "+toolwords.Label(text)))
 	if err != nil {
@@ -170,10 +193,10 @@ func (s *Server) begin(principal string, m message) (*servedTask, error) {
 	}
 	t := newServedTask(session, principal, conversation, m)
 	s.tasks[t.id] = t
-	s.open++
+	s.open[principal]++
 	go func() {
 		defer session.Close()
-		err := s.turn(session.Context(), Turn{session, text, principal + " " + conversation})
+		err := s.turn(session.Context(), Turn{session, text, fmt.Sprintf("%q %s", principal, conversation)})
 		if err != nil { // the session may be over, and then neither is told
 			session.Fail(err, aaep.Text{})
 		} else {

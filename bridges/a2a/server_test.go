@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/bridges/a2a"
@@ -232,5 +233,101 @@ func TestServerFlood(t *testing.T) {
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || len(text) > 9<<20 || !strings.Contains(string(text), "(The rest is left out.)") || !strings.Contains(string(text), `"completed"`) {
 		t.Errorf("%v; %d bytes, which end in %.300q", err, len(text), text[max(0, len(text)-300):])
+	}
+}
+
+// sendTo has a principal send a message, without waiting for its end, and returns the answer.
+func sendTo(t *testing.T, url, principal, message string) string {
+	t.Helper()
+	r, _ := http.NewRequest(http.MethodPost, url+"/a2a", strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"configuration":{"returnImmediately":true},"message":`+message+`}}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", principal)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func byHeader(r *http.Request) (string, error) { return r.Header.Get("Authorization"), nil }
+
+// One client can neither take the places of the others, nor come into their conversations, nor have
+// more kept than is bounded; and an agent that is shut down says so at once.
+func TestServerIsolatesClients(t *testing.T) {
+	talks := make(chan string, 200)
+	web := httptest.NewUnstartedServer(nil)
+	url := "http://" + web.Listener.Addr().String()
+	server, err := a2a.NewServer(bridgetest.NewProducer(t), func(ctx context.Context, turn a2a.Turn) error {
+		talks <- turn.Conversation
+		if turn.Text == "wait" {
+			<-ctx.Done()
+		}
+		return nil
+	}, a2a.ServerConfig{URL: url + "/a2a", Name: "Planner", Authenticate: byHeader})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web.Config.Handler = server
+	web.Start()
+	t.Cleanup(web.Close)
+
+	sendTo(t, url, "ada", `{"messageId":"m","contextId":"king lear","role":"ROLE_USER","parts":[{"text":"go"}]}`)
+	sendTo(t, url, "ada king", `{"messageId":"m","contextId":"lear","role":"ROLE_USER","parts":[{"text":"go"}]}`)
+	if one, other := <-talks, <-talks; one == other {
+		t.Errorf("both are in the conversation %q", one)
+	}
+
+	first := ""
+	for range 80 {
+		got := sendTo(t, url, "bob", `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"`+strings.Repeat("x", 1000<<10)+`"}]}`)
+		<-talks
+		var made struct {
+			Result struct{ Task struct{ ID string } }
+		}
+		if json.Unmarshal([]byte(got), &made); made.Result.Task.ID == "" {
+			t.Fatalf("no task came of it: %.300s", got)
+		}
+		if first == "" {
+			first = made.Result.Task.ID
+		}
+	}
+	kept := func() bool {
+		r, _ := http.NewRequest(http.MethodPost, url+"/a2a", strings.NewReader(`{"id":2,"method":"GetTask","params":{"id":"`+first+`"}}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "bob")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		return !strings.Contains(string(text), "-32001")
+	}
+	for late := time.Now().Add(20 * time.Second); kept(); time.Sleep(10 * time.Millisecond) { // until the last has ended
+		if time.Now().After(late) {
+			t.Fatal("80 tasks of 1 MB are kept")
+		}
+	}
+
+	const wait = `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"wait"}]}`
+	for i := range 65 {
+		if got := sendTo(t, url, "eve", wait); strings.Contains(got, "of your tasks run already") != (i == 64) {
+			t.Fatalf("the task %d: %s", i+1, got)
+		}
+	}
+	if got := sendTo(t, url, "ada", wait); strings.Contains(got, "error") {
+		t.Errorf("another gets %s", got)
+	}
+	server.Close()
+	for late := time.Now().Add(20 * time.Second); !strings.Contains(sendTo(t, url, "ada", wait), "is shut down"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatal("a task begins though the agent is shut down")
+		}
 	}
 }
