@@ -64,7 +64,7 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 	// An answer that came too late for the agent is on record, but nothing is done.
 	late := ctx.Err()
 	if late != nil {
-		out = &ledger.Outcome{Question: q, Cause: ledger.Withdrawn, Decision: aaep.Reject}
+		out = ledger.WithdrawnOutcome(q)
 	}
 	news, failed := explain(out)
 	if out.Unrecorded {
@@ -133,7 +133,8 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 	// withdraw gives what is on record as asked an outcome.
 	withdraw := func(err error) error {
 		if len(put.recorded) > 0 {
-			out := &ledger.Outcome{Question: q, Cause: ledger.Withdrawn, Decision: aaep.Reject, At: time.Now()}
+			out := ledger.WithdrawnOutcome(q)
+			out.At = time.Now()
 			p.broker.Log.RecordOutcome(out, put.asked, nil)
 		}
 		return err

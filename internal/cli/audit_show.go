@@ -111,7 +111,11 @@ func (s *auditShower) entryLines(e audit.Entry) []string {
 			outcome = strings.TrimPrefix(outcome, ": rejected") + ". The agent then asks in its own window"
 			outcome = ": not answered here" + outcome
 		}
-		lines := []string{question + " was settled" + outcome + "."}
+		text := question + " was settled" + outcome + "."
+		if e.Cause == "withdrawn" && !s.elsewhere[e.QuestionID] {
+			text = question + " was withdrawn."
+		}
+		lines := []string{text}
 		if e.Response != nil {
 			lines = append(lines, question+", the answer that was taken: "+embedText(fmt.Sprint(e.Response)))
 		}

@@ -166,6 +166,17 @@ func TestAuditShow(t *testing.T) {
 	}
 }
 
+// What was taken back is shown as withdrawn, and not as if a person had rejected it.
+func TestAuditShowWithdrawn(t *testing.T) {
+	at := time.Date(2026, 10, 2, 9, 30, 0, 0, time.UTC)
+	path, _ := trail(t, audit.Record{Time: at, Kind: audit.Asked, QuestionID: "q_1"},
+		audit.Record{Time: at, Kind: audit.Settled, QuestionID: "q_1", Decision: aaep.Reject, Cause: "withdrawn"})
+	_, out, _ := aaepCommand("", "audit", "show", path)
+	if !strings.Contains(out, " was withdrawn.\n") || strings.Contains(out, "rejected") {
+		t.Errorf("shown is\n%s", out)
+	}
+}
+
 // A question that the agent asks itself where it gets no answer is not shown as one that was
 // rejected.
 func TestAuditShowElsewhere(t *testing.T) {

@@ -21,6 +21,16 @@ func Unanswerable(q *Question) *Outcome {
 	return out
 }
 
+// WithdrawnOutcome is the outcome of a question that was taken back: an action is rejected, and a
+// clarification decides nothing.
+func WithdrawnOutcome(q *Question) *Outcome {
+	out := &Outcome{Question: q, Cause: Withdrawn}
+	if q.Confirmation != nil {
+		out.Decision = aaep.Reject
+	}
+	return out
+}
+
 func byDefault(q *Question, cause Cause) *Outcome {
 	out := &Outcome{Question: q, Cause: cause}
 	if c := q.Confirmation; c != nil {

@@ -317,7 +317,7 @@ func (l *Ledger) Withdraw(now time.Time, token aaep.ReplyToken, sessionID string
 		if o == nil || sessionID != "" && o.q.SessionID != sessionID {
 			return nil
 		}
-		out := &Outcome{Cause: Withdrawn, Decision: aaep.Reject}
+		out := WithdrawnOutcome(o.q)
 		l.settleQuestion(now, o, out)
 		return []*Outcome{out}
 	}
@@ -325,7 +325,7 @@ func (l *Ledger) Withdraw(now time.Time, token aaep.ReplyToken, sessionID string
 		if sessionID != "" && o.q.SessionID != sessionID {
 			return nil
 		}
-		return &Outcome{Cause: Withdrawn, Decision: aaep.Reject}
+		return WithdrawnOutcome(o.q)
 	})
 }
 

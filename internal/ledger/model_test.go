@@ -172,6 +172,9 @@ func (s step) told(r *reference) (outs []string, ok bool) {
 			if s.token != "" && a.token != s.token || s.session != "" && a.session != s.session {
 				return ""
 			}
+			if !a.confirm { // which decides nothing
+				return `withdrawn "" <nil> by ""`
+			}
 			return `withdrawn "reject" <nil> by ""`
 		}), true
 	case "expire":

@@ -41,7 +41,7 @@ func EncodeClaim(node string, out *ledger.Outcome, by *audit.Subscription) ([]by
 // DecodeClaim returns the outcome that a claim makes of the question q, and which subscription
 // replied, or nil if the claim is of no reply. With an error the outcome is a rejection.
 func DecodeClaim(q *ledger.Question, first log.Claim) (*ledger.Outcome, *audit.Subscription, error) {
-	rejection := &ledger.Outcome{Question: q, Cause: ledger.Withdrawn, Decision: aaep.Reject}
+	rejection := ledger.WithdrawnOutcome(q)
 	var c claim
 	if err := jsonv2.Unmarshal(first.Data, &c); err != nil {
 		return rejection, nil, err

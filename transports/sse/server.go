@@ -172,6 +172,8 @@ func (s *Server) lookupLink(id, principal string) *link {
 	return nil
 }
 
+const subscriptionsPath = "/subscriptions" // below the prefix
+
 // ServeHTTP serves the three endpoints. Every check that needs no state comes first.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cors, ok := s.checkAccess(w, r)
@@ -182,7 +184,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var serve func(http.ResponseWriter, *http.Request, string)
 	name, ok := strings.CutPrefix(r.URL.Path, s.o.Prefix)
 	switch {
-	case ok && name == "/subscriptions":
+	case ok && name == subscriptionsPath:
 		methods, serve = []string{http.MethodPost}, s.serveSubscribe
 	case ok && name == "/events" && s.o.Authenticate != nil:
 		methods, serve = []string{http.MethodGet, http.MethodPost}, s.serveStream
@@ -210,7 +212,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	principal, refused := s.authenticator.Identify(r)
 	switch {
 	case refused == nil:
-	case name == "/subscriptions":
+	case name == subscriptionsPath:
 		s.rejectRequest(w, credentials.Status(refused.Code), credentials.RejectionMessage(refused))
 		return
 	default:
@@ -239,7 +241,12 @@ func (s *Server) checkAccess(w http.ResponseWriter, r *http.Request) (cors, ok b
 	}
 	if err != nil {
 		s.refusals.Report(r, "", httpguard.Forbidden, err.Error())
-		s.writeError(w, http.StatusForbidden, err.Error())
+		if r.Method == http.MethodPost && r.URL.Path == s.o.Prefix+subscriptionsPath {
+			s.rejectRequest(w, http.StatusForbidden,
+				&aaep.SubscriptionRejected{ReasonCode: aaep.AuthorizationDenied, ReasonMessage: err.Error()})
+		} else {
+			s.writeError(w, http.StatusForbidden, err.Error())
+		}
 		return false, false
 	}
 	return s.guard.SetCORS(w, r), true

@@ -2,6 +2,7 @@ package sse
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -289,8 +291,13 @@ func TestHostAndOrigin(t *testing.T) {
 				want = []int{403, 403, 403}
 			}
 			r1, _ := call(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(replyTo, "sub_1"), tt.header...)
-			r2, _ := call(t, nil, "POST", url+"/aaep/v1/subscriptions", "{}", tt.header...)
+			r2, why := call(t, nil, "POST", url+"/aaep/v1/subscriptions", "{}", tt.header...)
 			r3, _ := call(t, nil, "GET", url+"/aaep/v1/events?subscription_id=none", "", tt.header...)
+			var rejected aaep.SubscriptionRejected
+			if err := json.Unmarshal([]byte(why), &rejected); !tt.ok && (err != nil || rejected.ReasonCode != aaep.AuthorizationDenied ||
+				rejected.ReasonMessage == "" || !strings.Contains(why, `"type":"subscription.rejected"`)) {
+				t.Errorf("the request to subscribe is refused with %s: %v", why, err)
+			}
 			if got := []int{r1.StatusCode, r2.StatusCode, r3.StatusCode}; !slices.Equal(got, want) {
 				t.Errorf("statuses %v, want %v", got, want)
 			}

@@ -247,14 +247,11 @@ func (s *Server) Handler(secret string) http.Handler {
 		}
 		s.begin()
 		defer s.end()
-		err = s.Bridge.Handle(r.Context(), agent, input, func(output []byte) error {
+		s.Bridge.Handle(r.Context(), agent, input, func(output []byte) error {
 			w.Header().Set("Content-Type", "application/json")
 			_, err := w.Write(output)
 			return errors.Join(err, http.NewResponseController(w).Flush())
 		}, nil)
-		if err != nil { // nothing was written
-			http.Error(w, err.Error(), http.StatusBadRequest)
-		}
 	})
 }
 
