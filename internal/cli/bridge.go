@@ -109,6 +109,7 @@ func (b *bridgeFlags) serveBridge(cmd *cobra.Command, name string, hook net.List
 	if hook != nil {
 		server := &http.Server{Handler: httpguard.WithDeadlines(take), ReadHeaderTimeout: 10 * time.Second,
 			MaxHeaderBytes: 16 << 10}
+		httpguard.BoundIdle(server)
 		go server.Serve(hook)
 		defer server.Close()
 		b.status.printLabelled("aaep", "Messages for it are taken at "+b.hookURL)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -366,7 +365,7 @@ func (o *hookServeFlags) serveInputs(ctx context.Context, s *hook.Server, dir st
 	if err != nil {
 		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", o.http, innermostError(err))}
 	}
-	srv := &http.Server{Handler: s.Handler(secret), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
+	srv := s.NewHTTPServer(secret)
 	go srv.Serve(ln)
 	status.printLabelled("aaep", fmt.Sprintf("Hooks may be posted to http://%s/claude, with the header Authorization: "+
 		"Bearer and the secret in %s.", ln.Addr(), path))

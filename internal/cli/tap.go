@@ -173,7 +173,7 @@ var programHosts = []string{"127.0.0.1", "localhost", "[::1]", "host.docker.inte
 func servePrograms(ctx context.Context, ln net.Listener, proxy http.Handler, origins []string) error {
 	rules := httpguard.Rules{Hosts: programHosts, Origins: origins, FixedHosts: true, FixedOrigins: origins == nil}
 	server := &http.Server{
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		Handler: httpguard.WithDeadlines(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if err := rules.Check(r); err != nil {
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(http.StatusForbidden)
@@ -182,12 +182,16 @@ func servePrograms(ctx context.Context, ln net.Listener, proxy http.Handler, ori
 					"message": "only programs of this machine are served: " + plainError(err)}})
 				return
 			}
+			control := http.NewResponseController(w) // what a program sends, and gets, may take its time
+			control.SetReadDeadline(time.Time{})
+			control.SetWriteDeadline(time.Time{})
 			proxy.ServeHTTP(w, r)
-		}),
+		})),
 		ReadHeaderTimeout: 10 * time.Second,
 		Protocols:         new(http.Protocols),
 		ErrorLog:          log.New(io.Discard, "", 0), // requests hold keys
 	}
+	httpguard.BoundIdle(server)
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
 	defer context.AfterFunc(ctx, func() { server.Close() })()

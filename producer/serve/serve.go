@@ -163,11 +163,10 @@ func (s *Server) serveAgents(ctx context.Context, ln net.Listener, agents []*pro
 	if err != nil {
 		return err
 	}
-	idle := idleConns{most: maxIdleConns}
 	srv := &http.Server{Handler: httpguard.Behind(s.TrustedProxies, httpguard.WithDeadlines(handler)), TLSConfig: conf,
-		ConnState:         idle.trackState,
-		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(httpguard.LimitLog(s.logTo()).Handler(), slog.LevelInfo)}
+	httpguard.BoundIdle(srv)
 	defer srv.Close()
 	upgraded, hangUp := context.WithCancel(context.Background()) // or taken, of which the http.Server knows no more
 	defer hangUp()

@@ -222,9 +222,16 @@ func reply(ctx context.Context, conn transports.Conn, message any) bool {
 	return err == nil && conn.Send(ctx, msg) == nil
 }
 
-// Handler takes inputs over HTTP, for agents that post them: below /claude, with the secret as a
-// bearer token.
-func (s *Server) Handler(secret string) http.Handler {
+// NewHTTPServer takes inputs over HTTP, for agents that post them: below /claude, with the secret
+// as a bearer token. Other programs of this machine reach it too, and what they hold is bounded.
+func (s *Server) NewHTTPServer(secret string) *http.Server {
+	server := &http.Server{Handler: httpguard.WithDeadlines(s.handler(secret)), ReadHeaderTimeout: inputTime,
+		MaxHeaderBytes: 16 << 10}
+	httpguard.BoundIdle(server)
+	return server
+}
+
+func (s *Server) handler(secret string) http.Handler {
 	var rules httpguard.Rules
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -237,6 +244,9 @@ func (s *Server) Handler(secret string) http.Handler {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
+		control := http.NewResponseController(w)
+		control.SetReadDeadline(time.Now().Add(inputTime))
+		control.SetWriteDeadline(time.Time{}) // the user has longer to answer
 		input, err := io.ReadAll(io.LimitReader(r.Body, hook.MaxInput))
 		if err != nil {
 			w.WriteHeader(http.StatusBadRequest)
@@ -245,12 +255,13 @@ func (s *Server) Handler(secret string) http.Handler {
 		if len(input) == hook.MaxInput {
 			io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 256<<20))
 		}
+		control.SetReadDeadline(time.Time{}) // or the agent would seem to be gone
 		s.begin()
 		defer s.end()
 		s.Bridge.Handle(r.Context(), agent, input, func(output []byte) error {
 			w.Header().Set("Content-Type", "application/json")
 			_, err := w.Write(output)
-			return errors.Join(err, http.NewResponseController(w).Flush())
+			return errors.Join(err, control.Flush())
 		}, nil)
 	})
 }

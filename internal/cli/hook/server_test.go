@@ -2,11 +2,18 @@ package hook
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/bridges/hook"
+	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -51,4 +58,49 @@ func TestIdleTime(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A program that does not know the secret, and keeps back what it said that it would send, holds no
+// connection; one that knows it waits for the user as long as it takes.
+func TestSlowPosts(t *testing.T) {
+	p := bridgetest.NewProducer(t)
+	l := bridgetest.Listen(t, p, func(l *bridgetest.Listener, ev *aaep.Event) {
+		time.Sleep(1500 * time.Millisecond) // longer than the body of a request that is refused is waited for
+		l.Sub.Question(ev).Accept(context.Background())
+	})
+	s := &Server{Bridge: hook.New(p, hook.Config{})}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := s.NewHTTPServer("the secret of the user")
+	go server.Serve(ln)
+	defer server.Close()
+	const input = `{"session_id":"s","cwd":"/srv/a","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"ls"}}`
+	post := func(secret, body string) string {
+		conn, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(20 * time.Second))
+		close := ""
+		if secret == "the secret of the user" {
+			close = "Connection: close\r\n"
+		}
+		fmt.Fprintf(conn, "POST /claude HTTP/1.1\r\nHost: %s\r\n%sAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s",
+			ln.Addr(), close, secret, len(input), body)
+		got, err := io.ReadAll(conn)
+		if err != nil {
+			t.Errorf("the connection stays open: %v", err)
+		}
+		return string(got)
+	}
+	if got := post("a guess", "{"); len(got) < 12 || got[:12] != "HTTP/1.1 403" {
+		t.Errorf("a guess got %q", got)
+	}
+	if got := post("the secret of the user", input); len(got) < 12 || got[:12] != "HTTP/1.1 200" || !strings.Contains(got, `"allow"`) {
+		t.Errorf("the agent got %q", got)
+	}
+	l.AwaitHeard(t, "Run the command")
 }

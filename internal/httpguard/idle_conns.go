@@ -1,4 +1,4 @@
-package serve
+package httpguard
 
 import (
 	"container/list"
@@ -6,11 +6,22 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // maxIdleConns is how many connections may be open on which no request has come yet, or none since
 // the last.
 const maxIdleConns = 2048
+
+// idleTimeout is how long a connection may ask nothing after its last request.
+const idleTimeout = 2 * time.Minute
+
+// BoundIdle has a server close the connections on which nothing is asked: each after some time, and
+// the ones silent longest where there are too many. Call it before the server serves.
+func BoundIdle(server *http.Server) {
+	idle := idleConns{most: maxIdleConns}
+	server.ConnState, server.IdleTimeout = idle.trackState, idleTimeout
+}
 
 // idleConns bounds the connections that ask nothing. When there are too many, the one that has been
 // idle longest is closed: a flood of idle connections drives out its own, and a client that has

@@ -1,4 +1,4 @@
-package serve
+package httpguard
 
 import (
 	"crypto/tls"
