@@ -1,10 +1,15 @@
 package cli
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,5 +120,49 @@ func TestObserved(t *testing.T) {
 	}
 	if !regexp.MustCompile(`reason="rate_limit"} [12]\n`).MatchString(b.String()) {
 		t.Errorf("rate_limit is not counted:\n%s", &b)
+	}
+}
+
+// The rules for Prometheus are the alarms that docs/operating.md explains, no more and no fewer,
+// and ask for what there is.
+func TestAlerts(t *testing.T) {
+	rules := string(must(os.ReadFile("../../docs/alerts.yml")))
+	page := string(must(os.ReadFile("../../docs/operating.md")))
+	_, page, _ = strings.Cut(page, "### What to do when")
+	rule := regexp.MustCompile(`(?m)^ {6}- alert: Aaep\w+\n {8}expr: (.+)\n(?: {8}(for: 1m)\n)?` +
+		` {8}labels:\n {10}severity: (?:critical|warning)\n {8}annotations:\n {10}summary: "[^"]+"\n`)
+	head, rest, found := strings.Cut(rules, "groups:\n  - name: aaep\n    rules:\n")
+	if left := rule.ReplaceAllString(rest, ""); !found || left != "" || strings.Trim(head, "\n")[0] != '#' {
+		t.Errorf("what is no rule: %q", left)
+	}
+	var have, want []string
+	for _, m := range rule.FindAllStringSubmatch(rules, -1) {
+		have = append(have, m[1]+m[2])
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)`( for a minute)?").FindAllStringSubmatch(page, -1) {
+		want = append(want, m[1]+strings.Replace(m[2], " for a minute", "for: 1m", 1))
+	}
+	if !slices.Equal(have, want) || len(have) < 10 {
+		t.Errorf("the rules are\n%s\nthe page has\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))
+	}
+	var b strings.Builder
+	o := newObserved()
+	o.certificates = func() (*tls.Config, error) {
+		return &tls.Config{Certificates: []tls.Certificate{{Leaf: &x509.Certificate{}}}}, nil
+	}
+	writeMetrics(&b, map[string]producer.Stats{"": {}})
+	o.writeMetrics(&b)
+	writeProcess(&b)
+	for _, ask := range have {
+		for _, name := range regexp.MustCompile(`\b(?:aaep|process)_\w+(?:{reason="\w+"})?`).FindAllString(ask, -1) {
+			if !strings.Contains(b.String(), "\n"+name+" ") {
+				t.Errorf("%q asks for %s, which there is not", ask, name)
+			}
+		}
+	}
+	if promtool, err := exec.LookPath("promtool"); err == nil {
+		if out, err := exec.Command(promtool, "check", "rules", "../../docs/alerts.yml").CombinedOutput(); err != nil {
+			t.Errorf("promtool: %v\n%s", err, out)
+		}
 	}
 }
