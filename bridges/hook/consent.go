@@ -3,6 +3,7 @@ package hook
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/aaep-go/aaep"
@@ -34,8 +35,9 @@ func (c *conversation) decidePermission(ctx context.Context, in *input, about *c
 		about.soon.Stop()
 	}
 	c.mu.Unlock()
-	tool, err := c.newQuestion(in)
-	if err == nil && !c.isAnswerable() {
+	answerable := c.isAnswerable()
+	tool, err := c.newQuestion(in, answerable)
+	if err == nil && !answerable {
 		err = errors.New("It waits for you in its own window: " + actionOf(tool))
 		if c.d.isFinal { // which has no question of its own
 			c.noteBegun(about)
@@ -44,6 +46,9 @@ func (c *conversation) decidePermission(ctx context.Context, in *input, about *c
 	}
 	if err != nil {
 		c.tellText(err.Error())
+		if errors.Is(err, errNotTellable) && c.d.isFinal && answerable {
+			c.refuseUntold(about, r)
+		}
 		return
 	}
 	if c.d.isFinal && r.unanswered != nil && r.unanswered(encodeOutput(c.d.deny(unanswered))) != nil {
@@ -56,10 +61,13 @@ func (c *conversation) decidePermission(ctx context.Context, in *input, about *c
 	var invalid *aaep.InvalidError // of a question that was put to no user
 	c.mu.Lock()
 	reason := "" // for which an agent that asks nothing itself is told no
-	if accepted := decision == aaep.Accept && !withdrawn && !t.over; c.d.isFinal && !accepted && !errors.As(err, &invalid) {
+	if accepted := decision == aaep.Accept && !withdrawn && !t.over; c.d.isFinal && !accepted {
 		reason = unanswered
-		if errors.Is(err, producer.ErrNotRecorded) {
+		switch {
+		case errors.Is(err, producer.ErrNotRecorded):
 			reason = unsettled
+		case errors.As(err, &invalid):
+			reason = untold
 		}
 		about.denied = true
 	}
@@ -94,17 +102,33 @@ func (c *conversation) decidePermission(ctx context.Context, in *input, about *c
 		if c.d.allow != nil && r.answer(encodeOutput(c.d.allow())) != nil {
 			c.noteUndelivered(about)
 		}
-	case reason != "":
+	case reason != "" && reason != untold:
 	case errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
 		c.tellText(c.d.name + " asks now in its own window.")
 	default: // such as for a secret in it
-		c.tellText("It asks for something that cannot be told here, such as for a secret in it. " + c.elsewhereText())
+		c.tellText("It asks for something that cannot be told here, such as for a secret in it. " + c.elsewhereText(true))
 	}
 }
 
-// elsewhereText says what becomes of a call that is not asked about here.
-func (c *conversation) elsewhereText() string {
-	if c.d.isFinal {
+// errNotTellable says that a call cannot be put to the user, to whom its text is told.
+var errNotTellable = errors.New("It asks for permission for something that is too long to be told.")
+
+// refuseUntold answers no to a call that cannot be put to the user who is there: an agent that asks
+// no question of its own would do it unasked, and could have any call pass by making it long.
+func (c *conversation) refuseUntold(about *call, r reply) {
+	c.mu.Lock()
+	about.denied = true
+	c.mu.Unlock()
+	r.answer(encodeOutput(c.d.deny(untold)))
+}
+
+// elsewhereText says what becomes of a call that is not asked about here, where there is a user who
+// could be asked or not.
+func (c *conversation) elsewhereText(answerable bool) string {
+	switch {
+	case c.d.isFinal && answerable:
+		return "It is not allowed."
+	case c.d.isFinal:
 		return "It is not asked about, and goes on by the rules of " + c.d.name + "."
 	}
 	return "Answer it in its own window."
@@ -157,14 +181,15 @@ func (c *conversation) isAnswerable() bool {
 	return false
 }
 
-// newQuestion returns the confirmation of a call. An error says, to the user, why it cannot be one.
-func (c *conversation) newQuestion(in *input) (producer.Tool, error) {
+// newQuestion returns the confirmation of a call. An error says, to the user, why it cannot be one,
+// and what becomes of the call where there is a user who could be asked or not.
+func (c *conversation) newQuestion(in *input, answerable bool) (producer.Tool, error) {
 	tool := c.describeCall(in)
 	switch {
 	case onlyThere[in.Tool]:
 		return tool, errors.New("It asks you something in its own window: " + toolwords.Line(questionIn(in)))
 	case in.cut || !c.canBeTold(in, tool):
-		return tool, errors.New("It asks for permission for something that is too long to be told. " + c.elsewhereText())
+		return tool, fmt.Errorf("%w %s", errNotTellable, c.elsewhereText(answerable))
 	}
 	asks := words.Sentence(c.d.name + " asks, in the folder " + toolwords.Exact(in.Folder))
 	says := strings.TrimSpace(c.consequenceText(in) + " " + asks)

@@ -81,6 +81,7 @@ const (
 	declined   = "The user declined this action."
 	unanswered = "Nobody answered, so this was not allowed."
 	unsettled  = "The answer could not be put on record, so this was not allowed."
+	untold     = "The user cannot be asked about this: it is too long to be told, or holds a secret. So it was not allowed."
 )
 
 // specific is the form of output that Claude Code and Codex take.
@@ -153,7 +154,7 @@ var (
 		"search_file_content": toolwords.Search,
 		"grep_search":         toolwords.Search, "web_fetch": toolwords.Fetch, "google_web_search": toolwords.Fetch,
 		"write_todos": toolwords.Think,
-		"save_memory": toolwords.Think, "ask_user": toolwords.Other, "activate_skill": toolwords.Other,
+		"ask_user":    toolwords.Other, "activate_skill": toolwords.Other,
 	}
 	copilotTools = map[string]string{
 		"bash": toolwords.Execute, "powershell": toolwords.Execute, "create": toolwords.Edit, "edit": toolwords.Edit,

@@ -13,7 +13,7 @@
 // explicit no is an output that says so. Everything else, such as silence, no subscriber to ask, or
 // an input that cannot be told whole, is no output, and leaves the agent to its own rules and its
 // own question. (Gemini CLI has no question after its hooks: there, a question that was put and not
-// answered is a no, however it ended.)
+// answered is a no, however it ended, and so is a call that cannot be put to a user who is there.)
 //
 // All text of the agents is untrusted, and is told with what could deceive made visible. Handle may
 // be called by many goroutines at once; Bridge.mu guards the list of conversations, and each
@@ -80,7 +80,7 @@ func (b *Bridge) Handle(ctx context.Context, agent string, input []byte, answer 
 	if d == nil {
 		return ErrUnknownAgent
 	}
-	in, err := readInput(input, d.camel)
+	in, err := readInput(input, d)
 	if err != nil {
 		return fmt.Errorf("hook: the input of %s cannot be read: %w", d.name, err)
 	}

@@ -219,16 +219,39 @@ func TestNotTold(t *testing.T) {
 	})
 }
 
-// Gemini CLI has no question of its own after a hook, so what cannot be asked goes on, and that is
-// said.
+// Gemini CLI has no question of its own after a hook. What cannot be put to the user who is there
+// is refused, or an agent could have any call pass by making it long; where there is no user it
+// goes on.
 func TestNotToldByGemini(t *testing.T) {
+	const refused = `{"decision":"deny","reason":"The user cannot be asked about this: it is too long to be told, or holds a secret. So it was not allowed."}`
+	for name, command := range map[string]string{"long": strings.Repeat("x ", 4001), "huge": strings.Repeat("x", 50<<20),
+		"a secret": "rm -r . # ghp_0123456789abcdefABCDEF0123456789abcd"} {
+		input := event("BeforeTool", tool("run_shell_command", `{"command":`+quoted(command)+`}`))
+		bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
+			if out := f.call("gemini", input); out != refused {
+				t.Errorf("%s: it prints %s", name, out)
+			}
+			f.call("gemini", event("AfterTool", tool("run_shell_command", `{"command":`+quoted(command)+`}`)+
+				`,"tool_response":{"error":{"message":"blocked"}}`))
+			if said := f.said(); strings.Count(said, "It is not allowed.") != 1 || strings.Contains(said, "blocked") ||
+				strings.Contains(said, "Confirm") {
+				t.Errorf("%s: heard\n%s", name, said)
+			}
+		})
+		bridged(t, hook.Config{}, nil, func(t *testing.T, f *fixture) {
+			if out := f.call("gemini", input); out != "" {
+				t.Errorf("%s: without a user it prints %s", name, out)
+			}
+		})
+	}
 	bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
-		if out := f.call("gemini", event("BeforeTool", tool("run_shell_command", `{"command":`+quoted(strings.Repeat("x ",
-			4001))+`}`))); out != "" {
-			t.Errorf("it prints %s", out)
+		deep := event("BeforeTool", tool("run_shell_command", `{"command":"rm x","z":`+strings.Repeat("[", 20000)+
+			strings.Repeat("]", 20000)+`}`))
+		if out := f.call("gemini", deep); out != refused {
+			t.Errorf("what cannot be read is answered with %s", out)
 		}
-		if said := f.said(); !strings.Contains(said, "It is not asked about, and goes on by the rules of Gemini CLI.") {
-			t.Errorf("heard\n%s", said)
+		if out := f.call("gemini", event("BeforeTool", tool("ask_user", `{"questions":[{"question":"Which?"}]}`))); out != "" {
+			t.Errorf("a question of the agent's own is answered with %s", out)
 		}
 	})
 }

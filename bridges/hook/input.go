@@ -107,17 +107,21 @@ func (in *input) readCamel(data []byte) {
 	}
 }
 
-// readInput reads an input; camel says that it may be a camelInput. Of one that is too long, the
-// first members are read that are simple texts.
-func readInput(data []byte, camel bool) (*input, error) {
+// readInput reads an input of a dialect. Of one that is too long, the first members are read that
+// are simple texts; so too of a call that cannot be read otherwise, where an agent would go on with
+// it unasked.
+func readInput(data []byte, d *dialect) (*input, error) {
 	in := &input{}
 	if len(data) >= MaxInput {
 		in.cut = true
 		in.readBeginning(data)
 	} else if err := toolwords.Decode(data, in); err != nil {
-		return nil, err
+		in = &input{cut: true}
+		if in.readBeginning(data); !d.isFinal || d.events[in.eventName()] != calling {
+			return nil, err
+		}
 	}
-	if camel && !in.cut && in.eventName() == "" {
+	if d.camel && !in.cut && in.eventName() == "" {
 		in.readCamel(data)
 	}
 	if in.eventName() == "" {
