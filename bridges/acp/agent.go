@@ -130,7 +130,7 @@ func newAgent(in io.Reader, out io.Writer, cfg Config, end func() error) *Agent 
 	a := &Agent{cfg: cfg, done: make(chan struct{}), conversations: map[string]*Conversation{},
 		early: map[string][]jsontext.Value{}, reported: map[string]bool{}}
 	a.close = sync.OnceValue(end)
-	a.peer = newPeer(in, out, a.dispatchRequest, a.logOnce, func() {
+	a.peer = newPeer(in, out, a.dispatchRequest, a.logOnce, a.reportLost, func() {
 		a.cfg.Logger.Warn("acp: the agent reads nothing, and its link is ended", "after", writeTimeout)
 		a.close()
 	})
@@ -384,6 +384,24 @@ func (a *Agent) keepEarlyUpdate(session string, update jsontext.Value) {
 func (a *Agent) logOnce(problem string) {
 	if a.noteFirst(problem) {
 		a.cfg.Logger.Warn("acp: the agent sent " + problem)
+	}
+}
+
+// reportLost tells the user, once in a conversation, of a message that could not be read: the agent
+// may wait for an answer to it. Where the agent has nothing to do it is only logged.
+func (a *Agent) reportLost(problem string) {
+	a.logOnce(problem)
+	a.mu.Lock()
+	var busy []*Conversation
+	for _, c := range a.conversations {
+		if c.Busy() && !a.reported[c.id+" "+problem] && len(a.reported) < maxProblems {
+			a.reported[c.id+" "+problem] = true
+			busy = append(busy, c)
+		}
+	}
+	a.mu.Unlock()
+	for _, c := range busy {
+		c.reportNews("The agent sent " + problem + ". What it says there is lost, and what it asks there is not allowed.")
 	}
 }
 

@@ -272,7 +272,7 @@ func (c *Conversation) promptBlocks(text string) []contentBlock {
 func (c *Conversation) applyUpdate(params jsontext.Value) {
 	var n sessionNotification
 	if err := decodeParams(params, &n); err != nil {
-		c.agent.logOnce("an update that cannot be read")
+		c.agent.reportLost("an update that cannot be read")
 		return
 	}
 	var err error

@@ -39,7 +39,8 @@ type peer struct {
 	in         *bufio.Reader
 	out        io.Writer
 	handle     func(*request)       // gets requests and notifications in their order, on the goroutine that reads
-	report     func(problem string) // gets what a line was that is no message
+	report     func(problem string) // gets what was wrong with a message
+	lost       func(problem string) // gets what a line was that cannot be read
 	end        func()               // ends the link; called once where the agent reads nothing
 	queue      chan []byte
 	done       chan struct{} // closed when nothing more is read
@@ -76,8 +77,8 @@ type request struct {
 
 // newPeer makes a peer, whose fields say what its arguments are. Nothing is read before
 // readUntilEnd.
-func newPeer(in io.Reader, out io.Writer, handle func(*request), report func(string), end func()) *peer {
-	return &peer{in: bufio.NewReaderSize(in, 64<<10), out: out, handle: handle, report: report, end: end,
+func newPeer(in io.Reader, out io.Writer, handle func(*request), report, lost func(string), end func()) *peer {
+	return &peer{in: bufio.NewReaderSize(in, 64<<10), out: out, handle: handle, report: report, lost: lost, end: end,
 		writeEnded: make(chan struct{}), queue: make(chan []byte, maxQueued),
 		done: make(chan struct{}), calls: map[int64]chan<- message{}, open: map[string]*request{}}
 }
@@ -113,7 +114,7 @@ func (p *peer) readLines() error {
 		}
 		switch {
 		case tooLong:
-			p.report(fmt.Sprintf("a message of more than %d MiB", maxLine>>20))
+			p.lost(fmt.Sprintf("a message of more than %d MiB", maxLine>>20))
 		case len(bytes.TrimSpace(line)) > 0:
 			p.handleLine(line)
 		}
@@ -141,13 +142,17 @@ func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 func (p *peer) handleLine(line []byte) {
 	var m message
 	if err := toolwords.Decode(line, &m); err != nil {
-		p.report("a line that is no message")
+		if bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) {
+			p.lost("a message that cannot be read")
+		} else { // what a program prints beside the protocol
+			p.report("a line that is no message")
+		}
 		return
 	}
 	answers := (m.Result == nil) != (m.Error == nil)
 	switch {
 	case m.JSONRPC != "2.0", m.Method != nil && (m.Result != nil || m.Error != nil), m.Method == nil && !answers:
-		p.report("a line that is neither a request nor an answer")
+		p.lost("a message that is neither a request nor an answer")
 	case m.Method == nil:
 		p.handleAnswer(m)
 	case m.ID == nil:

@@ -79,7 +79,7 @@ type pendingPermission struct {
 	request *request
 	session string
 	settled bool // by a listener of ours: the editor's answer is dropped
-	stopped bool // the editor has told the agent to stop: only the editor answers
+	stopped bool // the prompt or the question is withdrawn, or may be: only the editor answers
 	again   bool // and the agent has asked with the same id since, which only the editor answers
 }
 
@@ -87,6 +87,7 @@ type pendingPermission struct {
 type observedLine struct {
 	line       []byte
 	fromEditor bool               // it came from there
+	tooLong    bool               // it is only the beginning of a line
 	permission *pendingPermission // the permission that it asks for, or answers
 }
 
@@ -95,38 +96,46 @@ type observedLine struct {
 const maxObservedBytes = 64 << 20
 
 // copyLines copies one direction until that end is closed. A line longer than a message may be is
-// copied as it comes, and not observed.
+// copied as it comes, and of it no more is observed than that it passed.
 func (t *tee) copyLines(from io.Reader, editor bool) error {
 	to, lock := t.toEditor, &t.writing.editor
 	if editor {
 		to, lock = t.toAgent, &t.writing.agent
 	}
 	return bridge.CopyLines(to, from, lock, maxLine,
-		func(line []byte, whole bool) bool { return !whole || t.admitLine(line, editor) })
+		func(line []byte, whole bool) bool { return t.admitLine(line, whole, editor) })
 }
 
 // admitLine queues a line for the observer, and reports whether it is passed on. Only the editor's
 // answer to what a listener has answered already is not. It is called with the lock of its
 // direction held, and a panic in it stops the observing alone.
-func (t *tee) admitLine(line []byte, editor bool) (passes bool) {
+func (t *tee) admitLine(line []byte, whole, editor bool) (passes bool) {
 	passes = true
 	defer func() {
 		if r := recover(); r != nil {
 			t.stopObserving(fmt.Sprint(r))
 		}
 	}()
-	p := observedLine{line: line, fromEditor: editor}
+	p := observedLine{line: line, fromEditor: editor, tooLong: !whole}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.broken && len(t.open) == 0 {
 		return true
 	}
 	switch {
-	case !editor && bytes.Contains(line, []byte("session/request_permission")):
+	case !whole:
+		p.line = nil
+		if editor { // it could be an answer to any of them
+			t.withdrawAll()
+		}
+	case !editor && bytes.Contains(line, []byte("request_permission")):
 		p.permission = t.notePermission(line)
+	case !editor && len(t.open) > 0 && bytes.Contains(line, []byte("cancel_request")):
+		t.withdrawCancelled(line)
 	case editor && len(t.open) > 0:
 		p.permission, passes = t.matchAnswer(line)
 	}
+	line = p.line
 	if t.broken || t.bytes+len(line) > maxObservedBytes {
 		t.broken = true
 		t.queue = nil
@@ -178,15 +187,51 @@ func (t *tee) notePermission(line []byte) *pendingPermission {
 	return asks
 }
 
+// withdraw leaves a permission to the editor. It is called with t.mu held.
+func (p *pendingPermission) withdraw() {
+	p.stopped = true
+	p.request.cancel()
+}
+
+// withdrawAll leaves to the editor all that is open. It is called with t.mu held.
+func (t *tee) withdrawAll() {
+	for _, asks := range t.open {
+		asks.withdraw()
+	}
+}
+
+// withdrawCancelled leaves to the editor the permission that a line of the agent takes back. It is
+// called with t.mu held.
+func (t *tee) withdrawCancelled(line []byte) {
+	var m message
+	var about cancelRequest
+	if jsonv2.Unmarshal(line, &m) != nil || m.Method == nil || *m.Method != "$/cancel_request" ||
+		decodeParams(m.Params, &about) != nil {
+		return
+	}
+	key, _ := bridge.CanonicalRPCID(about.RequestID)
+	if asks := t.open[key]; asks != nil {
+		asks.withdraw()
+	}
+}
+
 // matchAnswer finds the permission that a line of the editor answers, if any, and reports whether
-// the line is passed on. It is called with t.mu held.
+// the line is passed on. Where the line cannot be read, or takes back a request such as the prompt,
+// all that is open is left to the editor. It is called with t.mu held.
 func (t *tee) matchAnswer(line []byte) (*pendingPermission, bool) {
 	var m message
 	if jsonv2.Unmarshal(line, &m) != nil {
+		if len(bytes.TrimSpace(line)) > 0 { // the agent may read it, and an answer in it
+			t.withdrawAll()
+		}
 		return nil, true
 	}
 	var about cancelNotification
-	if m.Method != nil && *m.Method == "session/cancel" && decodeParams(m.Params, &about) == nil {
+	switch {
+	case m.Method == nil:
+	case *m.Method == "$/cancel_request":
+		t.withdrawAll()
+	case *m.Method == "session/cancel" && decodeParams(m.Params, &about) == nil:
 		for _, asks := range t.open {
 			asks.stopped = asks.stopped || asks.session == about.SessionID
 		}
@@ -312,6 +357,10 @@ func (t *tee) observeLines() {
 // observeLine applies one line that has passed: a prompt, an update, a permission, an answer.
 func (t *tee) observeLine(p observedLine) {
 	var m message
+	if p.tooLong {
+		t.agent.reportLost(fmt.Sprintf("a message of more than %d MiB", maxLine>>20))
+		return
+	}
 	if toolwords.Decode(p.line, &m) != nil {
 		return
 	}

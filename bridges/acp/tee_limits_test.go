@@ -10,27 +10,38 @@ func permissionLine(id int) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"session/request_permission","params":{"sessionId":"s1"}}`, id)
 }
 
-// What a listener allows does not pass once the editor has told the agent to stop, though the
-// observer may not have seen that yet.
+// What a listener allows does not pass once the editor has told the agent to stop, or either has
+// taken back what is asked, or the editor has sent what could be an answer, though the observer may
+// not have seen that yet.
 func TestTeeStopped(t *testing.T) {
 	for _, tc := range []struct {
-		line string
-		want bool
+		name, line  string
+		part, agent bool // only the beginning of a line; it is the agent's
+		want        bool
 	}{
-		{`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}`, false},
-		{`{"jsonrpc":"2.0","method":"session\/cancel","params":{"sessionId":"s\u0031"}}`, false},
-		{`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s2"}}`, true},
+		{name: "stop", line: `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}`},
+		{name: "stop, escaped", line: `{"jsonrpc":"2.0","method":"session\/cancel","params":{"sessionId":"s\u0031"}}`},
+		{name: "stop of another", line: `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s2"}}`, want: true},
+		{name: "the prompt is taken back", line: `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":3}}`},
+		{name: "the question is taken back", line: `{"jsonrpc":"2.0","method":"$\/cancel_request","params":{"requestId":1}}`, agent: true},
+		{name: "another is taken back", line: `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":2}}`, agent: true, want: true},
+		{name: "an answer written twice", line: `{"jsonrpc":"2.0","id":1,"id":1,"result":{"outcome":{"outcome":"cancelled"}}}`},
+		{name: "several answers", line: `[{"jsonrpc":"2.0","id":1,"result":{"outcome":{"outcome":"cancelled"}}}]`},
+		{name: "letters that are none", line: "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"_meta\":\"\xff\"}}"},
+		{name: "the beginning of a line", line: `{"jsonrpc":"2.0","result":{"_meta":"`, part: true},
+		{name: "no line", line: "\r\n", want: true},
+		{name: "something else", line: `{"jsonrpc":"2.0","id":9,"method":"session/list"}`, want: true},
 	} {
 		var agent, editor bytes.Buffer
 		between := &tee{toAgent: &agent, toEditor: &editor, open: map[string]*pendingPermission{},
 			more: make(chan struct{}, 1)}
 		asks := between.notePermission(permissionLine(1))
-		if !between.admitLine([]byte(tc.line), true) {
-			t.Error("the editor's line does not pass")
+		if !between.admitLine([]byte(tc.line), !tc.part, !tc.agent) {
+			t.Errorf("%s: the line does not pass", tc.name)
 		}
 		if got := asks.request.answer(selectedOutcome(permissionOption{ID: "once"})); got != tc.want ||
 			got != (agent.Len() > 0) {
-			t.Errorf("%s: passed is %v, and the agent got %q", tc.line, got, agent.String())
+			t.Errorf("%s: passed is %v, and the agent got %q", tc.name, got, agent.String())
 		}
 	}
 }

@@ -244,6 +244,27 @@ func TestTeeIDs(t *testing.T) {
 	}
 }
 
+// A listener is asked also where the agent escapes the slash, and hears when it takes the question
+// back, and that a message is too long to be followed.
+func TestTeeTakenBack(t *testing.T) {
+	runTee(t, neverAnswer, func(editor, agent *endpoint, who *person) {
+		editor.sendLine(begins)
+		synctest.Wait()
+		agent.sendLine("%s", strings.Replace(asking, "session/request", `session\/request`, 1))
+		waitTenSeconds()
+		agent.sendLine(cancels)
+		agent.sendLine("%s", strings.Repeat("x", 17<<20))
+		waitTenSeconds()
+		for _, want := range []string{"Run the command", "Not asked here any more", "a message of more than 16 MiB"} {
+			if !strings.Contains(who.allHeard(), want) {
+				t.Errorf("not heard: %s\nbut\n%s", want, who.allHeard())
+			}
+		}
+		agent.sendLine(ends)
+		waitTenSeconds()
+	})
+}
+
 // A no is passed on where the agent offers no option for it.
 func TestTeeRefusesWithoutOption(t *testing.T) {
 	runTee(t, answerWith(aaep.Reject), func(editor, agent *endpoint, who *person) {
