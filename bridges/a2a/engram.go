@@ -142,7 +142,7 @@ func (a *Agent) FollowRecords(ctx context.Context, p *producer.Producer, cfg Rec
 
 // follow subscribes, follows, and begins again where it was cut.
 func (r *records) follow(ctx context.Context) error {
-	retry, lastNews, away := firstRetry, time.Now(), false
+	retry, lastNews, away := bridge.FirstRetry, time.Now(), false
 	for {
 		before, made := r.sequence, r.taskID == ""
 		err := r.subscribe(ctx)
@@ -155,7 +155,7 @@ func (r *records) follow(ctx context.Context) error {
 		case errors.Is(err, errCanceled):
 			return err
 		case r.sequence != before:
-			retry, lastNews, away = firstRetry, time.Now(), false
+			retry, lastNews, away = bridge.FirstRetry, time.Now(), false
 		}
 		if err == nil && r.taskID == "" { // it ended by its limits, or cannot say what was missed
 			continue
@@ -170,7 +170,7 @@ func (r *records) follow(ctx context.Context) error {
 		if err := r.pause(ctx, retry); err != nil {
 			return err
 		}
-		retry = min(2*retry, lastRetry)
+		retry = min(2*retry, bridge.LastRetry)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep/internal/bridge"
-	"github.com/aaep-go/aaep/internal/lockfile"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -62,16 +60,12 @@ func openMemory(name, agent string) (*memory, error) {
 	if name == "" {
 		return nil, nil
 	}
-	file, err := lockfile.Open(name)
+	file, all, err := bridge.OpenKept(name)
 	if err != nil {
 		return nil, err
 	}
 	m := &memory{file: file, agent: agent, tasks: map[string]*remembered{}}
-	all, err := io.ReadAll(file)
-	if err == nil {
-		err = m.read(all)
-	}
-	if err == nil {
+	if err = m.read(all); err == nil {
 		err = m.rewrite()
 	}
 	if err != nil {
@@ -83,12 +77,15 @@ func openMemory(name, agent string) (*memory, error) {
 
 // read takes over the lines of a file. What follows the last end of a line was never written whole.
 func (m *memory) read(all []byte) error {
-	all = all[:bytes.LastIndexByte(all, '\n')+1]
+	whole := all[:bytes.LastIndexByte(all, '\n')+1]
+	if len(all) > 0 && len(whole) == 0 {
+		return errNotOurs
+	}
 	first := true
-	for text := range bytes.Lines(all) {
+	for text := range bytes.Lines(whole) {
 		var line memoryLine
 		if bridge.Decode(text, &line) != nil || first && line.Agent == "" {
-			return errors.New("it is no file of followed tasks")
+			return errNotOurs
 		}
 		if first && line.Agent != m.agent {
 			return fmt.Errorf("it is of the agent at %s; give each agent a file of its own", toolwords.Label(line.Agent))
@@ -98,6 +95,8 @@ func (m *memory) read(all []byte) error {
 	}
 	return nil
 }
+
+var errNotOurs = errors.New("it is no file of followed tasks")
 
 // apply takes over a line.
 func (m *memory) apply(line memoryLine) {
@@ -147,11 +146,7 @@ func (m *memory) rewrite() error {
 		all.Write(append(text, '\n'))
 	}
 	m.lines = len(lines)
-	if err := m.file.Truncate(0); err != nil {
-		return err
-	}
-	_, err := m.file.Write(all.Bytes()) // which appends
-	return errors.Join(err, m.file.Sync())
+	return bridge.ReplaceContent(m.file, all.Bytes())
 }
 
 // record remembers a line.

@@ -18,8 +18,6 @@ import (
 
 const (
 	maxTasks     = 4096             // that are followed at once
-	firstRetry   = time.Second      // until a stream that was cut is taken up again; each further time is twice as long
-	lastRetry    = time.Minute      // and never longer than this
 	giveUp       = 10 * time.Minute // without any answer of the agent
 	pollTime     = 5 * time.Second  // between two looks at a task that has no stream, as one that waits for an answer
 	silentTime   = time.Minute      // of a stream until the agent is asked whether there is news
@@ -140,7 +138,7 @@ func (a *Agent) begin(ctx context.Context, p *producer.Producer, about aaep.Text
 		return nil, err
 	}
 	a.tasks++
-	t := &Task{agent: a, telling: newTelling(s, a.known()), done: make(chan struct{}), named: make(chan struct{}), news: make(chan struct{}, 1), retry: firstRetry}
+	t := &Task{agent: a, telling: newTelling(s, a.known()), done: make(chan struct{}), named: make(chan struct{}), news: make(chan struct{}, 1), retry: bridge.FirstRetry}
 	if a.memory != nil {
 		t.remember = t.record
 	}
@@ -276,7 +274,7 @@ func (t *Task) follow(ctx context.Context) error {
 
 // take applies an update of the stream.
 func (t *Task) take(ctx context.Context, u update) error {
-	t.lastNews, t.retry, t.unsent = time.Now(), firstRetry, nil
+	t.lastNews, t.retry, t.unsent = time.Now(), bridge.FirstRetry, nil
 	t.wake.Reset(silentTime)
 	first := t.fresh
 	t.fresh = false
@@ -364,14 +362,14 @@ func (t *Task) cut(ctx context.Context, err error) error {
 		t.wake.Reset(0)
 	case refused: // it has no stream of this task, which may wait, or be over
 		t.refused, t.streamless = t.reattached, codeOf(err) == codeMethodNotFound
-		t.wake.Reset(min(pollTime, time.Since(t.opened)+firstRetry))
+		t.wake.Reset(min(pollTime, time.Since(t.opened)+bridge.FirstRetry))
 	case t.waiting():
 		t.wake.Reset(pollTime)
 	case t.fresh, err != nil:
 		t.problem = cmp.Or(err, t.problem)
 		t.later()
-	case time.Since(t.opened) < firstRetry:
-		t.wake.Reset(firstRetry)
+	case time.Since(t.opened) < bridge.FirstRetry:
+		t.wake.Reset(bridge.FirstRetry)
 	default:
 		t.wake.Reset(0)
 	}
@@ -382,7 +380,7 @@ func (t *Task) cut(ctx context.Context, err error) error {
 func (t *Task) later() {
 	t.interrupted()
 	t.wake.Reset(t.retry)
-	t.retry = min(2*t.retry, lastRetry)
+	t.retry = min(2*t.retry, bridge.LastRetry)
 }
 
 // awake does what the time has come for.

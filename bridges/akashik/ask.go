@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
@@ -21,8 +22,6 @@ const (
 	mostSought   = 1000 // records among which those of a conflict are looked for
 	mostWords    = 4000
 	giveUp       = 10 * time.Minute // until an answer that the field did not take is given up
-	firstRetry   = time.Second      // until a link that was cut is tried again; each further time is twice as long
-	lastRetry    = time.Minute      // and never longer than this
 	cannotAnswer = " The field says that this requires an action. It cannot be answered here."
 )
 
@@ -241,7 +240,7 @@ func (b *Bridge) write(ctx context.Context, n *news, s *producer.Session, d *dir
 	}
 	var err error
 	began, delayed := time.Now(), false
-	for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
+	for retry := bridge.FirstRetry; ; retry = min(2*retry, bridge.LastRetry) {
 		var refused *fieldError
 		if err = b.f.call(ctx, "RECORD", id, d, &answer); err == nil ||
 			errors.As(err, &refused) && refused.Code != codeNotRegistered || time.Since(began) > giveUp {

@@ -23,9 +23,7 @@ const (
 	firstUnits = 100         // that are asked for at once; twice as many where there are more
 	mostUnits  = 1 << 14
 	leaveTime  = 2 * time.Second
-	mostCuts   = 3           // that are told one by one, of a link that does not hold
-	stableTime = time.Minute // until a link counts as one that holds
-	mostLeft   = 8           // subscriptions that could not be ended and are to be ended later
+	mostLeft   = 8 // subscriptions that could not be ended and are to be ended later
 )
 
 // A place is how far a field was told, and what it knows of this listener.
@@ -80,56 +78,22 @@ func (b *Bridge) Follow(ctx context.Context) error {
 		return fmt.Errorf("akashik: the field at %s cannot be followed: %w", toolwords.Label(b.cfg.URL), err)
 	}
 	defer func() { b.leave(context.WithoutCancel(ctx)) }()
-	for retry, cuts := firstRetry, 0; ; {
-		began := time.Now()
-		holds := b.tellHolds(cuts)
-		err := b.attend(ctx, links)
-		holds.Stop()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		cut := time.Now()
-		if cut.Sub(began) >= stableTime {
-			retry, cuts = firstRetry, 0
-		}
-		b.cfg.Logger.Warn("akashik: the link to the field was cut", "error", err)
-		switch cuts++; {
-		case cuts <= mostCuts:
-			b.note("The link to the field was cut; it is tried again.")
-		case cuts == mostCuts+1:
-			b.note("The link to the field is cut again and again. It is tried on, and told when it holds.")
-		}
-		for ; ; retry = min(2*retry, lastRetry) {
-			select {
-			case <-time.After(retry):
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			if links, err = b.connect(ctx); err == nil {
-				break
-			}
-			b.cfg.Logger.Warn("akashik: the field cannot be reached", "error", err)
-		}
-		retry = min(2*retry, lastRetry)
-		if cuts > mostCuts {
-			continue
-		}
-		text := "The link to the field is back after " + words.Spoken(time.Since(cut).Round(time.Second)) +
-			". What was recorded meanwhile follows"
+	back := func() string {
 		if len(links) > 0 {
-			text += "; what else happened is not known"
+			return " What was recorded meanwhile follows; what else happened is not known."
 		}
-		b.note(text + ".")
+		return " What was recorded meanwhile follows."
 	}
-}
-
-// tellHolds tells that a link holds which was cut so often that it was not told, once it does.
-func (b *Bridge) tellHolds(cuts int) *time.Timer {
-	return time.AfterFunc(stableTime, func() {
-		if cuts > mostCuts {
-			b.note("The link to the field holds again. What happened meanwhile, but for records, is not known.")
-		}
-	})
+	kept := bridge.Link{
+		Peer:    "field",
+		Connect: func(ctx context.Context) (err error) { links, err = b.connect(ctx); return err },
+		Attend:  func(ctx context.Context) error { return b.attend(ctx, links) },
+		Note:    b.note,
+		Back:    back,
+		Holds:   " What happened meanwhile, but for records, is not known.",
+		Logger:  b.cfg.Logger,
+	}
+	return kept.Keep(ctx)
 }
 
 // connect registers, looks whether the field can be asked, and subscribes where it pushes. It

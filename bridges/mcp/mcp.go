@@ -23,6 +23,7 @@ package mcp
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -62,7 +63,7 @@ func Tee(p *producer.Producer, cfg Config, client io.ReadWriter, server io.ReadW
 		return fmt.Errorf("mcp: what is held cannot be remembered in %s: %w", cfg.State, err)
 	}
 	defer held.Close()
-	t := &tee{cfg: cfg, held: held, news: make(chan func(*toolcall.Conversation), maxNews),
+	t := &tee{cfg: cfg, held: held, run: rand.Text(), news: make(chan func(*toolcall.Conversation), maxNews),
 		open: map[string]*request{}}
 	t.toClient.Writer, t.toServer.Writer = client, server
 	ctx, cancel := context.WithCancel(context.Background())
@@ -77,7 +78,10 @@ func Tee(p *producer.Producer, cfg Config, client io.ReadWriter, server io.ReadW
 		c.Complete("This conversation is over.")
 	}()
 	for _, call := range left {
-		t.tell(func(c *toolcall.Conversation) { c.Progress(call.AfterRestart(toolcall.ToolName(call.Record.Tool))) })
+		t.tell(func(c *toolcall.Conversation) {
+			c.Progress(call.AfterRestart(toolcall.ToolName(call.Record.Tool)))
+			held.SettleLeft(call)
+		})
 	}
 	go func() {
 		err := bridge.CopyLines(t.toServer.Writer, client, &t.toServer.Mutex, maxLine, t.admitClient)
@@ -107,6 +111,7 @@ const (
 type tee struct {
 	cfg      Config
 	held     *toolcall.Held[heldRecord, *message]
+	run      string          // begins the ids of held calls: those of an earlier run may be in the file
 	ctx      context.Context // ends with the server
 	work     sync.WaitGroup  // the goroutines of held calls
 	toServer lineWriter
@@ -140,8 +145,8 @@ type heldRecord struct {
 	Tool string `json:"tool"`
 }
 
-// Name returns what a held call is known by in the file. Ids of the client's may repeat, so it is a
-// number of ours.
+// Name returns what a held call is known by in the file. Ids of the client's may repeat, so it is
+// one of ours.
 func (r heldRecord) Name() toolcall.Name { return toolcall.Name{ID: r.ID} }
 
 // tell has the session's goroutine do something, after what it was given before. It reports false

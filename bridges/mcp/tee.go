@@ -287,7 +287,7 @@ func (t *tee) holdCall(key string, r *request, about producer.Tool, line []byte)
 	ctx, cancel := context.WithCancelCause(t.ctx)
 	t.mu.Lock()
 	t.calls++
-	record := heldRecord{ID: strconv.Itoa(t.calls), Tool: about.Name}
+	record := heldRecord{ID: t.run + strconv.Itoa(t.calls), Tool: about.Name}
 	t.mu.Unlock()
 	call, _, err := t.held.Hold(record, cancel)
 	if err != nil {

@@ -143,6 +143,7 @@ func NewEvents(p *producer.Producer, cfg EventsConfig) (*Events, error) {
 	for _, call := range left {
 		if err := e.subscribe(call.Record); err != nil {
 			cfg.Logger.Warn("rap: a subscription is not gone on with after the restart", "error", err)
+			kept.SettleLeft(call)
 			continue
 		}
 		e.beginDelivery(call.Record.Name())

@@ -115,17 +115,25 @@ func New(p *producer.Producer, cfg Config) (*Tee, error) {
 	return t, nil
 }
 
-// settleLeft settles the calls that an earlier Tee left in its file.
+// settleLeft settles the calls that an earlier Tee left in its file. One that a kill has left again
+// meanwhile is settled by the next Tee.
 func (t *Tee) settleLeft(left []toolcall.Left[pass]) {
 	for _, call := range left {
+		told := make(chan struct{})
 		t.tell(call.Record.Group, func(th *thread) {
 			th.Progress(call.AfterRestart(cmp.Or(toolwords.Label(call.Record.Tool), "a tool")))
+			close(told)
 		})
-		if !call.Sent {
-			t.work.Go(func() {
+		t.work.Go(func() {
+			if !call.Sent {
 				t.refuse(call.Record, "the bridge was stopped before the user had answered; the action was not done")
-			})
-		}
+			}
+			select {
+			case <-told:
+				t.held.SettleLeft(call)
+			case <-t.ctx.Done():
+			}
+		})
 	}
 }
 

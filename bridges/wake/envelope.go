@@ -94,6 +94,9 @@ func decode(message []byte) (*envelope, error) {
 	if e.sent, err = time.Parse(time.RFC3339, e.EmittedAt); err != nil {
 		return nil, fmt.Errorf("%w: its emittedAt must be a time such as 2026-11-01T12:00:00Z", ErrInvalid)
 	}
+	if e.sent.After(time.Now().Add(bridge.Memory)) { // it could not be known again for as long as it is sent
+		return nil, fmt.Errorf("%w: its emittedAt is more than a day ahead", ErrInvalid)
+	}
 	if len(e.Payload) > 0 && bridge.Decode(e.Payload, &e.body) != nil {
 		return nil, fmt.Errorf("%w: its payload cannot be read", ErrInvalid)
 	}
@@ -102,17 +105,18 @@ func decode(message []byte) (*envelope, error) {
 }
 
 // names are the words by which a wake is known when it comes again: the id of its event, which
-// stays in retries, and what it is about, which stays when it is replayed under a new id. A message
-// comes once; a task may enter a state, and a permission be granted, more than once.
+// stays in retries, and what it is about, which stays when it is replayed under a new id or comes
+// by another subscription of the identity. A message comes once; a task may enter a state, and a
+// permission be granted, more than once.
 func (e *envelope) names() [][]string {
 	all := [][]string{{"event", e.Subscription, e.EventID}}
 	once, place := e.body.MessageID, "log "+strconv.FormatInt(e.log, 10)
 	again := cmp.Or(e.body.TaskID+e.body.State, e.body.Scope+e.body.GrantedBy)
 	switch {
 	case once != "":
-		all = append(all, []string{"about", e.Subscription, e.kind, once})
+		all = append(all, []string{"about", e.Identity, e.kind, once})
 	case again != "" && (e.body.Modified != "" || e.log > 0):
-		all = append(all, []string{"about", e.Subscription, cmp.Or(e.body.Modified, place), e.kind, again})
+		all = append(all, []string{"about", e.Identity, cmp.Or(e.body.Modified, place), e.kind, again})
 	}
 	return all
 }
@@ -120,23 +124,47 @@ func (e *envelope) names() [][]string {
 // gathered is what is told together.
 type gathered struct {
 	bridge.Digest
-	urgent string // the sentence of a task that waits for a person, or ""
-	agents int    // of how many identities it is; 0 where of one alone
+	waits  []waitingTask
+	agents int // of how many identities it is; 0 where of one alone
 }
 
-// total is how many there are.
-func (g *gathered) total() int {
-	n := g.Total()
-	if g.urgent != "" && !g.Counted() {
-		n++
-	}
-	return n
+// waitingTask is a task that waits for a person. No digest counts it.
+type waitingTask struct {
+	place    int64 // in the swarm's log
+	sentence string
 }
+
+// isEmpty reports whether there is nothing to tell.
+func (g *gathered) isEmpty() bool { return g.Total() == 0 && len(g.waits) == 0 }
 
 // add adds what came later.
 func (g *gathered) add(more gathered) {
 	g.Join(more.Digest)
-	g.urgent = cmp.Or(more.urgent, g.urgent)
+	g.waits = append(g.waits, more.waits...)
+}
+
+// mostNamedWaits is how many of the tasks that wait for a person are named when they are told
+// together.
+const mostNamedWaits = 5
+
+// describeWaits says of one or more tasks that they wait for a person: all of them where they are
+// few, else how many there are, and the newest.
+func describeWaits(waits []waitingTask) string {
+	if len(waits) == 1 {
+		return waits[0].sentence + " It waits for a person, and cannot be answered here."
+	}
+	waits = slices.Clone(waits)
+	slices.SortStableFunc(waits, func(a, b waitingTask) int { return cmp.Compare(a.place, b.place) })
+	text := words.Count(len(waits), "task") + " wait for a person, and cannot be answered here"
+	if more := len(waits) - mostNamedWaits; more > 0 {
+		text += ", the newest"
+		waits = waits[more:]
+	}
+	text += ":"
+	for _, w := range waits {
+		text += " " + w.sentence
+	}
+	return text
 }
 
 const mostCounted = 1_000_000 // of one kind in a digest; more is no count
@@ -149,7 +177,7 @@ func (e *envelope) gather(only []string) gathered {
 		if wanted(e.kind) {
 			text := e.body.sentence(e.kind)
 			if e.kind == taskState && e.body.waits() { // which is told by itself
-				g.urgent = text
+				g.waits = []waitingTask{{e.log, text}}
 				return g
 			}
 			g.Add(e.kind, e.log, text)
@@ -167,14 +195,15 @@ func (e *envelope) gather(only []string) gathered {
 			latest = c.Latest.sentence(kind)
 			alone = gathered{}
 			if kind == taskState && c.Latest.waits() {
-				g.urgent, alone.urgent = latest, latest
+				alone.waits = []waitingTask{{e.log, latest}}
+				g.waits = append(g.waits, alone.waits...)
 			} else {
 				alone.Add(kind, e.log, latest)
 			}
 		}
 		g.AddCounted(kind, int(c.Count), e.log, latest)
 	}
-	if g.Total() == 1 && alone.total() == 1 {
+	if g.Total() == 1 && !alone.isEmpty() {
 		return alone
 	}
 	return g

@@ -31,8 +31,6 @@ type Server struct {
 }
 
 const (
-	firstRetry  = time.Second      // until a link that was cut is tried again; each further time is twice as long
-	lastRetry   = time.Minute      // and never longer than this
 	mostFollows = 64               // subscriptions of one server
 	highestLog  = 1<<53 - 1        // that JSON carries exactly
 	pingTime    = 30 * time.Second // between two looks whether a server that is not polled is there
@@ -44,6 +42,10 @@ type link struct {
 	conn     *bridge.MCPClient
 	identity string // whose subscriptions they are, once it is known
 	noPoll   bool   // the server does not know the action poll-digest
+	// caughtUp are the subscriptions of which all was taken that came before this session; guarded
+	// by Bridge.mu. Until then a notification must not move the place: what is between would be
+	// lost.
+	caughtUp map[string]bool
 }
 
 // dial begins a session with the server.
@@ -67,26 +69,14 @@ func (b *Bridge) Follow(ctx context.Context, s Server) error {
 	if err := b.connect(ctx, l); err != nil {
 		return fmt.Errorf("wake: the swarm at %s cannot be followed: %w", toolwords.Label(s.URL), err)
 	}
-	for {
-		err := b.attend(ctx, l)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		b.cfg.Logger.Warn("wake: the link to the swarm was cut", "error", err)
-		b.news(l.identity, "The link to the swarm was cut; it is tried again.")
-		for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
-			select {
-			case <-time.After(retry):
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			if err = b.connect(ctx, l); err == nil {
-				break
-			}
-			b.cfg.Logger.Warn("wake: the swarm cannot be reached", "error", err)
-		}
-		b.news(l.identity, "The link to the swarm is back.")
+	kept := bridge.Link{
+		Peer:    "swarm",
+		Connect: func(ctx context.Context) error { return b.connect(ctx, l) },
+		Attend:  func(ctx context.Context) error { return b.attend(ctx, l) },
+		Note:    func(text string) { b.news(l.identity, text) },
+		Logger:  b.cfg.Logger,
 	}
+	return kept.Keep(ctx)
 }
 
 // connect begins a session, and finds what is to be followed where that is not known yet.
@@ -155,6 +145,9 @@ func (l *link) list(ctx context.Context) error {
 
 // attend takes what was missed, and then notifications, until the link ends.
 func (b *Bridge) attend(ctx context.Context, l *link) error {
+	b.mu.Lock()
+	l.caughtUp = map[string]bool{}
+	b.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	var listening sync.WaitGroup
@@ -172,6 +165,9 @@ func (b *Bridge) attend(ctx context.Context, l *link) error {
 			if err := b.catchUp(ctx, l, id, first); err != nil {
 				return err
 			}
+			b.mu.Lock()
+			l.caughtUp[id] = true
+			b.mu.Unlock()
 		}
 		for again := false; !again; {
 			select {
@@ -213,7 +209,12 @@ func (b *Bridge) notified(l *link, message []byte) {
 	e, err := decode(wake)
 	if err == nil && slices.Contains(l.Subscriptions, e.Subscription) {
 		_, err = b.takeAll([]*envelope{e})
-		b.advance(e.Subscription, e.log)
+		b.mu.Lock()
+		caughtUp := l.caughtUp[e.Subscription]
+		b.mu.Unlock()
+		if caughtUp && (err == nil || errors.Is(err, ErrUnknown)) {
+			b.advance(e.Subscription, e.log)
+		}
 	}
 	if err != nil && !errors.Is(err, ErrUnknown) {
 		b.cfg.Logger.Warn("wake: a notification was not told", "error", err)
@@ -243,6 +244,10 @@ func (b *Bridge) catchUp(ctx context.Context, l *link, id string, first bool) er
 	if refused(err) {
 		b.cfg.Logger.Warn("wake: what was missed cannot be had", "subscription", id, "error", err)
 		return nil
+	}
+	if errors.Is(err, bridge.ErrTooLong) {
+		b.news(l.identity, "More wakes were missed than can be had at once. They are not told; what comes from now on is.")
+		return b.findHead(ctx, l, id)
 	}
 	if err != nil {
 		return err

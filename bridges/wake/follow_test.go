@@ -62,7 +62,7 @@ func testNeoNotifications(t *testing.T, dir string) {
 	do("silent", "MESSAGE:6", "Missed")
 	l.AwaitHeard(t, "The link to the swarm was cut; it is tried again.")
 	listening()
-	l.AwaitHeard(t, "The link to the swarm is back.")
+	l.AwaitHeard(t, "The link to the swarm is back after")
 	l.AwaitHeard(t, "Message from @bob: Missed.")
 	do("rebuild")
 	do("cut")
@@ -97,6 +97,10 @@ type memoryServer struct {
 	wakes  []string // that come after place 0 of the log, one at each place
 	asked  map[string]int
 	polled chan struct{} // is sent to at each poll where there is room
+
+	// Where they are set, stream serves notifications, and beforeResync runs before an answer.
+	stream       http.HandlerFunc
+	beforeResync func()
 }
 
 func newMemoryServer(t *testing.T) *memoryServer {
@@ -114,7 +118,13 @@ func (m *memoryServer) append(wakes ...string) {
 
 func (m *memoryServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
-		w.WriteHeader(http.StatusMethodNotAllowed)
+		if m.stream == nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.(http.Flusher).Flush()
+		m.stream(w, r)
 		return
 	}
 	var call struct {
@@ -130,6 +140,9 @@ func (m *memoryServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, _ := io.ReadAll(r.Body)
 	json.Unmarshal(body, &call)
+	if m.beforeResync != nil && call.Params.Arguments.Action == "resync" {
+		m.beforeResync()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	result := any(struct{}{})

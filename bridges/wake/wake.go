@@ -67,6 +67,12 @@ const (
 	mostVoices     = 3    // identities that are told one by one when a window ends
 	mostOfInbox    = 1000 // wakes that one session tells
 	mostIdentities = 1024 // whose wakes are told in sessions of their own
+
+	// What waits for a person is told at once, so often within handoffTime; what follows is told
+	// together, each handoffPause.
+	mostHandoffs = 16
+	handoffTime  = time.Minute
+	handoffPause = 5 * time.Second
 )
 
 // The errors of Take.
@@ -88,6 +94,9 @@ type Bridge struct {
 	places  map[string]int64  // how far in the swarm's log each subscription that is followed was told
 	timer   *time.Timer       // of the window; nil where none is open
 	closed  bool
+
+	handoffs      []time.Time // when the newest were told, the oldest first; mostHandoffs at most
+	handoffsTimer *time.Timer // until those that were held back are told; nil where there are none
 }
 
 // An inbox is what is told to one identity.
@@ -124,6 +133,7 @@ func (b *Bridge) Close() error {
 	defer b.mu.Unlock()
 	b.closed = true
 	b.flushAll()
+	b.tellWaiting()
 	for _, in := range b.inboxes {
 		in.end()
 	}
@@ -193,7 +203,7 @@ func (b *Bridge) tell(all []*envelope) error {
 	var urgent []*inbox
 	for _, e := range all {
 		news := e.gather(b.cfg.Only)
-		if news.total() == 0 {
+		if news.isEmpty() {
 			continue
 		}
 		in, err := b.inbox(e.Identity)
@@ -201,7 +211,7 @@ func (b *Bridge) tell(all []*envelope) error {
 			return err
 		}
 		in.pending.add(news)
-		if news.urgent != "" {
+		if len(news.waits) > 0 && !slices.Contains(urgent, in) {
 			urgent = append(urgent, in)
 		}
 	}
@@ -239,7 +249,7 @@ func (b *Bridge) flushAll() error {
 	}
 	var due []*inbox
 	for _, identity := range slices.Sorted(maps.Keys(b.inboxes)) {
-		if in := b.inboxes[identity]; in.pending.total() > 0 {
+		if in := b.inboxes[identity]; !in.pending.isEmpty() {
 			due = append(due, in)
 		}
 	}
@@ -280,7 +290,7 @@ func (b *Bridge) join(due []*inbox) (telling []*inbox, err error) {
 		return nil, err
 	}
 	for _, in := range due {
-		if in.pending.urgent != "" {
+		if len(in.pending.waits) > 0 {
 			telling = append(telling, in)
 		} else if in != together {
 			together.pending.add(in.pending)
@@ -292,28 +302,93 @@ func (b *Bridge) join(due []*inbox) (telling []*inbox, err error) {
 	return append(telling, together), nil
 }
 
-// flush tells what was gathered for one identity, with b.mu held.
+// flush tells what was gathered for one identity, with b.mu held. Tasks that wait for a person stay
+// gathered where too many were told of late; a timer tells them soon.
 func (b *Bridge) flush(in *inbox) error {
-	if in.pending.total() == 0 {
+	sentences, waits := in.pending.sentences(), in.pending.waits
+	if len(waits) > 0 && !b.mayHandOff() {
+		waits = nil
+		b.holdBack()
+	}
+	if len(sentences) == 0 && len(waits) == 0 {
 		return nil
 	}
 	if err := in.open(b.p); err != nil {
 		return err
 	}
-	for _, text := range in.pending.sentences() {
+	for _, text := range sentences {
 		if err := in.say(b.p, text); err != nil {
 			return err
 		}
 	}
-	if waits := in.pending.urgent; waits != "" {
-		h := aaep.HandoffRequested{Reason: waits, TargetKind: aaep.TargetHuman, UrgencyForHandoff: aaep.RiskMedium}
-		if err := in.s.Handoff(aaep.Say(waits+" It waits for a person, and cannot be answered here."), h); err != nil {
+	if len(waits) > 0 {
+		if err := in.handOver(b.p, describeWaits(waits)); err != nil {
 			return err
 		}
-		in.told++
+		in.pending.waits = nil
 	}
-	in.pending = gathered{}
+	in.pending = gathered{waits: in.pending.waits}
 	return in.rest()
+}
+
+// mayHandOff reports whether a person may be called now, and notes that it is done, with b.mu held.
+// A swarm in which everything waits must not call without an end.
+func (b *Bridge) mayHandOff() bool {
+	now := time.Now()
+	if len(b.handoffs) == mostHandoffs {
+		if b.handoffsTimer != nil || now.Sub(b.handoffs[0]) < handoffTime {
+			return false
+		}
+		b.handoffs = b.handoffs[1:]
+	}
+	b.handoffs = append(b.handoffs, now)
+	return true
+}
+
+// holdBack has the tasks that wait for a person told together soon, with b.mu held.
+func (b *Bridge) holdBack() {
+	if b.handoffsTimer != nil || b.closed {
+		return
+	}
+	b.handoffsTimer = time.AfterFunc(handoffPause, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.tellWaiting()
+	})
+}
+
+// tellWaiting tells all tasks together that wait for a person and were held back, with b.mu held.
+func (b *Bridge) tellWaiting() {
+	if b.handoffsTimer != nil {
+		b.handoffsTimer.Stop()
+		b.handoffsTimer = nil
+	}
+	var of []*inbox
+	var waits []waitingTask
+	for _, in := range b.inboxes {
+		if len(in.pending.waits) > 0 {
+			of = append(of, in)
+			waits = append(waits, in.pending.waits...)
+		}
+	}
+	if len(of) == 0 {
+		return
+	}
+	telling := of[0]
+	if len(of) > 1 {
+		var err error
+		if telling, err = b.inbox(""); err != nil {
+			telling = of[0]
+		}
+	}
+	if err := errors.Join(telling.handOver(b.p, describeWaits(waits)), telling.rest()); err != nil {
+		b.cfg.Logger.Error("wake: what waits for a person could not be told; it is tried again", "error", err)
+		b.holdBack()
+		return
+	}
+	for _, in := range of {
+		in.pending.waits = nil
+	}
 }
 
 // rest says that nothing is under way until the next wake: a session else counts as thinking.
@@ -335,6 +410,16 @@ func (in *inbox) open(p *producer.Producer) error {
 	}
 	in.s, in.told = s, 0
 	return nil
+}
+
+// handOver tells that a person is waited for who cannot answer here.
+func (in *inbox) handOver(p *producer.Producer, text string) error {
+	if err := in.open(p); err != nil {
+		return err
+	}
+	in.told++
+	return in.s.Handoff(aaep.Say(text), aaep.HandoffRequested{Reason: text, TargetKind: aaep.TargetHuman,
+		UrgencyForHandoff: aaep.RiskMedium})
 }
 
 // say tells a sentence as a result of its own.

@@ -35,12 +35,14 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	subscription := r.Header.Get("X-Neo-Wake-Subscription-Id")
 	if !b.signed(subscription, body, r.Header.Get("X-Neo-Wake-Signature")) {
-		b.cfg.Logger.Warn("wake: a message whose signature is not that of its subscription was refused", "subscription", toolwords.Label(subscription))
+		b.cfg.Logger.Warn("wake: a message whose signature is not that of its subscription was refused",
+			"subscription", toolwords.Label(subscription))
 		http.Error(w, "the signature is not that of the subscription", http.StatusUnauthorized)
 		return
 	}
 	e, err := decode(body)
 	if err != nil {
+		b.cfg.Logger.Warn("wake: a signed message is no wake, and was refused", "error", err)
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}

@@ -357,7 +357,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/bridge/toolcall",
-		arrows: []string{".", "internal/bridge", "internal/lockfile", "internal/toolwords", "internal/words", "producer"},
+		arrows: []string{".", "internal/bridge", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "a call is held, told and asked about alike, whichever protocol brings it",
 	},
@@ -402,7 +402,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "bridges/a2a",
-		arrows: []string{".", "internal/bridge", "internal/httpguard", "internal/lockfile", "internal/toolwords", "internal/words", "producer", "subscriber", "transports"},
+		arrows: []string{".", "internal/bridge", "internal/httpguard", "internal/toolwords", "internal/words", "producer", "subscriber", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it makes sessions of the tasks of a remote agent, and tasks of the sessions of one's own, which it follows as any listener does",
 	},

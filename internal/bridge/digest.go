@@ -40,9 +40,6 @@ func (d *Digest) AddCounted(kind string, count int, order int64, latest string) 
 // Count has news told as how many they are, however few.
 func (d *Digest) Count() { d.several, d.singles = true, nil }
 
-// Counted reports whether news are told as how many they are.
-func (d *Digest) Counted() bool { return d.several }
-
 // Join adds what came later.
 func (d *Digest) Join(more Digest) {
 	if d.kinds == nil {

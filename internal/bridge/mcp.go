@@ -22,7 +22,7 @@ import (
 const (
 	mcpVersion = "2025-06-18" // notifications of log messages belong to this version and to those before
 	mcpTimeout = 30 * time.Second
-	mostAnswer = 4 << 20
+	maxAnswer  = 32 << 20
 )
 
 // An MCPServer is where a server of the Model Context Protocol takes messages over HTTP.
@@ -120,8 +120,11 @@ func (c *MCPClient) CallTool(ctx context.Context, name string, arguments, result
 	return nil
 }
 
-// ErrUnreadable says that an answer is none of the protocol.
-var ErrUnreadable = errors.New("the answer cannot be read")
+// Errors of answers that are none of the protocol, or longer than is read.
+var (
+	ErrUnreadable = errors.New("the answer cannot be read")
+	ErrTooLong    = errors.New("the answer is too long to be read")
+)
 
 // call makes a request and returns its result, which may come as the only answer or on a stream.
 func (c *MCPClient) call(ctx context.Context, method string, params any) (jsontext.Value, error) {
@@ -159,7 +162,11 @@ func (c *MCPClient) call(ctx context.Context, method string, params any) (jsonte
 		err = ReadEvents(answer.Body, read)
 	} else {
 		var body []byte
-		if body, err = io.ReadAll(io.LimitReader(answer.Body, mostAnswer)); err == nil {
+		body, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+		if len(body) > maxAnswer {
+			err = ErrTooLong
+		}
+		if err == nil {
 			err = read(body)
 		}
 	}

@@ -6,13 +6,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
 const (
@@ -20,6 +17,9 @@ const (
 	Memory    = 24 * time.Hour
 	mostSeen  = 1 << 20 // entries; what was sent before the newest that had to be forgotten counts as told, too
 	entrySize = sha256.Size + 8
+
+	// seenHeader begins the file, so that no other is taken for one.
+	seenHeader = "aaep told 1\n"
 )
 
 // A Seen remembers what was told, so that it is told once however often it comes. It is kept in a
@@ -42,39 +42,36 @@ func OpenSeen(name string, now time.Time) (*Seen, error) {
 	if name == "" {
 		return s, nil
 	}
-	file, err := lockfile.Open(name)
+	file, all, err := OpenKept(name)
 	if err != nil {
 		return nil, err
 	}
-	all, err := io.ReadAll(file)
-	if err != nil {
+	entries, ours := bytes.CutPrefix(all, []byte(seenHeader))
+	if len(all) > 0 && !ours {
 		file.Close()
-		return nil, err
+		return nil, errors.New("it is no file of what was told")
 	}
-	for entry := range slices.Chunk(all[:len(all)/entrySize*entrySize], entrySize) { // a torn entry at the end was never told of
+	whole := entries[:len(entries)/entrySize*entrySize] // a torn entry at the end was never told of
+	for entry := range slices.Chunk(whole, entrySize) {
 		s.add([sha256.Size]byte(entry), int64(binary.BigEndian.Uint64(entry[sha256.Size:])))
 	}
 	s.forget(now)
-	if err := s.rewrite(file); err != nil {
+	s.file = file
+	if err := s.rewrite(); err != nil {
 		file.Close()
 		return nil, err
 	}
-	s.file = file
 	return s, nil
 }
 
-// rewrite writes what is remembered, and nothing else, to a file.
-func (s *Seen) rewrite(file *os.File) error {
-	var all bytes.Buffer
+// rewrite writes what is remembered, and nothing else, to the file.
+func (s *Seen) rewrite() error {
+	all := bytes.NewBufferString(seenHeader)
 	for _, key := range s.order {
 		all.Write(entryOf(key, s.at[key]))
 	}
-	if err := file.Truncate(0); err != nil {
-		return err
-	}
 	s.size = len(s.order)
-	_, err := file.Write(all.Bytes()) // which appends
-	return errors.Join(err, file.Sync())
+	return ReplaceContent(s.file, all.Bytes())
 }
 
 func entryOf(key [sha256.Size]byte, sent int64) []byte {
@@ -88,12 +85,13 @@ func (s *Seen) add(key [sha256.Size]byte, sent int64) {
 	}
 }
 
-// forget forgets what is too old, with s.mu held or none needed.
+// forget forgets what is too old, with s.mu held or none needed. What is dated ahead must not have
+// all that comes until then count as told.
 func (s *Seen) forget(now time.Time) {
 	oldest := now.Add(-Memory).Unix()
 	n := 0
 	for n < len(s.order) && (len(s.order)-n > mostSeen || s.at[s.order[n]] < oldest) {
-		s.floor = max(s.floor, s.at[s.order[n]])
+		s.floor = max(s.floor, min(s.at[s.order[n]], now.Unix()))
 		delete(s.at, s.order[n])
 		n++
 	}
@@ -132,7 +130,7 @@ func (s *Seen) Record(sent time.Time, name ...string) error {
 		return nil
 	}
 	if s.size++; s.size > len(s.order)+mostSeen { // most of the file is forgotten
-		return s.rewrite(s.file)
+		return s.rewrite()
 	}
 	_, err := s.file.Write(entryOf(key, sent.Unix()))
 	return err

@@ -14,13 +14,10 @@ func WriteState(name string, state any) error {
 		return nil
 	}
 	text, err := json.Marshal(state)
-	if err == nil {
-		err = os.WriteFile(name+".new", text, 0o600)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = os.Rename(name+".new", name)
-	}
-	return err
+	return writeWhole(name, text)
 }
 
 // ReadState reads what WriteState wrote. A file that is not there leaves state as it is.

@@ -20,7 +20,7 @@ func ReadEvents(r io.Reader, take func(data []byte) error) error {
 		part, err := in.ReadSlice('\n')
 		line = append(line, part...)
 		if len(line)+len(data) > MostEvent {
-			return fmt.Errorf("the peer sent an event of more than %d MiB", MostEvent>>20)
+			return fmt.Errorf("%w: an event of a stream has more than %d MiB", ErrTooLong, MostEvent>>20)
 		}
 		switch {
 		case err == bufio.ErrBufferFull:

@@ -5,17 +5,16 @@
 package toolcall
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"sync"
 
-	"github.com/aaep-go/aaep/internal/lockfile"
+	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -70,46 +69,63 @@ const (
 )
 
 // Open reads a file, or makes one with a key of the caller's, and returns the key that is in it and
-// what it leaves to settle. It writes the file anew with the key alone: the caller settles what is
-// left now. Without a file the key is fresh.
+// what it leaves to settle, each of which stays in the file until SettleLeft or Hold has it.
+// Without a file the key is fresh.
 func Open[P Record, R any](name string, fresh []byte, logger *slog.Logger) (h *Held[P, R], key []byte, left []Left[P], err error) {
 	h = &Held[P, R]{logger: logger, calls: map[Name]*Call[P, R]{}}
 	if name == "" {
 		return h, fresh, nil, nil
 	}
-	file, err := lockfile.Open(name)
+	file, content, err := bridge.OpenKept(name)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	defer func() {
-		if err != nil {
-			file.Close()
-		}
-	}()
+	key, left, err = readEntries[P](content)
+	switch {
+	case err != nil:
+	case key == nil:
+		key = fresh
+	case len(key) != len(fresh):
+		err = errors.New("its key is damaged, or it is of another bridge")
+	}
+	if err == nil {
+		content, err = encodeEntries(key, left)
+	}
+	if err == nil {
+		err = bridge.ReplaceContent(file, content)
+	}
+	if err != nil {
+		file.Close()
+		return nil, nil, nil, err
+	}
+	h.file = file
+	return h, key, left, nil
+}
+
+// readEntries returns the key in a file, nil if there is none, and the calls that are not settled,
+// in the order in which they were held. A torn line at the end says nothing: its call was neither
+// held nor made.
+func readEntries[P Record](content []byte) (key []byte, left []Left[P], err error) {
 	order, state := []Name{}, map[Name]Left[P]{}
-	for lines := bufio.NewReader(file); ; {
-		line, err := lines.ReadBytes('\n')
-		if err == io.EOF {
-			break // a torn line at the end says nothing: its call was neither held nor made
-		}
+	whole := content[:bytes.LastIndexByte(content, '\n')+1]
+	if len(content) > 0 && len(whole) == 0 {
+		return nil, nil, errNotOurs
+	}
+	for line := range bytes.Lines(whole) {
 		var e entry[P]
-		if err != nil || json.Unmarshal(line, &e) != nil {
-			return nil, nil, nil, errors.New("it is not a file of this command")
+		if json.Unmarshal(line, &e) != nil {
+			return nil, nil, errNotOurs
 		}
 		switch {
 		case e.Key != nil:
 			key = e.Key
-		case e.Pass != nil && e.Is == isHeld:
+		case e.Pass == nil:
+		case e.Is == isHeld || e.Is == isSent:
 			order = append(order, (*e.Pass).Name())
-			state[(*e.Pass).Name()] = Left[P]{Record: *e.Pass}
-		case e.Pass != nil && e.Is == isSent:
-			state[(*e.Pass).Name()] = Left[P]{Record: *e.Pass, Sent: true}
-		case e.Pass != nil:
+			state[(*e.Pass).Name()] = Left[P]{Record: *e.Pass, Sent: e.Is == isSent}
+		default:
 			delete(state, (*e.Pass).Name())
 		}
-	}
-	if key != nil && len(key) != len(fresh) {
-		return nil, nil, nil, errors.New("its key is damaged, or it is of another bridge")
 	}
 	for _, name := range order {
 		if call, is := state[name]; is {
@@ -117,21 +133,44 @@ func Open[P Record, R any](name string, fresh []byte, logger *slog.Logger) (h *H
 			delete(state, name)
 		}
 	}
-	if key == nil {
-		key = fresh
+	return key, left, nil
+}
+
+var errNotOurs = errors.New("it is not a file of this command")
+
+// encodeEntries returns a file with a key and the calls that are not settled.
+func encodeEntries[P Record](key []byte, left []Left[P]) ([]byte, error) {
+	all := []entry[P]{{Key: key}}
+	for i := range left {
+		is := isHeld
+		if left[i].Sent {
+			is = isSent
+		}
+		all = append(all, entry[P]{Pass: &left[i].Record, Is: is})
 	}
-	first, err := json.Marshal(entry[P]{Key: key})
-	if err == nil {
-		err = file.Truncate(0)
+	var content bytes.Buffer
+	for _, e := range all {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return nil, err
+		}
+		content.Write(append(line, '\n'))
 	}
-	if err == nil {
-		_, err = file.Write(append(first, '\n')) // which appends
+	return content.Bytes(), nil
+}
+
+// SettleLeft notes that a call which an earlier process left has been told of.
+func (h *Held[P, R]) SettleLeft(call Left[P]) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.writeSettled(call.Record)
+}
+
+// writeSettled appends that a call has its outcome, with h.mu held.
+func (h *Held[P, R]) writeSettled(p P) {
+	if err := h.write(p, isSettled); err != nil {
+		h.logger.Error("the file of held calls does not say that a call is settled", "error", err)
 	}
-	if err = errors.Join(err, file.Sync()); err != nil {
-		return nil, nil, nil, err
-	}
-	h.file = file
-	return h, key, left, nil
 }
 
 // write appends what became of a call to the file, with h.mu held.
@@ -190,9 +229,7 @@ func (h *Held[P, R]) Settle(call *Call[P, R]) {
 		delete(h.calls, h.settled[0])
 		h.settled = h.settled[1:]
 	}
-	if err := h.write(call.Record, isSettled); err != nil {
-		h.logger.Error("the file of held calls does not say that a call is settled", "error", err)
-	}
+	h.writeSettled(call.Record)
 }
 
 // Find returns a call that is held or was made, or nil.
