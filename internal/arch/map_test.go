@@ -496,6 +496,11 @@ var theMap = []folder{
 		why:  "it starts programs for tests and knows nothing of what they test",
 	},
 	{
+		path:   "internal/orcadesktop",
+		arrows: []string{"internal/sessionbus/bustest", "internal/speechd"},
+		why:    "it starts programs for tests and knows nothing of what they test",
+	},
+	{
 		path: "internal/sessionbus/bustest",
 		why:  "it starts programs for tests and knows nothing of what they test",
 	},

@@ -5,21 +5,18 @@ package orca_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/godbus/dbus/v5"
 
+	"github.com/aaep-go/aaep/internal/orcadesktop"
 	"github.com/aaep-go/aaep/internal/sessionbus"
 	"github.com/aaep-go/aaep/internal/sessionbus/bustest"
-	"github.com/aaep-go/aaep/internal/speechd"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/orca"
 )
@@ -116,74 +113,16 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// startDesktop starts Orca, with AAEP_ORCA=1, on a desktop without a screen, and a real speech
-// server.
-func startDesktop(t *testing.T) *speechd.Server {
-	t.Helper()
-	if os.Getenv("AAEP_ORCA") == "" {
-		t.Skip("AAEP_ORCA is not set: no desktop is started. make orca installs what that needs")
-	}
-	for _, program := range append([]string{"orca", "Xvfb", "openbox"}, speechd.Programs...) {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("%s is missing: make orca installs it", program)
-		}
-	}
-	home, err := os.MkdirTemp("", "orca") // t.TempDir is too long for sockets
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(home) })
-	for _, name := range []string{"HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"} {
-		t.Setenv(name, home)
-	}
-	for name, value := range map[string]string{"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "GSETTINGS_BACKEND": "keyfile",
-		"ACCESSIBILITY_ENABLED": "1"} {
-		t.Setenv(name, value)
-	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := func(files []*os.File, name string, args ...string) {
-		cmd := exec.Command(name, args...)
-		cmd.ExtraFiles = files
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-			cmd.Wait()
-		})
-	}
-	run([]*os.File{write}, "Xvfb", "-displayfd", "3", "-screen", "0", "1280x900x24", "-nolisten", "tcp")
-	write.Close()
-	var number int
-	if _, err := fmt.Fscan(read, &number); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("DISPLAY", fmt.Sprintf(":%d", number))
-	s := speechd.Start(t)
-	bustest.Start(t)
-	run(nil, "openbox")
-	run(nil, "orca", "--replace")
-	for end := time.Now().Add(time.Minute); len(s.Messages()) == 0; time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("Orca never spoke")
-		}
-	}
-	time.Sleep(3 * time.Second) // it greets before it is there for others
-	return s
-}
-
 var markup = regexp.MustCompile("<[^>]*>")
 
 // TestOldOrca: the Orca of this machine, which may be one that has no service, speaks each text to
 // its end, the same text twice, and a question whole.
 func TestOldOrca(t *testing.T) {
-	s := startDesktop(t)
-	version, _ := exec.Command("orca", "--version").Output()
-	t.Logf("Orca %s", version)
+	if os.Getenv("AAEP_ORCA") == "" {
+		t.Skip("AAEP_ORCA is not set: no desktop is started. make orca installs what that needs")
+	}
+	s := orcadesktop.Start(t)
+	time.Sleep(3 * time.Second) // it greets before it is there for others
 	out, err := orca.Open(t.Context(), orca.Options{})
 	if err != nil {
 		t.Fatal(err)
