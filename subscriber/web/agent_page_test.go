@@ -65,15 +65,19 @@ func (s *agentPage) session(t *testing.T, about string) *producer.Session {
 	return session
 }
 
-// pay asks in its own time, and reports what came of it.
-func pay(t *testing.T, s *producer.Session, amount string) <-chan error {
+// asks asks for consent in its own time, and reports what came of it.
+func asks(t *testing.T, s *producer.Session, action, consequence string, timeout time.Duration) <-chan error {
 	outcome := make(chan error, 1)
 	go func() {
-		_, err := s.Tool(t.Context(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say("Pay " + amount + " to the water company."),
-			Consequence: aaep.Say("The money leaves your account today."), Timeout: 2 * time.Minute}, func(context.Context) (string, error) { return "done", nil })
+		_, err := s.Tool(t.Context(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say(action), Consequence: aaep.Say(consequence), Timeout: timeout},
+			func(context.Context) (string, error) { return "done", nil })
 		outcome <- err
 	}()
 	return outcome
+}
+
+func pay(t *testing.T, s *producer.Session, amount string) <-chan error {
+	return asks(t, s, "Pay "+amount+" to the water company.", "The money leaves your account today.", 2*time.Minute)
 }
 
 func result(t *testing.T, outcome <-chan error) error {

@@ -3,24 +3,20 @@
 package web_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"html"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/sessionbus/bustest"
+	"github.com/aaep-go/aaep/internal/orcadesktop"
 	"github.com/aaep-go/aaep/internal/speechd"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -32,74 +28,13 @@ type desktop struct {
 	speech *speechd.Server
 	*tab
 	from int  // messages before what is looked at
-	slow bool // the voice has no words for what it reads, and spells
-}
-
-// run starts a program that ends with the test. Its output is kept where AAEP_ORCA_LOGS names a
-// folder.
-func run(t *testing.T, name string, args ...string) {
-	t.Helper()
-	cmd := exec.Command(name, args...)
-	if logs := os.Getenv("AAEP_ORCA_LOGS"); logs != "" {
-		out, err := os.Create(filepath.Join(logs, name+".log"))
-		check(t, err)
-		defer out.Close()
-		cmd.Stdout, cmd.Stderr = out, out
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	check(t, cmd.Start())
-	t.Cleanup(func() {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		cmd.Wait()
-	})
+	slow bool // the voice has no words for what it reads, and spells, or it is long
 }
 
 // sit starts the desktop, Orca and a browser.
 func sit(t *testing.T) *desktop {
 	t.Helper()
-	for _, program := range append([]string{"orca", "Xvfb", "openbox", "xdotool", "gsettings"}, speechd.Programs...) {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("%s is missing: make orca installs it, if root runs that on Debian", program)
-		}
-	}
-	version, err := exec.Command("orca", "--version").Output()
-	check(t, err)
-	t.Logf("Orca %s", bytes.TrimSpace(version))
-
-	home, err := os.MkdirTemp("", "orca") // t.TempDir is too long for sockets
-	check(t, err)
-	t.Cleanup(func() { os.RemoveAll(home) })
-	for _, name := range []string{"HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"} {
-		t.Setenv(name, home)
-	}
-	for name, value := range map[string]string{"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "GSETTINGS_BACKEND": "keyfile", "ACCESSIBILITY_ENABLED": "1"} {
-		t.Setenv(name, value)
-	}
-	read, write, err := os.Pipe()
-	check(t, err)
-	screen := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", "1280x900x24", "-nolisten", "tcp")
-	screen.ExtraFiles = []*os.File{write}
-	screen.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	check(t, screen.Start())
-	t.Cleanup(func() { screen.Process.Kill(); screen.Wait() })
-	write.Close()
-	var number int
-	_, err = fmt.Fscan(read, &number)
-	check(t, err)
-	t.Setenv("DISPLAY", fmt.Sprintf(":%d", number))
-
-	d := &desktop{t: t, speech: speechd.Start(t)}
-	bustest.Start(t)
-	for _, key := range []string{"org.gnome.desktop.interface toolkit-accessibility", "org.gnome.desktop.a11y.applications screen-reader-enabled"} {
-		schema, name, _ := strings.Cut(key, " ")
-		out, err := exec.Command("gsettings", "set", schema, name, "true").CombinedOutput()
-		if err != nil {
-			t.Fatalf("gsettings: %v: %s", err, out)
-		}
-	}
-	run(t, "openbox") // without a window manager no window has the focus, and Orca reads only what has it
-	run(t, "orca", "--replace")
-	d.wait("Orca is there", func() bool { return len(d.speech.Messages()) > 0 })
+	d := &desktop{t: t, speech: orcadesktop.Start(t)}
 	b := startBrowser(t, "--force-renderer-accessibility", "--start-maximized")
 	b.seen = true
 	d.tab = &tab{browser: b}
@@ -133,6 +68,12 @@ func (d *desktop) wait(what string, is func() bool) {
 			d.t.Fatalf("it never came that %s. Orca said:\n%s", what, d.said())
 		}
 	}
+}
+
+// until waits for what the page shows.
+func (d *desktop) until(expression string) {
+	d.t.Helper()
+	d.wait("it is true: "+expression, func() bool { return eval[bool](d.tab, "Boolean("+expression+")") })
 }
 
 // idle waits until all has been said, and nothing more comes for a while.
@@ -195,7 +136,11 @@ func (d *desktop) said() string {
 		case u.Over.IsZero():
 			how = "waits"
 		}
-		fmt.Fprintf(&b, "%6.2f s, %s: %s\n", u.Asked.Sub(first).Seconds(), how, u.words)
+		took := time.Duration(0)
+		if !u.Begun.IsZero() && !u.Over.IsZero() {
+			took = u.Took()
+		}
+		fmt.Fprintf(&b, "%6.2f s, %s in %.1f s: %s\n", u.Asked.Sub(first).Seconds(), how, took.Seconds(), u.words)
 	}
 	return b.String()
 }
@@ -284,17 +229,6 @@ func (r *fixture) writes(lines ...string) {
 	check(r.t, out.Close())
 }
 
-// asks asks for consent; what comes of it comes over the channel.
-func asks(t *testing.T, s *producer.Session, action, consequence string, timeout time.Duration) <-chan error {
-	outcome := make(chan error, 1)
-	go func() {
-		_, err := s.Tool(t.Context(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say(action), Consequence: aaep.Say(consequence), Timeout: timeout},
-			func(context.Context) (string, error) { return "done", nil })
-		outcome <- err
-	}()
-	return outcome
-}
-
 func (r *fixture) paying(amount string) <-chan error {
 	return pay(r.t, r.Session, amount)
 }
@@ -344,6 +278,16 @@ func (r *fixture) tabTo(selector string) {
 	}
 	r.t.Fatalf("Tab does not lead to %s", selector)
 }
+
+// long is a consequence that takes a minute and a half to be heard.
+var long = strings.Join([]string{"Every picture of the year 2004 is removed from this machine, and from the two others that are kept in step with it. ",
+	"Nothing of it goes to the bin, because the bin was switched off in March, and the nightly copy leaves this folder out since the disk was full. ",
+	"The albums that were made of these pictures stay in the list, and show a grey square in place of each picture; the captions under them are kept. ",
+	"Your sister and two of her friends have links to some of the albums, which will lead nowhere from now on, and they are not told why. ",
+	"Printed books that were ordered from these pictures cannot be ordered again, unless the shop has kept its own files, which it does for ninety days. ",
+	"The faces that were named in the pictures are forgotten, so that new pictures of the same people have to be named again, one after the other. ",
+	"Searches for a place or a date will not find them any more, and the map of your journeys loses the summer by the sea and the winter in Oslo. ",
+	"The last copy is on the disk that is in the drawer, and that disk is deleted too, because it is connected at this moment."}, "")
 
 var scenes = []struct {
 	name string
@@ -531,6 +475,72 @@ var scenes = []struct {
 			r.press(key)
 		}
 		r.reads("The backup could not be made")
+	}},
+	{"a long consequence", func(r *fixture) {
+		r.slow = true
+		defer func() { r.slow = false }()
+		outcome := asks(r.t, r.Session, "Delete the folder photos.", long, 6*time.Minute)
+		r.reads("Every picture of the year 2004")
+		time.Sleep(time.Second)
+		r.press("Down")
+		r.reads("The last copy is on the disk that is")
+		if eval[bool](r.tab, working) {
+			r.t.Error("it can be accepted, and its end was not heard")
+		}
+		r.until(working)
+		r.idle()
+		undecided(r.t, outcome)
+		r.rejects(outcome)
+	}},
+	{"it needs you", func(r *fixture) {
+		for range 2 {
+			check(r.t, r.Handoff(aaep.Say("The agent needs you."), aaep.HandoffRequested{Reason: "the bank asks for a person", TargetKind: aaep.TargetHuman}))
+			r.reads("The agent needs you.")
+			r.idle()
+		}
+	}},
+	{"a flood that fails", func(r *fixture) {
+		var lines []string
+		for n := range 10000 {
+			lines = append(lines, fmt.Sprintf("Compiling file number %d of the project.", n))
+		}
+		r.writes(append(lines, "main.go:7:2: undefined: x.")...)
+		check(r.t, r.Fail(errors.New("exit status 1"), aaep.Say("The program could not be compiled.")))
+		r.reads("undefined: x")
+	}},
+	{"links and code", func(r *fixture) {
+		r.writes("Read https://a.example/find?q=1&y=2 or [the page? of it](https://b.example/?a=b), then run `is it so? yes` twice.", "That is all!")
+		r.reads("That is all!")
+	}},
+	{"an answer is typed", func(r *fixture) {
+		got := make(chan string, 1)
+		go func() {
+			v, _ := r.AskText(r.t.Context(), producer.Question{Text: aaep.Say("What shall the file be called?"), Timeout: 4 * time.Minute})
+			got <- v
+		}()
+		r.reads("What shall the file")
+		r.tabTo(".question:not(.settled) input")
+		r.press(strings.Split("n,o,t,e,s", ",")...)
+		r.reads("What shall the file")
+		r.until(working)
+		r.idle()
+		r.press("Tab", "Return")
+		if v := <-got; v != "notes" {
+			r.t.Errorf("the answer is %q", v)
+		}
+	}},
+	{"keys that the screen reader keeps", func(r *fixture) {
+		outcome := r.paying("$15")
+		for _, key := range []string{"h", "b", "m", "shift", "Insert"} {
+			r.reads("Pay $15")
+			time.Sleep(1500 * time.Millisecond)
+			r.press(key)
+		}
+		r.reads("Pay $15")
+		r.until(working)
+		r.idle()
+		undecided(r.t, outcome)
+		r.rejects(outcome)
 	}},
 	{"a diff without a fence", func(r *fixture) {
 		out := r.Output()

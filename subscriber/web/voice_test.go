@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
@@ -101,6 +102,39 @@ func TestToldUntilHeard(t *testing.T) {
 	describes := eval[string](p, `document.querySelector("button.yes").getAttribute("aria-describedby").split(" ").map((id) => document.getElementById(id).textContent).join(" ")`)
 	if describes != "The money leaves your account today. Risk: high. It cannot be undone. You can answer now." {
 		t.Errorf("Accept is described by %q", describes)
+	}
+}
+
+// TestLongQuestion: of a question nothing is shortened. A long one is told in pieces, of which only
+// the one that was cut is told again; it cannot be accepted before the last one was told. One that
+// is longer than the protocol allows is not put.
+func TestLongQuestion(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, all+`const parse = JSON.parse; JSON.parse = (text) => {
+		const it = parse(text);
+		return it?.consequence === "It is too long." ? { ...it, consequence: "x ".repeat(9000) } : it;
+	};`)
+	p.until(connected)
+	quick(p)
+	first := strings.TrimSpace(strings.Repeat("It goes from this machine. ", 14))
+	outcome := asks(t, st.session(t, "Deleting."), "Delete the photos.", first+" The backup goes too.", 10*time.Minute)
+	p.until(`all.some((line) => line.startsWith("alert: ") && line.includes("The backup goes too."))`)
+	if eval[bool](p, armed) {
+		t.Error("it can be accepted, and its end was not heard")
+	}
+	p.key("ArrowDown")
+	p.until(armed)
+	undecided(t, outcome)
+	want := []string{"Question 1: Delete the photos. " + first, "Question 1: The backup goes too. Risk: high. It cannot be undone.",
+		"Again: Question 1: The backup goes too. Risk: high. It cannot be undone."}
+	if got := eval[[]string](p, `all.filter((line) => line.startsWith("alert: ")).map((line) => line.slice(7))`); !slices.Equal(got, want) {
+		t.Errorf("told was %q, want %q", got, want)
+	}
+	asks(t, st.session(t, "Deleting more."), "Delete all.", "It is too long.", 10*time.Minute)
+	p.until(`all.some((line) => line.startsWith("alert: The agent asks something that cannot be shown or answered here"))`)
+	if n := eval[int](p, `document.querySelectorAll(".question").length`); n != 1 {
+		t.Errorf("%d questions are put", n)
 	}
 }
 

@@ -1,7 +1,7 @@
 // What is told, at a pace that a voice keeps up with: one node for each sentence, never changed once it is there.
 import { plain } from "./ear.js";
 import { directionOf, safe } from "./safe.js";
-import { clip, named, reading } from "./text.js";
+import { clip, inParts, named, reading } from "./text.js";
 import { Voice, theirs } from "./voice.js";
 
 const most = 400; // nodes kept
@@ -54,13 +54,13 @@ export class Log {
   // more is what else the telling has.
   urgent(line, before = "", more = {}) {
     const cut = (most) => clip(safe(line.text, line.writing), most, (n) => " … " + this.words("more", { n }));
-    const text = plain(cut(2000), line.language) || cut(2000);
+    const whole = more.asks ? safe(line.text, line.writing) : cut(2000), text = plain(whole, line.language) || whole, parts = inParts(text, line.language);
     const waits = this.voice.urgent.filter((t) => !t.asks);
     if (!more.asks && waits.length >= mostAlerts) {
       this.voice.urgent = this.voice.urgent.filter((t) => t !== waits[0]);
       this.leaveOut([], waits[0]);
     }
-    const t = this.voice.announce({ urgent: true, region: "alert", text, language: line.language, writing: line.writing, before, after: line.after, ...more });
+    const t = this.voice.announce({ urgent: true, region: "alert", text, parts, language: line.language, writing: line.writing, before, after: line.after, ...more });
     this.add({ ...line, text: cut(4000), kind: "urgent" }, true);
     return t;
   }
@@ -84,7 +84,7 @@ export class Log {
     if (drowned && now >= again) {
       drowned.drowned = drowned.led = false;
       drowned.reminded = now;
-      return { region: "status", text: plain(drowned.what, drowned.lang), language: drowned.lang ?? "", writing: drowned.writing, obsolete: () => drowned.over || drowned.mine,
+      return { region: "status", text: clip(plain(drowned.what, drowned.lang), 300, () => "…"), language: drowned.lang ?? "", writing: drowned.writing, obsolete: () => drowned.over || drowned.mine,
         before: this.words("awaiting") + " " + this.words("question", { n: drowned.n }) };
     }
     const line = this.queue.shift();

@@ -10,6 +10,18 @@ const still = 1000; // of the keyboard, before a button works
 const soon = 1500; // until an agent has told what comes of an answer, mostly
 const heedWithin = 15000; // of an answer, an agent tells something that shows that it has it
 const most = 64; // questions that wait: an agent that asks more than anybody answers gets its defaults
+const longest = 16384; // of a text of a question, in the protocol
+const longestChoices = 65536;
+
+// isTooLong reports whether a question is longer than the protocol allows. Nothing of a question is shortened: what was left out may be
+// what matters.
+function isTooLong(event) {
+  const labels = Array.isArray(event.choices) ? event.choices.map((c) => String(c?.label ?? c?.value)) : [];
+  return [event.action, event.question, event.consequence, event.context, ...labels].some((text) => text?.length > longest) || labels.join("; ").length > longestChoices;
+}
+
+// shortly is what a question is about, where it was told in full before.
+const shortly = (q) => clip(plain(q.what, q.lang) || q.what, 200, () => "…");
 
 export class Questions {
   // changed is told how many are open; time() is what the settings say of it.
@@ -27,6 +39,10 @@ export class Questions {
   // ask shows a question, and reports whether it is a new one. An agent that announced a call right before it asks about that, and does not
   // say so, never says that it waits either: the question is within the call.
   ask(event, before) {
+    if (isTooLong(event)) {
+      this.link.say("leftOut", "question");
+      return;
+    }
     const known = this.all.find((q) => q.token === event.reply_token);
     if (known) { // told again by a new subscription: it is still open; or in a language that was asked for meanwhile
       const translated = !known.over && event.localization_hints?.primary_language !== known.event.localization_hints?.primary_language;
@@ -125,9 +141,8 @@ export class Questions {
     const e = q.event, w = this.words, confirm = e.type.endsWith(".confirmation");
     q.lang = e.localization_hints?.primary_language;
     q.writing = writing(e);
-    const cut = (s, n) => clip(safe(s, q.writing), n, (n) => " … " + w("more", { n }));
-    q.what = cut(confirm ? e.action : e.question, 1000) || cut(e.summary_normal, 1000);
-    const meaning = cut(confirm ? e.consequence : e.context, 3000);
+    q.what = safe(confirm ? e.action : e.question, q.writing) || safe(e.summary_normal, q.writing).slice(0, longest);
+    const meaning = safe(confirm ? e.consequence : e.context, q.writing);
     const irreversible = e.irreversible === true || e.reversibility === "irreversible";
     const facts = [];
     if (confirm) {
@@ -135,14 +150,14 @@ export class Questions {
       facts.push(w(irreversible ? "irreversible" : e.reversibility === "reversible" || e.irreversible === false ? "reversible" :
         e.reversibility === "reversible_with_effort" ? "effort" : "undoUnknown"));
     }
-    q.said = [cut(q.what, 500), cut(meaning, 1000)].filter(Boolean).join(" ");
+    q.said = [q.what, meaning].filter(Boolean).join(" ");
     q.facts = facts.join(" ");
     const id = "q" + q.n;
     q.el = document.createElement("section");
     q.el.className = "question";
     q.el.lang = w.language; // also when the page speaks another
     q.el.id = id;
-    q.el.setAttribute("aria-label", w("question", { n: q.n }) + " " + (plain(q.what, q.lang) || q.what));
+    q.el.setAttribute("aria-label", w("question", { n: q.n }) + " " + shortly(q));
     q.head = this.part(q, "h3", "", w("question", { n: q.n }) + " ", true);
     q.head.tabIndex = -1;
     q.head.append(this.part(q, "bdi", "", q.what));
@@ -176,7 +191,7 @@ export class Questions {
   button(q, label, act, text) {
     const b = this.part(q, "button", "", label, true);
     b.type = "button";
-    if (text) b.append(" ", this.part(q, "bdi", "", clip(text, 200, () => "…")));
+    if (text) b.append(" ", this.part(q, "bdi", "", text));
     b.setAttribute("aria-describedby", q.hint.id);
     b.addEventListener("click", (e) => {
       e.preventDefault();
@@ -202,14 +217,14 @@ export class Questions {
     const accept = this.button(q, w("accept"), () => send("accept", "saidAccept"), q.what);
     accept.classList.add("yes");
     accept.setAttribute("aria-describedby", [q.meaning, q.risk, q.hint].map((el) => el.id).join(" "));
-    accept.setAttribute("aria-label", w("accept") + " " + clip(plain(q.what, q.lang) || q.what, 200, () => "…"));
+    accept.setAttribute("aria-label", w("accept") + " " + shortly(q));
   }
 
   clarification(q) {
     const w = this.words, e = q.event, kinds = e.accepted_response_kinds ?? [];
     const send = (response, said) => this.send(q, { type: "clarification.reply", reply_token: q.token, response }, w("saidAnswer", { text: said }));
-    const choices = Array.isArray(e.choices) ? e.choices.slice(0, 256) : [];
-    if (choices.length) q.said += " " + clip(choices.map((c) => clip(safe(c.label ?? c.value, q.writing), 200, () => "…")).join("; "), 1000, () => "…");
+    const choices = Array.isArray(e.choices) ? e.choices : [];
+    if (choices.length) q.said += " " + choices.map((c) => safe(c.label ?? c.value, q.writing)).join("; ");
     for (const c of choices) this.button(q, w("choose"), () => send(c.value, safe(c.label, q.writing)), safe(c.label ?? c.value, q.writing));
     if (kinds.includes("yes_no")) {
       this.button(q, w("yes"), () => send(true, w("yes")));

@@ -91,6 +91,19 @@ export function sentences(text, language, final, whole) {
   return { found: found.map((s) => s.trim()).filter(Boolean), rest };
 }
 
+const part = 400; // what is heard in some twenty seconds
+
+// inParts is a text in pieces of some sentences each: what was cut off is heard again from the piece on that was cut.
+export function inParts(text, language) {
+  if (text.length <= part) return [text];
+  const parts = [];
+  for (const sentence of sentences(text, language, true).found) {
+    if (parts.length && parts.at(-1).length + sentence.length < part) parts[parts.length - 1] += " " + sentence;
+    else parts.push(sentence);
+  }
+  return parts;
+}
+
 function cuts(text, language, final) {
   let segments;
   try {

@@ -11,6 +11,8 @@ const apart = 400; // between a line and an alert: Orca drops a polite text that
 //
 //   region               alert or status, the live region that it goes into
 //   before, text, after  the text, in its language and writing, and the page's own words around it
+//   parts                the text in pieces that are announced one after the other, if it is long: after what was cut off only
+//                        the piece that was cut is announced again. Text is then the piece that comes next
 //   urgent               whether it comes before all else, and again and again until it was heard
 //   atOnce               whether it need not wait until the voice is free, the first time
 //   inTurn               whether it is a line, which comes after everything else
@@ -56,6 +58,7 @@ export class Voice {
   // announce announces something as soon as it may be, and returns it.
   announce(it) {
     it.times = 0;
+    if (it.parts) this.turnTo(it, 0);
     (it.urgent ? this.urgent : this.prompt).push(it);
     this.step();
     return it;
@@ -63,13 +66,21 @@ export class Voice {
 
   // wait is how long it is until an announcement has been heard if nothing interrupts it, in milliseconds.
   wait(it) {
-    const now = Date.now();
-    if (this.speaking.includes(it)) return Math.max(0, it.end - now);
-    return Math.max(0, this.freeAt - now, this.stillAt - now) + this.length(it);
+    const now = Date.now(), later = (it.parts ?? []).slice(it.at + 1).reduce((sum, text) => sum + reading([it.before, text].join(" "), this.pace()), 0);
+    if (this.speaking.includes(it)) return Math.max(0, it.end - now) + later;
+    return Math.max(0, this.freeAt - now, this.stillAt - now) + this.length(it) + later;
   }
 
   length(it) {
-    return it.text.trim() ? reading([it.before, it.text, it.after].filter(Boolean).join(" "), this.pace()) : 0;
+    return it.text.trim() ? reading([it.before, it.text, this.after(it)].filter(Boolean).join(" "), this.pace()) : 0;
+  }
+
+  // after is what follows the text, which is behind the last piece of one in pieces.
+  after(it) { return it.parts && it.at + 1 < it.parts.length ? "" : it.after; }
+
+  // turnTo makes a piece of a text the one that comes next, in words that were not said yet.
+  turnTo(it, at) {
+    Object.assign(it, { at, text: it.parts[at], said: false, again: undefined });
   }
 
   // skip forgets the lines that are being read out or were cut off.
@@ -96,17 +107,24 @@ export class Voice {
     this.interrupt(reading(document.title, this.pace()));
     for (const it of this.unconfirmed.splice(0)) {
       if (it.obsolete?.()) continue;
+      it.away = false;
+      if (it.parts) this.turnTo(it, 0);
       this.urgent.push(it);
       it.unheard?.();
     }
     this.step();
   }
 
-  // confirm takes what has had its time for heard.
+  // confirm takes what has had its time for heard. Of a text in pieces the next one then comes first.
   confirm(now) {
     const done = this.speaking.filter((it) => it.end <= now);
     this.speaking = this.speaking.filter((it) => it.end > now);
     for (const it of done) {
+      if (it.at + 1 < it.parts?.length) {
+        this.turnTo(it, it.at + 1);
+        this.urgent.unshift(it);
+        continue;
+      }
       if (it.urgent && it.away) this.unconfirmed.push(it);
       it.heard?.();
     }
@@ -153,7 +171,7 @@ export class Voice {
     if (shown) it.said = true;
     else if (it.text.trim() && !document.hidden) this.insert(it);
     it.from = Date.now();
-    it.away = document.hidden || !document.hasFocus();
+    it.away = (it.at > 0 && it.away) || document.hidden || !document.hasFocus();
     it.end = this.freeAt = Math.max(it.from, this.freeAt) + this.length(it);
     this.speaking.push(it);
   }
@@ -164,7 +182,7 @@ export class Voice {
       return;
     }
     const p = document.createElement("p");
-    p.append(it.before ? it.before + " " : "", theirs(it.text, it.language, it.writing), it.after ? " " + it.after : "");
+    p.append(it.before ? it.before + " " : "", theirs(it.text, it.language, it.writing), this.after(it) ? " " + this.after(it) : "");
     if (it.said || p.textContent.trim() === this.newest) { // in other words than before
       it.again = it.again === "again" ? "onceMore" : "again";
       p.prepend(this.words(it.again) + " ");
