@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -78,8 +79,9 @@ func (t *Terminal) wrapScreen(w io.Writer) io.Writer {
 // keysOf hands on the keys that are read, and the lines that they make. A line was typed here key
 // by key if its first key began a piece that was read, and its Enter ended a later one. Any other
 // was pasted, typed ahead, or comes from a program that hands on lines; a long paste comes in
-// several pieces, which end anywhere.
-func keysOf(ctx context.Context, in io.Reader, t *Terminal) <-chan Line {
+// several pieces, which end anywhere. A first key that is read while s has stalled may be as old as
+// that.
+func keysOf(ctx context.Context, in io.Reader, t *Terminal, s *stalls) <-chan Line {
 	keys := make(chan Line, 1024)
 	go func() {
 		defer close(keys)
@@ -102,7 +104,7 @@ func keysOf(ctx context.Context, in io.Reader, t *Terminal) <-chan Line {
 					return
 				}
 				if empty {
-					began, first, alone = now, piece, begins
+					began, first, alone = now, piece, begins && !s.hasStalled(now)
 				}
 				begins = false
 				next := Line{At: now, Began: began, Key: line == nil}
@@ -131,6 +133,55 @@ func keysOf(ctx context.Context, in io.Reader, t *Terminal) <-chan Line {
 		}
 	}()
 	return keys
+}
+
+// stalls knows when this process was not run for a while, as after SIGSTOP or on a machine that
+// stood still: a key that is read then may have been pressed long before. It may be used by several
+// goroutines; the zero stalls knows of none.
+type stalls struct {
+	mu      sync.Mutex
+	beat    time.Time // when noteRunning was called last; zero is never
+	resumed time.Time // when it was, after a gap
+}
+
+const (
+	beatEvery = 500 * time.Millisecond
+	// longestGap is between two calls of noteRunning on a machine that is only busy.
+	longestGap = 2 * time.Second
+	// resumedFor is how long after a gap keys that were pressed in it may still be unread.
+	resumedFor = time.Second
+)
+
+// watch calls noteRunning until done is closed.
+func (s *stalls) watch(done <-chan struct{}) {
+	ticker := time.NewTicker(beatEvery)
+	defer ticker.Stop()
+	for {
+		s.noteRunning(time.Now())
+		select {
+		case <-ticker.C:
+		case <-done:
+			return
+		}
+	}
+}
+
+// noteRunning notes that the process runs now.
+func (s *stalls) noteRunning(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.beat.IsZero() && now.Sub(s.beat) > longestGap {
+		s.resumed = now
+	}
+	s.beat = now
+}
+
+// hasStalled reports whether a key that is read now may have been pressed while the process did not
+// run.
+func (s *stalls) hasStalled(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.beat.IsZero() && now.Sub(s.beat) > longestGap || !s.resumed.IsZero() && now.Sub(s.resumed) < resumedFor
 }
 
 // editor makes lines of keys, as a terminal does: it knows the keys that take back a letter, a word

@@ -104,7 +104,7 @@ func TestPasted(t *testing.T) {
 			typing.Close()
 		}()
 		var got []string
-		for line := range keysOf(t.Context(), in, &Terminal{}) {
+		for line := range keysOf(t.Context(), in, &Terminal{}, &stalls{}) {
 			if !line.Key {
 				got = append(got, line.Text+map[bool]string{true: " pasted", false: " typed"}[line.Unseen])
 			}
@@ -120,7 +120,7 @@ func TestPasted(t *testing.T) {
 func TestPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, typing := io.Pipe()
-		lines := keysOf(t.Context(), in, &Terminal{})
+		lines := keysOf(t.Context(), in, &Terminal{}, &stalls{})
 		start, done := time.Now(), make(chan struct{})
 		go func() {
 			defer close(done)
@@ -142,6 +142,49 @@ func TestPieces(t *testing.T) {
 			`"" begun at 7, unseen false`, `"é" begun at 9, unseen false`}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
+		}
+	})
+}
+
+// A line whose first key is read after the process was not run for a while may have been begun long
+// before. INV-60
+func TestStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, typing := io.Pipe()
+		var s stalls
+		lines := keysOf(t.Context(), in, &Terminal{}, &s)
+		start := time.Now()
+		at := func(seconds float64) {
+			time.Sleep(time.Until(start.Add(time.Duration(seconds * float64(time.Second)))))
+		}
+		go func() {
+			defer typing.Close()
+			typeLine := func(line string) { // key by key
+				for _, key := range line + "\n" {
+					io.WriteString(typing, string(key))
+				}
+			}
+			s.noteRunning(time.Now())
+			at(2)
+			typeLine("busy")
+			s.noteRunning(time.Now())
+			at(5)
+			typeLine("read first")
+			at(6)
+			s.noteRunning(time.Now())
+			typeLine("noted first")
+			at(7)
+			s.noteRunning(time.Now())
+			typeLine("later")
+		}()
+		var got []string
+		for line := range lines {
+			if !line.Key {
+				got = append(got, fmt.Sprintf("%s %t", line.Text, line.Unseen))
+			}
+		}
+		if want := []string{"busy false", "read first true", "noted first true", "later false"}; !slices.Equal(got, want) {
+			t.Errorf("unseen: %q, want %q", got, want)
 		}
 	})
 }

@@ -42,7 +42,8 @@ type Line struct {
 	// line came. It is zero where the whole line was taken back.
 	Began time.Time
 	// Unseen says that the keys of the line were not seen one by one, so that it may have been
-	// begun long before: it was pasted, typed ahead, or comes from a program.
+	// begun long before: it was pasted, typed ahead, or typed while this process did not run, or
+	// comes from a program.
 	Unseen bool
 }
 
@@ -84,12 +85,15 @@ func Open(ctx context.Context, in io.Reader, out, talk io.Writer) *Terminal {
 	t.file, t.dumb = file, os.Getenv("TERM") == "dumb"
 	t.takeTerminal()
 	release := t.watchSuspension()
+	running, stopped := &stalls{}, make(chan struct{})
+	go running.watch(stopped)
 	t.stopKeys = sync.OnceFunc(func() {
+		close(stopped)
 		release()
 		t.releaseForGood()
 	})
 	context.AfterFunc(ctx, t.stopKeys) // a second Ctrl-C kills, and must not leave keys unseen
-	t.lines = keysOf(ctx, file, t)
+	t.lines = keysOf(ctx, file, t, running)
 	return t
 }
 
