@@ -43,9 +43,9 @@ Exit codes: 0 accepted, 1 no such agent is in the file or it is damaged, 2 wrong
 			var unread *fs.PathError
 			switch {
 			case errors.As(err, &unread):
-				return &exitError{exitUnreachable, errors.New(plainError(err))}
+				return exitWith(exitUnreachable, errors.New(plainError(err)))
 			case err != nil:
-				return &exitError{exitFailed, fmt.Errorf("nothing was accepted: %s", plainError(err))}
+				return exitWith(exitFailed, fmt.Errorf("nothing was accepted: %s", plainError(err)))
 			}
 			status := announcer{out: cmd.ErrOrStderr()}
 			status.printLabelled("aaep", "From now on "+embedText(agent)+" is known by the key "+key+

@@ -163,8 +163,8 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 		if ctx.Err() != nil {
 			return stopError(ctx)
 		}
-		return &exitError{exitUnreachable, fmt.Errorf("%s cannot be talked with: %s", args[0],
-			strings.TrimPrefix(plainError(err), "acp: "))}
+		return exitWith(exitUnreachable, fmt.Errorf("%s cannot be talked with: %s", args[0],
+			strings.TrimPrefix(plainError(err), "acp: ")))
 	}
 	defer agent.Close()
 	name := cmp.Or(agent.Name(), filepath.Base(args[0]))
@@ -191,8 +191,8 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 		func(text string) { l.status.printLabelled("aaep", text) }, l.phraseText)
 	if err != nil {
 		go func() { defer close(over); mine.p.Shutdown(ctx) }()
-		return &exitError{exitFailed, fmt.Errorf("%s cannot be talked with: %s", name,
-			strings.TrimPrefix(plainError(err), "acp: "))}
+		return exitWith(exitFailed, fmt.Errorf("%s cannot be talked with: %s", name,
+			strings.TrimPrefix(plainError(err), "acp: ")))
 	}
 	l.talk = console
 	ended := make(chan error, 1)
@@ -209,8 +209,8 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 	case ctx.Err() != nil:
 		return stopError(ctx)
 	case failed != nil:
-		return &exitError{exitFailed, fmt.Errorf("%s %s", name,
-			cmp.Or(howEnded(failed), "has ended: "+plainError(failed)))}
+		return exitWith(exitFailed, fmt.Errorf("%s %s", name,
+			cmp.Or(howEnded(failed), "has ended: "+plainError(failed))))
 	case l.isUnread():
 		return err
 	}
@@ -278,14 +278,14 @@ func (o *acpOptions) runBetween(cmd *cobra.Command, args []string, b between) (e
 	program.Stderr, program.WaitDelay, program.Env = cmd.ErrOrStderr(), lastChance, agentEnvironment()
 	in, err := program.StdinPipe()
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	out, err := program.StdoutPipe()
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	if err := program.Start(); err != nil {
-		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s", args[0], explainStart(err))}
+		return exitWith(exitUnreachable, fmt.Errorf("cannot run %q: %s", args[0], explainStart(err)))
 	}
 	mine := &ownLink{principal: "outputs:" + rand.Text()}
 	p, served, end, err := o.serveAgent(ctx, cmd, b.name,
@@ -329,9 +329,9 @@ func (o *acpOptions) runBetween(cmd *cobra.Command, args []string, b between) (e
 	switch {
 	case errors.As(ended, &exit):
 		code, how := programEnding(exit)
-		return &exitError{code, errors.New(args[0] + " " + how)}
+		return exitWith(code, errors.New(args[0]+" "+how))
 	case failed != nil:
-		return &exitError{exitFailed, errors.New(plainError(failed))}
+		return exitWith(exitFailed, errors.New(plainError(failed)))
 	}
 	return nil
 }

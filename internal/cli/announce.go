@@ -99,5 +99,5 @@ func unwrittenError(err error) error {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return nil
 	}
-	return &exitError{exitFailed, fmt.Errorf("cannot print what is said: %s", innermostError(err))}
+	return exitWith(exitFailed, fmt.Errorf("cannot print what is said: %s", innermostError(err)))
 }

@@ -88,7 +88,7 @@ Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 w
 				}
 			}()
 			if len(all) == 0 {
-				return &exitError{exitUnreachable, errors.New("nothing of yours listens on this machine.\nStart it with: aaep listen")}
+				return exitWith(exitUnreachable, errors.New("nothing of yours listens on this machine.\nStart it with: aaep listen"))
 			}
 			if slices.Contains(controlCommands, args[0]) {
 				return sendCommand(ctx, cmd.OutOrStdout(), all, args[0])
@@ -105,7 +105,7 @@ Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 w
 func sendAnswer(ctx context.Context, out io.Writer, all []*control.Link, text, id string) error {
 	for _, name := range agentVariables {
 		if os.Getenv(name) != "" {
-			return &exitError{exitFailed, fmt.Errorf("%s is set, so that an agent runs this. Its questions are for the person, who answers from a window or key of their own", name)}
+			return exitWith(exitFailed, fmt.Errorf("%s is set, so that an agent runs this. Its questions are for the person, who answers from a window or key of their own", name))
 		}
 	}
 	puts := slices.DeleteFunc(slices.Clone(all), func(l *control.Link) bool {
@@ -113,15 +113,15 @@ func sendAnswer(ctx context.Context, out io.Writer, all []*control.Link, text, i
 	})
 	if len(puts) == 0 {
 		if id != "" {
-			return &exitError{exitFailed, fmt.Errorf("no listener of yours puts the question %q now.\nSee: aaep answer --watch", id)}
+			return exitWith(exitFailed, fmt.Errorf("no listener of yours puts the question %q now.\nSee: aaep answer --watch", id))
 		}
 		return callListeners(ctx, out, all[:1], control.Request{Name: control.AnswerName, Text: text}) // which says what became of the last
 	}
 	q := puts[0].State.Question
 	for _, l := range puts[1:] {
 		if other := l.State.Question; other.ID != q.ID {
-			return &exitError{exitFailed, fmt.Errorf("two questions are put, and none was answered: %s: %s And %s: %s\nName one: aaep answer --question %s %q",
-				q.Agent, words.Sentence(q.Text), other.Agent, words.Sentence(other.Text), q.ID, text)}
+			return exitWith(exitFailed, fmt.Errorf("two questions are put, and none was answered: %s: %s And %s: %s\nName one: aaep answer --question %s %q",
+				q.Agent, words.Sentence(q.Text), other.Agent, words.Sentence(other.Text), q.ID, text))
 		}
 	}
 	return callListeners(ctx, out, puts[:1], control.Request{Name: control.AnswerName, Text: answerText(q, text), Question: q.ID})
@@ -178,11 +178,11 @@ func callListeners(ctx context.Context, out io.Writer, links []*control.Link, r 
 			fmt.Fprintln(out, aaep.SafeText(line))
 		}
 		if errs[i] != nil && ctx.Err() == nil {
-			return &exitError{exitFailed, errors.New("the listener ended before it said what came of it")}
+			return exitWith(exitFailed, errors.New("the listener ended before it said what came of it"))
 		}
 	}
 	if !done {
-		return &exitError{exitFailed, errors.New("")}
+		return exitWith(exitFailed, errors.New(""))
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func readTrail(cmd *cobra.Command, name string, status *announcer, run func(stri
 	defer stop()
 	in, size, err := openInput(ctx, name, nil, cmd.InOrStdin())
 	if err != nil {
-		return &exitError{exitUnreachable, err}
+		return exitWith(exitUnreachable, err)
 	}
 	defer in.Close()
 	read := &progress{Reader: in, size: size, name: name, say: status.printLabelled,
@@ -86,7 +86,7 @@ func readTrail(cmd *cobra.Command, name string, status *announcer, run func(stri
 		return read.Read(b)
 	}))
 	if ctx.Err() != nil {
-		return &exitError{exitInterrupted, errors.New("interrupted")}
+		return exitWith(exitInterrupted, errors.New("interrupted"))
 	}
 	return err
 }
@@ -115,7 +115,7 @@ func (v *auditVerifier) verifyInput(name string, r io.Reader) error {
 	rep, err := audit.Verify(r, v.head)
 	var fault *audit.Fault
 	if err != nil && !errors.As(err, &fault) {
-		return &exitError{exitUnreachable, fmt.Errorf("%s: %w", name, err)}
+		return exitWith(exitUnreachable, fmt.Errorf("%s: %w", name, err))
 	}
 	switch {
 	case v.json:
@@ -131,9 +131,9 @@ func (v *auditVerifier) verifyInput(name string, r io.Reader) error {
 	case err != nil:
 		return err
 	case fault != nil:
-		return &exitError{exitFailed, errors.New("the trail is not as it was written")}
+		return exitWith(exitFailed, errors.New("the trail is not as it was written"))
 	case rep.Records == 0:
-		return &exitError{exitFailed, errors.New("there is no record in it")}
+		return exitWith(exitFailed, errors.New("there is no record in it"))
 	case v.head == "" && v.bare:
 		v.status.printLabelled("aaep", "Every record is as it was written.")
 	case v.head == "":

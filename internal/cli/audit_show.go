@@ -39,7 +39,7 @@ func (s *auditShower) showInput(name string, r io.Reader) error {
 				return err
 			}
 		case err != nil:
-			return &exitError{exitUnreachable, fmt.Errorf("%s: %w", name, err)}
+			return exitWith(exitUnreachable, fmt.Errorf("%s: %w", name, err))
 		}
 		if e.Seq == 0 {
 			continue
@@ -51,9 +51,9 @@ func (s *auditShower) showInput(name string, r io.Reader) error {
 	}
 	switch {
 	case wrong > 0:
-		return &exitError{exitFailed, errors.New("the trail is not as it was written. See: aaep audit verify --help")}
+		return exitWith(exitFailed, errors.New("the trail is not as it was written. See: aaep audit verify --help"))
 	case records == 0:
-		return &exitError{exitFailed, errors.New("there is no record in it")}
+		return exitWith(exitFailed, errors.New("there is no record in it"))
 	}
 	return nil
 }

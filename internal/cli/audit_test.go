@@ -89,8 +89,9 @@ func TestRunStoppedOnRecord(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, talk := aaepCommand("", "audit", "show", path); code != exitOK || !strings.HasSuffix(out, ": stopped\n") {
-		t.Errorf("exit %d, %q, and said %q", code, out, talk)
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(text), `"status":"stopped"`) {
+		t.Errorf("%v, and the trail has %s", err, text)
 	}
 }
 

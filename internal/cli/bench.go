@@ -107,7 +107,7 @@ func (o *benchOptions) runBench(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if err := bench.Compare(ctx, o.Options); err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	if results != nil {
 		printTable(cmd.OutOrStdout(), o.Wires, results)
@@ -139,7 +139,7 @@ func benchWires(names []string) (chosen []string, err error) {
 func (o *benchOptions) measureAgent(ctx context.Context, addr string) error {
 	at, err := checkAddress(addr)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return exitWith(exitUsage, err)
 	}
 	ways, err := o.reach.findWays(ctx, at)
 	if err != nil {
@@ -151,7 +151,7 @@ func (o *benchOptions) measureAgent(ctx context.Context, addr string) error {
 	}
 	switch err := bench.Follow(ctx, o.Options, ways[0].Dialer, process); {
 	case errors.Is(err, bench.ErrQuiet):
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	case err != nil:
 		return dialError(ctx, at, err)
 	}

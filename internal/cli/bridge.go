@@ -88,7 +88,7 @@ func readToken(file string) (string, error) {
 func (b *bridgeFlags) serveBridge(cmd *cobra.Command, name string, hook net.Listener,
 	begin func(*producer.Producer) (http.Handler, error),
 	work func(context.Context, *producer.Producer) error) (err error) {
-	ctx, stop := withServiceStop(cmd.Context(), &b.status)
+	ctx, stop := withServiceStop(cmd.Context(), b.status.printLabelled)
 	defer stop()
 	shared := &acpOptions{where: b.where, trail: b.trail}
 	cfg := b.cfg
@@ -200,7 +200,7 @@ func (o *a2aOptions) runA2A(cmd *cobra.Command, args []string) error {
 	}
 	agent, err := a2a.Dial(cmd.Context(), args[0], cfg)
 	if err != nil {
-		return &exitError{exitUnreachable, errors.New(strings.TrimPrefix(err.Error(), "a2a: "))}
+		return exitWith(exitUnreachable, errors.New(strings.TrimPrefix(err.Error(), "a2a: ")))
 	}
 	defer agent.Close()
 	if o.name == "" {
@@ -226,12 +226,12 @@ func (o *a2aOptions) followTasks(ctx context.Context, agent *a2a.Agent, p *produ
 	if o.records != "" {
 		err := agent.FollowRecords(ctx, p, a2a.RecordConfig{Prefix: strings.TrimPrefix(o.records, "/"),
 			Approval: o.approval})
-		return &exitError{exitFailed, errors.New(strings.TrimPrefix(err.Error(), "a2a: "))}
+		return exitWith(exitFailed, errors.New(strings.TrimPrefix(err.Error(), "a2a: ")))
 	}
 	f := &remoteTasks{agent: agent, status: &o.status, open: map[*a2a.Task]bool{}}
 	resumed, err := agent.Resume(ctx, p)
 	if err != nil {
-		return &exitError{exitFailed, errors.New(plainError(err))}
+		return exitWith(exitFailed, errors.New(plainError(err)))
 	}
 	again := map[string]bool{}
 	for _, task := range resumed {
@@ -243,12 +243,12 @@ func (o *a2aOptions) followTasks(ctx context.Context, agent *a2a.Agent, p *produ
 			continue
 		}
 		if err := f.taskStarter(ctx)(agent.Follow(ctx, p, id)); err != nil {
-			return &exitError{exitFailed, errors.New(plainError(err))}
+			return exitWith(exitFailed, errors.New(plainError(err)))
 		}
 	}
 	if o.send != "" {
 		if err := f.taskStarter(ctx)(agent.Send(ctx, p, o.send)); err != nil {
-			return &exitError{exitFailed, errors.New(plainError(err))}
+			return exitWith(exitFailed, errors.New(plainError(err)))
 		}
 	}
 	if o.send != "" || len(o.tasks) > 0 {
@@ -305,7 +305,7 @@ func (r *remoteTasks) taskStarter(ctx context.Context) func(*a2a.Task, error) er
 			if err != nil && ctx.Err() == nil {
 				r.status.printLabelled("aaep",
 					strings.TrimSpace("The task "+words.OneLine(aaep.SafeText(task.ID())))+" did not reach its aim: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
-				r.failed = &exitError{exitFailed, errors.New("")}
+				r.failed = exitWith(exitFailed, errors.New(""))
 			}
 		})
 		return nil
@@ -438,7 +438,7 @@ func (o *wakeOptions) runWake(cmd *cobra.Command, _ []string) (err error) {
 			}
 			closed := bridge.Close()
 			if ctx.Err() == nil {
-				return &exitError{exitUnreachable, errors.New(strings.TrimPrefix(err.Error(), "wake: "))}
+				return exitWith(exitUnreachable, errors.New(strings.TrimPrefix(err.Error(), "wake: ")))
 			}
 			return closed
 		})

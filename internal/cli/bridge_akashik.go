@@ -80,7 +80,7 @@ func (o *akashikOptions) runAkashik(cmd *cobra.Command, args []string) (err erro
 			err := bridge.Follow(ctx)
 			closed := bridge.Close()
 			if ctx.Err() == nil {
-				return &exitError{exitUnreachable, errors.New(strings.TrimPrefix(err.Error(), "akashik: "))}
+				return exitWith(exitUnreachable, errors.New(strings.TrimPrefix(err.Error(), "akashik: ")))
 			}
 			return closed
 		})

@@ -22,7 +22,7 @@ import (
 // captureCommand makes "aaep capture".
 func captureCommand() *cobra.Command {
 	var once, questions bool
-	var reach *reachFlags
+	var how *reachFlags
 	cmd := &cobra.Command{
 		Use:   "capture ADDRESS",
 		Short: "Record what an agent sends, as it sends it",
@@ -37,13 +37,13 @@ read by validate and replay. Ctrl-C ends.`,
 			defer stop()
 			at, err := checkAddress(args[0])
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return exitWith(exitUsage, err)
 			}
-			ways, err := reach.findWays(ctx, at)
+			ways, err := how.findWays(ctx, at)
 			if err != nil {
 				return err
 			}
-			trust, err := reach.readTrust(at)
+			trust, err := how.readTrust(at)
 			if err != nil {
 				return err
 			}
@@ -54,8 +54,8 @@ read by validate and replay. Ctrl-C ends.`,
 	cmd.Flags().BoolVar(&once, "once", false, "end with the first session that ends")
 	cmd.Flags().BoolVar(&questions, "questions", false,
 		"record questions too: the agent then counts on this listener to answer")
-	reach = addReachFlags(cmd)
-	reach.addTrustFlags(cmd)
+	how = addReachFlags(cmd)
+	how.addTrustFlags(cmd)
 	return cmd
 }
 
@@ -100,7 +100,7 @@ func captureMessages(ctx context.Context, url string, ways []discover.Way, trust
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			return &exitError{exitFailed, err}
+			return exitWith(exitFailed, err)
 		case recording.writeError() != nil:
 			return unwrittenError(recording.writeError())
 		case ev.Type() == aaep.TypeLost:

@@ -37,13 +37,13 @@ func (s *childAgent) Dial(ctx context.Context) (transports.Conn, error) {
 }
 
 // listenToChild follows the agent that a command starts.
-func (l *listener) listenToChild(ctx context.Context, reach *reachFlags, command string, wanted aaep.Capabilities,
+func (l *listener) listenToChild(ctx context.Context, how *reachFlags, command string, wanted aaep.Capabilities,
 	talk io.Writer) (err error) {
-	if err := reach.checkChild(); err != nil {
+	if err := how.checkChild(); err != nil {
 		return err
 	}
 	f := &followedAgent{listener: l, wanted: wanted}
-	if f.trust, err = reach.readTrust(""); err != nil {
+	if f.trust, err = how.readTrust(""); err != nil {
 		return err
 	}
 	return f.listenTo(ctx, command, talk)
@@ -73,7 +73,7 @@ func (f *followedAgent) listenTo(ctx context.Context, command string, stderr io.
 		return err
 	}
 	if how := howEnded(agent.conn.Close()); how != "" {
-		return &exitError{exitFailed, errors.New("the agent " + how)}
+		return exitWith(exitFailed, errors.New("the agent "+how))
 	}
 	if end, _ := sub.Status(); errors.Is(end.Err, aaep.ProducerShutdown) || errors.Is(end.Err, subscriber.ErrEnded) ||
 		err == nil {
@@ -91,23 +91,23 @@ func (s *childAgent) notFollowed(ctx context.Context, program string, err error,
 		return dialError(ctx, program, err)
 	}
 	if s.conn == nil {
-		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path",
-			program, explainStart(err))}
+		return exitWith(exitUnreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path",
+			program, explainStart(err)))
 	}
 	how := howEnded(s.conn.Close())
 	switch {
 	case errors.Is(err, aaep.CapabilitiesIncompatible):
-		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s\n%s", program,
-			words.Sentence(plainError(err)), otherTerms(err, languages))}
+		return exitWith(exitFailed, fmt.Errorf("the agent %s cannot be followed: %s\n%s", program,
+			words.Sentence(plainError(err)), otherTerms(err, languages)))
 	case errors.As(err, &refused):
-		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s", program,
-			words.Sentence(plainError(err)))}
+		return exitWith(exitFailed, fmt.Errorf("the agent %s cannot be followed: %s", program,
+			words.Sentence(plainError(err))))
 	case how != "" && !errors.Is(err, context.DeadlineExceeded):
-		return &exitError{exitUnreachable, fmt.Errorf("the agent %s", how)}
+		return exitWith(exitUnreachable, fmt.Errorf("the agent %s", how))
 	case errors.Is(err, context.DeadlineExceeded): // "go run" builds first
-		return &exitError{exitUnreachable, fmt.Errorf("%s has said nothing so far.\nIf it was still being built or loaded, try again; else make any program an agent: aaep listen --exec \"aaep run --stdio -- %s\"", program, program)}
+		return exitWith(exitUnreachable, fmt.Errorf("%s has said nothing so far.\nIf it was still being built or loaded, try again; else make any program an agent: aaep listen --exec \"aaep run --stdio -- %s\"", program, program))
 	}
-	return &exitError{exitUnreachable, fmt.Errorf("%s does not speak AAEP on its standard output.\nStart it so that it does, or make any program an agent: aaep listen --exec \"aaep run --stdio -- %s\"", program, program)}
+	return exitWith(exitUnreachable, fmt.Errorf("%s does not speak AAEP on its standard output.\nStart it so that it does, or make any program an agent: aaep listen --exec \"aaep run --stdio -- %s\"", program, program))
 }
 
 // howEnded says how a program ended that failed, or nothing.
@@ -182,7 +182,7 @@ func stdioMisused(in io.Reader, out io.Writer, program []string, elsewhere bool)
 func serveParent(ctx context.Context, p *producer.Producer) (context.Context, <-chan error, error) {
 	l, err := stdio.Listen(nil)
 	if err != nil {
-		return ctx, nil, &exitError{exitFailed, fmt.Errorf("cannot serve on standard output: %s", innermostError(err))}
+		return ctx, nil, exitWith(exitFailed, fmt.Errorf("cannot serve on standard output: %s", innermostError(err)))
 	}
 	p.AddEndpoint(manifest.Stdio, manifest.Endpoint{})
 	ctx, leave := context.WithCancelCause(ctx)

@@ -45,6 +45,9 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
+// exitWith returns the error that ends the command with a code.
+func exitWith(code int, err error) *exitError { return &exitError{code: code, err: err} }
+
 // Main runs the command and returns its exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if call.Is(args) { // which package early has done already where this is a process
@@ -98,8 +101,8 @@ Exit codes, of every command:
 	help, _, _ := root.Find([]string{"help"})
 	help.Args = func(_ *cobra.Command, topic []string) error { // cobra helps with everything instead
 		if cmd, rest, _ := root.Find(topic); len(rest) > 0 {
-			return &exitError{exitUsage, explainMisuse(root, topic,
-				fmt.Errorf("unknown command %q for %q", rest[0], cmd.CommandPath()))}
+			return exitWith(exitUsage, explainMisuse(root, topic,
+				fmt.Errorf("unknown command %q for %q", rest[0], cmd.CommandPath())))
 		}
 		return nil
 	}
@@ -116,7 +119,7 @@ Exit codes, of every command:
 	}
 	var exit *exitError
 	if !errors.As(err, &exit) { // what cobra itself found: an unknown command, missing arguments
-		exit = &exitError{exitUsage, explainMisuse(root, args, err)}
+		exit = exitWith(exitUsage, explainMisuse(root, args, err))
 	}
 	if text := exit.Error(); text != "" {
 		fmt.Fprintln(withPriority(stderr, slog.LevelError), "aaep: "+aaep.SafeText(trimPackageNames(text)))
@@ -215,7 +218,7 @@ func versionText() string {
 
 // usageError is the error of a command that was called in a wrong way.
 func usageError(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+	return exitWith(exitUsage, fmt.Errorf(format, args...))
 }
 
 // cannotTake is the error of a flag that names what cannot be used. It is no mistake of the caller
@@ -228,7 +231,7 @@ func cannotTake(flag string, err error) error {
 	if errors.Is(err, sqlite.ErrInUse) || isDiskFull(err) {
 		code = exitFailed
 	}
-	return &exitError{code, errors.New(says)}
+	return exitWith(code, errors.New(says))
 }
 
 // isDiskFull reports whether what was asked for is right, and there is no room for it.
@@ -257,13 +260,14 @@ func withInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // withServiceStop is interruptible for what a service manager may run: without a terminal that
-// could end, SIGHUP changes nothing, and status says why.
-func withServiceStop(ctx context.Context, status *announcer) (context.Context, context.CancelFunc) {
+// could end, SIGHUP changes nothing, and report is told why.
+func withServiceStop(ctx context.Context, report func(label, text string)) (context.Context,
+	context.CancelFunc) {
 	if hasTerminal() {
 		return withInterrupt(ctx)
 	}
 	return endedBy(ctx, func() {
-		status.printLabelled("aaep", "SIGHUP changes nothing: files that changed are read again by themselves, and a new flag needs a restart.")
+		report("aaep", "SIGHUP changes nothing: files that changed are read again by themselves, and a new flag needs a restart.")
 	})
 }
 
@@ -306,7 +310,7 @@ func stopError(ctx context.Context) error {
 	if context.Cause(ctx) == (signalled{syscall.SIGTERM}) {
 		return nil
 	}
-	return &exitError{exitInterrupted, errors.New("interrupted")}
+	return exitWith(exitInterrupted, errors.New("interrupted"))
 }
 
 // newProducer is the producer of an agent that has a name, and may be followed by any listener from

@@ -64,7 +64,7 @@ func (s *clusterFlags) dialCluster(ctx context.Context) (*jetstream.Cluster, err
 	switch {
 	case err == nil:
 	case errors.Is(err, errkind.Unreachable): // what was asked for is right
-		return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --nats: %w", err)}
+		return nil, exitWith(exitUnreachable, fmt.Errorf("cannot take --nats: %w", err))
 	default:
 		return nil, cannotTake("--nats", err)
 	}
@@ -88,7 +88,7 @@ func (r *runner) openLog(ctx context.Context) (kept log.Store, letGo func(), err
 		stream, err := cluster.Open(ctx, r.name)
 		if err != nil {
 			cluster.Close()
-			return nil, nil, &exitError{exitFailed, err}
+			return nil, nil, exitWith(exitFailed, err)
 		}
 		return stream, func() { stream.Close(); cluster.Close() }, nil
 	}

@@ -170,9 +170,9 @@ func (p *proof) runProducerSuite(cmd *cobra.Command, args []string) error {
 	case errors.Is(err, conformance.ErrUnreachable):
 		return p.explainUnreached(ctx, at, err)
 	case errors.Is(err, conformance.ErrNoDriver):
-		return &exitError{exitUnreachable, fmt.Errorf("the agent at %s answers, and its driver %s cannot be reached: %s.\nStart it, or check --driver, --command or --child", at,
+		return exitWith(exitUnreachable, fmt.Errorf("the agent at %s answers, and its driver %s cannot be reached: %s.\nStart it, or check --driver, --command or --child", at,
 			cmp.Or(p.driver, p.command, p.child),
-			strings.TrimPrefix(err.Error(), conformance.ErrNoDriver.Error()+": "))}
+			strings.TrimPrefix(err.Error(), conformance.ErrNoDriver.Error()+": ")))
 	case err != nil:
 		return usageError("%s.\nSee: aaep conformance producer --list", plainError(err))
 	}
@@ -185,21 +185,21 @@ func (p *proof) explainUnreached(ctx context.Context, at string, err error) erro
 	switch {
 	case silent && errors.Is(err, conformance.ErrSilent):
 		step, _, _ := strings.Cut(silence, ": ")
-		return &exitError{exitUnreachable, fmt.Errorf("what is at %s accepts the connection, but %s.\nCheck that an agent serves AAEP there", at, step)}
+		return exitWith(exitUnreachable, fmt.Errorf("what is at %s accepts the connection, but %s.\nCheck that an agent serves AAEP there", at, step))
 	case p.program != "" && howEnded(err) != "":
-		return &exitError{exitUnreachable, fmt.Errorf("the agent %s", howEnded(err))}
+		return exitWith(exitUnreachable, fmt.Errorf("the agent %s", howEnded(err)))
 	case p.program != "" && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe)):
-		return &exitError{exitUnreachable, fmt.Errorf("the agent %s ended without a word.\nStarted so, it has to speak AAEP on its standard output", at)}
+		return exitWith(exitUnreachable, fmt.Errorf("the agent %s ended without a word.\nStarted so, it has to speak AAEP on its standard output", at))
 	case p.program != "":
-		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", at,
-			explainStart(err))}
+		return exitWith(exitUnreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", at,
+			explainStart(err)))
 	}
 	said := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error()+": ")
 	told, failed := dialError(ctx, at, err), new(exitError)
 	if reached := new(net.OpError); errors.As(told, &failed) && !errors.As(err, &reached) &&
 		!strings.Contains(told.Error(), said) {
-		return &exitError{failed.code, fmt.Errorf("%w\nWhoever wrote it may want to know: %s", failed.err,
-			aaep.SafeText(said))}
+		return exitWith(failed.code, fmt.Errorf("%w\nWhoever wrote it may want to know: %s", failed.err,
+			aaep.SafeText(said)))
 	}
 	return told
 }
@@ -217,11 +217,11 @@ func openChild(ctx context.Context, child *conformance.ChildDriver, patience tim
 	err := child.Open(patient)
 	switch {
 	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, errors.New("interrupted")}
+		return exitWith(exitInterrupted, errors.New("interrupted"))
 	case err != nil && patient.Err() != nil:
-		return &exitError{exitUnreachable, fmt.Errorf("the driver %s did not say within %s that it is ready.\nIt has to print {} on a line then, and to flush it", child.Command[0], words.Spoken(patience))}
+		return exitWith(exitUnreachable, fmt.Errorf("the driver %s did not say within %s that it is ready.\nIt has to print {} on a line then, and to flush it", child.Command[0], words.Spoken(patience)))
 	case err != nil:
-		return &exitError{exitUnreachable, fmt.Errorf("the driver %s cannot be started: %s.\nIt has to print {} on a line when it is ready", child.Command[0], plainError(err))}
+		return exitWith(exitUnreachable, fmt.Errorf("the driver %s cannot be started: %s.\nIt has to print {} on a line when it is ready", child.Command[0], plainError(err)))
 	}
 	return nil
 }
@@ -252,7 +252,7 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 	}
 	at, err := checkAddress(args[0])
 	if err != nil {
-		return "", &exitError{exitUsage, err}
+		return "", exitWith(exitUsage, err)
 	}
 	ways, err := p.reach.findWays(ctx, at)
 	if err != nil {

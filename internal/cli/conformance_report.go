@@ -51,7 +51,7 @@ func (p *proof) writtenReports() (list []reportFile, err error) {
 func writeReport(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile, strict bool) error {
 	last, err := printReport(out, report, asJSON, files)
 	if err == nil && (!report.OK() || strict && report.Counts[conformance.Deviation] > 0) {
-		err = &exitError{exitFailed, errors.New(last)}
+		err = exitWith(exitFailed, errors.New(last))
 	}
 	return err
 }
@@ -82,12 +82,12 @@ func printReport(out io.Writer, report *conformance.Report, asJSON bool, files [
 // where nothing was.
 func writeInterrupted(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile) error {
 	if report == nil {
-		return &exitError{exitInterrupted, errors.New("interrupted")}
+		return exitWith(exitInterrupted, errors.New("interrupted"))
 	}
 	if _, err := printReport(out, report, asJSON, files); err != nil {
 		return err
 	}
-	return &exitError{exitInterrupted, errors.New("interrupted; the report is of what was judged by then.\nTo go on, give --resume the one that --report wrote as .json")}
+	return exitWith(exitInterrupted, errors.New("interrupted; the report is of what was judged by then.\nTo go on, give --resume the one that --report wrote as .json"))
 }
 
 // readEarlierReport reads the report that a run goes on from; nil without a path.
@@ -132,7 +132,7 @@ func writeReports(report *conformance.Report, list []reportFile) error {
 		}
 	}
 	if len(all) > 0 {
-		return &exitError{exitFailed, errors.Join(all...)}
+		return exitWith(exitFailed, errors.Join(all...))
 	}
 	return nil
 }

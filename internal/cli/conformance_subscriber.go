@@ -200,10 +200,10 @@ func (p *subscriberProof) notProved(err error) error {
 	case !errors.Is(err, conformance.ErrUnreachable):
 		return usageError("%s.\nSee: aaep conformance subscriber --list", plainError(err))
 	case p.command == "":
-		return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s within %s.\nStart yours and let it connect there, or let this command start it, with --exec", p.url, words.Spoken(p.patience))}
+		return exitWith(exitUnreachable, fmt.Errorf("no subscriber came to %s within %s.\nStart yours and let it connect there, or let this command start it, with --exec", p.url, words.Spoken(p.patience)))
 	}
 	why := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error())
-	return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s%s.\nCheck the command; --verbose shows what it says", p.url, why)}
+	return exitWith(exitUnreachable, fmt.Errorf("no subscriber came to %s%s.\nCheck the command; --verbose shows what it says", p.url, why))
 }
 
 // endpointAddress is what endpoint.Listen takes for an address, and the transport's name.
@@ -213,7 +213,7 @@ func endpointAddress(address string) (at, transport string, err error) {
 		return "", manifest.Stdio, nil
 	case isLocal(address):
 		if at, err = localPath(address); err != nil {
-			return "", "", &exitError{exitUsage, err}
+			return "", "", exitWith(exitUsage, err)
 		}
 		return at, discover.LocalTransport, nil
 	case strings.HasPrefix(address, "ws://"):
@@ -241,7 +241,7 @@ func relayCommand() *cobra.Command {
 	return &cobra.Command{Use: "relay PATH", Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := endpoint.Relay(args[0], cmd.InOrStdin(), cmd.OutOrStdout()); err != nil {
-				return &exitError{exitUnreachable, fmt.Errorf("no suite is at %s: %s", args[0], plainError(err))}
+				return exitWith(exitUnreachable, fmt.Errorf("no suite is at %s: %s", args[0], plainError(err)))
 			}
 			return nil
 		}}

@@ -67,9 +67,9 @@ and a log. Each gets its own stream. You answer for the first. No real money mov
 			case err == nil || d.isUnread():
 				return d.writeError()
 			case ctx.Err() != nil:
-				return &exitError{exitInterrupted, errors.New("interrupted")}
+				return exitWith(exitInterrupted, errors.New("interrupted"))
 			}
-			return &exitError{exitFailed, fmt.Errorf("the demo failed: %s", plainError(err))}
+			return exitWith(exitFailed, fmt.Errorf("the demo failed: %s", plainError(err)))
 		},
 	}
 	cmd.Flags().StringVar(&answer, "answer", "", "answer beforehand: accept, reject or timeout")

@@ -50,9 +50,9 @@ nothing. It tells one server, which the first of them starts, and which ends whe
 				return nil
 			}
 			// An agent that calls a hook in this way must not take the exit code as a decision.
-			return &exitError{exitFailed, fmt.Errorf("there are no hooks for %q.\nThere are some for: %s",
+			return exitWith(exitFailed, fmt.Errorf("there are no hooks for %q.\nThere are some for: %s",
 				strings.Join(args,
-					" "), strings.Join(call.Agents, ", "))}
+					" "), strings.Join(call.Agents, ", ")))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -110,7 +110,7 @@ func installHook(out, talk io.Writer, agent string, printed, remove, pieces bool
 	if printed && !remove {
 		text, err := hook.Printed(agent, pieces)
 		if err != nil {
-			return &exitError{exitFailed, errors.New(plainError(err))}
+			return exitWith(exitFailed, errors.New(plainError(err)))
 		}
 		if path, err := hook.File(agent); err == nil {
 			fmt.Fprintf(talk, "These are the hooks alone. Add them to the settings of %s, %s.\n", name, path)
@@ -123,14 +123,14 @@ func installHook(out, talk io.Writer, agent string, printed, remove, pieces bool
 		change, err = hook.Remove(agent)
 	}
 	if err != nil {
-		return &exitError{exitFailed, errors.New(plainError(err))}
+		return exitWith(exitFailed, errors.New(plainError(err)))
 	}
 	if printed {
 		_, err := out.Write(change.New)
 		return err
 	}
 	if err := change.Apply(); err != nil {
-		return &exitError{exitFailed, errors.New(plainError(err))}
+		return exitWith(exitFailed, errors.New(plainError(err)))
 	}
 	heard, not, after := hook.Heard(agent)
 	switch {
@@ -201,7 +201,7 @@ func hookStatus(ctx context.Context, out io.Writer) error {
 		fmt.Fprintf(out, "The server runs, with %s.\n", words.Count(listeners, "listener"))
 	}
 	if failed > 0 {
-		return &exitError{exitFailed, errors.New("")}
+		return exitWith(exitFailed, errors.New(""))
 	}
 	return nil
 }
@@ -280,14 +280,14 @@ func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) 
 		return usageError("--idle %v is no time.\nGive one such as 10m, or leave it out.", o.idle)
 	}
 	status := &announcer{out: talk}
-	ctx, stop := withServiceStop(cmd.Context(), status)
+	ctx, stop := withServiceStop(cmd.Context(), status.printLabelled)
 	defer stop()
 	lock, err := hook.Lock()
 	switch {
 	case errors.Is(err, hook.ErrRunning) && o.idle > 0:
 		return nil // the hook that started this finds the other
 	case err != nil:
-		return &exitError{exitFailed, errors.New(plainError(err))}
+		return exitWith(exitFailed, errors.New(plainError(err)))
 	}
 	defer lock.Close()
 	dir, err := call.StateFolder()
@@ -295,7 +295,7 @@ func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) 
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err != nil {
-		return &exitError{exitFailed, errors.New(plainError(err))}
+		return exitWith(exitFailed, errors.New(plainError(err)))
 	}
 	if o.trail == "" {
 		o.trail = filepath.Join(dir, "hook.trail")
@@ -328,7 +328,7 @@ func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) 
 		Listeners: func() int { return p.Stats().Connected }}
 	inputs, err := hook.Listen()
 	if err != nil {
-		return &exitError{exitFailed, errors.New(plainError(err))}
+		return exitWith(exitFailed, errors.New(plainError(err)))
 	}
 	defer inputs.Close()
 	if o.http != "" {
@@ -341,7 +341,7 @@ func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) 
 	printInvitations(status, "Coding agents", "", at)
 	notifyReady()
 	if err := s.Serve(ctx, inputs); err != nil {
-		return &exitError{exitFailed, errors.New(plainError(err))}
+		return exitWith(exitFailed, errors.New(plainError(err)))
 	}
 	if ctx.Err() != nil {
 		return stopError(ctx)
@@ -359,11 +359,11 @@ func (o *hookServeFlags) serveInputs(ctx context.Context, s *hook.Server, dir st
 	path := filepath.Join(dir, "hook.secret")
 	secret, err := hook.Secret(path, rand.Text)
 	if err != nil {
-		return nil, &exitError{exitFailed, errors.New(plainError(err))}
+		return nil, exitWith(exitFailed, errors.New(plainError(err)))
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", o.http)
 	if err != nil {
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", o.http, innermostError(err))}
+		return nil, exitWith(exitFailed, fmt.Errorf("cannot serve on %s: %s", o.http, innermostError(err)))
 	}
 	srv := s.NewHTTPServer(secret)
 	go srv.Serve(ln)

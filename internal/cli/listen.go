@@ -115,8 +115,8 @@ func (o *listenFlags) checkArgs(_ *cobra.Command, args []string) error {
 func (o *listenFlags) runListen(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 && o.program == "" { // the server of hooks
 		if err := call.Ensure(cmd.Context(), call.Start); err != nil {
-			return &exitError{exitUnreachable,
-				fmt.Errorf("no address is given, and the agents that call hooks cannot be followed: %s.\nName an agent to follow, for example: aaep listen http://127.0.0.1:8080", plainError(err))}
+			return exitWith(exitUnreachable,
+				fmt.Errorf("no address is given, and the agents that call hooks cannot be followed: %s.\nName an agent to follow, for example: aaep listen http://127.0.0.1:8080", plainError(err)))
 		}
 		args, o.reach.startsHooks = []string{localScheme + call.AgentID}, true
 	}
@@ -183,7 +183,7 @@ func checkAddresses(args []string) (urls []string, err error) {
 	for _, arg := range args {
 		url, err := checkAddress(arg)
 		if err != nil {
-			return nil, &exitError{exitUsage, err}
+			return nil, exitWith(exitUsage, err)
 		}
 		if slices.Contains(urls, url) {
 			return nil, usageError("%s is named twice."+seeListen, arg)

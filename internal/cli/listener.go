@@ -167,23 +167,23 @@ func (l *listener) announceConnecting(url string) (stop func() bool) {
 }
 
 // dialAgent finds the ways to an agent and subscribes to it.
-func (l *listener) dialAgent(ctx context.Context, reach *reachFlags, url string,
+func (l *listener) dialAgent(ctx context.Context, how *reachFlags, url string,
 	wanted aaep.Capabilities) (*followedAgent, error) {
 	f := &followedAgent{listener: l, wanted: wanted}
-	ways, err := reach.findWays(ctx, url)
+	ways, err := how.findWays(ctx, url)
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range ways {
 		f.ways = append(f.ways, wireWords(w.Transport))
 	}
-	if f.trust, err = reach.readTrust(url); err != nil {
+	if f.trust, err = how.readTrust(url); err != nil {
 		return nil, err
 	}
 	cfg := f.subscriberConfig(false)
 	cfg.Fallback = discover.Dialers(ways[1:])
 	dialer := ways[0].Dialer
-	if reach.startsHooks {
+	if how.startsHooks {
 		dialer = &hookDialer{Dialer: dialer}
 	}
 	if f.sub, err = subscriber.Dial(ctx, dialer, cfg); err != nil {
@@ -194,12 +194,12 @@ func (l *listener) dialAgent(ctx context.Context, reach *reachFlags, url string,
 
 // followAddresses follows the agents at some addresses. An agent that is not there yet is awaited,
 // except a single one where no person is at the terminal to wait for it.
-func (l *listener) followAddresses(ctx context.Context, reach *reachFlags, urls []string,
+func (l *listener) followAddresses(ctx context.Context, how *reachFlags, urls []string,
 	wanted aaep.Capabilities) error {
 	agents := make([]*followedAgent, len(urls))
 	for i, url := range urls {
 		agents[i] = l.newPendingAgent(url, wanted,
-			func(ctx context.Context) (*followedAgent, error) { return l.dialAgent(ctx, reach, url, wanted) })
+			func(ctx context.Context) (*followedAgent, error) { return l.dialAgent(ctx, how, url, wanted) })
 	}
 	if len(agents) == 1 && !l.attended {
 		stop := l.announceConnecting(urls[0])
@@ -370,7 +370,7 @@ func (l *listener) countEnded(f *followedAgent, err error) {
 	if !l.uiLanguage().isEnglish() {
 		says = l.phraseText(phrase.AgentEndedLink, l.uiLanguage().explainError(err))
 	}
-	l.last = &exitError{exitFailed, errors.New(says + howToAccept(err))}
+	l.last = exitWith(exitFailed, errors.New(says+howToAccept(err)))
 	if l.hasSeveral() {
 		f.informOfLink(l.phraseText(phrase.AgentEndedLink, l.uiLanguage().explainError(err)) + howToAccept(err))
 	}

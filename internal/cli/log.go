@@ -77,9 +77,9 @@ func logCommand() *cobra.Command {
 	copied := func(failure, format string, from, to string, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return &exitError{exitUnreachable, fmt.Errorf(failure+": %s", from, plainError(err))}
+			return exitWith(exitUnreachable, fmt.Errorf(failure+": %s", from, plainError(err)))
 		case err != nil:
-			return &exitError{exitFailed, fmt.Errorf(failure+": %s", from, plainError(err))}
+			return exitWith(exitFailed, fmt.Errorf(failure+": %s", from, plainError(err)))
 		}
 		_, err = fmt.Fprintf(cmd.ErrOrStderr(), format, from, to)
 		return err

@@ -161,19 +161,19 @@ func generateKey(status *announcer, name, alg string) error {
 		return usageError("--alg must be ES256, RS256 or EdDSA; it is %q.\nSee: aaep manifest keygen --help", alg)
 	}
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	signer, err := manifest.NewSigner(private, manifest.SignerOptions{})
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	public, err := manifest.PublicKeys(signer)
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	if err := createFile(name+privateSuffix, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}),
 		0o600); err != nil {
@@ -193,7 +193,7 @@ func generateKey(status *announcer, name, alg string) error {
 func createFile(path string, data []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
-		return &exitError{exitFailed, fmt.Errorf("%s is there already.\nMove it away, or take another name", path)}
+		return exitWith(exitFailed, fmt.Errorf("%s is there already.\nMove it away, or take another name", path))
 	}
 	if err == nil {
 		_, err = f.Write(data)
@@ -202,7 +202,7 @@ func createFile(path string, data []byte, mode os.FileMode) error {
 		}
 	}
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	return nil
 }
@@ -242,9 +242,9 @@ Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be rea
 				err = schemas.Validate(data)
 			}
 			if err != nil {
-				return &exitError{exitFailed,
+				return exitWith(exitFailed,
 					fmt.Errorf("%s is no manifest that could be signed: %s.\nSee: aaep validate %s", args[0],
-						plainError(err), args[0])}
+						plainError(err), args[0]))
 			}
 			signer, err := manifest.ReadSigner(keyFile,
 				manifest.SignerOptions{KeyID: keyID, Lifetime: time.Duration(days) * 24 * time.Hour})
@@ -258,10 +258,10 @@ Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be rea
 			now := time.Now()
 			signed, err := signer.Sign(m, now)
 			if err != nil {
-				return &exitError{exitFailed, fmt.Errorf("cannot sign: %s", plainError(err))}
+				return exitWith(exitFailed, fmt.Errorf("cannot sign: %s", plainError(err)))
 			}
 			if _, err := fmt.Fprintln(cmd.OutOrStdout(), signed); err != nil {
-				return &exitError{exitFailed, err}
+				return exitWith(exitFailed, err)
 			}
 			until := "for ever"
 			if days > 0 {
@@ -323,13 +323,13 @@ func readManifest(ctx context.Context, name, ca string, stdin io.Reader) ([]byte
 	var file *fs.PathError
 	switch {
 	case errors.As(err, &file):
-		return nil, &exitError{exitUnreachable, fmt.Errorf("%s: %w", name, file.Err)}
+		return nil, exitWith(exitUnreachable, fmt.Errorf("%s: %w", name, file.Err))
 	case ctx.Err() != nil:
-		return nil, &exitError{exitInterrupted, errors.New("interrupted")}
+		return nil, exitWith(exitInterrupted, errors.New("interrupted"))
 	case errors.Is(err, manifest.ErrNone):
-		return nil, &exitError{exitFailed, fmt.Errorf("the agent at %s publishes no manifest", name)}
+		return nil, exitWith(exitFailed, fmt.Errorf("the agent at %s publishes no manifest", name))
 	case err != nil:
-		return nil, &exitError{exitUnreachable, fmt.Errorf("%s: %s", name, plainError(err))}
+		return nil, exitWith(exitUnreachable, fmt.Errorf("%s: %s", name, plainError(err)))
 	}
 	return bytes.TrimSpace(data), nil
 }

@@ -69,8 +69,8 @@ func (b *signerFlags) verifyManifest(ctx context.Context, signed string) (m *man
 			return nil, nil, nil, usageError("--trust %s: %s", at, plainError(err))
 		}
 		if _, err := trust.Source(ctx, ""); err != nil && ctx.Err() == nil {
-			return nil, nil, nil, &exitError{exitUnreachable,
-				fmt.Errorf("cannot take --trust %s: %s", at, plainError(err))}
+			return nil, nil, nil, exitWith(exitUnreachable,
+				fmt.Errorf("cannot take --trust %s: %s", at, plainError(err)))
 		}
 	}
 	if len(files) > 0 {
@@ -90,7 +90,7 @@ func (b *signerFlags) verifyManifest(ctx context.Context, signed string) (m *man
 	}
 	m, id, refused = trust.Verify(ctx, signed, manifest.Expect{AgentID: b.agent, AnyAgent: b.agent == ""})
 	if ctx.Err() != nil {
-		return nil, nil, nil, &exitError{exitInterrupted, errors.New("interrupted")}
+		return nil, nil, nil, exitWith(exitInterrupted, errors.New("interrupted"))
 	}
 	return m, id, refused, nil
 }
@@ -123,11 +123,11 @@ Exit codes: 0 verified, 1 not verified, 2 wrong use, 3 something could not be re
 				return err
 			}
 			if refused != nil {
-				return &exitError{exitFailed, fmt.Errorf("not verified: %s", plainError(refused))}
+				return exitWith(exitFailed, fmt.Errorf("not verified: %s", plainError(refused)))
 			}
 			if _, err := fmt.Fprintln(cmd.OutOrStdout(),
 				"Verified: the manifest of "+embedText(m.AgentID)+". "+signedBy(id)); err != nil {
-				return &exitError{exitFailed, err}
+				return exitWith(exitFailed, err)
 			}
 			return nil
 		},
@@ -174,7 +174,7 @@ func (o *manifestShowFlags) showManifest(cmd *cobra.Command, args []string) erro
 	}
 	m, id, err := manifest.ParseUnverified(data)
 	if err != nil {
-		return &exitError{exitFailed, fmt.Errorf("%s is no manifest: %s", args[0], plainError(err))}
+		return exitWith(exitFailed, fmt.Errorf("%s is no manifest: %s", args[0], plainError(err)))
 	}
 	verdict := "Not verified: you named no keys to believe. Anybody can have written this."
 	var refused error
@@ -195,7 +195,7 @@ func (o *manifestShowFlags) showManifest(cmd *cobra.Command, args []string) erro
 	}
 	lines := append([]string{verdict, signed}, claimLines(m)...)
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(lines, "\n")); err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	agrees := true
 	if o.ask {
@@ -203,11 +203,11 @@ func (o *manifestShowFlags) showManifest(cmd *cobra.Command, args []string) erro
 		at, _ := manifestAddress(args[0])
 		line, agrees = keepsItsWord(ctx, at, o.tlsCA, m)
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
-			return &exitError{exitFailed, err}
+			return exitWith(exitFailed, err)
 		}
 	}
 	if refused != nil || !agrees {
-		return &exitError{exitFailed, errors.New("")}
+		return exitWith(exitFailed, errors.New(""))
 	}
 	return nil
 }

@@ -97,9 +97,9 @@ func listenMetrics(ctx context.Context, addr string, served []string) (net.Liste
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, &exitError{exitFailed, fmt.Errorf("another program serves on %s already.\nGive --metrics another address", addr)}
+		return nil, exitWith(exitFailed, fmt.Errorf("another program serves on %s already.\nGive --metrics another address", addr))
 	case err != nil:
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve metrics on %s: %s", addr, innermostError(err))}
+		return nil, exitWith(exitFailed, fmt.Errorf("cannot serve metrics on %s: %s", addr, innermostError(err)))
 	}
 	return ln, nil
 }

@@ -155,8 +155,8 @@ func openOutputs(ctx context.Context, names []string, options outputOptions, los
 			if errors.Is(err, speech.ErrScreenReader) {
 				hint = "With Orca, that is: --output orca."
 			}
-			return nil, &exitError{exitUnreachable,
-				fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plainError(err), hint)}
+			return nil, exitWith(exitUnreachable,
+				fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plainError(err), hint))
 		}
 		of.Speaks, of.UntilDone = out.Speaks, options.untilDone && kind.words
 		of.Otherwise = func(own string) announce.Words { return explainUnspoken(uiLanguage(own), kind.other) }

@@ -104,7 +104,7 @@ func TestConnecting(t *testing.T) {
 	})
 }
 
-var errNotThere = &exitError{exitUnreachable, errors.New("nothing answers at http://late.example")}
+var errNotThere = exitWith(exitUnreachable, errors.New("nothing answers at http://late.example"))
 
 // An agent that is not there yet does not delay the others, is tried with patience, and comes in
 // when it is there, with what was asked for meanwhile.

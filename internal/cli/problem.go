@@ -47,7 +47,8 @@ func plainError(err error) string {
 		return faultOf(file)
 	}
 	if id, arg := phraseForError(err); id != "" {
-		return english.phraseText(id, arg)
+		says, _ := phrase.In("en", id, arg)
+		return says
 	}
 	return trimPackageNames(words.OneLine(err.Error()))
 }
@@ -185,9 +186,9 @@ func dialError(ctx context.Context, at string, err error, languages ...string) e
 		return in
 	}
 	if errors.As(in, &later) {
-		return &exitError{exitCodeOf(in), retryAfter{errors.New(says), later.after}}
+		return exitWith(exitCodeOf(in), retryAfter{errors.New(says), later.after})
 	}
-	return &exitError{exitCodeOf(in), errors.New(says)}
+	return exitWith(exitCodeOf(in), errors.New(says))
 }
 
 // explainUnfollowed returns the command's error for an agent that could not be followed: in the
@@ -199,32 +200,32 @@ func explainUnfollowed(ctx context.Context, at string, err error, languages []st
 	var noName *net.DNSError
 	var unproven *tls.CertificateVerificationError
 	unreachable := func(format string, args ...any) error {
-		return &exitError{exitUnreachable, fmt.Errorf(format, args...)}
+		return exitWith(exitUnreachable, fmt.Errorf(format, args...))
 	}
 	switch {
 	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, errors.New("interrupted")}
+		return exitWith(exitInterrupted, errors.New("interrupted"))
 	case errors.As(err, &invalid):
-		return &exitError{exitUsage, fmt.Errorf("cannot ask for that: %s.\nSee: aaep listen --help",
-			describeViolations(invalid))}
+		return exitWith(exitUsage, fmt.Errorf("cannot ask for that: %s.\nSee: aaep listen --help",
+			describeViolations(invalid)))
 	case errors.Is(err, manifest.ErrKeyChanged):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s%s", at,
-			words.Sentence(plainError(err)), howToAccept(err))}
+		return exitWith(exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s%s", at,
+			words.Sentence(plainError(err)), howToAccept(err)))
 	case errors.As(err, &refused) && refused.Code == aaep.ManifestSignatureRequired && refused.Remote:
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: it does not prove who it is, for it was not started with --sign.\nWithout --trust it is followed all the same, unverified", at)}
+		return exitWith(exitFailed, fmt.Errorf("the agent at %s cannot be followed: it does not prove who it is, for it was not started with --sign.\nWithout --trust it is followed all the same, unverified", at))
 	case errors.Is(err, aaep.AuthenticationRequired):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow those that it knows: a token with --token-file, or a certificate with --cert and --key", at, words.Sentence(plainError(err)))}
+		return exitWith(exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow those that it knows: a token with --token-file, or a certificate with --cert and --key", at, words.Sentence(plainError(err))))
 	case errors.Is(err, aaep.CapabilitiesIncompatible):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\n%s", at,
-			words.Sentence(plainError(err)), otherTerms(err, languages))}
+		return exitWith(exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\n%s", at,
+			words.Sentence(plainError(err)), otherTerms(err, languages)))
 	case errors.As(err, &refused) && refused.Code == aaep.TransportUnavailable &&
 		refused.Message == "": // an agent says why
 		return unreachable(proxyAlone, at)
 	case errors.As(err, &refused) && refused.RetryAfter > 0:
-		return &exitError{exitUnreachable, retryAfter{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s", at, words.Sentence(plainError(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter}}
+		return exitWith(exitUnreachable, retryAfter{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s", at, words.Sentence(plainError(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter})
 	case errors.As(err, &refused):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s", at,
-			words.Sentence(plainError(err)))}
+		return exitWith(exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s", at,
+			words.Sentence(plainError(err))))
 	case errors.As(err, &unproven):
 		return unreachable("nothing proves that what answers at %s is what it claims to be: %s.\nCheck the address. If a CA of your own vouches for it, name that with --ca.", at, innermostError(unproven))
 	case errors.As(err, &noName):
@@ -246,7 +247,7 @@ func explainUnfollowed(ctx context.Context, at string, err error, languages []st
 	case errors.As(err, &network) && network.Op == "remote error": // of TLS
 		return unreachable("the agent at %s does not accept the certificate it was shown.\nCheck --cert and --key.", at)
 	case errors.Is(err, errkind.NotEncrypted):
-		return &exitError{exitUsage, fmt.Errorf("%s is another machine, and http does not protect what is said; use https", at)}
+		return exitWith(exitUsage, fmt.Errorf("%s is another machine, and http does not protect what is said; use https", at))
 	}
 	if speaksTLS(ctx, at) {
 		return unreachable("what answers at %s encrypts.\nUse https or wss in the address.", at)

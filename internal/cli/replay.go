@@ -33,10 +33,10 @@ were answered long ago: a reply has no effect.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.speed <= 0 {
-				return &exitError{exitUsage, errors.New("--speed must be above 0; 1 is as it was, 2 twice as fast")}
+				return exitWith(exitUsage, errors.New("--speed must be above 0; 1 is as it was, 2 twice as fast"))
 			}
 			if r.loop && args[0] == "-" {
-				return &exitError{exitUsage, errors.New("--loop needs a file; standard input can be read only once")}
+				return exitWith(exitUsage, errors.New("--loop needs a file; standard input can be read only once"))
 			}
 			r.status = announcer{out: cmd.ErrOrStderr()}
 			ctx, stop := withInterrupt(cmd.Context())
@@ -66,7 +66,7 @@ func (r *replayer) runReplay(ctx context.Context, name, addr string, stdin io.Re
 	}
 	p, err := producer.New(producer.Config{Agent: who, AnyLanguage: true})
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	if at, err := net.ResolveTCPAddr("tcp", addr); err == nil && !at.IP.IsLoopback() {
 		return usageError("--listen %q could be reached from other machines, and a recording is played on this one only.\nUse one such as 127.0.0.1:8080, or 127.0.0.1:0 for any free port.", addr)
@@ -86,18 +86,18 @@ func (r *replayer) runReplay(ctx context.Context, name, addr string, stdin io.Re
 	if r.wait {
 		r.status.printLabelled("aaep", "Waiting for somebody to listen.")
 		if err := p.WaitSubscriber(ctx); err != nil {
-			return &exitError{exitInterrupted, errors.New("interrupted")}
+			return exitWith(exitInterrupted, errors.New("interrupted"))
 		}
 	}
 	for {
 		played, err := r.playRecording(ctx, p, name, stdin)
 		switch {
 		case ctx.Err() != nil:
-			return &exitError{exitInterrupted, errors.New("interrupted")}
+			return exitWith(exitInterrupted, errors.New("interrupted"))
 		case err != nil:
-			return &exitError{exitFailed, err}
+			return exitWith(exitFailed, err)
 		case played == 0:
-			return &exitError{exitFailed, fmt.Errorf("%s holds no event", name)}
+			return exitWith(exitFailed, fmt.Errorf("%s holds no event", name))
 		case !r.loop:
 			return nil
 		}
@@ -112,7 +112,7 @@ func (r *replayer) firstProducer(ctx context.Context, name string) (aaep.Produce
 	}
 	in, _, err := openInput(ctx, name, nil, nil)
 	if err != nil {
-		return aaep.Producer{}, &exitError{exitUnreachable, err}
+		return aaep.Producer{}, exitWith(exitUnreachable, err)
 	}
 	defer in.Close()
 	for _, data := range check.Messages(in, &err) {
@@ -122,8 +122,8 @@ func (r *replayer) firstProducer(ctx context.Context, name string) (aaep.Produce
 			}
 		}
 	}
-	return aaep.Producer{}, &exitError{exitFailed,
-		fmt.Errorf("%s holds no event; record one with: aaep capture URL", name)}
+	return aaep.Producer{}, exitWith(exitFailed,
+		fmt.Errorf("%s holds no event; record one with: aaep capture URL", name))
 }
 
 // playRecording appends the events of the recording in their own time, and returns how many there

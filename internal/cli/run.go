@@ -107,10 +107,11 @@ type runner struct {
 	kept  log.Store // of what is said; nil is none
 }
 
-const (
-	interruptTime = 2 * time.Second // for a program to heed a Ctrl-C that came from the terminal
-	lastChance    = 5 * time.Second // for a program that was told to end, before it is killed
-)
+// interruptTime is for a program to heed a Ctrl-C that came from the terminal.
+const interruptTime = 2 * time.Second
+
+// lastChance is for a program that was told to end, before it is killed.
+const lastChance = 5 * time.Second
 
 // checkFlags refuses flags that make no sense together, and settles the agent's name.
 func (r *runner) checkFlags(listens bool) error {
@@ -144,7 +145,7 @@ func (r *runner) checkFlags(listens bool) error {
 
 // runAgent is "aaep run".
 func (r *runner) runAgent(ctx context.Context) (err error) {
-	ctx, stop := withServiceStop(ctx, &r.status)
+	ctx, stop := withServiceStop(ctx, r.status.printLabelled)
 	defer stop()
 	if len(r.args) > 0 {
 		if _, err := exec.LookPath(r.args[0]); err != nil {
@@ -214,8 +215,8 @@ func (r *runner) openAgent(ctx context.Context, cfg producer.Config) (letGo func
 	r.p, err = newProducer(r.name, cfg)
 	switch {
 	case r.kept != nil && err != nil:
-		err = &exitError{exitFailed, fmt.Errorf("cannot go on with the log in %s: %s", cmp.Or(r.log, "NATS"),
-			plainError(err))}
+		err = exitWith(exitFailed, fmt.Errorf("cannot go on with the log in %s: %s", cmp.Or(r.log, "NATS"),
+			plainError(err)))
 	case err != nil:
 		err = usageError("cannot be an agent: %s", plainError(err))
 	}
@@ -276,14 +277,14 @@ func openTrail(name string) (*audit.File, error) {
 		}
 		err = fmt.Errorf("cannot open the trail %s: %s", name, innermostError(err))
 	}
-	return nil, &exitError{code, err}
+	return nil, exitWith(code, err)
 }
 
 // closeTrail closes it, and sets an error that says that it may not be whole where there is no
 // other.
 func closeTrail(f *audit.File, name string, err *error) {
 	if failed := f.Close(); failed != nil && *err == nil {
-		*err = &exitError{exitFailed, fmt.Errorf("the trail %s may not be whole: %s", name, innermostError(failed))}
+		*err = exitWith(exitFailed, fmt.Errorf("the trail %s may not be whole: %s", name, innermostError(failed)))
 	}
 }
 
@@ -291,7 +292,7 @@ func closeTrail(f *audit.File, name string, err *error) {
 func (r *runner) runSession(ctx context.Context, p *producer.Producer) error {
 	s, err := p.StartSession(context.WithoutCancel(ctx), inEnglish("Running "+r.name+"."))
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	defer s.Close()
 	both := &programStreams{Output: s.Output(), language: r.language}
@@ -326,23 +327,23 @@ func (r *runner) runSession(ctx context.Context, p *producer.Producer) error {
 		if err := stopError(ctx); err != nil || !errors.As(failed, &exit) || !wasKilled(exit) {
 			return err
 		}
-		return &exitError{exitFailed, errors.New(r.name + " did not end when it was told to, and was killed")}
+		return exitWith(exitFailed, errors.New(r.name+" did not end when it was told to, and was killed"))
 	case errors.As(failed, &exit):
 		code, how := programEnding(exit)
 		told, says := s.Fail(failed, inEnglish(r.name+" "+how+".")) == nil, r.name+" "+how
 		if told && r.parent {
 			says = "" // who started this has heard it, and reads what is printed too
 		}
-		return &exitError{code, errors.New(says)}
+		return exitWith(code, errors.New(says))
 	case errors.Is(failed, producer.ErrNotRecorded):
 		s.Fail(failed, inEnglish(r.name+" was not run, because that could not be put on record."))
-		return &exitError{exitFailed, fmt.Errorf("%s was not run: the trail %s cannot be written", r.name, r.trail)}
+		return exitWith(exitFailed, fmt.Errorf("%s was not run: the trail %s cannot be written", r.name, r.trail))
 	case failed != nil:
 		s.Fail(failed, inEnglish(r.name+" could not be run."))
-		return &exitError{exitFailed, fmt.Errorf("cannot run %s: %s", r.name, explainStart(failed))}
+		return exitWith(exitFailed, fmt.Errorf("cannot run %s: %s", r.name, explainStart(failed)))
 	}
 	if err := s.Complete(inEnglish(r.name + " finished.")); err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ gets who asks for sentences. Use it to see why a text is cut where it is, and to
 				err = segmentio.Lines(cmd.InOrStdin(), cmd.OutOrStdout(), lang, maxRunes)
 			}
 			if err != nil {
-				return &exitError{exitFailed, err}
+				return exitWith(exitFailed, err)
 			}
 			return nil
 		},
@@ -56,10 +56,10 @@ gets who asks for sentences. Use it to see why a text is cut where it is, and to
 func checkLanguage(w io.Writer, file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	if err := coalesce.CheckLanguage(file, string(text)); err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	_, err = fmt.Fprintf(w, "%s is whole, and its test sentences are cut as they are marked.\n", file)
 	return err

@@ -19,12 +19,12 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
-// How many listeners one process serves. Half of the places is what those who show one name can
-// take.
-const (
-	maxOfOne     = 256    // beside the agent itself
-	maxListeners = 10_000 // of each agent, where it does nothing else
-)
+// maxOfOne is how many listeners a process serves beside the agent itself. Half of the places is
+// what those who show one name can take.
+const maxOfOne = 256
+
+// maxListeners is how many listeners of each agent a process serves that does nothing else.
+const maxListeners = 10_000
 
 // serveCommand makes "aaep serve".
 func serveCommand() *cobra.Command {
@@ -62,7 +62,7 @@ func (s *server) runServer(ctx context.Context, names []string) (err error) {
 	if s.nats.servers == "" {
 		return usageError("--nats says where the agent's log is.\nSee: aaep serve --help")
 	}
-	ctx, stop := withServiceStop(ctx, &s.status)
+	ctx, stop := withServiceStop(ctx, s.status.printLabelled)
 	defer stop()
 	cluster, err := s.nats.dialCluster(ctx)
 	if err != nil {
@@ -112,11 +112,11 @@ func (s *server) agentsToServe(ctx context.Context, cluster *jetstream.Cluster, 
 	if len(named) == 0 {
 		var err error
 		if named, err = cluster.Agents(ctx); err != nil {
-			return nil, &exitError{exitFailed, err}
+			return nil, exitWith(exitFailed, err)
 		}
 		if len(named) == 0 {
-			return nil, &exitError{exitFailed,
-				errors.New("there is no agent yet.\nStart one with: aaep run --nats URLS --name NAME -- PROGRAM")}
+			return nil, exitWith(exitFailed,
+				errors.New("there is no agent yet.\nStart one with: aaep run --nats URLS --name NAME -- PROGRAM"))
 		}
 		if len(named) > 1 {
 			named = slices.DeleteFunc(named, func(name string) bool {
@@ -161,7 +161,7 @@ func (s *server) addAgent(ctx context.Context, cluster *jetstream.Cluster, name 
 		}
 	}
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	s.feeds = append(s.feeds, feed)
 	journal := s.where.connectionLog(s.talk, logTo(s.talk)).With("agent", name)
@@ -176,7 +176,7 @@ func (s *server) addAgent(ctx context.Context, cluster *jetstream.Cluster, name 
 	}
 	if s.agents[name], err = producer.New(cfg); err != nil {
 		delete(s.agents, name)
-		return &exitError{exitFailed, fmt.Errorf("cannot serve %s: %s", name, plainError(err))}
+		return exitWith(exitFailed, fmt.Errorf("cannot serve %s: %s", name, plainError(err)))
 	}
 	return nil
 }
@@ -236,7 +236,7 @@ func (s *server) waitForEnd(ctx context.Context, left int) error {
 			}
 			gone := fmt.Errorf("%s cannot be served any more: %s", one.name, plainError(one.why))
 			if left--; left == 0 {
-				return &exitError{exitFailed, gone}
+				return exitWith(exitFailed, gone)
 			}
 			s.status.printLabelled("aaep", words.OneLine(gone.Error())+". The others go on.")
 			s.gone[one.name] = true

@@ -198,11 +198,11 @@ func (s *serveFlags) newServer(ctx context.Context, talk io.Writer) (*serve.Serv
 		byIssuer, err := oidc.New(ctx, oidc.Config{Issuer: s.issuer, Audience: s.audience, Logger: log})
 		if err != nil {
 			if isUnproven(err) {
-				return nil, &exitError{exitUnreachable,
-					fmt.Errorf("cannot take --oidc-issuer: nothing here proves that what answers at %s is the issuer: %s.\nLet this machine trust the CA of its certificate, as by update-ca-certificates", s.issuer, words.OneLine(innermostError(err)))}
+				return nil, exitWith(exitUnreachable,
+					fmt.Errorf("cannot take --oidc-issuer: nothing here proves that what answers at %s is the issuer: %s.\nLet this machine trust the CA of its certificate, as by update-ca-certificates", s.issuer, words.OneLine(innermostError(err))))
 			}
 			if errors.Is(err, aaep.TransportUnavailable) {
-				return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --oidc-issuer: %s", plainError(err))}
+				return nil, exitWith(exitUnreachable, fmt.Errorf("cannot take --oidc-issuer: %s", plainError(err)))
 			}
 			return nil, cannotTake("--oidc-issuer", err)
 		}
@@ -355,7 +355,7 @@ func listenLocally(addr string) (*ipc.Listener, error) {
 	}
 	l, err := ipc.Listen(path, nil)
 	if err != nil {
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", path, plainError(err))}
+		return nil, exitWith(exitFailed, fmt.Errorf("cannot serve on %s: %s", path, plainError(err)))
 	}
 	return l, nil
 }
@@ -377,9 +377,9 @@ func listenChecked(ctx context.Context, addr string, srv *serve.Server) (net.Lis
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, &exitError{exitFailed, fmt.Errorf("another program serves on %s already.\nEnd it, or take any free port: --listen 127.0.0.1:0", addr)}
+		return nil, exitWith(exitFailed, fmt.Errorf("another program serves on %s already.\nEnd it, or take any free port: --listen 127.0.0.1:0", addr))
 	case err != nil:
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", addr, innermostError(err))}
+		return nil, exitWith(exitFailed, fmt.Errorf("cannot serve on %s: %s", addr, innermostError(err)))
 	}
 	return ln, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/subscriber/sound"
 )
 
 // A person's settings for listen are lines of a file, each the name of a flag and its value. What
@@ -94,6 +95,44 @@ func silencesStates(patterns string) bool {
 	})
 }
 
+// outputsToSet are the outputs that a file of settings may name: the page has settings of its own.
+func outputsToSet() []string {
+	return slices.DeleteFunc(outputNames(), func(name string) bool { return name == onPage })
+}
+
+// settingMustBe says what the value of a setting must be.
+func settingMustBe(name string) string {
+	switch name {
+	case "output":
+		return "of " + strings.Join(outputsToSet(), ", ") + ", joined by commas"
+	case "volume":
+		return "a whole number from 1 to 100"
+	case "sounds":
+		return "of " + strings.Join(sound.Meanings(), ", ") + ", joined by commas"
+	case "quiet-until-done":
+		return "true or false"
+	}
+	return mustBe(name)
+}
+
+// validSetting reports whether a setting may have a value, which may be a list.
+func validSetting(name, value string) bool {
+	areAll := func(known []string) bool {
+		return !slices.ContainsFunc(strings.Split(value, ","), func(s string) bool { return !slices.Contains(known, s) })
+	}
+	switch name {
+	case "output":
+		return areAll(outputsToSet())
+	case "volume":
+		return setWhole(new(int64), value, 1, 100)
+	case "sounds":
+		return areAll(sound.Meanings())
+	case "quiet-until-done":
+		return value == "true" || value == "false"
+	}
+	return validValue(name, value)
+}
+
 type setting struct {
 	name, value string
 	line        int
@@ -119,9 +158,9 @@ func parseSettings(data []byte) (all []setting, err error) {
 		case slices.ContainsFunc(all, func(o setting) bool { return o.name == s.name }):
 			return nil, fmt.Errorf("line %d: %s is set twice", n, s.name)
 		case s.value == "":
-			return nil, fmt.Errorf("line %d: %s must be followed by %s", n, s.name, mustBe(s.name))
-		case !validValue(s.name, s.value):
-			return nil, fmt.Errorf("line %d: %s must be %s; it is %q", n, s.name, mustBe(s.name), s.value)
+			return nil, fmt.Errorf("line %d: %s must be followed by %s", n, s.name, settingMustBe(s.name))
+		case !validSetting(s.name, s.value):
+			return nil, fmt.Errorf("line %d: %s must be %s; it is %q", n, s.name, settingMustBe(s.name), s.value)
 		}
 		if s.name == "exclude" && silencesStates(s.value) || s.name == "include" && !silencesStates(s.value) {
 			return nil, fmt.Errorf("line %d: %s would leave out all that the agent turns to, for good; say so when you listen, with --%s", n, s.name, s.name)

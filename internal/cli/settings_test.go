@@ -23,7 +23,7 @@ func TestSettings(t *testing.T) {
 	} {
 		cmd := &cobra.Command{Use: "listen"}
 		outs := cmd.Flags().StringSlice("output", nil, "")
-		a := addCapabilityFlags(cmd)
+		addCapabilityFlags(cmd)
 		if err := cmd.ParseFlags(strings.Fields(tt.args)); err != nil {
 			t.Fatal(err)
 		}
@@ -34,8 +34,8 @@ func TestSettings(t *testing.T) {
 		if err := applySettings(cmd, name); err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprintln(a.as, a.cells, *a.words["pace"], *outs, cmd.Flags().Changed("pace")); got != tt.want+
-			"\n" {
+		is := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
+		if got := fmt.Sprintln(is("as"), is("cells"), is("pace"), *outs, cmd.Flags().Changed("pace")); got != tt.want+"\n" {
 			t.Errorf("%q %s: %swant %s", tt.settings, tt.args, got, tt.want)
 		}
 	}

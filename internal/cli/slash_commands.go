@@ -265,12 +265,12 @@ func (f *followedAgent) handleTermsAnswer(ctx context.Context, change aaep.Capab
 
 // announceTerms says which of the terms that a change asked for hold from now on.
 func (f *followedAgent) announceTerms(ctx context.Context, change aaep.Capabilities) {
-	terms := f.currentTerms()
+	now := f.currentTerms()
 	delivery := extensions.DeliveryVocabulary.Prefix
 	if presence := change.Extensions[delivery]; presence != nil {
 		f.endQuiet()
 		switch asked := isQuiet(change); {
-		case asked && isQuiet(terms):
+		case asked && isQuiet(now):
 			f.startQuiet()
 		case asked:
 			f.changeTerms(ctx, f.presenceTerms(false)) // so that it is not asked for when the link begins anew
@@ -281,9 +281,9 @@ func (f *followedAgent) announceTerms(ctx context.Context, change aaep.Capabilit
 	if change.Languages != nil {
 		f.setLanguages(f.wanted.Languages)
 	}
-	if list := inWords(f.uiLanguage(), terms, change); len(list) > 0 {
+	if list := inWords(f.uiLanguage(), now, change); len(list) > 0 {
 		f.informOfLink(f.phraseText(phrase.FromNowOn, f.uiLanguage().joinList(list)))
-		f.explainRefusals(terms.With(change))
+		f.explainRefusals(now.With(change))
 	}
 	question := f.question()
 	if question != nil && f.uiLanguage() != was && !sameLanguage(question.Language(), string(f.uiLanguage())) {

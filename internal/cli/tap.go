@@ -157,9 +157,9 @@ func listenForPrograms(ctx context.Context, flag, addr string) (net.Listener, er
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, &exitError{exitFailed, fmt.Errorf("another program serves on %s already.\nEnd it, or take any free port: %s 127.0.0.1:0", addr, flag)}
+		return nil, exitWith(exitFailed, fmt.Errorf("another program serves on %s already.\nEnd it, or take any free port: %s 127.0.0.1:0", addr, flag))
 	case err != nil:
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", addr, innermostError(err))}
+		return nil, exitWith(exitFailed, fmt.Errorf("cannot serve on %s: %s", addr, innermostError(err)))
 	}
 	return ln, nil
 }
@@ -196,7 +196,7 @@ func servePrograms(ctx context.Context, ln net.Listener, proxy http.Handler, ori
 	server.Protocols.SetUnencryptedHTTP2(true)
 	defer context.AfterFunc(ctx, func() { server.Close() })()
 	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-		return &exitError{exitFailed, fmt.Errorf("programs are not served any more: %s", innermostError(err))}
+		return exitWith(exitFailed, fmt.Errorf("programs are not served any more: %s", innermostError(err)))
 	}
 	return nil
 }

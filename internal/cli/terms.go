@@ -16,7 +16,6 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/subscriber"
-	"github.com/aaep-go/aaep/subscriber/sound"
 )
 
 // A wish is one thing a person may ask for by a word, as a flag or while they listen.
@@ -211,39 +210,22 @@ func mustBe(flag string) string {
 	}
 	return map[string]string{
 		"as": aidNames(), "cells": "a whole number from 1 to 1000",
-		"output": "of " + strings.Join(outputsToSet(), ", ") + ", joined by commas", "profile": "the name of a file",
-		"include": somePatterns, "exclude": somePatterns, "volume": "a whole number from 1 to 100",
-		"sounds": "of " + strings.Join(sound.Meanings(), ", ") + ", joined by commas", "quiet-until-done": "true or false",
+		"profile": "the name of a file", "include": somePatterns, "exclude": somePatterns,
 	}[flag]
-}
-
-// outputsToSet are the outputs that a file of settings may name: the page has settings of its own.
-func outputsToSet() []string {
-	return slices.DeleteFunc(outputNames(), func(name string) bool { return name == onPage })
 }
 
 const somePatterns = "types of events such as aaep:agent.state.changed, or how they begin and *, such as aaep:agent.state.*"
 
-// validValue reports whether a flag may have a value, which may be a list. A profile is read later.
+// validValue reports whether a flag of addCapabilityFlags may have a value, which may be a list. A
+// profile is read later.
 func validValue(flag, value string) bool {
-	each := func(is func(string) bool) bool {
-		return !slices.ContainsFunc(strings.Split(value, ","), func(s string) bool { return !is(s) })
-	}
 	switch flag {
 	case "as":
 		return slices.ContainsFunc(aids, func(d aid) bool { return d.name == value })
 	case "cells":
 		return setWhole(new(int64), value, 1, 1000)
-	case "output":
-		return each(func(s string) bool { return slices.Contains(outputsToSet(), s) })
 	case "include", "exclude":
-		return each(validPattern)
-	case "volume":
-		return setWhole(new(int64), value, 1, 100)
-	case "sounds":
-		return each(func(s string) bool { return slices.Contains(sound.Meanings(), s) })
-	case "quiet-until-done":
-		return value == "true" || value == "false"
+		return !slices.ContainsFunc(strings.Split(value, ","), func(s string) bool { return !validPattern(s) })
 	}
 	i := slices.IndexFunc(wishes, func(w wish) bool { return w.name == flag })
 	return i < 0 || wishes[i].set(new(aaep.Capabilities), value)

@@ -80,25 +80,25 @@ func (v *validator) validateInputs(ctx context.Context, inputs []string, stdin i
 		messages += n
 		switch {
 		case ctx.Err() != nil:
-			return &exitError{exitInterrupted, errors.New("interrupted")}
+			return exitWith(exitInterrupted, errors.New("interrupted"))
 		case errors.As(err, new(*tls.CertificateVerificationError)):
 			return dialError(ctx, name, err)
 		case err != nil:
 			if at, ok := errors.AsType[*fs.PathError](err); ok {
 				err = at.Err // it names the file too
 			}
-			return &exitError{exitUnreachable, fmt.Errorf("%s: %w", name, err)}
+			return exitWith(exitUnreachable, fmt.Errorf("%s: %w", name, err))
 		}
 	}
 	if v.again > 0 {
 		v.status.printLabelled("aaep", words.Count(v.again, "more note")+" like those.")
 	}
 	if messages == 0 {
-		return &exitError{exitFailed, errors.New("there was no message to judge")}
+		return exitWith(exitFailed, errors.New("there was no message to judge"))
 	}
 	if v.wrong > 0 {
-		return &exitError{exitFailed, fmt.Errorf("%s in %s", words.Count(v.wrong, "violation"),
-			words.Count(messages, "message"))}
+		return exitWith(exitFailed, fmt.Errorf("%s in %s", words.Count(v.wrong, "violation"),
+			words.Count(messages, "message")))
 	}
 	v.status.printLabelled("aaep", words.Count(messages, "message")+", all valid.")
 	return nil

@@ -52,14 +52,14 @@ func (o *listenFlags) onPage(cmd *cobra.Command, urls []string) error {
 	cfg.Fallback, cfg.Unreadable = discover.Dialers(ways[1:]), nil
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	r := relay.New(ways[0].Dialer, cfg)
 	l.informPerson(l.phraseText(phrase.PageIsHere, ""), l.phraseText(phrase.PageIsSecret, ""),
 		l.phraseText(phrase.CtrlCEnds, ""))
 	fmt.Fprintf(cmd.OutOrStdout(), "http://%s%s\n", ln.Addr(), r.Path())
 	if err := r.Serve(ctx, ln); err != nil && !errors.Is(err, context.Canceled) {
-		return &exitError{exitFailed, err}
+		return exitWith(exitFailed, err)
 	}
 	return nil
 }
