@@ -2,9 +2,7 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,7 +11,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
@@ -41,58 +39,6 @@ func aaepCommand(stdin string, args ...string) (code int, stdout, stderr string)
 	var out, talk bytes.Buffer
 	code = Main(args, strings.NewReader(stdin), &out, &talk)
 	return code, out.String(), talk.String()
-}
-
-// INV-02: what cannot be put on record is not run.
-func TestRunNotRecorded(t *testing.T) {
-	p, _ := agentOf(t, producer.Config{})
-	defer p.Shutdown(t.Context())
-	s, err := p.StartSession(t.Context(), aaep.Say("Running."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := openTrail(filepath.Join(t.TempDir(), "trail.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var talk bytes.Buffer
-	r := &runner{name: "printer", args: []string{"printer"}, audit: f, status: announcer{out: &talk}}
-	if err := r.runRecorded(t.Context(), s, func() error { return f.Close() }); err != nil || talk.String() != "aaep: The trail does not say that printer ended: it cannot be written.\n" {
-		t.Errorf("%v, and said %q", err, talk.String())
-	}
-	ran := false
-	if err := r.runRecorded(t.Context(), s, func() error { ran = true; return nil }); err != producer.ErrNotRecorded || ran {
-		t.Errorf("%v, and it ran: %v", err, ran)
-	}
-}
-
-// A program that ends as it is told to has not failed, also where its exit code says that it was
-// told: listeners hear that it was stopped, and so does who reads the trail.
-func TestRunStoppedOnRecord(t *testing.T) {
-	p, _ := agentOf(t, producer.Config{})
-	defer p.Shutdown(t.Context())
-	s, err := p.StartSession(t.Context(), aaep.Say("Running."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "trail.jsonl")
-	f, err := openTrail(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	r := &runner{name: "printer", args: []string{"printer"}, audit: f}
-	killed := errors.New("signal: terminated")
-	if err := r.runRecorded(ctx, s, func() error { stop(); return killed }); err != killed {
-		t.Error(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil || !strings.Contains(string(text), `"status":"stopped"`) {
-		t.Errorf("%v, and the trail has %s", err, text)
-	}
 }
 
 // transfer is what a person with a screen reader allowed.
@@ -128,7 +74,7 @@ func transfer() []audit.Record {
 func TestAuditShow(t *testing.T) {
 	path, _ := trail(t, append(transfer(), audit.Record{Time: time.Date(2026, 10, 2, 9, 30, 33, 0, time.UTC), Kind: audit.NotDone, Tool: "wipe", QuestionID: "q_1"})...)
 	code, out, talk := aaepCommand("", "audit", "show", path)
-	if code != exitOK || talk != "" {
+	if code != exits.OK || talk != "" {
 		t.Errorf("exit %d: %s", code, talk)
 	}
 	_, out, _ = strings.Cut(out, "Friday") // before it, the day on which this test runs
@@ -206,7 +152,7 @@ func TestAuditShowHostile(t *testing.T) {
 	}
 	path, _ := trail(t, records...)
 	code, out, _ := aaepCommand("", "audit", "show", path)
-	if code != exitOK || aaep.SafeText(out) != out {
+	if code != exits.OK || aaep.SafeText(out) != out {
 		t.Errorf("exit %d, %q", code, out)
 	}
 	ours := regexp.MustCompile(`^\d\d:\d\d:\d\d (A question|Question 2|"|A record|The trail)|all times are UTC\.\n$`)
@@ -243,26 +189,26 @@ func TestAuditVerify(t *testing.T) {
 		code      int
 		out, talk string
 	}{
-		{"in order", []string{path}, exitOK, `: 14 records in order, from \S+ \S+ UTC to 2026-10-02 09:30:32 UTC\.\n.*: head ` + head + `\n$`, "the file alone cannot tell"},
-		{"with its head", []string{path, "--head", strings.ToUpper(head)}, exitOK, "14 records in order", `^aaep: Up to record 14 the trail is as it was when this head was taken\.\n$`},
-		{"with an earlier head", []string{path, "--head", early}, exitOK, "14 records", `Up to record 6 .* After it come 8 records`},
-		{"altered", []string{write(strings.Replace(string(data), "my rent", "my debt", 1))}, exitFailed, `^\S+:6: altered: .*\n.*: 5 records in order before that`, "not as it was written"},
-		{"altered after its head", []string{write(strings.Replace(string(data), "Which", "Whose", 1)), "--head", early}, exitFailed,
+		{"in order", []string{path}, exits.OK, `: 14 records in order, from \S+ \S+ UTC to 2026-10-02 09:30:32 UTC\.\n.*: head ` + head + `\n$`, "the file alone cannot tell"},
+		{"with its head", []string{path, "--head", strings.ToUpper(head)}, exits.OK, "14 records in order", `^aaep: Up to record 14 the trail is as it was when this head was taken\.\n$`},
+		{"with an earlier head", []string{path, "--head", early}, exits.OK, "14 records", `Up to record 6 .* After it come 8 records`},
+		{"altered", []string{write(strings.Replace(string(data), "my rent", "my debt", 1))}, exits.Failed, `^\S+:6: altered: .*\n.*: 5 records in order before that`, "not as it was written"},
+		{"altered after its head", []string{write(strings.Replace(string(data), "Which", "Whose", 1)), "--head", early}, exits.Failed,
 			`:10: altered: .*\n.*: up to record 6 it is as it was when the head was taken\.\n`, "not as it was written"},
-		{"a line missing", []string{missing}, exitFailed, `^\S+:5: removed: record 5 is missing\.\n`, "not as it was written"},
-		{"the end missing", []string{shorter}, exitOK, "5 records", "records are missing at the end"},
-		{"the end missing, with a head", []string{shorter, "--head", head}, exitFailed, `head missing: no record has the head`, "not as it was written"},
-		{"torn", []string{write(string(data[:len(data)-9]))}, exitFailed, `:14: torn end: `, "not as it was written"},
-		{"empty", []string{write("")}, exitFailed, "^$", "no record"},
-		{"no file", []string{filepath.Join(t.TempDir(), "none")}, exitUnreachable, "^$", "none"},
-		{"a folder", []string{t.TempDir()}, exitUnreachable, "^$", "aaep: "},
-		{"the head alone", []string{path, "--print-head"}, exitOK, "^" + head + "\n$", `^aaep: Every record is as it was written\.\n$`},
-		{"the next head after one", []string{path, "--print-head", "--head", early}, exitOK, "^" + head + "\n$", `Up to record 6 `},
-		{"no head of what was altered", []string{write(strings.Replace(string(data), "Which", "Whose", 1)), "--print-head"}, exitFailed, "^$", `:10: altered: `},
-		{"no head of nothing", []string{write(""), "--print-head"}, exitFailed, "^$", "no record"},
-		{"the head in two ways", []string{path, "--print-head", "--json"}, exitUsage, "^$", "give one of them"},
-		{"no such head", []string{path, "--head", "12"}, exitUsage, "^$", "64 hex digits"},
-		{"nothing named", nil, exitUsage, "^$", `^aaep: it is called as: aaep audit verify FILE\.\nSee: aaep audit verify --help\n$`},
+		{"a line missing", []string{missing}, exits.Failed, `^\S+:5: removed: record 5 is missing\.\n`, "not as it was written"},
+		{"the end missing", []string{shorter}, exits.OK, "5 records", "records are missing at the end"},
+		{"the end missing, with a head", []string{shorter, "--head", head}, exits.Failed, `head missing: no record has the head`, "not as it was written"},
+		{"torn", []string{write(string(data[:len(data)-9]))}, exits.Failed, `:14: torn end: `, "not as it was written"},
+		{"empty", []string{write("")}, exits.Failed, "^$", "no record"},
+		{"no file", []string{filepath.Join(t.TempDir(), "none")}, exits.Unreachable, "^$", "none"},
+		{"a folder", []string{t.TempDir()}, exits.Unreachable, "^$", "aaep: "},
+		{"the head alone", []string{path, "--print-head"}, exits.OK, "^" + head + "\n$", `^aaep: Every record is as it was written\.\n$`},
+		{"the next head after one", []string{path, "--print-head", "--head", early}, exits.OK, "^" + head + "\n$", `Up to record 6 `},
+		{"no head of what was altered", []string{write(strings.Replace(string(data), "Which", "Whose", 1)), "--print-head"}, exits.Failed, "^$", `:10: altered: `},
+		{"no head of nothing", []string{write(""), "--print-head"}, exits.Failed, "^$", "no record"},
+		{"the head in two ways", []string{path, "--print-head", "--json"}, exits.Usage, "^$", "give one of them"},
+		{"no such head", []string{path, "--head", "12"}, exits.Usage, "^$", "64 hex digits"},
+		{"nothing named", nil, exits.Usage, "^$", `^aaep: it is called as: aaep audit verify FILE\.\nSee: aaep audit verify --help\n$`},
 	} {
 		code, out, talk := aaepCommand("", append([]string{"audit", "verify"}, test.args...)...)
 		if code != test.code || !regexp.MustCompile(test.out).MatchString(out) || !regexp.MustCompile(test.talk).MatchString(talk) {
@@ -270,20 +216,20 @@ func TestAuditVerify(t *testing.T) {
 		}
 	}
 
-	if code, out, _ := aaepCommand(string(data), "audit", "verify", "-", "--json"); code != exitOK || json.Unmarshal([]byte(out), new(any)) != nil ||
+	if code, out, _ := aaepCommand(string(data), "audit", "verify", "-", "--json"); code != exits.OK || json.Unmarshal([]byte(out), new(any)) != nil ||
 		!strings.Contains(out, `"ok":true,"records":14,`) || !strings.Contains(out, head) {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	if code, out, _ := aaepCommand("", "audit", "verify", missing, "--json"); code != exitFailed ||
+	if code, out, _ := aaepCommand("", "audit", "verify", missing, "--json"); code != exits.Failed ||
 		!strings.Contains(out, `"fault":{"line":5,"how":"removed","detail":"record 5 is missing"}`) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	code, out, talk := aaepCommand("", "audit", "show", missing)
-	if code != exitFailed || !strings.Contains(out, "Warning, line 5: removed: record 5 is missing.\n") ||
+	if code != exits.Failed || !strings.Contains(out, "Warning, line 5: removed: record 5 is missing.\n") ||
 		!strings.HasSuffix(out, ": error\n") || !strings.Contains(talk, "not as it was written") {
 		t.Errorf("exit %d: %s%s", code, out, talk)
 	}
-	if code, _, talk := aaepCommand("", "audit"); code != exitUsage || !strings.Contains(talk, "aaep audit show FILE") {
+	if code, _, talk := aaepCommand("", "audit"); code != exits.Usage || !strings.Contains(talk, "aaep audit show FILE") {
 		t.Errorf("exit %d: %s", code, talk)
 	}
 }

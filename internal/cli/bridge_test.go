@@ -15,9 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aaep-go/aaep/bridges/a2a"
+	"github.com/aaep-go/aaep/internal/cli/clitest"
 	"github.com/aaep-go/aaep/internal/npmtest"
-	"github.com/aaep-go/aaep/producer"
 )
 
 // TestBridgeA2A runs the command beside an agent on the library of the protocol's authors, in both
@@ -39,33 +38,18 @@ func TestBridgeMCP(t *testing.T) {
 	runScripts(t, "mcp", map[string]string{"SDK": npmtest.Install(t, "../../bridges/mcp/testdata/everything")})
 }
 
-// TestServerName checks in whose name a person is asked.
-func TestServerName(t *testing.T) {
-	for line, want := range map[string]string{
-		"npx -y @modelcontextprotocol/server-filesystem plans": "server-filesystem",
-		"uvx mcp-server-git --repository .":                    "mcp-server-git",
-		"/usr/bin/python3 -u tools/server.py":                  "server.py",
-		"./files-server --root /srv":                           "files-server",
-		"node":                                                 "node",
-	} {
-		if got := serverName(strings.Fields(line)); got != want {
-			t.Errorf("%s is %q, want %q", line, got, want)
-		}
-	}
-}
-
 // waker posts a wake to a URL, signed with a key, and fails where it is not taken.
 func waker() {
 	body := fmt.Sprintf(`{"schemaVersion":"1.0","eventType":"wake/sent_to_me","eventId":"e1","logId":1,"agentIdentity":"@ada","subscriptionId":"WAKE_SUB:1",`+
 		`"payload":{"messageId":"m1","from":"@bob","subject":"The build is red"},"emittedAt":%q}`,
 		time.Now().UTC().Format(time.RFC3339))
-	r := must(http.NewRequest(http.MethodPost, os.Args[1], strings.NewReader(body)))
+	r := clitest.Must(http.NewRequest(http.MethodPost, os.Args[1], strings.NewReader(body)))
 	mac := hmac.New(sha256.New, []byte(os.Args[2]))
 	mac.Write([]byte(body))
 	r.Header.Set("X-Neo-Wake-Signature", hex.EncodeToString(mac.Sum(nil)))
 	r.Header.Set("X-Neo-Wake-Subscription-Id", "WAKE_SUB:1")
 	r.Header.Set("X-Neo-Wake-Event-Id", "e1")
-	if answer := must(http.DefaultClient.Do(r)); answer.StatusCode != http.StatusAccepted {
+	if answer := clitest.Must(http.DefaultClient.Do(r)); answer.StatusCode != http.StatusAccepted {
 		os.Exit(1)
 	}
 }
@@ -105,7 +89,7 @@ func akashikField() {
 			fmt.Fprint(w, `{"status": "ok"}`)
 		}
 	})
-	ln := must(net.Listen("tcp", "127.0.0.1:0"))
+	ln := clitest.Must(net.Listen("tcp", "127.0.0.1:0"))
 	fmt.Println("Field at http://" + ln.Addr().String())
 	http.Serve(ln, mux)
 }
@@ -127,9 +111,9 @@ func rapTools() {
 		json.NewDecoder(r.Body).Decode(&call)
 		fmt.Println("called", call.Operation)
 		body := fmt.Sprintf(`{"type": "tool_result", "group_id": %q, "id": %q, "text": "Done."}`, call.GroupID, call.ID)
-		go must(http.Post(call.CallbackURL, "application/json", strings.NewReader(body)))
+		go clitest.Must(http.Post(call.CallbackURL, "application/json", strings.NewReader(body)))
 	})
-	ln := must(net.Listen("tcp", "127.0.0.1:0"))
+	ln := clitest.Must(net.Listen("tcp", "127.0.0.1:0"))
 	fmt.Println("Tools at http://" + ln.Addr().String())
 	http.Serve(ln, mux)
 }
@@ -143,47 +127,6 @@ func rapRun() {
 		result <- message.Text
 	}))
 	body := fmt.Sprintf(`{"operation": %q, "arguments": {}, "id": "%d", "callback_url": %q, "group_id": "g"}`, os.Args[2], os.Getpid(), back.URL)
-	must(http.Post(os.Args[1]+"/invoke", "application/json", strings.NewReader(body)))
+	clitest.Must(http.Post(os.Args[1]+"/invoke", "application/json", strings.NewReader(body)))
 	fmt.Printf("result of %s: %s\n", os.Args[2], <-result)
-}
-
-// TestSlashLinesAreNotSent checks that a line that begins with a slash is no message to a remote
-// agent, unless a space is before it.
-func TestSlashLinesAreNotSent(t *testing.T) {
-	var sent []string
-	server := httptest.NewUnstartedServer(nil)
-	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			fmt.Fprintf(w, `{"name":"Archive","capabilities":{},"supportedInterfaces":[{"url":"http://%s/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, r.Host)
-			return
-		}
-		var m struct {
-			ID     any
-			Params struct {
-				Message struct{ Parts []struct{ Text string } }
-			}
-		}
-		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
-			t.Error(err)
-		}
-		sent = append(sent, m.Params.Message.Parts[0].Text)
-		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"Yes."}]}}}`)
-	})
-	server.Start()
-	defer server.Close()
-	agent, err := a2a.Dial(t.Context(), server.URL, a2a.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, _ := agentOf(t, producer.Config{})
-	defer p.Shutdown(t.Context())
-	var talk saidLine
-	o := &a2aOptions{}
-	o.status.out = &talk
-	if err := o.followTasks(t.Context(), agent, p, strings.NewReader("/nosuch\n /sent\n\n")); err != nil {
-		t.Error(err)
-	}
-	if len(sent) != 1 || sent[0] != "/sent" || !strings.Contains(talk.String(), "/nosuch is no command, and was not sent.") {
-		t.Errorf("sent %q, and told %s", sent, talk.String())
-	}
 }

@@ -6,6 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/listen"
+	"github.com/aaep-go/aaep/internal/cli/terms"
 )
 
 // completionCommand takes the place of cobra's, whose help is written for the eye.
@@ -30,7 +34,7 @@ commands, flags, and what a flag may be.`,
 			name := strings.Join(args, " ")
 			write := shells[name]
 			if write == nil {
-				return usageError("SHELL must be bash, zsh, fish or powershell; it is %q.\nSee: aaep completion --help", name)
+				return exits.UsageError("SHELL must be bash, zsh, fish or powershell; it is %q.\nSee: aaep completion --help", name)
 			}
 			return write(cmd.Root(), cmd.OutOrStdout())
 		},
@@ -40,11 +44,11 @@ commands, flags, and what a flag may be.`,
 // completeFlags lets shells complete the flags that are one of several words, of a command and of
 // those below it.
 func completeFlags(cmd *cobra.Command) {
-	must := map[string]string{"as": aidNames(), "output": strings.Join(outputNames(), ", "),
+	must := map[string]string{"as": terms.DeviceNames(), "output": strings.Join(listen.OutputNames(), ", "),
 		"answer":    "accept, reject or timeout",
 		"transport": "sse, websocket, unix or pipe", "level": "1, 2 or 3", "alg": "ES256, RS256 or EdDSA"}
-	for _, w := range wishes {
-		must[w.name] = w.must
+	for _, w := range terms.Wishes {
+		must[w.Name] = w.Must
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		words := strings.Split(strings.ReplaceAll(must[f.Name], " or ", ", "), ", ")

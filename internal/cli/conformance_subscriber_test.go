@@ -10,10 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports/sse"
 )
@@ -50,27 +48,27 @@ func TestConformanceSubscriber(t *testing.T) {
 		code int
 		want string // in what is printed
 	}{
-		{"passed", append([]string{"--exec", good}, slow...), exitOK, "AAEP 1.0.0 subscriber Level 1: passed."},
-		{"failed", append([]string{"--exec", rude, "--case", "ends-distinct"}, slow...), exitFailed,
+		{"passed", append([]string{"--exec", good}, slow...), exits.OK, "AAEP 1.0.0 subscriber Level 1: passed."},
+		{"failed", append([]string{"--exec", rude, "--case", "ends-distinct"}, slow...), exits.Failed,
 			"FAIL LVL-015 ends-distinct: two ends of a session are presented alike. Right would be: "},
-		{"without the hook", []string{"--exec", deaf, "--timeout", "1"}, exitFailed,
+		{"without the hook", []string{"--exec", deaf, "--timeout", "1"}, exits.Failed,
 			"NOT RUN LVL-014 start-told: the target tells nothing through the hook."},
 		{"known failure", append([]string{"--exec", rude, "--case", "ends-distinct", "--known-failures",
-			write("known", "ends-distinct # alike so far")}, slow...), exitOK,
+			write("known", "ends-distinct # alike so far")}, slow...), exits.OK,
 			"FAIL LVL-015 ends-distinct, as is known: "},
-		{"unknown failure", []string{"--exec", good, "--known-failures", write("wrong", "no-such")}, exitUsage,
+		{"unknown failure", []string{"--exec", good, "--known-failures", write("wrong", "no-such")}, exits.Usage,
 			"no case has that name"},
-		{"no program", []string{"--exec", "/no/such/reader"}, exitUnreachable, "no such file"},
-		{"a program that does not come", []string{"--exec", python + " -c pass"}, exitUnreachable,
+		{"no program", []string{"--exec", "/no/such/reader"}, exits.Unreachable, "no such file"},
+		{"a program that does not come", []string{"--exec", python + " -c pass"}, exits.Unreachable,
 			"no subscriber came to http://127.0.0.1:"},
-		{"no case", []string{"--exec", good, "--case", "asks-first"}, exitUsage, "no case for subscribers is named"},
-		{"no level", []string{"--exec", good, "--level", "4"}, exitUsage, "none of 1, 2 and 3"},
-		{"no time", []string{"--exec", good, "--timeout", "0"}, exitUsage, "not from 1 to 600"},
-		{"no words", []string{"--exec", "'"}, exitUsage, "--exec"},
-		{"elsewhere", []string{"--exec", good, "--listen", "http://192.0.2.1:80"}, exitUsage, "is not this machine"},
-		{"list", []string{"--list"}, exitOK, "unknown-type: Level 1, MUST, LVL-016, ENV-010, EXT-012: "},
-		{"explain", []string{"--explain", "CONF-039"}, exitOK, "expires: Level 2, MUST"},
-		{"explain nothing", []string{"--explain", "XX-1"}, exitUsage, "none decides it"},
+		{"no case", []string{"--exec", good, "--case", "asks-first"}, exits.Usage, "no case for subscribers is named"},
+		{"no level", []string{"--exec", good, "--level", "4"}, exits.Usage, "none of 1, 2 and 3"},
+		{"no time", []string{"--exec", good, "--timeout", "0"}, exits.Usage, "not from 1 to 600"},
+		{"no words", []string{"--exec", "'"}, exits.Usage, "--exec"},
+		{"elsewhere", []string{"--exec", good, "--listen", "http://192.0.2.1:80"}, exits.Usage, "is not this machine"},
+		{"list", []string{"--list"}, exits.OK, "unknown-type: Level 1, MUST, LVL-016, ENV-010, EXT-012: "},
+		{"explain", []string{"--explain", "CONF-039"}, exits.OK, "expires: Level 2, MUST"},
+		{"explain nothing", []string{"--explain", "XX-1"}, exits.Usage, "none decides it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, talk bytes.Buffer
@@ -84,7 +82,7 @@ func TestConformanceSubscriber(t *testing.T) {
 	var report map[string]any
 	code := Main(append([]string{"conformance", "subscriber", "--exec", good, "--case", "unknown-type", "--json"},
 		slow...), strings.NewReader(""), &out, &talk)
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil || code != exitOK ||
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil || code != exits.OK ||
 		report["target_kind"] != "subscriber" {
 		t.Errorf("code %d, %v: %s", code, err, out.String())
 	}
@@ -126,23 +124,8 @@ func TestConformanceSubscriberAwaited(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sub.Close()
-	if code := <-ended; code != exitOK || !strings.Contains(out.String(), "PASS HS-004 request-valid") {
+	if code := <-ended; code != exits.OK || !strings.Contains(out.String(), "PASS HS-004 request-valid") {
 		t.Errorf("code %d: %s", code, out.String())
-	}
-}
-
-// No subscriber is waited for without end.
-func TestConformanceSubscriberNeverComes(t *testing.T) {
-	p := &subscriberProof{listen: "127.0.0.1:0", level: 1, timeout: 1, patience: time.Millisecond}
-	var talk bytes.Buffer
-	cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error { return p.runSubscriberSuite(cmd) },
-		SilenceErrors: true, SilenceUsage: true}
-	cmd.SetArgs(nil)
-	cmd.SetErr(&talk)
-	err := cmd.ExecuteContext(t.Context())
-	if err == nil || exitCodeOf(err) != exitUnreachable || !strings.Contains(err.Error(), " within ") ||
-		!strings.Contains(err.Error(), "--exec") {
-		t.Errorf("%v: %s", err, talk.String())
 	}
 }
 

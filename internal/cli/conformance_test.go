@@ -18,6 +18,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
@@ -76,33 +77,33 @@ func TestConformanceProducer(t *testing.T) {
 		code int
 		want string // in what is printed
 	}{
-		{"passed", append([]string{at, "--case", "verbosity-words-only,version-refused", "--level", "3"}, drive...), exitOK, "PASS HS-058 version-refused: "},
-		{"not proved", append([]string{at, "--case", "hands-over", "--level", "2"}, drive...), exitFailed, "NOT RUN LVL-022 hands-over: the scenario handoff could not be started: the driver answered 501 Not Implemented: not here"},
-		{"no case", append([]string{at, "--case", "nothing"}, drive...), exitUsage, "aaep: no case for producers is named"},
-		{"no driver", []string{at}, exitUsage, "one of --driver, --command and --child"},
-		{"two drivers", append([]string{at, "--command", "x"}, drive...), exitUsage, "one of --driver, --command and --child"},
-		{"a report of no form", append([]string{at, "--report", "x.pdf"}, drive...), exitUsage, "none of .html, .json and .xml"},
-		{"a report nowhere", append([]string{at, "--report", "no/such/x.html"}, drive...), exitUsage, "there is no folder no/such"},
-		{"known failure", append([]string{at, "--case", "hands-over", "--level", "2", "--known-failures", known}, drive...), exitOK, "NOT RUN LVL-022 hands-over, as is known: "},
-		{"stale", append([]string{at, "--case", "version-refused", "--level", "3", "--known-failures", stale}, drive...), exitFailed, "STALE version-refused: "},
-		{"unknown failure", append([]string{at, "--known-failures", wrong}, drive...), exitUsage, "no case has that name"},
-		{"as published", append([]string{"--endpoint", at, "--filter", "HS-058", "--level=3", "--timeout", "60", "-v", "--report-json", json1, "--report-html", html1}, drive...), exitOK, "PASS HS-058 "},
-		{"an extension that is not there", append([]string{at, "--case", "extensions-honored", "--extensions", "https://example.org/x", "--level", "3"}, drive...), exitFailed, "FAIL EXT-015 extensions-honored: "},
-		{"explained and judged", append([]string{at, "--explain", "HS-058", "--level", "3"}, drive...), exitOK, "Case version-refused, MUST at Level 3."},
-		{"exec and address", append([]string{at, "--exec", "x"}, drive...), exitUsage, "give one of them"},
-		{"child that is none", []string{at, "--child", "/no/such/program", "--case", "filters-kept", "--level", "3"}, exitUnreachable, "the driver /no/such/program cannot be started"},
-		{"child that never is ready", []string{at, "--child", "sleep 600", "--timeout", "1"}, exitUnreachable, "sleep did not say within 1 second that it is ready"},
-		{"no address", drive, exitUsage, "give the address"},
-		{"no level", append([]string{at, "--level", "4"}, drive...), exitUsage, "none of 1, 2 and 3"},
-		{"nobody", append([]string{"ws://127.0.0.1:1", "--level", "3", "--case", "version-refused"}, drive...), exitUnreachable, "nothing answers"},
-		{"nobody, over SSE", append([]string{"http://127.0.0.1:1/aaep/v1", "--level", "3", "--case", "version-refused"}, drive...), exitUnreachable, "nothing answers"},
-		{"no driver there", []string{at, "--driver", "http://127.0.0.1:1", "--level", "3"}, exitUnreachable, "and its driver http://127.0.0.1:1 cannot be reached: "},
-		{"no such command", []string{at, "--command", "/no/such/program"}, exitUnreachable, "and its driver /no/such/program cannot be reached: "},
-		{"list", []string{"--list"}, exitOK, "asks-first: Level 2, MUST, LVL-019"},
-		{"explain", []string{"--explain", "hs-020"}, exitOK, "HS-020, MUST for producers at Level 2: Never send awaiting.confirmation to a subscription that cannot reply"},
-		{"explain a case", []string{"--explain", "not-asked-if-mute"}, exitOK, "cannot-reply: a subscriber says that it cannot answer confirmations"},
-		{"explain what is not judged", []string{"--explain", "LVL-037"}, exitOK, "No case decides it: it is a duty of subscribers."},
-		{"explain nothing", []string{"--explain", "nothing"}, exitUsage, "no requirement and no case"},
+		{"passed", append([]string{at, "--case", "verbosity-words-only,version-refused", "--level", "3"}, drive...), exits.OK, "PASS HS-058 version-refused: "},
+		{"not proved", append([]string{at, "--case", "hands-over", "--level", "2"}, drive...), exits.Failed, "NOT RUN LVL-022 hands-over: the scenario handoff could not be started: the driver answered 501 Not Implemented: not here"},
+		{"no case", append([]string{at, "--case", "nothing"}, drive...), exits.Usage, "aaep: no case for producers is named"},
+		{"no driver", []string{at}, exits.Usage, "one of --driver, --command and --child"},
+		{"two drivers", append([]string{at, "--command", "x"}, drive...), exits.Usage, "one of --driver, --command and --child"},
+		{"a report of no form", append([]string{at, "--report", "x.pdf"}, drive...), exits.Usage, "none of .html, .json and .xml"},
+		{"a report nowhere", append([]string{at, "--report", "no/such/x.html"}, drive...), exits.Usage, "there is no folder no/such"},
+		{"known failure", append([]string{at, "--case", "hands-over", "--level", "2", "--known-failures", known}, drive...), exits.OK, "NOT RUN LVL-022 hands-over, as is known: "},
+		{"stale", append([]string{at, "--case", "version-refused", "--level", "3", "--known-failures", stale}, drive...), exits.Failed, "STALE version-refused: "},
+		{"unknown failure", append([]string{at, "--known-failures", wrong}, drive...), exits.Usage, "no case has that name"},
+		{"as published", append([]string{"--endpoint", at, "--filter", "HS-058", "--level=3", "--timeout", "60", "-v", "--report-json", json1, "--report-html", html1}, drive...), exits.OK, "PASS HS-058 "},
+		{"an extension that is not there", append([]string{at, "--case", "extensions-honored", "--extensions", "https://example.org/x", "--level", "3"}, drive...), exits.Failed, "FAIL EXT-015 extensions-honored: "},
+		{"explained and judged", append([]string{at, "--explain", "HS-058", "--level", "3"}, drive...), exits.OK, "Case version-refused, MUST at Level 3."},
+		{"exec and address", append([]string{at, "--exec", "x"}, drive...), exits.Usage, "give one of them"},
+		{"child that is none", []string{at, "--child", "/no/such/program", "--case", "filters-kept", "--level", "3"}, exits.Unreachable, "the driver /no/such/program cannot be started"},
+		{"child that never is ready", []string{at, "--child", "sleep 600", "--timeout", "1"}, exits.Unreachable, "sleep did not say within 1 second that it is ready"},
+		{"no address", drive, exits.Usage, "give the address"},
+		{"no level", append([]string{at, "--level", "4"}, drive...), exits.Usage, "none of 1, 2 and 3"},
+		{"nobody", append([]string{"ws://127.0.0.1:1", "--level", "3", "--case", "version-refused"}, drive...), exits.Unreachable, "nothing answers"},
+		{"nobody, over SSE", append([]string{"http://127.0.0.1:1/aaep/v1", "--level", "3", "--case", "version-refused"}, drive...), exits.Unreachable, "nothing answers"},
+		{"no driver there", []string{at, "--driver", "http://127.0.0.1:1", "--level", "3"}, exits.Unreachable, "and its driver http://127.0.0.1:1 cannot be reached: "},
+		{"no such command", []string{at, "--command", "/no/such/program"}, exits.Unreachable, "and its driver /no/such/program cannot be reached: "},
+		{"list", []string{"--list"}, exits.OK, "asks-first: Level 2, MUST, LVL-019"},
+		{"explain", []string{"--explain", "hs-020"}, exits.OK, "HS-020, MUST for producers at Level 2: Never send awaiting.confirmation to a subscription that cannot reply"},
+		{"explain a case", []string{"--explain", "not-asked-if-mute"}, exits.OK, "cannot-reply: a subscriber says that it cannot answer confirmations"},
+		{"explain what is not judged", []string{"--explain", "LVL-037"}, exits.OK, "No case decides it: it is a duty of subscribers."},
+		{"explain nothing", []string{"--explain", "nothing"}, exits.Usage, "no requirement and no case"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, talk bytes.Buffer
@@ -123,7 +124,7 @@ func TestConformanceProducer(t *testing.T) {
 		Results []any  `json:"test_results"`
 	}
 	code := Main(append([]string{"conformance", "producer", at, "--case", "version-refused", "--level", "3", "--json"}, drive...), strings.NewReader(""), &out, &talk)
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil || code != exitOK || report.Verdict != "PASS" || len(report.Results) != len(conformance.Cases()) {
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil || code != exits.OK || report.Verdict != "PASS" || len(report.Results) != len(conformance.Cases()) {
 		t.Errorf("code %d, %v: %s", code, err, out.String())
 	}
 }
@@ -145,7 +146,7 @@ func TestConformanceSilent(t *testing.T) {
 			var out, talk bytes.Buffer
 			at := scheme + "://" + ln.Addr().String() + "/aaep/v1"
 			code := Main([]string{"conformance", "producer", at, "--command", "true"}, strings.NewReader(""), &out, &talk)
-			if code != exitUnreachable || !strings.Contains(talk.String(), want) {
+			if code != exits.Unreachable || !strings.Contains(talk.String(), want) {
 				t.Errorf("code %d, want %q:\n%s", code, want, talk.String())
 			}
 		})
@@ -199,14 +200,14 @@ func TestConformanceCredentials(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{[]string{"--token-file", token, "--trust", keys, "--case", "SEC-001,SEC-018,HS-090,HS-091"}, exitOK, "4 passed, 0 failed"},
-		{[]string{"--token-file", token, "--case", "SEC-018"}, exitFailed, "NOT RUN SEC-018 manifest-signed: the signature was not verified"},
-		{[]string{"--manifest", filepath.Join(dir, "none")}, exitUsage, "cannot take --manifest"},
-		{[]string{"--other-token-file", other}, exitUsage, "give one of them too"},
-		{[]string{"--token-file", token, "--other-token-file", token}, exitUsage, "has to be that of somebody else"},
-		{[]string{"--token-file", token, "--other-token-file", filepath.Join(dir, "none")}, exitUsage, "cannot take --other-token-file"},
-		{[]string{"--token-file", token, "--other-token-file", other, "--case", "SEC-014"}, exitUnreachable, "its driver http://127.0.0.1:1 cannot be reached"},
-		{[]string{"--trust", filepath.Join(dir, "none")}, exitUsage, "cannot take --trust"},
+		{[]string{"--token-file", token, "--trust", keys, "--case", "SEC-001,SEC-018,HS-090,HS-091"}, exits.OK, "4 passed, 0 failed"},
+		{[]string{"--token-file", token, "--case", "SEC-018"}, exits.Failed, "NOT RUN SEC-018 manifest-signed: the signature was not verified"},
+		{[]string{"--manifest", filepath.Join(dir, "none")}, exits.Usage, "cannot take --manifest"},
+		{[]string{"--other-token-file", other}, exits.Usage, "give one of them too"},
+		{[]string{"--token-file", token, "--other-token-file", token}, exits.Usage, "has to be that of somebody else"},
+		{[]string{"--token-file", token, "--other-token-file", filepath.Join(dir, "none")}, exits.Usage, "cannot take --other-token-file"},
+		{[]string{"--token-file", token, "--other-token-file", other, "--case", "SEC-014"}, exits.Unreachable, "its driver http://127.0.0.1:1 cannot be reached"},
+		{[]string{"--trust", filepath.Join(dir, "none")}, exits.Usage, "cannot take --trust"},
 	} {
 		var out, talk bytes.Buffer
 		args := append([]string{"conformance", "producer", "http://" + ln.Addr().String(), "--driver", "http://127.0.0.1:1", "--level", "3"}, tt.flags...)

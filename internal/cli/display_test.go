@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/internal/brailletest"
+	"github.com/aaep-go/aaep/internal/cli/clitest"
+	"github.com/aaep-go/aaep/internal/cli/exits"
 )
 
 // display is a BRLTTY with a display of 40 cells, whose reader pans on as soon as a text that waits
@@ -19,11 +21,11 @@ import (
 // shows.
 func display() {
 	s := brailletest.New(40)
-	ln := must(net.Listen("tcp", "127.0.0.1:0"))
+	ln := clitest.Must(net.Listen("tcp", "127.0.0.1:0"))
 	go func() {
 		for {
-			there := must(ln.Accept())
-			here := must(s.Dial(context.Background()))
+			there := clitest.Must(ln.Accept())
+			here := clitest.Must(s.Dial(context.Background()))
 			go func() { defer here.Close(); io.Copy(here, there) }()
 			go func() { defer there.Close(); io.Copy(there, here) }()
 		}
@@ -52,7 +54,7 @@ func TestContractedMissing(t *testing.T) {
 		&out, &errs)
 	want := "aaep: cannot tell it over contracted-braille: there is no program lou_translate to translate with.\n" +
 		"It needs BRLTTY with a display, as --output braille does, and liblouis: in Debian, the packages liblouis-bin and liblouis-data.\n"
-	if code != exitUnreachable || out.String()+errs.String() != want {
+	if code != exits.Unreachable || out.String()+errs.String() != want {
 		t.Errorf("code %d, %s%s", code, &out, &errs)
 	}
 }

@@ -5,13 +5,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/aaep-go/aaep/internal/cli/exits"
 )
 
 // prints is what the command prints when all is well.
 func prints(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if code := Main(args, strings.NewReader(""), &out, &errs); code != exitOK || errs.Len() > 0 {
+	if code := Main(args, strings.NewReader(""), &out, &errs); code != exits.OK || errs.Len() > 0 {
 		t.Fatalf("%q: code %d, %s", args, code, &errs)
 	}
 	return out.String()

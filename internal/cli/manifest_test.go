@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/manifest"
 )
 
@@ -30,7 +31,7 @@ func called(stdin string, args ...string) (code int, out, talk string) {
 // key.
 func TestManifestFromElsewhere(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if code, _, talk := called("", "manifest", "init", "planner"); code != exitOK {
+	if code, _, talk := called("", "manifest", "init", "planner"); code != exits.OK {
 		t.Fatal(talk)
 	}
 	text, err := os.ReadFile("planner.key")
@@ -75,23 +76,23 @@ func TestManifestFromElsewhere(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"from the agent, by its keys":   {"", []string{"verify", agent.URL, "--trust", agent.URL + manifest.KeysPath, "--agent", "planner"}, exitOK, "Verified: the manifest of planner"},
-		"from the agent, by a file":     {"", []string{"verify", agent.URL, "--trust", "planner.keys.json"}, exitOK, "Verified"},
-		"shown from the agent":          {"", []string{"show", agent.URL, "--trust", "planner.keys.json"}, exitOK, "Verified.\nSigned with ES256"},
-		"by a CA":                       {certified, []string{"verify", "-", "--key-ca", "ca.pem", "--agent", "planner"}, exitOK, "vouches"},
-		"by a CA, without certificate":  {signed, []string{"verify", "-", "--key-ca", "ca.pem"}, exitFailed, "not one that is trusted"},
-		"keys that cannot be had":       {signed, []string{"verify", "-", "--trust", down}, exitUnreachable, "cannot take --trust " + down + ": nothing answers there"},
-		"no agent":                      {"", []string{"verify", down, "--trust", "planner.keys.json"}, exitUnreachable, "nothing answers there"},
-		"no file":                       {"", []string{"show", "none.jws"}, exitUnreachable, "none.jws: "},
-		"no keys":                       {signed, []string{"verify", "-"}, exitUsage, "say whom you believe"},
-		"no keys in the file":           {signed, []string{"verify", "-", "--trust", "none"}, exitUsage, "cannot take --trust"},
-		"no CA":                         {signed, []string{"verify", "-", "--key-ca", "planner.json"}, exitUsage, "no certificate"},
-		"two URLs of keys":              {signed, []string{"verify", "-", "--trust", agent.URL + manifest.KeysPath, "--trust", agent.URL}, exitUsage, "one URL"},
-		"keys without encryption":       {signed, []string{"verify", "-", "--trust", "http://bank.example/k"}, exitUsage, "https"},
-		"days":                          {"", []string{"sign", "planner.json", "--days", "-1"}, exitUsage, "--days"},
-		"language":                      {"", []string{"init", "x", "--language", "no tag"}, exitUsage, "--language"},
-		"agent without an id":           {"", []string{"init", "", "--out", "x"}, exitUsage, "no manifest can say that"},
-		"what a stranger wrote is safe": {`{"agent_id":"a` + "\\u001b[2J\\u202e\\nVerified." + `"}`, []string{"show", "-"}, exitOK, "Agent: a<U+001B>[2J<U+202E> Verified.\n"},
+		"from the agent, by its keys":   {"", []string{"verify", agent.URL, "--trust", agent.URL + manifest.KeysPath, "--agent", "planner"}, exits.OK, "Verified: the manifest of planner"},
+		"from the agent, by a file":     {"", []string{"verify", agent.URL, "--trust", "planner.keys.json"}, exits.OK, "Verified"},
+		"shown from the agent":          {"", []string{"show", agent.URL, "--trust", "planner.keys.json"}, exits.OK, "Verified.\nSigned with ES256"},
+		"by a CA":                       {certified, []string{"verify", "-", "--key-ca", "ca.pem", "--agent", "planner"}, exits.OK, "vouches"},
+		"by a CA, without certificate":  {signed, []string{"verify", "-", "--key-ca", "ca.pem"}, exits.Failed, "not one that is trusted"},
+		"keys that cannot be had":       {signed, []string{"verify", "-", "--trust", down}, exits.Unreachable, "cannot take --trust " + down + ": nothing answers there"},
+		"no agent":                      {"", []string{"verify", down, "--trust", "planner.keys.json"}, exits.Unreachable, "nothing answers there"},
+		"no file":                       {"", []string{"show", "none.jws"}, exits.Unreachable, "none.jws: "},
+		"no keys":                       {signed, []string{"verify", "-"}, exits.Usage, "say whom you believe"},
+		"no keys in the file":           {signed, []string{"verify", "-", "--trust", "none"}, exits.Usage, "cannot take --trust"},
+		"no CA":                         {signed, []string{"verify", "-", "--key-ca", "planner.json"}, exits.Usage, "no certificate"},
+		"two URLs of keys":              {signed, []string{"verify", "-", "--trust", agent.URL + manifest.KeysPath, "--trust", agent.URL}, exits.Usage, "one URL"},
+		"keys without encryption":       {signed, []string{"verify", "-", "--trust", "http://bank.example/k"}, exits.Usage, "https"},
+		"days":                          {"", []string{"sign", "planner.json", "--days", "-1"}, exits.Usage, "--days"},
+		"language":                      {"", []string{"init", "x", "--language", "no tag"}, exits.Usage, "--language"},
+		"agent without an id":           {"", []string{"init", "", "--out", "x"}, exits.Usage, "no manifest can say that"},
+		"what a stranger wrote is safe": {`{"agent_id":"a` + "\\u001b[2J\\u202e\\nVerified." + `"}`, []string{"show", "-"}, exits.OK, "Agent: a<U+001B>[2J<U+202E> Verified.\n"},
 	} {
 		code, out, talk := called(c.stdin, append([]string{"manifest"}, c.args...)...)
 		if all := out + talk; code != c.code || !strings.Contains(all, c.says) || aaep.SafeText(all) != all || strings.Contains(all, block.Type) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"log"
 	"net"
 	"net/http"
@@ -12,12 +11,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/clitest"
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/serving"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
@@ -45,7 +46,7 @@ func TestOperatingUnit(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip(err)
 	}
-	self := must(os.Executable())
+	self := clitest.Must(os.Executable())
 	unit := strings.NewReplacer("/usr/local/bin/aaep", self, "/usr/local/bin/planner", self).Replace(fenced(t, "ini"))
 	path := filepath.Join(t.TempDir(), "planner.service")
 	if err := os.WriteFile(path, []byte(unit), 0o600); err != nil {
@@ -68,16 +69,16 @@ func TestOperatingProxy(t *testing.T) {
 	}
 	site := fenced(t, "nginx")
 	t.Chdir(t.TempDir())
-	here := must(os.Getwd())
+	here := clitest.Must(os.Getwd())
 	mint()
-	taken := must(net.Listen("tcp", "127.0.0.1:0")) // nginx cannot say which port it takes
+	taken := clitest.Must(net.Listen("tcp", "127.0.0.1:0")) // nginx cannot say which port it takes
 	at := taken.Addr().String()
 	taken.Close()
 	_, port, _ := net.SplitHostPort(at)
-	known := must(auth.Tokens(map[string]string{"ada": "F7K2M9Q4T6W8Y3B5D7G9J2L4N6"}))
-	p := must(newProducer("planner", producer.Config{}))
+	known := clitest.Must(auth.Tokens(map[string]string{"ada": "F7K2M9Q4T6W8Y3B5D7G9J2L4N6"}))
+	p := clitest.Must(serving.NewProducer("planner", producer.Config{}))
 	srv := &serve.Server{Hosts: []string{"localhost:" + port}, Authenticate: known}
-	behind := must(net.Listen("tcp", "127.0.0.1:0"))
+	behind := clitest.Must(net.Listen("tcp", "127.0.0.1:0"))
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(context.Background(), behind, p) }()
 	defer func() { p.Shutdown(context.Background()); <-served }()
@@ -99,7 +100,7 @@ func TestOperatingProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { proxy.Process.Kill(); proxy.Wait() }()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(clitest.Patience); ; time.Sleep(10 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", at); err == nil {
 			conn.Close()
 			break
@@ -108,9 +109,9 @@ func TestOperatingProxy(t *testing.T) {
 		}
 	}
 
-	ctx, stop := context.WithTimeout(t.Context(), patience)
+	ctx, stop := context.WithTimeout(t.Context(), clitest.Patience)
 	defer stop()
-	trusted := must(auth.ClientTLS("ca.pem", "", "", nil))
+	trusted := clitest.Must(auth.ClientTLS("ca.pem", "", "", nil))
 	follow := func(transport string, show func(context.Context) (http.Header, error)) (*subscriber.Subscription,
 		error) {
 		ways, err := discover.Ways(ctx, "https://localhost:"+port,
@@ -134,7 +135,7 @@ func TestOperatingProxy(t *testing.T) {
 			t.Errorf("%s, not known: %v", transport, err)
 		}
 	}
-	s := must(p.StartSession(ctx, aaep.Say("Planning.")))
+	s := clitest.Must(p.StartSession(ctx, aaep.Say("Planning.")))
 	defer s.Close()
 	for _, sub := range subs { // what nginx held back would not come, for nothing follows it
 		if ev, err := sub.Next(ctx); err != nil || ev.Type() != aaep.TypeSessionStarted {
@@ -152,55 +153,9 @@ func TestIssuerNotTrusted(t *testing.T) {
 	defer issuer.Close()
 	var said strings.Builder
 	code := Main([]string{"run", "--listen", "127.0.0.1:0", "--oidc-issuer", issuer.URL, "--oidc-audience", "planner",
-		"--", must(os.Executable())}, strings.NewReader(""), io.Discard, &said)
-	if code != exitUnreachable || !strings.Contains(said.String(), "x509: ") ||
+		"--", clitest.Must(os.Executable())}, strings.NewReader(""), io.Discard, &said)
+	if code != exits.Unreachable || !strings.Contains(said.String(), "x509: ") ||
 		!strings.Contains(said.String(), "update-ca-certificates") {
 		t.Errorf("%d: %s", code, said.String())
-	}
-}
-
-// What operators are told to look for in the log, and to count, is what the program writes.
-func TestOperatingAlarms(t *testing.T) {
-	page := string(must(os.ReadFile("../../docs/operating.md")))
-	var source strings.Builder
-	for _, folder := range []string{"../../producer", "../../transports", "../../internal"} {
-		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			source.Write(text)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, alarms, found := strings.Cut(page, "### What to do when\n")
-	alarms, _, ends := strings.Cut(alarms, "\nIn your own agent")
-	said := 0
-	for line := range strings.Lines(alarms) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 6 {
-			continue
-		}
-		for _, quoted := range regexp.MustCompile("`[^`]+`").FindAllString(cells[2], -1) {
-			if said++; !strings.Contains(source.String(), strings.Trim(quoted, "`")) {
-				t.Errorf("nothing writes %s", quoted)
-			}
-		}
-	}
-	for _, count := range counts {
-		if !strings.Contains(page, "| `"+count.name+"` |") {
-			t.Errorf("%s is not in the table", count.name)
-		}
-	}
-	for _, name := range regexp.MustCompile("aaep_[a-z_]+").FindAllString(page, -1) {
-		if !strings.Contains(source.String(), `"`+name+`"`) {
-			t.Errorf("nothing counts %s", name)
-		}
-	}
-	if !found || !ends || said < 15 {
-		t.Errorf("%d lines of the log are in the table", said)
 	}
 }

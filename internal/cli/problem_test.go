@@ -1,18 +1,12 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 
-	"github.com/aaep-go/aaep/transports"
-	"github.com/aaep-go/aaep/transports/sse"
-	"github.com/aaep-go/aaep/transports/websocket"
+	"github.com/aaep-go/aaep/internal/cli/exits"
 )
 
 // What answers and is no agent that can be followed is told apart by what libraries, and packages
@@ -45,29 +39,9 @@ func TestWhatAnswers(t *testing.T) {
 			defer there.Close()
 			at := tc.scheme + strings.TrimPrefix(there.URL, "http")
 			var out, errs strings.Builder
-			if code := Main(append([]string{"listen", at}, tc.flags...), strings.NewReader(""), &out, &errs); code != exitUnreachable || !strings.Contains(errs.String(), tc.want) {
+			if code := Main(append([]string{"listen", at}, tc.flags...), strings.NewReader(""), &out, &errs); code != exits.Unreachable || !strings.Contains(errs.String(), tc.want) {
 				t.Errorf("code %d, and says %q, want %q", code, errs.String(), tc.want)
 			}
 		})
-	}
-}
-
-// What the transports say of an address is known by the errors' values, whatever their words are.
-func TestExplainUnfollowed(t *testing.T) {
-	dial := func(d transports.Dialer) error {
-		_, err := d.Dial(t.Context())
-		return err
-	}
-	for _, tc := range []struct {
-		err  error
-		want string
-	}{
-		{dial(sse.Dialer{URL: "http://bank.example"}), "x is another machine"},
-		{dial(websocket.Dialer{URL: "ws://bank.example"}), "x is another machine"},
-		{fmt.Errorf("sse: %w", &url.Error{Op: "Post", Err: &net.OpError{Op: "remote error", Err: errors.New("bad certificate")}}), "x does not accept the certificate"},
-	} {
-		if got := explainUnfollowed(t.Context(), "x", tc.err, nil).Error(); !strings.Contains(got, tc.want) {
-			t.Errorf("%v is told as %q, want %q", tc.err, got, tc.want)
-		}
 	}
 }

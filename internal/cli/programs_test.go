@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/clitest"
+	"github.com/aaep-go/aaep/internal/cli/serving"
+	"github.com/aaep-go/aaep/internal/cli/subprocess"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/serve"
@@ -29,12 +32,12 @@ func asker() {
 	ctx := context.Background()
 	cfg := producer.Config{ShortTimeouts: true}
 	if *trail != "" {
-		f := must(audit.Open(*trail, audit.Options{}))
+		f := clitest.Must(audit.Open(*trail, audit.Options{}))
 		defer f.Close()
 		cfg.Audit = f
 	}
-	p := must(newProducer(*name, cfg))
-	ln := must(net.Listen("tcp", "127.0.0.1:0"))
+	p := clitest.Must(serving.NewProducer(*name, cfg))
+	ln := clitest.Must(net.Listen("tcp", "127.0.0.1:0"))
 	served := make(chan error, 1)
 	go func() { served <- serve.Serve(ctx, ln, p) }()
 	fmt.Fprintf(os.Stderr, "Serving http://%s\n", ln.Addr())
@@ -81,15 +84,8 @@ func asker() {
 	<-served // which answers a peer that is still asking
 }
 
-func must[T any](value T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return value
-}
-
 func confirm(ctx context.Context, p *producer.Producer, tool producer.Tool) {
-	s := must(p.StartSession(context.Background(), aaep.Say("Working.")))
+	s := clitest.Must(p.StartSession(context.Background(), aaep.Say("Working.")))
 	defer s.Complete(aaep.Say("Ready."))
 	_, err := s.Tool(ctx, tool, func(context.Context) (string, error) { return "", nil })
 	switch {
@@ -104,7 +100,7 @@ func confirm(ctx context.Context, p *producer.Producer, tool producer.Tool) {
 
 func clarify[T any](p *producer.Producer, ask func(*producer.Session, context.Context, producer.Question) (T, error),
 	q producer.Question) {
-	s := must(p.StartSession(context.Background(), aaep.Say("Working.")))
+	s := clitest.Must(p.StartSession(context.Background(), aaep.Say("Working.")))
 	defer s.Complete(aaep.Say("Ready."))
 	answer, err := ask(s, context.Background(), q)
 	fmt.Printf("answer %v, error %v\n", answer, err)
@@ -145,12 +141,12 @@ func printer() {
 		}
 		fmt.Printf("Told %d times more.\n", extra)
 	case "leave": // something behind that holds the output
-		child := must(os.StartProcess(must(os.Executable()), []string{"printer", "late"},
+		child := clitest.Must(os.StartProcess(clitest.Must(os.Executable()), []string{"printer", "late"},
 			&os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}}))
 		child.Release()
 		fmt.Println("I go.")
 	case "late":
-		time.Sleep(lastChance + time.Second)
+		time.Sleep(subprocess.KillDelay + time.Second)
 		fmt.Println("I went on.")
 	}
 }

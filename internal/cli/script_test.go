@@ -18,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/aaep-go/aaep/internal/cli/clitest"
 	"github.com/aaep-go/aaep/internal/natstest"
 	"github.com/aaep-go/aaep/internal/sessionbus"
 	"github.com/aaep-go/aaep/schemas"
@@ -90,9 +91,6 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 		},
 	})
 }
-
-// patience is how long anything may take that must happen.
-const patience = 2 * time.Minute
 
 type process struct {
 	cmd   *exec.Cmd
@@ -198,9 +196,9 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 
 // until waits for a condition.
 func until(ts *testscript.TestScript, what func() string, met func() bool) {
-	for deadline := time.Now().Add(patience); !met(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(clitest.Patience); !met(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			ts.Fatalf("waited %v for %s", patience, what())
+			ts.Fatalf("waited %v for %s", clitest.Patience, what())
 		}
 	}
 }
@@ -347,8 +345,8 @@ func ended(ts *testscript.TestScript, neg bool, args []string) {
 	p := named(ts, args[0])
 	select {
 	case <-p.done:
-	case <-time.After(patience):
-		ts.Fatalf("%s has not ended after %v; it said:\n%s%s", args[0], patience, ts.ReadFile(args[0]+".out"),
+	case <-time.After(clitest.Patience):
+		ts.Fatalf("%s has not ended after %v; it said:\n%s%s", args[0], clitest.Patience, ts.ReadFile(args[0]+".out"),
 			ts.ReadFile(args[0]+".err"))
 	}
 	if got := p.cmd.ProcessState.ExitCode(); strconv.Itoa(got) != args[1] {

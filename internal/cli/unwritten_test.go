@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/clitest"
+	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 )
@@ -31,9 +33,9 @@ func TestUnwritten(t *testing.T) {
 	go func() { served <- new(serve.Server).Serve(ctx, ln, p) }()
 	for failure, want := range map[error]string{syscall.ENOSPC: "aaep: cannot print what is said: no space left on device\n", syscall.EPIPE: ""} {
 		for _, command := range []string{"capture", "listen"} {
-			var errs saidLine
+			var errs clitest.Buffer
 			ended := make(chan int)
-			full := writerFunc(func([]byte) (int, error) {
+			full := clitest.WriterFunc(func([]byte) (int, error) {
 				return 0,
 					&fs.PathError{Op: "write", Path: "/dev/stdout", Err: failure}
 			})
@@ -53,7 +55,7 @@ func TestUnwritten(t *testing.T) {
 				}
 			}
 			typed.Close()
-			if got := errs.String(); !strings.HasSuffix(got, want) || (code == exitOK) != (want == "") || want == "" &&
+			if got := errs.String(); !strings.HasSuffix(got, want) || (code == exits.OK) != (want == "") || want == "" &&
 				strings.Contains(got, "cannot print") {
 				t.Errorf("%s, %v: code %d, and says %q", command, failure, code, got)
 			}

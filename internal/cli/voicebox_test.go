@@ -6,13 +6,14 @@ import (
 	"os"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/cli/clitest"
 	"github.com/aaep-go/aaep/internal/speechtest"
 )
 
 // voicebox is a speech server at the socket that is named. It prints what was heard whole, as soon
 // as it was.
 func voicebox() {
-	ln := must(net.Listen("unix", os.Args[1]))
+	ln := clitest.Must(net.Listen("unix", os.Args[1]))
 	s := &speechtest.Server{WordsPerMinute: 1200}
 	go s.Serve(ln)
 	fmt.Fprintln(os.Stderr, "ready")

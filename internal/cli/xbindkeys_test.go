@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/aaep-go/aaep/internal/cli/subprocess"
 )
 
 // TestKeyOfTheDesktop presses the keys of docs/outputs.md on a display without a screen.
@@ -25,7 +27,7 @@ func TestKeyOfTheDesktop(t *testing.T) {
 	defer read.Close()
 	screen := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", "640x480x24", "-nolisten", "tcp")
 	screen.ExtraFiles = []*os.File{write}
-	t.Cleanup(noOrphan(screen))
+	t.Cleanup(subprocess.EndWithParent(screen))
 	if err := screen.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -220,6 +220,6 @@ func (r *release) buildCommand(goos, goarch, to string) error {
 		return err
 	}
 	return r.goCommand(goos, goarch, "build", "-trimpath", "-buildvcs=false", "-ldflags",
-		"-s -w -buildid= -X github.com/aaep-go/aaep/internal/cli.release="+r.version,
+		"-s -w -buildid= -X github.com/aaep-go/aaep/internal/cli/buildinfo.release="+r.version,
 		"-o", to, "./cmd/aaep").Run()
 }

@@ -1,0 +1,261 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/lineio"
+	"github.com/aaep-go/aaep/internal/cli/serving"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
+	"github.com/aaep-go/aaep/producer/log/jetstream"
+	"github.com/aaep-go/aaep/producer/serve"
+)
+
+// maxListeners is how many listeners of each agent a process serves that does nothing else.
+const maxListeners = 10_000
+
+// ServeCommand makes "aaep serve".
+func ServeCommand() *cobra.Command {
+	s := &server{agents: map[string]*producer.Producer{}, gone: map[string]bool{}}
+	cmd := &cobra.Command{
+		Use:   "serve --nats URLS [AGENT ...]",
+		Short: "Serve the listeners of agents from another machine",
+		Long: `serve lets assistive technology follow agents that run elsewhere, and were started with aaep run --nats and a --name.
+Any number of machines can serve the same agent: listeners find their place again at any of them, and of their answers
+the first counts, wherever it was given.
+
+One agent is at the address itself; several are below it, each under its name. Without a name all are served that there
+are when this starts.
+
+If an agent ends, its listeners stay, and hear it when it is started again, on any machine. A service manager ends serve
+with SIGTERM, which is no failure: it ends with 0.
+
+With --audit it is put on record who was asked here, and what they answered. The agent's own record has the answers too.`,
+		Example: `  aaep run --nats nats://10.0.0.1,nats://10.0.0.2,nats://10.0.0.3 --name planner -- some-llm "Plan my week"
+  aaep serve --nats nats://10.0.0.2 planner
+  aaep serve --nats nats://10.0.0.2 planner bank`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			s.talk, s.status.Out = cmd.ErrOrStderr(), cmd.ErrOrStderr()
+			return s.runServer(cmd.Context(), names)
+		},
+	}
+	s.where, s.nats = serving.AddFlags(cmd), serving.AddClusterFlags(cmd)
+	s.metrics = serving.MetricsFlag(cmd.Flags())
+	cmd.Flags().StringVar(&s.trail, "audit", "", "put on record in this `FILE` what is asked and answered here")
+	return cmd
+}
+
+// runServer is "aaep serve": it serves agents whose log is in NATS servers.
+func (s *server) runServer(ctx context.Context, names []string) (err error) {
+	if s.nats.Servers == "" {
+		return exits.UsageError("--nats says where the agent's log is.\nSee: aaep serve --help")
+	}
+	ctx, stop := exits.WithServiceStop(ctx, s.status.PrintLabelled)
+	defer stop()
+	cluster, err := s.nats.DialCluster(ctx)
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	if names, err = s.agentsToServe(ctx, cluster, names); err != nil {
+		return err
+	}
+	if s.trail != "" {
+		kept, err := serving.OpenTrail(s.trail)
+		if err != nil {
+			return err
+		}
+		defer serving.CloseTrail(kept, s.trail, &err)
+		s.audit = kept
+	}
+	var gauges net.Listener // or nil
+	if *s.metrics != "" {
+		if gauges, err = serving.ListenMetrics(ctx, *s.metrics, s.where.Addrs); err != nil {
+			return err
+		}
+		defer gauges.Close()
+	}
+	defer s.endAgents(ctx)
+	for _, name := range names {
+		if err := s.addAgent(ctx, cluster, name); err != nil {
+			return err
+		}
+	}
+	at, err := s.openListener(ctx, names)
+	if err != nil {
+		return err
+	}
+	s.printAddresses(names, at)
+	if gauges != nil {
+		metricsAt, stop := serving.ServeMetrics(gauges, s.agents, s.where.Seen)
+		defer stop()
+		s.status.PrintLabelled("aaep", "Metrics are at "+metricsAt)
+	}
+	return s.waitForEnd(ctx, len(names))
+}
+
+// agentsToServe returns the agents that are to be served, each once: those that are named, else all
+// in the servers whose name can be a path.
+func (s *server) agentsToServe(ctx context.Context, cluster *jetstream.Cluster, named []string) ([]string, error) {
+	if len(named) == 0 {
+		var err error
+		if named, err = cluster.Agents(ctx); err != nil {
+			return nil, exits.With(exits.Failed, err)
+		}
+		if len(named) == 0 {
+			return nil, exits.With(exits.Failed,
+				errors.New("there is no agent yet.\nStart one with: aaep run --nats URLS --name NAME -- PROGRAM"))
+		}
+		if len(named) > 1 {
+			named = slices.DeleteFunc(named, func(name string) bool {
+				_, err := serve.Path(name)
+				if err != nil {
+					s.status.PrintLabelled("aaep",
+						"Not served: "+exits.PlainError(err)+". Serve it with an aaep serve of its own.")
+				}
+				return err != nil
+			})
+		}
+	}
+	slices.Sort(named)
+	return slices.Compact(named), nil
+}
+
+// server serves agents that run elsewhere.
+type server struct {
+	where   *serving.Flags
+	nats    *serving.ClusterFlags
+	trail   string  // the name of the file; empty is none
+	metrics *string // an address; empty is none
+	talk    io.Writer
+	status  lineio.Printer
+
+	audit  audit.Sink // or nil
+	agents map[string]*producer.Producer
+	feeds  []*jetstream.Feed
+	served <-chan error
+
+	gone     map[string]bool // agents that cannot be followed any more
+	draining sync.WaitGroup
+}
+
+// addAgent begins to follow an agent's log.
+func (s *server) addAgent(ctx context.Context, cluster *jetstream.Cluster, name string) error {
+	feed, err := cluster.Follow(ctx, name)
+	if errors.Is(err, jetstream.ErrNoAgent) {
+		if there, failed := cluster.Agents(ctx); failed == nil && len(there) > 0 {
+			slices.Sort(there)
+			err = fmt.Errorf("cannot follow %s: there is no such agent; there is %s", name, strings.Join(there, ", "))
+		}
+	}
+	if err != nil {
+		return exits.With(exits.Failed, err)
+	}
+	s.feeds = append(s.feeds, feed)
+	journal := s.where.ConnectionLog(s.talk, lineio.LogTo(s.talk)).With("agent", name)
+	trail := s.audit
+	if trail == nil {
+		trail = serving.Answered{Logger: journal}
+	}
+	cfg := producer.Config{Follow: feed, Admit: s.where.RightsOf(&s.status), MaxSubscriptions: maxListeners,
+		MaxPerPrincipal: maxListeners / 2, Logger: journal, Audit: trail, Observer: s.where.Seen}
+	if cfg.Signers, err = s.where.ReadSigners(s.talk); err != nil {
+		return err
+	}
+	if s.agents[name], err = producer.New(cfg); err != nil {
+		delete(s.agents, name)
+		return exits.With(exits.Failed, fmt.Errorf("cannot serve %s: %s", name, exits.PlainError(err)))
+	}
+	return nil
+}
+
+// openListener begins to serve the agents by their names.
+func (s *server) openListener(ctx context.Context, names []string) (at []serving.Invitation, err error) {
+	if len(names) == 1 {
+		at, s.served, err = s.where.ServeEverywhere(ctx,
+			func() (*producer.Producer, error) { return s.agents[names[0]], nil }, s.talk)
+	} else {
+		at, s.served, err = s.where.OpenAll(ctx, s.agents, s.talk)
+	}
+	return at, err
+}
+
+// printAddresses says where each agent can be followed.
+func (s *server) printAddresses(names []string, at []serving.Invitation) {
+	for _, name := range names {
+		there, below := slices.Clone(at), ""
+		for i := range there {
+			if name != names[len(names)-1] {
+				there[i].Notes = nil // once is enough
+			}
+		}
+		if len(names) > 1 {
+			below = "/" + name
+		}
+		serving.PrintInvitations(&s.status, name, below, there)
+	}
+	serving.NotifyReady()
+}
+
+// waitForEnd waits until it is interrupted, or none of the agents, of which left are served, can be
+// followed any more.
+func (s *server) waitForEnd(ctx context.Context, left int) error {
+	type end struct {
+		name string
+		why  error
+	}
+	ends := make(chan end)
+	for name, p := range s.agents {
+		go func() {
+			why := p.WaitLogFailed(ctx)
+			select {
+			case ends <- end{name, why}:
+			case <-ctx.Done():
+			}
+		}()
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return exits.StopError(ctx)
+		case one := <-ends:
+			if ctx.Err() != nil {
+				continue
+			}
+			gone := fmt.Errorf("%s cannot be served any more: %s", one.name, exits.PlainError(one.why))
+			if left--; left == 0 {
+				return exits.With(exits.Failed, gone)
+			}
+			s.status.PrintLabelled("aaep", words.OneLine(gone.Error())+". The others go on.")
+			s.gone[one.name] = true
+			s.draining.Go(func() { serving.DrainListeners(ctx, s.agents[one.name], serving.DrainTime, &s.status) })
+		}
+	}
+}
+
+// endAgents tells the listeners that it ends.
+func (s *server) endAgents(ctx context.Context) {
+	for name, p := range s.agents {
+		if !s.gone[name] { // else its listeners are being told
+			s.draining.Go(func() { serving.DrainListeners(ctx, p, serving.DrainTime, &s.status) })
+		}
+	}
+	s.draining.Wait()
+	if s.served != nil {
+		<-s.served
+	}
+	for _, feed := range s.feeds {
+		feed.Close()
+	}
+}

@@ -1,0 +1,268 @@
+// Package answer is "aaep answer": it answers, or asks for more time, at the listeners of this user
+// from another window. How they are reached is the business of package control, and whether an
+// answer counts is that of the listener.
+package answer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/control"
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/lineio"
+	"github.com/aaep-go/aaep/internal/cli/subprocess"
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+// controlCommands are what "aaep answer" takes that is no answer.
+var controlCommands = []string{"again", "more", "stop", "details", "quiet", "where", "waiting", "next", "skip",
+	"newest", "spell"}
+
+func Command() *cobra.Command {
+	var watch bool
+	var question string
+	cmd := &cobra.Command{
+		Use:   "answer (accept | reject | ANSWER | COMMAND)",
+		Short: "Answer a question from another window, as by a key of your desktop or a switch",
+		Long: `answer reaches the "aaep listen" and "aaep acp" of yours that run on this machine. Bind it to a key, a switch, a pedal
+or a voice command, and you need not look for the terminal to say yes.
+
+accept and reject decide what is asked. ANSWER is the number or the name of a choice, or what you would type. The commands:
+
+  again    says the question, or what was said last, once more
+  more     asks for more time to answer
+  stop     stops what the agent of "aaep acp" does
+  details  says what is behind the question, or was left out
+  quiet    leaves all that can wait for later; once more ends that
+  where    says how each agent is doing
+  waiting, next, skip, newest, spell: as /waiting and so on do in "aaep listen"
+
+An answer counts by the same rules as one that is typed there: a yes only once you can have heard the whole question,
+and never within a second after another key, so that a key that is held down accepts nothing. Why one does not count is
+said, and printed here. Where listeners put different questions, name one by --question, with an id of --watch.
+
+--watch prints how it stands, one JSON object on a line, now and at each change, for a status bar or a program of yours.
+
+Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 wrong use, 3 nothing of yours listens.`,
+		Example: `  aaep answer accept
+  aaep answer 2
+  aaep answer again
+  aaep answer --watch`,
+		ValidArgs: append([]string{"accept", "reject"}, controlCommands...),
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case watch && (len(args) > 0 || question != ""):
+				return exits.UsageError("--watch answers nothing; leave out the rest.\nSee: aaep answer --help")
+			case !watch && (len(args) != 1 || strings.TrimSpace(args[0]) == ""):
+				return exits.UsageError("give one answer or command, such as accept, and in quotes what has spaces.\nSee: aaep answer --help")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := exits.WithInterrupt(cmd.Context())
+			defer stop()
+			if watch {
+				return watchListeners(ctx, cmd.OutOrStdout())
+			}
+			all := control.Find(ctx, nil)
+			defer func() {
+				for _, l := range all {
+					l.Close()
+				}
+			}()
+			if len(all) == 0 {
+				return exits.With(exits.Unreachable, errors.New("nothing of yours listens on this machine.\nStart it with: aaep listen"))
+			}
+			if slices.Contains(controlCommands, args[0]) {
+				return sendCommand(ctx, cmd.OutOrStdout(), all, args[0])
+			}
+			return sendAnswer(ctx, cmd.OutOrStdout(), all, args[0], question)
+		},
+	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "print how it stands now and at each change, a JSON object on each line")
+	cmd.Flags().StringVar(&question, "question", "", "answer the question with this `ID`, of --watch, and no other")
+	return cmd
+}
+
+// sendAnswer answers the question that the listeners put.
+func sendAnswer(ctx context.Context, out io.Writer, all []*control.Link, text, id string) error {
+	for _, name := range subprocess.AgentVariables {
+		if os.Getenv(name) != "" {
+			return exits.With(exits.Failed, fmt.Errorf("%s is set, so that an agent runs this. Its questions are for the person, who answers from a window or key of their own", name))
+		}
+	}
+	puts := slices.DeleteFunc(slices.Clone(all), func(l *control.Link) bool {
+		return l.State.Question == nil || id != "" && l.State.Question.ID != id
+	})
+	if len(puts) == 0 {
+		if id != "" {
+			return exits.With(exits.Failed, fmt.Errorf("no listener of yours puts the question %q now.\nSee: aaep answer --watch", id))
+		}
+		return callListeners(ctx, out, all[:1], control.Request{Name: control.AnswerName, Text: text}) // which says what became of the last
+	}
+	q := puts[0].State.Question
+	for _, l := range puts[1:] {
+		if other := l.State.Question; other.ID != q.ID {
+			return exits.With(exits.Failed, fmt.Errorf("two questions are put, and none was answered: %s: %s And %s: %s\nName one: aaep answer --question %s %q",
+				q.Agent, words.Sentence(q.Text), other.Agent, words.Sentence(other.Text), q.ID, text))
+		}
+	}
+	return callListeners(ctx, out, puts[:1], control.Request{Name: control.AnswerName, Text: answerText(q, text), Question: q.ID})
+}
+
+// answerText returns what is typed for an answer: accept and reject are a yes and a no, unless they
+// are a choice.
+func answerText(q *control.Question, text string) string {
+	for _, c := range q.Choices {
+		if _, label, _ := strings.Cut(c, ": "); strings.EqualFold(label, text) {
+			return text
+		}
+	}
+	switch strings.ToLower(text) {
+	case "accept":
+		return "y"
+	case "reject":
+		return "n"
+	}
+	return text
+}
+
+// sendCommand has the listeners obey a command: all of them where it changes what is said, else the
+// one that puts a question.
+func sendCommand(ctx context.Context, out io.Writer, all []*control.Link, name string) error {
+	which := func(*control.Link) bool { return true }
+	switch name {
+	case "stop":
+		which = func(l *control.Link) bool { return l.State.Stoppable }
+	case "more", "next", "spell", "again", "details":
+		which = func(l *control.Link) bool { return l.State.Question != nil }
+	}
+	some := slices.DeleteFunc(slices.Clone(all), func(l *control.Link) bool { return !which(l) })
+	if len(some) == 0 {
+		some = all
+	}
+	return callListeners(ctx, out, some, control.Request{Name: name})
+}
+
+// callListeners sends a Request to some listeners at once, and prints what they say upon it.
+func callListeners(ctx context.Context, out io.Writer, links []*control.Link, r control.Request) error {
+	r.Age = control.Age().Milliseconds()
+	got := make([]control.Response, len(links))
+	errs := make([]error, len(links))
+	var calling sync.WaitGroup
+	for i, l := range links {
+		calling.Go(func() { got[i], errs[i] = l.Call(ctx, r) })
+	}
+	calling.Wait()
+	done := false
+	for i := range links {
+		done = done || got[i].Done
+		for _, line := range got[i].Said {
+			fmt.Fprintln(out, aaep.SafeText(line))
+		}
+		if errs[i] != nil && ctx.Err() == nil {
+			return exits.With(exits.Failed, errors.New("the listener ended before it said what came of it"))
+		}
+	}
+	if !done {
+		return exits.With(exits.Failed, errors.New(""))
+	}
+	return nil
+}
+
+// lookForListeners is how often --watch looks for listeners that were started since.
+const lookForListeners = time.Second
+
+// watchListeners prints how it stands with the listeners, until ctx is done.
+func watchListeners(ctx context.Context, out io.Writer) error {
+	type change struct {
+		slot  int
+		state *control.State // nil where it is gone
+	}
+	changes := make(chan change)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	send := func(c change) {
+		select {
+		case changes <- c:
+		case <-ctx.Done():
+		}
+	}
+	states := map[int]*control.State{}
+	last := ""
+	look := time.NewTicker(lookForListeners)
+	defer look.Stop()
+	for {
+		for _, l := range control.Find(ctx, func(slot int) bool { return states[slot] != nil }) {
+			states[l.Slot] = &l.State
+			watching.Go(func() {
+				defer l.Close()
+				l.Watch(ctx, func(s control.State) { send(change{l.Slot, &s}) })
+				send(change{slot: l.Slot})
+			})
+		}
+		for again := false; !again; {
+			line, err := json.Marshal(combineStates(states))
+			if err == nil && string(line) != last {
+				last = string(line)
+				_, err = fmt.Fprintln(out, last)
+			}
+			if err != nil {
+				return lineio.UnwrittenError(err)
+			}
+			select {
+			case c := <-changes:
+				if states[c.slot] = c.state; c.state == nil {
+					delete(states, c.slot)
+				}
+			case <-look.C:
+				again = true
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+// watched is a line of --watch.
+type watched struct {
+	Listeners int                 `json:"listeners"`
+	Agents    []string            `json:"agents"`
+	Questions []*control.Question `json:"questions"` // that are put, each once
+	Waiting   int                 `json:"waiting"`   // questions that come after those
+	Quiet     bool                `json:"quiet"`
+}
+
+// combineStates returns what holds for all listeners together.
+func combineStates(states map[int]*control.State) watched {
+	w := watched{Listeners: len(states), Agents: []string{}, Questions: []*control.Question{}}
+	for _, slot := range slices.Sorted(maps.Keys(states)) {
+		s := states[slot]
+		for _, agent := range s.Agents {
+			if !slices.Contains(w.Agents, agent) {
+				w.Agents = append(w.Agents, agent)
+			}
+		}
+		if q := s.Question; q != nil && !slices.ContainsFunc(w.Questions,
+			func(other *control.Question) bool { return other.ID == q.ID }) {
+			w.Questions = append(w.Questions, q)
+		}
+		w.Waiting += s.Waiting
+		w.Quiet = w.Quiet || s.Quiet
+	}
+	return w
+}

@@ -1,0 +1,137 @@
+// Package bridge is the commands that stand between programs of others and AAEP: acp, hook, agui,
+// tap and bridge with a2a, akashik, mcp, rap and wake, a file for each. What passes is translated
+// by the packages under bridges; here are flags, processes and addresses. Begin with the command's
+// file.
+//
+// Acp has package acp for what its person types, and hook has package hook for its server and
+// the settings of agents.
+package bridge
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/lineio"
+	"github.com/aaep-go/aaep/internal/cli/serving"
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports/auth"
+)
+
+func BridgeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bridge",
+		Short: "Make an agent of another protocol accessible",
+		Long: `bridge follows what agents of other protocols do, and serves it to assistive technology: "aaep listen" hears it, and
+answers what it asks. Nothing is followed but what the command names.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(bridgeA2ACommand(), bridgeAkashikCommand(), bridgeMCPCommand(), bridgeRAPCommand(), bridgeWakeCommand())
+	return cmd
+}
+
+// bridgeFlags are what the commands of "bridge" share.
+type bridgeFlags struct {
+	where       *serving.Flags
+	name, trail string
+	hookAt      string // where messages of the other system are taken; empty is none
+	hookURL     string // how that system reaches it
+	wait        bool
+	status      lineio.Printer
+	cfg         producer.Config // what else the agent is
+}
+
+func (b *bridgeFlags) addFlags(cmd *cobra.Command, whose string) {
+	f := cmd.Flags()
+	f.StringVar(&b.name, "name", "", "the agent's name (default is "+whose+")")
+	f.StringVar(&b.trail, "audit", "", "put on record in this `FILE` what is asked and answered")
+	f.BoolVar(&b.wait, "wait", false, "wait for somebody to listen before starting")
+	b.where = serving.AddFlags(cmd)
+}
+
+// openHook opens the address at which the other system's messages are taken; nil where none is
+// wanted. They come from other machines through a proxy, which has the certificate.
+func (b *bridgeFlags) openHook(ctx context.Context) (net.Listener, error) {
+	if b.hookAt == "" {
+		return nil, nil
+	}
+	ln, err := listenForPrograms(ctx, "--hook", b.hookAt)
+	if err != nil {
+		return nil, err
+	}
+	if b.hookURL == "" {
+		b.hookURL = "http://" + ln.Addr().String() + "/"
+	}
+	return ln, nil
+}
+
+// readToken reads the token in a file; "" is none.
+func readToken(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	header, err := auth.BearerFile(file)(context.Background())
+	if err != nil {
+		return "", exits.CannotTake("--token-file", err)
+	}
+	return strings.TrimPrefix(header.Get("Authorization"), "Bearer "), nil
+}
+
+// serveBridge serves an agent and does work, which returns when there is nothing more to follow.
+// What begin returns takes the messages that come to hook; it is nil where none come.
+func (b *bridgeFlags) serveBridge(cmd *cobra.Command, name string, hook net.Listener,
+	begin func(*producer.Producer) (http.Handler, error),
+	work func(context.Context, *producer.Producer) error) (err error) {
+	ctx, stop := exits.WithServiceStop(cmd.Context(), b.status.PrintLabelled)
+	defer stop()
+	shared := &acpOptions{where: b.where, trail: b.trail}
+	cfg := b.cfg
+	cfg.Admit = b.where.RightsOf(&b.status)
+	p, served, end, err := shared.serveAgent(ctx, cmd, name, cfg, &b.status)
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	defer func() { <-served }()
+	defer serving.DrainListeners(ctx, p, serving.DrainTime, &b.status)
+	var take http.Handler
+	if begin != nil {
+		if take, err = begin(p); err != nil {
+			return err
+		}
+	}
+	if hook != nil {
+		server := &http.Server{Handler: httpguard.WithDeadlines(take), ReadHeaderTimeout: 10 * time.Second,
+			MaxHeaderBytes: 16 << 10}
+		httpguard.BoundIdle(server)
+		go server.Serve(hook)
+		defer server.Close()
+		b.status.PrintLabelled("aaep", "Messages for it are taken at "+b.hookURL)
+	}
+	if b.wait {
+		b.status.PrintLabelled("aaep", "Waiting for somebody to listen.")
+		if err := p.WaitSubscriber(ctx); err != nil {
+			return exits.StopError(ctx)
+		}
+	}
+	if err = work(ctx, p); ctx.Err() != nil {
+		return exits.StopError(ctx)
+	}
+	return err
+}
+
+func firstOf(name, other string) string {
+	if name = words.OneLine(aaep.SafeText(name)); name != "" {
+		return name
+	}
+	return other
+}

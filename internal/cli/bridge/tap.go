@@ -1,0 +1,204 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/serving"
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/llm"
+)
+
+// A modelAPI is a provider that has a short name.
+type modelAPI struct {
+	name, url string
+	variable  string // the environment variable by which programs take the address
+	path      string // what stands behind the address there
+}
+
+var modelAPIs = []modelAPI{
+	{"openai", "https://api.openai.com", "OPENAI_BASE_URL", "/v1"},
+	{"anthropic", "https://api.anthropic.com", "ANTHROPIC_BASE_URL", ""},
+	{"gemini", "https://generativelanguage.googleapis.com", "GOOGLE_GEMINI_BASE_URL", ""},
+	{"openrouter", "https://openrouter.ai/api", "OPENAI_BASE_URL", "/v1"},
+	{"ollama", "http://127.0.0.1:11434", "OLLAMA_HOST", ""},
+}
+
+// apiNames are the short names of the providers.
+func apiNames() (names []string) {
+	for _, api := range modelAPIs {
+		names = append(names, api.name)
+	}
+	return names
+}
+
+// tapOptions are what the flags of "tap" say.
+type tapOptions struct {
+	bridgeFlags
+	at                string
+	languages, silent []string
+}
+
+func TapCommand() *cobra.Command {
+	o := &tapOptions{}
+	cmd := &cobra.Command{
+		Use:   "tap [flags] UPSTREAM",
+		Short: "Hear what programs ask of a language model, and its answers",
+		Long: `tap stands between programs and the API of their language model. A program that lets you change the address of the
+API needs no other change: give it that of tap. What the model answers is heard as it comes, and the tools that it wants
+are named. Several programs may use one tap; each of their requests is a session of its own.
+
+UPSTREAM is the address of the API, such as https://gateway.example/v1, or one of these: ` + strings.Join(apiNames(), ", ") + `.
+The wire is OpenAI's (chat completions and responses), Anthropic's, Gemini's or Ollama's, which most others speak too.
+
+Every byte passes as it came. Keys are not logged or told, and the provider's certificate is verified. What programs ask for
+themselves is not told: titles, summaries, choices, answers in JSON, embeddings. Nor are requests to the models that
+--skip-model names. Only programs of this machine can use it, and no web pages.
+
+A tap only hears: it cannot ask before a tool runs. What the program asks, it asks itself.`,
+		Example: `  aaep tap openai
+  OPENAI_BASE_URL=http://127.0.0.1:8081/v1 aider
+
+  aaep tap --at 127.0.0.1:9000 --skip-model llama3.2:1b ollama
+  aaep tap --web --language de,en https://gateway.example/v1`,
+		Args: cobra.ExactArgs(1),
+		RunE: o.runTap,
+	}
+	o.addFlags(cmd, "the provider's")
+	f := cmd.Flags()
+	f.StringVar(&o.at, "at", "127.0.0.1:8081", "where programs find it: an `ADDRESS` of this machine")
+	f.StringSliceVar(&o.languages, "language", []string{"en-US"},
+		"the `TAGS` of the languages that the model answers in")
+	f.StringSliceVar(&o.silent, "skip-model", nil, "do not tell what these `MODELS` answer")
+	return cmd
+}
+
+func (o *tapOptions) runTap(cmd *cobra.Command, args []string) error {
+	api, upstream, err := upstreamOf(args[0])
+	if err != nil {
+		return err
+	}
+	for _, tag := range o.languages {
+		if !aaep.ValidLanguageTag(tag) {
+			return exits.UsageError("--language takes language tags such as en-US; %q is none.\nSee: aaep tap --help", tag)
+		}
+	}
+	ln, err := listenForPrograms(cmd.Context(), "--at", o.at)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	if upstream.Host == ln.Addr().String() {
+		return exits.UsageError("%s is where this tap is itself: name the address of the provider.\nSee: aaep tap --help",
+			upstream.Host)
+	}
+	o.status.Out = cmd.ErrOrStderr()
+	o.cfg = producer.Config{Language: o.languages[0], Languages: o.languages[1:]}
+	name := firstOf(cmp.Or(o.name, api.name), upstream.Host)
+	return o.bridgeFlags.serveBridge(cmd, name, nil, nil, func(ctx context.Context, p *producer.Producer) error {
+		here := "http://" + ln.Addr().String()
+		o.status.PrintLabelled("aaep", "Programs find "+upstream.Host+" at "+here)
+		if api.variable != "" {
+			o.status.PrintLabelled("aaep", "Start them with: "+api.variable+"="+here+api.path)
+		}
+		if upstream.Scheme == "http" && !serving.OfThisMachine(upstream.Host) {
+			o.status.PrintLabelled("aaep", "What they send to "+upstream.Host+", keys among it, is not encrypted.")
+		}
+		return servePrograms(ctx, ln, llm.New(p).Proxy(upstream, nil, o.silent...), nil)
+	})
+}
+
+// upstreamOf returns the provider that is named by its short name or its address.
+func upstreamOf(name string) (api modelAPI, upstream *url.URL, err error) {
+	for _, known := range modelAPIs {
+		if strings.EqualFold(name, known.name) {
+			api, name = known, known.url
+		}
+	}
+	upstream, err = url.Parse(name)
+	switch {
+	case err != nil, upstream.Host == "", upstream.Scheme != "http" && upstream.Scheme != "https":
+		return api, nil, exits.UsageError("%q is not the address of a model's API, such as https://gateway.example/v1, nor one of the names %s.\nSee: aaep tap --help", name, strings.Join(apiNames(), ", "))
+	case upstream.User != nil, upstream.RawQuery != "", upstream.Fragment != "":
+		return api, nil, exits.UsageError("The address of the API has no user, key or \"?\" in it; those are the programs' to send.\nSee: aaep tap --help")
+	}
+	return api, upstream, nil
+}
+
+// listenForPrograms opens an address for programs of this machine, which a flag names. What they
+// send may hold keys, and must not go over a network in the clear.
+func listenForPrograms(ctx context.Context, flag, addr string) (net.Listener, error) {
+	such := "Use one such as 127.0.0.1:8081, or 127.0.0.1:0 for any free port."
+	if flag == "--hook" {
+		such = "Use one such as 127.0.0.1:9090, and a proxy with a certificate before it for other machines."
+	}
+	at, err := net.ResolveTCPAddr("tcp", addr)
+	switch {
+	case err != nil:
+		return nil, exits.UsageError("%s %q is not an address of this machine.\n"+such, flag, addr)
+	case !at.IP.IsLoopback():
+		return nil, exits.UsageError("%s %q could be reached from other machines, and what comes would be in the clear.\n"+such,
+			flag, addr)
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, exits.With(exits.Failed, fmt.Errorf("another program serves on %s already.\nEnd it, or take any free port: %s 127.0.0.1:0", addr, flag))
+	case err != nil:
+		return nil, exits.With(exits.Failed, fmt.Errorf("cannot serve on %s: %s", addr, exits.InnermostError(err)))
+	}
+	return ln, nil
+}
+
+// programHosts are the names by which programs of this machine reach it. No page can have the two
+// that containers use: "internal" is no domain of the Internet.
+var programHosts = []string{"127.0.0.1", "localhost", "[::1]", "host.docker.internal", "host.containers.internal"}
+
+// servePrograms serves a proxy to programs of this machine, over HTTP/1.1 and HTTP/2, until ctx is
+// done. Web pages are refused but those of origins, to which no flag adds if it is nil.
+func servePrograms(ctx context.Context, ln net.Listener, proxy http.Handler, origins []string) error {
+	rules := httpguard.Rules{Hosts: programHosts, Origins: origins, FixedHosts: true, FixedOrigins: origins == nil}
+	server := &http.Server{
+		Handler: httpguard.WithDeadlines(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := rules.Check(r); err != nil {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusForbidden)
+				json.NewEncoder(w).Encode(map[string]any{"type": "error", "error": map[string]any{
+					"type":    "permission_error",
+					"message": "only programs of this machine are served: " + exits.PlainError(err)}})
+				return
+			}
+			control := http.NewResponseController(w) // what a program sends, and gets, may take its time
+			control.SetReadDeadline(time.Time{})
+			control.SetWriteDeadline(time.Time{})
+			proxy.ServeHTTP(w, r)
+		})),
+		ReadHeaderTimeout: 10 * time.Second,
+		Protocols:         new(http.Protocols),
+		ErrorLog:          log.New(io.Discard, "", 0), // requests hold keys
+	}
+	httpguard.BoundIdle(server)
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return exits.With(exits.Failed, fmt.Errorf("programs are not served any more: %s", exits.InnermostError(err)))
+	}
+	return nil
+}

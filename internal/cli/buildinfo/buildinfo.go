@@ -1,0 +1,48 @@
+// Package buildinfo says which build of the command this is.
+package buildinfo
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/aaep-go/aaep"
+)
+
+// release is the version of a program that was built to be given away; the linker writes it
+// (internal/release).
+var release string
+
+// Read returns the version and the commit of this program, as far as the Go tools wrote them
+// into it.
+func Read() (name, commit string) {
+	name = release
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v := info.Main.Version; name == "" && v != "(devel)" {
+			name = v
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				commit = s.Value
+			}
+		}
+	}
+	return name, commit
+}
+
+// Text says which build this is, and what it was built with.
+func Text() string {
+	text := "aaep"
+	name, commit := Read()
+	if name != "" {
+		text += " " + name
+	}
+	text += ", for AAEP " + aaep.Version
+	if commit != "" {
+		text += ", commit " + commit
+	}
+	text += ", " + runtime.Version()
+	if name == "" && commit == "" {
+		text += "; the build says neither its version nor its commit (-buildvcs=false)"
+	}
+	return text
+}

@@ -1,0 +1,75 @@
+// Package exits is how the commands end: with which exit code, in which words, and upon which
+// signal. Begin with Error, whose code Main of package cli ends with, and with PlainError, which
+// says an error of the packages as a person would. It prints nothing and knows no command.
+package exits
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/aaep-go/aaep/producer/log/sqlite"
+)
+
+// The exit codes, of all commands.
+const (
+	OK          = iota
+	Failed      // what was asked for was tried, and failed; or what was looked at is not right
+	Usage       // it cannot be asked for like that: a flag, an argument, or a file that a flag names
+	Unreachable // what it is about is not there: an agent, a server, the file to look at
+	Interrupted = 130
+)
+
+// Error ends the command with a code. An empty text says nothing more.
+type Error struct {
+	Code int
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// With returns the error that ends the command with a code.
+func With(code int, err error) *Error { return &Error{Code: code, Err: err} }
+
+// UsageError is the error of a command that was called in a wrong way.
+func UsageError(format string, args ...any) error {
+	return With(Usage, fmt.Errorf(format, args...))
+}
+
+// CannotTake is the error of a flag that names what cannot be used. It is no mistake of the caller
+// where another program uses that, or the disk is full.
+func CannotTake(flag string, err error) error {
+	code, says := Usage, "cannot take "+flag+": "+PlainError(err)
+	if right := isRight[flag]; right != "" {
+		says += ".\n" + right
+	}
+	if errors.Is(err, sqlite.ErrInUse) || IsDiskFull(err) {
+		code = Failed
+	}
+	return With(code, errors.New(says))
+}
+
+// IsDiskFull reports whether what was asked for is right, and there is no room for it.
+func IsDiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC)
+}
+
+// isRight is what those who follow an agent may name with a flag, which they get from the person
+// who runs it.
+var isRight = map[string]string{
+	"--trust":               "Name a JWK or PEM file with the agent's public keys, such as planner.keys.json of: aaep manifest keygen planner",
+	"--token-file":          "Name a file that holds the token which the agent knows you by, and nothing else",
+	"--ca, --cert or --key": "Name PEM files: the certificates of CAs, your certificate, its key",
+	"--trust-first-use":     "Name a file for the keys of agents that are met; one that is not there yet is made",
+}
+
+// CodeOf returns the exit code that an error asks for.
+func CodeOf(err error) int {
+	var exit *Error
+	if errors.As(err, &exit) {
+		return exit.Code
+	}
+	return Failed
+}

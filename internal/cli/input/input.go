@@ -1,0 +1,83 @@
+// Package input opens what a command reads: a file, standard input or a web address, and says how
+// far reading has come where that takes long. It does not know what is in it. Begin with Open.
+package input
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep/manifest"
+)
+
+// Open opens a file, standard input as "-", or what a web address holds, over conf, which may
+// be nil. The size is -1 if it is not known.
+func Open(ctx context.Context, name string, conf *tls.Config, stdin io.Reader) (io.ReadCloser, int64, error) {
+	switch {
+	case name == "-":
+		return io.NopCloser(stdin), -1, nil
+	case !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://"):
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, 0, err
+		}
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			return f, info.Size(), nil
+		}
+		return f, -1, nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, name, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	client := &http.Client{Timeout: time.Minute}
+	if conf != nil {
+		over := http.DefaultTransport.(*http.Transport).Clone()
+		over.TLSClientConfig = conf
+		client.Transport = over
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, 0, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		return nil, 0, fmt.Errorf("the server answered %s", resp.Status)
+	}
+	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) == "text/html" {
+		resp.Body.Close()
+		return nil, 0, errors.New("this is a page for people; give the address of messages or of a manifest, such as " + strings.TrimRight(name, "/") + manifest.Path)
+	}
+	return resp.Body, resp.ContentLength, nil
+}
+
+// Progress says how far reading has come, where that takes long.
+type Progress struct {
+	io.Reader
+	Name       string
+	Size, done int64
+	Say        func(label, text string)
+	Next       time.Time
+}
+
+const ProgressAfter = 3 * time.Second
+
+func (p *Progress) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	p.done += int64(n)
+	if now := time.Now(); now.After(p.Next) {
+		p.Next = now.Add(ProgressAfter)
+		if p.Size > 0 {
+			p.Say("aaep", fmt.Sprintf("%s: %d percent read.", p.Name, p.done*100/p.Size))
+		} else {
+			p.Say("aaep", fmt.Sprintf("%s: %d megabytes read.", p.Name, p.done>>20))
+		}
+	}
+	return n, err
+}

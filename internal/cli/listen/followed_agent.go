@@ -1,0 +1,302 @@
+package listen
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/lineio"
+	"github.com/aaep-go/aaep/internal/cli/terms"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
+)
+
+// FollowedAgent is one agent that a listener follows, and what was agreed with it. Only the
+// listener's own goroutine uses it, unless a method says otherwise.
+type FollowedAgent struct {
+	*Listener
+	running *sync.WaitGroup   // what follows it
+	name    string            // no other agent here has it
+	Wanted  aaep.Capabilities // what was asked for
+	Sub     *subscriber.Subscription
+	ended   bool                                          // it is not followed any more
+	remark  string                                        // of the agent, about the terms; said once
+	trust   *manifest.Trust                               // nil demands no proof
+	ways    []string                                      // to the agent, in words; empty if there is one that speaks for itself
+	reach   func(context.Context) (*FollowedAgent, error) // of an agent that has no sub yet: follows it
+	asked   atomic.Int64                                  // questions, at each output
+
+	attempted chan struct{}   // of an agent that has no sub yet: is closed after the first attempt to reach it
+	before    <-chan struct{} // attempted of the agent before it on the command line, or nil
+
+	invalid invalidMessages
+
+	pace     int64              // that was asked for without a word of the person's
+	paceless bool               // it was refused: the pace that is heard changes all the time, and each refusal costs a subscription
+	changing bool               // other terms are asked for
+	later    *aaep.Capabilities // to ask for after that
+	quiet    *time.Timer        // until it is over; nil where it is not quiet
+}
+
+// startFollowing says who is followed, and tells what the agent says until ctx is done.
+func (f *FollowedAgent) startFollowing(ctx context.Context) {
+	name, proof := f.describeIdentity()
+	f.name = f.uniqueName(name)
+	f.byName.Store(f.name, f)
+	said := append([]string{f.PhraseText(phrase.FollowingAgent, f.name+f.describeRoute())}, proof...)
+	if !f.hasSeveral() && !f.besideEditor {
+		said = append(said, f.PhraseText(phrase.HelpIsThere, ""), f.PhraseText(phrase.CtrlCEnds, ""))
+	}
+	f.greetPerson(said...)
+	f.explainRefusals(f.Wanted)
+	if isQuiet(f.currentTerms()) {
+		f.startQuiet()
+	}
+	go f.watchInvalid(ctx)
+	go f.watchLink(ctx)
+	outputs := f.allOutputs()
+	f.running.Go(func() {
+		var err error
+		if f.json {
+			err = f.printEvents(ctx, outputs)
+			for _, p := range outputs {
+				p.Wait(ctx, 0)
+			}
+		} else {
+			err = present.Follow(ctx, f.Sub, f.name, outputs...)
+		}
+		f.runInLoop(ctx, func() {
+			f.ended = true
+			f.countEnded(f, err)
+		})
+	})
+}
+
+// printEvents prints the events as JSON, and has the outputs tell them and what becomes of the
+// link. Nothing is answered.
+func (f *FollowedAgent) printEvents(ctx context.Context, outputs []*present.Presenter) error {
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	telling.Go(func() {
+		for why := range f.Sub.Outages(ctx) {
+			for _, p := range outputs {
+				p.Plan(func(a *announce.Announcer, now time.Time) { a.Outage(now, f.name, why) })
+			}
+		}
+	})
+	for ev, err := range f.Sub.Events(ctx) {
+		if err != nil {
+			return err
+		}
+		if msg, err := ev.MarshalJSON(); err == nil {
+			f.PrintLine(lineio.SafeJSON(string(msg)))
+		}
+		for _, p := range outputs {
+			p.Add(f.name, ev)
+		}
+		if f.IsUnread() {
+			f.runInLoop(ctx, func() {})
+		}
+	}
+	return nil
+}
+
+// describeIdentity returns what the agent is called, and the sentences that say what that name is
+// worth.
+func (f *FollowedAgent) describeIdentity() (name string, proof []string) {
+	who := f.Sub.Accepted().Producer
+	v := f.Sub.Verified()
+	if v == nil {
+		name = f.nameOf(who.AgentName, who.AgentID)
+		return name, append([]string{f.PhraseText(phrase.AgentUnproven, "")}, f.warnOfName(name)...)
+	}
+	name, proof = f.nameOf(v.Manifest.AgentName, v.Manifest.AgentID), []string{f.PhraseText(phrase.AgentProven, "")}
+	if v.Identity.FirstMeeting {
+		proof[0] = f.PhraseText(phrase.AgentFirstMet, "")
+	}
+	proof = append(proof, f.warnOfName(name)...)
+	if like := v.Identity.LooksLike; like != "" {
+		proof = append(proof, f.PhraseText(phrase.NameLooksLike, words.OneLine(like)))
+	}
+	return name, proof
+}
+
+// warnOfName warns of a name, as nameOf makes it, that could mislead its reader.
+func (f *FollowedAgent) warnOfName(name string) []string {
+	if manifest.NameMisleads(name) {
+		return []string{f.PhraseText(phrase.NameMisleads, "")}
+	}
+	return nil
+}
+
+// uniqueName makes a name one that no other agent here has, so that each can be told from the
+// others: of two, one is named with its place on the command line. A name that an agent once has it
+// keeps.
+func (f *FollowedAgent) uniqueName(name string) string {
+	unique := name
+	for n := max(slices.Index(f.agents, f), 0) + 1; ; n++ {
+		taken := false
+		for _, other := range f.agents {
+			taken = taken || other != f && strings.EqualFold(other.name, unique)
+		}
+		if !taken {
+			return unique
+		}
+		unique = name + ", " + f.PhraseText(phrase.AgentNumber, strconv.Itoa(n))
+	}
+}
+
+// informOfLink prints sentences about the link to this agent, behind its name where there are
+// several.
+func (f *FollowedAgent) informOfLink(sentences ...string) {
+	if f.hasSeveral() {
+		sentences = append([]string{announce.Speaker(f.name)}, sentences...)
+	}
+	f.informPerson(sentences...)
+}
+
+// describeRoute says over what the agent is reached.
+func (f *FollowedAgent) describeRoute() string {
+	if f.Sub == nil {
+		return ""
+	}
+	is, _ := f.Sub.Status()
+	if is.Way >= len(f.ways) {
+		return ""
+	}
+	return " " + f.PhraseText(phrase.OverWay, f.ways[is.Way])
+}
+
+// currentTerms returns the terms in force; before any were agreed on, those that are wanted.
+func (f *FollowedAgent) currentTerms() aaep.Capabilities {
+	if f.Sub == nil {
+		return f.Wanted
+	}
+	return terms.InForce(f.Wanted, f.Sub.Accepted().HonoredCapabilities)
+}
+
+// explainRefusals says which terms of a request the agent did not grant.
+func (f *FollowedAgent) explainRefusals(asked aaep.Capabilities) {
+	note := words.OneLine(f.Sub.Accepted().NegotiationNotes)
+	if note != "" && note != f.remark {
+		f.informOfLink(note)
+	}
+	f.remark = note
+	if list := terms.NotGranted(f.uiLanguage(), asked, f.currentTerms(), note); len(list) > 0 {
+		f.informOfLink(f.PhraseText(phrase.NotGranted, strings.Join(list, f.uiLanguage().ListComma())))
+	}
+}
+
+// firstTold is how long a link has been broken when it is first told when it is tried next; then it
+// is told four times as late each time.
+const firstTold = time.Minute
+
+// watchLink tells what present.Follow does not know of the link, until ctx or the subscription
+// ends: over which way it is back, why it is not, and when it is tried next.
+func (f *FollowedAgent) watchLink(ctx context.Context) {
+	was, _ := f.Sub.Status()
+	var broke time.Time
+	var tellAt time.Duration
+	for {
+		is, changed := f.Sub.Status()
+		if is.Over {
+			return
+		}
+		if was.Connected && !is.Connected {
+			broke, tellAt = time.Now(), firstTold
+			f.Out.signalLost()
+		}
+		var say []string
+		switch {
+		case is.Awaits != "" && was.Awaits == "":
+			say = []string{f.PhraseText(phrase.StillRefused, is.Awaits)}
+		case !is.Connected && exits.IsUnproven(is.Err) && !exits.IsUnproven(was.Err):
+			say = []string{f.PhraseText(phrase.StillUnproven, ""), f.PhraseText(phrase.NewCertificate, "")}
+		case is.Connected && is.Resumed && is.Subscribed != was.Subscribed:
+			say = []string{f.PhraseText(phrase.ConnectedAgain, ""), f.PhraseText(phrase.NothingLost, "")}
+		case is.Connected && is.Way != was.Way && is.Way < len(f.ways):
+			say = []string{f.PhraseText(phrase.ConnectedAgainOver, f.ways[is.Way])}
+		case !is.Connected && !was.Connected && !is.Next.IsZero() && is.Awaits == "" && time.Since(broke) >= tellAt:
+			tellAt *= 4
+			say = []string{phrase.Lasting(string(f.uiLanguage()), phrase.TryingAgainIn, max(time.Until(is.Next), time.Second))}
+		}
+		again := was.Subscribed != is.Subscribed
+		was = is
+		if say != nil || again {
+			f.runInLoop(ctx, func() {
+				if say != nil {
+					f.informOfLink(say...)
+				}
+				if again && f.quiet != nil {
+					f.startQuiet() // it was asked for anew
+				}
+			})
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// describeState says whether the agent is reached, and how far the person is with what it said.
+func (f *FollowedAgent) describeState() string {
+	t := f.uiLanguage()
+	said := []string{t.PhraseText(phrase.StandsConnected, "") + f.describeRoute()}
+	switch {
+	case f.ended && f.Sub == nil:
+		said[0] = t.PhraseText(phrase.StandsUnfollowed, "")
+	case f.ended:
+		said[0] = t.PhraseText(phrase.StandsEnded, "")
+	case !f.isConnected():
+		said[0] = t.PhraseText(phrase.StandsApart, "")
+	}
+	if f.Out != nil {
+		var worst announce.Standing
+		f.Out.planAll(func(a *announce.Announcer, _ time.Time) {
+			s := a.Standing(f.name)
+			worst = announce.Standing{Waiting: max(worst.Waiting, s.Waiting), Behind: max(worst.Behind, s.Behind),
+				Missed: max(worst.Missed, s.Missed), LeftOut: max(worst.LeftOut, s.LeftOut)}
+		})
+		switch {
+		case worst.Waiting > 0:
+			said = append(said, phrase.Lasting(string(t), phrase.StandsBehind, max(worst.Behind, time.Second)))
+		default:
+			said = append(said, t.PhraseText(phrase.StandsUpToDate, ""))
+		}
+		if worst.LeftOut > 0 {
+			said = append(said, t.PhraseText(phrase.StandsLeftOut, strconv.Itoa(worst.LeftOut)))
+		}
+		if worst.Missed > 0 {
+			said = append(said, t.PhraseText(phrase.StandsToAskFor, strconv.Itoa(worst.Missed)))
+		}
+	}
+	var n int
+	f.judging()[0].Plan(func(a *announce.Announcer, _ time.Time) { n = a.Standing(f.name).Open })
+	if n > 0 {
+		said = append(said, phrase.Counted(string(t), phrase.StandsOpen, n, "open question"))
+	}
+	return strings.Join(said, t.ListComma()) + "."
+}
+
+// isConnected reports whether there is a link to the agent.
+func (f *FollowedAgent) isConnected() bool {
+	if f.Sub == nil {
+		return false
+	}
+	is, _ := f.Sub.Status()
+	return is.Connected
+}

@@ -1,0 +1,507 @@
+package listen
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/answers"
+	"github.com/aaep-go/aaep/internal/cli/control"
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/lineio"
+	"github.com/aaep-go/aaep/internal/cli/reach"
+	"github.com/aaep-go/aaep/internal/cli/terms"
+	"github.com/aaep-go/aaep/internal/cli/uilang"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/discover"
+	"github.com/aaep-go/aaep/subscriber/present"
+	"github.com/aaep-go/aaep/subscriber/terminal"
+)
+
+// Listener is a person at a terminal, who follows one or several agents. Each agent is told by
+// present.Follow over each of their outputs, of which the terminal is one. What is here is who is
+// followed, on which terms, and what the person's lines do.
+type Listener struct {
+	lineio.Printer // what is printed beside what the outputs print
+	Status         lineio.Printer
+	json           bool
+	read           func(context.Context, func(terminal.Line)) (ended bool) // reads what the person types
+	unseen         func() bool                                             // whether keys are not seen
+	reads          *present.Presenter                                      // tells what the terminal prints
+	Out            *outputs                                                // nil if the terminal is all there is
+	wanted         aaep.Capabilities                                       // what was asked for at first
+	agents         []*FollowedAgent
+	attempted      <-chan struct{} // of the pending agent that was made last
+	byName         sync.Map        // *followedAgent
+	unanswerable   sync.Map        // questions, *aaep.Event, of agents that do not know who can answer
+	Talk           conversation    // nil where the person only listens
+	askedAt        time.Time       // when a question was open last
+	began          time.Time       // the first key of the line that is typed,
+	askedThen      bool            // when a question was open
+	attended       bool            // a person is at a terminal
+	besideEditor   bool            // they type in an editor, and answer there or by "aaep answer"
+	control        *control.Server // nil where no other window reaches it
+	language       atomic.Value    // a uiLanguage
+	elsewhere      atomic.Bool     // an answer comes from another window, whose keys are known
+	calling        bool            // such a window is being responded to
+	saying         sync.Mutex      // guards said
+	said           []string        // of this program's own, since that began
+	printing       sync.WaitGroup
+
+	told      chan struct{}                                          // that something was told
+	loopCalls chan func()                                            // what agents and keys do
+	after     func(time.Duration, func(context.Context)) *time.Timer // does something then, unless it is all over
+	gone      int                                                    // agents whose subscriptions are over
+	last      error                                                  // why the last of them is
+	hushed    *time.Timer                                            // until it is over; nil where it is not quiet
+	paced     time.Time                                              // when the pace was looked at last
+}
+
+// preferences are the person's for one of their outputs.
+func (l *Listener) preferences(reads bool) announce.Preferences {
+	return announce.Preferences{
+		WordsPerMinute: l.wanted.PaceWPM,
+		Reads:          reads,
+		Answering: func(question *aaep.Event) announce.Words {
+			if _, cannot := l.unanswerable.Load(question); cannot {
+				return nil
+			}
+			if l.besideEditor {
+				return l.uiLanguage().InLanguage(l.PhraseText(phrase.AnswerBesideEditor, "aaep answer"))
+			}
+			return l.uiLanguage().InLanguage(uilang.AnswerPrompt(l.uiLanguage(), question))
+		},
+		Text: func(source string, ev *aaep.Event) announce.Words { return l.eventText(source, ev, reads) },
+	}
+}
+
+// useTerminal has the listener print on a terminal until the function end is called.
+func (l *Listener) useTerminal(ctx context.Context, t *terminal.Terminal) (end func()) {
+	p := l.preferences(true)
+	switch {
+	case l.unseen != nil:
+	case l.besideEditor: // the keys of "aaep answer" are known, and there are no others
+		l.unseen = func() bool { return false }
+	default:
+		l.unseen = t.Unseen
+	}
+	p.Unseen = func() bool { return !l.elsewhere.Load() && l.unseen() }
+	if l.read == nil {
+		l.read = t.Read
+	}
+	l.reads, l.attended, l.loopCalls, l.told = present.New(p), t.Attended(), make(chan func()), make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	l.printing.Go(func() {
+		if err := l.reads.Run(ctx, printedLines{t, l}); ctx.Err() == nil {
+			l.Printer.Fail(err)
+			l.runInLoop(ctx, func() {})
+		}
+	})
+	return func() { cancel(); l.printing.Wait() }
+}
+
+// printedLines are the lines of the terminal: those of agents where the person wants them, or no
+// other output is left.
+type printedLines struct {
+	*terminal.Terminal
+	l *Listener
+}
+
+func (p printedLines) Present(ctx context.Context, u announce.Utterance) error {
+	p.l.noteTold()
+	prints := !p.l.json && p.l.Out.printsLines()
+	switch {
+	case u.Kind == announce.Notice && (u.Source == "" || prints): // else it is about what another output tells
+		p.l.recordSaid(u.Text)
+	case !prints:
+		return announce.ErrLanguage
+	}
+	return p.Terminal.Present(ctx, u)
+}
+
+// recordSaid gives what this program says to the call of another window that awaits it.
+func (l *Listener) recordSaid(text string) {
+	l.saying.Lock()
+	defer l.saying.Unlock()
+	if l.said != nil && len(l.said) < cap(l.said) {
+		l.said = append(l.said, text)
+	}
+}
+
+// allOutputs are the person's outputs, those with a voice of their own before the terminal.
+func (l *Listener) allOutputs() (all []*present.Presenter) {
+	l.Out.forEach(func(p *present.Presenter) { all = append(all, p) })
+	return append(all, l.reads)
+}
+
+// judging are the outputs over which the person can have a question.
+func (l *Listener) judging() (all []*present.Presenter) {
+	if l.Out != nil {
+		for _, t := range l.Out.tellings {
+			if t.words {
+				all = append(all, t.p)
+			}
+		}
+	}
+	if l.Out.printsLines() || len(all) == 0 {
+		all = append(all, l.reads)
+	}
+	return all
+}
+
+// hasSeveral reports whether more than one agent is followed, so that each has to be named.
+func (l *Listener) hasSeveral() bool { return len(l.agents) > 1 }
+
+// slowReach is when it is said that an agent is being reached: silence would be taken for nothing
+// at all.
+const slowReach = 2 * time.Second
+
+// AnnounceConnecting says after slowReach that an agent is being reached, unless stop is called
+// before.
+func (l *Listener) AnnounceConnecting(url string) (stop func() bool) {
+	return time.AfterFunc(slowReach, func() { l.informPerson(l.PhraseText(phrase.Connecting, url)) }).Stop
+}
+
+// dialAgent finds the ways to an agent and subscribes to it.
+func (l *Listener) dialAgent(ctx context.Context, how *reach.Flags, url string,
+	wanted aaep.Capabilities) (*FollowedAgent, error) {
+	f := &FollowedAgent{Listener: l, Wanted: wanted}
+	ways, err := how.FindWays(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range ways {
+		f.ways = append(f.ways, reach.WireWords(w.Transport))
+	}
+	if f.trust, err = how.ReadTrust(url); err != nil {
+		return nil, err
+	}
+	cfg := f.SubscriberConfig(false)
+	cfg.Fallback = discover.Dialers(ways[1:])
+	dialer := ways[0].Dialer
+	if how.StartsHooks {
+		dialer = &hookDialer{Dialer: dialer}
+	}
+	if f.Sub, err = subscriber.Dial(ctx, dialer, cfg); err != nil {
+		return nil, reach.DialError(ctx, url, err, wanted.Languages...)
+	}
+	return f, nil
+}
+
+// followAddresses follows the agents at some addresses. An agent that is not there yet is awaited,
+// except a single one where no person is at the terminal to wait for it.
+func (l *Listener) followAddresses(ctx context.Context, how *reach.Flags, urls []string,
+	wanted aaep.Capabilities) error {
+	agents := make([]*FollowedAgent, len(urls))
+	for i, url := range urls {
+		agents[i] = l.newPendingAgent(url, wanted,
+			func(ctx context.Context) (*FollowedAgent, error) { return l.dialAgent(ctx, how, url, wanted) })
+	}
+	if len(agents) == 1 && !l.attended {
+		stop := l.AnnounceConnecting(urls[0])
+		var err error
+		agents[0], err = agents[0].reach(ctx)
+		stop()
+		if err != nil {
+			return err
+		}
+	}
+	defer func() {
+		for _, f := range l.agents {
+			if f.Sub != nil {
+				f.Sub.Close()
+			}
+		}
+	}()
+	return l.FollowAgents(ctx, agents...)
+}
+
+// SubscriberConfig returns how to subscribe. It asks for proof of who the agent is, if the person
+// wants that.
+func (f *FollowedAgent) SubscriberConfig(once bool) subscriber.Config {
+	if f.trust != nil {
+		f.Wanted.AcceptSignedManifestsOnly = new(true)
+	}
+	cfg := newSubscriberConfig(f.Wanted, once)
+	cfg.Trust = f.trust
+	f.invalid = newInvalidMessages()
+	cfg.Unreadable = f.invalid.noteInvalid
+	return cfg
+}
+
+func newSubscriberConfig(wanted aaep.Capabilities, once bool) subscriber.Config {
+	host, _ := os.Hostname()
+	return subscriber.Config{ID: "aaep-listen-" + host, Name: "aaep listen", Version: aaep.Version,
+		Capabilities: wanted, NoReconnect: once}
+}
+
+// runInLoop has the listener's own goroutine call do, and reports whether it will: false once ctx
+// is done.
+func (l *Listener) runInLoop(ctx context.Context, do func()) bool {
+	select {
+	case l.loopCalls <- do:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// FollowAgents is the listener's loop: it obeys the lines that a person types, until ctx or the
+// last subscription ends. What the agents send is told meanwhile.
+func (l *Listener) FollowAgents(ctx context.Context, agents ...*FollowedAgent) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.agents, l.paced = agents, time.Now()
+	l.setLanguages(agents[0].Wanted.Languages)
+	l.after = func(d time.Duration, do func(context.Context)) *time.Timer {
+		return time.AfterFunc(d, func() { l.runInLoop(ctx, func() { do(ctx) }) })
+	}
+	for _, f := range agents {
+		f.running = &running
+		if f.Sub == nil {
+			if l.hasSeveral() { // it is one of them all the same
+				for _, p := range l.allOutputs() {
+					p.Plan(func(a *announce.Announcer, _ time.Time) { a.Follow(f.name) })
+				}
+			}
+			running.Go(func() { f.awaitAgent(ctx) })
+		} else {
+			f.startFollowing(ctx)
+		}
+	}
+	if l.hasSeveral() {
+		l.informPerson(l.PhraseText(phrase.HelpIsThere, ""), l.PhraseText(phrase.CtrlCEnds, ""))
+	}
+	go func() {
+		ended := l.read(ctx, func(line terminal.Line) {
+			l.runInLoopAndWait(ctx, func() { l.handleTyped(ctx, line) })
+		})
+		if ended {
+			l.runInLoop(ctx, func() { l.stopAnswering(ctx) })
+		}
+	}()
+	for _, p := range l.allOutputs() {
+		running.Go(func() { l.watchQuestion(ctx, p) })
+	}
+	for asked := false; ; {
+		open := l.countOpen() > 0
+		if open || asked {
+			l.askedAt = time.Now()
+		}
+		asked = open
+		if l.control != nil {
+			l.control.Update(l.controlState())
+		}
+		select {
+		case do := <-l.loopCalls:
+			do()
+			if l.IsUnread() {
+				return l.WriteError()
+			}
+			if l.gone == len(l.agents) || l.last != nil && exits.CodeOf(l.last) == exits.Usage {
+				for _, p := range l.allOutputs() {
+					p.Wait(ctx, 0)
+				}
+				return l.last
+			}
+			l.keepPace(ctx)
+		case call := <-l.nextCall():
+			l.handleCall(ctx, call)
+		case <-l.told: // another question may be put, or more of the pace is known
+			l.keepPace(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// watchQuestion has the loop look, for other windows, whenever an output puts another question.
+func (l *Listener) watchQuestion(ctx context.Context, p *present.Presenter) {
+	for ctx.Err() == nil {
+		_, _, _, changed := p.Put()
+		l.noteTold()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// noteTold has the loop look whether another question is put. It waits for nothing.
+func (l *Listener) noteTold() {
+	select {
+	case l.told <- struct{}{}:
+	default:
+	}
+}
+
+// runInLoopAndWait is runInLoop, and returns when do has.
+func (l *Listener) runInLoopAndWait(ctx context.Context, do func()) {
+	done := make(chan struct{})
+	if l.runInLoop(ctx, func() { defer close(done); do() }) {
+		<-done
+	}
+}
+
+// countOpen returns how many questions are open.
+func (l *Listener) countOpen() (n int) {
+	l.judging()[0].Plan(func(a *announce.Announcer, _ time.Time) {
+		for _, f := range l.agents {
+			n += a.Standing(f.name).Open
+		}
+	})
+	return n
+}
+
+// countEnded counts an agent whose subscription is over.
+func (l *Listener) countEnded(f *FollowedAgent, err error) {
+	l.gone++
+	if err == nil {
+		l.last = nil
+		return
+	}
+	says := "the agent ended the link: " + words.Sentence(exits.PlainError(err))
+	if !l.uiLanguage().IsEnglish() {
+		says = l.PhraseText(phrase.AgentEndedLink, l.uiLanguage().ExplainError(err))
+	}
+	l.last = exits.With(exits.Failed, errors.New(says+reach.HowToAccept(err)))
+	if l.hasSeveral() {
+		f.informOfLink(l.PhraseText(phrase.AgentEndedLink, l.uiLanguage().ExplainError(err)) + reach.HowToAccept(err))
+	}
+}
+
+// stopAnswering tells the agents that no person can answer here any more, because the input has
+// ended: a question would only wait.
+func (l *Listener) stopAnswering(ctx context.Context) {
+	if l.Talk != nil {
+		l.Talk.End()
+	}
+	for f := range l.liveAgents() {
+		if c := f.currentTerms(); terms.IsTrue(c.SupportsConfirmationReply) || terms.IsTrue(c.SupportsClarificationReply) {
+			if f.Sub != nil {
+				f.informOfLink(l.PhraseText(phrase.OthersAnswer, ""))
+			}
+			f.changeTerms(ctx, aaep.Capabilities{SupportsConfirmationReply: new(false),
+				SupportsClarificationReply: new(false)})
+		}
+	}
+}
+
+// handleTyped obeys a key or a line that the person typed.
+func (l *Listener) handleTyped(ctx context.Context, line terminal.Line) {
+	if line.Began != l.began { // or the keys before were taken back
+		l.began, l.askedThen = line.Began, l.countOpen() > 0
+	}
+	if line.Key {
+		l.Out.forEach((*present.Presenter).Typing)
+		return
+	}
+	defer l.Out.forEach((*present.Presenter).Rest) // after the answer, which knows by the keys when it was begun
+	askedThen := l.askedThen
+	l.began, l.askedThen = time.Time{}, false
+	if strings.HasPrefix(line.Text, "/") {
+		l.runCommand(ctx, line.Text)
+		return
+	}
+	l.takeLine(line.Text, line.Began, askedThen)
+}
+
+// lateAnswer is how long after a question was closed a yes or a no is taken for an answer to it,
+// and not for a message to the agent.
+const lateAnswer = time.Minute
+
+// takeLine takes a line as an answer, or as what the person says in a conversation; askedThen is
+// whether a question was open when it was begun.
+func (l *Listener) takeLine(text string, began time.Time, askedThen bool) {
+	open := l.countOpen() > 0
+	if l.Talk == nil || open {
+		if l.Talk != nil && !askedThen && text != "" { // it was begun for the agent
+			l.Talk.Keep(text)
+		}
+		present.Answer(began, text, l.judging()...)
+		return
+	}
+	switch {
+	case text == "":
+	case askedThen || answers.Decision(text, string(l.uiLanguage())) != "" && time.Since(l.askedAt) < lateAnswer:
+		present.Answer(began, text, l.judging()...) // which says what became of the question
+		l.Talk.Keep(text)
+	default:
+		l.Talk.Prompt(text)
+	}
+}
+
+const (
+	mostBehind = time.Minute            // that a question waits for what was said before it to be told
+	tellsSoon  = 300 * time.Millisecond // for which nothing is told before all counts as told
+)
+
+// AwaitTold waits until the outputs have told what the agent has said so far, or for mostBehind.
+// The lines of a terminal need no time.
+func (l *Listener) AwaitTold(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, mostBehind)
+	defer cancel()
+	quiet := tellsSoon
+	l.Out.forEach(func(p *present.Presenter) {
+		p.Wait(ctx, quiet)
+		quiet = 0 // all of them have what came meanwhile
+	})
+}
+
+// A conversation is what a person says beside answers to questions. Nil is a person who only
+// listens.
+type conversation interface {
+	Prompt(line string)                                  // sends a line
+	Keep(line string)                                    // keeps one that may have been meant as an answer
+	Command(ctx context.Context, name, word string) bool // obeys a command, if it is one of its own
+	Own(line string) bool                                // sends a command of the agent's, if it is one
+	End()                                                // nothing more is typed
+}
+
+// uiLanguage returns the listener's language. Several goroutines may call it at once.
+func (l *Listener) uiLanguage() uilang.Language {
+	if t, ok := l.language.Load().(uilang.Language); ok {
+		return t
+	}
+	return uilang.English
+}
+
+// setLanguages takes over the languages that the listener asked for. A language that no output can
+// speak is left out, for it would not be heard.
+func (l *Listener) setLanguages(languages []string) {
+	spoken := slices.DeleteFunc(slices.Clone(languages), func(tag string) bool { return !l.Out.canSpeak(tag) })
+	l.language.Store(uilang.Language(phrase.Best(spoken)))
+	l.Out.forEach(func(p *present.Presenter) { p.SetLanguage(languages...) })
+	if l.reads != nil {
+		l.reads.SetLanguage(languages...)
+	}
+}
+
+// PhraseText returns one of this program's own sentences, in the listener's language.
+func (l *Listener) PhraseText(id phrase.ID, arg string) string {
+	return l.uiLanguage().PhraseText(id, arg)
+}
+
+// informPerson prints sentences of this program itself, and has the outputs say them.
+func (l *Listener) informPerson(sentences ...string) {
+	l.Status.PrintLabelled("aaep", words.OneLine(strings.Join(sentences, " ")))
+}
+
+// greetPerson prints sentences that a question which comes first makes needless: the outputs leave
+// them out then.
+func (l *Listener) greetPerson(sentences ...string) {
+	text := words.OneLine(strings.Join(sentences, " "))
+	l.Status.PrintToTerminal("aaep", text)
+	l.Out.planAll(func(a *announce.Announcer, now time.Time) { a.Mention(now, text) })
+}

@@ -1,0 +1,375 @@
+package listen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/uilang"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/braille"
+	"github.com/aaep-go/aaep/subscriber/haptic"
+	"github.com/aaep-go/aaep/subscriber/nvda"
+	"github.com/aaep-go/aaep/subscriber/orca"
+	"github.com/aaep-go/aaep/subscriber/present"
+	"github.com/aaep-go/aaep/subscriber/sound"
+	"github.com/aaep-go/aaep/subscriber/speech"
+)
+
+type outputKind struct {
+	name  string
+	words bool      // a person gets the words, and can have heard a question
+	knows bool      // it knows when the last word was heard, and so at what pace
+	other phrase.ID // what becomes of text in a language that it does not speak
+	hint  string    // what may help where it cannot be opened
+	open  func(context.Context, outputOptions) (present.Output, error)
+}
+
+// outputOptions are what a person wants of their outputs.
+type outputOptions struct {
+	wordsPerMinute int64
+	sound          sound.Options
+	untilDone      bool // only questions, failures and ends are told
+}
+
+// The outputs there are, beside the lines on the terminal.
+var outputKinds = []outputKind{
+	{"speech", true, true, phrase.PrintedInstead,
+		"It needs Speech Dispatcher, and sound that works: try spd-say hello.",
+		func(ctx context.Context, o outputOptions) (present.Output, error) {
+			return asOutput(speech.Open(ctx, speech.Options{WordsPerMinute: int(o.wordsPerMinute), Spawn: true}))
+		}},
+	{"orca", true, false, phrase.PrintedInstead, "It needs Orca, running in the same desktop session.",
+		func(ctx context.Context, o outputOptions) (present.Output, error) {
+			return asOutput(orca.Open(ctx, orca.Options{WordsPerMinute: int(o.wordsPerMinute)}))
+		}},
+	{"nvda", true, true, phrase.MayBeGarbled,
+		"It needs NVDA 2024.1 or later, running on Windows, and its nvdaControllerClient.dll beside this program.",
+		func(context.Context, outputOptions) (present.Output, error) {
+			out, err := nvda.Open(nvda.Options{})
+			if err == nil && !out.Running() {
+				out.Close()
+				err = nvda.ErrAbsent
+			}
+			return asOutput(out, err)
+		}},
+	{"braille", true, true, phrase.MarksLost, needsDisplay + "; BRLAPI_HOST says where, if it is elsewhere.",
+		onDisplay(nil)},
+	{"contracted-braille", true, true, phrase.MarksLost,
+		needsDisplay + ", as --output braille does, and liblouis: in Debian, the packages liblouis-bin and liblouis-data.",
+		onDisplay(braille.DefaultTables())},
+	{"touch", false, false, phrase.MayBeGarbled, "It needs feedbackd, in the same desktop session.",
+		func(ctx context.Context, _ outputOptions) (present.Output, error) {
+			device, err := haptic.OpenFeedbackd(ctx, haptic.FeedbackdOptions{AppID: "aaep", Sound: true})
+			if err != nil {
+				return nil, err
+			}
+			return haptic.New(device), nil
+		}},
+	{"sound", false, false, phrase.MayBeGarbled,
+		"It needs pw-play or paplay, and sound that works: in Debian, pipewire-bin or pulseaudio-utils.",
+		func(ctx context.Context, o outputOptions) (present.Output, error) {
+			return asOutput(sound.Open(ctx, o.sound))
+		}},
+}
+
+const needsDisplay = "It needs BRLTTY with a display"
+
+// onDisplay opens the braille display. Without tables BRLTTY translates, as the person has it
+// there.
+func onDisplay(tables map[string]string) func(context.Context, outputOptions) (present.Output, error) {
+	return func(ctx context.Context, _ outputOptions) (present.Output, error) {
+		d, err := braille.Open(ctx, braille.Options{Tables: tables})
+		if err == nil && d.Cells() == 0 {
+			d.Close()
+			err = braille.ErrNoDisplay
+		}
+		return asOutput(d, err)
+	}
+}
+
+// asOutput returns the output without a nil pointer in the interface.
+func asOutput[T present.Output](out T, err error) (present.Output, error) {
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+const onTerminal = "plain"
+
+func OutputNames() []string {
+	names := []string{onTerminal}
+	for _, k := range outputKinds {
+		names = append(names, k.name)
+	}
+	return append(names, OnPage)
+}
+
+// outputs tell a person what the terminal would print, and more than that keep what they heard.
+type outputs struct {
+	plain    bool         // the terminal tells it too
+	down     atomic.Int32 // outputs that are gone
+	tellings []*personOutput
+	running  sync.WaitGroup
+	stop     context.CancelFunc
+}
+
+// personOutput is one output, which is opened again when it dies.
+type personOutput struct {
+	outputKind
+	p      *present.Presenter
+	speaks func(language string) bool // nil is every language
+	lost   chan struct{}              // holds one where an agent is out of reach, to be heard without words
+}
+
+// openOutputs opens those that were asked for. Lost is told of those that die, and come back, while
+// the program runs, and unsaid of what there is no voice for.
+func openOutputs(ctx context.Context, names []string, options outputOptions, lost func(phrase.ID, string),
+	unsaid func(announce.Utterance), of announce.Preferences) (*outputs, error) {
+	o := &outputs{}
+	ctx, o.stop = context.WithCancel(ctx)
+	for _, name := range names {
+		if name == onTerminal {
+			o.plain = true
+			continue
+		}
+		i := slices.IndexFunc(outputKinds, func(k outputKind) bool { return k.name == name })
+		if i < 0 {
+			o.closeAll()
+			return nil, exits.UsageError("--output %q is none of %s.\nSee: aaep listen --help", name,
+				strings.Join(OutputNames(), ", "))
+		}
+		kind := outputKinds[i]
+		out, err := kind.open(ctx, options)
+		if err != nil {
+			o.closeAll()
+			hint := kind.hint
+			if errors.Is(err, speech.ErrScreenReader) {
+				hint = "With Orca, that is: --output orca."
+			}
+			return nil, exits.With(exits.Unreachable,
+				fmt.Errorf("cannot tell it over %s: %s.\n%s", name, exits.PlainError(err), hint))
+		}
+		of.Speaks, of.UntilDone = out.Speaks, options.untilDone && kind.words
+		of.Otherwise = func(own string) announce.Words { return explainUnspoken(uilang.Language(own), kind.other) }
+		t := &personOutput{outputKind: kind, lost: make(chan struct{}, 1), p: present.New(of)}
+		t.p.Unsaid, t.speaks = unsaid, out.Speaks
+		o.tellings = append(o.tellings, t)
+		o.running.Go(func() {
+			t.runOutput(ctx, &o.down, out, lost, func() (present.Output, error) { return kind.open(ctx, options) })
+		})
+	}
+	// What has no words says that a question waits, and the lines say which.
+	o.plain = o.plain || !slices.ContainsFunc(o.tellings, func(t *personOutput) bool { return t.words })
+	return o, nil
+}
+
+// explainUnspoken says what becomes of text that cannot be spoken, and what a person can ask for
+// instead.
+func explainUnspoken(t uilang.Language, becomes phrase.ID) announce.Words {
+	says := t.PhraseText(becomes, "")
+	if becomes == phrase.PrintedInstead {
+		says += " " + t.PhraseText(phrase.OtherWays, "")
+	}
+	return t.InLanguage(says)
+}
+
+// runOutput presents on out until ctx is done. An output that died is opened again, and says then
+// what it had not said.
+func (t *personOutput) runOutput(ctx context.Context, down *atomic.Int32, out present.Output,
+	lost func(phrase.ID, string), again func() (present.Output, error)) {
+	for {
+		err := t.present(ctx, out)
+		out.Close()
+		if ctx.Err() != nil {
+			return
+		}
+		down.Add(1)
+		lost(phrase.OutputGone, t.name+": "+words.Sentence(exits.PlainError(err)))
+		out = nil
+		for wait := time.Second; out == nil; wait = min(2*wait, time.Minute) {
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return
+			}
+			out, _ = again()
+		}
+		down.Add(-1)
+		lost(phrase.OutputBack, t.name)
+	}
+}
+
+// present presents on out until ctx is done or out is gone.
+func (t *personOutput) present(ctx context.Context, out present.Output) error {
+	if sounds, ok := out.(*sound.Output); ok {
+		ctx, cancel := context.WithCancel(ctx)
+		var playing sync.WaitGroup
+		defer playing.Wait()
+		defer cancel()
+		playing.Go(func() {
+			for {
+				select {
+				case <-t.lost:
+					sounds.PlayLost(ctx) // where that fails, so does the next sound, and the person is told
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	return t.p.Run(ctx, out)
+}
+
+// signalLost lets outputs without words tell that an agent is out of reach.
+func (o *outputs) signalLost() {
+	if o == nil {
+		return
+	}
+	for _, t := range o.tellings {
+		select {
+		case t.lost <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// closeAll silences and closes all of them.
+func (o *outputs) closeAll() {
+	o.stop()
+	o.running.Wait()
+}
+
+// hasAny reports whether there is an output beside the terminal.
+func (o *outputs) hasAny() bool { return o != nil && len(o.tellings) > 0 }
+
+// canSpeak reports whether all outputs with words can present a language.
+func (o *outputs) canSpeak(language string) bool {
+	if o == nil {
+		return true
+	}
+	return !slices.ContainsFunc(o.tellings, func(t *personOutput) bool {
+		return t.words && t.speaks != nil &&
+			!t.speaks(language)
+	})
+}
+
+// SpokenFirst returns a person's languages with those first that all who have words can present,
+// unless the terminal shows them all: of an agent that has several, it is asked for one that will
+// be heard.
+func (o *outputs) SpokenFirst(languages []string) []string {
+	if o == nil || o.plain {
+		return languages
+	}
+	ordered := slices.Clone(languages)
+	slices.SortStableFunc(ordered, func(a, b string) int {
+		switch {
+		case o.canSpeak(a) == o.canSpeak(b):
+			return 0
+		case o.canSpeak(a):
+			return -1
+		}
+		return 1
+	})
+	return ordered
+}
+
+// forEach calls f with each presenter, if there are any.
+func (o *outputs) forEach(f func(p *present.Presenter)) {
+	if o == nil {
+		return
+	}
+	for _, t := range o.tellings {
+		f(t.p)
+	}
+}
+
+// planAll plans something for each output, if there are any.
+func (o *outputs) planAll(do func(a *announce.Announcer, now time.Time)) {
+	o.forEach(func(p *present.Presenter) { p.Plan(do) })
+}
+
+// printsLines reports whether the terminal prints what agents say: where the person wants that, or
+// no other output is left.
+func (o *outputs) printsLines() bool {
+	return o == nil || o.plain || int(o.down.Load()) == len(o.tellings)
+}
+
+// useOutputs opens outputs, which then say what the terminal would print.
+func (l *Listener) useOutputs(ctx context.Context, names []string, options outputOptions) (err error) {
+	unsaid := func(u announce.Utterance) {
+		if !l.Out.plain { // else it stands there already
+			l.PrintLabelled("", u.Text)
+		}
+	}
+	if l.Out, err = openOutputs(ctx, names, options, l.informOfOutput, unsaid, l.preferences(false)); err != nil {
+		return err
+	}
+	l.Status.Also = func(text string) { l.Out.forEach(func(p *present.Presenter) { p.Tell(text, false) }) }
+	return nil
+}
+
+// informOfOutput says that an output is gone, or is there again.
+func (l *Listener) informOfOutput(id phrase.ID, what string) {
+	said := []string{l.PhraseText(id, what)}
+	if id == phrase.OutputGone {
+		said = append(said, l.PhraseText(phrase.TryingAgain, ""))
+	}
+	l.informPerson(said...)
+}
+
+// runOutputCommand obeys a command that the outputs obey, and reports whether name is one.
+func (l *Listener) runOutputCommand(name string) bool {
+	do := map[string]func(*present.Presenter){
+		"again": (*present.Presenter).Again, "where": (*present.Presenter).WhereAreWe,
+		"waiting": (*present.Presenter).WhatWaits, "details": (*present.Presenter).Details,
+		"spell": (*present.Presenter).Spell, "skip": (*present.Presenter).Skip, "newest": (*present.Presenter).Newest,
+		"next": (*present.Presenter).NextQuestion,
+	}[name]
+	if do == nil {
+		return false
+	}
+	for _, p := range l.allOutputs() {
+		do(p)
+	}
+	return true
+}
+
+// lookAtPace is how often the pace is looked at, while something happens.
+const lookAtPace = 20 * time.Second
+
+// keepPace asks for the pace that the person really listens at, when that is known and another than
+// was asked for.
+func (l *Listener) keepPace(ctx context.Context) {
+	if l.Out == nil || time.Since(l.paced) < lookAtPace {
+		return
+	}
+	l.paced = time.Now()
+	var wpm int64
+	for _, t := range l.Out.tellings {
+		if t.knows {
+			wpm = max(wpm, t.p.Status().WordsPerMinute)
+		}
+	}
+	if wpm == 0 {
+		return // not known yet
+	}
+	wpm = min(max(wpm, 50), 1000) // what AAEP can say
+	for _, f := range l.agents {
+		if now := f.currentTerms().PaceWPM; !f.changing && !f.paceless && !f.ended &&
+			(now == 0 || wpm*5 < now*4 || wpm*4 > now*5) && f.pace != wpm {
+			f.pace = wpm // an agent that does not take it is not asked again
+			f.changeTerms(ctx, aaep.Capabilities{PaceWPM: wpm})
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package listen
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/clitest"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
+	"github.com/aaep-go/aaep/subscriber/terminal"
+)
+
+// dying is a voice that dies in the middle of the next thing it says.
+type dying struct{ pacedVoice }
+
+func (d *dying) Present(ctx context.Context, u announce.Utterance) error {
+	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	d.pacedVoice.Present(ctx, u)
+	return errors.New("the speech server died")
+}
+
+// An output that dies in the middle of a question, again and again, is opened anew. The person is
+// told, the terminal tells what there is meanwhile, the question stays open, and is accepted at
+// once only by a person who had all of it.
+func TestOutputDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent, dial := clitest.AgentOf(t, producer.Config{})
+		defer agent.Shutdown(t.Context())
+		var opened atomic.Int32
+		voice := &pacedVoice{}
+		again := func() (present.Output, error) {
+			switch opened.Add(1) {
+			case 1:
+				return nil, errors.New("it is not there yet")
+			case 2:
+				return &dying{}, nil
+			}
+			return voice, nil
+		}
+		e, ctx := newTestListener(t, subscriber.ScreenReader("en-US")), t.Context()
+		prepare := func(ctx context.Context, e *testListener) {
+			told := &personOutput{outputKind: outputKind{name: "test", words: true}, p: present.New(e.l.preferences(false))}
+			e.l.Out = &outputs{tellings: []*personOutput{told}}
+			e.l.printing.Go(func() { told.runOutput(ctx, &e.l.Out.down, &dying{}, e.l.informOfOutput, again) })
+		}
+		e.listen(ctx, prepare, []clitest.DialerFunc{dial}, func() {
+			paid := e.asksToPay(agent)
+			clitest.PassTime(700 * time.Millisecond)
+			other, err := agent.StartSession(t.Context(), aaep.Say("Other."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			other.Fail(errors.New("it broke"), aaep.Say("It broke."))
+			clitest.PassTime(300 * time.Millisecond)
+			if got := e.out.String(); !strings.Contains(got, "It broke.") {
+				t.Errorf("while no output is left, the terminal says %q", got)
+			}
+			clitest.PassTime(6 * time.Second)
+			e.typeLine("y")
+			clitest.PassTime(time.Second)
+			if len(paid) > 0 {
+				t.Fatal("a yes counts to a question that was not heard")
+			}
+			clitest.PassTime(time.Minute)
+			if got := voice.String(); !strings.Contains(got, "Decide: Pay $20 to Ada.\n") || !strings.Contains(got, "High risk.\n") {
+				t.Errorf("heard in the end: %q", got)
+			}
+			e.typeLine("y")
+			clitest.PassTime(time.Second)
+			if len(paid) == 0 {
+				t.Error("the question does not count as heard")
+			}
+			if got := e.err.String() + e.screen.String(); strings.Count(got,
+				"The output is gone: test: the speech server died. Trying again.") != 2 ||
+				strings.Count(got, "The output test is there again.") != 2 {
+				t.Errorf("the person is told %q", got)
+			}
+		})
+	})
+}
+
+// mute is a voice for everything but Yoruba.
+type mute struct{ pacedVoice }
+
+func (m *mute) Present(ctx context.Context, u announce.Utterance) error {
+	if !m.Speaks(u.Language) {
+		return announce.ErrLanguage
+	}
+	return m.pacedVoice.Present(ctx, u)
+}
+
+func (m *mute) Speaks(language string) bool { return language != "yo" }
+
+// A question that could not be spoken is never accepted unheard, however often the person says yes;
+// they are told so, and how else they can have it, in a language that is spoken. It is heard once
+// it was spelled.
+func TestNeverAcceptedUnheard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent, dial := clitest.AgentOf(t, producer.Config{Language: "yo"})
+		defer agent.Shutdown(t.Context())
+		e, voice := newTestListener(t, subscriber.ScreenReader("yo", "en")), &mute{}
+		e.listen(t.Context(), func(ctx context.Context, e *testListener) { e.hearOver(ctx, voice) }, []clitest.DialerFunc{dial}, func() {
+			if got := e.l.Out.SpokenFirst([]string{"yo", "es", "yo", "en"}); !slices.Equal(got,
+				[]string{"es", "en", "yo", "yo"}) {
+				t.Errorf("asked for %q", got)
+			}
+			paid := e.asksToPay(agent)
+			for range 3 {
+				clitest.PassTime(time.Minute)
+				e.typeLine("y")
+			}
+			clitest.PassTime(10 * time.Second)
+			heard := voice.String()
+			if len(paid) > 0 || strings.Count(heard, "You may not have heard all of it.") != 3 {
+				t.Errorf("it was accepted: %v; heard\n%s", len(paid) > 0, heard)
+			}
+			for _, want := range []string{"There is no voice for the language Yoruba.", "Type /spell to have it spelled",
+				"High risk.", "Type y to accept or n to reject, then Enter."} {
+				if !strings.Contains(heard, want) {
+					t.Errorf("%q is not heard in\n%s", want, heard)
+				}
+			}
+			e.typeLine("/spell")
+			clitest.PassTime(3 * time.Minute)
+			e.typeLine("y")
+			clitest.PassTime(time.Second)
+			if len(paid) == 0 {
+				t.Errorf("once spelled it does not count as heard:\n%s", voice.String())
+			}
+		})
+	})
+}
+
+// How to have more time is heard with the first questions, and then only read.
+func TestHintOfMoreTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent, dial := clitest.AgentOf(t, producer.Config{})
+		defer agent.Shutdown(t.Context())
+		e, voice := newTestListener(t, subscriber.ScreenReader("en-US")), &pacedVoice{}
+		prepare := func(ctx context.Context, e *testListener) { e.hearOver(ctx, voice).plain(e) }
+		e.listen(t.Context(), prepare, []clitest.DialerFunc{dial}, func() {
+			for range hinted + 2 {
+				e.asksToPay(agent)
+				clitest.PassTime(time.Minute)
+				e.typeLine("n")
+				clitest.PassTime(30 * time.Second)
+			}
+			const hint = "/more asks for more time."
+			if heard, read := strings.Count(voice.String(), hint), strings.Count(e.out.String(), hint); heard != hinted ||
+				read != hinted+2 {
+				t.Errorf("heard %d times and read %d times:\n%s", heard, read, voice.String())
+			}
+		})
+	})
+}
+
+// plain has the terminal print everything too.
+func (told *personOutput) plain(e *testListener) { e.l.Out.plain = true }
+
+// asksToPay has an agent ask whether to pay, and returns where what it was told comes.
+func (e *testListener) asksToPay(agent *producer.Producer) <-chan error {
+	e.t.Helper()
+	s, err := agent.StartSession(e.t.Context(), aaep.Say("Working."))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	paid := make(chan error, 1)
+	go func() {
+		_, err := s.Tool(e.t.Context(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Timeout: 20 * time.Minute,
+			Action: aaep.Say("Pay $20 to Ada."), Consequence: aaep.Say("The money is gone.")},
+			func(context.Context) (string, error) { return "", nil })
+		paid <- err
+		s.Complete(aaep.Say("Ready."))
+	}()
+	return paid
+}
+
+// A person who hears, and types, is told on the terminal too why an answer does not count.
+func TestRefusalIsPrinted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent, dial := clitest.AgentOf(t, producer.Config{})
+		defer agent.Shutdown(t.Context())
+		e, voice := newTestListener(t, subscriber.ScreenReader("en-US")), &pacedVoice{}
+		e.listen(t.Context(), func(ctx context.Context, e *testListener) { e.hearOver(ctx, voice) }, []clitest.DialerFunc{dial}, func() {
+			e.asksToPay(agent)
+			clitest.PassTime(3 * time.Second)
+			for range 3 {
+				e.wantSaid("y", "You may not have heard all of it.")
+				clitest.PassTime(time.Second)
+			}
+			if got := e.out.String(); got != "" {
+				t.Errorf("printed: %q", got)
+			}
+			clitest.PassTime(time.Minute)
+			began := time.Now()
+			e.lines <- terminal.Line{At: began, Began: began, Key: true} // its own key does not keep a yes from counting
+			clitest.PassTime(200 * time.Millisecond)
+			e.err.Reset()
+			e.lines <- terminal.Line{Text: "y", At: time.Now(), Began: began}
+			synctest.Wait()
+			if got := e.err.String(); got != "aaep: Answer sent: accept.\n" {
+				t.Errorf("a yes at a terminal: %q", got)
+			}
+		})
+	})
+}

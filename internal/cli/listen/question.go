@@ -1,0 +1,87 @@
+package listen
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/terms"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/subscriber/announce"
+)
+
+// hinted is with how many questions it is said how to have more time: to a person who hears it,
+// that takes as long as what is at risk.
+const hinted = 3
+
+// eventText returns what is said of an event of an agent: of a question also who asks it, and
+// whether that is proven.
+func (l *Listener) eventText(source string, ev *aaep.Event, reads bool) announce.Words {
+	w := announce.Text(ev, ev.Verbosity)
+	switch ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
+		agent, _ := l.byName.Load(source)
+		f, ok := agent.(*FollowedAgent)
+		if !ok {
+			return w
+		}
+		own := l.uiLanguage()
+		w = w.And("\n", own.InLanguage(f.describeAsker(ev)))
+		switch c := terms.InForce(l.wanted, f.Sub.Accepted().HonoredCapabilities); {
+		case !terms.IsTrue(c.SupportsConfirmationReply) && ev.Type() == aaep.TypeAwaitingConfirmation,
+			!terms.IsTrue(c.SupportsClarificationReply) && ev.Type() == aaep.TypeAwaitingClarification: // not every agent knows who can answer
+			w = w.And("\n", own.InLanguage(l.PhraseText(phrase.CannotAnswerHere, "")))
+			l.unanswerable.Store(ev, true)
+		case l.besideEditor:
+		case reads || f.asked.Add(1) <= hinted:
+			w = w.And("\n", own.InLanguage(l.PhraseText(phrase.MoreAsks, "")))
+		}
+	}
+	if pattern := terms.HapticPattern(ev, l.wanted); pattern != "" && reads {
+		w = announce.In("", pattern).And(" ", w)
+	}
+	return w
+}
+
+// describeAsker says whose question it is, and whether that is proven: what a person consents to
+// depends on it.
+func (f *FollowedAgent) describeAsker(question *aaep.Event) string {
+	if f.Sub == nil {
+		return ""
+	}
+	id, name, agent := phrase.AskedUnproven, question.Producer.AgentName, question.Producer.AgentID
+	if v := f.Sub.Verified(); v != nil {
+		name, agent = v.Manifest.AgentName, v.Manifest.AgentID
+		if !v.Identity.FirstMeeting {
+			id = phrase.AskedProven
+		}
+	}
+	name = f.nameOf(name, agent)
+	return strings.Join(append([]string{f.PhraseText(id, name)}, f.warnOfName(name)...), " ")
+}
+
+// nameOf returns what an agent calls itself. It stands within sentences of this program and ends
+// none of them: what comes behind it would be heard as said by this program, such as that the agent
+// has proved who it is. Nor is it longer than a person would listen to.
+func (l *Listener) nameOf(name, id string) string {
+	return cmp.Or(embedPeerText(name), embedPeerText(id), l.PhraseText(phrase.AnAgent, ""))
+}
+
+// sentenceEnds are what a voice pauses at, as in no URL.
+var sentenceEnds = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[.!?:;,]+([^\pL\pN\s/]*)(?:\s|$)|[。！？：；؟؛।॥…۔።፧։՞၊။។៕｡．]+()`)
+})
+
+// embedPeerText returns a peer's text in a form that can stand within a sentence of this program.
+func embedPeerText(text string) string {
+	const most = 100 // characters
+	text = strings.ToValidUTF8(text[:min(len(text), 20*most)], "")
+	text = words.OneLine(sentenceEnds().ReplaceAllString(words.OneLine(aaep.SafeText(text)), "$1 "))
+	if r := []rune(text); len(r) > most {
+		text = strings.TrimSpace(string(r[:most])) + "…"
+	}
+	return text
+}

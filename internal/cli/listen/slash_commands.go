@@ -1,0 +1,298 @@
+package listen
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/cli/terms"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
+)
+
+// liveAgents iterates over the agents whose subscriptions are not over, including those that are
+// not reached yet.
+func (l *Listener) liveAgents() iter.Seq[*FollowedAgent] {
+	return func(yield func(*FollowedAgent) bool) {
+		for _, f := range l.agents {
+			if !f.ended && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// A line that begins with a slash changes the terms, or asks for more time, and is never an answer.
+// To answer with one, a space goes before it.
+
+// quietTime is how long a person can be quiet for at most; it is what the extension allows.
+const quietTime = 5 * time.Minute
+
+// tellsAnew is how long an agent may take to tell a question in a language that was asked for,
+// until it is put as it is.
+const tellsAnew = time.Second
+
+// sameLanguage reports whether two tags are of one language.
+func sameLanguage(a, b string) bool {
+	a, _, _ = strings.Cut(a, "-")
+	b, _, _ = strings.Cut(b, "-")
+	return strings.EqualFold(a, b)
+}
+
+// question returns the question that is put, or nil.
+func (l *Listener) question() (question *aaep.Event) {
+	_, question, _, _ = l.judging()[0].Put()
+	return question
+}
+
+// runCommand obeys a line that begins with a slash. A wrong one gets an answer and changes nothing.
+func (l *Listener) runCommand(ctx context.Context, line string) {
+	name, word, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
+	name, word = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(word)
+	if l.Talk != nil && l.Talk.Command(ctx, name, word) {
+		return
+	}
+	if i := slices.IndexFunc(terms.Wishes, func(w terms.Wish) bool { return w.Name == name }); i >= 0 {
+		var change aaep.Capabilities
+		if w := terms.Wishes[i]; !w.Set(&change, word) {
+			l.informOfMisuse("/"+name+" "+word, w.Form)
+			return
+		}
+		for f := range l.liveAgents() {
+			f.changeTerms(ctx, f.keepLanguages(change))
+		}
+		return
+	}
+	if l.runOutputCommand(name) {
+		return
+	}
+	switch name {
+	case "help", "?":
+		l.Status.PrintLabelled("aaep", l.PhraseText(phrase.CommandsHelp, ""))
+	case "terms":
+		for f := range l.liveAgents() {
+			if f.Sub == nil {
+				continue
+			}
+			c := f.currentTerms()
+			f.informOfLink(f.PhraseText(phrase.YouGet,
+				f.uiLanguage().JoinList(terms.InWords(f.uiLanguage(), c, terms.EveryTerm(c)))))
+		}
+	case "agents":
+		for _, f := range l.agents {
+			l.informPerson(announce.Speaker(f.name), f.describeState())
+		}
+	case "more":
+		if word != "" {
+			l.informOfMisuse(line, "/more")
+			return
+		}
+		if l.countOpen() == 0 {
+			present.Answer(time.Now(), " ", l.reads) // which says that nothing is asked
+			return
+		}
+		present.MoreTime(l.allOutputs()...)
+	case "quiet":
+		if word != "" && word != "on" && word != "off" {
+			l.informOfMisuse(line, "/quiet, /quiet off")
+			return
+		}
+		l.setQuiet(ctx, word != "off")
+	default:
+		if l.Talk != nil && l.countOpen() == 0 && l.Talk.Own(line) {
+			return
+		}
+		said := []string{l.PhraseText(phrase.NoCommand, "/"+name), l.PhraseText(phrase.HelpIsThere, "")}
+		if l.countOpen() > 0 {
+			said = append(said, l.PhraseText(phrase.SpaceBefore, ""))
+		}
+		l.informPerson(said...)
+	}
+}
+
+// informOfMisuse says that a command cannot be obeyed, and which one could.
+func (l *Listener) informOfMisuse(line, right string) {
+	l.informPerson(l.PhraseText(phrase.NotUnderstood, words.Sentence(line)),
+		l.PhraseText(phrase.Expected, words.Sentence(right)))
+}
+
+// keepLanguages adds the languages in force to the end of those that a change asks for, so that it
+// cannot be refused: a producer that has none of the languages ends the subscription (§5.7, D-46).
+func (f *FollowedAgent) keepLanguages(change aaep.Capabilities) aaep.Capabilities {
+	if change.Languages == nil {
+		return change
+	}
+	for _, tag := range f.currentTerms().Languages {
+		if !slices.Contains(change.Languages, tag) && len(change.Languages) < 32 {
+			change.Languages = append(change.Languages, tag)
+		}
+	}
+	return change
+}
+
+// presenceTerms returns terms that say whether the person types. What else is asked of the
+// extension stays, and so do the extensions that the agent serves: to name again one that it could
+// not serve might be refused (§7.3.1).
+func (f *FollowedAgent) presenceTerms(typing bool) aaep.Capabilities {
+	c := aaep.Capabilities{SupportedExtensions: f.Sub.Accepted().HonoredCapabilities.SupportedExtensions}
+	d := terms.ReadExtension[extensions.Delivery](f.Wanted.Extensions[extensions.DeliveryVocabulary.Prefix])
+	d.Presence, d.PresenceExpiresIn = "active", 0
+	if typing {
+		d.Presence, d.PresenceExpiresIn = extensions.PresenceTyping, int64(quietTime/time.Second)
+	}
+	if err := c.AddExtension(extensions.DeliveryVocabulary, d); err != nil {
+		panic(err) // it is of our own making
+	}
+	return c
+}
+
+// setQuiet asks the agents to hold back, for quietTime, all that can wait, or ends that. What an
+// agent sends all the same is held here.
+func (l *Listener) setQuiet(ctx context.Context, on bool) {
+	was := l.hushed != nil
+	if l.hushed != nil {
+		l.hushed.Stop()
+		l.hushed = nil
+	}
+	for f := range l.liveAgents() {
+		was = was || f.quiet != nil
+		if f.Sub != nil && (on || f.quiet != nil) {
+			f.changeTerms(ctx, f.presenceTerms(on))
+		}
+		if f.quiet != nil {
+			f.startQuiet() // once more, in case that this fails
+		}
+	}
+	for _, p := range l.allOutputs() {
+		p.Hush(on)
+	}
+	switch {
+	case on:
+		l.hushed = l.after(quietTime, func(ctx context.Context) { l.setQuiet(ctx, false) })
+		l.informPerson(phrase.Lasting(string(l.uiLanguage()), phrase.QuietNow, quietTime))
+	case was:
+		l.informPerson(l.PhraseText(phrase.NoLongerQuiet, ""))
+	default:
+		l.informPerson(l.PhraseText(phrase.NotQuiet, ""))
+	}
+}
+
+// startQuiet notes that the agent holds back for quietTime, and ends that then.
+func (f *FollowedAgent) startQuiet() {
+	f.endQuiet()
+	var until *time.Timer
+	until = f.after(quietTime, func(ctx context.Context) {
+		if f.quiet == until && f.hushed == nil { // else it was ended, or began anew, or setQuiet ends it
+			f.changeTerms(ctx, f.presenceTerms(false))
+		}
+	})
+	f.quiet = until
+}
+
+// endQuiet notes that the agent holds nothing back any more.
+func (f *FollowedAgent) endQuiet() {
+	if f.quiet != nil {
+		f.quiet.Stop()
+		f.quiet = nil
+	}
+}
+
+// isQuiet reports whether terms say that the person types.
+func isQuiet(c aaep.Capabilities) bool {
+	return terms.ReadExtension[extensions.Delivery](c.Extensions[extensions.DeliveryVocabulary.Prefix]).Presence == extensions.PresenceTyping
+}
+
+// changeTerms asks for other terms without waiting for the answer: announcements and questions go
+// on. Further changes are gathered, and asked for together when the answer has come.
+func (f *FollowedAgent) changeTerms(ctx context.Context, change aaep.Capabilities) {
+	if f.changing {
+		if f.later == nil {
+			f.later = new(aaep.Capabilities)
+		}
+		*f.later = f.later.With(change)
+		return
+	}
+	f.changing = true
+	go func() {
+		_, err := f.Sub.Renegotiate(ctx, change)
+		f.runInLoop(ctx, func() { f.handleTermsAnswer(ctx, change, err) })
+	}()
+}
+
+// handleTermsAnswer says what came of a change of terms, and asks for the changes that were
+// gathered since.
+func (f *FollowedAgent) handleTermsAnswer(ctx context.Context, change aaep.Capabilities, err error) {
+	f.changing = false
+	gone := change.SupportsConfirmationReply != nil           // no person can type here any more, which was said
+	switch mine := change.PaceWPM == f.pace && f.pace != 0; { // which the person did not ask for, and is not told
+	case ctx.Err() != nil || f.ended:
+		return
+	case err == nil:
+		f.Wanted = f.Wanted.With(change)
+		if gone {
+			change.SupportsConfirmationReply, change.SupportsClarificationReply = nil, nil
+		}
+		if mine {
+			change.PaceWPM = 0
+		}
+		f.announceTerms(ctx, change)
+	case !mine && !gone:
+		asked := terms.InWords(f.uiLanguage(), change, change)
+		if asked == nil { // of all that is asked for, only this has no words
+			asked = []string{f.PhraseText(phrase.EndOfQuiet, "")}
+		}
+		f.informOfLink(f.PhraseText(phrase.AskedFor, f.uiLanguage().JoinList(asked)),
+			f.PhraseText(phrase.NotChanged, f.uiLanguage().ExplainError(err)))
+		if refused := new(aaep.Rejection); errors.As(err, &refused) {
+			f.endQuiet() // the new subscription knows of no quiet
+		} else if f.quiet != nil {
+			f.startQuiet() // to end it, if that is what failed
+		}
+	case mine:
+		f.paceless = f.paceless || errors.As(err, new(*aaep.Rejection))
+	}
+	if next := f.later; next != nil {
+		f.later = nil
+		f.changeTerms(ctx, *next)
+	}
+}
+
+// announceTerms says which of the terms that a change asked for hold from now on.
+func (f *FollowedAgent) announceTerms(ctx context.Context, change aaep.Capabilities) {
+	now := f.currentTerms()
+	delivery := extensions.DeliveryVocabulary.Prefix
+	if presence := change.Extensions[delivery]; presence != nil {
+		f.endQuiet()
+		switch asked := isQuiet(change); {
+		case asked && isQuiet(now):
+			f.startQuiet()
+		case asked:
+			f.changeTerms(ctx, f.presenceTerms(false)) // so that it is not asked for when the link begins anew
+		}
+	}
+	change.Extensions = nil
+	was := f.uiLanguage()
+	if change.Languages != nil {
+		f.setLanguages(f.Wanted.Languages)
+	}
+	if list := terms.InWords(f.uiLanguage(), now, change); len(list) > 0 {
+		f.informOfLink(f.PhraseText(phrase.FromNowOn, f.uiLanguage().JoinList(list)))
+		f.explainRefusals(now.With(change))
+	}
+	question := f.question()
+	if question != nil && f.uiLanguage() != was && !sameLanguage(question.Language(), string(f.uiLanguage())) {
+		// The agent does not tell it in that language, and what is to be typed is another key.
+		f.after(tellsAnew, func(context.Context) {
+			if f.question() == question {
+				present.Answer(time.Now(), "", f.reads)
+			}
+		})
+	}
+}

@@ -1,0 +1,374 @@
+// Package proof is the commands that check whether others keep to the protocol: conformance of a
+// producer or a subscriber, validate of single messages, and capture, which writes down what an
+// agent sends. The judging itself is in package conformance.
+package proof
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/lineio"
+	"github.com/aaep-go/aaep/internal/cli/reach"
+	"github.com/aaep-go/aaep/internal/cli/subprocess"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/subscriber/discover"
+	"github.com/aaep-go/aaep/transports/auth"
+	"github.com/aaep-go/aaep/transports/stdio"
+)
+
+// ConformanceCommand makes "aaep conformance".
+func ConformanceCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "conformance",
+		Short: "Prove that an agent, or who follows one, keeps the protocol, whoever wrote it",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return exits.UsageError("say what to prove: producer or subscriber.\nSee: aaep conformance --help")
+		},
+	}
+	cmd.AddCommand(conformanceProducer(), conformanceSubscriber(), relayCommand())
+	return cmd
+}
+
+// proof is what the flags of "conformance producer" say.
+type proof struct {
+	driver, command, child, program string
+	resume                          string
+	explain, known, manifest, other string
+	level                           int
+	cases, reports                  []string
+	list, json                      bool
+	reach                           *reach.Flags
+	old                             publishedFlags
+}
+
+// conformanceProducer makes "aaep conformance producer".
+func conformanceProducer() *cobra.Command {
+	p := &proof{}
+	cmd := &cobra.Command{
+		Use:   "producer (ADDRESS | --exec COMMAND)",
+		Short: "Prove that a producer is conformant at Level 1, 2 or 3",
+		Long: `producer connects to an agent several times, behaves as well and as badly as subscribers do, and judges what the
+agent sends. The agent is made to act in one of three ways; docs/conformance.md says what each scenario must do:
+
+  --driver URL       POST URL/scenarios/NAME
+  --command COMMAND  run COMMAND NAME for each scenario
+  --child COMMAND    run COMMAND once, which may be the agent itself, and give it a line for each scenario
+
+It really does it: point it at an agent whose tools do nothing.
+
+It prints a line for each case: the verdict, the requirement, what was seen. A level takes seconds, if questions are
+open for as long as the scenario says. --report also writes a page for people (.html), the report for programs (.json)
+or what continuous integration reads (.xml).
+
+Interrupted, it writes the reports of what was judged by then; --resume goes on from one that was written as .json,
+and keeps its verdicts.
+
+Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 agent not reached. With --known-failures 0 says that
+exactly those cases did not pass.`,
+		Example: `  aaep conformance producer http://127.0.0.1:8080 --driver http://127.0.0.1:9100 --level 3
+  aaep conformance producer unix:planner --command "./drive --fast" --case asks-first
+  aaep conformance producer http://127.0.0.1:8080 --child ./drive --level 2 --report report.html,report.json
+  aaep conformance producer --list
+  aaep conformance producer --explain HS-021`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p.old.applyTo(p, &args)
+			switch {
+			case p.list:
+				return listCases(cmd.OutOrStdout())
+			case p.explain != "":
+				if err := conformance.Explain(cmd.OutOrStdout(), p.explain); err != nil {
+					return exits.UsageError("%s.\nSee: aaep conformance producer --list", exits.PlainError(err))
+				}
+				if len(args) == 0 && p.program == "" {
+					return nil
+				}
+				p.cases = append(p.cases, p.explain)
+			}
+			return p.runProducerSuite(cmd, args)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&p.driver, "driver", "", "make the agent act by POST to this `URL`")
+	f.StringVar(&p.command, "command", "", "make the agent act by running this `COMMAND` for each scenario")
+	f.StringVar(&p.child, "child", "", "make the agent act by this `COMMAND`, which runs all the time and reads scenarios")
+	f.StringVar(&p.program, "exec", "", "start the agent with this `COMMAND`, and speak with it over its standard input and output")
+	f.IntVar(&p.level, "level", 1, "the `LEVEL` to prove: 1, 2 or 3, with the lower ones")
+	onlyFlags(f, &p.cases)
+	f.BoolVar(&p.list, "list", false, "print the cases and do nothing")
+	f.StringVar(&p.explain, "explain", "", "say what a case or a `REQUIREMENT` wants and how it is judged; with an ADDRESS, judge it")
+	f.BoolVar(&p.json, "json", false, "print the report as JSON")
+	f.StringSliceVar(&p.reports, "report", nil, "write the report to these `FILES`: .html, .json or .xml (JUnit)")
+	f.StringVar(&p.known, "known-failures", "", "the cases named in this `FILE`, one on each line, may fail, and must")
+	f.StringVar(&p.resume, "resume", "", "go on where the run ended that wrote this JSON `REPORT`")
+	f.IntVar(&p.old.timeout, "timeout", 0, "the most that one scenario may take, in `SECONDS`; 0 is 12 minutes")
+	p.old.addFlags(cmd)
+	p.reach = reach.AddFlags(cmd)
+	f.StringSliceVar(&p.reach.Keys, "trust", nil, "the keys that its manifest is signed with are in these `FILES`")
+	f.StringVar(&p.other, "other-token-file", "",
+		"a token of somebody else is in this `FILE`; they must not speak in the first one's name")
+	f.StringVar(&p.manifest, "manifest", "", "its manifest is in this `FILE`, for an agent without a web address")
+	return cmd
+}
+
+// runProducerSuite is "aaep conformance producer".
+func (p *proof) runProducerSuite(cmd *cobra.Command, args []string) error {
+	ctx, stop := exits.WithInterrupt(cmd.Context())
+	defer stop()
+	run := conformance.ProducerRun{Level: p.level, Only: p.cases, Extensions: p.old.extensions,
+		Timeout: time.Duration(p.old.timeout) * time.Second}
+	switch {
+	case p.level < 1 || p.level > 3:
+		return exits.UsageError("--level %d is none of 1, 2 and 3", p.level)
+	case p.old.timeout < 0:
+		return exits.UsageError("--timeout %d is less than no time", p.old.timeout)
+	}
+	reports, err := p.writtenReports()
+	if err != nil {
+		return err
+	}
+	if run.Known, err = knownFailures(p.known); err != nil {
+		return err
+	}
+	if run.Resume, err = readEarlierReport(p.resume); err != nil {
+		return err
+	}
+	if err := p.setDriver(&run, cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	if err := p.setTrust(&run); err != nil {
+		return err
+	}
+	if child, ok := run.Driver.(*conformance.ChildDriver); ok { // which may be the agent
+		defer child.Close() // how it ends proves nothing
+		if err := openChild(ctx, child, cmp.Or(run.Timeout, time.Minute), cmd.ErrOrStderr()); err != nil {
+			return err
+		}
+	}
+	at, err := p.setTarget(ctx, &run, args, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	status := lineio.Printer{Out: cmd.ErrOrStderr()}
+	run.Progress = func(play string, n, of int) {
+		status.PrintLabelled("aaep",
+			fmt.Sprintf("%d of %d: %s.", n, of, play))
+	}
+	report, err := run.Prove(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return writeInterrupted(cmd.OutOrStdout(), report, p.json, reports)
+	case errors.Is(err, conformance.ErrUnreachable):
+		return p.explainUnreached(ctx, at, err)
+	case errors.Is(err, conformance.ErrNoDriver):
+		return exits.With(exits.Unreachable, fmt.Errorf("the agent at %s answers, and its driver %s cannot be reached: %s.\nStart it, or check --driver, --command or --child", at,
+			cmp.Or(p.driver, p.command, p.child),
+			strings.TrimPrefix(err.Error(), conformance.ErrNoDriver.Error()+": ")))
+	case err != nil:
+		return exits.UsageError("%s.\nSee: aaep conformance producer --list", exits.PlainError(err))
+	}
+	return writeReport(cmd.OutOrStdout(), report, p.json, reports, p.old.strict)
+}
+
+// explainUnreached says why there is no agent to judge.
+func (p *proof) explainUnreached(ctx context.Context, at string, err error) error {
+	_, silence, silent := strings.Cut(err.Error(), conformance.ErrSilent.Error()+": it ")
+	switch {
+	case silent && errors.Is(err, conformance.ErrSilent):
+		step, _, _ := strings.Cut(silence, ": ")
+		return exits.With(exits.Unreachable, fmt.Errorf("what is at %s accepts the connection, but %s.\nCheck that an agent serves AAEP there", at, step))
+	case p.program != "" && subprocess.HowEnded(err) != "":
+		return exits.With(exits.Unreachable, fmt.Errorf("the agent %s", subprocess.HowEnded(err)))
+	case p.program != "" && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe)):
+		return exits.With(exits.Unreachable, fmt.Errorf("the agent %s ended without a word.\nStarted so, it has to speak AAEP on its standard output", at))
+	case p.program != "":
+		return exits.With(exits.Unreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", at,
+			subprocess.ExplainStart(err)))
+	}
+	said := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error()+": ")
+	told, failed := reach.DialError(ctx, at, err), new(exits.Error)
+	if reached := new(net.OpError); errors.As(told, &failed) && !errors.As(err, &reached) &&
+		!strings.Contains(told.Error(), said) {
+		return exits.With(failed.Code, fmt.Errorf("%w\nWhoever wrote it may want to know: %s", failed.Err,
+			aaep.SafeText(said)))
+	}
+	return told
+}
+
+// openChild starts the driver, and waits until it is ready, but not for ever.
+func openChild(ctx context.Context, child *conformance.ChildDriver, patience time.Duration, stderr io.Writer) error {
+	status := lineio.Printer{Out: stderr}
+	patient, done := context.WithTimeout(ctx, patience)
+	defer done()
+	tell := time.AfterFunc(3*time.Second, func() {
+		status.PrintLabelled("aaep",
+			"Waiting for "+child.Command[0]+" to say that it is ready.")
+	})
+	defer tell.Stop()
+	err := child.Open(patient)
+	switch {
+	case ctx.Err() != nil:
+		return exits.With(exits.Interrupted, errors.New("interrupted"))
+	case err != nil && patient.Err() != nil:
+		return exits.With(exits.Unreachable, fmt.Errorf("the driver %s did not say within %s that it is ready.\nIt has to print {} on a line then, and to flush it", child.Command[0], words.Spoken(patience)))
+	case err != nil:
+		return exits.With(exits.Unreachable, fmt.Errorf("the driver %s cannot be started: %s.\nIt has to print {} on a line when it is ready", child.Command[0], exits.PlainError(err)))
+	}
+	return nil
+}
+
+// setTarget sets how the agent is reached, and returns what to call that.
+func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, args []string, stderr io.Writer) (string,
+	error) {
+	switch {
+	case len(args) == 0 && p.program == "":
+		return "", exits.UsageError("give the address of the agent.\nSee: aaep conformance producer --help")
+	case len(args) > 0 && p.program != "":
+		return "", exits.UsageError("--exec starts the agent, so there is no address to name too; give one of them.\nSee: aaep conformance producer --help")
+	case p.program != "":
+		words, err := subprocess.SplitWords(p.program)
+		if err != nil {
+			return "", exits.UsageError("--exec %s.\nSee: aaep conformance producer --help", err)
+		}
+		if err := p.reach.CheckChild(); err != nil {
+			return "", err
+		}
+		run.Dialer = stdio.Dialer{Command: func() *exec.Cmd {
+			cmd := exec.Command(words[0], words[1:]...)
+			cmd.Stderr = stderr
+			return cmd
+		}}
+		run.Target, run.Transport, run.OneLink = p.program, manifest.Stdio, true
+		return words[0], nil
+	}
+	at, err := reach.CheckAddress(args[0])
+	if err != nil {
+		return "", exits.With(exits.Usage, err)
+	}
+	ways, err := p.reach.FindWays(ctx, at)
+	if err != nil {
+		return "", err
+	}
+	way := ways[0]
+	run.Dialer, run.Target, run.Transport = way.Dialer, way.Address, way.Transport
+	run.OtherWays = discover.Dialers(ways[1:])
+	if p.reach.Token+p.reach.Cert != "" {
+		stranger := &reach.Flags{Transports: p.reach.Transports, Ca: p.reach.Ca}
+		others, err := stranger.FindWays(ctx, at)
+		if err != nil {
+			return "", err
+		}
+		run.Stranger = others[0].Dialer
+	}
+	if p.other != "" {
+		theirs, err := auth.BearerFile(p.other)(ctx)
+		switch {
+		case err != nil:
+			return "", exits.CannotTake("--other-token-file", err)
+		case p.reach.Token+p.reach.Cert == "":
+			return "", exits.UsageError("--other-token-file is for somebody else than the one whom --token-file or --cert names; give one of them too")
+		}
+		if p.reach.Token != "" {
+			if ours, err := auth.BearerFile(p.reach.Token)(ctx); err == nil &&
+				ours.Get("Authorization") == theirs.Get("Authorization") {
+				return "", exits.UsageError("--other-token-file has the token of --token-file; it has to be that of somebody else")
+			}
+		}
+		other := &reach.Flags{Transports: p.reach.Transports, Ca: p.reach.Ca, Token: p.other}
+		others, err := other.FindWays(ctx, at)
+		if err != nil {
+			return "", err
+		}
+		run.Neighbour = others[0].Dialer
+	}
+	if p.manifest == "" && !reach.IsLocal(at) {
+		conf, err := p.reach.TlsConfig()
+		if err != nil {
+			return "", err
+		}
+		there := "http" + strings.TrimPrefix(strings.TrimPrefix(at, "http"), "ws")
+		run.Manifest = func(ctx context.Context) ([]byte, error) {
+			data, err := manifest.Discover(ctx, there, conf)
+			if u, _ := url.Parse(there); errors.Is(err, manifest.ErrNone) &&
+				u != nil { // of the whole host; whether it is this agent's is judged
+				return manifest.Discover(ctx, u.Scheme+"://"+u.Host, conf)
+			}
+			return data, err
+		}
+	}
+	return at, nil
+}
+
+// setTrust sets where the agent's manifest is, and whose keys count.
+func (p *proof) setTrust(run *conformance.ProducerRun) (err error) {
+	if p.manifest != "" {
+		data, err := os.ReadFile(p.manifest)
+		if err != nil {
+			return exits.CannotTake("--manifest", err)
+		}
+		run.Manifest = func(context.Context) ([]byte, error) { return data, nil }
+	}
+	if len(p.reach.Keys) > 0 {
+		if run.Keys, err = manifest.ReadKeys(p.reach.Keys...); err != nil {
+			return exits.CannotTake("--trust", err)
+		}
+	}
+	return nil
+}
+
+// setDriver sets how the agent is made to act.
+func (p *proof) setDriver(run *conformance.ProducerRun, stderr io.Writer) error {
+	given := 0
+	for _, way := range []string{p.driver, p.command, p.child} {
+		if way != "" {
+			given++
+		}
+	}
+	if given != 1 {
+		return exits.UsageError("give one of --driver, --command and --child, which make the agent act.\nSee: aaep conformance producer --help")
+	}
+	if p.driver != "" {
+		if u, err := url.Parse(p.driver); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return exits.UsageError("--driver %q is no URL such as http://127.0.0.1:9100.\nA program that makes the agent act is named with --command.", p.driver)
+		}
+		run.Driver = conformance.HTTPDriver{Base: p.driver}
+		return nil
+	}
+	words, err := subprocess.SplitWords(cmp.Or(p.command, p.child))
+	switch {
+	case err != nil:
+		return exits.UsageError("the driver %s.\nSee: aaep conformance producer --help", err)
+	case p.command != "":
+		run.Driver = conformance.CommandDriver{Command: words}
+	default:
+		run.Driver = &conformance.ChildDriver{Command: words, Stderr: stderr}
+	}
+	return nil
+}
+
+// listCases prints the cases there are.
+func listCases(out io.Writer) error {
+	for _, c := range conformance.Cases() {
+		if _, err := fmt.Fprintf(out, "%s: Level %d, %s, %s: %s.\n", c.Name, c.Level, c.Strength,
+			strings.Join(c.Requirements, ", "), c.Rule); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package proof
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/lineio"
+)
+
+// A reportFile is a report in a file, in the form that its name or a flag asks for.
+type reportFile struct{ path, form string }
+
+var reportForms = map[string]func(*conformance.Report, io.Writer) error{
+	".html": (*conformance.Report).WriteHTML,
+	".json": (*conformance.Report).WriteJSON,
+	".xml":  (*conformance.Report).WriteJUnit,
+}
+
+// writtenReports are those that the flags ask for. It refuses before anything is played what could
+// not be written afterwards.
+func (p *proof) writtenReports() (list []reportFile, err error) {
+	for _, path := range p.reports {
+		list = append(list, reportFile{path, strings.ToLower(filepath.Ext(path))})
+	}
+	for form, path := range map[string]string{".json": p.old.json, ".html": p.old.html} {
+		if path != "" {
+			list = append(list, reportFile{path, form})
+		}
+	}
+	for _, w := range list {
+		if reportForms[w.form] == nil {
+			return nil, exits.UsageError("--report %q is none of .html, .json and .xml", w.path)
+		}
+		if dir, err := os.Stat(filepath.Dir(w.path)); err != nil || !dir.IsDir() {
+			return nil, exits.UsageError("--report %q: there is no folder %s", w.path, filepath.Dir(w.path))
+		}
+	}
+	return list, nil
+}
+
+// writeReport prints the result of a run and writes its reports; the error has the command's exit
+// code.
+func writeReport(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile, strict bool) error {
+	last, err := printReport(out, report, asJSON, files)
+	if err == nil && (!report.OK() || strict && report.Counts[conformance.Deviation] > 0) {
+		err = exits.With(exits.Failed, errors.New(last))
+	}
+	return err
+}
+
+// printReport prints a report and writes it to files. It returns what is still to be said on
+// standard error: the summary, where only JSON was printed.
+func printReport(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile) (last string, err error) {
+	var b bytes.Buffer
+	write := report.WriteText // which ends with the summary
+	if asJSON {
+		write, last = report.WriteJSON, report.Summary()
+	}
+	if err := write(&b); err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(b.String()) {
+		if asJSON {
+			line = lineio.SafeJSON(strings.TrimSuffix(line, "\n")) + "\n"
+		}
+		if _, err := io.WriteString(out, line); err != nil {
+			return "", err
+		}
+	}
+	return last, writeReports(report, files)
+}
+
+// writeInterrupted does the same for what was judged before a run was interrupted; report is nil
+// where nothing was.
+func writeInterrupted(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile) error {
+	if report == nil {
+		return exits.With(exits.Interrupted, errors.New("interrupted"))
+	}
+	if _, err := printReport(out, report, asJSON, files); err != nil {
+		return err
+	}
+	return exits.With(exits.Interrupted, errors.New("interrupted; the report is of what was judged by then.\nTo go on, give --resume the one that --report wrote as .json"))
+}
+
+// readEarlierReport reads the report that a run goes on from; nil without a path.
+func readEarlierReport(path string) (*conformance.Report, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, exits.CannotTake("--resume", err)
+	}
+	defer f.Close()
+	report, err := conformance.ReadReport(f)
+	if err != nil {
+		return nil, exits.CannotTake("--resume "+path, err)
+	}
+	return report, nil
+}
+
+// onlyFlags are --only, and --case, which means the same.
+func onlyFlags(f *pflag.FlagSet, cases *[]string) {
+	f.StringSliceVar(cases, "only", nil, "judge only these cases, by `NAME` or requirement; --case means the same")
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "case" {
+			name = "only"
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
+// writeReports writes the report files, each in its form.
+func writeReports(report *conformance.Report, list []reportFile) error {
+	var all []error
+	for _, to := range list {
+		var b bytes.Buffer
+		err := reportForms[to.form](report, &b)
+		if err == nil {
+			err = os.WriteFile(to.path, b.Bytes(), 0o644)
+		}
+		if err != nil {
+			all = append(all, fmt.Errorf("cannot write the report: %s", exits.PlainError(err)))
+		}
+	}
+	if len(all) > 0 {
+		return exits.With(exits.Failed, errors.Join(all...))
+	}
+	return nil
+}
+
+// knownFailures are the names in a file, or none.
+func knownFailures(path string) ([]string, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, exits.CannotTake("--known-failures", err)
+	}
+	defer f.Close()
+	names, err := conformance.ReadKnown(f)
+	if err != nil {
+		return nil, exits.CannotTake("--known-failures "+path, err)
+	}
+	return names, nil
+}
+
+// publishedFlags are options of the suite that is published with the specification, and of §9.7, so
+// that scripts written for it go on working (D-76).
+type publishedFlags struct {
+	endpoint, json, html, filter string
+	strict, verbose              bool
+	extensions                   []string
+	timeout                      int
+}
+
+// addFlags adds the flags under which the published suite has what this one calls otherwise.
+func (o *publishedFlags) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.endpoint, "endpoint", "", "the `ADDRESS`")
+	f.StringVar(&o.json, "report-json", "", "as --report, JSON whatever the name of the `FILE`")
+	f.StringVar(&o.html, "report-html", "", "as --report, HTML whatever the name of the `FILE`")
+	f.StringVar(&o.filter, "filter", "", "judge only cases with this `TEXT` in their name or requirements")
+	f.BoolVar(&o.strict, "fail-on-warning", false, "end with 1 if there are deviations")
+	f.StringSliceVar(&o.extensions, "extensions", nil,
+		"the agent supports the extensions with these `URIS`, and must honor them")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "say what is played, which is always done")
+	for _, name := range []string{"endpoint", "report-json", "report-html", "filter", "verbose"} {
+		_ = f.MarkHidden(name)
+	}
+}
+
+// applyTo sets what the flags of this suite would have set.
+func (o *publishedFlags) applyTo(p *proof, args *[]string) {
+	if o.endpoint != "" && len(*args) == 0 {
+		*args = []string{o.endpoint}
+	}
+	if o.filter == "" {
+		return
+	}
+	for _, c := range conformance.Cases() {
+		if strings.Contains(c.Name+" "+strings.Join(c.Requirements, " "), o.filter) {
+			p.cases = append(p.cases, c.Name)
+		}
+	}
+	if len(p.cases) == 0 {
+		p.cases = []string{o.filter} // which is then said to be no case
+	}
+}

@@ -1,0 +1,56 @@
+package reach
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/aaep-go/aaep/manifest"
+)
+
+// plainWord is a word that every shell takes as it is. What an agent calls itself is not given to a
+// shell otherwise.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:+@][A-Za-z0-9_./:+@-]*$`)
+
+// HowToAccept says what to do about a new key, and what to type then.
+func HowToAccept(err error) string {
+	var changed *manifest.KeyChangedError
+	if !errors.As(err, &changed) {
+		return ""
+	}
+	word := func(text, instead string) string {
+		if plainWord.MatchString(text) {
+			return text
+		}
+		return instead
+	}
+	return fmt.Sprintf("\nAsk them what its new key is, and not by way of this agent. Letter by letter it is: %s.\nOnly if they say the same, type: aaep manifest accept %s %s %s",
+		spellThumbprint(changed.Presented), word(filepath.ToSlash(changed.File), "FILE"),
+		word(changed.AgentID, "AGENT_ID"), changed.Presented)
+}
+
+// spellThumbprint returns a thumbprint in groups of four, to be heard. That capitals sound like
+// small letters costs some 35 of its 256 bits.
+func spellThumbprint(thumbprint string) string {
+	var b strings.Builder
+	for i, r := range thumbprint {
+		switch {
+		case i == 0:
+		case i%4 == 0:
+			b.WriteString(", ")
+		default:
+			b.WriteByte(' ')
+		}
+		switch r {
+		case '-':
+			b.WriteString("hyphen")
+		case '_':
+			b.WriteString("underscore")
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

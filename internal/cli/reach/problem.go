@@ -1,0 +1,240 @@
+package reach
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/uilang"
+	"github.com/aaep-go/aaep/internal/errkind"
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/producer/serve"
+)
+
+// startThere is what to do where nothing answers. Only on this machine can an agent be started from
+// here.
+func startThere(at string) string {
+	const check = "Check the address"
+	if IsLocal(at) {
+		return check + ", or start an agent: aaep run --listen " + at + " -- PROGRAM"
+	}
+	u, err := url.Parse(at)
+	if err != nil || u.Port() == "" || !httpguard.LoopbackName(u.Hostname()) || u.Scheme == "https" ||
+		u.Scheme == "wss" {
+		return check + ", or try again later."
+	}
+	return check + ", or start an agent: aaep run --listen " + u.Host + " -- PROGRAM"
+}
+
+// OtherTerms is what to do about terms that an agent refused, among them some languages.
+func OtherTerms(refused error, languages []string) string {
+	if len(languages) == 0 || !strings.Contains(exits.PlainError(refused), "language") {
+		return "Ask for other terms.\nSee: aaep listen --help"
+	}
+	return "Ask for a language that it has after your own: " + alsoTheirs(refused, languages)
+}
+
+// alsoTheirs is the flag that asks for languages and then for those which an agent said that it
+// has, if it did.
+func alsoTheirs(refused error, languages []string) string {
+	_, has, _ := strings.Cut(strings.TrimSuffix(exits.PlainError(refused), "…"), "Available: ")
+	theirs := slices.DeleteFunc(strings.Split(strings.TrimSuffix(has, "."), ", "),
+		func(tag string) bool { return !aaep.ValidLanguageTag(tag) })
+	if len(theirs) == 0 {
+		theirs = []string{"TAG"}
+	}
+	return "--language " + strings.Join(slices.Concat(languages, theirs[:min(len(theirs), 5)]), ",")
+}
+
+const proxyAlone = "at %s a proxy answers, and the agent behind it does not.\nStart the agent, or try again later."
+
+// DialError says why an agent could not be followed that was asked for some languages, and what to
+// do.
+func DialError(ctx context.Context, at string, err error, languages ...string) error {
+	says, later := explainMissed(at, err, languages), RetryAfter{}
+	in := explainUnfollowed(ctx, at, err, languages)
+	if says == "" || ctx.Err() != nil {
+		return in
+	}
+	if errors.As(in, &later) {
+		return exits.With(exits.CodeOf(in), RetryAfter{errors.New(says), later.After})
+	}
+	return exits.With(exits.CodeOf(in), errors.New(says))
+}
+
+// explainUnfollowed returns the command's error for an agent that could not be followed: in the
+// languages, if there are words in one of them, and in English.
+func explainUnfollowed(ctx context.Context, at string, err error, languages []string) error {
+	var refused *aaep.Rejection
+	var invalid *aaep.InvalidError
+	var network *net.OpError
+	var noName *net.DNSError
+	var unproven *tls.CertificateVerificationError
+	unreachable := func(format string, args ...any) error {
+		return exits.With(exits.Unreachable, fmt.Errorf(format, args...))
+	}
+	switch {
+	case ctx.Err() != nil:
+		return exits.With(exits.Interrupted, errors.New("interrupted"))
+	case errors.As(err, &invalid):
+		return exits.With(exits.Usage, fmt.Errorf("cannot ask for that: %s.\nSee: aaep listen --help",
+			exits.DescribeViolations(invalid)))
+	case errors.Is(err, manifest.ErrKeyChanged):
+		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s%s", at,
+			words.Sentence(exits.PlainError(err)), HowToAccept(err)))
+	case errors.As(err, &refused) && refused.Code == aaep.ManifestSignatureRequired && refused.Remote:
+		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: it does not prove who it is, for it was not started with --sign.\nWithout --trust it is followed all the same, unverified", at))
+	case errors.Is(err, aaep.AuthenticationRequired):
+		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow those that it knows: a token with --token-file, or a certificate with --cert and --key", at, words.Sentence(exits.PlainError(err))))
+	case errors.Is(err, aaep.CapabilitiesIncompatible):
+		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s\n%s", at,
+			words.Sentence(exits.PlainError(err)), OtherTerms(err, languages)))
+	case errors.As(err, &refused) && refused.Code == aaep.TransportUnavailable &&
+		refused.Message == "": // an agent says why
+		return unreachable(proxyAlone, at)
+	case errors.As(err, &refused) && refused.RetryAfter > 0:
+		return exits.With(exits.Unreachable, RetryAfter{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s", at, words.Sentence(exits.PlainError(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter})
+	case errors.As(err, &refused):
+		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s", at,
+			words.Sentence(exits.PlainError(err))))
+	case errors.As(err, &unproven):
+		return unreachable("nothing proves that what answers at %s is what it claims to be: %s.\nCheck the address. If a CA of your own vouches for it, name that with --ca.", at, exits.InnermostError(unproven))
+	case errors.As(err, &noName):
+		return unreachable("%s: %s.\nCheck the address.", at, exits.PlainError(err))
+	case errors.Is(err, context.DeadlineExceeded):
+		return unreachable("%s does not answer.\nCheck the address, or try again later.", at)
+	case errors.Is(err, fs.ErrNotExist) && IsLocal(at):
+		return unreachable("there is no agent at %s.\nStart one: aaep run --listen %s -- PROGRAM", at, at)
+	case errors.Is(err, fs.ErrPermission) && IsLocal(at):
+		return unreachable("%s belongs to somebody else.\nAsk them, or start your own agent elsewhere.", at)
+	case errors.As(err, &network) && network.Op == "dial":
+		return unreachable("nothing answers at %s.\n%s", at, startThere(at))
+	case errors.Is(err, errkind.NotOffered), errors.Is(err, errkind.Folder) && IsLocal(at):
+		return unreachable("%s.", exits.InnermostError(err))
+	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, new(tls.RecordHeaderError)):
+		return unreachable("what answers at %s does not encrypt.\nUse http or ws in the address, if it is on this machine.", at)
+	case errors.Is(err, errkind.Gateway):
+		return unreachable(proxyAlone, at)
+	case errors.As(err, &network) && network.Op == "remote error": // of TLS
+		return unreachable("the agent at %s does not accept the certificate it was shown.\nCheck --cert and --key.", at)
+	case errors.Is(err, errkind.NotEncrypted):
+		return exits.With(exits.Usage, fmt.Errorf("%s is another machine, and http does not protect what is said; use https", at))
+	}
+	if SpeaksTLS(ctx, at) {
+		return unreachable("what answers at %s encrypts.\nUse https or wss in the address.", at)
+	}
+	if below := agentsBelow(ctx, at); below != nil {
+		return unreachable("there are several agents below %s.\nFollow one of them, or more: aaep listen %s", at,
+			strings.Join(below, " "))
+	}
+	if t := uilang.Language(phrase.Best(languages)); !t.IsEnglish() {
+		return unreachable("%s\n%s", t.PhraseText(phrase.NoAgentThere, at), t.PhraseText(phrase.CheckAddress, ""))
+	}
+	return unreachable("what answers at %s is not an agent.\nCheck the address. If there are several agents below it, add the path of one to it.", at)
+}
+
+// explainMissed says why an agent could not be followed to a person whose languages are known and
+// others than English, and what to do; "" where there are no words for it.
+func explainMissed(at string, err error, languages []string) string {
+	t := uilang.Language(phrase.Best(languages))
+	if t.IsEnglish() {
+		return ""
+	}
+	var refused *aaep.Rejection
+	var network *net.OpError
+	var noName *net.DNSError
+	there, do := "", t.PhraseText(phrase.CheckAddress, "")
+	switch {
+	case errors.Is(err, manifest.ErrKeyChanged), errors.Is(err, aaep.AuthenticationRequired),
+		errors.Is(err, aaep.ManifestSignatureRequired):
+		return "" // which names what is to be typed
+	case errors.As(err, &refused):
+		switch do = ""; {
+		case refused.RetryAfter > 0:
+			do = phrase.Lasting(string(t), phrase.TryAgainAfter, refused.RetryAfter)
+		case errors.Is(err, aaep.CapabilitiesIncompatible) && strings.Contains(exits.PlainError(err), "language"):
+			do = t.PhraseText(phrase.AskOtherLanguage, alsoTheirs(err, languages))
+		}
+		return strings.TrimSpace(t.PhraseText(phrase.CannotFollow, t.ExplainError(err)) + "\n" + do)
+	case errors.As(err, &noName):
+		there = t.PhraseText(phrase.NoMachine, noName.Name)
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		there = t.PhraseText(phrase.NoAnswerFrom, at)
+	case network != nil && network.Op == "dial", errors.Is(err, fs.ErrNotExist) && IsLocal(at):
+		there = t.PhraseText(phrase.NothingThere, at)
+		if _, command, ok := strings.Cut(startThere(at), ": "); ok {
+			do = t.PhraseText(phrase.OrStart, command)
+		}
+	default:
+		return ""
+	}
+	return there + "\n" + do
+}
+
+// agentsBelow are the addresses of the agents that aaep serve lists at an address.
+func agentsBelow(ctx context.Context, at string) (all []string) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	at = strings.TrimSuffix(at, "/")
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http"+strings.TrimPrefix(strings.TrimPrefix(at, "http"), "ws")+"/", nil)
+	if err != nil {
+		return nil
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req) // which follows no redirect
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	list, err := io.ReadAll(io.LimitReader(resp.Body, 1<<12))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return nil
+	}
+	for line := range strings.Lines(string(list)) {
+		path := strings.TrimSuffix(line, "\n")
+		if again, err := serve.Path(strings.TrimPrefix(path, "/")); err != nil || again != path {
+			return nil // it is something else
+		}
+		all = append(all, at+path)
+	}
+	return all
+}
+
+// SpeaksTLS reports whether the server at an address that is not encrypted speaks TLS. Its answer
+// to anything else says so, but is often lost when it closes the connection.
+func SpeaksTLS(ctx context.Context, at string) bool {
+	u, err := url.Parse(at)
+	if err != nil || u.Scheme != "http" && u.Scheme != "ws" {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // nothing is said over it
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")))
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// RetryAfter is the error of an agent that wants no further attempt before some time has passed.
+type RetryAfter struct {
+	error
+	After time.Duration
+}

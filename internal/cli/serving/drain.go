@@ -1,0 +1,59 @@
+package serving
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aaep-go/aaep/internal/cli/lineio"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
+)
+
+const (
+	DrainTime  = 30 * time.Second // for listeners that are behind to hear the end, when the person wants to be done
+	DrainLong  = 10 * time.Minute // when no person does and nothing is kept: at fourteen cells a second a page takes four minutes
+	drainQuiet = 2 * time.Second  // before it is said that they are waited for
+)
+
+// DrainListeners shuts p down and gives its listeners up to rest to hear the end, each at its own
+// rate; drainTime from when the person wants to be done, which ends ctx. Who takes nothing for long
+// is cut off by p. Where it takes a while, it says what is waited for and how long, and in the end
+// whether it was in vain.
+func DrainListeners(ctx context.Context, p *producer.Producer, rest time.Duration, status *lineio.Printer) {
+	ending, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	over := make(chan error, 1)
+	go func() { over <- p.Shutdown(ending) }()
+	began := time.Now()
+	wanted := ctx.Done()
+	if ctx.Err() != nil || rest <= DrainTime {
+		wanted, rest = nil, DrainTime
+	}
+	for say, end := time.After(drainQuiet), time.After(rest); ; {
+		select {
+		case err := <-over:
+			if err != nil {
+				status.PrintLabelled("aaep", "Somebody was still behind after "+
+					words.Spoken(time.Since(began).Round(time.Second))+", and did not hear the end.")
+			}
+			return
+		case <-say:
+			behind := p.Stats().Connected
+			if behind == 0 {
+				say = time.After(drainQuiet) // for a listener who may come back
+				continue
+			}
+			hint := ""
+			if wanted != nil {
+				hint = " After Ctrl-C it is at most " + words.Spoken(DrainTime) + "."
+			}
+			status.PrintLabelled("aaep", fmt.Sprintf("Waiting up to %s for whoever is behind to hear the end (%d).%s",
+				words.Spoken(rest), behind, hint))
+		case <-wanted:
+			wanted, end = nil, time.After(DrainTime)
+		case <-end:
+			giveUp()
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package serving
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/aaep-go/aaep/internal/cli/lineio"
+	"github.com/aaep-go/aaep/producer/serve"
+)
+
+// An Invitation is how an agent is followed at one of the places where it is served.
+type Invitation struct {
+	command, at string   // as they can be typed where the agent was started, but for words in capitals
+	Notes       []string // what to put in there, and what else is needed
+}
+
+// PrintInvitations says that an agent is served, and how to follow it below an address.
+func PrintInvitations(status *lineio.Printer, agent, below string, all []Invitation) {
+	var commands, notes []string
+	for _, v := range all {
+		commands = append(commands, v.command+" "+quoteForShell(v.at+below))
+		for _, note := range v.Notes {
+			if !slices.Contains(notes, note) {
+				notes = append(notes, note)
+			}
+		}
+	}
+	status.PrintLabelled("aaep", fmt.Sprintf("Serving %s. Follow it with: %s", agent, strings.Join(commands, ", or ")))
+	for _, note := range notes {
+		status.PrintLabelled("aaep", note)
+	}
+}
+
+// newInvitation is how to follow an agent that srv serves at a TCP address: which name of it leads
+// there from this machine, what vouches for it, and what a listener has to show.
+func (s *Flags) newInvitation(addr net.Addr, srv *serve.Server) (v Invitation) {
+	tcp := addr.(*net.TCPAddr)
+	words := []string{"aaep listen"}
+	note := func(format string, args ...any) { v.Notes = append(v.Notes, fmt.Sprintf(format, args...)) }
+	v.at = "http://" + tcp.String()
+	switch {
+	case srv.TLS != nil:
+		cert := srv.TLS.Certificates[0]
+		names := srv.Hosts
+		if len(names) == 0 {
+			names = namesIn(cert.Leaf)
+		}
+		name := nameFor(tcp.IP.IsLoopback(), names)
+		v.at = "https://" + withPort(name, tcp.Port)
+		if tcp.IP.IsLoopback() && !OfThisMachine(name) {
+			note("The name %s has to lead to %s on this machine.", hostOf(name), tcp.IP)
+		}
+		if here := nameFor(true, names); tcp.IP.IsUnspecified() && here != name && OfThisMachine(here) {
+			note("On this machine https://%s will do too.", withPort(here, tcp.Port))
+		}
+		if !vouchedFor(cert) {
+			file, about := s.trustAnchor(cert)
+			words = append(words, "--ca", quoteForShell(file))
+			note("%s", about)
+		}
+	case len(srv.Hosts) > 0: // names that a proxy passes on
+		name := nameFor(true, srv.Hosts)
+		if _, port, err := net.SplitHostPort(withPort(name, tcp.Port)); err == nil && port == fmt.Sprint(tcp.Port) &&
+			OfThisMachine(name) {
+			v.at = "http://" + withPort(name, tcp.Port)
+			break
+		}
+		name = nameFor(false, srv.Hosts)
+		v.at = "https://" + name
+		if s.below != "" {
+			name += "/" + s.below
+		}
+		note("A proxy has to pass on to %s what comes for %s.", tcp, name)
+	}
+	if s.below != "" {
+		v.at += "/" + s.below
+	}
+	switch {
+	case s.tokens != "" || s.issuer != "":
+		words = append(words, "--token-file FILE")
+		note("FILE is a file with the listener's token and nothing else, which only its owner may read.")
+	case s.clientCA != "":
+		words = append(words, "--cert FILE --key FILE")
+		note("FILE is the listener's certificate, and then its key.")
+	}
+	if s.Web && s.tokens == "" && s.issuer == "" { // which a browser has no way to show
+		note("Or open %s in a browser.", v.at)
+	}
+	v.command = strings.Join(words, " ")
+	return v
+}
+
+// trustAnchor is the file with which a listener trusts a certificate that is not of a public
+// authority, also after the certificate was renewed where that can be, and what to know about it.
+func (s *Flags) trustAnchor(cert tls.Certificate) (file, about string) {
+	leaf := cert.Leaf
+	if bytes.Equal(leaf.RawIssuer, leaf.RawSubject) {
+		return s.cert, fmt.Sprintf("The certificate in %s vouches for itself: when you renew it, give the new one to who listens first.", s.cert)
+	}
+	for _, der := range cert.Certificate[1:] {
+		if c, err := x509.ParseCertificate(der); err == nil && c.IsCA {
+			return s.cert, fmt.Sprintf("Of %s, who listens needs the certificate of the CA, %s; it stays good when the agent's own is renewed.", s.cert, c.Subject)
+		}
+	}
+	return "CA", fmt.Sprintf("CA is a file with the certificate of the CA that signed %s, %s.", s.cert, leaf.Issuer)
+}
+
+// namesIn are the names in a certificate that are of one machine.
+func namesIn(leaf *x509.Certificate) []string {
+	names := slices.DeleteFunc(slices.Clone(leaf.DNSNames),
+		func(name string) bool { return strings.HasPrefix(name, "*.") })
+	for _, ip := range leaf.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names
+}
+
+// nameFor is the first name that is of loopback, or the first that is not; where there is none it
+// is the first.
+func nameFor(loopback bool, names []string) string {
+	i := slices.IndexFunc(names, func(name string) bool { return OfThisMachine(name) == loopback })
+	return names[max(i, 0)]
+}
+
+// OfThisMachine reports whether only this machine can mean itself by a name.
+func OfThisMachine(name string) bool {
+	ip := net.ParseIP(hostOf(name))
+	return strings.EqualFold(hostOf(name), "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// hostOf returns the host of an address with or without a port.
+func hostOf(name string) string {
+	host, _, err := net.SplitHostPort(name)
+	if err != nil {
+		return strings.Trim(name, "[]")
+	}
+	return host
+}
+
+// withPort is a name with a port, which it may have already.
+func withPort(name string, port int) string {
+	if _, _, err := net.SplitHostPort(name); err == nil {
+		return name
+	}
+	return net.JoinHostPort(hostOf(name), fmt.Sprint(port))
+}
+
+// vouchedFor reports whether who follows from this machine trusts a certificate already.
+func vouchedFor(cert tls.Certificate) bool {
+	o := x509.VerifyOptions{Intermediates: x509.NewCertPool()}
+	for _, der := range cert.Certificate[1:] {
+		if c, err := x509.ParseCertificate(der); err == nil {
+			o.Intermediates.AddCert(c)
+		}
+	}
+	_, err := cert.Leaf.Verify(o)
+	return err == nil
+}
+
+// quoteForShell returns a word as a shell reads it.
+func quoteForShell(word string) string {
+	if strings.ContainsAny(word, " \t'&;()") {
+		return `"` + word + `"`
+	}
+	return word
+}
+
+// NotifyReady tells systemd, if that started this program and waits for it, that listeners are
+// served (sd_notify(3)).
+func NotifyReady() {
+	at := os.Getenv("NOTIFY_SOCKET")
+	if at == "" {
+		return
+	}
+	os.Unsetenv("NOTIFY_SOCKET") // which is not meant for the program that we run
+	if conn, err := net.Dial("unixgram", at); err == nil {
+		defer conn.Close()
+		conn.Write([]byte("READY=1"))
+	}
+}

@@ -1,0 +1,101 @@
+package serving
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/lineio"
+	"github.com/aaep-go/aaep/internal/cli/reach"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports/auth"
+)
+
+// rights says who may answer. That a name is misspelt is said at once where it is known who can
+// come, and otherwise when a listener comes who would like to answer.
+type rights struct {
+	names  []string // of --may-answer
+	status *lineio.Printer
+
+	mu   sync.Mutex
+	came map[string]bool // of names, and those who were told about
+}
+
+// maxTold is how many are told about who may only listen.
+const maxTold = 16
+
+// RightsOf returns the producer's question who may do what; nil lets every listener do all.
+func (s *Flags) RightsOf(status *lineio.Printer) func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
+	if len(s.answer) == 0 {
+		return nil
+	}
+	r := &rights{names: s.answer, status: status, came: map[string]bool{}}
+	return func(principal string, req *aaep.SubscriptionRequest) (producer.Rights, error) {
+		may := slices.Contains(r.names, principal)
+		if c := req.Capabilities; may || c.SupportsConfirmationReply != nil && *c.SupportsConfirmationReply {
+			r.noteRefused(principal, may)
+		}
+		return producer.Rights{Reply: may}, nil
+	}
+}
+
+// noteRefused reports a listener who offers to answer and may not, once a name, for a bounded
+// number of names.
+func (r *rights) noteRefused(principal string, may bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.came[principal] || len(r.came) >= len(r.names)+maxTold {
+		return
+	}
+	r.came[principal] = true
+	absent := slices.DeleteFunc(slices.Clone(r.names), func(name string) bool { return r.came[name] })
+	if !may && len(absent) > 0 {
+		r.status.PrintLabelled("aaep", fmt.Sprintf("%s would like to answer and may only listen. Of those who may, by --may-answer, nobody was here yet called %s.", principal, strings.Join(absent, ", ")))
+	}
+}
+
+// checkAnswer refuses names that no listener who can come can have.
+func (s *Flags) checkAnswer() error {
+	var called []string // those there are
+	var forms []string  // how names begin
+	if s.tokens != "" {
+		var err error
+		if called, err = auth.TokenNames(s.tokens); err != nil {
+			return nil // which is told by who reads it to know them
+		}
+	}
+	if s.clientCA != "" {
+		forms = append(forms, "dns:", "email:", "spiffe://")
+	}
+	if s.issuer != "" {
+		forms = append(forms, s.issuer+"#")
+	}
+	if slices.ContainsFunc(s.Addrs, reach.IsLocal) {
+		if reach.LocalScheme != "unix:" {
+			return nil
+		}
+		called = append(called, fmt.Sprint("uid:", os.Getuid()))
+	}
+	for _, name := range s.answer {
+		if slices.Contains(called, name) || slices.ContainsFunc(forms,
+			func(form string) bool { return len(name) > len(form) && strings.HasPrefix(name, form) }) {
+			continue
+		}
+		var there []string
+		if like := exits.SimilarName(name, called); like != "" {
+			there = append(there, "Perhaps you mean: "+like)
+		} else if len(called) > 0 {
+			there = append(there, "There is "+strings.Join(called[:min(len(called), 8)], ", "))
+		}
+		if len(forms) > 0 {
+			there = append(there, "Names may begin with "+strings.Join(forms, " or "))
+		}
+		return exits.UsageError("--may-answer has %q, and nobody who can come here is called that.\n%s", name,
+			strings.Join(there, ".\n"))
+	}
+	return nil
+}

@@ -1,0 +1,380 @@
+// Package serving is what the commands share that serve an agent to listeners: where and to whom
+// (serve_flags.go), who may answer (rights.go), what a person is told to type to follow it
+// (invite.go), metrics, the trail, and letting listeners hear the end (drain.go). Begin with
+// AddFlags and Flags.ServeEverywhere. What the agent does is the business of the command.
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/lineio"
+	"github.com/aaep-go/aaep/internal/cli/reach"
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/subscriber/discover"
+	"github.com/aaep-go/aaep/subscriber/web"
+	"github.com/aaep-go/aaep/transports/auth"
+	"github.com/aaep-go/aaep/transports/auth/oidc"
+	"github.com/aaep-go/aaep/transports/ipc"
+)
+
+// Flags is where an agent is served, and to whom.
+type Flags struct {
+	Addrs               []string
+	cert, key, clientCA string
+	tokens              string
+	issuer, audience    string
+	hosts, Origins      []string
+	proxies             []string // addresses that may say who comes
+	below               string   // the name in their path; empty is none
+	answer              []string // principals who may; empty is everybody
+	root, Web           bool
+	sign                string
+	Seen                *RequestCounts // what --metrics counts besides
+	lookAtFiles         []func()       // each looks whether a file has changed, and logs what is wrong with it
+}
+
+// AddFlags adds the flags of the commands that serve an agent.
+func AddFlags(cmd *cobra.Command) *Flags {
+	s := &Flags{Seen: NewRequestCounts()}
+	f := cmd.Flags()
+	cmd.PreRunE = func(*cobra.Command, []string) error { return nothingEmpty(f) }
+	f.StringArrayVar(&s.Addrs, "listen", []string{"127.0.0.1:8080"},
+		"where to serve: `ADDRESS` or "+reach.LocalScheme+"NAME; may be repeated")
+	f.StringVar(&s.cert, "tls-cert", "", "the certificate to serve with, a PEM `FILE`; read again when it changes")
+	f.StringVar(&s.key, "tls-key", "", "its key, a PEM `FILE`")
+	f.StringVar(&s.clientCA, "client-ca", "", "know listeners by certificates of the CAs in this PEM `FILE`")
+	f.StringVar(&s.tokens, "tokens", "", "know listeners by tokens: on each line of this `FILE` a name, a space, a token")
+	f.StringVar(&s.issuer, "oidc-issuer", "", "know listeners by tokens of the OpenID Connect issuer at this `URL`")
+	f.StringVar(&s.audience, "oidc-audience", "", "the `NAME` that the issuer knows this agent by")
+	f.StringSliceVar(&s.answer, "may-answer", nil,
+		"only these `NAMES` may answer, the others listen (default everybody)")
+	f.StringSliceVar(&s.hosts, "host", nil, "the `NAMES` this agent is reached under, and /PATH (default those in the certificate)")
+	f.StringSliceVar(&s.Origins, "origin", nil,
+		"web pages of these `ORIGINS` may connect, such as https://reader.example")
+	f.StringSliceVar(&s.proxies, "trusted-proxy", nil,
+		"believe proxies at `ADDRESSES`, such as 127.0.0.1 or 10.1.0.0/16, who comes through")
+	f.StringVar(&s.sign, "sign", "", "prove who the agent is with the first key in this `FILE`; all of them are published")
+	f.BoolVar(&s.Web, "web", false, "also serve a page that follows the agent in a browser, at /")
+	f.BoolVar(&s.root, "root-layout", false, "also serve clients on this machine that know no handshake, at /events and /messages")
+	return s
+}
+
+// nothingEmpty refuses flags that were given and say nothing, as --tokens "$TOKENS" does where that
+// is not set: taken as not given they would let everybody in.
+func nothingEmpty(f *pflag.FlagSet) (err error) {
+	f.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		if len(values) == 0 || slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == "" }) {
+			err = exits.UsageError("--%s is given and is empty, or a part of it is. Say what it should be, or leave it out.",
+				f.Name)
+		}
+	})
+	return err
+}
+
+// ReadSigners reads the keys to sign manifests with; the function returns those that hold now.
+func (s *Flags) ReadSigners(talk io.Writer) (func() []*manifest.Signer, error) {
+	if s.sign == "" {
+		return nil, nil
+	}
+	signers, err := manifest.SignerFiles(manifest.SignerOptions{Lifetime: 24 * time.Hour}, lineio.LogTo(talk), s.sign)
+	if err != nil {
+		return nil, exits.CannotTake("--sign", err)
+	}
+	return signers, nil
+}
+
+// findPath finds the path that the agent is below, in --host agent.example/planner.
+func (s *Flags) findPath() error {
+	for i, host := range s.hosts {
+		name, path, _ := strings.Cut(host, "/")
+		if strings.Contains(host, "://") {
+			name, path = host, "" // which is told below
+		}
+		if i > 0 && path != s.below {
+			return exits.UsageError("--host has two paths, and this agent is at one place.\nGive all names the same one: --host %s/%s,%s/%s", s.hosts[0], s.below, name, s.below)
+		}
+		if at, err := serve.Path(path); path != "" && (err != nil || at != "/"+path) {
+			return exits.UsageError("--host %q has a path that an agent cannot be below: it has one part, of letters, digits, \".\", \"_\" and \"-\".", host)
+		}
+		s.hosts[i], s.below = name, path
+	}
+	if s.below == "" {
+		return nil
+	}
+	switch {
+	case s.Web:
+		return exits.UsageError("--web is for an agent that has a name to itself, and this one is below /%s.\nSee: aaep run --help", s.below)
+	case s.root:
+		return exits.UsageError("--root-layout is for an agent that has a name to itself, and this one is below /%s.\nSee: aaep run --help", s.below)
+	}
+	return nil
+}
+
+// newServer makes what serves over TCP.
+func (s *Flags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, error) {
+	log := lineio.LogTo(talk)
+	if err := s.findPath(); err != nil {
+		return nil, err
+	}
+	if err := (httpguard.Rules{Hosts: s.hosts, Origins: s.Origins}).Valid(); err != nil {
+		return nil, exits.UsageError("%w.\nSee: aaep run --help", err)
+	}
+	proxies, err := httpguard.ParseProxies(s.proxies)
+	if err != nil {
+		return nil, exits.UsageError("--trusted-proxy: %w.\nSee: aaep run --help", err)
+	}
+	srv := &serve.Server{Hosts: s.hosts, Origins: s.Origins, TrustedProxies: proxies, Refused: s.Seen.countRefused,
+		Logger: log}
+	if s.Web {
+		srv.Page = web.Handler()
+	}
+	if s.root {
+		srv.RootLayout = &aaep.Capabilities{SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
+	}
+	var known []auth.Authenticator
+	switch {
+	case s.cert == "" && s.key == "" && s.clientCA == "":
+	case s.cert == "" || s.key == "":
+		return nil, exits.UsageError("--tls-cert and --tls-key belong together, and --client-ca needs both.\nSee: aaep run --help")
+	default:
+		conf, err := auth.ServerTLS(s.cert, s.key, s.clientCA, log)
+		if err != nil {
+			return nil, exits.CannotTake("--tls-cert, --tls-key or --client-ca", err)
+		}
+		switch leaf := conf.Certificates[0].Leaf; {
+		case len(leaf.DNSNames)+len(leaf.IPAddresses) == 0:
+			return nil, exits.UsageError("the certificate %s names no machine in its subjectAltName, so nobody can follow this agent.\nGet one that does. If you make it yourself: openssl req -x509 … -addext subjectAltName=DNS:agent.example", s.cert)
+		case len(namesIn(leaf)) == 0 && len(s.hosts) == 0:
+			return nil, exits.UsageError("the certificate %s is for many machines, %s.\nSay with --host under which name this agent is reached.", s.cert, strings.Join(leaf.DNSNames, ", "))
+		}
+		srv.TLS, s.Seen.certificates = conf, func() (*tls.Config, error) { return conf.GetConfigForClient(nil) }
+		s.lookAtFiles = append(s.lookAtFiles, func() { conf.GetConfigForClient(nil) })
+		if s.clientCA != "" {
+			known = append(known, auth.ClientCertificate)
+		}
+	}
+	if s.tokens != "" {
+		byToken, err := auth.TokenFile(s.tokens, log)
+		if err != nil {
+			return nil, exits.CannotTake("--tokens", err)
+		}
+		known = append(known, byToken)
+		s.lookAtFiles = append(s.lookAtFiles, func() { byToken(&http.Request{}) }) // which shows no token
+	}
+	switch {
+	case s.issuer == "" && s.audience == "":
+	case s.issuer == "" || s.audience == "":
+		return nil, exits.UsageError("--oidc-issuer and --oidc-audience belong together: a token for somebody else is no token for this agent.\nSee: aaep run --help")
+	default:
+		byIssuer, err := oidc.New(ctx, oidc.Config{Issuer: s.issuer, Audience: s.audience, Logger: log})
+		if err != nil {
+			if exits.IsUnproven(err) {
+				return nil, exits.With(exits.Unreachable,
+					fmt.Errorf("cannot take --oidc-issuer: nothing here proves that what answers at %s is the issuer: %s.\nLet this machine trust the CA of its certificate, as by update-ca-certificates", s.issuer, words.OneLine(exits.InnermostError(err))))
+			}
+			if errors.Is(err, aaep.TransportUnavailable) {
+				return nil, exits.With(exits.Unreachable, fmt.Errorf("cannot take --oidc-issuer: %s", exits.PlainError(err)))
+			}
+			return nil, exits.CannotTake("--oidc-issuer", err)
+		}
+		known = append(known, byIssuer)
+	}
+	if len(known) > 0 {
+		srv.Authenticate = s.Seen.countRefusals(auth.Any(known...))
+	}
+	elsewhere := slices.ContainsFunc(s.hosts, func(name string) bool { return !OfThisMachine(name) })
+	if s.root && elsewhere {
+		return nil, exits.UsageError("--root-layout asks nobody who they are, and through the proxy for --host %s everybody would seem to be on this machine.\nLeave one of them out.", strings.Join(s.hosts, ","))
+	}
+	if known == nil && elsewhere {
+		return nil, exits.UsageError("--host %s is how other machines reach this agent, through a proxy, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", strings.Join(s.hosts, ","))
+	}
+	if len(s.answer) > 0 && known == nil && slices.ContainsFunc(s.Addrs, func(at string) bool { return !reach.IsLocal(at) }) {
+		return nil, exits.UsageError("--may-answer names listeners, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.")
+	}
+	if err := s.checkAnswer(); err != nil {
+		return nil, err
+	}
+	return srv, nil
+}
+
+// ServeEverywhere serves what begin returns everywhere until it is shut down, and returns how to
+// follow it there. Nothing is served, or begun, unless all can be.
+func (s *Flags) ServeEverywhere(ctx context.Context, begin func() (*producer.Producer, error),
+	talk io.Writer) (at []Invitation, served <-chan error, err error) {
+	return s.openWith(ctx, talk, begin, func(ctx context.Context, srv *serve.Server, ln net.Listener,
+		p *producer.Producer) error {
+		if s.below != "" {
+			return srv.ServeAll(ctx, ln, map[string]*producer.Producer{s.below: p})
+		}
+		return srv.Serve(ctx, ln, p)
+	})
+}
+
+// OpenAll is open for several agents, each under its name.
+func (s *Flags) OpenAll(ctx context.Context, agents map[string]*producer.Producer,
+	talk io.Writer) (at []Invitation,
+	served <-chan error, err error) {
+	const one = "%s is for one agent; serve each of them with an aaep serve of its own.\nSee: aaep serve --help"
+	switch {
+	case slices.ContainsFunc(s.Addrs, reach.IsLocal):
+		return nil, nil, exits.UsageError(one, "A socket or a pipe")
+	case s.Web:
+		return nil, nil, exits.UsageError(one, "--web")
+	case s.root:
+		return nil, nil, exits.UsageError(one, "--root-layout")
+	case slices.ContainsFunc(s.hosts, func(host string) bool { return strings.Contains(host, "/") }):
+		return nil, nil, exits.UsageError("Several agents are each below their name already; leave the path out of --host %s.", strings.Join(s.hosts, ","))
+	}
+	for name := range agents {
+		if _, err := serve.Path(name); err != nil {
+			return nil, nil, exits.UsageError("%s.\nServe it with an aaep serve of its own, and name the others here.",
+				exits.PlainError(err))
+		}
+	}
+	none := func() (*producer.Producer, error) { return nil, nil }
+	return s.openWith(ctx, talk, none, func(ctx context.Context, srv *serve.Server, ln net.Listener,
+		_ *producer.Producer) error {
+		return srv.ServeAll(ctx, ln, agents)
+	})
+}
+
+// openWith opens all addresses, and begins; over TCP it serves as it is told, and what has begun
+// where only that user reaches it.
+func (s *Flags) openWith(ctx context.Context, talk io.Writer, begin func() (*producer.Producer, error),
+	overTCP func(context.Context, *serve.Server, net.Listener, *producer.Producer) error) (at []Invitation,
+	served <-chan error, err error) {
+	srv, err := s.newServer(ctx, talk)
+	if err != nil {
+		return nil, nil, err
+	}
+	var p *producer.Producer
+	var local []string
+	var serves []func(context.Context) error
+	var opened []io.Closer
+	defer func() {
+		if err != nil {
+			for _, c := range opened {
+				c.Close()
+			}
+		}
+	}()
+	for _, addr := range s.Addrs {
+		if !reach.IsLocal(addr) {
+			ln, err := ListenChecked(ctx, addr, srv)
+			if err != nil {
+				return nil, nil, err
+			}
+			opened = append(opened, ln)
+			at = append(at, s.newInvitation(ln.Addr(), srv))
+			serves = append(serves, func(ctx context.Context) error { return overTCP(ctx, srv, ln, p) })
+			continue
+		}
+		l, err := listenLocally(addr)
+		if err != nil {
+			return nil, nil, err
+		}
+		opened = append(opened, l)
+		local = append(local, reach.LocalScheme+l.Addr())
+		at = append(at, Invitation{command: "aaep listen", at: reach.LocalScheme + l.Addr()})
+		serves = append(serves, func(ctx context.Context) error { return p.Serve(ctx, l) })
+	}
+	if p, err = begin(); err != nil {
+		return nil, nil, err
+	}
+	for _, at := range local {
+		p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: at, Framing: reach.LocalFraming})
+	}
+	ctx = context.WithoutCancel(ctx)
+	status, done := &lineio.Printer{Out: talk}, make(chan error, 1)
+	var all sync.WaitGroup
+	for i, serve := range serves {
+		place := at[i].at
+		all.Go(func() {
+			if err := serve(ctx); err != nil && !errors.Is(err, producer.ErrClosed) {
+				status.PrintLabelled("aaep", "Nobody can come any more at "+place+": "+words.Sentence(exits.PlainError(err)))
+			}
+		})
+	}
+	watching, stop := context.WithCancel(ctx)
+	go s.watchFiles(watching)
+	go func() { all.Wait(); stop(); close(done) }()
+	return at, done, nil
+}
+
+// watchFiles looks every ten seconds whether a file of tokens or certificates has changed, until
+// ctx ends: what is wrong with it is in the log also where no listener comes.
+func (s *Flags) watchFiles(ctx context.Context) {
+	for ticker := time.NewTicker(10 * time.Second); ; {
+		select {
+		case <-ticker.C:
+			for _, look := range s.lookAtFiles {
+				look()
+			}
+		case <-ctx.Done():
+			ticker.Stop()
+			return
+		}
+	}
+}
+
+// listenLocally opens a socket or a pipe.
+func listenLocally(addr string) (*ipc.Listener, error) {
+	path, err := reach.LocalPath(addr)
+	if err != nil {
+		return nil, exits.UsageError("--listen %s", err)
+	}
+	l, err := ipc.Listen(path, nil)
+	if err != nil {
+		return nil, exits.With(exits.Failed, fmt.Errorf("cannot serve on %s: %s", path, exits.PlainError(err)))
+	}
+	return l, nil
+}
+
+// ListenChecked listens at a TCP address, once it is sure that srv may serve there.
+func ListenChecked(ctx context.Context, addr string, srv *serve.Server) (net.Listener, error) {
+	const such = "Use one such as 127.0.0.1:8080, or 127.0.0.1:0 for any free port."
+	at, err := net.ResolveTCPAddr("tcp", addr)
+	switch {
+	case err != nil:
+		return nil, exits.UsageError("--listen %q is not an address of this machine.\n"+such, addr)
+	case at.IP.IsLoopback():
+	case srv.TLS == nil:
+		return nil, exits.UsageError("--listen %q could be reached from other machines, which is not protected.\n"+such+
+			"\nFor others, encrypt with --tls-cert and --tls-key, and know them by --tokens, --client-ca or --oidc-issuer.", addr)
+	case srv.Authenticate == nil:
+		return nil, exits.UsageError("--listen %q could be reached from other machines, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", addr)
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, exits.With(exits.Failed, fmt.Errorf("another program serves on %s already.\nEnd it, or take any free port: --listen 127.0.0.1:0", addr))
+	case err != nil:
+		return nil, exits.With(exits.Failed, fmt.Errorf("cannot serve on %s: %s", addr, exits.InnermostError(err)))
+	}
+	return ln, nil
+}

@@ -1,0 +1,221 @@
+package terms
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/cli/uilang"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+// InForce returns what holds after an answer: a term that a producer leaves out is as it was
+// asked for (D-45), an extension that it leaves out is not served.
+func InForce(asked, honored aaep.Capabilities) aaep.Capabilities {
+	c := asked.With(honored)
+	c.Extensions = honored.Extensions
+	return c
+}
+
+// InWords says terms to a person, a phrase for each. Only what about holds is said.
+func InWords(t uilang.Language, c, about aaep.Capabilities) []string {
+	var list []string
+	say := func(is bool, text string) {
+		if is && text != "" {
+			list = append(list, words.OneLine(text))
+		}
+	}
+	say(about.MaxEventsPerSecond != 0, rateInWords(t, c.MaxEventsPerSecond))
+	say(about.Languages != nil, languagesInWords(t, c.Languages))
+	say(about.PreferredVerbosity != "", verbosityInWords(t, c.PreferredVerbosity))
+	say(about.CoalesceBoundaries != nil || about.CognitiveLoad != "", boundaryInWords(t, c))
+	say(about.CognitiveLoad != "", loadInWords(t, c.CognitiveLoad))
+	if about.PaceWPM != 0 && c.PaceWPM != 0 {
+		say(true, phrase.Counted(string(t), phrase.AtPace, c.PaceWPM, "word"))
+	}
+	if f := c.EventFilters; about.EventFilters != nil && f != nil {
+		say(!slices.Contains(f.Include, "aaep:agent.*") && f.Include != nil,
+			t.PhraseText(phrase.OnlyCriticalAnd, t.JoinList(f.Include)))
+		say(len(f.Exclude) > 0, t.PhraseText(phrase.WithoutTypes, t.JoinList(f.Exclude)))
+	}
+	for _, prefix := range slices.Sorted(maps.Keys(about.Extensions)) {
+		say(c.Extensions[prefix] != nil, extensionInWords(t, prefix, c.Extensions[prefix]))
+	}
+	if about.SupportsConfirmationReply != nil {
+		say(IsTrue(c.SupportsConfirmationReply), t.PhraseText(phrase.QuestionsToDecide, ""))
+		say(!IsTrue(c.SupportsConfirmationReply), t.PhraseText(phrase.NoQuestions, ""))
+	}
+	return list
+}
+
+// EveryTerm is about all that can be said of terms.
+func EveryTerm(c aaep.Capabilities) aaep.Capabilities {
+	return aaep.Capabilities{MaxEventsPerSecond: 1, Languages: []string{}, PreferredVerbosity: aaep.VerbosityNormal,
+		CoalesceBoundaries: []aaep.Boundary{}, CognitiveLoad: aaep.LoadMedium, PaceWPM: 1,
+		EventFilters: &aaep.EventFilters{},
+		Extensions:   c.Extensions, SupportsConfirmationReply: new(true)}
+}
+
+// rateInWords says at most how many events a second are told; 0 is no limit.
+func rateInWords(t uilang.Language, n int64) string {
+	if n == 0 {
+		return t.PhraseText(phrase.EveryEvent, "")
+	}
+	return phrase.Counted(string(t), phrase.AtMost, n, "event")
+}
+
+// languagesInWords says in which languages, the best first.
+func languagesInWords(t uilang.Language, tags []string) string {
+	if len(tags) == 0 {
+		return t.PhraseText(phrase.InOwnLanguage, "")
+	}
+	return t.PhraseText(phrase.InLanguage, strings.Join(tags, t.PhraseText(phrase.OrElse, "")+" "))
+}
+
+// verbosityInWords says in how many words.
+func verbosityInWords(t uilang.Language, v aaep.Verbosity) string {
+	switch v {
+	case aaep.VerbosityTerse:
+		return t.PhraseText(phrase.FewWords, "")
+	case aaep.VerbosityDetailed:
+		return t.PhraseText(phrase.ManyWords, "")
+	}
+	return t.PhraseText(phrase.NormalWords, "")
+}
+
+// boundaryInWords says where answers are cut: as finely as was asked for, and for a low load as
+// coarsely (D-53).
+func boundaryInWords(t uilang.Language, c aaep.Capabilities) string {
+	words := []struct {
+		is aaep.Boundary
+		id phrase.ID
+	}{
+		{aaep.BoundaryNone, phrase.AsWritten}, {aaep.BoundaryWord, phrase.WordByWord},
+		{aaep.BoundarySentence, phrase.SentenceBySentence},
+		{aaep.BoundaryParagraph, phrase.ParagraphByParagraph}, {aaep.BoundaryCompletion, phrase.WhenWhole},
+	}
+	if c.CognitiveLoad == aaep.LoadLow {
+		slices.Reverse(words)
+	}
+	for _, w := range words {
+		if slices.Contains(c.CoalesceBoundaries, w.is) {
+			return t.PhraseText(w.id, "")
+		}
+	}
+	return ""
+}
+
+// loadInWords says how much of what happens is told.
+func loadInWords(t uilang.Language, l aaep.CognitiveLoad) string {
+	switch l {
+	case aaep.LoadLow:
+		return t.PhraseText(phrase.MainSteps, "")
+	case aaep.LoadHigh:
+		return t.PhraseText(phrase.EveryStep, "")
+	}
+	return t.PhraseText(phrase.UsualSteps, "")
+}
+
+// extensionInWords says what a capability object means; "" is nothing a person would notice.
+func extensionInWords(t uilang.Language, prefix string, capability json.RawMessage) string {
+	switch prefix {
+	case extensions.BrailleVocabulary.Prefix:
+		if d := ReadExtension[extensions.Braille](capability); d.Cells > 0 {
+			return phrase.Counted(string(t), phrase.CutToCells, d.Cells*max(d.Rows, 1), "cell")
+		}
+	case extensions.TimingVocabulary.Prefix:
+		if m := ReadExtension[extensions.Timing](capability).TimeoutMultiplier; m > 0 {
+			return t.PhraseText(phrase.TimesTheTime, strconv.FormatFloat(m, 'f', -1, 64))
+		}
+	case extensions.HapticVocabulary.Prefix:
+		if h := ReadExtension[extensions.Haptic](capability); len(h.PatternsSupported) > 0 {
+			return t.PhraseText(phrase.ThePatterns, t.JoinList(h.PatternsSupported))
+		}
+	case extensions.DeliveryVocabulary.Prefix:
+		if ReadExtension[extensions.Delivery](capability).Presence == extensions.PresenceTyping {
+			return t.PhraseText(phrase.QuietExcept, "")
+		}
+	default:
+		return t.PhraseText(phrase.TheExtension, prefix)
+	}
+	return ""
+}
+
+// ReadExtension reads what a peer wrote about an extension, as far as it can be read.
+func ReadExtension[T any](data json.RawMessage) (v T) {
+	_ = json.Unmarshal(data, &v)
+	return v
+}
+
+// NotGranted says which terms of the request do not hold. Where the agent has sent a note, that
+// explains the rate, the words, the boundaries and the load, and, where it mentions questions, the
+// right to answer.
+func NotGranted(t uilang.Language, asked, got aaep.Capabilities, note string) []string {
+	var short aaep.Capabilities
+	if note == "" {
+		if n := got.MaxEventsPerSecond; n > 0 && (asked.MaxEventsPerSecond == 0 || n < asked.MaxEventsPerSecond) {
+			short.MaxEventsPerSecond = 1
+		}
+		if asked.PreferredVerbosity != got.PreferredVerbosity && asked.PreferredVerbosity != "" {
+			short.PreferredVerbosity = asked.PreferredVerbosity
+		}
+		if asked.CoalesceBoundaries != nil && boundaryInWords(t, asked) != boundaryInWords(t, got) {
+			short.CoalesceBoundaries = asked.CoalesceBoundaries
+		}
+		if asked.CognitiveLoad != got.CognitiveLoad && asked.CognitiveLoad != "" {
+			short.CognitiveLoad = asked.CognitiveLoad
+		}
+	}
+	if IsTrue(asked.SupportsConfirmationReply) && !IsTrue(got.SupportsConfirmationReply) &&
+		!strings.Contains(note, "question") && !strings.Contains(note, t.PhraseText(phrase.OnlyListen, "")) {
+		short.SupportsConfirmationReply = new(true)
+	}
+	for prefix, capability := range asked.Extensions {
+		if got.Extensions[prefix] == nil {
+			if short.Extensions == nil {
+				short.Extensions = map[string]json.RawMessage{}
+			}
+			short.Extensions[prefix] = capability
+		}
+	}
+	list := InWords(t, asked, short)
+	if len(got.Languages) > 0 { // with none at all the agent has explained itself
+		for _, tag := range asked.Languages {
+			if !slices.ContainsFunc(got.Languages,
+				func(has string) bool { return strings.EqualFold(has, tag) || isWithinTag(tag, has) }) {
+				list = append(list, t.PhraseText(phrase.TheLanguage, tag))
+			}
+		}
+	}
+	return list
+}
+
+// isWithinTag reports whether a tag is a wider one and further subtags, as en-US is within en.
+func isWithinTag(tag, wider string) bool {
+	return len(tag) > len(wider) && tag[len(wider)] == '-' && strings.EqualFold(tag[:len(wider)], wider)
+}
+
+// IsTrue reports whether b is set, to true.
+func IsTrue(b *bool) bool { return b != nil && *b }
+
+// HapticPattern returns the pattern that comes with an event for a haptic device, in brackets, or
+// "". That the agent waits comes without one where the device is not asked itself; the first
+// pattern of the device says so.
+func HapticPattern(ev *aaep.Event, device aaep.Capabilities) string {
+	data, has := ev.Extensions[extensions.HapticVocabulary.Prefix]
+	pattern := ReadExtension[extensions.HapticData](data).Pattern
+	if p, ok := ev.Payload.(*aaep.StateChanged); ok && !has && p.ToState == aaep.StateAwaitingInput {
+		if own := ReadExtension[extensions.Haptic](device.Extensions[extensions.HapticVocabulary.Prefix]).PatternsSupported; len(own) > 0 {
+			pattern = own[0]
+		}
+	}
+	if pattern = words.OneLine(pattern); pattern == "" {
+		return ""
+	}
+	return "[" + pattern + "]"
+}

@@ -1,0 +1,9 @@
+package terms
+
+import (
+	"testing"
+
+	"github.com/aaep-go/aaep/internal/cli/clitest"
+)
+
+func TestMain(m *testing.M) { clitest.Main(m) }

@@ -1,0 +1,362 @@
+package trust
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer/audit"
+)
+
+// An auditShower prints an audit log in sentences. Text of a peer is the last thing on its line, so
+// that it cannot pass for a fact, or is a name in quotes.
+type auditShower struct {
+	out       io.Writer
+	day       string
+	questions map[string]uint64 // the number of the record in which each was asked
+	elsewhere map[string]bool   // those that the agent asks itself where they are not answered
+	running   map[string]string // the tools that have not ended, by their calls
+	agents    map[string]string // who asked or acts in a session, by its id
+}
+
+// showInput prints the audit log that r reads; name is what it is called in messages.
+func (s *auditShower) showInput(name string, r io.Reader) error {
+	records, wrong := 0, 0
+	for e, err := range audit.Read(r) {
+		var fault *audit.Fault
+		switch {
+		case errors.As(err, &fault):
+			wrong++
+			if _, err := fmt.Fprintf(s.out, "Warning, line %d: %s: %s.\n", fault.Line, fault.How,
+				fault.Detail); err != nil {
+				return err
+			}
+		case err != nil:
+			return exits.With(exits.Unreachable, fmt.Errorf("%s: %w", name, err))
+		}
+		if e.Seq == 0 {
+			continue
+		}
+		records++
+		if err := s.showEntry(e); err != nil {
+			return err
+		}
+	}
+	switch {
+	case wrong > 0:
+		return exits.With(exits.Failed, errors.New("the trail is not as it was written. See: aaep audit verify --help"))
+	case records == 0:
+		return exits.With(exits.Failed, errors.New("there is no record in it"))
+	}
+	return nil
+}
+
+// showEntry prints one record, after a line with the date where that is another.
+func (s *auditShower) showEntry(e audit.Entry) error {
+	at := e.Time.UTC()
+	var b strings.Builder
+	if day := at.Format("Monday 2 January 2006"); day != s.day {
+		s.day = day
+		b.WriteString(day + ", all times are UTC.\n")
+	}
+	for _, line := range s.entryLines(e) {
+		b.WriteString(at.Format("15:04:05") + " " + line + "\n")
+	}
+	_, err := io.WriteString(s.out, b.String())
+	return err
+}
+
+// entryLines returns what one record says, a fact a line.
+func (s *auditShower) entryLines(e audit.Entry) []string {
+	question := s.questionName(e)
+	if e.AgentID != "" && e.SessionID != "" {
+		s.agents[e.SessionID] = e.AgentID
+	}
+	switch e.Kind {
+	case audit.Opened:
+		text := "The trail was opened."
+		if e.Node != "" {
+			text = "The trail was opened by the process " + nameOf(e.Node, "") + "."
+		}
+		if e.Torn > 0 {
+			text += fmt.Sprintf(" The run before was stopped in the middle of a record: %s before this belong to none.", words.Count(e.Torn, "byte"))
+		}
+		lines := []string{text}
+		for _, call := range slices.Sorted(maps.Keys(s.running)) {
+			lines = append(lines, s.running[call]+
+				" was under way when the run before was stopped. How it ended is not on record.")
+		}
+		clear(s.running)
+		return lines
+	case audit.Asked:
+		return s.askedLines(e, question)
+	case audit.Replied:
+		return repliedLines(e, question)
+	case audit.Extended:
+		text := question + " has more time, until " + s.formatTime(e.Deadline)
+		if e.By != nil {
+			text += ", for " + describeSubscription(*e.By)
+		}
+		return []string{text + "."}
+	case audit.Settled:
+		outcome := describeOutcome(e)
+		if s.elsewhere[e.QuestionID] && e.Cause != "replied" {
+			outcome = strings.TrimPrefix(outcome, ": rejected") + ". The agent then asks in its own window"
+			outcome = ": not answered here" + outcome
+		}
+		text := question + " was settled" + outcome + "."
+		if e.Cause == "withdrawn" && !s.elsewhere[e.QuestionID] {
+			text = question + " was withdrawn."
+		}
+		lines := []string{text}
+		if e.Response != nil {
+			lines = append(lines, question+", the answer that was taken: "+embedText(fmt.Sprint(e.Response)))
+		}
+		return lines
+	case audit.Invoked:
+		s.running[e.ToolCallID] = nameOf(e.Tool, "A tool")
+		text := nameOf(e.Tool, "A tool") + " was started"
+		if e.QuestionID != "" {
+			text += ", after " + strings.ToLower(question[:1]) + question[1:]
+		}
+		lines := []string{text + s.inSession(e) + "." + describeDangers(e)}
+		for _, r := range e.Untold {
+			lines = append(lines, nameOf(e.Tool, "A tool")+" was started before this was told to "+
+				describeSubscription(r)+", who was asked.")
+		}
+		return lines
+	case audit.Completed:
+		delete(s.running, e.ToolCallID)
+		text := nameOf(e.Tool, "A tool") + " ended"
+		if e.DurationMS != nil {
+			if d := time.Duration(*e.DurationMS) * time.Millisecond; d < time.Second {
+				text += " after " + words.Count(*e.DurationMS, "millisecond")
+			} else {
+				text += " after " + words.Spoken(d)
+			}
+		}
+		if text += s.inSession(e) + ": " + embedText(string(e.Status)); e.Cause != "" {
+			text += ", it " + embedText(e.Cause)
+		}
+		return []string{text}
+	case audit.NotDone:
+		return []string{nameOf(e.Tool, "A tool") + " was accepted, in " + strings.ToLower(question[:1]) +
+			question[1:] + ", and not done" + s.inSession(e) + "."}
+	}
+	return []string{"A record of a kind that is not known here: " + embedText(string(e.Kind))}
+}
+
+// questionName names the question that a record is about, by the number of the record in which it
+// was asked.
+func (s *auditShower) questionName(e audit.Entry) string {
+	if e.QuestionID == "" {
+		return "A question without a name"
+	}
+	if e.Kind == audit.Asked && s.questions[e.QuestionID] == 0 {
+		s.questions[e.QuestionID] = e.Seq
+		s.elsewhere[e.QuestionID] = e.Default == audit.AsksElsewhere
+	}
+	if n := s.questions[e.QuestionID]; n > 0 {
+		return fmt.Sprint("Question ", n)
+	}
+	return "A question that is not in this trail"
+}
+
+// askedLines says what was asked, what each recipient was shown, and who they were.
+func (s *auditShower) askedLines(e audit.Entry, question string) (lines []string) {
+	if len(e.Shown) > 0 || len(e.Recipients) == 0 {
+		agent := "the agent"
+		if e.AgentID != "" {
+			agent += " " + nameOf(e.AgentID, "")
+		}
+		text := question + ": " + agent + " asked something"
+		if e.Tool != "" {
+			text = question + ": " + agent + " asked to use " + nameOf(e.Tool, "a tool")
+		}
+		text += inSession(e) + "." + describeDangers(e)
+		if !e.Deadline.IsZero() {
+			text += " Time to answer until " + s.formatTime(e.Deadline) + "."
+		}
+		if e.Default != "" {
+			text += " No answer means: "
+			if e.Default == audit.AsksElsewhere {
+				text += "the agent asks in its own window."
+			} else {
+				text += embedText(e.Default)
+			}
+		}
+		lines = append(lines, text)
+	}
+	for _, w := range e.Shown {
+		said := map[string]bool{"": true}
+		for _, part := range []struct{ name, text string }{
+			{"action", w.Action}, {"consequence", w.Consequence}, {"question", w.Question}, {"context", w.Context},
+			{"in short", w.Terse}, {"in words", w.Normal}, {"in detail", w.Detailed},
+		} {
+			if !said[part.text] {
+				said[part.text] = true
+				lines = append(lines, fmt.Sprintf("%s, %s, %s: %s", question, nameOf(w.Language, "no language"),
+					part.name, embedText(part.text)))
+			}
+		}
+		for i, c := range w.Choices {
+			lines = append(lines, fmt.Sprintf("%s, %s, choice %d, %s: %s", question, nameOf(w.Language, "no language"),
+				i+1, nameOf(c.Value, "empty"), embedText(c.Label)))
+		}
+	}
+	for _, r := range e.Recipients {
+		text := question + " was put to " + describeSubscription(r)
+		if r.Language != "" {
+			text += ", in " + nameOf(r.Language, "")
+		}
+		lines = append(lines, text+".")
+	}
+	return lines
+}
+
+// repliedLines says who replied what, and whether it counted.
+func repliedLines(e audit.Entry, question string) []string {
+	from, did := "somebody", "It did not count."
+	if e.By != nil {
+		from = describeSubscription(*e.By)
+	}
+	switch {
+	case e.Counted:
+		did = "It counted."
+	case e.Refused != "":
+		did = "It did not count: " + embedText(e.Refused)
+	}
+	if e.Claims == nil {
+		return []string{question + ": a reply from " + from + ". " + did}
+	}
+	c := e.Claims
+	what := "an answer"
+	if c.Decision != "" {
+		what = nameOf(string(c.Decision), "")
+	}
+	lines := []string{question + ": a reply from " + from + ", " + what + ". " + did}
+	if c.Response != nil {
+		lines = append(lines, question+", that reply's answer: "+embedText(fmt.Sprint(c.Response)))
+	}
+	if c.Modified {
+		lines = append(lines, question+", that reply wants a changed action, which counts as a rejection.")
+	}
+	if c.DecidedBy != "" {
+		lines = append(lines, question+", that reply claims to be decided by: "+embedText(c.DecidedBy))
+	}
+	if c.Rationale != "" {
+		lines = append(lines, question+", that reply gives as its reason: "+embedText(c.Rationale))
+	}
+	if !c.Time.IsZero() {
+		lines = append(lines, question+", that reply claims to be of: "+formatMoment(c.Time))
+	}
+	return lines
+}
+
+// describeOutcome says how a question was settled, after a colon, and why.
+func describeOutcome(e audit.Entry) string {
+	var text string
+	switch e.Decision {
+	case "":
+	case aaep.Accept:
+		text = ": accepted"
+	case aaep.Reject:
+		text = ": rejected"
+	default:
+		text = ": " + nameOf(string(e.Decision), "")
+	}
+	switch e.Cause {
+	case "replied":
+		text += ", by a reply"
+		if e.By != nil {
+			text += " from " + describeSubscription(*e.By)
+		}
+	case "timed_out":
+		text += ", because nobody answered in time"
+	case "unreachable":
+		text += ", because nobody could answer"
+	case "withdrawn":
+		text += ", because it was withdrawn"
+	default:
+		text += ", by " + nameOf(e.Cause, "nothing that is on record")
+	}
+	return text
+}
+
+// describeDangers says the risk of a record's tool, and whether it cannot be undone.
+func describeDangers(e audit.Entry) string {
+	text := ""
+	if e.Risk != "" {
+		text += " The risk is " + nameOf(string(e.Risk), "") + "."
+	}
+	if e.Irreversible {
+		text += " It cannot be undone."
+	}
+	return text
+}
+
+// inSession says in which session of which agent, after a comma.
+func (s *auditShower) inSession(e audit.Entry) string {
+	if agent := s.agents[e.SessionID]; agent != "" {
+		return inSession(e) + " of " + nameOf(agent, "")
+	}
+	return inSession(e)
+}
+
+// inSession says in which session, after a comma.
+func inSession(e audit.Entry) string {
+	if e.SessionID == "" {
+		return ""
+	}
+	return ", in session " + nameOf(e.SessionID, "")
+}
+
+// describeSubscription says which subscription of whom it is.
+func describeSubscription(s audit.Subscription) string {
+	text := "subscription " + nameOf(s.SubscriptionID, "without a name")
+	if s.SubscriberID != "" {
+		text += " of " + nameOf(s.SubscriberID, "")
+	}
+	if s.Node != "" {
+		text += ", served by " + nameOf(s.Node, "")
+	}
+	if s.Principal == "" {
+		return text + ", nobody authenticated"
+	}
+	return text + ", authenticated as " + nameOf(s.Principal, "")
+}
+
+// formatTime returns a time of the day of its record, or with its date where that is another.
+func (s *auditShower) formatTime(t time.Time) string {
+	if t = t.UTC(); t.Format("Monday 2 January 2006") != s.day {
+		return formatMoment(t)
+	}
+	return t.Format("15:04:05")
+}
+
+// embedText returns a peer's text in one line that is safe to show, for the end of a line.
+func embedText(text string) string { return words.OneLine(aaep.SafeText(text)) }
+
+// nameOf returns a name that a peer chose, in quotes where it could be taken for words of ours, or
+// otherwise where it is empty.
+func nameOf(name, otherwise string) string {
+	if name == "" {
+		return otherwise
+	}
+	plain := strings.TrimFunc(name, func(r rune) bool {
+		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' ||
+			strings.ContainsRune("_-.:/@+", r)
+	})
+	if plain == "" && len(name) < 300 {
+		return name
+	}
+	return strconv.Quote(embedText(name))
+}
