@@ -42,7 +42,7 @@ REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 # nothing where one goroutine owns everything. Those that take longest come first.
 RACED := ./producer/serve ./producer ./transports/stdio ./transports/... ./subscriber ./subscriber/present ./internal/eventlog \
 	./internal/duplex ./internal/httpguard ./internal/idle ./internal/writer
-RACED_TOO := ./internal/cli ./producer/llm ./producer/log/...
+RACED_TOO := ./internal/cli ./internal/cli/listen ./internal/cli/lineio ./internal/cli/serving ./internal/cli/agent ./producer/llm ./producer/log/...
 
 # Of the others, those that take longest.
 LONG := ./conformance ./internal/cli ./examples ./producer/log/jetstream ./bridges/... ./internal/cli/... ./internal/release

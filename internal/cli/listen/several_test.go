@@ -82,19 +82,26 @@ func TestThreeAsk(t *testing.T) {
 		if got := c.typeLine("/agents"); got != "aaep: Planner: connected, 1 open question.\naaep: Bank: connected, 1 open question.\naaep: Post: connected, 1 open question.\n" {
 			c.t.Errorf("how it stands: %s", got)
 		}
-		c.wantSaid("/waiting", "3 questions are open. 1: Planner: Book the train. 2: Bank: Pay $20. 3: Post: Send the letter.",
+		c.wantSaid("/waiting", "3 questions are open. 1: Planner: Book the train. 2: Bank: Pay $20. 3: Post: Send the letter. 2 announcements still to come.",
 			"Planner: The question is: Book the train.", "You have about 5 minutes to answer.", "Type y to accept or n to reject, then Enter.")
 		c.typeLine("/next")
 		clitest.PassTime(2 * time.Second)
 		if !strings.Contains(put(), "Decide: Pay $20.\n") || !strings.Contains(c.screen.String(), "\nBank: Decide: ") {
 			c.t.Fatalf("the next question:\n%s", c.screen.String())
 		}
-		c.wantSaid("n", "Bank: Answer sent: reject.")
+		answer := func(line, sent, next string) { // which is named once more, after what came of the other
+			c.t.Helper()
+			if got := c.typeLine(line); !strings.HasPrefix(got, "aaep: "+sent+"\naaep: "+next+"\n") ||
+				strings.Count(got, ": The question is: ") != strings.Count(got, next) {
+				c.t.Errorf("%s: %s", line, got)
+			}
+		}
+		answer("n", "Bank: Answer sent: reject.", "Post: The question is: Send the letter.")
 		clitest.PassTime(2 * time.Second)
 		if !strings.Contains(put(), "Decide: Send the letter.\n") {
 			c.t.Fatalf("after that:\n%s", c.screen.String())
 		}
-		c.wantSaid("y", "Post: Answer sent: accept.")
+		answer("y", "Post: Answer sent: accept.", "Planner: The question is: Book the train.")
 		clitest.PassTime(2 * time.Second)
 		if !strings.Contains(put(), "Decide: Book the train.\n") {
 			c.t.Fatalf("and the one that was put aside:\n%s", c.screen.String())
@@ -125,7 +132,8 @@ func TestOutcomeWhileAnotherAsks(t *testing.T) {
 		c.askToPay(1, "Pay $20.", 5*time.Minute)
 		clitest.PassTime(time.Minute)
 		c.screen.Reset()
-		c.wantSaid("y", "Ada: Answer sent: accept.")
+		c.wantSaid("y", "Ada: Answer sent: accept.", "Bob: The question is: Pay $20.", "You have about 4 minutes to answer.",
+			"Type y to accept or n to reject, then Enter.")
 		clitest.PassTime(8 * time.Second)
 		c.beginSession(0, "Elsewhere.")
 		clitest.PassTime(2 * time.Second)
