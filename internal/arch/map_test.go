@@ -611,7 +611,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli/reach",
-		arrows: []string{".", "internal/cli/exits", "internal/cli/uilang", "internal/errkind", "internal/httpguard", "internal/phrase", "internal/words", "manifest", "producer/serve", "subscriber/discover", "transports/auth"},
+		arrows: []string{".", "internal/cli/exits", "internal/cli/uilang", "internal/errkind", "internal/httpguard", "internal/negotiation", "internal/phrase", "internal/words", "manifest", "producer/serve", "subscriber/discover", "transports/auth"},
 		others: []string{"github.com/spf13/cobra"},
 		why:    "how an agent is reached, and why it is not, is told alike by all commands",
 	},
@@ -667,7 +667,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli/proof",
-		arrows: []string{public, "internal/cli/exits", "internal/cli/input", "internal/cli/lineio", "internal/cli/reach", "internal/cli/subprocess", "internal/phrase", "internal/words"},
+		arrows: []string{public, "internal/cli/exits", "internal/cli/input", "internal/cli/lineio", "internal/cli/reach", "internal/cli/subprocess", "internal/errkind", "internal/phrase", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 		why:    "a proof watches from outside, as any other implementation could",
 	},

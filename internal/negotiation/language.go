@@ -38,6 +38,23 @@ func chooseLanguages(requested []string, offer Offer, note func(string, ...any))
 			strings.Join(offered, ", ")))}
 }
 
+// RefusedLanguages reports whether a refusal is about the languages that were asked for, and which
+// ones the producer has instead, as far as it says so. AAEP has no member for that (§5.5), so the
+// words for people are read: those of chooseLanguages, and the word of the protocol in those of
+// others.
+func RefusedLanguages(r *aaep.Rejection) (available []string, refused bool) {
+	if r.Code != aaep.CapabilitiesIncompatible || !strings.Contains(r.Message, "language") {
+		return nil, false
+	}
+	_, list, _ := strings.Cut(strings.TrimRight(r.Message, ".…"), "Available: ")
+	for tag := range strings.SplitSeq(list, ", ") {
+		if aaep.ValidLanguageTag(tag) {
+			available = append(available, tag)
+		}
+	}
+	return available, true
+}
+
 // MatchLanguage returns the offered tag that serves a listener best, going through the requested
 // tags in order (§11.1.3): the same tag; an offered tag that says more, as en-US does for en; then
 // the requested tag with subtags dropped from the right. It never crosses scripts, unless the

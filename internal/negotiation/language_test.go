@@ -1,7 +1,9 @@
 package negotiation_test
 
 import (
+	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -223,6 +225,32 @@ func TestLongTags(t *testing.T) {
 		if d := time.Since(from); d > time.Minute {
 			// some ms on a quiet machine; where it grows with the square, many minutes
 			t.Errorf("%s: took %v", name, d)
+		}
+	}
+}
+
+// A refusal that is about languages names those that the producer has, also where it was cut, and
+// nothing in it that is no language is taken for one.
+func TestRefusedLanguages(t *testing.T) {
+	_, err := negotiation.Negotiate(request(aaep.Capabilities{Languages: []string{"ha"}}),
+		negotiation.Offer{Languages: []string{"en-US", "pt-BR"}})
+	refused := new(aaep.Rejection)
+	if !errors.As(err, &refused) {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		of   aaep.Rejection
+		want []string
+		is   bool
+	}{
+		{*refused, []string{"en-US", "pt-BR"}, true},
+		{aaep.Rejection{Code: refused.Code, Message: "No such language."}, nil, true},
+		{aaep.Rejection{Code: refused.Code, Message: "Not a language of ours. Available: $(rm -r), es, …"}, []string{"es"}, true},
+		{aaep.Rejection{Code: refused.Code, Message: "The extension of lifts is required."}, nil, false},
+		{aaep.Rejection{Code: aaep.RateLimit, Message: "Too many of this language. Available: es."}, nil, false},
+	} {
+		if got, is := negotiation.RefusedLanguages(&tt.of); !slices.Equal(got, tt.want) || is != tt.is {
+			t.Errorf("%q: %q, %t; want %q, %t", tt.of.Message, got, is, tt.want, tt.is)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func (o *a2aOptions) runA2A(cmd *cobra.Command, args []string) error {
 	}
 	agent, err := a2a.Dial(cmd.Context(), args[0], cfg)
 	if err != nil {
-		return exits.With(exits.Unreachable, errors.New(strings.TrimPrefix(err.Error(), "a2a: ")))
+		return exits.With(exits.Unreachable, errors.New(exits.TrimPackageNames(err.Error())))
 	}
 	defer agent.Close()
 	if o.name == "" {
@@ -113,7 +113,7 @@ func (o *a2aOptions) followTasks(ctx context.Context, agent *a2a.Agent, p *produ
 	if o.records != "" {
 		err := agent.FollowRecords(ctx, p, a2a.RecordConfig{Prefix: strings.TrimPrefix(o.records, "/"),
 			Approval: o.approval})
-		return exits.With(exits.Failed, errors.New(strings.TrimPrefix(err.Error(), "a2a: ")))
+		return exits.With(exits.Failed, errors.New(exits.TrimPackageNames(err.Error())))
 	}
 	f := &remoteTasks{agent: agent, status: &o.status, open: map[*a2a.Task]bool{}}
 	resumed, err := agent.Resume(ctx, p)
@@ -191,7 +191,7 @@ func (r *remoteTasks) taskStarter(ctx context.Context) func(*a2a.Task, error) er
 			delete(r.open, task)
 			if err != nil && ctx.Err() == nil {
 				r.status.PrintLabelled("aaep",
-					strings.TrimSpace("The task "+words.OneLine(aaep.SafeText(task.ID())))+" did not reach its aim: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
+					strings.TrimSpace("The task "+words.OneLine(aaep.SafeText(task.ID())))+" did not reach its aim: "+words.Sentence(exits.TrimPackageNames(err.Error())))
 				r.failed = exits.With(exits.Failed, errors.New(""))
 			}
 		})
@@ -207,7 +207,7 @@ func (r *remoteTasks) cancelAll(ctx context.Context) {
 		r.running.Go(func() {
 			if err := task.Cancel(ctx); err != nil {
 				r.status.PrintLabelled("aaep",
-					"It was not cancelled: "+words.Sentence(strings.TrimPrefix(err.Error(), "a2a: ")))
+					"It was not cancelled: "+words.Sentence(exits.TrimPackageNames(err.Error())))
 			}
 		})
 	}

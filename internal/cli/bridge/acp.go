@@ -151,7 +151,7 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 			return exits.StopError(ctx)
 		}
 		return exits.With(exits.Unreachable, fmt.Errorf("%s cannot be talked with: %s", args[0],
-			strings.TrimPrefix(exits.PlainError(err), "acp: ")))
+			exits.PlainError(err)))
 	}
 	defer agent.Close()
 	name := cmp.Or(agent.Name(), filepath.Base(args[0]))
@@ -179,7 +179,7 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 	if err != nil {
 		go func() { defer close(over); mine.p.Shutdown(ctx) }()
 		return exits.With(exits.Failed, fmt.Errorf("%s cannot be talked with: %s", name,
-			strings.TrimPrefix(exits.PlainError(err), "acp: ")))
+			exits.PlainError(err)))
 	}
 	l.Talk = console
 	ended := make(chan error, 1)

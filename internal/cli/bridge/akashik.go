@@ -73,7 +73,7 @@ func (o *akashikOptions) runAkashik(cmd *cobra.Command, args []string) (err erro
 	var bridge *akashik.Bridge
 	begin := func(p *producer.Producer) (_ http.Handler, err error) {
 		if bridge, err = akashik.New(p, o.cfg); err != nil {
-			return nil, exits.UsageError("%s.\nSee: aaep bridge akashik --help", strings.TrimPrefix(exits.PlainError(err), "akashik: "))
+			return nil, exits.UsageError("%s.\nSee: aaep bridge akashik --help", exits.PlainError(err))
 		}
 		return nil, nil
 	}
@@ -82,7 +82,7 @@ func (o *akashikOptions) runAkashik(cmd *cobra.Command, args []string) (err erro
 			err := bridge.Follow(ctx)
 			closed := bridge.Close()
 			if ctx.Err() == nil {
-				return exits.With(exits.Unreachable, errors.New(strings.TrimPrefix(err.Error(), "akashik: ")))
+				return exits.With(exits.Unreachable, errors.New(exits.TrimPackageNames(err.Error())))
 			}
 			return closed
 		})

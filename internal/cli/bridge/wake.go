@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -87,7 +86,7 @@ func (o *wakeOptions) runWake(cmd *cobra.Command, _ []string) (err error) {
 	var hook net.Listener
 	if o.keys != "" {
 		if cfg.Keys, err = wake.ReadKeys(o.keys); err != nil {
-			return exits.CannotTake("--keys", errors.New(strings.TrimPrefix(err.Error(), "wake: ")))
+			return exits.CannotTake("--keys", err)
 		}
 		if hook, err = o.openHook(cmd.Context()); err != nil {
 			return err
@@ -97,7 +96,7 @@ func (o *wakeOptions) runWake(cmd *cobra.Command, _ []string) (err error) {
 	var bridge *wake.Bridge
 	begin := func(p *producer.Producer) (_ http.Handler, err error) {
 		if bridge, err = wake.New(p, cfg); err != nil {
-			return nil, exits.CannotTake("--window or --seen", errors.New(strings.TrimPrefix(exits.PlainError(err), "wake: ")))
+			return nil, exits.CannotTake("--window or --seen", err)
 		}
 		return bridge, nil
 	}
@@ -110,7 +109,7 @@ func (o *wakeOptions) runWake(cmd *cobra.Command, _ []string) (err error) {
 			}
 			closed := bridge.Close()
 			if ctx.Err() == nil {
-				return exits.With(exits.Unreachable, errors.New(strings.TrimPrefix(err.Error(), "wake: ")))
+				return exits.With(exits.Unreachable, errors.New(exits.TrimPackageNames(err.Error())))
 			}
 			return closed
 		})

@@ -24,6 +24,7 @@ import (
 	"github.com/aaep-go/aaep/internal/cli/lineio"
 	"github.com/aaep-go/aaep/internal/cli/reach"
 	"github.com/aaep-go/aaep/internal/cli/subprocess"
+	"github.com/aaep-go/aaep/internal/errkind"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/subscriber/discover"
@@ -204,7 +205,7 @@ func (p *proof) explainUnreached(ctx context.Context, at string, err error) erro
 	said := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error()+": ")
 	told, failed := reach.DialError(ctx, at, err), new(exits.Error)
 	if reached := new(net.OpError); errors.As(told, &failed) && !errors.As(err, &reached) &&
-		!strings.Contains(told.Error(), said) {
+		!errors.Is(err, errkind.NotOffered) { // of which told has all
 		return exits.With(failed.Code, fmt.Errorf("%w\nWhoever wrote it may want to know: %s", failed.Err,
 			aaep.SafeText(said)))
 	}

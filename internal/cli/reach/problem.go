@@ -20,6 +20,7 @@ import (
 	"github.com/aaep-go/aaep/internal/cli/uilang"
 	"github.com/aaep-go/aaep/internal/errkind"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
@@ -43,19 +44,24 @@ func startThere(at string) string {
 
 // OtherTerms is what to do about terms that an agent refused, among them some languages.
 func OtherTerms(refused error, languages []string) string {
-	if len(languages) == 0 || !strings.Contains(exits.PlainError(refused), "language") {
-		return "Ask for other terms.\nSee: aaep listen --help"
+	if asks := alsoTheirs(refused, languages); len(languages) > 0 && asks != "" {
+		return "Ask for a language that it has after your own: " + asks
 	}
-	return "Ask for a language that it has after your own: " + alsoTheirs(refused, languages)
+	return "Ask for other terms.\nSee: aaep listen --help"
 }
 
 // alsoTheirs is the flag that asks for languages and then for those which an agent said that it
-// has, if it did.
-func alsoTheirs(refused error, languages []string) string {
-	_, has, _ := strings.Cut(strings.TrimSuffix(exits.PlainError(refused), "…"), "Available: ")
-	theirs := slices.DeleteFunc(strings.Split(strings.TrimSuffix(has, "."), ", "),
-		func(tag string) bool { return !aaep.ValidLanguageTag(tag) })
-	if len(theirs) == 0 {
+// has, if it did; "" where the refusal is not about languages.
+func alsoTheirs(err error, languages []string) string {
+	refused := new(aaep.Rejection)
+	if !errors.As(err, &refused) {
+		return ""
+	}
+	theirs, about := negotiation.RefusedLanguages(refused)
+	switch {
+	case !about:
+		return ""
+	case len(theirs) == 0:
 		theirs = []string{"TAG"}
 	}
 	return "--language " + strings.Join(slices.Concat(languages, theirs[:min(len(theirs), 5)]), ",")
@@ -167,7 +173,7 @@ func explainMissed(at string, err error, languages []string) string {
 		switch do = ""; {
 		case refused.RetryAfter > 0:
 			do = phrase.Lasting(string(t), phrase.TryAgainAfter, refused.RetryAfter)
-		case errors.Is(err, aaep.CapabilitiesIncompatible) && strings.Contains(exits.PlainError(err), "language"):
+		case alsoTheirs(err, languages) != "":
 			do = t.PhraseText(phrase.AskOtherLanguage, alsoTheirs(err, languages))
 		}
 		return strings.TrimSpace(t.PhraseText(phrase.CannotFollow, t.ExplainError(err)) + "\n" + do)

@@ -18,7 +18,7 @@ func OpenTrail(name string) (*audit.File, error) {
 	case err == nil:
 		return f, nil
 	case errors.Is(err, audit.ErrInUse):
-		_, inUse, _ := strings.Cut(err.Error(), "is in use: ")
+		inUse := strings.TrimPrefix(err.Error(), audit.ErrInUse.Error()+": ")
 		code, err = exits.Failed, fmt.Errorf("another program writes to the trail %s.\nEnd that, or name another file. To read this one: aaep audit verify %s", inUse, name)
 	case errors.As(err, &fault):
 		err = fmt.Errorf("the trail %s is not as it was written, so nothing is added to it.\nName another file. To see what is wrong: aaep audit verify %s", name, name)
