@@ -37,7 +37,7 @@ func restoreLog(ctx context.Context, file, dir string) (err error) {
 	if errors.Is(before, fs.ErrNotExist) {
 		os.Remove(dir)
 	}
-	return fmt.Errorf("%s; use an older copy", err) // plainError would cut it to its cause
+	return fmt.Errorf("%s; use an older copy", err) // PlainError would cut it to its cause
 }
 
 // checkRecords reports the first record that an agent could not read: each line of one is an event,

@@ -18,7 +18,7 @@ type aguiOptions struct {
 	observe, reasoning bool
 }
 
-func AguiCommand() *cobra.Command {
+func AGUICommand() *cobra.Command {
 	o := &aguiOptions{}
 	cmd := &cobra.Command{
 		Use:   "agui [flags] UPSTREAM",

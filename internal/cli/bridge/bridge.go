@@ -41,21 +41,20 @@ answers what it asks. Nothing is followed but what the command names.`,
 
 // bridgeFlags are what the commands of "bridge" share.
 type bridgeFlags struct {
-	where       *serving.Flags
-	name, trail string
-	hookAt      string // where messages of the other system are taken; empty is none
-	hookURL     string // how that system reaches it
-	wait        bool
-	status      lineio.Printer
-	cfg         producer.Config // what else the agent is
+	servedAgent
+	name    string
+	hookAt  string // where messages of the other system are taken; empty is none
+	hookURL string // how that system reaches it
+	wait    bool
+	status  lineio.Printer
+	cfg     producer.Config // what else the agent is
 }
 
 func (b *bridgeFlags) addFlags(cmd *cobra.Command, whose string) {
 	f := cmd.Flags()
 	f.StringVar(&b.name, "name", "", "the agent's name (default is "+whose+")")
-	f.StringVar(&b.trail, "audit", "", "put on record in this `FILE` what is asked and answered")
 	f.BoolVar(&b.wait, "wait", false, "wait for somebody to listen before starting")
-	b.where = serving.AddFlags(cmd)
+	b.servedAgent.addFlags(cmd)
 }
 
 // openHook opens the address at which the other system's messages are taken; nil where none is
@@ -93,10 +92,9 @@ func (b *bridgeFlags) serveBridge(cmd *cobra.Command, name string, hook net.List
 	work func(context.Context, *producer.Producer) error) (err error) {
 	ctx, stop := exits.WithServiceStop(cmd.Context(), b.status.PrintLabelled)
 	defer stop()
-	shared := &acpOptions{where: b.where, trail: b.trail}
 	cfg := b.cfg
 	cfg.Admit = b.where.RightsOf(&b.status)
-	p, served, end, err := shared.serveAgent(ctx, cmd, name, cfg, &b.status)
+	p, served, end, err := b.serveAgent(ctx, cmd, name, cfg, &b.status)
 	if err != nil {
 		return err
 	}

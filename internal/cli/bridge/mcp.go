@@ -14,14 +14,13 @@ import (
 	"github.com/aaep-go/aaep/bridges/mcp"
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/cli/lineio"
-	"github.com/aaep-go/aaep/internal/cli/serving"
 	"github.com/aaep-go/aaep/internal/cli/subprocess"
 	"github.com/aaep-go/aaep/producer"
 )
 
 // mcpOptions are what the flags of "bridge mcp" say.
 type mcpOptions struct {
-	acpOptions
+	servedAgent
 	name string
 	cfg  mcp.Config
 }
@@ -50,11 +49,10 @@ refused. An agent may give up waiting before you have answered: see its settings
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the server's name is the server's
 	f.StringVar(&o.name, "name", "", "the agent's name (default is that of the server's program)")
-	f.StringVar(&o.trail, "audit", "", "put on record in this `FILE` what is asked and answered")
 	f.BoolVar(&o.cfg.AskAll, "ask-all", false, "hold every call of a tool that is not marked as read-only")
 	f.DurationVar(&o.cfg.AnswerTime, "answer-time", 5*time.Minute, "how long there is to answer; silence is a no")
 	f.StringVar(&o.cfg.State, "held", "", "remember in this `FILE` what is held, so that the next start says what became of it")
-	o.where = serving.AddFlags(cmd)
+	o.addFlags(cmd)
 	return cmd
 }
 

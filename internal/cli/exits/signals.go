@@ -20,7 +20,7 @@ func WithInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
 	return endedBy(ctx, nil)
 }
 
-// WithServiceStop is interruptible for what a service manager may run: without a terminal that
+// WithServiceStop is WithInterrupt for what a service manager may run: without a terminal that
 // could end, SIGHUP changes nothing, and report is told why.
 func WithServiceStop(ctx context.Context, report func(label, text string)) (context.Context,
 	context.CancelFunc) {
@@ -32,7 +32,7 @@ func WithServiceStop(ctx context.Context, report func(label, text string)) (cont
 	})
 }
 
-// endedBy is interruptible where hangUp is nil; else that is called for the end of the terminal,
+// endedBy is WithInterrupt where hangUp is nil; else that is called for the end of the terminal,
 // which ends nothing.
 func endedBy(ctx context.Context, hangUp func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -27,7 +27,7 @@ func WithPriority(talk io.Writer, level slog.Level) io.Writer {
 // anyLevel is no level.
 const anyLevel slog.Level = -1000
 
-// prioritized writes to systemd's journal. See withPriority.
+// prioritized writes to systemd's journal. See WithPriority.
 type prioritized struct {
 	io.Writer
 	level slog.Level

@@ -37,7 +37,7 @@ func (a *Printer) PrintLabelled(label, text string) {
 	a.PrintToTerminal(label, text)
 }
 
-// PrintToTerminal is printLabelled for the terminal alone.
+// PrintToTerminal is PrintLabelled for the terminal alone.
 func (a *Printer) PrintToTerminal(label, text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -38,7 +38,7 @@ func (l *Listener) listenToChild(ctx context.Context, how *reach.Flags, command 
 	if err := how.CheckChild(); err != nil {
 		return err
 	}
-	f := &FollowedAgent{Listener: l, Wanted: wanted}
+	f := &FollowedAgent{Listener: l, wanted: wanted}
 	if f.trust, err = how.ReadTrust(""); err != nil {
 		return err
 	}
@@ -57,12 +57,12 @@ func (f *FollowedAgent) listenTo(ctx context.Context, command string, stderr io.
 		return cmd
 	}}}
 	// Reaching the agent again would start it again, and do again what it has done.
-	sub, err := subscriber.Dial(ctx, agent, f.SubscriberConfig(true))
+	sub, err := subscriber.Dial(ctx, agent, f.subscriberConfig(true))
 	if err != nil {
-		return agent.notFollowed(ctx, args[0], err, f.Wanted.Languages)
+		return agent.notFollowed(ctx, args[0], err, f.wanted.Languages)
 	}
-	f.Sub = sub
-	err = f.FollowAgents(ctx, f)
+	f.sub = sub
+	err = f.followAgents(ctx, f)
 	left := ctx.Err() != nil || f.IsUnread()
 	sub.Close()
 	if left {

@@ -94,7 +94,7 @@ func (l *Listener) obeyCall(ctx context.Context, c *control.Call) <-chan error {
 		l.elsewhere.Store(true)
 		defer l.elsewhere.Store(false)
 		return present.Answer(c.Began, c.Text, l.judging()...)
-	case c.Name == "stop" && l.Talk == nil:
+	case c.Name == "stop" && l.talk == nil:
 		l.informPerson(l.PhraseText(phrase.NoCommand, "/stop"))
 		done <- present.ErrNotTaken
 	case c.Name == "more":
@@ -104,9 +104,9 @@ func (l *Listener) obeyCall(ctx context.Context, c *control.Call) <-chan error {
 		}
 	case c.Name == "quiet":
 		l.setQuiet(ctx, l.hushed == nil)
-	case c.Name == "again" && !l.Out.hasAny() && question != nil:
+	case c.Name == "again" && !l.out.hasAny() && question != nil:
 		present.Answer(time.Now(), "", l.reads)
-	case c.Name == "where" && !l.Out.hasAny():
+	case c.Name == "where" && !l.out.hasAny():
 		l.runCommand(ctx, "/agents")
 		l.runCommand(ctx, "/waiting")
 	default:
@@ -118,9 +118,9 @@ func (l *Listener) obeyCall(ctx context.Context, c *control.Call) <-chan error {
 
 // controlState returns how it stands, for "aaep answer".
 func (l *Listener) controlState() control.State {
-	s := control.State{Waiting: max(l.countOpen()-1, 0), Quiet: l.hushed != nil, Stoppable: l.Talk != nil}
+	s := control.State{Waiting: max(l.countOpen()-1, 0), Quiet: l.hushed != nil, Stoppable: l.talk != nil}
 	for f := range l.liveAgents() {
-		if f.Sub != nil {
+		if f.sub != nil {
 			s.Agents = append(s.Agents, f.name)
 		}
 	}

@@ -100,7 +100,7 @@ func TestAnswerIsNoPrompt(t *testing.T) {
 		defer p.Shutdown(t.Context())
 		listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *testListener) {
 			talk := &noConversation{}
-			e.l.runInLoop(t.Context(), func() { e.l.Talk = talk })
+			e.l.runInLoop(t.Context(), func() { e.l.talk = talk })
 			e.press(control.Request{Name: control.AnswerName, Text: "delete everything"}, time.Now())
 			if talk.lines != nil {
 				t.Errorf("the agent is told %q", talk.lines)

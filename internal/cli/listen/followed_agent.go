@@ -27,8 +27,8 @@ type FollowedAgent struct {
 	*Listener
 	running *sync.WaitGroup   // what follows it
 	name    string            // no other agent here has it
-	Wanted  aaep.Capabilities // what was asked for
-	Sub     *subscriber.Subscription
+	wanted  aaep.Capabilities // what was asked for
+	sub     *subscriber.Subscription
 	ended   bool                                          // it is not followed any more
 	remark  string                                        // of the agent, about the terms; said once
 	trust   *manifest.Trust                               // nil demands no proof
@@ -58,7 +58,7 @@ func (f *FollowedAgent) startFollowing(ctx context.Context) {
 		said = append(said, f.PhraseText(phrase.HelpIsThere, ""), f.PhraseText(phrase.CtrlCEnds, ""))
 	}
 	f.greetPerson(said...)
-	f.explainRefusals(f.Wanted)
+	f.explainRefusals(f.wanted)
 	if isQuiet(f.currentTerms()) {
 		f.startQuiet()
 	}
@@ -73,7 +73,7 @@ func (f *FollowedAgent) startFollowing(ctx context.Context) {
 				p.Wait(ctx, 0)
 			}
 		} else {
-			err = present.Follow(ctx, f.Sub, f.name, outputs...)
+			err = present.Follow(ctx, f.sub, f.name, outputs...)
 		}
 		f.runInLoop(ctx, func() {
 			f.ended = true
@@ -90,13 +90,13 @@ func (f *FollowedAgent) printEvents(ctx context.Context, outputs []*present.Pres
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	telling.Go(func() {
-		for why := range f.Sub.Outages(ctx) {
+		for why := range f.sub.Outages(ctx) {
 			for _, p := range outputs {
 				p.Plan(func(a *announce.Announcer, now time.Time) { a.Outage(now, f.name, why) })
 			}
 		}
 	})
-	for ev, err := range f.Sub.Events(ctx) {
+	for ev, err := range f.sub.Events(ctx) {
 		if err != nil {
 			return err
 		}
@@ -116,8 +116,8 @@ func (f *FollowedAgent) printEvents(ctx context.Context, outputs []*present.Pres
 // describeIdentity returns what the agent is called, and the sentences that say what that name is
 // worth.
 func (f *FollowedAgent) describeIdentity() (name string, proof []string) {
-	who := f.Sub.Accepted().Producer
-	v := f.Sub.Verified()
+	who := f.sub.Accepted().Producer
+	v := f.sub.Verified()
 	if v == nil {
 		name = f.nameOf(who.AgentName, who.AgentID)
 		return name, append([]string{f.PhraseText(phrase.AgentUnproven, "")}, f.warnOfName(name)...)
@@ -169,10 +169,10 @@ func (f *FollowedAgent) informOfLink(sentences ...string) {
 
 // describeRoute says over what the agent is reached.
 func (f *FollowedAgent) describeRoute() string {
-	if f.Sub == nil {
+	if f.sub == nil {
 		return ""
 	}
-	is, _ := f.Sub.Status()
+	is, _ := f.sub.Status()
 	if is.Way >= len(f.ways) {
 		return ""
 	}
@@ -181,15 +181,15 @@ func (f *FollowedAgent) describeRoute() string {
 
 // currentTerms returns the terms in force; before any were agreed on, those that are wanted.
 func (f *FollowedAgent) currentTerms() aaep.Capabilities {
-	if f.Sub == nil {
-		return f.Wanted
+	if f.sub == nil {
+		return f.wanted
 	}
-	return terms.InForce(f.Wanted, f.Sub.Accepted().HonoredCapabilities)
+	return terms.InForce(f.wanted, f.sub.Accepted().HonoredCapabilities)
 }
 
 // explainRefusals says which terms of a request the agent did not grant.
 func (f *FollowedAgent) explainRefusals(asked aaep.Capabilities) {
-	note := words.OneLine(f.Sub.Accepted().NegotiationNotes)
+	note := words.OneLine(f.sub.Accepted().NegotiationNotes)
 	if note != "" && note != f.remark {
 		f.informOfLink(note)
 	}
@@ -206,17 +206,17 @@ const firstTold = time.Minute
 // watchLink tells what present.Follow does not know of the link, until ctx or the subscription
 // ends: over which way it is back, why it is not, and when it is tried next.
 func (f *FollowedAgent) watchLink(ctx context.Context) {
-	was, _ := f.Sub.Status()
+	was, _ := f.sub.Status()
 	var broke time.Time
 	var tellAt time.Duration
 	for {
-		is, changed := f.Sub.Status()
+		is, changed := f.sub.Status()
 		if is.Over {
 			return
 		}
 		if was.Connected && !is.Connected {
 			broke, tellAt = time.Now(), firstTold
-			f.Out.signalLost()
+			f.out.signalLost()
 		}
 		var say []string
 		switch {
@@ -257,16 +257,16 @@ func (f *FollowedAgent) describeState() string {
 	t := f.uiLanguage()
 	said := []string{t.PhraseText(phrase.StandsConnected, "") + f.describeRoute()}
 	switch {
-	case f.ended && f.Sub == nil:
+	case f.ended && f.sub == nil:
 		said[0] = t.PhraseText(phrase.StandsUnfollowed, "")
 	case f.ended:
 		said[0] = t.PhraseText(phrase.StandsEnded, "")
 	case !f.isConnected():
 		said[0] = t.PhraseText(phrase.StandsApart, "")
 	}
-	if f.Out != nil {
+	if f.out != nil {
 		var worst announce.Standing
-		f.Out.planAll(func(a *announce.Announcer, _ time.Time) {
+		f.out.planAll(func(a *announce.Announcer, _ time.Time) {
 			s := a.Standing(f.name)
 			worst = announce.Standing{Waiting: max(worst.Waiting, s.Waiting), Behind: max(worst.Behind, s.Behind),
 				Missed: max(worst.Missed, s.Missed), LeftOut: max(worst.LeftOut, s.LeftOut)}
@@ -294,9 +294,9 @@ func (f *FollowedAgent) describeState() string {
 
 // isConnected reports whether there is a link to the agent.
 func (f *FollowedAgent) isConnected() bool {
-	if f.Sub == nil {
+	if f.sub == nil {
 		return false
 	}
-	is, _ := f.Sub.Status()
+	is, _ := f.sub.Status()
 	return is.Connected
 }

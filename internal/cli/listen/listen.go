@@ -3,16 +3,14 @@
 // present.Follow and package announce; the terminal is one of the outputs. Here is who is followed,
 // over which outputs, on which terms, and what the person's lines do beside answers.
 //
-// Begin with Flags.runListen and Listener.FollowAgents, the loop: all that a person types, and all
+// Begin with flags.runListen and Listener.followAgents, the loop: all that a person types, and all
 // that changes who is followed, runs on its goroutine. "aaep acp" (package bridge) has the same
 // listener.
 package listen
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,25 +19,22 @@ import (
 	"github.com/aaep-go/aaep/internal/cli/hook/call"
 	"github.com/aaep-go/aaep/internal/cli/reach"
 	"github.com/aaep-go/aaep/internal/cli/terms"
-	"github.com/aaep-go/aaep/subscriber/sound"
 	"github.com/aaep-go/aaep/subscriber/terminal"
 )
 
-// Flags are what the flags of "listen" say.
-type Flags struct {
-	asJSON, noReply, Plain bool
-	untilDone              bool
-	program, Settings      string
-	Outs                   []string
-	sound                  sound.Options
-	Ask                    *terms.Flags
-	reach                  *reach.Flags
+// flags are what the flags of "listen" say.
+type flags struct {
+	*PersonFlags
+	asJSON, noReply bool
+	program         string
+	reach           *reach.Flags
 }
 
 const seeListen = "\nSee: aaep listen --help"
 
+// Command makes "aaep listen".
 func Command() *cobra.Command {
-	o := &Flags{}
+	o := &flags{}
 	cmd := &cobra.Command{
 		Use:   "listen [ADDRESS... | --exec COMMAND]",
 		Short: "Follow agents: hear what they say, sentence by sentence, and answer their questions",
@@ -79,43 +74,15 @@ keep what is between them together. No shell reads it.`,
 	f := cmd.Flags()
 	f.BoolVar(&o.asJSON, "json", false, "print the events as JSON, one on each line, and answer nothing")
 	f.StringVar(&o.program, "exec", "", "start the agent with this `COMMAND`, and follow it")
-	f.BoolVar(&o.Plain, "plain", false, "print lines on the terminal and nothing else, whatever the settings say")
-	f.StringVar(&o.Settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
-	f.StringSliceVar(&o.Outs, "output", nil, "tell it over these `OUTPUTS`, joined by commas:\n"+
-		strings.Join(OutputNames(), ", ")+" (a page)")
-	o.AddOutputFlags(cmd)
 	f.BoolVar(&o.noReply, "no-reply", false, "follow without being asked anything")
-	o.Ask = terms.AddFlags(cmd)
+	o.PersonFlags = AddPersonFlags(cmd, true)
 	o.reach = reach.AddFlags(cmd)
 	o.reach.AddTrustFlags(cmd)
 	return cmd
 }
 
-// AddOutputFlags adds the flags of what outputs tell, and of --output sound.
-func (o *Flags) AddOutputFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.untilDone, "quiet-until-done", false, "with --output, tell only questions and what comes of them, failures and ends;\n"+
-		"/where, /newest and /details tell the rest when you ask")
-	cmd.Flags().StringSliceVar(&o.sound.Only, "sounds", nil, "of --output sound, only these `MEANINGS`, joined by commas:\n"+
-		strings.Join(sound.Meanings(), ", "))
-	cmd.Flags().IntVar(&o.sound.Volume, "volume", 100, "of --output sound, how loud, in `PERCENT`")
-}
-
-// checkOutputFlags says what is wrong with the flags of outputs.
-func (o *Flags) checkOutputFlags() error {
-	if o.sound.Volume < 1 || o.sound.Volume > 100 {
-		return exits.UsageError("--volume must be from 1 to 100, and is %d; sounds that are not wanted are left out by --sounds."+seeListen,
-			o.sound.Volume)
-	}
-	for _, meaning := range o.sound.Only {
-		if !slices.Contains(sound.Meanings(), meaning) {
-			return exits.UsageError("--sounds %q is none of %s."+seeListen, meaning, strings.Join(sound.Meanings(), ", "))
-		}
-	}
-	return nil
-}
-
 // checkArgs refuses to follow both an address and a program.
-func (o *Flags) checkArgs(_ *cobra.Command, args []string) error {
+func (o *flags) checkArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 && o.program != "" {
 		return exits.UsageError("--exec starts the agent, so there is no address to name too; give one of them." + seeListen)
 	}
@@ -123,7 +90,7 @@ func (o *Flags) checkArgs(_ *cobra.Command, args []string) error {
 }
 
 // runListen runs "aaep listen".
-func (o *Flags) runListen(cmd *cobra.Command, args []string) error {
+func (o *flags) runListen(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 && o.program == "" { // the server of hooks
 		if err := call.Ensure(cmd.Context(), call.Start); err != nil {
 			return exits.With(exits.Unreachable,
@@ -135,58 +102,33 @@ func (o *Flags) runListen(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.Plain && len(o.Outs) > 0 {
-		return exits.UsageError("--plain is for lines on the terminal alone, and --output for more; give one of them." +
-			seeListen)
+	if err := o.Check(); err != nil {
+		return err
 	}
 	if err := o.reach.CheckOneAgent(urls); err != nil {
 		return err
 	}
-	if slices.Contains(o.Outs, OnPage) { // which has settings of its own
+	if slices.Contains(o.outs, onPage) { // which has settings of its own
 		return o.onPage(cmd, urls)
 	}
-	caps, err := o.WantedCapabilities(cmd)
+	caps, err := o.wantedCapabilities()
 	if err != nil {
 		return err
 	}
 	ctx, stop := exits.WithInterrupt(cmd.Context())
 	defer stop()
 	t := terminal.Open(ctx, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-	l, end, err := o.OpenConsole(ctx, t, caps, false)
+	l, end, err := o.Open(ctx, t, caps, false)
 	if err != nil {
 		return err
 	}
 	defer end()
-	caps.Languages = l.Out.SpokenFirst(caps.Languages)
+	caps.Languages = l.out.spokenFirst(caps.Languages)
 	o.reach.Languages = caps.Languages
 	if o.program == "" {
 		return l.followAddresses(ctx, o.reach, urls, caps)
 	}
 	return l.listenToChild(ctx, o.reach, o.program, caps, cmd.ErrOrStderr())
-}
-
-// OpenConsole opens the outputs of the person, of which the terminal t is one; besideEditor says
-// that they type in an editor and not there. The function end closes them.
-func (o *Flags) OpenConsole(ctx context.Context, t *terminal.Terminal, caps aaep.Capabilities,
-	besideEditor bool) (l *Listener, end func(), err error) {
-	l = &Listener{json: o.asJSON, wanted: caps, besideEditor: besideEditor}
-	l.Printer.Out, l.Status.Out, l.Status.Said = t.Out, t.Talk, l.recordSaid
-	l.setLanguages(caps.Languages)
-	closeOutputs := func() {}
-	if len(o.Outs) > 0 {
-		if err := l.useOutputs(ctx, o.Outs, outputOptions{caps.PaceWPM, o.sound, o.untilDone}); err != nil {
-			t.Close()
-			return nil, nil, err
-		}
-		closeOutputs = l.Out.closeAll
-	}
-	closeControl := func() {}
-	if !o.asJSON {
-		closeControl = l.openControl(ctx)
-	}
-	stopPrinting := l.useTerminal(ctx, t)
-	l.setLanguages(caps.Languages)
-	return l, func() { stopPrinting(); t.Close(); closeControl(); closeOutputs() }, nil
 }
 
 // checkAddresses completes and checks the addresses of agents, each of which may be named once.
@@ -204,23 +146,10 @@ func checkAddresses(args []string) (urls []string, err error) {
 	return urls, nil
 }
 
-// WantedCapabilities applies the person's settings, and returns the capabilities to ask the agents
-// for.
-func (o *Flags) WantedCapabilities(cmd *cobra.Command) (aaep.Capabilities, error) {
-	chosen, untilDone := len(o.Outs) > 0, o.untilDone
-	if err := applySettings(cmd, o.Settings); err != nil {
-		return aaep.Capabilities{}, err
-	}
-	if o.Plain || o.asJSON && !chosen {
-		o.Outs = nil
-	}
-	if err := o.checkOutputFlags(); err != nil {
-		return aaep.Capabilities{}, err
-	}
-	if untilDone && len(o.Outs) == 0 {
-		return aaep.Capabilities{}, exits.UsageError("--quiet-until-done is for what is told over --output, such as: --output speech" + seeListen)
-	}
-	caps, err := o.Ask.ParseCapabilities()
+// wantedCapabilities returns the capabilities to ask the agents for.
+func (o *flags) wantedCapabilities() (aaep.Capabilities, error) {
+	o.onlyJSON = o.asJSON
+	caps, err := o.Capabilities()
 	if err != nil {
 		return caps, err
 	}
@@ -231,22 +160,4 @@ func (o *Flags) WantedCapabilities(cmd *cobra.Command) (aaep.Capabilities, error
 		caps.SupportsConfirmationReply, caps.SupportsClarificationReply = new(false), new(false)
 	}
 	return caps, nil
-}
-
-// ownRate is how many events a second the person at the keyboard gets who has asked for no rate. It
-// is high, so that what the agent says before it asks is told before the question; a voice or a
-// display tells it at its own pace.
-const ownRate = 20
-
-// OwnTerms are what the person at the keyboard gets otherwise than a listener who follows from
-// elsewhere.
-func OwnTerms(caps *aaep.Capabilities, anyRate bool) {
-	if anyRate {
-		caps.MaxEventsPerSecond = ownRate
-	}
-	filters := aaep.EventFilters{Exclude: []string{string(aaep.TypeSessionStarted)}} // the person who typed a prompt need not hear it
-	if caps.EventFilters != nil {
-		filters.Exclude = append(filters.Exclude, caps.EventFilters.Exclude...)
-	}
-	caps.EventFilters = &filters
 }

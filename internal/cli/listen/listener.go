@@ -25,6 +25,7 @@ import (
 	"github.com/aaep-go/aaep/subscriber/discover"
 	"github.com/aaep-go/aaep/subscriber/present"
 	"github.com/aaep-go/aaep/subscriber/terminal"
+	"github.com/aaep-go/aaep/transports"
 )
 
 // Listener is a person at a terminal, who follows one or several agents. Each agent is told by
@@ -37,20 +38,20 @@ type Listener struct {
 	read           func(context.Context, func(terminal.Line)) (ended bool) // reads what the person types
 	unseen         func() bool                                             // whether keys are not seen
 	reads          *present.Presenter                                      // tells what the terminal prints
-	Out            *outputs                                                // nil if the terminal is all there is
+	out            *outputs                                                // nil if the terminal is all there is
 	wanted         aaep.Capabilities                                       // what was asked for at first
 	agents         []*FollowedAgent
 	attempted      <-chan struct{} // of the pending agent that was made last
-	byName         sync.Map        // *followedAgent
+	byName         sync.Map        // *FollowedAgent
 	unanswerable   sync.Map        // questions, *aaep.Event, of agents that do not know who can answer
-	Talk           conversation    // nil where the person only listens
+	talk           Conversation    // nil where the person only listens
 	askedAt        time.Time       // when a question was open last
 	began          time.Time       // the first key of the line that is typed,
 	askedThen      bool            // when a question was open
 	attended       bool            // a person is at a terminal
 	besideEditor   bool            // they type in an editor, and answer there or by "aaep answer"
 	control        *control.Server // nil where no other window reaches it
-	language       atomic.Value    // a uiLanguage
+	language       atomic.Value    // a uilang.Language
 	elsewhere      atomic.Bool     // an answer comes from another window, whose keys are known
 	calling        bool            // such a window is being responded to
 	saying         sync.Mutex      // guards said
@@ -118,7 +119,7 @@ type printedLines struct {
 
 func (p printedLines) Present(ctx context.Context, u announce.Utterance) error {
 	p.l.noteTold()
-	prints := !p.l.json && p.l.Out.printsLines()
+	prints := !p.l.json && p.l.out.printsLines()
 	switch {
 	case u.Kind == announce.Notice && (u.Source == "" || prints): // else it is about what another output tells
 		p.l.recordSaid(u.Text)
@@ -139,20 +140,20 @@ func (l *Listener) recordSaid(text string) {
 
 // allOutputs are the person's outputs, those with a voice of their own before the terminal.
 func (l *Listener) allOutputs() (all []*present.Presenter) {
-	l.Out.forEach(func(p *present.Presenter) { all = append(all, p) })
+	l.out.forEach(func(p *present.Presenter) { all = append(all, p) })
 	return append(all, l.reads)
 }
 
 // judging are the outputs over which the person can have a question.
 func (l *Listener) judging() (all []*present.Presenter) {
-	if l.Out != nil {
-		for _, t := range l.Out.tellings {
+	if l.out != nil {
+		for _, t := range l.out.tellings {
 			if t.words {
 				all = append(all, t.p)
 			}
 		}
 	}
-	if l.Out.printsLines() || len(all) == 0 {
+	if l.out.printsLines() || len(all) == 0 {
 		all = append(all, l.reads)
 	}
 	return all
@@ -174,7 +175,7 @@ func (l *Listener) AnnounceConnecting(url string) (stop func() bool) {
 // dialAgent finds the ways to an agent and subscribes to it.
 func (l *Listener) dialAgent(ctx context.Context, how *reach.Flags, url string,
 	wanted aaep.Capabilities) (*FollowedAgent, error) {
-	f := &FollowedAgent{Listener: l, Wanted: wanted}
+	f := &FollowedAgent{Listener: l, wanted: wanted}
 	ways, err := how.FindWays(ctx, url)
 	if err != nil {
 		return nil, err
@@ -185,13 +186,13 @@ func (l *Listener) dialAgent(ctx context.Context, how *reach.Flags, url string,
 	if f.trust, err = how.ReadTrust(url); err != nil {
 		return nil, err
 	}
-	cfg := f.SubscriberConfig(false)
+	cfg := f.subscriberConfig(false)
 	cfg.Fallback = discover.Dialers(ways[1:])
 	dialer := ways[0].Dialer
 	if how.StartsHooks {
 		dialer = &hookDialer{Dialer: dialer}
 	}
-	if f.Sub, err = subscriber.Dial(ctx, dialer, cfg); err != nil {
+	if f.sub, err = subscriber.Dial(ctx, dialer, cfg); err != nil {
 		return nil, reach.DialError(ctx, url, err, wanted.Languages...)
 	}
 	return f, nil
@@ -217,21 +218,21 @@ func (l *Listener) followAddresses(ctx context.Context, how *reach.Flags, urls [
 	}
 	defer func() {
 		for _, f := range l.agents {
-			if f.Sub != nil {
-				f.Sub.Close()
+			if f.sub != nil {
+				f.sub.Close()
 			}
 		}
 	}()
-	return l.FollowAgents(ctx, agents...)
+	return l.followAgents(ctx, agents...)
 }
 
-// SubscriberConfig returns how to subscribe. It asks for proof of who the agent is, if the person
+// subscriberConfig returns how to subscribe. It asks for proof of who the agent is, if the person
 // wants that.
-func (f *FollowedAgent) SubscriberConfig(once bool) subscriber.Config {
+func (f *FollowedAgent) subscriberConfig(once bool) subscriber.Config {
 	if f.trust != nil {
-		f.Wanted.AcceptSignedManifestsOnly = new(true)
+		f.wanted.AcceptSignedManifestsOnly = new(true)
 	}
-	cfg := newSubscriberConfig(f.Wanted, once)
+	cfg := newSubscriberConfig(f.wanted, once)
 	cfg.Trust = f.trust
 	f.invalid = newInvalidMessages()
 	cfg.Unreadable = f.invalid.noteInvalid
@@ -244,6 +245,26 @@ func newSubscriberConfig(wanted aaep.Capabilities, once bool) subscriber.Config 
 		Capabilities: wanted, NoReconnect: once}
 }
 
+// Converse has lines that are no answers go to a conversation with the agent.
+func (l *Listener) Converse(talk Conversation) { l.talk = talk }
+
+// SpokenFirst returns languages with those first that the person's outputs can speak.
+func (l *Listener) SpokenFirst(languages []string) []string { return l.out.spokenFirst(languages) }
+
+// Dial subscribes to an agent that ends with its link, such as one that runs in this program.
+func (l *Listener) Dial(ctx context.Context, dialer transports.Dialer, wanted aaep.Capabilities) (*FollowedAgent, error) {
+	f := &FollowedAgent{Listener: l, wanted: wanted}
+	var err error
+	f.sub, err = subscriber.Dial(ctx, dialer, f.subscriberConfig(true))
+	return f, err
+}
+
+// Follow follows this agent, and obeys the person, until ctx or the subscription ends.
+func (f *FollowedAgent) Follow(ctx context.Context) error { return f.followAgents(ctx, f) }
+
+// Close ends the subscription.
+func (f *FollowedAgent) Close() error { return f.sub.Close() }
+
 // runInLoop has the listener's own goroutine call do, and reports whether it will: false once ctx
 // is done.
 func (l *Listener) runInLoop(ctx context.Context, do func()) bool {
@@ -255,21 +276,21 @@ func (l *Listener) runInLoop(ctx context.Context, do func()) bool {
 	}
 }
 
-// FollowAgents is the listener's loop: it obeys the lines that a person types, until ctx or the
+// followAgents is the listener's loop: it obeys the lines that a person types, until ctx or the
 // last subscription ends. What the agents send is told meanwhile.
-func (l *Listener) FollowAgents(ctx context.Context, agents ...*FollowedAgent) error {
+func (l *Listener) followAgents(ctx context.Context, agents ...*FollowedAgent) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.agents, l.paced = agents, time.Now()
-	l.setLanguages(agents[0].Wanted.Languages)
+	l.setLanguages(agents[0].wanted.Languages)
 	l.after = func(d time.Duration, do func(context.Context)) *time.Timer {
 		return time.AfterFunc(d, func() { l.runInLoop(ctx, func() { do(ctx) }) })
 	}
 	for _, f := range agents {
 		f.running = &running
-		if f.Sub == nil {
+		if f.sub == nil {
 			if l.hasSeveral() { // it is one of them all the same
 				for _, p := range l.allOutputs() {
 					p.Plan(func(a *announce.Announcer, _ time.Time) { a.Follow(f.name) })
@@ -384,12 +405,12 @@ func (l *Listener) countEnded(f *FollowedAgent, err error) {
 // stopAnswering tells the agents that no person can answer here any more, because the input has
 // ended: a question would only wait.
 func (l *Listener) stopAnswering(ctx context.Context) {
-	if l.Talk != nil {
-		l.Talk.End()
+	if l.talk != nil {
+		l.talk.End()
 	}
 	for f := range l.liveAgents() {
 		if c := f.currentTerms(); terms.IsTrue(c.SupportsConfirmationReply) || terms.IsTrue(c.SupportsClarificationReply) {
-			if f.Sub != nil {
+			if f.sub != nil {
 				f.informOfLink(l.PhraseText(phrase.OthersAnswer, ""))
 			}
 			f.changeTerms(ctx, aaep.Capabilities{SupportsConfirmationReply: new(false),
@@ -404,10 +425,10 @@ func (l *Listener) handleTyped(ctx context.Context, line terminal.Line) {
 		l.began, l.askedThen = line.Began, l.countOpen() > 0
 	}
 	if line.Key {
-		l.Out.forEach((*present.Presenter).Typing)
+		l.out.forEach((*present.Presenter).Typing)
 		return
 	}
-	defer l.Out.forEach((*present.Presenter).Rest) // after the answer, which knows by the keys when it was begun
+	defer l.out.forEach((*present.Presenter).Rest) // after the answer, which knows by the keys when it was begun
 	askedThen := l.askedThen
 	l.began, l.askedThen = time.Time{}, false
 	if strings.HasPrefix(line.Text, "/") {
@@ -425,9 +446,9 @@ const lateAnswer = time.Minute
 // whether a question was open when it was begun.
 func (l *Listener) takeLine(text string, began time.Time, askedThen bool) {
 	open := l.countOpen() > 0
-	if l.Talk == nil || open {
-		if l.Talk != nil && !askedThen && text != "" { // it was begun for the agent
-			l.Talk.Keep(text)
+	if l.talk == nil || open {
+		if l.talk != nil && !askedThen && text != "" { // it was begun for the agent
+			l.talk.Keep(text)
 		}
 		present.Answer(began, text, l.judging()...)
 		return
@@ -436,9 +457,9 @@ func (l *Listener) takeLine(text string, began time.Time, askedThen bool) {
 	case text == "":
 	case askedThen || answers.Decision(text, string(l.uiLanguage())) != "" && time.Since(l.askedAt) < lateAnswer:
 		present.Answer(began, text, l.judging()...) // which says what became of the question
-		l.Talk.Keep(text)
+		l.talk.Keep(text)
 	default:
-		l.Talk.Prompt(text)
+		l.talk.Prompt(text)
 	}
 }
 
@@ -453,15 +474,15 @@ func (l *Listener) AwaitTold(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, mostBehind)
 	defer cancel()
 	quiet := tellsSoon
-	l.Out.forEach(func(p *present.Presenter) {
+	l.out.forEach(func(p *present.Presenter) {
 		p.Wait(ctx, quiet)
 		quiet = 0 // all of them have what came meanwhile
 	})
 }
 
-// A conversation is what a person says beside answers to questions. Nil is a person who only
+// A Conversation is what a person says beside answers to questions. Nil is a person who only
 // listens.
-type conversation interface {
+type Conversation interface {
 	Prompt(line string)                                  // sends a line
 	Keep(line string)                                    // keeps one that may have been meant as an answer
 	Command(ctx context.Context, name, word string) bool // obeys a command, if it is one of its own
@@ -480,9 +501,9 @@ func (l *Listener) uiLanguage() uilang.Language {
 // setLanguages takes over the languages that the listener asked for. A language that no output can
 // speak is left out, for it would not be heard.
 func (l *Listener) setLanguages(languages []string) {
-	spoken := slices.DeleteFunc(slices.Clone(languages), func(tag string) bool { return !l.Out.canSpeak(tag) })
+	spoken := slices.DeleteFunc(slices.Clone(languages), func(tag string) bool { return !l.out.canSpeak(tag) })
 	l.language.Store(uilang.Language(phrase.Best(spoken)))
-	l.Out.forEach(func(p *present.Presenter) { p.SetLanguage(languages...) })
+	l.out.forEach(func(p *present.Presenter) { p.SetLanguage(languages...) })
 	if l.reads != nil {
 		l.reads.SetLanguage(languages...)
 	}
@@ -503,5 +524,5 @@ func (l *Listener) informPerson(sentences ...string) {
 func (l *Listener) greetPerson(sentences ...string) {
 	text := words.OneLine(strings.Join(sentences, " "))
 	l.Status.PrintToTerminal("aaep", text)
-	l.Out.planAll(func(a *announce.Announcer, now time.Time) { a.Mention(now, text) })
+	l.out.planAll(func(a *announce.Announcer, now time.Time) { a.Mention(now, text) })
 }

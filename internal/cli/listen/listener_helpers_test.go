@@ -61,7 +61,7 @@ func (e *testListener) hearOver(ctx context.Context, out present.Output) *person
 	of.Speaks = out.Speaks
 	of.Otherwise = func(own string) announce.Words { return explainUnspoken(uilang.Language(own), phrase.PrintedInstead) }
 	told := &personOutput{outputKind: outputKind{name: "test", words: true, knows: true}, p: present.New(of), speaks: out.Speaks}
-	e.l.Out = &outputs{tellings: []*personOutput{told}}
+	e.l.out = &outputs{tellings: []*personOutput{told}}
 	e.l.Status.Also = func(text string) { told.p.Tell(text, false) }
 	e.l.printing.Go(func() { told.p.Run(ctx, out) })
 	return told
@@ -90,16 +90,16 @@ func (e *testListener) listen(ctx context.Context, prepare func(context.Context,
 	defer e.print(ctx)()
 	var agents []*FollowedAgent
 	for _, dial := range dials {
-		f := &FollowedAgent{Listener: e.l, Wanted: e.l.wanted}
+		f := &FollowedAgent{Listener: e.l, wanted: e.l.wanted}
 		var err error
-		if f.Sub, err = subscriber.Dial(e.t.Context(), dial, f.SubscriberConfig(false)); err != nil {
+		if f.sub, err = subscriber.Dial(e.t.Context(), dial, f.subscriberConfig(false)); err != nil {
 			e.t.Fatal(err)
 		}
-		defer f.Sub.Close()
+		defer f.sub.Close()
 		agents = append(agents, f)
 	}
 	done := make(chan struct{})
-	go func() { defer close(done); e.ended = e.l.FollowAgents(ctx, agents...) }()
+	go func() { defer close(done); e.ended = e.l.followAgents(ctx, agents...) }()
 	synctest.Wait()
 	e.err.Reset() // the first lines
 	f()

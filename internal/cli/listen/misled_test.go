@@ -9,7 +9,7 @@ import (
 // A warning is about the name that is told, also where that is the id because nothing of the name
 // can be told. INV-59
 func TestMisledByWhatIsTold(t *testing.T) {
-	f := &FollowedAgent{Listener: &Listener{}, Wanted: subscriber.ScreenReader("en-US")}
+	f := &FollowedAgent{Listener: &Listener{}, wanted: subscriber.ScreenReader("en-US")}
 	for _, c := range []struct {
 		name, id string
 		warned   bool

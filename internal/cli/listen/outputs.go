@@ -112,7 +112,7 @@ func OutputNames() []string {
 	for _, k := range outputKinds {
 		names = append(names, k.name)
 	}
-	return append(names, OnPage)
+	return append(names, onPage)
 }
 
 // outputs tell a person what the terminal would print, and more than that keep what they heard.
@@ -264,10 +264,10 @@ func (o *outputs) canSpeak(language string) bool {
 	})
 }
 
-// SpokenFirst returns a person's languages with those first that all who have words can present,
+// spokenFirst returns a person's languages with those first that all who have words can present,
 // unless the terminal shows them all: of an agent that has several, it is asked for one that will
 // be heard.
-func (o *outputs) SpokenFirst(languages []string) []string {
+func (o *outputs) spokenFirst(languages []string) []string {
 	if o == nil || o.plain {
 		return languages
 	}
@@ -308,14 +308,14 @@ func (o *outputs) printsLines() bool {
 // useOutputs opens outputs, which then say what the terminal would print.
 func (l *Listener) useOutputs(ctx context.Context, names []string, options outputOptions) (err error) {
 	unsaid := func(u announce.Utterance) {
-		if !l.Out.plain { // else it stands there already
+		if !l.out.plain { // else it stands there already
 			l.PrintLabelled("", u.Text)
 		}
 	}
-	if l.Out, err = openOutputs(ctx, names, options, l.informOfOutput, unsaid, l.preferences(false)); err != nil {
+	if l.out, err = openOutputs(ctx, names, options, l.informOfOutput, unsaid, l.preferences(false)); err != nil {
 		return err
 	}
-	l.Status.Also = func(text string) { l.Out.forEach(func(p *present.Presenter) { p.Tell(text, false) }) }
+	l.Status.Also = func(text string) { l.out.forEach(func(p *present.Presenter) { p.Tell(text, false) }) }
 	return nil
 }
 
@@ -351,12 +351,12 @@ const lookAtPace = 20 * time.Second
 // keepPace asks for the pace that the person really listens at, when that is known and another than
 // was asked for.
 func (l *Listener) keepPace(ctx context.Context) {
-	if l.Out == nil || time.Since(l.paced) < lookAtPace {
+	if l.out == nil || time.Since(l.paced) < lookAtPace {
 		return
 	}
 	l.paced = time.Now()
 	var wpm int64
-	for _, t := range l.Out.tellings {
+	for _, t := range l.out.tellings {
 		if t.knows {
 			wpm = max(wpm, t.p.Status().WordsPerMinute)
 		}

@@ -50,8 +50,8 @@ func TestOutputDies(t *testing.T) {
 		e, ctx := newTestListener(t, subscriber.ScreenReader("en-US")), t.Context()
 		prepare := func(ctx context.Context, e *testListener) {
 			told := &personOutput{outputKind: outputKind{name: "test", words: true}, p: present.New(e.l.preferences(false))}
-			e.l.Out = &outputs{tellings: []*personOutput{told}}
-			e.l.printing.Go(func() { told.runOutput(ctx, &e.l.Out.down, &dying{}, e.l.informOfOutput, again) })
+			e.l.out = &outputs{tellings: []*personOutput{told}}
+			e.l.printing.Go(func() { told.runOutput(ctx, &e.l.out.down, &dying{}, e.l.informOfOutput, again) })
 		}
 		e.listen(ctx, prepare, []clitest.DialerFunc{dial}, func() {
 			paid := e.asksToPay(agent)
@@ -110,7 +110,7 @@ func TestNeverAcceptedUnheard(t *testing.T) {
 		defer agent.Shutdown(t.Context())
 		e, voice := newTestListener(t, subscriber.ScreenReader("yo", "en")), &mute{}
 		e.listen(t.Context(), func(ctx context.Context, e *testListener) { e.hearOver(ctx, voice) }, []clitest.DialerFunc{dial}, func() {
-			if got := e.l.Out.SpokenFirst([]string{"yo", "es", "yo", "en"}); !slices.Equal(got,
+			if got := e.l.out.spokenFirst([]string{"yo", "es", "yo", "en"}); !slices.Equal(got,
 				[]string{"es", "en", "yo", "yo"}) {
 				t.Errorf("asked for %q", got)
 			}
@@ -165,7 +165,7 @@ func TestHintOfMoreTime(t *testing.T) {
 }
 
 // plain has the terminal print everything too.
-func (told *personOutput) plain(e *testListener) { e.l.Out.plain = true }
+func (told *personOutput) plain(e *testListener) { e.l.out.plain = true }
 
 // asksToPay has an agent ask whether to pay, and returns where what it was told comes.
 func (e *testListener) asksToPay(agent *producer.Producer) <-chan error {

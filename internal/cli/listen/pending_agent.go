@@ -30,7 +30,7 @@ const attemptWithin = time.Second
 // newPendingAgent returns an agent that is not reached yet; reach makes one attempt.
 func (l *Listener) newPendingAgent(at string, wanted aaep.Capabilities,
 	reach func(context.Context) (*FollowedAgent, error)) *FollowedAgent {
-	f := &FollowedAgent{Listener: l, name: at, Wanted: wanted, reach: reach, changing: true,
+	f := &FollowedAgent{Listener: l, name: at, wanted: wanted, reach: reach, changing: true,
 		attempted: make(chan struct{}), before: l.attempted}
 	l.attempted = f.attempted
 	return f
@@ -60,7 +60,7 @@ func (f *FollowedAgent) awaitAgent(ctx context.Context) {
 		if err == nil {
 			f.awaitEarlier(ctx)
 			if !f.runInLoop(ctx, func() { f.replacePending(ctx, came) }) {
-				came.Sub.Close()
+				came.sub.Close()
 			}
 			return
 		}

@@ -58,10 +58,10 @@ func followDelayed(t *testing.T, there clitest.DialerFunc, x *delayedAgent, f fu
 	ctx, cancel := context.WithCancel(t.Context())
 	defer e.print(ctx)()
 	reach := func(dial clitest.DialerFunc) (*FollowedAgent, error) {
-		f := &FollowedAgent{Listener: e.l, Wanted: subscriber.ScreenReader("en-US")}
+		f := &FollowedAgent{Listener: e.l, wanted: subscriber.ScreenReader("en-US")}
 		var err error
-		if f.Sub, err = subscriber.Dial(t.Context(), dial, f.SubscriberConfig(false)); err == nil {
-			t.Cleanup(func() { f.Sub.Close() })
+		if f.sub, err = subscriber.Dial(t.Context(), dial, f.subscriberConfig(false)); err == nil {
+			t.Cleanup(func() { f.sub.Close() })
 		}
 		return f, err
 	}
@@ -69,7 +69,7 @@ func followDelayed(t *testing.T, there clitest.DialerFunc, x *delayedAgent, f fu
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := e.l.newPendingAgent("http://late.example", first.Wanted,
+	second := e.l.newPendingAgent("http://late.example", first.wanted,
 		func(ctx context.Context) (*FollowedAgent, error) {
 			dial, err := x.dialOnce(ctx)
 			if err != nil {
@@ -78,7 +78,7 @@ func followDelayed(t *testing.T, there clitest.DialerFunc, x *delayedAgent, f fu
 			return reach(dial)
 		})
 	done := make(chan struct{})
-	go func() { defer close(done); e.ended = e.l.FollowAgents(ctx, second, first) }()
+	go func() { defer close(done); e.ended = e.l.followAgents(ctx, second, first) }()
 	synctest.Wait()
 	f(e)
 	cancel()

@@ -30,7 +30,7 @@ func (l *Listener) eventText(source string, ev *aaep.Event, reads bool) announce
 		}
 		own := l.uiLanguage()
 		w = w.And("\n", own.InLanguage(f.describeAsker(ev)))
-		switch c := terms.InForce(l.wanted, f.Sub.Accepted().HonoredCapabilities); {
+		switch c := terms.InForce(l.wanted, f.sub.Accepted().HonoredCapabilities); {
 		case !terms.IsTrue(c.SupportsConfirmationReply) && ev.Type() == aaep.TypeAwaitingConfirmation,
 			!terms.IsTrue(c.SupportsClarificationReply) && ev.Type() == aaep.TypeAwaitingClarification: // not every agent knows who can answer
 			w = w.And("\n", own.InLanguage(l.PhraseText(phrase.CannotAnswerHere, "")))
@@ -49,11 +49,11 @@ func (l *Listener) eventText(source string, ev *aaep.Event, reads bool) announce
 // describeAsker says whose question it is, and whether that is proven: what a person consents to
 // depends on it.
 func (f *FollowedAgent) describeAsker(question *aaep.Event) string {
-	if f.Sub == nil {
+	if f.sub == nil {
 		return ""
 	}
 	id, name, agent := phrase.AskedUnproven, question.Producer.AgentName, question.Producer.AgentID
-	if v := f.Sub.Verified(); v != nil {
+	if v := f.sub.Verified(); v != nil {
 		name, agent = v.Manifest.AgentName, v.Manifest.AgentID
 		if !v.Identity.FirstMeeting {
 			id = phrase.AskedProven

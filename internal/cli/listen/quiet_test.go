@@ -196,8 +196,8 @@ func TestQuietNotServed(t *testing.T) {
 				t.Errorf("what was left out is told: %q", got)
 			}
 			e.wantSaid("/quiet off", "It is not quiet.")
-			if isQuiet(e.l.agents[0].Wanted) {
-				t.Errorf("a new link would ask for %+v", e.l.agents[0].Wanted)
+			if isQuiet(e.l.agents[0].wanted) {
+				t.Errorf("a new link would ask for %+v", e.l.agents[0].wanted)
 			}
 		})
 	})

@@ -99,7 +99,7 @@ func silencesStates(patterns string) bool {
 
 // outputsToSet are the outputs that a file of settings may name: the page has settings of its own.
 func outputsToSet() []string {
-	return slices.DeleteFunc(OutputNames(), func(name string) bool { return name == OnPage })
+	return slices.DeleteFunc(OutputNames(), func(name string) bool { return name == onPage })
 }
 
 // settingMustBe says what the value of a setting must be.

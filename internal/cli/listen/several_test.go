@@ -234,7 +234,7 @@ func TestPaceNotTaken(t *testing.T) {
 			p.Tell(strings.Repeat("word ", 60)+"end.", false)
 			clitest.PassTime(time.Minute)
 			e.l.runInLoop(t.Context(), func() {
-				e.l.Out = &outputs{tellings: []*personOutput{{outputKind: outputKind{name: "test", words: true,
+				e.l.out = &outputs{tellings: []*personOutput{{outputKind: outputKind{name: "test", words: true,
 					knows: true}, p: p}}}
 			})
 			for range 5 {

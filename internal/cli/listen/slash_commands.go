@@ -56,7 +56,7 @@ func (l *Listener) question() (question *aaep.Event) {
 func (l *Listener) runCommand(ctx context.Context, line string) {
 	name, word, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
 	name, word = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(word)
-	if l.Talk != nil && l.Talk.Command(ctx, name, word) {
+	if l.talk != nil && l.talk.Command(ctx, name, word) {
 		return
 	}
 	if i := slices.IndexFunc(terms.Wishes, func(w terms.Wish) bool { return w.Name == name }); i >= 0 {
@@ -78,7 +78,7 @@ func (l *Listener) runCommand(ctx context.Context, line string) {
 		l.Status.PrintLabelled("aaep", l.PhraseText(phrase.CommandsHelp, ""))
 	case "terms":
 		for f := range l.liveAgents() {
-			if f.Sub == nil {
+			if f.sub == nil {
 				continue
 			}
 			c := f.currentTerms()
@@ -106,7 +106,7 @@ func (l *Listener) runCommand(ctx context.Context, line string) {
 		}
 		l.setQuiet(ctx, word != "off")
 	default:
-		if l.Talk != nil && l.countOpen() == 0 && l.Talk.Own(line) {
+		if l.talk != nil && l.countOpen() == 0 && l.talk.Own(line) {
 			return
 		}
 		said := []string{l.PhraseText(phrase.NoCommand, "/"+name), l.PhraseText(phrase.HelpIsThere, "")}
@@ -141,8 +141,8 @@ func (f *FollowedAgent) keepLanguages(change aaep.Capabilities) aaep.Capabilitie
 // extension stays, and so do the extensions that the agent serves: to name again one that it could
 // not serve might be refused (§7.3.1).
 func (f *FollowedAgent) presenceTerms(typing bool) aaep.Capabilities {
-	c := aaep.Capabilities{SupportedExtensions: f.Sub.Accepted().HonoredCapabilities.SupportedExtensions}
-	d := terms.ReadExtension[extensions.Delivery](f.Wanted.Extensions[extensions.DeliveryVocabulary.Prefix])
+	c := aaep.Capabilities{SupportedExtensions: f.sub.Accepted().HonoredCapabilities.SupportedExtensions}
+	d := terms.ReadExtension[extensions.Delivery](f.wanted.Extensions[extensions.DeliveryVocabulary.Prefix])
 	d.Presence, d.PresenceExpiresIn = "active", 0
 	if typing {
 		d.Presence, d.PresenceExpiresIn = extensions.PresenceTyping, int64(quietTime/time.Second)
@@ -163,7 +163,7 @@ func (l *Listener) setQuiet(ctx context.Context, on bool) {
 	}
 	for f := range l.liveAgents() {
 		was = was || f.quiet != nil
-		if f.Sub != nil && (on || f.quiet != nil) {
+		if f.sub != nil && (on || f.quiet != nil) {
 			f.changeTerms(ctx, f.presenceTerms(on))
 		}
 		if f.quiet != nil {
@@ -221,7 +221,7 @@ func (f *FollowedAgent) changeTerms(ctx context.Context, change aaep.Capabilitie
 	}
 	f.changing = true
 	go func() {
-		_, err := f.Sub.Renegotiate(ctx, change)
+		_, err := f.sub.Renegotiate(ctx, change)
 		f.runInLoop(ctx, func() { f.handleTermsAnswer(ctx, change, err) })
 	}()
 }
@@ -235,7 +235,7 @@ func (f *FollowedAgent) handleTermsAnswer(ctx context.Context, change aaep.Capab
 	case ctx.Err() != nil || f.ended:
 		return
 	case err == nil:
-		f.Wanted = f.Wanted.With(change)
+		f.wanted = f.wanted.With(change)
 		if gone {
 			change.SupportsConfirmationReply, change.SupportsClarificationReply = nil, nil
 		}
@@ -280,7 +280,7 @@ func (f *FollowedAgent) announceTerms(ctx context.Context, change aaep.Capabilit
 	change.Extensions = nil
 	was := f.uiLanguage()
 	if change.Languages != nil {
-		f.setLanguages(f.Wanted.Languages)
+		f.setLanguages(f.wanted.Languages)
 	}
 	if list := terms.InWords(f.uiLanguage(), now, change); len(list) > 0 {
 		f.informOfLink(f.PhraseText(phrase.FromNowOn, f.uiLanguage().JoinList(list)))

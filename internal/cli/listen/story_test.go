@@ -112,7 +112,7 @@ func tell(t *testing.T, name string, act actor, caps aaep.Capabilities, open fun
 	pr := e.hearOver(ctx, out).p
 	stopPrinting := e.print(ctx)
 	followed := make(chan error, 1)
-	go func() { followed <- e.l.FollowAgents(ctx, &FollowedAgent{Listener: e.l, Sub: sub, Wanted: caps}) }()
+	go func() { followed <- e.l.followAgents(ctx, &FollowedAgent{Listener: e.l, sub: sub, wanted: caps}) }()
 	s.told = e.l.AwaitTold
 	s.asked = func() bool {
 		var put *aaep.Event

@@ -16,29 +16,29 @@ import (
 	"github.com/aaep-go/aaep/subscriber/web/relay"
 )
 
-// OnPage is the output that is a page in the person's own browser.
-const OnPage = "web"
+// onPage is the output that is a page in the person's own browser.
+const onPage = "web"
 
 // onPage serves the page for one agent until it is interrupted. The page is the listener: what it
 // asks for is set there, and it says where the agent is not there (yet). Nothing subscribes before
 // it does, for an agent may wait for its first listener.
-func (o *Flags) onPage(cmd *cobra.Command, urls []string) error {
-	switch name := o.Ask.GivenFlag(); {
+func (o *flags) onPage(cmd *cobra.Command, urls []string) error {
+	switch name := o.ask.GivenFlag(); {
 	case len(urls) == 0:
-		return exits.UsageError("--output %s needs the address of an agent. To start one with a page: aaep run --web -- COMMAND", OnPage)
+		return exits.UsageError("--output %s needs the address of an agent. To start one with a page: aaep run --web -- COMMAND", onPage)
 	case len(urls) > 1:
-		return exits.UsageError("--output %s shows one agent; it has %d addresses."+seeListen, OnPage, len(urls))
-	case o.asJSON || len(o.Outs) > 1:
-		return exits.UsageError("--output %s goes with no other output: the page is the listener. A second aaep listen can follow the same agent."+seeListen, OnPage)
+		return exits.UsageError("--output %s shows one agent; it has %d addresses."+seeListen, onPage, len(urls))
+	case o.asJSON || len(o.outs) > 1:
+		return exits.UsageError("--output %s goes with no other output: the page is the listener. A second aaep listen can follow the same agent."+seeListen, onPage)
 	case name != "":
 		return exits.UsageError("--%s does not go with --output %s: the page has settings of its own."+seeListen, name,
-			OnPage)
+			onPage)
 	}
 	ctx, stop := exits.WithInterrupt(cmd.Context())
 	defer stop()
 	url, f := urls[0], &FollowedAgent{}
 	if o.noReply {
-		f.Wanted.SupportsConfirmationReply, f.Wanted.SupportsClarificationReply = new(false), new(false)
+		f.wanted.SupportsConfirmationReply, f.wanted.SupportsClarificationReply = new(false), new(false)
 	}
 	l := &Listener{Status: lineio.Printer{Out: cmd.ErrOrStderr()}}
 	l.setLanguages(uilang.SystemLanguages()) // the page has a setting of its own
@@ -51,7 +51,7 @@ func (o *Flags) onPage(cmd *cobra.Command, urls []string) error {
 	if f.trust, err = o.reach.ReadTrust(url); err != nil {
 		return err
 	}
-	cfg := f.SubscriberConfig(false)
+	cfg := f.subscriberConfig(false)
 	cfg.Fallback, cfg.Unreadable = discover.Dialers(ways[1:]), nil
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -299,7 +299,7 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 		run.Neighbour = others[0].Dialer
 	}
 	if p.manifest == "" && !reach.IsLocal(at) {
-		conf, err := p.reach.TlsConfig()
+		conf, err := p.reach.TLSConfig()
 		if err != nil {
 			return "", err
 		}

@@ -44,7 +44,7 @@ Exit codes: 0 all valid, 1 something is not, 2 wrong use, 3 something could not 
 			ctx, stop := exits.WithInterrupt(cmd.Context())
 			defer stop()
 			var err error
-			if v.tls, err = (&reach.Flags{Ca: ca}).TlsConfig(); err != nil {
+			if v.tls, err = (&reach.Flags{Ca: ca}).TLSConfig(); err != nil {
 				return err
 			}
 			v.out, v.status = cmd.OutOrStdout(), lineio.Printer{Out: cmd.ErrOrStderr()}
@@ -55,7 +55,7 @@ Exit codes: 0 all valid, 1 something is not, 2 wrong use, 3 something could not 
 	f.BoolVar(&v.json, "json", false, "print each finding as a JSON object on a line of its own")
 	f.BoolVar(&v.schemaOnly, "schema-only", false, "ask the JSON Schemas alone: nothing about order")
 	f.BoolVar(&v.strict, "strict", false, "what is only unusual counts as wrong too")
-	f.StringVar(&ca, "ca", "", reach.CaHelp)
+	f.StringVar(&ca, "ca", "", reach.CAHelp)
 	return cmd
 }
 

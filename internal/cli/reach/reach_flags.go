@@ -33,7 +33,7 @@ type Flags struct {
 	Languages     []string                           // of the person who is told why an agent is not reached
 }
 
-const CaHelp = "trust agents with certificates of the CAs in this PEM `FILE`, and no others"
+const CAHelp = "trust agents with certificates of the CAs in this PEM `FILE`, and no others"
 
 // AddFlags adds the flags of how an agent is reached.
 func AddFlags(cmd *cobra.Command) *Flags {
@@ -43,7 +43,7 @@ func AddFlags(cmd *cobra.Command) *Flags {
 	f.StringSliceVar(&r.Transports, "transport", nil,
 		"the `NAMES` of the transports to use, best first: "+strings.Join(wireNames(), ", "))
 	f.StringVar(&r.Token, "token-file", "", "show the token in this `FILE`; read again when it changes")
-	f.StringVar(&r.Ca, "ca", "", CaHelp)
+	f.StringVar(&r.Ca, "ca", "", CAHelp)
 	f.StringVar(&r.Cert, "cert", "", "show the certificate in this PEM `FILE`")
 	f.StringVar(&r.key, "key", "", "its key, a PEM `FILE`")
 	return r
@@ -95,7 +95,7 @@ func (r *Flags) ReadTrust(at string) (*manifest.Trust, error) {
 	if t.FirstUse, err = r.known(); err != nil {
 		return nil, exits.CannotTake("--trust-first-use", err)
 	}
-	conf, err := r.TlsConfig()
+	conf, err := r.TLSConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +110,8 @@ func (r *Flags) ReadTrust(at string) (*manifest.Trust, error) {
 	return t, nil
 }
 
-// TlsConfig returns how network connections are encrypted; nil is as usual.
-func (r *Flags) TlsConfig() (*tls.Config, error) {
+// TLSConfig returns how network connections are encrypted; nil is as usual.
+func (r *Flags) TLSConfig() (*tls.Config, error) {
 	if r.Ca+r.Cert+r.key == "" {
 		return nil, nil
 	}
@@ -148,7 +148,7 @@ func WireWords(transport string) string {
 	return transport
 }
 
-// FindWays returns the ways to the agent at an address that checkAddress has checked.
+// FindWays returns the ways to the agent at an address that CheckAddress has checked.
 func (r *Flags) FindWays(ctx context.Context, at string) ([]discover.Way, error) {
 	o := discover.Options{RootLayout: true}
 	for _, name := range r.Transports {
@@ -165,7 +165,7 @@ func (r *Flags) FindWays(ctx context.Context, at string) ([]discover.Way, error)
 			return nil, exits.CannotTake("--token-file", err)
 		}
 	}
-	conf, err := r.TlsConfig()
+	conf, err := r.TLSConfig()
 	if err != nil {
 		return nil, err
 	}

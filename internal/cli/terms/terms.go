@@ -111,24 +111,24 @@ var HapticPatterns = []string{"buzz buzz", "buzz", "long buzz"}
 // Flags is what a person asks for on the command line: a preset, a profile over it, and
 // flags over both.
 type Flags struct {
-	as, cells, Profile string
+	as, cells, profile string
 	words              map[string]*string // by wish
-	Include, exclude   []string
-	Flags              interface{ Changed(string) bool }
+	include, exclude   []string
+	flags              interface{ Changed(string) bool }
 }
 
 // AddFlags adds the flags of what to ask an agent for.
 func AddFlags(cmd *cobra.Command) *Flags {
 	f := cmd.Flags()
-	a := &Flags{words: map[string]*string{}, Flags: f}
+	a := &Flags{words: map[string]*string{}, flags: f}
 	f.StringVar(&a.as, "as", "screen-reader", "ask for what suits a `DEVICE` (default screen-reader):\n"+DeviceNames())
 	f.Lookup("as").DefValue = "" // it is said in the first line
 	f.StringVar(&a.cells, "cells", "40", "how many `CELLS` the braille display has, with --as braille")
-	f.StringVar(&a.Profile, "profile", "", "ask for what a JSON `FILE` says, as it is on the wire; it goes over --as")
+	f.StringVar(&a.profile, "profile", "", "ask for what a JSON `FILE` says, as it is on the wire; it goes over --as")
 	for _, t := range Wishes {
 		a.words[t.Name] = f.String(t.Name, "", t.help)
 	}
-	f.StringSliceVar(&a.Include, "include", nil,
+	f.StringSliceVar(&a.include, "include", nil,
 		"send only events of these `TYPES`, such as aaep:agent.session.*, and what is critical")
 	f.StringSliceVar(&a.exclude, "exclude", nil, "leave out events of these `TYPES`, such as aaep:agent.state.changed")
 	return a
@@ -158,12 +158,12 @@ func (a *Flags) ParseCapabilities() (aaep.Capabilities, error) {
 	}
 	var flags aaep.Capabilities
 	for _, t := range Wishes {
-		if word := *a.words[t.Name]; a.Flags.Changed(t.Name) && !t.Set(&flags, word) {
+		if word := *a.words[t.Name]; a.flags.Changed(t.Name) && !t.Set(&flags, word) {
 			return wrong(t.Name, word)
 		}
 	}
-	for i, pattern := range slices.Concat(a.Include, a.exclude) {
-		if !validPattern(pattern) && i < len(a.Include) {
+	for i, pattern := range slices.Concat(a.include, a.exclude) {
+		if !validPattern(pattern) && i < len(a.include) {
 			return wrong("include", pattern)
 		} else if !validPattern(pattern) {
 			return wrong("exclude", pattern)
@@ -173,7 +173,7 @@ func (a *Flags) ParseCapabilities() (aaep.Capabilities, error) {
 	if i < 0 {
 		return wrong("as", a.as)
 	}
-	if a.Flags.Changed("cells") && a.as != "braille" {
+	if a.flags.Changed("cells") && a.as != "braille" {
 		return aaep.Capabilities{}, exits.UsageError("--cells is for a braille display; use it with --as braille.\nSee: aaep listen --help")
 	}
 	var cells int64
@@ -181,21 +181,21 @@ func (a *Flags) ParseCapabilities() (aaep.Capabilities, error) {
 		return wrong("cells", a.cells)
 	}
 	c := aids[i].preset(int(cells), uilang.SystemLanguages())
-	if a.Profile != "" {
-		profile, err := readProfile(a.Profile)
+	if a.profile != "" {
+		profile, err := readProfile(a.profile)
 		if err != nil {
 			return aaep.Capabilities{}, err
 		}
 		c = mergeTerms(c, profile)
 	}
 	c = c.With(flags)
-	if a.Include != nil || a.exclude != nil {
+	if a.include != nil || a.exclude != nil {
 		filters := aaep.EventFilters{}
 		if c.EventFilters != nil {
 			filters = *c.EventFilters
 		}
-		if a.Include != nil {
-			filters.Include = slices.Compact(slices.Sorted(slices.Values(a.Include)))
+		if a.include != nil {
+			filters.Include = slices.Compact(slices.Sorted(slices.Values(a.include)))
 		}
 		if a.exclude != nil {
 			filters.Exclude = slices.Compact(slices.Sorted(slices.Values(a.exclude)))
@@ -220,7 +220,7 @@ func MustBe(flag string) string {
 
 const somePatterns = "types of events such as aaep:agent.state.changed, or how they begin and *, such as aaep:agent.state.*"
 
-// ValidValue reports whether a flag of addCapabilityFlags may have a value, which may be a list. A
+// ValidValue reports whether a flag of AddFlags may have a value, which may be a list. A
 // profile is read later.
 func ValidValue(flag, value string) bool {
 	switch flag {
@@ -316,6 +316,9 @@ func parseProfile(data []byte) (c aaep.Capabilities, err error) {
 	return c, errors.New(strings.Join(list, "; "))
 }
 
+// Given reports whether a flag about the terms was given, or is in the person's settings.
+func (a *Flags) Given(name string) bool { return a.flags.Changed(name) }
+
 // GivenFlag returns the first flag about the terms that was given, or "".
 func (a *Flags) GivenFlag() string {
 	names := []string{"as", "cells", "profile", "include", "exclude"}
@@ -323,7 +326,7 @@ func (a *Flags) GivenFlag() string {
 		names = append(names, w.Name)
 	}
 	for _, name := range names {
-		if a.Flags.Changed(name) {
+		if a.flags.Changed(name) {
 			return name
 		}
 	}

@@ -311,7 +311,7 @@ func readManifest(ctx context.Context, name, ca string, stdin io.Reader) ([]byte
 	var data []byte
 	var err error
 	if at, ok := manifestAddress(name); ok {
-		conf, failed := (&reach.Flags{Ca: ca}).TlsConfig()
+		conf, failed := (&reach.Flags{Ca: ca}).TLSConfig()
 		if failed != nil {
 			return nil, failed
 		}

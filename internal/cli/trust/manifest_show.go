@@ -34,7 +34,7 @@ func addSignerFlags(cmd *cobra.Command) *signerFlags {
 	f := cmd.Flags()
 	f.StringArrayVar(&b.keys, "trust", nil, "public keys to believe: a JWK, JWK Set or PEM `FILE`, or the URL of one; may be repeated")
 	f.StringVar(&b.ca, "key-ca", "", "believe keys that the CAs in this PEM `FILE` vouch for")
-	f.StringVar(&b.tlsCA, "ca", "", reach.CaHelp)
+	f.StringVar(&b.tlsCA, "ca", "", reach.CAHelp)
 	f.StringVar(&b.agent, "agent", "", "the `ID` of the agent whose manifest it must be")
 	f.StringSliceVar(&b.algorithms, "algorithms", []string{manifest.ES256, manifest.RS256},
 		"the `ALGORITHMS` to allow; EdDSA is the other one there is")
@@ -63,7 +63,7 @@ func (b *signerFlags) verifyManifest(ctx context.Context, signed string) (m *man
 		if trust.Source != nil {
 			return nil, nil, nil, exits.UsageError("--trust may name one URL, and any number of files")
 		}
-		conf, err := (&reach.Flags{Ca: b.tlsCA}).TlsConfig()
+		conf, err := (&reach.Flags{Ca: b.tlsCA}).TLSConfig()
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -276,7 +276,7 @@ func claimLines(m *manifest.Manifest) (lines []string) {
 func keepsItsWord(ctx context.Context, at, ca string, m *manifest.Manifest) (line string, agrees bool) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	conf, err := (&reach.Flags{Ca: ca}).TlsConfig()
+	conf, err := (&reach.Flags{Ca: ca}).TLSConfig()
 	if err != nil {
 		return words.Sentence("The agent could not be asked: " + exits.PlainError(err)), true
 	}

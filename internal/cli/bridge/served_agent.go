@@ -1,0 +1,97 @@
+package bridge
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/lineio"
+	"github.com/aaep-go/aaep/internal/cli/serving"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// servedAgent is where the agent of a command is served, and where it is put on record what is
+// asked of its listeners.
+type servedAgent struct {
+	where *serving.Flags
+	trail string // the name of the file; empty is none
+}
+
+// addFlags adds the flags about that.
+func (a *servedAgent) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.trail, "audit", "", "put on record in this `FILE` what is asked and answered")
+	a.where = serving.AddFlags(cmd)
+}
+
+// serveAgent makes the producer of an agent, and serves it where that was asked for. End closes
+// what is kept on record.
+func (a *servedAgent) serveAgent(ctx context.Context, cmd *cobra.Command, name string, cfg producer.Config,
+	status *lineio.Printer) (p *producer.Producer, served <-chan error, end func(*error), err error) {
+	talk := cmd.ErrOrStderr()
+	cfg.Observer, cfg.MaxSubscriptions, cfg.Logger = a.where.Seen, serving.MaxBesideAgent, a.where.ConnectionLog(talk, lineio.ErrorsTo(talk))
+	if cfg.Signers, err = a.where.ReadSigners(talk); err != nil {
+		return nil, nil, nil, err
+	}
+	end = func(*error) {}
+	if a.trail != "" {
+		trail, err := serving.OpenTrail(a.trail)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		cfg.Audit = trail
+		end = func(err *error) { serving.CloseTrail(trail, a.trail, err) }
+	}
+	begin := func() (*producer.Producer, error) { p, err = serving.NewProducer(name, cfg); return p, err }
+	if len(a.where.Addrs) == 0 {
+		none := make(chan error)
+		close(none)
+		served = none
+		_, err = begin()
+	} else {
+		var at []serving.Invitation
+		if at, served, err = a.where.ServeEverywhere(ctx, begin, talk); err == nil {
+			serving.PrintInvitations(status, name, "", at)
+			serving.NotifyReady()
+		}
+	}
+	if err != nil {
+		end(new(error))
+		return nil, nil, nil, err
+	}
+	return p, served, end, nil
+}
+
+// ownLink is the link of the person at the keyboard to the agent that runs in this program.
+type ownLink struct {
+	p         *producer.Producer
+	principal string
+}
+
+func (o *ownLink) Dial(ctx context.Context) (transports.Conn, error) {
+	theirs, ours := transports.Pipe()
+	go o.p.ServeConn(ownConn{ours, o.principal})
+	return theirs, ctx.Err()
+}
+
+// admitOwnLink lets the person at the keyboard answer, whatever others may do.
+func (o *ownLink) admitOwnLink(others func(string, *aaep.SubscriptionRequest) (producer.Rights, error)) func(string,
+	*aaep.SubscriptionRequest) (producer.Rights, error) {
+	if others == nil {
+		return nil
+	}
+	return func(principal string, req *aaep.SubscriptionRequest) (producer.Rights, error) {
+		if principal == o.principal {
+			return producer.Rights{Reply: true}, nil
+		}
+		return others(principal, req)
+	}
+}
+
+type ownConn struct {
+	transports.Conn
+	principal string
+}
+
+func (c ownConn) Principal() string { return c.principal }
