@@ -14,6 +14,7 @@ import (
 type overlap struct {
 	outputs map[[2]string]*outputTail // by session and output
 	pieces  int                       // came so far
+	size    int                       // bytes of all tails
 	over    map[string]bool           // sessions whose end was told
 }
 
@@ -29,6 +30,7 @@ type outputTail struct {
 
 const (
 	maxTail    = 64 << 10 // bytes of text remembered of an output; twice as many are cut to that
+	maxTails   = 1 << 20  // bytes of text remembered of all outputs
 	maxOutputs = 256      // outputs remembered
 	maxName    = 256      // bytes of the name of one
 )
@@ -76,11 +78,16 @@ func (o *overlap) trimKnown(ev *aaep.Event) bool {
 	h.piece = o.pieces
 	tell := h.skipKnown(p)
 	if tell {
+		o.size -= len(h.tail)
 		h.addText(p)
+		o.size += len(h.tail)
 		h.ended = h.ended || p.Complete
 	}
 	if p.Complete && p.OutputID == "" { // the next output without a name is another
-		delete(o.outputs, key)
+		o.forget(key)
+	}
+	for o.size > maxTails && len(o.outputs) > 1 {
+		o.forgetOldest()
 	}
 	return tell
 }
@@ -92,15 +99,26 @@ func (o *overlap) addOutput(key [2]string, h *outputTail) {
 		o.outputs = map[[2]string]*outputTail{}
 	}
 	if len(o.outputs) >= maxOutputs {
-		var oldest [2]string
-		for k, h := range o.outputs {
-			if first := o.outputs[oldest]; first == nil || h.piece < first.piece {
-				oldest = k
-			}
-		}
-		delete(o.outputs, oldest)
+		o.forgetOldest()
 	}
 	o.outputs[key] = h
+}
+
+// forget forgets an output.
+func (o *overlap) forget(key [2]string) {
+	o.size -= len(o.outputs[key].tail)
+	delete(o.outputs, key)
+}
+
+// forgetOldest forgets the output that was silent for longest.
+func (o *overlap) forgetOldest() {
+	var oldest [2]string
+	for k, h := range o.outputs {
+		if first := o.outputs[oldest]; first == nil || h.piece < first.piece {
+			oldest = k
+		}
+	}
+	o.forget(oldest)
 }
 
 // skipKnown takes from p what the tail holds already, and reports whether anything is left.

@@ -194,6 +194,21 @@ func TestOverlapBounds(t *testing.T) {
 	for i := range 10 * maxOutputs {
 		o.isStale(&aaep.Event{SessionID: fmt.Sprint("sess_", i), Payload: &aaep.SessionCompleted{}})
 	}
+	for i := range 2 * maxTails / maxTail {
+		text := strings.Repeat("x", maxTail)
+		o.trimKnown(&aaep.Event{SessionID: "sess_3",
+			Payload: &aaep.OutputStreaming{Chunk: text, OutputID: fmt.Sprint("out_", i), Complete: true}})
+		o.trimKnown(&aaep.Event{SessionID: "sess_1",
+			Payload: &aaep.OutputStreaming{Chunk: "x", Position: at, OutputID: "out_1"}})
+		at++
+	}
+	size := 0
+	for _, h := range o.outputs {
+		size += len(h.tail)
+	}
+	if size > maxTails || size != o.size {
+		t.Errorf("%d bytes are remembered, and %d counted", size, o.size)
+	}
 	if len(o.outputs) > maxOutputs || len(o.over) > maxOutputs {
 		t.Errorf("%d outputs and %d ends are remembered", len(o.outputs), len(o.over))
 	}
