@@ -13,6 +13,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/log"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
@@ -51,7 +52,7 @@ func TestUpgrade(t *testing.T) {
 	check(t, sqlite.Backup(t.Context(), dir, backup))
 	check(t, sqlite.Restore(t.Context(), backup, restored))
 	for _, dir := range []string{dir, restored} {
-		kept, err := sqlite.Open(dir, sqlite.Options{})
+		kept, err := sqlite.Open(dir, sqlite.Options{Limits: log.Limits{Age: -1}}) // it is from long ago
 		check(t, err)
 		agent := aaep.Producer{AgentID: "planner", AgentName: "Planner"}
 		st := startFixture(t, producer.Config{Agent: agent, Languages: []string{"es"}, Log: kept})
