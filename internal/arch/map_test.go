@@ -561,6 +561,11 @@ var theMap = []folder{
 		why:    "it measures what every user of the module can serve, beside servers that do not use it",
 	},
 	{
+		path:   "internal/metrics",
+		arrows: []string{".", "internal/httpguard", "producer", "transports/auth"},
+		why:    "what operators watch does not depend on which program serves",
+	},
+	{
 		path:   "internal/cli/acp",
 		arrows: []string{"bridges/acp", "internal/phrase", "internal/words", "producer"},
 		why:    "what a person types to an agent does not depend on how they hear it",
@@ -632,7 +637,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli/serving",
-		arrows: []string{public, "internal/cli/buildinfo", "internal/cli/exits", "internal/cli/lineio", "internal/cli/reach", "internal/errkind", "internal/httpguard", "internal/words"},
+		arrows: []string{public, "internal/cli/buildinfo", "internal/cli/exits", "internal/cli/lineio", "internal/cli/reach", "internal/errkind", "internal/httpguard", "internal/metrics", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 		why:    "who may come and answer is settled alike by all commands that serve",
 	},
@@ -690,7 +695,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli/bridge",
-		arrows: []string{public, "internal/cli/acp", "internal/cli/exits", "internal/cli/hook", "internal/cli/hook/call", "internal/cli/lineio", "internal/cli/listen", "internal/cli/reach", "internal/cli/serving", "internal/cli/subprocess", "internal/cli/terms", "internal/httpguard", "internal/words"},
+		arrows: []string{public, "internal/cli/acp", "internal/cli/exits", "internal/cli/hook", "internal/cli/hook/call", "internal/cli/lineio", "internal/cli/listen", "internal/cli/reach", "internal/cli/serving", "internal/cli/subprocess", "internal/httpguard", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "golang.org/x/term"},
 		why:    "programs of others get in by the packages that every user of the module has",
 	},

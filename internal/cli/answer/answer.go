@@ -30,6 +30,7 @@ import (
 var controlCommands = []string{"again", "more", "stop", "details", "quiet", "where", "waiting", "next", "skip",
 	"newest", "spell"}
 
+// Command makes "aaep answer".
 func Command() *cobra.Command {
 	var watch bool
 	var question string

@@ -29,6 +29,7 @@ type a2aOptions struct {
 	records, approval     string
 }
 
+// bridgeA2ACommand makes "aaep bridge a2a".
 func bridgeA2ACommand() *cobra.Command {
 	o := &a2aOptions{}
 	cmd := &cobra.Command{

@@ -18,6 +18,7 @@ type aguiOptions struct {
 	observe, reasoning bool
 }
 
+// AGUICommand makes "aaep agui".
 func AGUICommand() *cobra.Command {
 	o := &aguiOptions{}
 	cmd := &cobra.Command{

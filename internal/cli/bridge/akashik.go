@@ -22,6 +22,7 @@ type akashikOptions struct {
 	cfg   akashik.Config
 }
 
+// bridgeAkashikCommand makes "aaep bridge akashik".
 func bridgeAkashikCommand() *cobra.Command {
 	o := &akashikOptions{}
 	cmd := &cobra.Command{

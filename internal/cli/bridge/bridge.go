@@ -26,6 +26,7 @@ import (
 	"github.com/aaep-go/aaep/transports/auth"
 )
 
+// BridgeCommand makes "aaep bridge".
 func BridgeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bridge",

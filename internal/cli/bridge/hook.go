@@ -32,6 +32,7 @@ import (
 
 const trialTime = 15 * time.Second // for a hook, which may have to start the server
 
+// HookCommand makes "aaep hook".
 func HookCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook (install | status | serve | AGENT)",
@@ -65,6 +66,7 @@ nothing. It tells one server, which the first of them starts, and which ends whe
 	return cmd
 }
 
+// hookInstallCommand makes "aaep hook install".
 func hookInstallCommand() *cobra.Command {
 	var printed, remove, pieces bool
 	cmd := &cobra.Command{
@@ -110,6 +112,8 @@ shows.`,
 	return cmd
 }
 
+// installHook writes hooks into the settings of an agent, or takes them out, and tells the person
+// what they will hear.
 func installHook(out, talk io.Writer, agent string, printed, remove, pieces bool) error {
 	name := hook.Name(agent)
 	if printed && !remove {
@@ -157,6 +161,7 @@ func installHook(out, talk io.Writer, agent string, printed, remove, pieces bool
 	return nil
 }
 
+// hookStatusCommand makes "aaep hook status".
 func hookStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
@@ -172,6 +177,7 @@ agent would run, and sees whether the server takes what that says. Listeners hea
 	}
 }
 
+// hookStatus tells of each agent whether its hooks are installed, and work.
 func hookStatus(ctx context.Context, out io.Writer) error {
 	installed, failed := 0, 0
 	for _, agent := range call.Agents {
@@ -242,6 +248,7 @@ type hookServeFlags struct {
 	quiet, unit bool
 }
 
+// hookServeCommand makes "aaep hook serve".
 func hookServeCommand() *cobra.Command {
 	o := &hookServeFlags{}
 	cmd := &cobra.Command{
@@ -366,9 +373,9 @@ func (o *hookServeFlags) serveInputs(ctx context.Context, s *hook.Server, dir st
 	if err != nil {
 		return nil, exits.With(exits.Failed, errors.New(exits.PlainError(err)))
 	}
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", o.http)
+	ln, err := serving.ListenTCP(ctx, o.http, "End it, or give --http another address")
 	if err != nil {
-		return nil, exits.With(exits.Failed, fmt.Errorf("cannot serve on %s: %s", o.http, exits.InnermostError(err)))
+		return nil, err
 	}
 	srv := s.NewHTTPServer(secret)
 	go srv.Serve(ln)

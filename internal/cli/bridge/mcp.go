@@ -25,6 +25,7 @@ type mcpOptions struct {
 	cfg  mcp.Config
 }
 
+// bridgeMCPCommand makes "aaep bridge mcp".
 func bridgeMCPCommand() *cobra.Command {
 	o := &mcpOptions{}
 	cmd := &cobra.Command{

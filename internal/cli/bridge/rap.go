@@ -22,6 +22,7 @@ type rapOptions struct {
 	cfg                rap.Config
 }
 
+// bridgeRAPCommand makes "aaep bridge rap".
 func bridgeRAPCommand() *cobra.Command {
 	o := &rapOptions{}
 	cmd := &cobra.Command{

@@ -26,6 +26,7 @@ type wakeOptions struct {
 	token                string
 }
 
+// bridgeWakeCommand makes "aaep bridge wake".
 func bridgeWakeCommand() *cobra.Command {
 	o := &wakeOptions{}
 	cmd := &cobra.Command{

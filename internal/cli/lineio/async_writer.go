@@ -26,6 +26,7 @@ type asyncWriter struct {
 	err   error
 }
 
+// NewAsyncWriter returns a writer that passes on to out; once ctx has ended nothing waits for room.
 func NewAsyncWriter(ctx context.Context, out io.Writer) *asyncWriter {
 	o := &asyncWriter{ctx: ctx, out: out, done: make(chan struct{})}
 	o.turn = sync.NewCond(&o.mu)

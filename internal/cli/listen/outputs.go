@@ -107,6 +107,7 @@ func asOutput[T present.Output](out T, err error) (present.Output, error) {
 
 const onTerminal = "plain"
 
+// OutputNames returns what --output takes.
 func OutputNames() []string {
 	names := []string{onTerminal}
 	for _, k := range outputKinds {

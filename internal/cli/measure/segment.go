@@ -12,6 +12,7 @@ import (
 	"github.com/aaep-go/aaep/internal/segmentio"
 )
 
+// SegmentCommand makes "aaep segment".
 func SegmentCommand() *cobra.Command {
 	var lang, file string
 	var maxRunes int

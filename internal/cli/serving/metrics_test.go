@@ -1,58 +1,17 @@
 package serving
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli/clitest"
+	"github.com/aaep-go/aaep/internal/metrics"
 	"github.com/aaep-go/aaep/producer"
-	"github.com/aaep-go/aaep/transports/auth"
 )
-
-// Each count is a family of its own: what it is, of which kind, and one whole number (Prometheus'
-// text format 0.0.4).
-func TestWriteMetrics(t *testing.T) {
-	var b strings.Builder
-	writeMetrics(&b, map[string]producer.Stats{"": {Produced: 1, Questions: 2, Subscriptions: 3, Connected: 4, Delivered: 5, Merged: 6, Filtered: 7, Held: 8, LogFailed: true, LogAway: true, Unrecorded: 9, LostReplies: 10}})
-	family := regexp.MustCompile(`^# HELP (aaep_[a-z_]+) [A-Z][^\n\\]*\.\n# TYPE (aaep_[a-z_]+) (counter|gauge)\n(aaep_[a-z_]+) (\d+)\n`)
-	rest, values := b.String(), map[string]string{}
-	for rest != "" {
-		m := family.FindStringSubmatch(rest)
-		if m == nil || m[1] != m[2] || m[1] != m[4] || values[m[1]] != "" || strings.HasSuffix(m[1], "_total") != (m[3] == "counter") {
-			t.Fatalf("not a family: %q", rest)
-		}
-		values[m[1]] = m[5]
-		rest = rest[len(m[0]):]
-	}
-	for name, want := range map[string]string{"aaep_events_produced_total": "1", "aaep_questions_open": "2", "aaep_subscriptions": "3", "aaep_subscriptions_connected": "4",
-		"aaep_events_delivered_total": "5", "aaep_events_merged_total": "6", "aaep_events_filtered_total": "7", "aaep_events_held": "8",
-		"aaep_log_failed": "1", "aaep_log_away": "1", "aaep_audit_unrecorded_total": "9", "aaep_replies_lost_total": "10"} {
-		if values[name] != want {
-			t.Errorf("%s is %q, want %s", name, values[name], want)
-		}
-	}
-}
-
-// Those of several agents stand under one head, each with its name.
-func TestWriteMetricsOfSeveral(t *testing.T) {
-	var b strings.Builder
-	writeMetrics(&b, map[string]producer.Stats{"planner": {Questions: 2}, "a \"b\"\\\n": {Questions: 1}})
-	const want = "# TYPE aaep_questions_open gauge\n" + `aaep_questions_open{agent="a \"b\"\\\n"} 1` + "\n" + `aaep_questions_open{agent="planner"} 2` + "\n# HELP"
-	if !strings.Contains(b.String(), want) {
-		t.Errorf("%s\nwant\n%s", &b, want)
-	}
-}
 
 // They are those of the agent, for who asks on this machine and is no page.
 func TestServeMetrics(t *testing.T) {
@@ -67,7 +26,7 @@ func TestServeMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, stop := ServeMetrics(ln, map[string]*producer.Producer{"": p}, NewRequestCounts())
+	at, stop := ServeMetrics(ln, map[string]*producer.Producer{"": p}, metrics.NewRequestCounts())
 	defer stop()
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func(host string) (int, string) {
@@ -91,79 +50,6 @@ func TestServeMetrics(t *testing.T) {
 	for addr, want := range map[string]string{"0.0.0.0:0": "could be reached from other machines", "192.0.2.1:1": "could be reached", "here": "is not an address", taken: "another program serves", "127.0.0.1:1": "cannot both be at 127.0.0.1:1"} {
 		if _, err := ListenMetrics(t.Context(), addr, []string{"127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want that it %s", addr, err, want)
-		}
-	}
-}
-
-// What is observed is counted by reason, each critical event in one part of the histogram, and the
-// text is that of Prometheus.
-func TestObserved(t *testing.T) {
-	o := NewRequestCounts()
-	o.Began(producer.Subscribe)(aaep.RateLimit)
-	o.Began(producer.Subscribe)(&aaep.Rejection{Code: aaep.RateLimit})
-	o.Began(producer.Subscribe)(nil)
-	o.Began(producer.Reply)(errors.New("it is late"))
-	for _, err := range []error{auth.ErrNone, aaep.AuthorizationDenied, errors.New("bad"), nil} {
-		o.countRefusals(func(*http.Request) (string, error) { return "ada", err })(nil)
-	}
-	for _, delay := range []time.Duration{500 * time.Microsecond, time.Millisecond, 2 * time.Millisecond, time.Minute} {
-		o.Critical(delay)
-	}
-	var b strings.Builder
-	o.writeMetrics(&b)
-	writeProcess(&b)
-	for _, want := range []string{`{reason="no_credentials"} 1`, `{reason="bad_credentials"} 1`, `{reason="authorization_denied"} 1`,
-		`{reason="version_unsupported"} 0`, `_bucket{le="0.001"} 2`, `_bucket{le="0.0025"} 3`, `_bucket{le="10"} 3`, `_bucket{le="+Inf"} 4`, `_seconds_count 4`,
-		"aaep_build_info{version=", "process_start_time_seconds "} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("%s is not in\n%s", want, &b)
-		}
-	}
-	if !regexp.MustCompile(`reason="rate_limit"} [12]\n`).MatchString(b.String()) {
-		t.Errorf("rate_limit is not counted:\n%s", &b)
-	}
-}
-
-// The rules for Prometheus are the alarms that docs/operating.md explains, no more and no fewer,
-// and ask for what there is.
-func TestAlerts(t *testing.T) {
-	rules := string(clitest.Must(os.ReadFile("../../../docs/alerts.yml")))
-	page := string(clitest.Must(os.ReadFile("../../../docs/operating.md")))
-	_, page, _ = strings.Cut(page, "### What to do when")
-	rule := regexp.MustCompile(`(?m)^ {6}- alert: Aaep\w+\n {8}expr: (.+)\n(?: {8}(for: 1m)\n)?` +
-		` {8}labels:\n {10}severity: (?:critical|warning)\n {8}annotations:\n {10}summary: "[^"]+"\n`)
-	head, rest, found := strings.Cut(rules, "groups:\n  - name: aaep\n    rules:\n")
-	if left := rule.ReplaceAllString(rest, ""); !found || left != "" || strings.Trim(head, "\n")[0] != '#' {
-		t.Errorf("what is no rule: %q", left)
-	}
-	var have, want []string
-	for _, m := range rule.FindAllStringSubmatch(rules, -1) {
-		have = append(have, m[1]+m[2])
-	}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)`( for a minute)?").FindAllStringSubmatch(page, -1) {
-		want = append(want, m[1]+strings.Replace(m[2], " for a minute", "for: 1m", 1))
-	}
-	if !slices.Equal(have, want) || len(have) < 10 {
-		t.Errorf("the rules are\n%s\nthe page has\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))
-	}
-	var b strings.Builder
-	o := NewRequestCounts()
-	o.certificates = func() (*tls.Config, error) {
-		return &tls.Config{Certificates: []tls.Certificate{{Leaf: &x509.Certificate{}}}}, nil
-	}
-	writeMetrics(&b, map[string]producer.Stats{"": {}})
-	o.writeMetrics(&b)
-	writeProcess(&b)
-	for _, ask := range have {
-		for _, name := range regexp.MustCompile(`\b(?:aaep|process)_\w+(?:{reason="\w+"})?`).FindAllString(ask, -1) {
-			if !strings.Contains(b.String(), "\n"+name+" ") {
-				t.Errorf("%q asks for %s, which there is not", ask, name)
-			}
-		}
-	}
-	if promtool, err := exec.LookPath("promtool"); err == nil {
-		if out, err := exec.Command(promtool, "check", "rules", "../../../docs/alerts.yml").CombinedOutput(); err != nil {
-			t.Errorf("promtool: %v\n%s", err, out)
 		}
 	}
 }

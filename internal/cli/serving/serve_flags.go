@@ -1,6 +1,6 @@
 // Package serving is what the commands share that serve an agent to listeners: where and to whom
 // (serve_flags.go), who may answer (rights.go), what a person is told to type to follow it
-// (invite.go), metrics, the trail, and letting listeners hear the end (drain.go). Begin with
+// (invite.go), the trail, and letting listeners hear the end (drain.go). Begin with
 // AddFlags and Flags.ServeEverywhere. What the agent does is the business of the command.
 package serving
 
@@ -26,6 +26,7 @@ import (
 	"github.com/aaep-go/aaep/internal/cli/lineio"
 	"github.com/aaep-go/aaep/internal/cli/reach"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/metrics"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
@@ -49,13 +50,13 @@ type Flags struct {
 	answer              []string // principals who may; empty is everybody
 	root, Web           bool
 	sign                string
-	Seen                *RequestCounts // what --metrics counts besides
-	lookAtFiles         []func()       // each looks whether a file has changed, and logs what is wrong with it
+	Seen                *metrics.RequestCounts // what --metrics counts besides
+	lookAtFiles         []func()               // each looks whether a file has changed, and logs what is wrong with it
 }
 
 // AddFlags adds the flags of the commands that serve an agent.
 func AddFlags(cmd *cobra.Command) *Flags {
-	s := &Flags{Seen: NewRequestCounts()}
+	s := &Flags{Seen: metrics.NewRequestCounts()}
 	f := cmd.Flags()
 	cmd.PreRunE = func(*cobra.Command, []string) error { return nothingEmpty(f) }
 	f.StringArrayVar(&s.Addrs, "listen", []string{"127.0.0.1:8080"},
@@ -147,7 +148,7 @@ func (s *Flags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, e
 	if err != nil {
 		return nil, exits.UsageError("--trusted-proxy: %w.\nSee: aaep run --help", err)
 	}
-	srv := &serve.Server{Hosts: s.hosts, Origins: s.Origins, TrustedProxies: proxies, Refused: s.Seen.countRefused,
+	srv := &serve.Server{Hosts: s.hosts, Origins: s.Origins, TrustedProxies: proxies, Refused: s.Seen.CountRefused,
 		Logger: log}
 	if s.Web {
 		srv.Page = web.Handler()
@@ -171,7 +172,7 @@ func (s *Flags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, e
 		case len(namesIn(leaf)) == 0 && len(s.hosts) == 0:
 			return nil, exits.UsageError("the certificate %s is for many machines, %s.\nSay with --host under which name this agent is reached.", s.cert, strings.Join(leaf.DNSNames, ", "))
 		}
-		srv.TLS, s.Seen.certificates = conf, func() (*tls.Config, error) { return conf.GetConfigForClient(nil) }
+		srv.TLS, s.Seen.Certificates = conf, func() (*tls.Config, error) { return conf.GetConfigForClient(nil) }
 		s.lookAtFiles = append(s.lookAtFiles, func() { conf.GetConfigForClient(nil) })
 		if s.clientCA != "" {
 			known = append(known, auth.ClientCertificate)
@@ -204,7 +205,7 @@ func (s *Flags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, e
 		known = append(known, byIssuer)
 	}
 	if len(known) > 0 {
-		srv.Authenticate = s.Seen.countRefusals(auth.Any(known...))
+		srv.Authenticate = s.Seen.CountRefusals(auth.Any(known...))
 	}
 	elsewhere := slices.ContainsFunc(s.hosts, func(name string) bool { return !OfThisMachine(name) })
 	if s.root && elsewhere {
@@ -369,10 +370,15 @@ func ListenChecked(ctx context.Context, addr string, srv *serve.Server) (net.Lis
 	case srv.Authenticate == nil:
 		return nil, exits.UsageError("--listen %q could be reached from other machines, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", addr)
 	}
+	return ListenTCP(ctx, addr, "End it, or take any free port: --listen 127.0.0.1:0")
+}
+
+// ListenTCP listens at a TCP address; instead is what to do where another program does.
+func ListenTCP(ctx context.Context, addr, instead string) (net.Listener, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, exits.With(exits.Failed, fmt.Errorf("another program serves on %s already.\nEnd it, or take any free port: --listen 127.0.0.1:0", addr))
+		return nil, exits.With(exits.Failed, fmt.Errorf("another program serves on %s already.\n%s", addr, instead))
 	case err != nil:
 		return nil, exits.With(exits.Failed, fmt.Errorf("cannot serve on %s: %s", addr, exits.InnermostError(err)))
 	}

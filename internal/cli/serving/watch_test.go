@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/internal/cli/clitest"
+	"github.com/aaep-go/aaep/internal/metrics"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports/websocket"
 )
@@ -29,7 +30,7 @@ func TestChangedFilesAreLookedAt(t *testing.T) {
 		}
 		write("ada 0123456789abcdef0123456789abcdef\n")
 		var talk bytes.Buffer
-		s := &Flags{tokens: file, Seen: NewRequestCounts()}
+		s := &Flags{tokens: file, Seen: metrics.NewRequestCounts()}
 		if _, err := s.newServer(t.Context(), &talk); err != nil {
 			t.Fatal(err)
 		}
@@ -44,9 +45,9 @@ func TestChangedFilesAreLookedAt(t *testing.T) {
 		if got := talk.String(); strings.Count(got, "a changed file is not used") != 1 || !strings.Contains(got, "line 1") {
 			t.Errorf("the log has %q", got)
 		}
-		for _, refused := range s.Seen.refused {
+		for _, refused := range s.Seen.Refused() {
 			if refused != 0 {
-				t.Errorf("a look counts as a request: %v", s.Seen.refused)
+				t.Errorf("a look counts as a request: %v", s.Seen.Refused())
 			}
 		}
 	})
@@ -58,7 +59,7 @@ func TestRefusedRepliesAreSeen(t *testing.T) {
 	p, _ := clitest.AgentOf(t, producer.Config{})
 	defer p.Shutdown(t.Context())
 	var talk clitest.Buffer
-	s := &Flags{Addrs: []string{"127.0.0.1:0"}, Seen: NewRequestCounts()}
+	s := &Flags{Addrs: []string{"127.0.0.1:0"}, Seen: metrics.NewRequestCounts()}
 	at, served, err := s.ServeEverywhere(t.Context(), func() (*producer.Producer, error) { return p, nil }, &talk)
 	if err != nil {
 		t.Fatal(err)
@@ -82,8 +83,8 @@ func TestRefusedRepliesAreSeen(t *testing.T) {
 	}
 	<-served
 	for _, reason := range []string{"malformed", "unknown_subscription"} {
-		if s.Seen.refused[reason] != 1 {
-			t.Errorf("counted: %v", s.Seen.refused)
+		if s.Seen.Refused()[reason] != 1 {
+			t.Errorf("counted: %v", s.Seen.Refused())
 		}
 	}
 	for _, line := range []string{"a message cannot be read, and does not count", "a reply came for a subscription that is not here"} {
@@ -96,7 +97,7 @@ func TestRefusedRepliesAreSeen(t *testing.T) {
 // TestRefusedRequestsAreSeen checks that requests which the producer never sees are counted by
 // their reason, and in the log with the peer and, where it is known, the subscriber.
 func TestRefusedRequestsAreSeen(t *testing.T) {
-	s := &Flags{Addrs: []string{"127.0.0.1:0"}, Seen: NewRequestCounts()}
+	s := &Flags{Addrs: []string{"127.0.0.1:0"}, Seen: metrics.NewRequestCounts()}
 	p, _ := clitest.AgentOf(t, producer.Config{Observer: s.Seen})
 	defer p.Shutdown(t.Context())
 	var talk clitest.Buffer
@@ -105,9 +106,7 @@ func TestRefusedRequestsAreSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	counted := func(reason string) int {
-		s.Seen.mu.Lock()
-		defer s.Seen.mu.Unlock()
-		return s.Seen.refused[reason]
+		return s.Seen.Refused()[reason]
 	}
 	for _, c := range []struct {
 		method, path, body, header, value string
@@ -161,7 +160,7 @@ func TestRefusedRequestsAreSeen(t *testing.T) {
 			t.Errorf("%s is answered %s, %v", first, answer, err)
 		}
 		if n := counted("malformed") - before; n != 1 || counted("unknown") != 0 {
-			t.Errorf("%s is counted: %v", first, s.Seen.refused)
+			t.Errorf("%s is counted: %v", first, s.Seen.Refused())
 		}
 	}
 	if err := p.Shutdown(t.Context()); err != nil {

@@ -1,4 +1,4 @@
-package serving
+package metrics
 
 import (
 	"io/fs"
@@ -13,9 +13,9 @@ import (
 
 // What operators are told to look for in the log, and to count, is what the program writes.
 func TestOperatingAlarms(t *testing.T) {
-	page := string(clitest.Must(os.ReadFile("../../../docs/operating.md")))
+	page := string(clitest.Must(os.ReadFile("../../docs/operating.md")))
 	var source strings.Builder
-	for _, folder := range []string{"../../../producer", "../../../transports", "../../../internal"} {
+	for _, folder := range []string{"../../producer", "../../transports", "../../internal"} {
 		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

@@ -1,4 +1,4 @@
-package serving
+package metrics
 
 import (
 	"crypto/tls"
@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/cli/buildinfo"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports/auth"
 )
@@ -24,7 +23,9 @@ import (
 // why, and how late critical events were. It is a producer.Observer for all agents of the process.
 // All its methods may be called at once.
 type RequestCounts struct {
-	certificates func() (*tls.Config, error) // or nil: there is none
+	// Certificates returns how the agent is served over TLS; nil is not at all. It is set before
+	// anything is counted.
+	Certificates func() (*tls.Config, error)
 
 	mu      sync.Mutex
 	refused map[string]int // by reason
@@ -60,7 +61,7 @@ func (o *RequestCounts) Began(what producer.Operation) func(error) {
 	}
 	return func(err error) {
 		if no, refused := errors.AsType[*aaep.Rejection](err); refused {
-			o.countRefused(string(no.Code))
+			o.CountRefused(string(no.Code))
 			return
 		}
 		o.countMalformed(err) // any other error is of a link that is gone, and nothing was refused
@@ -70,7 +71,7 @@ func (o *RequestCounts) Began(what producer.Operation) func(error) {
 // countMalformed counts a message that cannot be read.
 func (o *RequestCounts) countMalformed(err error) {
 	if _, malformed := errors.AsType[*aaep.InvalidError](err); malformed {
-		o.countRefused("malformed")
+		o.CountRefused("malformed")
 	}
 }
 
@@ -83,36 +84,44 @@ func (o *RequestCounts) Critical(delay time.Duration) {
 	o.late += delay
 }
 
-// countRefused counts a refused request by its reason.
-func (o *RequestCounts) countRefused(reason string) {
+// Refused returns how many requests were refused, by reason.
+func (o *RequestCounts) Refused() map[string]int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.refused)
+}
+
+// CountRefused counts a refused request by its reason.
+func (o *RequestCounts) CountRefused(reason string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.refused[reason]++
 }
 
-// countRefusals returns ask with its refusals counted.
-func (o *RequestCounts) countRefusals(ask auth.Authenticator) auth.Authenticator {
+// CountRefusals returns ask with its refusals counted.
+func (o *RequestCounts) CountRefusals(ask auth.Authenticator) auth.Authenticator {
 	return func(r *http.Request) (principal string, err error) {
 		principal, err = ask(r)
 		switch {
 		case err == nil:
 		case errors.Is(err, auth.ErrNone):
-			o.countRefused("no_credentials")
+			o.CountRefused("no_credentials")
 		case errors.Is(err, aaep.AuthorizationDenied):
-			o.countRefused("authorization_denied")
+			o.CountRefused("authorization_denied")
 		case errors.Is(err, aaep.TransportUnavailable):
-			o.countRefused("transport_unavailable")
+			o.CountRefused("transport_unavailable")
 		default:
-			o.countRefused("bad_credentials")
+			o.CountRefused("bad_credentials")
 		}
 		return principal, err
 	}
 }
 
-// writeMetrics writes the counts in the text format of Prometheus.
-func (o *RequestCounts) writeMetrics(w io.Writer) {
+// write writes the counts in the text format of Prometheus.
+func (o *RequestCounts) write(w io.Writer) {
+	refused := o.Refused()
 	o.mu.Lock()
-	refused, delays, late := maps.Clone(o.refused), o.delays, o.late
+	delays, late := o.delays, o.late
 	o.mu.Unlock()
 	writeHead(w, "aaep_requests_refused_total", "counter", "Requests and subscriptions that were refused, by reason.")
 	for _, reason := range slices.Sorted(maps.Keys(refused)) {
@@ -127,10 +136,10 @@ func (o *RequestCounts) writeMetrics(w io.Writer) {
 	}
 	sum += delays[len(delayBounds)]
 	fmt.Fprintf(w, "aaep_critical_delivery_seconds_bucket{le=\"+Inf\"} %d\naaep_critical_delivery_seconds_sum %g\naaep_critical_delivery_seconds_count %d\n", sum, late.Seconds(), sum)
-	if o.certificates == nil {
+	if o.Certificates == nil {
 		return
 	}
-	if conf, err := o.certificates(); err == nil && conf != nil {
+	if conf, err := o.Certificates(); err == nil && conf != nil {
 		writeHead(w, "aaep_certificate_expiry_seconds", "gauge",
 			"When the certificate of the agent expires, in Unix seconds.")
 		fmt.Fprintf(w, "aaep_certificate_expiry_seconds %d\n", conf.Certificates[0].Leaf.NotAfter.Unix())
@@ -145,12 +154,11 @@ func writeHead(w io.Writer, name, kind, help string) {
 var processStart = time.Now()
 
 // writeProcess writes which program this is and what it takes, where the system says.
-func writeProcess(w io.Writer) {
+func writeProcess(w io.Writer, version, commit string) {
 	writeHead(w, "aaep_build_info", "gauge", "Which build this is; always 1.")
-	name, commit := buildinfo.Read()
 	host, _ := os.Hostname()
 	fmt.Fprintf(w, "aaep_build_info{version=\"%s\",commit=\"%s\",goversion=\"%s\",node=\"%s:%d\"} 1\n",
-		inLabel.Replace(name), inLabel.Replace(commit), runtime.Version(),
+		inLabel.Replace(version), inLabel.Replace(commit), runtime.Version(),
 		inLabel.Replace(host), os.Getpid())
 	writeHead(w, "process_start_time_seconds", "gauge", "When the process began, in Unix seconds.")
 	fmt.Fprintf(w, "process_start_time_seconds %d\n", processStart.Unix())
