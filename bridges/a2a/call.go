@@ -142,7 +142,7 @@ func (a *Agent) openStream(ctx context.Context, method string, params any) *stre
 		u, err := readUpdate(value)
 		if err != nil {
 			a.cfg.Logger.Warn("a2a: the agent sent an update that cannot be read", "error", err)
-			return nil
+			u = update{Unreadable: true}
 		}
 		select {
 		case s.updates <- u:

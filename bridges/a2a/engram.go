@@ -80,6 +80,8 @@ type records struct {
 	lastKey  string // of the record that it belongs to
 	perKey   bool   // sequences rise for each key alone, and say nothing of the whole
 	first    bool   // the snapshots of the beginning are not told yet
+	full     bool   // that there are too many records was told
+	garbled  bool   // that something cannot be read was told
 	fresh    []string
 	changes  []string // sentences that wait for the window to end
 	changed  map[string]bool
@@ -279,6 +281,11 @@ func (r *records) reaches(u update) bool {
 func (r *records) take(ctx context.Context, u update) (over bool, err error) {
 	var status taskStatus
 	switch {
+	case u.Unreadable:
+		if !r.garbled {
+			r.garbled = true
+			r.note("The agent sent something that cannot be read. A change of a record may be missing.")
+		}
 	case u.Task != nil && u.Task.ID == r.taskID:
 		for _, a := range u.Task.Artifacts {
 			r.applyAll(ctx, a.Parts)
@@ -338,6 +345,10 @@ func (r *records) apply(ctx context.Context, e *engramEvent) {
 		return
 	}
 	if have == nil && len(r.all) >= maxRecords {
+		if !r.full {
+			r.full = true
+			r.change(key, "There are more than "+words.Count(maxRecords, "record")+". What becomes of the others is not told.")
+		}
 		return
 	}
 	if e.Sequence != "" {

@@ -180,12 +180,17 @@ func TestStreamsThatLie(t *testing.T) {
 			"The task is in a state that is not known here, TASK_STATE_DREAMING.\nDone."},
 		{"text that could deceive", []string{began, updateOf("WORKING", "a\x1b[2Jb\u202ec"), updateOf("COMPLETED", "Done.")},
 			"a<U+001B>[2Jb<U+202E>c.\nDone."},
+		{"an update that cannot be read", []string{began, chunkOf("r", "One. ", false, false), `{"artifactUpdate":{"taskId":7}}`, updateOf("COMPLETED", "Done.")},
+			"r: One. \nThe agent sent something that cannot be read. It is asked for the task as a whole.\nTwo.\nDone."},
 		{"half a surrogate", []string{began, strings.Replace(updateOf("COMPLETED", "Done X."), "Done X", `Done \ud800`, 2)},
 			"Done \ufffd."},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := &scripted{streams: func(_ string, _ map[string]any, send func(string)) {
+			whole := func() string {
+				return bare("COMPLETED", "Done.", `,"artifacts":[{"artifactId":"r","name":"r","parts":[{"text":"One. Two."}]}]`)
+			}
+			s := &scripted{task: whole, streams: func(_ string, _ map[string]any, send func(string)) {
 				for _, u := range test.updates {
 					send(u)
 				}
@@ -198,6 +203,23 @@ func TestStreamsThatLie(t *testing.T) {
 			})
 		})
 	}
+}
+
+// That a task has more results than are told is told, once.
+func TestTooManyArtifacts(t *testing.T) {
+	s := &scripted{streams: func(_ string, _ map[string]any, send func(string)) {
+		send(taskOf("SUBMITTED", "", ""))
+		for i := range 1030 {
+			send(chunkOf(fmt.Sprint("r", i), "x", false, true))
+		}
+		send(updateOf("COMPLETED", "Done."))
+	}}
+	inTime(t, s, func(t *testing.T, transport http.RoundTripper) {
+		heard, err := follow(t, transport, a2a.Config{}, nil)
+		if err != nil || !strings.HasSuffix(heard, "r1023: x\nThe task has more than 1,024 results. The others are not told.\nDone.") {
+			t.Errorf("heard …%q, %v", heard[max(0, len(heard)-200):], err)
+		}
+	})
 }
 
 // A stream that is cut in the middle of a result is taken up again, whether or not the new stream

@@ -283,6 +283,9 @@ func (t *Task) take(ctx context.Context, u update) error {
 		t.snapshot(ctx, u.Task)
 	case u.Message != nil:
 		t.reply(u.Message)
+	case u.Unreadable:
+		t.noteOnce("The agent sent something that cannot be read. It is asked for the task as a whole.")
+		t.loose = t.look(ctx) || t.loose
 	case t.loose || first && t.reattached: // what came before this is not known
 		t.loose = true
 		t.look(ctx)

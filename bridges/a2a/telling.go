@@ -33,9 +33,10 @@ type telling struct {
 	artifacts map[string]*spoken
 	open      *spoken // the artifact that is being told
 	statuses  map[string]bool
-	now       string // the state that was told last
-	news      int    // how much of the task was told
-	away      bool   // that the agent cannot be reached was told
+	noted     map[string]bool // sentences that are told once
+	now       string          // the state that was told last
+	news      int             // how much of the task was told
+	away      bool            // that the agent cannot be reached was told
 	over      bool
 	end       error // why the task did not reach its aim
 	problem   error // why the agent did not answer last
@@ -54,7 +55,8 @@ type spoken struct {
 func newSpoken() *spoken { return &spoken{sum: sha256.New()} }
 
 func newTelling(s *producer.Session, agent string) telling {
-	return telling{s: s, agentName: agent, artifacts: map[string]*spoken{}, statuses: map[string]bool{}, remember: func(memoryLine) {}}
+	return telling{s: s, agentName: agent, artifacts: map[string]*spoken{}, statuses: map[string]bool{},
+		noted: map[string]bool{}, remember: func(memoryLine) {}}
 }
 
 // waiting reports whether the task waits for its user.
@@ -66,10 +68,22 @@ func (t *telling) note(text string) {
 	t.s.Progress(bridge.Ours(text), aaep.Progress{Description: text}, 0)
 }
 
+// noteOnce is note for what is told of a task no more than once.
+func (t *telling) noteOnce(text string) {
+	if !t.noted[text] {
+		t.noted[text] = true
+		t.note(text)
+	}
+}
+
 // artifact returns what was told of an artifact; nil where there are too many.
 func (t *telling) artifact(a artifact) *spoken {
 	sp := t.artifacts[a.ID]
-	if sp == nil && len(t.artifacts) < maxArtifacts {
+	switch {
+	case sp != nil:
+	case len(t.artifacts) >= maxArtifacts:
+		t.noteOnce("The task has more than " + words.Count(maxArtifacts, "result") + ". The others are not told.")
+	default:
 		sp = newSpoken()
 		t.artifacts[a.ID] = sp
 	}

@@ -190,6 +190,8 @@ type update struct {
 	Message  *message        `json:"message"`
 	Status   *statusUpdate   `json:"statusUpdate"`
 	Artifact *artifactUpdate `json:"artifactUpdate"`
+
+	Unreadable bool `json:"-"` // it came and is none of these, so that something was missed
 }
 
 // readUpdate reads an update: 1.0 names what it is by a member, 0.3 by its kind.

@@ -349,7 +349,7 @@ func (t *tee) ask(ctx context.Context, s *producer.Session, about producer.Tool,
 
 // Why an allowed call did not come to its result.
 var (
-	errNotSent    = fmt.Errorf("mcp: %w", toolcall.ErrCancelled)
+	errNotSent    = fmt.Errorf("mcp: %w: %w", toolcall.ErrNotMade, toolcall.ErrCancelled)
 	errServerGone = errors.New("mcp: the server does not read any more")
 )
 

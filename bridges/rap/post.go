@@ -18,8 +18,9 @@ import (
 type poster struct{ http *http.Client }
 
 // newPoster makes a poster that follows no redirection, and reaches no address of the link alone,
-// at which machines in a cloud find their credentials.
-func newPoster() poster {
+// at which machines in a cloud find their credentials. With fresh each message has a connection of
+// its own: one that cannot be made proves that the message was not taken.
+func newPoster(fresh bool) poster {
 	dialer := &net.Dialer{Timeout: postTimeout, Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err == nil && at.Addr().Unmap().IsLinkLocalUnicast() {
@@ -28,7 +29,7 @@ func newPoster() poster {
 		return err
 	}}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DialContext = dialer.DialContext
+	transport.DialContext, transport.DisableKeepAlives = dialer.DialContext, fresh
 	return poster{&http.Client{Timeout: postTimeout, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return errors.New("a redirection is not followed")
 	}}}

@@ -61,6 +61,7 @@ type Tee struct {
 	cfg     Config
 	toolset *url.URL
 	poster
+	once   poster // of held calls
 	sealer sealer
 	held   *toolcall.Held[pass, *callback]
 
@@ -109,7 +110,7 @@ func New(p *producer.Producer, cfg Config) (*Tee, error) {
 	}
 	t := &Tee{p: p, cfg: cfg, toolset: base, sealer: sealer, held: held,
 		threads: map[string]*thread{}, choices: map[pass]*choice{},
-		poster: newPoster()}
+		poster: newPoster(false), once: newPoster(true)}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.settleLeft(left)
 	return t, nil

@@ -32,6 +32,7 @@ type toolServer struct {
 	calls   chan map[string]any
 	notices chan string
 	set     string
+	run     http.HandlerFunc // answers calls; nil: 200
 }
 
 const someTools = `{"name": "house", "endpoint": "/run", "own": 1, "tools": [
@@ -47,6 +48,9 @@ func newToolServer(t *testing.T) *toolServer {
 		var call map[string]any
 		json.NewDecoder(r.Body).Decode(&call)
 		s.calls <- call
+		if s.run != nil {
+			s.run(w, r)
+		}
 	})
 	mux.HandleFunc("POST /answered", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -477,10 +481,34 @@ func TestHeldCallCannotBeMade(t *testing.T) {
 			accept(l, ev)
 		})
 		f.call("1", "wipe", `{}`)
-		if got := receive(t, f.runtime.got); !strings.Contains(got["text"].(string), "did not take the call") {
+		if got := receive(t, f.runtime.got); !strings.Contains(got["text"].(string), "did not take the call, and the action was not done") {
 			t.Errorf("%v", got)
 		}
 	})
+	for name, c := range map[string]struct {
+		answer    http.HandlerFunc // of the tool server to the call
+		agent     string
+		mayBeDone bool
+	}{
+		"it refuses":    {http.NotFound, "was not done: it answered 404", false},
+		"it breaks":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "may have been done: it answered 500", true},
+		"it breaks off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "may have been done: ", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, rap.Config{}, accept)
+			f.tools.run = c.answer
+			f.call("1", "wipe", `{}`)
+			if got := receive(t, f.runtime.got); !strings.Contains(got["text"].(string), c.agent) {
+				t.Errorf("%v", got)
+			}
+			f.call("2", "look", `{}`) // told after what came of the first
+			f.post(f.url+"/close_thread", `{"thread_id": "g"}`)
+			const unknown = "wipe may have been done, or not: what came of it is not known."
+			if heard := f.heard.AwaitEnd(t, 1); strings.Contains(heard, unknown) != c.mayBeDone {
+				t.Errorf("heard:\n%s", heard)
+			}
+		})
+	}
 	for _, notice := range []string{"/close_thread", "/cancel_tool_call"} {
 		t.Run(notice, func(t *testing.T) {
 			asked := make(chan *aaep.Event, 1)
@@ -495,6 +523,79 @@ func TestHeldCallCannotBeMade(t *testing.T) {
 			f.call("2", "look", `{}`)
 			f.reached("2")
 		})
+	}
+}
+
+// An id that a held call had is not taken for that call when another comes with it: the runtime is
+// told, and the call reaches no tool.
+func TestIDOfAnotherCall(t *testing.T) {
+	f := newFixture(t, rap.Config{}, reject)
+	f.call("1", "wipe", `{"path": "a"}`)
+	if got := receive(t, f.runtime.got); got["id"] != "1" {
+		t.Fatal(got)
+	}
+	for _, c := range []struct {
+		tool, arguments string
+		want            int
+	}{{"wipe", `{"path": "a"}`, 200}, {"wipe", `{"path": "b"}`, 409}, {"look", `{"path": "a"}`, 409}} {
+		if status := f.call("1", c.tool, c.arguments); status != c.want {
+			t.Errorf("%s %s: %d, want %d", c.tool, c.arguments, status, c.want)
+		}
+	}
+	f.call("2", "look", `{}`)
+	f.reached("2")
+	if n := len(f.tools.calls) + len(f.runtime.got); n != 0 {
+		t.Errorf("%d more came", n)
+	}
+}
+
+// Where nothing can be told any more, what is held is refused, and what is not held passes.
+func TestNothingCanBeTold(t *testing.T) {
+	p := bridgetest.NewProducer(t)
+	f := &fixture{t: t, tools: newToolServer(t), runtime: newRuntime(t)}
+	f.serve(p, rap.Config{})
+	p.Shutdown(t.Context())
+	f.call("1", "look", `{}`)
+	back := f.reached("1")
+	f.result(back, "1", "Seen.", "")
+	if got := receive(t, f.runtime.got); got["text"] != "Seen." {
+		t.Errorf("the runtime got %v", got)
+	}
+	f.call("2", "wipe", `{}`)
+	if got := receive(t, f.runtime.got); got["id"] != "2" || !strings.Contains(got["text"].(string), "the action was not done") {
+		t.Errorf("the runtime got %v", got)
+	}
+	if len(f.tools.calls) != 0 {
+		t.Error("the held call was made")
+	}
+}
+
+// A result of 50 MB and one with images reach the runtime to the byte, and a few words of them are
+// told.
+func TestLargeResults(t *testing.T) {
+	f := newFixture(t, rap.Config{}, reject)
+	size := 50 << 20
+	if testing.Short() {
+		size = 5 << 20
+	}
+	for id, text := range map[string]string{
+		"1": `"text": "Big.\n` + strings.Repeat("x", size) + `"`,
+		"2": `"content": [{"type": "text", "text": "Two views."}, {"type": "image", "data": "` + strings.Repeat("A", 1<<20) + `"}]`,
+	} {
+		f.call(id, "look", `{}`)
+		back := f.reached(id)
+		if status := f.post(back, fmt.Sprintf(`{"type": "tool_result", "group_id": "g", "id": %q, %s}`, id, text)); status != 200 {
+			t.Errorf("%s: %d", id, status)
+		}
+		got, _ := json.Marshal(receive(t, f.runtime.got))
+		if len(got) < len(text) {
+			t.Errorf("%s: the runtime got %d bytes of %d", id, len(got), len(text))
+		}
+	}
+	f.post(f.url+"/close_thread", `{"thread_id": "g"}`)
+	heard := f.heard.AwaitEnd(t, 1)
+	if !strings.Contains(heard, "Big.") || !strings.Contains(heard, "Two views.") || len(heard) > 1000 {
+		t.Errorf("heard %d bytes: %.500s", len(heard), heard)
 	}
 }
 

@@ -20,7 +20,11 @@ type pass struct {
 	Call  string `json:"call"`
 	Echo  string `json:"echo,omitzero"` // the call_id that the runtime gave
 	Tool  string `json:"tool"`
+	Sum   string `json:"sum,omitzero"` // the hash of the arguments
 }
+
+// isSameCall reports whether a pass with the same name is that of the same call, posted again.
+func (p pass) isSameCall(other pass) bool { return p.Tool == other.Tool && p.Sum == other.Sum }
 
 // Name returns what the call of a pass is known by.
 func (p pass) Name() toolcall.Name { return toolcall.Name{Group: p.Group, ID: p.Call} }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -156,7 +157,7 @@ func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
 	if err == nil && in.Operation == reserved {
 		err = errors.New(reserved + " is a name of the runtime's own, and no tool")
 	}
-	p := pass{To: in.CallbackURL, Group: in.GroupID, Call: in.ID, Echo: in.CallID, Tool: in.Operation}
+	p := in.pass()
 	if err == nil {
 		var own string
 		if own, err = t.ours(callbackURL, p); err == nil {
@@ -165,6 +166,10 @@ func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		http.Error(w, "this is no call of a tool: "+toolcall.Line(err.Error()), http.StatusBadRequest)
+		return
+	}
+	if call, _ := t.held.Find(p.Name()); call != nil && !call.Record.isSameCall(p) {
+		http.Error(w, "another call of this group had the same id, so this one was not passed on", http.StatusConflict)
 		return
 	}
 	endpoint, err := t.knowTools(r.Context())
@@ -411,13 +416,15 @@ func (t *Tee) ask(ctx context.Context, s *producer.Session, about producer.Tool,
 			t.tell(call.Record.Group, func(th *thread) { th.result(result) })
 			return result.text(), result.failure()
 		})
-	var reached *unreachedError
+	var post *postError
 	switch {
 	case err == nil:
 	case !made:
 		t.refuse(call.Record, toolcall.Refusal(err))
-	case errors.As(err, &reached):
-		t.refuse(call.Record, "the tool server did not take the call: "+reached.Error())
+	case errors.Is(err, toolcall.ErrNotMade):
+		t.refuse(call.Record, "the tool server did not take the call, and the action was not done: "+err.Error())
+	case errors.As(err, &post):
+		t.refuse(call.Record, "it is not known whether the tool server took the call; the action may have been done: "+err.Error())
 	}
 }
 
@@ -442,23 +449,31 @@ func (t *Tee) refuse(p pass, why string) {
 	}
 }
 
-// postInvocation posts a held call to the tool server, once.
+// postInvocation posts a held call to the tool server, once. The error is a postError, and
+// toolcall.ErrNotMade too where that server has certainly not taken it.
 func (t *Tee) postInvocation(ctx context.Context, body []byte) error {
 	t.mu.Lock()
 	set := t.tools
 	t.mu.Unlock()
 	if set == nil {
-		return &unreachedError{errors.New("its toolset is not known")}
+		return &postError{errors.New("its toolset is not known"), true}
 	}
-	status, _, err := t.post(ctx, set.Endpoint, bytes.NewReader(body))
-	if err == nil && status/100 != 2 {
-		err = fmt.Errorf("it answered %d", status)
-	}
-	if err != nil {
-		return &unreachedError{err}
+	status, _, err := t.once.post(ctx, set.Endpoint, bytes.NewReader(body))
+	var dial *net.OpError
+	switch {
+	case err != nil:
+		return &postError{bridge.WithoutAddress(err), errors.As(err, &dial) && dial.Op == "dial"}
+	case status/100 != 2:
+		return &postError{fmt.Errorf("it answered %d", status), status/100 == 4}
 	}
 	return nil
 }
 
-// unreachedError says that the tool server did not accept a call.
-type unreachedError struct{ error }
+// postError says that the tool server did not accept a call, or is not known to have.
+type postError struct {
+	error
+	notMade bool
+}
+
+// Is reports whether the error is toolcall.ErrNotMade.
+func (e *postError) Is(target error) bool { return e.notMade && target == toolcall.ErrNotMade }

@@ -77,9 +77,14 @@ func (th *thread) result(result *callback) {
 
 // subscribe notes that a call goes on to send events.
 func (th *thread) subscribe(id, tool string) {
-	if th.subscriptions[id] == nil && len(th.subscriptions) < maxSubscriptions {
-		th.subscriptions[id] = &subscription{name: cmp.Or(toolwords.Label(tool), "a tool")}
-		th.Progress("The agent is told from now on what comes of " + th.subscriptions[id].name + ".")
+	name := cmp.Or(toolwords.Label(tool), "a tool")
+	switch {
+	case th.subscriptions[id] != nil:
+	case len(th.subscriptions) >= maxSubscriptions:
+		th.Progress("The agent is told from now on what comes of " + name + "; you are not, for it is told of too much already.")
+	default:
+		th.subscriptions[id] = &subscription{name: name}
+		th.Progress("The agent is told from now on what comes of " + name + ".")
 	}
 }
 

@@ -3,6 +3,8 @@ package rap
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -86,6 +88,13 @@ func (in *invocation) check() error {
 		return fmt.Errorf("id and group_id must have at most %d bytes", maxID)
 	}
 	return checkPeerURL("callback_url", in.CallbackURL)
+}
+
+// pass returns what the URL stands for to which the call's results are posted.
+func (in *invocation) pass() pass {
+	sum := sha256.Sum256(in.Arguments)
+	return pass{To: in.CallbackURL, Group: in.GroupID, Call: in.ID, Echo: in.CallID, Tool: in.Operation,
+		Sum: hex.EncodeToString(sum[:8])}
 }
 
 // checkPeerURL checks a URL that a peer gave, to which its answers are posted: it is of https, or

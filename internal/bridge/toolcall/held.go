@@ -14,6 +14,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -262,7 +263,8 @@ func (h *Held[P, R]) Close() error {
 }
 
 // Ask holds a call until the user has answered, makes it if that was yes, and waits for its result,
-// of which read returns the text and the failure. made says that the call was or may have been
+// of which read returns the text and the failure. make returns ErrNotMade if the call has certainly
+// reached no tool. made says that the call was or may have been
 // made; where it was not, Refusal says why, in words for a model. The caller's goroutine waits.
 func (h *Held[P, R]) Ask(ctx context.Context, s *producer.Session, about producer.Tool, call *Call[P, R],
 	make func(context.Context) error, read func(R) (string, error)) (made bool, err error) {
@@ -272,21 +274,38 @@ func (h *Held[P, R]) Ask(ctx context.Context, s *producer.Session, about produce
 			return "", err
 		}
 		made = true
-		if err := make(ctx); err != nil {
-			return "", err
+		err := make(ctx)
+		if err == nil {
+			select {
+			case result := <-call.Result:
+				return read(result)
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			}
 		}
-		select {
-		case result := <-call.Result:
-			return read(result)
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
+		if !errors.Is(err, ErrNotMade) { // what follows says that it failed, which is not known
+			h.tellUnknown(s, about)
 		}
+		return "", err
 	})
 	return made, err
 }
 
-// ErrCancelled is why a held call is taken back: the agent said so.
-var ErrCancelled = errors.New("the agent cancelled it")
+// tellUnknown tells that a call may have been made, before its end is told.
+func (h *Held[P, R]) tellUnknown(s *producer.Session, about producer.Tool) {
+	sentence := about.Title + " may have been done, or not: what came of it is not known."
+	err := s.Progress(bridge.Ours(sentence), aaep.Progress{Description: sentence}, 0)
+	if err != nil && !errors.Is(err, producer.ErrSessionOver) {
+		h.logger.Error("that a call may have been made was not told", "error", err)
+	}
+}
+
+var (
+	// ErrCancelled is why a held call is taken back: the agent said so.
+	ErrCancelled = errors.New("the agent cancelled it")
+	// ErrNotMade says that a call which was allowed has certainly reached no tool.
+	ErrNotMade = errors.New("the call was not made")
+)
 
 // Refusal returns why a held call was not made, in words for a model.
 func Refusal(err error) string {
