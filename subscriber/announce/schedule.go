@@ -84,6 +84,9 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 		}
 		a.removeItem(s.item)
 		a.endItem(s.item, now, what)
+		if q := a.questions.findByEvent(s.event); q != nil && s.kind == Question && q.heardAt.IsZero() {
+			q.silencedAt, q.silenced = now, q.silenced+1
+		}
 	default:
 		if !s.moot {
 			s.receipt.Outcome = Waiting
@@ -184,6 +187,7 @@ func (a *Announcer) handleTime(now time.Time) {
 	a.dropStale(now)
 	a.recallQuestion(now)
 	a.remindOfQuestion(now)
+	a.repeatSilenced(now)
 }
 
 // heldUpQuestions are the questions behind which something else that is critical waits.
@@ -270,6 +274,7 @@ func (a *Announcer) nextWake(now time.Time) (at time.Time) {
 			sooner(q.remindedAt.Add(soonAgain))
 		}
 		sooner(a.recallFrom(q))
+		sooner(q.repeatFrom())
 		sooner(a.otherAgentsWaitUntil(now))
 	}
 	for _, it := range a.normal {
