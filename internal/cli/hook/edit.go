@@ -115,7 +115,8 @@ func addEntry(data []byte, event string, entry []byte) ([]byte, error) {
 	return insert(data, root, list, "", entry), nil
 }
 
-// insert adds a value behind the parts of a container, formatted as they are.
+// insert adds a value behind the parts of a container, formatted as they are, with the line breaks of
+// the first line.
 func insert(data []byte, root, into *node, name string, value []byte) []byte {
 	unit := "  "
 	if len(root.parts) > 0 {
@@ -137,7 +138,11 @@ func insert(data []byte, root, into *node, name string, value []byte) []byte {
 	}
 	var pretty bytes.Buffer
 	json.Indent(&pretty, value, inner, unit)
-	return slices.Concat(data[:at], []byte(before+name), pretty.Bytes(), []byte(after), data[behind:])
+	added := slices.Concat([]byte(before+name), pretty.Bytes(), []byte(after))
+	if first := bytes.IndexByte(data, '\n'); first > 0 && data[first-1] == '\r' {
+		added = bytes.ReplaceAll(added, []byte("\n"), []byte("\r\n"))
+	}
+	return slices.Concat(data[:at], added, data[behind:])
 }
 
 // indentAt is the white space that begins the line of a place, and whether nothing else stands
@@ -160,20 +165,36 @@ func cut(data []byte, from *node, i int) []byte {
 	return slices.Concat(data[:start], data[end:])
 }
 
-// isOurs reports whether a command line is one of ours for an agent.
+// isOurs reports whether a command line is one of ours for an agent: it runs the command for that
+// agent, wherever it is installed, and does nothing else, such as what a user puts before it.
 func isOurs(line, agent string) bool {
-	program, ok := strings.CutSuffix(line, marker+agent)
+	word, ok := strings.CutSuffix(line, marker+agent)
 	if !ok {
 		return false
 	}
 	if own, err := commandLine(agent); err == nil && line == own {
 		return true
 	}
-	switch filepath.Base(strings.Trim(program, `"'`)) {
+	program, single := wordOfShell(word)
+	switch filepath.Base(program) {
 	case "aaep", "aaep.exe":
-		return true
+		return single
 	}
 	return false
+}
+
+// wordOfShell returns what a shell takes a word for, as shellWord or a person writes it; single says
+// that it is one word and nothing else.
+func wordOfShell(word string) (text string, single bool) {
+	if inner, ok := strings.CutPrefix(word, `"`); ok {
+		inner, ok = strings.CutSuffix(inner, `"`)
+		return inner, ok && !strings.ContainsAny(inner, "\"`$\\")
+	}
+	text = word
+	if inner, ok := strings.CutPrefix(word, "'"); ok {
+		text = strings.ReplaceAll(strings.TrimSuffix(inner, "'"), `'\''`, "'")
+	}
+	return text, shellWord(text) == word
 }
 
 // ourLine is the command line of an entry that is ours, or "".

@@ -64,7 +64,7 @@ func write(t *testing.T, path, text string) {
 var settings = []string{
 	"none", "{}", "{}\n", "{ }", "{\n}\n", `{"theme":"dark"}`, "{\n  \"theme\": \"dark\"\n}\n",
 	"{\n\t\"theme\": \"dark\",\n\t\"hooks\": {}\n}",
-	"{\r\n  \"theme\": \"dark\"\r\n}\r\n",
+	"{\r\n  \"theme\": \"dark\"\r\n}\r\n", "{\r\n\t\"hooks\": {\r\n\t\t\"Stop\": [\r\n\t\t\t{\"hooks\": []}\r\n\t\t]\r\n\t}\r\n}",
 	`{"hooks":{"PreToolUse":[],"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]},"a":[1, 2 ,3]}`,
 	"{\n    \"hooks\": {\n        \"PreToolUse\": [\n            {\"matcher\": \"Bash\", \"command\": \"mine\", " +
 		"\"hooks\": [{\"command\": \"my-tool hook claude\"}]}\n        ],\n        \"BeforeTool\": [ ]\n    }   ,\n\n    " +
@@ -85,6 +85,9 @@ func TestInstall(t *testing.T) {
 			apply(t, install, agent)
 			installed := read(t, path)
 			checkKept(t, agent, before, installed)
+			if n := strings.Count(installed, "\n"); strings.Contains(before, "\r\n") && strings.Count(installed, "\r\n") != n {
+				t.Errorf("%s in %q: %q has two kinds of line breaks", agent, before, installed)
+			}
 			if line, err := Installed(agent); line == "" || err != nil {
 				t.Errorf("%s in %q: not installed, %v", agent, before, err)
 			}
@@ -170,6 +173,34 @@ func TestChangedSince(t *testing.T) {
 	if is["theme"] != "light" || len(hooks) != 1 || !strings.Contains(read(t, path),
 		mine[:20]) || strings.Contains(read(t, path), marker) {
 		t.Errorf("left is %s", read(t, path))
+	}
+}
+
+// Hooks of a user's that run more than our command are theirs, and stay.
+func TestUsersOwn(t *testing.T) {
+	for line, want := range map[string]bool{
+		"aaep hook claude": true, "/usr/bin/aaep hook claude": true, `"/opt/two words/aaep" hook claude`: true,
+		"'/opt/two words/aaep' hook claude": true, `'/opt/a'\''b/aaep' hook claude`: true, "C:/aaep.exe hook claude": true,
+		"aaep hook codex": false, "my-aaep hook claude": false, "say done; /usr/bin/aaep hook claude": false,
+		"log /usr/bin/aaep hook claude": false, "env A=1 aaep hook claude": false, `"a" && "/b/aaep" hook claude`: false,
+		"'a';'/b/aaep' hook claude": false, "$(say done)/aaep hook claude": false, `"$(say done)/aaep" hook claude`: false,
+	} {
+		if isOurs(line, "claude") != want {
+			t.Errorf("%s: ours is %v", line, !want)
+		}
+		if want {
+			continue
+		}
+		path := own(t, "claude")
+		text, _ := json.Marshal(line)
+		before := `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":` + string(text) + `}]}]}}`
+		write(t, path, before)
+		apply(t, func(agent string) (Change, error) { return Install(agent, false) }, "claude")
+		os.Remove(path + backupEnding) // the backup cannot be what gives it back
+		apply(t, Remove, "claude")
+		if got := read(t, path); got != before {
+			t.Errorf("%s: left is %s", line, got)
+		}
 	}
 }
 
