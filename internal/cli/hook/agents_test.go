@@ -34,12 +34,12 @@ func TestMain(m *testing.M) {
 
 // A home is what a user has: a home of their own, and a server of hooks that is started in it.
 type home struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 	env []string
 }
 
-func newHome(t *testing.T) *home {
+func newHome(t testing.TB) *home {
 	t.Helper()
 	if !unix {
 		t.Skip("the folders of this test are those of Unix")

@@ -39,7 +39,7 @@ func codexProgram(t *testing.T) string {
 
 // A codex is "codex app-server", whose client this is, as an editor is.
 type codex struct {
-	t     *testing.T
+	t     testing.TB
 	in    io.Writer
 	lines *bufio.Reader
 	asked int // requests for approval, each of which is declined

@@ -115,8 +115,8 @@ func addEntry(data []byte, event string, entry []byte) ([]byte, error) {
 	return insert(data, root, list, "", entry), nil
 }
 
-// insert adds a value behind the parts of a container, formatted as they are, with the line breaks of
-// the first line.
+// insert adds a value behind the parts of a container, formatted as they are, with the line breaks
+// of the first line.
 func insert(data []byte, root, into *node, name string, value []byte) []byte {
 	unit := "  "
 	if len(root.parts) > 0 {
@@ -183,8 +183,8 @@ func isOurs(line, agent string) bool {
 	return false
 }
 
-// wordOfShell returns what a shell takes a word for, as shellWord or a person writes it; single says
-// that it is one word and nothing else.
+// wordOfShell returns what a shell takes a word for, as shellWord or a person writes it; single
+// says that it is one word and nothing else.
 func wordOfShell(word string) (text string, single bool) {
 	if inner, ok := strings.CutPrefix(word, `"`); ok {
 		inner, ok = strings.CutSuffix(inner, `"`)
