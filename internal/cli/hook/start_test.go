@@ -26,7 +26,7 @@ func BenchmarkStart(b *testing.B) {
 			b.Fatalf("%v: %s", err, out)
 		}
 	}
-	h.serve()
+	h.startServer()
 	input := strings.Replace(asks, "PermissionRequest", "PreToolUse", 1)
 	took := map[string][]time.Duration{}
 	for b.Loop() {
