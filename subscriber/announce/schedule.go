@@ -23,6 +23,12 @@ func (a *Announcer) chooseTurn(now time.Time, waiting []*item) *item {
 	if it := first(func(it *item) bool { return it.outcome && !it.event.Type().Terminal() }); it != nil {
 		return it
 	}
+	if it := first(func(it *item) bool { return it.recites }); it != nil {
+		if waiting[0].reminds { // that this is beside a question
+			return waiting[0]
+		}
+		return it
+	}
 	if q := a.questions.firstOpen(); q != nil && !q.put.IsZero() { // what is decided may depend on it
 		own := func(it *item) bool { return it.reminds || it.session == q.sessionKey() }
 		if it := cmp.Or(first(own), first(q.waitsForItem)); it != nil {
@@ -287,7 +293,7 @@ func (a *Announcer) nextWake(now time.Time) (at time.Time) {
 		if ans.hasUnsaid() && !ans.paused {
 			sooner(ans.newest.Add(pauseAfter))
 		}
-		if ans.seg.Held() > 0 && !ans.rested {
+		if (ans.seg.Held() > 0 || ans.table.rows != nil) && !ans.rested {
 			sooner(ans.newest.Add(restAfter))
 		}
 	}
