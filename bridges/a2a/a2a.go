@@ -3,7 +3,8 @@
 // follow and answer:
 //
 //	agent, err := a2a.Dial(ctx, "https://agent.example", a2a.Config{})
-//	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent", AgentName: agent.Name()}, Languages: []string{"en"}})
+//	p, err := producer.New(producer.Config{
+//		Agent: aaep.Producer{AgentID: "agent", AgentName: agent.Name()}, Languages: []string{"en"}})
 //	task, err := agent.Send(ctx, p, "Find the newest report.")
 //	err = task.Wait()
 //
@@ -23,8 +24,8 @@
 //
 // A Server is the other direction: it offers an agent to clients that speak A2A.
 //
-// One goroutine owns each task. Begin reading at Task.follow, at telling.go for what a person
-// hears, and at Server.begin for the other direction.
+// One goroutine owns each task. Begin reading at Task.followTask, at telling.go for what a
+// person hears, and at Server.startTask for the other direction.
 package a2a
 
 import (
@@ -92,10 +93,11 @@ type Agent struct {
 // Dial reads the card of the agent at an address: that of the card itself, or of the host that has
 // it at its well-known place.
 func Dial(ctx context.Context, address string, cfg Config) (*Agent, error) {
-	return dial(ctx, address, cfg, http.DefaultTransport.(*http.Transport).Clone())
+	return dialOver(ctx, address, cfg, http.DefaultTransport.(*http.Transport).Clone())
 }
 
-func dial(ctx context.Context, address string, cfg Config, transport http.RoundTripper) (*Agent, error) {
+// dialOver is Dial over a network of a test.
+func dialOver(ctx context.Context, address string, cfg Config, transport http.RoundTripper) (*Agent, error) {
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
 		return nil, fmt.Errorf("a2a: %q is not the address of an agent, such as https://agent.example", address)
@@ -111,14 +113,15 @@ func dial(ctx context.Context, address string, cfg Config, transport http.RoundT
 	}
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
-	body, err := a.get(ctx, at.String())
+	body, err := a.fetchCard(ctx, at.String())
 	if err == nil && bridge.Decode(body, &a.card) != nil {
 		err = errors.New("what it has there cannot be read as a card")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("a2a: the agent's card at %s cannot be had: %w", at.Redacted(), bridge.WithoutAddress(err))
+		return nil, fmt.Errorf("a2a: the agent's card at %s cannot be had: %w", at.Redacted(),
+			bridge.WithoutAddress(err))
 	}
-	if err := a.choose(at); err != nil {
+	if err := a.chooseInterface(at); err != nil {
 		return nil, err
 	}
 	if a.memory, err = openMemory(cfg.Seen, a.endpoint); err != nil {
@@ -127,13 +130,13 @@ func dial(ctx context.Context, address string, cfg Config, transport http.RoundT
 	return a, nil
 }
 
-// get reads what is at an address.
-func (a *Agent) get(ctx context.Context, at string) ([]byte, error) {
+// fetchCard reads what is at an address.
+func (a *Agent) fetchCard(ctx context.Context, at string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return nil, err
 	}
-	a.identify(req)
+	a.addToken(req)
 	answer, err := a.http.Do(req)
 	if err != nil {
 		return nil, err
@@ -149,16 +152,17 @@ func (a *Agent) get(ctx context.Context, at string) ([]byte, error) {
 	return body, err
 }
 
-func (a *Agent) identify(r *http.Request) {
+// addToken adds the token to a request, which goes to the agent's own host.
+func (a *Agent) addToken(r *http.Request) {
 	if a.cfg.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+a.cfg.Token)
 	}
 }
 
-// choose takes the first interface of the card that is known here.
-func (a *Agent) choose(card *url.URL) error {
+// chooseInterface takes the first interface of the card that is known here.
+func (a *Agent) chooseInterface(card *url.URL) error {
 	var others []string
-	for _, i := range a.card.interfaces() {
+	for _, i := range a.card.listInterfaces() {
 		legacy := strings.HasPrefix(i.Version, "0.3") || i.Version == ""
 		if i.Binding != "JSONRPC" || !legacy && !strings.HasPrefix(i.Version, "1.") {
 			others = append(others, strings.TrimSpace(toolwords.Label(i.Binding+" "+i.Version)))
@@ -169,7 +173,8 @@ func (a *Agent) choose(card *url.URL) error {
 		break
 	}
 	if a.endpoint == "" {
-		return fmt.Errorf("a2a: the agent offers only %s; JSONRPC 1.0 or 0.3 is needed", cmp.Or(strings.Join(others, ", "), "nothing"))
+		return fmt.Errorf("a2a: the agent offers only %s; JSONRPC 1.0 or 0.3 is needed",
+			cmp.Or(strings.Join(others, ", "), "nothing"))
 	}
 	if a.cfg.Endpoint != "" {
 		a.endpoint = a.cfg.Endpoint
@@ -177,7 +182,8 @@ func (a *Agent) choose(card *url.URL) error {
 	}
 	at, err := url.Parse(a.endpoint)
 	if err != nil || !sameHost(at, card) {
-		return fmt.Errorf("a2a: the agent's card, which came from %s, names the address %s of another host; give it as the endpoint if it is right",
+		return fmt.Errorf("a2a: the agent's card, which came from %s, names the address %s of another host; give it as "+
+			"the endpoint if it is right",
 			card.Host, toolwords.Label(a.endpoint))
 	}
 	return nil
@@ -210,5 +216,5 @@ func (a *Agent) Version() string {
 	return "1.0"
 }
 
-// known is how a sentence names the agent.
-func (a *Agent) known() string { return cmp.Or(a.Name(), "The agent") }
+// spokenName is how a sentence names the agent.
+func (a *Agent) spokenName() string { return cmp.Or(a.Name(), "The agent") }

@@ -33,7 +33,8 @@ func followThousand(b *testing.B, seen string) {
 	const tasks = 1000
 	sends := make(chan func(string), tasks)
 	over := make(chan struct{})
-	s := &scripted{card: plainCard, task: func() string { return bare("WORKING", "", "") }, streams: func(_ string, params map[string]any, send func(string)) {
+	s := &scripted{card: plainCard, task: func() string { return bare("WORKING", "", "") }, streams: func(_ string,
+		params map[string]any, send func(string)) {
 		id := params["message"].(map[string]any)["parts"].([]any)[0].(map[string]any)["text"].(string)
 		mine := func(text string) { send(strings.ReplaceAll(text, `"t1"`, `"`+id+`"`)) }
 		mine(taskOf("WORKING", "Begun "+id, ""))
@@ -54,7 +55,8 @@ func followThousand(b *testing.B, seen string) {
 	defer p.Shutdown(context.Background())
 	theirs, ours := transports.Pipe()
 	go p.ServeConn(ours)
-	sub, err := subscriber.Dial(b.Context(), only{theirs}, subscriber.Config{ID: "listener", NoReconnect: true, Capabilities: aaep.Capabilities{MaxEventsPerSecond: 1000}})
+	sub, err := subscriber.Dial(b.Context(), only{theirs}, subscriber.Config{ID: "listener", NoReconnect: true,
+		Capabilities: aaep.Capabilities{MaxEventsPerSecond: 1000}})
 	if err != nil {
 		b.Fatal(err)
 	}

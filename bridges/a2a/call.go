@@ -58,8 +58,8 @@ type rpcResponse struct {
 	Error  *remoteError   `json:"error"`
 }
 
-// post sends a request, whose method is named as in 1.0.
-func (a *Agent) post(ctx context.Context, method string, params any) (*http.Response, error) {
+// postRequest sends a request, whose method is named as in 1.0.
+func (a *Agent) postRequest(ctx context.Context, method string, params any) (*http.Response, error) {
 	if a.legacy.Load() {
 		method = cmp.Or(methods[method], method) // extensions have names of their own
 	}
@@ -78,7 +78,7 @@ func (a *Agent) post(ctx context.Context, method string, params any) (*http.Resp
 		req.Header.Set("A2A-Extensions", EngramURI)
 		req.Header.Set("X-A2A-Extensions", EngramURI) // as 0.3 calls it
 	}
-	a.identify(req)
+	a.addToken(req)
 	answer, err := a.http.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("the agent cannot be reached: %w", bridge.WithoutAddress(err))
@@ -90,19 +90,20 @@ func (a *Agent) post(ctx context.Context, method string, params any) (*http.Resp
 	return answer, nil
 }
 
-// call sends a request and reads the answer into result.
-func (a *Agent) call(ctx context.Context, method string, params any) (jsontext.Value, error) {
+// callMethod sends a request and reads the answer into result.
+func (a *Agent) callMethod(ctx context.Context, method string, params any) (jsontext.Value, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, err := a.post(ctx, method, params)
+	answer, err := a.postRequest(ctx, method, params)
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	return resultIn(answer)
+	return readResult(answer)
 }
 
-func resultIn(answer *http.Response) (jsontext.Value, error) {
+// readResult returns the result in an answer, or the error that it reports.
+func readResult(answer *http.Response) (jsontext.Value, error) {
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	switch {
 	case err != nil:
@@ -110,10 +111,11 @@ func resultIn(answer *http.Response) (jsontext.Value, error) {
 	case len(body) > maxAnswer:
 		return nil, fmt.Errorf("the agent's answer has more than %d MiB", maxAnswer>>20)
 	}
-	return result(body, answer.Status)
+	return decodeResult(body, answer.Status)
 }
 
-func result(body []byte, status string) (jsontext.Value, error) {
+// decodeResult is readResult for one message of a stream, or for a body that was read.
+func decodeResult(body []byte, status string) (jsontext.Value, error) {
 	var r rpcResponse
 	if err := bridge.Decode(body, &r); err != nil {
 		return nil, fmt.Errorf("the agent's answer, %s, cannot be read", status)
@@ -154,17 +156,19 @@ func (a *Agent) openStream(ctx context.Context, method string, params any) *stre
 	go func() {
 		defer close(s.updates)
 		defer cancel()
-		answer, err := a.post(ctx, method, params)
+		answer, err := a.postRequest(ctx, method, params)
 		if err != nil {
 			s.err = err
 			return
 		}
 		defer answer.Body.Close()
 		if kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type")); kind != "text/event-stream" {
-			s.err = take(resultIn(answer)) // an error, or the one answer of an agent that has no streams
+			s.err = take(readResult(answer)) // an error, or the one answer of an agent that has no streams
 			return
 		}
-		s.err = bridge.ReadEvents(answer.Body, func(data []byte) error { return take(result(data, answer.Status)) })
+		s.err = bridge.ReadEvents(answer.Body, func(data []byte) error {
+			return take(decodeResult(data, answer.Status))
+		})
 	}()
 	return s
 }

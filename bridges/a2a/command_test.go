@@ -34,7 +34,8 @@ func goCommand(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for _, args := range [][]string{{"get", "github.com/a2aproject/a2a-go/v2/cmd/a2a@v2.3.1"}, {"build", "-o", "a2a", "github.com/a2aproject/a2a-go/v2/cmd/a2a"}} {
+	for _, args := range [][]string{{"get", "github.com/a2aproject/a2a-go/v2/cmd/a2a@v2.3.1"}, {"build", "-o", "a2a",
+		"github.com/a2aproject/a2a-go/v2/cmd/a2a"}} {
 		cmd := exec.Command("go", args...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -58,7 +59,8 @@ func TestGoCommand(t *testing.T) {
 	for _, version := range []string{"latest", "0.3"} {
 		addr := freeport.Addr()
 		_, port, _ := net.SplitHostPort(addr)
-		bridgetest.Start(t, filepath.Dir(command), command, "serve", "--quiet", "--transport", "jsonrpc", "--protocol", version, "--exec", script, "--chunk", "\n",
+		bridgetest.Start(t, filepath.Dir(command), command, "serve", "--quiet", "--transport", "jsonrpc", "--protocol",
+			version, "--exec", script, "--chunk", "\n",
 			"--name", "Teller", "--port", port)
 		url := "http://" + addr
 		var agent *a2a.Agent

@@ -22,7 +22,8 @@ import (
 // as a tool that asks first, is done beside it by the suite's own agent.
 func TestConformance(t *testing.T) {
 	report := aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}, Languages: []string{"en"}, ShortTimeouts: true})
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}, Languages: []string{"en"},
+			ShortTimeouts: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,8 @@ func TestConformance(t *testing.T) {
 			transport := &http.Transport{DialContext: network.Dial}
 			defer server.Close()
 			defer transport.CloseIdleConnections()
-			agent, err := a2a.DialOver(ctx, "http://archive.example", a2a.Config{AnswerTime: time.Duration(sc.TimeoutSeconds) * time.Second}, transport)
+			agent, err := a2a.DialOver(ctx, "http://archive.example",
+				a2a.Config{AnswerTime: time.Duration(sc.TimeoutSeconds) * time.Second}, transport)
 			if err != nil {
 				return err
 			}

@@ -121,15 +121,16 @@ func (a *Agent) FollowRecords(ctx context.Context, p *producer.Producer, cfg Rec
 	cfg.Window = cmp.Or(cfg.Window, 2*time.Second)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &records{agent: a, cfg: cfg, s: s, all: map[string]*record{}, changed: map[string]bool{}, first: true, timer: time.NewTimer(cfg.Window), answers: make(chan approval, 1)}
+	r := &records{agent: a, cfg: cfg, s: s, all: map[string]*record{}, changed: map[string]bool{}, first: true,
+		timer: time.NewTimer(cfg.Window), answers: make(chan approval, 1)}
 	r.timer.Stop()
-	r.rest()
-	err = r.follow(ctx)
+	r.enterIdle()
+	err = r.keepFollowing(ctx)
 	if r.asking != "" {
 		r.withdraw()
 		<-r.answers
 	}
-	r.flush()
+	r.flushChanges()
 	switch {
 	case ctx.Err() != nil:
 		s.Cancel(aaep.CancelledBySystem, bridge.Ours("The records are no longer followed."))
@@ -142,14 +143,14 @@ func (a *Agent) FollowRecords(ctx context.Context, p *producer.Producer, cfg Rec
 	return fmt.Errorf("a2a: %w", err)
 }
 
-// follow subscribes, follows, and begins again where it was cut.
-func (r *records) follow(ctx context.Context) error {
+// keepFollowing subscribes, follows, and begins again where it was cut.
+func (r *records) keepFollowing(ctx context.Context) error {
 	retry, lastNews, away := bridge.FirstRetry, time.Now(), false
 	for {
 		before, made := r.sequence, r.taskID == ""
-		err := r.subscribe(ctx)
+		err := r.ensureSubscription(ctx)
 		if err == nil {
-			err = r.stream(ctx, !made)
+			err = r.followStream(ctx, !made)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -167,17 +168,17 @@ func (r *records) follow(ctx context.Context) error {
 		}
 		if err != nil && !away {
 			away = true
-			r.note("The link to the records was cut; it is tried again.")
+			r.tellNote("The link to the records was cut; it is tried again.")
 		}
-		if err := r.pause(ctx, retry); err != nil {
+		if err := r.pauseFollowing(ctx, retry); err != nil {
 			return err
 		}
 		retry = min(2*retry, bridge.LastRetry)
 	}
 }
 
-// pause waits, and does meanwhile what needs no stream.
-func (r *records) pause(ctx context.Context, d time.Duration) error {
+// pauseFollowing waits, and does meanwhile what needs no stream.
+func (r *records) pauseFollowing(ctx context.Context, d time.Duration) error {
 	until := time.NewTimer(d)
 	defer until.Stop()
 	for {
@@ -185,18 +186,18 @@ func (r *records) pause(ctx context.Context, d time.Duration) error {
 		case <-until.C:
 			return nil
 		case <-r.timer.C:
-			r.flush()
+			r.flushChanges()
 		case a := <-r.answers:
-			r.answered(ctx, a)
+			r.writeAnswer(ctx, a)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// subscribe has the agent make a subscription where there is none, which goes on after what was
-// applied.
-func (r *records) subscribe(ctx context.Context) error {
+// ensureSubscription has the agent make a subscription where there is none, which goes on after
+// what was applied.
+func (r *records) ensureSubscription(ctx context.Context) error {
 	if r.taskID != "" {
 		return nil
 	}
@@ -211,7 +212,7 @@ func (r *records) subscribe(ctx context.Context) error {
 	if !params.Snapshot {
 		params.From = r.sequence
 	}
-	value, err := r.agent.call(ctx, "engram/subscribe", params)
+	value, err := r.agent.callMethod(ctx, "engram/subscribe", params)
 	if err != nil {
 		return err
 	}
@@ -225,17 +226,17 @@ func (r *records) subscribe(ctx context.Context) error {
 	return nil
 }
 
-// stream applies what comes on the stream of the subscription until it ends. No error and no task
-// says that another subscription is needed: this one ended by its limits, or it was taken up again
-// and its history does not reach back to what was applied last.
-func (r *records) stream(ctx context.Context, reattached bool) error {
+// followStream applies what comes on the stream of the subscription until it ends. No error and no
+// task says that another subscription is needed: this one ended by its limits, or it was taken up
+// again and its history does not reach back to what was applied last.
+func (r *records) followStream(ctx context.Context, reattached bool) error {
 	s := r.agent.openStream(ctx, "SubscribeToTask", taskParams{r.taskID})
 	defer s.cancel()
 	for {
 		select {
 		case u, ok := <-s.updates:
-			if ok && reattached && !r.reaches(u) {
-				r.agent.call(ctx, "CancelTask", taskParams{r.taskID}) // else it ends when it is idle
+			if ok && reattached && !r.reachesLast(u) {
+				r.agent.callMethod(ctx, "CancelTask", taskParams{r.taskID}) // else it ends when it is idle
 				r.taskID = ""
 				return nil
 			}
@@ -246,23 +247,23 @@ func (r *records) stream(ctx context.Context, reattached bool) error {
 				}
 				return cmp.Or(s.err, errors.New("the stream ended"))
 			}
-			if over, err := r.take(ctx, u); over {
+			if over, err := r.takeUpdate(ctx, u); over {
 				r.taskID = ""
 				return err
 			}
 		case <-r.timer.C:
-			r.flush()
+			r.flushChanges()
 		case a := <-r.answers:
-			r.answered(ctx, a)
+			r.writeAnswer(ctx, a)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// reaches reports whether an update, the first of a stream that was taken up again, has the event
-// that was applied last, so that all which followed is there, too.
-func (r *records) reaches(u update) bool {
+// reachesLast reports whether an update, the first of a stream that was taken up again, has the
+// event that was applied last, so that all which followed is there, too.
+func (r *records) reachesLast(u update) bool {
 	if u.Task == nil || u.Task.ID != r.taskID {
 		return false
 	}
@@ -273,18 +274,18 @@ func (r *records) reaches(u update) bool {
 			}
 		}
 	}
-	return u.Task.Status.state() == completed // the next subscription has the rest
+	return u.Task.Status.stateName() == completed // the next subscription has the rest
 }
 
-// take applies an update, and reports whether the subscription is over, and whether that is an
-// error.
-func (r *records) take(ctx context.Context, u update) (over bool, err error) {
+// takeUpdate applies an update, and reports whether the subscription is over, and whether that is
+// an error.
+func (r *records) takeUpdate(ctx context.Context, u update) (over bool, err error) {
 	var status taskStatus
 	switch {
 	case u.Unreadable:
 		if !r.garbled {
 			r.garbled = true
-			r.note("The agent sent something that cannot be read. A change of a record may be missing.")
+			r.tellNote("The agent sent something that cannot be read. A change of a record may be missing.")
 		}
 	case u.Task != nil && u.Task.ID == r.taskID:
 		for _, a := range u.Task.Artifacts {
@@ -296,14 +297,15 @@ func (r *records) take(ctx context.Context, u update) (over bool, err error) {
 	case u.Status != nil && u.Status.TaskID == r.taskID:
 		status = u.Status.Status
 	}
-	r.told()
-	switch status.state() {
+	r.tellUpdate()
+	switch status.stateName() {
 	case completed:
 		return true, nil
 	case canceled:
 		return true, errCanceled
 	case failed, rejected:
-		return true, fmt.Errorf("the agent ended it: %s", cmp.Or(toolwords.Label(status.text()), status.state()))
+		return true, fmt.Errorf("the agent ended it: %s",
+			cmp.Or(toolwords.Label(status.messageText()), status.stateName()))
 	}
 	return false, nil
 }
@@ -311,7 +313,7 @@ func (r *records) take(ctx context.Context, u update) (over bool, err error) {
 // applyAll applies the events in the parts of an artifact.
 func (r *records) applyAll(ctx context.Context, parts []part) {
 	for e := range eventsIn(parts) {
-		r.apply(ctx, e)
+		r.applyEvent(ctx, e)
 	}
 }
 
@@ -333,9 +335,9 @@ func eventsIn(parts []part) iter.Seq[*engramEvent] {
 	}
 }
 
-// apply applies an event, once and in the order of its versions. A change that does not fit what is
-// known has the record read anew.
-func (r *records) apply(ctx context.Context, e *engramEvent) {
+// applyEvent applies an event, once and in the order of its versions. A change that does not fit
+// what is known has the record read anew.
+func (r *records) applyEvent(ctx context.Context, e *engramEvent) {
 	key := e.Key.Key
 	if !strings.HasPrefix(key, r.cfg.Prefix) || e.Version < 0 {
 		return
@@ -347,18 +349,19 @@ func (r *records) apply(ctx context.Context, e *engramEvent) {
 	if have == nil && len(r.all) >= maxRecords {
 		if !r.full {
 			r.full = true
-			r.change(key, "There are more than "+words.Count(maxRecords, "record")+". What becomes of the others is not told.")
+			r.addChange(key, "There are more than "+words.Count(maxRecords, "record")+
+				". What becomes of the others is not told.")
 		}
 		return
 	}
 	if e.Sequence != "" {
-		if r.sequence != "" && less(e.Sequence, r.sequence) {
+		if r.sequence != "" && isBefore(e.Sequence, r.sequence) {
 			r.perKey = true
 		}
 		r.sequence, r.lastKey = e.Sequence, key
 	}
 	if e.Kind != "snapshot" {
-		r.list()
+		r.tellList()
 	}
 	var now any
 	switch {
@@ -366,58 +369,59 @@ func (r *records) apply(ctx context.Context, e *engramEvent) {
 		if bridge.Decode(e.Record.Value, &now) != nil {
 			return
 		}
-		r.set(key, now, e.Version)
+		r.setRecord(key, now, e.Version)
 	case e.Kind == "delete":
 		r.all[key] = &record{version: e.Version, gone: true}
-		r.change(key, r.name(key)+" was removed.")
+		r.addChange(key, r.spokenName(key)+" was removed.")
 	case e.Kind == "delta":
 		var err error = errors.New("the record is not known")
 		if have != nil && !have.gone && e.Version == have.version+1 {
 			now, err = bridge.ApplyPatch(have.value, e.Patch)
 		}
 		if err != nil {
-			r.reread(ctx, key, e.Version)
+			r.rereadRecord(ctx, key, e.Version)
 			return
 		}
-		r.set(key, now, e.Version)
+		r.setRecord(key, now, e.Version)
 	}
 }
 
-// less reports whether a sequence is before another: shorter numbers are, whatever zeros they begin
-// with.
-func less(a, b string) bool {
+// isBefore reports whether a sequence is before another: shorter numbers are, whatever zeros they
+// begin with.
+func isBefore(a, b string) bool {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	return len(a) < len(b) || len(a) == len(b) && a < b
 }
 
-// name is how a sentence names a record.
-func (r *records) name(key string) string {
+// spokenName is how a sentence names a record.
+func (r *records) spokenName(key string) string {
 	return cmp.Or(toolwords.Label(strings.TrimPrefix(key, r.cfg.Prefix)), "A record")
 }
 
-// set takes over what a record is now.
-func (r *records) set(key string, now any, version int64) {
+// setRecord takes over what a record is now.
+func (r *records) setRecord(key string, now any, version int64) {
 	have := r.all[key]
 	r.all[key] = &record{value: now, version: version}
 	switch {
 	case r.first:
 		r.fresh = append(r.fresh, key)
 	case have == nil || have.gone:
-		r.change(key, r.name(key)+" is new: "+words.Sentence(bridge.DescribeValue(now)))
+		r.addChange(key, r.spokenName(key)+" is new: "+words.Sentence(bridge.DescribeValue(now)))
 	default:
 		if said := bridge.Changes(have.value, now); len(said) > 0 {
-			r.change(key, r.name(key)+": "+words.Sentence(bridge.List(said)))
+			r.addChange(key, r.spokenName(key)+": "+words.Sentence(bridge.List(said)))
 		}
 	}
 	if r.asking == key { // what was asked about is no longer so
 		r.withdraw()
 	}
-	if r.pending(key) && !slices.Contains(r.waiting, key) && len(r.waiting) < mostApprovals {
+	if r.isPending(key) && !slices.Contains(r.waiting, key) && len(r.waiting) < mostApprovals {
 		r.waiting = append(r.waiting, key)
 	}
 }
 
-func (r *records) pending(key string) bool {
+// isPending reports whether a record waits for the user's approval.
+func (r *records) isPending(key string) bool {
 	have := r.all[key]
 	if r.cfg.Approval == "" || have == nil || have.gone {
 		return false
@@ -426,9 +430,9 @@ func (r *records) pending(key string) bool {
 	return at == "pending"
 }
 
-// reread takes over a record as the agent has it now, version or later.
-func (r *records) reread(ctx context.Context, key string, version int64) {
-	value, err := r.agent.call(ctx, "engram/get", map[string]any{"key": engramKey{Key: key}})
+// rereadRecord takes over a record as the agent has it now, version or later.
+func (r *records) rereadRecord(ctx context.Context, key string, version int64) {
+	value, err := r.agent.callMethod(ctx, "engram/get", map[string]any{"key": engramKey{Key: key}})
 	var got struct {
 		Records []engramRecord `json:"records"`
 	}
@@ -436,83 +440,89 @@ func (r *records) reread(ctx context.Context, key string, version int64) {
 		err = bridge.Decode(value, &got)
 	}
 	var now any
-	if err != nil || len(got.Records) != 1 || got.Records[0].Key.Key != key || bridge.Decode(got.Records[0].Value, &now) != nil {
+	if err != nil || len(got.Records) != 1 || got.Records[0].Key.Key != key ||
+		bridge.Decode(got.Records[0].Value, &now) != nil {
 		r.problem = err
-		r.change(key, "What became of "+r.name(key)+" cannot be told.")
+		r.addChange(key, "What became of "+r.spokenName(key)+" cannot be told.")
 		r.all[key] = &record{version: version, gone: true}
 		return
 	}
-	r.set(key, now, got.Records[0].Version)
+	r.setRecord(key, now, got.Records[0].Version)
 }
 
-// change gathers a sentence.
-func (r *records) change(key, text string) {
+// addChange gathers a sentence.
+func (r *records) addChange(key, text string) {
 	r.changes = append(r.changes, text)
 	r.changed[key] = true
 }
 
-// told tells what an update brought, at once or when the window ends.
-func (r *records) told() {
+// tellUpdate tells what an update brought, at once or when the window ends.
+func (r *records) tellUpdate() {
 	switch {
 	case r.open:
 	case r.first && len(r.fresh) > 0: // more of them may come
 		r.openWindow()
 	default:
-		r.flush()
+		r.flushChanges()
 	}
 	r.askNext()
 }
 
+// openWindow has what follows gathered and told together.
 func (r *records) openWindow() {
 	r.open = true
 	r.timer.Reset(r.cfg.Window)
 }
 
-// list tells which records there are at first.
-func (r *records) list() {
+// tellList tells which records there are at first.
+func (r *records) tellList() {
 	if len(r.fresh) == 0 {
 		return
 	}
 	var names []string
 	for _, key := range r.fresh {
-		names = append(names, r.name(key))
+		names = append(names, r.spokenName(key))
 	}
 	r.first, r.fresh = false, nil
-	r.say(words.Count(len(names), "record") + ": " + words.Sentence(bridge.List(names)))
+	r.tellResult(words.Count(len(names), "record") + ": " + words.Sentence(bridge.List(names)))
 }
 
 const mostChanges = 5 // that are told one by one
 
-// flush tells the changes that were gathered, and begins a window where there were any.
-func (r *records) flush() {
+// flushChanges tells the changes that were gathered, and begins a window where there were any.
+func (r *records) flushChanges() {
 	r.open = false
-	r.list()
+	r.tellList()
 	if len(r.changes) == 0 {
 		return
 	}
 	if len(r.changes) <= mostChanges {
-		r.say(strings.Join(r.changes, " "))
+		r.tellResult(strings.Join(r.changes, " "))
 	} else {
-		r.say(fmt.Sprintf("%s of %s, the newest: %s", words.Count(len(r.changes), "change"), words.Count(len(r.changed), "record"), r.changes[len(r.changes)-1]))
+		r.tellResult(fmt.Sprintf("%s of %s, the newest: %s", words.Count(len(r.changes), "change"),
+			words.Count(len(r.changed), "record"), r.changes[len(r.changes)-1]))
 	}
 	r.changes = nil
 	clear(r.changed)
 	r.openWindow()
 }
 
-func (r *records) say(text string) {
+// tellResult tells a sentence as a result of its own, which nothing takes the place of.
+func (r *records) tellResult(text string) {
 	out := r.s.Output()
 	out.WriteString(text)
 	out.Close()
-	r.rest()
+	r.enterIdle()
 }
 
-// rest says that nothing is under way until the next change: a session else counts as thinking.
-func (r *records) rest() {
+// enterIdle says that nothing is under way until the next change: a session else counts as
+// thinking.
+func (r *records) enterIdle() {
 	r.s.State(aaep.StateIdle, bridge.Ours("Waiting for the next change."))
 }
 
-func (r *records) note(text string) {
+// tellNote tells something beside the records.
+func (r *records) tellNote(text string) {
 	r.s.Progress(bridge.Ours(text), aaep.Progress{Description: text}, 0)
 }
 
@@ -521,15 +531,17 @@ func (r *records) askNext() {
 	for r.asking == "" && len(r.waiting) > 0 {
 		key := r.waiting[0]
 		r.waiting = r.waiting[1:]
-		if !r.pending(key) {
+		if !r.isPending(key) {
 			continue
 		}
 		have := r.all[key]
 		ctx, cancel := context.WithCancel(r.s.Context())
 		r.asking, r.withdraw = key, cancel
-		tool := producer.Tool{Name: "approve", Title: "approve", Confirm: true, Risk: aaep.RiskMedium, Timeout: r.agent.cfg.AnswerTime,
-			Action:      aaep.Say(r.agent.known() + " asks you to approve " + words.Sentence(r.name(key))),
-			Consequence: aaep.Say(words.Fit("The record says: "+words.Sentence(bridge.DescribeValue(have.value)), mostAsked))}
+		tool := producer.Tool{Name: "approve", Title: "approve", Confirm: true, Risk: aaep.RiskMedium,
+			Timeout: r.agent.cfg.AnswerTime,
+			Action:  aaep.Say(r.agent.spokenName() + " asks you to approve " + words.Sentence(r.spokenName(key))),
+			Consequence: aaep.Say(words.Fit("The record says: "+words.Sentence(bridge.DescribeValue(have.value)),
+				mostAsked))}
 		version := have.version
 		go func() {
 			_, done, err := r.s.Confirm(ctx, tool)
@@ -540,12 +552,12 @@ func (r *records) askNext() {
 
 var errChanged = errors.New("a2a: the record has changed")
 
-// answered writes the user's answer into the record, if it still is as they were told.
-func (r *records) answered(ctx context.Context, a approval) {
+// writeAnswer writes the user's answer into the record, if it still is as they were told.
+func (r *records) writeAnswer(ctx context.Context, a approval) {
 	r.withdraw()
 	r.asking = ""
 	defer func() {
-		r.rest()
+		r.enterIdle()
 		r.askNext()
 	}()
 	now := "approved"
@@ -555,18 +567,18 @@ func (r *records) answered(ctx context.Context, a approval) {
 	case a.err != nil:
 		return
 	}
-	name := r.name(a.key)
+	name := r.spokenName(a.key)
 	if have := r.all[a.key]; have == nil || have.gone || have.version != a.version {
 		a.done(errChanged)
-		r.note(name + " has changed since you were asked. Nothing was written.")
+		r.tellNote(name + " has changed since you were asked. Nothing was written.")
 		return
 	}
 	params := map[string]any{"key": engramKey{Key: a.key}, "expectedVersion": a.version,
 		"patch": []map[string]any{{"op": "replace", "path": r.cfg.Approval, "value": now}}}
-	_, err := r.agent.call(ctx, "engram/patch", params)
+	_, err := r.agent.callMethod(ctx, "engram/patch", params)
 	if a.done(err); err != nil {
-		r.note("Your answer about " + name + " was not written: " + words.Sentence(toolwords.Label(err.Error())))
+		r.tellNote("Your answer about " + name + " was not written: " + words.Sentence(toolwords.Label(err.Error())))
 		return
 	}
-	r.note(words.Sentence(name + " is " + now))
+	r.tellNote(words.Sentence(name + " is " + now))
 }

@@ -39,7 +39,8 @@ func TestEngramPeerOfOurs(t *testing.T) {
 			l := bridgetest.Listen(t, p, func(_ *bridgetest.Listener, ev *aaep.Event) { asked <- ev })
 			ended := make(chan error, 1)
 			go func() {
-				ended <- agent.FollowRecords(t.Context(), p, a2a.RecordConfig{Prefix: "plan/", Approval: "/approval", Window: 300 * time.Millisecond})
+				ended <- agent.FollowRecords(t.Context(), p, a2a.RecordConfig{Prefix: "plan/", Approval: "/approval",
+					Window: 300 * time.Millisecond})
 			}()
 			l.AwaitHeard(t, "2 records: a, b.")
 			l.AwaitState(t, "Waiting for the next change.")
@@ -51,7 +52,8 @@ func TestEngramPeerOfOurs(t *testing.T) {
 			do(`["delete","other"]`)
 			do(`["set","plan/c",{"approval":"pending","cost":20}]`)
 			ev := <-asked
-			if q := ev.Payload.(*aaep.AwaitingConfirmation); q.Action != "Store asks you to approve c." || q.Consequence != "The record says: approval is pending, cost is 20." {
+			if q := ev.Payload.(*aaep.AwaitingConfirmation); q.Action != "Store asks you to approve c." ||
+				q.Consequence != "The record says: approval is pending, cost is 20." {
 				t.Errorf("asked %q, %q", q.Action, q.Consequence)
 			}
 			l.Sub.Question(ev).Accept(context.Background())
@@ -87,7 +89,9 @@ func TestEngramPeerOfOurs(t *testing.T) {
 				t.Errorf("it ended with %v", err)
 			}
 			heard := l.AwaitEnd(t, 1)
-			for _, once := range []string{"title is now Second", "title is now Third", "title is now Fourth", "title is now Fifth", "After idle_timeout", "After error", "2 records", "c is new", "count is now 1000"} {
+			for _, once := range []string{"title is now Second", "title is now Third", "title is now Fourth",
+				"title is now Fifth", "After idle_timeout", "After error", "2 records", "c is new",
+				"count is now 1000"} {
 				if n := strings.Count(heard, once); n != 1 {
 					t.Errorf("%q was heard %d times", once, n)
 				}
@@ -148,7 +152,8 @@ func TestEngramPeerOfOursPerKey(t *testing.T) {
 func TestNoRecords(t *testing.T) {
 	dir := npmtest.Install(t, "testdata/sdk")
 	_, url := sdkAgent(t, dir, "1.0")
-	if err := dial(t, url, a2a.Config{}).FollowRecords(t.Context(), bridgetest.NewProducer(t), a2a.RecordConfig{}); !errors.Is(err, a2a.ErrNoRecords) {
+	if err := dial(t, url, a2a.Config{}).FollowRecords(t.Context(), bridgetest.NewProducer(t),
+		a2a.RecordConfig{}); !errors.Is(err, a2a.ErrNoRecords) {
 		t.Error(err)
 	}
 }

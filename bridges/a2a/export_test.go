@@ -8,7 +8,7 @@ import (
 )
 
 // DialOver is Dial over a transport of a test's own.
-var DialOver = dial
+var DialOver = dialOver
 
 // RecordTasks has a file remember many tasks that begin and end, and returns how many lines it has.
 func RecordTasks(t *testing.T, name string, tasks int) int {
@@ -18,8 +18,9 @@ func RecordTasks(t *testing.T, name string, tasks int) int {
 	}
 	defer m.file.Close()
 	for i := range tasks {
-		for _, line := range []memoryLine{{Task: fmt.Sprint(i)}, {Task: fmt.Sprint(i), State: working, Status: "s"}, {Task: fmt.Sprint(i), Over: true}} {
-			if err := m.record(line); err != nil {
+		for _, line := range []memoryLine{{Task: fmt.Sprint(i)}, {Task: fmt.Sprint(i), State: working, Status: "s"},
+			{Task: fmt.Sprint(i), Over: true}} {
+			if err := m.recordLine(line); err != nil {
 				t.Fatal(err)
 			}
 		}

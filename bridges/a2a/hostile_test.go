@@ -24,7 +24,8 @@ import (
 type scripted struct {
 	card    string
 	streams func(method string, params map[string]any, send func(result string)) // streams; returns to end it
-	task    func() string                                                        // what GetTask answers; empty is not found
+	// what GetTask answers; empty is not found
+	task func() string
 
 	mu       sync.Mutex
 	requests []string // methods, and the text of messages
@@ -134,12 +135,14 @@ func chunkOf(id, text string, appended, last bool) string {
 
 // follow sends a message to a scripted agent and returns all that was heard until the task was
 // over, and its error.
-func follow(t *testing.T, transport http.RoundTripper, cfg a2a.Config, reply func(*bridgetest.Listener, *aaep.Event)) (string, error) {
+func follow(t *testing.T, transport http.RoundTripper, cfg a2a.Config, reply func(*bridgetest.Listener,
+	*aaep.Event)) (string, error) {
 	agent, err := a2a.DialOver(t.Context(), "http://archive.example", cfg, transport)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}, ShortTimeouts: true, FromStart: true})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}, ShortTimeouts: true,
+		FromStart: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,27 +165,36 @@ func TestStreamsThatLie(t *testing.T) {
 		updates []string
 		heard   string
 	}{
-		{"an artifact whose beginning is missing", []string{began, chunkOf("r", "the end.", true, true), updateOf("COMPLETED", "Done.")},
+		{"an artifact whose beginning is missing", []string{began, chunkOf("r", "the end.", true, true),
+			updateOf("COMPLETED", "Done.")},
 			"The beginning of the result r was not received.\nr: the end.\nDone."},
-		{"an artifact that is sent again as a whole", []string{began, chunkOf("r", "One. ", false, false), chunkOf("r", "One. Two.", false, true), updateOf("COMPLETED", "Done.")},
+		{"an artifact that is sent again as a whole", []string{began, chunkOf("r", "One. ", false, false),
+			chunkOf("r", "One. Two.", false, true), updateOf("COMPLETED", "Done.")},
 			"r: One. Two.\nDone."},
-		{"an artifact that is replaced", []string{began, chunkOf("r", "One.", false, true), chunkOf("r", "Other.", false, true), updateOf("COMPLETED", "Done.")},
+		{"an artifact that is replaced", []string{began, chunkOf("r", "One.", false, true), chunkOf("r", "Other.",
+			false, true), updateOf("COMPLETED", "Done.")},
 			"r: One.\nThe result r was replaced.\nr: Other.\nDone."},
-		{"an artifact that goes on after its last chunk", []string{began, chunkOf("r", "One.", false, true), chunkOf("r", " Two.", true, true), updateOf("COMPLETED", "Done.")},
+		{"an artifact that goes on after its last chunk", []string{began, chunkOf("r", "One.", false, true),
+			chunkOf("r", " Two.", true, true), updateOf("COMPLETED", "Done.")},
 			"r: One.\n Two.\nDone."},
-		{"a status that is repeated", []string{began, updateOf("WORKING", "Reading."), updateOf("WORKING", "Reading."), updateOf("COMPLETED", "Done.")},
+		{"a status that is repeated", []string{began, updateOf("WORKING", "Reading."), updateOf("WORKING", "Reading."),
+			updateOf("COMPLETED", "Done.")},
 			"Reading.\nDone."},
 		{"a task that ends twice", []string{began, updateOf("COMPLETED", "Done."), updateOf("FAILED", "No.")},
 			"Done."},
-		{"an update of another task", []string{began, strings.Replace(updateOf("FAILED", "No."), "t1", "t2", 1), updateOf("COMPLETED", "Done.")},
+		{"an update of another task", []string{began, strings.Replace(updateOf("FAILED", "No."), "t1", "t2", 1),
+			updateOf("COMPLETED", "Done.")},
 			"Done."},
 		{"a state that is not known", []string{began, updateOf("DREAMING", ""), updateOf("COMPLETED", "Done.")},
 			"The task is in a state that is not known here, TASK_STATE_DREAMING.\nDone."},
-		{"text that could deceive", []string{began, updateOf("WORKING", "a\x1b[2Jb\u202ec"), updateOf("COMPLETED", "Done.")},
+		{"text that could deceive", []string{began, updateOf("WORKING", "a\x1b[2Jb\u202ec"), updateOf("COMPLETED",
+			"Done.")},
 			"a<U+001B>[2Jb<U+202E>c.\nDone."},
-		{"an update that cannot be read", []string{began, chunkOf("r", "One. ", false, false), `{"artifactUpdate":{"taskId":7}}`, updateOf("COMPLETED", "Done.")},
+		{"an update that cannot be read", []string{began, chunkOf("r", "One. ", false, false),
+			`{"artifactUpdate":{"taskId":7}}`, updateOf("COMPLETED", "Done.")},
 			"r: One. \nThe agent sent something that cannot be read. It is asked for the task as a whole.\nTwo.\nDone."},
-		{"half a surrogate", []string{began, strings.Replace(updateOf("COMPLETED", "Done X."), "Done X", `Done \ud800`, 2)},
+		{"half a surrogate", []string{began, strings.Replace(updateOf("COMPLETED", "Done X."), "Done X", `Done \ud800`,
+			2)},
 			"Done \ufffd."},
 	}
 	for _, test := range tests {
@@ -216,7 +228,8 @@ func TestTooManyArtifacts(t *testing.T) {
 	}}
 	inTime(t, s, func(t *testing.T, transport http.RoundTripper) {
 		heard, err := follow(t, transport, a2a.Config{}, nil)
-		if err != nil || !strings.HasSuffix(heard, "r1023: x\nThe task has more than 1,024 results. The others are not told.\nDone.") {
+		if err != nil || !strings.HasSuffix(heard,
+			"r1023: x\nThe task has more than 1,024 results. The others are not told.\nDone.") {
 			t.Errorf("heard …%q, %v", heard[max(0, len(heard)-200):], err)
 		}
 	})
@@ -259,13 +272,15 @@ func TestCutStreams(t *testing.T) {
 // told; one that has no method for that either is told to have left its answer unfinished.
 func TestCutStreamThatCannotBeTakenUp(t *testing.T) {
 	const noMethod = `{"code":-32601,"message":"no such method"}`
-	const half, rest = `,"artifacts":[{"artifactId":"r","name":"r","parts":[{"text":"One. "}]}]`, `,"artifacts":[{"artifactId":"r","name":"r","parts":[{"text":"One. "},{"text":"Two."}]}]`
+	const half, rest = `,"artifacts":[{"artifactId":"r","name":"r","parts":[{"text":"One. "}]}]`,
+		`,"artifacts":[{"artifactId":"r","name":"r","parts":[{"text":"One. "},{"text":"Two."}]}]`
 	for name, c := range map[string]struct {
 		task []string // what GetTask answers, one after the other
 		want string
 		ok   bool
 	}{
-		"asked for": {[]string{bare("WORKING", "", half), bare("WORKING", "", half), bare("WORKING", "", half), bare("COMPLETED", "Done.", rest)},
+		"asked for": {[]string{bare("WORKING", "", half), bare("WORKING", "", half), bare("WORKING", "", half),
+			bare("COMPLETED", "Done.", rest)},
 			"r: One. \nThe agent cannot go on where its answer was cut off. It is asked for the rest until the task ends.\nTwo.\nDone.", true},
 		"nothing to ask": {[]string{noMethod}, "r: One. \nThe agent does not say how the task goes on: ", false},
 	} {
@@ -311,7 +326,8 @@ func TestAgentThatGoesAway(t *testing.T) {
 		if took := time.Since(began); took < 10*time.Minute || took > 12*time.Minute {
 			t.Errorf("given up after %v", took)
 		}
-		if err == nil || !strings.HasPrefix(heard, "The link to the agent was cut; it is tried again.\nThe agent has not answered for 10m0s") {
+		if err == nil || !strings.HasPrefix(heard,
+			"The link to the agent was cut; it is tried again.\nThe agent has not answered for 10m0s") {
 			t.Errorf("heard %q, %v", heard, err)
 		}
 		if n := strings.Count(s.asked(), "GetTask"); n > 20 {
@@ -336,8 +352,10 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"silence", func(*bridgetest.Listener, *aaep.Event) {}, nil, false,
 			"Archive asks: Which month?\nThe time to answer is almost over. Time left: about 25 seconds.\nNo answer came, and none was sent. The task waits at the agent.", 0},
-		{"elsewhere", func(*bridgetest.Listener, *aaep.Event) {}, nil, true, "Archive asks: Which month?\nDone elsewhere.", 0},
-		{"answered", say, func(_ int, send func(string)) { send(updateOf("COMPLETED", "Done.")) }, false, "Archive asks: Which month?\nDone.", 1},
+		{"elsewhere", func(*bridgetest.Listener, *aaep.Event) {}, nil, true,
+			"Archive asks: Which month?\nDone elsewhere.", 0},
+		{"answered", say, func(_ int, send func(string)) { send(updateOf("COMPLETED", "Done.")) }, false,
+			"Archive asks: Which month?\nDone.", 1},
 		{"cut", say, func(n int, send func(string)) {
 			if n == 1 {
 				send("cut")
@@ -367,7 +385,8 @@ func TestAnswers(t *testing.T) {
 			inTime(t, s, func(t *testing.T, transport http.RoundTripper) {
 				heard, err := follow(t, transport, a2a.Config{AnswerTime: time.Minute}, test.reply)
 				if n := strings.Count(s.asked(), "SendStreamingMessage May"); heard != test.heard || n != test.sent {
-					t.Errorf("heard %q, %v and sent the answer %d times; want %q and %d", heard, err, n, test.heard, test.sent)
+					t.Errorf("heard %q, %v and sent the answer %d times; want %q and %d", heard, err, n, test.heard,
+						test.sent)
 				}
 			})
 		})
@@ -377,20 +396,25 @@ func TestAnswers(t *testing.T) {
 // A card that names another host, one that redirects, one without an end and one of another
 // protocol are refused, each with what would be right.
 func TestCardsThatLie(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another host was asked") }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		t.Error("another host was asked")
+	}))
 	defer elsewhere.Close()
 	const card = `{"name":"x","supportedInterfaces":[{"url":%q,"protocolBinding":%q,"protocolVersion":"1.0"}]}`
 	tests := []struct {
 		name, err string
 		serve     http.HandlerFunc
 	}{
-		{"another host", "of another host; give it as the endpoint if it is right", func(w http.ResponseWriter, _ *http.Request) {
+		{"another host", "of another host; give it as the endpoint if it is right", func(w http.ResponseWriter,
+			_ *http.Request) {
 			fmt.Fprintf(w, card, elsewhere.URL, "JSONRPC")
 		}},
 		{"a redirect", "which is not followed", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusFound)
 		}},
-		{"another binding", "the agent offers only GRPC 1.0; JSONRPC 1.0 or 0.3 is needed", func(w http.ResponseWriter, _ *http.Request) {
+		{"another binding", "the agent offers only GRPC 1.0; JSONRPC 1.0 or 0.3 is needed", func(w http.ResponseWriter,
+			_ *http.Request) {
 			fmt.Fprintf(w, card, elsewhere.URL, "GRPC")
 		}},
 		{"too long", "more than 256 KiB", func(w http.ResponseWriter, _ *http.Request) {
@@ -399,7 +423,10 @@ func TestCardsThatLie(t *testing.T) {
 			}
 		}},
 		{"no card", "it answers 404 Not Found", http.NotFound},
-		{"no JSON", "cannot be read as a card", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }},
+		{"no JSON", "cannot be read as a card", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w,
+				"<html>")
+		}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -449,8 +476,10 @@ func TestForgedPushes(t *testing.T) {
 		return w.Code
 	}
 	forged := updateOf("FAILED", "Forged.")
-	for i, got := range []int{post("GET", right, ""), post("POST", "", forged), post("POST", right+"x", forged), post("POST", right, "{"),
-		post("POST", right, strings.Repeat(" ", 300<<10)), post("POST", right, strings.Replace(forged, "t1", "t2", 1)), post("POST", right, forged), post("POST", right, forged)} {
+	for i, got := range []int{post("GET", right, ""), post("POST", "", forged), post("POST", right+"x", forged),
+		post("POST", right, "{"),
+		post("POST", right, strings.Repeat(" ", 300<<10)), post("POST", right, strings.Replace(forged, "t1", "t2", 1)),
+		post("POST", right, forged), post("POST", right, forged)} {
 		if want := []int{405, 401, 401, 400, 413, 409, 202, 202}[i]; got != want {
 			t.Errorf("push %d is answered with %d, want %d", i, got, want)
 		}

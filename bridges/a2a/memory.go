@@ -65,8 +65,8 @@ func openMemory(name, agent string) (*memory, error) {
 		return nil, err
 	}
 	m := &memory{file: file, agent: agent, tasks: map[string]*remembered{}}
-	if err = m.read(all); err == nil {
-		err = m.rewrite()
+	if err = m.readLines(all); err == nil {
+		err = m.rewriteFile()
 	}
 	if err != nil {
 		file.Close()
@@ -75,8 +75,9 @@ func openMemory(name, agent string) (*memory, error) {
 	return m, nil
 }
 
-// read takes over the lines of a file. What follows the last end of a line was never written whole.
-func (m *memory) read(all []byte) error {
+// readLines takes over the lines of a file. What follows the last end of a line was never written
+// whole.
+func (m *memory) readLines(all []byte) error {
 	whole := all[:bytes.LastIndexByte(all, '\n')+1]
 	if len(all) > 0 && len(whole) == 0 {
 		return errNotOurs
@@ -88,18 +89,19 @@ func (m *memory) read(all []byte) error {
 			return errNotOurs
 		}
 		if first && line.Agent != m.agent {
-			return fmt.Errorf("it is of the agent at %s; give each agent a file of its own", toolwords.Label(line.Agent))
+			return fmt.Errorf("it is of the agent at %s; give each agent a file of its own",
+				toolwords.Label(line.Agent))
 		}
 		first = false
-		m.apply(line)
+		m.applyLine(line)
 	}
 	return nil
 }
 
 var errNotOurs = errors.New("it is no file of followed tasks")
 
-// apply takes over a line.
-func (m *memory) apply(line memoryLine) {
+// applyLine takes over a line.
+func (m *memory) applyLine(line memoryLine) {
 	if line.Task == "" {
 		return
 	}
@@ -123,8 +125,8 @@ func (m *memory) apply(line memoryLine) {
 	}
 }
 
-// rewrite writes what is remembered, and nothing else. The caller holds mu, or needs none.
-func (m *memory) rewrite() error {
+// rewriteFile writes what is remembered, and nothing else. The caller holds mu, or needs none.
+func (m *memory) rewriteFile() error {
 	lines := []memoryLine{{Agent: m.agent}}
 	for _, id := range slices.Sorted(maps.Keys(m.tasks)) {
 		task := m.tasks[id]
@@ -149,13 +151,13 @@ func (m *memory) rewrite() error {
 	return bridge.ReplaceContent(m.file, all.Bytes())
 }
 
-// record remembers a line.
-func (m *memory) record(line memoryLine) error {
+// recordLine remembers a line.
+func (m *memory) recordLine(line memoryLine) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.apply(line)
-	if m.lines++; m.lines > mostLines && m.lines > 4*m.entries() {
-		return m.rewrite()
+	m.applyLine(line)
+	if m.lines++; m.lines > mostLines && m.lines > 4*m.countEntries() {
+		return m.rewriteFile()
 	}
 	text, err := json.Marshal(line)
 	if err == nil {
@@ -164,16 +166,16 @@ func (m *memory) record(line memoryLine) error {
 	return err
 }
 
-// entries is how many lines say all that is remembered.
-func (m *memory) entries() (n int) {
+// countEntries is how many lines say all that is remembered.
+func (m *memory) countEntries() (n int) {
 	for _, task := range m.tasks {
 		n += 1 + len(task.statuses) + len(task.artifacts)
 	}
 	return n
 }
 
-// followed are the ids of the tasks that are remembered.
-func (m *memory) followed() []string {
+// listTasks are the ids of the tasks that are remembered.
+func (m *memory) listTasks() []string {
 	if m == nil {
 		return nil
 	}
@@ -182,8 +184,8 @@ func (m *memory) followed() []string {
 	return slices.Sorted(maps.Keys(m.tasks))
 }
 
-// restore has a telling go on after what is remembered of a task.
-func (m *memory) restore(id string, t *telling) {
+// restoreTask has a telling go on after what is remembered of a task.
+func (m *memory) restoreTask(id string, t *telling) {
 	if m == nil {
 		return
 	}
@@ -207,7 +209,7 @@ func (m *memory) restore(id string, t *telling) {
 // program ended or was killed. What was told of them is not told again. An error says that not all
 // of them are followed.
 func (a *Agent) Resume(ctx context.Context, p *producer.Producer) (tasks []*Task, err error) {
-	for _, id := range a.memory.followed() {
+	for _, id := range a.memory.listTasks() {
 		task, err := a.Follow(ctx, p, id)
 		if err != nil {
 			return tasks, err

@@ -19,14 +19,16 @@ import (
 
 // resumed follows what a file remembers, with an Agent and a Producer as a restart makes them, and
 // returns what is heard until all of them have ended.
-func resumed(t *testing.T, transport http.RoundTripper, seen string, tasks int, reply func(*bridgetest.Listener, *aaep.Event)) string {
+func resumed(t *testing.T, transport http.RoundTripper, seen string, tasks int, reply func(*bridgetest.Listener,
+	*aaep.Event)) string {
 	t.Helper()
 	agent, err := a2a.DialOver(t.Context(), "http://archive.example", a2a.Config{Seen: seen}, transport)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer agent.Close()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}, ShortTimeouts: true, FromStart: true})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}, ShortTimeouts: true,
+		FromStart: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +126,8 @@ func TestSeenIsRefused(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "seen")
 		refused := func(cfg a2a.Config, want string) {
 			t.Helper()
-			if _, err := a2a.DialOver(t.Context(), "http://archive.example", cfg, transport); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := a2a.DialOver(t.Context(), "http://archive.example", cfg, transport); err == nil ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want it to say %q", err, want)
 			}
 		}
@@ -134,7 +137,8 @@ func TestSeenIsRefused(t *testing.T) {
 		}
 		refused(a2a.Config{Seen: name}, "the file is in use")
 		agent.Close()
-		refused(a2a.Config{Seen: name, Endpoint: "http://other.example/rpc"}, "it is of the agent at http://archive.example/rpc")
+		refused(a2a.Config{Seen: name, Endpoint: "http://other.example/rpc"},
+			"it is of the agent at http://archive.example/rpc")
 		os.WriteFile(name, []byte("Dear diary\n"), 0o600)
 		refused(a2a.Config{Seen: name}, "it is no file of followed tasks")
 		if text, _ := os.ReadFile(name); string(text) != "Dear diary\n" {

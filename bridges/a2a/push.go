@@ -42,7 +42,7 @@ func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the token is of another task", http.StatusConflict)
 		return
 	}
-	t.hint()
+	t.hintNews()
 	w.WriteHeader(http.StatusAccepted)
 }
 

@@ -40,15 +40,18 @@ func TestSDKAgent(t *testing.T) {
 			}{
 				{"ask me", "Archive asks: Which month?\nGoing on.\nanswer: You said May.\nAll is done.", ""},
 				{"do it", "All is done.", ""},
-				{"slow fail", "The task failed. Archive: The archive is closed.", "a2a: the task failed: The archive is closed."},
-				{"slow reject", "The agent rejected the task. Archive: That is not what I do.", "a2a: the agent rejected the task: That is not what I do."},
+				{"slow fail", "The task failed. Archive: The archive is closed.",
+					"a2a: the task failed: The archive is closed."},
+				{"slow reject", "The agent rejected the task. Archive: That is not what I do.",
+					"a2a: the agent rejected the task: That is not what I do."},
 				{"auth", "Archive wants you to sign in somewhere. Have you done that?\nGoing on.\nanswer: You said The user says that they have signed in..\nAll is done.", ""},
 			}
 			for _, test := range tests {
 				p := bridgetest.NewProducer(t)
 				l := bridgetest.Listen(t, p, func(l *bridgetest.Listener, ev *aaep.Event) {
 					answer := any("May")
-					if q := ev.Payload.(*aaep.AwaitingClarification); slices.Contains(q.AcceptedResponseKinds, aaep.ResponseYesNo) {
+					if q := ev.Payload.(*aaep.AwaitingClarification); slices.Contains(q.AcceptedResponseKinds,
+						aaep.ResponseYesNo) {
 						answer = true
 					}
 					replies.Send(context.Background(), l.Sub.Question(ev), "", answer)

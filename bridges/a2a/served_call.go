@@ -43,7 +43,8 @@ type call struct {
 
 // serveCall answers one request.
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, principal string) {
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method != http.MethodPost || kind != "application/json" {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if r.Method != http.MethodPost || kind != "application/json" {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "requests are posted as application/json", http.StatusMethodNotAllowed)
 		return
@@ -60,14 +61,15 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, principal str
 	}
 	a := answerer{w: w, id: jsontext.Value("null")}
 	if err := bridge.Decode(body, &c); err != nil {
-		a.fail(codeParse, "the request cannot be read")
+		a.writeError(codeParse, "the request cannot be read")
 		return
 	}
 	if len(c.ID) > 0 {
 		a.id = c.ID
 	}
-	if v := r.Header.Get("A2A-Version"); v != "" && !strings.HasPrefix(v, "1.") && v != "1" && !strings.HasPrefix(v, "0.3") {
-		a.fail(codeVersion, "1.0 and 0.3 are spoken here")
+	v := r.Header.Get("A2A-Version")
+	if v != "" && !strings.HasPrefix(v, "1.") && v != "1" && !strings.HasPrefix(v, "0.3") {
+		a.writeError(codeVersion, "1.0 and 0.3 are spoken here")
 		return
 	}
 	method := c.Method
@@ -78,84 +80,84 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, principal str
 	}
 	switch method {
 	case "SendMessage", "SendStreamingMessage":
-		s.send(&a, r, &c, principal, method == "SendStreamingMessage")
+		s.serveMessage(&a, r, &c, principal, method == "SendStreamingMessage")
 	case "GetTask", "CancelTask", "SubscribeToTask":
-		t := s.task(principal, c.Params.ID)
+		t := s.findTask(principal, c.Params.ID)
 		switch {
 		case t == nil:
-			a.fail(codeNotFound, "there is no such task")
+			a.writeError(codeNotFound, "there is no such task")
 		case method == "CancelTask":
 			s.cancelTask(&a, r, t)
 		case method == "SubscribeToTask":
-			if _, over, _ := t.after(0); over {
-				a.fail(codeUnsupported, "the task is over")
+			if _, over, _ := t.updatesAfter(0); over {
+				a.writeError(codeUnsupported, "the task is over")
 				return
 			}
-			a.stream(r, t)
+			a.streamTask(r, t)
 		default:
-			task, _ := a.task(t)
-			a.result(task)
+			task, _ := a.encodeTask(t)
+			a.writeResult(task)
 		}
 	default:
 		if strings.Contains(method, "PushNotificationConfig") || strings.Contains(method, "pushNotificationConfig") {
-			a.fail(codeNoPush, "there are no push notifications here")
+			a.writeError(codeNoPush, "there are no push notifications here")
 			return
 		}
-		a.fail(codeMethodNotFound, "the method is not known here")
+		a.writeError(codeMethodNotFound, "the method is not known here")
 	}
 }
 
-// send begins a task with a message, and shows what becomes of it.
-func (s *Server) send(a *answerer, r *http.Request, c *call, principal string, stream bool) {
+// serveMessage begins a task with a message, and shows what becomes of it.
+func (s *Server) serveMessage(a *answerer, r *http.Request, c *call, principal string, stream bool) {
 	m := c.Params.Message
 	switch {
 	case m == nil || m.MessageID == "" || len(m.Parts) == 0:
-		a.fail(codeParams, "a message with an id and parts is needed")
+		a.writeError(codeParams, "a message with an id and parts is needed")
 		return
-	case m.TaskID != "" && s.task(principal, m.TaskID) == nil:
-		a.fail(codeNotFound, "there is no such task")
+	case m.TaskID != "" && s.findTask(principal, m.TaskID) == nil:
+		a.writeError(codeNotFound, "there is no such task")
 		return
 	case m.TaskID != "":
-		a.fail(codeUnsupported, "a task takes one message; send another with the same contextId and no taskId")
+		a.writeError(codeUnsupported, "a task takes one message; send another with the same contextId and no taskId")
 		return
 	}
-	t, err := s.begin(principal, *m)
+	t, err := s.startTask(principal, *m)
 	if err != nil {
 		s.cfg.Logger.Warn("a2a: no turn began", "error", err)
 		text := "the agent cannot begin now"
 		if errors.Is(err, errBusy) || errors.Is(err, errShare) || errors.Is(err, errOver) {
 			text = err.Error()
 		}
-		a.fail(codeInternal, text)
+		a.writeError(codeInternal, text)
 		return
 	}
 	if stream {
-		a.stream(r, t)
+		a.streamTask(r, t)
 		return
 	}
 	if wait := c.Params.Configuration; !wait.Return && (wait.Blocking == nil || *wait.Blocking) {
 		http.NewResponseController(a.w).SetWriteDeadline(time.Time{})
-		if t.await(r.Context()) != nil {
+		if t.awaitEnd(r.Context()) != nil {
 			return // the client is gone; the task goes on
 		}
 	}
-	task, _ := a.task(t)
-	a.result(a.item("task", task))
+	task, _ := a.encodeTask(t)
+	a.writeResult(a.encodeItem("task", task))
 }
 
 // cancelTask ends a session, and waits until that is shown.
 func (s *Server) cancelTask(a *answerer, r *http.Request, t *servedTask) {
-	if _, over, _ := t.after(0); over {
-		a.fail(codeNotCancelable, "the task is over")
+	if _, over, _ := t.updatesAfter(0); over {
+		a.writeError(codeNotCancelable, "the task is over")
 		return
 	}
 	t.session.Cancel(aaep.CancelledBySystem, bridge.Ours("The agent that asked for it cancelled it."))
 	http.NewResponseController(a.w).SetWriteDeadline(time.Time{})
-	if t.await(r.Context()) != nil {
+	if t.awaitEnd(r.Context()) != nil {
 		return
 	}
-	task, _ := a.task(t)
-	a.result(task)
+	task, _ := a.encodeTask(t)
+	a.writeResult(task)
 }
 
 // An answerer writes the answer to one request.
@@ -165,23 +167,26 @@ type answerer struct {
 	id jsontext.Value
 }
 
-func (a *answerer) result(value any) {
+// writeResult answers with the result of the method.
+func (a *answerer) writeResult(value any) {
 	writeJSON(a.w, map[string]any{"jsonrpc": "2.0", "id": a.id, "result": value})
 }
 
-func (a *answerer) fail(code int, text string) {
+// writeError answers that the method was not done, by a code of JSON-RPC or of A2A.
+func (a *answerer) writeError(code int, text string) {
 	writeJSON(a.w, map[string]any{"jsonrpc": "2.0", "id": a.id, "error": map[string]any{"code": code, "message": text}})
 }
 
+// writeJSON answers with a value. What a client did not read is its own loss.
 func writeJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	json.MarshalWrite(w, value)
 }
 
-// stream sends the task as it is now, and each update until its end. A client that goes away ends
-// the stream and not the task.
-func (a *answerer) stream(r *http.Request, t *servedTask) {
+// streamTask sends the task as it is now, and each update until its end. A client that goes away
+// ends the stream and not the task.
+func (a *answerer) streamTask(r *http.Request, t *servedTask) {
 	control := http.NewResponseController(a.w)
 	a.w.Header().Set("Content-Type", "text/event-stream")
 	a.w.Header().Set("Cache-Control", "no-store")
@@ -199,17 +204,17 @@ func (a *answerer) stream(r *http.Request, t *servedTask) {
 		text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": a.id, "result": value})
 		return write(fmt.Appendf(nil, "data: %s\n\n", text), err)
 	}
-	task, n := a.task(t)
-	if send(a.item("task", task)) != nil {
+	task, n := a.encodeTask(t)
+	if send(a.encodeItem("task", task)) != nil {
 		return
 	}
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	for {
-		more, over, moved := t.after(n)
+		more, over, moved := t.updatesAfter(n)
 		n += len(more)
 		for _, u := range more {
-			if send(a.update(t, u)) != nil {
+			if send(a.encodeUpdate(t, u)) != nil {
 				return
 			}
 		}

@@ -42,13 +42,14 @@ type servedUpdate struct {
 	appended, last bool
 }
 
+// newServedTask makes a task of a session that a principal's message began.
 func newServedTask(session *producer.Session, principal, conversation string, m message) *servedTask {
 	return &servedTask{id: session.ID(), principal: principal, conversation: conversation, asked: m, session: session,
 		state: submitted, changed: time.Now(), moved: make(chan struct{}), byID: map[string]*servedArtifact{}}
 }
 
-// ended reports whether a state is the last of its task.
-func ended(state string) bool {
+// isEnded reports whether a state is the last of its task.
+func isEnded(state string) bool {
 	switch state {
 	case completed, canceled, failed, rejected:
 		return true
@@ -56,69 +57,70 @@ func ended(state string) bool {
 	return false
 }
 
-// apply shows what an event tells, and reports whether it is the end of the task.
-func (t *servedTask) apply(ev *aaep.Event) (over bool) {
+// applyEvent shows what an event tells, and reports whether it is the end of the task.
+func (t *servedTask) applyEvent(ev *aaep.Event) (over bool) {
 	text := ev.Text(aaep.VerbosityNormal)
 	switch p := ev.Payload.(type) {
 	case *aaep.SessionStarted:
 	case *aaep.OutputStreaming:
-		t.grow(p)
+		t.appendOutput(p)
 	case *aaep.SessionCompleted:
-		t.finish(completed, text)
+		t.showEnd(completed, text)
 	case *aaep.SessionErrored:
-		t.finish(failed, text)
+		t.showEnd(failed, text)
 	case *aaep.SessionCancelled:
-		t.finish(canceled, text)
+		t.showEnd(canceled, text)
 	case *aaep.StateChanged:
 		if text == "" && p.ToState == aaep.StateAwaitingInput {
 			text = "The agent waits for its user's answer."
 		}
-		t.progress(text)
+		t.showProgress(text)
 	default:
-		t.progress(text)
+		t.showProgress(text)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return ended(t.state)
+	return isEnded(t.state)
 }
 
-// progress shows that the task works.
-func (t *servedTask) progress(text string) {
+// showProgress shows that the task works.
+func (t *servedTask) showProgress(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if ended(t.state) || t.state == working && text == "" {
+	if isEnded(t.state) || t.state == working && text == "" {
 		return
 	}
-	t.enter(working, text)
+	t.enterState(working, text)
 }
 
-// finish shows the end of the task, once.
-func (t *servedTask) finish(state, text string) {
+// showEnd shows the end of the task, once.
+func (t *servedTask) showEnd(state, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !ended(t.state) {
-		t.enter(state, text)
+	if !isEnded(t.state) {
+		t.enterState(state, text)
 	}
 }
 
-// enter shows a state, with t.mu held.
-func (t *servedTask) enter(state, text string) {
+// enterState shows a state, with t.mu held.
+func (t *servedTask) enterState(state, text string) {
 	t.state, t.text, t.changed = state, text, time.Now()
 	if t.size > mostOfTask && state == working {
 		return
 	}
-	t.add(servedUpdate{state: state, text: text, at: t.changed})
+	t.addUpdate(servedUpdate{state: state, text: text, at: t.changed})
 }
 
-// grow shows a part of an output. What is more than can be kept is left out, and that is said.
-func (t *servedTask) grow(p *aaep.OutputStreaming) {
+// appendOutput shows a part of an output. What is more than can be kept is left out, and that is
+// said.
+func (t *servedTask) appendOutput(p *aaep.OutputStreaming) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if ended(t.state) || t.size > mostOfTask {
+	if isEnded(t.state) || t.size > mostOfTask {
 		return
 	}
 	if t.state == submitted {
-		t.enter(working, "")
+		t.enterState(working, "")
 	}
 	id := p.OutputID
 	if id == "" {
@@ -136,11 +138,11 @@ func (t *servedTask) grow(p *aaep.OutputStreaming) {
 		t.size = mostOfTask
 	}
 	a.text = append(a.text, text...)
-	t.add(servedUpdate{artifact: id, text: text, at: time.Now(), appended: appended, last: last})
+	t.addUpdate(servedUpdate{artifact: id, text: text, at: time.Now(), appended: appended, last: last})
 }
 
-// add keeps an update and has all streams send it, with t.mu held.
-func (t *servedTask) add(u servedUpdate) {
+// addUpdate keeps an update and has all streams send it, with t.mu held.
+func (t *servedTask) addUpdate(u servedUpdate) {
 	t.updates = append(t.updates, u)
 	t.size += len(u.text) + 64
 	close(t.moved)
@@ -160,18 +162,18 @@ func (t *servedTask) keptBytes() int {
 	return n
 }
 
-// after returns the updates from the nth, whether the task is over with them, and what is closed
-// when there are more.
-func (t *servedTask) after(n int) (more []servedUpdate, over bool, moved <-chan struct{}) {
+// updatesAfter returns the updates from the nth, whether the task is over with them, and what is
+// closed when there are more.
+func (t *servedTask) updatesAfter(n int) (more []servedUpdate, over bool, moved <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.updates[n:], ended(t.state), t.moved
+	return t.updates[n:], isEnded(t.state), t.moved
 }
 
-// await waits for the end of the task.
-func (t *servedTask) await(ctx context.Context) error {
+// awaitEnd waits for the end of the task.
+func (t *servedTask) awaitEnd(ctx context.Context) error {
 	for n := 0; ; {
-		more, over, moved := t.after(n)
+		more, over, moved := t.updatesAfter(n)
 		if over {
 			return nil
 		}
@@ -187,73 +189,81 @@ func (t *servedTask) await(ctx context.Context) error {
 // A dialect writes what is shown as a version of the protocol has it.
 type dialect struct{ legacy bool }
 
-func (d dialect) state(state string) string {
+// encodeState returns the name of a state.
+func (d dialect) encodeState(state string) string {
 	if d.legacy {
 		return state
 	}
 	return "TASK_STATE_" + strings.ToUpper(strings.ReplaceAll(state, "-", "_"))
 }
 
-// object is an object, whose kind 0.3 names.
-func (d dialect) object(kind string, members map[string]any) map[string]any {
+// encodeObject is an object, whose kind 0.3 names.
+func (d dialect) encodeObject(kind string, members map[string]any) map[string]any {
 	if d.legacy {
 		members["kind"] = kind
 	}
 	return members
 }
 
-// item is an item of a stream, or the result of a message, whose kind 1.0 names by a member.
-func (d dialect) item(member string, object map[string]any) map[string]any {
+// encodeItem is an item of a stream, or the result of a message, whose kind 1.0 names by a member.
+func (d dialect) encodeItem(member string, object map[string]any) map[string]any {
 	if d.legacy {
 		return object
 	}
 	return map[string]any{member: object}
 }
 
-func (d dialect) parts(text string) []any {
-	return []any{d.object("text", map[string]any{"text": text})}
+// encodeParts returns a text as the parts of a message or an artifact.
+func (d dialect) encodeParts(text string) []any {
+	return []any{d.encodeObject("text", map[string]any{"text": text})}
 }
 
-func (d dialect) status(t *servedTask, state, text string, at time.Time) map[string]any {
-	status := map[string]any{"state": d.state(state), "timestamp": at.UTC().Format("2006-01-02T15:04:05.000Z")}
+// encodeStatus returns a status, and in it what is said with it, if anything.
+func (d dialect) encodeStatus(t *servedTask, state, text string, at time.Time) map[string]any {
+	status := map[string]any{"state": d.encodeState(state), "timestamp": at.UTC().Format("2006-01-02T15:04:05.000Z")}
 	if text != "" {
-		status["message"] = d.object("message", map[string]any{"messageId": rand.Text(), "contextId": t.conversation, "taskId": t.id,
-			"role": d.role("agent"), "parts": d.parts(text)})
+		status["message"] = d.encodeObject("message", map[string]any{
+			"messageId": rand.Text(), "contextId": t.conversation, "taskId": t.id,
+			"role": d.encodeRole("agent"), "parts": d.encodeParts(text)})
 	}
 	return status
 }
 
-func (d dialect) role(role string) string {
+// encodeRole returns the name of a role, user or agent.
+func (d dialect) encodeRole(role string) string {
 	if d.legacy {
 		return role
 	}
 	return "ROLE_" + strings.ToUpper(role)
 }
 
-// task is a task as a whole, and the number of updates that it has in it.
-func (d dialect) task(t *servedTask) (map[string]any, int) {
+// encodeTask is a task as a whole, and the number of updates that it has in it.
+func (d dialect) encodeTask(t *servedTask) (map[string]any, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	artifacts := []any{}
 	for _, a := range t.artifacts {
-		artifacts = append(artifacts, map[string]any{"artifactId": a.id, "parts": d.parts(string(a.text))})
+		artifacts = append(artifacts, map[string]any{"artifactId": a.id, "parts": d.encodeParts(string(a.text))})
 	}
-	asked := d.object("message", map[string]any{"messageId": t.asked.MessageID, "contextId": t.conversation, "taskId": t.id,
-		"role": d.role("user"), "parts": d.parts(textOf(t.asked.Parts))})
-	return d.object("task", map[string]any{"id": t.id, "contextId": t.conversation, "status": d.status(t, t.state, t.text, t.changed),
-		"artifacts": artifacts, "history": []any{asked}}), len(t.updates)
+	asked := d.encodeObject("message", map[string]any{
+		"messageId": t.asked.MessageID, "contextId": t.conversation, "taskId": t.id,
+		"role": d.encodeRole("user"), "parts": d.encodeParts(textOf(t.asked.Parts))})
+	return d.encodeObject("task", map[string]any{"id": t.id, "contextId": t.conversation,
+		"status": d.encodeStatus(t, t.state, t.text, t.changed), "artifacts": artifacts, "history": []any{asked},
+	}), len(t.updates)
 }
 
-func (d dialect) update(t *servedTask, u servedUpdate) map[string]any {
+// encodeUpdate returns an update as an item of a stream.
+func (d dialect) encodeUpdate(t *servedTask, u servedUpdate) map[string]any {
 	of := map[string]any{"taskId": t.id, "contextId": t.conversation}
 	if u.artifact != "" {
-		of["artifact"] = map[string]any{"artifactId": u.artifact, "parts": d.parts(u.text)}
+		of["artifact"] = map[string]any{"artifactId": u.artifact, "parts": d.encodeParts(u.text)}
 		of["append"], of["lastChunk"] = u.appended, u.last
-		return d.item("artifactUpdate", d.object("artifact-update", of))
+		return d.encodeItem("artifactUpdate", d.encodeObject("artifact-update", of))
 	}
-	of["status"] = d.status(t, u.state, u.text, u.at)
+	of["status"] = d.encodeStatus(t, u.state, u.text, u.at)
 	if d.legacy {
-		of["final"] = ended(u.state)
+		of["final"] = isEnded(u.state)
 	}
-	return d.item("statusUpdate", d.object("status-update", of))
+	return d.encodeItem("statusUpdate", d.encodeObject("status-update", of))
 }

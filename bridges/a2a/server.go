@@ -15,11 +15,11 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/bridge/ownagent"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
-	"github.com/aaep-go/aaep/transports"
 )
 
 // ServerConfig says how an agent is shown to clients that speak A2A.
@@ -88,26 +88,14 @@ func NewServer(p *producer.Producer, turn func(context.Context, Turn) error, cfg
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	no := false
-	terms := aaep.Capabilities{MaxEventsPerSecond: aaep.MaxRate, SupportsConfirmationReply: &no, SupportsClarificationReply: &no}
-	sub, err := subscriber.Dial(context.Background(), ownLink{p},
-		subscriber.Config{ID: "a2a", NoReconnect: true, Logger: cfg.Logger, Capabilities: terms})
+	sub, err := ownagent.Follow(p, "a2a", aaep.MaxRate, cfg.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("a2a: the agent cannot be followed: %w", err)
 	}
 	s := &Server{p: p, turn: turn, cfg: cfg, at: at, sub: sub, tasks: map[string]*servedTask{},
 		open: map[string]int{}}
-	go s.follow()
+	go s.followAgent()
 	return s, nil
-}
-
-// ownLink leads to a producer of this process.
-type ownLink struct{ p *producer.Producer }
-
-func (l ownLink) Dial(context.Context) (transports.Conn, error) {
-	theirs, ours := transports.Pipe()
-	go l.p.ServeConn(ours)
-	return theirs, nil
 }
 
 // Close cancels what runs, and ends all streams.
@@ -121,8 +109,8 @@ func (s *Server) Close() error {
 	return s.sub.Close()
 }
 
-// follow hands each event of the agent to the task whose session it is of.
-func (s *Server) follow() {
+// followAgent hands each event of the agent to the task whose session it is of.
+func (s *Server) followAgent() {
 	for ev, err := range s.sub.Events(context.Background()) {
 		if err != nil {
 			s.cfg.Logger.Info("a2a: the agent is no longer followed", "error", err)
@@ -131,20 +119,20 @@ func (s *Server) follow() {
 		s.mu.Lock()
 		t := s.tasks[ev.SessionID]
 		s.mu.Unlock()
-		if t != nil && t.apply(ev) {
-			s.forget(t)
+		if t != nil && t.applyEvent(ev) {
+			s.retireTask(t)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
 	for _, t := range s.tasks {
-		t.finish(failed, "The agent is shut down.")
+		t.showEnd(failed, "The agent is shut down.")
 	}
 }
 
-// forget notes that a task is over, and gives up the oldest of those where there are too many.
-func (s *Server) forget(t *servedTask) {
+// retireTask notes that a task is over, and gives up the oldest of those where there are too many.
+func (s *Server) retireTask(t *servedTask) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open[t.principal]--; s.open[t.principal] == 0 {
@@ -166,8 +154,8 @@ var (
 	errOver  = errors.New("the agent is shut down")
 )
 
-// begin starts a turn for a principal.
-func (s *Server) begin(principal string, m message) (*servedTask, error) {
+// startTask starts a turn for a principal.
+func (s *Server) startTask(principal string, m message) (*servedTask, error) {
 	text := strings.TrimSpace(textOf(m.Parts))
 	s.mu.Lock()
 	defer s.mu.Unlock() // so that no event of the session comes before its task is known
@@ -206,8 +194,8 @@ func (s *Server) begin(principal string, m message) (*servedTask, error) {
 	return t, nil
 }
 
-// task returns a task of a principal, or nil.
-func (s *Server) task(principal, id string) *servedTask {
+// findTask returns a task of a principal, or nil.
+func (s *Server) findTask(principal, id string) *servedTask {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.tasks[id]; t != nil && t.principal == principal {
@@ -231,7 +219,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "the agent's card is at /.well-known/agent-card.json", http.StatusNotFound)
 			return
 		}
-		writeJSON(w, s.card())
+		writeJSON(w, s.buildCard())
 		return
 	}
 	principal, err := "", error(nil)
@@ -250,8 +238,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serveCall(w, r, principal)
 }
 
-// card is the agent's card, which clients of both versions can read.
-func (s *Server) card() map[string]any {
+// buildCard is the agent's card, which clients of both versions can read.
+func (s *Server) buildCard() map[string]any {
 	text := []string{"text/plain"}
 	name := s.cfg.Name
 	card := map[string]any{
@@ -262,7 +250,8 @@ func (s *Server) card() map[string]any {
 		},
 		"capabilities":      map[string]any{"streaming": true, "pushNotifications": false},
 		"defaultInputModes": text, "defaultOutputModes": text,
-		"skills": []any{map[string]any{"id": "ask", "name": name, "description": s.cfg.Description, "tags": []string{}}},
+		"skills": []any{map[string]any{"id": "ask", "name": name, "description": s.cfg.Description,
+			"tags": []string{}}},
 		// These are of 0.3.
 		"protocolVersion": "0.3.0", "url": s.cfg.URL, "preferredTransport": "JSONRPC",
 	}

@@ -28,7 +28,8 @@ func answer(ctx context.Context, turn a2a.Turn) error {
 	switch turn.Text {
 	case "pay":
 		out.Close()
-		_, err := s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say("Pay 5 euros."),
+		_, err := s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true,
+			Action:      aaep.Say("Pay 5 euros."),
 			Consequence: aaep.Say("The money is gone.")}, func(context.Context) (string, error) { return "paid", nil })
 		return err
 	case "flood":
@@ -94,7 +95,8 @@ func TestSDKClient(t *testing.T) {
 			}
 			do("stream", "do it")
 			got := strings.Join(lines(), "\n")
-			if !strings.HasPrefix(got, "task submitted") || !strings.Contains(got, "artifact The first half.") || !strings.HasSuffix(got, "\ncompleted: The agent finished.") {
+			if !strings.HasPrefix(got, "task submitted") || !strings.Contains(got, "artifact The first half.") ||
+				!strings.HasSuffix(got, "\ncompleted: The agent finished.") {
 				t.Errorf("the client saw\n%s", got)
 			}
 			l.AwaitHeard(t, "Another agent asks: do it")
@@ -110,7 +112,8 @@ func TestSDKClient(t *testing.T) {
 			}
 			do("subscribe")
 			do("cancel")
-			if got := append(lines(), lines()...); strings.Join(got, "\n") != "error JsonRpcUnsupportedOperationError\nerror JsonRpcTaskNotCancelableError" {
+			if got := append(lines(), lines()...); strings.Join(got,
+				"\n") != "error JsonRpcUnsupportedOperationError\nerror JsonRpcTaskNotCancelableError" {
 				t.Errorf("the client saw %q of a task that is over", got)
 			}
 			do("id", "sess_none")
@@ -128,7 +131,8 @@ func TestSDKClient(t *testing.T) {
 			}
 			do("cancel")
 			got = strings.Join(append(lines(), lines()...), "\n")
-			if !strings.Contains(got, "task canceled: The agent that asked for it cancelled it.") || strings.Count(got, "canceled: ") != 2 {
+			if !strings.Contains(got, "task canceled: The agent that asked for it cancelled it.") ||
+				strings.Count(got, "canceled: ") != 2 {
 				t.Errorf("the client saw\n%s", got)
 			}
 			l.AwaitHeard(t, "The agent that asked for it cancelled it.")
@@ -213,7 +217,8 @@ func TestServerRefuses(t *testing.T) {
 		t.Fatalf("no task came of %s", text)
 	}
 	get := `{"id":2,"method":"GetTask","params":{"id":"` + made.Result.Task.ID + `"}}`
-	if _, text := post(func(r *http.Request) { r.Header.Set("Authorization", "Bearer eve") }, get); !strings.Contains(text, "-32001") {
+	if _, text := post(func(r *http.Request) { r.Header.Set("Authorization", "Bearer eve") },
+		get); !strings.Contains(text, "-32001") {
 		t.Errorf("another is shown %s", text)
 	}
 	if _, text := post(nil, get); !strings.Contains(text, "TASK_STATE_COMPLETED") {
@@ -231,7 +236,8 @@ func TestServerFlood(t *testing.T) {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil || len(text) > 9<<20 || !strings.Contains(string(text), "(The rest is left out.)") || !strings.Contains(string(text), `"completed"`) {
+	if err != nil || len(text) > 9<<20 || !strings.Contains(string(text), "(The rest is left out.)") ||
+		!strings.Contains(string(text), `"completed"`) {
 		t.Errorf("%v; %d bytes, which end in %.300q", err, len(text), text[max(0, len(text)-300):])
 	}
 }
@@ -285,7 +291,8 @@ func TestServerIsolatesClients(t *testing.T) {
 
 	first := ""
 	for range 80 {
-		got := sendTo(t, url, "bob", `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"`+strings.Repeat("x", 1000<<10)+`"}]}`)
+		got := sendTo(t, url, "bob", `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"`+strings.Repeat("x",
+			1000<<10)+`"}]}`)
 		<-talks
 		var made struct {
 			Result struct{ Task struct{ ID string } }
@@ -298,7 +305,8 @@ func TestServerIsolatesClients(t *testing.T) {
 		}
 	}
 	kept := func() bool {
-		r, _ := http.NewRequest(http.MethodPost, url+"/a2a", strings.NewReader(`{"id":2,"method":"GetTask","params":{"id":"`+first+`"}}`))
+		r, _ := http.NewRequest(http.MethodPost, url+"/a2a",
+			strings.NewReader(`{"id":2,"method":"GetTask","params":{"id":"`+first+`"}}`))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Authorization", "bob")
 		answer, err := http.DefaultClient.Do(r)
@@ -325,7 +333,8 @@ func TestServerIsolatesClients(t *testing.T) {
 		t.Errorf("another gets %s", got)
 	}
 	server.Close()
-	for late := time.Now().Add(20 * time.Second); !strings.Contains(sendTo(t, url, "ada", wait), "is shut down"); time.Sleep(10 * time.Millisecond) {
+	for late := time.Now().Add(20 * time.Second); !strings.Contains(sendTo(t, url, "ada", wait),
+		"is shut down"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatal("a task begins though the agent is shut down")
 		}

@@ -40,7 +40,7 @@ type Task struct {
 	push  *pushConfig
 	news  chan struct{} // holds one when a push notification came
 
-	// The rest belongs to the goroutine of follow.
+	// The rest belongs to the goroutine of followTask.
 	text       string // of the message that begins the task
 	switched   bool   // to 0.3, since the agent does not know the methods of 1.0 that its card names
 	stream     *stream
@@ -68,34 +68,34 @@ type answer struct {
 // Send sends a message to the agent and follows the task that it makes of it as a session of p.
 // When ctx ends the task is no longer followed, and goes on at the agent; Cancel ends it there.
 func (a *Agent) Send(ctx context.Context, p *producer.Producer, text string) (*Task, error) {
-	t, err := a.begin(ctx, p, aaep.Say(cmp.Or(toolwords.Label(text), "A message without words.")))
+	t, err := a.beginTask(ctx, p, aaep.Say(cmp.Or(toolwords.Label(text), "A message without words.")))
 	if err != nil {
 		return nil, err
 	}
 	t.text = text
-	go t.run(ctx, t.sendFirst)
+	go t.runTask(ctx, t.sendFirst)
 	return t, nil
 }
 
 // Follow follows a task that is at the agent already. What it has brought before is told first.
 func (a *Agent) Follow(ctx context.Context, p *producer.Producer, id string) (*Task, error) {
-	t, err := a.begin(ctx, p, bridge.Ours("Following the task "+toolwords.Label(id)+"."))
+	t, err := a.beginTask(ctx, p, bridge.Ours("Following the task "+toolwords.Label(id)+"."))
 	if err != nil {
 		return nil, err
 	}
-	a.memory.restore(id, &t.telling)
-	t.name(id)
-	go t.run(ctx, func(ctx context.Context) {
+	a.memory.restoreTask(id, &t.telling)
+	t.setID(id)
+	go t.runTask(ctx, func(ctx context.Context) {
 		if t.push != nil {
-			a.register(ctx, t)
+			a.registerPush(ctx, t)
 		}
 		t.wake.Reset(0)
 	})
 	return t, nil
 }
 
-// send makes the parameters of a message.
-func (a *Agent) send(text string, push *pushConfig) (p sendParams) {
+// makeMessage makes the parameters of a message.
+func (a *Agent) makeMessage(text string, push *pushConfig) (p sendParams) {
 	p.Message = message{MessageID: rand.Text(), Role: "ROLE_USER", Parts: []part{{Text: &text}}}
 	p.Configuration.AcceptedOutputModes = []string{"text/plain", "text/markdown", "application/json"}
 	if !a.legacy.Load() {
@@ -107,9 +107,9 @@ func (a *Agent) send(text string, push *pushConfig) (p sendParams) {
 	return p
 }
 
-// register asks for push notifications of a task that is there already. Without them it is still
-// followed.
-func (a *Agent) register(ctx context.Context, t *Task) {
+// registerPush asks for push notifications of a task that is there already. Without them it is
+// still followed.
+func (a *Agent) registerPush(ctx context.Context, t *Task) {
 	var params any = struct {
 		TaskID string `json:"taskId"`
 		URL    string `json:"url"`
@@ -121,13 +121,13 @@ func (a *Agent) register(ctx context.Context, t *Task) {
 			Config *pushConfig `json:"pushNotificationConfig"`
 		}{t.id, t.push}
 	}
-	if _, err := a.call(ctx, "CreateTaskPushNotificationConfig", params); err != nil {
+	if _, err := a.callMethod(ctx, "CreateTaskPushNotificationConfig", params); err != nil {
 		a.cfg.Logger.Warn("a2a: there are no push notifications of a task", "error", err)
 	}
 }
 
-// begin makes a task and its session.
-func (a *Agent) begin(ctx context.Context, p *producer.Producer, about aaep.Text) (*Task, error) {
+// beginTask makes a task and its session.
+func (a *Agent) beginTask(ctx context.Context, p *producer.Producer, about aaep.Text) (*Task, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.tasks >= maxTasks {
@@ -138,9 +138,10 @@ func (a *Agent) begin(ctx context.Context, p *producer.Producer, about aaep.Text
 		return nil, err
 	}
 	a.tasks++
-	t := &Task{agent: a, telling: newTelling(s, a.known()), done: make(chan struct{}), named: make(chan struct{}), news: make(chan struct{}, 1), retry: bridge.FirstRetry}
+	t := &Task{agent: a, telling: newTelling(s, a.spokenName()), done: make(chan struct{}), named: make(chan struct{}),
+		news: make(chan struct{}, 1), retry: bridge.FirstRetry}
 	if a.memory != nil {
-		t.remember = t.record
+		t.remember = t.recordLine
 	}
 	if a.cfg.PushURL != "" && a.card.Capabilities.Push {
 		t.push = &pushConfig{URL: a.cfg.PushURL, Token: rand.Text()}
@@ -175,23 +176,24 @@ func (t *Task) Cancel(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	_, err := t.agent.call(ctx, "CancelTask", taskParams{t.id})
+	_, err := t.agent.callMethod(ctx, "CancelTask", taskParams{t.id})
 	if codeOf(err) == codeNotCancelable {
 		return fmt.Errorf("a2a: the task cannot be cancelled: %w", err)
 	}
-	t.hint()
+	t.hintNews()
 	return err
 }
 
-// hint has the owner of the task ask for news.
-func (t *Task) hint() {
+// hintNews has the owner of the task ask for news.
+func (t *Task) hintNews() {
 	select {
 	case t.news <- struct{}{}:
 	default:
 	}
 }
 
-func (t *Task) name(id string) {
+// setID takes over the id that the agent gave the task, once, and remembers the task from then on.
+func (t *Task) setID(id string) {
 	if t.ID() == "" && id != "" {
 		t.id = id
 		close(t.named)
@@ -199,19 +201,19 @@ func (t *Task) name(id string) {
 	}
 }
 
-// run follows the task to its end, having begun with start. It is the owner of the task.
-func (t *Task) run(ctx context.Context, start func(context.Context)) {
+// runTask follows the task to its end, having begun with start. It is the owner of the task.
+func (t *Task) runTask(ctx context.Context, start func(context.Context)) {
 	ctx, cancel := context.WithCancel(ctx)
 	t.lastNews, t.wake = time.Now(), time.NewTimer(silentTime)
 	start(ctx)
-	err := t.follow(ctx)
+	err := t.followTask(ctx)
 	cancel()
 	t.wake.Stop()
 	if t.asking != nil {
 		t.withdraw()
 		<-t.asking
 	}
-	t.err = t.finish(err)
+	t.err = t.finishSession(err)
 	if t.ID() != "" && (t.over || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)) {
 		t.remember(memoryLine{Over: true})
 	}
@@ -225,9 +227,9 @@ func (t *Task) run(ctx context.Context, start func(context.Context)) {
 	close(t.done)
 }
 
-// follow applies what comes until the task is over. An error says that it could not be followed to
-// its end.
-func (t *Task) follow(ctx context.Context) error {
+// followTask applies what comes until the task is over. An error says that it could not be followed
+// to its end.
+func (t *Task) followTask(ctx context.Context) error {
 	for !t.over {
 		var updates chan update
 		if t.stream != nil {
@@ -236,12 +238,12 @@ func (t *Task) follow(ctx context.Context) error {
 		select {
 		case u, ok := <-updates:
 			if !ok {
-				if err := t.cut(ctx, t.stream.err); err != nil {
+				if err := t.handleCut(ctx, t.stream.err); err != nil {
 					return err
 				}
 				continue
 			}
-			if err := t.take(ctx, u); err != nil {
+			if err := t.takeUpdate(ctx, u); err != nil {
 				return err
 			}
 		case <-t.news:
@@ -249,7 +251,7 @@ func (t *Task) follow(ctx context.Context) error {
 				t.wake.Reset(streamLag)
 				continue
 			}
-			if err := t.awake(ctx); err != nil {
+			if err := t.checkTask(ctx); err != nil {
 				return err
 			}
 			select { // so that many notifications are one look
@@ -257,12 +259,12 @@ func (t *Task) follow(ctx context.Context) error {
 			case <-ctx.Done():
 			}
 		case <-t.wake.C:
-			if err := t.awake(ctx); err != nil {
+			if err := t.checkTask(ctx); err != nil {
 				return err
 			}
 		case a := <-t.asking:
 			t.asking = nil
-			if err := t.answered(ctx, a); err != nil {
+			if err := t.sendAnswer(ctx, a); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -272,44 +274,44 @@ func (t *Task) follow(ctx context.Context) error {
 	return nil
 }
 
-// take applies an update of the stream.
-func (t *Task) take(ctx context.Context, u update) error {
+// takeUpdate applies an update of the stream.
+func (t *Task) takeUpdate(ctx context.Context, u update) error {
 	t.lastNews, t.retry, t.unsent = time.Now(), bridge.FirstRetry, nil
 	t.wake.Reset(silentTime)
 	first := t.fresh
 	t.fresh = false
 	switch {
 	case u.Task != nil:
-		t.snapshot(ctx, u.Task)
+		t.applySnapshot(ctx, u.Task)
 	case u.Message != nil:
-		t.reply(u.Message)
+		t.tellReply(u.Message)
 	case u.Unreadable:
-		t.noteOnce("The agent sent something that cannot be read. It is asked for the task as a whole.")
-		t.loose = t.look(ctx) || t.loose
+		t.tellNoteOnce("The agent sent something that cannot be read. It is asked for the task as a whole.")
+		t.loose = t.fetchTask(ctx) || t.loose
 	case t.loose || first && t.reattached: // what came before this is not known
 		t.loose = true
-		t.look(ctx)
-	case u.Status != nil && t.mine(u.Status.TaskID):
-		t.conversed(u.Status.ContextID)
-		t.status(ctx, u.Status.Status)
-	case u.Artifact != nil && t.mine(u.Artifact.TaskID):
-		t.chunk(u.Artifact)
+		t.fetchTask(ctx)
+	case u.Status != nil && t.isMine(u.Status.TaskID):
+		t.setConversation(u.Status.ContextID)
+		t.applyStatus(ctx, u.Status.Status)
+	case u.Artifact != nil && t.isMine(u.Artifact.TaskID):
+		t.tellChunk(u.Artifact)
 	}
 	return nil
 }
 
-// mine reports whether an update with a task's id is of this task, which gets its id from the
+// isMine reports whether an update with a task's id is of this task, which gets its id from the
 // first.
-func (t *Task) mine(id string) bool {
-	t.name(id)
+func (t *Task) isMine(id string) bool {
+	t.setID(id)
 	if id != t.ID() {
 		t.agent.cfg.Logger.Warn("a2a: the agent sent an update of another task on the stream of one")
 	}
 	return id == t.ID()
 }
 
-// conversed takes over the id that the agent gave the conversation.
-func (t *Task) conversed(id string) {
+// setConversation takes over the id that the agent gave the conversation.
+func (t *Task) setConversation(id string) {
 	if id != "" {
 		t.agent.mu.Lock()
 		t.agent.context = id
@@ -318,24 +320,24 @@ func (t *Task) conversed(id string) {
 	}
 }
 
-// snapshot applies what the task is now as a whole.
-func (t *Task) snapshot(ctx context.Context, now *taskObject) {
-	if !t.mine(now.ID) {
+// applySnapshot applies what the task is now as a whole.
+func (t *Task) applySnapshot(ctx context.Context, now *taskObject) {
+	if !t.isMine(now.ID) {
 		return
 	}
-	t.conversed(now.ContextID)
+	t.setConversation(now.ContextID)
 	for _, a := range now.Artifacts {
-		t.whole(a)
+		t.tellWhole(a)
 	}
-	t.status(ctx, now.Status)
+	t.applyStatus(ctx, now.Status)
 }
 
-// look asks the agent for the task, and reports whether it answered.
-func (t *Task) look(ctx context.Context) bool {
+// fetchTask asks the agent for the task, and reports whether it answered.
+func (t *Task) fetchTask(ctx context.Context) bool {
 	if t.ID() == "" {
 		return false
 	}
-	value, err := t.agent.call(ctx, "GetTask", taskParams{t.id})
+	value, err := t.agent.callMethod(ctx, "GetTask", taskParams{t.id})
 	var now taskObject
 	if err == nil {
 		err = bridge.Decode(value, &now)
@@ -345,12 +347,12 @@ func (t *Task) look(ctx context.Context) bool {
 		return false
 	}
 	t.lastNews = time.Now()
-	t.snapshot(ctx, &now)
+	t.applySnapshot(ctx, &now)
 	return true
 }
 
-// cut is called at the end of the stream, and decides when it is taken up again.
-func (t *Task) cut(ctx context.Context, err error) error {
+// handleCut is called at the end of the stream, and decides when it is taken up again.
+func (t *Task) handleCut(ctx context.Context, err error) error {
 	t.stream.cancel()
 	t.stream = nil
 	var remote *remoteError
@@ -361,16 +363,16 @@ func (t *Task) cut(ctx context.Context, err error) error {
 		return cmp.Or(err, errors.New("the agent ended the answer before it began"))
 	case refused && t.unsent != nil:
 		t.unsent = nil
-		t.note("The agent did not take your answer: " + words.Sentence(toolwords.Label(remote.Message)))
+		t.tellNote("The agent did not take your answer: " + words.Sentence(toolwords.Label(remote.Message)))
 		t.wake.Reset(0)
 	case refused: // it has no stream of this task, which may wait, or be over
 		t.refused, t.streamless = t.reattached, codeOf(err) == codeMethodNotFound
 		t.wake.Reset(min(pollTime, time.Since(t.opened)+bridge.FirstRetry))
-	case t.waiting():
+	case t.isWaiting():
 		t.wake.Reset(pollTime)
 	case t.fresh, err != nil:
 		t.problem = cmp.Or(err, t.problem)
-		t.later()
+		t.retryLater()
 	case time.Since(t.opened) < bridge.FirstRetry:
 		t.wake.Reset(bridge.FirstRetry)
 	default:
@@ -379,18 +381,18 @@ func (t *Task) cut(ctx context.Context, err error) error {
 	return nil
 }
 
-// later waits, longer each time, until the agent is tried again.
-func (t *Task) later() {
-	t.interrupted()
+// retryLater waits, longer each time, until the agent is tried again.
+func (t *Task) retryLater() {
+	t.tellCut()
 	t.wake.Reset(t.retry)
 	t.retry = min(2*t.retry, bridge.LastRetry)
 }
 
-// awake does what the time has come for.
-func (t *Task) awake(ctx context.Context) error {
+// checkTask does what the time has come for.
+func (t *Task) checkTask(ctx context.Context) error {
 	t.wake.Reset(silentTime)
 	before := t.news
-	answered := t.look(ctx)
+	answered := t.fetchTask(ctx)
 	switch {
 	case t.over || ctx.Err() != nil:
 		return ctx.Err()
@@ -404,33 +406,33 @@ func (t *Task) awake(ctx context.Context) error {
 	case !answered && time.Since(t.lastNews) > giveUp:
 		return fmt.Errorf("the agent has not answered for %v: %w", giveUp, t.problem)
 	case !answered:
-		t.drop()
-		t.later()
+		t.dropStream()
+		t.retryLater()
 		return nil
 	}
 	t.away = false
 	if t.news != before { // which the stream should have brought
-		t.drop()
+		t.dropStream()
 		t.unsent = nil
 	}
-	if t.refused && !t.polled && !t.waiting() {
+	if t.refused && !t.polled && !t.isWaiting() {
 		t.polled = true
-		t.note("The agent cannot go on where its answer was cut off. It is asked for the rest until the task ends.")
+		t.tellNote("The agent cannot go on where its answer was cut off. It is asked for the rest until the task ends.")
 	}
 	switch {
 	case t.unsent != nil && t.stream == nil:
 		t.sendOut(ctx, *t.unsent)
-	case t.waiting() || t.streamless || !t.agent.card.Capabilities.Streaming:
+	case t.isWaiting() || t.streamless || !t.agent.card.Capabilities.Streaming:
 		t.wake.Reset(pollTime)
 	case t.stream == nil:
-		t.replace(t.agent.openStream(ctx, "SubscribeToTask", taskParams{t.id}))
+		t.replaceStream(t.agent.openStream(ctx, "SubscribeToTask", taskParams{t.id}))
 	}
 	return nil
 }
 
 // sendFirst sends the message that begins the task.
 func (t *Task) sendFirst(ctx context.Context) {
-	params := t.agent.send(t.text, t.push)
+	params := t.agent.makeMessage(t.text, t.push)
 	t.agent.mu.Lock()
 	params.Message.ContextID = t.agent.context
 	t.agent.mu.Unlock()
@@ -448,8 +450,8 @@ func (t *Task) switchVersion(err error) bool {
 	return true
 }
 
-// drop ends the stream.
-func (t *Task) drop() {
+// dropStream ends the stream.
+func (t *Task) dropStream() {
 	if t.stream != nil {
 		t.stream.cancel()
 		t.stream = nil
@@ -462,54 +464,55 @@ func (t *Task) sendOut(ctx context.Context, params sendParams) {
 	if !t.agent.card.Capabilities.Streaming {
 		method = "SendMessage"
 	}
-	t.replace(t.agent.openStream(ctx, method, params))
+	t.replaceStream(t.agent.openStream(ctx, method, params))
 	t.reattached = false
 }
 
-func (t *Task) replace(s *stream) {
-	t.drop()
+// replaceStream takes what comes from now on from another stream. Nothing came on it yet.
+func (t *Task) replaceStream(s *stream) {
+	t.dropStream()
 	t.stream, t.opened, t.fresh, t.loose, t.reattached = s, time.Now(), true, false, true
 	t.wake.Reset(silentTime)
 }
 
-// status applies a status of the task.
-func (t *Task) status(ctx context.Context, s taskStatus) {
-	if !t.changed(s) {
+// applyStatus applies a status of the task.
+func (t *Task) applyStatus(ctx context.Context, s taskStatus) {
+	if !t.isNewStatus(s) {
 		return
 	}
 	if t.asking != nil { // what was asked is no longer what the agent waits for
 		t.withdraw()
 		if a := <-t.asking; a.text != "" {
-			t.note("The task went on before your answer was sent.")
+			t.tellNote("The task went on before your answer was sent.")
 		}
 		t.asking = nil
 	}
-	if t.state(s) {
-		t.ask(ctx, s)
+	if t.tellState(s) {
+		t.askUser(ctx, s)
 	} else if !t.over {
-		t.remember(memoryLine{State: t.now, Status: s.key()})
+		t.remember(memoryLine{State: t.now, Status: s.statusKey()})
 	}
 }
 
-// record remembers a line of the task.
-func (t *Task) record(line memoryLine) {
+// recordLine remembers a line of the task.
+func (t *Task) recordLine(line memoryLine) {
 	line.Task = t.ID()
-	if err := t.agent.memory.record(line); err != nil {
+	if err := t.agent.memory.recordLine(line); err != nil {
 		t.agent.cfg.Logger.Error("a2a: what was told is not remembered across a restart", "error", err)
 	}
 }
 
-// ask puts the agent's question on a goroutine of its own.
-func (t *Task) ask(ctx context.Context, s taskStatus) {
+// askUser puts the agent's question on a goroutine of its own.
+func (t *Task) askUser(ctx context.Context, s taskStatus) {
 	ctx, t.withdraw = context.WithCancel(ctx)
 	answers := make(chan answer, 1)
 	t.asking = answers
-	put := t.question(s, t.agent.cfg.AnswerTime)
+	put := t.makeQuestion(s, t.agent.cfg.AnswerTime)
 	go func() { answers <- put(ctx) }()
 }
 
-// answered sends the answer to the agent.
-func (t *Task) answered(ctx context.Context, a answer) error {
+// sendAnswer sends the answer to the agent.
+func (t *Task) sendAnswer(ctx context.Context, a answer) error {
 	t.withdraw()
 	switch {
 	case errors.Is(a.err, context.Canceled):
@@ -517,9 +520,9 @@ func (t *Task) answered(ctx context.Context, a answer) error {
 	case a.err != nil:
 		return a.err
 	}
-	params := t.agent.send(a.text, nil)
+	params := t.agent.makeMessage(a.text, nil)
 	params.Message.TaskID, params.Message.ContextID = t.id, t.contextID
-	t.sent()
+	t.noteSent()
 	t.unsent = &params
 	t.sendOut(ctx, params)
 	return nil

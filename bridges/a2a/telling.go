@@ -52,37 +52,39 @@ type spoken struct {
 	last bool
 }
 
+// newSpoken returns an artifact of which nothing was told.
 func newSpoken() *spoken { return &spoken{sum: sha256.New()} }
 
+// newTelling tells in s what an agent of that name says. It remembers nothing.
 func newTelling(s *producer.Session, agent string) telling {
 	return telling{s: s, agentName: agent, artifacts: map[string]*spoken{}, statuses: map[string]bool{},
 		noted: map[string]bool{}, remember: func(memoryLine) {}}
 }
 
-// waiting reports whether the task waits for its user.
-func (t *telling) waiting() bool { return t.now == inputRequired || t.now == authRequired }
+// isWaiting reports whether the task waits for its user.
+func (t *telling) isWaiting() bool { return t.now == inputRequired || t.now == authRequired }
 
-// note tells something beside the task's own results.
-func (t *telling) note(text string) {
-	t.close()
+// tellNote tells something beside the task's own results.
+func (t *telling) tellNote(text string) {
+	t.closeOutput()
 	t.s.Progress(bridge.Ours(text), aaep.Progress{Description: text}, 0)
 }
 
-// noteOnce is note for what is told of a task no more than once.
-func (t *telling) noteOnce(text string) {
+// tellNoteOnce is note for what is told of a task no more than once.
+func (t *telling) tellNoteOnce(text string) {
 	if !t.noted[text] {
 		t.noted[text] = true
-		t.note(text)
+		t.tellNote(text)
 	}
 }
 
-// artifact returns what was told of an artifact; nil where there are too many.
-func (t *telling) artifact(a artifact) *spoken {
+// findArtifact returns what was told of an artifact; nil where there are too many.
+func (t *telling) findArtifact(a artifact) *spoken {
 	sp := t.artifacts[a.ID]
 	switch {
 	case sp != nil:
 	case len(t.artifacts) >= maxArtifacts:
-		t.noteOnce("The task has more than " + words.Count(maxArtifacts, "result") + ". The others are not told.")
+		t.tellNoteOnce("The task has more than " + words.Count(maxArtifacts, "result") + ". The others are not told.")
 	default:
 		sp = newSpoken()
 		t.artifacts[a.ID] = sp
@@ -90,61 +92,62 @@ func (t *telling) artifact(a artifact) *spoken {
 	return sp
 }
 
-// chunk tells an update of an artifact.
-func (t *telling) chunk(u *artifactUpdate) {
+// tellChunk tells an update of an artifact.
+func (t *telling) tellChunk(u *artifactUpdate) {
 	known := t.artifacts[u.Artifact.ID] != nil
 	if !u.Append && known {
-		t.whole(u.Artifact)
+		t.tellWhole(u.Artifact)
 		return
 	}
-	sp := t.artifact(u.Artifact)
+	sp := t.findArtifact(u.Artifact)
 	if sp == nil {
 		return
 	}
 	if u.Append && !known {
-		t.note("The beginning of " + named(u.Artifact) + " was not received.")
+		t.tellNote("The beginning of " + nameArtifact(u.Artifact) + " was not received.")
 	}
-	t.write(u.Artifact, sp, textOf(u.Artifact.Parts))
+	t.writeArtifact(u.Artifact, sp, textOf(u.Artifact.Parts))
 	if u.Last {
 		sp.last = true
-		t.close()
+		t.closeOutput()
 	}
 }
 
-// whole tells what is new of an artifact that came as a whole.
-func (t *telling) whole(a artifact) {
-	sp := t.artifact(a)
+// tellWhole tells what is new of an artifact that came as a whole.
+func (t *telling) tellWhole(a artifact) {
+	sp := t.findArtifact(a)
 	if sp == nil {
 		return
 	}
 	text := textOf(a.Parts)
-	if sp.size > len(text) || !sp.begins(text) {
-		t.note(upperFirst(named(a)) + " was replaced.")
+	if sp.size > len(text) || !sp.isPrefixOf(text) {
+		t.tellNote(upperFirst(nameArtifact(a)) + " was replaced.")
 		*sp = *newSpoken()
 	}
-	t.write(a, sp, text[sp.size:])
+	t.writeArtifact(a, sp, text[sp.size:])
 }
 
-// begins reports whether what was told is how a text begins.
-func (sp *spoken) begins(text string) bool {
+// isPrefixOf reports whether what was told is how a text begins.
+func (sp *spoken) isPrefixOf(text string) bool {
 	sum := sha256.Sum256([]byte(text[:sp.size]))
 	return string(sp.sum.Sum(nil)) == string(sum[:])
 }
 
-func named(a artifact) string {
+// nameArtifact returns how a sentence names an artifact.
+func nameArtifact(a artifact) string {
 	if name := toolwords.Label(a.Name); name != "" {
 		return "the result " + name
 	}
 	return "a result"
 }
 
-// write tells more of an artifact.
-func (t *telling) write(a artifact, sp *spoken, text string) {
+// writeArtifact tells more of an artifact.
+func (t *telling) writeArtifact(a artifact, sp *spoken, text string) {
 	if text == "" {
 		return
 	}
 	if t.open != sp {
-		t.close()
+		t.closeOutput()
 		t.open, sp.id = sp, a.ID
 	}
 	if sp.out == nil {
@@ -160,8 +163,8 @@ func (t *telling) write(a artifact, sp *spoken, text string) {
 	sp.sum.Write([]byte(text))
 }
 
-// close ends the artifact that is being told: what comes next is not about it.
-func (t *telling) close() {
+// closeOutput ends the artifact that is being told: what comes next is not about it.
+func (t *telling) closeOutput() {
 	if t.open != nil && t.open.out != nil {
 		t.open.out.Close()
 		t.open.out = nil
@@ -171,8 +174,8 @@ func (t *telling) close() {
 	t.open = nil
 }
 
-// reply tells a message that the agent answered with instead of making a task.
-func (t *telling) reply(m *message) {
+// tellReply tells a message that the agent answered with instead of making a task.
+func (t *telling) tellReply(m *message) {
 	out := t.s.Output()
 	out.SetContentType("text/markdown")
 	out.WriteString(strings.ToValidUTF8(textOf(m.Parts), "\uFFFD"))
@@ -181,10 +184,11 @@ func (t *telling) reply(m *message) {
 	t.over = true
 }
 
-// changed reports whether a status is one that was not applied yet.
-func (t *telling) changed(s taskStatus) bool {
-	key := s.key()
-	if t.over || s.state() == "" || key != "" && t.statuses[key] || key == "" && s.state() == t.now && s.text() == "" {
+// isNewStatus reports whether a status is one that was not applied yet.
+func (t *telling) isNewStatus(s taskStatus) bool {
+	key := s.statusKey()
+	if t.over || s.stateName() == "" || key != "" && t.statuses[key] ||
+		key == "" && s.stateName() == t.now && s.messageText() == "" {
 		return false
 	}
 	if key != "" && len(t.statuses) < maxStatuses {
@@ -193,30 +197,32 @@ func (t *telling) changed(s taskStatus) bool {
 	return true
 }
 
-// state tells a status, and reports whether the user must be asked.
-func (t *telling) state(s taskStatus) (ask bool) {
-	text := bridge.Line(s.text())
+// tellState tells a status, and reports whether the user must be asked.
+func (t *telling) tellState(s taskStatus) (ask bool) {
+	text := bridge.Line(s.messageText())
 	was := t.now
-	t.now, t.away = s.state(), false
+	t.now, t.away = s.stateName(), false
 	t.news++
 	switch t.now {
 	case submitted, working, "unknown", "unspecified":
 		if text != "" {
-			t.note(words.Sentence(words.Fit(text, mostAsked)))
+			t.tellNote(words.Sentence(words.Fit(text, mostAsked)))
 		} else if t.now == working && was != working {
 			t.s.State(aaep.StateThinking, bridge.Ours("The agent works on it."))
 		}
 	case inputRequired, authRequired:
-		t.close()
+		t.closeOutput()
 		return true
 	case completed:
 		t.finishWith(nil, func(end aaep.Text) { t.s.Complete(end) }, text)
 	case canceled:
-		t.finishWith(errCanceled, func(end aaep.Text) { t.s.Cancel(aaep.CancelledByProducer, end) }, cmp.Or(text, "The task was cancelled."))
+		t.finishWith(errCanceled, func(end aaep.Text) { t.s.Cancel(aaep.CancelledByProducer, end) },
+			cmp.Or(text, "The task was cancelled."))
 	case failed, rejected:
-		t.fail(text)
+		t.failTask(text)
 	default:
-		t.note("The task is in a state that is not known here, " + words.Sentence(strings.TrimSpace(toolwords.Label(s.State)+" "+text)))
+		t.tellNote("The task is in a state that is not known here, " +
+			words.Sentence(strings.TrimSpace(toolwords.Label(s.State)+" "+text)))
 	}
 	return false
 }
@@ -227,7 +233,8 @@ var (
 	errRejected = errors.New("a2a: the agent rejected the task")
 )
 
-func (t *telling) fail(text string) {
+// failTask ends the session of a task that failed or was rejected, with the agent's words.
+func (t *telling) failTask(text string) {
 	end, says := errFailed, "The task failed."
 	if t.now == rejected {
 		end, says = errRejected, "The agent rejected the task."
@@ -241,7 +248,7 @@ func (t *telling) fail(text string) {
 
 // finishWith ends the session by a function, with the agent's last words.
 func (t *telling) finishWith(why error, by func(aaep.Text), text string) {
-	t.close()
+	t.closeOutput()
 	var end aaep.Text
 	if text != "" {
 		end = aaep.Say(words.Sentence(words.Fit(text, mostAsked)))
@@ -250,17 +257,18 @@ func (t *telling) finishWith(why error, by func(aaep.Text), text string) {
 	t.over, t.end = true, why
 }
 
-// interrupted tells once that the agent cannot be reached.
-func (t *telling) interrupted() {
+// tellCut tells once that the agent cannot be reached.
+func (t *telling) tellCut() {
 	if !t.away {
 		t.away = true
-		t.note("The link to the agent was cut; it is tried again.")
+		t.tellNote("The link to the agent was cut; it is tried again.")
 	}
 }
 
-// finish ends the session where the task did not, and returns why the task did not reach its aim.
-func (t *telling) finish(err error) error {
-	t.close()
+// finishSession ends the session where the task did not, and returns why the task did not reach its
+// aim.
+func (t *telling) finishSession(err error) error {
+	t.closeOutput()
 	defer t.s.Close()
 	switch {
 	case t.over:
@@ -277,20 +285,21 @@ func (t *telling) finish(err error) error {
 	return fmt.Errorf("a2a: %w", err)
 }
 
-// sent notes that an answer is on its way.
-func (t *telling) sent() { t.now = "" }
+// noteSent notes that an answer is on its way.
+func (t *telling) noteSent() { t.now = "" }
 
 // errDeclined says that the user does not want to sign in.
 var errDeclined = errors.New("the user does not want to sign in")
 
-// question makes what is put to the user upon a status. The function it returns puts it, and waits;
-// it runs beside the owner.
-func (t *telling) question(s taskStatus, open time.Duration) func(context.Context) answer {
-	text, session := words.Fit(bridge.Line(s.text()), mostAsked), t.s
-	if s.state() == authRequired {
+// makeQuestion makes what is put to the user upon a status. The function it returns puts it, and
+// waits; it runs beside the owner.
+func (t *telling) makeQuestion(s taskStatus, open time.Duration) func(context.Context) answer {
+	text, session := words.Fit(bridge.Line(s.messageText()), mostAsked), t.s
+	if s.stateName() == authRequired {
 		q := producer.Question{
-			Text:    aaep.Say(t.agentName + " wants you to sign in somewhere. Have you done that?"),
-			Context: aaep.Say(cmp.Or(text, t.agentName+" does not say where.") + " Sign in with a program of your own; nothing is opened here."),
+			Text: aaep.Say(t.agentName + " wants you to sign in somewhere. Have you done that?"),
+			Context: aaep.Say(cmp.Or(text, t.agentName+" does not say where.") +
+				" Sign in with a program of your own; nothing is opened here."),
 			Timeout: open,
 		}
 		return func(ctx context.Context) answer {
@@ -305,7 +314,8 @@ func (t *telling) question(s taskStatus, open time.Duration) func(context.Contex
 		}
 	}
 	q := producer.Question{
-		Text:    aaep.Say(t.agentName + " asks: " + words.Sentence(cmp.Or(text, "it needs something to go on, and does not say what"))),
+		Text: aaep.Say(t.agentName + " asks: " +
+			words.Sentence(cmp.Or(text, "it needs something to go on, and does not say what"))),
 		Context: aaep.Say("Your answer is sent to " + t.agentName + " as you give it."), Timeout: open,
 	}
 	return func(ctx context.Context) answer {

@@ -41,14 +41,15 @@ type agentInterface struct {
 	Transport string `json:"transport"` // of 0.3
 }
 
-// interfaces are the ways to speak with the agent, the best first.
-func (c *agentCard) interfaces() []agentInterface {
+// listInterfaces are the ways to speak with the agent, the best first.
+func (c *agentCard) listInterfaces() []agentInterface {
 	all := c.Interfaces
 	if c.URL != "" {
 		all = append(all, agentInterface{URL: c.URL, Binding: cmp.Or(c.Preferred, "JSONRPC"), Version: c.Version})
 	}
 	for _, i := range c.More {
-		all = append(all, agentInterface{URL: i.URL, Binding: cmp.Or(i.Transport, i.Binding), Version: cmp.Or(i.Version, c.Version)})
+		all = append(all, agentInterface{URL: i.URL, Binding: cmp.Or(i.Transport, i.Binding),
+			Version: cmp.Or(i.Version, c.Version)})
 	}
 	return all
 }
@@ -84,18 +85,19 @@ func textOf(parts []part) string {
 		case p.Text != nil:
 			b.WriteString(*p.Text)
 		case p.Data != nil:
-			b.WriteString(strings.TrimSuffix(file("Data", p.Filename, ""), ".) ") + ": " + bridge.Describe(p.Data) + ".) ")
+			b.WriteString(strings.TrimSuffix(describeFile("Data", p.Filename, ""), ".) ") + ": " +
+				bridge.Describe(p.Data) + ".) ")
 		case p.File != nil:
-			b.WriteString(file("A file", p.File.Name, p.File.MIMEType))
+			b.WriteString(describeFile("A file", p.File.Name, p.File.MIMEType))
 		default:
-			b.WriteString(file("A file", p.Filename, p.MediaType))
+			b.WriteString(describeFile("A file", p.Filename, p.MediaType))
 		}
 	}
 	return b.String()
 }
 
-// file says that there is something of a name and a media type.
-func file(what, name, kind string) string {
+// describeFile says that there is something of a name and a media type.
+func describeFile(what, name, kind string) string {
 	text := "(" + what
 	if name = toolwords.Label(name); name != "" {
 		text += ", " + name
@@ -106,6 +108,7 @@ func file(what, name, kind string) string {
 	return text + ".) "
 }
 
+// upperFirst returns a text of ours with a capital letter at its beginning.
 func upperFirst(text string) string {
 	if text == "" {
 		return ""
@@ -137,22 +140,22 @@ const (
 	rejected      = "rejected"
 )
 
-// state is the state as 0.3 writes it: 1.0 has TASK_STATE_INPUT_REQUIRED for input-required.
-func (s taskStatus) state() string {
+// stateName is the state as 0.3 writes it: 1.0 has TASK_STATE_INPUT_REQUIRED for input-required.
+func (s taskStatus) stateName() string {
 	return strings.ReplaceAll(strings.TrimPrefix(strings.ToLower(s.State), "task_state_"), "_", "-")
 }
 
-// text is what the agent says with the status, or "".
-func (s taskStatus) text() string {
+// messageText is what the agent says with the status, or "".
+func (s taskStatus) messageText() string {
 	if s.Message == nil {
 		return ""
 	}
 	return strings.TrimSpace(textOf(s.Message.Parts))
 }
 
-// key is the same for the same status, however often it is sent; empty where nothing tells it from
-// others.
-func (s taskStatus) key() string {
+// statusKey is the same for the same status, however often it is sent; empty where nothing tells it
+// from others.
+func (s taskStatus) statusKey() string {
 	id := s.Timestamp
 	if s.Message != nil {
 		id = cmp.Or(s.Message.MessageID, id)
@@ -160,7 +163,7 @@ func (s taskStatus) key() string {
 	if id == "" {
 		return ""
 	}
-	return s.state() + " " + id
+	return s.stateName() + " " + id
 }
 
 type taskObject struct {
@@ -238,5 +241,11 @@ type taskParams struct {
 }
 
 // methods are the names that 0.3 has for those of 1.0.
-var methods = map[string]string{"SendMessage": "message/send", "SendStreamingMessage": "message/stream", "GetTask": "tasks/get",
-	"CancelTask": "tasks/cancel", "SubscribeToTask": "tasks/resubscribe", "CreateTaskPushNotificationConfig": "tasks/pushNotificationConfig/set"}
+var methods = map[string]string{
+	"SendMessage":                      "message/send",
+	"SendStreamingMessage":             "message/stream",
+	"GetTask":                          "tasks/get",
+	"CancelTask":                       "tasks/cancel",
+	"SubscribeToTask":                  "tasks/resubscribe",
+	"CreateTaskPushNotificationConfig": "tasks/pushNotificationConfig/set",
+}

@@ -111,7 +111,7 @@ type Bridge struct {
 	about    string
 	pending  bridge.Digest
 	late     time.Duration // how late the oldest of pending is
-	timer    *time.Timer   // of the window; nil where none is open
+	window   bridge.Window // in which news is gathered
 	place    place
 	claims   map[string]string // what records say, by their ids
 	waiting  []*news           // that are to be asked about
@@ -124,6 +124,7 @@ type Bridge struct {
 // New makes a Bridge whose news are told by p.
 func New(p *producer.Producer, cfg Config) (*Bridge, error) { return newOver(p, cfg, nil) }
 
+// newOver is New over a network of a test; nil is the real one.
 func newOver(p *producer.Producer, cfg Config, transport http.RoundTripper) (*Bridge, error) {
 	at, err := url.Parse(cfg.URL)
 	unknown := slices.IndexFunc(cfg.Events, func(name string) bool { return !slices.Contains(Events(), name) })
@@ -135,7 +136,8 @@ func newOver(p *producer.Producer, cfg Config, transport http.RoundTripper) (*Br
 	case math.IsNaN(cfg.MinRelevance) || cfg.MinRelevance < 0 || cfg.MinRelevance > 1:
 		return nil, fmt.Errorf("akashik: the relevance must be from 0 to 1; it is %v", cfg.MinRelevance)
 	case unknown >= 0:
-		return nil, fmt.Errorf("akashik: %q is no event of a field; those are %s", cfg.Events[unknown], strings.Join(Events(), ", "))
+		return nil, fmt.Errorf("akashik: %q is no event of a field; those are %s", cfg.Events[unknown],
+			strings.Join(Events(), ", "))
 	case cfg.Debounce < 0:
 		return nil, fmt.Errorf("akashik: the debounce must not be negative; it is %v", cfg.Debounce)
 	case cfg.Poll != 0 && cfg.Poll < time.Second:
@@ -179,14 +181,14 @@ func (b *Bridge) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	err := b.flush()
-	b.end(bridge.Ours("The field is no longer followed."))
+	err := b.flushPending()
+	b.endSession(bridge.Ours("The field is no longer followed."))
 	return errors.Join(err, b.seen.Close())
 }
 
-// take tells news that came together: each once, and only what is wanted. The error says why they
-// could not be told; then they may be taken again.
-func (b *Bridge) take(all []*news) error {
+// takeNews tells news that came together: each once, and only what is wanted. The error says why
+// they could not be told; then they may be taken again.
+func (b *Bridge) takeNews(all []*news) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed || b.ctx.Err() != nil {
@@ -194,20 +196,21 @@ func (b *Bridge) take(all []*news) error {
 	}
 	now := time.Now()
 	for _, n := range all {
-		b.learn(n)
-		if !n.wantAction && (!slices.Contains(b.cfg.Events, n.event) || n.relevance < b.cfg.MinRelevance && n.event != handoffIncoming) {
+		b.learnClaims(n)
+		irrelevant := n.relevance < b.cfg.MinRelevance && n.event != handoffIncoming
+		if !n.wantAction && (irrelevant || !slices.Contains(b.cfg.Events, n.event)) {
 			continue
 		}
 		repeated := b.seen.Told(now, now, n.name...)
 		asked := !n.wantAction || b.seen.Told(now, now, n.actionName()...)
 		if !repeated {
-			if err := b.tell(n, now); err != nil {
+			if err := b.tellNews(n, now); err != nil {
 				return err
 			}
 		}
 		names := [][]string{n.name}
 		if !asked {
-			if err := b.require(n); err != nil {
+			if err := b.requireAction(n); err != nil {
 				return err
 			}
 			names = append(names, n.actionName())
@@ -218,15 +221,15 @@ func (b *Bridge) take(all []*news) error {
 			}
 		}
 	}
-	if b.timer == nil {
-		return b.flush()
+	if !b.window.IsOpen() {
+		return b.flushPending()
 	}
 	return nil
 }
 
-// learn takes over what news say of a record, and withdraws the questions that they settle, with
-// b.mu held.
-func (b *Bridge) learn(n *news) {
+// learnClaims takes over what news say of a record, and withdraws the questions that they settle,
+// with b.mu held.
+func (b *Bridge) learnClaims(n *news) {
 	if n.unit != "" && n.summary != "" && (len(b.claims) < mostClaims || b.claims[n.unit] != "") {
 		b.claims[n.unit] = n.summary
 	}
@@ -240,14 +243,14 @@ func (b *Bridge) learn(n *news) {
 	}
 }
 
-// tell tells news now or when the window ends, with b.mu held. Those that require something of a
-// person are told at once, as is the end of the field's session.
-func (b *Bridge) tell(n *news, now time.Time) error {
+// tellNews tells news now or when the window ends, with b.mu held. Those that require something of
+// a person are told at once, as is the end of the field's session.
+func (b *Bridge) tellNews(n *news, now time.Time) error {
 	atOnce := n.wantAction || n.event == handoffIncoming || n.event == sessionEnded
 	if !atOnce {
 		if b.cfg.Window > 0 {
 			b.pending.Add(n.event, n.epoch, n.sentence)
-		} else if err := b.say(n.sentence); err != nil {
+		} else if err := b.tellResult(n.sentence); err != nil {
 			return err
 		}
 		if late := now.Sub(n.at); !n.at.IsZero() && late > max(b.late, lateTime) {
@@ -255,63 +258,56 @@ func (b *Bridge) tell(n *news, now time.Time) error {
 		}
 		return nil
 	}
-	if err := b.flush(); err != nil {
+	if err := b.flushPending(); err != nil {
 		return err
 	}
 	switch {
 	case n.event == sessionEnded && !n.wantAction:
-		if err := b.open(); err != nil {
+		if err := b.openSession(); err != nil {
 			return err
 		}
-		b.end(aaep.Say(n.sentence))
+		b.endSession(aaep.Say(n.sentence))
 		return nil
 	case n.event == handoffIncoming && !n.wantAction:
 		return b.handOver(n.sentence)
 	}
-	if !b.cfg.Record { // require tells it
+	if !b.cfg.Record { // requireAction tells it
 		return nil
 	}
-	return b.say(n.sentence)
+	return b.tellResult(n.sentence)
 }
 
 // handOver tells that a person is waited for who cannot answer here, with b.mu held.
 func (b *Bridge) handOver(text string) error {
-	if err := b.open(); err != nil {
+	if err := b.openSession(); err != nil {
 		return err
 	}
 	b.told++
-	return b.s.Handoff(aaep.Say(text), aaep.HandoffRequested{Reason: text, TargetKind: aaep.TargetHuman, UrgencyForHandoff: aaep.RiskMedium})
+	return b.s.Handoff(aaep.Say(text), aaep.HandoffRequested{Reason: text, TargetKind: aaep.TargetHuman,
+		UrgencyForHandoff: aaep.RiskMedium})
 }
 
-// flush tells what was gathered, and begins the next window, with b.mu held.
-func (b *Bridge) flush() error {
-	if b.timer != nil {
-		b.timer.Stop()
-		b.timer = nil
-	}
+// flushPending tells what was gathered, and begins the next window, with b.mu held.
+func (b *Bridge) flushPending() error {
+	b.window.Close()
 	if b.pending.Total() == 0 && b.late == 0 {
 		return nil
 	}
 	if b.cfg.Window > 0 && !b.closed {
-		var timer *time.Timer
-		timer = time.AfterFunc(b.cfg.Window, func() {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			if b.timer == timer {
-				if err := b.flush(); err != nil {
-					b.cfg.Logger.Error("akashik: news could not be told", "error", err)
-				}
+		b.window.Open(b.cfg.Window, &b.mu, func() {
+			if err := b.flushPending(); err != nil {
+				b.cfg.Logger.Error("akashik: news could not be told", "error", err)
 			}
 		})
-		b.timer = timer
 	}
 	for _, text := range b.pending.Sentences("update", "", kinds) {
-		if err := b.say(text); err != nil {
+		if err := b.tellResult(text); err != nil {
 			return err
 		}
 	}
 	if b.late > 0 {
-		if err := b.say("That comes late: the oldest is from " + words.Spoken(b.late.Round(time.Minute)) + " ago."); err != nil {
+		late := words.Spoken(b.late.Round(time.Minute))
+		if err := b.tellResult("That comes late: the oldest is from " + late + " ago."); err != nil {
 			return err
 		}
 	}
@@ -319,10 +315,11 @@ func (b *Bridge) flush() error {
 	return nil
 }
 
-// open begins a session where there is none, or where the old one has told enough, with b.mu held.
-func (b *Bridge) open() error {
+// openSession begins a session where there is none, or where the old one has told enough, with b.mu
+// held.
+func (b *Bridge) openSession() error {
 	if b.told >= mostOfSession && b.asking == nil {
-		b.end(bridge.Ours("What follows is told in a new session."))
+		b.endSession(bridge.Ours("What follows is told in a new session."))
 	}
 	if b.s != nil {
 		return nil
@@ -339,9 +336,10 @@ func (b *Bridge) open() error {
 	return nil
 }
 
-// say tells a sentence as a result of its own, which nothing takes the place of, with b.mu held.
-func (b *Bridge) say(text string) error {
-	if err := b.open(); err != nil {
+// tellResult tells a sentence as a result of its own, which nothing takes the place of, with b.mu
+// held.
+func (b *Bridge) tellResult(text string) error {
+	if err := b.openSession(); err != nil {
 		return err
 	}
 	out := b.s.Output()
@@ -350,33 +348,33 @@ func (b *Bridge) say(text string) error {
 	return out.Close()
 }
 
-// end ends the session, with b.mu held.
-func (b *Bridge) end(text aaep.Text) {
+// endSession ends the session, with b.mu held.
+func (b *Bridge) endSession(text aaep.Text) {
 	if b.s != nil {
 		b.s.Complete(text)
 		b.s = nil
 	}
 }
 
-// note tells something about the field that is no news of it, after what was gathered.
-func (b *Bridge) note(text string) {
+// tellNote tells something about the field that is no news of it, after what was gathered.
+func (b *Bridge) tellNote(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return
 	}
-	if err := errors.Join(b.flush(), b.say(text)); err != nil {
+	if err := errors.Join(b.flushPending(), b.tellResult(text)); err != nil {
 		b.cfg.Logger.Error("akashik: it could not be told", "error", err)
 	}
 }
 
-// noteOnce tells something that is not told again.
-func (b *Bridge) noteOnce(text string) {
+// tellNoteOnce tells something that is not told again.
+func (b *Bridge) tellNoteOnce(text string) {
 	b.mu.Lock()
 	before := b.warned[text]
 	b.warned[text] = true
 	b.mu.Unlock()
 	if !before {
-		b.note(text)
+		b.tellNote(text)
 	}
 }

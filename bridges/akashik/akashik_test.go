@@ -50,7 +50,8 @@ func TestEvents(t *testing.T) {
 				stop := x.follow(akashik.Config{Token: f.token, AgentID: "ear-01"})
 				<-f.linked
 				l.AwaitHeard(t, "It holds 0 records and 0 open conflicts.")
-				want := []string{"Following the field Lab. It pushes its news.", "It holds 0 records and 0 open conflicts."}
+				want := []string{"Following the field Lab. It pushes its news.",
+					"It holds 0 records and 0 open conflicts."}
 				for _, e := range events {
 					f.push(e.n)
 					f.push(e.n) // a repeat is heard once
@@ -75,7 +76,8 @@ func TestEvents(t *testing.T) {
 }
 
 // replyTo answers each question with a text, and sends that question to asked.
-func replyTo(t *testing.T, answer string, asked chan<- *aaep.AwaitingClarification) func(*bridgetest.Listener, *aaep.Event) {
+func replyTo(t *testing.T, answer string, asked chan<- *aaep.AwaitingClarification) func(*bridgetest.Listener,
+	*aaep.Event) {
 	return func(l *bridgetest.Listener, ev *aaep.Event) {
 		q := ev.Payload.(*aaep.AwaitingClarification)
 		asked <- q
@@ -107,17 +109,23 @@ func TestRequiredAction(t *testing.T) {
 		content, target string
 		heard           string
 	}{
-		{name: "accept", answer: "accept", record: true, listens: true, content: "A person accepts: Buy it?", target: "answers mem-q",
-			heard: "Written in the field: A person accepts: Buy it? Whether an agent follows it is not known here."},
-		{name: "decline", answer: "decline", record: true, listens: true, content: "A person declines: Buy it?", target: "answers mem-q",
-			heard: "Written in the field: A person declines: Buy it?"},
-		{name: "own words", answer: "Wait for May", record: true, listens: true, content: "A person decides: Wait for May", target: "answers mem-q",
+		{name: "accept", answer: "accept", record: true, listens: true, content: "A person accepts: Buy it?",
+			target: "answers mem-q",
+			heard:  "Written in the field: A person accepts: Buy it? Whether an agent follows it is not known here."},
+		{name: "decline", answer: "decline", record: true, listens: true, content: "A person declines: Buy it?",
+			target: "answers mem-q",
+			heard:  "Written in the field: A person declines: Buy it?"},
+		{name: "own words", answer: "Wait for May", record: true, listens: true,
+			content: "A person decides: Wait for May", target: "answers mem-q",
 			heard: "Written in the field: A person decides: Wait for May."},
-		{name: "a conflict", answer: "second", conflict: true, record: true, listens: true, content: "A person decides that this holds: Prices fell",
-			target: "supports mem-2, informs mem-1", heard: "Written in the field: A person decides that this holds: Prices fell."},
+		{name: "a conflict", answer: "second", conflict: true, record: true, listens: true,
+			content: "A person decides that this holds: Prices fell",
+			target:  "supports mem-2, informs mem-1",
+			heard:   "Written in the field: A person decides that this holds: Prices fell."},
 		{name: "nothing", answer: "none", record: true, listens: true},
 		{name: "silence", answer: "", record: true, listens: true},
-		{name: "no listener who can answer", record: true, heard: "No listener can answer it, and nothing was written."},
+		{name: "no listener who can answer", record: true,
+			heard: "No listener can answer it, and nothing was written."},
 		{name: "not recorded", listens: true, heard: "New: Buy it? The field says that this requires an action. It cannot be answered here."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -156,7 +164,8 @@ func TestRequiredAction(t *testing.T) {
 						t.Fatalf("asked %d times", len(asked))
 					}
 					q := <-asked
-					if !strings.Contains(q.Context, effect) || len(q.Choices) != 3 || !strings.HasPrefix(q.Question, "The field Lab says that this requires an action: ") {
+					if !strings.Contains(q.Context, effect) || len(q.Choices) != 3 || !strings.HasPrefix(q.Question,
+						"The field Lab says that this requires an action: ") {
 						t.Errorf("asked %+v", q)
 					}
 					if label := q.Choices[0].Label; test.conflict && label != "Write that this holds: Prices rose" {
@@ -192,7 +201,10 @@ func TestRecordChangesWhileAsked(t *testing.T) {
 		f := newField()
 		x := newFixture(t, f)
 		asked := make(chan *subscriber.Question, 1)
-		l := bridgetest.Listen(t, x.producer, func(l *bridgetest.Listener, ev *aaep.Event) { asked <- l.Sub.Question(ev) })
+		l := bridgetest.Listen(t, x.producer, func(l *bridgetest.Listener,
+			ev *aaep.Event) {
+			asked <- l.Sub.Question(ev)
+		})
 		f.record("one", "Prices rose", func(u *unit) { u.id = "mem-1" })
 		f.record("two", "Prices fell", func(u *unit) { u.id = "mem-2" })
 		f.change(func() { f.conflicts = []map[string]any{theConflict("detected")} })
@@ -208,6 +220,7 @@ func TestRecordChangesWhileAsked(t *testing.T) {
 		}
 		l.AwaitHeard(t, "Written in the field: A person decides that this holds: Prices fell.")
 		stop()
-		checkDirective(t, f.took("RECORD")[0], "A person decides that this holds: Prices fell", "supports mem-2, informs mem-1")
+		checkDirective(t, f.took("RECORD")[0], "A person decides that this holds: Prices fell",
+			"supports mem-2, informs mem-1")
 	})
 }

@@ -34,9 +34,9 @@ const (
 	answerNone    = "none"
 )
 
-// require has a person asked about news that require an action, with b.mu held, or tells that they
-// cannot be answered here.
-func (b *Bridge) require(n *news) error {
+// requireAction has a person asked about news that require an action, with b.mu held, or tells that
+// they cannot be answered here.
+func (b *Bridge) requireAction(n *news) error {
 	if !b.cfg.Record || len(b.waiting) >= mostWaiting {
 		return b.handOver(n.sentence + cannotAnswer)
 	}
@@ -49,7 +49,7 @@ func (b *Bridge) askNext() error {
 	if b.asking != nil || len(b.waiting) == 0 || b.ctx.Err() != nil {
 		return nil
 	}
-	if err := b.open(); err != nil {
+	if err := b.openSession(); err != nil {
 		return err
 	}
 	n, s := b.waiting[0], b.s
@@ -57,7 +57,7 @@ func (b *Bridge) askNext() error {
 	ctx, cancel := context.WithCancel(b.ctx)
 	b.asking, b.withdraw = n, cancel
 	b.asks.Go(func() {
-		b.ask(ctx, s, n)
+		b.askAbout(ctx, s, n)
 		cancel()
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -69,30 +69,34 @@ func (b *Bridge) askNext() error {
 	return nil
 }
 
-// ask asks about news, and writes the answer into the field.
-func (b *Bridge) ask(ctx context.Context, s *producer.Session, n *news) {
+// askAbout asks about news, and writes the answer into the field.
+func (b *Bridge) askAbout(ctx context.Context, s *producer.Session, n *news) {
 	if n.conflict != "" && !b.knowsClaims(n) {
 		b.findClaims(ctx, n)
 	}
-	claims := [2]string{b.claim(n.units[0]), b.claim(n.units[1])} // which may change while the question is open
-	given, err := s.AskText(ctx, b.question(n, claims))
+	// What the records say may change while the question is open.
+	claims := [2]string{b.describeClaim(n.units[0]), b.describeClaim(n.units[1])}
+	given, err := s.AskText(ctx, b.makeQuestion(n, claims))
 	switch {
 	case errors.Is(err, producer.ErrUnreachable):
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if err := b.handOver(n.sentence + " The field says that this requires an action. No listener can answer it, and nothing was written."); err != nil {
+		text := n.sentence + " The field says that this requires an action. No listener can answer it, and nothing was " +
+			"written."
+		if err := b.handOver(text); err != nil {
 			b.cfg.Logger.Error("akashik: it could not be told", "error", err)
 		}
 	case err != nil || given == answerNone:
 		// The end of the question was told by itself, and nothing is written.
 	default:
-		b.write(b.ctx, n, s, b.directive(n, claims, given)) // what is answered is written although the question is settled meanwhile
+		// An answer is written although the question was settled meanwhile.
+		b.writeDirective(b.ctx, n, s, b.makeDirective(n, claims, given))
 	}
 }
 
-// question makes the question about news; claims are what the two records of a conflict say. It
+// makeQuestion makes the question about news; claims are what the two records of a conflict say. It
 // says what an answer does before there is one.
-func (b *Bridge) question(n *news, claims [2]string) producer.Question {
+func (b *Bridge) makeQuestion(n *news, claims [2]string) producer.Question {
 	subject := n.summary
 	if subject == "" {
 		subject = n.sentence
@@ -109,14 +113,14 @@ func (b *Bridge) question(n *news, claims [2]string) producer.Question {
 	return producer.Question{
 		Text: aaep.Say("The field " + b.name + " says that this requires an action: " + words.Sentence(subject) +
 			" What is to be written there as a person's directive?"),
-		Context: aaep.Say("Choose, or say it in your own words. Your answer is put on record in the field, where agents may read it. " +
-			"It does nothing else: whether an agent follows it is not known here. Silence writes nothing."),
+		Context: aaep.Say("Choose, or say it in your own words. Your answer is put on record in the field, where " +
+			"agents may read it. It does nothing else: whether an agent follows it is not known here. Silence writes nothing."),
 		Choices: choices, Timeout: b.cfg.AnswerTime,
 	}
 }
 
-// claim is what a record says, or how it is called where that is not known.
-func (b *Bridge) claim(id string) string {
+// describeClaim is what a record says, or how it is called where that is not known.
+func (b *Bridge) describeClaim(id string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if text := b.claims[id]; text != "" {
@@ -135,7 +139,7 @@ func (b *Bridge) knowsClaims(n *news) bool {
 // findClaims asks the field between which records a conflict is, and what they say. What it does
 // not say stays unknown.
 func (b *Bridge) findClaims(ctx context.Context, n *news) {
-	answer, err := b.attune(ctx, wholeField, mostSought)
+	answer, err := b.attuneOnce(ctx, wholeField, mostSought)
 	if err != nil {
 		return
 	}
@@ -146,7 +150,7 @@ func (b *Bridge) findClaims(ctx context.Context, n *news) {
 			n.units = [2]string{c.UnitA, c.UnitB}
 		}
 	}
-	for _, known := range answer.news() {
+	for _, known := range answer.listNews() {
 		if known.unit != "" && slices.Contains(n.units[:], known.unit) {
 			b.claims[known.unit] = known.summary
 		}
@@ -181,16 +185,18 @@ type relation struct {
 	Description string `json:"description"`
 }
 
-// directive makes the record of an answer: what was decided, what was asked, and by which event.
-// claims are what the records of a conflict said when it was asked.
-func (b *Bridge) directive(n *news, claims [2]string, given string) *directive {
+// makeDirective makes the record of an answer: what was decided, what was asked, and by which
+// event. claims are what the records of a conflict said when it was asked.
+func (b *Bridge) makeDirective(n *news, claims [2]string, given string) *directive {
 	about := words.Sentence(n.summary)
 	if n.summary == "" {
 		about = n.sentence
 	}
 	d := &directive{Mode: "committed", Type: "human_directive",
-		Intent:     intent{Purpose: "A person was asked about what the field says requires an action, and answered.", Question: about},
-		Confidence: confidence{Score: 1, Reasoning: "A person decided it, when they were asked by AAEP.", Assumptions: []string{}},
+		Intent: intent{Purpose: "A person was asked about what the field says requires an action, and answered.",
+			Question: about},
+		Confidence: confidence{Score: 1, Reasoning: "A person decided it, when they were asked by AAEP.",
+			Assumptions: []string{}},
 	}
 	relate := func(kind, target, description string) {
 		if target != "" {
@@ -226,9 +232,9 @@ func (b *Bridge) directive(n *news, claims [2]string, given string) *directive {
 	return d
 }
 
-// write puts a directive on record, and tells what came of it. Where the field cannot be reached it
-// is sent again, as the same message, for ten minutes.
-func (b *Bridge) write(ctx context.Context, n *news, s *producer.Session, d *directive) {
+// writeDirective puts a directive on record, and tells what came of it. Where the field cannot be
+// reached it is sent again, as the same message, for ten minutes.
+func (b *Bridge) writeDirective(ctx context.Context, n *news, s *producer.Session, d *directive) {
 	d.Confidence.Evidence = append(d.Confidence.Evidence, "aaep session "+s.ID(),
 		"answered at "+time.Now().UTC().Format(time.RFC3339))
 	hash := sha256.Sum256([]byte(strings.Join(append(n.actionName(), s.ID(), d.Content), "\x00")))
@@ -242,13 +248,13 @@ func (b *Bridge) write(ctx context.Context, n *news, s *producer.Session, d *dir
 	began, delayed := time.Now(), false
 	for retry := bridge.FirstRetry; ; retry = min(2*retry, bridge.LastRetry) {
 		var refused *fieldError
-		if err = b.f.call(ctx, "RECORD", id, d, &answer); err == nil ||
+		if err = b.f.callOperation(ctx, "RECORD", id, d, &answer); err == nil ||
 			errors.As(err, &refused) && refused.Code != codeNotRegistered || time.Since(began) > giveUp {
 			break
 		}
 		if !delayed {
 			delayed = true
-			b.note("Your answer is not written yet, for the field cannot be reached. It is tried again.")
+			b.tellNote("Your answer is not written yet, for the field cannot be reached. It is tried again.")
 		}
 		select {
 		case <-time.After(retry):
@@ -261,7 +267,7 @@ func (b *Bridge) write(ctx context.Context, n *news, s *producer.Session, d *dir
 		err = errors.New("the field did not accept it: " + toolwords.Label(answer.Reason))
 	}
 	if err != nil {
-		b.note("It is not known that your answer was written: " + words.Sentence(toolwords.Label(err.Error())))
+		b.tellNote("It is not known that your answer was written: " + words.Sentence(toolwords.Label(err.Error())))
 		return
 	}
 	b.mu.Lock()
@@ -271,5 +277,5 @@ func (b *Bridge) write(ctx context.Context, n *news, s *producer.Session, d *dir
 	if err != nil {
 		b.cfg.Logger.Error("akashik: what was told is not remembered across a restart", "error", err)
 	}
-	b.note("Written in the field: " + words.Sentence(d.Content) + " Whether an agent follows it is not known here.")
+	b.tellNote("Written in the field: " + words.Sentence(d.Content) + " Whether an agent follows it is not known here.")
 }

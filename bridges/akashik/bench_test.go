@@ -29,7 +29,8 @@ func BenchmarkPush(b *testing.B) {
 	defer p.Shutdown(context.Background())
 	theirs, ours := transports.Pipe()
 	go p.ServeConn(ours)
-	follows, err := subscriber.Dial(b.Context(), oneConn{theirs}, subscriber.Config{ID: "listener", NoReconnect: true, Capabilities: aaep.Capabilities{MaxEventsPerSecond: 1000}})
+	follows, err := subscriber.Dial(b.Context(), oneConn{theirs}, subscriber.Config{ID: "listener", NoReconnect: true,
+		Capabilities: aaep.Capabilities{MaxEventsPerSecond: 1000}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -47,7 +47,8 @@ func checkDirective(t *testing.T, m message, content, relations string) {
 		t.Errorf("the record lacks an intent or a confidence: %s", m.Payload)
 	case strings.Join(related, ", ") != relations:
 		t.Errorf("it is related to %v, want %s", related, relations)
-	case !strings.Contains(evidence, "akashik event ") || !strings.Contains(evidence, "aaep session sess_") || !strings.Contains(evidence, "answered at "):
+	case !strings.Contains(evidence, "akashik event ") || !strings.Contains(evidence, "aaep session sess_") ||
+		!strings.Contains(evidence, "answered at "):
 		t.Errorf("it does not say where it comes from: %s", evidence)
 	}
 }

@@ -19,7 +19,8 @@ func Example() {
 
 	p, _ := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "lab"}, Languages: []string{"en"}})
 	defer p.Shutdown(context.Background())
-	bridge, err := akashik.New(p, akashik.Config{URL: server.URL, Events: []string{"memory.recorded"}, Poll: time.Second})
+	bridge, err := akashik.New(p, akashik.Config{URL: server.URL, Events: []string{"memory.recorded"},
+		Poll: time.Second})
 	if err != nil {
 		fmt.Println(err)
 		return

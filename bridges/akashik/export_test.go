@@ -6,5 +6,5 @@ var NewOver = newOver
 // Pushed takes a notification of the subscription sub, as if the field had pushed it.
 func (b *Bridge) Pushed(message []byte) {
 	b.place.Subscriptions = []string{"sub"}
-	b.pushed(message)
+	b.takePushed(message)
 }

@@ -77,7 +77,8 @@ type message struct {
 }
 
 func newField() *testField {
-	return &testField{level: 2, agents: map[string]bool{}, links: map[chan string]linkEnd{}, linked: make(chan struct{}, 64), attuned: make(chan struct{})}
+	return &testField{level: 2, agents: map[string]bool{}, links: map[chan string]linkEnd{},
+		linked: make(chan struct{}, 64), attuned: make(chan struct{})}
 }
 
 // change changes the field as a test wants it.
@@ -92,7 +93,8 @@ func (f *testField) record(agent, content string, changes ...func(*unit)) *unit 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.epoch++
-	u := &unit{id: fmt.Sprintf("mem-%d", f.epoch), kind: "finding", content: content, agent: agent, status: "active", epoch: f.epoch,
+	u := &unit{id: fmt.Sprintf("mem-%d", f.epoch), kind: "finding", content: content, agent: agent, status: "active",
+		epoch:     f.epoch,
 		relevance: 0.8, at: time.Now()}
 	for _, change := range changes {
 		change(u)
@@ -102,7 +104,8 @@ func (f *testField) record(agent, content string, changes ...func(*unit)) *unit 
 }
 
 // notification is one as the field pushes it.
-func notification(event string, epoch int64, relevance float64, summary, unit, conflict string, action bool) map[string]any {
+func notification(event string, epoch int64, relevance float64, summary, unit, conflict string,
+	action bool) map[string]any {
 	or := func(id string) any {
 		if id == "" {
 			return nil
@@ -214,7 +217,8 @@ func (f *testField) serveTools(w http.ResponseWriter, r *http.Request) {
 		var m message
 		json.Unmarshal(call.Params.Arguments, &m)
 		status, answer := f.answer(m)
-		result = map[string]any{"isError": status != http.StatusOK, "content": []any{map[string]any{"type": "text", "text": answer}}}
+		result = map[string]any{"isError": status != http.StatusOK, "content": []any{map[string]any{"type": "text",
+			"text": answer}}}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": call.ID, "result": result})
@@ -234,7 +238,8 @@ func (f *testField) answer(m message) (int, string) {
 			return status, body
 		}
 	}
-	if m.Protocol != "akashik" || m.Version != "0.1.0" || m.ID == "" || m.AgentID == "" || m.Epoch != math.Trunc(m.Epoch) || m.Epoch < 0 {
+	if m.Protocol != "akashik" || m.Version != "0.1.0" || m.ID == "" || m.AgentID == "" ||
+		m.Epoch != math.Trunc(m.Epoch) || m.Epoch < 0 {
 		return fieldError(m.Operation, "INVALID_TYPE", "that is no envelope")
 	}
 	if m.Operation != "REGISTER" && !f.agents[m.AgentID] {
@@ -266,8 +271,10 @@ func (f *testField) answer(m message) (int, string) {
 			return fieldError(m.Operation, "AGENT_ID_TAKEN", "there is one")
 		}
 		f.agents[p.ID] = true
-		answer = map[string]any{"status": "registered", "agent": map[string]any{"id": p.ID}, "field_capabilities": map[string]any{
-			"conformance_level": f.level, "protocol_version": "0.1.0", "supported_operations": []string{"REGISTER", "RECORD", "ATTUNE", "SUBSCRIBE"}}}
+		answer = map[string]any{"status": "registered", "agent": map[string]any{"id": p.ID},
+			"field_capabilities": map[string]any{
+				"conformance_level": f.level, "protocol_version": "0.1.0", "supported_operations": []string{"REGISTER",
+					"RECORD", "ATTUNE", "SUBSCRIBE"}}}
 	case "DEREGISTER":
 		delete(f.agents, m.AgentID)
 		answer = map[string]any{"status": "ok"}
@@ -280,10 +287,13 @@ func (f *testField) answer(m message) (int, string) {
 		case p.Mode != "committed" || p.Confidence == nil || p.Content == "":
 			return fieldError(m.Operation, "MISSING_CONFIDENCE", "how sure?")
 		}
-		f.units = append(f.units, &unit{id: "mem-" + m.ID, kind: p.Type, content: p.Content, agent: m.AgentID, status: "active", epoch: f.epoch, at: time.Now()})
-		answer = map[string]any{"status": "accepted", "memory_unit_id": "mem-" + m.ID, "epoch": f.epoch, "conflicts_detected": []string{}}
+		f.units = append(f.units, &unit{id: "mem-" + m.ID, kind: p.Type, content: p.Content, agent: m.AgentID,
+			status: "active", epoch: f.epoch, at: time.Now()})
+		answer = map[string]any{"status": "accepted", "memory_unit_id": "mem-" + m.ID, "epoch": f.epoch,
+			"conflicts_detected": []string{}}
 	case "ATTUNE":
-		if p.Since != nil && (*p.Since < 0 || *p.Since != math.Trunc(*p.Since)) || p.Scope.Role == "" || p.Scope.MaxUnits < 1 {
+		if p.Since != nil && (*p.Since < 0 || *p.Since != math.Trunc(*p.Since)) || p.Scope.Role == "" ||
+			p.Scope.MaxUnits < 1 {
 			return fieldError(m.Operation, "INVALID_TYPE", "that is no scope")
 		}
 		answer = f.attune(m.AgentID, p.Since, p.Scope.MaxUnits)
@@ -293,7 +303,8 @@ func (f *testField) answer(m message) (int, string) {
 		return fieldError(m.Operation, "UNSUPPORTED_OPERATION", "not here")
 	}
 	if f.wrap {
-		answer = map[string]any{"protocol": "akashik", "version": "0.1.0", "id": "a", "operation": m.Operation, "agent_id": "field",
+		answer = map[string]any{"protocol": "akashik", "version": "0.1.0", "id": "a", "operation": m.Operation,
+			"agent_id":   "field",
 			"session_id": nil, "epoch": f.epoch, "payload": answer}
 	}
 	text, _ := json.Marshal(answer)
@@ -302,7 +313,10 @@ func (f *testField) answer(m message) (int, string) {
 
 func (f *testField) subscribe(agent, action string, id *string, events []string, least *float64) map[string]any {
 	if action == "unsubscribe" {
-		f.subs = slices.DeleteFunc(f.subs, func(s *testSubscription) bool { return id != nil && s.id == *id && s.agent == agent })
+		f.subs = slices.DeleteFunc(f.subs, func(s *testSubscription) bool {
+			return id != nil && s.id == *id &&
+				s.agent == agent
+		})
 		return map[string]any{"status": "ok"}
 	}
 	s := &testSubscription{id: fmt.Sprintf("sub-%d", f.epoch), agent: agent, events: events}
@@ -339,13 +353,18 @@ func (f *testField) attune(agent string, since *float64, most int) map[string]an
 	}
 	record := []any{}
 	for _, u := range given {
-		record = append(record, map[string]any{"relevance_score": u.relevance, "relevance_reason": "it is", "format": "full",
-			"memory_unit": map[string]any{"id": u.id, "mode": "committed", "type": u.kind, "content": u.content, "status": u.status, "epoch": u.epoch,
+		record = append(record, map[string]any{"relevance_score": u.relevance, "relevance_reason": "it is",
+			"format": "full",
+			"memory_unit": map[string]any{"id": u.id, "mode": "committed", "type": u.kind, "content": u.content,
+				"status": u.status, "epoch": u.epoch,
 				"intent": map[string]any{"purpose": u.purpose}, "relations": []any{},
-				"source": map[string]any{"agent_id": u.agent, "agent_role": "researcher", "session_id": nil, "timestamp": u.at.UTC().Format(time.RFC3339)}}})
+				"source": map[string]any{"agent_id": u.agent, "agent_role": "researcher", "session_id": nil,
+					"timestamp": u.at.UTC().Format(time.RFC3339)}}})
 	}
-	return map[string]any{"status": "ok", "record": record, "conflicts": append([]map[string]any{}, f.conflicts...), "epoch": f.epoch,
-		"context_budget": map[string]any{"units_returned": len(given), "units_available": len(all), "tokens_used": nil, "tokens_budget": nil}}
+	return map[string]any{"status": "ok", "record": record, "conflicts": append([]map[string]any{}, f.conflicts...),
+		"epoch": f.epoch,
+		"context_budget": map[string]any{"units_returned": len(given), "units_available": len(all), "tokens_used": nil,
+			"tokens_budget": nil}}
 }
 
 // serveLink pushes what is sent until the link is cut.

@@ -44,9 +44,9 @@ func (b *Bridge) placesFile() string {
 	return b.cfg.Seen + ".places"
 }
 
-// move changes the place, and writes it. A file that is behind has news come again, which are known
-// by their names.
-func (b *Bridge) move(change func(*place)) {
+// movePlace changes the place, and writes it. A file that is behind has news come again, which are
+// known by their names.
+func (b *Bridge) movePlace(change func(*place)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	change(&b.place)
@@ -66,18 +66,18 @@ func (b *Bridge) placeNow() place {
 // a minute later; that it was cut, that it is back and for how long it was away is told. The error
 // is ctx's, or says why the field could not be followed at first.
 func (b *Bridge) Follow(ctx context.Context) error {
-	links, err := b.connect(ctx)
+	links, err := b.connectField(ctx)
 	if ctx.Err() != nil {
 		closeLinks(links)
 		return ctx.Err()
 	}
 	if err != nil {
 		if b.placeNow().Registered {
-			b.leave(ctx)
+			b.leaveField(ctx)
 		}
 		return fmt.Errorf("akashik: the field at %s cannot be followed: %w", toolwords.Label(b.cfg.URL), err)
 	}
-	defer func() { b.leave(context.WithoutCancel(ctx)) }()
+	defer func() { b.leaveField(context.WithoutCancel(ctx)) }()
 	back := func() string {
 		if len(links) > 0 {
 			return " What was recorded meanwhile follows; what else happened is not known."
@@ -86,9 +86,9 @@ func (b *Bridge) Follow(ctx context.Context) error {
 	}
 	kept := bridge.Link{
 		Peer:    "field",
-		Connect: func(ctx context.Context) (err error) { links, err = b.connect(ctx); return err },
-		Attend:  func(ctx context.Context) error { return b.attend(ctx, links) },
-		Note:    b.note,
+		Connect: func(ctx context.Context) (err error) { links, err = b.connectField(ctx); return err },
+		Attend:  func(ctx context.Context) error { return b.attendLinks(ctx, links) },
+		Note:    b.tellNote,
 		Back:    back,
 		Holds:   " What happened meanwhile, but for records, is not known.",
 		Logger:  b.cfg.Logger,
@@ -96,17 +96,18 @@ func (b *Bridge) Follow(ctx context.Context) error {
 	return kept.Keep(ctx)
 }
 
-// connect registers, looks whether the field can be asked, and subscribes where it pushes. It
+// connectField registers, looks whether the field can be asked, and subscribes where it pushes. It
 // returns the links on which it does.
-func (b *Bridge) connect(ctx context.Context) (links []*link, err error) {
+func (b *Bridge) connectField(ctx context.Context) (links []*link, err error) {
 	if b.cfg.MCP {
-		tools, err := bridge.DialMCP(ctx, bridge.MCPServer{URL: b.cfg.URL, Token: b.cfg.Token, Peer: "field", Transport: b.f.http.Transport})
+		tools, err := bridge.DialMCP(ctx, bridge.MCPServer{URL: b.cfg.URL, Token: b.cfg.Token, Peer: "field",
+			Transport: b.f.http.Transport})
 		if err != nil {
 			return nil, err
 		}
-		b.f.use(tools)
+		b.f.useTools(tools)
 	}
-	level, err := b.register(ctx)
+	level, err := b.registerAgent(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -114,15 +115,16 @@ func (b *Bridge) connect(ctx context.Context) (links []*link, err error) {
 	if at := b.placeNow(); at.Known {
 		since = at.Epoch
 	}
-	if _, err := b.attune(ctx, since, 1); err != nil {
+	if _, err := b.attuneOnce(ctx, since, 1); err != nil {
 		return nil, err
 	}
 	if !b.cfg.MCP && level != 0 && level != 1 { // where the level is not known, it may push
-		links, err = b.subscribe(ctx)
+		links, err = b.subscribeAll(ctx)
 	}
 	about := "It pushes its news."
 	if len(links) == 0 {
-		about = "It is asked every " + words.Spoken(b.cfg.Poll) + "; tasks, agents, and that a conflict was settled cannot be heard so."
+		about = "It is asked every " + words.Spoken(b.cfg.Poll) +
+			"; tasks, agents, and that a conflict was settled cannot be heard so."
 	}
 	b.mu.Lock()
 	b.about = about
@@ -132,9 +134,9 @@ func (b *Bridge) connect(ctx context.Context) (links []*link, err error) {
 
 const unknownLevel = -1
 
-// register registers this listener, and returns the level of the field. An id that is taken is that
-// of this listener before it was cut off, if it was registered then.
-func (b *Bridge) register(ctx context.Context) (level int64, err error) {
+// registerAgent registers this listener, and returns the level of the field. An id that is taken is
+// that of this listener before it was cut off, if it was registered then.
+func (b *Bridge) registerAgent(ctx context.Context) (level int64, err error) {
 	needed := []string{"ATTUNE"}
 	if b.cfg.Record {
 		needed = append(needed, "RECORD")
@@ -147,34 +149,38 @@ func (b *Bridge) register(ctx context.Context) (level int64, err error) {
 			Version string `json:"protocol_version"`
 		} `json:"field_capabilities"`
 	}
-	about := map[string]any{"id": b.f.agent, "role": b.cfg.Role, "interests": append([]string{}, b.cfg.Interests...), "required_operations": needed}
-	err = b.f.call(ctx, "REGISTER", "", about, &answer)
+	about := map[string]any{"id": b.f.agent, "role": b.cfg.Role, "interests": append([]string{}, b.cfg.Interests...),
+		"required_operations": needed}
+	err = b.f.callOperation(ctx, "REGISTER", "", about, &answer)
 	switch {
 	case codeOf(err) == codeTaken && b.placeNow().Registered:
 		return unknownLevel, nil
 	case codeOf(err) == codeTaken:
-		return 0, fmt.Errorf("there is an agent with the id %s already; give this listener another", toolwords.Label(b.f.agent))
+		return 0, fmt.Errorf("there is an agent with the id %s already; give this listener another",
+			toolwords.Label(b.f.agent))
 	case err != nil:
 		return 0, err
 	case answer.Status == "rejected":
-		return 0, fmt.Errorf("it does not take this listener: %s", cmp.Or(toolwords.Label(answer.Reason), "it does not say why"))
+		return 0, fmt.Errorf("it does not take this listener: %s",
+			cmp.Or(toolwords.Label(answer.Reason), "it does not say why"))
 	case answer.Status != "registered":
 		return 0, bridge.ErrUnreadable
 	case answer.Capabilities.Version != "" && answer.Capabilities.Version != protocolVersion:
-		return 0, fmt.Errorf("it speaks version %s, want %s", toolwords.Label(answer.Capabilities.Version), protocolVersion)
+		return 0, fmt.Errorf("it speaks version %s, want %s", toolwords.Label(answer.Capabilities.Version),
+			protocolVersion)
 	}
-	b.move(func(p *place) { p.Registered = true })
+	b.movePlace(func(p *place) { p.Registered = true })
 	if answer.Capabilities.Level == nil {
 		return unknownLevel, nil
 	}
 	return *answer.Capabilities.Level, nil
 }
 
-// subscribe makes subscriptions in place of those that were, and opens the links on which the field
-// pushes. What is handed over is subscribed to by itself where the other is limited to what is
-// relevant.
-func (b *Bridge) subscribe(ctx context.Context) (links []*link, err error) {
-	b.unsubscribe(ctx)
+// subscribeAll makes subscriptions in place of those that were, and opens the links on which the
+// field pushes. What is handed over is subscribed to by itself where the other is limited to what
+// is relevant.
+func (b *Bridge) subscribeAll(ctx context.Context) (links []*link, err error) {
+	b.unsubscribeAll(ctx)
 	type terms struct {
 		ID       *string  `json:"id"`
 		Events   []string `json:"events"`
@@ -210,10 +216,12 @@ func (b *Bridge) subscribe(ctx context.Context) (links []*link, err error) {
 			Push   string `json:"push_url"`
 			Stream string `json:"stream_url"`
 		}
-		err := b.f.call(ctx, "SUBSCRIBE", "", map[string]any{"action": "subscribe", "subscription": w}, &answer)
+		err := b.f.callOperation(ctx, "SUBSCRIBE", "", map[string]any{"action": "subscribe", "subscription": w},
+			&answer)
 		var status *statusError
 		if codeOf(err) == codeUnsupported || errors.As(err, &status) &&
-			(status.code == http.StatusNotFound || status.code == http.StatusMethodNotAllowed || status.code == http.StatusNotImplemented) {
+			(status.code == http.StatusNotFound || status.code == http.StatusMethodNotAllowed ||
+				status.code == http.StatusNotImplemented) {
 			return links, nil // it does not push
 		}
 		if err != nil {
@@ -222,7 +230,7 @@ func (b *Bridge) subscribe(ctx context.Context) (links []*link, err error) {
 		if answer.Status != "ok" || answer.ID == "" {
 			return links, errors.New("the field made no subscription, and does not say why")
 		}
-		b.move(func(p *place) { p.Subscriptions = append(p.Subscriptions, answer.ID) })
+		b.movePlace(func(p *place) { p.Subscriptions = append(p.Subscriptions, answer.ID) })
 		address := cmp.Or(answer.Push, answer.Stream)
 		if address == "" || slices.Contains(addresses, address) {
 			continue
@@ -232,7 +240,7 @@ func (b *Bridge) subscribe(ctx context.Context) (links []*link, err error) {
 		if err != nil {
 			return links, err
 		}
-		l, err := b.f.open(ctx, at)
+		l, err := b.f.openLink(ctx, at)
 		if err != nil {
 			return links, err
 		}
@@ -241,13 +249,14 @@ func (b *Bridge) subscribe(ctx context.Context) (links []*link, err error) {
 	return links, nil
 }
 
-// unsubscribe ends the subscriptions that there are, as far as the field can be reached.
-func (b *Bridge) unsubscribe(ctx context.Context) {
+// unsubscribeAll ends the subscriptions that there are, as far as the field can be reached.
+func (b *Bridge) unsubscribeAll(ctx context.Context) {
 	var left []string
 	for _, id := range b.placeNow().Subscriptions {
 		var answer struct{}
 		var refused *fieldError
-		err := b.f.call(ctx, "SUBSCRIBE", "", map[string]any{"action": "unsubscribe", "subscription": map[string]any{"id": id}}, &answer)
+		err := b.f.callOperation(ctx, "SUBSCRIBE", "", map[string]any{"action": "unsubscribe",
+			"subscription": map[string]any{"id": id}}, &answer)
 		if err != nil {
 			b.cfg.Logger.Warn("akashik: a subscription could not be ended", "subscription", id, "error", err)
 			if !errors.As(err, &refused) {
@@ -255,29 +264,29 @@ func (b *Bridge) unsubscribe(ctx context.Context) {
 			}
 		}
 	}
-	b.move(func(p *place) { p.Subscriptions = left[max(0, len(left)-mostLeft):] })
+	b.movePlace(func(p *place) { p.Subscriptions = left[max(0, len(left)-mostLeft):] })
 }
 
-// leave ends the subscriptions, and tells the field that this listener goes.
-func (b *Bridge) leave(ctx context.Context) {
+// leaveField ends the subscriptions, and tells the field that this listener goes.
+func (b *Bridge) leaveField(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveTime)
 	defer cancel()
-	b.unsubscribe(ctx)
+	b.unsubscribeAll(ctx)
 	var answer struct{}
-	if err := b.f.call(ctx, "DEREGISTER", "", map[string]string{"agent_id": b.f.agent}, &answer); err != nil {
+	if err := b.f.callOperation(ctx, "DEREGISTER", "", map[string]string{"agent_id": b.f.agent}, &answer); err != nil {
 		b.cfg.Logger.Warn("akashik: the field does not know that this listener is gone", "error", err)
 		return
 	}
-	b.move(func(p *place) { p.Registered = false })
+	b.movePlace(func(p *place) { p.Registered = false })
 }
 
-// attend takes what was missed, and then what is pushed, until a link ends.
-func (b *Bridge) attend(ctx context.Context, links []*link) error {
+// attendLinks takes what was missed, and then what is pushed, until a link ends.
+func (b *Bridge) attendLinks(ctx context.Context, links []*link) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, len(links))
 	var reading sync.WaitGroup
 	for _, l := range links {
-		reading.Go(func() { ended <- l.read(ctx, b.pushed) })
+		reading.Go(func() { ended <- l.readPushes(ctx, b.takePushed) })
 	}
 	defer reading.Wait()
 	defer cancel()
@@ -301,8 +310,8 @@ func (b *Bridge) attend(ctx context.Context, links []*link) error {
 	}
 }
 
-// pushed takes what the field pushes.
-func (b *Bridge) pushed(message []byte) {
+// takePushed takes what the field pushes.
+func (b *Bridge) takePushed(message []byte) {
 	n, subscription, problem := decodeNotification(message)
 	if n != nil && !slices.Contains(b.placeNow().Subscriptions, subscription) {
 		return // that of a subscription that was ended, or of another
@@ -311,11 +320,11 @@ func (b *Bridge) pushed(message []byte) {
 		b.cfg.Logger.Warn("akashik: " + problem.Error())
 	}
 	if n == nil {
-		b.noteOnce("The field sends what cannot be read, and is not told.")
+		b.tellNoteOnce("The field sends what cannot be read, and is not told.")
 		return
 	}
-	b.f.received(n.epoch)
-	if err := b.take([]*news{n}); err != nil {
+	b.f.advanceClock(n.epoch)
+	if err := b.takeNews([]*news{n}); err != nil {
 		b.cfg.Logger.Warn("akashik: a notification was not told", "error", err)
 	}
 }
@@ -340,8 +349,8 @@ type attunement struct {
 // wholeField is no epoch: what is asked for is all that there is.
 const wholeField = -1
 
-// attune asks the field for what was recorded after an epoch, so many units at most.
-func (b *Bridge) attune(ctx context.Context, since int64, most int) (*attunement, error) {
+// attuneOnce asks the field for what was recorded after an epoch, so many units at most.
+func (b *Bridge) attuneOnce(ctx context.Context, since int64, most int) (*attunement, error) {
 	scope := map[string]any{"role": b.cfg.Role, "max_units": most}
 	if len(b.cfg.Interests) > 0 {
 		scope["interests"] = b.cfg.Interests
@@ -357,7 +366,7 @@ func (b *Bridge) attune(ctx context.Context, since int64, most int) (*attunement
 		payload["since_epoch"] = since
 	}
 	answer := &attunement{}
-	if err := b.f.call(ctx, "ATTUNE", "", payload, answer); err != nil {
+	if err := b.f.callOperation(ctx, "ATTUNE", "", payload, answer); err != nil {
 		return nil, err
 	}
 	var ok bool
@@ -372,7 +381,7 @@ func (b *Bridge) attune(ctx context.Context, since int64, most int) (*attunement
 // than was asked for, so more is asked for until it gives all.
 func (b *Bridge) attuneAll(ctx context.Context, since int64) (*attunement, error) {
 	for most := firstUnits; ; most *= 2 {
-		answer, err := b.attune(ctx, since, most)
+		answer, err := b.attuneOnce(ctx, since, most)
 		if err != nil {
 			return nil, err
 		}
@@ -382,7 +391,7 @@ func (b *Bridge) attuneAll(ctx context.Context, since int64) (*attunement, error
 		}
 		if given < int64(most) || most >= mostUnits { // asking for more brings no more
 			b.cfg.Logger.Warn("akashik: the field keeps records back", "given", given, "available", answer.available)
-			b.noteOnce("The field gives less than it says that it holds. Some records may not be told.")
+			b.tellNoteOnce("The field gives less than it says that it holds. Some records may not be told.")
 			return answer, nil
 		}
 	}
@@ -394,7 +403,7 @@ func (b *Bridge) attuneAll(ctx context.Context, since int64) (*attunement, error
 func (b *Bridge) catchUp(ctx context.Context) error {
 	was := b.placeNow()
 	if !was.Known {
-		return b.begin(ctx)
+		return b.findPlace(ctx)
 	}
 	answer, err := b.attuneAll(ctx, was.Epoch)
 	if err != nil {
@@ -402,22 +411,24 @@ func (b *Bridge) catchUp(ctx context.Context) error {
 	}
 	if answer.epoch < was.Epoch {
 		b.cfg.Logger.Warn("akashik: the field's epoch went back", "from", was.Epoch, "to", answer.epoch)
-		b.noteOnce("The field's clock went back, as if it was set up anew. All that it holds is looked at again; what you heard may be told again.")
+		b.tellNoteOnce("The field's clock went back, as if it was set up anew. All that it holds is looked at again; " +
+			"what you heard may be told again.")
 		if answer, err = b.attuneAll(ctx, wholeField); err != nil {
 			return err
 		}
 	}
-	all := answer.news()
-	if err := b.take(slices.DeleteFunc(slices.Clone(all), func(n *news) bool { return slices.Contains(was.Last, n.again()) })); err != nil {
+	all := answer.listNews()
+	fresh := slices.DeleteFunc(slices.Clone(all), func(n *news) bool { return slices.Contains(was.Last, n.repeatName()) })
+	if err := b.takeNews(fresh); err != nil {
 		return err
 	}
-	b.advance(answer, all)
+	b.advancePlace(answer, all)
 	return nil
 }
 
-// begin finds the place from which the field is told.
-func (b *Bridge) begin(ctx context.Context) error {
-	head, err := b.attune(ctx, wholeField, 1)
+// findPlace finds the place from which the field is told.
+func (b *Bridge) findPlace(ctx context.Context) error {
+	head, err := b.attuneOnce(ctx, wholeField, 1)
 	if err != nil {
 		return err
 	}
@@ -425,20 +436,20 @@ func (b *Bridge) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.note(fmt.Sprintf("It holds %s and %s.", words.Count(max(head.available, int64(len(head.Record))), "record"),
+	b.tellNote(fmt.Sprintf("It holds %s and %s.", words.Count(max(head.available, int64(len(head.Record))), "record"),
 		words.Count(len(head.Conflicts), "open conflict")))
-	all := answer.news()
+	all := answer.listNews()
 	open := slices.DeleteFunc(slices.Clone(all), func(n *news) bool { return n.conflict == "" })
-	if err := b.take(open); err != nil {
+	if err := b.takeNews(open); err != nil {
 		return err
 	}
 	answer.epoch = head.epoch
-	b.advance(answer, all)
+	b.advancePlace(answer, all)
 	return nil
 }
 
-// news are what an answer tells, oldest first.
-func (a *attunement) news() (all []*news) {
+// listNews are what an answer tells, oldest first.
+func (a *attunement) listNews() (all []*news) {
 	for i := range a.Record {
 		if u := &a.Record[i]; u.Unit.ID != "" {
 			relevance, _ := relevanceOf(u.Relevance)
@@ -454,26 +465,26 @@ func (a *attunement) news() (all []*news) {
 	return all
 }
 
-// again is the name by which news of an answer are known when the next has them, too.
-func (n *news) again() string {
+// repeatName is the name by which news of an answer are known when the next has them, too.
+func (n *news) repeatName() string {
 	if n.wantAction {
 		return strings.Join(n.actionName(), " ")
 	}
 	return strings.Join(n.name, " ")
 }
 
-// advance moves the place to an answer whose news were told. A field may give what it recorded at
-// the very epoch again, and gives open conflicts with each answer.
-func (b *Bridge) advance(answer *attunement, all []*news) {
+// advancePlace moves the place to an answer whose news were told. A field may give what it recorded
+// at the very epoch again, and gives open conflicts with each answer.
+func (b *Bridge) advancePlace(answer *attunement, all []*news) {
 	var last []string
 	for _, n := range all {
 		if n.conflict != "" || n.epoch >= answer.epoch {
-			last = append(last, n.again())
+			last = append(last, n.repeatName())
 		}
 	}
 	slices.Sort(last)
 	if was := b.placeNow(); was.Known && was.Epoch == answer.epoch && slices.Equal(was.Last, last) {
 		return
 	}
-	b.move(func(p *place) { p.Known, p.Epoch, p.Last = true, answer.epoch, last })
+	b.movePlace(func(p *place) { p.Known, p.Epoch, p.Last = true, answer.epoch, last })
 }

@@ -154,7 +154,8 @@ func TestResume(t *testing.T) {
 				}
 			})
 			heard := l.AwaitHeard(t, "That comes late: the oldest is from 1")
-			if got := linesWith(heard, "The link to the field is back after 1"); len(got) != 1 || !strings.HasSuffix(got[0], "What was recorded meanwhile follows; what else happened is not known.") {
+			if got := linesWith(heard, "The link to the field is back after 1"); len(got) != 1 ||
+				!strings.HasSuffix(got[0], "What was recorded meanwhile follows; what else happened is not known.") {
 				t.Errorf("heard of the cut: %q", got)
 			}
 			for i := 30; i < 40; i++ {
@@ -209,7 +210,8 @@ func TestManyRecords(t *testing.T) {
 			f.change(func() {
 				for i := range 300 {
 					f.epoch++
-					f.units = append(f.units, &unit{id: fmt.Sprint("mem-", i), kind: "finding", content: fmt.Sprintf("Item %03d", i), agent: "ada",
+					f.units = append(f.units, &unit{id: fmt.Sprint("mem-", i), kind: "finding",
+						content: fmt.Sprintf("Item %03d", i), agent: "ada",
 						status: "active", epoch: f.epoch, relevance: float64(i) / 300, at: time.Now()})
 				}
 			})
@@ -237,7 +239,8 @@ func TestManyRecords(t *testing.T) {
 				if len(asked) == 0 || !strings.HasSuffix(asked[len(asked)-1], fmt.Sprint(" since ", p.Since)) {
 					asked = append(asked, "")
 				}
-				asked[len(asked)-1] = strings.TrimSpace(strings.Split(asked[len(asked)-1], " since")[0]+fmt.Sprint(" ", p.Scope.MaxUnits)) + fmt.Sprint(" since ", p.Since)
+				asked[len(asked)-1] = strings.TrimSpace(strings.Split(asked[len(asked)-1], " since")[0]+fmt.Sprint(" ",
+					p.Scope.MaxUnits)) + fmt.Sprint(" since ", p.Since)
 			}
 			sizes := strings.Split(asked[0], " since")[0]
 			if cut == 0 && sizes != "100 200 400" || cut > 0 && sizes != "100 200" {
@@ -294,18 +297,22 @@ func TestThreshold(t *testing.T) {
 		f := newField()
 		strict, open := newFixture(t, f), newFixture(t, f)
 		ls, lo := bridgetest.Listen(t, strict.producer, nil), bridgetest.Listen(t, open.producer, nil)
-		stopStrict := strict.follow(akashik.Config{MinRelevance: 0.6, Debounce: 2 * time.Second, AgentID: "strict", Role: "reader", Interests: []string{"prices"}, Task: "t1"})
+		stopStrict := strict.follow(akashik.Config{MinRelevance: 0.6, Debounce: 2 * time.Second, AgentID: "strict",
+			Role: "reader", Interests: []string{"prices"}, Task: "t1"})
 		<-f.linked
 		stopOpen := open.follow(akashik.Config{AgentID: "open"})
 		<-f.linked
 		ls.AwaitHeard(t, "It holds")
 		lo.AwaitHeard(t, "It holds")
 		for i, relevance := range []float64{0, 0.59, 0.6, 1} {
-			f.push(notification("memory.recorded", int64(10+i), relevance, fmt.Sprint("Relevance ", relevance), fmt.Sprint("mem-", i), "", false))
+			f.push(notification("memory.recorded", int64(10+i), relevance, fmt.Sprint("Relevance ", relevance),
+				fmt.Sprint("mem-", i), "", false))
 		}
 		f.push(notification("handoff.incoming", 20, 0.1, "Take this", "", "", false))
-		f.raw(`{"subscription_id":` + fmt.Sprintf("%q", f.subs[0].id) + `,"event":"memory.recorded","epoch":21,"relevance_score":0.2,"summary":"Below, all the same","memory_unit_id":"m9","conflict_id":null,"requires_action":false}`)
-		f.raw(`{"subscription_id":` + fmt.Sprintf("%q", f.subs[0].id) + `,"event":"memory.recorded","epoch":22,"relevance_score":0.2,"summary":"Decide","memory_unit_id":"m10","conflict_id":null,"requires_action":true}`)
+		f.raw(`{"subscription_id":` + fmt.Sprintf("%q", f.subs[0].id) +
+			`,"event":"memory.recorded","epoch":21,"relevance_score":0.2,"summary":"Below, all the same","memory_unit_id":"m9","conflict_id":null,"requires_action":false}`)
+		f.raw(`{"subscription_id":` + fmt.Sprintf("%q", f.subs[0].id) +
+			`,"event":"memory.recorded","epoch":22,"relevance_score":0.2,"summary":"Decide","memory_unit_id":"m10","conflict_id":null,"requires_action":true}`)
 		ls.AwaitHeard(t, "Decide")
 		time.Sleep(time.Second)
 		stopStrict()
@@ -326,12 +333,14 @@ func TestThreshold(t *testing.T) {
 			}
 		}
 		first := f.took("SUBSCRIBE")[0]
-		if err := json.Unmarshal(first.Payload, &p); err != nil || p.Action != "subscribe" || len(p.Subscription.Events) != 12 || *p.Subscription.Least != 0.6 || *p.Subscription.Debounce != 2000 {
+		if err := json.Unmarshal(first.Payload, &p); err != nil || p.Action != "subscribe" ||
+			len(p.Subscription.Events) != 12 || *p.Subscription.Least != 0.6 || *p.Subscription.Debounce != 2000 {
 			t.Errorf("subscribed with %s", first.Payload)
 		}
 		asked := f.took("ATTUNE")
 		asked = slices.DeleteFunc(asked, func(m message) bool { return m.AgentID != "strict" })
-		if scope := string(asked[0].Payload); !strings.Contains(scope, `"relevance_threshold":0.6`) || !strings.Contains(scope, `"interests":["prices"]`) ||
+		if scope := string(asked[0].Payload); !strings.Contains(scope, `"relevance_threshold":0.6`) ||
+			!strings.Contains(scope, `"interests":["prices"]`) ||
 			!strings.Contains(scope, `"role":"reader"`) || !strings.Contains(scope, `"active_task_id":"t1"`) {
 			t.Errorf("attuned with %s", scope)
 		}
@@ -389,23 +398,29 @@ func TestRefused(t *testing.T) {
 		status int
 		body   string
 	}{
-		"it does not take this listener: RECORD is missing": {200, `{"status":"rejected","rejection_reason":"RECORD is missing"}`},
-		"there is an agent with the id ear-01 already":      {400, `{"code":"AGENT_ID_TAKEN","message":"there is one"}`},
-		"the field reports: no (INTERNAL_ERROR)":            {200, `{"code":"INTERNAL_ERROR","message":"no","operation":"REGISTER"}`},
-		"it advises: wait":                                  {500, `{"code":"INTERNAL_ERROR","message":"no","suggested_action":"wait"}`},
-		"the field speaks akashic 0.1.0":                    {200, envelope("akashic", "0.1.0")},
-		"the field speaks akashik 0.2.0":                    {200, envelope("akashik", "0.2.0")},
-		"it speaks version 9":                               {200, `{"status":"registered","field_capabilities":{"protocol_version":"9"}}`},
-		"the answer cannot be read":                         {200, `[]`},
-		"give it a token that it knows":                     {401, ``},
-		"the field's answer has more than 8 MiB":            {200, strings.Repeat(" ", 9<<20)},
+		"it does not take this listener: RECORD is missing": {200,
+			`{"status":"rejected","rejection_reason":"RECORD is missing"}`},
+		"there is an agent with the id ear-01 already": {400,
+			`{"code":"AGENT_ID_TAKEN","message":"there is one"}`},
+		"the field reports: no (INTERNAL_ERROR)": {200,
+			`{"code":"INTERNAL_ERROR","message":"no","operation":"REGISTER"}`},
+		"it advises: wait": {500,
+			`{"code":"INTERNAL_ERROR","message":"no","suggested_action":"wait"}`},
+		"the field speaks akashic 0.1.0": {200, envelope("akashic", "0.1.0")},
+		"the field speaks akashik 0.2.0": {200, envelope("akashik", "0.2.0")},
+		"it speaks version 9": {200,
+			`{"status":"registered","field_capabilities":{"protocol_version":"9"}}`},
+		"the answer cannot be read":              {200, `[]`},
+		"give it a token that it knows":          {401, ``},
+		"the field's answer has more than 8 MiB": {200, strings.Repeat(" ", 9<<20)},
 	} {
 		t.Run(want, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newField()
 				f.refuse = func(string) (int, string) { return answer.status, answer.body }
 				x := newFixture(t, f)
-				b, err := akashik.NewOver(x.producer, akashik.Config{URL: "http://127.0.0.1", AgentID: "ear-01"}, x.transport)
+				b, err := akashik.NewOver(x.producer, akashik.Config{URL: "http://127.0.0.1", AgentID: "ear-01"},
+					x.transport)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -431,7 +446,8 @@ func TestConfig(t *testing.T) {
 		"must not be negative":          {URL: url, Debounce: -1},
 		"after a second at least":       {URL: url, Poll: time.Millisecond},
 		"from 0 to 5m0s":                {URL: url, Window: time.Hour},
-		"it is called so by a test":     {URL: url, Seen: filepath.Join(t.TempDir(), "it is called so by a test", "seen")},
+		"it is called so by a test": {URL: url, Seen: filepath.Join(t.TempDir(), "it is called so by a test",
+			"seen")},
 	} {
 		if _, err := akashik.New(p, cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want it to say %q", cfg, err, want)

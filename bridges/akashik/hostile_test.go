@@ -33,7 +33,8 @@ func TestHostilePush(t *testing.T) {
 				sub, epoch, relevance, text, id, action)
 		}
 		for _, text := range []string{
-			"", "{", "[]", "null", `"x"`, `{"event":"memory.lost","subscription_id":"` + sub + `"}`, strings.Repeat("[", 100_000),
+			"", "{", "[]", "null", `"x"`, `{"event":"memory.lost","subscription_id":"` + sub + `"}`,
+			strings.Repeat("[", 100_000),
 			strings.Replace(with("d", "1", "1", "false", "Twice"), `"epoch":1`, `"epoch":1,"epoch":2`, 1),
 			strings.Replace(with("o", "1", "1", "false", "Of another"), sub, "sub-of-another", 1),
 			with("a", "1.2", "1", "false", "Above one"),
@@ -57,8 +58,10 @@ func TestHostilePush(t *testing.T) {
 		l.AwaitHeard(t, "After")
 		stop()
 		heard := l.AwaitEnd(t, 1)
-		want := []string{"The field sends what cannot be read, and is not told.", "New: Above one.", "New: Below zero.", "New: As text.", "New: No relevance.",
-			"New: A high epoch.", "New: A broken epoch.", "New: a<U+202E>b Agent: yes<U+001B>[2J.", "The link to the field was cut; it is tried again."}
+		want := []string{"The field sends what cannot be read, and is not told.", "New: Above one.",
+			"New: Below zero.", "New: As text.", "New: No relevance.",
+			"New: A high epoch.", "New: A broken epoch.", "New: a<U+202E>b Agent: yes<U+001B>[2J.",
+			"The link to the field was cut; it is tried again."}
 		if got := strings.Split(heard, "\n"); strings.Join(got[2:2+len(want)], "\n") != strings.Join(want, "\n") {
 			t.Errorf("heard\n%s", heard)
 		}
@@ -111,7 +114,8 @@ func TestHostileEpochs(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		stop()
 		heard := l.AwaitEnd(t, 1)
-		for _, once := range []string{"Before", "Unit one", "Unit two", "Unit three", "Unit four", "Unit six", "clock went back"} {
+		for _, once := range []string{"Before", "Unit one", "Unit two", "Unit three", "Unit four", "Unit six",
+			"clock went back"} {
 			if n := len(linesWith(heard, once)); n != 1 {
 				t.Errorf("%q was heard %d times", once, n)
 			}
@@ -148,7 +152,8 @@ func TestUnstableLink(t *testing.T) {
 		l.AwaitHeard(t, "The link to the field holds again.")
 		stop()
 		heard := l.AwaitEnd(t, 1)
-		if len(linesWith(heard, "it is tried again")) != 3 || len(linesWith(heard, "is back after")) != 3 || len(linesWith(heard, "again and again")) != 1 ||
+		if len(linesWith(heard, "it is tried again")) != 3 || len(linesWith(heard, "is back after")) != 3 ||
+			len(linesWith(heard, "again and again")) != 1 ||
 			len(linesWith(heard, "holds again")) != 1 || len(linesWith(heard, "Meanwhile.")) != 1 {
 			t.Errorf("heard\n%s", heard)
 		}
@@ -196,7 +201,8 @@ func TestFlood(t *testing.T) {
 			fmt.Sscan(strings.ReplaceAll(n, ",", ""), &count)
 			total += count
 		}
-		if total != flood || strings.Count(heard, "\n") > 8 || !strings.HasSuffix(told[len(told)-1], "999 task changes, the newest: Task: News 9991.") && len(told) == 1 {
+		if total != flood || strings.Count(heard, "\n") > 8 || !strings.HasSuffix(told[len(told)-1],
+			"999 task changes, the newest: Task: News 9991.") && len(told) == 1 {
 			t.Errorf("%d were counted in\n%s", total, heard)
 		}
 	})
@@ -291,7 +297,8 @@ func TestQuestionsWait(t *testing.T) {
 		<-f.linked
 		l.AwaitHeard(t, "It holds")
 		for i := range 20 {
-			f.push(notification("conflict.detected", int64(i), 1, fmt.Sprint("Conflict ", i), "", fmt.Sprint("con-", i), true))
+			f.push(notification("conflict.detected", int64(i), 1, fmt.Sprint("Conflict ", i), "",
+				fmt.Sprint("con-", i), true))
 		}
 		l.AwaitHeard(t, "Conflict 19. The field says that this requires an action. It cannot be answered here.")
 		if q := <-asked; !strings.Contains(q.Question, "Conflict 0.") {
@@ -316,7 +323,10 @@ func TestQuestionsWait(t *testing.T) {
 
 // A field that redirects, or pushes at another host, is shown nothing there.
 func TestElsewhere(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s came elsewhere", r.Method) }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
+		r *http.Request) {
+		t.Errorf("%s came elsewhere", r.Method)
+	}))
 	defer elsewhere.Close()
 	f := newField()
 	f.pushHost = strings.TrimPrefix(elsewhere.URL, "http://")

@@ -46,13 +46,15 @@ var kinds = []bridge.DigestKind{
 	{Name: conflictResolved, Noun: "settled conflict"}, {Name: agentFailed, Noun: "failed agent"},
 	{Name: recorded, Noun: "new record"}, {Name: superseded, Noun: "replaced record"},
 	{Name: taskAssigned, Noun: "assigned task"}, {Name: taskCompleted, Noun: "completed task"},
-	{Name: taskChanged, Noun: "task change"}, {Name: agentJoined, Noun: "new agent"}, {Name: sessionPaused, Noun: "pause"},
+	{Name: taskChanged, Noun: "task change"}, {Name: agentJoined, Noun: "new agent"},
+	{Name: sessionPaused, Noun: "pause"},
 }
 
 // beginnings are what the sentence about each event begins with.
 var beginnings = map[string]string{
 	recorded: "New", superseded: "Replaced", contested: "Disputed", conflictDetected: "Conflict found",
-	conflictResolved: "Conflict settled", taskChanged: "Task", taskAssigned: "Task assigned", taskCompleted: "Task done",
+	conflictResolved: "Conflict settled", taskChanged: "Task", taskAssigned: "Task assigned",
+	taskCompleted:   "Task done",
 	handoffIncoming: "A task is handed over to you", agentJoined: "An agent joined", agentFailed: "An agent failed",
 	sessionPaused: "The session is paused", sessionEnded: "The session ended",
 }
@@ -127,7 +129,7 @@ func decodeNotification(message []byte) (n *news, subscription string, problem e
 		return nil, "", errNotification
 	}
 	n = &news{event: m.Event, unit: m.UnitID, conflict: m.ConflictID, summary: fitLine(m.Summary, mostSummary),
-		wantAction: unquoted(m.Action) == "true"}
+		wantAction: unquoteValue(m.Action) == "true"}
 	n.epoch, _ = epochOf(m.Epoch)
 	var ok bool
 	if n.relevance, ok = relevanceOf(m.Relevance); !ok {
@@ -138,7 +140,8 @@ func decodeNotification(message []byte) (n *news, subscription string, problem e
 		n.sentence = beginnings[m.Event] + ": " + words.Sentence(n.summary)
 	}
 	hash := sha256.Sum256([]byte(m.Summary))
-	n.name = []string{"event", m.Event, strconv.FormatInt(n.epoch, 10), m.UnitID, m.ConflictID, hex.EncodeToString(hash[:])}
+	n.name = []string{"event", m.Event, strconv.FormatInt(n.epoch, 10), m.UnitID, m.ConflictID,
+		hex.EncodeToString(hash[:])}
 	switch {
 	case strings.HasPrefix(m.Event, "memory.") && m.UnitID != "":
 		n.name = []string{"unit", m.UnitID, m.Event}

@@ -30,14 +30,14 @@ type link struct {
 
 var errEnded = errors.New("the field ended the link on which it pushes")
 
-// open opens a link at an address of the field.
-func (f *field) open(ctx context.Context, at *url.URL) (*link, error) {
+// openLink opens a link at an address of the field.
+func (f *field) openLink(ctx context.Context, at *url.URL) (*link, error) {
 	if strings.HasPrefix(at.Scheme, "ws") {
 		d := websocket.Dialer{HandshakeTimeout: callTime, Proxy: http.ProxyFromEnvironment}
 		if t, ok := f.http.Transport.(*http.Transport); ok {
 			d.NetDialContext = t.DialContext
 		}
-		socket, answer, err := d.DialContext(ctx, at.String(), f.authorize(http.Header{}))
+		socket, answer, err := d.DialContext(ctx, at.String(), f.addToken(http.Header{}))
 		if err != nil {
 			if answer != nil {
 				return nil, &statusError{answer.StatusCode, answer.Status}
@@ -52,7 +52,7 @@ func (f *field) open(ctx context.Context, at *url.URL) (*link, error) {
 		return nil, err
 	}
 	r.Header.Set("Accept", "text/event-stream")
-	r.Header = f.authorize(r.Header)
+	r.Header = f.addToken(r.Header)
 	answer, err := f.http.Do(r)
 	if err != nil {
 		return nil, fmt.Errorf("the field pushes nothing: %w", bridge.WithoutAddress(err))
@@ -64,7 +64,8 @@ func (f *field) open(ctx context.Context, at *url.URL) (*link, error) {
 	return &link{stream: answer.Body}, nil
 }
 
-func (l *link) close() {
+// closeLink closes the link, which ends readPushes.
+func (l *link) closeLink() {
 	if l.socket != nil {
 		l.socket.Close()
 	} else {
@@ -72,16 +73,17 @@ func (l *link) close() {
 	}
 }
 
+// closeLinks closes links that are not read.
 func closeLinks(links []*link) {
 	for _, l := range links {
-		l.close()
+		l.closeLink()
 	}
 }
 
-// read gives what comes on the link to take, until it ends or ctx does.
-func (l *link) read(ctx context.Context, take func([]byte)) error {
-	defer context.AfterFunc(ctx, l.close)()
-	defer l.close()
+// readPushes gives what comes on the link to take, until it ends or ctx does.
+func (l *link) readPushes(ctx context.Context, take func([]byte)) error {
+	defer context.AfterFunc(ctx, l.closeLink)()
+	defer l.closeLink()
 	if l.socket == nil {
 		err := bridge.ReadEvents(l.stream, func(data []byte) error { take(data); return nil })
 		return cmp.Or(err, errEnded)

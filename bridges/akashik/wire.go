@@ -57,7 +57,8 @@ type fieldError struct {
 }
 
 func (e *fieldError) Error() string {
-	text := "the field reports: " + cmp.Or(toolwords.Label(e.Message), "no reason") + " (" + toolwords.Label(e.Code) + ")"
+	text := "the field reports: " + cmp.Or(toolwords.Label(e.Message), "no reason") + " (" +
+		toolwords.Label(e.Code) + ")"
 	if advice := toolwords.Label(e.Advice); advice != "" {
 		text += "; it advises: " + advice
 	}
@@ -96,34 +97,34 @@ type field struct {
 	clock int64             // the logical clock of this agent
 }
 
-// use has the field's tools called from now on.
-func (f *field) use(tools *bridge.MCPClient) {
+// useTools has the field's tools called from now on.
+func (f *field) useTools(tools *bridge.MCPClient) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mcp = tools
 }
 
-// call does an operation of the field and reads its answer into result. A message that is sent
-// again has the id of the first; an empty id is a new one.
-func (f *field) call(ctx context.Context, operation, id string, payload, result any) error {
+// callOperation does an operation of the field and reads its answer into result. A message that is
+// sent again has the id of the first; an empty id is a new one.
+func (f *field) callOperation(ctx context.Context, operation, id string, payload, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	f.mu.Lock()
 	now, tools := f.clock, f.mcp
 	f.mu.Unlock()
-	message := envelope{Protocol: "akashik", Version: protocolVersion, ID: cmp.Or(id, rand.Text()), Operation: operation,
-		AgentID: f.agent, Epoch: now, Payload: payload}
+	message := envelope{Protocol: "akashik", Version: protocolVersion, ID: cmp.Or(id, rand.Text()),
+		Operation: operation, AgentID: f.agent, Epoch: now, Payload: payload}
 	var answer jsontext.Value
 	var err error
 	if tools != nil {
 		answer, err = callTool(ctx, tools, message)
 	} else {
-		answer, err = f.post(ctx, message)
+		answer, err = f.postOperation(ctx, message)
 	}
 	if err != nil {
 		return err
 	}
-	return f.read(answer, result)
+	return f.readAnswer(answer, result)
 }
 
 // callTool does an operation by the field's tool of the Model Context Protocol.
@@ -139,8 +140,8 @@ func callTool(ctx context.Context, tools *bridge.MCPClient, message envelope) (a
 	return answer, err
 }
 
-// post does an operation over HTTP.
-func (f *field) post(ctx context.Context, message envelope) (jsontext.Value, error) {
+// postOperation does an operation over HTTP.
+func (f *field) postOperation(ctx context.Context, message envelope) (jsontext.Value, error) {
 	body, err := json.Marshal(message)
 	if err != nil {
 		return nil, err
@@ -152,7 +153,7 @@ func (f *field) post(ctx context.Context, message envelope) (jsontext.Value, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
-	r.Header = f.authorize(r.Header)
+	r.Header = f.addToken(r.Header)
 	answer, err := f.http.Do(r)
 	if err != nil {
 		return nil, fmt.Errorf("the field cannot be reached: %w", bridge.WithoutAddress(err))
@@ -174,16 +175,17 @@ func (f *field) post(ctx context.Context, message envelope) (jsontext.Value, err
 	return text, nil
 }
 
-// authorize adds the token to the headers of a request.
-func (f *field) authorize(h http.Header) http.Header {
+// addToken adds the token to the headers of a request.
+func (f *field) addToken(h http.Header) http.Header {
 	if f.token != "" {
 		h.Set("Authorization", "Bearer "+f.token)
 	}
 	return h
 }
 
-// read reads an answer, which may come bare or in an envelope, into result, and moves the clock.
-func (f *field) read(answer jsontext.Value, result any) error {
+// readAnswer reads an answer, which may come bare or in an envelope, into result, and moves the
+// clock.
+func (f *field) readAnswer(answer jsontext.Value, result any) error {
 	var head struct {
 		Protocol string         `json:"protocol"`
 		Version  string         `json:"version"`
@@ -204,7 +206,7 @@ func (f *field) read(answer jsontext.Value, result any) error {
 		}
 	}
 	if epoch, ok := epochOf(head.Epoch); ok {
-		f.received(epoch)
+		f.advanceClock(epoch)
 	}
 	if head.Code != "" {
 		var e fieldError
@@ -218,8 +220,8 @@ func (f *field) read(answer jsontext.Value, result any) error {
 	return nil
 }
 
-// received moves the clock past an epoch that the field sent.
-func (f *field) received(epoch int64) {
+// advanceClock moves the clock past an epoch that the field sent.
+func (f *field) advanceClock(epoch int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.clock = min(max(f.clock, epoch)+1, highestEpoch)
@@ -244,8 +246,8 @@ func (f *field) pushAddress(given string) (*url.URL, error) {
 	return at, nil
 }
 
-// unquoted is a number or truth value that may have been sent as text.
-func unquoted(v jsontext.Value) string {
+// unquoteValue is a number or truth value that may have been sent as text.
+func unquoteValue(v jsontext.Value) string {
 	var text string
 	if v.Kind() == '"' && json.Unmarshal(v, &text) == nil {
 		return text
@@ -255,7 +257,7 @@ func unquoted(v jsontext.Value) string {
 
 // epochOf reads an epoch, which is a whole number from 0 that JSON carries exactly.
 func epochOf(v jsontext.Value) (int64, bool) {
-	n, err := strconv.ParseFloat(unquoted(v), 64)
+	n, err := strconv.ParseFloat(unquoteValue(v), 64)
 	if err != nil || n < 0 || n > highestEpoch || n != math.Trunc(n) {
 		return 0, false
 	}
@@ -264,7 +266,7 @@ func epochOf(v jsontext.Value) (int64, bool) {
 
 // relevanceOf reads a relevance from 0 to 1. What was not sent, or is none, hides nothing: it is 1.
 func relevanceOf(v jsontext.Value) (relevance float64, ok bool) {
-	n, err := strconv.ParseFloat(unquoted(v), 64)
+	n, err := strconv.ParseFloat(unquoteValue(v), 64)
 	if err != nil || math.IsNaN(n) || n < 0 || n > 1 {
 		return 1, len(v) == 0
 	}

@@ -3,6 +3,7 @@ package rap
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,10 +19,10 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/bridge/ownagent"
 	"github.com/aaep-go/aaep/internal/bridge/toolcall"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
-	"github.com/aaep-go/aaep/transports"
 )
 
 // EventsConfig says where an Events is found.
@@ -45,13 +46,14 @@ type EventsConfig struct {
 // unsubscribed; so is one that answers from 400 to 499.
 type Events struct {
 	poster
-	p      *producer.Producer
-	cfg    EventsConfig
-	sub    *subscriber.Subscription
-	kept   *toolcall.Held[follower, struct{}]
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	work   sync.WaitGroup
+	p       *producer.Producer
+	cfg     EventsConfig
+	toolset []byte // with the endpoint
+	sub     *subscriber.Subscription
+	kept    *toolcall.Held[follower, struct{}]
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	work    sync.WaitGroup
 
 	mu       sync.Mutex
 	active   map[toolcall.Name]*delivery
@@ -107,16 +109,10 @@ const (
 	personAway = "person.away"
 )
 
-const eventsToolset = `{"name":"aaep-events","description":"Tells what happens at an agent and to its user, as AAEP has it.","endpoint":%q,"tools":[` +
-	`{"name":"subscribe_agent_events","description":"Be told from now on what the agent does and what its user does: person.here, person.busy and ` +
-	`person.away say whether a user listens who can answer, and agent.state.changed from awaiting_input what a user has answered.",` +
-	`"inputSchema":{"type":"object","properties":{"session_id":{"type":"string","description":"only of this session, until it ends"},` +
-	`"event_types":{"type":"array","items":{"type":"string"},"description":"only of these types, such as agent.state.changed or person.away"},` +
-	`"associative":{"type":"boolean","description":"events belong into the subscribing conversation"},` +
-	`"ttl_seconds":{"type":"integer","minimum":1,"maximum":2592000,"description":"for how long"}}},"annotations":{"readOnly":true,"longRunning":true}},` +
-	`{"name":"list_agent_sessions","description":"Lists the sessions of the agent, the newest last.","inputSchema":{"type":"object"},"annotations":{"readOnly":true}},` +
-	`{"name":"get_agent_session","description":"Says how a session of the agent stands.","inputSchema":{"type":"object",` +
-	`"properties":{"session_id":{"type":"string"}},"required":["session_id"]},"annotations":{"readOnly":true}}]}`
+// eventsToolset is the toolset, without its endpoint.
+//
+//go:embed toolset.json
+var eventsToolset []byte
 
 // NewEvents makes an Events of what p tells.
 func NewEvents(p *producer.Producer, cfg EventsConfig) (*Events, error) {
@@ -127,21 +123,23 @@ func NewEvents(p *producer.Producer, cfg EventsConfig) (*Events, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	toolset, err := replaceMember(eventsToolset, "endpoint", cfg.URL+invokePath)
+	if err != nil {
+		return nil, fmt.Errorf("rap: the toolset cannot be written: %w", err)
+	}
 	kept, _, left, err := toolcall.Open[follower, struct{}](cfg.State, nil, cfg.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("rap: who subscribes cannot be remembered in %s: %w", cfg.State, err)
 	}
-	no := false
-	sub, err := subscriber.Dial(context.Background(), ownLink{p}, subscriber.Config{ID: "aaep-events", NoReconnect: true, Logger: cfg.Logger,
-		Capabilities: aaep.Capabilities{MaxEventsPerSecond: eventRate, SupportsConfirmationReply: &no, SupportsClarificationReply: &no}})
+	sub, err := ownagent.Follow(p, "aaep-events", eventRate, cfg.Logger)
 	if err != nil {
 		kept.Close()
 		return nil, fmt.Errorf("rap: the agent cannot be followed: %w", err)
 	}
-	e := &Events{poster: newPoster(false), p: p, cfg: cfg, sub: sub, kept: kept, active: map[toolcall.Name]*delivery{}}
+	e := &Events{poster: newPoster(false), p: p, cfg: cfg, toolset: toolset, sub: sub, kept: kept, active: map[toolcall.Name]*delivery{}}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	for _, call := range left {
-		if err := e.subscribe(call.Record); err != nil {
+		if err := e.keepFollower(call.Record); err != nil {
 			cfg.Logger.Warn("rap: a subscription is not gone on with after the restart", "error", err)
 			kept.SettleLeft(call)
 			continue
@@ -151,16 +149,6 @@ func NewEvents(p *producer.Producer, cfg EventsConfig) (*Events, error) {
 	e.work.Go(e.followAgent)
 	e.work.Go(e.followPresence)
 	return e, nil
-}
-
-// ownLink leads to a Producer of this process.
-type ownLink struct{ p *producer.Producer }
-
-// Dial returns a new link.
-func (l ownLink) Dial(context.Context) (transports.Conn, error) {
-	theirs, ours := transports.Pipe()
-	go l.p.ServeConn(ours)
-	return theirs, nil
 }
 
 // Close delivers nothing more. With EventsConfig.State the subscriptions go on with the next
@@ -178,7 +166,7 @@ func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == wellKnown && r.Method == http.MethodGet:
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, eventsToolset, e.cfg.URL+invokePath)
+		w.Write(e.toolset)
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "messages are posted here", http.StatusMethodNotAllowed)
@@ -186,7 +174,7 @@ func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.serveInvocation(w, r)
 	case r.URL.Path == cancelPath || r.URL.Path == closePath:
 		if n, ok := readNotice(w, r); ok {
-			e.unsubscribe(func(f follower) bool {
+			e.unsubscribeMatching(func(f follower) bool {
 				return f.Group == n.ThreadID && (r.URL.Path == closePath || f.ID == n.ToolCallID)
 			})
 		}
@@ -197,17 +185,8 @@ func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveInvocation takes a call.
 func (e *Events) serveInvocation(w http.ResponseWriter, r *http.Request) {
-	body, ok := readBody(w, r, maxInvocation)
+	in, _, ok := readInvocation(w, r)
 	if !ok {
-		return
-	}
-	var in invocation
-	err := bridge.Decode(body, &in)
-	if err == nil {
-		err = in.check()
-	}
-	if err != nil {
-		http.Error(w, "this is no call of a tool: "+toolcall.Line(err.Error()), http.StatusBadRequest)
 		return
 	}
 	if e.ctx.Err() != nil {
@@ -215,7 +194,7 @@ func (e *Events) serveInvocation(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e.work.Go(func() {
-		text, subscription, err := e.call(&in)
+		text, subscription, err := e.runTool(in)
 		if err != nil {
 			text = "Error: " + err.Error()
 		}
@@ -236,16 +215,16 @@ func (e *Events) serveInvocation(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case err != nil:
 			e.cfg.Logger.Warn("rap: a result did not reach the runtime", "error", err)
-			e.unsubscribe(func(f follower) bool { return f.Name() == toolcall.Name{Group: in.GroupID, ID: in.ID} })
+			e.unsubscribeMatching(func(f follower) bool { return f.Name() == in.makePass().Name() })
 		case subscription:
 			e.beginDelivery(toolcall.Name{Group: in.GroupID, ID: in.ID})
 		}
 	})
 }
 
-// call does what a call wants, and returns its result; an empty one is of a call that was made
+// runTool does what a call wants, and returns its result; an empty one is of a call that was made
 // before.
-func (e *Events) call(in *invocation) (text string, subscription bool, err error) {
+func (e *Events) runTool(in *invocation) (text string, subscription bool, err error) {
 	var args struct {
 		SessionID   string   `json:"session_id"`
 		EventTypes  []string `json:"event_types"`
@@ -259,12 +238,13 @@ func (e *Events) call(in *invocation) (text string, subscription bool, err error
 	case "subscribe_agent_events":
 		f := follower{To: in.CallbackURL, Group: in.GroupID, ID: in.ID, Session: args.SessionID, Types: args.EventTypes,
 			Associative: args.Associative}
-		if ttl := time.Duration(args.TTLSeconds) * time.Second; args.TTLSeconds < 0 || args.TTLSeconds > int64(maxLifetime/time.Second) {
+		if args.TTLSeconds < 0 || args.TTLSeconds > int64(maxLifetime/time.Second) {
 			return "", false, errors.New("ttl_seconds must be from 1 to 2592000")
-		} else if ttl > 0 {
-			f.Until = time.Now().Add(ttl)
 		}
-		if err := e.subscribe(f); err != nil {
+		if args.TTLSeconds > 0 {
+			f.Until = time.Now().Add(time.Duration(args.TTLSeconds) * time.Second)
+		}
+		if err := e.keepFollower(f); err != nil {
 			if errors.Is(err, errSubscribed) {
 				return "", false, nil
 			}
@@ -293,9 +273,9 @@ func (e *Events) call(in *invocation) (text string, subscription bool, err error
 // errSubscribed says that a call has subscribed already.
 var errSubscribed = errors.New("this call has subscribed already")
 
-// subscribe keeps a follower. Nothing is posted to it before beginDelivery, for its result comes
+// keepFollower keeps a follower. Nothing is posted to it before beginDelivery, for its result comes
 // first; after a restart it has had that.
-func (e *Events) subscribe(f follower) error {
+func (e *Events) keepFollower(f follower) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	ofGroup := 0
@@ -305,7 +285,8 @@ func (e *Events) subscribe(f follower) error {
 		}
 	}
 	if ofGroup >= maxOfGroup || len(e.active) >= maxFollowers {
-		return fmt.Errorf("there are too many subscriptions: %d of a conversation and %d in all are served", maxOfGroup, maxFollowers)
+		return fmt.Errorf("there are too many subscriptions: %d of a conversation and %d in all are served",
+			maxOfGroup, maxFollowers)
 	}
 	ctx, cancel := context.WithCancelCause(e.ctx)
 	call, fresh, err := e.kept.Hold(f, cancel)
@@ -327,12 +308,12 @@ func (e *Events) beginDelivery(name toolcall.Name) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if d := e.active[name]; d != nil && e.ctx.Err() == nil {
-		e.work.Go(func() { e.deliver(d) })
+		e.work.Go(func() { e.deliverQueue(d) })
 	}
 }
 
-// unsubscribe ends the subscriptions that match says. Nothing more is posted to them.
-func (e *Events) unsubscribe(match func(follower) bool) {
+// unsubscribeMatching ends the subscriptions that match says. Nothing more is posted to them.
+func (e *Events) unsubscribeMatching(match func(follower) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for name, d := range e.active {
@@ -349,9 +330,9 @@ func (e *Events) endDelivery(name toolcall.Name, d *delivery) {
 	e.kept.Settle(d.call)
 }
 
-// deliver posts what is queued for a follower, until its subscription ends. It is a goroutine of
-// its own.
-func (e *Events) deliver(d *delivery) {
+// deliverQueue posts what is queued for a follower, until its subscription ends. It is a goroutine
+// of its own.
+func (e *Events) deliverQueue(d *delivery) {
 	var over <-chan time.Time
 	if !d.Until.IsZero() {
 		timer := time.NewTimer(time.Until(d.Until))
@@ -367,7 +348,7 @@ func (e *Events) deliver(d *delivery) {
 			err := e.postAgain(d.ctx, d.To, body, eventAttempts)
 			if err != nil && d.ctx.Err() == nil {
 				e.cfg.Logger.Warn("rap: a subscription has ended, for its runtime cannot be reached", "error", err)
-				e.unsubscribe(func(f follower) bool { return f.Name() == d.Name() })
+				e.unsubscribeMatching(func(f follower) bool { return f.Name() == d.Name() })
 			}
 		case <-over:
 			e.endWith(d, "its time is over")
@@ -380,14 +361,15 @@ func (e *Events) deliver(d *delivery) {
 
 // endWith ends a subscription by an event that is final.
 func (e *Events) endWith(d *delivery, reason string) {
-	body, err := d.encode(eventText{Type: "subscription.ended", Summary: "These events are over: " + reason + "."}, true)
+	last := eventText{Type: "subscription.ended", Summary: "These events are over: " + reason + "."}
+	body, err := d.encodeEvent(last, true)
 	if err == nil {
 		err = e.postAgain(d.ctx, d.To, body, attempts)
 	}
 	if err != nil {
 		e.cfg.Logger.Warn("rap: a runtime was not told that a subscription has ended", "error", err)
 	}
-	e.unsubscribe(func(f follower) bool { return f.Name() == d.Name() })
+	e.unsubscribeMatching(func(f follower) bool { return f.Name() == d.Name() })
 }
 
 // eventText is what an agent reads of an event.
@@ -401,8 +383,8 @@ type eventText struct {
 	To      string    `json:"to_state,omitzero"`
 }
 
-// encode returns the message for an event.
-func (d *delivery) encode(text eventText, final bool) ([]byte, error) {
+// encodeEvent returns the message for an event.
+func (d *delivery) encodeEvent(text eventText, final bool) ([]byte, error) {
 	said, err := json.Marshal(text)
 	if err != nil {
 		return nil, err
@@ -417,9 +399,9 @@ func (d *delivery) encode(text eventText, final bool) ([]byte, error) {
 	}{subscriptionEvent, d.Group, d.ID, string(said), d.Associative, final})
 }
 
-// publish queues an event for those who want it. The end of a session is the last event of those
-// who follow that alone. One that does not keep up is unsubscribed.
-func (e *Events) publish(text eventText, ends bool) {
+// publishEvent queues an event for those who want it. The end of a session is the last event of
+// those who follow that alone. One that does not keep up is unsubscribed.
+func (e *Events) publishEvent(text eventText, ends bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for name, d := range e.active {
@@ -428,7 +410,7 @@ func (e *Events) publish(text eventText, ends bool) {
 			len(d.Types) > 0 && !slices.Contains(d.Types, text.Type)) {
 			continue
 		}
-		body, err := d.encode(text, final)
+		body, err := d.encodeEvent(text, final)
 		if err != nil {
 			e.cfg.Logger.Error("rap: an event cannot be written", "error", err)
 			continue
@@ -451,8 +433,9 @@ func (e *Events) followAgent() {
 			}
 			return
 		}
-		text := eventText{Type: strings.TrimPrefix(string(ev.Type()), "aaep:"), Session: ev.SessionID, EventID: ev.EventID,
-			Time: ev.Timestamp, Summary: toolcall.Line(ev.Text(aaep.VerbosityNormal))}
+		text := eventText{Type: strings.TrimPrefix(string(ev.Type()), "aaep:"), Session: ev.SessionID,
+			EventID: ev.EventID,
+			Time:    ev.Timestamp, Summary: toolcall.Line(ev.Text(aaep.VerbosityNormal))}
 		ends := false
 		switch p := ev.Payload.(type) {
 		case *aaep.StateChanged:
@@ -463,7 +446,7 @@ func (e *Events) followAgent() {
 			ends = true
 		}
 		e.noteSession(text, ends)
-		e.publish(text, ends)
+		e.publishEvent(text, ends)
 	}
 }
 
@@ -492,16 +475,16 @@ func (e *Events) followPresence() {
 	tick := time.NewTicker(presencePause)
 	defer tick.Stop()
 	busy := map[string]time.Time{}
-	was := e.presence(busy)
+	was := e.findPresence(busy)
 	for {
 		select {
 		case <-tick.C:
 		case <-e.ctx.Done():
 			return
 		}
-		if now := e.presence(busy); now != was {
+		if now := e.findPresence(busy); now != was {
 			was = now
-			e.publish(eventText{Type: now, Summary: presenceWords[now]}, false)
+			e.publishEvent(eventText{Type: now, Summary: presenceWords[now]}, false)
 		}
 	}
 }
@@ -513,9 +496,9 @@ var presenceWords = map[string]string{
 	personAway: "No user listens who can answer.",
 }
 
-// presence returns which of the three the user is. busy is since when each subscription says that
-// its user must not be talked to, which it says for a time only.
-func (e *Events) presence(busy map[string]time.Time) string {
+// findPresence returns which of the three the user is. busy is since when each subscription says
+// that its user must not be talked to, which it says for a time only.
+func (e *Events) findPresence(busy map[string]time.Time) string {
 	is, now := personAway, time.Now()
 	still := map[string]bool{}
 	for _, s := range e.p.Subscriptions() {
@@ -524,7 +507,8 @@ func (e *Events) presence(busy map[string]time.Time) string {
 		}
 		var asked extensions.Delivery
 		raw := s.Terms.Extensions[extensions.DeliveryVocabulary.Prefix]
-		if raw == nil || extensions.DeliveryVocabulary.Read(raw, &asked) != nil || asked.Presence != extensions.PresenceTyping {
+		if raw == nil || extensions.DeliveryVocabulary.Read(raw, &asked) != nil ||
+			asked.Presence != extensions.PresenceTyping {
 			is = personHere
 			continue
 		}

@@ -35,7 +35,10 @@ func newEventsFixture(t *testing.T, state string) *eventsFixture {
 func (f *eventsFixture) open(state string) {
 	f.t.Helper()
 	var handler http.Handler
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w,
+			r)
+	}))
 	f.t.Cleanup(front.Close)
 	events, err := rap.NewEvents(f.p, rap.EventsConfig{URL: front.URL, State: state})
 	if err != nil {
@@ -87,19 +90,23 @@ func TestEvents(t *testing.T) {
 		Name, Endpoint string
 		Tools          []struct{ Name string }
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&set); err != nil || set.Name != "aaep-events" || len(set.Tools) != 3 || set.Endpoint != f.url+"/invoke" {
+	if err := json.NewDecoder(resp.Body).Decode(&set); err != nil || set.Name != "aaep-events" ||
+		len(set.Tools) != 3 || set.Endpoint != f.url+"/invoke" {
 		t.Fatalf("%+v, %v", set, err)
 	}
 	f.call("1", "subscribe_agent_events", `{"associative": true}`)
-	if got, _ := f.next(); got["type"] != "tool_result" || got["subscription"] != true || got["id"] != "1" || got["call_id"] != "c-1" ||
+	if got, _ := f.next(); got["type"] != "tool_result" || got["subscription"] != true || got["id"] != "1" ||
+		got["call_id"] != "c-1" ||
 		!strings.Contains(got["text"].(string), "Subscription ID: 1") {
 		t.Errorf("the runtime got %v", got)
 	}
 	f.call("1", "subscribe_agent_events", `{}`) // it is one subscription
 	s := f.session("Sorting the letters.")
 	got, text := f.next()
-	if got["type"] != "subscription_event" || got["tool_call_id"] != "1" || got["group_id"] != "g" || got["associative"] != true || got["final"] != nil ||
-		text["type"] != "agent.session.started" || text["summary"] != "Sorting the letters." || text["session_id"] != s.ID() || text["event_id"] == "" {
+	if got["type"] != "subscription_event" || got["tool_call_id"] != "1" || got["group_id"] != "g" ||
+		got["associative"] != true || got["final"] != nil ||
+		text["type"] != "agent.session.started" || text["summary"] != "Sorting the letters." ||
+		text["session_id"] != s.ID() || text["event_id"] == "" {
 		t.Errorf("the runtime got %v", got)
 	}
 
@@ -109,7 +116,8 @@ func TestEvents(t *testing.T) {
 		t.Errorf("%v", text)
 	}
 	var typing aaep.Capabilities
-	if err := typing.AddExtension(extensions.DeliveryVocabulary, extensions.Delivery{Presence: extensions.PresenceTyping, PresenceExpiresIn: 3}); err != nil {
+	if err := typing.AddExtension(extensions.DeliveryVocabulary,
+		extensions.Delivery{Presence: extensions.PresenceTyping, PresenceExpiresIn: 3}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.heard.Sub.Renegotiate(t.Context(), typing); err != nil {
@@ -117,7 +125,8 @@ func TestEvents(t *testing.T) {
 	}
 	f.nextOf("person.busy", "g")
 	f.nextOf("person.here", "g") // its time is over
-	if d, done, err := s.Confirm(t.Context(), producer.Tool{Name: "wipe", Irreversible: true, Action: aaep.Say("Wipe it."),
+	if d, done, err := s.Confirm(t.Context(), producer.Tool{Name: "wipe", Irreversible: true,
+		Action:      aaep.Say("Wipe it."),
 		Consequence: aaep.Say("It is gone.")}); d != aaep.Accept {
 		t.Fatal(err)
 	} else {
@@ -257,7 +266,8 @@ func TestEventsRestart(t *testing.T) {
 	f.events.Close()
 	f.open(state)
 	f.session("After the restart.")
-	if got, text := f.next(); got["group_id"] != "kept" || got["tool_call_id"] != "1" || text["summary"] != "After the restart." {
+	if got, text := f.next(); got["group_id"] != "kept" || got["tool_call_id"] != "1" ||
+		text["summary"] != "After the restart." {
 		t.Errorf("the runtime got %v", got)
 	}
 }

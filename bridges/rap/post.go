@@ -12,6 +12,8 @@ import (
 	"net/netip"
 	"syscall"
 	"time"
+
+	"github.com/aaep-go/aaep/internal/bridge"
 )
 
 // poster posts messages to addresses that peers gave.
@@ -30,13 +32,13 @@ func newPoster(fresh bool) poster {
 	}}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext, transport.DisableKeepAlives = dialer.DialContext, fresh
-	return poster{&http.Client{Timeout: postTimeout, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return errors.New("a redirection is not followed")
-	}}}
+	client := bridge.NewClient(transport, "other side")
+	client.Timeout = postTimeout
+	return poster{client}
 }
 
-// post posts a message, and returns the status and at most 64 KiB of the answer.
-func (p poster) post(ctx context.Context, to string, body io.Reader) (status int, answer []byte, err error) {
+// postMessage posts a message, and returns the status and at most 64 KiB of the answer.
+func (p poster) postMessage(ctx context.Context, to string, body io.Reader) (status int, answer []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, body)
 	if err != nil {
 		return 0, nil, err
@@ -59,7 +61,7 @@ const maxPause = time.Minute
 // A first attempt is made even where ctx has ended, for a held call must be refused at the end.
 func (p poster) postAgain(ctx context.Context, to string, body []byte, attempts int) error {
 	for n := 0; ; n++ {
-		status, _, err := p.post(context.WithoutCancel(ctx), to, bytes.NewReader(body))
+		status, _, err := p.postMessage(context.WithoutCancel(ctx), to, bytes.NewReader(body))
 		switch {
 		case err == nil && status/100 == 2:
 			return nil

@@ -89,7 +89,8 @@ const (
 func New(p *producer.Producer, cfg Config) (*Tee, error) {
 	base, err := url.Parse(cfg.Toolset)
 	if err != nil || base.Host == "" {
-		return nil, fmt.Errorf("rap: Config.Toolset %q is not the URL of a tool server, such as http://127.0.0.1:4000", cfg.Toolset)
+		return nil, fmt.Errorf("rap: Config.Toolset %q is not the URL of a tool server, such as http://127.0.0.1:4000",
+			cfg.Toolset)
 	}
 	if own, err := url.Parse(cfg.URL); err != nil || own.Host == "" {
 		return nil, fmt.Errorf("rap: Config.URL %q is not a URL, such as http://127.0.0.1:9090", cfg.URL)
@@ -121,13 +122,14 @@ func New(p *producer.Producer, cfg Config) (*Tee, error) {
 func (t *Tee) settleLeft(left []toolcall.Left[pass]) {
 	for _, call := range left {
 		told := make(chan struct{})
-		t.tell(call.Record.Group, func(th *thread) {
+		t.tellGroup(call.Record.Group, func(th *thread) {
 			th.Progress(call.AfterRestart(cmp.Or(toolwords.Label(call.Record.Tool), "a tool")))
 			close(told)
 		})
 		t.work.Go(func() {
 			if !call.Sent {
-				t.refuse(call.Record, "the bridge was stopped before the user had answered; the action was not done")
+				t.refuseCall(call.Record,
+					"the bridge was stopped before the user had answered; the action was not done")
 			}
 			select {
 			case <-told:
@@ -151,9 +153,9 @@ func (t *Tee) Close() error {
 	return t.held.Close()
 }
 
-// tell has the goroutine of a group do something, after what it was given before. It reports false
-// if that is not done, for too much waits, or too many groups are told; it never waits.
-func (t *Tee) tell(group string, do func(*thread)) bool {
+// tellGroup has the goroutine of a group do something, after what it was given before. It reports
+// false if that is not done, for too much waits, or too many groups are told; it never waits.
+func (t *Tee) tellGroup(group string, do func(*thread)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	th := t.threads[group]
@@ -167,14 +169,15 @@ func (t *Tee) tell(group string, do func(*thread)) bool {
 		th = &thread{tee: t, news: make(chan func(*thread), maxNews), subscriptions: map[string]*subscription{},
 			Conversation: toolcall.NewConversation(t.p, t.cfg.Logger, "Following an agent's tools.")}
 		t.threads[group] = th
-		t.work.Go(th.run)
+		t.work.Go(th.runThread)
 	}
 	th.used = time.Now()
 	select {
 	case th.news <- do:
 		return true
 	default:
-		t.cfg.Logger.Warn("rap: too much happens at once in a group; some of it is not told", "group", toolwords.Label(group))
+		t.cfg.Logger.Warn("rap: too much happens at once in a group; some of it is not told", "group",
+			toolwords.Label(group))
 		return false
 	}
 }
@@ -202,9 +205,9 @@ func (t *Tee) endThread(group string) {
 	}
 }
 
-// ours returns the URL at which the other side's answers to a call are taken.
-func (t *Tee) ours(kind string, p pass) (string, error) {
-	sealed, err := t.sealer.seal(kind, p)
+// sealURL returns the URL at which the other side's answers to a call are taken.
+func (t *Tee) sealURL(kind string, p pass) (string, error) {
+	sealed, err := t.sealer.sealPass(kind, p)
 	return t.cfg.URL + "/" + kind + "/" + sealed, err
 }
 

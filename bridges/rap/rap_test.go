@@ -43,7 +43,10 @@ const someTools = `{"name": "house", "endpoint": "/run", "own": 1, "tools": [
 func newToolServer(t *testing.T) *toolServer {
 	s := &toolServer{calls: make(chan map[string]any, 100), notices: make(chan string, 100), set: someTools}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /.well-known/rap-toolset", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, s.set) })
+	mux.HandleFunc("GET /.well-known/rap-toolset", func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w,
+			s.set)
+	})
 	mux.HandleFunc("POST /run", func(w http.ResponseWriter, r *http.Request) {
 		var call map[string]any
 		json.NewDecoder(r.Body).Decode(&call)
@@ -116,7 +119,10 @@ func newFixture(t *testing.T, cfg rap.Config, reply func(*bridgetest.Listener, *
 func (f *fixture) serve(p *producer.Producer, cfg rap.Config) {
 	f.t.Helper()
 	var handler http.Handler
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w,
+			r)
+	}))
 	f.t.Cleanup(front.Close)
 	cfg.Toolset, cfg.URL = f.tools.URL, front.URL
 	tee, err := rap.New(p, cfg)
@@ -195,7 +201,8 @@ func TestCallsPass(t *testing.T) {
 		if !strings.HasPrefix(back, f.url+"/callback/") {
 			t.Errorf("the tool answers to %s", back)
 		}
-		if status := f.result(back, id, "All is well.\nAnd more.", `, "call_id": "c-`+id+`", "own": true`); status != http.StatusOK {
+		if status := f.result(back, id, "All is well.\nAnd more.",
+			`, "call_id": "c-`+id+`", "own": true`); status != http.StatusOK {
 			t.Errorf("the result: %d", status)
 		}
 		got := receive(t, f.runtime.got)
@@ -203,7 +210,10 @@ func TestCallsPass(t *testing.T) {
 			t.Errorf("the runtime got %v", got)
 		}
 	}
-	heard := f.heard.Await(t, func(heard string, kinds []aaep.Type) bool { return strings.Count(heard, "All is well.") == 2 })
+	heard := f.heard.Await(t, func(heard string, kinds []aaep.Type) bool {
+		return strings.Count(heard,
+			"All is well.") == 2
+	})
 	if strings.Contains(heard, "And more") || strings.Contains(heard, "the door") {
 		t.Errorf("heard:\n%s", heard)
 	}
@@ -254,7 +264,8 @@ func TestHeldCalls(t *testing.T) {
 				}
 				f.heard.AwaitHeard(t, "Wiped.")
 				f.call("7", c.tool, `{}`)
-			} else if got := receive(t, f.runtime.got); got["text"] != c.why || got["id"] != "7" || got["call_id"] != "c-7" ||
+			} else if got := receive(t, f.runtime.got); got["text"] != c.why || got["id"] != "7" ||
+				got["call_id"] != "c-7" ||
 				got["group_id"] != "g" || got["type"] != "tool_result" {
 				t.Errorf("the runtime got %v, want %q", got, c.why)
 			}
@@ -283,7 +294,8 @@ func TestHeldCallIsToldWhole(t *testing.T) {
 			t.Errorf("%q does not say %q", q.Consequence, want)
 		}
 	}
-	if q.Action != "Use the tool wipe." || !q.IsIrreversible() || q.RiskLevel != aaep.RiskHigh || q.DefaultDecision != aaep.Reject {
+	if q.Action != "Use the tool wipe." || !q.IsIrreversible() || q.RiskLevel != aaep.RiskHigh ||
+		q.DefaultDecision != aaep.Reject {
 		t.Errorf("%+v", q)
 	}
 	receive(t, f.runtime.got)
@@ -315,7 +327,8 @@ func TestForgedCallbacks(t *testing.T) {
 			t.Errorf("%s: %d", body, status)
 		}
 	}
-	for at, want := range map[string]int{f.url + "/callback/AAAA": 404, strings.Replace(back, "/callback/", "/choice/", 1): 404, back[:len(back)-2]: 404, f.url + "/nowhere": 404} {
+	for at, want := range map[string]int{f.url + "/callback/AAAA": 404, strings.Replace(back, "/callback/", "/choice/",
+		1): 404, back[:len(back)-2]: 404, f.url + "/nowhere": 404} {
 		if status := f.post(at, `{"type": "tool_result", "group_id": "g", "id": "1", "text": "x"}`); status != want {
 			t.Errorf("%s: %d, want %d", at, status, want)
 		}
@@ -361,7 +374,8 @@ func TestSubscriptions(t *testing.T) {
 	f.post(f.url+"/cancel_tool_call", `{"thread_id": "g", "tool_call_id": "3"}`)
 	event(third, "3", "Nevermore.", "")
 	heard := f.heard.AwaitEnd(t, 2)
-	if !strings.Contains(heard, "Line 0.\nLine 1.") || strings.Contains(heard, "Too late") || strings.Contains(heard, "Nevermore") ||
+	if !strings.Contains(heard, "Line 0.\nLine 1.") || strings.Contains(heard, "Too late") || strings.Contains(heard,
+		"Nevermore") ||
 		strings.Count(heard, "action is opened, number is 42") != 3 || !strings.Contains(heard, "The end.") {
 		t.Errorf("heard:\n%s", heard)
 	}
@@ -465,7 +479,8 @@ func TestRestart(t *testing.T) {
 	if err := os.WriteFile(state+"2", []byte("something else\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rap.New(p, rap.Config{Toolset: f.tools.URL, URL: f.url, State: state + "2"}); err == nil || !strings.Contains(err.Error(), state+"2") {
+	if _, err := rap.New(p, rap.Config{Toolset: f.tools.URL, URL: f.url, State: state + "2"}); err == nil ||
+		!strings.Contains(err.Error(), state+"2") {
 		t.Errorf("a file of something else: %v", err)
 	}
 }
@@ -481,7 +496,8 @@ func TestHeldCallCannotBeMade(t *testing.T) {
 			accept(l, ev)
 		})
 		f.call("1", "wipe", `{}`)
-		if got := receive(t, f.runtime.got); !strings.Contains(got["text"].(string), "did not take the call, and the action was not done") {
+		if got := receive(t, f.runtime.got); !strings.Contains(got["text"].(string),
+			"did not take the call, and the action was not done") {
 			t.Errorf("%v", got)
 		}
 	})
@@ -490,9 +506,11 @@ func TestHeldCallCannotBeMade(t *testing.T) {
 		agent     string
 		mayBeDone bool
 	}{
-		"it refuses":    {http.NotFound, "was not done: it answered 404", false},
-		"it breaks":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "may have been done: it answered 500", true},
-		"it breaks off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "may have been done: ", true},
+		"it refuses": {http.NotFound, "was not done: it answered 404", false},
+		"it breaks": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+			"may have been done: it answered 500", true},
+		"it breaks off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			"may have been done: ", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, rap.Config{}, accept)
@@ -562,7 +580,8 @@ func TestNothingCanBeTold(t *testing.T) {
 		t.Errorf("the runtime got %v", got)
 	}
 	f.call("2", "wipe", `{}`)
-	if got := receive(t, f.runtime.got); got["id"] != "2" || !strings.Contains(got["text"].(string), "the action was not done") {
+	if got := receive(t, f.runtime.got); got["id"] != "2" || !strings.Contains(got["text"].(string),
+		"the action was not done") {
 		t.Errorf("the runtime got %v", got)
 	}
 	if len(f.tools.calls) != 0 {
@@ -580,11 +599,13 @@ func TestLargeResults(t *testing.T) {
 	}
 	for id, text := range map[string]string{
 		"1": `"text": "Big.\n` + strings.Repeat("x", size) + `"`,
-		"2": `"content": [{"type": "text", "text": "Two views."}, {"type": "image", "data": "` + strings.Repeat("A", 1<<20) + `"}]`,
+		"2": `"content": [{"type": "text", "text": "Two views."}, {"type": "image", "data": "` +
+			strings.Repeat("A", 1<<20) + `"}]`,
 	} {
 		f.call(id, "look", `{}`)
 		back := f.reached(id)
-		if status := f.post(back, fmt.Sprintf(`{"type": "tool_result", "group_id": "g", "id": %q, %s}`, id, text)); status != 200 {
+		if status := f.post(back, fmt.Sprintf(`{"type": "tool_result", "group_id": "g", "id": %q, %s}`, id,
+			text)); status != 200 {
 			t.Errorf("%s: %d", id, status)
 		}
 		got, _ := json.Marshal(receive(t, f.runtime.got))
@@ -611,16 +632,17 @@ func TestBadMessages(t *testing.T) {
 		at, body string
 		want     int
 	}{
-		"no JSON":              {f.url + "/invoke", "{", 400},
-		"twice":                {f.url + "/invoke", call(`"id"`, `"id": "8", "id"`), 400},
-		"another case":         {f.url + "/invoke", call(`"id"`, `"Operation": "wipe", "id"`), 400},
-		"a member with a NUL":  {f.url + "/invoke", call(`"id"`, `"operation\u0000": "wipe", "id"`), 400},
-		"no id":                {f.url + "/invoke", call(`"id": "9"`, `"id": ""`), 400},
-		"a reserved name":      {f.url + "/invoke", call("look", "receive_event__injected"), 400},
-		"metadata":             {f.url + "/invoke", call(f.runtime.URL, "http://169.254.169.254/latest"), 400},
-		"a file":               {f.url + "/invoke", call(f.runtime.URL, "file:///etc/passwd"), 400},
-		"too long":             {f.url + "/invoke", call("look", strings.Repeat("x", 1<<20)), 413},
-		"too deep":             {f.url + "/invoke", call("{}", strings.Repeat("[", 5000)+strings.Repeat("]", 5000)), 400},
+		"no JSON":             {f.url + "/invoke", "{", 400},
+		"twice":               {f.url + "/invoke", call(`"id"`, `"id": "8", "id"`), 400},
+		"another case":        {f.url + "/invoke", call(`"id"`, `"Operation": "wipe", "id"`), 400},
+		"a member with a NUL": {f.url + "/invoke", call(`"id"`, `"operation\u0000": "wipe", "id"`), 400},
+		"no id":               {f.url + "/invoke", call(`"id": "9"`, `"id": ""`), 400},
+		"a reserved name":     {f.url + "/invoke", call("look", "receive_event__injected"), 400},
+		"metadata":            {f.url + "/invoke", call(f.runtime.URL, "http://169.254.169.254/latest"), 400},
+		"a file":              {f.url + "/invoke", call(f.runtime.URL, "file:///etc/passwd"), 400},
+		"too long":            {f.url + "/invoke", call("look", strings.Repeat("x", 1<<20)), 413},
+		"too deep": {f.url + "/invoke", call("{}", strings.Repeat("[", 5000)+strings.Repeat("]", 5000)),
+			400},
 		"a callback":           {back, "[]", 400},
 		"a choice of metadata": {back, `{"type": "user_choice", "group_id": "g", "id": "1", "choices": ["a", "b"], "response_url": "http://10.0.0.1/"}`, 400},
 		"a notice":             {f.url + "/close_thread", "{}", 400},
@@ -704,7 +726,10 @@ func BenchmarkPass(b *testing.B) {
 	}))
 	defer tools.Close()
 	var handler http.Handler
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w,
+			r)
+	}))
 	defer front.Close()
 	tee, err := rap.New(p, rap.Config{Toolset: tools.URL, URL: front.URL})
 	if err != nil {

@@ -52,9 +52,9 @@ func newSealer(key []byte) (sealer, error) {
 	return sealer{aead}, err
 }
 
-// seal returns a pass as part of a URL of a kind, such as "callback": one of another kind does not
-// open it.
-func (s sealer) seal(kind string, p pass) (string, error) {
+// sealPass returns a pass as part of a URL of a kind, such as "callback": one of another kind does
+// not open it.
+func (s sealer) sealPass(kind string, p pass) (string, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return "", err
@@ -62,8 +62,8 @@ func (s sealer) seal(kind string, p pass) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, []byte(kind))), nil
 }
 
-// open returns the pass in a part of a URL of a kind.
-func (s sealer) open(kind, text string) (p pass, err error) {
+// openPass returns the pass in a part of a URL of a kind.
+func (s sealer) openPass(kind, text string) (p pass, err error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
 		sealed, err = s.aead.Open(nil, nil, sealed, []byte(kind))

@@ -50,7 +50,7 @@ func (t *Tee) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == cancelPath || r.URL.Path == closePath:
 		t.serveNotice(w, r)
 	case kind == callbackURL || kind == choiceURL:
-		p, err := t.sealer.open(kind, sealed)
+		p, err := t.sealer.openPass(kind, sealed)
 		switch {
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusNotFound)
@@ -140,32 +140,44 @@ func (t *Tee) knowTools(ctx context.Context) (endpoint string, err error) {
 	return set.Endpoint, nil
 }
 
-// serveInvocation passes a call on, or holds it.
-func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
-	body, ok := readBody(w, r, maxInvocation)
-	if !ok {
-		return
+// readInvocation reads a call of a tool, or answers why it is none. body is the call as it came.
+func readInvocation(w http.ResponseWriter, r *http.Request) (in *invocation, body []byte, ok bool) {
+	if body, ok = readBody(w, r, maxInvocation); !ok {
+		return nil, nil, false
 	}
-	var in invocation
-	err := bridge.Decode(body, &in)
+	in = &invocation{}
+	err := bridge.Decode(body, in)
 	if err == nil {
 		err = bridge.CheckMembers(body, "operation", "arguments", "id", "call_id", "callback_url", "group_id")
 	}
 	if err == nil {
-		err = in.check()
-	}
-	if err == nil && in.Operation == reserved {
-		err = errors.New(reserved + " is a name of the runtime's own, and no tool")
-	}
-	p := in.pass()
-	if err == nil {
-		var own string
-		if own, err = t.ours(callbackURL, p); err == nil {
-			body, err = replaceMember(body, "callback_url", own)
-		}
+		err = in.checkInvocation()
 	}
 	if err != nil {
-		http.Error(w, "this is no call of a tool: "+toolcall.Line(err.Error()), http.StatusBadRequest)
+		refuseInvocation(w, err)
+		return nil, nil, false
+	}
+	return in, body, true
+}
+
+// refuseInvocation answers why a message is no call of a tool.
+func refuseInvocation(w http.ResponseWriter, err error) {
+	http.Error(w, "this is no call of a tool: "+toolcall.Line(err.Error()), http.StatusBadRequest)
+}
+
+// serveInvocation passes a call on, or holds it.
+func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
+	in, body, ok := readInvocation(w, r)
+	if !ok {
+		return
+	}
+	p := in.makePass()
+	own, err := t.sealURL(callbackURL, p)
+	if err == nil {
+		body, err = replaceMember(body, "callback_url", own)
+	}
+	if err != nil {
+		refuseInvocation(w, err)
 		return
 	}
 	if call, _ := t.held.Find(p.Name()); call != nil && !call.Record.isSameCall(p) {
@@ -177,13 +189,13 @@ func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the tool server cannot be reached: "+toolcall.Line(err.Error()), http.StatusBadGateway)
 		return
 	}
-	about, held, err := t.describeCall(&in)
+	about, held, err := t.describeCall(in)
 	if held {
 		t.holdCall(p, about, body, err)
 		return // with 200: what comes of it is posted
 	}
-	t.tell(in.GroupID, func(th *thread) { th.BeginCall(in.ID, about) })
-	t.relay(w, r, endpoint, body)
+	t.tellGroup(in.GroupID, func(th *thread) { th.BeginCall(in.ID, about) })
+	t.relayMessage(w, r, endpoint, body)
 }
 
 // holdCall has the user asked about a call, or refuses it if that cannot be, for unaskable or for
@@ -198,15 +210,15 @@ func (t *Tee) holdCall(p pass, about producer.Tool, body []byte, unaskable error
 	if unaskable == nil {
 		unaskable = err
 	}
-	told := unaskable == nil && t.tell(p.Group, func(th *thread) {
+	told := unaskable == nil && t.tellGroup(p.Group, func(th *thread) {
 		s := th.Session()
 		if s == nil {
-			t.work.Go(func() { t.refuse(p, "the user could not be asked; the action was not done") })
+			t.work.Go(func() { t.refuseCall(p, "the user could not be asked; the action was not done") })
 			return
 		}
 		t.work.Go(func() {
 			defer cancel(nil)
-			t.ask(ctx, s, about, call, body)
+			t.askHeld(ctx, s, about, call, body)
 		})
 	})
 	if told {
@@ -220,11 +232,11 @@ func (t *Tee) holdCall(p pass, about producer.Tool, body []byte, unaskable error
 	if unaskable != nil {
 		why = unaskable.Error() + ", so the user could not be asked; the action was not done"
 		name := about.Title
-		t.tell(p.Group, func(th *thread) {
+		t.tellGroup(p.Group, func(th *thread) {
 			th.Progress("The agent wanted to use " + name + ", but " + unaskable.Error() + ". It was not done.")
 		})
 	}
-	t.work.Go(func() { t.refuse(p, why) })
+	t.work.Go(func() { t.refuseCall(p, why) })
 }
 
 // notice says that a call is cancelled or a group is over.
@@ -261,9 +273,9 @@ func (t *Tee) serveNotice(w http.ResponseWriter, r *http.Request) {
 			call.Cancel(toolcall.ErrCancelled)
 			return // the tool server does not know it
 		}
-		t.tell(notice.ThreadID, func(th *thread) { th.cancelCall(notice.ToolCallID) })
+		t.tellGroup(notice.ThreadID, func(th *thread) { th.cancelCall(notice.ToolCallID) })
 	}
-	t.relay(w, r, t.toolset.JoinPath(r.URL.Path).String(), notice.body)
+	t.relayMessage(w, r, t.toolset.JoinPath(r.URL.Path).String(), notice.body)
 }
 
 // serveCallback passes on what a tool server posts for a call, and tells it once the runtime has
@@ -279,8 +291,10 @@ func (t *Tee) serveCallback(w http.ResponseWriter, r *http.Request, p pass) {
 		http.Error(w, "this is no message of a tool", http.StatusBadRequest)
 		return
 	}
-	if call, sent := t.held.Find(p.Name()); c.GroupID != p.Group || c.call() != "" && c.call() != p.Call || call != nil && !sent {
-		t.cfg.Logger.Warn("rap: a message of a tool for a call that is not its own goes nowhere", "tool", toolwords.Label(p.Tool))
+	call, sent := t.held.Find(p.Name())
+	if c.GroupID != p.Group || c.callID() != "" && c.callID() != p.Call || call != nil && !sent {
+		t.cfg.Logger.Warn("rap: a message of a tool for a call that is not its own goes nowhere", "tool",
+			toolwords.Label(p.Tool))
 		return
 	}
 	answers := pass{To: c.ResponseURL, Group: p.Group, Call: p.Call, Tool: p.Tool}
@@ -288,7 +302,7 @@ func (t *Tee) serveCallback(w http.ResponseWriter, r *http.Request, p pass) {
 		err := checkPeerURL("response_url", c.ResponseURL)
 		var own string
 		if err == nil {
-			own, err = t.ours(choiceURL, answers)
+			own, err = t.sealURL(choiceURL, answers)
 		}
 		if err == nil {
 			body, err = replaceMember(body, "response_url", own)
@@ -299,7 +313,7 @@ func (t *Tee) serveCallback(w http.ResponseWriter, r *http.Request, p pass) {
 		}
 	}
 	switch {
-	case !t.relay(w, r, p.To, body):
+	case !t.relayMessage(w, r, p.To, body):
 	case c.Type == userChoice:
 		t.askChoice(answers, &c)
 	default:
@@ -316,15 +330,15 @@ func (t *Tee) tellCallback(p pass, c *callback) {
 			return
 		}
 	}
-	t.tell(p.Group, func(th *thread) {
+	t.tellGroup(p.Group, func(th *thread) {
 		switch c.Type {
 		case toolResult:
 			th.endCall(p.Call, c)
 			if c.Subscription {
-				th.subscribe(p.Call, p.Tool)
+				th.noteSubscription(p.Call, p.Tool)
 			}
 		case subscriptionEvent:
-			th.event(c)
+			th.tellEvent(c)
 		case signIn:
 			th.signIn(c.AuthURL)
 		}
@@ -345,17 +359,21 @@ func (t *Tee) askChoice(answers pass, c *callback) {
 		return
 	}
 	if len(c.Choices) < 2 || len(c.Choices) > maxChoices {
-		t.tell(answers.Group, func(th *thread) {
-			th.Progress(name + " offers " + words.Count(len(c.Choices), "choice") + ". The program that runs the agent has them.")
+		t.tellGroup(answers.Group, func(th *thread) {
+			th.Progress(name + " offers " + words.Count(len(c.Choices), "choice") +
+				". The program that runs the agent has them.")
 		})
 		return
 	}
-	q := producer.Question{Text: aaep.Say(words.Sentence(name + " asks: " + words.Fit(toolwords.Line(c.Prompt), toolcall.MaxTold/2))),
-		Context: bridge.Ours("The program that runs the agent asks the same. The first answer counts."), Timeout: t.cfg.AnswerTime}
+	prompt := words.Fit(toolwords.Line(c.Prompt), toolcall.MaxTold/2)
+	q := producer.Question{Text: aaep.Say(words.Sentence(name + " asks: " + prompt)),
+		Context: bridge.Ours("The program that runs the agent asks the same. The first answer counts."),
+		Timeout: t.cfg.AnswerTime}
 	for i, label := range c.Choices {
-		q.Choices = append(q.Choices, producer.Choice{Value: strconv.Itoa(i), Label: aaep.Say(cmp.Or(toolcall.Line(label), "Choice "+strconv.Itoa(i+1)))})
+		q.Choices = append(q.Choices, producer.Choice{Value: strconv.Itoa(i),
+			Label: aaep.Say(cmp.Or(toolcall.Line(label), "Choice "+strconv.Itoa(i+1)))})
 	}
-	t.tell(answers.Group, func(th *thread) {
+	t.tellGroup(answers.Group, func(th *thread) {
 		if s := th.Session(); s != nil {
 			t.work.Go(func() {
 				defer cancel(nil)
@@ -381,7 +399,7 @@ func (t *Tee) answerChoice(ctx context.Context, s *producer.Session, answers pas
 	}
 	if err != nil {
 		t.cfg.Logger.Error("rap: an answer did not reach the tool", "error", err)
-		t.tell(answers.Group, func(th *thread) { th.Progress("Your answer did not reach the tool.") })
+		t.tellGroup(answers.Group, func(th *thread) { th.Progress("Your answer did not reach the tool.") })
 	}
 }
 
@@ -391,12 +409,13 @@ func (t *Tee) serveChoice(w http.ResponseWriter, r *http.Request, p pass) {
 	if !ok || !t.answerOnce(p) {
 		return
 	}
-	t.relay(w, r, p.To, body)
+	t.relayMessage(w, r, p.To, body)
 }
 
-// relay passes a message on and answers as the other side does. It reports whether that took it.
-func (t *Tee) relay(w http.ResponseWriter, r *http.Request, to string, body []byte) bool {
-	status, answer, err := t.post(r.Context(), to, bytes.NewReader(body))
+// relayMessage passes a message on and answers as the other side does. It reports whether that took
+// it.
+func (t *Tee) relayMessage(w http.ResponseWriter, r *http.Request, to string, body []byte) bool {
+	status, answer, err := t.postMessage(r.Context(), to, bytes.NewReader(body))
 	if err != nil {
 		t.cfg.Logger.Warn("rap: the other side cannot be reached", "error", err)
 		http.Error(w, "the other side cannot be reached", http.StatusBadGateway)
@@ -407,33 +426,34 @@ func (t *Tee) relay(w http.ResponseWriter, r *http.Request, to string, body []by
 	return status/100 == 2
 }
 
-// ask holds a call until the user has answered, makes it if that was yes, and waits for its result.
-// It is a goroutine of its own; body is what the tool server gets.
-func (t *Tee) ask(ctx context.Context, s *producer.Session, about producer.Tool, call *heldCall, body []byte) {
+// askHeld holds a call until the user has answered, makes it if that was yes, and waits for its
+// result. It is a goroutine of its own; body is what the tool server gets.
+func (t *Tee) askHeld(ctx context.Context, s *producer.Session, about producer.Tool, call *heldCall, body []byte) {
 	made, err := t.held.Ask(ctx, s, about, call,
 		func(ctx context.Context) error { return t.postInvocation(ctx, body) },
 		func(result *callback) (string, error) {
-			t.tell(call.Record.Group, func(th *thread) { th.result(result) })
-			return result.text(), result.failure()
+			t.tellGroup(call.Record.Group, func(th *thread) { th.tellResult(result) })
+			return result.resultText(), result.resultFailure()
 		})
 	var post *postError
 	switch {
 	case err == nil:
 	case !made:
-		t.refuse(call.Record, toolcall.Refusal(err))
+		t.refuseCall(call.Record, toolcall.Refusal(err))
 	case errors.Is(err, toolcall.ErrNotMade):
-		t.refuse(call.Record, "the tool server did not take the call, and the action was not done: "+err.Error())
+		t.refuseCall(call.Record, "the tool server did not take the call, and the action was not done: "+err.Error())
 	case errors.As(err, &post):
-		t.refuse(call.Record, "it is not known whether the tool server took the call; the action may have been done: "+err.Error())
+		t.refuseCall(call.Record,
+			"it is not known whether the tool server took the call; the action may have been done: "+err.Error())
 	}
 }
 
 // heldCall is a call that is held or was made.
 type heldCall = toolcall.Call[pass, *callback]
 
-// refuse posts the result of a call that was not made to the runtime, again after 1 s, 2 s and so
-// on where the runtime cannot take it. A runtime that says no to it is not asked again.
-func (t *Tee) refuse(p pass, why string) {
+// refuseCall posts the result of a call that was not made to the runtime, again after 1 s, 2 s and
+// so on where the runtime cannot take it. A runtime that says no to it is not asked again.
+func (t *Tee) refuseCall(p pass, why string) {
 	body, err := json.Marshal(struct {
 		Type    string `json:"type"`
 		GroupID string `json:"group_id"`
@@ -458,7 +478,7 @@ func (t *Tee) postInvocation(ctx context.Context, body []byte) error {
 	if set == nil {
 		return &postError{errors.New("its toolset is not known"), true}
 	}
-	status, _, err := t.once.post(ctx, set.Endpoint, bytes.NewReader(body))
+	status, _, err := t.once.postMessage(ctx, set.Endpoint, bytes.NewReader(body))
 	var dial *net.OpError
 	switch {
 	case err != nil:

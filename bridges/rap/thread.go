@@ -22,7 +22,8 @@ const (
 	maxSubscriptions = 256  // of a group
 )
 
-// thread is a group of the runtime, as it is told. Its goroutine, run, owns all that follows used.
+// thread is a group of the runtime, as it is told. Its goroutine, runThread, owns all that follows
+// used.
 type thread struct {
 	tee  *Tee
 	news chan func(*thread) // what is to be told; closed at the end of the group
@@ -39,8 +40,8 @@ type subscription struct {
 	s    *producer.Session // of all others; nil: none yet
 }
 
-// run tells what comes, until the group ends. tell starts it.
-func (th *thread) run() {
+// runThread tells what comes, until the group ends. tellGroup starts it.
+func (th *thread) runThread() {
 	for do := range th.news {
 		do(th)
 	}
@@ -52,19 +53,19 @@ func (th *thread) run() {
 
 // endCall tells what came of a call, and its result.
 func (th *thread) endCall(id string, result *callback) {
-	if th.EndCall(id, result.failure()) { // one that was held is told by its own goroutine
-		th.result(result)
+	if th.EndCall(id, result.resultFailure()) { // one that was held is told by its own goroutine
+		th.tellResult(result)
 	}
 }
 
-// result tells what a result has for a person: the text that the tool wants shown or, without one,
-// the first line of what it gives to the model.
-func (th *thread) result(result *callback) {
-	failure := result.failure()
+// tellResult tells what a result has for a person: the text that the tool wants shown or, without
+// one, the first line of what it gives to the model.
+func (th *thread) tellResult(result *callback) {
+	failure := result.resultFailure()
 	if failure == nil && result.Subscription {
 		return
 	}
-	text := toolwords.FirstSentence(result.text())
+	text := toolwords.FirstSentence(result.resultText())
 	for _, show := range result.DisplayAs {
 		var words string
 		if show.Type == "text" && jsonv2.Unmarshal(show.Content, &words) == nil {
@@ -75,22 +76,23 @@ func (th *thread) result(result *callback) {
 	th.Result(text, failure)
 }
 
-// subscribe notes that a call goes on to send events.
-func (th *thread) subscribe(id, tool string) {
+// noteSubscription notes that a call goes on to send events.
+func (th *thread) noteSubscription(id, tool string) {
 	name := cmp.Or(toolwords.Label(tool), "a tool")
 	switch {
 	case th.subscriptions[id] != nil:
 	case len(th.subscriptions) >= maxSubscriptions:
-		th.Progress("The agent is told from now on what comes of " + name + "; you are not, for it is told of too much already.")
+		th.Progress("The agent is told from now on what comes of " + name +
+			"; you are not, for it is told of too much already.")
 	default:
 		th.subscriptions[id] = &subscription{name: name}
 		th.Progress("The agent is told from now on what comes of " + name + ".")
 	}
 }
 
-// event tells an event of a subscription. One of a subscription that is unknown or over is not
+// tellEvent tells an event of a subscription. One of a subscription that is unknown or over is not
 // told.
-func (th *thread) event(c *callback) {
+func (th *thread) tellEvent(c *callback) {
 	sub := th.subscriptions[c.ToolCallID]
 	if sub == nil {
 		th.tee.cfg.Logger.Info("rap: an event of no subscription is not told", "call", toolwords.Label(c.ToolCallID))
@@ -175,7 +177,8 @@ func (th *thread) signIn(address string) {
 // be asked about: what the user agrees to must be told whole.
 func (t *Tee) describeCall(in *invocation) (about producer.Tool, held bool, err error) {
 	known := t.findTool(in.Operation)
-	about = producer.Tool{Name: in.Operation, Title: toolcall.ToolName(in.Operation), Risk: aaep.RiskMedium, Timeout: t.cfg.AnswerTime}
+	about = producer.Tool{Name: in.Operation, Title: toolcall.ToolName(in.Operation), Risk: aaep.RiskMedium,
+		Timeout: t.cfg.AnswerTime}
 	switch {
 	case known == nil || known.Annotations.Destructive:
 		held = true

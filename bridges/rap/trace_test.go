@@ -37,7 +37,8 @@ func TestTimeTraceWrittenByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &fixture{t: t, tools: newToolServer(t), runtime: newRuntime(t)}
-	f.tools.set = `{"name": "get-time", "endpoint": "` + f.tools.URL + `", "tools": [{"name": "get_time", "description": "Tells the time.", "inputSchema": {}}]}`
+	f.tools.set = `{"name": "get-time", "endpoint": "` + f.tools.URL +
+		`", "tools": [{"name": "get_time", "description": "Tells the time.", "inputSchema": {}}]}`
 	f.serve(p, rap.Config{})
 	trace, err := os.Open("testdata/get-time-by-hand.jsonl")
 	if err != nil {
@@ -87,7 +88,8 @@ func TestTimeTraceWrittenByHand(t *testing.T) {
 			statuses = append(statuses, payload.Status)
 		}
 	}
-	if want := []aaep.ToolStatus{aaep.ToolSuccess, aaep.ToolSuccess, aaep.ToolError}; !reflect.DeepEqual(statuses, want) {
+	if want := []aaep.ToolStatus{aaep.ToolSuccess, aaep.ToolSuccess, aaep.ToolError}; !reflect.DeepEqual(statuses,
+		want) {
 		t.Errorf("the calls ended as %v, want %v", statuses, want)
 	}
 }

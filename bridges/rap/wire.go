@@ -79,19 +79,21 @@ type invocation struct {
 	GroupID     string         `json:"group_id"`
 }
 
-// check returns what is wrong with an invocation.
-func (in *invocation) check() error {
+// checkInvocation returns what is wrong with an invocation.
+func (in *invocation) checkInvocation() error {
 	switch {
 	case in.Operation == "" || in.ID == "" || in.GroupID == "":
 		return errors.New("operation, id and group_id must be there")
 	case len(in.ID) > maxID || len(in.GroupID) > maxID:
 		return fmt.Errorf("id and group_id must have at most %d bytes", maxID)
+	case in.Operation == reserved:
+		return errors.New(reserved + " is a name of the runtime's own, and no tool")
 	}
 	return checkPeerURL("callback_url", in.CallbackURL)
 }
 
-// pass returns what the URL stands for to which the call's results are posted.
-func (in *invocation) pass() pass {
+// makePass returns what the URL stands for to which the call's results are posted.
+func (in *invocation) makePass() pass {
 	sum := sha256.Sum256(in.Arguments)
 	return pass{To: in.CallbackURL, Group: in.GroupID, Call: in.ID, Echo: in.CallID, Tool: in.Operation,
 		Sum: hex.EncodeToString(sum[:8])}
@@ -146,16 +148,17 @@ const (
 	signIn            = "oauth"
 )
 
-// call returns the id of the call that a callback is about.
-func (c *callback) call() string {
+// callID returns the id of the call that a callback is about.
+func (c *callback) callID() string {
 	if c.Type == subscriptionEvent {
 		return c.ToolCallID
 	}
 	return c.ID
 }
 
-// text returns what a result says in words: its content wins over its text, as the protocol has it.
-func (c *callback) text() string {
+// resultText returns what a result says in words: its content wins over its text, as the protocol
+// has it.
+func (c *callback) resultText() string {
 	var all []string
 	images := 0
 	for _, part := range c.Content {
@@ -172,10 +175,10 @@ func (c *callback) text() string {
 	return cmp.Or(strings.Join(all, "\n"), c.Text)
 }
 
-// failure returns the error that a result reports, or nil. The protocol marks one by how its text
-// begins.
-func (c *callback) failure() error {
-	if why, failed := strings.CutPrefix(c.text(), "Error: "); failed {
+// resultFailure returns the error that a result reports, or nil. The protocol marks one by how its
+// text begins.
+func (c *callback) resultFailure() error {
+	if why, failed := strings.CutPrefix(c.resultText(), "Error: "); failed {
 		return errors.New(toolcall.Line(why))
 	}
 	return nil

@@ -20,7 +20,8 @@ import (
 func TestConformance(t *testing.T) {
 	told := 0
 	report := aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "swarm"}, Languages: []string{"en"}, ShortTimeouts: true})
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "swarm"}, Languages: []string{"en"},
+			ShortTimeouts: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,8 +38,10 @@ func TestConformance(t *testing.T) {
 			}
 			defer b.Close()
 			for i, w := range []struct{ kind, payload string }{
-				{"sent_to_me", message(1, "One")}, {"heartbeat_pulse", `{}`}, {"task_state_changed", task("t", "InputRequired")},
-				{"digest", `{"breakdown":{"sent_to_me":{"count":4},"task_state_changed":{"count":2}}}`}, {"dream", `{}`},
+				{"sent_to_me", message(1, "One")}, {"heartbeat_pulse", `{}`}, {"task_state_changed",
+					task("t", "InputRequired")},
+				{"digest", `{"breakdown":{"sent_to_me":{"count":4},"task_state_changed":{"count":2}}}`},
+				{"dream", `{}`},
 			} {
 				if _, err := b.Take([]byte(envelope(w.kind, i+1, w.payload))); err != nil {
 					return fmt.Errorf("%s: %w", w.kind, err)

@@ -74,8 +74,8 @@ type counted struct {
 	Latest *payload `json:"latest"`
 }
 
-// decode reads an envelope.
-func decode(message []byte) (*envelope, error) {
+// decodeEnvelope reads an envelope.
+func decodeEnvelope(message []byte) (*envelope, error) {
 	e := &envelope{}
 	if err := bridge.Decode(message, e); err != nil {
 		return nil, fmt.Errorf("%w: it cannot be read", ErrInvalid)
@@ -104,11 +104,11 @@ func decode(message []byte) (*envelope, error) {
 	return e, nil
 }
 
-// names are the words by which a wake is known when it comes again: the id of its event, which
+// knownNames are the words by which a wake is known when it comes again: the id of its event, which
 // stays in retries, and what it is about, which stays when it is replayed under a new id or comes
 // by another subscription of the identity. A message comes once; a task may enter a state, and a
 // permission be granted, more than once.
-func (e *envelope) names() [][]string {
+func (e *envelope) knownNames() [][]string {
 	all := [][]string{{"event", e.Subscription, e.EventID}}
 	once, place := e.body.MessageID, "log "+strconv.FormatInt(e.log, 10)
 	again := cmp.Or(e.body.TaskID+e.body.State, e.body.Scope+e.body.GrantedBy)
@@ -137,8 +137,8 @@ type waitingTask struct {
 // isEmpty reports whether there is nothing to tell.
 func (g *gathered) isEmpty() bool { return g.Total() == 0 && len(g.waits) == 0 }
 
-// add adds what came later.
-func (g *gathered) add(more gathered) {
+// addNews adds what came later.
+func (g *gathered) addNews(more gathered) {
 	g.Join(more.Digest)
 	g.waits = append(g.waits, more.waits...)
 }
@@ -169,14 +169,14 @@ func describeWaits(waits []waitingTask) string {
 
 const mostCounted = 1_000_000 // of one kind in a digest; more is no count
 
-// gather is what a wake tells, of the kinds that are wanted.
-func (e *envelope) gather(only []string) gathered {
+// gatherNews is what a wake tells, of the kinds that are wanted.
+func (e *envelope) gatherNews(only []string) gathered {
 	wanted := func(kind string) bool { return kind != heartbeat && (len(only) == 0 || slices.Contains(only, kind)) }
 	g := gathered{}
 	if e.kind != digest {
 		if wanted(e.kind) {
-			text := e.body.sentence(e.kind)
-			if e.kind == taskState && e.body.waits() { // which is told by itself
+			text := e.body.describeWake(e.kind)
+			if e.kind == taskState && e.body.waitsForPerson() { // which is told by itself
 				g.waits = []waitingTask{{e.log, text}}
 				return g
 			}
@@ -192,9 +192,9 @@ func (e *envelope) gather(only []string) gathered {
 		n++
 		latest := ""
 		if c.Latest != nil {
-			latest = c.Latest.sentence(kind)
+			latest = c.Latest.describeWake(kind)
 			alone = gathered{}
-			if kind == taskState && c.Latest.waits() {
+			if kind == taskState && c.Latest.waitsForPerson() {
 				alone.waits = []waitingTask{{e.log, latest}}
 				g.waits = append(g.waits, alone.waits...)
 			} else {
@@ -209,8 +209,8 @@ func (e *envelope) gather(only []string) gathered {
 	return g
 }
 
-// waits reports whether a task waits for a person.
-func (p *payload) waits() bool {
+// waitsForPerson reports whether a task waits for a person.
+func (p *payload) waitsForPerson() bool {
 	switch stateWords(p.State) {
 	case "input required", "auth required":
 		return true
@@ -234,10 +234,11 @@ func stateWords(state string) string {
 }
 
 // scopes are the permissions that are known, in words.
-var scopes = map[string]string{"CAN_REPLY_TO": "reply to them", "CAN_READ_INBOX_OF": "read their inbox", "CAN_READ_MEMORIES_OF": "read their memories"}
+var scopes = map[string]string{"CAN_REPLY_TO": "reply to them", "CAN_READ_INBOX_OF": "read their inbox",
+	"CAN_READ_MEMORIES_OF": "read their memories"}
 
-// sentence says what one wake is.
-func (p *payload) sentence(kind string) string {
+// describeWake says what one wake is.
+func (p *payload) describeWake(kind string) string {
 	or := func(text, other string) string { return cmp.Or(toolwords.Label(text), other) }
 	switch kind {
 	case sentToMe:
@@ -251,7 +252,8 @@ func (p *payload) sentence(kind string) string {
 		if p.Priority == "high" {
 			text = "Important. " + text
 		}
-		return text + " from " + or(p.From, "a sender without a name") + ": " + words.Sentence(or(p.Subject, "no subject"))
+		return text + " from " + or(p.From, "a sender without a name") + ": " +
+			words.Sentence(or(p.Subject, "no subject"))
 	case taskState:
 		text := "Task " + or(p.TaskID, "without a name")
 		if name := toolwords.Label(p.Assignee); name != "" {
@@ -263,17 +265,19 @@ func (p *payload) sentence(kind string) string {
 		}
 		return words.Sentence(text)
 	case permission:
-		return "Permission from " + or(p.GrantedBy, "the swarm") + ": " + words.Sentence(cmp.Or(scopes[p.Scope], toolwords.Label(p.Scope), "something without a name"))
+		return "Permission from " + or(p.GrantedBy, "the swarm") + ": " +
+			words.Sentence(cmp.Or(scopes[p.Scope], toolwords.Label(p.Scope), "something without a name"))
 	}
-	return "A wake of a kind that is not known here, " + words.Sentence(or(strings.ReplaceAll(kind, "_", " "), "without a name"))
+	return "A wake of a kind that is not known here, " +
+		words.Sentence(or(strings.ReplaceAll(kind, "_", " "), "without a name"))
 }
 
 // kinds are those that are counted by name.
 var kinds = []bridge.DigestKind{{Name: taskState, Noun: "task change"}, {Name: sentToMe, Noun: "message"},
 	{Name: permission, Noun: "permission"}}
 
-// sentences are what is told of all that was gathered.
-func (g *gathered) sentences() []string {
+// describeAll are what is told of all that was gathered.
+func (g *gathered) describeAll() []string {
 	whose := ""
 	if g.agents > 0 {
 		whose = " for " + words.Count(g.agents, "agent")

@@ -48,15 +48,16 @@ type link struct {
 	caughtUp map[string]bool
 }
 
-// dial begins a session with the server.
-func (l *link) dial(ctx context.Context) (*bridge.MCPClient, error) {
+// dialServer begins a session with the server.
+func (l *link) dialServer(ctx context.Context) (*bridge.MCPClient, error) {
 	events := []string{"wake/" + sentToMe, "wake/" + taskState, "wake/" + permission, "wake/" + digest}
 	return bridge.DialMCP(ctx, bridge.MCPServer{URL: l.URL, Token: l.Token, Peer: "swarm", Experimental: map[string]any{
 		"neo-wake-substrate": map[string]any{"version": "1.0", "supportedEvents": events}}})
 }
 
-// manage calls the server's tool for wake subscriptions, and reads its answer into result.
-func (l *link) manage(ctx context.Context, arguments map[string]any, result any) error {
+// manageSubscription calls the server's tool for wake subscriptions, and reads its answer into
+// result.
+func (l *link) manageSubscription(ctx context.Context, arguments map[string]any, result any) error {
 	return l.conn.CallTool(ctx, "manage_wake_subscription", arguments, result)
 }
 
@@ -66,26 +67,26 @@ func (l *link) manage(ctx context.Context, arguments map[string]any, result any)
 // The error is ctx's, or says why the server could not be followed at first.
 func (b *Bridge) Follow(ctx context.Context, s Server) error {
 	l := &link{Server: s, identity: b.cfg.Identity}
-	if err := b.connect(ctx, l); err != nil {
+	if err := b.connectLink(ctx, l); err != nil {
 		return fmt.Errorf("wake: the swarm at %s cannot be followed: %w", toolwords.Label(s.URL), err)
 	}
 	kept := bridge.Link{
 		Peer:    "swarm",
-		Connect: func(ctx context.Context) error { return b.connect(ctx, l) },
-		Attend:  func(ctx context.Context) error { return b.attend(ctx, l) },
-		Note:    func(text string) { b.news(l.identity, text) },
+		Connect: func(ctx context.Context) error { return b.connectLink(ctx, l) },
+		Attend:  func(ctx context.Context) error { return b.attendLink(ctx, l) },
+		Note:    func(text string) { b.tellNews(l.identity, text) },
 		Logger:  b.cfg.Logger,
 	}
 	return kept.Keep(ctx)
 }
 
-// connect begins a session, and finds what is to be followed where that is not known yet.
-func (b *Bridge) connect(ctx context.Context, l *link) (err error) {
-	if l.conn, err = l.dial(ctx); err != nil {
+// connectLink begins a session, and finds what is to be followed where that is not known yet.
+func (b *Bridge) connectLink(ctx context.Context, l *link) (err error) {
+	if l.conn, err = l.dialServer(ctx); err != nil {
 		return err
 	}
 	if len(l.Subscriptions) == 0 {
-		if err := l.find(ctx); err != nil {
+		if err := l.findSubscriptions(ctx); err != nil {
 			return err
 		}
 	}
@@ -95,9 +96,10 @@ func (b *Bridge) connect(ctx context.Context, l *link) (err error) {
 	return nil
 }
 
-// find lists the subscriptions that are sent by notifications, and makes them where there is none.
-func (l *link) find(ctx context.Context) error {
-	if err := l.list(ctx); err != nil || len(l.Subscriptions) > 0 {
+// findSubscriptions lists the subscriptions that are sent by notifications, and makes them where
+// there is none.
+func (l *link) findSubscriptions(ctx context.Context) error {
+	if err := l.listSubscriptions(ctx); err != nil || len(l.Subscriptions) > 0 {
 		return err
 	}
 	var made []string
@@ -106,7 +108,7 @@ func (l *link) find(ctx context.Context) error {
 			ID string `json:"subscriptionId"`
 		}
 		ask := map[string]any{"action": "subscribe", "trigger": trigger, "harnessTarget": "mcp-notifications"}
-		err := l.manage(ctx, ask, &answer)
+		err := l.manageSubscription(ctx, ask, &answer)
 		if err == nil && answer.ID == "" {
 			err = bridge.ErrUnreadable
 		}
@@ -115,13 +117,14 @@ func (l *link) find(ctx context.Context) error {
 		}
 		made = append(made, answer.ID)
 	}
-	err := l.list(ctx) // which says whose they are
+	err := l.listSubscriptions(ctx) // which says whose they are
 	l.Subscriptions = made
 	return err
 }
 
-// list takes over the subscriptions that are sent by notifications, and whose they are.
-func (l *link) list(ctx context.Context) error {
+// listSubscriptions takes over the subscriptions that are sent by notifications, and whose they
+// are.
+func (l *link) listSubscriptions(ctx context.Context) error {
 	var answer struct {
 		Subscriptions []struct {
 			ID       string `json:"id"`
@@ -131,7 +134,7 @@ func (l *link) list(ctx context.Context) error {
 			Status   string `json:"status"`
 		} `json:"subscriptions"`
 	}
-	if err := l.manage(ctx, map[string]any{"action": "list"}, &answer); err != nil {
+	if err := l.manageSubscription(ctx, map[string]any{"action": "list"}, &answer); err != nil {
 		return err
 	}
 	for _, s := range answer.Subscriptions {
@@ -143,15 +146,15 @@ func (l *link) list(ctx context.Context) error {
 	return nil
 }
 
-// attend takes what was missed, and then notifications, until the link ends.
-func (b *Bridge) attend(ctx context.Context, l *link) error {
+// attendLink takes what was missed, and then notifications, until the link ends.
+func (b *Bridge) attendLink(ctx context.Context, l *link) error {
 	b.mu.Lock()
 	l.caughtUp = map[string]bool{}
 	b.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	var listening sync.WaitGroup
-	listening.Go(func() { ended <- l.conn.Listen(ctx, func(message []byte) { b.notified(l, message) }) })
+	listening.Go(func() { ended <- l.conn.Listen(ctx, func(message []byte) { b.takeNotification(l, message) }) })
 	defer listening.Wait() // l belongs to one link at a time
 	defer cancel()
 	period := pingTime
@@ -184,10 +187,10 @@ func (b *Bridge) attend(ctx context.Context, l *link) error {
 	}
 }
 
-// notified takes a notification: the wake is its data, as the decision record has it, or its
-// parameters themselves, as Neo sends it. A swarm may notify each of its clients of the wakes of
-// all: those of other subscriptions are left out.
-func (b *Bridge) notified(l *link, message []byte) {
+// takeNotification takes a notification: the wake is its data, as the decision record has it, or
+// its parameters themselves, as Neo sends it. A swarm may notify each of its clients of the wakes
+// of all: those of other subscriptions are left out.
+func (b *Bridge) takeNotification(l *link, message []byte) {
 	var m struct {
 		Method string         `json:"method"`
 		Params jsontext.Value `json:"params"`
@@ -196,7 +199,8 @@ func (b *Bridge) notified(l *link, message []byte) {
 		Data jsontext.Value `json:"data"`
 		Type string         `json:"eventType"`
 	}
-	if bridge.Decode(message, &m) != nil || m.Method != "notifications/message" || bridge.Decode(m.Params, &form) != nil {
+	if bridge.Decode(message, &m) != nil || m.Method != "notifications/message" ||
+		bridge.Decode(m.Params, &form) != nil {
 		return
 	}
 	wake := m.Params
@@ -206,14 +210,14 @@ func (b *Bridge) notified(l *link, message []byte) {
 	if len(wake) == 0 || wake.Kind() != '{' {
 		return // another message for a log
 	}
-	e, err := decode(wake)
+	e, err := decodeEnvelope(wake)
 	if err == nil && slices.Contains(l.Subscriptions, e.Subscription) {
 		_, err = b.takeAll([]*envelope{e})
 		b.mu.Lock()
 		caughtUp := l.caughtUp[e.Subscription]
 		b.mu.Unlock()
 		if caughtUp && (err == nil || errors.Is(err, ErrUnknown)) {
-			b.advance(e.Subscription, e.log)
+			b.advancePlace(e.Subscription, e.log)
 		}
 	}
 	if err != nil && !errors.Is(err, ErrUnknown) {
@@ -226,12 +230,12 @@ func (b *Bridge) notified(l *link, message []byte) {
 // swarm's past. At the first look of a link the last place itself is asked for, too: a log that
 // does not reach it was rebuilt.
 func (b *Bridge) catchUp(ctx context.Context, l *link, id string, first bool) error {
-	place, known := b.place(id)
+	place, known := b.placeOf(id)
 	if !known {
 		return b.findHead(ctx, l, id)
 	}
 	if !first && !l.noPoll {
-		pending, err := b.poll(ctx, l, id, place)
+		pending, err := b.pollPending(ctx, l, id, place)
 		if err != nil || pending == 0 {
 			return err
 		}
@@ -240,117 +244,121 @@ func (b *Bridge) catchUp(ctx context.Context, l *link, id string, first bool) er
 	if first {
 		since = max(place-1, 0)
 	}
-	missed, last, err := l.resync(ctx, id, since)
-	if refused(err) {
+	missed, last, err := l.fetchWakes(ctx, id, since)
+	if isRefused(err) {
 		b.cfg.Logger.Warn("wake: what was missed cannot be had", "subscription", id, "error", err)
 		return nil
 	}
 	if errors.Is(err, bridge.ErrTooLong) {
-		b.news(l.identity, "More wakes were missed than can be had at once. They are not told; what comes from now on is.")
+		b.tellNews(l.identity,
+			"More wakes were missed than can be had at once. They are not told; what comes from now on is.")
 		return b.findHead(ctx, l, id)
 	}
 	if err != nil {
 		return err
 	}
 	if last < place {
-		b.news(l.identity, "The swarm's log no longer reaches the place up to which you heard it. Wakes may be missing.")
-		if missed, last, err = l.resync(ctx, id, 0); err != nil {
+		b.tellNews(l.identity,
+			"The swarm's log no longer reaches the place up to which you heard it. Wakes may be missing.")
+		if missed, last, err = l.fetchWakes(ctx, id, 0); err != nil {
 			return err
 		}
-		b.restart(id)
+		b.forgetPlace(id)
 	}
 	if _, err := b.takeAll(missed); err != nil && !errors.Is(err, ErrUnknown) {
 		return err
 	}
-	b.advance(id, last)
+	b.advancePlace(id, last)
 	return nil
 }
 
 // findHead makes the head of the swarm's log the place up to which a subscription was told.
 func (b *Bridge) findHead(ctx context.Context, l *link, id string) error {
-	_, head, err := l.resync(ctx, id, highestLog)
+	_, head, err := l.fetchWakes(ctx, id, highestLog)
 	if err == nil && head >= highestLog { // it gives back what it was given
-		_, head, err = l.resync(ctx, id, 0)
+		_, head, err = l.fetchWakes(ctx, id, 0)
 	}
-	if refused(err) {
+	if isRefused(err) {
 		return fmt.Errorf("the subscription %s cannot be followed: %w", toolwords.Label(id), err)
 	}
 	if err == nil {
-		b.advance(id, head)
+		b.advancePlace(id, head)
 	}
 	return err
 }
 
-// resync has the server give the wakes of a subscription after a place in its log, and the last
+// fetchWakes has the server give the wakes of a subscription after a place in its log, and the last
 // place that it looked at.
-func (l *link) resync(ctx context.Context, id string, since int64) (wakes []*envelope, last int64, err error) {
+func (l *link) fetchWakes(ctx context.Context, id string, since int64) (wakes []*envelope, last int64, err error) {
 	var answer struct {
 		Events []jsontext.Value `json:"events"`
 		Last   int64            `json:"lastLogId"`
 	}
-	err = l.manage(ctx, map[string]any{"action": "resync", "subscriptionId": id, "sinceLogId": since}, &answer)
+	err = l.manageSubscription(ctx, map[string]any{"action": "resync", "subscriptionId": id, "sinceLogId": since},
+		&answer)
 	for _, event := range answer.Events {
-		if e, err := decode(event); err == nil && e.Subscription == id {
+		if e, err := decodeEnvelope(event); err == nil && e.Subscription == id {
 			wakes = append(wakes, e)
 		}
 	}
 	return wakes, answer.Last, err
 }
 
-// poll asks how many wakes there are after a place in the swarm's log. Of a server that does not
-// know that question it is -1: they are asked for themselves.
-func (b *Bridge) poll(ctx context.Context, l *link, id string, since int64) (pending int64, err error) {
+// pollPending asks how many wakes there are after a place in the swarm's log. Of a server that does
+// not know that question it is -1: they are asked for themselves.
+func (b *Bridge) pollPending(ctx context.Context, l *link, id string, since int64) (pending int64, err error) {
 	var answer struct {
 		Pending   int64 `json:"pending"`
 		Watermark int64 `json:"watermark"`
 	}
-	err = l.manage(ctx, map[string]any{"action": "poll-digest", "subscriptionId": id, "sinceLogId": since}, &answer)
-	if refused(err) {
+	err = l.manageSubscription(ctx, map[string]any{"action": "poll-digest", "subscriptionId": id, "sinceLogId": since},
+		&answer)
+	if isRefused(err) {
 		l.noPoll = true
 		return -1, nil
 	}
 	if err == nil && answer.Pending == 0 {
-		b.advance(id, answer.Watermark)
+		b.advancePlace(id, answer.Watermark)
 	}
 	return answer.Pending, err
 }
 
-// refused reports whether the swarm answered, and did not do what it was asked for.
-func refused(err error) bool {
+// isRefused reports whether the swarm answered, and did not do what it was asked for.
+func isRefused(err error) bool {
 	var e *bridge.RemoteError
 	return errors.As(err, &e)
 }
 
-// news tells something about the swarm that is no wake, as a result, so that nothing takes its
+// tellNews tells something about the swarm that is no wake, as a result, so that nothing takes its
 // place.
-func (b *Bridge) news(identity, text string) {
+func (b *Bridge) tellNews(identity, text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return
 	}
-	in, err := b.inbox(identity)
+	in, err := b.inboxOf(identity)
 	if err == nil {
-		err = in.say(b.p, text)
+		err = in.tellResult(b.p, text)
 	}
 	if err == nil {
-		err = in.rest()
+		err = in.enterIdle()
 	}
 	if err != nil {
 		b.cfg.Logger.Error("wake: it could not be told", "error", err)
 	}
 }
 
-// place is how far a subscription was told, and whether that is known.
-func (b *Bridge) place(id string) (int64, bool) {
+// placeOf is how far a subscription was told, and whether that is known.
+func (b *Bridge) placeOf(id string) (int64, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at, known := b.places[id]
 	return at, known
 }
 
-// advance notes how far a subscription was told.
-func (b *Bridge) advance(id string, log int64) {
+// advancePlace notes how far a subscription was told.
+func (b *Bridge) advancePlace(id string, log int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if at, known := b.places[id]; known && log <= at {
@@ -360,8 +368,8 @@ func (b *Bridge) advance(id string, log int64) {
 	b.savePlaces()
 }
 
-// restart forgets how far a subscription was told.
-func (b *Bridge) restart(id string) {
+// forgetPlace forgets how far a subscription was told.
+func (b *Bridge) forgetPlace(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.places, id)

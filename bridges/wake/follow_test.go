@@ -32,7 +32,8 @@ func testNeoNotifications(t *testing.T, dir string) {
 	p := bridgetest.NewProducer(t)
 	l := bridgetest.Listen(t, p, nil)
 	b := newBridge(t, p, wake.Config{})
-	if err := b.Follow(t.Context(), wake.Server{URL: url, Token: "wrong"}); err == nil || !strings.Contains(err.Error(), "give it a token that it knows") {
+	if err := b.Follow(t.Context(), wake.Server{URL: url, Token: "wrong"}); err == nil ||
+		!strings.Contains(err.Error(), "give it a token that it knows") {
 		t.Errorf("with another token: %v", err)
 	}
 	do("other")
@@ -78,7 +79,8 @@ func testNeoNotifications(t *testing.T, dir string) {
 	if strings.Contains(heard, "Wakes for the swarm.") {
 		t.Errorf("what is hers was told as another's:\n%s", heard)
 	}
-	for _, once := range []string{": One.", ": Wrapped.", "completed", ": Silent.", ": Still silent.", ": Missed.", ": Anew."} {
+	for _, once := range []string{": One.", ": Wrapped.", "completed", ": Silent.", ": Still silent.", ": Missed.",
+		": Anew."} {
 		if n := strings.Count(heard, once); n != 1 {
 			t.Errorf("%q was heard %d times in\n%s", once, n, heard)
 		}
@@ -218,7 +220,10 @@ func TestFollowServerOfOurs(t *testing.T) {
 // A server that redirects is not followed with the token, and one that answers without an end, or
 // what is no answer, cannot be followed; each is said.
 func TestFollowHostileServer(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s came elsewhere", r.Method) }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
+		r *http.Request) {
+		t.Errorf("%s came elsewhere", r.Method)
+	}))
 	defer elsewhere.Close()
 	for want, answer := range map[string]http.HandlerFunc{
 		"which is not followed": func(w http.ResponseWriter, r *http.Request) {
@@ -240,7 +245,8 @@ func TestFollowHostileServer(t *testing.T) {
 		server := httptest.NewServer(answer)
 		p := bridgetest.NewProducer(t)
 		b := newBridge(t, p, wake.Config{})
-		if err := b.Follow(t.Context(), wake.Server{URL: server.URL, Token: "secret"}); err == nil || !strings.Contains(err.Error(), want) {
+		if err := b.Follow(t.Context(), wake.Server{URL: server.URL, Token: "secret"}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want it to say %q", err, want)
 		}
 		server.Close()

@@ -76,7 +76,10 @@ func TestFloodOfTasksThatWait(t *testing.T) {
 			}
 			time.Sleep(6 * time.Second)
 			synctest.Wait()
-			heard := l.Await(t, func(heard string, _ []aaep.Type) bool { return strings.Contains(heard, "Task t10000 of") })
+			heard := l.Await(t, func(heard string, _ []aaep.Type) bool {
+				return strings.Contains(heard,
+					"Task t10000 of")
+			})
 			l.Await(t, func(_ string, kinds []aaep.Type) bool {
 				if n := countHandoffs(kinds); n < 20 || n > 30 {
 					t.Errorf("a person was called %d times", n)
@@ -84,7 +87,8 @@ func TestFloodOfTasksThatWait(t *testing.T) {
 				return true
 			})
 			for i := range 16 {
-				if want := fmt.Sprintf("Task t%d of @bob: input required, it was working. It waits for a person", i+1); !strings.Contains(heard, want) {
+				if want := fmt.Sprintf("Task t%d of @bob: input required, it was working. It waits for a person",
+					i+1); !strings.Contains(heard, want) {
 					t.Errorf("%q was not heard", want)
 				}
 			}
@@ -152,7 +156,8 @@ func TestTwoSubscriptions(t *testing.T) {
 	p := bridgetest.NewProducer(t)
 	l := bridgetest.Listen(t, p, nil)
 	b := newBridge(t, p, wake.Config{Keys: map[string][]string{sub: {key}, "WAKE_SUB:2": {key}}})
-	for kind, payload := range map[string]string{"sent_to_me": message(1, "Hello"), "task_state_changed": task("t", "Completed"),
+	for kind, payload := range map[string]string{"sent_to_me": message(1, "Hello"), "task_state_changed": task("t",
+		"Completed"),
 		"permission_granted": `{"scope":"CAN_REPLY_TO","grantedBy":"@bob"}`} {
 		one := envelope(kind, 1, payload)
 		other := strings.Replace(strings.Replace(one, sub, "WAKE_SUB:2", 1), "ev-1", "other-"+kind, 1)
@@ -177,7 +182,8 @@ func TestWakesOfTomorrow(t *testing.T) {
 	for ahead, want := range map[time.Duration]int{time.Hour: 202, 25 * time.Hour: 400} {
 		body := envelope("sent_to_me", 1, message(int(ahead.Hours()), "Hello"))
 		now := body[strings.Index(body, `"emittedAt":"`):]
-		body = strings.Replace(body, now, fmt.Sprintf(`"emittedAt":%q}`, time.Now().Add(ahead).UTC().Format(time.RFC3339)), 1)
+		body = strings.Replace(body, now, fmt.Sprintf(`"emittedAt":%q}`,
+			time.Now().Add(ahead).UTC().Format(time.RFC3339)), 1)
 		id := fmt.Sprint("ev-", ahead)
 		body = strings.Replace(body, "ev-1", id, 1)
 		if got := post(b, request(body, sub, id, key)); got != want {

@@ -66,6 +66,7 @@ const (
 	mostWindow     = 5 * time.Minute
 	mostVoices     = 3    // identities that are told one by one when a window ends
 	mostOfInbox    = 1000 // wakes that one session tells
+	leastKey       = 16   // characters of a signing key
 	mostIdentities = 1024 // whose wakes are told in sessions of their own
 
 	// What waits for a person is told at once, so often within handoffTime; what follows is told
@@ -92,7 +93,7 @@ type Bridge struct {
 	mu      sync.Mutex
 	inboxes map[string]*inbox // by identity
 	places  map[string]int64  // how far in the swarm's log each subscription that is followed was told
-	timer   *time.Timer       // of the window; nil where none is open
+	window  bridge.Window     // in which wakes are gathered
 	closed  bool
 
 	handoffs      []time.Time // when the newest were told, the oldest first; mostHandoffs at most
@@ -135,7 +136,7 @@ func (b *Bridge) Close() error {
 	b.flushAll()
 	b.tellWaiting()
 	for _, in := range b.inboxes {
-		in.end()
+		in.endSession()
 	}
 	return b.seen.Close()
 }
@@ -144,7 +145,7 @@ func (b *Bridge) Close() error {
 // whether it was new. The error is ErrInvalid or ErrUnknown, or says why it cannot be told; then it
 // may be sent again.
 func (b *Bridge) Take(message []byte) (fresh bool, err error) {
-	e, err := decode(message)
+	e, err := decodeEnvelope(message)
 	if err != nil {
 		return false, err
 	}
@@ -166,7 +167,7 @@ func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 			err = ErrUnknown
 			continue
 		}
-		names := e.names()
+		names := e.knownNames()
 		repeated := func(name []string) bool {
 			return known[strings.Join(name, "\x00")] || b.seen.Told(now, e.sent, name...)
 		}
@@ -184,11 +185,11 @@ func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 	if len(told) == 0 {
 		return false, err
 	}
-	if err := b.tell(told); err != nil {
+	if err := b.tellWakes(told); err != nil {
 		return false, err
 	}
 	for _, e := range told {
-		for _, name := range e.names() {
+		for _, name := range e.knownNames() {
 			if err := b.seen.Record(e.sent, name...); err != nil {
 				b.cfg.Logger.Error("wake: what was told is not remembered across a restart", "error", err)
 				return true, nil
@@ -198,36 +199,36 @@ func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 	return true, nil
 }
 
-// tell tells wakes now or when the window ends, with b.mu held.
-func (b *Bridge) tell(all []*envelope) error {
+// tellWakes tells wakes now or when the window ends, with b.mu held.
+func (b *Bridge) tellWakes(all []*envelope) error {
 	var urgent []*inbox
 	for _, e := range all {
-		news := e.gather(b.cfg.Only)
+		news := e.gatherNews(b.cfg.Only)
 		if news.isEmpty() {
 			continue
 		}
-		in, err := b.inbox(e.Identity)
+		in, err := b.inboxOf(e.Identity)
 		if err != nil {
 			return err
 		}
-		in.pending.add(news)
+		in.pending.addNews(news)
 		if len(news.waits) > 0 && !slices.Contains(urgent, in) {
 			urgent = append(urgent, in)
 		}
 	}
-	if b.timer == nil {
+	if !b.window.IsOpen() {
 		return b.flushAll()
 	}
 	for _, in := range urgent {
-		if err := b.flush(in); err != nil {
+		if err := b.flushInbox(in); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// inbox returns what is told to an identity, with b.mu held.
-func (b *Bridge) inbox(identity string) (*inbox, error) {
+// inboxOf returns what is told to an identity, with b.mu held.
+func (b *Bridge) inboxOf(identity string) (*inbox, error) {
 	in := b.inboxes[identity]
 	if in == nil {
 		if len(b.inboxes) >= mostIdentities {
@@ -243,10 +244,7 @@ func (b *Bridge) inbox(identity string) (*inbox, error) {
 // than a few identities is told as one, so that a swarm has one voice; a task that waits for a
 // person is told by itself.
 func (b *Bridge) flushAll() error {
-	if b.timer != nil {
-		b.timer.Stop()
-		b.timer = nil
-	}
+	b.window.Close()
 	var due []*inbox
 	for _, identity := range slices.Sorted(maps.Keys(b.inboxes)) {
 		if in := b.inboxes[identity]; !in.pending.isEmpty() {
@@ -257,35 +255,29 @@ func (b *Bridge) flushAll() error {
 		return nil
 	}
 	if b.cfg.Window > 0 && !b.closed {
-		var timer *time.Timer
-		timer = time.AfterFunc(b.cfg.Window, func() {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			if b.timer == timer {
-				if err := b.flushAll(); err != nil {
-					b.cfg.Logger.Error("wake: wakes could not be told", "error", err)
-				}
+		b.window.Open(b.cfg.Window, &b.mu, func() {
+			if err := b.flushAll(); err != nil {
+				b.cfg.Logger.Error("wake: wakes could not be told", "error", err)
 			}
 		})
-		b.timer = timer
 	}
 	if len(due) > mostVoices {
 		var err error
-		if due, err = b.join(due); err != nil {
+		if due, err = b.joinInboxes(due); err != nil {
 			return err
 		}
 	}
 	for _, in := range due {
-		if err := b.flush(in); err != nil {
+		if err := b.flushInbox(in); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// join puts together what is for several identities, and returns by whom it is to be told.
-func (b *Bridge) join(due []*inbox) (telling []*inbox, err error) {
-	together, err := b.inbox("")
+// joinInboxes puts together what is for several identities, and returns by whom it is to be told.
+func (b *Bridge) joinInboxes(due []*inbox) (telling []*inbox, err error) {
+	together, err := b.inboxOf("")
 	if err != nil {
 		return nil, err
 	}
@@ -293,7 +285,7 @@ func (b *Bridge) join(due []*inbox) (telling []*inbox, err error) {
 		if len(in.pending.waits) > 0 {
 			telling = append(telling, in)
 		} else if in != together {
-			together.pending.add(in.pending)
+			together.pending.addNews(in.pending)
 			together.pending.Count()
 			together.pending.agents++
 			in.pending = gathered{}
@@ -302,10 +294,10 @@ func (b *Bridge) join(due []*inbox) (telling []*inbox, err error) {
 	return append(telling, together), nil
 }
 
-// flush tells what was gathered for one identity, with b.mu held. Tasks that wait for a person stay
-// gathered where too many were told of late; a timer tells them soon.
-func (b *Bridge) flush(in *inbox) error {
-	sentences, waits := in.pending.sentences(), in.pending.waits
+// flushInbox tells what was gathered for one identity, with b.mu held. Tasks that wait for a person
+// stay gathered where too many were told of late; a timer tells them soon.
+func (b *Bridge) flushInbox(in *inbox) error {
+	sentences, waits := in.pending.describeAll(), in.pending.waits
 	if len(waits) > 0 && !b.mayHandOff() {
 		waits = nil
 		b.holdBack()
@@ -313,11 +305,11 @@ func (b *Bridge) flush(in *inbox) error {
 	if len(sentences) == 0 && len(waits) == 0 {
 		return nil
 	}
-	if err := in.open(b.p); err != nil {
+	if err := in.openSession(b.p); err != nil {
 		return err
 	}
 	for _, text := range sentences {
-		if err := in.say(b.p, text); err != nil {
+		if err := in.tellResult(b.p, text); err != nil {
 			return err
 		}
 	}
@@ -328,7 +320,7 @@ func (b *Bridge) flush(in *inbox) error {
 		in.pending.waits = nil
 	}
 	in.pending = gathered{waits: in.pending.waits}
-	return in.rest()
+	return in.enterIdle()
 }
 
 // mayHandOff reports whether a person may be called now, and notes that it is done, with b.mu held.
@@ -377,11 +369,11 @@ func (b *Bridge) tellWaiting() {
 	telling := of[0]
 	if len(of) > 1 {
 		var err error
-		if telling, err = b.inbox(""); err != nil {
+		if telling, err = b.inboxOf(""); err != nil {
 			telling = of[0]
 		}
 	}
-	if err := errors.Join(telling.handOver(b.p, describeWaits(waits)), telling.rest()); err != nil {
+	if err := errors.Join(telling.handOver(b.p, describeWaits(waits)), telling.enterIdle()); err != nil {
 		b.cfg.Logger.Error("wake: what waits for a person could not be told; it is tried again", "error", err)
 		b.holdBack()
 		return
@@ -391,20 +383,21 @@ func (b *Bridge) tellWaiting() {
 	}
 }
 
-// rest says that nothing is under way until the next wake: a session else counts as thinking.
-func (in *inbox) rest() error {
+// enterIdle says that nothing is under way until the next wake: a session else counts as thinking.
+func (in *inbox) enterIdle() error {
 	return in.s.State(aaep.StateIdle, bridge.Ours("Waiting for the next wake."))
 }
 
-// open begins a session where there is none, or where the old one has told enough.
-func (in *inbox) open(p *producer.Producer) error {
+// openSession begins a session where there is none, or where the old one has told enough.
+func (in *inbox) openSession(p *producer.Producer) error {
 	if in.told >= mostOfInbox {
-		in.end()
+		in.endSession()
 	}
 	if in.s != nil {
 		return nil
 	}
-	s, err := p.StartSession(context.Background(), bridge.Ours("Wakes for "+cmp.Or(toolwords.Label(in.identity), "the swarm")+"."))
+	whose := cmp.Or(toolwords.Label(in.identity), "the swarm")
+	s, err := p.StartSession(context.Background(), bridge.Ours("Wakes for "+whose+"."))
 	if err != nil {
 		return err
 	}
@@ -414,7 +407,7 @@ func (in *inbox) open(p *producer.Producer) error {
 
 // handOver tells that a person is waited for who cannot answer here.
 func (in *inbox) handOver(p *producer.Producer, text string) error {
-	if err := in.open(p); err != nil {
+	if err := in.openSession(p); err != nil {
 		return err
 	}
 	in.told++
@@ -422,9 +415,9 @@ func (in *inbox) handOver(p *producer.Producer, text string) error {
 		UrgencyForHandoff: aaep.RiskMedium})
 }
 
-// say tells a sentence as a result of its own.
-func (in *inbox) say(p *producer.Producer, text string) error {
-	if err := in.open(p); err != nil {
+// tellResult tells a sentence as a result of its own.
+func (in *inbox) tellResult(p *producer.Producer, text string) error {
+	if err := in.openSession(p); err != nil {
 		return err
 	}
 	out := in.s.Output()
@@ -433,7 +426,8 @@ func (in *inbox) say(p *producer.Producer, text string) error {
 	return out.Close()
 }
 
-func (in *inbox) end() {
+// endSession ends the session, if there is one.
+func (in *inbox) endSession() {
 	if in.s != nil {
 		in.s.Complete(bridge.Ours("These wakes end here."))
 		in.s = nil
@@ -452,14 +446,16 @@ func ReadKeys(path string) (map[string][]string, error) {
 		fields := strings.Fields(line)
 		switch {
 		case len(fields) == 0 || strings.HasPrefix(fields[0], "#"):
-		case len(fields) != 2 || len(fields[1]) < 16:
-			return nil, fmt.Errorf("wake: line %d must be the id of a subscription, a space and its key of 16 characters or more", n+1)
+		case len(fields) != 2 || len(fields[1]) < leastKey:
+			return nil, fmt.Errorf("wake: line %d must be the id of a subscription, a space and its key of %d characters "+
+				"or more", n+1, leastKey)
 		case !slices.Contains(keys[fields[0]], fields[1]):
 			keys[fields[0]] = append(keys[fields[0]], fields[1])
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("wake: there is no key: write the id of a subscription, a space and its key on each line")
+		return nil, errors.New("wake: there is no key: write the id of a subscription, a space and its key on each " +
+			"line")
 	}
 	return keys, nil
 }

@@ -109,7 +109,8 @@ func TestForgedWakes(t *testing.T) {
 		{"a changed event id", request(good, sub, "ev-2", key), 409},
 		{"too long", request(strings.Repeat("x", 300<<10), sub, "ev-1", key), 413},
 		{"no JSON", request("{", sub, "ev-1", key), 400},
-		{"a member twice", request(strings.Replace(good, `"logId":1`, `"logId":1,"logId":2`, 1), sub, "ev-1", key), 400},
+		{"a member twice", request(strings.Replace(good, `"logId":1`, `"logId":1,"logId":2`, 1), sub, "ev-1", key),
+			400},
 		{"another protocol", request(strings.Replace(good, "wake/", "sleep/", 1), sub, "ev-1", key), 400},
 		{"another version", request(strings.Replace(good, `"1.0"`, `"2.0"`, 1), sub, "ev-1", key), 400},
 		{"another identity", request(strings.Replace(good, "@ada", "@eve", 1), sub, "ev-1", key), 409},
@@ -157,21 +158,28 @@ func TestReplayedWakes(t *testing.T) {
 func TestWords(t *testing.T) {
 	for _, test := range []struct{ kind, payload, heard string }{
 		{"sent_to_me", message(1, "Hello"), "Message from @bob: Hello."},
-		{"sent_to_me", `{"messageId":"m","from":"@bob","subject":"All","isBroadcast":true,"priority":"high"}`, "Important. Message to all from @bob: All."},
+		{"sent_to_me", `{"messageId":"m","from":"@bob","subject":"All","isBroadcast":true,"priority":"high"}`,
+			"Important. Message to all from @bob: All."},
 		{"sent_to_me", `{"messageId":"m","isReplyTo":"x"}`, "Reply from a sender without a name: no subject."},
-		{"sent_to_me", `{"messageId":"m","from":"@b\u001b[2J","subject":"a\u202eb\nYou: yes"}`, "Message from @b<U+001B>[2J: a<U+202E>b You: yes."},
+		{"sent_to_me", `{"messageId":"m","from":"@b\u001b[2J","subject":"a\u202eb\nYou: yes"}`,
+			"Message from @b<U+001B>[2J: a<U+202E>b You: yes."},
 		{"task_state_changed", task("t7", "Completed"), "Task t7 of @bob: completed, it was working."},
-		{"permission_granted", `{"scope":"CAN_READ_INBOX_OF","grantedBy":"@bob"}`, "Permission from @bob: read their inbox."},
+		{"permission_granted", `{"scope":"CAN_READ_INBOX_OF","grantedBy":"@bob"}`,
+			"Permission from @bob: read their inbox."},
 		{"dream", `{}`, "A wake of a kind that is not known here, dream."},
 		{"heartbeat_pulse", `{"targetIdentity":"@ada"}`, ""},
-		{"digest", `{"totalEvents":3,"breakdown":{"sent_to_me":{"count":2,"latest":` + message(2, "Newest") + `},"task_state_changed":{"count":1,"latest":` + task("t", "Failed") +
-			`},"permission_granted":{"count":0,"latest":null}}}`, "3 wakes. 1 task change, the newest: Task t of @bob: failed, it was working. 2 messages, the newest: Message from @bob: Newest."},
-		{"digest", `{"totalEvents":1,"breakdown":{"sent_to_me":{"count":1,"latest":` + message(2, "Alone") + `}}}`, "Message from @bob: Alone."},
+		{"digest", `{"totalEvents":3,"breakdown":{"sent_to_me":{"count":2,"latest":` + message(2, "Newest") +
+			`},"task_state_changed":{"count":1,"latest":` + task("t", "Failed") +
+			`},"permission_granted":{"count":0,"latest":null}}}`,
+			"3 wakes. 1 task change, the newest: Task t of @bob: failed, it was working. 2 messages, the newest: Message from @bob: Newest."},
+		{"digest", `{"totalEvents":1,"breakdown":{"sent_to_me":{"count":1,"latest":` + message(2, "Alone") + `}}}`,
+			"Message from @bob: Alone."},
 		{"digest", `{"totalEvents":1,"breakdown":{"sent_to_me":{"count":0,"latest":null},"task_state_changed":{"count":0},"permission_granted":{"count":0}}}`, ""},
 		{"digest", `{"totalEvents":7,"breakdown":{"sent_to_me":{"count":-7},"task_state_changed":{"count":0.5},"permission_granted":{"count":1e300}}}`, ""},
 		{"digest", `{"totalEvents":5,"breakdown":{"sent_to_me":{"count":5}}}`, "5 wakes. 5 messages."},
 		{"digest", `{}`, ""},
-		{"digest", `{"totalEvents":1,"breakdown":{"task_state_changed":{"count":1,"latest":` + task("t", "AuthRequired") + `}}}`,
+		{"digest", `{"totalEvents":1,"breakdown":{"task_state_changed":{"count":1,"latest":` +
+			task("t", "AuthRequired") + `}}}`,
 			"Task t of @bob: auth required, it was working. It waits for a person, and cannot be answered here."},
 	} {
 		p := bridgetest.NewProducer(t)
@@ -278,7 +286,8 @@ func TestSwarmOfFifty(t *testing.T) {
 		}
 		want := []string{"Wakes for @agent0.", "Message from @bob: News 1.",
 			"Wakes for the swarm.", "549 wakes for 50 agents. 549 messages, the newest: Message from @bob: News 550.",
-			"Wakes for @agent7.", "Message from @bob: News 558.", "Task t of @bob: input required, it was working. It waits for a person, and cannot be answered here.",
+			"Wakes for @agent7.", "Message from @bob: News 558.",
+			"Task t of @bob: input required, it was working. It waits for a person, and cannot be answered here.",
 			"449 wakes for 50 agents. 449 messages, the newest: Message from @bob: News 1001."}
 		if !slices.Equal(heard, want) {
 			t.Errorf("heard\n%s\nwant\n%s", strings.Join(heard, "\n"), strings.Join(want, "\n"))
@@ -311,7 +320,8 @@ func TestFlood(t *testing.T) {
 	all.Wait()
 	t.Logf("%d signed wakes were taken in %v", flood, time.Since(began).Round(time.Millisecond))
 	heard := ended(t, b, l)
-	if want := "9,999 wakes. 9,999 messages, the newest: Message from @bob: Again."; !strings.HasSuffix(heard, want) || strings.Count(heard, "\n") != 2 {
+	if want := "9,999 wakes. 9,999 messages, the newest: Message from @bob: Again."; !strings.HasSuffix(heard, want) ||
+		strings.Count(heard, "\n") != 2 {
 		t.Errorf("heard %q", heard)
 	}
 }
@@ -321,7 +331,8 @@ func TestOnly(t *testing.T) {
 	p := bridgetest.NewProducer(t)
 	l := bridgetest.Listen(t, p, nil)
 	b := newBridge(t, p, wake.Config{Only: []string{"task_state_changed"}})
-	for i, body := range []string{envelope("sent_to_me", 1, message(1, "No")), envelope("task_state_changed", 2, task("t", "Completed")),
+	for i, body := range []string{envelope("sent_to_me", 1, message(1, "No")), envelope("task_state_changed", 2,
+		task("t", "Completed")),
 		envelope("digest", 3, `{"breakdown":{"sent_to_me":{"count":4},"task_state_changed":{"count":2}}}`)} {
 		if got := post(b, request(body, sub, fmt.Sprint("ev-", i+1), key)); got != 202 {
 			t.Errorf("wake %d: %d", i, got)
@@ -370,7 +381,8 @@ func neoSender(t *testing.T, dir string) func(what, url string, events ...string
 		t.Fatal(got)
 	}
 	return func(what, url string, events ...string) {
-		subscription, _ := json.Marshal(map[string]any{"id": sub, "agentIdentity": "@ada", "harnessTarget": "a2a-webhook",
+		subscription, _ := json.Marshal(map[string]any{"id": sub, "agentIdentity": "@ada",
+			"harnessTarget":         "a2a-webhook",
 			"harnessTargetMetadata": map[string]any{"url": url, "signingKey": key, "coalesceWindow": 30}})
 		fmt.Fprintf(node.In, "[%q,%s,%s]\n", what, subscription, strings.Join(events, ","))
 		if got := node.Line(t); got != "done" {
@@ -408,7 +420,8 @@ func testNeoSender(t *testing.T, dir string) {
 		t.Errorf("the ids of the events were %v", ids)
 	}
 	mu.Unlock()
-	send("enqueue", server.URL, envelope("sent_to_me", 2, message(2, "Two")), envelope("sent_to_me", 3, message(3, "Three")), envelope("task_state_changed", 4, task("t", "Completed")))
+	send("enqueue", server.URL, envelope("sent_to_me", 2, message(2, "Two")), envelope("sent_to_me", 3,
+		message(3, "Three")), envelope("task_state_changed", 4, task("t", "Completed")))
 	send("enqueue", server.URL, envelope("heartbeat_pulse", 5, `{"targetIdentity":"@ada"}`))
 	const want = "Wakes for @ada.\nMessage from @bob: Retried.\n3 wakes. 1 task change, the newest: Task t of @bob: completed, it was working. 2 messages, the newest: Message from @bob: Three."
 	if heard := ended(t, b, l); heard != want {
@@ -425,7 +438,8 @@ func BenchmarkWake(b *testing.B) {
 	defer p.Shutdown(context.Background())
 	theirs, ours := transports.Pipe()
 	go p.ServeConn(ours)
-	follows, err := subscriber.Dial(b.Context(), only{theirs}, subscriber.Config{ID: "listener", NoReconnect: true, Capabilities: aaep.Capabilities{MaxEventsPerSecond: 1000}})
+	follows, err := subscriber.Dial(b.Context(), only{theirs}, subscriber.Config{ID: "listener", NoReconnect: true,
+		Capabilities: aaep.Capabilities{MaxEventsPerSecond: 1000}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -478,6 +492,7 @@ func Example() {
 	}
 	defer b.Close()
 	// Who follows p hears what is posted to b.
-	fmt.Println(post(b, request(envelope("sent_to_me", 1, message(1, "Hello")), "WAKE_SUB:1", "ev-1", "0123456789abcdef")))
+	fmt.Println(post(b, request(envelope("sent_to_me", 1, message(1, "Hello")), "WAKE_SUB:1", "ev-1",
+		"0123456789abcdef")))
 	// Output: 202
 }

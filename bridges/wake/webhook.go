@@ -34,13 +34,13 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	subscription := r.Header.Get("X-Neo-Wake-Subscription-Id")
-	if !b.signed(subscription, body, r.Header.Get("X-Neo-Wake-Signature")) {
+	if !b.isSigned(subscription, body, r.Header.Get("X-Neo-Wake-Signature")) {
 		b.cfg.Logger.Warn("wake: a message whose signature is not that of its subscription was refused",
 			"subscription", toolwords.Label(subscription))
 		http.Error(w, "the signature is not that of the subscription", http.StatusUnauthorized)
 		return
 	}
-	e, err := decode(body)
+	e, err := decodeEnvelope(body)
 	if err != nil {
 		b.cfg.Logger.Warn("wake: a signed message is no wake, and was refused", "error", err)
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -61,8 +61,8 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// signed reports whether a signature is that of a body by one of a subscription's keys.
-func (b *Bridge) signed(subscription string, body []byte, signature string) bool {
+// isSigned reports whether a signature is that of a body by one of a subscription's keys.
+func (b *Bridge) isSigned(subscription string, body []byte, signature string) bool {
 	given, err := hex.DecodeString(signature)
 	if err != nil || len(given) != sha256.Size {
 		return false

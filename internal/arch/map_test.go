@@ -367,8 +367,13 @@ var theMap = []folder{
 		why:    "the guard of every framework passes the same tests, which know none of them",
 	},
 	{
-		path:   "internal/bridge/bridgetest",
+		path:   "internal/bridge/ownagent",
 		arrows: []string{".", "producer", "subscriber", "transports"},
+		why:    "it follows an agent of this process by what any listener has",
+	},
+	{
+		path:   "internal/bridge/bridgetest",
+		arrows: []string{".", "internal/bridge/ownagent", "producer", "subscriber"},
 		why:    "a listener of a test has what any listener has",
 	},
 	{
@@ -384,7 +389,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "bridges/rap",
-		arrows: []string{".", "handshake/extensions", "internal/bridge", "internal/bridge/toolcall", "internal/httpguard", "internal/toolwords", "internal/words", "producer", "subscriber", "transports"},
+		arrows: []string{".", "handshake/extensions", "internal/bridge", "internal/bridge/ownagent", "internal/bridge/toolcall", "internal/httpguard", "internal/toolwords", "internal/words", "producer", "subscriber"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it stands between an agent and its tools, and knows neither",
 	},
@@ -402,7 +407,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "bridges/a2a",
-		arrows: []string{".", "internal/bridge", "internal/httpguard", "internal/toolwords", "internal/words", "producer", "subscriber", "transports"},
+		arrows: []string{".", "internal/bridge", "internal/bridge/ownagent", "internal/httpguard", "internal/toolwords", "internal/words", "producer", "subscriber"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it makes sessions of the tasks of a remote agent, and tasks of the sessions of one's own, which it follows as any listener does",
 	},

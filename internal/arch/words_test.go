@@ -21,7 +21,7 @@ var plainRooms = []string{
 	"examples/bank", "examples/conformance", "examples/extension", "examples/model", "examples/reader",
 	"examples/service", "examples/touch", "examples/web", "handshake", "handshake/extensions",
 	"internal/answers", "internal/arch", "internal/bench", "internal/brailletest", "internal/bridge",
-	"internal/bridge/bridgetest", "internal/bridge/toolcall", "internal/budget", "internal/cli", "internal/cli/acp",
+	"internal/bridge/bridgetest", "internal/bridge/ownagent", "internal/bridge/toolcall", "internal/budget", "internal/cli", "internal/cli/acp",
 	"internal/cli/agent", "internal/cli/answer", "internal/cli/bridge", "internal/cli/buildinfo",
 	"internal/cli/clitest", "internal/cli/control", "internal/cli/demo", "internal/cli/demo/planner",
 	"internal/cli/exits", "internal/cli/hook", "internal/cli/hook/call", "internal/cli/hook/early",

@@ -77,12 +77,6 @@ func New(cells int) *Server { return &Server{cells: cells} }
 // Dial makes a connection. A connection from before ends.
 func (s *Server) Dial(context.Context) (net.Conn, error) {
 	client, conn := net.Pipe()
-	go s.ServeConn(conn)
-	return client, nil
-}
-
-// ServeConn serves a connection until it ends. A connection from before ends.
-func (s *Server) ServeConn(conn net.Conn) {
 	s.mu.Lock()
 	old := s.conn
 	s.conn = conn
@@ -90,9 +84,12 @@ func (s *Server) ServeConn(conn net.Conn) {
 	if old != nil {
 		old.Close()
 	}
-	defer conn.Close()
-	s.serve(conn)
-	s.release()
+	go func() {
+		defer conn.Close()
+		s.serve(conn)
+		s.release()
+	}()
+	return client, nil
 }
 
 // Cut ends the connection, as a BRLTTY that dies.

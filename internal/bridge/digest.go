@@ -80,7 +80,7 @@ func (d *Digest) Sentences(noun, whose string, kinds []DigestKind) []string {
 	text := words.Count(d.Total(), noun) + whose + "."
 	for _, kind := range kinds {
 		if k := d.kinds[kind.Name]; k != nil {
-			text += " " + k.says(kind.Noun)
+			text += " " + k.describeKind(kind.Noun)
 		}
 	}
 	others := 0
@@ -95,7 +95,8 @@ func (d *Digest) Sentences(noun, whose string, kinds []DigestKind) []string {
 	return []string{text}
 }
 
-func (k *newsOfKind) says(noun string) string {
+// describeKind counts the news of a kind, each called a noun, and adds the newest.
+func (k *newsOfKind) describeKind(noun string) string {
 	text := words.Count(k.count, noun)
 	if k.latest == "" {
 		return text + "."

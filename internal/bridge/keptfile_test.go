@@ -80,7 +80,8 @@ func TestSeenOfSomethingElse(t *testing.T) {
 	if err := os.WriteFile(file, []byte(keys), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := bridge.OpenSeen(file, time.Now()); err == nil || !strings.Contains(err.Error(), "no file of what was told") {
+	if _, err := bridge.OpenSeen(file, time.Now()); err == nil || !strings.Contains(err.Error(),
+		"no file of what was told") {
 		t.Errorf("it is taken: %v", err)
 	}
 	if got, _ := os.ReadFile(file); string(got) != keys {

@@ -19,7 +19,8 @@ import (
 // on, with its end and with lock held, and reports whether it is; the line is admit's to keep. Of a
 // line of more than most bytes it sees the beginning, with whole false; that line is then copied as
 // it comes, or dropped. lock is held while a line is written, so that others can write between two.
-func CopyLines(to io.Writer, from io.Reader, lock *sync.Mutex, most int, admit func(line []byte, whole bool) bool) error {
+func CopyLines(to io.Writer, from io.Reader, lock *sync.Mutex, most int,
+	admit func(line []byte, whole bool) bool) error {
 	r := bufio.NewReaderSize(from, 64<<10)
 	var line []byte
 	long, passes := false, false // the line is too long, and its rest is passed on

@@ -65,17 +65,18 @@ func DialMCP(ctx context.Context, s MCPServer) (*MCPClient, error) {
 	}
 	about := map[string]any{"protocolVersion": mcpVersion, "capabilities": capabilities,
 		"clientInfo": map[string]string{"name": "aaep", "version": aaep.Version}}
-	if _, err := c.call(ctx, "initialize", about); err != nil {
+	if _, err := c.callMethod(ctx, "initialize", about); err != nil {
 		return nil, err
 	}
-	answer, err := c.post(ctx, map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	answer, err := c.postMessage(ctx, map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
 	if err != nil {
 		return nil, err
 	}
 	answer.Body.Close()
 	// Some servers keep notifications back until they are asked for, and others do not know this.
 	var unknown *RemoteError
-	if _, err := c.call(ctx, "logging/setLevel", map[string]string{"level": "info"}); err != nil && !errors.As(err, &unknown) {
+	if _, err := c.callMethod(ctx, "logging/setLevel", map[string]string{"level": "info"}); err != nil &&
+		!errors.As(err, &unknown) {
 		return nil, err
 	}
 	return c, nil
@@ -84,7 +85,7 @@ func DialMCP(ctx context.Context, s MCPServer) (*MCPClient, error) {
 // Ping reports that the server is gone, which a stream of notifications does not always do.
 func (c *MCPClient) Ping(ctx context.Context) error {
 	var unknown *RemoteError
-	if _, err := c.call(ctx, "ping", map[string]any{}); err != nil && !errors.As(err, &unknown) {
+	if _, err := c.callMethod(ctx, "ping", map[string]any{}); err != nil && !errors.As(err, &unknown) {
 		return err
 	}
 	return nil
@@ -93,7 +94,7 @@ func (c *MCPClient) Ping(ctx context.Context) error {
 // CallTool calls a tool of the server, and reads its answer into result. The error is a RemoteError
 // where the tool reports one.
 func (c *MCPClient) CallTool(ctx context.Context, name string, arguments, result any) error {
-	value, err := c.call(ctx, "tools/call", map[string]any{"name": name, "arguments": arguments})
+	value, err := c.callMethod(ctx, "tools/call", map[string]any{"name": name, "arguments": arguments})
 	if err != nil {
 		return err
 	}
@@ -126,15 +127,16 @@ var (
 	ErrTooLong    = errors.New("the answer is too long to be read")
 )
 
-// call makes a request and returns its result, which may come as the only answer or on a stream.
-func (c *MCPClient) call(ctx context.Context, method string, params any) (jsontext.Value, error) {
+// callMethod makes a request and returns its result, which may come as the only answer or on a
+// stream.
+func (c *MCPClient) callMethod(ctx context.Context, method string, params any) (jsontext.Value, error) {
 	ctx, cancel := context.WithTimeout(ctx, mcpTimeout)
 	defer cancel()
 	c.mu.Lock()
 	c.calls++
 	id := c.calls
 	c.mu.Unlock()
-	answer, err := c.post(ctx, map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	answer, err := c.postMessage(ctx, map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +185,7 @@ func (c *MCPClient) call(ctx context.Context, method string, params any) (jsonte
 // Listen gives what the server sends of its own accord to take, until the stream ends. A server
 // without such a stream answers 405: then Listen waits for ctx.
 func (c *MCPClient) Listen(ctx context.Context, take func([]byte)) error {
-	answer, err := c.send(ctx, http.MethodGet, nil)
+	answer, err := c.sendRequest(ctx, http.MethodGet, nil)
 	var status *statusError
 	if errors.As(err, &status) && status.code == http.StatusMethodNotAllowed {
 		<-ctx.Done()
@@ -197,12 +199,13 @@ func (c *MCPClient) Listen(ctx context.Context, take func([]byte)) error {
 	return cmp.Or(err, errors.New("the stream of notifications ended"))
 }
 
-func (c *MCPClient) post(ctx context.Context, message any) (*http.Response, error) {
+// postMessage sends a message of JSON-RPC. The caller closes the answer's body.
+func (c *MCPClient) postMessage(ctx context.Context, message any) (*http.Response, error) {
 	body, err := json.Marshal(message)
 	if err != nil {
 		return nil, err
 	}
-	return c.send(ctx, http.MethodPost, body)
+	return c.sendRequest(ctx, http.MethodPost, body)
 }
 
 // A statusError is an answer of HTTP that is none of the protocol.
@@ -218,7 +221,8 @@ func (e *statusError) Error() string {
 	return "the server answers " + e.text
 }
 
-func (c *MCPClient) send(ctx context.Context, method string, body []byte) (*http.Response, error) {
+// sendRequest makes a request in the session. An answer of 300 and above is a statusError.
+func (c *MCPClient) sendRequest(ctx context.Context, method string, body []byte) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.server.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, err

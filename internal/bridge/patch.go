@@ -42,6 +42,7 @@ func ApplyPatch(value any, patch []PatchOperation) (any, error) {
 	return value, nil
 }
 
+// applyOperation returns value with one operation applied; value itself may be changed.
 func applyOperation(value any, op PatchOperation) (any, error) {
 	var v any
 	switch op.Op {
@@ -64,24 +65,24 @@ func applyOperation(value any, op PatchOperation) (any, error) {
 		}
 		return value, nil
 	case "replace":
-		return edit(value, op.Path, func(any, bool) (any, bool) { return v, true }, true)
+		return editAt(value, op.Path, func(any, bool) (any, bool) { return v, true }, true)
 	case "add", "copy":
-		return edit(value, op.Path, func(any, bool) (any, bool) { return v, true }, false)
+		return editAt(value, op.Path, func(any, bool) (any, bool) { return v, true }, false)
 	case "remove":
-		return edit(value, op.Path, func(any, bool) (any, bool) { return nil, false }, true)
+		return editAt(value, op.Path, func(any, bool) (any, bool) { return nil, false }, true)
 	case "move":
-		value, err := edit(value, op.From, func(any, bool) (any, bool) { return nil, false }, true)
+		value, err := editAt(value, op.From, func(any, bool) (any, bool) { return nil, false }, true)
 		if err != nil {
 			return nil, err
 		}
-		return edit(value, op.Path, func(any, bool) (any, bool) { return v, true }, false)
+		return editAt(value, op.Path, func(any, bool) (any, bool) { return v, true }, false)
 	}
 	return nil, errPatch
 }
 
-// edit changes what is at a pointer: set returns what is there then, and whether anything is. An
+// editAt changes what is at a pointer: set returns what is there then, and whether anything is. An
 // element of a list that must not be there already is put before the one that is.
-func edit(value any, pointer string, set func(any, bool) (any, bool), there bool) (any, error) {
+func editAt(value any, pointer string, set func(any, bool) (any, bool), there bool) (any, error) {
 	names, ok := pointerNames(pointer)
 	if !ok {
 		return nil, errPatch
@@ -98,7 +99,7 @@ func edit(value any, pointer string, set func(any, bool) (any, bool), there bool
 			if !known {
 				return nil, errPatch
 			}
-			v, err := edit(have, rest, set, there)
+			v, err := editAt(have, rest, set, there)
 			in[name] = v
 			return in, err
 		}
@@ -122,7 +123,7 @@ func edit(value any, pointer string, set func(any, bool) (any, bool), there bool
 			return nil, errPatch
 		}
 		if len(names) > 1 {
-			v, err := edit(in[i], rest, set, there)
+			v, err := editAt(in[i], rest, set, there)
 			in[i] = v
 			return in, err
 		}
@@ -183,6 +184,7 @@ func At(value any, pointer string) (any, bool) {
 	return value, ok
 }
 
+// cloneValue returns a copy of a JSON value that shares nothing with it that can change.
 func cloneValue(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -211,12 +213,12 @@ func Changes(before, after any) (said []string) {
 	for _, l := range leavesOf("", after) {
 		now[l.path] = true
 		if value, known := was[l.path]; !known || value != l.value {
-			said = append(said, l.says(" is now "))
+			said = append(said, l.describeLeaf(" is now "))
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(was)) {
 		if !now[path] {
-			said = append(said, leaf{path, "gone"}.says(" is "))
+			said = append(said, leaf{path, "gone"}.describeLeaf(" is "))
 		}
 	}
 	return said

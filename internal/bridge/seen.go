@@ -53,19 +53,19 @@ func OpenSeen(name string, now time.Time) (*Seen, error) {
 	}
 	whole := entries[:len(entries)/entrySize*entrySize] // a torn entry at the end was never told of
 	for entry := range slices.Chunk(whole, entrySize) {
-		s.add([sha256.Size]byte(entry), int64(binary.BigEndian.Uint64(entry[sha256.Size:])))
+		s.addEntry([sha256.Size]byte(entry), int64(binary.BigEndian.Uint64(entry[sha256.Size:])))
 	}
-	s.forget(now)
+	s.forgetOld(now)
 	s.file = file
-	if err := s.rewrite(); err != nil {
+	if err := s.rewriteFile(); err != nil {
 		file.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// rewrite writes what is remembered, and nothing else, to the file.
-func (s *Seen) rewrite() error {
+// rewriteFile writes what is remembered, and nothing else, to the file.
+func (s *Seen) rewriteFile() error {
 	all := bytes.NewBufferString(seenHeader)
 	for _, key := range s.order {
 		all.Write(entryOf(key, s.at[key]))
@@ -74,20 +74,22 @@ func (s *Seen) rewrite() error {
 	return ReplaceContent(s.file, all.Bytes())
 }
 
+// entryOf returns what the file has of something that was told.
 func entryOf(key [sha256.Size]byte, sent int64) []byte {
 	return binary.BigEndian.AppendUint64(key[:], uint64(sent))
 }
 
-func (s *Seen) add(key [sha256.Size]byte, sent int64) {
+// addEntry takes in what was told, with s.mu held or none needed.
+func (s *Seen) addEntry(key [sha256.Size]byte, sent int64) {
 	if _, known := s.at[key]; !known {
 		s.at[key] = sent
 		s.order = append(s.order, key)
 	}
 }
 
-// forget forgets what is too old, with s.mu held or none needed. What is dated ahead must not have
-// all that comes until then count as told.
-func (s *Seen) forget(now time.Time) {
+// forgetOld forgets what is too old, with s.mu held or none needed. What is dated ahead must not
+// have all that comes until then count as told.
+func (s *Seen) forgetOld(now time.Time) {
 	oldest := now.Add(-Memory).Unix()
 	n := 0
 	for n < len(s.order) && (len(s.order)-n > mostSeen || s.at[s.order[n]] < oldest) {
@@ -112,7 +114,7 @@ func keyOf(words []string) [sha256.Size]byte {
 func (s *Seen) Told(now, sent time.Time, name ...string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forget(now)
+	s.forgetOld(now)
 	_, known := s.at[keyOf(name)]
 	return known || sent.Unix() < s.floor
 }
@@ -125,12 +127,12 @@ func (s *Seen) Record(sent time.Time, name ...string) error {
 	if _, known := s.at[key]; known {
 		return nil
 	}
-	s.add(key, sent.Unix())
+	s.addEntry(key, sent.Unix())
 	if s.file == nil {
 		return nil
 	}
 	if s.size++; s.size > len(s.order)+mostSeen { // most of the file is forgotten
-		return s.rewrite()
+		return s.rewriteFile()
 	}
 	_, err := s.file.Write(entryOf(key, sent.Unix()))
 	return err

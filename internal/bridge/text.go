@@ -50,7 +50,7 @@ func Describe(text jsontext.Value) string {
 func DescribeValue(v any) string {
 	var said []string
 	for _, l := range leavesOf("", v) {
-		said = append(said, l.says(" is "))
+		said = append(said, l.describeLeaf(" is "))
 	}
 	return List(said)
 }
@@ -66,13 +66,16 @@ func List(said []string) string {
 // A leaf is a value in JSON that holds no others, by its path in words.
 type leaf struct{ path, value string }
 
-func (l leaf) says(verb string) string {
+// describeLeaf says what the value is; verb stands between its path and itself.
+func (l leaf) describeLeaf(verb string) string {
 	if path := toolwords.Label(l.path); path != "" {
 		return path + verb + l.value
 	}
 	return l.value
 }
 
+// leavesOf returns the values in v that hold no others, in order of their paths. A list that is
+// long, or holds objects, counts as one.
 func leavesOf(path string, v any) (all []leaf) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -81,7 +84,8 @@ func leavesOf(path string, v any) (all []leaf) {
 		}
 		return all
 	case []any:
-		if !slices.ContainsFunc(v, func(v any) bool { _, scalar := v.(map[string]any); return scalar }) && len(v) <= mostLeaves {
+		if !slices.ContainsFunc(v, func(v any) bool { _, scalar := v.(map[string]any); return scalar }) &&
+			len(v) <= mostLeaves {
 			for i, v := range v {
 				all = append(all, leavesOf(strings.TrimSpace(path+" "+strconv.Itoa(i+1)), v)...)
 			}
@@ -89,11 +93,11 @@ func leavesOf(path string, v any) (all []leaf) {
 		}
 		return []leaf{{path, "a list of " + strconv.Itoa(len(v))}}
 	}
-	return []leaf{{path, scalar(v)}}
+	return []leaf{{path, describeScalar(v)}}
 }
 
-// scalar says a JSON value that holds no others.
-func scalar(v any) string {
+// describeScalar says a JSON value that holds no others.
+func describeScalar(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "empty"

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge/ownagent"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
-	"github.com/aaep-go/aaep/transports"
 )
 
 // A Program is one that runs for a test, and prints lines.
@@ -65,20 +65,13 @@ type Listener struct {
 	moved chan struct{}
 }
 
-type ownDialer struct{ p *producer.Producer }
-
-func (d ownDialer) Dial(context.Context) (transports.Conn, error) {
-	theirs, ours := transports.Pipe()
-	go d.p.ServeConn(ours)
-	return theirs, nil
-}
-
 // Listen begins to listen, at no limit of the rate. A nil reply never answers, and cannot be asked.
 func Listen(t *testing.T, p *producer.Producer, reply func(l *Listener, ev *aaep.Event)) *Listener {
 	t.Helper()
 	asks := reply != nil
-	sub, err := subscriber.Dial(t.Context(), ownDialer{p}, subscriber.Config{ID: "listener", NoReconnect: true, Capabilities: aaep.Capabilities{
-		MaxEventsPerSecond: 1000, SupportsConfirmationReply: &asks, SupportsClarificationReply: &asks}})
+	sub, err := subscriber.Dial(t.Context(), ownagent.Link{Producer: p}, subscriber.Config{ID: "listener", NoReconnect: true,
+		Capabilities: aaep.Capabilities{
+			MaxEventsPerSecond: 1000, SupportsConfirmationReply: &asks, SupportsClarificationReply: &asks}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +106,8 @@ func Listen(t *testing.T, p *producer.Producer, reply func(l *Listener, ev *aaep
 			close(l.moved)
 			l.moved = make(chan struct{})
 			l.mu.Unlock()
-			if typ := ev.Type(); asks && (typ == aaep.TypeAwaitingConfirmation || typ == aaep.TypeAwaitingClarification) {
+			if typ := ev.Type(); asks && (typ == aaep.TypeAwaitingConfirmation ||
+				typ == aaep.TypeAwaitingClarification) {
 				reply(l, ev)
 			}
 		}
@@ -173,7 +167,8 @@ func (l *Listener) AwaitHeard(t *testing.T, text string) string {
 // NewProducer returns a Producer that ends with the test.
 func NewProducer(t *testing.T) *producer.Producer {
 	t.Helper()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}, ShortTimeouts: true, FromStart: true, KeepEvents: 1 << 16})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}, ShortTimeouts: true,
+		FromStart: true, KeepEvents: 1 << 16})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,8 @@ const (
 // Open reads a file, or makes one with a key of the caller's, and returns the key that is in it and
 // what it leaves to settle, each of which stays in the file until SettleLeft or Hold has it.
 // Without a file the key is fresh.
-func Open[P Record, R any](name string, fresh []byte, logger *slog.Logger) (h *Held[P, R], key []byte, left []Left[P], err error) {
+func Open[P Record, R any](name string, fresh []byte, logger *slog.Logger) (h *Held[P, R], key []byte, left []Left[P],
+	err error) {
 	h = &Held[P, R]{logger: logger, calls: map[Name]*Call[P, R]{}}
 	if name == "" {
 		return h, fresh, nil, nil
@@ -169,13 +170,13 @@ func (h *Held[P, R]) SettleLeft(call Left[P]) {
 
 // writeSettled appends that a call has its outcome, with h.mu held.
 func (h *Held[P, R]) writeSettled(p P) {
-	if err := h.write(p, isSettled); err != nil {
+	if err := h.writeEntry(p, isSettled); err != nil {
 		h.logger.Error("the file of held calls does not say that a call is settled", "error", err)
 	}
 }
 
-// write appends what became of a call to the file, with h.mu held.
-func (h *Held[P, R]) write(p P, is string) error {
+// writeEntry appends what became of a call to the file, with h.mu held.
+func (h *Held[P, R]) writeEntry(p P, is string) error {
 	if h.file == nil {
 		return nil
 	}
@@ -198,7 +199,7 @@ func (h *Held[P, R]) Hold(p P, cancel context.CancelCauseFunc) (call *Call[P, R]
 	}
 	call = &Call[P, R]{Record: p, Result: make(chan R, 1), Cancel: cancel}
 	h.calls[p.Name()] = call
-	return call, true, h.write(p, isHeld)
+	return call, true, h.writeEntry(p, isHeld)
 }
 
 const (
@@ -208,14 +209,14 @@ const (
 	maxSettled = 64 << 10
 )
 
-// send notes that a held call is about to be made. With an error it must not be.
-func (h *Held[P, R]) send(call *Call[P, R]) error {
+// markSent notes that a held call is about to be made. With an error it must not be.
+func (h *Held[P, R]) markSent(call *Call[P, R]) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if call.sent {
 		return errors.New("it was made already")
 	}
-	if err := h.write(call.Record, isSent); err != nil {
+	if err := h.writeEntry(call.Record, isSent); err != nil {
 		return err
 	}
 	call.sent = true
@@ -270,7 +271,7 @@ func (h *Held[P, R]) Ask(ctx context.Context, s *producer.Session, about produce
 	make func(context.Context) error, read func(R) (string, error)) (made bool, err error) {
 	defer h.Settle(call)
 	_, err = s.Tool(ctx, about, func(ctx context.Context) (string, error) {
-		if err := h.send(call); err != nil {
+		if err := h.markSent(call); err != nil {
 			return "", err
 		}
 		made = true

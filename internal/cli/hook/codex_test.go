@@ -39,7 +39,7 @@ func codexProgram(t *testing.T) string {
 
 // A codex is "codex app-server", whose client this is, as an editor is.
 type codex struct {
-	t     testing.TB
+	t     *testing.T
 	in    io.Writer
 	lines *bufio.Reader
 	asked int // requests for approval, each of which is declined
@@ -53,7 +53,7 @@ type rpc struct {
 	Error  json.RawMessage `json:"error,omitempty"`
 }
 
-func (c *codex) sendMessage(m rpc) {
+func (c *codex) send(m rpc) {
 	line, err := json.Marshal(m)
 	if err == nil {
 		_, err = c.in.Write(append(line, '\n'))
@@ -63,9 +63,8 @@ func (c *codex) sendMessage(m rpc) {
 	}
 }
 
-// awaitMessage reads messages until one is as it should be, and declines what is asked for in
-// between.
-func (c *codex) awaitMessage(is func(rpc) bool) rpc {
+// until reads messages until one is as it should be, and declines what is asked for in between.
+func (c *codex) until(is func(rpc) bool) rpc {
 	for {
 		line, err := c.lines.ReadBytes('\n')
 		var m rpc
@@ -77,7 +76,7 @@ func (c *codex) awaitMessage(is func(rpc) bool) rpc {
 		}
 		if strings.HasSuffix(m.Method, "requestApproval") {
 			c.asked++
-			c.sendMessage(rpc{ID: m.ID, Result: json.RawMessage(`{"decision":"decline"}`)})
+			c.send(rpc{ID: m.ID, Result: json.RawMessage(`{"decision":"decline"}`)})
 		}
 		if is(m) {
 			return m
@@ -85,11 +84,11 @@ func (c *codex) awaitMessage(is func(rpc) bool) rpc {
 	}
 }
 
-func (c *codex) callMethod(id int, method string, params, result any) {
+func (c *codex) call(id int, method string, params, result any) {
 	c.t.Helper()
 	key := json.RawMessage(fmt.Sprint(id))
-	c.sendMessage(rpc{ID: key, Method: method, Params: params})
-	m := c.awaitMessage(func(m rpc) bool { return m.Method == "" && bytes.Equal(m.ID, key) })
+	c.send(rpc{ID: key, Method: method, Params: params})
+	m := c.until(func(m rpc) bool { return m.Method == "" && bytes.Equal(m.ID, key) })
 	if m.Error != nil {
 		c.t.Fatalf("%s: %s", method, m.Error)
 	}
@@ -104,16 +103,16 @@ func (c *codex) callMethod(id int, method string, params, result any) {
 func TestCodex(t *testing.T) {
 	program := codexProgram(t)
 	h := newHome(t)
-	if _, errs, code := h.runCommand("", "hook", "install", "codex"); code != 0 {
+	if _, errs, code := h.aaep("", "hook", "install", "codex"); code != 0 {
 		t.Fatal(errs)
 	}
-	h.startServer()
+	h.serve()
 	for _, c := range []struct {
 		name   string
 		answer func(*person, *aaep.Event)
 		there  bool
 		asked  int
-	}{{"accept", replyWith(aaep.Accept), false, 0}, {"reject", replyWith(aaep.Reject), true, 0}, {"nobody", nil, true, 1}} {
+	}{{"accept", reply(aaep.Accept), false, 0}, {"reject", reply(aaep.Reject), true, 0}, {"nobody", nil, true, 1}} {
 		t.Run(c.name, func(t *testing.T) {
 			h.t = t
 			folder := t.TempDir()
@@ -123,9 +122,9 @@ func TestCodex(t *testing.T) {
 			}
 			var who *person
 			if c.answer != nil {
-				who = h.followServer(c.answer)
+				who = h.follow(c.answer)
 			}
-			asked := h.runCodex(program, folder)
+			asked := h.codex(program, folder)
 			if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) == c.there {
 				t.Errorf("the file: %v", err)
 			}
@@ -135,7 +134,7 @@ func TestCodex(t *testing.T) {
 			if who == nil {
 				return
 			}
-			who.awaitHeard(t, "I have looked after it.")
+			who.hears(t, "I have looked after it.")
 			who.mu.Lock()
 			defer who.mu.Unlock()
 			if len(who.asked) != 1 || !strings.HasSuffix(who.asked[0].Action, `Run the command "rm report.txt".`) {
@@ -145,8 +144,8 @@ func TestCodex(t *testing.T) {
 	}
 }
 
-// runCodex has Codex delete a file in a folder, and returns how often it asked its own client.
-func (h *home) runCodex(program, folder string) (asked int) {
+// codex has Codex delete a file in a folder, and returns how often it asked its own client.
+func (h *home) codex(program, folder string) (asked int) {
 	t := h.t
 	model := fakemodel.New(fakemodel.Answer{Calls: []fakemodel.Call{{ID: "c1", Name: "exec_command",
 		Args: `{"cmd":"rm report.txt"}`}}}, fakemodel.Answer{Says: []string{"I have looked after it."}})
@@ -175,9 +174,9 @@ func (h *home) runCodex(program, folder string) (asked int) {
 	defer func() { late.Stop(); cmd.Process.Kill(); cmd.Wait() }()
 	c := &codex{t: t, in: in, lines: bufio.NewReader(out)}
 	var ignored any
-	c.callMethod(1, "initialize", map[string]any{"clientInfo": map[string]any{"name": "test", "title": "test",
+	c.call(1, "initialize", map[string]any{"clientInfo": map[string]any{"name": "test", "title": "test",
 		"version": "1"}}, &ignored)
-	c.sendMessage(rpc{Method: "initialized"})
+	c.send(rpc{Method: "initialized"})
 	var list struct {
 		Data []struct {
 			Hooks []struct {
@@ -187,7 +186,7 @@ func (h *home) runCodex(program, folder string) (asked int) {
 			}
 		}
 	}
-	c.callMethod(2, "hooks/list", map[string]any{"cwds": []string{folder}}, &list)
+	c.call(2, "hooks/list", map[string]any{"cwds": []string{folder}}, &list)
 	trusted := map[string]any{}
 	for _, d := range list.Data {
 		for _, one := range d.Hooks {
@@ -197,14 +196,14 @@ func (h *home) runCodex(program, folder string) (asked int) {
 	if len(trusted) < 7 {
 		t.Fatalf("Codex finds %d hooks", len(trusted))
 	}
-	c.callMethod(3, "config/batchWrite", map[string]any{"edits": []any{map[string]any{"keyPath": "hooks.state",
+	c.call(3, "config/batchWrite", map[string]any{"edits": []any{map[string]any{"keyPath": "hooks.state",
 		"value": trusted, "mergeStrategy": "upsert"}}, "reloadUserConfig": true}, &ignored)
 	var started struct{ Thread struct{ ID string } }
-	c.callMethod(4, "thread/start", map[string]any{"cwd": folder, "approvalPolicy": "untrusted",
+	c.call(4, "thread/start", map[string]any{"cwd": folder, "approvalPolicy": "untrusted",
 		"sandbox": "danger-full-access"}, &started)
-	c.callMethod(5, "turn/start", map[string]any{"threadId": started.Thread.ID, "input": []any{map[string]any{"type": "text",
+	c.call(5, "turn/start", map[string]any{"threadId": started.Thread.ID, "input": []any{map[string]any{"type": "text",
 		"text": "Delete the old report."}}}, &ignored)
-	c.awaitMessage(func(m rpc) bool { return m.Method == "turn/completed" })
+	c.until(func(m rpc) bool { return m.Method == "turn/completed" })
 	return c.asked
 }
 
@@ -216,28 +215,28 @@ func TestCodexSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newHome(t)
-	h.startServer()
+	h.serve()
 	for _, c := range []struct {
 		answer func(*person, *aaep.Event)
 		want   string
-	}{{replyWith(aaep.Accept), `"allow"`}, {replyWith(aaep.Reject), `"deny"`}} {
-		who := h.followServer(c.answer)
+	}{{reply(aaep.Accept), `"allow"`}, {reply(aaep.Reject), `"deny"`}} {
+		who := h.follow(c.answer)
 		input := `{"session_id":"s1","turn_id":"t1","transcript_path":null,"cwd":"/srv/plans","hook_event_name":"PermissionRequest","model":"m","permission_mode":"default","tool_name":"Bash","tool_input":{"command":"rm report.txt"}}`
-		if err := codexSchema(t, data, "permission-request.command.input").Validate(decodeInto(t, input)); err != nil {
+		if err := codexSchema(t, data, "permission-request.command.input").Validate(decoded(t, input)); err != nil {
 			t.Errorf("the input: %v", err)
 		}
-		out, errs, code := h.runCommand(input, "hook", "codex")
+		out, errs, code := h.aaep(input, "hook", "codex")
 		if code != 0 || !strings.Contains(out, c.want) {
 			t.Fatalf("%d %s %s", code, out, errs)
 		}
-		if err := codexSchema(t, data, "permission-request.command.output").Validate(decodeInto(t, out)); err != nil {
+		if err := codexSchema(t, data, "permission-request.command.output").Validate(decoded(t, out)); err != nil {
 			t.Errorf("the output: %v", err)
 		}
 		who.sub.Close()
 	}
 }
 
-func decodeInto(t *testing.T, text string) any {
+func decoded(t *testing.T, text string) any {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
@@ -259,7 +258,7 @@ func codexSchema(t *testing.T, program []byte, title string) *jsonschema.Schema 
 		t.Fatalf("the schema %s cannot be read", title)
 	}
 	compiler := jsonschema.NewCompiler()
-	err := compiler.AddResource(title+".json", decodeInto(t, string(whole)))
+	err := compiler.AddResource(title+".json", decoded(t, string(whole)))
 	if err != nil {
 		t.Fatal(err)
 	}

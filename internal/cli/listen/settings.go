@@ -18,7 +18,6 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/cli/terms"
-	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/sound"
 )
 
@@ -28,7 +27,7 @@ import (
 // settableFlags returns the flags that are a person's preferences, and not about one agent or one
 // use.
 func settableFlags() []string {
-	names := []string{"output", "quiet-until-done", "content", "sounds", "volume", "as", "cells", "profile"}
+	names := []string{"output", "quiet-until-done", "sounds", "volume", "as", "cells", "profile"}
 	for _, w := range terms.Wishes {
 		names = append(names, w.Name)
 	}
@@ -114,8 +113,6 @@ func settingMustBe(name string) string {
 		return "of " + strings.Join(sound.Meanings(), ", ") + ", joined by commas"
 	case "quiet-until-done":
 		return "true or false"
-	case "content":
-		return "a list such as code=read,tables=columns"
 	}
 	return terms.MustBe(name)
 }
@@ -134,9 +131,6 @@ func validSetting(name, value string) bool {
 		return areAll(sound.Meanings())
 	case "quiet-until-done":
 		return value == "true" || value == "false"
-	case "content":
-		_, err := announce.ParseContent(value, announce.Content{})
-		return err == nil
 	}
 	return terms.ValidValue(name, value)
 }

@@ -109,11 +109,11 @@ func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	for attempt := 0; ; attempt++ {
-		conn, err := reachServer(ctx, start)
+		conn, err := connect(ctx, start)
 		if err != nil {
 			return err
 		}
-		answer, err := askServer(ctx, conn, Request{Agent: agent, Size: len(data)}, data)
+		answer, err := ask(ctx, conn, Request{Agent: agent, Size: len(data)}, data)
 		if errors.Is(err, errNoReceipt) && !errors.Is(err,
 			context.DeadlineExceeded) && attempt == 0 { // a server that was about to end
 			continue
@@ -128,11 +128,10 @@ func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, 
 
 var errNoReceipt = errors.New("the server of hooks did not take the input")
 
-// askServer sends a Request, and waits for its outcome. Beside an error that is what to print even
-// so.
-func askServer(ctx context.Context, conn transports.Conn, r Request, input []byte) (answer Outcome, err error) {
+// ask sends a Request, and waits for its outcome. Beside an error that is what to print even so.
+func ask(ctx context.Context, conn transports.Conn, r Request, input []byte) (answer Outcome, err error) {
 	defer conn.Close()
-	if _, err := sendInput(ctx, conn, r, input); err != nil {
+	if _, err := send(ctx, conn, r, input); err != nil {
 		return answer, err
 	}
 	for {
@@ -153,8 +152,8 @@ func askServer(ctx context.Context, conn transports.Conn, r Request, input []byt
 	}
 }
 
-// sendInput sends a Request, and returns the receipt.
-func sendInput(ctx context.Context, conn transports.Conn, r Request, input []byte) (got Receipt, err error) {
+// send sends a Request, and returns the receipt.
+func send(ctx context.Context, conn transports.Conn, r Request, input []byte) (got Receipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, receiptTime)
 	defer cancel()
 	msg, err := json.Marshal(r)
@@ -177,14 +176,14 @@ func sendInput(ctx context.Context, conn transports.Conn, r Request, input []byt
 	return got, nil
 }
 
-// reachServer reaches the server. If there is none, start is called to start one.
-func reachServer(ctx context.Context, start func() (ended <-chan error, err error)) (transports.Conn, error) {
+// connect reaches the server. If there is none, start is called to start one.
+func connect(ctx context.Context, start func() (ended <-chan error, err error)) (transports.Conn, error) {
 	path, err := InputPath()
 	if err != nil {
 		return nil, err
 	}
-	conn, err := dialRecorded(ctx, path, recordedInput)
-	if err == nil || !isAbsent(err) || start == nil {
+	conn, err := dial(ctx, path, recordedInput)
+	if err == nil || !absent(err) || start == nil {
 		return conn, err
 	}
 	ended, err := start()
@@ -192,7 +191,7 @@ func reachServer(ctx context.Context, start func() (ended <-chan error, err erro
 		return nil, err
 	}
 	for late := time.After(startTime); ; {
-		if conn, err = dialRecorded(ctx, path, recordedInput); err == nil || !isAbsent(err) {
+		if conn, err = dial(ctx, path, recordedInput); err == nil || !absent(err) {
 			return conn, err
 		}
 		select {
@@ -200,7 +199,7 @@ func reachServer(ctx context.Context, start func() (ended <-chan error, err erro
 		case <-late:
 			return nil, err
 		case failed := <-ended: // another may have been quicker
-			if conn, err = dialRecorded(ctx, path, recordedInput); err != nil {
+			if conn, err = dial(ctx, path, recordedInput); err != nil {
 				return nil, failed
 			}
 			return conn, nil
@@ -241,11 +240,11 @@ func RecordServer() error {
 	return os.WriteFile(path, []byte(output+"\n"+input+"\n"), 0o600)
 }
 
-// dialRecorded reaches the server at a path, or, where there is none, at the one of its record. The
-// dialer sees that either is this user's.
-func dialRecorded(ctx context.Context, path string, line int) (transports.Conn, error) {
+// dial reaches the server at a path, or, where there is none, at the one of its record. The dialer
+// sees that either is this user's.
+func dial(ctx context.Context, path string, line int) (transports.Conn, error) {
 	conn, err := ipc.Dialer{Path: path}.Dial(ctx)
-	if err == nil || !isAbsent(err) {
+	if err == nil || !absent(err) {
 		return conn, err
 	}
 	record, failed := recordPath()
@@ -269,29 +268,29 @@ func Dial(ctx context.Context) (transports.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dialRecorded(ctx, path, recordedOutput)
+	return dial(ctx, path, recordedOutput)
 }
 
 // Status is how many listeners the server has. An error says that there is no server, or that it
 // does not answer.
 func Status(ctx context.Context) (listeners int, err error) {
-	conn, err := reachServer(ctx, nil)
+	conn, err := connect(ctx, nil)
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close()
-	got, err := sendInput(ctx, conn, Request{}, nil)
+	got, err := send(ctx, conn, Request{}, nil)
 	return got.Listeners, err
 }
 
 // Ensure starts a server if there is none.
 func Ensure(ctx context.Context, start func() (ended <-chan error, err error)) error {
-	conn, err := reachServer(ctx, start)
+	conn, err := connect(ctx, start)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	_, err = sendInput(ctx, conn, Request{}, nil)
+	_, err = send(ctx, conn, Request{}, nil)
 	return err
 }
 

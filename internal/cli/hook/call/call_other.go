@@ -8,7 +8,7 @@ import (
 	"os/exec"
 )
 
-// isAbsent reports whether an error of dialing says that no server listens.
-func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+// absent reports whether an error of dialing says that no server listens.
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-func detachProcess(*exec.Cmd) {}
+func detach(*exec.Cmd) {}
