@@ -39,13 +39,14 @@ SDKS := producer/llm/sdktest producer/llm/genkittest producer/adk producer/eino 
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 
 # Packages in which goroutines share what they work on, for the race detector: it makes a test take several times as long, and finds
-# nothing where one goroutine owns everything. Those that take longest come first.
-RACED := ./producer/serve ./producer ./transports/stdio ./transports/... ./subscriber ./subscriber/present ./internal/eventlog \
-	./internal/duplex ./internal/httpguard ./internal/idle ./internal/writer
-RACED_TOO := ./internal/cli ./internal/cli/listen ./internal/cli/lineio ./internal/cli/serving ./internal/cli/agent ./producer/llm ./producer/log/...
+# nothing where one goroutine owns everything. Those of RACED_TOO take minutes with it, and have it in make test-all alone. Those that
+# take longest come first.
+RACED := ./transports/stdio ./transports/... ./subscriber ./subscriber/present ./internal/eventlog ./internal/delivery \
+	./internal/replica ./internal/duplex ./internal/httpguard ./internal/idle ./internal/writer
+RACED_TOO := ./producer/serve ./producer ./internal/cli ./internal/cli/listen ./internal/cli/lineio ./internal/cli/serving ./internal/cli/agent ./producer/llm ./producer/log/...
 
 # Of the others, those that take longest.
-LONG := ./conformance ./internal/cli ./examples ./producer/log/jetstream ./bridges/... ./internal/cli/... ./internal/release
+LONG := ./conformance ./producer/serve ./internal/cli ./examples ./producer/log/jetstream ./bridges/... ./internal/cli/... ./internal/release
 
 # What a package may take: on a machine that is busy with something else, several times as long as usual.
 LIMIT := -timeout 12m
@@ -57,10 +58,10 @@ AT_ONCE := -p $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 # Tests of real programs and of the small modules leave nothing out where testing.Short() holds. What follows "++" runs beside what is
 # before it. make test-all runs no test twice: a test that is run whole does all of what make test has it do.
-REAL_RUN = -race $(QUICK) -p 3 -parallel 6 $(REAL_TESTS)
+REAL_RUN = -race $(QUICK) -p 3 -parallel 8 $(REAL_TESTS)
 SMALL_RUNS = $(MODULES:%=++ -C % -race $(QUICK) -p 1 ./...)
 QUICK_RUNS = $(REAL_RUN) -- -race $(QUICK) $(AT_ONCE) $(RACED) $(SMALL_RUNS) -- $(QUICK) $(AT_ONCE) $$others
-WHOLE_RUNS = $(REAL_RUN) -- -race $(WHOLE) $(AT_ONCE) ./internal/cli $(RACED) $(RACED_TOO) $(SMALL_RUNS) -- $(WHOLE) $(AT_ONCE) $$others
+WHOLE_RUNS = $(REAL_RUN) -- -race $(WHOLE) $(AT_ONCE) $(RACED_TOO) $(RACED) $(SMALL_RUNS) -- $(WHOLE) $(AT_ONCE) $$others
 SUITE = raced=$$(go list $(REAL_TESTS) $(RACED) $(1)) && others=$$(go list $(LONG) ./... | grep -vxF "$$raced") && CGO_ENABLED=1 go run ./internal/suite
 
 .PHONY: all test test-all lint bench fuzz races nodes kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
