@@ -1,6 +1,7 @@
-// Package acp connects agents that speak the Agent Client Protocol (ACP), version 1, to AAEP. Start
-// runs such an agent and is its client; each turn of the user with it is then a session of a
-// producer.Producer, which any assistive technology can follow and answer:
+// Package acp connects agents that speak the Agent Client Protocol (ACP), version 1 or, where that
+// is wanted, the draft of version 2, to AAEP. Start runs such an agent and is its client; each turn
+// of the user with it is then a session of a producer.Producer, which any assistive technology can
+// follow and answer:
 //
 //	agent, err := acp.Start(ctx, exec.Command("gemini", "--acp"), acp.Config{Folder: folder})
 //	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "gemini", AgentName: agent.Name()}})
@@ -17,5 +18,5 @@
 //
 // One goroutine reads the agent's lines and applies its updates in their order. Each request of the
 // agent has a goroutine of its own, since it may wait for a person. Begin reading at
-// Conversation.Prompt, and at permission.go for consent.
+// Conversation.Prompt, and at permission.go for consent; version2.go has what differs there.
 package acp

@@ -36,6 +36,9 @@ type Config struct {
 	// can hear what was said before: a question overtakes what still waits to be told. Its context
 	// ends when the question is withdrawn.
 	BeforeAsking func(context.Context)
+	// Version2 speaks the draft of version 2 of the protocol with an agent that does. Any other is
+	// spoken to in version 1.
+	Version2 bool
 	// Thoughts also tells what the model thinks before it answers.
 	Thoughts bool
 	// Logger receives what the agent writes to standard error, and what of its messages cannot be
@@ -149,9 +152,15 @@ func (a *Agent) initialize(ctx context.Context) (*Agent, error) {
 	ask := initializeRequest{ProtocolVersion: protocolVersion,
 		Info: implementation{Name: "aaep", Title: "AAEP", Version: aaep.Version}}
 	ask.Capabilities.FS.Read, ask.Capabilities.FS.Write, ask.Capabilities.Terminal = true, true, true
+	if a.cfg.Version2 {
+		ask.ProtocolVersion, ask.Capabilities2, ask.Info2 = protocolVersion2, &clientCapabilities2{}, &ask.Info
+	}
 	err := a.peer.call(ctx, "initialize", ask, &a.hello)
+	if a.cfg.Version2 = a.cfg.Version2 && a.hello.ProtocolVersion == protocolVersion2; a.cfg.Version2 {
+		a.hello.useVersion2()
+	}
 	switch {
-	case err == nil && a.hello.ProtocolVersion != protocolVersion:
+	case err == nil && a.hello.ProtocolVersion != protocolVersion && !a.cfg.Version2:
 		err = fmt.Errorf("acp: the agent speaks version %d of the protocol, and only %d is known here",
 			a.hello.ProtocolVersion, protocolVersion)
 	case errors.Is(err, errEnded):

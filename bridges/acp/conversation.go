@@ -80,8 +80,35 @@ func (c *Conversation) Prompt(ctx context.Context, text string) error {
 	if err := decodeAnswer(m, ok, &answer); err != nil {
 		return t.endTurn("", c.agent.explainError(err))
 	}
-	return t.endTurn(answer.StopReason, nil)
+	if c.agent.cfg.Version2 {
+		answer.StopReason, err = t.awaitIdle(ctx)
+	}
+	return t.endTurn(answer.StopReason, err)
 }
+
+// awaitIdle waits until an agent of version 2 says that the turn is over, and returns its reason.
+func (t *turn) awaitIdle(ctx context.Context) (reason string, err error) {
+	stopped := t.stopped
+	var late <-chan time.Time
+	for {
+		select {
+		case reason := <-t.idle:
+			return reason, nil
+		case <-t.c.agent.done:
+			return "", t.c.agent.explainError(errEnded)
+		case <-ctx.Done():
+			ctx = context.Background()
+			t.stopAgent()
+		case <-stopped:
+			stopped, late = nil, time.After(stopTimeout)
+		case <-late:
+			return "", errNotStopped
+		}
+	}
+}
+
+// errNotStopped ends a turn whose agent was told to stop, and goes on.
+var errNotStopped = fmt.Errorf("acp: the agent was told to stop, and has not said within %v that it did", stopTimeout)
 
 // awaitStopped waits stopTimeout at most for the answer to a prompt whose agent was told to stop.
 func awaitStopped(wait <-chan message) (m message, ok bool, err error) {
@@ -89,8 +116,7 @@ func awaitStopped(wait <-chan message) (m message, ok bool, err error) {
 	case m, ok = <-wait:
 		return m, ok, nil
 	case <-time.After(stopTimeout):
-		return m, false, fmt.Errorf("acp: the agent was told to stop, and has not said within %v that it did",
-			stopTimeout)
+		return m, false, errNotStopped
 	}
 }
 
@@ -186,6 +212,9 @@ func (c *Conversation) keepOffers(made newSessionResponse) {
 		c.modes = *made.Modes
 	}
 	c.models, c.config = made.Models, made.Config
+	if made.Commands != nil {
+		c.commands = made.Commands
+	}
 }
 
 // modelOption returns the agent's setting that chooses the model, or nil where there is none. It is

@@ -27,12 +27,15 @@ type scriptedAgent struct {
 	turn func(a *scriptedAgent, prompt string) (stopReason string)
 	// judge, if set, sees each line of the client.
 	judge func(map[string]any)
+	// onlyVersion1 says that it knows no other version of the protocol.
+	onlyVersion1 bool
 
-	mu    sync.Mutex
-	lines []map[string]any // that the client sent, apart from the first two requests
-	came  chan struct{}    // closed and made anew with each
-	done  chan struct{}    // closed when the client has hung up
-	turns sync.WaitGroup   // goroutines of turn
+	mu       sync.Mutex
+	version2 bool             // it was asked for version 2 of the protocol
+	lines    []map[string]any // that the client sent, apart from the first two requests
+	came     chan struct{}    // closed and made anew with each
+	done     chan struct{}    // closed when the client has hung up
+	turns    sync.WaitGroup   // goroutines of turn
 }
 
 // link is what Connect takes.
@@ -71,12 +74,25 @@ func (a *scriptedAgent) handleLine(line string) {
 	id, _ := json.Marshal(m["id"])
 	switch m["method"] {
 	case "initialize":
+		if m["params"].(map[string]any)["protocolVersion"] == 2.0 && !a.onlyVersion1 {
+			a.version2 = true
+			go a.send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":2,"capabilities":{},"info":{"name":"scripted","title":"Scripted agent","version":"1"}}}`, id)
+			return
+		}
 		go a.send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1,"agentCapabilities":{},"agentInfo":{"name":"scripted","title":"Scripted agent","version":"1"}}}`, id)
 	case "session/new":
 		go a.send(`{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s1","modes":{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"},{"id":"yolo","name":"YOLO","description":"Allows all tools"}]}}}`, id)
 	case "session/prompt":
 		text := m["params"].(map[string]any)["prompt"].([]any)[0].(map[string]any)["text"].(string)
 		a.turns.Go(func() {
+			if a.version2 {
+				a.send(`{"jsonrpc":"2.0","id":%s,"result":{"messageId":"m0"}}`, id)
+				a.sendUpdate(`{"sessionUpdate":"state_update","state":"running"}`)
+				if reason := a.turn(a, text); reason != "" {
+					a.sendUpdate(`{"sessionUpdate":"state_update","state":"idle","stopReason":%q}`, reason)
+				}
+				return
+			}
 			if reason := a.turn(a, text); reason != "" {
 				a.send(`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":%q}}`, id, reason)
 			}
@@ -189,11 +205,22 @@ func runConversation(t *testing.T, turn func(*scriptedAgent, string) string, dec
 func newFixture(t *testing.T, folder string, turn func(*scriptedAgent, string) string,
 	decide func(*person, *aaep.Event)) *fixture {
 	t.Helper()
-	f := &fixture{}
-	var l link
-	f.script, l = startScript(turn)
+	return newFixtureWith(t, acp.Config{Folder: folder}, turn, decide)
+}
+
+func newFixtureWith(t *testing.T, cfg acp.Config, turn func(*scriptedAgent, string) string,
+	decide func(*person, *aaep.Event)) *fixture {
+	t.Helper()
+	script, l := startScript(turn)
+	return newFixtureOver(t, script, l, cfg, decide)
+}
+
+func newFixtureOver(t *testing.T, script *scriptedAgent, l link, cfg acp.Config,
+	decide func(*person, *aaep.Event)) *fixture {
+	t.Helper()
+	f := &fixture{script: script}
 	var err error
-	if f.agent, err = acp.Connect(t.Context(), l, acp.Config{Folder: folder}); err != nil {
+	if f.agent, err = acp.Connect(t.Context(), l, cfg); err != nil {
 		t.Fatal(err)
 	}
 	if f.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "scripted",

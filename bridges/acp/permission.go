@@ -52,8 +52,8 @@ type permission struct {
 // answerPermission answers session/request_permission with what the user decides. It runs on a
 // goroutine of its own.
 func (c *Conversation) answerPermission(r *request) {
-	var ask permissionRequest
-	if err := decodeParams(r.params, &ask); err != nil {
+	ask, err := c.agent.decodePermission(r)
+	if err != nil {
 		r.refuse(jsonrpc2.CodeInvalidParams, "the request for permission cannot be read")
 		c.reportNews("The agent asked for permission in a way that cannot be read. It was not allowed.")
 		return
@@ -63,6 +63,16 @@ func (c *Conversation) answerPermission(r *request) {
 		otherwise = nil // which the tee passes on as nothing
 	}
 	c.runInTurn(r, "The agent asks for permission.", otherwise, func(t *turn) { t.askPermission(r, ask) })
+}
+
+// decodePermission reads a request for permission of either version.
+func (a *Agent) decodePermission(r *request) (ask permissionRequest, err error) {
+	if !a.cfg.Version2 {
+		return ask, decodeParams(r.params, &ask)
+	}
+	var ask2 permissionRequest2
+	err = decodeParams(r.params, &ask2)
+	return ask2.asVersion1(string(r.id)), err
 }
 
 // askPermission puts the question of a permission and answers the request. What allows is answered

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/bridges/acp"
 )
 
 // A consent is one confirmation that the person accepted: its words, and whether an answer to the
@@ -60,6 +61,14 @@ func (h *hostileAgent) askPermission(n int) {
 		options = append(options, fmt.Sprintf(`{"optionId":%q,"name":%q,"kind":%q}`, id,
 			name+[]string{"", "\x1b[2J", "\u202eevil"}[h.rand.IntN(3)], kind))
 	}
+	if h.version2 {
+		subject := []string{`{"type":"tool_call","toolCall":{"toolCallId":"t%d","title":%q,"kind":"execute"}}`,
+			`{"type":"command","toolCallId":"t%d","command":%q,"cwd":"/srv"}`,
+			`{"type":"surprise","n":%d,"toolCall":{"toolCallId":"t1","title":%q}}`}[h.rand.IntN(3)]
+		h.send(`{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":{"sessionId":"s1","title":%q,"subject":%s,"options":[%s]}}`,
+			ids[h.rand.IntN(len(ids))], "About "+call, fmt.Sprintf(subject, h.rand.IntN(4), call+" rm x"), strings.Join(options, ","))
+		return
+	}
 	h.send(`{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":%q,"title":%q,"kind":%q},"options":[%s]}}`,
 		ids[h.rand.IntN(len(ids))], fmt.Sprintf("t%d", h.rand.IntN(4)), call+" rm x",
 		[]string{"execute", "read", "delete", "", "?"}[h.rand.IntN(5)], strings.Join(options, ","))
@@ -84,6 +93,7 @@ func (h *hostileAgent) takeStep(n int) {
 		h.halted = false
 		h.mu.Unlock()
 		h.send(`{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"end_turn"}}`, h.rand.IntN(5))
+		h.sendUpdate(`{"sessionUpdate":"state_update","state":"idle"}`)
 	default:
 		h.askPermission(n)
 	}
@@ -136,7 +146,8 @@ func (h *hostileAgent) heardAbout(call string) (all []string) {
 // after the person said stop.
 func TestNothingAllowedUnasked(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		wrong := hostileTurn(t, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 30).Draw(rt, "steps"))
+		wrong := hostileTurn(t, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 30).Draw(rt, "steps"),
+			rapid.Bool().Draw(rt, "version 2"))
 		if len(wrong) > 0 {
 			rt.Fatalf("allowed without consent: %s", strings.Join(wrong, "; "))
 		}
@@ -145,7 +156,7 @@ func TestNothingAllowedUnasked(t *testing.T) {
 
 // hostileTurn has a person and a hostile agent do as the seed says, and returns what was allowed
 // that should not have been.
-func hostileTurn(t *testing.T, seed uint64, steps int) (wrong []string) {
+func hostileTurn(t *testing.T, seed uint64, steps int, version2 bool) (wrong []string) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &hostileAgent{rand: rand.New(rand.NewPCG(seed, 1)), offered: map[string][]offer{}}
 		choices := rand.New(rand.NewPCG(seed, 2))
@@ -179,7 +190,7 @@ func hostileTurn(t *testing.T, seed uint64, steps int) (wrong []string) {
 				p.sub.Question(ev).Accept(context.Background())
 			}
 		}
-		f := newFixture(t, "/srv/project", turn, decide)
+		f := newFixtureWith(t, acp.Config{Folder: "/srv/project", Version2: version2}, turn, decide)
 		h.scriptedAgent = f.script
 		f.script.mu.Lock()
 		f.script.judge = h.judgeAnswer

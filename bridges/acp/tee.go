@@ -34,6 +34,7 @@ func Tee(p *producer.Producer, cfg Config, editor io.ReadWriter, agent io.ReadWr
 	if cfg.AnswerTime == 0 {
 		cfg.AnswerTime = answerTime
 	}
+	cfg.Version2 = false // what passes is followed in version 1 alone
 	t := &tee{
 		agent: &Agent{cfg: cfg, besideEditor: true, conversations: map[string]*Conversation{},
 			reported: map[string]bool{}},
@@ -72,6 +73,7 @@ type tee struct {
 	more    chan struct{} // holds one where something was queued
 	over    chan struct{} // closed when nothing more passes
 	prompts map[string]*turn
+	hello   string // the id of the editor's first request
 }
 
 // A pendingPermission is one that was asked for and that the editor has not answered yet.
@@ -383,6 +385,15 @@ func (t *tee) observeLine(p observedLine) {
 		}
 	}
 	switch {
+	case p.fromEditor && method == "initialize":
+		t.hello = string(m.ID)
+	case !p.fromEditor && m.Method == nil && t.hello != "" && string(m.ID) == t.hello:
+		t.hello = ""
+		var hello initializeResponse
+		if decodeAnswer(m, true, &hello) == nil && hello.ProtocolVersion != protocolVersion {
+			t.stopObserving(fmt.Sprintf("the two speak version %d of the protocol, and only %d can be followed",
+				hello.ProtocolVersion, protocolVersion))
+		}
 	case p.fromEditor && method == "session/prompt" && m.ID != nil:
 		text := ""
 		for _, block := range about.Prompt {

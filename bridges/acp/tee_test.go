@@ -280,6 +280,27 @@ func TestTeeRefusesWithoutOption(t *testing.T) {
 	})
 }
 
+// Where the two agree on another version of the protocol, nothing is followed and nothing is
+// answered here, for it would not be what the words say.
+func TestTeeOfVersion2(t *testing.T) {
+	runTee(t, answerWith(aaep.Accept), func(editor, agent *endpoint, who *person) {
+		editor.sendLine(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":2}}`)
+		synctest.Wait()
+		agent.sendLine(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":2,"info":{"name":"x","version":"1"}}}`)
+		synctest.Wait()
+		editor.sendLine(begins)
+		synctest.Wait()
+		agent.sendLine(asking)
+		waitTenSeconds()
+		if got := agent.allLines(); strings.Contains(got, "selected") || !strings.HasSuffix(got, begins+"\n") {
+			t.Errorf("the agent got\n%s", got)
+		}
+		if got := who.allHeard(); got != "" {
+			t.Errorf("heard\n%s", got)
+		}
+	})
+}
+
 // A fault while a question is put ends what is followed, and nothing else.
 func TestTeeFault(t *testing.T) {
 	runTeeWith(t, acp.Config{Folder: "/srv/project", BeforeAsking: func(context.Context) { panic("a fault") }},

@@ -38,6 +38,11 @@ type turn struct {
 	grants          []grantedAction
 	halted          bool // nothing is allowed any more
 	ended           bool
+
+	// Of an agent of version 2.
+	idle    chan string     // holds the reason for which the turn is over
+	running bool            // the agent has said that it has begun
+	written map[string]bool // messages of which chunks were written
 }
 
 const (
@@ -49,7 +54,8 @@ const (
 
 // newTurn makes the turn of a session that has just started.
 func newTurn(c *Conversation, s *producer.Session) *turn {
-	t := &turn{c: c, s: s, stopped: make(chan struct{}), calls: map[string]*call{}}
+	t := &turn{c: c, s: s, stopped: make(chan struct{}), calls: map[string]*call{}, idle: make(chan string, 1),
+		written: map[string]bool{}}
 	t.asking, t.cancel = context.WithCancel(context.Background())
 	return t
 }
@@ -102,6 +108,9 @@ func (t *turn) applyUpdate(kind string, update jsontext.Value) error {
 		t.reportProgress(words.Sentence(toolwords.Label(u.Title)) + " " + toolwords.Label(u.Description))
 	case "user_message_chunk", "session_info_update", "usage_update": // of these nothing is told
 	default:
+		if t.c.agent.cfg.Version2 {
+			return t.applyUpdate2(kind, update)
+		}
 		t.reportUnknownKind(kind)
 	}
 	return nil
@@ -144,6 +153,9 @@ func (t *turn) writeChunk(kind string, u contentChunk) {
 	text := u.Content.spokenText()
 	if text == "" {
 		return
+	}
+	if t.c.agent.cfg.Version2 && len(t.written) < maxCalls {
+		t.written[of] = true
 	}
 	if t.out == nil {
 		t.out, t.outKind = t.s.Output(), of
@@ -232,6 +244,7 @@ func (t *turn) reportPlan(entries []planEntry) {
 // A call is one of the agent's tools, as far as it is known.
 type call struct {
 	id, title, name, kind, status string
+	folder                        string // where a command runs; empty is Config.Folder
 	content                       []toolContent
 	locations                     []location
 	input                         jsontext.Value
@@ -262,6 +275,7 @@ func (c *call) mergeUpdate(u toolCall) {
 	if u.Input != nil {
 		c.input = u.Input
 	}
+	c.folder = cmp.Or(u.folder, c.folder)
 }
 
 // mergeCall merges an update into the call with its id, which is made if it is new, and returns the
@@ -293,7 +307,7 @@ func (t *turn) reportCall(u toolCall) {
 	}
 	t.setNewest(c)
 	switch c.status {
-	case "completed", "failed":
+	case "completed", "failed", "cancelled":
 		t.reportEnded(c)
 	case "in_progress":
 		if !c.asked && c.assessRisk() != aaep.RiskHigh {
@@ -352,7 +366,7 @@ func (t *turn) reportEnded(c *call) {
 	if c.reportTimer != nil {
 		c.reportTimer.Stop()
 	}
-	failed := c.status == "failed"
+	failed := c.status != "completed"
 	switch {
 	case c.denied && failed: // that it was not done was told
 		return

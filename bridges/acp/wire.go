@@ -18,6 +18,16 @@ type initializeRequest struct {
 	ProtocolVersion int                `json:"protocolVersion"`
 	Capabilities    clientCapabilities `json:"clientCapabilities"`
 	Info            implementation     `json:"clientInfo"`
+	// An agent of version 2 reads these, and one of version 1 those above.
+	Capabilities2 *clientCapabilities2 `json:"capabilities,omitzero"`
+	Info2         *implementation      `json:"info,omitzero"`
+}
+
+type clientCapabilities2 struct {
+	Elicitation struct {
+		Form struct{} `json:"form"`
+		URL  struct{} `json:"url"`
+	} `json:"elicitation"`
 }
 
 type clientCapabilities struct {
@@ -43,6 +53,7 @@ type initializeResponse struct {
 	Capabilities    agentCapabilities `json:"agentCapabilities"`
 	AuthMethods     []authMethod      `json:"authMethods"`
 	Info            implementation    `json:"agentInfo"`
+	Info2           implementation    `json:"info"` // of an agent of version 2
 }
 
 type agentCapabilities struct {
@@ -73,6 +84,7 @@ type newSessionResponse struct {
 	Modes     *modeState     `json:"modes"`
 	Models    *modelState    `json:"models"` // as agents offered them before there were settings
 	Config    []configOption `json:"configOptions"`
+	Commands  []Command      `json:"availableCommands"` // of version 2
 }
 
 type modelState struct {
@@ -180,6 +192,8 @@ type toolCall struct {
 	Content   []toolContent  `json:"content"`
 	Locations []location     `json:"locations"`
 	Input     jsontext.Value `json:"rawInput"`
+
+	folder string // where a command runs, if that is said otherwise; see permissionRequest2
 }
 
 type toolContent struct {
@@ -189,6 +203,10 @@ type toolContent struct {
 	OldText    *string      `json:"oldText"`
 	NewText    string       `json:"newText"`
 	TerminalID string       `json:"terminalId"`
+	Changes    []fileChange `json:"changes"` // of version 2
+	Patch      struct {
+		Text string `json:"text"`
+	} `json:"patch"`
 }
 
 type location struct {

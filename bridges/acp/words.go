@@ -32,6 +32,10 @@ func (c *call) describeConsequence(cfg Config) string {
 	var says []string
 	changed := false
 	for _, part := range c.content {
+		if part.Type == "diff" && cfg.Version2 {
+			says, changed = append(says, part.describeChanges(cfg)...), true
+			continue
+		}
 		switch part.Type {
 		case "diff":
 			says = append(says, part.asChange().Summary(cfg.describePath(part.Path)))
@@ -55,8 +59,8 @@ func (c *call) describeConsequence(cfg Config) string {
 		}
 	}
 	text := strings.Join(says, " ")
-	if c.kind == "execute" && !strings.Contains(text, toolwords.Exact(cfg.Folder)) {
-		text = strings.TrimSpace(text + " In the folder " + words.Sentence(toolwords.Exact(cfg.Folder)))
+	if folder := toolwords.Exact(cmp.Or(c.folder, cfg.Folder)); c.kind == "execute" && !strings.Contains(text, folder) {
+		text = strings.TrimSpace(text + " In the folder " + words.Sentence(folder))
 	}
 	return cmp.Or(text, "The agent says no more about it.")
 }
@@ -93,6 +97,12 @@ func (c *Conversation) Details() (lines []string) {
 	for _, part := range about.content {
 		switch part.Type {
 		case "diff":
+			if c.agent.cfg.Version2 {
+				for _, text := range append(part.describeChanges(c.agent.cfg), toolwords.SplitLines(part.Patch.Text)...) {
+					safe("", text)
+				}
+				continue
+			}
 			safe("", "File: "+part.Path)
 			lines = append(lines, part.asChange().Lines()...)
 		case "content":

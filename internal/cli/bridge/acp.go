@@ -32,6 +32,7 @@ type acpOptions struct {
 	servedAgent
 	folder        string
 	thoughts, tee bool
+	version2      bool
 }
 
 // ACPCommand makes "aaep acp".
@@ -65,6 +66,7 @@ you hear it here, and answer in the editor, or from any window with "aaep answer
 	f.SetInterspersed(false) // what follows the agent's name is the agent's
 	f.StringVar(&o.folder, "folder", "", "the agent works in this `FOLDER` (default is where you are)")
 	f.BoolVar(&o.thoughts, "thoughts", false, "also tell what the model thinks before it answers")
+	f.BoolVar(&o.version2, "acp-v2", false, "speak the draft of version 2 of the protocol, where AGENT does")
 	f.BoolVar(&o.tee, "tee", false, "stand between the editor that started this and AGENT, and let others follow and answer")
 	o.person = listen.AddPersonFlags(cmd, false)
 	o.addFlags(cmd)
@@ -81,6 +83,9 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 	}
 	if err := o.person.Check(); err != nil {
 		return err
+	}
+	if o.version2 && o.tee {
+		return exits.UsageError("--acp-v2 is for an agent that you talk with, and --tee follows version 1; leave one of them out." + see)
 	}
 	if (o.where.Web || o.tee && !o.person.HasOutputs()) && len(o.where.Addrs) == 0 {
 		o.where.Addrs = []string{"127.0.0.1:8080"}
@@ -125,7 +130,7 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 	program := exec.Command(args[0], args[1:]...)
 	program.Dir, program.Env = o.folder, subprocess.Environment()
 	stop := l.AnnounceConnecting(filepath.Base(args[0]))
-	agent, err := bridge.Start(ctx, program, bridge.Config{Folder: o.folder, Thoughts: o.thoughts,
+	agent, err := bridge.Start(ctx, program, bridge.Config{Folder: o.folder, Thoughts: o.thoughts, Version2: o.version2,
 		Logger: lineio.LogTo(cmd.ErrOrStderr()), BeforeAsking: l.AwaitTold})
 	stop()
 	if err != nil {
