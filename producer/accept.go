@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -15,6 +16,9 @@ import (
 func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 	if !p.isMade() {
 		return errNotMade
+	}
+	if err := shield.CheckNil("producer: the Listener", l); err != nil {
+		return err
 	}
 	callers := ctx
 	ended := func() error { return cmp.Or(callers.Err(), ErrClosed) }
@@ -47,6 +51,9 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 func (p *Producer) ServeConn(conn transports.Conn) error {
 	if !p.isMade() {
 		return errNotMade
+	}
+	if err := shield.CheckNil("producer: the Conn", conn); err != nil {
+		return err
 	}
 	done, open := p.startServing(conn)
 	<-done

@@ -12,6 +12,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/log"
@@ -127,6 +128,14 @@ type Feed interface {
 // the languages that the agent has text in, its own first, or an error that says which field is
 // wrong. New calls it.
 func (cfg *Config) applyDefaults() (languages []string, err error) {
+	for i, value := range []any{cfg.Log, cfg.Follow, cfg.Audit, cfg.Observer} {
+		if value == nil {
+			continue
+		}
+		if err := shield.CheckNil("producer: Config."+[]string{"Log", "Follow", "Audit", "Observer"}[i], value); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Extensions == nil {
 		cfg.Extensions = extensions.All()
 	}
@@ -174,9 +183,7 @@ func (cfg *Config) applyDefaults() (languages []string, err error) {
 	if cfg.Grace == 0 {
 		cfg.Grace = 10 * time.Second
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = shield.Logger(cfg.Logger)
 	if cfg.Observer == nil {
 		cfg.Observer = unobserved{}
 	}

@@ -100,7 +100,7 @@ var stores sync.Map
 // the two would write over each other's events. A store is told from another by its value, if Go
 // can compare it.
 func claimStore(store log.Store) (release func(), err error) {
-	if store == nil || !reflect.TypeOf(store).Comparable() {
+	if store == nil || !reflect.ValueOf(store).Comparable() {
 		return func() {}, nil
 	}
 	if _, taken := stores.LoadOrStore(store, nil); taken {

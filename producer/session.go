@@ -151,7 +151,8 @@ func SessionOf(ctx context.Context) *Session {
 
 // State tells what the agent does now: a state of the protocol, or one of the agent's own, whose
 // name is of letters, digits, "_", "-", "." and ":". The states of questions, tools and outputs are
-// told without it, and awaiting_input only so. Telling the same state again is not an event.
+// told without it, and awaiting_input only so. Telling the same state again is not an event, and an
+// error where it has other words than before, which would not be told.
 func (s *Session) State(state aaep.State, text aaep.Text) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
@@ -161,7 +162,28 @@ func (s *Session) State(state aaep.State, text aaep.Text) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.checkStaysSilent(state, text); err != nil {
+		return err
+	}
 	return s.enterState(state, text)
+}
+
+// checkStaysSilent refuses words for the present state that were not told with it, for nothing
+// would tell them: the error is an *aaep.InvalidError. It is called with s.mu held.
+func (s *Session) checkStaysSilent(state aaep.State, text aaep.Text) error {
+	if s.over || state != s.machine.State() || text.IsZero() {
+		return nil
+	}
+	ev, err := s.buildEvent(s.p.speechOrPhrase(text, stateWords(state), string(state)), &aaep.StateChanged{FromState: state, ToState: state})
+	if err != nil {
+		return err
+	}
+	if told := s.lastState.ev; told != nil && ev.Summary == told.Summary {
+		return nil
+	}
+	return fmt.Errorf("producer: State: %w", &aaep.InvalidError{Message: string(aaep.TypeStateChanged),
+		Violations: []aaep.Violation{{Requirement: "EVT-030", Pointer: "/to_state", Problem: fmt.Sprintf("is %s, as it is already, "+
+			"so the words would not be told; give a state of the agent's own, such as reading, or use Progress", state)}}})
 }
 
 // checkStateName refuses a state that State cannot tell, with an *aaep.InvalidError.

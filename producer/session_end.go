@@ -11,6 +11,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/shield"
 )
 
 // Complete ends a session that reached its aim.
@@ -34,6 +35,7 @@ func (s *Session) Fail(cause error, text aaep.Text) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
 	}
+	cause = shield.CheckError(cause)
 	if s.ctx.Err() != nil && (errors.Is(cause, context.Canceled) || errors.Is(cause, ErrSessionOver)) {
 		return s.Cancel(aaep.CancelledByProducer, text)
 	}

@@ -2,8 +2,6 @@ package producer
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -29,9 +27,6 @@ func logExtensionFault(s *shield.Shield, f *negotiation.Fault) {
 // shieldOthers puts a shield before every function and interface of a complete Config, and returns
 // the shield.
 func (cfg *Config) shieldOthers() *shield.Shield {
-	if cfg.Logger.Handler() != slog.DiscardHandler {
-		cfg.Logger = slog.New(handler{cfg.Logger.Handler()})
-	}
 	s := shield.New(cfg.Logger)
 	cfg.Audit = sink{s, cfg.Audit}
 	if cfg.Observer != Observer(unobserved{}) {
@@ -39,7 +34,16 @@ func (cfg *Config) shieldOthers() *shield.Shield {
 	}
 	if signers := cfg.Signers; signers != nil {
 		cfg.Signers = func() (all []*manifest.Signer) {
-			s.Call("Config.Signers", func() error { all = signers(); return nil })
+			s.Call("Config.Signers", func() error {
+				for _, signer := range signers() {
+					if signer != nil {
+						all = append(all, signer)
+					} else {
+						s.LogMistake("nil Signer", "Config.Signers returns a nil Signer, which signs nothing")
+					}
+				}
+				return nil
+			})
 			return all
 		}
 	}
@@ -73,33 +77,6 @@ func (cfg *Config) shieldOthers() *shield.Shield {
 	}
 	return s
 }
-
-// handler is the slog.Handler of Config.Logger. A record whose handling panics is not logged.
-type handler struct{ slog.Handler }
-
-// Enabled reports false if the handler panics.
-func (h handler) Enabled(ctx context.Context, level slog.Level) (is bool) {
-	defer func() { recover() }()
-	return h.Handler.Enabled(ctx, level)
-}
-
-// Handle returns an error if the handler panics.
-func (h handler) Handle(ctx context.Context, r slog.Record) (err error) {
-	defer func() {
-		if crash := recover(); crash != nil {
-			err = fmt.Errorf("panic: %v", crash)
-		}
-	}()
-	return h.Handler.Handle(ctx, r)
-}
-
-// WithAttrs returns a handler that is behind the shield too.
-func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return handler{h.Handler.WithAttrs(attrs)}
-}
-
-// WithGroup is like WithAttrs.
-func (h handler) WithGroup(name string) slog.Handler { return handler{h.Handler.WithGroup(name)} }
 
 // sink is Config.Audit behind the shield: a record counts as not kept if the sink panics.
 type sink struct {

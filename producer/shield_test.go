@@ -330,3 +330,96 @@ func TestBrittlePeer(t *testing.T) {
 		})
 	}
 }
+
+// What a function returned beside an error that was not looked at is an error of New that says so,
+// and so is a nil link.
+func TestNilParts(t *testing.T) {
+	agent := aaep.Producer{AgentID: "a"}
+	for name, cfg := range map[string]producer.Config{
+		"Config.Log":      {Agent: agent, Log: (*brittle)(nil)},
+		"Config.Audit":    {Agent: agent, Audit: (*audit.File)(nil)},
+		"Config.Observer": {Agent: agent, Observer: (*brittleObserver)(nil)},
+	} {
+		if _, err := producer.New(cfg); err == nil || !strings.Contains(err.Error(), name+" is a nil *") {
+			t.Errorf("%s: New = %v", name, err)
+		}
+	}
+	p, err := producer.New(producer.Config{Agent: agent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(t.Context())
+	if p.ServeConn(nil) == nil || p.Serve(t.Context(), nil) == nil {
+		t.Error("nothing is served without an error")
+	}
+	s, err := p.StartSession(t.Context(), aaep.Say("Begin."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := s.Invoked(producer.Tool{Name: "x", Irreversible: true})
+	if err == nil {
+		t.Error("a tool that must ask was told without")
+	}
+	done(nil) // does nothing
+	var none *aaep.Rejection
+	_, err = s.Tool(t.Context(), producer.Tool{Name: "x"}, func(context.Context) (string, error) { return "", none })
+	if err == nil || !strings.Contains(err.Error(), "*aaep.Rejection panics") {
+		t.Errorf("a tool that returns a nil error: %v", err)
+	}
+	if err := s.Fail(none, aaep.Text{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Config.Admit may return a nil *aaep.Rejection by mistake, for its type is no nil error: the
+// subscriber is refused, and the agent goes on.
+func TestAdmitNilRejection(t *testing.T) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "a"},
+		Admit: func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
+			var none *aaep.Rejection
+			return producer.Rights{Reply: true}, none
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(t.Context())
+	ours, theirs := transports.Pipe()
+	go p.ServeConn(theirs)
+	request, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ours.Send(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := ours.Receive(t.Context())
+	if err != nil || !strings.Contains(string(answer), "authorization_denied") {
+		t.Errorf("the answer is %s, %v", answer, err)
+	}
+}
+
+// Words for the state that the agent is in already would not be told, which is an error, and not
+// silence; the same words again are none.
+func TestStateWords(t *testing.T) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(t.Context())
+	s, err := p.StartSession(t.Context(), aaep.Say("Begin."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var invalid *aaep.InvalidError
+	if err := s.State(aaep.StateThinking, aaep.Say("Reading the ticket.")); !errors.As(err, &invalid) {
+		t.Errorf("words that are not told are no error: %v", err)
+	}
+	for _, text := range []aaep.Text{aaep.Say("Reading the ticket."), aaep.Say("Reading the ticket."), {}} {
+		if err := s.State("reading", text); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.State("reading", aaep.Say("Reading.").In("", aaep.Say("Leyendo."))); !errors.As(err, &invalid) {
+		t.Errorf("a text that is not valid is no error: %v", err)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/lifecycle"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
@@ -125,6 +126,7 @@ func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (s
 		panic(crash)
 	}()
 	result, err := run(ctx)
+	err = shield.CheckError(err)
 	finished = true
 	done(err)
 	return result, err
@@ -174,7 +176,9 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 		return "", done, err
 	}
 	var once sync.Once
-	return aaep.Accept, func(err error) { once.Do(func() { s.finishCall(call, began, err, true) }) }, nil
+	return aaep.Accept, func(err error) {
+		once.Do(func() { s.finishCall(call, began, shield.CheckError(err), true) })
+	}, nil
 }
 
 // toolCall is one call of a tool that is open.
@@ -380,22 +384,23 @@ func toolName(name string) string {
 // what came of it. A tool that must ask is refused with an *aaep.InvalidError (§6.1): Tool and
 // Confirm ask. What was only seen is not on the audit trail.
 func (s *Session) Invoked(t Tool) (done func(error), err error) {
+	done = func(error) {}
 	if s == nil || s.p == nil {
-		return func(error) {}, ErrNoSession
+		return done, ErrNoSession
 	}
 	if t.mustAsk() {
-		return nil, &aaep.InvalidError{Message: string(aaep.TypeToolInvoked), Violations: []aaep.Violation{{
+		return done, &aaep.InvalidError{Message: string(aaep.TypeToolInvoked), Violations: []aaep.Violation{{
 			Requirement: "EVT-042", Pointer: "/tool", Problem: "must ask before it runs; use Session.Tool or Session.Confirm"}}}
 	}
 	t.Risk = cmp.Or(t.Risk, aaep.RiskLow)
 	call := t.newCall()
 	if err := s.checkTool(t, call); err != nil {
-		return nil, err
+		return done, err
 	}
 	*call.begun = true
 	if _, err := s.announceCall(s.ctx, t, call); err != nil {
-		return nil, err
+		return done, err
 	}
 	began, once := time.Now(), sync.Once{}
-	return func(err error) { once.Do(func() { s.finishCall(call, began, err, false) }) }, nil
+	return func(err error) { once.Do(func() { s.finishCall(call, began, shield.CheckError(err), false) }) }, nil
 }

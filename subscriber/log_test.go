@@ -23,7 +23,7 @@ func TestHostileWordsInTheLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b strings.Builder
-			log(&Subscription{cfg: Config{Logger: slog.New(slog.NewJSONHandler(&b, nil))},
+			log(&Subscription{done: make(chan struct{}), cfg: Config{Logger: slog.New(slog.NewJSONHandler(&b, nil))},
 				accepted: &aaep.SubscriptionAccepted{SubscriptionID: "sub_1"}})
 			line := strings.TrimSuffix(b.String(), "\n")
 			if !strings.Contains(line, "gnp.exe") || len(line) > 1000 || aaep.SafeText(line) != line ||

@@ -19,7 +19,7 @@ var ErrNoMoreTime = closes.ErrNoMoreTime
 // one that does not know the timing extension gives none, which is ErrNoMoreTime. What Renegotiate
 // says of errors holds here too.
 func (q *Question) MoreTime(ctx context.Context) error {
-	if q.sub == nil {
+	if q == nil || q.sub == nil {
 		return ErrUnknownEvent
 	}
 	s := q.sub

@@ -23,6 +23,9 @@ import (
 // Some of what came after that event may come again. Over other transports than Server-Sent Events
 // the extension has to be among SupportedExtensions, as it is in the presets.
 func (s *Subscription) ResumeAfter() string {
+	if !s.isDialed() {
+		return ""
+	}
 	s.inbox.mu.Lock()
 	defer s.inbox.mu.Unlock()
 	return s.inbox.place

@@ -30,6 +30,9 @@ type Question struct {
 // nothing, came over another subscription, or asked what is open no longer, Done is closed and Err
 // is ErrUnknownEvent.
 func (s *Subscription) Question(ev *aaep.Event) *Question {
+	if !s.isDialed() {
+		return &Question{Event: ev}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := &Question{Event: ev, sub: s, open: endedContext}
@@ -131,7 +134,7 @@ func (s *Subscription) noteAsked(a arrival) {
 // user's answer waits no longer than this, or the next answer would be taken for one to a question
 // that is gone.
 func (q *Question) Done() <-chan struct{} {
-	if q.open == nil {
+	if q == nil || q.open == nil {
 		return endedContext.Done()
 	}
 	return q.open.Done()
@@ -140,7 +143,7 @@ func (q *Question) Done() <-chan struct{} {
 // Err returns nil while an answer may be sent, and else why not: the error that Accept would return
 // for that.
 func (q *Question) Err() error {
-	if q.sub == nil {
+	if q == nil || q.sub == nil {
 		return ErrUnknownEvent
 	}
 	q.sub.mu.Lock()
@@ -152,7 +155,7 @@ func (q *Question) Err() error {
 // Deadline returns until when the question may be answered, as far as is known here; ok is false
 // where it has no end. More time moves it.
 func (q *Question) Deadline() (at time.Time, ok bool) {
-	if q.sub == nil {
+	if q == nil || q.sub == nil {
 		return at, false
 	}
 	q.sub.mu.Lock()

@@ -146,7 +146,7 @@ func (q *Question) AutoReply(ctx context.Context, d aaep.Decision, policy string
 	if policy == "" || aaep.SafeText(policy) != policy {
 		return errors.New("subscriber: a policy that answers must have a name that can be shown")
 	}
-	if q.Event != nil && d == aaep.Accept {
+	if q != nil && q.Event != nil && d == aaep.Accept {
 		if p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && (p.RiskLevel != aaep.RiskLow || p.IsIrreversible()) {
 			return errors.New("subscriber: a policy accepts only what is of low risk and can be undone; ask the user")
 		}
@@ -157,7 +157,7 @@ func (q *Question) AutoReply(ctx context.Context, d aaep.Decision, policy string
 // sendDecision sends a decision about a confirmation; by names a policy, or is empty where the user
 // decided.
 func (q *Question) sendDecision(ctx context.Context, d aaep.Decision, by string) error {
-	if q.sub == nil || q.Event == nil {
+	if q == nil || q.sub == nil || q.Event == nil {
 		return ErrUnknownEvent
 	}
 	p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation)
@@ -195,7 +195,7 @@ func (q *Question) AnswerNumber(ctx context.Context, number float64) error {
 
 // sendResponse sends a string, a bool or a float64.
 func (q *Question) sendResponse(ctx context.Context, response any) error {
-	if q.sub == nil || q.Event == nil {
+	if q == nil || q.sub == nil || q.Event == nil {
 		return ErrUnknownEvent
 	}
 	p, ok := q.Event.Payload.(*aaep.AwaitingClarification)

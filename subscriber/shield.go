@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/aaep-go/aaep/internal/shield"
 )
 
 var errNotDialed = errors.New("subscriber: this Subscription was not made by Dial")
@@ -22,7 +24,7 @@ func (s *Subscription) callShielded(doing string, f func() error) (err error) {
 			err = fmt.Errorf("subscriber: panic in %s: %v", doing, crash)
 		}
 	}()
-	return f()
+	return shield.CheckError(f())
 }
 
 // reportUnreadable calls Config.Unreadable, if that is set.

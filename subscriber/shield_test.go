@@ -84,16 +84,25 @@ func TestNotDialed(t *testing.T) {
 			if err := sub.Close(); err != errNotDialed {
 				t.Errorf("Close = %v", err)
 			}
+			if st, _ := sub.Status(); !st.Over || sub.Accepted() != nil || sub.Verified() != nil || sub.ResumeAfter() != "" {
+				t.Error("it has something")
+			}
 		}
-		sub, ev := new(Subscription), &aaep.Event{Payload: &aaep.AwaitingConfirmation{ReplyToken: "rpl_1"}}
+		var none *Question
+		<-none.Done()
+		if none.Err() == nil || none.Accept(t.Context()) == nil || none.AnswerText(t.Context(), "a") == nil || none.MoreTime(t.Context()) == nil {
+			t.Error("no question can be answered")
+		}
+		var sub *Subscription
+		ev := &aaep.Event{Payload: &aaep.AwaitingConfirmation{ReplyToken: "rpl_1"}}
 		if err := sub.Question(ev).Accept(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 			t.Errorf("Reply = %v", err)
 		}
 		if err := sub.Question(ev).MoreTime(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 			t.Errorf("MoreTime = %v", err)
 		}
-		if sub.Question(ev).Err() == nil || sub.Accepted() != nil || sub.Verified() != nil || sub.ResumeAfter() != "" {
-			t.Error("it has something")
+		if sub.Question(ev).Err() == nil {
+			t.Error("it is open")
 		}
 		time.Sleep(time.Hour)
 	})

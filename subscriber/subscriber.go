@@ -33,6 +33,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/credentials"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -158,11 +159,15 @@ type Status struct {
 // Dial subscribes to the producer that dialer reaches and returns when it has answered. A refusal
 // is an *aaep.Rejection. Close the Subscription when it is no longer needed; ctx bounds Dial alone.
 func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscription, error) {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
+	cfg.Logger = shield.Logger(cfg.Logger)
+	ways := append([]transports.Dialer{dialer}, cfg.Fallback...)
+	for _, way := range ways {
+		if err := shield.CheckNil("subscriber: a Dialer", way); err != nil {
+			return nil, err
+		}
 	}
 	s := &Subscription{
-		cfg: cfg, ways: append([]transports.Dialer{dialer}, cfg.Fallback...), wanted: cfg.Capabilities,
+		cfg: cfg, ways: ways, wanted: cfg.Capabilities,
 		done:  make(chan struct{}),
 		inbox: newInbox(), asking: make(chan struct{}, 1), crowded: make(chan struct{}, 1),
 		numbers: map[string]int64{}, changed: make(chan struct{}),
@@ -197,6 +202,9 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 // Accepted returns the producer's newest answer: who it is and what it honors. It must not be
 // changed.
 func (s *Subscription) Accepted() *aaep.SubscriptionAccepted {
+	if !s.isDialed() {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.accepted
@@ -204,6 +212,9 @@ func (s *Subscription) Accepted() *aaep.SubscriptionAccepted {
 
 // Status returns how the subscription is doing now, and a channel that is closed when that changes.
 func (s *Subscription) Status() (Status, <-chan struct{}) {
+	if !s.isDialed() {
+		return Status{Over: true, Err: errNotDialed}, nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status, s.changed

@@ -21,6 +21,9 @@ type Verified struct {
 // Verified returns who the agent has proved to be, or nil: then it is not known who it is, whatever
 // name it goes by. It must not be changed.
 func (s *Subscription) Verified() *Verified {
+	if !s.isDialed() {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.verified

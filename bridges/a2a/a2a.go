@@ -44,6 +44,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/internal/toolwords"
 )
 
@@ -103,9 +104,7 @@ func dialOver(ctx context.Context, address string, cfg Config, transport http.Ro
 		return nil, fmt.Errorf("a2a: %q is not the address of an agent, such as https://agent.example", address)
 	}
 	cfg.AnswerTime = cmp.Or(cfg.AnswerTime, 5*time.Minute)
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = shield.Logger(cfg.Logger)
 	a := &Agent{cfg: cfg, pushes: map[[sha256.Size]byte]*Task{}}
 	a.http = bridge.NewClient(transport, "agent")
 	if at.Path == "" || strings.HasSuffix(at.Path, "/") {

@@ -17,6 +17,7 @@ import (
 	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/internal/bridge/ownagent"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
@@ -85,9 +86,7 @@ func NewServer(p *producer.Producer, turn func(context.Context, Turn) error, cfg
 		return nil, fmt.Errorf("a2a: ServerConfig.URL must be an address such as https://agent.example/a2a; it is %q",
 			cfg.URL)
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = shield.Logger(cfg.Logger)
 	sub, err := ownagent.Follow(p, "a2a", aaep.MaxRate, cfg.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("a2a: the agent cannot be followed: %w", err)

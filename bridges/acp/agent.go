@@ -18,6 +18,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -124,9 +125,7 @@ func Connect(ctx context.Context, link io.ReadWriteCloser, cfg Config) (*Agent, 
 // newAgent begins to read from in. end ends the link, and the process where there is one; it is
 // called at most once.
 func newAgent(in io.Reader, out io.Writer, cfg Config, end func() error) *Agent {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = shield.Logger(cfg.Logger)
 	if cfg.AnswerTime == 0 {
 		cfg.AnswerTime = answerTime
 	}

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
@@ -28,9 +28,7 @@ import (
 // answers nothing here: the editor does. If this part fails, what passes goes on to pass, and
 // nothing is answered here any more.
 func Tee(p *producer.Producer, cfg Config, editor io.ReadWriter, agent io.ReadWriteCloser) error {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = shield.Logger(cfg.Logger)
 	if cfg.AnswerTime == 0 {
 		cfg.AnswerTime = answerTime
 	}

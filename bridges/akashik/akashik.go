@@ -36,6 +36,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
@@ -148,9 +149,7 @@ func newOver(p *producer.Producer, cfg Config, transport http.RoundTripper) (*Br
 	if len(cfg.Events) == 0 {
 		cfg.Events = Events()
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = shield.Logger(cfg.Logger)
 	cfg.Role = cmp.Or(cfg.Role, "observer")
 	cfg.Poll = cmp.Or(cfg.Poll, 5*time.Second)
 	cfg.AnswerTime = cmp.Or(cfg.AnswerTime, 5*time.Minute)

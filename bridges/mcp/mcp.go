@@ -33,6 +33,7 @@ import (
 
 	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/internal/bridge/toolcall"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -55,9 +56,7 @@ type Config struct {
 // when the client has hung up. What is held then is refused. An error that is not of a link says
 // that nothing was passed on, for Config.State cannot be used.
 func Tee(p *producer.Producer, cfg Config, client io.ReadWriter, server io.ReadWriteCloser) error {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = shield.Logger(cfg.Logger)
 	held, _, left, err := toolcall.Open[heldRecord, *message](cfg.State, nil, cfg.Logger)
 	if err != nil {
 		return fmt.Errorf("mcp: what is held cannot be remembered in %s: %w", cfg.State, err)

@@ -21,6 +21,7 @@ import (
 	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/internal/bridge/ownagent"
 	"github.com/aaep-go/aaep/internal/bridge/toolcall"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 )
@@ -120,9 +121,7 @@ func NewEvents(p *producer.Producer, cfg EventsConfig) (*Events, error) {
 		return nil, fmt.Errorf("rap: EventsConfig.URL %q is not a URL, such as http://127.0.0.1:9090/events", cfg.URL)
 	}
 	cfg.URL = strings.TrimSuffix(cfg.URL, "/")
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = shield.Logger(cfg.Logger)
 	toolset, err := replaceMember(eventsToolset, "endpoint", cfg.URL+invokePath)
 	if err != nil {
 		return nil, fmt.Errorf("rap: the toolset cannot be written: %w", err)

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/internal/bridge/toolcall"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -95,9 +96,7 @@ func New(p *producer.Producer, cfg Config) (*Tee, error) {
 	if own, err := url.Parse(cfg.URL); err != nil || own.Host == "" {
 		return nil, fmt.Errorf("rap: Config.URL %q is not a URL, such as http://127.0.0.1:9090", cfg.URL)
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = shield.Logger(cfg.Logger)
 	base.Path = strings.TrimSuffix(base.Path, "/") + "/"
 	cfg.URL = strings.TrimSuffix(cfg.URL, "/")
 	held, key, left, err := toolcall.Open[pass, *callback](cfg.State, newKey(), cfg.Logger)

@@ -37,6 +37,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/internal/credentials"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/producer"
 )
@@ -113,9 +114,7 @@ func New(p *producer.Producer, cfg Config) (*Bridge, error) {
 	if cfg.Window < 0 || cfg.Window > mostWindow {
 		return nil, fmt.Errorf("wake: the window must be from 0 to %v; it is %v", mostWindow, cfg.Window)
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = shield.Logger(cfg.Logger)
 	seen, err := bridge.OpenSeen(cfg.Seen, time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("wake: what was told cannot be remembered: %w", err)

@@ -165,8 +165,9 @@ var theMap = []folder{
 		why:    "it reads the sources as text and must not depend on what it counts",
 	},
 	{
-		path: "internal/httpguard",
-		why:  "it judges HTTP requests before anyone has read a message in them",
+		path:   "internal/httpguard",
+		arrows: []string{"internal/shield"},
+		why:    "it judges HTTP requests before anyone has read a message in them",
 	},
 	{
 		path: "internal/writer",
@@ -183,7 +184,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/sse",
-		arrows: []string{".", "transports", "internal/credentials", "internal/errkind", "internal/httpguard", "internal/idle", "internal/violation", "internal/writer"},
+		arrows: []string{".", "internal/shield", "transports", "internal/credentials", "internal/errkind", "internal/httpguard", "internal/idle", "internal/violation", "internal/writer"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
@@ -244,13 +245,13 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/ipc",
-		arrows: []string{"transports", "internal/duplex", "internal/errkind", "internal/violation", "internal/writer"},
+		arrows: []string{"internal/shield", "transports", "internal/duplex", "internal/errkind", "internal/violation", "internal/writer"},
 		others: []string{"github.com/Microsoft/go-winio", "golang.org/x/sys"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
 		path:   "internal/credentials",
-		arrows: []string{"."},
+		arrows: []string{".", "internal/shield"},
 		why:    "what authenticators and listeners share knows nothing of who asks, nor over which transport",
 	},
 	{
@@ -260,13 +261,13 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/auth/oidc",
-		arrows: []string{".", "transports/auth", "internal/credentials", "internal/httpguard", "internal/nesting"},
+		arrows: []string{".", "internal/shield", "transports/auth", "internal/credentials", "internal/httpguard", "internal/nesting"},
 		others: []string{"github.com/coreos/go-oidc/v3", "github.com/go-jose/go-jose/v4", "github.com/go-json-experiment/json"},
 		why:    "only those who import it get what it takes to verify signed tokens",
 	},
 	{
 		path:   "transports/stdio",
-		arrows: []string{".", "transports", "internal/duplex", "internal/violation"},
+		arrows: []string{".", "internal/shield", "transports", "internal/duplex", "internal/violation"},
 		others: []string{"github.com/go-json-experiment/json", "github.com/sourcegraph/jsonrpc2", "golang.org/x/sys"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
@@ -383,31 +384,31 @@ var theMap = []folder{
 	},
 	{
 		path:   "bridges/mcp",
-		arrows: []string{".", "internal/bridge", "internal/bridge/toolcall", "internal/toolwords", "internal/words", "producer"},
+		arrows: []string{".", "internal/bridge", "internal/bridge/toolcall", "internal/shield", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it stands between an agent's program and its tools, and knows neither",
 	},
 	{
 		path:   "bridges/rap",
-		arrows: []string{".", "handshake/extensions", "internal/bridge", "internal/bridge/ownagent", "internal/bridge/toolcall", "internal/httpguard", "internal/toolwords", "internal/words", "producer", "subscriber"},
+		arrows: []string{".", "handshake/extensions", "internal/bridge", "internal/bridge/ownagent", "internal/bridge/toolcall", "internal/httpguard", "internal/shield", "internal/toolwords", "internal/words", "producer", "subscriber"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it stands between an agent and its tools, and knows neither",
 	},
 	{
 		path:   "bridges/wake",
-		arrows: []string{".", "internal/bridge", "internal/credentials", "internal/toolwords", "internal/words", "producer"},
+		arrows: []string{".", "internal/bridge", "internal/credentials", "internal/shield", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it makes news of what wakes a swarm, and knows nobody who listens",
 	},
 	{
 		path:   "bridges/akashik",
-		arrows: []string{".", "internal/bridge", "internal/httpguard", "internal/toolwords", "internal/words", "producer"},
+		arrows: []string{".", "internal/bridge", "internal/httpguard", "internal/shield", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json", "github.com/gorilla/websocket"},
 		why:    "it makes news of what agents share, and knows neither them nor who listens",
 	},
 	{
 		path:   "bridges/a2a",
-		arrows: []string{".", "internal/bridge", "internal/bridge/ownagent", "internal/httpguard", "internal/toolwords", "internal/words", "producer", "subscriber"},
+		arrows: []string{".", "internal/bridge", "internal/bridge/ownagent", "internal/httpguard", "internal/shield", "internal/toolwords", "internal/words", "producer", "subscriber"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it makes sessions of the tasks of a remote agent, and tasks of the sessions of one's own, which it follows as any listener does",
 	},
@@ -419,7 +420,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "bridges/acp",
-		arrows: []string{".", "internal/bridge", "internal/form", "internal/toolwords", "internal/words", "producer"},
+		arrows: []string{".", "internal/bridge", "internal/form", "internal/shield", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json", "github.com/sourcegraph/jsonrpc2"},
 		why:    "it makes sessions of what an agent of another protocol says, and knows nobody who listens",
 	},
@@ -435,12 +436,12 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer/serve",
-		arrows: []string{".", "manifest", "producer", "transports", "transports/sse", "transports/websocket", "schemas", "internal/httpguard"},
+		arrows: []string{".", "internal/shield", "manifest", "producer", "transports", "transports/sse", "transports/websocket", "schemas", "internal/httpguard"},
 		why:    "it wires the usual listeners, and is the only part of the producer to know one by name",
 	},
 	{
 		path:   "subscriber",
-		arrows: []string{".", "internal/closes", "internal/credentials", "internal/negotiation", "internal/phrase", "handshake", "handshake/extensions", "manifest", "transports"},
+		arrows: []string{".", "internal/closes", "internal/credentials", "internal/negotiation", "internal/phrase", "handshake", "handshake/extensions", "internal/shield", "manifest", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "assistive technology knows nothing of agents and tools: no producer, and no transport but the interface",
 	},
@@ -453,7 +454,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/present",
-		arrows: []string{".", "internal/replies", "subscriber", "subscriber/announce"},
+		arrows: []string{".", "internal/replies", "internal/shield", "subscriber", "subscriber/announce"},
 		why:    "it follows any agent and drives any output there is, and knows none of them by name",
 	},
 	{
@@ -488,7 +489,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/discover",
-		arrows: []string{"manifest", "transports", "transports/ipc", "transports/sse", "transports/websocket", "internal/errkind", "internal/httpguard"},
+		arrows: []string{"internal/shield", "manifest", "transports", "transports/ipc", "transports/sse", "transports/websocket", "internal/errkind", "internal/httpguard"},
 		why:    "it knows the usual transports by name, and is the only part of the subscriber to do so",
 	},
 	{
@@ -550,7 +551,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/web/relay",
-		arrows: []string{".", "handshake/extensions", "internal/httpguard", "internal/lookalike", "internal/replies", "subscriber", "subscriber/web", "transports", "transports/sse"},
+		arrows: []string{".", "handshake/extensions", "internal/httpguard", "internal/lookalike", "internal/replies", "internal/shield", "subscriber", "subscriber/web", "transports", "transports/sse"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it follows agents over any link there is, and speaks to its page over the one that browsers know",
 	},

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/aaep-go/aaep/internal/shield"
 )
 
 // MaxFile bounds a file of credentials, in bytes.
@@ -46,9 +48,7 @@ type Source[T any] struct {
 // is ReadFile or ReadPrivate. Diagnostics go to log, which may be nil.
 func NewSource[T any](log *slog.Logger, read func(path string) ([]byte, error),
 	build func(contents [][]byte) (T, error), paths ...string) (*Source[T], error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = shield.Logger(log)
 	s := &Source[T]{paths: paths, read: read, build: build, log: log}
 	return s, s.loadFiles(s.statFiles())
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/aaep-go/aaep/internal/shield"
 )
 
 const (
@@ -22,10 +24,7 @@ const (
 // it left out (T-LOG). Numbers and addresses in a message tell no kinds apart. A nil log is written
 // nowhere.
 func LimitLog(log *slog.Logger) *slog.Logger {
-	if log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return slog.New(&limitedHandler{log.Handler(),
+	return slog.New(&limitedHandler{shield.Logger(log).Handler(),
 		&recordCounts{strangers: map[recordKind]*recordCount{}, byPrincipal: map[recordKind]*recordCount{}}})
 }
 

@@ -3,6 +3,8 @@ package httpguard
 import (
 	"log/slog"
 	"net/http"
+
+	"github.com/aaep-go/aaep/internal/shield"
 )
 
 // Reasons for which a transport refuses a request that the producer never sees.
@@ -31,7 +33,7 @@ func (f Refusals) Report(r *http.Request, principal, reason, cause string, attrs
 // Warn does what Report does, with a message of the caller's.
 func (f Refusals) Warn(r *http.Request, message, principal, reason string, attrs ...any) {
 	if f.Count != nil {
-		f.Count(reason)
+		_ = shield.New(f.Log).Call(f.Transport+": Refused", func() error { f.Count(reason); return nil })
 	}
 	attrs = append([]any{"principal", principal, "peer", r.RemoteAddr}, attrs...)
 	f.Log.Warn(f.Transport+": "+message, attrs...)

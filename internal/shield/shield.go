@@ -4,8 +4,10 @@
 package shield
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -34,7 +36,7 @@ func (s *Shield) Call(doing string, f func() error) (err error) {
 			s.LogMistake(doing, "panic, and the agent goes on", "doing", doing, "panic", crash, "stack", string(debug.Stack()))
 		}
 	}()
-	return f()
+	return CheckError(f())
 }
 
 // LogMistake logs a mistake as an error, at most once a minute for each kind.
@@ -50,3 +52,39 @@ func (s *Shield) LogMistake(kind, message string, attrs ...any) {
 		s.logger.Error(message, attrs...)
 	}
 }
+
+// CheckError returns an error of others as it is, or, where one of its methods panics, as those of
+// a nil pointer in an error do, an error that says so.
+func CheckError(err error) (checked error) {
+	if err == nil {
+		return nil
+	}
+	defer func() {
+		if crash := recover(); crash != nil {
+			checked = fmt.Errorf("an error of type %T panics: %v", err, crash)
+		}
+	}()
+	_, _ = err.Error(), errors.Is(err, errNone)
+	_ = errors.As(err, new(*noError))
+	return err
+}
+
+// CheckNil returns an error where a value of others is nil, or a nil pointer, such as what a
+// function returned beside an error that was not looked at. name says what it was given as.
+func CheckNil(name string, value any) error {
+	switch v := reflect.ValueOf(value); {
+	case value == nil:
+		return fmt.Errorf("%s is nil", name)
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		return fmt.Errorf("%s is a nil %T; look at the error of what was to make it", name, value)
+	}
+	return nil
+}
+
+// noError is an error that none of others is: CheckError looks for it.
+type noError struct{}
+
+// Error makes noError an error.
+func (*noError) Error() string { return "none" }
+
+var errNone error = &noError{}

@@ -312,6 +312,9 @@ func (f *File) Head() string {
 // Close puts on the disk what is not there yet, and lets go of the file. Records that come later
 // are refused. The error says that not everything may be on the disk.
 func (f *File) Close() error {
+	if f == nil {
+		return os.ErrInvalid
+	}
 	err := f.syncTo(0)
 	f.flush.Lock()
 	defer f.flush.Unlock()

@@ -42,6 +42,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports/sse"
@@ -233,12 +234,7 @@ func addEndpoints(p *producer.Producer, at string) {
 }
 
 // logTo returns the Logger, or one that discards.
-func (s *Server) logTo() *slog.Logger {
-	if s.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return s.Logger
-}
+func (s *Server) logTo() *slog.Logger { return shield.Logger(s.Logger) }
 
 // mountAgent serves p on the transports until ctx is done or p has been shut down; running then
 // ends. at is the path under which p is one of several, or empty.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/aaep-go/aaep/internal/errkind"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/ipc"
@@ -71,9 +72,7 @@ func Dialers(ways []Way) []transports.Dialer {
 // a path, "wss://…" and LocalScheme with an agent's id or a path are the one way they name.
 // Connections are made by the dialers.
 func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = shield.Logger(o.Logger)
 	if o.Transports == nil {
 		o.Transports = []string{manifest.SSE, manifest.WebSocket, LocalTransport}
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
@@ -84,6 +85,13 @@ func New(p announce.Preferences) *Presenter {
 		p.Answering = func(question *aaep.Event) (w announce.Words) {
 			runShielded("Preferences.Answering", func() { w = answering(question) })
 			return w
+		}
+	}
+	if unseen := p.Unseen; unseen != nil {
+		p.Unseen = func() bool {
+			is := true // a yes is then a word, which no key under a finger is
+			runShielded("Preferences.Unseen", func() { is = unseen() })
+			return is
 		}
 	}
 	if text := p.Text; text != nil {
@@ -319,8 +327,8 @@ func (p *Presenter) Status() (s Status) {
 // silenced. A nil out is an error, and so is a Run while another has not returned: of what is said,
 // each output would have a part.
 func (p *Presenter) Run(ctx context.Context, out Output) error {
-	if out == nil {
-		return errors.New("present: Run was given no Output")
+	if err := shield.CheckNil("present: the Output", out); err != nil {
+		return err
 	}
 	if !p.setRuns(true) {
 		return errors.New("present: this Presenter has an Output already: Run has not returned; " +
@@ -392,7 +400,7 @@ func (d *driver) startUtterance(ctx context.Context, u announce.Utterance) {
 	go func() {
 		defer stop()
 		var err error
-		if crash := runShielded("Output.Present", func() { err = d.out.Present(ctx, u) }); crash != nil {
+		if crash := runShielded("Output.Present", func() { err = shield.CheckError(d.out.Present(ctx, u)) }); crash != nil {
 			err = crash
 		}
 		d.over <- presented{u, err}

@@ -36,6 +36,7 @@ func TestShield(t *testing.T) {
 			Speaks:    func(string) bool { panic("which voice") },
 			Otherwise: func(string) announce.Words { panic("otherwise") },
 			Answering: func(*aaep.Event) announce.Words { panic("which key") },
+			Unseen:    func() bool { panic("which keyboard") },
 		})
 		p.Add("Bank", event(&aaep.AwaitingConfirmation{Action: "Pay $5", Consequence: "It is gone.", ReplyToken: "rpl_1", TimeoutSeconds: 300,
 			RiskLevel: aaep.RiskHigh, DefaultDecision: aaep.Reject}, ""))

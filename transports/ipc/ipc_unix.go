@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -32,9 +33,7 @@ type Listener struct {
 // What a producer that is gone left there is taken away; one that is there is an error. A nil
 // logger discards.
 func Listen(path string, logger *slog.Logger) (*Listener, error) {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	logger = shield.Logger(logger)
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("ipc: the path %s has %d bytes; a socket's has at most %d", path, len(path), maxPath)
 	}

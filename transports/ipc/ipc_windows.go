@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/windows"
 
 	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -63,9 +64,7 @@ type accepted struct {
 // Listen makes the pipe at path, such as Path gives, which only the user of this process can open,
 // and not over a network. A pipe that is there already is an error. A nil logger discards.
 func Listen(path string, logger *slog.Logger) (*Listener, error) {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	logger = shield.Logger(logger)
 	if err := checkPath(path); err != nil {
 		return nil, err
 	}

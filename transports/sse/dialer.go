@@ -14,6 +14,7 @@ import (
 
 	"github.com/aaep-go/aaep/internal/errkind"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -74,7 +75,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		base = root.JoinPath(DefaultPrefix)
 	}
 	c := &conn{
-		base: base, root: root, mayListen: d.RootLayout, log: orDiscardLogger(d.Logger),
+		base: base, root: root, mayListen: d.RootLayout, log: shield.Logger(d.Logger),
 		header: d.Header.Clone(), credentials: d.Credentials, silence: silence, violations: violation.ReporterOf(ctx),
 		answers: make(chan []byte, 4), reopening: make(chan struct{}, 1), changed: make(chan struct{}),
 	}

@@ -23,7 +23,6 @@
 package sse
 
 import (
-	"log/slog"
 	"mime"
 	"strings"
 	"time"
@@ -56,14 +55,6 @@ const (
 	// Published servers without a handshake may never send a heartbeat.
 	silenceUnnegotiated = 24 * time.Hour
 )
-
-// orDiscardLogger returns l, or a logger that discards if l is nil.
-func orDiscardLogger(l *slog.Logger) *slog.Logger {
-	if l == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return l
-}
 
 // isJSON reports whether the Content-Type values of a message say JSON in UTF-8 (INV-45).
 func isJSON(contentTypes []string) bool {

@@ -17,6 +17,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/internal/violation"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -100,9 +101,7 @@ type pendingRequest struct {
 
 // newConn starts the goroutines of f and returns the link.
 func newConn(f *frames, principal string) conn {
-	if f.logger == nil {
-		f.logger = slog.New(slog.DiscardHandler)
-	}
+	f.logger = shield.Logger(f.logger)
 	f.lines, f.messages, f.answers = make(chan incomingLine), make(chan outgoingLine), make(chan []byte, maxAnswers)
 	f.done, f.written = make(chan struct{}), make(chan struct{})
 	go f.readLines()

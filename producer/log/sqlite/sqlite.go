@@ -360,6 +360,9 @@ func (s *Store) damagedError(how string) error {
 
 // Close lets go of the folder. A second Close does nothing.
 func (s *Store) Close() (err error) {
+	if s == nil {
+		return os.ErrInvalid
+	}
 	s.closing.Do(func() {
 		for _, stmt := range []*sql.Stmt{s.add, s.drop} { // SQLite tidies up once nothing holds on to it
 			if stmt != nil {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/web"
 	"github.com/aaep-go/aaep/transports"
@@ -48,9 +49,7 @@ const answerTime = 30 * time.Second
 // must prove who it is where the capabilities demand that, and the page shows what was proved.
 func New(dialer transports.Dialer, cfg subscriber.Config) *Relay {
 	r := &Relay{dialer: dialer, cfg: cfg, secret: rand.Text(), visits: map[string]*visit{}}
-	if r.cfg.Logger == nil {
-		r.cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	r.cfg.Logger = shield.Logger(r.cfg.Logger)
 	r.events = sse.NewServer(sse.ServerOptions{Prefix: "/" + r.secret + "/v1", AnswerTimeout: answerTime,
 		MaxSubscriptions: 16, Logger: r.cfg.Logger})
 	r.page = http.StripPrefix("/"+r.secret+"/web/", web.Page{Endpoints: "../v1", Relayed: true}.Handler())

@@ -18,6 +18,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/transports/auth"
 )
 
@@ -162,10 +163,7 @@ func unavailableError(why error, format string, args ...any) error {
 // does, and when that is over: until then peers with a token by a new key are refused, and tokens
 // by a key that the issuer withdrew are accepted.
 func (v *verifier) logFailures(fetch func(context.Context) ([]key, error)) func(context.Context) ([]key, error) {
-	log := v.Logger
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log := shield.Logger(v.Logger)
 	went := false
 	var told time.Time
 	return func(ctx context.Context) ([]key, error) { // one at a time

@@ -1,0 +1,52 @@
+package shield
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+)
+
+// Logger returns a logger that writes to l and never panics, whatever the Handler of l does: a
+// record whose handling panics is not logged. A nil l discards.
+func Logger(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	if _, is := l.Handler().(handler); is || l.Handler() == slog.DiscardHandler {
+		return l
+	}
+	return slog.New(handler{l.Handler()})
+}
+
+// handler is a slog.Handler of others.
+type handler struct{ slog.Handler }
+
+// Enabled reports false if the handler panics.
+func (h handler) Enabled(ctx context.Context, level slog.Level) (is bool) {
+	defer func() { recover() }()
+	return h.Handler.Enabled(ctx, level)
+}
+
+// Handle returns an error if the handler panics.
+func (h handler) Handle(ctx context.Context, r slog.Record) (err error) {
+	defer func() {
+		if crash := recover(); crash != nil {
+			err = fmt.Errorf("panic: %v", crash)
+		}
+	}()
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs returns a handler with attributes, or this one if that panics.
+func (h handler) WithAttrs(attrs []slog.Attr) (with slog.Handler) {
+	with = h
+	defer func() { recover() }()
+	return handler{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup is like WithAttrs.
+func (h handler) WithGroup(name string) (with slog.Handler) {
+	with = h
+	defer func() { recover() }()
+	return handler{h.Handler.WithGroup(name)}
+}
