@@ -31,8 +31,9 @@ const (
 // is the broker's Claim, which calls it on a goroutine of its own for each outcome, holding no
 // lock; it waits for the shared log. The agent always gets an outcome, a rejection if its claim
 // could not be kept. A replica claims only the replies of its own subscribers: for any other
-// outcome, and for a reply that could not be handed over, it returns nil, and the question goes on
-// elsewhere. w.Lost says why a reply did not settle the question.
+// outcome it returns nil, and the question goes on elsewhere; for a reply that could not be handed
+// over too, and here the question is open again. w.Lost says why a reply did not settle the
+// question.
 func (p *Producer) claimOutcome(out *ledger.Outcome, w *questions.Waiter) *ledger.Outcome {
 	limit := claimTime
 	if p.cfg.Follow != nil {
@@ -59,6 +60,7 @@ func (p *Producer) claimOutcome(out *ledger.Outcome, w *questions.Waiter) *ledge
 			p.cfg.Logger.Error("a reply could not be handed to the agent, and does not count",
 				"session_id", out.Question.SessionID, "question_id", audit.QuestionID(out.Question.Token),
 				"principal", w.By.Principal, "error", err)
+			p.reopenFollowedQuestion(out.Question)
 			return nil
 		}
 		p.cfg.Logger.Error("a question could not be settled", "session_id", out.Question.SessionID, "error", err)

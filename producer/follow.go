@@ -242,6 +242,39 @@ func (p *Producer) recordFollowedQuestion(token aaep.ReplyToken, put *pendingQue
 	}
 }
 
+// reopenFollowedQuestion opens a question again whose answer from here could not be handed to the
+// agent, unless another process has settled it meanwhile: those that were asked here, and those
+// that come, can still answer it. claimOutcome calls it, holding no lock.
+func (p *Producer) reopenFollowedQuestion(settled *ledger.Question) {
+	q := *settled
+	p.mu.Lock()
+	put := p.asked[q.Token]
+	if put == nil {
+		p.mu.Unlock()
+		return
+	}
+	q.Recipients = []string{""}
+	subs := put.subs
+	for _, sub := range subs {
+		q.Recipients = append(q.Recipients, sub.id)
+	}
+	again, err := p.broker.Reopen(&q, put.asked)
+	if err != nil {
+		delete(p.asked, q.Token)
+	} else {
+		put.Waiter = again
+	}
+	p.mu.Unlock()
+	for _, sub := range subs {
+		switch {
+		case sub.IsAborted(): // it ended before the broker knew of it
+			p.broker.RemoveSubscription(sub.id)
+		case !sub.mayBeAsked(put.isConfirmation()):
+			p.broker.NarrowAbilities(sub.id, put.isConfirmation(), !put.isConfirmation())
+		}
+	}
+}
+
 // closeSettledElsewhere closes a question that another process has settled. The shared log calls
 // it, and applyFollowedEvent, holding no lock. It waits for the broker.
 func (p *Producer) closeSettledElsewhere(token aaep.ReplyToken) {

@@ -241,3 +241,39 @@ func TestFollowStuckReply(t *testing.T) {
 		})
 	}
 }
+
+// INV-09, INV-18: where a reply could not be handed to the agent, its question is open again: who
+// was asked beside it, and who comes then, can still answer, once the agent is back.
+func TestFollowLostReplyLeavesTheQuestionOpen(t *testing.T) {
+	for _, isNew := range []bool{false, true} {
+		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+			agent.record() // keeps the question open while the cloud is gone
+			lost, other := edges[0].listen(answering(everything())), edges[0].listen(answering(everything()))
+			long, d := pay, &action{}
+			long.Timeout = time.Hour
+			paid := tool(agent.session("Paying."), long, d)
+			q := lost.question()
+			c.with(func() { c.gone = true })
+			lost.reply(q, aaep.Accept)
+			time.Sleep(6 * time.Minute)
+			c.with(func() { c.gone = false })
+			time.Sleep(time.Minute)
+			if synctest.Wait(); len(paid) > 0 {
+				t.Fatalf("Tool = %v", (<-paid).err)
+			}
+			if n := edges[0].p.Stats().LostReplies; n != 1 {
+				t.Errorf("%d replies are lost, want 1", n)
+			}
+			if isNew {
+				other = edges[0].listen(answering(everything()))
+			}
+			other.reply(other.question(), aaep.Accept)
+			if got := <-paid; got.err != nil || d.times != 1 {
+				t.Errorf("a new one %t: Tool = %v, and it ran %d times", isNew, got.err, d.times)
+			}
+			if n := len(of[*aaep.AwaitingConfirmation](lost.events())); n != 1 {
+				t.Errorf("who answered is asked %d times", n)
+			}
+		})
+	}
+}

@@ -61,7 +61,7 @@ func TestPermission(t *testing.T) {
 		want   string
 		hears  string
 	}{
-		{"yes", answerWith(aaep.Accept), nil, "once", "Rm report.txt finished."},
+		{"yes", answerWith(aaep.Accept), nil, "once", `The command "rm report.txt" finished.`},
 		{"no", answerWith(aaep.Reject), nil, "no", "Rejected, and not done"},
 		{"silence", neverAnswer, nil, "no", "not done"},
 		{"no subscriber", nil, nil, "no", ""},
@@ -105,7 +105,7 @@ I will look.
 Then I delete it.
 Confirm: Run the command "rm report.txt". Delete the old report. In the folder /srv/project.
 Run the command "rm report.txt".
-Rm report.txt finished.
+The command "rm report.txt" finished.
 That was all.
 The agent finished.`
 		if got := f.person.allHeard(); got != want {

@@ -67,10 +67,13 @@ func (c *call) describeConsequence(cfg Config) string {
 
 // asTool returns a call as a Producer reports it.
 func (c *call) asTool() producer.Tool {
+	title := toolwords.Clip(cmp.Or(toolwords.Line(c.title), toolwords.Label(c.kind), "tool"), 100)
+	if c.kind == toolwords.Execute {
+		title = "the command \"" + title + "\""
+	}
 	return producer.Tool{Name: cmp.Or(toolwords.Clip(toolwords.Label(c.name), 100),
 		toolwords.Clip(toolwords.Label(c.kind), 100), "tool"),
-		Title: toolwords.Clip(cmp.Or(toolwords.Line(c.title), toolwords.Label(c.kind), "tool"), 100),
-		Risk:  c.assessRisk(), Action: aaep.Say(words.Fit(c.describeAction(), maxToldBytes))}
+		Title: title, Risk: c.assessRisk(), Action: aaep.Say(words.Fit(c.describeAction(), maxToldBytes))}
 }
 
 // Details are all that is known of what the agent asks, or of the newest of its calls: the command,

@@ -39,8 +39,8 @@ func (f *fixture) Record(r audit.Record) error {
 	return nil
 }
 
-// bridged runs do in virtual time. Without decide no person follows.
-func bridged(t *testing.T, cfg hook.Config, decide func(*fixture, *aaep.Event), do func(t *testing.T, f *fixture)) {
+// runBridge runs do in virtual time. Without decide no person follows.
+func runBridge(t *testing.T, cfg hook.Config, decide func(*fixture, *aaep.Event), do func(t *testing.T, f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fixture{t: t, decide: decide}
@@ -52,7 +52,7 @@ func bridged(t *testing.T, cfg hook.Config, decide func(*fixture, *aaep.Event), 
 		}
 		f.bridge = hook.New(f.p, cfg)
 		if decide != nil {
-			f.follow()
+			f.followAsPerson()
 			synctest.Wait()
 		}
 		t.Cleanup(func() {
@@ -73,7 +73,7 @@ func (d pipeDialer) Dial(context.Context) (transports.Conn, error) {
 	return theirs, nil
 }
 
-func (f *fixture) follow() {
+func (f *fixture) followAsPerson() {
 	caps := subscriber.ScreenReader("en-US")
 	caps.MaxEventsPerSecond = 100
 	var err error
@@ -90,7 +90,7 @@ func (f *fixture) follow() {
 				return
 			}
 			f.mu.Lock()
-			f.heard = append(f.heard, words(ev))
+			f.heard = append(f.heard, eventWords(ev))
 			f.mu.Unlock()
 			switch ev.Payload.(type) {
 			case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
@@ -100,9 +100,9 @@ func (f *fixture) follow() {
 	}()
 }
 
-// words are what a person makes of an event, in one line. Of states those are left out that say
-// nothing but what they are.
-func words(ev *aaep.Event) string {
+// eventWords are what a person makes of an event, in one line. Of states those are left out that
+// say nothing but what they are.
+func eventWords(ev *aaep.Event) string {
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
 		switch text := ev.Text(aaep.VerbosityNormal); text {
@@ -121,8 +121,8 @@ func words(ev *aaep.Event) string {
 	return ev.Text(aaep.VerbosityNormal)
 }
 
-// said is all that the person has heard, a line each.
-func (f *fixture) said() string {
+// allHeard is all that the person has heard, a line each.
+func (f *fixture) allHeard() string {
 	synctest.Wait()
 	time.Sleep(10 * time.Second)
 	synctest.Wait()
@@ -138,15 +138,15 @@ func (f *fixture) said() string {
 	return strings.Join(lines, "\n")
 }
 
-func (f *fixture) hears(want string) {
+func (f *fixture) checkHeard(want string) {
 	f.t.Helper()
-	if got := f.said(); got != strings.TrimSpace(want) {
+	if got := f.allHeard(); got != strings.TrimSpace(want) {
 		f.t.Errorf("heard\n%s\nwant\n%s", got, strings.TrimSpace(want))
 	}
 }
 
-// call calls a hook with an input, and returns what it prints.
-func (f *fixture) call(agent, input string) string {
+// callHook calls a hook with an input, and returns what it prints.
+func (f *fixture) callHook(agent, input string) string {
 	return f.callUntil(f.t.Context(), agent, input)
 }
 
@@ -173,20 +173,22 @@ func answersWith(d aaep.Decision) func(*fixture, *aaep.Event) {
 	}
 }
 
-func silent(*fixture, *aaep.Event) {}
+func neverAnswer(*fixture, *aaep.Event) {}
 
-// event is an input of an event, with more members.
-func event(name, more string) string {
+// eventInput is an input of an event, with more members.
+func eventInput(name, more string) string {
 	if more != "" {
 		more = "," + more
 	}
 	return `{"session_id":"s1","transcript_path":null,"cwd":"/srv/plans","permission_mode":"default","hook_event_name":"` + name + `"` + more + `}`
 }
 
-// tool is the members of a call.
-func tool(name, input string) string { return `"tool_name":"` + name + `","tool_input":` + input }
+// toolMembers is the members of a call.
+func toolMembers(name, input string) string {
+	return `"tool_name":"` + name + `","tool_input":` + input
+}
 
-func quoted(text string) string {
+func quoteText(text string) string {
 	data, _ := json.Marshal(text)
 	return string(data)
 }

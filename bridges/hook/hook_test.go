@@ -43,23 +43,23 @@ func Example() {
 
 // A turn is heard from the prompt to the answer, with the tools in words, once and in order.
 func TestTurn(t *testing.T) {
-	bridged(t, hook.Config{}, silent, func(t *testing.T, f *fixture) {
+	runBridge(t, hook.Config{}, neverAnswer, func(t *testing.T, f *fixture) {
 		for _, input := range []string{
-			event("SessionStart", `"source":"startup"`),
-			event("UserPromptSubmit", `"prompt":"Make the greeting\nfriendlier."`),
-			event("PreToolUse", tool("Read", `{"file_path":"/srv/plans/main.go"}`)+`,"tool_use_id":"t1"`),
-			event("PostToolUse", tool("Read",
+			eventInput("SessionStart", `"source":"startup"`),
+			eventInput("UserPromptSubmit", `"prompt":"Make the greeting\nfriendlier."`),
+			eventInput("PreToolUse", toolMembers("Read", `{"file_path":"/srv/plans/main.go"}`)+`,"tool_use_id":"t1"`),
+			eventInput("PostToolUse", toolMembers("Read",
 				`{"file_path":"/srv/plans/main.go"}`)+`,"tool_response":{"file":1},"tool_use_id":"t1"`),
-			event("SubagentStart", `"agent_id":"a1","agent_type":"Explore"`),
-			event("SubagentStop", `"agent_id":"a1","agent_type":"Explore","last_assistant_message":"Three files.\nMore."`),
-			event("PreToolUse", tool("Edit",
+			eventInput("SubagentStart", `"agent_id":"a1","agent_type":"Explore"`),
+			eventInput("SubagentStop", `"agent_id":"a1","agent_type":"Explore","last_assistant_message":"Three files.\nMore."`),
+			eventInput("PreToolUse", toolMembers("Edit",
 				`{"file_path":"/srv/plans/main.go","old_string":"a","new_string":"b\nc"}`)+`,"tool_use_id":"t2"`),
 		} {
-			if out := f.call("claude", input); out != "" {
+			if out := f.callHook("claude", input); out != "" {
 				t.Errorf("%s prints %s", input, out)
 			}
 		}
-		f.hears(`Claude Code in plans.
+		f.checkHeard(`Claude Code in plans.
 It has begun.
 Claude Code in plans: Make the greeting friendlier.
 Read main.go.
@@ -67,14 +67,14 @@ Read main.go finished.
 A helper begins, Explore.
 A helper has ended, Explore. Three files.
 Edit main.go.`)
-		f.call("claude", event("PostToolUseFailure", tool("Edit",
+		f.callHook("claude", eventInput("PostToolUseFailure", toolMembers("Edit",
 			`{"file_path":"/srv/plans/main.go","old_string":"a","new_string":"b\nc"}`)+`,"tool_use_id":"t2","error":"The text was not found.\nMore"`))
-		f.call("claude", event("Stop",
+		f.callHook("claude", eventInput("Stop",
 			`"last_assistant_message":"I could not. The text is not there.","stop_hook_active":false`))
-		f.call("claude", event("Notification",
+		f.callHook("claude", eventInput("Notification",
 			`"message":"Claude is waiting for your input","notification_type":"idle_prompt"`))
-		f.call("claude", event("SessionEnd", `"reason":"other"`))
-		f.hears(`The text was not found.
+		f.callHook("claude", eventInput("SessionEnd", `"reason":"other"`))
+		f.checkHeard(`The text was not found.
 Edit main.go failed.
 I could not.
 The text is not there.
@@ -101,30 +101,30 @@ func TestPermission(t *testing.T) {
 		agent, input          string
 		accept, reject, later string
 	}{
-		{"claude", event("PermissionRequest", tool("Bash", remove)), allowed, denied, ""},
-		{"codex", event("PermissionRequest", tool("Bash", remove)+`,"turn_id":"1","model":"m"`), allowed, denied, ""},
-		{"gemini", event("BeforeTool", tool("run_shell_command", remove)), "", no, forbidden},
+		{"claude", eventInput("PermissionRequest", toolMembers("Bash", remove)), allowed, denied, ""},
+		{"codex", eventInput("PermissionRequest", toolMembers("Bash", remove)+`,"turn_id":"1","model":"m"`), allowed, denied, ""},
+		{"gemini", eventInput("BeforeTool", toolMembers("run_shell_command", remove)), "", no, forbidden},
 		// it has no question of its own after the hook
-		{"copilot", event("PreToolUse", tool("bash", remove)), "",
+		{"copilot", eventInput("PreToolUse", toolMembers("bash", remove)), "",
 			`{"permissionDecision":"deny","permissionDecisionReason":"The user declined this action."}`, ""},
-		{"copilot", camel(`"toolName":"bash","toolArgs":` + remove), "",
+		{"copilot", camelEvent(`"toolName":"bash","toolArgs":` + remove), "",
 			`{"permissionDecision":"deny","permissionDecisionReason":"The user declined this action."}`, ""},
-		{"copilot", camel(`"toolName":"bash","toolArgs":` + quoted(remove)), "",
+		{"copilot", camelEvent(`"toolName":"bash","toolArgs":` + quoteText(remove)), "",
 			`{"permissionDecision":"deny","permissionDecisionReason":"The user declined this action."}`, ""},
-		{"crush", strings.Replace(event("PreToolUse", tool("bash", remove)), "hook_event_name", "event", 1),
+		{"crush", strings.Replace(eventInput("PreToolUse", toolMembers("bash", remove)), "hook_event_name", "event", 1),
 			`{"decision":"allow"}`, no, ""},
 	} {
 		for name, outcome := range map[string]struct {
 			decide func(*fixture, *aaep.Event)
 			want   string
 		}{
-			"accept": {answersWith(aaep.Accept), c.accept}, "reject": {answersWith(aaep.Reject), c.reject}, "silence": {silent,
+			"accept": {answersWith(aaep.Accept), c.accept}, "reject": {answersWith(aaep.Reject), c.reject}, "silence": {neverAnswer,
 				c.later}, "nobody": {nil, ""},
 			"closed": {func(f *fixture, _ *aaep.Event) { go f.sub.Close() }, c.later},
 		} {
 			t.Run(c.agent+" "+name, func(t *testing.T) {
-				bridged(t, hook.Config{}, outcome.decide, func(t *testing.T, f *fixture) {
-					if got := f.call(c.agent, c.input); got != outcome.want {
+				runBridge(t, hook.Config{}, outcome.decide, func(t *testing.T, f *fixture) {
+					if got := f.callHook(c.agent, c.input); got != outcome.want {
 						t.Errorf("it prints %q, want %q", got, outcome.want)
 					}
 					asked, settled := 0, 0
@@ -170,10 +170,10 @@ func TestQuestionWords(t *testing.T) {
 			`Confirm: Fetch https://example.com/a. prompt: Read it. Claude`},
 		{"Skill", `{"skill":"deploy","command":"now"}`, `Confirm: Use the tool Skill. skill: deploy. command: now. Claude`},
 	} {
-		bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
-			f.call("claude", event("PreToolUse", tool(c.tool, c.input)))
-			f.call("claude", event("PermissionRequest", tool(c.tool, c.input)))
-			if said := f.said(); !strings.Contains(said, c.want) {
+		runBridge(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
+			f.callHook("claude", eventInput("PreToolUse", toolMembers(c.tool, c.input)))
+			f.callHook("claude", eventInput("PermissionRequest", toolMembers(c.tool, c.input)))
+			if said := f.allHeard(); !strings.Contains(said, c.want) {
 				t.Errorf("%s: heard\n%s\nwant\n%s", c.tool, said, c.want)
 			}
 		})
@@ -185,23 +185,23 @@ func TestQuestionWords(t *testing.T) {
 func TestNotTold(t *testing.T) {
 	const secret = "ghp_0123456789abcdefABCDEF0123456789abcd"
 	for name, c := range map[string]struct{ input, want string }{
-		"long":     {tool("Bash", `{"command":`+quoted(strings.Repeat("x ", 4001))+`}`), "too long to be told"},
-		"lines":    {tool("Bash", `{"command":`+quoted(strings.Repeat("x\n", 500))+`}`), "too long to be told"},
-		"long mcp": {tool("mcp__a__b", `{"text":`+quoted(strings.Repeat("x ", 4001))+`}`), "too long to be told"},
-		"huge":     {tool("Bash", `{"command":`+quoted(strings.Repeat("x", 50<<20))+`}`), "too long to be told"},
-		"secret":   {tool("Bash", `{"command":"curl -H token:`+secret+`"}`), "such as for a secret in it"},
-		"number":   {tool("Bash", `{"command":5}`), "too long to be told"},
-		"nothing":  {tool("Bash", `{}`), "too long to be told"},
-		"patch":    {tool("apply_patch", `{"command":"*** Begin Patch\n*** Add File: a\n+x\n***Delete File: b\n*** End Patch"}`), "too long to be told"},
-		"question": {tool("AskUserQuestion", `{"questions":[{"question":"Which colour?"}]}`),
+		"long":     {toolMembers("Bash", `{"command":`+quoteText(strings.Repeat("x ", 4001))+`}`), "too long to be told"},
+		"lines":    {toolMembers("Bash", `{"command":`+quoteText(strings.Repeat("x\n", 500))+`}`), "too long to be told"},
+		"long mcp": {toolMembers("mcp__a__b", `{"text":`+quoteText(strings.Repeat("x ", 4001))+`}`), "too long to be told"},
+		"huge":     {toolMembers("Bash", `{"command":`+quoteText(strings.Repeat("x", 50<<20))+`}`), "too long to be told"},
+		"secret":   {toolMembers("Bash", `{"command":"curl -H token:`+secret+`"}`), "such as for a secret in it"},
+		"number":   {toolMembers("Bash", `{"command":5}`), "too long to be told"},
+		"nothing":  {toolMembers("Bash", `{}`), "too long to be told"},
+		"patch":    {toolMembers("apply_patch", `{"command":"*** Begin Patch\n*** Add File: a\n+x\n***Delete File: b\n*** End Patch"}`), "too long to be told"},
+		"question": {toolMembers("AskUserQuestion", `{"questions":[{"question":"Which colour?"}]}`),
 			"It asks you something in its own window: Which colour?"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
-				if out := f.call("claude", event("PermissionRequest", c.input)); out != "" {
+			runBridge(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
+				if out := f.callHook("claude", eventInput("PermissionRequest", c.input)); out != "" {
 					t.Errorf("it prints %s", out)
 				}
-				said := f.said()
+				said := f.allHeard()
 				if !strings.Contains(said, c.want) || strings.Contains(said, "Confirm:") {
 					t.Errorf("heard\n%.2000s\nwant %s", said, c.want)
 				}
@@ -211,11 +211,11 @@ func TestNotTold(t *testing.T) {
 			})
 		})
 	}
-	bridged(t, hook.Config{}, silent, func(t *testing.T, f *fixture) {
-		f.call("claude", event("UserPromptSubmit", `"prompt":"Use `+secret+`"`))
-		f.call("claude", event("PreToolUse", tool("WebFetch", `{"url":"https://a.example/`+secret+`"}`)))
-		f.call("claude", event("PostToolUse", tool("WebFetch", `{"url":"https://a.example/`+secret+`"}`)))
-		f.hears("Claude Code in plans.\nIt does something that is not told, since there is a secret in it.\nA tool finished.")
+	runBridge(t, hook.Config{}, neverAnswer, func(t *testing.T, f *fixture) {
+		f.callHook("claude", eventInput("UserPromptSubmit", `"prompt":"Use `+secret+`"`))
+		f.callHook("claude", eventInput("PreToolUse", toolMembers("WebFetch", `{"url":"https://a.example/`+secret+`"}`)))
+		f.callHook("claude", eventInput("PostToolUse", toolMembers("WebFetch", `{"url":"https://a.example/`+secret+`"}`)))
+		f.checkHeard("Claude Code in plans.\nIt does something that is not told, since there is a secret in it.\nA tool finished.")
 	})
 }
 
@@ -226,31 +226,31 @@ func TestNotToldByGemini(t *testing.T) {
 	const refused = `{"decision":"deny","reason":"The user cannot be asked about this: it is too long to be told, or holds a secret. So it was not allowed."}`
 	for name, command := range map[string]string{"long": strings.Repeat("x ", 4001), "huge": strings.Repeat("x", 50<<20),
 		"a secret": "rm -r . # ghp_0123456789abcdefABCDEF0123456789abcd"} {
-		input := event("BeforeTool", tool("run_shell_command", `{"command":`+quoted(command)+`}`))
-		bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
-			if out := f.call("gemini", input); out != refused {
+		input := eventInput("BeforeTool", toolMembers("run_shell_command", `{"command":`+quoteText(command)+`}`))
+		runBridge(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
+			if out := f.callHook("gemini", input); out != refused {
 				t.Errorf("%s: it prints %s", name, out)
 			}
-			f.call("gemini", event("AfterTool", tool("run_shell_command", `{"command":`+quoted(command)+`}`)+
+			f.callHook("gemini", eventInput("AfterTool", toolMembers("run_shell_command", `{"command":`+quoteText(command)+`}`)+
 				`,"tool_response":{"error":{"message":"blocked"}}`))
-			if said := f.said(); strings.Count(said, "It is not allowed.") != 1 || strings.Contains(said, "blocked") ||
+			if said := f.allHeard(); strings.Count(said, "It is not allowed.") != 1 || strings.Contains(said, "blocked") ||
 				strings.Contains(said, "Confirm") {
 				t.Errorf("%s: heard\n%s", name, said)
 			}
 		})
-		bridged(t, hook.Config{}, nil, func(t *testing.T, f *fixture) {
-			if out := f.call("gemini", input); out != "" {
+		runBridge(t, hook.Config{}, nil, func(t *testing.T, f *fixture) {
+			if out := f.callHook("gemini", input); out != "" {
 				t.Errorf("%s: without a user it prints %s", name, out)
 			}
 		})
 	}
-	bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
-		deep := event("BeforeTool", tool("run_shell_command", `{"command":"rm x","z":`+strings.Repeat("[", 20000)+
+	runBridge(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
+		deep := eventInput("BeforeTool", toolMembers("run_shell_command", `{"command":"rm x","z":`+strings.Repeat("[", 20000)+
 			strings.Repeat("]", 20000)+`}`))
-		if out := f.call("gemini", deep); out != refused {
+		if out := f.callHook("gemini", deep); out != refused {
 			t.Errorf("what cannot be read is answered with %s", out)
 		}
-		if out := f.call("gemini", event("BeforeTool", tool("ask_user", `{"questions":[{"question":"Which?"}]}`))); out != "" {
+		if out := f.callHook("gemini", eventInput("BeforeTool", toolMembers("ask_user", `{"questions":[{"question":"Which?"}]}`))); out != "" {
 			t.Errorf("a question of the agent's own is answered with %s", out)
 		}
 	})
@@ -258,12 +258,12 @@ func TestNotToldByGemini(t *testing.T) {
 
 // Whatever an input is, nothing is printed where no person listens, and nothing breaks.
 func FuzzHandle(f *testing.F) {
-	for _, input := range []string{event("PermissionRequest", tool("Bash", remove)), event("BeforeTool", tool("replace",
+	for _, input := range []string{eventInput("PermissionRequest", toolMembers("Bash", remove)), eventInput("BeforeTool", toolMembers("replace",
 		`{"file_path":"a","old_string":"b","new_string":"c"}`)),
-		event("AfterModel", `"llm_response":{"candidates":[{"content":{"parts":["a",1]},"finishReason":"x"}]}`),
-		event("Stop", `"last_assistant_message":"x"`),
-		event("PostToolUse", tool("apply_patch", `{"command":"*** Begin Patch\n*** Add File: a\n+b"}`)),
-		event("Elicitation", `"requested_schema":{}`), event("SessionEnd", "")} {
+		eventInput("AfterModel", `"llm_response":{"candidates":[{"content":{"parts":["a",1]},"finishReason":"x"}]}`),
+		eventInput("Stop", `"last_assistant_message":"x"`),
+		eventInput("PostToolUse", toolMembers("apply_patch", `{"command":"*** Begin Patch\n*** Add File: a\n+b"}`)),
+		eventInput("Elicitation", `"requested_schema":{}`), eventInput("SessionEnd", "")} {
 		f.Add(input)
 	}
 	f.Fuzz(func(t *testing.T, input string) {
@@ -285,8 +285,8 @@ func FuzzHandle(f *testing.F) {
 
 // Inputs that are not as they should be print nothing and end nothing.
 func TestBadInput(t *testing.T) {
-	bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
-		whole := event("PermissionRequest", tool("Bash", remove))
+	runBridge(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
+		whole := eventInput("PermissionRequest", toolMembers("Bash", remove))
 		bad := []string{"", " ", "null", "[]", "1", `{}`, whole[:len(whole)/2], whole + "x", strings.Replace(whole, `"cwd"`,
 			`"tool_name":"Read","cwd"`, 1),
 			strings.Replace(whole, `"command"`, `"command":"ls","command"`, 1), "\x00\xff", strings.Repeat("[", 20000)}
@@ -303,14 +303,14 @@ func TestBadInput(t *testing.T) {
 		if err := f.bridge.Handle(t.Context(), "other", []byte(whole), nil, nil); err != hook.ErrUnknownAgent {
 			t.Errorf("an unknown agent is %v", err)
 		}
-		for _, input := range []string{event("Surprise", `"more":{"a":[1]}`), event("PostToolUse", tool("Bash", remove)),
-			event("Stop", ""), event("StopFailure", `"error":"rate_limit"`)} {
-			if out := f.call("claude", input); out != "" {
+		for _, input := range []string{eventInput("Surprise", `"more":{"a":[1]}`), eventInput("PostToolUse", toolMembers("Bash", remove)),
+			eventInput("Stop", ""), eventInput("StopFailure", `"error":"rate_limit"`)} {
+			if out := f.callHook("claude", input); out != "" {
 				t.Errorf("%s prints %s", input, out)
 			}
 		}
-		f.hears("")
-		if out := f.call("claude", strings.Replace(whole, `{"session`, `{"unknown":{"a":1},"session`,
+		f.checkHeard("")
+		if out := f.callHook("claude", strings.Replace(whole, `{"session`, `{"unknown":{"a":1},"session`,
 			1)); !strings.Contains(out, "allow") {
 			t.Errorf("with an unknown member it prints %q", out)
 		}
@@ -320,7 +320,7 @@ func TestBadInput(t *testing.T) {
 // A hook that is killed while it asks has its question withdrawn, and that is said; an answer that
 // comes later counts for nothing.
 func TestKilled(t *testing.T) {
-	bridged(t, hook.Config{}, func(f *fixture, ev *aaep.Event) {
+	runBridge(t, hook.Config{}, func(f *fixture, ev *aaep.Event) {
 		go func() {
 			time.Sleep(30 * time.Second)
 			f.sub.Question(ev).Accept(context.Background())
@@ -328,11 +328,11 @@ func TestKilled(t *testing.T) {
 	}, func(t *testing.T, f *fixture) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		if out := f.callUntil(ctx, "claude", event("PermissionRequest", tool("Bash", remove))); out != "" {
+		if out := f.callUntil(ctx, "claude", eventInput("PermissionRequest", toolMembers("Bash", remove))); out != "" {
 			t.Errorf("it prints %s", out)
 		}
 		time.Sleep(time.Minute)
-		said := f.said()
+		said := f.allHeard()
 		if !strings.Contains(said, "Claude Code does not wait for an answer here any more.") || strings.Contains(said,
 			"Using") {
 			t.Errorf("heard\n%s", said)
@@ -344,15 +344,15 @@ func TestKilled(t *testing.T) {
 // what was told ends.
 func TestLatePermission(t *testing.T) {
 	for _, d := range []aaep.Decision{aaep.Accept, aaep.Reject} {
-		bridged(t, hook.Config{}, answersWith(d), func(t *testing.T, f *fixture) {
-			f.call("claude", event("PreToolUse", tool("Bash", remove)+`,"tool_use_id":"t1"`))
+		runBridge(t, hook.Config{}, answersWith(d), func(t *testing.T, f *fixture) {
+			f.callHook("claude", eventInput("PreToolUse", toolMembers("Bash", remove)+`,"tool_use_id":"t1"`))
 			time.Sleep(2 * time.Second)
-			f.call("claude", event("PermissionRequest", tool("Bash", remove)))
+			f.callHook("claude", eventInput("PermissionRequest", toolMembers("Bash", remove)))
 			if d == aaep.Accept {
-				f.call("claude", event("PostToolUse", tool("Bash", remove)+`,"tool_use_id":"t1"`))
+				f.callHook("claude", eventInput("PostToolUse", toolMembers("Bash", remove)+`,"tool_use_id":"t1"`))
 			}
-			f.call("claude", event("Stop", `"last_assistant_message":"So be it."`))
-			if said := f.said(); !strings.HasSuffix(said, "So be it.\nThe agent finished.") || strings.Count(said,
+			f.callHook("claude", eventInput("Stop", `"last_assistant_message":"So be it."`))
+			if said := f.allHeard(); !strings.HasSuffix(said, "So be it.\nThe agent finished.") || strings.Count(said,
 				"Confirm:") != 1 {
 				t.Errorf("%s: heard\n%s", d, said)
 			}
@@ -362,30 +362,30 @@ func TestLatePermission(t *testing.T) {
 
 // A turn that the user interrupts is over when the agent waits for the next prompt.
 func TestInterrupted(t *testing.T) {
-	bridged(t, hook.Config{}, silent, func(t *testing.T, f *fixture) {
-		f.call("claude", event("UserPromptSubmit", `"prompt":"One"`))
-		f.call("claude", event("Notification",
+	runBridge(t, hook.Config{}, neverAnswer, func(t *testing.T, f *fixture) {
+		f.callHook("claude", eventInput("UserPromptSubmit", `"prompt":"One"`))
+		f.callHook("claude", eventInput("Notification",
 			`"message":"Claude is waiting for your input","notification_type":"idle_prompt"`))
-		f.hears("Claude Code in plans: One\nIt was stopped.\nClaude Code in plans.\nClaude is waiting for your input.")
+		f.checkHeard("Claude Code in plans: One\nIt was stopped.\nClaude Code in plans.\nClaude is waiting for your input.")
 	})
 }
 
 // Two agents that ask at once are each named, and each gets its own answer.
 func TestTwoAgents(t *testing.T) {
-	bridged(t, hook.Config{}, func(f *fixture, ev *aaep.Event) {
+	runBridge(t, hook.Config{}, func(f *fixture, ev *aaep.Event) {
 		d := aaep.Reject
 		if strings.Contains(ev.Payload.(*aaep.AwaitingConfirmation).Consequence, "Codex asks") {
 			d = aaep.Accept
 		}
 		go func() { time.Sleep(2 * time.Second); replies.Send(context.Background(), f.sub.Question(ev), d, nil) }()
 	}, func(t *testing.T, f *fixture) {
-		f.call("claude", event("UserPromptSubmit", `"prompt":"One"`))
-		f.call("codex", event("UserPromptSubmit", `"prompt":"Two"`))
-		f.call("codex", event("PreToolUse", tool("WebFetch", `{"url":"https://a.example"}`)))
+		f.callHook("claude", eventInput("UserPromptSubmit", `"prompt":"One"`))
+		f.callHook("codex", eventInput("UserPromptSubmit", `"prompt":"Two"`))
+		f.callHook("codex", eventInput("PreToolUse", toolMembers("WebFetch", `{"url":"https://a.example"}`)))
 		out := make(chan string, 2)
 		for _, agent := range []string{"claude", "codex"} {
 			go func() {
-				out <- agent + " " + f.call(agent, event("PermissionRequest", tool("Bash", remove)))
+				out <- agent + " " + f.callHook(agent, eventInput("PermissionRequest", toolMembers("Bash", remove)))
 			}()
 		}
 		for range 2 {
@@ -395,7 +395,7 @@ func TestTwoAgents(t *testing.T) {
 				t.Error(got)
 			}
 		}
-		if said := f.said(); !strings.Contains(said, "Codex in plans: Fetch https://a.example.") || !strings.Contains(said,
+		if said := f.allHeard(); !strings.Contains(said, "Codex in plans: Fetch https://a.example.") || !strings.Contains(said,
 			"Confirm: Claude Code in plans: Run") {
 			t.Errorf("heard\n%s", said)
 		}
@@ -405,25 +405,25 @@ func TestTwoAgents(t *testing.T) {
 // An answer that comes in pieces is told once; and with QuietUntilDone no tool is.
 func TestGeminiAnswer(t *testing.T) {
 	piece := func(text, finish string) string {
-		return event("AfterModel",
-			`"llm_request":{},"llm_response":{"candidates":[{"content":{"role":"model","parts":[`+quoted(text)+`]}`+finish+`}]}`)
+		return eventInput("AfterModel",
+			`"llm_request":{},"llm_response":{"candidates":[{"content":{"role":"model","parts":[`+quoteText(text)+`]}`+finish+`}]}`)
 	}
 	for _, quiet := range []bool{false, true} {
-		bridged(t, hook.Config{QuietUntilDone: quiet}, silent, func(t *testing.T, f *fixture) {
+		runBridge(t, hook.Config{QuietUntilDone: quiet}, neverAnswer, func(t *testing.T, f *fixture) {
 			for _, input := range []string{
-				event("BeforeAgent", `"prompt":"Hello"`), piece("I look. ", ""), piece("There it is.", `,"finishReason":"STOP"`),
-				event("BeforeTool", tool("read_file", `{"absolute_path":"/srv/plans/a"}`)),
-				event("AfterTool", tool("read_file",
+				eventInput("BeforeAgent", `"prompt":"Hello"`), piece("I look. ", ""), piece("There it is.", `,"finishReason":"STOP"`),
+				eventInput("BeforeTool", toolMembers("read_file", `{"absolute_path":"/srv/plans/a"}`)),
+				eventInput("AfterTool", toolMembers("read_file",
 					`{"absolute_path":"/srv/plans/a"}`)+`,"tool_response":{"llmContent":"x","error":{"message":"No such file"}}`),
-				event("AfterAgent", `"prompt":"Hello","prompt_response":"I look. There it is."`),
+				eventInput("AfterAgent", `"prompt":"Hello","prompt_response":"I look. There it is."`),
 			} {
-				if out := f.call("gemini", input); out != "" {
+				if out := f.callHook("gemini", input); out != "" {
 					t.Errorf("%s prints %s", input, out)
 				}
 			}
 			want := "Gemini CLI in plans: Hello\nI look.\nThere it is.\nRead a.\nNo such file.\nRead a failed.\nThe agent " +
 				"finished."
-			f.hears(want)
+			f.checkHeard(want)
 		})
 	}
 }
@@ -431,20 +431,20 @@ func TestGeminiAnswer(t *testing.T) {
 // A form of a server is filled in field by field, and one that is not answered is left to the
 // agent.
 func TestElicitation(t *testing.T) {
-	form := event("Elicitation",
+	form := eventInput("Elicitation",
 		`"mcp_server_name":"bank","message":"Whose account?","mode":"form","requested_schema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
-	bridged(t, hook.Config{}, func(f *fixture, ev *aaep.Event) {
+	runBridge(t, hook.Config{}, func(f *fixture, ev *aaep.Event) {
 		time.Sleep(2 * time.Second)
 		f.sub.Question(ev).AnswerText(context.Background(), "Ann")
 	}, func(t *testing.T, f *fixture) {
-		if out := f.call("claude",
+		if out := f.callHook("claude",
 			form); out != `{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","content":{"name":"Ann"}}}` {
 			t.Errorf("it prints %s", out)
 		}
 	})
-	for _, decide := range []func(*fixture, *aaep.Event){silent, nil} {
-		bridged(t, hook.Config{}, decide, func(t *testing.T, f *fixture) {
-			if out := f.call("claude", form); out != "" {
+	for _, decide := range []func(*fixture, *aaep.Event){neverAnswer, nil} {
+		runBridge(t, hook.Config{}, decide, func(t *testing.T, f *fixture) {
+			if out := f.callHook("claude", form); out != "" {
 				t.Errorf("it prints %s", out)
 			}
 		})
@@ -454,18 +454,18 @@ func TestElicitation(t *testing.T) {
 // An accepted call that the agent did not get is not told as done; one that ran although it was not
 // allowed is told.
 func TestAfterwards(t *testing.T) {
-	bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
-		f.bridge.Handle(t.Context(), "claude", []byte(event("PermissionRequest", tool("Bash", remove))),
+	runBridge(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
+		f.bridge.Handle(t.Context(), "claude", []byte(eventInput("PermissionRequest", toolMembers("Bash", remove))),
 			func([]byte) error { return context.Canceled }, nil)
 		synctest.Wait()
-		if said := f.said(); strings.Contains(said, "done.") {
+		if said := f.allHeard(); strings.Contains(said, "done.") {
 			t.Errorf("heard\n%s", said)
 		}
 	})
-	bridged(t, hook.Config{}, answersWith(aaep.Reject), func(t *testing.T, f *fixture) {
-		f.call("claude", event("PermissionRequest", tool("Bash", remove)))
-		f.call("claude", event("PostToolUse", tool("Bash", remove)))
-		if said := f.said(); !strings.Contains(said,
+	runBridge(t, hook.Config{}, answersWith(aaep.Reject), func(t *testing.T, f *fixture) {
+		f.callHook("claude", eventInput("PermissionRequest", toolMembers("Bash", remove)))
+		f.callHook("claude", eventInput("PostToolUse", toolMembers("Bash", remove)))
+		if said := f.allHeard(); !strings.Contains(said,
 			`Although that was not allowed, the agent reports that it was done: Run the command "rm report.txt".`) {
 			t.Errorf("heard\n%s", said)
 		}
@@ -477,14 +477,14 @@ func TestAfterwards(t *testing.T) {
 // follows. Where no user can be asked it gets neither.
 func TestUnanswered(t *testing.T) {
 	const forbidden = `{"decision":"deny","reason":"Nobody answered, so this was not allowed."}`
-	asks := event("BeforeTool", tool("run_shell_command", remove))
+	asks := eventInput("BeforeTool", toolMembers("run_shell_command", remove))
 	for name, withdraw := range map[string]func(f *fixture, cancel func()){
 		"the hook is ended": func(_ *fixture, cancel func()) { cancel() },
 		"the agent is closed": func(f *fixture, _ func()) {
-			f.bridge.Handle(t.Context(), "gemini", []byte(event("SessionEnd", "")), nil, nil)
+			f.bridge.Handle(t.Context(), "gemini", []byte(eventInput("SessionEnd", "")), nil, nil)
 		},
 	} {
-		bridged(t, hook.Config{}, silent, func(t *testing.T, f *fixture) {
+		runBridge(t, hook.Config{}, neverAnswer, func(t *testing.T, f *fixture) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var printed, before string
@@ -496,7 +496,7 @@ func TestUnanswered(t *testing.T) {
 			}
 		})
 	}
-	bridged(t, hook.Config{}, nil, func(t *testing.T, f *fixture) {
+	runBridge(t, hook.Config{}, nil, func(t *testing.T, f *fixture) {
 		print := func(out []byte) error { t.Errorf("without a subscriber it prints %s", out); return nil }
 		f.bridge.Handle(t.Context(), "gemini", []byte(asks), print, print)
 	})
@@ -506,16 +506,16 @@ func TestUnanswered(t *testing.T) {
 // done nothing, on record either; one that does not ask again is.
 func TestSilenceWords(t *testing.T) {
 	for _, c := range []struct{ agent, input, silence, settled, recorded string }{
-		{"claude", event("PermissionRequest", tool("Bash", remove)), "No answer: the agent asks in its own window.",
+		{"claude", eventInput("PermissionRequest", toolMembers("Bash", remove)), "No answer: the agent asks in its own window.",
 			`Nobody answered here; the agent asks in its own window: Run the command "rm report.txt".`, "asks_elsewhere"},
-		{"gemini", event("BeforeTool", tool("run_shell_command", remove)), "No answer: it will not be done.",
+		{"gemini", eventInput("BeforeTool", toolMembers("run_shell_command", remove)), "No answer: it will not be done.",
 			`Nobody answered in time, so this was not done: Run the command "rm report.txt".`, "reject"},
 	} {
 		put := ""
-		bridged(t, hook.Config{}, func(_ *fixture, ev *aaep.Event) { put = announce.Text(ev, aaep.VerbosityNormal).String() },
+		runBridge(t, hook.Config{}, func(_ *fixture, ev *aaep.Event) { put = announce.Text(ev, aaep.VerbosityNormal).String() },
 			func(t *testing.T, f *fixture) {
-				f.call(c.agent, c.input)
-				if said := f.said(); !strings.Contains(said, c.settled) {
+				f.callHook(c.agent, c.input)
+				if said := f.allHeard(); !strings.Contains(said, c.settled) {
 					t.Errorf("%s: heard\n%s\nwant\n%s", c.agent, said, c.settled)
 				}
 				if !strings.Contains(put, c.silence) {
@@ -527,16 +527,16 @@ func TestSilenceWords(t *testing.T) {
 			})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	bridged(t, hook.Config{}, func(*fixture, *aaep.Event) { cancel() }, func(t *testing.T, f *fixture) {
-		f.callUntil(ctx, "claude", event("PermissionRequest", tool("Bash", remove)))
-		if said := f.said(); !strings.Contains(said, `Not asked here any more: Run the command "rm report.txt".`) {
+	runBridge(t, hook.Config{}, func(*fixture, *aaep.Event) { cancel() }, func(t *testing.T, f *fixture) {
+		f.callUntil(ctx, "claude", eventInput("PermissionRequest", toolMembers("Bash", remove)))
+		if said := f.allHeard(); !strings.Contains(said, `Not asked here any more: Run the command "rm report.txt".`) {
 			t.Errorf("heard\n%s", said)
 		}
 	})
 }
 
-// camel is an input of Copilot CLI for a hook whose event is written as preToolUse.
-func camel(more string) string {
+// camelEvent is an input of Copilot CLI for a hook whose event is written as preToolUse.
+func camelEvent(more string) string {
 	return `{"sessionId":"s1","timestamp":1700000000000,"cwd":"/srv/plans",` + more + `}`
 }
 
@@ -545,17 +545,17 @@ func TestCopilotForms(t *testing.T) {
 	command := `{"command":"ls"}`
 	var heard []string
 	for _, inputs := range [][]string{
-		{event("SessionStart", `"source":"new"`), event("UserPromptSubmit", `"prompt":"Look."`), event("PreToolUse", tool("bash", command)),
-			event("PostToolUse", tool("bash", command)+`,"tool_response":{}`), event("Stop", `"stop_reason":"end_turn"`), event("SessionEnd", `"reason":"complete"`)},
-		{camel(`"source":"new"`), camel(`"prompt":"Look."`), camel(`"toolName":"bash","toolArgs":` + command),
-			camel(`"toolName":"bash","toolArgs":` + command + `,"toolResult":{"resultType":"success","textResultForLlm":"a"}`),
-			camel(`"transcriptPath":"t","stopReason":"end_turn"`), camel(`"reason":"complete"`)},
+		{eventInput("SessionStart", `"source":"new"`), eventInput("UserPromptSubmit", `"prompt":"Look."`), eventInput("PreToolUse", toolMembers("bash", command)),
+			eventInput("PostToolUse", toolMembers("bash", command)+`,"tool_response":{}`), eventInput("Stop", `"stop_reason":"end_turn"`), eventInput("SessionEnd", `"reason":"complete"`)},
+		{camelEvent(`"source":"new"`), camelEvent(`"prompt":"Look."`), camelEvent(`"toolName":"bash","toolArgs":` + command),
+			camelEvent(`"toolName":"bash","toolArgs":` + command + `,"toolResult":{"resultType":"success","textResultForLlm":"a"}`),
+			camelEvent(`"transcriptPath":"t","stopReason":"end_turn"`), camelEvent(`"reason":"complete"`)},
 	} {
-		bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
+		runBridge(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
 			for _, in := range inputs {
-				f.call("copilot", in)
+				f.callHook("copilot", in)
 			}
-			heard = append(heard, f.said())
+			heard = append(heard, f.allHeard())
 		})
 	}
 	if heard[0] != heard[1] || !strings.Contains(heard[0], "Look.") || !strings.Contains(heard[0], `"ls"`) {
@@ -566,12 +566,12 @@ func TestCopilotForms(t *testing.T) {
 // A call whose end the agent does not report is told as one of which that is not known, and not as
 // one that failed.
 func TestEndNotReported(t *testing.T) {
-	bridged(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
-		f.call("claude", event("UserPromptSubmit", `"prompt":"Delete it"`))
-		f.call("claude", event("PreToolUse", tool("Bash", remove)))
-		f.call("claude", event("PermissionRequest", tool("Bash", remove)))
-		f.call("claude", event("Stop", ""))
-		said := f.said()
+	runBridge(t, hook.Config{}, answersWith(aaep.Accept), func(t *testing.T, f *fixture) {
+		f.callHook("claude", eventInput("UserPromptSubmit", `"prompt":"Delete it"`))
+		f.callHook("claude", eventInput("PreToolUse", toolMembers("Bash", remove)))
+		f.callHook("claude", eventInput("PermissionRequest", toolMembers("Bash", remove)))
+		f.callHook("claude", eventInput("Stop", ""))
+		said := f.allHeard()
 		if !strings.Contains(said, `The command "rm report.txt" may have been done: how it ended is not known.`) ||
 			strings.Contains(said, "failed") {
 			t.Errorf("heard\n%s", said)

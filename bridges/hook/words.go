@@ -54,14 +54,14 @@ func (in *input) readArguments() (a arguments, readable bool) {
 // member is a text among the arguments, by its name.
 type member struct{ name, text string }
 
-// texts returns those of the arguments that one kind of tool is told by and another is not.
-func (a arguments) texts() []member {
+// namedTexts returns those of the arguments that one kind of tool is told by and another is not.
+func (a arguments) namedTexts() []member {
 	return []member{{"command", a.Command}, {"file_path", a.File}, {"path", a.Path}, {"absolute_path", a.Absolute},
 		{"notebook_path", a.Notebook}, {"url", a.URL}, {"query", a.Query}, {"pattern", a.Pattern}}
 }
 
-// subject returns the argument by which a tool of a kind is told.
-func (a arguments) subject(kind string) member {
+// subjectOf returns the argument by which a tool of a kind is told.
+func (a arguments) subjectOf(kind string) member {
 	order := map[string][]string{toolwords.Execute: {"command"}, toolwords.Search: {"url", "query", "pattern", "command"},
 		toolwords.Fetch: {"url", "query", "pattern", "command"}}[kind]
 	if kind == toolwords.Edit || kind == toolwords.Read {
@@ -70,7 +70,7 @@ func (a arguments) subject(kind string) member {
 			order = []string{"command"}
 		}
 	}
-	texts := a.texts()
+	texts := a.namedTexts()
 	for _, name := range order {
 		if i := slices.IndexFunc(texts, func(m member) bool { return m.name == name && m.text != "" }); i >= 0 {
 			return texts[i]
@@ -82,8 +82,8 @@ func (a arguments) subject(kind string) member {
 // otherTexts returns what else the arguments hold, as it is told: also what no tool of the kind
 // should have, for it is not known here what the tool does with it.
 func (a arguments) otherTexts(kind string) (all []string) {
-	subject := a.subject(kind)
-	for _, m := range a.texts() {
+	subject := a.subjectOf(kind)
+	for _, m := range a.namedTexts() {
 		if m.text != "" && m.name != subject.name {
 			all = append(all, m.name+": "+m.text)
 		}
@@ -139,7 +139,7 @@ func (c *conversation) describeCall(in *input) producer.Tool {
 		}
 	case toolwords.Search, toolwords.Fetch:
 		verb = map[string]string{toolwords.Search: "Search ", toolwords.Fetch: "Fetch "}[kind]
-		if title = a.subject(kind).text; strings.ContainsFunc(title, unicode.IsSpace) { // or it could say what is done
+		if title = a.subjectOf(kind).text; strings.ContainsFunc(title, unicode.IsSpace) { // or it could say what is done
 			title = "\"" + title + "\""
 		}
 	}
@@ -263,8 +263,8 @@ type patchedFile struct {
 	added, removed int
 }
 
-// holds reports whether a line is one of the file's text, and none that begins something else.
-func (f *patchedFile) holds(line string) bool {
+// isTextLine reports whether a line is one of the file's text, and none that begins something else.
+func (f *patchedFile) isTextLine(line string) bool {
 	switch f.what {
 	case "Update":
 		return line != "" && strings.Contains(" +-@", line[:1])
@@ -289,7 +289,7 @@ func patchedFiles(text string) (files []*patchedFile, whole bool) {
 		what, path, names := strings.Cut(marker, " File: ")
 		moved, moves := strings.CutPrefix(marker, "Move to: ")
 		switch {
-		case file.holds(line):
+		case file.isTextLine(line):
 			if line[0] == '+' {
 				file.added++
 			} else if line[0] == '-' {

@@ -77,6 +77,12 @@ func New(cells int) *Server { return &Server{cells: cells} }
 // Dial makes a connection. A connection from before ends.
 func (s *Server) Dial(context.Context) (net.Conn, error) {
 	client, conn := net.Pipe()
+	go s.ServeConn(conn)
+	return client, nil
+}
+
+// ServeConn serves a connection until it ends. A connection from before ends.
+func (s *Server) ServeConn(conn net.Conn) {
 	s.mu.Lock()
 	old := s.conn
 	s.conn = conn
@@ -84,12 +90,9 @@ func (s *Server) Dial(context.Context) (net.Conn, error) {
 	if old != nil {
 		old.Close()
 	}
-	go func() {
-		defer conn.Close()
-		s.serve(conn)
-		s.release()
-	}()
-	return client, nil
+	defer conn.Close()
+	s.serve(conn)
+	s.release()
 }
 
 // Cut ends the connection, as a BRLTTY that dies.

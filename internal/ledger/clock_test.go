@@ -170,3 +170,35 @@ func TestForget(t *testing.T) {
 		}
 	}
 }
+
+// INV-06: only a question that was settled can be opened again, and then it has one outcome.
+func TestReopen(t *testing.T) {
+	var l Ledger
+	now := time.Now()
+	q := &Question{Token: "rt", Stamp: now, Recipients: []string{"sub"}, Confirmation: &aaep.AwaitingConfirmation{TimeoutSeconds: 60}}
+	reply := &aaep.ConfirmationReply{ReplyToken: "rt", Decision: aaep.Accept, SubscriptionID: "sub", Timestamp: now}
+	if l.Reopen(now, q) == nil {
+		t.Error("a question that was never asked is opened again")
+	}
+	if err := l.Open(now, q); err != nil || l.Reopen(now, q) == nil {
+		t.Errorf("Open: %v; a question that is open is opened again", err)
+	}
+	for range 2 {
+		if out, err := l.Reply(now, "sub", "", reply); err != nil || out.Decision != aaep.Accept {
+			t.Fatalf("the reply comes to %+v, %v", out, err)
+		}
+		if _, err := l.Reply(now, "sub", "", reply); err == nil {
+			t.Error("a second reply counts")
+		}
+		if err := l.Reopen(now, q); err != nil {
+			t.Error(err)
+		}
+	}
+	if out := l.Expire(now.Add(time.Minute)); len(out) != 1 || out[0].Decision != aaep.Reject || l.Open(now, q) == nil {
+		t.Errorf("the outcome is %+v", out)
+	}
+	l.Expire(now.Add(48 * time.Hour))
+	if len(l.queue) != 0 || len(l.settled) != 0 {
+		t.Errorf("%d tokens are remembered", len(l.settled))
+	}
+}

@@ -130,6 +130,17 @@ func (l *Ledger) Open(now time.Time, q *Question) error {
 	return nil
 }
 
+// Reopen adds a question that a reply has settled here, though nothing came of that anywhere. Its
+// recipients are those of q.
+func (l *Ledger) Reopen(now time.Time, q *Question) error {
+	if !l.settledBefore(q.Token) {
+		return errors.New("ledger: the question has not been settled")
+	}
+	delete(l.settled, q.Token)
+	l.queue = slices.DeleteFunc(l.queue, func(t aaep.ReplyToken) bool { return t == q.Token })
+	return l.Open(now, q)
+}
+
 // Extend gives a question as much time again as it was put with, for a recipient who asked for
 // that: ten times, and never for longer than a day in all. It returns how long there is now; ok
 // says whether that is more.

@@ -187,10 +187,22 @@ func (b *Broker) runCommand(f func(*ledger.Ledger, time.Time) []*ledger.Outcome)
 // Open adds a question, whose time to answer runs from now on. The error is ErrClosed, or says that
 // its token is taken.
 func (b *Broker) Open(q *ledger.Question, asked audit.Record) (*Waiter, error) {
+	return b.openBy((*ledger.Ledger).Open, q, asked)
+}
+
+// Reopen adds a question again that a reply settled here, for that reply could not be claimed. It
+// is for a Claim that returns nil.
+func (b *Broker) Reopen(q *ledger.Question, asked audit.Record) (*Waiter, error) {
+	return b.openBy((*ledger.Ledger).Reopen, q, asked)
+}
+
+// openBy adds a question with a method of the ledger.
+func (b *Broker) openBy(open func(*ledger.Ledger, time.Time, *ledger.Question) error, q *ledger.Question,
+	asked audit.Record) (*Waiter, error) {
 	w := &Waiter{Answer: make(chan *ledger.Outcome, 1), Asked: asked, Settled: make(chan struct{})}
 	err := ErrClosed
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
-		if err = l.Open(now, q); err == nil {
+		if err = open(l, now, q); err == nil {
 			b.waiters[q.Token] = w
 		}
 		return nil

@@ -36,6 +36,8 @@ type Preferences struct {
 	// what was pasted; nil is that they are. A yes to what cannot be undone, or is of high risk, is
 	// then a word that is said with the question or asked for.
 	Unseen func() bool
+	// Content is how what an answer holds beside sentences is told, such as code.
+	Content Content
 	// UntilDone leaves to be asked for, by Details, what an agent says and which tools it uses;
 	// said are questions and what comes of them, what is critical, what failed, and how a session
 	// ends, with how much was left out.
@@ -90,10 +92,11 @@ type Announcer struct {
 	lastID  int64 // of utterances
 
 	// What was told, or left out.
-	kept         []*item        // all announcements, oldest first
-	latest       *item          // that was said, or is
-	toldCode     *item          // the latest that tells of code
-	missed       []*item        // left to be asked for
+	kept         []*item // all announcements, oldest first
+	latest       *item   // that was said, or is
+	toldCode     *item   // the latest that tells of code
+	missed       []*item // left to be asked for
+	transcript   transcript
 	leftOut      map[string]int // announcements of each agent
 	toldNoVoice  map[string]bool
 	speaker      string // that was heard last
@@ -139,7 +142,8 @@ type item struct {
 	kind            Kind
 	critical        bool
 	event           *aaep.Event
-	code            *block // that it tells how much there is of
+	code            *block // that it tells how much there is of, or the lines
+	verbatim        bool   // its sentences are lines of code
 	arrived         time.Time
 	receipt         Receipt
 
@@ -169,10 +173,11 @@ type item struct {
 	tools            int    // that ran, which it sums up
 	leftOut          int    // announcements that were left out
 
-	// When it is left out. wanted says that the person asked for it; staleAt is when something
-	// newer takes its place, zero for never; states and news count those of its session when it
-	// came.
+	// When it is left out. wanted says that the person asked for it, and recites that they walked
+	// there; staleAt is when something newer takes its place, zero for never; states and news count
+	// those of its session when it came.
 	wanted       bool
+	recites      bool
 	staleAt      time.Time
 	states, news int
 	// yieldsToQuestion says that a question which is put before it makes it needless; moot that its
@@ -191,7 +196,8 @@ func New(p Preferences) *Announcer {
 		p.Verbosity = aaep.VerbosityNormal
 	}
 	a := &Announcer{p: p, soFar: map[string]*item{}, answers: map[string]*answer{},
-		agents: map[string]*agent{}, leftOut: map[string]int{}, toldNoVoice: map[string]bool{}}
+		agents: map[string]*agent{}, leftOut: map[string]int{}, toldNoVoice: map[string]bool{},
+		transcript: transcript{open: map[string]*openText{}, begun: map[string]bool{}}}
 	a.SetLanguage()
 	return a
 }
@@ -212,6 +218,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		a.tellLost(now, source)
 		return
 	}
+	a.transcript.addEvent(now, source, ev, w)
 	put := a.questions.firstOpen()
 	w, outcome := a.questions.eventWords(now, source, ev, w)
 	told := a.handleEvent(now, source, ev, w)
@@ -395,7 +402,7 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	a.lastID++
 	s := it.sentences[it.next]
 	u := Utterance{ID: a.lastID, Text: s.Text, Language: s.Language, Kind: it.kind, Critical: it.critical,
-		Event: it.event, Source: it.source}
+		Event: it.event, Source: it.source, Code: it.verbatim}
 	if it.about != nil {
 		u.Source = it.about.source
 	}
@@ -407,6 +414,9 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	a.beginName(now, it, put)
 	if q = cmp.Or(q, it.about); q != nil && tellsTime(s) {
 		u.Text = timeToAnswer(s.Language, q.timeLeft(now)).String() // not what it was when the question came
+	}
+	if it.kind == Output && !it.verbatim && a.p.Content.SpeakNames {
+		u.Text = speakNames(u.Text, u.Language)
 	}
 	if it.source != "" { // each sentence is heard for itself
 		if it.kind == Output || it.kind != Question && it.next > 0 { // of the rest, Text marks the beginning
@@ -469,7 +479,7 @@ func (a *Announcer) mustEnd() bool {
 	case slices.Contains(a.asked, s.item):
 		return false
 	}
-	return len(a.asked) > 0 || a.isTyping || a.wantsQuiet && !s.outcome
+	return len(a.asked) > 0 || a.isTyping || a.wantsQuiet && !s.outcome && !s.recites
 }
 
 // followsAnswer reports whether an announcement waits for what becomes of the person's answer: an
@@ -498,7 +508,7 @@ func (a *Announcer) chooseNext(now time.Time) *item {
 		})
 	}
 	if a.wantsQuiet {
-		if i := slices.IndexFunc(waiting, func(it *item) bool { return it.outcome }); i >= 0 {
+		if i := slices.IndexFunc(waiting, func(it *item) bool { return it.outcome || it.recites }); i >= 0 {
 			return waiting[i]
 		}
 		return nil

@@ -169,6 +169,28 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// A question that is silenced before the person had all of it comes again, whole, when it was quiet
+// for a while, later each time; not once it was heard, nor once it is answered.
+func TestSilencedQuestion(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	q := r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	for i := range 2 {
+		r.passTime(time.Second)
+		r.pressSilence()
+		r.wantQuestion(nil, q)
+		r.passTime(repeatAfter<<i - 100*time.Millisecond)
+		if r.voice != nil {
+			t.Error("it comes again too soon")
+		}
+		r.passTime(100 * time.Millisecond)
+	}
+	r.passTime(4 * time.Minute)
+	r.wantQuestion(q, q)
+	if n := strings.Count(r.heardSince(""), "Decide: Pay five dollars."); n != 3 {
+		t.Errorf("it comes %d times: %s", n, r.heardSince(""))
+	}
+}
+
 // An output that failed says the same again.
 func TestFailedOutput(t *testing.T) {
 	r := newRoom(t, Preferences{})

@@ -81,13 +81,14 @@ func (a *Announcer) addAnswerChunk(now time.Time, source string, ev *aaep.Event,
 	}
 	a.addPieces(now, ans, pieces)
 	if p.Complete {
+		a.endTable(now, ans)
 		delete(a.answers, id)
 	}
 }
 
 // hasUnsaid reports whether something has come that was not said.
 func (ans *answer) hasUnsaid() bool {
-	return ans.seg.Held() > 0 || ans.heldLines != "" || ans.codeUntold
+	return ans.seg.Held() > 0 || ans.heldLines != "" || ans.codeUntold || ans.table.rows != nil
 }
 
 // flushSession says what is held of a session's answers, for something else comes.
@@ -99,6 +100,7 @@ func (a *Announcer) flushSession(now time.Time, source string, ev *aaep.Event) {
 		terminal := ev.Type().Terminal()
 		a.addPieces(now, ans, ans.seg.Flush(terminal))
 		a.flushHeldLines(now, ans)
+		a.endTable(now, ans)
 		switch {
 		case terminal:
 			delete(a.answers, id)
@@ -119,6 +121,7 @@ func (a *Announcer) dropOldestAnswer(now time.Time) {
 	}
 	a.addPieces(now, a.answers[oldest], a.answers[oldest].seg.Flush(true))
 	a.flushHeldLines(now, a.answers[oldest])
+	a.endTable(now, a.answers[oldest])
 	delete(a.answers, oldest)
 }
 
@@ -141,6 +144,7 @@ func (a *Announcer) flushPaused(now time.Time) {
 		if !ans.rested && stood >= restAfter {
 			ans.rested = true
 			a.addPieces(now, ans, ans.seg.Yield())
+			a.endTable(now, ans)
 		}
 	}
 }
@@ -152,37 +156,50 @@ func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piec
 		a.addPiecesAsLines(now, ans, pieces)
 		return
 	}
-	text, open := "", ans.code
+	var text strings.Builder
+	read, isRead := ans.code, 0 // what the text is in after as many bytes, which end a line
+	begin := func() {
+		text.Reset()
+		read, isRead = ans.code, 0
+	}
+	open := ans.code
 	for i, p := range pieces {
-		if next := ans.space + p.Text; open.endsBefore(next) {
-			a.endCode(now, ans, text)
-			text, open = "", block{}
+		next := ans.space + p.Text
+		if open.endsBefore(next) {
+			a.endCode(now, ans, text.String())
+			begin()
 		}
-		text += ans.space + p.Text
-		ans.space = ""
-		if end := strings.LastIndexByte(text, '\n') + 1; end > 0 && strings.TrimSpace(text[end:]) == "" {
-			text, ans.space = text[:end], text[end:]
+		end := strings.LastIndexByte(next, '\n') + 1
+		ended := end > 0 || strings.HasSuffix(text.String(), "\n")
+		if ans.space = ""; ended && strings.TrimSpace(next[end:]) == "" {
+			next, ans.space = next[:end], next[end:]
 		}
-		over := p.Boundary == aaep.BoundaryCompletion
-		whole, code, ended := ans.code.continueWith(text, over)
-		if open = code; code.isOpen() && i+1 < len(pieces) {
+		text.WriteString(next)
+		all := text.String()
+		end = strings.LastIndexByte(all, '\n') + 1
+		if end > isRead { // each line is read once, however many there are
+			read, isRead = read.goOn(all[isRead:end]), end
+		}
+		if open = read.goOn(all[end:]); open.isOpen() && i+1 < len(pieces) {
 			continue // it is told once, with how much there is
 		}
-		ans.endedCode = ended
-		if !code.isOpen() && !ans.code.isOpen() && whole == text {
-			a.addLines(now, ans, text, over)
-			text = ""
-			continue
+		over := p.Boundary == aaep.BoundaryCompletion
+		whole, code, blocks := ans.code.continueWith(all, over)
+		open, ans.endedCode = code, blocks
+		switch {
+		case !code.isOpen() && !ans.code.isOpen() && whole == all:
+			a.addLines(now, ans, all, over)
+		default:
+			a.addLines(now, ans, "", true)
+			a.endTable(now, ans)
+			// Nothing but what follows tells where a diff ends that has no fence.
+			if ans.codeUntold = code.diff && code.fence == "" && !over; ans.codeUntold {
+				ans.code = code
+			} else {
+				a.addPiece(now, ans, whole, code, over)
+			}
 		}
-		a.addLines(now, ans, "", true)
-		ans.table = table{}
-		// Nothing but what follows tells where a diff ends that has no fence.
-		if ans.codeUntold = code.diff && code.fence == "" && !over; ans.codeUntold {
-			ans.code = code
-		} else {
-			a.addPiece(now, ans, whole, code, over)
-		}
-		text = ""
+		begin()
 	}
 }
 
@@ -191,7 +208,8 @@ func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piec
 func (a *Announcer) endCode(now time.Time, ans *answer, text string) {
 	whole, _, ended := ans.code.continueWith(text, true)
 	a.addLines(now, ans, "", true)
-	ans.table, ans.endedCode, ans.codeUntold = table{}, ended, false
+	a.endTable(now, ans)
+	ans.endedCode, ans.codeUntold = ended, false
 	if told := ans.soFar; text == "" && told != nil && !a.isUntold(told) {
 		if told.code = ended; a.toldCode == nil || a.toldCode.arrived.Before(told.arrived) {
 			a.toldCode = told
@@ -244,7 +262,38 @@ func (a *Announcer) addLines(now time.Time, ans *answer, text string, force bool
 		ans.diff, ans.list = false, 0
 	}
 	if text != "" {
+		a.addProse(now, ans, text)
+	}
+}
+
+// addProse takes text that is neither code nor a list that is held. A table that is not read row by
+// row is told once it is over.
+func (a *Announcer) addProse(now time.Time, ans *answer, text string) {
+	manner := a.p.Content.Tables
+	if ans.table.manner = manner; manner == "" || manner == Read {
 		a.addPiece(now, ans, ans.table.speakRows(text), block{}, false)
+		return
+	}
+	prose := ""
+	for line := range strings.Lines(text) {
+		if row.MatchString(strings.TrimRight(line, "\r\n")) {
+			if prose != "" {
+				a.addPiece(now, ans, prose, block{}, false)
+				prose = ""
+			}
+			ans.table.speakRows(line)
+			continue
+		}
+		a.endTable(now, ans)
+		prose += line
+	}
+	a.addPiece(now, ans, prose, block{}, false)
+}
+
+// endTable tells what an answer holds of a table until that is over, and ends it.
+func (a *Announcer) endTable(now time.Time, ans *answer) {
+	for line := range strings.Lines(ans.table.endHeld(ans.language)) {
+		a.addPiece(now, ans, line, block{}, false)
 	}
 }
 
@@ -254,7 +303,7 @@ func (a *Announcer) addPiece(now time.Time, ans *answer, whole string, code bloc
 	if over {
 		id, code = phrase.Code, block{}
 	}
-	part := markdownPart(whole, ans.language, id)
+	part := a.p.Content.markdownPart(whole, ans.language, id)
 	before := ans.code.openingText()
 	if ans.code = code; strings.TrimSpace(part.Text) == "" {
 		return
@@ -279,6 +328,12 @@ func (a *Announcer) addPiece(now time.Time, ans *answer, whole string, code bloc
 		return
 	}
 	a.appendTo(&a.normal, it)
+	if it.code != nil && a.p.Content.ofBlock(it.code) == Read {
+		if lines := a.codeItemOf(now, it); lines != nil {
+			lines.wanted = false // it may be left out in a flood
+			a.appendTo(&a.normal, lines)
+		}
+	}
 }
 
 // splitSentences are what is said one at a time. Of a question, each line is heard for itself.
@@ -289,7 +344,7 @@ func (w Words) splitSentences(lines bool) (all []Part) {
 			texts = strings.Split(p.Text, "\n")
 		}
 		for _, text := range texts {
-			part := markdownPart(text, p.Language, phrase.Code)
+			part := Content{}.markdownPart(text, p.Language, phrase.Code)
 			for _, s := range splitText(part.Text, part.Language) {
 				all = append(all, Part{part.Language, s})
 			}

@@ -41,6 +41,7 @@ type block struct {
 	files          int      // that it is of
 	pending        string   // a file that may be the name of one that is gone
 	kept           []string // its lines, the first of them
+	earlier        *block   // that ended in the same text before it
 }
 
 // isOpen reports whether a block has begun.
@@ -85,6 +86,7 @@ func (b block) continueWith(text string, wanted bool) (whole string, open block,
 			open = b
 		}
 		if closed || wanted {
+			b.earlier = ended
 			ended = &b
 		}
 		return ""
@@ -93,6 +95,17 @@ func (b block) continueWith(text string, wanted bool) (whole string, open block,
 		return text, open, ended
 	}
 	return b.openingText() + text, open, ended
+}
+
+// goOn is what a text that goes on with a block ends in.
+func (b block) goOn(text string) (open block) {
+	replaceCodeFrom(b, text, func(b block, closed bool) string {
+		if !closed {
+			open = b
+		}
+		return ""
+	})
+	return open
 }
 
 // replaceCode is text with each block of code, and each diff, replaced by what is said of it.
@@ -122,16 +135,16 @@ func replaceCodeFrom(b block, text string, says func(b block, closed bool) strin
 				continue
 			}
 			b.diff = b.diff || diffHeader.MatchString(bare)
-			b.countLine(bare)
+			b.addLine(bare)
 		case b.diff:
-			b.countLine(line)
+			b.addLine(line)
 		case m != nil && (m[1][0] == '~' || !strings.Contains(m[2], "`")):
 			info, _, _ := strings.Cut(strings.TrimSpace(m[2]), " ")
 			b = block{fence: m[1], info: strings.ToLower(info), quoted: mark != ""}
 			b.diff = b.info == "diff" || b.info == "patch"
 		case diffHeader.MatchString(line):
 			b.diff = true
-			b.countLine(line)
+			b.addLine(line)
 		default:
 			rest.WriteString(line)
 		}
@@ -167,12 +180,17 @@ func (b *block) takesLine(line string) bool {
 // mayBeBullet reports whether a line may be one of a list.
 func mayBeBullet(line string) bool { return len(line) > 1 && line[1] == ' ' }
 
-// countLine counts a line of a block.
-func (b *block) countLine(line string) {
+// addLine keeps a line of a block, and counts it.
+func (b *block) addLine(line string) {
 	line = strings.TrimRight(line, "\r\n")
 	if len(b.kept) < maxHeld { // blocks are copied, and must not share what is appended
 		b.kept = append(slices.Clip(b.kept), line[:min(len(line), maxSentence)])
 	}
+	b.countLine(line)
+}
+
+// countLine counts a line of a block, without its end.
+func (b *block) countLine(line string) {
 	if strings.TrimSpace(line) != "" {
 		b.lines++
 	}

@@ -1,13 +1,22 @@
 package announce
 
 import (
+	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
+
+// codeText is a line of code, or of a diff.
+type codeText struct {
+	text string // without sign
+	sign byte   // of a line of a diff that changes; of another a space, and zero of code
+}
 
 // newCodeItem returns an announcement of the code that was told of last, a sentence for each line,
 // or nil where there is none. It is text of the agent, as what it told of is.
@@ -15,18 +24,21 @@ func (a *Announcer) newCodeItem(now time.Time) *item {
 	if a.toldCode == nil {
 		return nil
 	}
-	told, language := a.toldCode, a.toldCode.sentences[0].Language
+	return a.codeItemOf(now, a.toldCode)
+}
+
+// codeItemOf is newCodeItem of the code that an announcement tells of.
+func (a *Announcer) codeItemOf(now time.Time, told *item) *item {
+	language := told.sentences[0].Language
 	var lines []Part
-	for _, line := range told.code.linesToSay(language) {
-		if line = words.OneLine(aaep.SafeTextIn(line, language)); line != "" {
-			lines = append(lines, Part{language, line})
-		}
+	for b := told.code; b != nil; b = b.earlier {
+		lines = append(a.p.Content.sayLines(b.linesToSay(), language), lines...)
 	}
 	if len(lines) == 0 {
 		return nil
 	}
 	it := &item{source: told.source, session: told.session, kind: Output, event: told.event, sentences: lines,
-		arrived: now, wanted: true}
+		arrived: now, wanted: true, verbatim: true}
 	a.recordItem(it)
 	return it
 }
@@ -35,11 +47,14 @@ func (a *Announcer) newCodeItem(now time.Time) *item {
 // do.
 const diffContext = 1
 
-// linesToSay returns the lines of code, or, of a diff, those that change, with their signs in words
-// and a line around them, behind the names of the files where there are several.
-func (b *block) linesToSay(language string) (said []string) {
+// linesToSay returns the lines of code, or, of a diff, those that change and a line around them,
+// behind the names of the files where there are several.
+func (b *block) linesToSay() (all []codeText) {
 	if !b.diff {
-		return b.kept
+		for _, line := range b.kept {
+			all = append(all, codeText{text: line})
+		}
+		return all
 	}
 	changed := func(i int) bool {
 		return i >= 0 && i < len(b.kept) && !isHeader(b.kept[i]) && signedLine.MatchString(b.kept[i])
@@ -47,23 +62,86 @@ func (b *block) linesToSay(language string) (said []string) {
 	for i, line := range b.kept {
 		switch file := diffFile.FindStringSubmatch(line); {
 		case file != nil && line[0] == '+' && isHeader(line) && b.files > 1:
-			said = append(said, words.Sentence(path.Base(file[1])))
+			all = append(all, codeText{text: words.Sentence(path.Base(file[1]))})
 		case isHeader(line):
 		case changed(i):
-			said = append(said, speakSign(line, language))
-		default:
-			for d := 1; d <= diffContext; d++ {
-				if changed(i-d) || changed(i+d) {
-					said = append(said, line)
-					break
-				}
-			}
+			all = append(all, codeText{line[1:], line[0]})
+		case changed(i-diffContext) || changed(i+diffContext):
+			all = append(all, codeText{strings.TrimPrefix(line, " "), ' '})
 		}
 	}
-	return said
+	return all
 }
 
 // isHeader reports whether a line of a diff is none of a file.
 func isHeader(line string) bool {
 	return diffHeader.MatchString(line) || fileMode.MatchString(line) || strings.HasPrefix(line, `\ No newline`)
+}
+
+// sayLines returns lines of code as they are told: in words with their signs, and with how far each
+// is indented where that changes. In a diff that is said only of lines that differ in nothing else.
+func (c Content) sayLines(lines []codeText, language string) (said []Part) {
+	unit, last := indentUnit(lines), 0
+	for _, line := range lines {
+		if part, ok := c.sayLine(line, unit, last, lines, language); ok {
+			said = append(said, part)
+			last = countIndent(line.text)
+		}
+	}
+	return said
+}
+
+// sayLine returns a line of code among others as it is told, after one that is indented by last, or
+// false for one that says nothing.
+func (c Content) sayLine(line codeText, unit, last int, among []codeText, language string) (Part, bool) {
+	text := words.OneLine(aaep.SafeTextIn(line.text, language))
+	if text == "" {
+		return Part{}, false
+	}
+	n := countIndent(line.text)
+	tells := n != last
+	if line.sign != 0 {
+		tells = slices.ContainsFunc(among, func(other codeText) bool {
+			return other.sign != line.sign && other.sign != ' ' && line.sign != ' ' &&
+				strings.TrimSpace(other.text) == strings.TrimSpace(line.text)
+		})
+	}
+	switch {
+	case c.Indent == InCells:
+		text = strings.Repeat(" ", (n+unit-1)/unit) + text
+	case tells && c.Indent != Unspoken:
+		if says, known := phrase.In(language, phrase.Indented, fmt.Sprint(n)); known || isEnglish(language) {
+			text = says + " " + text
+		}
+	}
+	switch {
+	case line.sign != '+' && line.sign != '-':
+	case c.Indent == InCells:
+		text = string(line.sign) + text
+	default:
+		id := phrase.LineAdded
+		if line.sign == '-' {
+			id = phrase.LineRemoved
+		}
+		text, _ = phrase.In(language, id, strings.TrimLeft(text, " "))
+	}
+	return Part{language, text}, true
+}
+
+// isEnglish reports whether what this package says in English can stand in a text in a language.
+func isEnglish(language string) bool { return language == "" || sharesVoice(language, ownLanguage) }
+
+// countIndent returns how many spaces and tabs a line begins with.
+func countIndent(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+
+// indentUnit returns how many spaces or tabs the code has for each level: the fewest that a line
+// has.
+func indentUnit(lines []codeText) int {
+	unit := 0
+	for _, line := range lines {
+		if n := countIndent(line.text); n > 0 && n < len(line.text) && (unit == 0 || n < unit) {
+			unit = n
+		}
+	}
+	return max(unit, 1)
 }

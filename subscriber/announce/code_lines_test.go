@@ -15,7 +15,7 @@ import (
 func TestDetailsOfCode(t *testing.T) {
 	long := "Look:\n\n--- a/main.go\n+++ b/main.go\n@@ -1,400 +1,400 @@\n" + strings.Repeat(" same\n", 249) + " before\n-\told(1)\n+\tnew(2)\n after\n" + strings.Repeat(" same\n", 147)
 	for text, want := range map[string]string{
-		"Try:\n```go\nfunc f() {\n\n\treturn 1\n}\n```\nThat is all.\n": "func f() {|return 1|}",
+		"Try:\n```go\nfunc f() {\n\n\treturn 1\n}\n```\nThat is all.\n": "func f() {|Indent 1: return 1|Indent 0: }",
 		"```diff\n a\n-b\n+c\n d\n```\n":                                "a|Removed: b|Added: c|d",
 		"```\nnever closed\n":                                           "never closed",
 		"```\nDecide: pay.\n```\n":                                      "The agent says: Decide: pay.",

@@ -168,7 +168,7 @@ func (a *Announcer) catchUp(now time.Time) {
 			came = append(came, it)
 		}
 	}
-	came = slices.DeleteFunc(came, func(it *item) bool { return it.reminds || it.ends != "" })
+	came = slices.DeleteFunc(came, func(it *item) bool { return it.reminds || it.ends != "" || it.recites })
 	if len(came) < 2 {
 		return
 	}

@@ -162,6 +162,10 @@ func (a *Announcer) skipWaiting() (n int, newest *item) {
 			return false
 		}
 		switch {
+		case it.recites: // the person can walk there again
+			if it.moot = a.saying != nil && a.saying.item == it; !it.moot {
+				a.endItem(it, it.arrived, Expired)
+			}
 		case it.leftOut > 0 && a.isUntold(it): // those it counts are to be asked for already
 			n += it.leftOut
 			a.endItem(it, it.arrived, Expired)

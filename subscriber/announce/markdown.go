@@ -26,21 +26,21 @@ var (
 
 // markdownPart is markdownSpeech with the language of what is said: code alone is told in words of
 // ours, which may be English.
-func markdownPart(text, language string, id phrase.ID) Part {
+func (c Content) markdownPart(text, language string, id phrase.ID) Part {
 	noCode := func(block, bool) string { return "" }
 	if _, known := phrase.In(language, phrase.Code, ""); !known && strings.TrimSpace(text) != "" &&
 		strings.TrimSpace(replaceCode(text, noCode)) == "" {
 		language = ownLanguage
 	}
-	return Part{language, markdownSpeech(text, language, id)}
+	return Part{language, c.markdownSpeech(text, language, id)}
 }
 
 // markdownSpeech makes text fit for a voice: without markup, code as how much there is of it, links
 // by their names, in one line. Nothing that a person could not hear is left in it; see
 // aaep.SafeText. What it puts in is in the text's language, where that is known; a link and an
 // image with a name need no word but the name. Code that goes on behind text is told with unclosed.
-func markdownSpeech(text, language string, unclosed phrase.ID) string {
-	english := language == "" || sharesVoice(language, ownLanguage)
+func (c Content) markdownSpeech(text, language string, unclosed phrase.ID) string {
+	english := isEnglish(language)
 	in := func(inEnglish, otherwise string) string {
 		if english {
 			return inEnglish
@@ -52,6 +52,9 @@ func markdownSpeech(text, language string, unclosed phrase.ID) string {
 		id := phrase.Code
 		if !closed {
 			id = unclosed
+		}
+		if c.ofBlock(&b) == Skip {
+			return "\n"
 		}
 		return "\n" + b.describeBlock(language, id) + "\n"
 	})
@@ -85,6 +88,10 @@ func markdownSpeech(text, language string, unclosed phrase.ID) string {
 		}
 		return in("an image", says)
 	})
+	links := 0
+	if c.Links == Count {
+		links = len(link.FindAllString(text, -1))
+	}
 	text = link.ReplaceAllString(text, "$1")
 	text = address.ReplaceAllStringFunc(text, func(s string) string {
 		bare := strings.Trim(s, "<>")
@@ -92,6 +99,13 @@ func markdownSpeech(text, language string, unclosed phrase.ID) string {
 		u, err := url.Parse(strings.TrimSuffix(bare, end))
 		if err != nil || u.Hostname() == "" {
 			return s
+		}
+		switch c.Links {
+		case Count:
+			links++
+			return end
+		case Skip:
+			return end
 		}
 		return in("link to ", "") + u.Hostname() + end
 	})
@@ -105,5 +119,8 @@ func markdownSpeech(text, language string, unclosed phrase.ID) string {
 		})
 	}
 	text = inline.ReplaceAllString(text, "$2")
+	if says, known := phrase.In(language, phrase.LinksHere, ""); links > 0 && (known || english && says != "") {
+		text = words.Sentence(text) + " " + phrase.Counted(language, phrase.LinksHere, links, "link")
+	}
 	return words.OneLine(aaep.SafeTextIn(text, language))
 }

@@ -47,6 +47,11 @@ type openQuestion struct {
 	heardAt        time.Time
 	presentedUntil time.Time
 
+	// silencedAt is when it was silenced last before all of it was heard, and silenced how often
+	// that was.
+	silencedAt time.Time
+	silenced   int
+
 	// What was told beside it. leadInSaid says that since it was said the person heard that its
 	// session says something else, and distracted that the session did; remindedAt is when they
 	// last heard that the question is open.

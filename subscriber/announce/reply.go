@@ -255,6 +255,31 @@ func (a *Announcer) putAgain(now time.Time, q *openQuestion) {
 	a.asked = append(a.asked, again)
 }
 
+// repeatAfter is how long after it was silenced a question comes again; then twice as long.
+const repeatAfter = 20 * time.Second
+
+// repeatFrom is when a question that was silenced before the person had all of it comes again, or
+// the zero time.
+func (q *openQuestion) repeatFrom() time.Time {
+	if q.silencedAt.IsZero() || !q.heardAt.IsZero() {
+		return time.Time{}
+	}
+	return q.silencedAt.Add(repeatAfter << min(q.silenced-1, 6))
+}
+
+// repeatSilenced says the question that is put once more where it was silenced, by the person or by
+// another program, and the person neither answered nor had all of it since.
+func (a *Announcer) repeatSilenced(now time.Time) {
+	q := a.questions.firstOpen()
+	if q == nil || q.put.IsZero() || !q.sendingSince.IsZero() || a.isTyping || a.saying != nil || q.timeLeft(now) <= 0 {
+		return
+	}
+	if from := q.repeatFrom(); !from.IsZero() && !now.Before(from) {
+		q.silencedAt = time.Time{}
+		a.putAgain(now, q)
+	}
+}
+
 // Answered takes what came of sending a Reply, of this Announcer or of another of the same person,
 // the error of sending it, once. The person is told, in the name of the agent that asked, whatever
 // became of the question meanwhile. After nil it is settled, and they are told

@@ -23,6 +23,12 @@ func (a *Announcer) chooseTurn(now time.Time, waiting []*item) *item {
 	if it := first(func(it *item) bool { return it.outcome && !it.event.Type().Terminal() }); it != nil {
 		return it
 	}
+	if it := first(func(it *item) bool { return it.recites }); it != nil {
+		if waiting[0].reminds { // that this is beside a question
+			return waiting[0]
+		}
+		return it
+	}
 	if q := a.questions.firstOpen(); q != nil && !q.put.IsZero() { // what is decided may depend on it
 		own := func(it *item) bool { return it.reminds || it.session == q.sessionKey() }
 		if it := cmp.Or(first(own), first(q.waitsForItem)); it != nil {
@@ -84,6 +90,9 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 		}
 		a.removeItem(s.item)
 		a.endItem(s.item, now, what)
+		if q := a.questions.findByEvent(s.event); q != nil && s.kind == Question && q.heardAt.IsZero() {
+			q.silencedAt, q.silenced = now, q.silenced+1
+		}
 	default:
 		if !s.moot {
 			s.receipt.Outcome = Waiting
@@ -184,6 +193,7 @@ func (a *Announcer) handleTime(now time.Time) {
 	a.dropStale(now)
 	a.recallQuestion(now)
 	a.remindOfQuestion(now)
+	a.repeatSilenced(now)
 }
 
 // heldUpQuestions are the questions behind which something else that is critical waits.
@@ -270,6 +280,7 @@ func (a *Announcer) nextWake(now time.Time) (at time.Time) {
 			sooner(q.remindedAt.Add(soonAgain))
 		}
 		sooner(a.recallFrom(q))
+		sooner(q.repeatFrom())
 		sooner(a.otherAgentsWaitUntil(now))
 	}
 	for _, it := range a.normal {
@@ -282,7 +293,7 @@ func (a *Announcer) nextWake(now time.Time) (at time.Time) {
 		if ans.hasUnsaid() && !ans.paused {
 			sooner(ans.newest.Add(pauseAfter))
 		}
-		if ans.seg.Held() > 0 && !ans.rested {
+		if (ans.seg.Held() > 0 || ans.table.rows != nil) && !ans.rested {
 			sooner(ans.newest.Add(restAfter))
 		}
 	}

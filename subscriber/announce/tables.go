@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -17,8 +18,10 @@ const named = 3
 
 // table is where a text is in a table, whose rows may come one by one.
 type table struct {
-	names []string // of its columns; nil are not known yet
-	last  []string // the row before, which is that of the names if a line below says so
+	names  []string // of its columns; nil are not known yet
+	last   []string // the row before, which is that of the names if a line below says so
+	manner Manner   // how it is told: but for Read, once it is over
+	rows   [][]string
 }
 
 // speakRows is text with each row of a table as a sentence: what it is about, then each cell behind
@@ -39,7 +42,11 @@ func (t *table) speakRows(text string) string {
 			t.names, t.last = t.last, nil
 		case cells != nil && !belowNames.MatchString(bare):
 			t.last = splitRow(cells[1])
-			rest.WriteString(words.Sentence(t.speakRow(t.last)) + "\n")
+			if t.manner == "" || t.manner == Read {
+				rest.WriteString(words.Sentence(t.speakRow(t.last)) + "\n")
+			} else if len(t.rows) < maxHeld {
+				t.rows = append(t.rows, t.last)
+			}
 			if t.names != nil {
 				t.last = nil
 			}
@@ -51,6 +58,54 @@ func (t *table) speakRows(text string) string {
 		rest.WriteString(line)
 	}
 	return rest.String()
+}
+
+// endHeld ends the table, and is what is said of it by then, in lines, if its rows were held.
+func (t *table) endHeld(language string) string {
+	rows, named, manner := t.rows, t.names != nil, t.manner
+	*t = table{manner: manner}
+	switch {
+	case rows == nil || manner == Skip:
+		return ""
+	case manner == ByColumn:
+		var b strings.Builder
+		for i := range rows[0] {
+			name, cells := columnWords(rows, i+1, named)
+			b.WriteString(words.Sentence(name) + "\n" + words.Sentence(cells) + "\n")
+		}
+		return b.String()
+	}
+	n := len(rows)
+	if named {
+		n--
+	}
+	says := words.Sentence(t.speakRow(rows[0])) + "\n"
+	if _, known := phrase.In(language, phrase.TableOf, ""); known || isEnglish(language) {
+		says = phrase.Counted(language, phrase.TableOf, n, "row") + "\n" + says
+	}
+	return says
+}
+
+// columnWords is what is said of a column, by its number from one on: its name, where the first row
+// has names, and of each other row the first cell and the one in the column.
+func columnWords(rows [][]string, column int, named bool) (name, said string) {
+	var all []string
+	for i, cells := range rows {
+		if column < 1 || column > len(cells) {
+			continue
+		}
+		cell := cells[column-1]
+		switch {
+		case i == 0 && named:
+			name = cell
+		case cell == "":
+		case column > 1 && cells[0] != "":
+			all = append(all, cells[0]+": "+cell)
+		default:
+			all = append(all, cell)
+		}
+	}
+	return name, strings.Join(all, "; ")
 }
 
 // speakRow is what is said of a row.

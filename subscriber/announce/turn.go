@@ -194,7 +194,7 @@ func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
 		return true
 	}
 	q := a.questions.firstOpen()
-	if q == nil || !distractsFrom(q, it) {
+	if q == nil || !distractsFrom(q, it) || it.recites && a.wantsQuiet { // which would leave it for later
 		return false
 	}
 	if i := slices.Index(a.asked, it); i >= 0 && it.arrived.Before(q.put) {

@@ -31,6 +31,9 @@ type Utterance struct {
 	// Language is a language tag, or "" if it is unknown.
 	Language string
 	Kind     Kind
+	// Code says that the text is a line of code: each of its signs counts, and the spaces that it
+	// begins with are its indentation.
+	Code bool
 	// Critical ones cannot wait, and stay until they were noticed where an output can do that.
 	Critical bool
 	// Source is the agent, as Add names it, whose words these are or whose question they are about;

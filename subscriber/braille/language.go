@@ -150,7 +150,7 @@ func replaceUnknown(text string, known func(rune) bool) string {
 // works, else characters.
 func (d *Display) wordsOf(ctx context.Context, u announce.Utterance) []word {
 	text := removeInvisible(u.Text)
-	if d.louis != nil {
+	if d.louis != nil && !u.Code { // code is shown sign by sign, in the table of BRLTTY
 		if table := tableFor(d.louis.tables, u.Language); table != "" {
 			known := func(r rune) bool { return d.louis.hasCharacter(table, r) }
 			if words, err := d.louis.translateText(table, replaceUnknown(text, known)); err == nil {
@@ -158,5 +158,9 @@ func (d *Display) wordsOf(ctx context.Context, u announce.Utterance) []word {
 			}
 		}
 	}
-	return textWords(replaceUnknown(text, d.characterKnown(ctx)))
+	words := textWords(replaceUnknown(text, d.characterKnown(ctx)))
+	if u.Code {
+		words = indentWords(words, len(text)-len(strings.TrimLeft(text, " ")))
+	}
+	return words
 }

@@ -2,6 +2,7 @@ package braille
 
 import (
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"unicode"
@@ -50,6 +51,22 @@ func textWords(text string) []word {
 		}
 		w.joined = len(words) > 0 && continuesNumber(words[len(words)-1].cells, w.cells)
 		words = append(words, w)
+	}
+	return words
+}
+
+// mostIndented is how many cells of indentation are shown.
+const mostIndented = 8
+
+// indentWords puts cells without dots in front of a line of code, for as much as it is indented.
+func indentWords(words []word, n int) []word {
+	if n = min(n, mostIndented); n == 0 || len(words) == 0 {
+		return words
+	}
+	first := &words[0]
+	first.cells = append(slices.Repeat([]rune{' '}, n), first.cells...)
+	for i := range first.cuts {
+		first.cuts[i].at += n
 	}
 	return words
 }

@@ -11,10 +11,12 @@
 package present
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"runtime/debug"
@@ -283,6 +285,29 @@ func (p *Presenter) Skip() {
 // Newest is Skip, and says the newest of what waited or, where nothing did, of what was said.
 func (p *Presenter) Newest() {
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.Newest(now) })
+}
+
+// Walk tells the next place of a kind in what the agents said, or, back, the one before, at once;
+// see announce.Places. The person goes on from there. The error is announce.ErrNoPlace where there
+// is none, which they are told, or says that there is no such kind.
+func (p *Presenter) Walk(place announce.Place, back bool) (err error) {
+	p.Plan(func(a *announce.Announcer, now time.Time) { err = a.Walk(now, place, back) })
+	return err
+}
+
+// Find tells the next line of what the agents said that has a text, or, back, the one before. The
+// error is announce.ErrNoPlace where there is none, which the person is told.
+func (p *Presenter) Find(text string, back bool) (err error) {
+	p.Plan(func(a *announce.Announcer, now time.Time) { err = a.Find(now, text, back) })
+	return err
+}
+
+// WriteTranscript writes what the agents said and did, as they wrote it and as far as it is kept.
+func (p *Presenter) WriteTranscript(w io.Writer) error {
+	var b bytes.Buffer
+	p.Plan(func(a *announce.Announcer, _ time.Time) { a.WriteTranscript(&b) })
+	_, err := b.WriteTo(w)
+	return err
 }
 
 // Spell spells what cannot be spoken in its language: the question that is put, or what was told

@@ -536,7 +536,7 @@ var scenes = []struct {
 			time.Sleep(1500 * time.Millisecond)
 			r.press(key)
 		}
-		r.reads("Pay $15")
+		r.wait("it is heard to its end", func() bool { return r.times("It cannot be undone.") > 0 }) // of Insert the page knows nothing
 		r.until(working)
 		r.idle()
 		undecided(r.t, outcome)

@@ -138,6 +138,35 @@ func TestLongQuestion(t *testing.T) {
 	}
 }
 
+// TestRepeated: an open question is told again though no key cut it, for there are keys that a page
+// does not see, later each time; after an answer no more.
+func TestRepeated(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, all+`window.waits = []; { const timed = setTimeout;
+		globalThis.setTimeout = (f, ms, ...more) => { if (ms % 20000 === 0 && ms) waits.push(ms); return timed(f, ms % 20000 ? ms : ms / 100, ...more); }; }`)
+	p.until(connected)
+	quick(p)
+	outcome := pay(t, st.session(t, "Paying your bills."), "$5")
+	const told = `all.filter((line) => line.startsWith("alert: "))`
+	p.until(told + `.length === 3`)
+	if got := eval[[]string](p, told); got[0] != strings.Replace(got[1], "Again: ", "", 1) || got[0] != strings.Replace(got[2], "Once more: ", "", 1) || got[0] == got[1] {
+		t.Errorf("told was %q", got)
+	}
+	p.until(armed)
+	p.until(`waits.length === 3`)
+	if got := eval[[]int](p, "waits"); !slices.Equal(got, []int{20000, 40000, 80000}) {
+		t.Errorf("it waited for %v ms", got)
+	}
+	eval[any](p, `document.querySelector("button.no").click()`)
+	result(t, outcome)
+	p.until(`all.some((line) => line.includes("You answered: reject."))`)
+	eval[any](p, "new Promise((done) => setTimeout(done, 1500))")
+	if n := eval[int](p, told+".length"); n > 4 {
+		t.Errorf("it was told %d times, also after the answer", n)
+	}
+}
+
 // TestUnseenQuestion: a question that came while the page was not there is told on return, and
 // cannot be accepted before.
 func TestUnseenQuestion(t *testing.T) {

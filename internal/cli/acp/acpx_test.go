@@ -46,7 +46,7 @@ func TestTeeOfRealClient(t *testing.T) {
 		hears   string
 	}{
 		{"the client allows", "", "y", true, `It was answered in the editor: Allow\.`},
-		{"a listener allows", "yes", "n", true, `Rm report\.txt finished\.`},
+		{"a listener allows", "yes", "n", true, `The command "rm report\.txt" finished\.`},
 		{"a listener refuses", "n", "y", false, `Rejected, and not done: Run the command "rm report\.txt"\.`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -49,6 +49,7 @@ accept and reject decide what is asked. ANSWER is the number or the name of a ch
   quiet    leaves all that can wait for later; once more ends that
   where    says how each agent is doing
   waiting, next, skip, newest, spell: as /waiting and so on do in "aaep listen"
+  to PLACE, back PLACE, find WORDS: walk in what was said, as /to, /back and /find do there
 
 An answer counts by the same rules as one that is typed there: a yes only once you can have heard the whole question,
 and never within a second after another key, so that a key that is held down accepts nothing. Why one does not count is
@@ -60,12 +61,14 @@ Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 w
 		Example: `  aaep answer accept
   aaep answer 2
   aaep answer again
+  aaep answer to heading
   aaep answer --watch`,
-		ValidArgs: append([]string{"accept", "reject"}, controlCommands...),
+		ValidArgs: slices.Concat([]string{"accept", "reject"}, controlCommands, control.WalkNames),
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case watch && (len(args) > 0 || question != ""):
 				return exits.UsageError("--watch answers nothing; leave out the rest.\nSee: aaep answer --help")
+			case !watch && len(args) > 0 && slices.Contains(control.WalkNames, args[0]):
 			case !watch && (len(args) != 1 || strings.TrimSpace(args[0]) == ""):
 				return exits.UsageError("give one answer or command, such as accept, and in quotes what has spaces.\nSee: aaep answer --help")
 			}
@@ -86,8 +89,8 @@ Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 w
 			if len(all) == 0 {
 				return exits.With(exits.Unreachable, errors.New("nothing of yours listens on this machine.\nStart it with: aaep listen"))
 			}
-			if slices.Contains(controlCommands, args[0]) {
-				return sendCommand(ctx, cmd.OutOrStdout(), all, args[0])
+			if slices.Contains(controlCommands, args[0]) || slices.Contains(control.WalkNames, args[0]) {
+				return sendCommand(ctx, cmd.OutOrStdout(), all, args[0], strings.Join(args[1:], " "))
 			}
 			return sendAnswer(ctx, cmd.OutOrStdout(), all, args[0], question)
 		},
@@ -99,10 +102,8 @@ Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 w
 
 // sendAnswer answers the question that the listeners put.
 func sendAnswer(ctx context.Context, out io.Writer, all []*control.Link, text, id string) error {
-	for _, name := range subprocess.AgentVariables {
-		if os.Getenv(name) != "" {
-			return exits.With(exits.Failed, fmt.Errorf("%s is set, so that an agent runs this. Its questions are for the person, who answers from a window or key of their own", name))
-		}
+	if err := refuseAgent(os.Environ()); err != nil {
+		return err
 	}
 	puts := slices.DeleteFunc(slices.Clone(all), func(l *control.Link) bool {
 		return l.State.Question == nil || id != "" && l.State.Question.ID != id
@@ -140,9 +141,21 @@ func answerText(q *control.Question, text string) string {
 	return text
 }
 
+// refuseAgent returns an error where an environment shows that an agent runs who has it: its
+// questions are for the person.
+func refuseAgent(environment []string) error {
+	for _, set := range environment {
+		name, value, _ := strings.Cut(set, "=")
+		if value != "" && slices.Contains(subprocess.AgentVariables, name) {
+			return exits.With(exits.Failed, fmt.Errorf("%s is set, so that an agent runs this. Its questions are for the person, who answers from a window or key of their own", name))
+		}
+	}
+	return nil
+}
+
 // sendCommand has the listeners obey a command: all of them where it changes what is said, else the
 // one that puts a question.
-func sendCommand(ctx context.Context, out io.Writer, all []*control.Link, name string) error {
+func sendCommand(ctx context.Context, out io.Writer, all []*control.Link, name, text string) error {
 	which := func(*control.Link) bool { return true }
 	switch name {
 	case "stop":
@@ -154,7 +167,7 @@ func sendCommand(ctx context.Context, out io.Writer, all []*control.Link, name s
 	if len(some) == 0 {
 		some = all
 	}
-	return callListeners(ctx, out, some, control.Request{Name: name})
+	return callListeners(ctx, out, some, control.Request{Name: name, Text: text})
 }
 
 // callListeners sends a Request to some listeners at once, and prints what they say upon it.

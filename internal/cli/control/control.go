@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -39,6 +40,9 @@ const (
 
 // AnswerName is the Request that answers a question. Any other is a command of the listener's.
 const AnswerName = "answer"
+
+// WalkNames are the Requests that walk in what the agents said, with where to as their Text.
+var WalkNames = []string{"to", "back", "find"}
 
 // WatchName is the Request for each State from now on.
 const WatchName = "watch"
@@ -301,6 +305,9 @@ type presses struct {
 // same key came within a second before, or an answer that is no rejection follows any other within
 // that.
 func (p *presses) isRepeated(at time.Time, r Request) bool {
+	if slices.Contains(WalkNames, r.Name) { // who walks in a text presses one key again and again
+		return false
+	}
 	r.Age, r.Question = 0, ""
 	repeated := r == p.last && at.Sub(p.at) < stillness
 	if r.Name == AnswerName {

@@ -34,12 +34,12 @@ func TestMain(m *testing.M) {
 
 // A home is what a user has: a home of their own, and a server of hooks that is started in it.
 type home struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 	env []string
 }
 
-func newHome(t *testing.T) *home {
+func newHome(t testing.TB) *home {
 	t.Helper()
 	if !unix {
 		t.Skip("the folders of this test are those of Unix")
@@ -66,10 +66,10 @@ func newHome(t *testing.T) *home {
 	return h
 }
 
-// serve starts the server of hooks, until the test ends.
-func (h *home) serve(args ...string) *exec.Cmd {
+// startServer starts the server of hooks, until the test ends.
+func (h *home) startServer(args ...string) *exec.Cmd {
 	h.t.Helper()
-	cmd := h.command(append([]string{"hook", "serve"}, args...)...)
+	cmd := h.newCommand(append([]string{"hook", "serve"}, args...)...)
 	var says locked
 	cmd.Stderr = &says
 	if err := cmd.Start(); err != nil {
@@ -97,16 +97,16 @@ type locked struct {
 func (l *locked) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(p) }
 func (l *locked) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
-func (h *home) command(args ...string) *exec.Cmd {
+func (h *home) newCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env, cmd.WaitDelay = h.env, 10*time.Second
 	return cmd
 }
 
-// aaep runs the command, and returns what it prints.
-func (h *home) aaep(input string, args ...string) (stdout, stderr string, code int) {
+// runCommand runs the command, and returns what it prints.
+func (h *home) runCommand(input string, args ...string) (stdout, stderr string, code int) {
 	h.t.Helper()
-	cmd := h.command(args...)
+	cmd := h.newCommand(args...)
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
 	err := cmd.Run()
@@ -126,8 +126,8 @@ type person struct {
 	moved chan struct{} // closed and made anew with each event
 }
 
-// follow follows the server as "aaep listen" does. Answer answers a question, or does not.
-func (h *home) follow(answer func(p *person, ev *aaep.Event)) *person {
+// followServer follows the server as "aaep listen" does. Answer answers a question, or does not.
+func (h *home) followServer(answer func(p *person, ev *aaep.Event)) *person {
 	h.t.Helper()
 	path, err := ipc.Path("hook")
 	if err != nil {
@@ -175,12 +175,12 @@ func (h *home) follow(answer func(p *person, ev *aaep.Event)) *person {
 	return p
 }
 
-func reply(d aaep.Decision) func(*person, *aaep.Event) {
+func replyWith(d aaep.Decision) func(*person, *aaep.Event) {
 	return func(p *person, ev *aaep.Event) { replies.Send(context.Background(), p.sub.Question(ev), d, nil) }
 }
 
-// hears waits until the person has heard something.
-func (p *person) hears(t *testing.T, text string) {
+// awaitHeard waits until the person has heard something.
+func (p *person) awaitHeard(t *testing.T, text string) {
 	t.Helper()
 	for late := time.After(2 * time.Minute); ; {
 		p.mu.Lock()
@@ -212,16 +212,16 @@ func TestGemini(t *testing.T) {
 	if err := os.WriteFile(settings, []byte(mine), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, errs, code := h.aaep("", "hook", "install", "--pieces", "gemini"); code != 0 || !strings.Contains(out,
+	if out, errs, code := h.runCommand("", "hook", "install", "--pieces", "gemini"); code != 0 || !strings.Contains(out,
 		"You will hear") {
 		t.Fatalf("install ends with %d: %s%s", code, out, errs)
 	}
-	h.serve()
+	h.startServer()
 	for _, c := range []struct {
 		name   string
 		answer func(*person, *aaep.Event)
 		there  bool
-	}{{"reject", reply(aaep.Reject), true}, {"accept", reply(aaep.Accept), false}, {"nobody", nil, false}} {
+	}{{"reject", replyWith(aaep.Reject), true}, {"accept", replyWith(aaep.Accept), false}, {"nobody", nil, false}} {
 		t.Run(c.name, func(t *testing.T) {
 			h.t = t
 			folder := t.TempDir()
@@ -231,9 +231,9 @@ func TestGemini(t *testing.T) {
 			}
 			var who *person
 			if c.answer != nil {
-				who = h.follow(c.answer)
+				who = h.followServer(c.answer)
 			}
-			out, err := h.gemini(gemini, folder).CombinedOutput()
+			out, err := h.geminiCommand(gemini, folder).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
@@ -243,8 +243,8 @@ func TestGemini(t *testing.T) {
 			if who == nil {
 				return
 			}
-			who.hears(t, "I have looked after it.")
-			who.hears(t, "Gemini CLI in "+filepath.Base(folder)+": Delete the old report.")
+			who.awaitHeard(t, "I have looked after it.")
+			who.awaitHeard(t, "Gemini CLI in "+filepath.Base(folder)+": Delete the old report.")
 			who.mu.Lock()
 			defer who.mu.Unlock()
 			if n := strings.Count(who.heard.String(), "I have looked after it."); n != 1 {
@@ -257,7 +257,7 @@ func TestGemini(t *testing.T) {
 		})
 	}
 	h.t = t
-	if out, errs, code := h.aaep("", "hook", "install", "--remove", "gemini"); code != 0 {
+	if out, errs, code := h.runCommand("", "hook", "install", "--remove", "gemini"); code != 0 {
 		t.Fatalf("removing ends with %d: %s%s", code, out, errs)
 	}
 	if got, err := os.ReadFile(settings); string(got) != mine || err != nil {
@@ -265,8 +265,8 @@ func TestGemini(t *testing.T) {
 	}
 }
 
-// gemini returns Gemini CLI, with a model that deletes a file and then says so.
-func (h *home) gemini(gemini, folder string) *exec.Cmd {
+// geminiCommand returns Gemini CLI, with a model that deletes a file and then says so.
+func (h *home) geminiCommand(gemini, folder string) *exec.Cmd {
 	h.t.Helper()
 	answer := func(part map[string]any) map[string]any {
 		return map[string]any{"method": "generateContentStream",

@@ -39,7 +39,7 @@ func codexProgram(t *testing.T) string {
 
 // A codex is "codex app-server", whose client this is, as an editor is.
 type codex struct {
-	t     *testing.T
+	t     testing.TB
 	in    io.Writer
 	lines *bufio.Reader
 	asked int // requests for approval, each of which is declined
@@ -53,7 +53,7 @@ type rpc struct {
 	Error  json.RawMessage `json:"error,omitempty"`
 }
 
-func (c *codex) send(m rpc) {
+func (c *codex) sendMessage(m rpc) {
 	line, err := json.Marshal(m)
 	if err == nil {
 		_, err = c.in.Write(append(line, '\n'))
@@ -63,8 +63,9 @@ func (c *codex) send(m rpc) {
 	}
 }
 
-// until reads messages until one is as it should be, and declines what is asked for in between.
-func (c *codex) until(is func(rpc) bool) rpc {
+// awaitMessage reads messages until one is as it should be, and declines what is asked for in
+// between.
+func (c *codex) awaitMessage(is func(rpc) bool) rpc {
 	for {
 		line, err := c.lines.ReadBytes('\n')
 		var m rpc
@@ -76,7 +77,7 @@ func (c *codex) until(is func(rpc) bool) rpc {
 		}
 		if strings.HasSuffix(m.Method, "requestApproval") {
 			c.asked++
-			c.send(rpc{ID: m.ID, Result: json.RawMessage(`{"decision":"decline"}`)})
+			c.sendMessage(rpc{ID: m.ID, Result: json.RawMessage(`{"decision":"decline"}`)})
 		}
 		if is(m) {
 			return m
@@ -84,11 +85,11 @@ func (c *codex) until(is func(rpc) bool) rpc {
 	}
 }
 
-func (c *codex) call(id int, method string, params, result any) {
+func (c *codex) callMethod(id int, method string, params, result any) {
 	c.t.Helper()
 	key := json.RawMessage(fmt.Sprint(id))
-	c.send(rpc{ID: key, Method: method, Params: params})
-	m := c.until(func(m rpc) bool { return m.Method == "" && bytes.Equal(m.ID, key) })
+	c.sendMessage(rpc{ID: key, Method: method, Params: params})
+	m := c.awaitMessage(func(m rpc) bool { return m.Method == "" && bytes.Equal(m.ID, key) })
 	if m.Error != nil {
 		c.t.Fatalf("%s: %s", method, m.Error)
 	}
@@ -103,16 +104,16 @@ func (c *codex) call(id int, method string, params, result any) {
 func TestCodex(t *testing.T) {
 	program := codexProgram(t)
 	h := newHome(t)
-	if _, errs, code := h.aaep("", "hook", "install", "codex"); code != 0 {
+	if _, errs, code := h.runCommand("", "hook", "install", "codex"); code != 0 {
 		t.Fatal(errs)
 	}
-	h.serve()
+	h.startServer()
 	for _, c := range []struct {
 		name   string
 		answer func(*person, *aaep.Event)
 		there  bool
 		asked  int
-	}{{"accept", reply(aaep.Accept), false, 0}, {"reject", reply(aaep.Reject), true, 0}, {"nobody", nil, true, 1}} {
+	}{{"accept", replyWith(aaep.Accept), false, 0}, {"reject", replyWith(aaep.Reject), true, 0}, {"nobody", nil, true, 1}} {
 		t.Run(c.name, func(t *testing.T) {
 			h.t = t
 			folder := t.TempDir()
@@ -122,9 +123,9 @@ func TestCodex(t *testing.T) {
 			}
 			var who *person
 			if c.answer != nil {
-				who = h.follow(c.answer)
+				who = h.followServer(c.answer)
 			}
-			asked := h.codex(program, folder)
+			asked := h.runCodex(program, folder)
 			if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) == c.there {
 				t.Errorf("the file: %v", err)
 			}
@@ -134,7 +135,7 @@ func TestCodex(t *testing.T) {
 			if who == nil {
 				return
 			}
-			who.hears(t, "I have looked after it.")
+			who.awaitHeard(t, "I have looked after it.")
 			who.mu.Lock()
 			defer who.mu.Unlock()
 			if len(who.asked) != 1 || !strings.HasSuffix(who.asked[0].Action, `Run the command "rm report.txt".`) {
@@ -144,8 +145,8 @@ func TestCodex(t *testing.T) {
 	}
 }
 
-// codex has Codex delete a file in a folder, and returns how often it asked its own client.
-func (h *home) codex(program, folder string) (asked int) {
+// runCodex has Codex delete a file in a folder, and returns how often it asked its own client.
+func (h *home) runCodex(program, folder string) (asked int) {
 	t := h.t
 	model := fakemodel.New(fakemodel.Answer{Calls: []fakemodel.Call{{ID: "c1", Name: "exec_command",
 		Args: `{"cmd":"rm report.txt"}`}}}, fakemodel.Answer{Says: []string{"I have looked after it."}})
@@ -174,9 +175,9 @@ func (h *home) codex(program, folder string) (asked int) {
 	defer func() { late.Stop(); cmd.Process.Kill(); cmd.Wait() }()
 	c := &codex{t: t, in: in, lines: bufio.NewReader(out)}
 	var ignored any
-	c.call(1, "initialize", map[string]any{"clientInfo": map[string]any{"name": "test", "title": "test",
+	c.callMethod(1, "initialize", map[string]any{"clientInfo": map[string]any{"name": "test", "title": "test",
 		"version": "1"}}, &ignored)
-	c.send(rpc{Method: "initialized"})
+	c.sendMessage(rpc{Method: "initialized"})
 	var list struct {
 		Data []struct {
 			Hooks []struct {
@@ -186,7 +187,7 @@ func (h *home) codex(program, folder string) (asked int) {
 			}
 		}
 	}
-	c.call(2, "hooks/list", map[string]any{"cwds": []string{folder}}, &list)
+	c.callMethod(2, "hooks/list", map[string]any{"cwds": []string{folder}}, &list)
 	trusted := map[string]any{}
 	for _, d := range list.Data {
 		for _, one := range d.Hooks {
@@ -196,14 +197,14 @@ func (h *home) codex(program, folder string) (asked int) {
 	if len(trusted) < 7 {
 		t.Fatalf("Codex finds %d hooks", len(trusted))
 	}
-	c.call(3, "config/batchWrite", map[string]any{"edits": []any{map[string]any{"keyPath": "hooks.state",
+	c.callMethod(3, "config/batchWrite", map[string]any{"edits": []any{map[string]any{"keyPath": "hooks.state",
 		"value": trusted, "mergeStrategy": "upsert"}}, "reloadUserConfig": true}, &ignored)
 	var started struct{ Thread struct{ ID string } }
-	c.call(4, "thread/start", map[string]any{"cwd": folder, "approvalPolicy": "untrusted",
+	c.callMethod(4, "thread/start", map[string]any{"cwd": folder, "approvalPolicy": "untrusted",
 		"sandbox": "danger-full-access"}, &started)
-	c.call(5, "turn/start", map[string]any{"threadId": started.Thread.ID, "input": []any{map[string]any{"type": "text",
+	c.callMethod(5, "turn/start", map[string]any{"threadId": started.Thread.ID, "input": []any{map[string]any{"type": "text",
 		"text": "Delete the old report."}}}, &ignored)
-	c.until(func(m rpc) bool { return m.Method == "turn/completed" })
+	c.awaitMessage(func(m rpc) bool { return m.Method == "turn/completed" })
 	return c.asked
 }
 
@@ -215,28 +216,28 @@ func TestCodexSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newHome(t)
-	h.serve()
+	h.startServer()
 	for _, c := range []struct {
 		answer func(*person, *aaep.Event)
 		want   string
-	}{{reply(aaep.Accept), `"allow"`}, {reply(aaep.Reject), `"deny"`}} {
-		who := h.follow(c.answer)
+	}{{replyWith(aaep.Accept), `"allow"`}, {replyWith(aaep.Reject), `"deny"`}} {
+		who := h.followServer(c.answer)
 		input := `{"session_id":"s1","turn_id":"t1","transcript_path":null,"cwd":"/srv/plans","hook_event_name":"PermissionRequest","model":"m","permission_mode":"default","tool_name":"Bash","tool_input":{"command":"rm report.txt"}}`
-		if err := codexSchema(t, data, "permission-request.command.input").Validate(decoded(t, input)); err != nil {
+		if err := codexSchema(t, data, "permission-request.command.input").Validate(decodeInto(t, input)); err != nil {
 			t.Errorf("the input: %v", err)
 		}
-		out, errs, code := h.aaep(input, "hook", "codex")
+		out, errs, code := h.runCommand(input, "hook", "codex")
 		if code != 0 || !strings.Contains(out, c.want) {
 			t.Fatalf("%d %s %s", code, out, errs)
 		}
-		if err := codexSchema(t, data, "permission-request.command.output").Validate(decoded(t, out)); err != nil {
+		if err := codexSchema(t, data, "permission-request.command.output").Validate(decodeInto(t, out)); err != nil {
 			t.Errorf("the output: %v", err)
 		}
 		who.sub.Close()
 	}
 }
 
-func decoded(t *testing.T, text string) any {
+func decodeInto(t *testing.T, text string) any {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
@@ -258,7 +259,7 @@ func codexSchema(t *testing.T, program []byte, title string) *jsonschema.Schema 
 		t.Fatalf("the schema %s cannot be read", title)
 	}
 	compiler := jsonschema.NewCompiler()
-	err := compiler.AddResource(title+".json", decoded(t, string(whole)))
+	err := compiler.AddResource(title+".json", decodeInto(t, string(whole)))
 	if err != nil {
 		t.Fatal(err)
 	}

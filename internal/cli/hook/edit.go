@@ -26,8 +26,8 @@ type node struct {
 	begins     []int    // where each part begins, with its name
 }
 
-// parse returns the tree of a JSON text.
-func parse(data []byte) (*node, error) {
+// parseSettings returns the tree of a JSON text.
+func parseSettings(data []byte) (*node, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	root, err := parseValue(d)
 	if err == nil {
@@ -84,8 +84,8 @@ func parseValue(d *jsontext.Decoder) (*node, error) {
 	return n, err
 }
 
-// member returns a member of an object; nil is none.
-func (n *node) member(name string) *node {
+// findMember returns a member of an object; nil is none.
+func (n *node) findMember(name string) *node {
 	if n == nil || n.kind != '{' {
 		return nil
 	}
@@ -97,26 +97,27 @@ func (n *node) member(name string) *node {
 
 // addEntry adds an entry to the list of an event, behind those that are there.
 func addEntry(data []byte, event string, entry []byte) ([]byte, error) {
-	root, err := parse(data)
+	root, err := parseSettings(data)
 	if err != nil {
 		return nil, err
 	}
-	hooks := root.member("hooks")
-	list := hooks.member(event)
+	hooks := root.findMember("hooks")
+	list := hooks.findMember(event)
 	name := `"` + event + `": `
 	switch {
 	case root.kind != '{' || hooks != nil && hooks.kind != '{' || list != nil && list.kind != '[':
 		return nil, errors.New("its hooks are not as they should be")
 	case hooks == nil:
-		return insert(data, root, root, `"hooks": `, slices.Concat([]byte(`{"`+event+`":[`), entry, []byte("]}"))), nil
+		return insertValue(data, root, root, `"hooks": `, slices.Concat([]byte(`{"`+event+`":[`), entry, []byte("]}"))), nil
 	case list == nil:
-		return insert(data, root, hooks, name, slices.Concat([]byte("["), entry, []byte("]"))), nil
+		return insertValue(data, root, hooks, name, slices.Concat([]byte("["), entry, []byte("]"))), nil
 	}
-	return insert(data, root, list, "", entry), nil
+	return insertValue(data, root, list, "", entry), nil
 }
 
-// insert adds a value behind the parts of a container, formatted as they are.
-func insert(data []byte, root, into *node, name string, value []byte) []byte {
+// insertValue adds a value behind the parts of a container, formatted as they are, with the line
+// breaks of the first line.
+func insertValue(data []byte, root, into *node, name string, value []byte) []byte {
 	unit := "  "
 	if len(root.parts) > 0 {
 		if indent, own := indentAt(data, root.begins[0]); own && indent != "" {
@@ -137,7 +138,11 @@ func insert(data []byte, root, into *node, name string, value []byte) []byte {
 	}
 	var pretty bytes.Buffer
 	json.Indent(&pretty, value, inner, unit)
-	return slices.Concat(data[:at], []byte(before+name), pretty.Bytes(), []byte(after), data[behind:])
+	added := slices.Concat([]byte(before+name), pretty.Bytes(), []byte(after))
+	if first := bytes.IndexByte(data, '\n'); first > 0 && data[first-1] == '\r' {
+		added = bytes.ReplaceAll(added, []byte("\n"), []byte("\r\n"))
+	}
+	return slices.Concat(data[:at], added, data[behind:])
 }
 
 // indentAt is the white space that begins the line of a place, and whether nothing else stands
@@ -148,8 +153,8 @@ func indentAt(data []byte, at int) (indent string, own bool) {
 	return string(line[:len(line)-len(rest)]), len(rest) == 0 && len(line) < at
 }
 
-// cut takes a part out of a container.
-func cut(data []byte, from *node, i int) []byte {
+// cutPart takes a part out of a container.
+func cutPart(data []byte, from *node, i int) []byte {
 	start, end := from.start+1, from.end-1
 	switch {
 	case i > 0:
@@ -160,26 +165,42 @@ func cut(data []byte, from *node, i int) []byte {
 	return slices.Concat(data[:start], data[end:])
 }
 
-// isOurs reports whether a command line is one of ours for an agent.
+// isOurs reports whether a command line is one of ours for an agent: it runs the command for that
+// agent, wherever it is installed, and does nothing else, such as what a user puts before it.
 func isOurs(line, agent string) bool {
-	program, ok := strings.CutSuffix(line, marker+agent)
+	word, ok := strings.CutSuffix(line, marker+agent)
 	if !ok {
 		return false
 	}
 	if own, err := commandLine(agent); err == nil && line == own {
 		return true
 	}
-	switch filepath.Base(strings.Trim(program, `"'`)) {
+	program, single := wordOfShell(word)
+	switch filepath.Base(program) {
 	case "aaep", "aaep.exe":
-		return true
+		return single
 	}
 	return false
+}
+
+// wordOfShell returns what a shell takes a word for, as shellWord or a person writes it; single
+// says that it is one word and nothing else.
+func wordOfShell(word string) (text string, single bool) {
+	if inner, ok := strings.CutPrefix(word, `"`); ok {
+		inner, ok = strings.CutSuffix(inner, `"`)
+		return inner, ok && !strings.ContainsAny(inner, "\"`$\\")
+	}
+	text = word
+	if inner, ok := strings.CutPrefix(word, "'"); ok {
+		text = strings.ReplaceAll(strings.TrimSuffix(inner, "'"), `'\''`, "'")
+	}
+	return text, shellWord(text) == word
 }
 
 // ourLine is the command line of an entry that is ours, or "".
 func (n *node) ourLine(agent string) string {
 	for _, name := range []string{"command", "bash"} {
-		if line := n.member(name); line != nil && line.kind == '"' && isOurs(line.text, agent) {
+		if line := n.findMember(name); line != nil && line.kind == '"' && isOurs(line.text, agent) {
 			return line.text
 		}
 	}
@@ -189,7 +210,7 @@ func (n *node) ourLine(agent string) string {
 // visitOurs calls visit with each list that has an entry of ours, and the number of that entry,
 // until it returns false. The lists of groups come before the lists of events.
 func (n *node) visitOurs(agent string, visit func(list *node, i int, line string) bool) {
-	hooks := n.member("hooks")
+	hooks := n.findMember("hooks")
 	if hooks == nil || hooks.kind != '{' {
 		return
 	}
@@ -201,7 +222,7 @@ func (n *node) visitOurs(agent string, visit func(list *node, i int, line string
 			if line := entry.ourLine(agent); line != "" && !visit(list, i, line) {
 				return
 			}
-			group := entry.member("hooks")
+			group := entry.findMember("hooks")
 			if group == nil || group.kind != '[' {
 				continue
 			}
@@ -223,7 +244,7 @@ func (n *node) visitOurs(agent string, visit func(list *node, i int, line string
 
 // ourLines are the command lines of ours in settings.
 func ourLines(settings []byte, agent string) (lines []string, err error) {
-	root, err := parse(settings)
+	root, err := parseSettings(settings)
 	if err != nil {
 		return nil, err
 	}
@@ -237,11 +258,11 @@ func ourLines(settings []byte, agent string) (lines []string, err error) {
 // removeEntries takes our entries out, and the lists that hold nothing else.
 func removeEntries(settings []byte, agent string) ([]byte, error) {
 	for {
-		root, err := parse(settings)
+		root, err := parseSettings(settings)
 		if err != nil {
 			return nil, err
 		}
-		hooks := root.member("hooks")
+		hooks := root.findMember("hooks")
 		found := false
 		root.visitOurs(agent, func(list *node, i int, _ string) bool {
 			found = true
@@ -252,7 +273,7 @@ func removeEntries(settings []byte, agent string) ([]byte, error) {
 					from, i = root, slices.Index(root.names, "hooks")
 				}
 			}
-			settings = cut(settings, from, i)
+			settings = cutPart(settings, from, i)
 			return false
 		})
 		if !found {

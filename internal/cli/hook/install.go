@@ -40,8 +40,8 @@ func timeOf(asks bool) int {
 	return tellingTime
 }
 
-// grouped is an entry as Claude Code, Codex and Gemini CLI have it.
-func grouped(unit int) func(string, bool) any {
+// groupedEntry is an entry as Claude Code, Codex and Gemini CLI have it.
+func groupedEntry(unit int) func(string, bool) any {
 	type command struct {
 		Type    string `json:"type"`
 		Command string `json:"command"`
@@ -62,7 +62,7 @@ const (
 
 var installables = map[string]installable{
 	"claude": {
-		name: "Claude Code", file: inHome("CLAUDE_CONFIG_DIR", ".claude", "settings.json"), entry: grouped(1),
+		name: "Claude Code", file: inHome("CLAUDE_CONFIG_DIR", ".claude", "settings.json"), entry: groupedEntry(1),
 		events: []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
 			"Notification", "SubagentStart", "SubagentStop", "Stop", "StopFailure", "SessionEnd"},
 		asking: []string{"PermissionRequest", "Elicitation"},
@@ -71,7 +71,7 @@ var installables = map[string]installable{
 		after: "It counts for the terminal, the desktop app and VS Code, from the next start of Claude Code on.",
 	},
 	"codex": {
-		name: "Codex", file: inHome("CODEX_HOME", ".codex", "hooks.json"), entry: grouped(1),
+		name: "Codex", file: inHome("CODEX_HOME", ".codex", "hooks.json"), entry: groupedEntry(1),
 		events: []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop",
 			"Stop"},
 		asking: []string{"PermissionRequest"},
@@ -81,7 +81,7 @@ var installables = map[string]installable{
 	},
 	"gemini": {
 		name: "Gemini CLI", file: inHome("GEMINI_CLI_HOME", "", filepath.Join(".gemini", "settings.json")),
-		entry:  grouped(1000),
+		entry:  groupedEntry(1000),
 		events: []string{"SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "Notification", "SessionEnd"},
 		asking: []string{"BeforeTool"}, pieces: "AfterModel",
 		heard: heardAll + askedHere + ", and a yes lets it go on.",
@@ -155,7 +155,7 @@ func Printed(agent string, pieces bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return installables[agent].with(line, pieces, nil)
+	return installables[agent].addHooks(line, pieces, nil)
 }
 
 // marker is in every command line of ours, and in no other.
@@ -194,13 +194,13 @@ const backupEnding = ".before-aaep"
 
 // Install plans the hooks of an agent in its settings; all else in them stays as it is, byte for
 // byte. Pieces also reports each piece of an answer, where the agent can.
-func Install(agent string, pieces bool) (Change, error) { return plan(agent, true, pieces) }
+func Install(agent string, pieces bool) (Change, error) { return planChange(agent, true, pieces) }
 
 // Remove plans to take them out. A file that was not changed since gets the bytes that it had
 // before.
-func Remove(agent string) (Change, error) { return plan(agent, false, false) }
+func Remove(agent string) (Change, error) { return planChange(agent, false, false) }
 
-func plan(agent string, install, pieces bool) (c Change, err error) {
+func planChange(agent string, install, pieces bool) (c Change, err error) {
 	i := installables[agent]
 	if c.Path, err = i.file(); err != nil {
 		return c, err
@@ -209,7 +209,7 @@ func plan(agent string, install, pieces bool) (c Change, err error) {
 	if c.Old, c.mode, err = readSettings(c.Path); err != nil {
 		return c, err
 	}
-	if c.before, err = i.without(agent, c.Old, c.Path+backupEnding); err != nil {
+	if c.before, err = i.removeHooks(agent, c.Old, c.Path+backupEnding); err != nil {
 		return c, fmt.Errorf("%s is left alone: %w", c.Path, err)
 	}
 	if c.before != nil {
@@ -222,14 +222,14 @@ func plan(agent string, install, pieces bool) (c Change, err error) {
 	if err != nil {
 		return c, err
 	}
-	if c.New, err = i.with(line, pieces, c.before); err != nil {
+	if c.New, err = i.addHooks(line, pieces, c.before); err != nil {
 		return c, fmt.Errorf("%s is left alone: %w", c.Path, err)
 	}
 	return c, nil
 }
 
-// with returns settings with the hooks in them.
-func (i installable) with(line string, pieces bool, base []byte) ([]byte, error) {
+// addHooks returns settings with the hooks in them.
+func (i installable) addHooks(line string, pieces bool, base []byte) ([]byte, error) {
 	if base == nil {
 		base = []byte("{}\n")
 		if i.alone != "" {
@@ -252,9 +252,9 @@ func (i installable) with(line string, pieces bool, base []byte) ([]byte, error)
 	return base, nil
 }
 
-// without returns settings without the hooks: the backup, where with them it would be the settings;
-// nil where nothing else is in them.
-func (i installable) without(agent string, settings []byte, backup string) ([]byte, error) {
+// removeHooks returns settings without the hooks: the backup, where with them it would be the
+// settings; nil where nothing else is in them.
+func (i installable) removeHooks(agent string, settings []byte, backup string) ([]byte, error) {
 	if settings == nil {
 		return nil, nil
 	}
@@ -267,7 +267,7 @@ func (i installable) without(agent string, settings []byte, backup string) ([]by
 		return nil, err
 	}
 	for _, pieces := range []bool{false, true} {
-		if again, err := i.with(lines[0], pieces, before); err == nil && bytes.Equal(again, settings) {
+		if again, err := i.addHooks(lines[0], pieces, before); err == nil && bytes.Equal(again, settings) {
 			return before, nil
 		}
 	}

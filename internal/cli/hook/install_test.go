@@ -13,8 +13,8 @@ import (
 	"github.com/aaep-go/aaep/internal/cli/hook/call"
 )
 
-// own gives each agent a home of its own for a test, and returns that of its settings.
-func own(t *testing.T, agent string) (path string) {
+// ownHome gives each agent a home of its own for a test, and returns that of its settings.
+func ownHome(t *testing.T, agent string) (path string) {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -30,7 +30,7 @@ func own(t *testing.T, agent string) (path string) {
 	return path
 }
 
-func apply(t *testing.T, plan func(string) (Change, error), agent string) Change {
+func applyChange(t *testing.T, plan func(string) (Change, error), agent string) Change {
 	t.Helper()
 	c, err := plan(agent)
 	if err == nil {
@@ -42,7 +42,7 @@ func apply(t *testing.T, plan func(string) (Change, error), agent string) Change
 	return c
 }
 
-func read(t *testing.T, path string) string {
+func readText(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-func write(t *testing.T, path, text string) {
+func writeText(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func write(t *testing.T, path, text string) {
 var settings = []string{
 	"none", "{}", "{}\n", "{ }", "{\n}\n", `{"theme":"dark"}`, "{\n  \"theme\": \"dark\"\n}\n",
 	"{\n\t\"theme\": \"dark\",\n\t\"hooks\": {}\n}",
-	"{\r\n  \"theme\": \"dark\"\r\n}\r\n",
+	"{\r\n  \"theme\": \"dark\"\r\n}\r\n", "{\r\n\t\"hooks\": {\r\n\t\t\"Stop\": [\r\n\t\t\t{\"hooks\": []}\r\n\t\t]\r\n\t}\r\n}",
 	`{"hooks":{"PreToolUse":[],"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]},"a":[1, 2 ,3]}`,
 	"{\n    \"hooks\": {\n        \"PreToolUse\": [\n            {\"matcher\": \"Bash\", \"command\": \"mine\", " +
 		"\"hooks\": [{\"command\": \"my-tool hook claude\"}]}\n        ],\n        \"BeforeTool\": [ ]\n    }   ,\n\n    " +
@@ -78,30 +78,33 @@ func TestInstall(t *testing.T) {
 		agent, pieces := strings.CutSuffix(agent, " in pieces")
 		install := func(agent string) (Change, error) { return Install(agent, pieces) }
 		for _, before := range settings {
-			path := own(t, agent)
+			path := ownHome(t, agent)
 			if before != "none" {
-				write(t, path, before)
+				writeText(t, path, before)
 			}
-			apply(t, install, agent)
-			installed := read(t, path)
+			applyChange(t, install, agent)
+			installed := readText(t, path)
 			checkKept(t, agent, before, installed)
+			if n := strings.Count(installed, "\n"); strings.Contains(before, "\r\n") && strings.Count(installed, "\r\n") != n {
+				t.Errorf("%s in %q: %q has two kinds of line breaks", agent, before, installed)
+			}
 			if line, err := Installed(agent); line == "" || err != nil {
 				t.Errorf("%s in %q: not installed, %v", agent, before, err)
 			}
-			if c := apply(t, install, agent); !c.Same() || read(t, path) != installed {
-				t.Errorf("%s in %q: twice is %s", agent, before, read(t, path))
+			if c := applyChange(t, install, agent); !c.Same() || readText(t, path) != installed {
+				t.Errorf("%s in %q: twice is %s", agent, before, readText(t, path))
 			}
-			if before != "none" && read(t, path+backupEnding) != before {
-				t.Errorf("%s in %q: kept as %q", agent, before, read(t, path+backupEnding))
+			if before != "none" && readText(t, path+backupEnding) != before {
+				t.Errorf("%s in %q: kept as %q", agent, before, readText(t, path+backupEnding))
 			}
-			apply(t, Remove, agent)
-			if got := read(t, path); got != before {
+			applyChange(t, Remove, agent)
+			if got := readText(t, path); got != before {
 				t.Errorf("%s: %q comes back as %q", agent, before, got)
 			}
-			if got := read(t, path+backupEnding); got != "none" {
+			if got := readText(t, path+backupEnding); got != "none" {
 				t.Errorf("%s in %q: the backup stays", agent, before)
 			}
-			if c := apply(t, Remove, agent); !c.Same() {
+			if c := applyChange(t, Remove, agent); !c.Same() {
 				t.Errorf("%s in %q: removed twice", agent, before)
 			}
 			if info, err := os.Stat(path); err == nil && info.Mode().Perm() != 0o640 {
@@ -151,25 +154,53 @@ func checkKept(t *testing.T, agent, before, installed string) {
 // What a user changes after the installation stays when the hooks are taken out, also within a
 // group of ours.
 func TestChangedSince(t *testing.T) {
-	path := own(t, "claude")
-	write(t, path, "{\n  \"theme\": \"dark\"\n}\n")
-	apply(t, func(agent string) (Change, error) { return Install(agent, false) }, "claude")
-	text := strings.Replace(read(t, path), `"dark"`, `"light"`, 1)
+	path := ownHome(t, "claude")
+	writeText(t, path, "{\n  \"theme\": \"dark\"\n}\n")
+	applyChange(t, func(agent string) (Change, error) { return Install(agent, false) }, "claude")
+	text := strings.Replace(readText(t, path), `"dark"`, `"light"`, 1)
 	mine := `{"type": "command", "command": "mine"}, `
 	text = strings.Replace(text, "{\n            \"type\": \"command\"", mine+"{\n            \"type\": \"command\"", 1)
 	if !strings.Contains(text, mine) {
 		t.Fatal(text)
 	}
-	write(t, path, text)
-	apply(t, Remove, "claude")
+	writeText(t, path, text)
+	applyChange(t, Remove, "claude")
 	var is map[string]any
-	if err := json.Unmarshal([]byte(read(t, path)), &is); err != nil {
+	if err := json.Unmarshal([]byte(readText(t, path)), &is); err != nil {
 		t.Fatal(err)
 	}
 	hooks, _ := is["hooks"].(map[string]any)
-	if is["theme"] != "light" || len(hooks) != 1 || !strings.Contains(read(t, path),
-		mine[:20]) || strings.Contains(read(t, path), marker) {
-		t.Errorf("left is %s", read(t, path))
+	if is["theme"] != "light" || len(hooks) != 1 || !strings.Contains(readText(t, path),
+		mine[:20]) || strings.Contains(readText(t, path), marker) {
+		t.Errorf("left is %s", readText(t, path))
+	}
+}
+
+// Hooks of a user's that run more than our command are theirs, and stay.
+func TestUsersOwn(t *testing.T) {
+	for line, want := range map[string]bool{
+		"aaep hook claude": true, "/usr/bin/aaep hook claude": true, `"/opt/two words/aaep" hook claude`: true,
+		"'/opt/two words/aaep' hook claude": true, `'/opt/a'\''b/aaep' hook claude`: true, "C:/aaep.exe hook claude": true,
+		"aaep hook codex": false, "my-aaep hook claude": false, "say done; /usr/bin/aaep hook claude": false,
+		"log /usr/bin/aaep hook claude": false, "env A=1 aaep hook claude": false, `"a" && "/b/aaep" hook claude`: false,
+		"'a';'/b/aaep' hook claude": false, "$(say done)/aaep hook claude": false, `"$(say done)/aaep" hook claude`: false,
+	} {
+		if isOurs(line, "claude") != want {
+			t.Errorf("%s: ours is %v", line, !want)
+		}
+		if want {
+			continue
+		}
+		path := ownHome(t, "claude")
+		text, _ := json.Marshal(line)
+		before := `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":` + string(text) + `}]}]}}`
+		writeText(t, path, before)
+		applyChange(t, func(agent string) (Change, error) { return Install(agent, false) }, "claude")
+		os.Remove(path + backupEnding) // the backup cannot be what gives it back
+		applyChange(t, Remove, "claude")
+		if got := readText(t, path); got != before {
+			t.Errorf("%s: left is %s", line, got)
+		}
 	}
 }
 
@@ -185,7 +216,7 @@ func TestSwitchedOffAbove(t *testing.T) {
 		{filepath.Join(".claude", "settings.json"), `{"allowManagedHooksOnly":true}`, ""}, // which is for administrators
 		{filepath.Join(".claude", "settings.json"), `{`, ""},
 	} {
-		own(t, "claude")
+		ownHome(t, "claude")
 		change, err := Install("claude", false)
 		if err == nil {
 			err = change.Apply()
@@ -195,7 +226,7 @@ func TestSwitchedOffAbove(t *testing.T) {
 		}
 		t.Chdir(t.TempDir())
 		managedSettings = "managed.json"
-		write(t, c.file, c.text)
+		writeText(t, c.file, c.text)
 		line, err := Installed("claude")
 		if c.setting == "" && (line == "" || err != nil) || c.setting != "" &&
 			(err == nil || !strings.Contains(err.Error(), "switched off by "+c.setting+" in "+c.file+", which counts above your own")) {
@@ -214,45 +245,45 @@ func TestLeftAlone(t *testing.T) {
 		`{"a":1,"a":2}`: "not valid JSON", "\xff": "not valid JSON",
 	} {
 		for _, agent := range []string{"claude", "crush"} {
-			path := own(t, agent)
-			write(t, path, text)
+			path := ownHome(t, agent)
+			writeText(t, path, text)
 			if _, err := Install(agent, false); err == nil || !strings.Contains(err.Error(),
 				why) || !strings.Contains(err.Error(), path) {
 				t.Errorf("%q: %v", text, err)
 			}
-			if read(t, path) != text || read(t, path+backupEnding) != "none" {
+			if readText(t, path) != text || readText(t, path+backupEnding) != "none" {
 				t.Errorf("%q was changed", text)
 			}
 		}
 	}
-	path := own(t, "claude")
+	path := ownHome(t, "claude")
 	target := filepath.Join(t.TempDir(), "target")
-	write(t, target, "{}")
-	write(t, filepath.Join(filepath.Dir(path), "x"), "")
+	writeText(t, target, "{}")
+	writeText(t, filepath.Join(filepath.Dir(path), "x"), "")
 	if err := os.Symlink(target, path); err != nil {
 		t.Skip(err)
 	}
 	if _, err := Install("claude", false); err == nil || !strings.Contains(err.Error(), "symbolic link") {
 		t.Errorf("a link: %v", err)
 	}
-	if read(t, target) != "{}" {
+	if readText(t, target) != "{}" {
 		t.Error("what the link leads to was changed")
 	}
 }
 
 // Settings that another program changes in between are not overwritten.
 func TestChangedMeanwhile(t *testing.T) {
-	path := own(t, "claude")
-	write(t, path, "{}")
+	path := ownHome(t, "claude")
+	writeText(t, path, "{}")
 	c, err := Install("claude", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, path, `{"a":1}`)
+	writeText(t, path, `{"a":1}`)
 	if err := c.Apply(); err == nil || !strings.Contains(err.Error(), "just been changed") {
 		t.Error(err)
 	}
-	if read(t, path) != `{"a":1}` {
+	if readText(t, path) != `{"a":1}` {
 		t.Error("it was overwritten")
 	}
 }
@@ -274,7 +305,7 @@ func FuzzInstall(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, before []byte) {
 		for _, agent := range []string{"claude", "crush"} {
-			with, err := installables[agent].with("/bin/aaep hook "+agent, false, before)
+			with, err := installables[agent].addHooks("/bin/aaep hook "+agent, false, before)
 			if err != nil || len(before) == 0 {
 				continue
 			}

@@ -22,8 +22,8 @@ const (
 	asks    = `{"session_id":"s1","cwd":"/srv/plans","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"rm report.txt"}}`
 )
 
-// awaits waits until what a process prints has a pattern, and returns its groups.
-func awaits(t *testing.T, out *locked, pattern string) []string {
+// awaitOutput waits until what a process prints has a pattern, and returns its groups.
+func awaitOutput(t *testing.T, out *locked, pattern string) []string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
 	for late := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
@@ -62,10 +62,10 @@ func (h *home) serverProcesses() (servers []string) {
 func TestListenWithoutAddress(t *testing.T) {
 	h := newHome(t)
 	h.stopServer()
-	if out, errs, code := h.aaep("", "hook", "install", "claude"); code != 0 {
+	if out, errs, code := h.runCommand("", "hook", "install", "claude"); code != 0 {
 		t.Fatal(out, errs)
 	}
-	listen := h.command("listen", "--settings", os.DevNull)
+	listen := h.newCommand("listen", "--settings", os.DevNull)
 	var heard locked
 	listen.Stdout, listen.Stderr = &heard, &heard
 	keys, err := listen.StdinPipe()
@@ -76,22 +76,22 @@ func TestListenWithoutAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { listen.Process.Kill(); listen.Wait() }()
-	awaits(t, &heard, "Following Coding agents")
-	if out, errs, code := h.aaep("", "hook", "status"); code != 0 || !strings.Contains(out,
+	awaitOutput(t, &heard, "Following Coding agents")
+	if out, errs, code := h.runCommand("", "hook", "status"); code != 0 || !strings.Contains(out,
 		"Claude Code: installed, and works.") || !strings.Contains(out, "The server runs, with 1 listener.") {
 		t.Errorf("status ends with %d: %s%s", code, out, errs)
 	}
-	if out, errs, code := h.aaep(prompts, "hook", "claude"); out != "" || code != 0 {
+	if out, errs, code := h.runCommand(prompts, "hook", "claude"); out != "" || code != 0 {
 		t.Errorf("%q %s %d", out, errs, code)
 	}
-	awaits(t, &heard, `Claude Code in plans: Delete the old report\.`)
-	hook := h.command("hook", "claude")
+	awaitOutput(t, &heard, `Claude Code in plans: Delete the old report\.`)
+	hook := h.newCommand("hook", "claude")
 	var printed locked
 	hook.Stdin, hook.Stdout = strings.NewReader(asks), &printed
 	if err := hook.Start(); err != nil {
 		t.Fatal(err)
 	}
-	word := awaits(t, &heard, `Type (\w+) to accept`)[1]
+	word := awaitOutput(t, &heard, `Type (\w+) to accept`)[1]
 	for !strings.Contains(heard.String(), "Answer sent: "+
 		"accept.") { // an answer that comes too soon for the question to be read is none
 		io.WriteString(keys, word+"\n")
@@ -103,11 +103,11 @@ func TestListenWithoutAddress(t *testing.T) {
 	if got := printed.String(); got != `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`+"\n" {
 		t.Errorf("the hook prints %q", got)
 	}
-	trail, errs, code := h.aaep("", "audit", "show", filepath.Join(h.dir, "state", "aaep", "hook.trail"))
+	trail, errs, code := h.runCommand("", "audit", "show", filepath.Join(h.dir, "state", "aaep", "hook.trail"))
 	if code != 0 || !strings.Contains(trail, "rm report.txt") {
 		t.Errorf("the trail: %d %s%s", code, trail, errs)
 	}
-	if out, errs, code := h.aaep("", "hook", "install", "--remove", "claude"); code != 0 {
+	if out, errs, code := h.runCommand("", "hook", "install", "--remove", "claude"); code != 0 {
 		t.Error(out, errs)
 	}
 	if left, err := os.ReadDir(filepath.Join(h.dir, ".claude")); len(left) > 0 {
@@ -120,7 +120,7 @@ func TestListenWithoutAddress(t *testing.T) {
 func TestServerKilledUnderAListener(t *testing.T) {
 	h := newHome(t)
 	h.stopServer()
-	listen := h.command("listen", "--settings", os.DevNull)
+	listen := h.newCommand("listen", "--settings", os.DevNull)
 	var heard locked
 	listen.Stdout, listen.Stderr = &heard, &heard
 	if _, err := listen.StdinPipe(); err != nil {
@@ -130,11 +130,11 @@ func TestServerKilledUnderAListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { listen.Process.Kill(); listen.Wait() }()
-	awaits(t, &heard, "Following Coding agents")
-	if out, errs, code := h.aaep(prompts, "hook", "claude"); out != "" || code != 0 {
+	awaitOutput(t, &heard, "Following Coding agents")
+	if out, errs, code := h.runCommand(prompts, "hook", "claude"); out != "" || code != 0 {
 		t.Fatal(out, errs)
 	}
-	awaits(t, &heard, `Claude Code in plans: Delete the old report\.`)
+	awaitOutput(t, &heard, `Claude Code in plans: Delete the old report\.`)
 	first := h.serverProcesses()
 	if len(first) != 1 {
 		t.Fatalf("the servers are %v", first)
@@ -142,11 +142,11 @@ func TestServerKilledUnderAListener(t *testing.T) {
 	if err := exec.Command("kill", "-9", first[0]).Run(); err != nil {
 		t.Fatal(err)
 	}
-	awaits(t, &heard, "may be missing")
+	awaitOutput(t, &heard, "may be missing")
 	if now := h.serverProcesses(); len(now) != 1 || now[0] == first[0] {
 		t.Errorf("the servers are %v, before %v", now, first)
 	}
-	if out, errs, _ := h.aaep("", "hook", "status"); !strings.Contains(out, "The server runs, with 1 listener.") {
+	if out, errs, _ := h.runCommand("", "hook", "status"); !strings.Contains(out, "The server runs, with 1 listener.") {
 		t.Error(out, errs)
 	}
 }
@@ -158,7 +158,7 @@ func TestNothingPrinted(t *testing.T) {
 	check := func(name, input string, why string, args ...string) {
 		t.Helper()
 		began := time.Now()
-		out, errs, code := h.aaep(input, args...)
+		out, errs, code := h.runCommand(input, args...)
 		if out != "" || code == 2 || len(args) == 2 && code != 0 && args[1] != "other" || !strings.Contains(errs, why) {
 			t.Errorf("%s: %d %q %q", name, code, out, errs)
 		}
@@ -190,21 +190,21 @@ func TestNothingPrinted(t *testing.T) {
 	h.env = h.env[:len(h.env)-1]
 	check("an unknown agent", asks, "there are no hooks for", "hook", "other")
 
-	server := h.serve()
-	who := h.follow(func(*person, *aaep.Event) {})
+	server := h.startServer()
+	who := h.followServer(func(*person, *aaep.Event) {})
 	for name, input := range map[string]string{"nothing": "", "half JSON": asks[:60],
 		"an unknown event": strings.Replace(asks, "PermissionRequest", "Surprise", 1), "no JSON": "\x00\xff",
 		"50 MB": `{"session_id":"s1","cwd":"/srv/plans","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"` + strings.Repeat("x", 50<<20) + `"}}`} {
 		check(name, input, "", "hook", "claude")
 	}
-	who.hears(t, "It asks for permission for something that is too long to be told.")
+	who.awaitHeard(t, "It asks for permission for something that is too long to be told.")
 	var printed locked
-	hook := h.command("hook", "claude")
+	hook := h.newCommand("hook", "claude")
 	hook.Stdin, hook.Stdout = strings.NewReader(asks), &printed
 	if err := hook.Start(); err != nil {
 		t.Fatal(err)
 	}
-	who.hears(t, "rm report.txt")
+	who.awaitHeard(t, "rm report.txt")
 	server.Process.Kill()
 	if err := hook.Wait(); err != nil || printed.String() != "" {
 		t.Errorf("the server is killed: %v %q", err, printed.String())
@@ -214,9 +214,9 @@ func TestNothingPrinted(t *testing.T) {
 // A hook initialises little: it runs before the schemas and the producer are.
 func TestEarly(t *testing.T) {
 	h := newHome(t)
-	h.serve()
+	h.startServer()
 	h.env = append(h.env, "GODEBUG=inittrace=1")
-	out, traced, code := h.aaep(prompts, "hook", "claude")
+	out, traced, code := h.runCommand(prompts, "hook", "claude")
 	if out != "" || code != 0 || !strings.Contains(traced, "init github.com/aaep-go/aaep ") && !strings.Contains(traced,
 		"init os ") {
 		t.Fatalf("%d %q %.300q", code, out, traced)
@@ -233,9 +233,9 @@ func TestEarly(t *testing.T) {
 // gets its own answer.
 func TestKilledBesideAnother(t *testing.T) {
 	h := newHome(t)
-	h.serve()
+	h.startServer()
 	killed := make(chan struct{})
-	who := h.follow(func(p *person, ev *aaep.Event) {
+	who := h.followServer(func(p *person, ev *aaep.Event) {
 		if strings.Contains(ev.Payload.(*aaep.AwaitingConfirmation).Consequence, "Codex asks") {
 			go func() { <-killed; p.sub.Question(ev).Accept(context.Background()) }()
 		}
@@ -243,13 +243,13 @@ func TestKilledBesideAnother(t *testing.T) {
 	var outs [2]locked
 	var hooks [2]*exec.Cmd
 	for i, agent := range []string{"claude", "codex"} {
-		hooks[i] = h.command("hook", agent)
+		hooks[i] = h.newCommand("hook", agent)
 		hooks[i].Stdin, hooks[i].Stdout = strings.NewReader(asks), &outs[i]
 		if err := hooks[i].Start(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	who.hears(t, "Claude Code in plans")
+	who.awaitHeard(t, "Claude Code in plans")
 	for late := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		who.mu.Lock()
 		n := len(who.asked)
@@ -263,7 +263,7 @@ func TestKilledBesideAnother(t *testing.T) {
 	}
 	hooks[0].Process.Kill()
 	hooks[0].Wait()
-	who.hears(t, "Claude Code does not wait for an answer here any more.")
+	who.awaitHeard(t, "Claude Code does not wait for an answer here any more.")
 	close(killed)
 	if err := hooks[1].Wait(); err != nil || !strings.Contains(outs[1].String(), `"allow"`) || outs[0].String() != "" {
 		t.Errorf("%v %q %q", err, outs[0].String(), outs[1].String())
@@ -274,14 +274,14 @@ func TestKilledBesideAnother(t *testing.T) {
 func TestIdle(t *testing.T) {
 	h := newHome(t)
 	if _, errs, code := func() (string, string, int) {
-		h.serve()
-		return h.aaep("", "hook",
+		h.startServer()
+		return h.runCommand("", "hook",
 			"serve")
 	}(); code != 1 || !strings.Contains(errs, "runs already") {
 		t.Errorf("a second server ends with %d: %s", code, errs)
 	}
 	h = newHome(t)
-	server := h.serve("--idle", "300ms")
+	server := h.startServer("--idle", "300ms")
 	ended := make(chan error, 1)
 	go func() { _, err := server.Process.Wait(); ended <- err }()
 	select {
@@ -294,16 +294,16 @@ func TestIdle(t *testing.T) {
 // What is posted needs the secret, and a name of this machine.
 func TestHTTP(t *testing.T) {
 	h := newHome(t)
-	server := h.command("hook", "serve", "--http", "127.0.0.1:0")
+	server := h.newCommand("hook", "serve", "--http", "127.0.0.1:0")
 	var says locked
 	server.Stderr = &says
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { server.Process.Kill(); server.Wait() }()
-	at := awaits(t, &says,
+	at := awaitOutput(t, &says,
 		`posted to (http://\S+)/claude, with the header Authorization: Bearer and the secret in (\S+)\.`)
-	awaits(t, &says, "Serving Coding agents")
+	awaitOutput(t, &says, "Serving Coding agents")
 	info, err := os.Stat(at[2])
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("the secret: %v %v", info, err)
@@ -329,7 +329,7 @@ func TestHTTP(t *testing.T) {
 		}
 		return resp.StatusCode, string(body)
 	}
-	h.follow(reply(aaep.Accept))
+	h.followServer(replyWith(aaep.Accept))
 	for name, c := range map[string]struct {
 		path, token, host, input, want string
 		code                           int
@@ -345,7 +345,7 @@ func TestHTTP(t *testing.T) {
 			t.Errorf("%s: %d %q", name, code, body)
 		}
 	}
-	if _, errs, code := h.aaep("", "hook", "serve", "--http", "0.0.0.0:0"); code == 0 || errs == "" {
+	if _, errs, code := h.runCommand("", "hook", "serve", "--http", "0.0.0.0:0"); code == 0 || errs == "" {
 		t.Errorf("other machines: %d %s", code, errs)
 	}
 }
@@ -368,15 +368,15 @@ func TestStatusOfBroken(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out, errs, code := h.aaep("", "hook", "status"); code != 1 || !strings.Contains(out, want) {
+		if out, errs, code := h.runCommand("", "hook", "status"); code != 1 || !strings.Contains(out, want) {
 			t.Errorf("%s: %d %s%s", text, code, out, errs)
 		}
 	}
-	if _, errs, code := h.aaep("", "hook", "install", "claude", "other"); code != 2 || !strings.Contains(errs,
+	if _, errs, code := h.runCommand("", "hook", "install", "claude", "other"); code != 2 || !strings.Contains(errs,
 		"no hooks for") {
 		t.Errorf("%d %s", code, errs)
 	}
-	if out, _, code := h.aaep("", "hook", "serve", "--print-unit"); code != 0 || !strings.Contains(out,
+	if out, _, code := h.runCommand("", "hook", "serve", "--print-unit"); code != 0 || !strings.Contains(out,
 		"ExecStart="+os.Args[0]+" hook serve\n") {
 		t.Errorf("the unit: %d %s", code, out)
 	}
@@ -396,15 +396,15 @@ func TestForbiddenUnanswered(t *testing.T) {
 		"the hook is told to end": func(_, hook *exec.Cmd, _ *person) { hook.Process.Signal(syscall.SIGTERM) },
 	} {
 		h := newHome(t)
-		server := h.serve()
-		who := h.follow(func(*person, *aaep.Event) {})
+		server := h.startServer()
+		who := h.followServer(func(*person, *aaep.Event) {})
 		var printed locked
-		hook := h.command("hook", "gemini")
+		hook := h.newCommand("hook", "gemini")
 		hook.Stdin, hook.Stdout = strings.NewReader(input), &printed
 		if err := hook.Start(); err != nil {
 			t.Fatal(err)
 		}
-		who.hears(t, "rm report.txt")
+		who.awaitHeard(t, "rm report.txt")
 		end(server, hook, who)
 		if err := hook.Wait(); err != nil || printed.String() != forbidden {
 			t.Errorf("%s: %v %q", name, err, printed.String())
@@ -428,10 +428,10 @@ func TestSwitchedOff(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if out, errs, code := h.aaep("", "hook", "install", agent); code != 0 {
+			if out, errs, code := h.runCommand("", "hook", "install", agent); code != 0 {
 				t.Fatal(out, errs)
 			}
-			if out, _, code := h.aaep("", "hook", "status"); code != 1 || !strings.Contains(out, "installed, and switched off by ") {
+			if out, _, code := h.runCommand("", "hook", "status"); code != 1 || !strings.Contains(out, "installed, and switched off by ") {
 				t.Errorf("%s: %d %s", text, code, out)
 			}
 		}
@@ -443,7 +443,7 @@ func TestSwitchedOff(t *testing.T) {
 func TestPrinted(t *testing.T) {
 	h := newHome(t)
 	h.stopServer()
-	out, errs, code := h.aaep("", "hook", "install", "--print", "claude")
+	out, errs, code := h.runCommand("", "hook", "install", "--print", "claude")
 	path := filepath.Join(h.dir, ".claude", "settings.json")
 	if code != 0 || !strings.Contains(errs, "These are the hooks alone.") || !strings.Contains(errs, path) {
 		t.Fatalf("%d %s", code, errs)
@@ -458,7 +458,7 @@ func TestPrinted(t *testing.T) {
 	if err := os.Symlink(target, path); err != nil {
 		t.Fatal(err)
 	}
-	if out, errs, code := h.aaep("", "hook", "status"); code != 0 || !strings.Contains(out, "Claude Code: installed, and works.") {
+	if out, errs, code := h.runCommand("", "hook", "status"); code != 0 || !strings.Contains(out, "Claude Code: installed, and works.") {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
 }
@@ -469,7 +469,7 @@ func TestSecondRuntimeFolder(t *testing.T) {
 	h := newHome(t)
 	h.stopServer()
 	begin := func() *locked {
-		listen := h.command("listen", "--settings", os.DevNull)
+		listen := h.newCommand("listen", "--settings", os.DevNull)
 		var heard locked
 		listen.Stdout, listen.Stderr = &heard, &heard
 		if _, err := listen.StdinPipe(); err != nil {
@@ -479,7 +479,7 @@ func TestSecondRuntimeFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { listen.Process.Kill(); listen.Wait() })
-		awaits(t, &heard, "Following Coding agents")
+		awaitOutput(t, &heard, "Following Coding agents")
 		return &heard
 	}
 	first := begin()
@@ -488,12 +488,12 @@ func TestSecondRuntimeFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.env = append(h.env, "XDG_RUNTIME_DIR="+second)
-	if out, errs, code := h.aaep(prompts, "hook", "claude"); out != "" || errs != "" || code != 0 {
+	if out, errs, code := h.runCommand(prompts, "hook", "claude"); out != "" || errs != "" || code != 0 {
 		t.Errorf("%q %s %d", out, errs, code)
 	}
-	awaits(t, first, `Claude Code in plans: Delete the old report\.`)
-	awaits(t, begin(), `Claude Code in plans: Delete the old report\.`)
-	if out, errs, _ := h.aaep("", "hook", "status"); !strings.Contains(out, "The server runs, with 2 listeners.") {
+	awaitOutput(t, first, `Claude Code in plans: Delete the old report\.`)
+	awaitOutput(t, begin(), `Claude Code in plans: Delete the old report\.`)
+	if out, errs, _ := h.runCommand("", "hook", "status"); !strings.Contains(out, "The server runs, with 2 listeners.") {
 		t.Error(out, errs)
 	}
 }
@@ -503,7 +503,7 @@ func TestInputThatCannotBeRead(t *testing.T) {
 	h := newHome(t)
 	h.stopServer()
 	for _, input := range []string{"{bad", "", "[1]", `{"session_id":1}`} {
-		out, errs, code := h.aaep(input, "hook", "claude")
+		out, errs, code := h.runCommand(input, "hook", "claude")
 		if out != "" || code != 0 || !strings.HasPrefix(errs, "aaep: ") || !strings.Contains(errs, "the input of Claude Code cannot be read") ||
 			strings.Count(errs, "\n") != 1 {
 			t.Errorf("%q: %q %q %d", input, out, errs, code)

@@ -106,22 +106,22 @@ func (s *Server) Serve(ctx context.Context, l transports.Listener) error {
 		case err != nil:
 			return err
 		}
-		s.begin()
+		s.countHook()
 		hooks.Go(func() {
-			defer s.end()
+			defer s.uncountHook()
 			defer conn.Close()
 			s.serveHook(ctx, conn)
 		})
 	}
 }
 
-func (s *Server) begin() {
+func (s *Server) countHook() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open++
 }
 
-func (s *Server) end() {
+func (s *Server) uncountHook() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
@@ -153,8 +153,8 @@ func (s *Server) endIdle(ctx context.Context, end func()) {
 
 // serveHook takes one input, and sends what comes of it.
 func (s *Server) serveHook(ctx context.Context, conn transports.Conn) {
-	agent, input, err := s.read(ctx, conn)
-	if err != nil || !reply(ctx, conn, call.Receipt{Received: true, Listeners: s.Listeners()}) || agent == "" {
+	agent, input, err := s.receiveInput(ctx, conn)
+	if err != nil || !sendMessage(ctx, conn, call.Receipt{Received: true, Listeners: s.Listeners()}) || agent == "" {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -166,26 +166,26 @@ func (s *Server) serveHook(ctx context.Context, conn transports.Conn) {
 	answered := false
 	err = s.Bridge.Handle(ctx, agent, input, func(output []byte) error {
 		answered = true
-		if !reply(ctx, conn, call.Outcome{Output: output}) {
+		if !sendMessage(ctx, conn, call.Outcome{Output: output}) {
 			return transports.ErrClosed
 		}
 		return nil
 	}, func(output []byte) error {
-		if !reply(ctx, conn, call.Outcome{Unanswered: output}) {
+		if !sendMessage(ctx, conn, call.Outcome{Unanswered: output}) {
 			return transports.ErrClosed
 		}
 		return nil
 	})
 	switch {
 	case err != nil:
-		reply(ctx, conn, call.Outcome{Problem: err.Error()})
+		sendMessage(ctx, conn, call.Outcome{Problem: err.Error()})
 	case !answered:
-		reply(ctx, conn, call.Outcome{})
+		sendMessage(ctx, conn, call.Outcome{})
 	}
 }
 
-// read receives a request and its input.
-func (s *Server) read(ctx context.Context, conn transports.Conn) (agent string, input []byte, err error) {
+// receiveInput receives a request and its input.
+func (s *Server) receiveInput(ctx context.Context, conn transports.Conn) (agent string, input []byte, err error) {
 	select {
 	case s.reading <- struct{}{}:
 		defer func() { <-s.reading }()
@@ -216,8 +216,8 @@ func (s *Server) read(ctx context.Context, conn transports.Conn) (agent string, 
 	return r.Agent, input, nil
 }
 
-// reply sends a message, and reports whether it left.
-func reply(ctx context.Context, conn transports.Conn, message any) bool {
+// sendMessage sends a message, and reports whether it left.
+func sendMessage(ctx context.Context, conn transports.Conn, message any) bool {
 	msg, err := json.Marshal(message)
 	return err == nil && conn.Send(ctx, msg) == nil
 }
@@ -225,13 +225,13 @@ func reply(ctx context.Context, conn transports.Conn, message any) bool {
 // NewHTTPServer takes inputs over HTTP, for agents that post them: below /claude, with the secret
 // as a bearer token. Other programs of this machine reach it too, and what they hold is bounded.
 func (s *Server) NewHTTPServer(secret string) *http.Server {
-	server := &http.Server{Handler: httpguard.WithDeadlines(s.handler(secret)), ReadHeaderTimeout: inputTime,
+	server := &http.Server{Handler: httpguard.WithDeadlines(s.handlePosts(secret)), ReadHeaderTimeout: inputTime,
 		MaxHeaderBytes: 16 << 10}
 	httpguard.BoundIdle(server)
 	return server
 }
 
-func (s *Server) handler(secret string) http.Handler {
+func (s *Server) handlePosts(secret string) http.Handler {
 	var rules httpguard.Rules
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -256,8 +256,8 @@ func (s *Server) handler(secret string) http.Handler {
 			io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 256<<20))
 		}
 		control.SetReadDeadline(time.Time{}) // or the agent would seem to be gone
-		s.begin()
-		defer s.end()
+		s.countHook()
+		defer s.uncountHook()
 		s.Bridge.Handle(r.Context(), agent, input, func(output []byte) error {
 			w.Header().Set("Content-Type", "application/json")
 			_, err := w.Write(output)
@@ -271,7 +271,7 @@ func (s *Server) handler(secret string) http.Handler {
 func Secret(path string, make func() string) (string, error) {
 	data, err := os.ReadFile(path)
 	if secret := string(bytes.TrimSpace(data)); err == nil && len(secret) >= 26 {
-		return secret, private(path)
+		return secret, checkPrivate(path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
@@ -285,8 +285,8 @@ func Secret(path string, make func() string) (string, error) {
 	return secret, errors.Join(err, f.Close())
 }
 
-// private returns an error for a file that others can read, or that is none.
-func private(path string) error {
+// checkPrivate returns an error for a file that others can read, or that is none.
+func checkPrivate(path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:

@@ -94,7 +94,7 @@ func TestAgentRecordings(t *testing.T) {
 	t.Run("ear", func(t *testing.T) {
 		caps := subscriber.ScreenReader("en-US")
 		ownTerms(&caps, true)
-		recordSpeech(t, "Coder", codes, caps, "agent-by-ear.txt", `A turn with a coding agent, by ear alone
+		recordSpeech(t, "Coder", codes, (*story).answers, caps, "agent-by-ear.txt", `A turn with a coding agent, by ear alone
 
 What a person hears of "aaep acp --output speech", from when to when in seconds, at 172 words a minute. Made by a test with an
 agent that follows a script, and a speech server that keeps the pace of a real one; quotation marks hold what the voice says.
@@ -103,7 +103,7 @@ agent that follows a script, and a speech server that keeps the pace of a real o
 	t.Run("braille", func(t *testing.T) {
 		caps := subscriber.Braille(14, "en-US")
 		ownTerms(&caps, true)
-		byCells(t, "Coder", codes, caps, "agent-by-14-cells.txt", `A turn with a coding agent, by 14 cells alone
+		byCells(t, "Coder", codes, (*story).answers, caps, "agent-by-14-cells.txt", `A turn with a coding agent, by 14 cells alone
 
 What a person reads of "aaep acp --as braille --cells 14 --output braille", from which second on. They pan on every 1.7 seconds until
 they have had all of it. The last two cells mean: ⠒ it goes on, ⠿ it stays until you pan on, ⠶ something waits. Made by a test with

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -109,6 +110,8 @@ func (l *Listener) obeyCall(ctx context.Context, c *control.Call) <-chan error {
 	case c.Name == "where" && !l.out.hasAny():
 		l.runCommand(ctx, "/agents")
 		l.runCommand(ctx, "/waiting")
+	case slices.Contains(control.WalkNames, c.Name):
+		l.runWalkCommand(c.Name, words.OneLine(c.Text))
 	default:
 		l.runCommand(ctx, "/"+c.Name)
 	}

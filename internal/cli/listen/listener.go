@@ -53,6 +53,7 @@ type Listener struct {
 	control        *control.Server // nil where no other window reaches it
 	language       atomic.Value    // a uilang.Language
 	elsewhere      atomic.Bool     // an answer comes from another window, whose keys are known
+	walk           walk            // where the person walked to last
 	calling        bool            // such a window is being responded to
 	saying         sync.Mutex      // guards said
 	said           []string        // of this program's own, since that began

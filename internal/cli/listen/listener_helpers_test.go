@@ -56,9 +56,11 @@ func (e *testListener) print(ctx context.Context) (end func()) {
 }
 
 // hearOver has the person told over an output beside the terminal, until ctx is done.
-func (e *testListener) hearOver(ctx context.Context, out present.Output) *personOutput {
+func (e *testListener) hearOver(ctx context.Context, out present.Output, content ...announce.Content) *personOutput {
 	of := e.l.preferences(false)
-	of.Speaks = out.Speaks
+	if of.Speaks = out.Speaks; content != nil {
+		of.Content = content[0]
+	}
 	of.Otherwise = func(own string) announce.Words { return explainUnspoken(uilang.Language(own), phrase.PrintedInstead) }
 	told := &personOutput{outputKind: outputKind{name: "test", words: true, knows: true}, p: present.New(of), speaks: out.Speaks}
 	e.l.out = &outputs{tellings: []*personOutput{told}}

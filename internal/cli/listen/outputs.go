@@ -26,12 +26,13 @@ import (
 )
 
 type outputKind struct {
-	name  string
-	words bool      // a person gets the words, and can have heard a question
-	knows bool      // it knows when the last word was heard, and so at what pace
-	other phrase.ID // what becomes of text in a language that it does not speak
-	hint  string    // what may help where it cannot be opened
-	open  func(context.Context, outputOptions) (present.Output, error)
+	name    string
+	words   bool      // a person gets the words, and can have heard a question
+	knows   bool      // it knows when the last word was heard, and so at what pace
+	other   phrase.ID // what becomes of text in a language that it does not speak
+	hint    string    // what may help where it cannot be opened
+	open    func(context.Context, outputOptions) (present.Output, error)
+	content announce.Content // how it is told where the person says nothing else
 }
 
 // outputOptions are what a person wants of their outputs.
@@ -39,6 +40,7 @@ type outputOptions struct {
 	wordsPerMinute int64
 	sound          sound.Options
 	untilDone      bool // only questions, failures and ends are told
+	content        string
 }
 
 // The outputs there are, beside the lines on the terminal.
@@ -47,11 +49,11 @@ var outputKinds = []outputKind{
 		"It needs Speech Dispatcher, and sound that works: try spd-say hello.",
 		func(ctx context.Context, o outputOptions) (present.Output, error) {
 			return asOutput(speech.Open(ctx, speech.Options{WordsPerMinute: int(o.wordsPerMinute), Spawn: true}))
-		}},
+		}, announce.Content{SpeakNames: true}},
 	{"orca", true, false, phrase.PrintedInstead, "It needs Orca, running in the same desktop session.",
 		func(ctx context.Context, o outputOptions) (present.Output, error) {
 			return asOutput(orca.Open(ctx, orca.Options{WordsPerMinute: int(o.wordsPerMinute)}))
-		}},
+		}, announce.Content{}},
 	{"nvda", true, true, phrase.MayBeGarbled,
 		"It needs NVDA 2024.1 or later, running on Windows, and its nvdaControllerClient.dll beside this program.",
 		func(context.Context, outputOptions) (present.Output, error) {
@@ -61,12 +63,12 @@ var outputKinds = []outputKind{
 				err = nvda.ErrAbsent
 			}
 			return asOutput(out, err)
-		}},
+		}, announce.Content{}},
 	{"braille", true, true, phrase.MarksLost, needsDisplay + "; BRLAPI_HOST says where, if it is elsewhere.",
-		onDisplay(nil)},
+		onDisplay(nil), inCells},
 	{"contracted-braille", true, true, phrase.MarksLost,
 		needsDisplay + ", as --output braille does, and liblouis: in Debian, the packages liblouis-bin and liblouis-data.",
-		onDisplay(braille.DefaultTables())},
+		onDisplay(braille.DefaultTables()), inCells},
 	{"touch", false, false, phrase.MayBeGarbled, "It needs feedbackd, in the same desktop session.",
 		func(ctx context.Context, _ outputOptions) (present.Output, error) {
 			device, err := haptic.OpenFeedbackd(ctx, haptic.FeedbackdOptions{AppID: "aaep", Sound: true})
@@ -74,13 +76,16 @@ var outputKinds = []outputKind{
 				return nil, err
 			}
 			return haptic.New(device), nil
-		}},
+		}, announce.Content{}},
 	{"sound", false, false, phrase.MayBeGarbled,
 		"It needs pw-play or paplay, and sound that works: in Debian, pipewire-bin or pulseaudio-utils.",
 		func(ctx context.Context, o outputOptions) (present.Output, error) {
 			return asOutput(sound.Open(ctx, o.sound))
-		}},
+		}, announce.Content{}},
 }
+
+// inCells is how code is told to who reads.
+var inCells = announce.Content{Indent: announce.InCells}
 
 const needsDisplay = "It needs BRLTTY with a display"
 
@@ -161,7 +166,10 @@ func openOutputs(ctx context.Context, names []string, options outputOptions, los
 			return nil, exits.With(exits.Unreachable,
 				fmt.Errorf("cannot tell it over %s: %s.\n%s", name, exits.PlainError(err), hint))
 		}
-		of.Speaks, of.UntilDone = out.Speaks, options.untilDone && kind.words
+		of.Speaks, of.UntilDone, of.Content = out.Speaks, options.untilDone && kind.words, kind.content
+		if options.content != "" {
+			of.Content, _ = announce.ParseContent(options.content, kind.content) // which was checked
+		}
 		of.Otherwise = func(own string) announce.Words { return explainUnspoken(uilang.Language(own), kind.other) }
 		t := &personOutput{outputKind: kind, lost: make(chan struct{}, 1), p: present.New(of)}
 		t.p.Unsaid, t.speaks = unsaid, out.Speaks

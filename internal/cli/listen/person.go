@@ -2,14 +2,17 @@ package listen
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/cli/terms"
+	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/sound"
 	"github.com/aaep-go/aaep/subscriber/terminal"
 )
@@ -23,6 +26,7 @@ type PersonFlags struct {
 	plain     bool
 	settings  string
 	untilDone bool
+	content   string
 	sound     sound.Options
 	ask       *terms.Flags
 	onlyJSON  bool // the terminal gets the events themselves, and nothing is answered
@@ -41,6 +45,8 @@ func AddPersonFlags(cmd *cobra.Command, page bool) *PersonFlags {
 	f.StringSliceVar(&p.outs, "output", nil, "tell it over these `OUTPUTS`, joined by commas:\n"+outputs)
 	f.BoolVar(&p.untilDone, "quiet-until-done", false, "with --output, tell only questions and what comes of them, failures and ends;\n"+
 		"/where, /newest and /details tell the rest when you ask")
+	f.StringVar(&p.content, "content", "", "with --output, how what answers hold is told, in a `LIST` of code=, diffs= and links=, each read, count\n"+
+		"or skip, tables= also columns, indent= words, cells or none, and names= words or exact")
 	f.StringSliceVar(&p.sound.Only, "sounds", nil, "of --output sound, only these `MEANINGS`, joined by commas:\n"+
 		strings.Join(sound.Meanings(), ", "))
 	f.IntVar(&p.sound.Volume, "volume", 100, "of --output sound, how loud, in `PERCENT`")
@@ -88,7 +94,23 @@ func (p *PersonFlags) Capabilities() (none aaep.Capabilities, _ error) {
 	if untilDone && !p.HasOutputs() {
 		return none, p.misuse("--quiet-until-done is for what is told over --output, such as: --output speech")
 	}
-	return p.ask.ParseCapabilities()
+	if _, err := announce.ParseContent(p.content, announce.Content{}); p.content != "" && err != nil {
+		return none, p.misuse("--content: %s.", strings.TrimPrefix(err.Error(), "announce: "))
+	}
+	caps, err := p.ask.ParseCapabilities()
+	if err == nil && slices.ContainsFunc(p.outs, func(name string) bool { return strings.HasSuffix(name, "braille") }) {
+		paginateHere(&caps)
+	}
+	return caps, err
+}
+
+// paginateHere leaves it to the display of this program to cut texts to its cells. What the agent
+// cuts comes one piece a second, so that nothing of a long diff would be told for minutes.
+func paginateHere(caps *aaep.Capabilities) {
+	caps.Extensions = maps.Clone(caps.Extensions)
+	delete(caps.Extensions, extensions.BrailleVocabulary.Prefix)
+	caps.SupportedExtensions = slices.DeleteFunc(slices.Clone(caps.SupportedExtensions),
+		func(uri string) bool { return uri == extensions.BrailleVocabulary.URI })
 }
 
 // ownRate is how many events a second the person at the keyboard gets who has asked for no rate. It
@@ -133,7 +155,7 @@ func (p *PersonFlags) Open(ctx context.Context, t *terminal.Terminal, caps aaep.
 	l.setLanguages(caps.Languages)
 	closeOutputs := func() {}
 	if p.HasOutputs() {
-		if err := l.useOutputs(ctx, p.outs, outputOptions{caps.PaceWPM, p.sound, p.untilDone}); err != nil {
+		if err := l.useOutputs(ctx, p.outs, outputOptions{caps.PaceWPM, p.sound, p.untilDone, p.content}); err != nil {
 			t.Close()
 			return nil, nil, err
 		}

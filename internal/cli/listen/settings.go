@@ -18,6 +18,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/cli/terms"
+	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/sound"
 )
 
@@ -27,7 +28,7 @@ import (
 // settableFlags returns the flags that are a person's preferences, and not about one agent or one
 // use.
 func settableFlags() []string {
-	names := []string{"output", "quiet-until-done", "sounds", "volume", "as", "cells", "profile"}
+	names := []string{"output", "quiet-until-done", "content", "sounds", "volume", "as", "cells", "profile"}
 	for _, w := range terms.Wishes {
 		names = append(names, w.Name)
 	}
@@ -113,6 +114,8 @@ func settingMustBe(name string) string {
 		return "of " + strings.Join(sound.Meanings(), ", ") + ", joined by commas"
 	case "quiet-until-done":
 		return "true or false"
+	case "content":
+		return "a list such as code=read,tables=columns"
 	}
 	return terms.MustBe(name)
 }
@@ -131,6 +134,9 @@ func validSetting(name, value string) bool {
 		return areAll(sound.Meanings())
 	case "quiet-until-done":
 		return value == "true" || value == "false"
+	case "content":
+		_, err := announce.ParseContent(value, announce.Content{})
+		return err == nil
 	}
 	return terms.ValidValue(name, value)
 }

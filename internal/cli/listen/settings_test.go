@@ -46,12 +46,12 @@ func TestSettings(t *testing.T) {
 // A bad line gets one error that says which, what is wrong, and what would be right. EVT-033
 func TestSettingsRefused(t *testing.T) {
 	for settings, want := range map[string]string{
-		"pace 300\npase 200":                `line 2: "pase" is no setting; there are output, quiet-until-done, sounds, volume, as, cells, profile, rate, verbosity, boundary, language, load, pace, include, exclude`,
+		"pace 300\npase 200":                `line 2: "pase" is no setting; there are output, quiet-until-done, content, sounds, volume, as, cells, profile, rate, verbosity, boundary, language, load, pace, include, exclude`,
 		"\n\npace fast":                     `line 3: pace must be a whole number from 50 to 1000; it is "fast"`,
 		"pace":                              `line 1: pace must be followed by a whole number from 50 to 1000`,
 		"pace 100\npace 200":                `line 2: pace is set twice`,
 		"output speech,telepathy":           `line 1: output must be of plain, speech, orca, nvda, braille, contracted-braille, touch, sound, joined by commas; it is "speech,telepathy"`,
-		"token-file secret":                 `line 1: "token-file" is no setting; there are output, quiet-until-done, sounds, volume, as, cells, profile, rate, verbosity, boundary, language, load, pace, include, exclude`,
+		"token-file secret":                 `line 1: "token-file" is no setting; there are output, quiet-until-done, content, sounds, volume, as, cells, profile, rate, verbosity, boundary, language, load, pace, include, exclude`,
 		"pace 100\nlanguage \x1b[2Jen":      `line 2 is not plain text`,
 		"language \xff":                     `line 1 is not plain text`,
 		"exclude acme:*,aaep:agent.state.*": `line 1: exclude would leave out all that the agent turns to, for good; say so when you listen, with --exclude`,
@@ -63,7 +63,7 @@ func TestSettingsRefused(t *testing.T) {
 		"quiet-until-done yes":              `line 1: quiet-until-done must be true or false; it is "yes"`,
 		"pace = 100":                        `line 1: pace must be a whole number from 50 to 1000; it is "= 100"`,
 		strings.Repeat("x", maxSettings): `line 1: ` + fmt.Sprintf("%q", strings.Repeat("x", 40)) +
-			` is no setting; there are output, quiet-until-done, sounds, volume, as, cells, profile, rate, verbosity, boundary, language, load, pace, include, exclude`,
+			` is no setting; there are output, quiet-until-done, content, sounds, volume, as, cells, profile, rate, verbosity, boundary, language, load, pace, include, exclude`,
 	} {
 		if _, err := parseSettings([]byte(settings)); err == nil || err.Error() != want {
 			t.Errorf("%.40q: %.200v\nwant %.200s", settings, err, want)

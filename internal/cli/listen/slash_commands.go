@@ -70,7 +70,7 @@ func (l *Listener) runCommand(ctx context.Context, line string) {
 		}
 		return
 	}
-	if l.runOutputCommand(name) {
+	if l.runOutputCommand(name) || l.runWalkCommand(name, word) {
 		return
 	}
 	switch name {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -266,4 +269,48 @@ func TestStatesThatLast(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A person walks in what was said, looks for words, and saves it where they say; never over a file
+// that is there.
+func TestWalkCommands(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "talk.md")
+	synctest.Test(t, func(t *testing.T) {
+		p, dial := clitest.AgentOf(t, producer.Config{})
+		defer p.Shutdown(t.Context())
+		listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *testListener) {
+			s, err := p.StartSession(t.Context(), aaep.Say("Working."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprint(s.Output(), "# First\n\nThe key is blue.\n\n## Second\n\nThe end.\n")
+			s.Complete(aaep.Say("Ready."))
+			time.Sleep(time.Minute)
+			for _, tt := range []struct{ line, want string }{
+				{"/to", "Not understood: /to. Right would be: /to turn, heading, "},
+				{"/to chapter", "Not understood: /to chapter. Right would be: /to turn, heading, "},
+				{"/to heading", "Heading 1: First."},
+				{"/to", "Heading 2: Second."},
+				{"/to", "Nothing of that kind comes there."},
+				{"/back", "Heading 1: First."},
+				{"/find KEY", "The key is blue."},
+				{"/find nothing", "Not found: nothing."},
+				{"/save " + file, "Saved in: " + file},
+				{"/save " + file, "Not saved: "},
+			} {
+				e.screen.Reset()
+				if e.typeLine(tt.line); !strings.Contains(e.screen.String(), tt.want) {
+					got := e.screen.String()
+					t.Errorf("%s: %q, want %q", tt.line, got, tt.want)
+				}
+			}
+		})
+	})
+	saved, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(saved), "] Working.\n") || !strings.Contains(string(saved), "\n## Second\n\nThe end.\n") {
+		t.Errorf("saved %q, %v", saved, err)
+	}
+	if info, err := os.Stat(file); err == nil && runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("the mode of the file is %o", info.Mode().Perm())
+	}
 }

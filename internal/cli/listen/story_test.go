@@ -36,13 +36,15 @@ var record = flag.Bool("record", false, "write docs/recordings anew")
 // else: no line of the terminal reaches them.
 type story struct {
 	*testing.T
-	began time.Time
-	lines chan terminal.Line
-	told  func(context.Context) // waits until what was said was told
-	asked func() bool           // whether they have had the question, and all else there was to hear
-	mu    sync.Mutex
-	did   []instant
-	ended <-chan struct{} // closed when no listener follows any more
+	began   time.Time
+	lines   chan terminal.Line
+	told    func(context.Context) // waits until what was said was told
+	asked   func() bool           // whether they have had the question, and all else there was to hear
+	content announce.Content      // as the output has it
+	quiet   func() bool           // whether nothing is being said
+	mu      sync.Mutex
+	did     []instant
+	ended   <-chan struct{} // closed when no listener follows any more
 }
 
 // instant is something that happened at a time of the story.
@@ -109,7 +111,7 @@ func tell(t *testing.T, name string, act actor, caps aaep.Capabilities, open fun
 	out := open(s)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.ended = ctx.Done()
-	pr := e.hearOver(ctx, out).p
+	pr := e.hearOver(ctx, out, s.content).p
 	stopPrinting := e.print(ctx)
 	followed := make(chan error, 1)
 	go func() { followed <- e.l.followAgents(ctx, &FollowedAgent{Listener: e.l, sub: sub, wanted: caps}) }()
@@ -119,6 +121,7 @@ func tell(t *testing.T, name string, act actor, caps aaep.Capabilities, open fun
 		pr.Plan(func(a *announce.Announcer, now time.Time) { _, put = a.Question(now, aaep.Accept) })
 		return put != nil && !speaking(pr) || ctx.Err() != nil
 	}
+	s.quiet = func() bool { return !speaking(pr) }
 	synctest.Wait()
 	go hands(s)
 	act(ctx, s, p)
@@ -153,7 +156,7 @@ func speaking(p *present.Presenter) bool {
 // of what is said: go test ./internal/cli -run Recordings -record
 func TestRecordings(t *testing.T) {
 	t.Run("ear", func(t *testing.T) {
-		recordSpeech(t, "retirement-planner", plans, subscriber.ScreenReader("en-US"), "by-ear.txt",
+		recordSpeech(t, "retirement-planner", plans, (*story).answers, subscriber.ScreenReader("en-US"), "by-ear.txt",
 			`The demo, followed by ear alone
 
 What a person hears of "aaep demo" with "aaep listen --output speech", from when to when in seconds, at 172 words a minute.
@@ -161,7 +164,7 @@ Made by a test with a speech server that keeps the pace of a real one; quotation
 `)
 	})
 	t.Run("braille", func(t *testing.T) {
-		byCells(t, "retirement-planner", plans, subscriber.Braille(14, "en-US"), "by-14-cells.txt",
+		byCells(t, "retirement-planner", plans, (*story).answers, subscriber.Braille(14, "en-US"), "by-14-cells.txt",
 			`The demo, followed by 14 cells alone
 
 What a person reads of "aaep demo" with "aaep listen --as braille --cells 14 --output braille", from which second on. They pan on every
@@ -173,16 +176,17 @@ Made by a test with a BRLTTY that shows what it is sent.
 
 // recordSpeech compares the story of an agent, as a voice tells it, with a recording, or records
 // it.
-func recordSpeech(t *testing.T, name string, act actor, caps aaep.Capabilities, file, title string) {
+func recordSpeech(t *testing.T, name string, act actor, hands func(*story), caps aaep.Capabilities, file, title string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := &speechtest.Server{}
 		defer server.Close()
 		s := tell(t, name, act, caps, func(s *story) present.Output {
+			s.content = announce.Content{SpeakNames: true}
 			return opening(s)(speech.Open(t.Context(),
 				speech.Options{Dial: func(ctx context.Context) (net.Conn, error) { return server.Dial(ctx) },
 					Force: true}))
-		}, (*story).answers)
+		}, hands)
 		for _, m := range server.Messages() {
 			text := "“" + m.Text + "”"
 			if !m.Heard {
@@ -195,11 +199,13 @@ func recordSpeech(t *testing.T, name string, act actor, caps aaep.Capabilities, 
 }
 
 // byCells is byEar for fourteen braille cells.
-func byCells(t *testing.T, name string, act actor, caps aaep.Capabilities, file, title string) {
+func byCells(t *testing.T, name string, act actor, hands func(*story), caps aaep.Capabilities, file, title string) {
 	t.Helper()
+	paginateHere(&caps)
 	synctest.Test(t, func(t *testing.T) {
 		server := brailletest.New(14)
 		s := tell(t, name, act, caps, func(s *story) present.Output {
+			s.content = inCells
 			return opening(s)(braille.Open(t.Context(), braille.Options{Dial: server.Dial}))
 		}, func(s *story) {
 			done := make(chan struct{})
@@ -216,7 +222,7 @@ func byCells(t *testing.T, name string, act actor, caps aaep.Capabilities, file,
 					}
 				}
 			}()
-			s.answers()
+			hands(s)
 			<-done
 		})
 		states := server.States()

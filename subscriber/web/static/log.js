@@ -226,6 +226,7 @@ export class Log {
     const all = this.el.querySelectorAll("p");
     for (let i = 0; i < all.length - most; i++) {
       const { parentElement } = all[i];
+      if (all[i].contains(getSelection().focusNode)) continue; // a reading cursor is there
       all[i].remove();
       if (parentElement !== this.el && parentElement.childElementCount === 1) parentElement.remove();
       this.removed++;

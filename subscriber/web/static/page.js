@@ -6,7 +6,7 @@ import { Questions } from "./questions.js";
 import { Feel, notify } from "./feel.js";
 import { load, possible, save, wanted, preferred } from "./settings.js";
 import { directionOf, safe } from "./safe.js";
-import { named, sentences, translated, writing } from "./text.js";
+import { named, sentences, setText, translated, writing } from "./text.js";
 import { pageWords } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
@@ -61,12 +61,15 @@ function hear(e) {
       // What it waits for is told by the question.
       if (!questions.moved(e, line.text) && e.urgency === "critical" && e.to_state !== "awaiting_input") log.urgent(line);
       break;
-    case "progress.updated":
-      if (e.urgency === "critical") log.urgent(line);
+    case "progress.updated": {
+      const asks = () => questions.open().some((q) => q.session === id && !q.mine);
+      // How much time there is for a question is no news once that is answered.
+      if (e.urgency === "critical") log.urgent(line, "", e.eta_ms >= 0 && asks() ? { obsolete: () => !asks() } : {});
       else if (session.state === "awaiting_input" && e.eta_ms !== undefined) log.say({ ...line, about: true });
       else move(line.text || e.progress?.description || "", e.progress);
       if (e.eta_ms >= 0 && questions.open().length) questions.timeTold(e);
       break;
+    }
     case "session.completed":
     case "session.errored":
     case "session.cancelled":
@@ -210,7 +213,7 @@ function now() {
   const asks = questions.open().some((q) => q.session === id && !q.mine); // what it overtook may say otherwise
   const text = id === undefined ? say("idle") : asks ? say("awaiting") : s.text || say("working");
   const more = sessions.size > 1 ? " " + say("others", { n: sessions.size - 1 }) : "";
-  if ($("state").textContent !== safe(text) + more) $("state").textContent = safe(text) + more;
+  if ($("state").textContent !== safe(text) + more) setText($("state"), safe(text) + more);
 }
 
 // move changes the line of progress at most every five seconds; the last value always comes.
@@ -220,7 +223,7 @@ function move(text, p) {
   clearTimeout(progressTimer);
   progressTimer = setTimeout(() => {
     progressAt = Date.now();
-    $("progress").textContent = progress;
+    setText($("progress"), progress);
     $("progress").dir = directionOf(progress);
     $("progress").hidden = !progress;
   }, text ? Math.max(0, progressAt + 5000 - Date.now()) : 0);
@@ -228,7 +231,7 @@ function move(text, p) {
 
 function linkSays(what, text) {
   if (what === "leftOut") return ["flood", "question", "message", "lost"].includes(text) && missing(say("leftOut." + text));
-  const show = (key) => { $("link").textContent = say("link." + key, { text: safe(text).slice(0, 300) }); };
+  const show = (key) => setText($("link"), say("link." + key, { text: safe(text).slice(0, 300) }));
   if (what === "subscribed") known();
   const was = linkState;
   linkState = what === "subscribed" ? "connecting" : what;

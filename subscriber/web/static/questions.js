@@ -3,7 +3,7 @@
 // and the hands were still. A no need not wait for the end of it.
 import { plain } from "./ear.js";
 import { directionOf, safe } from "./safe.js";
-import { clip, named, numberOf, writing } from "./text.js";
+import { clip, named, numberOf, setText, writing } from "./text.js";
 import { bare } from "./states.js";
 
 const still = 1000; // of the keyboard, before a button works
@@ -12,6 +12,7 @@ const heedWithin = 15000; // of an answer, an agent tells something that shows t
 const most = 64; // questions that wait: an agent that asks more than anybody answers gets its defaults
 const longest = 16384; // of a text of a question, in the protocol
 const longestChoices = 65536;
+const repeatAfter = 20000; // without a key, until an open question is told once more; then twice as long, and so on
 
 // isTooLong reports whether a question is longer than the protocol allows. Nothing of a question is shortened: what was left out may be
 // what matters.
@@ -63,7 +64,7 @@ export class Questions {
     if (open >= most) return;
     // Nothing moves under a finger, unless what is settled would fill the page, and nobody is thrown out of what they read.
     if (!open || this.all.length >= 2 * most) {
-      const stays = (q) => !q.over || q.el.contains(document.activeElement);
+      const stays = (q) => !q.over || q.el.contains(document.activeElement) || q.el.contains(getSelection().focusNode); // a reading cursor
       for (const q of this.all) if (!stays(q)) q.el.remove();
       this.all = this.all.filter((q) => q.el.isConnected);
     }
@@ -94,6 +95,7 @@ export class Questions {
       heard: () => {
         q.heard = true;
         if (!q.armed) this.arm(q, 0);
+        this.repeat(q, turn, repeatAfter);
       },
       interrupted: () => this.able(q),
       unheard: () => {
@@ -102,6 +104,21 @@ export class Questions {
       },
     });
     this.arm(q, still);
+  }
+
+  // repeat tells a question once more that nobody has answered: a key that a screen reader keeps from the page may have silenced it.
+  repeat(q, turn, after) {
+    const { voice } = this.log, { stillAt } = voice;
+    clearTimeout(q.repeating);
+    q.repeating = setTimeout(() => {
+      if (q.over || q.mine || q.lost || q.turn !== turn) return;
+      if (q.due - this.link.now() < 2 * voice.wait(q.announcement)) return; // it would be over by then
+      if (document.hidden || voice.stillAt !== stillAt) return this.repeat(q, turn, after);
+      const { text, parts, language, writing, before, after: facts, asks, obsolete } = q.announcement;
+      let cut = false; // by somebody who is there
+      voice.announce({ urgent: true, region: "alert", said: true, text, parts, language, writing, before, after: facts, asks,
+        obsolete: () => cut || obsolete(), interrupted: () => { cut = true; this.repeat(q, turn, after); }, heard: () => this.repeat(q, turn, 2 * after) });
+    }, after);
   }
 
   // redo shows a question anew, in the words of now: what was typed stays, and the focus where it was.
@@ -276,7 +293,7 @@ export class Questions {
       el.setAttribute("aria-disabled", String(!(el.classList.contains("no") ? q.refusable : q.armed)));
     }
     const busy = q.heard || !q.announcement ? 1500 : this.log.voice?.wait(q.announcement);
-    q.hint.textContent = text ?? (q.armed ? this.words("ready") : this.words("wait", { n: Math.ceil(busy / 1000) }));
+    setText(q.hint, text ?? (q.armed ? this.words("ready") : this.words("wait", { n: Math.ceil(busy / 1000) })));
   }
 
   async send(q, message, said) {
@@ -345,7 +362,7 @@ export class Questions {
 
   setClock(q) {
     const w = this.words, e = q.event;
-    if (!Number.isFinite(q.due)) q.clock.textContent = w("noLimit");
+    if (!Number.isFinite(q.due)) setText(q.clock, w("noLimit"));
     else {
       const at = new Date(q.due - this.link.skew), day = at.toDateString() !== new Date().toDateString();
       const time = at.toLocaleTimeString(w.language, { hour: "numeric", minute: "2-digit", second: "2-digit" });
@@ -432,7 +449,7 @@ export class Questions {
     const said = [q.mine, known ? outcome : text].filter(Boolean).join(" ");
     q.result.textContent = said;
     q.result.dir = "auto";
-    q.hint.textContent = "";
+    setText(q.hint, "");
     q.el.classList.add("settled");
     for (const el of q.parts) { // what has the focus stays until that leaves: what is read out where it goes would be one word too many
       if (el !== document.activeElement) {

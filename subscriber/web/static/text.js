@@ -10,6 +10,13 @@ export function named(name) {
   return clip(one, 100, () => "…");
 }
 
+// setText changes the text of an element where it stands: a reading cursor in a node that is replaced is lost, and its next move seen by
+// nobody.
+export function setText(el, text) {
+  if (el.childNodes.length === 1 && el.firstChild.nodeType === 3) el.firstChild.data = text;
+  else el.textContent = text;
+}
+
 // clip cuts a text that nobody can follow, and says how much is left out.
 export function clip(s, most, left) {
   if (s.length <= most) return s;

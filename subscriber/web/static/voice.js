@@ -58,7 +58,7 @@ export class Voice {
   // announce announces something as soon as it may be, and returns it.
   announce(it) {
     it.times = 0;
-    if (it.parts) this.turnTo(it, 0);
+    if (it.parts) this.turnTo(it, 0, it.said);
     (it.urgent ? this.urgent : this.prompt).push(it);
     this.step();
     return it;
@@ -78,9 +78,9 @@ export class Voice {
   // after is what follows the text, which is behind the last piece of one in pieces.
   after(it) { return it.parts && it.at + 1 < it.parts.length ? "" : it.after; }
 
-  // turnTo makes a piece of a text the one that comes next, in words that were not said yet.
-  turnTo(it, at) {
-    Object.assign(it, { at, text: it.parts[at], said: false, again: undefined });
+  // turnTo makes a piece of a text the one that comes next, which was said before or not.
+  turnTo(it, at, said = false) {
+    Object.assign(it, { at, text: it.parts[at], said, again: undefined });
   }
 
   // skip forgets the lines that are being read out or were cut off.
@@ -183,8 +183,10 @@ export class Voice {
     }
     const p = document.createElement("p");
     p.append(it.before ? it.before + " " : "", theirs(it.text, it.language, it.writing), this.after(it) ? " " + this.after(it) : "");
-    if (it.said || p.textContent.trim() === this.newest) { // in other words than before
-      it.again = it.again === "again" ? "onceMore" : "again";
+    const text = p.textContent.trim();
+    if (it.said || text === this.newest) { // in other words than before
+      const said = (key) => this.words(key) + " " + text;
+      it.again = it.again === "again" || said("again") === this.newest ? "onceMore" : "again";
       p.prepend(this.words(it.again) + " ");
     }
     it.said = true;

@@ -109,11 +109,11 @@ func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	for attempt := 0; ; attempt++ {
-		conn, err := connect(ctx, start)
+		conn, err := reachServer(ctx, start)
 		if err != nil {
 			return err
 		}
-		answer, err := ask(ctx, conn, Request{Agent: agent, Size: len(data)}, data)
+		answer, err := askServer(ctx, conn, Request{Agent: agent, Size: len(data)}, data)
 		if errors.Is(err, errNoReceipt) && !errors.Is(err,
 			context.DeadlineExceeded) && attempt == 0 { // a server that was about to end
 			continue
@@ -128,10 +128,11 @@ func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, 
 
 var errNoReceipt = errors.New("the server of hooks did not take the input")
 
-// ask sends a Request, and waits for its outcome. Beside an error that is what to print even so.
-func ask(ctx context.Context, conn transports.Conn, r Request, input []byte) (answer Outcome, err error) {
+// askServer sends a Request, and waits for its outcome. Beside an error that is what to print even
+// so.
+func askServer(ctx context.Context, conn transports.Conn, r Request, input []byte) (answer Outcome, err error) {
 	defer conn.Close()
-	if _, err := send(ctx, conn, r, input); err != nil {
+	if _, err := sendInput(ctx, conn, r, input); err != nil {
 		return answer, err
 	}
 	for {
@@ -152,8 +153,8 @@ func ask(ctx context.Context, conn transports.Conn, r Request, input []byte) (an
 	}
 }
 
-// send sends a Request, and returns the receipt.
-func send(ctx context.Context, conn transports.Conn, r Request, input []byte) (got Receipt, err error) {
+// sendInput sends a Request, and returns the receipt.
+func sendInput(ctx context.Context, conn transports.Conn, r Request, input []byte) (got Receipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, receiptTime)
 	defer cancel()
 	msg, err := json.Marshal(r)
@@ -176,14 +177,14 @@ func send(ctx context.Context, conn transports.Conn, r Request, input []byte) (g
 	return got, nil
 }
 
-// connect reaches the server. If there is none, start is called to start one.
-func connect(ctx context.Context, start func() (ended <-chan error, err error)) (transports.Conn, error) {
+// reachServer reaches the server. If there is none, start is called to start one.
+func reachServer(ctx context.Context, start func() (ended <-chan error, err error)) (transports.Conn, error) {
 	path, err := InputPath()
 	if err != nil {
 		return nil, err
 	}
-	conn, err := dial(ctx, path, recordedInput)
-	if err == nil || !absent(err) || start == nil {
+	conn, err := dialRecorded(ctx, path, recordedInput)
+	if err == nil || !isAbsent(err) || start == nil {
 		return conn, err
 	}
 	ended, err := start()
@@ -191,7 +192,7 @@ func connect(ctx context.Context, start func() (ended <-chan error, err error)) 
 		return nil, err
 	}
 	for late := time.After(startTime); ; {
-		if conn, err = dial(ctx, path, recordedInput); err == nil || !absent(err) {
+		if conn, err = dialRecorded(ctx, path, recordedInput); err == nil || !isAbsent(err) {
 			return conn, err
 		}
 		select {
@@ -199,7 +200,7 @@ func connect(ctx context.Context, start func() (ended <-chan error, err error)) 
 		case <-late:
 			return nil, err
 		case failed := <-ended: // another may have been quicker
-			if conn, err = dial(ctx, path, recordedInput); err != nil {
+			if conn, err = dialRecorded(ctx, path, recordedInput); err != nil {
 				return nil, failed
 			}
 			return conn, nil
@@ -240,11 +241,11 @@ func RecordServer() error {
 	return os.WriteFile(path, []byte(output+"\n"+input+"\n"), 0o600)
 }
 
-// dial reaches the server at a path, or, where there is none, at the one of its record. The dialer
-// sees that either is this user's.
-func dial(ctx context.Context, path string, line int) (transports.Conn, error) {
+// dialRecorded reaches the server at a path, or, where there is none, at the one of its record. The
+// dialer sees that either is this user's.
+func dialRecorded(ctx context.Context, path string, line int) (transports.Conn, error) {
 	conn, err := ipc.Dialer{Path: path}.Dial(ctx)
-	if err == nil || !absent(err) {
+	if err == nil || !isAbsent(err) {
 		return conn, err
 	}
 	record, failed := recordPath()
@@ -268,29 +269,29 @@ func Dial(ctx context.Context) (transports.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dial(ctx, path, recordedOutput)
+	return dialRecorded(ctx, path, recordedOutput)
 }
 
 // Status is how many listeners the server has. An error says that there is no server, or that it
 // does not answer.
 func Status(ctx context.Context) (listeners int, err error) {
-	conn, err := connect(ctx, nil)
+	conn, err := reachServer(ctx, nil)
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close()
-	got, err := send(ctx, conn, Request{}, nil)
+	got, err := sendInput(ctx, conn, Request{}, nil)
 	return got.Listeners, err
 }
 
 // Ensure starts a server if there is none.
 func Ensure(ctx context.Context, start func() (ended <-chan error, err error)) error {
-	conn, err := connect(ctx, start)
+	conn, err := reachServer(ctx, start)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	_, err = send(ctx, conn, Request{}, nil)
+	_, err = sendInput(ctx, conn, Request{}, nil)
 	return err
 }
 

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 )
 
-// absent reports whether an error of dialing says that no server listens.
-func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+// isAbsent reports whether an error of dialing says that no server listens.
+func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-func detach(*exec.Cmd) {}
+func detachProcess(*exec.Cmd) {}

@@ -47,7 +47,7 @@ func Start() (ended <-chan error, err error) {
 	defer log.Close()
 	cmd := exec.Command(program, "hook", "serve", "--idle", idleTime.String())
 	cmd.Dir, cmd.Stdout, cmd.Stderr = string(filepath.Separator), log, log
-	detach(cmd)
+	detachProcess(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

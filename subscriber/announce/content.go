@@ -1,0 +1,176 @@
+package announce
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/aaep-go/aaep/internal/phrase"
+)
+
+// Manner is how a person is told one kind of content of an answer. Empty is the usual one.
+type Manner string
+
+const (
+	Read  Manner = "read"  // all of it: code line by line, a table row by row
+	Count Manner = "count" // how much there is of it, as is usual of code and diffs
+	Skip  Manner = "skip"  // nothing; it can be walked to
+	// ByColumn tells a table column by column. Of anything else it is Read.
+	ByColumn Manner = "columns"
+)
+
+// Indentation is how a person is told how far a line of code is indented. Empty is InWords.
+type Indentation string
+
+const (
+	InWords Indentation = "words" // "Indent 4:", where it changes
+	// InCells is for who reads: a space in front of the line for each level, and the sign of a line
+	// of a diff as it is written.
+	InCells  Indentation = "cells"
+	Unspoken Indentation = "none"
+)
+
+// Content is how a person is told what an answer holds beside sentences.
+type Content struct {
+	Code, Diffs, Tables, Links Manner
+	Indent                     Indentation
+	// SpeakNames tells names of programs word by word, and of a path the file, the line and then
+	// the folder. A screen reader has its user's own settings for these.
+	SpeakNames bool
+}
+
+// ParseContent returns base with what a list of settings says, such as "code=read,tables=columns".
+func ParseContent(list string, base Content) (Content, error) {
+	manners := []Manner{Read, Count, Skip}
+	kinds := map[string]*Manner{"code": &base.Code, "diffs": &base.Diffs, "tables": &base.Tables, "links": &base.Links}
+	for setting := range strings.SplitSeq(list, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(setting), "=")
+		kind, allowed := kinds[name], manners
+		switch name {
+		case "tables":
+			allowed = append(slices.Clone(manners), ByColumn)
+		case "indent":
+			allowed = []Manner{Manner(InWords), Manner(InCells), Manner(Unspoken)}
+		case "names":
+			allowed = []Manner{"words", "exact"}
+		}
+		switch {
+		case kind == nil && name != "indent" && name != "names":
+			return base, fmt.Errorf("announce: %.40q is none of code, diffs, tables, links, indent and names", name)
+		case !slices.Contains(allowed, Manner(value)):
+			return base, fmt.Errorf("announce: %s cannot be %.40q; it can be %s", name, value, joinManners(allowed))
+		case name == "indent":
+			base.Indent = Indentation(value)
+		case name == "names":
+			base.SpeakNames = value == "words"
+		default:
+			*kind = Manner(value)
+		}
+	}
+	return base, nil
+}
+
+// joinManners lists what a setting can be.
+func joinManners(all []Manner) string {
+	var b strings.Builder
+	for i, m := range all {
+		switch {
+		case i > 0 && i+1 == len(all):
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(m))
+	}
+	return b.String()
+}
+
+// ofBlock is how a block of code is told.
+func (c Content) ofBlock(b *block) Manner {
+	if b.diff {
+		return c.Diffs
+	}
+	return c.Code
+}
+
+var (
+	// filePath is a path with a folder, or with a line, and the name of a file with its kind.
+	filePath = regexp.MustCompile(`(^|[\s("'\[])((?:~?/|\.{1,2}/)?(?:[\pL\pN_.@+-]+/)*)([\pL\pN_.@+-]*[\pL\pN_]\.[\pL][\pL\pN]{0,9})(?::([0-9]{1,6})(?:[:-]([0-9]{1,6}))?)?($|[\s)"'\],;:!?]|\.(?:$|\s))`)
+	// codeName is a name of a program: with capitals inside, or words joined by low lines.
+	codeName = regexp.MustCompile(`[\pL_][\pL\pN_]*`)
+)
+
+// speakNames is a text with paths and names so that they are understood when they are heard: the
+// file first, then the line and the folder, and a name word by word.
+func speakNames(text, language string) string {
+	line, known := phrase.In(language, phrase.AtLine, "\x00")
+	folder, _ := phrase.In(language, phrase.InFolder, "\x00")
+	if known || isEnglish(language) {
+		for range 2 { // of two beside each other, one takes the space between
+			text = filePath.ReplaceAllStringFunc(text, func(s string) string {
+				m := filePath.FindStringSubmatch(s)
+				if m[2] == "" && m[4] == "" {
+					return s
+				}
+				says := m[3]
+				if m[4] != "" {
+					at := m[4]
+					if m[5] != "" {
+						at += ", " + m[5]
+					}
+					says += ", " + strings.Replace(line, "\x00", at, 1)
+				}
+				if dir := path.Clean(m[2]); m[2] != "" && dir != "." && dir != ".." {
+					if m[4] != "" {
+						says += ","
+					}
+					says += " " + strings.Replace(folder, "\x00", dir, 1)
+				}
+				return m[1] + says + m[6]
+			})
+		}
+	}
+	return codeName.ReplaceAllStringFunc(text, splitName)
+}
+
+// splitName returns a name of a program word by word, such as "parse HTTP request". A word as
+// people write it, which has at most its first letter or all of them large, stays as it is.
+func splitName(name string) string {
+	if strings.Trim(name, "_") == "" {
+		return name
+	}
+	runes := []rune(name)
+	var b strings.Builder
+	for i, r := range runes {
+		if r == '_' {
+			if i > 0 && i+1 < len(runes) && runes[i-1] != '_' {
+				b.WriteByte(' ')
+			}
+			continue
+		}
+		if i > 0 && unicode.IsUpper(r) && startsWord(runes, i) {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// startsWord reports whether a large letter begins a word of a name: after two small ones at least,
+// or as the last of a row of large ones, as in HTTPRequest. So iPhone and McKay stay whole.
+func startsWord(name []rune, i int) bool {
+	before, after := 0, 0
+	for j := i - 1; j >= 0 && unicode.IsLower(name[j]); j-- {
+		before++
+	}
+	for j := i + 1; j < len(name) && unicode.IsLower(name[j]); j++ {
+		after++
+	}
+	if before == 0 {
+		return unicode.IsUpper(name[i-1]) && after > 1
+	}
+	return before > 1
+}

@@ -1,0 +1,325 @@
+package announce
+
+import (
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+const (
+	maxKeptText = 2 << 20 // bytes of a transcript; of more, the oldest lines are forgotten
+	maxKeptLine = 8 << 10 // bytes of one line
+)
+
+// lineKind is what a line of a transcript is.
+type lineKind int
+
+const (
+	proseLine lineKind = iota
+	turnLine           // that a session began
+	questionLine
+	newsLine // of a tool, or of the end of a session
+	headingLine
+	itemLine // of a list
+	codeLine
+	contextLine // of a diff, that does not change
+	changedLine
+	tableLine
+	hiddenLine // is marks alone: a fence, a header of a diff, the rule below the names of a table
+)
+
+// transcriptLine is one line as an agent wrote it, or what it did.
+type transcriptLine struct {
+	at               time.Time
+	source, language string
+	event            *aaep.Event
+	text             string
+	kind             lineKind
+	begins           bool // a turn: it is the first line of a session
+	level            int  // of a heading
+	// block is the number of the code, diff, table or list that the line is of; zero is of none.
+	// number is that of the line in its code, or in the file of a diff.
+	block, number int
+	info          string // of the first line of code, what it is written in
+	file          string // of a line of a diff
+}
+
+// openText is an output that goes on.
+type openText struct {
+	line   *transcriptLine // that has not ended; nil begins another
+	block  block           // of code, that the next line may be of
+	id     int             // of that, and of a list or a table
+	number int
+	before int // the number of the next line of a diff, in the file before it
+	after  int
+	last   *transcriptLine // that ended last
+}
+
+// A transcript keeps what the agents said as they wrote it, to be walked. It belongs to one
+// Announcer.
+type transcript struct {
+	lines []*transcriptLine
+	size  int                  // bytes of their texts
+	open  map[string]*openText // by agent, session and output
+	last  int                  // block
+	begun map[string]bool      // sessions that a line is kept of, the newest of them
+
+	// Where the person is: at the line; nil is nowhere yet. column is of its table.
+	at     *transcriptLine
+	column int
+}
+
+var orderedItem = regexp.MustCompile(`^[ \t]*[0-9]{1,4}[.)][ \t]+\S`)
+
+// addEvent keeps what an event says.
+func (t *transcript) addEvent(now time.Time, source string, ev *aaep.Event, w Words) {
+	line := &transcriptLine{at: now, source: source, language: ev.Language(), event: ev}
+	switch p := ev.Payload.(type) {
+	case *aaep.OutputStreaming:
+		t.addChunk(now, source, ev, p)
+		return
+	case *aaep.SessionStarted:
+		line.kind = turnLine
+	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
+		line.kind = questionLine
+	case *aaep.ToolInvoked, *aaep.ToolCompleted, *aaep.HandoffRequested:
+		line.kind = newsLine
+	default:
+		if !ev.Type().Terminal() {
+			return
+		}
+		line.kind = newsLine
+		t.closeTexts(source, ev)
+	}
+	if line.text = words.OneLine(w.String()); line.text != "" {
+		t.keep(line)
+	}
+}
+
+// closeTexts ends the outputs of a session.
+func (t *transcript) closeTexts(source string, ev *aaep.Event) {
+	begin := sessionOf(source, ev) + "\x00"
+	for id, o := range t.open {
+		if strings.HasPrefix(id, begin) {
+			t.endLine(o)
+			delete(t.open, id)
+		}
+	}
+}
+
+// addChunk keeps a piece of an output.
+func (t *transcript) addChunk(now time.Time, source string, ev *aaep.Event, p *aaep.OutputStreaming) {
+	id := sessionOf(source, ev) + "\x00" + p.OutputID
+	o := t.open[id]
+	if o == nil {
+		if len(t.open) >= maxAnswers { // those that go on are begun anew
+			clear(t.open)
+		}
+		o = &openText{}
+		t.open[id] = o
+	}
+	language := p.Language
+	if language == "" {
+		language = ev.Language()
+	}
+	for part := range strings.Lines(p.Chunk) {
+		text, ended := strings.CutSuffix(part, "\n")
+		if o.line == nil {
+			o.line = &transcriptLine{at: now, source: source, event: ev, language: language}
+			t.keep(o.line)
+		}
+		text = text[:min(len(text), maxKeptLine-len(o.line.text))]
+		o.line.text += strings.ToValidUTF8(strings.TrimSuffix(text, "\r"), "")
+		t.size += len(text)
+		if ended {
+			t.endLine(o)
+		}
+	}
+	if p.Complete {
+		t.endLine(o)
+		delete(t.open, id)
+	}
+}
+
+// keep appends a line, and forgets the oldest where they are too many.
+func (t *transcript) keep(line *transcriptLine) {
+	if session := sessionOf(line.source, line.event); !t.begun[session] {
+		if len(t.begun) >= maxAgents {
+			clear(t.begun)
+		}
+		t.begun[session], line.begins = true, true
+	}
+	t.lines = append(t.lines, line)
+	t.size += len(line.text)
+	if t.size <= maxKeptText {
+		return
+	}
+	n := 0
+	for ; n < len(t.lines)-1 && t.size > maxKeptText*7/8; n++ {
+		t.size -= len(t.lines[n].text)
+		if t.lines[n] == t.at {
+			t.at = nil
+		}
+	}
+	t.lines = slices.Clone(t.lines[n:])
+}
+
+// endLine says what the line is that an output is at, for that has ended.
+func (t *transcript) endLine(o *openText) {
+	if o.line != nil {
+		t.classify(o, o.line)
+		o.line, o.last = nil, o.line
+	}
+}
+
+// readOpen says what the lines are that have not ended, as far as they are there.
+func (t *transcript) readOpen() {
+	for _, o := range t.open {
+		if o.line != nil {
+			now := *o
+			t.classify(&now, o.line)
+		}
+	}
+}
+
+// begin begins a block, unless the line goes on with one of its kind.
+func (t *transcript) begin(o *openText, kind lineKind) int {
+	if o.last == nil || o.last.kind != kind || o.last.block == 0 {
+		t.last++
+		o.id = t.last
+	}
+	return o.id
+}
+
+// classify says what a line is, from what was before it.
+func (t *transcript) classify(o *openText, line *transcriptLine) {
+	line.kind, line.block, line.level = proseLine, 0, 0
+	text := line.text
+	if o.block.endsBefore(text) {
+		o.block = block{}
+	}
+	mark, bare := quote.FindString(text), text
+	if o.block.quoted || !o.block.isOpen() {
+		bare = text[len(mark):]
+	}
+	m := fence.FindStringSubmatch(bare + "\n")
+	switch b := &o.block; {
+	case b.fence != "":
+		end := strings.TrimSpace(bare)
+		if len(end) >= len(b.fence) && strings.Trim(end, b.fence[:1]) == "" {
+			line.kind, o.block = hiddenLine, block{}
+			return
+		}
+		b.diff = b.diff || diffHeader.MatchString(bare)
+		t.addCode(o, line, bare)
+	case b.diff:
+		t.addCode(o, line, text)
+	case m != nil && (m[1][0] == '~' || !strings.Contains(m[2], "`")):
+		info, _, _ := strings.Cut(strings.TrimSpace(m[2]), " ")
+		o.block = block{fence: m[1], info: strings.ToLower(info), quoted: mark != ""}
+		o.block.diff = o.block.info == "diff" || o.block.info == "patch"
+		t.last++
+		o.id, o.number, line.kind = t.last, 0, hiddenLine
+	case diffHeader.MatchString(text):
+		o.block = block{diff: true}
+		t.last++
+		o.id = t.last
+		t.addCode(o, line, text)
+	default:
+		t.addProse(o, line, bare)
+	}
+}
+
+// addCode says what a line within code or a diff is.
+func (t *transcript) addCode(o *openText, line *transcriptLine, text string) {
+	b := &o.block
+	line.text, line.block, line.kind, line.info = text, o.id, codeLine, b.info
+	o.number++
+	line.number = o.number
+	if !b.diff {
+		return
+	}
+	if m := hunkStart.FindStringSubmatch(text); m != nil {
+		o.before, _ = strconv.Atoi(m[1])
+		o.after, _ = strconv.Atoi(m[2])
+	}
+	header := isHeader(text) || b.before+b.after == 0 && (strings.HasPrefix(text, "--- ") || strings.HasPrefix(text, "+++ "))
+	b.countLine(text)
+	line.kind, line.file, line.number = contextLine, b.file, o.after
+	switch {
+	case header:
+		line.kind = hiddenLine
+	case strings.HasPrefix(text, "-"):
+		line.kind, line.number = changedLine, o.before
+		o.before++
+	case strings.HasPrefix(text, "+"):
+		line.kind = changedLine
+		o.after++
+	default:
+		o.before, o.after = o.before+1, o.after+1
+	}
+	if o.before+o.after < 2 { // no hunk says where it is
+		line.number = 0
+	}
+}
+
+// hunkStart has where the lines of a hunk begin in both files.
+var hunkStart = regexp.MustCompile(`^@@ -([0-9]{1,6})(?:,[0-9]{1,6})? \+([0-9]{1,6})`)
+
+// underlined is a line that makes the one before it a heading.
+var underlined = regexp.MustCompile(`^ {0,3}(=+|-+)[ \t]*$`)
+
+// addProse says what a line that is no code is.
+func (t *transcript) addProse(o *openText, line *transcriptLine, text string) {
+	title := heading.FindStringSubmatch(text)
+	under := underlined.FindStringSubmatch(text)
+	switch {
+	case title != nil:
+		marks := strings.TrimLeft(text, " \t")
+		line.kind, line.level = headingLine, len(marks)-len(strings.TrimLeft(marks, "#"))
+	case under != nil && o.last != nil && o.last.kind == proseLine && strings.TrimSpace(o.last.text) != "":
+		line.kind, o.last.kind, o.last.level = hiddenLine, headingLine, 1
+		if under[1][0] == '-' {
+			o.last.level = 2
+		}
+	case row.MatchString(text):
+		line.block = t.begin(o, tableLine)
+		if line.kind = tableLine; belowNames.MatchString(text) && o.last != nil && o.last.block == line.block {
+			line.level = 1 // the rule below the names
+		}
+	case rule.MatchString(text):
+		line.kind = hiddenLine
+	case bullet.MatchString(text) || orderedItem.MatchString(text):
+		line.block = t.begin(o, itemLine)
+		line.kind = itemLine
+	case strings.TrimSpace(text) == "":
+		line.kind = hiddenLine
+	}
+}
+
+// writeTo writes the transcript as it was written, with who said it and when.
+func (t *transcript) writeTo(w io.Writer) error {
+	var b strings.Builder
+	source := ""
+	for _, line := range t.lines {
+		does := line.kind == turnLine || line.kind == questionLine || line.kind == newsLine
+		if does || line.source != source {
+			b.WriteString("[" + line.at.Format(time.DateTime) + " " + words.OneLine(aaep.SafeText(line.source)) + "]")
+			if does {
+				b.WriteByte(' ')
+			} else {
+				b.WriteByte('\n')
+			}
+		}
+		b.WriteString(aaep.SafeTextIn(line.text, line.language) + "\n")
+		source = line.source
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,380 @@
+package announce
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+// Place is a kind of place in what the agents said, to which a person can walk.
+type Place string
+
+// The places there are.
+const (
+	turnPlace     Place = "turn"
+	headingPlace  Place = "heading"
+	questionPlace Place = "question"
+	codePlace     Place = "code"
+	diffPlace     Place = "diff"
+	changePlace   Place = "change"
+	tablePlace    Place = "table"
+	columnPlace   Place = "column"
+	listPlace     Place = "list"
+	itemPlace     Place = "item"
+	linePlace     Place = "line"
+)
+
+// Places returns all of them: a turn, a heading, a question, code, a diff, a change in a diff, a
+// table, a column of the table that the person is at, a list, an item of one, and any line.
+func Places() []Place {
+	return []Place{turnPlace, headingPlace, questionPlace, codePlace, diffPlace, changePlace, tablePlace, columnPlace,
+		listPlace, itemPlace, linePlace}
+}
+
+// ErrNoPlace says that there is no such place in that direction.
+var ErrNoPlace = errors.New("announce: there is no such place")
+
+// isAt reports whether a place of a kind begins at a line.
+func (t *transcript) isAt(place Place, i int) bool {
+	line := t.lines[i]
+	var before *transcriptLine
+	if i > 0 {
+		before = t.lines[i-1]
+	}
+	begins := line.block != 0 && (before == nil || before.block != line.block)
+	switch place {
+	case turnPlace:
+		return line.begins
+	case headingPlace:
+		return line.kind == headingLine
+	case questionPlace:
+		return line.kind == questionLine
+	case codePlace:
+		return line.kind == codeLine && begins
+	case diffPlace:
+		return begins && (line.kind == hiddenLine || line.kind == contextLine || line.kind == changedLine)
+	case changePlace:
+		return line.kind == changedLine && (begins || before.kind != changedLine)
+	case tablePlace:
+		return line.kind == tableLine && begins
+	case listPlace:
+		return line.kind == itemLine && begins
+	case itemPlace:
+		return line.kind == itemLine
+	}
+	return line.kind != hiddenLine && !(line.kind == tableLine && line.level > 0)
+}
+
+// position returns where the person is. Before they have been anywhere they are before the newest
+// turn that says something, or, going back, behind all of it.
+func (t *transcript) position(back bool) int {
+	if t.at != nil {
+		return slices.Index(t.lines, t.at)
+	}
+	if back {
+		return len(t.lines)
+	}
+	for i := len(t.lines) - 1; i >= 0; i-- { // a turn that has yet said nothing is none to read
+		if line := t.lines[i]; line.begins && (line.kind != turnLine || i+1 < len(t.lines)) {
+			return i - 1
+		}
+	}
+	return -1
+}
+
+// walk moves to the next place of a kind, and returns the index of its line, or -1.
+func (t *transcript) walk(place Place, back bool) int {
+	t.readOpen()
+	step := 1
+	if back {
+		step = -1
+	}
+	for i := t.position(back) + step; i >= 0 && i < len(t.lines); i += step {
+		if t.isAt(place, i) {
+			t.at, t.column = t.lines[i], 0
+			return i
+		}
+	}
+	return -1
+}
+
+// find moves to the next line that has a text, however that is spelled, and goes on at the other
+// end. It returns the index of the line, or -1.
+func (t *transcript) find(text string, back bool) int {
+	t.readOpen()
+	text = strings.ToLower(text)
+	n, from := len(t.lines), t.position(back)
+	for k := 1; k <= n; k++ {
+		i := (from + k + n) % n
+		if back {
+			i = ((from-k)%n + n) % n
+		}
+		if line := t.lines[i]; t.isAt(linePlace, i) && strings.Contains(strings.ToLower(line.text), text) {
+			t.at, t.column = line, 0
+			return i
+		}
+	}
+	return -1
+}
+
+// Walk tells the next place of a kind in what the agents said, or, back, the one before. The person
+// is then there, and goes on from there. Where there is none, they are told so, and stay.
+func (a *Announcer) Walk(now time.Time, place Place, back bool) error {
+	if !slices.Contains(Places(), place) {
+		return fmt.Errorf("announce: %.40q is no place; there are %q", place, Places())
+	}
+	if place == columnPlace {
+		return a.walkColumn(now, back)
+	}
+	i := a.transcript.walk(place, back)
+	if i < 0 {
+		a.addRequested(now, phraseIn(a.language, phrase.NoneThatWay, ""))
+		return ErrNoPlace
+	}
+	a.recite(now, a.transcript.lines[i], a.placeWords(place, i))
+	return nil
+}
+
+// Find tells the next line of what the agents said that has a text, or, back, the one before,
+// without regard to capitals. After the last comes the first.
+func (a *Announcer) Find(now time.Time, text string, back bool) error {
+	if text = strings.TrimSpace(text); text == "" {
+		return errors.New("announce: there is nothing to look for")
+	}
+	i := a.transcript.find(text, back)
+	if i < 0 {
+		a.addRequested(now, labelText(a.language, phrase.NotFound, words.Sentence(words.OneLine(aaep.SafeText(text)))))
+		return ErrNoPlace
+	}
+	line := a.transcript.lines[i]
+	said := a.lineWords(i)
+	if where := a.whereWords(line); where != "" {
+		said = append([]Part{{line.language, where}}, said...)
+	}
+	a.recite(now, line, said)
+	return nil
+}
+
+// WriteTranscript writes what the agents said and did as far as it is kept, the newest two million
+// bytes or so.
+func (a *Announcer) WriteTranscript(w io.Writer) error { return a.transcript.writeTo(w) }
+
+// recite tells a place at once, in place of one that is being told. What else was being said begins
+// anew after it.
+func (a *Announcer) recite(now time.Time, line *transcriptLine, said []Part) {
+	said = slices.DeleteFunc(said, func(p Part) bool { return strings.TrimSpace(p.Text) == "" })
+	if len(said) == 0 {
+		return
+	}
+	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
+		if !it.recites {
+			return false
+		}
+		if it.moot = a.saying != nil && a.saying.item == it; !it.moot {
+			a.endItem(it, now, Expired)
+		}
+		return true
+	})
+	if s := a.saying; s != nil && !s.critical && !s.recites && slices.Contains(a.normal, s.item) {
+		s.item.postponed = true
+	}
+	code := line.kind == codeLine || line.kind == contextLine || line.kind == changedLine
+	it := &item{source: line.source, session: sessionOf(line.source, line.event), kind: Output, event: line.event,
+		sentences: said, arrived: now, wanted: true, recites: true, verbatim: code}
+	a.recordItem(it)
+	a.normal = slices.Insert(a.normal, 0, it)
+}
+
+// whereWords says where a line of code is: in which file, and at which line of that.
+func (a *Announcer) whereWords(line *transcriptLine) string {
+	if line.block == 0 || line.number == 0 || line.kind != codeLine && line.kind != contextLine && line.kind != changedLine {
+		return ""
+	}
+	at, known := phrase.In(line.language, phrase.AtLine, fmt.Sprint(line.number))
+	if !known && !isEnglish(line.language) {
+		at = fmt.Sprint(line.number)
+	}
+	if line.file == "" {
+		return words.Sentence(at)
+	}
+	return words.Sentence(path.Base(line.file) + ", " + at)
+}
+
+// placeWords is what is said of a place that begins at a line.
+func (a *Announcer) placeWords(place Place, i int) (said []Part) {
+	line := a.transcript.lines[i]
+	lines := a.transcript.blockAt(i)
+	say := func(text string) { said = append(said, Part{line.language, text}) }
+	switch place {
+	case codePlace, diffPlace:
+		b := block{fence: "```", info: line.info, diff: place == diffPlace}
+		for _, l := range lines {
+			b.countLine(l.text)
+		}
+		say(b.describeBlock(line.language, phrase.Code))
+		if place == diffPlace {
+			return said
+		}
+	case changePlace:
+		if where := a.whereWords(line); where != "" {
+			say(where)
+		}
+		for k := i; k < min(i+maxRecited, len(a.transcript.lines)) && a.transcript.lines[k].kind == changedLine; k++ {
+			said = append(said, a.codeWords(k)...)
+			a.transcript.at = a.transcript.lines[k]
+		}
+		return said
+	case tablePlace:
+		rows := -1 // the names are none
+		for _, l := range lines {
+			if l.level == 0 {
+				rows++
+			}
+		}
+		if len(lines) < 2 || lines[1].level == 0 {
+			rows++
+		}
+		w := In(line.language, phrase.Counted(line.language, phrase.TableOf, rows, "row"))
+		said = append(said, a.splitWords(w, false)...)
+	}
+	return append(said, a.lineWords(i)...)
+}
+
+// maxRecited is how many lines are told at once.
+const maxRecited = 20
+
+// lineWords is what is said of a line.
+func (a *Announcer) lineWords(i int) []Part {
+	line := a.transcript.lines[i]
+	switch line.kind {
+	case codeLine, contextLine, changedLine:
+		return a.codeWords(i)
+	case tableLine:
+		t := table{}
+		if names := a.transcript.columnNames(i); names != nil && a.transcript.lines[i] != a.transcript.blockAt(i)[0] {
+			t.names = names
+		}
+		return a.proseWords(line, words.Sentence(t.speakRow(rowCells(line.text))))
+	case headingLine:
+		title := line.text
+		if m := heading.FindStringSubmatch(title); m != nil {
+			title = m[1]
+		}
+		label := phraseIn(line.language, phrase.HeadingOf, fmt.Sprint(max(line.level, 1)))
+		return a.splitWords(label.And(" ", In(line.language, words.Sentence(title))), false)
+	}
+	return a.proseWords(line, line.text)
+}
+
+// proseWords is what is said of a line that is no code.
+func (a *Announcer) proseWords(line *transcriptLine, text string) []Part {
+	if a.p.Reads {
+		return []Part{{line.language, words.OneLine(aaep.SafeTextIn(text, line.language))}}
+	}
+	return In(line.language, text).splitSentences(false)
+}
+
+// codeWords is what is said of a line of code or of a diff.
+func (a *Announcer) codeWords(i int) []Part {
+	var lines []codeText
+	at, last := 0, 0
+	for _, l := range a.transcript.blockAt(i) {
+		text := codeText{text: l.text}
+		switch {
+		case l.kind == hiddenLine:
+			continue
+		case l.kind == contextLine:
+			text = codeText{strings.TrimPrefix(l.text, " "), ' '}
+		case l.kind == changedLine:
+			text = codeText{l.text[1:], l.text[0]}
+		}
+		if lines = append(lines, text); l == a.transcript.lines[i] {
+			at = len(lines) - 1
+		}
+	}
+	if at > 0 {
+		last = countIndent(lines[at-1].text)
+	}
+	near := lines[max(at-maxRecited, 0):min(at+maxRecited, len(lines))]
+	said, ok := a.p.Content.sayLine(lines[at], indentUnit(lines), last, near, a.transcript.lines[i].language)
+	if !ok {
+		return nil
+	}
+	return []Part{said}
+}
+
+// blockAt returns the lines of the code, diff, table or list that a line is of, or that line alone.
+func (t *transcript) blockAt(i int) []*transcriptLine {
+	id := t.lines[i].block
+	if id == 0 {
+		return t.lines[i : i+1]
+	}
+	from, to := i, i+1
+	for from > 0 && t.lines[from-1].block == id {
+		from--
+	}
+	for to < len(t.lines) && t.lines[to].block == id {
+		to++
+	}
+	return t.lines[from:to]
+}
+
+// rowCells returns the cells of a line of a table.
+func rowCells(text string) []string {
+	if m := row.FindStringSubmatch(text); m != nil {
+		return splitRow(m[1])
+	}
+	return nil
+}
+
+// columnNames returns the names of the columns of the table that a line is of, or nil.
+func (t *transcript) columnNames(i int) []string {
+	lines := t.blockAt(i)
+	if len(lines) < 2 || lines[1].level == 0 {
+		return nil
+	}
+	return rowCells(lines[0].text)
+}
+
+// walkColumn tells the next column of the table that the person is at: its name and its cells.
+func (a *Announcer) walkColumn(now time.Time, back bool) error {
+	t := &a.transcript
+	t.readOpen()
+	i := -1
+	if t.at != nil {
+		i = slices.Index(t.lines, t.at)
+	}
+	if i < 0 || t.lines[i].kind != tableLine {
+		if i = t.walk(tablePlace, back); i < 0 {
+			a.addRequested(now, phraseIn(a.language, phrase.NoneThatWay, ""))
+			return ErrNoPlace
+		}
+	}
+	column := t.column + 1
+	if back {
+		column = t.column - 1
+	}
+	var rows [][]string
+	for _, line := range t.blockAt(i) {
+		if line.level == 0 {
+			rows = append(rows, rowCells(line.text))
+		}
+	}
+	name, cells := columnWords(rows, column, t.columnNames(i) != nil)
+	if name == "" && cells == "" {
+		a.addRequested(now, phraseIn(a.language, phrase.NoneThatWay, ""))
+		return ErrNoPlace
+	}
+	t.column = column
+	said := a.proseWords(t.lines[i], words.Sentence(name))
+	a.recite(now, t.lines[i], append(said, a.proseWords(t.lines[i], words.Sentence(cells))...))
+	return nil
+}
