@@ -654,14 +654,14 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli/listen",
-		arrows: []string{public, "internal/answers", "internal/cli/control", "internal/cli/exits", "internal/cli/hook/call", "internal/cli/lineio", "internal/cli/reach", "internal/cli/subprocess", "internal/cli/terms", "internal/cli/uilang", "internal/closes", "internal/phrase", "internal/words"},
+		arrows: []string{public, "internal/answers", "internal/cli/answer", "internal/cli/control", "internal/cli/exits", "internal/cli/hook/call", "internal/cli/lineio", "internal/cli/reach", "internal/cli/subprocess", "internal/cli/terms", "internal/cli/uilang", "internal/closes", "internal/phrase", "internal/words"},
 		others: []string{"github.com/spf13/cobra"},
 		why:    "a listener knows no agent from the inside: it could run on another machine",
 	},
 	{
 		path:   "internal/cli/answer",
-		arrows: []string{".", "internal/cli/control", "internal/cli/exits", "internal/cli/lineio", "internal/cli/subprocess", "internal/words"},
-		others: []string{"github.com/spf13/cobra"},
+		arrows: []string{".", "internal/cli/control", "internal/cli/exits", "internal/cli/lineio", "internal/cli/subprocess", "internal/sessionbus", "internal/words"},
+		others: []string{"github.com/godbus/dbus/v5", "github.com/spf13/cobra"},
 		why:    "who answers from another window does not depend on what a listener makes of it",
 	},
 	{

@@ -89,10 +89,13 @@ Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 w
 			if len(all) == 0 {
 				return exits.With(exits.Unreachable, errors.New("nothing of yours listens on this machine.\nStart it with: aaep listen"))
 			}
-			if slices.Contains(controlCommands, args[0]) || slices.Contains(control.WalkNames, args[0]) {
-				return sendCommand(ctx, cmd.OutOrStdout(), all, args[0], strings.Join(args[1:], " "))
+			if isCommand(args[0]) {
+				return sendCommand(ctx, cmd.OutOrStdout(), all, args[0], strings.Join(args[1:], " "), control.Age())
 			}
-			return sendAnswer(ctx, cmd.OutOrStdout(), all, args[0], question)
+			if err := refuseAgent(os.Environ()); err != nil {
+				return err
+			}
+			return sendAnswer(ctx, cmd.OutOrStdout(), all, args[0], question, control.Age())
 		},
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "print how it stands now and at each change, a JSON object on each line")
@@ -100,11 +103,13 @@ Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 w
 	return cmd
 }
 
-// sendAnswer answers the question that the listeners put.
-func sendAnswer(ctx context.Context, out io.Writer, all []*control.Link, text, id string) error {
-	if err := refuseAgent(os.Environ()); err != nil {
-		return err
-	}
+// isCommand reports whether a word is a command, and no answer.
+func isCommand(word string) bool {
+	return slices.Contains(controlCommands, word) || slices.Contains(control.WalkNames, word)
+}
+
+// sendAnswer answers the question that the listeners put, as of a key that was pressed so long ago.
+func sendAnswer(ctx context.Context, out io.Writer, all []*control.Link, text, id string, age time.Duration) error {
 	puts := slices.DeleteFunc(slices.Clone(all), func(l *control.Link) bool {
 		return l.State.Question == nil || id != "" && l.State.Question.ID != id
 	})
@@ -112,7 +117,7 @@ func sendAnswer(ctx context.Context, out io.Writer, all []*control.Link, text, i
 		if id != "" {
 			return exits.With(exits.Failed, fmt.Errorf("no listener of yours puts the question %q now.\nSee: aaep answer --watch", id))
 		}
-		return callListeners(ctx, out, all[:1], control.Request{Name: control.AnswerName, Text: text}) // which says what became of the last
+		return callListeners(ctx, out, all[:1], control.Request{Name: control.AnswerName, Text: text, Age: age.Milliseconds()}) // which says what became of the last
 	}
 	q := puts[0].State.Question
 	for _, l := range puts[1:] {
@@ -121,7 +126,7 @@ func sendAnswer(ctx context.Context, out io.Writer, all []*control.Link, text, i
 				q.Agent, words.Sentence(q.Text), other.Agent, words.Sentence(other.Text), q.ID, text))
 		}
 	}
-	return callListeners(ctx, out, puts[:1], control.Request{Name: control.AnswerName, Text: answerText(q, text), Question: q.ID})
+	return callListeners(ctx, out, puts[:1], control.Request{Name: control.AnswerName, Text: answerText(q, text), Question: q.ID, Age: age.Milliseconds()})
 }
 
 // answerText returns what is typed for an answer: accept and reject are a yes and a no, unless they
@@ -155,7 +160,7 @@ func refuseAgent(environment []string) error {
 
 // sendCommand has the listeners obey a command: all of them where it changes what is said, else the
 // one that puts a question.
-func sendCommand(ctx context.Context, out io.Writer, all []*control.Link, name, text string) error {
+func sendCommand(ctx context.Context, out io.Writer, all []*control.Link, name, text string, age time.Duration) error {
 	which := func(*control.Link) bool { return true }
 	switch name {
 	case "stop":
@@ -167,12 +172,11 @@ func sendCommand(ctx context.Context, out io.Writer, all []*control.Link, name, 
 	if len(some) == 0 {
 		some = all
 	}
-	return callListeners(ctx, out, some, control.Request{Name: name, Text: text})
+	return callListeners(ctx, out, some, control.Request{Name: name, Text: text, Age: age.Milliseconds()})
 }
 
 // callListeners sends a Request to some listeners at once, and prints what they say upon it.
 func callListeners(ctx context.Context, out io.Writer, links []*control.Link, r control.Request) error {
-	r.Age = control.Age().Milliseconds()
 	got := make([]control.Response, len(links))
 	errs := make([]error, len(links))
 	var calling sync.WaitGroup

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/answer"
 	"github.com/aaep-go/aaep/internal/cli/control"
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/closes"
@@ -33,7 +35,13 @@ func (l *Listener) openControl(ctx context.Context) (end func()) {
 	l.control = server
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan struct{})
-	go func() { defer close(served); server.Serve(ctx) }()
+	go func() {
+		defer close(served)
+		var bus sync.WaitGroup
+		defer bus.Wait()
+		bus.Go(func() { answer.ServeBus(ctx) })
+		server.Serve(ctx)
+	}()
 	return func() { cancel(); <-served }
 }
 
