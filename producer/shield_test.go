@@ -401,7 +401,7 @@ func TestAdmitNilRejection(t *testing.T) {
 // Words for the state that the agent is in already would not be told, which is an error, and not
 // silence; the same words again are none.
 func TestStateWords(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "a"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "a"}, Languages: []string{"es"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +414,8 @@ func TestStateWords(t *testing.T) {
 	if err := s.State(aaep.StateThinking, aaep.Say("Reading the ticket.")); !errors.As(err, &invalid) {
 		t.Errorf("words that are not told are no error: %v", err)
 	}
-	for _, text := range []aaep.Text{aaep.Say("Reading the ticket."), aaep.Say("Reading the ticket."), {}} {
+	words := func() aaep.Text { return aaep.Say("Reading the ticket.").In("es", aaep.Say("Leyendo.")) }
+	for _, text := range []aaep.Text{words(), words(), {}} {
 		if err := s.State("reading", text); err != nil {
 			t.Error(err)
 		}

@@ -292,7 +292,8 @@ func (t Terms) Keeps(ev *aaep.Event) bool {
 	for i := range t.agreed {
 		a, keep := &t.agreed[i], true
 		if a.Keep != nil {
-			a.callShielded("Effect.Keep", func() { keep = a.Keep(ev, a.dataOn(ev.Extensions, ev.Context)) })
+			handed := *ev // what others do to it must not keep the event from a person, or reach another subscription
+			a.callShielded("Effect.Keep", func() { keep = a.Keep(&handed, a.dataOn(ev.Extensions, ev.Context)) })
 		}
 		if !keep {
 			return false
@@ -350,7 +351,8 @@ func (t Terms) Extend(ev *aaep.Event) {
 		}
 		if a.Data != nil {
 			var made json.RawMessage
-			if a.callShielded("Effect.Data", func() { made = a.Data(ev, data) }) && made != nil {
+			handed := *ev // as in Keeps
+			if a.callShielded("Effect.Data", func() { made = a.Data(&handed, data) }) && made != nil {
 				if err := a.checkObject("Event", a.Event, made); err != nil {
 					a.reportFault("Effect.Data", fmt.Errorf("returned what is not valid: %w", err))
 					made = nil

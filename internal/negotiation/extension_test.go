@@ -364,3 +364,27 @@ func TestFaults(t *testing.T) {
 		})
 	}
 }
+
+// What an extension does to the event that it is asked about changes nothing: a question whose
+// payload was taken away could not be sent.
+func TestExtensionChangesNoEvent(t *testing.T) {
+	const uri = "https://x.example/v1"
+	spoil := func(ev *aaep.Event) { ev.Payload, ev.SessionID, ev.Summary = nil, "", aaep.Text{} }
+	ext := handshake.Extension{Vocabulary: aaep.Vocabulary{Prefix: "x1", URI: uri},
+		Honor: func(json.RawMessage) handshake.Effect {
+			return handshake.Effect{
+				Keep: func(ev *aaep.Event, _ json.RawMessage) bool { spoil(ev); return true },
+				Data: func(ev *aaep.Event, _ json.RawMessage) json.RawMessage { spoil(ev); return json.RawMessage(`{"a":1}`) }}
+		}}
+	terms, err := negotiation.Negotiate(request(aaep.Capabilities{SupportedExtensions: []string{uri},
+		Extensions: map[string]json.RawMessage{"x1": json.RawMessage(`{}`)}}), negotiation.Offer{Extensions: []handshake.Extension{ext}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev := &aaep.Event{SessionID: "sess_1", Summary: aaep.Text{Normal: "Pay $5."}, Payload: &aaep.ProgressUpdated{}}
+	kept := terms.Keeps(ev)
+	terms.Extend(ev)
+	if !kept || ev.Payload == nil || ev.SessionID == "" || ev.Summary.Normal == "" || string(ev.Extensions["x1"]) != `{"a":1}` {
+		t.Errorf("kept %v, and the event is %+v", kept, ev)
+	}
+}
