@@ -34,9 +34,9 @@ func (f *refusals) describe(err error) error {
 	return fmt.Errorf("%w; and so did %d before it", err, f.more)
 }
 
-// auditIdentity returns the subscription as the audit log names it, with the language in which it
+// AuditIdentity returns the subscription as the audit log names it, with the language in which it
 // is shown ev; a nil ev leaves the language out. Any goroutine may call it.
-func (sub *subscription) auditIdentity(ev *aaep.Event) audit.Subscription {
+func (sub *subscription) AuditIdentity(ev *aaep.Event) audit.Subscription {
 	who := audit.Subscription{SubscriptionID: sub.id, SubscriberID: sub.subscriberID, Principal: sub.Link.Principal}
 	if ev == nil {
 		return who

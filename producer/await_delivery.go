@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/questions"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
@@ -15,17 +16,25 @@ const (
 	toldTime = 2 * time.Second
 )
 
-// awaitDelivery waits until the tool call at pos has left for the subscriptions and replicas that
-// were asked about it, and returns those for which it has not. It waits until ctx is done or
-// toldTime has passed, and not for a subscription that has no stream, has ended, is still sent what
-// was before it, or whose link takes nothing, nor for a replica that has gone. invokeTool calls it
-// on the agent's goroutine, and reportDelivered at a replica, with that replica's subscriptions;
-// both hold no lock.
-func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, asked *pendingQuestion) (
+// awaitAskedDelivery waits until the tool call at pos has left for the subscriptions and replicas
+// that were asked about it; see awaitDelivery. invokeTool calls it on the agent's goroutine,
+// holding no lock.
+func (p *Producer) awaitAskedDelivery(ctx context.Context, pos uint64, asked *questions.Pending) (
 	untold []audit.Subscription) {
-	p.mu.Lock()
-	subs, parties := slices.Clone(asked.subs), slices.Clone(asked.replicas)
-	p.mu.Unlock()
+	recipients, replicas := p.board.PutTo(asked)
+	var subs []*subscription
+	for _, r := range recipients {
+		subs = append(subs, r.Subscription.(*subscription))
+	}
+	return p.awaitDelivery(ctx, pos, subs, replicas)
+}
+
+// awaitDelivery waits until the tool call at pos has left for the subscriptions and replicas, and
+// returns those for which it has not. It waits until ctx is done or toldTime has passed, and not
+// for a subscription that has no stream, has ended, is still sent what was before it, or whose link
+// takes nothing, nor for a replica that has gone. It changes both lists. The caller holds no lock.
+func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, subs []*subscription, replicas []string) (
+	untold []audit.Subscription) {
 	late := time.NewTimer(toldTime)
 	defer late.Stop()
 	timer := time.NewTimer(time.Hour) // set to when the next link counts as stalled
@@ -42,7 +51,7 @@ func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, asked *pending
 				look = until
 			}
 		}
-		parties = slices.DeleteFunc(parties, func(id string) bool {
+		replicas = slices.DeleteFunc(replicas, func(id string) bool {
 			there, told, unreached := p.leader.HasDelivered(id, pos)
 			waiting = waiting || there && !told
 			untold = append(untold, unreached...)
@@ -65,10 +74,10 @@ func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, asked *pending
 	}
 	for _, sub := range subs {
 		if !sub.HasLeft(pos) {
-			untold = append(untold, sub.auditIdentity(nil))
+			untold = append(untold, sub.AuditIdentity(nil))
 		}
 	}
-	for _, id := range parties {
+	for _, id := range replicas {
 		untold = append(untold, p.leader.Identify(id))
 	}
 	return untold

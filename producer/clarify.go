@@ -12,6 +12,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/questions"
 )
 
 // Question is what an agent wants to know from its user. AskText, AskYesNo, AskChoice and AskNumber
@@ -90,7 +91,7 @@ func (s *Session) clarify(ctx context.Context, q Question, kinds []aaep.Response
 	}
 	p := &aaep.AwaitingClarification{
 		ReplyToken:            aaep.ReplyToken(newID("rpl_")),
-		TimeoutSeconds:        wholeSeconds(q.Timeout),
+		TimeoutSeconds:        questions.WholeSeconds(q.Timeout),
 		AcceptedResponseKinds: kinds,
 		DefaultResponse:       q.Default,
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/questions"
 	"github.com/aaep-go/aaep/internal/shield"
 )
 
@@ -25,10 +26,10 @@ import (
 // with a nil error, only if the action may be done as it was asked about. If the user accepted it
 // with changes, and t.Modified takes changes, these are returned with a rejection and a nil error:
 // the action may be asked about anew. Otherwise the error says why it must not be done. The
-// pendingQuestion is returned with every outcome; it is nil if the question could not be put.
+// Pending is returned with every outcome; it is nil if the question could not be put.
 // Confirm calls it on the agent's goroutine, holding no lock.
 func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
-	aaep.Decision, json.RawMessage, *pendingQuestion, error) {
+	aaep.Decision, json.RawMessage, *questions.Pending, error) {
 	if err := t.completeQuestion(s.p); err != nil {
 		return "", nil, nil, err
 	}
@@ -42,7 +43,7 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 	}
 	p := &aaep.AwaitingConfirmation{
 		ReplyToken:      aaep.ReplyToken(newID("rpl_")),
-		TimeoutSeconds:  wholeSeconds(t.Timeout),
+		TimeoutSeconds:  questions.WholeSeconds(t.Timeout),
 		DefaultDecision: t.Default,
 		RiskLevel:       t.Risk,
 		Irreversible:    &t.Irreversible,

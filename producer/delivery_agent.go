@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/shaper"
 )
 
@@ -21,19 +20,12 @@ func (a deliveryAgent) States(upTo uint64) (cursor uint64, entries []shaper.Entr
 	return cursor, entries, changed
 }
 
-// OpenQuestions returns the questions that are open, in the order in which they were put. It takes
-// Producer.mu.
-func (a deliveryAgent) OpenQuestions() (all []shaper.Entry) {
-	a.p.mu.Lock()
-	defer a.p.mu.Unlock()
-	for _, put := range a.p.questionsInOrder() {
-		all = append(all, put.Entry)
-	}
-	return all
-}
+// OpenQuestions returns the questions that are open, in the order in which they were put.
+func (a deliveryAgent) OpenQuestions() []shaper.Entry { return a.p.board.Entries() }
 
-// IsSettled reports whether ev asks a question that is not open here. It takes Producer.mu.
-func (a deliveryAgent) IsSettled(ev *aaep.Event) bool { return a.p.isSettledQuestion(ev) }
+// IsSettled reports whether ev asks a question that is not open here; see questions.Board. What
+// came before a subscription is shown without it.
+func (a deliveryAgent) IsSettled(ev *aaep.Event) bool { return a.p.board.IsSettled(ev) }
 
 // StampsInOrder reports whether the events of a session are stamped in order, here: not where they
 // were republished, or another process stamps them.
@@ -62,20 +54,6 @@ func (a deliveryAgent) LastStamp(session string, cursor uint64) (stamp time.Time
 		stamp = s.last
 	}
 	return stamp, true
-}
-
-// isSettledQuestion reports whether ev asks a question that is not open here: it has been settled,
-// or was never put by this Producer, as one that was republished. It is left out of what came
-// before a subscription. It takes Producer.mu.
-func (p *Producer) isSettledQuestion(ev *aaep.Event) bool {
-	token, asks := closes.Token(ev)
-	if !asks {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, open := p.asked[token]
-	return !open
 }
 
 // holdSessions locks the sessions that are under way, until release is called, in the order in

@@ -34,6 +34,7 @@ func (p *Producer) Suspending() (sleep func(time.Duration)) {
 	was := p.broker
 	p.broker = questions.NewBroker(was.Log, func() time.Duration { return time.Duration(slept.Load()) })
 	p.broker.Claim, p.broker.Forget = was.Claim, was.Forget
+	p.board.Broker = p.broker
 	was.Close()
 	return func(d time.Duration) { slept.Add(int64(d)) }
 }

@@ -6,15 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/questions"
 	"github.com/aaep-go/aaep/internal/shaper"
-	"github.com/aaep-go/aaep/producer/audit"
 )
 
 // errFollows is returned by what only the agent itself can do, on a Producer with Config.Follow.
@@ -43,14 +42,14 @@ func (p *Producer) agentProfile() profile {
 }
 
 // readProfile fills in cfg from the profile of the agent that is followed, and drops the extensions
-// that the agent does not have. applyDefaults calls it; it waits for the shared log, claimTime at
-// most.
+// that the agent does not have. applyDefaults calls it; it waits for the shared log, at most
+// questions.ClaimTime.
 func (cfg *Config) readProfile() error {
 	if cfg.Log != nil {
 		return errors.New(
 			"producer: Config.Log is for the agent itself, and Config.Follow for the others; give one of them")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
+	ctx, cancel := context.WithTimeout(context.Background(), questions.ClaimTime)
 	defer cancel()
 	data, err := cfg.Follow.Profile(ctx)
 	if err != nil {
@@ -103,8 +102,8 @@ func (p *Producer) followLog() error {
 
 // applyFollowedEvent applies an event of the agent to its session and to the open questions, before
 // the log shows the event to any subscription. It is called for one event at a time, holding no
-// lock: first by followLog, then by its goroutine. It takes Producer.mu, the Session's mu and
-// putting, and waits for the broker and, for recordSoon, for the audit log.
+// lock: first by followLog, then by its goroutine. It takes Producer.mu, the Session's mu and the
+// locks of the board, and waits for the broker and, for a moment, for the audit log.
 func (p *Producer) applyFollowedEvent(pos uint64, ev *aaep.Event) {
 	s := p.followed[ev.SessionID]
 	if s == nil {
@@ -158,127 +157,17 @@ func (p *Producer) applyFollowedEvent(pos uint64, ev *aaep.Event) {
 func longestDeadline(seconds int64) int64 { return min(11*seconds, 86400) }
 
 // openFollowedQuestion opens a question of the agent and puts it to the subscriptions here that can
-// answer it. If its record is kept within recordSoon, they become its recipients before the log
-// shows it. Otherwise it is withheld from them, and askLate puts it when the record is kept; the
-// events after it do not wait. applyFollowedEvent calls it, holding no lock.
+// answer it. applyFollowedEvent calls it, holding no lock.
 func (p *Producer) openFollowedQuestion(pos uint64, ev *aaep.Event, q *ledger.Question) {
-	q.SessionID, q.Stamp = ev.SessionID, ev.Timestamp
-	q.Recipients = []string{""} // the subscriptions at other processes; they keep it open
-	put := &pendingQuestion{Entry: shaper.Entry{Pos: pos, Event: ev}, asked: audit.Question(ev)}
-	left := time.Until(put.asked.Deadline)
-	if pos > p.began { // it has just been put, whatever the clocks say
-		left = closes.Given(ev)
-	}
-	put.deadline = p.broker.Now().Add(left)
-	p.putting.Lock()
-	var able []*subscription
-	for _, sub := range *p.audience.Load() {
-		if sub.mayBeAsked(put.isConfirmation()) {
-			able = append(able, sub)
-			put.recording = append(put.recording, sub.auditIdentity(ev))
-		}
-	}
-	put.asked.Recipients = put.recording
-	var err error
-	p.mu.Lock() // what settles the question at once takes it from p.asked after it is there
-	if put.Waiter, err = p.broker.Open(q, put.asked); err == nil {
-		p.asked[q.Token] = put
-	}
-	p.mu.Unlock()
-	p.putting.Unlock()
-	if err != nil { // the agent used the token before, which it must not
-		p.cfg.Logger.Error("a question cannot be asked here", "session_id", q.SessionID, "error", err)
-		return
-	}
-	for _, sub := range able {
-		sub.withhold(q.Token)
-	}
-	if len(able) > 0 && p.beginRecord() {
-		defer p.recording.Done()
-		p.recordFollowedQuestion(q.Token, put, able)
-	}
-}
-
-// recordFollowedQuestion records that a question of the agent is put to the subscriptions in able,
-// from which it is withheld, and makes them its recipients if that is on record within recordSoon.
-// Otherwise the record goes on, and each subscription learns of its end with keeps.
-// openFollowedQuestion calls it, holding no lock.
-func (p *Producer) recordFollowedQuestion(token aaep.ReplyToken, put *pendingQuestion, able []*subscription) {
-	recorded := func(err error) {
-		p.mu.Lock()
-		if err == nil {
-			put.recorded = put.recording
-		}
-		put.recording = nil
-		p.mu.Unlock()
-	}
-	err, known := p.recordSoon(put.asked, func(err error) {
-		recorded(err)
-		for i, sub := range able {
-			sub.keeps(keptAsk{token, put.asked.Recipients[i].Language, err == nil})
-		}
-	})
-	if !known {
-		return
-	}
-	recorded(err)
-	p.putting.Lock() // no terms change meanwhile
-	defer p.putting.Unlock()
-	for _, sub := range able { // the log has not shown it yet
-		if err != nil || !sub.mayBeAsked(put.isConfirmation()) || !put.isRecordedAs(sub.auditIdentity(put.Event)) {
-			sub.lookAgain() // its terms have changed
-			continue
-		}
-		p.broker.AddRecipient(token, sub.id)
-		p.mu.Lock()
-		if p.asked[token] == put {
-			put.subs = append(put.subs, sub)
-			sub.release(token)
-		}
-		p.mu.Unlock()
-		if sub.IsAborted() { // it ended before the broker knew it as a recipient
-			p.broker.RemoveSubscription(sub.id)
-		}
-	}
-}
-
-// reopenFollowedQuestion opens a question again whose answer from here could not be handed to the
-// agent, unless another process has settled it meanwhile: those that were asked here, and those
-// that come, can still answer it. claimOutcome calls it, holding no lock.
-func (p *Producer) reopenFollowedQuestion(settled *ledger.Question) {
-	q := *settled
-	p.mu.Lock()
-	put := p.asked[q.Token]
-	if put == nil {
-		p.mu.Unlock()
-		return
-	}
-	q.Recipients = []string{""}
-	subs := put.subs
-	for _, sub := range subs {
-		q.Recipients = append(q.Recipients, sub.id)
-	}
-	again, err := p.broker.Reopen(&q, put.asked)
-	if err != nil {
-		delete(p.asked, q.Token)
-	} else {
-		put.Waiter = again
-	}
-	p.mu.Unlock()
-	for _, sub := range subs {
-		switch {
-		case sub.IsAborted(): // it ended before the broker knew of it
-			p.broker.RemoveSubscription(sub.id)
-		case !sub.mayBeAsked(put.isConfirmation()):
-			p.broker.NarrowAbilities(sub.id, put.isConfirmation(), !put.isConfirmation())
-		}
+	if err := p.board.OpenFollowed(shaper.Entry{Pos: pos, Event: ev}, q, pos > p.began); err != nil {
+		p.cfg.Logger.Error("a question cannot be asked here", "session_id", ev.SessionID, "error", err)
 	}
 }
 
 // closeSettledElsewhere closes a question that another process has settled. The shared log calls
 // it, and applyFollowedEvent, holding no lock. It waits for the broker.
 func (p *Producer) closeSettledElsewhere(token aaep.ReplyToken) {
-	p.removeQuestion(token)
+	p.board.Forget(token)
 	p.broker.Withdraw(token, "")
 }
 
@@ -288,12 +177,23 @@ func (p *Producer) closeSettledElsewhere(token aaep.ReplyToken) {
 // with p.claims.
 func (p *Producer) reportDelivered(pos uint64) {
 	p.log.Wait(pos)
-	asked := &pendingQuestion{}
+	var asked []*subscription
 	for _, sub := range *p.audience.Load() {
-		if sub.mayBeAsked(true) {
-			asked.subs = append(asked.subs, sub)
+		if sub.MayBeAsked(true) {
+			asked = append(asked, sub)
 		}
 	}
-	untold := p.awaitDelivery(p.claims, pos, asked)
+	untold := p.awaitDelivery(p.claims, pos, asked, nil)
 	p.follower.ReportDelivered(pos, untold)
+}
+
+// announceStuckReply announces, in the session of a question, that a reply received here waits to
+// be kept: the user who gave it believes that it counts. A replica calls it on the goroutine of a
+// timer, see questions.Claims; it takes Producer.mu and then the Session's.
+func (p *Producer) announceStuckReply(session string) {
+	p.cfg.Logger.Warn("a reply waits, for it cannot be handed to the agent", "session_id", session)
+	p.mu.Lock()
+	of := slices.DeleteFunc(slices.Clone(p.sessions), func(s *Session) bool { return s.id != session })
+	p.mu.Unlock()
+	p.announceOutsideLog(phrase.AnswerStuck, of)
 }

@@ -70,7 +70,7 @@ const replyHold = 10 * time.Second
 // effect also to the log and to the audit log. The sender is never told whether it counted
 // (§6.3.4).
 func (sub *subscription) handleReply(m aaep.Message) {
-	by, effected := sub.auditIdentity(nil), sub.p.cfg.Observer.Began(Reply)
+	by, effected := sub.AuditIdentity(nil), sub.p.cfg.Observer.Began(Reply)
 	ended := func(err error) {
 		if effected(err); err != nil {
 			sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.Link.Principal, "reason", err)

@@ -66,7 +66,7 @@ func (p *Producer) Stats() Stats {
 	p.mu.Lock()
 	served := *p.audience.Load()
 	all := p.past
-	all.Produced, all.Questions, all.Subscriptions = int(p.log.End()-p.began), len(p.asked), len(served)
+	all.Produced, all.Questions, all.Subscriptions = int(p.log.End()-p.began), p.board.Count(), len(served)
 	p.mu.Unlock()
 	select {
 	case <-p.log.Failed():
@@ -75,7 +75,7 @@ func (p *Producer) Stats() Stats {
 	}
 	all.LogAway = p.log.Overdue()
 	all.LogAway = all.LogAway || p.follower.IsAway()
-	all.LostReplies = int(p.lostReplies.Load())
+	all.LostReplies = p.sharedClaims.Lost()
 	all.Unrecorded = p.broker.Log.Failed()
 	for _, sub := range served {
 		n, connected := sub.Status()

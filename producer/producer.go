@@ -35,8 +35,7 @@
 //     It calls HandlePending, PutOpenQuestions, RepeatQuestions and Ended.
 //   - What a subscriber sends is received by one goroutine a subscription, which calls
 //     HandleMessage. It hands changes of the terms to the owner.
-//   - Producer.mu guards the list of sessions, the open questions and the replicas. No lock is held
-//     while a link is waited for.
+//   - Producer.mu guards the list of sessions. No lock is held while a link is waited for.
 //   - With Config.Log or Config.Follow, one goroutine wakes the subscriptions as the log shows
 //     events. With Config.Follow, two more read the agent's log, and report to the agent which
 //     subscribers are here. An agent with replicas has one that notices which of them have gone.
@@ -47,11 +46,11 @@ package producer
 import (
 	"context"
 	"errors"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/delivery"
 	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/internal/negotiation"
@@ -78,10 +77,10 @@ func (p *Producer) isMade() bool { return p != nil && p.log != nil }
 // example of package producer/serve shows. All its methods may be called at once.
 type Producer struct {
 	// A goroutine that holds several locks took them in this order: those of replica.Follower, a
-	// Session's mu, putting, those of groups in package delivery, Producer.mu, a subscription's mu.
-	// Only holdSessions takes several Sessions' mu, in the order in which they began. Only TryLock
-	// is called against this order. Every other lock of the package is a leaf: no lock is taken
-	// while it is held.
+	// Session's mu, what Board.HoldRecipients takes, those of groups in package delivery,
+	// Producer.mu, those of package questions. Only holdSessions takes several Sessions' mu, in the
+	// order in which they began. Only TryLock is called against this order. Every other lock of the
+	// package is a leaf: no lock is taken while it is held.
 
 	cfg    Config         // complete, with the caller's functions behind shield; never changes after New
 	shield *shield.Shield // calls what the author of the agent wrote
@@ -90,6 +89,7 @@ type Producer struct {
 	began  uint64            // the end of the log at New: what is up to here was there before
 	born   time.Time         // when New was called
 	broker *questions.Broker // owns the ledger of questions; its goroutine ends with Shutdown
+	board  *questions.Board  // which questions are open, and to whom each was put
 
 	*closing
 	releaseStore func()              // ends what claimStore began
@@ -101,27 +101,22 @@ type Producer struct {
 	// audience is the list of the subscriptions that are served, in the order in which they came.
 	// Any goroutine may load it. It is replaced with mu held, and what a loaded slice shows never
 	// changes.
-	audience    atomic.Pointer[[]*subscription]
-	delivery    *delivery.Dispatcher // sends the log to the audience
-	asking      *requestMeter        // counts subscription requests
-	shortTimes  warnings             // counts warnings about questions that are open too short
-	malformed   warnings             // counts warnings about messages that cannot be read
-	agreements  agreements
-	published   published
-	republished atomic.Bool // Republish was called: the order of its sessions is not known here
-	// putting is held while a question is put, so that meanwhile no subscription is registered and
-	// none begins or ceases to be one that may be asked.
-	putting     sync.Mutex
-	lostReplies atomic.Int64 // replies whose claims could not be kept, at the agent too
-	slowRecords atomic.Int32 // how many records are being written and not waited for
+	audience     atomic.Pointer[[]*subscription]
+	delivery     *delivery.Dispatcher // sends the log to the audience
+	asking       *requestMeter        // counts subscription requests
+	shortTimes   warnings             // counts warnings about questions that are open too short
+	malformed    warnings             // counts warnings about messages that cannot be read
+	agreements   agreements
+	published    published
+	republished  atomic.Bool       // Republish was called: the order of its sessions is not known here
+	sharedClaims *questions.Claims // settle questions for all processes; nil for an agent that is one
 
-	mu       sync.Mutex                           // guards what follows
-	closed   bool                                 // Shutdown has begun
-	ended    bool                                 // Shutdown waits for no new link any more
-	sessions []*Session                           // under way; with Config.Follow, the agent's
-	asked    map[aaep.ReplyToken]*pendingQuestion // questions still open
-	past     Stats                                // of the subscriptions that have ended
-	toldFull time.Time                            // when the lack of room was last logged
+	mu       sync.Mutex // guards what follows
+	closed   bool       // Shutdown has begun
+	ended    bool       // Shutdown waits for no new link any more
+	sessions []*Session // under way; with Config.Follow, the agent's
+	past     Stats      // of the subscriptions that have ended
+	toldFull time.Time  // when the lack of room was last logged
 }
 
 // New returns a Producer, which serves no subscriber until Serve or ServeConn is called. Its
@@ -172,9 +167,9 @@ func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 		closing:  newClosing(),
 		followed: map[string]*Session{},
 		asking:   newRequestMeter(cfg.MaxRequestsPerSecond),
-		asked:    map[aaep.ReplyToken]*pendingQuestion{},
 	}
 	p.audience.Store(new([]*subscription))
+	p.board = questions.NewBoard(p.boardConfig(), p.broker)
 	p.delivery = delivery.New(p.deliveryConfig())
 	p.leader = replica.NewLeader(replicaAgent{p}, cfg.Logger, p.delivery.Moved.Broadcast)
 	if err := p.resumeOrFollow(); err != nil {
@@ -198,6 +193,23 @@ func (p *Producer) deliveryConfig() delivery.Config {
 		c.Critical = p.cfg.Observer.Critical
 	}
 	return c
+}
+
+// boardConfig returns what the Board is made of. New calls it.
+func (p *Producer) boardConfig() questions.Config {
+	return questions.Config{
+		Recipients: func() iter.Seq[*questions.Recipient] {
+			return func(yield func(*questions.Recipient) bool) {
+				for _, sub := range *p.audience.Load() {
+					if !yield(sub.Recipient) {
+						return
+					}
+				}
+			}
+		},
+		Replicas:  func() []replica.Presence { return p.leader.Present() },
+		Recording: &p.recording, BeginRecord: p.beginRecord,
+		NewEventID: func() string { return newID("evt_") }, Logger: p.cfg.Logger}
 }
 
 // WaitSubscriber waits until there is a subscriber. The error is that of ctx, or ErrClosed.

@@ -10,6 +10,7 @@ import (
 	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/questions"
 	"github.com/aaep-go/aaep/internal/replica"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/log"
@@ -19,14 +20,15 @@ import (
 // process. New calls it before any subscription is served.
 func (p *Producer) resumeOrFollow() error {
 	if p.cfg.Follow != nil {
-		p.shared, p.broker.Claim = p.cfg.Follow, p.claimOutcome
+		p.shareQuestions(p.cfg.Follow, p.announceStuckReply)
 		p.follower = replica.NewFollower(p.claims, replicaHost{p}, p.shared, p.cfg.Logger, newID("node_"), p.began)
+		p.board.AskAgent = p.follower.AskMoreTime
 		return p.followLog()
 	}
-	p.broker.Forget = p.removeQuestion
+	p.broker.Forget = p.board.Forget
 	shared, leads := p.cfg.Log.(log.Shared)
 	if leads {
-		p.shared, p.broker.Claim = shared, p.claimOutcome
+		p.shareQuestions(shared, nil)
 		if err := p.leadReplicas(); err != nil {
 			return err
 		}
@@ -38,6 +40,14 @@ func (p *Producer) resumeOrFollow() error {
 		go p.leader.Watch(p.done, p.isCutOff)
 	}
 	return nil
+}
+
+// shareQuestions has questions settled for all processes of the agent, which share a log. stuck is
+// nil at the agent; see questions.Claims.
+func (p *Producer) shareQuestions(shared log.Shared, stuck func(session string)) {
+	p.shared = shared
+	p.sharedClaims = &questions.Claims{Shared: shared, Context: p.claims, Stuck: stuck, Board: p.board, Logger: p.cfg.Logger}
+	p.broker.Claim = p.sharedClaims.Settle
 }
 
 // recoverSessions ends the sessions that were open when the process before this one died, so that
@@ -207,12 +217,12 @@ func (p *Producer) replayUnsettled(f func(pos uint64, ev *aaep.Event)) error {
 // withdrawEverywhere withdraws the open questions of a session for all processes. One of these may
 // still be the agent, where it was cut off, and must not act on a late acceptance after it has been
 // announced that nothing was done. A question that one of them settled before is marked in
-// onRecord. It waits for the shared log, claimTime at most.
+// onRecord. It waits for the shared log, at most questions.ClaimTime.
 func (p *Producer) withdrawEverywhere(s *Session, onRecord map[string]audit.Record) error {
 	if p.shared == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
+	ctx, cancel := context.WithTimeout(context.Background(), questions.ClaimTime)
 	defer cancel()
 	for _, token := range s.machine.OpenQuestions() {
 		data, _ := replica.EncodeClaim(p.shared.Node(), &ledger.Outcome{Cause: ledger.Withdrawn}, nil)

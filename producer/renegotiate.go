@@ -167,10 +167,8 @@ func (sub *subscription) handOverChanges() {
 // of the terms into effect whose turn has come. The owner calls it between two batches, holding no
 // lock. The result says why the subscription ends, or is nil.
 func (sub *subscription) HandlePending() *aaep.Rejection {
-	if sub.askAgain.Swap(false) {
-		sub.askLate()
-	}
-	if sub.overfull {
+	sub.AskLate()
+	if sub.IsOverfull() {
 		return delivery.SlowRejection("too many questions could not be put to it before they were settled")
 	}
 	if q := sub.changes.Load(); q != nil && len(q.next) > 0 {
@@ -181,8 +179,8 @@ func (sub *subscription) HandlePending() *aaep.Rejection {
 
 // applyChange puts a change into effect and answers the renegotiations that it stands for. New
 // terms hold for every event after the answer (§5.7). The result says why the subscription ends, or
-// is nil; a refusal ends it. The owner calls it, holding no lock; it takes putting, and may wait
-// for the audit log for a moment.
+// is nil; a refusal ends it. The owner calls it, holding no lock; it holds the recipients of
+// questions, and may wait for the audit log for a moment.
 func (sub *subscription) applyChange(c *termsChange) *aaep.Rejection {
 	if c.refusal != nil {
 		sub.SendMessage(closeTimeout, rejectionMessage(c.refusal))
@@ -195,9 +193,9 @@ func (sub *subscription) applyChange(c *termsChange) *aaep.Rejection {
 	}
 	// A question that is being put meanwhile sees the old terms, and is settled below, or the new
 	// ones.
-	sub.p.putting.Lock()
+	release := sub.p.board.HoldRecipients()
 	sub.setTerms(terms)
-	sub.p.putting.Unlock()
+	release()
 	sub.p.follower.ReportNew(sub.includeIn)
 	sub.p.follower.RequestReport() // what this subscriber can answer may have become less
 	sub.ShapeBy(terms, c.quiet)
@@ -205,7 +203,7 @@ func (sub *subscription) applyChange(c *termsChange) *aaep.Rejection {
 		sub.p.broker.NarrowAbilities(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)
 	}
 	for _, token := range c.more {
-		if sub.p.extendQuestion(sub.id, sub.auditIdentity(nil), token) && token == terms.MoreTime {
+		if sub.p.board.Extend(sub.id, sub.AuditIdentity(nil), token) && token == terms.MoreTime {
 			accepted.HonoredCapabilities = terms.Granted()
 		}
 	}
@@ -216,6 +214,6 @@ func (sub *subscription) applyChange(c *termsChange) *aaep.Rejection {
 	if why := sub.SendAnswer(answer, c.answers); why != nil {
 		return why
 	}
-	sub.putForNewTerms(was)
+	sub.PutForNewTerms(was)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/questions"
 	"github.com/aaep-go/aaep/internal/replica"
 	"github.com/aaep-go/aaep/producer/audit"
 )
@@ -19,32 +20,12 @@ const meetTime = 3 * time.Second
 type replicaAgent struct{ p *Producer }
 
 // ApplyPresence puts the open questions to a replica that it can answer only now, and takes it out
-// of those that it can answer no longer. It takes putting, and Producer.mu within that.
-func (a replicaAgent) ApplyPresence(is replica.Presence) {
-	p := a.p
-	p.putting.Lock() // the recipients must not change while a question is put
-	defer p.putting.Unlock()
-	was := p.leader.Apply(is)
-	var join []aaep.ReplyToken
-	p.mu.Lock()
-	for token, put := range p.asked {
-		if is.MayBeAsked(put.isConfirmation()) && !was.MayBeAsked(put.isConfirmation()) {
-			join = append(join, token)
-			put.replicas = append(put.replicas, is.ID)
-		}
-	}
-	p.mu.Unlock()
-	for _, token := range join {
-		p.broker.AddRecipient(token, is.ID)
-	}
-	if was.Confirm && !is.Confirm || was.Clarify && !is.Clarify {
-		p.broker.NarrowAbilities(is.ID, !is.Confirm, !is.Clarify)
-	}
-}
+// of those that it can answer no longer.
+func (a replicaAgent) ApplyPresence(is replica.Presence) { a.p.board.JoinReplica(is, a.p.leader.Apply) }
 
-// ExtendQuestion gives a question more time; see extendQuestion.
+// ExtendQuestion gives a question more time; see questions.Board.
 func (a replicaAgent) ExtendQuestion(id string, by audit.Subscription, token aaep.ReplyToken) bool {
-	return a.p.extendQuestion(id, by, token)
+	return a.p.board.Extend(id, by, token)
 }
 
 // IsLogOverdue reports whether the log does not answer.
@@ -85,10 +66,8 @@ func (p *Producer) awaitReplicas(ctx context.Context, isConfirmation bool) {
 	}
 	for {
 		moved := p.delivery.Moved.Changed()
-		some := slices.ContainsFunc(*p.audience.Load(), func(sub *subscription) bool { return sub.mayBeAsked(isConfirmation) }) ||
-			len(p.replicasToAsk(isConfirmation, nil)) > 0
 		left := time.Until(p.born.Add(meetTime))
-		if some || left <= 0 {
+		if p.board.CanAsk(isConfirmation) || left <= 0 {
 			return
 		}
 		select {
@@ -100,25 +79,12 @@ func (p *Producer) awaitReplicas(ctx context.Context, isConfirmation bool) {
 	}
 }
 
-// replicasToAsk returns the replicas that a question can be put to, in the order of their ids, and
-// includes what they need in need, which may be nil.
-func (p *Producer) replicasToAsk(isConfirmation bool, need *replica.Needs) (able []replica.Presence) {
-	for _, r := range p.leader.Present() {
-		if r.MayBeAsked(isConfirmation) {
-			if able = append(able, r); need != nil {
-				need.Include(r.Needs)
-			}
-		}
-	}
-	return able
-}
-
 // replicaHost is the Producer as its replica.Follower knows it.
 type replicaHost struct{ p *Producer }
 
 // Presence returns what the subscriptions that are here can answer and need.
 func (h replicaHost) Presence() replica.Presence {
-	now := replica.Presence{Needs: replica.Needs{Patience: 1000, Pace: usualPace}}
+	now := replica.Presence{Needs: replica.Needs{Patience: 1000, Pace: questions.UsualPace}}
 	for _, sub := range *h.p.audience.Load() {
 		sub.includeIn(&now)
 		now.Listeners++
@@ -141,11 +107,11 @@ func (h replicaHost) AnnounceLink(away bool) {
 
 // includeIn adds the subscription to a presence, and reports whether that changes it.
 func (sub *subscription) includeIn(now *replica.Presence) bool {
-	return now.IncludeListener(sub.mayBeAsked(true), sub.mayBeAsked(false), sub.needs())
+	return now.IncludeListener(sub.MayBeAsked(true), sub.MayBeAsked(false), sub.Needs())
 }
 
-// needs returns what the subscription's user needs to answer. Any goroutine may call it.
-func (sub *subscription) needs() replica.Needs {
+// Needs returns what the subscription's user needs to answer. Any goroutine may call it.
+func (sub *subscription) Needs() replica.Needs {
 	return replica.Needs{Patience: sub.patience.Load(), Least: sub.least.Load(), Pace: sub.pace.Load()}
 }
 

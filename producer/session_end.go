@@ -129,7 +129,7 @@ func (s *Session) endSession(text aaep.Text, otherwise phrase.ID, payload func()
 	}
 	s.p.broker.Withdraw("", s.id)
 	for _, token := range s.machine.OpenQuestions() {
-		s.p.removeQuestion(token)
+		s.p.board.Forget(token)
 		s.machine.Settled(token, aaep.Reject)
 		if s.explainSettled != nil { // subscribers are told that the action was not done
 			news, _ := s.explainSettled(&ledger.Outcome{Cause: ledger.Withdrawn, Decision: aaep.Reject})

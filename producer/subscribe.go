@@ -38,6 +38,7 @@ func (p *Producer) acceptSubscription(conn transports.Conn) *subscription {
 	}
 	sub := &subscription{p: p, id: newID("sub_")}
 	sub.Subscription = p.delivery.NewSubscription(link, sub)
+	sub.Recipient = p.board.NewRecipient(sub.id, sub)
 	if !p.handleRequest(sub) {
 		sub.Abort()
 		link.Close()
@@ -310,9 +311,9 @@ const maxRegistrations = 10
 
 // registerSubscription adds the subscription to the audience, sets where its stream begins, and
 // prepares what it receives before the log: what the agent is doing, the sessions that have ended
-// meanwhile, and the open questions. It takes putting and p.mu; the caller holds no lock. The error
-// is an *aaep.Rejection. Without one, p.loops counts the subscription until it has ended, and
-// Shutdown waits for that.
+// meanwhile, and the open questions. It holds the recipients of questions, and takes p.mu; the
+// caller holds no lock. The error is an *aaep.Rejection. Without one, p.loops counts the
+// subscription until it has ended, and Shutdown waits for that.
 func (p *Producer) registerSubscription(sub *subscription) error {
 	p.log.Await(sub.terms.Load().ResumeAfter) // another process may have sent an event not yet here
 	for tries := 0; ; tries++ {
@@ -342,8 +343,7 @@ func (p *Producer) registerSubscription(sub *subscription) error {
 func (p *Producer) tryRegister(sub *subscription, must bool) (late uint64, err error) {
 	sessions, release := p.holdSessions()
 	defer release()
-	p.putting.Lock()
-	defer p.putting.Unlock()
+	defer p.board.HoldRecipients()()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err = p.checkRoom(sub.Link.Principal); p.closed {

@@ -18,7 +18,7 @@ func (sub *subscription) currentOffer() negotiation.Offer {
 }
 
 // setTerms makes t the terms of the subscription, which must not change afterwards. The owner calls
-// it, with Producer.putting held once the subscription is registered.
+// it, with Board.HoldRecipients held once the subscription is registered.
 func (sub *subscription) setTerms(t *negotiation.Terms) {
 	sub.patience.Store(int64(t.TimeoutMultiplier * 1000))
 	sub.least.Store(int64(t.MinTimeout / time.Second))

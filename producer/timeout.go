@@ -12,15 +12,12 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/questions"
 	"github.com/aaep-go/aaep/internal/spoken"
-	"github.com/aaep-go/aaep/producer/audit"
 )
 
 // This file gives a question its time to answer: enough of it, announced before it ends, and more
 // for a subscriber that asks for more (§6.4, WCAG 2.2.1).
 
 const (
-	// usualPace is how fast a user is taken to listen who declared no pace, in words per minute.
-	usualPace = 170
 	// reaction is how long a user must have after hearing something (WCAG 2.2.1).
 	reaction = 20 * time.Second
 	// worthHalf is the time to answer up to which its half is not announced (§6.4.3).
@@ -36,32 +33,14 @@ func (p *Producer) checkTimeout(t aaep.Type, timeout time.Duration) error {
 			Requirement: "EVT-070", Pointer: "/timeout_seconds",
 			Problem: fmt.Sprintf("is %.0f: a question is open for at most a day, which is 86400", timeout.Seconds())}}}
 	}
-	if p.cfg.ShortTimeouts || wholeSeconds(timeout) >= int64(reaction/time.Second) {
+	if p.cfg.ShortTimeouts || questions.WholeSeconds(timeout) >= int64(reaction/time.Second) {
 		return nil
 	}
 	return &aaep.InvalidError{Message: string(t), Violations: []aaep.Violation{{
 		Requirement: "CONF-035", Pointer: "/timeout_seconds",
 		Problem: fmt.Sprintf(
 			"is %d: nobody who listens can answer in less than 20 seconds; give more time, or set Config.ShortTimeouts in a test",
-			wholeSeconds(timeout))}}}
-}
-
-// stretchTimeout gives a question, in every language, as much time to answer as its recipients
-// need, up to a day (D-42). unrecorded and openQuestion call it, before the question is emitted.
-func (put *pendingQuestion) stretchTimeout() {
-	seconds := min(max((put.given*put.Patience+999)/1000, put.Least), 86400)
-	set := func(p aaep.Payload) {
-		switch p := p.(type) {
-		case *aaep.AwaitingConfirmation:
-			p.TimeoutSeconds = seconds
-		case *aaep.AwaitingClarification:
-			p.TimeoutSeconds = seconds
-		}
-	}
-	set(put.Event.Payload)
-	for _, t := range put.Event.Translations {
-		set(t.Payload)
-	}
+			questions.WholeSeconds(timeout))}}}
 }
 
 // warnIfTooShort logs a warning for the author of the agent if a question cannot be heard at pace,
@@ -119,59 +98,13 @@ func (f *warnings) countWarning(now time.Time) (write bool, left int) {
 	return true, left
 }
 
-// extendQuestion gives a question more time for a recipient that asks for it, and reports whether
-// there was more to give. recipient is the id of a subscription or, at the agent, of a replica; by
-// is the subscription that the audit log names. awaitOutcome then announces how much time is left.
-// A replica asks the agent, and counts on the time that the question was put with. applyChange and
-// replicaAgent.ExtendQuestion call it, holding no lock; it takes Producer.mu and waits for the
-// broker, or for the agent.
-func (p *Producer) extendQuestion(recipient string, by audit.Subscription, token aaep.ReplyToken) bool {
-	p.mu.Lock()
-	put := p.asked[token]
-	p.mu.Unlock()
-	if p.cfg.Follow != nil {
-		if put == nil || !p.follower.AskMoreTime(by, token) {
-			return false
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		put.deadline = put.deadline.Add(closes.Given(put.Event))
-		return true
-	}
-	left, ok := p.broker.Extend(recipient, token)
-	if !ok {
-		return false
-	}
-	if put != nil {
-		r := audit.Record{Kind: audit.Extended, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
-			Deadline: time.Now().Add(left), By: &by}
-		if p.beginRecord() { // the time is given already, so nothing waits for the record
-			go func() {
-				defer p.recording.Done()
-				p.broker.Log.Record(r)
-			}()
-		} else {
-			p.broker.Log.Record(r)
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		put.deadline = p.broker.Now().Add(left)
-		select {
-		case <-put.more: // awaitOutcome has not taken it yet, and there is more now
-		default:
-		}
-		put.more <- left
-	}
-	return true
-}
-
 // awaitOutcome waits for the outcome of a question. Meanwhile it announces how much time is left:
 // at half of it, when there is just enough to hear that and to answer, and when more was given;
 // never as a running count. When ctx is done it withdraws the question and returns the outcome,
 // which may be of a reply that came first. It returns nil if the session ends. Like the broker it
 // looks every questions.LookAgain, for no timer runs while the machine is suspended (D-79).
 // askQuestion calls it on the agent's goroutine, holding no lock.
-func (s *Session) awaitOutcome(ctx context.Context, put *pendingQuestion, q *ledger.Question) *ledger.Outcome {
+func (s *Session) awaitOutcome(ctx context.Context, put *questions.Pending, q *ledger.Question) *ledger.Outcome {
 	limit := closes.Given(put.Event)
 	deadline := s.p.broker.Now().Add(limit)
 	next, notice := nextNotice(limit, limit, put.Pace)
@@ -187,7 +120,7 @@ func (s *Session) awaitOutcome(ctx context.Context, put *pendingQuestion, q *led
 		case <-s.ctx.Done():
 			s.p.broker.GiveUp(put.Waiter)
 			return nil
-		case left := <-put.more:
+		case left := <-put.More:
 			now := s.p.broker.Now()
 			limit += left - deadline.Sub(now)
 			deadline = now.Add(left)
@@ -248,10 +181,4 @@ func (s *Session) announceTimeLeft(id phrase.ID, left, limit time.Duration) {
 	if _, err := s.emitEvent(words, payload(words.in[0].text.Normal)); err != nil {
 		s.p.cfg.Logger.Error("the time that is left was not told", "session_id", s.id, "error", err)
 	}
-}
-
-// wholeSeconds returns a time to answer as the protocol has it: in seconds, rounded up, from one to
-// a day.
-func wholeSeconds(d time.Duration) int64 {
-	return min(max(int64(min(d, 48*time.Hour)+time.Second-1)/int64(time.Second), 1), 86400)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/lifecycle"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/questions"
 	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/producer/audit"
 )
@@ -151,7 +152,7 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	if err := s.checkTool(t, call); err != nil {
 		return "", done, err
 	}
-	var asked *pendingQuestion // nil: the tool need not ask
+	var asked *questions.Pending // nil: the tool need not ask
 	if t.mustAsk() {
 		// Only the ledger decides about a tool that must ask.
 		var changes json.RawMessage
@@ -221,11 +222,11 @@ func (s *Session) invokedEvent(t Tool, call toolCall) (speech, *aaep.ToolInvoked
 // left for the subscribers that were asked and whose links take it, or toldTime has passed (D-49).
 // With an error the action must not begin; a call that was told has then been told to be over.
 // asked is nil if the tool did not ask. The agent's goroutine calls it, holding no lock.
-func (s *Session) invokeTool(ctx context.Context, t Tool, call toolCall, asked *pendingQuestion) (began time.Time, err error) {
+func (s *Session) invokeTool(ctx context.Context, t Tool, call toolCall, asked *questions.Pending) (began time.Time, err error) {
 	pos, err := s.announceCall(ctx, t, call)
 	if err != nil {
 		if asked != nil {
-			s.p.broker.Log.RecordNotDone(asked.asked)
+			s.p.broker.Log.RecordNotDone(asked.Record)
 		}
 		return began, err
 	}
@@ -235,10 +236,10 @@ func (s *Session) invokeTool(ctx context.Context, t Tool, call toolCall, asked *
 	s.p.log.Wait(pos)
 	r := audit.Record{Kind: audit.Invoked, AgentID: s.p.cfg.Agent.AgentID, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID, Risk: t.Risk, Irreversible: t.Irreversible}
 	if asked != nil {
-		r.QuestionID, r.ShownDigest = asked.asked.QuestionID, asked.asked.ShownDigest
+		r.QuestionID, r.ShownDigest = asked.Record.QuestionID, asked.Record.ShownDigest
 	}
 	if t.highImpact() {
-		r.Untold = s.p.awaitDelivery(ctx, pos, asked)
+		r.Untold = s.p.awaitAskedDelivery(ctx, pos, asked)
 	}
 	recorded := false
 	if err = cmp.Or(ctx.Err(), s.ctx.Err()); err == nil {
@@ -250,7 +251,7 @@ func (s *Session) invokeTool(ctx context.Context, t Tool, call toolCall, asked *
 	}
 	if err != nil {
 		if asked != nil && !recorded {
-			s.p.broker.Log.RecordNotDone(asked.asked)
+			s.p.broker.Log.RecordNotDone(asked.Record)
 		}
 		s.finishCall(call, time.Now(), err, recorded)
 		if s.ctx.Err() != nil {

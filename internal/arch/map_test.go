@@ -297,10 +297,11 @@ var theMap = []folder{
 		why:  "whether a text holds a secret follows from the text alone",
 	},
 	{
-		path:   "internal/questions",
-		arrows: []string{".", "internal/ledger", "producer/audit"},
+		path: "internal/questions",
+		arrows: []string{".", "internal/closes", "internal/ledger", "internal/negotiation", "internal/replica", "internal/shaper",
+			"producer/audit", "producer/log"},
 		others: []string{"golang.org/x/sys"},
-		why:    "who may answer and what settles it must not depend on sessions, subscriptions or links",
+		why:    "who is asked, who may answer and what settles it must not depend on sessions, or on how a stream is sent",
 	},
 	{
 		path: "internal/faultproxy",

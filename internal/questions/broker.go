@@ -1,10 +1,16 @@
-// Package questions keeps the open questions of an agent: who may answer each, until when, and what
-// settles it. What has to be on the audit record before it takes effect is written there, and what
-// cannot be written is a rejection.
+// Package questions keeps the open questions of an agent: to whom each was put, who may answer it,
+// until when, and what settles it. What has to be on the audit record before it takes effect is
+// written there, and what cannot be written is a rejection.
 //
-// It decides nothing itself: internal/ledger does. It knows no session, no subscription and no
-// link; the producer puts questions and replies in, and gets one outcome for each. Begin reading at
-// Broker.
+// A Board has the questions that are open. Of each subscription that may be asked it has a
+// Recipient, which puts a question to that subscription once that is on record. A Broker, with a
+// goroutine of its own, takes the replies and lets internal/ledger decide; each question has one
+// Outcome. Claims make that outcome the same for all processes of an agent.
+//
+// The package decides nothing about answers itself: internal/ledger does. It knows no session and
+// no transport: package producer announces a question in its session, then has it opened here, and
+// waits for the outcome. Begin reading at Board.Open, then at Broker.deliver; how a subscription is
+// asked that came later is in Recipient.
 package questions
 
 import (
