@@ -13,7 +13,7 @@ import (
 var (
 	fence    = regexp.MustCompile("^[ \t]*(?:(?:[-*+]|[0-9]{1,3}[.)])[ \t]+)?(```+|~~~+)([^\n]*)\n$")
 	heading  = regexp.MustCompile(`(?m)^[ \t]{0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$`)
-	rule     = regexp.MustCompile(`(?m)^[ \t]*(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?)$`)
+	rule     = regexp.MustCompile(`(?m)^[ \t]*(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|={3,}[ \t]*|\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?)$`)
 	row      = regexp.MustCompile(`(?m)^[ \t]*\|(.*)\|[ \t]*$`)
 	quote    = regexp.MustCompile(`(?m)^[ \t]{0,3}(?:>[ \t]?)+`)
 	bullet   = regexp.MustCompile(`(?m)^[ \t]*[-*+][ \t]+(?:\[([ xX])\][ \t]+)?`)
