@@ -38,6 +38,5 @@ func Example() {
 		`{"operation": "wipe", "arguments": {}, "id": "1", "group_id": "g", "callback_url": "`+runtime.URL+`"}`))
 	tee.ServeHTTP(httptest.NewRecorder(), r)
 	fmt.Println(<-result)
-	// Output: {"type":"tool_result","group_id":"g","id":"1","text":"Error: no user could be asked;
-	// the action was not done"}
+	// Output: {"type":"tool_result","group_id":"g","id":"1","text":"Error: no user could be asked; the action was not done"}
 }
