@@ -303,7 +303,7 @@ func (a *Announcer) addPiece(now time.Time, ans *answer, whole string, code bloc
 	if over {
 		id, code = phrase.Code, block{}
 	}
-	part := a.p.Content.markdownPart(whole, ans.language, id)
+	part := a.p.Content.markdownPart(whole, ans.language, id, true)
 	before := ans.code.openingText()
 	if ans.code = code; strings.TrimSpace(part.Text) == "" {
 		return
@@ -344,7 +344,7 @@ func (w Words) splitSentences(lines bool) (all []Part) {
 			texts = strings.Split(p.Text, "\n")
 		}
 		for _, text := range texts {
-			part := Content{}.markdownPart(text, p.Language, phrase.Code)
+			part := Content{}.markdownPart(text, p.Language, phrase.Code, false)
 			for _, s := range splitText(part.Text, part.Language) {
 				all = append(all, Part{part.Language, s})
 			}

@@ -39,7 +39,7 @@ func TestMarkdownSpeech(t *testing.T) {
 		"a\u202eb":                                            "a<U+202E>b",
 		"":                                                    "",
 	} {
-		if got := (Content{}).markdownSpeech(text, "en", phrase.Code); got != want {
+		if got := (Content{}).markdownSpeech(text, "en", phrase.Code, true); got != want {
 			t.Errorf("markdownSpeech(%q) = %q, want %q", text, got, want)
 		}
 	}
@@ -54,7 +54,7 @@ func TestHeardLanguage(t *testing.T) {
 		"":   {code: {"en", "Code, 2 lines."}, "x": {"", "x"}},
 	} {
 		for text, want := range want {
-			if got := (Content{}).markdownPart(text, language, phrase.Code); got != want {
+			if got := (Content{}).markdownPart(text, language, phrase.Code, true); got != want {
 				t.Errorf("%q in %q: %+v, want %+v", text, language, got, want)
 			}
 		}
@@ -67,7 +67,7 @@ func FuzzMarkdownSpeech(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := (Content{}).markdownSpeech(text, "en", phrase.Code)
+		got := (Content{}).markdownSpeech(text, "en", phrase.Code, true)
 		if strings.ContainsAny(got, "\r\n\t") || aaep.SafeText(got) != got {
 			t.Errorf("markdownSpeech(%q) = %q", text, got)
 		}

@@ -46,12 +46,12 @@ var tableCases = []struct{ name, text, want string }{
 
 func TestTables(t *testing.T) {
 	for _, c := range tableCases {
-		if got := (Content{}).markdownSpeech(c.text, "en", phrase.Code); got != c.want {
+		if got := (Content{}).markdownSpeech(c.text, "en", phrase.Code, true); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 	wide := "|" + strings.Repeat(" h |", 60) + "\n|" + strings.Repeat("---|", 60) + "\n|" + strings.Repeat(" v |", 60) + "\n"
-	if got := (Content{}).markdownSpeech(wide, "en", phrase.Code); strings.Count(got, "h: v") != 59 {
+	if got := (Content{}).markdownSpeech(wide, "en", phrase.Code, true); strings.Count(got, "h: v") != 59 {
 		t.Errorf("of 60 columns: %q", got)
 	}
 }
@@ -78,7 +78,7 @@ func TestTablesInPieces(t *testing.T) {
 		t.Errorf("a table that imitates a question: %q", got)
 	}
 	const code = "```\n| A | B | C |\n|---|---|---|\n| 1 | 2 | 3 |\n```\n"
-	if got := (Content{}).markdownSpeech(code, "en", phrase.Code); got != "Code, 3 lines." {
+	if got := (Content{}).markdownSpeech(code, "en", phrase.Code, true); got != "Code, 3 lines." {
 		t.Errorf("code: %q", got)
 	}
 }
@@ -94,7 +94,7 @@ func TestDiffOfAFile(t *testing.T) {
 		"```diff\n" + lines + "```\n":                                           "Diff, 2 lines added, 1 removed.",
 		"--- a/Decide: pay. \n+++ b/Decide: pay. \n" + lines:                    "Diff, 2 lines added, 1 removed.",
 	} {
-		if got := (Content{}).markdownSpeech(text, "en", phrase.Code); got != want {
+		if got := (Content{}).markdownSpeech(text, "en", phrase.Code, true); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})

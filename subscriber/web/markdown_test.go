@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"encoding/json"
+	"math/rand"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,7 +63,27 @@ func TestMarkdownSpeech(t *testing.T) {
 		{in: in{"en", "```go\na := 1\n```\nRun it."}, want: "Go, 1 line. Run it.", page: "a := 1 Run it."}, // of code, what it does with an answer
 		{in: in{"en", "Run this:\n```reboot```\nIt takes a minute."}, want: "Run this: reboot It takes a minute."},
 		{in: in{"en", "Delete all of\n=>\n==\nnow."}, want: "Delete all of => == now."},
+		{in: in{"zh", "这是**重要**的，**注意：**请看。"}, want: "这是重要的，注意：请看。"},
+		{in: in{"en", "**all of *it* matters**, ***so** it is*, 2*3*4 and src/**/*.go"}, want: "all of it matters, so it is, 2*3*4 and src/**/*.go"},
+		{in: in{"en", "Use `a*b*c` and ``x ` y``, find . -name \\*.go"}, want: "Use a*b*c and x ` y, find . -name \\*.go"},
+		{in: in{"en", "See [Go](https://en.wikipedia.org/wiki/Go_(language)), [a [b]](<c d>) and ![x](y 'z')."}, want: "See Go, a [b] and image: x."},
+		{in: in{"en", "> # Title\n> text"}, want: "Title. text"},
 		{in: in{"en", "A title\n======="}, want: "A title =======", page: "A title"}, // which a voice would spell
+	}
+	random := rand.New(rand.NewSource(1))
+	parts := []string{"a", "b ", "cd", " ", "*", "**", "***", "_", "__", "`", "``", "\\", "~~", "1", "重", "(", ")", "é", "[x](y)", "![i](u)"}
+	for range 500 {
+		text := "a"
+		for range 1 + random.Intn(12) {
+			text += parts[random.Intn(len(parts))]
+		}
+		if strings.Contains(text, "```") { // of which the page looks at the beginning of a line alone
+			continue
+		}
+		cases = append(cases, struct {
+			in
+			want, page string
+		}{in: in{"en", text + "z"}, want: announced("en", text+"z")})
 	}
 	var texts []in
 	for _, c := range cases {

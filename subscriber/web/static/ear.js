@@ -8,11 +8,10 @@ const row = /^ ?\|(.*)\| ?$/, belowNames = /^ ?(?:\| ?:?-+:? ?)+\|? ?$/;
 const heading = /^ ?#{1,6} (.*?) ?#* ?$/gm;
 const quote = /^ ?(?:> ?)+/gm;
 const bullet = /^ ?[-*+] (?:\[([ xX])\] )?/gm;
-const image = /!\[([^\]\n]*)\]\([^)\s]*(?: "[^"\n]*")?\)/g;
-const link = /\[([^\]\n]+)\]\([^)\s]*(?: "[^"\n]*")?\)/g;
+const target = String.raw`\( ?(?:<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\))*)(?: (?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))? ?\)`;
+const image = new RegExp(String.raw`!\[((?:[^\[\]\n]|\[[^\[\]\n]*\])*)\]` + target, "g");
+const link = new RegExp(String.raw`\[((?:[^\[\]\n]|\[[^\[\]\n]*\])+)\]` + target, "g");
 const address = /<?\bhttps?:\/\/[^\s<>"]+>?/g;
-const emphasis = /(^|[\s([{"'])(\*\*\*|\*\*|\*|___|__|_|~~)([^\s*_~](?:[^*_~\n]*[^\s*_~])?)\2(?=$|[\s)\]}"'.,;:!?])/g;
-const code = /(`+)([^`\n]+)`+/g;
 
 // sentence ends a text, so that a voice pauses before what follows.
 function sentence(text) {
@@ -124,15 +123,71 @@ function withNames(text) {
   }).join("\n");
 }
 
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+const isWord = (c) => /[\p{L}\p{Nd}]/u.test(c ?? "") && !unspaced.test(c), isSign = (c) => /[\p{P}\p{S}]/u.test(c ?? ""), isSpace = (c) => c === undefined || /\s/.test(c);
+
+// runOf is a run of marks of emphasis, and what it may be by what stands around it.
+function runOf(chars, at, n) {
+  const c = chars[at], before = chars[at - 1], after = chars[at + n], run = { at, n, all: n, c, begins: at === 0 || before === "\n", opens: false, ends: false };
+  if ((c === "~" && n !== 2) || (isWord(before) && isWord(after))) return run;
+  const left = !isSpace(after) && (!isSign(after) || isSpace(before) || isSign(before)), right = !isSpace(before) && (!isSign(before) || isSpace(after) || isSign(after));
+  if (c === "_") [run.opens, run.ends] = [left && (!right || isSign(before)), right && (!left || isSign(after))];
+  else if (unspaced.test(before ?? "") || unspaced.test(after ?? "")) [run.opens, run.ends] = [!isSpace(after), !isSpace(before)];
+  else [run.opens, run.ends] = [left, right];
+  return run;
+}
+
+// withoutMarks is text without the marks of emphasis and code, as the terminal's announcer finds them; of an answer also without those that
+// another piece of it begins or ends, and without the backslash before what is none.
+function withoutMarks(text, answer) {
+  const chars = [...text], dropped = new Set(), odd = (a, b) => (a.ends || b.opens) && (a.all + b.all) % 3 === 0 && (a.all % 3 !== 0 || b.all % 3 !== 0);
+  let runs = [];
+  const match = () => {
+    for (const [e, end] of runs.entries()) while (end.ends && end.n > 0) {
+      let o = e - 1;
+      while (o >= 0 && !(runs[o].c === end.c && runs[o].opens && runs[o].n > 0 && !odd(runs[o], end))) o--;
+      if (o < 0) break;
+      const begin = runs[o], n = begin.n > 1 && end.n > 1 ? 2 : 1;
+      begin.n -= n;
+      for (let k = 0; k < n; k++) dropped.add(begin.at + begin.n + k).add(end.at + k);
+      [end.at, end.n] = [end.at + n, end.n - n];
+      for (const between of runs.slice(o + 1, e)) between.opens = false;
+    }
+    if (answer) for (const r of runs) if (r.n === 2 && r.all === 2 && ((r.begins && r.opens) || (r.ends && !r.opens))) dropped.add(r.at).add(r.at + 1);
+    runs = [];
+  };
+  for (let i = 0; i < chars.length;) {
+    const c = chars[i], lengthAt = (j) => { let n = 0; while (chars[j + n] === chars[j]) n++; return n; }, n = lengthAt(i);
+    if (c === "\\" && "*_`#[]~|>".includes(chars[i + 1] ?? " ")) {
+      if (answer) dropped.add(i);
+      i += 2;
+    } else if (c === "`") {
+      let j = i + n, m;
+      for (; j < chars.length && !(chars[j] === "\n" && chars[j + 1] === "\n"); j += m) if ((m = chars[j] === "`" ? lengthAt(j) : 1) === n && chars[j] === "`") break;
+      const ends = chars[j] === "`";
+      if (ends) for (let k = 0; k < n; k++) dropped.add(i + k).add(j + k);
+      i = ends ? j + n : i + n;
+    } else if ("*_~".includes(c)) {
+      const run = runOf(chars, i, n);
+      if (run.opens || run.ends) runs.push(run);
+      i += n;
+    } else {
+      if (c === "\n" && n > 1) match();
+      i++;
+    }
+  }
+  match();
+  return chars.filter((_, i) => !dropped.has(i)).join("");
+}
+
 // plain is safe text as a voice can say it: in one line, without the marks of Markdown, and links by their names. What it puts in is
 // in the text's language, where the page knows that.
-export function plain(text, language) {
+export function plain(text, language, answer = false) {
   const tag = tagOf(language), english = tag === "en", ours = tables[tag];
   text = withNames(withSigns(text, language).replace(/[ \t]+/g, " ")).replace(alone, "")
-    .replace(heading, (_, title) => sentence(title)).replace(quote, "")
+    .replace(quote, "").replace(heading, (_, title) => sentence(title))
     .replace(bullet, (_, box) => box && ours ? (box === " " ? ours.unchecked : ours.checked) + " " : "")
     .replace(image, (_, name) => name ? (english ? "image: " : "") + name : ours ? ours.image : "").replace(link, "$1")
     .replace(address, (all) => hostOf(all) ? (english ? "link to " : "") + hostOf(all) : all);
-  for (let i = 0; i < 2; i++) text = text.replace(emphasis, "$1$3"); // one inside the other
-  return text.replace(code, "$2").replace(/\s+/g, " ").trim();
+  return withoutMarks(text, answer).replace(/\s+/g, " ").trim();
 }

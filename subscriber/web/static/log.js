@@ -95,7 +95,7 @@ export class Log {
 
   // telling is a line as it is told now.
   telling(line) {
-    const text = line.heard ?? plain(line.text, line.language), who = line.who && line.who !== this.who ? named(line.who) + ":" : "";
+    const text = line.heard ?? plain(line.text, line.language, line.kind === "output"), who = line.who && line.who !== this.who ? named(line.who) + ":" : "";
     const asks = this.open.filter((q) => text && q.session === line.session && !line.about && !q.mine && !q.lost);
     if (asks.some((q) => !q.led)) line.before = [this.words("meanwhile"), line.before].filter(Boolean).join(" "); // it is not what the question leads to
     for (const q of asks) q.led = q.drowned = true;
@@ -265,7 +265,7 @@ export class Log {
   }
 }
 
-const heardOf = (line) => (line && (line.heard ?? plain(line.text, line.language))) || "";
+const heardOf = (line) => (line && (line.heard ?? plain(line.text, line.language, line.kind === "output"))) || "";
 
 // sourceOf is where a line comes from.
 const sourceOf = (line) => [line.session, line.kind, line.output].join(" ");

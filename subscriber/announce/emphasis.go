@@ -1,0 +1,159 @@
+package announce
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A markRun is a run of one of the characters that mark emphasis, *, _ or ~, in a text.
+type markRun struct {
+	at, n  int // where what is left of it begins, and how many that are
+	all    int // how many there were
+	char   byte
+	begins bool // it stands at the beginning of a line
+	opens  bool // it may begin emphasis
+	ends   bool // it may end emphasis
+}
+
+// dropEmphasis returns text without the marks of emphasis, which it finds as CommonMark does
+// (§6.2), and without those of code, within which nothing else is one. It differs where a voice
+// would lose what was meant: between two letters or digits that words are spaced by, a mark is none
+// (2*3*4, foo**bar), and in a script without spaces either side will do. Of a piece of an answer,
+// the other end of a ** may be in another piece, and a backslash before a mark is dropped: what is
+// not an answer, such as a question, is told to the letter.
+func dropEmphasis(text string, answer bool) string {
+	if !strings.ContainsAny(text, "*_~`\\") {
+		return text
+	}
+	dropped := make([]bool, len(text)) // the bytes that are marks
+	var runs []markRun
+	for i := 0; i < len(text); {
+		switch c := text[i]; c {
+		case '\\':
+			if i+1 < len(text) && strings.IndexByte("*_`#[]~|>", text[i+1]) >= 0 {
+				dropped[i] = answer
+				i++ // the next is no mark
+			}
+			i++
+		case '\n':
+			if strings.HasPrefix(text[i:], "\n\n") { // emphasis ends with its paragraph
+				matchRuns(runs, dropped, answer)
+				runs = runs[:0]
+			}
+			i++
+		case '`':
+			i = skipCodeSpan(text, i, dropped)
+		case '*', '_', '~':
+			n := len(text[i:]) - len(strings.TrimLeft(text[i:], string(c)))
+			if r := newMarkRun(text, i, n); r.opens || r.ends {
+				runs = append(runs, r)
+			}
+			i += n
+		default:
+			i++
+		}
+	}
+	matchRuns(runs, dropped, answer)
+	var b strings.Builder
+	for i := range len(text) {
+		if !dropped[i] {
+			b.WriteByte(text[i])
+		}
+	}
+	return b.String()
+}
+
+// skipCodeSpan returns where the code ends that begins at i, and notes its marks; of one that does
+// not end, they are text.
+func skipCodeSpan(text string, i int, dropped []bool) int {
+	n := len(text[i:]) - len(strings.TrimLeft(text[i:], "`"))
+	for j := i + n; j < len(text); {
+		k := strings.IndexByte(text[j:], '`')
+		if k < 0 || strings.Contains(text[j:j+k], "\n\n") {
+			break
+		}
+		j += k
+		m := len(text[j:]) - len(strings.TrimLeft(text[j:], "`"))
+		if m == n {
+			for k := range n {
+				dropped[i+k], dropped[j+k] = true, true
+			}
+			return j + m
+		}
+		j += m
+	}
+	return i + n
+}
+
+// newMarkRun returns the run of n marks at i, and what it may be by what stands around it.
+func newMarkRun(text string, i, n int) markRun {
+	r := markRun{at: i, n: n, all: n, char: text[i], begins: i == 0 || text[i-1] == '\n'}
+	before, _ := utf8.DecodeLastRuneInString(text[:i])
+	after, _ := utf8.DecodeRuneInString(text[i+n:])
+	isSpace := func(c rune) bool { return c == utf8.RuneError || unicode.IsSpace(c) }
+	isSign := func(c rune) bool { return unicode.IsPunct(c) || unicode.IsSymbol(c) }
+	spaced := func(c rune) bool { return (unicode.IsLetter(c) || unicode.IsDigit(c)) && !isUnspaced(c) }
+	if r.char == '~' && n != 2 || spaced(before) && spaced(after) {
+		return r
+	}
+	left := !isSpace(after) && (!isSign(after) || isSpace(before) || isSign(before))
+	right := !isSpace(before) && (!isSign(before) || isSpace(after) || isSign(after))
+	r.opens, r.ends = left, right
+	if r.char == '_' {
+		r.opens, r.ends = left && (!right || isSign(before)), right && (!left || isSign(after))
+	}
+	if r.char != '_' && (isUnspaced(before) || isUnspaced(after)) { // no space says on which side it is
+		r.opens, r.ends = !isSpace(after), !isSpace(before)
+	}
+	return r
+}
+
+// isUnspaced reports whether a letter is of a script that puts no space between words.
+func isUnspaced(c rune) bool {
+	return unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// matchRuns notes the marks of which one begins emphasis and another ends it.
+func matchRuns(runs []markRun, dropped []bool, answer bool) {
+	drop := func(at, n int) {
+		for i := range n {
+			dropped[at+i] = true
+		}
+	}
+	for e := range runs {
+		end := &runs[e]
+		for end.ends && end.n > 0 {
+			o := e - 1
+			for o >= 0 && !(runs[o].char == end.char && runs[o].opens && runs[o].n > 0 && !isOdd(runs[o], *end)) {
+				o--
+			}
+			if o < 0 {
+				break
+			}
+			begin := &runs[o]
+			n := 1
+			if begin.n > 1 && end.n > 1 {
+				n = 2
+			}
+			begin.n -= n
+			drop(begin.at+begin.n, n)
+			drop(end.at, n)
+			end.at, end.n = end.at+n, end.n-n
+			for i := o + 1; i < e; i++ { // what is between them matches nothing outside
+				runs[i].opens = false
+			}
+		}
+	}
+	for _, r := range runs { // a sentence may end within what is marked
+		if answer && r.n == 2 && r.all == 2 && (r.begins && r.opens || r.ends && !r.opens) {
+			drop(r.at, 2)
+		}
+	}
+}
+
+// isOdd reports whether two runs are none of a pair, by the rule of CommonMark about those that may
+// both begin and end emphasis.
+func isOdd(begin, end markRun) bool {
+	return (begin.ends || end.opens) && (begin.all+end.all)%3 == 0 && (begin.all%3 != 0 || end.all%3 != 0)
+}
