@@ -110,45 +110,113 @@ func eachSession(judge func(f follower) Finding) func(*Recording) Finding {
 }
 
 // judgeSameEvents sees that what came of a session to one subscriber came to each other one whose
-// terms let it through. Text, progress and states may be merged; that a question is over may not.
+// terms let it through. Text, progress and states may be merged; the text itself, the last state
+// and that a question is over may not differ.
 func judgeSameEvents(r *Recording) Finding {
 	followers, compared := r.followers(), 0
-	counted := func(f follower) map[string]int {
-		n := map[string]int{}
-		for _, m := range f.list {
-			switch typ := m.compactType(); {
-			case typ == state && m.stringMember("from_state") == "awaiting_input":
-				n[typ]++
-			case typ != state && typ != output && typ != progress:
-				n[typ]++
-			}
-		}
-		return n
-	}
 	for _, f := range followers {
-		_, limited := r.agreedRate(f.link)
-		if !f.whole || limited && f.link > 0 {
-			continue
-		}
-		has := counted(f)
 		for _, other := range followers {
-			if other.link == f.link || other.list[0].stringMember("session_id") != f.list[0].stringMember("session_id") {
+			if !f.whole || other.link == f.link || !other.isIn(f.session()) {
 				continue
 			}
 			compared++
-			for typ, n := range counted(other) {
-				if has[typ] < n && r.passesTerms(f.link, typ) && r.mayBeAsked(f.link, typ) {
-					return failFinding(fmt.Sprintf("%s came to subscriber %d, and not to subscriber %d, whose terms let it through",
-						shortName(ofTypes(other.list, typ)[0]), other.link+1, f.link+1), ofTypes(other.list, typ)[0].Entry,
-						f.list[len(f.list)-1].Entry)
-				}
+			if found := f.compareWith(other); found.Verdict == Fail {
+				return found
 			}
+		}
+		if found := r.findUntoldLink(f); found.Verdict == Fail {
+			return found
 		}
 	}
 	if compared == 0 {
 		return nothingToJudge("no session came to two subscribers")
 	}
 	return passFinding("what came to one came to the other", followers[0].list[0].Entry)
+}
+
+// session is the id of the session that is followed.
+func (f follower) session() string { return f.list[0].stringMember("session_id") }
+
+// isIn reports whether the follower follows a session.
+func (f follower) isIn(session string) bool { return f.session() == session }
+
+// compareWith fails where something that came to another follower of the session did not come to
+// this one, or came otherwise.
+func (f follower) compareWith(other follower) Finding {
+	lacks := func(what string, e Entry) Finding {
+		return failFinding(fmt.Sprintf("%s came to subscriber %d, and not to subscriber %d, whose terms let it through",
+			what, other.link+1, f.link+1), e, f.list[len(f.list)-1].Entry)
+	}
+	if _, limited := f.r.agreedRate(f.link); !limited || f.link == 0 {
+		has := f.countUnmerged()
+		for typ, n := range other.countUnmerged() {
+			if has[typ] < n && f.r.passesTerms(f.link, typ) && f.r.mayBeAsked(f.link, typ) {
+				return lacks(shortName(ofTypes(other.list, typ)[0]), ofTypes(other.list, typ)[0].Entry)
+			}
+		}
+	}
+	calmEnd := func(m message) bool { return m.isTerminal() && !m.isCritical() } // which overtakes nothing
+	if !other.whole || !slices.ContainsFunc(f.list, calmEnd) || !slices.ContainsFunc(other.list, calmEnd) {
+		return Finding{}
+	}
+	if theirs := ofTypes(other.list, state); f.owes(state) && len(theirs) > 0 {
+		mine, last := ofTypes(f.list, state), theirs[len(theirs)-1]
+		if len(mine) == 0 || mine[len(mine)-1].stringMember("to_state") != last.stringMember("to_state") {
+			return lacks("the last state, "+quoteText(last.stringMember("to_state"))+",", last.Entry)
+		}
+	}
+	if f.owes(output) && other.owes(output) {
+		mine, theirs := f.outputTexts(), other.outputTexts()
+		for id, text := range theirs {
+			if mine[id] != text {
+				return failFinding(fmt.Sprintf("the text of one output is not the same to subscriber %d and to subscriber %d", other.link+1,
+					f.link+1), ofTypes(other.list, output)[0].Entry, f.list[len(f.list)-1].Entry)
+			}
+		}
+	}
+	return Finding{}
+}
+
+// countUnmerged counts the events that may not be merged, by type. Of states those count that say
+// that a question is over.
+func (f follower) countUnmerged() map[string]int {
+	n := map[string]int{}
+	for _, m := range f.list {
+		switch typ := m.compactType(); {
+		case typ == state && m.stringMember("from_state") == "awaiting_input",
+			typ != state && typ != output && typ != progress:
+			n[typ]++
+		}
+	}
+	return n
+}
+
+// outputTexts are the texts of the session's outputs, by their ids.
+func (f follower) outputTexts() map[string]string {
+	texts := map[string]string{}
+	for _, m := range ofTypes(f.list, output) {
+		texts[m.stringMember("output_id")] += m.stringMember("chunk")
+	}
+	return texts
+}
+
+// findUntoldLink fails where a subscriber that was there before a session, and has terms that let it
+// through, got nothing of what another follower got.
+func (r *Recording) findUntoldLink(f follower) Finding {
+	begin := f.list[0]
+	if begin.compactType() != started || !f.whole {
+		return Finding{}
+	}
+	for link := range r.linkCount() {
+		joined, accepted := r.joinedAt(link)
+		told := slices.ContainsFunc(r.eventsOn(link), func(m message) bool { return f.isIn(m.stringMember("session_id")) })
+		if told || !accepted || joined > begin.index || r.wentAway(link) || !r.passesTerms(link, started) {
+			continue
+		}
+		return failFinding(fmt.Sprintf("nothing of a session came to subscriber %d, and all of it to subscriber %d", link+1,
+			f.link+1), r.Entries[joined], begin.Entry)
+	}
+	return Finding{}
 }
 
 // rightsToReply are the capabilities by which a subscriber may be asked.

@@ -59,8 +59,10 @@ var accessCases = []Case{
 			}
 			said := ofTypes(r.messagesOn(1, true), "subscription.renegotiate", "subscription.close")
 			for link := range 2 {
-				if all := ofTypes(r.messagesOn(link, false), "subscription.accepted"); len(all) > 1 {
-					return failFinding("another's renegotiation was accepted", said[0].Entry, all[1].Entry)
+				for _, m := range ofTypes(r.messagesOn(link, false), "subscription.accepted") {
+					if len(said) > 0 && m.index > said[0].index {
+						return failFinding("another's renegotiation was accepted", said[0].Entry, m.Entry)
+					}
 				}
 			}
 			own := ofTypes(r.messagesOn(0, true), "confirmation.reply")

@@ -334,10 +334,16 @@ func judgeMute(question string) func(*Recording) Finding {
 		if len(all) == 0 {
 			return inconclusiveFinding("no event came")
 		}
-		last := all[len(all)-1]
-		if !last.isTerminal() {
-			return failFinding("the session waits for an answer that nobody can give", last.Entry)
+		end := slices.IndexFunc(all, message.isTerminal)
+		switch {
+		case len(ofTypes(all, confirm, clarify)) > 0:
+			return nothingToJudge("it was asked something else") // which may have been waited for
+		case end < 0:
+			return failFinding("the session waits for an answer that nobody can give", all[len(all)-1].Entry)
+		case all[end].At.Sub(all[0].At) > slack: // which no tool of the scenario takes
+			return failFinding(fmt.Sprintf("the session ended %v after it began, as if it had waited for an answer that nobody can give",
+				all[end].At.Sub(all[0].At).Round(time.Millisecond)), all[0].Entry, all[end].Entry)
 		}
-		return passFinding("nobody was asked, and the session went on", last.Entry)
+		return passFinding("nobody was asked, and the session went on", all[end].Entry)
 	}
 }

@@ -18,7 +18,7 @@ var messageCases = []Case{
 	{Name: "events-valid", Requirements: []string{"LVL-009", "EVT-001", "ENV-001"}, Level: 1, Strength: Must,
 		Rule: "every event has the whole envelope and is valid under its schema", Judge: judgeEvents, Also: eventRows,
 		beside: runsBeside},
-	{Name: "summaries", Requirements: []string{"LVL-010"}, Level: 1, Strength: Must,
+	{Name: "summaries", Requirements: []string{"LVL-010"}, Level: 1, Strength: Must, beside: runsBeside,
 		Rule: "every event but output.streaming has a summary_normal that is not empty",
 		Judge: eachEvent(func(m message) string {
 			if m.compactType() != output && strings.TrimSpace(m.stringMember("summary_normal")) == "" {
@@ -26,22 +26,36 @@ var messageCases = []Case{
 			}
 			return ""
 		})},
-	{Name: "version-named", Requirements: []string{"ENV-049"}, Level: 1, Strength: Should,
+	{Name: "version-named", Requirements: []string{"ENV-049"}, Level: 1, Strength: Should, beside: runsBeside,
 		Rule: "every event carries aaep_version", Judge: eachEvent(func(m message) string {
 			if _, ok := m.members["aaep_version"]; !ok {
 				return shortName(m) + " came without aaep_version"
 			}
 			return ""
 		})},
-	{Name: "version-known", Requirements: []string{"ENV-050", "VER-001"}, Level: 1, Strength: Must,
-		Rule: "aaep_version names a version 1 of AAEP, for there is no other", Judge: eachEvent(func(m message) string {
-			version, there := m.members["aaep_version"]
-			if major, _, _ := strings.Cut(m.stringMember("aaep_version"), "."); there && major != "1" {
-				return fmt.Sprintf("%s has the aaep_version %v", shortName(m), version)
+	{Name: "version-known", Requirements: []string{"ENV-050", "VER-001"}, Level: 1, Strength: Must, beside: runsBeside,
+		Rule: "aaep_version of an event names a version 1 of AAEP, for there is no other, and none above the one that was agreed",
+		Judge: func(r *Recording) Finding {
+			n := 0
+			for link := range r.linkCount() {
+				a, _ := r.firstAnswer(link)
+				agreed := a.stringMember("aaep_version")
+				for _, m := range r.eventsOn(link) {
+					version, there := m.members["aaep_version"]
+					major, _, _ := strings.Cut(m.stringMember("aaep_version"), ".")
+					switch {
+					case there && major != "1":
+						return failFinding(fmt.Sprintf("%s has the aaep_version %v", shortName(m), version), m.Entry)
+					case there && agreed != "" && isVersionAbove(m.stringMember("aaep_version"), agreed):
+						return failFinding(fmt.Sprintf("%s has the aaep_version %v, and %s was agreed", shortName(m), version,
+							quoteText(agreed)), a.Entry, m.Entry)
+					}
+					n++
+				}
 			}
-			return ""
-		})},
-	{Name: "stamp-digits", Requirements: []string{"ENV-021"}, Level: 1, Strength: Must,
+			return passIfAny(n, "events were right")
+		}},
+	{Name: "stamp-digits", Requirements: []string{"ENV-021"}, Level: 1, Strength: Must, beside: runsBeside,
 		Rule: "a timestamp has no fraction of a second, or 3 or 6 digits", Judge: eachEvent(func(m message) string {
 			_, fraction, ok := strings.Cut(m.stringMember("timestamp"), ".")
 			n := len(fraction) - len(strings.TrimLeft(fraction, "0123456789"))
@@ -50,37 +64,18 @@ var messageCases = []Case{
 			}
 			return ""
 		})},
-	{Name: "size", Requirements: []string{"ENV-058"}, Level: 1, Strength: Should,
+	{Name: "size", Requirements: []string{"ENV-058"}, Level: 1, Strength: Should, beside: runsBeside,
 		Rule: "an event takes at most 64 KiB", Judge: eachEvent(func(m message) string {
 			if len(m.Data) > 64<<10 {
 				return fmt.Sprintf("%s takes %d bytes", shortName(m), len(m.Data))
 			}
 			return ""
 		})},
-	{Name: "ids-same-for-all", Requirements: []string{"ENV-013"}, Level: 2, Strength: Must,
-		plays: []string{"latecomer", "two", "relayed", "verbosity"},
-		Rule:  "to two subscribers, an event_id is that of one event", Judge: func(r *Recording) Finding {
-			first, both := map[string]message{}, 0
-			twice := map[string]bool{} // to one subscriber, which is for another case
-			for _, m := range r.eventsOn(0) {
-				_, twice[m.stringMember("event_id")] = first[m.stringMember("event_id")]
-				first[m.stringMember("event_id")] = m
-			}
-			for _, m := range r.eventsOn(1) {
-				other, ok := first[m.stringMember("event_id")]
-				if both++; !ok || twice[m.stringMember("event_id")] {
-					both--
-				} else if other.compactType() != m.compactType() ||
-					other.stringMember("session_id") != m.stringMember("session_id") {
-					return failFinding(fmt.Sprintf("the event_id of %s is that of %s to another subscriber",
-						shortName(other), shortName(m)), other.Entry, m.Entry)
-				}
-			}
-			if len(first) == 0 || len(r.eventsOn(1)) == 0 {
-				return inconclusiveFinding("no event came to both subscribers")
-			}
-			return passFinding(fmt.Sprintf("%d events came to both, under one id each", both), r.eventsOn(1)[0].Entry)
-		}},
+	{Name: "ids-same-for-all", Requirements: []string{"ENV-013", "HS-086"}, Level: 2, Strength: Must,
+		plays: []string{"latecomer", "two", "relayed", "verbosity"}, beside: slices.Concat(runsBeside, []string{"idle", "hang",
+			"handoff", "clarify", "silence", "not-entitled", "left", "turned-away", "closed"}),
+		Rule:  "to two subscribers, an event_id is that of one event, which says the same to both but for its summaries and its language",
+		Judge: judgeSameIDs},
 	{Name: "ids-once", Requirements: []string{"ENV-013"}, Level: 1, Strength: Must, beside: runsBeside,
 		Rule: "no event_id comes twice", Judge: func(r *Recording) Finding {
 			n := 0
@@ -125,7 +120,7 @@ var messageCases = []Case{
 			}
 			return passFinding("the numbers, if any, rise by one")
 		})},
-	{Name: "language-declared", Requirements: []string{"I18N-001"}, Level: 1, Strength: Must,
+	{Name: "language-declared", Requirements: []string{"I18N-001"}, Level: 1, Strength: Must, beside: runsBeside,
 		Rule: "an event with text for people says its language in localization_hints.primary_language (§11.1, where §3.3.3 leaves it open)", Judge: eachEvent(func(m message) string {
 			if tag, _ := m.objectMember("localization_hints")["primary_language"].(string); tag == "" &&
 				m.stringMember("summary_normal")+m.stringMember("chunk") != "" {
@@ -133,18 +128,100 @@ var messageCases = []Case{
 			}
 			return ""
 		})},
-	{Name: "no-secrets", Requirements: []string{"SEC-010", "EVT-045", "EVT-011"}, Level: 1, Strength: Must,
+	{Name: "no-secrets", Requirements: []string{"SEC-010", "EVT-045", "EVT-011"}, Level: 1, Strength: Must, beside: runsBeside,
 		Rule: "no key, password or card number is in a field that people read or a log keeps",
 		Judge: eachEvent(func(m message) string {
-			for name, value := range m.members {
-				text, _ := value.(string)
-				if kind, found := secrets.Find(text); found && name != "reply_token" &&
-					!strings.HasSuffix(name, "_id") {
-					return fmt.Sprintf("%s of %s holds what looks like a secret: %s", name, shortName(m), kind)
-				}
+			if name, kind := findSecret(m.members); kind != "" {
+				return fmt.Sprintf("%s of %s holds what looks like a secret: %s", name, shortName(m), kind)
 			}
 			return ""
 		})},
+}
+
+// The members of an event that are the same to all its subscribers; those that people read, in one
+// language.
+var (
+	sharedMembers = []string{"reply_token", "timeout_seconds", "default_decision", "default_response", "risk_level",
+		"irreversible", "reversibility", "accepted_response_kinds", "tool", "tool_call_id", "status", "target_kind",
+		"error_category", "cancelled_by"}
+	sharedWords = []string{"action", "consequence", "question", "choices", "reason"}
+)
+
+// judgeSameIDs compares what came to two subscribers under one event_id.
+func judgeSameIDs(r *Recording) Finding {
+	both, last := 0, Entry{}
+	first := map[string]message{}
+	for link := range r.linkCount() {
+		own := map[string]bool{}
+		for _, m := range r.eventsOn(link) {
+			id := m.stringMember("event_id")
+			other, ok := first[id]
+			if own[id] { // twice to one subscriber, which is for another case
+				continue
+			}
+			if own[id] = true; !ok {
+				first[id] = m
+				continue
+			}
+			if other.compactType() != m.compactType() || other.stringMember("session_id") != m.stringMember("session_id") {
+				return failFinding(fmt.Sprintf("the event_id of %s is that of %s to another subscriber", shortName(other),
+					shortName(m)), other.Entry, m.Entry)
+			}
+			shared := sharedMembers
+			if other.primaryLanguage() == m.primaryLanguage() {
+				shared = slices.Concat(sharedMembers, sharedWords)
+			}
+			for _, name := range shared {
+				if jsonText(other.members[name]) != jsonText(m.members[name]) {
+					return failFinding(fmt.Sprintf("%s says another %s to another subscriber", shortName(m), name), other.Entry,
+						m.Entry)
+				}
+			}
+			both, last = both+1, m.Entry
+		}
+	}
+	if len(r.eventsOn(0)) == 0 || len(r.eventsOn(1)) == 0 {
+		return inconclusiveFinding("no event came to both subscribers")
+	}
+	return passFinding(fmt.Sprintf("%d events came to both, under one id each", both), last)
+}
+
+// isVersionAbove reports whether a version is above another by its three numbers. What is none is
+// for the schemas.
+func isVersionAbove(version, other string) bool {
+	numbers := func(v string) (n [3]int) {
+		_, _ = fmt.Sscanf(v, "%d.%d.%d", &n[0], &n[1], &n[2])
+		return n
+	}
+	a, b := numbers(version), numbers(other)
+	return slices.Compare(a[:], b[:]) > 0
+}
+
+// findSecret returns the name of a member that holds what looks like a secret, and what kind of one,
+// also where it is within other members; both are "" where there is none.
+func findSecret(o object) (name, kind string) {
+	for name, value := range o {
+		if name == "reply_token" || strings.HasSuffix(name, "_id") {
+			continue
+		}
+		list, is := value.([]any)
+		if !is {
+			list = []any{value}
+		}
+		for _, v := range list {
+			switch v := v.(type) {
+			case string:
+				if kind, found := secrets.Find(v); found {
+					return name, kind
+				}
+			case object:
+				if inner, kind := findSecret(v); kind != "" {
+					return name + "." + inner, kind
+				}
+			}
+		}
+	}
+	return "", ""
 }
 
 // judgeStamps looks at sessions in which time goes by: stamps go with the clock of the runner,
@@ -190,16 +267,19 @@ func passIfAny(n int, what string) Finding {
 	return passFinding(fmt.Sprintf("%d %s", n, what))
 }
 
-// eachEvent fails with the first event that something is wrong with.
+// eachEvent fails with the first event, to any subscriber, that something is wrong with.
 func eachEvent(wrong func(message) string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		list := r.eventsOn(0)
-		for _, m := range list {
-			if text := wrong(m); text != "" {
-				return failFinding(text, m.Entry)
+		n := 0
+		for link := range r.linkCount() {
+			for _, m := range r.eventsOn(link) {
+				if text := wrong(m); text != "" {
+					return failFinding(text, m.Entry)
+				}
+				n++
 			}
 		}
-		return passIfAny(len(list), "events were right")
+		return passIfAny(n, "events were right")
 	}
 }
 

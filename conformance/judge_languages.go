@@ -33,7 +33,7 @@ var languageRuns = []scenarioRun{
 			if _, ok := h.awaitEvent(l, slow, invoked, completed, errored, cancelled); ok {
 				l.sendObject(object{"type": "subscription.renegotiate", "subscription_id": l.id,
 					"capabilities": object{"languages": []string{has[1], has[0]}}})
-				l.awaitAnswer(2)
+				l.awaitAnswer()
 			}
 			h.awaitSessionEnd(l, slow)
 		}},
@@ -84,6 +84,30 @@ func (m message) texts() (list []string) {
 	return list
 }
 
+// wordsKey is how it is kept that words came in a language.
+func wordsKey(tag, words string) string {
+	tag, _, _ = strings.Cut(strings.ToLower(tag), "-")
+	return "words " + tag + " " + words
+}
+
+// judgeWordsKnown fails where an event has the words in one language that came in the other before.
+func judgeWordsKnown(r *Recording, t languageReception) Finding {
+	for _, link := range t.links {
+		for _, m := range link {
+			for _, other := range []string{t.first, t.second} {
+				for _, words := range m.texts() {
+					if !isSameLanguage(m.primaryLanguage(), other) && r.before[wordsKey(other, words)] &&
+						!r.before[wordsKey(m.primaryLanguage(), words)] {
+						return failFinding(fmt.Sprintf("%s has words in %s that came in %s before", shortName(m),
+							quoteText(m.primaryLanguage()), quoteText(other)), m.Entry)
+					}
+				}
+			}
+		}
+	}
+	return Finding{}
+}
+
 // languageReception is what each of the three subscribers was told, by event id.
 type languageReception struct {
 	first, second string // the languages
@@ -120,8 +144,8 @@ func inLanguages(judge func(r *Recording, t languageReception) Finding) func(*Re
 				}
 			}
 		}
-		if got := ofTypes(r.messagesOn(0, false), "subscription.accepted"); len(got) > 1 {
-			t.switched = got[1]
+		if all := r.renegotiations(0); len(all) > 0 && all[0].answer().compactType() == "subscription.accepted" {
+			t.switched = all[0].answer()
 		}
 		if !slices.ContainsFunc(t.order, func(id string) bool {
 			_, a := t.receivedIn(id, t.first)
@@ -162,6 +186,9 @@ var languageCases = []Case{
 		plays: []string{"languages"},
 		Rule:  "an event that is told in two languages has other words in each",
 		Judge: inLanguages(func(r *Recording, t languageReception) Finding {
+			if f := judgeWordsKnown(r, t); f.Verdict == Fail {
+				return f
+			}
 			var shown []Entry
 			for _, id := range t.order {
 				a, first := t.receivedIn(id, t.first)

@@ -137,9 +137,16 @@ func judgeClaims(r *Recording, m object, e Entry) Finding {
 		return failFinding(fmt.Sprintf("the manifest is that of %v, and %s answered", m["agent_id"], quoteText(id)), e,
 			a.Entry)
 	}
-	if version := a.stringMember("aaep_version"); !slices.Contains(stringList(m["aaep_versions_supported"]), version) {
-		return failFinding("the manifest does not name the version "+quoteText(version)+" of the acceptance", e,
-			a.Entry)
+	agreed := []string{a.stringMember("aaep_version")}
+	for what := range r.before {
+		if version, ok := strings.CutPrefix(what, "version "); ok {
+			agreed = append(agreed, version)
+		}
+	}
+	for _, version := range agreed {
+		if !slices.Contains(stringList(m["aaep_versions_supported"]), version) {
+			return failFinding("the manifest does not name the version "+quoteText(version)+", which was accepted", e, a.Entry)
+		}
 	}
 	for _, level := range honoredList(r, 0, "supported_conformance_levels") {
 		if !slices.Contains(stringList(m["conformance_levels_supported"]), level) {

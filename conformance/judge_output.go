@@ -54,8 +54,8 @@ var outputCases = []Case{
 			return someOutput(list, "complete=true on the last")
 		})},
 	{Name: "text-whole-slow", Requirements: []string{"LVL-034", "HS-065"}, Level: 3, Strength: Must,
-		plays: []string{"rate", "completion", "long"},
-		Rule:  "a subscriber that wants few events still gets all of the text", Judge: judgeText},
+		plays: []string{"rate", "completion", "long", "changed-text"},
+		Rule:  "a subscriber that wants few events still gets all of the text, also where its terms change", Judge: judgeText},
 	{Name: "cuts-labelled", Requirements: []string{"EVT-060", "LVL-030"}, Level: 3, Strength: Must,
 		plays: []string{"completion"},
 		Rule:  "a chunk that is not cut at an agreed boundary says in coalesce_hint where it is cut",
@@ -79,6 +79,10 @@ var outputCases = []Case{
 						list[i].At.Sub(list[i-1].At).Round(time.Millisecond)),
 						list[i-1].Entry, list[i].Entry)
 				}
+			}
+			if r.before["type "+state] && len(list) > 0 && slices.ContainsFunc(list, message.isTerminal) &&
+				len(ofTypes(list, state)) == 0 {
+				return failFinding("a session whose states are told without a rate came to its end without any, at a rate of 2 a second", list[len(list)-1].Entry)
 			}
 			return passIfAny(len(list), "events came without a long gap")
 		}},

@@ -30,6 +30,16 @@ var replyCases = []Case{
 	{Name: "first-reply-wins", Requirements: []string{"HS-087"}, Level: 2, Strength: Must,
 		plays: []string{"changed-mind"},
 		Rule:  "an accept after a reject has no effect", Judge: judgeNeverRun("the first reply rejected it")},
+	{Name: "accept-stands", Requirements: []string{"HS-087", "CONF-028"}, Level: 2, Strength: Must,
+		plays: []string{"second-thoughts"},
+		Rule:  "a reject after an accept has no effect", Judge: judgeAccepted(func(int) string { return "a reject followed it" })},
+	{Name: "spelling-free", Requirements: []string{"CONF-019", "CONF-022", "ENV-020", "ENV-064"}, Level: 2, Strength: Must,
+		plays: []string{"other-spelling"},
+		Rule:  "a reply counts in whatever JSON it is written, and with a timestamp of any time zone",
+		Judge: judgeAccepted(func(n int) string { return "it had " + otherSpellings[n].what })},
+	{Name: "answers-apart", Requirements: []string{"SEC-004", "CONF-020", "SM-013"}, Level: 2, Strength: Must,
+		plays: []string{"two-open"},
+		Rule:  "of two questions that are open at once each gets the answer to it", Judge: judgeTwoSessions},
 	{Name: "foreign-token", Requirements: []string{"CONF-020"}, Level: 2, Strength: Must,
 		plays: []string{"foreign-token"},
 		Rule:  "a reply with a token that was never given out has no effect",
@@ -103,8 +113,8 @@ var replyCases = []Case{
 		plays: []string{"silenced"},
 		Rule:  "an accept of a subscription that has renegotiated its right to reply away has no effect",
 		Judge: func(r *Recording) Finding {
-			got := ofTypes(r.messagesOn(0, false), "subscription.accepted", "subscription.rejected")
-			if len(confirmationsOn(r, 0)) > 0 && len(got) < 2 {
+			all := r.renegotiations(0)
+			if len(confirmationsOn(r, 0)) > 0 && (len(all) == 0 || len(all[0].answers) == 0) {
 				return inconclusiveFinding("no answer to the renegotiation came")
 			}
 			replies := r.repliesSent()
@@ -243,6 +253,68 @@ var replyCases = []Case{
 		plays: []string{"left"},
 		Rule:  "when the last one who was asked leaves, the default applies and the session goes on",
 		Judge: judgeDeparted("who left")},
+}
+
+// judgeAccepted judges a recording in which each question was accepted, in a session of its own:
+// each time the tool must have been run. But says what was unusual about the n-th accept.
+func judgeAccepted(but func(n int) string) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		questions, replies := confirmationsOn(r, 0), r.repliesSent()
+		if len(questions) == 0 || len(replies) == 0 {
+			return inconclusiveFinding(neverAsked)
+		}
+		var shown []Entry
+		for n, q := range questions[:min(len(questions), len(replies))] {
+			calls := callsIn(r, q.stringMember("session_id"))
+			if len(calls) == 0 {
+				return failFinding("the tool was not run though it was accepted: "+but(n), q.Entry, replies[n].Entry)
+			}
+			shown = append(shown, replies[n].Entry, calls[0].Entry)
+		}
+		return passFinding("each accept counted", shown...)
+	}
+}
+
+// callsIn are the irreversible calls that the first subscriber was told of in a session.
+func callsIn(r *Recording, session string) []message {
+	return slices.DeleteFunc(irreversibleCalls(r, 0), func(m message) bool { return m.stringMember("session_id") != session })
+}
+
+// judgeTwoSessions judges two questions that were open at once, of which the second was accepted and
+// then the first rejected.
+func judgeTwoSessions(r *Recording) Finding {
+	q, replies := confirmationsOn(r, 0), ofTypes(r.messagesOn(0, true), "confirmation.reply")
+	switch {
+	case len(q) == 0:
+		return inconclusiveFinding(neverAsked)
+	case len(q) < 2 || len(replies) < 2 || q[0].stringMember("session_id") == q[1].stringMember("session_id") ||
+		slices.ContainsFunc(r.eventsOn(0), func(m message) bool {
+			return m.stringMember("session_id") == q[0].stringMember("session_id") && settlesQuestion(m) &&
+				m.index > q[0].index && m.index < q[1].index
+		}):
+		return skippedFinding("the driver or the agent does one thing at a time, so that no two questions were open", q[0].Entry)
+	}
+	rejected, accepted := q[0].stringMember("session_id"), q[1].stringMember("session_id")
+	if calls := callsIn(r, rejected); len(calls) > 0 {
+		return failFinding("of two open questions the second was accepted and the first rejected, and the tool of the first was run",
+			q[0].Entry, q[1].Entry, replies[0].Entry, calls[0].Entry)
+	}
+	for _, m := range r.eventsOn(0) {
+		if m.stringMember("session_id") == rejected && settlesQuestion(m) && m.index > q[1].index && m.index < replies[1].index {
+			return failFinding("the answer to one of two open questions settled the other", q[0].Entry, replies[0].Entry, m.Entry)
+		}
+	}
+	calls := callsIn(r, accepted)
+	if len(calls) == 0 {
+		return failFinding("of two open questions the second was accepted, and its tool was not run", q[1].Entry, replies[0].Entry)
+	}
+	if !slices.ContainsFunc(r.eventsOn(0), func(m message) bool {
+		return m.stringMember("session_id") == rejected && settlesQuestion(m) && m.index > replies[1].index &&
+			m.At.Sub(replies[1].At) < patience
+	}) {
+		return failFinding("of two open questions the first was rejected, and that settled nothing", q[0].Entry, replies[1].Entry)
+	}
+	return passFinding("each of two open questions got its answer", replies[0].Entry, calls[0].Entry, replies[1].Entry)
 }
 
 // secondUnasked says why nothing can be judged by the second subscriber's question.

@@ -11,7 +11,7 @@ import (
 )
 
 var handshakeRuns = []string{"restricted", "bare", "future-version", "signed-only", "unknown-extension", "no-language",
-	"bad-rate", "no-capabilities"}
+	"bad-rate", "no-capabilities", "later-version"}
 
 var reasonCodes = []string{"version_unsupported", "manifest_signature_required", "capabilities_incompatible",
 	"rate_limit",
@@ -23,7 +23,11 @@ var subscriptionID = regexp.MustCompile(`\Asub_[A-Za-z0-9]{1,64}\z`)
 var handshakeCases = []Case{
 	{Name: "request-answered", Requirements: []string{"HS-043", "LVL-029"}, Level: 3, Strength: Must,
 		plays: handshakeRuns,
-		Rule:  "every request is answered with accepted or rejected", Judge: func(r *Recording) Finding {
+		Rule:  "every request is answered with accepted or rejected, once", Judge: func(r *Recording) Finding {
+			if all := r.exchanges(0); len(all) > 0 && len(all[0].answers) > 1 {
+				return failFinding("two answers came to one request", all[0].asked.Entry, all[0].answers[0].Entry,
+					all[0].answers[1].Entry)
+			}
 			if a, ok := r.firstAnswer(0); ok {
 				return passFinding("the answer was "+a.compactType(), a.Entry)
 			}
@@ -51,11 +55,11 @@ var handshakeCases = []Case{
 		Rule:  "no honored capability gives more than was asked, defaults included",
 		Judge: judgeAcceptance(judgeSubset)},
 	{Name: "version-refused", Requirements: []string{"HS-058", "VER-009"}, Level: 3, Strength: Must,
-		plays: []string{"future-version"},
-		Rule:  "a version that nobody speaks is rejected with version_unsupported, or another one is offered in its place",
+		plays: []string{"future-version", "later-version"},
+		Rule:  "a version that nobody speaks is rejected with version_unsupported, or another one is offered in its place, which is none above",
 		Judge: func(r *Recording) Finding {
 			if a, ok := r.firstAnswer(0); ok && strings.HasPrefix(a.stringMember("aaep_version"), "1.") &&
-				a.compactType() == "subscription.accepted" { // §12.5.2
+				a.compactType() == "subscription.accepted" && !isVersionAbove(a.stringMember("aaep_version"), laterVersion) { // §12.5.2
 				return passFinding("version "+aaep.SafeText(a.stringMember("aaep_version"))+" was offered in its place", a.Entry)
 			}
 			return rejectedWith("version_unsupported")(r)
@@ -118,9 +122,9 @@ var handshakeCases = []Case{
 		plays: []string{"restricted", "bare"},
 		Rule:  "an accepted request names a version that both speak",
 		Judge: judgeAcceptance(func(_ *Recording, a message) Finding {
-			if major, _, _ := strings.Cut(a.stringMember("aaep_version"), "."); major != "1" {
-				return failFinding("version "+aaep.Version+" was asked for, and "+
-					quoteText(a.stringMember("aaep_version"))+" accepted", a.Entry)
+			version := a.stringMember("aaep_version")
+			if major, _, _ := strings.Cut(version, "."); major != "1" || isVersionAbove(version, aaep.Version) {
+				return failFinding("version "+aaep.Version+" was asked for, and "+quoteText(version)+" accepted", a.Entry)
 			}
 			return passFinding("the version is "+aaep.SafeText(a.stringMember("aaep_version")), a.Entry)
 		})},
@@ -300,36 +304,31 @@ var termsCases = []Case{
 			}
 			return passFinding(shortName(got[0])+" came through the filter", got[0].Entry)
 		}},
-	{Name: "critical-at-once", Requirements: []string{"HS-067", "LVL-034"}, Level: 3, Strength: Must,
-		plays: []string{"slow-fail"},
-		Rule:  "an error does not wait for the rate", Judge: func(r *Recording) Finding {
-			a, b := ofTypes(r.eventsOn(0), errored), ofTypes(r.eventsOn(1), errored)
-			switch {
-			case len(a) == 0:
-				return inconclusiveFinding("no session.errored came")
-			case len(b) == 0:
-				return failFinding("the subscriber with a low rate never learnt of the error", a[0].Entry)
-			case b[0].At.Sub(a[0].At) > time.Second:
-				return failFinding(fmt.Sprintf("the error came %v later to a subscriber with a low rate",
-					b[0].At.Sub(a[0].At).Round(time.Millisecond)), a[0].Entry, b[0].Entry)
-			}
-			return passFinding("the error came at once to both", a[0].Entry, b[0].Entry)
-		}},
+	{Name: "critical-at-once", Requirements: []string{"HS-067", "LVL-034", "HS-014"}, Level: 3, Strength: Must,
+		plays: []string{"slow-fail"}, beside: []string{"filtered-ask", "filtered-handoff"},
+		Rule: "an error, a question or a handoff does not wait for the rate", Judge: judgeNotQueued},
 	{Name: "renegotiation-answered", Requirements: []string{"HS-073"}, Level: 3, Strength: Must,
-		plays: []string{"renegotiate"},
-		Rule:  "a renegotiation is answered with accepted or rejected", Judge: func(r *Recording) Finding {
-			switch got := ofTypes(r.messagesOn(0, false), "subscription.accepted", "subscription.rejected"); {
-			case len(got) == 0 || got[0].compactType() != "subscription.accepted":
+		plays: []string{"renegotiate", "still-filtered"},
+		Rule:  "each renegotiation is answered with accepted or rejected, once", Judge: func(r *Recording) Finding {
+			a, ok := r.firstAnswer(0)
+			if !ok || a.compactType() != "subscription.accepted" {
 				return inconclusiveFinding("the request was not accepted")
-			case len(got) == 1:
-				return failFinding(fmt.Sprintf("no answer to a renegotiation came within %v", patience), got[0].Entry)
-			case got[1].compactType() == "subscription.accepted" &&
-				got[1].stringMember("subscription_id") != got[0].stringMember("subscription_id"):
-				return failFinding("the answer to a renegotiation names another subscription", got[0].Entry,
-					got[1].Entry)
-			default:
-				return passFinding("the answer was "+got[1].compactType(), got[1].Entry)
 			}
+			last := nothingToJudge("nothing was renegotiated")
+			for _, e := range r.renegotiations(0) {
+				switch b := e.answer(); {
+				case len(e.answers) == 0:
+					return failFinding(fmt.Sprintf("no answer to a renegotiation came within %v", patience), e.asked.Entry)
+				case len(e.answers) > 1:
+					return failFinding("two answers came to one renegotiation", e.asked.Entry, b.Entry, e.answers[1].Entry)
+				case b.compactType() == "subscription.accepted" &&
+					b.stringMember("subscription_id") != a.stringMember("subscription_id"):
+					return failFinding("the answer to a renegotiation names another subscription", a.Entry, b.Entry)
+				default:
+					last = passFinding("the answer was "+b.compactType(), b.Entry)
+				}
+			}
+			return last
 		}},
 	{Name: "renegotiation-keeps", Requirements: []string{"HS-075", "HS-049"}, Level: 3, Strength: Must,
 		plays: []string{"renegotiate", "slow-tools", "still-filtered", "midway", "gained"}, beside: []string{"languages"},
@@ -338,20 +337,26 @@ var termsCases = []Case{
 			if b.compactType() != "subscription.accepted" {
 				return inconclusiveFinding("the renegotiation was rejected")
 			}
-			was := termsOf(requestedCapabilities(r, 0), a.objectMember("honored_capabilities"))
-			named := r.renegotiatedTerms()
-			asked := withMembers(was, named)
-			is := termsOf(asked, b.objectMember("honored_capabilities"))
-			for _, name := range []string{"languages", "coalesce_boundaries", "supports_confirmation_reply",
-				"supports_clarification_reply"} {
-				if _, changes := named[name]; !changes && fmt.Sprint(was[name]) != fmt.Sprint(is[name]) {
-					return failFinding("a renegotiation that did not name it changed "+name, a.Entry, b.Entry)
+			was, before := termsOf(requestedCapabilities(r, 0), a.objectMember("honored_capabilities")), a
+			for _, e := range r.renegotiations(0) {
+				if b = e.answer(); b.compactType() != "subscription.accepted" {
+					break
 				}
+				named := e.asked.objectMember("capabilities")
+				asked := withMembers(was, named)
+				is := termsOf(asked, b.objectMember("honored_capabilities"))
+				for _, name := range []string{"languages", "coalesce_boundaries", "supports_confirmation_reply",
+					"supports_clarification_reply"} {
+					if _, changes := named[name]; !changes && fmt.Sprint(was[name]) != fmt.Sprint(is[name]) {
+						return failFinding("a renegotiation that did not name it changed "+name, before.Entry, b.Entry)
+					}
+				}
+				if f := judgeSubsetOf(asked, is, before.Entry, b.Entry); f.Verdict == Fail {
+					return f
+				}
+				was, before = is, b
 			}
-			if f := judgeSubsetOf(asked, is, a.Entry, b.Entry); f.Verdict == Fail {
-				return f
-			}
-			return passFinding("only what was named changed", a.Entry, b.Entry)
+			return passFinding("only what was named changed", a.Entry, before.Entry)
 		})},
 	{Name: "renegotiation-governs", Requirements: []string{"HS-076"}, Level: 3, Strength: Must,
 		plays: []string{"renegotiate", "midway"},
@@ -386,19 +391,18 @@ var termsCases = []Case{
 		Judge: func(r *Recording) (f Finding) {
 			f = inconclusiveFinding("the request was not accepted")
 			for link := range r.linkCount() {
-				asked := ofTypes(r.messagesOn(link, true), "subscription.renegotiate")
-				got := ofTypes(r.messagesOn(link, false), "subscription.accepted", "subscription.rejected")
-				late := r.eventsOn(link)
-				switch {
-				case len(asked) == 0 || len(got) == 0 || got[0].compactType() != "subscription.accepted":
+				all, late := r.renegotiations(link), r.eventsOn(link)
+				if a, ok := r.firstAnswer(link); !ok || a.compactType() != "subscription.accepted" || len(all) == 0 {
 					continue
-				case len(got) > 1 && got[1].compactType() == "subscription.accepted":
-					return failFinding("a renegotiation that is not valid was accepted", asked[0].Entry, got[1].Entry)
-				case len(got) > 1 && len(late) > 0:
-					return failFinding(shortName(late[0])+" came on a subscription whose renegotiation was rejected", got[1].Entry,
+				}
+				switch b := all[0].answer(); {
+				case b.compactType() == "subscription.accepted":
+					return failFinding("a renegotiation that is not valid was accepted", all[0].asked.Entry, b.Entry)
+				case len(all[0].answers) > 0 && len(late) > 0:
+					return failFinding(shortName(late[0])+" came on a subscription whose renegotiation was rejected", b.Entry,
 						late[0].Entry)
 				}
-				f = passFinding("it was not accepted", asked[0].Entry)
+				f = passFinding("it was not accepted", all[0].asked.Entry)
 			}
 			return f
 		}},
@@ -420,13 +424,16 @@ var termsCases = []Case{
 	{Name: "close-announced", Requirements: []string{"HS-079"}, Level: 3, Strength: Should, plays: []string{"shutdown"},
 		Rule: "a producer that ends says subscription.close before the link is closed",
 		Judge: func(r *Recording) Finding {
-			if list := ofTypes(r.messagesOn(0, false), "subscription.close"); len(list) > 0 {
-				return passFinding("subscription.close came", list[0].Entry)
+			last := inconclusiveFinding("the subscription was not closed")
+			for link := range r.linkCount() {
+				list := ofTypes(r.messagesOn(link, false), "subscription.close")
+				if e, over := r.noteOn(link, noteClosed); over && len(list) == 0 {
+					return failFinding(fmt.Sprintf("the link of subscriber %d was closed without subscription.close", link+1), e)
+				} else if len(list) > 0 {
+					last = passFinding("subscription.close came", list[0].Entry)
+				}
 			}
-			if e, over := r.noteOn(0, noteClosed); over {
-				return failFinding("the link was closed without subscription.close", e)
-			}
-			return inconclusiveFinding("the subscription was not closed")
+			return last
 		}},
 	{Name: "close-whole", Requirements: []string{"HS-081"}, Level: 3, Strength: Must, plays: []string{"shutdown"},
 		Rule: "subscription.close of a producer has the subscription_id, a reason_code and a reason_message",
@@ -468,6 +475,33 @@ var termsCases = []Case{
 			}
 			return passFinding("nothing came after the close")
 		}},
+}
+
+// judgeNotQueued compares when what is critical came to the subscriber with a low rate, and when the
+// same, or the state of a question, came to the one without.
+func judgeNotQueued(r *Recording) Finding {
+	slowLink, typ := 0, map[string]string{Errored: errored, Ask: confirm, Handoff: handoff}[r.Scenario.Name]
+	if typ == errored {
+		slowLink = 1
+	}
+	late := ofTypes(r.eventsOn(slowLink), typ)
+	seen := ofTypes(r.eventsOn(1-slowLink), typ)
+	if typ == confirm { // the other one cannot be asked
+		seen = slices.DeleteFunc(ofTypes(r.eventsOn(1), state),
+			func(m message) bool { return m.stringMember("to_state") != "awaiting_input" })
+	}
+	switch {
+	case len(seen) == 0:
+		return inconclusiveFinding("no " + strings.TrimPrefix(typ, "aaep:agent.") + " came")
+	case len(late) == 0 && typ != errored:
+		return nothingToJudge("it never came") // which is for the case of filters
+	case len(late) == 0:
+		return failFinding("the subscriber with a low rate never got "+strings.TrimPrefix(typ, "aaep:agent."), seen[0].Entry)
+	case late[0].At.Sub(seen[0].At) > time.Second:
+		return failFinding(fmt.Sprintf("%s came %v later to a subscriber with a low rate", shortName(late[0]),
+			late[0].At.Sub(seen[0].At).Round(time.Millisecond)), seen[0].Entry, late[0].Entry)
+	}
+	return passFinding(shortName(late[0])+" came at once to both", seen[0].Entry, late[0].Entry)
 }
 
 // sentOnFirstLink is what the runner said on the first link.
@@ -515,16 +549,16 @@ func (r *Recording) renegotiatedTerms() object {
 // that followed.
 func judgeRenegotiation(judge func(r *Recording, a, b message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		got := ofTypes(r.messagesOn(0, false), "subscription.accepted", "subscription.rejected")
+		all := r.exchanges(0)
 		switch {
-		case len(got) == 0 || got[0].compactType() != "subscription.accepted":
+		case len(all) == 0 || all[0].answer().compactType() != "subscription.accepted":
 			return inconclusiveFinding("the request was not accepted")
-		case len(ofTypes(r.messagesOn(0, true), "subscription.renegotiate")) == 0:
+		case len(all) == 1:
 			return inconclusiveFinding(neverAsked) // where it was to renegotiate while a question was open
-		case len(got) == 1:
+		case len(all[1].answers) == 0:
 			return inconclusiveFinding("no answer to the renegotiation came")
 		}
-		return judge(r, got[0], got[1])
+		return judge(r, all[0].answer(), all[1].answer())
 	}
 }
 

@@ -72,19 +72,19 @@ func (l *link) unreachedReason() error {
 	return cmp.Or(ended, l.err, l.end)
 }
 
-// awaitAnswer waits for the n-th answer, and takes the subscription's id from it.
-func (l *link) awaitAnswer(n int) bool {
-	var got []message
-	ok := l.harness.recorder.awaitCondition(l.harness.ctx, patience, func(r *Recording) bool {
-		got = ofTypes(r.messagesOn(l.index, false), "subscription.accepted", "subscription.rejected")
+// awaitAnswer waits for the answer to the last request or renegotiation, and takes the
+// subscription's id from the first.
+func (l *link) awaitAnswer() (answered bool) {
+	l.harness.recorder.awaitCondition(l.harness.ctx, patience, func(r *Recording) bool {
+		all := r.exchanges(l.index)
 		_, over := r.noteOn(l.index, noteClosed)
 		_, substituted := r.noteOn(l.index, noteSubstitute)
-		return len(got) >= n || over || substituted || l.dead
+		if answered = len(all) > 0 && len(all[len(all)-1].answers) > 0; answered && len(all) == 1 {
+			l.id = cmp.Or(all[0].answer().stringMember("subscription_id"), l.id)
+		}
+		return answered || over || substituted || l.dead
 	})
-	if len(got) > 0 && got[0].stringMember("subscription_id") != "" {
-		l.id = got[0].stringMember("subscription_id")
-	}
-	return ok && len(got) >= n
+	return answered
 }
 
 // noteRefusal notes a refusal that came by other means than a message.

@@ -113,8 +113,8 @@ var mutants = []mutant{
 
 	{name: "acts before it asks", out: insertBefore("awaiting.confirmation",
 		func(p *proxy, o object) object { return p.newToolCall(o) }),
-		caught: []string{"asks-first", "filters-kept"}},
-	{name: "does not say what it does", caught: []string{"does-what-was-accepted", "others-may-answer",
+		caught: []string{"answers-apart", "asks-first", "filters-kept"}},
+	{name: "does not say what it does", caught: []string{"accept-stands", "spelling-free", "answers-apart", "does-what-was-accepted", "others-may-answer",
 		"renegotiated-replies"},
 		out: dropMessages(func(o object) bool {
 			return o["tool"] == "pay" && (shortName(o) == "tool.invoked" || shortName(o) == "tool.completed")
@@ -187,7 +187,7 @@ var mutants = []mutant{
 			}
 			return []object{o}
 		}},
-	{name: "believes any token", caught: []string{"foreign-token", "broken-reply", "old-token"},
+	{name: "believes any token", caught: []string{"answers-apart", "foreign-token", "broken-reply", "old-token"},
 		in: editReplies(func(p *proxy, o object) object {
 			o["reply_token"] = p.token
 			return o
@@ -210,7 +210,7 @@ var mutants = []mutant{
 		}
 		return o
 	})},
-	{name: "takes a wrong token for a no", caught: []string{"bad-reply-leaves-open"},
+	{name: "takes a wrong token for a no", caught: []string{"answers-apart", "bad-reply-leaves-open"},
 		in: editReplies(func(p *proxy, o object) object {
 			if o["reply_token"] != p.token {
 				o["reply_token"], o["decision"] = p.token, "reject"
@@ -298,7 +298,7 @@ var mutants = []mutant{
 			}
 			return []object{o}
 		}},
-	{name: "speaks every version", caught: []string{"version-refused"}, in: func(p *proxy, o object) []object {
+	{name: "speaks every version", caught: []string{"manifest-true", "version-refused"}, in: func(p *proxy, o object) []object {
 		if o["aaep_version"] == "99.0.0" {
 			p.flag = true
 			o["aaep_version"] = "1.0.0"
@@ -394,7 +394,7 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "leaves with the first", caught: []string{"not-asked-if-mute", "not-questioned-if-mute", "text-whole-slow",
+	{name: "leaves with the first", caught: []string{"answers-apart", "not-asked-if-mute", "not-questioned-if-mute", "text-whole-slow",
 		"own-name-only", "included-come", "others-go-on", "slow-costs-nobody"},
 		in: func(p *proxy, o object) []object {
 			if o["reason_message"] == "Leaving." && p.token == "" {

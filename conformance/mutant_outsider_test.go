@@ -167,7 +167,7 @@ var outsiderMutants = []mutant{
 	}},
 
 	// Order and ends under terms.
-	{name: "sends what it held after the end", caught: []string{"nothing-after-end"}, out: func(p *proxy,
+	{name: "sends what it held after the end", caught: []string{"text-whole-slow", "nothing-after-end"}, out: func(p *proxy,
 		o object) []object {
 		switch {
 		case p.caps["max_events_per_second"] == nil:
@@ -635,7 +635,7 @@ var outsiderMutants = []mutant{
 			}
 			return o
 		}), out: keepsOver(func(p *proxy) bool { return p.replied })},
-	{name: "gives a question more time with each wrong reply", caught: []string{"bad-reply-leaves-open"},
+	{name: "gives a question more time with each wrong reply", caught: []string{"answers-apart", "bad-reply-leaves-open"},
 		in: editReplies(func(p *proxy, o object) object {
 			p.flag = p.flag || o["reply_token"] != p.token
 			return o
@@ -653,13 +653,13 @@ var outsiderMutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "asks and writes on", caught: []string{"asks-first", "reject-means-no", "silence-means-no",
+	{name: "asks and writes on", caught: []string{"answers-apart", "asks-first", "reject-means-no", "silence-means-no",
 		"first-reply-wins", "foreign-token", "foreign-subscription", "late-stamp", "broken-reply", "old-token",
 		"modified-action", "cancelled-is-no", "one-decision", "not-entitled", "own-name-only", "filters-kept"},
 		out: insertAfter("awaiting.confirmation", func(p *proxy, o object) object {
 			return p.newEvent(o, "tool.completed", object{"tool": "pay", "status": "success"})
 		})},
-	{name: "says that it was done before it was asked", caught: []string{"asks-first", "filters-kept"},
+	{name: "says that it was done before it was asked", caught: []string{"answers-apart", "asks-first", "filters-kept"},
 		out: insertBefore("awaiting.confirmation", func(p *proxy, o object) object {
 			return p.newEvent(o, "tool.completed", object{"tool": "pay", "status": "success"})
 		})},

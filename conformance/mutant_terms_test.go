@@ -99,7 +99,7 @@ var termsMutants = []mutant{
 			}
 			return []object{o}
 		}},
-	{name: "tells each subscriber another action", caught: []string{"all-are-asked"},
+	{name: "tells each subscriber another action", caught: []string{"ids-same-for-all", "all-are-asked"},
 		out: func(p *proxy, o object) []object {
 			if shortName(o) == "awaiting.confirmation" && p.link%2 == 0 {
 				o["action"] = "Pay 1 dollar."

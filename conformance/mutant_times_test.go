@@ -30,7 +30,7 @@ var lateMutants = []mutant{
 			p.rejected = p.rejected || o["decision"] == "reject"
 			return o
 		}), out: keepsOver(func(p *proxy) bool { return p.rejected })},
-	{name: "takes the token of any of its questions", caught: []string{"old-token"},
+	{name: "takes the token of any of its questions", caught: []string{"answers-apart", "old-token"},
 		in: editReplies(func(p *proxy, o object) object {
 			if known, _ := p.shared.Load(fmt.Sprint(o["reply_token"])); known == true {
 				o["reply_token"] = p.token

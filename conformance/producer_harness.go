@@ -138,7 +138,7 @@ func (h *producerHarness) sendRequestBy(dialer transports.Dialer, req object) *l
 			h.recorder.addEntry(Entry{Link: l.index, Note: noteNoDial}) // some links are made with the first message
 		}
 	}
-	l.awaitAnswer(1)
+	l.awaitAnswer()
 	return l
 }
 
@@ -148,18 +148,24 @@ func (h *producerHarness) startScenario() { h.driveScenario(h.scenarioRun.scenar
 // driveScenario has the driver start a scenario on a goroutine of the harness, one at a time, and
 // notes in the recording that it starts, or why it could not. Without a working link it does
 // nothing.
-func (h *producerHarness) driveScenario(scenario Scenario) {
+func (h *producerHarness) driveScenario(scenario Scenario) { h.driveWithin(scenario, maxRunTime) }
+
+// driveWithin is driveScenario, and reports whether the driver was told. It waits up to limit for a
+// driver that is still busy with an earlier scenario.
+func (h *producerHarness) driveWithin(scenario Scenario, limit time.Duration) bool {
 	if !slices.ContainsFunc(h.links, func(l *link) bool { return !l.dead }) {
-		return
+		return false
 	}
 	select {
 	case h.turn <- struct{}{}:
+	case <-time.After(limit):
+		return false
 	case <-h.ctx.Done():
-		return
+		return false
 	}
 	if h.recorder.snapshot().DriverErr != nil { // nothing more of this scenario run can be judged, and the next would meet what is started here
 		<-h.turn
-		return
+		return false
 	}
 	h.recorder.addEntry(Entry{Note: noteStart})
 	h.running.Go(func() {
@@ -175,6 +181,21 @@ func (h *producerHarness) driveScenario(scenario Scenario) {
 			h.recorder.addEntry(Entry{Note: noteUnstarted})
 		}
 	})
+	return true
+}
+
+// awaitNth returns the n-th event of a type on a link, and reports whether it came before n sessions
+// had ended there.
+func (h *producerHarness) awaitNth(l *link, n int, typ string) (message, bool) {
+	var got []message
+	h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
+		got = ofTypes(r.eventsOn(l.index), typ)
+		return len(got) >= n || len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) >= n || h.isSilenced(r, l)
+	})
+	if len(got) < n {
+		return message{}, false
+	}
+	return got[n-1], true
 }
 
 // awaitEvent returns the first new event of a type that comes on a link in time. It does not wait

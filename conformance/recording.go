@@ -40,7 +40,7 @@ type Recording struct {
 	// watched says that the transport told what it noticed below the messages.
 	watched bool
 	// before is what was met in earlier scenario runs: the ids of sessions and events, tokens, and
-	// types and languages as "type …" and "language …".
+	// types, languages and agreed versions as "type …", "language …" and "version …".
 	before map[string]bool
 	read   map[int]object // entries that were read before, by their place; nil is no JSON object
 }
@@ -295,12 +295,18 @@ func (r *Recording) addKnown(met map[string]bool) {
 			for _, name := range []string{"session_id", "event_id", "reply_token"} {
 				met[m.stringMember(name)] = true
 			}
+			if m.compactType() == "subscription.accepted" {
+				met["version "+m.stringMember("aaep_version")] = true
+			}
 			if m.stringMember("session_id") != "" {
 				met["type "+m.compactType()] = true
 				met["urgency "+m.stringMember("urgency")+" "+m.compactType()] = true
 			}
-			if tag, _ := m.objectMember("localization_hints")["primary_language"].(string); tag != "" {
+			if tag := m.primaryLanguage(); tag != "" {
 				met["language "+tag] = true
+				for _, words := range m.texts() {
+					met[wordsKey(tag, words)] = true
+				}
 			}
 		}
 	}
@@ -373,6 +379,45 @@ func (r *Recording) firstAnswer(link int) (message, bool) {
 		return message{}, false
 	}
 	return got[0], true
+}
+
+// An exchange is what the runner asked on a link, a request or a renegotiation, and the answers that
+// came before it asked again.
+type exchange struct {
+	asked   message
+	answers []message
+}
+
+// answer is the first answer, or a message without members where none came.
+func (e exchange) answer() (a message) {
+	if len(e.answers) > 0 {
+		a = e.answers[0]
+	}
+	return a
+}
+
+// exchanges are those on a link, in their order.
+func (r *Recording) exchanges(link int) (list []exchange) {
+	asked := ofTypes(r.messagesOn(link, true), "subscription.request", "subscription.renegotiate")
+	answers := ofTypes(r.messagesOn(link, false), "subscription.accepted", "subscription.rejected")
+	for i, m := range asked {
+		e := exchange{asked: m}
+		for _, a := range answers {
+			if a.index > m.index && (i+1 == len(asked) || a.index < asked[i+1].index) {
+				e.answers = append(e.answers, a)
+			}
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// renegotiations are the exchanges on a link but for the request.
+func (r *Recording) renegotiations(link int) []exchange {
+	if all := r.exchanges(link); len(all) > 1 {
+		return all[1:]
+	}
+	return nil
 }
 
 // joinedAt is where a link is from on among those who follow: at the acceptance, or where the link

@@ -24,14 +24,7 @@ func scenarioRunNamed(name string) scenarioRun {
 	panic(fmt.Sprintf("there is no play %q", name))
 }
 
-// watchSession follows a session to its end and sends nothing.
-func watchSession(h *producerHarness) {
-	l := h.subscribeLink(usualCapabilities())
-	h.startScenario()
-	h.awaitSessionEnd(l, slow)
-}
-
-// watchTogether is watchSession with another subscriber beside the first.
+// watchTogether follows a session to its end with two subscribers, and sends nothing.
 func watchTogether(h *producerHarness) {
 	l := h.subscribeLink(usualCapabilities())
 	h.subscribeAnother(nil)

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,20 +57,20 @@ var runsBeside = []string{"late-arrival", "old-token", "latecomer", "one-leaves"
 	"bare-ask", "withdrawn", "relayed", "two",
 	"unanswered", "verbosity", "filtered-fail", "filtered-handoff", "slow-fail", "rate", "again", "completion",
 	"filtered", "included", "literal", "slower", "renegotiate", "midway", "gained", "long", "slow-tools", "still-filtered",
-	"beside-slow", "silenced"}
+	"beside-slow", "silenced", "two-open", "second-thoughts", "other-spelling", "changed-text"}
 
 // askingRuns are those in which the first subscriber is asked for a confirmation.
 var askingRuns = []string{"accept", "reject", "silence", "old-token", "latecomer", "twice", "changed-mind",
-	"foreign-token", "foreign-subscription", "late-stamp",
+	"foreign-token", "foreign-subscription", "late-stamp", "second-thoughts",
 	"broken-reply", "modified", "relayed", "two", "not-entitled"}
 
 var scenarioRuns = []scenarioRun{
-	{"stream", "a subscriber follows an output of several sentences",
-		Scenario{Name: Stream, Sentences: sentences}, 1, watchSession},
-	{"tools", "a subscriber follows a tool of low risk",
-		Scenario{Name: Tools}, 1, watchSession},
-	{"fail", "a subscriber follows a session that reports progress in a rush, and fails",
-		Scenario{Name: Errored}, 1, watchSession},
+	{"stream", "subscribers follow an output of several sentences",
+		Scenario{Name: Stream, Sentences: sentences}, 1, watchTogether},
+	{"tools", "subscribers follow a tool of low risk",
+		Scenario{Name: Tools}, 1, watchTogether},
+	{"fail", "subscribers follow a session that reports progress in a rush, and fails",
+		Scenario{Name: Errored}, 1, watchTogether},
 	{"idle", "subscribers follow a session that thinks and is cancelled",
 		Scenario{Name: Idle}, 1, watchTogether},
 	{"hang", "a subscriber follows a tool that never returns; another one leaves meanwhile",
@@ -116,6 +117,44 @@ var scenarioRuns = []scenarioRun{
 			l.replyTo(q, "reject", nil)
 			l.replyTo(q, "accept", nil)
 		})},
+	{"second-thoughts", "a subscriber is asked, accepts, and rejects right after",
+		askScenario(), 2, answerQuestion(func(l *link, q message) {
+			l.replyTo(q, "accept", nil)
+			l.replyTo(q, "reject", nil)
+		})},
+	{"other-spelling", "a subscriber is asked in several sessions, and accepts each time, in JSON that is right and that few write so",
+		askScenario(), 2, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			for n := range otherSpellings {
+				h.driveScenario(h.scenarioRun.scenario)
+				q, ok := h.awaitNth(l, n+1, confirm)
+				if !ok {
+					return
+				}
+				l.sendRaw(otherSpellings[n].reply(l, q))
+				h.awaitEnds(l, n+1)
+			}
+		}},
+	{"two-open", "a subscriber is asked in two sessions at once, accepts in the second, and rejects in the first",
+		askScenario(), 2, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			h.startScenario()
+			first, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled)
+			if !ok || first.compactType() != confirm {
+				return
+			}
+			n := 1
+			if h.driveWithin(h.scenarioRun.scenario, time.Second) {
+				n = 2
+				if second, ok := h.awaitNth(l, 2, confirm); ok {
+					l.replyTo(second, "accept", nil)
+					h.awaitEnds(l, 1)
+					h.pauseFor(settle / 2)
+				}
+			}
+			l.replyTo(first, "reject", nil)
+			h.awaitEnds(l, n)
+		}},
 	{"foreign-token", "a subscriber is asked, accepts with a token that was never given out, and rejects a moment later",
 		askScenario(), 2, sendInvalidReplies(func(l *link, q message) {
 			l.replyTo(q, "accept", object{"reply_token": "rpl_" + strings.Repeat("0", 32)})
@@ -129,6 +168,8 @@ var scenarioRuns = []scenarioRun{
 			if at, ok := aaep.ParseTimestamp(q.stringMember("timestamp")); ok { // a reply is stamped before its end, not at it
 				end := at.Add(time.Duration(q.numberMember("timeout_seconds")) * time.Second)
 				l.replyTo(q, "accept", object{"timestamp": aaep.FormatTimestamp(end)})
+				west := time.FixedZone("", -12*60*60) // where clocks show less, though it is no earlier
+				l.replyTo(q, "accept", object{"timestamp": end.In(west).Format("2006-01-02T15:04:05.000-07:00")})
 			}
 			l.replyTo(q, "accept", object{"timestamp": aaep.FormatTimestamp(time.Now().Add(25 * time.Hour))})
 		})},
@@ -166,14 +207,7 @@ var scenarioRuns = []scenarioRun{
 				return
 			}
 			h.startScenario()
-			var asked []message
-			h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
-				asked = ofTypes(r.eventsOn(l.index), confirm)
-				return len(asked) > 1 || len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) > 1 ||
-					h.isSilenced(r, l)
-			})
-			if len(asked) > 1 {
-				again := asked[1]
+			if again, ok := h.awaitNth(l, 2, confirm); ok {
 				l.replyTo(again, "accept", object{"reply_token": first.stringMember("reply_token")})
 				h.pauseFor(settle)
 				l.replyTo(again, "reject", nil)
@@ -189,7 +223,7 @@ var scenarioRuns = []scenarioRun{
 				q.compactType() == confirm {
 				limit += min(max(time.Duration(q.numberMember("timeout_seconds"))*time.Second, 0), maxQuestion)
 				l.renegotiate(object{"supports_confirmation_reply": false})
-				if l.awaitAnswer(2) {
+				if l.awaitAnswer() {
 					h.pauseFor(settle / 2) // in which a target may settle the question at once
 					l.replyTo(q, "accept", nil)
 				}
@@ -397,14 +431,14 @@ var scenarioRuns = []scenarioRun{
 		Scenario{Name: Tools}, 3, func(h *producerHarness) {
 			l := h.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 2}))
 			l.renegotiate(object{"event_filters": object{"exclude": []string{progress}}})
-			l.awaitAnswer(2)
+			l.awaitAnswer()
 			h.startScenario()
 			h.awaitSessionEnd(l, slow)
 		}},
 	{"midway", "a subscriber is asked; it asks for one event a second and no states while the question is open, and accepts",
 		askScenario(), 3, answerQuestion(func(l *link, q message) {
 			l.renegotiate(object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{state}}})
-			if l.awaitAnswer(2) {
+			if l.awaitAnswer() {
 				l.replyTo(q, "accept", nil)
 			} else {
 				l.replyTo(q, "reject", nil)
@@ -414,7 +448,7 @@ var scenarioRuns = []scenarioRun{
 		askScenario(), 3, func(h *producerHarness) {
 			l := h.subscribeLink(withMembers(usualCapabilities(), object{"supports_confirmation_reply": false}))
 			l.renegotiate(object{"supports_confirmation_reply": true})
-			if l.answers = l.awaitAnswer(2); l.answers {
+			if l.answers = l.awaitAnswer(); l.answers {
 				h.startScenario()
 				if q, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok && q.compactType() == confirm {
 					l.replyTo(q, "accept", nil)
@@ -445,6 +479,15 @@ var scenarioRuns = []scenarioRun{
 			h.runShortSession(l)
 			h.startScenario()
 			h.awaitEnds(l, 2)
+		}},
+	{"changed-text", "a subscriber with two events a second follows a long output, and asks for more of them in the middle",
+		Scenario{Name: Stream, Sentences: manySentences(24)}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 2}))
+			h.startScenario()
+			if _, ok := h.awaitEvent(l, slow, state, output, completed, errored, cancelled); ok { // the text is still held up
+				l.renegotiate(object{"max_events_per_second": 50, "coalesce_boundaries": []string{"sentence"}})
+			}
+			h.awaitSessionEnd(l, slow)
 		}},
 	{"completion", "a subscriber that wants outputs whole follows one of several sentences",
 		Scenario{Name: Stream, Sentences: sentences}, 3, func(h *producerHarness) {
@@ -502,18 +545,20 @@ var scenarioRuns = []scenarioRun{
 			l := h.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 5}))
 			l.renegotiate(object{"max_events_per_second": 3,
 				"event_filters": object{"exclude": []string{output}}})
-			if l.awaitAnswer(2) {
+			if l.awaitAnswer() {
 				h.startScenario()
 				h.awaitSessionEnd(l, slow)
 			}
 		}},
-	{"still-filtered", "a subscriber that excludes states asks for another rate, and follows a tool",
+	{"still-filtered", "a subscriber that excludes states asks for another rate, then for fewer words, and follows a tool",
 		Scenario{Name: Tools}, 3, func(h *producerHarness) {
 			l := h.subscribeLink(withMembers(usualCapabilities(),
 				object{"max_events_per_second": 50,
 					"event_filters": object{"include": []string{"aaep:agent.*"}, "exclude": []string{state}}}))
 			l.renegotiate(object{"max_events_per_second": 20})
-			if l.awaitAnswer(2) {
+			if l.awaitAnswer() {
+				l.renegotiate(object{"preferred_verbosity": "terse"})
+				l.awaitAnswer()
 				h.startScenario()
 				h.awaitSessionEnd(l, slow)
 			}
@@ -522,7 +567,7 @@ var scenarioRuns = []scenarioRun{
 		Scenario{Name: Stream, Sentences: manySentences(24)}, 3, func(h *producerHarness) {
 			l := h.subscribeLink(usualCapabilities())
 			l.renegotiate(object{"max_events_per_second": 2})
-			if l.awaitAnswer(2) {
+			if l.awaitAnswer() {
 				h.startScenario()
 				h.awaitSessionEnd(l, 2*slow)
 			}
@@ -579,11 +624,13 @@ var scenarioRuns = []scenarioRun{
 		withMembers(requestMessage(withMembers(usualCapabilities(), object{"max_events_per_second": 100000, "pace_wpm": 1000,
 			"languages": []string{"EN-us", "en"}, "coalesce_boundaries": []string{"none", "word", "sentence", "paragraph",
 				"completion"}})),
-			object{"subscriber_id": strings.Repeat("s", 256)})),
+			object{"subscriber_id": strings.Repeat("ẹ", 256)})),
 	requestOnly("bare", "a subscriber asks with empty capabilities",
 		requestMessage(object{})),
 	requestOnly("future-version", "a subscriber asks in version 99.0.0",
 		withMembers(requestMessage(usualCapabilities()), object{"aaep_version": "99.0.0"})),
+	requestOnly("later-version", "a subscriber asks in version 1.9.0",
+		withMembers(requestMessage(usualCapabilities()), object{"aaep_version": laterVersion})),
 	requestOnly("signed-only", "a subscriber accepts signed manifests only",
 		requestMessage(withMembers(usualCapabilities(), object{"accept_signed_manifests_only": true}))),
 	requestOnly("unknown-extension", "a subscriber asks for an extension that nobody knows",
@@ -624,18 +671,46 @@ var scenarioRuns = []scenarioRun{
 	{"manifest", "a subscriber asks, and gets the manifest of the agent that answers",
 		Scenario{}, 3, runManifest},
 	// The last, for the target may end.
-	{"shutdown", "a subscriber listens, and the agent shuts down",
+	{"shutdown", "subscribers listen, and the agent shuts down",
 		Scenario{Name: Shutdown}, 3, func(h *producerHarness) {
 			l := h.subscribeLink(usualCapabilities())
+			h.subscribeAnother(nil)
 			h.awaitSettled(l) // a stream may be asked for only now
 			h.startScenario()
 			h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
-				_, over := r.noteOn(l.index, noteClosed)
-				return over || l.dead || r.DriverErr != nil ||
-					len(ofTypes(r.messagesOn(l.index, false), "subscription.close")) > 0
+				return r.DriverErr != nil || !slices.ContainsFunc(h.links, func(l *link) bool {
+					_, over := r.noteOn(l.index, noteClosed)
+					return !over && !l.dead && len(ofTypes(r.messagesOn(l.index, false), "subscription.close")) == 0
+				})
 			})
 		}},
 }
+
+// otherSpellings are replies that are right, and that few write so. They take one line.
+var otherSpellings = []struct {
+	what  string
+	reply func(l *link, q message) []byte
+}{
+	{"a timestamp of another time zone", func(l *link, q message) []byte {
+		return l.spelledReply(q, time.Now().In(time.FixedZone("", 5*60*60+30*60)).Format("2006-01-02T15:04:05.000-07:00"))
+	}},
+	{"a timestamp of microseconds", func(l *link, q message) []byte {
+		return l.spelledReply(q, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"))
+	}},
+	{"members in another order, spaces and escapes", func(l *link, q message) []byte {
+		return fmt.Appendf(nil, ` { "timestamp" : %q , "subscription_id":%q,"decision":"\u0061ccep\u0074",  "reply_token":%q,"type":"confirmation\u002ereply" } `,
+			aaep.FormatTimestamp(time.Now()), l.id, q.stringMember("reply_token"))
+	}},
+}
+
+// spelledReply is an accept with a timestamp as it is given.
+func (l *link) spelledReply(q message, timestamp string) []byte {
+	return fmt.Appendf(nil, `{"type":"confirmation.reply","reply_token":%q,"decision":"accept","subscription_id":%q,"timestamp":%q}`,
+		q.stringMember("reply_token"), l.id, timestamp)
+}
+
+// laterVersion is a version 1 that this suite does not know.
+const laterVersion = "1.9.0"
 
 // unknownURI names an extension that no target has.
 const unknownURI = "https://example.invalid/zzz/v1"
