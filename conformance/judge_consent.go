@@ -334,13 +334,14 @@ func judgeMute(question string) func(*Recording) Finding {
 		if len(all) == 0 {
 			return inconclusiveFinding("no event came")
 		}
+		_, agreed := r.firstAnswer(0) // without a handshake the target cannot know that it cannot answer
 		end := slices.IndexFunc(all, message.isTerminal)
 		switch {
 		case len(ofTypes(all, confirm, clarify)) > 0:
 			return nothingToJudge("it was asked something else") // which may have been waited for
 		case end < 0:
 			return failFinding("the session waits for an answer that nobody can give", all[len(all)-1].Entry)
-		case all[end].At.Sub(all[0].At) > slack: // which no tool of the scenario takes
+		case agreed && all[end].At.Sub(all[0].At) > slack: // which no tool of the scenario takes
 			return failFinding(fmt.Sprintf("the session ended %v after it began, as if it had waited for an answer that nobody can give",
 				all[end].At.Sub(all[0].At).Round(time.Millisecond)), all[0].Entry, all[end].Entry)
 		}

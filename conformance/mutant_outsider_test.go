@@ -167,7 +167,7 @@ var outsiderMutants = []mutant{
 	}},
 
 	// Order and ends under terms.
-	{name: "sends what it held after the end", caught: []string{"text-whole-slow", "nothing-after-end"}, out: func(p *proxy,
+	{name: "sends what it held after the end", caught: []string{"ids-once", "text-whole-slow", "nothing-after-end"}, out: func(p *proxy,
 		o object) []object {
 		switch {
 		case p.caps["max_events_per_second"] == nil:

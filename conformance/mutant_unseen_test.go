@@ -41,7 +41,7 @@ var unseenMutants = []mutant{
 	{name: "keeps to itself that it thinks", caught: []string{"states-told"}, out: dropWhere(func(p *proxy, o object) bool {
 		return o["to_state"] == "thinking" && o["from_state"] == "idle"
 	})},
-	{name: "goes on with a session that is over", caught: []string{"nothing-after-end"}, out: func(p *proxy, o object) []object {
+	{name: "goes on with a session that is over", caught: []string{"nothing-after-end", "rate-kept", "filters-kept", "new-rate-kept"}, out: func(p *proxy, o object) []object {
 		last := p.sharedEvent("over")
 		if strings.HasPrefix(shortName(o), "session.") && shortName(o) != "session.started" {
 			p.shared.Store("over", o)
