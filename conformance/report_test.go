@@ -127,7 +127,7 @@ func TestAllProblemsTold(t *testing.T) {
 	var text bytes.Buffer
 	r.WriteText(&text)
 	for _, want := range []string{"FAIL LVL-009 events-valid: aaep:agent.state.changed: /urgency ",
-		", 33 times; aaep:agent.handoff.requested: /mood ",
+		", 40 times; aaep:agent.handoff.requested: /mood ",
 		"\n  stream, after 0.000 seconds", "\n  handoff, after 0.000 seconds"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, text.String())
@@ -345,8 +345,12 @@ func TestReadKnown(t *testing.T) {
 	}
 }
 
-// paced makes links on which each message comes at a millisecond of its own, even or odd by turns:
-// what is sent because of one message then stands in the same place before the next one every time.
+// pacedLinks is more than are open at once, those of the scenario run before included.
+const pacedLinks = 8
+
+// paced makes links on which each message comes at a millisecond of its own, one of pacedLinks by
+// turns: what is sent because of one message then stands in the same place before the next one every
+// time.
 type paced struct {
 	transports.Dialer
 	links int
@@ -355,7 +359,7 @@ type paced struct {
 func (p *paced) Dial(ctx context.Context) (transports.Conn, error) {
 	c, err := p.Dialer.Dial(ctx)
 	p.links++
-	return pacedConn{c, int64(p.links % 2)}, err
+	return pacedConn{c, int64(p.links % pacedLinks)}, err
 }
 
 type pacedConn struct {
@@ -370,7 +374,7 @@ func (c pacedConn) Receive(ctx context.Context) ([]byte, error) {
 	}
 	now := time.Now()
 	next := now.UnixMilli() + 1
-	if next%2 != c.turn {
+	for next%pacedLinks != c.turn {
 		next++
 	}
 	time.Sleep(time.UnixMilli(next).Sub(now))
@@ -383,12 +387,17 @@ const publishedPage = "../docs/conformance-report.html"
 // AAEP_REPORT=1 writes it anew. It has the day on which it was last written; the test takes that
 // from it, and all else must be as it is now.
 func TestPublishedReport(t *testing.T) {
-	report := inBubble(t, func(g *target) conformance.ProducerRun {
-		g.Step = synctest.Wait // how much is merged must not depend on who is quicker
-		run := checkExtraCases(g, &paced{Dialer: g})
-		run.Target, run.Transport = "a pipe within one process, in virtual time", "pipe"
-		return run
-	})
+	var report *conformance.Report
+	prove := func() {
+		report = inBubble(t, func(g *target) conformance.ProducerRun {
+			g.Step = synctest.Wait // how much is merged must not depend on who is quicker
+			run := checkExtraCases(g, &paced{Dialer: g})
+			run.Driver = g // nor which of two sessions is
+			run.Target, run.Transport = "a pipe within one process, in virtual time", "pipe"
+			return run
+		})
+	}
+	prove()
 	render := func(day time.Time) string {
 		took := report.Date.Sub(report.Began)
 		report.Began, report.Date = day, day.Add(took)
@@ -404,8 +413,12 @@ func TestPublishedReport(t *testing.T) {
 		day, _ = time.Parse(time.DateOnly, after[:10])
 	}
 	now := render(day)
-	if err == nil && now == string(old) {
-		return
+	for range 5 { // of two messages that come at one millisecond either may be the first
+		if err == nil && now == string(old) {
+			return
+		}
+		prove()
+		now = render(day)
 	}
 	if os.Getenv("AAEP_REPORT") == "" {
 		a, b := strings.Split(string(old), "\n"), strings.Split(now, "\n")

@@ -78,7 +78,14 @@ func shutDown(g *target) {
 
 // checkExtraCases is all of the suite on a target within the process, reached by d.
 func checkExtraCases(g *target, d transports.Dialer) conformance.ProducerRun {
-	run := conformance.ProducerRun{Dialer: d, Driver: g, Level: 3, Manifest: g.Manifest, Keys: keys,
+	atOnce := conformance.DriverFunc(func(ctx context.Context, sc conformance.Scenario) error {
+		if sc.Name == conformance.Shutdown {
+			return g.Start(ctx, sc)
+		}
+		go g.Start(ctx, sc) // so that two questions can be open; what comes of it is in the session's events
+		return nil
+	})
+	run := conformance.ProducerRun{Dialer: d, Driver: atOnce, Level: 3, Manifest: g.Manifest, Keys: keys,
 		Stranger: refusing, Neighbour: d}
 	if d != nil {
 		run.OtherWays = []transports.Dialer{d}
@@ -111,7 +118,7 @@ func inBubble(t *testing.T, run func(*target) conformance.ProducerRun) (report *
 // stream breaks there, and a target may be reached in one way only.
 func hasPassed(r conformance.Result) bool {
 	return r.Verdict == conformance.Pass || r.Verdict == conformance.Skipped &&
-		(strings.HasPrefix(r.Case.Name, "binding") || strings.HasPrefix(r.Seen, "its transport has no event stream") ||
+		(strings.HasPrefix(r.Case.Name, "binding") || strings.HasPrefix(r.Seen, "the driver or the agent does one thing") || strings.HasPrefix(r.Seen, "its transport has no event stream") ||
 			strings.HasPrefix(r.Seen, "the agent could be reached in one way"))
 }
 

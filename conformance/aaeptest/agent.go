@@ -48,7 +48,7 @@ func (a *Agent) callStep() {
 	}
 }
 
-// Start begins a scenario, which goes on when it returns, until it is over or ctx ends.
+// Start plays a scenario.
 func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 	if sc.Name == conformance.Shutdown {
 		return a.Producer.Shutdown(ctx)
@@ -57,16 +57,7 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 	if err != nil {
 		return err
 	}
-	go func() {
-		defer s.Close()
-		_ = a.play(ctx, s, sc) // what comes of it is in the session's events
-	}()
-	return nil
-}
-
-// play does what a scenario says in a session that has begun.
-func (a *Agent) play(ctx context.Context, s *producer.Session, sc conformance.Scenario) error {
-	var err error
+	defer s.Close()
 	timeout := time.Duration(sc.TimeoutSeconds) * time.Second
 	ok := func(context.Context) (string, error) { return "Done.", nil }
 	switch sc.Name {
