@@ -200,8 +200,8 @@ func (f follower) outputTexts() map[string]string {
 	return texts
 }
 
-// findUntoldLink fails where a subscriber that was there before a session, and has terms that let it
-// through, got nothing of what another follower got.
+// findUntoldLink fails where a subscriber that was there before a session, and has terms that let
+// it through, got nothing of what another follower got.
 func (r *Recording) findUntoldLink(f follower) Finding {
 	begin := f.list[0]
 	if begin.compactType() != started || !f.whole {

@@ -197,8 +197,8 @@ func isVersionAbove(version, other string) bool {
 	return slices.Compare(a[:], b[:]) > 0
 }
 
-// findSecret returns the name of a member that holds what looks like a secret, and what kind of one,
-// also where it is within other members; both are "" where there is none.
+// findSecret returns the name of a member that holds what looks like a secret, and what kind of
+// one, also where it is within other members; both are "" where there is none.
 func findSecret(o object) (name, kind string) {
 	for name, value := range o {
 		if name == "reply_token" || strings.HasSuffix(name, "_id") {

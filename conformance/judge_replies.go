@@ -280,8 +280,8 @@ func callsIn(r *Recording, session string) []message {
 	return slices.DeleteFunc(irreversibleCalls(r, 0), func(m message) bool { return m.stringMember("session_id") != session })
 }
 
-// judgeTwoSessions judges two questions that were open at once, of which the second was accepted and
-// then the first rejected.
+// judgeTwoSessions judges two questions that were open at once, of which the second was accepted
+// and then the first rejected.
 func judgeTwoSessions(r *Recording) Finding {
 	q, replies := confirmationsOn(r, 0), ofTypes(r.messagesOn(0, true), "confirmation.reply")
 	switch {

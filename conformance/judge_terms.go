@@ -477,8 +477,8 @@ var termsCases = []Case{
 		}},
 }
 
-// judgeNotQueued compares when what is critical came to the subscriber with a low rate, and when the
-// same, or the state of a question, came to the one without.
+// judgeNotQueued compares when what is critical came to the subscriber with a low rate, and when
+// the same, or the state of a question, came to the one without.
 func judgeNotQueued(r *Recording) Finding {
 	slowLink, typ := 0, map[string]string{Errored: errored, Ask: confirm, Handoff: handoff}[r.Scenario.Name]
 	if typ == errored {

@@ -184,8 +184,8 @@ func (h *producerHarness) driveWithin(scenario Scenario, limit time.Duration) bo
 	return true
 }
 
-// awaitNth returns the n-th event of a type on a link, and reports whether it came before n sessions
-// had ended there.
+// awaitNth returns the n-th event of a type on a link, and reports whether it came before n
+// sessions had ended there.
 func (h *producerHarness) awaitNth(l *link, n int, typ string) (message, bool) {
 	var got []message
 	h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {

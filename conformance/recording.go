@@ -381,8 +381,8 @@ func (r *Recording) firstAnswer(link int) (message, bool) {
 	return got[0], true
 }
 
-// An exchange is what the runner asked on a link, a request or a renegotiation, and the answers that
-// came before it asked again.
+// An exchange is what the runner asked on a link, a request or a renegotiation, and the answers
+// that came before it asked again.
 type exchange struct {
 	asked   message
 	answers []message

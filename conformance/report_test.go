@@ -349,8 +349,8 @@ func TestReadKnown(t *testing.T) {
 const pacedLinks = 8
 
 // paced makes links on which each message comes at a millisecond of its own, one of pacedLinks by
-// turns: what is sent because of one message then stands in the same place before the next one every
-// time.
+// turns: what is sent because of one message then stands in the same place before the next one
+// every time.
 type paced struct {
 	transports.Dialer
 	links int
