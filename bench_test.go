@@ -13,7 +13,7 @@ func outputEvent() *aaep.Event {
 		AAEPVersion: aaep.Version,
 		EventID:     "evt_0123456789abcdef0123456789abcdef", SessionID: "sess_0123456789abcdef0123456789abcdef",
 		Timestamp: time.Date(2026, 7, 1, 9, 30, 0, 0, time.UTC),
-		Producer: aaep.Producer{AgentID: "retirement-planner", AgentVersion: "1.4.2",
+		Producer: aaep.Agent{AgentID: "retirement-planner", AgentVersion: "1.4.2",
 			AgentName: "Retirement Planning Assistant"},
 		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyNormal,
 		LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en-US", TextDirection: aaep.DirectionLTR},

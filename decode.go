@@ -251,7 +251,7 @@ var knownMembers = map[string][]string{
 	"capabilities":         memberNames[Capabilities](),
 	"honored_capabilities": memberNames[Capabilities](),
 	"event_filters":        memberNames[EventFilters](),
-	"producer":             memberNames[Producer](),
+	"producer":             memberNames[Agent](),
 }
 
 // memberNames returns the names that a struct has in JSON.

@@ -53,7 +53,7 @@ type envelopeWire struct {
 	SessionID         string             `json:"session_id"`
 	SequenceNumber    *int64             `json:"sequence_number,omitzero"`
 	Timestamp         stamp              `json:"timestamp"`
-	Producer          Producer           `json:"producer"`
+	Producer          Agent              `json:"producer"`
 	Verbosity         Verbosity          `json:"verbosity,omitzero"`
 	Urgency           Urgency            `json:"urgency,omitzero"`
 	LocalizationHints *LocalizationHints `json:"localization_hints,omitzero"`
@@ -97,7 +97,7 @@ func readExtension(data []byte, options jsonv2.Options) (Message, error) {
 	if err := jsonv2.Unmarshal(data, &w, options); err != nil {
 		return nil, wrapError("event", err)
 	}
-	return w.toEvent(&Extension{Type: Type(w.Type)}, w.Extensions, w.Unknown)
+	return w.toEvent(&ExtensionPayload{Type: Type(w.Type)}, w.Extensions, w.Unknown)
 }
 
 // toEvent makes the event of an envelope and what follows in it, refuses wrong identifiers, and

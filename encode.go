@@ -100,7 +100,7 @@ func writeEvent(e *Event) ([]byte, error) {
 		return writePayload(e, p)
 	case *HandoffRequested:
 		return writePayload(e, p)
-	case *Extension:
+	case *ExtensionPayload:
 		return writeExtension(e)
 	}
 	return nil, &InvalidError{"event", []Violation{{"ENV-011", "/type", notPayload}}}

@@ -62,7 +62,7 @@ func wholeEvent(p aaep.Payload) *aaep.Event {
 // ENV-057: the recommended order of §3.6, for every type.
 func TestEncodeOrder(t *testing.T) {
 	first := strings.Fields("@context aaep_version type event_id session_id sequence_number timestamp producer verbosity urgency localization_hints correlation_id")
-	for _, p := range append(allPayloads(), &aaep.Extension{Type: "medai:vitals"}) {
+	for _, p := range append(allPayloads(), &aaep.ExtensionPayload{Type: "medai:vitals"}) {
 		data, err := aaep.Encode(wholeEvent(p))
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +133,7 @@ func TestRequiredMembers(t *testing.T) {
 		aaep.TypeHandoffRequested:      {"EVT-087", "reason target_kind"},
 		"medai:vitals":                 {"EXT-010", ""},
 	} {
-		var p aaep.Payload = &aaep.Extension{Type: typ}
+		var p aaep.Payload = &aaep.ExtensionPayload{Type: typ}
 		for _, core := range allPayloads() {
 			if core.EventType() == typ {
 				p = core

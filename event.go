@@ -8,7 +8,7 @@ import (
 
 // Event is one thing an agent did, is doing, or needs from its user (chapters 3 and 4). The
 // envelope is read without looking at the payload; the payload is one of the twelve core payloads,
-// or *Extension for every other type.
+// or *ExtensionPayload for every other type.
 //
 // An Event is a value to be shared: once handed to a producer or received from a subscription it
 // must not be changed.
@@ -26,7 +26,7 @@ type Event struct {
 	// Timestamp is when the event was created; it is written in UTC with milliseconds, or with
 	// microseconds where it has them.
 	Timestamp time.Time
-	Producer  Producer
+	Producer  Agent
 	Verbosity Verbosity
 	// Urgency is empty if the peer left it out, which counts as normal. Decode makes all events of
 	// the four critical types critical, and Event.Critical knows these types too.
@@ -44,8 +44,8 @@ type Event struct {
 	// (§11.5.1).
 	Translations []Translation
 	// Unknown is an object with the members this SDK does not know, or nil. Encode takes only the
-	// summary in other languages, such as "summary_normal_yo", and on an *Extension the payload of
-	// the extension.
+	// summary in other languages, such as "summary_normal_yo", and on an *ExtensionPayload the
+	// payload of the extension.
 	Unknown json.RawMessage
 	// Diagnostics is what Decode read liberally: one entry for each way in which the peer departed
 	// from the protocol, with its own spelling of what was mapped; nil for an event that departs in
@@ -85,7 +85,7 @@ func (e *Event) In(t Translation) *Event {
 }
 
 // Payload is the half of an event that depends on its type. It is implemented by pointers to the
-// twelve core payloads and by *Extension.
+// twelve core payloads and by *ExtensionPayload.
 type Payload interface {
 	EventType() Type
 	// isPayload keeps types of other packages from being payloads.
@@ -136,8 +136,8 @@ func (e *Event) Utterance(v Verbosity) (text string, ok bool) {
 	return text, strings.TrimSpace(text) != ""
 }
 
-// Producer identifies an agent (§3.2.6).
-type Producer struct {
+// Agent identifies an agent (§3.2.6).
+type Agent struct {
 	// AgentID is stable across versions and unique in its deployment.
 	AgentID      string `json:"agent_id"`
 	AgentVersion string `json:"agent_version,omitzero"`

@@ -58,7 +58,7 @@ func ExampleEncode() {
 		EventID:     "evt_1",
 		SessionID:   "sess_1",
 		Timestamp:   time.Date(2026, 7, 1, 9, 30, 0, 0, time.UTC),
-		Producer:    aaep.Producer{AgentID: "bills"},
+		Producer:    aaep.Agent{AgentID: "bills"},
 		Urgency:     aaep.UrgencyBackground,
 		Summary:     aaep.Say("Thinking about your bills."),
 		Payload:     &aaep.StateChanged{FromState: aaep.StateIdle, ToState: aaep.StateThinking},

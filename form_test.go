@@ -150,7 +150,7 @@ func TestForeignTypes(t *testing.T) {
 		t.Error("a payload of another package is written")
 	}
 	if _, err := (&aaep.Event{Context: []string{"\xff"},
-		Payload: &aaep.Extension{Type: "x:y"}}).MarshalJSON(); err == nil {
+		Payload: &aaep.ExtensionPayload{Type: "x:y"}}).MarshalJSON(); err == nil {
 		t.Error("bytes that are not text are written")
 	}
 	if err := json.Unmarshal([]byte(`{"type":"x:y"}`), new(aaep.Event)); !errors.As(err, &invalid) {

@@ -16,7 +16,7 @@ func pointerTo[T any](v T) *T { return &v }
 func newEvent(p aaep.Payload) *aaep.Event {
 	e := &aaep.Event{
 		Context: []string{aaep.CoreContext}, AAEPVersion: aaep.Version, EventID: "evt_1", SessionID: "sess_1",
-		Timestamp: when, Producer: aaep.Producer{AgentID: "bills"}, Verbosity: aaep.VerbosityNormal,
+		Timestamp: when, Producer: aaep.Agent{AgentID: "bills"}, Verbosity: aaep.VerbosityNormal,
 		Urgency:           aaep.UrgencyNormal,
 		LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en", TextDirection: aaep.DirectionLTR}, Payload: p,
 	}
@@ -86,7 +86,7 @@ func controlMessages() []aaep.Message {
 		},
 		&aaep.SubscriptionAccepted{
 			SubscriptionID: "sub_1", AAEPVersion: aaep.Version,
-			Producer:            aaep.Producer{AgentID: "bills", ManifestURI: "https://a.example/m"},
+			Producer:            aaep.Agent{AgentID: "bills", ManifestURI: "https://a.example/m"},
 			HonoredCapabilities: caps, ManifestURI: "https://a.example/m", SignedManifest: "e30.e30.c2ln",
 			NegotiationNotes: "As asked.",
 		},
@@ -152,7 +152,7 @@ var (
 )
 
 func genPayload(t *rapid.T) aaep.Payload {
-	switch p := rapid.SampledFrom(append(allPayloads(), &aaep.Extension{Type: "medai:vitals"})).Draw(t,
+	switch p := rapid.SampledFrom(append(allPayloads(), &aaep.ExtensionPayload{Type: "medai:vitals"})).Draw(t,
 		"payload").(type) {
 	case *aaep.SessionStarted:
 		p.ExpectedDurationMS = maybePtr(t, millis, "expected")
@@ -184,7 +184,7 @@ func genPayload(t *rapid.T) aaep.Payload {
 		p.RiskLevel = drawMaybe(t, risks, "risk")
 		p.ExtraContext = drawMaybe(t, objects, "context")
 		return p
-	case *aaep.Extension:
+	case *aaep.ExtensionPayload:
 		return p
 	default:
 		return p
@@ -199,7 +199,7 @@ func genEvent(t *rapid.T) *aaep.Event {
 	e.EventID, e.SessionID = "evt_"+alnum.Draw(t, "event"), "sess_"+alnum.Draw(t, "session")
 	e.Timestamp = moments.Draw(t, "timestamp")
 	e.SequenceNumber = maybePtr(t, rapid.Int64Range(0, 1<<53-1), "sequence")
-	e.Producer = aaep.Producer{AgentID: words.Draw(t, "agent"), AgentName: drawMaybe(t, words, "name"),
+	e.Producer = aaep.Agent{AgentID: words.Draw(t, "agent"), AgentName: drawMaybe(t, words, "name"),
 		ManifestURI: drawMaybe(t, uris, "manifest")}
 	e.Verbosity = oneOf(aaep.VerbosityTerse, aaep.VerbosityNormal).Draw(t, "verbosity")
 	e.CorrelationID = drawMaybe(t, words, "correlation")
@@ -213,7 +213,7 @@ func genEvent(t *rapid.T) *aaep.Event {
 		}
 	}).Draw(t, "hints"))
 	e.Extensions = drawMaybe(t, prefixes, "extensions")
-	_, extension := e.Payload.(*aaep.Extension)
+	_, extension := e.Payload.(*aaep.ExtensionPayload)
 	if extension || e.Extensions != nil {
 		e.Context = append(e.Context, "https://example.org/medai/v1")
 	}

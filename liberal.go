@@ -23,7 +23,7 @@ func readLiberally(c *checker, e *Event, at stamp) {
 		readListed(c, "ENV-037", "/localization_hints/text_direction", &h.TextDirection, DirectionAuto, DirectionLTR,
 			DirectionRTL, DirectionAuto)
 	}
-	_, extension := e.Payload.(*Extension)
+	_, extension := e.Payload.(*ExtensionPayload)
 	switch {
 	case extension:
 		if strings.HasPrefix(string(CompactType(string(typ))), "aaep:") {

@@ -46,7 +46,7 @@ func (u *unknowns) noteForm(c *checker, requirement, as string) {
 // readUnknowns reads the members beside the known ones: each is a published way to write another, a
 // summary in another language, or gets a diagnostic (D-07).
 func readUnknowns(c *checker, e *Event) (u unknowns) {
-	_, extension := e.Payload.(*Extension)
+	_, extension := e.Payload.(*ExtensionPayload)
 	from, more := len(c.found), 0
 	eachMember(e.Unknown, func(name string, value []byte) {
 		base, tag := splitVariant(name)

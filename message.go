@@ -30,7 +30,7 @@ type SubscriptionRequest struct {
 type SubscriptionAccepted struct {
 	SubscriptionID      string       `json:"subscription_id"`
 	AAEPVersion         string       `json:"aaep_version"`
-	Producer            Producer     `json:"producer"`
+	Producer            Agent        `json:"producer"`
 	HonoredCapabilities Capabilities `json:"honored_capabilities"`
 	ManifestURI         string       `json:"manifest_uri,omitzero"`
 	SignedManifest      string       `json:"signed_manifest,omitzero"`

@@ -161,9 +161,9 @@ type HandoffRequested struct {
 	ContextSummary string `json:"-"`
 }
 
-// Extension is the payload of every event type this SDK does not know, kept whole. What it holds
-// beside the envelope is in Event.Unknown.
-type Extension struct{ Type Type }
+// ExtensionPayload is the payload of every event type this SDK does not know, kept whole. What it
+// holds beside the envelope is in Event.Unknown.
+type ExtensionPayload struct{ Type Type }
 
 func (*SessionStarted) EventType() Type        { return TypeSessionStarted }
 func (*SessionCompleted) EventType() Type      { return TypeSessionCompleted }
@@ -179,7 +179,7 @@ func (*AwaitingClarification) EventType() Type { return TypeAwaitingClarificatio
 func (*HandoffRequested) EventType() Type      { return TypeHandoffRequested }
 
 // EventType returns the type it was given.
-func (p *Extension) EventType() Type {
+func (p *ExtensionPayload) EventType() Type {
 	if p == nil {
 		return ""
 	}
@@ -198,7 +198,7 @@ func (*OutputStreaming) isPayload()       {}
 func (*AwaitingConfirmation) isPayload()  {}
 func (*AwaitingClarification) isPayload() {}
 func (*HandoffRequested) isPayload()      {}
-func (*Extension) isPayload()             {}
+func (*ExtensionPayload) isPayload()      {}
 
 // fallbackText returns what a person hears when an event came without a summary. So do its
 // namesakes below.

@@ -96,7 +96,7 @@ func TestSeedSamples(t *testing.T) {
 		},
 		"5.4.3": &aaep.SubscriptionAccepted{
 			SubscriptionID: "sub_8a4f2c9d1e7b5f3a", AAEPVersion: "1.0.0",
-			Producer: aaep.Producer{AgentID: "retirement-planner", AgentVersion: "1.4.2",
+			Producer: aaep.Agent{AgentID: "retirement-planner", AgentVersion: "1.4.2",
 				AgentName: "Retirement Planning Assistant"},
 			HonoredCapabilities: narrator, ManifestURI: "https://example.com/.well-known/aaep-manifest.json",
 		},

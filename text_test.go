@@ -241,7 +241,7 @@ func TestEventTextFallback(t *testing.T) {
 	if got := (&aaep.Event{Payload: &aaep.SessionErrored{ErrorCategory: aaep.ErrorRequiresUser}}).Text(""); got != "The agent failed: requires user." {
 		t.Errorf("a failure says %q", got)
 	}
-	if got := (&aaep.Event{Payload: &aaep.Extension{Type: "medai:vitals"}}).Text(""); got != "medai:vitals" {
+	if got := (&aaep.Event{Payload: &aaep.ExtensionPayload{Type: "medai:vitals"}}).Text(""); got != "medai:vitals" {
 		t.Errorf("an unknown event says %q", got)
 	}
 }

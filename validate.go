@@ -66,7 +66,7 @@ func checkEvent(c *checker, e *Event) {
 	} else if !e.Summary.IsZero() {
 		c.addViolation("EVT-054", "/summary_normal", "an output event has no summary; its chunk is what is heard")
 	}
-	if _, ok := e.Payload.(*Extension); ok {
+	if _, ok := e.Payload.(*ExtensionPayload); ok {
 		checkExtensionType(c, e, typ)
 	} else {
 		checkPayload(c, e.Payload)
@@ -93,7 +93,7 @@ func checkContext(c *checker, context []string) {
 }
 
 // checkProducer checks what an agent says of itself.
-func checkProducer(c *checker, p *Producer) {
+func checkProducer(c *checker, p *Agent) {
 	c.checkOwnText("ENV-024", "/producer/agent_id", p.AgentID, 1)
 	c.checkOwnText("ENV-029", "/producer/agent_version", p.AgentVersion, 0)
 	c.checkOwnText("ENV-029", "/producer/agent_name", p.AgentName, 0)

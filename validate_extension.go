@@ -81,7 +81,7 @@ func checkUnknown(c *checker, e *Event) (n int) {
 	if len(e.Unknown) == 0 || !c.checkObject("ENV-055", "", e.Unknown, 0, maxEventDepth) {
 		return 0
 	}
-	_, extension := e.Payload.(*Extension)
+	_, extension := e.Payload.(*ExtensionPayload)
 	eachMember(jsontext.Value(e.Unknown), func(name string, value []byte) {
 		n++
 		at := appendPointer("", name)

@@ -24,7 +24,7 @@ func eventWith(p aaep.Payload, edit func(*aaep.Event)) *aaep.Event {
 func startedEvent(edit func(*aaep.Event)) *aaep.Event { return eventWith(&aaep.SessionStarted{}, edit) }
 
 func extensionEvent(typ aaep.Type, edit func(*aaep.Event)) *aaep.Event {
-	e := newEvent(&aaep.Extension{Type: typ})
+	e := newEvent(&aaep.ExtensionPayload{Type: typ})
 	e.Context = append(e.Context, "https://example.org/v1")
 	edit(e)
 	return e
@@ -82,7 +82,7 @@ var refusals = []refusal{
 	{"ENV-068", "", (*aaep.ConfirmationReply)(nil)},
 	{"ENV-011", "/type", startedEvent(func(e *aaep.Event) { e.Payload = nil })},
 	{"ENV-011", "/type", startedEvent(func(e *aaep.Event) { e.Payload = (*aaep.SessionStarted)(nil) })},
-	{"ENV-011", "/type", startedEvent(func(e *aaep.Event) { e.Payload = (*aaep.Extension)(nil) })},
+	{"ENV-011", "/type", startedEvent(func(e *aaep.Event) { e.Payload = (*aaep.ExtensionPayload)(nil) })},
 
 	{"ENV-002", "/@context", startedEvent(func(e *aaep.Event) { e.Context = []string{"https://example.org/v1"} })},
 	{"ENV-003", "/@context/1", startedEvent(func(e *aaep.Event) { e.Context = append(e.Context, "medai") })},
@@ -191,7 +191,7 @@ var refusals = []refusal{
 	{"ENV-008", "/type", extensionEvent("https://aaep-protocol.org/types/agent.purple", unchanged)},
 	{"ENV-008", "/type", extensionEvent("AAEP:agent.tool.invoked", unchanged)},
 	{"EXT-009", "/type", extensionEvent("xsd:string", unchanged)},
-	{"ENV-009", "/@context", newEvent(&aaep.Extension{Type: "medai:vitals"})},
+	{"ENV-009", "/@context", newEvent(&aaep.ExtensionPayload{Type: "medai:vitals"})},
 
 	{"EVT-008", "/duration_ms", newEvent(&aaep.SessionCompleted{DurationMS: pointerTo(int64(86_400_001))})},
 	{"EVT-010", "/tools_available/1", newEvent(&aaep.SessionStarted{ToolsAvailable: []string{"a", ""}})},
@@ -348,7 +348,7 @@ func TestEncodeSizeLimit(t *testing.T) {
 // An event without a payload has no type and no text, and cannot be written.
 func TestEmptyEventDoesNotPanic(t *testing.T) {
 	for _, p := range []aaep.Payload{
-		nil, (*aaep.Extension)(nil), (*aaep.OutputStreaming)(nil), (*aaep.ToolInvoked)(nil),
+		nil, (*aaep.ExtensionPayload)(nil), (*aaep.OutputStreaming)(nil), (*aaep.ToolInvoked)(nil),
 		(*aaep.AwaitingConfirmation)(nil),
 	} {
 		e := &aaep.Event{Payload: p}

@@ -144,7 +144,7 @@ func TestChildDriver(t *testing.T) {
 
 // beAgent is an agent that speaks on standard output and is driven over HTTP.
 func beAgent(at string) int {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "child"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "child"}})
 	if err != nil {
 		return 2
 	}

@@ -12,7 +12,7 @@ import (
 
 // A producer is asked for what it must refuse. Whole levels need a Driver that knows all scenarios.
 func Example() {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -42,7 +42,7 @@ func Example() {
 // A profile for medicine says that a handoff names its recipient. Its case counts as the suite's
 // own do.
 func ExampleCase() {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "nurse"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "nurse"}})
 	if err != nil {
 		fmt.Println(err)
 		return

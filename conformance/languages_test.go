@@ -77,7 +77,7 @@ func TestOneLanguage(t *testing.T) {
 	cases := []string{"language-chosen", "language-switched", "untranslated-sent", "same-everywhere"}
 	prove := func(t *testing.T, languages []string, out func(*proxy, object) []object) *conformance.Report {
 		return inBubble(t, func(g *target) conformance.ProducerRun {
-			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target"}, ShortTimeouts: true,
+			p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "target"}, ShortTimeouts: true,
 				Languages: languages})
 			if err != nil {
 				t.Fatal(err)

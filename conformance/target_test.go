@@ -32,7 +32,7 @@ type target = aaeptest.Agent
 
 func newTarget(t *testing.T) *target {
 	t.Helper()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target",
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "target",
 		AgentName: "The producer of aaep-go"}, ShortTimeouts: true, Languages: []string{"es"},
 		Signers: func() []*manifest.Signer { return []*manifest.Signer{signer} }})
 	if err != nil {

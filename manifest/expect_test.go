@@ -15,7 +15,7 @@ func TestExpect(t *testing.T) {
 	token := signed(t, k.es, SignerOptions{})
 	answer := func(change func(*aaep.SubscriptionAccepted)) *aaep.SubscriptionAccepted {
 		a := &aaep.SubscriptionAccepted{AAEPVersion: "1.0.0",
-			Producer: aaep.Producer{AgentID: "planner", AgentName: "Planner"},
+			Producer: aaep.Agent{AgentID: "planner", AgentName: "Planner"},
 			HonoredCapabilities: aaep.Capabilities{Languages: []string{"en-GB"},
 				SupportedConformanceLevels: []int64{2}}}
 		change(a)

@@ -71,7 +71,7 @@ type hall struct {
 
 // newHall returns a producer with open questions that stay open, once all of them have been put.
 func newHall(b *testing.B, open int) *hall {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bench"}, KeepEvents: 1 << 17, MaxRequestsPerSecond: -1})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "bench"}, KeepEvents: 1 << 17, MaxRequestsPerSecond: -1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func (h *hall) close() {
 func BenchmarkRelease(b *testing.B) {
 	for _, others := range []int{0, 10, 1000} {
 		b.Run(fmt.Sprintf("flooded=%d", others), func(b *testing.B) {
-			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bench"}, MaxSubscriptions: 2000, MaxRequestsPerSecond: -1, KeepEvents: 1 << 16})
+			p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "bench"}, MaxSubscriptions: 2000, MaxRequestsPerSecond: -1, KeepEvents: 1 << 16})
 			if err != nil {
 				b.Fatal(err)
 			}

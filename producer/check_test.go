@@ -14,7 +14,7 @@ import (
 // not repeat it.
 func TestRefuseSecrets(t *testing.T) {
 	const key, card = "AKIAIOSFODNN7EXAMPLE", "4111 1111 1111 1111"
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, RefuseSecrets: true})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}, RefuseSecrets: true})
 	if err != nil {
 		t.Fatal(err)
 	}

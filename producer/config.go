@@ -25,7 +25,7 @@ import (
 // yes, or for a record.
 type Config struct {
 	// Agent is written on every event.
-	Agent aaep.Producer
+	Agent aaep.Agent
 	// Contact is an address for the manifest, for questions about the agent's accessibility.
 	Contact string
 	// Language is the tag of the language the agent's text is in. Empty is "en-US".

@@ -36,7 +36,7 @@ func Example_extension() {
 			}}
 		},
 	}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "nurse"}, Extensions: append(extensions.All(), medicine)})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "nurse"}, Extensions: append(extensions.All(), medicine)})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -15,7 +15,7 @@ import (
 // An agent tells what it does, asks before it pays, and one person listens.
 func Example() {
 	ctx := context.Background()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -125,7 +125,7 @@ func TestExtensionDataRefused(t *testing.T) {
 			t.Errorf("the session did not survive: %v", err)
 		}
 	})
-	if _, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "x"}, Extensions: []handshake.Extension{{}}}); err == nil {
+	if _, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "x"}, Extensions: []handshake.Extension{{}}}); err == nil {
 		t.Error("an extension without a name was taken")
 	}
 }

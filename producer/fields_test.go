@@ -36,7 +36,7 @@ func TestErrorsNameFields(t *testing.T) {
 			t.Errorf("a tool without a function: %v", err)
 		}
 	})
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}})
 	if err != nil {
 		t.Fatal(err)
 	}

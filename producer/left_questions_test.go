@@ -111,7 +111,7 @@ func TestRestartTellsWhatWasAcceptedAndNotDone(t *testing.T) {
 				say := func(words string, payload aaep.Payload) {
 					t.Helper()
 					ev := &aaep.Event{AAEPVersion: aaep.Version, EventID: "evt_0", SessionID: "sess_1", Verbosity: aaep.VerbosityNormal,
-						Urgency: aaep.UrgencyNormal, Producer: aaep.Producer{AgentID: "tester"}, Summary: aaep.Say(words), Payload: payload,
+						Urgency: aaep.UrgencyNormal, Producer: aaep.Agent{AgentID: "tester"}, Summary: aaep.Say(words), Payload: payload,
 						LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en-US"}}
 					if err := st.p.Republish(ev); err != nil {
 						t.Fatal(err)

@@ -140,7 +140,7 @@ func (u unsettled) SetMeta(m []byte) error {
 // An agent that cannot begin leaves no goroutine behind.
 func TestNewThatFails(t *testing.T) {
 	before := goleak.IgnoreCurrent()
-	_, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: unsettled{node{newCloud(), "home", 0}, new(int)}})
+	_, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}, Log: unsettled{node{newCloud(), "home", 0}, new(int)}})
 	if !errors.Is(err, errGone) {
 		t.Errorf("New = %v", err)
 	}
@@ -160,12 +160,12 @@ func TestNewOnAFullDisk(t *testing.T) {
 		life(t, t.TempDir(), producer.Config{}, func(st *stage, kept *sqlite.Store) {
 			st.session("Left open.")
 			synctest.Wait() // it is on the disk
-			_, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: fullDisk{kept}})
+			_, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}, Log: fullDisk{kept}})
 			if !errors.Is(err, errFull) || strings.Count(err.Error(), errFull.Error()) != 1 {
 				t.Errorf("New = %v", err)
 			}
 			var logged bytes.Buffer
-			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: struct{ log.Store }{kept}, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+			p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}, Log: struct{ log.Store }{kept}, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +204,7 @@ func TestEndedInGoodOrder(t *testing.T) {
 				kept, err := sqlite.Open(t.TempDir(), sqlite.Options{})
 				check(t, err)
 				defer kept.Close()
-				agent, full := aaep.Producer{AgentID: "tester", AgentName: "Tester"}, &atomic.Bool{}
+				agent, full := aaep.Agent{AgentID: "tester", AgentName: "Tester"}, &atomic.Bool{}
 				first, err := producer.New(producer.Config{Agent: agent, Log: fillsUp{kept, full}})
 				check(t, err)
 				check(t, first.Shutdown(t.Context()))

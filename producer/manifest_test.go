@@ -43,7 +43,7 @@ func TestSignedOnce(t *testing.T) {
 			}
 		}
 		by := 0
-		p, err := New(Config{Agent: aaep.Producer{AgentID: "planner"}, Signers: func() []*manifest.Signer { return signers[by:] }})
+		p, err := New(Config{Agent: aaep.Agent{AgentID: "planner"}, Signers: func() []*manifest.Signer { return signers[by:] }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestKeyThatHangs(t *testing.T) {
 		}
 		keys[2].panics = true
 		by := 0
-		p, err := New(Config{Agent: aaep.Producer{AgentID: "planner"}, Signers: func() []*manifest.Signer { return signers[by:] }})
+		p, err := New(Config{Agent: aaep.Agent{AgentID: "planner"}, Signers: func() []*manifest.Signer { return signers[by:] }})
 		if err != nil {
 			t.Fatal(err)
 		}

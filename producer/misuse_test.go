@@ -150,7 +150,7 @@ func TestNewRefuses(t *testing.T) {
 	own := extensions.All()[0]
 	taken := own
 	taken.URI = "https://lamp.example/v1"
-	_, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "a"}, Extensions: []handshake.Extension{taken}})
+	_, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "a"}, Extensions: []handshake.Extension{taken}})
 	if err == nil || !strings.Contains(err.Error(), own.URI) {
 		t.Errorf("another's prefix: %v", err)
 	}
@@ -159,7 +159,7 @@ func TestNewRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	cfg := producer.Config{Agent: aaep.Producer{AgentID: "a"}, Log: kept}
+	cfg := producer.Config{Agent: aaep.Agent{AgentID: "a"}, Log: kept}
 	for range 2 { // one after the other is as it should be
 		p, err := producer.New(cfg)
 		if err != nil {

@@ -92,11 +92,11 @@ func TestClarificationOutcome(t *testing.T) {
 // A language that does not exist is refused before there is a subscriber.
 func TestNoLanguage(t *testing.T) {
 	for tag, ok := range map[string]bool{"english": false, "en": true, "yo-NG": true, "zh-Hant-TW": true, "xx": false, "deutsch": false, "haw": true} {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "x"}, Language: tag})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "x"}, Language: tag})
 		if err == nil {
 			p.Shutdown(t.Context())
 		}
-		q, more := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "x"}, Languages: []string{tag}})
+		q, more := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "x"}, Languages: []string{tag}})
 		if more == nil {
 			q.Shutdown(t.Context())
 		}

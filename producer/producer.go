@@ -2,7 +2,7 @@
 // subscription gets its own stream of that, in the words, at the rate and at the boundaries it
 // asked for, and answers come back.
 //
-//	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}})
+//	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}})
 //	s, err := p.StartSession(ctx, aaep.Say("Planning your retirement."))
 //	defer s.Close()
 //	out := s.Output()                  // an io.WriteCloser: tokens in, sentences out

@@ -148,7 +148,7 @@ func TestTenRepliers(t *testing.T) {
 // The same without a bubble, for the race detector.
 func TestTenRepliersForReal(t *testing.T) {
 	var logged safeBuffer
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func (endingListener) Close() error { return nil }
 // ErrClosed after a shutdown.
 func TestServeReturnsOneError(t *testing.T) {
 	for _, accept := range []error{context.Canceled, transports.ErrClosed, errors.New("use of a closed connection")} {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestServeReturnsOneError(t *testing.T) {
 // most do; also where a subscriber came last.
 func TestServeEndsWithItsContext(t *testing.T) {
 	for range 100 {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -314,7 +314,7 @@ func (s *Session) Emit(v aaep.Vocabulary, name string, text aaep.Text, members a
 	words.vocabulary, words.members = v, json.RawMessage(raw)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err = s.emitEvent(words, &aaep.Extension{Type: aaep.Type(v.Prefix + ":" + name)})
+	_, err = s.emitEvent(words, &aaep.ExtensionPayload{Type: aaep.Type(v.Prefix + ":" + name)})
 	return err
 }
 

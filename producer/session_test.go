@@ -144,7 +144,7 @@ func race(t *testing.T, s *producer.Session) {
 
 // The same without a bubble, for the race detector.
 func TestRacesForReal(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -212,7 +212,7 @@ func TestExtensionDataOfNoSubscriber(t *testing.T) {
 			t.Errorf("%v", story(all))
 		}
 	})
-	if _, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "x"}, Extensions: []handshake.Extension{med, med}}); err == nil {
+	if _, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "x"}, Extensions: []handshake.Extension{med, med}}); err == nil {
 		t.Error("an extension is served twice")
 	}
 }
@@ -334,7 +334,7 @@ func TestBrittlePeer(t *testing.T) {
 // What a function returned beside an error that was not looked at is an error of New that says so,
 // and so is a nil link.
 func TestNilParts(t *testing.T) {
-	agent := aaep.Producer{AgentID: "a"}
+	agent := aaep.Agent{AgentID: "a"}
 	for name, cfg := range map[string]producer.Config{
 		"Config.Log":      {Agent: agent, Log: (*brittle)(nil)},
 		"Config.Audit":    {Agent: agent, Audit: (*audit.File)(nil)},
@@ -374,7 +374,7 @@ func TestNilParts(t *testing.T) {
 // Config.Admit may return a nil *aaep.Rejection by mistake, for its type is no nil error: the
 // subscriber is refused, and the agent goes on.
 func TestAdmitNilRejection(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "a"},
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "a"},
 		Admit: func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
 			var none *aaep.Rejection
 			return producer.Rights{Reply: true}, none
@@ -401,7 +401,7 @@ func TestAdmitNilRejection(t *testing.T) {
 // Words for the state that the agent is in already would not be told, which is an error, and not
 // silence; the same words again are none.
 func TestStateWords(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "a"}, Languages: []string{"es"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "a"}, Languages: []string{"es"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -378,10 +378,10 @@ func TestStartRacesShutdown(t *testing.T) {
 func TestNew(t *testing.T) {
 	for name, cfg := range map[string]producer.Config{
 		"no agent":     {},
-		"bidi agent":   {Agent: aaep.Producer{AgentID: "a", AgentName: "\u202eknab"}},
-		"no language":  {Agent: aaep.Producer{AgentID: "a"}, Language: "not a tag"},
-		"no room":      {Agent: aaep.Producer{AgentID: "a"}, MaxSubscriptions: -1},
-		"no room each": {Agent: aaep.Producer{AgentID: "a"}, MaxPerPrincipal: -1},
+		"bidi agent":   {Agent: aaep.Agent{AgentID: "a", AgentName: "\u202eknab"}},
+		"no language":  {Agent: aaep.Agent{AgentID: "a"}, Language: "not a tag"},
+		"no room":      {Agent: aaep.Agent{AgentID: "a"}, MaxSubscriptions: -1},
+		"no room each": {Agent: aaep.Agent{AgentID: "a"}, MaxPerPrincipal: -1},
 	} {
 		if _, err := producer.New(cfg); err == nil {
 			t.Errorf("%s: New = nil error", name)

@@ -248,7 +248,7 @@ func TestTimeEnoughIsSaidTenTimes(t *testing.T) {
 // D-81: a time in which no user can answer is refused; one in which a slow user cannot is warned
 // about.
 func TestTimeEnough(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "x"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "x"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -209,7 +209,7 @@ func TestLanguageNotOffered(t *testing.T) {
 		}
 		wantHeard(t, l, "en-US Planning.", "en-US Thinking.")
 	})
-	if _, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "x"}, Languages: []string{"en_US"}}); err == nil || !strings.Contains(err.Error(), `"en_US"`) {
+	if _, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "x"}, Languages: []string{"en_US"}}); err == nil || !strings.Contains(err.Error(), `"en_US"`) {
 		t.Errorf("New took a language that is no tag: %v", err)
 	}
 }

@@ -34,7 +34,7 @@ func minimalMessages() []aaep.Message {
 	),
 		&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "s"},
 		&aaep.SubscriptionAccepted{SubscriptionID: "sub_1", AAEPVersion: aaep.Version,
-			Producer: aaep.Producer{AgentID: "a"}},
+			Producer: aaep.Agent{AgentID: "a"}},
 		&aaep.SubscriptionRejected{ReasonCode: aaep.RateLimit, ReasonMessage: "m"},
 		&aaep.SubscriptionRenegotiate{SubscriptionID: "sub_1"},
 		&aaep.SubscriptionClose{SubscriptionID: "sub_1", ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "m"},
@@ -48,7 +48,7 @@ func asMessages(payloads ...aaep.Payload) []aaep.Message {
 	var all []aaep.Message
 	for _, p := range payloads {
 		e := &aaep.Event{
-			EventID: "evt_1", SessionID: "sess_1", Timestamp: when, Producer: aaep.Producer{AgentID: "a"}, Payload: p,
+			EventID: "evt_1", SessionID: "sess_1", Timestamp: when, Producer: aaep.Agent{AgentID: "a"}, Payload: p,
 		}
 		if p.EventType().Critical() {
 			e.Urgency = aaep.UrgencyCritical
@@ -187,8 +187,8 @@ func maximalMessages() []aaep.Message {
 	)
 }
 
-func testProducer() aaep.Producer {
-	return aaep.Producer{
+func testProducer() aaep.Agent {
+	return aaep.Agent{
 		AgentID: "org.example.bills", AgentVersion: "1.2.0", AgentName: "Bills", Model: "m-1",
 		ManifestURI: "https://example.org/m",
 	}

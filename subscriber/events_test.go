@@ -60,7 +60,7 @@ func TestBadAndUnknownMessages(t *testing.T) {
 			p.sendRaw(t, msg)
 		}
 		ev := takeEvent(t, sub, "evt_1")
-		if x, ok := ev.Payload.(*aaep.Extension); !ok || x.Type != "acme:agent.alert" ||
+		if x, ok := ev.Payload.(*aaep.ExtensionPayload); !ok || x.Type != "acme:agent.alert" ||
 			ev.Text(aaep.VerbosityNormal) != "Look" || !strings.Contains(string(ev.Unknown), "acme:level") {
 			t.Errorf("event = %+v", ev)
 		}

@@ -13,7 +13,7 @@ func TestHostileWordsInTheLog(t *testing.T) {
 	const hostile = "\u202egnp.exe\u2028x\u009b"
 	for name, log := range map[string]func(*Subscription){
 		"a type": func(s *Subscription) {
-			s.logDiagnostics(&aaep.Event{Payload: &aaep.Extension{Type: "acme:" + hostile +
+			s.logDiagnostics(&aaep.Event{Payload: &aaep.ExtensionPayload{Type: "acme:" + hostile +
 				aaep.Type(strings.Repeat("x", 1<<20))},
 				Diagnostics: []aaep.Violation{{Requirement: "ENV-026", Pointer: "/urgency"}}})
 		},

@@ -20,7 +20,7 @@ func (s *Subscription) reportLost() {
 		Producer:  producer,
 		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyNormal, Summary: aaep.Say(text),
 		LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: language},
-		Payload:           &aaep.Extension{Type: aaep.TypeLost}}
+		Payload:           &aaep.ExtensionPayload{Type: aaep.TypeLost}}
 	s.cfg.Logger.Warn("events may be lost", "event_id", ev.EventID)
 	_ = s.queueEvent(arrival{event: ev, own: true})
 }

@@ -21,7 +21,7 @@ func TestMemoryOfLargeMessages(t *testing.T) {
 				Action: long()}}
 		},
 		"types": func(n int) *aaep.Event {
-			return &aaep.Event{Payload: &aaep.Extension{Type: aaep.Type(fmt.Sprint("acme:", n, long()))},
+			return &aaep.Event{Payload: &aaep.ExtensionPayload{Type: aaep.Type(fmt.Sprint("acme:", n, long()))},
 				Diagnostics: []aaep.Violation{{Requirement: "ENV-026", Pointer: "/urgency"}}}
 		},
 		"outputs": func(n int) *aaep.Event {

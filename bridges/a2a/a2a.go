@@ -4,7 +4,7 @@
 //
 //	agent, err := a2a.Dial(ctx, "https://agent.example", a2a.Config{})
 //	p, err := producer.New(producer.Config{
-//		Agent: aaep.Producer{AgentID: "agent", AgentName: agent.Name()}, Languages: []string{"en"}})
+//		Agent: aaep.Agent{AgentID: "agent", AgentName: agent.Name()}, Languages: []string{"en"}})
 //	task, err := agent.Send(ctx, p, "Find the newest report.")
 //	err = task.Wait()
 //

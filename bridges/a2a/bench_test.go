@@ -48,7 +48,7 @@ func followThousand(b *testing.B, seen string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "many"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "many"}})
 	if err != nil {
 		b.Fatal(err)
 	}

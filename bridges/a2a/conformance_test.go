@@ -22,7 +22,7 @@ import (
 // as a tool that asks first, is done beside it by the suite's own agent.
 func TestConformance(t *testing.T) {
 	report := aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}, Languages: []string{"en"},
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "archive"}, Languages: []string{"en"},
 			ShortTimeouts: true})
 		if err != nil {
 			t.Fatal(err)

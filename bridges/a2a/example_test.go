@@ -24,7 +24,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	p, _ := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive", AgentName: agent.Name()},
+	p, _ := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "archive", AgentName: agent.Name()},
 		Languages: []string{"en"}})
 	defer p.Shutdown(ctx)
 	// Who follows p, as by package subscriber, hears the task and answers what the agent asks.

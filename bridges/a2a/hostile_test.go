@@ -141,7 +141,7 @@ func follow(t *testing.T, transport http.RoundTripper, cfg a2a.Config, reply fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}, ShortTimeouts: true,
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "archive"}, ShortTimeouts: true,
 		FromStart: true})
 	if err != nil {
 		t.Fatal(err)

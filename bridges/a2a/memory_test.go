@@ -27,7 +27,7 @@ func resumed(t *testing.T, transport http.RoundTripper, seen string, tasks int, 
 		t.Fatal(err)
 	}
 	defer agent.Close()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}, ShortTimeouts: true,
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "archive"}, ShortTimeouts: true,
 		FromStart: true})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestResume(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "archive"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@
 // follow and answer:
 //
 //	agent, err := acp.Start(ctx, exec.Command("gemini", "--acp"), acp.Config{Folder: folder})
-//	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "gemini", AgentName: agent.Name()}})
+//	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "gemini", AgentName: agent.Name()}})
 //	conversation, err := agent.NewConversation(ctx, p)
 //	err = conversation.Prompt(ctx, "Delete the old report.")
 //

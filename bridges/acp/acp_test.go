@@ -29,7 +29,7 @@ func Example() {
 		return
 	}
 	defer agent.Close()
-	p, _ := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent", AgentName: agent.Name()}})
+	p, _ := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent", AgentName: agent.Name()}})
 	defer p.Shutdown(ctx)
 	// Who follows p, as by package subscriber, hears the turns and is asked what the agent may do.
 	conversation, _ := agent.NewConversation(ctx, p)

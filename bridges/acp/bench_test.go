@@ -38,7 +38,7 @@ func BenchmarkChunks(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer agent.Close()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -223,7 +223,7 @@ func newFixtureOver(t *testing.T, script *scriptedAgent, l link, cfg acp.Config,
 	if f.agent, err = acp.Connect(t.Context(), l, cfg); err != nil {
 		t.Fatal(err)
 	}
-	if f.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "scripted",
+	if f.p, err = producer.New(producer.Config{Agent: aaep.Agent{AgentID: "scripted",
 		AgentName: f.agent.Name()}}); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestMemoryStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer agent.Close()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func runTee(t *testing.T, decide func(*person, *aaep.Event), do func(editor, age
 func runTeeWith(t *testing.T, cfg acp.Config, decide func(*person, *aaep.Event),
 	do func(editor, agent *endpoint, who *person)) {
 	synctest.Test(t, func(t *testing.T) {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func ExampleProxy() {
 		io.WriteString(w, `data: {"type":"RUN_FINISHED","threadId":"t","runId":"r"}`+"\n\n")
 	}))
 	defer agent.Close()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -22,7 +22,7 @@ func (o oneConn) Dial(context.Context) (transports.Conn, error) { return o.conn,
 
 // BenchmarkPush is how long it takes from a field's push over WebSocket until a listener has it.
 func BenchmarkPush(b *testing.B) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "field"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "field"}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 		all = append(all, maps.Clone(e.n))
 	}
 	report := aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "field"}, Languages: []string{"en"},
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "field"}, Languages: []string{"en"},
 			ShortTimeouts: true})
 		if err != nil {
 			t.Fatal(err)

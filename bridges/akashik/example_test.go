@@ -17,7 +17,7 @@ func Example() {
 	server := httptest.NewServer(field)
 	defer server.Close()
 
-	p, _ := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "lab"}, Languages: []string{"en"}})
+	p, _ := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "lab"}, Languages: []string{"en"}})
 	defer p.Shutdown(context.Background())
 	bridge, err := akashik.New(p, akashik.Config{URL: server.URL, Events: []string{"memory.recorded"},
 		Poll: time.Second})

@@ -45,7 +45,7 @@ func runBridge(t *testing.T, cfg hook.Config, decide func(*fixture, *aaep.Event)
 	synctest.Test(t, func(t *testing.T) {
 		f := &fixture{t: t, decide: decide}
 		var err error
-		f.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "hook", AgentName: "Coding agents"},
+		f.p, err = producer.New(producer.Config{Agent: aaep.Agent{AgentID: "hook", AgentName: "Coding agents"},
 			RefuseSecrets: true, Audit: f})
 		if err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 
 // A prompt to an agent is handed to a Bridge by the agent's hooks, one after the other.
 func Example() {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "hook", AgentName: "Coding agents"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "hook", AgentName: "Coding agents"}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -267,7 +267,7 @@ func FuzzHandle(f *testing.F) {
 		f.Add(input)
 	}
 	f.Fuzz(func(t *testing.T, input string) {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "hook"}, RefuseSecrets: true})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "hook"}, RefuseSecrets: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 func Example() {
-	p, _ := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "files"}})
+	p, _ := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "files"}})
 	defer p.Shutdown(context.Background())
 	fromClient, client := io.Pipe()
 	answers, toClient := io.Pipe()

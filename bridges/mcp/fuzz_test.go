@@ -27,7 +27,7 @@ func FuzzClientLine(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -506,7 +506,7 @@ func TestRestart(t *testing.T) {
 
 // BenchmarkPass is what a call that is not held and its result take through the Tee.
 func BenchmarkPass(b *testing.B) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func Example() {
 	}))
 	defer runtime.Close()
 
-	p, _ := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "house"}, Languages: []string{"en"}})
+	p, _ := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "house"}, Languages: []string{"en"}})
 	defer p.Shutdown(context.Background())
 	tee, err := rap.New(p, rap.Config{Toolset: tools.URL, URL: "http://127.0.0.1:9090"})
 	if err != nil {

@@ -713,7 +713,7 @@ func TestFlood(t *testing.T) {
 
 // BenchmarkPass is what a call that is not held takes through the Tee, beside the call itself.
 func BenchmarkPass(b *testing.B) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 func TestConformance(t *testing.T) {
 	told := 0
 	report := aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "swarm"}, Languages: []string{"en"},
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "swarm"}, Languages: []string{"en"},
 			ShortTimeouts: true})
 		if err != nil {
 			t.Fatal(err)

@@ -431,7 +431,7 @@ func testNeoSender(t *testing.T, dir string) {
 
 // BenchmarkWake is how long it takes from a signed wake's arrival until a listener has it.
 func BenchmarkWake(b *testing.B) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "swarm"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "swarm"}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -483,7 +483,7 @@ func (o only) Dial(context.Context) (transports.Conn, error) { return o.conn, ni
 
 func Example() {
 	ctx := context.Background()
-	p, _ := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "swarm"}, Languages: []string{"en"}})
+	p, _ := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "swarm"}, Languages: []string{"en"}})
 	defer p.Shutdown(ctx)
 	b, err := wake.New(p, wake.Config{Keys: map[string][]string{"WAKE_SUB:1": {"0123456789abcdef"}}})
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 func agent(t *testing.T) *aaeptest.Agent {
 	t.Helper()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}, ShortTimeouts: true})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}, ShortTimeouts: true})
 	if err != nil {
 		t.Fatal(err)
 	}

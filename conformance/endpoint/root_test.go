@@ -43,7 +43,7 @@ func TestRootLayoutAsPosted(t *testing.T) {
 		t.Errorf("the endpoint does not say that it wrote %s", request)
 	}
 	accepted, err := aaep.Encode(&aaep.SubscriptionAccepted{SubscriptionID: "sub_1", AAEPVersion: aaep.Version,
-		Producer: aaep.Producer{AgentID: "a"}})
+		Producer: aaep.Agent{AgentID: "a"}})
 	if err == nil {
 		err = conn.Send(ctx, accepted)
 	}

@@ -37,7 +37,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	name := filepath.Base(args[0])
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "anycli", AgentName: name}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "anycli", AgentName: name}})
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func main() {
 }
 
 func run(ctx context.Context, addr string, ada *account) error {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank", AgentName: "Bank"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "bank", AgentName: "Bank"}})
 	if err != nil {
 		return err
 	}

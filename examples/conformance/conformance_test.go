@@ -25,7 +25,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	report := aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "clerk"}, ShortTimeouts: true}) // the suite answers fast
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "clerk"}, ShortTimeouts: true}) // the suite answers fast
 		if err != nil {
 			t.Fatal(err)
 		}

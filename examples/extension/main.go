@@ -46,7 +46,7 @@ var tone = handshake.Extension{
 func main() {
 	log.SetFlags(0)
 	ctx := context.Background()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "copier"}, Extensions: append(extensions.All(), tone)})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "copier"}, Extensions: append(extensions.All(), tone)})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	// Ctrl-C ends it in words; pressed again, at once
 	context.AfterFunc(ctx, stop)
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "assistant", AgentName: "Assistant"}}) // 1
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "assistant", AgentName: "Assistant"}}) // 1
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func run(ctx context.Context, logger *slog.Logger, addr, state, tokens string, a
 		return err
 	}
 	p, err := producer.New(producer.Config{
-		Agent: aaep.Producer{AgentID: "bank", AgentName: "Bank"}, Log: kept, Audit: trail, Logger: logger, RefuseSecrets: true,
+		Agent: aaep.Agent{AgentID: "bank", AgentName: "Bank"}, Log: kept, Audit: trail, Logger: logger, RefuseSecrets: true,
 		Admit: func(principal string, _ *aaep.SubscriptionRequest) (producer.Rights, error) {
 			return producer.Rights{Reply: slices.Contains(answers, principal)}, nil
 		},

@@ -37,7 +37,7 @@ func main() {
 	log.SetFlags(0)
 	addr := flag.String("listen", "127.0.0.1:8080", "where the site is")
 	flag.Parse()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "trips", AgentName: "Trip planner"}, FromStart: true})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "trips", AgentName: "Trip planner"}, FromStart: true})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -165,7 +165,7 @@ type ourServer struct {
 
 // startOurs starts a producer of this module.
 func startOurs(ln net.Listener, socket, logFolder string, listeners int) (target, string, error) {
-	cfg := producer.Config{Agent: aaep.Producer{AgentID: "bench", AgentName: "Bench"}, Languages: otherLanguages,
+	cfg := producer.Config{Agent: aaep.Agent{AgentID: "bench", AgentName: "Bench"}, Languages: otherLanguages,
 		MaxSubscriptions: 2*listeners + 16, MaxRequestsPerSecond: -1}
 	if logFolder != "" {
 		store, err := sqlite.Open(logFolder, sqlite.Options{})

@@ -28,7 +28,7 @@ import (
 // for.
 func TestConformanceProducer(t *testing.T) {
 	t.Parallel()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "target"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestConformanceCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target"}, Signers: func() []*manifest.Signer { return []*manifest.Signer{signer} }})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "target"}, Signers: func() []*manifest.Signer { return []*manifest.Signer{signer} }})
 	if err != nil {
 		t.Fatal(err)
 	}

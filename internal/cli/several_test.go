@@ -16,7 +16,7 @@ import (
 func TestListenAboveSeveral(t *testing.T) {
 	agents := map[string]*producer.Producer{}
 	for _, name := range []string{"planner", "bank"} {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: name}})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: name}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ import (
 // What can be printed no more, as on a disk that is full, ends with an error that says so; that no
 // reader reads any more is none.
 func TestUnwritten(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 	if err != nil {
 		t.Fatal(err)
 	}

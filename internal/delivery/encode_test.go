@@ -44,7 +44,7 @@ func utterance(d *Dispatcher, i int) *aaep.Event {
 	text := func(s string) aaep.Text {
 		return aaep.Text{Terse: s, Normal: s + " is on.", Detailed: s + " is on, and on."}
 	}
-	ev := &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.Unix(int64(i), 0).UTC(), Producer: aaep.Producer{AgentID: "bench", AgentName: "Bench"},
+	ev := &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.Unix(int64(i), 0).UTC(), Producer: aaep.Agent{AgentID: "bench", AgentName: "Bench"},
 		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyCritical, LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en", TextDirection: negotiation.Direction("en", "")}, Summary: text("The work"),
 		Payload: &aaep.HandoffRequested{Reason: "Work.", TargetKind: aaep.TargetHuman}}
 	for _, tag := range []string{"es", "yo"} {

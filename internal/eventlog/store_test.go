@@ -70,7 +70,7 @@ func (m *memory) SetMeta(data []byte) error {
 func textSize(n int) *aaep.Event {
 	return &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.UnixMilli(1).UTC(),
 		Verbosity: aaep.VerbosityNormal,
-		Producer:  aaep.Producer{AgentID: "a", AgentName: "A"}, Urgency: aaep.UrgencyNormal,
+		Producer:  aaep.Agent{AgentID: "a", AgentName: "A"}, Urgency: aaep.UrgencyNormal,
 		CorrelationID: fmt.Sprint(n),
 		Summary:       aaep.Say("Said."), Payload: &aaep.SessionStarted{}}
 }

@@ -60,7 +60,7 @@ var illegal = []struct {
 	{"no event at all", trace{started()}, (*aaep.Event)(nil), "ENV-011", progress()},
 	{"no payload", trace{started()}, at("sess_1", time.Minute, nil), "ENV-011", progress()},
 	{"a nil pointer for a payload", trace{started()}, at("sess_1", time.Minute, (*aaep.ToolInvoked)(nil)), "ENV-011", progress()},
-	{"a nil extension for a payload", trace{started()}, at("sess_1", time.Minute, (*aaep.Extension)(nil)), "ENV-011", progress()},
+	{"a nil extension for a payload", trace{started()}, at("sess_1", time.Minute, (*aaep.ExtensionPayload)(nil)), "ENV-011", progress()},
 
 	// Nothing open behind the end (D-30).
 	{"completed with an open tool", trace{started(), state(idle, calling), invoked("call_1", "a")}, completed(), "SM-003", returned("call_1", "a", aaep.ToolError)},

@@ -99,7 +99,7 @@ func progress() aaep.Payload {
 func handoff() aaep.Payload {
 	return &aaep.HandoffRequested{Reason: "a hard case", TargetKind: aaep.TargetHuman}
 }
-func extension() aaep.Payload { return &aaep.Extension{Type: "medai:dose.checked"} }
+func extension() aaep.Payload { return &aaep.ExtensionPayload{Type: "medai:dose.checked"} }
 
 func state(from, to aaep.State) aaep.Payload { return &aaep.StateChanged{FromState: from, ToState: to} }
 

@@ -336,7 +336,7 @@ func (t Terms) Extend(ev *aaep.Event) {
 	had, context := ev.Extensions, ev.Context
 	ev.Extensions = nil
 	// The vocabularies of an extension's own event stay: its type needs them.
-	_, own := ev.Payload.(*aaep.Extension)
+	_, own := ev.Payload.(*aaep.ExtensionPayload)
 	if !own {
 		ev.Context = nil
 	}

@@ -210,10 +210,10 @@ func TestExtend(t *testing.T) {
 		"of another version": {object("weather", `{"rain":1}`), []string{aaep.CoreContext, "https://w.example/v2"},
 			&aaep.SessionStarted{}, "map[] []"},
 		"none": {nil, nil, &aaep.SessionStarted{}, "map[] []"},
-		"its own event": {nil, []string{aaep.CoreContext, "urn:med:v1"}, &aaep.Extension{Type: "med:dose"},
+		"its own event": {nil, []string{aaep.CoreContext, "urn:med:v1"}, &aaep.ExtensionPayload{Type: "med:dose"},
 			"map[] [" + aaep.CoreContext + " urn:med:v1]"},
 		"both": {object("weather", `{"rain":1}`), []string{aaep.CoreContext, "urn:med:v1", weather.URI},
-			&aaep.Extension{Type: "med:dose"}, "map[weather:{\"rain\":1}] [" + aaep.CoreContext + " urn:med:v1 " +
+			&aaep.ExtensionPayload{Type: "med:dose"}, "map[weather:{\"rain\":1}] [" + aaep.CoreContext + " urn:med:v1 " +
 				weather.URI + "]"},
 	} {
 		ev := &aaep.Event{Extensions: tc.had, Context: tc.context, Payload: tc.payload}

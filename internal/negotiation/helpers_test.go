@@ -48,7 +48,7 @@ func renegotiate(t *testing.T, now negotiation.Terms, change aaep.Capabilities, 
 // answer encodes the answer to a request, the way a producer sends it.
 func answer(terms negotiation.Terms) ([]byte, error) {
 	return aaep.Encode(&aaep.SubscriptionAccepted{SubscriptionID: "sub_1", AAEPVersion: aaep.Version,
-		Producer:            aaep.Producer{AgentID: "planner", AgentVersion: "1.0.0", AgentName: "Planner"},
+		Producer:            aaep.Agent{AgentID: "planner", AgentVersion: "1.0.0", AgentName: "Planner"},
 		HonoredCapabilities: terms.Capabilities(), NegotiationNotes: terms.Note()})
 }
 

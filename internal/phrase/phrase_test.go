@@ -317,7 +317,7 @@ func TestValid(t *testing.T) {
 			err := aaep.Validate(&aaep.Event{
 				AAEPVersion: aaep.Version, EventID: "evt_1", SessionID: "sess_1",
 				Timestamp: time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC),
-				Producer:  aaep.Producer{AgentID: "agent"},
+				Producer:  aaep.Agent{AgentID: "agent"},
 				Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyNormal,
 				LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: c.tag},
 				Summary:           aaep.Say(sentence),

@@ -274,7 +274,7 @@ func TestShaperFilters(t *testing.T) {
 		change(aaep.StateDeciding, aaep.StateThinking), change(aaep.StateThinking, aaep.StateHandingOff),
 		change(aaep.StateHandingOff, aaep.StateIdle),
 		advance("1"), tool("t"), event("a", &aaep.ToolCompleted{}), newWriter().close("x"),
-		event("a", &aaep.Extension{Type: "medai:dose"}),
+		event("a", &aaep.ExtensionPayload{Type: "medai:dose"}),
 		event("a", &aaep.AwaitingConfirmation{}), event("a", &aaep.AwaitingClarification{}), handoff(),
 		done(), failed(),
 	}

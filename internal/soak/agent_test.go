@@ -71,7 +71,7 @@ func agent(plan agentPlan) {
 	kept, err := sqlite.Open(plan.Dir, sqlite.Options{Limits: log.Limits{Events: -1, Bytes: -1, Age: -1}})
 	die(err)
 	p, err := producer.New(producer.Config{
-		Agent: aaep.Producer{AgentID: "soak", AgentName: "Soak"}, Languages: []string{"es", "de", "ar"}, Log: kept,
+		Agent: aaep.Agent{AgentID: "soak", AgentName: "Soak"}, Languages: []string{"es", "de", "ar"}, Log: kept,
 		KeepEvents:       1024,
 		MaxSubscriptions: 4096, MaxRequestsPerSecond: -1, ShortTimeouts: true,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),

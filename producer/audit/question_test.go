@@ -19,7 +19,7 @@ const token = aaep.ReplyToken("rpl_00112233445566778899aabbccddeeff")
 func question() *aaep.Event {
 	in := func(tag string) *aaep.LocalizationHints { return &aaep.LocalizationHints{PrimaryLanguage: tag} }
 	return &aaep.Event{
-		EventID: "evt_1", SessionID: "sess_1", Timestamp: began, Producer: aaep.Producer{AgentID: "planner"},
+		EventID: "evt_1", SessionID: "sess_1", Timestamp: began, Producer: aaep.Agent{AgentID: "planner"},
 		LocalizationHints: in("en-US"), Summary: aaep.Text{Terse: "Transfer?", Normal: "Transfer $500 to savings."},
 		Payload: &aaep.AwaitingConfirmation{ReplyToken: token, Action: "Transfer $500 to savings.",
 			Consequence:    "Funds move at once.",

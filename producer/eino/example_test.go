@@ -32,7 +32,7 @@ func Example() {
 
 	// What is added: the tap in the model's client, and the middleware.
 	// Serve p with package producer/serve.
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "banker"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "banker"}})
 	if err != nil {
 		fmt.Println(err)
 		return

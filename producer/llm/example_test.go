@@ -19,7 +19,7 @@ import (
 // An agent that exists, with its model and its tool, and what is added to it: the tap in its
 // client, and the guard around its tool. One person listens, and says yes.
 func Example() {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank-assistant"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "bank-assistant"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -54,7 +54,7 @@ func playIn(t *testing.T, language string, f func(st *stage), answers ...fakemod
 	synctest.Test(t, func(t *testing.T) {
 		st := &stage{t: t, model: fakemodel.New(answers...), language: language}
 		var err error
-		if st.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}, Language: language,
+		if st.p, err = producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}, Language: language,
 			AnyLanguage: true}); err != nil {
 			t.Fatal(err)
 		}

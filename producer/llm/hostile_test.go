@@ -41,7 +41,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(uint8(3), false, []byte(strings.Repeat("[", 20000)))
 	f.Fuzz(func(t *testing.T, kind uint8, stream bool, body []byte) {
 		dialect := fakemodel.Dialects[int(kind)%len(fakemodel.Dialects)]
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func BenchmarkTap(b *testing.B) {
 			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {fakemodel.Medium(dialect)}},
 				Body: io.NopCloser(bytes.NewReader(body))}, nil
 		})
-		p, _ := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+		p, _ := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 		tap := llm.New(p).Transport(base)
 		for name, client := range map[string]http.RoundTripper{"alone": base, "followed": tap} {
 			b.Run(dialect+"/"+name, func(b *testing.B) {
@@ -95,7 +95,7 @@ func BenchmarkTap(b *testing.B) {
 
 // BenchmarkRequest is what looking at a request with a long conversation costs before it is sent.
 func BenchmarkRequest(b *testing.B) {
-	p, _ := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+	p, _ := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 	defer p.Shutdown(context.Background())
 	tap := llm.New(p).Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 400, Header: http.Header{}, Body: http.NoBody}, nil

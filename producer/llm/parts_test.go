@@ -253,7 +253,7 @@ func TestReasoningFilterOfNothing(t *testing.T) {
 
 // Answers that are not read are not kept without an end. (P10)
 func TestManyUnread(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 	if err != nil {
 		t.Fatal(err)
 	}

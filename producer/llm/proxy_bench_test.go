@@ -47,7 +47,7 @@ func BenchmarkProxy(b *testing.B) {
 	}))
 	defer provider.Close()
 	upstream, _ := url.Parse(provider.URL)
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func newProxyBefore(t *testing.T, provider *httptest.Server, base http.RoundTrip
 	f := &proxyFixture{stage: stage{t: t, language: "en-US"}, over: make(chan struct{}), provider: provider}
 	t.Cleanup(f.provider.Close)
 	var err error
-	f.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}, FromStart: true,
+	f.p, err = producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}, FromStart: true,
 		Logger: slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		t.Fatal(err)
@@ -694,7 +694,7 @@ func TestProxyPaths(t *testing.T) {
 }
 
 func newTap(t *testing.T) *llm.Tap {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 	if err != nil {
 		t.Fatal(err)
 	}

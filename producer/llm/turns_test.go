@@ -42,7 +42,7 @@ func TestOthersGoOn(t *testing.T) {
 		model: fakemodel.New(fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "weather", Args: `{}`}}},
 			fakemodel.Answer{Says: []string{"Hello."}}, fakemodel.Answer{Says: []string{"Sun."}})}
 	var err error
-	if st.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}, Audit: trail}); err != nil {
+	if st.p, err = producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}, Audit: trail}); err != nil {
 		t.Fatal(err)
 	}
 	st.tap = llm.New(st.p)

@@ -54,7 +54,7 @@ func (s *memoryStore) SetMeta(meta []byte) error {
 func Example() {
 	kept, ctx := &memoryStore{}, context.Background()
 	for range 2 {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner", AgentName: "Planner"},
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner", AgentName: "Planner"},
 			Log: kept})
 		if err != nil {
 			fmt.Println(err)

@@ -52,7 +52,7 @@ func openIn(t *testing.T, language string, middleware func(*producer.Producer) s
 	b := &fixture{heard: make(chan []string, 1), tags: map[string]bool{}}
 	var err error
 	if b.p, err = producer.New(producer.Config{Language: language,
-		Agent: aaep.Producer{AgentID: "bank-tools"}}); err != nil {
+		Agent: aaep.Agent{AgentID: "bank-tools"}}); err != nil {
 		t.Fatal(err)
 	}
 	go func() { b.heard <- followAgent(b.p, b.tags, answer) }()
@@ -360,7 +360,7 @@ func TestElicit(t *testing.T) {
 	var heard []string
 	last := func() string { return heard[len(heard)-1] }
 	form := func(t *testing.T, schema any, message string, answer func(aaep.Payload) any) (*sdk.ElicitResult, error) {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -460,7 +460,7 @@ func TestElicitChoices(t *testing.T) {
 		"half a night": {map[string]any{"type": "integer"}, []any{0.5, 1.0}, aaep.ResponseNumeric, "", "accept", 1.0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+			p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -490,7 +490,7 @@ func TestElicitChoices(t *testing.T) {
 }
 
 func Example() {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank-tools"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "bank-tools"}})
 	if err != nil {
 		fmt.Println(err)
 		return

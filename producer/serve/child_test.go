@@ -95,7 +95,7 @@ func readNotes(path string) (all [][]string, err error) {
 func runAgent(dir, life string, overSSE bool) {
 	trail, err := audit.Open(auditPath(dir), audit.Options{EachSecond: strings.HasSuffix(life, "0")})
 	exitOn(err)
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Audit: trail,
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}, Audit: trail,
 		Grace: 200 * time.Millisecond, ShortTimeouts: true})
 	exitOn(err)
 	if overSSE {

@@ -15,7 +15,7 @@ import (
 // An agent listens on this machine, and a screen reader follows it.
 func Example() {
 	ctx := context.Background()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner", AgentName: "Planner"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner", AgentName: "Planner"}})
 	if err != nil {
 		fmt.Println(err)
 		return

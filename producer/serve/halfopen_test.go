@@ -216,7 +216,7 @@ func TestStorm(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		begin := func(ln *memnet.Listener) (*producer.Producer, func()) {
-			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, MaxSubscriptions: 2 * many,
+			p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}, MaxSubscriptions: 2 * many,
 				MaxRequestsPerSecond: perSecond})
 			check(t, err)
 			ended := make(chan error, 1)

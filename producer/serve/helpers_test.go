@@ -45,7 +45,7 @@ func startFixture(t testing.TB, cfg producer.Config) *fixture {
 // startFixtureAt is startFixture at an address.
 func startFixtureAt(t testing.TB, cfg producer.Config, addr string) *fixture {
 	t.Helper()
-	cfg.Agent = aaep.Producer{AgentID: "tester", AgentName: "Tester"}
+	cfg.Agent = aaep.Agent{AgentID: "tester", AgentName: "Tester"}
 	cfg.ShortTimeouts = true
 	p, err := producer.New(cfg)
 	check(t, err)

@@ -53,7 +53,7 @@ func runAcceptingAgent(dir, when string) {
 			sink.stop = audit.Settled
 		}
 	}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept, Audit: sink})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}, Log: kept, Audit: sink})
 	exitOn(err)
 	join := func() (transports.Conn, string) {
 		theirs, ours := transports.Pipe()
@@ -120,7 +120,7 @@ func TestKillBetweenTheYesAndTheAction(t *testing.T) {
 			if left := trail.Questions(); len(left) != 1 || left[0].Kind != wants[life] {
 				t.Errorf("%s, life %d: it has left %+v", when, life, left)
 			}
-			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept, Audit: trail})
+			p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}, Log: kept, Audit: trail})
 			check(t, err)
 			check(t, p.Shutdown(context.Background()))
 			check(t, trail.Close())
@@ -172,7 +172,7 @@ func TestKillWithATrailInALogger(t *testing.T) {
 			kept, err := sqlite.Open(dir, sqlite.Options{})
 			check(t, err)
 			var trail bytes.Buffer
-			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept,
+			p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}, Log: kept,
 				Audit: audit.Slog(slog.New(slog.NewTextHandler(&trail, nil)))})
 			check(t, err)
 			check(t, p.Shutdown(context.Background()))

@@ -222,7 +222,7 @@ func TestShutdown(t *testing.T) {
 // TestServeCancelled: the end of the context is the end of the agent, and told as such: no listener
 // finds the line cut. The agent's own Shutdown waits for all of that.
 func TestServeCancelled(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 	check(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -259,7 +259,7 @@ func TestServeCancelled(t *testing.T) {
 
 // TestServeEnded: nothing is served for a producer that has been shut down.
 func TestServeEnded(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 	check(t, err)
 	check(t, p.Shutdown(context.Background()))
 	if err := serve.ListenAndServe(t.Context(), "127.0.0.1:0", p); err != nil {
@@ -268,7 +268,7 @@ func TestServeEnded(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	ln.Close()
-	p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	p, err = producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 	check(t, err)
 	defer p.Shutdown(context.Background())
 	if err := serve.Serve(t.Context(), ln, p); err == nil {

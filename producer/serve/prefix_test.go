@@ -22,7 +22,7 @@ import (
 // address that it gives out is below that path: that of the page, of the manifest, of what is not
 // there.
 func TestUnderAPrefix(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}})
 	check(t, err)
 	defer p.Shutdown(context.Background())
 	h, err := (&serve.Server{Page: web.Handler()}).Handler(p)

@@ -23,7 +23,7 @@ import (
 
 // TestLoopbackOnly: a listener for other machines does not open (INV-47, D-71, SEC-001).
 func TestLoopbackOnly(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 	check(t, err)
 	defer p.Shutdown(context.Background())
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
@@ -58,7 +58,7 @@ func TestRefusalIsSaid(t *testing.T) {
 	usual := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))
 	defer slog.SetDefault(usual)
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 	check(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -169,7 +169,7 @@ func TestForeignHostsAreCheap(t *testing.T) {
 // leave, and by no other.
 func TestListedOriginReads(t *testing.T) {
 	const page = "https://reader.example"
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 	check(t, err)
 	defer p.Shutdown(context.Background())
 	handler, err := (&serve.Server{Origins: []string{page}}).Handler(p)
@@ -197,7 +197,7 @@ func TestListedOriginReads(t *testing.T) {
 
 // TestNothingToServe: what is nil is refused in words, and no panic.
 func TestNothingToServe(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 	check(t, err)
 	defer p.Shutdown(t.Context())
 	for _, none := range []*producer.Producer{nil, {}} {

@@ -62,7 +62,7 @@ func authenticateAlice(r *http.Request) (string, error) {
 // one does.
 func serveRemote(t *testing.T, s *serve.Server, cfg producer.Config) (*producer.Producer, string) {
 	t.Helper()
-	cfg.Agent = aaep.Producer{AgentID: "tester"}
+	cfg.Agent = aaep.Agent{AgentID: "tester"}
 	p, err := producer.New(cfg)
 	check(t, err)
 	ln, err := net.Listen("tcp", "0.0.0.0:0")
@@ -101,7 +101,7 @@ func TestRemoteNeedsBoth(t *testing.T) {
 	wild, _ := newCertificate(t, "*.agents.example")
 	old := server.Clone()
 	old.MinVersion = tls.VersionTLS11
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 	check(t, err)
 	defer p.Shutdown(context.Background())
 	for name, c := range map[string]struct {
@@ -253,7 +253,7 @@ func TestNamesOfTheCertificate(t *testing.T) {
 // XT-001, HS-089, HS-090, SSE-002, VER-010: what is at the well-known path says what is served and
 // where. VER-007
 func TestManifestIsPublished(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner", AgentName: "Planner"},
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner", AgentName: "Planner"},
 		Languages: []string{"es"}, MaxSubscriptions: 7})
 	check(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -292,7 +292,7 @@ func TestManifestIsPublished(t *testing.T) {
 // TestMounted: an application that has a server of its own mounts the handler, and p.Shutdown ends
 // what that started.
 func TestMounted(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 	check(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -316,7 +316,7 @@ func TestMounted(t *testing.T) {
 // ours finds either.
 func TestRootLayout(t *testing.T) {
 	for _, served := range []bool{true, false} {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, FromStart: true})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}, FromStart: true})
 		check(t, err)
 		s := &serve.Server{}
 		if served {
@@ -355,7 +355,7 @@ func TestRootLayout(t *testing.T) {
 // under the proxy's own name: so clients without credentials are not served beside one (INV-47,
 // T-PROXY).
 func TestRootLayoutBehindProxy(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 	check(t, err)
 	defer p.Shutdown(context.Background())
 	for host, right := range map[string]bool{"agent.example": false, "agent.example:8443": false, "10.0.0.1": false,
@@ -372,7 +372,7 @@ func TestRootLayoutBehindProxy(t *testing.T) {
 // there is none.
 func TestPage(t *testing.T) {
 	for _, there := range []bool{true, false} {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 		check(t, err)
 		s := &serve.Server{}
 		if there {

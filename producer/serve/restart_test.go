@@ -39,7 +39,7 @@ func runLoggedAgent(dir, addr, socket string) {
 	ctx := context.Background()
 	kept, err := sqlite.Open(dir, sqlite.Options{})
 	exitOn(err)
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept, KeepEvents: 64})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}, Log: kept, KeepEvents: 64})
 	exitOn(err)
 	l, err := ipc.Listen(socket, nil)
 	exitOn(err)
@@ -282,7 +282,7 @@ func killWithLog(t *testing.T, rounds int, listen func(*loggedListener, context.
 	// The last life does nothing but end what the others left.
 	kept, err := sqlite.Open(dir, sqlite.Options{})
 	check(t, err)
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}, Log: kept})
 	check(t, err)
 	l, err := ipc.Listen(socket, nil)
 	check(t, err)

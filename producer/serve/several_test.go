@@ -27,7 +27,7 @@ import (
 func TestServeAll(t *testing.T) {
 	agents := map[string]*producer.Producer{}
 	for _, name := range []string{"planner", "bank"} {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: name}})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: name}})
 		check(t, err)
 		defer p.Shutdown(t.Context())
 		agents[name] = p
@@ -103,7 +103,7 @@ func TestServeAll(t *testing.T) {
 
 // What cannot be told apart is refused in words.
 func TestServeAllRefuses(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "a"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "a"}})
 	check(t, err)
 	defer p.Shutdown(t.Context())
 	for name, tc := range map[string]struct {
@@ -133,7 +133,7 @@ func TestServeAllProves(t *testing.T) {
 	agents, paths := map[string]*producer.Producer{}, []string{"/planner", "/bank"}
 	for _, at := range paths {
 		own := []*manifest.Signer{newSigner(t)}
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: at[1:]},
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: at[1:]},
 			Signers: func() []*manifest.Signer { return own }})
 		check(t, err)
 		defer p.Shutdown(context.Background())
@@ -174,7 +174,7 @@ func TestServeAllProves(t *testing.T) {
 // it is there.
 func TestBelowAPath(t *testing.T) {
 	own := newSigner(t)
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"},
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"},
 		Signers: func() []*manifest.Signer { return []*manifest.Signer{own} }})
 	check(t, err)
 	defer p.Shutdown(context.Background())

@@ -41,7 +41,7 @@ func publicKeys(t *testing.T, signers ...*manifest.Signer) *manifest.KeySet {
 // serveSigned serves an agent that signs with what signers holds.
 func serveSigned(t *testing.T, id string, signers *atomic.Pointer[[]*manifest.Signer]) (*producer.Producer, string) {
 	t.Helper()
-	cfg := producer.Config{Agent: aaep.Producer{AgentID: id, AgentName: "Bank"}}
+	cfg := producer.Config{Agent: aaep.Agent{AgentID: id, AgentName: "Bank"}}
 	if signers != nil {
 		cfg.Signers = func() []*manifest.Signer { return *signers.Load() }
 	}
@@ -146,7 +146,7 @@ func TestKeysChange(t *testing.T) {
 
 // HS-091: the manifest does not claim what is not served.
 func TestManifestClaims(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank"}, Languages: []string{"es"},
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "bank"}, Languages: []string{"es"},
 		Contact: "help@bank.example"})
 	check(t, err)
 	defer p.Shutdown(context.Background())

@@ -39,7 +39,7 @@ func TestTrustedProxy(t *testing.T) {
 			defer mu.Unlock()
 			return logged.Write(b)
 		}), nil))
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, Logger: logger})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}, Logger: logger})
 		check(t, err)
 		var asked []string
 		h, err := (&serve.Server{TrustedProxies: tt.trusted, Logger: logger,

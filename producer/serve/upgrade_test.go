@@ -54,7 +54,7 @@ func TestUpgrade(t *testing.T) {
 	for _, dir := range []string{dir, restored} {
 		kept, err := sqlite.Open(dir, sqlite.Options{Limits: log.Limits{Age: -1}}) // it is from long ago
 		check(t, err)
-		agent := aaep.Producer{AgentID: "planner", AgentName: "Planner"}
+		agent := aaep.Agent{AgentID: "planner", AgentName: "Planner"}
 		st := startFixture(t, producer.Config{Agent: agent, Languages: []string{"es"}, Log: kept})
 		c := everything
 		check(t, c.AddExtension(extensions.DeliveryVocabulary, extensions.Delivery{ResumeAfter: firstSentence}))

@@ -31,7 +31,7 @@ func Example_users() {
 	agents := map[string]http.Handler{}
 	for _, user := range []string{"ada", "ben",
 		""} { // made when they log in; the one without a user says what the service is, and lets no one in
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank", AgentName: "Bank"}})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "bank", AgentName: "Bank"}})
 		if err != nil {
 			fmt.Println(err)
 			return

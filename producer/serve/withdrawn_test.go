@@ -44,7 +44,7 @@ func TestWithdrawnIsLogged(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var gone atomic.Bool
 				var said syncBuffer
-				p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"},
+				p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"},
 					Logger: slog.New(slog.NewTextHandler(&said, nil))})
 				check(t, err)
 				ln := memnet.Listen()

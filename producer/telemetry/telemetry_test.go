@@ -39,7 +39,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, Observer: t})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}, Observer: t})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -123,7 +123,7 @@ func TestTelemetry(t *testing.T) {
 		t.Fatal(err)
 	}
 	disk := &disk{}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "payer"}, Observer: instruments, Log: disk,
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "payer"}, Observer: instruments, Log: disk,
 		Audit: forgetful{}})
 	if err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func TestAgainOfAQuestionPutAside(t *testing.T) {
 	for _, while := range []string{"Decide: Pay five dollars.", "The question is: Pay five dollars."} {
 		r := newRoom(t, Preferences{})
 		r.askBriefly("Bank", "sess_1", "Pay five dollars.")
-		r.addEventOf("Bank", "sess_1", &aaep.Extension{Type: "acme:news"}, "News.")
+		r.addEventOf("Bank", "sess_1", &aaep.ExtensionPayload{Type: "acme:news"}, "News.")
 		two := r.askBriefly("Bank", "sess_2", "Delete all photos.")
 		for range 60 {
 			if strings.Contains(r.heard[len(r.heard)-1], while) {

@@ -49,7 +49,7 @@ func TestCriticalInterrupts(t *testing.T) {
 	}
 
 	r = newRoom(t, Preferences{}) // in its second sentence
-	r.addEvent(&aaep.Extension{Type: "acme:news"}, "Two are done. There are three of them left to do.")
+	r.addEvent(&aaep.ExtensionPayload{Type: "acme:news"}, "Two are done. There are three of them left to do.")
 	r.passTime(3 * time.Second)
 	r.addEvent(&aaep.SessionErrored{}, "It broke.")
 	r.passTime(time.Minute)
@@ -119,7 +119,7 @@ func TestTyping(t *testing.T) {
 	}
 	r.addSentence("One. ")
 	r.addSentence("Two. ")
-	r.addEvent(&aaep.Extension{Type: "acme:odd"}, "Something new.")
+	r.addEvent(&aaep.ExtensionPayload{Type: "acme:odd"}, "Something new.")
 	r.addEvent(&aaep.SessionErrored{}, "It broke.")
 	r.passTime(time.Minute)
 	r.wantHeard("0.0 This one is cut by the first key. /", "11.0 Error.", "11.5 It broke.",

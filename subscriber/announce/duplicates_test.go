@@ -103,7 +103,7 @@ func TestDuplicateFilter(t *testing.T) {
 		}, "Hello."},
 		"something else happens": {func(r *room) {
 			r.changeState(idle, think, "Thinking.")
-			r.addEvent(&aaep.Extension{Type: "acme:odd"}, "Something new.")
+			r.addEvent(&aaep.ExtensionPayload{Type: "acme:odd"}, "Something new.")
 		}, "Something new. Thinking."},
 		"short states": {func(r *room) {
 			for _, text := range []string{"One.", "Two.", "Three."} {

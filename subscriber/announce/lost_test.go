@@ -15,7 +15,7 @@ func TestLostIsTold(t *testing.T) {
 	r.a.SetLanguage("es")
 	r.addEvent(&aaep.SessionStarted{}, "Planning.")
 	r.addEvent(&aaep.OutputStreaming{Chunk: "The first half of ", OutputID: "out_1", CoalesceHint: aaep.BoundaryNone}, "")
-	lost := &aaep.Event{EventID: "evt_lost", Timestamp: r.now, Summary: aaep.Say("Anything."), Payload: &aaep.Extension{Type: aaep.TypeLost}}
+	lost := &aaep.Event{EventID: "evt_lost", Timestamp: r.now, Summary: aaep.Say("Anything."), Payload: &aaep.ExtensionPayload{Type: aaep.TypeLost}}
 	for range 2 {
 		r.a.Add(r.now, "Planner", lost, Text(lost, aaep.VerbosityNormal))
 	}
@@ -30,7 +30,7 @@ func TestLostIsTold(t *testing.T) {
 func TestLostOfOne(t *testing.T) {
 	r := newRoom(t, Preferences{})
 	r.a.Follow("Bank")
-	r.a.Add(r.now, "Planner", &aaep.Event{Payload: &aaep.Extension{Type: aaep.TypeLost}}, nil)
+	r.a.Add(r.now, "Planner", &aaep.Event{Payload: &aaep.ExtensionPayload{Type: aaep.TypeLost}}, nil)
 	r.passTime(time.Minute)
 	r.wantHeard("0.0 Planner: What was said meanwhile may be missing.")
 }

@@ -153,7 +153,7 @@ func TestAnotherAgentSpeaks(t *testing.T) {
 		"text": func(r *room) {
 			r.addEventOf("Red", "sess_2", &aaep.OutputStreaming{Chunk: "Shall all be deleted? ", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
 		},
-		"news": func(r *room) { r.addEventOf("Red", "sess_2", &aaep.Extension{Type: "acme:news"}, "It rains.") },
+		"news": func(r *room) { r.addEventOf("Red", "sess_2", &aaep.ExtensionPayload{Type: "acme:news"}, "It rains.") },
 	} {
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 		put := r.askBriefly("Blue", "sess_1", "Pay five dollars.")

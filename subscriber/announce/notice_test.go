@@ -28,7 +28,7 @@ func TestEndIsToldAfterTheLastWords(t *testing.T) {
 			r := newRoom(t, Preferences{})
 			r.a.Follow("Blue")
 			r.addEventOf("Red", "sess_1", &aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(90.0)}}, "")
-			r.addEventOf("Blue", "sess_2", &aaep.Extension{Type: "acme:news"}, "A long piece of news of another agent.")
+			r.addEventOf("Blue", "sess_2", &aaep.ExtensionPayload{Type: "acme:news"}, "A long piece of news of another agent.")
 			r.addEventOf("Red", "sess_1", &aaep.OutputStreaming{Chunk: "These are the very last words. And these", OutputID: "out_1",
 				CoalesceHint: aaep.BoundaryNone}, "")
 			r.passTime(500 * time.Millisecond)

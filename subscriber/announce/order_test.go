@@ -42,7 +42,7 @@ func TestOrder(t *testing.T) {
 				r.addEventOf(source, session, &aaep.OutputStreaming{Chunk: word(session) + " ", OutputID: "out_1",
 					CoalesceHint: aaep.BoundarySentence}, "")
 			case 4:
-				r.addEventOf(source, session, &aaep.Extension{Type: "acme:news"}, word(session))
+				r.addEventOf(source, session, &aaep.ExtensionPayload{Type: "acme:news"}, word(session))
 			case 5:
 				r.addEventOf(source, session, &aaep.ToolInvoked{Tool: "look", ToolCallID: "call_1"}, word(session))
 			case 6, 7:

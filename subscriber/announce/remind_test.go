@@ -45,10 +45,10 @@ func (r *room) wantSince(text string, lines ...string) {
 // last before the answer. LVL-040
 func TestReasonsAfterTheQuestion(t *testing.T) {
 	r := newRoom(t, Preferences{Answering: answerKeys})
-	r.addEventOf("Post", "sess_9", &aaep.Extension{Type: "acme:news"}, "The post is here.")
+	r.addEventOf("Post", "sess_9", &aaep.ExtensionPayload{Type: "acme:news"}, "The post is here.")
 	r.addSentence("It is due today. ")
 	r.addSentence("It is cheap. ")
-	r.addEventOf("Post", "sess_9", &aaep.Extension{Type: "acme:news"}, "A letter too.")
+	r.addEventOf("Post", "sess_9", &aaep.ExtensionPayload{Type: "acme:news"}, "A letter too.")
 	r.passTime(200 * time.Millisecond)
 	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
 	r.passTime(time.Second)
@@ -68,7 +68,7 @@ func TestReminders(t *testing.T) {
 	pay := r.askBriefly("Planner", "sess_1", "Pay five dollars.")
 	r.passTime(20 * time.Second)
 	r.addEvent(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(40.0)}}, "")
-	r.addEventOf("Planner", "sess_2", &aaep.Extension{Type: "acme:news"}, "Of another session.")
+	r.addEventOf("Planner", "sess_2", &aaep.ExtensionPayload{Type: "acme:news"}, "Of another session.")
 	r.passTime(20 * time.Second)
 	if n := reminded(r); n != 0 {
 		t.Errorf("after what is no reason it is called to mind %d times: %q", n, r.heard)

@@ -237,7 +237,7 @@ func TestAnswerIsForWhatWasPresentedLast(t *testing.T) {
 					r.a.Settle(r.now, asked[random.IntN(len(asked))])
 				}
 			case 6:
-				r.addEventOf("Shop", "sess_news", &aaep.Extension{Type: "acme:news"}, "News.")
+				r.addEventOf("Shop", "sess_news", &aaep.ExtensionPayload{Type: "acme:news"}, "News.")
 			case 7:
 				switch n := random.IntN(4); {
 				case r.voice == nil:

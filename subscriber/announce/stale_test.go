@@ -66,7 +66,7 @@ func TestOldNews(t *testing.T) {
 			r.runTool("a", func(p *aaep.ToolInvoked) { p.Irreversible = new(true) }, aaep.ToolSuccess)
 			r.runTool("b", func(p *aaep.ToolInvoked) { p.RiskLevel = aaep.RiskHigh }, aaep.ToolSuccess)
 		}, []string{"Using a.", "Finished a.", "Using b.", "Finished b."}},
-		"what nobody knows": {func(r *room) { r.addEvent(&aaep.Extension{Type: "acme:odd"}, "Something new.") }, []string{"Something new."}},
+		"what nobody knows": {func(r *room) { r.addEvent(&aaep.ExtensionPayload{Type: "acme:odd"}, "Something new.") }, []string{"Something new."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRoom(t, Preferences{})

@@ -45,7 +45,7 @@ func TestText(t *testing.T) {
 		{newEvent(&aaep.OutputStreaming{Chunk: " One. "}, ""), "One."},
 		{newEvent(&aaep.OutputStreaming{Complete: true}, ""), ""},
 		{newEvent(&aaep.HandoffRequested{Reason: "It is late.", TargetKind: aaep.TargetHuman}, ""), "Handover. Handing over to human: It is late."},
-		{newEvent(&aaep.Extension{Type: "acme:lunch"}, "Lunch."), "Lunch."},
+		{newEvent(&aaep.ExtensionPayload{Type: "acme:lunch"}, "Lunch."), "Lunch."},
 		{newEvent(&aaep.OutputStreaming{Chunk: "One.\n\taaep: Answer sent.\nACTION: none\nAction is needed."}, ""),
 			"One.\nThe agent says: \taaep: Answer sent.\nThe agent says: ACTION: none\nAction is needed."},
 		{newEvent(&aaep.OutputStreaming{Chunk: "\u0410\u0441tion: none\nA\u200dction : none\n- \uff21ction: none\nType  y to accept.\nYou have 9 hours to answer.\nYou have 3 letters.\nVerified.\nActionable: yes"}, ""),

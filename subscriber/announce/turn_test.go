@@ -219,8 +219,8 @@ func TestQuestionTakenAway(t *testing.T) {
 	} {
 		r := newRoom(t, Preferences{})
 		pay := r.askBriefly("Planner", "sess_1", "Pay five dollars.")
-		r.addEventOf("Planner", "sess_2", &aaep.Extension{Type: "acme:news"}, "News.")
-		r.addEventOf("Planner", "sess_3", &aaep.Extension{Type: "acme:news"}, "More news.")
+		r.addEventOf("Planner", "sess_2", &aaep.ExtensionPayload{Type: "acme:news"}, "News.")
+		r.addEventOf("Planner", "sess_3", &aaep.ExtensionPayload{Type: "acme:news"}, "More news.")
 		r.passTime(3 * time.Second)
 		switch tc.does {
 		case "types":

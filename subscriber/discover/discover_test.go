@@ -156,7 +156,7 @@ func TestNoPatience(t *testing.T) {
 
 func ExampleWays() {
 	ctx := context.Background()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner", AgentName: "Planner"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner", AgentName: "Planner"}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -190,7 +190,7 @@ func ExampleWays() {
 // XT-002: with WebSocket blocked on the way, the subscriber comes up over Server-Sent Events and
 // says so.
 func TestBlockedWebSocket(t *testing.T) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}})
 	if err != nil {
 		t.Fatal(err)
 	}

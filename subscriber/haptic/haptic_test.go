@@ -64,7 +64,7 @@ func TestMeaning(t *testing.T) {
 		"a critical notice":     {announce.Utterance{Kind: announce.Notice, Critical: true}, "needs_you"},
 		"a question of nobody":  {announce.Utterance{Kind: announce.Question}, "needs_you"},
 		"a problem of nobody":   {announce.Utterance{Kind: announce.Problem}, "failed"},
-		"an unknown extension":  {announce.Utterance{Kind: announce.News, Event: event(&aaep.Extension{})}, "working"},
+		"an unknown extension":  {announce.Utterance{Kind: announce.News, Event: event(&aaep.ExtensionPayload{})}, "working"},
 		"an event of no type":   {announce.Utterance{Kind: announce.Output, Event: event(nil)}, ""},
 		"a kind of the future":  {announce.Utterance{Kind: "dream"}, ""},
 		"a critical from there": {announce.Utterance{Kind: "dream", Critical: true}, "needs_you"},

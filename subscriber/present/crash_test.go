@@ -23,7 +23,7 @@ func TestAskedAgainAfterACrash(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank", AgentName: "Bank"}, Log: store})
+			p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "bank", AgentName: "Bank"}, Log: store})
 			if err != nil {
 				t.Fatal(err)
 			}

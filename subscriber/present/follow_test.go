@@ -40,7 +40,7 @@ func newAgent(t *testing.T, name string) *agentOf {
 }
 
 func (a *agentOf) start(name string) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: strings.ToLower(name), AgentName: name}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: strings.ToLower(name), AgentName: name}})
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -363,7 +363,7 @@ func TestEachIsTold(t *testing.T) {
 		}{
 			{&aaep.SessionStarted{}, "Planning.", "Planning."},
 			{&aaep.ToolInvoked{Tool: "send_mail"}, "", "Using the tool send mail."},
-			{&aaep.Extension{Type: "acme:lunch"}, "Lunch is ready.", "Lunch is ready."},
+			{&aaep.ExtensionPayload{Type: "acme:lunch"}, "Lunch is ready.", "Lunch is ready."},
 			{&aaep.SessionCompleted{}, "All planned.", "Done. All planned."},
 			{&aaep.SessionErrored{}, "It broke.", "Error. It broke."},
 			{&aaep.SessionCancelled{}, "You stopped it.", "Cancelled. You stopped it."},

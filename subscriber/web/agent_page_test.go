@@ -26,7 +26,7 @@ type agentPage struct {
 func (s *agentPage) newAgent(t *testing.T, cfg producer.Config) {
 	t.Helper()
 	if cfg.Agent.AgentID == "" {
-		cfg.Agent = aaep.Producer{AgentID: "tester", AgentName: "Tester"}
+		cfg.Agent = aaep.Agent{AgentID: "tester", AgentName: "Tester"}
 	}
 	p, err := producer.New(cfg)
 	check(t, err)

@@ -13,7 +13,7 @@ import (
 
 // The page is served by the application's own server, beside the agent.
 func Example() {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -61,7 +61,7 @@ func TestListedOrigin(t *testing.T) {
 	}
 	listed, unlisted := pages(), pages()
 
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 	check(t, err)
 	t.Cleanup(func() { p.Shutdown(context.Background()) })
 	handler, err := (&serve.Server{Origins: []string{listed}, Authenticate: func(r *http.Request) (string, error) {

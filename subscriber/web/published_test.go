@@ -39,7 +39,7 @@ window.decide = async (decision) => {
 func TestPublishedPage(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}})
 	check(t, err)
 	elsewhere := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(elsewhere.Close)

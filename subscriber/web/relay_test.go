@@ -34,7 +34,7 @@ func TestRelay(t *testing.T) {
 	check(t, err)
 	keys, err := manifest.ParseKeys(public)
 	check(t, err)
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank", AgentName: "My bank"}, Signers: func() []*manifest.Signer { return []*manifest.Signer{signer} }})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "bank", AgentName: "My bank"}, Signers: func() []*manifest.Signer { return []*manifest.Signer{signer} }})
 	check(t, err)
 	tokens, err := auth.Tokens(map[string]string{"ada": "the-token-of-this-test"})
 	check(t, err)

@@ -18,7 +18,7 @@ const whoAsks = `Array.from(document.querySelectorAll(".question :is(.verdict, .
 // said without a pause.
 func TestNameIsNoVerdict(t *testing.T) {
 	t.Parallel()
-	st := start(t, producer.Config{Agent: aaep.Producer{AgentID: "bank", AgentName: "Bank (verified)”. Verified: it proved that it is who it says."}})
+	st := start(t, producer.Config{Agent: aaep.Agent{AgentID: "bank", AgentName: "Bank (verified)”. Verified: it proved that it is who it says."}})
 	p := newBrowser(t).open(st.page, "")
 	p.until(connected)
 	const name = "Bank (verified) Verified it proved that it is who it says"

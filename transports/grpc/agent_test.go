@@ -43,7 +43,7 @@ var everything = aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.Boun
 
 func newProducer(t testing.TB) *producer.Producer {
 	t.Helper()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester", AgentName: "Tester"},
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester", AgentName: "Tester"},
 		ShortTimeouts: true})
 	check(t, err)
 	return p
@@ -269,7 +269,7 @@ func TestBegunAnew(t *testing.T) {
 // An agent on a grpc.Server, and a screen reader that follows it.
 func Example() {
 	ctx := context.Background()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner", AgentName: "Planner"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner", AgentName: "Planner"}})
 	if err != nil {
 		fmt.Println(err)
 		return

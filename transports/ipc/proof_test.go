@@ -63,7 +63,7 @@ func TestProducerLevel3(t *testing.T) {
 	for name, framing := range map[string]int32{"lengths": framingLengths, "lines": framingLines} {
 		t.Run(name, func(t *testing.T) {
 			aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
-				p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target"}, ShortTimeouts: true})
+				p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "target"}, ShortTimeouts: true})
 				if err != nil {
 					t.Fatal(err)
 				}

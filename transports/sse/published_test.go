@@ -147,7 +147,7 @@ var answering = aaep.Capabilities{SupportsConfirmationReply: new(true), Supports
 // agent serves a producer on the root layout.
 func agent(t *testing.T, terms aaep.Capabilities, cfg producer.Config) (*producer.Producer, *http.Client) {
 	t.Helper()
-	cfg.Agent, cfg.ShortTimeouts = aaep.Producer{AgentID: "agent"}, true
+	cfg.Agent, cfg.ShortTimeouts = aaep.Agent{AgentID: "agent"}, true
 	p, err := producer.New(cfg)
 	check(t, err)
 	rs, err := sse.NewRootServer(sse.RootOptions{Capabilities: terms})

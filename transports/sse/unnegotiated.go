@@ -49,7 +49,7 @@ func (c *conn) listenUnnegotiated(ctx context.Context, req *aaep.SubscriptionReq
 func (c *conn) unnegotiatedAcceptance(req *aaep.SubscriptionRequest) *aaep.SubscriptionAccepted {
 	return &aaep.SubscriptionAccepted{
 		SubscriptionID: implicitID, AAEPVersion: aaep.Version,
-		Producer: aaep.Producer{AgentID: c.root.Host}, // its events name it
+		Producer: aaep.Agent{AgentID: c.root.Host}, // its events name it
 		HonoredCapabilities: aaep.Capabilities{
 			SupportsConfirmationReply:  req.Capabilities.SupportsConfirmationReply,
 			SupportsClarificationReply: req.Capabilities.SupportsClarificationReply,

@@ -29,7 +29,7 @@ func agent() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "payer"}, FromStart: true})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "payer"}, FromStart: true})
 	if err != nil {
 		return 2
 	}

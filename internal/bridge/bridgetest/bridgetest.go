@@ -167,7 +167,7 @@ func (l *Listener) AwaitHeard(t *testing.T, text string) string {
 // NewProducer returns a Producer that ends with the test.
 func NewProducer(t *testing.T) *producer.Producer {
 	t.Helper()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "archive"}, ShortTimeouts: true,
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "archive"}, ShortTimeouts: true,
 		FromStart: true, KeepEvents: 1 << 16})
 	if err != nil {
 		t.Fatal(err)

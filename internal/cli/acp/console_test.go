@@ -89,7 +89,7 @@ func TestConsole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 		if err != nil {
 			t.Fatal(err)
 		}

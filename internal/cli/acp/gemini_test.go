@@ -206,7 +206,7 @@ func TestGemini(t *testing.T) {
 	if agent.Name() != "Gemini CLI" {
 		t.Errorf("the agent calls itself %q", agent.Name())
 	}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "gemini"}, ShortTimeouts: true, Grace: -1})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "gemini"}, ShortTimeouts: true, Grace: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestGoAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer agent.Close()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "example"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "example"}})
 	if err != nil {
 		t.Fatal(err)
 	}

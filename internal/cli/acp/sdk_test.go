@@ -28,7 +28,7 @@ func TestSDKAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer agent.Close()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "checker"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "checker"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestSDKAgentOfVersion2(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer agent.Close()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "checker"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "checker"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,13 +110,13 @@ func (r *replayer) runReplay(ctx context.Context, name, addr string, stdin io.Re
 
 // firstProducer returns the producer of a recording's first event. Standard input cannot be read
 // twice: its producer is "replay".
-func (r *replayer) firstProducer(ctx context.Context, name string) (aaep.Producer, error) {
+func (r *replayer) firstProducer(ctx context.Context, name string) (aaep.Agent, error) {
 	if name == "-" {
-		return aaep.Producer{AgentID: "replay"}, nil
+		return aaep.Agent{AgentID: "replay"}, nil
 	}
 	in, _, err := input.Open(ctx, name, nil, nil)
 	if err != nil {
-		return aaep.Producer{}, exits.With(exits.Unreachable, err)
+		return aaep.Agent{}, exits.With(exits.Unreachable, err)
 	}
 	defer in.Close()
 	for _, data := range check.Messages(in, &err) {
@@ -126,7 +126,7 @@ func (r *replayer) firstProducer(ctx context.Context, name string) (aaep.Produce
 			}
 		}
 	}
-	return aaep.Producer{}, exits.With(exits.Failed,
+	return aaep.Agent{}, exits.With(exits.Failed,
 		fmt.Errorf("%s holds no event; record one with: aaep capture URL", name))
 }
 
@@ -165,7 +165,7 @@ func (r *replayer) playRecording(ctx context.Context, p *producer.Producer, name
 		}
 		said.SessionID = sessions[ev.SessionID]
 		if name == "-" {
-			said.Producer = aaep.Producer{AgentID: "replay"}
+			said.Producer = aaep.Agent{AgentID: "replay"}
 		}
 		makeSendable(&said)
 		if err := p.Republish(&said); err != nil {

@@ -317,7 +317,7 @@ func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) 
 		return err
 	}
 	defer serving.CloseTrail(trail, o.trail, &err)
-	cfg := producer.Config{Agent: aaep.Producer{AgentID: call.AgentID, AgentName: "Coding agents"}, AnyLanguage: true,
+	cfg := producer.Config{Agent: aaep.Agent{AgentID: call.AgentID, AgentName: "Coding agents"}, AnyLanguage: true,
 		FromStart: true, RefuseSecrets: true,
 		Audit: trail, Observer: o.where.Seen, MaxSubscriptions: serving.MaxBesideAgent, Admit: o.where.RightsOf(status),
 		Logger: o.where.ConnectionLog(talk, lineio.ErrorsTo(talk))}

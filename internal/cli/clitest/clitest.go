@@ -85,7 +85,7 @@ func AgentOf(t *testing.T, cfg producer.Config) (*producer.Producer, DialerFunc)
 // AgentNamed serves an agent of a name in this process, and ends it with the test.
 func AgentNamed(t *testing.T, name string, cfg producer.Config) (*producer.Producer, DialerFunc) {
 	t.Helper()
-	cfg.Agent = aaep.Producer{AgentID: name}
+	cfg.Agent = aaep.Agent{AgentID: name}
 	p, err := producer.New(cfg)
 	if err != nil {
 		t.Fatal(err)

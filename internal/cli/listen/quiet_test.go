@@ -60,7 +60,7 @@ func (s *scripted) dial(context.Context) (transports.Conn, error) {
 				s.short(&honored)
 			}
 			msg, err := aaep.Encode(&aaep.SubscriptionAccepted{SubscriptionID: "sub_1", AAEPVersion: aaep.Version,
-				Producer: aaep.Producer{AgentID: "scripted"}, HonoredCapabilities: honored})
+				Producer: aaep.Agent{AgentID: "scripted"}, HonoredCapabilities: honored})
 			if err != nil {
 				panic(err)
 			}

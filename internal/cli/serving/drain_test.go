@@ -46,7 +46,7 @@ func TestDrain(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+				p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 				if err != nil {
 					t.Fatal(err)
 				}

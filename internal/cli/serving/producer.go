@@ -8,7 +8,7 @@ import (
 // NewProducer is the producer of an agent that has a name, and may be followed by any listener from
 // the start.
 func NewProducer(name string, cfg producer.Config) (*producer.Producer, error) {
-	cfg.Agent = aaep.Producer{AgentID: name, AgentName: name}
+	cfg.Agent = aaep.Agent{AgentID: name, AgentName: name}
 	cfg.AnyLanguage, cfg.FromStart = true, true
 	if cfg.Audit == nil && cfg.Logger != nil { // otherwise the words of each question would be in the log
 		cfg.Audit = Answered{cfg.Logger}

@@ -147,7 +147,7 @@ func Example() {
 	move := func(_ context.Context, in transfer) (string, error) { return fmt.Sprintf("moved $%d", in.Amount), nil }
 
 	// What is added: the tap in the model's client, and the guard. Serve p with package producer/serve.
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "banker"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "banker"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -83,7 +83,7 @@ func TestSDKs(t *testing.T) {
 					t.Fatalf("without the tap the agent got %s", want)
 				}
 
-				p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+				p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 				if err != nil {
 					t.Fatal(err)
 				}

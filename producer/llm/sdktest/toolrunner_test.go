@@ -89,7 +89,7 @@ func Example_toolRunner() {
 	move := func(_ context.Context, in transfer) (string, error) { return fmt.Sprintf("moved $%d", in.Amount), nil }
 
 	// What is added: the tap in the client, and the guard. Serve p with package producer/serve.
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "banker"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "banker"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -27,7 +27,7 @@ func TestTwoUsers(t *testing.T) {
 	taps, guarded, heard := map[string]*llm.Tap{}, map[string]tool{}, map[string]chan []string{}
 	producers := map[string]*producer.Producer{}
 	for user, decision := range map[string]aaep.Decision{"ada": aaep.Accept, "ben": aaep.Reject} {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "agent"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 // another process too.
 func BenchmarkCritical(b *testing.B) {
 	b.Run("memory", func(b *testing.B) {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, MaxRequestsPerSecond: -1})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}, MaxRequestsPerSecond: -1})
 		if err != nil {
 			b.Fatal(err)
 		}

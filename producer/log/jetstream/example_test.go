@@ -16,7 +16,7 @@ func Example() {
 		if err != nil {
 			return nil, err
 		}
-		return producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, Log: kept})
+		return producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}, Log: kept})
 	}
 	other := func(ctx context.Context, cluster *jetstream.Cluster) (*producer.Producer, error) {
 		feed, err := cluster.Follow(ctx, "planner")

@@ -143,7 +143,7 @@ func agentAt(t testing.TB, servers string, kept *trail, patience time.Duration) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, Log: store, Audit: kept,
+	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}, Log: store, Audit: kept,
 		MaxRequestsPerSecond: -1, ShortTimeouts: true, FromStart: true, Logger: logger(t)})
 	if err != nil {
 		t.Fatal(err)

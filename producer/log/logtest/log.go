@@ -18,7 +18,7 @@ import (
 // newEvent is one that can be written; number tells it apart.
 func newEvent(number string) *aaep.Event {
 	return &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.UnixMilli(1).UTC(),
-		Producer: aaep.Producer{AgentID: "a", AgentName: "A"}, Verbosity: aaep.VerbosityNormal,
+		Producer: aaep.Agent{AgentID: "a", AgentName: "A"}, Verbosity: aaep.VerbosityNormal,
 		Urgency:       aaep.UrgencyNormal,
 		CorrelationID: number, Summary: aaep.Say("Said."), Payload: &aaep.SessionStarted{}}
 }

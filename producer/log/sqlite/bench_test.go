@@ -72,7 +72,7 @@ func appendAll(l *eventlog.Log) {
 				l.Wait(
 					l.Append(&aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_0123456789abcdef0123456789abcdef",
 						Verbosity: aaep.VerbosityNormal,
-						Producer:  aaep.Producer{AgentID: "planner", AgentName: "Planner"}, Urgency: aaep.UrgencyNormal,
+						Producer:  aaep.Agent{AgentID: "planner", AgentName: "Planner"}, Urgency: aaep.UrgencyNormal,
 						Summary: aaep.Say(text),
 						Payload: &aaep.OutputStreaming{Chunk: text[:50],
 							OutputID: "out_0123456789abcdef0123456789abcdef"}}))

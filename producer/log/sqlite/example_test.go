@@ -27,7 +27,7 @@ func Example() {
 		}
 		_, end := kept.Bounds()
 		fmt.Println(end, "events so far")
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, Log: kept})
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}, Log: kept})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -53,7 +53,7 @@ const token = "the-token-of-this-test"
 func startFixture(t *testing.T, cfg producer.Config, with func(*subscriber.Config)) *fixture {
 	t.Helper()
 	st := &fixture{ended: make(chan error, 1)}
-	cfg.Agent = aaep.Producer{AgentID: "planner", AgentName: "Planner"}
+	cfg.Agent = aaep.Agent{AgentID: "planner", AgentName: "Planner"}
 	p, err := producer.New(cfg)
 	check(t, err)
 	st.Producer = p
@@ -421,7 +421,7 @@ func TestProof(t *testing.T) {
 			defer resp.Body.Close()
 			var answer struct {
 				Relay    json.RawMessage
-				Producer aaep.Producer
+				Producer aaep.Agent
 			}
 			check(t, json.NewDecoder(resp.Body).Decode(&answer))
 			if resp.StatusCode != tt.status || string(answer.Relay) != tt.proof {
