@@ -41,3 +41,29 @@ func TestBegunBeforeItsNumber(t *testing.T) {
 		t.Errorf("the messages are %+v", all)
 	}
 }
+
+// A scene is judged by what was heard to its end, in its order, how often, and by what was never to
+// be said.
+func TestScene(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "scene.txt")
+	if err := os.WriteFile(path, []byte("It is said.\n\nhears One.\nhears Two.\nhears Three.\nonce Two.\nnever bad\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := func(text string, cut bool) Message { return Message{Text: text, Over: time.Now(), Cut: cut} }
+	for _, tc := range []struct {
+		all     []Message
+		missing string
+		faults  int
+	}{
+		{[]Message{said("<speak>One. Two.</speak>", false), said("Three.", false)}, "", 0},
+		{[]Message{said("One.", true), said("Two.", false), said("Three.", false)}, "One.", 1},
+		{[]Message{said("One.", false), said("Three.", false), said("Two.", false)}, "Three.", 1},
+		{[]Message{said("One.", false), said("Two. Two.", false), said("Three.", false), said("bad", true)}, "", 2},
+		{[]Message{said("One.", false), said("Two.", false), {Text: "Three."}}, "Three.", 1},
+	} {
+		s := ReadScene(t, path)
+		if missing, faults := s.Missing(tc.all), s.Faults(tc.all); missing != tc.missing || len(faults) != tc.faults {
+			t.Errorf("%v: missing is %q, faults are %q", tc.all, missing, faults)
+		}
+	}
+}

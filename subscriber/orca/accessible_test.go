@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -113,8 +112,6 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-var markup = regexp.MustCompile("<[^>]*>")
-
 // TestOldOrca: the Orca of this machine, which may be one that has no service, speaks each text to
 // its end, the same text twice, and a question whole.
 func TestOldOrca(t *testing.T) {
@@ -153,7 +150,7 @@ func TestOldOrca(t *testing.T) {
 	}
 	var heard []string
 	for _, m := range s.Messages() {
-		text := strings.TrimSpace(markup.ReplaceAllString(m.Text, ""))
+		text := m.Words()
 		t.Logf("%5.1f to %5.1f s: %s", m.Begun.Sub(began).Seconds(), m.Over.Sub(began).Seconds(), text)
 		if m.Heard() {
 			heard = append(heard, text)
