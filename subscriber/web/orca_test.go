@@ -5,11 +5,8 @@ package web_test
 import (
 	"errors"
 	"fmt"
-	"html"
 	"os"
 	"os/exec"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -104,8 +101,6 @@ func (d *desktop) press(keys ...string) {
 	}
 }
 
-var markup = regexp.MustCompile(`<[^>]*>`)
-
 type utterance struct {
 	speechd.Message
 	words string
@@ -114,7 +109,7 @@ type utterance struct {
 // heard is what was said since mark.
 func (d *desktop) heard() (all []utterance) {
 	for _, m := range d.speech.Messages()[d.from:] {
-		all = append(all, utterance{m, strings.TrimSpace(html.UnescapeString(markup.ReplaceAllString(m.Text, "")))})
+		all = append(all, utterance{m, m.Words()})
 	}
 	return all
 }
@@ -155,55 +150,16 @@ func (d *desktop) times(words string) (n int) {
 	return n
 }
 
-// testdata/orca has what a person must hear in each scene, in words that one who uses a screen
-// reader can check: "hears" is followed by words that are heard to their end, each after those of
-// the line before or in the same breath; "once" by such that are heard exactly once, and "never" by
-// such that are not asked to be said at all.
-func (d *desktop) judge(t *testing.T, scene string) {
+// judge judges a scene by testdata/orca.
+func (d *desktop) judge(t *testing.T, name string) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/orca/" + strings.ReplaceAll(scene, " ", "-") + ".txt")
-	check(t, err)
-	rules := map[string][]string{}
-	for line := range strings.Lines(string(text)) {
-		if rule, words, _ := strings.Cut(strings.TrimSpace(line), " "); slices.Contains([]string{"hears", "once", "never"}, rule) {
-			rules[rule] = append(rules[rule], words)
-		}
-	}
-	if len(rules["hears"]) == 0 {
-		t.Error("nothing is to be heard")
-	}
-	missing := func() string {
-		all, at, from := d.heard(), 0, 0
-		for _, words := range rules["hears"] {
-			for ; at < len(all); at, from = at+1, 0 {
-				if i := strings.Index(all[at].words[from:], words); i >= 0 && all[at].Message.Heard() {
-					from += i + len(words)
-					break
-				}
-			}
-			if at == len(all) {
-				return words
-			}
-		}
-		return ""
-	}
-	for end := time.Now().Add(time.Minute); missing() != "" && time.Now().Before(end); time.Sleep(time.Second) {
-	}
-	if words := missing(); words != "" {
-		t.Errorf("%q was not heard to its end, or not where it belongs", words)
+	scene := speechd.ReadScene(t, "testdata/orca/"+strings.ReplaceAll(name, " ", "-")+".txt")
+	all := func() []speechd.Message { return d.speech.Messages()[d.from:] }
+	for end := time.Now().Add(time.Minute); scene.Missing(all()) != "" && time.Now().Before(end); time.Sleep(time.Second) {
 	}
 	d.idle()
-	for _, words := range rules["once"] {
-		if n := d.times(words); n != 1 {
-			t.Errorf("%q was heard %d times", words, n)
-		}
-	}
-	for _, words := range rules["never"] {
-		for _, u := range d.heard() {
-			if strings.Contains(u.words, words) {
-				t.Errorf("it was said: %q", u.words)
-			}
-		}
+	for _, fault := range scene.Faults(all()) {
+		t.Error(fault)
 	}
 }
 

@@ -202,7 +202,7 @@ func TestAway(t *testing.T) {
 	if n := eval[int](p, spoken+".length"); n != 5 {
 		t.Errorf("%d lines", n)
 	}
-	if live := eval[string](p, `document.querySelector("#log > :last-child").ariaLive ?? ""`); live != "" {
+	if live := eval[string](p, `[...document.querySelectorAll("#log p")].at(-1).ariaLive ?? ""`); live != "" {
 		t.Errorf("the line that tells of it is %q", live)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // speechRecorder is a script that records what a screen reader is given, in order.
 const speechRecorder = `window.heard = []; addEventListener("DOMContentLoaded", () => {
 	for (const id of ["log", "alert", "status"]) new MutationObserver((all) => { for (const { addedNodes } of all) for (const p of addedNodes)
-		if (p.nodeType === 1 && p.ariaLive !== "off") heard.push(id + ": " + p.textContent.trim()); }).observe(document.getElementById(id), { childList: true });
+		if (p.tagName === "P" && p.ariaLive !== "off") heard.push(id + ": " + p.textContent.trim()); }).observe(document.getElementById(id), { childList: true, subtree: true });
 });`
 
 // TestReasons: a question is read out at once, and what was said before it after that, as what came

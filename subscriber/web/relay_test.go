@@ -95,7 +95,7 @@ func TestLeftOut(t *testing.T) {
 	page.until(connected)
 	check(t, agent.Send(t.Context(), []byte(`{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.awaiting.confirmation","event_id":"evt_1",
 		"session_id":"sess_1","timestamp":"2026-01-01T00:00:00Z","producer":{"agent_id":"planner"},"urgency":"critical","action":"Pay."}`)))
-	page.until(`document.querySelector("#log > .urgent")?.textContent.startsWith("The agent asks something that cannot be shown or answered here")`)
+	page.until(`document.querySelector("#log .urgent")?.textContent.startsWith("The agent asks something that cannot be shown or answered here")`)
 }
 
 type dialer func(context.Context) (transports.Conn, error)

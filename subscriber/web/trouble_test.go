@@ -110,7 +110,7 @@ func TestVanish(t *testing.T) {
 	st.agent.Store(&old)
 	eval[any](p, `document.getElementById("again").click()`)
 	p.until(connected)
-	p.until(`document.querySelector("#log > .urgent")?.textContent.startsWith("What was said meanwhile may be missing.")`)
+	p.until(`document.querySelector("#log .urgent")?.textContent.startsWith("What was said meanwhile may be missing.")`)
 	st.session(t, "Here again.")
 	p.until(spoken + `.at(-1)?.endsWith("Here again.")`)
 }

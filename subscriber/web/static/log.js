@@ -7,6 +7,7 @@ import { Voice, theirs } from "./voice.js";
 const most = 400; // nodes kept
 const backlog = 60000; // of reading: what is more than that is not read out
 const soonAgain = 30000; // that a question is called to mind
+const settled = 500; // after something was shown that is not read out: Orca 48 drops what is announced sooner
 const mostAlerts = 50; // that wait, besides questions
 
 export class Log {
@@ -15,9 +16,11 @@ export class Log {
     Object.assign(this, { words, pace, waits });
     this.open = []; // questions
     this.el = document.getElementById("log");
+    this.endSilent();
     this.queue = []; // lines that wait to be read out
     this.unread = []; // lines to be shown in a moment, all at once: a screen reader that gets too much of a page at a time gets nothing
     this.removed = 0;
+    this.shownAt = 0;
     this.missed = 0; // while another tab is in front
     this.voice = new Voice({ words, pace, next: (now) => this.next(now) });
     document.addEventListener("visibilitychange", () => this.turned());
@@ -87,6 +90,8 @@ export class Log {
       return { region: "status", text: clip(plain(drowned.what, drowned.lang), 300, () => "…"), language: drowned.lang ?? "", writing: drowned.writing, obsolete: () => drowned.over || drowned.mine,
         before: this.words("awaiting") + " " + this.words("question", { n: drowned.n }) };
     }
+    const [waiting] = this.queue, apart = this.shownAt + settled;
+    if (waiting && now < apart && waiting.heard !== "" && !isAsShown(waiting)) return apart;
     const line = this.queue.shift();
     if (!line) return drowned && again;
     setTimeout(() => this.step()); // what waits is less
@@ -95,13 +100,13 @@ export class Log {
 
   // telling is a line as it is told now.
   telling(line) {
-    const text = line.heard ?? plain(line.text, line.language, line.kind === "output"), who = line.who && line.who !== this.who ? named(line.who) + ":" : "";
+    const text = toldOf(line), who = line.who && line.who !== this.who ? named(line.who) + ":" : "";
     const asks = this.open.filter((q) => text && q.session === line.session && !line.about && !q.mine && !q.lost);
     if (asks.some((q) => !q.led)) line.before = [this.words("meanwhile"), line.before].filter(Boolean).join(" "); // it is not what the question leads to
     for (const q of asks) q.led = q.drowned = true;
-    const asShown = text === line.text.replace(/\s+/g, " ").trim(); // else the log keeps what was written
+    const asShown = isAsShown(line); // else the log keeps what was written
     return { region: "status", text, language: line.language, writing: line.writing, before: [who, line.before].filter(Boolean).join(" "),
-      get after() { return line.after; }, obsolete: line.over, show: () => this.add(line, !asShown) };
+      get after() { return line.after; }, obsolete: line.over, [asShown ? "show" : "keep"]: () => this.add(line, !asShown) };
   }
 
   // drowned is a question whose session said something else after it, and says nothing more: what was said before a question comes
@@ -194,7 +199,7 @@ export class Log {
     if (line.kind === "urgent") this.voice.newest = "! " + text;
     else if (text === this.voice.newest) p.setAttribute("aria-live", "off"); // it would not be read out: in other words it is
     else if (!document.hidden) this.voice.newest = text;
-    this.append([p]);
+    this.append([p], p.getAttribute("aria-live") !== "off");
     return p.getAttribute("aria-live") !== "off";
   }
 
@@ -220,15 +225,23 @@ export class Log {
     return p;
   }
 
-  append(nodes) {
+  // append puts nodes at the end. Those that are not read out go into a part of their own, for Orca 48 heeds what the part says of that
+  // into which something is put, and not what the node says.
+  append(nodes, live) {
+    this.shownAt = Date.now();
     const atEnd = this.el.scrollHeight - this.el.scrollTop - this.el.clientHeight < 40;
-    this.el.append(...nodes);
+    if (!live) this.silent.append(...nodes);
+    else if (!this.silent.firstChild) this.silent.before(...nodes);
+    else {
+      this.el.append(...nodes);
+      this.endSilent();
+    }
     const all = this.el.querySelectorAll("p");
     for (let i = 0; i < all.length - most; i++) {
       const { parentElement } = all[i];
       if (all[i].contains(getSelection().focusNode)) continue; // a reading cursor is there
       all[i].remove();
-      if (parentElement !== this.el && parentElement.childElementCount === 1) parentElement.remove();
+      if (parentElement !== this.el && parentElement !== this.silent && !parentElement.querySelector("p")) parentElement.remove();
       this.removed++;
     }
     if (this.removed) {
@@ -237,6 +250,13 @@ export class Log {
       note.textContent = this.words("removed", { n: this.removed });
     }
     if (atEnd) this.el.scrollTop = this.el.scrollHeight;
+  }
+
+  // endSilent begins another part for what is not read out.
+  endSilent() {
+    this.silent = document.createElement("div");
+    this.silent.setAttribute("aria-live", "off");
+    this.el.append(this.silent);
   }
 
   away(line) {
@@ -265,7 +285,12 @@ export class Log {
   }
 }
 
-const heardOf = (line) => (line && (line.heard ?? plain(line.text, line.language, line.kind === "output"))) || "";
+const toldOf = (line) => line.heard ?? plain(line.text, line.language, line.kind === "output");
+
+// isAsShown reports whether a line is read out as it stands in the log.
+const isAsShown = (line) => toldOf(line) === line.text.replace(/\s+/g, " ").trim();
+
+const heardOf = (line) => (line && toldOf(line)) || "";
 
 // sourceOf is where a line comes from.
 const sourceOf = (line) => [line.session, line.kind, line.output].join(" ");

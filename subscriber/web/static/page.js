@@ -124,6 +124,11 @@ const codeLine = /^[^\n]*\n|^[^\n]{2000}|^[ \t]*(?:`{3,}|~{3,})[ \t]*$/;
 
 // lines tells a text. Lines that begin with a sign are held until it is known whether they are those of a list or of a diff.
 function lines(out, text, force) {
+  const apart = text.split(/\n(?=[-+] )/); // lines that came with what stands before them
+  if (apart.length > 1) {
+    for (const each of apart) lines(out, each, force);
+    return;
+  }
   const { line } = out, held = (out.run ??= []), signed = isSigned(text);
   const tell = (text, shown) => text && log.say({ ...line, text: shown ?? text, ...(shown && { heard: text, language: line.language }) });
   clearTimeout(out.unheld);

@@ -12,7 +12,7 @@ const heedWithin = 15000; // of an answer, an agent tells something that shows t
 const most = 64; // questions that wait: an agent that asks more than anybody answers gets its defaults
 const longest = 16384; // of a text of a question, in the protocol
 const longestChoices = 65536;
-const repeatAfter = 20000; // without a key, until an open question is told once more; then twice as long, and so on
+const repeatAfter = 30000; // without a key, until an open question is told once more, and after four times as long once again
 
 // isTooLong reports whether a question is longer than the protocol allows. Nothing of a question is shortened: what was left out may be
 // what matters.
@@ -117,7 +117,7 @@ export class Questions {
       const { text, parts, language, writing, before, after: facts, asks, obsolete } = q.announcement;
       let cut = false; // by somebody who is there
       voice.announce({ urgent: true, region: "alert", said: true, text, parts, language, writing, before, after: facts, asks,
-        obsolete: () => cut || obsolete(), interrupted: () => { cut = true; this.repeat(q, turn, after); }, heard: () => this.repeat(q, turn, 2 * after) });
+        obsolete: () => cut || obsolete(), interrupted: () => { cut = true; this.repeat(q, turn, after); }, heard: () => after === repeatAfter && this.repeat(q, turn, 4 * after) });
     }, after);
   }
 

@@ -10,9 +10,10 @@ export function named(name) {
   return clip(one, 100, () => "…");
 }
 
-// setText changes the text of an element where it stands: a reading cursor in a node that is replaced is lost, and its next move seen by
-// nobody.
+// setText changes the text of an element where it stands, for a reading cursor in a node that is replaced is lost. The selection does not
+// stay there: a cursor that is put back to the same place would not be seen to move.
 export function setText(el, text) {
+  if (el.contains(getSelection().focusNode)) getSelection().removeAllRanges();
   if (el.childNodes.length === 1 && el.firstChild.nodeType === 3) el.firstChild.data = text;
   else el.textContent = text;
 }

@@ -5,6 +5,7 @@ import { directionOf } from "./safe.js";
 import { reading } from "./text.js";
 
 const stillFor = 1500; // without a key or a move of the focus, until something is announced again
+const later = 500; // until what was announced is shown
 const apart = 400; // between a line and an alert: Orca drops a polite text that it has not begun when an assertive one comes
 
 // An announcement has
@@ -19,6 +20,8 @@ const apart = 400; // between a line and an alert: Orca drops a polite text that
 //   obsolete()           whether it need not be announced any more: of a question, once that is answered
 //   prepare(it)          called right before the first time, for what it says by then
 //   show()               called the first time: shows it, and reports whether a screen reader reads it out from there
+//   keep()               called a moment after the first time: shows it where it is not read out. Orca 48 drops what is announced
+//                        right before or after something is shown
 //   heard()              called when it was announced in full, as far as a page can know
 //   unheard()            called when it turns out that it was not: nobody was here
 //   interrupted()        called when it was cut off, and waits to be announced again
@@ -51,7 +54,7 @@ export class Voice {
     // A screen reader with a reading cursor keeps the keys for that from the page. It moves the selection.
     document.addEventListener("selectionchange", () => {
       const at = getSelection().focusNode;
-      this.interrupt(reading((at?.nodeType === 3 ? at.data : "").slice(0, 300), this.pace()));
+      if (at) this.interrupt(reading((at.nodeType === 3 ? at.data : "").slice(0, 300), this.pace()));
     });
   }
 
@@ -166,10 +169,13 @@ export class Voice {
   speak(it) {
     if (!it.times) it.prepare?.(it);
     const shown = !it.times && it.show?.();
-    it.times++;
     // A text that is put in while the page is hidden might be read on return, a second time.
     if (shown) it.said = true;
     else if (it.text.trim() && !document.hidden) this.insert(it);
+    if (!it.times++ && it.keep) {
+      if (it.text.trim()) setTimeout(() => it.keep(), later);
+      else it.keep();
+    }
     it.from = Date.now();
     it.away = (it.at > 0 && it.away) || document.hidden || !document.hasFocus();
     it.end = this.freeAt = Math.max(it.from, this.freeAt) + this.length(it);
