@@ -15,9 +15,9 @@ import (
 	"github.com/aaep-go/aaep/subscriber/speech"
 )
 
-// TestRealScenes: an answer, a question that comes in the middle of it and is silenced, what came of
-// it, and a failure, in several languages, through Speech Dispatcher with eSpeak NG. What must be
-// heard stands in testdata/scenes.
+// TestRealScenes: an answer, a question that comes in the middle of it and is silenced, what came
+// of it, and a failure, in several languages, through Speech Dispatcher with eSpeak NG. What must
+// be heard stands in testdata/scenes.
 func TestRealScenes(t *testing.T) {
 	requirePrograms(t, speechd.Programs...)
 	r := &real{speechd.Start(t)}
