@@ -167,6 +167,7 @@ type item struct {
 	closesUnanswered bool   // that a question is closed which the person did not answer: they wonder
 	ends             string // the agent of which it says, after all its words, that nothing more comes
 	reminds          bool   // of the question that is put, or that what follows is about something else
+	leadsIn          bool   // it says that what follows is not what the question in about leads to
 	leadsTo          *item  // what follows, of which it says how that is meant
 	leadIn           *item  // what does so of this
 	call             *item  // that a tool is used, where this says as much: that it ended

@@ -272,7 +272,7 @@ func (a *Announcer) Again(now time.Time) {
 		return
 	}
 	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
-		listed: it.listed, names: it.names, named: it.named, sentences: it.sentences, arrived: now}
+		listed: it.listed, leadsIn: it.leadsIn, names: it.names, named: it.named, sentences: it.sentences, arrived: now}
 	a.recordItem(again)
 	if it.receipt.Outcome != Speaking && it.receipt.Outcome != Waiting {
 		a.asked = append(a.asked, again)

@@ -193,6 +193,10 @@ func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
 		a.normal = slices.Insert(a.normal, 0, n)
 		return true
 	}
+	if it.leadsIn { // it was said once before, and the question was named since, or the person wants it again
+		it.about.leadInSaid = true
+		return false
+	}
 	q := a.questions.firstOpen()
 	if q == nil || !distractsFrom(q, it) || it.recites && a.wantsQuiet { // which would leave it for later
 		return false
@@ -205,7 +209,13 @@ func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
 		return false
 	}
 	q.leadInSaid = true
-	a.addAboutQuestion(now, q, phraseIn(a.language, phrase.Meanwhile, ""))
+	for _, earlier := range slices.Clone(a.normal) {
+		if earlier.leadsIn { // it waits to be said anew, behind what it is for
+			a.removeItem(earlier)
+			a.endItem(earlier, now, Expired)
+		}
+	}
+	a.addAboutQuestion(now, q, phraseIn(a.language, phrase.Meanwhile, "")).leadsIn = true
 	return true
 }
 
