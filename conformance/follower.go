@@ -29,7 +29,8 @@ func (r *Recording) followers() (list []follower) {
 		joined, accepted := r.joinedAt(link)
 		stays := (accepted || link == 0) && !r.wentAway(link)
 		for _, s := range r.sessionsOn(link) {
-			list = append(list, follower{r, link, s, stays && (link == 0 || joined < begins[s[0].stringMember("session_id")])})
+			list = append(list, follower{r, link, s, stays &&
+				(link == 0 || joined < begins[s[0].stringMember("session_id")])})
 		}
 	}
 	return list
@@ -209,11 +210,13 @@ func (r *Recording) findUntoldLink(f follower) Finding {
 	}
 	for link := range r.linkCount() {
 		joined, accepted := r.joinedAt(link)
-		told := slices.ContainsFunc(r.eventsOn(link), func(m message) bool { return f.isIn(m.stringMember("session_id")) })
+		told := slices.ContainsFunc(r.eventsOn(link),
+			func(m message) bool { return f.isIn(m.stringMember("session_id")) })
 		if told || !accepted || joined > begin.index || r.wentAway(link) || !r.passesTerms(link, started) {
 			continue
 		}
-		return failFinding(fmt.Sprintf("nothing of a session came to subscriber %d, and all of it to subscriber %d", link+1,
+		return failFinding(fmt.Sprintf("nothing of a session came to subscriber %d, and all of it to subscriber %d",
+			link+1,
 			f.link+1), r.Entries[joined], begin.Entry)
 	}
 	return Finding{}

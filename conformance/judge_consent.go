@@ -256,7 +256,8 @@ var consentCases = []Case{
 			for i, q := range list[1:] {
 				settled := slices.ContainsFunc(f.list, func(m message) bool {
 					return m.index > list[i].index && m.index < q.index && settlesQuestion(m)
-				}) || slices.ContainsFunc(ofTypes(f.r.messagesOn(f.link, true), "subscription.renegotiate"), func(m message) bool {
+				}) || slices.ContainsFunc(ofTypes(f.r.messagesOn(f.link, true),
+					"subscription.renegotiate"), func(m message) bool {
 					return m.index > list[i].index && m.index < q.index // and it comes in other words
 				})
 				if !settled && f.owes(state) && q.stringMember("event_id") != list[i].stringMember("event_id") {

@@ -47,7 +47,8 @@ var messageCases = []Case{
 					case there && major != "1":
 						return failFinding(fmt.Sprintf("%s has the aaep_version %v", shortName(m), version), m.Entry)
 					case there && agreed != "" && isVersionAbove(m.stringMember("aaep_version"), agreed):
-						return failFinding(fmt.Sprintf("%s has the aaep_version %v, and %s was agreed", shortName(m), version,
+						return failFinding(fmt.Sprintf("%s has the aaep_version %v, and %s was agreed", shortName(m),
+							version,
 							quoteText(agreed)), a.Entry, m.Entry)
 					}
 					n++
@@ -72,8 +73,9 @@ var messageCases = []Case{
 			return ""
 		})},
 	{Name: "ids-same-for-all", Requirements: []string{"ENV-013", "HS-086"}, Level: 2, Strength: Must,
-		plays: []string{"latecomer", "two", "relayed", "verbosity"}, beside: slices.Concat(runsBeside, []string{"idle", "hang",
-			"handoff", "clarify", "silence", "not-entitled", "left", "turned-away", "closed"}),
+		plays: []string{"latecomer", "two", "relayed", "verbosity"}, beside: slices.Concat(runsBeside,
+			[]string{"idle", "hang",
+				"handoff", "clarify", "silence", "not-entitled", "left", "turned-away", "closed"}),
 		Rule:  "to two subscribers, an event_id is that of one event, which says the same to both but for its summaries and its language",
 		Judge: judgeSameIDs},
 	{Name: "ids-once", Requirements: []string{"ENV-013"}, Level: 1, Strength: Must, beside: runsBeside,
@@ -128,8 +130,9 @@ var messageCases = []Case{
 			}
 			return ""
 		})},
-	{Name: "no-secrets", Requirements: []string{"SEC-010", "EVT-045", "EVT-011"}, Level: 1, Strength: Must, beside: runsBeside,
-		Rule: "no key, password or card number is in a field that people read or a log keeps",
+	{Name: "no-secrets", Requirements: []string{"SEC-010", "EVT-045", "EVT-011"}, Level: 1, Strength: Must,
+		beside: runsBeside,
+		Rule:   "no key, password or card number is in a field that people read or a log keeps",
 		Judge: eachEvent(func(m message) string {
 			if name, kind := findSecret(m.members); kind != "" {
 				return fmt.Sprintf("%s of %s holds what looks like a secret: %s", name, shortName(m), kind)
@@ -163,8 +166,10 @@ func judgeSameIDs(r *Recording) Finding {
 				first[id] = m
 				continue
 			}
-			if other.compactType() != m.compactType() || other.stringMember("session_id") != m.stringMember("session_id") {
-				return failFinding(fmt.Sprintf("the event_id of %s is that of %s to another subscriber", shortName(other),
+			if other.compactType() != m.compactType() ||
+				other.stringMember("session_id") != m.stringMember("session_id") {
+				return failFinding(fmt.Sprintf("the event_id of %s is that of %s to another subscriber",
+					shortName(other),
 					shortName(m)), other.Entry, m.Entry)
 			}
 			shared := sharedMembers
@@ -173,7 +178,8 @@ func judgeSameIDs(r *Recording) Finding {
 			}
 			for _, name := range shared {
 				if jsonText(other.members[name]) != jsonText(m.members[name]) {
-					return failFinding(fmt.Sprintf("%s says another %s to another subscriber", shortName(m), name), other.Entry,
+					return failFinding(fmt.Sprintf("%s says another %s to another subscriber", shortName(m), name),
+						other.Entry,
 						m.Entry)
 				}
 			}

@@ -145,7 +145,8 @@ func judgeClaims(r *Recording, m object, e Entry) Finding {
 	}
 	for _, version := range agreed {
 		if !slices.Contains(stringList(m["aaep_versions_supported"]), version) {
-			return failFinding("the manifest does not name the version "+quoteText(version)+", which was accepted", e, a.Entry)
+			return failFinding("the manifest does not name the version "+quoteText(version)+", which was accepted", e,
+				a.Entry)
 		}
 	}
 	for _, level := range honoredList(r, 0, "supported_conformance_levels") {

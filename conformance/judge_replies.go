@@ -20,7 +20,8 @@ var replyCases = []Case{
 				func(m message) bool { return m.index < replies[0].index })
 			switch {
 			case len(d) > 1:
-				return failFinding(fmt.Sprintf("of one question %d accepts ran the tool %d times", len(replies), len(d)),
+				return failFinding(fmt.Sprintf("of one question %d accepts ran the tool %d times", len(replies),
+					len(d)),
 					evidenceBefore(r, d[1])...)
 			case len(d) == 0:
 				return inconclusiveFinding("the tool was not run at all")
@@ -33,10 +34,11 @@ var replyCases = []Case{
 	{Name: "accept-stands", Requirements: []string{"HS-087", "CONF-028"}, Level: 2, Strength: Must,
 		plays: []string{"second-thoughts"},
 		Rule:  "a reject after an accept has no effect", Judge: judgeAccepted(func(int) string { return "a reject followed it" })},
-	{Name: "spelling-free", Requirements: []string{"CONF-019", "CONF-022", "ENV-020", "ENV-064"}, Level: 2, Strength: Must,
-		plays: []string{"other-spelling"},
-		Rule:  "a reply counts in whatever JSON it is written, and with a timestamp of any time zone",
-		Judge: judgeAccepted(func(n int) string { return "it had " + otherSpellings[n].what })},
+	{Name: "spelling-free", Requirements: []string{"CONF-019", "CONF-022", "ENV-020", "ENV-064"}, Level: 2,
+		Strength: Must,
+		plays:    []string{"other-spelling"},
+		Rule:     "a reply counts in whatever JSON it is written, and with a timestamp of any time zone",
+		Judge:    judgeAccepted(func(n int) string { return "it had " + otherSpellings[n].what })},
 	{Name: "answers-apart", Requirements: []string{"SEC-004", "CONF-020", "SM-013"}, Level: 2, Strength: Must,
 		plays: []string{"two-open"},
 		Rule:  "of two questions that are open at once each gets the answer to it", Judge: judgeTwoSessions},
@@ -105,7 +107,8 @@ var replyCases = []Case{
 			case !r.passesTerms(0, invoked):
 				return inconclusiveFinding("its terms keep tool.invoked back")
 			default:
-				return failFinding("the accept of a subscriber that had renegotiated did not count", b.Entry, q[0].Entry,
+				return failFinding("the accept of a subscriber that had renegotiated did not count", b.Entry,
+					q[0].Entry,
 					replies[0].Entry)
 			}
 		})},
@@ -277,7 +280,8 @@ func judgeAccepted(but func(n int) string) func(*Recording) Finding {
 
 // callsIn are the irreversible calls that the first subscriber was told of in a session.
 func callsIn(r *Recording, session string) []message {
-	return slices.DeleteFunc(irreversibleCalls(r, 0), func(m message) bool { return m.stringMember("session_id") != session })
+	return slices.DeleteFunc(irreversibleCalls(r, 0),
+		func(m message) bool { return m.stringMember("session_id") != session })
 }
 
 // judgeTwoSessions judges two questions that were open at once, of which the second was accepted
@@ -292,7 +296,8 @@ func judgeTwoSessions(r *Recording) Finding {
 			return m.stringMember("session_id") == q[0].stringMember("session_id") && settlesQuestion(m) &&
 				m.index > q[0].index && m.index < q[1].index
 		}):
-		return skippedFinding("the driver or the agent does one thing at a time, so that no two questions were open", q[0].Entry)
+		return skippedFinding("the driver or the agent does one thing at a time, so that no two questions were open",
+			q[0].Entry)
 	}
 	rejected, accepted := q[0].stringMember("session_id"), q[1].stringMember("session_id")
 	if calls := callsIn(r, rejected); len(calls) > 0 {
@@ -300,19 +305,23 @@ func judgeTwoSessions(r *Recording) Finding {
 			q[0].Entry, q[1].Entry, replies[0].Entry, calls[0].Entry)
 	}
 	for _, m := range r.eventsOn(0) {
-		if m.stringMember("session_id") == rejected && settlesQuestion(m) && m.index > q[1].index && m.index < replies[1].index {
-			return failFinding("the answer to one of two open questions settled the other", q[0].Entry, replies[0].Entry, m.Entry)
+		if m.stringMember("session_id") == rejected && settlesQuestion(m) && m.index > q[1].index &&
+			m.index < replies[1].index {
+			return failFinding("the answer to one of two open questions settled the other", q[0].Entry,
+				replies[0].Entry, m.Entry)
 		}
 	}
 	calls := callsIn(r, accepted)
 	if len(calls) == 0 {
-		return failFinding("of two open questions the second was accepted, and its tool was not run", q[1].Entry, replies[0].Entry)
+		return failFinding("of two open questions the second was accepted, and its tool was not run", q[1].Entry,
+			replies[0].Entry)
 	}
 	if !slices.ContainsFunc(r.eventsOn(0), func(m message) bool {
 		return m.stringMember("session_id") == rejected && settlesQuestion(m) && m.index > replies[1].index &&
 			m.At.Sub(replies[1].At) < patience
 	}) {
-		return failFinding("of two open questions the first was rejected, and that settled nothing", q[0].Entry, replies[1].Entry)
+		return failFinding("of two open questions the first was rejected, and that settled nothing", q[0].Entry,
+			replies[1].Entry)
 	}
 	return passFinding("each of two open questions got its answer", replies[0].Entry, calls[0].Entry, replies[1].Entry)
 }

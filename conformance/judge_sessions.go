@@ -90,8 +90,9 @@ var sessionCases = []Case{
 		beside: slices.Concat(runsBeside, []string{"stream", "tools", "fail"}),
 		Rule:   "what comes of a session to one subscriber comes to each other one whose terms let it through",
 		Judge:  judgeSameEvents},
-	{Name: "nothing-after-end", Requirements: []string{"EVT-005", "SM-015"}, Level: 1, Strength: Must, beside: runsBeside,
-		Rule: "nothing of a session follows its end", Judge: eachSession(func(f follower) Finding {
+	{Name: "nothing-after-end", Requirements: []string{"EVT-005", "SM-015"}, Level: 1, Strength: Must,
+		beside: runsBeside,
+		Rule:   "nothing of a session follows its end", Judge: eachSession(func(f follower) Finding {
 			for i, m := range f.list {
 				for _, late := range f.list[i+1:] {
 					if m.isTerminal() && !late.isTerminal() {

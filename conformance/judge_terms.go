@@ -59,7 +59,8 @@ var handshakeCases = []Case{
 		Rule:  "a version that nobody speaks is rejected with version_unsupported, or another one is offered in its place, which is none above",
 		Judge: func(r *Recording) Finding {
 			if a, ok := r.firstAnswer(0); ok && strings.HasPrefix(a.stringMember("aaep_version"), "1.") &&
-				a.compactType() == "subscription.accepted" && !isVersionAbove(a.stringMember("aaep_version"), laterVersion) { // §12.5.2
+				a.compactType() == "subscription.accepted" &&
+				!isVersionAbove(a.stringMember("aaep_version"), laterVersion) { // §12.5.2
 				return passFinding("version "+aaep.SafeText(a.stringMember("aaep_version"))+" was offered in its place", a.Entry)
 			}
 			return rejectedWith("version_unsupported")(r)
@@ -124,7 +125,8 @@ var handshakeCases = []Case{
 		Judge: judgeAcceptance(func(_ *Recording, a message) Finding {
 			version := a.stringMember("aaep_version")
 			if major, _, _ := strings.Cut(version, "."); major != "1" || isVersionAbove(version, aaep.Version) {
-				return failFinding("version "+aaep.Version+" was asked for, and "+quoteText(version)+" accepted", a.Entry)
+				return failFinding("version "+aaep.Version+" was asked for, and "+quoteText(version)+" accepted",
+					a.Entry)
 			}
 			return passFinding("the version is "+aaep.SafeText(a.stringMember("aaep_version")), a.Entry)
 		})},
@@ -318,9 +320,11 @@ var termsCases = []Case{
 			for _, e := range r.renegotiations(0) {
 				switch b := e.answer(); {
 				case len(e.answers) == 0:
-					return failFinding(fmt.Sprintf("no answer to a renegotiation came within %v", patience), e.asked.Entry)
+					return failFinding(fmt.Sprintf("no answer to a renegotiation came within %v", patience),
+						e.asked.Entry)
 				case len(e.answers) > 1:
-					return failFinding("two answers came to one renegotiation", e.asked.Entry, b.Entry, e.answers[1].Entry)
+					return failFinding("two answers came to one renegotiation", e.asked.Entry, b.Entry,
+						e.answers[1].Entry)
 				case b.compactType() == "subscription.accepted" &&
 					b.stringMember("subscription_id") != a.stringMember("subscription_id"):
 					return failFinding("the answer to a renegotiation names another subscription", a.Entry, b.Entry)
@@ -331,7 +335,8 @@ var termsCases = []Case{
 			return last
 		}},
 	{Name: "renegotiation-keeps", Requirements: []string{"HS-075", "HS-049"}, Level: 3, Strength: Must,
-		plays: []string{"renegotiate", "slow-tools", "still-filtered", "midway", "gained"}, beside: []string{"languages"},
+		plays: []string{"renegotiate", "slow-tools", "still-filtered", "midway",
+			"gained"}, beside: []string{"languages"},
 		Rule: "what a renegotiation names is honored up to what was asked, and the rest keeps its value",
 		Judge: judgeRenegotiation(func(r *Recording, a, b message) Finding {
 			if b.compactType() != "subscription.accepted" {
@@ -399,7 +404,8 @@ var termsCases = []Case{
 				case b.compactType() == "subscription.accepted":
 					return failFinding("a renegotiation that is not valid was accepted", all[0].asked.Entry, b.Entry)
 				case len(all[0].answers) > 0 && len(late) > 0:
-					return failFinding(shortName(late[0])+" came on a subscription whose renegotiation was rejected", b.Entry,
+					return failFinding(shortName(late[0])+" came on a subscription whose renegotiation was rejected",
+						b.Entry,
 						late[0].Entry)
 				}
 				f = passFinding("it was not accepted", all[0].asked.Entry)
@@ -428,7 +434,8 @@ var termsCases = []Case{
 			for link := range r.linkCount() {
 				list := ofTypes(r.messagesOn(link, false), "subscription.close")
 				if e, over := r.noteOn(link, noteClosed); over && len(list) == 0 {
-					return failFinding(fmt.Sprintf("the link of subscriber %d was closed without subscription.close", link+1), e)
+					return failFinding(fmt.Sprintf("the link of subscriber %d was closed without subscription.close",
+						link+1), e)
 				} else if len(list) > 0 {
 					last = passFinding("subscription.close came", list[0].Entry)
 				}
@@ -465,7 +472,8 @@ var termsCases = []Case{
 				for _, bye := range ofTypes(r.messagesOn(link, true), "subscription.close") {
 					for _, m := range r.eventsOn(link) {
 						if m.At.Sub(bye.At) > settle { // what was on its way may come
-							return failFinding(shortName(m)+" came on a subscription that had been closed", bye.Entry, m.Entry)
+							return failFinding(shortName(m)+" came on a subscription that had been closed", bye.Entry,
+								m.Entry)
 						}
 					}
 				}
@@ -496,7 +504,8 @@ func judgeNotQueued(r *Recording) Finding {
 	case len(late) == 0 && typ != errored:
 		return nothingToJudge("it never came") // which is for the case of filters
 	case len(late) == 0:
-		return failFinding("the subscriber with a low rate never got "+strings.TrimPrefix(typ, "aaep:agent."), seen[0].Entry)
+		return failFinding("the subscriber with a low rate never got "+strings.TrimPrefix(typ, "aaep:agent."),
+			seen[0].Entry)
 	case late[0].At.Sub(seen[0].At) > time.Second:
 		return failFinding(fmt.Sprintf("%s came %v later to a subscriber with a low rate", shortName(late[0]),
 			late[0].At.Sub(seen[0].At).Round(time.Millisecond)), seen[0].Entry, late[0].Entry)

@@ -94,8 +94,9 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	r := runner{
-		report: &Report{Kind: "producer", Level: run.Level, Profile: run.Profile, Target: run.Target, Transport: run.Transport},
-		cases:  cases, extra: run.Extra, only: run.Only, known: run.Known, resume: run.Resume,
+		report: &Report{Kind: "producer", Level: run.Level, Profile: run.Profile, Target: run.Target,
+			Transport: run.Transport},
+		cases: cases, extra: run.Extra, only: run.Only, known: run.Known, resume: run.Resume,
 		perform: func(ctx context.Context, open func(Case) bool) (performedRuns, error) {
 			return run.performRuns(ctx, run.neededRuns(plays, cases, open))
 		},

@@ -190,7 +190,8 @@ func (h *producerHarness) awaitNth(l *link, n int, typ string) (message, bool) {
 	var got []message
 	h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
 		got = ofTypes(r.eventsOn(l.index), typ)
-		return len(got) >= n || len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) >= n || h.isSilenced(r, l)
+		return len(got) >= n || len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) >= n ||
+			h.isSilenced(r, l)
 	})
 	if len(got) < n {
 		return message{}, false

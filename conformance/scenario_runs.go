@@ -450,7 +450,8 @@ var scenarioRuns = []scenarioRun{
 			l.renegotiate(object{"supports_confirmation_reply": true})
 			if l.answers = l.awaitAnswer(); l.answers {
 				h.startScenario()
-				if q, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok && q.compactType() == confirm {
+				if q, ok := h.awaitEvent(l, slow, confirm, completed, errored, cancelled); ok &&
+					q.compactType() == confirm {
 					l.replyTo(q, "accept", nil)
 				}
 				h.awaitSessionEnd(l, slow)
@@ -498,7 +499,8 @@ var scenarioRuns = []scenarioRun{
 		}},
 	{"long", "a subscriber that wants outputs whole follows one, and in the next session one that is longer than an event may hold",
 		Scenario{Name: Stream, Sentences: longSentences(20)}, 3, func(h *producerHarness) {
-			l := h.subscribeLink(withMembers(usualCapabilities(), object{"coalesce_boundaries": []string{"completion"}}))
+			l := h.subscribeLink(withMembers(usualCapabilities(),
+				object{"coalesce_boundaries": []string{"completion"}}))
 			h.driveScenario(Scenario{Name: Stream, Sentences: sentences})
 			if _, ok := h.awaitEvent(l, slow, completed, errored, cancelled); ok {
 				h.startScenario()
@@ -621,9 +623,11 @@ var scenarioRuns = []scenarioRun{
 			"event_filters": object{"include": []string{"aaep:agent.session.*", "aaep:agent.awaiting.*"},
 				"exclude": []string{started}}})),
 	requestOnly("edges", "a subscriber asks with values at the edges of what may be",
-		withMembers(requestMessage(withMembers(usualCapabilities(), object{"max_events_per_second": 100000, "pace_wpm": 1000,
-			"languages": []string{"EN-us", "en"}, "coalesce_boundaries": []string{"none", "word", "sentence", "paragraph",
-				"completion"}})),
+		withMembers(requestMessage(withMembers(usualCapabilities(),
+			object{"max_events_per_second": 100000, "pace_wpm": 1000,
+				"languages": []string{"EN-us", "en"}, "coalesce_boundaries": []string{"none", "word", "sentence",
+					"paragraph",
+					"completion"}})),
 			object{"subscriber_id": strings.Repeat("ẹ", 256)})),
 	requestOnly("bare", "a subscriber asks with empty capabilities",
 		requestMessage(object{})),
@@ -692,7 +696,8 @@ var otherSpellings = []struct {
 	reply func(l *link, q message) []byte
 }{
 	{"a timestamp of another time zone", func(l *link, q message) []byte {
-		return l.spelledReply(q, time.Now().In(time.FixedZone("", 5*60*60+30*60)).Format("2006-01-02T15:04:05.000-07:00"))
+		return l.spelledReply(q, time.Now().In(time.FixedZone("",
+			5*60*60+30*60)).Format("2006-01-02T15:04:05.000-07:00"))
 	}},
 	{"a timestamp of microseconds", func(l *link, q message) []byte {
 		return l.spelledReply(q, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"))

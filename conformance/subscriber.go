@@ -89,11 +89,13 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	r := runner{
-		report: &Report{Kind: "subscriber", Level: run.Level, Profile: run.Profile, Target: run.Target, Transport: run.Transport},
-		cases:  cases, extra: run.Extra, only: run.Only, known: run.Known, resume: run.Resume,
+		report: &Report{Kind: "subscriber", Level: run.Level, Profile: run.Profile, Target: run.Target,
+			Transport: run.Transport},
+		cases: cases, extra: run.Extra, only: run.Only, known: run.Known, resume: run.Resume,
 		perform: func(ctx context.Context, open func(Case) bool) (performedRuns, error) {
 			plays = slices.DeleteFunc(plays, func(p subscriberScenario) bool {
-				return !slices.ContainsFunc(cases, func(c Case) bool { return open(c) && slices.Contains(c.plays, p.name) })
+				return !slices.ContainsFunc(cases,
+					func(c Case) bool { return open(c) && slices.Contains(c.plays, p.name) })
 			})
 			return run.performScenarios(ctx, plays)
 		},

@@ -196,7 +196,8 @@ func judgeOutputsApart(r *Recording) Finding {
 		if m.members == nil {
 			return f
 		}
-		text, other := r.textOf(m.stringMember("event_id")), map[string]string{"gulls": "pilots", "pilots": "gulls"}[word]
+		text, other := r.textOf(m.stringMember("event_id")), map[string]string{"gulls": "pilots",
+			"pilots": "gulls"}[word]
 		if containsWords(text, other) {
 			return failFinding("what came of one output was presented with words of another", append([]Entry{m.Entry},
 				presentedEntries(r, m)...)...)

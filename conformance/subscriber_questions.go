@@ -534,14 +534,15 @@ var questionedCases = []Case{
 	{Name: "never-by-itself", Requirements: []string{"EVT-079", "LVL-023", "SEC-002"}, Level: 2, Strength: Must,
 		plays: []string{"unattended"},
 		Rule:  "no reply is sent that the user did not give",
-		Judge: judgeBothAnswers("unattended", "unansweredtoo", func(r *Recording, q, act message, replies []message) Finding {
-			for _, m := range r.repliesReceived() {
-				if to, known := r.questionOf(m); m.index < act.index && (!known || to.index == q.index) {
-					return failFinding("a reply was sent though the user had not decided", q.Entry, m.Entry)
+		Judge: judgeBothAnswers("unattended", "unansweredtoo",
+			func(r *Recording, q, act message, replies []message) Finding {
+				for _, m := range r.repliesReceived() {
+					if to, known := r.questionOf(m); m.index < act.index && (!known || to.index == q.index) {
+						return failFinding("a reply was sent though the user had not decided", q.Entry, m.Entry)
+					}
 				}
-			}
-			return passFinding("nothing was sent before the user decided", q.Entry, act.Entry)
-		})},
+				return passFinding("nothing was sent before the user decided", q.Entry, act.Entry)
+			})},
 	{Name: "expires", Requirements: []string{"CONF-039"}, Level: 2, Strength: Must, plays: []string{"unattended"},
 		Rule:  "a question can no longer be answered when its timeout_seconds are over, though nobody says so",
 		Judge: judgeBothAnswers("unattended", "unansweredtoo", judgeNoReply("after the time was over"))},

@@ -86,7 +86,10 @@ func (s *Subscription) Questions(ctx context.Context) iter.Seq[*Question] {
 func (s *Subscription) nextQuestion(after int) (_ *Question, number int, changed <-chan struct{}, held time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked = slices.DeleteFunc(s.asked, func(a askedQuestion) bool { return a.open.Err() != nil || s.findPending(a.event) == nil })
+	s.asked = slices.DeleteFunc(s.asked, func(a askedQuestion) bool {
+		return a.open.Err() != nil ||
+			s.findPending(a.event) == nil
+	})
 	for _, a := range s.asked {
 		if a.number <= after {
 			continue

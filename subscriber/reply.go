@@ -147,7 +147,8 @@ func (q *Question) AutoReply(ctx context.Context, d aaep.Decision, policy string
 		return errors.New("subscriber: a policy that answers must have a name that can be shown")
 	}
 	if q != nil && q.Event != nil && d == aaep.Accept {
-		if p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && (p.RiskLevel != aaep.RiskLow || p.IsIrreversible()) {
+		if p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok &&
+			(p.RiskLevel != aaep.RiskLow || p.IsIrreversible()) {
 			return errors.New("subscriber: a policy accepts only what is of low risk and can be undone; ask the user")
 		}
 	}

@@ -112,7 +112,8 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 			aaep.HandoffRequested{Reason: "A person must decide.", TargetKind: "human"})
 	case conformance.Clarify:
 		err = askPatiently(timeout, func(timeout time.Duration) error {
-			_, err := s.AskYesNo(ctx, producer.Question{Text: aaep.Say("Shall it be green?"), Default: "false", Timeout: timeout})
+			_, err := s.AskYesNo(ctx, producer.Question{Text: aaep.Say("Shall it be green?"), Default: "false",
+				Timeout: timeout})
 			return err
 		})
 	case conformance.Idle:

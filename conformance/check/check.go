@@ -106,7 +106,8 @@ func (c *Checker) Message(line int, data []byte) []Finding {
 	found = mergeFindings(found, findingsOf(line, string(ev.Type()), ev.SessionID,
 		checkExtensions("event", "/extensions/", ev.Context, ev.Extensions)))
 	for _, v := range ev.Diagnostics {
-		found = mergeFindings(found, []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Violation: v}})
+		found = mergeFindings(found, []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID,
+			Violation: v}})
 	}
 	return append(markAllowed(ev, found), c.checkOrder(line, ev)...)
 }

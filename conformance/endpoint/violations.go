@@ -142,7 +142,8 @@ func (s *Endpoint) notePosted(seen *answered, sent message) {
 	known := s.given[sent.SubscriptionID]
 	s.mu.Unlock()
 	if !known {
-		s.reportViolation("CONF-014", fmt.Sprintf("%s names the subscription %s, which there is none of", shortened(sent.Type),
+		s.reportViolation("CONF-014", fmt.Sprintf("%s names the subscription %s, which there is none of",
+			shortened(sent.Type),
 			shortened(sent.SubscriptionID)))
 	}
 }
@@ -270,7 +271,8 @@ func (c *knocked) Read(b []byte) (int, error) {
 			c.s.reportViolation("", "a connection came that speaks TLS, and this address is one without: it begins with "+
 				c.s.scheme+"://, not "+c.s.scheme+"s://")
 		case first < 'A' || first > 'Z':
-			c.s.reportViolation("", fmt.Sprintf("a connection came that does not speak HTTP: it begins with %#02x", first))
+			c.s.reportViolation("", fmt.Sprintf("a connection came that does not speak HTTP: it begins with %#02x",
+				first))
 		}
 	}
 	return n, err

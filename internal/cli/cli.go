@@ -84,7 +84,8 @@ Exit codes, of every command:
 		}
 		return exits.UsageError("%w.\nSee: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(demo.Command(), bridge.ACPCommand(), bridge.HookCommand(), bridge.BridgeCommand(), bridge.TapCommand(), bridge.AGUICommand(), agent.RunCommand(),
+	root.AddCommand(demo.Command(), bridge.ACPCommand(), bridge.HookCommand(), bridge.BridgeCommand(),
+		bridge.TapCommand(), bridge.AGUICommand(), agent.RunCommand(),
 		agent.ServeCommand(), listen.Command(), answer.Command(), proof.ValidateCommand(), proof.CaptureCommand(), agent.ReplayCommand(), measure.SegmentCommand(),
 		trust.AuditCommand(), agent.LogCommand(), trust.ManifestCommand(), proof.ConformanceCommand(), measure.BenchCommand())
 	root.AddCommand(completionCommand(), manCommand())

@@ -37,7 +37,8 @@ func (s *Session) check(ev *aaep.Event) (f finding) {
 		return f // there is no session for ev to be a part of
 	}
 	if t := wall(ev); s.begun && t.Before(s.last) {
-		f.fail("ENV-023", "/timestamp", "is %v before that of the event before it; it must not go backwards", s.last.Sub(t))
+		f.fail("ENV-023", "/timestamp", "is %v before that of the event before it; it must not go backwards",
+			s.last.Sub(t))
 	}
 	switch p := ev.Payload.(type) {
 	case *aaep.SessionCompleted, *aaep.SessionErrored, *aaep.SessionCancelled:
@@ -89,7 +90,8 @@ func (s *Session) checkEnd(f *finding) {
 		f.fail(req, "/type", "an %s is open; it must be settled before the session ends", q.typ)
 	}
 	for _, t := range s.tools {
-		f.fail("SM-003", "/type", "the call %q of tool %q is open; its tool.completed comes before the session ends", t.ToolCallID, t.Tool)
+		f.fail("SM-003", "/type", "the call %q of tool %q is open; its tool.completed comes before the session ends",
+			t.ToolCallID, t.Tool)
 	}
 	for _, o := range s.outputs {
 		f.fail("EVT-058", "/type", "the output %q is open; a chunk with complete=true at position %d comes before the session ends", o.OutputID, o.Position)
@@ -126,7 +128,8 @@ func (s *Session) checkState(f *finding, p *aaep.StateChanged) {
 
 func (s *Session) checkInvoked(f *finding, p *aaep.ToolInvoked) {
 	if c := s.calls[p.ToolCallID]; c.stage != stageAhead {
-		f.fail("EVT-043", "/tool_call_id", "%q was used before in this session; every call needs an id of its own", p.ToolCallID)
+		f.fail("EVT-043", "/tool_call_id", "%q was used before in this session; every call needs an id of its own",
+			p.ToolCallID)
 	} else {
 		checkConsent(f, p, c)
 	}
@@ -150,9 +153,11 @@ func checkConsent(f *finding, p *aaep.ToolInvoked, c call) {
 	case c.consent == consentRejected:
 		f.fail("SM-009", "/tool_call_id", "the call %q was rejected; it must never be invoked", p.ToolCallID)
 	case c.consent == consentAsked:
-		f.fail("CONF-001", "/tool_call_id", "the confirmation of call %q is open; the call waits for accept", p.ToolCallID)
+		f.fail("CONF-001", "/tool_call_id", "the confirmation of call %q is open; the call waits for accept",
+			p.ToolCallID)
 	case c.consent == consentAccepted && c.asked != "" && c.asked != p.Tool:
-		f.fail(cmp.Or(req, "CONF-001"), "/tool", "is %q; what was accepted for call %q is %q", p.Tool, p.ToolCallID, c.asked)
+		f.fail(cmp.Or(req, "CONF-001"), "/tool", "is %q; what was accepted for call %q is %q", p.Tool, p.ToolCallID,
+			c.asked)
 	case c.consent == consentNone && req != "" && p.ToolCallID == "":
 		f.fail(req, "/tool_call_id", "is missing; this call is %s, and a confirmation whose extra_context holds its tool_call_id must be accepted first", kind)
 	case c.consent == consentNone && req != "":
@@ -169,7 +174,8 @@ func (s *Session) checkCompleted(f *finding, p *aaep.ToolCompleted) {
 	case p.ToolCallID == "":
 		f.fail("EVT-091", "/tool_call_id", "is missing, and no call of tool %q without an id is open; a call that has an id is completed by that id", p.Tool)
 	case s.calls[p.ToolCallID].stage == stageDone:
-		f.fail("SM-003", "/tool_call_id", "the call %q was completed before; a call is completed exactly once", p.ToolCallID)
+		f.fail("SM-003", "/tool_call_id", "the call %q was completed before; a call is completed exactly once",
+			p.ToolCallID)
 	default:
 		f.fail("EVT-091", "/tool_call_id", "no call %q is open; tool.invoked comes first", p.ToolCallID)
 	}
@@ -199,9 +205,11 @@ func (s *Session) checkOutput(f *finding, p *aaep.OutputStreaming) {
 	switch {
 	case p.Position == next:
 	case i >= 0 && p.Position < next:
-		f.fail("EVT-059", "/position", "is %d and goes back; the next chunk of output %q starts at %d", p.Position, p.OutputID, next)
+		f.fail("EVT-059", "/position", "is %d and goes back; the next chunk of output %q starts at %d", p.Position,
+			p.OutputID, next)
 	default:
-		f.fail("EVT-056", "/position", "is %d; the next chunk of output %q starts at %d, counted in code points", p.Position, p.OutputID, next)
+		f.fail("EVT-056", "/position", "is %d; the next chunk of output %q starts at %d, counted in code points",
+			p.Position, p.OutputID, next)
 	}
 }
 

@@ -111,7 +111,8 @@ func newMarkRun(text string, i, n int) markRun {
 
 // isUnspaced reports whether a letter is of a script that puts no space between words.
 func isUnspaced(c rune) bool {
-	return unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	return unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
+		unicode.Myanmar)
 }
 
 // matchRuns notes the marks of which one begins emphasis and another ends it.

@@ -82,7 +82,8 @@ func (a *Announcer) otherAgentsWaitUntil(now time.Time) (until time.Time) {
 // waitsForAnswer reports whether an announcement of another agent waits a while for an answer to
 // the question that is put.
 func (a *Announcer) waitsForAnswer(now time.Time, it *item) bool {
-	return !a.otherAgentsWaitUntil(now).IsZero() && isOfOther(a.questions.firstOpen(), it) && !it.outcome && !it.wanted &&
+	return !a.otherAgentsWaitUntil(now).IsZero() && isOfOther(a.questions.firstOpen(), it) && !it.outcome &&
+		!it.wanted &&
 		it.next == 0
 }
 

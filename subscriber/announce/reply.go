@@ -221,7 +221,10 @@ func (a *Announcer) heardBefore(it *item, at time.Time) bool {
 func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, w Words, another *openQuestion) (waits bool) {
 	a.refused = w.String()
 	for _, queue := range []*[]*item{&a.urgent, &a.asked} {
-		i := slices.IndexFunc(*queue, func(it *item) bool { return q != nil && it.kind == Question && it.event == q.event })
+		i := slices.IndexFunc(*queue, func(it *item) bool {
+			return q != nil && it.kind == Question &&
+				it.event == q.event
+		})
 		if i < 0 {
 			continue
 		}
@@ -320,7 +323,8 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 		a.sending = nil
 	}
 	if err != nil {
-		a.questions.answered = slices.DeleteFunc(a.questions.answered, func(sent *openQuestion) bool { return sent == q })
+		a.questions.answered = slices.DeleteFunc(a.questions.answered,
+			func(sent *openQuestion) bool { return sent == q })
 	}
 	a.addNotice(now, a.withSpeaker(q.source, says), true, nil) // before the next is put
 	if !open || !settles {

@@ -249,7 +249,8 @@ func (t *transcript) addCode(o *openText, line *transcriptLine, text string) {
 		o.before, _ = strconv.Atoi(m[1])
 		o.after, _ = strconv.Atoi(m[2])
 	}
-	header := isHeader(text) || b.before+b.after == 0 && (strings.HasPrefix(text, "--- ") || strings.HasPrefix(text, "+++ "))
+	header := isHeader(text) || b.before+b.after == 0 &&
+		(strings.HasPrefix(text, "--- ") || strings.HasPrefix(text, "+++ "))
 	b.countLine(text)
 	line.kind, line.file, line.number = contextLine, b.file, o.after
 	switch {

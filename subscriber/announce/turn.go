@@ -87,7 +87,8 @@ func (a *Announcer) NextQuestion(now time.Time) {
 // whose agent is out of reach, so that an answer to it would not arrive. It reports whether it did.
 func (a *Announcer) putReachable(now time.Time) bool {
 	q := a.questions.firstOpen()
-	if q == nil || a.questions.isReachable(q) || !q.sendingSince.IsZero() || !slices.ContainsFunc(a.questions.all, a.questions.isReachable) {
+	if q == nil || a.questions.isReachable(q) || !q.sendingSince.IsZero() ||
+		!slices.ContainsFunc(a.questions.all, a.questions.isReachable) {
 		return false
 	}
 	a.putLater(now, q)
@@ -134,7 +135,8 @@ func (a *Announcer) missedWords(now, began time.Time, next *openQuestion) Words 
 	case q.timeLeft(now) <= clocksDiffer:
 		id = phrase.TimeIsOver
 	}
-	return a.withSpeaker(q.source, phraseIn(a.language, id, "").And(" ", phraseIn(a.language, phrase.AnswerNotSent, "")))
+	return a.withSpeaker(q.source, phraseIn(a.language, id, "").And(" ",
+		phraseIn(a.language, phrase.AnswerNotSent, "")))
 }
 
 // soonAgain is how soon a question is called to mind once more, where its session goes on and on.

@@ -195,7 +195,8 @@ func (a *Announcer) recite(now time.Time, line *transcriptLine, said []Part) {
 
 // whereWords says where a line of code is: in which file, and at which line of that.
 func (a *Announcer) whereWords(line *transcriptLine) string {
-	if line.block == 0 || line.number == 0 || line.kind != codeLine && line.kind != contextLine && line.kind != changedLine {
+	if line.block == 0 || line.number == 0 || line.kind != codeLine && line.kind != contextLine &&
+		line.kind != changedLine {
 		return ""
 	}
 	at, known := phrase.In(line.language, phrase.AtLine, fmt.Sprint(line.number))

@@ -82,7 +82,8 @@ func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 	}
 	u, err := url.Parse(address)
 	switch {
-	case err != nil || u.Opaque != "" || u.Hostname() == "" || !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme):
+	case err != nil || u.Opaque != "" || u.Hostname() == "" ||
+		!slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme):
 		return nil, fmt.Errorf("discover: %q is no address such as http://127.0.0.1:8080, wss://agent.example or %splanner", address, LocalScheme)
 	case u.User != nil:
 		return nil, fmt.Errorf("discover: an address holds no credentials; give them in another way")
@@ -107,7 +108,8 @@ func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 		if way, ok := o.way(name, at, origin); ok {
 			ways = append(ways, way)
 		} else {
-			o.Logger.Warn("discover: a way was passed over", "transport", name, "address", fmt.Sprintf("%.200q", at.Address))
+			o.Logger.Warn("discover: a way was passed over", "transport", name, "address",
+				fmt.Sprintf("%.200q", at.Address))
 		}
 	}
 	if ways == nil {
@@ -138,17 +140,20 @@ func (o *Options) events(u *url.URL) Way {
 	if at.Path == sse.DefaultPrefix { // which the dialer adds, and looks above it where there is no handshake
 		at.Path = ""
 	}
-	return Way{manifest.SSE, u.String(), sse.Dialer{URL: at.String(), Credentials: o.Credentials, TLS: o.TLS, RootLayout: o.RootLayout, Logger: o.Logger}}
+	return Way{manifest.SSE, u.String(), sse.Dialer{URL: at.String(), Credentials: o.Credentials, TLS: o.TLS,
+		RootLayout: o.RootLayout, Logger: o.Logger}}
 }
 
 func (o *Options) socket(u *url.URL) Way {
-	return Way{manifest.WebSocket, u.String(), websocket.Dialer{URL: u.String(), Credentials: o.Credentials, TLS: o.TLS}}
+	return Way{manifest.WebSocket, u.String(), websocket.Dialer{URL: u.String(), Credentials: o.Credentials,
+		TLS: o.TLS}}
 }
 
 // manifest returns where the transports are. An agent without a manifest, or with one that names
 // none, has its transports at the usual paths, if any.
 func (o *Options) manifest(ctx context.Context, origin *url.URL) (map[string]manifest.Endpoint, error) {
-	usual := map[string]manifest.Endpoint{manifest.SSE: {Address: sse.DefaultPrefix}, manifest.WebSocket: {Address: websocket.DefaultPath}}
+	usual := map[string]manifest.Endpoint{manifest.SSE: {Address: sse.DefaultPrefix},
+		manifest.WebSocket: {Address: websocket.DefaultPath}}
 	data, err := manifest.Discover(ctx, origin.String(), o.TLS)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -194,7 +199,8 @@ func (o *Options) way(name string, at manifest.Endpoint, origin *url.URL) (Way, 
 	}
 	u := origin.ResolveReference(ref)
 	secure := u.Scheme == "https" || u.Scheme == "wss"
-	if !strings.EqualFold(u.Hostname(), origin.Hostname()) || u.User != nil || u.Opaque != "" || !secure && (!here || origin.Scheme == "https") {
+	if !strings.EqualFold(u.Hostname(), origin.Hostname()) || u.User != nil || u.Opaque != "" || !secure &&
+		(!here || origin.Scheme == "https") {
 		return Way{}, false
 	}
 	switch more := o.More[name]; {

@@ -88,7 +88,8 @@ func OpenFeedbackd(ctx context.Context, options FeedbackdOptions) (*Feedbackd, e
 	f := &Feedbackd{options: options, conn: conn}
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	err = conn.AddMatchSignalContext(ctx, dbus.WithMatchSender(name), dbus.WithMatchInterface(name), dbus.WithMatchMember("FeedbackEnded"))
+	err = conn.AddMatchSignalContext(ctx, dbus.WithMatchSender(name), dbus.WithMatchInterface(name),
+		dbus.WithMatchMember("FeedbackEnded"))
 	if err == nil {
 		_, err = f.call(ctx, startWithin, "org.freedesktop.DBus.Peer.Ping")
 	}
@@ -125,7 +126,8 @@ func (f *Feedbackd) Play(ctx context.Context, felt extensions.HapticData) error 
 	f.conn.Signal(ended)
 	defer f.conn.RemoveSignal(ended)
 	// Not ctx: what was begun can only be ended by the number in the answer.
-	body, err := f.call(context.WithoutCancel(ctx), answerWithin, name+".TriggerFeedback", f.options.AppID, event, hints, int32(-1))
+	body, err := f.call(context.WithoutCancel(ctx), answerWithin, name+".TriggerFeedback", f.options.AppID, event,
+		hints, int32(-1))
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,8 @@ func Open(options Options) (*Output, error) {
 	}
 	dll := windows.NewLazyDLL(path)
 	proc := func(name string) *windows.LazyProc { return dll.NewProc("nvdaController_" + name) }
-	o := &Output{running: proc("testIfRunning"), speak: proc("speakSsml"), cancel: proc("cancelSpeech"), braille: proc("brailleMessage"),
+	o := &Output{running: proc("testIfRunning"), speak: proc("speakSsml"), cancel: proc("cancelSpeech"),
+		braille:  proc("brailleMessage"),
 		speaking: make(chan struct{}, atOnce), closed: make(chan struct{})}
 	marks := proc("setOnSsmlMarkReachedCallback")
 	for _, p := range []*windows.LazyProc{o.running, o.speak, o.cancel, o.braille, marks} {

@@ -425,7 +425,10 @@ func (d *driver) startUtterance(ctx context.Context, u announce.Utterance) {
 	go func() {
 		defer stop()
 		var err error
-		if crash := runShielded("Output.Present", func() { err = shield.CheckError(d.out.Present(ctx, u)) }); crash != nil {
+		if crash := runShielded("Output.Present", func() {
+			err = shield.CheckError(d.out.Present(ctx,
+				u))
+		}); crash != nil {
 			err = crash
 		}
 		d.over <- presented{u, err}

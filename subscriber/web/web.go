@@ -90,7 +90,8 @@ func (p Page) Handler() http.Handler {
 			panic(err)
 		}
 		if e.Name() == "index.html" {
-			body = bytes.Replace(body, []byte(`data-endpoints=""`), []byte(`data-endpoints="`+html.EscapeString(p.Endpoints)+`"`), 1)
+			body = bytes.Replace(body, []byte(`data-endpoints=""`),
+				[]byte(`data-endpoints="`+html.EscapeString(p.Endpoints)+`"`), 1)
 			if p.Relayed {
 				body = bytes.Replace(body, []byte("<body "), []byte("<body data-relayed "), 1)
 			}

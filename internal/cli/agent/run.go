@@ -154,15 +154,18 @@ func (r *runner) runAgent(ctx context.Context) (err error) {
 	defer stop()
 	if len(r.args) > 0 {
 		if _, err := exec.LookPath(r.args[0]); err != nil {
-			return exits.UsageError("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], subprocess.ExplainStart(err))
+			return exits.UsageError("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0],
+				subprocess.ExplainStart(err))
 		}
 	}
 	journal := lineio.ErrorsTo(r.errs)
 	if r.nats.Servers != "" { // what keeps the agent from those who listen elsewhere is told nowhere else
 		journal = lineio.LogTo(r.errs)
 	}
-	cfg := producer.Config{Language: r.language, Admit: r.where.RightsOf(&r.status), MaxSubscriptions: serving.MaxBesideAgent,
-		MaxPerPrincipal: serving.MaxBesideAgent / 2, Logger: r.where.ConnectionLog(r.errs, journal), Observer: r.where.Seen}
+	cfg := producer.Config{Language: r.language, Admit: r.where.RightsOf(&r.status),
+		MaxSubscriptions: serving.MaxBesideAgent,
+		MaxPerPrincipal:  serving.MaxBesideAgent / 2, Logger: r.where.ConnectionLog(r.errs,
+			journal), Observer: r.where.Seen}
 	if cfg.Signers, err = r.where.ReadSigners(r.errs); err != nil {
 		return err
 	}

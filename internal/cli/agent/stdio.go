@@ -38,7 +38,8 @@ func stdioMisused(in io.Reader, out io.Writer, program []string, elsewhere bool)
 func serveParent(ctx context.Context, p *producer.Producer) (context.Context, <-chan error, error) {
 	l, err := stdio.Listen(nil)
 	if err != nil {
-		return ctx, nil, exits.With(exits.Failed, fmt.Errorf("cannot serve on standard output: %s", exits.InnermostError(err)))
+		return ctx, nil, exits.With(exits.Failed, fmt.Errorf("cannot serve on standard output: %s",
+			exits.InnermostError(err)))
 	}
 	p.AddEndpoint(manifest.Stdio, manifest.Endpoint{})
 	ctx, leave := context.WithCancelCause(ctx)

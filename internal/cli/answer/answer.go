@@ -87,7 +87,8 @@ Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 w
 				}
 			}()
 			if len(all) == 0 {
-				return exits.With(exits.Unreachable, errors.New("nothing of yours listens on this machine.\nStart it with: aaep listen"))
+				return exits.With(exits.Unreachable,
+					errors.New("nothing of yours listens on this machine.\nStart it with: aaep listen"))
 			}
 			if isCommand(args[0]) {
 				return sendCommand(ctx, cmd.OutOrStdout(), all, args[0], strings.Join(args[1:], " "), control.Age())
@@ -117,7 +118,8 @@ func sendAnswer(ctx context.Context, out io.Writer, all []*control.Link, text, i
 		if id != "" {
 			return exits.With(exits.Failed, fmt.Errorf("no listener of yours puts the question %q now.\nSee: aaep answer --watch", id))
 		}
-		return callListeners(ctx, out, all[:1], control.Request{Name: control.AnswerName, Text: text, Age: age.Milliseconds()}) // which says what became of the last
+		return callListeners(ctx, out, all[:1], control.Request{Name: control.AnswerName, Text: text,
+			Age: age.Milliseconds()}) // which says what became of the last
 	}
 	q := puts[0].State.Question
 	for _, l := range puts[1:] {
@@ -126,7 +128,8 @@ func sendAnswer(ctx context.Context, out io.Writer, all []*control.Link, text, i
 				q.Agent, words.Sentence(q.Text), other.Agent, words.Sentence(other.Text), q.ID, text))
 		}
 	}
-	return callListeners(ctx, out, puts[:1], control.Request{Name: control.AnswerName, Text: answerText(q, text), Question: q.ID, Age: age.Milliseconds()})
+	return callListeners(ctx, out, puts[:1], control.Request{Name: control.AnswerName, Text: answerText(q, text),
+		Question: q.ID, Age: age.Milliseconds()})
 }
 
 // answerText returns what is typed for an answer: accept and reject are a yes and a no, unless they

@@ -97,7 +97,8 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 		return exits.UsageError("--folder %q is no folder."+see, o.folder)
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
-		return exits.UsageError("cannot run %q: %s.\nCheck its name, or give its whole path", args[0], subprocess.ExplainStart(err))
+		return exits.UsageError("cannot run %q: %s.\nCheck its name, or give its whole path", args[0],
+			subprocess.ExplainStart(err))
 	}
 	caps := aaep.Capabilities{}
 	if !o.tee || o.person.HasOutputs() { // beside an editor, what the settings say of outputs does not count
@@ -106,10 +107,12 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	if o.tee {
-		return o.runBetween(cmd, args, between{parent: "editor", name: filepath.Base(args[0]), caps: caps, person: o.person,
-			typed: "--tee speaks with the editor that started it, and that is you.\nTry: aaep acp -- " + strings.Join(args, " "),
+		return o.runBetween(cmd, args, between{parent: "editor", name: filepath.Base(args[0]), caps: caps,
+			person: o.person,
+			typed:  "--tee speaks with the editor that started it, and that is you.\nTry: aaep acp -- " + strings.Join(args, " "),
 			tee: func(p *producer.Producer, editor io.ReadWriter, agent io.ReadWriteCloser) error {
-				return bridge.Tee(p, bridge.Config{Folder: o.folder, Thoughts: o.thoughts, Logger: lineio.LogTo(cmd.ErrOrStderr())},
+				return bridge.Tee(p, bridge.Config{Folder: o.folder, Thoughts: o.thoughts,
+					Logger: lineio.LogTo(cmd.ErrOrStderr())},
 					editor, agent)
 			}})
 	}

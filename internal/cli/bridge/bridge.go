@@ -36,7 +36,8 @@ answers what it asks. Nothing is followed but what the command names.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(bridgeA2ACommand(), bridgeAkashikCommand(), bridgeMCPCommand(), bridgeRAPCommand(), bridgeWakeCommand())
+	cmd.AddCommand(bridgeA2ACommand(), bridgeAkashikCommand(), bridgeMCPCommand(), bridgeRAPCommand(),
+		bridgeWakeCommand())
 	return cmd
 }
 

@@ -84,7 +84,8 @@ shows.`,
 		ValidArgs: call.Agents,
 		RunE: func(cmd *cobra.Command, agents []string) error {
 			if len(agents) == 0 {
-				return exits.UsageError("name an agent: %s.\nSee: aaep hook install --help", strings.Join(call.Agents, ", "))
+				return exits.UsageError("name an agent: %s.\nSee: aaep hook install --help",
+					strings.Join(call.Agents, ", "))
 			}
 			for _, agent := range agents {
 				if !call.Known(agent) {
@@ -97,7 +98,8 @@ shows.`,
 				}
 			}
 			for _, agent := range agents {
-				if err := installHook(cmd.OutOrStdout(), cmd.ErrOrStderr(), agent, printed, remove, pieces); err != nil {
+				if err := installHook(cmd.OutOrStdout(), cmd.ErrOrStderr(), agent, printed, remove,
+					pieces); err != nil {
 					return err
 				}
 			}

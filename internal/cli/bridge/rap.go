@@ -85,7 +85,8 @@ func (o *rapOptions) runRAP(cmd *cobra.Command, args []string) error {
 				return servePrograms(ctx, ln, tee, nil)
 			}
 			const below = "/aaep-events"
-			events, err := rap.NewEvents(p, rap.EventsConfig{URL: o.cfg.URL + below, State: o.events, Logger: o.cfg.Logger})
+			events, err := rap.NewEvents(p, rap.EventsConfig{URL: o.cfg.URL + below, State: o.events,
+				Logger: o.cfg.Logger})
 			if err != nil {
 				return exits.CannotTake("--events", errors.New(exits.PlainError(err)))
 			}

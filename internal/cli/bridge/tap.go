@@ -87,7 +87,8 @@ func (o *tapOptions) runTap(cmd *cobra.Command, args []string) error {
 	}
 	for _, tag := range o.languages {
 		if !aaep.ValidLanguageTag(tag) {
-			return exits.UsageError("--language takes language tags such as en-US; %q is none.\nSee: aaep tap --help", tag)
+			return exits.UsageError("--language takes language tags such as en-US; %q is none.\nSee: aaep tap --help",
+				tag)
 		}
 	}
 	ln, err := listenForPrograms(cmd.Context(), "--at", o.at)

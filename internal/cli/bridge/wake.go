@@ -76,7 +76,8 @@ func (o *wakeOptions) runWake(cmd *cobra.Command, _ []string) (err error) {
 		return exits.UsageError("--poll must be 0, or a second at least; it is %v."+see, o.server.Poll)
 	}
 	if at, err := url.Parse(o.server.URL); o.server.URL != "" && (err != nil || at.Host == "") {
-		return exits.UsageError("%q is not the address of a server, such as https://swarm.example/mcp."+see, o.server.URL)
+		return exits.UsageError("%q is not the address of a server, such as https://swarm.example/mcp."+see,
+			o.server.URL)
 	}
 	cfg := wake.Config{Identity: o.identity, Only: o.only, Window: o.window, Seen: o.seen,
 		Logger: lineio.LogTo(cmd.ErrOrStderr())}

@@ -61,7 +61,8 @@ and a log. Each gets its own stream. You answer for the first. No real money mov
 			}
 			ctx, stop := exits.WithInterrupt(cmd.Context())
 			defer stop()
-			d := &demo{Printer: lineio.Printer{Out: cmd.OutOrStdout(), Gone: stop}, answer: answer, timeout: planner.TimeToDecide}
+			d := &demo{Printer: lineio.Printer{Out: cmd.OutOrStdout(), Gone: stop}, answer: answer,
+				timeout: planner.TimeToDecide}
 			if answer == "timeout" {
 				d.timeout = 5 * time.Second
 			}
@@ -114,7 +115,8 @@ func (d *demo) runDemo(ctx context.Context) error {
 	const cells = 40
 	people := []*person{
 		{demo: d, name: "screen reader", caps: listens, reads: true, decides: true},
-		{demo: d, name: "braille display", caps: subscriber.Braille(cells, "es").With(readsOnly), reads: true, cells: cells},
+		{demo: d, name: "braille display", caps: subscriber.Braille(cells, "es").With(readsOnly), reads: true,
+			cells: cells},
 		{demo: d, name: "haptic band", caps: subscriber.Haptic(terms.HapticPatterns...), feels: true},
 		{demo: d, name: "log", caps: subscriber.Logger()},
 	}
@@ -327,13 +329,15 @@ func (w *person) askForLess(ctx context.Context) {
 	w.PrintLabelled(w.name, "That is a lot. The person asks for less.")
 	if _, err := w.sub.Renegotiate(ctx, change); err != nil {
 		if ctx.Err() == nil {
-			w.PrintLabelled(w.name, "Asked for: "+uilang.AndList(terms.InWords(uilang.English, change, change))+". Not changed: "+
+			w.PrintLabelled(w.name, "Asked for: "+uilang.AndList(terms.InWords(uilang.English, change,
+				change))+". Not changed: "+
 				words.Sentence(exits.PlainError(err)))
 		}
 		return
 	}
 	w.less = time.Now()
-	w.PrintLabelled(w.name, "From now on: "+uilang.AndList(terms.InWords(uilang.English, w.sub.Accepted().HonoredCapabilities, change))+".")
+	w.PrintLabelled(w.name, "From now on: "+uilang.AndList(terms.InWords(uilang.English,
+		w.sub.Accepted().HonoredCapabilities, change))+".")
 }
 
 // answerForPerson sends what --answer said beforehand, once the question was put.

@@ -108,7 +108,8 @@ func addEntry(data []byte, event string, entry []byte) ([]byte, error) {
 	case root.kind != '{' || hooks != nil && hooks.kind != '{' || list != nil && list.kind != '[':
 		return nil, errors.New("its hooks are not as they should be")
 	case hooks == nil:
-		return insertValue(data, root, root, `"hooks": `, slices.Concat([]byte(`{"`+event+`":[`), entry, []byte("]}"))), nil
+		return insertValue(data, root, root, `"hooks": `,
+			slices.Concat([]byte(`{"`+event+`":[`), entry, []byte("]}"))), nil
 	case list == nil:
 		return insertValue(data, root, hooks, name, slices.Concat([]byte("["), entry, []byte("]"))), nil
 	}

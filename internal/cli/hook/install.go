@@ -72,7 +72,8 @@ var installables = map[string]installable{
 	},
 	"codex": {
 		name: "Codex", file: inHome("CODEX_HOME", ".codex", "hooks.json"), entry: groupedEntry(1),
-		events: []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop",
+		events: []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart",
+			"SubagentStop",
 			"Stop"},
 		asking: []string{"PermissionRequest"},
 		heard:  heardAll + askedAll, not: "Its answers while they are written, what it thinks, and its menus.",
@@ -170,7 +171,8 @@ func commandLine(agent string) (string, error) {
 // shellWord is a word as a shell takes it.
 func shellWord(word string) string {
 	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("/._-+:", r))
 	}) {
 		return word
 	}

@@ -230,7 +230,8 @@ func (f *FollowedAgent) watchLink(ctx context.Context) {
 			say = []string{f.PhraseText(phrase.ConnectedAgainOver, f.ways[is.Way])}
 		case !is.Connected && !was.Connected && !is.Next.IsZero() && is.Awaits == "" && time.Since(broke) >= tellAt:
 			tellAt *= 4
-			say = []string{phrase.Lasting(string(f.uiLanguage()), phrase.TryingAgainIn, max(time.Until(is.Next), time.Second))}
+			say = []string{phrase.Lasting(string(f.uiLanguage()), phrase.TryingAgainIn,
+				max(time.Until(is.Next), time.Second))}
 		}
 		again := was.Subscribed != is.Subscribed
 		was = is

@@ -253,7 +253,8 @@ func (l *Listener) Converse(talk Conversation) { l.talk = talk }
 func (l *Listener) SpokenFirst(languages []string) []string { return l.out.spokenFirst(languages) }
 
 // Dial subscribes to an agent that ends with its link, such as one that runs in this program.
-func (l *Listener) Dial(ctx context.Context, dialer transports.Dialer, wanted aaep.Capabilities) (*FollowedAgent, error) {
+func (l *Listener) Dial(ctx context.Context, dialer transports.Dialer, wanted aaep.Capabilities) (*FollowedAgent,
+	error) {
 	f := &FollowedAgent{Listener: l, wanted: wanted}
 	var err error
 	f.sub, err = subscriber.Dial(ctx, dialer, f.subscriberConfig(true))
@@ -410,7 +411,8 @@ func (l *Listener) stopAnswering(ctx context.Context) {
 		l.talk.End()
 	}
 	for f := range l.liveAgents() {
-		if c := f.currentTerms(); terms.IsTrue(c.SupportsConfirmationReply) || terms.IsTrue(c.SupportsClarificationReply) {
+		if c := f.currentTerms(); terms.IsTrue(c.SupportsConfirmationReply) ||
+			terms.IsTrue(c.SupportsClarificationReply) {
 			if f.sub != nil {
 				f.informOfLink(l.PhraseText(phrase.OthersAnswer, ""))
 			}

@@ -43,8 +43,9 @@ func AddPersonFlags(cmd *cobra.Command, page bool) *PersonFlags {
 		outputs = strings.Join(OutputNames(), ", ") + " (a page)"
 	}
 	f.StringSliceVar(&p.outs, "output", nil, "tell it over these `OUTPUTS`, joined by commas:\n"+outputs)
-	f.BoolVar(&p.untilDone, "quiet-until-done", false, "with --output, tell only questions and what comes of them, failures and ends;\n"+
-		"/where, /newest and /details tell the rest when you ask")
+	f.BoolVar(&p.untilDone, "quiet-until-done", false,
+		"with --output, tell only questions and what comes of them, failures and ends;\n"+
+			"/where, /newest and /details tell the rest when you ask")
 	f.StringVar(&p.content, "content", "", "with --output, how what answers hold is told, in a `LIST` of code=, diffs= and links=, each read, count\n"+
 		"or skip, tables= also columns, indent= words, cells or none, and names= words or exact")
 	f.StringSliceVar(&p.sound.Only, "sounds", nil, "of --output sound, only these `MEANINGS`, joined by commas:\n"+

@@ -123,7 +123,8 @@ func settingMustBe(name string) string {
 // validSetting reports whether a setting may have a value, which may be a list.
 func validSetting(name, value string) bool {
 	areAll := func(known []string) bool {
-		return !slices.ContainsFunc(strings.Split(value, ","), func(s string) bool { return !slices.Contains(known, s) })
+		return !slices.ContainsFunc(strings.Split(value, ","),
+			func(s string) bool { return !slices.Contains(known, s) })
 	}
 	switch name {
 	case "output":

@@ -199,7 +199,8 @@ func (p *proof) explainUnreached(ctx context.Context, at string, err error) erro
 	case p.program != "" && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe)):
 		return exits.With(exits.Unreachable, fmt.Errorf("the agent %s ended without a word.\nStarted so, it has to speak AAEP on its standard output", at))
 	case p.program != "":
-		return exits.With(exits.Unreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", at,
+		return exits.With(exits.Unreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path",
+			at,
 			subprocess.ExplainStart(err)))
 	}
 	said := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error()+": ")

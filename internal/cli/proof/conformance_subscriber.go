@@ -245,7 +245,8 @@ func relayCommand() *cobra.Command {
 	return &cobra.Command{Use: "relay PATH", Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := endpoint.Relay(args[0], cmd.InOrStdin(), cmd.OutOrStdout()); err != nil {
-				return exits.With(exits.Unreachable, fmt.Errorf("no suite is at %s: %s", args[0], exits.PlainError(err)))
+				return exits.With(exits.Unreachable,
+					fmt.Errorf("no suite is at %s: %s", args[0], exits.PlainError(err)))
 			}
 			return nil
 		}}

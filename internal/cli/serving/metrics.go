@@ -33,14 +33,16 @@ func ListenMetrics(ctx context.Context, addr string, served []string) (net.Liste
 		return nil, exits.UsageError("--metrics %q could be reached from other machines, and nobody is asked who they are.\n"+such, addr)
 	}
 	if slices.Contains(served, addr) && tcp.Port != 0 {
-		return nil, exits.UsageError("--metrics and --listen cannot both be at %s.\nGive one of them another port", addr)
+		return nil, exits.UsageError("--metrics and --listen cannot both be at %s.\nGive one of them another port",
+			addr)
 	}
 	return ListenTCP(ctx, addr, "Give --metrics another address")
 }
 
 // ServeMetrics answers programs on this machine with the counts of agents and what was observed,
 // until stop is called.
-func ServeMetrics(ln net.Listener, agents map[string]*producer.Producer, seen *metrics.RequestCounts) (at string, stop func()) {
+func ServeMetrics(ln net.Listener, agents map[string]*producer.Producer, seen *metrics.RequestCounts) (at string,
+	stop func()) {
 	name, commit := buildinfo.Read()
 	mux := http.NewServeMux()
 	mux.Handle("GET "+metricsPath, metrics.Handler(agents, seen, name, commit))

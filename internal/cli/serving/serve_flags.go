@@ -198,7 +198,8 @@ func (s *Flags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, e
 					fmt.Errorf("cannot take --oidc-issuer: nothing here proves that what answers at %s is the issuer: %s.\nLet this machine trust the CA of its certificate, as by update-ca-certificates", s.issuer, words.OneLine(exits.InnermostError(err))))
 			}
 			if errors.Is(err, aaep.TransportUnavailable) {
-				return nil, exits.With(exits.Unreachable, fmt.Errorf("cannot take --oidc-issuer: %s", exits.PlainError(err)))
+				return nil, exits.With(exits.Unreachable,
+					fmt.Errorf("cannot take --oidc-issuer: %s", exits.PlainError(err)))
 			}
 			return nil, exits.CannotTake("--oidc-issuer", err)
 		}
@@ -214,7 +215,8 @@ func (s *Flags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, e
 	if known == nil && elsewhere {
 		return nil, exits.UsageError("--host %s is how other machines reach this agent, through a proxy, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", strings.Join(s.hosts, ","))
 	}
-	if len(s.answer) > 0 && known == nil && slices.ContainsFunc(s.Addrs, func(at string) bool { return !reach.IsLocal(at) }) {
+	if len(s.answer) > 0 && known == nil && slices.ContainsFunc(s.Addrs,
+		func(at string) bool { return !reach.IsLocal(at) }) {
 		return nil, exits.UsageError("--may-answer names listeners, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.")
 	}
 	if err := s.checkAnswer(); err != nil {

@@ -35,6 +35,7 @@ func OpenTrail(name string) (*audit.File, error) {
 // other.
 func CloseTrail(f *audit.File, name string, err *error) {
 	if failed := f.Close(); failed != nil && *err == nil {
-		*err = exits.With(exits.Failed, fmt.Errorf("the trail %s may not be whole: %s", name, exits.InnermostError(failed)))
+		*err = exits.With(exits.Failed, fmt.Errorf("the trail %s may not be whole: %s", name,
+			exits.InnermostError(failed)))
 	}
 }

@@ -63,7 +63,8 @@ Exit codes: 0 all in order, 1 something is wrong with the trail, 2 wrong use, 3 
 		Example: `  aaep audit show trail.jsonl`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s := &auditShower{out: cmd.OutOrStdout(), questions: map[string]uint64{}, elsewhere: map[string]bool{}, running: map[string]string{}, agents: map[string]string{}}
+			s := &auditShower{out: cmd.OutOrStdout(), questions: map[string]uint64{}, elsewhere: map[string]bool{},
+				running: map[string]string{}, agents: map[string]string{}}
 			return readTrail(cmd, args[0], &lineio.Printer{Out: cmd.ErrOrStderr()}, s.showInput)
 		},
 	}

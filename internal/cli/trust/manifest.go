@@ -107,7 +107,8 @@ name.`,
 				DefaultVerbosity: aaep.VerbosityNormal, MaxConcurrentSubscriptions: 16,
 			})
 			if err != nil {
-				return exits.UsageError("no manifest can say that: %s.\nSee: aaep manifest init --help", exits.PlainError(err))
+				return exits.UsageError("no manifest can say that: %s.\nSee: aaep manifest init --help",
+					exits.PlainError(err))
 			}
 			if err := createFile(out+manifestSuffix, append(data, '\n'), 0o644); err != nil {
 				return err

@@ -54,7 +54,8 @@ func Start() (ended <-chan error, err error) {
 	over := make(chan error, 1)
 	go func() {
 		err := cmd.Wait()
-		over <- errors.Join(errors.New("the server of hooks ended: "+lastLine(log.Name())+" Its log is "+log.Name()), err)
+		over <- errors.Join(errors.New("the server of hooks ended: "+lastLine(log.Name())+" Its log is "+log.Name()),
+			err)
 	}()
 	return over, nil
 }
