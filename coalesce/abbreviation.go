@@ -7,29 +7,32 @@ import (
 	"unicode/utf8"
 )
 
-// abbreviation is what a word with a full stop behind it is. Of two kinds, the greater ends a
-// sentence sooner.
+// abbreviation is the kind of a word with a full stop behind it: it says when the full stop ends a
+// sentence. Where files of two languages disagree about a word, the greater kind counts, which ends
+// a sentence sooner. endsAfterStop decides by it.
 type abbreviation uint8
 
 const (
 	notAbbreviation  abbreviation = iota // an ordinary word
 	abbrNeverEnds                        // never ends a sentence
-	abbrBeforeNumber                     // ends none before a number or numeral
+	abbrBeforeNumber                     // ends a sentence but before a number or numeral
 	abbrBeforeDigit                      // is an abbreviation before digits (tbl. 4), and else a word
-	abbrMayEnd                           // ends one if a usual first word follows
-	abbrEndsName                         // as abbrMayEnd, and in a long sentence before a capital that a small word follows
-	abbrTimeOfDay                        // as abbrMayEnd, and in a long sentence before other capitals too
-	abbrEndsList                         // ends one before any capital
-	abbrInitial                          // a person's initial, which ends one as abbrMayEnd does
-	abbrOrdinal                          // a number that may mean "third"
-	abbrItemMarker                       // the marker of a list item
+	abbrMayEnd                           // ends a sentence if a usual first word follows
+	// abbrEndsName is as abbrMayEnd, and ends a long sentence before a capital that a small word
+	// follows.
+	abbrEndsName
+	abbrTimeOfDay  // as abbrMayEnd, and ends a long sentence before most capitals
+	abbrEndsList   // ends a sentence before any capital
+	abbrInitial    // a person's initial, which ends a sentence as abbrMayEnd does
+	abbrOrdinal    // a number that may mean "third"
+	abbrItemMarker // the marker of a list item
 )
 
-// hasOrdinals reports whether a number with a full stop may mean "third".
+// hasOrdinals reports whether a number with a full stop may mean "third" in the language.
 func (l *rules) hasOrdinals() bool { return len(l.words[ordinalWords]) > 0 || l.yearFirst }
 
-// classifyWord tells what the word before a full stop is. First says that the sentence has no other
-// word.
+// classifyWord returns the kind of the word before a full stop: by the files of the languages, or
+// if they do not have the word, by its letters. first says that the sentence has no other word.
 func (l *rules) classifyWord(word []byte, first bool) abbreviation {
 	if a, ok := l.lookUpWord(word, first); ok {
 		return a
@@ -37,9 +40,9 @@ func (l *rules) classifyWord(word []byte, first bool) abbreviation {
 	return l.classifyShape(word, first)
 }
 
-// lookUpWord tells what a word is that the files of the languages have, also behind an apostrophe,
-// joined to "and", or with a capital where they have it small. It returns false if they have no
-// such word.
+// lookUpWord returns the kind of a word that the files of the languages have, also where the word
+// stands behind an apostrophe, is joined to "and", or begins the sentence with a capital and is
+// small in the files. It returns false if they have no such word.
 func (l *rules) lookUpWord(word []byte, first bool) (abbreviation, bool) {
 	if a, ok := l.abbreviations[string(word)]; ok {
 		return a, true
@@ -54,24 +57,29 @@ func (l *rules) lookUpWord(word []byte, first bool) (abbreviation, bool) {
 	if a, ok := l.abbreviations[string(word[size:])]; ok && r == 'و' {
 		return a, true // Arabic joins "and" to the word: ود. ليلى
 	}
-	if first && classOf(r) == clUpper { // it may be an abbreviation that is small elsewhere: "Art. 3 says so."
+	if first && classOf(r) == clUpper && size < len(word) { // "Art. 3 says so."
 		small := utf8.AppendRune(make([]byte, 0, len(wordBuffer{}.b)), unicode.ToLower(r))
-		if a := l.abbreviations[string(append(small, word[size:]...))]; a == abbrNeverEnds && size < len(word) {
+		switch a := l.abbreviations[string(append(small, word[size:]...))]; a {
+		case abbrNeverEnds:
 			return abbrMayEnd, true
-		} else if a == abbrBeforeNumber && size < len(word) {
+		case abbrBeforeNumber:
 			return a, true
-		} else if _, ok := isAllConsonants(word); a == abbrMayEnd && size < len(word) && !ok {
-			return abbrBeforeDigit, true
+		case abbrMayEnd:
+			if _, ok := isAllConsonants(word); !ok {
+				return abbrBeforeDigit, true
+			}
 		}
 	}
 	return notAbbreviation, false
 }
 
-// classifyShape tells what a word is by its letters, digits and full stops alone.
+// classifyShape returns the kind of a word that the files do not have, by its letters, digits and
+// full stops. A word with any other character is no abbreviation.
 func (l *rules) classifyShape(word []byte, first bool) abbreviation {
 	r, size := utf8.DecodeRune(word)
 	c := classOf(r)
-	digits, letters, dots, part, long := 0, 0, 0, 0, 0
+	digits, letters, dots := 0, 0, 0
+	partLetters, longestPart := 0, 0 // letters since the last full stop, and the most between two
 	for i := 0; i < len(word); {
 		r, size := utf8.DecodeRune(word[i:])
 		i += size
@@ -80,17 +88,18 @@ func (l *rules) classifyShape(word []byte, first bool) abbreviation {
 			digits++
 		case unicode.IsLetter(r):
 			letters++
-			part++
+			partLetters++
 		case r == '.':
 			dots++
-			part = 0
+			partLetters = 0
 		case unicode.IsMark(r):
-		case (r == '-' || r == '–') && part == 0 && dots > 0: // J.-P. Sartre, Mon.–Fri.
+		case (r == '-' || r == '–') && partLetters == 0 && dots > 0: // J.-P. Sartre, Mon.–Fri.
 		default:
 			return notAbbreviation
 		}
-		long = max(long, part)
+		longestPart = max(longestPart, partLetters)
 	}
+
 	switch {
 	case letters == 0 && dots == 0 && digits == 4 && l.yearFirst:
 		return abbrOrdinal
@@ -99,9 +108,9 @@ func (l *rules) classifyShape(word []byte, first bool) abbreviation {
 			return abbrItemMarker // "1." begins a list item
 		}
 		return abbrOrdinal
-	case dots > 0 && digits == 0 && long == 1 && (c == clUpper || c == clLower):
+	case dots > 0 && digits == 0 && longestPart == 1 && (c == clUpper || c == clLower):
 		return abbrMayEnd // U.S, a.k.a
-	case dots > 0 && digits == 0 && long <= 2 && c == clLetter:
+	case dots > 0 && digits == 0 && longestPart <= 2 && c == clLetter:
 		return abbrNeverEnds // พล.ต.อ
 	case dots > 0 && digits == 0:
 		return l.classifyCompound(word)
@@ -136,26 +145,27 @@ func (l *rules) classifyShape(word []byte, first bool) abbreviation {
 	return notAbbreviation
 }
 
-// classifyCompound tells what a word of several parts with full stops is: PGS.TS, D.Lgs, Dipl.-Kfm.
+// classifyCompound returns the kind of a word of several parts with full stops between: PGS.TS,
+// D.Lgs, Dipl.-Kfm.
 func (l *rules) classifyCompound(word []byte) abbreviation {
-	before, capitals, short := true, true, false
 	if i := bytes.LastIndex(word, []byte(".–")); i > 0 { // Jan.–Feb. 2026
 		a, ok := l.abbreviations[string(word[:i])]
 		if last, both := l.abbreviations[string(word[i+len(".–"):])]; ok && both {
 			return max(a, last)
 		}
 	}
+	allNeverEnd, allCapitals, hasLetter := true, true, false // hasLetter: a part is a single letter
 	for part := range bytes.SplitSeq(word, []byte(".")) {
 		r, size := utf8.DecodeRune(part)
 		behind, hyphen := bytes.CutPrefix(part, []byte("-")) // Dipl.-Kfm
-		before = before && (hyphen && len(behind) > 0 || l.abbreviations[string(part)] == abbrNeverEnds)
-		capitals = capitals && unicode.IsUpper(r) && utf8.RuneCount(part) <= 4
-		short = short || size == len(part)
+		allNeverEnd = allNeverEnd && (hyphen && len(behind) > 0 || l.abbreviations[string(part)] == abbrNeverEnds)
+		allCapitals = allCapitals && unicode.IsUpper(r) && utf8.RuneCount(part) <= 4
+		hasLetter = hasLetter || size == len(part)
 	}
 	switch {
-	case before:
+	case allNeverEnd:
 		return abbrNeverEnds
-	case capitals && short:
+	case allCapitals && hasLetter:
 		return abbrMayEnd
 	}
 	return notAbbreviation
@@ -167,7 +177,8 @@ func isItemLabel(word []byte) bool {
 	if number, ok := bytes.CutPrefix(word, []byte("§")); ok {
 		return len(bytes.TrimLeft(number, "0123456789")) <= 1 // §3a
 	}
-	dots, digits, rest := 0, 0, word
+	dots, digits := 0, 0 // digits since the last full stop
+	rest := word         // without the capital that it begins with
 	for i, b := range word {
 		switch {
 		case '0' <= b && b <= '9':
@@ -179,20 +190,23 @@ func isItemLabel(word []byte) bool {
 		case i == 0 && 'A' <= b && b <= 'Z':
 			rest = word[1:]
 		default:
-			return len(word) > 1 && len(bytes.Trim(word, "IVXLC")) == 0
+			return len(word) > 1 && len(bytes.Trim(word, "IVXLC")) == 0 // a Roman numeral
 		}
 	}
 	return digits > 0 && (dots > 0 || len(rest) < len(word))
 }
 
-// isAllConsonants reports whether a word has two to four letters and no vowel, such as tbl and Hr,
-// and is no acronym. Such a word is short for something.
+// isAllConsonants reports whether a word of Latin or Cyrillic letters has two to four letters and
+// no vowel, such as tbl and Hr, and is no acronym: such a word is short for something. capital says
+// that it begins with a capital.
 func isAllConsonants(word []byte) (capital, ok bool) {
 	n := 0
 	for i, r := range string(word) {
 		small := unicode.ToLower(r)
-		switch inside := i > 0 && i+utf8.RuneLen(r) < len(word); {
-		case (small < 'a' || small > 'z') && !unicode.Is(unicode.Cyrillic, r), r != small && i > 0,
+		inside := i > 0 && i+utf8.RuneLen(r) < len(word)
+		switch {
+		case (small < 'a' || small > 'z') && !unicode.Is(unicode.Cyrillic, r),
+			r != small && i > 0, // a capital inside: an acronym
 			strings.ContainsRune("aeiouwyаеёиоуыэюяіїє", small),
 			inside && strings.ContainsRune("rlрл", r): // vlk and prst are words of Slavic languages
 			return false, false
@@ -203,13 +217,13 @@ func isAllConsonants(word []byte) (capital, ok bool) {
 	return capital, 2 <= n && n <= 4
 }
 
-// classifyPair tells what an abbreviation of two parts is, such as "z. B". It returns false if the
-// two words are none.
+// classifyPair returns the kind of an abbreviation of two words, such as "z. B". It returns false
+// if the two words are none. The map has them joined by an underscore.
 func (l *rules) classifyPair(first, second []byte) (abbreviation, bool) {
-	if len(first) == 0 || len(first)+len(second) > 24 {
+	if len(first) == 0 || len(first)+len(second) > longestWord {
 		return 0, false
 	}
-	var key [25]byte
+	var key [longestWord + 1]byte
 	n := copy(key[:], first)
 	key[n] = '_'
 	n += 1 + copy(key[n+1:], second)

@@ -7,79 +7,80 @@ import (
 // This file reads what stands around a boundary: references, links and answers that still belong to
 // the sentence before it, and unusual beginnings of the next one.
 
-// skipLeadingMark returns the offset behind a mark of class c that begins a sentence, as in .NET,
-// .5, "...and then" or an image, and the class by which to judge the beginning. The offset is at if
-// the mark at offset at begins none.
-func (l *lookahead) skipLeadingMark(at int, c class) (int, class) {
-	_, _, size := l.peek(at)
-	i := at + size
+// skipLeadingMark returns the offset behind the mark of class c that begins a sentence at pos, as
+// in .NET, .5, "...and then" or an image, and the class by which to judge the beginning. It returns
+// pos and c if the mark begins none.
+func (l *lookahead) skipLeadingMark(pos int, c class) (int, class) {
+	_, _, size := l.peek(pos)
+	i := pos + size
 	r, next, size := l.peek(i)
 	switch {
 	case c == clBang:
 		if r == '[' {
 			return i, clTag
 		}
-		return at, c
+		return pos, c
 	case c == clStop && (next == clUpper || next == clDigit):
 		return i, next
 	case c == clStop && next == clLower: // .gitignore
 		return i, clUpper
 	case c == clStop && next == clStop:
 		if _, next, _ = l.peek(i + size); next != clStop {
-			return at, c
+			return pos, c
 		}
 		i += size + 1
 		_, next, _ = l.peek(i)
 	case c == clStop:
-		return at, c
+		return pos, c
 	}
 	if next == clUpper || next == clLower {
 		return i, clUpper
 	}
-	return at, c
+	return pos, c
 }
 
-// isOmission reports whether ". . . " and a capital stand at offset at. The sentence ends before
+// isOmission reports whether ". . . " and a capital stand at pos. The sentence ends before
 // the dots then.
-func (l *lookahead) isOmission(at int) bool {
+func (l *lookahead) isOmission(pos int) bool {
 	for range 3 {
-		if _, c, _ := l.peek(at); c != clStop {
+		if _, c, _ := l.peek(pos); c != clStop {
 			return false
 		}
-		_, c, size := l.peek(at + 1)
+		_, c, size := l.peek(pos + 1)
 		if c != clSpace {
 			return false
 		}
-		at += 1 + size
+		pos += 1 + size
 	}
-	_, c := l.skipOpeners(at)
+	_, c := l.skipOpeners(pos)
 	return c == clUpper
 }
 
-// attachUpTo makes the text before offset end a part of the sentence before it, unless more text is
-// needed to be sure. Gap says that it stands for white space.
+// attachUpTo makes the text before offset end a part of the sentence that the marks read last end,
+// unless pastEnd says that more text is needed to be sure. gap says that the text stands for white
+// space, as <br> does.
 func (d *detector) attachUpTo(end int, gap bool) {
 	if !d.pastEnd {
 		d.attachedUpTo, d.attachedSpace = end, gap
 	}
 }
 
-// skipAside returns the offset behind what belongs to a sentence though white space stands between:
-// [5], ([source](address)), :-).
-func (d *detector) skipAside(at int) (end int) {
-	if end = d.skipChoice(at); end > 0 {
+// skipAside returns the offset behind what belongs to the sentence before it though white space
+// stands between: [5], ([source](address)), :-). It returns 0 if nothing of the kind stands at pos.
+func (d *detector) skipAside(pos int) (end int) {
+	if end = d.skipChoice(pos); end > 0 {
 		return end
 	}
-	switch r, _, _ := d.peekRune(at); r {
+	switch r, _, _ := d.peekRune(pos); r {
 	case '[':
-		end, _ = d.skipAttached(at)
+		end, _ = d.skipAttached(pos)
 	case '(':
-		if end = d.skipSources(at + 1); end == 0 || !d.isSpace(end) {
+		if end = d.skipSources(pos + 1); end == 0 || !d.isSpace(end) {
 			return 0
 		}
 	case ':', ';', '<':
-		next, _, size := d.peekRune(at + 1)
-		if end = at + 1 + size; next == '-' {
+		next, _, size := d.peekRune(pos + 1)
+		if end = pos + 1 + size; next == '-' {
 			next, _, size = d.peekRune(end)
 			end += size
 		}
@@ -94,20 +95,20 @@ func (d *detector) skipAside(at int) (end int) {
 }
 
 // skipChoice returns the offset behind the answers that a question offers, as in "Proceed? (y/N)".
-func (d *detector) skipChoice(at int) (end int) {
+func (d *detector) skipChoice(pos int) (end int) {
 	if !d.scan.marks.question && !d.scan.marks.fullQuestion {
 		return 0
 	}
-	_, c, size := d.peek(at)
+	_, c, size := d.peek(pos)
 	slash := false
 	for n := 0; c == clOpen && n < 16; n++ {
-		at += size
+		pos += size
 		var r rune
-		switch r, c, size = d.peekRune(at); {
+		switch r, c, size = d.peekRune(pos); {
 		case r == '/' || r == '／':
 			slash = n > 0
 		case c == clClose && slash:
-			return at + size
+			return pos + size
 		case !isLetter[c] && c != clExtend:
 			return 0
 		}
@@ -118,26 +119,26 @@ func (d *detector) skipChoice(at int) (end int) {
 
 // skipSources returns the offset behind links with commas between, and the bracket that closes
 // them: [one](address), [two](address)).
-func (l *lookahead) skipSources(at int) int {
-	for start := at; at < start+2*maxSpan; {
-		if r, _, _ := l.peek(at); r != '[' {
+func (l *lookahead) skipSources(pos int) int {
+	for start := pos; pos < start+2*maxSpan; {
+		if r, _, _ := l.peek(pos); r != '[' {
 			return 0
 		}
-		at, _ = l.skipBrackets(at, maxSpan)
-		if r, _, _ := l.peekRune(at); at == 0 || r != '(' {
+		pos, _ = l.skipBrackets(pos, maxSpan)
+		if r, _, _ := l.peekRune(pos); pos == 0 || r != '(' {
 			return 0
 		}
-		if at, _ = l.skipBrackets(at, 2*maxSpan); at == 0 {
+		if pos, _ = l.skipBrackets(pos, 2*maxSpan); pos == 0 {
 			return 0
 		}
-		r, _, _ := l.peekRune(at)
-		at++
+		r, _, _ := l.peekRune(pos)
+		pos++
 		switch r {
 		case ')':
-			return at
+			return pos
 		case ',', ';':
-			if _, c, _ := l.peek(at); c == clSpace {
-				at++
+			if _, c, _ := l.peek(pos); c == clSpace {
+				pos++
 			}
 		default:
 			return 0
@@ -147,29 +148,29 @@ func (l *lookahead) skipSources(at int) int {
 }
 
 // skipAttached returns the offset behind what stands close to a sentence's final marks and belongs
-// to it: a reference such as [12] or 【3†source】, a closing tag, a line break. Gap says that it
-// stands for white space, as a line break does.
-func (d *detector) skipAttached(at int) (end int, gap bool) {
-	r, c, _ := d.peek(at)
-	if end = d.skipChoice(at); end > 0 {
+// to it: a reference such as [12] or 【3†source】, a closing tag, a line break. gap says that it
+// stands for white space, as a line break does. It returns 0 if nothing of the kind stands at pos.
+func (d *detector) skipAttached(pos int) (end int, gap bool) {
+	r, c, _ := d.peek(pos)
+	if end = d.skipChoice(pos); end > 0 {
 		return end, false
 	}
 	switch {
 	case r == '[' || r == '【':
-		return d.skipReference(at), false
+		return d.skipReference(pos), false
 	case r == '(' && d.scan.last == ']': // the address of a reference
-		end, _ = d.skipBrackets(at, 2*maxSpan)
+		end, _ = d.skipBrackets(pos, 2*maxSpan)
 		return end, false
 	case c == clTag:
-		return d.skipAttachedTag(at)
+		return d.skipAttachedTag(pos)
 	case c == clOther:
 		const space = "&nbsp;"
 		for i := range len(space) {
-			if r, _, _ := d.peekRune(at + i); r != rune(space[i]) {
+			if r, _, _ := d.peekRune(pos + i); r != rune(space[i]) {
 				return 0, false
 			}
 		}
-		return at + len(space), true
+		return pos + len(space), true
 	}
 	return 0, false
 }
@@ -177,13 +178,13 @@ func (d *detector) skipAttached(at int) (end int, gap bool) {
 // skipReference returns the offset behind a reference in brackets: [12], [[12]], [^note],
 // 【3†source】. What stands in brackets may also be a link that begins the next sentence, or words of
 // its own.
-func (d *detector) skipReference(at int) int {
-	open, _, _ := d.peekRune(at)
-	if next, _, _ := d.peekRune(at + 1); open == '[' && next == '[' { // [[1]](address)
-		if inner, _, _ := d.peekRune(at + 2); inner == '[' {
+func (d *detector) skipReference(pos int) int {
+	open, _, _ := d.peekRune(pos)
+	if next, _, _ := d.peekRune(pos + 1); open == '[' && next == '[' { // [[1]](address)
+		if inner, _, _ := d.peekRune(pos + 2); inner == '[' {
 			return 0
 		}
-		end, _ := d.skipAttached(at + 1)
+		end, _ := d.skipAttached(pos + 1)
 		if end == 0 {
 			return 0
 		}
@@ -192,8 +193,10 @@ func (d *detector) skipReference(at int) int {
 		}
 		return end + 1
 	}
-	i, name, before := at, false, clOther
-	for n := range 40 {
+
+	const longest = 40                     // code points
+	i, name, before := pos, false, clOther // name: it has letters, so it may be a link's text
+	for n := range longest {
 		r, c, size := d.peekRune(i)
 		i += size
 		switch {
@@ -221,16 +224,16 @@ func (d *detector) skipReference(at int) int {
 }
 
 // skipAttachedTag returns the offset behind a closing tag, a line break or a raised reference of
-// HTML. Gap says that it stands for white space.
-func (l *lookahead) skipAttachedTag(at int) (end int, gap bool) {
-	if r, _, _ := l.peekRune(at); r != '<' {
+// HTML. gap says that it stands for white space.
+func (l *lookahead) skipAttachedTag(pos int) (end int, gap bool) {
+	if r, _, _ := l.peekRune(pos); r != '<' {
 		return 0, false
 	}
-	next, _, _ := l.peekRune(at + 1)
-	if end = l.skipTag(at); end == 0 {
+	next, _, _ := l.peekRune(pos + 1)
+	if end = l.skipTag(pos); end == 0 {
 		return 0, false
 	}
-	switch name := l.tagName(at + 1); name {
+	switch name := l.tagName(pos + 1); name {
 	case "br", "/p", "/li", "/div", "/td", "/tr", "/ul", "/ol", "br/":
 		return end, true
 	case "sup":

@@ -44,17 +44,22 @@ const (
 	classes
 )
 
+// Sets of classes, indexed by class.
 var (
 	isLetter = [classes]bool{clUpper: true, clLower: true, clLetter: true, clWide: true}
-	visible  = func() (t [classes]bool) {
+	// visible is all but white space.
+	visible = func() (t [classes]bool) {
 		for c := range t {
 			t[c] = class(c) != clSpace && class(c) != clLine
 		}
 		return t
 	}()
+	// isMark are the marks that may end a sentence.
 	isMark = [classes]bool{clStop: true, clBang: true, clAsk: true, clFull: true, clEllipsis: true}
 	// opener may begin a sentence; only what follows it tells.
-	opener = [classes]bool{clOpen: true, clOpenQuote: true, clCloseQuote: true, clQuote: true, clEmphasis: true, clFormat: true}
+	opener = [classes]bool{
+		clOpen: true, clOpenQuote: true, clCloseQuote: true, clQuote: true, clEmphasis: true, clFormat: true,
+	}
 	// attached never begins a sentence or a word.
 	attached = [classes]bool{
 		clStop: true, clBang: true, clAsk: true, clFull: true, clEllipsis: true, clClause: true, clFullClause: true,
@@ -73,8 +78,9 @@ var (
 	}()
 )
 
-// quick has the answers of slowClass and slowIsNormal for the alphabets of Europe and the Near
-// East, the Devanagari and Ethiopic scripts and the common marks.
+// quick is a table of the answers of slowClass and slowIsNormal for the alphabets of Europe and the
+// Near East, the Devanagari and Ethiopic scripts and the common marks, made when the program
+// starts. classOf and isNormal look there first.
 var quick = func() (t [len(quickBlocks) * quickBlock]struct {
 	class  class
 	simple bool
@@ -89,11 +95,13 @@ var quick = func() (t [len(quickBlocks) * quickBlock]struct {
 	return t
 }()
 
+// quickBlock is how many code points a block of quick has.
 const quickBlock = 128
 
-// quickBlocks are the blocks of 128 code points in quick; quickIndex finds a block's place there.
+// quickBlocks are the blocks in quick, by their number in Unicode.
 var quickBlocks = [...]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 18, 36, 37, 38, 60, 61, 64, 96, 97}
 
+// quickIndex has, by the number of a block, its place in quick plus one, or 0 if it is not there.
 var quickIndex = func() (t [128]uint8) {
 	for i, start := range quickBlocks {
 		t[start] = uint8(i) + 1
@@ -108,10 +116,10 @@ func classOf(r rune) class {
 			return quick[int(i-1)*quickBlock+int(r%quickBlock)].class
 		}
 	}
-	if 0x4E00 <= r && r <= 0x9FFF {
+	if 0x4E00 <= r && r <= 0x9FFF { // common ideographs
 		return clWide
 	}
-	if 0xAC00 <= r && r <= 0xD7A3 {
+	if 0xAC00 <= r && r <= 0xD7A3 { // Hangul syllables
 		return clLetter
 	}
 	return slowClass(r)
@@ -127,12 +135,15 @@ func isNormal(r rune) bool {
 	return 0x4E00 <= r && r <= 0x9FFF || 0xAC00 <= r && r <= 0xD7A3
 }
 
+// slowIsNormal computes what isNormal returns, from the tables of package norm.
 func slowIsNormal(r rune) bool {
 	var b [utf8.UTFMax]byte
 	p := norm.NFC.Properties(b[:utf8.EncodeRune(b[:], r)])
 	return p.BoundaryBefore() && p.CCC() == 0 && norm.NFC.IsNormal(b[:utf8.RuneLen(r)])
 }
 
+// slowClass computes the class of a character from the tables of package unicode. Where two cases
+// fit, the first counts: single characters that are exceptions stand before general categories.
 func slowClass(r rune) class {
 	switch {
 	case wideScript(r) != 0:
@@ -210,7 +221,7 @@ func slowClass(r rune) class {
 	return clOther
 }
 
-// These are the scripts of clWide.
+// The scripts of clWide, as wideScript returns them.
 const (
 	han = 1 + iota
 	hiragana
@@ -218,6 +229,7 @@ const (
 	sameKana // the length mark goes on with either kana
 )
 
+// wideScript returns which script of ideographs or kana r belongs to, or 0 if it is of neither.
 func wideScript(r rune) int {
 	switch {
 	case r < 0x3005:
@@ -229,14 +241,15 @@ func wideScript(r rune) int {
 		return sameKana
 	case 0x3041 <= r && r <= 0x3096, r == 0x309D, r == 0x309E, r == 0x309F:
 		return hiragana
-	case 0x30A1 <= r && r <= 0x30FA, r == 0x30FD, r == 0x30FE, r == 0x30FF, 0x31F0 <= r && r <= 0x31FF, 0xFF66 <= r && r <= 0xFF9D:
+	case 0x30A1 <= r && r <= 0x30FA, r == 0x30FD, r == 0x30FE, r == 0x30FF, 0x31F0 <= r && r <= 0x31FF,
+		0xFF66 <= r && r <= 0xFF9D:
 		return katakana
 	}
 	return 0
 }
 
-// scriptOf returns a letter that stands for the script of the letter r. It tells scripts only as
-// well as telling languages apart needs.
+// scriptOf returns a code point that stands for the script of the letter r, the same for all
+// letters of the script. It tells scripts apart only as far as telling languages apart needs.
 func scriptOf(r rune) rune {
 	switch {
 	case r < 0x370, 0x1E00 <= r && r < 0x1F00:

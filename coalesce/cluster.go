@@ -6,7 +6,9 @@ import (
 	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
-// clusterEdge reports whether a cut between before and next divides no grapheme cluster.
+// clusterEdge reports whether a cut between the text before and the character next divides no
+// grapheme cluster. The first cases are short cuts for most text; the rest asks the package
+// graphemes, about the last 64 bytes of before.
 func clusterEdge(before []byte, next rune) bool {
 	n := len(before)
 	if n == 0 || before[n-1] < utf8.RuneSelf && next < utf8.RuneSelf {
@@ -20,6 +22,7 @@ func clusterEdge(before []byte, next rune) bool {
 			return true
 		}
 	}
+
 	start := n
 	for start > max(0, n-64) {
 		r, size := utf8.DecodeLastRune(before[:start])
@@ -29,7 +32,7 @@ func clusterEdge(before []byte, next rune) bool {
 		start -= size
 	}
 	window := utf8.AppendRune(append(make([]byte, 0, 80), before[start:]...), next)
-	n -= start
+	n -= start // the place to cut, as an offset in window
 	for g := graphemes.FromBytes(window); g.Next(); {
 		if g.End() >= n {
 			return g.End() == n
@@ -58,18 +61,24 @@ func joinsNothing(r rune) bool {
 // clusterBefore returns the last offset in b, at most limit, between two grapheme clusters. Where
 // there is none, it returns the last between two code points. The text in b goes on behind limit.
 func clusterBefore(b []byte, limit int) int {
+	// Clusters are counted from start, which is certainly the edge of one: between two ASCII
+	// characters that are not CR and LF, behind an invalid byte, or the beginning of b.
 	start := limit
 	for start > 0 && start < len(b) && !utf8.RuneStart(b[start]) && limit-start < utf8.UTFMax {
 		start--
 	}
-	for start > 0 && (start == len(b) || b[start] >= utf8.RuneSelf || b[start-1] >= utf8.RuneSelf || b[start-1] == '\r') {
+	for start > 0 {
+		if start < len(b) && b[start] < utf8.RuneSelf && b[start-1] < utf8.RuneSelf && b[start-1] != '\r' {
+			break
+		}
 		r, size := utf8.DecodeLastRune(b[:start])
 		if r == utf8.RuneError && size == 1 {
 			break
 		}
 		start -= size
 	}
-	end := start
+
+	end := start // behind the first character that lies beyond limit
 	for end <= limit && end < len(b) {
 		r, size := utf8.DecodeRune(b[end:])
 		if r == utf8.RuneError && size == 1 {
@@ -77,6 +86,7 @@ func clusterBefore(b []byte, limit int) int {
 		}
 		end += size
 	}
+
 	best := start
 	for g := graphemes.FromBytes(b[start:end]); g.Next() && start+g.End() <= limit; {
 		best = start + g.End()
@@ -84,6 +94,8 @@ func clusterBefore(b []byte, limit int) int {
 	if best > 0 {
 		return best
 	}
+
+	// All of b up to limit is one cluster.
 	for best = limit; best > max(0, limit-utf8.UTFMax); best-- {
 		if utf8.RuneStart(b[best]) {
 			return best

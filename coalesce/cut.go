@@ -4,7 +4,7 @@ import (
 	"unicode/utf8"
 )
 
-// place is a place in buf.
+// place is a place in buf: one read up to, or one where a piece may end.
 type place struct {
 	offset int // in bytes
 	runes  int // code points before it; of a place to cut, without the white space in front of it
@@ -28,18 +28,20 @@ func (l limits) allow(p place) bool {
 	return (l.bytes == 0 || p.offset <= l.bytes) && (l.runes == 0 || p.runes <= l.runes)
 }
 
-// markBoundary notes a boundary of a level at s.read, and cuts there if such a cut is wanted.
+// markBoundary records that a boundary of a level stands at s.read, and cuts there if the level is
+// at least the cut that the caller of NewSegmenter wants. decideBoundary calls it.
 func (s *Segmenter) markBoundary(level int) {
 	if level >= atSentence {
 		s.scan.beginSentence()
 	}
-	if s.noteCut(level); level >= s.cut && s.visibleRunes > 0 {
+	s.noteCut(level)
+	if level >= s.cut && s.visibleRunes > 0 {
 		s.cutAt(s.read.offset, level)
 	}
 }
 
 // noteCut remembers s.read as the last place of a level where a piece that grows too long may be
-// cut. What is already too long is cut before.
+// cut; a level of 0 is none. What is too long already is cut first.
 func (s *Segmenter) noteCut(level int) {
 	for s.visibleRunes > 0 && !s.limits.allow(s.placeRead()) {
 		s.forceCut()
@@ -49,20 +51,21 @@ func (s *Segmenter) noteCut(level int) {
 	}
 }
 
-// exceedsLimits reports whether what is held must be cut now.
+// exceedsLimits reports whether what is held must be cut now. addCharacter asks it after each
+// character. Where a boundary may stand at the end of the text, slack is granted first.
 func (s *Segmenter) exceedsLimits() bool {
-	bytes, runes := 0, 0
+	excessBytes, excessRunes := 0, 0
 	if s.limits.bytes > 0 {
-		bytes = len(s.buf) - s.limits.bytes
+		excessBytes = len(s.buf) - s.limits.bytes
 	}
 	if s.limits.runes > 0 {
-		runes = s.runes - s.limits.runes
+		excessRunes = s.runes - s.limits.runes
 	}
 	switch {
-	case bytes <= 0 && runes <= 0:
+	case excessBytes <= 0 && excessRunes <= 0:
 		return false
 	case s.waiting || s.scan.space || s.scan.marks.any:
-		return bytes > slack*utf8.UTFMax || runes > slack
+		return excessBytes > slack*utf8.UTFMax || excessRunes > slack
 	}
 	return true
 }
@@ -74,9 +77,10 @@ func (s *Segmenter) trimToLimits() {
 	}
 }
 
-// forceCut cuts a piece that has grown too long, at the coarsest boundary within the limits. Where
-// an undecided boundary keeps it from being cut, forceCut decides that instead, as if no text
-// followed.
+// forceCut cuts a piece that has grown too long: at the coarsest boundary within the limits, or if
+// there is none, between two grapheme clusters. Where a boundary that waits for text keeps it from
+// being cut, forceCut decides that boundary instead, as if no text followed, and may cut nothing;
+// callers call it until the limits are kept.
 func (s *Segmenter) forceCut() {
 	if s.waiting {
 		s.ended = true
@@ -84,15 +88,28 @@ func (s *Segmenter) forceCut() {
 		s.ended = false
 		return
 	}
+	if c, ok := s.lastCutWithinLimits(); ok {
+		s.cutAt(c.offset, c.level)
+		return
+	}
+	s.cutAt(s.lastClusterWithinLimits(), 0)
+}
+
+// A leveledPlace is a place to cut, and the level of the boundary there.
+type leveledPlace struct {
+	place
+	level int
+}
+
+// lastCutWithinLimits returns where a piece that is too long is best cut: at its last paragraph
+// within the limits, else the last sentence, clause or word. It returns false if it has none.
+func (s *Segmenter) lastCutWithinLimits() (leveledPlace, bool) {
 	clause := s.lastClause
 	if s.limits.runes > 0 && clause.runes < s.limits.runes/2 ||
 		s.limits.runes == 0 && s.limits.bytes > 0 && clause.offset < s.limits.bytes/2 {
 		clause = place{} // so short a piece is worse than one that ends with a word
 	}
-	for _, c := range [...]struct {
-		place
-		level int
-	}{
+	for _, c := range [...]leveledPlace{
 		{s.lastCut[atParagraph], atParagraph}, {s.lastCut[atSentence], atSentence},
 		{clause, atWord}, {s.lastCut[atWord], atWord},
 	} {
@@ -100,10 +117,16 @@ func (s *Segmenter) forceCut() {
 			continue
 		}
 		if r, _ := utf8.DecodeRune(s.buf[c.offset:]); clusterEdge(s.buf[:c.offset], r) {
-			s.cutAt(c.offset, c.level)
-			return
+			return c, true
 		}
 	}
+	return leveledPlace{}, false
+}
+
+// lastClusterWithinLimits returns the last offset within the limits between two grapheme clusters.
+// It moves a few clusters back where the next piece would begin with a mark, for a closing mark
+// stays with the word that it follows.
+func (s *Segmenter) lastClusterWithinLimits() int {
 	limit := len(s.buf)
 	if s.limits.bytes > 0 {
 		limit = min(limit, s.limits.bytes)
@@ -111,12 +134,12 @@ func (s *Segmenter) forceCut() {
 	if s.limits.runes > 0 {
 		limit = min(limit, runeOffset(s.buf, s.limits.runes))
 	}
-	at := clusterBefore(s.buf, limit)
-	for range 8 { // a closing mark stays with what it closes
-		r, _ := utf8.DecodeRune(s.buf[at:])
+	pos := clusterBefore(s.buf, limit)
+	for range 8 {
+		r, _ := utf8.DecodeRune(s.buf[pos:])
 		c := classOf(r)
-		before := clusterBefore(s.buf, at-1)
-		if at == len(s.buf) || before <= 0 || !attached[c] && c != clCloseQuote {
+		before := clusterBefore(s.buf, pos-1)
+		if pos == len(s.buf) || before <= 0 || !attached[c] && c != clCloseQuote {
 			break
 		}
 		prev, _ := utf8.DecodeRune(s.buf[before:])
@@ -124,9 +147,9 @@ func (s *Segmenter) forceCut() {
 		if !clusterEdge(s.buf[:before], prev) || prevClass != clWide && prevClass != clLetter && !attached[prevClass] {
 			break
 		}
-		at = before
+		pos = before
 	}
-	s.cutAt(at, 0)
+	return pos
 }
 
 // runeOffset returns the offset behind the first n code points of b, or its length.
@@ -139,33 +162,36 @@ func runeOffset(b []byte, n int) int {
 	return i
 }
 
-// cutAt makes a piece of the text before offset at, and takes that from buf. A level finer than the
-// cut that is wanted is not told in the piece.
-func (s *Segmenter) cutAt(at, level int) {
+// cutAt makes a piece of the text before pos, removes that text from buf, and moves every place in
+// buf back by its length. The piece names the boundary of the level, or BoundaryNone if the level
+// is finer than the cut that is wanted.
+func (s *Segmenter) cutAt(pos, level int) {
 	if level < s.cut {
 		level = 0
 	}
-	s.out = append(s.out, Piece{Text: string(s.buf[:at]), Boundary: rankedBoundaries[level], Source: s.changes.take(at)})
-	n := s.read.runes
-	if at != s.read.offset {
-		n = utf8.RuneCount(s.buf[:at])
+	s.out = append(s.out, Piece{
+		Text: string(s.buf[:pos]), Boundary: rankedBoundaries[level], Source: s.changes.take(pos),
+	})
+	n := s.read.runes // code points that are removed
+	if pos != s.read.offset {
+		n = utf8.RuneCount(s.buf[:pos])
 	}
-	s.buf = s.buf[:copy(s.buf, s.buf[at:])]
+	s.buf = s.buf[:copy(s.buf, s.buf[pos:])]
 	s.runes = max(s.runes-n, 0)
 	s.visibleRunes = max(s.visibleRunes-n, 0)
-	s.read = s.read.behind(at, n)
-	for i, e := range s.lastCut {
-		s.lastCut[i] = e.behind(at, n)
+	s.read = s.read.behind(pos, n)
+	for i, p := range s.lastCut {
+		s.lastCut[i] = p.behind(pos, n)
 	}
-	s.lastClause = s.lastClause.behind(at, n)
-	s.hiddenUpTo, s.attachedUpTo = max(s.hiddenUpTo-at, 0), max(s.attachedUpTo-at, 0)
+	s.lastClause = s.lastClause.behind(pos, n)
+	s.hiddenUpTo, s.attachedUpTo = max(s.hiddenUpTo-pos, 0), max(s.attachedUpTo-pos, 0)
 }
 
-// behind returns the place as it is once the first at bytes of buf, which are so many code points,
-// are gone; one within them becomes the beginning.
-func (e place) behind(at, runes int) place {
-	if e.offset <= at {
+// behind returns the place once the first bytes of buf, which are so many runes, are removed. A
+// place within them becomes the zero place.
+func (p place) behind(bytes, runes int) place {
+	if p.offset <= bytes {
 		return place{}
 	}
-	return place{e.offset - at, max(e.runes-runes, 0)}
+	return place{p.offset - bytes, max(p.runes-runes, 0)}
 }

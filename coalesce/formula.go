@@ -23,34 +23,34 @@ func (l *lookahead) looksLikeTeX(i int) bool {
 }
 
 // openFormula returns the offset behind the mark with which a formula of several lines begins at
-// offset at, and notes that one is being read. It returns at if none begins, or if it ends in the
+// offset pos, and notes that one is being read. It returns pos if none begins, or if it ends in the
 // same line.
-func (d *detector) openFormula(at int) (end int) {
+func (d *detector) openFormula(pos int) (end int) {
 	kind, mark := '$', "$$"
-	if r, _, _ := d.peekRune(at); r == '$' {
-		n, after := d.countRepeated(at, '$')
+	if r, _, _ := d.peekRune(pos); r == '$' {
+		n, after := d.countRepeated(pos, '$')
 		if end = after; n != 2 || !d.looksLikeTeX(end) {
-			return at
+			return pos
 		}
 	} else {
-		switch r, _, _ := d.peekRune(at + 1); r {
+		switch r, _, _ := d.peekRune(pos + 1); r {
 		case '[':
-			end, kind, mark = at+2, '[', `\]`
+			end, kind, mark = pos+2, '[', `\]`
 		case 'b':
-			begun, _ := d.findInLine(at, `\begin{`, 1)
-			if begun != at+len(`\begin{`) {
-				return at
+			begun, _ := d.findInLine(pos, `\begin{`, 1)
+			if begun != pos+len(`\begin{`) {
+				return pos
 			}
 			if w := d.wordAt(begun); !mathematical[string(w.bytes())] {
-				return at
+				return pos
 			}
 			end, kind, mark = begun, 'b', `\end{`
 		default:
-			return at
+			return pos
 		}
 	}
 	if closed, long := d.findInLine(end, mark, maxSpan); closed > 0 || long || d.pastEnd {
-		return at
+		return pos
 	}
 	d.scan.fenceRune, d.scan.fenceLen = kind, 1
 	return end
@@ -64,18 +64,18 @@ var mathematical = map[string]bool{
 }
 
 // closeFormula returns the offset behind the end of the formula being read, and notes its end, if
-// that is in the line at offset at. Else it returns at.
-func (d *detector) closeFormula(at int) int {
+// that is in the line at pos. Else it returns pos.
+func (d *detector) closeFormula(pos int) int {
 	sc := &d.scan
 	end := 0
 	switch sc.fenceRune {
 	case '$':
-		end, _ = d.findInLine(at, "$$", 2*maxSpan)
+		end, _ = d.findInLine(pos, "$$", 2*maxSpan)
 	case '[':
-		end, _ = d.findInLine(at, `\]`, 2*maxSpan)
+		end, _ = d.findInLine(pos, `\]`, 2*maxSpan)
 	default: // environments can be nested, so they are counted
-		begun, _ := d.findInLine(at, `\begin{`, 2*maxSpan)
-		if end, _ = d.findInLine(at, `\end{`, 2*maxSpan); begun > 0 {
+		begun, _ := d.findInLine(pos, `\begin{`, 2*maxSpan)
+		if end, _ = d.findInLine(pos, `\end{`, 2*maxSpan); begun > 0 {
 			sc.fenceLen++
 		}
 		if end > 0 {
@@ -86,30 +86,30 @@ func (d *detector) closeFormula(at int) int {
 		}
 	}
 	if end == 0 {
-		return at
+		return pos
 	}
 	sc.fenceRune, sc.block = 0, row
 	return end
 }
 
-// startsJSON reports whether the line at offset at begins JSON that goes on in the next line, or is
+// startsJSON reports whether the line at pos begins JSON that goes on in the next line, or is
 // a name of JSON and its value.
-func (l *lookahead) startsJSON(at int) bool {
-	r, _, _ := l.peekRune(at)
-	next, _, _ := l.peekRune(at + 1)
+func (l *lookahead) startsJSON(pos int) bool {
+	r, _, _ := l.peekRune(pos)
+	next, _, _ := l.peekRune(pos + 1)
 	if r != '"' {
 		if next != '"' && (r != '[' || next != '{') {
 			return false
 		}
-		end, _ := l.skipBrackets(at, maxSpan)
+		end, _ := l.skipBrackets(pos, maxSpan)
 		return end == 0
 	}
-	i := at + 1
+	i := pos + 1
 	for range 40 {
 		r, c, size := l.peekRune(i)
 		if r == '"' {
 			r, _, _ = l.peekRune(i + 1)
-			return r == ':' && i > at+1
+			return r == ':' && i > pos+1
 		}
 		if !isLetter[c] && c != clDigit && r != '_' && r != '-' {
 			return false
@@ -119,17 +119,17 @@ func (l *lookahead) startsJSON(at int) bool {
 	return false
 }
 
-// skipTeX returns the offset behind the next backslash and r in the line at offset i, and the class
-// of the final mark in front of them, or 0.
-func (l *lookahead) skipTeX(i int, r rune) (end int, tail class) {
+// skipTeX returns the offset behind the formula whose text begins at offset i and ends, in the same
+// line, in a backslash and closer; and the class of the final mark in front of these, or 0.
+func (l *lookahead) skipTeX(i int, closer rune) (end int, tail class) {
 	for range maxSpan {
-		now, c, size := l.peekRune(i)
+		r, c, size := l.peekRune(i)
 		if c == clLine || size == 0 {
 			break
 		}
 		i += size
-		if now == '\\' {
-			if next, _, _ := l.peekRune(i); next == r {
+		if r == '\\' {
+			if next, _, _ := l.peekRune(i); next == closer {
 				if !isMark[tail] {
 					tail = 0
 				}
@@ -145,8 +145,8 @@ func (l *lookahead) skipTeX(i int, r rune) (end int, tail class) {
 
 // skipFormula returns the offset behind $...$ or $$...$$, and the class of the final mark that ends
 // it, or 0. An amount of money is no formula.
-func (l *lookahead) skipFormula(at int) (end int, tail class) {
-	n, i := l.countRepeated(at, '$')
+func (l *lookahead) skipFormula(pos int) (end int, tail class) {
+	n, i := l.countRepeated(pos, '$')
 	if n > 2 {
 		return 0, 0
 	}
@@ -184,8 +184,8 @@ func (l *lookahead) skipFormula(at int) (end int, tail class) {
 	return 0, 0
 }
 
-// isAmount reports whether the number at offset i is an amount of money, and not the begin of a
-// formula.
+// isAmount reports whether the number at offset i, behind a dollar, is an amount of money and does
+// not begin a formula.
 func (l *lookahead) isAmount(i int) bool {
 	for range 24 {
 		r, c, size := l.peek(i)

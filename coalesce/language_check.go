@@ -36,7 +36,8 @@ func (l *language) errorf(line int, format string, args ...any) error {
 	return fmt.Errorf("%s: %s", where, fmt.Sprintf(format, args...))
 }
 
-// missing says what a file lacks: its name, its source, and test sentences for the words it has.
+// missing returns an error for each part that the file lacks: its name, its source, and test
+// sentences for the words it has.
 func (l *language) missing() (problems []error) {
 	add := func(format string, args ...any) { problems = append(problems, l.errorf(0, format, args...)) }
 	if l.name == "" {
@@ -68,8 +69,8 @@ func (l *language) missing() (problems []error) {
 	return problems
 }
 
-// written returns a word as text has it; stop stands for the full stop of an abbreviation's first
-// part.
+// written returns a word as running text has it, without its last full stop. stop is written behind
+// the first part of an abbreviation of two words: "." or nothing.
 func (w fileWord) written(stop string) string {
 	return strings.ReplaceAll(strings.Trim(w.text, "~."), "_", stop+" ")
 }
@@ -104,10 +105,11 @@ func hasWord(text, word string) bool {
 	}
 }
 
-// endsWord reports whether no word goes on over r.
+// endsWord reports whether a word cannot go on over r: r is no letter or mark, or is an ideograph.
 func endsWord(r rune) bool { return classOf(r) == clWide || !unicode.In(r, unicode.L, unicode.M) }
 
-// badTags says which tags cannot be, or are another file's.
+// badTags returns an error for each tag that is no language in small letters, or that another file
+// has.
 func (l *language) badTags(others []*language) (problems []error) {
 	for _, tag := range l.tags {
 		if tag != strings.ToLower(tag) || strings.ContainsAny(tag, "-_") {
@@ -122,7 +124,7 @@ func (l *language) badTags(others []*language) (problems []error) {
 	return problems
 }
 
-// badWords says which words can never match, or mean two things.
+// badWords returns an error for each word that can never match, or that means two things.
 func (l *language) badWords() (problems []error) {
 	lines := map[string]fileWord{}
 	for kind, words := range l.words {
@@ -155,7 +157,8 @@ func (l *language) badWords() (problems []error) {
 	return problems
 }
 
-// wrongCuts cuts the test sentences and says which come out otherwise than marked.
+// wrongCuts cuts the test sentences by the rules of set, and returns an error for each that is not
+// cut as it is marked.
 func (l *language) wrongCuts(set *ruleSet) (problems []error) {
 	for _, s := range l.sentences {
 		seg := segmenterBy(aaep.BoundarySentence, 0, set.forTag(l.tags[0]))

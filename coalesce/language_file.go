@@ -96,7 +96,8 @@ type testSentence struct {
 // parseLanguage reads a file of the folder languages. The error names the file and the line.
 func parseLanguage(file, text string) (*language, error) {
 	l := &language{file: file}
-	list, tests, number := wordLists, false, 0
+	list, tests := wordLists, false // which part is being read: a list, the test sentences, or the head
+	number := 0                     // of the line
 	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
 		number++
 		line = strings.TrimRight(line, "\r\n")

@@ -18,19 +18,20 @@ import (
 //go:embed languages/*.txt
 var languageFiles embed.FS
 
-// rules are those of one language, with those of every language, ready to look words up.
+// rules hold what the files say about one language, with what the shared file says about every
+// language, ready to look words up. They are not changed once they are made.
 type rules struct {
 	set           *ruleSet
 	known         bool // false for the rules of text in an unknown language
 	abbreviations map[string]abbreviation
 	firstParts    map[string]bool // the first parts of abbreviations of two parts
-	// words has those of the lists that hold no abbreviations. Of letterNouns, small letters are
-	// added to what the file has with a capital only, as false.
+	// words has the lists that hold no abbreviations. letterNouns also has, as false, the word with
+	// a small letter where the file has it with a capital only.
 	words [wordLists]map[string]bool
 
 	smallLetters, yearFirst, greekMark bool // as in language
 
-	scripts []rune // those of the words; of the unknown rules, those that several languages share
+	scripts []rune // by scriptOf, in which the words are; of the unknown rules, those that languages share
 	latin   bool   // Latin is one of the scripts
 }
 
@@ -98,7 +99,8 @@ func newRuleSet(list []*language) *ruleSet {
 // sentence soonest.
 func (set *ruleSet) compile(list []*language, known bool) *rules {
 	r := &rules{set: set, known: known, firstParts: map[string]bool{}}
-	count := func(kinds ...int) (n int) { // maps that grow would take most of the time
+	// Maps are made as long as they become: growing them would take most of the time.
+	count := func(kinds ...int) (n int) {
 		for _, l := range list {
 			for _, kind := range kinds {
 				n += len(l.words[kind])
@@ -106,7 +108,8 @@ func (set *ruleSet) compile(list []*language, known bool) *rules {
 		}
 		return n
 	}
-	r.abbreviations = make(map[string]abbreviation, count(int(neverEnd), int(beforeNumber), int(mayEnd), int(endName), int(endList)))
+	r.abbreviations = make(map[string]abbreviation,
+		count(int(neverEnd), int(beforeNumber), int(mayEnd), int(endName), int(endList)))
 	for kind := len(abbreviationKinds); kind < len(r.words); kind++ {
 		r.words[kind] = make(map[string]bool, count(kind))
 	}
@@ -144,6 +147,9 @@ func (set *ruleSet) compile(list []*language, known bool) *rules {
 // has reports whether a word is in a list that holds no abbreviations.
 func (r *rules) has(list wordList, word []byte) bool { return r.words[list][string(word)] }
 
+// addAbbreviation adds a word of a file. A later file replaces what an earlier one says of the
+// word; in the rules for text of unknown language, the kind that ends a sentence sooner counts.
+// compile calls it.
 func (r *rules) addAbbreviation(word string, kind abbreviation) {
 	if old, ok := r.abbreviations[word]; !ok || r.known || kind > old {
 		r.abbreviations[word] = kind
@@ -153,7 +159,7 @@ func (r *rules) addAbbreviation(word string, kind abbreviation) {
 	}
 }
 
-// addScripts notes in which scripts a language is written.
+// addScripts notes in which scripts a language is written, by the letters of its words.
 func (r *rules) addScripts(l *language) {
 	for _, list := range []wordList{neverEnd, beforeNumber, quotationWords} {
 		for _, w := range l.words[list] {
@@ -167,7 +173,8 @@ func (r *rules) addScripts(l *language) {
 	}
 }
 
-// forTag returns the rules of a language by its BCP 47 tag.
+// forTag returns the rules of a language by its BCP 47 tag, or those of text in an unknown language
+// if the language has no file.
 func (set *ruleSet) forTag(tag string) *rules {
 	primary, _, _ := strings.Cut(strings.ReplaceAll(tag, "_", "-"), "-")
 	if r := set.byTag[strings.ToLower(primary)]; r != nil {
@@ -176,8 +183,8 @@ func (set *ruleSet) forTag(tag string) *rules {
 	return set.unknown
 }
 
-// forScript returns the rules for a word that begins with c. Where the script of c is not one that
-// the language is written in, the text was said to be in the wrong language.
+// forScript returns the rules for a word that begins with c. They are r, unless the language is not
+// written in the script of c: then the word is in another language than the caller has set.
 func (r *rules) forScript(c rune) *rules {
 	script := scriptOf(c)
 	if slices.Contains(r.scripts, script) {

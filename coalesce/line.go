@@ -4,13 +4,13 @@ import "strings"
 
 // lineState is what a scanner knows of the line that it reads.
 type lineState struct {
-	lineStart    bool  // nothing visible of the line has been read
-	block        block // what the line is in Markdown
-	onlyMarkers  bool  // nothing but markers of the line has been read
-	dialogueTurn bool  // a dash has begun a sentence in the line, as in a dialogue
-	lineWords    int   // words of the line, at most wordsEnough
-	fenceRune    rune  // what fences the code or formula being read; 0 outside of both
-	fenceLen     int
+	lineStart    bool       // nothing visible of the line has been read
+	block        block      // what the line is in Markdown
+	onlyMarkers  bool       // nothing but markers of the line has been read
+	dialogueTurn bool       // a dash has begun a sentence in the line, as in a dialogue
+	lineWords    int        // words of the line, at most wordsEnough
+	fenceRune    rune       // what fences the code or formula being read; 0 outside of both
+	fenceLen     int        // characters of that fence; of TeX environments, how many are open
 	inQuote      bool       // the code stands in a quotation, with > in front of each line
 	itemMarker   listMarker // that of the item after the one the line begins with
 	inTable      bool       // the line belongs to a table whose rows begin with no bar
@@ -27,22 +27,24 @@ const (
 	row     // a table's row, a code block's fence or a line of JSON: nothing in it ends a sentence
 )
 
-// insideBlock reports whether nothing in the line ends a sentence.
+// insideBlock reports whether nothing in the line ends a sentence: it is code, a formula, a heading
+// or a row.
 func (sc *scanner) insideBlock() bool { return sc.fenceRune != 0 || sc.block >= heading }
 
-// beginLine is called at a line's first visible character.
+// beginLine resets what is counted of a line. It is called at the line's first visible character.
 func (sc *scanner) beginLine() {
 	sc.lineStart, sc.lineWords, sc.indent, sc.dialogueTurn = false, 0, 0, false
 }
 
-// openLineOrSpan reads what begins at s.read: a line's markers, or code, a formula and the like. It
-// hides them from the rules. If pastEnd is set afterwards, it has changed nothing.
+// openLineOrSpan reads what begins at s.read: a line's markers, or code, a formula and the like,
+// and hides it from the rules by hiddenUpTo. If pastEnd is set afterwards, it has changed nothing,
+// and readArrived calls it again when more text has arrived.
 func (s *Segmenter) openLineOrSpan() {
-	sc, at := &s.scan, s.read.offset
+	sc, pos := &s.scan, s.read.offset
 	if sc.lineStart || s.itemBegins {
 		saved := sc.lineState
 		fenced := sc.fenceRune != 0
-		end := s.readLineMarkers(at)
+		end := s.readLineMarkers(pos)
 		if s.pastEnd {
 			sc.lineState = saved
 			return
@@ -50,7 +52,7 @@ func (s *Segmenter) openLineOrSpan() {
 		if sc.lineStart {
 			sc.beginLine()
 		}
-		if end > at {
+		if end > pos {
 			s.hiddenUpTo = end
 			sc.onlyMarkers = !fenced && sc.fenceRune == 0 && sc.block < heading
 			return
@@ -59,13 +61,14 @@ func (s *Segmenter) openLineOrSpan() {
 			return
 		}
 	}
-	if at < s.hiddenUpTo || at < s.attachedUpTo || sc.insideBlock() {
+	if pos < s.hiddenUpTo || pos < s.attachedUpTo || sc.insideBlock() {
 		return
 	}
-	end, tail := s.skipSpan(at)
+
+	end, tail := s.skipSpan(pos)
 	if end == 0 && !s.pastEnd { // a formula may begin in the middle of a line
-		if r, _, _ := s.peekRune(at); (r == '$' || r == '\\') && sc.last != r {
-			if i := at + 2; s.isBlank(i) && s.openFormula(at) == i {
+		if r, _, _ := s.peekRune(pos); (r == '$' || r == '\\') && sc.last != r {
+			if i := pos + 2; s.isBlank(i) && s.openFormula(pos) == i {
 				end = i
 			}
 		}
@@ -73,6 +76,8 @@ func (s *Segmenter) openLineOrSpan() {
 	if s.pastEnd || end == 0 {
 		return
 	}
+
+	// The span counts as a word that is too long to be compared.
 	s.hiddenUpTo, sc.onlyMarkers = end, false
 	sc.endMarks(clOther, sc.marks.any && !sc.space)
 	if sc.firstLetter == 0 {
@@ -82,39 +87,27 @@ func (s *Segmenter) openLineOrSpan() {
 	sc.hiddenTail = tail
 }
 
-// readLineMarkers reads the markers at the beginning of a line, at most six, and returns the offset
-// behind them. In a code block or formula the only marker is its end.
-func (d *detector) readLineMarkers(at int) int {
+// readLineMarkers reads the markers at the beginning of a line, at most six, as in "> - 1. text",
+// notes in the line's state what the line is, and returns the offset behind them. In a code block
+// or formula the only marker is its end.
+func (d *detector) readLineMarkers(pos int) int {
 	sc := &d.scan
 	if sc.inFormula() {
-		return d.closeFormula(at)
+		return d.closeFormula(pos)
 	}
 	if sc.fenceRune != 0 {
-		i := at
-		if sc.inQuote {
-			i = d.skipQuoteMarks(at)
-		}
-		switch n, end := d.countRepeated(i, sc.fenceRune); {
-		case n < sc.fenceLen:
-			return at
-		case d.isBlank(end):
-			sc.fenceRune, sc.block = 0, row
-			return end
-		case d.isSpace(end): // text behind the fence is a slip, but nothing else would end the code
-			sc.fenceRune, sc.block, sc.hiddenTail = 0, prose, clFull
-			return end
-		}
-		return at
+		return d.closeCodeBlock(pos)
 	}
+
 	sc.block, sc.itemMarker, sc.inQuote = prose, listMarker{}, false
 	if sc.inTable {
-		bar, _ := d.findInLine(at, "|", maxSpan)
+		bar, _ := d.findInLine(pos, "|", maxSpan)
 		if sc.inTable = bar > 0 && sc.lines < 2; sc.inTable {
 			sc.block = row
-			return at
+			return pos
 		}
 	}
-	end := at
+	end := pos
 	for range 6 {
 		next := d.readLineMarker(end)
 		if next == end {
@@ -125,97 +118,130 @@ func (d *detector) readLineMarkers(at int) int {
 			break
 		}
 		sc.inQuote = sc.inQuote || sc.block == quoted
-		for i := end; ; {
-			_, c, size := d.peek(i)
-			if i += size; c != clSpace || size == 0 {
-				break
-			}
-			end = i
-		}
+		end = d.skipSpaces(end)
 	}
 	return end
 }
 
-// readLineMarker reads one marker of a line and returns the offset behind it, or at if there is
-// none. It notes in the line's state what the marker says.
-func (d *detector) readLineMarker(at int) int {
+// skipSpaces returns the offset behind the spaces at pos, or pos if there are none.
+func (l *lookahead) skipSpaces(pos int) int {
+	for {
+		_, c, size := l.peek(pos)
+		if c != clSpace || size == 0 {
+			return pos
+		}
+		pos += size
+	}
+}
+
+// closeCodeBlock returns the offset behind the fence that ends the code block being read, and notes
+// its end, if the line at pos begins with that fence. Else it returns pos.
+func (d *detector) closeCodeBlock(pos int) int {
 	sc := &d.scan
-	r, c, size := d.peekRune(at)
+	fence := pos
+	if sc.inQuote {
+		fence = d.skipQuoteMarks(pos)
+	}
+	switch n, end := d.countRepeated(fence, sc.fenceRune); {
+	case n < sc.fenceLen:
+		return pos
+	case d.isBlank(end):
+		sc.fenceRune, sc.block = 0, row
+		return end
+	case d.isSpace(end): // text behind the fence is a slip, but nothing else would end the code
+		sc.fenceRune, sc.block, sc.hiddenTail = 0, prose, clFull
+		return end
+	}
+	return pos
+}
+
+// openCodeBlock returns the offset behind the fence, three or more of r, that begins a code block
+// at pos, and notes that code is being read. It returns pos if none begins there.
+func (d *detector) openCodeBlock(pos int, r rune) int {
+	n, end := d.countRepeated(pos, r)
+	if n < 3 {
+		return pos
+	}
+	const longestInfo = 80 // code points of the line looked at behind the fence
+	for i, k := end, 0; k < longestInfo; k++ {
+		inner, c, size := d.peekRune(i)
+		if r == '`' && inner == '`' {
+			return pos // it is inline code
+		}
+		if c == clLine || size == 0 {
+			break
+		}
+		i += size
+	}
+	d.scan.fenceRune, d.scan.fenceLen = r, n
+	return end
+}
+
+// readLineMarker reads one marker of a line and returns the offset behind it, or pos if there is
+// none. It notes in the line's state what the marker says.
+func (d *detector) readLineMarker(pos int) int {
+	sc := &d.scan
+	r, c, size := d.peekRune(pos)
 	switch r {
 	case '>':
 		sc.block = quoted
-		return at + 1
+		return pos + 1
 	case '|':
 		sc.block = row
-		return at + 1
+		return pos + 1
 	case '#':
-		if n, end := d.countRepeated(at, '#'); n <= 6 && d.isSpace(end) {
+		if n, end := d.countRepeated(pos, '#'); n <= 6 && d.isSpace(end) {
 			sc.block = heading
 			return end
 		}
-		return at
+		return pos
 	case '$', '\\':
-		return d.openFormula(at)
+		return d.openFormula(pos)
 	case '"', '{', '[':
-		if d.startsJSON(at) {
+		if d.startsJSON(pos) {
 			sc.block = row
-			return at + 1
+			return pos + 1
 		}
-		return at
+		return pos
 	case '`', '~':
-		n, end := d.countRepeated(at, r)
-		if n < 3 {
-			return at
-		}
-		for i, k := end, 0; k < 80; k++ {
-			inner, c, size := d.peekRune(i)
-			if r == '`' && inner == '`' {
-				return at // it is inline code
-			}
-			if c == clLine || size == 0 {
-				break
-			}
-			i += size
-		}
-		sc.fenceRune, sc.fenceLen = r, n
-		return end
+		return d.openCodeBlock(pos, r)
 	case ':':
-		d.delimitsTable(at)
-		return at
+		d.delimitsTable(pos)
+		return pos
 	case '-', '*', '+', '•', '⁃', '◦', '▪', '‣', '●', '○', '■', '–', '·':
-		if r == '-' && d.delimitsTable(at) {
-			return at
+		if r == '-' && d.delimitsTable(pos) {
+			return pos
 		}
-		if _, next, _ := d.peek(at + size); !d.isSpace(at+size) && (next != clDigit || r <= 0xFF || r == '–') {
-			return at
+		if _, next, _ := d.peek(pos + size); !d.isSpace(pos+size) && (next != clDigit || r <= 0xFF || r == '–') {
+			return pos
 		}
 		sc.block = listItem
 		if r > 0xFF && r != '–' {
 			sc.itemMarker.bullet = r
 		}
-		return d.skipCheckbox(at + size)
+		return d.skipCheckbox(pos + size)
 	}
 	if c == clDigit || c == clOpen || isLetter[c] {
 		if sc.itemMarker.letter && sc.itemMarker.close == "." { // the initials of a name: H. G. Wells
-			return at
+			return pos
 		}
-		if it, end := d.readItemMarker(at); end > at {
+		if marker, end := d.readItemMarker(pos); end > pos {
 			sc.block = listItem
-			it.bullet = sc.itemMarker.bullet
-			it.number++
-			sc.itemMarker = it
+			marker.bullet = sc.itemMarker.bullet
+			marker.number++ // that of the next item
+			sc.itemMarker = marker
 			return end
 		}
 	}
-	return at
+	return pos
 }
 
-// delimitsTable reports whether the line at offset at is the one below the head of a table whose
+// delimitsTable reports whether the line at pos is the one below the head of a table whose
 // rows begin with no bar: --- | :-: | ---. If it is, delimitsTable notes that.
-func (d *detector) delimitsTable(at int) bool {
+func (d *detector) delimitsTable(pos int) bool {
 	bars := 0
 	for range maxSpan {
-		r, c, size := d.peekRune(at)
+		r, c, size := d.peekRune(pos)
 		switch {
 		case c == clLine, c == clEnd:
 			if bars > 0 {
@@ -227,14 +253,15 @@ func (d *detector) delimitsTable(at int) bool {
 		case r != '-' && r != ':' && c != clSpace:
 			return false
 		}
-		at += size
+		pos += size
 	}
 	return false
 }
 
-// isWrapped reports whether the line end in front of offset at, where a character of class c
-// stands, was made by wrapping prose.
-func (d *detector) isWrapped(at int, c class) bool {
+// isWrapped reports whether the line end in front of pos, where a character of class c stands, was
+// made by wrapping prose, so that the sentence goes on over it. It takes several words in the line
+// and a small letter in the next one; lists and quotations have rules of their own.
+func (d *detector) isWrapped(pos int, c class) bool {
 	sc := &d.scan
 	if sc.marks.any || sc.insideBlock() || sc.onlyMarkers {
 		return false
@@ -243,8 +270,8 @@ func (d *detector) isWrapped(at int, c class) bool {
 		return sc.prev == clWide && strings.ContainsRune("のをはが", sc.last) || sc.last == '、' || sc.last == '，'
 	}
 	if sc.block == listItem && sc.indent >= indentEnough && c == clLower && sc.lineWords > 0 {
-		_, _, size := d.peek(at)
-		_, next, _ := d.peek(at + size)
+		_, _, size := d.peek(pos)
+		_, next, _ := d.peek(pos + size)
 		return next != clClose && next != clStop
 	}
 	if sc.last == ':' || sc.lineWords < wordsEnough {
@@ -254,11 +281,11 @@ func (d *detector) isWrapped(at int, c class) bool {
 		return false
 	}
 	if sc.block == quoted {
-		if r, _, _ := d.peekRune(at); r != '>' {
+		if r, _, _ := d.peekRune(pos); r != '>' {
 			return false
 		}
-		for at++; ; at++ {
-			if _, c, _ = d.peek(at); c != clSpace {
+		for pos++; ; pos++ {
+			if _, c, _ = d.peek(pos); c != clSpace {
 				break
 			}
 		}
@@ -268,8 +295,8 @@ func (d *detector) isWrapped(at int, c class) bool {
 	if c != clLower {
 		return false
 	}
-	w := d.wordAt(at)
-	r, next, _ := d.peekRune(at + w.n)
+	w := d.wordAt(pos)
+	r, next, _ := d.peekRune(pos + w.n)
 	item := countLetters(&w) == 1 && (next == clClose || next == clStop) // "a)" or "a."
 	return r != ':' && !item                                             // "name: value" is no prose
 }

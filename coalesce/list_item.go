@@ -16,25 +16,25 @@ type listMarker struct {
 }
 
 // skipCheckbox returns the offset behind a box such as "[ ]" that follows a bullet and the
-// character at offset at, or at if there is none.
-func (l *lookahead) skipCheckbox(at int) int {
-	if r, _, _ := l.peekRune(at + 1); r != '[' {
-		return at
+// character at pos, or pos if there is none.
+func (l *lookahead) skipCheckbox(pos int) int {
+	if r, _, _ := l.peekRune(pos + 1); r != '[' {
+		return pos
 	}
-	if r, _, size := l.peekRune(at + 2); r == ' ' || r == 'x' || r == 'X' {
-		if end, _, _ := l.peekRune(at + 2 + size); end == ']' {
-			return at + 3 + size
+	if r, _, size := l.peekRune(pos + 2); r == ' ' || r == 'x' || r == 'X' {
+		if end, _, _ := l.peekRune(pos + 2 + size); end == ']' {
+			return pos + 3 + size
 		}
 	}
-	return at
+	return pos
 }
 
 // readItemMarker reads the marker of a list item with a number or letter, such as "1.", "2)",
-// "3.)", "(iv)", "a)" and "B.", and returns the offset behind it, or at if there is none.
-func (l *lookahead) readItemMarker(at int) (it listMarker, end int) {
-	i, n := at, 0
+// "3.)", "(iv)", "a)" and "B.", and returns the offset behind it, or pos if there is none.
+func (l *lookahead) readItemMarker(pos int) (marker listMarker, end int) {
+	i, n := pos, 0 // n: digits or letters of the number
 	if r, _, _ := l.peekRune(i); r == '(' {
-		it.open = true
+		marker.open = true
 		i++
 	}
 	roman := true
@@ -43,12 +43,12 @@ func (l *lookahead) readItemMarker(at int) (it listMarker, end int) {
 		switch {
 		case c == clExtend:
 			n--
-		case c == clDigit && !it.letter && n < 3:
-			it.number = it.number*10 + digitValue(r)
+		case c == clDigit && !marker.letter && n < 3:
+			marker.number = marker.number*10 + digitValue(r)
 		case isLetter[c] && c != clWide && n == 0:
-			it.letter, it.number, roman = true, int(r), r == 'i' || r == 'v' || r == 'x'
-		case c == clLower && it.letter && roman && n < 4 && (r == 'i' || r == 'v' || r == 'x'):
-			it.number = -2
+			marker.letter, marker.number, roman = true, int(r), r == 'i' || r == 'v' || r == 'x'
+		case c == clLower && marker.letter && roman && n < 4 && (r == 'i' || r == 'v' || r == 'x'):
+			marker.number = -2
 		default:
 			size = 0
 		}
@@ -58,35 +58,36 @@ func (l *lookahead) readItemMarker(at int) (it listMarker, end int) {
 		i += size
 	}
 	if n == 0 {
-		return it, at
+		return marker, pos
 	}
+
 	r, _, _ := l.peekRune(i)
 	switch {
 	case r == ')':
-		it.close = ")"
-	case (r == '۔' || r == '।' || r == '．') && !it.open:
-		it.close = string(r)
-	case r == '.' && !it.open:
-		it.close = "."
+		marker.close = ")"
+	case (r == '۔' || r == '।' || r == '．') && !marker.open:
+		marker.close = string(r)
+	case r == '.' && !marker.open:
+		marker.close = "."
 		if r, _, _ := l.peekRune(i + 1); r == ')' {
-			it.close = ".)"
+			marker.close = ".)"
 		}
 	default:
-		return it, at
+		return marker, pos
 	}
-	if i += len(it.close); r != '．' && !l.isSpace(i) {
-		return it, at
+	if i += len(marker.close); r != '．' && !l.isSpace(i) {
+		return marker, pos
 	}
-	return it, i
+	return marker, i
 }
 
-// startsNextItem reports whether the next item of the list that began the line stands at offset at,
-// as in "1. Go. 2. Stop."
-func (d *detector) startsNextItem(at int, c class) bool {
+// startsNextItem reports whether the next item of the list that began the line stands at pos, with
+// a character of class c, as in "1. Go. 2. Stop."
+func (d *detector) startsNextItem(pos int, c class) bool {
 	list := &d.scan.itemMarker
 	if list.bullet != 0 && (c == clOther || c == clEmoji || c == clContinue) {
-		r, _, size := d.peekRune(at)
-		_, next, _ := d.peek(at + size)
+		r, _, size := d.peekRune(pos)
+		_, next, _ := d.peek(pos + size)
 		return r == list.bullet && (next == clSpace || next == clDigit)
 	}
 	if list.close == "" || list.bullet != 0 || c != clDigit && !isLetter[c] && c != clOpen ||
@@ -96,8 +97,8 @@ func (d *detector) startsNextItem(at int, c class) bool {
 	if d.scan.onlyMarkers { // the initials of a name, as in "F. G. Lorca"
 		return false
 	}
-	it, end := d.readItemMarker(at)
-	if end == at || it != *list || c == clUpper && list.close == "." && d.scan.endsInShortWord() {
+	marker, end := d.readItemMarker(pos)
+	if end == pos || marker != *list || c == clUpper && list.close == "." && d.scan.endsInShortWord() {
 		return false
 	}
 	_, _, size := d.peek(end)
@@ -123,7 +124,8 @@ func (sc *scanner) endsInShortWord() bool {
 	return !sc.marks.any && sc.clause == 0 && classOf(r) == clLower && countLetters(&sc.lastWord) <= 3
 }
 
-// digitValue returns the value of a decimal digit of any script, whose digits stand in a row.
+// digitValue returns the value, 0 to 9, of a decimal digit of any script. Unicode has the ten
+// digits of a script in a row, so it counts from the first of them.
 func digitValue(r rune) int {
 	zero := r
 	for zero > r-9 && unicode.IsDigit(zero-1) {

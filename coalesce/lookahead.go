@@ -3,14 +3,16 @@ package coalesce
 import "unicode/utf8"
 
 // A lookahead is the text that has arrived and is in no piece yet. Its methods read it from any
-// offset, in bytes of buf, and change nothing but pastEnd: a caller that decides something by them
-// resets pastEnd before, and where it is set afterwards decides again when more text has arrived.
+// offset, and change nothing but pastEnd. A caller that decides something by them resets pastEnd
+// before. If it is set afterwards, the caller drops the answer and asks again when more text has
+// arrived.
 //
-// Methods named skip… return the offset behind what begins at an offset, or 0 if nothing of the
-// kind does, unless they say otherwise.
+// In this package pos, i and end are offsets in buf, in bytes; c is the class of the character r
+// there, and size its length in bytes. Methods named skip… return the offset behind what begins at
+// pos, or 0 if nothing of the kind does, unless they say otherwise.
 type lookahead struct {
 	buf     []byte // normalized
-	next    rune   // the character behind buf, to which marks may still be joined; -1: none yet
+	next    rune   // the character behind buf, to which marks may still be joined; noRune: none yet
 	ended   bool   // no more text comes
 	pastEnd bool   // text that has not arrived may change an answer given since the last reset
 
@@ -40,11 +42,12 @@ func (l *lookahead) peek(i int) (r rune, c class, size int) {
 }
 
 const (
-	noRune = -1 // nothing is there, so far
-	unsure = -1 // marks to come may make it another character
+	noRune = -1 // lookahead.next: no character has arrived behind buf
+	unsure = -1 // returned by peek: marks to come may make it another character
 )
 
-// peekRune is peek for callers that need the character itself: it sets pastEnd where r is unsure.
+// peekRune returns what peek does, for callers that compare the character itself and not only its
+// class: it also sets pastEnd where r is unsure.
 func (l *lookahead) peekRune(i int) (r rune, c class, size int) {
 	r, c, size = l.peek(i)
 	l.pastEnd = l.pastEnd || r == unsure && size > 0
@@ -58,16 +61,17 @@ func (l *lookahead) findInLine(i int, mark string, limit int) (end int, long boo
 		if n == limit {
 			return 0, true
 		}
-		k := 0
-		for k < len(mark) {
-			if r, _, _ := l.peekRune(i + k); r != rune(mark[k]) {
+		matched := 0 // bytes of mark found at i; mark is ASCII
+		for matched < len(mark) {
+			if r, _, _ := l.peekRune(i + matched); r != rune(mark[matched]) {
 				break
 			}
-			k++
+			matched++
 		}
-		if k == len(mark) {
-			return i + k, false
+		if matched == len(mark) {
+			return i + matched, false
 		}
+
 		_, c, size := l.peekRune(i)
 		if c == clLine || size == 0 {
 			return 0, false
@@ -76,9 +80,9 @@ func (l *lookahead) findInLine(i int, mark string, limit int) (end int, long boo
 	}
 }
 
-// countRepeated returns how often r is repeated from at on, at most 64, and the offset behind it.
-func (l *lookahead) countRepeated(at int, r rune) (n, end int) {
-	for end = at; n < 64; n++ {
+// countRepeated returns how often r is repeated from pos on, at most 64, and the offset behind it.
+func (l *lookahead) countRepeated(pos int, r rune) (n, end int) {
+	for end = pos; n < 64; n++ {
 		next, _, size := l.peekRune(end)
 		if next != r {
 			break
@@ -88,32 +92,33 @@ func (l *lookahead) countRepeated(at int, r rune) (n, end int) {
 	return n, end
 }
 
-// isSpace reports whether white space, or nothing, stands at offset at.
-func (l *lookahead) isSpace(at int) bool {
-	_, c, _ := l.peek(at)
+// isSpace reports whether white space, or nothing, stands at pos.
+func (l *lookahead) isSpace(pos int) bool {
+	_, c, _ := l.peek(pos)
 	return c == clSpace || c == clLine || c == clEnd
 }
 
-// isBlank reports whether the line has nothing visible from offset at on, as far as 80 characters
+// isBlank reports whether the line has nothing visible from offset pos on, as far as 80 characters
 // tell.
-func (l *lookahead) isBlank(at int) bool {
+func (l *lookahead) isBlank(pos int) bool {
 	for range 80 {
-		_, c, size := l.peek(at)
+		_, c, size := l.peek(pos)
 		if c == clLine || c == clEnd {
 			return true
 		}
 		if c != clSpace {
 			return false
 		}
-		at += size
+		pos += size
 	}
 	return false
 }
 
-// skipOpeners returns the offset and the class of the first character from at on that is no opening
-// quote, bracket or emphasis mark.
-func (l *lookahead) skipOpeners(at int) (i int, c class) {
-	i = at
+// skipOpeners returns the offset and the class of the first character from pos on that is no
+// opening quote, bracket or emphasis mark. The class is clOther if openers were skipped and what
+// follows them can begin no sentence: white space, or a mark that belongs to the text before it.
+func (l *lookahead) skipOpeners(pos int) (i int, c class) {
+	i = pos
 	for n, before := 0, clOther; n < 8; n++ {
 		var size int
 		if _, c, size = l.peek(i); !opener[c] && c != clExtend && (c != clSpace || before != clOpenQuote) {
@@ -121,45 +126,46 @@ func (l *lookahead) skipOpeners(at int) (i int, c class) {
 		}
 		i, before = i+size, c // French quotes have spaces inside: « Vraiment »
 	}
-	if i > at && (c == clSpace || c == clLine || attached[c]) {
+	if i > pos && (c == clSpace || c == clLine || attached[c]) {
 		c = clOther
 	}
 	return i, c
 }
 
-// runeUnjoined returns the character at offset at as it is without the marks that may still be
-// joined to it. That is enough to tell ideographs from kana.
-func (l *lookahead) runeUnjoined(at int) rune {
-	if at == len(l.buf) {
+// runeUnjoined returns the character at pos without the marks that may still be joined to it, so
+// that the caller need not wait for them. That is enough to tell ideographs from kana.
+func (l *lookahead) runeUnjoined(pos int) rune {
+	if pos == len(l.buf) {
 		return l.next
 	}
-	r, _, _ := l.peek(at)
+	r, _, _ := l.peek(pos)
 	return r
 }
 
-// wordAt returns the word at offset at. One of 20 characters or more counts as too long to matter.
-func (l *lookahead) wordAt(at int) (w wordBuffer) {
+// wordAt returns the letters, with their combining marks, that begin at pos; it is empty if no
+// letter stands there. A word of 20 characters or more counts as too long to be compared.
+func (l *lookahead) wordAt(pos int) (w wordBuffer) {
 	for range 20 {
-		r, c, size := l.peek(at)
+		r, c, size := l.peek(pos)
 		if !isLetter[c] && c != clExtend {
 			return w
 		}
-		if l.peekRune(at); r != unsure {
+		if l.peekRune(pos); r != unsure {
 			w.addRune(r)
 		}
-		at += size
+		pos += size
 	}
 	w.n = len(w.b) + 1
 	return w
 }
 
-// isYear reports whether a number of four digits stands at offset at.
-func (l *lookahead) isYear(at int) bool {
+// isYear reports whether a number of four digits stands at pos.
+func (l *lookahead) isYear(pos int) bool {
 	for n := 0; ; n++ {
-		_, c, size := l.peek(at)
+		_, c, size := l.peek(pos)
 		if c != clDigit || n > 4 {
 			return n == 4
 		}
-		at += size
+		pos += size
 	}
 }

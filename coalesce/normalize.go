@@ -6,18 +6,20 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A lengthChange is a normalization segment that has another length in buf than it had as input.
-// Piece.Source is counted by it.
+// A lengthChange records a normalization segment (a character and the marks joined to it) that has
+// another length in buf than it had as input. Piece.Source is counted by it.
 type lengthChange struct {
 	end   int // the offset behind it in buf
 	nfc   int // its length in buf
 	input int // its length as input
 }
 
-// lengthChanges are those of the text in buf, in order.
+// lengthChanges has the changed segments of the text in buf, in order. Text between them has the
+// same length in both.
 type lengthChanges []lengthChange
 
-// take returns how many bytes of input stand behind the first n of buf, and forgets them.
+// take returns how many bytes of input became the first n bytes of buf, and forgets the changes in
+// them. cutAt calls it as these n bytes leave buf, so the offsets that stay are moved back by n.
 func (changes *lengthChanges) take(n int) int {
 	input, keep := n, (*changes)[:0]
 	for _, c := range *changes {
@@ -39,7 +41,8 @@ func (changes *lengthChanges) take(n int) int {
 }
 
 // normalizeRaw normalizes raw as far as later text cannot change it, or to its end if atEOF, and
-// reads the result. Most text is in NFC already and is only copied.
+// reads the result. What later text could change stays in raw. Most text is in NFC already and is
+// only copied, by the two shortcuts addLetters and addLetter where it goes on with a word.
 func (s *Segmenter) normalizeRaw(atEOF bool) {
 	i := 0
 	s.next = noRune
@@ -55,6 +58,8 @@ runs:
 			i++
 			continue
 		}
+
+		// A character that is normal, and that the next one does not join, needs no package norm.
 		for isNormal(r) {
 			rest := s.raw[i+size:]
 			if !utf8.FullRune(rest) {
@@ -74,8 +79,10 @@ runs:
 			r, size = next, n
 		}
 		if isNormal(r) && !atEOF && !utf8.FullRune(s.raw[i+size:]) {
-			break
+			break // the next character may be a mark that joins r
 		}
+
+		// Everything else is normalized segment by segment.
 		n := norm.NFC.NextBoundary(s.raw[i:], atEOF)
 		if n <= 0 || !atEOF && i+n == len(s.raw) { // a mark may still follow, even where none composes
 			break
@@ -84,6 +91,7 @@ runs:
 		i += n
 	}
 	s.raw = s.raw[:copy(s.raw, s.raw[i:])]
+
 	if len(s.raw) > 0 && utf8.FullRune(s.raw) {
 		// Marks to come may compose with this character but not change its class. So what stands
 		// in front of it can be decided now, which spares the listener a token's wait.
@@ -94,7 +102,8 @@ runs:
 	}
 }
 
-// addSegment normalizes one normalization segment and appends its characters to buf.
+// addSegment normalizes seg, one normalization segment, and appends its characters to buf. If the
+// length changes, it records that in s.changes.
 func (s *Segmenter) addSegment(seg []byte) {
 	text := seg
 	overflow := s.begun && !norm.NFC.Properties(seg).BoundaryBefore()
@@ -128,15 +137,17 @@ func (s *Segmenter) addCharacter(char []byte) {
 }
 
 // continuesWord reports whether the next n bytes, if they are letters, can do nothing but go on
-// with the word being read.
+// with the word being read: all of buf is read, no rule is waiting or off, and no limit is near.
 func (s *Segmenter) continuesWord(n int) bool {
-	return s.insideWord() && !s.waiting && s.read.offset == len(s.buf) && s.read.offset >= s.hiddenUpTo && !s.scan.insideBlock() &&
-		s.limits.allow(place{len(s.buf) + n, s.runes + n})
+	allRead := !s.waiting && s.read.offset == len(s.buf)
+	inSpan := s.read.offset < s.hiddenUpTo || s.scan.insideBlock()
+	return s.insideWord() && allRead && !inSpan && s.limits.allow(place{len(s.buf) + n, s.runes + n})
 }
 
-// addLetters is a short cut for addCharacter: it takes the small ASCII letters at the beginning of
-// b where they only go on with a word, and returns how many it took. It leaves the last letter, and
-// one that a mark may join.
+// addLetters appends and reads at once the small ASCII letters at the beginning of b, where they
+// only go on with a word, and returns how many it took. It is a short cut for addCharacter and
+// leaves the Segmenter in the same state. It leaves the last byte of b, and a letter in front of a
+// byte that is not ASCII: a mark may join these.
 func (s *Segmenter) addLetters(b []byte) (n int) {
 	sc := &s.scan
 	if !s.continuesWord(len(b)) {
@@ -160,12 +171,15 @@ func (s *Segmenter) addLetters(b []byte) (n int) {
 	return n
 }
 
-// addLetter is a short cut for addCharacter, for any letter or mark that only goes on with a word.
-// It reports whether it took char.
+// addLetter is a short cut for addCharacter, as addLetters is, for any letter or mark that only
+// goes on with a word. char is r in UTF-8. It reports whether it took char.
 func (s *Segmenter) addLetter(r rune, char []byte) bool {
 	sc := &s.scan
 	c := classOf(r)
-	if c != clLower && c != clLetter && c != clExtend || !s.continuesWord(len(char)) || sc.word.n == 0 || !sc.wordHasLetters {
+	if c != clLower && c != clLetter && c != clExtend {
+		return false
+	}
+	if !s.continuesWord(len(char)) || sc.word.n == 0 || !sc.wordHasLetters {
 		return false
 	}
 	s.buf = append(s.buf, char...)

@@ -11,8 +11,8 @@ import (
 // amount, a label.
 
 // isOrdinal reports whether the number before the full stop means "third", and whether the language
-// and the text at offset at, of class c, make that sure.
-func (d *detector) isOrdinal(at int, c class) (ordinal, sure bool) {
+// and the text at pos, of class c, make that sure.
+func (d *detector) isOrdinal(pos int, c class) (ordinal, sure bool) {
 	sc := &d.scan
 	if !sc.lang.hasOrdinals() {
 		return false, false
@@ -27,7 +27,7 @@ func (d *detector) isOrdinal(at int, c class) (ordinal, sure bool) {
 	case clDigit: // 3. 5. 2026
 		return (sc.lastWord.n <= 2 || sc.lang.yearFirst) && !numeral && sc.lang.known, true
 	case clUpper:
-		word := d.wordAt(at)
+		word := d.wordAt(pos)
 		dated := sc.lang.has(ordinalWords, word.bytes())
 		switch {
 		case sc.lang.has(firstWords, word.bytes()):
@@ -41,17 +41,17 @@ func (d *detector) isOrdinal(at int, c class) (ordinal, sure bool) {
 	return false, false
 }
 
-// isNumeral reports whether the word at offset at is a Roman numeral or a single letter.
-func (d *detector) isNumeral(at int) bool {
-	w := d.wordAt(at)
+// isNumeral reports whether the word at pos is a Roman numeral or a single letter.
+func (d *detector) isNumeral(pos int) bool {
+	w := d.wordAt(pos)
 	word := w.bytes()
 	if countLetters(&w) == 1 {
-		r, _, _ := d.peekRune(at + w.n)
+		r, _, _ := d.peekRune(pos + w.n)
 		noWord := word[0] != 'I' && word[0] != 'A' && (w.n == 1 || !d.scan.lang.has(firstWords, word))
-		return r != '\'' && r != '’' && (noWord || !d.isSpace(at+w.n))
+		return r != '\'' && r != '’' && (noWord || !d.isSpace(pos+w.n))
 	}
 	if bytes.Equal(word, bytes.ToUpper(word)) { // "No. XJ-5"
-		if r, c, _ := d.peekRune(at + len(word)); r == '-' || c == clDigit {
+		if r, c, _ := d.peekRune(pos + len(word)); r == '-' || c == clDigit {
 			return true
 		}
 	}
@@ -63,26 +63,26 @@ func (d *detector) isNumeral(at int) bool {
 	return len(word) > 0
 }
 
-// isClockWord reports whether the word at offset at goes with a time of day: a day, a month, a
+// isClockWord reports whether the word at pos goes with a time of day: a day, a month, a
 // zone.
-func (d *detector) isClockWord(at int) bool {
-	w := d.wordAt(at)
+func (d *detector) isClockWord(pos int) bool {
+	w := d.wordAt(pos)
 	word := w.bytes()
 	return len(word) < 2 || 'A' <= word[1] && word[1] <= 'Z' || d.scan.lang.has(clockWords, word)
 }
 
-// isCurrency reports whether the amount before the full stop goes on at offset at, as in 5 mil. Kč
+// isCurrency reports whether the amount before the full stop goes on at pos, as in 5 mil. Kč
 // and 3 mln. EUR.
-func (d *detector) isCurrency(at int) bool {
+func (d *detector) isCurrency(pos int) bool {
 	if r, _ := utf8.DecodeLastRune(d.scan.priorWord.bytes()); !unicode.IsDigit(r) {
 		return false
 	}
-	w := d.wordAt(at)
+	w := d.wordAt(pos)
 	word := w.bytes()
 	if d.scan.lang.abbreviations[string(word)] == abbrEndsList {
 		return true
 	}
-	return len(word) == 3 && bytes.Equal(word, bytes.ToUpper(word)) && !d.startsSentence(at)
+	return len(word) == 3 && bytes.Equal(word, bytes.ToUpper(word)) && !d.startsSentence(pos)
 }
 
 // isHour reports whether the word is one letter of Arabic or Hebrew, and the number before it no
@@ -105,12 +105,14 @@ func (sc *scanner) followsDay() bool {
 func (sc *scanner) isLabel() bool {
 	before := sc.priorWord.bytes()
 	switch r, _ := utf8.DecodeRune(sc.lastWord.bytes()); {
-	case !unicode.IsDigit(r) && strings.Trim(string(sc.lastWord.bytes()), "IVXLC") != "" || countLetters(&sc.lastWord) > 4:
+	case !unicode.IsDigit(r) && strings.Trim(string(sc.lastWord.bytes()), "IVXLC") != "",
+		countLetters(&sc.lastWord) > 4:
 		return false
 	case sc.wordCount == 1:
 		return unicode.IsDigit(r) && countLetters(&sc.lastWord) <= 2
 	case sc.wordCount == 2:
-		return sc.lang.has(letterNouns, before) || len(before) > 1 && sc.lang.classifyWord(before, true) == abbrBeforeNumber
+		return sc.lang.has(letterNouns, before) ||
+			len(before) > 1 && sc.lang.classifyWord(before, true) == abbrBeforeNumber
 	}
 	return false
 }

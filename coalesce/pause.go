@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// levelAtPause returns the level of the boundary at the end of the text held, and 0 where text that
-// comes after the pause could show that none is there.
+// levelAtPause returns the level of the boundary at the end of the text held. It returns 0 where
+// text that comes after the pause could show that no sentence ends there. Pause calls it.
 func (s *Segmenter) levelAtPause() int {
 	sc := &s.scan
 	switch {
@@ -19,7 +19,7 @@ func (s *Segmenter) levelAtPause() int {
 		}
 		return 0
 	case sc.lines == 0 && sc.marks.isSingleStop():
-		probe := *sc
+		probe := *sc // in which the word before the full stop is ended
 		if !sc.space {
 			probe.endWord()
 		}
@@ -111,7 +111,9 @@ func (s *Segmenter) endsInGesture() bool {
 	if _, c, _ := s.peek(s.read.offset); s.waiting && c != clEmoji && c != clClause {
 		return false // the picture may stand in a link
 	}
-	tail := bytes.TrimRight(append(s.buf[max(len(s.buf)-64, 0):len(s.buf):len(s.buf)], s.raw...), " ")
+
+	lastBytes := s.buf[max(len(s.buf)-64, 0):len(s.buf):len(s.buf)] // its capacity is its length, so append copies
+	tail := bytes.TrimRight(append(lastBytes, s.raw...), " ")
 	if endsInSmiley(tail) {
 		return true
 	}
@@ -120,17 +122,19 @@ func (s *Segmenter) endsInGesture() bool {
 		tail = tail[:len(tail)-size]
 		r, size = utf8.DecodeLastRune(tail)
 	}
-	flag := func(r rune) bool { return 0x1F1E6 <= r && r <= 0x1F1FF }
-	if half := len(tail) - len(bytes.TrimRightFunc(tail, flag)); half%8 != 0 {
-		return false // a flag is two characters of four bytes
+	isFlagLetter := func(r rune) bool { return 0x1F1E6 <= r && r <= 0x1F1FF }
+	flagBytes := len(tail) - len(bytes.TrimRightFunc(tail, isFlagLetter))
+	if flagBytes%8 != 0 {
+		return false // a flag is two characters of four bytes, and half of one has arrived
 	}
 	return classOf(r) == clEmoji
 }
 
-// releaseHeld makes pieces of all that is held, the last with a boundary of a level. It is called
-// where the caller of the Segmenter waits no longer.
+// releaseHeld makes pieces of all that is held, the last with a boundary of the given level. Pause
+// and Yield call it.
 func (s *Segmenter) releaseHeld(level int) {
-	if s.trimToLimits(); len(s.buf) > 0 {
+	s.trimToLimits()
+	if len(s.buf) > 0 {
 		s.cutAt(len(s.buf), level)
 	}
 	s.scan.forgetSentence()

@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// pictureStartsSentence reports whether the pictures at offset at begin the next sentence: some
+// pictureStartsSentence reports whether the pictures at pos begin the next sentence: some
 // always do, and any does where the sentence before began with a picture.
-func (d *detector) pictureStartsSentence(at int) bool {
-	r, _, _ := d.peekRune(at)
+func (d *detector) pictureStartsSentence(pos int) bool {
+	r, _, _ := d.peekRune(pos)
 	return d.scan.beganWithPicture || strings.ContainsRune(headingPictures, r)
 }
 
 // headingPictures head a line more often than they end one.
 const headingPictures = "⚠ℹ👉👇💡📌📝➡▶🔹🔸🔍🔎📋📁📂📊📈📉🔧🛠⚙⏳⌛⏰📅📍🔗📦🔒🔑📖📚"
 
-// followsGesture reports whether a picture or a smiley, and white space, stand before offset at.
+// followsGesture reports whether a picture or a smiley, and white space, stand before pos.
 // They may stand for the mark that ends a sentence.
-func (d *detector) followsGesture(at int) bool {
+func (d *detector) followsGesture(pos int) bool {
 	switch sc := &d.scan; {
 	case sc.wordCount == 0, sc.beganWithPicture:
 	case sc.prev == clEmoji:
 		return true
 	case sc.last == ')', sc.last == '(', sc.last == 'D', sc.last == 'P':
-		return endsInSmiley(d.buf[:at])
+		return endsInSmiley(d.buf[:pos])
 	}
 	return false
 }
@@ -33,7 +33,8 @@ func (d *detector) followsGesture(at int) bool {
 func (sc *scanner) isFace() bool {
 	r := sc.last
 	return sc.prev == clEmoji && (0x1F600 <= r && r <= 0x1F64F || 0x1F90C <= r && r <= 0x1F92F ||
-		0x1F970 <= r && r <= 0x1F97A || 0x1F44A <= r && r <= 0x1F450 || 0x1FAE0 <= r && r <= 0x1FAF8 || strings.ContainsRune("✅❌✨☺🎉🎊💪💯🔥🚀", r))
+		0x1F970 <= r && r <= 0x1F97A || 0x1F44A <= r && r <= 0x1F450 || 0x1FAE0 <= r && r <= 0x1FAF8 ||
+		strings.ContainsRune("✅❌✨☺🎉🎊💪💯🔥🚀", r))
 }
 
 // endsInSmiley reports whether b ends in a smiley.
@@ -46,9 +47,9 @@ func endsInSmiley(b []byte) bool {
 	return false
 }
 
-// skipPictures returns the offset behind the pictures at offset at, and the class of what follows.
-func (l *lookahead) skipPictures(at int) (end int, c class) {
-	for end = at; end < at+64; {
+// skipPictures returns the offset behind the pictures at pos, and the class of what follows.
+func (l *lookahead) skipPictures(pos int) (end int, c class) {
+	for end = pos; end < pos+64; {
 		var size int
 		if _, c, size = l.peek(end); c != clEmoji && c != clExtend {
 			return end, c

@@ -10,6 +10,7 @@ func (s *Segmenter) readArrived() {
 		if size == 0 {
 			return
 		}
+
 		if !s.boundaryDecided {
 			if !s.insideWord() || !isLetter[c] || c == clWide {
 				s.pastEnd = false
@@ -21,9 +22,11 @@ func (s *Segmenter) readArrived() {
 			s.boundaryDecided = true
 		}
 		if s.read.offset >= len(s.buf) {
-			return
+			return // r is s.next, which is not in buf yet
 		}
-		if c == clTag || c == clOpen || sc.lineStart && visible[c] || s.itemBegins {
+
+		mayOpen := c == clTag || c == clOpen || sc.lineStart && visible[c] || s.itemBegins
+		if mayOpen {
 			if !s.openingDecided {
 				s.pastEnd = false
 				if s.openLineOrSpan(); s.pastEnd {
@@ -41,13 +44,16 @@ func (s *Segmenter) readArrived() {
 // then.
 func (d *detector) insideWord() bool {
 	sc := &d.scan
-	return (sc.prev == clLower || sc.prev == clUpper || sc.prev == clLetter) && !sc.space && !sc.marks.any && sc.clause == 0
+	afterLetter := sc.prev == clLower || sc.prev == clUpper || sc.prev == clLetter
+	return afterLetter && !sc.space && !sc.marks.any && sc.clause == 0
 }
 
-// readNext reads the character at s.read, once what stands in front of it is decided.
+// readNext moves s.read behind r, of class c and so many bytes, and has the scanner read it: as
+// attached to the marks before it, as hidden from the rules, or as ordinary text. What stands in
+// front of r has been decided.
 func (s *Segmenter) readNext(r rune, c class, size int) {
 	sc := &s.scan
-	at := s.read.offset
+	pos := s.read.offset
 	s.read.offset += size
 	s.read.runes++
 	if visible[c] {
@@ -55,14 +61,14 @@ func (s *Segmenter) readNext(r rune, c class, size int) {
 	}
 	s.boundaryDecided, s.openingDecided, s.itemBegins = false, false, false
 	switch {
-	case at < s.attachedUpTo:
+	case pos < s.attachedUpTo:
 		sc.marks.closed = true
 		sc.prev, sc.last, sc.cr = c, r, false
 		sc.space, sc.lines = s.read.offset >= s.attachedUpTo && s.attachedSpace, 0
 		if sc.space {
 			sc.endWord()
 		}
-	case at < s.hiddenUpTo || sc.insideBlock():
+	case pos < s.hiddenUpTo || sc.insideBlock():
 		sc.readHidden(r, c)
 		if s.read.offset == s.hiddenUpTo && sc.hiddenTail != 0 {
 			sc.marks = marks{any: true, closed: true}

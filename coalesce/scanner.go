@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A scanner is the state of the text read, as far as the rules of boundaries need it. It holds no
-// text but a few words, so it can be copied to try what would follow.
+// A scanner holds what the rules of boundaries need to know of the text read so far. It keeps no
+// text but a few words, so that a caller can copy it and try on the copy what would follow.
 type scanner struct {
 	given *rules // of the language that the caller has set
 	lang  *rules // of the language that the last word is written in, as far as its script tells
@@ -65,7 +65,7 @@ func (m *marks) isSingleStop() bool {
 // longestWord is how many bytes of a word are compared. No word in a language's file is longer.
 const longestWord = 24
 
-// wordBuffer is a word.
+// wordBuffer holds a word to compare, without allocating.
 type wordBuffer struct {
 	b [longestWord]byte
 	n int // bytes of the word, or more than b holds if the word is too long to be compared
@@ -102,7 +102,8 @@ func (w *wordBuffer) bytes() []byte {
 	return w.b[:w.n]
 }
 
-// readHidden reads r, of class c, as part of something that has no sentences in it.
+// readHidden reads r, of class c, as a part of code, a formula, a link or another span in which no
+// sentence ends.
 func (sc *scanner) readHidden(r rune, c class) {
 	if c == clSpace || c == clLine {
 		sc.readSpace(r, c)
@@ -123,7 +124,8 @@ const (
 	wordsEnough  = 4 // words of a line
 )
 
-// readSpace reads r, white space of class c.
+// readSpace reads r, white space of class c, which is clSpace or clLine. The first white space
+// behind a word ends that word.
 func (sc *scanner) readSpace(r rune, c class) {
 	crlf := sc.cr && r == '\n'
 	sc.cr = r == '\r'
@@ -144,25 +146,27 @@ func (sc *scanner) readSpace(r rune, c class) {
 	}
 }
 
-// read reads r, of class c.
+// read reads r, of class c, which stands in ordinary text. Final marks, and what closes behind
+// them, are gathered in marks; everything else goes on with the word or begins a new one.
 func (sc *scanner) read(r rune, c class) {
 	if c == clSpace || c == clLine {
 		sc.readSpace(r, c)
 		return
 	}
 	m := &sc.marks
-	after := sc.space
-	sc.cr, sc.space, sc.lines = false, false, 0
-	if sc.onlyMarkers = false; sc.lineStart {
+	afterSpace := sc.space
+	sc.cr, sc.space, sc.lines, sc.onlyMarkers = false, false, 0, false
+	if sc.lineStart {
 		sc.beginLine()
 	}
-	if c == clExtend && !after {
+	if c == clExtend && !afterSpace { // a combining mark changes only the word
 		if sc.word.n > 0 && !m.any {
 			sc.word.addRune(r)
 		}
 		return
 	}
-	tight := m.any && !after
+
+	tight := m.any && !afterSpace // r stands close behind final marks
 	c = sc.classInContext(r, c)
 	switch {
 	case isMark[c]:
@@ -170,41 +174,27 @@ func (sc *scanner) read(r rune, c class) {
 			*m, sc.word.n = marks{any: true}, 0 // "(in the U.S.)." does not end in what the bracket ends in
 		}
 		if !tight {
-			*m = marks{any: true, wide: sc.prev == clWide, omission: sc.prev == clOpen && !after}
-			if sc.looseStops++; c != clStop || !after {
+			*m = marks{any: true, wide: sc.prev == clWide, omission: sc.prev == clOpen && !afterSpace}
+			if sc.looseStops++; c != clStop || !afterSpace {
 				sc.looseStops = 0
 			}
 		}
 		sc.addMark(c)
 		m.fullQuestion = m.fullQuestion || r == '؟' || r == '？' || r == '！'
 		sc.clause = 0
-	case tight && (c == clClose || c == clCloseQuote || c == clQuote || c == clEmphasis || c == clOpenQuote && !m.full):
+	case tight && (closesMarks[c] || c == clOpenQuote && !m.full):
 		m.closed = true
 		m.quoted = m.quoted || c != clClose && c != clEmphasis
-	case !m.any && !after && (c == clQuote || c == clCloseQuote) && sc.prev == clContinue && sc.last != '-':
+	case !m.any && !afterSpace && (c == clQuote || c == clCloseQuote) && sc.prev == clContinue && sc.last != '-':
 		// A dash at the end of a quotation ends it as a mark does: "But I—"
 		*m = marks{any: true, exclamation: true, closed: true, quoted: true}
-	case tight && (c == clFormat || c == clNote):
-	case c == clExtend || c == clFormat && after:
+	case tight && (c == clFormat || c == clNote): // they change nothing
+	case c == clExtend || c == clFormat && afterSpace:
 	default:
 		sc.endMarks(c, tight)
-		switch {
-		case isLetter[c] || c == clDigit:
-			sc.wordHasLetters = true
-			if sc.firstLetter == 0 {
-				sc.firstLetter = c
-			}
-			if c == clWide {
-				sc.wideCount++
-			}
-			sc.word.addRune(r)
-		case opener[c] && (c != clQuote || !sc.wordHasLetters) || c == clClose:
-			sc.word.n = 0
-		default:
-			sc.wordIsPlain = sc.wordIsPlain && r == ',' && sc.prev == clDigit // 1,000
-			sc.word.addRune(r)
-		}
+		sc.readIntoWord(r, c)
 	}
+
 	switch c {
 	case clEmphasis:
 		sc.emphasis = true
@@ -214,6 +204,30 @@ func (sc *scanner) read(r rune, c class) {
 		sc.dialogueTurn = sc.dialogueTurn || sc.firstLetter == 0
 	}
 	sc.prev, sc.last = c, r
+}
+
+// closesMarks has the classes that close what a final mark ends: (Yes.) and "No."
+var closesMarks = [classes]bool{clClose: true, clCloseQuote: true, clQuote: true, clEmphasis: true}
+
+// readIntoWord reads r, of class c, which is no white space and no part of a run of marks, as a
+// part of the word being read. An opener or a closing bracket begins the word anew.
+func (sc *scanner) readIntoWord(r rune, c class) {
+	switch {
+	case isLetter[c] || c == clDigit:
+		sc.wordHasLetters = true
+		if sc.firstLetter == 0 {
+			sc.firstLetter = c
+		}
+		if c == clWide {
+			sc.wideCount++
+		}
+		sc.word.addRune(r)
+	case opener[c] && (c != clQuote || !sc.wordHasLetters) || c == clClose:
+		sc.word.n = 0
+	default:
+		sc.wordIsPlain = sc.wordIsPlain && r == ',' && sc.prev == clDigit // 1,000
+		sc.word.addRune(r)
+	}
 }
 
 // classInContext returns the class of r, which is c but for some marks behind some scripts.
@@ -246,8 +260,8 @@ func (sc *scanner) addMark(c class) {
 	}
 }
 
-// endMarks ends the run of marks because text of class c follows; tight says that no white space
-// stands between.
+// endMarks ends the run of marks, if there is one, because text of class c follows; tight says that
+// no white space stands between. It also notes whether that text is a clause mark.
 func (sc *scanner) endMarks(c class, tight bool) {
 	if sc.marks.any {
 		goesOn := isLetter[c] || c == clDigit || c == clContinue && countLetters(&sc.word) <= 4
@@ -271,8 +285,9 @@ func (sc *scanner) endMarks(c class, tight bool) {
 	}
 }
 
-// endWord ends the word being read. It is called where white space begins, and classifies the word
-// if a single full stop follows it.
+// endWord ends the word being read: it counts the word, notes its language by its script, sets
+// lastKind by it if a single full stop follows it, and makes it lastWord. It is called where white
+// space begins.
 func (sc *scanner) endWord() {
 	if sc.wordHasLetters {
 		sc.wordCount++
@@ -282,44 +297,63 @@ func (sc *scanner) endWord() {
 			sc.beganShort = countLetters(&sc.word) <= 2
 		}
 	}
-	if b := sc.word.b[0]; sc.word.n > 0 && b < utf8.RuneSelf && sc.given.latin { // which are most words, and need no look for their script
+
+	// Most words begin with an ASCII character and are in a language written in Latin letters.
+	// These need no search for their script.
+	if b := sc.word.b[0]; sc.word.n > 0 && b < utf8.RuneSelf && sc.given.latin {
 		if b >= 'A' {
 			sc.lang = sc.given
 		}
 	} else if r, _ := utf8.DecodeRune(sc.word.b[:min(sc.word.n, len(sc.word.b))]); isLetter[classOf(r)] {
 		sc.lang = sc.given.forScript(r)
 	}
-	prior := sc.lastKind
-	sc.lastKind = notAbbreviation
+
 	if sc.marks.isSingleStop() && sc.word.n > 0 && sc.word.n <= len(sc.word.b) {
-		number := sc.wordCount > 1 && sc.endsInDigit()
-		sc.lastKind = sc.lang.classifyWord(sc.word.bytes(), sc.wordCount == 1)
-		if a, ok := sc.lang.classifyPair(sc.lastWord.bytes(), sc.word.bytes()); ok && sc.wordCount > 1 {
-			sc.lastKind = a
-		} else if r, _ := utf8.DecodeRune(sc.lastWord.bytes()); sc.lastKind == abbrInitial && prior == abbrNeverEnds &&
-			!unicode.IsUpper(r) {
-			sc.lastKind = abbrNeverEnds // "z. B.", but not "Mrs. D."
-		} else if sc.wordCount == 1 && sc.lineWords == 1 && isItemLabel(sc.word.bytes()) {
-			sc.lastKind = abbrItemMarker
-		} else if number && (sc.lastKind == abbrBeforeNumber && sc.isHour() ||
-			sc.lastKind == abbrNeverEnds && (countLetters(&sc.word) == 1 || sc.isCaseless(&sc.word))) {
-			if sc.lastKind = abbrMayEnd; sc.lang.smallLetters || sc.isHour() {
-				sc.lastKind = abbrEndsList // it is a unit, as in 400 m.
-			}
-		} else if sc.lastKind == notAbbreviation && !number {
-			if capital, ok := isAllConsonants(sc.word.bytes()); capital {
-				sc.lastKind = abbrMayEnd // Hr. Tamm
-			} else if ok || bytes.HasSuffix(sc.word.bytes(), []byte("str")) { // Goethestr. 5
-				sc.lastKind = abbrBeforeDigit
-			}
-		}
+		sc.lastKind = sc.classifyEndedWord(sc.lastKind)
+	} else {
+		sc.lastKind = notAbbreviation
 	}
 	sc.priorWord, sc.lastWord = sc.lastWord, sc.word
 	sc.word.n, sc.wordIsPlain = 0, true
 }
 
+// classifyEndedWord returns what the word being read is, which a single full stop follows. lastWord
+// is still the word before it, and before is what that one is: the two may be one abbreviation, or
+// a number and its unit.
+func (sc *scanner) classifyEndedWord(before abbreviation) abbreviation {
+	word := sc.word.bytes()
+	kind := sc.lang.classifyWord(word, sc.wordCount == 1)
+	if pair, ok := sc.lang.classifyPair(sc.lastWord.bytes(), word); ok && sc.wordCount > 1 {
+		return pair
+	}
+	first, _ := utf8.DecodeRune(sc.lastWord.bytes())
+	if kind == abbrInitial && before == abbrNeverEnds && !unicode.IsUpper(first) {
+		return abbrNeverEnds // "z. B.", but not "Mrs. D."
+	}
+	if sc.wordCount == 1 && sc.lineWords == 1 && isItemLabel(word) {
+		return abbrItemMarker
+	}
+
+	followsNumber := sc.wordCount > 1 && sc.endsInDigit()
+	switch {
+	case followsNumber && (kind == abbrBeforeNumber && sc.isHour() ||
+		kind == abbrNeverEnds && (countLetters(&sc.word) == 1 || sc.isCaseless(&sc.word))):
+		if sc.lang.smallLetters || sc.isHour() {
+			return abbrEndsList // it is a unit, as in 400 m.
+		}
+		return abbrMayEnd
+	case kind == notAbbreviation && !followsNumber:
+		if capital, ok := isAllConsonants(word); capital {
+			return abbrMayEnd // Hr. Tamm
+		} else if ok || bytes.HasSuffix(word, []byte("str")) { // Goethestr. 5
+			return abbrBeforeDigit
+		}
+	}
+	return kind
+}
+
 // endsComplete reports whether the marks read last end a sentence if the text ends here. It ends
-// the word being read, so callers try it on a copy.
+// the word being read, so callers call it on a copy of the scanner.
 func (sc *scanner) endsComplete() bool {
 	if !sc.space {
 		sc.endWord()
@@ -327,7 +361,8 @@ func (sc *scanner) endsComplete() bool {
 	return sc.lastKind != abbrNeverEnds && sc.lastKind != abbrItemMarker
 }
 
-// beginSentence forgets what was read of the sentence that has ended.
+// beginSentence forgets what was read of the sentence that has ended, but for its last two words.
+// It is called at each boundary of a sentence or paragraph.
 func (sc *scanner) beginSentence() {
 	sc.marks, sc.clause, sc.emphasis, sc.looseStops = marks{}, 0, false, 0
 	sc.wordCount, sc.wideCount, sc.firstLetter, sc.lastKind = 0, 0, 0, notAbbreviation

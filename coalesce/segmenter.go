@@ -56,11 +56,11 @@ type Piece struct {
 // Make one with NewSegmenter. Not safe for concurrent use.
 type Segmenter struct {
 	detector
-	cut    int // the Rank of the finest boundary wanted
+	cut    int // the level (atWord …) of the finest boundary wanted
 	limits limits
 
 	raw     []byte // input that the next bytes may still change: at most one normalization segment
-	begun   bool   // raw continues a text: a combining mark that begins it is one of too many in a row
+	begun   bool   // raw goes on with a text; a combining mark at its beginning is one of too many in a row
 	nfc     []byte // scratch space of addSegment
 	changes lengthChanges
 
@@ -72,7 +72,7 @@ type Segmenter struct {
 	itemBegins      bool  // a list item begins at read, inside a line
 	visibleRunes    int   // code points of buf up to the last visible character read; 0 if there is none
 
-	lastCut    [5]place // by rank: the last place where buf could be cut
+	lastCut    [5]place // by level: the last place where buf could be cut
 	lastClause place    // the last place behind a comma or the like
 
 	out []Piece // cut, and not yet returned to the caller
@@ -114,10 +114,12 @@ func (s *Segmenter) SetLanguage(tag string) {
 // less than the limit in bytes; zero or less sets no such limit. A listener follows 240 to 400.
 func (s *Segmenter) SetMaxRunes(n int) { s.limits.runes = max(n, 0) }
 
+// rankedBoundaries has the boundary of each level.
 var rankedBoundaries = [5]aaep.Boundary{
 	aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion,
 }
 
+// The levels of boundaries, as aaep.Boundary.Rank gives them; 0 is no boundary.
 const (
 	atWord = 1 + iota
 	atSentence
@@ -171,7 +173,7 @@ func (s *Segmenter) Pause() []Piece {
 	return s.takePieces()
 }
 
-// Less than this tells a listener nothing, so Yield holds it.
+// Yield holds less than this, because it would tell a listener nothing.
 const (
 	fewestYielded = 12 // code points
 	fewestLines   = 3  // of a code block, its fence among them
@@ -193,6 +195,7 @@ func (s *Segmenter) Yield() []Piece {
 			s.readToEnd()
 		}
 	}
+
 	end := s.lastCut[atWord]
 	switch {
 	case s.scan.fenceRune == '`' || s.scan.fenceRune == '~':
@@ -207,7 +210,8 @@ func (s *Segmenter) Yield() []Piece {
 	case end.offset < s.hiddenUpTo || end.runes < fewestYielded:
 		return s.takePieces()
 	}
-	if r, _ := utf8.DecodeRune(s.buf[end.offset:]); end.offset < len(s.buf) && !clusterEdge(s.buf[:end.offset], r) {
+	next, _ := utf8.DecodeRune(s.buf[end.offset:])
+	if end.offset < len(s.buf) && !clusterEdge(s.buf[:end.offset], next) {
 		return s.takePieces()
 	}
 	s.cutAt(end.offset, 0)
@@ -238,10 +242,10 @@ func (s *Segmenter) Flush(final bool) []Piece {
 // change it a little.
 func (s *Segmenter) Held() int { return len(s.buf) + len(s.raw) }
 
-// takePieces hands the pieces made so far to the caller.
+// takePieces returns the pieces made so far and forgets them; the slice is the caller's.
 func (s *Segmenter) takePieces() []Piece {
 	out := s.out
-	if out != nil {
+	if out != nil { // most calls return none, and then nothing is written
 		s.out = nil
 	}
 	return out

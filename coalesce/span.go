@@ -6,36 +6,36 @@ package coalesce
 const maxSpan = 160
 
 // skipSpan returns the offset behind the inline code, formula, link, tag or JSON that begins at
-// offset at, or 0 if nothing of the kind does. Tail is the class of the final mark that its text
+// offset pos, or 0 if nothing of the kind does. Tail is the class of the final mark that its text
 // ends with, or 0: the mark may end the sentence that the span ends.
-func (d *detector) skipSpan(at int) (end int, tail class) {
-	r, _, _ := d.peekRune(at)
+func (d *detector) skipSpan(pos int) (end int, tail class) {
+	r, _, _ := d.peekRune(pos)
 	sc := &d.scan
 	if sc.last == r && !sc.space && r != '[' && r != '{' {
 		return 0, 0 // the same character stands in front, so this was tried there
 	}
 	switch r {
 	case '`':
-		n, i := d.countRepeated(at, '`')
+		n, i := d.countRepeated(pos, '`')
 		if _, c, _ := d.peek(i); n == 1 && (c == clSpace || isLetter[sc.prev] && !sc.space) {
 			return 0, 0 // the back-tick is a quote or an apostrophe
 		}
 		return d.skipCode(i, n), 0
 	case '$':
-		return d.skipFormula(at)
+		return d.skipFormula(pos)
 	case '\\':
-		switch r, _, _ := d.peekRune(at + 1); r {
+		switch r, _, _ := d.peekRune(pos + 1); r {
 		case '(':
-			return d.skipTeX(at+2, ')')
+			return d.skipTeX(pos+2, ')')
 		case '[':
-			return d.skipTeX(at+2, ']')
+			return d.skipTeX(pos+2, ']')
 		}
 	case '<':
-		return d.skipElement(at), 0
+		return d.skipElement(pos), 0
 	case '{':
-		return d.skipBrackets(at, maxSpan)
+		return d.skipBrackets(pos, maxSpan)
 	case '[':
-		end, tail = d.skipBrackets(at, maxSpan)
+		end, tail = d.skipBrackets(pos, maxSpan)
 		if end == 0 {
 			return 0, 0
 		}
@@ -44,7 +44,7 @@ func (d *detector) skipSpan(at int) (end int, tail class) {
 			end, _ = d.skipBrackets(end, 2*maxSpan)
 			return end, tail
 		}
-		if r, _, _ := d.peekRune(at + 1); r == '"' || r == '{' || r == '[' {
+		if r, _, _ := d.peekRune(pos + 1); r == '"' || r == '{' || r == '[' {
 			return end, 0 // it is JSON
 		}
 	}
@@ -55,15 +55,17 @@ func (d *detector) skipSpan(at int) (end int, tail class) {
 // back-ticks.
 func (l *lookahead) skipCode(i, n int) int {
 	r, first, _ := l.peekRune(i)
-	tex := n == 2 && (first == clUpper || isLetter[first] && r >= 0x80)
-	spaced, ended, before := first == clSpace, false, clOther
+	// Two back-ticks may also begin a quotation as TeX writes it: ``So,'' she said.
+	mayBeQuote := n == 2 && (first == clUpper || isLetter[first] && r >= 0x80)
+	spaced := first == clSpace
+	sentenceEnded, before := false, clOther // a final mark and a space were read last
 	for range maxSpan {
 		r, c, size := l.peekRune(i)
-		if c == clLine || size == 0 || tex && ended && c == clUpper {
-			break // it may be a quotation as TeX writes it: ``So,'' she said.
+		if c == clLine || size == 0 || mayBeQuote && sentenceEnded && c == clUpper {
+			break
 		}
 		if r != '`' {
-			ended, before = isMark[before] && c == clSpace, c
+			sentenceEnded, before = isMark[before] && c == clSpace, c
 			i += size
 			continue
 		}
@@ -80,21 +82,21 @@ func (l *lookahead) skipCode(i, n int) int {
 }
 
 // skipQuoteMarks returns the offset behind the marks > of a quotation and the spaces between them.
-func (l *lookahead) skipQuoteMarks(at int) int {
+func (l *lookahead) skipQuoteMarks(pos int) int {
 	for n := 0; ; n++ {
-		r, c, size := l.peekRune(at)
+		r, c, size := l.peekRune(pos)
 		if r != '>' && (c != clSpace || n > 8) {
-			return at
+			return pos
 		}
-		at += size
+		pos += size
 	}
 }
 
-// opensFence reports whether a code block begins at offset at, in the middle of a line. It does
+// opensFence reports whether a code block begins at pos, in the middle of a line. It does
 // behind a colon or a final mark, or where the fence names a language, if the line has nothing else
 // behind it.
-func (d *detector) opensFence(at int) bool {
-	n, end := d.countRepeated(at, '`')
+func (d *detector) opensFence(pos int) bool {
+	n, end := d.countRepeated(pos, '`')
 	if n < 3 {
 		return false
 	}
@@ -103,8 +105,8 @@ func (d *detector) opensFence(at int) bool {
 }
 
 // skipTag returns the offset behind an HTML tag, a comment or an address in <>.
-func (l *lookahead) skipTag(at int) int {
-	i := at + 1
+func (l *lookahead) skipTag(pos int) int {
+	i := pos + 1
 	r, c, _ := l.peekRune(i)
 	if r == '/' || r == '!' {
 		i++
@@ -133,12 +135,12 @@ func (l *lookahead) skipTag(at int) int {
 }
 
 // skipElement returns the offset behind a tag, or behind the whole element if that holds code.
-func (l *lookahead) skipElement(at int) int {
-	end := l.skipTag(at)
+func (l *lookahead) skipElement(pos int) int {
+	end := l.skipTag(pos)
 	if end == 0 {
 		return 0
 	}
-	switch l.tagName(at + 1) {
+	switch l.tagName(pos + 1) {
 	case "code", "kbd", "pre", "samp", "var", "tt", "math":
 		for i, k := end, 0; k < maxSpan; k++ {
 			r, c, size := l.peekRune(i)
@@ -158,12 +160,12 @@ func (l *lookahead) skipElement(at int) int {
 	return end
 }
 
-// skipBrackets returns the offset behind the bracket that closes the one at offset at, within limit
+// skipBrackets returns the offset behind the bracket that closes the one at pos, within limit
 // code points, and the class of a final mark just before it, or 0. Brackets in straight quotes do
 // not count.
-func (l *lookahead) skipBrackets(at, limit int) (end int, tail class) {
+func (l *lookahead) skipBrackets(pos, limit int) (end int, tail class) {
 	depth, quote, before := 0, false, clOther
-	for i := at; limit > 0; limit-- {
+	for i := pos; limit > 0; limit-- {
 		r, c, size := l.peekRune(i)
 		if c == clLine || size == 0 {
 			break
@@ -188,14 +190,14 @@ func (l *lookahead) skipBrackets(at, limit int) (end int, tail class) {
 	return 0, 0
 }
 
-// tagName returns the name of the tag whose name begins at offset at, with its slash. Headings are
+// tagName returns the name of the tag whose name begins at pos, with its slash. Headings are
 // called as paragraphs are.
-func (l *lookahead) tagName(at int) string {
-	i := at
-	for i < len(l.buf) && l.buf[i] != '>' && l.buf[i] != ' ' && i < at+8 {
+func (l *lookahead) tagName(pos int) string {
+	i := pos
+	for i < len(l.buf) && l.buf[i] != '>' && l.buf[i] != ' ' && i < pos+8 {
 		i++
 	}
-	switch name := string(l.buf[at:i]); name {
+	switch name := string(l.buf[pos:i]); name {
 	case "/h1", "/h2", "/h3", "/h4", "/h5", "/h6":
 		return "/p"
 	default:

@@ -33,16 +33,16 @@ func (d *detector) letterIsName() bool {
 	return pronoun && 'a' <= before[0] && before[0] <= 'z'
 }
 
-// startsSentence reports whether the word at offset at is one that sentences often start with.
-func (d *detector) startsSentence(at int) bool {
-	w := d.wordAt(at)
+// startsSentence reports whether the word at pos is one that sentences often start with.
+func (d *detector) startsSentence(pos int) bool {
+	w := d.wordAt(pos)
 	if countLetters(&w) == 1 {
-		if r, c, _ := d.peekRune(at + w.n); c == clStop || r == '-' { // it may be an initial, or I-5
+		if r, c, _ := d.peekRune(pos + w.n); c == clStop || r == '-' { // it may be an initial, or I-5
 			return false
 		}
 	}
 	r, _ := utf8.DecodeRune(w.bytes())
-	return d.isContraction(at+w.n) || d.scan.given.forScript(r).has(firstWords, w.bytes())
+	return d.isContraction(pos+w.n) || d.scan.given.forScript(r).has(firstWords, w.bytes())
 }
 
 // endsName reports whether the abbreviation before the full stop may end a sentence in front of any
@@ -61,35 +61,35 @@ func (d *detector) endsName() bool {
 	return sc.wordCount > 3 && countLetters(&sc.lastWord) > 1
 }
 
-// continuesSmall reports whether the second letter of the word at offset at is small, and the next
+// continuesSmall reports whether the second letter of the word at pos is small, and the next
 // word begins with a small letter. Names seldom look so, the beginnings of sentences do.
-func (l *lookahead) continuesSmall(at int) bool {
-	w := l.wordAt(at)
+func (l *lookahead) continuesSmall(pos int) bool {
+	w := l.wordAt(pos)
 	_, size := utf8.DecodeRune(w.bytes())
 	if r, _ := utf8.DecodeRune(w.bytes()[size:]); !unicode.IsLower(r) {
 		return false
 	}
-	if _, c, _ := l.peek(at + w.n); c != clSpace {
+	if _, c, _ := l.peek(pos + w.n); c != clSpace {
 		return false
 	}
-	_, c, _ := l.peek(at + w.n + 1)
+	_, c, _ := l.peek(pos + w.n + 1)
 	return c == clLower
 }
 
-// isContraction reports whether the end of a word such as Don't or We're stands at offset at.
-func (d *detector) isContraction(at int) bool {
-	r, _, size := d.peekRune(at)
+// isContraction reports whether the end of a word such as Don't or We're stands at pos.
+func (d *detector) isContraction(pos int) bool {
+	r, _, size := d.peekRune(pos)
 	if r != '\'' && r != '’' {
 		return false
 	}
-	w := d.wordAt(at + size)
+	w := d.wordAt(pos + size)
 	return d.scan.lang.has(contractions, w.bytes())
 }
 
-// isNameParticle reports whether a name may go on behind initials with the word at offset at: W. E.
+// isNameParticle reports whether a name may go on behind initials with the word at pos: W. E.
 // B. Du Bois.
-func (d *detector) isNameParticle(at int) bool {
-	w := d.wordAt(at)
+func (d *detector) isNameParticle(pos int) bool {
+	w := d.wordAt(pos)
 	return d.scan.lang.has(nameParticles, w.bytes())
 }
 
@@ -110,31 +110,31 @@ func (sc *scanner) isCaseless(w *wordBuffer) bool {
 	return c == clLetter || c == clWide
 }
 
-// isMixedCase reports whether the word at offset at is a name though it begins small, such as
+// isMixedCase reports whether the word at pos is a name though it begins small, such as
 // iPhone, eBay and v2, or the beginning of an address.
-func (l *lookahead) isMixedCase(at int) bool {
+func (l *lookahead) isMixedCase(pos int) bool {
 	for i := range 20 {
-		_, c, size := l.peek(at)
+		_, c, size := l.peek(pos)
 		switch {
 		case (c == clUpper || c == clDigit) && i > 0:
 			return true
 		case c != clLower && c != clExtend:
-			r, _, _ := l.peekRune(at)
+			r, _, _ := l.peekRune(pos)
 			if r == ':' && i >= 4 { // http, https
-				r, _, _ = l.peekRune(at + 1)
+				r, _, _ = l.peekRune(pos + 1)
 				return r == '/'
 			}
 			return false
 		}
-		at += size
+		pos += size
 	}
 	return false
 }
 
-// isClipped reports whether the apostrophe at offset at and the letter at i are a Dutch word such
+// isClipped reports whether the apostrophe at pos and the letter at i are a Dutch word such
 // as 't in front of a capital. It begins a sentence then.
-func (l *lookahead) isClipped(at, i int) bool {
-	if _, _, size := l.peek(at); i != at+size {
+func (l *lookahead) isClipped(pos, i int) bool {
+	if _, _, size := l.peek(pos); i != pos+size {
 		return false
 	}
 	_, _, size := l.peek(i)
@@ -145,13 +145,13 @@ func (l *lookahead) isClipped(at, i int) bool {
 	return c == clUpper
 }
 
-// isKhmerEtc reports whether the rest of ។ល។, "etc." in Khmer, stands at offset at.
-func (l *lookahead) isKhmerEtc(at int) bool {
-	r, _, size := l.peekRune(at)
+// isKhmerEtc reports whether the rest of ។ល។, "etc." in Khmer, stands at pos.
+func (l *lookahead) isKhmerEtc(pos int) bool {
+	r, _, size := l.peekRune(pos)
 	if r != 'ល' {
 		return false
 	}
-	r, _, _ = l.peekRune(at + size)
+	r, _, _ = l.peekRune(pos + size)
 	return r == '។'
 }
 
@@ -171,28 +171,28 @@ func (sc *scanner) isInitial() bool {
 	return kind == abbrItemMarker || kind == abbrNeverEnds
 }
 
-// startsJoined reports whether a sentence starts at offset at though the white space before it is
+// startsJoined reports whether a sentence starts at pos though the white space before it is
 // missing ("finished.The"). It must not be so within an identifier such as Node.JS.
-func (d *detector) startsJoined(at int) bool {
+func (d *detector) startsJoined(pos int) bool {
 	sc := &d.scan
 	for i, b := range sc.word.bytes() {
 		if 'A' <= b && b <= 'Z' && i > 0 {
 			return false
 		}
 	}
-	w := d.wordAt(at)
+	w := d.wordAt(pos)
 	word := w.bytes()
 	if len(word) == 0 {
 		return false
 	}
-	if _, next, _ := d.peek(at + len(word)); len(word) == 1 && next != clSpace {
+	if _, next, _ := d.peek(pos + len(word)); len(word) == 1 && next != clSpace {
 		return false // Ph.D.
 	}
-	switch r, _, _ := d.peekRune(at + len(word)); r {
+	switch r, _, _ := d.peekRune(pos + len(word)); r {
 	case '(', '_', '/', '=', '-':
 		return false
 	case '.':
-		if _, c, _ := d.peek(at + len(word) + 1); isLetter[c] || c == clDigit {
+		if _, c, _ := d.peek(pos + len(word) + 1); isLetter[c] || c == clDigit {
 			return false
 		}
 	}
@@ -202,7 +202,7 @@ func (d *detector) startsJoined(at int) bool {
 	if sc.word.b[0] <= '9' && sc.wordCount < 2 || countLetters(&sc.word) == 1 {
 		return false // 1.The
 	}
-	return sc.lang.abbreviations[string(word)] == abbrNeverEnds || d.startsSentence(at) ||
+	return sc.lang.abbreviations[string(word)] == abbrNeverEnds || d.startsSentence(pos) ||
 		sc.lang.set.unknown.has(firstWords, word)
 }
 
