@@ -3,7 +3,6 @@ package hook
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/aaep-go/aaep"
@@ -36,17 +35,17 @@ func (c *conversation) decidePermission(ctx context.Context, in *input, about *c
 	}
 	c.mu.Unlock()
 	answerable := c.isAnswerable()
-	tool, err := c.newQuestion(in, answerable)
-	if err == nil && !answerable {
-		err = errors.New("It waits for you in its own window: " + actionOf(tool))
+	tool, unasked := c.newQuestion(in, answerable)
+	if unasked == nil && !answerable {
 		if c.d.isFinal { // which has no question of its own
 			c.noteBegun(about)
 			return
 		}
+		unasked = &unaskedCall{text: "It waits for you in its own window: " + actionOf(tool)}
 	}
-	if err != nil {
-		c.tellText(err.Error())
-		if errors.Is(err, errNotTellable) && c.d.isFinal && answerable {
+	if unasked != nil {
+		c.tellText(unasked.text)
+		if unasked.tooLong && c.d.isFinal && answerable {
 			c.refuseUntold(about, r)
 		}
 		return
@@ -110,8 +109,11 @@ func (c *conversation) decidePermission(ctx context.Context, in *input, about *c
 	}
 }
 
-// errNotTellable says that a call cannot be put to the user, to whom its text is told.
-var errNotTellable = errors.New("It asks for permission for something that is too long to be told.")
+// unaskedCall says why a call is not put to the user.
+type unaskedCall struct {
+	text    string // what the user hears of it
+	tooLong bool   // it cannot be told whole
+}
 
 // refuseUntold answers no to a call that cannot be put to the user who is there: an agent that asks
 // no question of its own would do it unasked, and could have any call pass by making it long.
@@ -181,15 +183,16 @@ func (c *conversation) isAnswerable() bool {
 	return false
 }
 
-// newQuestion returns the confirmation of a call. An error says, to the user, why it cannot be one,
-// and what becomes of the call where there is a user who could be asked or not.
-func (c *conversation) newQuestion(in *input, answerable bool) (producer.Tool, error) {
+// newQuestion returns the confirmation of a call; or why it cannot be one, and what becomes of the
+// call where there is a user who could be asked or not.
+func (c *conversation) newQuestion(in *input, answerable bool) (producer.Tool, *unaskedCall) {
 	tool := c.describeCall(in)
 	switch {
 	case onlyThere[in.Tool]:
-		return tool, errors.New("It asks you something in its own window: " + toolwords.Line(questionIn(in)))
+		return tool, &unaskedCall{text: "It asks you something in its own window: " + toolwords.Line(questionIn(in))}
 	case in.cut || !c.canBeTold(in, tool):
-		return tool, fmt.Errorf("%w %s", errNotTellable, c.elsewhereText(answerable))
+		return tool, &unaskedCall{tooLong: true,
+			text: "It asks for permission for something that is too long to be told. " + c.elsewhereText(answerable)}
 	}
 	asks := words.Sentence(c.d.name + " asks, in the folder " + toolwords.Exact(in.Folder))
 	says := strings.TrimSpace(c.consequenceText(in) + " " + asks)
