@@ -46,8 +46,9 @@ func AddPersonFlags(cmd *cobra.Command, page bool) *PersonFlags {
 	f.BoolVar(&p.untilDone, "quiet-until-done", false,
 		"with --output, tell only questions and what comes of them, failures and ends;\n"+
 			"/where, /newest and /details tell the rest when you ask")
-	f.StringVar(&p.content, "content", "", "with --output, how what answers hold is told, in a `LIST` of code=, diffs= and links=, each read, count\n"+
-		"or skip, tables= also columns, indent= words, cells or none, and names= words or exact")
+	f.StringVar(&p.content, "content", "", "with --output, how what answers hold is told, in a `LIST` of\n"+
+		"code=, diffs= and links=, each read, count or skip, tables= also columns,\n"+
+		"indent= words, cells or none, and names= words or exact")
 	f.StringSliceVar(&p.sound.Only, "sounds", nil, "of --output sound, only these `MEANINGS`, joined by commas:\n"+
 		strings.Join(sound.Meanings(), ", "))
 	f.IntVar(&p.sound.Volume, "volume", 100, "of --output sound, how loud, in `PERCENT`")
