@@ -34,6 +34,7 @@ const (
 	Egyptian
 )
 
+// The scripts of Joined, Unspaced, Varied and the categories of Symbol.
 var (
 	joinedScripts = []*unicode.RangeTable{unicode.Arabic, unicode.Syriac, unicode.Mandaic, unicode.Mongolian,
 		unicode.Nko, unicode.Phags_Pa,
@@ -55,7 +56,7 @@ var (
 	symbols       = []*unicode.RangeTable{unicode.S, unicode.P}
 )
 
-// Class is the table of characters.
+// Class returns the classes of a character; 0 is one that needs no care.
 func Class(r rune) Classes {
 	if r < 0x80 {
 		return ascii[r&0x7f]
@@ -83,7 +84,7 @@ func classify(r rune) Classes {
 	case r == zwnj || r == zwj:
 		return Joiner
 	case r == lrm || r == rlm || r == alm || r >= lri && r <= pdi:
-		return 0 // ordered looks at them
+		return 0 // orderAsHeard looks at them
 	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0100 && r <= 0xe01ef, r >= 0x180b && r <= 0x180d, r == 0x180f:
 		return Variant
 	case r == 0xad, r == zwsp, r == 0x180e, r >= 0x2060 && r <= 0x206f, r == 0xfeff, r >= 0x1bca0 && r <= 0x1bca3,
@@ -116,15 +117,15 @@ func classify(r rune) Classes {
 	if r < 0x80 {
 		return c
 	}
-	for _, of := range []struct {
+	for _, script := range []struct {
 		class  Classes
 		tables []*unicode.RangeTable
 	}{{Symbol, symbols}, {Joined, joinedScripts}, {Unspaced, unspacedScripts}, {Varied, variedScripts},
 		{Han, []*unicode.RangeTable{unicode.Han}},
 		{Mongolian, []*unicode.RangeTable{unicode.Mongolian}},
 		{Egyptian, []*unicode.RangeTable{unicode.Egyptian_Hieroglyphs}}} {
-		if unicode.In(r, of.tables...) {
-			c |= of.class
+		if unicode.In(r, script.tables...) {
+			c |= script.class
 		}
 	}
 	if r == 0x2139 { // ℹ is a letter that is an emoji
@@ -142,17 +143,17 @@ func classify(r rune) Classes {
 func Script() string {
 	var b strings.Builder
 	b.WriteString("// Written by the SDK's package safetext.\nexport const table = \"")
-	from, of := rune(0), Class(0)
+	from, classes := rune(0), Class(0) // of the run being read
 	for r := rune(1); r <= unicode.MaxRune+1; r++ {
 		c := ^Classes(0)
 		if r <= unicode.MaxRune {
 			c = Class(r)
 		}
-		if c == of {
+		if c == classes {
 			continue
 		}
-		b.WriteString(strconv.FormatInt(int64(r-from), 36) + "," + strconv.FormatUint(uint64(of), 36) + ";")
-		from, of = r, c
+		b.WriteString(strconv.FormatInt(int64(r-from), 36) + "," + strconv.FormatUint(uint64(classes), 36) + ";")
+		from, classes = r, c
 	}
 	b.WriteString("\";\n")
 	return b.String()

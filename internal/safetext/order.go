@@ -9,13 +9,14 @@ import (
 // D-86. A screen shows a text that has right-to-left letters in another order than it is stored in,
 // by the bidirectional algorithm of Unicode (UAX 9). Numbers have no direction of their own, so an
 // invisible mark, an isolate or one right-to-left letter turns "Pay 100 / 9000" into "Pay 9000 /
-// 100", for the eye alone. What holds after ordered, on each line:
+// 100", for the eye alone. What holds behind orderAsHeard, on each line:
 //
-//   - In a text from left to right, numbers and left-to-right words are seen from left to right, as they are heard. Where numbers
-//     follow right-to-left words, a U+200E stands between them.
-//   - In a text from right to left, two numbers with no left-to-right word between them are seen from right to left, as they would
-//     be without marks and isolates.
-//   - A mark or an isolate is left only where right-to-left letters are beside or within it, and no number or word is split.
+//   - In a text from left to right, numbers and left-to-right words are seen from left to right, as
+//     they are heard. Where numbers follow right-to-left words, a U+200E stands between them.
+//   - In a text from right to left, two numbers with no left-to-right word between them are seen
+//     from right to left, as they would be without marks and isolates.
+//   - A mark or an isolate is left only where right-to-left letters are beside or within it, and no
+//     number or word is split.
 //
 // The rules look at letters and numbers alone, never at levels of embedding, so that the web page
 // can have them too.
@@ -81,29 +82,32 @@ func mayReorder(s string) bool {
 // orderAsHeard returns s so that it is seen in the order in which it is heard, and the index of the
 // first character of s because of which it was not; or -1. tag is the text's language, or empty.
 // Isolates are balanced on their lines.
-func orderAsHeard(s, tag string) (string, int) {
-	right, broken, at := FromRight(s, tag), -1, 0
+func orderAsHeard(s, tag string) (ordered string, broken int) {
+	right, start := FromRight(s, tag), 0 // start: of the line, in s
+	broken = -1
 	var b strings.Builder
 	for text := range strings.SplitAfterSeq(s, "\n") {
 		l := newLine(text, right)
 		l.decideIsolates()
 		l.decideMarks()
 		if l.broken >= 0 && broken < 0 {
-			broken = at + l.at[l.broken]
+			broken = start + l.offset[l.broken]
 		}
 		l.writeTo(&b)
-		at += len(text)
+		start += len(text)
 	}
 	return b.String(), broken
 }
 
-// A line is looked at character by character.
+// A line is one line of a text, with what is known and decided of each of its characters: the
+// slices are indexed by character. The decide methods fill in dropped and mark, and writeTo writes
+// what is left.
 type line struct {
 	text    string
-	right   bool // of a text from right to left
+	right   bool // it is of a text from right to left
 	runes   []rune
 	class   []Classes
-	at      []int  // in text
+	offset  []int  // in text, in bytes
 	pair    []int  // of an isolate's opener, its end
 	digit   []bool // whether the next letter or digit from here on is a digit
 	before  []bool // whether what is seen right before is a digit or a letter from left to right
@@ -112,19 +116,20 @@ type line struct {
 	hidden  []bool // within or around an isolate that stays
 	holds   []bool // of the opener of one that stays, whether a number or a word from left to right is within
 	mark    []bool // a U+200E is put behind it
-	broken  int
+	broken  int    // the first character because of which the line is seen in another order than heard, or -1
 }
 
 // newLine takes a line apart; right says that its text runs from right to left.
 func newLine(text string, right bool) *line {
 	l := &line{text: text, right: right, broken: -1}
 	for i, r := range text {
-		l.runes, l.class, l.at = append(l.runes, r), append(l.class, Class(r)), append(l.at, i)
+		l.runes, l.class, l.offset = append(l.runes, r), append(l.class, Class(r)), append(l.offset, i)
 	}
 	n := len(l.runes)
 	l.pair, l.digit, l.before, l.after = make([]int, n), make([]bool, n+1), make([]bool, n+1), make([]bool, n+1)
 	l.dropped, l.hidden, l.holds, l.mark = make([]bool, n), make([]bool, n), make([]bool, n), make([]bool, n)
-	var open []int
+
+	var open []int // openers of isolates that are not closed yet
 	for i, r := range l.runes {
 		if r == pdi {
 			l.pair[open[len(open)-1]] = i
@@ -133,14 +138,14 @@ func newLine(text string, right bool) *line {
 			open = append(open, i)
 		}
 	}
-	parts := func(i int) bool { return !isControl(l.runes[i]) && l.class[i]&unseen == 0 }
+	isSeen := func(i int) bool { return !isControl(l.runes[i]) && l.class[i]&unseen == 0 }
 	for i := range n {
-		if l.before[i+1] = l.before[i]; parts(i) {
+		if l.before[i+1] = l.before[i]; isSeen(i) {
 			l.before[i+1] = l.class[i]&(Left|Digit) != 0
 		}
 	}
 	for i := n - 1; i >= 0; i-- {
-		if l.after[i] = l.after[i+1]; parts(i) {
+		if l.after[i] = l.after[i+1]; isSeen(i) {
 			l.after[i] = l.class[i]&(Left|Digit) != 0
 		}
 		if l.digit[i] = l.digit[i+1]; l.class[i]&(Left|Right|Digit) != 0 {
@@ -187,10 +192,11 @@ func (l *line) decideIsolates() {
 // decideIsolate reports whether the isolate between two places stays, and if not, whether it breaks
 // the order in which the line is heard.
 func (l *line) decideIsolate(from, to int) (stays, breaks bool) {
-	units, numbers, controls := 0, 0, 0 // words from left to right and numbers; numbers; marks and isolates
-	first := Classes(0)                 // of the first letter
-	rights := false
-	in, number := false, false // a unit, and one with a digit
+	units, numbers := 0, 0           // units are words from left to right, and numbers
+	controls := 0                    // marks and isolates of direction
+	first := Classes(0)              // of the first letter
+	hasRight := false                // a letter from right to left is within
+	inUnit, isNumber := false, false // the character before is of a unit; that unit has a digit
 	for k := from + 1; k < to; k++ {
 		c := l.class[k]
 		if c&(Left|Right) != 0 && first == 0 {
@@ -198,41 +204,43 @@ func (l *line) decideIsolate(from, to int) (stays, breaks bool) {
 		}
 		switch {
 		case c&(Left|Digit) != 0:
-			if !in {
+			if !inUnit {
 				units++
-				number = false
+				isNumber = false
 			}
-			if c&Digit != 0 && !number {
+			if c&Digit != 0 && !isNumber {
 				numbers++
-				number = true
+				isNumber = true
 			}
-			in = true
+			inUnit = true
 			continue
-		case c&unseen != 0, in && l.isWithinNumber(k):
+		case c&unseen != 0, inUnit && l.isWithinNumber(k):
 			continue
 		case c&Right != 0:
-			rights = true
+			hasRight = true
 		case isControl(l.runes[k]):
 			controls++
 		}
-		in = false
+		inUnit = false
 	}
-	edge := l.before[from] || l.after[to+1]
-	inner := l.runes[from] == rli || l.runes[from] == fsi && first == Right // what is within runs from right to left
+
+	touchesUnit := l.before[from] || l.after[to+1]
 	switch {
-	case rights:
-		stays = units <= 1 && !edge && !(l.right && l.digit[to+1])
+	case hasRight:
+		stays = units <= 1 && !touchesUnit && !(l.right && l.digit[to+1])
 	case l.right:
-		stays = numbers <= 1 && units > 0 && controls == 0 && !edge
+		stays = numbers <= 1 && units > 0 && controls == 0 && !touchesUnit
 	}
-	if inner != l.right {
-		many := units
+
+	innerRight := l.runes[from] == rli || l.runes[from] == fsi && first == Right
+	if innerRight != l.right { // what is within runs the other way than the line
+		turned := units
 		if l.right {
-			many = numbers
+			turned = numbers
 		}
-		breaks = many > 1 || edge && units > 0
+		breaks = turned > 1 || touchesUnit && units > 0
 	} else {
-		breaks = edge && rights
+		breaks = touchesUnit && hasRight
 	}
 	return stays, breaks
 }
@@ -257,113 +265,152 @@ func (l *line) adjacentDigit(k, by int) Classes {
 	return 0
 }
 
-// decideMarks decides which marks of direction stay outside isolates, and where U+200E has to be.
-func (l *line) decideMarks() {
-	var (
-		before = Classes(0) // the letter before: Left, Right or none
-		marks  []int        // since then
-		last   = -1         // number since then, by its beginning
-		count  int          // of numbers since then
-		in     bool         // a number
-		kind   Classes      // of its digits
+// A markPass is one pass of decideMarks over a line, from its beginning to its end.
+type markPass struct {
+	*line
 
-		turned  = -1  // the end of the last right-to-left word, or Arabic number, since the last letter from left to right
-		arabic  bool  // it is such a number
-		touches bool  // nothing else came since then
-		covered bool  // by a U+200E since then
-		used    bool  // it is among the candidates
-		after   int   // how many numbers come after one, or isolates with one
-		held    int   // such isolates since then; they only count where what follows makes them run from right to left
-		puts    []int // candidates for a U+200E
-		breaks  = -1  // the first that has none
-	)
-	flush := func(next Classes) {
-		for _, m := range marks {
-			l.decideMark(m, before, next, m < last, count)
-		}
-		before, marks, last, count, in = next, marks[:0], -1, 0, false
-	}
-	put := func() {
-		if !used {
-			puts = append(puts, turned)
-			if !covered && breaks < 0 {
-				breaks = turned
-			}
-		}
-		used = true
-	}
-	release := func() {
-		if after += held; held > 0 {
-			put()
-		}
-		held = 0
-	}
-	phrase := func() {
-		if after > 1 && !l.right {
-			for _, p := range puts {
-				l.mark[p] = true
-			}
-			if breaks >= 0 && (l.broken < 0 || l.broken > breaks) {
-				l.broken = breaks
-			}
-		}
-		turned, after, held, puts, breaks, used, covered = -1, 0, 0, puts[:0], -1, false, false
-	}
+	// What has been read since the last letter.
+	letter     Classes // that letter: Left, Right, or none at the beginning
+	marks      []int   // marks of direction
+	lastNumber int     // where the last number begins, or -1
+	numbers    int     // how many numbers
+	inNumber   bool    // the character before is of a number
+	digits     Classes // Arabic if the digits of that number are
+
+	// What has been read since the last letter from left to right. A turn is the end of a word from
+	// right to left, or of a number of Arabic digits: behind it, numbers run from right to left.
+	turn          int   // the last turn, or -1
+	turnIsNumber  bool  // it is a number
+	turnTouches   bool  // nothing that is seen follows it so far
+	turnCovered   bool  // a U+200E follows it
+	turnListed    bool  // it is among candidates
+	numbersBehind int   // numbers behind a turn, and isolates that hold one
+	isolates      int   // isolates that hold one and are not counted yet: they count if what follows turns them
+	candidates    []int // turns behind which a U+200E may have to be
+	uncovered     int   // the first candidate that none follows, or -1
+}
+
+// decideMarks decides which marks of direction stay outside isolates, and where U+200E has to be.
+// It runs behind decideIsolates.
+func (l *line) decideMarks() {
+	p := &markPass{line: l, lastNumber: -1, turn: -1, uncovered: -1}
 	for i, r := range l.runes {
 		c := l.class[i]
 		switch {
 		case l.hidden[i]:
-			in, touches = false, false
-			switch {
-			case !l.holds[i]:
-			case l.right:
-				last = i
-				count++
-			case turned >= 0:
-				held++
-			}
+			p.readIsolate(i)
 		case l.dropped[i]:
-		case held > 0 && (r == rlm || r == alm):
+		case p.isolates > 0 && (r == rlm || r == alm):
 			l.dropChar(i, true) // it would make the isolate before it run from right to left
 		case isControl(r):
-			marks, in = append(marks, i), in && !l.right
-			covered = covered || r == lrm
+			p.marks, p.inNumber = append(p.marks, i), p.inNumber && !l.right
+			p.turnCovered = p.turnCovered || r == lrm
 		case c&Left != 0:
-			flush(Left)
-			phrase()
+			p.endStretch(Left)
+			p.endTurns()
 		case c&Right != 0:
-			release()
-			if flush(Right); turned >= 0 && arabic {
-				put() // else the number before it would run with it
+			p.countIsolates()
+			p.endStretch(Right)
+			if p.turn >= 0 && p.turnIsNumber {
+				p.listTurn() // else the number before it would run with it
 			}
-			turned, arabic, touches, covered, used = i, false, true, false, false
+			p.beginTurn(i, false)
 		case c&Digit != 0:
-			release()
-			if !in || kind != c&Arabic { // digits of two kinds are two numbers
-				last, kind = i, c&Arabic
-				count++
-				if turned >= 0 {
-					after++
-					put()
-				} else if c&Arabic != 0 {
-					after = 1
-				}
-			}
-			if in = true; c&Arabic != 0 {
-				turned, arabic, touches, covered, used = i, true, true, false, false
-			} else {
-				touches = false
-			}
+			p.readDigit(i, c&Arabic)
 		case c&unseen != 0:
-			if turned >= 0 && touches {
-				turned = i
+			if p.turn >= 0 && p.turnTouches {
+				p.turn = i
 			}
 		default:
-			in, touches = in && l.isWithinNumber(i), false
+			p.inNumber, p.turnTouches = p.inNumber && l.isWithinNumber(i), false
 		}
 	}
-	flush(0)
-	phrase()
+	p.endStretch(0)
+	p.endTurns()
+}
+
+// readIsolate reads the character at i, which belongs to an isolate that stays.
+func (p *markPass) readIsolate(i int) {
+	p.inNumber, p.turnTouches = false, false
+	switch {
+	case !p.holds[i]:
+	case p.right:
+		p.lastNumber = i
+		p.numbers++
+	case p.turn >= 0:
+		p.isolates++
+	}
+}
+
+// readDigit reads the digit at i; arabic is Arabic or 0. Digits of two kinds are two numbers.
+func (p *markPass) readDigit(i int, arabic Classes) {
+	p.countIsolates()
+	if !p.inNumber || p.digits != arabic {
+		p.lastNumber, p.digits = i, arabic
+		p.numbers++
+		if p.turn >= 0 {
+			p.numbersBehind++
+			p.listTurn()
+		} else if arabic != 0 {
+			p.numbersBehind = 1
+		}
+	}
+	p.inNumber = true
+	if arabic != 0 {
+		p.beginTurn(i, true)
+	} else {
+		p.turnTouches = false
+	}
+}
+
+// beginTurn notes that the character at i is the end of a turn so far.
+func (p *markPass) beginTurn(i int, isNumber bool) {
+	p.turn, p.turnIsNumber, p.turnTouches, p.turnCovered, p.turnListed = i, isNumber, true, false, false
+}
+
+// endStretch decides on the marks between the letter before and the next one, which is Left, Right,
+// or 0 at the end of the line.
+func (p *markPass) endStretch(next Classes) {
+	for _, m := range p.marks {
+		p.decideMark(m, p.letter, next, m < p.lastNumber, p.numbers)
+	}
+	p.letter, p.marks, p.lastNumber, p.numbers, p.inNumber = next, p.marks[:0], -1, 0, false
+}
+
+// listTurn makes the last turn a candidate for a U+200E.
+func (p *markPass) listTurn() {
+	if !p.turnListed {
+		p.candidates = append(p.candidates, p.turn)
+		if !p.turnCovered && p.uncovered < 0 {
+			p.uncovered = p.turn
+		}
+	}
+	p.turnListed = true
+}
+
+// countIsolates counts the isolates since the last turn, because what follows turns them.
+func (p *markPass) countIsolates() {
+	p.numbersBehind += p.isolates
+	if p.isolates > 0 {
+		p.listTurn()
+	}
+	p.isolates = 0
+}
+
+// endTurns is called at a letter from left to right and at the end of the line. In a text from left
+// to right it puts a U+200E behind each candidate, if two numbers or more would be seen in another
+// order than they are heard.
+func (p *markPass) endTurns() {
+	if p.numbersBehind > 1 && !p.right {
+		for _, turn := range p.candidates {
+			p.mark[turn] = true
+		}
+		if p.uncovered >= 0 && (p.broken < 0 || p.broken > p.uncovered) {
+			p.broken = p.uncovered
+		}
+	}
+	p.turn, p.numbersBehind, p.isolates, p.candidates = -1, 0, 0, p.candidates[:0]
+	p.uncovered, p.turnListed, p.turnCovered = -1, false, false
 }
 
 // decideMark decides on a mark between two letters, either of which may be missing, with so many
@@ -392,13 +439,13 @@ func (l *line) decideMark(m int, before, next Classes, follows bool, numbers int
 
 // writeTo writes the line without what was dropped, and with the marks that were added.
 func (l *line) writeTo(b *strings.Builder) {
-	for i, at := range l.at {
+	for i, start := range l.offset {
 		end := len(l.text)
-		if i+1 < len(l.at) {
-			end = l.at[i+1]
+		if i+1 < len(l.offset) {
+			end = l.offset[i+1]
 		}
 		if !l.dropped[i] {
-			b.WriteString(l.text[at:end])
+			b.WriteString(l.text[start:end])
 		}
 		if l.mark[i] {
 			b.WriteRune(lrm)

@@ -42,7 +42,8 @@ func Exact(s string) string {
 		return s
 	}
 	ordered, _ := orderAsHeard(s, "")
-	if marks := func(s string) int { return len(s) - len(stripMarks(s)) }; marks(ordered) < marks(s) {
+	marksLen := func(s string) int { return len(s) - len(stripMarks(s)) } // in bytes
+	if marksLen(ordered) < marksLen(s) {
 		s = directionMarks.ReplaceAllStringFunc(s, byNumber)
 		ordered, _ = orderAsHeard(s, "")
 	}
@@ -62,6 +63,7 @@ func byNumber(char string) string {
 	return fmt.Sprintf("<U+%04X>", r)
 }
 
+// stripMarks returns s without marks and isolates of direction.
 func stripMarks(s string) string { return directionMarks.ReplaceAllString(s, "") }
 
 // First returns the index of the first character of s that a producer may not send, or -1, and why.
@@ -88,8 +90,8 @@ func First(s, language string, part bool) (index int, why string) {
 // accents five, Tibetan seven.
 const maxAccents = 8
 
-// cleanFrom returns s with unsafe characters, from first on, made visible or, unless it is to be
-// exact, left out; it does not look at their order.
+// cleanFrom returns s with unsafe characters, from offset first on, left out, made a plain space or
+// shown by their number; exact shows all of them so. It does not look at the order of characters.
 func cleanFrom(s string, first int, part, exact bool) string {
 	var b strings.Builder
 	b.WriteString(s[:first])
@@ -114,8 +116,8 @@ func cleanFrom(s string, first int, part, exact bool) string {
 	return b.String()
 }
 
-// firstUnsafe returns the index of the first character that is not kept, or -1; but for fillers,
-// unless they count.
+// firstUnsafe returns the index of the first character that is not kept, or -1. fillers says
+// whether characters that are only left out, or made a plain space, count.
 func firstUnsafe(s string, part, fillers bool) int {
 	sc := scanner{text: s, part: part}
 	for i := 0; i < len(s); {
@@ -165,14 +167,14 @@ const (
 	// The flags of England, Scotland and Wales are a black flag, up to six tag characters that
 	// spell the place, and a tag that ends them. More would be a hidden message.
 	flagTags = 7
-	// deepest is how many isolates may be within each other.
+	// maxIsolates is how many isolates may be within each other.
 	maxIsolates = 4
 )
 
 // A scanner judges the characters of a text, in order.
 type scanner struct {
 	text     string
-	part     bool
+	part     bool    // text is a part of a longer one; see Clean
 	isolates int     // whether the isolates of text may stay: 0 not yet known, 1 yes, -1 no
 	tags     int     // how many tag characters may follow
 	accents  int     // on the letter before
@@ -180,7 +182,8 @@ type scanner struct {
 	letter   Classes // of the last letter that was kept, and its accents
 }
 
-// judgeChar decides on the next character, of size bytes, with the text after it.
+// judgeChar decides what becomes of r, the next character, of size bytes; after is the text behind
+// it. Callers judge every character in order, for accents, tags and joiners depend on those before.
 func (sc *scanner) judgeChar(r rune, size int, after string) verdict {
 	tags := sc.tags
 	sc.tags = 0
