@@ -10,11 +10,11 @@ import (
 // Direction returns how a text in a language is written: as the language is, or auto, where the
 // text mixes letters of both directions, so that its own first letter decides (§11.4).
 func Direction(tag, text string) aaep.TextDirection {
-	own := aaep.DirectionLTR
+	ofLanguage := aaep.DirectionLTR
 	script, _ := language.Make(tag).Script()
 	switch script.String() {
 	case "Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm", "Rohg", "Mand", "Samr":
-		own = aaep.DirectionRTL
+		ofLanguage = aaep.DirectionRTL
 	}
 	var left, right bool
 	for i := 0; i < len(text) && !(left && right); {
@@ -35,5 +35,5 @@ func Direction(tag, text string) aaep.TextDirection {
 	if left && right {
 		return aaep.DirectionAuto
 	}
-	return own
+	return ofLanguage
 }

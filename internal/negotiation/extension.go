@@ -28,34 +28,15 @@ type agreedExtension struct {
 	report func(*Fault)
 }
 
-// negotiateExtensions chooses the extensions that request and offer have in common, and lets them
-// decide.
+// negotiateExtensions chooses the extensions that request and offer have in common, lets each
+// decide what it honors of its capability object, and writes into t what comes of that. note gets
+// what the subscriber should know. The error is the *aaep.Rejection of agreeExtensions.
 func (t *Terms) negotiateExtensions(ask aaep.Capabilities, offer Offer, note func(string, ...any)) error {
-	offered := offer.Extensions
-	t.Extensions = []string{}
-	byPrefix := map[string]*agreedExtension{}
-	for _, ext := range offered {
-		listed := slices.Contains(ask.SupportedExtensions, ext.URI)
-		if !listed && (ask.Extensions[ext.Prefix] == nil || slices.ContainsFunc(offered, func(other handshake.Extension) bool {
-			return other.Prefix == ext.Prefix && slices.Contains(ask.SupportedExtensions, other.URI)
-		})) {
-			continue
-		}
-		old := byPrefix[ext.Prefix]
-		if old == nil {
-			byPrefix[ext.Prefix] = &agreedExtension{Extension: ext, listed: listed, report: offer.Report}
-			continue
-		}
-		name, major := splitMajor(ext.URI)
-		oldName, oldMajor := splitMajor(old.URI)
-		if name != oldName {
-			return &aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: clipNote(fmt.Sprintf(
-				"The extensions %s and %s both use the prefix %q. Ask for one of them.", old.URI, ext.URI, ext.Prefix))}
-		}
-		if major > oldMajor { // two majors of one extension: the newer (D-62)
-			*old = agreedExtension{Extension: ext, listed: listed, report: offer.Report}
-		}
+	byPrefix, err := agreeExtensions(ask, offer)
+	if err != nil {
+		return err
 	}
+	t.Extensions = []string{}
 	for _, uri := range ask.SupportedExtensions { // in the subscriber's order
 		for _, a := range byPrefix {
 			if a.URI == uri {
@@ -63,6 +44,7 @@ func (t *Terms) negotiateExtensions(ask aaep.Capabilities, offer Offer, note fun
 			}
 		}
 	}
+
 	profile := sha256.New() // short, however long the objects are: it is compared and kept for every event
 	for _, prefix := range slices.Sorted(maps.Keys(byPrefix)) {
 		a := byPrefix[prefix]
@@ -73,7 +55,7 @@ func (t *Terms) negotiateExtensions(ask aaep.Capabilities, offer Offer, note fun
 				if a.Note != "" {
 					note("%s", a.Note)
 				}
-				if !a.listed && namesOthers(ask.SupportedExtensions, offered) { // which may have the same prefix
+				if !a.listed && namesOthers(ask.SupportedExtensions, offer.Extensions) { // which may have the same prefix
 					note("The capability %s is read as that of %s, which the subscriber does not list.", prefix, a.URI)
 				}
 				t.addEffect(prefix, a.Effect)
@@ -90,6 +72,39 @@ func (t *Terms) negotiateExtensions(ask aaep.Capabilities, offer Offer, note fun
 	return nil
 }
 
+// agreeExtensions returns, by prefix, the offered extensions that the subscriber lists, or whose
+// capability object it sends without listing another one of that prefix. Of two majors of one
+// extension it takes the newer (D-62). Two different extensions of one prefix are refused with an
+// *aaep.Rejection.
+func agreeExtensions(ask aaep.Capabilities, offer Offer) (map[string]*agreedExtension, error) {
+	offered := offer.Extensions
+	byPrefix := map[string]*agreedExtension{}
+	for _, ext := range offered {
+		listed := slices.Contains(ask.SupportedExtensions, ext.URI)
+		otherListed := func(other handshake.Extension) bool {
+			return other.Prefix == ext.Prefix && slices.Contains(ask.SupportedExtensions, other.URI)
+		}
+		if !listed && (ask.Extensions[ext.Prefix] == nil || slices.ContainsFunc(offered, otherListed)) {
+			continue
+		}
+		old := byPrefix[ext.Prefix]
+		if old == nil {
+			byPrefix[ext.Prefix] = &agreedExtension{Extension: ext, listed: listed, report: offer.Report}
+			continue
+		}
+		name, major := splitMajor(ext.URI)
+		oldName, oldMajor := splitMajor(old.URI)
+		if name != oldName {
+			return nil, &aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: clipNote(fmt.Sprintf(
+				"The extensions %s and %s both use the prefix %q. Ask for one of them.", old.URI, ext.URI, ext.Prefix))}
+		}
+		if major > oldMajor {
+			*old = agreedExtension{Extension: ext, listed: listed, report: offer.Report}
+		}
+	}
+	return byPrefix, nil
+}
+
 // namesOthers reports whether a subscriber lists extensions beside those that are offered.
 func namesOthers(listed []string, offered []handshake.Extension) bool {
 	return slices.ContainsFunc(listed, func(uri string) bool {
@@ -104,7 +119,9 @@ const maxCapability = 64 << 10
 // errExtensionFault is all that a subscriber learns of a mistake of the extension's author.
 var errExtensionFault = errors.New("the agent has made a mistake with it")
 
-// honorCapability decides what of a capability object is honored.
+// honorCapability decides what of the capability object asked is honored, and writes it to
+// a.Effect. It refuses an object that is too long or that the extension does not take. A mistake of
+// the extension's author is reported, and returned as errExtensionFault: it must not travel.
 func (a *agreedExtension) honorCapability(asked json.RawMessage) error {
 	if len(asked) > maxCapability {
 		return fmt.Errorf("it has %d bytes, and at most %d are read", len(asked), maxCapability)
@@ -118,16 +135,16 @@ func (a *agreedExtension) honorCapability(asked json.RawMessage) error {
 	}
 	for _, object := range []struct {
 		field string
-		of    json.RawMessage
+		data  json.RawMessage
 	}{{"Honored", e.Honored}, {"Granted", e.Granted}, {"Resumed", e.Resumed}} {
-		if object.of == nil {
+		if object.data == nil {
 			continue
 		}
-		err := a.checkObject("Capability", a.Capability, object.of)
+		err := a.checkObject("Capability", a.Capability, object.data)
 		if err == nil {
-			err = checkExceeds(jsontext.Value(asked), jsontext.Value(object.of), "")
+			err = checkExceeds(jsontext.Value(asked), jsontext.Value(object.data), "")
 		}
-		if err != nil { // it must not travel
+		if err != nil {
 			a.reportFault("Effect."+object.field, err)
 			return errExtensionFault
 		}
@@ -140,18 +157,19 @@ func (a *agreedExtension) honorCapability(asked json.RawMessage) error {
 	return nil
 }
 
-// clampValues brings an effect within its bounds, and reports where it was not.
+// clampValues brings the numbers and times of an effect within their bounds, and calls fault for
+// each that was not.
 func clampValues(e *handshake.Effect, fault func(field string, err error)) {
-	least0 := func(field string, n *time.Duration) {
+	clampNegative := func(field string, n *time.Duration) {
 		if *n < 0 {
 			fault("Effect."+field, fmt.Errorf("is negative: %v", *n))
 			*n = 0
 		}
 	}
-	least0("MinTimeout", &e.MinTimeout)
-	least0("Quiet", &e.Quiet)
-	least0("IdleTimeout", &e.IdleTimeout)
-	least0("MaxDuration", &e.MaxDuration)
+	clampNegative("MinTimeout", &e.MinTimeout)
+	clampNegative("Quiet", &e.Quiet)
+	clampNegative("IdleTimeout", &e.IdleTimeout)
+	clampNegative("MaxDuration", &e.MaxDuration)
 	if e.MinTimeout > 24*time.Hour {
 		fault("Effect.MinTimeout", fmt.Errorf("is more than a day: %v", e.MinTimeout))
 		e.MinTimeout = 24 * time.Hour
@@ -177,55 +195,58 @@ func isObject(data json.RawMessage) error {
 	return nil
 }
 
-// checkExceeds says where a value that is honored, both of valid JSON, is more than what was asked.
-// Texts cannot be compared so.
-func checkExceeds(asked, honored jsontext.Value, at string) error {
+// checkExceeds returns an error if the value honored is more than the value asked, both valid JSON:
+// a greater number, true for false, a member or an element that was not asked, another type. null
+// is never more, and of two texts any counts as equal, but as elements of a list. pointer is the
+// JSON pointer to the values, for the error.
+func checkExceeds(asked, honored jsontext.Value, pointer string) error {
 	if honored.Kind() == 'n' {
 		return nil
 	}
 	if same := asked.Kind() == honored.Kind(); !same && !(asked.Kind() == 't' && honored.Kind() == 'f') {
-		return fmt.Errorf("%s is more than was asked", at)
+		return fmt.Errorf("%s is more than was asked", pointer)
 	}
 	switch honored.Kind() {
 	case '0':
 		a, _ := strconv.ParseFloat(string(asked), 64)
 		if h, _ := strconv.ParseFloat(string(honored), 64); h > a {
-			return fmt.Errorf("%s is %s, and %s was asked", at, honored, asked)
+			return fmt.Errorf("%s is %s, and %s was asked", pointer, honored, asked)
 		}
 	case '{':
-		var had, has map[string]jsontext.Value
-		if jsonv2.Unmarshal(asked, &had) != nil || jsonv2.Unmarshal(honored, &has) != nil {
-			return fmt.Errorf("%s cannot be read", at)
+		var askedMembers, members map[string]jsontext.Value
+		if jsonv2.Unmarshal(asked, &askedMembers) != nil || jsonv2.Unmarshal(honored, &members) != nil {
+			return fmt.Errorf("%s cannot be read", pointer)
 		}
-		for _, name := range slices.Sorted(maps.Keys(has)) {
-			v, ok := had[name]
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			v, ok := askedMembers[name]
 			if !ok {
-				return fmt.Errorf("%s was not asked", at+"/"+name)
+				return fmt.Errorf("%s was not asked", pointer+"/"+name)
 			}
-			if err := checkExceeds(v, has[name], at+"/"+name); err != nil {
+			if err := checkExceeds(v, members[name], pointer+"/"+name); err != nil {
 				return err
 			}
 		}
 	case '[':
-		var had, has []jsontext.Value
-		if jsonv2.Unmarshal(asked, &had) != nil || jsonv2.Unmarshal(honored, &has) != nil {
-			return fmt.Errorf("%s cannot be read", at)
+		var askedItems, items []jsontext.Value
+		if jsonv2.Unmarshal(asked, &askedItems) != nil || jsonv2.Unmarshal(honored, &items) != nil {
+			return fmt.Errorf("%s cannot be read", pointer)
 		}
-		for i, v := range has {
-			text := v.Kind() == '"'
-			j := slices.IndexFunc(had, func(a jsontext.Value) bool {
-				return checkExceeds(a, v, "") == nil && (!text || slices.Equal(a, v))
+		for i, v := range items {
+			isText := v.Kind() == '"'
+			j := slices.IndexFunc(askedItems, func(a jsontext.Value) bool {
+				return checkExceeds(a, v, "") == nil && (!isText || slices.Equal(a, v))
 			})
 			if j < 0 {
-				return fmt.Errorf("%s/%d was not asked", at, i)
+				return fmt.Errorf("%s/%d was not asked", pointer, i)
 			}
-			had = slices.Delete(had, j, j+1)
+			askedItems = slices.Delete(askedItems, j, j+1)
 		}
 	}
 	return nil
 }
 
-// addEffect takes over an effect.
+// addEffect adds to the terms what the extension of a prefix honored. Of limits that several
+// extensions set, the strictest counts; of times to answer, the longest.
 func (t *Terms) addEffect(prefix string, e handshake.Effect) {
 	if t.honored == nil {
 		t.honored = map[string]json.RawMessage{}
@@ -248,20 +269,22 @@ func (t *Terms) addEffect(prefix string, e handshake.Effect) {
 	t.MaxDuration = smallerLimit(t.MaxDuration, e.MaxDuration)
 }
 
-// answerGrants is a capability object of one answer, which gives more time or goes on where another
-// subscription ended.
+// answerGrants is a capability object that stands in one answer only: the one that gives more time,
+// or that says that the subscription goes on where another one ended.
 type answerGrants struct {
 	prefix string
 	object json.RawMessage
 }
 
-// Granted is Capabilities for the answer that gives the time that MoreTime asks for.
+// Granted returns the Capabilities for the answer that gives the time that MoreTime asks for.
 func (t Terms) Granted() aaep.Capabilities { return t.withGrants(t.granted) }
 
-// Resumed is Capabilities for the answer that says that the subscription goes on after ResumeAfter.
+// Resumed returns the Capabilities for the answer that says that the subscription goes on after
+// ResumeAfter.
 func (t Terms) Resumed() aaep.Capabilities { return t.withGrants(t.resumed) }
 
-// withGrants returns the capabilities as one answer has them.
+// withGrants returns Capabilities with the object of g in the place of the one that every answer
+// has.
 func (t Terms) withGrants(g answerGrants) aaep.Capabilities {
 	c := t.Capabilities()
 	if g.object != nil {
@@ -284,7 +307,8 @@ func (t Terms) Quiets(objects map[string]json.RawMessage) bool {
 	return slices.ContainsFunc(t.quiet, func(prefix string) bool { return objects[prefix] != nil })
 }
 
-// Profile is the same for two subscriptions whose events Extend changes alike.
+// Profile returns a text that is the same for two subscriptions whose events Extend changes alike;
+// "" where no extension is listed.
 func (t Terms) Profile() string { return t.profile }
 
 // Keeps reports whether the extensions let an event pass that is not critical.
@@ -292,7 +316,9 @@ func (t Terms) Keeps(ev *aaep.Event) bool {
 	for i := range t.agreed {
 		a, keep := &t.agreed[i], true
 		if a.Keep != nil {
-			handed := *ev // what others do to it must not keep the event from a person, or reach another subscription
+			// The extension gets a copy: what it does to that must not keep the event from a
+			// person, or reach another subscription.
+			handed := *ev
 			a.callShielded("Effect.Keep", func() { keep = a.Keep(&handed, a.dataOn(ev.Extensions, ev.Context)) })
 		}
 		if !keep {
@@ -302,7 +328,8 @@ func (t Terms) Keeps(ev *aaep.Event) bool {
 	return true
 }
 
-// dataOn is the data of this extension, by its own URI, among that of an event, or nil.
+// dataOn returns the data of this extension among an event's extensions, or nil if context, that of
+// the event, does not name the extension's URI.
 func (a *agreedExtension) dataOn(extensions map[string]json.RawMessage, context []string) json.RawMessage {
 	if !slices.Contains(context, a.URI) { // of another version, or of another extension with this prefix
 		return nil
@@ -333,11 +360,11 @@ func (t Terms) Extend(ev *aaep.Event) {
 		!slices.ContainsFunc(t.agreed, func(a agreedExtension) bool { return a.Data != nil }) {
 		return
 	}
-	had, context := ev.Extensions, ev.Context
+	agentData, context := ev.Extensions, ev.Context
 	ev.Extensions = nil
 	// The vocabularies of an extension's own event stay: its type needs them.
-	_, own := ev.Payload.(*aaep.ExtensionPayload)
-	if !own {
+	_, isExtensionEvent := ev.Payload.(*aaep.ExtensionPayload)
+	if !isExtensionEvent {
 		ev.Context = nil
 	}
 	for i := range t.agreed {
@@ -345,7 +372,7 @@ func (t Terms) Extend(ev *aaep.Event) {
 		if !a.listed {
 			continue
 		}
-		data := a.dataOn(had, context)
+		data := a.dataOn(agentData, context)
 		if data != nil && a.checkObject("Event", a.Event, data) != nil {
 			data = nil // it is not this extension's
 		}
@@ -376,10 +403,11 @@ func (t Terms) Extend(ev *aaep.Event) {
 	}
 }
 
-// checkObject is Extension.Capability or Event, of which nil takes any object.
-func (a *agreedExtension) checkObject(field string, is func(json.RawMessage) error,
+// checkObject returns what check says of object, or an error if object is no JSON object. check is
+// the extension's function in the named field, Capability or Event; nil takes any object.
+func (a *agreedExtension) checkObject(field string, check func(json.RawMessage) error,
 	object json.RawMessage) (err error) {
-	if is != nil && !a.callShielded(field, func() { err = is(object) }) {
+	if check != nil && !a.callShielded(field, func() { err = check(object) }) {
 		err = errExtensionFault
 	}
 	return cmp.Or(err, isObject(object))
@@ -405,7 +433,8 @@ func (a *agreedExtension) reportFault(field string, err error) {
 	}
 }
 
-// callShielded calls a function of the extension's, and reports whether it returned.
+// callShielded calls f, which calls the extension's function in the named field, and reports
+// whether it returned. A panic in it is reported as a Fault, and goes no further.
 func (a *agreedExtension) callShielded(field string, f func()) (ok bool) {
 	defer func() {
 		if crash := recover(); crash != nil && a.report != nil {

@@ -71,7 +71,7 @@ func MatchLanguage(requested, offered []string) (tag string, ok bool) {
 			if len(cut) > longest {
 				continue // a request may be as long as a message, and be nothing but subtags
 			}
-			for _, fits := range []func(have string) bool{
+			for _, fits := range []func(have string) bool{ // the best match first
 				func(have string) bool { return strings.EqualFold(have, cut) && scriptOf(have) == script },
 				func(have string) bool { return saysMore(have, cut) && scriptOf(have) == script },
 				func(have string) bool { return strings.EqualFold(have, cut) && !strings.Contains(have, "-") },
@@ -85,8 +85,8 @@ func MatchLanguage(requested, offered []string) (tag string, ok bool) {
 	return "", false
 }
 
-// ChooseLanguage returns which of the languages an event is in serves a listener best: 0 is its
-// own, also where none does, and i that of its translation i-1.
+// ChooseLanguage returns which of the languages of an event serves a listener best: 0 is the
+// event's own, also where none matches, and i is that of its translation i-1.
 func ChooseLanguage(requested []string, ev *aaep.Event) int {
 	tags := []string{ev.Language()}
 	for _, t := range ev.Translations {
@@ -98,7 +98,7 @@ func ChooseLanguage(requested []string, ev *aaep.Event) int {
 	return 0
 }
 
-// saysMore reports whether a tag is another one and further subtags.
+// saysMore reports whether a tag is the tag than with further subtags, as en-US is of en.
 func saysMore(tag, than string) bool {
 	return len(tag) > len(than) && tag[len(than)] == '-' && strings.EqualFold(tag[:len(than)], than)
 }
@@ -116,7 +116,7 @@ func dropSubtag(tag string) string {
 	return tag[:i]
 }
 
-// scriptOf returns the script a tag names or implies.
+// scriptOf returns the script that a tag names or implies, such as Latn.
 func scriptOf(tag string) string {
 	// The script is among the first subtags, and Parse is slow on long tags. It leaves out what it
 	// does not know.

@@ -74,11 +74,12 @@ func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error
 }
 
 // decideTerms decides each term of a subscription: what was asked for, as far as the offer has it.
+// Where it gives something else, it adds a note. The error is an *aaep.Rejection.
 func decideTerms(ask aaep.Capabilities, offer Offer) (t Terms, err error) {
-	// own is for what a person may be told; what their program got wrong is for its author, in
-	// English.
+	// Notes for the person are in their own language. What their program got wrong is for its
+	// author, in English.
 	own := phrase.Best(ask.Languages)
-	room := maxNote
+	room := maxNote // characters left for notes
 	note := func(format string, args ...any) {
 		if room > 0 { // more would not travel, and a request may be long
 			s := clipNote(fmt.Sprintf(format, args...))
@@ -178,7 +179,7 @@ func chooseFilters(asked *aaep.EventFilters, withhold []string, note func(string
 		}
 		chosen.Exclude = append(chosen.Exclude, asked.Exclude...)
 	}
-	useful := func(patterns []string, useless func(string) bool) []string {
+	withoutUseless := func(patterns []string, useless func(string) bool) []string {
 		return slices.DeleteFunc(patterns, func(pattern string) bool {
 			if !useless(pattern) {
 				return false
@@ -189,7 +190,8 @@ func chooseFilters(asked *aaep.EventFilters, withhold []string, note func(string
 			return true
 		})
 	}
-	chosen.Include, chosen.Exclude = useful(chosen.Include, isMistaken), useful(chosen.Exclude, notAType)
+	chosen.Include = withoutUseless(chosen.Include, isMistaken)
+	chosen.Exclude = withoutUseless(chosen.Exclude, notAType)
 	for _, pattern := range withhold {
 		if !slices.Contains(chosen.Exclude, pattern) { // a renegotiation begins with what was honored
 			chosen.Exclude = append(chosen.Exclude, pattern)
@@ -217,6 +219,7 @@ var knownBoundaries = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep
 	aaep.BoundaryParagraph,
 	aaep.BoundaryCompletion}
 
+// isTrue reports whether an optional capability is there and true.
 func isTrue(b *bool) bool { return b != nil && *b }
 
 // intersect returns the members of a that b has too, in a's order. It never returns nil.

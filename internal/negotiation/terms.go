@@ -22,7 +22,7 @@ type Terms struct {
 	MaxEventsPerSecond int64
 	Verbosity          aaep.Verbosity
 	// Languages are the requested tags this producer can serve, best first. It is empty only for
-	// who understands none of them: let in by Offer.AnyLanguage, or by a renegotiation.
+	// a listener who understands none of them, and was let in by Offer.AnyLanguage or renegotiated.
 	Languages []string
 	// ConfirmationReply and ClarificationReply say whether the subscriber may be asked.
 	ConfirmationReply  bool
@@ -48,11 +48,11 @@ type Terms struct {
 	Notes []string
 
 	honored map[string]json.RawMessage // capability objects by prefix
-	agreed  []agreedExtension
-	profile string
-	quiet   []string // the prefixes of the objects that hold back
-	granted answerGrants
-	resumed answerGrants
+	agreed  []agreedExtension          // those that add data to events or hold events back
+	profile string                     // see Profile
+	quiet   []string                   // the prefixes of the objects that hold back
+	granted answerGrants               // for Granted
+	resumed answerGrants               // for Resumed
 }
 
 // Capabilities writes every effective term out, for subscription.accepted (§5.4). Left out are only
@@ -113,8 +113,8 @@ func (f Filters) Match(t aaep.Type) bool {
 // notAType reports whether a pattern can match no type, for each has a colon (§3.2.2).
 func notAType(pattern string) bool { return !strings.ContainsAny(pattern, ":*") }
 
-// isMistaken reports that too, and what is a mistake in a request: a * that is not at the end, and
-// agent.* without its aaep:.
+// isMistaken reports whether a pattern of Include is a mistake: notAType, or a * that is not at the
+// end, or agent.* without its aaep:.
 func isMistaken(pattern string) bool {
 	prefix, _ := strings.CutSuffix(pattern, "*")
 	return notAType(pattern) || strings.Contains(prefix, "*") || !strings.Contains(prefix, ":") &&
