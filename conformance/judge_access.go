@@ -45,7 +45,7 @@ var accessCases = []Case{
 					return passFinding("without credentials no link came to be", e)
 				}
 			}
-			return failFinding("no answer came to a subscriber without credentials", sentOnFirstLink(r)...)
+			return failFinding("no answer came to a subscriber without credentials", firstSent(r)...)
 		}},
 	{Name: "own-name-only", Requirements: []string{"SEC-014", "SEC-013"}, Level: 3, Strength: Must,
 		plays: []string{neighbourPlay},

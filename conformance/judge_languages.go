@@ -116,10 +116,11 @@ type languageReception struct {
 	switched      message  // the answer to its renegotiation
 }
 
-// receivedIn reports whether any subscriber was sent an event in a language.
-func (t languageReception) receivedIn(id, language string) (message, bool) {
+// receivedIn returns the event with this id as one of the subscribers was sent it in a language,
+// and whether there is such a one.
+func (t languageReception) receivedIn(eventID, language string) (message, bool) {
 	for _, link := range t.links {
-		if m, ok := link[id]; ok && isSameLanguage(m.primaryLanguage(), language) {
+		if m, ok := link[eventID]; ok && isSameLanguage(m.primaryLanguage(), language) {
 			return m, true
 		}
 	}

@@ -36,7 +36,7 @@ var handshakeCases = []Case{
 					return Finding{Verdict: Inconclusive, Seen: note, Evidence: []Entry{e}}
 				}
 			}
-			return failFinding(fmt.Sprintf("no answer came within %v", patience), sentOnFirstLink(r)...)
+			return failFinding(fmt.Sprintf("no answer came within %v", patience), firstSent(r)...)
 		}},
 	{Name: "answer-valid", Requirements: []string{"HS-044", "HS-056", "HS-047"}, Level: 3, Strength: Must,
 		plays: handshakeRuns,
@@ -81,7 +81,7 @@ var handshakeCases = []Case{
 				return inconclusiveFinding("the request was not accepted")
 			}
 			return failFinding("a request that is valid was rejected with "+quoteText(a.stringMember("reason_code")),
-				append(sentOnFirstLink(r), a.Entry)...)
+				append(firstSent(r), a.Entry)...)
 		}},
 	{Name: "signature-demanded", Requirements: []string{"HS-040"}, Level: 3, Strength: Must,
 		plays: []string{"signed-only"},
@@ -115,7 +115,7 @@ var handshakeCases = []Case{
 		Judge: judgeAcceptance(func(r *Recording, a message) Finding {
 			if _, there := honoredTerms(r, 0)["zzz"]; there ||
 				slices.Contains(honoredList(r, 0, "supported_extensions"), unknownURI) {
-				return failFinding("an extension that nobody knows is honored", append(sentOnFirstLink(r), a.Entry)...)
+				return failFinding("an extension that nobody knows is honored", append(firstSent(r), a.Entry)...)
 			}
 			return passFinding("it is not honored", a.Entry)
 		})},
@@ -164,7 +164,7 @@ var handshakeCases = []Case{
 			case !ok:
 				return inconclusiveFinding("no answer came")
 			case a.compactType() != "subscription.rejected":
-				return failFinding("a request that is not valid was accepted", append(sentOnFirstLink(r), a.Entry)...)
+				return failFinding("a request that is not valid was accepted", append(firstSent(r), a.Entry)...)
 			}
 			return passFinding("it was rejected with "+quoteText(a.stringMember("reason_code")), a.Entry)
 		}},
@@ -192,7 +192,7 @@ func extensionsHonored(uris []string) Case {
 			for _, uri := range uris {
 				if !slices.Contains(honoredList(r, 0, "supported_extensions"), uri) {
 					return failFinding("the extension "+quoteText(uri)+" was asked for and is not honored",
-						append(sentOnFirstLink(r), a.Entry)...)
+						append(firstSent(r), a.Entry)...)
 				}
 			}
 			if f := judgeValid(r); f.Verdict == Fail {
@@ -254,7 +254,7 @@ var termsCases = []Case{
 				n++
 				asked, _ := requestedCapabilities(r, 0)["event_filters"].(object)
 				if !m.isCritical() && !passesFilters(asked, m.compactType()) {
-					return failFinding(shortName(m)+" came although it is excluded", sentOnFirstLink(r)[0], m.Entry)
+					return failFinding(shortName(m)+" came although it is excluded", firstSent(r)[0], m.Entry)
 				}
 			}
 			return passIfAny(n, "events came, none of them excluded")
@@ -267,7 +267,7 @@ var termsCases = []Case{
 				if usual && m.stringMember("urgency") == "critical" && !r.before["urgency critical "+m.compactType()] {
 					return failFinding(shortName(m)+
 						" is called critical to a subscriber with terms, and was not to others",
-						append(sentOnFirstLink(r), m.Entry)...)
+						append(firstSent(r), m.Entry)...)
 				}
 			}
 			return passIfAny(len(r.eventsOn(0)), "events have the urgency that they have without terms")
@@ -280,7 +280,7 @@ var termsCases = []Case{
 			for _, typ := range []string{started, invoked, completed} {
 				if passesFilters(asked, typ) && len(ofTypes(r.eventsOn(0), typ)) == 0 && r.DriverErr == nil {
 					return failFinding("a subscriber that includes "+quoteText(typ)+
-						" got none from a session with a tool", append(sentOnFirstLink(r), a.Entry)...)
+						" got none from a session with a tool", append(firstSent(r), a.Entry)...)
 				}
 			}
 			return passFinding("what was included came", a.Entry)
@@ -302,7 +302,7 @@ var termsCases = []Case{
 			}
 			if len(got) == 0 {
 				return failFinding(fmt.Sprintf("a subscriber that excludes everything got no %s",
-					strings.TrimPrefix(want, "aaep:agent.")), sentOnFirstLink(r)...)
+					strings.TrimPrefix(want, "aaep:agent.")), firstSent(r)...)
 			}
 			return passFinding(shortName(got[0])+" came through the filter", got[0].Entry)
 		}},
@@ -419,7 +419,7 @@ var termsCases = []Case{
 			switch late := r.eventsOn(0); {
 			case len(late) > 0 && (!ok || a.compactType() != "subscription.accepted"):
 				return failFinding(shortName(late[0])+" came to a subscriber that was never accepted",
-					append(sentOnFirstLink(r), late[0].Entry)...)
+					append(firstSent(r), late[0].Entry)...)
 			case !ok || a.compactType() != "subscription.rejected":
 				return inconclusiveFinding("nobody was rejected")
 			case len(r.eventsOn(1)) == 0:
@@ -513,12 +513,13 @@ func judgeNotQueued(r *Recording) Finding {
 	return passFinding(shortName(late[0])+" came at once to both", seen[0].Entry, late[0].Entry)
 }
 
-// sentOnFirstLink is what the runner said on the first link.
-func sentOnFirstLink(r *Recording) (list []Entry) {
+// firstSent returns the first message that the runner sent on the first link, as evidence; nothing
+// if it sent none.
+func firstSent(r *Recording) (list []Entry) {
 	for _, m := range r.messagesOn(0, true) {
-		list = append(list, m.Entry)
+		return []Entry{m.Entry}
 	}
-	return list[:min(1, len(list))]
+	return nil
 }
 
 // judgeAcceptance judges the acceptance of the first link; without one the case is inconclusive.
@@ -538,7 +539,7 @@ func rejectedWith(code string) func(*Recording) Finding {
 		case !ok:
 			return inconclusiveFinding("no answer came")
 		case a.compactType() != "subscription.rejected":
-			return failFinding("the request was accepted", append(sentOnFirstLink(r), a.Entry)...)
+			return failFinding("the request was accepted", append(firstSent(r), a.Entry)...)
 		case a.stringMember("reason_code") != code:
 			return failFinding("the request was rejected with "+quoteText(a.stringMember("reason_code")), a.Entry)
 		}

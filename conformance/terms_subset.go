@@ -77,7 +77,7 @@ var everyType = []string{started, completed, errored, cancelled, state, progress
 // judgeSubset judges that an acceptance gives no more than was asked for.
 func judgeSubset(r *Recording, a message) Finding {
 	asked := withMembers(defaults, requestedCapabilities(r, 0))
-	return judgeSubsetOf(asked, termsOf(asked, a.objectMember("honored_capabilities")), append(sentOnFirstLink(r),
+	return judgeSubsetOf(asked, termsOf(asked, a.objectMember("honored_capabilities")), append(firstSent(r),
 		a.Entry)...)
 }
 

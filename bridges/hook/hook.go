@@ -5,6 +5,9 @@
 //	b := hook.New(p, hook.Config{})
 //	err := b.Handle(ctx, "claude", input, func(output []byte) error { _, err := os.Stdout.Write(output); return err }, nil)
 //
+// What one agent's hooks are like stands in dialect.go; another agent also needs a place in
+// internal/cli/hook (install.go, and call.Agents).
+//
 // Each prompt of the user, with all the agent does upon it, is a session of the producer.Producer,
 // named by the agent and its folder.
 //
@@ -68,7 +71,8 @@ func New(p *producer.Producer, cfg Config) *Bridge {
 // Handle takes the input of a hook of an agent, such as "claude", and returns when it has been
 // told, or answered. Where there is something to answer it calls answer, once, with a JSON object;
 // an error of that says that the agent did not get it. When ctx ends, as where the hook is killed,
-// what is asked is withdrawn. An error says that the input is none of that agent.
+// what is asked is withdrawn. With the event that ends a conversation, that is forgotten. An error
+// says that the input is none of that agent.
 //
 // Handle calls unanswered, if it is not nil, before it puts a question to a subscriber of an agent
 // that has no question of its own afterwards: with the output that forbids the action, which the

@@ -78,7 +78,7 @@ Exit codes, of every command:
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
 		if errors.As(err, &unknown) {
-			if like := exits.SimilarName(unknown.GetSpecifiedName(), flagNames(cmd)); like != "" {
+			if like := exits.SimilarNames(unknown.GetSpecifiedName(), flagNames(cmd)); like != "" {
 				return exits.UsageError("%w.\nPerhaps you mean: --%s. See: %s --help", err, like, cmd.CommandPath())
 			}
 		}
@@ -143,7 +143,7 @@ func explainMisuse(root *cobra.Command, args []string, err error) error {
 		}
 		if f := cmd.Flags().Lookup(rest[0]); f != nil {
 			hint = "Perhaps you mean: " + cmd.CommandPath() + " --" + f.Name
-		} else if like := exits.SimilarName(rest[0], names); like != "" {
+		} else if like := exits.SimilarNames(rest[0], names); like != "" {
 			hint = "Perhaps you mean: " + cmd.CommandPath() + " " + like
 		} else if below != nil {
 			hint = "Perhaps you mean: " + strings.Join(below, " or ")

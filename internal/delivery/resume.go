@@ -253,7 +253,7 @@ func (c *logCursor) withDeliveryTag(out shaper.Out, member, value string, form u
 		_ = jsonv2.Unmarshal(had, &data) // the Shaper leaves out what is not an object
 	} else {
 		ev.Context = append(slices.Clip(ev.Context), delivery.URI)
-		if len(ev.Context) == 1 {
+		if len(ev.Context) == 1 { // an event without contexts has the core context, which comes first
 			ev.Context = []string{aaep.CoreContext, delivery.URI}
 		}
 	}
@@ -268,7 +268,7 @@ func (c *logCursor) withDeliveryTag(out shaper.Out, member, value string, form u
 	}
 	ev.Extensions[delivery.Prefix] = marked
 	if at, _, ok := c.d.Log.Locate(ev.EventID); ok { // an event outside the log is sent once
-		at.Form ^= form
+		at.Form ^= form // an event may get both marks, and then has a third id
 		ev.EventID = c.d.Log.EventID(at)
 	}
 	return shaper.Out{Event: &ev, Resumable: out.Resumable}

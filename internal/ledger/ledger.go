@@ -280,7 +280,8 @@ func isChoice(q *aaep.AwaitingClarification, s string) bool {
 	return slices.ContainsFunc(q.Choices, func(c aaep.Choice) bool { return c.Value == s })
 }
 
-// Expire settles with its default every question whose deadline has come (§6.4).
+// Expire settles with its default every question whose deadline has come (§6.4), and returns their
+// outcomes. It also forgets the tokens that were settled longer than remember ago.
 func (l *Ledger) Expire(now time.Time) []*Outcome {
 	for len(l.queue) > 0 && now.Sub(l.settled[l.queue[0]]) > remember {
 		delete(l.settled, l.queue[0])

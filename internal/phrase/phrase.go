@@ -67,8 +67,8 @@ func Best(tags []string) string {
 	return "en"
 }
 
-// Counted is In for a number of things. What a sentence of another language than English says of
-// them does without their name.
+// Counted is In for a number of things. In English its argument is the number with the noun, such
+// as "3 lines"; in any other language it is the number alone, and the sentence has the noun.
 func Counted[N int | int64](tag string, id ID, n N, thing string) string {
 	arg := strconv.FormatInt(int64(n), 10)
 	if catalogueOrEnglish(tag) == english() {

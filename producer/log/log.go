@@ -1,7 +1,8 @@
 // Package log says what a producer needs of the place that keeps its events for longer than the
 // process lives. Package producer/log/sqlite has one for an agent on one machine, and package
 // producer/log/jetstream one for an agent that several processes serve. A record is what the
-// producer makes of an event: bytes that mean nothing to a store.
+// producer makes of an event: bytes that mean nothing to a store. Limits say how many events, bytes
+// and days are kept; its defaults are also those of "aaep run --log".
 //
 // No event is shown before the store has it, so that what a listener saw last is a place in the log
 // after a crash too. A store that does not answer for two seconds is overtaken: events are then

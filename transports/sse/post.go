@@ -93,8 +93,9 @@ const closedToNew = "The producer takes no subscriptions at the moment."
 // the message itself follows; it says nothing of any question (D-36).
 const badReply = "not a valid AAEP reply, renegotiation or close"
 
-// serveReply serves POST replies (B.1.4). A well-formed reply always gets the same 204, whatever
-// subscription it names and whatever becomes of it (INV-10).
+// serveReply serves POST replies (B.1.4), to which subscribers also send renegotiations and the end
+// of their subscription. A well-formed reply always gets the same 204, whatever subscription it
+// names and whatever becomes of it (INV-10).
 func (s *Server) serveReply(w http.ResponseWriter, r *http.Request, principal string) {
 	body, done, status, problem := s.readBody(w, r, principal)
 	defer done()

@@ -2,7 +2,8 @@
 // events, replies and everything else on one connection, whose end is the subscription's end.
 //
 // A producer mounts a Server beside others on an http.Server; a subscriber uses a Dialer.
-// Compression is off: a frame of a few kilobytes could hold megabytes.
+// Compression is off: a frame of a few kilobytes could hold megabytes. Begin with frames.go, which
+// has the connection, its pings and its deadlines; server.go and dialer.go make one.
 package websocket
 
 import (

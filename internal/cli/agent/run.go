@@ -1,5 +1,6 @@
 // Package agent is the commands that make or serve an agent: run (run.go; the program itself in
-// program.go), serve (of agents that run elsewhere), replay, and log. Begin with runner.runAgent.
+// program.go), serve (of agents that run elsewhere), replay, and log. run.go also opens the log and
+// decides how much that keeps. Begin with runner.runAgent.
 // How listeners come is the business of package serving.
 package agent
 

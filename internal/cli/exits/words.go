@@ -20,9 +20,9 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// SimilarName returns the name that was likely meant by another that was typed, or "". Cobra does
-// this for commands alone.
-func SimilarName(typed string, names []string) string {
+// SimilarNames returns the names that were likely meant by the one that was typed, joined by "or";
+// or "". Cobra does this for commands alone.
+func SimilarNames(typed string, names []string) string {
 	var judge cobra.Command
 	for _, name := range names {
 		judge.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})

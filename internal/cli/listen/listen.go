@@ -1,7 +1,8 @@
 // Package listen is "aaep listen": one person at a terminal, who follows agents and answers them.
 // What the person hears, when an answer counts and what an outage sounds like is the business of
 // present.Follow and package announce; the terminal is one of the outputs. Here is who is followed,
-// over which outputs, on which terms, and what the person's lines do beside answers.
+// over which outputs, on which terms, and what the person's lines do beside answers. outputs.go
+// opens each output, with its options; settings.go reads the person's file of settings.
 //
 // Begin with flags.runListen and Listener.followAgents, the loop: all that a person types, and all
 // that changes who is followed, runs on its goroutine. "aaep acp" (package bridge) has the same

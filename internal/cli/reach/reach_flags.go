@@ -65,7 +65,7 @@ func (r *Flags) CheckChild() error {
 	return nil
 }
 
-// CheckOneAgent refuses to show to several agents what only one of them may learn.
+// CheckOneAgent refuses to show the token of one agent to several.
 func (r *Flags) CheckOneAgent(urls []string) error {
 	if r.Token != "" && len(urls) > 1 {
 		return exits.UsageError("--token-file would show the token of one agent to the others.\nFollow each with a command of its own, or know them by --cert")

@@ -86,7 +86,7 @@ func (s *Flags) checkAnswer() error {
 			continue
 		}
 		var there []string
-		if like := exits.SimilarName(name, called); like != "" {
+		if like := exits.SimilarNames(name, called); like != "" {
 			there = append(there, "Perhaps you mean: "+like)
 		} else if len(called) > 0 {
 			there = append(there, "There is "+strings.Join(called[:min(len(called), 8)], ", "))
