@@ -37,11 +37,11 @@ var ErrNone = errors.New("manifest: there is none")
 // error is ErrNone where the agent answers that it has none. Conf may be nil; http is for loopback
 // only. A fetch takes at most ten seconds and MaxSize bytes, and follows no redirect.
 func Discover(ctx context.Context, address string, conf *tls.Config) ([]byte, error) {
-	at, err := Beside(address, Path)
+	location, err := Beside(address, Path)
 	if err != nil {
 		return nil, err
 	}
-	u, err := checkURL(at)
+	u, err := checkURL(location)
 	if err != nil {
 		return nil, err
 	}
@@ -57,14 +57,14 @@ func Beside(address, wellKnown string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	at := strings.TrimSuffix(path.Clean("/"+u.Path), "/")
+	base := strings.TrimSuffix(path.Clean("/"+u.Path), "/")
 	for _, own := range []string{Path, KeysPath, "/ws", "/aaep/v1"} { // of every agent
-		if above, ok := strings.CutSuffix(at, own); ok && (above != "" || own != "/ws") {
+		if above, ok := strings.CutSuffix(base, own); ok && (above != "" || own != "/ws") {
 			// but for one that is called ws
-			at = above
+			base = above
 		}
 	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: at + wellKnown}).String(), nil
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: base + wellKnown}).String(), nil
 }
 
 // Fetch fetches a manifest from a URL that a peer gave, such as the manifest_uri of an event. It
@@ -88,7 +88,8 @@ func Fetch(ctx context.Context, rawURL string, conf *tls.Config) ([]byte, error)
 	}, manifestTypes...)
 }
 
-// checkURL takes what may be asked at all.
+// checkURL parses a URL and refuses one that is never fetched: of another scheme than https, or
+// http to another machine, without a host, or with credentials. It removes the fragment.
 func checkURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
@@ -103,8 +104,10 @@ func checkURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// fetchURL sends no credentials and follows no redirect. Control sees every address before it is
-// connected to; with it no proxy is used, which would connect in our place.
+// fetchURL returns what is at a URL, without white space around it, if its media type is one of
+// types; ErrNone if the server answers that there is nothing. It sends no credentials and follows
+// no redirect. control, if not nil, sees every address before it is connected to and may refuse it;
+// with it no proxy is used, which would connect in the place of this program.
 func fetchURL(ctx context.Context, u *url.URL, conf *tls.Config,
 	control func(network, address string, c syscall.RawConn) error,
 	types ...string) ([]byte, error) {

@@ -193,7 +193,8 @@ func (k key) withThumbprint() key {
 	return k
 }
 
-// algorithmOf is the only algorithm that a key is used with here.
+// algorithmOf returns the only algorithm that a key is used with here, or an error if the key is of
+// another kind, too weak or too large.
 func algorithmOf(public crypto.PublicKey) (string, error) {
 	switch p := public.(type) {
 	case *ecdsa.PublicKey:
@@ -212,7 +213,8 @@ func algorithmOf(public crypto.PublicKey) (string, error) {
 	return "", fmt.Errorf("%w: it is no public key of a kind that is used here", errKeyUse)
 }
 
-// thumbprintOf is the name that a public key has by itself (RFC 7638), or empty.
+// thumbprintOf returns the thumbprint of a public key (RFC 7638) in base64url, or "" if the key is
+// of a kind that has none.
 func thumbprintOf(public crypto.PublicKey) string {
 	k := jose.JSONWebKey{Key: public}
 	sum, err := k.Thumbprint(crypto.SHA256)
@@ -222,7 +224,8 @@ func thumbprintOf(public crypto.PublicKey) string {
 	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// findKey returns the one key of that id.
+// findKey returns the one key of an id: ErrUnknownKey if the set, which may be nil, has none, and
+// errAmbiguousKey if several different ones have it.
 func (s *KeySet) findKey(id string) (found *key, err error) {
 	if s == nil {
 		return nil, ErrUnknownKey

@@ -49,12 +49,13 @@ type period struct {
 	Expires   *seconds `json:"exp"`
 }
 
+// seconds is a time in seconds since 1970, as JWT writes it.
 type seconds float64
 
 // leeway is how far two clocks may be apart.
 const leeway = 30 * time.Second
 
-// isReadable reports whether all its times are some.
+// isReadable reports whether every time that is given lies between 1970 and the year 9999.
 func (p *period) isReadable() bool {
 	return !slices.ContainsFunc([]*seconds{p.IssuedAt, p.NotBefore, p.Expires}, func(s *seconds) bool {
 		return s != nil && !(*s >= 0 && *s <= 253402300799) // the end of the year 9999
@@ -151,7 +152,7 @@ func (h *header) embedsKey() bool {
 	return h.JWK != nil || h.JKU != nil || h.X5u != nil || h.X5c != nil
 }
 
-// decodePayload is what is said to be signed.
+// decodePayload returns what the token says is signed; nothing proves that it is.
 func (t *token) decodePayload() []byte {
 	_, rest, _ := strings.Cut(t.text, ".")
 	text, _, _ := strings.Cut(rest, ".")
@@ -177,6 +178,7 @@ func isBase64URL(s string) bool {
 	return len(s)%4 == 0
 }
 
+// base64Values has the value of each byte that is a character of base64url, and 255 of others.
 var base64Values = func() (table [256]byte) {
 	for i := range table {
 		table[i] = 255

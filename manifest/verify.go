@@ -134,7 +134,8 @@ func (t *token) verifySignature(k *key, now time.Time) ([]byte, error) {
 	return payload, nil
 }
 
-// checkAlgorithm refuses an algorithm that the caller did not name, and one that must not be named.
+// checkAlgorithm returns an error unless alg is one that the Verifier allows, and an error if the
+// Verifier allows one that does not exist here.
 func (v *Verifier) checkAlgorithm(alg string) error {
 	list := v.Algorithms
 	if list == nil {
@@ -271,7 +272,7 @@ func (e *Expect) Check(m *Manifest) error {
 	return nil
 }
 
-// primaryTag is the first part of a language tag.
+// primaryTag returns the first subtag of a language tag, the language, in small letters.
 func primaryTag(tag string) string {
 	tag, _, _ = strings.Cut(tag, "-")
 	return strings.ToLower(tag)

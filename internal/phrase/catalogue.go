@@ -48,7 +48,8 @@ func readCatalogue(file, text string) (*catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &catalogue{file: file, tag: strings.TrimSuffix(file, ".po"), header: entries[0].says[0], entries: entries[1:], says: map[ID]*entry{}}
+	c := &catalogue{file: file, tag: strings.TrimSuffix(file, ".po"), header: entries[0].says[0],
+		entries: entries[1:], says: map[ID]*entry{}}
 	c.script = headerField(c.header, "X-Script")
 	if c.plural, err = parsePlural(headerField(c.header, "Plural-Forms")); err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", file, entries[0].line, err)

@@ -118,20 +118,22 @@ func parseTag(tag string) (language, script string) {
 	return language, ""
 }
 
-// fillArgument puts arg in the place of the braces.
+// fillArgument puts arg in the place of the braces of a sentence. The word in the braces says what
+// arg is: a tool's or a state's name is written with spaces, one that begins the sentence with a
+// capital, and what an author called an action is left as it is.
 func fillArgument(sentence, arg string) string {
 	before, rest, found := strings.Cut(sentence, "{")
 	if !found {
 		return sentence
 	}
-	what, after, _ := strings.Cut(rest, "}")
-	if what != "action" {
+	kind, after, _ := strings.Cut(rest, "}")
+	if kind != "action" {
 		first := ""
-		if before == "" && arg != "" && what != "time" {
+		if before == "" && arg != "" && kind != "time" {
 			r, size := utf8.DecodeRuneInString(arg)
 			first, arg = string(unicode.ToUpper(r)), arg[size:]
 		}
-		if what == "tool" || what == "state" {
+		if kind == "tool" || kind == "state" {
 			arg = strings.ReplaceAll(arg, "_", " ")
 		}
 		arg = first + arg

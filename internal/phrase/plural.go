@@ -39,7 +39,8 @@ type pluralParser struct {
 	at     string // the rest where it failed
 }
 
-// require fails where something else would have to stand.
+// require fails the parser unless ok: something else would have to stand here. The first failure
+// counts.
 func (p *pluralParser) require(ok bool) {
 	if !ok && !p.failed {
 		p.failed, p.at = true, p.rest
@@ -49,6 +50,7 @@ func (p *pluralParser) require(ok bool) {
 // mostNested is how deep an expression may be. That of Arabic, the deepest that gettext has, is 5.
 const mostNested = 50
 
+// space skips blanks.
 func (p *pluralParser) space() { p.rest = strings.TrimLeft(p.rest, " \t") }
 
 // accept skips a token, if it comes next.
@@ -98,6 +100,7 @@ var operators = [][]struct {
 	{{"%", func(a, b int) int { return a % max(b, 1) }}, {"/", func(a, b int) int { return a / max(b, 1) }}},
 }
 
+// boolToInt returns 1 for true and 0 for false, as C does.
 func boolToInt(b bool) int {
 	if b {
 		return 1

@@ -34,7 +34,7 @@ func Time(tag string, d time.Duration) string {
 	return says
 }
 
-// roundSeconds is a number of seconds to a step that suits it: the one below, or the nearer one
+// roundSeconds rounds a number of seconds to a step that suits it: the one below, or the nearer one
 // above if that is hardly more.
 func roundSeconds(seconds int) int {
 	step := 1
