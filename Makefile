@@ -56,12 +56,12 @@ WHOLE = -shuffle=on $(LIMIT) $(VET)
 # As many packages at once as there are cores would leave one without work where a package waits.
 AT_ONCE := -p $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
-# Tests of real programs and of the small modules leave nothing out where testing.Short() holds. What follows "++" runs beside what is
+# Tests of the small modules leave nothing out where testing.Short() holds. What follows "++" runs beside what is
 # before it. make test-all runs no test twice: a test that is run whole does all of what make test has it do.
 REAL_RUN = -race $(QUICK) -p 3 -parallel 8 $(REAL_TESTS)
 SMALL_RUNS = $(MODULES:%=++ -C % -race $(QUICK) -p 1 ./...)
 QUICK_RUNS = $(REAL_RUN) -- -race $(QUICK) $(AT_ONCE) $(RACED) $(SMALL_RUNS) -- $(QUICK) $(AT_ONCE) $$others
-WHOLE_RUNS = $(REAL_RUN) -- -race $(WHOLE) $(AT_ONCE) $(RACED_TOO) $(RACED) $(SMALL_RUNS) -- $(WHOLE) $(AT_ONCE) $$others
+WHOLE_RUNS = $(subst -short ,,$(REAL_RUN)) -- -race $(WHOLE) $(AT_ONCE) $(RACED_TOO) $(RACED) $(SMALL_RUNS) -- $(WHOLE) $(AT_ONCE) $$others
 SUITE = raced=$$(go list $(REAL_TESTS) $(RACED) $(1)) && others=$$(go list $(LONG) ./... | grep -vxF "$$raced") && CGO_ENABLED=1 go run ./internal/suite
 
 .PHONY: all test test-all lint bench fuzz races nodes kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
