@@ -46,7 +46,7 @@ func (p *Producer) resumeOrFollow() error {
 // nil at the agent; see questions.Claims.
 func (p *Producer) shareQuestions(shared log.Shared, stuck func(session string)) {
 	p.shared = shared
-	p.sharedClaims = &questions.Claims{Shared: shared, Context: p.claims, Stuck: stuck, Board: p.board, Logger: p.cfg.Logger}
+	p.sharedClaims = &questions.Claims{Shared: shared, Context: p.claims, Stuck: stuck, Board: p.board}
 	p.broker.Claim = p.sharedClaims.Settle
 }
 

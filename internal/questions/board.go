@@ -40,8 +40,8 @@ type Config struct {
 // record. All methods may be called at once.
 //
 // Locks are taken in this order: putting, Board.mu, a Recipient's mu. Each may be taken where a
-// session is held, and none is held while a link or a record is waited for, but that putting is
-// held while the Broker is.
+// session is held, and none is held while a link or a record is waited for, but that putting
+// and Board.mu are held while the Broker is.
 type Board struct {
 	Config
 	// Broker says what settles a question.
@@ -212,7 +212,7 @@ func (b *Board) Open(q *ledger.Question, put *Pending, appendEvent func(*aaep.Ev
 	return nil
 }
 
-// Recipients returns the subscriptions and replicas that the question was put to.
+// PutTo returns the subscriptions and replicas that the question was put to.
 func (b *Board) PutTo(put *Pending) (recipients []*Recipient, replicas []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -3,7 +3,6 @@ package questions
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -34,9 +33,8 @@ type Claims struct {
 	Context context.Context
 	// Stuck is called at a replica, with the session of a question, when a reply that was received
 	// there waits to be kept: the user who gave it believes that it counts. It is nil at the agent.
-	Stuck  func(session string)
-	Board  *Board
-	Logger *slog.Logger
+	Stuck func(session string)
+	Board *Board
 
 	lost atomic.Int64 // replies whose claims could not be kept
 }
@@ -78,13 +76,13 @@ func (c *Claims) Settle(out *ledger.Outcome, w *Waiter) *ledger.Outcome {
 			c.lost.Add(1)
 		}
 		if c.Stuck != nil {
-			c.Logger.Error("a reply could not be handed to the agent, and does not count",
+			c.Board.Logger.Error("a reply could not be handed to the agent, and does not count",
 				"session_id", out.Question.SessionID, "question_id", audit.QuestionID(out.Question.Token),
 				"principal", w.By.Principal, "error", err)
 			c.Board.reopenFollowed(out.Question)
 			return nil
 		}
-		c.Logger.Error("a question could not be settled", "session_id", out.Question.SessionID, "error", err)
+		c.Board.Logger.Error("a question could not be settled", "session_id", out.Question.SessionID, "error", err)
 		out.Decision, out.Response, out.Unrecorded = aaep.Reject, nil, true
 		return out
 	}
@@ -105,10 +103,10 @@ func (c *Claims) adopt(mine *ledger.Outcome, w *Waiter, first log.Claim) *ledger
 	out, by, err := replica.DecodeClaim(mine.Question, first)
 	switch {
 	case err != nil:
-		c.Logger.Error("a question was settled by what cannot be read",
+		c.Board.Logger.Error("a question was settled by what cannot be read",
 			"session_id", mine.Question.SessionID, "error", err)
 	case out.Cause == ledger.Replied && first.At.After(mine.Until.Add(lateReply)):
-		c.Logger.Warn(
+		c.Board.Logger.Warn(
 			"a reply was kept after the time to answer, or the clocks of this machine and of the log differ",
 			"session_id", mine.Question.SessionID, "node", by.Node, "late", first.At.Sub(mine.Until))
 		out = ledger.Silence(mine.Question)
