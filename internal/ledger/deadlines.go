@@ -2,7 +2,8 @@ package ledger
 
 import "cmp"
 
-// deadlines is a heap of open questions, for package container/heap.
+// deadlines is a heap of open questions for package container/heap, which alone calls its methods.
+// The question with the next deadline is the first.
 type deadlines []*open
 
 // byDeadline orders questions by deadline, and those of one deadline by token.
@@ -12,6 +13,9 @@ func byDeadline(a, b *open) int {
 
 func (d deadlines) Len() int           { return len(d) }
 func (d deadlines) Less(i, j int) bool { return byDeadline(d[i], d[j]) < 0 }
+
+// Swap exchanges two questions and notes their new places in their index, which Extend and
+// settleQuestion use.
 func (d deadlines) Swap(i, j int) {
 	d[i], d[j] = d[j], d[i]
 	d[i].index, d[j].index = i, j

@@ -7,14 +7,13 @@ import (
 )
 
 // Silence is the outcome of a question that was not answered in time.
-func Silence(q *Question) *Outcome { return byDefault(q, TimedOut) }
+func Silence(q *Question) *Outcome { return defaultOutcome(q, TimedOut) }
 
 // Unanswerable is the outcome of a question that no subscription can answer, from the start or any
-// more. The
-// default applies, but cutting a line never consents: above low risk the outcome is a rejection
-// (§5.8.2, D-34, D-80).
+// more. The default applies, but a broken link never consents: above low risk the outcome is a
+// rejection (§5.8.2, D-34, D-80).
 func Unanswerable(q *Question) *Outcome {
-	out := byDefault(q, Unreachable)
+	out := defaultOutcome(q, Unreachable)
 	if c := q.Confirmation; c != nil && c.RiskLevel != aaep.RiskLow {
 		out.Decision = aaep.Reject
 	}
@@ -31,7 +30,10 @@ func WithdrawnOutcome(q *Question) *Outcome {
 	return out
 }
 
-func byDefault(q *Question, cause Cause) *Outcome {
+// defaultOutcome returns the outcome of a question that is not answered, for this cause: its
+// default decision or response. Without a default a confirmation is rejected, and so is an
+// irreversible action in any case.
+func defaultOutcome(q *Question, cause Cause) *Outcome {
 	out := &Outcome{Question: q, Cause: cause}
 	if c := q.Confirmation; c != nil {
 		out.Decision = aaep.Reject
@@ -44,30 +46,31 @@ func byDefault(q *Question, cause Cause) *Outcome {
 	return out
 }
 
-// DefaultResponse reads a clarification's default as a value of the kind it stands for, or nil. A
-// choice's value is that choice, even if it reads like a number (D-24).
+// DefaultResponse returns a clarification's default as a value of a kind that the question accepts:
+// a string, a bool or a float64. It is nil where there is no default, or where that is no answer to
+// the question. A choice's value is that choice, even if it reads like a number (D-24).
 func DefaultResponse(q *aaep.AwaitingClarification) any {
-	d := q.DefaultResponse
-	if d == "" {
+	text := q.DefaultResponse
+	if text == "" {
 		return nil
 	}
-	if slices.Contains(q.AcceptedResponseKinds, aaep.ResponseMultipleChoice) && isChoice(q, d) {
-		return d
+	if slices.Contains(q.AcceptedResponseKinds, aaep.ResponseMultipleChoice) && isChoice(q, text) {
+		return text
 	}
 	for _, k := range q.AcceptedResponseKinds {
 		switch k {
 		case aaep.ResponseYesNo:
-			if d == "true" || d == "false" {
-				return d == "true"
+			if text == "true" || text == "false" {
+				return text == "true"
 			}
 		case aaep.ResponseNumeric:
-			if f, ok := parseNumber(d); ok {
+			if f, ok := parseNumber(text); ok {
 				return f
 			}
 		}
 	}
-	if isAnswerTo(q, d) {
-		return d
+	if isAnswerTo(q, text) {
+		return text
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ type Question struct {
 	Expected []string
 }
 
+// timeLimit returns the time to answer that the question was asked with.
 func (q *Question) timeLimit() time.Duration {
 	if q.Confirmation != nil {
 		return time.Duration(q.Confirmation.TimeoutSeconds) * time.Second
@@ -65,9 +66,9 @@ type Outcome struct {
 	// Reply is the reply that settled the question, or nil. What it claims about who decided and
 	// when is the subscriber's word; By and Principal are what the connection says.
 	Reply     aaep.Message
-	By        string
-	Principal string
-	At        time.Time
+	By        string    // the id of the subscription that replied; "" if there is no reply
+	Principal string    // who that is, by its transport
+	At        time.Time // when the question was settled
 	// Until is when the time to answer ended or would have, in the wall time of Question.Stamp.
 	Until time.Time
 	// Unrecorded is set by the owner of the audit log if the outcome could not be recorded; it is
@@ -79,18 +80,19 @@ type Outcome struct {
 // concurrent use.
 type Ledger struct {
 	open    map[aaep.ReplyToken]*open
-	settled map[aaep.ReplyToken]time.Time
-	// queue holds the settled tokens in the order they were settled, so that forgetting looks at
-	// no more than it forgets.
+	settled map[aaep.ReplyToken]time.Time // when each question was settled; see remember
+	// queue holds the tokens of settled, in the order in which they were settled: Expire forgets
+	// them from the front.
 	queue []aaep.ReplyToken
 	due   deadlines // of the open questions, the next first
 }
 
+// open is a question that is not settled.
 type open struct {
 	q          *Question
-	deadline   time.Time
-	limit      time.Duration // from when it was put to deadline
-	extended   int
+	deadline   time.Time       // by the owner's clock; an answer counts only before it
+	limit      time.Duration   // from when the question was opened to deadline
+	extended   int             // how often Extend gave more time, at most maxExtensions
 	recipients map[string]bool // by id; false: it is expected, and has not been asked
 	index      int             // in due
 }
@@ -98,12 +100,12 @@ type open struct {
 const (
 	// maxExtensions is how often a question can get as much time again (WCAG 2.2.1).
 	maxExtensions = 10
-	// maxTimeout is the longest a question may be open (§6.4).
+	// maxTimeout is how long a question may be open at most (§6.4).
 	maxTimeout = 24 * time.Hour
 )
 
-// Open adds a question. It must have a recipient and a token never used before. The question must
-// not be changed afterwards.
+// Open adds a question, whose time to answer begins now. It must have a recipient and a token never
+// used before; otherwise the error says what is wrong. The question must not be changed afterwards.
 func (l *Ledger) Open(now time.Time, q *Question) error {
 	if (q.Confirmation == nil) == (q.Clarification == nil) {
 		return errors.New("ledger: a question is a confirmation or a clarification")
@@ -130,8 +132,9 @@ func (l *Ledger) Open(now time.Time, q *Question) error {
 	return nil
 }
 
-// Reopen adds a question that a reply has settled here, though nothing came of that anywhere. Its
-// recipients are those of q.
+// Reopen opens a question again that a reply has settled here, where that reply turned out to have
+// no effect. Its recipients are those of q, and its time to answer begins anew. The error says that
+// the question was not settled, or is that of Open.
 func (l *Ledger) Reopen(now time.Time, q *Question) error {
 	if !l.settledBefore(q.Token) {
 		return errors.New("ledger: the question has not been settled")
@@ -141,9 +144,9 @@ func (l *Ledger) Reopen(now time.Time, q *Question) error {
 	return l.Open(now, q)
 }
 
-// Extend gives a question as much time again as it was put with, for a recipient who asked for
-// that: ten times, and never for longer than a day in all. It returns how long there is now; ok
-// says whether that is more.
+// Extend gives a question as much time again as it was asked with, for a recipient that wants more:
+// maxExtensions times, and maxTimeout in all. It returns how much time is left then; ok says
+// whether that is more than before.
 func (l *Ledger) Extend(now time.Time, subscription string, token aaep.ReplyToken) (left time.Duration, ok bool) {
 	o := l.open[token]
 	if o == nil || !o.recipients[subscription] || !now.Before(o.deadline) {
@@ -159,9 +162,9 @@ func (l *Ledger) Extend(now time.Time, subscription string, token aaep.ReplyToke
 	return o.deadline.Sub(now), ok
 }
 
-// Expect keeps an open question open for a subscription that is about to be asked, for instance
-// once that is on record. Until Join says that it has been asked, it can neither answer nor extend
-// the question. Gone ends that too.
+// Expect keeps an open question open for a subscription that is about to be asked, while that is
+// being recorded. Until Join makes it a recipient it can neither answer nor extend the question.
+// Join, Dismiss and Gone end that.
 func (l *Ledger) Expect(token aaep.ReplyToken, subscription string) {
 	if o := l.open[token]; o != nil && !o.recipients[subscription] {
 		o.recipients[subscription] = false
@@ -169,7 +172,8 @@ func (l *Ledger) Expect(token aaep.ReplyToken, subscription string) {
 }
 
 // Dismiss ends what Expect began, for a subscription that is not asked after all. One that has been
-// asked stays a recipient. Where no other is left, the outcome is that of Unanswerable.
+// asked stays a recipient. If no other is left, the question is settled as Unanswerable, and the
+// outcome is returned.
 func (l *Ledger) Dismiss(now time.Time, token aaep.ReplyToken, subscription string) []*Outcome {
 	if o := l.open[token]; o == nil || o.recipients[subscription] {
 		return nil
@@ -177,7 +181,8 @@ func (l *Ledger) Dismiss(now time.Time, token aaep.ReplyToken, subscription stri
 	return l.dropQuestions(now, subscription, func(q *Question) bool { return q.Token == token })
 }
 
-// Join adds a recipient to an open question: a subscriber that came later (§6.7).
+// Join adds a recipient to an open question: a subscription that began later (§6.7), or that Expect
+// announced.
 func (l *Ledger) Join(token aaep.ReplyToken, subscription string) {
 	if o := l.open[token]; o != nil {
 		o.recipients[subscription] = true
@@ -189,7 +194,7 @@ func (l *Ledger) Join(token aaep.ReplyToken, subscription string) {
 // is for the audit record alone, never for the sender (§6.3.4).
 func (l *Ledger) Reply(now time.Time, subscription, principal string, reply aaep.Message) (*Outcome, error) {
 	var token aaep.ReplyToken
-	var named string
+	var named string // the subscription_id in the reply
 	var stamp time.Time
 	switch r := reply.(type) {
 	case *aaep.ConfirmationReply:
@@ -222,8 +227,8 @@ func (l *Ledger) Reply(now time.Time, subscription, principal string, reply aaep
 	return out, nil
 }
 
-// Answer is what a reply comes to that has settled a question, wherever that was. The error says
-// that it cannot have.
+// Answer returns the outcome of a question that this reply settles, here or at another process of
+// the agent. The error says why the reply cannot settle it. It changes nothing.
 func Answer(question *Question, subscription, principal string, reply aaep.Message) (*Outcome, error) {
 	out := &Outcome{Question: question, Cause: Replied, Reply: reply, By: subscription, Principal: principal}
 	switch r := reply.(type) {
@@ -276,12 +281,14 @@ func isAnswerTo(q *aaep.AwaitingClarification, response any) bool {
 	return false
 }
 
+// isChoice reports whether s is the value of one of the question's choices.
 func isChoice(q *aaep.AwaitingClarification, s string) bool {
 	return slices.ContainsFunc(q.Choices, func(c aaep.Choice) bool { return c.Value == s })
 }
 
-// Expire settles with its default every question whose deadline has come (§6.4), and returns their
-// outcomes. It also forgets the tokens that were settled longer than remember ago.
+// Expire settles with its default every question whose deadline has come (§6.4), and returns the
+// outcomes in the order of the deadlines. It also forgets the tokens that were settled longer than
+// remember ago.
 func (l *Ledger) Expire(now time.Time) []*Outcome {
 	for len(l.queue) > 0 && now.Sub(l.settled[l.queue[0]]) > remember {
 		delete(l.settled, l.queue[0])
@@ -289,29 +296,34 @@ func (l *Ledger) Expire(now time.Time) []*Outcome {
 	}
 	var all []*Outcome
 	for len(l.due) > 0 && !now.Before(l.due[0].deadline) {
-		out := byDefault(l.due[0].q, TimedOut)
+		out := Silence(l.due[0].q)
 		l.settleQuestion(now, l.due[0], out)
 		all = append(all, out)
 	}
 	return all
 }
 
-// Gone takes a subscription out of the recipients and of those that are expected. Where it was the
-// last one, the outcome is that of Unanswerable.
+// Gone takes a subscription that has ended out of the recipients of every question, the expected
+// ones included. A question that has none left is settled as Unanswerable; those outcomes are
+// returned.
 func (l *Ledger) Gone(now time.Time, subscription string) []*Outcome {
 	return l.dropQuestions(now, subscription, func(*Question) bool { return true })
 }
 
-// Unable is Gone for the kinds of question a subscription may no longer answer after renegotiation.
+// Unable is Gone for the kinds of question that a subscription may no longer answer after it has
+// changed its terms: confirmations, clarifications or both.
 func (l *Ledger) Unable(now time.Time, subscription string, confirmations, clarifications bool) []*Outcome {
 	return l.dropQuestions(now, subscription, func(q *Question) bool {
 		return confirmations && q.Confirmation != nil || clarifications && q.Clarification != nil
 	})
 }
 
+// dropQuestions takes a subscription out of the recipients, the expected ones included, of the open
+// questions that match. It settles those that have none left as Unanswerable, and returns these
+// outcomes. Gone, Unable and Dismiss are calls of it.
 func (l *Ledger) dropQuestions(now time.Time, subscription string, match func(*Question) bool) []*Outcome {
 	return l.forEachOpen(now, func(o *open) *Outcome {
-		if _, is := o.recipients[subscription]; !is || !match(o.q) {
+		if _, listed := o.recipients[subscription]; !listed || !match(o.q) {
 			return nil
 		}
 		delete(o.recipients, subscription)
@@ -322,8 +334,9 @@ func (l *Ledger) dropQuestions(now time.Time, subscription string, match func(*Q
 	})
 }
 
-// Withdraw takes back one question, or every question of a session, or all where both are empty.
-// Nothing withdrawn is ever accepted.
+// Withdraw settles as withdrawn the open question with this token if it is one of the session, or
+// where token is "" every one of the session; sessionID "" is every session. It returns the
+// outcomes, which accept nothing.
 func (l *Ledger) Withdraw(now time.Time, token aaep.ReplyToken, sessionID string) []*Outcome {
 	if o := l.open[token]; token != "" {
 		if o == nil || sessionID != "" && o.q.SessionID != sessionID {
@@ -341,7 +354,7 @@ func (l *Ledger) Withdraw(now time.Time, token aaep.ReplyToken, sessionID string
 	})
 }
 
-// Next returns when Expire next has work; zero means never.
+// Next returns the next deadline, at which the owner calls Expire; zero is no open question.
 func (l *Ledger) Next() time.Time {
 	if len(l.due) == 0 {
 		return time.Time{}
@@ -349,25 +362,27 @@ func (l *Ledger) Next() time.Time {
 	return l.due[0].deadline
 }
 
-// forEachOpen settles the questions for which f returns an outcome, in the order of their
-// deadlines.
+// forEachOpen calls f with every open question, settles those for which it returns an outcome, in
+// the order of their deadlines, and returns the outcomes. f must settle nothing itself.
 func (l *Ledger) forEachOpen(now time.Time, f func(*open) *Outcome) []*Outcome {
-	var due []*open
-	outs := map[*open]*Outcome{}
+	var settled []*open
+	outcomes := map[*open]*Outcome{}
 	for _, o := range l.open {
 		if out := f(o); out != nil {
-			due, outs[o] = append(due, o), out
+			settled, outcomes[o] = append(settled, o), out
 		}
 	}
-	slices.SortFunc(due, byDeadline)
+	slices.SortFunc(settled, byDeadline)
 	var all []*Outcome
-	for _, o := range due {
-		l.settleQuestion(now, o, outs[o])
-		all = append(all, outs[o])
+	for _, o := range settled {
+		l.settleQuestion(now, o, outcomes[o])
+		all = append(all, outcomes[o])
 	}
 	return all
 }
 
+// settleQuestion moves a question from the open ones to the settled ones, and completes its outcome
+// with the question and the times. Every settlement of the ledger goes through it.
 func (l *Ledger) settleQuestion(now time.Time, o *open, out *Outcome) {
 	delete(l.open, o.q.Token)
 	heap.Remove(&l.due, o.index)
@@ -376,6 +391,8 @@ func (l *Ledger) settleQuestion(now time.Time, o *open, out *Outcome) {
 	out.Question, out.At, out.Until = o.q, now, o.q.Stamp.Add(o.limit)
 }
 
+// settledBefore reports whether the question with this token has been settled, no longer than
+// remember ago.
 func (l *Ledger) settledBefore(token aaep.ReplyToken) bool {
 	_, ok := l.settled[token]
 	return ok

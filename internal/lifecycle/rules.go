@@ -12,14 +12,18 @@ import (
 	"github.com/aaep-go/aaep/internal/closes"
 )
 
-// A finding collects the rules one event breaks. What it says never holds a reply token.
-type finding []aaep.Violation
+// findings are the rules that one event breaks. Their texts never hold a reply token.
+type findings []aaep.Violation
 
-func (f *finding) fail(req, pointer, format string, args ...any) {
+// fail adds a violation of the requirement with this id. pointer is the JSON pointer of the member
+// of the event that is wrong, which the text says.
+func (f *findings) fail(req, pointer, format string, args ...any) {
 	*f = append(*f, aaep.Violation{Requirement: req, Pointer: pointer, Problem: fmt.Sprintf(format, args...)})
 }
 
-func invalid(ev *aaep.Event, found finding) error {
+// newInvalidError returns the *aaep.InvalidError that names every rule ev breaks, and the type of
+// ev if it has one.
+func newInvalidError(ev *aaep.Event, found findings) error {
 	e := &aaep.InvalidError{Violations: found}
 	if hasPayload(ev) {
 		e.Message = string(ev.Type())
@@ -28,7 +32,7 @@ func invalid(ev *aaep.Event, found finding) error {
 }
 
 // check lists the rules ev would break as the session's next event. It changes nothing.
-func (s *Session) check(ev *aaep.Event) (f finding) {
+func (s *Session) check(ev *aaep.Event) (f findings) {
 	if !hasPayload(ev) {
 		f.fail("ENV-011", "/type", "has no payload, and so no type")
 		return f
@@ -36,7 +40,7 @@ func (s *Session) check(ev *aaep.Event) (f finding) {
 	if s.checkBrackets(&f, ev); len(f) > 0 {
 		return f // there is no session for ev to be a part of
 	}
-	if t := wall(ev); s.begun && t.Before(s.last) {
+	if t := wallTime(ev); s.begun && t.Before(s.last) {
 		f.fail("ENV-023", "/timestamp", "is %v before that of the event before it; it must not go backwards",
 			s.last.Sub(t))
 	}
@@ -46,21 +50,22 @@ func (s *Session) check(ev *aaep.Event) (f finding) {
 	case *aaep.StateChanged:
 		s.checkState(&f, p)
 	case *aaep.ToolInvoked:
-		s.checkInvoked(&f, p)
+		s.checkInvocation(&f, p)
 	case *aaep.ToolCompleted:
-		s.checkCompleted(&f, p)
+		s.checkCompletion(&f, p)
 	case *aaep.OutputStreaming:
 		s.checkOutput(&f, p)
 	case *aaep.AwaitingConfirmation:
-		s.checkConfirmation(&f, p, s.toldAgain(ev) >= 0)
+		s.checkConfirmation(&f, p, s.indexOfRepeated(ev) >= 0)
 	case *aaep.AwaitingClarification:
-		s.checkQuestion(&f, p.ReplyToken, s.toldAgain(ev) >= 0)
+		s.checkQuestion(&f, p.ReplyToken, s.indexOfRepeated(ev) >= 0)
 	}
 	return f
 }
 
-// checkBrackets: one start, one end, everything else in between (§4.5.1).
-func (s *Session) checkBrackets(f *finding, ev *aaep.Event) {
+// checkBrackets checks that the session has one start and one end, everything else in between, and
+// one session_id (§4.5.1).
+func (s *Session) checkBrackets(f *findings, ev *aaep.Event) {
 	_, start := ev.Payload.(*aaep.SessionStarted)
 	switch {
 	case !s.begun && !start:
@@ -80,8 +85,8 @@ func (s *Session) checkBrackets(f *finding, ev *aaep.Event) {
 	}
 }
 
-// checkEnd: nothing is left open behind a terminal event (D-30).
-func (s *Session) checkEnd(f *finding) {
+// checkEnd checks that no question, tool call or output is open at a terminal event (D-30).
+func (s *Session) checkEnd(f *findings) {
 	for _, q := range s.questions {
 		req := "SM-014"
 		if q.typ == aaep.TypeAwaitingClarification {
@@ -94,11 +99,16 @@ func (s *Session) checkEnd(f *finding) {
 			t.ToolCallID, t.Tool)
 	}
 	for _, o := range s.outputs {
-		f.fail("EVT-058", "/type", "the output %q is open; a chunk with complete=true at position %d comes before the session ends", o.OutputID, o.Position)
+		f.fail("EVT-058", "/type",
+			"the output %q is open; a chunk with complete=true at position %d comes before the session ends",
+			o.OutputID, o.Position)
 	}
 }
 
-func (s *Session) checkState(f *finding, p *aaep.StateChanged) {
+// checkState checks that a state.changed leaves the state that the session is in for another one,
+// and that nothing is open which keeps it there: in calling_tool a tool call that is not completed,
+// in awaiting_input a question, unless another one was settled and not announced yet (D-40).
+func (s *Session) checkState(f *findings, p *aaep.StateChanged) {
 	now := s.State()
 	switch {
 	case p.FromState == now:
@@ -119,14 +129,19 @@ func (s *Session) checkState(f *finding, p *aaep.StateChanged) {
 	// A question may be asked while a tool runs: that is not the tool's result.
 	if now == aaep.StateCallingTool && len(s.tools) > 0 && p.ToState != aaep.StateAwaitingInput {
 		t := s.tools[0]
-		f.fail("EVT-051", "/to_state", "leaves %s while the call %q of tool %q is open; its tool.completed comes first", now, t.ToolCallID, t.Tool)
+		f.fail("EVT-051", "/to_state",
+			"leaves %s while the call %q of tool %q is open; its tool.completed comes first", now, t.ToolCallID, t.Tool)
 	}
-	if now == aaep.StateAwaitingInput && len(s.questions) > 0 && s.untold == 0 {
-		f.fail("SM-008", "/to_state", "leaves %s while a question is open and none was settled; a reply, a timeout or a cancellation comes first", now)
+	if now == aaep.StateAwaitingInput && len(s.questions) > 0 && s.unannounced == 0 {
+		f.fail("SM-008", "/to_state",
+			"leaves %s while a question is open and none was settled; a reply, a timeout or a cancellation comes first",
+			now)
 	}
 }
 
-func (s *Session) checkInvoked(f *finding, p *aaep.ToolInvoked) {
+// checkInvocation checks that a tool.invoked has an id of its own, the user's consent where that is
+// needed, and comes in the state calling_tool, or in awaiting_input while a question is open.
+func (s *Session) checkInvocation(f *findings, p *aaep.ToolInvoked) {
 	if c := s.calls[p.ToolCallID]; c.stage != stageAhead {
 		f.fail("EVT-043", "/tool_call_id", "%q was used before in this session; every call needs an id of its own",
 			p.ToolCallID)
@@ -139,10 +154,11 @@ func (s *Session) checkInvoked(f *finding, p *aaep.ToolInvoked) {
 	}
 }
 
-// checkConsent: ask first, act only on accept, once. A call that was asked about waits for the
-// answer whatever its risk.
-func checkConsent(f *finding, p *aaep.ToolInvoked, c call) {
-	req, kind := "", ""
+// checkConsent checks that the user has accepted the call that p invokes, and the tool that it was
+// asked about. It is needed for an irreversible or high-risk call, and for each call that was asked
+// about, whatever its risk. c is what is known of the call so far.
+func checkConsent(f *findings, p *aaep.ToolInvoked, c call) {
+	req, kind := "", "" // the requirement that demands consent and why; "": none does
 	switch {
 	case p.Irreversible != nil && *p.Irreversible:
 		req, kind = "EVT-042", "irreversible"
@@ -159,20 +175,27 @@ func checkConsent(f *finding, p *aaep.ToolInvoked, c call) {
 		f.fail(cmp.Or(req, "CONF-001"), "/tool", "is %q; what was accepted for call %q is %q", p.Tool, p.ToolCallID,
 			c.asked)
 	case c.consent == consentNone && req != "" && p.ToolCallID == "":
-		f.fail(req, "/tool_call_id", "is missing; this call is %s, and a confirmation whose extra_context holds its tool_call_id must be accepted first", kind)
+		f.fail(req, "/tool_call_id",
+			"is missing; this call is %s, and a confirmation whose extra_context holds its tool_call_id "+
+				"must be accepted first", kind)
 	case c.consent == consentNone && req != "":
-		f.fail(req, "/tool_call_id", "the call %q is %s; a confirmation whose extra_context holds this tool_call_id must be accepted first", p.ToolCallID, kind)
+		f.fail(req, "/tool_call_id",
+			"the call %q is %s; a confirmation whose extra_context holds this tool_call_id must be accepted first",
+			p.ToolCallID, kind)
 	}
 }
 
-func (s *Session) checkCompleted(f *finding, p *aaep.ToolCompleted) {
-	i := s.closes(p)
+// checkCompletion checks that a tool.completed names an open call, and the tool that this invoked.
+func (s *Session) checkCompletion(f *findings, p *aaep.ToolCompleted) {
+	i := s.indexOfTool(p)
 	switch {
 	case i >= 0 && s.tools[i].Tool != p.Tool:
 		f.fail("EVT-050", "/tool", "is %q; the call %q invoked %q", p.Tool, p.ToolCallID, s.tools[i].Tool)
 	case i >= 0:
 	case p.ToolCallID == "":
-		f.fail("EVT-091", "/tool_call_id", "is missing, and no call of tool %q without an id is open; a call that has an id is completed by that id", p.Tool)
+		f.fail("EVT-091", "/tool_call_id",
+			"is missing, and no call of tool %q without an id is open; a call that has an id is completed by that id",
+			p.Tool)
 	case s.calls[p.ToolCallID].stage == stageDone:
 		f.fail("SM-003", "/tool_call_id", "the call %q was completed before; a call is completed exactly once",
 			p.ToolCallID)
@@ -181,16 +204,18 @@ func (s *Session) checkCompleted(f *finding, p *aaep.ToolCompleted) {
 	}
 }
 
-// closes returns the index of the open call p completes, or -1: the one with p's id or, where ids
-// are not used, the oldest one of p's tool (§4.5.2).
-func (s *Session) closes(p *aaep.ToolCompleted) int {
+// indexOfTool returns the index of the open call that p completes, or -1: the one with p's id or,
+// where p has none, the oldest one of p's tool without an id (§4.5.2).
+func (s *Session) indexOfTool(p *aaep.ToolCompleted) int {
 	return slices.IndexFunc(s.tools, func(t ToolCall) bool {
 		return t.ToolCallID == p.ToolCallID && (p.ToolCallID != "" || t.Tool == p.Tool)
 	})
 }
 
-// checkOutput: chunks of one output follow one another without gap or overlap, in code points (D-27).
-func (s *Session) checkOutput(f *finding, p *aaep.OutputStreaming) {
+// checkOutput checks that a chunk begins where the one before it in the same output ended, counted
+// in code points (D-27), that it is not empty unless it closes the output, and that the output was
+// not closed before.
+func (s *Session) checkOutput(f *findings, p *aaep.OutputStreaming) {
 	if s.complete[p.OutputID] {
 		f.fail("EVT-058", "/output_id", "the output %q is complete; no chunk may follow", p.OutputID)
 		return
@@ -198,7 +223,7 @@ func (s *Session) checkOutput(f *finding, p *aaep.OutputStreaming) {
 	if p.Chunk == "" && !p.Complete {
 		f.fail("EVT-055", "/chunk", "may be empty only on the closing chunk")
 	}
-	next, i := int64(0), s.output(p.OutputID)
+	next, i := int64(0), s.indexOfOutput(p.OutputID)
 	if i >= 0 {
 		next = s.outputs[i].Position
 	}
@@ -213,43 +238,48 @@ func (s *Session) checkOutput(f *finding, p *aaep.OutputStreaming) {
 	}
 }
 
-// output returns the index of the open output with that id, or -1.
-func (s *Session) output(id string) int {
+// indexOfOutput returns the index of the open output with that id, or -1.
+func (s *Session) indexOfOutput(id string) int {
 	return slices.IndexFunc(s.outputs, func(o Output) bool { return o.OutputID == id })
 }
 
-func (s *Session) checkConfirmation(f *finding, p *aaep.AwaitingConfirmation, toldAgain bool) {
-	s.checkQuestion(f, p.ReplyToken, toldAgain)
+// checkConfirmation checks that a confirmation may be asked about its call: the call was not
+// invoked or rejected, and no other confirmation of it is open. repeated says that the event asks
+// an open question once more; see indexOfRepeated.
+func (s *Session) checkConfirmation(f *findings, p *aaep.AwaitingConfirmation, repeated bool) {
+	s.checkQuestion(f, p.ReplyToken, repeated)
 	_, id, err := closes.Subject(p)
 	if err != nil {
-		f.fail("EVT-075", "/extra_context", "must be an object whose tool and tool_call_id are strings, each given once")
+		f.fail("EVT-075", "/extra_context",
+			"must be an object whose tool and tool_call_id are strings, each given once")
 		return
 	}
-	c, at := s.calls[id], "/extra_context/tool_call_id"
-	switch {
-	case toldAgain:
+	const pointer = "/extra_context/tool_call_id"
+	switch c := s.calls[id]; {
+	case repeated:
 	case c.stage != stageAhead:
-		f.fail("EVT-067", at, "the call %q was invoked before; its confirmation comes first", id)
+		f.fail("EVT-067", pointer, "the call %q was invoked before; its confirmation comes first", id)
 	case c.consent == consentAsked:
-		f.fail("CONF-005", at, "a confirmation of call %q is open; it must be settled before another is asked", id)
+		f.fail("CONF-005", pointer, "a confirmation of call %q is open; it must be settled before another is asked", id)
 	case c.consent == consentRejected:
-		f.fail("SM-009", at, "the call %q was rejected for good; asking again needs a new tool_call_id", id)
+		f.fail("SM-009", pointer, "the call %q was rejected for good; asking again needs a new tool_call_id", id)
 	}
 }
 
-// checkQuestion holds for confirmations and clarifications alike (CONF-006).
-func (s *Session) checkQuestion(f *finding, token aaep.ReplyToken, toldAgain bool) {
+// checkQuestion checks what holds for confirmations and clarifications alike (CONF-006): the state
+// is awaiting_input, and the token is new, unless the event asks an open question once more.
+func (s *Session) checkQuestion(f *findings, token aaep.ReplyToken, repeated bool) {
 	if now := s.State(); now != aaep.StateAwaitingInput {
 		f.fail("SM-007", "/type", "the state is %q; a state.changed to %q comes first", now, aaep.StateAwaitingInput)
 	}
-	if s.tokens[token] && !toldAgain {
+	if s.tokens[token] && !repeated {
 		f.fail("CONF-009", "/reply_token", "was used before; every question needs a token of its own")
 	}
 }
 
-// toldAgain returns the index of the open question that ev tells once more, in another language
-// than last, for a listener that changed its own meanwhile; or -1.
-func (s *Session) toldAgain(ev *aaep.Event) int {
+// indexOfRepeated returns the index of the open question that ev asks once more, or -1. It does so
+// in another language than the event before: the subscriber has changed its language meanwhile.
+func (s *Session) indexOfRepeated(ev *aaep.Event) int {
 	token, asks := closes.Token(ev)
 	if !asks {
 		return -1
@@ -263,9 +293,10 @@ func (s *Session) toldAgain(ev *aaep.Event) int {
 	})
 }
 
-// notOpen says why the question with that token cannot be settled.
-func (s *Session) notOpen(token aaep.ReplyToken) error {
-	var f finding
+// notOpenError returns the *aaep.InvalidError that says why the question with that token cannot be
+// settled: it was settled before, or never asked.
+func (s *Session) notOpenError(token aaep.ReplyToken) error {
+	var f findings
 	if s.tokens[token] {
 		f.fail("CONF-021", "/reply_token", "the question was settled before; only the first settlement counts")
 	} else {
@@ -274,13 +305,16 @@ func (s *Session) notOpen(token aaep.ReplyToken) error {
 	return &aaep.InvalidError{Message: "settlement", Violations: f}
 }
 
-// wall is ev's time without the monotonic reading, which time.Time.Before would compare instead and
-// which goes on while the wall clock is set back. Peers see the wall clock alone.
-func wall(ev *aaep.Event) time.Time { return ev.Timestamp.Round(0) }
+// wallTime returns ev's timestamp without the monotonic reading, which time.Time.Before would
+// compare instead and which goes on while the wall clock is set back. Peers see the wall clock
+// alone.
+func wallTime(ev *aaep.Event) time.Time { return ev.Timestamp.Round(0) }
 
+// codePoints returns how many code points a chunk has, by which positions in an output are counted.
 func codePoints(chunk string) int64 { return int64(utf8.RuneCountInString(chunk)) }
 
-// hasPayload reports whether ev can be looked at: an event may hold a nil pointer as its payload.
+// hasPayload reports whether ev has a payload that can be read. A payload may be a nil pointer, of
+// which only reflection tells.
 func hasPayload(ev *aaep.Event) bool {
 	if ev == nil || ev.Payload == nil {
 		return false

@@ -19,21 +19,24 @@ import (
 type Session struct {
 	id    string
 	begun bool
-	end   aaep.Type // the type of the terminal event, or ""
-	last  time.Time // of the last event, wall clock only
-	state aaep.State
+	end   aaep.Type  // the type of the terminal event, or ""
+	last  time.Time  // the stamp of the last event, wall clock only
+	state aaep.State // what the last state.changed led to; "" before the first, see State
 
 	calls   map[string]call // by tool_call_id, since the call was first asked about or invoked
 	tools   []ToolCall      // open, in order of invocation
-	invoked int
+	invoked int             // how many tool.invoked the session had
 
 	outputs  []Output        // open, in order of their first chunks
 	complete map[string]bool // by output_id
 
-	questions []question // open, in order of asking
-	tokens    map[aaep.ReplyToken]bool
-	untold    int // settlements that no change out of awaiting_input has told yet (D-40)
-	yes, no   int // settlements of questions that Infer cannot name
+	questions   []question               // open, in order of asking
+	tokens      map[aaep.ReplyToken]bool // of every question there was, settled ones included
+	unannounced int                      // settlements that no change out of awaiting_input has announced yet (D-40)
+
+	// unnamedAccepts and unnamedRejects count settlements that Infer has seen without learning
+	// which question was settled.
+	unnamedAccepts, unnamedRejects int
 }
 
 // A ToolCall is a tool call that was invoked and is not completed. ToolCallID may be empty.
@@ -46,11 +49,12 @@ type Output struct {
 	Position int64
 }
 
+// A question is a confirmation or clarification that is open.
 type question struct {
 	token  aaep.ReplyToken
-	callID string // of the call a confirmation guards; "" for others
-	typ    aaep.Type
-	lang   string // in which it was told last
+	callID string    // of the call a confirmation guards; "" for others
+	typ    aaep.Type // of the event that asked it
+	lang   string    // the language of the last event that asked it
 }
 
 // A call is what is known of one tool_call_id.
@@ -60,40 +64,42 @@ type call struct {
 	asked   string // the tool its confirmation named, or ""
 }
 
+// A stage is how far one tool call has come.
 type stage int
 
 const (
 	stageAhead stage = iota // not invoked so far
-	stageOpen
-	stageDone
+	stageOpen               // invoked and not completed
+	stageDone               // completed
 )
 
+// A consent is what the user said to one tool call.
 type consent int
 
 const (
-	consentNone consent = iota // no question was asked
-	consentAsked
-	consentAccepted
-	consentRejected // for good (SM-009)
+	consentNone     consent = iota // no question was asked
+	consentAsked                   // the question is open
+	consentAccepted                // the call may be invoked
+	consentRejected                // for good (SM-009)
 )
 
-// Next takes ev as the session's next event and returns nil, or returns an *aaep.InvalidError with
-// every rule ev breaks and leaves the Session unchanged.
+// Next applies ev as the session's next event and returns nil, or returns an *aaep.InvalidError
+// with every rule ev breaks and leaves the Session unchanged.
 func (s *Session) Next(ev *aaep.Event) error {
 	if found := s.check(ev); len(found) > 0 {
-		return invalid(ev, found)
+		return newInvalidError(ev, found)
 	}
-	s.take(ev)
+	s.apply(ev)
 	return nil
 }
 
-// Judge is Next for a session of a peer: an event that breaks a rule was sent all the same, and
-// those after it are judged with that in mind.
+// Judge is Next for a session of a peer. It applies an event that breaks a rule too, for the peer
+// has sent it, and those after it are judged with that in mind.
 func (s *Session) Judge(ev *aaep.Event) error {
 	found := s.check(ev)
-	s.take(ev)
+	s.apply(ev)
 	if len(found) > 0 {
-		return invalid(ev, found)
+		return newInvalidError(ev, found)
 	}
 	return nil
 }
@@ -106,7 +112,7 @@ func (s *Session) Judge(ev *aaep.Event) error {
 func (s *Session) Settled(token aaep.ReplyToken, d aaep.Decision) error {
 	i := slices.IndexFunc(s.questions, func(q question) bool { return q.token == token })
 	if i < 0 {
-		return s.notOpen(token)
+		return s.notOpenError(token)
 	}
 	if id := s.questions[i].callID; id != "" {
 		c := s.calls[id]
@@ -118,7 +124,7 @@ func (s *Session) Settled(token aaep.ReplyToken, d aaep.Decision) error {
 		s.calls[id] = c
 	}
 	s.questions = slices.Delete(s.questions, i, i+1)
-	s.untold++
+	s.unannounced++
 	return nil
 }
 
@@ -158,14 +164,14 @@ func (s *Session) Join(sessionID string) { s.begun, s.id = true, sessionID }
 // ToolInvocations returns how many tool.invoked events the session had.
 func (s *Session) ToolInvocations() int { return s.invoked }
 
-// take moves the session past ev. It judges nothing, and nothing in an event can make it panic: a
-// lenient machine may call it with events that check found fault with.
-func (s *Session) take(ev *aaep.Event) {
+// apply moves the session past ev. It judges nothing, and nothing in an event can make it panic:
+// Judge calls it also with events in which check has found violations.
+func (s *Session) apply(ev *aaep.Event) {
 	if !s.begun {
 		s.begun, s.id = true, ev.SessionID
 	}
-	s.last = wall(ev)
-	if i := s.toldAgain(ev); i >= 0 {
+	s.last = wallTime(ev)
+	if i := s.indexOfRepeated(ev); i >= 0 {
 		s.questions[i].lang = ev.Language()
 		return
 	}
@@ -173,18 +179,18 @@ func (s *Session) take(ev *aaep.Event) {
 	case *aaep.SessionCompleted, *aaep.SessionErrored, *aaep.SessionCancelled:
 		s.end = ev.Type()
 	case *aaep.StateChanged:
-		s.takeState(p.ToState)
+		s.applyState(p.ToState)
 	case *aaep.ToolInvoked:
 		s.invoked++
 		s.tools = append(s.tools, ToolCall{p.ToolCallID, p.Tool})
 		s.setStage(p.ToolCallID, stageOpen)
 	case *aaep.ToolCompleted:
-		if i := s.closes(p); i >= 0 {
+		if i := s.indexOfTool(p); i >= 0 {
 			s.tools = slices.Delete(s.tools, i, i+1)
 			s.setStage(p.ToolCallID, stageDone)
 		}
 	case *aaep.OutputStreaming:
-		s.takeOutput(p)
+		s.applyOutput(p)
 	case *aaep.AwaitingConfirmation:
 		tool, id, _ := closes.Subject(p)
 		if id != "" {
@@ -194,25 +200,30 @@ func (s *Session) take(ev *aaep.Event) {
 			}
 			s.setCall(id, c)
 		}
-		s.takeQuestion(question{p.ReplyToken, id, ev.Type(), ev.Language()})
+		s.addQuestion(question{p.ReplyToken, id, ev.Type(), ev.Language()})
 	case *aaep.AwaitingClarification:
-		s.takeQuestion(question{token: p.ReplyToken, typ: ev.Type(), lang: ev.Language()})
+		s.addQuestion(question{token: p.ReplyToken, typ: ev.Type(), lang: ev.Language()})
 	}
 }
 
-func (s *Session) takeState(to aaep.State) {
+// applyState moves the session to the state that a state.changed leads to. A change out of
+// awaiting_input announces one settlement; see Session.unannounced.
+func (s *Session) applyState(to aaep.State) {
 	switch {
 	case s.State() == aaep.StateAwaitingInput:
-		s.untold = max(0, s.untold-1)
+		s.unannounced = max(0, s.unannounced-1)
 	case to == aaep.StateAwaitingInput && len(s.questions) == 0:
-		// What was settled elsewhere must not pay for a question that is yet to be asked.
-		s.untold = 0
+		// A settlement that was never announced must not allow the session to leave the question
+		// that is asked next while that is open; see checkState.
+		s.unannounced = 0
 	}
 	s.state = to
 }
 
-func (s *Session) takeOutput(p *aaep.OutputStreaming) {
-	i := s.output(p.OutputID)
+// applyOutput moves an output past one chunk, whose position it takes as it is. The first chunk
+// opens the output, and a complete one closes it for good.
+func (s *Session) applyOutput(p *aaep.OutputStreaming) {
+	i := s.indexOfOutput(p.OutputID)
 	switch {
 	case p.Complete:
 		if i >= 0 {
@@ -229,7 +240,8 @@ func (s *Session) takeOutput(p *aaep.OutputStreaming) {
 	}
 }
 
-func (s *Session) takeQuestion(q question) {
+// addQuestion opens a question, and remembers its token for the rest of the session.
+func (s *Session) addQuestion(q question) {
 	s.questions = append(s.questions, q)
 	if s.tokens == nil {
 		s.tokens = make(map[aaep.ReplyToken]bool)
@@ -237,6 +249,8 @@ func (s *Session) takeQuestion(q question) {
 	s.tokens[q.token] = true
 }
 
+// setStage notes how far the call with this tool_call_id has come. Calls without an id have no
+// stage.
 func (s *Session) setStage(id string, to stage) {
 	if id != "" {
 		c := s.calls[id]
@@ -245,6 +259,8 @@ func (s *Session) setStage(id string, to stage) {
 	}
 }
 
+// setCall replaces what is known of the call with this tool_call_id, and makes the map for the
+// first.
 func (s *Session) setCall(id string, c call) {
 	if s.calls == nil {
 		s.calls = make(map[string]call)
