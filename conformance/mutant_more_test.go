@@ -13,6 +13,13 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
+// askedLink is in a mutant's shared map for each question that a link was asked. Links have numbers
+// in the order in which they were opened.
+type askedLink struct {
+	token any // the question's reply token
+	link  int
+}
+
 // moreMutants are those of identity, time, access and the manifest. ENV-019, ENV-022, ENV-041,
 // ENV-042, ENV-050, I18N-001, SEC-010, EVT-050, EVT-051, CONF-005, CONF-009, CONF-026, CONF-052,
 // SEC-003, SM-010, HS-080, TR-013, EVT-060, HS-066, EXT-015, VER-009, HS-026, TERM-007, LVL-032,
@@ -314,20 +321,23 @@ var moreMutants = []mutant{
 			}
 			return []object{o}
 		}},
-	{name: "hears only the first who was asked", caught: []string{"does-what-was-accepted", "whoever-answers",
-		"others-may-answer"},
+	{name: "hears only the first who was asked", caught: []string{"whoever-answers", "others-may-answer"},
+		maybe: []string{"does-what-was-accepted", "accept-stands", "spelling-free", "answers-apart",
+			"renegotiated-replies"},
 		in: func(p *proxy, o object) []object {
-			if shortName(o) == "subscription.request" {
-				_, ended := p.shared.Load(p.link - 1)
-				p.flag = !ended // the one before is of the same scenario run
-			}
-			if p.flag && p.link > 1 && o["decision"] == "accept" {
+			others := false
+			p.shared.Range(func(key, _ any) bool {
+				first, ok := key.(askedLink)
+				others = others || ok && first.token == o["reply_token"] && first.link < p.link
+				return true
+			})
+			if others && o["decision"] == "accept" {
 				return nil
 			}
 			return []object{o}
 		}, out: func(p *proxy, o object) []object {
-			if strings.HasPrefix(shortName(o), "session.") && shortName(o) != "session.started" {
-				p.shared.Store(p.link, true)
+			if shortName(o) == "awaiting.confirmation" && p.hasRequested("supports_confirmation_reply", true) {
+				p.shared.Store(askedLink{o["reply_token"], p.link}, true)
 			}
 			return []object{o}
 		}},

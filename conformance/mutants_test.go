@@ -32,8 +32,9 @@ type mutant struct {
 	delay func(*proxy, object) time.Duration
 	// run edits how it is reached.
 	run func(*conformance.ProducerRun)
-	// caught are the cases that must fail or deviate, by name, and no other may.
-	caught []string
+	// caught are the cases that must fail or deviate, by name, and no other may but maybe, of which
+	// it depends on the order in which links that are asked at once come to receive.
+	caught, maybe []string
 }
 
 // proxy is one link through a mutant.
@@ -343,7 +344,7 @@ func catchingCases(t *testing.T, m *mutant) []string {
 	}
 	want := slices.Sorted(slices.Values(m.caught))
 	meant := slices.DeleteFunc(slices.Sorted(slices.Values(got)), func(name string) bool {
-		return slices.Contains(orderCases, name) && !slices.Contains(want, name)
+		return (slices.Contains(orderCases, name) || slices.Contains(m.maybe, name)) && !slices.Contains(want, name)
 	})
 	if !slices.Equal(meant, want) {
 		t.Errorf("caught by %v, want %v:\n%s", got, want, strings.Join(why, "\n"))

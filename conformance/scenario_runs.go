@@ -292,6 +292,7 @@ var scenarioRuns = []scenarioRun{
 			h.startScenario()
 			if q, ok := h.awaitEvent(other, slow, confirm, completed, errored, cancelled); ok &&
 				q.compactType() == confirm {
+				h.awaitEvent(l, patience, confirm)
 				other.replyTo(q, "accept", nil)
 				h.pauseFor(settle / 2) // on two links there is no order but time
 				l.replyTo(q, "accept", nil)

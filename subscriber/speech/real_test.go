@@ -86,15 +86,13 @@ func TestReal(t *testing.T) {
 		// A busy server may be silenced too late, between two messages; that is no try.
 		for left := 4; ; left-- {
 			silenced := fmt.Sprintf("Silence %d. %s", left, long)
-			presented, key := make(chan struct{}), make(chan struct{})
+			pressed := make(chan struct{})
 			go func() {
-				defer close(key)
-				r.awaitBegun(t, silenced)
-				r.pressSilence(t, presented)
+				defer close(pressed)
+				r.onceBegun(t, silenced, func() { r.pressSilence(t) })
 			}()
 			err := o.Present(t.Context(), announce.Utterance{Text: silenced})
-			close(presented)
-			<-key
+			<-pressed
 			switch said := r.awaitLast(t, silenced); {
 			case said.Cut && err == announce.ErrCut:
 				return
@@ -303,25 +301,19 @@ func (r *real) onceBegun(t *testing.T, text string, do func()) {
 	do()
 }
 
-// pressSilence does what a key of the user does that silences all speech, once a second, until
-// presented is closed: a busy server may miss one between two messages.
-func (r *real) pressSilence(t *testing.T, presented <-chan struct{}) {
+// pressSilence does once what a key of the user does that silences all speech. A busy server may
+// miss it between two messages. Any goroutine of the test may call it.
+func (r *real) pressSilence(t *testing.T) {
 	key, err := net.Dial("unix", r.Socket)
 	if err != nil {
 		t.Error(err)
 		return
 	}
 	defer key.Close()
-	fmt.Fprint(key, "SET SELF CLIENT_NAME user:key:main\r\n")
-	key.Read(make([]byte, 100))
-	for {
-		fmt.Fprint(key, "CANCEL ALL\r\n")
-		key.Read(make([]byte, 100))
-		select {
-		case <-presented:
-			return
-		case <-time.After(time.Second):
-		}
+	reply := make([]byte, 100)
+	for _, command := range []string{"SET SELF CLIENT_NAME user:key:main", "CANCEL ALL"} {
+		fmt.Fprint(key, command+"\r\n")
+		key.Read(reply)
 	}
 }
 
