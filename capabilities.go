@@ -54,11 +54,16 @@ func (f *EventFilters) Match(t Type) bool {
 		}
 		return pattern == string(t)
 	}
-	return f == nil || (len(f.Include) == 0 || slices.ContainsFunc(f.Include, match)) && !slices.ContainsFunc(f.Exclude, match)
+	if f == nil {
+		return true
+	}
+	included := len(f.Include) == 0 || slices.ContainsFunc(f.Include, match)
+	return included && !slices.ContainsFunc(f.Exclude, match)
 }
 
-// With returns c with what change says in place of what c says: a renegotiation (§5.7.1). Neither
-// is changed.
+// With returns c with the fields that change sets in place of its own, as a renegotiation has it
+// (§5.7.1). A zero field of change leaves that of c; of Extensions, each prefix counts by itself.
+// Neither c nor change is changed.
 func (c Capabilities) With(change Capabilities) Capabilities {
 	extensions := c.Extensions
 	if len(change.Extensions) > 0 {
@@ -67,10 +72,10 @@ func (c Capabilities) With(change Capabilities) Capabilities {
 		}
 		maps.Copy(extensions, change.Extensions)
 	}
-	into, from := reflect.ValueOf(&c).Elem(), reflect.ValueOf(change)
-	for i := range from.NumField() {
-		if field := from.Field(i); !field.IsZero() { // an empty list is not absent
-			into.Field(i).Set(field)
+	target, changes := reflect.ValueOf(&c).Elem(), reflect.ValueOf(change)
+	for i := range changes.NumField() {
+		if field := changes.Field(i); !field.IsZero() { // an empty list is not absent
+			target.Field(i).Set(field)
 		}
 	}
 	c.Extensions = extensions

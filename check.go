@@ -26,17 +26,18 @@ const (
 // A checker collects violations, and adds up the length of what it was shown.
 type checker struct {
 	found    []Violation
-	size     int
-	language string // of the text that is checked, if that is known
-	part     bool   // it is a piece of a longer one
+	size     int    // the bytes of all text that was checked so far, for checkSize
+	language string // the tag of the language of the text that is checked next; "" is unknown
+	part     bool   // whether that text is one chunk of a longer one
 }
 
 // maxViolations is how many are reported of one message: as many as a person mends at once, and no
 // more than a log should get.
 const maxViolations = 64
 
-// addViolation notes that the value at a JSON pointer breaks a requirement, unless maxViolations
-// are noted. The rest says in which way, as the end of a sentence about that value.
+// addViolation notes that the value at a JSON pointer breaks the requirement with the id req.
+// Format and args say in which way, as the end of a sentence about that value. Beyond maxViolations
+// nothing more is noted.
 func (c *checker) addViolation(req, pointer, format string, args ...any) {
 	if len(c.found) >= maxViolations {
 		return
@@ -52,12 +53,13 @@ func (c *checker) asError(message string) error {
 	return &InvalidError{message, c.found}
 }
 
-// checkWithin puts place before the pointers of what check finds.
+// checkWithin calls check, which checks a part of a message with pointers that start at that part,
+// and puts place, the pointer of the part, before those of the violations that check adds.
 func (c *checker) checkWithin(place string, check func()) {
-	from := len(c.found)
+	start := len(c.found)
 	check()
-	for i := range c.found[from:] {
-		v := &c.found[from+i]
+	for i := range c.found[start:] {
+		v := &c.found[start+i]
 		v.Pointer = place + v.Pointer
 	}
 }
@@ -66,10 +68,10 @@ func (c *checker) checkWithin(place string, check func()) {
 // pointers.
 func (c *checker) checkEach(place string, n int, check func(i int)) {
 	for i := range n {
-		from := len(c.found)
+		start := len(c.found)
 		check(i)
-		for j := range c.found[from:] {
-			v := &c.found[from+j]
+		for j := range c.found[start:] {
+			v := &c.found[start+j]
 			v.Pointer = fmt.Sprintf("%s/%d%s", place, i, v.Pointer)
 		}
 	}
@@ -89,9 +91,9 @@ func (c *checker) checkOptionalID(req, pointer, s, prefix string) {
 	}
 }
 
-// checkText checks text for people: its length in bytes, which is never more than the published
-// schemas allow in characters, its encoding, and that nothing in it deceives. Text that is too long
-// in bytes alone breaks our own limit (D-12).
+// checkText checks text for people: its length, from least to most bytes, its encoding, and that
+// nothing in it deceives. The published schemas allow most characters; text that has no more of
+// those and is too long in bytes alone breaks our own limit (D-12), and not req.
 func (c *checker) checkText(req, pointer, s string, least, most int) {
 	c.size += len(s)
 	if len(s) < least {
@@ -103,16 +105,16 @@ func (c *checker) checkText(req, pointer, s string, least, most int) {
 		}
 		c.addViolation(req, pointer, "is %d bytes long; at most %d are allowed", len(s), most)
 	}
-	switch _, why := safetext.First(s, c.language, c.part); {
-	case why == "":
+	switch _, problem := safetext.First(s, c.language, c.part); {
+	case problem == "":
 	case !utf8.ValidString(s):
 		c.addViolation("ENV-064", pointer, "is not UTF-8")
 	default:
-		c.addViolation("INV-57", pointer, "%s", why)
+		c.addViolation("INV-57", pointer, "%s", problem)
 	}
 }
 
-// checkOwnText is checkText where only this SDK has a limit (D-12).
+// checkOwnText is checkText for a member whose length only this SDK limits, to maxText (D-12).
 func (c *checker) checkOwnText(req, pointer, s string, least int) {
 	c.checkText(req, pointer, s, least, math.MaxInt)
 	if len(s) > maxText {
@@ -182,8 +184,8 @@ func (c *checker) checkTool(s string) {
 	}
 }
 
-// checkSnake checks a code such as NOT_FOUND or not_found, of the letters from to to; it may be
-// left out.
+// checkSnake checks a code such as NOT_FOUND or not_found, whose letters lie between the letters
+// from and to; it may be left out.
 func (c *checker) checkSnake(req, pointer, s string, from, to byte) {
 	if s != "" && !validSnake(s, from, to) {
 		c.addViolation(req, pointer, "must be 2 to 64 of %c-%c, 0-9 and underscore, starting with a letter", from, to)

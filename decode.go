@@ -36,6 +36,7 @@ func Decode(data []byte) (Message, error) {
 		r = extensionReader
 	}
 	required := r.required
+	// The published form of ProgressUpdated has other members in the place of "progress" (D-19).
 	if required[0] == "progress" && hasAny(members, flatProgress) {
 		required = required[1:]
 	}
@@ -51,10 +52,11 @@ func Decode(data []byte) (Message, error) {
 
 // A reader reads the messages of one type.
 type reader struct {
-	required []string // members, beside "type"
-	read     func([]byte, jsonv2.Options) (Message, error)
+	required []string // the names of the members that it must have beside "type"
+	read     func(data []byte, options jsonv2.Options) (Message, error)
 }
 
+// readers has the reader of each type of message that this package knows.
 var readers = map[string]reader{
 	typeRequest: {[]string{"aaep_version", "subscriber_id", "capabilities"},
 		readMessage[SubscriptionRequest]},
@@ -84,16 +86,18 @@ var readers = map[string]reader{
 	string(TypeHandoffRequested): {eventMembers("reason"), readEvent[HandoffRequested]},
 }
 
+// extensionReader reads messages of all other types: each is an event of an extension.
 var extensionReader = reader{eventMembers(), readExtension}
 
 // eventMembers returns the members that an event must have: those of its payload, then those of
 // every envelope.
-func eventMembers(own ...string) []string {
-	return append(own, "@context", "event_id", "session_id", "timestamp", "producer")
+func eventMembers(payloadMembers ...string) []string {
+	return append(payloadMembers, "@context", "event_id", "session_id", "timestamp", "producer")
 }
 
-// scanMembers returns the type and the member names of a message, and refuses what is not one JSON
-// object. Repeated names are left to the reader of the type, which refuses them.
+// scanMembers goes once through a message, before it is known which reader is for it, and returns
+// its type and the names of its members, which may be parts of data. It refuses what is not one
+// JSON object with a type. Repeated names are left to the reader of the type, which refuses them.
 func scanMembers(data []byte) (typ string, members [][]byte, err error) {
 	bad := func(problem string) (string, [][]byte, error) {
 		return "", nil, &InvalidError{"", []Violation{{"ENV-064", "", problem}}}
@@ -118,6 +122,7 @@ func scanMembers(data []byte) (typ string, members [][]byte, err error) {
 	if _, err := d.ReadToken(); err != nil {
 		return "", nil, wrapError("", err)
 	}
+
 	members = make([][]byte, 0, 24)
 	for d.PeekKind() == '"' {
 		quoted, err := d.ReadValue()
@@ -142,6 +147,7 @@ func scanMembers(data []byte) (typ string, members [][]byte, err error) {
 		}
 		typ = v.String()
 	}
+
 	if _, err := d.ReadToken(); err != nil {
 		return "", nil, wrapError("", err)
 	}
@@ -192,7 +198,8 @@ type messageWire[M any] struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// readMessage decodes a handshake or reply message, and checks what it must satisfy to be acted on.
+// readMessage decodes a handshake or reply message into an M, and checks what it must satisfy to be
+// acted on. P is *M, which is the Message. It is the read function of their readers.
 func readMessage[M any, P interface {
 	*M
 	Message
@@ -202,7 +209,7 @@ func readMessage[M any, P interface {
 	if err := jsonv2.Unmarshal(data, &w, options); err != nil {
 		return nil, wrapError(m.MessageType(), err)
 	}
-	compactPatterns(m)
+	compactFilters(m)
 	var c checker
 	switch m := Message(m).(type) {
 	case *ConfirmationReply:
@@ -219,9 +226,10 @@ func readMessage[M any, P interface {
 	return m, nil
 }
 
-// checkReply: a reply authorizes an action and is read most strictly (D-37, D-41). It has the
-// listed members and no others, none of them present and empty, and the subscription's id is one
-// that we minted.
+// checkReply checks what is asked of replies alone, which authorize actions and are read most
+// strictly (D-37, D-41): data, the whole reply, has the listed members and no others, none of them
+// is present and empty, and subscriptionID is one that a producer of this SDK made. unknown is an
+// object with the members that were not listed.
 func checkReply(c *checker, data, unknown []byte, subscriptionID string) {
 	c.checkID("CONF-014", "/subscription_id", subscriptionID, "sub_")
 	eachMember(unknown, func(name string, _ []byte) {
@@ -279,22 +287,23 @@ func membersOf(t reflect.Type) (names []string) {
 
 // checkNames refuses the members of an object that differ from known ones only in case or blanks:
 // they would silently not count (INV-33).
-func (c *checker) checkNames(at string, object []byte, known []string) {
+func (c *checker) checkNames(pointer string, object []byte, knownNames []string) {
 	eachMember(object, func(name string, value []byte) {
 		switch {
-		case !slices.Contains(known, name):
-			if twin := twinOf(name, known); twin != "" {
-				c.addViolation("ENV-067", appendPointer(at, name),
+		case !slices.Contains(knownNames, name):
+			if twin := twinOf(name, knownNames); twin != "" {
+				c.addViolation("ENV-067", appendPointer(pointer, name),
 					"is not a member of this message; names are case-sensitive, write %q", twin)
 			}
 		case knownMembers[name] != nil:
-			c.checkNames(appendPointer(at, name), value, knownMembers[name])
+			c.checkNames(appendPointer(pointer, name), value, knownMembers[name])
 		}
 	})
 }
 
-// twinOf returns the known name that a lax reader would take name for, or "".
-func twinOf(name string, known []string) string {
+// twinOf returns the known name that a lax reader would take name for, which differs from it only
+// in case and in blanks; or "".
+func twinOf(name string, knownNames []string) string {
 	if len(name) > 128 {
 		return ""
 	}
@@ -304,9 +313,9 @@ func twinOf(name string, known []string) string {
 		}
 		return r
 	}, name)
-	for _, k := range known {
-		if strings.EqualFold(k, bare) {
-			return k
+	for _, knownName := range knownNames {
+		if strings.EqualFold(knownName, bare) {
+			return knownName
 		}
 	}
 	return ""
@@ -342,7 +351,8 @@ func unquoteName(quoted []byte) []byte {
 	return s
 }
 
-// plainError takes the library's name and the input's position out of an error, for people.
+// plainError returns the text of an error of the JSON library for people, without the library's
+// name and the position in the input.
 func plainError(err error) string {
 	var semantic *jsonv2.SemanticError
 	if errors.As(err, &semantic) && semantic.Err != nil {
@@ -370,11 +380,12 @@ func kindName(k jsontext.Kind) string {
 	return k.String()
 }
 
-// wrapError turns an error of the JSON library into an *InvalidError of a message of type typ.
+// wrapError turns an error of the JSON library into an *InvalidError of a message of type typ. An
+// error that holds an *InvalidError already is returned as that.
 func wrapError(typ string, err error) *InvalidError {
-	var already *InvalidError
-	if errors.As(err, &already) {
-		return already
+	var invalid *InvalidError
+	if errors.As(err, &invalid) {
+		return invalid
 	}
 	v := Violation{Requirement: "ENV-067", Problem: plainError(err)}
 	var semantic *jsonv2.SemanticError

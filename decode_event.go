@@ -23,9 +23,10 @@ func CompactType(t string) Type {
 	return Type(t)
 }
 
-// compactPatterns writes what a subscriber wants to be told of as types are written, so that it is
-// found.
-func compactPatterns(m Message) {
+// compactFilters rewrites the event filters of a request or a renegotiation in place: their
+// patterns become compact, as the types of events are, so that EventFilters.Match finds them. Other
+// messages have no filters and are left alone.
+func compactFilters(m Message) {
 	var f *EventFilters
 	switch m := m.(type) {
 	case *SubscriptionRequest:
@@ -64,6 +65,7 @@ type envelopeWire struct {
 // envelopeMembers are the names that every event takes for its envelope.
 var envelopeMembers = memberNames[extensionWire]()
 
+// eventWire is an event with the core payload P as it is written.
 type eventWire[P any] struct {
 	envelopeWire
 	Payload    *P                         `json:",embed"`
@@ -100,8 +102,10 @@ func readExtension(data []byte, options jsonv2.Options) (Message, error) {
 	return w.toEvent(&ExtensionPayload{Type: Type(w.Type)}, w.Extensions, w.Unknown)
 }
 
-// toEvent makes the event of an envelope and what follows in it, refuses wrong identifiers, and
-// reads the rest liberally.
+// toEvent makes an Event of the envelope and of what came with it: the payload, the extensions and
+// an object of unknown members. It refuses wrong identifiers and a wrong context as an
+// *InvalidError; what else departs from the protocol is read liberally and noted in
+// Event.Diagnostics.
 func (w *envelopeWire) toEvent(p Payload, extensions map[string]json.RawMessage, unknown jsontext.Value) (Message,
 	error) {
 	var c checker
@@ -131,7 +135,8 @@ func (w *envelopeWire) toEvent(p Payload, extensions map[string]json.RawMessage,
 	return e, nil
 }
 
-// readContext reads "@context": the core context, alone or first in an array of strings (§3.2.1).
+// readContext reads "@context", the core context alone or first in an array of strings (§3.2.1),
+// and adds a violation to c if it is anything else.
 func readContext(c *checker, v jsontext.Value) []string {
 	var list []string
 	if string(v) == string(coreContext) {

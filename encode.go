@@ -70,7 +70,8 @@ var (
 	_ json.Unmarshaler = (*Event)(nil)
 )
 
-// writeEvent writes an event as it is, valid or not.
+// writeEvent writes an event as it is, valid or not. It fails where the event has no payload, or
+// one that is not of this package, and where raw JSON in it is malformed.
 func writeEvent(e *Event) ([]byte, error) {
 	if e == nil || isNil(e.Payload) {
 		return nil, &InvalidError{"event", []Violation{{"ENV-011", "/type", "has no payload, and so no type"}}}
@@ -139,10 +140,8 @@ func envelopeOf(e *Event) (w envelopeWire, err error) {
 	}
 	return envelopeWire{
 		Context: context, AAEPVersion: e.AAEPVersion, Type: string(e.Type()), EventID: e.EventID,
-		SessionID:      e.SessionID,
-		SequenceNumber: e.SequenceNumber, Timestamp: stamp{at: e.Timestamp}, Producer: e.Producer,
-		Verbosity: e.Verbosity,
-		Urgency:   e.Urgency, LocalizationHints: e.LocalizationHints, CorrelationID: e.CorrelationID,
-		Summary: e.Summary,
+		SessionID: e.SessionID, SequenceNumber: e.SequenceNumber, Timestamp: stamp{at: e.Timestamp},
+		Producer: e.Producer, Verbosity: e.Verbosity, Urgency: e.Urgency,
+		LocalizationHints: e.LocalizationHints, CorrelationID: e.CorrelationID, Summary: e.Summary,
 	}, nil
 }

@@ -44,6 +44,7 @@ type Rejection struct {
 	Err error
 }
 
+// Error returns the code, the message and the cause in one line that is safe to log.
 func (r *Rejection) Error() string {
 	s := r.Code.Error()
 	if r.Remote {
@@ -124,8 +125,7 @@ func hideTokens(s string) string {
 		i += len(prefix)
 		b.WriteString(s[:i])
 		rest := strings.TrimLeftFunc(s[i:], func(r rune) bool {
-			return r < 0x80 &&
-				(isLetter(byte(r)) || isDigit(byte(r)))
+			return r < 0x80 && (isLetter(byte(r)) || isDigit(byte(r)))
 		})
 		if len(rest) < len(s[i:]) {
 			b.WriteString("…")

@@ -39,8 +39,8 @@ func (v Vocabulary) Validate() error {
 	if inOwnNamespace(v.URI) {
 		c.addViolation("EXT-003", "/uri", "is in the namespace of AAEP itself; an extension has its publisher's")
 	}
-	switch major, full := versionsIn(v.URI); {
-	case full:
+	switch major, minor := versionsIn(v.URI); {
+	case minor:
 		c.addViolation("EXT-016", "/uri", "has a minor version; only the major one belongs there, as in /v1")
 	case !major:
 		c.addViolation("EXT-016", "/uri", "has no major version, as in /v1")
@@ -84,11 +84,12 @@ func (e *Event) AddExtension(v Vocabulary, data any) error {
 	return nil
 }
 
-// checkUnshared refuses v where its prefix is in use and none of the URIs is that of v: two
-// extensions cannot share it.
+// checkUnshared refuses v where its prefix is used already and v.URI is not among uris, those of
+// the extensions that are in use: two extensions cannot share a prefix.
 func (c *checker) checkUnshared(v Vocabulary, used bool, uris []string) {
 	if used && !slices.Contains(uris, v.URI) {
-		c.addViolation("EXT-002", "", "has what another extension put there, and %s has the same prefix; one of them can go along", v.URI)
+		c.addViolation("EXT-002", "",
+			"has what another extension put there, and %s has the same prefix; one of them can go along", v.URI)
 	}
 }
 
@@ -98,20 +99,20 @@ func (c *checker) checkUnshared(v Vocabulary, used bool, uris []string) {
 // library reads. A field without a json tag takes the member of its own name alone: where there is
 // one in other letters, as mg for a field Mg, that is an error, and not a zero. The error is an
 // *InvalidError.
-func (v Vocabulary) Read(object json.RawMessage, into any) error {
-	if err := jsonv2.Unmarshal(object, into, wholeNumbers); err != nil {
+func (v Vocabulary) Read(object json.RawMessage, target any) error {
+	if err := jsonv2.Unmarshal(object, target, wholeNumbers); err != nil {
 		return wrapError(v.Prefix, err)
 	}
-	if !hasUntagged(reflect.TypeOf(into), map[reflect.Type]bool{}) {
+	if !hasUntagged(reflect.TypeOf(target), map[reflect.Type]bool{}) {
 		return nil
 	}
 	var c checker
-	c.checkMissed(jsontext.Value(object), reflect.TypeOf(into), 0)
+	c.checkMissed(jsontext.Value(object), reflect.TypeOf(target), 0)
 	return c.asError(v.Prefix)
 }
 
-// hasUntagged reports whether a value of typ has room for a struct with a field that has no json
-// tag. seen has the types that were looked at.
+// hasUntagged reports whether typ is, or holds at any depth, a struct with an exported field that
+// has no json tag. seen has the types that were looked at, and grows; typ may refer to itself.
 func hasUntagged(typ reflect.Type, seen map[reflect.Type]bool) bool {
 	if typ == nil || seen[typ] {
 		return false
@@ -132,8 +133,10 @@ func hasUntagged(typ reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// checkMissed refuses members of a value that a field of typ was likely meant for, and did not
-// take: it has no json tag, and their names differ in upper and lower case.
+// checkMissed refuses members of value, a JSON value that was read into a typ, which a field
+// without a json tag was likely meant for and did not take, because the names differ in upper and
+// lower case. level is how deep value lies in what was read; nothing below maxEventDepth is looked
+// at.
 func (c *checker) checkMissed(value jsontext.Value, typ reflect.Type, level int) {
 	for typ != nil && typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
@@ -159,27 +162,30 @@ func (c *checker) checkMissed(value jsontext.Value, typ reflect.Type, level int)
 				if typ.Kind() == reflect.Map {
 					c.checkMissed(members[name], typ.Elem(), level+1)
 				} else {
-					c.missedMember(name, members, typ, level)
+					c.checkMissedMember(name, members, typ, level)
 				}
 			})
 		}
 	}
 }
 
-// missedMember is missed for one of the members of an object that was read into a struct.
-func (c *checker) missedMember(name string, members map[string]jsontext.Value, typ reflect.Type, level int) {
+// checkMissedMember is checkMissed for the member called name of an object, all of whose members
+// are in members, that was read into the struct typ.
+func (c *checker) checkMissedMember(name string, members map[string]jsontext.Value, typ reflect.Type, level int) {
 	for _, f := range reflect.VisibleFields(typ) {
 		tag, tagged := f.Tag.Lookup("json")
 		tag, options, _ := strings.Cut(tag, ",")
-		_, own := members[f.Name]
+		_, hasExact := members[f.Name]
 		switch {
 		case !f.IsExported() || f.Anonymous && tag == "" || tag == "-":
 		case cmp.Or(tag, f.Name) == name:
 			c.checkMissed(members[name], f.Type, level+1)
 			return
-		case tag == "" && !own && strings.EqualFold(f.Name, name) &&
+		case tag == "" && !hasExact && strings.EqualFold(f.Name, name) &&
 			!(tagged && strings.Contains(options, "case:ignore")):
-			c.addViolation("ENV-067", "", "was not read into the field %s of %s, whose name has other letters; tag it `json:%q`", f.Name, typ, name)
+			c.addViolation("ENV-067", "",
+				"was not read into the field %s of %s, whose name has other letters; tag it `json:%q`",
+				f.Name, typ, name)
 			return
 		}
 	}
@@ -188,12 +194,12 @@ func (c *checker) missedMember(name string, members map[string]jsontext.Value, t
 // ReadExtension is Vocabulary.Read of what an event carries of an extension. It reports false, and
 // reads nothing, if there is none: the event has nothing under the prefix, or its context does not
 // name the vocabulary, so that the prefix is another vocabulary's (§3.2.1).
-func (e *Event) ReadExtension(v Vocabulary, into any) (bool, error) {
+func (e *Event) ReadExtension(v Vocabulary, target any) (bool, error) {
 	data := e.Extensions[v.Prefix]
 	if data == nil || !slices.Contains(e.Context, v.URI) {
 		return false, nil
 	}
-	return true, v.Read(data, into)
+	return true, v.Read(data, target)
 }
 
 // inOwnNamespace reports whether a URI is one of AAEP's own names. Those of extensions that the
@@ -202,15 +208,15 @@ func inOwnNamespace(uri string) bool {
 	scheme, _, _ := strings.Cut(uri, ":")
 	return strings.EqualFold(scheme, "aaep") ||
 		slices.ContainsFunc([]string{"context", "types", "vocab"}, func(name string) bool {
-			own := "https://aaep-protocol.org/" + name
-			return len(uri) >= len(own) && strings.EqualFold(uri[:len(own)], own) &&
-				(len(uri) == len(own) || uri[len(own)] == '/')
+			namespace := "https://aaep-protocol.org/" + name
+			return len(uri) >= len(namespace) && strings.EqualFold(uri[:len(namespace)], namespace) &&
+				(len(uri) == len(namespace) || uri[len(namespace)] == '/')
 		})
 }
 
-// versionsIn reports whether a URI has a major version as a part, such as v1, and whether it has a
-// longer one.
-func versionsIn(uri string) (major, full bool) {
+// versionsIn reports whether a part of a URI is a major version, such as v1, and whether one is a
+// version with a minor number, such as v1.2 or 1.2.
+func versionsIn(uri string) (major, minor bool) {
 	_, path, _ := strings.Cut(uri, ":")
 	if rest, ok := strings.CutPrefix(path, "//"); ok {
 		i := strings.IndexAny(rest, "/?#")
@@ -220,15 +226,15 @@ func versionsIn(uri string) (major, full bool) {
 		path = rest[i:]
 	}
 	for _, part := range strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune("/?#:=&;,-_", r) }) {
-		number, named := strings.CutPrefix(strings.ToLower(part), "v")
+		number, hasV := strings.CutPrefix(strings.ToLower(part), "v")
 		first, rest, _ := strings.Cut(number, ".")
 		switch {
 		case first == "" || strings.Trim(first, "0123456789") != "":
 		case rest != "" && isDigit(rest[0]):
-			full = true
-		case named:
+			minor = true
+		case hasV:
 			major = true
 		}
 	}
-	return major, full
+	return major, minor
 }

@@ -14,6 +14,7 @@ const (
 	maxTag = 128
 )
 
+// summaryMembers are the members of an event that have its summary.
 var summaryMembers = [...]string{"summary_normal", "summary_terse", "summary_detailed"}
 
 // splitVariant splits the name of a language variant, such as "summary_normal_yo_NG", into the
@@ -32,8 +33,10 @@ func splitVariant(name string) (base, tag string) {
 	return "", ""
 }
 
-// addVariant adds what such a member says to the translations of an event. Of two for one tag the
-// first counts.
+// addVariant adds value, the JSON value of a language variant that splitVariant has split into base
+// and tag, to the translations of an event. A value that is no text is passed over, and so are all
+// of an event with more text than its summary, and the languages beyond maxVariants. Of two for one
+// tag the first counts.
 func (e *Event) addVariant(base, tag string, value []byte) {
 	words, ok := asString(value)
 	if !ok || words == "" || !toldBySummaryAlone(e.Payload) {

@@ -9,11 +9,13 @@ import (
 // What published peers really send is read as what they meant, with one diagnostic for each
 // departure, and never refused (§12.2.1). An event that departs in nothing costs nothing here.
 
-// readLiberally maps what e was read with to what the protocol defines. What a peer wrote in the
-// place of other members is in unknown members, so they come before the payload that they fill.
-func readLiberally(c *checker, e *Event, at stamp) {
+// readLiberally changes an event that was just decoded from what a peer wrote to what the protocol
+// defines, and adds a diagnostic to c for each departure; written is how the peer wrote the
+// timestamp. Members that a peer writes in the place of others are among the unknown ones, so those
+// are read before the payload that they fill.
+func readLiberally(c *checker, e *Event, written stamp) {
 	typ := e.Type()
-	readStamp(c, at)
+	readStamp(c, written)
 	readUrgency(c, e, typ)
 	if e.Verbosity != "" {
 		readListed(c, "ENV-031", "/verbosity", &e.Verbosity, VerbosityNormal, VerbosityTerse, VerbosityNormal,
@@ -46,16 +48,16 @@ func readLiberally(c *checker, e *Event, at stamp) {
 }
 
 // readStamp notes a timestamp that is not written as AAEP writes it.
-func readStamp(c *checker, at stamp) {
+func readStamp(c *checker, written stamp) {
 	switch {
-	case at.digits != 0 && at.digits != 3 && at.digits != 6:
-		c.addViolation("ENV-021", "/timestamp", "has %d digits of fraction; 3 or 6 are right", at.digits)
-	case at.lower:
+	case written.digits != 0 && written.digits != 3 && written.digits != 6:
+		c.addViolation("ENV-021", "/timestamp", "has %d digits of fraction; 3 or 6 are right", written.digits)
+	case written.lower:
 		c.addViolation("ENV-020", "/timestamp", "has t or z in lower case")
 	}
 }
 
-// urgencyRule names the rule that makes a type critical.
+// urgencyRule returns the id of the requirement that makes the events of a critical type critical.
 func urgencyRule(t Type) string {
 	switch t {
 	case TypeSessionErrored:
@@ -97,8 +99,8 @@ func readUrgency(c *checker, e *Event, typ Type) {
 	}
 }
 
-// readHints takes a language of the event, as published clients write it, where the hints are
-// silent (D-72, D-73).
+// readHints sets the primary language of the event's hints, where they have none, to language: the
+// "language" member of published clients, or "" (D-72, D-73). What is missing gets a diagnostic.
 func readHints(c *checker, e *Event, language string) {
 	if e.LocalizationHints != nil && e.LocalizationHints.PrimaryLanguage != "" {
 		return
@@ -115,8 +117,8 @@ func readHints(c *checker, e *Event, language string) {
 	e.LocalizationHints.PrimaryLanguage = language
 }
 
-// readPayload reads the unknown values of a payload, and fills it from the members u that published
-// peers write instead (D-13 to D-25, D-85).
+// readPayload replaces the values of a payload that the protocol does not know by safe ones, and
+// fills the payload from u, the members that published peers write instead (D-13 to D-25, D-85).
 func readPayload(c *checker, payload Payload, u *unknowns) {
 	switch p := payload.(type) {
 	case *SessionErrored:
@@ -154,7 +156,7 @@ func readPayload(c *checker, payload Payload, u *unknowns) {
 	}
 }
 
-// The categories of the published producers (D-15).
+// publishedCategories maps the error categories of published producers to AAEP's own (D-15).
 var publishedCategories = map[ErrorCategory]ErrorCategory{
 	"timeout": ErrorTransient, "network": ErrorTransient, "rate_limit": ErrorTransient,
 	"authentication": ErrorRequiresUser, "authorization": ErrorRequiresUser,
@@ -164,13 +166,13 @@ var publishedCategories = map[ErrorCategory]ErrorCategory{
 // readState replaces awaiting_user by awaiting_input, and notes completed: two states that the
 // published types have and the protocol has not (D-16). The set of states is open, so all others
 // stay as they are.
-func readState(c *checker, at string, s *State) {
+func readState(c *checker, pointer string, s *State) {
 	switch *s {
 	case "awaiting_user":
-		c.addViolation("D-16", at, "%q is read as %q", *s, StateAwaitingInput)
+		c.addViolation("D-16", pointer, "%q is read as %q", *s, StateAwaitingInput)
 		*s = StateAwaitingInput
 	case "completed":
-		c.addViolation("D-16", at, "%q is not a state of AAEP; a session says so with an event", *s)
+		c.addViolation("D-16", pointer, "%q is not a state of AAEP; a session says so with an event", *s)
 	}
 }
 
@@ -227,7 +229,7 @@ func readKinds(c *checker, p *AwaitingClarification, u *unknowns) {
 		c.addViolation("EVT-083", "/choices", "is %d choices; the first %d are read", len(p.Choices), maxOptions)
 		p.Choices = slices.Clip(p.Choices[:maxOptions])
 	}
-	given := p.AcceptedResponseKinds
+	kinds := p.AcceptedResponseKinds // as they were sent
 	unlisted := func(k ResponseKind) bool {
 		return k != ResponseFreetext && k != ResponseYesNo && k != ResponseMultipleChoice && k != ResponseNumeric
 	}
@@ -247,8 +249,8 @@ func readKinds(c *checker, p *AwaitingClarification, u *unknowns) {
 		return
 	}
 	switch {
-	case len(given) > 0 || u.names != nil: // noted already
-	case given != nil:
+	case len(kinds) > 0 || u.names != nil: // noted already
+	case kinds != nil:
 		c.addViolation("EVT-082", "/accepted_response_kinds", "is empty; any text is taken for an answer")
 	case len(p.Choices) > 0:
 		c.addViolation("EVT-084", "/accepted_response_kinds",
@@ -289,14 +291,14 @@ func readHandoff(c *checker, p *HandoffRequested, u *unknowns) {
 
 // readListed reports whether *v is one of the values. If not, it becomes the fallback, and its
 // spelling stays readable in the diagnostic (D-13).
-func readListed[S ~string](c *checker, requirement, at string, v *S, fallback S, values ...S) bool {
+func readListed[S ~string](c *checker, requirement, pointer string, v *S, fallback S, values ...S) bool {
 	if slices.Contains(values, *v) {
 		return true
 	}
 	if fallback == "" {
-		c.addViolation(requirement, at, "%q is not one of the listed values; it is ignored", shortenName(string(*v)))
+		c.addViolation(requirement, pointer, "%q is not one of the listed values; it is ignored", shortenName(string(*v)))
 	} else {
-		c.addViolation(requirement, at, "%q is not one of the listed values; it is read as %q",
+		c.addViolation(requirement, pointer, "%q is not one of the listed values; it is read as %q",
 			shortenName(string(*v)), string(fallback))
 	}
 	*v = fallback

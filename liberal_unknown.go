@@ -17,37 +17,38 @@ const (
 )
 
 // unknowns is what was read from members that published peers write in the place of others (D-16,
-// D-19, D-24, D-25).
+// D-19, D-24, D-25). A zero field was not there.
 type unknowns struct {
 	names     []string // of those members, in order
-	language  string
-	percent   *float64
-	message   string
-	remaining *int64
-	choices   []Choice
-	freeForm  bool
-	target    string
-	summary   string
+	language  string   // of the event
+	percent   *float64 // of a progress
+	message   string   // of a progress
+	remaining *int64   // milliseconds until the end, of a progress
+	choices   []Choice // of a clarification
+	freeForm  bool     // of a clarification: any text may answer it
+	target    string   // of a handoff
+	summary   string   // of a handoff's context
 }
 
-// noteForm adds one diagnostic for all the members of a published form, which were read as the
-// members that as names.
-func (u *unknowns) noteForm(c *checker, requirement, as string) {
+// noteForm adds one diagnostic for all the members in u.names, if there are any. They were read as
+// the members that replacement names.
+func (u *unknowns) noteForm(c *checker, requirement, replacement string) {
 	switch len(u.names) {
 	case 0:
 	case 1:
-		c.addViolation(requirement, appendPointer("", u.names[0]), "is not AAEP's way to say it; read as %s", as)
+		c.addViolation(requirement, appendPointer("", u.names[0]), "is not AAEP's way to say it; read as %s", replacement)
 	default:
 		c.addViolation(requirement, appendPointer("", u.names[0]), "and %s are not AAEP's way to say it; read as %s",
-			strings.Join(u.names[1:], ", "), as)
+			strings.Join(u.names[1:], ", "), replacement)
 	}
 }
 
-// readUnknowns reads the members beside the known ones: each is a published way to write another, a
-// summary in another language, or gets a diagnostic (D-07).
+// readUnknowns reads e.Unknown, the members beside the known ones. Each is a published way to write
+// another one, which goes into u; a summary in another language, which goes into e.Translations; or
+// gets a diagnostic in c (D-07).
 func readUnknowns(c *checker, e *Event) (u unknowns) {
 	_, extension := e.Payload.(*ExtensionPayload)
-	from, more := len(c.found), 0
+	start, unlisted := len(c.found), 0
 	eachMember(e.Unknown, func(name string, value []byte) {
 		base, tag := splitVariant(name)
 		if tag != "" {
@@ -64,23 +65,24 @@ func readUnknowns(c *checker, e *Event) (u unknowns) {
 		case extension && !reservedMember(name):
 			return
 		}
-		if len(c.found)-from >= maxDiagnostics {
-			more++
+		if len(c.found)-start >= maxDiagnostics {
+			unlisted++
 			return
 		}
-		switch at := appendPointer("", name); {
+		switch pointer := appendPointer("", name); {
 		case strings.HasPrefix(name, "aaep_"):
-			c.addViolation("ENV-052", at, "is a name only AAEP may define; it is ignored")
+			c.addViolation("ENV-052", pointer, "is a name only AAEP may define; it is ignored")
 		case reservedMember(name):
-			c.addViolation("ENV-053", at, "is a keyword of JSON-LD, which an event must not use; it is ignored")
+			c.addViolation("ENV-053", pointer, "is a keyword of JSON-LD, which an event must not use; it is ignored")
 		case tag != "" && e.Type() != TypeOutputStreaming:
-			c.addViolation("ENV-055", at, "is read as the summary in %s; its name should be in lower case with underscores", tag)
+			c.addViolation("ENV-055", pointer,
+				"is read as the summary in %s; its name should be in lower case with underscores", tag)
 		default:
-			c.addViolation("ENV-055", at, "is not a member of this event; it is ignored")
+			c.addViolation("ENV-055", pointer, "is not a member of this event; it is ignored")
 		}
 	})
-	if more > 0 {
-		c.addViolation("ENV-055", "", "has %d more members that are not those of this event; they are ignored", more)
+	if unlisted > 0 {
+		c.addViolation("ENV-055", "", "has %d more members that are not those of this event; they are ignored", unlisted)
 	}
 	return u
 }
@@ -104,7 +106,8 @@ func (u *unknowns) readLanguage(e *Event, value []byte) bool {
 	return true
 }
 
-// readMember reads a member of the published form of a payload, and reports whether it is one.
+// readMember reads a member into u if published producers write it on an event with this kind of
+// payload, and reports whether it did.
 func (u *unknowns) readMember(p Payload, name string, value []byte) (ok bool) {
 	switch p.(type) {
 	case *ProgressUpdated:
@@ -158,7 +161,7 @@ func asString(value []byte) (string, bool) {
 	return string(s), err == nil
 }
 
-// asNumber returns a JSON value that is a number.
+// asNumber returns what a JSON value says if it is a number that a float64 can hold.
 func asNumber(value []byte) (float64, bool) {
 	f, err := strconv.ParseFloat(string(value), 64)
 	return f, err == nil

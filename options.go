@@ -22,7 +22,8 @@ var (
 // none.
 const zeroStep = -1
 
-// wholeNumbers has integers of an extension read as they may be written in all of AAEP (D-14).
+// wholeNumbers is the option with which Vocabulary.Read reads integers of an extension, which may
+// be written 300.0 as in all of AAEP (D-14).
 var wholeNumbers = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(
 	jsonv2.UnmarshalFromFunc(readWhole[int]), jsonv2.UnmarshalFromFunc(readWhole[int64])))
 
@@ -57,6 +58,7 @@ var readOptionsNull = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(jsonv2.Unm
 		return errors.ErrUnsupported // go on as usual
 	}), ownReaders))
 
+// ownReaders decode integers, times and stamps for readOptions.
 var ownReaders = jsonv2.JoinUnmarshalers(
 	jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *int64) error {
 		if d.PeekKind() != '0' {
@@ -102,11 +104,11 @@ func readTime(d *jsontext.Decoder) (v stamp, err error) {
 		return v, err
 	}
 	s := t.String() // does not leave this function, and so costs nothing
-	at, ok := ParseTimestamp(s)
+	parsed, ok := ParseTimestamp(s)
 	if !ok {
 		return v, errNotTime
 	}
-	return newStamp(s, at), nil
+	return newStamp(s, parsed), nil
 }
 
 // writeOptions order extensions by prefix, keep the spelling of what is kept as JSON (INV-34), and
@@ -128,6 +130,7 @@ func parseInteger(s string) (int64, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true
 	}
+
 	digits, minus := strings.CutPrefix(s, "-")
 	digits, exponent, _ := strings.Cut(strings.ToLower(digits), "e")
 	whole, fraction, _ := strings.Cut(digits, ".")
@@ -136,12 +139,13 @@ func parseInteger(s string) (int64, bool) {
 	if significant == "" {
 		return 0, true
 	}
-	shift, err := strconv.Atoi(cmp.Or(exponent, "0")) // of the point, to the right
+	shift, err := strconv.Atoi(cmp.Or(exponent, "0")) // how far the point moves to the right
 	if err != nil || shift > len(s)+19 || shift < -len(s) {
 		return 0, false
 	}
-	zeros := shift - len(fraction) + len(digits) - len(significant) // behind what is significant
-	if zeros < 0 || len(significant)+zeros > 19 {
+	// zeros is how many zeros stand behind the significant digits; a negative count is a fraction.
+	zeros := shift - len(fraction) + len(digits) - len(significant)
+	if zeros < 0 || len(significant)+zeros > 19 { // an int64 has 19 digits at most
 		return 0, false
 	}
 	sign := ""

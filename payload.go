@@ -200,8 +200,8 @@ func (*AwaitingClarification) isPayload() {}
 func (*HandoffRequested) isPayload()      {}
 func (*ExtensionPayload) isPayload()      {}
 
-// fallbackText returns what a person hears when an event came without a summary. So do its
-// namesakes below.
+// fallbackText returns what a person hears when an event came without a summary; Event.Text calls
+// it. So do its namesakes below for the other payloads.
 func (*SessionStarted) fallbackText() string   { return "The agent started." }
 func (*SessionCompleted) fallbackText() string { return "The agent finished." }
 func (p *SessionErrored) fallbackText() string {

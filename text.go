@@ -13,17 +13,18 @@ type Text struct {
 	Normal   string `json:"summary_normal,omitzero"`
 	Detailed string `json:"summary_detailed,omitzero"`
 
-	more *more // what In and With added, newest first; never changed
+	additions *addition // what In and With added, newest first; never changed
 }
 
-// more is one thing that goes with a Text.
-type more struct {
-	next  *more
-	said  bool   // In added it: words, and the
-	tag   string // of their language; otherwise With did:
-	words Text
-	v     Vocabulary // of data
-	data  any
+// An addition is one thing that goes with a Text: a translation that In added, which has tag and
+// words, or data of an extension that With added, which has v and data.
+type addition struct {
+	next          *addition // the one that was added before it, or nil
+	isTranslation bool
+	tag           string // the language of words
+	words         Text
+	v             Vocabulary // the extension of data
+	data          any
 }
 
 // Say returns a Text of normal length.
@@ -38,49 +39,49 @@ func Say(normal string) Text { return Text{Normal: normal} }
 // agent's own is another. Without a tag or without words, what is made of the Text is refused: see
 // Extend.
 func (t Text) In(tag string, words Text) Text {
-	words.more = nil
-	t.more = &more{next: t.more, said: true, tag: tag, words: words}
+	words.additions = nil
+	t.additions = &addition{next: t.additions, isTranslation: true, tag: tag, words: words}
 	return t
 }
 
 // With returns t with data of an extension that goes with it, such as the pattern of a haptic
 // device, as Event.AddExtension takes it. It goes to those who named the extension.
 func (t Text) With(v Vocabulary, data any) Text {
-	t.more = &more{next: t.more, v: v, data: data}
+	t.additions = &addition{next: t.additions, v: v, data: data}
 	return t
 }
 
 // Without returns t without what With added of an extension.
 func (t Text) Without(v Vocabulary) Text {
-	kept := t
-	kept.more = nil
-	var all []*more
-	for m := t.more; m != nil; m = m.next {
+	stripped := t
+	stripped.additions = nil
+	var keep []*addition
+	for m := t.additions; m != nil; m = m.next {
 		if m.v != v {
-			all = append(all, m)
+			keep = append(keep, m)
 		}
 	}
-	for _, m := range slices.Backward(all) {
-		again := *m
-		again.next = kept.more
-		kept.more = &again
+	for _, m := range slices.Backward(keep) {
+		relinked := *m
+		relinked.next = stripped.additions
+		stripped.additions = &relinked
 	}
-	return kept
+	return stripped
 }
 
 // Translations returns what In added, by tag; of two for one tag the newer.
 func (t Text) Translations() map[string]Text {
-	var all map[string]Text
-	for m := t.more; m != nil; m = m.next {
-		if _, ok := all[m.tag]; ok || !m.said || m.tag == "" {
+	var translations map[string]Text
+	for m := t.additions; m != nil; m = m.next {
+		if _, ok := translations[m.tag]; ok || !m.isTranslation || m.tag == "" {
 			continue
 		}
-		if all == nil {
-			all = map[string]Text{}
+		if translations == nil {
+			translations = map[string]Text{}
 		}
-		all[m.tag] = m.words
+		translations[m.tag] = m.words
 	}
-	return all
+	return translations
 }
 
 // Extend puts on an event the data of extensions that With added to t, in that order. Of two with
@@ -88,12 +89,12 @@ func (t Text) Translations() map[string]Text {
 // room for one of them. So is what would be dropped: words that In has no tag for, and a tag that
 // In has no words for.
 func (t Text) Extend(ev *Event) error {
-	var all []*more
-	for m := t.more; m != nil; m = m.next {
+	var extensions []*addition
+	for m := t.additions; m != nil; m = m.next {
 		problem := ""
 		switch {
-		case !m.said:
-			all = append(all, m)
+		case !m.isTranslation:
+			extensions = append(extensions, m)
 		case m.tag == "":
 			problem = "has words that were given to Text.In without the tag of their language, such as en"
 		case m.words.At(VerbosityNormal) == "":
@@ -105,14 +106,14 @@ func (t Text) Extend(ev *Event) error {
 				Requirement: "I18N-006", Pointer: "/summary_normal", Problem: problem}}}
 		}
 	}
-	of := map[string]string{}
-	for _, m := range slices.Backward(all) {
-		if uri, ok := of[m.v.Prefix]; ok && uri != m.v.URI {
+	uris := map[string]string{}
+	for _, m := range slices.Backward(extensions) {
+		if uri, ok := uris[m.v.Prefix]; ok && uri != m.v.URI {
 			return &InvalidError{Message: ev.MessageType(),
 				Violations: []Violation{{Requirement: "EXT-002", Pointer: appendPointer("/extensions", m.v.Prefix),
 					Problem: "has data of both " + uri + " and " + m.v.URI + "; give one of them"}}}
 		}
-		of[m.v.Prefix] = m.v.URI
+		uris[m.v.Prefix] = m.v.URI
 		if err := ev.AddExtension(m.v, m.data); err != nil {
 			return err
 		}

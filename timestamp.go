@@ -74,11 +74,11 @@ func hasShape(s, shape string) bool {
 // A stamp is the time of an event and how it was written.
 type stamp struct {
 	at     time.Time
-	digits int // of its fraction
-	lower  bool
+	digits int  // how many digits its fraction of a second has
+	lower  bool // whether its t or z is in lower case
 }
 
-// newStamp notes how the timestamp s, which was read as at, is written.
+// newStamp notes how the timestamp s is written, which ParseTimestamp has read as the time at.
 func newStamp(s string, at time.Time) stamp {
 	v := stamp{at: at, lower: s[10] == 't' || s[len(s)-1] == 'z'}
 	if s[19] == '.' {

@@ -58,6 +58,7 @@ func checkEvent(c *checker, e *Event) {
 		c.checkWithin("/localization_hints", func() { checkHints(c, e.LocalizationHints) })
 	}
 	c.checkOwnText("ENV-045", "/correlation_id", e.CorrelationID, 0)
+
 	c.language = e.Language()
 	c.checkText("EVT-007", "/summary_terse", e.Summary.Terse, 0, maxShort)
 	c.checkText("EVT-007", "/summary_detailed", e.Summary.Detailed, 0, maxText)
@@ -72,6 +73,7 @@ func checkEvent(c *checker, e *Event) {
 		checkPayload(c, e.Payload)
 	}
 	c.language = ""
+
 	extra := checkExtensions(c, e.Extensions)
 	if len(e.Extensions) > 0 && !namesVocabulary(e.Context) {
 		c.addViolation("ENV-047", "/@context", "must name the vocabulary of every extension prefix")
@@ -92,7 +94,8 @@ func checkContext(c *checker, context []string) {
 	c.checkEach("/@context", len(context), func(i int) { c.checkURI("ENV-003", "", context[i]) })
 }
 
-// checkProducer checks what an agent says of itself.
+// checkProducer checks the "producer" member of our own events and answers: what an agent says of
+// itself.
 func checkProducer(c *checker, p *Agent) {
 	c.checkOwnText("ENV-024", "/producer/agent_id", p.AgentID, 1)
 	c.checkOwnText("ENV-029", "/producer/agent_version", p.AgentVersion, 0)

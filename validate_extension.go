@@ -84,26 +84,26 @@ func checkUnknown(c *checker, e *Event) (n int) {
 	_, extension := e.Payload.(*ExtensionPayload)
 	eachMember(jsontext.Value(e.Unknown), func(name string, value []byte) {
 		n++
-		at := appendPointer("", name)
-		most := variantLimit(name)
+		pointer := appendPointer("", name)
+		limit := variantLimit(name)
 		switch {
 		case strings.HasPrefix(name, "aaep_"):
-			c.addViolation("ENV-052", at, "is a name only AAEP may define")
+			c.addViolation("ENV-052", pointer, "is a name only AAEP may define")
 		case reservedMember(name):
-			c.addViolation("ENV-053", at, "is a keyword of JSON-LD, which an event must not use")
+			c.addViolation("ENV-053", pointer, "is a keyword of JSON-LD, which an event must not use")
 		case slices.Contains(envelopeMembers, name):
-			c.addViolation("ENV-054", at, "is a member of the envelope, which the SDK writes; give it another name")
-		case most > 0 && e.Type() == TypeOutputStreaming:
-			c.addViolation("EVT-054", at, "an output event has no summary; its chunk is what is heard")
-		case most > 0:
+			c.addViolation("ENV-054", pointer, "is a member of the envelope, which the SDK writes; give it another name")
+		case limit > 0 && e.Type() == TypeOutputStreaming:
+			c.addViolation("EVT-054", pointer, "an output event has no summary; its chunk is what is heard")
+		case limit > 0:
 			text, err := jsontext.AppendUnquote(nil, value)
 			if err != nil {
-				c.addViolation("EVT-007", at, "must be a string")
+				c.addViolation("EVT-007", pointer, "must be a string")
 				break
 			}
-			c.checkText("EVT-007", at, string(text), 1, most)
+			c.checkText("EVT-007", pointer, string(text), 1, limit)
 		case !extension:
-			c.addViolation("ENV-055", at, "is not a member of this event; put it under \"extensions\"")
+			c.addViolation("ENV-055", pointer, "is not a member of this event; put it under \"extensions\"")
 		}
 	})
 	return n
@@ -125,14 +125,15 @@ func variantLimit(name string) int {
 	return 0
 }
 
-// checkObject checks a JSON object that was handed over as text, and reports whether it is one: its
-// form, that it nests no deeper than deepest where level is the object's own, and that every parser
-// reads its numbers exactly (ENV-066).
-func (c *checker) checkObject(req, at string, v json.RawMessage, level, deepest int) bool {
+// checkObject checks a JSON object that the caller handed over as text: its form, that it nests no
+// deeper than level deepest of its message, in which it lies at level, and that every parser reads
+// its numbers exactly (ENV-066). It reports whether the text is one well-formed object that nests
+// no deeper.
+func (c *checker) checkObject(req, pointer string, v json.RawMessage, level, deepest int) bool {
 	c.size += len(v)
 	d := jsontext.NewDecoder(bytes.NewBuffer(v))
 	if d.PeekKind() != '{' {
-		c.addViolation(req, at, "must be an object")
+		c.addViolation(req, pointer, "must be an object")
 		return false
 	}
 	for {
@@ -141,32 +142,32 @@ func (c *checker) checkObject(req, at string, v json.RawMessage, level, deepest 
 			return true
 		}
 		if err != nil {
-			c.addViolation("ENV-064", at, "%s", plainError(err))
+			c.addViolation("ENV-064", pointer, "%s", plainError(err))
 			return false
 		}
 		switch t.Kind() {
 		case '{', '[':
 			if level+d.StackDepth() > deepest {
-				c.addViolation("ENV-060", at, "nests deeper than %d levels, counted from the message", deepest)
+				c.addViolation("ENV-060", pointer, "nests deeper than %d levels, counted from the message", deepest)
 				return false
 			}
 		case '0':
 			if !exactNumber(t.String()) {
-				c.addViolation("ENV-066", at+string(d.StackPointer()),
+				c.addViolation("ENV-066", pointer+string(d.StackPointer()),
 					"is a number beyond 2^53, which not every parser reads exactly; write it as a string")
 			}
 		}
 		if d.StackDepth() == 0 && len(bytes.TrimSpace(v[d.InputOffset():])) > 0 {
-			c.addViolation("ENV-064", at, "has text after the end of the object")
+			c.addViolation("ENV-064", pointer, "has text after the end of the object")
 			return false
 		}
 	}
 }
 
 // checkOptionalObject is checkObject for a member of a message that may be left out.
-func (c *checker) checkOptionalObject(req, at string, v json.RawMessage, deepest int) {
+func (c *checker) checkOptionalObject(req, pointer string, v json.RawMessage, deepest int) {
 	if v != nil {
-		c.checkObject(req, at, v, 1, deepest)
+		c.checkObject(req, pointer, v, 1, deepest)
 	}
 }
 
@@ -194,8 +195,8 @@ func readsAsAnother(s string) bool {
 var pointerName = strings.NewReplacer("~", "~0", "/", "~1")
 
 // appendPointer appends a member's name to a JSON pointer.
-func appendPointer(at, name string) string {
-	return at + "/" + pointerName.Replace(shortenName(name))
+func appendPointer(pointer, name string) string {
+	return pointer + "/" + pointerName.Replace(shortenName(name))
 }
 
 // shortenName cuts a peer's name that is too long for an error text.

@@ -136,11 +136,11 @@ func checkCapabilities(c *checker, p *Capabilities) {
 }
 
 // checkPatterns checks the patterns of an event filter.
-func checkPatterns(c *checker, at string, patterns []string) {
+func checkPatterns(c *checker, pointer string, patterns []string) {
 	if hasRepeats(patterns) {
-		c.addViolation("HS-025", at, "must not name a pattern twice")
+		c.addViolation("HS-025", pointer, "must not name a pattern twice")
 	}
-	c.checkEach(at, len(patterns), func(i int) { c.checkLength("HS-025", "", patterns[i], 1, 256) })
+	c.checkEach(pointer, len(patterns), func(i int) { c.checkLength("HS-025", "", patterns[i], 1, 256) })
 }
 
 // checkKnownTerms refuses the enum values and shapes that we tolerate in others' capabilities.

@@ -2,7 +2,8 @@ package aaep
 
 import "slices"
 
-// checkPayload checks the rules of the twelve core payloads (chapter 4).
+// checkPayload checks the payload of our own event, which is one of the twelve core payloads
+// (chapter 4).
 func checkPayload(c *checker, payload Payload) {
 	switch p := payload.(type) {
 	case *SessionStarted:
@@ -36,18 +37,7 @@ func checkPayload(c *checker, payload Payload) {
 		c.checkText("EVT-028", "/to_state", string(p.ToState), 1, 64)
 		c.checkMillis("/expected_duration_ms", p.ExpectedDurationMS)
 	case *ProgressUpdated:
-		g := p.Progress
-		if g == (Progress{}) {
-			c.addViolation("EVT-034", "/progress",
-				"must have at least one of percent, step, total_steps and description")
-		}
-		c.checkFraction("EVT-035", "/progress/percent", g.Percent, 100)
-		c.checkCount("EVT-035", "/progress/step", g.Step)
-		c.checkCount("EVT-035", "/progress/total_steps", g.TotalSteps)
-		if g.TotalSteps > 0 && g.Step > g.TotalSteps {
-			c.addViolation("EVT-036", "/progress/step", "step %d is above total_steps %d", g.Step, g.TotalSteps)
-		}
-		c.checkText("EVT-035", "/progress/description", g.Description, 0, maxShort)
+		checkProgress(c, p.Progress)
 		c.checkMillis("/eta_ms", p.ETAMS)
 	case *ToolInvoked:
 		c.checkTool(p.Tool)
@@ -63,43 +53,9 @@ func checkPayload(c *checker, payload Payload) {
 		c.checkMillis("/duration_ms", p.DurationMS)
 		c.checkText("EVT-053", "/error_message", p.ErrorMessage, 0, maxShort)
 	case *OutputStreaming:
-		c.part = true
-		c.checkText("EVT-055", "/chunk", p.Chunk, 0, maxText)
-		c.part = false
-		if p.Chunk == "" && !p.Complete {
-			c.addViolation("EVT-055", "/chunk", "may be empty only on the closing chunk")
-		}
-		c.checkCount("EVT-056", "/position", p.Position)
-		c.checkOptionalOneOf("EVT-062", "/coalesce_hint", string(p.CoalesceHint), "none", "word", "sentence",
-			"paragraph", "completion")
-		c.checkOptionalID("EVT-063", "/output_id", p.OutputID, "out_")
-		if p.ContentType != "" && !validContentType(p.ContentType) {
-			c.addViolation("EVT-064", "/content_type", "must be type/subtype without parameters")
-		}
-		if p.Language != "" {
-			c.checkTag("EVT-065", "/language", p.Language)
-		}
+		checkOutput(c, p)
 	case *AwaitingConfirmation:
-		c.checkText("EVT-069", "/action", p.Action, 1, maxText)
-		c.checkText("EVT-069", "/consequence", p.Consequence, 1, maxText)
-		c.checkID("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
-		c.checkTimeout(p.TimeoutSeconds)
-		c.checkOneOf("EVT-071", "/default_decision", string(p.DefaultDecision), "accept", "reject")
-		c.checkOptionalOneOf("EVT-073", "/risk_level", string(p.RiskLevel), "low", "medium", "high")
-		c.checkOptionalOneOf("EVT-073", "/reversibility", string(p.Reversibility), "reversible",
-			"reversible_with_effort", "irreversible")
-		if p.IsIrreversible() && p.DefaultDecision == Accept {
-			c.addViolation("CONF-031", "/default_decision", "an irreversible action must default to reject")
-		}
-		if p.Irreversible != nil && p.Reversibility != "" && *p.Irreversible != (p.Reversibility == Irreversible) {
-			c.addViolation("D-21", "/reversibility", "contradicts irreversible; the action counts as irreversible")
-		}
-		if n := len(p.AllowedReplies); n > 32 || hasRepeats(p.AllowedReplies) || p.AllowedReplies != nil && n == 0 {
-			c.addViolation("EVT-074", "/allowed_replies", "must be 1 to 32 different strings")
-		}
-		c.checkEach("/allowed_replies", len(p.AllowedReplies),
-			func(i int) { c.checkText("EVT-074", "", string(p.AllowedReplies[i]), 0, maxText) })
-		c.checkOptionalObject("EVT-075", "/extra_context", p.ExtraContext, maxEventDepth)
+		checkConfirmation(c, p)
 	case *AwaitingClarification:
 		c.checkText("EVT-080", "/question", p.Question, 1, maxText)
 		c.checkID("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
@@ -116,6 +72,66 @@ func checkPayload(c *checker, payload Payload) {
 	default:
 		c.addViolation("ENV-011", "/type", notPayload)
 	}
+}
+
+// checkProgress checks how far an agent says that it has come (§4.2.2).
+func checkProgress(c *checker, p Progress) {
+	if p == (Progress{}) {
+		c.addViolation("EVT-034", "/progress",
+			"must have at least one of percent, step, total_steps and description")
+	}
+	c.checkFraction("EVT-035", "/progress/percent", p.Percent, 100)
+	c.checkCount("EVT-035", "/progress/step", p.Step)
+	c.checkCount("EVT-035", "/progress/total_steps", p.TotalSteps)
+	if p.TotalSteps > 0 && p.Step > p.TotalSteps {
+		c.addViolation("EVT-036", "/progress/step", "step %d is above total_steps %d", p.Step, p.TotalSteps)
+	}
+	c.checkText("EVT-035", "/progress/description", p.Description, 0, maxShort)
+}
+
+// checkOutput checks one chunk of an output (§4.3.3). Only the last one may be empty.
+func checkOutput(c *checker, p *OutputStreaming) {
+	c.part = true
+	c.checkText("EVT-055", "/chunk", p.Chunk, 0, maxText)
+	c.part = false
+	if p.Chunk == "" && !p.Complete {
+		c.addViolation("EVT-055", "/chunk", "may be empty only on the closing chunk")
+	}
+	c.checkCount("EVT-056", "/position", p.Position)
+	c.checkOptionalOneOf("EVT-062", "/coalesce_hint", string(p.CoalesceHint), "none", "word", "sentence",
+		"paragraph", "completion")
+	c.checkOptionalID("EVT-063", "/output_id", p.OutputID, "out_")
+	if p.ContentType != "" && !validContentType(p.ContentType) {
+		c.addViolation("EVT-064", "/content_type", "must be type/subtype without parameters")
+	}
+	if p.Language != "" {
+		c.checkTag("EVT-065", "/language", p.Language)
+	}
+}
+
+// checkConfirmation checks a question for a yes to an action (§4.4.1): silence must not allow an
+// action that cannot be undone, and the two members that say so must not contradict each other.
+func checkConfirmation(c *checker, p *AwaitingConfirmation) {
+	c.checkText("EVT-069", "/action", p.Action, 1, maxText)
+	c.checkText("EVT-069", "/consequence", p.Consequence, 1, maxText)
+	c.checkID("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
+	c.checkTimeout(p.TimeoutSeconds)
+	c.checkOneOf("EVT-071", "/default_decision", string(p.DefaultDecision), "accept", "reject")
+	c.checkOptionalOneOf("EVT-073", "/risk_level", string(p.RiskLevel), "low", "medium", "high")
+	c.checkOptionalOneOf("EVT-073", "/reversibility", string(p.Reversibility), "reversible",
+		"reversible_with_effort", "irreversible")
+	if p.IsIrreversible() && p.DefaultDecision == Accept {
+		c.addViolation("CONF-031", "/default_decision", "an irreversible action must default to reject")
+	}
+	if p.Irreversible != nil && p.Reversibility != "" && *p.Irreversible != (p.Reversibility == Irreversible) {
+		c.addViolation("D-21", "/reversibility", "contradicts irreversible; the action counts as irreversible")
+	}
+	if n := len(p.AllowedReplies); n > 32 || hasRepeats(p.AllowedReplies) || p.AllowedReplies != nil && n == 0 {
+		c.addViolation("EVT-074", "/allowed_replies", "must be 1 to 32 different strings")
+	}
+	c.checkEach("/allowed_replies", len(p.AllowedReplies),
+		func(i int) { c.checkText("EVT-074", "", string(p.AllowedReplies[i]), 0, maxText) })
+	c.checkOptionalObject("EVT-075", "/extra_context", p.ExtraContext, maxEventDepth)
 }
 
 // checkKinds checks that choices are there exactly when one may be chosen, and that a list of kinds

@@ -1,6 +1,7 @@
 // Package handshake says what an extension of AAEP is: what a subscriber may declare when it asks
-// for a subscription, what of that is honored, and what that changes. Package handshake/extensions
-// has the extensions of this SDK.
+// for a subscription, what of that is honored, and what that changes. It only describes: package
+// internal/negotiation applies it for a producer. Package handshake/extensions has the extensions
+// of this SDK. Begin reading at Extension.
 package handshake
 
 import (

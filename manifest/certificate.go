@@ -18,12 +18,13 @@ const maxChain = 8
 // DNS name.
 func agentURN(agentID string) string { return "urn:aaep:agent:" + url.PathEscape(agentID) }
 
-// verifyChain returns the key of the first certificate and that certificate, if the others lead
-// from it to one of roots at the time now. texts are certificates in base64, as x5c has them (RFC
-// 7515, 4.1.6). The error is errCertificate, with the reason.
+// verifyChain returns the key of the first certificate of a token and that certificate, if the
+// others lead from it to one of roots at the time now. texts are the certificates in base64, as x5c
+// has them (RFC 7515, 4.1.6). The error wraps errCertificate and says the reason, or errKeyUse
+// where the key is for other purposes.
 func verifyChain(texts []string, roots *x509.CertPool, now time.Time) (*key, *x509.Certificate, error) {
-	fail := func(why string) (*key, *x509.Certificate, error) {
-		return nil, nil, fmt.Errorf("%w: %s", errCertificate, credentials.OneLine(why))
+	fail := func(reason string) (*key, *x509.Certificate, error) {
+		return nil, nil, fmt.Errorf("%w: %s", errCertificate, credentials.OneLine(reason))
 	}
 	if len(texts) == 0 || len(texts) > maxChain {
 		return fail(fmt.Sprintf("there are %d of them, want 1 to %d", len(texts), maxChain))

@@ -58,9 +58,10 @@ func Beside(address, wellKnown string) (string, error) {
 		return "", err
 	}
 	base := strings.TrimSuffix(path.Clean("/"+u.Path), "/")
-	for _, own := range []string{Path, KeysPath, "/ws", "/aaep/v1"} { // of every agent
-		if above, ok := strings.CutSuffix(base, own); ok && (above != "" || own != "/ws") {
-			// but for one that is called ws
+	for _, suffix := range []string{Path, KeysPath, "/ws", "/aaep/v1"} { // what every agent has below its own path
+		above, ok := strings.CutSuffix(base, suffix)
+		isNamedWS := suffix == "/ws" && above == "" // the agent itself is called ws, at the root of its host
+		if ok && !isNamedWS {
 			base = above
 		}
 	}
@@ -80,8 +81,8 @@ func Fetch(ctx context.Context, rawURL string, conf *tls.Config) ([]byte, error)
 		return nil, fmt.Errorf("manifest: %s is not https", u.Redacted())
 	}
 	return fetchURL(ctx, u, conf, func(_, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil || !isPublic(at.Addr()) {
+		addrPort, err := netip.ParseAddrPort(address)
+		if err != nil || !isPublic(addrPort.Addr()) {
 			return fmt.Errorf("manifest: the name leads to %s, which is no public address", address)
 		}
 		return nil
@@ -98,7 +99,8 @@ func checkURL(s string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New("manifest: an address holds no credentials")
 	case u.Scheme == "http" && !httpguard.LoopbackName(u.Hostname()):
-		return nil, errkind.NotEncrypted.Mark(fmt.Errorf("manifest: %s is not this machine and http is not encrypted; use https", u.Host))
+		return nil, errkind.NotEncrypted.Mark(
+			fmt.Errorf("manifest: %s is not this machine and http is not encrypted; use https", u.Host))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
@@ -113,6 +115,7 @@ func fetchURL(ctx context.Context, u *url.URL, conf *tls.Config,
 	types ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
+
 	if conf == nil {
 		conf = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
@@ -124,6 +127,7 @@ func fetchURL(ctx context.Context, u *url.URL, conf *tls.Config,
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
+
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
@@ -134,13 +138,14 @@ func fetchURL(ctx context.Context, u *url.URL, conf *tls.Config,
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
 	defer resp.Body.Close()
+
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound, http.StatusGone:
 		return nil, ErrNone
 	default:
-		return nil, errkind.MarkStatus(resp.StatusCode, fmt.Errorf("manifest: %s answers %d %s, want 200", u.Redacted(), resp.StatusCode,
-			http.StatusText(resp.StatusCode)))
+		return nil, errkind.MarkStatus(resp.StatusCode, fmt.Errorf("manifest: %s answers %d %s, want 200",
+			u.Redacted(), resp.StatusCode, http.StatusText(resp.StatusCode)))
 	}
 	if typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || !slices.Contains(types, typ) {
 		return nil, fmt.Errorf("manifest: %s is no JSON by its Content-Type", u.Redacted())
@@ -158,22 +163,21 @@ func fetchURL(ctx context.Context, u *url.URL, conf *tls.Config,
 // specialRanges are the ranges of addresses that are not the public internet, or lead through a
 // translator into others.
 var specialRanges = parsePrefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24",
-	"198.18.0.0/15",
-	"198.51.100.0/24",
-	"203.0.113.0/24", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+	"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16",
+	"3fff::/20")
 
+// globalV6 is all of IPv6 that is given out as public addresses.
 var globalV6 = netip.MustParsePrefix("2000::/3")
 
 // parsePrefixes parses ranges of addresses.
-func parsePrefixes(all ...string) (list []netip.Prefix) {
-	for _, s := range all {
-		list = append(list, netip.MustParsePrefix(s))
+func parsePrefixes(texts ...string) (prefixes []netip.Prefix) {
+	for _, s := range texts {
+		prefixes = append(prefixes, netip.MustParsePrefix(s))
 	}
-	return list
+	return prefixes
 }
 
-// isPublic reports whether an address is one of the public internet. What is not known to be is
-// not.
+// isPublic reports whether an address is known to be one of the public internet.
 func isPublic(a netip.Addr) bool {
 	a = a.Unmap()
 	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is6() && !globalV6.Contains(a) || a.Zone() != "" {

@@ -62,6 +62,7 @@ type KeyChangedError struct {
 	File string
 }
 
+// Error says both keys, since when the first was known, and what may have happened, for the person.
 func (e *KeyChangedError) Error() string {
 	if e.Now != "" {
 		return fmt.Sprintf(
@@ -91,75 +92,56 @@ func OpenFirstUse(path string) (*FirstUse, error) {
 // theirs.
 func (f *FirstUse) Accept(agentID, thumbprint string) error {
 	sum, err := base64.RawURLEncoding.Strict().DecodeString(thumbprint)
+	// The decoder skips newlines, so the length is compared too.
 	if err != nil || len(sum) != sha256.Size || len(thumbprint) != base64.RawURLEncoding.EncodedLen(len(sum)) {
-		// newlines are skipped
 		return fmt.Errorf("manifest: %q is not the thumbprint of a key", credentials.OneLine(thumbprint))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all, err := f.readFile()
+	agents, err := f.readFile()
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(a knownAgent) bool { return a.AgentID == agentID })
+	i := slices.IndexFunc(agents, func(a knownAgent) bool { return a.AgentID == agentID })
 	if i < 0 {
 		return fmt.Errorf("manifest: %q was never met", credentials.OneLine(agentID))
 	}
-	all[i].Key, all[i].Since = thumbprint, time.Now().UTC()
+	agents[i].Key, agents[i].Since = thumbprint, time.Now().UTC()
 	delete(f.first, agentID)
-	return f.writeFile(all)
+	return f.writeFile(agents)
 }
 
-// meetAgent remembers an agent, or compares its key with the one that it, or its address, is known
-// by; a key that is settled is right in any case. It returns the agent met before this one whose
-// name or id looks the same, and whether this is still the first meeting.
+// meetAgent remembers the agent of a verified manifest, or compares key, the thumbprint of its key,
+// with the one that it, or the agent at its address, is known by. address is canonical, or "". A
+// settled key, which does not come from the agent itself, is right in any case and takes the place
+// of the known one. It returns the id of an agent met before whose name or id looks the same, or
+// "", and whether this is still the first meeting. The error is a *KeyChangedError, or says what is
+// wrong with the file.
 func (f *FirstUse) meetAgent(m *Manifest, key, address string, settled bool, now time.Time) (looksLike string,
-	first bool,
-	err error) {
+	first bool, err error) {
 	if len(m.AgentID)+len(m.AgentName)+len(address) > maxNames {
 		return "", false, fmt.Errorf("%w: its id, name and address are too long to remember", errPayload)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all, err := f.readFile()
+
+	agents, err := f.readFile()
 	if err != nil {
 		return "", false, err
 	}
-	own := slices.IndexFunc(all, func(a knownAgent) bool { return a.AgentID == m.AgentID })
-	looksLike = lookingLike(all, own, m)
-	if own >= 0 && all[own].Key != key && !settled {
-		return "", false,
-			&KeyChangedError{AgentID: m.AgentID, Known: all[own].Key, Presented: key, Since: all[own].Since,
-				File: f.path}
-	}
-	here := func(a knownAgent) bool { return address != "" && slices.Contains(a.Addresses, address) }
-	known := own >= 0
-	if !settled && (own < 0 || !here(all[own])) {
-		for _, a := range slices.Backward(all) {
-			switch {
-			case !here(a):
-			case a.Key != key:
-				return "", false, &KeyChangedError{AgentID: a.AgentID, Now: m.AgentID, Address: address, Known: a.Key,
-					Presented: key, Since: a.Since, File: f.path}
-			default:
-				known = known || !f.first[a.AgentID] // the same key at the same address, under a new name
-			}
+	index := slices.IndexFunc(agents, func(a knownAgent) bool { return a.AgentID == m.AgentID })
+	looksLike = findLookalike(agents, index, m)
+	known := index >= 0
+	if !settled {
+		renamed, err := f.checkKeyChange(agents, index, m, key, address)
+		if err != nil {
+			return "", false, err
 		}
+		known = known || renamed
 	}
-	changed := own < 0
-	if changed {
-		own, all = len(all),
-			append(all, knownAgent{AgentID: m.AgentID, AgentName: m.AgentName, Key: key, Since: now.UTC()})
-	}
-	if all[own].Key != key {
-		all[own].Key, all[own].Since, changed = key, now.UTC(), true
-	}
-	if address != "" && !here(all[own]) {
-		all[own].Addresses, changed = append(all[own].Addresses, address), true
-		all[own].Addresses = all[own].Addresses[max(0, len(all[own].Addresses)-maxAddresses):]
-	}
-	if changed {
-		if err := f.writeFile(all); err != nil {
+
+	if agents, changed := recordAgent(agents, index, m, key, address, now); changed {
+		if err := f.writeFile(agents); err != nil {
 			return "", false, err
 		}
 	}
@@ -173,6 +155,57 @@ func (f *FirstUse) meetAgent(m *Manifest, key, address string, settled bool, now
 		f.first[m.AgentID] = true
 	}
 	return looksLike, f.first[m.AgentID], nil
+}
+
+// checkKeyChange refuses, with a *KeyChangedError, a key that is another one than the agent of m is
+// known by, or, where that agent was never met at address, than any agent that was. It reports
+// whether an agent known from before this file was opened has that key at that address: it is then
+// the same one under a new id. index is that of m's agent in agents, or -1. f.mu is held.
+func (f *FirstUse) checkKeyChange(agents []knownAgent, index int, m *Manifest, key, address string) (renamed bool,
+	err error) {
+	if index >= 0 && agents[index].Key != key {
+		return false, &KeyChangedError{AgentID: m.AgentID, Known: agents[index].Key, Presented: key,
+			Since: agents[index].Since, File: f.path}
+	}
+	if index >= 0 && agents[index].wasMetAt(address) {
+		return false, nil
+	}
+	for _, a := range slices.Backward(agents) {
+		switch {
+		case !a.wasMetAt(address):
+		case a.Key != key:
+			return false, &KeyChangedError{AgentID: a.AgentID, Now: m.AgentID, Address: address, Known: a.Key,
+				Presented: key, Since: a.Since, File: f.path}
+		case !f.first[a.AgentID]:
+			renamed = true
+		}
+	}
+	return renamed, nil
+}
+
+// recordAgent returns agents with the agent of m, its key and its address in them, and whether that
+// changed them, so that the file must be written. index is that of m's agent, or -1. Of the
+// addresses the newest maxAddresses stay.
+func recordAgent(agents []knownAgent, index int, m *Manifest, key, address string, now time.Time) (_ []knownAgent,
+	changed bool) {
+	if index < 0 {
+		index, changed = len(agents), true
+		agents = append(agents, knownAgent{AgentID: m.AgentID, AgentName: m.AgentName, Key: key, Since: now.UTC()})
+	}
+	a := &agents[index]
+	if a.Key != key {
+		a.Key, a.Since, changed = key, now.UTC(), true
+	}
+	if address != "" && !a.wasMetAt(address) {
+		a.Addresses, changed = append(a.Addresses, address), true
+		a.Addresses = a.Addresses[max(0, len(a.Addresses)-maxAddresses):]
+	}
+	return agents, changed
+}
+
+// wasMetAt reports whether the agent was met at an address, which is canonical; "" is none.
+func (a *knownAgent) wasMetAt(address string) bool {
+	return address != "" && slices.Contains(a.Addresses, address)
 }
 
 // canonicalAddress returns an address as it is compared: with a host in lower case, and without its
@@ -192,62 +225,67 @@ func canonicalAddress(address string) string {
 	return u.Scheme + "://" + strings.TrimSuffix(host, ".") + strings.TrimSuffix(u.EscapedPath(), "/")
 }
 
-// lookingLike is the agent_id of the first agent that the one of m, which is at own or was never
-// met, passes for: one that was met before it, or that has the name it has taken since. Who was
-// there first is not like those who came after.
-func lookingLike(all []knownAgent, own int, m *Manifest) string {
-	renamed := own >= 0 && all[own].AgentName != m.AgentName
-	for i, a := range all {
-		before := own < 0 || i < own
-		names := a.AgentName != "" && (a.AgentName == m.AgentName || looksAlike(a.AgentName, m.AgentName))
-		if i != own && (before && looksAlike(a.AgentID, m.AgentID) || (before || renamed) && names) {
+// findLookalike returns the agent_id of the first other agent that the one of m could be taken for,
+// or "". index is that of m's agent in agents, or -1 where it was never met. Only agents that were
+// met before m's are looked at, for an agent is no lookalike of those that came after it; but all
+// are compared with a name that m's agent has taken since.
+func findLookalike(agents []knownAgent, index int, m *Manifest) string {
+	renamed := index >= 0 && agents[index].AgentName != m.AgentName
+	for i, a := range agents {
+		if i == index {
+			continue
+		}
+		metBefore := index < 0 || i < index
+		sameName := a.AgentName != "" && (a.AgentName == m.AgentName || looksAlike(a.AgentName, m.AgentName))
+		if metBefore && looksAlike(a.AgentID, m.AgentID) || (metBefore || renamed) && sameName {
 			return a.AgentID
 		}
 	}
 	return ""
 }
 
-// readFile returns the agents in the file; none where there is no file.
+// readFile returns the agents in the file, in the order of meeting; none where there is no file.
 func (f *FirstUse) readFile() ([]knownAgent, error) {
 	text, err := credentials.ReadOwn(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var all []knownAgent
+	var agents []knownAgent
 	if err == nil {
-		err = jsonv2.Unmarshal(text, &all, jsonv2.RejectUnknownMembers(true))
+		err = jsonv2.Unmarshal(text, &agents, jsonv2.RejectUnknownMembers(true))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("manifest: the agents that were met cannot be read: %w", err)
 	}
-	return all, nil
+	return agents, nil
 }
 
-// writeFile puts a new file in the place of the old one.
-func (f *FirstUse) writeFile(all []knownAgent) (err error) {
+// writeFile puts a new file with these agents in the place of the old one; f.mu is held. If it
+// fails, the old file stays as it is.
+func (f *FirstUse) writeFile(agents []knownAgent) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("manifest: the agents that were met cannot be kept: %w", err)
 		}
 	}()
-	text, err := jsonv2.Marshal(all, jsontext.WithIndent("  "))
+	text, err := jsonv2.Marshal(agents, jsontext.WithIndent("  "))
 	if err != nil {
 		return err
 	}
 	if len(text) >= credentials.MaxFile { // or it could not be read any more
 		return errors.New("there is no room for another; take those that are gone out of the file")
 	}
-	next, err := os.CreateTemp(filepath.Dir(f.path), ".aaep-met-*") // with mode 0600
+	temp, err := os.CreateTemp(filepath.Dir(f.path), ".aaep-met-*") // with mode 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(next.Name())
-	_, err = next.Write(append(text, '\n'))
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(append(text, '\n'))
 	if err == nil {
-		err = next.Sync()
+		err = temp.Sync()
 	}
-	if err = errors.Join(err, next.Close()); err != nil {
+	if err = errors.Join(err, temp.Close()); err != nil {
 		return err
 	}
-	return os.Rename(next.Name(), f.path)
+	return os.Rename(temp.Name(), f.path)
 }

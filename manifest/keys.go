@@ -37,12 +37,14 @@ const (
 // many goroutines.
 type KeySet struct{ keys []key }
 
-// key is one of a set. One that is unfit stays in it, for its kid is taken.
+// key is one public key of a set.
 type key struct {
-	id, print, alg string
-	public         crypto.PublicKey
+	id     string // the kid
+	print  string // the thumbprint
+	alg    string // the only algorithm that its JWK allows; "" allows any that fits the key
+	public crypto.PublicKey
 	period
-	unfit error
+	unfit error // why no signature may be verified with it, or nil; its kid is taken all the same
 }
 
 // ParseKeys reads public keys: a JWK, a JWK Set (RFC 7517), or PEM with public keys or
@@ -87,7 +89,8 @@ func ReadKeys(paths ...string) (*KeySet, error) {
 	return ParseKeys(texts...)
 }
 
-// parseJWKs reads a JWK set. Keys that are unfit stay in it, for their ids are taken.
+// parseJWKs reads one JWK or a JWK Set. Keys that are unfit stay in it, for their ids are taken. A
+// private key is an error.
 func parseJWKs(text []byte) ([]key, error) {
 	var raw struct {
 		Keys []jsontext.Value `json:"keys"`
@@ -99,8 +102,8 @@ func parseJWKs(text []byte) ([]key, error) {
 		raw.Keys = []jsontext.Value{text}
 	}
 	keys := make([]key, len(raw.Keys))
-	for i, one := range raw.Keys {
-		var about struct {
+	for i, jwk := range raw.Keys {
+		var members struct {
 			ID  string         `json:"kid"`
 			Kty string         `json:"kty"`
 			Alg string         `json:"alg"`
@@ -110,23 +113,23 @@ func parseJWKs(text []byte) ([]key, error) {
 			D   jsontext.Value `json:"d"`
 			period
 		}
-		if err := jsonv2.Unmarshal(one, &about); err != nil || !about.isReadable() {
+		if err := jsonv2.Unmarshal(jwk, &members); err != nil || !members.isReadable() {
 			return nil, fmt.Errorf("the key number %d is no JWK", i+1)
 		}
-		if about.D != nil && about.Kty != "oct" {
+		if members.D != nil && members.Kty != "oct" {
 			return nil, fmt.Errorf("the key number %d is a private one; those who verify need the public one", i+1)
 		}
 		var parsed jose.JSONWebKey
-		err := parsed.UnmarshalJSON(one)
-		k := key{id: about.ID, alg: about.Alg, public: parsed.Key, period: about.period}
+		err := parsed.UnmarshalJSON(jwk)
+		k := key{id: members.ID, alg: members.Alg, public: parsed.Key, period: members.period}
 		switch {
-		case about.Kty == "RSA" && base64.RawURLEncoding.DecodedLen(len(about.N)) > 4096/8:
+		case members.Kty == "RSA" && base64.RawURLEncoding.DecodedLen(len(members.N)) > 4096/8:
 			k.unfit = fmt.Errorf("%w: RSA with more than 4096 bits", errKeySize)
 		case err != nil || !parsed.IsPublic():
 			k.unfit = fmt.Errorf("%w: it is no public key of a kind that is used here", errKeyUse)
-		case about.Use != "" && about.Use != "sig":
-			k.unfit = fmt.Errorf("%w: its use is %q, not sig", errKeyUse, credentials.OneLine(about.Use))
-		case about.Ops != nil && !slices.Contains(about.Ops, "verify"):
+		case members.Use != "" && members.Use != "sig":
+			k.unfit = fmt.Errorf("%w: its use is %q, not sig", errKeyUse, credentials.OneLine(members.Use))
+		case members.Ops != nil && !slices.Contains(members.Ops, "verify"):
 			k.unfit = fmt.Errorf("%w: verify is not among its key_ops", errKeyUse)
 		}
 		keys[i] = k.withThumbprint()
@@ -134,7 +137,8 @@ func parseJWKs(text []byte) ([]key, error) {
 	return keys, nil
 }
 
-// parsePEM reads the public keys and certificates in a PEM text.
+// parsePEM reads the public keys and certificates in a PEM text. Any other block is an error, and
+// so is a text without one, and one that is cut off.
 func parsePEM(text []byte) (keys []key, err error) {
 	begun := bytes.Count(text, []byte("-----BEGIN"))
 	for len(text) > 0 {
@@ -151,8 +155,8 @@ func parsePEM(text []byte) (keys []key, err error) {
 		case "CERTIFICATE":
 			var c *x509.Certificate
 			if c, err = x509.ParseCertificate(block.Bytes); err == nil {
-				from, until := seconds(max(c.NotBefore.Unix(), 0)), seconds(c.NotAfter.Unix())
-				k.public, k.period = c.PublicKey, period{NotBefore: &from, Expires: &until}
+				notBefore, notAfter := seconds(max(c.NotBefore.Unix(), 0)), seconds(c.NotAfter.Unix())
+				k.public, k.period = c.PublicKey, period{NotBefore: &notBefore, Expires: &notAfter}
 				k.unfit = checkCertificateUse(c)
 			}
 		default:
@@ -248,40 +252,42 @@ func (s *KeySet) findKey(id string) (found *key, err error) {
 
 // listNames says what the keys are known by, in an error about one that is not among them.
 func (s *KeySet) listNames() string {
-	const most = 5
+	const maxNamed = 5
 	if s == nil || len(s.keys) == 0 {
 		return "no key is trusted"
 	}
 	var ids []string
-	for _, k := range s.keys[:min(len(s.keys), most)] {
+	for _, k := range s.keys[:min(len(s.keys), maxNamed)] {
 		ids = append(ids, strconv.Quote(credentials.OneLine(k.id)))
 	}
-	if len(s.keys) > most {
+	if len(s.keys) > maxNamed {
 		ids = append(ids, "…")
 	}
 	return "trusted are " + strings.Join(ids, ", ") +
 		": a key has the name of its kid as a JWK, and its thumbprint in PEM"
 }
 
-// isSame reports whether two of a set say the same, as those of two files may.
+// isSame reports whether two keys of a set with one kid are the same key, with the same algorithm
+// and period, as where two files hold it.
 func (k *key) isSame(other *key) bool {
 	return k.print != "" && k.print == other.print && k.alg == other.alg && k.unfit == nil && other.unfit == nil &&
 		formatSeconds(k.NotBefore) == formatSeconds(other.NotBefore) &&
 		formatSeconds(k.Expires) == formatSeconds(other.Expires)
 }
 
-// checkUsable refuses a key that is not one for this algorithm at this time.
+// checkUsable refuses a key that may not verify a signature with the algorithm alg at the time now.
+// The error wraps a Refusal.
 func (k *key) checkUsable(alg string, now time.Time) error {
 	if k.unfit != nil {
 		return k.unfit
 	}
-	fits, err := algorithmOf(k.public)
+	only, err := algorithmOf(k.public)
 	switch {
 	case err != nil:
 		return err
-	case fits != alg || k.alg != "" && k.alg != alg:
+	case only != alg || k.alg != "" && k.alg != alg:
 		return fmt.Errorf("%w: the token says %s, and the key is one for %s", errKeyUse, alg,
-			credentials.OneLine(cmp.Or(k.alg, fits)))
+			credentials.OneLine(cmp.Or(k.alg, only)))
 	case k.checkTime(now) != nil:
 		return fmt.Errorf("%w: it is good from %s to %s", errKeyPeriod, formatSeconds(k.NotBefore),
 			formatSeconds(k.Expires))

@@ -116,7 +116,8 @@ func Encode(m *Manifest) ([]byte, error) {
 	return data, nil
 }
 
-// unmarshalBounded reads what a stranger may have written, which is bounded in depth too (INV-32).
+// unmarshalBounded decodes JSON that an unknown peer may have written. It refuses what nests too
+// deep before it decodes anything (INV-32).
 func unmarshalBounded(data []byte, v any) error {
 	if nesting.TooDeep(data) {
 		return fmt.Errorf("it nests deeper than %d levels", nesting.Most)
@@ -138,7 +139,8 @@ func Parse(data []byte) (*Manifest, error) {
 	return f.readManifest()
 }
 
-// readManifest returns the manifest of a form that was filled in.
+// readManifest returns the manifest of a form that was decoded, with its context, and refuses one
+// of another type and one without an agent_id.
 func (f *manifestForm) readManifest() (*Manifest, error) {
 	if f.Type != "" && aaep.CompactType(f.Type) != Type {
 		return nil, fmt.Errorf("manifest: its type is %q, want %s", aaep.SafeText(f.Type), Type)
@@ -148,26 +150,26 @@ func (f *manifestForm) readManifest() (*Manifest, error) {
 	}
 	m := &f.Manifest
 	if len(f.Context) > 0 && jsonv2.Unmarshal(f.Context, &m.Context) != nil {
-		var one string
-		if err := jsonv2.Unmarshal(f.Context, &one); err != nil {
+		var context string
+		if err := jsonv2.Unmarshal(f.Context, &context); err != nil {
 			return nil, errors.New("manifest: its @context is neither a string nor a list of strings")
 		}
-		m.Context = []string{one}
+		m.Context = []string{context}
 	}
 	return m, nil
 }
 
 // AddEndpoint says where a transport is found, and that it is served.
-func (m *Manifest) AddEndpoint(transport string, at Endpoint) error {
-	all, err := m.Endpoints()
+func (m *Manifest) AddEndpoint(transport string, endpoint Endpoint) error {
+	endpoints, err := m.Endpoints()
 	if err != nil {
 		return err
 	}
-	if all == nil {
-		all = map[string]Endpoint{}
+	if endpoints == nil {
+		endpoints = map[string]Endpoint{}
 	}
-	all[transport] = at
-	data, err := jsonv2.Marshal(all, jsonv2.Deterministic(true))
+	endpoints[transport] = endpoint
+	data, err := jsonv2.Marshal(endpoints, jsonv2.Deterministic(true))
 	if err != nil {
 		return err
 	}
@@ -194,9 +196,9 @@ func (m *Manifest) Endpoints() (map[string]Endpoint, error) {
 	if data == nil || !slices.Contains(m.Context, EndpointsVocabulary.URI) {
 		return nil, nil
 	}
-	var all map[string]Endpoint
-	if err := unmarshalBounded(data, &all); err != nil {
+	var endpoints map[string]Endpoint
+	if err := unmarshalBounded(data, &endpoints); err != nil {
 		return nil, fmt.Errorf("manifest: extensions.%s: %s", EndpointsVocabulary.Prefix, aaep.SafeText(err.Error()))
 	}
-	return all, nil
+	return endpoints, nil
 }

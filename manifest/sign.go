@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -33,10 +34,10 @@ const KeysPath = "/.well-known/aaep-keys.json"
 type Signer struct {
 	alg, kid string
 	public   crypto.PublicKey
-	private  any // what go-jose signs with
-	checked  bool
-	x5c      []string
-	lifetime time.Duration
+	private  any           // what go-jose signs with
+	checked  bool          // whether each signature is verified before it is returned
+	x5c      []string      // the certificates of the key, in base64
+	lifetime time.Duration // how long a manifest is good; zero is for ever
 }
 
 // SignerOptions are what is not in a key.
@@ -82,10 +83,11 @@ func NewSigner(private crypto.Signer, o SignerOptions) (*Signer, error) {
 	if len(s.x5c) > maxChain {
 		return nil, fmt.Errorf("manifest: there are %d certificates, at most %d may be sent", len(s.x5c), maxChain)
 	}
+
 	s.checked = true
 	switch private.(type) {
 	case *ecdsa.PrivateKey, *rsa.PrivateKey, ed25519.PrivateKey:
-		// once is enough: a JWK may have two halves that do not fit
+		// Such a key is tried once, for a JWK may have two halves that do not fit.
 		s.private = private
 		_, err = s.signPayload([]byte("{}"), time.Time{})
 		s.checked = false
@@ -112,34 +114,44 @@ func ParseSigner(text []byte, o SignerOptions) (*Signer, error) {
 	return signers[0], nil
 }
 
-// parseSigners makes one of each key in text, in their order.
-func parseSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
-	if isPublicHalf(text) {
+// parseSigners makes a Signer of each private key in text, PEM or one JWK, in their order.
+func parseSigners(text []byte, o SignerOptions) ([]*Signer, error) {
+	switch {
+	case isPublicHalf(text):
 		return nil, errPublicHalf
-	}
-	if strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
-		var about struct {
-			ID string `json:"kid"`
-		}
-		var k jose.JSONWebKey
-		if jsonv2.Unmarshal(text, &about) != nil || k.UnmarshalJSON(text) != nil {
-			return nil, errors.New("manifest: the key is no JWK that can be read in one way only")
-		}
-		private, ok := k.Key.(crypto.Signer)
-		if !ok {
-			return nil, errors.New("manifest: the JWK is no private key of a kind that is used here")
-		}
-		if o.KeyID == "" {
-			o.KeyID = about.ID
-		}
-		s, err := NewSigner(private, o)
+	case strings.HasPrefix(strings.TrimSpace(string(text)), "{"):
+		s, err := parseJWKSigner(text, o)
 		return []*Signer{s}, err
 	}
-	var private crypto.Signer
-	all, begun := o.Certificates, bytes.Count(text, []byte("-----BEGIN"))
-	add := func() error {
+	return parsePEMSigners(text, o)
+}
+
+// parseJWKSigner makes a Signer of a private JWK, whose kid is used if o has none.
+func parseJWKSigner(text []byte, o SignerOptions) (*Signer, error) {
+	var members struct {
+		ID string `json:"kid"`
+	}
+	var k jose.JSONWebKey
+	if jsonv2.Unmarshal(text, &members) != nil || k.UnmarshalJSON(text) != nil {
+		return nil, errors.New("manifest: the key is no JWK that can be read in one way only")
+	}
+	private, ok := k.Key.(crypto.Signer)
+	if !ok {
+		return nil, errors.New("manifest: the JWK is no private key of a kind that is used here")
+	}
+	o.KeyID = cmp.Or(o.KeyID, members.ID)
+	return NewSigner(private, o)
+}
+
+// parsePEMSigners makes a Signer of each private key in a PEM text. The certificates behind a key
+// are its own, and are sent after those of o.
+func parsePEMSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
+	shared := o.Certificates
+	begun := bytes.Count(text, []byte("-----BEGIN")) // how many blocks Decode has yet to return
+	var private crypto.Signer                        // the key whose certificates may follow, or nil
+	addSigner := func() error {
 		s, err := NewSigner(private, o)
-		signers, o.Certificates = append(signers, s), all
+		signers, o.Certificates = append(signers, s), shared
 		return err
 	}
 	for len(text) > 0 {
@@ -148,42 +160,26 @@ func parseSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
 			break
 		}
 		begun--
-		var parsed any
-		var err error
-		switch block.Type {
-		case "PRIVATE KEY":
-			parsed, err = x509.ParsePKCS8PrivateKey(block.Bytes)
-		case "EC PRIVATE KEY":
-			parsed, err = x509.ParseECPrivateKey(block.Bytes)
-		case "RSA PRIVATE KEY":
-			parsed, err = x509.ParsePKCS1PrivateKey(block.Bytes)
-		case "CERTIFICATE":
-			var c *x509.Certificate
-			if c, err = x509.ParseCertificate(block.Bytes); err == nil {
-				o.Certificates = append(o.Certificates[:len(o.Certificates):len(o.Certificates)], c)
-			}
-		case "EC PARAMETERS": // openssl writes them before the key
-		case "ENCRYPTED PRIVATE KEY":
-			err = errors.New("it is encrypted")
-		default:
-			err = errors.New("it is a " + credentials.OneLine(block.Type))
-		}
+		key, certificate, err := parsePrivateBlock(block)
 		if err != nil {
 			return nil, fmt.Errorf("manifest: the key cannot be read: %s", credentials.OneLine(err.Error()))
 		}
-		if parsed == nil {
+		if certificate != nil {
+			o.Certificates = append(slices.Clip(o.Certificates), certificate)
+		}
+		if key == nil {
 			continue
 		}
-		one, ok := parsed.(crypto.Signer)
+		next, ok := key.(crypto.Signer)
 		if !ok {
 			return nil, errors.New("manifest: it is no private key that can sign")
 		}
 		if private != nil {
-			if err := add(); err != nil {
+			if err := addSigner(); err != nil {
 				return nil, err
 			}
 		}
-		private = one
+		private = next
 	}
 	switch {
 	case begun > 0: // Decode passes over what it cannot read
@@ -191,11 +187,32 @@ func parseSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
 	case private == nil:
 		return nil, errors.New("manifest: it is no private key, neither PEM nor JWK")
 	}
-	err = add()
+	err = addSigner()
 	return signers, err
 }
 
-// errPublicHalf is returned where a private key is expected.
+// parsePrivateBlock returns the private key or the certificate in a PEM block; both are nil for a
+// block that may stand beside them. The error is for a person, and says nothing of the key.
+func parsePrivateBlock(block *pem.Block) (key any, certificate *x509.Certificate, err error) {
+	switch block.Type {
+	case "PRIVATE KEY":
+		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	case "EC PRIVATE KEY":
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	case "RSA PRIVATE KEY":
+		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	case "CERTIFICATE":
+		certificate, err = x509.ParseCertificate(block.Bytes)
+	case "EC PARAMETERS": // openssl writes them before the key
+	case "ENCRYPTED PRIVATE KEY":
+		err = errors.New("it is encrypted")
+	default:
+		err = errors.New("it is a " + credentials.OneLine(block.Type))
+	}
+	return key, certificate, err
+}
+
+// errPublicHalf is returned for public keys where a private key is expected.
 var errPublicHalf = errors.New("manifest: it is the public half of a key, which proves signatures and makes none: " +
 	"name the file of the private key, which aaep manifest keygen NAME writes to NAME.key")
 
@@ -229,8 +246,8 @@ func isPublicHalf(text []byte) bool {
 func readSigner(path string) ([]byte, error) {
 	text, err := credentials.ReadOwn(path)
 	if err != nil {
-		if open, failed := credentials.ReadFile(path); failed == nil && isPublicHalf(open) {
-			return open, nil
+		if public, publicErr := credentials.ReadFile(path); publicErr == nil && isPublicHalf(public) {
+			return public, nil
 		}
 	}
 	return text, err
@@ -252,16 +269,16 @@ func ReadSigner(path string, o SignerOptions) (*Signer, error) {
 // key behind the one in use, and it is published; in front of it, and it signs. What cannot be read
 // then changes nothing, and log is told, which may be nil.
 func SignerFiles(o SignerOptions, log *slog.Logger, files ...string) (func() []*Signer, error) {
-	source, err := credentials.NewSource(log, readSigner, func(contents [][]byte) (all []*Signer, err error) {
+	source, err := credentials.NewSource(log, readSigner, func(contents [][]byte) (signers []*Signer, err error) {
 		for i, text := range contents {
-			signers, err := parseSigners(text, o)
+			fileSigners, err := parseSigners(text, o)
 			if err != nil {
 				return nil, fmt.Errorf("%w, in %s", err, files[i])
 			}
-			all = append(all, signers...)
+			signers = append(signers, fileSigners...)
 		}
-		_, err = PublicKeys(all...)
-		return all, err
+		_, err = PublicKeys(signers...)
+		return signers, err
 	}, files...)
 	if err != nil {
 		return nil, err
@@ -280,7 +297,8 @@ func (s *Signer) Sign(m *Manifest, now time.Time) (string, error) {
 	return s.signPayload(payload, now)
 }
 
-// signPayload signs payload as a compact JWS at now.
+// signPayload returns payload signed at the time now, as a compact JWS of at most maxSigned bytes.
+// Where s.checked, the signature was verified with the public key.
 func (s *Signer) signPayload(payload []byte, now time.Time) (string, error) {
 	o := (&jose.SignerOptions{}).WithType(signedType).WithHeader("kid", s.kid).WithHeader("iat", now.Unix())
 	if s.lifetime > 0 {
@@ -290,14 +308,15 @@ func (s *Signer) signPayload(payload []byte, now time.Time) (string, error) {
 		o.WithHeader("x5c", s.x5c)
 	}
 	alg := jose.SignatureAlgorithm(s.alg)
-	made, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: s.private}, o)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: s.private}, o)
 	if err != nil {
 		return "", fmt.Errorf("manifest: %w", err)
 	}
-	jws, err := made.Sign(payload)
+	jws, err := signer.Sign(payload)
 	if err != nil {
 		return "", fmt.Errorf("manifest: it cannot be signed: %w", err)
 	}
+
 	text, err := jws.CompactSerialize()
 	switch {
 	case err != nil:

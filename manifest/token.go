@@ -20,14 +20,15 @@ const maxSigned = 64 << 10
 // signedType is the typ of the header of signed manifests that are made here (RFC 7515, 4.1.9).
 const signedType = "aaep-manifest+jws"
 
-// token is a compact JWS that was looked at, and not verified.
+// token is a compact JWS whose header was read, and whose signature is not verified.
 type token struct {
 	text string
 	head header
 }
 
-// header is what counts of a protected header. What only brings keys along is looked at where
-// nothing else is known.
+// header is what counts of a token's protected header. The members that bring keys along only
+// choose the error of a token whose kid is not known; X5c also counts where Verifier.Roots are
+// given.
 type header struct {
 	Alg  string         `json:"alg"`
 	Kid  string         `json:"kid"`
@@ -62,17 +63,17 @@ func (p *period) isReadable() bool {
 	})
 }
 
-// narrowTo leaves of a period what is good by another one too.
-func (p *period) narrowTo(by period) {
+// narrowTo cuts p down to the part of it that lies in limit too. A nil bound is open.
+func (p *period) narrowTo(limit period) {
 	later := func(a, b *seconds) *seconds {
 		if a == nil || b != nil && *b > *a {
 			return b
 		}
 		return a
 	}
-	p.IssuedAt, p.NotBefore = later(p.IssuedAt, by.IssuedAt), later(p.NotBefore, by.NotBefore)
-	if by.Expires != nil && (p.Expires == nil || *by.Expires < *p.Expires) {
-		p.Expires = by.Expires
+	p.IssuedAt, p.NotBefore = later(p.IssuedAt, limit.IssuedAt), later(p.NotBefore, limit.NotBefore)
+	if limit.Expires != nil && (p.Expires == nil || *limit.Expires < *p.Expires) {
+		p.Expires = limit.Expires
 	}
 }
 
@@ -98,8 +99,9 @@ func (p *period) checkTime(now time.Time) error {
 	return nil
 }
 
-// readToken takes exactly one form: go-jose lets through more than one token for the same signature
-// (INV-40).
+// readToken reads the header of a signed manifest, and verifies nothing. It takes exactly one form,
+// for go-jose lets through more than one token for the same signature (INV-40). The error wraps a
+// Refusal.
 func readToken(text string) (*token, error) {
 	if len(text) > maxSigned {
 		return nil, fmt.Errorf("%w: it has %d bytes; at most %d are read", errNotCompact, len(text), maxSigned)

@@ -34,10 +34,10 @@ func (t *Trust) Verify(ctx context.Context, signed string, expect Expect) (*Mani
 	}
 	keys, kid := t.Keys, read.head.Kid
 	if _, err := keys.findKey(kid); t.Source != nil && kid != "" && errors.Is(err, ErrUnknownKey) {
-		more, err := t.Source(ctx, kid)
+		sourced, err := t.Source(ctx, kid)
 		switch {
 		case err == nil:
-			keys = more
+			keys = sourced
 		case t.Roots == nil || read.head.X5c == nil:
 			return nil, nil, fmt.Errorf("%w: %w", ErrUnknownKey, err)
 		}

@@ -176,8 +176,8 @@ func (v *Verifier) findTokenKey(t *token, trusted *KeySet, now time.Time) (*key,
 	return nil, nil, fmt.Errorf("%w: %q; %s", ErrUnknownKey, credentials.OneLine(t.head.Kid), trusted.listNames())
 }
 
-// readPayload reads a manifest strictly. Times that a JWT library put there count beside those in
-// the header.
+// readPayload reads what a token signs as a manifest. Times that a JWT library put there count
+// beside those in the header: it narrows the period of h to them. The error wraps errPayload.
 func readPayload(payload []byte, h *header) (*Manifest, error) {
 	var claims struct {
 		manifestForm
@@ -205,7 +205,8 @@ func readPayload(payload []byte, h *header) (*Manifest, error) {
 	return m, nil
 }
 
-// identityOf returns what the token says of its signer, not verified.
+// identityOf returns what the token's header says of its signer. That is true once verifyToken has
+// verified the token, and a claim before.
 func (t *token) identityOf() *Identity {
 	return &Identity{KeyID: t.head.Kid, Algorithm: t.head.Alg, SignedAt: t.head.IssuedAt.asTime(),
 		ExpiresAt: t.head.Expires.asTime()}
@@ -241,8 +242,8 @@ func (e *Expect) Check(m *Manifest) error {
 		return fmt.Errorf("%w: its agent_id is %q, want %q", ErrAgent, credentials.OneLine(m.AgentID),
 			credentials.OneLine(id))
 	}
-	differs := func(what, said string) error {
-		return fmt.Errorf("%w: it does not name %s %q", ErrOffer, what, credentials.OneLine(said))
+	differs := func(kind, value string) error {
+		return fmt.Errorf("%w: it does not name %s %q", ErrOffer, kind, credentials.OneLine(value))
 	}
 	if e.Transport != "" && m.TransportsSupported != nil && !slices.Contains(m.TransportsSupported, e.Transport) {
 		return differs("the transport", e.Transport)

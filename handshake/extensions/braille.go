@@ -3,7 +3,7 @@ package extensions
 import "github.com/aaep-go/aaep/handshake"
 
 // BrailleVocabulary names the extension for braille displays.
-var BrailleVocabulary = vocabulary("braille")
+var BrailleVocabulary = newVocabulary("braille")
 
 // Braille is a display. Output comes in pieces that fit it, cut between words.
 type Braille struct {
@@ -15,8 +15,10 @@ type Braille struct {
 	Table string `json:"table,omitzero"`
 }
 
-func braille() handshake.Extension {
-	return extension(BrailleVocabulary, func(d Braille) handshake.Effect {
+// newBraille returns the extension for braille displays. Its effect is that output comes in pieces
+// of as many characters as the display shows at once.
+func newBraille() handshake.Extension {
+	return newExtension(BrailleVocabulary, func(d Braille) handshake.Effect {
 		return handshake.Effect{MaxChunk: d.Cells * max(d.Rows, 1)}
 	})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // DeliveryVocabulary names the extension for when events are sent, and for how long.
-var DeliveryVocabulary = vocabulary("delivery")
+var DeliveryVocabulary = newVocabulary("delivery")
 
 // Delivery is what a subscriber may ask for. Zero values ask for nothing.
 type Delivery struct {
@@ -50,13 +50,15 @@ type DeliveryData struct {
 	Lost bool `json:"lost,omitzero"`
 }
 
-func delivery() handshake.Extension {
-	ext := extension(DeliveryVocabulary, func(asked Delivery) handshake.Effect {
+// newDelivery returns the extension for when events are sent. All of what was asked is honored but
+// ResumeAfter, which stands only in an answer that resumes.
+func newDelivery() handshake.Extension {
+	ext := newExtension(DeliveryVocabulary, func(asked Delivery) handshake.Effect {
 		var e handshake.Effect
 		honored := asked
-		e.ResumeAfter, e.Resumed = asked.ResumeAfter, raw(honored)
+		e.ResumeAfter, e.Resumed = asked.ResumeAfter, marshalOwn(honored)
 		honored.ResumeAfter = ""
-		e.Honored = raw(honored)
+		e.Honored = marshalOwn(honored)
 		e.IdleTimeout = time.Duration(asked.IdleTimeoutSeconds) * time.Second
 		e.MaxDuration = time.Duration(asked.MaxDurationSeconds) * time.Second
 		if asked.Presence == PresenceTyping {
@@ -76,6 +78,6 @@ func delivery() handshake.Extension {
 		}
 		return e
 	})
-	ext.Event = check(DeliveryVocabulary, "event")
+	ext.Event = makeSchemaCheck(DeliveryVocabulary, "event")
 	return ext
 }

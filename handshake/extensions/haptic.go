@@ -9,7 +9,7 @@ import (
 )
 
 // HapticVocabulary names the extension for what is felt.
-var HapticVocabulary = vocabulary("haptic")
+var HapticVocabulary = newVocabulary("haptic")
 
 // Haptic is what a device can make felt, and where.
 type Haptic struct {
@@ -26,8 +26,11 @@ type HapticData struct {
 	Location string `json:"location,omitzero"`
 }
 
-func haptic() handshake.Extension {
-	ext := extension(HapticVocabulary, func(device Haptic) handshake.Effect {
+// newHaptic returns the extension for what is felt. Its effect is the data of each event: the
+// pattern that the agent chose if the device has it, else the device's first one if the event is
+// critical, else none. A place that the device does not have is left out.
+func newHaptic() handshake.Extension {
+	ext := newExtension(HapticVocabulary, func(device Haptic) handshake.Effect {
 		return handshake.Effect{Data: func(ev *aaep.Event, data json.RawMessage) json.RawMessage {
 			var felt HapticData
 			if data != nil && HapticVocabulary.Read(data, &felt) != nil {
@@ -42,9 +45,9 @@ func haptic() handshake.Extension {
 			if !slices.Contains(device.BodyLocations, felt.Location) {
 				felt.Location = ""
 			}
-			return raw(felt)
+			return marshalOwn(felt)
 		}}
 	})
-	ext.Event = check(HapticVocabulary, "event")
+	ext.Event = makeSchemaCheck(HapticVocabulary, "event")
 	return ext
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TimingVocabulary names the extension for those who need longer to answer (WCAG 2.2.1).
-var TimingVocabulary = vocabulary("timing")
+var TimingVocabulary = newVocabulary("timing")
 
 // Timing stretches the time there is to answer a question. A question that several may answer when
 // it is put is open as long as the slowest of them needs, and never longer than a day. A subscriber
@@ -26,17 +26,19 @@ type Timing struct {
 	MoreTimeFor aaep.ReplyToken `json:"more_time_for,omitzero"`
 }
 
-func timing() handshake.Extension {
-	return extension(TimingVocabulary, func(t Timing) handshake.Effect {
+// newTiming returns the extension for more time to answer. All of what was asked is honored but
+// MoreTimeFor, which concerns one question and stands only in an answer that granted it.
+func newTiming() handshake.Extension {
+	return newExtension(TimingVocabulary, func(t Timing) handshake.Effect {
 		lasting := t
 		lasting.MoreTimeFor = ""
-		e := handshake.Effect{TimeoutMultiplier: t.TimeoutMultiplier, Honored: raw(lasting),
+		e := handshake.Effect{TimeoutMultiplier: t.TimeoutMultiplier, Honored: marshalOwn(lasting),
 			MinTimeout: time.Duration(t.MinSeconds) * time.Second}
 		if t.NoLimit {
 			e.MinTimeout = 24 * time.Hour
 		}
 		if t.MoreTimeFor != "" {
-			e.MoreTime, e.Granted = t.MoreTimeFor, raw(t)
+			e.MoreTime, e.Granted = t.MoreTimeFor, marshalOwn(t)
 		}
 		return e
 	})
