@@ -99,15 +99,15 @@ func (c *checker) checkUnshared(v Vocabulary, used bool, uris []string) {
 // library reads. A field without a json tag takes the member of its own name alone: where there is
 // one in other letters, as mg for a field Mg, that is an error, and not a zero. The error is an
 // *InvalidError.
-func (v Vocabulary) Read(object json.RawMessage, target any) error {
-	if err := jsonv2.Unmarshal(object, target, wholeNumbers); err != nil {
+func (v Vocabulary) Read(object json.RawMessage, into any) error {
+	if err := jsonv2.Unmarshal(object, into, wholeNumbers); err != nil {
 		return wrapError(v.Prefix, err)
 	}
-	if !hasUntagged(reflect.TypeOf(target), map[reflect.Type]bool{}) {
+	if !hasUntagged(reflect.TypeOf(into), map[reflect.Type]bool{}) {
 		return nil
 	}
 	var c checker
-	c.checkMissed(jsontext.Value(object), reflect.TypeOf(target), 0)
+	c.checkMissed(jsontext.Value(object), reflect.TypeOf(into), 0)
 	return c.asError(v.Prefix)
 }
 
@@ -194,12 +194,12 @@ func (c *checker) checkMissedMember(name string, members map[string]jsontext.Val
 // ReadExtension is Vocabulary.Read of what an event carries of an extension. It reports false, and
 // reads nothing, if there is none: the event has nothing under the prefix, or its context does not
 // name the vocabulary, so that the prefix is another vocabulary's (§3.2.1).
-func (e *Event) ReadExtension(v Vocabulary, target any) (bool, error) {
+func (e *Event) ReadExtension(v Vocabulary, into any) (bool, error) {
 	data := e.Extensions[v.Prefix]
 	if data == nil || !slices.Contains(e.Context, v.URI) {
 		return false, nil
 	}
-	return true, v.Read(data, target)
+	return true, v.Read(data, into)
 }
 
 // inOwnNamespace reports whether a URI is one of AAEP's own names. Those of extensions that the
