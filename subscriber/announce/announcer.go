@@ -480,7 +480,8 @@ func (a *Announcer) mustEnd() bool {
 	case slices.Contains(a.asked, s.item):
 		return false
 	}
-	return len(a.asked) > 0 || a.isTyping || a.wantsQuiet && !s.outcome && !s.recites
+	outcome := s.outcome || s.leadsTo != nil && s.leadsTo.outcome
+	return len(a.asked) > 0 || a.isTyping || a.wantsQuiet && !outcome && !s.recites
 }
 
 // followsAnswer reports whether an announcement waits for what becomes of the person's answer: an
@@ -490,9 +491,19 @@ func (a *Announcer) followsAnswer(now time.Time, it *item) bool {
 	return q != nil && it.session == q.sessionKey() && now.Sub(q.sendingSince) < sentFirst
 }
 
-// chooseNext takes what comes next out of its queue. What is said in several sentences stays in
-// front of it.
+// chooseNext returns what is said next, which stays in its queue: an announcement, or what leads to
+// it, where that waits. Otherwise Next, which puts a lead-in before what was chosen and chooses
+// anew, would get the same announcement for ever.
 func (a *Announcer) chooseNext(now time.Time) *item {
+	it := a.chooseWaiting(now)
+	if it != nil && it.next == 0 && it.leadIn != a.latest && slices.Contains(a.normal, it.leadIn) {
+		return it.leadIn
+	}
+	return it
+}
+
+// chooseWaiting is chooseNext, whatever leads to the announcement.
+func (a *Announcer) chooseWaiting(now time.Time) *item {
 	for _, q := range []*[]*item{&a.urgent, &a.asked} {
 		if len(*q) > 0 {
 			return (*q)[0]

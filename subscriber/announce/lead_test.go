@@ -37,6 +37,33 @@ func TestLeadIsFollowed(t *testing.T) {
 	}
 }
 
+// What came of a question whose session fails at once, as of an agent that gives up where no one
+// answered, is told after the failure, and after words that lead to it; also where the person wants
+// quiet.
+func TestOutcomeBeforeFailure(t *testing.T) {
+	for name, tc := range map[string]struct {
+		quiet bool
+		want  []string
+	}{
+		"heard": {false, []string{"One line of it. /", "Error.", "Nothing was paid.", "What came before:", "Not done: Pay five dollars.",
+			"One line of it."}},
+		"quiet": {true, []string{"Not done: Pay five dollars. /", "Error.", "Nothing was paid.", "What came before:",
+			"Not done: Pay five dollars."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+			r.addEvent(&aaep.SessionStarted{}, "Looking at the bills.")
+			r.passTime(time.Minute)
+			r.a.Hush(tc.quiet)
+			r.addSentence("One line of it. ")
+			r.addEvent(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Not done: Pay five dollars.")
+			r.addEvent(&aaep.SessionErrored{}, "Nothing was paid.")
+			r.passTime(time.Minute)
+			r.wantSince("Looking at the bills.", tc.want...)
+		})
+	}
+}
+
 // An answer that comes while the question is being said hears at once that it does not count, and
 // why, and then the rest of the question, whole sentences; after that it counts, and nothing that
 // is not so any more is heard. Keys that are pressed once more do not delay it.
