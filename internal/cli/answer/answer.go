@@ -78,7 +78,10 @@ Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 w
 			ctx, stop := exits.WithInterrupt(cmd.Context())
 			defer stop()
 			if watch {
-				return watchListeners(ctx, cmd.OutOrStdout())
+				return watchListeners(ctx, func(state string) error {
+					_, err := fmt.Fprintln(cmd.OutOrStdout(), state)
+					return err
+				})
 			}
 			all := control.Find(ctx, nil)
 			defer func() {
@@ -206,8 +209,9 @@ func callListeners(ctx context.Context, out io.Writer, links []*control.Link, r 
 // lookForListeners is how often --watch looks for listeners that were started since.
 const lookForListeners = time.Second
 
-// watchListeners prints how it stands with the listeners, until ctx is done.
-func watchListeners(ctx context.Context, out io.Writer) error {
+// watchListeners calls report with how it stands with the listeners, now and at each change, until
+// ctx is done or report returns an error.
+func watchListeners(ctx context.Context, report func(state string) error) error {
 	type change struct {
 		slot  int
 		state *control.State // nil where it is gone
@@ -240,7 +244,7 @@ func watchListeners(ctx context.Context, out io.Writer) error {
 			line, err := json.Marshal(combineStates(states))
 			if err == nil && string(line) != last {
 				last = string(line)
-				_, err = fmt.Fprintln(out, last)
+				err = report(last)
 			}
 			if err != nil {
 				return lineio.UnwrittenError(err)

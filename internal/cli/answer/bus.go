@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/godbus/dbus/v5"
@@ -34,7 +35,8 @@ type busService struct {
 const mostBusCalls = 8
 
 // ServeBus offers on the session bus what the command does, until ctx is done. Where another
-// listener has the name, this one takes it when that ends. Without a bus it does nothing.
+// listener has the name, this one takes it when that ends. Without a bus it does nothing. What has
+// the name sends the signal Changed, with what State returns, when it gets it and at each change.
 func ServeBus(ctx context.Context) {
 	conn, err := sessionbus.Dial(ctx)
 	if err != nil {
@@ -45,12 +47,26 @@ func ServeBus(ctx context.Context) {
 	if conn.Export(s, busPath, busFace) != nil {
 		return
 	}
+	signals := make(chan *dbus.Signal, 8)
+	conn.Signal(signals)
 	if _, err := conn.RequestName(busName, 0); err != nil {
 		return
 	}
-	select {
-	case <-ctx.Done():
-	case <-conn.Context().Done():
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(conn.Context(), cancel)()
+	for {
+		select {
+		case signal := <-signals:
+			if signal != nil && signal.Sender == "org.freedesktop.DBus" &&
+				signal.Name == "org.freedesktop.DBus.NameAcquired" && slices.Contains(signal.Body, busName) {
+				conn.RemoveSignal(signals)
+				watchListeners(ctx, func(state string) error { return conn.Emit(busPath, busFace+".Changed", state) })
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
