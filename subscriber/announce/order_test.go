@@ -99,3 +99,71 @@ func findDisorder(heard []string) string {
 	}
 	return ""
 }
+
+// Whatever agents do, fail at and end, and whatever the person asks for, in whatever order: Next
+// returns, and what waits comes to its end in a while. A Presenter calls Next with its lock held,
+// so one that chooses for ever silences all agents.
+func TestNextReturns(t *testing.T) {
+	rounds := 600
+	if testing.Short() {
+		rounds = 150
+	}
+	for seed := range rounds {
+		rnd := rand.New(rand.NewPCG(uint64(seed), 26))
+		r := newRoom(t, Preferences{UntilDone: rnd.IntN(4) == 0, Reads: rnd.IntN(4) == 0, Answering: answerKeys})
+		var asked []*aaep.Event
+		for i := range 40 {
+			source, session := "Planner", fmt.Sprintf("sess_%d", 1+rnd.IntN(3))
+			if rnd.IntN(4) == 0 {
+				source = "Post"
+			}
+			say := fmt.Sprintf("Word %d.", i)
+			for _, act := range []func(){
+				func() { r.addEventOf(source, session, &aaep.SessionStarted{}, say) },
+				func() {
+					r.addEventOf(source, session, &aaep.OutputStreaming{Chunk: say + " ", OutputID: "out_1", CoalesceHint: aaep.BoundarySentence}, "")
+				},
+				func() {
+					r.addEventOf(source, session, &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, say)
+				},
+				func() { r.addEventOf(source, session, &aaep.ToolInvoked{Tool: "look", ToolCallID: "call_1"}, say) },
+				func() {
+					r.addEventOf(source, session, &aaep.ToolCompleted{Tool: "look", ToolCallID: "call_1", Status: aaep.ToolError}, say)
+				},
+				func() { r.addEventOf(source, session, &aaep.SessionErrored{}, say) },
+				func() { r.addEventOf(source, session, &aaep.SessionCompleted{}, say) },
+				func() { asked = append(asked, r.askBriefly(source, session, "Pay "+say)) },
+				func() {
+					if len(asked) > 0 {
+						r.a.Settle(r.now, asked[rnd.IntN(len(asked))])
+					}
+				},
+				func() { r.typeAnswer([]string{"y", "n", "maybe"}[rnd.IntN(3)], nil) },
+				func() { r.a.Hush(rnd.IntN(2) == 0) },
+				func() { r.a.Typing(r.now) },
+				func() { r.a.Rest(r.now) },
+				func() { r.a.Skip(r.now) },
+				func() { r.a.Newest(r.now) },
+				func() { r.a.Details(r.now) },
+				func() { r.a.Again(r.now) },
+				func() { r.a.NextQuestion(r.now) },
+				func() { r.a.WhatWaits(r.now) },
+				func() { r.a.WhereAreWe(r.now) },
+				func() { r.a.Spell(r.now) },
+				func() { r.a.Walk(r.now, Places()[rnd.IntN(len(Places()))], rnd.IntN(2) == 0) },
+				func() { r.a.Outage(r.now, source, nil) },
+				func() { r.a.Tell(r.now, say, rnd.IntN(2) == 0) },
+			}[rnd.IntN(24):][:1] {
+				act()
+			}
+			if rnd.IntN(3) > 0 { // else several at once
+				r.passTime(time.Duration(rnd.IntN(4000)) * time.Millisecond)
+			}
+		}
+		r.a.Hush(false)
+		r.passTime(15 * time.Minute)
+		if r.voice != nil {
+			t.Errorf("seed %d: after a quarter of an hour %q is said", seed, r.voice.Text)
+		}
+	}
+}
