@@ -43,9 +43,11 @@ type openQuestion struct {
 	answering   Words // how to answer it
 
 	// What was heard of it. heardAt is when all of it was, later than now where its output returned
-	// too soon; presentedUntil is when the parts that were presented can have been heard.
+	// too soon; presentedUntil is when the parts that were presented can have been heard. Unless
+	// heardAt is zero, shownAt is when its output had presented all of it for the first time.
 	heardAt        time.Time
 	presentedUntil time.Time
+	shownAt        time.Time
 
 	// silencedAt is when it was silenced last before all of it was heard, and silenced how often
 	// that was.

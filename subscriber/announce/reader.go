@@ -85,16 +85,19 @@ func (a *Announcer) readDecision(now time.Time, q *openQuestion, p *aaep.Awaitin
 	return ""
 }
 
-// canHaveRead reports whether a person can have read a question up to what follows from it, as it
-// stands there, before they began to answer: a voice at their pace would have said it. How long
-// there is, who asks and the keys are not counted.
+// wasShown reports whether all lines of a question had stood there for a moment when a person began
+// to answer: a terminal whose output is stopped takes keys all the same.
+func (q *openQuestion) wasShown(began time.Time) bool {
+	return !q.heardAt.IsZero() && began.Sub(q.shownAt) >= stillBefore
+}
+
+// canHaveRead reports whether a person can have read a question that was shown up to what follows
+// from it, as it stands there, before they began to answer: a voice at their pace would have said
+// it. How long there is, who asks and the keys are not counted.
 func (a *Announcer) canHaveRead(q *openQuestion, began time.Time) bool {
-	if q.heardAt.IsZero() {
-		return false
-	}
 	asked := questionWords(q.event, q.timeGiven()).String()
 	asked = asked[:max(strings.LastIndexByte(asked, '\n'), 0)]
-	return began.Sub(q.put) >= spoken.Time(aaep.SafeText(asked), a.p.WordsPerMinute)
+	return began.Sub(q.shownAt) >= spoken.Time(aaep.SafeText(asked), a.p.WordsPerMinute)
 }
 
 // refreshAnswering says from now on how questions are answered in another language.

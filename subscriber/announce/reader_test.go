@@ -85,6 +85,46 @@ func TestReadTooSoon(t *testing.T) {
 	}
 }
 
+// A terminal that is stopped, or that nothing reads, shows a question late and takes keys
+// meanwhile: but for a no, an answer that was begun before all of it stood there is for another,
+// however often it comes. INV-60
+func TestShownLate(t *testing.T) {
+	lowRisk, text := highRisk(), &aaep.AwaitingClarification{ReplyToken: "rpl_1", Question: "Which of all the files that are here?",
+		AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseFreetext}, TimeoutSeconds: 600}
+	lowRisk.RiskLevel = aaep.RiskLow
+	for name, tc := range map[string]struct {
+		ask  aaep.Payload
+		line string
+	}{"high risk": {highRisk(), "y"}, "low risk": {lowRisk, "y"}, "a text": {text, "the one of before"}} {
+		p := newPage(t, Preferences{})
+		p.addEvent(tc.ask, "")
+		p.takeActions() // its first line is written, and does not get out
+		p.now = p.now.Add(20 * time.Second)
+		began := p.now
+		for range 3 {
+			p.now = p.now.Add(2 * time.Second)
+			if r := p.a.Answer(p.now, p.now, tc.line); r != nil {
+				t.Errorf("%s: an answer to what is not shown counts", name)
+			}
+		}
+		p.pass(20 * time.Second)
+		if r := p.a.Answer(p.now, began, tc.line); r != nil {
+			t.Errorf("%s: an answer that was begun before it was shown counts", name)
+		}
+		p.pass(20 * time.Second)
+		if r, printed := p.types(tc.line); r == nil {
+			t.Errorf("%s: an answer to what was shown does not count: %s", name, printed)
+		}
+	}
+	p := newPage(t, Preferences{})
+	p.addEvent(highRisk(), "")
+	p.takeActions()
+	p.now = p.now.Add(20 * time.Second)
+	if r := p.a.Answer(p.now, p.now, "n"); r == nil || r.Decision != aaep.Reject {
+		t.Error("a no does not count at once")
+	}
+}
+
 // A choice is asked for once more before it can have been read; what is typed in full counts.
 func TestChoseTooSoon(t *testing.T) {
 	ask := func(p page, kind aaep.ResponseKind) {

@@ -115,11 +115,11 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 			q.ambiguityItem = it
 		}
 		return nil
-	case a.p.Reads && !a.canHaveRead(q, began):
-		if a.askAgain(now, q, r) {
+	case a.p.Reads && q.wasShown(began):
+		if !a.canHaveRead(q, began) && a.askAgain(now, q, r) {
 			return nil
 		}
-	case !a.p.Reads && r.Decision != aaep.Reject && !q.mayCount(began, typed):
+	case r.Decision != aaep.Reject && (a.p.Reads || !q.mayCount(began, typed)):
 		if !a.explainAtOnce(now, q, a.withSpeaker(q.source, phraseIn(a.language, phrase.NotAllHeard, "")), nil) {
 			a.putAgain(now, q)
 		}

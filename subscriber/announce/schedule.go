@@ -127,6 +127,9 @@ func (a *Announcer) countTold(it *item, now time.Time) {
 	}
 	a.endItem(it, now, Heard)
 	if q := a.questions.findByEvent(it.event); q != nil && it.kind == Question {
+		if q.heardAt.IsZero() {
+			q.shownAt = now
+		}
 		q.heardAt, q.leadInSaid, q.distracted = now, false, false
 		if q.presentedUntil.After(now) {
 			q.heardAt = q.presentedUntil
