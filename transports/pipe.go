@@ -18,31 +18,34 @@ func Pipe() (a, b Conn) {
 	return &pipe{in: ba, out: ab}, &pipe{in: ab, out: ba}
 }
 
-// A lane is one direction.
+// A lane carries the messages of one direction: one end sends, the other receives.
 type lane struct {
 	msgs   chan []byte
-	room   chan struct{} // one token for each message in msgs, taken before it is sent
+	room   chan struct{} // holds one token for each message in msgs, put there before the message
 	mu     sync.Mutex    // never held while waiting
 	closed chan struct{} // closed, under mu, by the sender's Close; nothing is sent after it
 }
 
+// newLane returns an open lane without messages.
 func newLane() *lane {
 	return &lane{msgs: make(chan []byte, pipeRoom), room: make(chan struct{}, pipeRoom), closed: make(chan struct{})}
 }
 
-// An end is closed when the lane it sends on is.
+// A pipe is one of the two ends that Pipe returns. It is closed when the lane it sends on is.
 type pipe struct {
 	in, out *lane
-	once    sync.Once
+	once    sync.Once // closes out
 }
 
+// Receive returns the next message of the peer; io.EOF once the peer has closed and all that it
+// sent before was received; ErrClosed once this end is closed.
 func (p *pipe) Receive(ctx context.Context) ([]byte, error) {
 	select {
 	case <-p.out.closed:
 		return nil, ErrClosed
 	default:
 	}
-	select { // what is there comes before what ctx says
+	select { // a message that waits is returned even if ctx is done
 	case msg := <-p.in.msgs:
 		return p.in.releaseRoom(msg), nil
 	default:
@@ -64,12 +67,14 @@ func (p *pipe) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// releaseRoom makes room for another message and returns msg.
+// releaseRoom takes back the token of msg, which has just been received, so that the sender may
+// send another. It returns msg, for the caller to return.
 func (l *lane) releaseRoom(msg []byte) []byte {
 	<-l.room
 	return msg
 }
 
+// Send copies msg into the lane. It waits for room until ctx is done or either end is closed.
 func (p *pipe) Send(ctx context.Context, msg []byte) error {
 	if len(msg) > MaxMessage {
 		return ErrTooLarge
@@ -93,17 +98,17 @@ func (p *pipe) Send(ctx context.Context, msg []byte) error {
 	p.out.mu.Lock()
 	defer p.out.mu.Unlock()
 	select {
-	case <-p.out.closed: // meanwhile; the peer may have seen the end
+	case <-p.out.closed: // closed since; the peer may have read io.EOF already
 		<-p.out.room
 		return ErrClosed
 	default:
-		p.out.msgs <- slices.Clone(msg) // there is room
+		p.out.msgs <- slices.Clone(msg) // never waits: the token stands for its place
 		return nil
 	}
 }
 
-// peerClosedError returns the error of a Send to a peer that closed; if this end is closed too,
-// that is what counts.
+// peerClosedError returns the error of a Send after the peer closed: io.ErrClosedPipe, or ErrClosed
+// if this end is closed too.
 func (p *pipe) peerClosedError() error {
 	select {
 	case <-p.out.closed:
@@ -113,6 +118,7 @@ func (p *pipe) peerClosedError() error {
 	}
 }
 
+// Close closes the lane that this end sends on. Both ends' calls return.
 func (p *pipe) Close() error {
 	p.once.Do(func() {
 		p.out.mu.Lock()

@@ -15,14 +15,15 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// An answer is the producer's answer to a POST.
+// An answer is the producer's answer to a POST. Either accepted or rejected is set.
 type answer struct {
-	msg      []byte
-	accepted *aaep.SubscriptionAccepted // either this
-	rejected *aaep.SubscriptionRejected // or this is set
+	msg      []byte // as the producer encoded it
+	accepted *aaep.SubscriptionAccepted
+	rejected *aaep.SubscriptionRejected
 }
 
-// writeAnswer sends the producer's answer; created is the status of an acceptance.
+// writeAnswer writes the producer's answer as the response to r. created is the status of an
+// acceptance: 201 for a new subscription, whose Location names the stream, 200 for one renegotiated.
 func (s *Server) writeAnswer(w http.ResponseWriter, r *http.Request, a answer, created int) {
 	if a.accepted == nil {
 		s.rejectRaw(w, credentials.Status(a.rejected.ReasonCode), a.rejected, a.msg)
@@ -34,7 +35,8 @@ func (s *Server) writeAnswer(w http.ResponseWriter, r *http.Request, a answer, c
 	s.writeBody(w, created, a.msg)
 }
 
-// rejectRequest answers with a rejection of this transport's own.
+// rejectRequest answers a subscription.request that the producer does not see, with a rejection of
+// this transport's own.
 func (s *Server) rejectRequest(w http.ResponseWriter, status int, m *aaep.SubscriptionRejected) {
 	m.ReasonMessage = shortenText(aaep.SafeText(m.ReasonMessage), 1000)
 	msg, err := aaep.Encode(m)
@@ -55,7 +57,7 @@ func (s *Server) rejectRaw(w http.ResponseWriter, status int, m *aaep.Subscripti
 	s.writeBody(w, status, msg)
 }
 
-// setChallenge names the way to authenticate, which a 401 must.
+// setChallenge sets the WWW-Authenticate header that a 401 must have, if code leads to a 401.
 func (s *Server) setChallenge(w http.ResponseWriter, code aaep.ReasonCode) {
 	if code == aaep.AuthenticationRequired {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="aaep"`)
@@ -79,7 +81,8 @@ func (s *Server) writeBody(w http.ResponseWriter, status int, msg []byte) {
 	h.Set("Cache-Control", "no-store")
 	rc := http.NewResponseController(w)
 	if status >= http.StatusBadRequest && status != http.StatusRequestTimeout {
-		// until then net/http throws away what comes, and a stranger is there
+		// net/http reads and drops the rest of the body until then, for a peer that may not even be
+		// authenticated.
 		_ = rc.SetReadDeadline(time.Now().Add(httpguard.UnreadTimeout))
 	}
 	_ = rc.SetWriteDeadline(time.Now().Add(writeTime))
@@ -88,14 +91,15 @@ func (s *Server) writeBody(w http.ResponseWriter, status int, msg []byte) {
 }
 
 // largeBodyWait is how long a large message waits for room.
-const largeBodyWait = 2 * time.Second // for a large message to find room
+const largeBodyWait = 2 * time.Second
 
-// readBody reads one message of at most transports.MaxMessage bytes; more is never held. Where the
-// request is refused it returns a status and a text. The caller calls done when the message is no
-// longer held.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal string) (msg []byte, done func(),
+// readBody reads one message of at most transports.MaxMessage bytes from the body of r; more is
+// never held. The caller calls release when it no longer holds the message, also where there is
+// none. status is 0, or the status of the refusal that the caller is to write, with problem as its
+// text; the refusal is logged and counted already.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal string) (msg []byte, release func(),
 	status int, problem string) {
-	done = func() {}
+	release = func() {}
 	refuse := func(status int, problem string) ([]byte, func(), int, string) {
 		switch status {
 		case http.StatusServiceUnavailable: // the sender is to come again
@@ -104,7 +108,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal stri
 		default:
 			s.refusals.Report(r, principal, httpguard.Malformed, problem)
 		}
-		return nil, done, status, problem
+		return nil, release, status, problem
 	}
 	const tooLarge = "the message is larger than 1 MiB"
 	if !isJSON(r.Header.Values("Content-Type")) {
@@ -119,7 +123,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal stri
 		drainBody(r)
 		return refuse(http.StatusRequestEntityTooLarge, tooLarge)
 	}
-	msg, done, err := s.largeBodies.Read(io.LimitReader(r.Body, transports.MaxMessage+1), principal, largeBodyWait)
+	msg, release, err := s.largeBodies.Read(io.LimitReader(r.Body, transports.MaxMessage+1), principal, largeBodyWait)
 	if err == httpguard.ErrNoRoom {
 		w.Header().Set("Retry-After", strconv.FormatInt(retrySoon, 10))
 		return refuse(http.StatusServiceUnavailable,
@@ -133,19 +137,19 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal stri
 		return refuse(http.StatusRequestTimeout, "the body did not arrive whole in time")
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // from here on only a hang-up is read
-	return msg, done, 0, ""
+	return msg, release, 0, ""
 }
 
-// drainBody reads past a body that is not too big, so that the peer, still writing, gets our
-// refusal and not a reset. The body's deadline holds here too.
+// drainBody reads and drops the body of a refused request, if it is not too big, so that the peer,
+// still writing, gets the refusal and not a reset. The body's deadline holds here too.
 func drainBody(r *http.Request) {
-	const most = 4 << 20
-	if r.ContentLength <= most && r.Header.Get("Expect") == "" {
-		_, _ = io.CopyN(io.Discard, r.Body, most)
+	const maxDrained = 4 << 20 // bytes
+	if r.ContentLength <= maxDrained && r.Header.Get("Expect") == "" {
+		_, _ = io.CopyN(io.Discard, r.Body, maxDrained)
 	}
 }
 
-// shortenText cuts s to about n bytes, between characters.
+// shortenText cuts s to at most n bytes, between characters, and marks the cut with an ellipsis.
 func shortenText(s string, n int) string {
 	if len(s) <= n {
 		return s

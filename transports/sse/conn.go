@@ -85,10 +85,10 @@ func (c *conn) Receive(ctx context.Context) ([]byte, error) {
 				return nil, io.EOF
 			}
 		}
-		var events chan numberedEvent
-		var over chan struct{}
+		var events chan numberedEvent // both stay nil, which never receives, while there is no stream
+		var streamDone chan struct{}
 		if in != nil {
-			events, over = in.events, in.done
+			events, streamDone = in.events, in.done
 		}
 		select {
 		case msg := <-c.answers:
@@ -98,7 +98,7 @@ func (c *conn) Receive(ctx context.Context) ([]byte, error) {
 			in.taken = ev.lastID
 			c.mu.Unlock()
 			return ev.data, nil
-		case <-over:
+		case <-streamDone:
 			if err, current := c.streamEnd(in); current {
 				return nil, err
 			}
@@ -110,9 +110,10 @@ func (c *conn) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// streamEnd returns the error that a stream ended with, for Receive. It reports false if the stream
-// is not the current one any more, or answers are still to be read.
-func (c *conn) streamEnd(in *inbound) (error, bool) {
+// streamEnd returns the error that Receive returns for the end of the stream in, whose goroutine
+// has ended. current is false if Receive must look again instead: another stream has replaced in,
+// an answer is still to be read, or the conn is closed.
+func (c *conn) streamEnd(in *inbound) (err error, current bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.inbound != in || len(c.answers) > 0 || c.ctx.Err() != nil {
@@ -158,16 +159,16 @@ func (c *conn) Send(ctx context.Context, msg []byte) error {
 	}
 	m, err := aaep.Decode(msg)
 	if err != nil {
-		m = nil // the producer judges
+		m = nil // it is sent all the same: the producer judges
 	}
 	msg = slices.Clone(msg) // net/http may read it a little longer than the POST takes
-	c.mu.Lock()
-	ph, alone := c.phase, c.unnegotiated
 	req, isRequest := m.(*aaep.SubscriptionRequest)
 	var invalid *aaep.InvalidError
 	if errors.As(err, &invalid) && invalid.Message == new(aaep.SubscriptionRequest).MessageType() {
-		req, isRequest = new(aaep.SubscriptionRequest), true // it has a right to an answer (HS-043)
+		req, isRequest = new(aaep.SubscriptionRequest), true // an invalid request is answered too (HS-043)
 	}
+	c.mu.Lock()
+	ph, unnegotiated := c.phase, c.unnegotiated
 	if ph == fresh && isRequest {
 		c.phase = asking
 	}
@@ -181,7 +182,7 @@ func (c *conn) Send(ctx context.Context, msg []byte) error {
 		return errors.New("sse: wait for the subscription.accepted before sending more")
 	case ph == rejected:
 		return errors.New("sse: the subscription was rejected; Dial again to make a new request")
-	case alone:
+	case unnegotiated:
 		return c.sendUnnegotiated(ctx, m, msg)
 	}
 	if _, closing := m.(*aaep.SubscriptionClose); closing && ph == open {
@@ -195,8 +196,9 @@ func (c *conn) Send(ctx context.Context, msg []byte) error {
 	return c.postReply(ctx, c.base.JoinPath("replies"), m, msg)
 }
 
-// postReply POSTs a message of an open subscription (B.1.4). The answer to a renegotiation goes to
-// Receive.
+// postReply POSTs a message of an open subscription to the endpoint to (B.1.4). msg is m encoded; m
+// is nil where msg is not valid. The answer to a renegotiation goes to Receive; every other message
+// is answered with a bare status.
 func (c *conn) postReply(ctx context.Context, to *url.URL, m aaep.Message, msg []byte) error {
 	a, err := c.postMessage(ctx, to, msg)
 	if err != nil {
@@ -210,8 +212,9 @@ func (c *conn) postReply(ctx context.Context, to *url.URL, m aaep.Message, msg [
 	case a.status/100 != 2:
 		return fmt.Errorf("sse: not delivered: status %s, want 204%s", a.text, a.excerpt())
 	case a.status != http.StatusNoContent && !renegotiation && to.Path == c.base.JoinPath("replies").Path:
-		// else it is of another layout
-		c.violations.Report("SSE-010", fmt.Sprintf("what was posted is answered with the status %s, not with 204", a.text))
+		// The root layout's /messages answers 200, so that this is a violation of /replies only.
+		c.violations.Report("SSE-010",
+			fmt.Sprintf("what was posted is answered with the status %s, not with 204", a.text))
 	case renegotiation && a.status == http.StatusOK:
 		return fmt.Errorf("sse: status %s, but the answer is not a subscription.accepted or subscription.rejected%s",
 			a.text, a.excerpt())
@@ -219,7 +222,8 @@ func (c *conn) postReply(ctx context.Context, to *url.URL, m aaep.Message, msg [
 	return nil
 }
 
-// isAnswer reports whether body is the producer's answer to a request or a renegotiation.
+// isAnswer reports whether body is a valid subscription.accepted or subscription.rejected: the
+// producer's answer to a request or a renegotiation.
 func isAnswer(body []byte) bool {
 	m, err := aaep.Decode(body)
 	if err != nil {
@@ -232,43 +236,30 @@ func isAnswer(body []byte) bool {
 	return false
 }
 
-// postRequest POSTs the subscription.request and, once accepted, opens its stream (B.1.2).
+// postRequest POSTs the subscription.request msg, hands the answer to Receive and, if it is an
+// acceptance, starts the goroutine that opens and reads the stream (B.1.2). req is msg decoded. The
+// phase is asking; after an error it is fresh again, so that the caller may send the request again.
 func (c *conn) postRequest(ctx context.Context, req *aaep.SubscriptionRequest, msg []byte) error {
-	at := c.base.JoinPath("subscriptions")
-	a, err := c.postMessage(ctx, at, msg)
-	if err == nil && c.mayListen && (a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed) &&
-		!isAnswer(a.body) {
-		return c.listenUnnegotiated(ctx, req)
-	}
-	var m aaep.Message
-	if err == nil {
-		if m, err = aaep.Decode(a.body); err != nil || !isAnswer(a.body) {
-			c.reportNoAcceptance(a.status, err)
-			err = a.refusalError(
-				errkind.MarkStatus(a.status, fmt.Errorf(
-					"sse: POST %s: status %s, want 201 with a subscription.accepted or a subscription.rejected%s",
-					at.Redacted(), a.text, a.excerpt())))
-		}
-	}
-	accepted, _ := m.(*aaep.SubscriptionAccepted)
-	if err == nil && accepted != nil {
-		c.reportStatus(a.status, a.text)
-		if err = c.setStreamURL(at, a.location, accepted.SubscriptionID); err != nil || a.location == "" {
-			c.violations.Report("SSE-004",
-				fmt.Sprintf("an acceptance has the Location %q, which names no stream on its origin",
-					shortenText(a.location, 100)))
-		}
-	}
-	switch {
-	case err != nil:
+	endpoint := c.base.JoinPath("subscriptions")
+	a, err := c.postMessage(ctx, endpoint, msg)
+	if err != nil {
 		c.setPhase(fresh)
 		return err
-	case accepted == nil:
-		c.answers <- a.body // there is room: nothing was answered before
+	}
+	unknownEndpoint := a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed
+	if c.mayListen && unknownEndpoint && !isAnswer(a.body) {
+		return c.listenUnnegotiated(ctx, req)
+	}
+	accepted, err := c.readAnswer(endpoint, a)
+	if err != nil {
+		c.setPhase(fresh)
+		return err
+	}
+	c.answers <- a.body // there is room: nothing was answered before
+	if !accepted {
 		c.setPhase(rejected)
 		return nil
 	}
-	c.answers <- a.body
 	c.setPhase(open)
 	in := c.newInbound("")
 	if !c.startStream(in, func() error {
@@ -283,28 +274,56 @@ func (c *conn) postRequest(ctx context.Context, req *aaep.SubscriptionRequest, m
 	return nil
 }
 
-// refusalError returns what a refusing status means that came without a subscription.rejected, from
-// a proxy or from a peer that has only statuses (D-56); err where it means nothing in particular.
-func (a postResponse) refusalError(err error) error {
-	var told struct {
-		Error string `json:"error"` // what a listener such as ours says
+// readAnswer judges the response to the subscription.request that was POSTed to endpoint. It
+// reports whether the request was accepted, and has then set the URL of the stream; false without
+// an error is a subscription.rejected. Whatever breaks B.1.2 is reported as a violation.
+func (c *conn) readAnswer(endpoint *url.URL, a postResponse) (accepted bool, err error) {
+	m, err := aaep.Decode(a.body)
+	if err != nil || !isAnswer(a.body) {
+		c.reportNoAcceptance(a.status, err)
+		return false, a.refusalError(
+			errkind.MarkStatus(a.status, fmt.Errorf(
+				"sse: POST %s: status %s, want 201 with a subscription.accepted or a subscription.rejected%s",
+				endpoint.Redacted(), a.text, a.excerpt())))
 	}
-	_ = json.Unmarshal(a.body, &told)
+	acceptance, accepted := m.(*aaep.SubscriptionAccepted)
+	if !accepted {
+		return false, nil
+	}
+	c.reportStatus(a.status, a.text)
+	err = c.setStreamURL(endpoint, a.location, acceptance.SubscriptionID)
+	if err != nil || a.location == "" {
+		c.violations.Report("SSE-004",
+			fmt.Sprintf("an acceptance has the Location %q, which names no stream on its origin",
+				shortenText(a.location, 100)))
+	}
+	return err == nil, err
+}
+
+// refusalError returns the error of a response whose status refuses the request without a
+// subscription.rejected, as a proxy or a peer that has only statuses sends it (D-56): an
+// *aaep.Rejection where the status stands for a reason, err where it does not.
+func (a postResponse) refusalError(err error) error {
+	var refusal struct {
+		Error string `json:"error"` // the text that a Server of this package sends
+	}
+	_ = json.Unmarshal(a.body, &refusal)
 	code := credentials.Reason(a.status)
 	if code == "" {
 		return err
 	}
-	return &aaep.Rejection{Code: code, Remote: true, Message: shortenText(aaep.SafeText(told.Error), 300), Err: err,
+	return &aaep.Rejection{Code: code, Remote: true, Message: shortenText(aaep.SafeText(refusal.Error), 300), Err: err,
 		RetryAfter: a.retryAfter}
 }
 
-// setStreamURL notes where the stream of an accepted subscription is: where Location says, on this
-// origin only (D-66).
-func (c *conn) setStreamURL(at *url.URL, location, id string) error {
+// setStreamURL keeps the URL of an accepted subscription's stream: what the Location of the
+// response from endpoint says, on this origin only (D-66); without one, the usual path with the
+// subscription's id.
+func (c *conn) setStreamURL(endpoint *url.URL, location, id string) error {
 	events := c.base.JoinPath("events")
 	events.RawQuery = url.Values{"subscription_id": {id}}.Encode()
 	if location != "" {
-		u, err := at.Parse(location)
+		u, err := endpoint.Parse(location)
 		if err != nil {
 			return errors.New("sse: the Location of the event stream is not a URL")
 		}
@@ -322,7 +341,8 @@ func (c *conn) setStreamURL(at *url.URL, location, id string) error {
 	return nil
 }
 
-// deliverAnswer hands the body of an answer to Receive.
+// deliverAnswer hands the body of an answer to Receive. It waits for room until ctx is done or the
+// conn is closed.
 func (c *conn) deliverAnswer(ctx context.Context, msg []byte) error {
 	select {
 	case c.answers <- msg:

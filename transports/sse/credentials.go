@@ -8,44 +8,45 @@ import (
 	"slices"
 )
 
+// errCredentials marks the error of a request that was not sent because Dialer.Credentials failed.
 var errCredentials = errors.New("no credentials")
 
-// doWithCredentials sends a request with the credentials of the moment. If they are refused and
-// others can be had meanwhile, it is sent once more: a request that is answered with 401 has had no
-// effect.
+// doWithCredentials sends a request with what Dialer.Credentials returns at this moment. After a
+// 401 it asks once more and, if the credentials differ, sends the request again with those: a
+// request that was answered with 401 has had no effect. The caller closes the response's body.
 func (c *conn) doWithCredentials(req *http.Request) (*http.Response, error) {
 	if c.credentials == nil {
 		return c.client.Do(req)
 	}
-	given, err := c.credentials(req.Context())
+	first, err := c.credentials(req.Context())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errCredentials, err)
 	}
-	bare := req.Header.Clone()
-	setHeaders(req.Header, given)
+	header := req.Header.Clone() // without credentials, for the second request
+	setHeaders(req.Header, first)
 	resp, err := c.client.Do(req)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
 		return resp, err
 	}
-	fresh, err := c.credentials(req.Context())
-	if err != nil || maps.EqualFunc(given, fresh, slices.Equal) {
+	second, err := c.credentials(req.Context())
+	if err != nil || maps.EqualFunc(first, second, slices.Equal) {
 		return resp, nil
 	}
-	again := req.Clone(req.Context())
-	again.Header = bare
+	retry := req.Clone(req.Context())
+	retry.Header = header
 	if req.GetBody != nil {
-		if again.Body, err = req.GetBody(); err != nil {
+		if retry.Body, err = req.GetBody(); err != nil {
 			return resp, nil
 		}
 	}
-	setHeaders(again.Header, fresh)
+	setHeaders(retry.Header, second)
 	resp.Body.Close()
-	return c.client.Do(again)
+	return c.client.Do(retry)
 }
 
-// setHeaders puts the given headers in the place of those with the same names.
-func setHeaders(h, given http.Header) {
-	for name, values := range given {
+// setHeaders sets each header of credentials in h, in the place of those with the same name.
+func setHeaders(h, credentials http.Header) {
+	for name, values := range credentials {
 		h[http.CanonicalHeaderKey(name)] = values
 	}
 }

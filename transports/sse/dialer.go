@@ -96,7 +96,8 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	return c, nil
 }
 
-// address checks and tidies URL. Its errors do not repeat it, for it may hold a password.
+// address returns the checked URL, with a clean path that does not end in a slash. Its errors do
+// not repeat URL, which may hold a password.
 func (d Dialer) address() (*url.URL, error) {
 	const want = `give "http://127.0.0.1:8080" or "https://bank.example/aaep/v1", for example`
 	u, err := url.Parse(d.URL)
@@ -108,14 +109,17 @@ func (d Dialer) address() (*url.URL, error) {
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("sse: Dialer.URL has a query or a fragment; " + want)
 	case u.Scheme == "http" && !httpguard.LoopbackName(u.Hostname()):
-		return nil, errkind.NotEncrypted.Mark(fmt.Errorf("sse: %s is not this machine and http is not encrypted; use https", u.Host))
+		return nil, errkind.NotEncrypted.Mark(
+			fmt.Errorf("sse: %s is not this machine and http is not encrypted; use https", u.Host))
 	}
 	u = u.JoinPath() // a copy, with a clean path
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 	return u, nil
 }
 
-// ownTransport has bounds on everything but the length of a stream.
+// ownTransport returns the transport of a conn without a Client: it speaks TLS as conf says, which
+// may be nil, goes to loopback addresses without a proxy, and has bounds on everything but the
+// length of a stream.
 func ownTransport(conf *tls.Config) *http.Transport {
 	if conf == nil {
 		conf = &tls.Config{}
@@ -141,7 +145,9 @@ func ownTransport(conf *tls.Config) *http.Transport {
 
 var errRedirect = errors.New("redirected to another origin, which is not followed")
 
-// checkRedirect follows a GET within its origin and nothing else (INV-19, INV-49).
+// checkRedirect is the client's CheckRedirect. It lets a GET follow up to five redirects within its
+// origin, and nothing else (INV-19, INV-49): a redirected POST returns the redirect as its
+// response.
 func (c *conn) checkRedirect(req *http.Request, via []*http.Request) error {
 	if via[0].Method != http.MethodGet {
 		return http.ErrUseLastResponse

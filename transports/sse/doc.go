@@ -62,6 +62,6 @@ func isJSON(contentTypes []string) bool {
 		return false
 	}
 	typ, params, err := mime.ParseMediaType(contentTypes[0])
-	charset, given := params["charset"]
-	return err == nil && typ == jsonType && (!given || strings.EqualFold(charset, "utf-8"))
+	charset, hasCharset := params["charset"]
+	return err == nil && typ == jsonType && (!hasCharset || strings.EqualFold(charset, "utf-8"))
 }

@@ -13,17 +13,20 @@ import (
 // no subscription: its replies find the right one by their token, and its EventSource by its last
 // event.
 type sentHistory struct {
-	request []byte // what the client is taken to have asked for
+	request []byte // the subscription.request that the Server wrote in the client's place
 
-	mu     sync.Mutex
-	tokens []aaep.ReplyToken // of the newest questions
-	ids    []string          // of the newest events
+	mu     sync.Mutex        // a leaf: no other lock is taken while it is held
+	tokens []aaep.ReplyToken // of the newest questions, oldest first
+	ids    []string          // of the newest events, oldest first
 }
 
-// historySize is how many tokens and ids are remembered; a client lags behind by less.
+// historySize is how many tokens and ids are remembered at least, and half of how many at most. A
+// client lags behind by less.
 const historySize = 1024
 
-// record notes the id of an event and the token of its question.
+// record remembers the id of an encoded event, if it is not "", and the reply token of the question
+// in it, if there is one. The goroutine that sends the event calls it before the write, so that a
+// reply finds the token.
 func (t *sentHistory) record(event []byte, id string) {
 	var token aaep.ReplyToken
 	if bytes.Contains(event, []byte("reply_token")) {
@@ -41,7 +44,7 @@ func (t *sentHistory) record(event []byte, id string) {
 	}
 }
 
-// tokenOf returns the reply token of a question, or "".
+// tokenOf returns the reply token of m, or "" if m is not an event that asks a question.
 func tokenOf(m aaep.Message) aaep.ReplyToken {
 	if ev, ok := m.(*aaep.Event); ok {
 		switch q := ev.Payload.(type) {
@@ -54,7 +57,8 @@ func tokenOf(m aaep.Message) aaep.ReplyToken {
 	return ""
 }
 
-// appendBounded appends v, and drops the oldest values where there are too many.
+// appendBounded appends v to list, and drops the oldest half first where list is full. It moves
+// values only once every historySize calls.
 func appendBounded[T any](list []T, v T) []T {
 	if len(list) == 2*historySize {
 		list = slices.Delete(list, 0, historySize)
@@ -72,7 +76,8 @@ func (t *sentHistory) hasAsked(token aaep.ReplyToken) bool {
 	})
 }
 
-// hasSent reports whether the event id was sent here, to a client that asks for the same.
+// hasSent reports whether the event id was sent on this subscription, and request is what its
+// client is taken to have asked for: a reconnecting EventSource may then continue it.
 func (t *sentHistory) hasSent(id string, request []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -23,12 +23,12 @@ type inbound struct {
 	cancel context.CancelCauseFunc
 	events chan numberedEvent // from the goroutine to Receive
 	done   chan struct{}      // closed when the goroutine has ended; err is set then
-	// Closed when all events but the producer's subscription.close were taken. lastID does not
-	// change any more then.
+	// Closed when Receive has taken all events but the producer's subscription.close. lastID does
+	// not change any more then.
 	left chan struct{}
 
-	err    error
-	lastID string // of the last event that Receive took
+	err    error  // why the stream ended
+	lastID string // the id of the last event that Receive took, of those that have one
 	ended  bool   // the producer closed the subscription
 
 	taken string // lastID as Receive knows it while the stream runs; guarded by conn.mu
@@ -67,7 +67,7 @@ func (c *conn) Reopen(ctx context.Context) error {
 		return errors.New("sse: there is no stream to open again; Send a subscription.request first")
 	}
 	old.cancel(transports.ErrInterrupted)
-	<-old.done
+	<-old.done // from here on its fields may be read
 	if ph == leaving || old.ended {
 		return errors.New("sse: the subscription was closed")
 	}
@@ -86,7 +86,7 @@ func (c *conn) Reopen(ctx context.Context) error {
 		return transports.ErrClosed
 	}
 	if err != nil {
-		<-in.done // from here on LastEventID knows
+		<-in.done // so that LastEventID is right once Reopen has returned
 	}
 	return err
 }
@@ -141,35 +141,30 @@ func (c *conn) startStream(in *inbound, run func() error) bool {
 	return true
 }
 
-// interruptedError returns an error that is ErrInterrupted, for a stream that may be opened again.
-func interruptedError(what string, cause error) error {
-	return fmt.Errorf("sse: %s: %w: %w", what, transports.ErrInterrupted, cause)
+// interruptedError returns the error that ended operation. It is ErrInterrupted, which says that
+// the stream may be opened again.
+func interruptedError(operation string, cause error) error {
+	return fmt.Errorf("sse: %s: %w: %w", operation, transports.ErrInterrupted, cause)
 }
 
-// openStream opens the stream (B.1.6). The stream lives as long as in.ctx; ctx bounds only the
-// opening. After an error that is not ErrInterrupted, trying again is of no use.
+// openStream opens the stream in after the event in.lastID, and returns its body (B.1.6). The body
+// can be read as long as in.ctx lives; ctx bounds only the opening. After an error that is not
+// ErrInterrupted, trying again is of no use.
 func (c *conn) openStream(ctx context.Context, in *inbound) (io.ReadCloser, error) {
 	c.mu.Lock()
-	at, guessed := c.events, c.streamGuessed
+	events, guessed := c.events, c.streamGuessed
 	c.mu.Unlock()
-	req, err := http.NewRequestWithContext(in.ctx, http.MethodGet, at.String(), nil)
+	req, err := http.NewRequestWithContext(in.ctx, http.MethodGet, events.String(), nil)
 	if err != nil {
 		return nil, err
 	}
-	req.Header = c.header.Clone()
-	req.Header.Set("Accept", streamType)
-	req.Header.Set("Accept-Encoding", "identity")
-	req.Header.Set("Cache-Control", "no-cache")
-	req.Header.Del(lastEventID)
-	if in.lastID != "" && strings.IndexFunc(in.lastID, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0 {
-		req.Header.Set(lastEventID, in.lastID)
-	}
+	c.setStreamHeaders(req, in.lastID)
 	stop := context.AfterFunc(ctx, func() { in.cancel(ctx.Err()) })
-	late := time.AfterFunc(postTime, func() {
+	timeout := time.AfterFunc(postTime, func() {
 		in.cancel(fmt.Errorf("no response headers within %v", postTime))
 	})
 	resp, err := c.doWithCredentials(req)
-	late.Stop()
+	timeout.Stop()
 	stop()
 	if in.ctx.Err() != nil {
 		if err == nil {
@@ -194,7 +189,7 @@ func (c *conn) openStream(ctx context.Context, in *inbound) (io.ReadCloser, erro
 		if guessed && !errors.Is(err, transports.ErrInterrupted) {
 			err = fmt.Errorf(
 				"%w: the answer to subscription.request has no Location, which says where the stream is, and it is "+
-					"not at %s", err, at.Redacted())
+					"not at %s", err, events.Redacted())
 		}
 		return nil, err
 	}
@@ -202,6 +197,19 @@ func (c *conn) openStream(ctx context.Context, in *inbound) (io.ReadCloser, erro
 	c.streamGuessed = false
 	c.mu.Unlock()
 	return resp.Body, nil
+}
+
+// setStreamHeaders sets the headers of a GET of the stream that continues after the event lastID.
+// An id that no header can carry is left out: the stream then begins where the producer chooses.
+func (c *conn) setStreamHeaders(req *http.Request, lastID string) {
+	req.Header = c.header.Clone()
+	req.Header.Set("Accept", streamType)
+	req.Header.Set("Accept-Encoding", "identity")
+	req.Header.Set("Cache-Control", "no-cache")
+	req.Header.Del(lastEventID)
+	if lastID != "" && strings.IndexFunc(lastID, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0 {
+		req.Header.Set(lastEventID, lastID)
+	}
 }
 
 // checkStream returns why a response is not an event stream, or nil. guessed says that the URL was
@@ -276,8 +284,8 @@ func (c *conn) readEvents(in *inbound, body io.ReadCloser) error {
 	}
 }
 
-// isClose reports whether the producer ends the subscription with this message. Most messages are
-// not decoded for that.
+// isClose reports whether msg is the producer's subscription.close. It decodes only a message that
+// has these words in it.
 func isClose(msg []byte) bool {
 	if !bytes.Contains(msg, []byte("subscription.close")) {
 		return false
@@ -290,14 +298,15 @@ func isClose(msg []byte) bool {
 // A silenceReader runs its timer while it waits for bytes, and only then: a slow consumer is not a
 // silent producer.
 type silenceReader struct {
-	r io.Reader
-	t *time.Timer
-	d time.Duration
+	r     io.Reader
+	timer *time.Timer // cancels the stream when it fires
+	limit time.Duration
 }
 
-func (w *silenceReader) Read(p []byte) (int, error) {
-	w.t.Reset(w.d)
-	n, err := w.r.Read(p)
-	w.t.Stop()
+// Read reads from r with the timer running.
+func (s *silenceReader) Read(p []byte) (int, error) {
+	s.timer.Reset(s.limit)
+	n, err := s.r.Read(p)
+	s.timer.Stop()
 	return n, err
 }

@@ -31,7 +31,7 @@ type link struct {
 	mu       sync.Mutex    // never held while waiting
 	err      error         // why done is closed
 	id       string        // the subscription, once accepted
-	inHand   chan struct{} // handled of the message that Receive returned last
+	inHand   chan struct{} // the handled channel of the message that Receive returned last, or nil
 	pending  *pendingPost  // the POST that the producer's next answer belongs to, or nil
 	stream   *stream
 	onChange func()   // set by Notify; may be nil
@@ -50,21 +50,24 @@ var (
 	errGone = errors.New("sse: the subscription has ended")
 )
 
-// newLink makes a link whose first pending POST is the subscription.request.
-func newLink(s *Server, principal string, request []byte, t *sentHistory) (*link, *pendingPost) {
-	q := newPendingPost()
-	q.first = true
+// newLink makes a link that has request, a subscription.request, ready for Receive. It also returns
+// the POST of that request, which waits for the producer's answer. history is nil after a handshake.
+func newLink(s *Server, principal string, request []byte, history *sentHistory) (*link, *pendingPost) {
+	post := newPendingPost()
+	post.first = true
 	l := &link{
-		srv: s, principal: principal, history: t, pending: q,
+		srv: s, principal: principal, history: history, pending: post,
 		in: make(chan *postedMessage, 1), streams: make(chan *stream, 1),
 		done: make(chan struct{}), hungUp: make(chan struct{}),
 	}
 	l.in <- &postedMessage{request, make(chan struct{})}
-	return l, q
+	return l, post
 }
 
+// Principal is the authenticated sender of the subscription.request; "" without an authenticator.
 func (l *link) Principal() string { return l.principal }
 
+// RemoteAddr is the address that the subscription.request came from.
 func (l *link) RemoteAddr() string { return l.peer }
 
 // isAlive reports whether the link has not ended.
@@ -82,26 +85,27 @@ func (l *link) isAlive() bool {
 func (l *link) Receive(ctx context.Context) ([]byte, error) {
 	l.setInHand(nil)
 	for {
-		// These first: what was queued before them is then seen below.
-		var over error
+		// The end is looked at before the queue: whatever was queued before the end is then still
+		// returned.
+		var endErr error
 		select {
 		case <-l.hungUp:
-			over = io.EOF
+			endErr = io.EOF
 		default:
 		}
 		if !l.isAlive() {
-			over = l.endCause()
+			endErr = l.endCause()
 		}
-		if over == transports.ErrClosed {
-			return nil, over
+		if endErr == transports.ErrClosed {
+			return nil, endErr
 		}
 		select {
 		case p := <-l.in:
 			return l.setInHand(p), nil
 		default:
 		}
-		if over != nil {
-			return nil, over
+		if endErr != nil {
+			return nil, endErr
 		}
 		select {
 		case p := <-l.in:
@@ -132,8 +136,9 @@ func (l *link) notifyOwner() {
 	}
 }
 
-// setInHand says that the message in hand has been dealt with and takes next, which may be nil, in
-// hand. It returns next's bytes.
+// setInHand closes the handled channel of the message that Receive returned last, whose POST is
+// then answered, and makes next the one to be handled. It returns next's bytes; nil where next is
+// nil.
 func (l *link) setInHand(next *postedMessage) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -181,13 +186,13 @@ func (l *link) Send(ctx context.Context, msg []byte) error {
 		a.rejected = m
 	}
 	l.mu.Lock()
-	q := l.pending
+	post := l.pending
 	switch {
 	case l.err != nil:
 		defer l.mu.Unlock()
 		return l.endError()
 	case a.accepted == nil && a.rejected == nil:
-		first := q != nil && q.first
+		first := post != nil && post.first
 		l.mu.Unlock()
 		if first {
 			return errors.Join(
@@ -195,17 +200,17 @@ func (l *link) Send(ctx context.Context, msg []byte) error {
 		}
 		_, closing := m.(*aaep.SubscriptionClose)
 		return l.pushMessage(ctx, msg, closing)
-	case q == nil:
+	case post == nil:
 		l.mu.Unlock()
 		return l.pushMessage(ctx, msg, false) // its POST is long gone, and the peer must still learn of it
 	}
 	a.msg = slices.Clone(msg)
-	pushed, err := l.settlePending(q, a)
+	onStream, err := l.settlePending(post, a)
 	l.mu.Unlock()
-	if pushed {
+	if onStream {
 		return l.pushMessage(ctx, msg, false)
 	}
-	if err == nil && q.first && a.rejected != nil {
+	if err == nil && post.first && a.rejected != nil {
 		l.endLink(io.EOF)
 	}
 	return err
@@ -223,7 +228,7 @@ func (l *link) endError() error {
 // subscription.close, which is not missed where no stream is open: a later GET gets 404.
 func (l *link) pushMessage(ctx context.Context, msg []byte, closing bool) error {
 	if l.history != nil {
-		return nil // who knows no handshake knows none of these; the end of the stream says enough
+		return nil // a client without a handshake knows none of these; the end of the stream says enough
 	}
 	l.mu.Lock()
 	st := l.stream
@@ -248,7 +253,7 @@ func (l *link) Close() error {
 	defer moment.Stop()
 	select {
 	case <-answered:
-	case <-moment.C:
+	case <-moment.C: // the goroutine above goes on waiting: each POST has its own bound
 	}
 	return nil
 }
@@ -291,7 +296,7 @@ func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
 			return nil, l.endCause()
 		}
 		var st *stream
-		select { // what is there comes before what ctx says
+		select { // a stream that waits is returned even if ctx is done
 		case st = <-l.streams:
 		default:
 			select {
@@ -303,28 +308,29 @@ func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
 			}
 		}
 		select {
-		case <-st.done: // lost before anyone used it
+		case <-st.done: // lost before it was used
 		default:
 			return st, nil
 		}
 	}
 }
 
-// attachStream makes st the stream; the one before ends. With idle it fails where there is one
-// before. It reports false if it failed or the link has ended.
-func (l *link) attachStream(st *stream, idle bool) bool {
+// attachStream makes st the link's stream, ends the one before it, and wakes NextStream. It reports
+// false, and changes nothing, if the link has ended or if onlyIdle is set and there is a stream
+// already.
+func (l *link) attachStream(st *stream, onlyIdle bool) bool {
 	l.mu.Lock()
-	if l.err != nil || idle && l.stream != nil {
+	if l.err != nil || onlyIdle && l.stream != nil {
 		l.mu.Unlock()
 		return false
 	}
 	old := l.stream
 	l.stream = st
-	select {
+	select { // a stream that NextStream has not taken is dropped
 	case <-l.streams:
 	default:
 	}
-	l.streams <- st // only attach fills it, and it holds one
+	l.streams <- st // never waits: only this function fills it, holding l.mu
 	l.mu.Unlock()
 	if old != nil {
 		old.endStream()

@@ -25,27 +25,30 @@ type parser struct {
 	lastID string
 	id     string // read, but not dispatched yet
 
-	line    []byte
-	long    bool // the line went beyond the limit and was cut
-	afterCR bool // the last line ended in \r; a \n right after it belongs to that
-	begun   bool // the first line was read
+	line    []byte // as readLine read it, without its end
+	long    bool   // the line went beyond the limit and was cut
+	afterCR bool   // the last line ended in \r; a \n right after it belongs to that
+	begun   bool   // the first line was read
 }
 
+// newParser returns a parser of a stream that was asked to continue after the event lastID. limit
+// is the largest data of an event, in bytes.
 func newParser(r io.Reader, limit int, lastID string) *parser {
 	return &parser{r: bufio.NewReaderSize(r, 16<<10), limit: limit, lastID: lastID, id: lastID}
 }
 
-// nextEvent returns the next event. An event cut off by the end of the stream is dropped.
+// nextEvent reads the next event, and sets p.lastID. An event that the end of the stream cuts off
+// is dropped. The error is the reader's.
 func (p *parser) nextEvent() (event, error) {
 	var ev event
-	found := false // a data line, even an empty one, makes an event
+	hasData := false // a data line, even an empty one, makes an event
 	for {
 		if err := p.readLine(); err != nil {
 			return event{}, err
 		}
 		if len(p.line) == 0 {
 			p.lastID = p.id
-			if found {
+			if hasData {
 				return ev, nil
 			}
 			ev = event{}
@@ -55,17 +58,18 @@ func (p *parser) nextEvent() (event, error) {
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(name) { // "" is a comment
 		case "data":
-			if found && !ev.tooLarge {
+			if hasData && !ev.tooLarge {
 				ev.data = append(ev.data, '\n')
 			}
-			found = true
+			hasData = true
 			if ev.tooLarge || p.long || len(ev.data)+len(value) > p.limit {
 				ev = event{name: ev.name, id: ev.id, tooLarge: true}
 				continue
 			}
 			ev.data = append(ev.data, value...)
 		case "event":
-			ev.name = string(value[:min(len(value), len(eventName)+1)]) // more cannot be it
+			// A longer name than eventName is no name that this package knows.
+			ev.name = string(value[:min(len(value), len(eventName)+1)])
 		case "id":
 			if !p.long && !bytes.Contains(value, []byte{0}) {
 				p.id = string(value)
@@ -95,12 +99,12 @@ func (p *parser) readLine() error {
 			}
 		}
 		n := lineEnd(chunk)
-		if room := p.limit + fieldName + len(byteOrderMark) - len(p.line); min(n, len(chunk)) > room {
+		if room := p.limit + fieldName + len(byteOrderMark) - len(p.line); n > room {
 			p.line, p.long = append(p.line, chunk[:room]...), true
 		} else {
-			p.line = append(p.line, chunk[:min(n, len(chunk))]...)
+			p.line = append(p.line, chunk[:n]...)
 		}
-		if n == len(chunk) {
+		if n == len(chunk) { // the line goes on in the next chunk
 			p.discardBuffered(n)
 			continue
 		}
@@ -114,10 +118,10 @@ func (p *parser) readLine() error {
 	}
 }
 
-// discardBuffered drops n bytes that are buffered.
+// discardBuffered drops n bytes, which the caller knows to be buffered.
 func (p *parser) discardBuffered(n int) { _, _ = p.r.Discard(n) }
 
-// lineEnd returns the place of the first \r or \n, or len(b).
+// lineEnd returns the index in b of the first \r or \n, or len(b) if there is none.
 func lineEnd(b []byte) int {
 	n := len(b)
 	if i := bytes.IndexByte(b, '\n'); i >= 0 {

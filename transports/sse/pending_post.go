@@ -18,45 +18,48 @@ func newPendingPost() *pendingPost {
 	return &pendingPost{answer: make(chan answer, 1), settled: make(chan struct{})}
 }
 
-// settlePending gives the answer a to the POST q. It reports whether a must go on the stream
-// instead, because its POST was abandoned. The caller holds l.mu.
-func (l *link) settlePending(q *pendingPost, a answer) (onStream bool, err error) {
+// settlePending gives the producer's answer a to post, which is l.pending, and lets the next
+// renegotiation be queued. An acceptance makes the link reachable under its id. onStream says that
+// post was abandoned, so that a must go on the stream instead. After an error, for an id that the
+// producer must not choose, post still waits. The caller holds l.mu.
+func (l *link) settlePending(post *pendingPost, a answer) (onStream bool, err error) {
 	if a.accepted != nil {
 		id := a.accepted.SubscriptionID
-		if q.first && !l.srv.registerID(id, l) {
+		if post.first && !l.srv.registerID(id, l) {
 			return false, fmt.Errorf("sse: subscription_id %q is in use; choose an unused one", id)
 		}
-		if !q.first && id != l.id {
+		if !post.first && id != l.id {
 			return false,
 				fmt.Errorf("sse: subscription_id is %q; a renegotiated subscription keeps its id, %q", id, l.id)
 		}
 		l.id = id
 	}
 	l.pending = nil
-	close(q.settled)
-	if q.abandoned {
+	close(post.settled)
+	if post.abandoned {
 		return true, nil
 	}
-	q.answer <- a
+	post.answer <- a
 	return false, nil
 }
 
-// postRenegotiation queues a renegotiation and makes it the POST that the next answer belongs to.
-// It waits for the one before.
+// postRenegotiation queues the renegotiation msg for Receive and makes it the POST that the
+// producer's next answer belongs to. It waits for the answer to the POST before it. The errors are
+// errGone and errBusy, and the POST is not pending then.
 func (l *link) postRenegotiation(ctx context.Context, msg []byte) (*pendingPost, error) {
-	q := newPendingPost()
+	post := newPendingPost()
 	for {
 		l.mu.Lock()
-		before := l.pending
-		if before == nil {
-			l.pending = q
+		other := l.pending
+		if other == nil {
+			l.pending = post
 		}
 		l.mu.Unlock()
-		if before == nil {
+		if other == nil {
 			break
 		}
 		select {
-		case <-before.settled:
+		case <-other.settled:
 		case <-l.done:
 			return nil, errGone
 		case <-ctx.Done():
@@ -66,29 +69,30 @@ func (l *link) postRenegotiation(ctx context.Context, msg []byte) (*pendingPost,
 	_, err := l.queuePosted(ctx, msg)
 	if err != nil {
 		l.mu.Lock()
-		if l.pending == q {
+		if l.pending == post {
 			l.pending = nil
-			close(q.settled)
+			close(post.settled)
 		}
 		l.mu.Unlock()
 	}
-	return q, err
+	return post, err
 }
 
-// awaitAnswer waits for the answer to q until ctx is done or the link ends. A late answer still
-// finds its own POST, so that it cannot be taken for the answer to the next one.
-func (l *link) awaitAnswer(ctx context.Context, q *pendingPost) (answer, bool) {
+// awaitAnswer waits for the answer to post until ctx is done or the link ends, and reports whether it
+// came. post is abandoned otherwise, but stays pending: a late answer is matched to its own POST, so
+// that it cannot be taken for the answer to the next one, and goes on the stream.
+func (l *link) awaitAnswer(ctx context.Context, post *pendingPost) (answer, bool) {
 	select {
-	case a := <-q.answer:
+	case a := <-post.answer:
 		return a, true
 	case <-ctx.Done():
 	case <-l.done:
 	}
 	l.mu.Lock()
-	q.abandoned = true
+	post.abandoned = true
 	l.mu.Unlock()
 	select {
-	case a := <-q.answer:
+	case a := <-post.answer:
 		return a, true
 	default:
 		return answer{}, false

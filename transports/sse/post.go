@@ -11,8 +11,9 @@ import (
 	"github.com/aaep-go/aaep/internal/httpguard"
 )
 
-// serveSubscribe serves POST subscriptions: it makes a link, and the producer's answer is the
-// response (B.1.2).
+// serveSubscribe serves POST subscriptions: it makes a link and hands it to Accept, and the
+// producer's answer is the response (B.1.2). A request that is not valid is answered here, with a
+// rejection.
 func (s *Server) serveSubscribe(w http.ResponseWriter, r *http.Request, principal string) {
 	refuse := func(status int, text string) {
 		m := &aaep.SubscriptionRejected{ReasonCode: aaep.ReasonUnknown, ReasonMessage: text}
@@ -21,8 +22,8 @@ func (s *Server) serveSubscribe(w http.ResponseWriter, r *http.Request, principa
 		}
 		s.rejectRequest(w, status, m)
 	}
-	body, done, status, problem := s.readBody(w, r, principal)
-	defer done()
+	body, release, status, problem := s.readBody(w, r, principal)
+	defer release()
 	if status != 0 {
 		refuse(status, problem)
 		return
@@ -40,7 +41,7 @@ func (s *Server) serveSubscribe(w http.ResponseWriter, r *http.Request, principa
 		named := struct {
 			ID string `json:"subscriber_id"`
 		}{}
-		_ = json.Unmarshal(body, &named) // what cannot be read names none
+		_ = json.Unmarshal(body, &named) // a body that is no JSON names none
 		s.refusals.Report(r, principal, httpguard.Malformed, err.Error(),
 			"subscriber_id", shortenText(aaep.SafeText(named.ID), 256))
 		refuse(http.StatusBadRequest, err.Error())
@@ -54,11 +55,13 @@ func (s *Server) serveSubscribe(w http.ResponseWriter, r *http.Request, principa
 	s.writeAnswer(w, r, a, http.StatusCreated)
 }
 
-// openLink hands a request to the producer and waits for its answer. A refusal is this transport's
-// own. t is nil after a handshake.
-func (s *Server) openLink(r *http.Request, principal, subscriber string, request []byte, t *sentHistory) (*link, answer,
-	*aaep.SubscriptionRejected) {
-	l, q := newLink(s, principal, request, t)
+// openLink makes a link for request, hands it to Accept, and waits for the producer's answer. If
+// the third result is not nil, the link is none: this transport refuses the request, because there
+// are too many links, the Server is closed, or the producer did not answer in time. subscriber is
+// what the peer calls itself, for the log. history is nil after a handshake.
+func (s *Server) openLink(r *http.Request, principal, subscriber string, request []byte,
+	history *sentHistory) (*link, answer, *aaep.SubscriptionRejected) {
+	l, post := newLink(s, principal, request, history)
 	l.peer, l.subscriberID = r.RemoteAddr, subscriber
 	switch code := s.admitLink(l); code {
 	case aaep.TransportUnavailable:
@@ -72,13 +75,14 @@ func (s *Server) openLink(r *http.Request, principal, subscriber string, request
 	}
 	ctx, cancel := s.withAnswerTimeout(r.Context())
 	defer cancel()
-	a, ok := l.awaitAnswer(ctx, q)
+	a, ok := l.awaitAnswer(ctx, post)
 	if !ok {
 		text := closedToNew // the Server was closed meanwhile
 		if l.isAlive() {
 			text = "The producer did not answer in time."
 		}
-		l.endLink(errors.New("sse: the subscription.request was not answered in time, and the subscriber was told so"))
+		l.endLink(
+			errors.New("sse: the subscription.request was not answered in time, and the subscriber was told so"))
 		return nil, answer{}, &aaep.SubscriptionRejected{ReasonCode: aaep.TransportUnavailable, ReasonMessage: text}
 	}
 	return l, a, nil
@@ -97,8 +101,8 @@ const badReply = "not a valid AAEP reply, renegotiation or close"
 // of their subscription. A well-formed reply always gets the same 204, whatever subscription it
 // names and whatever becomes of it (INV-10).
 func (s *Server) serveReply(w http.ResponseWriter, r *http.Request, principal string) {
-	body, done, status, problem := s.readBody(w, r, principal)
-	defer done()
+	body, release, status, problem := s.readBody(w, r, principal)
+	defer release()
 	if status != 0 {
 		s.writeError(w, status, problem)
 		return
@@ -122,14 +126,15 @@ func (s *Server) serveReply(w http.ResponseWriter, r *http.Request, principal st
 	}
 }
 
-// refuseMalformed answers and logs a message that is none for its endpoint. cause is what is wrong
-// with its own bytes, or nil; it says nothing of any question (D-36).
+// refuseMalformed answers with 400, and logs and counts, a body that is not a message for its
+// endpoint. text is the answer; cause, which may be nil, is what is wrong with the body's own bytes
+// and is added to it. Neither says anything of a question (D-36).
 func (s *Server) refuseMalformed(w http.ResponseWriter, r *http.Request, principal string, body []byte, text string,
 	cause error) {
 	named := struct {
 		ID string `json:"subscription_id"`
 	}{}
-	_ = json.Unmarshal(body, &named) // what cannot be read names none
+	_ = json.Unmarshal(body, &named) // a body that is no JSON names none
 	attrs := []any{"cause", cause}
 	if l := s.lookupLink(named.ID, principal); l != nil {
 		attrs = append(attrs, "subscription_id", named.ID, "subscriber_id", l.subscriberID)
@@ -142,12 +147,14 @@ func (s *Server) refuseMalformed(w http.ResponseWriter, r *http.Request, princip
 }
 
 // forwardMessage hands a message to the subscription id, if it belongs to the sender, and answers
-// 204. A last message makes the subscription unknown from then on.
+// 204 in any case. last says that the message is the peer's subscription.close, after which the
+// subscription is unknown.
 func (s *Server) forwardMessage(w http.ResponseWriter, r *http.Request, id, principal string, body []byte, last bool) {
 	l := s.lookupLink(id, principal)
 	if l == nil && !last { // the sender is not told (INV-10), so the log must say it
-		s.refusals.Warn(r, "a reply came for a subscription that is not here, and does not count; where several processes "+
-			"serve an agent, each listener has to stay at one of them", principal, httpguard.UnknownSubscription)
+		s.refusals.Warn(r, "a reply came for a subscription that is not here, and does not count; where several "+
+			"processes serve an agent, each listener has to stay at one of them",
+			principal, httpguard.UnknownSubscription)
 	}
 	if !s.deliverPosted(w, r, l, body, last) {
 		return
@@ -157,9 +164,10 @@ func (s *Server) forwardMessage(w http.ResponseWriter, r *http.Request, id, prin
 	_ = http.NewResponseController(w).Flush() // now, not when the handler has returned
 }
 
-// deliverPosted gives a message to l, which may be nil, and waits until the producer has dealt with
-// it. It reports false where it has answered itself, which it does only if the producer is too
-// slow.
+// deliverPosted queues a message for l's Receive and waits until the producer has dealt with it; it
+// drops the message if l is nil or has ended. last says that it is the peer's subscription.close,
+// after which the link can be found no more. It reports false where it has written the response
+// itself, which it does only if the producer is too slow; otherwise the caller writes it.
 func (s *Server) deliverPosted(w http.ResponseWriter, r *http.Request, l *link, body []byte, last bool) bool {
 	if l == nil || !l.beginPost() {
 		s.o.Logger.Debug("sse: message for a subscription the sender does not have")
@@ -170,7 +178,7 @@ func (s *Server) deliverPosted(w http.ResponseWriter, r *http.Request, l *link, 
 	defer cancel()
 	handled, err := l.queuePosted(ctx, body)
 	switch {
-	case err == errBusy: // lost without a word would be worse than this one difference
+	case err == errBusy: // this tells that the subscription exists, and is better than a reply lost in silence
 		s.writeError(w, http.StatusServiceUnavailable, "the producer is too slow; send the message again later")
 		return false
 	case err == nil && last:
@@ -188,28 +196,29 @@ func (s *Server) deliverPosted(w http.ResponseWriter, r *http.Request, l *link, 
 	return true
 }
 
-// serveRenegotiate hands a renegotiation to its subscription and waits for the answer (D-55). This
-// transport's own refusals are never a subscription.rejected, for that would end the subscription.
+// serveRenegotiate hands a renegotiation to the subscription id, and the producer's answer is the
+// response (D-55). This transport's own refusals are never a subscription.rejected, which would end
+// the subscription.
 func (s *Server) serveRenegotiate(w http.ResponseWriter, r *http.Request, id, principal string, body []byte) {
-	const gone = "there is no such subscription"
+	const unknown = "there is no such subscription"
 	l := s.lookupLink(id, principal)
 	if l == nil {
-		s.writeError(w, http.StatusNotFound, gone)
+		s.writeError(w, http.StatusNotFound, unknown)
 		return
 	}
 	ctx, cancel := s.withAnswerTimeout(r.Context())
 	defer cancel()
-	q, err := l.postRenegotiation(ctx, body)
+	post, err := l.postRenegotiation(ctx, body)
 	var a answer
 	ok := false
 	if err == nil {
-		a, ok = l.awaitAnswer(ctx, q)
+		a, ok = l.awaitAnswer(ctx, post)
 	}
 	switch {
 	case ok:
 		s.writeAnswer(w, r, a, http.StatusOK)
 	case !l.isAlive() || err == errGone:
-		s.writeError(w, http.StatusNotFound, gone)
+		s.writeError(w, http.StatusNotFound, unknown)
 	default:
 		s.writeError(w, http.StatusServiceUnavailable,
 			"the producer did not answer in time; its answer, if any, comes on the event stream")

@@ -18,13 +18,15 @@ import (
 
 // A postResponse is the response to a POST.
 type postResponse struct {
-	retryAfter     time.Duration
-	status         int
-	text, location string // the status as text
-	body           []byte
+	retryAfter time.Duration // of the Retry-After header; zero if there is none
+	status     int
+	text       string // the status with its name, such as "404 Not Found"
+	location   string // the Location header
+	body       []byte // nil if it could not be read or is too large
 }
 
-// excerpt quotes the beginning of the body for an error.
+// excerpt returns the end of an error's text that quotes the beginning of the body; "" if there is
+// no body.
 func (a postResponse) excerpt() string {
 	if len(a.body) == 0 {
 		return ""
@@ -32,7 +34,9 @@ func (a postResponse) excerpt() string {
 	return fmt.Sprintf("; the answer was %q", shortenText(aaep.SafeText(string(a.body[:min(len(a.body), 400)])), 200))
 }
 
-// postMessage POSTs msg and reads the response. An error says whether the message may have arrived.
+// postMessage POSTs msg to the URL to, within postTime, and reads the response, whatever its
+// status. A redirect is an error, since messages stay on their URL. The text of an error says
+// whether the message may have arrived.
 func (c *conn) postMessage(ctx context.Context, to *url.URL, msg []byte) (postResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, postTime)
 	defer cancel()
@@ -60,9 +64,8 @@ func (c *conn) postMessage(ctx context.Context, to *url.URL, msg []byte) (postRe
 		return postResponse{}, fmt.Errorf("sse: it is unknown whether the message was delivered: %w", err)
 	}
 	defer resp.Body.Close()
-	a := postResponse{status: resp.StatusCode, text: http.StatusText(resp.StatusCode),
-		location: resp.Header.Get("Location")}
-	a.text = fmt.Sprintf("%d %s", a.status, a.text)
+	a := postResponse{status: resp.StatusCode, location: resp.Header.Get("Location"),
+		text: fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))}
 	if n, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 31); err == nil {
 		a.retryAfter = time.Duration(n) * time.Second
 	}

@@ -50,7 +50,8 @@ var (
 	_ transports.Listener = (*RootServer)(nil)
 )
 
-// implicitID stands for a subscription without a handshake (D-37).
+// implicitID is the subscription_id of a subscription without a handshake, which agreed on none
+// (D-37).
 const implicitID = "sub_implicit"
 
 // NewRootServer makes a RootServer. Mount it at the three paths and call Accept. The
@@ -123,7 +124,7 @@ func (rs *RootServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	request, err := rs.buildRequest(acceptLanguages(r.Header))
-	if err != nil { // there are tags that we do not know to be wrong
+	if err != nil { // acceptLanguages does not check tags, so that one may not be valid
 		request, _ = rs.buildRequest(nil)
 	}
 	for _, l := range rs.allLinks() {
@@ -142,26 +143,28 @@ func (rs *RootServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// openLink makes a new subscription. A browser's languages are a wish: where the producer has none
-// of them, it is asked without.
+// openLink makes a new subscription for request, as Server.openLink does. The languages of a
+// browser are only a wish: if the producer rejects the request for its capabilities, a request
+// without languages is made.
 func (rs *RootServer) openLink(r *http.Request, request []byte) (*link, answer, *aaep.SubscriptionRejected) {
 	l, a, refusal := rs.server.openLink(r, "", implicitID, request, &sentHistory{request: request})
 	if a.rejected != nil && a.rejected.ReasonCode == aaep.CapabilitiesIncompatible {
-		if plain, err := rs.buildRequest(nil); err == nil && !bytes.Equal(plain, request) {
-			return rs.server.openLink(r, "", implicitID, plain, &sentHistory{request: request})
+		if anyLanguage, err := rs.buildRequest(nil); err == nil && !bytes.Equal(anyLanguage, request) {
+			return rs.server.openLink(r, "", implicitID, anyLanguage, &sentHistory{request: request})
 		}
 	}
 	return l, a, refusal
 }
 
-// notAReply says what is accepted; what is wrong with the message itself may follow.
+// notAReply is the answer to a POST of anything but a reply; what is wrong with the message itself
+// may follow.
 const notAReply = "not a valid AAEP reply; confirmation.reply and clarification.reply are taken here, and nothing else"
 
-// serveMessage serves POST /messages. Every reply gets the same answer, whatever becomes of it
-// (D-36).
+// serveMessage serves POST /messages: it hands a reply to the subscription that was sent the
+// question with the reply's token. Every reply gets the same answer, whatever becomes of it (D-36).
 func (rs *RootServer) serveMessage(w http.ResponseWriter, r *http.Request) {
-	body, done, status, problem := rs.server.readBody(w, r, "")
-	defer done()
+	body, release, status, problem := rs.server.readBody(w, r, "")
+	defer release()
 	if status != 0 {
 		rs.server.writeError(w, status, problem)
 		return
@@ -192,9 +195,10 @@ func (rs *RootServer) serveMessage(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// withImplicitID writes implicitID into a message that names a subscription in any form, or none:
-// the published clients know no id. It changes nothing else, so that Decode still sees all that is
-// wrong.
+// withImplicitID returns body, the JSON object of a message, with implicitID as its
+// subscription_id, whether it had one or none: the published clients know no id. It changes nothing
+// else, so that Decode still finds whatever is wrong; a body that is no JSON object, or whose
+// subscription_id is no string, comes back with what is wrong in it.
 func withImplicitID(body []byte) []byte {
 	const quoted = `"` + implicitID + `"`
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -215,7 +219,7 @@ func withImplicitID(body []byte) []byte {
 	return slices.Concat(body[:start], []byte(`"subscription_id":`+quoted+`,`), body[start:])
 }
 
-// allLinks returns the subscriptions that are there, in no order.
+// allLinks returns the links of all accepted subscriptions, in no order.
 func (rs *RootServer) allLinks() []*link {
 	rs.server.mu.Lock()
 	defer rs.server.mu.Unlock()
@@ -226,20 +230,21 @@ func (rs *RootServer) allLinks() []*link {
 	return all
 }
 
-// linkAsked returns a subscription that the question with this token was sent to. For an unknown
-// token it returns any subscription, so that the producer takes as long over the reply and records
-// it.
-func (rs *RootServer) linkAsked(token aaep.ReplyToken) (any *link) {
+// linkAsked returns a link that the question with this token was sent on. For an unknown token it
+// returns any link, so that the producer takes as long over the reply and records it; nil if there
+// are none.
+func (rs *RootServer) linkAsked(token aaep.ReplyToken) *link {
+	var found *link
 	for _, l := range rs.allLinks() {
-		if any = l; l.history.hasAsked(token) {
+		if found = l; l.history.hasAsked(token) {
 			break
 		}
 	}
-	return any
+	return found
 }
 
-// acceptLanguages reads the languages of a request, best first as browsers write them; at most
-// eight.
+// acceptLanguages returns the language tags of a request's Accept-Language in the order they stand,
+// best first as browsers write them; at most eight, without repeats and those with the weight 0.
 func acceptLanguages(h http.Header) []string {
 	var tags []string
 	for tag := range strings.SplitSeq(strings.Join(h.Values("Accept-Language"), ","), ",") {

@@ -33,7 +33,7 @@ type Server struct {
 	mu     sync.Mutex // never held while waiting or while a link's mu is asked for
 	closed bool
 	links  map[*link]struct{} // all that have not ended
-	byID   map[string]*link   // those that were accepted
+	byID   map[string]*link   // those that the producer accepted, by subscription_id
 }
 
 var (
@@ -114,7 +114,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// admitLink lets a new link wait for Accept, or returns why not.
+// admitLink queues a new link for Accept and returns "". Otherwise it returns why it did not: the
+// Server is closed or its queue is full, or there are as many links as MaxSubscriptions allows.
 func (s *Server) admitLink(l *link) (refusal aaep.ReasonCode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +146,8 @@ func (s *Server) registerID(id string, l *link) bool {
 	return true
 }
 
-// unregisterID makes a link unreachable: later requests for id find nothing.
+// unregisterID makes the link l unreachable: later requests for id find nothing. It does nothing if
+// another link has the id by now.
 func (s *Server) unregisterID(id string, l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +156,7 @@ func (s *Server) unregisterID(id string, l *link) {
 	}
 }
 
-// removeLink forgets a link that has ended.
+// removeLink removes a link that has ended from those that MaxSubscriptions bounds.
 func (s *Server) removeLink(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,9 +228,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serve(w, r, principal)
 }
 
-// checkAccess makes the checks that need no state: from where the request comes, and from which
-// page. Where ok is false, it has answered. cors says that a page of an allowed foreign origin
-// asks.
+// checkAccess makes the checks that need no state: the address that the request comes from, its
+// Host, and the Origin of the page that sent it. If ok is false, it has written the response. cors
+// says that a page of another, allowed origin asks. It also bounds the time for the body.
 func (s *Server) checkAccess(w http.ResponseWriter, r *http.Request) (cors, ok bool) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.ContentLength != 0 {
@@ -252,8 +254,9 @@ func (s *Server) checkAccess(w http.ResponseWriter, r *http.Request) (cors, ok b
 	return s.guard.SetCORS(w, r), true
 }
 
-// allowsMethod reports whether an endpoint of these methods goes on with the request; otherwise it
-// has answered.
+// allowsMethod reports whether the request has one of the endpoint's methods; otherwise it has
+// answered, with 405, or with the permission that a browser asks for before a request from another
+// origin.
 func (s *Server) allowsMethod(w http.ResponseWriter, r *http.Request, cors bool, methods ...string) bool {
 	list := strings.Join(methods, ", ")
 	switch {

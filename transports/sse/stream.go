@@ -18,7 +18,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A stream is one GET of events. Any goroutine may write to it, one at a time by the Writer's turn.
+// A stream is one GET of events, on the producer's side. Any goroutine may write to it, one at a
+// time: the goroutine that has the Writer's turn.
 type stream struct {
 	last    string       // the client's Last-Event-ID
 	history *sentHistory // nil after a handshake
@@ -26,19 +27,22 @@ type stream struct {
 	// The connection, taken over from the http.Server, and written to in chunks; or nil.
 	hijacked atomic.Pointer[net.Conn]
 	idle     atomic.Pointer[idle.Wait] // waits for the peer to end hijacked
-	done     chan struct{}
-	once     sync.Once
+	done     chan struct{}             // closed by endStream
+	once     sync.Once                 // of endStream
 	// withdrawn is set before the stream ends because its credentials were withdrawn.
 	withdrawn atomic.Pointer[aaep.Rejection]
 
 	// Writes a comment after silence.
 	heartbeatTimer *time.Timer
-	err            error // of a write
+	err            error // of the write that failed; guarded by the Writer's turn
 }
 
 var errLost = fmt.Errorf("sse: the event stream is lost: %w", transports.ErrInterrupted)
 
-func (st *stream) LastEventID() string   { return st.last }
+// LastEventID is the Last-Event-ID that the GET came with, or "".
+func (st *stream) LastEventID() string { return st.last }
+
+// Done is closed when the stream is lost, replaced or closed.
 func (st *stream) Done() <-chan struct{} { return st.done }
 
 // Withdrawn returns why the stream has ended, if its credentials were withdrawn; or nil.
@@ -50,7 +54,8 @@ func (st *stream) endWithdrawn(why *aaep.Rejection) {
 	st.endStream()
 }
 
-// endStream ends the stream; only the first call counts.
+// endStream closes done and interrupts what waits for the peer; only the first call counts. What
+// serves the stream then finishes it.
 func (st *stream) endStream() {
 	st.once.Do(func() {
 		close(st.done)
@@ -58,7 +63,8 @@ func (st *stream) endStream() {
 	})
 }
 
-// SendEvents returns after the events were written and flushed.
+// SendEvents waits for the turn, then writes and flushes the events. Without events it writes what
+// TrySend left.
 func (st *stream) SendEvents(ctx context.Context, events []transports.Event) error {
 	size := chunkRoom
 	for _, ev := range events {
@@ -84,7 +90,8 @@ func (st *stream) SendEvents(ctx context.Context, events []transports.Event) err
 	return st.writeFrames(ctx, frames)
 }
 
-// Framing is the one of a hijacked connection after a handshake, or "".
+// Framing names the frames of a hijacked connection. It is "" for all other streams, and without a
+// handshake: those cannot be written to without waiting, or need a record of each event.
 func (st *stream) Framing() string {
 	if st.hijacked.Load() == nil || st.history != nil || !st.w.CanTry() {
 		return ""
@@ -92,7 +99,8 @@ func (st *stream) Framing() string {
 	return "chunks of Server-Sent Events"
 }
 
-// AppendEvents appends events, on a hijacked connection as one chunk.
+// AppendEvents appends events to b as they go over the wire; on a hijacked connection as one chunk
+// of HTTP/1.1.
 func (st *stream) AppendEvents(b []byte, events []transports.Event) ([]byte, error) {
 	for _, ev := range events {
 		if len(ev.Message) > transports.MaxMessage {
@@ -119,10 +127,11 @@ func (st *stream) AppendEvents(b []byte, events []transports.Event) ([]byte, err
 	return b, nil
 }
 
-// frameSize returns about how many bytes an event has on the wire.
+// frameSize returns about how many bytes appendFrame appends for ev, rarely too few.
 func frameSize(ev transports.Event) int { return len(ev.Message) + len(ev.ID) + len(eventName) + 32 }
 
-// TrySend writes as much as the connection takes at once.
+// TrySend writes as much of frames as the connection takes at once, and returns how much that was;
+// 0 if another goroutine is writing or the stream has ended.
 func (st *stream) TrySend(frames []byte) int {
 	select {
 	case <-st.done:
@@ -136,8 +145,8 @@ func (st *stream) TrySend(frames []byte) int {
 	return st.w.Try(frames)
 }
 
-// writeFrames writes and flushes; the caller has the turn. A write that failed or was interrupted
-// ends the stream.
+// writeFrames writes b, which AppendEvents made, and flushes it. The caller has the turn. A write
+// that fails, or that ctx interrupts, ends the stream, because part of a frame may be out.
 func (st *stream) writeFrames(ctx context.Context, b []byte) error {
 	err := st.w.Write(ctx, st.done, b)
 	switch {
@@ -154,8 +163,9 @@ func (st *stream) writeFrames(ctx context.Context, b []byte) error {
 	return fmt.Errorf("sse: write: %w: %w", err, transports.ErrInterrupted)
 }
 
-// appendFrame appends one event. Encoded messages have no line ends; one that has still gives one
-// event, whose data differs only in how its lines end (SSE-006, SSE-007).
+// appendFrame appends msg to b as one event of Server-Sent Events, named name and with eventID as
+// its id, each left out where it is "". Encoded messages have no line ends; one that has still
+// gives one event, whose data differs only in how its lines end (SSE-006, SSE-007).
 func appendFrame(b, msg []byte, name, eventID string) []byte {
 	if name != "" {
 		b = append(b, "event: "+name+"\n"...)
@@ -187,12 +197,12 @@ func (s *Server) isUnambiguous(w http.ResponseWriter, r *http.Request) bool {
 	if err != nil {
 		problem = "the query cannot be read"
 	}
-	times := map[string]int{} // by names in small letters, for others may not tell them from capitals
+	counts := map[string]int{} // by names in small letters, since a proxy may not tell them from capitals
 	for name, values := range q {
-		times[strings.ToLower(name)] += len(values)
+		counts[strings.ToLower(name)] += len(values)
 	}
 	for _, name := range []string{"subscription_id", "ticket", "last_event_id"} {
-		if times[name] > 1 {
+		if counts[name] > 1 {
 			problem = name + " is there more than once"
 		}
 	}
@@ -212,15 +222,15 @@ func (s *Server) refuseBadStream(w http.ResponseWriter, r *http.Request, princip
 	s.writeError(w, http.StatusBadRequest, problem)
 }
 
-// serveStream serves a GET or POST of events with credentials.
+// serveStream serves a GET or POST of events that has credentials of its own, and no ticket.
 func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, principal string) {
 	s.serveEvents(w, r, principal, r)
 }
 
 // serveEvents serves the stream of a GET until it is lost, replaced or closed, or until the
-// credentials of shown are withdrawn. It answers a POST with a ticket. shown is the request that
-// had credentials: r itself, or the one that the ticket was issued for.
-func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, principal string, shown *http.Request) {
+// credentials of credentialed are withdrawn. It answers a POST with a ticket. credentialed is the
+// request that had credentials: r itself, or the one that r's ticket was issued for.
+func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, principal string, credentialed *http.Request) {
 	if r.ContentLength != 0 {
 		s.refuseBadStream(w, r, principal, "a request for the event stream has no body")
 		return
@@ -236,7 +246,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, principal s
 		s.issueTicket(w, r, l)
 		return
 	}
-	if st := s.newStream(w, r); st != nil && !s.runStream(w, r, shown, l, st, false) {
+	if st := s.newStream(w, r); st != nil && !s.runStream(w, r, credentialed, l, st, false) {
 		s.writeError(w, http.StatusNotFound, "the subscription has ended")
 	}
 }
@@ -265,37 +275,42 @@ type flushingWriter struct {
 	rc *http.ResponseController
 }
 
-func (r flushingWriter) SetWriteDeadline(t time.Time) error { return r.rc.SetWriteDeadline(t) }
-func (r flushingWriter) Write(b []byte) (int, error) {
-	n, err := r.w.Write(b)
+// SetWriteDeadline bounds the next Write.
+func (f flushingWriter) SetWriteDeadline(t time.Time) error { return f.rc.SetWriteDeadline(t) }
+
+// Write writes b, flushes it, and takes the deadline away.
+func (f flushingWriter) Write(b []byte) (int, error) {
+	n, err := f.w.Write(b)
 	if err == nil {
-		err = r.rc.Flush()
+		err = f.rc.Flush()
 	}
 	if err == nil { // over HTTP/2 the deadline would end an idle stream too
-		err = r.rc.SetWriteDeadline(time.Time{})
+		err = f.rc.SetWriteDeadline(time.Time{})
 	}
 	return n, err
 }
 
 // runStream serves st as the link's stream until it is lost, replaced or closed, or the credentials
-// of shown are withdrawn; or it leaves that to a hijacked connection. It reports false, having
-// written nothing, if the link has ended or, where idle is set, has a stream already.
-func (s *Server) runStream(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream, idle bool) bool {
+// of credentialed are withdrawn; or it hijacks the connection and returns at once. It reports
+// false, having written nothing, if the link has ended or if onlyIdle is set and the link has a
+// stream already.
+func (s *Server) runStream(w http.ResponseWriter, r, credentialed *http.Request, l *link, st *stream,
+	onlyIdle bool) bool {
 	st.history = l.history
-	if !l.attachStream(st, idle) {
+	if !l.attachStream(st, onlyIdle) {
 		return false
 	}
 	h := w.Header()
 	h.Set("Content-Type", streamType)
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
-	if s.hijackStream(w, r, shown, l, st) {
+	if s.hijackStream(w, r, credentialed, l, st) {
 		return true
 	}
 	defer l.detachStream(st)
-	defer s.authenticator.Watch(r.Context(), shown, l.principal, st.endWithdrawn)()
+	defer s.authenticator.Watch(r.Context(), credentialed, l.principal, st.endWithdrawn)()
 	w.WriteHeader(http.StatusOK)
-	_ = st.writeFrames(r.Context(), nil) // or it is done
+	_ = st.writeFrames(r.Context(), nil) // sends the head; an error has ended st
 	st.startHeartbeat(s.heartbeat)
 	select {
 	case <-st.done:
@@ -308,8 +323,8 @@ func (s *Server) runStream(w http.ResponseWriter, r, shown *http.Request, l *lin
 	return true
 }
 
-// startHeartbeat gives the turn back, so that others can write, and writes a comment after each
-// silence.
+// startHeartbeat starts the timer that writes a comment after each silence of the length heartbeat.
+// It gives back the turn, which the stream has had since it was made, so that others can write.
 func (st *stream) startHeartbeat(heartbeat time.Duration) {
 	defer st.w.LeaveTurn()
 	comment := []byte(":\n\n")
@@ -332,8 +347,9 @@ func (st *stream) startHeartbeat(heartbeat time.Duration) {
 	})
 }
 
-// finishStream ends the stream, after which nothing is written. It reports whether everything that
-// was sent was written.
+// finishStream ends the stream, waits for a write under way, and stops the heartbeat; nothing is
+// written after it. It reports whether all that was sent was written, so that the response may be
+// ended properly.
 func (st *stream) finishStream(o *ServerOptions) (proper bool) {
 	st.endStream()
 	st.w.End()

@@ -45,9 +45,9 @@ func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request, l *link) {
 
 // streamPath returns the path of a subscription's stream as the sender of r sees it.
 func (s *Server) streamPath(r *http.Request, id string) string {
-	at := url.URL{Path: httpguard.MountPath(r) + s.o.Prefix + "/events",
+	u := url.URL{Path: httpguard.MountPath(r) + s.o.Prefix + "/events",
 		RawQuery: url.Values{"subscription_id": {id}}.Encode()}
-	return at.String()
+	return u.String()
 }
 
 // redeemTicket uses up the ticket of a request and returns the principal of its subscription and
@@ -72,7 +72,8 @@ func (l *link) addTicket(t ticket) bool {
 		return false
 	}
 	l.tickets = append(l.tickets, t)
-	time.AfterFunc(time.Until(t.expires), func() { // the ticket holds a request, and no later call may come to drop it
+	// The ticket holds a request, and no later call may come to drop it.
+	time.AfterFunc(time.Until(t.expires), func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.dropExpired()

@@ -23,7 +23,9 @@ func (c *conn) listenUnnegotiated(ctx context.Context, req *aaep.SubscriptionReq
 	c.mu.Unlock()
 	c.silence = silenceUnnegotiated
 	in := c.newInbound("")
-	body, err := c.openStream(ctx, in) // now: that the stream is there is all that this acceptance can mean
+	// The stream is opened before the acceptance is given: that there is a stream is all that it
+	// can mean.
+	body, err := c.openStream(ctx, in)
 	if err != nil {
 		in.cancel(nil)
 		c.mu.Lock()
@@ -42,10 +44,10 @@ func (c *conn) listenUnnegotiated(ctx context.Context, req *aaep.SubscriptionReq
 	return nil
 }
 
-// unnegotiatedAcceptance returns the acceptance of terms that were never agreed. What it leaves out
-// counts as requested for a subscriber that goes by the letter (D-45), so a note says that it is
-// not. Such producers send their questions to all who listen, so a subscriber that offered to
-// answer may.
+// unnegotiatedAcceptance returns the acceptance of req that the conn writes in the producer's
+// place. By the letter, a capability that an acceptance leaves out is honoured as requested (D-45),
+// so a note says that nothing was agreed. Such producers send their questions to every client, so a
+// subscriber that offered to answer may.
 func (c *conn) unnegotiatedAcceptance(req *aaep.SubscriptionRequest) *aaep.SubscriptionAccepted {
 	return &aaep.SubscriptionAccepted{
 		SubscriptionID: implicitID, AAEPVersion: aaep.Version,
@@ -54,7 +56,8 @@ func (c *conn) unnegotiatedAcceptance(req *aaep.SubscriptionRequest) *aaep.Subsc
 			SupportsConfirmationReply:  req.Capabilities.SupportsConfirmationReply,
 			SupportsClarificationReply: req.Capabilities.SupportsClarificationReply,
 		},
-		NegotiationNotes: "This producer has no handshake. Nothing was agreed: its events come as it makes them, whatever was asked for.",
+		NegotiationNotes: "This producer has no handshake. Nothing was agreed: its events come as it makes them, " +
+			"whatever was asked for.",
 	}
 }
 
@@ -74,7 +77,7 @@ func (c *conn) sendUnnegotiated(ctx context.Context, m aaep.Message, msg []byte)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.phase = leaving
-		if c.inbound != nil { // else start ends the one that Reopen is about to open
+		if c.inbound != nil { // else startStream ends the one that Reopen is about to open
 			c.inbound.cancel(transports.ErrInterrupted)
 		}
 		c.setStreamLocked(c.inbound)

@@ -10,15 +10,17 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// reportStreamHead reports what the head of a stream has otherwise than B.1.6 demands.
+// reportStreamHead reports the headers of a stream that are not as B.1.6 demands.
 func (c *conn) reportStreamHead(head http.Header) {
-	said := shortenText(head.Get("Content-Type"), 100)
-	typ, params, err := mime.ParseMediaType(said)
-	switch charset, given := params["charset"]; {
+	contentType := shortenText(head.Get("Content-Type"), 100)
+	typ, params, err := mime.ParseMediaType(contentType)
+	switch charset, hasCharset := params["charset"]; {
 	case err != nil || typ != streamType:
-		c.violations.Report("SSE-016", fmt.Sprintf("a stream has the Content-Type %q, not %s", said, streamType))
-	case given && !strings.EqualFold(charset, "utf-8"):
-		c.violations.Report("SSE-016", fmt.Sprintf("a stream has the Content-Type %q, and is always UTF-8", said))
+		c.violations.Report("SSE-016",
+			fmt.Sprintf("a stream has the Content-Type %q, not %s", contentType, streamType))
+	case hasCharset && !strings.EqualFold(charset, "utf-8"):
+		c.violations.Report("SSE-016",
+			fmt.Sprintf("a stream has the Content-Type %q, and is always UTF-8", contentType))
 	}
 	cache := strings.ToLower(strings.Join(head.Values("Cache-Control"), ","))
 	if !strings.Contains(cache, "no-store") && !strings.Contains(cache, "no-cache") {
@@ -27,29 +29,32 @@ func (c *conn) reportStreamHead(head http.Header) {
 	}
 }
 
-// reportEventFields reports what is around an event otherwise than B.1.3 demands. What overtook
-// others has no id (D-65), so it is missed only where nothing on the stream had one.
+// reportEventFields reports the fields around an event's data that are not as B.1.3 demands: its
+// name and its id on the stream. lastID is the stream's last id up to and with this event. An event
+// that overtook others has no id (D-65), so a missing one is reported only where nothing on the
+// stream had one.
 func (c *conn) reportEventFields(ev event, lastID string) {
 	if c.violations == nil {
 		return
 	}
 	c.mu.Lock()
-	alone := c.unnegotiated
+	unnegotiated := c.unnegotiated // other rules hold then
 	c.mu.Unlock()
-	var said struct {
+	var data struct {
 		ID      string `json:"event_id"`
 		Urgency string `json:"urgency"`
 	}
-	if alone || json.Unmarshal(ev.data, &said) != nil || said.ID == "" { // without a handshake other rules hold
+	if unnegotiated || json.Unmarshal(ev.data, &data) != nil || data.ID == "" {
 		return
 	}
 	if ev.name != eventName {
-		c.violations.Report("SSE-006", fmt.Sprintf("an event has the name %q on its stream, not %s", ev.name, eventName))
+		c.violations.Report("SSE-006",
+			fmt.Sprintf("an event has the name %q on its stream, not %s", ev.name, eventName))
 	}
 	switch {
-	case ev.id != "" && ev.id != said.ID:
+	case ev.id != "" && ev.id != data.ID:
 		c.violations.Report("SSE-006", "an event has another id on its stream than its event_id")
-	case lastID == "" && said.Urgency != "critical":
+	case lastID == "" && data.Urgency != "critical":
 		c.violations.Report("SSE-006", "an event has no id on its stream, and nothing before it has one")
 	}
 }
@@ -65,15 +70,16 @@ func (c *conn) reportStatus(status int, text string) {
 	}
 }
 
-// reportNoAcceptance reports an acceptance that is none, with what is wrong about it.
-func (c *conn) reportNoAcceptance(status int, wrong error) {
+// reportNoAcceptance reports a response whose status accepts the request and whose body does not.
+// decodeErr is why the body is no message; nil if it is another message.
+func (c *conn) reportNoAcceptance(status int, decodeErr error) {
 	if status/100 != 2 {
 		return
 	}
-	why := "it is another message"
-	if wrong != nil {
-		why = aaep.SafeText(wrong.Error())
+	problem := "it is another message"
+	if decodeErr != nil {
+		problem = aaep.SafeText(decodeErr.Error())
 	}
 	c.violations.Report("SSE-004", "the answer to a subscription.request is no valid subscription.accepted: "+
-		shortenText(why, 300))
+		shortenText(problem, 300))
 }
