@@ -38,12 +38,12 @@ type Authenticator func(r *http.Request) (principal string, err error)
 // ErrNone says that a request has no credentials of the kind that was looked for.
 var ErrNone = credentials.ErrNone
 
-// Any asks each in turn, until one finds credentials of its kind. If those are bad, the others are
-// not asked.
-func Any(each ...Authenticator) Authenticator {
+// Any returns an Authenticator that asks the given ones in turn, until one finds credentials of its
+// kind. If those are bad, the others are not asked.
+func Any(authenticators ...Authenticator) Authenticator {
 	return func(r *http.Request) (string, error) {
-		for _, a := range each {
-			principal, err := a(r)
+		for _, authenticate := range authenticators {
+			principal, err := authenticate(r)
 			if err == nil && principal == "" {
 				return "", errors.New("auth: an authenticator returned neither a principal nor an error")
 			}
@@ -93,15 +93,16 @@ func isInForce(chain []*x509.Certificate, now time.Time) bool {
 	return len(chain) > 0
 }
 
-// nameOf returns the principal of a certificate; see ClientCertificate.
+// nameOf returns the principal of a verified certificate by the rules of ClientCertificate, or an
+// error if the certificate has no name or several.
 func nameOf(c *x509.Certificate) (string, error) {
 	var name string
-	switch others := len(c.DNSNames) + len(c.EmailAddresses); {
+	switch names := len(c.DNSNames) + len(c.EmailAddresses); {
 	case len(c.URIs) == 1 && c.URIs[0].Scheme == "spiffe" && c.URIs[0].Host != "":
 		name = c.URIs[0].String()
-	case len(c.URIs) == 0 && others == 1 && len(c.DNSNames) == 1:
+	case len(c.URIs) == 0 && names == 1 && len(c.DNSNames) == 1:
 		name = "dns:" + c.DNSNames[0]
-	case len(c.URIs) == 0 && others == 1:
+	case len(c.URIs) == 0 && names == 1:
 		name = "email:" + c.EmailAddresses[0]
 	default:
 		return "",

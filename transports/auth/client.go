@@ -27,7 +27,8 @@ func BearerFile(path string) func(context.Context) (http.Header, error) {
 	}
 }
 
-// bearerHeader returns the header that carries a token.
+// bearerHeader returns the Authorization header that carries token, or an error if token has
+// characters that no token has.
 func bearerHeader(token string) (http.Header, error) {
 	if err := credentials.CheckToken(token); err != nil {
 		return nil, err

@@ -123,7 +123,7 @@ func ClientTLS(caFile, certFile, keyFile string, log *slog.Logger) (*tls.Config,
 	return conf, nil
 }
 
-// keyPair parses a certificate and its key.
+// keyPair parses a certificate and its key. certFile is the certificate's file, for the error.
 func keyPair(certFile string, certPEM, keyPEM []byte) (*tls.Certificate, error) {
 	cert, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
@@ -132,7 +132,8 @@ func keyPair(certFile string, certPEM, keyPEM []byte) (*tls.Certificate, error) 
 	return &cert, nil
 }
 
-// parsePool parses the CAs in a file.
+// parsePool returns the pool of the CA certificates in pem, which file holds; file is for the
+// error.
 func parsePool(file string, pem []byte) (*x509.CertPool, error) {
 	p := x509.NewCertPool()
 	if !p.AppendCertsFromPEM(pem) {

@@ -86,13 +86,15 @@ func TokenNames(path string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// A tokenSet holds no token, only what tells whether one is in it.
+// A tokenSet holds the hash of each token and the principal it belongs to, but no token. It is not
+// changed after it was built, so any goroutine may read it.
 type tokenSet []struct {
 	sum       [sha256.Size]byte
 	principal string
 }
 
-// authenticate names the peer of a request by its bearer token.
+// authenticate names the peer of a request by its bearer token. It is the Authenticator that Tokens
+// and TokenFile return.
 func (s tokenSet) authenticate(r *http.Request) (string, error) {
 	token, err := credentials.Bearer(r)
 	if err != nil {
@@ -107,21 +109,23 @@ func (s tokenSet) authenticate(r *http.Request) (string, error) {
 	return "", fmt.Errorf("auth: the token is not known: %w", aaep.AuthenticationRequired)
 }
 
-// principalOf returns whose a token is, or "". It takes the same time whichever token is in the
-// set, and however much of one was guessed (INV-48).
+// principalOf returns the principal that a token belongs to, or "" if the set does not have it. It
+// takes the same time whichever token of the set it is, and however much of one was guessed
+// (INV-48).
 func (s tokenSet) principalOf(token string) (principal string) {
 	sum := sha256.Sum256([]byte(token))
-	at := -1
+	match := -1
 	for i := range s {
-		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], s[i].sum[:]), i, at)
+		match = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], s[i].sum[:]), i, match)
 	}
-	if at < 0 {
+	if match < 0 {
 		return ""
 	}
-	return s[at].principal
+	return s[match].principal
 }
 
-// addToken adds a token that is long enough, and not there yet.
+// addToken adds a token of principal. The error says why the token cannot serve: its form or that
+// of the principal is wrong, it could be guessed, it is in the set already, or the set is full.
 func (s *tokenSet) addToken(principal, token string) error {
 	if err := credentials.CheckPrincipal(principal); err != nil {
 		return err
@@ -153,18 +157,19 @@ const maxTokens = 1000
 
 // isGuessable reports whether a token is too short for 128 bits, or was made by leaning on a key.
 func isGuessable(token string) bool {
-	least := 22
+	minLength := 22 // characters, of which one has about six bits
 	if strings.Trim(token, "0123456789abcdefABCDEF") == "" {
-		least = 32
+		minLength = 32 // a hexadecimal digit has four bits
 	}
 	different := map[byte]bool{}
 	for _, c := range []byte(token) {
 		different[c] = true
 	}
-	return len(token) < least || len(different) < 8
+	return len(token) < minLength || len(different) < 8
 }
 
-// parseTokens reads a file of tokens; see TokenFile.
+// parseTokens parses the text of a file of tokens, in the form that TokenFile describes. Its errors
+// name the line and no token; the one for a text without tokens is credentials.ErrEmpty.
 func parseTokens(text []byte) (tokenSet, error) {
 	var set tokenSet
 	n := 0

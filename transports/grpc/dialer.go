@@ -41,54 +41,28 @@ type Dialer struct {
 // Dial opens a connection and a stream of its own. Whether the credentials are accepted shows when
 // the first message is received: then the error is an *aaep.Rejection.
 func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
-	network, addr, authority := "unix", strings.TrimPrefix(d.Target, "unix:"), "localhost"
-	if addr == d.Target {
-		host, port, err := net.SplitHostPort(addr)
-		if err != nil || host == "" || port == "" {
-			return nil, fmt.Errorf("grpc: %q is not an address such as agent.example:443 or unix:/path", d.Target)
-		}
-		if d.TLS == nil && !httpguard.LoopbackName(host) {
-			return nil,
-				fmt.Errorf(
-					"grpc: %s is another machine, to which nothing is sent in clear: set TLS; &tls.Config{} trusts "+
-						"the system's roots", host)
-		}
-		network, authority = "tcp", addr
+	network, addr, authority, err := d.parseTarget()
+	if err != nil {
+		return nil, err
 	}
-	given := metadata.MD{}
+	credentialsMD := metadata.MD{}
 	if d.Credentials != nil {
 		header, err := d.Credentials(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("grpc: no credentials: %w", err)
 		}
 		for name, values := range header {
-			given.Append(name, values...)
+			credentialsMD.Append(name, values...)
 		}
 	}
-	creds := insecure.NewCredentials()
-	if d.TLS != nil {
-		conf := d.TLS.Clone()
-		conf.MinVersion = max(conf.MinVersion, tls.VersionTLS12)
-		creds = credentials.NewTLS(conf)
-	}
-	// A machine that is gone is noticed within 45 seconds by the system. The pings of gRPC, which
-	// also notice a process that hangs, are as rare as every server allows.
-	lookOut := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second,
-		Interval: 10 * time.Second, Count: 3}}
-	conn, err := rpc.NewClient("passthrough:///"+authority, rpc.WithTransportCredentials(creds),
-		rpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return lookOut.DialContext(ctx, network, addr)
-		}),
-		rpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 6 * time.Minute, Timeout: 30 * time.Second}),
-		rpc.WithNoProxy(), rpc.WithDisableServiceConfig(), rpc.WithDisableRetry(),
-		rpc.WithDefaultCallOptions(rpc.MaxCallRecvMsgSize(maxFrame), rpc.MaxCallSendMsgSize(maxFrame)))
+	conn, err := d.newClient(network, addr, authority)
 	if err != nil {
 		return nil, fmt.Errorf("grpc: %w", err)
 	}
-	// the stream's, which outlives ctx
-	life, cancel := context.WithCancel(metadata.NewOutgoingContext(context.Background(), given))
+	// The stream outlives ctx, so it has a context of its own, which ctx ends only while it opens.
+	streamCtx, cancel := context.WithCancel(metadata.NewOutgoingContext(context.Background(), credentialsMD))
 	stop := context.AfterFunc(ctx, cancel)
-	stream, err := aaepv1.NewAaepServiceClient(conn).Subscribe(life)
+	stream, err := aaepv1.NewAaepServiceClient(conn).Subscribe(streamCtx)
 	if !stop() {
 		err = ctx.Err()
 	}
@@ -99,4 +73,44 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	}
 	return duplex.New(&dialedStream{stream: stream, conn: conn, cancel: cancel, violations: violation.ReporterOf(ctx),
 		ended: make(chan struct{})}, ""), nil
+}
+
+// parseTarget returns what package net dials for Target, and the authority that the requests name.
+// Without TLS, an address of another machine is an error.
+func (d Dialer) parseTarget() (network, addr, authority string, err error) {
+	addr, isSocket := strings.CutPrefix(d.Target, "unix:")
+	if isSocket {
+		return "unix", addr, "localhost", nil
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || host == "" || port == "" {
+		return "", "", "", fmt.Errorf("grpc: %q is not an address such as agent.example:443 or unix:/path", d.Target)
+	}
+	if d.TLS == nil && !httpguard.LoopbackName(host) {
+		return "", "", "", fmt.Errorf("grpc: %s is another machine, to which nothing is sent in clear: set TLS; "+
+			"&tls.Config{} trusts the system's roots", host)
+	}
+	return "tcp", addr, addr, nil
+}
+
+// newClient returns the gRPC client of one connection, which it does not open yet. What it dials is
+// addr alone: no proxy, no service configuration and no second attempt.
+func (d Dialer) newClient(network, addr, authority string) (*rpc.ClientConn, error) {
+	creds := insecure.NewCredentials()
+	if d.TLS != nil {
+		conf := d.TLS.Clone()
+		conf.MinVersion = max(conf.MinVersion, tls.VersionTLS12)
+		creds = credentials.NewTLS(conf)
+	}
+	// A machine that is gone is noticed within 45 seconds by the system. The pings of gRPC, which
+	// also notice a process that hangs, are as rare as every server allows.
+	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second,
+		Interval: 10 * time.Second, Count: 3}}
+	return rpc.NewClient("passthrough:///"+authority, rpc.WithTransportCredentials(creds),
+		rpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, network, addr)
+		}),
+		rpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 6 * time.Minute, Timeout: 30 * time.Second}),
+		rpc.WithNoProxy(), rpc.WithDisableServiceConfig(), rpc.WithDisableRetry(),
+		rpc.WithDefaultCallOptions(rpc.MaxCallRecvMsgSize(maxFrame), rpc.MaxCallSendMsgSize(maxFrame)))
 }

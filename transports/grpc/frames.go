@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	writeTimeout = 10 * time.Second // of one message
-	closeTimeout = time.Second      // for the peer's end of the stream
-	maxTypeBytes = 256              // bytes of a message_type of ours
-	maxFrame     = transports.MaxMessage + 4<<10
+	writeTimeout = 10 * time.Second              // of one message
+	closeTimeout = time.Second                   // for the peer's end of the stream
+	maxTypeBytes = 256                           // bytes of a message_type of ours
+	maxFrame     = transports.MaxMessage + 4<<10 // bytes of an AaepMessage
 )
 
 var errNotText = errors.New("grpc: the peer sent a message that is not UTF-8")
@@ -35,7 +35,8 @@ func packMessage(msg []byte) *aaepv1.AaepMessage {
 	return &aaepv1.AaepMessage{Json: msg, MessageType: typeOf(msg)}
 }
 
-// typeOf returns the "type" of a JSON object, or "" where that is no short text.
+// typeOf returns the value of "type" in the JSON object msg, or "" where msg is none or the value
+// is not a string of at most maxTypeBytes.
 func typeOf(msg []byte) string {
 	d := jsontext.NewDecoder(bytes.NewBuffer(msg))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
@@ -61,7 +62,8 @@ func typeOf(msg []byte) string {
 	}
 }
 
-// unpackMessage returns the message. What message_type says changes nothing (GRPC-002).
+// unpackMessage returns the message in m, or transports.ErrTooLarge or errNotText. What
+// message_type says changes nothing (GRPC-002).
 func unpackMessage(m *aaepv1.AaepMessage) ([]byte, error) {
 	switch {
 	case len(m.Json) > transports.MaxMessage:
@@ -92,13 +94,15 @@ func (f *servedStream) endStream(status error) {
 	})
 }
 
+// Read returns the next message. If the peer sends what is no message, it ends the stream with the
+// status that says so. After the credentials were withdrawn, the error says why.
 func (f *servedStream) Read() ([]byte, error) {
 	m, err := f.stream.Recv()
 	var msg []byte
-	why := f.withdrawn.Load()
+	withdrawal := f.withdrawn.Load()
 	switch {
-	case err != nil && why != nil:
-		err = why
+	case err != nil && withdrawal != nil:
+		err = withdrawal
 	case err == nil:
 		msg, err = unpackMessage(m)
 		reportMismatch(f.violations(), m)
@@ -114,6 +118,7 @@ func (f *servedStream) Read() ([]byte, error) {
 	return msg, err
 }
 
+// Write sends one message. A peer that takes nothing for writeTimeout ends the stream.
 func (f *servedStream) Write(msg []byte) error {
 	t := time.AfterFunc(writeTimeout, func() {
 		f.endStream(status.Error(codes.DeadlineExceeded, "no message was taken for too long"))
@@ -135,10 +140,12 @@ type dialedStream struct {
 	cancel     func()
 	violations violation.Reporter
 	writing    sync.Mutex    // the stream's half is not closed during a Send
-	ended      chan struct{} // closed when why is set
+	ended      chan struct{} // closed when endCause is set, by Read
 	endCause   error
 }
 
+// Read returns the next message. The error, after which it is not called again, is an
+// *aaep.Rejection where the producer wants other credentials.
 func (f *dialedStream) Read() ([]byte, error) {
 	m, err := f.stream.Recv()
 	var msg []byte
@@ -153,24 +160,26 @@ func (f *dialedStream) Read() ([]byte, error) {
 	return msg, f.endCause
 }
 
-// reportMismatch reports a message whose two fields do not belong together.
-func reportMismatch(w violation.Reporter, m *aaepv1.AaepMessage) {
-	if w == nil {
+// reportMismatch reports a message whose json is no message, or whose message_type names another
+// type than its json. A nil reporter discards.
+func reportMismatch(reporter violation.Reporter, m *aaepv1.AaepMessage) {
+	if reporter == nil {
 		return
 	}
-	switch is := typeOf(m.Json); {
+	switch typ := typeOf(m.Json); {
 	case !utf8.Valid(m.Json):
-		w.Report("GRPC-002", "the field json is no text in UTF-8")
+		reporter.Report("GRPC-002", "the field json is no text in UTF-8")
 	case len(m.Json) == 0:
-		w.Report("GRPC-002", "the field json, which is the message, is empty")
-	case m.MessageType != "" && is != "" && m.MessageType != is:
-		w.Report("GRPC-002",
+		reporter.Report("GRPC-002", "the field json, which is the message, is empty")
+	case m.MessageType != "" && typ != "" && m.MessageType != typ:
+		reporter.Report("GRPC-002",
 			fmt.Sprintf("message_type is %s, and the type of the message in json is %s", aaep.SafeText(m.MessageType),
-				aaep.SafeText(is)))
+				aaep.SafeText(typ)))
 	}
 }
 
-// refusalError returns the error of a stream as package subscriber understands it.
+// refusalError returns the *aaep.Rejection that the status of err stands for, if it refuses the
+// peer's credentials, as package subscriber understands it; or err itself.
 func refusalError(err error) error {
 	code := aaep.AuthenticationRequired
 	switch status.Code(err) {
@@ -183,6 +192,8 @@ func refusalError(err error) error {
 	return &aaep.Rejection{Code: code, Message: status.Convert(err).Message(), Remote: true}
 }
 
+// Write sends one message. A peer that takes nothing for writeTimeout ends the stream. After the
+// stream's end, the error says why it ended.
 func (f *dialedStream) Write(msg []byte) error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -190,21 +201,21 @@ func (f *dialedStream) Write(msg []byte) error {
 	defer t.Stop()
 	err := f.stream.Send(packMessage(msg))
 	if err == io.EOF {
-		// says only that the stream has ended; Read learns why, if it is not held up by an earlier
-		// message
-		late := time.NewTimer(closeTimeout)
-		defer late.Stop()
+		// It says only that the stream has ended. Read learns why, unless an earlier message that
+		// is not taken holds it up.
+		timeout := time.NewTimer(closeTimeout)
+		defer timeout.Stop()
 		select {
 		case <-f.ended:
 			err = f.endCause
-		case <-late.C:
+		case <-timeout.C:
 		}
 	}
 	return err
 }
 
-// Close ends this half, so that what was written arrives, waits a moment for the producer's, and
-// lets go.
+// Close ends this half of the stream, so that what was written arrives, waits at most closeTimeout
+// for the producer's half to end, and closes the connection.
 func (f *dialedStream) Close() error {
 	t := time.AfterFunc(closeTimeout, f.cancel)
 	defer t.Stop()

@@ -53,7 +53,7 @@ type Server struct {
 	o             ServerOptions
 	authenticator credentials.Authenticator
 	queue         *duplex.Queue
-	slots         chan struct{}
+	slots         chan struct{} // holds one value for each stream alive
 	// watching is the Reporter of the newest Accept; nil: it had none.
 	watching atomic.Pointer[violation.Reporter]
 }
@@ -74,8 +74,8 @@ func NewServer(o ServerOptions) *Server {
 // Register puts the service on a grpc.Server, before that serves. No page of a browser can reach it
 // there, under whatever name: browsers speak HTTP/2 over TLS only, and the certificate holds the
 // names.
-func (s *Server) Register(on rpc.ServiceRegistrar) {
-	aaepv1.RegisterAaepServiceServer(on, service{s: s})
+func (s *Server) Register(server rpc.ServiceRegistrar) {
+	aaepv1.RegisterAaepServiceServer(server, service{s: s})
 }
 
 // Options returns what a grpc.Server for AAEP is to be made with. Without them, gRPC takes any
@@ -126,10 +126,11 @@ type service struct {
 var errNotLocal = status.Error(codes.Unauthenticated,
 	"this listener has no authentication and serves loopback connections only")
 
-// Subscribe is one stream; it returns when that has ended, and with what status.
+// Subscribe serves one stream: gRPC calls it in a goroutine of its own, and the stream lasts until
+// it returns, with the status that the peer gets.
 func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aaepv1.AaepMessage]) error {
 	s, r := v.s, httpRequest(stream.Context(), aaepv1.AaepService_Subscribe_FullMethodName)
-	principal, err := s.authenticatePeer(r) // first: strangers take no places
+	principal, err := s.authenticatePeer(r) // first, since a refused peer takes no slot
 	if err != nil {
 		return err
 	}
@@ -142,8 +143,8 @@ func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aa
 	}
 	f := &servedStream{stream: stream, violations: s.currentReporter, ended: make(chan struct{})}
 	c := duplex.New(f, principal)
-	defer s.authenticator.Watch(stream.Context(), r, principal, func(why *aaep.Rejection) {
-		f.withdrawn.Store(why)
+	defer s.authenticator.Watch(stream.Context(), r, principal, func(withdrawal *aaep.Rejection) {
+		f.withdrawn.Store(withdrawal)
 		f.endStream(status.Error(codes.Unavailable, "These credentials were withdrawn. Connect again with others."))
 	})()
 	if s.queue.Offer(stream.Context(), c, f.ended) {
@@ -155,11 +156,12 @@ func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aa
 		}
 	}
 	f.endStream(status.Error(codes.Unavailable, "nobody is there to serve this; try again later"))
-	go c.Close() // which waits for this to return
+	go c.Close() // which waits for this function to return
 	return f.status
 }
 
-// authenticatePeer names the peer, or returns the status that refuses it.
+// authenticatePeer returns the peer's principal, "" without an authenticator, or the status that
+// refuses the peer.
 func (s *Server) authenticatePeer(r *http.Request) (principal string, refused error) {
 	if s.o.Authenticate == nil {
 		if !httpguard.Loopback(r) {
@@ -193,7 +195,8 @@ func (v service) GetManifest(ctx context.Context, _ *aaepv1.GetManifestRequest) 
 	return &aaepv1.Manifest{Json: o.Manifest}, nil
 }
 
-// httpRequest shows a call to the checks of HTTP requests, which it is.
+// httpRequest returns a call of gRPC as the HTTP request that it is, without its body, for the
+// checks and the Authenticator that the other network transports use. ctx is the call's.
 func httpRequest(ctx context.Context, method string) *http.Request {
 	r := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: method}, RequestURI: method, Proto: "HTTP/2.0",
 		ProtoMajor: 2,

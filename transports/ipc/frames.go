@@ -35,13 +35,13 @@ const (
 	framingLines
 )
 
-// stream carries bytes both ways, and each half can end by itself.
+// A stream is a connection, each half of which can end by itself.
 type stream interface {
 	net.Conn
 	CloseWrite() error
 }
 
-// frames is one stream.
+// frames carries messages over one stream. One goroutine calls Read, any one at a time writes.
 type frames struct {
 	conn       stream
 	out        *writer.Writer
@@ -54,8 +54,8 @@ type frames struct {
 
 var _ duplex.Idler = (*frames)(nil)
 
-// newFrames makes frames over conn. framingUnknown is a subscriber's link, whose framing its first
-// byte tells.
+// newFrames makes frames over conn. framing is framingUnknown at the producer's end, where the
+// subscriber's first byte tells it.
 func newFrames(conn stream, framing int32) *frames {
 	f := &frames{conn: conn, out: writer.New(conn, writeTimeout), served: framing == framingUnknown,
 		ended: make(chan struct{})}
@@ -67,10 +67,11 @@ func newFrames(conn stream, framing int32) *frames {
 	return f
 }
 
-// readerPool are for what subscribers say.
+// readerPool holds small readers for the links of subscribers, which are idle most of the time.
 var readerPool = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 512) }}
 
-// Rest gives the reader back.
+// Rest gives the reader back while nothing is read. It reports false if bytes are read already. It
+// is of duplex.Idler, and called by the goroutine that calls Read.
 func (f *frames) Rest(func()) bool {
 	if f.reader == nil {
 		return true
@@ -84,6 +85,7 @@ func (f *frames) Rest(func()) bool {
 	return true
 }
 
+// Read returns the next message. The first error is the end of the link.
 func (f *frames) Read() ([]byte, error) {
 	msg, err := f.readFrame()
 	if err != nil {
@@ -92,8 +94,8 @@ func (f *frames) Read() ([]byte, error) {
 	return msg, err
 }
 
-// readFrame reads one message, in the framing that the peer's first byte tells. Empty lines are
-// skipped.
+// readFrame reads one message, in the framing that the peer's first byte on the link tells; a peer
+// that changes it later breaks the link. Empty lines are skipped.
 func (f *frames) readFrame() ([]byte, error) {
 	if f.reader == nil {
 		f.reader = readerPool.Get().(*bufio.Reader)
@@ -106,27 +108,14 @@ func (f *frames) readFrame() ([]byte, error) {
 			return nil, err // io.EOF between two messages is a clean end
 		}
 		f.conn.SetReadDeadline(time.Now().Add(readTimeout)) // a message that was begun must end in time
-		is := framingLines
+		framing := framingLines
 		if b == 0 {
-			is = framingLengths
+			framing = framingLengths
 		}
-		if was := f.framing.Load(); was == framingUnknown {
-			if is == framingLines && !strings.ContainsRune("{ \t\r\n", rune(b)) {
-				// or the line's end might never come (D-69)
-				f.violations.Report("IPC-009",
-					fmt.Sprintf("the first byte is %#02x; a length begins with 0x00, a line of JSON with {", b))
-				return nil,
-					fmt.Errorf("ipc: the peer's first byte is %#02x; a length begins with 0x00, a line of JSON with {",
-						b)
-			}
-			f.framing.Store(is)
-		} else if was != is {
-			f.violations.Report("IPC-009",
-				fmt.Sprintf("messages are framed with %s, and one begins with %#02x",
-					map[int32]string{framingLengths: "lengths", framingLines: "line ends"}[was], b))
-			return nil, fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", b)
+		if err := f.noteFraming(framing, b); err != nil {
+			return nil, err
 		}
-		if is == framingLengths {
+		if framing == framingLengths {
 			return f.readLength()
 		}
 		f.reader.UnreadByte()
@@ -135,14 +124,36 @@ func (f *frames) readFrame() ([]byte, error) {
 			return msg, err
 		}
 		if blanks += len(msg) + 1; blanks > transports.MaxMessage {
-			// what says nothing is bounded as what says something
-			return nil, transports.ErrTooLarge
+			return nil, transports.ErrTooLarge // empty lines in a row are bounded as a message is
 		}
 	}
 }
 
-// readLength reads the rest of a length and its message. What a peer claims is read as it comes,
-// not believed.
+// noteFraming takes the framing that begin, the first byte of a message, stands for as the link's
+// framing if it is the first message, and returns an error if it is another than before.
+func (f *frames) noteFraming(framing int32, begin byte) error {
+	previous := f.framing.Load()
+	switch {
+	case previous == framing:
+		return nil
+	case previous != framingUnknown:
+		f.violations.Report("IPC-009",
+			fmt.Sprintf("messages are framed with %s, and one begins with %#02x",
+				map[int32]string{framingLengths: "lengths", framingLines: "line ends"}[previous], begin))
+		return fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", begin)
+	case framing == framingLines && !strings.ContainsRune("{ \t\r\n", rune(begin)):
+		// It is no JSON, and the end of such a line might never come (D-69).
+		f.violations.Report("IPC-009",
+			fmt.Sprintf("the first byte is %#02x; a length begins with 0x00, a line of JSON with {", begin))
+		return fmt.Errorf("ipc: the peer's first byte is %#02x; a length begins with 0x00, a line of JSON with {",
+			begin)
+	}
+	f.framing.Store(framing)
+	return nil
+}
+
+// readLength reads the rest of a length, whose first byte is read, and its message. Memory grows
+// with what has arrived, not with the length that the peer claims.
 func (f *frames) readLength() ([]byte, error) {
 	head, err := f.reader.Peek(3)
 	if err != nil {
@@ -158,8 +169,8 @@ func (f *frames) readLength() ([]byte, error) {
 		if len(msg) == cap(msg) {
 			msg = append(msg, 0)[:len(msg)]
 		}
-		got, err := f.reader.Read(msg[len(msg):min(cap(msg), int(n))])
-		msg = msg[:len(msg)+got]
+		added, err := f.reader.Read(msg[len(msg):min(cap(msg), int(n))])
+		msg = msg[:len(msg)+added]
 		if err != nil {
 			return nil, tornError(err)
 		}
@@ -167,7 +178,7 @@ func (f *frames) readLength() ([]byte, error) {
 	return msg, nil
 }
 
-// readLine reads the rest of a line.
+// readLine reads one line and returns it without its end, which is \n or \r\n.
 func (f *frames) readLine() ([]byte, error) {
 	var line []byte
 	for {
@@ -190,7 +201,7 @@ func (f *frames) readLine() ([]byte, error) {
 	}
 }
 
-// tornError returns the error for a link that ended inside a message.
+// tornError returns the error of a link that ended inside a message, for err of the read.
 func tornError(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -200,6 +211,7 @@ func tornError(err error) error {
 
 var errNewline = errors.New("ipc: the peer uses lines, and this message has a line end in it")
 
+// Write sends one message in the peer's framing.
 func (f *frames) Write(msg []byte) error {
 	f.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 	frame, err := f.AppendFrame(make([]byte, 0, 4+len(msg)), msg)
@@ -209,14 +221,19 @@ func (f *frames) Write(msg []byte) error {
 	return err
 }
 
+// NetConn is the connection that is read and written; of duplex.Idler, as are the next three.
 func (f *frames) NetConn() net.Conn { return f.conn }
 
+// Out is the Writer that all writes to the connection take turns at.
 func (f *frames) Out() *writer.Writer { return f.out }
 
+// Framing names the peer's framing, or is "" before the peer's first byte.
 func (f *frames) Framing() string {
 	return [...]string{framingUnknown: "", framingLengths: "lengths", framingLines: "lines"}[f.framing.Load()]
 }
 
+// AppendFrame appends msg to b in the peer's framing. A message with a line end in it does not fit
+// into a line.
 func (f *frames) AppendFrame(b, msg []byte) ([]byte, error) {
 	if f.framing.Load() == framingLines {
 		if bytes.IndexByte(msg, '\n') >= 0 {
@@ -227,8 +244,8 @@ func (f *frames) AppendFrame(b, msg []byte) ([]byte, error) {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(msg))), msg...), nil
 }
 
-// Close ends this half, waits a moment for the other, and lets go: a peer that still has our last
-// words to read would otherwise lose them to what we did not read.
+// Close ends this half, waits at most closeTimeout for the other, and closes the connection. Closed
+// at once with bytes unread, the system would reset it, and the peer would lose the last messages.
 func (f *frames) Close() error {
 	if f.conn.CloseWrite() == nil {
 		t := time.NewTimer(closeTimeout)

@@ -25,9 +25,10 @@ import (
 	"strings"
 )
 
-// fileName makes a file's name of an agent's id, which may be any string: what is not a letter,
-// digit, dot, underscore or hyphen is percent-encoded, and what is too long ends in a hash (D-69).
-func fileName(agentID string, most int) string {
+// fileName returns a file name for an agent's id, which may be any string: what is not a letter,
+// digit, dot, underscore or hyphen is percent-encoded, as is a dot in front. A name longer than
+// maxLength bytes is cut, and ends in a hash of the id (D-69).
+func fileName(agentID string, maxLength int) string {
 	var b strings.Builder
 	for i := range len(agentID) {
 		c := agentID[i]
@@ -42,10 +43,10 @@ func fileName(agentID string, most int) string {
 	if name == "" {
 		name = "%"
 	}
-	if len(name) <= most {
+	if len(name) <= maxLength {
 		return name
 	}
 	sum := sha256.Sum256([]byte(agentID))
 	hash := "-" + hex.EncodeToString(sum[:8])
-	return name[:max(most-len(hash), 0)] + hash
+	return name[:max(maxLength-len(hash), 0)] + hash
 }

@@ -54,7 +54,8 @@ func Listen(path string, logger *slog.Logger) (*Listener, error) {
 	return &Listener{ln, logger}, nil
 }
 
-// removeStale removes a socket that no process listens on.
+// removeStale removes the socket at path if no process listens on it. Anything else at path is an
+// error, nothing is none.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +81,8 @@ func removeStale(path string) error {
 // Addr returns the path.
 func (l *Listener) Addr() string { return l.ln.Addr().String() }
 
-// shortageWait is how long Accept waits for what the system has too little of.
+// shortageWait is how long Accept waits when the system has no file descriptor or memory left for a
+// connection.
 const shortageWait = 100 * time.Millisecond
 
 // Accept returns the Conn of the next peer, who is the user that we are; others are turned away.

@@ -22,7 +22,7 @@ import (
 
 const (
 	local = `\\.\pipe\`
-	// socketFolder returns the folder of sockets of the user of this process.
+	// socketFolder is what precedes the name of an agent's pipe.
 	socketFolder = local + `aaep\`
 	maxName      = 256 // of a pipe, with what precedes its name
 )
@@ -33,8 +33,8 @@ func Path(agentID string) (string, error) {
 	return socketFolder + fileName(agentID, maxName-len(socketFolder)), nil
 }
 
-// checkPath keeps to the pipes of this machine: elsewhere a path is a file, or a pipe that others
-// see us open.
+// checkPath returns an error for a path that is not a pipe of this machine: it could be a file, or
+// a pipe of another machine, which would see that it is opened.
 func checkPath(path string) error {
 	if len(path) <= len(local) || !strings.EqualFold(path[:len(local)], local) {
 		return fmt.Errorf(`ipc: %q is no pipe of this machine; its path begins with %s`, path, local)
@@ -48,14 +48,15 @@ func checkPath(path string) error {
 // Listener waits for peers on a pipe. Its Conns implement transports.Identified.
 type Listener struct {
 	ln     net.Listener
-	self   *windows.SID
+	self   *windows.SID // the user of this process
 	logger *slog.Logger
-	peers  chan accepted
-	closed chan struct{}
-	once   sync.Once
-	ended  chan struct{} // closed when run has returned
+	peers  chan accepted // from acceptLoop to Accept
+	closed chan struct{} // closed by Close
+	once   sync.Once     // of Close
+	ended  chan struct{} // closed when acceptLoop has returned
 }
 
+// accepted is what one call of the pipe's Accept returned.
 type accepted struct {
 	conn net.Conn
 	err  error
@@ -90,7 +91,8 @@ func Listen(path string, logger *slog.Logger) (*Listener, error) {
 	return l, nil
 }
 
-// acceptLoop waits for clients, since that cannot be cancelled, and has one ready for Accept.
+// acceptLoop is a goroutine that waits for clients, since that cannot be cancelled, and holds one
+// ready for Accept. It ends when the pipe is closed.
 func (l *Listener) acceptLoop() {
 	defer close(l.ended)
 	for {
@@ -129,18 +131,18 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 		if a.err != nil {
 			return nil, fmt.Errorf("ipc: %w", a.err)
 		}
-		who, pid, err := clientUser(a.conn)
+		user, pid, err := clientUser(a.conn)
 		if errors.Is(err, windows.ERROR_ACCESS_DENIED) {
 			// Windows does not say who runs a process with more rights than ours, such as a screen
 			// reader. Only a process of this user can have opened our pipe.
-			who, err = l.self, nil
+			user, err = l.self, nil
 		}
-		if err != nil || !who.Equals(l.self) {
-			l.logger.Warn("ipc: turned away", "pid", pid, "sid", who, "error", err)
+		if err != nil || !user.Equals(l.self) {
+			l.logger.Warn("ipc: turned away", "pid", pid, "sid", user, "error", err)
 			a.conn.Close()
 			continue
 		}
-		return duplex.New(newPipe(a.conn, violation.ReporterOf(ctx)), "sid:"+who.String()), nil
+		return duplex.New(newPipe(a.conn, violation.ReporterOf(ctx)), "sid:"+user.String()), nil
 	}
 }
 
@@ -178,18 +180,20 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	return duplex.New(frames, ""), nil
 }
 
-// checkPipe checks whose the pipe is before anything is sent on it.
-func (d Dialer) checkPipe(conn net.Conn, w violation.Reporter) (duplex.Frames, error) {
+// checkPipe returns the frames of a pipe that was opened, if it belongs to the user of this
+// process. Nothing is sent on it before. A pipe of bytes is read as a socket is, with lengths.
+func (d Dialer) checkPipe(conn net.Conn, reporter violation.Reporter) (duplex.Frames, error) {
 	self, err := tokenUser(windows.GetCurrentProcessToken())
 	if err != nil {
 		return nil, fmt.Errorf("ipc: which user we are: %w", err)
 	}
-	who, err := pipeOwner(conn)
+	owner, err := pipeOwner(conn)
 	if err != nil {
 		return nil, fmt.Errorf("ipc: whose the pipe %s is: %w", d.Path, err)
 	}
-	if !who.Equals(self) {
-		return nil, fmt.Errorf("ipc: the pipe %s belongs to %s, not to us, %s: %w", d.Path, who, self, os.ErrPermission)
+	if !owner.Equals(self) {
+		return nil, fmt.Errorf("ipc: the pipe %s belongs to %s, not to us, %s: %w", d.Path, owner, self,
+			os.ErrPermission)
 	}
 	var flags uint32
 	if err := windows.GetNamedPipeInfo(pipeHandle(conn), &flags, nil, nil, nil); err != nil {
@@ -197,8 +201,8 @@ func (d Dialer) checkPipe(conn net.Conn, w violation.Reporter) (duplex.Frames, e
 	}
 	if flags&windows.PIPE_TYPE_MESSAGE == 0 { // B.3.4
 		f := newFrames(pipeStream{conn, conn}, framingLengths)
-		f.violations = w
+		f.violations = reporter
 		return f, nil
 	}
-	return newPipe(conn, w), nil
+	return newPipe(conn, reporter), nil
 }

@@ -34,7 +34,7 @@ func Path(agentID string) (string, error) {
 	return filepath.Join(folder, fileName(agentID, room)+ending), nil
 }
 
-// socketFolder returns the folder of sockets of the user of this process.
+// socketFolder returns the folder for sockets of the user of this process, which may not exist yet.
 func socketFolder() (string, error) {
 	if runtime.GOOS == "darwin" {
 		home, err := os.UserHomeDir()
@@ -59,7 +59,8 @@ func makeFolder(path string) error {
 	return checkOwned(dir)
 }
 
-// checkOwned returns what keeps a folder from being ours alone.
+// checkOwned returns an error that says why dir is not a folder that only the user of this process
+// can enter, or nil if it is one.
 func checkOwned(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -72,7 +73,8 @@ func checkOwned(dir string) error {
 	case !ok || int(stat.Uid) != os.Getuid():
 		return fmt.Errorf("ipc: the folder %s belongs to somebody else: %w", dir, fs.ErrPermission)
 	case info.Mode().Perm()&0o077 != 0:
-		return errkind.Folder.Mark(fmt.Errorf("ipc: the folder %s is open to others; use one that is yours alone, with the mode 0700", dir))
+		return errkind.Folder.Mark(
+			fmt.Errorf("ipc: the folder %s is open to others; use one that is yours alone, with the mode 0700", dir))
 	}
 	return nil
 }

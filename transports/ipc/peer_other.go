@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-// peerUID trusts the folder, which only its owner can enter: how to ask the kernel is not known
-// here.
+// peerUID returns the user id of this process. This package does not know how to ask the kernel of
+// these systems; it relies on the socket's folder, which only its owner can enter.
 func peerUID(*net.UnixConn) (uid int, err error) { return os.Getuid(), nil }

@@ -23,18 +23,19 @@ import (
 type pipe struct {
 	conn       net.Conn
 	violations violation.Reporter
-	stream     atomic.Pointer[frames] // nil for messages
-	begun      bool
-	first      []byte
-	mu         sync.Mutex     // guards handle
-	handle     windows.Handle // 0 once closed
+	stream     atomic.Pointer[frames] // set once the peer frames its messages as on a socket
+	begun      bool                   // the peer's first message was read; of Read alone
+	first      []byte                 // room for the first byte of a message; of Read alone
+	mu         sync.Mutex             // guards handle
+	handle     windows.Handle         // 0 once closed
 }
 
-func newPipe(conn net.Conn, w violation.Reporter) *pipe {
-	return &pipe{conn: conn, violations: w, handle: pipeHandle(conn), first: make([]byte, 1)}
+// newPipe makes a pipe over conn, which package winio made.
+func newPipe(conn net.Conn, reporter violation.Reporter) *pipe {
+	return &pipe{conn: conn, violations: reporter, handle: pipeHandle(conn), first: make([]byte, 1)}
 }
 
-// Read returns the next message.
+// Read returns the next message. The peer's first one decides how all are framed.
 func (p *pipe) Read() ([]byte, error) {
 	if s := p.stream.Load(); s != nil {
 		return s.Read()
@@ -61,8 +62,9 @@ func (p *pipe) Read() ([]byte, error) {
 	return msg, nil
 }
 
-// framingOf tells from a peer's first message whether it writes to pipes as to sockets. Who ends it
-// with the only line end in it reads lines, as programs do that cannot see where a message ends.
+// framingOf returns the framing that a peer's first write shows, which is not empty: lengths if it
+// begins with one; lines if its only line end is its last byte, as from a program that cannot see
+// where a message in a pipe ends; else framingUnknown, which is one write for each message.
 func framingOf(msg []byte) int32 {
 	switch bytes.IndexByte(msg, '\n') {
 	case len(msg) - 1:
@@ -75,21 +77,21 @@ func framingOf(msg []byte) int32 {
 	}
 }
 
-// readMessage reads what the peer wrote at once. The pipe is read as bytes, and asked how many of
-// them are left of the message: in the mode that stops at a message's end package winio does not
-// say whether it has stopped there, or only because the buffer was full.
+// readMessage returns one write of the peer, whole. It reads the first byte, asks the pipe how many
+// more the message has, and reads those. In the mode that stops at a message's end package winio
+// does not say whether it has stopped there, or only because the buffer was full.
 func (p *pipe) readMessage() ([]byte, error) {
 	if _, err := io.ReadFull(p.conn, p.first); err != nil {
 		return nil, err // io.EOF is the end
 	}
-	left, err := p.bytesLeft()
+	rest, err := p.bytesLeft()
 	if err != nil {
 		return nil, err
 	}
-	if left >= 4+transports.MaxMessage { // with a length in front, it may yet be a message
+	if rest >= 4+transports.MaxMessage { // a length of 4 bytes may stand in front of the message
 		return nil, transports.ErrTooLarge
 	}
-	msg := make([]byte, 1+left)
+	msg := make([]byte, 1+rest)
 	msg[0] = p.first[0]
 	_, err = io.ReadFull(p.conn, msg[1:])
 	return msg, tornError(err)
@@ -97,9 +99,9 @@ func (p *pipe) readMessage() ([]byte, error) {
 
 var peekNamedPipe = windows.NewLazySystemDLL("kernel32.dll").NewProc("PeekNamedPipe")
 
-// bytesLeft returns how many bytes the message has that was begun.
+// bytesLeft returns how many bytes of the message whose first byte was read are still unread.
 func (p *pipe) bytesLeft() (n uint32, err error) {
-	p.mu.Lock() // or the handle could meanwhile be something else's
+	p.mu.Lock() // so that Close does not free the handle, which the system could then give to another file
 	defer p.mu.Unlock()
 	if p.handle == 0 {
 		return 0, os.ErrClosed
@@ -110,6 +112,7 @@ func (p *pipe) bytesLeft() (n uint32, err error) {
 	return n, nil
 }
 
+// Write sends one message: as one write, or as the stream frames it.
 func (p *pipe) Write(msg []byte) error {
 	if s := p.stream.Load(); s != nil {
 		return s.Write(msg)
@@ -119,7 +122,7 @@ func (p *pipe) Write(msg []byte) error {
 	return err
 }
 
-// Close lets go. Windows keeps what was written until the peer has read it.
+// Close closes the connection. Windows keeps what was written until the peer has read it.
 func (p *pipe) Close() error {
 	p.mu.Lock()
 	p.handle = 0
@@ -127,12 +130,13 @@ func (p *pipe) Close() error {
 	return p.conn.Close()
 }
 
-// pipeStream is a pipe as a stream, with what was already read of it in front.
+// pipeStream is a pipe as a stream, read through r, which may begin with what was read before.
 type pipeStream struct {
 	net.Conn
 	r io.Reader
 }
 
+// Read reads through r.
 func (s pipeStream) Read(b []byte) (int, error) { return s.r.Read(b) }
 
 // CloseWrite is not for pipes: package winio would first wait, for as long as it takes, until all

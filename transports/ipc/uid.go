@@ -4,7 +4,8 @@ package ipc
 
 import "net"
 
-// uidOf asks about a connection's file descriptor.
+// uidOf calls ask with the file descriptor of conn, which stays open meanwhile, and returns the
+// user id that ask returns.
 func uidOf(conn *net.UnixConn, ask func(fd int) (uint32, error)) (int, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -6,13 +6,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// ownerOnlyDescriptor describes a pipe that belongs to a user, whom alone it lets in. Without an
-// owner by name, that of a process with an administrator's rights would be the administrators.
-func ownerOnlyDescriptor(who *windows.SID) string {
-	return "O:" + who.String() + "D:P(A;;GA;;;" + who.String() + ")"
+// ownerOnlyDescriptor returns the security descriptor of a pipe that belongs to user and lets only
+// user in. It names the owner, because Windows would take the administrators for the owner of a
+// pipe that a process with their rights makes.
+func ownerOnlyDescriptor(user *windows.SID) string {
+	return "O:" + user.String() + "D:P(A;;GA;;;" + user.String() + ")"
 }
 
-// pipeHandle returns a connection's, which is valid until it is closed.
+// pipeHandle returns the handle of a connection of package winio, which is valid until conn is
+// closed.
 func pipeHandle(conn net.Conn) windows.Handle {
 	return windows.Handle(conn.(interface{ Fd() uintptr }).Fd())
 }
@@ -32,13 +34,13 @@ func pipeOwner(conn net.Conn) (*windows.SID, error) {
 	if err != nil {
 		return nil, err
 	}
-	who, _, err := sd.Owner()
-	return who, err
+	owner, _, err := sd.Owner()
+	return owner, err
 }
 
 // clientUser returns the process at the other end of a connection that was accepted, and the user
 // it runs as. The pipe lets only us in; this is the second lock (B.3.6).
-func clientUser(conn net.Conn) (who *windows.SID, pid uint32, err error) {
+func clientUser(conn net.Conn) (user *windows.SID, pid uint32, err error) {
 	if err := windows.GetNamedPipeClientProcessId(pipeHandle(conn), &pid); err != nil {
 		return nil, 0, err
 	}
@@ -52,6 +54,6 @@ func clientUser(conn net.Conn) (who *windows.SID, pid uint32, err error) {
 		return nil, pid, err
 	}
 	defer token.Close()
-	who, err = tokenUser(token)
-	return who, pid, err
+	user, err = tokenUser(token)
+	return user, pid, err
 }

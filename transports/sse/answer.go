@@ -23,7 +23,8 @@ type answer struct {
 }
 
 // writeAnswer writes the producer's answer as the response to r. created is the status of an
-// acceptance: 201 for a new subscription, whose Location names the stream, 200 for one renegotiated.
+// acceptance: 201 for a new subscription, whose Location names the stream, 200 for one
+// renegotiated.
 func (s *Server) writeAnswer(w http.ResponseWriter, r *http.Request, a answer, created int) {
 	if a.accepted == nil {
 		s.rejectRaw(w, credentials.Status(a.rejected.ReasonCode), a.rejected, a.msg)

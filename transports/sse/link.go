@@ -51,7 +51,8 @@ var (
 )
 
 // newLink makes a link that has request, a subscription.request, ready for Receive. It also returns
-// the POST of that request, which waits for the producer's answer. history is nil after a handshake.
+// the POST of that request, which waits for the producer's answer. history is nil after a
+// handshake.
 func newLink(s *Server, principal string, request []byte, history *sentHistory) (*link, *pendingPost) {
 	post := newPendingPost()
 	post.first = true

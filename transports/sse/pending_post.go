@@ -78,9 +78,9 @@ func (l *link) postRenegotiation(ctx context.Context, msg []byte) (*pendingPost,
 	return post, err
 }
 
-// awaitAnswer waits for the answer to post until ctx is done or the link ends, and reports whether it
-// came. post is abandoned otherwise, but stays pending: a late answer is matched to its own POST, so
-// that it cannot be taken for the answer to the next one, and goes on the stream.
+// awaitAnswer waits for the answer to post until ctx is done or the link ends, and reports whether
+// it came. post is abandoned otherwise, but stays pending: a late answer is matched to its own
+// POST, so that it cannot be taken for the answer to the next one, and goes on the stream.
 func (l *link) awaitAnswer(ctx context.Context, post *pendingPost) (answer, bool) {
 	select {
 	case a := <-post.answer:

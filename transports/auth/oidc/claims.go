@@ -22,24 +22,26 @@ type claims struct {
 	NotBefore *seconds `json:"nbf"`
 	IssuedAt  *seconds `json:"iat"`
 
-	all map[string]any
+	all map[string]any // all of them, for Config.Allow
 }
 
-// UnmarshalJSON gets the token's own bytes.
+// UnmarshalJSON reads the payload of a token, whose own bytes the library passes. A payload that
+// could be read in two ways is an error.
 func (c *claims) UnmarshalJSON(b []byte) error {
 	if nesting.TooDeep(b) {
 		return errors.New("it nests too deep")
 	}
-	type plain claims
-	if err := json.Unmarshal(b, (*plain)(c)); err != nil {
+	type fields claims // without this method
+	if err := json.Unmarshal(b, (*fields)(c)); err != nil {
 		return err
 	}
 	return json.Unmarshal(b, &c.all)
 }
 
-// audience is one name or a list.
+// An audience is the "aud" of a token: the names of those that it is meant for.
 type audience []string
 
+// UnmarshalJSON reads one name or a list of names.
 func (a *audience) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
 		*a = make(audience, 1)
@@ -48,9 +50,10 @@ func (a *audience) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(a))
 }
 
+// includes reports whether the token is meant for name.
 func (a audience) includes(name string) bool { return slices.Contains(a, name) }
 
-// seconds are a time, since 1970.
+// seconds are a time in seconds since 1970, as a token has it.
 type seconds float64
 
 // isAfter reports whether the time is known and later than t.
@@ -58,7 +61,7 @@ func (s *seconds) isAfter(t time.Time) bool {
 	return s != nil && float64(*s) > float64(t.UnixNano())/1e9
 }
 
-// String is fit for a log, also where it is no time that there can be.
+// String returns the time for an error or a log, whatever number a peer has sent.
 func (s *seconds) String() string {
 	if t := float64(*s); t >= 0 && t < 1<<37 {
 		return formatTime(time.Unix(int64(t), 0))
@@ -66,14 +69,15 @@ func (s *seconds) String() string {
 	return "a time that cannot be"
 }
 
+// formatTime returns t in UTC for an error or a log.
 func formatTime(t time.Time) string { return t.UTC().Format(time.DateTime + " UTC") }
 
 // headerTypes are the types of tokens that name a subject or grant access. Others, such as the
 // notice of a logout, have the same signature and mean something else.
 var headerTypes = []string{"", "jwt", "at+jwt"}
 
-// checkHeader refuses a token whose header could be read in two ways, or has a say in how it is
-// verified.
+// checkHeader returns why a token is refused for its header: because it could be read in two ways,
+// decides itself how the token is verified, or belongs to another kind of signed message.
 func checkHeader(token string) error {
 	parts := strings.Split(token, ".")
 	for _, part := range parts {
@@ -87,12 +91,12 @@ func checkHeader(token string) error {
 		return errors.New("its header is not JSON that can be read in one way only")
 	}
 	for _, name := range []string{"crit", "b64", "jwk", "jku", "x5c", "x5u", "zip"} {
-		if _, there := h[name]; there {
+		if _, present := h[name]; present {
 			return errors.New(`its header has "` + name + `", which is not for a token to say`)
 		}
 	}
 	typ, isText := h["typ"].(string)
-	if _, there := h["typ"]; there && !isText {
+	if _, present := h["typ"]; present && !isText {
 		return errors.New("its header is not one of a token")
 	}
 	if !slices.Contains(headerTypes, strings.TrimPrefix(strings.ToLower(typ), "application/")) {

@@ -19,8 +19,9 @@ import (
 // maxDocument is the most that an issuer may answer, in bytes (INV-42).
 const maxDocument = 256 << 10
 
-// newClient has bounds on everything. Where it goes was configured, so addresses of the local
-// network are allowed.
+// newClient returns the client that asks the issuer, over TLS as conf says, which may be nil. It
+// has bounds on everything and stays on one origin. Its addresses come from the configuration and
+// not from a peer, so those of the local network are allowed.
 func newClient(conf *tls.Config) *http.Client {
 	if conf == nil {
 		conf = &tls.Config{}
@@ -47,14 +48,15 @@ func newClient(conf *tls.Config) *http.Client {
 			TLSHandshakeTimeout:    5 * time.Second,
 			MaxResponseHeaderBytes: 64 << 10,
 			ForceAttemptHTTP2:      true,
-			DisableKeepAlives:      true, // asked for minutes apart
+			DisableKeepAlives:      true, // requests are minutes apart
 		}},
 	}
 }
 
-// A boundedTransport cuts off answers that are too large.
+// A boundedTransport cuts off responses that are larger than maxDocument.
 type boundedTransport struct{ http.Transport }
 
+// RoundTrip implements http.RoundTripper. Reading past the bound is an error.
 func (b *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := b.Transport.RoundTrip(r)
 	if err == nil {
@@ -63,9 +65,10 @@ func (b *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// fetchDocument fetches a document. Its errors are fit for a log.
-func fetchDocument(ctx context.Context, c *http.Client, at string) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+// fetchDocument returns the document at a URL of the issuer, past all caches. The text of its
+// errors is one line and fit for a log.
+func fetchDocument(ctx context.Context, c *http.Client, address string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ type verifiedToken struct {
 	signature signature
 }
 
-// lookup returns what is remembered of a token.
+// lookup returns the result of verifying token before, and whether it is remembered.
 func (g *verifiedTokens) lookup(token string) (*verifiedToken, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -33,7 +33,8 @@ func (g *verifiedTokens) lookup(token string) (*verifiedToken, bool) {
 	return t, known
 }
 
-// remember remembers a token, in the place of any other where there are too many.
+// remember remembers the result of verifying token; any other is forgotten for it where there are
+// maxVerified.
 func (g *verifiedTokens) remember(token string, t *verifiedToken) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -20,27 +20,29 @@ import (
 
 // A keySource has the issuer's public keys, for the library to verify signatures with. The
 // library's own set would never ask for withdrawn keys again, and would ask for unknown ones as
-// often as strangers like. Either file or remote is set.
+// often as unauthenticated peers like. Either file or remote is set.
 type keySource struct {
 	file   *credentials.Source[[]key]
 	remote *credentials.Fetched[[]key]
 }
 
+// A key is one public key of the issuer.
 type key struct {
-	id, alg string
-	public  any
+	id, alg string // "" where the issuer gives none
+	public  any    // *rsa.PublicKey, *ecdsa.PublicKey or ed25519.PublicKey
 }
 
-// signature is that of one token: which key it was made with, as the token has it, and as it was
-// found.
+// A signature is the signature of one token. It is the KeySet that the library verifies the token
+// with, and keeps what was found then.
 type signature struct {
 	keys    *keySource
-	id, alg string
-	public  any
-	unknown error // why there is no key; the library makes a text of it
+	id, alg string // of the key, as the token's header names it
+	public  any    // that key; nil if there is none
+	unknown error  // why there is none; the library would make a text of it
 }
 
-// VerifySignature returns the payload of a token that one of the keys has signed.
+// VerifySignature is called by the library, once. It finds the key that the token names, keeps it
+// in s, and returns the payload if that key has signed the token.
 func (s *signature) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	jws, err := jose.ParseSignedCompact(token, signatureAlgorithms())
 	if err != nil {
@@ -53,43 +55,48 @@ func (s *signature) VerifySignature(ctx context.Context, token string) ([]byte, 
 	return jws.Verify(s.public)
 }
 
-// isStillGood reports whether the issuer has that key still.
+// isStillGood reports whether the issuer still has the key that the token was verified with.
 func (s *signature) isStillGood(ctx context.Context) bool {
-	now, err := s.keys.findKey(ctx, s.id, s.alg)
-	is, known := s.public.(interface{ Equal(crypto.PublicKey) bool })
-	return err == nil && known && is.Equal(now)
+	current, err := s.keys.findKey(ctx, s.id, s.alg)
+	verifiedWith, comparable := s.public.(interface{ Equal(crypto.PublicKey) bool })
+	return err == nil && comparable && verifiedWith.Equal(current)
 }
 
 // signatureAlgorithms returns algorithms in the type of package jose.
-func signatureAlgorithms() (all []jose.SignatureAlgorithm) {
+func signatureAlgorithms() (list []jose.SignatureAlgorithm) {
 	for _, alg := range algorithms {
-		all = append(all, jose.SignatureAlgorithm(alg))
+		list = append(list, jose.SignatureAlgorithm(alg))
 	}
-	return all
+	return list
 }
 
-// findKey returns the one key that a token names.
+// findKey returns the public key that a token names by id and algorithm. It asks the issuer again
+// where it may and the key is not known. The error is aaep.TransportUnavailable, with when to come
+// again, where the issuer may not be asked yet: it could have the key by now, but a peer that makes
+// ids up must not decide how often it is asked.
 func (k *keySource) findKey(ctx context.Context, id, alg string) (any, error) {
 	if k.file != nil {
 		return pickKey(k.file.Get(), id, alg)
 	}
-	set, again, err := k.remote.Get(ctx, func(set []key) bool { _, err := pickKey(set, id, alg); return err == nil })
+	hasKey := func(set []key) bool { _, err := pickKey(set, id, alg); return err == nil }
+	set, retryAfter, err := k.remote.Get(ctx, hasKey)
 	if err != nil {
 		return nil, err
 	}
 	public, err := pickKey(set, id, alg)
-	if err != nil && again > 0 { // it may have it by now, and strangers must not make us ask as often as they like
+	if err != nil && retryAfter > 0 {
 		message := "the issuer had no such key when it was last asked"
-		if failed := k.remote.Failed(); failed != nil {
+		if fetchErr := k.remote.Failed(); fetchErr != nil {
 			message = "the key is not among those that are known, and the issuer cannot be asked for it: " +
-				credentials.OneLine(failed.Error())
+				credentials.OneLine(fetchErr.Error())
 		}
-		err = &aaep.Rejection{Code: aaep.TransportUnavailable, RetryAfter: again, Message: message}
+		err = &aaep.Rejection{Code: aaep.TransportUnavailable, RetryAfter: retryAfter, Message: message}
 	}
 	return public, err
 }
 
-// pickKey returns the key of that id, or the only one that fits where the token names none.
+// pickKey returns the key of set with that id and algorithm or, where id is "", the only one that
+// fits. Several that fit are an error, as is none.
 func pickKey(set []key, id, alg string) (public any, err error) {
 	for _, k := range set {
 		if id != "" && k.id != id || k.alg != "" && k.alg != alg || !fitsAlgorithm(k.public, alg) {
@@ -106,7 +113,7 @@ func pickKey(set []key, id, alg string) (public any, err error) {
 	return public, nil
 }
 
-// fitsAlgorithm reports whether a key is one for an algorithm.
+// fitsAlgorithm reports whether a public key is of the kind that alg, a JWS algorithm, signs with.
 func fitsAlgorithm(public any, alg string) bool {
 	switch p := public.(type) {
 	case *rsa.PublicKey:
@@ -128,19 +135,20 @@ func parseKeys(b []byte) (set []key, err error) {
 	if err := json.Unmarshal(b, &raw); err != nil {
 		return nil, errors.New("not a JWK set, which is a JSON object with keys")
 	}
-	for _, one := range raw.Keys {
-		var about struct {
+	for _, jwk := range raw.Keys {
+		var purpose struct {
 			Use string   `json:"use"`
 			Ops []string `json:"key_ops"`
 		}
 		var k jose.JSONWebKey
-		if json.Unmarshal(one, &about) != nil || k.UnmarshalJSON(one) != nil || !k.IsPublic() || !k.Valid() {
+		if json.Unmarshal(jwk, &purpose) != nil || k.UnmarshalJSON(jwk) != nil || !k.IsPublic() || !k.Valid() {
 			continue
 		}
-		if p, ok := k.Key.(*rsa.PublicKey); ok && p.N.BitLen() < 2048 {
+		if p, ok := k.Key.(*rsa.PublicKey); ok && p.N.BitLen() < 2048 { // too short to be safe
 			continue
 		}
-		if about.Use != "" && about.Use != "sig" || about.Ops != nil && !slices.Contains(about.Ops, "verify") {
+		if purpose.Use != "" && purpose.Use != "sig" ||
+			purpose.Ops != nil && !slices.Contains(purpose.Ops, "verify") {
 			continue
 		}
 		set = append(set, key{k.KeyID, k.Algorithm, k.Key})

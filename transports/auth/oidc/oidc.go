@@ -77,14 +77,15 @@ func New(ctx context.Context, c Config) (auth.Authenticator, error) {
 	return v.authenticateRequest, nil
 }
 
+// A verifier verifies the tokens of one issuer. Any goroutine may use it.
 type verifier struct {
 	Config
 	keys     *keySource
 	verified verifiedTokens
-	now      func() time.Time
+	now      func() time.Time // time.Now, but for tests
 }
 
-// newVerifier checks the Config and reads the issuer's keys.
+// newVerifier checks the Config and returns a verifier that has read the issuer's keys once.
 func newVerifier(ctx context.Context, c Config) (*verifier, error) {
 	if c.Audience == "" {
 		return nil, errors.New("the audience is empty: tokens that were made for others would be good")
@@ -100,43 +101,33 @@ func newVerifier(ctx context.Context, c Config) (*verifier, error) {
 	return v, nil
 }
 
-// locateKeys finds the keys, and reads them once.
+// locateKeys sets v.keys to the file or the URL that Config.Keys names, or to the URL that the
+// issuer names, and reads the keys once. An issuer that cannot be asked, or gives no answer of use,
+// is aaep.TransportUnavailable.
 func (v *verifier) locateKeys(ctx context.Context) error {
 	client := newClient(v.TLS)
-	at := v.Keys
+	location := v.Keys
 	switch {
-	case at != "" && !strings.Contains(at, "://"):
+	case location != "" && !strings.Contains(location, "://"):
 		file, err := credentials.NewSource(v.Logger, credentials.ReadFile, func(contents [][]byte) ([]key, error) {
 			return parseKeys(contents[0])
-		}, at)
+		}, location)
 		if err != nil {
-			return fmt.Errorf("the keys in %s: %w", at, err)
+			return fmt.Errorf("the keys in %s: %w", location, err)
 		}
 		v.keys.file = file
 		return nil
-	case at == "":
-		issuer, err := upstream.NewProvider(upstream.ClientContext(ctx, client), v.Issuer)
-		var known struct {
-			Keys string `json:"jwks_uri"`
+	case location == "":
+		var err error
+		if location, err = v.discoverKeys(ctx, client); err != nil {
+			return err
 		}
-		if err == nil {
-			err = issuer.Claims(&known)
-		}
-		if err != nil && strings.Contains(err.Error(), "did not match the issuer URL") {
-			return fmt.Errorf("the issuer is called otherwise, as it says itself: %s",
-				credentials.OneLine(strings.TrimPrefix(err.Error(), "oidc: ")))
-		}
-		if err != nil {
-			return unavailableError(err, "the issuer %s does not say where its keys are: %s", v.Issuer,
-				credentials.OneLine(err.Error()))
-		}
-		at = known.Keys
 	}
-	if err := checkAddress(at); err != nil {
+	if err := checkAddress(location); err != nil {
 		return fmt.Errorf("the address of the keys %w", err)
 	}
 	v.keys.remote = credentials.NewFetched(v.logFailures(func(ctx context.Context) ([]key, error) {
-		b, err := fetchDocument(ctx, client, at)
+		b, err := fetchDocument(ctx, client, location)
 		if err != nil {
 			return nil, err
 		}
@@ -144,47 +135,72 @@ func (v *verifier) locateKeys(ctx context.Context) error {
 	}))
 	v.keys.remote.Now = func() time.Time { return v.now() }
 	if _, _, err := v.keys.remote.Get(ctx, func([]key) bool { return true }); err != nil {
-		return unavailableError(err, "the keys at %s: %s", credentials.OneLine(at), credentials.OneLine(err.Error()))
+		return unavailableError(err, "the keys at %s: %s", credentials.OneLine(location),
+			credentials.OneLine(err.Error()))
 	}
 	return nil
 }
 
-// unavailableError is the error of an issuer that does not say what it has to, and why.
-func unavailableError(why error, format string, args ...any) error {
+// discoverKeys asks the issuer for the URL of its keys, as OpenID Connect Discovery has it. The
+// caller checks that URL.
+func (v *verifier) discoverKeys(ctx context.Context, client *http.Client) (string, error) {
+	issuer, err := upstream.NewProvider(upstream.ClientContext(ctx, client), v.Issuer)
+	var document struct {
+		Keys string `json:"jwks_uri"`
+	}
+	if err == nil {
+		err = issuer.Claims(&document)
+	}
+	if err != nil && strings.Contains(err.Error(), "did not match the issuer URL") {
+		return "", fmt.Errorf("the issuer is called otherwise, as it says itself: %s",
+			credentials.OneLine(strings.TrimPrefix(err.Error(), "oidc: ")))
+	}
+	if err != nil {
+		return "", unavailableError(err, "the issuer %s does not say where its keys are: %s", v.Issuer,
+			credentials.OneLine(err.Error()))
+	}
+	return document.Keys, nil
+}
+
+// unavailableError returns the aaep.TransportUnavailable for an issuer that could not be asked,
+// with the message that format makes. It wraps cause only if that is about the issuer's
+// certificate: any other may have the issuer's own words.
+func unavailableError(cause error, format string, args ...any) error {
 	r := &aaep.Rejection{Code: aaep.TransportUnavailable, Message: fmt.Sprintf(format, args...)}
-	if unproven := new(tls.CertificateVerificationError); errors.As(why, &unproven) {
-		// any other may have the issuer's own words
+	if unproven := new(tls.CertificateVerificationError); errors.As(cause, &unproven) {
 		r.Err = unproven
 	}
 	return r
 }
 
-// logFailures wraps fetch. After it went well once, the log says when it fails, every hour that it
-// does, and when that is over: until then peers with a token by a new key are refused, and tokens
-// by a key that the issuer withdrew are accepted.
+// logFailures returns a function that calls fetch and logs its failures, once fetch has succeeded
+// before: when it fails, every hour that it still does, and when it succeeds again. Until then
+// peers with a token by a new key are refused, and tokens by a key that the issuer withdrew are
+// accepted. credentials.Fetched calls it from one goroutine at a time.
 func (v *verifier) logFailures(fetch func(context.Context) ([]key, error)) func(context.Context) ([]key, error) {
 	log := shield.Logger(v.Logger)
-	went := false
-	var told time.Time
-	return func(ctx context.Context) ([]key, error) { // one at a time
+	hasSucceeded := false
+	var lastLogged time.Time // zero while fetch succeeds
+	return func(ctx context.Context) ([]key, error) {
 		set, err := fetch(ctx)
 		switch {
-		case err == nil && !told.IsZero():
+		case err == nil && !lastLogged.IsZero():
 			log.Warn("oidc: the issuer's keys can be had again", "issuer", v.Issuer)
-			told = time.Time{}
-		case err != nil && went && (told.IsZero() || v.now().Sub(told) >= time.Hour):
+			lastLogged = time.Time{}
+		case err != nil && hasSucceeded && (lastLogged.IsZero() || v.now().Sub(lastLogged) >= time.Hour):
 			log.Error(
 				"oidc: the issuer's keys cannot be had; those from before stay in force, and whoever is known by a "+
 					"new one is not let in",
 				"issuer", v.Issuer, "cause", credentials.OneLine(err.Error()))
-			told = v.now()
+			lastLogged = v.now()
 		}
-		went = went || err == nil
+		hasSucceeded = hasSucceeded || err == nil
 		return set, err
 	}
 }
 
-// checkAddress refuses an address that cannot be asked in safety.
+// checkAddress returns the end of a sentence that says why the URL s cannot be asked in safety, or
+// nil.
 func checkAddress(s string) error {
 	u, err := url.Parse(s)
 	switch {
@@ -196,7 +212,8 @@ func checkAddress(s string) error {
 	return nil
 }
 
-// authenticateRequest names the peer of a request by its signed bearer token.
+// authenticateRequest is the Authenticator that New returns: it names the peer of a request by its
+// signed bearer token.
 func (v *verifier) authenticateRequest(r *http.Request) (string, error) {
 	token, err := credentials.Bearer(r)
 	if err != nil {
@@ -216,7 +233,9 @@ func (v *verifier) authenticateRequest(r *http.Request) (string, error) {
 	return principal, nil
 }
 
-// verifyToken returns the subject of a good token.
+// verifyToken returns the subject of a good token, or why it is not good. A token that was verified
+// before is not verified again while its key is still the issuer's; its times and Config.Allow are
+// looked at each time.
 func (v *verifier) verifyToken(ctx context.Context, token string) (subject string, err error) {
 	g, known := v.verified.lookup(token)
 	if !known || !g.signature.isStillGood(ctx) || v.checkTimes(&g.claims) != nil {
