@@ -7,4 +7,6 @@ import (
 	"os"
 )
 
-func take() (in, out *os.File, err error) { return nil, nil, errors.ErrUnsupported }
+// moveStreams returns errors.ErrUnsupported: this package does not know how to move the standard
+// streams of these systems.
+func moveStreams() (in, out *os.File, err error) { return nil, nil, errors.ErrUnsupported }
