@@ -16,8 +16,11 @@ import (
 )
 
 const (
-	exitTimeout = 5 * time.Second // for a child whose input has ended, and again once it was told to terminate
-	// for what a child that has ended left in its output, or for its end after that of its output
+	// exitTimeout is how long a child has to end once its input has ended, and again once it was
+	// told to terminate.
+	exitTimeout = 5 * time.Second
+	// outputTimeout is how long the output of a child that has ended is still read, and how long a
+	// child whose output has ended has to end itself.
 	outputTimeout = time.Second
 )
 
@@ -76,16 +79,17 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	}
 	p := &process{cmd: cmd, output: in, exited: make(chan struct{})}
 	go p.waitForExit()
-	return newConn(&frames{in: p, out: out, process: p, logger: d.Logger, violations: violation.ReporterOf(ctx)}, ""), nil
+	f := &frames{in: p, out: out, process: p, logger: d.Logger, violations: violation.ReporterOf(ctx)}
+	return newConn(f, ""), nil
 }
 
-// A process is a child. Reading it reads its output, which ends with the child, whatever other
-// process holds it open.
+// A process is a child that Dial started. Reading it reads its standard output, which ends with the
+// child, whatever other process holds it open.
 type process struct {
 	cmd    *exec.Cmd
 	output *os.File
-	exited chan struct{} // closed when it has ended; err is set
-	err    error
+	exited chan struct{} // closed when the child has ended and err is set
+	err    error         // how the child failed; nil after an exit with code 0
 }
 
 // waitForExit is the goroutine that waits for the child's end.
@@ -98,7 +102,8 @@ func (p *process) waitForExit() {
 	p.output.SetReadDeadline(time.Now().Add(outputTimeout)) // for a Read that waits
 }
 
-// Read reads what the child prints. After its end there is only what it left behind.
+// Read reads what the child prints. After the child's end it returns what is left in the pipe, and
+// then io.EOF, even if another process still holds the pipe open.
 func (p *process) Read(b []byte) (int, error) {
 	if p.hasExited() {
 		p.output.SetReadDeadline(time.Now().Add(outputTimeout))
@@ -120,8 +125,8 @@ func (p *process) hasExited() bool {
 	}
 }
 
-// exitError returns how the child failed, if it did; it waits a moment for a child whose output has
-// ended.
+// exitError returns how the child, whose output has ended, failed; nil if it did not. It waits for
+// the child's end at most outputTimeout, or until done is closed.
 func (p *process) exitError(done <-chan struct{}) error {
 	t := time.NewTimer(outputTimeout)
 	defer t.Stop()
@@ -153,5 +158,5 @@ func (p *process) endProcess() error {
 	return p.err
 }
 
-// Close lets go of the output.
+// Close closes the output; endProcess ends the child.
 func (p *process) Close() error { return p.output.Close() }

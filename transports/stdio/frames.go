@@ -25,9 +25,9 @@ import (
 const (
 	writeTimeout = 10 * time.Second // of one line
 	closeTimeout = time.Second      // for what is being written when the link is closed
-	maxAnswers   = 64               // to pings and bad lines, that wait to be written
-	maxRequests  = 64               // that wait for an answer
-	maxBad       = 1000             // lines in a row that say nothing; after that the link ends (INV-35)
+	maxAnswers   = 64               // answers to pings and bad lines that wait to be written
+	maxRequests  = 64               // requests that wait for an answer
+	maxBad       = 1000             // lines in a row that are no messages; one more ends the link (INV-35)
 )
 
 var (
@@ -35,7 +35,8 @@ var (
 	errNoJSON  = errors.New("stdio: a message is one JSON object")
 )
 
-// conn refuses what cannot be put into a line before it can do harm to the link.
+// A conn is the link of either end. It refuses a message that cannot be put into a line before it
+// reaches frames, where it would break the link.
 type conn struct {
 	*duplex.Conn
 	frames *frames
@@ -50,6 +51,7 @@ func (c conn) Substituted(msg []byte) bool {
 	return c.frames.substitute != nil && bytes.Equal(msg, c.frames.substitute)
 }
 
+// Send sends one message. A message that is not one JSON object is refused, and costs nothing else.
 func (c conn) Send(ctx context.Context, msg []byte) error {
 	if v := jsontext.Value(msg); v.Kind() != '{' || !v.IsValid(jsonOptions) {
 		return errNoJSON
@@ -60,46 +62,50 @@ func (c conn) Send(ctx context.Context, msg []byte) error {
 // frames is one pair of streams. Reading and writing are done by goroutines of their own: a
 // standard stream that waits cannot always be interrupted, and Close must not wait for it.
 type frames struct {
-	producer   bool
-	in         io.ReadCloser
+	producer   bool          // this is the producer's end
+	in         io.ReadCloser // read by the goroutine readLines
 	out        io.WriteCloser
-	process    *process // at the other end; nil where that is none of ours
+	process    *process // the child at the other end; nil at the producer's end
 	logger     *slog.Logger
 	violations violation.Reporter
-	lines      chan incomingLine
-	messages   chan outgoingLine
-	answers    chan []byte
-	done       chan struct{}
-	written    chan struct{} // closed when nothing more is written
-	badLines   int           // in a row; used by Read alone
-	blankBytes int           // of empty lines in a row; used by Read alone
+	lines      chan incomingLine // from readLines to Read
+	messages   chan outgoingLine // from Write to writeLines
+	answers    chan []byte       // whole lines, from Read to writeLines
+	done       chan struct{}     // closed by Close
+	written    chan struct{}     // closed when writeLines has ended
+	badLines   int               // in a row; used by Read alone
+	blankBytes int               // of empty lines in a row; used by Read alone
 
 	mu         sync.Mutex
-	requests   []pendingRequest // that have no answer yet, oldest first
-	lastID     uint64           // the newest id that was given to a request
-	subscribed bool             // aaep.subscribe has come
+	requests   []pendingRequest // without an answer yet, oldest first: the peer's, or of this end
+	lastID     uint64           // the newest id that this end gave to a request
+	subscribed bool             // at the producer's end: aaep.subscribe has come
 	// substitute is the newest refusal that was written in place of an error of JSON-RPC; nil where
 	// there was none.
 	substitute []byte
 }
 
+// An incomingLine is what readLine returned.
 type incomingLine struct {
 	line    []byte
 	tooLong bool
 	err     error
 }
 
+// An outgoingLine is a line that Write waits for.
 type outgoingLine struct {
 	line   []byte
-	result chan error // holds one
+	result chan error // the error of writing it; holds one
 }
 
+// A pendingRequest is a request of JSON-RPC without an answer yet.
 type pendingRequest struct {
 	id     string // as JSON
 	method string
 }
 
-// newConn starts the goroutines of f and returns the link.
+// newConn completes f, starts its two goroutines, and returns the link. principal names the peer;
+// "" at the subscriber's end.
 func newConn(f *frames, principal string) conn {
 	f.logger = shield.Logger(f.logger)
 	f.lines, f.messages, f.answers = make(chan incomingLine), make(chan outgoingLine), make(chan []byte, maxAnswers)
@@ -109,8 +115,8 @@ func newConn(f *frames, principal string) conn {
 	return conn{duplex.New(f, principal), f}
 }
 
-// readLines reads to the end, also where nothing is wanted any more: a child that has more to say
-// must not be kept from ending. It is one of the two goroutines of frames.
+// readLines is the goroutine that reads lines until the stream ends, and hands them to Read. After
+// Close it drops them and reads on: a child that still prints must not be kept from ending.
 func (f *frames) readLines() {
 	r := bufio.NewReaderSize(f.in, 16<<10)
 	for {
@@ -125,7 +131,7 @@ func (f *frames) readLines() {
 	}
 }
 
-// writeLines writes messages and answers until the link is closed. It is the other goroutine.
+// writeLines is the goroutine that writes messages and answers until the link is closed.
 func (f *frames) writeLines() {
 	defer close(f.written)
 	for {
@@ -136,7 +142,7 @@ func (f *frames) writeLines() {
 		case answer := <-f.answers:
 			f.out.Write(answer) // if it fails, so does the next message
 		case <-f.done:
-			for { // who asks and hangs up is answered
+			for { // the answers that are due are still written
 				select {
 				case answer := <-f.answers:
 					f.out.Write(answer)
@@ -148,37 +154,38 @@ func (f *frames) writeLines() {
 	}
 }
 
-// Read returns the next message. What is none costs nothing else (INV-35).
+// Read returns the next message. A line that is none is answered and skipped; only too many in a
+// row break the link (INV-35).
 func (f *frames) Read() ([]byte, error) {
 	for {
-		var in incomingLine
+		var next incomingLine
 		select {
-		case in = <-f.lines:
+		case next = <-f.lines:
 		case <-f.done:
 			return nil, transports.ErrClosed
 		}
 		switch {
-		case in.err != nil:
-			return nil, f.endError(in.err)
-		case in.tooLong:
+		case next.err != nil:
+			return nil, f.endError(next.err)
+		case next.tooLong:
 			if f.refuseLine(&lineFault{jsonrpc2.CodeParseError, nullID, "longer than a message may be"}) {
 				return nil, errGarbage
 			}
 			continue
-		case len(bytes.Trim(in.line, whiteSpace)) == 0: // it says nothing
-			if f.blankBytes += len(in.line) + 1; f.blankBytes > maxLine {
+		case len(bytes.Trim(next.line, whiteSpace)) == 0: // an empty line is skipped
+			if f.blankBytes += len(next.line) + 1; f.blankBytes > maxLine {
 				return nil, transports.ErrTooLarge
 			}
 			continue
 		}
 		f.blankBytes = 0
-		o, wrong := parseLine(in.line, !f.producer)
+		o, fault := parseLine(next.line, !f.producer)
 		var msg []byte
-		if wrong == nil {
-			msg, wrong = f.takeMessage(o)
+		if fault == nil {
+			msg, fault = f.takeMessage(o)
 		}
-		if wrong != nil {
-			if f.refuseLine(wrong) {
+		if fault != nil {
+			if f.refuseLine(fault) {
 				return nil, errGarbage
 			}
 			continue
@@ -189,28 +196,29 @@ func (f *frames) Read() ([]byte, error) {
 	}
 }
 
-// refuseLine answers a bad line, where an answer is due, and reports whether it was one too many.
-func (f *frames) refuseLine(wrong *lineFault) bool {
-	f.logger.Warn("stdio: a line was no message", "problem", wrong.text)
-	broken := map[int64]string{jsonrpc2.CodeParseError: "STDIO-010", jsonrpc2.CodeInvalidRequest: "STDIO-001",
-		jsonrpc2.CodeInvalidParams: "STDIO-002"}[wrong.code]
+// refuseLine answers a bad line with an error of JSON-RPC, where an answer is due, and logs and
+// reports it. It reports whether there were too many bad lines in a row, so that the link ends.
+func (f *frames) refuseLine(fault *lineFault) bool {
+	f.logger.Warn("stdio: a line was no message", "problem", fault.text)
+	requirement := map[int64]string{jsonrpc2.CodeParseError: "STDIO-010", jsonrpc2.CodeInvalidRequest: "STDIO-001",
+		jsonrpc2.CodeInvalidParams: "STDIO-002"}[fault.code]
 	switch {
-	case f.producer && wrong.code == jsonrpc2.CodeParseError:
-		broken = "STDIO-001"
-	case f.producer && wrong.code == jsonrpc2.CodeInvalidParams:
-		broken = "" // it was told with its method
+	case f.producer && fault.code == jsonrpc2.CodeParseError:
+		requirement = "STDIO-001"
+	case f.producer && fault.code == jsonrpc2.CodeInvalidParams:
+		requirement = "" // takeMessage has reported it with its method
 	}
-	if broken != "" {
-		f.violations.Report(broken, "a line is no message: "+wrong.text)
+	if requirement != "" {
+		f.violations.Report(requirement, "a line is no message: "+fault.text)
 	}
 	// A subscriber is no server: what a program prints is not answered.
-	if wrong.id != nil && (f.producer || string(wrong.id) != "null") {
-		if about, err := jsonv2.Marshal(&jsonrpc2.Error{Code: wrong.code, Message: wrong.text}); err == nil {
-			f.queueAnswer(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), wrong.id, []byte(`,"error":`), about,
+	if fault.id != nil && (f.producer || string(fault.id) != "null") {
+		if rpcErr, err := jsonv2.Marshal(&jsonrpc2.Error{Code: fault.code, Message: fault.text}); err == nil {
+			f.queueAnswer(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), fault.id, []byte(`,"error":`), rpcErr,
 				[]byte("}\n")))
 		}
 	}
-	if wrong.code == jsonrpc2.CodeMethodNotFound { // a newer peer may have more to say
+	if fault.code == jsonrpc2.CodeMethodNotFound { // it may be a method of a newer version
 		f.badLines = 0
 		return false
 	}
@@ -218,8 +226,8 @@ func (f *frames) refuseLine(wrong *lineFault) bool {
 	return f.badLines > maxBad
 }
 
-// queueAnswer has a line written when its turn comes. A peer that takes no answers is not read
-// from.
+// queueAnswer has writeLines write a whole line. It is called by Read and waits while maxAnswers
+// wait: nothing more is read from a peer that does not read its answers.
 func (f *frames) queueAnswer(line []byte) {
 	select {
 	case f.answers <- line:
@@ -227,16 +235,16 @@ func (f *frames) queueAnswer(line []byte) {
 	}
 }
 
-// Write sends one message in one line.
+// Write has writeLines write one message in one line, and waits at most writeTimeout until it has.
 func (f *frames) Write(msg []byte) error {
 	m := outgoingLine{f.wrapMessage(msg), make(chan error, 1)}
-	late := time.NewTimer(writeTimeout)
-	defer late.Stop()
+	timeout := time.NewTimer(writeTimeout)
+	defer timeout.Stop()
 	select {
 	case f.messages <- m:
 	case <-f.done:
 		return transports.ErrClosed
-	case <-late.C:
+	case <-timeout.C:
 		return errPeerStuck
 	}
 	select {
@@ -244,24 +252,26 @@ func (f *frames) Write(msg []byte) error {
 		return err
 	case <-f.done:
 		return transports.ErrClosed
-	case <-late.C:
+	case <-timeout.C:
 		return errPeerStuck
 	}
 }
 
 var errPeerStuck = fmt.Errorf("stdio: the peer has taken nothing for %v", writeTimeout)
 
-// endError returns how the link ended: as the process at the other end did, if it failed.
+// endError returns the error of Read for err, with which the stream ended: how the child at the
+// other end failed, if it did, else err.
 func (f *frames) endError(err error) error {
 	if f.process != nil && (err == io.EOF || err == io.ErrUnexpectedEOF) {
-		if failed := f.process.exitError(f.done); failed != nil {
-			return failed
+		if exitErr := f.process.exitError(f.done); exitErr != nil {
+			return exitErr
 		}
 	}
 	return err
 }
 
-// Close ends the link; what was written before arrives.
+// Close ends the link; what was written before arrives. It closes the output, waits for the child
+// to end, if there is one, and returns how that failed.
 func (f *frames) Close() error {
 	close(f.done)
 	t := time.NewTimer(closeTimeout)

@@ -13,15 +13,16 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
+// All in bytes.
 const (
-	maxEnvelope = 1 << 10                             // of a line, in bytes, beside the message
-	maxLine     = transports.MaxMessage + maxEnvelope // without its end
-	maxSkipped  = 16 << 20                            // of one line that is too long; beyond that the link ends
-	maxID       = 256                                 // of a request, in bytes
+	maxEnvelope = 1 << 10                             // what JSON-RPC puts around a message
+	maxLine     = transports.MaxMessage + maxEnvelope // a line without its end
+	maxSkipped  = 16 << 20                            // one line that is too long; a longer one ends the link
+	maxID       = 256                                 // the id of a request
 )
 
-// readLine returns the next line without its end. One that is too long is read to its end, kept
-// nowhere, and tooLong.
+// readLine returns the next line without its end. tooLong says that the line had more than maxLine
+// bytes, and was read past. A line that the end of r cuts off is io.ErrUnexpectedEOF.
 func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 	n := 0
 	for {
@@ -47,18 +48,18 @@ func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 
 // An rpcObject is the JSON-RPC object of a line. Its values are the peer's bytes.
 type rpcObject struct {
-	id     []byte // nil where there is none
+	id     []byte // as written; nil where there is none
 	method string
 	params []byte
 	result []byte
 	error  []byte
-	bare   []byte // a message without JSON-RPC around it
+	bare   []byte // a message without JSON-RPC around it; nothing else is set then
 }
 
-// A lineFault is what is wrong with a line.
+// A lineFault says what is wrong with a line.
 type lineFault struct {
-	code int64  // of JSON-RPC (5.1)
-	id   []byte // to answer to, which may be null; nil where nothing is to be answered
+	code int64  // the error code of JSON-RPC (5.1)
+	id   []byte // of the request to answer, which may be null; nil where no answer is due
 	text string
 }
 
@@ -70,9 +71,10 @@ var memberNames = []string{"jsonrpc", "id", "method", "params", "result", "error
 // are never JSON.
 var jsonOptions = jsontext.AllowDuplicateNames(true)
 
-// parseLine reads a line so strictly that there is only one way to read it (INV-33). With bare,
-// what has a type and nothing of JSON-RPC is a message.
-func parseLine(line []byte, bare bool) (rpcObject, *lineFault) {
+// parseLine parses a line so strictly that there is only one way to read it (INV-33), and checks
+// that it is a request, a notification or a response of JSON-RPC. With allowBare, an object that
+// has a type and no member of JSON-RPC is taken for a message without JSON-RPC around it.
+func parseLine(line []byte, allowBare bool) (rpcObject, *lineFault) {
 	if !jsontext.Value(line).IsValid(jsonOptions) {
 		return rpcObject{}, &lineFault{jsonrpc2.CodeParseError, nullID, "not one JSON value"}
 	}
@@ -81,7 +83,7 @@ func parseLine(line []byte, bare bool) (rpcObject, *lineFault) {
 	}
 	values, hasType, problem := map[string][]byte{}, false, ""
 	for name, value := range eachMember(line) {
-		i := slices.IndexFunc(memberNames, func(known string) bool { return strings.EqualFold(known, name) })
+		i := slices.IndexFunc(memberNames, func(member string) bool { return strings.EqualFold(member, name) })
 		switch {
 		case i < 0:
 			hasType = hasType || name == "type"
@@ -96,37 +98,46 @@ func parseLine(line []byte, bare bool) (rpcObject, *lineFault) {
 		}
 		values[name] = value
 	}
-	if bare && hasType && len(values) == 0 {
+	if allowBare && hasType && len(values) == 0 {
 		return rpcObject{bare: line}, nil
 	}
-	o := rpcObject{id: values["id"], params: values["params"], result: values["result"], error: values["error"]}
-	_, method := values["method"]
-	var named bool
-	o.method, named = unquote(values["method"])
-	answer := (o.result == nil) != (o.error == nil)
-	invalid := lineFault{jsonrpc2.CodeInvalidRequest, nullID, problem}
-	switch {
-	case problem != "":
-		return rpcObject{}, &invalid
-	case o.id != nil && !validID(o.id) && !(answer && string(o.id) == "null"):
-		invalid.text = "the id is neither text nor a whole number, or too long"
-		return rpcObject{}, &invalid
-	case o.id != nil:
-		invalid.id = o.id
+	if problem != "" {
+		return rpcObject{}, &lineFault{jsonrpc2.CodeInvalidRequest, nullID, problem}
 	}
+	return parseObject(values)
+}
+
+// parseObject makes the object of JSON-RPC whose members have these values, as written, or says why
+// it is neither a request, nor a notification, nor a response.
+func parseObject(values map[string][]byte) (rpcObject, *lineFault) {
+	o := rpcObject{id: values["id"], params: values["params"], result: values["result"], error: values["error"]}
+	method, hasMethod := values["method"]
+	var methodIsText bool
+	o.method, methodIsText = unquote(method)
+	oneOutcome := (o.result == nil) != (o.error == nil) // as a response has, and nothing else
+	fault := lineFault{code: jsonrpc2.CodeInvalidRequest, id: nullID}
+	switch {
+	case o.id != nil && !validID(o.id) && !(oneOutcome && string(o.id) == "null"):
+		fault.text = "the id is neither text nor a whole number, or too long"
+		return rpcObject{}, &fault
+	case o.id != nil:
+		fault.id = o.id
+	}
+	isRequest := methodIsText && o.method != "" && o.result == nil && o.error == nil
+	isResponse := !hasMethod && o.id != nil && oneOutcome
 	switch {
 	case string(values["jsonrpc"]) != `"2.0"`:
-		invalid.text = `no "jsonrpc":"2.0"`
-	case method && (!named || o.method == "" || o.result != nil || o.error != nil), !method && (o.id == nil || !answer):
-		invalid.text = "neither a request nor a response"
+		fault.text = `no "jsonrpc":"2.0"`
+	case !isRequest && !isResponse:
+		fault.text = "neither a request nor a response"
 	default:
 		return o, nil
 	}
-	return rpcObject{}, &invalid
+	return rpcObject{}, &fault
 }
 
-// eachMember yields the names and values of an object that is valid JSON: names as they are read,
-// values as they are written, with the spaces around them.
+// eachMember yields the names and values of a valid JSON object in the order they stand: names with
+// their escapes resolved, values as they are written, with the spaces around them.
 func eachMember(object []byte) func(yield func(string, []byte) bool) {
 	return func(yield func(string, []byte) bool) {
 		d := jsontext.NewDecoder(bytes.NewBuffer(object), jsonOptions)
@@ -156,8 +167,8 @@ func eachMember(object []byte) func(yield func(string, []byte) bool) {
 // whiteSpace is white space within JSON.
 const whiteSpace = " \t\r\n"
 
-// fitMessage returns what a peer put where a message goes, without the spaces around it if they are
-// too many, and whether it is small enough.
+// fitMessage returns the value that a peer put where a message goes, and whether it is small enough
+// for one. The spaces around it are cut off only where it would be too large with them.
 func fitMessage(value []byte) ([]byte, bool) {
 	if len(value) > transports.MaxMessage {
 		value = bytes.Trim(value, whiteSpace)
@@ -165,16 +176,17 @@ func fitMessage(value []byte) ([]byte, bool) {
 	return value, len(value) <= transports.MaxMessage
 }
 
-// unquote returns the text of a JSON string.
+// unquote returns the text of a JSON string, and whether value, which may be nil, is one.
 func unquote(value []byte) (string, bool) {
 	if len(value) == 0 || value[0] != '"' {
 		return "", false
 	}
-	plain, err := jsontext.AppendUnquote(nil, value)
-	return string(plain), err == nil
+	text, err := jsontext.AppendUnquote(nil, value)
+	return string(text), err == nil
 }
 
-// validID reports whether an id is text or a whole number without a fraction or an exponent.
+// validID reports whether an id, as written, is a string or a whole number without a fraction or an
+// exponent, and not too long.
 func validID(id []byte) bool {
 	switch {
 	case len(id) > maxID:
@@ -185,7 +197,7 @@ func validID(id []byte) bool {
 	return (id[0] == '-' || id[0] >= '0' && id[0] <= '9') && !bytes.ContainsAny(id, ".eE")
 }
 
-// typeOf is the type of a message that is a JSON object, or "".
+// typeOf returns the type of a message, which is a valid JSON object; "" if it has none.
 func typeOf(msg []byte) string {
 	for name, value := range eachMember(msg) {
 		if name == "type" {

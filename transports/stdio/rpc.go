@@ -30,7 +30,9 @@ const (
 	typeClose       = "subscription.close"
 )
 
-// takeMessage returns the message that an object carries, or nil.
+// takeMessage returns the message that an object of JSON-RPC carries, for Read to return; nil if it
+// carries none, as a ping. It answers requests that the producer does not answer itself, notes
+// those that it does, and reports what breaks appendix B.6.
 func (f *frames) takeMessage(o rpcObject) ([]byte, *lineFault) {
 	switch {
 	case o.bare != nil:
@@ -39,21 +41,22 @@ func (f *frames) takeMessage(o rpcObject) ([]byte, *lineFault) {
 	case o.method == "":
 		return f.acceptResponse(o)
 	}
-	wrong := func(code int64, text string) ([]byte, *lineFault) {
+	fail := func(code int64, text string) ([]byte, *lineFault) {
 		if f.producer {
 			f.violations.Report(requirementOf(o.method), o.method+": "+text)
 		}
 		return nil, &lineFault{code, o.id, text}
 	}
-	known := []string{methodEvent, methodClose, methodPing}
+	methods := []string{methodEvent, methodClose, methodPing}
 	if f.producer {
-		known = []string{methodSubscribe, methodRenegotiate, methodReply, methodClose, methodPing}
+		methods = []string{methodSubscribe, methodRenegotiate, methodReply, methodClose, methodPing}
 	}
-	if !slices.Contains(known, o.method) {
-		return wrong(jsonrpc2.CodeMethodNotFound, "no such method")
+	if !slices.Contains(methods, o.method) {
+		return fail(jsonrpc2.CodeMethodNotFound, "no such method")
 	}
+	// Only a ping may do without params.
 	if p := bytes.TrimLeft(o.params, whiteSpace); p != nil && p[0] != '{' || p == nil && o.method != methodPing {
-		return wrong(jsonrpc2.CodeInvalidParams, "params is not an object")
+		return fail(jsonrpc2.CodeInvalidParams, "params is not an object")
 	}
 	if o.method == methodPing {
 		f.confirmRequest(o.id)
@@ -61,10 +64,10 @@ func (f *frames) takeMessage(o rpcObject) ([]byte, *lineFault) {
 	}
 	var fits bool
 	if o.params, fits = fitMessage(o.params); !fits {
-		return wrong(jsonrpc2.CodeInvalidParams, "the message is too large")
+		return fail(jsonrpc2.CodeInvalidParams, "the message is too large")
 	}
 	if methodOf(typeOf(o.params), !f.producer) != o.method {
-		return wrong(jsonrpc2.CodeInvalidParams, "the message does not belong to the method")
+		return fail(jsonrpc2.CodeInvalidParams, "the message does not belong to the method")
 	}
 	if o.method == methodEvent && o.id != nil {
 		f.violations.Report("STDIO-002", "an event has an id, as if it asked for an answer")
@@ -76,11 +79,12 @@ func (f *frames) takeMessage(o rpcObject) ([]byte, *lineFault) {
 	if o.method == methodReply && o.id != nil {
 		f.violations.Report("STDIO-006", "a reply has an id, as if it asked for an answer")
 	}
-	f.confirmRequest(o.id) // the same whatever it says: a reply is never told what became of it (D-68, D-36)
+	// A reply that has an id gets the same answer whatever became of it (D-68, D-36).
+	f.confirmRequest(o.id)
 	return o.params, nil
 }
 
-// requirementOf returns the requirement that a subscriber breaks which misuses a method.
+// requirementOf returns the requirement that a subscriber breaks when it misuses a method.
 func requirementOf(method string) string {
 	switch method {
 	case methodRenegotiate:
@@ -98,35 +102,37 @@ func (f *frames) confirmRequest(id []byte) {
 	}
 }
 
-// acceptRequest takes a request that the producer will answer. Answers come in the order of the
-// requests and have no id: what the producer would not answer is answered here.
+// acceptRequest notes a subscribe or a renegotiate whose answer the producer will send, and returns
+// its message. The producer's answers have no id and come in the order of the requests, so a
+// request that the producer would not answer must not be noted: it is refused here.
 func (f *frames) acceptRequest(o rpcObject) ([]byte, *lineFault) {
-	wrong := func(code int64, text string) ([]byte, *lineFault) {
+	fail := func(code int64, text string) ([]byte, *lineFault) {
 		f.violations.Report(requirementOf(o.method), o.method+": "+text)
 		return nil, &lineFault{code, o.id, text}
 	}
 	if o.id == nil {
-		return wrong(jsonrpc2.CodeInvalidParams, "a request without an id cannot be answered")
+		return fail(jsonrpc2.CodeInvalidParams, "a request without an id cannot be answered")
 	}
 	if o.method == methodRenegotiate {
 		if _, err := aaep.Decode(o.params); err != nil {
-			return wrong(jsonrpc2.CodeInvalidParams, "the renegotiation cannot be read")
+			return fail(jsonrpc2.CodeInvalidParams, "the renegotiation cannot be read")
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case o.method == methodSubscribe && f.subscribed:
-		return wrong(jsonrpc2.CodeInvalidRequest, "there is a subscription on this link")
+		return fail(jsonrpc2.CodeInvalidRequest, "there is a subscription on this link")
 	case len(f.requests) >= maxRequests:
-		return wrong(jsonrpc2.CodeInternalError, "too many requests wait for an answer")
+		return fail(jsonrpc2.CodeInternalError, "too many requests wait for an answer")
 	}
 	f.subscribed = f.subscribed || o.method == methodSubscribe
 	f.requests = append(f.requests, pendingRequest{string(o.id), o.method})
 	return o.params, nil
 }
 
-// acceptResponse takes the answer to a request of ours.
+// acceptResponse returns the message in the response to a request of this end. For an error of
+// JSON-RPC it makes a subscription.rejected with the error's text.
 func (f *frames) acceptResponse(o rpcObject) ([]byte, *lineFault) {
 	if !f.forgetRequest(string(o.id)) {
 		f.violations.Report("STDIO-004", "a response has an id that no request had")
@@ -137,19 +143,19 @@ func (f *frames) acceptResponse(o rpcObject) ([]byte, *lineFault) {
 		if !fits {
 			return nil, &lineFault{jsonrpc2.CodeInvalidParams, nil, "the answer is too large"}
 		}
-		return msg, nil // if it is no message, the waiting caller is to learn that
+		return msg, nil // even if it is no message, so that the waiting caller gets an answer
 	}
 	f.violations.Report("STDIO-004",
 		"a request is refused by an error of JSON-RPC, not by a subscription.rejected as its result")
 	var e jsonrpc2.Error
-	if jsonv2.Unmarshal(o.error, &e) != nil { // whatever it is, it is no yes
+	if jsonv2.Unmarshal(o.error, &e) != nil { // an error that cannot be read still refuses
 		e.Message = ""
 	}
-	why := "The agent refused the request."
-	if said := []rune(aaep.SafeText(e.Message)); len(said) > 0 {
-		why = string(said[:min(len(said), 1000)])
+	reason := "The agent refused the request."
+	if text := []rune(aaep.SafeText(e.Message)); len(text) > 0 {
+		reason = string(text[:min(len(text), 1000)])
 	}
-	msg, err := aaep.Encode(&aaep.SubscriptionRejected{ReasonCode: aaep.ReasonUnknown, ReasonMessage: why})
+	msg, err := aaep.Encode(&aaep.SubscriptionRejected{ReasonCode: aaep.ReasonUnknown, ReasonMessage: reason})
 	if err != nil {
 		return nil, &lineFault{jsonrpc2.CodeInvalidParams, nil, "the refusal cannot be told"}
 	}
@@ -159,9 +165,9 @@ func (f *frames) acceptResponse(o rpcObject) ([]byte, *lineFault) {
 	return msg, nil
 }
 
-// forgetRequest removes the request of ours that this id answers, and reports whether there was
-// one. To the first request, which is all that a producer has been sent, an error may come without
-// its id.
+// forgetRequest removes the request of this end that a response with this id answers, and reports
+// whether there was one. The first request, aaep.subscribe, may be answered with the id null, as an
+// error is whose sender could not read the request: nothing else has been sent then.
 func (f *frames) forgetRequest(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -179,7 +185,7 @@ func (f *frames) forgetRequest(id string) bool {
 	return true
 }
 
-// methodOf is the method by which a message of a type travels.
+// methodOf returns the method that a message of the type typ travels by.
 func methodOf(typ string, fromProducer bool) string {
 	switch {
 	case typ == typeClose:
@@ -194,9 +200,10 @@ func methodOf(typ string, fromProducer bool) string {
 	return methodReply
 }
 
-// wrapMessage puts a message into a line. A line end in it can only be white space between its
-// parts, and becomes a space (TR-005): nothing else changes, and an application's pretty-printed
-// data does not cost it the link.
+// wrapMessage returns the line of JSON-RPC that carries msg, a valid JSON object. The producer's
+// answer becomes the response to the oldest request; a request of this end gets an id and is noted.
+// A line end in msg can only be white space between its parts, and becomes a space (TR-005):
+// nothing else changes, and an application's pretty-printed data does not cost it the link.
 func (f *frames) wrapMessage(msg []byte) []byte {
 	line := make([]byte, 0, len(msg)+96)
 	line = append(line, `{"jsonrpc":"2.0",`...)

@@ -30,10 +30,12 @@ func Listen(logger *slog.Logger) (*Listener, error) {
 	return NewListener(in, out, logger), nil
 }
 
-// separateStreams moves the standard streams, unless output and error are one.
+// separateStreams moves the standard streams and returns the link's two. If standard output and
+// standard error are one stream, it moves nothing and returns errSame: what the program prints
+// would go into the link.
 func separateStreams() (in, out *os.File, err error) {
-	if out, err := os.Stdout.Stat(); err == nil {
-		if errs, err := os.Stderr.Stat(); err == nil && os.SameFile(out, errs) {
+	if stdout, err := os.Stdout.Stat(); err == nil {
+		if stderr, err := os.Stderr.Stat(); err == nil && os.SameFile(stdout, stderr) {
 			return nil, nil, errSame
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// moveStreams takes the standard streams for the link and puts others in their place, which no
-// child inherits the link through.
+// moveStreams returns the standard input and output under new descriptors, which no child inherits.
+// In their place it puts an empty input, and standard error as the output.
 func moveStreams() (in, out *os.File, err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -28,13 +28,14 @@ func moveStreams() (in, out *os.File, err error) {
 	return in, out, nil
 }
 
-// moveDescriptor gives what fd is a new descriptor, and makes fd another name for instead.
-func moveDescriptor(fd, instead int, name string) (*os.File, error) {
+// moveDescriptor returns the file of the descriptor fd under a new descriptor, called name, and
+// makes fd a duplicate of the descriptor replacement.
+func moveDescriptor(fd, replacement int, name string) (*os.File, error) {
 	moved, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, fmt.Errorf("stdio: file descriptor %d: %w", fd, err)
 	}
-	if err := unix.Dup2(instead, fd); err != nil {
+	if err := unix.Dup2(replacement, fd); err != nil {
 		unix.Close(moved)
 		return nil, fmt.Errorf("stdio: file descriptor %d: %w", fd, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// moveStreams takes the standard streams for the link and puts others in their place, which no
-// child inherits the link through.
+// moveStreams returns the standard input and output for the link, and puts others in their place,
+// so that no child inherits the link: an empty input, and standard error as the output.
 func moveStreams() (in, out *os.File, err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {

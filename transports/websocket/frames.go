@@ -40,7 +40,7 @@ const (
 )
 
 const (
-	pingEvery    = 15 * time.Second // of silence
+	pingEvery    = 15 * time.Second // between pings
 	idleTimeout  = 45 * time.Second // without anything from the peer, pongs included
 	readTimeout  = 30 * time.Second // of one message from its first fragment on, however many pongs come between
 	writeTimeout = 10 * time.Second // of one message
@@ -58,18 +58,18 @@ type frames struct {
 	readingMessage atomic.Bool                     // a message is half read: pongs move no deadline
 	created        time.Time
 	lastHeard      atomic.Int64           // when anything came last, in nanoseconds since created
-	wake           atomic.Pointer[func()] // has Read called where no goroutine waits in it
-	pings          *time.Timer
+	wake           atomic.Pointer[func()] // has Read called while no goroutine waits in it; nil until then
+	pings          *time.Timer            // calls sendPing
 	violations     violation.Reporter
-	lastReceived   lastWords     // the peer's last message, where violations are reported
+	lastReceived   lastWords     // of the peer's last message, if violations are reported
 	done           chan struct{} // closed by Close
 	peerGone       chan struct{} // closed when the peer's close frame has come, or the link has broken
 }
 
-// newFrames makes frames over ws and starts its pings. producer says which side this is. all reads
-// one message from a frame.
-func newFrames(ws *gorilla.Conn, producer bool, all func(io.Reader) ([]byte, error)) *frames {
-	f := &frames{ws: ws, producer: producer, readMessage: all, created: time.Now(), done: make(chan struct{}),
+// newFrames makes frames over ws and starts its pings. producer says that this is the producer's
+// end. readMessage reads one message whole from its fragments.
+func newFrames(ws *gorilla.Conn, producer bool, readMessage func(io.Reader) ([]byte, error)) *frames {
+	f := &frames{ws: ws, producer: producer, readMessage: readMessage, created: time.Now(), done: make(chan struct{}),
 		peerGone: make(chan struct{})}
 	f.closeCode.Store(closeClean)
 	ws.SetReadLimit(transports.MaxMessage)
@@ -79,11 +79,12 @@ func newFrames(ws *gorilla.Conn, producer bool, all func(io.Reader) ([]byte, err
 	ws.SetPingHandler(func(data string) error { f.markAlive(); return ping(data) })
 	ws.SetCloseHandler(func(int, string) error { return nil }) // Close answers
 	f.pings = time.AfterFunc(time.Hour, f.sendPing)
-	f.pings.Reset(pingEvery) // and not before f.pings is there
+	f.pings.Reset(pingEvery) // only now, since sendPing uses f.pings
 	return f
 }
 
-// markAlive moves the idle deadline, but not that of a message which is being read (INV-54).
+// markAlive notes that something came from the peer, and moves the idle deadline. While a message
+// is being read it does nothing: pings must not stretch the time for a message (INV-54).
 func (f *frames) markAlive() {
 	if !f.readingMessage.Load() {
 		now := time.Now()
@@ -92,18 +93,19 @@ func (f *frames) markAlive() {
 	}
 }
 
-// sendPing pings the peer, and wakes Read where the link is dead. It runs by its timer.
+// sendPing runs in the goroutine of its timer. It pings the peer, wakes Read if the peer has been
+// silent for idleTimeout or the link is broken, and sets the timer again while the link lives.
 func (f *frames) sendPing() {
-	left := time.Until(f.created.Add(time.Duration(f.lastHeard.Load()) + idleTimeout))
+	untilIdle := time.Until(f.created.Add(time.Duration(f.lastHeard.Load()) + idleTimeout))
 	err := f.ws.WriteControl(gorilla.PingMessage, nil, time.Now().Add(writeTimeout))
-	if wake := f.wake.Load(); wake != nil && (left <= 0 || err != nil) {
-		(*wake)() // Read finds that the deadline is over, or the link
+	if wake := f.wake.Load(); wake != nil && (untilIdle <= 0 || err != nil) {
+		(*wake)() // Read then returns the error
 	}
 	select {
 	case <-f.done:
 	case <-f.peerGone:
 	default:
-		f.pings.Reset(min(pingEvery, max(left, time.Second)))
+		f.pings.Reset(min(pingEvery, max(untilIdle, time.Second)))
 	}
 }
 
@@ -113,7 +115,8 @@ func (f *frames) Read() ([]byte, error) {
 	return f.noteRead(f.readFrame())
 }
 
-// noteRead notes what a read came to: the end of the link, or a message.
+// noteRead notes the result of a read and returns it: an error is the end of the link, which stops
+// the pings; a message may be the peer's last, whose type decides the right close code.
 func (f *frames) noteRead(msg []byte, err error) ([]byte, error) {
 	if err != nil {
 		close(f.peerGone)
@@ -124,7 +127,8 @@ func (f *frames) noteRead(msg []byte, err error) ([]byte, error) {
 	return msg, err
 }
 
-// readFrame reads one message through gorilla.
+// readFrame reads one message through gorilla, within readTimeout from its first fragment on. After
+// an error the link is of no use.
 func (f *frames) readFrame() ([]byte, error) {
 	kind, r, err := f.ws.NextReader()
 	if err != nil {
@@ -151,7 +155,8 @@ func (f *frames) readFrame() ([]byte, error) {
 	return msg, nil
 }
 
-// readError returns io.EOF for a clean end, and the error for a broken link.
+// readError returns io.EOF if err of gorilla is the peer's close frame with a code of a clean end,
+// else the error of a broken link.
 func readError(err error) error {
 	if gorilla.IsCloseError(err, gorilla.CloseNormalClosure, gorilla.CloseGoingAway, closeClean, closeRejected,
 		closeNotAuthenticated, closeNotAuthorized, closeViolation, closeBySubscriber) {
@@ -170,46 +175,48 @@ func (f *frames) Write(msg []byte) error {
 	return f.ws.WriteMessage(gorilla.TextMessage, msg)
 }
 
-// lastWords say how a link ends.
+// lastWords is what the close code depends on in the last message of a link.
 type lastWords struct {
 	Type   string          `json:"type"`
 	Reason aaep.ReasonCode `json:"reason_code"`
 }
 
+// lastWordsIn reads the lastWords of any message.
 func lastWordsIn(msg []byte) (last lastWords, err error) {
 	return last, json.Unmarshal(msg, &last)
 }
 
 // reportCloseCode reports a peer that ended the link with another code than its last message
-// demands.
+// demands. err is the error of the read that ended the link.
 func (f *frames) reportCloseCode(err error) {
-	var end *gorilla.CloseError
-	if !errors.As(err, &end) {
+	var closeFrame *gorilla.CloseError
+	if !errors.As(err, &closeFrame) {
 		return
 	}
 	select {
-	case <-f.done: // it answers us
+	case <-f.done: // the peer's close frame answers the one of this end
 		return
 	default:
 	}
-	violation := closeViolation
+	forCause := closeViolation
 	if f.producer {
-		violation = closeBySubscriber
+		forCause = closeBySubscriber
 	}
-	switch code := end.Code; {
+	switch code := closeFrame.Code; {
 	case f.lastReceived.Type == "subscription.rejected" && (code < closeRejected || code > closeNotAuthorized):
 		f.violations.Report("WS-009",
 			fmt.Sprintf("after a subscription.rejected the link ends with the code %d, not with 4001, 4002 or 4003",
 				code))
-	case f.lastReceived.Type == "subscription.close" && code != closeClean && code != violation &&
+	case f.lastReceived.Type == "subscription.close" && code != closeClean && code != forCause &&
 		code != gorilla.CloseGoingAway:
 		f.violations.Report("WS-009",
 			fmt.Sprintf("after a subscription.close the link ends with the code %d, not with 4000 or %d", code,
-				violation))
+				forCause))
 	}
 }
 
-// noteLastWords chooses the code to close with by a message that may be the last one sent.
+// noteLastWords sets the code that Close will end the link with, if msg, which is about to be sent,
+// is one that ends a subscription.
 func (f *frames) noteLastWords(msg []byte) {
 	if !bytes.HasPrefix(msg, []byte(`{"type":"subscription.`)) { // as aaep.Encode writes it
 		return
@@ -237,7 +244,8 @@ func (f *frames) noteLastWords(msg []byte) {
 	}
 }
 
-// Close says goodbye, waits a moment for the peer's, and ends the connection.
+// Close sends the close frame, waits at most closeTimeout for the peer's, and closes the
+// connection.
 func (f *frames) Close() error {
 	close(f.done)
 	f.pings.Stop()

@@ -16,31 +16,36 @@ import (
 	"github.com/aaep-go/aaep/internal/writer"
 )
 
-// servedFrames are the frames of a producer. Its messages go past gorilla, many in one write: what
-// we send is not masked, so there is nothing to a frame. What gorilla writes by itself waits for
-// its turn.
+// servedFrames are the frames at the producer's end. Messages are written without gorilla, many in
+// one write: a server does not mask its frames, so that one is a short head and the message. The
+// control frames that gorilla writes by itself take turns with them at the Writer.
 type servedFrames struct {
 	*frames
 	out       *writer.Writer
 	in        *bufio.Reader // which gorilla reads too
-	hasRested bool
-	onClosed  func() // called after Close
+	hasRested bool          // Rest has begun the idle time since the last Read
+	onClosed  func()        // called after Close
 }
 
+// Close closes the link and calls onClosed.
 func (f *servedFrames) Close() error {
 	defer f.onClosed()
 	return f.frames.Close()
 }
 
-// NetConn is what turns writes to.
+// NetConn is the connection below gorilla and the Writer. It is of duplex.Idler, as are the methods
+// that follow.
 func (f *servedFrames) NetConn() net.Conn { return f.ws.NetConn().(*turnConn).Conn }
 
 var _ duplex.Idler = (*servedFrames)(nil)
 
+// Out is the Writer that all writes to the connection take turns at.
 func (f *servedFrames) Out() *writer.Writer { return f.out }
 
+// Framing names the framing, which is the same for every WebSocket.
 func (*servedFrames) Framing() string { return "frames" }
 
+// AppendFrame appends msg to b as one text frame, as msg is about to be sent.
 func (f *servedFrames) AppendFrame(b, msg []byte) ([]byte, error) {
 	f.noteLastWords(msg)
 	b = append(b, 0x80|gorilla.TextMessage) // the first and last fragment
@@ -55,7 +60,8 @@ func (f *servedFrames) AppendFrame(b, msg []byte) ([]byte, error) {
 	return append(b, msg...), nil
 }
 
-// Rest begins the time in which something has to come.
+// Rest begins the idle time while no goroutine waits in Read; wake has Read called. It reports
+// false if bytes are read already, so that Read has to go on.
 func (f *servedFrames) Rest(wake func()) bool {
 	if f.in.Buffered() > 0 {
 		return false
@@ -66,8 +72,8 @@ func (f *servedFrames) Rest(wake func()) bool {
 	return true
 }
 
-// Read returns the next message, or nil after pings and pongs with nothing behind them: gorilla
-// would wait there for the message, and most listeners say nothing for hours.
+// Read returns the next message, or nil where only pings and pongs have come, so that the goroutine
+// can go: gorilla would wait for a message, and most subscribers send none for hours.
 func (f *servedFrames) Read() ([]byte, error) {
 	if !f.hasRested {
 		f.markAlive()
@@ -85,12 +91,13 @@ func (f *servedFrames) Read() ([]byte, error) {
 	}
 }
 
-// handleControl handles one ping or pong, if that is what comes next. It leaves anything else, and
-// every error, for gorilla to find.
+// handleControl reads and handles one ping or pong, if that comes next, and reports whether it did.
+// Anything else, and every error of the read, is left unread for gorilla. err is that of the
+// handler, which answers a ping.
 func (f *servedFrames) handleControl() (found bool, err error) {
-	const final, masked, most = 0x80, 0x80, 125
+	const final, masked, maxPayload = 0x80, 0x80, 125
 	head, err := f.in.Peek(2)
-	if err != nil || head[1] < masked || head[1] > masked+most {
+	if err != nil || head[1] < masked || head[1] > masked+maxPayload {
 		return false, nil
 	}
 	handle := f.ws.PingHandler()
@@ -101,7 +108,7 @@ func (f *servedFrames) handleControl() (found bool, err error) {
 	default:
 		return false, nil
 	}
-	frame, err := f.in.Peek(6 + int(head[1]-masked))
+	frame, err := f.in.Peek(6 + int(head[1]-masked)) // the head, the mask and the payload
 	if err != nil {
 		return false, nil
 	}
@@ -121,12 +128,14 @@ type upgradeResponse struct {
 	out *writer.Writer
 }
 
+// Hijack is called by gorilla when it upgrades the request. It sets u.out, and returns the
+// connection with the Writer in front of it.
 func (u *upgradeResponse) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	if rw.Reader.Buffered() == 0 { // or gorilla refuses
+	if rw.Reader.Buffered() == 0 { // gorilla refuses a peer that sent more than its request
 		rw.Reader = u.in
 	}
 	u.out = writer.New(conn, writeTimeout)
@@ -142,16 +151,19 @@ type turnConn struct {
 	deadline time.Time // of the next write
 }
 
-func (t *turnConn) SetDeadline(at time.Time) error {
-	t.deadline = at
-	return t.Conn.SetReadDeadline(at)
+// SetDeadline sets the deadline of reads and of the next Write.
+func (t *turnConn) SetDeadline(deadline time.Time) error {
+	t.deadline = deadline
+	return t.Conn.SetReadDeadline(deadline)
 }
 
-func (t *turnConn) SetWriteDeadline(at time.Time) error {
-	t.deadline = at
+// SetWriteDeadline sets the deadline of the next Write, which includes its wait for the turn.
+func (t *turnConn) SetWriteDeadline(deadline time.Time) error {
+	t.deadline = deadline
 	return nil
 }
 
+// Write waits for the turn and writes b, which is whole frames.
 func (t *turnConn) Write(b []byte) (int, error) {
 	deadline := t.deadline
 	if deadline.IsZero() {

@@ -52,9 +52,9 @@ type Server struct {
 	guard         httpguard.Rules
 	authenticator credentials.Authenticator
 	queue         *duplex.Queue
-	slots         chan struct{}
-	// Holds one value for each refused peer that is told why, which takes until it has closed. They
-	// take no place in slots.
+	slots         chan struct{} // holds one value for each connection alive
+	// refusals holds one value for each refused peer that is told why over a connection of its own,
+	// until that is closed. Such a connection takes no place in slots.
 	refusals      chan struct{}
 	largeMessages httpguard.LargeMessages
 }
@@ -120,12 +120,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuseFull(w, r, refused)
 		return
 	}
-	up := gorilla.Upgrader{HandshakeTimeout: writeTimeout, Subprotocols: []string{Subprotocol},
-		WriteBufferPool: &writeBuffers,                            // little is written by the way
+	upgrader := gorilla.Upgrader{HandshakeTimeout: writeTimeout, Subprotocols: []string{Subprotocol},
+		WriteBufferPool: &writeBuffers,                            // gorilla writes control frames only
 		CheckOrigin:     func(*http.Request) bool { return true }} // guard has checked it
-	in := bufio.NewReaderSize(nil, 512) // and read
-	conn := &upgradeResponse{ResponseWriter: w, in: in}
-	ws, err := up.Upgrade(conn, r, nil)
+	conn := &upgradeResponse{ResponseWriter: w, in: bufio.NewReaderSize(nil, 512)} // peers send little
+	ws, err := upgrader.Upgrade(conn, r, nil)
 	if err != nil {
 		<-slots
 		s.o.Logger.Info("websocket: not upgraded", "cause", err)
@@ -136,7 +135,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.sendRefusal(r.Context(), c, refused)
 		return
 	}
-	if s.queue.Offer(r.Context(), c, f.peerGone) { // the owner that accepts it ends it, or the end of the server
+	if s.queue.Offer(r.Context(), c, f.peerGone) {
+		// Whatever accepted the link closes it, or the end of the request or the server does.
 		if httpguard.HijackUntil(r.Context()) != nil {
 			return
 		}
@@ -145,8 +145,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.Close()
 }
 
-// checkRequest returns the status with which a request is refused, whatever its sender may do, and
-// why; 0 is none.
+// checkRequest makes the checks that need no state and no credentials: the addresses, the Host, the
+// Origin and the subprotocol. It returns the status that the request is refused with, and why; 0 if
+// it is not.
 func (s *Server) checkRequest(r *http.Request) (status int, cause string) {
 	if s.o.Authenticate == nil && !httpguard.Loopback(r) {
 		return http.StatusForbidden, "this listener has no authentication and serves loopback connections only"
@@ -163,8 +164,8 @@ func (s *Server) checkRequest(r *http.Request) (status int, cause string) {
 	return 0, ""
 }
 
-// refuseFull refuses a request for which there is no slot: for that reason, or as refused says
-// where the peer would have been refused in any case.
+// refuseFull refuses, with a status, a request for which there is no slot. refused is why the peer
+// would have been refused in any case; nil if only for want of a slot.
 func (s *Server) refuseFull(w http.ResponseWriter, r *http.Request, refused *aaep.Rejection) {
 	if refused == nil {
 		refused = &aaep.Rejection{Code: aaep.TransportUnavailable,
@@ -182,40 +183,41 @@ func (s *Server) refuseFull(w http.ResponseWriter, r *http.Request, refused *aae
 	http.Error(w, refused.Message, status)
 }
 
-// newConn returns the Conn of a request that was upgraded. It ends with the request's context, or
-// with the server that the request may outlive, and, if watched, when the peer's credentials do.
-// release is called when it is closed.
+// newConn returns the link of a request that was upgraded to ws over conn, and its frames. The link
+// ends with the request's context or, if the server's owner allows hijacking, with the server's;
+// and, if watched, when the peer's credentials are withdrawn. release is called when it is closed.
 func (s *Server) newConn(r *http.Request, ws *gorilla.Conn, conn *upgradeResponse, principal string,
 	watched bool, release func()) (*duplex.Conn, *frames) {
 	f := newFrames(ws, true, func(r io.Reader) ([]byte, error) {
-		msg, done, err := s.largeMessages.Read(r, principal, readTimeout)
-		done()
+		msg, releaseRoom, err := s.largeMessages.Read(r, principal, readTimeout)
+		releaseRoom()
 		return msg, err
 	})
 	f.violations = violation.ReporterOf(r.Context())
-	ends := httpguard.HijackUntil(r.Context())
-	if ends == nil {
-		ends = r.Context()
+	ctx := httpguard.HijackUntil(r.Context())
+	if ctx == nil {
+		ctx = r.Context()
 	}
 	var c *duplex.Conn
-	made := make(chan struct{}) // closed when c is set
-	hangUp := context.AfterFunc(ends, func() { <-made; c.Close() })
+	ready := make(chan struct{}) // closed when c is set
+	unbind := context.AfterFunc(ctx, func() { <-ready; c.Close() })
 	unwatch := func() {}
 	if watched {
-		unwatch = s.authenticator.Watch(ends, r, principal, func(why *aaep.Rejection) {
-			<-made
+		unwatch = s.authenticator.Watch(ctx, r, principal, func(withdrawal *aaep.Rejection) {
+			<-ready
 			f.closeCode.Store(closeNotAuthenticated)
-			c.CloseFor(why)
+			c.CloseFor(withdrawal)
 		})
 	}
-	c = duplex.New(&servedFrames{frames: f, out: conn.out, in: conn.in, onClosed: func() { hangUp(); unwatch(); release() }},
-		principal)
+	c = duplex.New(&servedFrames{frames: f, out: conn.out, in: conn.in,
+		onClosed: func() { unbind(); unwatch(); release() }}, principal)
 	c.Peer(r.RemoteAddr)
-	close(made)
+	close(ready)
 	return c, f
 }
 
-// sendRefusal tells a peer over its new link that it is refused, and ends the link.
+// sendRefusal sends a peer the subscription.rejected that says why it is refused, over its new
+// link, and closes the link.
 func (s *Server) sendRefusal(ctx context.Context, c *duplex.Conn, refused *aaep.Rejection) {
 	defer c.Close()
 	if msg, err := aaep.Encode(credentials.RejectionMessage(refused)); err == nil {
@@ -225,4 +227,5 @@ func (s *Server) sendRefusal(ctx context.Context, c *duplex.Conn, refused *aaep.
 	}
 }
 
+// writeBuffers are the buffers that gorilla writes its control frames from.
 var writeBuffers sync.Pool
