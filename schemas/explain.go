@@ -44,8 +44,9 @@ type explainer struct {
 	found []aaep.Violation
 }
 
-// collectLeaves collects the leaves under e. requirement is that of the schemas on the way to e;
-// name is the member name that is checked, where e judges names rather than values.
+// collectLeaves adds a violation for each leaf of the validator's error tree under e. requirement
+// is the one nearest to e on the way from the root, or ""; name is the member whose name, and not
+// whose value, was checked above e, or nil.
 func (x *explainer) collectLeaves(e *jsonschema.ValidationError, requirement string, name []string) {
 	if len(x.found) >= maxViolations {
 		return
@@ -61,10 +62,11 @@ func (x *explainer) collectLeaves(e *jsonschema.ValidationError, requirement str
 		}
 		return
 	}
-	at := slices.Concat(e.InstanceLocation, name)
-	add := func(requirement, problem string, more ...string) {
+
+	location := slices.Concat(e.InstanceLocation, name)
+	add := func(requirement, problem string, names ...string) {
 		if len(x.found) < maxViolations {
-			x.found = append(x.found, aaep.Violation{Requirement: requirement, Pointer: joinPointer(at, more),
+			x.found = append(x.found, aaep.Violation{Requirement: requirement, Pointer: joinPointer(location, names),
 				Problem: problem})
 		}
 	}
@@ -79,7 +81,7 @@ func (x *explainer) collectLeaves(e *jsonschema.ValidationError, requirement str
 		}
 	case *kind.FalseSchema:
 		// The envelope's own members count as unknown once anything in the envelope is wrong.
-		if !x.inEnvelope(at) {
+		if !x.inEnvelope(location) {
 			add(requirement, "is not a member of this event")
 		}
 	default:
@@ -87,7 +89,8 @@ func (x *explainer) collectLeaves(e *jsonschema.ValidationError, requirement str
 	}
 }
 
-// describeProblem says what would be right. It never repeats what the message holds.
+// describeProblem says what would be right in the place of a value that failed with k; description
+// is that of the schema that failed, or "". It never repeats what the message holds.
 func describeProblem(k jsonschema.ErrorKind, description string) string {
 	switch k := k.(type) {
 	case *kind.Type:
@@ -147,7 +150,8 @@ func (n node) requirementOf(name string) string {
 	return requirement
 }
 
-// findNode finds the schema at a location such as urn:aaep-go:schemas:v1:common#/$defs/tool.
+// findNode returns the schema at a location such as urn:aaep-go:schemas:v1:common#/$defs/tool. Its
+// requirement is the nearest one on the way there, within the document.
 func (s *set) findNode(location string) node {
 	var n node
 	id, fragment, _ := strings.Cut(location, "#")
@@ -186,29 +190,30 @@ func childOf(v any, token string) any {
 	return nil
 }
 
-// inEnvelope reports whether the place is a member that the envelope schema defines.
-func (s *set) inEnvelope(at []string) bool {
-	if len(at) != 1 {
+// inEnvelope reports whether location, the tokens of a JSON pointer into a message, is a member
+// that the envelope schema defines.
+func (s *set) inEnvelope(location []string) bool {
+	if len(location) != 1 {
 		return false
 	}
 	envelope := s.findNode(base + "envelope#").schema
 	properties, _ := envelope["properties"].(map[string]any)
-	if _, ok := properties[at[0]]; ok {
+	if _, ok := properties[location[0]]; ok {
 		return true
 	}
 	patterns, _ := envelope["patternProperties"].(map[string]any)
 	for p := range patterns {
-		if ok, err := regexp.MatchString(p, at[0]); ok && err == nil {
+		if ok, err := regexp.MatchString(p, location[0]); ok && err == nil {
 			return true
 		}
 	}
 	return false
 }
 
-// joinPointer writes tokens as a JSON pointer.
-func joinPointer(at, more []string) string {
+// joinPointer writes the tokens of a location, and names below it, as a JSON pointer.
+func joinPointer(location, names []string) string {
 	var b strings.Builder
-	for _, token := range slices.Concat(at, more) {
+	for _, token := range slices.Concat(location, names) {
 		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token))
 	}
 	return b.String()

@@ -37,6 +37,7 @@ import (
 // base begins the $id of every schema. It names no place on the web: nothing is ever fetched.
 const base = "urn:aaep-go:schemas:v1:"
 
+// suffix ends the name of every schema file.
 const suffix = ".schema.json"
 
 //go:embed *.schema.json events/*.schema.json messages/*.schema.json documents/*.schema.json extensions/*.schema.json
@@ -50,15 +51,16 @@ func FS() fs.FS { return files }
 
 // A set is the compiled schemas.
 type set struct {
-	byType   map[string]*jsonschema.Schema
-	envelope *jsonschema.Schema
-	docs     map[string]any // the schema files by $id
+	byType   map[string]*jsonschema.Schema // by type of message, or what extensionPart returns
+	envelope *jsonschema.Schema            // of events of unknown types
+	docs     map[string]any                // the schema files by $id
 }
 
 // load compiles the embedded schemas once.
 var load = sync.OnceValues(compileFiles)
 
-// compileFiles compiles the embedded schemas.
+// compileFiles compiles the embedded schemas; load calls it once. It fails only where a schema of
+// this package is wrong.
 func compileFiles() (*set, error) {
 	s := &set{byType: map[string]*jsonschema.Schema{}, docs: map[string]any{}}
 	types := map[string]string{} // $id by type
@@ -118,6 +120,7 @@ func newCompiler() *jsonschema.Compiler {
 // noLoader refuses to fetch: every schema is embedded.
 type noLoader struct{}
 
+// Load fails; it is a jsonschema.URLLoader.
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s is not one of the embedded schemas", url)
 }
@@ -188,7 +191,8 @@ func hasPart(doc any, part string) bool {
 	return ok
 }
 
-// parseJSON reads JSON in which nothing is ambiguous.
+// parseJSON reads one JSON value as the validator wants it, and refuses, with an
+// *aaep.InvalidError, what different parsers would read differently.
 func parseJSON(data []byte) (v any, err error) {
 	if err := jsonv2.Unmarshal(data, &v, jsonv2.WithUnmarshalers(exactNumbers)); err != nil {
 		if jsontext.Value(data).IsValid() {

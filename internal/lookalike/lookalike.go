@@ -13,9 +13,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Skeleton is the same for texts that look the same; with fold, also if they differ in case.
+// Skeleton returns what a text looks like: it is the same for texts that look the same, and with
+// fold also for those that differ in case. It is for comparing, not for people.
 func Skeleton(s string, fold bool) string {
-	s = norm.NFKC.String(strings.Map(seen, norm.NFKC.String(s))) // which may produce invisible characters
+	s = norm.NFKC.String(strings.Map(dropInvisible, norm.NFKC.String(s))) // which may produce invisible characters
 	s = strings.Map(func(r rune) rune { return shapeOf(shapes, r) }, s)
 	if fold {
 		s = cases.Fold().String(s)
@@ -26,20 +27,21 @@ func Skeleton(s string, fold bool) string {
 	return norm.NFC.String(strings.Join(strings.Fields(s), " "))
 }
 
-// Visible returns what a reader may see of a text: its first characters, no more than that.
-func Visible(s string, most int) string {
-	s = strings.Join(strings.Fields(strings.Map(seen, s)), " ")
+// Visible returns what a reader may see of a text: without invisible characters, with single
+// spaces, and cut after limit characters.
+func Visible(s string, limit int) string {
+	s = strings.Join(strings.Fields(strings.Map(dropInvisible, s)), " ")
 	n := 0
 	for i := range s {
-		if n++; n > most {
+		if n++; n > limit {
 			return s[:i]
 		}
 	}
 	return s
 }
 
-// seen drops invisible characters.
-func seen(r rune) rune {
+// dropInvisible returns r, or -1 for an invisible character; it is for strings.Map.
+func dropInvisible(r rune) rune {
 	if unicode.In(r, unicode.Cf, unicode.Cc, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && !unicode.IsSpace(r) {
 		return -1
 	}
@@ -55,22 +57,23 @@ func shapeOf(table map[rune]rune, r rune) rune {
 
 // shapes has for a letter the Latin one, or the digit's letter, that looks like it. In each word
 // the first is what the others look like.
-var shapes = table(`
+var shapes = parseShapes(`
 	aаɑαᴀ bЬƄʙ cсᴄ dԁᴅ eеҽᴇ fғƒꜰ gɡցɢ hһհʜ iіıɩιɪ jјϳᴊ kκкᴋ lӏǀ∣ʟ mмᴍ nпռɴ oоοօ๐ᴏ pрρᴘ qԛգꞯ rгᴦʀ sѕꜱ tтᴛ uυսʋᴜ vνѵᴠ wԝѡաᴡ xх× yуүγʏ zᴢ
 	AАΑᎪ BВΒᏴ CСᏟ DᎠ EЕΕᎬ FϜ GԌᏀ HНΗᎻ IІΙӀ JЈᎫ KКΚᏦ LᏞ MМΜᎷ NΝ OОΟՕ PРΡᏢ QԚ RᎡ SЅՏᏚ TТΤᎢ UՍ VѴᏙ WԜᎳ XХΧ YҮΥ ZΖᏃ
 	-‐‒–—−―⁃ '’‘ʼʹ′` + "`" + ` ·•∙⋅ :։∶ /∕⁄
 `)
 
 // asWritten are pairs of Latin letters and digits that only look alike in one case.
-var asWritten = table("l1I| O0 ")
+var asWritten = parseShapes("l1I| O0 ")
 
-func table(words string) map[rune]rune {
+// parseShapes makes a table of words in which the first letter is what all others look like.
+func parseShapes(words string) map[rune]rune {
 	t := map[rune]rune{}
 	for _, word := range strings.Fields(words) {
-		like := []rune(word)
-		for _, r := range like[1:] {
-			if r != like[0] {
-				t[r] = like[0]
+		alike := []rune(word)
+		for _, r := range alike[1:] {
+			if r != alike[0] {
+				t[r] = alike[0]
 			}
 		}
 	}

@@ -13,14 +13,15 @@ import (
 // "verified", in words or by a sign. It is for a warning: an honest name may have it, and a
 // deceiver may go without.
 func Misleads(name string) bool {
-	plain := norm.NFKC.String(strings.Map(seen, norm.NFC.String(name)))
-	return styled(strings.Map(seen, norm.NFC.String(name))) || mixed(plain) || verdict(plain)
+	visible := strings.Map(dropInvisible, norm.NFC.String(name))
+	plain := norm.NFKC.String(visible)
+	return hasStyledLetters(visible) || mixesScripts(plain) || claimsTrust(plain)
 }
 
-// styled reports letters and digits that only look otherwise than plain ones: full width,
-// mathematical, in circles. Forms that the scripts of Arabic and Hangul have for themselves are no
-// style.
-func styled(name string) bool {
+// hasStyledLetters reports whether a name has letters or digits that only look different from plain
+// ones: full width, mathematical, in circles. Forms that the scripts of Arabic and Hangul have for
+// themselves are no style.
+func hasStyledLetters(name string) bool {
 	for _, r := range name {
 		if r >= 0x1f150 && r <= 0x1f189 { // white on black, which have no plain form
 			return true
@@ -38,34 +39,41 @@ func styled(name string) bool {
 	return false
 }
 
-// together are the scripts that one language is written in (UTS 39, highly restrictive).
-var together = [][]string{{"Latin", "Han", "Hiragana", "Katakana"}, {"Latin", "Han", "Hangul"}, {"Latin", "Han", "Bopomofo"}}
+// scriptSets are the scripts that one language is written in together (UTS 39, highly restrictive).
+var scriptSets = [][]string{
+	{"Latin", "Han", "Hiragana", "Katakana"},
+	{"Latin", "Han", "Hangul"},
+	{"Latin", "Han", "Bopomofo"},
+}
 
-func mixed(name string) bool {
-	found := map[string]bool{}
-	last := (*unicode.RangeTable)(nil)
+// mixesScripts reports whether the letters of a name are of several scripts that no language is
+// written in together.
+func mixesScripts(name string) bool {
+	scripts := map[string]bool{}
+	var last *unicode.RangeTable // the script of the letter before
 	for _, r := range name {
-		if !unicode.IsLetter(r) || unicode.In(r, unicode.Common, unicode.Inherited) || last != nil && unicode.Is(last, r) {
+		sameScript := last != nil && unicode.Is(last, r)
+		if sameScript || !unicode.IsLetter(r) || unicode.In(r, unicode.Common, unicode.Inherited) {
 			continue
 		}
 		for script, table := range unicode.Scripts {
 			if unicode.Is(table, r) {
-				found[script], last = true, table
+				scripts[script], last = true, table
 				break
 			}
 		}
 	}
-	if len(found) < 2 {
+	if len(scripts) < 2 {
 		return false
 	}
-	for _, set := range together {
+	for _, set := range scriptSets {
 		n := 0
 		for _, script := range set {
-			if found[script] {
+			if scripts[script] {
 				n++
 			}
 		}
-		if n == len(found) {
+		if n == len(scripts) {
 			return false
 		}
 	}
@@ -90,23 +98,26 @@ var claims = strings.Fields(`
 	已验证 已認證 已认证 认证 認証 官方 公式 可信 正規 확인됨 인증 공식 सत्यापित आधिकारिक प्रमाणित מאומת רשמי מהימן
 `)
 
+// Claims are compared as lettersOf writes a name.
 func init() {
 	for i, claim := range claims {
-		claims[i] = bare(claim)
+		claims[i] = lettersOf(claim)
 	}
 }
 
-// verdict reports a word of claims at the beginning of one of the name's, or within scripts without
-// spaces, also where letters are written apart, with accents, as digits or with those of other
-// scripts that look the same.
-func verdict(name string) bool {
+// claimsTrust reports whether a name has one of claims or signs in it, also where its letters are
+// written apart, with accents, as digits or with those of other scripts that look the same.
+func claimsTrust(name string) bool {
 	if strings.ContainsAny(name, signs) {
 		return true
 	}
-	for _, text := range []string{name, Skeleton(name, true), spelled.Replace(name), spelled.Replace(strings.ReplaceAll(name, "1", "l"))} {
-		words, together := " "+apart(text)+" ", bare(text)
+	spellings := []string{name, Skeleton(name, true), lettersForDigits.Replace(name),
+		lettersForDigits.Replace(strings.ReplaceAll(name, "1", "l"))}
+	for _, text := range spellings {
+		words, letters := " "+spacedLettersOf(text)+" ", lettersOf(text)
 		for _, claim := range claims {
-			if short := len(claim) <= 5; short && strings.Contains(words, " "+claim+" ") || !short && strings.Contains(together, claim) {
+			isWord := len(claim) <= 5 // which counts only as a whole word
+			if isWord && strings.Contains(words, " "+claim+" ") || !isWord && strings.Contains(letters, claim) {
 				return true
 			}
 		}
@@ -114,14 +125,15 @@ func verdict(name string) bool {
 	return false
 }
 
-// spelled has letters for the digits and signs that are written in their place.
-var spelled = strings.NewReplacer("0", "o", "1", "i", "!", "i", "¡", "i", "|", "l", "3", "e", "4", "a", "@", "a", "5", "s", "$", "s", "7", "t")
+// lettersForDigits writes letters for the digits and signs that stand in their place.
+var lettersForDigits = strings.NewReplacer("0", "o", "1", "i", "!", "i", "¡", "i", "|", "l", "3", "e", "4", "a",
+	"@", "a", "5", "s", "$", "s", "7", "t")
 
-// bare is a text in small letters, without accents and all that is no letter.
-func bare(s string) string { return strings.ReplaceAll(apart(s), " ", "") }
+// lettersOf returns a text in small letters, without accents and without all that is no letter.
+func lettersOf(s string) string { return strings.ReplaceAll(spacedLettersOf(s), " ", "") }
 
-// apart is bare, but with blanks for what is no letter.
-func apart(s string) string {
+// spacedLettersOf is lettersOf, but with a blank for each character that is no letter.
+func spacedLettersOf(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsLetter(r):

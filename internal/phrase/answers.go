@@ -69,38 +69,39 @@ func foldAccents(word string) string {
 	}, norm.NFD.String(word)))
 }
 
-// splitOffer returns the start of a sentence that asks for a yes or a no, up to the word for a yes,
-// and what is between that and the word for a no.
+// splitOffer splits a sentence that offers a yes or a no, such as "Type yes to accept or no to
+// reject": start ends with the word for a yes, and middle is what stands between that and the "or"
+// before the word for a no.
 func (c *catalogue) splitOffer(sentence string) (start, middle string) {
 	yes, no := c.yes[0], c.no[0]
-	before, rest, _ := strings.Cut(sentence, " "+yes+" ")
+	start, rest, _ := strings.Cut(sentence, " "+yes+" ")
 	middle, _, _ = strings.Cut(rest, " "+no+" ")
 	if i := strings.LastIndex(middle, " "); i >= 0 { // the or
 		middle = middle[:i]
 	}
-	return before + " " + yes, middle
+	return start + " " + yes, middle
 }
 
 // Offer is how a line begins that asks a person to type something: its start, and what else is in
 // it where the start alone is a common beginning. Readers of the line rely on it.
 type Offer struct{ Start, In string }
 
-// Offers returns those of every language.
-func Offers() (all []Offer) {
+// Offers returns the offers of every language, of questions of every kind.
+func Offers() (offers []Offer) {
 	for _, c := range catalogues() {
 		before, after, _ := strings.Cut(c.text(TypeIt), "{what}")
 		yes, _, _ := strings.Cut(c.text(Decide), " "+c.yes[0]+" ")
 		_, middle := c.splitOffer(c.text(Decide))
-		all = append(all, Offer{yes, middle}) // with another word, as DecideBy has one
+		offers = append(offers, Offer{yes, middle}) // with another word, as DecideBy has one
 		for _, sentence := range []string{c.text(Decide), c.text(DecideAgain), before + c.text(YesOrNo) + after} {
 			start, middle := c.splitOffer(sentence)
-			all = append(all, Offer{start, middle})
+			offers = append(offers, Offer{start, middle})
 		}
 		for _, id := range []ID{ANumberTo, ANumber, YourAnswer} {
-			what, _, _ := strings.Cut(c.text(id), "{")
-			what = strings.TrimRight(what, "0123456789.,")
-			all = append(all, Offer{Start: before + what})
+			opening, _, _ := strings.Cut(c.text(id), "{")
+			opening = strings.TrimRight(opening, "0123456789.,")
+			offers = append(offers, Offer{Start: before + opening})
 		}
 	}
-	return all
+	return offers
 }

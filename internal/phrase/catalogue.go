@@ -17,13 +17,14 @@ var catalogueFiles embed.FS
 
 // A catalogue is what one file says. It is not changed once it is read.
 type catalogue struct {
-	file, tag string
-	script    string // in which the language is written, such as Latn: the header's X-Script
-	header    string
-	entries   []entry
-	says      map[ID]*entry
-	plural    pluralRule
-	yes, no   []string // the words that are such an answer, the one that is offered first
+	file    string // its name, such as es.po
+	tag     string // of the language
+	script  string // in which the language is written, such as Latn: the header's X-Script
+	header  string
+	entries []entry // in the order of the file, without the header
+	says    map[ID]*entry
+	plural  pluralRule
+	yes, no []string // the words that are such an answer, the one that is offered first
 }
 
 // catalogues are those there are, English first, the others by their tags. They are read once, when
@@ -42,7 +43,7 @@ var catalogues = sync.OnceValue(func() (list []*catalogue) {
 	return list
 })
 
-// readCatalogue reads a file. The error names the file and, where it is about one, the line.
+// readCatalogue reads the text of a file. The error names the file and the line.
 func readCatalogue(file, text string) (*catalogue, error) {
 	entries, err := parsePO(file, text)
 	if err != nil {
@@ -63,7 +64,8 @@ func readCatalogue(file, text string) (*catalogue, error) {
 	}
 	c.yes, c.no = splitList(c.text(yesWords)), splitList(c.text(noWords))
 	if len(c.yes) == 0 || len(c.no) == 0 {
-		return nil, fmt.Errorf("%s:1: %s and %s need a word each, or nobody could answer in the language", file, yesWords, noWords)
+		return nil, fmt.Errorf("%s:1: %s and %s need a word each, or nobody could answer in the language", file,
+			yesWords, noWords)
 	}
 	return c, nil
 }

@@ -7,20 +7,21 @@ import (
 	"golang.org/x/text/language/display"
 )
 
-// LanguageName returns what the language of a tag is called in the language of another: "Yoruba"
-// for "yo". A region belongs to it, as in "Mexican Spanish". Where either is not known it is in
-// English, and else the tag. It stands behind the word for a language.
-func LanguageName(own, tag string) string {
-	named, err := language.Parse(tag)
-	if err != nil || named == language.Und {
+// LanguageName returns what the language of tag is called in the language of listener, another tag:
+// "Yoruba" for "yo". A region belongs to the name, as in "Mexican Spanish". Where the listener's
+// language has no name for it, the name is the English one, or the tag. It is for a sentence in
+// which the word for a language stands before it.
+func LanguageName(listener, tag string) string {
+	parsed, err := language.Parse(tag)
+	if err != nil || parsed == language.Und {
 		return tag
 	}
-	if base, _ := named.Base(); base.String() == "sr" { // with a script it would be another language
-		named = language.Serbian
+	if base, _ := parsed.Base(); base.String() == "sr" { // with a script it would be another language
+		parsed = language.Serbian
 	}
-	for _, in := range []string{own, "en"} {
+	for _, in := range []string{listener, "en"} {
 		if names := display.Tags(language.Make(in)); names != nil {
-			if name := names.Name(named); name != "" && name != names.Name(language.Und) {
+			if name := names.Name(parsed); name != "" && name != names.Name(language.Und) {
 				return strings.TrimPrefix(name, "Èdè ") // which is the word for a language
 			}
 		}

@@ -84,8 +84,9 @@ func Text(tags []string, id ID, arg string) aaep.Text {
 	return Texts(tags, func(tag string) (string, bool) { return In(tag, id, arg) })
 }
 
-// Texts is Text for what is put together of several sentences. Where the agent's own language is
-// not known, it is English, and says so.
+// Texts is Text for what is put together of several sentences: say returns it in the language of a
+// tag, in English where that is not known, and whether it is known. Where the agent's own language,
+// the first of tags, is not known, the Text is English, and labelled so.
 func Texts(tags []string, say func(tag string) (says string, known bool)) aaep.Text {
 	first := "en"
 	if len(tags) > 0 {
@@ -128,7 +129,7 @@ func fillArgument(sentence, arg string) string {
 	}
 	kind, after, _ := strings.Cut(rest, "}")
 	if kind != "action" {
-		first := ""
+		first := "" // the first letter, as a capital
 		if before == "" && arg != "" && kind != "time" {
 			r, size := utf8.DecodeRuneInString(arg)
 			first, arg = string(unicode.ToUpper(r)), arg[size:]

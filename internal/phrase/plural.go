@@ -9,7 +9,7 @@ import (
 // A pluralRule is what the header of a catalogue says about plural forms, as gettext does:
 // "nplurals=2; plural=(n != 1);".
 type pluralRule struct {
-	forms int
+	forms int             // how many forms there are
 	index func(n int) int // of the form for n things
 }
 
@@ -19,7 +19,8 @@ func parsePlural(field string) (pluralRule, error) {
 	forms, err := strconv.Atoi(strings.TrimSpace(count))
 	expression, found := strings.CutPrefix(strings.TrimSpace(rest), "plural=")
 	if err != nil || forms < 1 || !found {
-		return pluralRule{}, fmt.Errorf("Plural-Forms is %q; it is written as in \"nplurals=2; plural=(n != 1);\"", field)
+		return pluralRule{}, fmt.Errorf("Plural-Forms is %q; it is written as in \"nplurals=2; plural=(n != 1);\"",
+			field)
 	}
 	p := &pluralParser{rest: strings.TrimSuffix(strings.TrimSpace(expression), ";")}
 	index := p.choice()
@@ -31,7 +32,8 @@ func parsePlural(field string) (pluralRule, error) {
 	return pluralRule{forms, index}, nil
 }
 
-// A pluralParser reads an expression of C over n, of whole numbers that are not negative.
+// A pluralParser reads an expression of C over n, of whole numbers that are not negative. Its
+// methods that return a function compile the part of the expression that comes next.
 type pluralParser struct {
 	rest   string
 	depth  int // of brackets and choices
@@ -53,7 +55,7 @@ const mostNested = 50
 // space skips blanks.
 func (p *pluralParser) space() { p.rest = strings.TrimLeft(p.rest, " \t") }
 
-// accept skips a token, if it comes next.
+// accept skips a token if it comes next, and reports whether it did.
 func (p *pluralParser) accept(token string) bool {
 	p.space()
 	rest, ok := strings.CutPrefix(p.rest, token)
@@ -108,7 +110,8 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// operation reads operations of a level of operators and of those that bind more closely.
+// operation reads operations with the operators of a level, from left to right, whose operands are
+// operations of the levels that bind more closely.
 func (p *pluralParser) operation(level int) func(n int) int {
 	if level == len(operators) {
 		return p.operand()

@@ -20,72 +20,98 @@ type entry struct {
 // empty. The error names the file and the line. Comments and what a tool keeps of old entries, on
 // lines that begin with #, are passed over, but for the mark of a fuzzy entry.
 func parsePO(file, text string) (entries []entry, err error) {
-	var e entry
-	var into *string // what a line that has nothing but a string goes on with
-	fuzzy, number := false, 0
-	finish := func() error {
-		defer func() { e, into = entry{}, nil }()
-		switch {
-		case e.line == 0:
-			return nil
-		case len(e.says) == 0:
-			return fmt.Errorf("%s:%d: the entry has no msgstr", file, e.line)
-		case e.name == "" && e.english != "":
-			return fmt.Errorf("%s:%d: the entry has no msgctxt, which names the phrase", file, e.line)
-		}
-		entries = append(entries, e)
-		return nil
-	}
+	p := &poParser{file: file}
 	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
-		number++
-		line = strings.TrimSpace(line)
-		keyword, quoted, _ := strings.Cut(line, " ")
-		switch {
-		case line == "":
-			continue
-		case strings.HasPrefix(line, "#"):
-			if e.line > 0 {
-				if err := finish(); err != nil {
-					return nil, err
-				}
-				fuzzy = false
-			}
-			fuzzy = fuzzy || strings.HasPrefix(line, "#,") && strings.Contains(line, "fuzzy")
-			continue
-		case strings.HasPrefix(line, `"`):
-			quoted = line
-		case keyword == "msgctxt" || keyword == "msgid" && (len(e.says) > 0 || into != (*string)(&e.name)):
-			if err := finish(); err != nil {
-				return nil, err
-			}
-			e.line, e.fuzzy, fuzzy = number, fuzzy, false
-			if into = &e.english; keyword == "msgctxt" {
-				into = (*string)(&e.name)
-			}
-		case keyword == "msgid":
-			into = &e.english
-		case keyword == "msgid_plural":
-			e.many, into = true, new(string)
-		case keyword == "msgstr", keyword == fmt.Sprintf("msgstr[%d]", len(e.says)):
-			e.says = append(e.says, "")
-			into = &e.says[len(e.says)-1]
-		default:
-			return nil, fmt.Errorf("%s:%d: %q is not known; an entry has msgctxt, msgid and msgstr, or msgid_plural and msgstr[0], msgstr[1], "+
-				"each with a string in quotation marks", file, number, keyword)
+		p.number++
+		if err := p.readLine(strings.TrimSpace(line)); err != nil {
+			return nil, err
 		}
-		part, ok := unquotePO(quoted)
-		if !ok || into == nil {
-			return nil, fmt.Errorf("%s:%d: this needs a string in quotation marks, with \\\" and \\\\ for those characters and \\n for a line end: %s", file, number, line)
-		}
-		*into += part
 	}
-	if err := finish(); err != nil {
+	if err := p.finishEntry(); err != nil {
 		return nil, err
 	}
-	if len(entries) == 0 || entries[0].name != "" {
+	if len(p.entries) == 0 || p.entries[0].name != "" {
 		return nil, fmt.Errorf("%s:1: a catalogue begins with its header, an entry whose msgid is empty", file)
 	}
-	return entries, nil
+	return p.entries, nil
+}
+
+// A poParser reads a PO file line by line.
+type poParser struct {
+	file    string
+	number  int     // of the line that is read
+	entries []entry // those that were finished
+	current entry   // the one that is read; its line is 0 between entries
+	target  *string // the string of current that a line with nothing but a string goes on with, or nil
+	fuzzy   bool    // whether the comments before the next entry mark it as fuzzy
+}
+
+// readLine reads the next line of the file, without blanks around it.
+func (p *poParser) readLine(line string) error {
+	e := &p.current
+	keyword, quoted, _ := strings.Cut(line, " ")
+	switch {
+	case line == "":
+		return nil
+	case strings.HasPrefix(line, "#"):
+		return p.readComment(line)
+	case strings.HasPrefix(line, `"`):
+		quoted = line
+	case keyword == "msgctxt" || keyword == "msgid" && (len(e.says) > 0 || p.target != (*string)(&e.name)):
+		if err := p.finishEntry(); err != nil {
+			return err
+		}
+		e.line, e.fuzzy, p.fuzzy = p.number, p.fuzzy, false
+		if p.target = &e.english; keyword == "msgctxt" {
+			p.target = (*string)(&e.name)
+		}
+	case keyword == "msgid":
+		p.target = &e.english
+	case keyword == "msgid_plural":
+		e.many, p.target = true, new(string)
+	case keyword == "msgstr", keyword == fmt.Sprintf("msgstr[%d]", len(e.says)):
+		e.says = append(e.says, "")
+		p.target = &e.says[len(e.says)-1]
+	default:
+		return fmt.Errorf("%s:%d: %q is not known; an entry has msgctxt, msgid and msgstr, or msgid_plural and "+
+			"msgstr[0], msgstr[1], each with a string in quotation marks", p.file, p.number, keyword)
+	}
+	part, ok := unquotePO(quoted)
+	if !ok || p.target == nil {
+		return fmt.Errorf("%s:%d: this needs a string in quotation marks, with \\\" and \\\\ for those characters and "+
+			"\\n for a line end: %s", p.file, p.number, line)
+	}
+	*p.target += part
+	return nil
+}
+
+// readComment reads a line that begins with #. One behind an entry ends it, and belongs to the
+// next.
+func (p *poParser) readComment(line string) error {
+	if p.current.line > 0 {
+		if err := p.finishEntry(); err != nil {
+			return err
+		}
+		p.fuzzy = false
+	}
+	p.fuzzy = p.fuzzy || strings.HasPrefix(line, "#,") && strings.Contains(line, "fuzzy")
+	return nil
+}
+
+// finishEntry moves the current entry, if there is one, to those that were read.
+func (p *poParser) finishEntry() error {
+	e := p.current
+	p.current, p.target = entry{}, nil
+	switch {
+	case e.line == 0:
+		return nil
+	case len(e.says) == 0:
+		return fmt.Errorf("%s:%d: the entry has no msgstr", p.file, e.line)
+	case e.name == "" && e.english != "":
+		return fmt.Errorf("%s:%d: the entry has no msgctxt, which names the phrase", p.file, e.line)
+	}
+	p.entries = append(p.entries, e)
+	return nil
 }
 
 // unquotePO returns what stands between quotation marks.

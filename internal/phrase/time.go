@@ -12,30 +12,30 @@ import (
 func Time(tag string, d time.Duration) string {
 	c := catalogueOrEnglish(tag)
 	exact := max(int(d.Round(time.Second)/time.Second), 0)
-	left := roundSeconds(exact)
+	remaining := roundSeconds(exact)
 	var parts []string
 	for _, unit := range []struct {
 		id      ID
 		seconds int
 	}{{hours, 3600}, {minutes, 60}, {seconds, 1}} {
-		n := left / unit.seconds
-		left %= unit.seconds
+		n := remaining / unit.seconds
+		remaining %= unit.seconds
 		if n > 0 || unit.seconds == 1 && parts == nil {
 			parts = append(parts, strings.Replace(c.count(unit.id, n), "{n}", strconv.Itoa(n), 1))
 		}
 	}
-	says := parts[0]
+	sentence := parts[0]
 	for _, part := range parts[1:] {
-		says = strings.NewReplacer("{first}", says, "{second}", part).Replace(c.text(twoUnits))
+		sentence = strings.NewReplacer("{first}", sentence, "{second}", part).Replace(c.text(twoUnits))
 	}
 	if roundSeconds(exact) != exact {
-		says = strings.Replace(c.text(aboutTime), "{time}", says, 1)
+		sentence = strings.Replace(c.text(aboutTime), "{time}", sentence, 1)
 	}
-	return says
+	return sentence
 }
 
-// roundSeconds rounds a number of seconds to a step that suits it: the one below, or the nearer one
-// above if that is hardly more.
+// roundSeconds rounds a number of seconds to a step that suits its size, downwards; upwards only
+// where that is nearer, and at most a twentieth more.
 func roundSeconds(seconds int) int {
 	step := 1
 	for _, s := range []struct{ from, step int }{{20, 5}, {120, 30}, {300, 60}, {2 * 3600, 300}, {10 * 3600, 1800}} {
@@ -44,7 +44,7 @@ func roundSeconds(seconds int) int {
 		}
 	}
 	below := seconds - seconds%step
-	if over := below + step - seconds; over <= seconds-below && over <= seconds/20 {
+	if excess := below + step - seconds; excess <= seconds-below && excess <= seconds/20 {
 		return below + step
 	}
 	return below

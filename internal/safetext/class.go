@@ -36,22 +36,21 @@ const (
 
 // The scripts of Joined, Unspaced, Varied and the categories of Symbol.
 var (
-	joinedScripts = []*unicode.RangeTable{unicode.Arabic, unicode.Syriac, unicode.Mandaic, unicode.Mongolian,
-		unicode.Nko, unicode.Phags_Pa,
+	joinedScripts = []*unicode.RangeTable{
+		unicode.Arabic, unicode.Syriac, unicode.Mandaic, unicode.Mongolian, unicode.Nko, unicode.Phags_Pa,
 		unicode.Manichaean, unicode.Psalter_Pahlavi, unicode.Hanifi_Rohingya, unicode.Sogdian, unicode.Adlam,
-		unicode.Devanagari, unicode.Bengali,
-		unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada,
-		unicode.Malayalam, unicode.Sinhala,
-		unicode.Khmer, unicode.Myanmar, unicode.Thai, unicode.Lao, unicode.Tibetan, unicode.Javanese, unicode.Balinese,
-		unicode.Sundanese,
+		unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil,
+		unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar,
+		unicode.Thai, unicode.Lao, unicode.Tibetan, unicode.Javanese, unicode.Balinese, unicode.Sundanese,
 		unicode.Meetei_Mayek, unicode.Chakma, unicode.Grantha, unicode.Brahmi, unicode.Kaithi, unicode.Sharada,
-		unicode.Newa, unicode.Tirhuta,
-		unicode.Modi, unicode.Khojki, unicode.Khudawadi, unicode.Takri, unicode.Siddham, unicode.Saurashtra,
-		unicode.Tai_Tham, unicode.Cham,
-		unicode.Limbu, unicode.Lepcha, unicode.Syloti_Nagri}
-	unspacedScripts = []*unicode.RangeTable{unicode.Khmer, unicode.Thai, unicode.Lao, unicode.Myanmar, unicode.Tai_Le,
-		unicode.New_Tai_Lue,
-		unicode.Tai_Tham, unicode.Tai_Viet, unicode.Javanese, unicode.Balinese, unicode.Tibetan}
+		unicode.Newa, unicode.Tirhuta, unicode.Modi, unicode.Khojki, unicode.Khudawadi, unicode.Takri,
+		unicode.Siddham, unicode.Saurashtra, unicode.Tai_Tham, unicode.Cham, unicode.Limbu, unicode.Lepcha,
+		unicode.Syloti_Nagri,
+	}
+	unspacedScripts = []*unicode.RangeTable{
+		unicode.Khmer, unicode.Thai, unicode.Lao, unicode.Myanmar, unicode.Tai_Le, unicode.New_Tai_Lue,
+		unicode.Tai_Tham, unicode.Tai_Viet, unicode.Javanese, unicode.Balinese, unicode.Tibetan,
+	}
 	variedScripts = []*unicode.RangeTable{unicode.Myanmar, unicode.Phags_Pa, unicode.Manichaean}
 	symbols       = []*unicode.RangeTable{unicode.S, unicode.P}
 )
@@ -77,9 +76,11 @@ func classify(r rune) Classes {
 	switch {
 	case r == '\n' || r == '\t' || r == ' ' || r == unicode.ReplacementChar:
 		return 0
-	case r < 0x20, r >= 0x7f && r <= 0x9f, r >= 0x2028 && r <= 0x202e, r >= 0xfff9 && r <= 0xfffc, r >= 0xd800 &&
-		r <= 0xdfff,
-		r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe, r >= 0xe0000 && r <= 0xe007f, unicode.Is(unicode.Co, r):
+	case r < 0x20, r >= 0x7f && r <= 0x9f, // C0 and C1 controls, DEL
+		r >= 0x2028 && r <= 0x202e, r >= 0xfff9 && r <= 0xfffc, r >= 0xd800 && r <= 0xdfff,
+		r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe, // noncharacters
+		r >= 0xe0000 && r <= 0xe007f, // tags
+		unicode.Is(unicode.Co, r):
 		return Hidden
 	case r == zwnj || r == zwj:
 		return Joiner
@@ -88,12 +89,18 @@ func classify(r rune) Classes {
 	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0100 && r <= 0xe01ef, r >= 0x180b && r <= 0x180d, r == 0x180f:
 		return Variant
 	case r == 0xad, r == zwsp, r == 0x180e, r >= 0x2060 && r <= 0x206f, r == 0xfeff, r >= 0x1bca0 && r <= 0x1bca3,
-		r >= 0x1d173 && r <= 0x1d17a,
-		r >= 0x13430 && r <= 0x13455, unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
+		r >= 0x1d173 && r <= 0x1d17a, r >= 0x13430 && r <= 0x13455,
+		unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
 		return Filler
 	case r == 0x1680, r >= 0x2000 && r <= 0x2006, r == 0x2008, r == 0x200a, r == 0x205f, r == 0x2800:
 		return Blank
 	}
+	return classifyShown(r)
+}
+
+// classifyShown computes the classes of a character that shows something: its direction, and what
+// may follow it.
+func classifyShown(r rune) Classes {
 	var c Classes
 	p, _ := bidi.LookupRune(r)
 	switch p.Class() {
@@ -143,7 +150,7 @@ func classify(r rune) Classes {
 func Script() string {
 	var b strings.Builder
 	b.WriteString("// Written by the SDK's package safetext.\nexport const table = \"")
-	from, classes := rune(0), Class(0) // of the run being read
+	start, classes := rune(0), Class(0) // of the run being read
 	for r := rune(1); r <= unicode.MaxRune+1; r++ {
 		c := ^Classes(0)
 		if r <= unicode.MaxRune {
@@ -152,8 +159,8 @@ func Script() string {
 		if c == classes {
 			continue
 		}
-		b.WriteString(strconv.FormatInt(int64(r-from), 36) + "," + strconv.FormatUint(uint64(classes), 36) + ";")
-		from, classes = r, c
+		b.WriteString(strconv.FormatInt(int64(r-start), 36) + "," + strconv.FormatUint(uint64(classes), 36) + ";")
+		start, classes = r, c
 	}
 	b.WriteString("\";\n")
 	return b.String()

@@ -25,27 +25,27 @@ import (
 // has such letters; or, where the language is not known, it begins with such a letter and has more
 // of them than of others.
 func FromRight(s, tag string) bool {
-	first, left, right := Classes(0), 0, 0
+	first, leftLetters, rightLetters := Classes(0), 0, 0
 	for _, r := range s {
 		switch c := Class(r) & (Left | Right); {
 		case c == 0:
 			continue
 		case c == Right:
-			right++
+			rightLetters++
 		default:
-			left++
+			leftLetters++
 		}
 		if first == 0 {
 			first = Class(r) & (Left | Right)
 		}
 	}
 	switch {
-	case right == 0:
+	case rightLetters == 0:
 		return false
 	case tag != "":
 		return WrittenFromRight(tag)
 	}
-	return first == Right && right > left
+	return first == Right && rightLetters > leftLetters
 }
 
 // WrittenFromRight reports whether a language is written from right to left.
@@ -65,18 +65,18 @@ func isControl(r rune) bool { return r == lrm || r == rlm || r == alm || r >= lr
 
 // mayReorder reports whether a text has characters that a screen may show in another order.
 func mayReorder(s string) bool {
-	var all Classes
+	var classes Classes
 	for _, r := range s {
 		if r < 0x80 {
-			all |= ascii[r]
+			classes |= ascii[r]
 			continue
 		}
 		if isControl(r) {
 			return true
 		}
-		all |= Class(r)
+		classes |= Class(r)
 	}
-	return all&Arabic != 0 || all&Right != 0 && all&Digit != 0
+	return classes&Arabic != 0 || classes&Right != 0 && classes&Digit != 0
 }
 
 // orderAsHeard returns s so that it is seen in the order in which it is heard, and the index of the
@@ -189,15 +189,15 @@ func (l *line) decideIsolates() {
 	}
 }
 
-// decideIsolate reports whether the isolate between two places stays, and if not, whether it breaks
-// the order in which the line is heard.
-func (l *line) decideIsolate(from, to int) (stays, breaks bool) {
+// decideIsolate reports whether the isolate that begins at opener and ends at closer stays, and if
+// not, whether it breaks the order in which the line is heard.
+func (l *line) decideIsolate(opener, closer int) (stays, breaks bool) {
 	units, numbers := 0, 0           // units are words from left to right, and numbers
 	controls := 0                    // marks and isolates of direction
 	first := Classes(0)              // of the first letter
 	hasRight := false                // a letter from right to left is within
 	inUnit, isNumber := false, false // the character before is of a unit; that unit has a digit
-	for k := from + 1; k < to; k++ {
+	for k := opener + 1; k < closer; k++ {
 		c := l.class[k]
 		if c&(Left|Right) != 0 && first == 0 {
 			first = c & (Left | Right)
@@ -224,15 +224,15 @@ func (l *line) decideIsolate(from, to int) (stays, breaks bool) {
 		inUnit = false
 	}
 
-	touchesUnit := l.before[from] || l.after[to+1]
+	touchesUnit := l.before[opener] || l.after[closer+1]
 	switch {
 	case hasRight:
-		stays = units <= 1 && !touchesUnit && !(l.right && l.digit[to+1])
+		stays = units <= 1 && !touchesUnit && !(l.right && l.digit[closer+1])
 	case l.right:
 		stays = numbers <= 1 && units > 0 && controls == 0 && !touchesUnit
 	}
 
-	innerRight := l.runes[from] == rli || l.runes[from] == fsi && first == Right
+	innerRight := l.runes[opener] == rli || l.runes[opener] == fsi && first == Right
 	if innerRight != l.right { // what is within runs the other way than the line
 		turned := units
 		if l.right {
@@ -254,10 +254,10 @@ func (l *line) isWithinNumber(k int) bool {
 	return before == after && before&Digit != 0
 }
 
-// adjacentDigit returns the class of the digit next to k, by steps of by, past marks and isolates;
-// 0 if another character is there.
-func (l *line) adjacentDigit(k, by int) Classes {
-	for k += by; k >= 0 && k < len(l.runes); k += by {
+// adjacentDigit returns the class of the digit next to k, past marks and isolates; 0 if another
+// character is there. It looks before k if step is -1, and behind it if step is 1.
+func (l *line) adjacentDigit(k, step int) Classes {
+	for k += step; k >= 0 && k < len(l.runes); k += step {
 		if !isControl(l.runes[k]) {
 			return l.class[k] & (Digit | Arabic)
 		}
@@ -368,8 +368,8 @@ func (p *markPass) beginTurn(i int, isNumber bool) {
 	p.turn, p.turnIsNumber, p.turnTouches, p.turnCovered, p.turnListed = i, isNumber, true, false, false
 }
 
-// endStretch decides on the marks between the letter before and the next one, which is Left, Right,
-// or 0 at the end of the line.
+// endStretch decides on the marks between the last letter and the next one, which is Left, Right,
+// or 0 at the end of the line, and begins the stretch behind that letter.
 func (p *markPass) endStretch(next Classes) {
 	for _, m := range p.marks {
 		p.decideMark(m, p.letter, next, m < p.lastNumber, p.numbers)
@@ -413,24 +413,24 @@ func (p *markPass) endTurns() {
 	p.uncovered, p.turnListed, p.turnCovered = -1, false, false
 }
 
-// decideMark decides on a mark between two letters, either of which may be missing, with so many
-// numbers between them. follows says that one of these comes behind the mark: only such a number
-// can be turned by it.
-func (l *line) decideMark(m int, before, next Classes, follows bool, numbers int) {
+// decideMark decides on the mark of direction at m, between the letters previous and next, each
+// Left, Right, or 0 where there is none. numbers is how many numbers are between the two letters;
+// follows says that one of them comes behind the mark: only such a number can be turned by it.
+func (l *line) decideMark(m int, previous, next Classes, follows bool, numbers int) {
 	leftwards := l.runes[m] != lrm
 	stays, breaks := false, false
 	switch {
 	case !l.right:
-		stays = leftwards && before == Right && next != Right && numbers == 0
+		stays = leftwards && previous == Right && next != Right && numbers == 0
 		breaks = leftwards && follows
 	case follows:
-		breaks = before == Left || next == Left || numbers > 1
-		stays = before == Right && !breaks
+		breaks = previous == Left || next == Left || numbers > 1
+		stays = previous == Right && !breaks
 	case leftwards:
-		breaks = before == Left && next == Left
+		breaks = previous == Left && next == Left
 		stays = !breaks
 	default:
-		stays = before == Left && next != Left || before == Right && next == Left
+		stays = previous == Left && next != Left || previous == Right && next == Left
 	}
 	if !stays {
 		l.dropChar(m, breaks)

@@ -37,14 +37,14 @@ func Exact(s string) string {
 	if first := firstUnsafe(s, false, true); first >= 0 {
 		s = cleanFrom(s, first, false, true)
 	}
-	s = oddSpaces.ReplaceAllStringFunc(s, byNumber)
+	s = oddSpaces.ReplaceAllStringFunc(s, showNumber)
 	if !mayReorder(s) {
 		return s
 	}
 	ordered, _ := orderAsHeard(s, "")
 	marksLen := func(s string) int { return len(s) - len(stripMarks(s)) } // in bytes
 	if marksLen(ordered) < marksLen(s) {
-		s = directionMarks.ReplaceAllStringFunc(s, byNumber)
+		s = directionMarks.ReplaceAllStringFunc(s, showNumber)
 		ordered, _ = orderAsHeard(s, "")
 	}
 	return ordered
@@ -57,8 +57,8 @@ var (
 	oddSpaces = regexp.MustCompile(`[^\x00-\x7f\PZ]`)
 )
 
-// byNumber shows a character by its number.
-func byNumber(char string) string {
+// showNumber returns a character by its number, as in <U+202E>.
+func showNumber(char string) string {
 	r, _ := utf8.DecodeRuneInString(char)
 	return fmt.Sprintf("<U+%04X>", r)
 }
@@ -69,7 +69,7 @@ func stripMarks(s string) string { return directionMarks.ReplaceAllString(s, "")
 // First returns the index of the first character of s that a producer may not send, or -1, and why.
 // Fillers and needless marks of direction may be sent, for they are left out where people get the
 // text.
-func First(s, language string, part bool) (index int, why string) {
+func First(s, language string, part bool) (index int, problem string) {
 	if i := firstUnsafe(s, part, false); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(s[i:])
 		if !part && Class(r)&Accent != 0 {
@@ -79,8 +79,9 @@ func First(s, language string, part bool) (index int, why string) {
 	}
 	if !part && mayReorder(s) {
 		if _, broken := orderAsHeard(s, language); broken >= 0 {
-			return broken, "is seen in another order than it is heard and recorded in: take out the marks and isolates of direction, " +
-				"name the text's language, and in a text from left to right put U+200E behind right-to-left words that numbers follow"
+			return broken, "is seen in another order than it is heard and recorded in: take out the marks and isolates " +
+				"of direction, name the text's language, and in a text from left to right put U+200E behind " +
+				"right-to-left words that numbers follow"
 		}
 	}
 	return -1, ""
@@ -174,17 +175,17 @@ const (
 // A scanner judges the characters of a text, in order.
 type scanner struct {
 	text     string
-	part     bool    // text is a part of a longer one; see Clean
+	part     bool    // whether text is a part of a longer one; see Clean
 	isolates int     // whether the isolates of text may stay: 0 not yet known, 1 yes, -1 no
-	tags     int     // how many tag characters may follow
-	accents  int     // on the letter before
+	tags     int     // how many tag characters may follow, after a black flag
+	accents  int     // how many the letter before has so far
 	before   rune    // what was kept before; 0 at the start
 	letter   Classes // of the last letter that was kept, and its accents
 }
 
-// judgeChar decides what becomes of r, the next character, of size bytes; after is the text behind
+// judgeChar decides what becomes of r, the next character, of size bytes; rest is the text behind
 // it. Callers judge every character in order, for accents, tags and joiners depend on those before.
-func (sc *scanner) judgeChar(r rune, size int, after string) verdict {
+func (sc *scanner) judgeChar(r rune, size int, rest string) verdict {
 	tags := sc.tags
 	sc.tags = 0
 	c := Class(r)
@@ -222,7 +223,7 @@ func (sc *scanner) judgeChar(r rune, size int, after string) verdict {
 	case sc.part:
 	case c&Blank != 0:
 		v = blank
-	case c&(Filler|Joiner|Variant) != 0 && !sc.hasUse(r, c, after):
+	case c&(Filler|Joiner|Variant) != 0 && !sc.hasUse(r, c, rest):
 		return drop
 	}
 	if sc.before = r; c&Accent == 0 {
@@ -234,28 +235,28 @@ func (sc *scanner) judgeChar(r rune, size int, after string) verdict {
 
 // hasUse reports whether a character that shows nothing spells or chooses something between what is
 // kept before it and what follows.
-func (sc *scanner) hasUse(r rune, c Classes, after string) bool {
-	next, _ := utf8.DecodeRuneInString(after)
-	before, following := Class(sc.before), Class(next)
+func (sc *scanner) hasUse(r rune, c Classes, rest string) bool {
+	next, _ := utf8.DecodeRuneInString(rest)
+	previous, following := Class(sc.before), Class(next)
 	switch {
 	case r == zwsp:
-		return before&following&Unspaced != 0
+		return previous&following&Unspaced != 0
 	case c&Joiner != 0 && sc.letter&Joined != 0:
 		return true
 	case r == zwj:
-		return (before&(Symbol|Variant) != 0 || sc.before == endOfTags) && following&Symbol != 0
+		return (previous&(Symbol|Variant) != 0 || sc.before == endOfTags) && following&Symbol != 0
 	case r == 0x115f || r == 0x1160: // half a syllable block
-		return before&Jamo != 0 || following&Jamo != 0
+		return previous&Jamo != 0 || following&Jamo != 0
 	case r >= 0x180b && r <= 0x180f:
-		return before&Mongolian != 0
+		return previous&Mongolian != 0
 	case r >= 0x13430 && r <= 0x13455:
-		return before&Egyptian != 0
+		return previous&Egyptian != 0
 	case r == 0xfe0e || r == 0xfe0f:
-		return before&(Symbol|Keycap) != 0
+		return previous&(Symbol|Keycap) != 0
 	case r >= 0xfe00 && r <= 0xfe0d:
-		return before&(Symbol|Varied|Han) != 0
+		return previous&(Symbol|Varied|Han) != 0
 	case r >= 0xe0100 && r <= 0xe01ef:
-		return before&Han != 0
+		return previous&Han != 0
 	}
 	return false
 }

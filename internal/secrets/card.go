@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// The groups in which card numbers are printed. One group is a number without separators.
+// cardGroups are the groups of digits in which card numbers are printed. One group is a number
+// without separators.
 var cardGroups = [][]int{
 	{4, 4, 4, 4}, {4, 4, 4, 4, 3}, {4, 4, 4, 4, 2}, {4, 6, 5}, {4, 6, 4}, {4, 3, 3, 3}, {4, 4, 4, 1},
 	{13}, {14}, {15}, {16}, {17}, {18}, {19},
 }
 
-// hasCard looks for digits in the groups of a card, with the length and the first digits of an
-// issuer and the right check digit. The groups are at the beginning or at the end of a row of
-// numbers, as after "2 x" or before "12/29".
+// hasCard reports whether s has digits in the groups of a card, with the length and the first
+// digits of an issuer and the right check digit. The groups may be the beginning or the end of a
+// longer row of numbers, as after "2 x" or before "12/29".
 func hasCard(s string) bool {
 	var digits []byte
 	var groups []int
@@ -22,6 +23,7 @@ func hasCard(s string) bool {
 			i++
 			continue
 		}
+		// Read one row of numbers that are parted by the same separator.
 		start, separator := i, ""
 		digits, groups = digits[:0], append(groups[:0], 0)
 		for i < len(s) {
@@ -32,21 +34,22 @@ func hasCard(s string) bool {
 				continue
 			}
 			sep := separatorAt(s[i:])
-			if sep == "" || separator != "" && sep != separator || i+len(sep) >= len(s) || !isDigit(s[i+len(sep)]) {
+			otherSeparator := separator != "" && sep != separator
+			if sep == "" || otherSeparator || i+len(sep) >= len(s) || !isDigit(s[i+len(sep)]) {
 				break
 			}
 			separator = sep
 			groups = append(groups, 0)
 			i += len(sep)
 		}
-		if standsAlone(s, start, i) && cardAmong(digits, groups) {
+		if standsAlone(s, start, i) && hasCardGroups(digits, groups) {
 			return true
 		}
 	}
 	return false
 }
 
-// separatorAt returns the separator of groups that s begins with: a blank or a hyphen.
+// separatorAt returns the separator of groups that s begins with, a blank or a hyphen, or "".
 func separatorAt(s string) string {
 	for _, sep := range [...]string{" ", "-"} {
 		if strings.HasPrefix(s, sep) {
@@ -58,20 +61,20 @@ func separatorAt(s string) string {
 
 // standsAlone reports whether the digits s[from:to] are a number of their own: no part of a word,
 // an identifier, a decimal, a path or a phone number with a plus.
-func standsAlone(s string, from, to int) bool {
-	if from > 0 {
-		switch b := s[from-1]; {
-		case isLetter(b), b == '_', b == '+', b == '/', b == '#', b == '$', inURL(s[max(0, from-256):from]):
+func standsAlone(s string, start, end int) bool {
+	if start > 0 {
+		switch b := s[start-1]; {
+		case isLetter(b), b == '_', b == '+', b == '/', b == '#', b == '$', inURL(s[max(0, start-256):start]):
 			return false
-		case (b == '-' || b == '.' || b == ',') && from > 1 && inKey(s[from-2]):
+		case (b == '-' || b == '.' || b == ',') && start > 1 && isKeyByte(s[start-2]):
 			return false
 		}
 	}
-	if to < len(s) {
-		switch b := s[to]; {
+	if end < len(s) {
+		switch b := s[end]; {
 		case isLetter(b), b == '_', b == '%':
 			return false
-		case (b == '-' || b == '.' || b == ',') && to+1 < len(s) && (isLetter(s[to+1]) || isDigit(s[to+1])):
+		case (b == '-' || b == '.' || b == ',') && end+1 < len(s) && (isLetter(s[end+1]) || isDigit(s[end+1])):
 			return false
 		}
 	}
@@ -83,22 +86,26 @@ func inURL(before string) bool {
 	return strings.Contains(before[strings.LastIndexAny(before, " \t\n")+1:], "://")
 }
 
-func cardAmong(digits []byte, groups []int) bool {
+// hasCardGroups reports whether a row of digits, in groups of these lengths, begins or ends with a
+// card number in the groups in which one is printed.
+func hasCardGroups(digits []byte, groups []int) bool {
 	for _, form := range cardGroups {
-		n, sum := len(form), 0
+		n, length := len(form), 0
 		if n > len(groups) {
 			continue
 		}
 		for _, g := range form {
-			sum += g
+			length += g
 		}
-		if slices.Equal(groups[:n], form) && isCard(digits[:sum]) || slices.Equal(groups[len(groups)-n:], form) && isCard(digits[len(digits)-sum:]) {
+		atStart := slices.Equal(groups[:n], form) && isCard(digits[:length])
+		if atStart || slices.Equal(groups[len(groups)-n:], form) && isCard(digits[len(digits)-length:]) {
 			return true
 		}
 	}
 	return false
 }
 
+// isCard reports whether digits could be the number of a card, and are no article number.
 func isCard(digits []byte) bool {
 	return isIssuedNumber(digits) && passesLuhn(digits) && !(len(digits) == 13 && isBarcode(digits))
 }
@@ -132,7 +139,8 @@ func isIssuedNumber(digits []byte) bool {
 	return false
 }
 
-// passesLuhn checks the last digit the way cards do.
+// passesLuhn reports whether the last digit is the check digit of the others by Luhn's algorithm,
+// as cards have it.
 func passesLuhn(digits []byte) bool {
 	sum := 0
 	for i, d := range digits {

@@ -17,7 +17,8 @@ func foldForMatching(s string) string {
 		switch {
 		case r < 0x80:
 			return r
-		case unicode.In(r, unicode.Cf, unicode.Mn, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
+		case unicode.In(r, unicode.Cf, unicode.Mn, unicode.Other_Default_Ignorable_Code_Point,
+			unicode.Variation_Selector):
 			return -1
 		case r >= 0xff01 && r <= 0xff5e:
 			return r - 0xff01 + '!'
@@ -32,6 +33,7 @@ func foldForMatching(s string) string {
 	}, s)
 }
 
+// isASCII reports whether s has ASCII characters only.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= 0x80 {
@@ -57,50 +59,74 @@ func digitValue(r rune) rune {
 	return 0
 }
 
-// A form is what a secret looks like with what stands around it. A text that has the hint in no
-// case has none of it. The group, if there is one, is the secret, which a placeholder of the same
-// form is not.
+// A form is what a kind of secret looks like together with what stands around it.
 type form struct {
-	hint string // in small letters
-	re   *regexp.Regexp
-	kind string
-	real func(string) bool // nil is any
+	hint string              // what every text with this form has in it, in small letters: it is fast to look for
+	re   *regexp.Regexp      // its only group is the secret
+	kind string              // what Find returns
+	real func(s string) bool // whether the group may be a secret, and is no placeholder; nil is always
 }
 
+// ends ends an expression where the secret does.
 const ends = `(?:[^A-Za-z0-9_-]|$)`
 
 var forms = []form{
-	{"://", regexp.MustCompile("[A-Za-z][A-Za-z0-9+.-]*://[^\\s/?#@:\"'<>`\\\\]*:([^\\s/?#\"'<>`\\\\]+)@[^\\s/?#@\"'<>]"), "password in a URL", isPassword},
-	{"ecret", regexp.MustCompile(`(?i)secret[_ .-]?(?:access[_ .-]?)?key["']?\s*(?:[:=]>?|>|is)\s*["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)`), "AWS key", isMixed},
+	{"://", regexp.MustCompile(
+		"[A-Za-z][A-Za-z0-9+.-]*://[^\\s/?#@:\"'<>`\\\\]*:([^\\s/?#\"'<>`\\\\]+)@[^\\s/?#@\"'<>]"),
+		"password in a URL", isPassword},
+	{"ecret", regexp.MustCompile(
+		`(?i)secret[_ .-]?(?:access[_ .-]?)?key["']?\s*(?:[:=]>?|>|is)\s*["']?([A-Za-z0-9/+]{40})(?:` +
+			`[^A-Za-z0-9/+=]|$)`), "AWS key", isMixed},
 	{"gocspx-", regexp.MustCompile(`\bGOCSPX-([A-Za-z0-9_-]{28})` + ends), "Google key", isMixed},
 	{"ya29.", regexp.MustCompile(`\bya29\.([A-Za-z0-9_-]{20,})`), "Google key", isMixed},
 	{"ccount", regexp.MustCompile(`(?i)\baccountkey=([A-Za-z0-9+/]{86})==`), "Azure key", isMixed},
 	{"ccess", regexp.MustCompile(`(?i)\bsharedaccesskey=([A-Za-z0-9+/]{43})=`), "Azure key", isMixed},
 	{"sig=", regexp.MustCompile(`[?&]sig=([A-Za-z0-9%+/]{43,})`), "Azure key", isMixed},
-	{"q~", regexp.MustCompile(`(?:^|[^A-Za-z0-9_~.-])([A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34})(?:[^A-Za-z0-9_~-]|$)`), "Azure key", isMixed},
+	{"q~", regexp.MustCompile(
+		`(?:^|[^A-Za-z0-9_~.-])([A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34})(?:[^A-Za-z0-9_~-]|$)`),
+		"Azure key", isMixed},
 	{"xapp-", regexp.MustCompile(`\bxapp-[0-9]+-[A-Z0-9]{9,}-[0-9]+-([a-f0-9]{32,})`), "Slack token", isMixed},
 	{"xox", regexp.MustCompile(`\bxox[cd]-([A-Za-z0-9%+/=-]{20,})`), "Slack token", hasLongPart},
-	{"hooks.slack.com/", regexp.MustCompile(`hooks\.slack\.com/(?:services|workflows)/T[A-Z0-9]+/[AB][A-Z0-9]+/(?:[0-9]+/)?([A-Za-z0-9]{20,})`), "Slack token", isMixed},
-	{":", regexp.MustCompile(`(?:^|bot|[^A-Za-z0-9_:.-])[0-9]{6,12}:([A-Za-z0-9_-]{34,36})` + ends), "Telegram token", isMixed},
-	{".", regexp.MustCompile(`(?:^|[^A-Za-z0-9_.-])([MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38})` + ends), "Discord token", isRandom},
-	{"/api/webhooks/", regexp.MustCompile(`discord(?:app)?\.com/api/webhooks/[0-9]{15,20}/([A-Za-z0-9_-]{60,})`), "Discord token", isMixed},
+	{"hooks.slack.com/", regexp.MustCompile(
+		`hooks\.slack\.com/(?:services|workflows)/T[A-Z0-9]+/[AB][A-Z0-9]+/(?:[0-9]+/)?([A-Za-z0-9]{20,})`),
+		"Slack token", isMixed},
+	{":", regexp.MustCompile(
+		`(?:^|bot|[^A-Za-z0-9_:.-])[0-9]{6,12}:([A-Za-z0-9_-]{34,36})` + ends), "Telegram token", isMixed},
+	{".", regexp.MustCompile(
+		`(?:^|[^A-Za-z0-9_.-])([MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38})` + ends),
+		"Discord token", isRandom},
+	{"/api/webhooks/", regexp.MustCompile(
+		`discord(?:app)?\.com/api/webhooks/[0-9]{15,20}/([A-Za-z0-9_-]{60,})`), "Discord token", isMixed},
 	{"sg.", regexp.MustCompile(`\bSG\.[A-Za-z0-9_-]{22}\.([A-Za-z0-9_-]{43})` + ends), "SendGrid key", isMixed},
 	{"dop_v1_", regexp.MustCompile(`\bdo[opr]_v1_([a-f0-9]{64})` + ends), "DigitalOcean token", isMixed},
 	{"pypi-", regexp.MustCompile(`\bpypi-(AgE[A-Za-z0-9_-]{40,})`), "PyPI token", isMixed},
 	{"dckr_pat_", regexp.MustCompile(`\bdckr_pat_([A-Za-z0-9_-]{27})` + ends), "Docker token", isMixed},
 	{"hv", regexp.MustCompile(`\bhv[sbr]\.([A-Za-z0-9_-]{24,})`), "Vault token", isMixed},
-	{"uthorization", regexp.MustCompile(`(?i)authorization["']?\s*[:=]\s*["']?(?:bearer|basic|token|apikey)\s+([A-Za-z0-9._~+/-]{8,}=*)`), "credential", isMixed},
+	{"uthorization", regexp.MustCompile(
+		`(?i)authorization["']?\s*[:=]\s*["']?(?:bearer|basic|token|apikey)\s+([A-Za-z0-9._~+/-]{8,}=*)`),
+		"credential", isMixed},
 	{"earer ", regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/-]{20,}=*)`), "credential", hasLongPart},
-	{"pass", regexp.MustCompile(`(?:^|[^A-Za-z0-9_$])[A-Z0-9_]*(?:PASSWORD|PASSWD|PASSPHRASE)=["']?([^\s"'` + "`" + `,;]+)`), "password", isValue},
-	{"=", regexp.MustCompile(`(?:^|[^A-Za-z0-9_$])[A-Z0-9_]*(?:SECRET|TOKEN|CREDENTIALS?|SECRET_KEY|API_?KEY|ACCESS_KEY|PRIVATE_KEY)=["']?([^\s"'` + "`" + `,;]{6,})`), "credential", isWordlessValue},
-	{"=", regexp.MustCompile(`(?i)(?:^|[^a-z0-9_$])[a-z0-9_-]*(?:password|passwd|secret|token|api[_-]?key|credential)=["']?([^\s"'` + "`" + `,;&]{6,})`), "credential", isRandomWord},
-	{"--", regexp.MustCompile(`--(?:[a-z]+-)*(?:password|passwd|passphrase|secret|token|api-key)(?:=|\s+)["']?([^\s"'` + "`" + `,;]{6,})`), "credential", isRandomWord},
-	{" -p", regexp.MustCompile(`\b(?:mysql(?:dump|admin|import)?|mariadb(?:-dump|-admin)?)\b[^\n|;&]*?\s-p["']?([^\s"'` + "`" + `;]+)`), "password", isValue},
+	{"pass", regexp.MustCompile(
+		`(?:^|[^A-Za-z0-9_$])[A-Z0-9_]*(?:PASSWORD|PASSWD|PASSPHRASE)=["']?([^\s"'` + "`" + `,;]+)`),
+		"password", isValue},
+	{"=", regexp.MustCompile(
+		`(?:^|[^A-Za-z0-9_$])[A-Z0-9_]*(?:SECRET|TOKEN|CREDENTIALS?|SECRET_KEY|API_?KEY|ACCESS_KEY|PRIVATE_KEY)` +
+			`=["']?([^\s"'` + "`" + `,;]{6,})`), "credential", isWordlessValue},
+	{"=", regexp.MustCompile(
+		`(?i)(?:^|[^a-z0-9_$])[a-z0-9_-]*(?:password|passwd|secret|token|api[_-]?key|credential)=["']?(` +
+			`[^\s"'` + "`" + `,;&]{6,})`), "credential", isRandomWord},
+	{"--", regexp.MustCompile(
+		`--(?:[a-z]+-)*(?:password|passwd|passphrase|secret|token|api-key)(?:=|\s+)["']?([^\s"'` + "`" + `,;]{6,})`),
+		"credential", isRandomWord},
+	{" -p", regexp.MustCompile(
+		`\b(?:mysql(?:dump|admin|import)?|mariadb(?:-dump|-admin)?)\b[^\n|;&]*?\s-p["']?([^\s"'` + "`" + `;]+)`),
+		"password", isValue},
 	{"sshpass", regexp.MustCompile(`\bsshpass\s+-p\s*["']?([^\s"'` + "`" + `;]+)`), "password", isValue},
-	{"curl", regexp.MustCompile(`\bcurl\b[^\n|;&]*?\s(?:-u\s*|--user[\s=]+)["']?[^\s:"'$<]+:([^\s"'` + "`" + `;]+)`), "password", isValue},
+	{"curl", regexp.MustCompile(
+		`\bcurl\b[^\n|;&]*?\s(?:-u\s*|--user[\s=]+)["']?[^\s:"'$<]+:([^\s"'` + "`" + `;]+)`), "password", isValue},
 }
 
-// formIn returns the kind of the first form that s has.
+// formIn returns the kind of the first form that s has, or "".
 func formIn(s string) string {
 	small := strings.ToLower(s)
 	for _, f := range forms {
@@ -125,8 +151,8 @@ func isPassword(s string) bool { return !omitted.MatchString(s) }
 
 // placeholder is all of what stands in the place of a value that is given elsewhere, or that is
 // none.
-var placeholder = regexp.MustCompile(`(?i)^(?:true|false|null|none|nil|required|optional|string|changeme|change_me|redacted|example|` +
-	`placeholder|value|your.*|my.*|(?:new|old)?_?(?:password|passwd|passphrase|secret|token|key))$`)
+var placeholder = regexp.MustCompile(`(?i)^(?:true|false|null|none|nil|required|optional|string|changeme|change_me|` +
+	`redacted|example|placeholder|value|your.*|my.*|(?:new|old)?_?(?:password|passwd|passphrase|secret|token|key))$`)
 
 // isValue reports whether what is given as a password, such as in an assignment, may be one: no
 // variable, call, path or placeholder.
@@ -142,14 +168,16 @@ func isWordlessValue(s string) bool { return isValue(s) && strings.Trim(s, "0123
 // isRandomWord is isValue for names that stand in programs and in prose: it has digits and letters,
 // and is no member of anything.
 func isRandomWord(s string) bool {
-	return isWordlessValue(s) && strings.ContainsAny(s, "0123456789") && !strings.Contains(strings.TrimRight(s, "."), ".")
+	return isWordlessValue(s) && strings.ContainsAny(s, "0123456789") &&
+		!strings.Contains(strings.TrimRight(s, "."), ".")
 }
 
 // isMixed reports whether a value is one that a machine made: letters and digits together, or
 // capitals within small letters.
 func isMixed(s string) bool {
-	digit, lower, upper := strings.ContainsAny(s, "0123456789"), s != strings.ToUpper(s), s[1:] != strings.ToLower(s[1:])
-	return digit && (lower || upper) || lower && upper
+	hasDigit := strings.ContainsAny(s, "0123456789")
+	hasSmall, hasCapital := s != strings.ToUpper(s), s[1:] != strings.ToLower(s[1:]) // a capital may begin a word
+	return hasDigit && (hasSmall || hasCapital) || hasSmall && hasCapital
 }
 
 // isRandom is isMixed for what is never made of words alone.
@@ -166,8 +194,10 @@ func hasLongPart(s string) bool {
 	return false
 }
 
+// isLetter reports whether b is an ASCII letter.
 func isLetter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' }
 
+// isDigit reports whether b is an ASCII digit.
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 // madeOf reports whether every byte of s is a letter, a digit, or one of others.

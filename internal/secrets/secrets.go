@@ -29,8 +29,8 @@ func Find(s string) (kind string, found bool) {
 	return "", false
 }
 
-// hasPrivateKey looks for the header of a PEM block and the beginning of what it promises; prose
-// may name the header alone.
+// hasPrivateKey reports whether s has the header of a PEM block with a private key, and the
+// beginning of the key behind it; prose may name the header alone.
 func hasPrivateKey(s string) bool {
 	const begin = "-----BEGIN "
 	for {
@@ -39,8 +39,8 @@ func hasPrivateKey(s string) bool {
 			return false
 		}
 		s = s[i+len(begin):]
-		near := s[:min(len(s), 512)]
-		label, body, ok := strings.Cut(near, "-----")
+		window := s[:min(len(s), 512)]
+		label, body, ok := strings.Cut(window, "-----")
 		if !ok || !strings.Contains(label, "PRIVATE KEY") || len(label) > 40 {
 			continue
 		}
@@ -57,19 +57,20 @@ func hasPrivateKey(s string) bool {
 	}
 }
 
-// A keyForm is how the keys of a service begin and how many characters follow at least. Those of an
-// exact length mix capitals and small letters; the others have a part between hyphens that is long
-// and has digits, as no word does.
+// A keyForm is how the keys of a service begin and how many characters follow.
 type keyForm struct {
 	prefix string
-	least  int
-	exact  bool
-	kind   string
+	least  int // how many characters follow the prefix, at least
+	// exact says that no more than least follow, capitals and small letters mixed. The keys of
+	// other forms have a part between hyphens that is long and has digits, as no word does.
+	exact bool
+	kind  string // what Find returns
 }
 
 var keyForms = []keyForm{
 	{"sk-", 20, false, "API key"}, // OpenAI, Anthropic and many who follow them
-	{"sk_live_", 16, false, "Stripe key"}, {"rk_live_", 16, false, "Stripe key"}, {"sk_test_", 16, false, "Stripe key"},
+	{"sk_live_", 16, false, "Stripe key"}, {"rk_live_", 16, false, "Stripe key"},
+	{"sk_test_", 16, false, "Stripe key"},
 	{"ghp_", 36, false, "GitHub token"}, {"gho_", 36, false, "GitHub token"}, {"ghu_", 36, false, "GitHub token"},
 	{"ghs_", 36, false, "GitHub token"}, {"ghr_", 36, false, "GitHub token"}, {"github_pat_", 50, false, "GitHub token"},
 	{"glpat-", 20, false, "GitLab token"},
@@ -80,15 +81,15 @@ var keyForms = []keyForm{
 	{"hf_", 34, true, "Hugging Face token"}, {"npm_", 36, false, "npm token"},
 }
 
-// keyIn returns the kind of the first key in s. Every run of letters, digits, hyphens and
+// keyIn returns the kind of the first key in s, or "". Every run of letters, digits, hyphens and
 // underscores is looked at once, from its beginning: risk-free has no key in it.
 func keyIn(s string) string {
 	for i := 0; i < len(s); {
-		if !inKey(s[i]) {
+		if !isKeyByte(s[i]) {
 			i++
 			continue
 		}
-		end := runEnd(s, i)
+		end := endOfRun(s, i)
 		run := s[i:end]
 		switch run[0] {
 		case 's', 'r', 'g', 'A', 'x', 'h', 'n':
@@ -107,37 +108,41 @@ func keyIn(s string) string {
 	return ""
 }
 
+// matchesRest reports whether rest, all of a run behind the form's prefix, is that of a key.
 func (f keyForm) matchesRest(rest string) bool {
 	switch {
 	case len(rest) < f.least:
 		return false
 	case f.kind == "AWS key":
-		return len(rest) == f.least && strings.ToUpper(rest) == rest && madeOf(rest, "") && strings.ContainsAny(rest, "0123456789")
+		return len(rest) == f.least && strings.ToUpper(rest) == rest && madeOf(rest, "") &&
+			strings.ContainsAny(rest, "0123456789")
 	case f.exact:
 		return len(rest) == f.least && strings.ToLower(rest) != rest && strings.ToUpper(rest) != rest
 	}
 	return hasLongPart(rest)
 }
 
-func inKey(b byte) bool { return isLetter(b) || isDigit(b) || b == '-' || b == '_' }
+// isKeyByte reports whether b may be a part of a key.
+func isKeyByte(b byte) bool { return isLetter(b) || isDigit(b) || b == '-' || b == '_' }
 
-func runEnd(s string, i int) int {
-	for i < len(s) && inKey(s[i]) {
+// endOfRun returns the index behind the bytes of a key that begin at s[i].
+func endOfRun(s string, i int) int {
+	for i < len(s) && isKeyByte(s[i]) {
 		i++
 	}
 	return i
 }
 
-// isWebToken: a JSON Web Token is three parts of base64url joined by dots, and two of them begin
-// with {" encoded.
+// isWebToken reports whether a JSON Web Token begins with the run s[i:end]: three parts of
+// base64url joined by dots, two of which begin with {" encoded.
 func isWebToken(s string, i, end int) bool {
 	if !strings.HasPrefix(s[i:end], "eyJ") || end+4 > len(s) || !strings.HasPrefix(s[end:], ".eyJ") {
 		return false
 	}
-	second := runEnd(s, end+1)
+	second := endOfRun(s, end+1)
 	if second == len(s) || s[second] != '.' {
 		return false
 	}
-	third := runEnd(s, second+1)
+	third := endOfRun(s, second+1)
 	return end-i >= 12 && second-end >= 12 && third-second >= 20
 }

@@ -37,7 +37,8 @@ type Row struct {
 var Table = []Row{
 	{0, "Mn Mc Me Cf 1F3FB-1F3FF", "attached"},
 	{0, "Cc Zs Zl Zp", ""},
-	{600, "Nl 24B6-24E9 2800-28FF 3200-33FF FB00-FB06 FDF0-FDFD", ""}, // several words in one, such as circled letters and ligatures
+	// Several words in one, such as circled letters and ligatures.
+	{600, "Nl 24B6-24E9 2800-28FF 3200-33FF FB00-FB06 FDF0-FDFD", ""},
 	{220, "Nd", ""}, // "seventy-seven", and some languages say more
 	{300, "No", ""},
 	{120, "2B0-2FF", ""}, // such as an apostrophe that is a letter
@@ -66,20 +67,24 @@ const Spelled = 110
 // Time is how long it takes at most to hear a text at a pace in words a minute. A second of it is
 // the silence before and after.
 func Time(text string, wordsPerMinute int64) time.Duration {
-	return time.Duration(hundredths(text))*time.Minute/time.Duration(100*wordsPerMinute) + time.Second
+	return time.Duration(countHundredths(text))*time.Minute/time.Duration(100*wordsPerMinute) + time.Second
 }
 
 // Words is how many words of a pace a text usually is, rounded up: of the sentences that were
 // measured, those in the middle take five sixths of what the table says.
-func Words(text string) int { return (hundredths(text)*5/6 + 99) / 100 }
+func Words(text string) int { return (countHundredths(text)*5/6 + 99) / 100 }
 
-func hundredths(text string) (sum int) {
-	var word []rune            // letters of one alphabet that a voice reads as one word, or spells
-	var letters, named [32]int // of each row, and how many of those are spelled
-	at := -1                   // row of the newest character
-	end := func() {
+// countHundredths returns how long a text takes at most, in hundredths of a word: the cost of each
+// character by Table, and that of a letter that is spelled where a voice may spell a word, or all
+// of an alphabet that the text is not mainly written in.
+func countHundredths(text string) (sum int) {
+	var word []rune     // letters of one alphabet that a voice reads as one word, or spells
+	var letters [32]int // by row of Table, how many characters there are
+	var spelled [32]int // by row, how many of those are spelled
+	last := -1          // the row of the newest character
+	endWord := func() {
 		if spells(word) {
-			named[at] += len(word)
+			spelled[last] += len(word)
 		}
 		word = word[:0]
 	}
@@ -88,26 +93,28 @@ func hundredths(text string) (sum int) {
 		if rows[i].kind == "attached" {
 			continue
 		}
-		if i != at || len(word) > 0 && unicode.IsUpper(r) && !unicode.IsUpper(word[len(word)-1]) {
-			end()
+		humped := len(word) > 0 && unicode.IsUpper(r) && !unicode.IsUpper(word[len(word)-1]) // as the N of fileName
+		if i != last || humped {
+			endWord()
 		}
-		if at = i; rows[i].kind == "alphabet" {
+		if last = i; rows[i].kind == "alphabet" {
 			word = append(word, r)
 		}
 		letters[i]++
 	}
-	end()
-	all := 0
+	endWord()
+
+	allLetters := 0
 	for i, row := range rows {
 		if row.kind != "" {
-			all += letters[i]
+			allLetters += letters[i]
 		}
 	}
 	for i, row := range rows {
-		if row.kind == "alphabet" && 3*letters[i] < 2*all { // foreign words; some voices spell them
-			named[i] = letters[i]
+		if row.kind == "alphabet" && 3*letters[i] < 2*allLetters { // foreign words; some voices spell them
+			spelled[i] = letters[i]
 		}
-		sum += letters[i]*row.cost + named[i]*(Spelled-row.cost)
+		sum += letters[i]*row.cost + spelled[i]*(Spelled-row.cost)
 	}
 	return sum
 }
@@ -123,13 +130,14 @@ func spells(word []rune) bool {
 	return len(word) == 1 || len(word) > 0 && (capitals && len(word) <= 5 || !vowel)
 }
 
-// row is a Row, ready to be asked.
+// row is a Row whose characters are range tables.
 type row struct {
 	cost int
 	kind string
 	of   []*unicode.RangeTable
 }
 
+// rows are the rows of Table, in its order.
 var rows = func() (rows []*row) {
 	for _, r := range Table {
 		one := &row{cost: r.Cost, kind: r.Kind}
@@ -140,7 +148,7 @@ var rows = func() (rows []*row) {
 				continue
 			}
 			from, to, _ := strings.Cut(name, "-")
-			ranges.R32 = append(ranges.R32, unicode.Range32{Lo: code(from), Hi: code(cmp.Or(to, from)), Stride: 1})
+			ranges.R32 = append(ranges.R32, unicode.Range32{Lo: parseCodePoint(from), Hi: parseCodePoint(cmp.Or(to, from)), Stride: 1})
 		}
 		if len(ranges.R32) > 0 {
 			one.of = append(one.of, &ranges)
@@ -150,8 +158,9 @@ var rows = func() (rows []*row) {
 	return rows
 }()
 
-// code is a code point; the table is ours, so that what is none cannot be.
-func code(hexadecimal string) uint32 {
+// parseCodePoint reads a code point in hexadecimal. It panics at anything else, for Table is
+// written here.
+func parseCodePoint(hexadecimal string) uint32 {
 	n, err := strconv.ParseUint(hexadecimal, 16, 32)
 	if err != nil {
 		panic(err)
@@ -159,6 +168,7 @@ func code(hexadecimal string) uint32 {
 	return uint32(n)
 }
 
+// rowOf returns the index of the row of Table that decides for a character.
 func rowOf(r rune) int {
 	for i, row := range rows[:len(rows)-1] {
 		if unicode.In(r, row.of...) {

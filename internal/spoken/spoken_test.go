@@ -129,8 +129,8 @@ func TestScripts(t *testing.T) {
 func TestEach(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		attached := unicode.In(r, unicode.M, unicode.Cf) || r >= 0x1f3fb && r <= 0x1f3ff
-		if seen := unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !attached; seen != (hundredths(string(r)) > 0) && unicode.IsGraphic(r) {
-			t.Errorf("%U takes %d", r, hundredths(string(r)))
+		if seen := unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !attached; seen != (countHundredths(string(r)) > 0) && unicode.IsGraphic(r) {
+			t.Errorf("%U takes %d", r, countHundredths(string(r)))
 		}
 	}
 }

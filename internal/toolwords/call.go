@@ -22,18 +22,19 @@ func Use(languages []string, name string, args []byte) aaep.Text {
 	d.UseNumber()
 	values := aaep.SafeText(strings.ReplaceAll(describeValue(d, "; "), "\r\n", "\n"))
 	return phrase.Texts(languages, func(tag string) (string, bool) {
-		says, known := phrase.In(tag, phrase.UseTool, name)
+		sentence, known := phrase.In(tag, phrase.UseTool, name)
 		if values != "" {
-			with, _ := phrase.In(tag, phrase.WithValues, values)
-			says = strings.TrimSuffix(says, ".") + with + "."
+			suffix, _ := phrase.In(tag, phrase.WithValues, values)
+			sentence = strings.TrimSuffix(sentence, ".") + suffix + "."
 		}
-		return says, known
+		return sentence, known
 	})
 }
 
-// describeValue reads the next value of d and returns it in words, with brackets and quotation
-// marks only where there is nothing else. between stands between its parts.
-func describeValue(d *json.Decoder, between string) string {
+// describeValue reads the next value of d and returns it in words, with quotation marks only for an
+// empty text. separator stands between the parts of an object or a list: "; " in the outermost
+// value, which gets no brackets, and ", " in those within it. Malformed JSON gives "".
+func describeValue(d *json.Decoder, separator string) string {
 	token, err := d.Token()
 	kind, ok := token.(json.Delim)
 	switch {
@@ -57,16 +58,16 @@ func describeValue(d *json.Decoder, between string) string {
 		parts = append(parts, name+part)
 	}
 	d.Token()
-	said := strings.Join(parts, between)
+	joined := strings.Join(parts, separator)
 	switch {
-	case between == "; ":
-		return said
-	case said == "":
+	case separator == "; ":
+		return joined
+	case joined == "":
 		return map[json.Delim]string{'{': "{}", '[': "[]"}[kind]
 	case kind == '{':
-		return "(" + said + ")"
+		return "(" + joined + ")"
 	}
-	return said
+	return joined
 }
 
 // CheckReading returns an error for JSON in which an object has one name twice, also in another
@@ -83,7 +84,7 @@ func CheckReading(args []byte) error {
 			}
 			return err
 		}
-		within := len(objects) - 1
+		innermost := len(objects) - 1
 		_, n := d.StackIndex(d.StackDepth())
 		switch {
 		case token.Kind() == '{':
@@ -91,13 +92,13 @@ func CheckReading(args []byte) error {
 		case token.Kind() == '[':
 			objects = append(objects, nil)
 		case token.Kind() == '}' || token.Kind() == ']':
-			objects = objects[:within]
-		case within >= 0 && objects[within] != nil && n%2 == 1: // a name
+			objects = objects[:innermost]
+		case innermost >= 0 && objects[innermost] != nil && n%2 == 1: // a name
 			name := strings.ToLower(strings.ToUpper(token.String()))
-			if objects[within][name] {
+			if objects[innermost][name] {
 				return fmt.Errorf("the name %.40q comes twice in one object: give it once", token.String())
 			}
-			objects[within][name] = true
+			objects[innermost][name] = true
 		}
 	}
 }

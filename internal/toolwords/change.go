@@ -17,11 +17,11 @@ type Change struct {
 // Summary says how much of a file changes; place is the file as a person is told it.
 func (c Change) Summary(place string) string {
 	added, removed := c.countLines()
-	what := fmt.Sprintf("%s added, %d removed", words.Count(added, "line"), removed)
+	counts := fmt.Sprintf("%s added, %d removed", words.Count(added, "line"), removed)
 	if c.Old == nil {
-		what = "a new file, " + words.Count(added, "line")
+		counts = "a new file, " + words.Count(added, "line")
 	}
-	return fmt.Sprintf("In %s: %s.", place, what)
+	return fmt.Sprintf("In %s: %s.", place, counts)
 }
 
 // countLines returns how many lines are added and removed.
@@ -39,18 +39,18 @@ func (c Change) countLines() (added, removed int) {
 
 // Lines returns the lines that change as they are told, each with its number on its side.
 func (c Change) Lines() (lines []string) {
-	before, after := 0, 0
+	oldNumber, newNumber := 0, 0
 	for _, l := range c.diffLines() {
 		text := words.OneLine(aaep.SafeText(l.text))
 		switch l.sign {
 		case ' ':
-			before, after = before+1, after+1
+			oldNumber, newNumber = oldNumber+1, newNumber+1
 		case '-':
-			before++
-			lines = append(lines, fmt.Sprintf("Line %d removed: %s", before, text))
+			oldNumber++
+			lines = append(lines, fmt.Sprintf("Line %d removed: %s", oldNumber, text))
 		default:
-			after++
-			lines = append(lines, fmt.Sprintf("Line %d added: %s", after, text))
+			newNumber++
+			lines = append(lines, fmt.Sprintf("Line %d added: %s", newNumber, text))
 		}
 	}
 	return lines
@@ -68,38 +68,43 @@ const maxCells = 4 << 20
 // diffLines compares the lines of the two texts. Where they are too many to compare, what lies
 // between the lines that are the same at both ends counts as removed and added.
 func (c Change) diffLines() (lines []diffLine) {
-	var before []string
+	var oldLines []string
 	if c.Old != nil {
-		before = SplitLines(*c.Old)
+		oldLines = SplitLines(*c.Old)
 	}
-	after := SplitLines(c.New)
+	newLines := SplitLines(c.New)
+
+	// head and tail are how many lines are the same at both ends.
 	head := 0
-	for head < len(before) && head < len(after) && before[head] == after[head] {
+	for head < len(oldLines) && head < len(newLines) && oldLines[head] == newLines[head] {
 		head++
 	}
 	tail := 0
-	for tail < len(before)-head && tail < len(after)-head && before[len(before)-1-tail] == after[len(after)-1-tail] {
+	for tail < len(oldLines)-head && tail < len(newLines)-head && oldLines[len(oldLines)-1-tail] == newLines[len(newLines)-1-tail] {
 		tail++
 	}
+
 	add := func(sign rune, texts []string) {
 		for _, text := range texts {
 			lines = append(lines, diffLine{sign, text})
 		}
 	}
-	add(' ', before[:head])
-	a, b := before[head:len(before)-tail], after[head:len(after)-tail]
+	add(' ', oldLines[:head])
+	a, b := oldLines[head:len(oldLines)-tail], newLines[head:len(newLines)-tail]
 	if len(a)*len(b) > maxCells {
 		add('-', a)
 		add('+', b)
 	} else {
 		lines = append(lines, compareLines(a, b)...)
 	}
-	add(' ', before[len(before)-tail:])
+	add(' ', oldLines[len(oldLines)-tail:])
 	return lines
 }
 
-// compareLines returns two lists of lines as one, by their longest common subsequence.
+// compareLines returns the lines a, which are removed, and b, which are added, as one list, in
+// which those of their longest common subsequence stand once. The work is len(a) times len(b).
 func compareLines(a, b []string) (lines []diffLine) {
+	// longest[i*width+j] is the length of the longest common subsequence of a[i:] and b[j:].
 	width := len(b) + 1
 	longest := make([]int32, (len(a)+1)*width)
 	for i := len(a) - 1; i >= 0; i-- {

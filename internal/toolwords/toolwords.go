@@ -49,9 +49,9 @@ func IsWhole(text string) bool { return utf8.RuneCountInString(oneLine(showSpace
 
 // showSpaces returns a text in which all can be seen but its line breaks and indents.
 func showSpaces(text string) string {
-	return spaces.ReplaceAllStringFunc(safetext.Exact(text), func(found string) string {
-		n := strings.Count(found, " ")
-		return fmt.Sprintf("%s <%d spaces> ", strings.TrimRight(found, " "), n)
+	return spaces.ReplaceAllStringFunc(safetext.Exact(text), func(match string) string {
+		n := strings.Count(match, " ")
+		return fmt.Sprintf("%s <%d spaces> ", strings.TrimRight(match, " "), n)
 	})
 }
 
@@ -63,10 +63,10 @@ var spaces = regexp.MustCompile(`\S  +`)
 func Label(text string) string { return Clip(words.OneLine(aaep.SafeText(text)), 200) }
 
 // Clip shortens a text to a number of characters, and ends it with an ellipsis if it was longer.
-func Clip(text string, most int) string {
+func Clip(text string, limit int) string {
 	n := 0
 	for i := range text {
-		if n++; n > most {
+		if n++; n > limit {
 			return strings.TrimSpace(text[:i]) + "…"
 		}
 	}
@@ -98,8 +98,8 @@ func Place(folder, path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(folder, path)
 	}
-	if in, err := filepath.Rel(folder, filepath.Clean(path)); err == nil && filepath.IsLocal(in) {
-		return Code(in)
+	if relative, err := filepath.Rel(folder, filepath.Clean(path)); err == nil && filepath.IsLocal(relative) {
+		return Code(relative)
 	}
 	return Code(path) + ", which is not in the folder,"
 }
@@ -168,15 +168,15 @@ func Command(input jsontext.Value) string {
 // Decode reads JSON in which a text may hold half a surrogate, as programs send that cut texts at a
 // length; U+FFFD stands for it. Everything else is read so strictly that there is only one way to
 // read it.
-func Decode(data []byte, into any) error {
-	return jsonv2.Unmarshal(data, into, jsontext.AllowInvalidUTF8(true))
+func Decode(data []byte, target any) error {
+	return jsonv2.Unmarshal(data, target, jsontext.AllowInvalidUTF8(true))
 }
 
 // Members returns the members of a tool's input, a line of text each. They are not made safe to
 // show yet.
 func Members(input jsontext.Value) (lines []string, err error) {
-	all, err := Arguments(input)
-	for _, argument := range all {
+	arguments, err := Arguments(input)
+	for _, argument := range arguments {
 		lines = append(lines, SplitLines(argument)...)
 	}
 	return lines, err
@@ -185,7 +185,7 @@ func Members(input jsontext.Value) (lines []string, err error) {
 // Arguments returns the members of a tool's input, each whole and with its name, line breaks
 // included. One that holds nothing is there too, for to a tool that may mean everything. They are
 // not made safe to show yet.
-func Arguments(input jsontext.Value) (all []string, err error) {
+func Arguments(input jsontext.Value) (arguments []string, err error) {
 	if input.Kind() != '{' {
 		return []string{"Input: " + string(input)}, nil
 	}
@@ -210,7 +210,7 @@ func Arguments(input jsontext.Value) (all []string, err error) {
 		if strings.TrimSpace(text) == "" {
 			text = strconv.Quote(text) + ", which is empty"
 		}
-		all = append(all, key+": "+text)
+		arguments = append(arguments, key+": "+text)
 	}
-	return all, nil
+	return arguments, nil
 }
