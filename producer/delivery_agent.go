@@ -30,7 +30,7 @@ func (a deliveryAgent) IsSettled(ev *aaep.Event) bool { return a.p.board.IsSettl
 // StampsInOrder reports whether the events of a session are stamped in order, here: not where they
 // were republished, or another process stamps them.
 func (a deliveryAgent) StampsInOrder() bool {
-	return a.p.cfg.Follow == nil && !a.p.republished.Load()
+	return !a.p.isReplica() && !a.p.republished.Load()
 }
 
 // LastStamp returns the newest stamp of a session; see delivery.Agent. It takes Producer.mu, and

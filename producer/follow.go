@@ -16,6 +16,10 @@ import (
 	"github.com/aaep-go/aaep/internal/shaper"
 )
 
+// isReplica reports whether this Producer serves the subscribers of an agent in another process,
+// with Config.Follow, and has no sessions of its own.
+func (p *Producer) isReplica() bool { return p.cfg.Follow != nil }
+
 // errFollows is returned by what only the agent itself can do, on a Producer with Config.Follow.
 var errFollows = errors.New("producer: this process follows the agent's log; only the agent itself has sessions")
 

@@ -38,7 +38,7 @@ func (p *Producer) wakeAsLogGrows() {
 		case <-more:
 		case <-failed:
 			failed = nil
-			if p.cfg.Follow == nil {
+			if !p.isReplica() {
 				p.cfg.Logger.Error("nothing is kept any more: listeners hear all of it, and a restart loses what comes", "error", p.log.Err())
 			}
 		case <-p.done:
@@ -56,7 +56,7 @@ func (p *Producer) Republish(ev *aaep.Event) error {
 	if !p.isMade() {
 		return errNotMade
 	}
-	if p.cfg.Follow != nil {
+	if p.isReplica() {
 		return errFollows
 	}
 	if p.serving.Err() != nil {
@@ -115,7 +115,7 @@ func claimStore(store log.Store) (release func(), err error) {
 // failed it cannot say it; then it notes alone that the agent has ended in good order, if the log
 // takes that. Shutdown calls it last.
 func (p *Producer) closeLog() {
-	if p.cfg.Follow != nil {
+	if p.isReplica() {
 		return
 	}
 	var err error

@@ -19,16 +19,17 @@ import (
 // resumeOrFollow continues where the process before this one ended, or follows the agent in another
 // process. New calls it before any subscription is served.
 func (p *Producer) resumeOrFollow() error {
-	if p.cfg.Follow != nil {
-		p.shareQuestions(p.cfg.Follow, p.announceStuckReply)
+	if p.isReplica() {
+		p.shareQuestions(p.cfg.Follow)
 		p.follower = replica.NewFollower(p.claims, replicaHost{p}, p.shared, p.cfg.Logger, newID("node_"), p.began)
-		p.board.AskAgent = p.follower.AskMoreTime
+		p.board.Agent = &questions.RemoteAgent{
+			AskMoreTime: p.follower.AskMoreTime, AnnounceStuckReply: p.announceStuckReply}
 		return p.followLog()
 	}
 	p.broker.Forget = p.board.Forget
 	shared, leads := p.cfg.Log.(log.Shared)
 	if leads {
-		p.shareQuestions(shared, nil)
+		p.shareQuestions(shared)
 		if err := p.leadReplicas(); err != nil {
 			return err
 		}
@@ -42,11 +43,11 @@ func (p *Producer) resumeOrFollow() error {
 	return nil
 }
 
-// shareQuestions has questions settled for all processes of the agent, which share a log. stuck is
-// nil at the agent; see questions.Claims.
-func (p *Producer) shareQuestions(shared log.Shared, stuck func(session string)) {
+// shareQuestions has questions settled for all processes of the agent, which share a log.
+// resumeOrFollow calls it.
+func (p *Producer) shareQuestions(shared log.Shared) {
 	p.shared = shared
-	p.sharedClaims = &questions.Claims{Shared: shared, Context: p.claims, Stuck: stuck, Board: p.board}
+	p.sharedClaims = &questions.Claims{Shared: shared, Context: p.claims, Board: p.board}
 	p.broker.Claim = p.sharedClaims.Settle
 }
 

@@ -82,7 +82,7 @@ func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session,
 	if !p.isMade() {
 		return nil, errNotMade
 	}
-	if p.cfg.Follow != nil {
+	if p.isReplica() {
 		return nil, errFollows
 	}
 	s := &Session{p: p, id: newID("sess_"), began: time.Now(), turn: make(chan struct{}, 1)}

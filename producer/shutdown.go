@@ -73,7 +73,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	sessions := slices.Clone(p.sessions)
 	p.mu.Unlock()
 	for _, s := range sessions {
-		if p.cfg.Follow != nil {
+		if p.isReplica() {
 			break // the sessions are the agent's
 		}
 		s.endUnfinished(aaep.CancelledBySystem)

@@ -103,7 +103,7 @@ func (sub *subscription) closeAnnounced(why *aaep.Rejection) {
 	p.unregisterSubscription(sub) // before the last message: no question waits for that
 	sub.StopReceiving()
 	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.Link.Principal, "peer", sub.Link.Peer, "reason", string(why.Code), "error", why)
-	if p.cfg.Follow != nil && why.Code == aaep.ProducerShutdown {
+	if p.isReplica() && why.Code == aaep.ProducerShutdown {
 		why.Message = "" // the agent goes on, and its subscribers reconnect to another process
 	}
 	if !why.Remote && why.Message != "" {

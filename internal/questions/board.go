@@ -46,9 +46,9 @@ type Board struct {
 	Config
 	// Broker says what settles a question.
 	Broker *Broker
-	// AskAgent asks the agent for more time for a question, at a replica; nil at the agent. Set it
-	// before the first question.
-	AskAgent func(by audit.Subscription, token aaep.ReplyToken) bool
+	// Agent is the agent of which this process is a replica; nil in the agent's own process. It is
+	// all that tells the one from the other here. Set it before the first question.
+	Agent *RemoteAgent
 
 	// putting is held while a question is put, so that meanwhile no subscription is registered and
 	// none begins or ceases to be one that may be asked.
@@ -57,6 +57,17 @@ type Board struct {
 
 	mu   sync.Mutex                   // guards open, and what Pending says of it
 	open map[aaep.ReplyToken]*Pending // listed from when they are put until they are settled
+}
+
+// RemoteAgent is the agent in another process, as a replica asks it and speaks for it. Both
+// functions are needed.
+type RemoteAgent struct {
+	// AskMoreTime asks the agent for more time for a question, and reports whether there was more to
+	// give. It waits for the agent.
+	AskMoreTime func(by audit.Subscription, token aaep.ReplyToken) bool
+	// AnnounceStuckReply announces, in the session of a question, that a reply received here waits to
+	// be kept: the user who gave it believes that it counts.
+	AnnounceStuckReply func(session string)
 }
 
 // NewBoard returns a Board without questions.
@@ -70,6 +81,10 @@ func (b *Board) HoldRecipients() (release func()) {
 	b.putting.Lock()
 	return b.putting.Unlock
 }
+
+// isReplica reports whether the questions here are those of an agent in another process, which alone
+// gives more time and settles what no subscriber here answers.
+func (b *Board) isReplica() bool { return b.Agent != nil }
 
 // Forget takes a question out of those that later subscribers are asked. At the agent the Broker
 // calls it with every question that is no longer open; the other callers are where that could be
@@ -119,8 +134,8 @@ func (b *Board) inOrder() []*Pending {
 // question the time that they need. The question is not listed yet.
 func (b *Board) Unrecorded(put *Pending) (fresh []audit.Subscription) {
 	for r := range b.Recipients() {
-		if who := r.AuditIdentity(put.Event); r.MayBeAsked(put.IsConfirmation()) && !put.isRecordedAs(who) {
-			put.Include(r.Needs())
+		if who := r.Subscription.AuditIdentity(put.Event); r.Subscription.MayBeAsked(put.IsConfirmation()) && !put.isRecordedAs(who) {
+			put.Include(r.Subscription.Needs())
 			fresh = append(fresh, who)
 		}
 	}
@@ -136,7 +151,7 @@ func (b *Board) Unrecorded(put *Pending) (fresh []audit.Subscription) {
 // CanAsk reports whether a question of this kind can be put to any recipient.
 func (b *Board) CanAsk(isConfirmation bool) bool {
 	for r := range b.Recipients() {
-		if r.MayBeAsked(isConfirmation) {
+		if r.Subscription.MayBeAsked(isConfirmation) {
 			return true
 		}
 	}
@@ -164,12 +179,12 @@ func (b *Board) AssignRecipients(q *ledger.Question, put *Pending) (some, others
 	q.Recipients, q.Expected, put.recipients, put.replicas, put.late = nil, nil, nil, nil, nil
 	for r := range b.Recipients() {
 		switch {
-		case r.IsAborted() || !r.MayBeAsked(put.IsConfirmation()):
-		case put.isRecordedAs(r.AuditIdentity(put.Event)):
+		case r.Subscription.IsAborted() || !r.Subscription.MayBeAsked(put.IsConfirmation()):
+		case put.isRecordedAs(r.Subscription.AuditIdentity(put.Event)):
 			q.Recipients, put.recipients = append(q.Recipients, r.ID), append(put.recipients, r)
 		default:
 			q.Expected, put.late = append(q.Expected, r.ID), append(put.late, r)
-			put.Include(r.Needs())
+			put.Include(r.Subscription.Needs())
 		}
 	}
 	some = len(put.recipients) > 0
@@ -202,7 +217,7 @@ func (b *Board) Open(q *ledger.Question, put *Pending, appendEvent func(*aaep.Ev
 	asked := put.recipients
 	b.mu.Unlock()
 	for _, r := range slices.Concat(asked, put.late) {
-		if r.IsAborted() { // it ended before the Broker knew of it
+		if r.Subscription.IsAborted() { // it ended before the Broker knew of it
 			b.Broker.RemoveSubscription(r.ID)
 		}
 	}
@@ -251,8 +266,8 @@ func (b *Board) Extend(recipient string, by audit.Subscription, token aaep.Reply
 	b.mu.Lock()
 	put := b.open[token]
 	b.mu.Unlock()
-	if b.AskAgent != nil {
-		if put == nil || !b.AskAgent(by, token) {
+	if b.isReplica() {
+		if put == nil || !b.Agent.AskMoreTime(by, token) {
 			return false
 		}
 		b.mu.Lock()

@@ -31,10 +31,7 @@ type Claims struct {
 	Shared log.Shared
 	// Context ends when nothing is left to be settled with the other processes.
 	Context context.Context
-	// Stuck is called at a replica, with the session of a question, when a reply that was received
-	// there waits to be kept: the user who gave it believes that it counts. It is nil at the agent.
-	Stuck func(session string)
-	Board *Board
+	Board   *Board
 
 	lost atomic.Int64 // replies whose claims could not be kept
 }
@@ -55,12 +52,13 @@ func (c *Claims) Lost() int {
 // the question is open again. w.Lost says why a reply did not settle the question.
 func (c *Claims) Settle(out *ledger.Outcome, w *Waiter) *ledger.Outcome {
 	limit := ClaimTime
-	if c.Stuck != nil {
+	if c.Board.isReplica() {
 		if out.Cause != ledger.Replied {
 			return nil
 		}
 		limit = replyTime
-		defer time.AfterFunc(ClaimTime, func() { c.Stuck(out.Question.SessionID) }).Stop()
+		announce := func() { c.Board.Agent.AnnounceStuckReply(out.Question.SessionID) }
+		defer time.AfterFunc(ClaimTime, announce).Stop()
 	}
 	ctx, cancel := context.WithTimeout(c.Context, limit)
 	defer cancel()
@@ -75,7 +73,7 @@ func (c *Claims) Settle(out *ledger.Outcome, w *Waiter) *ledger.Outcome {
 		if out.Cause == ledger.Replied {
 			c.lost.Add(1)
 		}
-		if c.Stuck != nil {
+		if c.Board.isReplica() {
 			c.Board.Logger.Error("a reply could not be handed to the agent, and does not count",
 				"session_id", out.Question.SessionID, "question_id", audit.QuestionID(out.Question.Token),
 				"principal", w.By.Principal, "error", err)
@@ -111,7 +109,7 @@ func (c *Claims) adopt(mine *ledger.Outcome, w *Waiter, first log.Claim) *ledger
 			"session_id", mine.Question.SessionID, "node", by.Node, "late", first.At.Sub(mine.Until))
 		out = ledger.Silence(mine.Question)
 	}
-	if out.Cause == ledger.Replied && c.Stuck == nil && !out.Unrecorded {
+	if out.Cause == ledger.Replied && !c.Board.isReplica() && !out.Unrecorded {
 		out.Unrecorded = c.Board.Broker.Log.RecordReply(*by, out.Reply, nil) != nil
 	}
 	w.By, out.At, out.Until = by, mine.At, mine.Until

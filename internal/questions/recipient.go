@@ -50,9 +50,9 @@ type Subscription interface {
 // withheld from the subscription's stream, and the record is written on a goroutine; AskLate puts
 // the question when the record is kept. Nothing else waits for it.
 type Recipient struct {
-	Subscription
-	ID    string // of the subscription
-	board *Board
+	Subscription Subscription // who is asked; a named field, so that its methods are not the Recipient's
+	ID           string       // of the subscription
+	board        *Board
 
 	// These belong to the owner of the subscription.
 	overfull  bool                            // too many questions are withheld; the owner ends it
@@ -165,7 +165,7 @@ func (r *Recipient) queueRecord(k keptRecord) {
 // lock held; it never waits.
 func (r *Recipient) lookAgain() {
 	r.askAgain.Store(true)
-	r.Wake()
+	r.Subscription.Wake()
 }
 
 // AskLate puts to the subscription the questions that are on record by now, and begins to record
@@ -187,13 +187,13 @@ func (r *Recipient) AskLate() {
 		switch {
 		case r.toAsk[token] == nil && (r.failed[token] || !r.IsWithheld(token)):
 			return nil
-		case r.HasStream() && r.HasShown(put.Pos):
+		case r.Subscription.HasStream() && r.Subscription.HasShown(put.Pos):
 			return r.board.repeatQuestion(put, time.Now()) // with the time that is left now
 		}
 		return put.Event
 	}, func(e shaper.Entry) {
-		if !r.HasStream() {
-			r.Push(e)
+		if !r.Subscription.HasStream() {
+			r.Subscription.Push(e)
 			return
 		}
 		r.askAside(e)
@@ -228,7 +228,7 @@ func (r *Recipient) askAside(e shaper.Entry) {
 	}
 	token, _ := closes.Token(e.Event)
 	r.beside[token] = e.Event
-	r.Push(e)
+	r.Subscription.Push(e)
 }
 
 // putOpen puts the open questions to the subscription if it can answer them: at once those for
@@ -257,7 +257,7 @@ func (r *Recipient) putOpen(ask func(*Pending) *aaep.Event, push func(shaper.Ent
 		if ask != nil {
 			entry.Event = ask(put)
 		}
-		if entry.Event == nil || !r.MayBeAsked(put.IsConfirmation()) {
+		if entry.Event == nil || !r.Subscription.MayBeAsked(put.IsConfirmation()) {
 			continue
 		}
 		if entry.Event != put.Event {
@@ -273,7 +273,7 @@ func (r *Recipient) putOpen(ask func(*Pending) *aaep.Event, push func(shaper.Ent
 			if r.release(token); !slices.Contains(put.recipients, r) {
 				put.recipients = append(put.recipients, r)
 			}
-			if r.HasPassed(entry.Pos) { // otherwise the log shows it later
+			if r.Subscription.HasPassed(entry.Pos) { // otherwise the log shows it later
 				push(entry)
 			}
 		}
@@ -286,7 +286,7 @@ func (r *Recipient) putOpen(ask func(*Pending) *aaep.Event, push func(shaper.Ent
 // the event that asks when the record is kept; until then the question is withheld, and stays open
 // for this subscription. A record that is kept at once counts. The owner calls it, holding no lock.
 func (r *Recipient) isOnRecord(put *Pending, ev *aaep.Event) bool {
-	b, token, who := r.board, put.token(), r.AuditIdentity(put.Event)
+	b, token, who := r.board, put.token(), r.Subscription.AuditIdentity(put.Event)
 	language, is := r.onRecord[token]
 	b.mu.Lock()
 	if i := indexOf(put.recorded, r.ID); i >= 0 && !is {
@@ -328,20 +328,20 @@ func (r *Recipient) isOnRecord(put *Pending, ev *aaep.Event) bool {
 // yet waits until the new language is on record. The owner calls it, after the answer to the
 // change; nothing has left since the terms are new.
 func (r *Recipient) PutForNewTerms(was *negotiation.Terms) {
-	if !r.HasStream() { // what is prepared for the first stream is prepared anew
-		r.Discard(func(ev *aaep.Event) bool {
+	if !r.Subscription.HasStream() { // what is prepared for the first stream is prepared anew
+		r.Subscription.Discard(func(ev *aaep.Event) bool {
 			_, asks := closes.Token(ev)
 			return asks
 		})
 		r.PutOpenQuestions()
 		return
 	}
-	languages := r.Languages()
+	languages := r.Subscription.Languages()
 	reworded := func(ev *aaep.Event) bool {
 		return negotiation.ChooseLanguage(was.Languages, ev) != negotiation.ChooseLanguage(languages, ev)
 	}
 	if !slices.Equal(was.Languages, languages) {
-		r.Discard(func(ev *aaep.Event) bool {
+		r.Subscription.Discard(func(ev *aaep.Event) bool {
 			_, asks := closes.Token(ev)
 			return asks && reworded(ev)
 		})
@@ -360,7 +360,7 @@ func (r *Recipient) PutForNewTerms(was *negotiation.Terms) {
 			return ev
 		case !reworded(ev):
 			return nil
-		case r.HasShown(put.Pos):
+		case r.Subscription.HasShown(put.Pos):
 			return r.board.repeatQuestion(put, now)
 		default: // the log shows it when it is on record
 			return ev
@@ -373,7 +373,7 @@ func (r *Recipient) PutForNewTerms(was *negotiation.Terms) {
 // registration of a subscription, holding no lock.
 func (r *Recipient) PutOpenQuestions() {
 	clear(r.beside)
-	r.putOpen(nil, r.Push)
+	r.putOpen(nil, r.Subscription.Push)
 }
 
 // RepeatQuestions puts the open questions of beside once more, for the stream may have broken
@@ -384,11 +384,11 @@ func (r *Recipient) RepeatQuestions() {
 		return
 	}
 	r.putOpen(func(put *Pending) *aaep.Event {
-		if !r.HasPassed(put.Pos) { // the log shows it, in its place
+		if !r.Subscription.HasPassed(put.Pos) { // the log shows it, in its place
 			delete(r.beside, put.token())
 		}
 		return r.beside[put.token()]
-	}, func(e shaper.Entry) { r.Push(shaper.Entry{Event: e.Event, At: e.Pos}) })
+	}, func(e shaper.Entry) { r.Subscription.Push(shaper.Entry{Event: e.Event, At: e.Pos}) })
 }
 
 // repeatQuestion returns an event that asks a question once more, with the time that is left to
@@ -419,9 +419,9 @@ func (b *Board) OpenFollowed(entry shaper.Entry, q *ledger.Question, justPut boo
 	b.putting.Lock()
 	var able []*Recipient
 	for r := range b.Recipients() {
-		if r.MayBeAsked(put.IsConfirmation()) {
+		if r.Subscription.MayBeAsked(put.IsConfirmation()) {
 			able = append(able, r)
-			put.recording = append(put.recording, r.AuditIdentity(ev))
+			put.recording = append(put.recording, r.Subscription.AuditIdentity(ev))
 		}
 	}
 	put.Record.Recipients = put.recording
@@ -470,7 +470,7 @@ func (b *Board) recordFollowed(token aaep.ReplyToken, put *Pending, able []*Reci
 	recorded(err)
 	defer b.HoldRecipients()() // no terms change meanwhile
 	for _, r := range able {   // the log has not shown it yet
-		if err != nil || !r.MayBeAsked(put.IsConfirmation()) || !put.isRecordedAs(r.AuditIdentity(put.Event)) {
+		if err != nil || !r.Subscription.MayBeAsked(put.IsConfirmation()) || !put.isRecordedAs(r.Subscription.AuditIdentity(put.Event)) {
 			r.lookAgain() // its terms have changed
 			continue
 		}
@@ -481,7 +481,7 @@ func (b *Board) recordFollowed(token aaep.ReplyToken, put *Pending, able []*Reci
 			r.release(token)
 		}
 		b.mu.Unlock()
-		if r.IsAborted() { // it ended before the Broker knew it as a recipient
+		if r.Subscription.IsAborted() { // it ended before the Broker knew it as a recipient
 			b.Broker.RemoveSubscription(r.ID)
 		}
 	}
@@ -512,9 +512,9 @@ func (b *Board) reopenFollowed(settled *ledger.Question) {
 	b.mu.Unlock()
 	for _, r := range asked {
 		switch {
-		case r.IsAborted(): // it ended before the Broker knew of it
+		case r.Subscription.IsAborted(): // it ended before the Broker knew of it
 			b.Broker.RemoveSubscription(r.ID)
-		case !r.MayBeAsked(put.IsConfirmation()):
+		case !r.Subscription.MayBeAsked(put.IsConfirmation()):
 			b.Broker.NarrowAbilities(r.ID, put.IsConfirmation(), !put.IsConfirmation())
 		}
 	}
