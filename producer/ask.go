@@ -40,18 +40,18 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	put, err := s.putQuestion(ctx, about, q, payload, explain)
+	pending, err := s.putQuestion(ctx, about, q, payload, explain)
 	if err != nil {
 		return nil, nil, err
 	}
-	out := s.receiveOutcome(ctx, put, q)
+	out := s.receiveOutcome(ctx, pending, q)
 	if out == nil {
 		return nil, nil, ErrSessionOver // endSession withdraws the question
 	}
 	if q.Confirmation != nil && out.Decision == aaep.Accept {
 		defer func() {
 			if err != nil {
-				s.p.broker.Log.RecordNotDone(put.Record)
+				s.p.broker.Log.RecordNotDone(pending.Record)
 			}
 		}()
 	}
@@ -70,7 +70,7 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 	if s.over || s.ctx.Err() != nil {
 		return nil, nil, ErrSessionOver
 	}
-	if put.Waiter != nil {
+	if pending.Waiter != nil {
 		s.explainSettled = nil
 		if err := s.machine.Settled(q.Token, out.Decision); err != nil {
 			return nil, nil, err
@@ -78,29 +78,25 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 	}
 	// The state changes before the next question has its turn, so that each outcome is announced.
 	if q.Confirmation != nil && out.Decision == aaep.Accept && failed == nil {
-		return out, put, s.enterStateSaying(aaep.StateCallingTool,
+		return out, pending, s.enterStateSaying(aaep.StateCallingTool,
 			s.p.speechOrPhrase(aaep.Text{}, phrase.UsingATool, ""))
 	}
 	if err := s.resumeState(news); err != nil {
 		return nil, nil, errors.Join(failed, err)
 	}
-	return out, put, failed
+	return out, pending, failed
 }
 
 // receiveOutcome waits for the outcome of a question. One that no recipient can answer has its
 // outcome, and its record, at once. The result is nil if the session ends first.
-func (s *Session) receiveOutcome(ctx context.Context, put *questions.Pending, q *ledger.Question) *ledger.Outcome {
-	if put.Waiter == nil {
+func (s *Session) receiveOutcome(ctx context.Context, pending *questions.Pending, q *ledger.Question) *ledger.Outcome {
+	if pending.Waiter == nil {
 		out := ledger.Unanswerable(q)
 		out.At = time.Now()
-		s.p.broker.Log.RecordOutcome(out, put.Record, nil)
+		s.p.broker.Log.RecordOutcome(out, pending.Record, nil)
 		return out
 	}
-	out := s.awaitOutcome(ctx, put, q)
-	if out != nil {
-		s.p.board.Forget(q.Token) // it may have been settled before Open listed it
-	}
-	return out
+	return s.awaitOutcome(ctx, pending, q)
 }
 
 // maxAsks is how often putQuestion records a question, once more each time that every recipient on
@@ -120,16 +116,16 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 		return nil, ErrSessionOver
 	}
 	defer p.recording.Done()
-	put, err := s.prepareQuestion(about, payload)
+	pending, err := s.prepareQuestion(about, payload)
 	if err != nil {
 		return nil, err
 	}
 	// withdraw gives what is on record as asked an outcome.
 	withdraw := func(err error) error {
-		if put.IsOnRecord() {
+		if pending.IsOnRecord() {
 			out := ledger.WithdrawnOutcome(q)
 			out.At = time.Now()
-			p.broker.Log.RecordOutcome(out, put.Record, nil)
+			p.broker.Log.RecordOutcome(out, pending.Record, nil)
 		}
 		return err
 	}
@@ -137,31 +133,31 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 		if tries == maxAsks { // there are always others that could be asked
 			return nil, withdraw(ErrUnreachable)
 		}
-		if fresh := p.board.Unrecorded(put); len(fresh) > 0 {
-			if p.broker.Log.Record(put.RecordOf(fresh)) != nil {
+		if fresh := p.board.FindUnrecorded(pending); len(fresh) > 0 {
+			if p.broker.Log.Record(pending.RecordOf(fresh)) != nil {
 				return nil, withdraw(ErrNotRecorded)
 			}
-			put.MarkRecorded(fresh)
+			pending.MarkRecorded(fresh)
 		}
 		var open bool
-		open, others, err = s.openQuestion(ctx, about, q, put, explain)
+		open, others, err = s.openQuestion(ctx, about, q, pending, explain)
 		switch {
 		case err != nil:
 			return nil, withdraw(err)
 		case open:
-			s.warnIfTooShort(payload, put.Pace)
-			return put, nil
+			s.warnIfTooShort(payload, pending.Pace)
+			return pending, nil
 		}
 	}
-	if !put.IsOnRecord() { // no user was shown any words
-		put.Record.ShownDigest = ""
+	if !pending.IsOnRecord() { // no user was shown any words
+		pending.Record.ShownDigest = ""
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.ctx.Err() != nil {
 		return nil, ErrSessionOver
 	}
-	return put, s.enterStateSaying(aaep.StateAwaitingInput, waitingFor(about))
+	return pending, s.enterStateSaying(aaep.StateAwaitingInput, waitingFor(about))
 }
 
 // waitingFor returns the words that announce the state awaiting_input: those of the question.
@@ -192,8 +188,8 @@ func (s *Session) prepareQuestion(about speech, payload aaep.Payload) (*question
 // asked when they are. The time to answer is that which all of them need. After an error the state
 // goes back to what it was. explain becomes s.explainSettled. putQuestion calls it, holding no
 // lock; it takes s.mu, holds the recipients, and waits for the broker, never for a link.
-func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Question, put *questions.Pending,
-	explain func(*ledger.Outcome) (speech, error)) (open, others bool, err error) {
+func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Question, pending *questions.Pending,
+	explain func(*ledger.Outcome) (speech, error)) (open, unrecorded bool, err error) {
 	p := s.p
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,11 +200,11 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 		return false, false, err
 	}
 	defer p.board.HoldRecipients()()
-	some, others := p.board.AssignRecipients(q, put)
-	if !some {
-		return false, others, nil
+	recorded, unrecorded := p.board.AssignRecipients(q, pending)
+	if !recorded {
+		return false, unrecorded, nil
 	}
-	put.StretchTimeout()
+	pending.StretchTimeout()
 	before := s.lastState.ev
 	if err := s.enterStateSaying(aaep.StateAwaitingInput, waitingFor(about)); err != nil {
 		return false, false, err
@@ -216,21 +212,21 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	// The change of state that ended the question before has an earlier stamp than this question.
 	// After a broken stream it may arrive once more behind this question, and the stamps show that
 	// it is not the end of this one.
-	put.Event.Timestamp = s.nextStamp()
-	if before != nil && !put.Event.Timestamp.After(before.Timestamp) {
-		put.Event.Timestamp = before.Timestamp.Add(time.Millisecond)
+	pending.Event.Timestamp = s.nextStamp()
+	if before != nil && !pending.Event.Timestamp.After(before.Timestamp) {
+		pending.Event.Timestamp = before.Timestamp.Add(time.Millisecond)
 	}
-	if err := s.machine.Next(put.Event); err != nil {
+	if err := s.machine.Next(pending.Event); err != nil {
 		return false, false, errors.Join(err, s.resumeState(speech{}))
 	}
-	s.last, q.Stamp = put.Event.Timestamp, put.Event.Timestamp
-	if err := p.board.Open(q, put, p.appendEvent); err != nil {
+	s.last, q.Stamp = pending.Event.Timestamp, pending.Event.Timestamp
+	if err := p.board.Open(q, pending, p.appendEvent); err != nil {
 		if errors.Is(err, questions.ErrClosed) {
 			err = ErrClosed
 		}
 		s.machine.Settled(q.Token, aaep.Reject)
 		return false, false, errors.Join(err, s.resumeState(speech{}))
 	}
-	s.pos, s.explainSettled = put.Pos, explain
+	s.pos, s.explainSettled = pending.Pos, explain
 	return true, false, nil
 }

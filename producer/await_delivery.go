@@ -21,7 +21,7 @@ const (
 // holding no lock.
 func (p *Producer) awaitAskedDelivery(ctx context.Context, pos uint64, asked *questions.Pending) (
 	untold []audit.Subscription) {
-	recipients, replicas := p.board.PutTo(asked)
+	recipients, replicas := p.board.AskedRecipients(asked)
 	var subs []*subscription
 	for _, r := range recipients {
 		subs = append(subs, r.Subscription.(*subscription))

@@ -76,11 +76,20 @@ func (p *Producer) isMade() bool { return p != nil && p.log != nil }
 // to all that may answer. In a service with several users each needs one of their own, as an
 // example of package producer/serve shows. All its methods may be called at once.
 type Producer struct {
-	// A goroutine that holds several locks took them in this order: those of replica.Follower, a
-	// Session's mu, what Board.HoldRecipients takes, those of groups in package delivery,
-	// Producer.mu, those of package questions. Only holdSessions takes several Sessions' mu, in the
-	// order in which they began. Only TryLock is called against this order. Every other lock of the
-	// package is a leaf: no lock is taken while it is held.
+	// A goroutine that holds several locks took them in this order:
+	//
+	//  1. Follower.reporting, then the mu of its link (package replica)
+	//  2. Session.mu
+	//  3. Board.putting, which HoldRecipients takes (package questions)
+	//  4. groups.mu, then the mu of a group (package delivery)
+	//  5. Producer.mu
+	//  6. Board.mu, then the mu of a Recipient (package questions)
+	//
+	// Only holdSessions takes the mu of several Sessions, in the order in which they began. One
+	// lock is taken against the order, by TryLock alone: deliveryAgent.LastStamp takes a Session's
+	// with that of a group held. None of these is taken while any other lock of the producer is
+	// held, of whatever package. The goroutine of the Broker takes no lock, so it may be waited for
+	// with any of them held. An extension's Event function is called with a Session's mu held.
 
 	cfg    Config         // complete, with the caller's functions behind shield; never changes after New
 	shield *shield.Shield // calls what the author of the agent wrote

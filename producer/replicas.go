@@ -21,7 +21,9 @@ type replicaAgent struct{ p *Producer }
 
 // ApplyPresence puts the open questions to a replica that it can answer only now, and takes it out
 // of those that it can answer no longer.
-func (a replicaAgent) ApplyPresence(is replica.Presence) { a.p.board.JoinReplica(is, a.p.leader.Apply) }
+func (a replicaAgent) ApplyPresence(now replica.Presence) {
+	a.p.board.UpdateReplica(now, a.p.leader.Apply)
+}
 
 // ExtendQuestion gives a question more time; see questions.Board.
 func (a replicaAgent) ExtendQuestion(id string, by audit.Subscription, token aaep.ReplyToken) bool {

@@ -104,34 +104,34 @@ func (f *warnings) countWarning(now time.Time) (write bool, left int) {
 // which may be of a reply that came first. It returns nil if the session ends. Like the broker it
 // looks every questions.LookAgain, for no timer runs while the machine is suspended (D-79).
 // askQuestion calls it on the agent's goroutine, holding no lock.
-func (s *Session) awaitOutcome(ctx context.Context, put *questions.Pending, q *ledger.Question) *ledger.Outcome {
-	limit := closes.Given(put.Event)
+func (s *Session) awaitOutcome(ctx context.Context, pending *questions.Pending, q *ledger.Question) *ledger.Outcome {
+	limit := closes.Given(pending.Event)
 	deadline := s.p.broker.Now().Add(limit)
-	next, notice := nextNotice(limit, limit, put.Pace)
+	next, notice := nextNotice(limit, limit, pending.Pace)
 	timer := time.NewTimer(min(limit-next, questions.LookAgain))
 	defer timer.Stop()
 	for {
 		select {
-		case out := <-put.Answer:
+		case out := <-pending.Answer:
 			return out
 		case <-ctx.Done():
 			s.p.broker.Withdraw(q.Token, "")
-			return <-put.Answer
+			return <-pending.Answer
 		case <-s.ctx.Done():
-			s.p.broker.GiveUp(put.Waiter)
+			s.p.broker.GiveUp(pending.Waiter)
 			return nil
-		case left := <-put.More:
+		case left := <-pending.More:
 			now := s.p.broker.Now()
 			limit += left - deadline.Sub(now)
 			deadline = now.Add(left)
 			s.announceTimeLeft(phrase.MoreTimeGiven, left, limit)
-			next, notice = nextNotice(limit, left, put.Pace)
+			next, notice = nextNotice(limit, left, pending.Pace)
 		case <-timer.C:
 		}
 		left := deadline.Sub(s.p.broker.Now())
 		if notice != "" && left <= next {
 			is := notice
-			if next, notice = nextNotice(limit, left, put.Pace); notice == "" {
+			if next, notice = nextNotice(limit, left, pending.Pace); notice == "" {
 				is = phrase.LittleTimeLeft // also if the other notice was slept through
 			}
 			if left > 0 {

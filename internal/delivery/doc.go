@@ -13,10 +13,10 @@
 // by another goroutine, which runs while there may be something to receive.
 //
 // A goroutine that holds several locks took them in this order: groups.mu, a group's mu, a
-// Subscription's mu, a logCursor's counting. The locks of the producer come before groups.mu,
-// except those that Agent.LastStamp and Subscriber.IsWithheld take: they are taken with a group's
-// mu held, and must be leaves or be taken with TryLock alone. Dispatcher.mu and a Signal's are
-// leaves.
+// Subscription's mu, a logCursor's counting. Agent.LastStamp and Subscriber.IsWithheld are called
+// with a group's mu held: a lock that they take must never be held where groups.mu or a group's mu
+// is taken, unless they take it with TryLock alone. The type producer.Producer has the whole order.
+// Dispatcher.mu, a Signal's and those of the encodedCache are taken last.
 //
 // Begin to read at logCursor.loadBatch, which every event passes, then Subscription.runUngrouped.
 // The comment at the head of group.go explains how equal subscriptions share one stream, and

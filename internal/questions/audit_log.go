@@ -27,21 +27,26 @@ func NewAuditLog(sink audit.Sink, logger *slog.Logger) *AuditLog {
 // Failed returns how many records could not be kept.
 func (l *AuditLog) Failed() int { return int(l.failed.Load()) }
 
-// Record keeps one record. A record that cannot be kept is logged.
+// Record writes one record, and returns when it is kept. The error says that it could not be; it is
+// logged and counted here.
 func (l *AuditLog) Record(r audit.Record) error {
 	err := l.sink.Record(r)
 	if err != nil {
 		l.failed.Add(1)
-		l.logger.Error("not recorded", "kind", r.Kind, "session_id", r.SessionID, "question_id", r.QuestionID, "error", err)
+		l.logger.Error("not recorded",
+			"kind", r.Kind, "session_id", r.SessionID, "question_id", r.QuestionID, "error", err)
 	}
 	return err
 }
 
-// RecordOutcome records how a question ended, and whose reply it was where that is known. It makes
-// an outcome that cannot be recorded a rejection.
+// RecordOutcome records how a question ended, and whose reply it was: by, or else the recipient of
+// asked, the record of the question, with the id in out.By. An outcome that cannot be recorded, or
+// whose reply could not, becomes a rejection in place. The Broker calls it before it hands the
+// outcome out.
 func (l *AuditLog) RecordOutcome(out *ledger.Outcome, asked audit.Record, by *audit.Subscription) {
-	r := audit.Record{Kind: audit.Settled, Time: out.At, SessionID: out.Question.SessionID, QuestionID: audit.QuestionID(out.Question.Token),
-		Tool: asked.Tool, ToolCallID: asked.ToolCallID, ShownDigest: asked.ShownDigest,
+	r := audit.Record{Kind: audit.Settled, Time: out.At, SessionID: out.Question.SessionID,
+		QuestionID: audit.QuestionID(out.Question.Token),
+		Tool:       asked.Tool, ToolCallID: asked.ToolCallID, ShownDigest: asked.ShownDigest,
 		Cause: string(out.Cause), Decision: out.Decision, Response: out.Response}
 	if by != nil && by.SubscriptionID == out.By {
 		r.By = by
@@ -51,18 +56,20 @@ func (l *AuditLog) RecordOutcome(out *ledger.Outcome, asked audit.Record, by *au
 			r.By = &who
 		}
 	}
-	if r.By == nil && out.By != "" { // who came later
+	if r.By == nil && out.By != "" { // a subscription that was asked later
 		r.By = &audit.Subscription{SubscriptionID: out.By, Principal: out.Principal}
 	}
 	if out.Unrecorded || l.Record(r) != nil {
 		if out.Decision == aaep.Accept {
-			l.logger.Error("accepted, and not done: it cannot be put on record", "session_id", r.SessionID, "question_id", r.QuestionID)
+			l.logger.Error("accepted, and not done: it cannot be put on record",
+				"session_id", r.SessionID, "question_id", r.QuestionID)
 		}
 		out.Decision, out.Response, out.Unrecorded = aaep.Reject, nil, true
 	}
 }
 
-// RecordReply records a reply; refused is why it does not count, or nil.
+// RecordReply records a reply m that came on the subscription by; refused is why it does not count,
+// or nil. The error says that the record could not be kept.
 func (l *AuditLog) RecordReply(by audit.Subscription, m aaep.Message, refused error) error {
 	r := audit.Reply(m)
 	r.By, r.Counted = &by, refused == nil
@@ -72,14 +79,15 @@ func (l *AuditLog) RecordReply(by audit.Subscription, m aaep.Message, refused er
 	return l.Record(r)
 }
 
-// RecordNotDone records that an action was accepted, has not begun, and will not.
+// RecordNotDone records that an action was accepted, has not begun, and will not. asked is the
+// record of its question.
 func (l *AuditLog) RecordNotDone(asked audit.Record) {
-	l.Record(audit.Record{Kind: audit.NotDone, SessionID: asked.SessionID, Tool: asked.Tool, ToolCallID: asked.ToolCallID,
-		QuestionID: asked.QuestionID, ShownDigest: asked.ShownDigest})
+	l.Record(audit.Record{Kind: audit.NotDone, SessionID: asked.SessionID, QuestionID: asked.QuestionID,
+		Tool: asked.Tool, ToolCallID: asked.ToolCallID, ShownDigest: asked.ShownDigest})
 }
 
-// Questions returns the newest record of each question that a process of the agent put before this
-// one, by the id of the question, as far as the sink can read that back.
+// Questions returns, by the id of the question, the newest record of each question that earlier
+// processes of this agent have put. It is empty where the sink cannot read its records back.
 func (l *AuditLog) Questions(agentID string) map[string]audit.Record {
 	all := map[string]audit.Record{}
 	if sink, ok := l.sink.(audit.Recovering); ok {

@@ -18,7 +18,7 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// Config is what a Board is made of. All of it is needed, except where it says otherwise.
+// Config is what a Board is made of. All of it is needed.
 type Config struct {
 	// Recipients returns the subscriptions that are served, whether they may be asked or not. It
 	// takes no lock.
@@ -39,9 +39,10 @@ type Config struct {
 // knows which of them it was put to. A question is put to a subscription only once that is on
 // record. All methods may be called at once.
 //
-// Locks are taken in this order: putting, Board.mu, a Recipient's mu. Each may be taken where a
-// session is held, and none is held while a link or a record is waited for, but that putting
-// and Board.mu are held while the Broker is.
+// Locks are taken in this order: putting, Board.mu, a Recipient's mu. The Broker may be waited for
+// while they are held, for its goroutine takes none of them; a link or a record is never. Each may
+// be taken with a Session's mu held. Board.mu may be with Producer.mu held, and a Recipient's mu
+// with that of a group in package delivery.
 type Board struct {
 	Config
 	// Broker says what settles a question.
@@ -51,22 +52,22 @@ type Board struct {
 	Agent *RemoteAgent
 
 	// putting is held while a question is put, so that meanwhile no subscription is registered and
-	// none begins or ceases to be one that may be asked.
+	// none changes whether it may be asked.
 	putting     sync.Mutex
-	slowRecords atomic.Int32 // how many records are being written and not waited for
+	slowRecords atomic.Int32 // how many records are being written that recordSoon has ceased to wait for
 
-	mu   sync.Mutex                   // guards open, and what Pending says of it
-	open map[aaep.ReplyToken]*Pending // listed from when they are put until they are settled
+	mu   sync.Mutex                   // guards open, and the last fields of each Pending in it
+	open map[aaep.ReplyToken]*Pending // the questions that are open, and listed for later subscribers
 }
 
 // RemoteAgent is the agent in another process, as a replica asks it and speaks for it. Both
 // functions are needed.
 type RemoteAgent struct {
-	// AskMoreTime asks the agent for more time for a question, and reports whether there was more to
-	// give. It waits for the agent.
+	// AskMoreTime asks the agent for more time for a question, and reports whether there was more
+	// to give. It waits for the agent.
 	AskMoreTime func(by audit.Subscription, token aaep.ReplyToken) bool
-	// AnnounceStuckReply announces, in the session of a question, that a reply received here waits to
-	// be kept: the user who gave it believes that it counts.
+	// AnnounceStuckReply announces, in the session of a question, that a reply received here waits
+	// to be kept: the user who gave it believes that it counts.
 	AnnounceStuckReply func(session string)
 }
 
@@ -82,13 +83,13 @@ func (b *Board) HoldRecipients() (release func()) {
 	return b.putting.Unlock
 }
 
-// isReplica reports whether the questions here are those of an agent in another process, which alone
-// gives more time and settles what no subscriber here answers.
+// isReplica reports whether the questions here are those of an agent in another process, which
+// alone gives more time and settles what no subscriber here answers.
 func (b *Board) isReplica() bool { return b.Agent != nil }
 
-// Forget takes a question out of those that later subscribers are asked. At the agent the Broker
-// calls it with every question that is no longer open; the other callers are where that could be
-// too early, and a replica, whose Broker calls nothing.
+// Forget takes a question out of those that later subscribers are asked. In the agent's own process
+// the Broker calls it with every question that is settled, and the end of a session, which does not
+// wait for that. At a replica the code that learns of the settlement calls it. It takes b.mu.
 func (b *Board) Forget(token aaep.ReplyToken) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,7 +104,7 @@ func (b *Board) Count() int {
 }
 
 // IsSettled reports whether ev asks a question that is not open here: it has been settled, or was
-// never put by this agent, as one that was republished.
+// never put by this agent but republished. It is false for any other event. It takes b.mu.
 func (b *Board) IsSettled(ev *aaep.Event) bool {
 	token, asks := closes.Token(ev)
 	if !asks {
@@ -119,36 +120,40 @@ func (b *Board) IsSettled(ev *aaep.Event) bool {
 func (b *Board) Entries() (all []shaper.Entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, put := range b.inOrder() {
-		all = append(all, put.Entry)
+	for _, pending := range b.listOpen() {
+		all = append(all, pending.Entry)
 	}
 	return all
 }
 
-// inOrder returns the open questions in the order in which they were put, with b.mu held.
-func (b *Board) inOrder() []*Pending {
+// listOpen returns the open questions in the order in which they were put, with b.mu held.
+func (b *Board) listOpen() []*Pending {
 	return slices.SortedFunc(maps.Values(b.open), func(x, y *Pending) int { return cmp.Compare(x.Pos, y.Pos) })
 }
 
-// Unrecorded returns the recipients that can be asked and are not on record as asked, and gives the
-// question the time that they need. The question is not listed yet.
-func (b *Board) Unrecorded(put *Pending) (fresh []audit.Subscription) {
+// FindUnrecorded returns the subscriptions and replicas that may be asked and are not on record as
+// asked, and gives the question the time to answer that they need. The caller is about to record
+// them; the question is not listed yet.
+func (b *Board) FindUnrecorded(pending *Pending) (fresh []audit.Subscription) {
 	for r := range b.Recipients() {
-		if who := r.Subscription.AuditIdentity(put.Event); r.Subscription.MayBeAsked(put.IsConfirmation()) && !put.isRecordedAs(who) {
-			put.Include(r.Subscription.Needs())
+		sub := r.Subscription
+		who := sub.AuditIdentity(pending.Event)
+		if sub.MayBeAsked(pending.IsConfirmation()) && !pending.isRecordedAs(who) {
+			pending.Include(sub.Needs())
 			fresh = append(fresh, who)
 		}
 	}
-	for _, process := range b.replicasToAsk(put.IsConfirmation(), &put.Needs) {
-		if !put.isRecorded(process.ID) {
+	for _, process := range b.replicasToAsk(pending.IsConfirmation(), &pending.Needs) {
+		if !pending.isRecorded(process.ID) {
 			fresh = append(fresh, process.AuditIdentity())
 		}
 	}
-	put.StretchTimeout()
+	pending.StretchTimeout()
 	return fresh
 }
 
-// CanAsk reports whether a question of this kind can be put to any recipient.
+// CanAsk reports whether a question of this kind can be put to any subscription or replica at
+// present.
 func (b *Board) CanAsk(isConfirmation bool) bool {
 	for r := range b.Recipients() {
 		if r.Subscription.MayBeAsked(isConfirmation) {
@@ -158,8 +163,8 @@ func (b *Board) CanAsk(isConfirmation bool) bool {
 	return len(b.replicasToAsk(isConfirmation, nil)) > 0
 }
 
-// replicasToAsk returns the replicas that a question can be put to, in the order of their ids, and
-// includes what they need in need, which may be nil.
+// replicasToAsk returns the replicas that a question of this kind can be put to, in the order of
+// their ids, and includes what their users need to answer in need, which may be nil.
 func (b *Board) replicasToAsk(isConfirmation bool, need *replica.Needs) (able []replica.Presence) {
 	for _, r := range b.Replicas() {
 		if r.MayBeAsked(isConfirmation) {
@@ -171,133 +176,147 @@ func (b *Board) replicasToAsk(isConfirmation bool, need *replica.Needs) (able []
 	return able
 }
 
-// AssignRecipients makes recipients of q the subscriptions and replicas that can answer it and are
-// on record as asked. It reports whether there are some, and whether there are others that are not
-// on record yet: those are expected. The caller holds what HoldRecipients returned, and calls Open
-// if there are some.
-func (b *Board) AssignRecipients(q *ledger.Question, put *Pending) (some, others bool) {
-	q.Recipients, q.Expected, put.recipients, put.replicas, put.late = nil, nil, nil, nil, nil
+// AssignRecipients makes recipients of q the subscriptions that may be asked and are on record as
+// asked, and the replicas. recorded reports whether one of them is on record. unrecorded reports
+// whether there are others: subscriptions that are not on record yet become expected, see
+// ledger.Ledger.Expect, and a replica puts the question to subscriptions of its own. The caller
+// holds the recipients with HoldRecipients, and calls Open before it releases them if recorded.
+func (b *Board) AssignRecipients(q *ledger.Question, pending *Pending) (recorded, unrecorded bool) {
+	q.Recipients, q.Expected = nil, nil
+	pending.recipients, pending.replicas, pending.unrecorded = nil, nil, nil
 	for r := range b.Recipients() {
+		sub := r.Subscription
 		switch {
-		case r.Subscription.IsAborted() || !r.Subscription.MayBeAsked(put.IsConfirmation()):
-		case put.isRecordedAs(r.Subscription.AuditIdentity(put.Event)):
-			q.Recipients, put.recipients = append(q.Recipients, r.ID), append(put.recipients, r)
+		case sub.IsAborted() || !sub.MayBeAsked(pending.IsConfirmation()):
+		case pending.isRecordedAs(sub.AuditIdentity(pending.Event)):
+			q.Recipients, pending.recipients = append(q.Recipients, r.ID), append(pending.recipients, r)
 		default:
-			q.Expected, put.late = append(q.Expected, r.ID), append(put.late, r)
-			put.Include(r.Subscription.Needs())
+			q.Expected, pending.unrecorded = append(q.Expected, r.ID), append(pending.unrecorded, r)
+			pending.Include(sub.Needs())
 		}
 	}
-	some = len(put.recipients) > 0
+	recorded = len(pending.recipients) > 0
 	// A replica that came meanwhile is included too, for it records itself which of its
 	// subscriptions it asks.
-	for _, process := range b.replicasToAsk(put.IsConfirmation(), &put.Needs) {
-		some = some || put.isRecorded(process.ID)
-		q.Recipients, put.replicas = append(q.Recipients, process.ID), append(put.replicas, process.ID)
+	for _, process := range b.replicasToAsk(pending.IsConfirmation(), &pending.Needs) {
+		recorded = recorded || pending.isRecorded(process.ID)
+		q.Recipients, pending.replicas = append(q.Recipients, process.ID), append(pending.replicas, process.ID)
 	}
-	return some, len(put.late)+len(put.replicas) > 0
+	return recorded, len(pending.unrecorded)+len(pending.replicas) > 0
 }
 
-// Open opens a question whose recipients were assigned, and has it appended to the log. It is open
-// before its event is out, so that no reply can come too early; until it is listed nothing that
-// settles it can take it off the list, for b.mu is held. Those that are not on record yet are asked
-// when they are. The error is the Broker's. The caller still holds the recipients; it waits for the
-// Broker, never for a link.
-func (b *Board) Open(q *ledger.Question, put *Pending, appendEvent func(*aaep.Event) uint64) (err error) {
+// Open opens a question whose recipients were assigned, has its event appended to the log, and
+// lists it for later subscribers. It is open at the Broker before its event is out, so that no
+// reply can come too early. b.mu is held until it is listed, so that Forget, if the question is
+// settled at once, comes afterwards. From subscriptions that are not on record yet it is withheld;
+// AskLate puts it to them. The caller still holds the recipients. Open waits for the Broker, never
+// for a link; the error is the Broker's.
+func (b *Board) Open(q *ledger.Question, pending *Pending, appendEvent func(*aaep.Event) uint64) (err error) {
 	b.mu.Lock()
-	if put.Waiter, err = b.Broker.Open(q, put.Record); err != nil {
+	if pending.Waiter, err = b.Broker.Open(q, pending.Record); err != nil {
 		b.mu.Unlock()
 		return err
 	}
-	put.deadline = b.Broker.Now().Add(closes.Given(put.Event))
-	for _, r := range put.late {
+	pending.deadline = b.Broker.Now().Add(closes.Given(pending.Event))
+	for _, r := range pending.unrecorded {
 		r.withhold(q.Token)
 	}
-	put.Pos = appendEvent(put.Event)
-	b.open[q.Token] = put
-	asked := put.recipients
+	pending.Pos = appendEvent(pending.Event)
+	b.open[q.Token] = pending
+	asked := pending.recipients
 	b.mu.Unlock()
-	for _, r := range slices.Concat(asked, put.late) {
+	for _, r := range slices.Concat(asked, pending.unrecorded) {
 		if r.Subscription.IsAborted() { // it ended before the Broker knew of it
 			b.Broker.RemoveSubscription(r.ID)
 		}
 	}
-	for _, r := range put.late {
+	for _, r := range pending.unrecorded {
 		r.lookAgain()
 	}
 	return nil
 }
 
-// PutTo returns the subscriptions and replicas that the question was put to.
-func (b *Board) PutTo(put *Pending) (recipients []*Recipient, replicas []string) {
+// AskedRecipients returns the subscriptions that the question was put to, and the ids of the
+// replicas. The slices are the caller's. It takes b.mu.
+func (b *Board) AskedRecipients(pending *Pending) (recipients []*Recipient, replicas []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(put.recipients), slices.Clone(put.replicas)
+	return slices.Clone(pending.recipients), slices.Clone(pending.replicas)
 }
 
-// JoinReplica puts the open questions to a replica that it can answer only now, and takes it out of
-// those that it can answer no longer. apply replaces the presence that was known of it before,
-// which it returns.
-func (b *Board) JoinReplica(is replica.Presence, apply func(replica.Presence) replica.Presence) {
+// UpdateReplica applies a presence that a replica reports: it makes the replica a recipient of the
+// open questions that it can answer only now, and takes it out of those that it can answer no
+// longer. apply replaces the presence that was known of it, and returns that. It is called at the
+// agent, holding no lock; it holds the recipients, takes b.mu and waits for the Broker.
+func (b *Board) UpdateReplica(now replica.Presence, apply func(replica.Presence) replica.Presence) {
 	defer b.HoldRecipients()() // the recipients must not change while a question is put
-	was := apply(is)
-	var join []aaep.ReplyToken
+	before := apply(now)
+	var joined []aaep.ReplyToken
 	b.mu.Lock()
-	for token, put := range b.open {
-		if is.MayBeAsked(put.IsConfirmation()) && !was.MayBeAsked(put.IsConfirmation()) {
-			join = append(join, token)
-			put.replicas = append(put.replicas, is.ID)
+	for token, pending := range b.open {
+		if now.MayBeAsked(pending.IsConfirmation()) && !before.MayBeAsked(pending.IsConfirmation()) {
+			joined = append(joined, token)
+			pending.replicas = append(pending.replicas, now.ID)
 		}
 	}
 	b.mu.Unlock()
-	for _, token := range join {
-		b.Broker.AddRecipient(token, is.ID)
+	for _, token := range joined {
+		b.Broker.AddRecipient(token, now.ID)
 	}
-	if was.Confirm && !is.Confirm || was.Clarify && !is.Clarify {
-		b.Broker.NarrowAbilities(is.ID, !is.Confirm, !is.Clarify)
+	if before.Confirm && !now.Confirm || before.Clarify && !now.Clarify {
+		b.Broker.NarrowAbilities(now.ID, !now.Confirm, !now.Clarify)
 	}
 }
 
 // Extend gives a question more time for a recipient that asks for it, and reports whether there was
 // more to give. recipient is the id of a subscription or, at the agent, of a replica; by is the
-// subscription that the audit log names. The goroutine that waits for the outcome then learns how
-// much time is left. A replica asks the agent, and counts on the time that the question was put
-// with. The caller holds no lock; Extend waits for the Broker, or for the agent.
+// subscription that the audit log names. The goroutine that waits for the outcome then learns from
+// Pending.More how much time is left. A replica asks the agent, and counts on as much time again as
+// the question was put with. The caller holds no lock; Extend takes b.mu, and waits for the Broker
+// or for the agent.
 func (b *Board) Extend(recipient string, by audit.Subscription, token aaep.ReplyToken) bool {
 	b.mu.Lock()
-	put := b.open[token]
+	pending := b.open[token]
 	b.mu.Unlock()
 	if b.isReplica() {
-		if put == nil || !b.Agent.AskMoreTime(by, token) {
+		if pending == nil || !b.Agent.AskMoreTime(by, token) {
 			return false
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		put.deadline = put.deadline.Add(closes.Given(put.Event))
+		pending.deadline = pending.deadline.Add(closes.Given(pending.Event))
 		return true
 	}
 	left, ok := b.Broker.Extend(recipient, token)
 	if !ok {
 		return false
 	}
-	if put != nil {
-		r := audit.Record{Kind: audit.Extended, SessionID: put.Record.SessionID, QuestionID: put.Record.QuestionID,
-			Deadline: time.Now().Add(left), By: &by}
-		if b.BeginRecord() { // the time is given already, so nothing waits for the record
-			go func() {
-				defer b.Recording.Done()
-				b.Broker.Log.Record(r)
-			}()
-		} else {
-			b.Broker.Log.Record(r)
-		}
+	if pending != nil {
+		b.recordExtension(pending, by, left)
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		put.deadline = b.Broker.Now().Add(left)
+		pending.deadline = b.Broker.Now().Add(left)
 		select {
-		case <-put.More: // it has not been taken yet, and there is more now
+		case <-pending.More: // the time before this has not been taken yet, and no longer holds
 		default:
 		}
-		put.More <- left
+		pending.More <- left
 	}
 	return true
+}
+
+// recordExtension records that the subscription by was given more time for a question, which is
+// open for left from now on. The time is given already, so nothing waits for the record, except
+// during a Shutdown. The caller holds no lock.
+func (b *Board) recordExtension(pending *Pending, by audit.Subscription, left time.Duration) {
+	r := audit.Record{Kind: audit.Extended, SessionID: pending.Record.SessionID,
+		QuestionID: pending.Record.QuestionID, Deadline: time.Now().Add(left), By: &by}
+	if !b.BeginRecord() {
+		b.Broker.Log.Record(r)
+		return
+	}
+	go func() {
+		defer b.Recording.Done()
+		b.Broker.Log.Record(r)
+	}()
 }

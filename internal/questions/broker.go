@@ -36,27 +36,28 @@ type Broker struct {
 	// Log is where replies and outcomes are recorded.
 	Log *AuditLog
 	// Claim settles a question for all processes of the agent, where there are several, and returns
-	// what settled it; nil is an outcome that means nothing to this process. A nil Claim is for an
-	// agent that is one process. Set it before the first question.
+	// the outcome that counts; nil is an outcome that is not recorded and handed out here. It may
+	// wait. A nil Claim is for an agent that is one process. Set it before the first question.
 	Claim func(*ledger.Outcome, *Waiter) *ledger.Outcome
-	// Forget is called with each question that is no longer open, before its outcome is recorded.
-	// It may be nil. Set it before the first question.
+	// Forget is called with each question that is no longer open, before its outcome is recorded,
+	// on a goroutine of that outcome. It may be nil. Set it before the first question.
 	Forget func(aaep.ReplyToken)
 
 	commands        chan command
 	stop, done      chan struct{}
-	suspended       func() time.Duration        // how long the machine has been suspended
-	suspendedBefore time.Duration               // of that, before the Broker was made
+	suspended       func() time.Duration        // how long the machine has been suspended since it was started
+	suspendedBefore time.Duration               // how long of that before the Broker was made
 	waiters         map[aaep.ReplyToken]*Waiter // of the open questions; the goroutine of run alone uses it
-	delivering      sync.WaitGroup              // the outcomes that are on their way
+	delivering      sync.WaitGroup              // counts the goroutines of deliver
 }
 
 // LookAgain is how often an open question is looked at though it is not due: a timer does not run
 // while the machine is suspended, but the time to answer does (D-79).
 const LookAgain = 5 * time.Second
 
-// A command is something to do to the ledger, on the goroutine of run. It must not wait. Done is
-// closed when it has been run.
+// A command is a call of the ledger that run makes on its goroutine. do gets the present time and
+// returns the outcomes of the questions that it settles; it must not wait. done is closed when do
+// has returned.
 type command struct {
 	do   func(*ledger.Ledger, time.Time) []*ledger.Outcome
 	done chan struct{}
@@ -75,8 +76,10 @@ type Waiter struct {
 	// Settled is closed when all processes know the outcome; its record may not be kept yet.
 	Settled chan struct{}
 
-	replied   func(lost error) // is called when the effect of the reply is on record; nil where no reply settles it
-	abandoned atomic.Bool      // the asker takes no outcome any more; see GiveUp
+	// replied is called when the effect of the reply that settled it is on record, with Lost; nil
+	// where no reply has.
+	replied   func(lost error)
+	abandoned atomic.Bool // the asker receives no outcome any more; see GiveUp
 }
 
 // NewBroker returns a Broker without questions, and starts its goroutine, which Close ends.
@@ -92,42 +95,45 @@ func NewBroker(log *AuditLog, suspended func() time.Duration) *Broker {
 	return b
 }
 
-// Now is the time by which answers are judged: it runs on while the machine is suspended, and no
-// clock that is set moves it.
+// Now returns the time by which answers are judged. It runs on while the machine is suspended, and
+// setting the machine's clock does not change it.
 func (b *Broker) Now() time.Time { return time.Now().Add(b.suspended() - b.suspendedBefore) }
 
-// run is the Broker's goroutine.
+// run is the Broker's goroutine, which owns the ledger: it runs the commands one after the other,
+// and settles each question whose deadline comes. When Close ends it, it withdraws the rest. It
+// waits for nothing but commands and time, and takes no lock: callers wait for it with locks held.
 func (b *Broker) run() {
-	var open ledger.Ledger
+	var questions ledger.Ledger
 	// A timer that is made with 0 fires on this goroutine; in a synctest bubble two that do so at
 	// once bring down the race detector (golang/go#78156).
 	timer := time.NewTimer(math.MaxInt64)
 	defer timer.Stop()
 	defer close(b.done)
 	for {
-		if next := open.Next(); next.IsZero() {
+		if next := questions.Next(); next.IsZero() {
 			timer.Stop()
 		} else {
 			timer.Reset(min(next.Sub(b.Now()), LookAgain))
 		}
 		select {
 		case <-b.stop:
-			b.deliverAll(open.Withdraw(b.Now(), "", "")) // a question that is still open has an asker that would wait for ever
+			// The asker of a question that is still open would wait for ever.
+			b.deliverAll(questions.Withdraw(b.Now(), "", ""))
 			return
 		case c := <-b.commands:
 			// A question that is due is due before anything that comes now (§6.4).
 			now := b.Now()
-			settled := append(open.Expire(now), c.do(&open, now)...)
+			settled := append(questions.Expire(now), c.do(&questions, now)...)
 			close(c.done)
 			b.deliverAll(settled)
 		case <-timer.C:
-			b.deliverAll(open.Expire(b.Now()))
+			b.deliverAll(questions.Expire(b.Now()))
 		}
 	}
 }
 
-// deliverAll starts a goroutine for each outcome, which hands it out. It runs on the goroutine of
-// run.
+// deliverAll starts a goroutine for each outcome, which hands it out, and forgets the Waiter of its
+// question. Only run calls it.
 func (b *Broker) deliverAll(settled []*ledger.Outcome) {
 	for _, out := range settled {
 		w := b.waiters[out.Question.Token]
@@ -136,8 +142,9 @@ func (b *Broker) deliverAll(settled []*ledger.Outcome) {
 	}
 }
 
-// deliver records the reply, claims the question, records its outcome and hands that out. What
-// cannot be recorded is a rejection.
+// deliver is the goroutine of one outcome: it records the reply, claims the question, records the
+// outcome and hands it to w.Answer. An outcome that cannot be recorded is a rejection. It holds no
+// lock, and waits for the audit log and for Claim.
 func (b *Broker) deliver(out *ledger.Outcome, w *Waiter) {
 	if b.Forget != nil {
 		b.Forget(out.Question.Token)
@@ -151,7 +158,7 @@ func (b *Broker) deliver(out *ledger.Outcome, w *Waiter) {
 	close(w.Settled)
 	if out != nil {
 		b.Log.RecordOutcome(out, w.Asked, w.By)
-		w.Answer <- out // it has room for the one outcome
+		w.Answer <- out // the channel has room for the one outcome
 		if w.abandoned.Load() {
 			b.recordUntaken(w)
 		}
@@ -161,14 +168,16 @@ func (b *Broker) deliver(out *ledger.Outcome, w *Waiter) {
 	}
 }
 
-// GiveUp says that the asker takes no outcome any more, for its session is over. An acceptance that
-// comes all the same is on record as not done.
+// GiveUp says that the asker receives no outcome any more, for its session is over. An acceptance
+// that comes all the same is recorded as not done, by this call or by deliver.
 func (b *Broker) GiveUp(w *Waiter) {
-	w.abandoned.Store(true) // before the look: either this goroutine or that of deliver finds the outcome
+	w.abandoned.Store(true) // first, so that either this goroutine or that of deliver finds the outcome
 	b.recordUntaken(w)
 }
 
-// recordUntaken takes the outcome that the asker does not take, if it is there.
+// recordUntaken receives the outcome in place of the asker, if it is there, and records an
+// acceptance as not done. GiveUp and deliver call it, on any goroutine; it never waits for the
+// outcome.
 func (b *Broker) recordUntaken(w *Waiter) {
 	select {
 	case out := <-w.Answer:
@@ -179,8 +188,9 @@ func (b *Broker) recordUntaken(w *Waiter) {
 	}
 }
 
-// runCommand runs f on the ledger, and returns when that is done; or at once, where the Broker is
-// closed.
+// runCommand has f called with the ledger and the present time, on the goroutine of run, and
+// returns when f has returned. If the Broker is closed it returns without that. All methods that
+// follow go through it; any goroutine may call them, with locks held that f does not take.
 func (b *Broker) runCommand(f func(*ledger.Ledger, time.Time) []*ledger.Outcome) {
 	c := command{f, make(chan struct{})}
 	select {
@@ -190,20 +200,20 @@ func (b *Broker) runCommand(f func(*ledger.Ledger, time.Time) []*ledger.Outcome)
 	}
 }
 
-// Open adds a question, whose time to answer runs from now on. The error is ErrClosed, or says that
-// its token is taken.
+// Open adds a question, whose time to answer runs from now on, and returns where its outcome will
+// be. asked is its audit record. The error is ErrClosed, or says that the token was used before.
 func (b *Broker) Open(q *ledger.Question, asked audit.Record) (*Waiter, error) {
-	return b.openBy((*ledger.Ledger).Open, q, asked)
+	return b.openWith((*ledger.Ledger).Open, q, asked)
 }
 
-// Reopen adds a question again that a reply settled here, for that reply could not be claimed. It
-// is for a Claim that returns nil.
+// Reopen adds a question again that a reply has settled here, where Claim could not keep that and
+// returns nil. The results are as those of Open, with a new Waiter.
 func (b *Broker) Reopen(q *ledger.Question, asked audit.Record) (*Waiter, error) {
-	return b.openBy((*ledger.Ledger).Reopen, q, asked)
+	return b.openWith((*ledger.Ledger).Reopen, q, asked)
 }
 
-// openBy adds a question with a method of the ledger.
-func (b *Broker) openBy(open func(*ledger.Ledger, time.Time, *ledger.Question) error, q *ledger.Question,
+// openWith adds a question with open, which is Open or Reopen of the ledger, and its Waiter.
+func (b *Broker) openWith(open func(*ledger.Ledger, time.Time, *ledger.Question) error, q *ledger.Question,
 	asked audit.Record) (*Waiter, error) {
 	w := &Waiter{Answer: make(chan *ledger.Outcome, 1), Asked: asked, Settled: make(chan struct{})}
 	err := ErrClosed
@@ -219,9 +229,9 @@ func (b *Broker) openBy(open func(*ledger.Ledger, time.Time, *ledger.Question) e
 	return w, nil
 }
 
-// ExpectRecipient keeps a question open for a subscription that is being put on record as asked. It
-// is no recipient until AddRecipient makes it one; DismissRecipient and RemoveSubscription end the
-// waiting.
+// ExpectRecipient keeps a question open for a subscription that is being recorded as asked. It is
+// no recipient until AddRecipient makes it one; DismissRecipient and RemoveSubscription end that
+// too.
 func (b *Broker) ExpectRecipient(token aaep.ReplyToken, subscription string) {
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		l.Expect(token, subscription)
@@ -229,14 +239,15 @@ func (b *Broker) ExpectRecipient(token aaep.ReplyToken, subscription string) {
 	})
 }
 
-// DismissRecipient ends what ExpectRecipient began, for a subscription that could not be put on
-// record. A question for which no other subscription is left is settled. A subscription that was
+// DismissRecipient ends what ExpectRecipient began, for a subscription that could not be recorded
+// as asked. A question for which no other subscription is left is settled. A subscription that was
 // asked before stays a recipient.
 func (b *Broker) DismissRecipient(token aaep.ReplyToken, subscription string) {
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome { return l.Dismiss(now, token, subscription) })
 }
 
-// AddRecipient lets a subscription that came later answer a question.
+// AddRecipient lets a subscription, or a replica, that is asked later than the first recipients
+// answer a question. It does nothing if the question is settled.
 func (b *Broker) AddRecipient(token aaep.ReplyToken, subscription string) {
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		l.Join(token, subscription)
@@ -244,8 +255,8 @@ func (b *Broker) AddRecipient(token aaep.ReplyToken, subscription string) {
 	})
 }
 
-// Extend gives a question more time, and returns how much there is now. It reports false where
-// there is no more to give.
+// Extend gives a question more time for one of its recipients, and returns how much is left now. It
+// reports false where there is no more to give; see ledger.Ledger.Extend.
 func (b *Broker) Extend(subscription string, token aaep.ReplyToken) (left time.Duration, ok bool) {
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		left, ok = l.Extend(now, subscription, token)
@@ -254,10 +265,11 @@ func (b *Broker) Extend(subscription string, token aaep.ReplyToken) (left time.D
 	return left, ok
 }
 
-// Reply hands in a reply, and returns the Waiter of the question that it settles. Replied is called
-// when the effect of the reply is settled and on record, with why it has none after all. The error
-// says why the reply does not count, and is for the audit record alone; it is ErrClosed where
-// nothing counts any more.
+// Reply hands in a reply m of the subscription by, and returns the Waiter of the question that it
+// settles. replied is then called, on another goroutine, when the effect of the reply is settled
+// and on record, with why it has none after all, or nil. The error says why the reply does not
+// count, and is for the audit record alone; it is ErrClosed where no reply counts any more. With an
+// error replied is not called.
 func (b *Broker) Reply(by audit.Subscription, m aaep.Message, replied func(lost error)) (w *Waiter, err error) {
 	err = ErrClosed
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
@@ -272,21 +284,23 @@ func (b *Broker) Reply(by audit.Subscription, m aaep.Message, replied func(lost 
 	return w, err
 }
 
-// RemoveSubscription takes a subscription that has ended from the recipients of every question. A
+// RemoveSubscription takes a subscription that has ended out of the recipients of every question. A
 // question that it was the last recipient of is settled.
 func (b *Broker) RemoveSubscription(subscription string) {
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome { return l.Gone(now, subscription) })
 }
 
-// NarrowAbilities takes a subscription that can no longer answer confirmations, clarifications or
-// both from the recipients of those.
+// NarrowAbilities takes a subscription or replica that can no longer answer confirmations,
+// clarifications or both out of the recipients of those.
 func (b *Broker) NarrowAbilities(subscription string, confirmations, clarifications bool) {
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		return l.Unable(now, subscription, confirmations, clarifications)
 	})
 }
 
-// Withdraw takes back one question by its token or, where that is empty, all of a session.
+// Withdraw withdraws the open question with this token if it is one of the session or session is
+// "", or, where token is "", all of the session. It does not wait until the outcomes are handed
+// out.
 func (b *Broker) Withdraw(token aaep.ReplyToken, session string) {
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		return l.Withdraw(now, token, session)

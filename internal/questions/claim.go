@@ -21,14 +21,15 @@ const (
 	// other process has that reply.
 	replyTime = 5 * time.Minute
 	// lateReply is by how much the clocks of this machine and of the log may differ. A reply that
-	// was kept longer than this after the time to answer had ended is too late.
+	// the log kept longer than this after the time to answer had ended is too late.
 	lateReply = 10 * time.Second
 )
 
 // Claims settles questions for all processes of an agent. What settles a question is the first
-// claim that the log of all processes keeps. Any goroutine may use it.
+// claim that the log of all processes keeps. All fields are needed, and never change. Any goroutine
+// may use it.
 type Claims struct {
-	Shared log.Shared
+	Shared log.Shared // keeps the claims
 	// Context ends when nothing is left to be settled with the other processes.
 	Context context.Context
 	Board   *Board
@@ -44,12 +45,16 @@ func (c *Claims) Lost() int {
 	return int(c.lost.Load())
 }
 
-// Settle settles a question for all processes of the agent, and returns what settled it. It is the
-// Broker's Claim, which calls it on a goroutine of its own for each outcome, holding no lock; it
-// waits for the shared log. The agent always gets an outcome, a rejection if its claim could not be
-// kept. A replica claims only the replies of its own subscribers: for any other outcome it returns
-// nil, and the question goes on elsewhere; for a reply that could not be handed over too, and here
-// the question is open again. w.Lost says why a reply did not settle the question.
+// Settle settles a question for all processes of the agent with the outcome that this process has,
+// and returns the outcome that counts: this one, or that of the claim which another process had
+// kept first. It is the Broker's Claim, which calls it on a goroutine of its own for each outcome,
+// holding no lock; it waits for the shared log. w.Lost says why a reply did not settle the
+// question.
+//
+// The agent always gets an outcome, a rejection if its claim could not be kept. A replica claims
+// only the replies of its own subscribers: for any other outcome it returns nil, and the question
+// goes on elsewhere. It also returns nil for a reply whose claim could not be kept, and opens the
+// question here again.
 func (c *Claims) Settle(out *ledger.Outcome, w *Waiter) *ledger.Outcome {
 	limit := ClaimTime
 	if c.Board.isReplica() {
@@ -60,29 +65,10 @@ func (c *Claims) Settle(out *ledger.Outcome, w *Waiter) *ledger.Outcome {
 		announce := func() { c.Board.Agent.AnnounceStuckReply(out.Question.SessionID) }
 		defer time.AfterFunc(ClaimTime, announce).Stop()
 	}
-	ctx, cancel := context.WithTimeout(c.Context, limit)
-	defer cancel()
-	data, err := replica.EncodeClaim(c.Shared.Node(), out, w.By)
-	var first log.Claim
-	mine := false
-	if err == nil {
-		first, mine, err = c.Shared.Claim(ctx, string(out.Question.Token), data)
-	}
+	first, mine, err := c.claim(limit, out, w.By)
 	if err != nil {
 		w.Lost = err
-		if out.Cause == ledger.Replied {
-			c.lost.Add(1)
-		}
-		if c.Board.isReplica() {
-			c.Board.Logger.Error("a reply could not be handed to the agent, and does not count",
-				"session_id", out.Question.SessionID, "question_id", audit.QuestionID(out.Question.Token),
-				"principal", w.By.Principal, "error", err)
-			c.Board.reopenFollowed(out.Question)
-			return nil
-		}
-		c.Board.Logger.Error("a question could not be settled", "session_id", out.Question.SessionID, "error", err)
-		out.Decision, out.Response, out.Unrecorded = aaep.Reject, nil, true
-		return out
+		return c.failClaim(out, w.By, err)
 	}
 	c.Board.Forget(out.Question.Token)
 	if mine {
@@ -92,26 +78,59 @@ func (c *Claims) Settle(out *ledger.Outcome, w *Waiter) *ledger.Outcome {
 	return c.adopt(out, w, first)
 }
 
-// adopt returns the outcome that the claim of another process makes of the question; mine is the
-// outcome of this process, whose claim came second. A claim that cannot be read is a rejection, and
-// a reply that was kept too late counts as none. At the agent a reply from elsewhere is recorded
-// first, and is a rejection if it cannot be. w.By becomes the one that replied. Settle calls it,
-// holding no lock.
-func (c *Claims) adopt(mine *ledger.Outcome, w *Waiter, first log.Claim) *ledger.Outcome {
-	out, by, err := replica.DecodeClaim(mine.Question, first)
+// claim has the shared log keep a claim of this outcome, and waits for that at most as long as
+// limit. by is the subscription that replied, or nil. It returns the claim that was kept first, and
+// whether it is this one. Without an error the question is settled for all processes.
+func (c *Claims) claim(limit time.Duration, out *ledger.Outcome, by *audit.Subscription) (
+	first log.Claim, mine bool, err error) {
+	ctx, cancel := context.WithTimeout(c.Context, limit)
+	defer cancel()
+	data, err := replica.EncodeClaim(c.Shared.Node(), out, by)
+	if err != nil {
+		return first, false, err
+	}
+	return c.Shared.Claim(ctx, string(out.Question.Token), data)
+}
+
+// failClaim returns what comes of an outcome whose claim could not be kept, for the reason err: nil
+// at a replica, which opens the question again, and a rejection at the agent. by is the
+// subscription that replied; it is not nil at a replica. Settle calls it, holding no lock.
+func (c *Claims) failClaim(out *ledger.Outcome, by *audit.Subscription, err error) *ledger.Outcome {
+	if out.Cause == ledger.Replied {
+		c.lost.Add(1)
+	}
+	if c.Board.isReplica() {
+		c.Board.Logger.Error("a reply could not be handed to the agent, and does not count",
+			"session_id", out.Question.SessionID, "question_id", audit.QuestionID(out.Question.Token),
+			"principal", by.Principal, "error", err)
+		c.Board.reopenFollowed(out.Question)
+		return nil
+	}
+	c.Board.Logger.Error("a question could not be settled", "session_id", out.Question.SessionID, "error", err)
+	out.Decision, out.Response, out.Unrecorded = aaep.Reject, nil, true
+	return out
+}
+
+// adopt returns the outcome that the claim of another process, first, makes of the question; second
+// is the outcome of this process, whose claim came too late. A claim that cannot be read is a
+// rejection, and a reply that was kept too late counts as none. At the agent a reply from another
+// process is recorded before the outcome counts, which is a rejection if that fails. w.By becomes
+// the subscription that replied. Settle calls it, holding no lock.
+func (c *Claims) adopt(second *ledger.Outcome, w *Waiter, first log.Claim) *ledger.Outcome {
+	out, by, err := replica.DecodeClaim(second.Question, first)
 	switch {
 	case err != nil:
 		c.Board.Logger.Error("a question was settled by what cannot be read",
-			"session_id", mine.Question.SessionID, "error", err)
-	case out.Cause == ledger.Replied && first.At.After(mine.Until.Add(lateReply)):
+			"session_id", second.Question.SessionID, "error", err)
+	case out.Cause == ledger.Replied && first.At.After(second.Until.Add(lateReply)):
 		c.Board.Logger.Warn(
 			"a reply was kept after the time to answer, or the clocks of this machine and of the log differ",
-			"session_id", mine.Question.SessionID, "node", by.Node, "late", first.At.Sub(mine.Until))
-		out = ledger.Silence(mine.Question)
+			"session_id", second.Question.SessionID, "node", by.Node, "late", first.At.Sub(second.Until))
+		out = ledger.Silence(second.Question)
 	}
 	if out.Cause == ledger.Replied && !c.Board.isReplica() && !out.Unrecorded {
 		out.Unrecorded = c.Board.Broker.Log.RecordReply(*by, out.Reply, nil) != nil
 	}
-	w.By, out.At, out.Until = by, mine.At, mine.Until
+	w.By, out.At, out.Until = by, second.At, second.Until
 	return out
 }

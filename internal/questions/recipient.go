@@ -45,58 +45,61 @@ type Subscription interface {
 	Discard(match func(*aaep.Event) bool)
 }
 
-// Recipient is a subscription with the questions that it is asked besides those that were put to it
-// from the first. A question is put to a subscription only once that is on record. Until then it is
-// withheld from the subscription's stream, and the record is written on a goroutine; AskLate puts
-// the question when the record is kept. Nothing else waits for it.
+// Recipient is a subscription with the questions that it is asked later than the first recipients:
+// it came when they were open, or may answer them only since it has new terms. A question is put to
+// a subscription only once that is on record. Until then it is withheld from the subscription's
+// stream, and the record is written on another goroutine; AskLate puts the question when the record
+// is kept. Nothing else waits for it.
 type Recipient struct {
 	Subscription Subscription // who is asked; a named field, so that its methods are not the Recipient's
 	ID           string       // of the subscription
 	board        *Board
 
 	// These belong to the owner of the subscription.
-	overfull  bool                            // too many questions are withheld; the owner ends it
-	onRecord  map[aaep.ReplyToken]string      // the language in which it is on record as asked
-	recording map[aaep.ReplyToken]string      // the language for which a record is being written
-	toAsk     map[aaep.ReplyToken]*aaep.Event // the event that asks once the record is kept
-	failed    map[aaep.ReplyToken]bool        // the record failed; AskLate does not try again
-	beside    map[aaep.ReplyToken]*aaep.Event // the event that asked outside the log; see askAside
+	overfull        bool                            // too many questions are withheld; the owner ends it
+	onRecord        map[aaep.ReplyToken]string      // the language in which it is on record as asked
+	recording       map[aaep.ReplyToken]string      // the language for which a record is being written
+	toAsk           map[aaep.ReplyToken]*aaep.Event // the event that asks once the record is kept
+	failed          map[aaep.ReplyToken]bool        // the record failed; AskLate does not try again
+	askedOutsideLog map[aaep.ReplyToken]*aaep.Event // the event that asked; see askOutsideLog
 
-	askAgain atomic.Bool // AskLate has to look at kept, or for a question that is withheld and open
+	askAgain atomic.Bool // AskLate has to look at results, or for a question that is withheld and open
 
 	mu       sync.Mutex        // a leaf; guards what follows
 	withheld []aaep.ReplyToken // the log must not show it these questions; the newest is last
-	kept     []keptRecord      // results of records that the owner is yet to note
+	results  []recordResult    // the owner is yet to note them with noteRecord
 }
 
-// keptRecord is the result of a record: whether it is on record that a subscription is asked a
-// question in a language.
-type keptRecord struct {
+// recordResult says whether it was kept on record that a subscription is asked a question in a
+// language.
+type recordResult struct {
 	token    aaep.ReplyToken
 	language string
-	is       bool
+	kept     bool
 }
 
 const (
-	// maxWithheld is how many questions may have been settled, at most, that are still withheld
-	// from a subscription, for they could not be put to it before. With more, the subscription
-	// ends: the log must never show it one of them.
+	// maxWithheld is how many questions may be withheld from a subscription, at most, that were
+	// settled before they could be put to it. With more, the subscription ends: the log must never
+	// show it one of them, and what is withheld is kept in memory.
 	maxWithheld = 256
-	// recordSoon is how long a record is waited for if no other is known to take longer. A question
-	// whose record is kept within that time keeps its place in the order of events.
-	recordSoon = 20 * time.Millisecond
+	// soonKept is how long recordSoon waits for a record. A question whose record is kept within
+	// that time keeps its place in the order of events.
+	soonKept = 20 * time.Millisecond
 )
 
-// NewRecipient returns a subscription that is not asked anything yet.
+// NewRecipient returns the Recipient of a subscription, which is not asked anything yet; id is the
+// subscription's.
 func (b *Board) NewRecipient(id string, sub Subscription) *Recipient {
 	return &Recipient{Subscription: sub, ID: id, board: b}
 }
 
-// recordSoon has a record written, and waits for that for recordSoon at most, or not at all while
-// another record is known to take long. If it is kept in that time, known is true and err is its
-// result. Otherwise later is called with the result, on a goroutine that Config.Recording counts.
-// The owner of a subscription calls it, and OpenFollowed between BeginRecord and Recording.Done:
-// Shutdown waits for these first, so that it misses no record.
+// recordSoon has a record written, and waits for that for soonKept at most, or not at all while
+// another record is known to take longer. If it is written in that time, known is true and err is
+// its result. Otherwise later is called with the result, on a goroutine that Config.Recording
+// counts. The owner of a subscription calls it, and OpenFollowed between BeginRecord and
+// Recording.Done: Shutdown waits for these first, so that it misses no record. The caller holds no
+// lock.
 func (b *Board) recordSoon(r audit.Record, later func(error)) (err error, known bool) {
 	kept, begun := make(chan error, 1), make(chan struct{})
 	b.Recording.Go(func() {
@@ -105,7 +108,7 @@ func (b *Board) recordSoon(r audit.Record, later func(error)) (err error, known 
 	})
 	<-begun // on a busy machine the goroutine may take longer to start than the record to be kept
 	if b.slowRecords.Load() == 0 {
-		timer := time.NewTimer(recordSoon)
+		timer := time.NewTimer(soonKept)
 		defer timer.Stop()
 		select {
 		case err = <-kept:
@@ -132,8 +135,9 @@ func (r *Recipient) withhold(token aaep.ReplyToken) {
 	}
 }
 
-// release lets the log show a question again that was withheld. It takes r.mu; Board.mu is held,
-// with which the caller has made sure that the question is open and the subscription is asked.
+// release lets the log show a question again that was withheld. It takes r.mu. The caller holds
+// Board.mu, and has made sure with it that the question is open and that it is on record that the
+// subscription is asked.
 func (r *Recipient) release(token aaep.ReplyToken) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,11 +156,12 @@ func (r *Recipient) IsWithheld(token aaep.ReplyToken) bool {
 // settled before they could be put to it, so that it has to end. The owner calls it.
 func (r *Recipient) IsOverfull() bool { return r.overfull }
 
-// queueRecord hands the result of a record to the owner, which noteRecord then notes. It is called
-// on the goroutine that waited for the record, holding no lock.
-func (r *Recipient) queueRecord(k keptRecord) {
+// queueResult hands the result of a record to the owner of the subscription, which notes it with
+// noteRecord when it calls AskLate. It is called on the goroutine that waited for the record,
+// holding no lock.
+func (r *Recipient) queueResult(result recordResult) {
 	r.mu.Lock()
-	r.kept = append(r.kept, k)
+	r.results = append(r.results, result)
 	r.mu.Unlock()
 	r.lookAgain()
 }
@@ -168,141 +173,168 @@ func (r *Recipient) lookAgain() {
 	r.Subscription.Wake()
 }
 
-// AskLate puts to the subscription the questions that are on record by now, and begins to record
-// those that have been withheld since. It does nothing if there is none. The owner calls it,
-// holding no lock; it takes Board.mu and r.mu, and may wait for the audit log for recordSoon.
+// AskLate puts to the subscription the withheld questions for which it is on record as asked by
+// now, and begins to record the others. Without lookAgain since the last call it does nothing. The
+// owner calls it between two batches, holding no lock; it takes Board.mu and r.mu, and may wait for
+// the audit log for soonKept.
 func (r *Recipient) AskLate() {
 	if !r.askAgain.Swap(false) {
 		return
 	}
 	r.mu.Lock()
-	kept := r.kept
-	r.kept = nil
+	results := r.results
+	r.results = nil
 	r.mu.Unlock()
-	for _, k := range kept {
-		r.noteRecord(k)
+	for _, result := range results {
+		r.noteRecord(result)
 	}
-	r.putOpen(func(put *Pending) *aaep.Event {
-		token := put.token()
+	r.putOpen(func(pending *Pending) *aaep.Event {
+		token := pending.token()
 		switch {
 		case r.toAsk[token] == nil && (r.failed[token] || !r.IsWithheld(token)):
-			return nil
-		case r.Subscription.HasStream() && r.Subscription.HasShown(put.Pos):
-			return r.board.repeatQuestion(put, time.Now()) // with the time that is left now
+			return nil // it has been put before, or cannot be
+		case r.Subscription.HasStream() && r.Subscription.HasShown(pending.Pos):
+			return r.board.repeatQuestion(pending, time.Now()) // with the time that is left now
 		}
-		return put.Event
+		return pending.Event
 	}, func(e shaper.Entry) {
 		if !r.Subscription.HasStream() {
 			r.Subscription.Push(e)
 			return
 		}
-		r.askAside(e)
+		r.askOutsideLog(e)
 	})
 }
 
-// noteRecord notes the result of a record. The owner calls it.
-func (r *Recipient) noteRecord(k keptRecord) {
-	switch language, begun := r.recording[k.token]; {
-	case language == k.language:
-		delete(r.recording, k.token)
-	case begun && !k.is:
+// noteRecord notes the result of a record: the subscription is on record as asked, or it is not
+// asked, and the question is no longer kept open for it. The owner calls it, holding no lock; it
+// may wait for the Broker.
+func (r *Recipient) noteRecord(result recordResult) {
+	token := result.token
+	switch language, begun := r.recording[token]; {
+	case language == result.language:
+		delete(r.recording, token)
+	case begun && !result.kept:
 		return // that of another language is still being written
 	}
 	if r.onRecord == nil {
 		r.onRecord, r.failed = map[aaep.ReplyToken]string{}, map[aaep.ReplyToken]bool{}
 	}
-	if k.is {
-		r.onRecord[k.token] = k.language
+	if result.kept {
+		r.onRecord[token] = result.language
 	} else {
-		delete(r.toAsk, k.token)
-		r.failed[k.token] = true
-		r.board.Broker.DismissRecipient(k.token, r.ID)
+		delete(r.toAsk, token)
+		r.failed[token] = true
+		r.board.Broker.DismissRecipient(token, r.ID)
 	}
 }
 
-// askAside pushes a question outside its place in the log, and keeps it in beside, from where
-// RepeatQuestions pushes it again. The owner calls it, with Board.mu held.
-func (r *Recipient) askAside(e shaper.Entry) {
-	if r.beside == nil {
-		r.beside = map[aaep.ReplyToken]*aaep.Event{}
+// askOutsideLog pushes the event of a question outside its place in the log, and keeps it in
+// askedOutsideLog, from where RepeatQuestions pushes it again after the stream has broken. The
+// owner calls it, with Board.mu held.
+func (r *Recipient) askOutsideLog(e shaper.Entry) {
+	if r.askedOutsideLog == nil {
+		r.askedOutsideLog = map[aaep.ReplyToken]*aaep.Event{}
 	}
 	token, _ := closes.Token(e.Event)
-	r.beside[token] = e.Event
+	r.askedOutsideLog[token] = e.Event
 	r.Subscription.Push(e)
 }
 
 // putOpen puts the open questions to the subscription if it can answer them: at once those for
-// which it is on record that it is asked, and the others by AskLate, once their records are kept.
-// ask returns the event that asks a question, or nil to leave the question out; a nil ask is all
-// questions, each by its own event. push gives an event to the stream, and is called with Board.mu
-// held. It is not called for a question that the log is yet to show. The owner calls putOpen, and
-// the registration of a subscription before there is an owner, holding no lock. It takes Board.mu
-// and r.mu, and may wait for the audit log for recordSoon.
-func (r *Recipient) putOpen(ask func(*Pending) *aaep.Event, push func(shaper.Entry)) {
+// which it is on record that it is asked. For the others it begins a record, and AskLate puts them
+// once that is kept. eventFor returns the event that asks a question, or nil to leave the question
+// out; a nil eventFor takes all questions, each with its own event. push gives an event to the
+// stream, and is called with Board.mu held; it is not called for a question that the log is yet to
+// show. The owner calls putOpen, and the registration of a subscription before there is an owner,
+// holding no lock. It takes Board.mu and r.mu, and may wait for the audit log for soonKept.
+func (r *Recipient) putOpen(eventFor func(*Pending) *aaep.Event, push func(shaper.Entry)) {
+	for _, pending := range r.forgetSettled() {
+		entry := pending.Entry
+		if eventFor != nil {
+			entry.Event = eventFor(pending)
+		}
+		if entry.Event == nil || !r.Subscription.MayBeAsked(pending.IsConfirmation()) {
+			continue
+		}
+		if entry.Event != pending.Event {
+			entry.Pos = 0 // it has no place in the log
+		}
+		if r.isOnRecord(pending, entry.Event) {
+			r.joinQuestion(pending, entry, push)
+		}
+	}
+}
+
+// forgetSettled forgets what is known of the records of settled questions, and returns the
+// questions that are open, in the order in which they were put. It also finds out whether the
+// subscription is overfull. The owner calls it, holding no lock; it takes Board.mu and r.mu.
+func (r *Recipient) forgetSettled() (open []*Pending) {
 	b := r.board
 	b.mu.Lock()
-	open := b.inOrder()
+	defer b.mu.Unlock()
+	open = b.listOpen()
 	settled := func(token aaep.ReplyToken) bool { return b.open[token] == nil }
 	maps.DeleteFunc(r.onRecord, func(token aaep.ReplyToken, _ string) bool { return settled(token) })
 	maps.DeleteFunc(r.failed, func(token aaep.ReplyToken, _ bool) bool { return settled(token) })
 	maps.DeleteFunc(r.toAsk, func(token aaep.ReplyToken, _ *aaep.Event) bool { return settled(token) })
 	r.mu.Lock()
-	if over := len(r.withheld) - len(open); over > maxWithheld {
+	defer r.mu.Unlock()
+	if len(r.withheld)-len(open) > maxWithheld { // at least so many of the withheld are settled
 		r.overfull = true
 	}
-	r.mu.Unlock()
-	b.mu.Unlock()
-	for _, put := range open {
-		token, entry := put.token(), put.Entry
-		if ask != nil {
-			entry.Event = ask(put)
-		}
-		if entry.Event == nil || !r.Subscription.MayBeAsked(put.IsConfirmation()) {
-			continue
-		}
-		if entry.Event != put.Event {
-			entry.Pos = 0 // it has no place in the log
-		}
-		if !r.isOnRecord(put, entry.Event) {
-			continue
-		}
-		delete(r.toAsk, token)
-		b.Broker.AddRecipient(token, r.ID)
-		b.mu.Lock()
-		if b.open[token] == put { // it has not been settled meanwhile
-			if r.release(token); !slices.Contains(put.recipients, r) {
-				put.recipients = append(put.recipients, r)
-			}
-			if r.Subscription.HasPassed(entry.Pos) { // otherwise the log shows it later
-				push(entry)
-			}
-		}
-		b.mu.Unlock()
+	return open
+}
+
+// joinQuestion makes the subscription, which is on record as asked, a recipient of the question,
+// and pushes entry, which asks it. If the log is yet to show the question it pushes nothing, and if
+// the question has been settled meanwhile it does neither. The owner calls it, holding no lock; it
+// waits for the Broker, and takes Board.mu and r.mu.
+func (r *Recipient) joinQuestion(pending *Pending, entry shaper.Entry, push func(shaper.Entry)) {
+	b, token := r.board, pending.token()
+	delete(r.toAsk, token)
+	b.Broker.AddRecipient(token, r.ID)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open[token] != pending {
+		return
+	}
+	r.release(token)
+	if !slices.Contains(pending.recipients, r) {
+		pending.recipients = append(pending.recipients, r)
+	}
+	if r.Subscription.HasPassed(entry.Pos) {
+		push(entry)
 	}
 }
 
-// isOnRecord reports whether it is on record that the subscription is asked the question of put, in
-// the language that it is shown. If not, it has that recorded, once for each language, and ev is
-// the event that asks when the record is kept; until then the question is withheld, and stays open
-// for this subscription. A record that is kept at once counts. The owner calls it, holding no lock.
-func (r *Recipient) isOnRecord(put *Pending, ev *aaep.Event) bool {
-	b, token, who := r.board, put.token(), r.Subscription.AuditIdentity(put.Event)
-	language, is := r.onRecord[token]
+// isOnRecord reports whether it is on record that the subscription is asked a question, in the
+// language in which it is shown that. If not, the question is withheld, and stays open for this
+// subscription, until that is recorded, once for each language; ev is the event that asks it then.
+// A record that is kept at once counts. The owner calls it, holding no lock.
+func (r *Recipient) isOnRecord(pending *Pending, ev *aaep.Event) bool {
+	b, token, who := r.board, pending.token(), r.Subscription.AuditIdentity(pending.Event)
+	language, own := r.onRecord[token] // a record of this subscription alone is newer than the first
 	b.mu.Lock()
-	if i := indexOf(put.recorded, r.ID); i >= 0 && !is {
-		if language, is = put.recorded[i].Language, true; put.isRecordedAs(who) {
-			language = who.Language
-		}
-	}
-	soon, left := indexOf(put.recording, r.ID) >= 0, put.deadline.Sub(b.Broker.Now())
+	recorded := own && language == who.Language || !own && pending.isRecordedAs(who)
+	beingRecorded := indexOf(pending.recording, r.ID) >= 0
 	b.mu.Unlock()
-	if is && language == who.Language {
+	if recorded {
 		return true
 	}
 	r.withhold(token)
-	if soon { // OpenFollowed releases it, or has AskLate look at it
-		return false
-	}
+	// Where OpenFollowed is writing the record, that releases the question, or has AskLate look at
+	// it.
+	return !beingRecorded && r.recordAsked(pending, who, ev)
+}
+
+// recordAsked begins to record that the subscription, which who names with the language it is
+// shown, is asked a question, unless that is being recorded already. It reports whether the record
+// is kept at once. Otherwise the question is kept open for the subscription, and ev asks it when
+// the record is kept. isOnRecord calls it, holding no lock; it waits for the Broker, and for the
+// audit log for soonKept.
+func (r *Recipient) recordAsked(pending *Pending, who audit.Subscription, ev *aaep.Event) bool {
+	b, token := r.board, pending.token()
 	if r.toAsk == nil {
 		r.toAsk, r.recording = map[aaep.ReplyToken]*aaep.Event{}, map[aaep.ReplyToken]string{}
 	}
@@ -311,23 +343,33 @@ func (r *Recipient) isOnRecord(put *Pending, ev *aaep.Event) bool {
 		return false
 	}
 	b.Broker.ExpectRecipient(token, r.ID)
-	record := put.laterRecord()
-	record.Recipients, record.Deadline = []audit.Subscription{who}, time.Now().Add(left)
+	record := pending.laterRecord()
+	record.Recipients, record.Deadline = []audit.Subscription{who}, time.Now().Add(b.timeLeft(pending))
 	r.recording[token] = who.Language
-	err, known := b.recordSoon(record, func(err error) { r.queueRecord(keptRecord{token, who.Language, err == nil}) })
+	err, known := b.recordSoon(record, func(err error) {
+		r.queueResult(recordResult{token, who.Language, err == nil})
+	})
 	if known {
-		r.noteRecord(keptRecord{token, who.Language, err == nil})
+		r.noteRecord(recordResult{token, who.Language, err == nil})
 	}
 	return known && err == nil
 }
 
-// PutForNewTerms puts open questions to a subscription whose terms have changed from was: those
-// that it can answer only now (D-34), and those that were to come, or have come, in another
-// language than they would now. What has come is put again, with the same token: a user who changes
-// the language while deciding wants to hear in the new one what is to be decided. What has not left
-// yet waits until the new language is on record. The owner calls it, after the answer to the
-// change; nothing has left since the terms are new.
-func (r *Recipient) PutForNewTerms(was *negotiation.Terms) {
+// timeLeft returns how much of the time to answer a question is left, which may be negative. It
+// takes b.mu.
+func (b *Board) timeLeft(pending *Pending) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return pending.deadline.Sub(b.Broker.Now())
+}
+
+// PutForNewTerms puts open questions to a subscription whose terms have changed from before: those
+// that it can answer only now (D-34), and those whose language is another one now. A question that
+// the subscriber has been sent is put again, with the same token: a user who changes the language
+// while deciding wants to hear in the new one what is to be decided. One that has not left yet
+// waits until the new language is on record. The owner calls it after the answer to the change;
+// nothing has left since the terms are new.
+func (r *Recipient) PutForNewTerms(before *negotiation.Terms) {
 	if !r.Subscription.HasStream() { // what is prepared for the first stream is prepared anew
 		r.Subscription.Discard(func(ev *aaep.Event) bool {
 			_, asks := closes.Token(ev)
@@ -338,97 +380,95 @@ func (r *Recipient) PutForNewTerms(was *negotiation.Terms) {
 	}
 	languages := r.Subscription.Languages()
 	reworded := func(ev *aaep.Event) bool {
-		return negotiation.ChooseLanguage(was.Languages, ev) != negotiation.ChooseLanguage(languages, ev)
+		return negotiation.ChooseLanguage(before.Languages, ev) != negotiation.ChooseLanguage(languages, ev)
 	}
-	if !slices.Equal(was.Languages, languages) {
+	if !slices.Equal(before.Languages, languages) {
 		r.Subscription.Discard(func(ev *aaep.Event) bool {
 			_, asks := closes.Token(ev)
 			return asks && reworded(ev)
 		})
 	}
-	could := func(put *Pending) bool {
-		if put.IsConfirmation() {
-			return was.ConfirmationReply
+	couldAnswer := func(pending *Pending) bool {
+		if pending.IsConfirmation() {
+			return before.ConfirmationReply
 		}
-		return was.ClarificationReply
+		return before.ClarificationReply
 	}
 	now := time.Now()
-	maps.DeleteFunc(r.beside, func(_ aaep.ReplyToken, ev *aaep.Event) bool { return r.board.IsSettled(ev) })
-	r.putOpen(func(put *Pending) *aaep.Event {
-		switch ev := put.Event; {
-		case !could(put):
+	maps.DeleteFunc(r.askedOutsideLog, func(_ aaep.ReplyToken, ev *aaep.Event) bool { return r.board.IsSettled(ev) })
+	r.putOpen(func(pending *Pending) *aaep.Event {
+		switch ev := pending.Event; {
+		case !couldAnswer(pending):
 			return ev
 		case !reworded(ev):
 			return nil
-		case r.Subscription.HasShown(put.Pos):
-			return r.board.repeatQuestion(put, now)
-		default: // the log shows it when it is on record
+		case r.Subscription.HasShown(pending.Pos):
+			return r.board.repeatQuestion(pending, now)
+		default: // the log shows it, once the new language is on record
 			return ev
 		}
-	}, r.askAside)
+	}, r.askOutsideLog)
 }
 
 // PutOpenQuestions puts the open questions that the cursor has passed to the subscription if it can
-// answer them. They take the place of the events in beside. The owner calls it, and the
-// registration of a subscription, holding no lock.
+// answer them. They take the place of the events in askedOutsideLog. The owner calls it where the
+// stream begins anew, and the registration of a subscription, holding no lock.
 func (r *Recipient) PutOpenQuestions() {
-	clear(r.beside)
+	clear(r.askedOutsideLog)
 	r.putOpen(nil, r.Subscription.Push)
 }
 
-// RepeatQuestions puts the open questions of beside once more, for the stream may have broken
-// before they arrived and the log does not have these events. The owner calls it when it makes a
-// stream anew.
+// RepeatQuestions puts the open questions of askedOutsideLog once more, for the stream may have
+// broken before they arrived and the log does not have these events. The owner calls it when a
+// stream goes on from the log, holding no lock.
 func (r *Recipient) RepeatQuestions() {
-	if len(r.beside) == 0 {
+	if len(r.askedOutsideLog) == 0 {
 		return
 	}
-	r.putOpen(func(put *Pending) *aaep.Event {
-		if !r.Subscription.HasPassed(put.Pos) { // the log shows it, in its place
-			delete(r.beside, put.token())
+	r.putOpen(func(pending *Pending) *aaep.Event {
+		if !r.Subscription.HasPassed(pending.Pos) { // the log shows it, in its place
+			delete(r.askedOutsideLog, pending.token())
 		}
-		return r.beside[put.token()]
+		return r.askedOutsideLog[pending.token()]
 	}, func(e shaper.Entry) { r.Subscription.Push(shaper.Entry{Event: e.Event, At: e.Pos}) })
 }
 
 // repeatQuestion returns an event that asks a question once more, with the time that is left to
 // answer. It takes b.mu.
-func (b *Board) repeatQuestion(put *Pending, now time.Time) *aaep.Event {
-	b.mu.Lock()
-	left := WholeSeconds(put.deadline.Sub(b.Broker.Now()))
-	b.mu.Unlock()
-	return put.repeat(b.NewEventID(), now, left)
+func (b *Board) repeatQuestion(pending *Pending, now time.Time) *aaep.Event {
+	return pending.repeat(b.NewEventID(), now, WholeSeconds(b.timeLeft(pending)))
 }
 
-// OpenFollowed opens, at a replica, a question of the agent, and puts it to the subscriptions here
-// that can answer it. justPut says that it has just been put, whatever the clocks say. If its
-// record is kept within recordSoon, they become its recipients before the log shows it. Otherwise
-// it is withheld from them, and AskLate puts it when the record is kept; the events after it do not
-// wait. The goroutine that follows the agent's log calls it, holding no lock. The error says that
-// the agent used the token before, which it must not.
+// OpenFollowed opens, at a replica, the question of the agent that entry asks, and puts it to the
+// subscriptions here that can answer it. q has its token and payload; the rest is filled in.
+// justPut says that it has just been put, so that all its time is left, whatever the clocks say. If
+// its record is kept within soonKept, the subscriptions become its recipients before the log shows
+// it. Otherwise it is withheld from them, and AskLate puts it when the record is kept; the events
+// after it do not wait. The goroutine that follows the agent's log calls it, holding no lock. The
+// error says that the agent used the token before, which it must not.
 func (b *Board) OpenFollowed(entry shaper.Entry, q *ledger.Question, justPut bool) error {
 	ev := entry.Event
 	q.SessionID, q.Stamp = ev.SessionID, ev.Timestamp
-	q.Recipients = []string{""} // the subscriptions at other processes; they keep it open
-	put := &Pending{Entry: entry, Record: audit.Question(ev)}
-	left := time.Until(put.Record.Deadline)
+	q.Recipients = []string{elsewhere}
+	pending := &Pending{Entry: entry, Record: audit.Question(ev)}
+	left := time.Until(pending.Record.Deadline)
 	if justPut {
 		left = closes.Given(ev)
 	}
-	put.deadline = b.Broker.Now().Add(left)
+	pending.deadline = b.Broker.Now().Add(left)
 	b.putting.Lock()
 	var able []*Recipient
 	for r := range b.Recipients() {
-		if r.Subscription.MayBeAsked(put.IsConfirmation()) {
+		if r.Subscription.MayBeAsked(pending.IsConfirmation()) {
 			able = append(able, r)
-			put.recording = append(put.recording, r.Subscription.AuditIdentity(ev))
+			pending.recording = append(pending.recording, r.Subscription.AuditIdentity(ev))
 		}
 	}
-	put.Record.Recipients = put.recording
+	pending.Record.Recipients = pending.recording
 	var err error
 	b.mu.Lock() // what settles the question at once takes it off the list after it is there
-	if put.Waiter, err = b.Broker.Open(q, put.Record); err == nil {
-		b.open[q.Token] = put
+	if pending.Waiter, err = b.Broker.Open(q, pending.Record); err == nil {
+		b.open[q.Token] = pending
 	}
 	b.mu.Unlock()
 	b.putting.Unlock()
@@ -440,28 +480,32 @@ func (b *Board) OpenFollowed(entry shaper.Entry, q *ledger.Question, justPut boo
 	}
 	if len(able) > 0 && b.BeginRecord() {
 		defer b.Recording.Done()
-		b.recordFollowed(q.Token, put, able)
+		b.recordFollowed(q.Token, pending, able)
 	}
 	return nil
 }
 
+// elsewhere stands, among the recipients of a question at a replica, for the subscriptions of other
+// processes: they keep it open where no subscription here can answer it.
+const elsewhere = ""
+
 // recordFollowed records that a question of the agent is put to the subscriptions in able, from
-// which it is withheld, and makes them its recipients if that is on record within recordSoon.
-// Otherwise the record goes on, and each subscription learns of its end with queueRecord.
+// which it is withheld, and makes them its recipients if that is on record within soonKept.
+// Otherwise the record goes on, and each subscription learns of its end with queueResult.
 // OpenFollowed calls it, holding no lock.
-func (b *Board) recordFollowed(token aaep.ReplyToken, put *Pending, able []*Recipient) {
+func (b *Board) recordFollowed(token aaep.ReplyToken, pending *Pending, able []*Recipient) {
 	recorded := func(err error) {
 		b.mu.Lock()
 		if err == nil {
-			put.recorded = put.recording
+			pending.recorded = pending.recording
 		}
-		put.recording = nil
+		pending.recording = nil
 		b.mu.Unlock()
 	}
-	err, known := b.recordSoon(put.Record, func(err error) {
+	err, known := b.recordSoon(pending.Record, func(err error) {
 		recorded(err)
 		for i, r := range able {
-			r.queueRecord(keptRecord{token, put.Record.Recipients[i].Language, err == nil})
+			r.queueResult(recordResult{token, pending.Record.Recipients[i].Language, err == nil})
 		}
 	})
 	if !known {
@@ -470,14 +514,16 @@ func (b *Board) recordFollowed(token aaep.ReplyToken, put *Pending, able []*Reci
 	recorded(err)
 	defer b.HoldRecipients()() // no terms change meanwhile
 	for _, r := range able {   // the log has not shown it yet
-		if err != nil || !r.Subscription.MayBeAsked(put.IsConfirmation()) || !put.isRecordedAs(r.Subscription.AuditIdentity(put.Event)) {
-			r.lookAgain() // its terms have changed
+		sub := r.Subscription
+		unchanged := sub.MayBeAsked(pending.IsConfirmation()) && pending.isRecordedAs(sub.AuditIdentity(pending.Event))
+		if err != nil || !unchanged {
+			r.lookAgain() // the record failed, or is not of its present terms
 			continue
 		}
 		b.Broker.AddRecipient(token, r.ID)
 		b.mu.Lock()
-		if b.open[token] == put {
-			put.recipients = append(put.recipients, r)
+		if b.open[token] == pending {
+			pending.recipients = append(pending.recipients, r)
 			r.release(token)
 		}
 		b.mu.Unlock()
@@ -488,34 +534,35 @@ func (b *Board) recordFollowed(token aaep.ReplyToken, put *Pending, able []*Reci
 }
 
 // reopenFollowed opens, at a replica, a question again whose answer from here could not be handed
-// to the agent, unless another process has settled it meanwhile: those that were asked here, and
-// those that come, can still answer it. Claims.Settle calls it, holding no lock.
+// to the agent, unless another process has settled it meanwhile: the subscriptions that were asked
+// here, and those that come, can still answer it. Claims.Settle calls it, holding no lock; it takes
+// b.mu and waits for the Broker.
 func (b *Board) reopenFollowed(settled *ledger.Question) {
 	q := *settled
 	b.mu.Lock()
-	put := b.open[q.Token]
-	if put == nil {
+	pending := b.open[q.Token]
+	if pending == nil {
 		b.mu.Unlock()
 		return
 	}
-	q.Recipients = []string{""}
-	asked := put.recipients
+	q.Recipients = []string{elsewhere}
+	asked := pending.recipients
 	for _, r := range asked {
 		q.Recipients = append(q.Recipients, r.ID)
 	}
-	again, err := b.Broker.Reopen(&q, put.Record)
+	waiter, err := b.Broker.Reopen(&q, pending.Record)
 	if err != nil {
 		delete(b.open, q.Token)
 	} else {
-		put.Waiter = again
+		pending.Waiter = waiter
 	}
 	b.mu.Unlock()
 	for _, r := range asked {
 		switch {
 		case r.Subscription.IsAborted(): // it ended before the Broker knew of it
 			b.Broker.RemoveSubscription(r.ID)
-		case !r.Subscription.MayBeAsked(put.IsConfirmation()):
-			b.Broker.NarrowAbilities(r.ID, put.IsConfirmation(), !put.IsConfirmation())
+		case !r.Subscription.MayBeAsked(pending.IsConfirmation()):
+			b.Broker.NarrowAbilities(r.ID, pending.IsConfirmation(), !pending.IsConfirmation())
 		}
 	}
 }
