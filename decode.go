@@ -41,6 +41,9 @@ func Decode(data []byte) (Message, error) {
 		required = required[1:]
 	}
 	if err := checkMembers(typ, members, required); err != nil {
+		if !ok && !strings.Contains(typ, ":") { // nor is it the type of an event
+			return nil, unknownMessageType(typ)
+		}
 		return nil, err
 	}
 	options := readOptions
@@ -189,6 +192,22 @@ func checkMembers(typ string, members [][]byte, required []string) error {
 // hasAny reports whether members has one of the names.
 func hasAny(members [][]byte, names []string) bool {
 	return slices.ContainsFunc(members, func(m []byte) bool { return slices.Contains(names, string(m)) })
+}
+
+// unknownMessageType returns the error for a type that is neither a message's nor of an event's form.
+func unknownMessageType(typ string) error {
+	var messages []string
+	for known := range readers {
+		if !strings.Contains(known, ":") {
+			messages = append(messages, known)
+		}
+	}
+	slices.Sort(messages)
+	var c checker
+	c.addViolation("ENV-006", "/type",
+		"is the type of no message; there are %s, and that of an event has a colon, as aaep:agent.progress.updated",
+		strings.Join(messages, ", "))
+	return c.asError(typ)
 }
 
 // A messageWire is a message as it is written: its type and its members.

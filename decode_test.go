@@ -48,6 +48,9 @@ func TestDecodeIsExact(t *testing.T) {
 		"half a pair":             {eventJSON("x:y", `,"a":"\ud800"`), "(ENV-064)"},
 		"second half of a pair":   {eventJSON("x:y", `,"a":"\udc00x"`), "(ENV-064)"},
 
+		"no such message": {`{"type":"subscription.hello","subscriber_id":"s"}`, "invalid subscription.hello: /type: is the type of no message; there are " +
+			"clarification.reply, confirmation.reply, subscription.accepted, subscription.close, subscription.rejected, " +
+			"subscription.renegotiate, subscription.request, and that of an event has a colon, as aaep:agent.progress.updated (ENV-006)"},
 		"no event id": {`{"type":"x:y"}`, `member "event_id" is missing (ENV-067)`},
 		// ENV-004: the context must be there, in its form, and of our major version (VER-005).
 		"no context": {strings.Replace(eventJSON("x:y", ""), "@context", "context", 1),
