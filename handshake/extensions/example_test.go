@@ -5,19 +5,21 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
-	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
-// A braille display of twenty cells asks for text that fits it.
+// A braille display of twenty cells asks for text that fits it, and the extension has the agent cut
+// it so.
 func Example() {
-	caps := aaep.Capabilities{Languages: []string{"yo"}}
+	var caps aaep.Capabilities
 	if err := caps.AddExtension(extensions.BrailleVocabulary, extensions.Braille{Cells: 20}); err != nil {
 		fmt.Println(err)
 		return
 	}
-	terms, err := negotiation.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "display",
-		Capabilities: caps},
-		negotiation.Offer{Languages: []string{"en-US", "yo-NG"}, Extensions: extensions.All()})
-	fmt.Println(terms.Languages, terms.MaxChunk, err)
-	// Output: [yo] 20 <nil>
+	for _, served := range extensions.All() {
+		if served.Vocabulary == extensions.BrailleVocabulary {
+			effect := served.Honor(caps.Extensions[served.Prefix])
+			fmt.Println(served.URI, effect.MaxChunk)
+		}
+	}
+	// Output: https://github.com/aaep-go/aaep/extensions/braille/v1 20
 }

@@ -159,7 +159,8 @@ func comments(packs []pack) (problems []string) {
 	return problems
 }
 
-// examples checks that each public package shows its use in a way that is run.
+// examples checks that each public package shows its use in a way that is run, and that a reader
+// can copy into a module of their own.
 func examples(packs []pack) (problems []string) {
 	for _, p := range packs {
 		if !p.public() || len(p.files) == 0 || forTests(p) {
@@ -168,6 +169,14 @@ func examples(packs []pack) (problems []string) {
 		var files []*ast.File
 		for _, f := range p.tests {
 			files = append(files, f.ast)
+			if !strings.HasSuffix(f.path, "example_test.go") {
+				continue
+			}
+			f.imports(func(spec *ast.ImportSpec, imported, name string) {
+				if strings.Contains(imported, "/internal/") && !strings.HasSuffix(name, "test") { // a stand-in for a device
+					problems = append(problems, fmt.Sprintf("%s: an example cannot be copied that imports %s", f.at(spec), name))
+				}
+			})
 		}
 		if !slices.ContainsFunc(doc.Examples(files...), func(e *doc.Example) bool { return e.Output != "" || e.EmptyOutput }) {
 			problems = append(problems, fmt.Sprintf("%s: no Example function with an // Output: comment", p.path))

@@ -158,11 +158,14 @@ func TestTheExamplesRuleCanFail(t *testing.T) {
 		files files
 		want  []string
 	}{
-		"kept":               {files{"a.go": ``, "a_test.go": run}, nil},
-		"from outside":       {files{"a.go": ``, "a_test.go": "package p_test\n" + run}, nil},
-		"empty output":       {files{"a.go": ``, "a_test.go": strings.ReplaceAll(run, " 1", "")}, nil},
-		"only compiled":      {files{"a.go": ``, "a_test.go": compiled}, []string{".: no Example function"}},
-		"none":               {files{"x/y/a.go": ``}, []string{"x/y: no Example function"}},
+		"kept":          {files{"a.go": ``, "a_test.go": run}, nil},
+		"from outside":  {files{"a.go": ``, "a_test.go": "package p_test\n" + run}, nil},
+		"empty output":  {files{"a.go": ``, "a_test.go": strings.ReplaceAll(run, " 1", "")}, nil},
+		"only compiled": {files{"a.go": ``, "a_test.go": compiled}, []string{".: no Example function"}},
+		"none":          {files{"x/y/a.go": ``}, []string{"x/y: no Example function"}},
+		"imports what is ours": {files{"a.go": ``, "b_example_test.go": "import \"m/internal/x\"\n" + run},
+			[]string{"b_example_test.go:2: an example cannot be copied that imports x"}},
+		"imports a stand-in": {files{"a.go": ``, "b_example_test.go": "import \"m/internal/xtest\"\n" + run}, nil},
 		"not for the hidden": {files{"internal/a/a.go": ``, "x/internal/a.go": ``, "cmd/x/a.go": ``, "examples/x/a.go": ``}, nil},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, examples(c.files.packs(t)), c.want...) })

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/replies"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/subscriber"
@@ -57,11 +56,14 @@ func Example_users() {
 	}))
 	defer service.Close()
 
-	_, err = answerAs(ctx, sse.Dialer{URL: service.URL}, aaep.Accept)
+	_, err = answerAs(ctx, sse.Dialer{URL: service.URL}, (*subscriber.Question).Accept)
 	fmt.Println("A stranger:", err)
 	for _, user := range []string{"ada", "ben"} {
-		decision := map[string]aaep.Decision{"ada": aaep.Accept, "ben": aaep.Reject}[user]
-		last, err := answerAs(ctx, sse.Dialer{URL: service.URL, Credentials: auth.Bearer(tokens[user])}, decision)
+		answer := (*subscriber.Question).Accept
+		if user == "ben" {
+			answer = (*subscriber.Question).Reject
+		}
+		last, err := answerAs(ctx, sse.Dialer{URL: service.URL, Credentials: auth.Bearer(tokens[user])}, answer)
 		fmt.Println(user, "hears:", last, err)
 	}
 	// Output:
@@ -89,8 +91,10 @@ func workForUser(ctx context.Context, p *producer.Producer, user string) error {
 	return s.Complete(aaep.Say("Paid for " + user + "."))
 }
 
-// answerAs follows a user's agent, answers what it asks, and returns the last event's text.
-func answerAs(ctx context.Context, agent sse.Dialer, decision aaep.Decision) (last string, err error) {
+// answerAs follows a user's agent, answers what it asks, and returns the last event's text. A
+// program for a person leaves the answer to present.Follow.
+func answerAs(ctx context.Context, agent sse.Dialer,
+	answer func(*subscriber.Question, context.Context) error) (last string, err error) {
 	sub, err := subscriber.Dial(ctx, agent, subscriber.Config{ID: "reader",
 		Capabilities: subscriber.ScreenReader("en-US")})
 	if err != nil {
@@ -103,7 +107,7 @@ func answerAs(ctx context.Context, agent sse.Dialer, decision aaep.Decision) (la
 		}
 		last = ev.Text(aaep.VerbosityNormal)
 		if ev.Type() == aaep.TypeAwaitingConfirmation {
-			err = replies.Send(ctx, sub.Question(ev), decision, nil)
+			err = answer(sub.Question(ev), ctx)
 		}
 		if err != nil || ev.Type().Terminal() {
 			return last, err
