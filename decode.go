@@ -194,7 +194,7 @@ func hasAny(members [][]byte, names []string) bool {
 	return slices.ContainsFunc(members, func(m []byte) bool { return slices.Contains(names, string(m)) })
 }
 
-// unknownMessageType returns the error for a type that is neither a message's nor of an event's form.
+// unknownMessageType returns the error for a type that is no message's, and has no event's form.
 func unknownMessageType(typ string) error {
 	var messages []string
 	for known := range readers {

@@ -223,7 +223,7 @@ func TestAuditLogOfLateAndUnasked(t *testing.T) {
 		late.reply(late.question(), aaep.Reject)
 		<-paid
 		rs := kept.records()
-		if got := kinds(rs); got != "settled asked asked replied settled" || rs[0].Cause != "unreachable" ||
+		if got := kinds(rs); got != "settled asked asked replied settled" || rs[0].Cause != "unreachable" || rs[0].AgentID == "" ||
 			rs[2].Recipients[0].SubscriptionID != late.id || rs[2].QuestionID != rs[1].QuestionID || rs[4].By.SubscriptionID != late.id {
 			t.Errorf("on record: %s\n%+v", got, rs)
 		}

@@ -66,7 +66,7 @@ func transfer() []audit.Record {
 			{Language: "en-US", Question: "Which account?", Choices: []aaep.Choice{{Value: "a", Label: "Savings"}}}}},
 		{Time: at(30), Kind: audit.Replied, QuestionID: "q_2", By: &reader, Counted: true, Claims: &audit.Claims{Response: "a"}},
 		{Time: at(30), Kind: audit.Settled, QuestionID: "q_2", Cause: "timed_out", Response: "a"},
-		{Time: at(31), Kind: audit.Settled, QuestionID: "q_3", Cause: "unreachable", Decision: aaep.Reject},
+		{Time: at(31), Kind: audit.Settled, QuestionID: "q_3", AgentID: "bank", SessionID: "sess_3", Tool: "pay", Cause: "unreachable", Decision: aaep.Reject},
 		{Time: at(32), Kind: audit.Completed, Status: aaep.ToolError, DurationMS: new(int64(340))},
 	}
 }
@@ -104,7 +104,7 @@ func TestAuditShow(t *testing.T) {
 09:30:30 Question 10, that reply's answer: a
 09:30:30 Question 10 was settled, because nobody answered in time.
 09:30:30 Question 10, the answer that was taken: a
-09:30:31 A question that is not in this trail was settled: rejected, because nobody could answer.
+09:30:31 No one could be asked whether to use pay, in session sess_3 of bank: rejected.
 09:30:32 A tool ended after 340 milliseconds: error
 09:30:33 wipe was accepted, in question 2, and not done.
 `

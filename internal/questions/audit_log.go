@@ -48,6 +48,9 @@ func (l *AuditLog) RecordOutcome(out *ledger.Outcome, asked audit.Record, by *au
 		QuestionID: audit.QuestionID(out.Question.Token),
 		Tool:       asked.Tool, ToolCallID: asked.ToolCallID, ShownDigest: asked.ShownDigest,
 		Cause: string(out.Cause), Decision: out.Decision, Response: out.Response}
+	if len(asked.Recipients) == 0 { // no record of the kind Asked says whose it is
+		r.AgentID = asked.AgentID
+	}
 	if by != nil && by.SubscriptionID == out.By {
 		r.By = by
 	}

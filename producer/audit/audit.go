@@ -114,7 +114,7 @@ type Record struct {
 	Time time.Time `json:"time"`
 	Kind Kind      `json:"kind"`
 
-	AgentID    string `json:"agent_id,omitzero"`   // [asked, invoked]
+	AgentID    string `json:"agent_id,omitzero"`   // [asked, invoked, settled where no one was asked]
 	SessionID  string `json:"session_id,omitzero"` // [all but opened]
 	Tool       string `json:"tool,omitzero"`       // [all about a tool]
 	ToolCallID string `json:"tool_call_id,omitzero"`

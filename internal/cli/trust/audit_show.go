@@ -112,6 +112,14 @@ func (s *auditShower) entryLines(e audit.Entry) []string {
 			outcome = strings.TrimPrefix(outcome, ": rejected") + ". The agent then asks in its own window"
 			outcome = ": not answered here" + outcome
 		}
+		if e.Cause == "unreachable" && s.questions[e.QuestionID] == 0 { // so it is in no other record
+			about := ""
+			if e.Tool != "" {
+				about = " whether to use " + nameOf(e.Tool, "a tool")
+			}
+			outcome = strings.TrimSuffix(outcome, ", because nobody could answer")
+			return []string{"No one could be asked" + about + s.inSession(e) + outcome + "."}
+		}
 		text := question + " was settled" + outcome + "."
 		if e.Cause == "withdrawn" && !s.elsewhere[e.QuestionID] {
 			text = question + " was withdrawn."
