@@ -187,20 +187,15 @@ func TestCutAfterOvertaking(t *testing.T) {
 			}
 			r := <-agent
 			question := slices.IndexFunc(evs, isA(aaep.TypeAwaitingConfirmation))
-			invoked := 0
-			for _, ev := range evs[:question] {
-				if ev.Type() == aaep.TypeToolInvoked {
-					invoked++
-				}
-			}
+			before := evs[:question]
 			gets := px.resumedAfter()
 			switch {
 			case r.err != nil || r.value != "done":
 				t.Errorf("%+v: the tool returned %q, %v", f, r.value, r.err)
+			case countType(before, aaep.TypeToolInvoked) == 4 && countType(before, aaep.TypeToolCompleted) == 4:
+				t.Logf("%+v: on a machine this slow nothing was overtaken: %s", f, summarize(evs))
 			case len(gets) != 2 || gets[1] == "" || gets[1] == evs[question].EventID:
-				t.Errorf("%+v: resumed after %q; the question is %s", f, gets, evs[question].EventID)
-			case invoked == 4: // a machine this slow leaves nothing held
-				t.Logf("%+v: nothing was overtaken: %s", f, summarize(evs))
+				t.Errorf("%+v: resumed after %q; the question is %s: %s", f, gets, evs[question].EventID, summarize(evs))
 			case countType(evs, aaep.TypeToolInvoked) != 5 || countType(evs, aaep.TypeToolCompleted) != 5 ||
 				countType(evs, aaep.TypeAwaitingConfirmation) != 1:
 				t.Errorf("%+v: %s", f, summarize(evs))

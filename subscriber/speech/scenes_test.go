@@ -37,8 +37,8 @@ func TestRealScenes(t *testing.T) {
 			continue
 		}
 		t.Run(tc.name, func(t *testing.T) {
-			o := r.dialOutput(t, speech.Options{WordsPerMinute: 250})
-			p := present.New(announce.Preferences{WordsPerMinute: 250, Speaks: o.Speaks})
+			o := r.dialOutput(t, speech.Options{WordsPerMinute: 400})
+			p := present.New(announce.Preferences{WordsPerMinute: 400, Speaks: o.Speaks})
 			p.SetLanguage(tc.language, "en")
 			before := len(r.Messages())
 			all := func() []speechd.Message { return r.Messages()[before:] }
