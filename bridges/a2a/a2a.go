@@ -1,6 +1,6 @@
-// Package a2a connects agents that speak the Agent2Agent protocol (A2A), 1.0 or 0.3, to AAEP. Each
-// task of such an agent is a session of a producer.Producer, which any assistive technology can
-// follow and answer:
+// Package a2a connects agents that speak the Agent2Agent protocol (A2A) to AAEP: 1.0 over JSON-RPC
+// or HTTP+JSON, and 0.3 over JSON-RPC. Each task of such an agent is a session of a
+// producer.Producer, which any assistive technology can follow and answer:
 //
 //	agent, err := a2a.Dial(ctx, "https://agent.example", a2a.Config{})
 //	p, err := producer.New(producer.Config{
@@ -24,8 +24,8 @@
 //
 // A Server is the other direction: it offers an agent to clients that speak A2A.
 //
-// One goroutine owns each task. Begin reading at Task.followTask, at telling.go for what a
-// person hears, and at Server.startTask for the other direction.
+// One goroutine owns each task. Begin reading at Task.followTask, at telling.go for what a person
+// hears, and at Server.startTask for the other direction.
 package a2a
 
 import (
@@ -50,7 +50,7 @@ import (
 
 // Config says how to be the client of an agent. Its zero value is ready.
 type Config struct {
-	// Endpoint is where the agent takes JSON-RPC. Empty is what its card says, which must be of the
+	// Endpoint is where the agent takes requests. Empty is what its card says, which must be of the
 	// host that the card came from.
 	Endpoint string
 	// Token is sent as a bearer token, to the host of the address and to that of Endpoint alone.
@@ -82,6 +82,7 @@ type Agent struct {
 	http     *http.Client
 	endpoint string
 	legacy   atomic.Bool // it speaks 0.3
+	overREST bool        // it takes the requests of 1.0 by HTTP+JSON alone
 	card     agentCard
 	memory   *memory
 
@@ -158,21 +159,25 @@ func (a *Agent) addToken(r *http.Request) {
 	}
 }
 
-// chooseInterface takes the first interface of the card that is known here.
+// chooseInterface takes the first interface of the card that is known here: of JSON-RPC, which has
+// the methods of extensions too, or else of HTTP+JSON.
 func (a *Agent) chooseInterface(card *url.URL) error {
 	var others []string
 	for _, i := range a.card.listInterfaces() {
 		legacy := strings.HasPrefix(i.Version, "0.3") || i.Version == ""
-		if i.Binding != "JSONRPC" || !legacy && !strings.HasPrefix(i.Version, "1.") {
+		newer := strings.HasPrefix(i.Version, "1.")
+		switch {
+		case i.Binding == "JSONRPC" && (legacy || newer) && (a.endpoint == "" || a.overREST):
+			a.endpoint, a.overREST = i.URL, false
+			a.legacy.Store(legacy)
+		case i.Binding == "HTTP+JSON" && newer && a.endpoint == "":
+			a.endpoint, a.overREST = i.URL, true
+		default:
 			others = append(others, strings.TrimSpace(toolwords.Label(i.Binding+" "+i.Version)))
-			continue
 		}
-		a.endpoint = i.URL
-		a.legacy.Store(legacy)
-		break
 	}
 	if a.endpoint == "" {
-		return fmt.Errorf("a2a: the agent offers only %s; JSONRPC 1.0 or 0.3 is needed",
+		return fmt.Errorf("a2a: the agent offers only %s; JSONRPC 1.0 or 0.3, or HTTP+JSON 1.0 is needed",
 			cmp.Or(strings.Join(others, ", "), "nothing"))
 	}
 	if a.cfg.Endpoint != "" {

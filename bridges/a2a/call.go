@@ -1,10 +1,7 @@
 package a2a
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep/internal/bridge"
@@ -46,28 +42,17 @@ func codeOf(err error) int {
 	return 0
 }
 
-type rpcRequest struct {
-	JSONRPC string `json:"jsonrpc"`
-	ID      string `json:"id"`
-	Method  string `json:"method"`
-	Params  any    `json:"params"`
-}
-
-type rpcResponse struct {
-	Result jsontext.Value `json:"result"`
-	Error  *remoteError   `json:"error"`
+// binding is how the agent is spoken with now.
+func (a *Agent) binding() binding {
+	if a.overREST {
+		return httpJSON{}
+	}
+	return jsonRPC{a.legacy.Load()}
 }
 
 // postRequest sends a request, whose method is named as in 1.0.
 func (a *Agent) postRequest(ctx context.Context, method string, params any) (*http.Response, error) {
-	if a.legacy.Load() {
-		method = cmp.Or(methods[method], method) // extensions have names of their own
-	}
-	body, err := json.Marshal(rpcRequest{"2.0", rand.Text(), method, params})
-	if err != nil {
-		return nil, err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.endpoint, bytes.NewReader(body))
+	req, err := a.binding().newRequest(ctx, a.endpoint, method, params)
 	if err != nil {
 		return nil, err
 	}
@@ -99,11 +84,11 @@ func (a *Agent) callMethod(ctx context.Context, method string, params any) (json
 		return nil, err
 	}
 	defer answer.Body.Close()
-	return readResult(answer)
+	return a.readResult(answer)
 }
 
 // readResult returns the result in an answer, or the error that it reports.
-func readResult(answer *http.Response) (jsontext.Value, error) {
+func (a *Agent) readResult(answer *http.Response) (jsontext.Value, error) {
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	switch {
 	case err != nil:
@@ -111,19 +96,7 @@ func readResult(answer *http.Response) (jsontext.Value, error) {
 	case len(body) > maxAnswer:
 		return nil, fmt.Errorf("the agent's answer has more than %d MiB", maxAnswer>>20)
 	}
-	return decodeResult(body, answer.Status)
-}
-
-// decodeResult is readResult for one message of a stream, or for a body that was read.
-func decodeResult(body []byte, status string) (jsontext.Value, error) {
-	var r rpcResponse
-	if err := bridge.Decode(body, &r); err != nil {
-		return nil, fmt.Errorf("the agent's answer, %s, cannot be read", status)
-	}
-	if r.Error != nil {
-		return nil, r.Error
-	}
-	return r.Result, nil
+	return a.binding().decodeResult(body, answer.StatusCode)
 }
 
 // A stream is a stream of updates. Updates is closed at its end, and err is then why, or nil.
@@ -163,11 +136,11 @@ func (a *Agent) openStream(ctx context.Context, method string, params any) *stre
 		}
 		defer answer.Body.Close()
 		if kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type")); kind != "text/event-stream" {
-			s.err = take(readResult(answer)) // an error, or the one answer of an agent that has no streams
+			s.err = take(a.readResult(answer)) // an error, or the one answer of an agent that has no streams
 			return
 		}
 		s.err = bridge.ReadEvents(answer.Body, func(data []byte) error {
-			return take(decodeResult(data, answer.Status))
+			return take(a.binding().decodeResult(data, answer.StatusCode))
 		})
 	}()
 	return s

@@ -45,8 +45,9 @@ func goCommand(t *testing.T) string {
 	return filepath.Join(dir, "a2a")
 }
 
-// The command of the Go library serves a program's output in parts, in both versions of the
-// protocol, the older one with a card that names the newer; each part is heard once.
+// The command of the Go library serves a program's output in parts, over JSON-RPC in both versions
+// of the protocol, the older one with a card that names the newer, and as it does by itself, over
+// HTTP+JSON; each part is heard once.
 func TestGoCommand(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the agent is a shell script")
@@ -56,11 +57,11 @@ func TestGoCommand(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf 'One half. \\nThe other half.\\n'\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, version := range []string{"latest", "0.3"} {
+	for _, way := range []struct{ transport, version string }{{"jsonrpc", "latest"}, {"jsonrpc", "0.3"}, {"rest", "latest"}} {
 		addr := freeport.Addr()
 		_, port, _ := net.SplitHostPort(addr)
-		bridgetest.Start(t, filepath.Dir(command), command, "serve", "--quiet", "--transport", "jsonrpc", "--protocol",
-			version, "--exec", script, "--chunk", "\n",
+		bridgetest.Start(t, filepath.Dir(command), command, "serve", "--quiet", "--transport", way.transport,
+			"--protocol", way.version, "--exec", script, "--chunk", "\n",
 			"--name", "Teller", "--port", port)
 		url := "http://" + addr
 		var agent *a2a.Agent
@@ -83,10 +84,10 @@ func TestGoCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := task.Wait(); err != nil {
-			t.Errorf("%s: %v", version, err)
+			t.Errorf("%s: %v", way, err)
 		}
 		if heard := l.AwaitEnd(t, 1); !strings.Contains(heard, "One half. The other half.") {
-			t.Errorf("%s: heard %q", version, heard)
+			t.Errorf("%s: heard %q", way, heard)
 		}
 	}
 }

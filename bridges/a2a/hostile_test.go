@@ -413,7 +413,7 @@ func TestCardsThatLie(t *testing.T) {
 		{"a redirect", "which is not followed", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusFound)
 		}},
-		{"another binding", "the agent offers only GRPC 1.0; JSONRPC 1.0 or 0.3 is needed", func(w http.ResponseWriter,
+		{"another binding", "the agent offers only GRPC 1.0; JSONRPC 1.0 or 0.3, or HTTP+JSON 1.0 is needed", func(w http.ResponseWriter,
 			_ *http.Request) {
 			fmt.Fprintf(w, card, elsewhere.URL, "GRPC")
 		}},

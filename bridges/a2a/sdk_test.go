@@ -15,23 +15,27 @@ import (
 	"github.com/aaep-go/aaep/internal/replies"
 )
 
-// sdkAgent runs the agent on the library of the protocol's authors, which speaks a version of the
-// protocol.
-func sdkAgent(t *testing.T, dir, version string) (*bridgetest.Program, string) {
+// ways are those in which the agent on the library of the protocol's authors is spoken with: the
+// versions over JSON-RPC, and the other binding of the newer one.
+var ways = []string{"1.0", "0.3", "HTTP+JSON"}
+
+// sdkAgent runs the agent on the library of the protocol's authors, which is spoken with in one way
+// alone.
+func sdkAgent(t *testing.T, dir, way string) (*bridgetest.Program, string) {
 	t.Helper()
-	p := bridgetest.Start(t, dir, "node", "agent.mjs", version)
+	p := bridgetest.Start(t, dir, "node", "agent.mjs", way)
 	return p, p.Line(t)
 }
 
 // A task of an agent on the library of the protocol's authors is heard from its beginning to its
-// end, and goes on with the answer to what the agent asked, in both versions of the protocol.
+// end, and goes on with the answer to what the agent asked, in each of the ways.
 func TestSDKAgent(t *testing.T) {
 	dir := npmtest.Install(t, "testdata/sdk")
-	for _, version := range []string{"1.0", "0.3"} {
-		t.Run(version, func(t *testing.T) {
-			program, url := sdkAgent(t, dir, version)
+	for _, way := range ways {
+		t.Run(way, func(t *testing.T) {
+			program, url := sdkAgent(t, dir, way)
 			agent := dial(t, url, a2a.Config{})
-			if agent.Name() != "Archive" || agent.Version() != version {
+			if agent.Name() != "Archive" || (agent.Version() == "0.3") != (way == "0.3") {
 				t.Fatalf("the agent is %q and speaks %q", agent.Name(), agent.Version())
 			}
 			const begins = "Reading the orders.\nreport: The first half. The second half.\n"
@@ -80,9 +84,9 @@ func TestSDKAgent(t *testing.T) {
 // begun is followed from its beginning; a push notification brings what no stream does.
 func TestSDKTasks(t *testing.T) {
 	dir := npmtest.Install(t, "testdata/sdk")
-	for _, version := range []string{"1.0", "0.3"} {
-		t.Run(version, func(t *testing.T) {
-			_, url := sdkAgent(t, dir, version)
+	for _, way := range ways {
+		t.Run(way, func(t *testing.T) {
+			_, url := sdkAgent(t, dir, way)
 			other := dial(t, url, a2a.Config{})
 			elsewhere := bridgetest.NewProducer(t)
 			theirs := bridgetest.Listen(t, elsewhere, nil)

@@ -110,11 +110,7 @@ func (a *Agent) makeMessage(text string, push *pushConfig) (p sendParams) {
 // registerPush asks for push notifications of a task that is there already. Without them it is
 // still followed.
 func (a *Agent) registerPush(ctx context.Context, t *Task) {
-	var params any = struct {
-		TaskID string `json:"taskId"`
-		URL    string `json:"url"`
-		Token  string `json:"token"`
-	}{t.id, t.push.URL, t.push.Token}
+	var params any = pushParams{t.id, *t.push}
 	if a.legacy.Load() {
 		params = struct {
 			TaskID string      `json:"taskId"`
@@ -442,7 +438,7 @@ func (t *Task) sendFirst(ctx context.Context) {
 // switchVersion has 0.3 spoken from now on where the agent knows no method of 1.0, and reports
 // whether it was not yet tried. The server of a2a-go 2.3.1 has such a card.
 func (t *Task) switchVersion(err error) bool {
-	if codeOf(err) != codeMethodNotFound || t.switched {
+	if codeOf(err) != codeMethodNotFound || t.switched || t.agent.overREST {
 		return false
 	}
 	t.switched = true

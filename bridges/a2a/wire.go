@@ -240,6 +240,11 @@ type taskParams struct {
 	ID string `json:"id"`
 }
 
+type pushParams struct { // of 1.0
+	TaskID string `json:"taskId"`
+	pushConfig
+}
+
 // methods are the names that 0.3 has for those of 1.0.
 var methods = map[string]string{
 	"SendMessage":                      "message/send",

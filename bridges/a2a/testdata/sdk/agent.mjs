@@ -1,10 +1,11 @@
-// An agent on the library of the protocol's own authors. It speaks 1.0 and 0.3 at one address, which it prints. What it does
+// An agent on the library of the protocol's own authors. It speaks 1.0 and 0.3 at one address, which it prints; with
+// the argument HTTP+JSON, that binding of 1.0 alone. What it does
 // depends on the first word of what it is told: see tasks below.
 import { createServer } from 'node:http'
 import express from 'express'
 import { TaskState, Role } from '@a2a-js/sdk'
 import { AgentEvent, DefaultRequestHandler, InMemoryTaskStore, InMemoryPushNotificationStore } from '@a2a-js/sdk/server'
-import { agentCardHandler, jsonRpcHandler, UserBuilder } from '@a2a-js/sdk/server/express'
+import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from '@a2a-js/sdk/server/express'
 import { createLegacyAwarePushNotificationSender } from '@a2a-js/sdk/compat/v0_3/server'
 
 const text = value => ({ content: { $case: 'text', value }, metadata: undefined, filename: '', mediaType: 'text/plain' })
@@ -59,7 +60,8 @@ const server = createServer(app)
 server.listen(0, '127.0.0.1', () => {
   const url = `http://127.0.0.1:${server.address().port}`
   const only = process.argv[2]
-  const interfaces = ['1.0', '0.3'].filter(v => !only || v === only).map(v => ({ url: url + '/rpc', protocolBinding: 'JSONRPC', tenant: '', protocolVersion: v }))
+  const rest = only === 'HTTP+JSON'
+  const interfaces = rest ? [{ url: url + '/rest/', protocolBinding: 'HTTP+JSON', tenant: '', protocolVersion: '1.0' }] : ['1.0', '0.3'].filter(v => !only || v === only).map(v => ({ url: url + '/rpc', protocolBinding: 'JSONRPC', tenant: '', protocolVersion: v }))
   const card = { name: 'Archive', description: 'Answers from the archive.', supportedInterfaces: interfaces, provider: undefined, version: '1.0.0',
     capabilities: { streaming: true, pushNotifications: true, extensions: [] }, securitySchemes: {}, securityRequirements: [],
     defaultInputModes: ['text/plain'], defaultOutputModes: ['text/plain'], skills: [], signatures: [] }
@@ -68,5 +70,6 @@ server.listen(0, '127.0.0.1', () => {
   const compat = { enabled: interfaces.some(i => i.protocolVersion === '0.3') }
   app.use('/.well-known/agent-card.json', agentCardHandler({ agentCardProvider: handler, legacyCompat: compat }))
   app.use('/rpc', jsonRpcHandler({ requestHandler: handler, userBuilder: UserBuilder.noAuthentication, legacyCompat: compat }))
+  app.use('/rest', restHandler({ requestHandler: handler, userBuilder: UserBuilder.noAuthentication }))
   console.log(url)
 })
