@@ -83,6 +83,7 @@ type Agent struct {
 	endpoint string
 	legacy   atomic.Bool // it speaks 0.3
 	overREST bool        // it takes the requests of 1.0 by HTTP+JSON alone
+	streams  atomic.Bool // it answers with streams, as far as its card says and it did not refuse
 	card     agentCard
 	memory   *memory
 
@@ -121,6 +122,7 @@ func dialOver(ctx context.Context, address string, cfg Config, transport http.Ro
 		return nil, fmt.Errorf("a2a: the agent's card at %s cannot be had: %w", at.Redacted(),
 			bridge.WithoutAddress(err))
 	}
+	a.streams.Store(a.card.Capabilities.Streaming)
 	if err := a.chooseInterface(at); err != nil {
 		return nil, err
 	}

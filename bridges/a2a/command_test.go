@@ -47,7 +47,7 @@ func goCommand(t *testing.T) string {
 
 // The command of the Go library serves a program's output in parts, over JSON-RPC in both versions
 // of the protocol, the older one with a card that names the newer, and as it does by itself, over
-// HTTP+JSON; each part is heard once.
+// HTTP+JSON; each part is heard once. Without parts it refuses the streams that its card promises.
 func TestGoCommand(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the agent is a shell script")
@@ -57,12 +57,20 @@ func TestGoCommand(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf 'One half. \\nThe other half.\\n'\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, way := range []struct{ transport, version string }{{"jsonrpc", "latest"}, {"jsonrpc", "0.3"}, {"rest", "latest"}} {
+	for _, way := range []struct {
+		transport, version string
+		args               []string
+	}{
+		{"jsonrpc", "latest", []string{"--chunk", "\n"}},
+		{"jsonrpc", "0.3", []string{"--chunk", "\n"}},
+		{"rest", "latest", []string{"--chunk", "\n"}},
+		{"jsonrpc", "latest", nil},
+		{"rest", "latest", nil},
+	} {
 		addr := freeport.Addr()
 		_, port, _ := net.SplitHostPort(addr)
-		bridgetest.Start(t, filepath.Dir(command), command, "serve", "--quiet", "--transport", way.transport,
-			"--protocol", way.version, "--exec", script, "--chunk", "\n",
-			"--name", "Teller", "--port", port)
+		bridgetest.Start(t, filepath.Dir(command), command, append([]string{"serve", "--quiet", "--transport",
+			way.transport, "--protocol", way.version, "--exec", script, "--name", "Teller", "--port", port}, way.args...)...)
 		url := "http://" + addr
 		var agent *a2a.Agent
 		for agent == nil { // it does not say when it serves
@@ -86,7 +94,8 @@ func TestGoCommand(t *testing.T) {
 		if err := task.Wait(); err != nil {
 			t.Errorf("%s: %v", way, err)
 		}
-		if heard := l.AwaitEnd(t, 1); !strings.Contains(heard, "One half. The other half.") {
+		heard := strings.Join(strings.Fields(l.AwaitEnd(t, 1)), " ")
+		if !strings.Contains(heard, "One half. The other half.") {
 			t.Errorf("%s: heard %q", way, heard)
 		}
 	}

@@ -43,6 +43,7 @@ type Task struct {
 	// The rest belongs to the goroutine of followTask.
 	text       string // of the message that begins the task
 	switched   bool   // to 0.3, since the agent does not know the methods of 1.0 that its card names
+	streamed   bool   // the latest message asked for a stream
 	stream     *stream
 	reattached bool        // the stream is not the first of the task
 	loose      bool        // what the stream brings is no more than a hint that there is news
@@ -99,11 +100,11 @@ func (a *Agent) makeMessage(text string, push *pushConfig) (p sendParams) {
 	p.Message = message{MessageID: rand.Text(), Role: "ROLE_USER", Parts: []part{{Text: &text}}}
 	p.Configuration.AcceptedOutputModes = []string{"text/plain", "text/markdown", "application/json"}
 	if !a.legacy.Load() {
-		p.Configuration.Push, p.Configuration.Return = push, !a.card.Capabilities.Streaming
+		p.Configuration.Push, p.Configuration.Return = push, !a.streams.Load()
 		return p
 	}
 	p.Message.Kind, p.Message.Role, p.Message.Parts[0].Kind = "message", "user", "text"
-	p.Configuration.LegacyPush, p.Configuration.Blocking = push, new(a.card.Capabilities.Streaming)
+	p.Configuration.LegacyPush, p.Configuration.Blocking = push, new(a.streams.Load())
 	return p
 }
 
@@ -353,7 +354,7 @@ func (t *Task) handleCut(ctx context.Context, err error) error {
 	t.stream = nil
 	var remote *remoteError
 	switch refused := errors.As(err, &remote); {
-	case t.ID() == "" && t.text != "" && t.switchVersion(err):
+	case t.ID() == "" && t.text != "" && (t.switchVersion(err) || t.giveUpStreams(err)):
 		t.sendFirst(ctx)
 	case t.ID() == "": // the agent never took the message
 		return cmp.Or(err, errors.New("the agent ended the answer before it began"))
@@ -418,7 +419,7 @@ func (t *Task) checkTask(ctx context.Context) error {
 	switch {
 	case t.unsent != nil && t.stream == nil:
 		t.sendOut(ctx, *t.unsent)
-	case t.isWaiting() || t.streamless || !t.agent.card.Capabilities.Streaming:
+	case t.isWaiting() || t.streamless || !t.agent.streams.Load():
 		t.wake.Reset(pollTime)
 	case t.stream == nil:
 		t.replaceStream(t.agent.openStream(ctx, "SubscribeToTask", taskParams{t.id}))
@@ -446,6 +447,17 @@ func (t *Task) switchVersion(err error) bool {
 	return true
 }
 
+// giveUpStreams has the agent asked without streams from now on where it refused the one that its
+// card promises, and reports whether this task had asked for one. The command of a2a-go 2.3.1 has
+// such a card for a program whose output is one piece.
+func (t *Task) giveUpStreams(err error) bool {
+	if code := codeOf(err); !t.streamed || code != codeUnsupported && code != codeMethodNotFound {
+		return false
+	}
+	t.agent.streams.Store(false)
+	return true
+}
+
 // dropStream ends the stream.
 func (t *Task) dropStream() {
 	if t.stream != nil {
@@ -456,9 +468,9 @@ func (t *Task) dropStream() {
 
 // sendOut sends a message and takes what comes of it as the stream of the task.
 func (t *Task) sendOut(ctx context.Context, params sendParams) {
-	method := "SendStreamingMessage"
-	if !t.agent.card.Capabilities.Streaming {
-		method = "SendMessage"
+	method := "SendMessage"
+	if t.streamed = t.agent.streams.Load(); t.streamed {
+		method = "SendStreamingMessage"
 	}
 	t.replaceStream(t.agent.openStream(ctx, method, params))
 	t.reattached = false
