@@ -27,40 +27,41 @@ const (
 // nothing: a producer that floods with those can only be left. The ends of sessions are counted
 // apart, so that no other event takes their place.
 type flood struct {
-	news, ends allowance
-	rising     bool // and was told
+	updates, ends allowance // of all other events, and of those that end sessions
+	reported      bool      // and was told
 }
 
-// tooMuch reports whether an event is over the bound at the agreed rate, where 0 is no bound, and
-// whether a flood begins with it that is to be reported.
-func (f *flood) tooMuch(ev *aaep.Event, now time.Time, rate int64) (over, told bool) {
+// countEvent counts an event that came at the time now. It reports whether there are too many for
+// the agreed rate in events a second, where 0 is no bound, and whether a flood begins with this
+// one, so that it is to be reported.
+func (f *flood) countEvent(ev *aaep.Event, now time.Time, rate int64) (tooMany, begins bool) {
 	if rate == 0 || ev.Critical() {
 		return false, false
 	}
-	a := &f.news
+	a := &f.updates
 	if ev.Type().Terminal() {
 		a = &f.ends
 	}
-	full := float64(rate) * floodBurst.Seconds()
-	over = !a.spend(now, floodTimes*float64(rate), full)
-	told = over && !f.rising
-	f.rising = over || f.rising && a.left < full/2
-	return over, told
+	limit := float64(rate) * floodBurst.Seconds()
+	tooMany = !a.spend(now, floodTimes*float64(rate), limit)
+	begins = tooMany && !f.reported
+	f.reported = tooMany || f.reported && a.left < limit/2
+	return tooMany, begins
 }
 
-// An allowance fills up with time.
+// An allowance is how many events may come now. It fills up with time.
 type allowance struct {
 	left float64
-	at   time.Time
+	at   time.Time // of the last call of spend; zero before the first
 }
 
-// spend takes one event from the allowance, if there is one, after adding what has come in since
-// the last call.
-func (a *allowance) spend(now time.Time, perSecond, full float64) bool {
+// spend adds what has come in since the last call, at a rate of perSecond and up to limit, and
+// takes one event from the allowance. It reports whether there was one.
+func (a *allowance) spend(now time.Time, perSecond, limit float64) bool {
 	if a.at.IsZero() {
-		a.left = full
+		a.left = limit
 	}
-	a.left = min(a.left+perSecond*max(now.Sub(a.at), 0).Seconds(), full)
+	a.left = min(a.left+perSecond*max(now.Sub(a.at), 0).Seconds(), limit)
 	a.at = now
 	if a.left < 1 {
 		return false
@@ -74,8 +75,8 @@ func (s *Subscription) agreedRate() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rate := s.accepted.HonoredCapabilities.MaxEventsPerSecond
-	if asked := s.wanted.MaxEventsPerSecond; rate == 0 && asked > 0 {
-		rate = max(asked, unstatedRate)
+	if requested := s.wanted.MaxEventsPerSecond; rate == 0 && requested > 0 {
+		rate = max(requested, unstatedRate)
 	}
 	return rate
 }
@@ -84,10 +85,10 @@ func (s *Subscription) agreedRate() int64 {
 // reading goroutine calls it.
 func (s *Subscription) isFlood(ev *aaep.Event) bool {
 	rate := s.agreedRate()
-	over, told := s.flood.tooMuch(ev, time.Now(), rate)
-	if told {
+	tooMany, begins := s.flood.countEvent(ev, time.Now(), rate)
+	if begins {
 		s.cfg.Logger.Warn("events left out", "error", ErrFlood, "event_id", ev.EventID, "max_events_per_second", rate)
 		s.reportUnreadable(ErrFlood)
 	}
-	return over
+	return tooMany
 }

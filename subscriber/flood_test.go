@@ -31,7 +31,7 @@ func TestFloodBounds(t *testing.T) {
 				arrived = at
 			}
 			for range rate {
-				if over, _ := honest.tooMuch(news, arrived, rate); over {
+				if over, _ := honest.countEvent(news, arrived, rate); over {
 					t.Fatalf("%v after the beginning an event is left out of a producer that keeps to %d a second",
 						arrived.Sub(begin), rate)
 				}
@@ -42,7 +42,7 @@ func TestFloodBounds(t *testing.T) {
 		tolds := 0
 		for n, now := 0, begin; n < 5000; n++ {
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Second)/rate/3).Draw(t, "gap")))
-			over, told := rogue.tooMuch(news, now, rate)
+			over, told := rogue.countEvent(news, now, rate)
 			if !over {
 				passed = append(passed, now)
 			}

@@ -31,9 +31,9 @@ func (s *Subscription) requestFor(c aaep.Capabilities) *aaep.SubscriptionRequest
 func (s *Subscription) subscribeWithFallback(ctx context.Context) (transports.Conn, error) {
 	conn, err := s.subscribeAnyWay(ctx)
 	s.mu.Lock()
-	again := s.extended
+	hadExtensions := s.extended
 	s.mu.Unlock()
-	if again && errors.Is(err, aaep.CapabilitiesIncompatible) && isRemote(err) {
+	if hadExtensions && errors.Is(err, aaep.CapabilitiesIncompatible) && isRemote(err) {
 		s.cfg.Logger.Warn("subscribing again without extensions", "error", err)
 		s.mu.Lock()
 		s.wanted.SupportedExtensions, s.wanted.Extensions, s.place = nil, nil, ""
@@ -80,8 +80,9 @@ func isRemote(err error) bool {
 	return errors.As(err, &r) && r.Remote
 }
 
-// subscribeOnce dials one of the ways, shakes hands and verifies the agent, and makes the link the
-// current one.
+// subscribeOnce dials the way with an index in s.ways, shakes hands and verifies the agent, and
+// makes the link the current one. Questions of another subscription lapse, and renegotiations that
+// were not answered are settled with an error. Only Dial and then the reading goroutine call it.
 func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -95,14 +96,14 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 	if err != nil {
 		return nil, fmt.Errorf("subscriber: the producer was not reached: %w", err)
 	}
-	asked := s.requestedTerms()
-	accepted, err := s.shakeHands(ctx, conn, asked)
+	requested := s.requestedTerms()
+	accepted, err := s.shakeHands(ctx, conn, requested)
 	var verified *Verified
 	if err == nil {
 		verified, err = s.verifyAgent(ctx, accepted, demandsProof(s.currentRequest().Capabilities))
 	}
 	if err != nil {
-		if accepted != nil { // its answer is not
+		if accepted != nil { // the producer has accepted, and this side does not agree or believe it
 			_ = s.sendClose(ctx, conn, accepted.SubscriptionID, err)
 		}
 		s.closeConn(conn)
@@ -114,29 +115,32 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 	}
 	s.conn, s.accepted, s.verified = conn, accepted, verified
 	s.generation++
-	again := goesOnAfter(asked, accepted.HonoredCapabilities)
-	if !again {
+	resumed := goesOnAfter(requested, accepted.HonoredCapabilities)
+	if !resumed {
 		s.place = ""
 	}
-	s.settleLocked(len(s.pending), errors.New("subscriber: the subscription began anew before its new terms were answered"))
+	s.settleLocked(len(s.pending),
+		errors.New("subscriber: the subscription began anew before its new terms were answered"))
 	s.mu.Unlock()
-	if again {
+	if resumed {
 		s.texts.noteResumed()
 	}
 	s.setStatus(func(st *Status) {
-		st.Connected, st.Err, st.Awaits, st.Way, st.Resumed = true, nil, "", way, again
+		st.Connected, st.Err, st.Awaits, st.Way, st.Resumed = true, nil, "", way, resumed
 		st.Subscribed++
 	})
 	return conn, nil
 }
 
-// shakeHands returns the producer's acceptance, and an error with it if that cannot be agreed to.
+// shakeHands sends the request for some terms over conn and returns the producer's acceptance, with
+// an error beside it if that cannot be agreed to. A refusal is an *aaep.Rejection and no
+// acceptance.
 func (s *Subscription) shakeHands(ctx context.Context, conn transports.Conn,
-	asked aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
+	requested aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
 	s.mu.Lock()
-	s.extended = hasExtensions(asked)
+	s.extended = hasExtensions(requested)
 	s.mu.Unlock()
-	req := s.requestFor(asked)
+	req := s.requestFor(requested)
 	msg, err := aaep.Encode(req)
 	if err != nil {
 		return nil, err

@@ -27,13 +27,13 @@ const (
 type inbox struct {
 	mu      sync.Mutex
 	events  []arrival
-	bytes   int
-	count   int           // of events that ever came
-	place   string        // of the last that was taken
-	sending int           // messages under way
+	bytes   int           // the sizes of events together
+	count   int           // how many events ever came
+	place   string        // of the last event that was taken; see ResumeAfter
+	sending int           // how many messages of the user's are under way
 	read    bool          // Next was called
-	ranging int           // loops over Questions
-	sentAll chan struct{} // closed when none is; nil before the first
+	ranging int           // how many loops over Questions run
+	sentAll chan struct{} // closed when no message is under way; nil before the first
 
 	arrived chan struct{} // one token while there are events
 	room    chan struct{} // one token when there may be room again
@@ -55,9 +55,9 @@ const (
 	holdTime  = 250 * time.Millisecond
 )
 
-// waitsForTurnOnly reports whether an event is critical and not held: what is held before it then
+// isCriticalAndFree reports whether an event is critical and not held: what is held before it then
 // goes first, at once.
-func (a arrival) waitsForTurnOnly() bool { return a.heldUntil.IsZero() && a.event.Critical() }
+func (a arrival) isCriticalAndFree() bool { return a.heldUntil.IsZero() && a.event.Critical() }
 
 // newInbox makes an empty inbox.
 func newInbox() inbox {
@@ -77,11 +77,11 @@ func leaveToken(c chan struct{}) {
 func (b *inbox) addEvent(a arrival) (ok, crowded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := 1
+	times := 1
 	if b.sending > 0 {
-		n = widerTimes
+		times = widerTimes
 	}
-	isFull := func() bool { return len(b.events) >= n*waitingEvents || b.bytes >= n*waitingBytes }
+	isFull := func() bool { return len(b.events) >= times*waitingEvents || b.bytes >= times*waitingBytes }
 	for b.ranging > 0 && !b.read && isFull() {
 		b.removeOldest()
 	}
@@ -103,8 +103,9 @@ func (b *inbox) receivedCount() int {
 	return b.count
 }
 
-// takeOldest removes the oldest event, or returns nil; if that is held, also for how long. Once the
-// subscription is over nothing is held.
+// takeOldest removes and returns the oldest event. It returns nil where there is none, or where the
+// oldest is held, with how long it still is. over says that the subscription has ended: then
+// nothing is held.
 func (b *inbox) takeOldest(over bool) (ev *aaep.Event, held time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,7 +116,7 @@ func (b *inbox) takeOldest(over bool) (ev *aaep.Event, held time.Duration) {
 	a := b.events[0]
 	if !a.heldUntil.IsZero() {
 		if held = time.Until(a.heldUntil); held > 0 && !over &&
-			!slices.ContainsFunc(b.events, arrival.waitsForTurnOnly) {
+			!slices.ContainsFunc(b.events, arrival.isCriticalAndFree) {
 			return nil, held
 		}
 		b.count++
@@ -156,11 +157,11 @@ func (b *inbox) removeSettled(ev *aaep.Event) (settled []*aaep.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.events = slices.DeleteFunc(b.events, func(a arrival) bool {
-		gone := !a.heldUntil.IsZero() && closes.Question(a.event, ev)
-		if gone {
+		isSettled := !a.heldUntil.IsZero() && closes.Question(a.event, ev)
+		if isSettled {
 			settled, b.bytes = append(settled, a.event), b.bytes-a.size
 		}
-		return gone
+		return isSettled
 	})
 	if len(settled) > 0 {
 		leaveToken(b.room)
@@ -191,15 +192,15 @@ func (b *inbox) widenRoom() func() {
 // subscription ends while the producer answers it has arrived, and its sender should know.
 func (b *inbox) awaitSent(ctx context.Context) {
 	b.mu.Lock()
-	calm := b.sentAll
+	sentAll := b.sentAll
 	b.mu.Unlock()
-	if calm == nil {
+	if sentAll == nil {
 		return
 	}
 	t := time.NewTimer(time.Second)
 	defer t.Stop()
 	select {
-	case <-calm:
+	case <-sentAll:
 	case <-t.C:
 	case <-ctx.Done():
 	}
@@ -318,8 +319,8 @@ func (s *Subscription) holdUntil(ev *aaep.Event) (until time.Time) {
 
 // withdrawSettled forgets the held questions that an event settles. That event may have come
 // before.
-func (s *Subscription) withdrawSettled(by *aaep.Event) {
-	for _, ev := range s.inbox.removeSettled(by) {
+func (s *Subscription) withdrawSettled(settling *aaep.Event) {
+	for _, ev := range s.inbox.removeSettled(settling) {
 		s.cfg.Logger.Info("question was settled before it came", "session_id", ev.SessionID, "event_id", ev.EventID)
 		token, _ := closes.Token(ev)
 		s.mu.Lock()
@@ -328,16 +329,19 @@ func (s *Subscription) withdrawSettled(by *aaep.Event) {
 	}
 }
 
-// noteEvent remembers an event, opens or closes the questions it is about, and reports whether it
-// is to be handed on.
+// noteEvent remembers an event of size bytes, opens the question that it asks or closes those that
+// it settles, and reports whether it is to be handed on: it came for the first time, or asks again
+// what has no answer. Only the reading goroutine calls it.
 func (s *Subscription) noteEvent(ev *aaep.Event, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.passLocked(ev)
+	s.notePlaceLocked(ev)
 	token, asks := closes.Token(ev)
-	before, known := s.seen[ev.EventID]
+	generation, known := s.seen[ev.EventID]
 	q := s.questions[token]
-	if known && (!asks || before == s.generation || q != nil && q.answered) {
+	// An event that came before is dropped, unless it asks again on another subscription what has
+	// no answer.
+	if known && (!asks || generation == s.generation || q != nil && q.answered) {
 		return false
 	}
 	if asks && q.inAnotherLanguage(ev) && q.answered {
@@ -355,8 +359,8 @@ func (s *Subscription) noteEvent(ev *aaep.Event, size int) bool {
 		s.openQuestion(ev, size, token)
 	} else {
 		for t, q := range s.questions {
-			if told, ok := closes.TimeIn(q.event, q.timeLimit(), ev); ok {
-				q.time.told = told
+			if limit, ok := closes.TimeIn(q.event, q.timeLimit(), ev); ok {
+				q.time.announcedLimit = limit
 			}
 			if !closes.Question(q.event, ev) {
 				continue

@@ -17,8 +17,7 @@ func (s *Subscription) reportLost() {
 	s.mu.Unlock()
 	text, _ := phrase.In(language, phrase.MayBeLost, "")
 	ev := &aaep.Event{AAEPVersion: aaep.Version, EventID: "evt_" + rand.Text(), Timestamp: time.Now(),
-		Producer:  producer,
-		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyNormal, Summary: aaep.Say(text),
+		Producer: producer, Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyNormal, Summary: aaep.Say(text),
 		LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: language},
 		Payload:           &aaep.ExtensionPayload{Type: aaep.TypeLost}}
 	s.cfg.Logger.Warn("events may be lost", "event_id", ev.EventID)

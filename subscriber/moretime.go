@@ -25,31 +25,33 @@ func (q *Question) MoreTime(ctx context.Context) error {
 	s := q.sub
 	s.mu.Lock()
 	pending := s.findPending(q.Event)
-	wanted := s.wanted.Extensions[extensions.TimingVocabulary.Prefix]
+	declared := s.wanted.Extensions[extensions.TimingVocabulary.Prefix]
 	s.mu.Unlock()
 	if pending == nil {
 		return ErrUnknownEvent
 	}
+
 	token, _ := closes.Token(q.Event)
 	var timing extensions.Timing
-	if wanted != nil {
-		if err := extensions.TimingVocabulary.Read(wanted, &timing); err != nil {
+	if declared != nil {
+		if err := extensions.TimingVocabulary.Read(declared, &timing); err != nil {
 			return err
 		}
 	}
-	object := func(t extensions.Timing) (aaep.Capabilities, error) {
+	declare := func(t extensions.Timing) (aaep.Capabilities, error) {
 		data, err := jsonv2.Marshal(t)
 		return aaep.Capabilities{Extensions: map[string]json.RawMessage{extensions.TimingVocabulary.Prefix: data}}, err
 	}
-	lasting, err := object(timing)
+	lasting, err := declare(timing)
 	if err != nil {
 		return err
 	}
 	timing.MoreTimeFor = token
-	change, err := object(timing)
+	change, err := declare(timing)
 	if err != nil {
 		return err
 	}
+
 	accepted, err := s.renegotiateTerms(ctx, change, lasting)
 	if err != nil {
 		return err

@@ -21,14 +21,16 @@ func (s *Subscription) Outages(ctx context.Context) iter.Seq[error] {
 			return
 		}
 		var broke time.Time // zero while it is connected
-		for told, refused := false, false; ; {
+		// yielded says that the outage was yielded, refused that it was yielded as one of
+		// credentials.
+		for yielded, refused := false, false; ; {
 			status, changed := s.Status()
-			var late <-chan time.Time
+			var overdue <-chan time.Time
 			switch {
 			case status.Over:
 				return
-			case status.Connected && told:
-				broke, told, refused = time.Time{}, false, false
+			case status.Connected && yielded:
+				broke, yielded, refused = time.Time{}, false, false
 				if !yield(nil) {
 					return
 				}
@@ -38,13 +40,13 @@ func (s *Subscription) Outages(ctx context.Context) iter.Seq[error] {
 			case broke.IsZero():
 				broke = time.Now()
 				fallthrough
-			case !told || status.Awaits != "" && !refused:
-				late = time.After(time.Until(broke.Add(outOfReach)))
+			case !yielded || status.Awaits != "" && !refused:
+				overdue = time.After(time.Until(broke.Add(outOfReach)))
 			}
 			select {
 			case <-changed:
-			case <-late:
-				told, refused = true, refused || status.Awaits != ""
+			case <-overdue:
+				yielded, refused = true, refused || status.Awaits != ""
 				if !yield(status.Err) {
 					return
 				}

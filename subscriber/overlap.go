@@ -12,20 +12,20 @@ import (
 // anywhere. Pieces of text that left together before the cut may come one by one after it, under
 // other ids; their positions show where they stand (§4.3.3). Only the reading goroutine uses it.
 type overlap struct {
-	outputs map[[2]string]*outputTail // by session and output
-	pieces  int                       // came so far
-	size    int                       // bytes of all tails
-	over    map[string]bool           // sessions whose end was told
+	outputs       map[[2]string]*outputTail // by session and output
+	pieces        int                       // how many pieces of text came so far
+	size          int                       // bytes of all tails
+	endedSessions map[string]bool           // sessions whose end was told
 }
 
 // An outputTail is the end of what came of one output.
 type outputTail struct {
-	tail  []byte // its newest text
-	start int64  // where tail begins, in code points
-	next  int64  // where it ends
-	again bool   // the stream was resumed since: what comes may have come before
-	ended bool   // its end was told
-	piece int    // the number of its newest piece
+	tail      []byte // its newest text
+	start     int64  // where tail begins, in code points
+	next      int64  // where it ends
+	mayRepeat bool   // the stream was resumed since: what comes may have come before
+	ended     bool   // its end was told
+	piece     int    // the number of its newest piece
 }
 
 const (
@@ -38,7 +38,7 @@ const (
 // noteResumed notes that the stream begins again, perhaps further back.
 func (o *overlap) noteResumed() {
 	for _, h := range o.outputs {
-		h.again = true
+		h.mayRepeat = true
 	}
 }
 
@@ -50,19 +50,19 @@ func (o *overlap) isStale(ev *aaep.Event) bool {
 	switch t := ev.Type(); {
 	case t == aaep.TypeStateChanged, t == aaep.TypeProgressUpdated, t == aaep.TypeAwaitingConfirmation,
 		t == aaep.TypeAwaitingClarification:
-		return o.over[ev.SessionID]
+		return o.endedSessions[ev.SessionID]
 	case t.Terminal():
-		if len(o.over) >= maxOutputs || o.over == nil {
-			o.over = map[string]bool{}
+		if len(o.endedSessions) >= maxOutputs || o.endedSessions == nil {
+			o.endedSessions = map[string]bool{}
 		}
-		o.over[ev.SessionID] = true
+		o.endedSessions[ev.SessionID] = true
 	}
 	return false
 }
 
-// trimKnown takes from an output event what came before, and reports whether anything is left. Text
-// that is not the same as before is never dropped, whatever its position says: positions may be
-// counted in other units.
+// trimKnown cuts from an output event the text that came before, and reports whether anything is
+// left. It leaves all other events alone. Text that is not the same as before is never dropped,
+// whatever its position says: positions may be counted in other units.
 func (o *overlap) trimKnown(ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.OutputStreaming)
 	if !ok || len(p.OutputID) > maxName {
@@ -76,8 +76,8 @@ func (o *overlap) trimKnown(ev *aaep.Event) bool {
 	}
 	o.pieces++
 	h.piece = o.pieces
-	tell := h.skipKnown(p)
-	if tell {
+	hasNews := h.skipKnown(p)
+	if hasNews {
 		o.size -= len(h.tail)
 		h.addText(p)
 		o.size += len(h.tail)
@@ -89,7 +89,7 @@ func (o *overlap) trimKnown(ev *aaep.Event) bool {
 	for o.size > maxTails && len(o.outputs) > 1 {
 		o.forgetOldest()
 	}
-	return tell
+	return hasNews
 }
 
 // addOutput remembers an output, and forgets the one that was silent for longest if there are too
@@ -121,29 +121,30 @@ func (o *overlap) forgetOldest() {
 	o.forget(oldest)
 }
 
-// skipKnown takes from p what the tail holds already, and reports whether anything is left.
-func (h *outputTail) skipKnown(p *aaep.OutputStreaming) (tell bool) {
-	ends := p.Complete && !h.ended
+// skipKnown cuts from p the text that the tail holds already, and reports whether anything is left
+// for the user: text, or the end of the output.
+func (h *outputTail) skipKnown(p *aaep.OutputStreaming) (hasNews bool) {
+	endsOutput := p.Complete && !h.ended
 	switch {
-	case !h.again:
+	case !h.mayRepeat:
 		return true
 	case p.Position >= h.next:
-		h.again = false // the stream is where it was
-		return p.Chunk != "" || ends
+		h.mayRepeat = false // the stream is where it was
+		return p.Chunk != "" || endsOutput
 	case p.Position < h.start:
 		return true
 	}
-	before := h.tail[byteOf(h.tail, p.Position-h.start):]
-	common := min(len(before), len(p.Chunk))
+	known := h.tail[byteOf(h.tail, p.Position-h.start):]
+	common := min(len(known), len(p.Chunk))
 	switch {
-	case p.Chunk[:common] != string(before[:common]):
+	case p.Chunk[:common] != string(known[:common]):
 		return true
-	case common == len(before):
+	case common == len(known):
 		p.Chunk, p.Position = p.Chunk[common:], h.next
 	default:
 		p.Chunk, p.Position = "", p.Position+int64(utf8.RuneCountInString(p.Chunk))
 	}
-	return p.Chunk != "" || ends
+	return p.Chunk != "" || endsOutput
 }
 
 // addText appends the text of p to the tail, and cuts that to maxTail.
@@ -154,12 +155,12 @@ func (h *outputTail) addText(p *aaep.OutputStreaming) {
 	h.tail = append(h.tail, p.Chunk...)
 	h.next = p.Position + int64(utf8.RuneCountInString(p.Chunk))
 	if len(h.tail) > 2*maxTail {
-		over := len(h.tail) - maxTail
-		for !utf8.RuneStart(h.tail[over]) {
-			over++
+		excess := len(h.tail) - maxTail
+		for !utf8.RuneStart(h.tail[excess]) {
+			excess++
 		}
-		h.start += int64(utf8.RuneCount(h.tail[:over]))
-		h.tail = bytes.Clone(h.tail[over:])
+		h.start += int64(utf8.RuneCount(h.tail[:excess]))
+		h.tail = bytes.Clone(h.tail[excess:])
 	}
 }
 

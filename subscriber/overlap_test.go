@@ -209,8 +209,8 @@ func TestOverlapBounds(t *testing.T) {
 	if size > maxTails || size != o.size {
 		t.Errorf("%d bytes are remembered, and %d counted", size, o.size)
 	}
-	if len(o.outputs) > maxOutputs || len(o.over) > maxOutputs {
-		t.Errorf("%d outputs and %d ends are remembered", len(o.outputs), len(o.over))
+	if len(o.outputs) > maxOutputs || len(o.endedSessions) > maxOutputs {
+		t.Errorf("%d outputs and %d ends are remembered", len(o.outputs), len(o.endedSessions))
 	}
 	if o.outputs[[2]string{"sess_1", "out_1"}] != h {
 		t.Error("the output that is going on was forgotten")

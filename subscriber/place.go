@@ -45,16 +45,16 @@ func (s *Subscription) requestedTerms() aaep.Capabilities {
 		return c
 	}
 	delivery, d := extensions.DeliveryVocabulary, extensions.Delivery{}
-	if had := c.Extensions[delivery.Prefix]; had != nil && delivery.Read(had, &d) != nil {
+	if declared := c.Extensions[delivery.Prefix]; declared != nil && delivery.Read(declared, &d) != nil {
 		return c
 	}
 	d.ResumeAfter = place
-	with := c
-	if with.AddExtension(delivery, d) != nil ||
-		extensions.Check(with) != nil { // another producer's ids have other forms
+	extended := c
+	if extended.AddExtension(delivery, d) != nil ||
+		extensions.Check(extended) != nil { // another producer's ids have other forms
 		return c
 	}
-	return with
+	return extended
 }
 
 // keepPlace notes, before conn is given up, which event to go on after.
@@ -77,8 +77,9 @@ func (s *Subscription) placeOn(conn transports.Conn) string {
 	return s.place
 }
 
-// passLocked notes an event as the place on a conn that knows no ids. It is called with s.mu held.
-func (s *Subscription) passLocked(ev *aaep.Event) {
+// notePlaceLocked makes an event the one to go on after, on a conn that knows no ids, unless the
+// producer says that it is no such place. It is called with s.mu held.
+func (s *Subscription) notePlaceLocked(ev *aaep.Event) {
 	delivery := extensions.DeliveryVocabulary
 	if _, knows := s.conn.(identifiedConn); knows {
 		return
@@ -93,13 +94,14 @@ func (s *Subscription) passLocked(ev *aaep.Event) {
 	}
 }
 
-// goesOnAfter reports whether a producer goes on after the event that it was asked to.
-func goesOnAfter(asked, honored aaep.Capabilities) bool {
-	place := func(c aaep.Capabilities) string {
+// goesOnAfter reports whether a producer that was asked for the first terms and honored the second
+// goes on after the event that it was asked to go on after.
+func goesOnAfter(requested, honored aaep.Capabilities) bool {
+	placeIn := func(c aaep.Capabilities) string {
 		delivery, d := extensions.DeliveryVocabulary, extensions.Delivery{}
 		_ = delivery.Read(c.Extensions[delivery.Prefix], &d)
 		return d.ResumeAfter
 	}
-	after := place(asked)
-	return after != "" && place(honored) == after
+	wantedPlace := placeIn(requested)
+	return wantedPlace != "" && placeIn(honored) == wantedPlace
 }

@@ -133,7 +133,7 @@ func Logger() aaep.Capabilities {
 	}
 }
 
-// withReplies adds what the presets of all have in common who can be asked.
+// withReplies returns c with what the presets of all users have in common who can be asked.
 func withReplies(languages []string, c aaep.Capabilities) aaep.Capabilities {
 	c.Languages = append([]string(nil), languages...)
 	c.SupportsConfirmationReply, c.SupportsClarificationReply = new(true), new(true)

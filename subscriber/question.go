@@ -22,8 +22,8 @@ type Question struct {
 	// or an *aaep.AwaitingClarification, which AnswerText, AnswerYesNo and AnswerNumber do.
 	Event *aaep.Event
 
-	sub  *Subscription
-	open context.Context
+	sub  *Subscription   // nil in one that no Subscription made
+	open context.Context // done once the question is open no longer
 }
 
 // Question returns the question that an event of Next or Events asks. Of an event that asks
@@ -80,15 +80,14 @@ func (s *Subscription) Questions(ctx context.Context) iter.Seq[*Question] {
 	}
 }
 
-// nextQuestion returns the first open question that came after the one of a number, and its own
-// number. Where there is none, changed is closed once another has come; held is how long one that
-// may be settled already is held.
+// nextQuestion returns the first open question whose number is greater than after, and that number.
+// Where there is none, changed is closed once another has come, and held is how long the next one
+// is still held because it may be settled already; zero where none is.
 func (s *Subscription) nextQuestion(after int) (_ *Question, number int, changed <-chan struct{}, held time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = slices.DeleteFunc(s.asked, func(a askedQuestion) bool {
-		return a.open.Err() != nil ||
-			s.findPending(a.event) == nil
+		return a.open.Err() != nil || s.findPending(a.event) == nil
 	})
 	for _, a := range s.asked {
 		if a.number <= after {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/transports"
 )
 
 // A renegotiation is asked for and not answered yet. An answer does not say what it is an answer
@@ -26,7 +27,8 @@ const lateAnswer = time.Minute
 
 var (
 	errNoAnswer = errors.New("subscriber: the producer did not answer the renegotiation in time")
-	errCrowded  = errors.New("subscriber: the answer to the renegotiation is behind more events than may wait; take some, and see Accepted")
+	errCrowded  = errors.New("subscriber: the answer to the renegotiation is behind more events than may wait; " +
+		"take some, and see Accepted")
 )
 
 // Renegotiate asks for other terms; what change leaves out stays as it is. It returns the
@@ -40,7 +42,8 @@ func (s *Subscription) Renegotiate(ctx context.Context, change aaep.Capabilities
 	return s.renegotiateTerms(ctx, change, change)
 }
 
-// renegotiateTerms is Renegotiate for a change of which only a part lasts.
+// renegotiateTerms is Renegotiate for a change of which only a part, lasting, is asked for again on
+// a new subscription. One renegotiation is asked for at a time; the next waits for its answer.
 func (s *Subscription) renegotiateTerms(ctx context.Context, change,
 	lasting aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
 	if !s.isDialed() {
@@ -62,36 +65,16 @@ func (s *Subscription) renegotiateTerms(ctx context.Context, change,
 	default:
 	}
 	defer s.inbox.widenRoom()()
-	s.mu.Lock()
-	var before *renegotiation
-	if n := len(s.pending); n > 0 {
-		before = s.pending[n-1]
-	}
-	s.mu.Unlock()
-	if before != nil { // its caller stopped waiting for the answer
-		if err := s.awaitSettled(ctx, before); err != nil && err != errNoAnswer {
+
+	if previous := s.newestPending(); previous != nil { // its caller stopped waiting for the answer
+		if err := s.awaitSettled(ctx, previous); err != nil && err != errNoAnswer {
 			return nil, err
 		}
 	}
-	s.mu.Lock()
-	conn, m := s.conn, &aaep.SubscriptionRenegotiate{SubscriptionID: s.accepted.SubscriptionID, Capabilities: change}
-	msg, err := aaep.Encode(m)
-	if err == nil {
-		err = extensions.Check(s.wanted.With(change))
-	}
-	if err == nil && demandsProof(change) && s.cfg.Trust == nil {
-		err = errNoTrust
-	}
+	r, conn, msg, err := s.beginRenegotiation(change, lasting)
 	if err != nil {
-		s.mu.Unlock()
 		return nil, err
 	}
-	r := &renegotiation{change: lasting, expires: time.Now().Add(handshakeTimeout), done: make(chan struct{})}
-	for len(s.pending) > 0 && time.Since(s.pending[0].expires) > lateAnswer {
-		s.settleLocked(1, errNoAnswer)
-	}
-	s.pending = append(s.pending, r)
-	s.mu.Unlock()
 	if err := s.writeMessage(ctx, conn, msg); err != nil {
 		if ctx.Err() == nil { // otherwise it may have left
 			s.mu.Lock()
@@ -106,17 +89,52 @@ func (s *Subscription) renegotiateTerms(ctx context.Context, change,
 	return r.accepted, r.err
 }
 
+// newestPending returns the renegotiation that was asked for last, if it was not settled, or nil.
+func (s *Subscription) newestPending() *renegotiation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pending) == 0 {
+		return nil
+	}
+	return s.pending[len(s.pending)-1]
+}
+
+// beginRenegotiation checks the request for a change, makes its renegotiation the newest of those
+// that are pending, and returns that with the message to send and the link to send it over.
+func (s *Subscription) beginRenegotiation(change, lasting aaep.Capabilities) (*renegotiation, transports.Conn, []byte,
+	error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := &aaep.SubscriptionRenegotiate{SubscriptionID: s.accepted.SubscriptionID, Capabilities: change}
+	msg, err := aaep.Encode(m)
+	if err == nil {
+		err = extensions.Check(s.wanted.With(change))
+	}
+	if err == nil && demandsProof(change) && s.cfg.Trust == nil {
+		err = errNoTrust
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for len(s.pending) > 0 && time.Since(s.pending[0].expires) > lateAnswer {
+		s.settleLocked(1, errNoAnswer)
+	}
+	r := &renegotiation{change: lasting, expires: time.Now().Add(handshakeTimeout), done: make(chan struct{})}
+	s.pending = append(s.pending, r)
+	return r, s.conn, msg, nil
+}
+
 // awaitSettled waits until a renegotiation has its answer, has expired, or the subscription is
 // over.
 func (s *Subscription) awaitSettled(ctx context.Context, r *renegotiation) error {
-	late := time.NewTimer(time.Until(r.expires))
-	defer late.Stop()
+	expired := time.NewTimer(time.Until(r.expires))
+	defer expired.Stop()
 	select {
 	case <-r.done:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-late.C:
+	case <-expired.C:
 		return errNoAnswer
 	case <-s.crowded:
 		return errCrowded
@@ -150,7 +168,7 @@ func (s *Subscription) handleAccepted(m *aaep.SubscriptionAccepted) error {
 		return nil
 	}
 	s.mu.Lock()
-	wanted, verified := s.wanted, s.verified // who it is does not change with the terms, though its key may meanwhile
+	wanted, verified := s.wanted, s.verified
 	s.mu.Unlock()
 	if err == nil {
 		languages := wanted.Languages
@@ -164,6 +182,8 @@ func (s *Subscription) handleAccepted(m *aaep.SubscriptionAccepted) error {
 			}
 		}
 	}
+	// Who the agent is does not change with the terms, so one that was verified is not verified
+	// again.
 	if err == nil && verified == nil {
 		ctx, cancel := context.WithTimeout(s.ctx, handshakeTimeout)
 		defer cancel()
@@ -215,9 +235,9 @@ func (s *Subscription) isRenegotiating() bool {
 func (s *Subscription) settleAll(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	under := len(s.pending) > 0
+	hadPending := len(s.pending) > 0
 	s.settleLocked(len(s.pending), err)
-	return under
+	return hadPending
 }
 
 // settleLocked ends the n oldest renegotiations. It is called with s.mu held.

@@ -47,10 +47,10 @@ type pendingQuestion struct {
 // timeAllowed is how long an event that asks a question lets it be open. It does not begin anew
 // where that event comes again.
 type timeAllowed struct {
-	eventID string
-	from    time.Time     // when the event came first
-	told    time.Duration // how much time there is in all, as events said
-	grants  int           // of more time, to this subscription
+	eventID        string
+	from           time.Time     // when the event came first
+	announcedLimit time.Duration // how much time there is in all, as events said
+	grants         int           // of more time, to this subscription
 }
 
 // isAskedBy reports whether the question is what an event asks, in this language or in the previous
@@ -102,7 +102,7 @@ func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyTo
 
 // timeLimit returns how much time there is to answer in all, as far as it is known here.
 func (q *pendingQuestion) timeLimit() time.Duration {
-	return max(q.time.told, time.Duration(1+q.time.grants)*closes.Given(q.event))
+	return max(q.time.announcedLimit, time.Duration(1+q.time.grants)*closes.Given(q.event))
 }
 
 // isLate reports whether that time is over. The agent asked before the question was received,
@@ -157,7 +157,7 @@ func (q *Question) AutoReply(ctx context.Context, d aaep.Decision, policy string
 
 // sendDecision sends a decision about a confirmation; by names a policy, or is empty where the user
 // decided.
-func (q *Question) sendDecision(ctx context.Context, d aaep.Decision, by string) error {
+func (q *Question) sendDecision(ctx context.Context, d aaep.Decision, decidedBy string) error {
 	if q == nil || q.sub == nil || q.Event == nil {
 		return ErrUnknownEvent
 	}
@@ -171,9 +171,9 @@ func (q *Question) sendDecision(ctx context.Context, d aaep.Decision, by string)
 	if p.AllowedReplies != nil && !slices.Contains(p.AllowedReplies, d) {
 		return fmt.Errorf("subscriber: this question does not allow %q; it allows %q", d, p.AllowedReplies)
 	}
-	return q.sub.sendAnswer(ctx, q.Event, d, func(sub string, at time.Time) aaep.Message {
-		return &aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: d, SubscriptionID: sub, Timestamp: at,
-			DecidedBy: by}
+	return q.sub.sendAnswer(ctx, q.Event, d, func(sub string, decidedAt time.Time) aaep.Message {
+		return &aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: d, SubscriptionID: sub, Timestamp: decidedAt,
+			DecidedBy: decidedBy}
 	})
 }
 
@@ -207,9 +207,9 @@ func (q *Question) sendResponse(ctx context.Context, response any) error {
 		return fmt.Errorf("subscriber: this question does not take a %T like that; it takes %s", response,
 			describeAccepted(p))
 	}
-	return q.sub.sendAnswer(ctx, q.Event, response, func(sub string, at time.Time) aaep.Message {
+	return q.sub.sendAnswer(ctx, q.Event, response, func(sub string, decidedAt time.Time) aaep.Message {
 		return &aaep.ClarificationReply{ReplyToken: p.ReplyToken, Response: response, SubscriptionID: sub,
-			Timestamp: at}
+			Timestamp: decidedAt}
 	})
 }
 
@@ -269,8 +269,10 @@ func choiceValues(choices []aaep.Choice) []string {
 	return list
 }
 
-// sendAnswer sends the one reply to a question, which reply makes from the subscription's id and
-// the time of the decision. A reply whose fate is unknown may be sent again, as it was.
+// sendAnswer sends the one reply to the question that ev asks. reply makes it from the
+// subscription's id and the time of the decision; value is what it says. A reply that may have
+// arrived may be sent again, as it was, and not with another value. The error is ErrNotSent where
+// nothing was sent for certain, because there was no link.
 func (s *Subscription) sendAnswer(ctx context.Context, ev *aaep.Event, value any,
 	reply func(string, time.Time) aaep.Message) error {
 	s.mu.Lock()
@@ -284,7 +286,8 @@ func (s *Subscription) sendAnswer(ctx context.Context, ev *aaep.Event, value any
 		return err
 	case q.reply != nil && q.value != value:
 		s.mu.Unlock()
-		return fmt.Errorf("subscriber: this question was answered with %v, and that may have arrived; it cannot be changed", q.value)
+		return fmt.Errorf("subscriber: this question was answered with %v, and that may have arrived; it cannot be "+
+			"changed", q.value)
 	case q.reply == nil:
 		msg, err := aaep.Encode(reply(q.sub, q.decisionTime(time.Now())))
 		if err != nil { // the user may put it otherwise
@@ -295,9 +298,10 @@ func (s *Subscription) sendAnswer(ctx context.Context, ev *aaep.Event, value any
 	}
 	msg := q.reply
 	q.answered = true
-	if left := q.timeLimit() - time.Since(q.time.from); q.timeLimit() > 0 { // what waits for a link to take it does not leave later
+	// A reply that waits for the link to take it must not leave once the time is over.
+	if remaining := q.timeLimit() - time.Since(q.time.from); q.timeLimit() > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, left+1)
+		ctx, cancel = context.WithTimeout(ctx, remaining+1)
 		defer cancel()
 	}
 	s.mu.Unlock()

@@ -25,9 +25,9 @@ var ErrEnded = errors.New("subscriber: the producer ended the link")
 func (s *Subscription) readUntilOver(conn transports.Conn) {
 	attempt := 0
 	for {
-		since := time.Now()
+		connectedAt := time.Now()
 		err := s.readLink(conn)
-		if time.Since(since) >= healthyAfter {
+		if time.Since(connectedAt) >= healthyAfter {
 			attempt = 0
 		}
 		if s.ctx.Err() == nil && (!s.isFinal(err) || s.isRefusedChange(err)) && !s.endedAsAsked(err) &&
@@ -128,8 +128,10 @@ func decidingError(err error) error {
 	return err
 }
 
-// reconnect brings the link back: by resuming the stream where that can be done, else by a new
-// subscription. With an error it returns the last link there was.
+// reconnect brings the link back, which broke with cause: by resuming the stream of conn where that
+// can be done, else by a new subscription. attempt counts the attempts since the link was healthy.
+// It returns the link to read on, or an error and the last link there was. The reading goroutine
+// calls it.
 func (s *Subscription) reconnect(conn transports.Conn, cause error, attempt *int) (transports.Conn, error) {
 	r, _ := conn.(transports.Reopener)
 	tries := 0
@@ -150,12 +152,14 @@ func (s *Subscription) reconnect(conn transports.Conn, cause error, attempt *int
 		}
 		s.noteFailedAttempt(cause)
 	}
-	if tries > 0 && s.isRenegotiating() { // a refusal that waits there says why it is over
+
+	if tries > 0 && s.isRenegotiating() { // a refusal may still be there to read, and says why it is over
 		if cause = s.readLink(conn); s.isFinal(cause) && !s.isRefusedChange(cause) {
 			return conn, cause
 		}
 	}
-	// The old subscription is gone, or was away for longer than it may be.
+
+	// The old subscription is gone, or was out of reach for too long: begin a new one.
 	s.mu.Lock()
 	s.wanted = withoutPresence(s.wanted)
 	s.mu.Unlock()
@@ -213,7 +217,8 @@ func (s *Subscription) reopenStream(r transports.Reopener) (whole bool, err erro
 	ctx, cancel := context.WithTimeout(s.ctx, handshakeTimeout)
 	defer cancel()
 	whole = true
-	if l, ok := r.(identifiedConn); ok && l.LastEventID() == "" { // a producer that numbers nothing cannot know where to go on
+	if l, ok := r.(identifiedConn); ok && l.LastEventID() == "" {
+		// A producer that numbers nothing cannot know where to go on, unless nothing came so far.
 		s.mu.Lock()
 		whole = len(s.seen) == 0
 		s.mu.Unlock()

@@ -4,7 +4,9 @@
 //
 //	sub, err := subscriber.Dial(ctx, sse.Dialer{URL: "https://bank.example"}, subscriber.Config{
 //		ID: "orca", Capabilities: subscriber.ScreenReader("en-US")})
-//	err = present.Follow(ctx, sub, "Bank", person) // a present.Presenter: says what is to be heard, and when, and takes the answers
+//
+//	// person is a present.Presenter: it says what is to be heard, and when, and takes the answers.
+//	err = present.Follow(ctx, sub, "Bank", person)
 //
 // A program that is not for a person's ears reads sub.Events. What its user is asked are handles
 // that sub.Questions yields, and sub.Question gives for an event; it answers by their methods what
@@ -18,6 +20,9 @@
 // A Subscription outlives its link: where that breaks it resumes, and where the producer is gone it
 // subscribes again. Where something was lost over that, or may have been, an event of aaep.TypeLost
 // stands in its place.
+//
+// One goroutine of a Subscription reads the link and mends it (run.go). It hands events to Next
+// through an inbox (inbox.go); what it shares with the other methods is guarded by Subscription.mu.
 package subscriber
 
 import (
@@ -75,7 +80,7 @@ type Config struct {
 }
 
 const (
-	handshakeTimeout = 10 * time.Second
+	handshakeTimeout = 10 * time.Second       // of one attempt, and of waiting for a renegotiation's answer
 	closeTimeout     = 2 * time.Second        // for the last words to a producer
 	firstDelay       = 500 * time.Millisecond // between two attempts, doubled each time, with full jitter
 	longestDelay     = 60 * time.Second
@@ -83,7 +88,9 @@ const (
 	healthyAfter     = 30 * time.Second // of connection before the delay starts over
 	lookAfter        = time.Second      // for newer credentials
 	remembered       = 4096             // event ids, to drop what comes twice
-	openQuestions    = 1024             // that may be answered, of waitingBytes together; the oldest are forgotten first
+	// openQuestions is how many questions may be answered, of waitingBytes together; the oldest are
+	// forgotten first.
+	openQuestions = 1024
 )
 
 // Subscription is one negotiated channel, made by Dial. All its methods may be called at once, and
@@ -178,7 +185,8 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 		err = extensions.Check(cfg.Capabilities)
 	}
 	if err != nil && cfg.ID == "" {
-		return nil, fmt.Errorf("subscriber: Config.ID is empty; give this program an id that stays the same over its restarts: %w", err)
+		return nil, fmt.Errorf("subscriber: Config.ID is empty; give this program an id that stays the same over its "+
+			"restarts: %w", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("subscriber: this Config cannot be sent: %w", err)
@@ -239,14 +247,14 @@ func (s *Subscription) Close() error {
 		return errNotDialed
 	}
 	s.mu.Lock()
-	first := s.err == nil
-	if first {
+	isFirst := s.err == nil
+	if isFirst {
 		s.err = io.EOF
 	}
 	s.mu.Unlock()
 	s.cancel()
 	<-s.done
-	if !first {
+	if !isFirst {
 		return nil
 	}
 	return s.farewell
@@ -264,10 +272,10 @@ func (s *Subscription) endSubscription(conn transports.Conn, err error) {
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	told := s.sendClose(ctx, conn, id, err)
+	closeErr := s.sendClose(ctx, conn, id, err)
 	s.closeConn(conn)
-	if connected && !isGone(told) {
-		s.farewell = told
+	if connected && !isGone(closeErr) {
+		s.farewell = closeErr
 	}
 	s.settleAll(err)
 	s.setStatus(func(st *Status) { st.Connected, st.Over, st.Err = false, true, err })
@@ -275,12 +283,13 @@ func (s *Subscription) endSubscription(conn transports.Conn, err error) {
 	close(s.done)
 }
 
-// sendClose tells the producer that this side ends the subscription, unless the producer did.
-func (s *Subscription) sendClose(ctx context.Context, conn transports.Conn, id string, why error) error {
+// sendClose tells the producer that this side ends the subscription with an id, and why: reason is
+// the error it ended with. It sends nothing where the producer ended it, or where the link failed.
+func (s *Subscription) sendClose(ctx context.Context, conn transports.Conn, id string, reason error) error {
 	m := &aaep.SubscriptionClose{SubscriptionID: id, ReasonCode: aaep.SubscriberShutdown,
 		ReasonMessage: "The subscriber is closing."}
 	var r *aaep.Rejection
-	if errors.As(why, &r) {
+	if errors.As(reason, &r) {
 		if r.Remote {
 			return nil
 		}
@@ -288,7 +297,7 @@ func (s *Subscription) sendClose(ctx context.Context, conn transports.Conn, id s
 		if r.Code == aaep.ManifestSignatureRequired {
 			m.ReasonCode, m.ReasonMessage = manifestNotVerified, "The subscriber demands a manifest that it can verify."
 		}
-	} else if why != io.EOF && !errors.Is(why, transports.ErrInterrupted) {
+	} else if reason != io.EOF && !errors.Is(reason, transports.ErrInterrupted) {
 		return nil // the link failed, and the subscription with it
 	}
 	return s.sendMessage(ctx, conn, m)

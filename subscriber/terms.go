@@ -12,8 +12,8 @@ import (
 // product of their numbers.
 const maxFilters = 1024
 
-// checkAccepted refuses an answer that promises what was not asked for (§5.4.4), or proves less
-// than was demanded. A producer that gets this wrong would get more wrong later.
+// checkAccepted refuses, with an *aaep.Rejection, an answer that promises what was not asked for
+// (§5.4.4), or is in another version. A producer that gets this wrong would get more wrong later.
 func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted) error {
 	refuse := func(format string, args ...any) error {
 		return &aaep.Rejection{Code: aaep.PolicyViolation,
@@ -24,16 +24,16 @@ func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted
 			Message: fmt.Sprintf("the producer wants to speak version %q; this subscriber speaks %s", acc.AAEPVersion,
 				aaep.Version)}
 	}
-	asked, honored := req.Capabilities, acc.HonoredCapabilities
-	if n := asked.MaxEventsPerSecond; n > 0 && honored.MaxEventsPerSecond > n {
+	requested, honored := req.Capabilities, acc.HonoredCapabilities
+	if n := requested.MaxEventsPerSecond; n > 0 && honored.MaxEventsPerSecond > n {
 		return refuse("honors %d events per second; %d were asked for", honored.MaxEventsPerSecond, n)
 	}
-	if isTrue(honored.SupportsConfirmationReply) && !isTrue(asked.SupportsConfirmationReply) ||
-		isTrue(honored.SupportsClarificationReply) && !isTrue(asked.SupportsClarificationReply) {
+	if isTrue(honored.SupportsConfirmationReply) && !isTrue(requested.SupportsConfirmationReply) ||
+		isTrue(honored.SupportsClarificationReply) && !isTrue(requested.SupportsClarificationReply) {
 		return refuse("honors replies that were not offered")
 	}
 	for _, b := range honored.CoalesceBoundaries {
-		if asked.CoalesceBoundaries != nil && !slices.Contains(asked.CoalesceBoundaries, b) {
+		if requested.CoalesceBoundaries != nil && !slices.Contains(requested.CoalesceBoundaries, b) {
 			return refuse("honors the boundary %q, which was not asked for", b)
 		}
 	}
@@ -42,26 +42,26 @@ func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted
 			want, tag := strings.ToLower(want), strings.ToLower(tag)
 			return want == tag || strings.HasPrefix(want, tag+"-") // en for en-US is a note, not an offence
 		}
-		if asked.Languages != nil && !slices.ContainsFunc(asked.Languages, served) {
+		if requested.Languages != nil && !slices.ContainsFunc(requested.Languages, served) {
 			return refuse("honors the language %q, which was not asked for", tag)
 		}
 	}
 	for _, uri := range honored.SupportedExtensions {
-		if !slices.Contains(asked.SupportedExtensions, uri) {
+		if !slices.Contains(requested.SupportedExtensions, uri) {
 			return refuse("honors the extension %q, which was not asked for", uri)
 		}
 	}
 	for prefix := range honored.Extensions {
-		if _, ok := asked.Extensions[prefix]; !ok {
+		if _, ok := requested.Extensions[prefix]; !ok {
 			return refuse("honors the capability %q, which was not asked for", prefix)
 		}
 	}
-	if asked.EventFilters != nil && honored.EventFilters != nil {
+	if requested.EventFilters != nil && honored.EventFilters != nil {
 		count := func(f *aaep.EventFilters) int { return len(f.Include) + len(f.Exclude) }
-		if n, most := count(honored.EventFilters), count(asked.EventFilters)+maxFilters; n > most {
-			return refuse("has %d event filters; at most %d are compared with what was asked for", n, most)
+		if n, limit := count(honored.EventFilters), count(requested.EventFilters)+maxFilters; n > limit {
+			return refuse("has %d event filters; at most %d are compared with what was asked for", n, limit)
 		}
-		if p := letsThrough(asked.EventFilters, honored.EventFilters); p != "" {
+		if p := letsThrough(requested.EventFilters, honored.EventFilters); p != "" {
 			return refuse("lets through events of type %q, which were not asked for", p)
 		}
 	}
@@ -71,34 +71,34 @@ func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted
 // letsThrough returns a pattern of types that the honored filters pass and the requested ones hold
 // back, or "". A list that was left out is as requested, and in a request every type of AAEP's own
 // (§5.3.1.7).
-func letsThrough(asked, honored *aaep.EventFilters) string {
+func letsThrough(requested, honored *aaep.EventFilters) string {
 	covers := func(wide, narrow string) bool {
-		prefix, open := strings.CutSuffix(wide, "*")
-		return wide == narrow || open && strings.HasPrefix(narrow, prefix)
+		prefix, isPrefix := strings.CutSuffix(wide, "*")
+		return wide == narrow || isPrefix && strings.HasPrefix(narrow, prefix)
 	}
 	covered := func(list []string, p string) bool {
 		return slices.ContainsFunc(list, func(wide string) bool { return covers(wide, p) })
 	}
-	include, exclude := asked.Include, asked.Exclude
+	include, exclude := requested.Include, requested.Exclude
 	if include == nil {
 		include = []string{"aaep:agent.*"}
 	}
-	passes, holds := honored.Include, honored.Exclude
-	if passes == nil {
-		passes = include
+	honoredInclude, honoredExclude := honored.Include, honored.Exclude
+	if honoredInclude == nil {
+		honoredInclude = include
 	}
-	if holds == nil {
-		holds = exclude
+	if honoredExclude == nil {
+		honoredExclude = exclude
 	}
-	for _, p := range passes {
-		if covered(holds, p) {
+	for _, p := range honoredInclude {
+		if covered(honoredExclude, p) {
 			continue
 		}
 		if !covered(include, p) {
 			return p
 		}
 		for _, e := range exclude {
-			if (covers(p, e) || covers(e, p)) && !covered(holds, e) {
+			if (covers(p, e) || covers(e, p)) && !covered(honoredExclude, e) {
 				return e
 			}
 		}

@@ -29,7 +29,8 @@ func (s *Subscription) Verified() *Verified {
 	return s.verified
 }
 
-var errNoTrust = errors.New("subscriber: a signed manifest is demanded, and Config.Trust does not say whose signature counts")
+var errNoTrust = errors.New(
+	"subscriber: a signed manifest is demanded, and Config.Trust does not say whose signature counts")
 
 // demandsProof reports whether capabilities demand a signed manifest.
 func demandsProof(c aaep.Capabilities) bool {
@@ -44,9 +45,9 @@ func (s *Subscription) verifyAgent(ctx context.Context, accepted *aaep.Subscript
 	if s.cfg.Trust == nil {
 		return nil, nil
 	}
-	before := s.Verified()
+	previous := s.Verified()
 	if accepted.SignedManifest == "" {
-		if !demanded && before == nil {
+		if !demanded && previous == nil {
 			return nil, nil
 		}
 		return nil, notVerified("The agent has no signed manifest.", manifest.ErrUnsigned)
@@ -62,8 +63,8 @@ func (s *Subscription) verifyAgent(ctx context.Context, accepted *aaep.Subscript
 		return nil, ctx.Err() // its keys were not there in time
 	case err != nil:
 		return nil, notVerified("The agent is not verified: "+err.Error()+".", err)
-	case before != nil && m.AgentID != before.Manifest.AgentID:
-		return nil, notVerified(fmt.Sprintf("The agent was %q and is now %q.", before.Manifest.AgentID, m.AgentID),
+	case previous != nil && m.AgentID != previous.Manifest.AgentID:
+		return nil, notVerified(fmt.Sprintf("The agent was %q and is now %q.", previous.Manifest.AgentID, m.AgentID),
 			manifest.ErrAgent)
 	}
 	return &Verified{m, id}, nil
@@ -74,7 +75,7 @@ func notVerified(text string, err error) error {
 	return &aaep.Rejection{Code: aaep.ManifestSignatureRequired, Message: text, Err: err}
 }
 
-// errImpostor ends a subscription.
+// errImpostor is the cause of the rejection of an impostor, which ends the subscription.
 var errImpostor = errors.New("subscriber: the event is of another agent than the one that was verified")
 
 // checkImpostor returns an error for an event of another agent than the one that was verified

@@ -11,7 +11,7 @@ import (
 // taken for settled as soon as another call of the session changes its state, and the user could no
 // longer answer it. Only the reading goroutine calls it, with every event.
 func (s *Subscription) noteWithin(ev *aaep.Event) {
-	before := s.announced[ev.SessionID]
+	call := s.announced[ev.SessionID]
 	delete(s.announced, ev.SessionID)
 	switch p := ev.Payload.(type) {
 	case *aaep.ToolInvoked:
@@ -22,8 +22,8 @@ func (s *Subscription) noteWithin(ev *aaep.Event) {
 			s.announced[ev.SessionID] = p
 		}
 	case *aaep.AwaitingConfirmation:
-		if before != nil && len(p.ExtraContext) == 0 && strings.Contains(p.Action, before.Tool) {
-			ev.Within = before.ToolCallID
+		if call != nil && len(p.ExtraContext) == 0 && strings.Contains(p.Action, call.Tool) {
+			ev.Within = call.ToolCallID
 		}
 	}
 }

@@ -42,12 +42,14 @@ func Visible(s string, limit int) string {
 
 // dropInvisible returns r, or -1 for an invisible character; it is for strings.Map.
 func dropInvisible(r rune) rune {
-	if unicode.In(r, unicode.Cf, unicode.Cc, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && !unicode.IsSpace(r) {
+	if !unicode.IsSpace(r) && unicode.In(r, unicode.Cf, unicode.Cc, unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Variation_Selector) {
 		return -1
 	}
 	return r
 }
 
+// shapeOf returns the letter that r looks like by table, or r itself.
 func shapeOf(table map[rune]rune, r rune) rune {
 	if shape, ok := table[r]; ok {
 		return shape

@@ -148,7 +148,8 @@ var rows = func() (rows []*row) {
 				continue
 			}
 			from, to, _ := strings.Cut(name, "-")
-			ranges.R32 = append(ranges.R32, unicode.Range32{Lo: parseCodePoint(from), Hi: parseCodePoint(cmp.Or(to, from)), Stride: 1})
+			ranges.R32 = append(ranges.R32, unicode.Range32{Lo: parseCodePoint(from),
+				Hi: parseCodePoint(cmp.Or(to, from)), Stride: 1})
 		}
 		if len(ranges.R32) > 0 {
 			one.of = append(one.of, &ranges)

@@ -80,7 +80,8 @@ func (c Change) diffLines() (lines []diffLine) {
 		head++
 	}
 	tail := 0
-	for tail < len(oldLines)-head && tail < len(newLines)-head && oldLines[len(oldLines)-1-tail] == newLines[len(newLines)-1-tail] {
+	for tail < len(oldLines)-head && tail < len(newLines)-head &&
+		oldLines[len(oldLines)-1-tail] == newLines[len(newLines)-1-tail] {
 		tail++
 	}
 
