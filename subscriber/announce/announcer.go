@@ -128,24 +128,25 @@ type Announcer struct {
 	wantsQuiet  bool
 }
 
-// part is one utterance of an item.
+// part is one utterance of an item, while it is being said.
 type part struct {
 	*item
 	u     Utterance
-	words int
-	began time.Time
+	words int       // how many words long it is
+	began time.Time // when it was given to the output
 }
 
-// item is one announcement: the sentences of it.
+// item is one announcement: its sentences, how far they were told, and what decides when they are.
 type item struct {
-	source, session string // session is of the agent that source is
-	kind            Kind
-	critical        bool
-	event           *aaep.Event
-	code            *block // that it tells how much there is of, or the lines
-	verbatim        bool   // its sentences are lines of code
-	arrived         time.Time
-	receipt         Receipt
+	source   string // the agent, as Add names it; empty is this program
+	session  string // as sessionOf has it
+	kind     Kind
+	critical bool
+	event    *aaep.Event // that it tells of, or nil
+	code     *block      // the code of which it tells how much there is, or the lines; or nil
+	verbatim bool        // its sentences are lines of code
+	arrived  time.Time
+	receipt  Receipt
 
 	// Its sentences. next is the first that has not been told; unsaid says that one could not be
 	// presented, and voiceless that the person was told that there is no voice for it.
@@ -220,14 +221,14 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		return
 	}
 	a.transcript.addEvent(now, source, ev, w)
-	put := a.questions.firstOpen()
+	current := a.questions.firstOpen()
 	w, outcome := a.questions.eventWords(now, source, ev, w)
-	told := a.handleEvent(now, source, ev, w)
+	isTold := a.handleEvent(now, source, ev, w)
 	defer a.putNext(now) // what came of the question before is heard first
-	if told {
+	if isTold {
 		return
 	}
-	taken := put != nil && !put.put.IsZero() && put.sendingSince.IsZero() && a.questions.findByEvent(put.event) == nil
+	tookQuestion := current != nil && !current.put.IsZero() && current.sendingSince.IsZero() && a.questions.findByEvent(current.event) == nil
 	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
 		a.queueUnlessDuplicate(now, source, ev, nil)
 		a.addAnswerChunk(now, source, ev, p)
@@ -252,7 +253,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		a.queueQuestion(now, q, it)
 		return
 	}
-	it.about, it.closesUnanswered, it.outcome = a.questions.findTimed(source, ev), taken, outcome
+	it.about, it.closesUnanswered, it.outcome = a.questions.findTimed(source, ev), tookQuestion, outcome
 	a.noteOutcome(it)
 	it.names = it.about
 	if outcome && ev.Type() == aaep.TypeToolInvoked { // that it begins is awaited, and need not be acknowledged
@@ -265,21 +266,24 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	}
 }
 
-// queueUnlessDuplicate lets wait what is worth telling; of an event that says nothing, it is nil.
+// queueUnlessDuplicate queues the announcement of an event, nil where the event says nothing,
+// unless the news next to it tells as much; and what the duplicate filter held until now, where
+// this event shows that it is worth telling. At detailed verbosity everything is.
 func (a *Announcer) queueUnlessDuplicate(now time.Time, source string, ev *aaep.Event, it *item) {
-	tell, left := []*item{it}, []*item(nil)
+	worthTelling, dropped := []*item{it}, []*item(nil)
 	if a.p.Verbosity != aaep.VerbosityDetailed {
-		tell, left = a.duplicates.filterEvent(now, source, ev, it)
+		worthTelling, dropped = a.duplicates.filterEvent(now, source, ev, it)
 	}
-	for _, it := range left {
+	for _, it := range dropped {
 		a.dropDuplicate(now, it)
 	}
-	for _, it := range tell {
+	for _, it := range worthTelling {
 		a.queueByKind(now, it)
 	}
 }
 
-// queueByKind makes something wait where its kind does.
+// queueByKind puts an announcement, which may be nil, into the queue of its kind, or leaves it to
+// be asked for where the person wants to hear no more than how a session ends.
 func (a *Announcer) queueByKind(now time.Time, it *item) {
 	switch {
 	case it == nil:
@@ -288,8 +292,8 @@ func (a *Announcer) queueByKind(now time.Time, it *item) {
 	case it.critical:
 		a.appendTo(&a.urgent, it)
 	case it.kind == Progress:
-		if old := a.soFar[it.session]; old != nil {
-			a.endItem(old, now, Expired)
+		if previous := a.soFar[it.session]; previous != nil {
+			a.endItem(previous, now, Expired)
 		}
 		it.staleAt = now.Add(freshNews)
 		a.soFar[it.session] = it
@@ -316,7 +320,8 @@ func (a *Announcer) newItem(now time.Time, source string, ev *aaep.Event, kind K
 	return it
 }
 
-// sessionOf is a session of one agent: those of two may have one id.
+// sessionOf returns the key of an event's session among those of all agents: the sessions of two
+// agents may have one id.
 func sessionOf(source string, ev *aaep.Event) string { return source + "\x00" + ev.SessionID }
 
 // recordItem remembers an announcement, and its receipt.
@@ -331,31 +336,32 @@ func (a *Announcer) recordItem(it *item) {
 	a.kept = append(a.kept, it)
 }
 
-// appendTo makes something wait its turn. An agent that says more than can be heard crowds out
-// itself, but no question that is open.
-func (a *Announcer) appendTo(waiting *[]*item, it *item) {
-	*waiting = append(*waiting, it)
+// appendTo puts an announcement at the end of a queue. Where that is too long then, the oldest of
+// the agent that has most in it is left to be asked for, but no question that is open: an agent
+// that says more than can be heard crowds out itself.
+func (a *Announcer) appendTo(queue *[]*item, it *item) {
+	*queue = append(*queue, it)
 	if it.kind == Output && a.isFlooding(it.source) {
 		a.leaveOut(1, func(other *item) bool { return other.source == it.source })
 	}
-	for len(*waiting) > maxHeld {
-		count, most := map[string]int{}, it.source
-		for _, it := range *waiting {
-			if count[it.source]++; count[it.source] > count[most] {
-				most = it.source
+	for len(*queue) > maxHeld {
+		count, busiest := map[string]int{}, it.source
+		for _, it := range *queue {
+			if count[it.source]++; count[it.source] > count[busiest] {
+				busiest = it.source
 			}
 		}
-		i := slices.IndexFunc(*waiting, func(it *item) bool {
-			said := a.saying != nil && a.saying.item == it
-			return it.source == most && it.leftOut == 0 && !said && a.questions.findByEvent(it.event) == nil
+		i := slices.IndexFunc(*queue, func(it *item) bool {
+			isSaid := a.saying != nil && a.saying.item == it
+			return it.source == busiest && it.leftOut == 0 && !isSaid && a.questions.findByEvent(it.event) == nil
 		})
 		if i < 0 {
 			return
 		}
-		gone := (*waiting)[i]
-		*waiting = slices.Delete(*waiting, i, i+1)
-		a.keepForDetails(gone)
-		a.countLeft(gone, 0)
+		oldest := (*queue)[i]
+		*queue = slices.Delete(*queue, i, i+1)
+		a.keepForDetails(oldest)
+		a.countLeft(oldest, 0)
 	}
 }
 
@@ -396,6 +402,14 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	if it == nil {
 		return Do{}, wake
 	}
+	return Do{Say: a.beginSentence(now, it)}, wake
+}
+
+// beginSentence notes that the next sentence of an announcement is being said from now on, and
+// returns it as an utterance: with the time that is left for a question as it is now, with the name
+// of the agent where that is another than before, and with a word before what would pass for words
+// of this program or of another agent.
+func (a *Announcer) beginSentence(now time.Time, it *item) *Utterance {
 	a.mustCut = false
 	if it.code != nil {
 		a.toldCode = it
@@ -408,11 +422,11 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 		u.Source = it.about.source
 	}
 	q := a.questions.findByEvent(it.event)
-	put := q != nil && q.put.IsZero()
-	if put {
+	isFirst := q != nil && q.put.IsZero()
+	if isFirst {
 		q.put = now
 	}
-	a.beginName(now, it, put)
+	a.beginName(now, it, isFirst)
 	if q = cmp.Or(q, it.about); q != nil && tellsTime(s) {
 		u.Text = timeToAnswer(s.Language, q.timeLeft(now)).String() // not what it was when the question came
 	}
@@ -440,11 +454,12 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	}
 	it.receipt.Outcome = Speaking
 	a.saying, a.latest = &part{item: it, u: u, words: spoken.Words(u.Text), began: now}, it
-	return Do{Say: &u}, wake
+	return &u
 }
 
-// speakerPrefix names the speaker where it is another than before, and in any case where a person
-// is asked, or told of their question and what comes of it: who asks decides what a yes means.
+// speakerPrefix returns what names the agent of an announcement before its words, or "": of several
+// agents, one that speaks after another, and in any case one that asks, or whose announcement is
+// about a question or what comes of it, for who asks decides what a yes means.
 func (a *Announcer) speakerPrefix(it *item) string {
 	asks := it.kind == Question || it.about != nil || it.outcome
 	if it.source == "" || len(a.sources) < 2 || it.source == a.speaker && !asks {
@@ -453,7 +468,7 @@ func (a *Announcer) speakerPrefix(it *item) string {
 	return Speaker(it.source) + " "
 }
 
-// withSpeaker is what this program says about a question of an agent, which it names where there
+// withSpeaker returns w, this program's words about an agent, behind the agent's name where there
 // are several.
 func (a *Announcer) withSpeaker(source string, w Words) Words {
 	if len(a.sources) < 2 || len(w) == 0 || source == "" {
@@ -473,7 +488,7 @@ func (a *Announcer) mustEnd() bool {
 	switch {
 	case s.moot || s.postponed || s.critical:
 		return s.moot || s.postponed
-	case slices.Contains(a.urgent, s.item): // choose would take it again at once, and so below, also while they type
+	case slices.Contains(a.urgent, s.item): // chooseNext would take it again at once, also while they type
 		return false
 	case len(a.urgent) > 0:
 		return true

@@ -71,12 +71,12 @@ func (a *Announcer) addAnswerChunk(now time.Time, source string, ev *aaep.Event,
 		text = ans.data.speakChunk(text)
 	}
 	pieces := ans.seg.Write(text)
-	whole := false
+	endsSentence := false
 	switch p.CoalesceHint {
 	case aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion:
-		whole = true
+		endsSentence = true
 	}
-	if p.Complete || whole {
+	if p.Complete || endsSentence {
 		pieces = append(pieces, ans.seg.Flush(p.Complete)...)
 	}
 	a.addPieces(now, ans, pieces)
@@ -91,7 +91,8 @@ func (ans *answer) hasUnsaid() bool {
 	return ans.seg.Held() > 0 || ans.heldLines != "" || ans.codeUntold || ans.table.rows != nil
 }
 
-// flushSession says what is held of a session's answers, for something else comes.
+// flushSession queues what is held back of the answers of an event's session, for the event comes
+// between; one that ends the session ends its answers.
 func (a *Announcer) flushSession(now time.Time, source string, ev *aaep.Event) {
 	for id, ans := range a.answers {
 		if ans.source != source || ans.event.SessionID != ev.SessionID {
@@ -110,8 +111,8 @@ func (a *Announcer) flushSession(now time.Time, source string, ev *aaep.Event) {
 	}
 }
 
-// dropOldestAnswer says what is held of the answer that nothing has come of for longest, and
-// forgets that: what comes of it begins a sentence.
+// dropOldestAnswer queues what is held back of the answer of which nothing has come for longest,
+// and forgets that answer: what comes of it later begins a sentence.
 func (a *Announcer) dropOldestAnswer(now time.Time) {
 	var oldest string
 	for id, ans := range a.answers {
@@ -125,8 +126,8 @@ func (a *Announcer) dropOldestAnswer(now time.Time) {
 	delete(a.answers, oldest)
 }
 
-// flushPaused says what has stood for a while, if it is a sentence, and the words of one that is
-// not after a longer while.
+// flushPaused queues what is held back of answers of which nothing came for pauseAfter, as far as
+// it may be a sentence, and after restAfter also the words of a sentence that goes on.
 func (a *Announcer) flushPaused(now time.Time) {
 	for _, ans := range a.answers {
 		if !ans.hasUnsaid() {
@@ -149,8 +150,9 @@ func (a *Announcer) flushPaused(now time.Time) {
 	}
 }
 
-// addPieces lets the pieces of an answer wait, but for code that goes on: that is told once, with
-// how much there is.
+// addPieces queues the pieces of an answer, cut by its Segmenter, as announcements. Code of which
+// the pieces end in the middle is told once, with how much there is so far, and what follows it
+// then counts on in ans.code.
 func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piece) {
 	if a.p.Reads {
 		a.addPiecesAsLines(now, ans, pieces)
@@ -170,43 +172,44 @@ func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piec
 			begin()
 		}
 		end := strings.LastIndexByte(next, '\n') + 1
-		ended := end > 0 || strings.HasSuffix(text.String(), "\n")
-		if ans.space = ""; ended && strings.TrimSpace(next[end:]) == "" {
+		atLineStart := end > 0 || strings.HasSuffix(text.String(), "\n")
+		if ans.space = ""; atLineStart && strings.TrimSpace(next[end:]) == "" {
 			next, ans.space = next[:end], next[end:]
 		}
 		text.WriteString(next)
-		all := text.String()
-		end = strings.LastIndexByte(all, '\n') + 1
+		soFar := text.String()
+		end = strings.LastIndexByte(soFar, '\n') + 1
 		if end > isRead { // each line is read once, however many there are
-			read, isRead = read.goOn(all[isRead:end]), end
+			read, isRead = read.goOn(soFar[isRead:end]), end
 		}
-		if open = read.goOn(all[end:]); open.isOpen() && i+1 < len(pieces) {
+		if open = read.goOn(soFar[end:]); open.isOpen() && i+1 < len(pieces) {
 			continue // it is told once, with how much there is
 		}
-		over := p.Boundary == aaep.BoundaryCompletion
-		whole, code, blocks := ans.code.continueWith(all, over)
+		isLast := p.Boundary == aaep.BoundaryCompletion
+		withOpening, code, blocks := ans.code.continueWith(soFar, isLast)
 		open, ans.endedCode = code, blocks
 		switch {
-		case !code.isOpen() && !ans.code.isOpen() && whole == all:
-			a.addLines(now, ans, all, over)
+		case !code.isOpen() && !ans.code.isOpen() && withOpening == soFar:
+			a.addLines(now, ans, soFar, isLast)
 		default:
 			a.addLines(now, ans, "", true)
 			a.endTable(now, ans)
 			// Nothing but what follows tells where a diff ends that has no fence.
-			if ans.codeUntold = code.diff && code.fence == "" && !over; ans.codeUntold {
+			if ans.codeUntold = code.diff && code.fence == "" && !isLast; ans.codeUntold {
 				ans.code = code
 			} else {
-				a.addPiece(now, ans, whole, code, over)
+				a.addPiece(now, ans, withOpening, code, isLast)
 			}
 		}
 		begin()
 	}
 }
 
-// endCode tells the code of an answer that ends in a text, before something else. Where all of it
-// was told already, that is what Details then tells of.
+// endCode ends the code that an answer is in, for what follows is no part of it; text is what came
+// of the code and was not told. Where all of the code was told already, Details tells its lines
+// from then on.
 func (a *Announcer) endCode(now time.Time, ans *answer, text string) {
-	whole, _, ended := ans.code.continueWith(text, true)
+	withOpening, _, ended := ans.code.continueWith(text, true)
 	a.addLines(now, ans, "", true)
 	a.endTable(now, ans)
 	ans.endedCode, ans.codeUntold = ended, false
@@ -217,10 +220,11 @@ func (a *Announcer) endCode(now time.Time, ans *answer, text string) {
 		ans.code, ans.soFar, ans.endedCode = block{}, nil, nil
 		return
 	}
-	a.addPiece(now, ans, whole, block{}, true)
+	a.addPiece(now, ans, withOpening, block{}, true)
 }
 
-// flushHeldLines says what is held of an answer until something follows.
+// flushHeldLines queues the lines of an answer that are held until something follows, and how much
+// there is of code that was not told yet.
 func (a *Announcer) flushHeldLines(now time.Time, ans *answer) {
 	a.addLines(now, ans, "", true)
 	if ans.codeUntold {
@@ -232,8 +236,9 @@ func (a *Announcer) flushHeldLines(now time.Time, ans *answer) {
 // mostHeld is how many lines that may be those of a list or a diff are held until one tells which.
 const mostHeld = 3
 
-// addLines takes text that is no code. Lines that begin with a sign are held until they are known
-// for those of a list or a diff, or are to be said in any case.
+// addLines queues text of an answer that is no code. Lines that begin with + or - are held until it
+// is known whether they are those of a list or of a diff; force says that what is held is queued in
+// any case.
 func (a *Announcer) addLines(now time.Time, ans *answer, text string, force bool) {
 	signed := text != "" && isSigned(text) && strings.Count(strings.TrimSpace(text), "\n") == 0
 	switch {
@@ -250,9 +255,9 @@ func (a *Announcer) addLines(now time.Time, ans *answer, text string, force bool
 		}
 		text = ""
 	}
-	held := ans.heldLines
+	heldLines := ans.heldLines
 	ans.heldLines = ""
-	for line := range strings.Lines(held) {
+	for line := range strings.Lines(heldLines) {
 		if ans.diff && strings.TrimSpace(line) != "" {
 			line = speakSign(line, ans.language)
 		}
@@ -297,14 +302,16 @@ func (a *Announcer) endTable(now time.Time, ans *answer) {
 	}
 }
 
-// addPiece lets a piece of an answer wait, of which the code goes on.
-func (a *Announcer) addPiece(now time.Time, ans *answer, whole string, code block, over bool) {
+// addPiece queues a piece of an answer as one announcement. code is the code that the piece ends
+// in, if that goes on, and isLast says that the piece ends the answer. An announcement of how much
+// code there was so far, which has not been told, is replaced by one that counts on.
+func (a *Announcer) addPiece(now time.Time, ans *answer, text string, code block, isLast bool) {
 	id := phrase.CodeSoFar
-	if over {
+	if isLast {
 		id, code = phrase.Code, block{}
 	}
-	part := a.p.Content.markdownPart(whole, ans.language, id, true)
-	before := ans.code.openingText()
+	part := a.p.Content.markdownPart(text, ans.language, id, true)
+	opening := ans.code.openingText()
 	if ans.code = code; strings.TrimSpace(part.Text) == "" {
 		return
 	}
@@ -312,13 +319,13 @@ func (a *Announcer) addPiece(now time.Time, ans *answer, whole string, code bloc
 	it.critical, ans.soFar = false, nil
 	it.code, ans.endedCode = ans.endedCode, nil
 	blocks := 0
-	text := replaceCode(whole, func(block, bool) string { blocks++; return "" })
-	if code.isOpen() && blocks == 1 && strings.TrimSpace(text) == "" {
+	beside := replaceCode(text, func(block, bool) string { blocks++; return "" })
+	if code.isOpen() && blocks == 1 && strings.TrimSpace(beside) == "" {
 		ans.soFar = it
 	}
 	// How much there was says nothing to a person who has not heard it yet.
 	i := slices.Index(a.normal, older)
-	if i >= 0 && a.isUntold(older) && before != "" && strings.HasPrefix(whole, before) {
+	if i >= 0 && a.isUntold(older) && opening != "" && strings.HasPrefix(text, opening) {
 		a.endItem(older, now, Expired)
 		a.normal[i] = it
 		return
@@ -336,8 +343,9 @@ func (a *Announcer) addPiece(now time.Time, ans *answer, whole string, code bloc
 	}
 }
 
-// splitSentences are what is said one at a time. Of a question, each line is heard for itself.
-func (w Words) splitSentences(lines bool) (all []Part) {
+// splitSentences returns w in sentences, which are said one at a time. lines says that each line of
+// w is heard for itself, as those of a question are.
+func (w Words) splitSentences(lines bool) (sentences []Part) {
 	for _, p := range w {
 		texts := []string{p.Text}
 		if lines {
@@ -346,11 +354,11 @@ func (w Words) splitSentences(lines bool) (all []Part) {
 		for _, text := range texts {
 			part := Content{}.markdownPart(text, p.Language, phrase.Code, false)
 			for _, s := range splitText(part.Text, part.Language) {
-				all = append(all, Part{part.Language, s})
+				sentences = append(sentences, Part{part.Language, s})
 			}
 		}
 	}
-	return all
+	return sentences
 }
 
 // splitText cuts a text into sentences.

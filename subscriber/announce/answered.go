@@ -21,7 +21,7 @@ func (qs *questionQueue) closeAnswered(now time.Time, q *openQuestion) {
 	qs.removeQuestion(q)
 }
 
-// confirmAnswers takes from an event which answers its agent has.
+// confirmAnswers forgets the answers that an event of an agent shows to have arrived.
 func (qs *questionQueue) confirmAnswers(source string, ev *aaep.Event) {
 	qs.answered = slices.DeleteFunc(qs.answered, func(q *openQuestion) bool {
 		return q.source == source && showsAnswer(q.event, ev)
@@ -38,8 +38,8 @@ func showsAnswer(question, ev *aaep.Event) bool {
 		return false
 	}
 	if token, asks := closes.Token(ev); asks { // it asks that anew, and is heard to
-		was, _ := closes.Token(question)
-		return token == was
+		answered, _ := closes.Token(question)
+		return token == answered
 	}
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
@@ -56,7 +56,8 @@ func (qs *questionQueue) nextUnconfirmed(now time.Time) (q *openQuestion, wake t
 	if len(qs.answered) == 0 {
 		return nil, time.Time{}
 	}
-	if q, wake = qs.answered[0], qs.answered[0].answeredAt.Add(confirmWithin); wake.After(now) { // the first is due first
+	q = qs.answered[0] // which is due first
+	if wake = q.answeredAt.Add(confirmWithin); wake.After(now) {
 		return nil, wake
 	}
 	qs.answered = qs.answered[1:]

@@ -27,17 +27,18 @@ func (a *Announcer) newCodeItem(now time.Time) *item {
 	return a.codeItemOf(now, a.toldCode)
 }
 
-// codeItemOf is newCodeItem of the code that an announcement tells of.
-func (a *Announcer) codeItemOf(now time.Time, told *item) *item {
-	language := told.sentences[0].Language
+// codeItemOf is newCodeItem of the code that the announcement teller tells of. The new announcement
+// is recorded, and waits in no queue yet.
+func (a *Announcer) codeItemOf(now time.Time, teller *item) *item {
+	language := teller.sentences[0].Language
 	var lines []Part
-	for b := told.code; b != nil; b = b.earlier {
+	for b := teller.code; b != nil; b = b.earlier {
 		lines = append(a.p.Content.sayLines(b.linesToSay(), language), lines...)
 	}
 	if len(lines) == 0 {
 		return nil
 	}
-	it := &item{source: told.source, session: told.session, kind: Output, event: told.event, sentences: lines,
+	it := &item{source: teller.source, session: teller.session, kind: Output, event: teller.event, sentences: lines,
 		arrived: now, wanted: true, verbatim: true}
 	a.recordItem(it)
 	return it
@@ -49,12 +50,12 @@ const diffContext = 1
 
 // linesToSay returns the lines of code, or, of a diff, those that change and a line around them,
 // behind the names of the files where there are several.
-func (b *block) linesToSay() (all []codeText) {
+func (b *block) linesToSay() (texts []codeText) {
 	if !b.diff {
 		for _, line := range b.kept {
-			all = append(all, codeText{text: line})
+			texts = append(texts, codeText{text: line})
 		}
-		return all
+		return texts
 	}
 	changed := func(i int) bool {
 		return i >= 0 && i < len(b.kept) && !isHeader(b.kept[i]) && signedLine.MatchString(b.kept[i])
@@ -62,46 +63,47 @@ func (b *block) linesToSay() (all []codeText) {
 	for i, line := range b.kept {
 		switch file := diffFile.FindStringSubmatch(line); {
 		case file != nil && line[0] == '+' && isHeader(line) && b.files > 1:
-			all = append(all, codeText{text: words.Sentence(path.Base(file[1]))})
+			texts = append(texts, codeText{text: words.Sentence(path.Base(file[1]))})
 		case isHeader(line):
 		case changed(i):
-			all = append(all, codeText{line[1:], line[0]})
+			texts = append(texts, codeText{line[1:], line[0]})
 		case changed(i-diffContext) || changed(i+diffContext):
-			all = append(all, codeText{strings.TrimPrefix(line, " "), ' '})
+			texts = append(texts, codeText{strings.TrimPrefix(line, " "), ' '})
 		}
 	}
-	return all
+	return texts
 }
 
-// isHeader reports whether a line of a diff is none of a file.
+// isHeader reports whether a line of a diff is about the files, and no line of one.
 func isHeader(line string) bool {
 	return diffHeader.MatchString(line) || fileMode.MatchString(line) || strings.HasPrefix(line, `\ No newline`)
 }
 
 // sayLines returns lines of code as they are told: in words with their signs, and with how far each
 // is indented where that changes. In a diff that is said only of lines that differ in nothing else.
-func (c Content) sayLines(lines []codeText, language string) (said []Part) {
+func (c Content) sayLines(lines []codeText, language string) (parts []Part) {
 	unit, last := indentUnit(lines), 0
 	for _, line := range lines {
 		if part, ok := c.sayLine(line, unit, last, lines, language); ok {
-			said = append(said, part)
+			parts = append(parts, part)
 			last = countIndent(line.text)
 		}
 	}
-	return said
+	return parts
 }
 
-// sayLine returns a line of code among others as it is told, after one that is indented by last, or
-// false for one that says nothing.
-func (c Content) sayLine(line codeText, unit, last int, among []codeText, language string) (Part, bool) {
+// sayLine returns a line of code as it is told, or false for one that says nothing. unit is how
+// many spaces or tabs a level of indentation has, last is how far the line before is indented, and
+// lines are those around it, with which a changed line of a diff is compared.
+func (c Content) sayLine(line codeText, unit, last int, lines []codeText, language string) (Part, bool) {
 	text := words.OneLine(aaep.SafeTextIn(line.text, language))
 	if text == "" {
 		return Part{}, false
 	}
 	n := countIndent(line.text)
-	tells := n != last
+	tellsIndent := n != last
 	if line.sign != 0 {
-		tells = slices.ContainsFunc(among, func(other codeText) bool {
+		tellsIndent = slices.ContainsFunc(lines, func(other codeText) bool {
 			return other.sign != line.sign && other.sign != ' ' && line.sign != ' ' &&
 				strings.TrimSpace(other.text) == strings.TrimSpace(line.text)
 		})
@@ -109,9 +111,9 @@ func (c Content) sayLine(line codeText, unit, last int, among []codeText, langua
 	switch {
 	case c.Indent == InCells:
 		text = strings.Repeat(" ", (n+unit-1)/unit) + text
-	case tells && c.Indent != Unspoken:
-		if says, known := phrase.In(language, phrase.Indented, fmt.Sprint(n)); known || isEnglish(language) {
-			text = says + " " + text
+	case tellsIndent && c.Indent != Unspoken:
+		if indent, known := phrase.In(language, phrase.Indented, fmt.Sprint(n)); known || isEnglish(language) {
+			text = indent + " " + text
 		}
 	}
 	switch {

@@ -13,25 +13,27 @@ import (
 // agent is how one session of an agent is doing.
 type agent struct {
 	source   string
-	newest   Words // what was last told of it, but for its answer and its questions
-	before   Words // what newest was before the session waited for an answer,
-	awaits   bool  // which newest says
-	progress Words
+	newest   Words     // what was last told of it, but for its answer and its questions
+	before   Words     // what newest was before the session waited for an answer
+	awaits   bool      // newest says that the session waits for an answer
+	progress Words     // how far it has come
 	told     time.Time // when progress was last heard
-	states   int       // so far,
-	news     int       // and of everything but progress
-	over     bool
-	failed   bool // and what it said before that has yet to be called so
-
-	overtaken bool // by what came of a question: what it said before that has yet to be called so
+	states   int       // how many states came so far
+	news     int       // how many events came so far, but for progress
+	over     bool      // the session has ended
+	// failed says that the session failed, and overtaken that something came of its question, after
+	// it had said what still waits: before that, the person is told that it came earlier.
+	failed    bool
+	overtaken bool
 }
 
 // maxAgents is how many sessions are remembered; those that are over are forgotten first.
 const maxAgents = 64
 
-// handleEvent keeps what Where and Open tell. It reports whether the event was told already, or is
-// not to be told.
-func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w Words) (told bool) {
+// handleEvent keeps what WhereAreWe and WhatWaits tell: how the session of an event is doing, where
+// w is what is said of the event, and which questions are open. It reports whether the event only
+// repeats what was told, or is not to be told.
+func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w Words) (repeated bool) {
 	session := sessionOf(source, ev)
 	g := a.agents[session]
 	if g == nil {
@@ -42,18 +44,19 @@ func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w 
 		a.agents[session] = g
 	}
 	a.noteMoreTime(source, ev)
-	closed, told := a.questions.handleEvent(now, source, ev)
+	closed, repeated := a.questions.handleEvent(now, source, ev)
 	for _, q := range closed {
 		a.lastClosed, a.lastOutcome = q, nil
 		a.noteWithdrawn(now, q)
 		a.withdrawQuestion(q, now)
 	}
-	timed := a.questions.findTimed(source, ev) != nil // which is said as it is when the person asks
+	// The time of a question is not kept as news: it is told as it is when the person asks.
+	timed := a.questions.findTimed(source, ev) != nil
 	if _, ok := ev.Payload.(*aaep.ProgressUpdated); ok {
 		if !timed {
 			g.progress = w
 		}
-		return told
+		return repeated
 	}
 	g.news++
 	switch p := ev.Payload.(type) {
@@ -93,7 +96,8 @@ func (a *Announcer) addQuestion(now time.Time, source string, ev *aaep.Event) bo
 	return a.questions.addQuestion(now, source, ev) != nil
 }
 
-// withdrawQuestion says no more of a question that needs no answer any more, and of its time.
+// withdrawQuestion takes out of every queue what asks a question that needs no answer any more, and
+// what is about it. What of that is being said has to end.
 func (a *Announcer) withdrawQuestion(q *openQuestion, now time.Time) {
 	if it := q.waitingItem; it != nil {
 		q.waitingItem = nil
@@ -108,11 +112,12 @@ func (a *Announcer) withdrawQuestion(q *openQuestion, now time.Time) {
 	}
 }
 
-// forgetSession makes room for another session.
+// forgetSession makes room for another session: it forgets one that has ended, if there is one,
+// else any.
 func (a *Announcer) forgetSession(now time.Time) {
-	for _, over := range []bool{true, false} {
+	for _, onlyEnded := range []bool{true, false} {
 		for id, g := range a.agents {
-			if g.over || !over {
+			if g.over || !onlyEnded {
 				a.dropProgress(now, id)
 				delete(a.agents, id)
 				return
@@ -129,7 +134,7 @@ func (a *Announcer) dropProgress(now time.Time, session string) {
 	}
 }
 
-// progressFrom is from when on progress of a session may be said.
+// progressFrom returns from when on progress of a session may be said; zero is from now on.
 func (a *Announcer) progressFrom(session string) (at time.Time) {
 	if g := a.agents[session]; g != nil && !g.told.IsZero() {
 		at = g.told.Add(everySoFar)
@@ -162,20 +167,20 @@ func (a *Announcer) endTyping(now time.Time) {
 // catchUp tells in one sentence what came while the person typed, and leaves the rest to be asked
 // for. What waited before, and a single thing, are simply said.
 func (a *Announcer) catchUp(now time.Time) {
-	var came []*item
+	var arrivals []*item
 	for _, it := range a.normal {
 		if it.next == 0 && !it.arrived.Before(a.typingBegan) {
-			came = append(came, it)
+			arrivals = append(arrivals, it)
 		}
 	}
-	came = slices.DeleteFunc(came, func(it *item) bool { return it.reminds || it.ends != "" || it.recites })
-	if len(came) < 2 {
+	arrivals = slices.DeleteFunc(arrivals, func(it *item) bool { return it.reminds || it.ends != "" || it.recites })
+	if len(arrivals) < 2 {
 		return
 	}
 	a.dropReminders(now)
 	var latest, state *item // a state tells less than anything else
 	answers := 0
-	for _, it := range came {
+	for _, it := range arrivals {
 		_, isState := payloadOf(it).(*aaep.StateChanged)
 		switch {
 		case it.kind == Output:
@@ -190,30 +195,31 @@ func (a *Announcer) catchUp(now time.Time) {
 		it.staleAt = time.Time{}
 		a.keepForDetails(it)
 	}
-	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return slices.Contains(came, it) })
+	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return slices.Contains(arrivals, it) })
 	var last Words
 	if latest = cmp.Or(latest, state); latest != nil {
 		last = latest.sentences[len(latest.sentences)-1:]
 	}
-	a.quoteName(a.addRequested(now, typedWords(a.language, answers, len(came)-answers, last)), latest)
+	a.quoteName(a.addRequested(now, typedWords(a.language, answers, len(arrivals)-answers, last)), latest)
 }
 
-// dropReminders takes away what this program says around what is left to be asked for: it is said
-// anew where that is.
+// dropReminders takes out what this program says around announcements that are left to be asked
+// for, such as that they are beside a question: it is said anew when those are asked for.
 func (a *Announcer) dropReminders(now time.Time) {
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
-		gone := it.reminds && a.isUntold(it)
-		if q := it.about; gone && q != nil {
+		isDropped := it.reminds && a.isUntold(it)
+		if q := it.about; isDropped && q != nil {
 			q.distracted, q.leadInSaid = q.distracted || !q.leadInSaid, false
 		}
-		if gone {
+		if isDropped {
 			a.endItem(it, now, Expired)
 		}
-		return gone
+		return isDropped
 	})
 }
 
-// addRequested puts what the person asked for before everything that is not critical.
+// addRequested queues words that the person asked for, before everything that is not critical, and
+// returns their announcement.
 func (a *Announcer) addRequested(now time.Time, w Words) *item {
 	it := &item{kind: Notice, sentences: a.splitWords(w, false), arrived: now}
 	a.addRequestedItem(now, it)
@@ -291,13 +297,13 @@ func (a *Announcer) Again(now time.Time) {
 // WhatWaits says which questions are open, and how much there is to hear; no more of it when the
 // first of them is not.
 func (a *Announcer) WhatWaits(now time.Time) {
-	more := len(a.soFar)
+	count := len(a.soFar)
 	for _, it := range slices.Concat(a.urgent, a.normal) { // but what is being said, and a question, which is named
 		if it.kind != Question && (a.saying == nil || a.saying.item != it) {
-			more++
+			count++
 		}
 	}
-	w := waitingWords(a.language, a.questions.describeOpen(a.language, len(a.sources) > 1), more, len(a.missed))
+	w := waitingWords(a.language, a.questions.describeOpen(a.language, len(a.sources) > 1), count, len(a.missed))
 	if a.questions.countOpen() > 1 {
 		a.addRequestedWithQuestion(now, w)
 	} else {
@@ -320,24 +326,24 @@ func (a *Announcer) addRequestedWithQuestion(now time.Time, w Words) {
 // WhereAreWe says how each session is doing, then which questions are open, and last of the one
 // that is put how much time is left for it.
 func (a *Announcer) WhereAreWe(now time.Time) {
-	var told []Words
+	var sessions []Words
 	for _, g := range a.agents {
 		w := g.newest.oneLine().endSentence().And(" ", g.progress.oneLine().endSentence())
 		if g.over || w == nil {
 			continue
 		}
-		told = append(told, a.withSpeaker(g.source, w))
+		sessions = append(sessions, a.withSpeaker(g.source, w))
 	}
-	slices.SortFunc(told, func(x, y Words) int { return cmp.Compare(x.String(), y.String()) })
+	slices.SortFunc(sessions, func(x, y Words) int { return cmp.Compare(x.String(), y.String()) })
 	if a.questions.countOpen() > 1 {
-		told = append(told, a.questions.describeOpen(a.language, len(a.sources) > 1))
+		sessions = append(sessions, a.questions.describeOpen(a.language, len(a.sources) > 1))
 	}
 	switch q := a.questions.firstOpen(); {
 	case q == nil:
-		a.addRequested(now, whereWords(a.language, told))
-	case len(told) == 0:
+		a.addRequested(now, whereWords(a.language, sessions))
+	case len(sessions) == 0:
 		a.addRequestedWithQuestion(now, nil)
 	default:
-		a.addRequestedWithQuestion(now, whereWords(a.language, told))
+		a.addRequestedWithQuestion(now, whereWords(a.language, sessions))
 	}
 }

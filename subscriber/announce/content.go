@@ -74,11 +74,11 @@ func ParseContent(list string, base Content) (Content, error) {
 }
 
 // joinManners lists what a setting can be.
-func joinManners(all []Manner) string {
+func joinManners(manners []Manner) string {
 	var b strings.Builder
-	for i, m := range all {
+	for i, m := range manners {
 		switch {
-		case i > 0 && i+1 == len(all):
+		case i > 0 && i+1 == len(manners):
 			b.WriteString(" or ")
 		case i > 0:
 			b.WriteString(", ")
@@ -88,7 +88,7 @@ func joinManners(all []Manner) string {
 	return b.String()
 }
 
-// ofBlock is how a block of code is told.
+// ofBlock returns how a block of code, or a diff, is told.
 func (c Content) ofBlock(b *block) Manner {
 	if b.diff {
 		return c.Diffs
@@ -115,21 +115,21 @@ func speakNames(text, language string) string {
 				if m[2] == "" && m[4] == "" {
 					return s
 				}
-				says := m[3]
+				spoken := m[3]
 				if m[4] != "" {
-					at := m[4]
+					lines := m[4]
 					if m[5] != "" {
-						at += ", " + m[5]
+						lines += ", " + m[5]
 					}
-					says += ", " + strings.Replace(line, "\x00", at, 1)
+					spoken += ", " + strings.Replace(line, "\x00", lines, 1)
 				}
 				if dir := path.Clean(m[2]); m[2] != "" && dir != "." && dir != ".." {
 					if m[4] != "" {
-						says += ","
+						spoken += ","
 					}
-					says += " " + strings.Replace(folder, "\x00", dir, 1)
+					spoken += " " + strings.Replace(folder, "\x00", dir, 1)
 				}
-				return m[1] + says + m[6]
+				return m[1] + spoken + m[6]
 			})
 		}
 	}
@@ -162,15 +162,15 @@ func splitName(name string) string {
 // startsWord reports whether a large letter begins a word of a name: after two small ones at least,
 // or as the last of a row of large ones, as in HTTPRequest. So iPhone and McKay stay whole.
 func startsWord(name []rune, i int) bool {
-	before, after := 0, 0
+	smallBefore, smallAfter := 0, 0
 	for j := i - 1; j >= 0 && unicode.IsLower(name[j]); j-- {
-		before++
+		smallBefore++
 	}
 	for j := i + 1; j < len(name) && unicode.IsLower(name[j]); j++ {
-		after++
+		smallAfter++
 	}
-	if before == 0 {
-		return unicode.IsUpper(name[i-1]) && after > 1
+	if smallBefore == 0 {
+		return unicode.IsUpper(name[i-1]) && smallAfter > 1
 	}
-	return before > 1
+	return smallBefore > 1
 }

@@ -11,12 +11,12 @@ import (
 // their order, without what holds them together. What is no JSON stays as it is, as far as its
 // letters and numbers go.
 type data struct {
-	open   []bool // objects and arrays around; true is an object
+	open   []bool // the objects and arrays around what comes next, outermost first; true is an object
 	named  bool   // a string that comes now is a name
-	quoted bool
-	escape string // begun, and not whole
-	high   rune   // the first half of a character that is spelled in two
-	last   rune   // said
+	quoted bool   // what comes next is within a string
+	escape string // an escape that has begun, and is not whole; or ""
+	high   rune   // the first half of a character that is escaped in two halves, or 0
+	last   rune   // the character that was said last
 }
 
 // mostOpen is how deep objects are told from arrays.
@@ -86,8 +86,8 @@ func (d *data) writeEscaped(b *strings.Builder) {
 	default:
 		n, _ := strconv.ParseUint(spelled, 16, 16)
 		r := rune(n)
-		if whole := utf16.DecodeRune(d.high, r); whole != unicode.ReplacementChar {
-			d.writeRune(b, whole)
+		if char := utf16.DecodeRune(d.high, r); char != unicode.ReplacementChar {
+			d.writeRune(b, char)
 			r = 0
 		}
 		if d.high = 0; utf16.IsSurrogate(r) {

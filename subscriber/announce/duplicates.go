@@ -23,88 +23,91 @@ const moment = 1500 * time.Millisecond
 // extension, or is of an action that cannot be taken back. It is a pure machine as Announcer is,
 // and not safe for concurrent use. The zero filter is ready.
 type duplicateFilter struct {
-	sessions map[string]*sessionFilter
-	came     int
+	sessions map[string]*sessionFilter // as sessionOf has them
+	came     int                       // how many states were held so far
 }
 
-// sessionFilter is one session.
+// sessionFilter is what a duplicateFilter knows of one session.
 type sessionFilter struct {
-	held     []*item // one state that has not lasted, or none
-	bare     bool    // without words of the agent's own
-	due      time.Time
-	came     int    // the order of those
-	about    string // the words it began with,
-	began    time.Time
-	calls    map[string]*aaep.Event // tools that run
-	outputs  map[string]bool        // answers that go on
+	// held is one state that has not lasted yet, or none. It is told at due; bare says that it has
+	// no words of the agent's own, and came numbers the states that are held.
+	held []*item
+	bare bool
+	due  time.Time
+	came int
+
+	about    string                 // the words that the session began with
+	began    time.Time              // when it did
+	calls    map[string]*aaep.Event // the tools that run, by the id of the call
+	outputs  map[string]bool        // the answers that go on, by their id
 	question *aaep.Event            // that is open, or nil
 }
 
 // filterEvent takes the announcement of an event, nil where it has none, and returns what is to be
-// told now, in order, and what need not be told at all.
-func (g *duplicateFilter) filterEvent(now time.Time, source string, ev *aaep.Event, what *item) (tell, left []*item) {
-	s, left := g.openSession(sessionOf(source, ev))
-	whole, self := isToldWhole(ev), []*item{what}
-	overtake := func() []*item {
+// told now, in order, and what need not be told at all. A state is held until takeDue returns it.
+func (g *duplicateFilter) filterEvent(now time.Time, source string, ev *aaep.Event, it *item) (tell, dropped []*item) {
+	s, dropped := g.openSession(sessionOf(source, ev))
+	isWhole, self := isToldWhole(ev), []*item{it}
+	takeHeld := func() []*item {
 		held := s.held
 		s.held = nil
 		return held
 	}
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
-		left = append(left, overtake()...)
+		dropped = append(dropped, takeHeld()...)
 		if s.question != nil && closes.Question(s.question, ev) { // else it was overtaken by that
 			s.question = nil
 		}
 		switch {
-		case whole || tellsOutcome(ev, p):
-			return self, left
+		case isWhole || tellsOutcome(ev, p):
+			return self, dropped
 		case s.tellsState(p.ToState):
-			return nil, append(left, what)
+			return nil, append(dropped, it)
 		}
 		g.came++
 		s.held, s.bare, s.due, s.came = self, isBare(ev), now.Add(moment), g.came
-		return nil, left
+		return nil, dropped
 	case *aaep.SessionStarted:
 		s.about, s.began = ev.Text(aaep.VerbosityNormal), now
 	case *aaep.ProgressUpdated:
 		if s.bare {
-			left = overtake()
+			dropped = takeHeld()
 		}
 	case *aaep.ToolInvoked:
-		left = append(left, overtake()...)
+		dropped = append(dropped, takeHeld()...)
 		if len(s.calls) < manyOpen {
 			s.calls[cmp.Or(p.ToolCallID, p.Tool)] = ev
 		}
-		same := s.about == ev.Text(aaep.VerbosityNormal) && now.Sub(s.began) < moment
+		namedByStart := s.about == ev.Text(aaep.VerbosityNormal) && now.Sub(s.began) < moment
 		s.about = ""
-		if same && !whole && canAge(ev) {
-			return nil, append(left, what)
+		if namedByStart && !isWhole && canAge(ev) {
+			return nil, append(dropped, it)
 		}
 	case *aaep.ToolCompleted:
 		id := cmp.Or(p.ToolCallID, p.Tool)
 		call := s.calls[id]
 		delete(s.calls, id)
-		if !whole && call != nil && canAge(call) && canAge(ev) && ev.Timestamp.Sub(call.Timestamp) < moment &&
+		if !isWhole && call != nil && canAge(call) && canAge(ev) && ev.Timestamp.Sub(call.Timestamp) < moment &&
 			(isBare(ev) || repeatsCallName(ev, call)) {
-			return nil, append(left, what)
+			return nil, append(dropped, it)
 		}
 	case *aaep.OutputStreaming:
-		left = append(left, overtake()...)
+		dropped = append(dropped, takeHeld()...)
 		if s.outputs[p.OutputID] = !p.Complete; p.Complete || len(s.outputs) > manyOpen {
 			delete(s.outputs, p.OutputID)
 		}
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
-		left, s.question = append(left, overtake()...), ev
+		dropped, s.question = append(dropped, takeHeld()...), ev
 	case *aaep.HandoffRequested:
-		left = append(left, overtake()...)
+		dropped = append(dropped, takeHeld()...)
 	default:
 		if ev.Type().Terminal() {
-			left = append(left, overtake()...)
+			dropped = append(dropped, takeHeld()...)
 			delete(g.sessions, sessionOf(source, ev))
 		}
 	}
-	return self, left
+	return self, dropped
 }
 
 // takeDue returns the states that have lasted, and when to ask again; the zero time is when
@@ -132,23 +135,23 @@ func (g *duplicateFilter) takeDue(now time.Time) (tell []*item, wake time.Time) 
 const manyOpen = 64
 
 // openSession returns a session, and what others leave that make room for it.
-func (g *duplicateFilter) openSession(id string) (s *sessionFilter, left []*item) {
+func (g *duplicateFilter) openSession(id string) (s *sessionFilter, dropped []*item) {
 	if s := g.sessions[id]; s != nil {
 		return s, nil
 	}
 	if g.sessions == nil {
 		g.sessions = map[string]*sessionFilter{}
 	}
-	for other, s := range g.sessions {
+	for oldID, s := range g.sessions {
 		if len(g.sessions) < maxAgents {
 			break
 		}
-		left = append(left, s.held...)
-		delete(g.sessions, other)
+		dropped = append(dropped, s.held...)
+		delete(g.sessions, oldID)
 	}
 	s = &sessionFilter{calls: map[string]*aaep.Event{}, outputs: map[string]bool{}}
 	g.sessions[id] = s
-	return s, left
+	return s, dropped
 }
 
 // tellsState reports whether something that is open tells a state by itself.

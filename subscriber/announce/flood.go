@@ -13,17 +13,17 @@ const endOfFailed = 3
 // isFlooding reports whether so much text of an agent waits that it is left out: more than can be
 // heard within maxBehind, or any while it waits to be said that some was left out.
 func (a *Announcer) isFlooding(source string) bool {
-	behind := time.Duration(0)
+	backlog := time.Duration(0)
 	for _, it := range a.normal {
 		switch {
 		case it.source != source || !a.isUntold(it):
 		case it.leftOut > 0:
 			return true
 		case a.isText(it):
-			behind += a.remainingTime(it)
+			backlog += a.remainingTime(it)
 		}
 	}
-	return behind > maxBehind
+	return backlog > maxBehind
 }
 
 // isText reports whether an announcement is text that may be left out.
@@ -31,26 +31,26 @@ func (a *Announcer) isText(it *item) bool {
 	return it.kind == Output && !it.wanted && it.leftOut == 0 && a.isUntold(it)
 }
 
-// leaveOut leaves text of one agent that waits to be asked for, but for so many of the newest, and
-// has it said how much that was. Where that is one line, it is said as it is.
-func (a *Announcer) leaveOut(newest int, which func(it *item) bool) {
+// leaveOut leaves the text that waits and that selects reports, but for so many of the newest
+// lines, to be asked for, and has it said how much that was. A single line is said as it is.
+func (a *Announcer) leaveOut(newest int, selects func(it *item) bool) {
 	var text []*item
-	pending := false
+	hasSummary := false
 	for _, it := range a.normal {
-		if a.isText(it) && which(it) {
+		if a.isText(it) && selects(it) {
 			text = append(text, it)
 		}
-		pending = pending || it.leftOut > 0 && a.isUntold(it)
+		hasSummary = hasSummary || it.leftOut > 0 && a.isUntold(it)
 	}
-	if len(text) <= newest || len(text) == newest+1 && !pending {
+	if len(text) <= newest || len(text) == newest+1 && !hasSummary {
 		return
 	}
 	text = text[:len(text)-newest]
-	at := slices.Index(a.normal, text[0])
+	place := slices.Index(a.normal, text[0])
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return slices.Contains(text, it) })
 	for _, it := range text {
 		a.keepForDetails(it)
-		a.countLeft(it, at)
+		a.countLeft(it, place)
 	}
 }
 
@@ -83,22 +83,22 @@ func (a *Announcer) recallText(newest int, session string) {
 	}
 }
 
-// countLeft counts an announcement among those of its agent that were left out, which is said once,
-// at a place among what waits.
-func (a *Announcer) countLeft(gone *item, at int) {
+// countLeft counts an announcement among those of its agent that were left out. How many those are
+// is said once, at an index among what waits normally.
+func (a *Announcer) countLeft(leftOut *item, place int) {
 	i := slices.IndexFunc(a.normal, func(it *item) bool {
-		return it.leftOut > 0 && it.source == gone.source && a.isUntold(it)
+		return it.leftOut > 0 && it.source == leftOut.source && a.isUntold(it)
 	})
 	if i < 0 {
-		i = min(at, len(a.normal))
-		it := &item{source: gone.source, session: gone.session, kind: Output, arrived: gone.arrived}
+		i = min(place, len(a.normal))
+		it := &item{source: leftOut.source, session: leftOut.session, kind: Output, arrived: leftOut.arrived}
 		a.recordItem(it)
 		a.normal = slices.Insert(a.normal, i, it)
 	}
 	it := a.normal[i]
 	it.leftOut++
 	w := leftOutWords(a.language, it.leftOut)
-	if gone.kind == Output {
+	if leftOut.kind == Output {
 		w = w.And(" ", phraseIn(a.language, phrase.TheNewest, ""))
 	}
 	it.sentences = a.splitWords(w, false)
@@ -106,8 +106,8 @@ func (a *Announcer) countLeft(gone *item, at int) {
 }
 
 // leftOutWords says how many lines were left out.
-func leftOutWords(own string, n int) Words {
-	return In(own, phrase.Counted(own, phrase.LinesLeftOut, n, "line"))
+func leftOutWords(language string, n int) Words {
+	return In(language, phrase.Counted(language, phrase.LinesLeftOut, n, "line"))
 }
 
 // queueOutcome makes what came of a question the next that is said, before what its session said

@@ -103,10 +103,10 @@ func (a *Announcer) quoteName(it, quoted *item) {
 // beginName begins a gap where a sentence begins that names another question, and ends it
 // where a question is put: that is heard whole before a yes counts, and for a second before a no
 // does.
-func (a *Announcer) beginName(now time.Time, it *item, put bool) {
+func (a *Announcer) beginName(now time.Time, it *item, isFirst bool) {
 	e := &a.nameGap
 	switch {
-	case put && e.isLasting():
+	case isFirst && e.isLasting():
 		e.to = laterOf(now, e.presented)
 	case a.namesAnother(it):
 		e.beginAt(now)
@@ -130,8 +130,8 @@ func (a *Announcer) endName(now time.Time, s *part, timed bool) {
 	default:
 		e.presented = e.presented.Add(a.speakingTime(s.words))
 	}
-	named := s.names != nil && s.names == a.questions.firstOpen() && s.next+1 == s.named
-	if named && e.isLasting() && (s.kind != Question || !s.unsaid) {
+	namesPut := s.names != nil && s.names == a.questions.firstOpen() && s.next+1 == s.named
+	if namesPut && e.isLasting() && (s.kind != Question || !s.unsaid) {
 		e.to = e.presented
 	}
 }
@@ -181,9 +181,9 @@ func (a *Announcer) recallQuestion(now time.Time) {
 // nameQuestion ends an announcement with the question that is put, how much time is left to answer
 // it, and how to.
 func (a *Announcer) nameQuestion(now time.Time, it *item, q *openQuestion) {
-	theirs := q.event.Language()
-	name := a.withSpeaker(q.source, q.labelWords(theirs)).splitSentences(false)
-	rest := timeToAnswer(theirs, q.timeLeft(now)).And(" ", q.answering).splitSentences(false)
+	language := q.event.Language()
+	name := a.withSpeaker(q.source, q.labelWords(language)).splitSentences(false)
+	rest := timeToAnswer(language, q.timeLeft(now)).And(" ", q.answering).splitSentences(false)
 	it.about, it.names, it.named = q, q, len(it.sentences)+len(name)
 	it.sentences = slices.Concat(it.sentences, name, rest)
 	it.receipt.Of = len(it.sentences)

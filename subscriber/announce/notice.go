@@ -37,11 +37,11 @@ func (a *Announcer) Outage(now time.Time, source string, why error) {
 		a.questions.outOfReach[source] = why
 	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { // that it had ended is no news any more
-		gone := it.ends == source && a.isUntold(it)
-		if gone {
+		isOutdated := it.ends == source && a.isUntold(it)
+		if isOutdated {
 			a.endItem(it, now, Expired)
 		}
-		return gone
+		return isOutdated
 	})
 	w := a.outageWords(source, why)
 	if isEnded(why) {
@@ -105,7 +105,8 @@ func (a *Announcer) addEnd(now time.Time, source string, w Words) {
 	a.appendTo(&a.normal, it)
 }
 
-// flushSource says what is held of an agent's answers: what comes of them begins a sentence.
+// flushSource queues what is held back of an agent's answers: what comes of them later begins a
+// sentence.
 func (a *Announcer) flushSource(now time.Time, source string) {
 	for _, ans := range a.answers {
 		if ans.source == source {
@@ -128,12 +129,13 @@ func (a *Announcer) tellLost(now time.Time, source string) {
 	a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.MayBeLost, "")), false, nil)
 }
 
-// addNotice lets wait what this program says of its own, unless as much waits already; it is nil
-// then. About is the question that it is about, or nil: it is not said any more once that is gone.
+// addNotice queues words of this program's own and returns their announcement, or nil where the
+// same words wait already and are not critical. about is the question that they are about, or nil:
+// they are not said any more once that is gone.
 func (a *Announcer) addNotice(now time.Time, w Words, critical bool, about *openQuestion) *item {
 	sentences := a.splitWords(w, false)
-	same := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }
-	if len(sentences) == 0 || slices.ContainsFunc(slices.Concat(a.asked, a.normal), same) && !critical {
+	saysSame := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }
+	if len(sentences) == 0 || slices.ContainsFunc(slices.Concat(a.asked, a.normal), saysSame) && !critical {
 		return nil
 	}
 	it := &item{kind: Notice, critical: critical, sentences: sentences, about: about, arrived: now}

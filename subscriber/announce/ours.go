@@ -44,11 +44,11 @@ var marks = sync.OnceValue(func() []mark {
 })
 
 // startMarks are the marks of lines that begin as texts do.
-func startMarks(texts ...string) (all []mark) {
+func startMarks(texts ...string) (list []mark) {
 	for _, text := range texts {
-		all = append(all, mark{start: skeletonOf(text)})
+		list = append(list, mark{start: skeletonOf(text)})
 	}
-	return all
+	return list
 }
 
 // quoteAgent is an agent's text, with a word before each line that would otherwise pass for one of
@@ -65,37 +65,38 @@ func quoteNames(language, text string, agents []string) string {
 	return prefixMarked(language, text, startMarks(names...))
 }
 
-// As much of a line is compared, in characters: a name may be long.
+// compared is how many characters of a line are compared with the marks: a name may be long.
 const compared = 320
 
 // prefixMarked is an agent's text, with a word before each line that begins as one of the marks.
-func prefixMarked(language, text string, with []mark) string {
+func prefixMarked(language, text string, marks []mark) string {
 	var b strings.Builder
 	firsts := map[rune]bool{} // that a line began with: whether one of ours may begin so
 	for line := range strings.Lines(text) {
 		// What a voice passes over hides nothing.
 		start := strings.TrimLeftFunc(line, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 		first, n := utf8.DecodeRuneInString(start)
-		may, known := firsts[first]
+		mayBeOurs, known := firsts[first]
 		if !known && n > 0 {
 			look := comparableStart(start[:n])
-			may = slices.ContainsFunc(with, func(m mark) bool { return strings.HasPrefix(m.start, look) })
-			firsts[first] = may
+			mayBeOurs = slices.ContainsFunc(marks, func(m mark) bool { return strings.HasPrefix(m.start, look) })
+			firsts[first] = mayBeOurs
 		}
-		if may && hasMark(comparableStart(start), with) {
-			says, _ := phrase.In(language, phrase.AgentSays, "")
-			b.WriteString(says)
+		if mayBeOurs && hasMark(comparableStart(start), marks) {
+			label, _ := phrase.In(language, phrase.AgentSays, "")
+			b.WriteString(label)
 		}
 		b.WriteString(line)
 	}
 	return b.String()
 }
 
-// hasMark reports whether a line that looks so passes for one of these.
-func hasMark(line string, with []mark) bool {
-	return slices.ContainsFunc(with, func(m mark) bool {
-		rest, is := strings.CutPrefix(line, m.start)
-		return is && strings.Contains(rest, m.in)
+// hasMark reports whether a line, as comparableStart returns it, passes for one with any of the
+// marks.
+func hasMark(line string, marks []mark) bool {
+	return slices.ContainsFunc(marks, func(m mark) bool {
+		rest, begins := strings.CutPrefix(line, m.start)
+		return begins && strings.Contains(rest, m.in)
 	})
 }
 

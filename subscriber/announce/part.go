@@ -60,7 +60,7 @@ func sharesVoice(a, b string) bool {
 	return a == b || own(a, b) || own(b, a)
 }
 
-// endSentence ends it, so that a voice pauses.
+// endSentence returns w with the end of a sentence, so that a voice pauses behind it.
 func (w Words) endSentence() Words {
 	if len(w) > 0 {
 		w = append(Words{}, w...)
@@ -69,7 +69,7 @@ func (w Words) endSentence() Words {
 	return w
 }
 
-// oneLine is it without line breaks.
+// oneLine returns w without line breaks.
 func (w Words) oneLine() (one Words) {
 	for _, p := range w {
 		one = one.And(" ", In(p.Language, words.OneLine(p.Text)))
@@ -86,7 +86,8 @@ func phraseIn(language string, id phrase.ID, arg string) Words {
 	return In(language, text)
 }
 
-// labelText is a phrase and the agent's text behind it.
+// labelText returns a phrase with the agent's text in it, or the English phrase and then the text,
+// where the phrase is not known in the text's language.
 func labelText(language string, id phrase.ID, text string) Words {
 	if whole, known := phrase.In(language, id, text); known {
 		return In(language, whole)
@@ -94,7 +95,7 @@ func labelText(language string, id phrase.ID, text string) Words {
 	return phraseIn(language, id, "").And("", In(language, text))
 }
 
-// timeToAnswer says how much time there is.
+// timeToAnswer says in a language, or in English, how much time is left to answer.
 func timeToAnswer(language string, left time.Duration) Words {
 	return phraseIn(language, phrase.TimeToAnswer, phrase.Time(language, left))
 }

@@ -18,9 +18,9 @@ import (
 // concurrent use. The zero questionQueue is ready.
 type questionQueue struct {
 	all      []*openQuestion
-	answered []*openQuestion // of which the agent has told nothing since, the latest last
-	expected []expectedCall  // that were asked about and have yet to be done, the latest last
-	doing    []expectedCall  // that were accepted and begun
+	answered []*openQuestion // answered ones, of which the agent has told nothing since, the latest last
+	expected []expectedCall  // calls that were asked about and have yet to begin, the latest last
+	doing    []expectedCall  // calls that were accepted and have begun
 
 	outOfReach map[string]error // why, by agent: its questions come after those of others
 }
@@ -120,8 +120,8 @@ func (qs *questionQueue) addQuestion(now time.Time, source string, ev *aaep.Even
 		return nil
 	}
 	q := &openQuestion{source: source, event: ev, askedAt: now}
-	if late := now.Sub(ev.Timestamp); late > clocksDiffer && late < q.timeLimit() {
-		q.askedAt = now.Add(-late)
+	if age := now.Sub(ev.Timestamp); age > clocksDiffer && age < q.timeLimit() {
+		q.askedAt = now.Add(-age)
 	}
 	qs.all = append(qs.all, q)
 	if id := closes.CallOf(ev); id != "" {
@@ -212,7 +212,7 @@ func (qs *questionQueue) findToldBefore(source string, ev *aaep.Event) *openQues
 		if token == "" || q.source != source || q.event == ev || q.event.SessionID != ev.SessionID {
 			continue
 		}
-		if open, _ := closes.Token(q.event); open == token {
+		if known, _ := closes.Token(q.event); known == token {
 			return q
 		}
 	}
@@ -239,13 +239,13 @@ func (qs *questionQueue) moveFirstBehind() {
 	}
 }
 
-// turnToOther makes the first a question of another agent, if one waits; but none of an agent that
-// is out of reach, if another waits.
-func (qs *questionQueue) turnToOther(than string) {
-	other := func(q *openQuestion) bool { return q.source != than }
-	otherReachable := func(q *openQuestion) bool { return other(q) && qs.isReachable(q) }
-	for _, is := range []func(*openQuestion) bool{otherReachable, qs.isReachable, other} {
-		if i := slices.IndexFunc(qs.all, is); i >= 0 {
+// turnToOther puts a question of another agent than source first, if one waits; but none of an
+// agent that is out of reach while one of any agent that is not waits.
+func (qs *questionQueue) turnToOther(source string) {
+	isOther := func(q *openQuestion) bool { return q.source != source }
+	isOtherReachable := func(q *openQuestion) bool { return isOther(q) && qs.isReachable(q) }
+	for _, fits := range []func(*openQuestion) bool{isOtherReachable, qs.isReachable, isOther} {
+		if i := slices.IndexFunc(qs.all, fits); i >= 0 {
 			q := qs.all[i]
 			qs.all = slices.Insert(slices.Delete(qs.all, i, i+1), 0, q)
 			return
@@ -256,10 +256,10 @@ func (qs *questionQueue) turnToOther(than string) {
 // isReachable reports whether the agent that asks a question is not known to be out of reach.
 func (qs *questionQueue) isReachable(q *openQuestion) bool { return qs.outOfReach[q.source] == nil }
 
-// handleEvent takes from an event of an agent which of its questions are open no longer, and
-// removes them, and how much time there is for the others. It reports whether the event only
-// repeats what takeEnding said.
-func (qs *questionQueue) handleEvent(now time.Time, source string, ev *aaep.Event) (closed []*openQuestion, told bool) {
+// handleEvent removes and returns the questions of an agent that an event of it closes, and notes
+// how much time the event gives the others. It reports whether the event only repeats the warning
+// that takeEnding gave.
+func (qs *questionQueue) handleEvent(now time.Time, source string, ev *aaep.Event) (closed []*openQuestion, repeated bool) {
 	qs.confirmAnswers(source, ev)
 	for _, q := range qs.listOpen() {
 		if q.source != source {
@@ -277,20 +277,20 @@ func (qs *questionQueue) handleEvent(now time.Time, source string, ev *aaep.Even
 		if limit > q.timeLimit() {
 			q.extendTime(limit)
 		} else if ev.Critical() || q.timeLeft(now) <= limit/4 { // not the half of it, but the end
-			told = q.warnedHere
+			repeated = q.warnedHere
 			q.warned, q.warnedHere = true, false
 		}
 	}
-	return closed, told
+	return closed, repeated
 }
 
-// timeLimit is that time with what was added to it.
+// timeLimit returns how much time there is to answer in all, with what was given beyond timeGiven.
 func (q *openQuestion) timeLimit() time.Duration { return q.timeGiven() + q.moreTime }
 
-// timeGiven is the time to answer that it was asked with.
+// timeGiven returns the time to answer that the question was asked with.
 func (q *openQuestion) timeGiven() time.Duration { return closes.Given(q.firstEvent()) }
 
-// sessionKey is that which asks it.
+// sessionKey returns the session that asks the question, as sessionOf has it.
 func (q *openQuestion) sessionKey() string { return sessionOf(q.source, q.event) }
 
 // firstEvent is the event that asked it first.
@@ -325,15 +325,15 @@ func (qs *questionQueue) takeEnding(now time.Time, wordsPerMinute int64) (ends *
 		warning := qs.warningWords(q, reaction+time.Second) // in as many words as it will have then
 		// The agent says it at a tenth; this waits a second for that. Its words may be in the
 		// person's language.
-		takes := spoken.Time(warning.String(), cmp.Or(max(wordsPerMinute, 0), usualPace))
-		at := max(q.timeLimit()/10, reaction+takes) - time.Second
-		if due := q.askedAt.Add(q.timeLimit() - at); due.After(now) {
+		speakingTime := spoken.Time(warning.String(), cmp.Or(max(wordsPerMinute, 0), usualPace))
+		margin := max(q.timeLimit()/10, reaction+speakingTime) - time.Second
+		if due := q.askedAt.Add(q.timeLimit() - margin); due.After(now) {
 			if wake.IsZero() || due.Before(wake) {
 				wake = due
 			}
 			continue
 		}
-		q.warned, q.warnedHere = true, q.timeLimit() > at
+		q.warned, q.warnedHere = true, q.timeLimit() > margin
 		if q.warnedHere { // else the question itself says how little there is
 			return q, now
 		}
@@ -357,13 +357,13 @@ func (q *openQuestion) labelWords(language string) Words {
 
 // warningWords says that the time of a question is almost over, with how much is left.
 func (qs *questionQueue) warningWords(q *openQuestion, left time.Duration) Words {
-	theirs := q.event.Language()
-	w := phraseIn(theirs, phrase.LittleTimeLeft, phrase.Time(theirs, left))
+	language := q.event.Language()
+	w := phraseIn(language, phrase.LittleTimeLeft, phrase.Time(language, left))
 	if sharesVoice(w[0].Language, ownLanguage) {
 		w = In(w[0].Language, "The time to answer is almost over: you have "+phrase.Time(ownLanguage, left)+".")
 	}
 	if len(qs.all) > 1 {
-		w = w.And(" ", q.labelWords(theirs))
+		w = w.And(" ", q.labelWords(language))
 	}
 	return w
 }

@@ -52,18 +52,18 @@ func (a *Announcer) howToAnswer(q *openQuestion) Words {
 // that one, and the question does not say it itself. Late is whether it comes later than the
 // question.
 func (a *Announcer) chooseAccept(now time.Time, q *openQuestion, late bool) {
-	const most = 20 // of some 50
-	said := strings.ToLower(questionWords(q.event, q.timeGiven()).String())
+	const maxRemembered = 20 // of some 50
+	spokenText := strings.ToLower(questionWords(q.event, q.timeGiven()).String())
 	list := slices.DeleteFunc(phrase.Words(a.language), func(word string) bool {
-		return slices.ContainsFunc(a.acceptWords, func(before string) bool { return phrase.Is(before, word) }) ||
-			strings.Contains(said, strings.ToLower(word))
+		return slices.ContainsFunc(a.acceptWords, func(used string) bool { return phrase.Is(used, word) }) ||
+			strings.Contains(spokenText, strings.ToLower(word))
 	})
 	if len(list) == 0 { // the question says all of them
 		list = phrase.Words(a.language)
 	}
 	q.acceptWord, q.acceptWordLate = list[now.Nanosecond()/1000%len(list)], late
 	a.acceptWords = append(a.acceptWords, q.acceptWord)
-	a.acceptWords = a.acceptWords[max(len(a.acceptWords)-most, 0):]
+	a.acceptWords = a.acceptWords[max(len(a.acceptWords)-maxRemembered, 0):]
 	q.answering = a.howToAnswer(q)
 }
 
@@ -103,9 +103,9 @@ func (a *Announcer) canHaveRead(q *openQuestion, began time.Time) bool {
 // refreshAnswering says from now on how questions are answered in another language.
 func (a *Announcer) refreshAnswering() {
 	for _, q := range a.questions.all {
-		was := a.splitWords(q.answering, true)
+		oldWords := a.splitWords(q.answering, true)
 		q.answering = a.howToAnswer(q)
-		if n := len(q.putWords) - len(was); n >= 0 && slices.Equal(q.putWords[n:], was) {
+		if n := len(q.putWords) - len(oldWords); n >= 0 && slices.Equal(q.putWords[n:], oldWords) {
 			q.putWords = append(slices.Clip(q.putWords[:n]), a.splitWords(q.answering, true)...)
 		}
 	}
@@ -115,20 +115,20 @@ func (a *Announcer) refreshAnswering() {
 // must not count yet, and reports whether that is so: a key silences a screen reader, and what it
 // had yet to say is not said again.
 func (a *Announcer) askAgain(now time.Time, q *openQuestion, r *Reply) bool {
-	early := phraseIn(a.language, phrase.NotAllHeard, "")
+	w := phraseIn(a.language, phrase.NotAllHeard, "")
 	switch p := q.event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
 		if r.Decision != aaep.Accept || q.countsAgain || !isHighImpact(p) ||
 			q.acceptWord != "" && !q.acceptWordLate && a.keysUnseen() { // the word came with the question
 			return false
 		}
-		theirs, once := q.event.Language(), q.answering
+		language, howTo := q.event.Language(), q.answering
 		if q.acceptWord == "" {
-			once = phraseIn(a.language, phrase.DecideAgain, "")
+			howTo = phraseIn(a.language, phrase.DecideAgain, "")
 		}
-		early = early.And(" ", labelText(theirs, phrase.ActionIs, words.Sentence(words.OneLine(p.Action)))).
-			And(" ", labelText(theirs, phrase.ConsequenceIs, words.Sentence(words.OneLine(p.Consequence)))).
-			And(" ", once)
+		w = w.And(" ", labelText(language, phrase.ActionIs, words.Sentence(words.OneLine(p.Action)))).
+			And(" ", labelText(language, phrase.ConsequenceIs, words.Sentence(words.OneLine(p.Consequence)))).
+			And(" ", howTo)
 		q.put = now
 	case *aaep.AwaitingClarification:
 		_, yesNo := r.Response.(bool)
@@ -138,7 +138,7 @@ func (a *Announcer) askAgain(now time.Time, q *openQuestion, r *Reply) bool {
 		defer a.putAgain(now, q)
 	}
 	q.countsAgain = true
-	a.refuseAnswer(now, q, early).about = q
+	a.refuseAnswer(now, q, w).about = q
 	return true
 }
 
@@ -169,28 +169,28 @@ func (a *Announcer) noteOutcome(it *item) {
 // sentWords says that an answer was sent, and which: a person with a screen reader does not hear a
 // single letter that they type. What was typed in full is not repeated, for it may be a secret.
 func (a *Announcer) sentWords(r *Reply) Words {
-	says, theirs := "", a.language
+	answer, language := "", a.language
 	switch p := r.Question.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
 		id := phrase.SaidReject
 		if r.Decision == aaep.Accept {
 			id = phrase.SaidAccept
 		}
-		says, _ = phrase.In(a.language, id, "")
+		answer, _ = phrase.In(a.language, id, "")
 	case *aaep.AwaitingClarification:
 		switch {
 		case r.choice > 0:
-			says, theirs = words.OneLine(p.Choices[r.choice-1].Label), r.Question.Language()
+			answer, language = words.OneLine(p.Choices[r.choice-1].Label), r.Question.Language()
 		case r.Response == true:
-			says, _ = phrase.In(a.language, phrase.SaidYes, "")
+			answer, _ = phrase.In(a.language, phrase.SaidYes, "")
 		case r.Response == false:
-			says, _ = phrase.In(a.language, phrase.SaidNo, "")
+			answer, _ = phrase.In(a.language, phrase.SaidNo, "")
 		}
 	}
-	if says == "" {
+	if answer == "" {
 		return phraseIn(a.language, phrase.AnswerSent, "")
 	}
-	return phraseIn(a.language, phrase.AnswerSentIs, "").And("", In(theirs, words.Sentence(says)))
+	return phraseIn(a.language, phrase.AnswerSentIs, "").And("", In(language, words.Sentence(answer)))
 }
 
 // tellsOfMore is how long the agent has to tell of more time in its own words, before the person is
@@ -199,7 +199,7 @@ const tellsOfMore = 3 * time.Second
 
 // splitWords returns what is presented one at a time of words: sentences, of which a question has
 // one line each at the most, or the lines that a person reads.
-func (a *Announcer) splitWords(w Words, lines bool) (all []Part) {
+func (a *Announcer) splitWords(w Words, lines bool) (parts []Part) {
 	if !a.p.Reads {
 		return w.splitSentences(lines)
 	}
@@ -211,16 +211,16 @@ func (a *Announcer) splitWords(w Words, lines bool) (all []Part) {
 		if line = strings.TrimRight(aaep.SafeText(line), " "); line == "" {
 			continue
 		}
-		parts := splitText(line, language)
-		if lines && len(parts) > 1 && tellsTime(Part{language, parts[0]}) { // which is told as it is then
-			all = append(all, Part{language, parts[0]})
-			line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), parts[0]))
+		sentences := splitText(line, language)
+		if lines && len(sentences) > 1 && tellsTime(Part{language, sentences[0]}) { // which is told as it is then
+			parts = append(parts, Part{language, sentences[0]})
+			line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), sentences[0]))
 		}
 		if line != "" {
-			all = append(all, Part{language, line})
+			parts = append(parts, Part{language, line})
 		}
 	}
-	return all
+	return parts
 }
 
 // addPiecesAsLines lets the pieces of an answer wait for a person who reads lines: as they are.
@@ -265,31 +265,31 @@ func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
 	if q == nil { // what became of it is told
 		return
 	}
-	was := q.limitWhenAsked
+	limit := q.limitWhenAsked
 	q.limitWhenAsked = 0
-	var says Words
+	var w Words
 	switch {
 	case err == nil:
-		if was == 0 { // another output asked
-			was = q.timeLimit()
+		if limit == 0 { // another output asked
+			limit = q.timeLimit()
 		}
-		if q.timeLimit() == was { // else the agent's own words were faster
+		if q.timeLimit() == limit { // else the agent's own words were faster
 			q.moreGivenAt = now
 		}
-		q.extendTime(was + q.timeGiven())
+		q.extendTime(limit + q.timeGiven())
 		return
 	case errors.Is(err, closes.ErrNoMoreTime):
-		says = phraseIn(a.language, phrase.NoMoreTime, "")
+		w = phraseIn(a.language, phrase.NoMoreTime, "")
 		if left := q.timeLeft(now); left > 0 {
-			says = says.And(" ", timeToAnswer(a.language, left))
+			w = w.And(" ", timeToAnswer(a.language, left))
 		}
 	case errors.Is(err, closes.ErrUnknown):
-		says = phraseIn(a.language, phrase.NoMoreTimeClosed, "")
+		w = phraseIn(a.language, phrase.NoMoreTimeClosed, "")
 	default:
 		broke, _ := phrase.In(a.language, phrase.LinkBroke, "")
-		says = phraseIn(a.language, phrase.NoMoreTimeSoFar, words.Sentence(broke))
+		w = phraseIn(a.language, phrase.NoMoreTimeSoFar, words.Sentence(broke))
 	}
-	a.addRequested(now, a.withSpeaker(q.source, says)).about = q
+	a.addRequested(now, a.withSpeaker(q.source, w)).about = q
 }
 
 // noteMoreTime takes from an event that the agent itself tells how much time there is.

@@ -31,11 +31,11 @@ type Receipt struct {
 
 // Receipts returns those of the newest announcements, oldest first: at most 200.
 func (a *Announcer) Receipts() []Receipt {
-	all := make([]Receipt, len(a.kept))
+	receipts := make([]Receipt, len(a.kept))
 	for i, it := range a.kept {
-		all[i] = it.receipt
+		receipts[i] = it.receipt
 	}
-	return all
+	return receipts
 }
 
 // Behind is how long it takes to say what waits, at the person's pace.
@@ -52,19 +52,19 @@ func (a *Announcer) Behind() (behind time.Duration) {
 // told without being asked for; without names, of all agents. What waits until the person wants no
 // quiet any more is not.
 func (a *Announcer) Untold(sources ...string) bool {
-	of := func(source string) bool { return len(sources) == 0 || slices.Contains(sources, source) }
-	owed := func(it *item) bool {
-		return (it.source == "" || of(it.source)) && (!a.wantsQuiet || it.critical || it.outcome)
+	isMeant := func(source string) bool { return len(sources) == 0 || slices.Contains(sources, source) }
+	isOwed := func(it *item) bool {
+		return (it.source == "" || isMeant(it.source)) && (!a.wantsQuiet || it.critical || it.outcome)
 	}
-	if a.saying != nil && (a.saying.source == "" || of(a.saying.source)) {
+	if a.saying != nil && (a.saying.source == "" || isMeant(a.saying.source)) {
 		return true
 	}
 	for _, ans := range a.answers {
-		if of(ans.source) && !a.wantsQuiet && (ans.hasUnsaid() && !ans.paused || ans.seg.Held() > 0 && !ans.rested) {
+		if isMeant(ans.source) && !a.wantsQuiet && (ans.hasUnsaid() && !ans.paused || ans.seg.Held() > 0 && !ans.rested) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(a.urgent, owed) || len(a.asked) > 0 || slices.ContainsFunc(a.normal, owed)
+	return slices.ContainsFunc(a.urgent, isOwed) || len(a.asked) > 0 || slices.ContainsFunc(a.normal, isOwed)
 }
 
 // remainingTime is how long it takes to say what has not been heard of an announcement.

@@ -142,8 +142,8 @@ func (a *Announcer) Refused() (why string) {
 	return why
 }
 
-// readAnswer makes of a line what it says to a question, or says why it says nothing; neither is
-// where the person is being told that.
+// readAnswer reads a line, begun at a time, as a reply to a question, or returns the words that say
+// why it is none. Both are nil where the person is being told why already.
 func (a *Announcer) readAnswer(now time.Time, q *openQuestion, began time.Time, text string) (r *Reply, refused Words) {
 	r = &Reply{Source: q.source, Question: q.event, asked: q, by: a}
 	switch p := q.event.Payload.(type) {
@@ -153,17 +153,17 @@ func (a *Announcer) readAnswer(now time.Time, q *openQuestion, began time.Time, 
 			return nil, phraseIn(a.language, phrase.AnswerNotTaken, "")
 		}
 	case *aaep.AwaitingClarification:
-		said := answers.Response(p, text, q.event.Language(), a.language)
-		again := strings.TrimSpace(text)
-		if said.Doubtful && q.ambiguous == again && a.isWaiting(q.ambiguityItem) {
+		reading := answers.Response(p, text, q.event.Language(), a.language)
+		trimmed := strings.TrimSpace(text)
+		if reading.Doubtful && q.ambiguous == trimmed && a.isWaiting(q.ambiguityItem) {
 			return nil, nil
 		}
-		if said.Doubtful && (q.ambiguous != again || !a.heardBefore(q.ambiguityItem, began)) {
-			q.ambiguous, q.ambiguityItem = again, nil
-			meant := In(q.event.Language(), words.Sentence(words.OneLine(p.Choices[said.Choice-1].Label)))
-			return nil, phraseIn(a.language, phrase.ChoiceMeant, "").And("", meant)
+		if reading.Doubtful && (q.ambiguous != trimmed || !a.heardBefore(q.ambiguityItem, began)) {
+			q.ambiguous, q.ambiguityItem = trimmed, nil
+			choice := In(q.event.Language(), words.Sentence(words.OneLine(p.Choices[reading.Choice-1].Label)))
+			return nil, phraseIn(a.language, phrase.ChoiceMeant, "").And("", choice)
 		}
-		r.Response, r.choice = said.Response, said.Choice
+		r.Response, r.choice = reading.Response, reading.Choice
 	}
 	if r.Decision == "" && r.Response == nil {
 		refused = phraseIn(a.language, phrase.NoAnswer, "").And(" ", a.wantedAnswers(q)).And(" ", q.answering)
@@ -207,23 +207,22 @@ func (a *Announcer) heardBefore(it *item, at time.Time) bool {
 	if it == nil || it.receipt.Outcome != Heard {
 		return false
 	}
-	by, n := it.receipt.Ended, Words(it.sentences).countWords()
-	if by.Sub(it.arrived) < time.Duration(n)*time.Minute/fastest {
-		by = by.Add(a.speakingTime(n))
+	heardAt, n := it.receipt.Ended, Words(it.sentences).countWords()
+	if heardAt.Sub(it.arrived) < time.Duration(n)*time.Minute/fastest {
+		heardAt = heardAt.Add(a.speakingTime(n))
 	}
-	return !by.After(at)
+	return !heardAt.After(at)
 }
 
-// explainAtOnce says why an answer does not count: at once where the question that is put, which
-// may be nil, is still to be said, which goes on after it from the sentence that is said now, for
-// later it would not be so any more. It reports whether that is so. Another is the question that
-// the words name, or nil.
+// explainAtOnce queues the words w, which say why an answer does not count. Where the question q
+// that is put, which may be nil, is still to be said, they come before it, and it goes on after
+// them: later they would not be true any more. It reports whether that is so. another is the
+// question that the words name, or nil.
 func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, w Words, another *openQuestion) (waits bool) {
 	a.refused = w.String()
 	for _, queue := range []*[]*item{&a.urgent, &a.asked} {
 		i := slices.IndexFunc(*queue, func(it *item) bool {
-			return q != nil && it.kind == Question &&
-				it.event == q.event
+			return q != nil && it.kind == Question && it.event == q.event
 		})
 		if i < 0 {
 			continue
@@ -298,25 +297,25 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	} else if q.sendingSince.IsZero() {
 		return
 	}
-	open := slices.Contains(a.questions.all, q)
-	says, settles := Words(nil), true
+	isOpen := slices.Contains(a.questions.all, q)
+	w, settles := Words(nil), true
 	notSent := phraseIn(a.language, phrase.AnswerNotSent, "")
 	unknown := phraseIn(a.language, phrase.OpenUnknown, "")
 	switch {
 	case err == nil:
-		says = a.sentWords(r)
+		w = a.sentWords(r)
 	case errors.Is(err, closes.ErrLate):
-		says = phraseIn(a.language, phrase.TimeIsOver, "").And(" ", notSent)
+		w = phraseIn(a.language, phrase.TimeIsOver, "").And(" ", notSent)
 	case errors.Is(err, closes.ErrUnknown):
-		says = phraseIn(a.language, phrase.QuestionClosed, "")
-	case errors.Is(err, closes.ErrNotSent) && !open:
-		says = phraseIn(a.language, phrase.QuestionClosed, "").And(" ", notSent)
+		w = phraseIn(a.language, phrase.QuestionClosed, "")
+	case errors.Is(err, closes.ErrNotSent) && !isOpen:
+		w = phraseIn(a.language, phrase.QuestionClosed, "").And(" ", notSent)
 	case errors.Is(err, closes.ErrNotSent):
-		says, settles = phraseIn(a.language, phrase.OutOfReach, "").And(" ", notSent).And(" ", unknown), false
-	case !open:
-		says = a.goneWords()
+		w, settles = phraseIn(a.language, phrase.OutOfReach, "").And(" ", notSent).And(" ", unknown), false
+	case !isOpen:
+		w = a.goneWords()
 	default:
-		says = phraseIn(a.language, phrase.AnswerUnsent, "").And(" ", unknown)
+		w = phraseIn(a.language, phrase.AnswerUnsent, "").And(" ", unknown)
 		settles, q.mayHaveArrived = false, true
 	}
 	if q.sendingSince = (time.Time{}); q == a.sending {
@@ -326,8 +325,8 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 		a.questions.answered = slices.DeleteFunc(a.questions.answered,
 			func(sent *openQuestion) bool { return sent == q })
 	}
-	a.addNotice(now, a.withSpeaker(q.source, says), true, nil) // before the next is put
-	if !open || !settles {
+	a.addNotice(now, a.withSpeaker(q.source, w), true, nil) // before the next is put
+	if !isOpen || !settles {
 		a.putReachable(now)
 		return
 	}

@@ -8,11 +8,12 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// chooseTurn is the next of what waits: what the session of the question says that is put, the rest
-// of what has begun, then more of who speaks, until they have spoken for long and another waits.
+// chooseTurn returns which of the announcements that wait, oldest first and at least one, is said
+// next: what came of a question, what the session says whose question is put, the rest of what has
+// begun, then more of the agent that speaks, until it has spoken for long and another one waits.
 func (a *Announcer) chooseTurn(now time.Time, waiting []*item) *item {
-	first := func(is func(it *item) bool) *item {
-		if i := slices.IndexFunc(waiting, is); i >= 0 {
+	first := func(fits func(it *item) bool) *item {
+		if i := slices.IndexFunc(waiting, fits); i >= 0 {
 			return waiting[i]
 		}
 		return nil
@@ -30,8 +31,8 @@ func (a *Announcer) chooseTurn(now time.Time, waiting []*item) *item {
 		return it
 	}
 	if q := a.questions.firstOpen(); q != nil && !q.put.IsZero() { // what is decided may depend on it
-		own := func(it *item) bool { return it.reminds || it.session == q.sessionKey() }
-		if it := cmp.Or(first(own), first(q.waitsForItem)); it != nil {
+		isOfQuestion := func(it *item) bool { return it.reminds || it.session == q.sessionKey() }
+		if it := cmp.Or(first(isOfQuestion), first(q.waitsForItem)); it != nil {
 			return it
 		}
 	}
@@ -67,13 +68,13 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 	switch what {
 	case Heard:
 		took := now.Sub(s.began)
-		tells := took >= time.Duration(s.words)*time.Minute/fastest // else the output does not know when it was heard
-		if !s.critical && tells {                                   // what is critical may stay until it is noticed
+		isTimed := took >= time.Duration(s.words)*time.Minute/fastest // else the output does not know when it was heard
+		if !s.critical && isTimed {                                   // what is critical may stay until it is noticed
 			a.pace.addHeard(s.words, took)
 		}
-		a.endName(now, s, tells)
+		a.endName(now, s, isTimed)
 		if q := a.questions.findByEvent(s.event); q != nil && s.kind == Question {
-			q.countHeard(s, now, tells, a.speakingTime(s.words))
+			q.countHeard(s, now, isTimed, a.speakingTime(s.words))
 		}
 		s.receipt.Said++
 		if q := a.questions.firstOpen(); q != nil && distractsFrom(q, s.item) {
@@ -102,18 +103,19 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 
 // countHeard counts a part of a question as heard: now, or, where its output returned before it can
 // have been heard, when a voice at the person's pace has said it.
-func (q *openQuestion) countHeard(s *part, now time.Time, tells bool, takes time.Duration) {
+func (q *openQuestion) countHeard(s *part, now time.Time, isTimed bool, speakingTime time.Duration) {
 	if s.item.next == 0 || q.presentedUntil.Before(s.began) {
 		q.presentedUntil = s.began
 	}
-	if tells && q.presentedUntil.Before(now) {
+	if isTimed && q.presentedUntil.Before(now) {
 		q.presentedUntil = now
-	} else if !tells {
-		q.presentedUntil = q.presentedUntil.Add(takes)
+	} else if !isTimed {
+		q.presentedUntil = q.presentedUntil.Add(speakingTime)
 	}
 }
 
-// countTold counts a sentence as told.
+// countTold counts the next sentence of an announcement as told, or as one that nothing could
+// present. After the last one the announcement ends.
 func (a *Announcer) countTold(it *item, now time.Time) {
 	it.next++
 	if it.next < len(it.sentences) {
@@ -137,13 +139,14 @@ func (a *Announcer) countTold(it *item, now time.Time) {
 	}
 }
 
-// endItem gives an announcement its receipt.
-func (a *Announcer) endItem(it *item, now time.Time, what Outcome) {
-	it.receipt.Outcome, it.receipt.Ended = what, now
-	if what == Expired && it.source != "" && it.kind != Question {
+// endItem notes in an announcement's receipt what became of it. It stays in its queue, if it is in
+// one; see removeItem.
+func (a *Announcer) endItem(it *item, now time.Time, outcome Outcome) {
+	it.receipt.Outcome, it.receipt.Ended = outcome, now
+	if outcome == Expired && it.source != "" && it.kind != Question {
 		a.leftOut[it.source]++
 	}
-	if g := a.agents[it.session]; g != nil && it.kind == Progress && what == Heard {
+	if g := a.agents[it.session]; g != nil && it.kind == Progress && outcome == Heard {
 		g.told = now
 	}
 }
@@ -160,7 +163,8 @@ func (a *Announcer) removeItem(it *item) {
 	}
 }
 
-// handleTime does what the time asks for.
+// handleTime does everything that is due at a time, and that no event or key brings about: Next
+// calls it before it chooses. nextWake says when there is something to do again.
 func (a *Announcer) handleTime(now time.Time) {
 	a.flushPaused(now)
 	lasted, wake := a.duplicates.takeDue(now)
@@ -199,7 +203,8 @@ func (a *Announcer) handleTime(now time.Time) {
 	a.repeatSilenced(now)
 }
 
-// heldUpQuestions are the questions behind which something else that is critical waits.
+// heldUpQuestions returns the questions in the urgent queue that keep something else that is
+// critical waiting.
 func (a *Announcer) heldUpQuestions() (list []*openQuestion) {
 	for _, it := range a.urgent {
 		q := a.questions.findByEvent(it.event)
@@ -239,8 +244,8 @@ func (a *Announcer) closeOverdue(now time.Time) {
 // correctTime says the time that is left as it is when it is said, where that had to wait.
 func (a *Announcer) correctTime(now time.Time) {
 	for _, it := range a.urgent {
-		said := it.next > 0 || a.saying != nil && a.saying.item == it
-		if it.about == nil || said || now.Sub(it.arrived) < clocksDiffer {
+		hasBegun := it.next > 0 || a.saying != nil && a.saying.item == it
+		if it.about == nil || hasBegun || now.Sub(it.arrived) < clocksDiffer {
 			continue
 		}
 		w := a.questions.noticeWords(now, it.about)
@@ -252,53 +257,54 @@ func (a *Announcer) correctTime(now time.Time) {
 	}
 }
 
-// nextWake is when settle has something to do, or progress may be said.
-func (a *Announcer) nextWake(now time.Time) (at time.Time) {
-	sooner := func(t time.Time) {
-		if t.After(now) && (at.IsZero() || t.Before(at)) { // what is past has been settled
-			at = t
+// nextWake returns when handleTime has something to do next, or progress may be said; zero is when
+// something happens.
+func (a *Announcer) nextWake(now time.Time) (wake time.Time) {
+	wakeAt := func(t time.Time) {
+		if t.After(now) && (wake.IsZero() || t.Before(wake)) { // what is past has been settled
+			wake = t
 		}
 	}
-	sooner(a.timeEnds)
-	sooner(a.stateDue)
+	wakeAt(a.timeEnds)
+	wakeAt(a.stateDue)
 	for _, q := range a.questions.all {
 		if !q.moreGivenAt.IsZero() {
-			sooner(q.moreGivenAt.Add(tellsOfMore))
+			wakeAt(q.moreGivenAt.Add(tellsOfMore))
 		}
 	}
 	if a.isTyping {
-		sooner(a.lastKey.Add(stillFor))
+		wakeAt(a.lastKey.Add(stillFor))
 	}
 	if a.sending != nil {
-		sooner(a.sending.sendingSince.Add(sentFirst))
+		wakeAt(a.sending.sendingSince.Add(sentFirst))
 	}
 	for _, q := range a.heldUpQuestions() {
-		sooner(now.Add(q.timeLeft(now)))
+		wakeAt(now.Add(q.timeLeft(now)))
 	}
 	if q := a.questions.firstOpen(); a.holdsOthers(q) {
-		sooner(now.Add(q.timeLeft(now)))
+		wakeAt(now.Add(q.timeLeft(now)))
 	}
 	if q := a.questions.firstOpen(); q != nil {
 		if q.distracted {
-			sooner(q.remindedAt.Add(soonAgain))
+			wakeAt(q.remindedAt.Add(soonAgain))
 		}
-		sooner(a.recallFrom(q))
-		sooner(q.repeatFrom())
-		sooner(a.otherAgentsWaitUntil(now))
+		wakeAt(a.recallFrom(q))
+		wakeAt(q.repeatFrom())
+		wakeAt(a.otherAgentsWaitUntil(now))
 	}
 	for _, it := range a.normal {
-		sooner(it.staleAt)
+		wakeAt(it.staleAt)
 	}
 	for session := range a.soFar {
-		sooner(a.progressFrom(session))
+		wakeAt(a.progressFrom(session))
 	}
 	for _, ans := range a.answers {
 		if ans.hasUnsaid() && !ans.paused {
-			sooner(ans.newest.Add(pauseAfter))
+			wakeAt(ans.newest.Add(pauseAfter))
 		}
 		if (ans.seg.Held() > 0 || ans.table.rows != nil) && !ans.rested {
-			sooner(ans.newest.Add(restAfter))
+			wakeAt(ans.newest.Add(restAfter))
 		}
 	}
-	return at
+	return wake
 }

@@ -26,8 +26,8 @@ func canAge(ev *aaep.Event) bool {
 	return false
 }
 
-// dropDuplicate is for what need not be told. That a tool ended is still told where that it is used
-// has yet to be.
+// dropDuplicate ends an announcement, which may be nil, that need not be told since others tell as
+// much. That a tool ended is still queued where that it is used has yet to be told.
 func (a *Announcer) dropDuplicate(now time.Time, it *item) {
 	if it == nil {
 		return
@@ -47,7 +47,7 @@ func (a *Announcer) dropDuplicate(now time.Time, it *item) {
 	a.endItem(it, now, Expired)
 }
 
-// payloadOf is that of an announcement's event, or nil.
+// payloadOf returns the payload of an announcement's event, or nil.
 func payloadOf(it *item) aaep.Payload {
 	if it.event == nil {
 		return nil
@@ -90,17 +90,17 @@ func (a *Announcer) dropStale(now time.Time) {
 			a.endItem(it, now, Expired)
 		}
 	}
-	old := func(it *item) bool { return !it.staleAt.IsZero() && !now.Before(it.staleAt) && a.isUntold(it) }
+	isOld := func(it *item) bool { return !it.staleAt.IsZero() && !now.Before(it.staleAt) && a.isUntold(it) }
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
 		// What is told whole is told while it is fresh.
-		gone := a.isUntold(it) && a.isOvertaken(it) &&
-			(old(it) || !isToldWhole(it.event) && a.p.Verbosity != aaep.VerbosityDetailed)
-		if gone {
+		isDropped := a.isUntold(it) && a.isOvertaken(it) &&
+			(isOld(it) || !isToldWhole(it.event) && a.p.Verbosity != aaep.VerbosityDetailed)
+		if isDropped {
 			a.endItem(it, now, Expired)
 		}
-		return gone
+		return isDropped
 	})
-	if !slices.ContainsFunc(a.normal, old) {
+	if !slices.ContainsFunc(a.normal, isOld) {
 		return
 	}
 	type call struct{ session, id string }
@@ -112,7 +112,7 @@ func (a *Announcer) dropStale(now time.Time) {
 			overtaken[it] = ended[call{it.session, cmp.Or(p.ToolCallID, p.Tool)}]
 		case *aaep.ToolCompleted:
 			ended[call{it.session, cmp.Or(p.ToolCallID, p.Tool)}] = true
-			if old(it) {
+			if isOld(it) {
 				ran[it.session] = append(ran[it.session], it)
 			}
 		}
@@ -121,11 +121,11 @@ func (a *Announcer) dropStale(now time.Time) {
 		a.sumUpTools(now, ran[session])
 	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
-		gone := overtaken[it] && old(it)
-		if gone {
+		isDropped := overtaken[it] && isOld(it)
+		if isDropped {
 			a.endItem(it, now, Expired)
 		}
-		return gone
+		return isDropped
 	})
 }
 
@@ -134,25 +134,25 @@ const manyTools = 3
 
 // sumUpTools leaves tools that ended well, the newest of them first, to be asked for; the newest
 // itself is still said, after how many ran.
-func (a *Announcer) sumUpTools(now time.Time, ran []*item) {
-	newest, oldest := ran[0], ran[len(ran)-1]
+func (a *Announcer) sumUpTools(now time.Time, ended []*item) {
+	newest, oldest := ended[0], ended[len(ended)-1]
 	var it *item
-	same := func(it *item) bool { return it.tools > 0 && it.session == newest.session }
-	if i := slices.IndexFunc(a.normal, same); i >= 0 {
+	isSummary := func(it *item) bool { return it.tools > 0 && it.session == newest.session }
+	if i := slices.IndexFunc(a.normal, isSummary); i >= 0 {
 		it = a.normal[i]
 	}
 	switch {
-	case it == nil && len(ran) < manyTools || len(ran) < 2 || it != nil && a.saying != nil && a.saying.item == it:
+	case it == nil && len(ended) < manyTools || len(ended) < 2 || it != nil && a.saying != nil && a.saying.item == it:
 		return
 	case it == nil:
 		it = &item{source: newest.source, session: newest.session, kind: News, arrived: now}
 		a.recordItem(it)
 		a.normal = slices.Insert(a.normal, slices.Index(a.normal, oldest), it)
 	}
-	it.tools += len(ran) - 1
+	it.tools += len(ended) - 1
 	it.sentences = []Part{{a.language, phrase.Counted(a.language, phrase.ToolsRan, it.tools, "tool")}}
 	it.receipt.Of = 1
-	for _, other := range slices.Backward(ran[1:]) {
+	for _, other := range slices.Backward(ended[1:]) {
 		a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return it == other })
 		other.staleAt = time.Time{}
 		a.keepForDetails(other)

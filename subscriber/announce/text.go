@@ -16,32 +16,32 @@ import (
 // Text is what is said of an event at a verbosity; nothing for nothing. A question has the whole
 // time it was given. What no voice can say is still in it: see aaep.SafeText.
 func Text(ev *aaep.Event, v aaep.Verbosity) Words {
-	theirs := ev.Language()
+	language := ev.Language()
 	text := agentText(ev, v)
 	switch p := ev.Payload.(type) {
 	case *aaep.SessionErrored:
-		w := prefixKind(theirs, phrase.Error, text)
+		w := prefixKind(language, phrase.Error, text)
 		if p.RemediationHint != "" {
-			w = w.endSentence().And(" ", In(theirs, quoteAgent(theirs, p.RemediationHint)))
+			w = w.endSentence().And(" ", In(language, quoteAgent(language, p.RemediationHint)))
 		}
 		return w
 	case *aaep.SessionCancelled:
-		return prefixKind(theirs, phrase.Cancelled, text)
+		return prefixKind(language, phrase.Cancelled, text)
 	case *aaep.SessionCompleted:
 		for _, p := range text {
-			if says, _ := phrase.In(p.Language, phrase.AgentFinished, ""); p.Text == says {
+			if sentence, _ := phrase.In(p.Language, phrase.AgentFinished, ""); p.Text == sentence {
 				return text // "Done." would say it twice, and may follow that something was not done
 			}
 		}
-		return prefixKind(theirs, phrase.Done, text)
+		return prefixKind(language, phrase.Done, text)
 	case *aaep.HandoffRequested:
-		return prefixKind(theirs, phrase.Handover, text)
+		return prefixKind(language, phrase.Handover, text)
 	case *aaep.StateChanged:
 		// The text is that of the question, which alone would sound as if it were being done.
-		waiting, _ := phrase.In(theirs, phrase.WaitingForAnswer, "")
-		said := text.String()
-		if p.ToState == aaep.StateAwaitingInput && said != waiting && !strings.HasPrefix(said, "Waiting") {
-			return labelText(theirs, phrase.WaitingFor, text.String())
+		waiting, _ := phrase.In(language, phrase.WaitingForAnswer, "")
+		spokenText := text.String()
+		if p.ToState == aaep.StateAwaitingInput && spokenText != waiting && !strings.HasPrefix(spokenText, "Waiting") {
+			return labelText(language, phrase.WaitingFor, text.String())
 		}
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
 		return questionWords(ev, closes.Given(ev))
@@ -61,8 +61,8 @@ func agentText(ev *aaep.Event, v aaep.Verbosity) Words {
 				language = ownLanguage
 			}
 		case *aaep.HandoffRequested:
-			to, _ := strings.CutSuffix(text, p.Reason)
-			return In(ownLanguage, to).And("", In(language, strings.TrimSpace(p.Reason)))
+			target, _ := strings.CutSuffix(text, p.Reason)
+			return In(ownLanguage, target).And("", In(language, strings.TrimSpace(p.Reason)))
 		default:
 			language = ownLanguage
 		}
@@ -73,12 +73,12 @@ func agentText(ev *aaep.Event, v aaep.Verbosity) Words {
 // prefixKind puts what kind of thing is told in front of the agent's text, unless that begins with
 // it.
 func prefixKind(language string, kind phrase.ID, text Words) Words {
-	says := phraseIn(language, kind, "")
-	rest, ok := strings.CutPrefix(text.String(), strings.TrimSuffix(says.String(), "."))
+	label := phraseIn(language, kind, "")
+	rest, ok := strings.CutPrefix(text.String(), strings.TrimSuffix(label.String(), "."))
 	if ok && (rest == "" || strings.ContainsAny(rest[:1], ".:,!; ")) {
 		return text
 	}
-	return says.And(" ", text)
+	return label.And(" ", text)
 }
 
 // questionWords are the whole question, with the time that is left. A person who has only these
@@ -95,12 +95,12 @@ func questionWords(ev *aaep.Event, left time.Duration) Words {
 }
 
 // confirmationWords are questionWords of what is to be confirmed.
-func confirmationWords(theirs string, p *aaep.AwaitingConfirmation, left time.Duration) Words {
+func confirmationWords(language string, p *aaep.AwaitingConfirmation, left time.Duration) Words {
 	// What it is about comes first: a person may know enough for a no.
-	return labelText(theirs, phrase.ToDecide, words.OneLine(p.Action)).
-		And("\n", labelText(theirs, phrase.ConsequenceIs, words.OneLine(p.Consequence))).
-		And("\n", stakesWords(theirs, p)).
-		And("\n", timeToAnswer(theirs, left)).And(" ", silenceWords(theirs, p))
+	return labelText(language, phrase.ToDecide, words.OneLine(p.Action)).
+		And("\n", labelText(language, phrase.ConsequenceIs, words.OneLine(p.Consequence))).
+		And("\n", stakesWords(language, p)).
+		And("\n", timeToAnswer(language, left)).And(" ", silenceWords(language, p))
 }
 
 // stakesWords says in a language how bad what is to be decided can be.
@@ -136,27 +136,27 @@ func silenceWords(language string, p *aaep.AwaitingConfirmation) Words {
 }
 
 // clarificationWords are questionWords of what is to be made clear.
-func clarificationWords(theirs string, p *aaep.AwaitingClarification, left time.Duration) Words {
-	w := labelText(theirs, phrase.QuestionIs, words.OneLine(p.Question))
+func clarificationWords(language string, p *aaep.AwaitingClarification, left time.Duration) Words {
+	w := labelText(language, phrase.QuestionIs, words.OneLine(p.Question))
 	if p.Context != "" {
-		w = w.And("\n", labelText(theirs, phrase.ContextIs, words.OneLine(p.Context)))
+		w = w.And("\n", labelText(language, phrase.ContextIs, words.OneLine(p.Context)))
 	}
 	silence, kinds := p.DefaultResponse, answers.KindsOf(p)
 	for i, c := range p.Choices {
-		w = w.And("\n", In(theirs, fmt.Sprintf("%d: %s", i+1, words.OneLine(c.Label))))
+		w = w.And("\n", In(language, fmt.Sprintf("%d: %s", i+1, words.OneLine(c.Label))))
 		if c.Value == p.DefaultResponse {
 			silence = cmp.Or(words.OneLine(c.Label), c.Value)
 			kinds.YesNo = kinds.YesNo && !kinds.Choice // a choice comes first
 		}
 	}
-	w = w.And("\n", timeToAnswer(theirs, left))
+	w = w.And("\n", timeToAnswer(language, left))
 	switch {
 	case silence == "":
 		return w
 	case kinds.YesNo && p.DefaultResponse == "true":
-		return w.And(" ", phraseIn(theirs, phrase.SilenceYes, ""))
+		return w.And(" ", phraseIn(language, phrase.SilenceYes, ""))
 	case kinds.YesNo && p.DefaultResponse == "false":
-		return w.And(" ", phraseIn(theirs, phrase.SilenceNo, ""))
+		return w.And(" ", phraseIn(language, phrase.SilenceNo, ""))
 	}
-	return w.And(" ", labelText(theirs, phrase.SilenceMeans, words.Sentence(words.OneLine(silence))))
+	return w.And(" ", labelText(language, phrase.SilenceMeans, words.Sentence(words.OneLine(silence))))
 }

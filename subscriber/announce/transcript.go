@@ -182,8 +182,8 @@ func (t *transcript) endLine(o *openText) {
 func (t *transcript) readOpen() {
 	for _, o := range t.open {
 		if o.line != nil {
-			now := *o
-			t.classify(&now, o.line)
+			copied := *o
+			t.classify(&copied, o.line)
 		}
 	}
 }
@@ -279,14 +279,14 @@ var underlined = regexp.MustCompile(`^ {0,3}(=+|-+)[ \t]*$`)
 // addProse says what a line that is no code is.
 func (t *transcript) addProse(o *openText, line *transcriptLine, text string) {
 	title := heading.FindStringSubmatch(text)
-	under := underlined.FindStringSubmatch(text)
+	underline := underlined.FindStringSubmatch(text)
 	switch {
 	case title != nil:
 		marks := strings.TrimLeft(text, " \t")
 		line.kind, line.level = headingLine, len(marks)-len(strings.TrimLeft(marks, "#"))
-	case under != nil && o.last != nil && o.last.kind == proseLine && strings.TrimSpace(o.last.text) != "":
+	case underline != nil && o.last != nil && o.last.kind == proseLine && strings.TrimSpace(o.last.text) != "":
 		line.kind, o.last.kind, o.last.level = hiddenLine, headingLine, 1
-		if under[1][0] == '-' {
+		if underline[1][0] == '-' {
 			o.last.level = 2
 		}
 	case row.MatchString(text):
@@ -309,10 +309,10 @@ func (t *transcript) writeTo(w io.Writer) error {
 	var b strings.Builder
 	source := ""
 	for _, line := range t.lines {
-		does := line.kind == turnLine || line.kind == questionLine || line.kind == newsLine
-		if does || line.source != source {
+		isOwnLine := line.kind == turnLine || line.kind == questionLine || line.kind == newsLine
+		if isOwnLine || line.source != source {
 			b.WriteString("[" + line.at.Format(time.DateTime) + " " + words.OneLine(aaep.SafeText(line.source)) + "]")
-			if does {
+			if isOwnLine {
 				b.WriteByte(' ')
 			} else {
 				b.WriteByte('\n')

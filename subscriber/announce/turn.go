@@ -28,8 +28,8 @@ func (a *Announcer) tellIfQueued(now time.Time, q *openQuestion) bool {
 	return waits
 }
 
-// putQuestion says a question, after what this program said since it came and what came of
-// questions before: neither is to be heard as if it were about this.
+// putQuestion queues a question to be said, after what this program has to say since it came and
+// what came of questions before: neither is to be heard as if it were about this one.
 func (a *Announcer) putQuestion(now time.Time, q *openQuestion) {
 	it := q.waitingItem
 	a.putAside(now, q) // that it waits is not said
@@ -41,17 +41,17 @@ func (a *Announcer) putQuestion(now time.Time, q *openQuestion) {
 		}
 		return it.yieldsToQuestion
 	})
-	since := func(it *item) bool {
+	comesFirst := func(it *item) bool {
 		return it.source == "" && it.ends == "" && it.about == nil && it.arrived.After(q.askedAt) ||
 			it.outcome && !it.event.Type().Terminal()
 	}
-	for _, told := range []*[]*item{&a.asked, &a.normal} {
-		for _, it := range *told {
-			if since(it) {
+	for _, queue := range []*[]*item{&a.asked, &a.normal} {
+		for _, it := range *queue {
+			if comesFirst(it) {
 				a.urgent = append(a.urgent, it)
 			}
 		}
-		*told = slices.DeleteFunc(*told, since)
+		*queue = slices.DeleteFunc(*queue, comesFirst)
 	}
 	if why := a.questions.outOfReach[q.source]; why != nil {
 		if out := a.addNotice(now, a.outageWords(q.source, why), true, nil); out != nil {
@@ -61,7 +61,7 @@ func (a *Announcer) putQuestion(now time.Time, q *openQuestion) {
 	a.queueByKind(now, it)
 }
 
-// putAside says no more of a question, until it is put anew.
+// putAside takes everything about a question out of the queues, until it is put anew.
 func (a *Announcer) putAside(now time.Time, q *openQuestion) {
 	it := q.waitingItem
 	q.waitingItem = nil
@@ -169,9 +169,11 @@ func (q *openQuestion) waitsForItem(it *item) bool {
 	return q.distracted && (it.session == q.sessionKey() || it.source == "" && it.ends == "")
 }
 
-// addLeadIn says before what the session of a question says after it, that it is not what the
-// question leads to, and before what a session said before it failed, or before it was answered,
-// that it is no longer so.
+// addLeadIn queues a sentence that has to be heard before an announcement which was chosen to be
+// said next, and reports whether it changed the queues, so that Next chooses anew. Before what the
+// session of an open question says after it, the sentence says that this is not what the question
+// leads to; before what a session said before it failed, or before its question was answered, that
+// it came earlier.
 func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
 	if led := it.leadsTo; led != nil && !slices.Contains(a.normal, led) { // it leads to nothing now
 		a.removeItem(it)
@@ -182,17 +184,17 @@ func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
 		return true
 	}
 	g := a.agents[it.session]
-	due := g != nil && (g.failed || g.overtaken && !it.outcome) ||
+	isDue := g != nil && (g.failed || g.overtaken && !it.outcome) ||
 		it.leadIn != nil && it.next == 0 && a.latest != it.leadIn
-	if due && slices.Contains(a.normal, it) {
+	if isDue && slices.Contains(a.normal, it) {
 		if g != nil {
 			g.failed, g.overtaken = false, false
 		}
 		cameBefore := a.splitWords(phraseIn(a.language, phrase.CameBefore, ""), false)
-		n := &item{kind: Notice, reminds: true, sentences: cameBefore, arrived: now}
-		n.leadsTo, it.leadIn = it, n
-		a.recordItem(n)
-		a.normal = slices.Insert(a.normal, 0, n)
+		leadIn := &item{kind: Notice, reminds: true, sentences: cameBefore, arrived: now}
+		leadIn.leadsTo, it.leadIn = it, leadIn
+		a.recordItem(leadIn)
+		a.normal = slices.Insert(a.normal, 0, leadIn)
 		return true
 	}
 	if it.leadsIn { // it was said once before, and the question was named since, or the person wants it again

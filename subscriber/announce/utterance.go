@@ -1,6 +1,12 @@
 // Package announce decides what a person is told, in which order and in which words: from the
 // events of one or several agents to a plan of utterances, each of which ends in a receipt
-// (§9.3.2). It is a pure machine; package subscriber/present drives it with real outputs.
+// (§9.3.2). It is a pure machine: it starts no goroutine, has no clock, and says nothing itself;
+// package subscriber/present drives it with real outputs.
+//
+// Begin reading at Announcer and its methods Add, Next and Ended. What may be left out is decided
+// in duplicates.go, stale.go and flood.go; which question is put, and when an answer to it counts,
+// in question.go, turn.go, name_gap.go and reply.go; how code and tables are told, in markdown.go,
+// code.go and tables.go; walking back through what was said, in transcript.go and walk.go.
 package announce
 
 import (

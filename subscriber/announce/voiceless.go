@@ -22,8 +22,8 @@ func (a *Announcer) hasVoice(language string) bool {
 // is English, or another that can be.
 func (a *Announcer) SetLanguage(languages ...string) {
 	defer a.refreshAnswering()
-	own := slices.DeleteFunc(slices.Clone(languages), func(tag string) bool { return !a.hasVoice(tag) })
-	if a.language = phrase.Best(own); a.hasVoice(a.language) {
+	voiced := slices.DeleteFunc(slices.Clone(languages), func(tag string) bool { return !a.hasVoice(tag) })
+	if a.language = phrase.Best(voiced); a.hasVoice(a.language) {
 		return
 	}
 	if i := slices.IndexFunc(phrase.Languages(), a.hasVoice); i >= 0 {
@@ -103,16 +103,16 @@ func (a *Announcer) Spell(now time.Time) {
 }
 
 // spellText is a text letter by letter, each mark by its name.
-func spellText(own, text string) string {
+func spellText(language, text string) string {
 	marks := map[rune]phrase.ID{'\u0300': phrase.MarkGrave, '\u0301': phrase.MarkAcute, '\u0323': phrase.MarkBelow}
-	var said []string
+	var spelled []string
 	for _, word := range strings.Fields(norm.NFD.String(text)) {
 		var letters []string
 		for _, r := range word {
 			id, known := marks[r]
 			switch n := len(letters); {
 			case known && n > 0:
-				name, _ := phrase.In(own, id, "")
+				name, _ := phrase.In(language, id, "")
 				letters[n-1] += " " + name
 			case unicode.Is(unicode.Mn, r) && n > 0:
 				letters[n-1] = norm.NFC.String(letters[n-1] + string(r))
@@ -120,7 +120,7 @@ func spellText(own, text string) string {
 				letters = append(letters, string(r))
 			}
 		}
-		said = append(said, strings.Join(letters, ", "))
+		spelled = append(spelled, strings.Join(letters, ", "))
 	}
-	return strings.Join(said, "; ") + "."
+	return strings.Join(spelled, "; ") + "."
 }

@@ -45,11 +45,11 @@ var ErrNoPlace = errors.New("announce: there is no such place")
 // isAt reports whether a place of a kind begins at a line.
 func (t *transcript) isAt(place Place, i int) bool {
 	line := t.lines[i]
-	var before *transcriptLine
+	var previous *transcriptLine
 	if i > 0 {
-		before = t.lines[i-1]
+		previous = t.lines[i-1]
 	}
-	begins := line.block != 0 && (before == nil || before.block != line.block)
+	begins := line.block != 0 && (previous == nil || previous.block != line.block)
 	switch place {
 	case turnPlace:
 		return line.begins
@@ -62,7 +62,7 @@ func (t *transcript) isAt(place Place, i int) bool {
 	case diffPlace:
 		return begins && (line.kind == hiddenLine || line.kind == contextLine || line.kind == changedLine)
 	case changePlace:
-		return line.kind == changedLine && (begins || before.kind != changedLine)
+		return line.kind == changedLine && (begins || previous.kind != changedLine)
 	case tablePlace:
 		return line.kind == tableLine && begins
 	case listPlace:
@@ -111,11 +111,11 @@ func (t *transcript) walk(place Place, back bool) int {
 func (t *transcript) find(text string, back bool) int {
 	t.readOpen()
 	text = strings.ToLower(text)
-	n, from := len(t.lines), t.position(back)
+	n, start := len(t.lines), t.position(back)
 	for k := 1; k <= n; k++ {
-		i := (from + k + n) % n
+		i := (start + k + n) % n
 		if back {
-			i = ((from-k)%n + n) % n
+			i = ((start-k)%n + n) % n
 		}
 		if line := t.lines[i]; t.isAt(linePlace, i) && strings.Contains(strings.ToLower(line.text), text) {
 			t.at, t.column = line, 0
@@ -155,11 +155,11 @@ func (a *Announcer) Find(now time.Time, text string, back bool) error {
 		return ErrNoPlace
 	}
 	line := a.transcript.lines[i]
-	said := a.lineWords(i)
+	parts := a.lineWords(i)
 	if where := a.whereWords(line); where != "" {
-		said = append([]Part{{line.language, where}}, said...)
+		parts = append([]Part{{line.language, where}}, parts...)
 	}
-	a.recite(now, line, said)
+	a.recite(now, line, parts)
 	return nil
 }
 
@@ -169,9 +169,9 @@ func (a *Announcer) WriteTranscript(w io.Writer) error { return a.transcript.wri
 
 // recite tells a place at once, in place of one that is being told. What else was being said begins
 // anew after it.
-func (a *Announcer) recite(now time.Time, line *transcriptLine, said []Part) {
-	said = slices.DeleteFunc(said, func(p Part) bool { return strings.TrimSpace(p.Text) == "" })
-	if len(said) == 0 {
+func (a *Announcer) recite(now time.Time, line *transcriptLine, parts []Part) {
+	parts = slices.DeleteFunc(parts, func(p Part) bool { return strings.TrimSpace(p.Text) == "" })
+	if len(parts) == 0 {
 		return
 	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
@@ -188,7 +188,7 @@ func (a *Announcer) recite(now time.Time, line *transcriptLine, said []Part) {
 	}
 	code := line.kind == codeLine || line.kind == contextLine || line.kind == changedLine
 	it := &item{source: line.source, session: sessionOf(line.source, line.event), kind: Output, event: line.event,
-		sentences: said, arrived: now, wanted: true, recites: true, verbatim: code}
+		sentences: parts, arrived: now, wanted: true, recites: true, verbatim: code}
 	a.recordItem(it)
 	a.normal = slices.Insert(a.normal, 0, it)
 }
@@ -199,21 +199,22 @@ func (a *Announcer) whereWords(line *transcriptLine) string {
 		line.kind != changedLine {
 		return ""
 	}
-	at, known := phrase.In(line.language, phrase.AtLine, fmt.Sprint(line.number))
+	place, known := phrase.In(line.language, phrase.AtLine, fmt.Sprint(line.number))
 	if !known && !isEnglish(line.language) {
-		at = fmt.Sprint(line.number)
+		place = fmt.Sprint(line.number)
 	}
 	if line.file == "" {
-		return words.Sentence(at)
+		return words.Sentence(place)
 	}
-	return words.Sentence(path.Base(line.file) + ", " + at)
+	return words.Sentence(path.Base(line.file) + ", " + place)
 }
 
-// placeWords is what is said of a place that begins at a line.
-func (a *Announcer) placeWords(place Place, i int) (said []Part) {
+// placeWords returns what is said of a place of a kind that begins at the line with an index. It
+// moves the person to the last line of a change, which is told whole.
+func (a *Announcer) placeWords(place Place, i int) (parts []Part) {
 	line := a.transcript.lines[i]
 	lines := a.transcript.blockAt(i)
-	say := func(text string) { said = append(said, Part{line.language, text}) }
+	say := func(text string) { parts = append(parts, Part{line.language, text}) }
 	switch place {
 	case codePlace, diffPlace:
 		b := block{fence: "```", info: line.info, diff: place == diffPlace}
@@ -222,17 +223,17 @@ func (a *Announcer) placeWords(place Place, i int) (said []Part) {
 		}
 		say(b.describeBlock(line.language, phrase.Code))
 		if place == diffPlace {
-			return said
+			return parts
 		}
 	case changePlace:
 		if where := a.whereWords(line); where != "" {
 			say(where)
 		}
 		for k := i; k < min(i+maxRecited, len(a.transcript.lines)) && a.transcript.lines[k].kind == changedLine; k++ {
-			said = append(said, a.codeWords(k)...)
+			parts = append(parts, a.codeWords(k)...)
 			a.transcript.at = a.transcript.lines[k]
 		}
-		return said
+		return parts
 	case tablePlace:
 		rows := -1 // the names are none
 		for _, l := range lines {
@@ -244,15 +245,15 @@ func (a *Announcer) placeWords(place Place, i int) (said []Part) {
 			rows++
 		}
 		w := In(line.language, phrase.Counted(line.language, phrase.TableOf, rows, "row"))
-		said = append(said, a.splitWords(w, false)...)
+		parts = append(parts, a.splitWords(w, false)...)
 	}
-	return append(said, a.lineWords(i)...)
+	return append(parts, a.lineWords(i)...)
 }
 
 // maxRecited is how many lines are told at once.
 const maxRecited = 20
 
-// lineWords is what is said of a line.
+// lineWords returns what is said of the line with an index.
 func (a *Announcer) lineWords(i int) []Part {
 	line := a.transcript.lines[i]
 	switch line.kind {
@@ -283,10 +284,10 @@ func (a *Announcer) proseWords(line *transcriptLine, text string) []Part {
 	return In(line.language, text).splitSentences(false)
 }
 
-// codeWords is what is said of a line of code or of a diff.
+// codeWords returns what is said of the line of code or of a diff with an index.
 func (a *Announcer) codeWords(i int) []Part {
 	var lines []codeText
-	at, last := 0, 0
+	index, indent := 0, 0
 	for _, l := range a.transcript.blockAt(i) {
 		text := codeText{text: l.text}
 		switch {
@@ -298,18 +299,18 @@ func (a *Announcer) codeWords(i int) []Part {
 			text = codeText{l.text[1:], l.text[0]}
 		}
 		if lines = append(lines, text); l == a.transcript.lines[i] {
-			at = len(lines) - 1
+			index = len(lines) - 1
 		}
 	}
-	if at > 0 {
-		last = countIndent(lines[at-1].text)
+	if index > 0 {
+		indent = countIndent(lines[index-1].text)
 	}
-	near := lines[max(at-maxRecited, 0):min(at+maxRecited, len(lines))]
-	said, ok := a.p.Content.sayLine(lines[at], indentUnit(lines), last, near, a.transcript.lines[i].language)
+	around := lines[max(index-maxRecited, 0):min(index+maxRecited, len(lines))]
+	part, ok := a.p.Content.sayLine(lines[index], indentUnit(lines), indent, around, a.transcript.lines[i].language)
 	if !ok {
 		return nil
 	}
-	return []Part{said}
+	return []Part{part}
 }
 
 // blockAt returns the lines of the code, diff, table or list that a line is of, or that line alone.
@@ -318,14 +319,14 @@ func (t *transcript) blockAt(i int) []*transcriptLine {
 	if id == 0 {
 		return t.lines[i : i+1]
 	}
-	from, to := i, i+1
-	for from > 0 && t.lines[from-1].block == id {
-		from--
+	start, end := i, i+1
+	for start > 0 && t.lines[start-1].block == id {
+		start--
 	}
-	for to < len(t.lines) && t.lines[to].block == id {
-		to++
+	for end < len(t.lines) && t.lines[end].block == id {
+		end++
 	}
-	return t.lines[from:to]
+	return t.lines[start:end]
 }
 
 // rowCells returns the cells of a line of a table.

@@ -23,32 +23,32 @@ func noVoiceWords(own, language string, otherwise func(string) Words) Words {
 }
 
 // typedWords tells what came.
-func typedWords(own string, answers, others int, latest Words) Words {
+func typedWords(language string, answers, others int, latest Words) Words {
 	var came []string
 	if answers > 0 {
-		came = append(came, phrase.Counted(own, phrase.AnswerSentences, answers, "sentence"))
+		came = append(came, phrase.Counted(language, phrase.AnswerSentences, answers, "sentence"))
 	}
 	if others > 0 {
-		came = append(came, phrase.Counted(own, phrase.Announcements, others, "announcement"))
+		came = append(came, phrase.Counted(language, phrase.Announcements, others, "announcement"))
 	}
-	w := phraseIn(own, phrase.WhileTyped, strings.Join(came, ", "))
+	w := phraseIn(language, phrase.WhileTyped, strings.Join(came, ", "))
 	if latest != nil {
-		w = w.And(" ", phraseIn(own, phrase.TheNewest, "")).And("", latest)
+		w = w.And(" ", phraseIn(language, phrase.TheNewest, "")).And("", latest)
 	}
-	return w.endSentence().And(" ", phraseIn(own, phrase.DetailsTell, ""))
+	return w.endSentence().And(" ", phraseIn(language, phrase.DetailsTell, ""))
 }
 
 // describeOpen says in a language which questions are open, the first first, and whose they are,
 // where several agents are followed.
-func (qs *questionQueue) describeOpen(own string, several bool) Words {
+func (qs *questionQueue) describeOpen(language string, several bool) Words {
 	var w Words
 	switch len(qs.all) {
 	case 0:
-		return phraseIn(own, phrase.NoQuestionOpen, "")
+		return phraseIn(language, phrase.NoQuestionOpen, "")
 	case 1:
-		w = phraseIn(own, phrase.OneQuestionOpen, "")
+		w = phraseIn(language, phrase.OneQuestionOpen, "")
 	default:
-		w = phraseIn(own, phrase.QuestionsOpen, strconv.Itoa(len(qs.all)))
+		w = phraseIn(language, phrase.QuestionsOpen, strconv.Itoa(len(qs.all)))
 	}
 	for i, q := range qs.all {
 		if len(qs.all) > 1 {
@@ -63,22 +63,22 @@ func (qs *questionQueue) describeOpen(own string, several bool) Words {
 }
 
 // waitingWords add to what is said of the open questions how much there is to hear, and to ask for.
-func waitingWords(own string, questions Words, waiting, missed int) Words {
+func waitingWords(language string, questions Words, waiting, missed int) Words {
 	if waiting > 0 {
-		questions = questions.And(" ", In(own, phrase.Counted(own, phrase.StillToCome, waiting, "announcement")))
+		questions = questions.And(" ", In(language, phrase.Counted(language, phrase.StillToCome, waiting, "announcement")))
 	}
 	if missed > 0 {
-		questions = questions.And(" ", In(own, phrase.Counted(own, phrase.LeftToAskFor, missed, "announcement")))
+		questions = questions.And(" ", In(language, phrase.Counted(language, phrase.LeftToAskFor, missed, "announcement")))
 	}
 	return questions
 }
 
 // whereWords join what is told of each session.
-func whereWords(own string, told []Words) (w Words) {
-	if len(told) == 0 {
-		return phraseIn(own, phrase.NothingGoesOn, "")
+func whereWords(language string, sessions []Words) (w Words) {
+	if len(sessions) == 0 {
+		return phraseIn(language, phrase.NothingGoesOn, "")
 	}
-	for _, t := range told {
+	for _, t := range sessions {
 		w = w.And(" ", t)
 	}
 	return w
