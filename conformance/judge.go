@@ -109,7 +109,7 @@ func (c Case) judgeRecording(play string, r *Recording) Finding {
 	if f.Verdict == Fail {
 		return f
 	}
-	if _, missed := r.noteOn(0, noteNoDial); missed && play != strangerPlay {
+	if _, missed := r.noteOn(0, noteNoDial); missed && play != unauthenticatedPlay {
 		f = inconclusiveFinding(noteNoDial)
 	} else if r.DriverErr != nil {
 		return inconclusiveFinding("the scenario " + r.Scenario.Name + " could not be started: " +

@@ -7,48 +7,44 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// The scenario runs that need ProducerRun.Stranger, and ProducerRun.Neighbour.
+// The scenario runs that need ProducerRun.Unauthenticated, OtherPrincipal, and StolenStream.
 const (
-	strangerPlay  = "stranger"
-	neighbourPlay = "other-name"
+	unauthenticatedPlay = "stranger"
+	otherPrincipalPlay  = "other-name"
+	stolenStreamPlay    = "other-stream"
 )
 
 // accessCases judge who is served, and who is heard.
 var accessCases = []Case{
 	{Name: "strangers-refused", Requirements: []string{"SEC-001", "CONF-023", "SEC-013"}, Level: 3, Strength: Must,
-		plays: []string{strangerPlay},
-		Rule:  "who shows no credentials gets no subscription and no event, and if there is an answer it says that credentials are missing", Judge: func(r *Recording) Finding {
-			if list := r.eventsOn(0); len(list) > 0 {
-				return failFinding(shortName(list[0])+" came to a subscriber without credentials", list[0].Entry)
-			}
-			wanted := []string{string(aaep.AuthenticationRequired), string(aaep.AuthorizationDenied)}
-			for _, e := range r.Entries {
-				if code, ok := strings.CutPrefix(e.Note, noteRefused); ok {
-					if !slices.Contains(wanted, code) {
-						return failFinding("a subscriber without credentials was refused with "+quoteText(code), e)
-					}
-					return passFinding("it was refused with "+code, e)
+		plays: []string{unauthenticatedPlay},
+		Rule:  "who shows no credentials, or some that were never given out, gets no subscription and no event, and if there is an answer it says that credentials are missing",
+		Judge: func(r *Recording) (f Finding) {
+			for link := range max(r.linkCount(), 1) {
+				if f = judgeUnauthenticated(r, link); f.Verdict != Pass {
+					break
 				}
 			}
+			return f
+		}},
+	{Name: "own-stream-only", Requirements: []string{"SEC-013", "SEC-014"}, Level: 3, Strength: Must,
+		plays: []string{stolenStreamPlay},
+		Rule:  "no event comes to who opens another's event stream with credentials of their own", Judge: func(r *Recording) Finding {
 			a, ok := r.firstAnswer(0)
-			switch {
-			case ok && a.compactType() == "subscription.accepted":
-				return failFinding("a subscriber without credentials was accepted", a.Entry)
-			case ok && !slices.Contains(wanted, a.stringMember("reason_code")):
-				return failFinding("a subscriber without credentials was rejected with "+
-					quoteText(a.stringMember("reason_code")), a.Entry)
-			case ok:
-				return passFinding("it was rejected with "+a.stringMember("reason_code"), a.Entry)
+			switch stolen, own := r.eventsOn(0), r.eventsOn(1); {
+			case len(stolen) > 0:
+				return failFinding(shortName(stolen[0])+" came on a stream that was opened with another's credentials",
+					a.Entry, stolen[0].Entry)
+			case !ok || a.compactType() != "subscription.accepted":
+				return inconclusiveFinding("the request was not accepted")
+			case len(own) == 0:
+				return inconclusiveFinding("no event came to anybody")
+			default:
+				return passFinding("what came to another subscriber did not come on that stream", a.Entry, own[0].Entry)
 			}
-			for _, note := range []string{noteNoDial, noteNoSend, noteClosed} {
-				if e, ok := r.noteOn(0, note); ok {
-					return passFinding("without credentials no link came to be", e)
-				}
-			}
-			return failFinding("no answer came to a subscriber without credentials", firstSent(r)...)
 		}},
 	{Name: "own-name-only", Requirements: []string{"SEC-014", "SEC-013"}, Level: 3, Strength: Must,
-		plays: []string{neighbourPlay},
+		plays: []string{otherPrincipalPlay},
 		Rule:  "who names another's subscription in a reply, a renegotiation or a close is not heard, whatever they know", Judge: func(r *Recording) Finding {
 			if a, ok := r.firstAnswer(1); !ok || a.compactType() != "subscription.accepted" {
 				return inconclusiveFinding("the other credentials were not accepted")
@@ -112,6 +108,49 @@ var accessCases = []Case{
 	{Name: "lost-line", Requirements: []string{"HS-080", "TR-013", "TR-012"}, Level: 2, Strength: Must,
 		plays: []string{"lost"},
 		Rule:  "when the line of the only one who was asked breaks, the default applies, in time, and the session goes on", Judge: judgeDeparted("whose line broke")},
+}
+
+// judgeUnauthenticated judges what came to one who has no credentials, or made them up.
+func judgeUnauthenticated(r *Recording, link int) Finding {
+	if list := r.eventsOn(link); len(list) > 0 {
+		return failFinding(shortName(list[0])+" came to a subscriber without good credentials", list[0].Entry)
+	}
+	wanted := []string{string(aaep.AuthenticationRequired), string(aaep.AuthorizationDenied)}
+	for _, e := range r.Entries {
+		if e.Link != link {
+			continue
+		}
+		if code, ok := strings.CutPrefix(e.Note, noteRefused); ok {
+			if !slices.Contains(wanted, code) {
+				return failFinding("a subscriber without good credentials was refused with "+quoteText(code), e)
+			}
+			return passFinding("it was refused with "+code, e)
+		}
+	}
+	a, ok := r.firstAnswer(link)
+	switch {
+	case ok && a.compactType() == "subscription.accepted":
+		return failFinding("a subscriber without good credentials was accepted", a.Entry)
+	case ok && !slices.Contains(wanted, a.stringMember("reason_code")):
+		return failFinding("a subscriber without good credentials was rejected with "+
+			quoteText(a.stringMember("reason_code")), a.Entry)
+	case ok:
+		return passFinding("it was rejected with "+a.stringMember("reason_code"), a.Entry)
+	}
+	for _, note := range []string{noteNoDial, noteNoSend, noteClosed} {
+		if e, ok := r.noteOn(link, note); ok {
+			return passFinding("without good credentials no link came to be", e)
+		}
+	}
+	return failFinding("no answer came to a subscriber without good credentials", sentOn(r, link)...)
+}
+
+// sentOn is the first message that the runner sent on a link, as evidence.
+func sentOn(r *Recording, link int) []Entry {
+	if all := r.messagesOn(link, true); len(all) > 0 {
+		return []Entry{all[0].Entry}
+	}
+	return nil
 }
 
 // notTaken is what came of a message that the target did not take.

@@ -33,6 +33,20 @@ func irreversibleCalls(r *Recording, link int) (list []message) {
 // confirmationsOn are what a link was asked.
 func confirmationsOn(r *Recording, link int) []message { return ofTypes(r.eventsOn(link), confirm) }
 
+// distinctQuestions are those of some questions that have a token of their own: one that comes
+// again under the same token is left out.
+func distinctQuestions(questions []message) (distinct []message) {
+	seen := map[string]bool{}
+	for _, q := range questions {
+		token := q.stringMember("reply_token")
+		if token == "" || !seen[token] {
+			distinct = append(distinct, q)
+		}
+		seen[token] = true
+	}
+	return distinct
+}
+
 const neverAsked = "the producer never asked"
 
 // findRunAnyway finds on a link that an irreversible call was made after a question, or that one
@@ -268,7 +282,7 @@ var consentCases = []Case{
 		})},
 	{Name: "not-asked-if-mute", Requirements: []string{"HS-020"}, Level: 2, Strength: Must,
 		plays: []string{"cannot-reply", "bare-ask"}, beside: slices.Concat(wholeRuns, runsBeside, []string{"left",
-			"not-entitled", "lost", neighbourPlay}),
+			"not-entitled", "lost", otherPrincipalPlay}),
 		Rule: "who cannot reply is not asked, and the default applies at once", Judge: judgeMute(confirm)},
 	{Name: "not-questioned-if-mute", Requirements: []string{"HS-021"}, Level: 2, Strength: Must,
 		plays: []string{"cannot-answer"}, beside: slices.Concat(wholeRuns, runsBeside),

@@ -57,3 +57,33 @@ func TestEvidenceIsWhole(t *testing.T) {
 		t.Errorf("%v with the evidence %v", f.Verdict, f.Evidence)
 	}
 }
+
+// A session that is cancelled while it asks is judged by its own end, and not by that of another
+// session which the agent has at the same time. CONF-051
+func TestCancelledIsNo(t *testing.T) {
+	const (
+		asks      = `{"type":"aaep:agent.awaiting.confirmation","session_id":"sess_1","reply_token":"rpl_1"}`
+		cancels   = `{"type":"aaep:agent.session.cancelled","session_id":"sess_1"}`
+		otherEnds = `{"type":"aaep:agent.session.completed","session_id":"sess_2"}`
+		cancelsIt = `{"type":"aaep:agent.session.cancelled","session_id":"sess_2"}`
+	)
+	judge := Match(Cases(), "cancelled-is-no")[0].Judge
+	for _, tt := range []struct {
+		name   string
+		events []string
+		want   Verdict
+	}{
+		{"another ends before", []string{asks, otherEnds, cancels}, Pass},
+		{"another is cancelled alone", []string{asks, cancelsIt}, Fail},
+		{"it is cancelled", []string{asks, cancels}, Pass},
+		{"nothing ends", []string{asks}, Fail},
+	} {
+		r := &Recording{read: map[int]object{}}
+		for _, ev := range tt.events {
+			r.Entries = append(r.Entries, Entry{Data: []byte(ev)})
+		}
+		if f := judge(r); f.Verdict != tt.want {
+			t.Errorf("%s: %v: %s, want %v", tt.name, f.Verdict, f.Seen, tt.want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,6 +32,10 @@ func runManifest(h *producerHarness) {
 			}
 			return manifest.Fetch(ctx, uri, nil)
 		}
+	}
+	if !h.run.OneLink {
+		h.subscribeLink(withMembers(usualCapabilities(), object{"accept_signed_manifests_only": true,
+			"supports_confirmation_reply": false, "supports_clarification_reply": false}))
 	}
 	ctx, cancel := context.WithTimeout(h.ctx, patience)
 	defer cancel()
@@ -117,8 +122,13 @@ var manifestCases = []Case{
 			return passFinding("it has the documented members", e)
 		})},
 	{Name: "manifest-true", Requirements: []string{"HS-091"}, Level: 3, Strength: Must, plays: []string{"manifest"},
-		Rule:  "the manifest names the agent, the version, the levels, the types and the languages that were met",
-		Judge: ofManifest(judgeClaims)},
+		Rule: "the manifest names the agent, the version, the levels, the types and the languages that were met, and is the same inline and published",
+		Judge: ofManifest(func(r *Recording, m object, e Entry) Finding {
+			if f := judgeClaims(r, m, e); f.Verdict != Pass {
+				return f
+			}
+			return judgeInline(r, m, e)
+		})},
 	{Name: "manifest-signed", Requirements: []string{"SEC-018", "SEC-019", "LVL-033", "HS-048"}, Level: 3,
 		Strength: Must, plays: []string{"signed-only", "manifest"},
 		Rule: "a signed manifest, inline or published, is a compact JWS by ES256 or RS256 over the manifest of the agent that answers", Judge: judgeSigned},
@@ -168,6 +178,26 @@ func judgeClaims(r *Recording, m object, e Entry) Finding {
 		}
 	}
 	return passFinding(fmt.Sprintf("it names what was met, %s among it", pluralOf(met, "event type")), e)
+}
+
+// judgeInline compares the manifest that is published with the one that came inline to the second
+// subscriber, which demanded a signed one.
+func judgeInline(r *Recording, m object, e Entry) Finding {
+	a, ok := r.firstAnswer(1)
+	signed := a.stringMember("signed_manifest")
+	if !ok || signed == "" {
+		return passFinding("it names what was met", e)
+	}
+	var inline object
+	if jsonv2.Unmarshal(unwrapManifest([]byte(signed)), &inline) != nil {
+		return passFinding("it names what was met; the one inline cannot be read", e, a.Entry)
+	}
+	for _, name := range slices.Sorted(maps.Keys(withMembers(inline, m))) {
+		if jsonText(inline[name]) != jsonText(m[name]) {
+			return failFinding("the manifest that is published and the one inline differ in "+quoteText(name), e, a.Entry)
+		}
+	}
+	return passFinding("it names what was met, and is the same inline", e, a.Entry)
 }
 
 func judgeSigned(r *Recording) Finding {

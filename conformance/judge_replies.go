@@ -198,10 +198,13 @@ var replyCases = []Case{
 		plays: []string{"withdrawn"},
 		Rule:  "a session that is cancelled while it asks runs nothing, and an accept that comes after has no effect",
 		Judge: func(r *Recording) Finding {
-			q, ends := confirmationsOn(r, 0), ofTypes(r.eventsOn(0), completed, errored, cancelled)
+			q := confirmationsOn(r, 0)
 			if len(q) == 0 {
 				return inconclusiveFinding(neverAsked)
 			}
+			ends := slices.DeleteFunc(ofTypes(r.eventsOn(0), completed, errored, cancelled), func(m message) bool {
+				return m.stringMember("session_id") != q[0].stringMember("session_id")
+			})
 			if f, found := findRunAnyway(r, 0, q[0], "although the session was cancelled while it asked"); found {
 				return f
 			}
@@ -262,7 +265,7 @@ var replyCases = []Case{
 // each time the tool must have been run. But says what was unusual about the n-th accept.
 func judgeAccepted(but func(n int) string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		questions, replies := confirmationsOn(r, 0), r.repliesSent()
+		questions, replies := distinctQuestions(confirmationsOn(r, 0)), r.repliesSent()
 		if len(questions) == 0 || len(replies) == 0 {
 			return inconclusiveFinding(neverAsked)
 		}

@@ -107,6 +107,22 @@ func (r *Recording) resumedWith(q message) (message, bool) {
 	return message{}, false
 }
 
+// missedBefore returns an event that came to the second subscriber up to a question, and that never
+// came to the first, whose stream was broken then and has gone on.
+func (r *Recording) missedBefore(q message) (message, bool) {
+	came := map[string]bool{}
+	for _, m := range r.eventsOn(0) {
+		came[m.stringMember("event_id")] = true
+	}
+	for _, m := range r.eventsOn(1) {
+		if m.index <= q.index && m.stringMember("session_id") == q.stringMember("session_id") &&
+			!came[m.stringMember("event_id")] {
+			return m, true
+		}
+	}
+	return message{}, false
+}
+
 var resumeCases = []Case{
 	{Name: resumedTextPlay, Requirements: []string{"SSE-014", "EVT-059"}, Level: 2, Strength: Must,
 		plays: []string{resumedTextPlay},
@@ -134,6 +150,10 @@ var resumeCases = []Case{
 				return failFinding("nothing more came of the session on the stream that was opened again", q.Entry,
 					found)
 			case first.compactType() == started:
+				if m, lost := r.missedBefore(q); lost {
+					return failFinding("the stream went on with what had been missed, but for "+shortName(m), q.Entry,
+						found, first.Entry, m.Entry)
+				}
 				return passFinding("the stream went on with what had been missed", found, first.Entry)
 			case first.compactType() == state && first.stringMember("to_state") == "awaiting_input":
 				return passFinding("the stream began with the state of now", found, first.Entry)

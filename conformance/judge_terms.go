@@ -22,8 +22,15 @@ var subscriptionID = regexp.MustCompile(`\Asub_[A-Za-z0-9]{1,64}\z`)
 // handshakeCases judge answers to requests.
 var handshakeCases = []Case{
 	{Name: "request-answered", Requirements: []string{"HS-043", "LVL-029"}, Level: 3, Strength: Must,
-		plays: handshakeRuns,
-		Rule:  "every request is answered with accepted or rejected, once", Judge: func(r *Recording) Finding {
+		plays: handshakeRuns, beside: []string{"bad-requests", "large-request"},
+		Rule: "every request is answered with accepted or rejected, once", Judge: func(r *Recording) Finding {
+			for link := 1; link < r.linkCount() && len(r.messagesOn(0, true)) > 0; link++ { // of bad-requests, which are many
+				_, unsent := r.noteOn(link, noteNoSend)
+				_, undialled := r.noteOn(link, noteNoDial)
+				if _, ok := r.firstAnswer(link); !ok && !unsent && !undialled {
+					return failFinding(fmt.Sprintf("no answer to a request came within %v", patience), sentOn(r, link)...)
+				}
+			}
 			if all := r.exchanges(0); len(all) > 0 && len(all[0].answers) > 1 {
 				return failFinding("two answers came to one request", all[0].asked.Entry, all[0].answers[0].Entry,
 					all[0].answers[1].Entry)
@@ -37,6 +44,18 @@ var handshakeCases = []Case{
 				}
 			}
 			return failFinding(fmt.Sprintf("no answer came within %v", patience), firstSent(r)...)
+		}},
+	{Name: "large-answered", Requirements: []string{"HS-042", "HS-043"}, Level: 3, Strength: Should,
+		plays: []string{"large-request"},
+		Rule:  "a request of 60 KiB, which is less than an event may have, is accepted", Judge: func(r *Recording) Finding {
+			a, ok := r.firstAnswer(0)
+			switch {
+			case !ok:
+				return inconclusiveFinding("no answer came")
+			case a.compactType() != "subscription.accepted":
+				return failFinding("it was rejected with "+quoteText(a.stringMember("reason_code")), a.Entry)
+			}
+			return passFinding("it was accepted", a.Entry)
 		}},
 	{Name: "answer-valid", Requirements: []string{"HS-044", "HS-056", "HS-047"}, Level: 3, Strength: Must,
 		plays: handshakeRuns,

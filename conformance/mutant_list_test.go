@@ -312,7 +312,7 @@ var mutants = []mutant{
 	}},
 	{name: "needs no signature", caught: []string{"signature-demanded"},
 		out: editType("subscription.accepted", object{"signed_manifest": nil})},
-	{name: "refuses what it does not know", caught: []string{"unknown-extension"},
+	{name: "refuses what it does not know", caught: []string{"unknown-extension", "large-answered"},
 		in: func(p *proxy, o object) []object {
 			if p.caps["zzz"] != nil {
 				o["aaep_version"] = "99.0.0"

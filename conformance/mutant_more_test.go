@@ -136,7 +136,7 @@ var moreMutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "asks twice at once", caught: []string{"asks-once"},
+	{name: "asks twice at once", caught: []string{"asks-once", "spelling-free"},
 		out: insertAfter("awaiting.confirmation", func(p *proxy, o object) object {
 			return p.cloneWithNewID(o, object{"reply_token": strings.Replace(o["session_id"].(string), "sess_", "rpl_", 1)})
 		})},
@@ -238,7 +238,7 @@ var moreMutants = []mutant{
 			}
 			return []object{o}
 		}},
-	{name: "sends what nobody asked for", caught: []string{"default-filter", "new-rate-kept"},
+	{name: "sends what nobody asked for", caught: []string{"default-filter", "new-rate-kept", "manifest-true"},
 		run: editManifest(object{"event_types_emitted": []string{"aaep:agent.*", "medai:*"}}),
 		out: func(p *proxy, o object) []object {
 			if shortName(o) == "session.started" && p.caps["event_filters"] == nil &&
@@ -260,7 +260,7 @@ var moreMutants = []mutant{
 	{name: "publishes no manifest", caught: []string{"manifest-published"}, run: func(run *conformance.ProducerRun) {
 		run.Manifest = func(context.Context) ([]byte, error) { return nil, errors.New("404 Not Found") }
 	}},
-	{name: "publishes half a manifest", caught: []string{"manifest-valid"},
+	{name: "publishes half a manifest", caught: []string{"manifest-valid", "manifest-true"},
 		run: editManifest(object{"default_verbosity": nil})},
 	{name: "publishes nothing but the address of one", caught: []string{"manifest-valid"},
 		run: func(run *conformance.ProducerRun) {
@@ -275,16 +275,18 @@ var moreMutants = []mutant{
 	{name: "has a forged signature", caught: []string{"manifest-signed"},
 		run: func(run *conformance.ProducerRun) { run.Keys = otherKeys }},
 	{name: "lets strangers in", caught: []string{"strangers-refused"},
-		run: func(run *conformance.ProducerRun) { run.Stranger = run.Dialer }},
+		run: func(run *conformance.ProducerRun) { run.Unauthenticated = []transports.Dialer{run.Dialer} }},
 	{name: "sends strangers away for another reason", caught: []string{"strangers-refused"},
 		run: func(run *conformance.ProducerRun) {
-			run.Stranger = dialer(func(context.Context) (transports.Conn, error) {
-				return nil,
-					&aaep.Rejection{Code: aaep.RateLimit}
-			})
+			run.Unauthenticated = []transports.Dialer{dialer(func(context.Context) (transports.Conn, error) {
+				return nil, &aaep.Rejection{Code: aaep.RateLimit}
+			})}
 		}},
 	{name: "leaves strangers waiting", caught: []string{"strangers-refused"}, run: func(run *conformance.ProducerRun) {
-		run.Stranger = connectPipe(func(c transports.Conn) { c.Receive(context.Background()); c.Receive(context.Background()) })
+		run.Unauthenticated = []transports.Dialer{connectPipe(func(c transports.Conn) {
+			c.Receive(context.Background())
+			c.Receive(context.Background())
+		})}
 	}},
 
 	{name: "refuses a token that it does not know", caught: []string{"refusals-mute"}, refuses: func(o object) bool {

@@ -619,7 +619,7 @@ var outsiderMutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "answers as another than it speaks", caught: []string{"manifest-signed"}, out: func(p *proxy,
+	{name: "answers as another than it speaks", caught: []string{"manifest-signed", "manifest-true"}, out: func(p *proxy,
 		o object) []object {
 		if shortName(o) == "subscription.accepted" {
 			o["producer"] = cloneWith(o["producer"].(object), object{"agent_id": "front-desk"})

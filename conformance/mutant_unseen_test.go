@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/transports"
 )
 
 // unseenMutants are producers that the suite once took for good ones.
@@ -224,6 +226,46 @@ var unseenMutants = []mutant{
 		}
 		return []object{o}
 	}},
+}
+
+// unprovenMutants are producers that believe what is shown to them, or answer some and not others.
+var unprovenMutants = []mutant{
+	{name: "takes any token for a good one", caught: []string{"strangers-refused"}, run: func(run *conformance.ProducerRun) {
+		run.Unauthenticated = []transports.Dialer{refusing, run.Dialer}
+	}},
+	{name: "streams to whoever knows the address", caught: []string{"own-stream-only"},
+		run: func(run *conformance.ProducerRun) { run.StolenStream = run.Dialer }},
+	{name: "answers the first request that is not valid", caught: []string{"request-answered"}, in: func(p *proxy, o object) []object {
+		caps, _ := o["capabilities"].(object)
+		_, err := aaep.Decode(encodeObject(o))
+		alone := o["capabilities"] == nil || caps["max_events_per_second"] == 0.0 // which is asked in a play of its own
+		if shortName(o) == "subscription.request" && err != nil && !alone && p.shareTwice("invalid") {
+			return nil
+		}
+		return []object{o}
+	}},
+	{name: "is silent to a long request", caught: []string{"request-answered"}, in: func(_ *proxy, o object) []object {
+		if shortName(o) == "subscription.request" && len(encodeObject(o)) > 32<<10 {
+			return nil
+		}
+		return []object{o}
+	}},
+	{name: "rejects a long request", caught: []string{"large-answered"}, in: func(p *proxy, o object) []object {
+		if shortName(o) == "subscription.request" && len(encodeObject(o)) > 32<<10 {
+			p.injectMessage(object{"type": "subscription.rejected", "reason_code": "rate_limit", "reason_message": "It is too long."})
+			return nil
+		}
+		return []object{o}
+	}},
+	{name: "hears no clock that is ahead", caught: []string{"spelling-free"}, in: editReplies(func(p *proxy, o object) object {
+		stamp, _ := o["timestamp"].(string)
+		if at, ok := aaep.ParseTimestamp(stamp); ok && at.After(time.Now().Add(time.Second)) {
+			return nil
+		}
+		return o
+	})},
+	{name: "publishes another manifest than it signs", caught: []string{"manifest-true"},
+		run: editManifest(object{"agent_name": "A better one"})},
 }
 
 // isLaterIn reports whether the link is every other one, and so one of two in a scenario run.

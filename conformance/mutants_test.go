@@ -277,7 +277,7 @@ func TestMutants(t *testing.T) {
 	var mu sync.Mutex
 	proved := map[string]bool{"resumed": true, "resumed-text": true} // by TestResumed, over a stream that can break
 	caught := 0
-	mutants := slices.Concat(mutants, moreMutants, languageMutants, lateMutants, termsMutants, outsiderMutants, unseenMutants)
+	mutants := slices.Concat(mutants, moreMutants, languageMutants, lateMutants, termsMutants, outsiderMutants, unseenMutants, unprovenMutants)
 	if testing.Short() { // each runs the whole suite: one for each case, but for those of order
 		meant := map[string]bool{}
 		mutants = slices.DeleteFunc(mutants, func(m mutant) bool {

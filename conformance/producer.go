@@ -34,16 +34,21 @@ type ProducerRun struct {
 	// Dialer reaches the target, several times and sometimes twice at once.
 	Dialer transports.Dialer
 	Driver Driver
-	// Stranger reaches the target without credentials. Nil is where none are asked for, as on one's
-	// own machine; whether strangers are refused is then not judged.
-	Stranger transports.Dialer
+	// Unauthenticated reach the target in ways that it has to refuse: without credentials, and with
+	// some that it never gave out. It is empty where none are asked for, as on one's own machine;
+	// whether it refuses is then not judged.
+	Unauthenticated []transports.Dialer
 	// OtherWays reach the target in other ways than Dialer, as over another transport; what is
 	// agreed there is compared.
 	OtherWays []transports.Dialer
-	// Neighbour reaches the target with credentials too, but as a principal other than that of
+	// OtherPrincipal reaches the target with credentials too, but as a principal other than that of
 	// Dialer. It is nil where no other principal is known; whether they can speak in each other's
 	// name is then not judged.
-	Neighbour transports.Dialer
+	OtherPrincipal transports.Dialer
+	// StolenStream sends as the principal of Dialer, and opens the event stream of its subscription
+	// as the one of OtherPrincipal. It is nil where the transport has no stream of its own, or no
+	// other principal is known.
+	StolenStream transports.Dialer
 	// Manifest fetches the manifest. If nil, it is fetched from the manifest_uri of an accepted
 	// subscription.
 	Manifest func(ctx context.Context) ([]byte, error)
@@ -86,8 +91,8 @@ type ProducerRun struct {
 // nothing is passed that was not run to its end; the report is nil where nothing was. Any other
 // error comes without a report: ErrUnreachable, ErrNoDriver, or a wrong ProducerRun.
 func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
-	if run.Dialer == nil || run.Driver == nil || slices.Contains(run.OtherWays, nil) {
-		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver, and OtherWays that are there")
+	if run.Dialer == nil || run.Driver == nil || slices.Contains(slices.Concat(run.OtherWays, run.Unauthenticated), nil) {
+		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver, and other Dialers that are not nil")
 	}
 	cases, plays, err := run.allCases()
 	if err != nil {
@@ -102,7 +107,7 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 		},
 		skips: run.whyUnjudgeable,
 	}
-	if run.Stranger == nil {
+	if len(run.Unauthenticated) == 0 {
 		r.warnings = append(r.warnings,
 			"the target asked for no credentials, or nobody tried to do without; in production it has to ask (§8.2.7)")
 	}
@@ -185,10 +190,12 @@ func checkExtraCases(extra, cases []Case, plays []string, fits func(*Play) bool)
 // whyUnplayable says why a scenario run cannot be run with what there is, or "".
 func (run ProducerRun) whyUnplayable(play string) string {
 	switch {
-	case play == strangerPlay && run.Stranger == nil:
+	case play == unauthenticatedPlay && len(run.Unauthenticated) == 0:
 		return "no way was given to reach the target without credentials"
-	case play == neighbourPlay && run.Neighbour == nil:
+	case play == otherPrincipalPlay && run.OtherPrincipal == nil:
 		return "no way was given to reach the target as somebody else, with other credentials"
+	case play == stolenStreamPlay && run.StolenStream == nil:
+		return "no way was given to open an event stream as somebody else, with other credentials"
 	case run.OneLink && slices.Contains(twoSubscriberRuns, play):
 		return "it needs two subscribers at once, and the target has one"
 	}
@@ -263,7 +270,7 @@ func (run ProducerRun) performEach(ctx context.Context, plays []scenarioRun) (ha
 		case ctx.Err() != nil:
 			return harnesses[:len(harnesses)-1], ctx.Err()
 		case i == 0 && !rec.hasViolation() && (missed || run.OneLink && (hungUp || last.links[0].dead)) &&
-			p.name != strangerPlay && len(rec.messagesOn(0, false)) == 0:
+			p.name != unauthenticatedPlay && len(rec.messagesOn(0, false)) == 0:
 			err := last.links[0].unreachedReason()
 			if noticed := rec.firstViolation(); noticed != "" {
 				err = fmt.Errorf("%s: %w", noticed, err)

@@ -184,12 +184,12 @@ func (h *producerHarness) driveWithin(scenario Scenario, limit time.Duration) bo
 	return true
 }
 
-// awaitNth returns the n-th event of a type on a link, and reports whether it came before n
-// sessions had ended there.
-func (h *producerHarness) awaitNth(l *link, n int, typ string) (message, bool) {
+// awaitQuestion returns the n-th confirmation on a link, one that comes again not counted, and
+// reports whether it came before n sessions had ended there.
+func (h *producerHarness) awaitQuestion(l *link, n int) (message, bool) {
 	var got []message
 	h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
-		got = ofTypes(r.eventsOn(l.index), typ)
+		got = distinctQuestions(confirmationsOn(r, l.index))
 		return len(got) >= n || len(ofTypes(r.eventsOn(l.index), completed, errored, cancelled)) >= n ||
 			h.isSilenced(r, l)
 	})

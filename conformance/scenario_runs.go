@@ -127,7 +127,7 @@ var scenarioRuns = []scenarioRun{
 			l := h.subscribeLink(usualCapabilities())
 			for n := range otherSpellings {
 				h.driveScenario(h.scenarioRun.scenario)
-				q, ok := h.awaitNth(l, n+1, confirm)
+				q, ok := h.awaitQuestion(l, n+1)
 				if !ok {
 					return
 				}
@@ -146,7 +146,7 @@ var scenarioRuns = []scenarioRun{
 			n := 1
 			if h.driveWithin(h.scenarioRun.scenario, time.Second) {
 				n = 2
-				if second, ok := h.awaitNth(l, 2, confirm); ok {
+				if second, ok := h.awaitQuestion(l, 2); ok {
 					l.replyTo(second, "accept", nil)
 					h.awaitEnds(l, 1)
 					h.pauseFor(settle / 2)
@@ -207,7 +207,7 @@ var scenarioRuns = []scenarioRun{
 				return
 			}
 			h.startScenario()
-			if again, ok := h.awaitNth(l, 2, confirm); ok {
+			if again, ok := h.awaitQuestion(l, 2); ok {
 				l.replyTo(again, "accept", object{"reply_token": first.stringMember("reply_token")})
 				h.pauseFor(settle)
 				l.replyTo(again, "reject", nil)
@@ -645,15 +645,24 @@ var scenarioRuns = []scenarioRun{
 		requestMessage(withMembers(usualCapabilities(), object{"languages": []string{"tlh"}}))),
 	requestOnly("bad-rate", "a subscriber asks for 0 events a second",
 		requestMessage(withMembers(usualCapabilities(), object{"max_events_per_second": 0}))),
-	{strangerPlay, "a subscriber without credentials asks",
+	{unauthenticatedPlay, "subscribers ask without credentials, and with some that were made up",
 		Scenario{}, 3, func(h *producerHarness) {
-			h.sendRequestBy(h.run.Stranger,
-				requestMessage(usualCapabilities()))
+			for _, dialer := range h.run.Unauthenticated {
+				h.sendRequestBy(dialer, requestMessage(usualCapabilities()))
+			}
 		}},
-	{neighbourPlay, "a subscriber is asked; another one, with other credentials, accepts, renegotiates and closes in its name; a moment later the first rejects",
+	{stolenStreamPlay, "a subscriber's event stream is opened with another's credentials; one with its own watches a tool",
+		Scenario{Name: Tools}, 3, func(h *producerHarness) {
+			h.sendRequestBy(h.run.StolenStream, requestMessage(withMembers(usualCapabilities(),
+				object{"supports_confirmation_reply": false, "supports_clarification_reply": false})))
+			own := h.subscribeLink(usualCapabilities())
+			h.startScenario()
+			h.awaitSessionEnd(own, slow)
+		}},
+	{otherPrincipalPlay, "a subscriber is asked; another one, with other credentials, accepts, renegotiates and closes in its name; a moment later the first rejects",
 		askScenario(), 3, func(h *producerHarness) {
 			l := h.subscribeLink(usualCapabilities())
-			other := h.sendRequestBy(h.run.Neighbour,
+			other := h.sendRequestBy(h.run.OtherPrincipal,
 				requestMessage(withMembers(usualCapabilities(),
 					object{"supports_confirmation_reply": false, "supports_clarification_reply": false})))
 			h.startScenario()
@@ -672,6 +681,9 @@ var scenarioRuns = []scenarioRun{
 	requestOnly("no-capabilities", "a subscriber asks without capabilities",
 		withMembers(requestMessage(nil), object{"capabilities": nil})),
 	languageRuns[0], languageRuns[1],
+	requestOnly("large-request", "a subscriber asks for an extension that nobody knows, with a request of 60 KiB",
+		requestMessage(withMembers(usualCapabilities(),
+			object{"zzz": object{"anything": strings.Repeat("0123456789", 6<<10)}}))),
 	// After all others, for it is compared with all that was met.
 	{"manifest", "a subscriber asks, and gets the manifest of the agent that answers",
 		Scenario{}, 3, runManifest},
@@ -703,6 +715,11 @@ var otherSpellings = []struct {
 	{"a timestamp of microseconds", func(l *link, q message) []byte {
 		return l.spelledReply(q, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"))
 	}},
+	{"a timestamp of a clock that is ahead", func(l *link, q message) []byte {
+		asked, _ := aaep.ParseTimestamp(q.stringMember("timestamp"))
+		end := asked.Add(time.Duration(q.numberMember("timeout_seconds")) * time.Second)
+		return l.spelledReply(q, aaep.FormatTimestamp(time.Now().Add(min(time.Until(end)/2, 3*time.Second))))
+	}},
 	{"members in another order, spaces and escapes", func(l *link, q message) []byte {
 		return fmt.Appendf(nil, ` { "timestamp" : %q , "subscription_id":%q,"decision":"\u0061ccep\u0074",  "reply_token":%q,"type":"confirmation\u002ereply" } `,
 			aaep.FormatTimestamp(time.Now()), l.id, q.stringMember("reply_token"))
@@ -724,7 +741,7 @@ const unknownURI = "https://example.invalid/zzz/v1"
 // twoSubscriberRuns are the scenario runs with two subscribers.
 var twoSubscriberRuns = []string{resumePlay, "languages", "ways", "two", "not-entitled", "left", "lost", "slow-fail",
 	"closed",
-	"verbosity", "relayed", "turned-away", "beside-slow", neighbourPlay, "latecomer", "one-leaves", "bad-requests"}
+	"verbosity", "relayed", "turned-away", "beside-slow", otherPrincipalPlay, stolenStreamPlay, "latecomer", "one-leaves", "bad-requests"}
 
 // soloRuns are the scenario runs in which no other subscriber that could answer may be connected.
 var soloRuns = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "lost", "silenced",

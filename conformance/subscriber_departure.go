@@ -13,54 +13,70 @@ func quitTarget(h *subscriberHarness) {
 	if c == nil {
 		return
 	}
-	h.awaitPresented(c.emitEvent(c.newEvent("farewell", sessionID(), started, "This will not take long", nil)))
-	h.sendUserAct(quitAct)
-	h.recorder.awaitCondition(h.ctx, leaving, func(r *Recording) bool { // its last words may come after its end
-		_, left := r.noteOn(0, noteLeft)
-		return left || len(ofTypes(r.messagesOn(0, false), "subscription.close")) > 0
+	s := sessionID()
+	h.awaitPresented(c.emitEvent(c.newEvent("farewell", s, started, "This will not take long", nil)))
+	c.askDecision("openatquit", s, 60, "high", theAction)
+	c.letUserQuit()
+}
+
+// letUserQuit lets the user end the target, and waits until it has left this connection.
+func (c *targetConn) letUserQuit() {
+	c.harness.sendUserAct(quitAct)
+	c.harness.recorder.awaitCondition(c.harness.ctx, leaving, func(r *Recording) bool { // its last words may come after its end
+		_, left := r.noteOn(c.index, noteLeft)
+		return left || len(ofTypes(r.messagesOn(c.index, false), "subscription.close")) > 0
 	})
-	h.recorder.awaitCondition(h.ctx, 2*quiet, func(r *Recording) bool { // how it closes the link is judged too
-		_, left := r.noteOn(0, noteLeft)
+	c.harness.recorder.awaitCondition(c.harness.ctx, 2*quiet, func(r *Recording) bool { // how it closes the link is judged too
+		_, left := r.noteOn(c.index, noteLeft)
 		return left
 	})
 }
 
-// judgeQuit judges the subscription.close of a target that its user ended; the message is empty
-// where none came.
+// judgeQuit judges the subscription.close of a target that its user ended, on its last connection;
+// the message is empty where none came.
 func judgeQuit(judge func(r *Recording, m message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		if _, missed := r.noteOn(0, noteNoDial); missed {
 			return inconclusiveFinding("the target did not connect")
 		}
-		if len(ofTypes(r.messagesOn(0, true), started)) == 0 || len(r.messagesOn(hookLink, true)) == 0 {
+		quits := func(m message) bool { return m.members["quit"] == true }
+		if len(ofTypes(r.messagesOn(0, true), started)) == 0 ||
+			!slices.ContainsFunc(r.messagesOn(hookLink, true), quits) {
 			return inconclusiveFinding("the target was gone before the user ended it")
 		}
 		var m message
-		if all := ofTypes(r.messagesOn(0, false), "subscription.close"); len(all) > 0 {
+		if all := ofTypes(r.messagesOn(r.linkCount()-1, false), "subscription.close"); len(all) > 0 {
 			m = all[0]
 		}
 		return judge(r, m)
 	}
 }
 
-// sendForgedManifest shows a manifest with an invalid signature to a target that demands a signed
-// one.
-func sendForgedManifest(h *subscriberHarness) {
-	c := h.nextConn(h.arrival)
-	if c == nil || c.request.objectMember("capabilities")["accept_signed_manifests_only"] != true {
-		return
-	}
-	c.terms = c.request.objectMember("capabilities")
-	c.sendObject(object{"type": "subscription.accepted", "subscription_id": c.id, "aaep_version": "1.0.0",
-		"honored_capabilities": c.terms,
-		"producer":             object{"agent_id": "aaep-conformance", "agent_name": "Conformance"},
-		"signed_manifest": "eyJhbGciOiJFUzI1NiJ9.eyJhZ2VudF9pZCI6ImFhZXAtY29uZm9ybWFuY2UifQ." +
-			strings.Repeat("A", 86)})
-	if !h.awaitCondition(h.patience, func(r *Recording) bool {
-		_, left := r.noteOn(0, noteLeft)
-		return left || len(ofTypes(r.messagesOn(0, false), "subscription.close")) > 0
-	}) {
-		h.awaitPresented(c.emitEvent(c.newEvent("forged", sessionID(), started, "Trust me", nil)))
+// forgedManifest has a signature that no key has made.
+var forgedManifest = "eyJhbGciOiJFUzI1NiJ9.eyJhZ2VudF9pZCI6ImFhZXAtY29uZm9ybWFuY2UifQ." + strings.Repeat("A", 86)
+
+// sendUnprovedManifest shows a manifest that is not rightly signed, or none where it is "", to a
+// target that demands a signed one.
+func sendUnprovedManifest(signed string) func(*subscriberHarness) {
+	return func(h *subscriberHarness) {
+		c := h.nextConn(h.arrival)
+		if c == nil || c.request.objectMember("capabilities")["accept_signed_manifests_only"] != true {
+			return
+		}
+		c.terms = c.request.objectMember("capabilities")
+		accepted := object{"type": "subscription.accepted", "subscription_id": c.id, "aaep_version": "1.0.0",
+			"honored_capabilities": c.terms,
+			"producer":             object{"agent_id": "aaep-conformance", "agent_name": "Conformance"}}
+		if signed != "" {
+			accepted["signed_manifest"] = signed
+		}
+		c.sendObject(accepted)
+		if !h.awaitCondition(h.patience, func(r *Recording) bool {
+			_, left := r.noteOn(0, noteLeft)
+			return left || len(ofTypes(r.messagesOn(0, false), "subscription.close")) > 0
+		}) {
+			h.awaitPresented(c.emitEvent(c.newEvent("forged", sessionID(), started, "Trust me", nil)))
+		}
 	}
 }
 
@@ -78,7 +94,7 @@ func judgeForged(r *Recording) Finding {
 	if bye := ofTypes(r.messagesOn(0, false), "subscription.close"); len(bye) > 0 {
 		return passFinding("it left", bye[0].Entry)
 	}
-	return failFinding("the target demands a signed manifest and stayed with a producer whose signature is forged",
+	return failFinding("the target demands a signed manifest and stayed with a producer that showed none, or a forged one",
 		all[0].Entry)
 }
 
@@ -86,8 +102,8 @@ func judgeForged(r *Recording) Finding {
 // back; how it does is judged.
 var linkCases = []Case{
 	{Name: "takes-leave", Requirements: []string{"LVL-038", "HS-079"}, Level: 3, Strength: Must,
-		plays: []string{"quit"},
-		Rule:  "when the user ends it, the target sends subscription.close before it goes",
+		plays: []string{"quit"}, beside: []string{"cut"},
+		Rule: "when the user ends it, the target sends subscription.close before it goes",
 		Judge: judgeQuit(func(r *Recording, m message) Finding {
 			if m.members == nil {
 				entries := []Entry{}
@@ -99,7 +115,8 @@ var linkCases = []Case{
 			return passFinding("it took leave", m.Entry)
 		})},
 	{Name: "leave-valid", Requirements: []string{"HS-081"}, Level: 3, Strength: Must, plays: []string{"quit"},
-		Rule: "subscription.close has type, subscription_id, reason_code and reason_message",
+		beside: []string{"cut"},
+		Rule:   "subscription.close has type, subscription_id, reason_code and reason_message",
 		Judge: judgeQuit(func(r *Recording, m message) Finding {
 			a := ofTypes(r.messagesOn(m.Link, true), "subscription.accepted")
 			switch {
@@ -114,8 +131,8 @@ var linkCases = []Case{
 			return passFinding("it was whole", m.Entry)
 		})},
 	{Name: "demands-proof", Requirements: []string{"LVL-039", "SEC-020"}, Level: 3, Strength: Must,
-		plays: []string{"forged"},
-		Rule:  "who demands a signed manifest leaves a producer that shows a forged one", Judge: judgeForged},
+		plays: []string{"forged", "unsigned"},
+		Rule:  "who demands a signed manifest leaves a producer that shows none, or a forged one", Judge: judgeForged},
 	{Name: "survives-cut", Requirements: []string{"HS-080"}, Level: 3, Strength: Must, plays: []string{"cut"},
 		Rule: "a link that breaks without a word does no harm: the target goes on, or ends in an orderly way",
 		Judge: func(r *Recording) Finding {
@@ -249,6 +266,7 @@ func breakAndResume(h *subscriberHarness) {
 		again.letUserDecide(q, object{"event_id": q["event_id"], "decision": "reject"})
 		again.emitSettled("aftercutover", s)
 	}
+	again.letUserQuit()
 }
 
 // cutLimit is how long a target may take to come back.

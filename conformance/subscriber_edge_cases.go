@@ -55,6 +55,17 @@ var edgeCases = []edgeCase{
 		say: "Only an administrator can help",
 		more: object{"type": errored, "urgency": "critical", "error_category": "requires_admin",
 			"error_code": "NO_RIGHTS", "recoverable": false}},
+	{Case: Case{Name: "unknown-urgency", Requirements: []string{"VER-003"},
+		Rule: "an urgency that 1.0 does not know is no reason to drop an event"},
+		say: "As urgent as nothing before", more: object{"urgency": "loud"}},
+	{Case: Case{Name: "unknown-boundary", Requirements: []string{"VER-003"},
+		Rule: "a coalesce_hint that 1.0 does not know is no reason to drop text"},
+		say: "A line of a song.", more: object{"type": output, "chunk": "A line of a song.", "position": 0,
+			"complete": true, "coalesce_hint": "line", "output_id": "out_song", "summary_terse": nil,
+			"summary_normal": nil, "summary_detailed": nil}},
+	{Case: Case{Name: "spelled-out", Requirements: []string{"ENV-006"}, Strength: Should,
+		Rule: "a type that is written as a URI is presented as in its compact form"},
+		say: "A type in full", more: object{"type": "https://aaep-protocol.org/types/agent.session.started"}},
 	{Case: Case{Name: "unknown-state", Requirements: []string{"EVT-032", "EVT-031"}, Strength: Should,
 		Rule: "a change to an unknown state is presented"},
 		say: "Juggling with three balls", more: object{"type": state, "from_state": "idle", "to_state": "juggling"}},
@@ -137,12 +148,15 @@ func sendEdgeCases(h *subscriberHarness) {
 			delete(e, "tool")
 			delete(e, "tool_call_id")
 		}
+		if odd.Name == "spelled-out" {
+			e["session_id"] = sessionID()
+		}
 		if odd.Name == "id-case" {
 			id := eventID("")
 			c.emitEvent(withMembers(e, object{"event_id": id + strings.ToUpper(labelOf(odd.Name))}))
 			e["event_id"] = id + labelOf(odd.Name)
 		}
-		if e["type"] == errored || e["type"] == state { // the session goes on
+		if e["type"] == errored || e["type"] == state || e["type"] == output { // the session goes on
 			e["session_id"] = sessionID()
 			c.emitEvent(c.newEvent("administration", e["session_id"].(string), started, "Asking the administration",
 				nil))
@@ -175,6 +189,28 @@ func sendEdgeCases(h *subscriberHarness) {
 var garbage = []string{`null`, `[]`, `"text"`, `1`, `{`, `{"type":"aaep:agent.session.started",}`,
 	`// a comment` + "\r" + `{}`, `{"type":7}`, `{}`, `220 mail ready`}
 
+// wrongMembers are members of the envelope that are there and wrong, or not there, each in an event
+// with a label.
+var wrongMembers = []struct {
+	label string
+	more  object
+}{
+	{"nocontext", object{"@context": nil}}, {"othercontext", object{"@context": "https://schema.example/v1"}},
+	{"nosession", object{"session_id": nil}}, {"numbersession", object{"session_id": 17}},
+	{"notime", object{"timestamp": "yesterday"}}, {"nozone", object{"timestamp": "2026-07-01T09:30:00"}},
+	{"noproducer", object{"producer": nil}}, {"stringproducer", object{"producer": "aaep-conformance"}},
+}
+
+// almostJSON are ways to spoil the JSON of an event, each with the label of one.
+var almostJSON = []struct {
+	label string
+	spoil func(string) string
+}{
+	{"commatoomany", func(s string) string { return strings.TrimSuffix(s, "}") + ",}" }},
+	{"commented", func(s string) string { return "{/* a comment */" + strings.TrimPrefix(s, "{") }},
+	{"twoobjects", func(s string) string { return s + " {}" }},
+}
+
 // wrongCase are members that must be there, and names that are not theirs.
 // Without is the label of an event in which the member is missing or wrong.
 var wrongCase = []struct{ label, without, name, as string }{
@@ -193,12 +229,13 @@ func sendGarbage(h *subscriberHarness) {
 	for _, data := range garbage {
 		c.sendBytes([]byte(data), "evt_garbage")
 	}
-	c.emitEvent(withMembers(c.newEvent("nocontext", s, invoked, "Without a context", toolCall()),
-		object{"@context": nil}))
-	c.emitEvent(withMembers(c.newEvent("nosession", s, invoked, "Without a session", toolCall()),
-		object{"session_id": nil}))
-	c.emitEvent(withMembers(c.newEvent("notime", s, invoked, "Without a time", toolCall()),
-		object{"timestamp": "yesterday"}))
+	for _, w := range wrongMembers {
+		c.emitEvent(withMembers(c.newEvent(w.label, s, invoked, "With a wrong envelope", toolCall()), w.more))
+	}
+	for _, w := range almostJSON {
+		e := c.newEvent(w.label, s, invoked, "Almost right", toolCall())
+		c.sendBytes([]byte(w.spoil(string(encodeObject(e)))), e["event_id"].(string))
+	}
 	for _, w := range wrongCase { // as others read it who do not look at the case of names
 		e := c.newEvent(w.label, s, invoked, "With a name in another case", toolCall())
 		c.emitEvent(withMembers(e, object{w.name: nil, w.as: e[w.name]}))
@@ -216,12 +253,20 @@ var invalidInputCases = append(casesOfEdgeCases(), []Case{
 		Judge: judgeIfConnectedAt("before", judgePresentsAny("after", "aftertoo"))},
 	{Name: "context-checked", Requirements: []string{"ENV-004", "LVL-013"}, Level: 1, Strength: Must,
 		plays: []string{"garbage"},
-		Rule:  "an event without @context is not presented as if it were valid", Judge: judgeDropped("nocontext")},
+		Rule:  "an event without @context is not presented as if it were valid", Judge: judgeDropped("nocontext", "othercontext")},
 	{Name: "session-checked", Requirements: []string{"LVL-013"}, Level: 1, Strength: Must, plays: []string{"garbage"},
-		Rule: "an event without session_id is not presented as if it were valid", Judge: judgeDropped("nosession")},
+		Rule: "an event without session_id is not presented as if it were valid", Judge: judgeDropped("nosession", "numbersession")},
 	{Name: "time-checked", Requirements: []string{"LVL-013", "ENV-067"}, Level: 1, Strength: Must,
 		plays: []string{"garbage"},
-		Rule:  "an event whose timestamp is none is not presented as if it were valid", Judge: judgeDropped("notime")},
+		Rule:  "an event whose timestamp is none is not presented as if it were valid", Judge: judgeDropped("notime", "nozone")},
+	{Name: "envelope-checked", Requirements: []string{"LVL-013", "ENV-067"}, Level: 1, Strength: Must,
+		plays: []string{"garbage"},
+		Rule:  "an event whose producer is missing, or no object, is not presented as if it were valid",
+		Judge: judgeDropped("noproducer", "stringproducer")},
+	{Name: "json-strict", Requirements: []string{"ENV-064", "ENV-067"}, Level: 1, Strength: Must,
+		plays: []string{"garbage"},
+		Rule:  "what is almost JSON, with a comment, a comma or an object too many, is not presented as if it were valid",
+		Judge: judgeUnreadable},
 	{Name: "names-exact", Requirements: []string{"LVL-013", "ENV-004", "ENV-067"}, Level: 1, Strength: Must,
 		plays: []string{"garbage"},
 		Rule:  "a member that must be there is not there under a name in another case",
@@ -309,10 +354,43 @@ func judgeCharacters(r *Recording, m message, _ string) Finding {
 	return judgePresents(labelOf("characters-whole"), "Signs of many parts")(r)
 }
 
-// judgeDropped judges that an event is not presented in the same way as valid ones: not at all, or
-// with a warning.
-func judgeDropped(name string) func(*Recording) Finding {
-	return judgePresented(name, func(r *Recording, m message, text string) Finding {
+// judgeDropped judges that none of some events is presented in the same way as valid ones: not at
+// all, or with a warning.
+func judgeDropped(labels ...string) func(*Recording) Finding {
+	return func(r *Recording) (f Finding) {
+		for _, label := range labels {
+			if f = judgeDroppedOne(label)(r); f.Verdict != Pass {
+				break
+			}
+		}
+		return f
+	}
+}
+
+// judgeUnreadable judges that nothing of almostJSON was presented. Such a message has no members
+// that could be looked up, and its event is known by the end of its id.
+func judgeUnreadable(r *Recording) Finding {
+	after, f := r.eventToJudge("after")
+	switch {
+	case after.members == nil:
+		return f
+	case r.textOf(after.stringMember("event_id")) == "":
+		return inconclusiveFinding("nothing was presented after it")
+	}
+	for _, t := range r.messagesOn(hookLink, false) {
+		id := t.stringMember("event_id")
+		for _, w := range almostJSON {
+			if strings.HasSuffix(id, w.label) && t.stringMember("text") != "" && t.stringMember("kind") != "warning" {
+				return failFinding("what is no JSON was presented as if it were valid", t.Entry)
+			}
+		}
+	}
+	return passFinding("what is no JSON was not presented", after.Entry)
+}
+
+// judgeDroppedOne is judgeDropped for one event.
+func judgeDroppedOne(label string) func(*Recording) Finding {
+	return judgePresented(label, func(r *Recording, m message, text string) Finding {
 		after, ok := r.eventLabelled("after")
 		if !ok || r.textOf(after.stringMember("event_id")) == "" {
 			return inconclusiveFinding("nothing was presented after it")

@@ -21,7 +21,13 @@ var flowCases = []Case{
 	{Name: "critical-under-load", Requirements: []string{"LVL-040", "HS-070"}, Level: 3, Strength: Must,
 		plays: []string{"burst"},
 		Rule:  "a critical event is presented though many others came before it",
-		Judge: judgePresents("burstend", theError)},
+		Judge: func(r *Recording) Finding {
+			f := judgePresents("burstend", theError)(r)
+			if also := judgePresents("burstask", theAction)(r); f.Verdict == Pass && also.Verdict == Fail {
+				return also
+			}
+			return f
+		}},
 }
 
 // beginWithError sends an error as the first event of all, and then begins another session.
@@ -51,11 +57,27 @@ func sendEventTwice(h *subscriberHarness) {
 	c.emitEvent(c.newEvent("two", s, invoked, "The one that came too late",
 		withMembers(toolCall(), object{"sequence_number": 2})))
 	c.emitEvent(double) // once more, when others have come
+	broken := sessionID()
+	c.emitEvent(c.newEvent("breaking", broken, started, "The crane creaks", nil))
+	failure := c.newEvent("doubleerror", broken, errored, theError,
+		object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false})
+	c.emitEvent(failure)
+	c.emitEvent(failure)
 	h.awaitPresented(c.emitEvent(c.newEvent("four", sessionID(), started, "And nothing more", nil)))
 }
 
+// judgeDoubles judges the events that came twice: one of a tool and, where it was sent, an error.
 func judgeDoubles(r *Recording) Finding {
-	return judgePresented("double", func(r *Recording, m message, text string) Finding {
+	f := judgeDouble(r, "double")
+	if also := judgeDouble(r, "doubleerror"); f.Verdict == Pass && also.Verdict == Fail {
+		return also
+	}
+	return f
+}
+
+// judgeDouble judges that the event with a label, which came twice, was presented once.
+func judgeDouble(r *Recording, label string) Finding {
+	return judgePresented(label, func(r *Recording, m message, text string) Finding {
 		n := 0
 		for l := range r.linkCount() {
 			for _, e := range r.messagesOn(l, true) {
@@ -130,6 +152,7 @@ func sendBurst(h *subscriberHarness) {
 	if h.awaitPresented(id, theError) && last != "" {
 		h.awaitPresented(last)
 	}
+	c.askDecision("burstask", sessionID(), 60, "high", theAction)
 }
 
 func judgeBurst(r *Recording) Finding {

@@ -83,7 +83,7 @@ var outsiderFaults = []fault{
 				return o
 			})}
 		})},
-	{title: "answers what was answered elsewhere", caught: []string{"gone-when-settled"},
+	{title: "answers what was answered elsewhere", caught: []string{"gone-when-settled", "choices-told"},
 		conn: mutateWith(func() *messageMutator {
 			asks := map[any]bool{}
 			return &messageMutator{in: editEach(func(o object) object {
@@ -94,7 +94,7 @@ var outsiderFaults = []fault{
 				return o
 			})}
 		})},
-	{title: "mixes two outputs", caught: []string{"outputs-apart"}, conn: editReceived(editOnly("output.streaming",
+	{title: "mixes two outputs", caught: []string{"outputs-apart", "fragments-held"}, conn: editReceived(editOnly("output.streaming",
 		setMembers(object{"output_id": "out_1"})))},
 	{title: "knows no language of a chunk", caught: []string{"language-kept"},
 		conn: editReceived(editOnly("output.streaming", setMembers(object{"language": nil})))},
@@ -128,7 +128,7 @@ var outsiderFaults = []fault{
 				return list
 			}}
 		})},
-	{title: "tells nothing of sessions that began before it came", caught: []string{"nothing-lost", "survives-cut"},
+	{title: "tells nothing of sessions that began before it came", caught: []string{"nothing-lost", "survives-cut", "spelled-out"},
 		conn: mutateWith(func() *messageMutator {
 			began := map[any]bool{}
 			return &messageMutator{in: editEach(func(o object) object {
@@ -146,7 +146,7 @@ var outsiderFaults = []fault{
 		}
 		return text
 	}},
-	{title: "cuts long actions", caught: []string{"prompt-whole"}, says: func(ev *aaep.Event, text string) string {
+	{title: "cuts long actions", caught: []string{"prompt-whole", "unknown-risk"}, says: func(ev *aaep.Event, text string) string {
 		if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && len(p.Action) > 100 {
 			return strings.Replace(text, p.Action, p.Action[:100], 1)
 		}

@@ -181,6 +181,19 @@ const (
 	theError  = "The crane has stopped"
 )
 
+// A heldOutput is an output of two chunks, of which the first has to wait. Their events have the
+// labels label and rest; hint is the coalesce_hint of the second.
+type heldOutput struct {
+	label, rest, text, restText, hint string
+}
+
+// heldOutputs wait for a boundary, for an end that is no boundary, and for an end without text.
+var heldOutputs = []heldOutput{
+	{"fragment", "boundary", fragment, theRest, "completion"},
+	{"mast", "mastover", "The mast of the old ship", " is new.", "none"},
+	{"anchor", "anchorover", "The anchor is down.", "", "completion"},
+}
+
 // outputParts are two outputs of one session, of which each comes in two parts.
 var outputParts = []struct {
 	label, output, text string
@@ -226,9 +239,11 @@ func emitEveryType(h *subscriberHarness) {
 	c.emitEvent(c.newEvent("french", a, output, "",
 		object{"output_id": "out_" + randomID(), "content_type": "text/plain", "language": "fr-FR",
 			"chunk": theFrench, "position": 0, "complete": true, "coalesce_hint": "completion"}))
-	out := object{"output_id": "out_" + randomID(), "content_type": "text/plain", "language": "en-US"}
-	c.emitEvent(c.newEvent("fragment", a, output, "",
-		withMembers(out, object{"chunk": fragment, "position": 0, "complete": false, "coalesce_hint": "none"})))
+	emitFirst := func(o heldOutput) {
+		c.emitEvent(c.newEvent(o.label, a, output, "", object{"output_id": "out_" + o.label, "language": "en-US",
+			"content_type": "text/plain", "chunk": o.text, "position": 0, "complete": false, "coalesce_hint": "none"}))
+	}
+	emitFirst(heldOutputs[0])
 	// What follows in other sessions shows that the fragment has been dealt with.
 	c.emitEvent(c.newEvent("startedtwo", b, started, "Asking the crane", nil))
 	crash := c.emitEvent(c.newEvent("errored", b, errored, theEnd,
@@ -238,9 +253,14 @@ func emitEveryType(h *subscriberHarness) {
 	c.emitEvent(c.newEvent("startedthree", d, started, "Waiting for the tide", nil))
 	h.awaitPresented(c.emitEvent(c.newEvent("cancelled", d, cancelled, theEnd,
 		object{"cancelled_by": "user", "cancellation_reason": "user_request"})), theEnd)
-	c.emitEvent(c.newEvent("boundary", a, output, "",
-		withMembers(out, object{"chunk": theRest, "position": len(fragment), "complete": true,
-			"coalesce_hint": "completion"})))
+	for i, o := range heldOutputs {
+		if i > 0 {
+			emitFirst(o)
+		}
+		c.emitEvent(c.newEvent(o.rest, a, output, "", object{"output_id": "out_" + o.label, "language": "en-US",
+			"content_type": "text/plain", "chunk": o.restText, "position": len(o.text), "complete": true,
+			"coalesce_hint": o.hint}))
+	}
 	for _, part := range outputParts { // of two outputs, in turn
 		hint, at := "none", 0
 		if part.last {
@@ -266,6 +286,8 @@ var severalEnds = []struct {
 	{"severalfailed", errored, object{"error_category": "permanent", "error_code": "CRANE_STOPPED",
 		"recoverable": false}},
 	{"severalcancelled", cancelled, object{"cancelled_by": "user", "cancellation_reason": "user_request"}},
+	{"severalfailedtoo", errored, object{"error_category": "permanent", "error_code": "CRANE_STOPPED",
+		"recoverable": false}}, // in the words of the one before
 }
 
 // emitSeveralSessions has several sessions at once, of which one goes on while the others end, and
@@ -331,6 +353,35 @@ func emitUrgentEvents(h *subscriberHarness) {
 	id := c.emitEvent(c.newEvent("urgent", other, errored, theError,
 		object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
 	h.awaitCondition(h.patience, func(*Recording) bool { return id == "" || h.hook.presentedText(id) != "" })
+	if !c.canReply("confirmation") {
+		return
+	}
+	for i := range 3 {
+		c.emitEvent(c.newEvent(fmt.Sprintf("longer%d", i), s, invoked, fmt.Sprintf("Boat %d, %s", i, long), toolCall()))
+	}
+	id = c.emitEvent(c.questionEvent("urgentask", sessionID(), 60, "high", theAction))
+	h.awaitCondition(h.patience, func(*Recording) bool { return id == "" || h.hook.presentedText(id) != "" })
+}
+
+// judgeAtOnce judges that the event with a label was presented at once, though others that were
+// sent before it take long to present.
+func judgeAtOnce(label string) func(*Recording) Finding {
+	return judgePresented(label, func(r *Recording, m message, text string) Finding {
+		for i := range 6 {
+			if e, ok := r.eventLabelled(fmt.Sprintf("long%d", i)); ok && r.textOf(e.stringMember("event_id")) != "" {
+				break
+			}
+			if i == 5 {
+				return inconclusiveFinding("nothing else was presented, so nothing could wait")
+			}
+		}
+		got := r.presentedLines(m.stringMember("event_id"))
+		if len(got) == 0 || got[0].At.Sub(m.At) > r.limit {
+			return failFinding(fmt.Sprintf("%s was not presented within %v, while other events were", shortName(m),
+				r.limit), append([]Entry{m.Entry}, presentedEntries(r, m)...)...)
+		}
+		return passFinding(shortName(m)+" was presented at once", m.Entry, got[0].Entry)
+	})
 }
 
 // presentedCases judge what a person is told of what is as it should be.
@@ -353,6 +404,10 @@ var presentedCases = []Case{
 		Rule:  "when one of several sessions is over, the others are presented as before, and so is a new one",
 		Judge: judgePresentsAll("besideseveraldone", "besideseveralfailed", "besideseveralcancelled", "besideend",
 			"besidenew")},
+	{Name: "errors-each-told", Requirements: []string{"EVT-022", "LVL-017"}, Level: 1, Strength: Must,
+		plays: []string{"several"},
+		Rule:  "an error is presented though another session failed in the same words",
+		Judge: judgePresentsAll("severalfailed", "severalfailedtoo")},
 	{Name: "handoff-told", Requirements: []string{"LVL-017"}, Level: 1, Strength: Must, plays: []string{"odd"},
 		Rule: "handoff.requested is presented, always", Judge: judgePresents("handedover")},
 	{Name: "hint-told", Requirements: []string{"EVT-023"}, Level: 1, Strength: Should, plays: []string{"story"},
@@ -371,7 +426,7 @@ var presentedCases = []Case{
 		Judge: judgeDistinct("two ends of a session are presented alike", "completed", "errored", "cancelled")},
 	{Name: "fragments-held", Requirements: []string{"EVT-061"}, Level: 1, Strength: Must, plays: []string{"story"},
 		Rule:  "a chunk with the coalesce_hint none is not presented before more of its output has come, and then all of it is",
-		Judge: judgeFragment},
+		Judge: judgeFragments},
 	{Name: "outputs-apart", Requirements: []string{"EVT-061"}, Level: 1, Strength: Must, plays: []string{"story"},
 		Rule:  "of two outputs that come in turn, the words of one are not presented as those of the other",
 		Judge: judgeOutputsApart},
@@ -397,28 +452,22 @@ var presentedCases = []Case{
 	{Name: "critical-at-once", Requirements: []string{"TERM-009", "LVL-017", "TERM-012"}, Level: 1, Strength: Must,
 		plays: []string{"urgent"},
 		Rule:  "what is critical is presented at once, however much else waits",
-		Judge: judgePresented("urgent", func(r *Recording, m message, text string) Finding {
-			for i := range 6 {
-				if e, ok := r.eventLabelled(fmt.Sprintf("long%d", i)); ok &&
-					r.textOf(e.stringMember("event_id")) != "" {
-					break
-				}
-				if i == 5 {
-					return inconclusiveFinding("nothing else was presented, so nothing could wait")
-				}
-			}
-			got := r.presentedLines(m.stringMember("event_id"))
-			if len(got) == 0 || got[0].At.Sub(m.At) > r.limit {
-				return failFinding(fmt.Sprintf("an error was not presented within %v, while other events were",
-					r.limit), append([]Entry{m.Entry}, presentedEntries(r, m)...)...)
-			}
-			return passFinding("the error was presented at once", m.Entry, got[0].Entry)
-		})},
+		Judge: judgeAtOnce("urgent")},
+	{Name: "question-at-once", Requirements: []string{"TERM-009", "EVT-078", "SEC-002"}, Level: 2, Strength: Must,
+		plays: []string{"urgent"},
+		Rule:  "a question is presented at once, however much else waits",
+		Judge: judgeAtOnce("urgentask")},
 }
 
 func judgeVerbosity(r *Recording) Finding {
+	return judgeWords(r, map[string]string{"started": theStart, "invoked": theTool, "completed": theEnd})
+}
+
+// judgeWords judges that events, by their labels, were presented in the words of the verbosity that
+// was agreed when they were sent, each with what is said of it.
+func judgeWords(r *Recording, events map[string]string) Finding {
 	n := 0
-	for label, say := range map[string]string{"started": theStart, "invoked": theTool, "completed": theEnd} {
+	for label, say := range events {
 		m, f := r.eventToJudge(label)
 		if m.members == nil {
 			return f
@@ -439,12 +488,24 @@ func judgeVerbosity(r *Recording) Finding {
 	return passIfAny(n, "events were presented in the words that were chosen")
 }
 
-func judgeFragment(r *Recording) Finding {
-	m, f := r.eventToJudge("fragment")
+// judgeFragments judges each of heldOutputs; the first that is wrong decides.
+func judgeFragments(r *Recording) (f Finding) {
+	for _, o := range heldOutputs {
+		if f = judgeFragment(r, o); f.Verdict != Pass {
+			break
+		}
+	}
+	return f
+}
+
+// judgeFragment judges that the first chunk of an output is not presented before the rest has come,
+// and that then all of it is.
+func judgeFragment(r *Recording, o heldOutput) Finding {
+	m, f := r.eventToJudge(o.label)
 	if m.members == nil {
 		return f
 	}
-	rest, ok := r.eventLabelled("boundary")
+	rest, ok := r.eventLabelled(o.rest)
 	if !ok {
 		return inconclusiveFinding("the target was gone before the rest was sent")
 	}
@@ -455,14 +516,14 @@ func judgeFragment(r *Recording) Finding {
 		}
 	}
 	for _, t := range all {
-		if t.index < rest.index && containsWords(t.stringMember("text"), "ships are in") {
+		if words := t.stringMember("text"); t.index < rest.index && words != "" && containsWords(o.text, words) {
 			return failFinding("a fragment was presented by itself", m.Entry, t.Entry)
 		}
 	}
-	if len(all) == 0 {
+	if len(all) == 0 && o == heldOutputs[0] {
 		return inconclusiveFinding("the output was not presented at all")
 	}
-	if !containsWords(r.textOf(m.stringMember("event_id"))+r.textOf(rest.stringMember("event_id")), fragment+theRest) {
+	if !containsWords(r.textOf(m.stringMember("event_id"))+r.textOf(rest.stringMember("event_id")), o.text+o.restText) {
 		return failFinding("of an output that came in two chunks not all was presented",
 			append([]Entry{m.Entry, rest.Entry}, presentedEntries(r, rest)...)...)
 	}

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -37,7 +38,7 @@ func (c *targetConn) askDecision(label, session string, seconds int, risk, actio
 func (c *targetConn) questionEvent(label, session string, seconds int, risk, action string) object {
 	irreversible := risk == "high"
 	return c.newEvent(label, session, confirm, theAction, object{"action": action, "consequence": theConsequence,
-		"reply_token": "rpl_" + "0O1lI" + randomID() + "Zz", "timeout_seconds": seconds, "default_decision": "reject",
+		"reply_token": "rpl_" + "0O1lI" + randomID() + randomID() + "Zz0O1lI", "timeout_seconds": seconds, "default_decision": "reject",
 		"risk_level": risk, "irreversible": irreversible,
 		"reversibility": map[bool]string{true: "irreversible", false: "reversible"}[irreversible]})
 }
@@ -50,7 +51,16 @@ func (c *targetConn) askClarification(label, session, kind string, more object) 
 	if !c.canReply("clarification") {
 		return q, false
 	}
-	return q, c.harness.awaitPresented(c.emitEvent(q), theQuestion)
+	return q, c.harness.awaitPresented(c.emitEvent(q), append(choiceLabels(q), theQuestion)...)
+}
+
+// choiceLabels are the words of what a question lets its user choose from.
+func choiceLabels(q object) (labels []string) {
+	choices, _ := q["choices"].([]object)
+	for _, choice := range choices {
+		labels = append(labels, choice["label"].(string))
+	}
+	return labels
 }
 
 // letUserDecide lets the user answer a question, and again as long as they may not have heard all
@@ -86,6 +96,10 @@ func (c *targetConn) emitSettled(label, session string) {
 	c.emitEvent(c.newEvent(label, session, state, "Going on", object{"to_state": "thinking"}))
 }
 
+// thePiers are choices of which two values differ in case alone.
+var thePiers = []object{{"value": "west", "label": "The west pier"}, {"value": "East", "label": "The far pier"},
+	{"value": "east", "label": "The east pier"}}
+
 // questionKinds are the answers that a user gives to clarifications.
 var questionKinds = []struct {
 	label, kind string
@@ -94,12 +108,11 @@ var questionKinds = []struct {
 }{
 	{"askyes", "yes_no", true, nil},
 	{"askno", "yes_no", false, nil},
-	{"asknumber", "numeric", -2.5, nil},
+	{"asknumber", "numeric", -16777217.25, nil},
 	{"asknought", "numeric", 0.0, nil},
-	{"askchoice", "multiple_choice", "east", object{"choices": []object{{"value": "west", "label": "The west pier"},
-		{"value": "East", "label": "The far pier"},
-		{"value": "east", "label": "The east pier"}}}},
-	{"asktext", "freetext", "Ẹ káàárọ̀, the \"old\" pier <2 & 3>", nil},
+	{"askchoice", "multiple_choice", "east", object{"choices": thePiers}},
+	{"asktext", "freetext", "Ẹ káàárọ̀, the \"old\" pier <2 & 3>" + strings.Repeat(", and on along the quay", 20), nil},
+	{"asktwokinds", "yes_no", true, object{"accepted_response_kinds": []string{"freetext", "yes_no"}}},
 }
 
 // askEveryKind asks everything that can be asked, and the user answers.
@@ -125,6 +138,10 @@ func askEveryKind(h *subscriberHarness) {
 			}
 			c.emitSettled(step.label+"over", step.session)
 		}
+	}
+	if c.canReply("confirmation") {
+		h.awaitPresented(c.emitEvent(c.questionEvent("oddrisk", s, 60, "extreme", theWholeAction)), theWholeAction, theConsequence)
+		c.emitSettled("oddriskover", s)
 	}
 	for _, k := range questionKinds {
 		if q, ok := c.askClarification(k.label, s, k.kind, k.more); ok || h.isPresented(q) {
@@ -243,38 +260,57 @@ func (h *subscriberHarness) answerLate(c *targetConn, q object, member string, a
 	h.pauseFor(2 * quiet)
 }
 
-// withdrawQuestions asks, and takes the questions back.
-func withdrawQuestions(how func(c *targetConn, session string) object) func(*subscriberHarness) {
+// withdrawQuestions asks, takes the question back and lets the user answer it all the same, in each
+// of some ways.
+func withdrawQuestions(ways []withdrawal) func(*subscriberHarness) {
 	return func(h *subscriberHarness) {
 		c := h.beginSubscription()
 		if c == nil {
 			return
 		}
-		s, other := sessionID(), sessionID()
-		c.emitEvent(c.newEvent("withdrawn", s, started, "A ship wants a berth", nil))
-		q, ok := c.askDecision("withdrawable", s, 60, "high", theAction)
-		if !ok && !h.isPresented(q) {
-			return
-		}
-		c.emitEvent(how(c, s))
-		h.awaitPresented(c.emitEvent(c.newEvent("withdrew", sessionID(), started, "The ship is gone", nil)))
-		h.answerLate(c, q, "decision", "accept")
-		c.emitEvent(c.newEvent("withdrawntoo", other, started, "Another ship wants a berth", nil))
-		if q, ok = c.askClarification("withdrawabletoo", other, "yes_no", nil); ok || h.isPresented(q) {
-			c.emitEvent(how(c, other))
-			h.awaitPresented(c.emitEvent(c.newEvent("withdrewtoo", sessionID(), started, "That ship is gone too", nil)))
-			h.answerLate(c, q, "response", true)
+		for _, w := range ways {
+			s := sessionID()
+			c.emitEvent(c.newEvent("withdrawn", s, started, "A ship wants a berth", nil))
+			ask, member, answer := func() (object, bool) { return c.askDecision(w.label, s, 60, "high", theAction) },
+				"decision", any("accept")
+			if w.answered {
+				ask = func() (object, bool) { return c.askClarification(w.label, s, "yes_no", nil) }
+				member, answer = "response", true
+			}
+			q, ok := ask()
+			if !ok && !h.isPresented(q) {
+				continue
+			}
+			c.emitEvent(c.newEvent("takenback", s, w.typ, w.say, w.more))
+			h.awaitPresented(c.emitEvent(c.newEvent("withdrew", sessionID(), started, "The ship is gone", nil)))
+			h.answerLate(c, q, member, answer)
 		}
 	}
 }
 
-func cancelSession(c *targetConn, s string) object {
-	return c.newEvent("takenback", s, cancelled, "The ship turned round",
-		object{"cancelled_by": "user", "cancellation_reason": "user_request"})
+// A withdrawal is an event that takes an open question away, in a session of its own.
+type withdrawal struct {
+	label    string // of the question
+	answered bool   // whether the question is answered with text, a number or yes, and no decision
+	typ      string
+	say      string
+	more     object
 }
 
-func answerElsewhere(c *targetConn, s string) object {
-	return c.newEvent("takenback", s, state, "Somebody else has answered", object{"to_state": "thinking"})
+var endedSessions = []withdrawal{
+	{"withdrawable", false, cancelled, "The ship turned round",
+		object{"cancelled_by": "user", "cancellation_reason": "user_request"}},
+	{"withdrawabletoo", true, cancelled, "The ship turned round",
+		object{"cancelled_by": "user", "cancellation_reason": "user_request"}},
+	{"withdrawablefailed", false, errored, "The ship has sunk",
+		object{"error_category": "permanent", "error_code": "SHIP_SUNK", "recoverable": false}},
+	{"withdrawabledone", true, completed, "The ship lies elsewhere", nil},
+}
+
+var settledElsewhere = []withdrawal{
+	{"withdrawable", false, state, "Somebody else has answered", object{"to_state": "thinking"}},
+	{"withdrawabletoo", true, state, "Somebody else has answered", object{"to_state": "writing_output"}},
+	{"withdrawablecalled", false, state, "Somebody else has answered", object{"to_state": "calling_tool"}},
 }
 
 // repliesTo are the replies with a token, on any call.
@@ -327,14 +363,15 @@ func judgeAnswer(label string, judge func(r *Recording, q, act message,
 	}
 }
 
-// judgeBothAnswers is judgeAnswer for a confirmation, and for a clarification where the target can
-// answer such.
-func judgeBothAnswers(label, clarification string, judge func(r *Recording, q, act message,
-	replies []message) Finding) func(*Recording) Finding {
+// judgeAnswers is judgeAnswer for a first question, and for others where the target was asked them.
+func judgeAnswers(judge func(r *Recording, q, act message, replies []message) Finding, label string,
+	others ...string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		f := judgeAnswer(label, judge)(r)
-		if also := judgeAnswer(clarification, judge)(r); f.Verdict == Pass && also.Verdict == Fail {
-			return also
+		for _, other := range others {
+			if also := judgeAnswer(other, judge)(r); f.Verdict == Pass && also.Verdict == Fail {
+				return also
+			}
 		}
 		return f
 	}
@@ -389,7 +426,9 @@ var questionRuns = []string{"answers"}
 // questionedCases judge how questions are presented and answered.
 var questionedCases = []Case{
 	{Name: "says-it-replies", Requirements: []string{"HS-022"}, Level: 2, Strength: Must, plays: questionRuns,
-		Rule: "a subscriber of Level 2 declares supports_confirmation_reply", Judge: func(r *Recording) Finding {
+		beside: []string{"renegotiate"},
+		Rule:   "a subscriber of Level 2 declares supports_confirmation_reply, and does not take that back by itself",
+		Judge: func(r *Recording) Finding {
 			all := ofTypes(r.messagesOn(0, false), "subscription.request")
 			switch _, substituted := r.noteOn(0, noteSubstitute); {
 			case substituted:
@@ -399,6 +438,12 @@ var questionedCases = []Case{
 			}
 			if all[0].objectMember("capabilities")["supports_confirmation_reply"] != true {
 				return failFinding("supports_confirmation_reply is not true", all[0].Entry)
+			}
+			for _, m := range ofTypes(r.messagesOn(0, false), "subscription.renegotiate") {
+				if m.objectMember("capabilities")["supports_confirmation_reply"] == false {
+					return failFinding("supports_confirmation_reply was taken back when the user chose another verbosity",
+						m.Entry)
+				}
 			}
 			return passFinding("supports_confirmation_reply is true", all[0].Entry)
 		}},
@@ -433,9 +478,14 @@ var questionedCases = []Case{
 			for _, m := range ofTypes(r.repliesReceived(), "confirmation.reply") {
 				if q, ok := r.questionOf(m); ok {
 					if act, ok := r.userAnswer(q); ok {
-						if n++; m.stringMember("decision") != act.stringMember("decision") {
+						n++
+						switch {
+						case m.stringMember("decision") != act.stringMember("decision"):
 							return failFinding("the user decided "+quoteText(act.stringMember("decision"))+", and "+
 								quoteText(m.stringMember("decision"))+" was sent", act.Entry, m.Entry)
+						case m.members["modified_action"] != nil:
+							return failFinding("the user changed nothing of the action, and a modified_action was sent",
+								act.Entry, m.Entry)
 						}
 					}
 				}
@@ -527,32 +577,51 @@ var questionedCases = []Case{
 			}
 			return passFinding("each kind of question was answered as the user did")
 		}},
+	{Name: "choices-told", Requirements: []string{"LVL-026", "EVT-078"}, Level: 2, Strength: Must, plays: questionRuns,
+		Rule:  "a clarification is presented with its question and the label of each of its choices",
+		Judge: judgePresents("askchoice", append(choiceLabels(object{"choices": thePiers}), theQuestion)...)},
+	{Name: "unknown-risk", Requirements: []string{"VER-003", "SEC-002"}, Level: 2, Strength: Must, plays: questionRuns,
+		Rule:  "a confirmation whose risk_level 1.0 does not know is presented like others",
+		Judge: judgePresents("oddrisk", theWholeAction, theConsequence)},
 	{Name: "answers-the-one", Requirements: []string{"LVL-023", "LVL-024", "CONF-010"}, Level: 2, Strength: Must,
 		plays: []string{"two-open"},
 		Rule:  "of two questions that are open at once, each is answered with what the user answered to it",
 		Judge: judgeAnswer("first", judgeTwoOpen)},
 	{Name: "never-by-itself", Requirements: []string{"EVT-079", "LVL-023", "SEC-002"}, Level: 2, Strength: Must,
-		plays: []string{"unattended"},
-		Rule:  "no reply is sent that the user did not give",
-		Judge: judgeBothAnswers("unattended", "unansweredtoo",
-			func(r *Recording, q, act message, replies []message) Finding {
-				for _, m := range r.repliesReceived() {
-					if to, known := r.questionOf(m); m.index < act.index && (!known || to.index == q.index) {
-						return failFinding("a reply was sent though the user had not decided", q.Entry, m.Entry)
-					}
-				}
-				return passFinding("nothing was sent before the user decided", q.Entry, act.Entry)
-			})},
+		plays:  []string{"unattended"},
+		Rule:   "no reply is sent that the user did not give",
+		beside: []string{"quit"}, Judge: judgeUndecided},
 	{Name: "expires", Requirements: []string{"CONF-039"}, Level: 2, Strength: Must, plays: []string{"unattended"},
 		Rule:  "a question can no longer be answered when its timeout_seconds are over, though nobody says so",
-		Judge: judgeBothAnswers("unattended", "unansweredtoo", judgeNoReply("after the time was over"))},
+		Judge: judgeAnswers(judgeNoReply("after the time was over"), "unattended", "unansweredtoo")},
 	{Name: "gone-when-cancelled", Requirements: []string{"LVL-028", "CONF-053"}, Level: 2, Strength: Must,
 		plays: []string{"cancelled"},
-		Rule:  "a question can no longer be answered when its session was cancelled",
-		Judge: judgeBothAnswers("withdrawable", "withdrawabletoo", judgeNoReply("after the session was cancelled"))},
+		Rule:  "a question can no longer be answered when its session was cancelled, or ended otherwise",
+		Judge: judgeAnswers(judgeNoReply("after the session had ended"), "withdrawable", "withdrawabletoo",
+			"withdrawablefailed", "withdrawabledone")},
 	{Name: "gone-when-settled", Requirements: []string{"LVL-028"}, Level: 2, Strength: Must, plays: []string{"settled"},
-		Rule:  "a question can no longer be answered when the agent has gone on",
-		Judge: judgeBothAnswers("withdrawable", "withdrawabletoo", judgeNoReply("after the agent had gone on"))},
+		Rule: "a question can no longer be answered when the agent has gone on",
+		Judge: judgeAnswers(judgeNoReply("after the agent had gone on"), "withdrawable", "withdrawabletoo",
+			"withdrawablecalled")},
+}
+
+// judgeUndecided judges that no question is replied to before its user has decided: one that is
+// left alone, and one that is open when the user ends the target.
+func judgeUndecided(r *Recording) Finding {
+	if q, ok := r.eventLabelled("openatquit"); ok {
+		if all := r.repliesTo(q.members["reply_token"]); len(all) > 0 {
+			return failFinding("a reply was sent though the user had ended the program and not decided", q.Entry,
+				all[0].Entry)
+		}
+	}
+	return judgeAnswers(func(r *Recording, q, act message, replies []message) Finding {
+		for _, m := range r.repliesReceived() {
+			if to, known := r.questionOf(m); m.index < act.index && (!known || to.index == q.index) {
+				return failFinding("a reply was sent though the user had not decided", q.Entry, m.Entry)
+			}
+		}
+		return passFinding("nothing was sent before the user decided", q.Entry, act.Entry)
+	}, "unattended", "unansweredtoo")(r)
 }
 
 // invalidReason says what is wrong with a message, but for members that other cases judge, or "".

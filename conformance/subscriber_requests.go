@@ -91,7 +91,26 @@ var wireCases = []Case{
 		Judge: judgePresentsAny("oldterms", "oldtermstoo")},
 	{Name: "new-terms-heard", Requirements: []string{"HS-077", "LVL-036"}, Level: 3, Strength: Must,
 		plays: []string{"renegotiate"},
-		Rule:  "the subscription goes on under the new terms", Judge: judgePresentsAny("newterms", "newtermstoo")},
+		Rule:  "the subscription goes on under the new terms, and what is presented is in their words",
+		Judge: func(r *Recording) Finding {
+			f := judgePresentsAny("newterms", "newtermstoo")(r)
+			if len(ofTypes(r.messagesOn(0, false), "subscription.renegotiate")) == 0 || f.Verdict != Pass {
+				return f
+			}
+			if words := judgeWords(r, map[string]string{"newwords": theNewWords}); words.Verdict == Fail {
+				return words
+			}
+			return f
+		}},
+	{Name: "answers-after-change", Requirements: []string{"LVL-036", "LVL-023"}, Level: 3, Strength: Must,
+		plays: []string{"renegotiate"},
+		Rule:  "a question that comes under new terms is presented, and the user's decision is sent",
+		Judge: judgeAnswer("newquestion", func(r *Recording, q, act message, replies []message) Finding {
+			if len(replies) == 0 {
+				return failFinding("the user decided under the new terms, and no reply was sent", q.Entry, act.Entry)
+			}
+			return passFinding("a question was answered under the new terms", act.Entry, replies[0].Entry)
+		})},
 	{Name: "asks-for-less", Requirements: []string{"EXT-007"}, Level: 3, Strength: Must, plays: []string{"refused"},
 		Rule: "a request that was refused as capabilities_incompatible is not repeated as it was", Judge: judgeRefused},
 }
@@ -119,8 +138,8 @@ func grantFewerTerms(h *subscriberHarness) {
 		return
 	}
 	less := object{"max_events_per_second": 2, "supports_confirmation_reply": false,
-		"supports_clarification_reply": false,
-		"coalesce_boundaries":          nil, "pace_wpm": nil}
+		"supports_clarification_reply": false, "supported_conformance_levels": []int{1},
+		"coalesce_boundaries": nil, "pace_wpm": nil}
 	if rate, ok := c.request.objectMember("capabilities")["max_events_per_second"].(float64); ok && rate < 2 {
 		less["max_events_per_second"] = rate
 	}
@@ -152,7 +171,14 @@ func runRenegotiation(h *subscriberHarness) {
 	}
 	c.emitEvent(c.newEvent("newterms", s, invoked, "In other words", toolCall()))
 	h.awaitPresented(c.emitEvent(c.newEvent("newtermstoo", other, completed, "Fewer words", nil)))
+	h.awaitPresented(c.emitEvent(c.newEvent("newwords", sessionID(), started, theNewWords, nil)))
+	if q, ok := c.askDecision("newquestion", sessionID(), 60, "low", theAction); ok || h.isPresented(q) {
+		c.letUserDecide(q, object{"event_id": q["event_id"], "decision": "reject"})
+	}
 }
+
+// theNewWords are sent when the terms have been changed for a while.
+const theNewWords = "The harbour sleeps"
 
 // judgeUserRenegotiation judges the subscription.renegotiate that came after the user's act.
 func judgeUserRenegotiation(judge func(r *Recording, act, m message) Finding) func(*Recording) Finding {

@@ -24,7 +24,8 @@ func TestSubscribersAreTreatedWell(t *testing.T) {
 			onPurpose[strings.ReplaceAll(c.Name, "-", "")] = true
 		}
 	}
-	for _, label := range []string{"nocontext", "nosession", "notime", "two", "double", "takenback", "casecontext",
+	for _, label := range []string{"nocontext", "nosession", "notime", "two", "double", "doubleerror", "takenback", "casecontext", "oddrisk",
+		"othercontext", "numbersession", "nozone", "noproducer", "stringproducer", "commatoomany", "commented", "twoobjects",
 		"casesession", "casetime"} {
 		onPurpose[label] = true
 	}

@@ -72,14 +72,35 @@ func TestTransports(t *testing.T) {
 func overSSE(t *testing.T, run *conformance.ProducerRun, g *target) {
 	client := listenGuarded(t, g).Client(t)
 	at := sse.Dialer{URL: "http://localhost", Client: client}
-	run.Stranger = at
+	madeUp := at
+	madeUp.Credentials = func(context.Context) (http.Header, error) {
+		return http.Header{"Authorization": {"Bearer made-up"}}, nil
+	}
+	run.Unauthenticated = []transports.Dialer{at, madeUp}
 	at.Credentials = func(context.Context) (http.Header, error) { return good, nil }
 	run.Dialer = at
+	thief := at
+	thief.Client = &http.Client{Transport: streamsAs{client.Transport, other}}
+	run.StolenStream = thief
 	var sockets conformance.ProducerRun
 	overWebSocket(t, &sockets, g)
 	run.OtherWays = []transports.Dialer{sockets.Dialer}
 	at.Credentials = func(context.Context) (http.Header, error) { return other, nil }
-	run.Neighbour = at
+	run.OtherPrincipal = at
+}
+
+// streamsAs opens event streams with other credentials than those of the POSTs.
+type streamsAs struct {
+	http.RoundTripper
+	header http.Header
+}
+
+func (t streamsAs) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", t.header.Get("Authorization"))
+	}
+	return t.RoundTripper.RoundTrip(r)
 }
 
 // overWebSocket asks for credentials too, with a client that is none of ours.
@@ -100,7 +121,8 @@ func overWebSocket(t *testing.T, run *conformance.ProducerRun, g *target) {
 			return c, nil
 		}
 	}
-	run.Dialer, run.Stranger, run.Neighbour = dial(good), dial(nil), dial(other)
+	run.Dialer, run.OtherPrincipal, run.StolenStream = dial(good), dial(other), nil
+	run.Unauthenticated = []transports.Dialer{dial(nil), dial(http.Header{"Authorization": {"Bearer made-up"}})}
 }
 
 // framed is a client of WebSocket.
@@ -261,7 +283,8 @@ func overStdio(_ *testing.T, run *conformance.ProducerRun, g *target) {
 		}()
 		return p, nil
 	})
-	run.Neighbour = run.Dialer // each link is a process of its own
+	run.StolenStream = nil
+	run.OtherPrincipal = run.Dialer // each link is a process of its own
 }
 
 type parent struct {

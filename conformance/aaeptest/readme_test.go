@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -185,6 +186,8 @@ func (u *user) answer(answer func(text string)) {
 		case bool:
 			text = map[bool]string{true: "yes", false: "no"}[r]
 		case nil:
+		case float64:
+			text = strconv.FormatFloat(r, 'f', -1, 64) // as a person writes it
 		default:
 			text = fmt.Sprint(r)
 		}

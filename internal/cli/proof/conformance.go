@@ -6,10 +6,14 @@ package proof
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -28,7 +32,9 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/subscriber/discover"
+	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/auth"
+	"github.com/aaep-go/aaep/transports/sse"
 	"github.com/aaep-go/aaep/transports/stdio"
 )
 
@@ -271,12 +277,14 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 	run.Dialer, run.Target, run.Transport = way.Dialer, way.Address, way.Transport
 	run.OtherWays = discover.Dialers(ways[1:])
 	if p.reach.Token+p.reach.Cert != "" {
-		stranger := &reach.Flags{Transports: p.reach.Transports, Ca: p.reach.Ca}
-		others, err := stranger.FindWays(ctx, at)
-		if err != nil {
-			return "", err
+		for _, shown := range []func(context.Context) (http.Header, error){nil, madeUpToken} {
+			unauthenticated := &reach.Flags{Transports: p.reach.Transports, Ca: p.reach.Ca, Credentials: shown}
+			others, err := unauthenticated.FindWays(ctx, at)
+			if err != nil {
+				return "", err
+			}
+			run.Unauthenticated = append(run.Unauthenticated, others[0].Dialer)
 		}
-		run.Stranger = others[0].Dialer
 	}
 	if p.other != "" {
 		theirs, err := auth.BearerFile(p.other)(ctx)
@@ -297,7 +305,14 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 		if err != nil {
 			return "", err
 		}
-		run.Neighbour = others[0].Dialer
+		run.OtherPrincipal = others[0].Dialer
+		if way.Transport == manifest.SSE && p.reach.Token != "" {
+			conf, err := p.reach.TLSConfig()
+			if err != nil {
+				return "", err
+			}
+			run.StolenStream = stolenStream(way.Address, conf, auth.BearerFile(p.reach.Token), auth.BearerFile(p.other))
+		}
 	}
 	if p.manifest == "" && !reach.IsLocal(at) {
 		conf, err := p.reach.TLSConfig()
@@ -315,6 +330,38 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 		}
 	}
 	return at, nil
+}
+
+// madeUpToken is a credential that the agent never gave out.
+func madeUpToken(context.Context) (http.Header, error) {
+	return http.Header{"Authorization": {"Bearer " + rand.Text()}}, nil
+}
+
+// stolenStream reaches an agent over Server-Sent Events: it sends with our credentials and opens
+// the event stream with theirs.
+func stolenStream(address string, conf *tls.Config, ours,
+	theirs func(context.Context) (http.Header, error)) transports.Dialer {
+	client := &http.Client{Transport: streamOpener{&http.Transport{TLSClientConfig: conf}, theirs}}
+	return sse.Dialer{URL: address, Client: client, Credentials: ours}
+}
+
+// A streamOpener gives GETs other credentials than those that they came with.
+type streamOpener struct {
+	http.RoundTripper
+	credentials func(context.Context) (http.Header, error)
+}
+
+// RoundTrip sends a request. The error is that of the credentials, or of the transport.
+func (t streamOpener) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet {
+		header, err := t.credentials(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		maps.Copy(r.Header, header)
+	}
+	return t.RoundTripper.RoundTrip(r)
 }
 
 // setTrust sets where the agent's manifest is, and whose keys count.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type Flags struct {
 	StartsHooks   bool // what is followed is the server of hooks, which is started again where it is gone
 	Transports    []string
 	Token         string
+	Credentials   func(context.Context) (http.Header, error) // in the place of Token, which counts where both are set
 	Ca, Cert, key string
 	Keys          []string
 	FirstUse      string
@@ -159,6 +161,7 @@ func (r *Flags) FindWays(ctx context.Context, at string) ([]discover.Way, error)
 		}
 		o.Transports = append(o.Transports, Wires[i].transport)
 	}
+	o.Credentials = r.Credentials
 	if r.Token != "" {
 		o.Credentials = auth.BearerFile(r.Token)
 		if _, err := o.Credentials(ctx); err != nil {
