@@ -36,7 +36,8 @@ func Follow(feed log.Feed, size int) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := feed.Meta() // now: a run that is not in it begins after what is loaded
+	// Read after the events: a run that is not in it yet begins after them.
+	data, err := feed.Meta()
 	if err != nil {
 		return nil, err
 	}
@@ -50,24 +51,28 @@ func Follow(feed log.Feed, size int) (*Log, error) {
 	return l, nil
 }
 
-// A feedStore is a log.Feed where a log.Store is read; writing to it is an error.
+// A feedStore lets the persister read a log.Feed as a log.Store. Writing to it is an error.
 type feedStore struct{ log.Feed }
 
 var errFollows = errors.New("log: nothing is appended to a log that is followed")
 
+// Append returns errFollows.
 func (feedStore) Append([][]byte) error { return errFollows }
-func (feedStore) SetMeta([]byte) error  { return errFollows }
 
-// Tail shows what is appended elsewhere, once before has been called with it, until ctx is done or
-// there will be no more. The error says why; it is also in Err. Away is called when the other
-// process cannot be reached, and when that is over.
-func (l *Log) Tail(ctx context.Context, before func(pos uint64, ev *aaep.Event), away func(bool)) error {
+// SetMeta returns errFollows.
+func (feedStore) SetMeta([]byte) error { return errFollows }
+
+// Tail shows what the other process appends, until ctx is done or there will be no more. It calls
+// beforeShown with each event before the event can be read, and setAway with true when the other
+// process cannot be reached and with false when it can again; both in the caller's goroutine, with
+// no lock held. The error says why there is no more; it is also in Err, unless ctx is done.
+func (l *Log) Tail(ctx context.Context, beforeShown func(pos uint64, ev *aaep.Event), setAway func(bool)) error {
 	isAway := false
 	for {
-		err := l.showNext(ctx, before)
-		if gone := errors.Is(err, log.ErrAway); gone != isAway && (gone || err == nil) {
-			isAway = gone
-			away(gone)
+		err := l.showNext(ctx, beforeShown)
+		if away := errors.Is(err, log.ErrAway); away != isAway && (away || err == nil) {
+			isAway = away
+			setAway(away)
 		}
 		if err == nil || errors.Is(err, log.ErrAway) {
 			continue
@@ -81,9 +86,10 @@ func (l *Log) Tail(ctx context.Context, before func(pos uint64, ev *aaep.Event),
 	}
 }
 
-// showNext waits for the next records of the feed and shows them, after before was called with
-// each. Tail calls it in a loop.
-func (l *Log) showNext(ctx context.Context, before func(uint64, *aaep.Event)) error {
+// showNext waits for the next records of the feed and shows them, each after beforeShown was called
+// with it. Tail calls it in a loop. The error is log.ErrAway while the other process cannot be
+// reached, and any other ends the following.
+func (l *Log) showNext(ctx context.Context, beforeShown func(uint64, *aaep.Event)) error {
 	records, err := l.feed.Next(ctx, l.End())
 	if err != nil {
 		return err
@@ -94,7 +100,7 @@ func (l *Log) showNext(ctx context.Context, before func(uint64, *aaep.Event)) er
 		if err != nil {
 			return fmt.Errorf("log: event %d is not as it was written: %w", pos, err)
 		}
-		if l.EventID(Place{Pos: pos}) != ev.EventID { // a new run
+		if l.EventID(Place{Pos: pos}) != ev.EventID { // another run has begun, or it is another log
 			if err := l.reloadRuns(); err != nil {
 				return err
 			}
@@ -102,7 +108,7 @@ func (l *Log) showNext(ctx context.Context, before func(uint64, *aaep.Event)) er
 				return fmt.Errorf("log: event %d is of another log", pos)
 			}
 		}
-		before(pos, ev)
+		beforeShown(pos, ev)
 		l.mu.Lock()
 		l.end = pos
 		l.putEvent(pos, ev)
@@ -113,33 +119,35 @@ func (l *Log) showNext(ctx context.Context, before func(uint64, *aaep.Event)) er
 	return nil
 }
 
-// Await waits until Locate finds an event that another process may have shown before this one has
-// it, for two seconds at most. For other ids, and in a log that is not followed, it does not wait.
+// Await waits until Locate finds the event id, which another process may have shown before this one
+// has it, for awaitTimeout at most. For other ids, and in a log that is not followed, it does not
+// wait.
 func (l *Log) Await(id string) {
 	if l.feed == nil {
 		return
 	}
-	late := time.NewTimer(awaitTimeout)
-	defer late.Stop()
+	timeout := time.NewTimer(awaitTimeout)
+	defer timeout.Stop()
 	for {
-		at, _, ok := l.locateAny(id)
-		if !ok || at.Pos == 0 {
+		place, _, ok := l.locateAny(id)
+		if !ok || place.Pos == 0 {
 			return
 		}
-		_, changed, _ := l.Read(at.Pos-1, 0)
-		if changed == nil {
+		_, changed, _ := l.Read(place.Pos-1, 0)
+		if changed == nil { // the event can be read
 			return
 		}
 		select {
 		case <-changed:
-		case <-late.C:
+		case <-timeout.C:
 			return
 		}
 	}
 }
 
-// reloadRuns reads which runs have begun meanwhile. It is an error if one of them gives its events
-// the places of others that were shown here: the other process has lost those.
+// reloadRuns reads from the feed which runs have begun since, and makes their event ids known. It
+// is an error if one of them gives its events positions that others had that were shown here: the
+// other process has lost those.
 func (l *Log) reloadRuns() error {
 	data, err := l.feed.Meta()
 	if err != nil {
@@ -150,8 +158,8 @@ func (l *Log) reloadRuns() error {
 		return err
 	}
 	for _, r := range m.Runs {
-		known := slices.ContainsFunc(l.current.Load().runs, func(k run) bool { return k.Tag == r.Tag })
-		if end := l.End(); !known && r.From <= end {
+		isKnown := slices.ContainsFunc(l.current.Load().runs, func(k run) bool { return k.Tag == r.Tag })
+		if end := l.End(); !isKnown && r.From <= end {
 			return fmt.Errorf(
 				"log: events %d to %d were kept and are lost, and others have their places: start this again",
 				r.From, end)
@@ -161,7 +169,8 @@ func (l *Log) reloadRuns() error {
 	return nil
 }
 
-// decode reads what a store keeps for its log, and refuses what no Log can have written.
+// decode reads into m the data that a store keeps for its log. Data that no Log can have written is
+// an error.
 func (m *meta) decode(data []byte) error {
 	err := json.Unmarshal(data, m)
 	if err != nil || len(m.Key) != keySize || len(m.Runs) == 0 {

@@ -85,15 +85,15 @@ const (
 
 // EventID returns the id of a place. Ids look random, and never repeat within a log or between two
 // logs; only the log that made one can tell where it points.
-func (d idCipher) EventID(at Place) string {
+func (d idCipher) EventID(place Place) string {
 	k := d.current.Load()
-	i := len(k.runs) - 1
-	for i > 0 && k.runs[i].From > at.Pos {
+	i := len(k.runs) - 1 // the run that the position belongs to
+	for i > 0 && k.runs[i].From > place.Pos {
 		i--
 	}
 	var block [aes.BlockSize]byte
-	binary.BigEndian.PutUint64(block[:8], at.Pos|uint64(at.Form>>8)<<posBits)
-	binary.BigEndian.PutUint32(block[8:12], uint32(at.Offset)|at.Form<<offsetBits)
+	binary.BigEndian.PutUint64(block[:8], place.Pos|uint64(place.Form>>8)<<posBits)
+	binary.BigEndian.PutUint32(block[8:12], uint32(place.Offset)|place.Form<<offsetBits)
 	binary.BigEndian.PutUint32(block[12:], k.runs[i].Tag)
 	k.cipher.Encrypt(block[:], block[:])
 	var id [len("evt_") + 2*aes.BlockSize]byte
@@ -102,40 +102,40 @@ func (d idCipher) EventID(at Place) string {
 	return string(id[:])
 }
 
-// Locate is the reverse of EventID. It reports false for an id that this log did not make, or no
-// longer knows. Where the event was lost in a crash, lost is true, and at is the last one before it
-// that was not.
-func (l *Log) Locate(id string) (at Place, lost, ok bool) {
-	if at, lost, ok = l.locateAny(id); at.Pos > l.End() {
+// Locate returns the place that an event id names. ok is false for an id that this log did not make
+// or no longer knows, and for an event that cannot be read yet. If the event was lost in a crash,
+// lost is true and place is that of the last event before it that was not.
+func (l *Log) Locate(id string) (place Place, lost, ok bool) {
+	if place, lost, ok = l.locateAny(id); place.Pos > l.End() {
 		return Place{}, false, false
 	}
-	return at, lost, ok
+	return place, lost, ok
 }
 
-// locateAny is Locate, also for an event that is yet to come.
-func (l *Log) locateAny(id string) (at Place, lost, ok bool) {
+// locateAny returns what Locate does, also for an event that cannot be read yet.
+func (l *Log) locateAny(id string) (place Place, lost, ok bool) {
 	var block [aes.BlockSize]byte
 	if len(id) != len("evt_")+2*aes.BlockSize || id[:4] != "evt_" {
-		return at, false, false
+		return place, false, false
 	}
 	if _, err := hex.Decode(block[:], []byte(id[4:])); err != nil {
-		return at, false, false
+		return place, false, false
 	}
 	k := l.current.Load()
 	k.cipher.Decrypt(block[:], block[:])
 	first, second := binary.BigEndian.Uint64(block[:8]), binary.BigEndian.Uint32(block[8:12])
-	at = Place{Pos: first & (1<<posBits - 1), Offset: int(second & (1<<offsetBits - 1)),
+	place = Place{Pos: first & (1<<posBits - 1), Offset: int(second & (1<<offsetBits - 1)),
 		Form: uint32(first>>posBits)<<8 | second>>offsetBits}
 	tag := binary.BigEndian.Uint32(block[12:])
 	i := slices.IndexFunc(k.runs, func(r run) bool { return r.Tag == tag })
-	if i < 0 || at.Pos < k.runs[i].From {
+	if i < 0 || place.Pos < k.runs[i].From {
 		return Place{}, false, false
 	}
-	if i+1 < len(k.runs) && at.Pos >= k.runs[i+1].From {
+	if i+1 < len(k.runs) && place.Pos >= k.runs[i+1].From { // the next run has given the position again
 		return Place{Pos: k.runs[i+1].From - 1}, true, true
 	}
-	if l.EventID(at) != id { // one spelling, in lower case
+	if l.EventID(place) != id { // an id in capitals is not one that this log has made
 		return Place{}, false, false
 	}
-	return at, false, true
+	return place, false, true
 }

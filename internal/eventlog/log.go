@@ -68,12 +68,12 @@ type slot struct {
 
 // slotAt returns the slot for the event at pos, and makes its page if there is none; mu is held.
 func (l *Log) slotAt(pos uint64) *slot {
-	in := l.pages[pos/pageSize]
-	if in == nil {
-		in = new(page)
-		l.pages[pos/pageSize] = in
+	p := l.pages[pos/pageSize]
+	if p == nil {
+		p = new(page)
+		l.pages[pos/pageSize] = p
 	}
-	return &in[pos%pageSize]
+	return &p[pos%pageSize]
 }
 
 // Need has the log keep, beyond its size, the events after the cursor that need returns: live
@@ -90,14 +90,16 @@ func (l *Log) isUnneeded(pos uint64) bool {
 		return true
 	}
 	if l.end-l.neededAskedAt >= min(pageSize, l.size) {
-		// who comes later may need what is yet to come
+		// The answer cannot be beyond the end: a reader that joins later may need what is appended
+		// next.
 		l.neededCache, l.neededAskedAt = min(l.neededFrom(), l.end), l.end
 	}
 	return pos <= l.neededCache
 }
 
-// Append adds an event, gives it its event id, and returns its position. The event must not be
-// changed afterwards.
+// Append adds an event, gives it its event id, and returns its position. The event can be read once
+// it is in the store, or at once where there is none. The caller must not change it afterwards. It
+// waits only while the store is behind by the log's size.
 func (l *Log) Append(ev *aaep.Event) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,35 +116,38 @@ func (l *Log) Append(ev *aaep.Event) uint64 {
 	return l.end
 }
 
-// putEvent makes ev, which may be nil, the event at pos; mu is held.
+// putEvent puts ev into the slot at pos, or empties the slot if ev is nil; mu is held.
 func (l *Log) putEvent(pos uint64, ev *aaep.Event) {
-	at := l.slotAt(pos)
-	l.bytes -= at.size
-	*at = slot{event: ev}
+	s := l.slotAt(pos)
+	l.bytes -= s.size
+	*s = slot{event: ev}
 	if ev != nil {
-		at.size = sizeOf(ev)
+		s.size = sizeOf(ev)
 	}
-	l.bytes += at.size
+	l.bytes += s.size
 }
 
-// Memory holds no more than this, but always the newest event. Age is what the events say, so that
-// no clock is needed.
+// Memory holds no more bytes than maxBytes, and no event older than maxAge, but always the newest
+// event. An event's age is the time from its timestamp to that of the newest, so no clock is
+// needed.
 const (
 	maxBytes = 64 << 20
 	maxAge   = 24 * time.Hour
 )
 
-// dropOld drops the oldest events from memory while they are too many bytes or too old, or too many
-// and read by all; mu is held. An event that the store does not have yet stays.
+// dropOld drops the oldest events from memory while the events there have too many bytes, the
+// oldest is too old, or there are more than size and no live reader needs the oldest; mu is held.
+// An event that the store does not have yet stays, as does the newest.
 func (l *Log) dropOld() {
-	last := min(l.shown.Load(), max(l.end, 1)-1)
+	last := min(l.shown.Load(), max(l.end, 1)-1) // the newest that may be dropped
 	if l.persister != nil && !l.persister.hasEnded() {
 		last = min(last, l.persister.storedEnd)
 	}
 	for pos := l.base + 1; pos <= last; pos++ {
 		oldest, newest := l.slotAt(pos).event, l.slotAt(l.end).event
-		over := l.bytes > maxBytes || oldest != nil && newest != nil && newest.Timestamp.Sub(oldest.Timestamp) > maxAge
-		if !over && (l.end-l.base <= l.size || !l.isUnneeded(pos)) {
+		tooOld := oldest != nil && newest != nil && newest.Timestamp.Sub(oldest.Timestamp) > maxAge
+		mustGo := l.bytes > maxBytes || tooOld
+		if !mustGo && (l.end-l.base <= l.size || !l.isUnneeded(pos)) {
 			return
 		}
 		l.putEvent(pos, nil)
@@ -152,7 +157,7 @@ func (l *Log) dropOld() {
 	}
 }
 
-// showUpTo lets the events up to pos be read and wakes those who wait; mu is held.
+// showUpTo lets the events up to pos be read, and wakes the readers that wait; mu is held.
 func (l *Log) showUpTo(pos uint64) {
 	if pos > l.shown.Load() {
 		l.shown.Store(pos)
@@ -206,7 +211,7 @@ func (l *Log) MemoryStart() uint64 {
 	return l.base
 }
 
-// InMemory reports whether what comes after the cursor is there without waiting for a store.
+// InMemory reports whether Read after the cursor returns without waiting for the store.
 func (l *Log) InMemory(cursor uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,7 +228,7 @@ func (l *Log) Read(cursor uint64, n int) (events []*aaep.Event, changed <-chan s
 		if l.persister == nil {
 			return nil, nil, log.ErrTrimmed
 		}
-		l.mu.Unlock()
+		l.mu.Unlock() // while the store is read
 		defer l.mu.Lock()
 		events, err = l.persister.readCached(cursor, n)
 		return events, nil, err

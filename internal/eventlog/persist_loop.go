@@ -7,8 +7,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// persistLoop gives the store what was appended, until the log is closed or the store fails. It is
-// the persister's goroutine, which Open starts.
+// persistLoop is the persister's goroutine, which Open starts: it gives the store what was
+// appended, until the log is closed or the store fails. With nothing to give, it has the store trim
+// itself from time to time by an empty append, again and again as long as that frees something.
 func (k *persister) persistLoop(l *Log) {
 	trim := time.NewTicker(trimEvery)
 	defer trim.Stop()
@@ -19,7 +20,7 @@ func (k *persister) persistLoop(l *Log) {
 		l.showUpTo(l.end)
 		l.mu.Unlock()
 	}()
-	trimming := false
+	trimming := false // the last append was empty, and freed something
 	for {
 		k.awaitBatch(l)
 		batch, last := k.nextBatch(l)
@@ -37,28 +38,28 @@ func (k *persister) persistLoop(l *Log) {
 		if !k.persist(l, batch) {
 			return
 		}
-		now, _ := k.store.Bounds()
-		trimming = batch == nil && now > start
+		newStart, _ := k.store.Bounds()
+		trimming = batch == nil && newStart > start
 	}
 }
 
-// awaitBatch yields to the callers who were just told that an event is stored, as long as that
-// brings more events: what they append then is stored in one batch instead of one by one.
+// awaitBatch yields to the goroutines that waited until an event was stored, as long as that brings
+// more events: what they append next is then stored in one batch instead of one by one.
 func (k *persister) awaitBatch(l *Log) {
-	for had := uint64(0); ; {
+	for previous := uint64(0); ; {
 		l.mu.Lock()
 		waiting := l.end - k.storedEnd
 		l.mu.Unlock()
-		if waiting == had || waiting >= maxBatch {
+		if waiting == previous || waiting >= maxBatch {
 			return
 		}
-		had = waiting
+		previous = waiting
 		runtime.Gosched()
 	}
 }
 
-// nextBatch returns the oldest events that are not stored. last says that there are none and will
-// be none.
+// nextBatch returns the oldest events that are not stored, at most maxBatch; nil if there are none.
+// last says that nothing is to be stored any more: the log is closed, or the store has failed.
 func (k *persister) nextBatch(l *Log) (events []*aaep.Event, last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,11 +72,12 @@ func (k *persister) nextBatch(l *Log) (events []*aaep.Event, last bool) {
 	return events, false
 }
 
-// persist gives events to the store and shows them, and reports whether the loop can go on. If the
-// store takes longer than storeTimeout, everything appended is shown without it.
+// persist gives events to the store and shows them, and reports whether the loop can go on: after
+// an error of the store it cannot. If the store takes longer than storeTimeout, everything appended
+// is shown before it is stored.
 func (k *persister) persist(l *Log, events []*aaep.Event) bool {
-	answered := false
-	late := time.AfterFunc(storeTimeout, func() {
+	answered := false // guarded by the log's mu
+	timeout := time.AfterFunc(storeTimeout, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if answered {
@@ -99,11 +101,11 @@ func (k *persister) persist(l *Log, events []*aaep.Event) bool {
 		err = k.store.Append(records)
 		k.storeMu.Unlock()
 	}
-	late.Stop()
+	timeout.Stop()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	answered = true
-	if err != nil || k.err != nil {
+	if err != nil || k.err != nil { // k.err: the store was given up meanwhile
 		k.giveUp(l, err)
 		return false
 	}

@@ -17,18 +17,18 @@ import (
 var errOverdue = fmt.Errorf("log: the disk has not taken an event for more than %v", storeTimeout)
 
 const (
-	maxBatch = 256 // events that are kept at once
+	maxBatch = 256 // the most events that are given to the store, or read from it, at once
 	// storeTimeout is how long the store may take for a batch before events are shown without it.
 	storeTimeout = 2 * time.Second
 	trimEvery    = time.Minute
 )
 
-// meta is what a store keeps for its log.
+// meta is what a store keeps for its log beside the events, as JSON.
 type meta struct {
-	Agent   string `json:"agent,omitempty"` // whose log it is; empty in one that an older version wrote
-	Key     []byte `json:"key"`
-	Runs    []run  `json:"runs"`
-	Settled uint64 `json:"settled"`
+	Agent   string `json:"agent,omitempty"` // the agent's id; empty in one that an older version wrote
+	Key     []byte `json:"key"`             // of the event ids
+	Runs    []run  `json:"runs"`            // oldest first
+	Settled uint64 `json:"settled"`         // a cursor: see Settle
 	Ended   bool   `json:"ended,omitempty"` // the process that wrote it last ended in good order: see MarkEnded
 }
 
@@ -116,20 +116,21 @@ func (l *Log) loadEvents(cursor, end uint64) error {
 	return nil
 }
 
-// beginRun adds a run, and forgets those of which the store has no event left.
+// beginRun adds the run of this process, which begins after end, and forgets the runs of which the
+// store, whose oldest event is the one after start, has no event left.
 func (m *meta) beginRun(start, end uint64) {
 	tag := newTag()
 	for slices.ContainsFunc(m.Runs, func(r run) bool { return r.Tag == tag }) {
 		tag = newTag()
 	}
 	m.Runs = append(m.Runs, run{tag, end + 1})
-	kept := m.Runs[:0]
+	remaining := m.Runs[:0]
 	for i, r := range m.Runs {
 		if i == len(m.Runs)-1 || m.Runs[i+1].From > max(r.From, start+1) {
-			kept = append(kept, r)
+			remaining = append(remaining, r)
 		}
 	}
-	m.Runs, m.Settled = kept, max(m.Settled, start)
+	m.Runs, m.Settled = remaining, max(m.Settled, start)
 }
 
 // setMeta writes meta to the store.
@@ -143,7 +144,8 @@ func (k *persister) setMeta() error {
 	return k.store.SetMeta(data)
 }
 
-// Settled returns the cursor up to which the caller has said that nothing is open any more.
+// Settled returns the cursor that Settle was last called at, in this process or one before: no
+// session that is open has an event up to there.
 func (l *Log) Settled() uint64 {
 	if l.persister == nil {
 		return 0
@@ -153,9 +155,9 @@ func (l *Log) Settled() uint64 {
 	return l.persister.meta.Settled
 }
 
-// Settle says that no session is open of which the log has an event, and waits until that is on the
-// disk. These events need not be read again after a restart to find out. The wait is bounded: see
-// the package.
+// Settle notes in the store that no session is open that has an event in the log, so that a restart
+// need not read these events again to find out. It waits until all of them are in the store; the
+// wait is bounded: see the package. The error is the store's, and nothing is noted then.
 func (l *Log) Settle() error {
 	k := l.persister
 	if k == nil {
@@ -189,21 +191,21 @@ func (l *Log) MarkEnded() error {
 	if k == nil {
 		return nil
 	}
-	if !k.storeMu.TryLock() { // persistLoop waits for the store, and Close has waited for that
+	if !k.storeMu.TryLock() { // the store does not answer persistLoop, and Close has waited for it
 		return nil
 	}
 	k.meta.Ended = true
 	k.storeMu.Unlock()
 	marked := make(chan error, 1)
 	go func() { marked <- k.setMeta() }()
-	late := time.NewTimer(storeTimeout)
-	defer late.Stop()
+	timeout := time.NewTimer(storeTimeout)
+	defer timeout.Stop()
 	select {
 	case err := <-marked:
 		if l.Err() == nil {
 			return err
 		}
-	case <-late.C:
+	case <-timeout.C:
 	}
 	return nil
 }
@@ -241,8 +243,8 @@ func (l *Log) Overdue() bool {
 	return l.persister.overdue
 }
 
-// Close waits until the store has everything, unless that does not answer, and lets go of it. What
-// is appended later is in memory alone.
+// Close waits until the store has everything that was appended, for storeTimeout at most, and ends
+// the use of it. What is appended later is in memory alone.
 func (l *Log) Close() error {
 	if l.persister == nil {
 		return nil
@@ -251,12 +253,12 @@ func (l *Log) Close() error {
 	l.persister.closing = true
 	l.mu.Unlock()
 	l.persister.wakeLoop()
-	late := time.NewTimer(storeTimeout)
-	defer late.Stop()
+	timeout := time.NewTimer(storeTimeout)
+	defer timeout.Stop()
 	select {
 	case <-l.persister.done:
 		return l.Err()
-	case <-late.C:
+	case <-timeout.C:
 		return errOverdue
 	}
 }
@@ -269,8 +271,9 @@ func (k *persister) wakeLoop() {
 	}
 }
 
-// waitForRoom waits, with the log's mu held, while nothing in memory is stored yet. Where the store
-// is overdue it gives it up instead.
+// waitForRoom waits while as many events as the log's size are not stored yet. If the store is
+// overdue by then, it gives the store up instead. Append calls it with the log's mu held, which is
+// free while it waits.
 func (k *persister) waitForRoom(l *Log) {
 	for !k.hasEnded() && l.end-k.storedEnd >= l.size {
 		if k.overdue {
@@ -281,7 +284,8 @@ func (k *persister) waitForRoom(l *Log) {
 	}
 }
 
-// hasEnded reports whether nothing is stored any more; the log's mu is held.
+// hasEnded reports whether nothing is stored any more, because persistLoop has ended or the store
+// has failed; the log's mu is held.
 func (k *persister) hasEnded() bool {
 	select {
 	case <-k.done:
@@ -291,7 +295,8 @@ func (k *persister) hasEnded() bool {
 	}
 }
 
-// enqueued reports whether the newest event will be stored, and is to be shown only then; the log's
+// enqueued wakes persistLoop for the newest event, and reports whether that event is to be shown
+// only once it is stored: not where nothing is stored any more, or the store is overdue. The log's
 // mu is held.
 func (k *persister) enqueued() bool {
 	if k.hasEnded() {
@@ -312,7 +317,8 @@ func (k *persister) giveUp(l *Log, err error) {
 	l.showUpTo(l.end)
 }
 
-// readCached returns at most n events after the cursor, through the cache.
+// readCached returns at most n events of the store after the cursor, through the cache. The error
+// is log.ErrTrimmed if the store does not have the next one. The log's mu is not held.
 func (k *persister) readCached(cursor uint64, n int) ([]*aaep.Event, error) {
 	start, end := k.store.Bounds()
 	if cursor < start || cursor >= end {
@@ -329,19 +335,19 @@ func (k *persister) readCached(cursor uint64, n int) ([]*aaep.Event, error) {
 // goroutines may run.
 const decodedAtOnce = 16
 
-// readStore reads at most n events after the cursor from the store, up to one that cannot be
-// decoded.
+// readStore reads and decodes at most n events after the cursor from the store. It returns those
+// before one that cannot be decoded, and an error only if that is the first.
 func (k *persister) readStore(cursor uint64, n int) (events []*aaep.Event, err error) {
 	records, err := k.store.Read(cursor, n)
 	for i, r := range records {
 		if i%decodedAtOnce == decodedAtOnce-1 {
 			runtime.Gosched()
 		}
-		ev, bad := decodeRecord(r)
-		if bad != nil && i > 0 {
+		ev, decodeErr := decodeRecord(r)
+		if decodeErr != nil && i > 0 {
 			break
-		} else if bad != nil {
-			return nil, fmt.Errorf("log: event %d is not as it was written: %w", cursor+1, bad)
+		} else if decodeErr != nil {
+			return nil, fmt.Errorf("log: event %d is not as it was written: %w", cursor+1, decodeErr)
 		}
 		events = append(events, ev)
 	}

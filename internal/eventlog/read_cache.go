@@ -13,9 +13,9 @@ import (
 type readCache struct {
 	readTurns chan struct{} // holds one value for each read under way
 
-	mu     sync.Mutex
+	mu     sync.Mutex     // a leaf: no other lock is taken while it is held
 	chunks []*cachedChunk // oldest first
-	bytes  int            // the sum of theirs
+	bytes  int            // the sum of the sizes of the chunks
 }
 
 // A cachedChunk is some events after a cursor. All fields but from and read may be used with the
@@ -39,59 +39,63 @@ const (
 // newReadCache returns an empty cache.
 func newReadCache() *readCache { return &readCache{readTurns: make(chan struct{}, maxReadsAtOnce)} }
 
-// readThrough returns the events after the cursor that are in one chunk, and fetches the chunk if
-// it is not there. Nothing before start is fetched.
+// readThrough returns the events after the cursor up to the end of one chunk. If no chunk has the
+// next event, it calls fetch, which returns at most n events after a cursor, not before start;
+// other goroutines that need that chunk wait for it. A chunk that fetch returned short of the
+// cursor is followed by one that begins at the cursor.
 func (s *readCache) readThrough(cursor, start uint64,
 	fetch func(cursor uint64, n int) ([]*aaep.Event, error)) ([]*aaep.Event, error) {
 	for from := max(cursor-cursor%chunkSize, start); ; from = cursor {
-		st, mine := s.findOrReserve(from, cursor)
-		if mine {
+		chunk, reserved := s.findOrReserve(from, cursor)
+		if reserved {
 			s.readTurns <- struct{}{}
 			events, err := fetch(from, chunkSize)
 			<-s.readTurns
-			s.storeRead(st, events, err)
+			s.storeRead(chunk, events, err)
 		}
-		<-st.read
-		if cursor < st.endCursor() || from == cursor {
-			return st.events[min(cursor-st.from, uint64(len(st.events))):], st.err
+		<-chunk.read
+		if cursor < chunk.endCursor() || from == cursor {
+			return chunk.events[min(cursor-chunk.from, uint64(len(chunk.events))):], chunk.err
 		}
 	}
 }
 
 // endCursor returns the cursor after the chunk's last event.
-func (st *cachedChunk) endCursor() uint64 { return st.from + uint64(len(st.events)) }
+func (c *cachedChunk) endCursor() uint64 { return c.from + uint64(len(c.events)) }
 
-// findOrReserve returns the chunk with the event after the cursor, or the one that begins at from.
-// mine says that it is new, and the caller is to read it.
-func (s *readCache) findOrReserve(from, cursor uint64) (st *cachedChunk, mine bool) {
+// findOrReserve returns the chunk that has the event after the cursor, or one that begins at from
+// and is being read. Otherwise it adds an empty chunk that begins at from: reserved says that the
+// caller must fill it by storeRead.
+func (s *readCache) findOrReserve(from, cursor uint64) (chunk *cachedChunk, reserved bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, st := range s.chunks {
-		if st.from <= cursor && cursor < st.endCursor() || st.from == from && st.bytes == 0 {
-			return st, false
+	for _, c := range s.chunks {
+		if c.from <= cursor && cursor < c.endCursor() || c.from == from && c.bytes == 0 {
+			return c, false
 		}
 	}
-	st = &cachedChunk{from: from, read: make(chan struct{})}
-	s.chunks = append(s.chunks, st)
-	return st, true
+	chunk = &cachedChunk{from: from, read: make(chan struct{})}
+	s.chunks = append(s.chunks, chunk)
+	return chunk, true
 }
 
-// storeRead fills a chunk with what was read, wakes those who wait for it, and drops the oldest
-// chunks where the cache is too large.
-func (s *readCache) storeRead(st *cachedChunk, events []*aaep.Event, err error) {
+// storeRead fills a reserved chunk with what was read, wakes the goroutines that wait for it, and
+// drops the oldest chunks while the cache is too large. A chunk without events is not kept.
+func (s *readCache) storeRead(chunk *cachedChunk, events []*aaep.Event, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st.events, st.err = events, err
+	chunk.events, chunk.err = events, err
 	for _, ev := range events {
-		st.bytes += sizeOf(ev)
+		chunk.bytes += sizeOf(ev)
 	}
-	s.bytes += st.bytes
-	s.chunks = slices.DeleteFunc(s.chunks, func(old *cachedChunk) bool {
-		gone := old == st && len(events) == 0 || old != st && old.bytes > 0 && s.bytes > maxCacheBytes
-		if gone {
-			s.bytes -= old.bytes
+	s.bytes += chunk.bytes
+	s.chunks = slices.DeleteFunc(s.chunks, func(c *cachedChunk) bool {
+		// One that is still being read has no bytes yet, and stays.
+		drop := c == chunk && len(events) == 0 || c != chunk && c.bytes > 0 && s.bytes > maxCacheBytes
+		if drop {
+			s.bytes -= c.bytes
 		}
-		return gone
+		return drop
 	})
-	close(st.read)
+	close(chunk.read)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// encodeRecord writes an event as lines of JSON: the event, and then the event in each further
-// language.
+// encodeRecord returns an event as the record that a store keeps: lines of JSON, first the event,
+// then the event in each further language.
 func encodeRecord(ev *aaep.Event) ([]byte, error) {
 	record, err := encodeLine(*ev)
 	for _, t := range ev.Translations {
@@ -23,8 +23,8 @@ func encodeRecord(ev *aaep.Event) ([]byte, error) {
 	return record, err
 }
 
-// encodeLine writes one line. It leaves out extension data that cannot be encoded, as the senders
-// of events do.
+// encodeLine returns an event in its first language as JSON. Extension data that cannot be encoded
+// is left out, as it is where events are sent.
 func encodeLine(ev aaep.Event) ([]byte, error) {
 	ev.Translations = nil
 	data, err := ev.MarshalJSON()
@@ -35,7 +35,7 @@ func encodeLine(ev aaep.Event) ([]byte, error) {
 	return data, err
 }
 
-// decodeRecord reads what encodeRecord wrote.
+// decodeRecord returns the event of a record that encodeRecord made, with its translations.
 func decodeRecord(record []byte) (*aaep.Event, error) {
 	var ev *aaep.Event
 	for line := range bytes.SplitSeq(record, []byte{'\n'}) {
@@ -43,17 +43,17 @@ func decodeRecord(record []byte) (*aaep.Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		in, ok := m.(*aaep.Event)
+		lineEvent, ok := m.(*aaep.Event)
 		switch {
 		case !ok:
 			return nil, fmt.Errorf("it is a %s", m.MessageType())
 		case ev == nil:
-			ev, in.Translations = in, nil // the other lines are all that it was put down in
+			ev, lineEvent.Translations = lineEvent, nil // the other lines are its translations
 		default:
-			t := aaep.Translation{LocalizationHints: in.LocalizationHints, Summary: in.Summary, Payload: in.Payload}
+			t := aaep.Translation{LocalizationHints: lineEvent.LocalizationHints, Summary: lineEvent.Summary,
+				Payload: lineEvent.Payload}
 			if reflect.DeepEqual(t.Payload, ev.Payload) {
-				// it has no words of its own
-				t.Payload = nil
+				t.Payload = nil // the translation is of the summary alone
 			}
 			ev.Translations = append(ev.Translations, t)
 		}

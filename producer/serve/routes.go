@@ -17,8 +17,8 @@ const (
 	readyPath   = "/readyz"
 )
 
-// guardReadOnly serves GET and HEAD requests that pass the rules of the host and the origin, and
-// refuses all others.
+// guardReadOnly returns a handler that passes GET and HEAD requests from hosts and origins that
+// guard allows to h, answers a browser that asks whether it may send them, and refuses all others.
 func guardReadOnly(guard httpguard.Rules, refusals httpguard.Refusals, h http.Handler) http.Handler {
 	const methods = "GET, HEAD"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -28,10 +28,10 @@ func guardReadOnly(guard httpguard.Rules, refusals httpguard.Refusals, h http.Ha
 			http.Error(w, err.Error(), http.StatusForbidden)
 			return
 		}
-		switch shared := guard.SetCORS(w, r); {
+		switch cors := guard.SetCORS(w, r); {
 		case r.Method == http.MethodGet, r.Method == http.MethodHead:
 			h.ServeHTTP(w, r)
-		case shared && httpguard.Preflight(w, r, methods, "Accept, Authorization, Cache-Control"):
+		case cors && httpguard.Preflight(w, r, methods, "Accept, Authorization, Cache-Control"):
 		default:
 			w.Header().Set("Allow", methods)
 			http.Error(w, "this is only to be read", http.StatusMethodNotAllowed)
@@ -44,10 +44,11 @@ func (s *Server) refusals() httpguard.Refusals {
 	return httpguard.Refusals{Transport: "serve", Log: httpguard.LimitLog(s.Logger), Count: s.Refused}
 }
 
-// newMux puts the manifest, the schemas, the page and the health checks beside the bindings events,
-// at socket sockets, and root, which may be nil. The documents hold no secret, so they are served
-// without credentials.
-func (s *Server) newMux(p *producer.Producer, hosts []string, at string, events http.Handler, socket string,
+// newMux returns the handler of everything that is served of p: events, which is Server-Sent
+// Events; sockets, which is WebSocket, at socketPath; root, the layout without a handshake, which
+// may be nil; and, below prefix, the manifest, the schemas and the health checks, with the page.
+// The documents hold no secret, so they are served without credentials.
+func (s *Server) newMux(p *producer.Producer, hosts []string, prefix string, events http.Handler, socketPath string,
 	sockets http.Handler, root *sse.RootServer) http.Handler {
 	refusals := s.refusals()
 	guarded := func(h http.Handler) http.Handler {
@@ -55,7 +56,7 @@ func (s *Server) newMux(p *producer.Producer, hosts []string, at string, events 
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", events)
-	mux.Handle(socket, sockets)
+	mux.Handle(socketPath, sockets)
 	if s.Page != nil {
 		mux.Handle("GET "+PagePath, guarded(http.StripPrefix(PagePath, s.Page)))
 		toPage := guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -68,17 +69,16 @@ func (s *Server) newMux(p *producer.Producer, hosts []string, at string, events 
 		mux.Handle("/events", root)
 		mux.Handle("/messages", root)
 	}
-	mux.Handle(at+schemasPath, guarded(http.StripPrefix(at+schemasPath, http.FileServerFS(schemas.FS()))))
-	mux.Handle(at+manifest.Path, guarded(http.HandlerFunc(func(w http.ResponseWriter,
-		r *http.Request) {
+	files := http.StripPrefix(prefix+schemasPath, http.FileServerFS(schemas.FS()))
+	mux.Handle(prefix+schemasPath, guarded(files))
+	mux.Handle(prefix+manifest.Path, guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.serveManifest(w, r, p)
 	})))
-	mux.Handle(at+manifest.KeysPath, guarded(http.HandlerFunc(func(w http.ResponseWriter,
-		_ *http.Request) {
+	mux.Handle(prefix+manifest.KeysPath, guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		s.serveKeys(w, p)
 	})))
-	mux.HandleFunc("GET "+at+healthPath, func(w http.ResponseWriter, _ *http.Request) { serveHealth(w, p, false) })
-	mux.HandleFunc("GET "+at+readyPath, func(w http.ResponseWriter, _ *http.Request) { serveHealth(w, p, true) })
+	mux.HandleFunc("GET "+prefix+healthPath, func(w http.ResponseWriter, _ *http.Request) { serveHealth(w, p, false) })
+	mux.HandleFunc("GET "+prefix+readyPath, func(w http.ResponseWriter, _ *http.Request) { serveHealth(w, p, true) })
 	return mux
 }
 
@@ -145,12 +145,13 @@ func serveHealth(w http.ResponseWriter, p *producer.Producer, ready bool) {
 	}
 }
 
-// writeStatus answers 200 to "ok", and 503 to every other status.
-func writeStatus(w http.ResponseWriter, is string) {
+// writeStatus answers a health check with the word health: with 200 if it is "ok", with 503 if it
+// is any other.
+func writeStatus(w http.ResponseWriter, health string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	if is != "ok" {
+	if health != "ok" {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	w.Write([]byte(`{"status":"` + is + `"}` + "\n"))
+	w.Write([]byte(`{"status":"` + health + `"}` + "\n"))
 }

@@ -133,8 +133,10 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Produce
 		})
 }
 
-// serveAgents listens for the agents until all of them have been shut down. mount makes their
-// handler, and what it starts ends with its context and is counted in the WaitGroup.
+// serveAgents serves the agents on ln until all of them have been shut down, which the end of ctx
+// begins. mount makes their handler from the names that the listener goes by; the goroutines that
+// it starts end with its context and are counted in the WaitGroup. It is the body of Serve and
+// ServeAll.
 func (s *Server) serveAgents(ctx context.Context, ln net.Listener, agents []*producer.Producer,
 	mount func(context.Context, []string, *sync.WaitGroup) (http.Handler, error)) error {
 	if ln == nil {
@@ -154,8 +156,11 @@ func (s *Server) serveAgents(ctx context.Context, ln net.Listener, agents []*pro
 		return err
 	}
 	if s.Authenticate == nil {
-		s.logTo().Info("serve: nobody is asked for credentials; every user and program of this machine can listen and answer", "address", ln.Addr().String())
+		s.logTo().Info("serve: nobody is asked for credentials; every user and program of this machine can listen "+
+			"and answer", "address", ln.Addr().String())
 	}
+
+	// Accepting goes on while the agents shut down, so it does not end with ctx.
 	accepting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -164,27 +169,22 @@ func (s *Server) serveAgents(ctx context.Context, ln net.Listener, agents []*pro
 	if err != nil {
 		return err
 	}
-	srv := &http.Server{Handler: httpguard.Behind(s.TrustedProxies, httpguard.WithDeadlines(handler)), TLSConfig: conf,
-		ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(httpguard.LimitLog(s.logTo()).Handler(), slog.LevelInfo)}
-	httpguard.BoundIdle(srv)
+	srv := s.newHTTPServer(handler, conf)
 	defer srv.Close()
-	upgraded, hangUp := context.WithCancel(context.Background()) // or taken, of which the http.Server knows no more
-	defer hangUp()
-	srv.BaseContext = func(net.Listener) context.Context { return httpguard.AllowHijack(upgraded) }
-	if len(s.Hosts) == 0 && conf != nil { // the names of the certificate that the connection began with: looked up once, if at all
-		srv.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
-			return httpguard.Also(ctx, sync.OnceValue(func() []string { return certificateNames(conf) }))
-		}
-	}
-	failed := make(chan error, 1)
+	// The http.Server does not know the connections that a handler has taken from it, so closing it
+	// leaves those open: they end with this context.
+	hijacked, endHijacked := context.WithCancel(context.Background())
+	defer endHijacked()
+	srv.BaseContext = func(net.Listener) context.Context { return httpguard.AllowHijack(hijacked) }
+	serveErr := make(chan error, 1)
 	running.Go(func() {
 		if conf != nil {
-			failed <- srv.ServeTLS(ln, "", "")
+			serveErr <- srv.ServeTLS(ln, "", "")
 		} else {
-			failed <- srv.Serve(ln)
+			serveErr <- srv.Serve(ln)
 		}
 	})
+
 	defer context.AfterFunc(ctx, func() {
 		for _, p := range agents {
 			go p.Shutdown(accepting)
@@ -192,16 +192,33 @@ func (s *Server) serveAgents(ctx context.Context, ln net.Listener, agents []*pro
 	})()
 	for _, p := range agents {
 		select {
-		case err := <-failed:
+		case err := <-serveErr:
 			return err
 		case <-p.Done():
 		}
 	}
-	// The last words are out; give the connections a moment to end by themselves.
+	// The last messages are out; the connections have a moment to end by themselves.
 	ending, cancel := context.WithTimeout(accepting, time.Second)
 	defer cancel()
 	srv.Shutdown(ending)
 	return ctx.Err()
+}
+
+// newHTTPServer returns the server of handler, with bounds on what a client may take of it. conf is
+// its TLS, or nil.
+func (s *Server) newHTTPServer(handler http.Handler, conf *tls.Config) *http.Server {
+	srv := &http.Server{Handler: httpguard.Behind(s.TrustedProxies, httpguard.WithDeadlines(handler)), TLSConfig: conf,
+		ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(httpguard.LimitLog(s.logTo()).Handler(), slog.LevelInfo)}
+	httpguard.BoundIdle(srv)
+	if len(s.Hosts) == 0 && conf != nil {
+		// A new certificate may have other names than the one that hostNames read. The names of the
+		// one that a connection began with are looked up once for it, if at all.
+		srv.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+			return httpguard.Also(ctx, sync.OnceValue(func() []string { return certificateNames(conf) }))
+		}
+	}
+	return srv
 }
 
 // Handler serves p within a server of the application's own, until p has been shut down: at the
@@ -219,26 +236,29 @@ func (s *Server) Handler(p *producer.Producer) (http.Handler, error) {
 	var first sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		first.Do(func() {
-			if under := httpguard.MountPath(r); under != "" {
-				addEndpoints(p, under+sse.DefaultPrefix)
+			if path := httpguard.MountPath(r); path != "" {
+				addEndpoints(p, path+sse.DefaultPrefix)
 			}
 		})
 		h.ServeHTTP(w, r)
 	}), nil
 }
 
-// addEndpoints says in the manifest of p that it is served below a path.
-func addEndpoints(p *producer.Producer, at string) {
-	p.AddEndpoint(manifest.SSE, manifest.Endpoint{Address: at})
-	p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: at + "/ws"})
+// addEndpoints adds to the manifest of p that Server-Sent Events are at path, and WebSocket is at
+// "/ws" below it.
+func addEndpoints(p *producer.Producer, path string) {
+	p.AddEndpoint(manifest.SSE, manifest.Endpoint{Address: path})
+	p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: path + "/ws"})
 }
 
 // logTo returns the Logger, or one that discards.
 func (s *Server) logTo() *slog.Logger { return shield.Logger(s.Logger) }
 
-// mountAgent serves p on the transports until ctx is done or p has been shut down; running then
-// ends. at is the path under which p is one of several, or empty.
-func (s *Server) mountAgent(ctx context.Context, p *producer.Producer, hosts []string, at string,
+// mountAgent returns the handler of p, under the names hosts, and starts a goroutine for each
+// transport that serves p until ctx is done or p has been shut down. They are counted in running.
+// path is the one under which p is one of several agents, or "". The error says what of s cannot
+// be.
+func (s *Server) mountAgent(ctx context.Context, p *producer.Producer, hosts []string, path string,
 	running *sync.WaitGroup) (http.Handler, error) {
 	if err := (httpguard.Rules{Hosts: s.Hosts, Origins: s.Origins}).Valid(); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
@@ -252,7 +272,8 @@ func (s *Server) mountAgent(ctx context.Context, p *producer.Producer, hosts []s
 	var root *sse.RootServer
 	if s.RootLayout != nil {
 		if i := slices.IndexFunc(s.Hosts, func(name string) bool { return !httpguard.LoopbackHost(name) }); i >= 0 {
-			return nil, fmt.Errorf("serve: Server.RootLayout asks nobody who they are, and behind the proxy for %q everybody would seem to be on this machine; leave one of the two out", s.Hosts[i])
+			return nil, fmt.Errorf("serve: Server.RootLayout asks nobody who they are, and behind the proxy for %q "+
+				"everybody would seem to be on this machine; leave one of the two out", s.Hosts[i])
 		}
 		var err error
 		if root, err = sse.NewRootServer(sse.RootOptions{Capabilities: *s.RootLayout, Origins: s.Origins,
@@ -261,20 +282,21 @@ func (s *Server) mountAgent(ctx context.Context, p *producer.Producer, hosts []s
 		}
 		running.Go(func() { p.Serve(ctx, root) })
 	}
-	most := max(1024, 2*p.MaxSubscriptions()) // p refuses the rest, in words
-	prefix := cmp.Or(at, sse.DefaultPrefix)
-	events := sse.NewServer(sse.ServerOptions{Refused: s.Refused, Prefix: prefix, Authenticate: s.Authenticate, Hosts: hosts,
-		Origins: s.Origins, Logger: s.Logger, MaxSubscriptions: most})
-	sockets := websocket.NewServer(websocket.ServerOptions{Refused: s.Refused, Authenticate: s.Authenticate, Hosts: hosts,
-		Origins: s.Origins, Logger: s.Logger, MaxConnections: most})
+	// The transports let in more than p accepts: p refuses the rest with a message that says why.
+	maxLinks := max(1024, 2*p.MaxSubscriptions())
+	prefix := cmp.Or(path, sse.DefaultPrefix)
+	events := sse.NewServer(sse.ServerOptions{Refused: s.Refused, Prefix: prefix, Authenticate: s.Authenticate,
+		Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxSubscriptions: maxLinks})
+	sockets := websocket.NewServer(websocket.ServerOptions{Refused: s.Refused, Authenticate: s.Authenticate,
+		Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxConnections: maxLinks})
 	addEndpoints(p, prefix)
 	running.Go(func() { p.Serve(ctx, events) })
 	running.Go(func() { p.Serve(ctx, sockets) })
-	return s.newMux(p, hosts, at, events, prefix+"/ws", sockets, root), nil
+	return s.newMux(p, hosts, path, events, prefix+"/ws", sockets, root), nil
 }
 
-// checkAddress refuses an address that may not be listened at, and reports whether it is loopback
-// (INV-47, D-71).
+// checkAddress reports whether the listener's address is loopback. One that other machines can
+// reach is an error without TLS and Authenticate (INV-47, D-71).
 func (s *Server) checkAddress(addr net.Addr) (loopback bool, err error) {
 	a, ok := addr.(*net.TCPAddr)
 	switch {
@@ -283,7 +305,8 @@ func (s *Server) checkAddress(addr net.Addr) (loopback bool, err error) {
 	case !ok:
 		return false, fmt.Errorf("serve: %v is not a TCP address", addr)
 	case s.TLS == nil || s.Authenticate == nil:
-		return false, fmt.Errorf("serve: %v is not a loopback address: other machines can reach it, so set Server.TLS and Server.Authenticate", addr)
+		return false, fmt.Errorf("serve: %v is not a loopback address: other machines can reach it, so set "+
+			"Server.TLS and Server.Authenticate", addr)
 	}
 	return false, nil
 }
@@ -315,20 +338,21 @@ func (s *Server) hostNames(conf *tls.Config, loopback bool) ([]string, error) {
 		names = append(names, certificateNames(conf)...)
 	}
 	if len(names) == 0 {
-		return nil, errors.New("serve: set Server.Hosts to the names under which this listener is reached; the certificate does not say them")
+		return nil, errors.New("serve: set Server.Hosts to the names under which this listener is reached; the " +
+			"certificate does not say them")
 	}
 	return names, nil
 }
 
-// certificateNames returns the names in the certificate that is served to clients that name no
-// host. A wildcard is no name.
+// certificateNames returns the names and addresses in the certificate that conf serves now to a
+// client that names no host, as a request's Host has them. A wildcard is no name.
 func certificateNames(conf *tls.Config) (names []string) {
 	var cert *tls.Certificate
 	noClient, _ := net.Pipe() // GetCertificate may look at the client's address
 	hello := &tls.ClientHelloInfo{Conn: noClient}
 	if conf.GetConfigForClient != nil {
-		if now, _ := conf.GetConfigForClient(hello); now != nil {
-			conf = now
+		if current, _ := conf.GetConfigForClient(hello); current != nil {
+			conf = current
 		}
 	}
 	if conf.GetCertificate != nil {

@@ -41,47 +41,56 @@ func (s *Server) ServeAll(ctx context.Context, ln net.Listener, agents map[strin
 			}
 			handlers := map[string]http.Handler{}
 			for name, p := range agents {
-				at, err := Path(name)
+				path, err := Path(name)
 				if err != nil {
 					return nil, err
 				}
-				h, err := s.mountAgent(ctx, p, hosts, at, running)
+				h, err := s.mountAgent(ctx, p, hosts, path, running)
 				if err != nil {
 					return nil, err
 				}
 				handlers[name] = h
 			}
-			names := slices.Sorted(maps.Keys(handlers))
-			rules := httpguard.Rules{Hosts: hosts, Origins: s.Origins}
-			list := guardReadOnly(rules, s.refusals(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				for _, name := range names {
-					fmt.Fprintf(w, "/%s\n", name)
-				}
-			}))
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-				switch h := handlers[name]; {
-				case h != nil:
-					h.ServeHTTP(w, r)
-				case r.URL.Path == healthPath: // an agent that has ended has a health of its own, below its path
-					writeStatus(w, "ok")
-				case r.URL.Path == readyPath: // and so has one that is out of reach
-					is := "away"
-					for _, p := range agents {
-						if p.Ready() {
-							is = "ok"
-						}
-					}
-					writeStatus(w, is)
-				case r.URL.Path == "/" && s.Authenticate == nil: // who may know of them is not known otherwise
-					list.ServeHTTP(w, r)
-				default:
-					text := "no agent is here; each is below its own name, where a request for a subscription goes to /NAME/subscriptions"
-					if s.Authenticate == nil && rules.Check(r) == nil {
-						text += "; there are /" + strings.Join(names, ", /")
-					}
-					http.Error(w, text, http.StatusNotFound)
-				}
-			}), nil
+			return s.routeAgents(agents, handlers, hosts), nil
 		})
+}
+
+// routeAgents returns the handler that passes a request to the handler of the agent that the path
+// begins with, and answers for all of them at "/" and in the health checks. The names of the agents
+// are told only where no credentials are asked for: otherwise it is not known who may learn them.
+func (s *Server) routeAgents(agents map[string]*producer.Producer, handlers map[string]http.Handler,
+	hosts []string) http.Handler {
+	names := slices.Sorted(maps.Keys(handlers))
+	rules := httpguard.Rules{Hosts: hosts, Origins: s.Origins}
+	list := guardReadOnly(rules, s.refusals(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, name := range names {
+			fmt.Fprintf(w, "/%s\n", name)
+		}
+	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		switch h := handlers[name]; {
+		case h != nil:
+			h.ServeHTTP(w, r)
+		case r.URL.Path == healthPath: // an agent that has ended has a health of its own, below its path
+			writeStatus(w, "ok")
+		case r.URL.Path == readyPath: // likewise an agent that is out of reach
+			health := "away"
+			for _, p := range agents {
+				if p.Ready() {
+					health = "ok"
+				}
+			}
+			writeStatus(w, health)
+		case r.URL.Path == "/" && s.Authenticate == nil:
+			list.ServeHTTP(w, r)
+		default:
+			text := "no agent is here; each is below its own name, where a request for a subscription goes to " +
+				"/NAME/subscriptions"
+			if s.Authenticate == nil && rules.Check(r) == nil {
+				text += "; there are /" + strings.Join(names, ", /")
+			}
+			http.Error(w, text, http.StatusNotFound)
+		}
+	})
 }
