@@ -50,7 +50,7 @@ var mutants = []mutant{
 		return shortName(o) == "session.cancelled" &&
 			o["cancelled_by"] == "system"
 	}), caught: []string{"ends-once"}},
-	{name: "ends twice", out: insertAfter("session.completed", func(p *proxy, o object) object {
+	{name: "ends twice", whole: true, out: insertAfter("session.completed", func(p *proxy, o object) object {
 		return p.newEvent(o, "session.cancelled", object{"cancelled_by": "system"})
 	}), caught: []string{"all-hear-the-end", "text-whole-slow", "filters-kept", "new-rate-kept"}},
 	{name: "talks after the end", out: insertAfter("session.cancelled", func(p *proxy, o object) object {
@@ -111,7 +111,7 @@ var mutants = []mutant{
 			cloneWith(o, object{"chunk": c[at:], "position": o["position"].(float64) + float64(at)})}
 	}},
 
-	{name: "acts before it asks", out: insertBefore("awaiting.confirmation",
+	{name: "acts before it asks", whole: true, out: insertBefore("awaiting.confirmation",
 		func(p *proxy, o object) object { return p.newToolCall(o) }),
 		caught: []string{"answers-apart", "asks-first", "filters-kept"}},
 	{name: "does not say what it does", caught: []string{"accept-stands", "spelling-free", "answers-apart", "does-what-was-accepted", "others-may-answer",
@@ -278,7 +278,7 @@ var mutants = []mutant{
 		in: dropMessages(func(o object) bool { return o["aaep_version"] == "99.0.0" })},
 	{name: "adds to a rejection", out: editType("subscription.rejected", object{"trace": "main.go:7"}),
 		caught: []string{"answer-valid"}},
-	{name: "names subscriptions badly", caught: []string{"answer-valid", "subscription-id", "events-valid"},
+	{name: "names subscriptions badly", whole: true, caught: []string{"answer-valid", "subscription-id", "events-valid"},
 		out: func(p *proxy, o object) []object {
 			if shortName(o) == "subscription.accepted" && p.caps != nil && len(p.caps) == 0 {
 				o["subscription_id"] = "sub_quick-start"
@@ -339,7 +339,7 @@ var mutants = []mutant{
 			return []object{o}
 		}},
 
-	{name: "hurries", caught: []string{"rate-kept", "new-rate-kept"}, in: func(p *proxy, o object) []object {
+	{name: "hurries", whole: true, caught: []string{"rate-kept", "new-rate-kept"}, in: func(p *proxy, o object) []object {
 		if p.hasRequested("max_events_per_second", 2.0) {
 			delete(p.caps, "max_events_per_second")
 		}
@@ -388,13 +388,13 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "goes on after the close", caught: []string{"close-silences"}, in: func(p *proxy, o object) []object {
+	{name: "goes on after the close", whole: true, caught: []string{"close-silences"}, in: func(p *proxy, o object) []object {
 		if o["reason_message"] == "Leaving." && p.token == "" {
 			return nil
 		}
 		return []object{o}
 	}},
-	{name: "leaves with the first", caught: []string{"answers-apart", "not-asked-if-mute", "not-questioned-if-mute", "text-whole-slow",
+	{name: "leaves with the first", whole: true, caught: []string{"answers-apart", "not-asked-if-mute", "not-questioned-if-mute", "text-whole-slow",
 		"own-name-only", "included-come", "others-go-on", "slow-costs-nobody"},
 		in: func(p *proxy, o object) []object {
 			if o["reason_message"] == "Leaving." && p.token == "" {

@@ -183,7 +183,7 @@ var outsiderMutants = []mutant{
 		o object) bool {
 		return p.hasRequested("max_events_per_second", 2.0) && shortName(o) == "session.completed"
 	})},
-	{name: "forgets the beginning where there is a rate", caught: []string{"begins-once"}, out: dropWhere(func(p *proxy,
+	{name: "forgets the beginning where there is a rate", whole: true, caught: []string{"begins-once"}, out: dropWhere(func(p *proxy,
 		o object) bool {
 		return p.caps["max_events_per_second"] != nil && shortName(o) == "session.started"
 	})},

@@ -106,7 +106,7 @@ var termsMutants = []mutant{
 			}
 			return []object{o}
 		}},
-	{name: "calls everything critical where there is a rate", caught: []string{"urgency-honest"},
+	{name: "calls everything critical where there is a rate", whole: true, caught: []string{"urgency-honest"},
 		out: func(p *proxy, o object) []object {
 			if o["urgency"] != nil && p.hasRequested("max_events_per_second", 2.0) && shortName(o) == "output.streaming" {
 				o["urgency"] = "critical"

@@ -35,6 +35,8 @@ type mutant struct {
 	// caught are the cases that must fail or deviate, by name, and no other may but maybe, of which
 	// it depends on the order in which links that are asked at once come to receive.
 	caught, maybe []string
+	// whole says that it shows only beside the scenario runs of other cases.
+	whole bool
 }
 
 // proxy is one link through a mutant.
@@ -312,12 +314,16 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// runMutant runs the suite on a mutant.
+// runMutant runs the suite on a mutant: with testing.Short, the cases that are
+// meant for it alone, where that shows it.
 func runMutant(t *testing.T, m *mutant) *conformance.Report {
 	report := inBubble(t, func(g *target) conformance.ProducerRun {
 		run := checkExtraCases(g, mutantTarget{g, m, new(sync.Map), new(int)})
 		if m.run != nil {
 			m.run(&run)
+		}
+		if testing.Short() && !m.whole {
+			run.Only = m.caught
 		}
 		return run
 	})
