@@ -20,8 +20,8 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 	if err := shield.CheckNil("producer: the Listener", l); err != nil {
 		return err
 	}
-	callers := ctx
-	ended := func() error { return cmp.Or(callers.Err(), ErrClosed) }
+	callerCtx := ctx
+	endError := func() error { return cmp.Or(callerCtx.Err(), ErrClosed) }
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.serving, cancel)()
@@ -33,14 +33,14 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 		err := p.shield.Call("Listener.Accept", func() (err error) { conn, err = l.Accept(ctx); return err })
 		switch {
 		case err == nil:
-		case callers.Err() != nil, p.isClosed(), errors.Is(err, transports.ErrClosed):
-			return ended()
+		case callerCtx.Err() != nil, p.isClosed(), errors.Is(err, transports.ErrClosed):
+			return endError()
 		default:
 			return err
 		}
 		if done, open := p.startServing(conn); !open {
 			<-done
-			return ended()
+			return endError()
 		}
 	}
 }

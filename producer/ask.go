@@ -12,26 +12,23 @@ import (
 	"github.com/aaep-go/aaep/internal/questions"
 )
 
-// askQuestion puts one question, waits for its one outcome and returns that. explain maps the
-// outcome to the words that announce it and to the error that the agent gets. It must take no lock:
-// endSession calls it with s.mu held if the session ends while the question is open. The
-// question is returned with every outcome, also beside an error. clarify and askConfirmation
-// call it on the agent's goroutine, holding no lock.
+// askQuestion puts one question, waits for its one outcome and returns that, with the Pending of
+// the question. explain maps the outcome to the words that announce it and to the error that the
+// agent gets. It must take no lock: endSession calls it with s.mu held if the session ends while
+// the question is open. The error is explain's, ErrNotRecorded, ErrSessionOver, that of ctx, or
+// that of a question that could not be put. clarify and askConfirmation call it on the agent's
+// goroutine, holding no lock.
 //
 // The order is: the state awaiting_input, the question, its outcome, and one change of state that
 // announces what came of it. Where an action was accepted, that change is to calling_tool.
 func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Question,
 	explain func(*ledger.Outcome) (speech, error)) (_ *ledger.Outcome, _ *questions.Pending, err error) {
-	// A session has one question open at a time, so that it is clear which one a change of state is
-	// about. The next one waits for its turn (D-40).
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
-	case <-s.ctx.Done():
-		return nil, nil, ErrSessionOver
+	release, err := s.takeTurn(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
+	defer release()
+
 	var payload aaep.Payload = q.Clarification
 	if q.Confirmation != nil {
 		payload = q.Confirmation
@@ -44,6 +41,7 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 	if err != nil {
 		return nil, nil, err
 	}
+
 	out := s.receiveOutcome(ctx, pending, q)
 	if out == nil {
 		return nil, nil, ErrSessionOver // endSession withdraws the question
@@ -65,6 +63,7 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 		failed = ErrNotRecorded
 	}
 	failed = cmp.Or(late, failed)
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.ctx.Err() != nil {
@@ -85,6 +84,20 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 		return nil, nil, errors.Join(failed, err)
 	}
 	return out, pending, failed
+}
+
+// takeTurn waits until no other question of the session is open, and keeps others from being put
+// until release is called. With one question open at a time it is clear which one a change of state
+// is about (D-40). The error is that of ctx, or ErrSessionOver.
+func (s *Session) takeTurn(ctx context.Context) (release func(), err error) {
+	select {
+	case s.turn <- struct{}{}:
+		return func() { <-s.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.ctx.Done():
+		return nil, ErrSessionOver
+	}
 }
 
 // receiveOutcome waits for the outcome of a question. One that no recipient can answer has its
@@ -120,7 +133,7 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 	if err != nil {
 		return nil, err
 	}
-	// withdraw gives what is on record as asked an outcome.
+	// withdraw records that a question which is on record as asked was not put after all.
 	withdraw := func(err error) error {
 		if pending.IsOnRecord() {
 			out := ledger.WithdrawnOutcome(q)
@@ -129,8 +142,8 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 		}
 		return err
 	}
-	for tries, others := 0, true; others; tries++ {
-		if tries == maxAsks { // there are always others that could be asked
+	for tries, unrecorded := 0, true; unrecorded; tries++ {
+		if tries == maxAsks { // there are always new ones that could be asked
 			return nil, withdraw(ErrUnreachable)
 		}
 		if fresh := p.board.FindUnrecorded(pending); len(fresh) > 0 {
@@ -140,7 +153,7 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 			pending.MarkRecorded(fresh)
 		}
 		var open bool
-		open, others, err = s.openQuestion(ctx, about, q, pending, explain)
+		open, unrecorded, err = s.openQuestion(ctx, about, q, pending, explain)
 		switch {
 		case err != nil:
 			return nil, withdraw(err)
@@ -162,7 +175,7 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 
 // waitingFor returns the words that announce the state awaiting_input: those of the question.
 func waitingFor(question speech) speech {
-	question.with = aaep.Text{} // extension data, such as a haptic cue, goes with the question
+	question.extensionData = aaep.Text{} // extension data, such as a haptic cue, goes with the question
 	question.setPayloads(func(string) (aaep.Payload, bool) { return nil, true })
 	return question
 }
@@ -183,11 +196,12 @@ func (s *Session) prepareQuestion(about speech, payload aaep.Payload) (*question
 }
 
 // openQuestion opens a question that is on record, and emits awaiting_input and the question. If no
-// recipient on record is left, open is false and nothing is emitted; others then says that there
-// are some that can answer and are not on record. Those that are not, beside some that are, are
-// asked when they are. The time to answer is that which all of them need. After an error the state
-// goes back to what it was. explain becomes s.explainSettled. putQuestion calls it, holding no
-// lock; it takes s.mu, holds the recipients, and waits for the broker, never for a link.
+// recipient on record is left, open is false and nothing is emitted; unrecorded then reports
+// whether there are others that can answer, whom putQuestion records and then tries again. Where
+// some are on record, the others are asked when they are too. The time to answer is that which all
+// of them need. After an error the state goes back to what it was. explain becomes
+// s.explainSettled. putQuestion calls it, holding no lock; it takes s.mu, holds the recipients, and
+// waits for the broker, never for a link.
 func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Question, pending *questions.Pending,
 	explain func(*ledger.Outcome) (speech, error)) (open, unrecorded bool, err error) {
 	p := s.p

@@ -19,19 +19,19 @@ var ErrNotRecorded = errors.New("producer: it could not be recorded, and was not
 // subscription that is not recorded is counted, and the count goes on record with the next one that
 // is. It belongs to the goroutine that receives.
 type refusals struct {
-	pace      *budget.Budget // of those that are recorded
-	more      int            // how many were counted since one was recorded
-	recording atomic.Bool    // one is being recorded; those that arrive meanwhile are counted
+	pace       *budget.Budget // how many may be recorded
+	unrecorded int            // how many came, and were not recorded, since the last that was
+	recording  atomic.Bool    // one is being recorded; those that arrive meanwhile are not
 }
 
 // describe returns err, which is why a reply has no effect, with how many were counted before it,
 // and sets that number back. The receiving goroutine calls it for a reply that it records.
 func (f *refusals) describe(err error) error {
-	if f.more == 0 {
+	if f.unrecorded == 0 {
 		return err
 	}
-	defer func() { f.more = 0 }()
-	return fmt.Errorf("%w; and so did %d before it", err, f.more)
+	defer func() { f.unrecorded = 0 }()
+	return fmt.Errorf("%w; and so did %d before it", err, f.unrecorded)
 }
 
 // AuditIdentity returns the subscription as the audit log names it, with the language in which it

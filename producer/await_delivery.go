@@ -9,12 +9,10 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-const (
-	// toldTime is how long, at most, an accepted tool call waits until it has left for those that
-	// were asked about it. A user who accepted an action is to hear of it before it has an effect,
-	// but one slow link must not hold up every action (D-49).
-	toldTime = 2 * time.Second
-)
+// maxDeliveryWait is how long, at most, an accepted tool call waits until its event has left for
+// the subscriptions that were asked about it. A user who accepted an action is to hear of it before
+// it has an effect, but one slow link must not hold up every action (D-49).
+const maxDeliveryWait = 2 * time.Second
 
 // awaitAskedDelivery waits until the tool call at pos has left for the subscriptions and replicas
 // that were asked about it; see awaitDelivery. invokeTool calls it on the agent's goroutine,
@@ -24,49 +22,50 @@ func (p *Producer) awaitAskedDelivery(ctx context.Context, pos uint64, asked *qu
 	recipients, replicas := p.board.AskedRecipients(asked)
 	var subs []*subscription
 	for _, r := range recipients {
-		subs = append(subs, r.Subscription.(*subscription))
+		subs = append(subs, r.Subscription.(*subscription)) // every Recipient is of one; see acceptSubscription
 	}
 	return p.awaitDelivery(ctx, pos, subs, replicas)
 }
 
 // awaitDelivery waits until the tool call at pos has left for the subscriptions and replicas, and
-// returns those for which it has not. It waits until ctx is done or toldTime has passed, and not
-// for a subscription that has no stream, has ended, is still sent what was before it, or whose link
-// takes nothing, nor for a replica that has gone. It changes both lists. The caller holds no lock.
+// returns those for which it has not. It waits until ctx is done or maxDeliveryWait has passed, and
+// not for a subscription that has no stream, has ended, is still sent what was before it, or whose
+// link takes nothing, nor for a replica that has gone. It changes both lists. invokeTool calls it
+// through awaitAskedDelivery, and at a replica reportDelivered does; the caller holds no lock.
 func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, subs []*subscription, replicas []string) (
 	untold []audit.Subscription) {
-	late := time.NewTimer(toldTime)
-	defer late.Stop()
-	timer := time.NewTimer(time.Hour) // set to when the next link counts as stalled
-	defer timer.Stop()
+	timeout := time.NewTimer(maxDeliveryWait)
+	defer timeout.Stop()
+	stalled := time.NewTimer(time.Hour) // set to when the next link counts as stalled
+	defer stalled.Stop()
 	for waiting := true; waiting; {
 		moved := p.delivery.Moved.Changed()
 		waiting = false
 		subs = slices.DeleteFunc(subs, func(sub *subscription) bool { return sub.HasLeft(pos) })
-		var look time.Time
+		var nextStall time.Time
 		for _, sub := range subs {
 			takes, until := sub.TakesData(time.Now())
 			waiting = waiting || takes
-			if look.IsZero() || !until.IsZero() && until.Before(look) {
-				look = until
+			if nextStall.IsZero() || !until.IsZero() && until.Before(nextStall) {
+				nextStall = until
 			}
 		}
 		replicas = slices.DeleteFunc(replicas, func(id string) bool {
-			there, told, unreached := p.leader.HasDelivered(id, pos)
-			waiting = waiting || there && !told
+			present, delivered, unreached := p.leader.HasDelivered(id, pos)
+			waiting = waiting || present && !delivered
 			untold = append(untold, unreached...)
-			return told
+			return delivered
 		})
 		if !waiting {
 			break
 		}
-		if !look.IsZero() {
-			timer.Reset(time.Until(look))
+		if !nextStall.IsZero() {
+			stalled.Reset(time.Until(nextStall))
 		}
 		select {
 		case <-moved:
-		case <-timer.C:
-		case <-late.C:
+		case <-stalled.C:
+		case <-timeout.C:
 			waiting = false
 		case <-ctx.Done():
 			waiting = false

@@ -20,10 +20,13 @@ import (
 // validateEvent validates an event in each of its languages, and refuses secrets if
 // Config.RefuseSecrets says so. The error is an *aaep.InvalidError. It changes nothing and takes no
 // lock.
-func (p *Producer) validateEvent(ev *aaep.Event) error { return inFields(ev.Payload, p.checkWire(ev)) }
+func (p *Producer) validateEvent(ev *aaep.Event) error {
+	return nameFields(ev.Payload, p.validateLanguages(ev))
+}
 
-// checkWire is check whose error knows the members of the wire alone.
-func (p *Producer) checkWire(ev *aaep.Event) error {
+// validateLanguages does the work of validateEvent. Its error names the members of the event, and
+// not yet the Go fields from which they come.
+func (p *Producer) validateLanguages(ev *aaep.Event) error {
 	for _, t := range ev.Translations {
 		if err := p.validateTranslation(ev.In(t)); err != nil {
 			return err
@@ -36,7 +39,7 @@ func (p *Producer) checkWire(ev *aaep.Event) error {
 }
 
 // validateTranslation validates an event in one language, and refuses secrets in it if
-// Config.RefuseSecrets says so. validateEvent calls it for each language. The error is an
+// Config.RefuseSecrets says so. validateLanguages calls it for each language. The error is an
 // *aaep.InvalidError that names every place.
 func (p *Producer) validateTranslation(ev *aaep.Event) error {
 	if err := aaep.Validate(ev); err != nil || !p.cfg.RefuseSecrets {
@@ -106,12 +109,13 @@ func checkHasWords(ev *aaep.Event) error {
 	if found == nil {
 		return nil
 	}
-	return inFields(ev.Payload, &aaep.InvalidError{Message: string(ev.Type()), Violations: found})
+	return nameFields(ev.Payload, &aaep.InvalidError{Message: string(ev.Type()), Violations: found})
 }
 
-// checkBeside refuses what In and With put on a text that goes beside another in one event: data of
-// an extension would be dropped there. field is the Go field of the text.
-func checkBeside(field string, text aaep.Text) error {
+// checkSecondText refuses a text with mistakes of Text.In and Text.With, and one with data of an
+// extension, which would be dropped: it goes beside the main text of an event, such as a
+// consequence beside the action. field is the Go field of the text, for the error.
+func checkSecondText(field string, text aaep.Text) error {
 	probe := &aaep.Event{Payload: &aaep.SessionStarted{}}
 	err := text.Extend(probe)
 	if err == nil && len(probe.Extensions) > 0 {
@@ -140,13 +144,13 @@ func (p *Producer) checkExtensions(ev *aaep.Event) error {
 // calls the extension author's Event function.
 func (p *Producer) extensionViolation(prefix string, uris []string, data json.RawMessage) *aaep.Violation {
 	v := &aaep.Violation{Requirement: "EXT-004", Pointer: "/extensions/" + prefix}
-	other := ""
+	otherURI := "" // of an extension that is served and has this prefix, but is not named in uris
 	for _, ext := range p.cfg.Extensions {
 		if ext.Prefix != prefix {
 			continue
 		}
 		if !slices.Contains(uris, ext.URI) {
-			other = ext.URI
+			otherURI = ext.URI
 			continue
 		}
 		if data == nil || ext.Event == nil {
@@ -160,8 +164,8 @@ func (p *Producer) extensionViolation(prefix string, uris []string, data json.Ra
 		return v
 	}
 	v.Problem = "is of an extension that is none of producer.Config.Extensions; add it there"
-	if other != "" {
-		v.Problem += ", or use its vocabulary that is: " + other
+	if otherURI != "" {
+		v.Problem += ", or use its vocabulary that is: " + otherURI
 	}
 	return v
 }
@@ -174,7 +178,8 @@ func (p *Producer) checkLanguages(ev *aaep.Event) error {
 		if _, ok := negotiation.MatchLanguage([]string{tag}, p.offer.Languages); !ok || !aaep.ValidLanguageTag(tag) {
 			return &aaep.InvalidError{Message: ev.MessageType(), Violations: []aaep.Violation{{
 				Requirement: "I18N-006", Pointer: "/localization_hints/primary_language",
-				Problem: "has words in " + aaep.SafeText(truncateTag(tag)) + ", which is none of Config.Languages: " + strings.Join(p.offer.Languages, ", ")}}}
+				Problem: "has words in " + aaep.SafeText(truncateTag(tag)) + ", which is none of Config.Languages: " +
+					strings.Join(p.offer.Languages, ", ")}}}
 		}
 	}
 	return nil

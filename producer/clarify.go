@@ -103,8 +103,10 @@ func (s *Session) clarify(ctx context.Context, q Question, kinds []aaep.Response
 		return &p, ok
 	})
 	if q.Default != "" && ledger.DefaultResponse(p) == nil {
-		return nil, inFields(p, &aaep.InvalidError{Message: string(aaep.TypeAwaitingClarification), Violations: []aaep.Violation{{
-			Requirement: "EVT-085", Pointer: "/default_response", Problem: "is no answer to this question: " + answersTo(p)}}})
+		return nil, nameFields(p, &aaep.InvalidError{
+			Message: string(aaep.TypeAwaitingClarification), Violations: []aaep.Violation{{
+				Requirement: "EVT-085", Pointer: "/default_response",
+				Problem: "is no answer to this question: " + answersTo(p)}}})
 	}
 	out, _, err := s.askQuestion(ctx, words,
 		&ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p},
@@ -115,8 +117,8 @@ func (s *Session) clarify(ctx context.Context, q Question, kinds []aaep.Response
 	return out.Response, nil
 }
 
-// check returns what is wrong with the fields of a question that takes answers of these kinds, as
-// far as its event does not show it.
+// check returns an error for fields of a question that takes answers of these kinds which are
+// wrong, and of which the validation of its event would not know. clarify calls it first.
 func (q Question) check(p *Producer, kinds []aaep.ResponseKind) error {
 	if err := p.checkTimeout(aaep.TypeAwaitingClarification, q.Timeout); err != nil {
 		return fmt.Errorf("producer: Question.Timeout: %w", err)
@@ -124,32 +126,32 @@ func (q Question) check(p *Producer, kinds []aaep.ResponseKind) error {
 	if len(q.Choices) > 0 && kinds[0] != aaep.ResponseMultipleChoice {
 		return errors.New("producer: Question.Choices: only AskChoice and AskText offer choices")
 	}
-	if err := checkBeside("Question.Context", q.Context); err != nil {
+	if err := checkSecondText("Question.Context", q.Context); err != nil {
 		return err
 	}
 	for i, c := range q.Choices {
-		if err := checkBeside(fmt.Sprintf("Question.Choices[%d].Label", i), c.Label); err != nil {
+		if err := checkSecondText(fmt.Sprintf("Question.Choices[%d].Label", i), c.Label); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fillIn sets the texts of p in a language, and reports whether all of them are in it. The tag ""
-// is, for each text, the language in which it is said first.
-func (q Question) fillIn(p *aaep.AwaitingClarification, tag string) bool {
-	var ok, all bool
-	p.Question, all = textIn(q.Text, tag)
-	p.Context, ok = textIn(q.Context, tag)
-	all = all && ok
+// fillIn sets the texts of p in a language, and reports whether the question has all of them in it.
+// The tag "" stands for the first language of each text.
+func (q Question) fillIn(p *aaep.AwaitingClarification, tag string) (complete bool) {
+	var hasText, hasContext bool
+	p.Question, hasText = textIn(q.Text, tag)
+	p.Context, hasContext = textIn(q.Context, tag)
+	complete = hasText && hasContext
 	p.Choices = nil
 	for _, c := range q.Choices {
-		label, ok := textIn(c.Label, tag)
-		own, _ := textIn(c.Label, "")
-		p.Choices = append(p.Choices, aaep.Choice{Value: cmp.Or(c.Value, own), Label: label})
-		all = all && ok
+		label, hasLabel := textIn(c.Label, tag)
+		firstLabel, _ := textIn(c.Label, "") // the value is the same in every language
+		p.Choices = append(p.Choices, aaep.Choice{Value: cmp.Or(c.Value, firstLabel), Label: label})
+		complete = complete && hasLabel
 	}
-	return all
+	return complete
 }
 
 // explainAnswer maps the outcome of a clarification to the words that announce it, and to the error

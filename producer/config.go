@@ -132,7 +132,8 @@ func (cfg *Config) applyDefaults() (languages []string, err error) {
 		if value == nil {
 			continue
 		}
-		if err := shield.CheckNil("producer: Config."+[]string{"Log", "Follow", "Audit", "Observer"}[i], value); err != nil {
+		field := []string{"Log", "Follow", "Audit", "Observer"}[i]
+		if err := shield.CheckNil("producer: Config."+field, value); err != nil {
 			return nil, err
 		}
 	}
@@ -153,23 +154,13 @@ func (cfg *Config) applyDefaults() (languages []string, err error) {
 			return nil, fmt.Errorf("producer: %q in Config.Language or Languages is no language tag such as en-US", tag)
 		}
 	}
-	for i, ext := range cfg.Extensions {
-		if err := ext.Validate(); err != nil {
-			return nil, fmt.Errorf("producer: Config.Extensions[%d]: %w", i, err)
-		}
-		for _, own := range extensions.All() {
-			if ext.Prefix == own.Prefix && ext.URI != own.URI {
-				return nil, fmt.Errorf("producer: Config.Extensions[%d]: the prefix %q is that of %s; "+
-					"take another for %s", i, ext.Prefix, own.URI, ext.URI)
-			}
-		}
-		if slices.ContainsFunc(cfg.Extensions[:i], func(other handshake.Extension) bool { return other.URI == ext.URI }) {
-			return nil, fmt.Errorf("producer: Config.Extensions[%d]: %s is there twice", i, ext.URI)
-		}
+	if err := checkServedExtensions(cfg.Extensions); err != nil {
+		return nil, err
 	}
 	// With a negative limit no subscriber would be served.
 	if min(cfg.MaxSubscriptions, cfg.MaxPerPrincipal, cfg.MaxEventsPerSecond, cfg.KeepEvents) < 0 {
-		return nil, errors.New("producer: MaxSubscriptions, MaxPerPrincipal, MaxEventsPerSecond or KeepEvents of Config is negative; zero is the usual")
+		return nil, errors.New("producer: MaxSubscriptions, MaxPerPrincipal, MaxEventsPerSecond or KeepEvents " +
+			"of Config is negative; zero is the usual")
 	}
 	if cfg.MaxSubscriptions == 0 {
 		cfg.MaxSubscriptions = 256
@@ -199,6 +190,26 @@ func (cfg *Config) applyDefaults() (languages []string, err error) {
 		return nil, err
 	}
 	return languages, nil
+}
+
+// checkServedExtensions returns an error for one of Config.Extensions that is not valid, that is
+// there twice, or that has the prefix of another of this project's own. applyDefaults calls it.
+func checkServedExtensions(served []handshake.Extension) error {
+	for i, ext := range served {
+		if err := ext.Validate(); err != nil {
+			return fmt.Errorf("producer: Config.Extensions[%d]: %w", i, err)
+		}
+		for _, standard := range extensions.All() {
+			if ext.Prefix == standard.Prefix && ext.URI != standard.URI {
+				return fmt.Errorf("producer: Config.Extensions[%d]: the prefix %q is that of %s; "+
+					"take another for %s", i, ext.Prefix, standard.URI, ext.URI)
+			}
+		}
+		if slices.ContainsFunc(served[:i], func(other handshake.Extension) bool { return other.URI == ext.URI }) {
+			return fmt.Errorf("producer: Config.Extensions[%d]: %s is there twice", i, ext.URI)
+		}
+	}
+	return nil
 }
 
 // isLanguage reports whether a tag names a language. A well-formed tag may name none.

@@ -56,10 +56,10 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 	// A language that lacks the consequence is left out, for a user must understand all that is
 	// agreed to.
 	words.setPayloads(func(tag string) (aaep.Payload, bool) {
-		p, both := *p, false
+		p, hasConsequence := *p, false
 		p.Action, _ = textIn(t.Action, tag)
-		p.Consequence, both = textIn(t.Consequence, tag)
-		return &p, both
+		p.Consequence, hasConsequence = textIn(t.Consequence, tag)
+		return &p, hasConsequence
 	})
 	var changes json.RawMessage
 	out, asked, err := s.askQuestion(ctx, words,
@@ -86,12 +86,12 @@ func (t *Tool) completeQuestion(p *Producer) error {
 	highImpact := t.Irreversible || t.Risk == aaep.RiskHigh
 	t.Default = cmp.Or(t.Default, aaep.Reject)
 	if t.Default == aaep.Accept && highImpact {
-		return inFields(&aaep.AwaitingConfirmation{}, &aaep.InvalidError{
+		return nameFields(&aaep.AwaitingConfirmation{}, &aaep.InvalidError{
 			Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
 				Requirement: "CONF-031", Pointer: "/default_decision",
 				Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}})
 	}
-	if err := checkBeside("Tool.Consequence", t.Consequence); err != nil {
+	if err := checkSecondText("Tool.Consequence", t.Consequence); err != nil {
 		return err
 	}
 	if t.Timeout == 0 {
@@ -111,17 +111,18 @@ func (t *Tool) completeQuestion(p *Producer) error {
 }
 
 // questionContext returns the extra_context of a confirmation: the call that it is for (D-22),
-// whether the agent asks elsewhere where it gets no answer, and the members of own, the agent's own
-// JSON object, or nil. The error is an *aaep.InvalidError that says what is wrong with own.
-func questionContext(own json.RawMessage, call toolCall, elsewhere bool) (json.RawMessage, error) {
-	refuse := func(at, problem string) error {
-		return inFields(&aaep.AwaitingConfirmation{}, &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation),
-			Violations: []aaep.Violation{{Requirement: "EVT-075", Pointer: "/extra_context" + at, Problem: problem}}})
+// whether the agent asks elsewhere where it gets no answer, and the members of extra, the author's
+// Tool.ExtraContext, or nil. The error is an *aaep.InvalidError that says what is wrong with extra.
+func questionContext(extra json.RawMessage, call toolCall, elsewhere bool) (json.RawMessage, error) {
+	refuse := func(member, problem string) error {
+		return nameFields(&aaep.AwaitingConfirmation{}, &aaep.InvalidError{
+			Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
+				Requirement: "EVT-075", Pointer: "/extra_context" + member, Problem: problem}}})
 	}
 	members := map[string]any{}
-	if own != nil {
+	if extra != nil {
 		var added map[string]jsontext.Value
-		if err := jsonv2.Unmarshal(own, &added); err != nil || added == nil {
+		if err := jsonv2.Unmarshal(extra, &added); err != nil || added == nil {
 			return nil, refuse("", "must be a JSON object that can be read in one way only")
 		}
 		for name, value := range added {
@@ -192,22 +193,23 @@ func (p *Producer) phraseAbout(id phrase.ID, asked aaep.Text) speech {
 // maxModified is how often an action may be changed before it counts as rejected.
 const maxModified = 10
 
-// applyChanges returns the tool as it is after the changes of its user, with Tool.Modified. The
-// result keeps the name and the title, must ask, and is never less dangerous than t. A panic of
-// Tool.Modified is an error, for a subscriber sent what it was given. Confirm calls it, holding no
-// lock.
-func applyChanges(s *shield.Shield, t Tool, changes json.RawMessage) (m Tool, err error) {
+// applyChanges returns the tool with the changes that its user made, from Tool.Modified. The result
+// keeps the name and the title, must ask, and is never less dangerous than t. A panic of
+// Tool.Modified is an error, for what it was given comes from a subscriber. Confirm calls it,
+// holding no lock.
+func applyChanges(s *shield.Shield, t Tool, changes json.RawMessage) (modified Tool, err error) {
 	err = s.Call("Tool.Modified", func() (err error) {
-		m, err = t.Modified(changes)
+		modified, err = t.Modified(changes)
 		return err
 	})
 	if err != nil {
 		return t, err
 	}
-	m.Name, m.Title, m.Irreversible, m.Confirm = t.Name, t.Title, m.Irreversible || t.Irreversible, true
-	if risks := []aaep.Risk{aaep.RiskLow, aaep.RiskMedium, aaep.RiskHigh}; slices.Index(risks, m.Risk) <
-		slices.Index(risks, t.Risk) {
-		m.Risk = t.Risk
+	modified.Name, modified.Title, modified.Confirm = t.Name, t.Title, true
+	modified.Irreversible = modified.Irreversible || t.Irreversible
+	risks := []aaep.Risk{aaep.RiskLow, aaep.RiskMedium, aaep.RiskHigh}
+	if slices.Index(risks, modified.Risk) < slices.Index(risks, t.Risk) {
+		modified.Risk = t.Risk
 	}
-	return m, nil
+	return modified, nil
 }

@@ -57,7 +57,8 @@ func (a deliveryAgent) LastStamp(session string, cursor uint64) (stamp time.Time
 }
 
 // holdSessions locks the sessions that are under way, until release is called, in the order in
-// which they began: no other code holds two. The caller does nothing meanwhile that waits.
+// which they began: no other code holds two. The caller does nothing meanwhile that waits. It takes
+// Producer.mu first, and releases it.
 func (p *Producer) holdSessions() (sessions []*Session, release func()) {
 	p.mu.Lock()
 	sessions = slices.Clone(p.sessions)
@@ -72,15 +73,16 @@ func (p *Producer) holdSessions() (sessions []*Session, release func()) {
 	}
 }
 
-// statesAt returns the states of sessions that are held, as delivery.Agent describes them.
+// statesAt returns one state.changed for each of the sessions, which the caller holds, and the
+// position of the newest change of state after cursor; see States of delivery.Agent.
 func statesAt(sessions []*Session, cursor uint64) (entries []shaper.Entry, changed uint64) {
 	for _, s := range sessions {
-		switch t := s.lastState; {
-		case s.over || t.pos == 0:
-		case t.pos > cursor:
-			changed = max(changed, t.pos)
+		switch state := s.lastState; {
+		case s.over || state.pos == 0:
+		case state.pos > cursor:
+			changed = max(changed, state.pos)
 		default:
-			ev := *t.ev
+			ev := *state.ev
 			// It keeps its stamp: a question that it belongs to may come next, and must be newer.
 			ev.EventID = newID("evt_")
 			entries = append(entries, shaper.Entry{Event: &ev})

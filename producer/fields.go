@@ -10,18 +10,20 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// fields are what the author of an agent wrote of what is sent, by the members of the wire, where
-// that is not the payload itself.
+// fields names, for a member of a tool's or a question's event, the Go field in which the author of
+// an agent gave it. Every other payload is given as it is.
 var fields = map[string]string{
-	"/tool": "Tool.Name", "/description": "Tool.Title", "/risk_level": "Tool.Risk", "/irreversible": "Tool.Irreversible",
+	"/tool": "Tool.Name", "/description": "Tool.Title",
+	"/risk_level": "Tool.Risk", "/irreversible": "Tool.Irreversible",
 	"/action": "Tool.Action", "/consequence": "Tool.Consequence", "/extra_context": "Tool.ExtraContext",
 	"/timeout_seconds": "Timeout", "/default_decision": "Tool.Default",
 	"/question": "Question.Text", "/context": "Question.Context", "/choices": "Question.Choices",
 	"/accepted_response_kinds": "Question.Kinds", "/default_response": "Question.Default",
 }
 
-// inFields adds to an *aaep.InvalidError which Go fields are meant by its pointers.
-func inFields(payload aaep.Payload, err error) error {
+// nameFields puts, before the text of an *aaep.InvalidError about an event with this payload, the
+// Go fields from which the wrong members come. Any other error it returns as it is.
+func nameFields(payload aaep.Payload, err error) error {
 	var invalid *aaep.InvalidError
 	if !errors.As(err, &invalid) {
 		return err
@@ -38,7 +40,9 @@ func inFields(payload aaep.Payload, err error) error {
 	return fmt.Errorf("producer: %s: %w", strings.Join(named, ", "), err)
 }
 
-// goField is the Go field that a pointer into an event with a payload means, or "".
+// goField returns the Go field from which the member at a JSON pointer comes, in an event with this
+// payload, as an author of an agent knows it: "Tool.Action", "Progress.Percent". It returns ""
+// where that is not known.
 func goField(payload aaep.Payload, pointer string) string {
 	if pointer == "/localization_hints/primary_language" { // Config.Language has been checked
 		return "the tag of aaep.Text.In"
@@ -51,22 +55,23 @@ func goField(payload aaep.Payload, pointer string) string {
 	if strings.HasPrefix(first, "summary_") {
 		return "the aaep.Text"
 	}
-	at := reflect.TypeOf(payload).Elem()
-	name := at.Name()
+	typ := reflect.TypeOf(payload).Elem()
+	name := typ.Name()
 	for _, member := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
-		if at.Kind() != reflect.Struct {
+		if typ.Kind() != reflect.Struct {
 			break
 		}
-		i := slices.IndexFunc(reflect.VisibleFields(at), func(f reflect.StructField) bool {
+		i := slices.IndexFunc(reflect.VisibleFields(typ), func(f reflect.StructField) bool {
 			tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			return tag == member
 		})
 		if i < 0 {
 			return ""
 		}
-		f := at.Field(i)
-		if name, at = name+"."+f.Name, f.Type; at.Kind() == reflect.Struct {
-			name = at.Name() // which is what the author made
+		f := typ.Field(i)
+		name, typ = name+"."+f.Name, f.Type
+		if typ.Kind() == reflect.Struct {
+			name = typ.Name() // the struct is what the author made
 		}
 	}
 	return name

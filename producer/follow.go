@@ -62,20 +62,20 @@ func (cfg *Config) readProfile() error {
 	if data == nil {
 		return errors.New("producer: the agent that is followed has never said who it is; start it first")
 	}
-	var is profile
-	if err = jsonv2.Unmarshal(data, &is); err == nil {
-		err = jsonv2.Unmarshal(is.Agent, &cfg.Agent)
+	var agent profile
+	if err = jsonv2.Unmarshal(data, &agent); err == nil {
+		err = jsonv2.Unmarshal(agent.Agent, &cfg.Agent)
 	}
-	if err == nil && len(is.Languages) == 0 {
+	if err == nil && len(agent.Languages) == 0 {
 		err = errors.New("it names no language")
 	}
 	if err != nil {
 		return fmt.Errorf("producer: what the agent says of itself cannot be read: %w", err)
 	}
-	cfg.Contact, cfg.Language, cfg.Languages = is.Contact, is.Languages[0], is.Languages[1:]
-	cfg.AnyLanguage, cfg.FromStart, cfg.MaxEventsPerSecond = is.AnyLanguage, is.FromStart, is.MaxPerSec
+	cfg.Contact, cfg.Language, cfg.Languages = agent.Contact, agent.Languages[0], agent.Languages[1:]
+	cfg.AnyLanguage, cfg.FromStart, cfg.MaxEventsPerSecond = agent.AnyLanguage, agent.FromStart, agent.MaxPerSec
 	for i := len(cfg.Extensions) - 1; i >= 0; i-- {
-		if !slices.Contains(is.Extensions, cfg.Extensions[i].URI) {
+		if !slices.Contains(agent.Extensions, cfg.Extensions[i].URI) {
 			cfg.Extensions = slices.Delete(slices.Clone(cfg.Extensions), i, i+1)
 		}
 	}
@@ -141,13 +141,13 @@ func (p *Producer) applyFollowedEvent(pos uint64, ev *aaep.Event) {
 	}
 	switch q := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		own := *q
-		own.TimeoutSeconds = longestDeadline(q.TimeoutSeconds)
-		p.openFollowedQuestion(pos, ev, &ledger.Question{Token: q.ReplyToken, Confirmation: &own})
+		question := *q // the event stays as it is
+		question.TimeoutSeconds = longestDeadline(q.TimeoutSeconds)
+		p.openFollowedQuestion(pos, ev, &ledger.Question{Token: q.ReplyToken, Confirmation: &question})
 	case *aaep.AwaitingClarification:
-		own := *q
-		own.TimeoutSeconds = longestDeadline(q.TimeoutSeconds)
-		p.openFollowedQuestion(pos, ev, &ledger.Question{Token: q.ReplyToken, Clarification: &own})
+		question := *q
+		question.TimeoutSeconds = longestDeadline(q.TimeoutSeconds)
+		p.openFollowedQuestion(pos, ev, &ledger.Question{Token: q.ReplyToken, Clarification: &question})
 	case *aaep.ToolInvoked:
 		if pos > p.began && shaper.HighImpact(ev) {
 			go p.reportDelivered(pos)
@@ -155,9 +155,9 @@ func (p *Producer) applyFollowedEvent(pos uint64, ev *aaep.Event) {
 	}
 }
 
-// longestDeadline returns how long a question that is put with this many seconds can be open at
-// most, all the time that may be given in addition included. When it ends is decided by the agent,
-// which claims the question then: what a replica claims later does not count.
+// longestDeadline returns for how many seconds a question can be open at most that is put with this
+// many: it may be given as much ten times more, and a day in all. When its time ends is decided by
+// the agent, which claims the question then: what a replica claims later does not count.
 func longestDeadline(seconds int64) int64 { return min(11*seconds, 86400) }
 
 // openFollowedQuestion opens a question of the agent and puts it to the subscriptions here that can
@@ -197,7 +197,7 @@ func (p *Producer) reportDelivered(pos uint64) {
 func (p *Producer) announceStuckReply(session string) {
 	p.cfg.Logger.Warn("a reply waits, for it cannot be handed to the agent", "session_id", session)
 	p.mu.Lock()
-	of := slices.DeleteFunc(slices.Clone(p.sessions), func(s *Session) bool { return s.id != session })
+	sessions := slices.DeleteFunc(slices.Clone(p.sessions), func(s *Session) bool { return s.id != session })
 	p.mu.Unlock()
-	p.announceOutsideLog(phrase.AnswerStuck, of)
+	p.announceOutsideLog(phrase.AnswerStuck, sessions)
 }

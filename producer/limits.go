@@ -82,8 +82,8 @@ func (p *Producer) checkRequestRate(principal string) error {
 	if wait == 0 {
 		return nil
 	}
-	return &aaep.Rejection{Code: aaep.RateLimit, RetryAfter: wait,
-		Message: fmt.Sprintf("At most %d subscription requests a second are answered. Wait, then ask once.", p.cfg.MaxRequestsPerSecond)}
+	return &aaep.Rejection{Code: aaep.RateLimit, RetryAfter: wait, Message: fmt.Sprintf(
+		"At most %d subscription requests a second are answered. Wait, then ask once.", p.cfg.MaxRequestsPerSecond)}
 }
 
 // checkRoom reports whether one more subscription of a principal can be served, with p.mu held. The
@@ -91,23 +91,24 @@ func (p *Producer) checkRequestRate(principal string) error {
 func (p *Producer) checkRoom(principal string) error {
 	served := *p.audience.Load()
 	if len(served) >= p.cfg.MaxSubscriptions {
-		return &aaep.Rejection{Code: aaep.RateLimit, RetryAfter: retryFull,
-			Message: fmt.Sprintf("This producer serves at most %d subscriptions at once. Try again when another has ended.", p.cfg.MaxSubscriptions)}
+		return &aaep.Rejection{Code: aaep.RateLimit, RetryAfter: retryFull, Message: fmt.Sprintf(
+			"This producer serves at most %d subscriptions at once. Try again when another has ended.",
+			p.cfg.MaxSubscriptions)}
 	}
-	most := p.cfg.MaxPerPrincipal
-	if most == 0 || principal == "" {
+	left := p.cfg.MaxPerPrincipal
+	if left == 0 || principal == "" {
 		return nil
 	}
 	for _, sub := range served {
 		if sub.Link.Principal == principal {
-			most--
+			left--
 		}
 	}
-	if most > 0 {
+	if left > 0 {
 		return nil
 	}
-	return &aaep.Rejection{Code: aaep.RateLimit, RetryAfter: retryFull,
-		Message: fmt.Sprintf("You may have at most %d subscriptions at once. Close one, or try again later.", p.cfg.MaxPerPrincipal)}
+	return &aaep.Rejection{Code: aaep.RateLimit, RetryAfter: retryFull, Message: fmt.Sprintf(
+		"You may have at most %d subscriptions at once. Close one, or try again later.", p.cfg.MaxPerPrincipal)}
 }
 
 // retryFull is when to try again where there was no room: another subscription has to end first.
@@ -116,26 +117,27 @@ const retryFull = 30 * time.Second
 // checkCapabilitySize refuses capabilities that are too long to be kept and compared for every
 // event. AAEP itself sets no bound for these. The error is an *aaep.Rejection.
 func checkCapabilitySize(c aaep.Capabilities) error {
-	refuse := func(what string, n, most int, instead string) error {
+	refuse := func(member string, n, most int, advice string) error {
 		return &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,
-			Message: fmt.Sprintf("%s has %d entries; at most %d are served. %s", what, n, most, instead)}
+			Message: fmt.Sprintf("%s has %d entries; at most %d are served. %s", member, n, most, advice)}
 	}
-	const star = "A pattern that ends in * stands for many types."
+	const patternAdvice = "A pattern that ends in * stands for many types."
 	if f := c.EventFilters; f != nil {
 		if n := len(f.Include); n > maxPatterns {
-			return refuse("event_filters.include", n, maxPatterns, star)
+			return refuse("event_filters.include", n, maxPatterns, patternAdvice)
 		}
 		if n := len(f.Exclude); n > maxPatterns {
-			return refuse("event_filters.exclude", n, maxPatterns, star)
+			return refuse("event_filters.exclude", n, maxPatterns, patternAdvice)
 		}
 	}
 	if n := len(c.CoalesceBoundaries); n > maxBoundaries {
-		return refuse("coalesce_boundaries", n, maxBoundaries, "Ask for some of none, word, sentence, paragraph and completion.")
+		return refuse("coalesce_boundaries", n, maxBoundaries,
+			"Ask for some of none, word, sentence, paragraph and completion.")
 	}
 	for _, tag := range c.Languages {
 		if n := len(tag); n > maxLanguage {
-			return &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,
-				Message: fmt.Sprintf("A language tag has %d characters; at most %d are served. Ask for one such as en-US.", n, maxLanguage)}
+			return &aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: fmt.Sprintf(
+				"A language tag has %d characters; at most %d are served. Ask for one such as en-US.", n, maxLanguage)}
 		}
 	}
 	return nil

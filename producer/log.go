@@ -39,7 +39,8 @@ func (p *Producer) wakeAsLogGrows() {
 		case <-failed:
 			failed = nil
 			if !p.isReplica() {
-				p.cfg.Logger.Error("nothing is kept any more: listeners hear all of it, and a restart loses what comes", "error", p.log.Err())
+				p.cfg.Logger.Error("nothing is kept any more: listeners hear all of it, and a restart loses what comes",
+					"error", p.log.Err())
 			}
 		case <-p.done:
 			return
@@ -62,18 +63,18 @@ func (p *Producer) Republish(ev *aaep.Event) error {
 	if p.serving.Err() != nil {
 		return ErrClosed
 	}
-	said := *ev
-	said.EventID = "evt_0" // the log gives it its own
-	said.Timestamp = time.Now().UTC().Round(0).Truncate(time.Millisecond)
-	said.SequenceNumber = nil // it counts the events of another subscription
-	if said.Type().Critical() {
-		said.Urgency = aaep.UrgencyCritical
+	copied := *ev
+	copied.EventID = "evt_0" // the log gives it its own
+	copied.Timestamp = time.Now().UTC().Round(0).Truncate(time.Millisecond)
+	copied.SequenceNumber = nil // it counts the events of another subscription
+	if copied.Type().Critical() {
+		copied.Urgency = aaep.UrgencyCritical
 	}
-	if err := p.validateEvent(&said); err != nil {
+	if err := p.validateEvent(&copied); err != nil {
 		return err
 	}
 	p.republished.Store(true)
-	p.appendEvent(&said)
+	p.appendEvent(&copied)
 	return nil
 }
 
@@ -111,9 +112,10 @@ func claimStore(store log.Store) (release func(), err error) {
 }
 
 // closeLog notes in the log that no session is open, so that the next process need not look for
-// any, and closes it. Where events were republished it cannot know that, and where the log has
-// failed it cannot say it; then it notes alone that the agent has ended in good order, if the log
-// takes that. Shutdown calls it last.
+// any, and that the agent has ended in good order, and closes it. Where events were republished it
+// is not known whether a session is open, and where the log has failed that cannot be noted; the
+// second note is tried all the same. What fails is logged. Shutdown calls it last; a replica has no
+// log to close.
 func (p *Producer) closeLog() {
 	if p.isReplica() {
 		return
@@ -122,11 +124,11 @@ func (p *Producer) closeLog() {
 	if !p.republished.Load() {
 		err = p.log.Settle()
 	}
-	if closing := p.log.Close(); err == nil {
-		err = closing
+	if closeErr := p.log.Close(); err == nil {
+		err = closeErr
 	}
-	if marking := p.log.MarkEnded(); err == nil {
-		err = marking
+	if markErr := p.log.MarkEnded(); err == nil {
+		err = markErr
 	}
 	p.releaseStore()
 	if err != nil {

@@ -41,19 +41,20 @@ func (p *Producer) Manifest() (*manifest.Manifest, error) {
 		MaxConcurrentSubscriptions: int64(p.cfg.MaxSubscriptions),
 		Contact:                    p.cfg.Contact,
 	}
-	ours := map[string]bool{}
+	standard := map[string]bool{} // the URIs of the extensions of this project
 	for _, ext := range extensions.All() {
-		ours[ext.URI] = true
+		standard[ext.URI] = true
 	}
 	for _, ext := range p.cfg.Extensions {
 		m.ExtensionsSupported = append(m.ExtensionsSupported, ext.URI)
-		if !ours[ext.URI] { // the project's own extensions emit no types of their own
+		if !standard[ext.URI] { // those emit no types of their own
 			m.EventTypesEmitted = append(m.EventTypesEmitted, ext.Prefix+":*")
 		}
 	}
 	p.published.mu.Lock()
 	defer p.published.mu.Unlock()
-	for _, name := range []string{manifest.SSE, manifest.WebSocket, manifest.GRPC, manifest.Unix, manifest.Pipe, manifest.Stdio} {
+	for _, name := range []string{
+		manifest.SSE, manifest.WebSocket, manifest.GRPC, manifest.Unix, manifest.Pipe, manifest.Stdio} {
 		if at, ok := p.published.reached[name]; ok {
 			if err := m.AddEndpoint(name, at); err != nil {
 				return nil, err
@@ -75,12 +76,12 @@ type published struct {
 // signature is a signature of the manifest that was asked for. It may not be there yet: a key that
 // is elsewhere need not answer.
 type signature struct {
-	by   *manifest.Signer // the key
-	what []byte           // the manifest that is signed
-	at   time.Time        // when it was asked for
-	done chan struct{}    // closed when text and err are there
-	text string           // a compact JWS
-	err  error
+	key   *manifest.Signer
+	over  []byte        // the manifest that is signed, encoded
+	begun time.Time     // when it was asked for
+	done  chan struct{} // closed when text and err are there
+	text  string        // a compact JWS
+	err   error
 }
 
 const (
@@ -102,38 +103,40 @@ func (p *Producer) SignedManifest() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	what, err := manifest.Encode(m)
+	encoded, err := manifest.Encode(m)
 	if err != nil {
 		return "", err
 	}
 	for {
-		s := p.currentSignature(signers[0], m, what)
+		s := p.currentSignature(signers[0], m, encoded)
 		if !s.waitDone() {
 			return "", fmt.Errorf("producer: the manifest's key has not signed within %v", signTimeout)
 		}
-		if bytes.Equal(s.what, what) {
+		if bytes.Equal(s.over, encoded) {
 			return s.text, s.err
 		}
 	}
 }
 
 // currentSignature returns the newest signature if it can be used or is still being made, and
-// begins a new one otherwise. One that is being made may be of an older manifest: each key signs
-// one at a time, so the caller waits and calls again. The goroutine that signs ends when the key
-// answers.
-func (p *Producer) currentSignature(by *manifest.Signer, m *manifest.Manifest, what []byte) *signature {
+// begins a new one otherwise, of m, which is encoded as encoded. One that is being made may be of
+// an older manifest: each key signs one at a time, so the caller waits and calls again. The
+// goroutine that signs ends when the key answers. It takes published.mu.
+func (p *Producer) currentSignature(key *manifest.Signer, m *manifest.Manifest, encoded []byte) *signature {
 	p.published.mu.Lock()
 	defer p.published.mu.Unlock()
 	s, now := p.published.last, time.Now()
-	if s != nil && s.by == by && (!s.isDone() || s.err == nil && bytes.Equal(s.what, what) && now.Sub(s.at) < signedFor) {
-		return s
+	if s != nil && s.key == key {
+		if !s.isDone() || s.err == nil && bytes.Equal(s.over, encoded) && now.Sub(s.begun) < signedFor {
+			return s
+		}
 	}
-	s = &signature{by: by, what: what, at: now, done: make(chan struct{})}
+	s = &signature{key: key, over: encoded, begun: now, done: make(chan struct{})}
 	p.published.last = s
 	go func() {
 		defer close(s.done)
 		s.err = p.shield.Call("sign the manifest", func() (err error) {
-			s.text, err = by.Sign(m, now)
+			s.text, err = key.Sign(m, now)
 			return err
 		})
 	}()
@@ -153,7 +156,7 @@ func (s *signature) isDone() bool {
 // waitDone waits until the signature is there, at most until signTimeout after it was asked for,
 // and reports whether it is.
 func (s *signature) waitDone() bool {
-	late := time.NewTimer(time.Until(s.at.Add(signTimeout)))
+	late := time.NewTimer(time.Until(s.begun.Add(signTimeout)))
 	defer late.Stop()
 	select {
 	case <-s.done:
@@ -164,9 +167,6 @@ func (s *signature) waitDone() bool {
 
 // Signers returns what Config.Signers returns now.
 func (p *Producer) Signers() []*manifest.Signer {
-	if !p.isMade() {
-		return nil
-	}
 	if !p.isMade() || p.cfg.Signers == nil {
 		return nil
 	}

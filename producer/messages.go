@@ -15,8 +15,10 @@ type replyLimits struct {
 	refused refusals       // replies without effect
 }
 
-// HandleMessage handles a message of the subscriber. It returns errLeft when that closes the
-// subscription. A reply may hold it up; see replyHold.
+// HandleMessage handles a message of the subscriber, for the receiving goroutine of package
+// delivery. It returns errLeft when the message closes the subscription. A reply may hold it up:
+// for replyHold, and where replies come faster than repliesPerSecond. A message that cannot be read
+// is logged.
 func (sub *subscription) HandleMessage(data []byte) error {
 	m, err := aaep.Decode(data)
 	if err != nil { // a message that cannot be read costs only itself
@@ -54,7 +56,8 @@ func (sub *subscription) refuseMalformed(err error) {
 	sub.p.cfg.Observer.Began(Reply)(err)
 	if write, left := sub.p.malformed.countWarning(time.Now()); write {
 		sub.p.cfg.Logger.Warn("a message cannot be read, and does not count", "subscription_id", sub.id,
-			"subscriber_id", sub.subscriberID, "principal", sub.Link.Principal, "peer", sub.Link.Peer, "cause", err, "left_out_before", left)
+			"subscriber_id", sub.subscriberID, "principal", sub.Link.Principal, "peer", sub.Link.Peer,
+			"cause", err, "left_out_before", left)
 	}
 }
 
@@ -70,23 +73,24 @@ const replyHold = 10 * time.Second
 // effect also to the log and to the audit log. The sender is never told whether it counted
 // (§6.3.4).
 func (sub *subscription) handleReply(m aaep.Message) {
-	by, effected := sub.AuditIdentity(nil), sub.p.cfg.Observer.Began(Reply)
-	ended := func(err error) {
-		if effected(err); err != nil {
-			sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.Link.Principal, "reason", err)
+	by, reportEffect := sub.AuditIdentity(nil), sub.p.cfg.Observer.Began(Reply)
+	finish := func(err error) {
+		if reportEffect(err); err != nil {
+			sub.p.cfg.Logger.Warn("reply without effect",
+				"subscription_id", sub.id, "principal", sub.Link.Principal, "reason", err)
 			sub.p.broker.Log.RecordReply(by, m, err)
 		}
 	}
-	w, err := sub.p.broker.Reply(by, m, ended)
+	w, err := sub.p.broker.Reply(by, m, finish)
 	if w == nil {
 		if refused := &sub.replyLimits.refused; refused.recording.Load() || !refused.pace.Take(time.Now()) {
-			refused.more++
-			effected(err)
+			refused.unrecorded++
+			reportEffect(err)
 		} else {
 			refused.recording.Store(true)
-			why := refused.describe(err)
+			described := refused.describe(err)
 			sub.p.recording.Go(func() { // Shutdown waits for it after loops
-				ended(why)
+				finish(described)
 				refused.recording.Store(false)
 			})
 		}

@@ -73,8 +73,7 @@ func (p *Producer) Stats() Stats {
 		all.LogFailed = true
 	default:
 	}
-	all.LogAway = p.log.Overdue()
-	all.LogAway = all.LogAway || p.follower.IsAway()
+	all.LogAway = p.log.Overdue() || p.follower.IsAway()
 	all.LostReplies = p.sharedClaims.Lost()
 	all.Unrecorded = p.broker.Log.Failed()
 	for _, sub := range served {
@@ -132,8 +131,12 @@ func (p *Producer) Subscriptions() []SubscriptionStatus {
 	var all []SubscriptionStatus
 	for _, sub := range *p.audience.Load() {
 		n, connected := sub.Status()
-		all = append(all, SubscriptionStatus{sub.id, sub.subscriberID, sub.terms.Load().Capabilities(), connected, n.Delivered, n.Merged, n.Filtered, n.Held})
+		all = append(all, SubscriptionStatus{SubscriptionID: sub.id, SubscriberID: sub.subscriberID,
+			Terms: sub.terms.Load().Capabilities(), Connected: connected,
+			Delivered: n.Delivered, Merged: n.Merged, Filtered: n.Filtered, Held: n.Held})
 	}
-	slices.SortFunc(all, func(a, b SubscriptionStatus) int { return strings.Compare(a.SubscriptionID, b.SubscriptionID) })
+	slices.SortFunc(all, func(a, b SubscriptionStatus) int {
+		return strings.Compare(a.SubscriptionID, b.SubscriptionID)
+	})
 	return all
 }

@@ -29,21 +29,21 @@ const maxWrite = 8192
 // ErrSessionOver.
 type Output struct {
 	// All fields but s and id are guarded by the Session's mu.
-	s        *Session
-	id       string
-	position int64       // where the next chunk starts, in code points
-	lang     string      // of the text that is written next
-	content  string      // its media type; empty where the protocol has no form for it
-	with     aaep.Text   // the data of extensions that goes with it
-	held     string      // the end of the text so far, until what follows shows how to write it
-	known    bool        // it is among the Session's outputs, which the end of the session closes
-	full     bool        // a subscription is far behind: text is gathered in pending
-	pending  string      // gathered text
-	soon     *time.Timer // emits pending; nil: nothing is gathered
-	emitted  uint64      // how many chunks
-	parted   bool        // an event followed the last text: what comes must not combine with it
-	begun    bool        // its first chunk is about to be emitted, or has been
-	closed   bool
+	s             *Session
+	id            string
+	position      int64       // where the next chunk starts, in code points
+	language      string      // the tag of the language of the text that is written next
+	contentType   string      // the media type of that; empty where the protocol has no form for it
+	extensionData aaep.Text   // the data of extensions that goes with that
+	held          string      // the end of the text so far, until what follows shows how to write it
+	listed        bool        // it is among the Session's outputs, which the end of the session closes
+	gathering     bool        // a subscription is far behind: text is gathered
+	gathered      string      // text in its final form that is yet to be emitted
+	gatherTimer   *time.Timer // emits gathered; nil: nothing is gathered
+	emitted       uint64      // how many chunks were emitted
+	separated     bool        // an event followed the last text: what comes must not combine with it
+	begun         bool        // its first chunk is about to be emitted, or has been
+	closed        bool
 }
 
 // Output begins a new streamed answer. Nothing is told before the first text.
@@ -51,17 +51,18 @@ func (s *Session) Output() *Output {
 	if s == nil || s.p == nil { // its methods return ErrNoSession
 		return &Output{s: &Session{}}
 	}
-	return &Output{s: s, id: newID("out_"), lang: s.p.cfg.Language, content: "text/plain"}
+	return &Output{s: s, id: newID("out_"), language: s.p.cfg.Language, contentType: "text/plain"}
 }
 
 // SetLanguage says in which language the text is that is written from now on, as a tag such as
 // yo-NG; it chooses the voice and the braille table (§11.5.3). Until then it is Config.Language.
 func (o *Output) SetLanguage(tag string) error {
 	if !isLanguage(tag) {
-		return fmt.Errorf("producer: SetLanguage: %w", &aaep.InvalidError{Message: "output", Violations: []aaep.Violation{{
-			Requirement: "EVT-065", Pointer: "/language", Problem: "must be the tag of a language, such as en-US"}}})
+		return fmt.Errorf("producer: SetLanguage: %w", &aaep.InvalidError{
+			Message: "output", Violations: []aaep.Violation{{Requirement: "EVT-065", Pointer: "/language",
+				Problem: "must be the tag of a language, such as en-US"}}})
 	}
-	return o.changeAttribute(func() { o.lang = tag })
+	return o.changeAttribute(func() { o.language = tag })
 }
 
 // SetContentType says what the text is that is written from now on, such as text/markdown.
@@ -71,7 +72,7 @@ func (o *Output) SetContentType(media string) error {
 	if o == nil || o.s == nil {
 		return ErrNoSession
 	}
-	return tryAttribute(o, &o.content, strings.TrimSpace(media))
+	return tryAttribute(o, &o.contentType, strings.TrimSpace(media))
 }
 
 // With puts data of an extension, as Text.With, on the text that is written from now on: the place
@@ -82,16 +83,17 @@ func (o *Output) With(v aaep.Vocabulary, data any) error {
 		return ErrNoSession
 	}
 	o.s.mu.Lock()
-	with := o.with.Without(v)
+	changed := o.extensionData.Without(v)
 	o.s.mu.Unlock()
 	if data != nil {
-		with = with.With(v, data)
+		changed = changed.With(v, data)
 	}
-	return tryAttribute(o, &o.with, with)
+	return tryAttribute(o, &o.extensionData, changed)
 }
 
-// tryAttribute is changeAttribute for one field of o: it stays as it was where text could not be
-// told with its new value, and the error says why.
+// tryAttribute sets one field of o, such as its content type, for the text that follows, with
+// changeAttribute. If no event could have the new value, the field stays as it was, and the error
+// says why. It takes the Session's mu.
 func tryAttribute[T any](o *Output, field *T, value T) error {
 	var refused error
 	err := o.changeAttribute(func() {
@@ -112,7 +114,7 @@ func (o *Output) changeAttribute(apply func()) error {
 	}
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
-	if err := o.writable(); err != nil {
+	if err := o.checkWritable(); err != nil {
 		return err
 	}
 	if err := o.flushHeld(); err != nil {
@@ -122,8 +124,8 @@ func (o *Output) changeAttribute(apply func()) error {
 	return nil
 }
 
-// writable returns why o takes no text any more, or nil, with the Session's mu held.
-func (o *Output) writable() error {
+// checkWritable returns why o takes no text any more, or nil, with the Session's mu held.
+func (o *Output) checkWritable() error {
 	switch {
 	case o.s.p == nil:
 		return ErrNoSession
@@ -149,7 +151,7 @@ func (o *Output) flushHeld() error {
 	if err := o.appendText(o.takeGathered()); err != nil {
 		return err
 	}
-	o.held, o.parted = o.held[whole:], o.begun
+	o.held, o.separated = o.held[whole:], o.begun
 	return nil
 }
 
@@ -164,26 +166,26 @@ func (o *Output) WriteString(text string) (n int, err error) {
 	}
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
-	if err := o.writable(); err != nil || text == "" {
+	if err := o.checkWritable(); err != nil || text == "" {
 		return 0, err
 	}
-	if !o.known {
-		o.known = true
+	if !o.listed {
+		o.listed = true
 		o.s.outputs = append(o.s.outputs, o)
 	}
-	old := len(o.held)
+	heldBefore := len(o.held)
 	all := o.held + text
-	bad := firstInvalid(all)
-	ready, rest := splitSettled(all[:bad])
+	valid := firstInvalid(all) // how many bytes of it are whole characters
+	ready, rest := splitSettled(all[:valid])
 	if err := o.emitText(ready); err != nil {
 		return 0, err
 	}
-	if bad < len(all) && !isPartialRune(all[bad:]) {
+	if valid < len(all) && !isPartialRune(all[valid:]) {
 		o.held = rest
-		return max(bad-old, 0), &aaep.InvalidError{Message: "output", Violations: []aaep.Violation{{
+		return max(valid-heldBefore, 0), &aaep.InvalidError{Message: "output", Violations: []aaep.Violation{{
 			Requirement: "ENV-064", Pointer: "/chunk", Problem: "is not UTF-8; decode it first"}}}
 	}
-	o.held = rest + all[bad:]
+	o.held = rest + all[valid:]
 	return len(text), nil
 }
 
@@ -242,13 +244,13 @@ func (o *Output) emitText(text string) error {
 	if text == "" {
 		return nil
 	}
-	if o.parted && !norm.NFC.PropertiesString(text).BoundaryBefore() {
+	if o.separated && !norm.NFC.PropertiesString(text).BoundaryBefore() {
 		text = joiner + text
 	}
-	o.parted = false
-	if o.full && len(o.pending)+len(text) < maxWrite {
-		if o.pending += text; o.soon == nil {
-			o.soon = time.AfterFunc(gatherFor, o.emitGathered)
+	o.separated = false
+	if o.gathering && len(o.gathered)+len(text) < maxWrite {
+		if o.gathered += text; o.gatherTimer == nil {
+			o.gatherTimer = time.AfterFunc(gatherFor, o.emitGathered)
 		}
 		return nil
 	}
@@ -268,11 +270,11 @@ const (
 // takeGathered returns the gathered text and empties it, and stops its timer, with the Session's mu
 // held. The caller emits the text.
 func (o *Output) takeGathered() (text string) {
-	if o.soon != nil {
-		o.soon.Stop()
-		o.soon = nil
+	if o.gatherTimer != nil {
+		o.gatherTimer.Stop()
+		o.gatherTimer = nil
 	}
-	text, o.pending = o.pending, ""
+	text, o.gathered = o.gathered, ""
 	return text
 }
 
@@ -298,8 +300,8 @@ func (o *Output) appendText(text string) error {
 				return err
 			}
 		}
-		if o.emitted++; o.full || o.emitted%lookEvery == 0 {
-			o.full = o.s.p.delivery.SlowestLag() > farBehind
+		if o.emitted++; o.gathering || o.emitted%lookEvery == 0 {
+			o.gathering = o.s.p.delivery.SlowestLag() > farBehind
 		}
 		piece := text[:fittingBytes(text)]
 		if _, err := o.s.emitEvent(o.silentSpeech(), o.chunkEvent(piece, false)); err != nil {
@@ -331,13 +333,15 @@ func (o *Output) beginWriting() error {
 
 // silentSpeech returns the speech of a chunk, which has no summary: the chunk itself is what is
 // heard.
-func (o *Output) silentSpeech() speech { return speech{in: []said{{lang: o.lang}}, with: o.with} }
+func (o *Output) silentSpeech() speech {
+	return speech{wordings: []wording{{lang: o.language}}, extensionData: o.extensionData}
+}
 
 // chunkEvent returns the payload of an event with this text, at the present position. It changes
 // nothing.
 func (o *Output) chunkEvent(text string, complete bool) *aaep.OutputStreaming {
 	return &aaep.OutputStreaming{Chunk: text, Position: o.position, Complete: complete, OutputID: o.id,
-		ContentType: o.content, Language: o.lang}
+		ContentType: o.contentType, Language: o.language}
 }
 
 // fittingBytes returns how many bytes of text go into one event without splitting a grapheme
@@ -359,16 +363,16 @@ func fittingBytes(text string) int {
 	return n
 }
 
-// splitSettled normalizes text and splits it into what can be told now and an end that may still
-// change with what follows: a letter that an accent may join, a flag that is still being spelled,
-// or a carriage return that may belong to a line feed.
+// splitSettled splits text into what can be emitted now and an end that may still change with what
+// follows: a letter that an accent may join, a flag that is still being spelled, or a carriage
+// return that may belong to a line feed. Both are normalized, but for that carriage return.
 func splitSettled(text string) (ready, rest string) {
 	if before, ok := strings.CutSuffix(text, "\r"); ok {
 		return normalizeText(before), "\r"
 	}
 	text = normalizeText(text)
-	const far = 512 // more than can change
-	from := max(len(text)-far, 0)
+	const maxUnsettled = 512 // bytes; no end that may still change is as long
+	from := max(len(text)-maxUnsettled, 0)
 	for from < len(text) && !utf8.RuneStart(text[from]) {
 		from++
 	}
@@ -377,8 +381,9 @@ func splitSettled(text string) (ready, rest string) {
 	if flag := strings.LastIndex(end, blackFlag); flag >= 0 {
 		tags := end[flag+len(blackFlag):]
 		after := strings.TrimLeftFunc(tags, isTag)
-		open := after == "" && !strings.HasSuffix(tags, endOfTags)
-		if open || cut > flag && cut < len(end)-len(after) { // never between a flag and its tags
+		unfinished := after == "" && !strings.HasSuffix(tags, endOfTags)
+		splitsFlag := cut > flag && cut < len(end)-len(after)
+		if unfinished || splitsFlag {
 			cut = flag
 		}
 	}
@@ -400,21 +405,23 @@ func isTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 // subscriber gets text in pieces, and a piece may hold only one of a pair. For the same reason
 // fillers stay; they are left out where a user gets the text.
 func normalizeText(text string) string {
+	// All other characters that textCleaner replaces begin with the same byte.
 	if strings.Contains(text, "\r") || strings.Contains(text, "\u2028"[:1]) {
 		text = textCleaner.Replace(text)
 	}
-	tidy := norm.NFC.String(text)
-	if safe := safetext.Clean(tidy, "", true); safe != tidy {
-		tidy = norm.NFC.String(safe)
+	normal := norm.NFC.String(text)
+	if safe := safetext.Clean(normal, "", true); safe != normal {
+		normal = norm.NFC.String(safe)
 	}
-	return tidy
+	return normal
 }
 
 // textCleaner replaces every line end by a line feed, and makes isolates visible.
 var textCleaner = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n\n",
 	"\u2066", "<U+2066>", "\u2067", "<U+2067>", "\u2068", "<U+2068>", "\u2069", "<U+2069>")
 
-// firstInvalid returns the index of the first byte that is not part of a whole UTF-8 character.
+// firstInvalid returns the index of the first byte that is not part of a whole UTF-8 character, or
+// the length of s.
 func firstInvalid(s string) int {
 	for i := 0; i < len(s); {
 		if s[i] < utf8.RuneSelf {

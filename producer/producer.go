@@ -120,12 +120,12 @@ type Producer struct {
 	republished  atomic.Bool       // Republish was called: the order of its sessions is not known here
 	sharedClaims *questions.Claims // settle questions for all processes; nil for an agent that is one
 
-	mu       sync.Mutex // guards what follows
-	closed   bool       // Shutdown has begun
-	ended    bool       // Shutdown waits for no new link any more
-	sessions []*Session // under way; with Config.Follow, the agent's
-	past     Stats      // of the subscriptions that have ended
-	toldFull time.Time  // when the lack of room was last logged
+	mu         sync.Mutex // guards what follows
+	closed     bool       // Shutdown has begun
+	ended      bool       // Shutdown waits for no new link any more
+	sessions   []*Session // under way; with Config.Follow, the agent's
+	past       Stats      // of the subscriptions that have ended
+	loggedFull time.Time  // when the lack of room was last logged
 }
 
 // New returns a Producer, which serves no subscriber until Serve or ServeConn is called. Its
@@ -166,8 +166,9 @@ func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 		shield: guard,
 		offer: negotiation.Offer{
 			Languages: languages, AnyLanguage: cfg.AnyLanguage, Extensions: cfg.Extensions,
-			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2}, SignedManifest: cfg.Signers != nil,
-			Report: func(f *negotiation.Fault) { logExtensionFault(guard, f) },
+			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2},
+			SignedManifest: cfg.Signers != nil,
+			Report:         func(f *negotiation.Fault) { logExtensionFault(guard, f) },
 		},
 		log:      events,
 		began:    events.End(),
@@ -195,8 +196,8 @@ func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 
 // deliveryConfig returns what the Dispatcher is made of. New calls it.
 func (p *Producer) deliveryConfig() delivery.Config {
-	c := delivery.Config{Agent: deliveryAgent{p}, Log: p.log, Logger: p.cfg.Logger, Shield: p.shield, Grace: p.cfg.Grace,
-		Serving: p.serving, Receivers: &p.loops, Groups: &p.links,
+	c := delivery.Config{Agent: deliveryAgent{p}, Log: p.log, Logger: p.cfg.Logger, Shield: p.shield,
+		Grace: p.cfg.Grace, Serving: p.serving, Receivers: &p.loops, Groups: &p.links,
 		Resumed: func() func(error) { return p.cfg.Observer.Began(Resume) }}
 	if p.cfg.Observer != Observer(unobserved{}) {
 		c.Critical = p.cfg.Observer.Critical

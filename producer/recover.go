@@ -58,22 +58,18 @@ func (p *Producer) shareQuestions(shared log.Shared) {
 // open. resumeOrFollow calls it; an error means that the log cannot be read or written, or a claim
 // not be kept.
 func (p *Producer) recoverSessions() error {
-	began := map[string]*Session{}
-	var order []*Session
+	byID := map[string]*Session{}
+	var order []*Session // in which they began
 	err := p.replayUnsettled(func(pos uint64, ev *aaep.Event) {
-		s := began[ev.SessionID]
+		s := byID[ev.SessionID]
 		if s == nil {
 			s = newReplayedSession(p, pos, ev)
-			began[s.id], order = s, append(order, s)
+			byID[s.id], order = s, append(order, s)
 		}
 		s.replayEvent(ev)
 	})
 	if err != nil {
 		return err
-	}
-	end := func() aaep.Payload {
-		return &aaep.SessionErrored{
-			ErrorCategory: aaep.ErrorUnknown, ErrorCode: "PRODUCER_RESTARTED", Recoverable: new(false)}
 	}
 	onRecord := p.broker.Log.Questions(p.cfg.Agent.AgentID)
 	for _, s := range order {
@@ -86,25 +82,37 @@ func (p *Producer) recoverSessions() error {
 		if err := s.settleLeft(onRecord); err != nil {
 			p.cfg.Logger.Error("what was asked and not done was not told", "session_id", s.id, "error", err)
 		}
-		err := s.endSession(aaep.Text{}, phrase.AgentStopped, end)
-		found := p.cfg.Logger.With("session_id", s.id)
-		if err != nil {
-			found = found.With("error", err)
-		}
-		if p.log.WasEnded() { // a full disk kept the end of the session from the log, or it was republished
-			found.Warn("ended a session whose end is not in the log, though the run before ended in good order")
-		} else {
-			found.Error("ended a session that the run before left open")
-		}
-		if ev, failed := s.buildEvent(
-			p.speechOrPhrase(aaep.Text{}, phrase.AgentStopped, ""), end()); err != nil && failed == nil {
-			p.log.Append(ev) // unchecked: a bridge may have republished events in any order
-		}
+		s.endRecovered()
 	}
 	for _, id := range slices.Sorted(maps.Keys(onRecord)) {
 		p.broker.Log.RecordLeft(onRecord[id])
 	}
 	return p.log.Settle()
+}
+
+// endRecovered ends a session that the process before this one left open, as failed, and logs that.
+// If the session cannot be ended in the order of the protocol, for a bridge may have republished
+// events in any order, its last event is appended unchecked. recoverSessions calls it.
+func (s *Session) endRecovered() {
+	p := s.p
+	payload := func() aaep.Payload {
+		return &aaep.SessionErrored{
+			ErrorCategory: aaep.ErrorUnknown, ErrorCode: "PRODUCER_RESTARTED", Recoverable: new(false)}
+	}
+	err := s.endSession(aaep.Text{}, phrase.AgentStopped, payload)
+	logger := p.cfg.Logger.With("session_id", s.id)
+	if err != nil {
+		logger = logger.With("error", err)
+	}
+	if p.log.WasEnded() { // a full disk kept the end of the session from the log, or it was republished
+		logger.Warn("ended a session whose end is not in the log, though the run before ended in good order")
+	} else {
+		logger.Error("ended a session that the run before left open")
+	}
+	words := p.speechOrPhrase(aaep.Text{}, phrase.AgentStopped, "")
+	if ev, invalid := s.buildEvent(words, payload()); err != nil && invalid == nil {
+		p.log.Append(ev)
+	}
 }
 
 // settleLeft settles what was asked in this session, whose process died, and is not done: questions
@@ -178,7 +186,9 @@ func withdrawnPhrase(ev *aaep.Event, onRecord map[string]audit.Record) phrase.ID
 	return phrase.ActionWithdrawn
 }
 
-// phraseAboutQuestion is phraseAbout for a question that another process put.
+// phraseAboutQuestion returns one of the package's own phrases with the action or the question that
+// ev asks put into it, in every language that both have. It is phraseAbout for a question that
+// another process put, of which only the event is known.
 func (p *Producer) phraseAboutQuestion(id phrase.ID, ev *aaep.Event) speech {
 	subject := func(payload aaep.Payload) string {
 		switch q := payload.(type) {
@@ -274,8 +284,9 @@ func (s *Session) replayEvent(ev *aaep.Event) {
 	}
 	s.outputs = slices.DeleteFunc(s.outputs, func(o *Output) bool { return o.id == text.OutputID })
 	if !text.Complete {
-		s.outputs = append(s.outputs, &Output{s: s, id: text.OutputID, lang: ev.Language(), content: text.ContentType,
-			position: text.Position + int64(utf8.RuneCountInString(text.Chunk)), known: true, begun: true})
+		s.outputs = append(s.outputs, &Output{s: s, id: text.OutputID,
+			language: ev.Language(), contentType: text.ContentType,
+			position: text.Position + int64(utf8.RuneCountInString(text.Chunk)), listed: true, begun: true})
 	}
 }
 

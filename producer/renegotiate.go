@@ -46,7 +46,7 @@ type termsChange struct {
 // replaced is answered with the terms that hold from then on.
 type pendingChanges struct {
 	// These belong to the goroutine that receives.
-	ahead   *negotiation.Terms // the terms when all that waits has taken effect
+	ahead   *negotiation.Terms // what the terms will be when all that waits has taken effect
 	refused bool               // a refusal waits, which ends the subscription
 	asks    float64            // how many renegotiations may be answered still, as of asked
 	asked   time.Time          // when the last one came
@@ -65,7 +65,8 @@ type pendingChanges struct {
 func (sub *subscription) requestChange(m *aaep.SubscriptionRenegotiate) {
 	q := sub.changes.Load()
 	if q == nil { // made at the first change, for most subscriptions never have one
-		q = &pendingChanges{ahead: sub.terms.Load(), asks: asksAtOnce, asked: time.Now(), pace: budget.New(changesPerSecond), next: make(chan *termsChange, 1)}
+		q = &pendingChanges{ahead: sub.terms.Load(), asks: asksAtOnce, asked: time.Now(),
+			pace: budget.New(changesPerSecond), next: make(chan *termsChange, 1)}
 		sub.changes.Store(q)
 	}
 	if q.refused {
@@ -83,12 +84,13 @@ func (sub *subscription) requestChange(m *aaep.SubscriptionRenegotiate) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if last := len(q.waiting) - 1; last+1 >= maxChanges && !q.refused {
-		c.answers += q.waiting[last].answers
-		c.quiet = c.quiet || q.waiting[last].quiet
-		c.more = append(q.waiting[last].more, c.more...)
+	if len(q.waiting) >= maxChanges && !q.refused { // it takes the place of the newest
+		newest := &q.waiting[len(q.waiting)-1]
+		c.answers += newest.answers
+		c.quiet = c.quiet || newest.quiet
+		c.more = append(newest.more, c.more...)
 		c.more = c.more[max(0, len(c.more)-maxChanges):]
-		q.waiting[last] = c
+		*newest = c
 	} else {
 		q.waiting = append(q.waiting, c)
 	}
@@ -108,12 +110,14 @@ func (q *pendingChanges) checkBudget(now time.Time) *aaep.Rejection {
 		return nil
 	}
 	return &aaep.Rejection{Code: aaep.RateLimit, RetryAfter: asksAtOnce / asksPerSecond * time.Second,
-		Message: fmt.Sprintf("At most %d changes of the terms a second are answered. Wait, then subscribe with the terms of your choice.", asksPerSecond)}
+		Message: fmt.Sprintf("At most %d changes of the terms a second are answered. "+
+			"Wait, then subscribe with the terms of your choice.", asksPerSecond)}
 }
 
-// negotiateChange returns what the terms will be after a renegotiation if they are now before it.
-// If it is refused they stay, and the rejection says why.
-func (sub *subscription) negotiateChange(now *negotiation.Terms, m *aaep.SubscriptionRenegotiate) (*negotiation.Terms, *aaep.Rejection) {
+// negotiateChange returns the terms that a renegotiation m makes of the terms now. If it is
+// refused, these are now, and the rejection says why. It changes nothing.
+func (sub *subscription) negotiateChange(now *negotiation.Terms, m *aaep.SubscriptionRenegotiate) (
+	*negotiation.Terms, *aaep.Rejection) {
 	if m.SubscriptionID != sub.id {
 		return now, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "This is not the subscription's own id."}
 	}
@@ -186,7 +190,7 @@ func (sub *subscription) applyChange(c *termsChange) *aaep.Rejection {
 		sub.SendMessage(closeTimeout, rejectionMessage(c.refusal))
 		return &aaep.Rejection{Code: c.refusal.Code} // nothing more is sent
 	}
-	was, terms := sub.terms.Load(), c.terms
+	before, terms := sub.terms.Load(), c.terms
 	accepted, err := sub.acceptedMessage(*terms)
 	if err != nil {
 		return &aaep.Rejection{Code: aaep.ManifestSignatureRequired} // the subscriber has been told
@@ -199,7 +203,7 @@ func (sub *subscription) applyChange(c *termsChange) *aaep.Rejection {
 	sub.p.follower.ReportNew(sub.includeIn)
 	sub.p.follower.RequestReport() // what this subscriber can answer may have become less
 	sub.ShapeBy(terms, c.quiet)
-	if was.ConfirmationReply && !terms.ConfirmationReply || was.ClarificationReply && !terms.ClarificationReply {
+	if before.ConfirmationReply && !terms.ConfirmationReply || before.ClarificationReply && !terms.ClarificationReply {
 		sub.p.broker.NarrowAbilities(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)
 	}
 	for _, token := range c.more {
@@ -214,6 +218,6 @@ func (sub *subscription) applyChange(c *termsChange) *aaep.Rejection {
 	if why := sub.SendAnswer(answer, c.answers); why != nil {
 		return why
 	}
-	sub.PutForNewTerms(was)
+	sub.PutForNewTerms(before)
 	return nil
 }

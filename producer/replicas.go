@@ -51,8 +51,9 @@ func (p *Producer) leadReplicas() error {
 	return err
 }
 
-// isCutOff reports whether it is the agent that is cut off: nothing that it sends comes back, its
-// log takes nothing, or nothing that is kept can be read. It waits as long as within at most.
+// isCutOff reports whether it is the agent that is cut off, and not the replicas that are silent:
+// nothing that it sends comes back, its log takes nothing, or nothing that is kept can be read. It
+// waits as long as within at most. Leader.Watch calls it.
 func (p *Producer) isCutOff(within time.Duration) bool {
 	ctx, cancel := context.WithTimeout(p.claims, within)
 	defer cancel()
@@ -127,18 +128,18 @@ func (p *Producer) announceOutsideLog(id phrase.ID, sessions []*Session) {
 		return &aaep.ProgressUpdated{Progress: aaep.Progress{Description: text}}
 	}
 	words.setPayloads(func(tag string) (aaep.Payload, bool) { return payload(tag), true })
-	var told []*aaep.Event
+	var events []*aaep.Event
 	for _, s := range sessions {
 		s.mu.Lock()
 		words.urgent = len(s.machine.OpenQuestions()) > 0
-		ev, err := s.buildEvent(words, payload(words.in[0].lang))
+		ev, err := s.buildEvent(words, payload(words.wordings[0].lang))
 		s.mu.Unlock()
 		if err != nil {
 			p.cfg.Logger.Error("it was not told", "session_id", s.id, "error", err)
 			continue
 		}
 		ev.EventID = newID("evt_")
-		told = append(told, ev)
+		events = append(events, ev)
 	}
-	p.delivery.Announce(told...)
+	p.delivery.Announce(events...)
 }

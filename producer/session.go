@@ -29,7 +29,8 @@ var ErrSessionOver = errors.New("producer: the session is over")
 
 // ErrNoSession is returned by every call on a nil Session, such as that of a context in which
 // SessionOf finds none, and on a Session that no Producer made.
-var ErrNoSession = errors.New("producer: there is no session; Producer.StartSession makes one, and SessionOf finds one in its Context and in that of its tools")
+var ErrNoSession = errors.New("producer: there is no session; Producer.StartSession makes one, " +
+	"and SessionOf finds one in its Context and in that of its tools")
 
 // Session is one user request's worth of agent activity (§2.2.5). It has one beginning and one end,
 // and in between subscribers are told the state of the agent as it changes. All its methods may be
@@ -58,8 +59,8 @@ type Session struct {
 	outputs   []*Output         // open
 	calls     []toolCall        // open, and begun by this process
 	lastState stateAt           // the newest state, for subscribers that come late
-	// asking explains an outcome of the question that is open, in words for the subscribers; nil:
-	// none is.
+	// explainSettled maps an outcome of the question that is open to the words that announce it;
+	// nil: none is open. See askQuestion.
 	explainSettled func(*ledger.Outcome) (speech, error)
 	failing        error     // with failed, what Failing was given; nil: nothing
 	failed         aaep.Text // goes with failing
@@ -162,31 +163,35 @@ func (s *Session) State(state aaep.State, text aaep.Text) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.checkStaysSilent(state, text); err != nil {
+	if err := s.checkStateText(state, text); err != nil {
 		return err
 	}
 	return s.enterState(state, text)
 }
 
-// checkStaysSilent refuses words for the present state that were not told with it, for nothing
-// would tell them: the error is an *aaep.InvalidError. It is called with s.mu held.
-func (s *Session) checkStaysSilent(state aaep.State, text aaep.Text) error {
+// checkStateText refuses a text for the state that the session is in already, unless that state was
+// announced with it: no event would have it. The error is an *aaep.InvalidError. State calls it
+// with s.mu held.
+func (s *Session) checkStateText(state aaep.State, text aaep.Text) error {
 	if s.over || state != s.machine.State() || text.IsZero() {
 		return nil
 	}
-	ev, err := s.buildEvent(s.p.speechOrPhrase(text, stateWords(state), string(state)), &aaep.StateChanged{FromState: state, ToState: state})
+	words := s.p.speechOrPhrase(text, stateWords(state), string(state))
+	ev, err := s.buildEvent(words, &aaep.StateChanged{FromState: state, ToState: state})
 	if err != nil {
 		return err
 	}
-	if told := s.lastState.ev; told != nil && ev.Summary == told.Summary {
+	if last := s.lastState.ev; last != nil && ev.Summary == last.Summary {
 		return nil
 	}
 	return fmt.Errorf("producer: State: %w", &aaep.InvalidError{Message: string(aaep.TypeStateChanged),
-		Violations: []aaep.Violation{{Requirement: "EVT-030", Pointer: "/to_state", Problem: fmt.Sprintf("is %s, as it is already, "+
-			"so the words would not be told; give a state of the agent's own, such as reading, or use Progress", state)}}})
+		Violations: []aaep.Violation{{Requirement: "EVT-030", Pointer: "/to_state",
+			Problem: fmt.Sprintf("is %s, as it is already, so the words would not be told; "+
+				"give a state of the agent's own, such as reading, or use Progress", state)}}})
 }
 
-// checkStateName refuses a state that State cannot tell, with an *aaep.InvalidError.
+// checkStateName refuses, with an *aaep.InvalidError, a state that State cannot announce:
+// awaiting_input, and one whose name has other characters than a state may have.
 func checkStateName(state aaep.State) error {
 	problem := ""
 	switch {
@@ -229,10 +234,11 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 			return &p, true
 		})
 	case progress.Description != "":
-		words = speech{in: []said{{lang: s.p.cfg.Language, text: aaep.Say(progress.Description)}}, with: text}
+		described := wording{lang: s.p.cfg.Language, text: aaep.Say(progress.Description)}
+		words = speech{wordings: []wording{described}, extensionData: text}
 	default:
 		words = s.p.progressSpeech(progress)
-		words.with = text
+		words.extensionData = text
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -297,7 +303,8 @@ func (s *Session) Emit(v aaep.Vocabulary, name string, text aaep.Text, members a
 		return err
 	}
 	if strings.Contains(name, ":") {
-		return fmt.Errorf("producer: Emit was given %q; give the name of the type alone, without %q", name, v.Prefix+":")
+		return fmt.Errorf("producer: Emit was given %q; give the name of the type alone, without %q",
+			name, v.Prefix+":")
 	}
 	if err := s.p.extensionViolation(v.Prefix, []string{v.URI}, nil); err != nil {
 		return &aaep.InvalidError{Message: v.Prefix + ":" + name, Violations: []aaep.Violation{*err}}
@@ -339,8 +346,10 @@ func (s *Session) enterState(to aaep.State, text aaep.Text) error {
 	return s.enterStateSaying(to, s.p.speechOrPhrase(text, stateWords(to), string(to)))
 }
 
-// enterStateSaying changes the state and tells words with it, with s.mu held. Text that was written
-// before is told before, to the last letter, where a tool or a question follows.
+// enterStateSaying emits a state.changed to the state, with these words, with s.mu held, and notes
+// it as lastState. Entering the present state does nothing. Before a tool or a question, all text
+// that was written is emitted first, to the last letter. The error is ErrSessionOver or an
+// *aaep.InvalidError.
 func (s *Session) enterStateSaying(to aaep.State, words speech) error {
 	if to == aaep.StateCallingTool || to == aaep.StateAwaitingInput {
 		for _, o := range s.outputs {
@@ -365,20 +374,21 @@ func (s *Session) enterStateSaying(to aaep.State, words speech) error {
 }
 
 // resumeState goes back to the state that the agent was in before a tool or a question, with s.mu
-// held. While a question is open, the state stays awaiting_input. news tells what came of the tool
-// or the question; the zero speech tells the state in the package's own phrase, and nothing if a
-// question is open.
+// held: calling_tool while another call is open, else writing_output while an output is, else
+// thinking. news says what came of the tool or the question. With the zero speech the package's own
+// phrase for the state is emitted, and nothing while a question is open: the state then stays
+// awaiting_input.
 func (s *Session) resumeState(news speech) error {
-	to, waits := aaep.StateThinking, len(s.machine.OpenQuestions()) > 0
+	to, questionOpen := aaep.StateThinking, len(s.machine.OpenQuestions()) > 0
 	switch {
-	case waits && news.in == nil:
+	case questionOpen && news.wordings == nil:
 		return nil
 	case len(s.machine.OpenTools()) > 0:
 		to = aaep.StateCallingTool
 	case len(s.machine.OpenOutputs()) > 0:
 		to = aaep.StateWritingOutput
 	}
-	if news.in == nil {
+	if news.wordings == nil {
 		news = s.p.speechOrPhrase(aaep.Text{}, stateWords(to), "")
 	}
 	return s.enterStateSaying(to, news)
@@ -419,10 +429,11 @@ func (s *Session) prepareEvent(words speech, payload aaep.Payload) (*aaep.Event,
 	return ev, nil
 }
 
-// buildEvent makes an event and checks it by itself, not its order, with s.mu held. It changes
-// nothing: callers also use it to find out whether an event could be told.
+// buildEvent makes an event of words and a payload and validates it by itself, not its order, with
+// s.mu held. It changes nothing: callers also use it to find out whether an event would be valid.
+// The error is an *aaep.InvalidError, or one of Text.In or Text.With.
 func (s *Session) buildEvent(words speech, payload aaep.Payload) (*aaep.Event, error) {
-	own := words.in[0]
+	first := words.wordings[0]
 	ev := &aaep.Event{
 		AAEPVersion:       aaep.Version,
 		EventID:           "evt_0", // the log gives it its own
@@ -431,12 +442,14 @@ func (s *Session) buildEvent(words speech, payload aaep.Payload) (*aaep.Event, e
 		Producer:          s.p.cfg.Agent,
 		Verbosity:         aaep.VerbosityNormal,
 		Urgency:           urgencyOf(payload),
-		LocalizationHints: localizationHints(own.lang, own.text.Normal),
-		Summary:           normalForm(own.text),
+		LocalizationHints: localizationHints(first.lang, first.text.Normal),
+		Summary:           normalForm(first.text),
 		Payload:           payload,
 	}
-	for _, t := range words.in[1:] {
-		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: localizationHints(t.lang, t.text.Normal), Summary: normalForm(t.text), Payload: t.payload})
+	for _, t := range words.wordings[1:] {
+		ev.Translations = append(ev.Translations, aaep.Translation{
+			LocalizationHints: localizationHints(t.lang, t.text.Normal),
+			Summary:           normalForm(t.text), Payload: t.payload})
 	}
 	if words.urgent {
 		ev.Urgency = aaep.UrgencyCritical
@@ -444,7 +457,7 @@ func (s *Session) buildEvent(words speech, payload aaep.Payload) (*aaep.Event, e
 	if words.members != nil {
 		ev.Context, ev.Unknown = []string{aaep.CoreContext, words.vocabulary.URI}, words.members
 	}
-	if err := words.with.Extend(ev); err != nil {
+	if err := words.extensionData.Extend(ev); err != nil {
 		return nil, err
 	}
 	if err := checkHasWords(ev); err != nil {

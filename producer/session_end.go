@@ -41,7 +41,8 @@ func (s *Session) Fail(cause error, text aaep.Text) error {
 	}
 	category, code := categorizeError(cause)
 	err := s.endSession(text, phrase.AgentFailed, func() aaep.Payload {
-		return &aaep.SessionErrored{ErrorCategory: category, ErrorCode: code, Recoverable: new(category == aaep.ErrorTransient)}
+		return &aaep.SessionErrored{
+			ErrorCategory: category, ErrorCode: code, Recoverable: new(category == aaep.ErrorTransient)}
 	})
 	if err == nil {
 		s.p.cfg.Logger.Warn("session failed", "session_id", s.id, "error", cause)
@@ -71,7 +72,8 @@ func (s *Session) Failing(cause error, text aaep.Text) error {
 	if s.over {
 		return ErrSessionOver
 	}
-	if _, err := s.buildEvent(s.p.speechOrPhrase(text, phrase.AgentFailed, ""), &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown}); err != nil {
+	words := s.p.speechOrPhrase(text, phrase.AgentFailed, "")
+	if _, err := s.buildEvent(words, &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown}); err != nil {
 		return err
 	}
 	s.failing, s.failed = cause, text
@@ -109,16 +111,17 @@ func (s *Session) Close() error {
 
 // endSession closes what is open, in the order that the protocol requires, and ends the session
 // (D-30): it withdraws the questions, completes the tool calls and the outputs, and emits the last
-// event. payload makes that event's payload and is called with s.mu held; otherwise is the phrase
-// for an empty text. It takes s.mu, and waits for the broker. If the last event would not be valid,
-// the session goes on.
-func (s *Session) endSession(text aaep.Text, otherwise phrase.ID, payload func() aaep.Payload) error {
+// event. payload makes that event's payload and is called with s.mu held; emptyText is the phrase
+// that is said in place of an empty text. It takes s.mu, and waits for the broker. If the last
+// event would not be valid, the session goes on, and the error is an *aaep.InvalidError; after the
+// end it is ErrSessionOver.
+func (s *Session) endSession(text aaep.Text, emptyText phrase.ID, payload func() aaep.Payload) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return ErrSessionOver
 	}
-	words, end := s.p.speechOrPhrase(text, otherwise, ""), payload()
+	words, end := s.p.speechOrPhrase(text, emptyText, ""), payload()
 	// The last event is checked first: one that is not valid must not leave a session half closed.
 	if _, err := s.buildEvent(words, end); err != nil {
 		return err
@@ -127,6 +130,22 @@ func (s *Session) endSession(text aaep.Text, otherwise phrase.ID, payload func()
 	if s.unwatch != nil {
 		s.unwatch()
 	}
+	s.withdrawQuestions()
+	s.completeTools()
+	for _, o := range slices.Clone(s.outputs) {
+		o.completeStream()
+	}
+	_, err := s.emitEvent(words, end)
+	s.over = true
+	s.p.mu.Lock()
+	s.p.sessions = slices.DeleteFunc(s.p.sessions, func(x *Session) bool { return x == s })
+	s.p.mu.Unlock()
+	return err
+}
+
+// withdrawQuestions settles the open questions of the session as rejected, and announces that, with
+// s.mu held. endSession calls it; it waits for the broker.
+func (s *Session) withdrawQuestions() {
 	s.p.broker.Withdraw("", s.id)
 	for _, token := range s.machine.OpenQuestions() {
 		s.p.board.Forget(token)
@@ -138,8 +157,14 @@ func (s *Session) endSession(text aaep.Text, otherwise phrase.ID, payload func()
 			}
 		}
 	}
+}
+
+// completeTools emits tool.completed for the open tool calls of the session, whose result will not
+// be known, with s.mu held. One whose action has not begun is announced as withdrawn. endSession
+// calls it.
+func (s *Session) completeTools() {
 	for _, open := range s.machine.OpenTools() {
-		call, words := toolCall{open, open.Tool, nil}, phrase.ToolEndUnknown // it was replayed
+		call, words := toolCall{open, open.Tool, nil}, phrase.ToolEndUnknown // another process began it
 		if i := slices.IndexFunc(s.calls, func(c toolCall) bool { return c.ToolCall == open }); i >= 0 {
 			if call = s.calls[i]; !*call.begun {
 				words = phrase.ActionWithdrawn
@@ -147,15 +172,6 @@ func (s *Session) endSession(text aaep.Text, otherwise phrase.ID, payload func()
 		}
 		s.completeTool(call, aaep.ToolCompleted{Status: aaep.ToolError}, words, phrase.SessionEnded)
 	}
-	for _, o := range slices.Clone(s.outputs) {
-		o.completeStream()
-	}
-	_, err := s.emitEvent(words, end)
-	s.over = true
-	s.p.mu.Lock()
-	s.p.sessions = slices.DeleteFunc(s.p.sessions, func(x *Session) bool { return x == s })
-	s.p.mu.Unlock()
-	return err
 }
 
 // categorizeError returns the category and the code that tell the user what an error means

@@ -81,34 +81,35 @@ func (cfg *Config) shieldOthers() *shield.Shield {
 // sink is Config.Audit behind the shield: a record counts as not kept if the sink panics.
 type sink struct {
 	*shield.Shield
-	of audit.Sink
+	inner audit.Sink
 }
 
 // Record returns an error if the sink panics, so that what it was to keep is not done.
 func (s sink) Record(r audit.Record) error {
-	return s.Call("Config.Audit", func() error { return s.of.Record(r) })
+	return s.Call("Config.Audit", func() error { return s.inner.Record(r) })
 }
 
-// Questions makes sink an audit.Recovering. It returns nil if the caller's sink is none, or panics.
+// Questions makes sink an audit.Recovering. It returns nil if the caller's sink is not one, or
+// panics.
 func (s sink) Questions() (all []audit.Record) {
-	of, ok := s.of.(audit.Recovering)
+	recovering, ok := s.inner.(audit.Recovering)
 	if !ok {
 		return nil
 	}
-	_ = s.Call("Config.Audit", func() error { all = of.Questions(); return nil }) // it is logged
+	_ = s.Call("Config.Audit", func() error { all = recovering.Questions(); return nil }) // it is logged
 	return all
 }
 
 // observer is Config.Observer behind the shield.
 type observer struct {
 	*shield.Shield
-	of Observer
+	inner Observer
 }
 
 // Began returns a function that does nothing if the Observer panicked or returned nil.
 func (o observer) Began(what Operation) func(error) {
 	var ended func(error)
-	o.Call("Observer.Began", func() error { ended = o.of.Began(what); return nil })
+	o.Call("Observer.Began", func() error { ended = o.inner.Began(what); return nil })
 	return func(err error) {
 		if ended != nil {
 			o.Call("Observer.Began", func() error { ended(err); return nil })
@@ -118,129 +119,130 @@ func (o observer) Began(what Operation) func(error) {
 
 // Critical does nothing more if the Observer panics.
 func (o observer) Critical(delay time.Duration) {
-	o.Call("Observer.Critical", func() error { o.of.Critical(delay); return nil })
+	o.Call("Observer.Critical", func() error { o.inner.Critical(delay); return nil })
 }
 
 // store is Config.Log behind the shield: a store that panics has failed.
 type store struct {
 	*shield.Shield
-	of     log.Store
+	inner  log.Store
 	bounds *bounds
 }
 
 // Bounds returns the last known bounds if the store panics.
 func (s store) Bounds() (start, end uint64) {
-	return s.bounds.currentBounds(s.Shield, "Store.Bounds", s.of.Bounds)
+	return s.bounds.currentBounds(s.Shield, "Store.Bounds", s.inner.Bounds)
 }
 
 // Append adds records, or returns an error if the store panics.
 func (s store) Append(records [][]byte) error {
-	return s.Call("Store.Append", func() error { return s.of.Append(records) })
+	return s.Call("Store.Append", func() error { return s.inner.Append(records) })
 }
 
 // Read returns the records after the cursor, or an error if the store panics.
 func (s store) Read(cursor uint64, n int) (records [][]byte, err error) {
-	err = s.Call("Store.Read", func() (err error) { records, err = s.of.Read(cursor, n); return err })
+	err = s.Call("Store.Read", func() (err error) { records, err = s.inner.Read(cursor, n); return err })
 	return records, err
 }
 
 // Meta returns what SetMeta kept, or an error if the store panics.
 func (s store) Meta() (data []byte, err error) {
-	err = s.Call("Store.Meta", func() (err error) { data, err = s.of.Meta(); return err })
+	err = s.Call("Store.Meta", func() (err error) { data, err = s.inner.Meta(); return err })
 	return data, err
 }
 
 // SetMeta keeps data of the log's own, or returns an error if the store panics.
 func (s store) SetMeta(data []byte) error {
-	return s.Call("Store.SetMeta", func() error { return s.of.SetMeta(data) })
+	return s.Call("Store.SetMeta", func() error { return s.inner.SetMeta(data) })
 }
 
 // feed is Config.Follow behind the shield, as the log of the agent.
 type feed struct {
 	*shield.Shield
-	of     log.Feed
+	inner  log.Feed
 	bounds *bounds
 }
 
 // Bounds returns the last known bounds if the feed panics.
 func (f feed) Bounds() (start, end uint64) {
-	return f.bounds.currentBounds(f.Shield, "Feed.Bounds", f.of.Bounds)
+	return f.bounds.currentBounds(f.Shield, "Feed.Bounds", f.inner.Bounds)
 }
 
 // Read returns the records after the cursor, or an error if the feed panics.
 func (f feed) Read(cursor uint64, n int) (records [][]byte, err error) {
-	err = f.Call("Feed.Read", func() (err error) { records, err = f.of.Read(cursor, n); return err })
+	err = f.Call("Feed.Read", func() (err error) { records, err = f.inner.Read(cursor, n); return err })
 	return records, err
 }
 
 // Meta returns what the agent's SetMeta kept, or an error if the feed panics.
 func (f feed) Meta() (data []byte, err error) {
-	err = f.Call("Feed.Meta", func() (err error) { data, err = f.of.Meta(); return err })
+	err = f.Call("Feed.Meta", func() (err error) { data, err = f.inner.Meta(); return err })
 	return data, err
 }
 
 // Next waits for records after the cursor. It returns an error if the feed panics.
 func (f feed) Next(ctx context.Context, cursor uint64) (records [][]byte, err error) {
-	err = f.Call("Feed.Next", func() (err error) { records, err = f.of.Next(ctx, cursor); return err })
+	err = f.Call("Feed.Next", func() (err error) { records, err = f.inner.Next(ctx, cursor); return err })
 	return records, err
 }
 
 // shared is what the processes of an agent share, behind the shield.
 type shared struct {
 	*shield.Shield
-	of log.Shared
+	inner log.Shared
 }
 
 // Claim settles a token for all processes of the agent. After an error, a panic included, mine is
 // false.
 func (s shared) Claim(ctx context.Context, token string, claim []byte) (first log.Claim, mine bool, err error) {
-	err = s.Call("Shared.Claim", func() (err error) { first, mine, err = s.of.Claim(ctx, token, claim); return err })
+	err = s.Call("Shared.Claim", func() (err error) { first, mine, err = s.inner.Claim(ctx, token, claim); return err })
 	return first, mine && err == nil, err
 }
 
 // Claims has f called with the tokens that any process settles, or returns an error if it
 // panics.
 func (s shared) Claims(f func(token string)) error {
-	return s.Call("Shared.Claims", func() error { return s.of.Claims(f) })
+	return s.Call("Shared.Claims", func() error { return s.inner.Claims(f) })
 }
 
 // Send hands a message to the agent and returns its answer, or an error if it panics.
 func (s shared) Send(ctx context.Context, msg []byte) (answer []byte, err error) {
-	err = s.Call("Shared.Send", func() (err error) { answer, err = s.of.Send(ctx, msg); return err })
+	err = s.Call("Shared.Send", func() (err error) { answer, err = s.inner.Send(ctx, msg); return err })
 	return answer, err
 }
 
 // Receive has f answer the messages to the agent, or returns an error if it panics.
 func (s shared) Receive(f func(msg []byte) []byte) error {
-	return s.Call("Shared.Receive", func() error { return s.of.Receive(f) })
+	return s.Call("Shared.Receive", func() error { return s.inner.Receive(f) })
 }
 
 // SetProfile keeps what the agent says of itself, or returns an error if it panics.
 func (s shared) SetProfile(data []byte) error {
-	return s.Call("Shared.SetProfile", func() error { return s.of.SetProfile(data) })
+	return s.Call("Shared.SetProfile", func() error { return s.inner.SetProfile(data) })
 }
 
 // Profile returns what the agent says of itself, or an error if it panics.
 func (s shared) Profile(ctx context.Context) (data []byte, err error) {
-	err = s.Call("Shared.Profile", func() (err error) { data, err = s.of.Profile(ctx); return err })
+	err = s.Call("Shared.Profile", func() (err error) { data, err = s.inner.Profile(ctx); return err })
 	return data, err
 }
 
 // Node returns the name of the process, or "" if it panics.
 func (s shared) Node() (name string) {
-	s.Call("Shared.Node", func() error { name = s.of.Node(); return nil })
+	s.Call("Shared.Node", func() error { name = s.inner.Node(); return nil })
 	return name
 }
 
-// bounds are those that a log had last. They hold if it panics.
+// bounds are the bounds that a log had last, which are used if it panics.
 type bounds struct {
 	mu         sync.Mutex // a leaf; guards start and end
 	start, end uint64
 }
 
-// currentBounds returns the bounds that now returns, or the last ones if it panics.
-func (b *bounds) currentBounds(s *shield.Shield, doing string, now func() (start, end uint64)) (start, end uint64) {
-	err := s.Call(doing, func() error { start, end = now(); return nil })
+// currentBounds returns the bounds that ask returns, or those that it returned last if it panics.
+// doing names it for the log.
+func (b *bounds) currentBounds(s *shield.Shield, doing string, ask func() (start, end uint64)) (start, end uint64) {
+	err := s.Call(doing, func() error { start, end = ask(); return nil })
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err == nil {

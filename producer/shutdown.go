@@ -72,13 +72,13 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.closed = true
 	sessions := slices.Clone(p.sessions)
 	p.mu.Unlock()
-	for _, s := range sessions {
-		if p.isReplica() {
-			break // the sessions are the agent's
+	if !p.isReplica() { // the sessions of a replica are the agent's, and go on
+		for _, s := range sessions {
+			s.endUnfinished(aaep.CancelledBySystem)
 		}
-		s.endUnfinished(aaep.CancelledBySystem)
 	}
-	done := make(chan struct{})
+
+	done := make(chan struct{}) // closed when no subscription is served any more
 	go func() {
 		p.log.Flush() // subscriptions end at the end of the log, so all events have to be readable
 		p.drain()
@@ -98,13 +98,14 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		}
 		<-done
 	}
+
 	p.leave()
 	p.mu.Lock()
 	p.ended = true
 	p.mu.Unlock()
 	p.links.Wait()
-	if hung := p.finishRecords(); err == nil {
-		err = hung
+	if recordErr := p.finishRecords(); err == nil {
+		err = recordErr
 	}
 	p.closeLog()
 	close(p.done)

@@ -67,7 +67,8 @@ func (p *Producer) handleRequest(sub *subscription) bool {
 		if !errors.As(err, &r) {
 			r = &aaep.Rejection{Code: aaep.ReasonUnknown, Message: err.Error()}
 		}
-		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.Link.Principal, "peer", sub.Link.Peer, "reason", string(r.Code), "error", r)
+		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID,
+			"principal", sub.Link.Principal, "peer", sub.Link.Peer, "reason", string(r.Code), "error", r)
 		if p.waiting.Err() != nil {
 			sub.SendMessage(abortTimeout, rejectionMessage(r))
 		} else {
@@ -82,7 +83,8 @@ func (p *Producer) handleRequest(sub *subscription) bool {
 		p.loops.Done()
 		return false
 	}
-	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.Link.Principal, "peer", sub.Link.Peer, "may_reply", sub.rights.Reply)
+	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID,
+		"principal", sub.Link.Principal, "peer", sub.Link.Peer, "may_reply", sub.rights.Reply)
 	return true
 }
 
@@ -99,16 +101,17 @@ func (sub *subscription) Ended(why *aaep.Rejection) {
 // subscriber ended it or was told before.
 func (sub *subscription) closeAnnounced(why *aaep.Rejection) {
 	p := sub.p
-	late := sub.IsAborted()
+	aborted := sub.IsAborted()    // before unregisterSubscription aborts it
 	p.unregisterSubscription(sub) // before the last message: no question waits for that
 	sub.StopReceiving()
-	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.Link.Principal, "peer", sub.Link.Peer, "reason", string(why.Code), "error", why)
+	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "subscriber_id", sub.subscriberID,
+		"principal", sub.Link.Principal, "peer", sub.Link.Peer, "reason", string(why.Code), "error", why)
 	if p.isReplica() && why.Code == aaep.ProducerShutdown {
 		why.Message = "" // the agent goes on, and its subscribers reconnect to another process
 	}
 	if !why.Remote && why.Message != "" {
 		last := &aaep.SubscriptionClose{SubscriptionID: sub.id, ReasonCode: why.Code, ReasonMessage: why.Message}
-		if late {
+		if aborted {
 			sub.SendMessage(abortTimeout, last)
 		} else {
 			sub.SendMessage(closeTimeout, last)
@@ -143,13 +146,14 @@ func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*negotiatio
 	if err == nil { // registerSubscription looks again, with the lock held
 		p.mu.Lock()
 		err = p.checkRoom(sub.Link.Principal)
-		tell := err != nil && time.Since(p.toldFull) >= time.Minute
-		if tell {
-			p.toldFull = time.Now()
+		write := err != nil && time.Since(p.loggedFull) >= time.Minute
+		if write {
+			p.loggedFull = time.Now()
 		}
 		p.mu.Unlock()
-		if tell { // at most once a minute: peers that find no room come again
-			p.cfg.Logger.Warn("somebody is turned away, for there is no room; for a minute nobody else is named", "principal", sub.Link.Principal, "peer", sub.Link.Peer, "error", err)
+		if write { // at most once a minute: peers that find no room come again
+			p.cfg.Logger.Warn("somebody is turned away, for there is no room; for a minute nobody else is named",
+				"principal", sub.Link.Principal, "peer", sub.Link.Peer, "error", err)
 		}
 	}
 	if err == nil {
@@ -164,9 +168,10 @@ func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*negotiatio
 	return p.agreements.shareTerms(req.Capabilities, sub.currentOffer(), terms), nil
 }
 
-// notAPattern reports whether s is no valid pattern of an event filter, so that it would withhold
-// nothing.
-func notAPattern(s string) bool {
+// isInvalidPattern reports whether s is no valid pattern of an event filter, so that it would
+// withhold nothing: it is neither a type with a prefix and a colon, nor the beginning of one with a
+// * at its end, nor a * alone.
+func isInvalidPattern(s string) bool {
 	star := strings.IndexByte(s, '*')
 	return s != "*" && !strings.Contains(s, ":") || star >= 0 && star < len(s)-1
 }
@@ -180,14 +185,16 @@ func (p *Producer) admitSubscriber(principal string, req *aaep.SubscriptionReque
 	}
 	rights, err := p.cfg.Admit(principal, req)
 	if err == nil {
-		i := slices.IndexFunc(rights.Withhold, notAPattern)
+		i := slices.IndexFunc(rights.Withhold, isInvalidPattern)
 		if i < 0 {
 			return rights, nil
 		}
-		err = fmt.Errorf("producer: Rights.Withhold has %q, which is no event type, no beginning of one with a * and no *", rights.Withhold[i])
+		err = fmt.Errorf("producer: Rights.Withhold has %q, "+
+			"which is no event type, no beginning of one with a * and no *", rights.Withhold[i])
 		p.cfg.Logger.Error("nobody is let in with these Rights", "error", err)
 	}
-	denied := &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "You are not allowed to subscribe here.", Err: err}
+	denied := &aaep.Rejection{
+		Code: aaep.AuthorizationDenied, Message: "You are not allowed to subscribe here.", Err: err}
 	var r *aaep.Rejection
 	if !errors.As(err, &r) || r == nil {
 		return Rights{}, denied
@@ -240,7 +247,7 @@ func tooLateRejection() error {
 
 // resumesExactly reports whether the subscription begins right after the event that its request
 // names. If it named one and does not, note is a sentence for the subscriber that says why.
-func (sub *subscription) resumesExactly() (yes bool, note string) {
+func (sub *subscription) resumesExactly() (exactly bool, note string) {
 	terms := sub.terms.Load()
 	_, lost, _ := sub.p.log.Locate(terms.ResumeAfter)
 	switch {
@@ -253,8 +260,8 @@ func (sub *subscription) resumesExactly() (yes bool, note string) {
 	default:
 		return true, ""
 	}
-	if own := phrase.Best(terms.Languages); !strings.HasPrefix(own, "en") { // for the user
-		note, _ = phrase.In(own, phrase.MayBeLost, "")
+	if language := phrase.Best(terms.Languages); !strings.HasPrefix(language, "en") { // for the user
+		note, _ = phrase.In(language, phrase.MayBeLost, "")
 	}
 	return false, note
 }
@@ -262,7 +269,7 @@ func (sub *subscription) resumesExactly() (yes bool, note string) {
 // sendAccepted sends the subscriber that its request is accepted, with the terms. A note in the
 // answer says if it does not go on where it asked to, or if the agent does not answer at present.
 func (sub *subscription) sendAccepted(t negotiation.Terms) error {
-	there, note := sub.resumesExactly()
+	exactly, note := sub.resumesExactly()
 	if note != "" { // it comes first, for long notes are cut at the end
 		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, note)
 	}
@@ -274,7 +281,7 @@ func (sub *subscription) sendAccepted(t negotiation.Terms) error {
 	if err != nil {
 		return err
 	}
-	if there {
+	if exactly {
 		accepted.HonoredCapabilities = t.Resumed()
 	}
 	return sub.SendMessage(closeTimeout, accepted)
@@ -285,7 +292,8 @@ func (sub *subscription) sendAccepted(t negotiation.Terms) error {
 // subscriber has been told then.
 func (sub *subscription) acceptedMessage(t negotiation.Terms) (*aaep.SubscriptionAccepted, error) {
 	p := sub.p
-	m := &aaep.SubscriptionAccepted{SubscriptionID: sub.id, AAEPVersion: aaep.Version, Producer: p.cfg.Agent, ManifestURI: p.cfg.Agent.ManifestURI,
+	m := &aaep.SubscriptionAccepted{SubscriptionID: sub.id, AAEPVersion: aaep.Version,
+		Producer: p.cfg.Agent, ManifestURI: p.cfg.Agent.ManifestURI,
 		HonoredCapabilities: t.Capabilities(), NegotiationNotes: t.Note()}
 	signed, err := p.SignedManifest()
 	if err == nil && signed == "" {
@@ -295,7 +303,8 @@ func (sub *subscription) acceptedMessage(t negotiation.Terms) (*aaep.Subscriptio
 		m.SignedManifest = signed
 	} else if t.SignedOnly {
 		p.cfg.Logger.Error("the manifest cannot be signed", "error", err)
-		refused := &aaep.Rejection{Code: aaep.ManifestSignatureRequired, Message: "The manifest cannot be signed at the moment.", Err: err}
+		refused := &aaep.Rejection{Code: aaep.ManifestSignatureRequired,
+			Message: "The manifest cannot be signed at the moment.", Err: err}
 		sub.SendMessage(closeTimeout, rejectionMessage(refused))
 		return nil, refused
 	}
@@ -317,17 +326,18 @@ const maxRegistrations = 10
 func (p *Producer) registerSubscription(sub *subscription) error {
 	p.log.Await(sub.terms.Load().ResumeAfter) // another process may have sent an event not yet here
 	for tries := 0; ; tries++ {
-		late, err := p.tryRegister(sub, tries == maxRegistrations)
+		awaited, err := p.tryRegister(sub, tries == maxRegistrations)
 		if err != nil {
 			return err
 		}
-		if late == 0 {
+		if awaited == 0 {
 			break
 		}
-		p.log.Wait(late)
+		p.log.Wait(awaited)
 	}
 	p.delivery.Moved.Broadcast()
-	if after, _, _ := p.delivery.Locate(sub.terms.Load().ResumeAfter); after > 0 && !sub.Resumes() { // it missed what came next
+	after, _, _ := p.delivery.Locate(sub.terms.Load().ResumeAfter)
+	if after > 0 && !sub.Resumes() { // it missed what came after that event
 		sub.PrepareMissedEnds(after)
 	}
 	sub.PutOpenQuestions()
@@ -336,11 +346,12 @@ func (p *Producer) registerSubscription(sub *subscription) error {
 }
 
 // tryRegister adds a subscription to those that are served, with the states that the sessions are
-// in where it begins. It holds all sessions meanwhile, or an agent could change its state between
-// the two, so it does nothing that takes long. Where the log does not show the newest state yet, or
-// a session has just begun, it changes nothing and returns the position to wait for, unless it
-// must.
-func (p *Producer) tryRegister(sub *subscription, must bool) (late uint64, err error) {
+// in where it begins, and returns zero. It holds all sessions meanwhile, or an agent could change
+// its state between the two, so it does nothing that takes long. Where the log does not show the
+// newest state yet, or a session has just begun, it changes nothing and returns the position that
+// the caller waits for before it tries again, unless must says that this is the last try. The error
+// is an *aaep.Rejection. registerSubscription calls it, holding no lock.
+func (p *Producer) tryRegister(sub *subscription, must bool) (awaited uint64, err error) {
 	sessions, release := p.holdSessions()
 	defer release()
 	defer p.board.HoldRecipients()()
@@ -361,15 +372,16 @@ func (p *Producer) tryRegister(sub *subscription, must bool) (late uint64, err e
 		}
 		cursor = max(cursor, p.log.Start())
 	}
-	now, changed := statesAt(sessions, cursor)
-	if begun := !slices.Equal(sessions, p.sessions); (changed > end || begun) && cursor == end && !resumes && !must {
-		return max(changed, 1), nil // a session that has just begun is not held
+	states, changed := statesAt(sessions, cursor)
+	begun := !slices.Equal(sessions, p.sessions) // a session that has just begun is not held
+	if (changed > end || begun) && cursor == end && !resumes && !must {
+		return max(changed, 1), nil
 	}
 	p.loops.Add(1)
 	if resumes {
 		cursor = after
 	}
-	sub.Begin(delivery.Beginning{End: end, Cursor: cursor, Skip: skip, Resumes: resumes, States: now})
+	sub.Begin(delivery.Beginning{End: end, Cursor: cursor, Skip: skip, Resumes: resumes, States: states})
 	p.delivery.Add(sub.Subscription)
 	p.audience.Store(new(append(*p.audience.Load(), sub))) // a loaded slice does not show it
 	return 0, nil

@@ -32,9 +32,10 @@ func (sub *subscription) setTerms(t *negotiation.Terms) {
 // agreements keep one copy of terms that are alike: thousands of subscribers ask for no more than a
 // few different things. Any goroutine may use them.
 type agreements struct {
-	mu sync.Mutex // a leaf; guards of
-	// of has the terms by what was asked for, and by what in the offer differs between subscribers.
-	of map[string]*negotiation.Terms
+	mu sync.Mutex // a leaf; guards byRequest
+	// byRequest has the terms by what was asked for, with what in the offer differs between
+	// subscribers, as JSON.
+	byRequest map[string]*negotiation.Terms
 }
 
 const (
@@ -44,9 +45,11 @@ const (
 	maxAgreed = 4 << 10
 )
 
-// shareTerms returns terms equal to t, which came of asked and offer. Negotiation depends on
-// nothing else, so equal requests get one copy.
-func (a *agreements) shareTerms(asked aaep.Capabilities, offer negotiation.Offer, t negotiation.Terms) *negotiation.Terms {
+// shareTerms returns terms equal to t, which were negotiated for the capabilities asked and the
+// offer. Negotiation depends on nothing else, so equal requests get one copy. negotiateRequest
+// calls it.
+func (a *agreements) shareTerms(
+	asked aaep.Capabilities, offer negotiation.Offer, t negotiation.Terms) *negotiation.Terms {
 	key, err := jsonv2.Marshal([]any{&asked, offer.ReadOnly, offer.Withhold}, jsonv2.Deterministic(true))
 	// Terms with one of the last two fields are for this subscription alone.
 	if err != nil || len(key) > maxAgreed || t.ResumeAfter != "" || t.MoreTime != "" {
@@ -54,12 +57,12 @@ func (a *agreements) shareTerms(asked aaep.Capabilities, offer negotiation.Offer
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if same := a.of[string(key)]; same != nil {
+	if same := a.byRequest[string(key)]; same != nil {
 		return same
 	}
-	if a.of == nil || len(a.of) >= maxAgreements {
-		a.of = map[string]*negotiation.Terms{}
+	if a.byRequest == nil || len(a.byRequest) >= maxAgreements {
+		a.byRequest = map[string]*negotiation.Terms{}
 	}
-	a.of[string(key)] = &t
+	a.byRequest[string(key)] = &t
 	return &t
 }

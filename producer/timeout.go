@@ -20,8 +20,9 @@ import (
 const (
 	// reaction is how long a user must have after hearing something (WCAG 2.2.1).
 	reaction = 20 * time.Second
-	// worthHalf is the time to answer up to which its half is not announced (§6.4.3).
-	worthHalf = time.Minute
+	// noHalfNotice is the time to answer up to which it is not announced that half is left
+	// (§6.4.3).
+	noHalfNotice = time.Minute
 )
 
 // checkTimeout refuses, with an *aaep.InvalidError, a time in which no user can hear and answer:
@@ -38,9 +39,8 @@ func (p *Producer) checkTimeout(t aaep.Type, timeout time.Duration) error {
 	}
 	return &aaep.InvalidError{Message: string(t), Violations: []aaep.Violation{{
 		Requirement: "CONF-035", Pointer: "/timeout_seconds",
-		Problem: fmt.Sprintf(
-			"is %d: nobody who listens can answer in less than 20 seconds; give more time, or set Config.ShortTimeouts in a test",
-			questions.WholeSeconds(timeout))}}}
+		Problem: fmt.Sprintf("is %d: nobody who listens can answer in less than 20 seconds; "+
+			"give more time, or set Config.ShortTimeouts in a test", questions.WholeSeconds(timeout))}}}
 }
 
 // warnIfTooShort logs a warning for the author of the agent if a question cannot be heard at pace,
@@ -130,12 +130,12 @@ func (s *Session) awaitOutcome(ctx context.Context, pending *questions.Pending, 
 		}
 		left := deadline.Sub(s.p.broker.Now())
 		if notice != "" && left <= next {
-			is := notice
+			due := notice
 			if next, notice = nextNotice(limit, left, pending.Pace); notice == "" {
-				is = phrase.LittleTimeLeft // also if the other notice was slept through
+				due = phrase.LittleTimeLeft // also if the machine was suspended when the other notice was due
 			}
 			if left > 0 {
-				s.announceTimeLeft(is, left, limit)
+				s.announceTimeLeft(due, left, limit)
 			}
 		}
 		if notice != "" {
@@ -151,7 +151,7 @@ func nextNotice(limit, left time.Duration, pace int64) (at time.Duration, id phr
 	warning := phrase.Lasting("en", phrase.LittleTimeLeft, reaction)
 	last := (max(limit/10, reaction+spoken.Time(warning, pace)) + time.Second - 1).Truncate(time.Second)
 	switch half := limit / 2; {
-	case limit > worthHalf && half > last+reaction/2 && left > half: // not just before the last one
+	case limit > noHalfNotice && half > last+reaction/2 && left > half: // not just before the last one
 		return half, phrase.HalfTimeLeft
 	case limit > last && left > last:
 		return last, phrase.LittleTimeLeft
@@ -178,7 +178,7 @@ func (s *Session) announceTimeLeft(id phrase.ID, left, limit time.Duration) {
 	if s.over {
 		return
 	}
-	if _, err := s.emitEvent(words, payload(words.in[0].text.Normal)); err != nil {
+	if _, err := s.emitEvent(words, payload(words.wordings[0].text.Normal)); err != nil {
 		s.p.cfg.Logger.Error("the time that is left was not told", "session_id", s.id, "error", err)
 	}
 }

@@ -206,23 +206,26 @@ func (s *Session) checkTool(t Tool, call toolCall) error {
 	}
 	_, err := s.buildEvent(s.invokedEvent(t, call))
 	if err == nil && t.Title != "" {
-		_, err = s.buildEvent(s.p.speechOrPhrase(aaep.Text{}, phrase.ActionWithdrawn, call.title), &aaep.ToolCompleted{Tool: call.Tool, Status: aaep.ToolError})
+		words := s.p.speechOrPhrase(aaep.Text{}, phrase.ActionWithdrawn, call.title)
+		_, err = s.buildEvent(words, &aaep.ToolCompleted{Tool: call.Tool, Status: aaep.ToolError})
 	}
 	return err
 }
 
 // invokedEvent returns the words and the payload of a call's tool.invoked. It changes nothing.
 func (s *Session) invokedEvent(t Tool, call toolCall) (speech, *aaep.ToolInvoked) {
-	return s.p.speechOrPhrase(t.Action, phrase.UsingTool, call.title), &aaep.ToolInvoked{Tool: call.Tool, ToolCallID: call.ToolCallID,
-		RiskLevel: t.Risk, Irreversible: &t.Irreversible}
+	return s.p.speechOrPhrase(t.Action, phrase.UsingTool, call.title), &aaep.ToolInvoked{
+		Tool: call.Tool, ToolCallID: call.ToolCallID, RiskLevel: t.Risk, Irreversible: &t.Irreversible}
 }
 
-// invokeTool tells that a tool is about to run, and returns when the action may begin, at began:
-// tool.invoked is in the log and on record and, where the tool is irreversible or of high risk, has
-// left for the subscribers that were asked and whose links take it, or toldTime has passed (D-49).
-// With an error the action must not begin; a call that was told has then been told to be over.
-// asked is nil if the tool did not ask. The agent's goroutine calls it, holding no lock.
-func (s *Session) invokeTool(ctx context.Context, t Tool, call toolCall, asked *questions.Pending) (began time.Time, err error) {
+// invokeTool announces that a tool is about to run, and returns when the action may begin, at
+// began: tool.invoked is in the log and on record and, where the tool is irreversible or of high
+// risk, has left for the subscribers that were asked and whose links take it, or maxDeliveryWait
+// has passed (D-49). With an error the action must not begin; a call that was announced has then
+// been completed. asked is nil if the tool did not ask. The agent's goroutine calls it, holding no
+// lock.
+func (s *Session) invokeTool(ctx context.Context, t Tool, call toolCall, asked *questions.Pending) (
+	began time.Time, err error) {
 	pos, err := s.announceCall(ctx, t, call)
 	if err != nil {
 		if asked != nil {
@@ -234,7 +237,8 @@ func (s *Session) invokeTool(ctx context.Context, t Tool, call toolCall, asked *
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	s.p.log.Wait(pos)
-	r := audit.Record{Kind: audit.Invoked, AgentID: s.p.cfg.Agent.AgentID, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID, Risk: t.Risk, Irreversible: t.Irreversible}
+	r := audit.Record{Kind: audit.Invoked, AgentID: s.p.cfg.Agent.AgentID, SessionID: s.id,
+		Tool: call.Tool, ToolCallID: call.ToolCallID, Risk: t.Risk, Irreversible: t.Irreversible}
 	if asked != nil {
 		r.QuestionID, r.ShownDigest = asked.Record.QuestionID, asked.Record.ShownDigest
 	}
@@ -297,10 +301,11 @@ func (s *Session) announceCall(ctx context.Context, t Tool, call toolCall) (pos 
 	return pos, err
 }
 
-// finishCall tells how a call ended. If ran says that its beginning is on record, it records the
-// end too, even after the end of the session, when nothing is told any more. It takes s.mu, and
-// waits for the audit log without it.
-func (s *Session) finishCall(call toolCall, began time.Time, err error, ran bool) {
+// finishCall emits how a call ended, with err or nil, and goes back to the state before it.
+// recorded says that the beginning of the call is on record: it then records the end too, even
+// after the end of the session, when nothing is emitted any more. The function that Confirm or
+// Invoked returned calls it, or invokeTool. It takes s.mu, and waits for the audit log without it.
+func (s *Session) finishCall(call toolCall, began time.Time, err error, recorded bool) {
 	p := aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: milliseconds(time.Since(began))}
 	words, why := phrase.ToolFinished, phrase.ID("")
 	switch {
@@ -311,11 +316,11 @@ func (s *Session) finishCall(call toolCall, began time.Time, err error, ran bool
 		p.Status, words, why = aaep.ToolError, phrase.ToolFailed, phrase.Failed
 		s.p.cfg.Logger.Warn("tool failed", "session_id", s.id, "tool", call.Tool, "error", err)
 	}
-	if ran {
+	if recorded {
 		// The record is written last, after the lock: a session that ends while it is written has
 		// told how the call ended.
-		defer s.p.broker.Log.Record(audit.Record{Kind: audit.Completed, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID,
-			Status: p.Status, DurationMS: p.DurationMS})
+		defer s.p.broker.Log.Record(audit.Record{Kind: audit.Completed, SessionID: s.id,
+			Tool: call.Tool, ToolCallID: call.ToolCallID, Status: p.Status, DurationMS: p.DurationMS})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -340,19 +345,20 @@ func isRefusal(err error) bool {
 	return errors.Is(err, ErrRejected) || errors.Is(err, ErrTimedOut) || errors.Is(err, ErrUnreachable)
 }
 
-// completeTool emits tool.completed and takes the call off the open ones, with s.mu held. why is
-// the phrase for the error message; a phrase that does not exist leaves that empty.
-func (s *Session) completeTool(call toolCall, p aaep.ToolCompleted, words, why phrase.ID) {
+// completeTool emits tool.completed and takes the call off the open ones, with s.mu held. p has the
+// result, summary is the phrase that users hear, and why the phrase for the error message, or ""
+// for none. An event that is refused is logged.
+func (s *Session) completeTool(call toolCall, p aaep.ToolCompleted, summary, why phrase.ID) {
 	s.calls = slices.DeleteFunc(s.calls, func(c toolCall) bool { return c == call })
 	p.Tool, p.ToolCallID = call.Tool, call.ToolCallID
-	sp := s.p.speechOrPhrase(aaep.Text{}, words, call.title)
-	p.ErrorMessage, _ = phrase.In(sp.in[0].lang, why, "")
-	sp.setPayloads(func(tag string) (aaep.Payload, bool) {
+	words := s.p.speechOrPhrase(aaep.Text{}, summary, call.title)
+	p.ErrorMessage, _ = phrase.In(words.wordings[0].lang, why, "")
+	words.setPayloads(func(tag string) (aaep.Payload, bool) {
 		p := p
 		p.ErrorMessage, _ = phrase.In(tag, why, "")
 		return &p, true
 	})
-	if _, err := s.emitEvent(sp, &p); err != nil {
+	if _, err := s.emitEvent(words, &p); err != nil {
 		s.p.cfg.Logger.Error("tool.completed was refused", "session_id", s.id, "error", err)
 	}
 }
@@ -391,7 +397,8 @@ func (s *Session) Invoked(t Tool) (done func(error), err error) {
 	}
 	if t.mustAsk() {
 		return done, &aaep.InvalidError{Message: string(aaep.TypeToolInvoked), Violations: []aaep.Violation{{
-			Requirement: "EVT-042", Pointer: "/tool", Problem: "must ask before it runs; use Session.Tool or Session.Confirm"}}}
+			Requirement: "EVT-042", Pointer: "/tool",
+			Problem: "must ask before it runs; use Session.Tool or Session.Confirm"}}}
 	}
 	t.Risk = cmp.Or(t.Risk, aaep.RiskLow)
 	call := t.newCall()

@@ -12,11 +12,11 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// speech is what an event says, in every language it can be said in, the event's own first. The
-// Shaper of each subscription takes the language that its user understands best.
+// speech is what an event says, in every language in which there are words for it, the event's own
+// first. The Shaper of each subscription chooses the language that its user understands best.
 type speech struct {
-	in   []said    // empty in the zero speech alone, which says nothing
-	with aaep.Text // its extension data goes along
+	wordings      []wording // empty in the zero speech alone, which says nothing
+	extensionData aaep.Text // the data of extensions that this has goes with the event; its words do not
 
 	urgent bool // the event is critical, whatever its type
 
@@ -25,9 +25,9 @@ type speech struct {
 	members    json.RawMessage
 }
 
-// said is a speech in one language.
-type said struct {
-	lang    string
+// wording is a speech in one language.
+type wording struct {
+	lang    string // the tag of the language
 	text    aaep.Text
 	payload aaep.Payload // nil: the payload of the event's own language
 }
@@ -37,20 +37,20 @@ type said struct {
 func (p *Producer) speechOrPhrase(text aaep.Text, id phrase.ID, arg string) speech {
 	if text.IsZero() {
 		sp := p.phraseSpeech(id, func(string) (string, bool) { return arg, true })
-		sp.with = text
+		sp.extensionData = text
 		return sp
 	}
 	return p.authoredSpeech(text)
 }
 
-// authoredSpeech returns the author's text in all languages that it has. It is said first in the
-// agent's own language or, if it has no words in that, as foreignLanguage says.
+// authoredSpeech returns the author's text in all languages that it has. The first of them is the
+// agent's own or, if the text has no words in that, the one that foreignLanguage chooses.
 func (p *Producer) authoredSpeech(text aaep.Text) speech {
 	all := text.Translations()
-	own := aaep.Text{Terse: text.Terse, Normal: text.At(aaep.VerbosityNormal), Detailed: text.Detailed}
-	sp := speech{in: []said{{lang: p.cfg.Language, text: own}}, with: text}
+	first := aaep.Text{Terse: text.Terse, Normal: text.At(aaep.VerbosityNormal), Detailed: text.Detailed}
+	sp := speech{wordings: []wording{{lang: p.cfg.Language, text: first}}, extensionData: text}
 	if tag := foreignLanguage(text); tag != "" {
-		sp.in = nil
+		sp.wordings = nil
 		sp.addLanguage(tag, all[tag])
 		delete(all, tag)
 	}
@@ -60,14 +60,15 @@ func (p *Producer) authoredSpeech(text aaep.Text) speech {
 	return sp
 }
 
-// addLanguage adds a text in one more language.
+// addLanguage adds the text t, which is in the language tag, after the languages that sp has.
 func (sp *speech) addLanguage(tag string, t aaep.Text) {
 	t.Normal = t.At(aaep.VerbosityNormal)
-	sp.in = append(sp.in, said{lang: tag, text: t})
+	sp.wordings = append(sp.wordings, wording{lang: tag, text: t})
 }
 
-// foreignLanguage returns the language that a text is said in first if it says nothing in the
-// agent's own: English if it has that. Otherwise it returns "".
+// foreignLanguage returns the first language of a text that has no words in the agent's own:
+// English if it has that, and otherwise the first of its tags in the order of the alphabet. It
+// returns "" for a text in the agent's own language, or without words.
 func foreignLanguage(t aaep.Text) string {
 	all := t.Translations()
 	if _, ok := all["en"]; t.At(aaep.VerbosityNormal) != "" || len(all) == 0 {
@@ -79,41 +80,41 @@ func foreignLanguage(t aaep.Text) string {
 }
 
 // phraseSpeech returns one of the package's own phrases, in every language offered that has it. arg
-// returns what is put into it in a language, and whether there is that; "" stands for the first
-// language.
+// returns the words that are put into the phrase in a language, and whether there are some; with ""
+// it returns those of the first language, in whatever language they are.
 func (p *Producer) phraseSpeech(id phrase.ID, arg func(tag string) (string, bool)) speech {
 	var sp speech
 	for i, tag := range p.offer.Languages {
-		what, ok := arg(tag)
+		argument, ok := arg(tag)
 		if i == 0 && !ok {
-			what, _ = arg("")
+			argument, _ = arg("")
 		}
-		text, known := phrase.In(tag, id, what)
+		text, known := phrase.In(tag, id, argument)
 		switch {
 		case known && (ok || i == 0):
-			sp.in = append(sp.in, said{lang: tag, text: aaep.Say(text)})
+			sp.wordings = append(sp.wordings, wording{lang: tag, text: aaep.Say(text)})
 		case i == 0: // there is no such phrase in the agent's language
-			sp.in = append(sp.in, said{lang: "en", text: aaep.Say(text)})
+			sp.wordings = append(sp.wordings, wording{lang: "en", text: aaep.Say(text)})
 		}
 	}
 	return sp
 }
 
-// setPayloads gives each translation a payload of its own, or drops it where payload has none for
-// its language.
+// setPayloads gives each wording but the first a payload of its own, or drops the wording if
+// payload has none for its language.
 func (sp *speech) setPayloads(payload func(tag string) (p aaep.Payload, ok bool)) {
-	own, rest := sp.in[:1:1], sp.in[1:]
-	for _, s := range rest {
-		if p, ok := payload(s.lang); ok {
-			s.payload = p
-			own = append(own, s)
+	kept := sp.wordings[:1:1] // the event's own language has the event's payload
+	for _, translation := range sp.wordings[1:] {
+		if p, ok := payload(translation.lang); ok {
+			translation.payload = p
+			kept = append(kept, translation)
 		}
 	}
-	sp.in = own
+	sp.wordings = kept
 }
 
-// textIn returns what a text says in a language, and whether it says anything there; "" is the
-// language that it is said in first. A text without words says nothing, in every language.
+// textIn returns the words of a text in a language, and whether the text has that language. The tag
+// "" stands for the first language, see foreignLanguage. A text without words has every language.
 func textIn(t aaep.Text, tag string) (words string, ok bool) {
 	return textAt(t, tag, aaep.VerbosityNormal)
 }
@@ -138,5 +139,6 @@ func localizationHints(lang, text string) *aaep.LocalizationHints {
 
 // normalForm returns a text with all its wordings in Unicode normal form C.
 func normalForm(t aaep.Text) aaep.Text {
-	return aaep.Text{Terse: norm.NFC.String(t.Terse), Normal: norm.NFC.String(t.Normal), Detailed: norm.NFC.String(t.Detailed)}
+	return aaep.Text{
+		Terse: norm.NFC.String(t.Terse), Normal: norm.NFC.String(t.Normal), Detailed: norm.NFC.String(t.Detailed)}
 }
