@@ -26,13 +26,13 @@ type logCursor struct {
 	replayed uint64             // the end of the log when the subscription was registered: history
 	before   uint64             // the end of the log when the stream was attached
 	reworded uint64             // the end of the log when the language changed last; 0: it has not
-	goesOn   bool               // it begins where another subscription ended
+	resumes  bool               // it begins where another subscription ended
 	skip     int                // how many bytes of text of the next entry the subscriber has already
 	early    map[uint64]bool    // positions of entries that were pushed before the cursor got there
 	noticed  uint64             // how many of the Dispatcher's notices the Shaper has been given
 	ahead    []*aaep.Event      // entries after the cursor that have been read from a store already
 	history  sentHistory        // what left lately
-	again    []sentEvent        // what of the history is to be sent again, before anything else
+	resend   []sentEvent        // what of the history is to be sent again, before anything else
 	noWait   bool               // it holds a turn of batchTurns, and must not wait, even for a disk
 	full     bool               // the link was slow with two batches in a row; false for a group
 	gap      bool               // the next event has to say that events were lost; false for a group
@@ -54,18 +54,18 @@ type logCursor struct {
 	stats    shaper.Stats // as of the last publishProgress
 }
 
-// waitsFar reports whether so many events from before the subscription wait that no more are read
-// for now. Text that waits for the end of its sentence does not count: the end is further on.
-func (c *logCursor) waitsFar() bool {
+// isHistoryFull reports whether so many events from before the subscription wait for the rate that
+// no more are read for now. A Shaper that has nothing but text which waits for the end of its
+// sentence does not count: that end is further on in the log.
+func (c *logCursor) isHistoryFull() bool {
 	return !c.shaper.Idle() && c.shaper.Stats().Held >= maxHistory
 }
 
-// withholder is the subscription or the group that a logCursor serves. withholds reports
-// whether the question with this token must not be shown yet, because it is not on record that it
-// is put to the subscriber. If is, it is left out of the stream; if wait, nothing is read on for
-// now.
+// withholder is the subscription or the group that a logCursor serves. withholds reports whether
+// the question with this token must not be shown yet, because it is not on record that it is put to
+// the subscriber: if omit, it is left out of the stream; if wait, nothing is read on for now.
 type withholder interface {
-	withholds(token aaep.ReplyToken) (is, wait bool)
+	withholds(token aaep.ReplyToken) (omit, wait bool)
 }
 
 // fillShaper gives the Shaper the notices, and what the log has after the cursor, and moves the
@@ -78,7 +78,7 @@ func (c *logCursor) fillShaper(now time.Time, most int) error {
 	for c.cursor < c.d.Log.End() {
 		room := most - c.shaper.Ready(now)
 		if c.cursor < c.replayed {
-			if c.waitsFar() {
+			if c.isHistoryFull() {
 				if !c.noWait { // otherwise loadBatch did it before the turn began
 					c.askOpenEarly()
 				}
@@ -100,7 +100,7 @@ func (c *logCursor) fillShaper(now time.Time, most int) error {
 			if !ev.Critical() && c.shaper.Ready(now) >= most { // an entry may make many events
 				return nil
 			}
-			withheld, wait := c.withholds(ev)
+			omit, wait := c.withholds(ev)
 			if wait { // the group first releases the members that must not be shown it
 				return nil
 			}
@@ -108,7 +108,7 @@ func (c *logCursor) fillShaper(now time.Time, most int) error {
 			c.ahead = c.ahead[min(1, len(c.ahead)):]
 			// Left out are a question that must not be shown yet or is settled, and an entry that
 			// was pushed before.
-			if withheld || c.isPast(c.cursor) && c.d.Agent.IsSettled(ev) || c.early[c.cursor] {
+			if omit || c.isPast(c.cursor) && c.d.Agent.IsSettled(ev) || c.early[c.cursor] {
 				delete(c.early, c.cursor)
 				continue
 			}
@@ -119,17 +119,20 @@ func (c *logCursor) fillShaper(now time.Time, most int) error {
 	return nil
 }
 
-// isPast reports whether a question at pos is put only if it is still open. One that a process
-// before this one asked is no longer open. Neither is one from before the subscription that has
-// been settled since, unless the subscriber goes on from another one. One that was settled before
-// it came is not on record in a language that was agreed on since.
+// isPast reports whether the question at pos is shown only if it is still open. That is so before
+// reworded, for it is not on record in the language agreed on since, and in the history before the
+// subscription. A subscriber that goes on from another subscription is shown the history as it was,
+// but for questions of an earlier process of the agent, which are no longer open.
 func (c *logCursor) isPast(pos uint64) bool {
-	return pos <= c.reworded || pos <= c.replayed && (!c.goesOn || pos <= max(c.d.began, c.d.Log.Began()))
+	if pos <= c.reworded {
+		return true
+	}
+	return pos <= c.replayed && (!c.resumes || pos <= max(c.d.began, c.d.Log.Began()))
 }
 
 // withholds asks the owner whether an entry is a question that must not be shown yet; see
-// withholder.
-func (c *logCursor) withholds(ev *aaep.Event) (is, wait bool) {
+// withholder. It is false for an entry that asks nothing.
+func (c *logCursor) withholds(ev *aaep.Event) (omit, wait bool) {
 	token, asks := closes.Token(ev)
 	if !asks {
 		return false, false
@@ -153,8 +156,8 @@ func (c *logCursor) readLog(n int) (events []*aaep.Event, err error) {
 const (
 	// readAhead is how many events may wait for a link that is slower than the subscription's rate.
 	readAhead = 64
-	// few is how many events a batch may have without waiting for a turn of batchTurns.
-	few = 8
+	// shortBatch is how many events a batch may have without waiting for a turn of batchTurns.
+	shortBatch = 8
 )
 
 // batch is what is sent in one call. It holds no more than is due. On a slow link it holds one
@@ -171,8 +174,8 @@ var batches = sync.Pool{New: func() any { return new(batch) }}
 const (
 	// maxBatch is how many bytes a batch has, unless one event alone has more.
 	maxBatch = 32 << 10
-	// prompt is how long a batch takes at most on a link that is not slow.
-	prompt = 50 * time.Millisecond
+	// slowSend is how long a link may take over a batch and not count as slow.
+	slowSend = 50 * time.Millisecond
 )
 
 // batchTurns is a semaphore: it lets only so many goroutines at a time prepare long batches, and
@@ -194,8 +197,8 @@ var (
 // that catches up with what was there before it.
 const pastDistance = 256
 
-// acquire waits for a turn, which release ends. Between the two the caller must wait for nothing
-// else. loadBatch calls it.
+// acquire waits for a turn, which release ends. Between the two the caller must not wait for a
+// link, a disk or another turn. loadBatch calls it.
 func (t batchTurns) acquire() {
 	t <- struct{}{}
 	runtime.Gosched() // every goroutine that is ready runs first
@@ -213,7 +216,9 @@ func (sub *Subscription) sendDue(stream *eventStream) (sent bool, next time.Time
 	if sub.pendingBatch = nil; b == nil {
 		b = batches.Get().(*batch)
 		defer b.recycle()
-		if sent, next, err = sub.loadBatch(b, time.Now(), (sub.Link.canResume() || sub.Link.many != nil) && !sub.slow, !stream.resumable); err != nil || len(b.events) == 0 {
+		batched := (sub.Link.canResume() || sub.Link.many != nil) && !sub.slow
+		sent, next, err = sub.loadBatch(b, time.Now(), batched, !stream.resumable)
+		if err != nil || len(b.events) == 0 {
 			return sent, next, err
 		}
 	}
@@ -232,7 +237,7 @@ func (sub *Subscription) sendDue(stream *eventStream) (sent bool, next time.Time
 	sub.resumed = sub.resumed || b.resumable
 	left := time.Now()
 	sub.shaper.Left(left.Add(jitterGuard))
-	slow := left.Sub(began) > prompt
+	slow := left.Sub(began) > slowSend
 	sub.slow, sub.full = slow, slow && sub.slow
 	return true, next, nil
 }
@@ -255,25 +260,25 @@ func (c *logCursor) loadBatch(b *batch, now time.Time, batched, plain bool) (due
 	c.shaper.SetFull(c.full)
 	// A stream that catches up reads nothing before it has a turn; one near the end of the log
 	// takes a turn only for a long batch.
-	past := c.cursor < c.before && c.d.Log.End()-c.cursor > pastDistance
-	if !past {
+	catchesUp := c.cursor < c.before && c.d.Log.End()-c.cursor > pastDistance
+	if !catchesUp {
 		most := readAhead
 		if batched {
-			most = few
+			most = shortBatch
 		}
 		if err := c.fillShaper(now, most); err != nil {
 			return false, next, err
 		}
 	}
-	if past || batched && c.shaper.Ready(now) >= few {
-		if past && c.cursor < c.replayed && c.waitsFar() {
+	if catchesUp || batched && c.shaper.Ready(now) >= shortBatch {
+		if catchesUp && c.cursor < c.replayed && c.isHistoryFull() {
 			c.askOpenEarly()
 		}
 		if !c.d.Log.InMemory(c.cursor) { // it is read from the store before the turn begins
 			c.ahead, _ = c.readLog(readAhead) // fillShaper meets an error again
 		}
 		turns := longBatches
-		if past {
+		if catchesUp {
 			turns = pastBatches
 		}
 		turns.acquire()
@@ -308,36 +313,15 @@ func (c *logCursor) loadBatch(b *batch, now time.Time, batched, plain bool) (due
 	return due, next, nil
 }
 
-// nextEvent returns the event that leaves next, encoded, and notes it in the history and in
-// b.critical. First come the events to send again, which are spent from the subscription's rate,
-// and then what the Shaper lets go. Where the rate is spent, a critical event leaves all the same.
-// Before it leave the events to send again of its session or, where it is to be sent again itself,
-// those that lead to it. The message is empty where nothing may leave now; at is then when to ask
-// again, as for shaper.Shaper.Pop. loadBatch calls it.
+// nextEvent returns the event that leaves next, encoded. First come the events to send again, and
+// then what the Shaper lets go, which it notes in the history and in b.critical. The message is
+// empty where nothing may leave now; at is then when to ask again, as for shaper.Shaper.Pop.
+// loadBatch calls it.
 func (c *logCursor) nextEvent(b *batch, now time.Time, plain bool) (ev sentEvent, at time.Time) {
 	for {
-		if len(c.again) > 0 {
-			due, at := true, time.Time{}
-			if !c.again[0].critical {
-				due, at = c.shaper.Spend(now)
-			}
-			if due {
-				ev, c.again = c.again[0], c.again[1:]
-				return ev, at
-			}
-			// The rate is spent. A critical event leaves all the same, after what is to be sent
-			// again of its session.
-			next := nextCritical(c.again)
-			if next < 0 {
-				session, urgent := c.shaper.Urgent()
-				if !urgent {
-					return ev, at
-				}
-				next = slices.IndexFunc(c.again, func(ev sentEvent) bool { return ev.session == session })
-			}
-			if next >= 0 {
-				ev = c.again[next]
-				ev.resumable, c.again = ev.resumable && next == 0, slices.Delete(c.again, next, next+1)
+		if len(c.resend) > 0 {
+			ev, at, shaperFirst := c.nextResent(now)
+			if !shaperFirst {
 				return ev, at
 			}
 		}
@@ -345,7 +329,7 @@ func (c *logCursor) nextEvent(b *batch, now time.Time, plain bool) (ev sentEvent
 		if out.Event == nil {
 			return ev, at
 		}
-		if len(c.again) > 0 { // it overtakes events that are to be sent again
+		if len(c.resend) > 0 { // it overtakes events that are to be sent again
 			out.Resumable = false
 		}
 		if c.gap {
@@ -361,10 +345,7 @@ func (c *logCursor) nextEvent(b *batch, now time.Time, plain bool) (ev sentEvent
 			c.d.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)
 			continue
 		}
-		typ := out.Event.Type()
-		ev = sentEvent{msg, out.Event.EventID, out.Event.SessionID, out.Resumable, out.Event.Critical(),
-			typ.Critical() && typ != aaep.TypeSessionErrored,
-			typ == aaep.TypeSessionStarted || typ == aaep.TypeStateChanged}
+		ev = newSentEvent(msg, out)
 		c.history.add(ev)
 		if ev.critical {
 			b.critical = append(b.critical, out.Event)
@@ -373,9 +354,41 @@ func (c *logCursor) nextEvent(b *batch, now time.Time, plain bool) (ev sentEvent
 	}
 }
 
+// nextResent returns the next of the events to send again, of which there are some, and takes it
+// out. They are spent from the subscription's rate, except critical ones. Where the rate is spent,
+// a critical event among them leaves all the same, after the events that lead to it; see
+// nextCritical. So does one that the Shaper holds, after the events to send again of its session;
+// shaperFirst says that it is its turn. With no message and shaperFirst false, nothing may leave
+// before at.
+func (c *logCursor) nextResent(now time.Time) (ev sentEvent, at time.Time, shaperFirst bool) {
+	due := c.resend[0].critical
+	if !due {
+		due, at = c.shaper.Spend(now)
+	}
+	if due {
+		ev, c.resend = c.resend[0], c.resend[1:]
+		return ev, at, false
+	}
+	next := nextCritical(c.resend)
+	if next < 0 {
+		session, urgent := c.shaper.Urgent()
+		if !urgent {
+			return ev, at, false
+		}
+		next = slices.IndexFunc(c.resend, func(ev sentEvent) bool { return ev.session == session })
+	}
+	if next < 0 {
+		return ev, at, true
+	}
+	ev = c.resend[next]
+	ev.resumable = ev.resumable && next == 0 // otherwise it overtakes the events before it
+	c.resend = slices.Delete(c.resend, next, next+1)
+	return ev, at, false
+}
+
 // isIdle reports whether nothing waits to leave. An unfinished sentence does not count. The owner
 // calls it.
-func (c *logCursor) isIdle() bool { return len(c.again) == 0 && c.shaper.Idle() }
+func (c *logCursor) isIdle() bool { return len(c.resend) == 0 && c.shaper.Idle() }
 
 // addEvent appends an event to the batch, with its id if a stream can be resumed after it.
 // loadBatch calls it for every event that leaves.
@@ -404,9 +417,9 @@ func (c *logCursor) publishProgress() {
 	}
 }
 
-// raiseProgress raises upTo to the cursor, or to the position before held, the oldest event that
-// has not left; zero is none. It reports whether that is more than upTo was. Only the owner of upTo
-// calls it.
+// raiseProgress raises upTo to the cursor, or to the position before held, which is that of the
+// oldest event that has not left; zero is none. It reports whether that is more than upTo was.
+// publishProgress calls it, for the owner of the stream.
 func raiseProgress(upTo *atomic.Uint64, cursor, held uint64) bool {
 	if held > 0 && held <= cursor {
 		cursor = held - 1
@@ -438,7 +451,8 @@ func (c *logCursor) pushNotices(now time.Time) {
 	if n.last == c.noticed {
 		return
 	}
-	for _, ev := range n.all[len(n.all)-int(min(n.last-c.noticed, uint64(len(n.all)))):] {
+	unread := int(min(n.last-c.noticed, uint64(len(n.all)))) // older ones are no longer kept
+	for _, ev := range n.all[len(n.all)-unread:] {
 		c.shaper.Push(now, shaper.Entry{Event: ev})
 	}
 	c.noticed = n.last

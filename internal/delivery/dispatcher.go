@@ -111,10 +111,12 @@ func (d *Dispatcher) Add(sub *Subscription) {
 func (d *Dispatcher) Remove(gone *Subscription) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.served.Store(new(slices.DeleteFunc(slices.Clone(*d.served.Load()), func(sub *Subscription) bool { return sub == gone })))
+	isGone := func(sub *Subscription) bool { return sub == gone }
+	d.served.Store(new(slices.DeleteFunc(slices.Clone(*d.served.Load()), isGone)))
 }
 
-// Announce sends events outside the log, to every subscription.
+// Announce sends events outside the log, to every subscription that is served now. Any goroutine
+// may call it; it takes d.mu, and does not wait for the subscribers.
 func (d *Dispatcher) Announce(events ...*aaep.Event) {
 	d.mu.Lock()
 	old := d.notices.Load()

@@ -53,7 +53,8 @@ func (d *Dispatcher) marshalEvent(ev *aaep.Event) ([]byte, error) {
 	msg, err := ev.MarshalJSON()
 	if (err != nil || len(msg) > transports.MaxMessage) && ev.Extensions != nil {
 		prefixes := strings.Join(slices.Sorted(maps.Keys(ev.Extensions)), " ")
-		d.Shield.LogMistake("data of "+prefixes, "extension data left out", "field", "Effect.Data", "prefixes", prefixes, "event_id", ev.EventID, "bytes", len(msg), "error", err)
+		d.Shield.LogMistake("data of "+prefixes, "extension data left out", "field", "Effect.Data",
+			"prefixes", prefixes, "event_id", ev.EventID, "bytes", len(msg), "error", err)
 		plain := *ev
 		plain.Extensions = nil
 		return plain.MarshalJSON()

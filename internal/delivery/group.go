@@ -47,9 +47,9 @@ import (
 // Who leaves. Only run lets members go, in releaseMembers: those with something in woken (a change
 // of terms, a new stream, the end of the lifetime, a question that must not be shown to this member
 // yet), those whose link did not take the whole batch, and all of them at a shutdown or an error of
-// the log. A goroutine that wakes a
-// subscription fills woken first and looks for a group last; confirmJoin looks at woken after the
-// group is set. One of the two sees the other, so no wake is lost while a subscription joins.
+// the log. A goroutine that wakes a subscription fills woken first and looks for a group last;
+// confirmJoin looks at woken after the group is set. One of the two sees the other, so no wake is
+// lost while a subscription joins.
 //
 // Locks. run holds group.mu for a whole round. A joining subscription takes it with TryLock: it
 // never waits for a round, but tries again later. group.mu guards the group, and the members'
@@ -109,9 +109,9 @@ type groupKey struct {
 
 // groups is the table of a Dispatcher's groups.
 type groups struct {
-	mu  sync.Mutex               // guards of; taken before a group's mu, never after
-	of  map[groupKey][]*group    // in the order in which they were made
-	all atomic.Pointer[[]*group] // all groups; replaced with mu held, never changed in place
+	mu    sync.Mutex               // guards byKey; taken before a group's mu, never after
+	byKey map[groupKey][]*group    // in the order in which they were made
+	all   atomic.Pointer[[]*group] // all groups; replaced with mu held, never changed in place
 }
 
 // wake makes run look at the log. Any goroutine may call it, with any lock held; it never waits.
@@ -155,13 +155,13 @@ func (g *group) dissolveIfEmpty() bool {
 		return false
 	}
 	g.mu.Unlock()
-	not := func(x *group) bool { return x == g }
+	isThis := func(x *group) bool { return x == g }
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
-	if gs.of[g.key] = slices.DeleteFunc(gs.of[g.key], not); len(gs.of[g.key]) == 0 {
-		delete(gs.of, g.key)
+	if gs.byKey[g.key] = slices.DeleteFunc(gs.byKey[g.key], isThis); len(gs.byKey[g.key]) == 0 {
+		delete(gs.byKey, g.key)
 	}
-	gs.all.Store(new(slices.DeleteFunc(slices.Clone(*gs.all.Load()), not)))
+	gs.all.Store(new(slices.DeleteFunc(slices.Clone(*gs.all.Load()), isThis)))
 	return true
 }
 
@@ -180,7 +180,7 @@ func (g *group) serveRound() (more bool, next time.Time) {
 	}()
 	draining := g.d.Serving.Err() != nil // at a shutdown each subscription ends by itself
 	if g.calls.Swap(false) || draining {
-		g.releaseMembers(func(sub *Subscription) *batch { return nil }, func(sub *Subscription) bool { return draining || len(sub.woken) > 0 })
+		g.releaseMembers(nothingOwed, func(sub *Subscription) bool { return draining || len(sub.woken) > 0 })
 	}
 	if len(g.members) == 0 {
 		return false, next
@@ -190,16 +190,19 @@ func (g *group) serveRound() (more bool, next time.Time) {
 	more, next, err := g.loadBatch(b, time.Now(), true, g.plain)
 	switch {
 	case err != nil: // each member meets the error again by itself, and its subscription ends
-		g.releaseMembers(func(*Subscription) *batch { return nil }, func(*Subscription) bool { return true })
+		g.releaseMembers(nothingOwed, func(*Subscription) bool { return true })
 	case len(b.events) > 0:
 		g.sendToMembers(b)
 	}
 	return more, next
 }
 
+// nothingOwed is for releaseMembers between two batches.
+func nothingOwed(*Subscription) *batch { return nil }
+
 // withholds reports that the group must not read a question yet, if one of its members must not be
 // shown it. It wakes those members, so that run releases them first. It runs with g.mu held.
-func (g *group) withholds(token aaep.ReplyToken) (is, wait bool) {
+func (g *group) withholds(token aaep.ReplyToken) (omit, wait bool) {
 	for _, sub := range g.members {
 		if sub.subscriber.IsWithheld(token) {
 			sub.Wake()
@@ -214,15 +217,16 @@ func (g *group) withholds(token aaep.ReplyToken) (is, wait bool) {
 // batch has left, and tells waiting subscriptions if the group has paused.
 func (g *group) sendToMembers(b *batch) {
 	frames, err := g.members[0].sharer.AppendEvents(g.frames[:0], b.events)
-	n, begun := 0, 0
-	g.releaseMembers(func(sub *Subscription) *batch { return b.remainder(begun > 0) }, func(sub *Subscription) bool {
-		if n++; n%pace == 0 {
+	members, taken := 0, 0 // so far, and how many bytes the link of the newest has taken
+	owed := func(sub *Subscription) *batch { return b.remainder(taken > 0) }
+	g.releaseMembers(owed, func(sub *Subscription) bool {
+		if members++; members%yieldEvery == 0 {
 			runtime.Gosched() // another goroutine may have a critical event to send
 		}
-		if begun = 0; err == nil {
-			begun = sub.sharer.TrySend(frames)
+		if taken = 0; err == nil {
+			taken = sub.sharer.TrySend(frames)
 		}
-		if begun < len(frames) || err != nil {
+		if taken < len(frames) || err != nil {
 			return true
 		}
 		for _, ev := range b.critical {
@@ -259,24 +263,24 @@ func (g *group) wakeWaiting() {
 	g.waiting = g.waiting[:0]
 }
 
-// pace is how many members are written to before other goroutines get a turn.
-const pace = 16
+// yieldEvery is how many members are written to before other goroutines get a turn.
+const yieldEvery = 16
 
 // remainder returns the part of a batch that a member has to send itself after it was released.
 // begun reports that its link took some of the bytes: the link then keeps the rest, and the result
 // has no events.
 func (b *batch) remainder(begun bool) *batch {
-	own := &batch{critical: slices.Clone(b.critical), resumable: b.resumable}
+	rest := &batch{critical: slices.Clone(b.critical), resumable: b.resumable}
 	if !begun {
-		own.events = slices.Clone(b.events)
+		rest.events = slices.Clone(b.events)
 	}
-	return own
+	return rest
 }
 
 // releaseMembers releases the members that match, with g.mu held. Each gets a Shaper of its own and
-// all the state of the group's cursor, and goes on in a new goroutine, serveUngrouped. owed returns
-// what the group has taken out of its Shaper for this member and its link has not taken; nil is
-// nothing. Only run's goroutine calls it.
+// all the state of the group's cursor, and goes on in a new goroutine, serveUngrouped. owed is
+// called after match for the same member, and returns what the group has taken out of its Shaper
+// for it and its link has not taken; nil is nothing. Only run's goroutine calls it.
 func (g *group) releaseMembers(owed func(*Subscription) *batch, match func(*Subscription) bool) {
 	g.members = slices.DeleteFunc(g.members, func(sub *Subscription) bool {
 		if !match(sub) {

@@ -20,7 +20,7 @@ type membership struct {
 	sharer transports.Sharer     // what the group sends to
 	past   *shaper.ShareRecord   // how its counts and ids differ from the group's; nil in no group
 	joined time.Time             // when it joined
-	shared uint64                // the number of the first event that the group sent afterwards
+	shared uint64                // the number, in the group's history, of the next event when it joined
 	marked uint64                // the group's marks when it joined
 	alarm  *time.Timer           // wakes it at the end of its lifetime
 	rejoinBackoff
@@ -71,8 +71,11 @@ func (sub *Subscription) joinSettledGroup(now time.Time) (joined bool, again tim
 // canBeGrouped reports whether the link can be handed shared bytes and nothing is pending for this
 // subscriber alone. It also fills in the link and the key. Only runUngrouped's goroutine calls it.
 func (sub *Subscription) canBeGrouped() bool {
-	if sub.stream == nil || sub.stream.sharer == nil ||
-		sub.gap || len(sub.again) > 0 || sub.cursor < max(sub.replayed, sub.reworded) || sub.skip > 0 || len(sub.early) > 0 {
+	if sub.stream == nil || sub.stream.sharer == nil {
+		return false
+	}
+	inHistory := sub.cursor < max(sub.replayed, sub.reworded)
+	if sub.gap || len(sub.resend) > 0 || inHistory || sub.skip > 0 || len(sub.early) > 0 {
 		return false
 	}
 	framing := sub.stream.sharer.Framing()
@@ -92,7 +95,7 @@ func (sub *Subscription) createGroup(asked []*group, now time.Time, step bool) (
 	gs := &sub.d.groups
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
-	if all := gs.of[sub.key]; !slices.Equal(all, asked) { // the caller is to try these first
+	if all := gs.byKey[sub.key]; !slices.Equal(all, asked) { // the caller is to try these first
 		return nil, slices.Clone(all)
 	}
 	g = &group{key: sub.key, plain: !sub.stream.resumable, woken: make(chan struct{}, 1)}
@@ -105,10 +108,10 @@ func (sub *Subscription) createGroup(asked []*group, now time.Time, step bool) (
 	if g.tryAdd(sub, now, step) != taken { // its Shaper is not even like a copy of itself
 		return nil, nil
 	}
-	if gs.of == nil {
-		gs.of = map[groupKey][]*group{}
+	if gs.byKey == nil {
+		gs.byKey = map[groupKey][]*group{}
 	}
-	gs.of[g.key] = append(gs.of[g.key], g)
+	gs.byKey[g.key] = append(gs.byKey[g.key], g)
 	gs.all.Store(new(append(slices.Clone(*gs.all.Load()), g)))
 	g.d.Groups.Go(g.run)
 	return g, nil
@@ -125,7 +128,8 @@ const (
 // computeKey fills in the part of the key that stands for the terms. It reports false if there is
 // none, for the terms cannot be encoded.
 func (sub *Subscription) computeKey() bool {
-	terms, err := jsonv2.Marshal([]any{sub.terms.Capabilities(), sub.terms.MaxChunk, []byte(sub.terms.Profile())}, jsonv2.Deterministic(true))
+	shaping := []any{sub.terms.Capabilities(), sub.terms.MaxChunk, []byte(sub.terms.Profile())}
+	terms, err := jsonv2.Marshal(shaping, jsonv2.Deterministic(true))
 	if err != nil {
 		return false
 	}
@@ -216,7 +220,8 @@ func (g *group) tryAdd(sub *Subscription, now time.Time, step bool) (result int)
 // stamped no earlier than either: a session stamps its events in order. This does not hold for
 // events that were republished or that another process stamps. It runs with the group's mu held,
 // and takes Producer.mu.
-func (sub *Subscription) shareStream(now time.Time, with *shaper.Shaper, step bool) (past *shaper.ShareRecord, certain bool) {
+func (sub *Subscription) shareStream(now time.Time, with *shaper.Shaper, step bool) (
+	past *shaper.ShareRecord, certain bool) {
 	agent := sub.d.Agent
 	if !agent.StampsInOrder() {
 		return sub.shaper.Share(now, with, nil, step), true

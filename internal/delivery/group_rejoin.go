@@ -102,7 +102,7 @@ func (l *ungrouped) joinPausedGroup(now time.Time) (joined bool, again time.Time
 func (l *ungrouped) findPausedGroup(now time.Time) (g *group, wait bool) {
 	gs := &l.d.groups
 	gs.mu.Lock()
-	all := slices.Clone(gs.of[l.key])
+	all := slices.Clone(gs.byKey[l.key])
 	gs.mu.Unlock()
 	for {
 		for _, g := range all {

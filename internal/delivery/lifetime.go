@@ -59,7 +59,8 @@ func (l *lifetime) reasonToEnd(now time.Time) *aaep.Rejection {
 	case !l.end.IsZero() && !now.Before(l.end):
 		return &aaep.Rejection{Code: "ttl", Message: "The subscription is as old as it was to become."}
 	case !l.idle.IsZero() && !now.Before(l.idle):
-		return &aaep.Rejection{Code: "idle_timeout", Message: "Nothing was sent for as long as the subscription was to wait."}
+		return &aaep.Rejection{Code: "idle_timeout",
+			Message: "Nothing was sent for as long as the subscription was to wait."}
 	}
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 // sendTimeout is how long one event may take on a link that sets no deadline of its own.
 const sendTimeout = 10 * time.Second
 
-// Link is the connection to one subscriber, with what it can do besides carrying messages.
-// Accept asks for that once, when the link is accepted: no other code asks a connection
-// what it is. It never changes afterwards, and any goroutine may use it.
+// Link is the connection to one subscriber, with what it can do besides carrying messages. Accept
+// finds that out once: no other code asserts an interface of a connection. A Link never changes
+// afterwards, and any goroutine may use it.
 //
 // A connection may be of another author. Its methods are called behind the shield: one that panics
 // counts as broken. What a group offers it, with sharer, is the exception, for that is on the path
@@ -77,7 +77,10 @@ func (l *Link) notify(f func()) error {
 // has opened none. It does not wait, and is for a link that can be resumed.
 func (l *Link) newestStream() (*eventStream, error) {
 	var newest transports.Stream
-	err := l.shield.Call("Conn.NextStream", func() (err error) { newest, err = l.resumable.NextStream(atOnce); return err })
+	err := l.shield.Call("Conn.NextStream", func() (err error) {
+		newest, err = l.resumable.NextStream(atOnce)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

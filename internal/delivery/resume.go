@@ -54,7 +54,7 @@ func (sub *Subscription) attachStream(stream *eventStream) {
 		return
 	}
 	switch {
-	case last == "" && sub.goesOn: // nothing that left has reached it, or it could name an event
+	case last == "" && sub.resumes: // nothing that left has reached it, or it could name an event
 		sub.resetDelivery(false)
 		sub.continueFrom(sub.start, sub.startSkip)
 	case last == "" && !sub.resumed: // it has received nothing it could name: from the start
@@ -66,7 +66,7 @@ func (sub *Subscription) attachStream(stream *eventStream) {
 		sub.resetDelivery(true)
 		sub.cursor, sub.skip = cursor, skip
 	default:
-		sub.again = nil
+		sub.resend = nil
 		sub.catchUpToNow(cmp.Or(cursor, sub.cursor))
 	}
 	if sub.cursor < sub.start { // it named a question that was put before it was registered
@@ -88,7 +88,7 @@ func (sub *Subscription) resendAfter(last string) bool {
 		number, ok = 0, !sub.resumed && sub.history.isComplete()
 	}
 	if ok {
-		sub.again = slices.Clone(sub.history.eventsSince(number))
+		sub.resend = slices.Clone(sub.history.eventsSince(number))
 	}
 	return ok
 }
@@ -100,7 +100,7 @@ func (sub *Subscription) resetDelivery(named bool) {
 	sub.shaper.Reset(named)
 	sub.shaper.Heard(0, newForm())
 	sub.history.reset()
-	sub.again, sub.skip, sub.early = nil, 0, nil
+	sub.resend, sub.skip, sub.early = nil, 0, nil
 }
 
 // newForm returns a random number that makes the ids of events that are made anew differ from those
@@ -113,7 +113,7 @@ func newForm() uint32 { return rand.Uint32() | 1 }
 func (d *Dispatcher) Locate(after string) (cursor uint64, skip int, ok bool) {
 	at, _, ok := d.Log.Locate(after)
 	if cursor, skip = at.Pos, at.Offset; skip > 0 {
-		cursor--
+		cursor-- // the event is a part of the entry, whose rest is to be sent
 	}
 	if ok {
 		_, _, err := d.Log.Read(cursor, 0)
@@ -133,7 +133,7 @@ func (sub *Subscription) continueFrom(cursor uint64, skip int) {
 // beginAt sets where a subscription begins that goes on after an event of another one: the cursor,
 // and how many bytes of the next entry's text it has already.
 func (sub *Subscription) beginAt(cursor uint64, skip int) {
-	sub.start, sub.startSkip, sub.cursor, sub.skip, sub.goesOn = cursor, skip, cursor, skip, true
+	sub.start, sub.startSkip, sub.cursor, sub.skip, sub.resumes = cursor, skip, cursor, skip, true
 	sub.shaper.Heard(sub.replayed, newForm())
 }
 
@@ -153,12 +153,13 @@ const maxEarly = 1 << 16
 func (c *logCursor) askOpenEarly() {
 	shown := c.d.Log.End()
 	for _, question := range c.d.Agent.OpenQuestions() {
-		able := c.terms.ClarificationReply
+		mayAnswer := c.terms.ClarificationReply
 		if question.Event.Type() == aaep.TypeAwaitingConfirmation {
-			able = c.terms.ConfirmationReply
+			mayAnswer = c.terms.ConfirmationReply
 		}
-		withheld, _ := c.withholds(question.Event)
-		if able && !withheld && question.Pos > c.cursor && question.Pos <= shown && !c.early[question.Pos] {
+		omit, _ := c.withholds(question.Event)
+		ahead := question.Pos > c.cursor && question.Pos <= shown && !c.early[question.Pos]
+		if mayAnswer && !omit && ahead {
 			c.bringForward(question)
 		}
 	}
@@ -195,16 +196,16 @@ func (c *logCursor) bringForward(question shaper.Entry) {
 		}
 		for _, ev := range events[:min(uint64(len(events)), question.Pos-from)] {
 			from++
-			change, is := ev.Payload.(*aaep.StateChanged)
-			withheld, _ := c.withholds(ev)
-			if ev.SessionID != question.Event.SessionID || c.early[from] || withheld ||
-				!is && ev.Type() != aaep.TypeSessionStarted && !ev.Critical() && !shaper.HighImpact(ev) {
+			change, isState := ev.Payload.(*aaep.StateChanged)
+			leads := isState || ev.Type() == aaep.TypeSessionStarted || ev.Critical() || shaper.HighImpact(ev)
+			omit, _ := c.withholds(ev)
+			if ev.SessionID != question.Event.SessionID || !leads || omit || c.early[from] {
 				continue
 			}
 			c.early[from] = true
 			switch {
-			case from != question.Pos && c.isPast(from) && c.d.Agent.IsSettled(ev):
-			case !is:
+			case from != question.Pos && c.isPast(from) && c.d.Agent.IsSettled(ev): // it is left out
+			case !isState:
 				flush()
 				push(ev, from)
 			case change.FromState == aaep.StateAwaitingInput: // never folded: it says how a question ended
@@ -290,7 +291,7 @@ func (sub *Subscription) catchUpToNow(since uint64) {
 		sub.cursor, entries, changed = sub.d.Agent.States(math.MaxUint64)
 	}
 	sub.shaper.Reset(false)
-	sub.history.reset() // sub.again stays: it is sent before this
+	sub.history.reset() // sub.resend stays: it is sent before this
 	sub.skip, sub.early, sub.gap = 0, nil, since < sub.cursor
 	sub.d.pushEndsSince(since, sub.cursor, func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) })
 	sub.pushSituation(entries)
@@ -332,24 +333,25 @@ func (sub *Subscription) pushSituation(situation []shaper.Entry) {
 // for this subscriber could wait for ever. The owner calls it.
 func (sub *Subscription) detachStream() time.Time {
 	sub.setConnected(false)
-	sub.apart = time.Now()
+	sub.detached = time.Now()
 	left := sub.left.Load()
-	if sub.grace.IsZero() || left > sub.came || left == sub.d.Log.End() || sub.apart.Sub(sub.attached) >= sub.d.Grace {
-		sub.grace, sub.came = sub.apart.Add(sub.d.Grace), left
+	progressed := left > sub.leftAtGrace || left == sub.d.Log.End()
+	if sub.grace.IsZero() || progressed || sub.detached.Sub(sub.attached) >= sub.d.Grace {
+		sub.grace, sub.leftAtGrace = sub.detached.Add(sub.d.Grace), left
 	}
 	return sub.grace
 }
 
 // setConnected notes whether there is a stream and wakes the goroutines that wait for the
 // subscription to progress. Without a stream, the log need keep nothing for it.
-func (sub *Subscription) setConnected(yes bool) {
+func (sub *Subscription) setConnected(connected bool) {
 	sub.mu.Lock()
-	sub.connected = yes
+	sub.connected = connected
 	sub.mu.Unlock()
 	if sub.watched.Load() {
 		sub.d.Moved.Broadcast()
 	}
-	if !yes {
+	if !connected {
 		sub.needs.Store(math.MaxUint64) // it resumes from what the log still keeps when it is back
 	}
 }

@@ -1,6 +1,11 @@
 package delivery
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/shaper"
+)
 
 // sentHistory keeps the events that left last on a stream, as they were. A subscriber that comes
 // back after one of them is sent what came after it again, byte for byte, and the stream goes on as
@@ -23,18 +28,28 @@ type sentHistory struct {
 
 // sentEvent is one event as it left.
 type sentEvent struct {
-	message             []byte
-	id, session         string
-	resumable, critical bool
-	jumps               bool // it is a question or a handoff, which overtakes what waits for the rate,
-	leads               bool // but not this: the start of its session, or a state
+	message     []byte // the event in JSON
+	id, session string // of the event
+	resumable   bool   // the subscriber can go on after it
+	critical    bool
+	overtakes   bool // it is a question or a handoff, which overtakes what waits for the rate
+	leads       bool // it is the start of a session or a state, which no question of it overtakes
+}
+
+// newSentEvent returns an event that is about to leave, encoded as msg.
+func newSentEvent(msg []byte, out shaper.Out) sentEvent {
+	typ := out.Event.Type()
+	return sentEvent{message: msg, id: out.Event.EventID, session: out.Event.SessionID,
+		resumable: out.Resumable, critical: out.Event.Critical(),
+		overtakes: typ.Critical() && typ != aaep.TypeSessionErrored,
+		leads:     typ == aaep.TypeSessionStarted || typ == aaep.TypeStateChanged}
 }
 
 // nextCritical returns the index of the event that leaves next where the others wait for the rate:
-// the first question or handoff, or what leads to that; or -1. Text that was urgent keeps its
-// order, and an error comes after all that is of its session.
+// the first question or handoff or, before that, the first start or state of its session; or -1.
+// Text that is critical does not overtake, and neither does an error, which ends its session.
 func nextCritical(events []sentEvent) int {
-	critical := slices.IndexFunc(events, func(ev sentEvent) bool { return ev.jumps })
+	critical := slices.IndexFunc(events, func(ev sentEvent) bool { return ev.overtakes })
 	if critical < 0 {
 		return -1
 	}
@@ -47,7 +62,8 @@ func nextCritical(events []sentEvent) int {
 }
 
 const (
-	// sentEvents and sentBytes bound what is kept.
+	// sentEvents and sentBytes bound what is kept, as a number of events and the sum of their
+	// lengths.
 	sentEvents, sentBytes = 1024, 256 << 10
 	// runEvents and runBytes bound it where all of that is after the newest event that can be
 	// resumed after.
@@ -70,12 +86,20 @@ func (s *sentHistory) add(ev sentEvent) {
 	}
 	s.events = append(s.events, ev)
 	s.bytes += len(ev.message)
-	for n := len(s.events) - s.head; n > runEvents || s.bytes > runBytes || s.number < s.last && (n > sentEvents || s.bytes > sentBytes); n-- {
+	for n := len(s.events) - s.head; s.isOverBounds(n); n-- {
 		s.bytes -= len(s.events[s.head].message)
 		s.events[s.head] = sentEvent{}
 		s.head++
 		s.number++
 	}
+}
+
+// isOverBounds reports whether the oldest event has to go where n events are kept.
+func (s *sentHistory) isOverBounds(n int) bool {
+	if s.number < s.last { // it is older than the newest that can be resumed after
+		return n > sentEvents || s.bytes > sentBytes
+	}
+	return n > runEvents || s.bytes > runBytes
 }
 
 // numberAfter returns the number of the event that follows the one with this id. It reports false

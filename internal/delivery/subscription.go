@@ -15,8 +15,8 @@ import (
 	"github.com/aaep-go/aaep/internal/writer"
 )
 
-// Subscriber is the rest of a subscription: who it is for, what it is asked, and what it may
-// change.
+// Subscriber is what package producer knows of a subscription: who it is for, what it is asked, and
+// which changes of its terms wait. A Subscription calls it.
 type Subscriber interface {
 	// HandleMessage handles a message of the subscriber. An error ends the subscription. It is
 	// called by one goroutine at a time, and may wait.
@@ -111,7 +111,8 @@ type Beginning struct {
 	States  []shaper.Entry // what is sent first, where it does not
 }
 
-// Begin sets where the subscription begins.
+// Begin sets where the subscription begins. The registration calls it once, after SetTerms and
+// before Dispatcher.Add.
 func (sub *Subscription) Begin(b Beginning) {
 	sub.replayed, sub.start, sub.cursor = b.End, b.Cursor, b.Cursor
 	if b.Resumes {
@@ -126,8 +127,8 @@ func (sub *Subscription) Begin(b Beginning) {
 	sub.noticed = sub.d.notices.Load().last
 }
 
-// PrepareMissedEnds has the ends of sessions that came after the entry at since sent before
-// anything else. It is called after Begin and before Serve, and may read the log.
+// PrepareMissedEnds has the last events of the sessions that ended after the entry at since sent
+// before anything else. It is called after Begin and before Serve, and may read the log.
 func (sub *Subscription) PrepareMissedEnds(since uint64) {
 	states := sub.first
 	sub.first = nil
@@ -136,7 +137,7 @@ func (sub *Subscription) PrepareMissedEnds(since uint64) {
 }
 
 // Resumes reports whether the subscription goes on after an event that another one was sent.
-func (sub *Subscription) Resumes() bool { return sub.goesOn }
+func (sub *Subscription) Resumes() bool { return sub.resumes }
 
 // Push has an entry sent, before what the log has after the cursor. The owner calls it, or the
 // goroutine that calls Begin, before Serve.
@@ -194,13 +195,13 @@ type streaming struct {
 	stream     *eventStream // nil: there is none
 	opened     bool         // there is or was a stream
 	attached   time.Time    // since when the stream is there
-	slow       bool         // the link took longer than prompt over the last batch
+	slow       bool         // the link took longer than slowSend over the last batch
 	resumed    bool         // an event has left that the subscriber can resume after
 	unanswered []byte       // an answer to a change of terms that a broken stream did not take
 
-	apart time.Time // since when there is no stream
-	grace time.Time // when a stream has to be back at the latest; see detachStream
-	came  uint64    // the position of left when grace was set
+	detached    time.Time // since when there is no stream
+	grace       time.Time // when a stream has to be back at the latest; see detachStream
+	leftAtGrace uint64    // the value of left when grace was set
 }
 
 // Abort ends the subscription without delay, whatever is under way: a send that waits returns. Any
@@ -255,7 +256,7 @@ func (sub *Subscription) criticalDelay(ev *aaep.Event) (d time.Duration, ok bool
 
 // withholds makes a subscription in no group a withholder: a question that is withheld is left out
 // of its stream, and nothing waits for that.
-func (sub *Subscription) withholds(token aaep.ReplyToken) (is, wait bool) {
+func (sub *Subscription) withholds(token aaep.ReplyToken) (omit, wait bool) {
 	return sub.subscriber.IsWithheld(token), false
 }
 
@@ -277,7 +278,7 @@ const stalledAfter = time.Second
 // TakesData reports whether the link takes what is sent, so that it is worth waiting for: there is
 // a stream, and history is not still being sent. until is when a link that is being written to
 // counts as stalled; zero: it is not being written to. Any goroutine may call it.
-func (sub *Subscription) TakesData(now time.Time) (yes bool, until time.Time) {
+func (sub *Subscription) TakesData(now time.Time) (takes bool, until time.Time) {
 	sub.mu.Lock()
 	connected := sub.connected
 	sub.mu.Unlock()
@@ -322,7 +323,7 @@ func (sub *Subscription) runUngrouped() (why *aaep.Rejection, joined bool) {
 					return nil, true
 				}
 			}
-			waitUntil(sub.woken, timer, earliestTime(next, again, l.away, sub.life.nextEnd()))
+			waitUntil(sub.woken, timer, earliestTime(next, again, l.deadline, sub.life.nextEnd()))
 			l.adoptNewStream()
 			if why := l.checkStream(draining); why != nil {
 				return why, false
@@ -337,7 +338,7 @@ func (sub *Subscription) runUngrouped() (why *aaep.Rejection, joined bool) {
 // ungrouped is an ungrouped subscription as runUngrouped sees it: it exists for one call of that.
 type ungrouped struct {
 	*Subscription
-	away           time.Time // when a stream has to be there; zero: there is one
+	deadline       time.Time // when a stream has to be there; zero: there is one
 	graceShortened bool      // shortenGrace has been called
 	// withdrawn is why the last stream was ended, where its credentials were withdrawn.
 	withdrawn *aaep.Rejection
@@ -352,8 +353,8 @@ func (sub *Subscription) newUngrouped() ungrouped {
 	switch {
 	case sub.opened: // a group has released it
 	case sub.Link.canResume():
-		sub.apart = time.Now()
-		l.away = sub.apart.Add(openTimeout)
+		sub.detached = time.Now()
+		l.deadline = sub.detached.Add(openTimeout)
 	default:
 		sub.stream = sub.Link.onlyStream()
 		sub.attachStream(sub.stream)
@@ -412,17 +413,17 @@ func (sub *Subscription) linkLostRejection(err error) *aaep.Rejection {
 // loseStream notes that the stream is lost, and until when another one has to be there; see
 // detachStream.
 func (l *ungrouped) loseStream() {
-	if of, ok := l.stream.Stream.(interface{ Withdrawn() *aaep.Rejection }); ok {
-		l.withdrawn = of.Withdrawn()
+	if s, ok := l.stream.Stream.(interface{ Withdrawn() *aaep.Rejection }); ok {
+		l.withdrawn = s.Withdrawn()
 	}
-	l.stream, l.away = nil, l.detachStream()
+	l.stream, l.deadline = nil, l.detachStream()
 }
 
 // shortenGrace shortens, during a shutdown, the time in which a lost stream has to be back. The
 // first call counts. The subscriber may be coming back for events that it has not had.
 func (l *ungrouped) shortenGrace() {
 	if !l.graceShortened {
-		l.graceShortened, l.away = true, l.apart.Add(lastChance)
+		l.graceShortened, l.deadline = true, l.detached.Add(lastChance)
 	}
 }
 
@@ -433,7 +434,7 @@ func (l *ungrouped) adoptNewStream() {
 		return
 	}
 	if newest, err := l.Link.newestStream(); err == nil {
-		l.stream, l.away, l.withdrawn = newest, time.Time{}, nil
+		l.stream, l.deadline, l.withdrawn = newest, time.Time{}, nil
 		l.attachStream(newest)
 	}
 }
@@ -449,7 +450,7 @@ func (l *ungrouped) checkStream(draining bool) *aaep.Rejection {
 		}
 		return nil
 	}
-	switch late := !time.Now().Before(l.away); {
+	switch late := !time.Now().Before(l.deadline); {
 	case late && draining:
 		return l.incompleteShutdown()
 	case late && l.withdrawn != nil:
