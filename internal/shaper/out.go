@@ -11,29 +11,29 @@ import (
 // Out is one event on its way to the subscriber.
 type Out struct {
 	Event *aaep.Event
-	// Resumable says that nothing older is still held, so that a listener that saw this event
-	// misses nothing by resuming after it. It may get again what left after the last such event:
-	// what is the same to the byte has the same id; the rest has another, and text that was cut
-	// elsewhere shows by its position what of it came before. With one session and one output at a
-	// time, text is always resumable, but what an error lets go first that made older states
-	// superfluous.
+	// Resumable says that nothing older is still held, so that a subscriber that received this
+	// event misses nothing by resuming after it. It may be sent again what left after the last such
+	// event: an event that is the same to the byte has the same id; any other has another id, and
+	// text that was cut elsewhere shows by its position what of it came before. With one session
+	// and one output at a time text is always resumable, except the text that leaves before an
+	// error which has made older states superfluous.
 	Resumable bool
-	// Shape says what the event was made of: two events of one log whose Shapes are equal are the
-	// same, so that it need be encoded once for all who get it alike. The zero Shape is equal to no
-	// other.
+	// Shape says what the event was made of. Two events of one log whose Shapes are equal are the
+	// same, so that one encoding serves all subscribers that get it alike. The zero Shape is equal
+	// to no other.
 	Shape Shape
 }
 
-// A mark is a place in the log: after the first offset bytes of the chunk at pos or, if whole,
-// after all of the entry at pos. The zero mark is no place.
+// A mark is a place in the log: after the first offset bytes of the chunk of the entry at pos or,
+// if whole, after all of that entry. The zero mark is no place.
 type mark struct {
 	pos    uint64
 	offset int
 	whole  bool
 }
 
-// before reports whether a subscriber that resumes after the mark after would miss what is held
-// from m on.
+// before reports whether m, where held text or an event begins, is before the mark after: a
+// subscriber that resumes there would miss some of it. The zero mark is before none.
 func (m mark) before(after mark) bool {
 	switch {
 	case m.pos == 0: // not in the log
@@ -44,7 +44,7 @@ func (m mark) before(after mark) bool {
 	return m.pos < after.pos
 }
 
-// A Shape is compared and nothing else.
+// A Shape is compared and hashed; no other code looks at what it has.
 type Shape struct {
 	to                 mark  // the end of the newest part; zero only in the zero Shape
 	position           int64 // of text, in code points
@@ -58,15 +58,17 @@ type Shape struct {
 	form               uint32 // see form
 }
 
-// Hash spreads Shapes evenly; equal ones have the same.
+// Hash returns the same number for equal Shapes, and mostly different ones for others.
 func (s Shape) Hash() uint64 { return s.to.pos }
 
 // IsZero reports whether it is the zero Shape.
 func (s Shape) IsZero() bool { return s.to.pos == 0 }
 
-// buildOut finishes the event of it for the subscriber: its language, wording, stamp and id. With
-// raise the event gets the urgency critical, because it leaves past the rate to make way for a
-// critical one. The item must no longer be in a queue.
+// buildOut makes the event of an item as the subscriber is sent it: in the subscriber's language
+// and wording, with a stamp no earlier than that of the event before and an id for exactly these
+// bytes. It counts the event as delivered. With raise the event gets the urgency critical, because
+// it leaves past the rate to make way for a critical one. The item must no longer be in a queue.
+// Pop calls it.
 func (s *Shaper) buildOut(it *item, raise bool) Out {
 	s.stats.Delivered++
 	s.stats.Merged += max(it.parts-1, 0)
@@ -97,14 +99,14 @@ func (s *Shaper) buildOut(it *item, raise bool) Out {
 	}
 	// An event that was overtaken leaves with the stamp of the one before it, so that stamps never
 	// go backwards (D-09).
-	t := s.sessionStateOf(ev.SessionID)
-	if ev.Timestamp.Before(t.stamp) {
-		ev.Timestamp = t.stamp
-		form.addNumber(uint64(t.stamp.UnixNano()))
+	session := s.sessionStateOf(ev.SessionID)
+	if ev.Timestamp.Before(session.stamp) {
+		ev.Timestamp = session.stamp
+		form.addNumber(uint64(session.stamp.UnixNano()))
 	}
-	t.stamp = ev.Timestamp
+	session.stamp = ev.Timestamp
 	resumable := it.to.pos != 0 && it.to.pos >= s.resumeAt && !s.holdsBefore(it.to)
-	if ev.Type().Terminal() || t.ended && !s.hasWaiting(ev.SessionID) {
+	if ev.Type().Terminal() || session.ended && !s.hasWaiting(ev.SessionID) {
 		delete(s.sessions, ev.SessionID)
 	}
 	s.tailorText(&ev)
@@ -118,8 +120,8 @@ func (s *Shaper) buildOut(it *item, raise bool) Out {
 		form.addExtensions(&ev)
 	}
 	shape.form = form.sum()
-	if at := it.idPlace(); at.pos != 0 && (at.offset != 0 || shape.form != 0) {
-		ev.EventID = s.eventID(at.pos, at.offset, shape.form)
+	if place := it.idPlace(); place.pos != 0 && (place.offset != 0 || shape.form != 0) {
+		ev.EventID = s.eventID(place.pos, place.offset, shape.form)
 	}
 	if resumable {
 		s.resumeAt = it.to.pos
@@ -146,11 +148,12 @@ func (it *item) idPlace() mark {
 	return it.to
 }
 
-// holdsBefore reports whether something is still held that a subscriber would miss if it resumed
-// after the mark after.
+// holdsBefore reports whether something is held, or was folded, that a subscriber would miss if it
+// resumed after the mark after. buildOut calls it to find out whether an event is resumable.
 func (s *Shaper) holdsBefore(after mark) bool {
 	older := func(it *item) bool { return it.from.before(after) }
-	if slices.ContainsFunc(s.folded, func(o foldedRange) bool { return o.from <= after.pos && after.pos < o.to }) {
+	isIn := func(folded foldedRange) bool { return folded.from <= after.pos && after.pos < folded.to }
+	if slices.ContainsFunc(s.folded, isIn) {
 		return true
 	}
 	return slices.ContainsFunc(s.queue, older) || slices.ContainsFunc(s.urgent, older) ||

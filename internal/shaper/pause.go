@@ -7,8 +7,6 @@ import (
 	"github.com/aaep-go/aaep/coalesce"
 )
 
-// Words of a sentence are no longer held for its end once nothing has come for restAfter, or it has
-// gone on for longestWait.
 const (
 	// Words of an unfinished sentence are released once no text has come for restAfter, or once the
 	// sentence has lasted longestWait.
@@ -45,10 +43,11 @@ func (st *stream) takePaused(now time.Time) []coalesce.Piece {
 	return pieces
 }
 
-// nextPause returns when held text may next have waited long enough, which may be now. It returns
-// the zero time where nothing is held or restAfter has passed, since then everything was tried.
+// nextPause returns when takePaused may next find held text that has waited long enough, which may
+// be now. It returns the zero time where nothing is held, or where restAfter has passed, for
+// takePaused has been called since and has released what it could.
 func (st *stream) nextPause(now time.Time) (next time.Time) {
-	sooner := func(at time.Time) {
+	consider := func(at time.Time) { // the earliest counts
 		if next.IsZero() || at.Before(next) {
 			next = at
 		}
@@ -57,11 +56,11 @@ func (st *stream) nextPause(now time.Time) (next time.Time) {
 		return next
 	}
 	if at := st.lastText.Add(pauseAfter); at.After(now) {
-		sooner(at)
+		consider(at)
 	}
 	if at := st.lastText.Add(restAfter); at.After(now) && st.boundary == aaep.BoundarySentence {
-		sooner(at)
-		sooner(st.heldSince.Add(longestWait))
+		consider(at)
+		consider(st.heldSince.Add(longestWait))
 	}
 	return next
 }

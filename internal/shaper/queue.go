@@ -8,8 +8,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// enqueue appends an item to the queue. Where not all of the queue can leave at once, it first
-// merges the item with older ones that it makes superfluous (D-51).
+// enqueue appends an item to the queue, where it waits for the rate. Where not all of the queue can
+// leave at once, it first merges the item with older ones of its session that it makes superfluous
+// (D-51); an item that leads back to where the state was is not appended at all.
 func (s *Shaper) enqueue(now time.Time, it *item) {
 	free := s.freeTokens(now)
 	if it.kind == plain || len(s.queue) < min(maxApart, free) || free == math.MaxInt && it.kind != text {
@@ -30,7 +31,7 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 			old := s.queue[i]
 			returns := it.returnsTo(old)
 			if returns && old.since <= s.heardUpTo {
-				break // who heard what lies between would not learn of the return
+				break // a subscriber that received what lies between would not learn of the return
 			}
 			s.queue = slices.Delete(s.queue, i, i+1)
 			if returns {
@@ -40,7 +41,7 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 			}
 			s.foldStates(it, old)
 		}
-	case text: // joins what waits of the same output, unless something of the session came between
+	case text: // it joins the text of the same output that waits, unless another event came between
 		if i := s.lastIndexOf(session); i >= 0 && s.joinText(s.queue[i], it) {
 			return
 		}
@@ -58,8 +59,9 @@ func (s *Shaper) lastIndexOf(session string) int {
 	return -1
 }
 
-// findWaiting returns the index of the session's newest waiting item of a kind, or -1. A state does
-// not move past text of its session: that text would no longer be resumable.
+// findWaiting returns the index of the session's newest item of a kind in the queue, or -1. For a
+// state it looks no further back than text, or the end of a question, of the session: a state that
+// merges with an older one would move past that, and text would no longer be resumable.
 func (s *Shaper) findWaiting(session string, k kind) int {
 	for i := len(s.queue) - 1; i >= 0; i-- {
 		switch it := s.queue[i]; {
@@ -111,13 +113,13 @@ func (s *Shaper) expediteBefore(now time.Time, ev *aaep.Event) {
 		ready = 0
 	}
 	var run []*item // the newest of urgent: one change, or two of which the second leads back
-	i := 0
+	seen := 0
 	s.queue = slices.DeleteFunc(s.queue, func(it *item) bool {
-		if i++; i > ready && !mustPrecede(it, ev) {
+		if seen++; seen > ready && !mustPrecede(it, ev) {
 			return false
 		}
 		switch {
-		case !merges || i <= ready || it.kind != state:
+		case !merges || seen <= ready || it.kind != state:
 			run = nil
 		case len(run) == 1 && it.returnsTo(run[0]):
 			run = append(run, it)
@@ -153,7 +155,8 @@ func mustPrecede(it *item, critical *aaep.Event) bool {
 	return it.event.Type() == aaep.TypeSessionStarted || it.event.Type() == aaep.TypeStateChanged
 }
 
-// returnsTo reports whether the state it leads back to where the older one began.
+// returnsTo reports whether it, a change of state, leads back to the state from which the older
+// change led away.
 func (it *item) returnsTo(old *item) bool {
 	return old.event.Payload.(*aaep.StateChanged).FromState == it.event.Payload.(*aaep.StateChanged).ToState
 }

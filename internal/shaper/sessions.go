@@ -8,8 +8,8 @@ import (
 // A sessionState is what this subscription was last sent of a session.
 type sessionState struct {
 	stamp time.Time // of the newest event that left
-	// The session ended in an event that this subscription does not receive, and something of it
-	// still waits.
+	// ended says that the session ended in an event that this subscription does not receive, and
+	// that events of it still wait.
 	ended bool
 }
 
@@ -20,12 +20,14 @@ type foldedRange struct{ from, to uint64 }
 // maxFolded is how many ranges are kept apart.
 const maxFolded = 64
 
-// addFolded keeps a range. A longer one with the same end may be there already.
+// addFolded notes a range of the log as folded, and forgets those after which a resumable event has
+// left. Beyond maxFolded it widens the newest range, which makes fewer events resumable than could
+// be.
 func (s *Shaper) addFolded(from, to uint64) {
-	s.folded = slices.DeleteFunc(s.folded, func(o foldedRange) bool { return o.to <= s.resumeAt })
+	s.folded = slices.DeleteFunc(s.folded, func(old foldedRange) bool { return old.to <= s.resumeAt })
 	switch n := len(s.folded); {
-	case slices.ContainsFunc(s.folded, func(o foldedRange) bool { return o.to == to }): // it began with an older one
-	case n == maxFolded: // more than need be
+	case slices.ContainsFunc(s.folded, func(old foldedRange) bool { return old.to == to }): // it is longer
+	case n == maxFolded:
 		last := &s.folded[n-1]
 		last.from, last.to = min(last.from, from), max(last.to, to)
 	default:
@@ -35,10 +37,10 @@ func (s *Shaper) addFolded(from, to uint64) {
 
 // sessionStateOf returns the state of a session, and makes one where there is none.
 func (s *Shaper) sessionStateOf(session string) *sessionState {
-	t := s.sessions[session]
-	if t == nil {
-		t = &sessionState{stamp: s.stampFloor}
-		s.sessions[session] = t
+	state := s.sessions[session]
+	if state == nil {
+		state = &sessionState{stamp: s.stampFloor}
+		s.sessions[session] = state
 	}
-	return t
+	return state
 }

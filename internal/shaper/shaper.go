@@ -29,7 +29,7 @@ import (
 const (
 	// maxChunk is the most text in one output event, in bytes (§3.7).
 	maxChunk = 16384
-	// maxHeld is how many events may wait for the budget before the listener counts as too slow.
+	// maxHeld is how many events may wait for the rate before the subscriber counts as too slow.
 	maxHeld = 1024
 	// maxPieces is how many pieces for a display may wait: one entry alone may have maxChunk.
 	maxPieces = maxChunk
@@ -69,22 +69,22 @@ type Stats struct {
 type Shaper struct {
 	terms    negotiation.Terms
 	boundary aaep.Boundary // where output text is cut
-	// The choice made for the last event that had translations.
+	// language is the choice made for the last event that had translations.
 	language languageChoice
-	// Returns the id of a place in a form.
+	// eventID returns the id of a place in a form; see New.
 	eventID       func(pos uint64, offset int, form uint32) string
 	budget        *budget.Budget
-	urgent, queue []*item // what leaves in front of queue, and what waits for the rate
-	streams       []*stream
+	urgent, queue []*item                  // events that leave before the queue, and events that wait for the rate
+	streams       []*stream                // the outputs that are not complete
 	sessions      map[string]*sessionState // by session id
 	reworded      bool                     // SetTerms changed the words or the extension data of events
-	// There is or was a rate or quiet: states and progress may have been sent merged.
+	// mayFold says that there is or was a rate or quiet: states and progress may have left merged.
 	mayFold    bool
 	stampFloor time.Time // no event leaves with an earlier stamp
-	// The newest ranges of the log that left merged, or not at all.
+	// folded are the newest ranges of the log that left merged, or not at all.
 	folded   []foldedRange
 	resumeAt uint64 // the place of the newest resumable event that left
-	// The subscriber may have received entries up to here before; see Heard.
+	// heardUpTo is up to where the subscriber may have received entries before; see Heard.
 	heardUpTo      uint64
 	repeat         uint32    // goes into the ids of states and progress up to heardUpTo
 	newest         uint64    // the place of the newest entry that was pushed
@@ -95,9 +95,9 @@ type Shaper struct {
 	spentSinceLeft int // tokens taken since the last call of Left
 }
 
-// New returns a Shaper for terms. id names the part of an entry that ends after offset bytes of its
-// chunk, in a form, which is zero for the entry as it is; it must give each of them one name and
-// never the same name to two.
+// New returns a Shaper for terms. id returns the id of the event that is made of the entry at pos,
+// up to offset bytes of its chunk, in a form; zero is all of it, and the form of the entry as it
+// is. It must return the same id for the same arguments, and never the same for others.
 func New(terms negotiation.Terms, id func(pos uint64, offset int, form uint32) string) *Shaper {
 	s := &Shaper{eventID: id, budget: budget.New(int(terms.MaxEventsPerSecond)), sessions: map[string]*sessionState{}}
 	s.adoptTerms(terms)
@@ -110,7 +110,8 @@ func (s *Shaper) adoptTerms(terms negotiation.Terms) {
 	s.mayFold = s.mayFold || terms.MaxEventsPerSecond > 0 || terms.Quiet > 0
 }
 
-// SetTerms applies renegotiated terms to everything that has not left yet (§5.7.2).
+// SetTerms applies renegotiated terms to everything that has not left yet (§5.7.2): it drops what
+// they do not let through, and cuts held text anew.
 func (s *Shaper) SetTerms(now time.Time, terms negotiation.Terms) {
 	recut := s.terms.MaxChunk != terms.MaxChunk
 	s.reworded = s.reworded || s.terms.Verbosity != terms.Verbosity || s.terms.CognitiveLoad != terms.CognitiveLoad ||
@@ -122,18 +123,8 @@ func (s *Shaper) SetTerms(now time.Time, terms negotiation.Terms) {
 			s.forgetSession(ev.SessionID)
 		}
 	}
-	if recut && terms.MaxChunk > 0 { // what was cut for a wider display; what was cut for none leaves as it is
-		split := func(list []*item) (pieces []*item) {
-			for _, it := range list {
-				if len(pieces) > maxHeld+maxPieces { // it is too much already, see Overflow
-					pieces = append(pieces, it)
-					continue
-				}
-				pieces = append(pieces, it.splitAt(terms.MaxChunk)...)
-			}
-			return pieces
-		}
-		s.queue, s.urgent = split(s.queue), split(s.urgent)
+	if recut && terms.MaxChunk > 0 { // text that was cut for a wider display; any other leaves as it is
+		s.queue, s.urgent = splitItems(s.queue, terms.MaxChunk), splitItems(s.urgent, terms.MaxChunk)
 	}
 	s.streams = slices.DeleteFunc(s.streams, func(st *stream) bool {
 		if len(st.parts) == 0 || s.isWanted(st.parts[0].entry.Event) {
@@ -151,6 +142,19 @@ func (s *Shaper) SetTerms(now time.Time, terms negotiation.Terms) {
 			}
 		}
 	}
+}
+
+// splitItems returns the items of a list with the text of each cut into pieces of at most limit
+// code points. It cuts no more once there are more pieces than Overflow allows.
+func splitItems(list []*item, limit int) (pieces []*item) {
+	for _, it := range list {
+		if len(pieces) > maxHeld+maxPieces {
+			pieces = append(pieces, it)
+			continue
+		}
+		pieces = append(pieces, it.splitAt(limit)...)
+	}
+	return pieces
 }
 
 // Discard takes out the events that match and have not left, counts them as filtered and returns
@@ -174,8 +178,8 @@ func (s *Shaper) Discard(match func(*aaep.Event) bool) (gone []*aaep.Event) {
 func (s *Shaper) SetQuiet(until time.Time) { s.quietUntil = until }
 
 // Hold holds back what is not critical until a time, a moment from now, beside SetQuiet. Meanwhile
-// things merge for a listener with a rate, as they do where that is reached, and for no other. For
-// a listener without a rate, what is critical ends it.
+// events merge for a subscriber with a rate, as they do where that is spent. For a subscriber
+// without a rate nothing merges, and a critical event lets all go that waits before it.
 func (s *Shaper) Hold(until time.Time) { s.heldUntil = until }
 
 // SetFull says whether the link is full. While it is, critical events also overtake what could
@@ -197,7 +201,7 @@ func HighImpact(ev *aaep.Event) bool {
 	return ok && (p.RiskLevel == aaep.RiskHigh || p.Irreversible != nil && *p.Irreversible)
 }
 
-// Push takes the next event of the log.
+// Push gives the Shaper the next entry of the log. Nothing leaves before Pop.
 func (s *Shaper) Push(now time.Time, e Entry) {
 	ev := e.Event
 	session := ev.SessionID
@@ -225,13 +229,14 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 			s.dropSuperseded(session, e.Pos)
 		}
 	}
-	it := &item{event: ev, from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}, parts: 1, since: e.Pos, at: e.At}
+	it := &item{event: ev, parts: 1, since: e.Pos, at: e.At,
+		from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}}
 	switch {
 	case ev.Critical() || HighImpact(ev):
 		s.expediteBefore(now, ev)
 		s.urgent = append(s.urgent, it)
 		return
-	case e.Pos == 0: // made for this listener, to be told before what follows
+	case e.Pos == 0: // made for this subscriber alone: it never merges
 	case ev.Type() == aaep.TypeStateChanged && !endsQuestion(ev):
 		it.kind = state
 	case ev.Type() == aaep.TypeProgressUpdated:
@@ -336,23 +341,23 @@ func (s *Shaper) Left(now time.Time) {
 	}
 }
 
-// Overflow reports whether more events wait than a listener can be expected to catch up with.
-// Pieces for a display, which cannot merge, count by themselves; what was made for this listener
-// alone, to begin with, does not count.
+// Overflow reports whether more events wait than a subscriber can be expected to catch up with.
+// Pieces for a display, which cannot merge, count by themselves; events that were made for this
+// subscriber alone, as at its beginning, do not count.
 func (s *Shaper) Overflow() bool {
 	if len(s.queue) <= maxHeld {
 		return false
 	}
-	pieces, own := 0, 0
+	pieces, outsideLog := 0, 0
 	for _, it := range s.queue {
 		switch {
 		case it.source != nil:
 			pieces++
 		case it.to.pos == 0:
-			own++
+			outsideLog++
 		}
 	}
-	return len(s.queue)-pieces-own > maxHeld || pieces > maxPieces
+	return len(s.queue)-pieces-outsideLog > maxHeld || pieces > maxPieces
 }
 
 // Oldest returns the place of the oldest event that is not output and has not left, or zero.
@@ -371,7 +376,7 @@ func oldestPlace(lists ...[]*item) (oldest uint64) {
 	return oldest
 }
 
-// OldestUrgent is Oldest of the events that do not wait for the rate.
+// OldestUrgent returns what Oldest does, of the events alone that do not wait for the rate.
 func (s *Shaper) OldestUrgent() uint64 { return oldestPlace(s.urgent) }
 
 // Reset forgets what has not left, for a subscription that resumes elsewhere in the log. The budget

@@ -67,7 +67,7 @@ func (s *Shaper) tailorText(ev *aaep.Event) {
 func (s *Shaper) isWanted(ev *aaep.Event) bool {
 	t := &s.terms
 	switch ev.Type() {
-	case aaep.TypeAwaitingConfirmation: // only to those who can answer (§5.3.1.4)
+	case aaep.TypeAwaitingConfirmation: // only for subscribers that can answer (§5.3.1.4)
 		return t.ConfirmationReply
 	case aaep.TypeAwaitingClarification:
 		return t.ClarificationReply
@@ -81,8 +81,8 @@ func (s *Shaper) isWanted(ev *aaep.Event) bool {
 	return t.Filters.Match(ev.Type()) && t.Keeps(ev)
 }
 
-// isForLowLoad reports whether an event is sent to people who asked for few: not progress, and not
-// a state that says little (D-53).
+// isForLowLoad reports whether an event is sent under a low cognitive load: progress is not, and
+// neither is a change between two states that are not notable (D-53).
 func isForLowLoad(ev *aaep.Event) bool {
 	switch p := ev.Payload.(type) {
 	case *aaep.ProgressUpdated:
@@ -93,8 +93,7 @@ func isForLowLoad(ev *aaep.Event) bool {
 	return true
 }
 
-// isNotable reports whether entering or leaving the state is worth sending under a low cognitive
-// load.
+// isNotable reports whether entering or leaving the state is sent under a low cognitive load.
 func isNotable(s aaep.State) bool {
 	switch s {
 	case aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput, aaep.StateAwaitingInput:
@@ -138,7 +137,7 @@ func boundaryFor(t negotiation.Terms) aaep.Boundary {
 	return sorted[0]
 }
 
-// slowPace is the speech rate, in words per minute, below which a listener gets longer pieces
+// slowPace is the speech rate, in words per minute, below which a subscriber gets longer pieces
 // (D-53).
 const slowPace = 120
 

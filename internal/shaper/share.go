@@ -8,16 +8,16 @@ import (
 	"github.com/aaep-go/aaep/internal/budget"
 )
 
-// Listeners of equal terms for whom nothing waits hear the same from then on, and one Shaper can
-// make the stream of them all. Each gives its own up for that with Share, and has it again from
-// Split. Share is for two that are both settled; or both paused, which is what there is where text
-// never pauses, and then it has the one go on in step with the other.
+// Subscriptions of equal terms for which nothing waits are sent the same from then on, and one
+// Shaper can make the stream of them all. Each gives up its own for that with Share, and gets one
+// again from Split. Share is for two Shapers that are both settled. Where text never pauses none
+// ever is; then it is for two that are both paused, and has the one go on in step with the other.
 
 // Settled reports whether s holds nothing that could make its stream differ from now on from that
 // of another Shaper of equal terms. If only time has to pass until then, at is when. read is the
 // place of the last entry read from the log. An output that is cut and not complete counts as held:
 // since when its text waits is never quite the same in two Shapers; see Paused.
-func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
+func (s *Shaper) Settled(now time.Time, read uint64) (settled bool, at time.Time) {
 	if !s.isDrained(read) || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) {
 		return false, time.Time{}
 	}
@@ -28,19 +28,19 @@ func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
 	return !now.Before(at), at
 }
 
-// isDrained reports whether nothing waits to leave, and nothing that is pushed next could have left
-// before.
+// isDrained reports whether nothing waits to leave, and no entry after read may have been received
+// by the subscriber before; see Heard.
 func (s *Shaper) isDrained(read uint64) bool {
 	return len(s.queue)+len(s.urgent)+s.spentSinceLeft == 0 && s.heardUpTo <= read
 }
 
-// matches reports whether s and other will make the same stream of the same entries. since is as
-// for Share.
+// matches reports whether s and other will make the same stream of the same entries: they hold the
+// same text, and stamp later events alike. Their budgets are not compared. since is as for Share.
 func (s *Shaper) matches(other *Shaper, since func(session string) time.Time) bool {
 	if since == nil && !s.stampFloor.Equal(other.stampFloor) || !s.holdsSameText(other) {
 		return false
 	}
-	same := func(session string) bool {
+	haveSameStamp := func(session string) bool {
 		a, b := cmp.Or(s.sessions[session], new(sessionState)).stamp,
 			cmp.Or(other.sessions[session], new(sessionState)).stamp
 		if a.Equal(b) {
@@ -49,23 +49,23 @@ func (s *Shaper) matches(other *Shaper, since func(session string) time.Time) bo
 		if since == nil {
 			return false
 		}
-		from := since(session)
-		for _, st := range s.streams { // what is held was said before that
+		earliest := since(session)
+		for _, st := range s.streams { // text that is held is older
 			if st.session == session && len(st.parts) > 0 {
-				if held := st.parts[0].entry.Event.Timestamp; held.Before(from) {
-					from = held
+				if held := st.parts[0].entry.Event.Timestamp; held.Before(earliest) {
+					earliest = held
 				}
 			}
 		}
-		return !a.After(from) && !b.After(from)
+		return !a.After(earliest) && !b.After(earliest)
 	}
 	for session := range s.sessions {
-		if !same(session) {
+		if !haveSameStamp(session) {
 			return false
 		}
 	}
 	for session := range other.sessions {
-		if !same(session) {
+		if !haveSameStamp(session) {
 			return false
 		}
 	}
@@ -75,12 +75,12 @@ func (s *Shaper) matches(other *Shaper, since func(session string) time.Time) bo
 // A ShareRecord is what differed between a Shaper and the one it was replaced by. Share returns it,
 // and Split needs it to part them again.
 type ShareRecord struct {
-	stats  Stats  // what the counts were ahead of those of the other
-	newest uint64 // as in the Shaper that was given up
-	heard  uint64
-	again  uint32
-	spent  *budget.Budget // the budget that was given up; nil if nothing was spent lately
-	taken  uint64         // tokens that the other had taken by then
+	stats     Stats  // the counts less those of the other
+	newest    uint64 // these three as in the Shaper that was given up
+	heardUpTo uint64
+	repeat    uint32
+	spent     *budget.Budget // the budget that was given up; nil if nothing was spent lately
+	taken     uint64         // how many tokens the other had taken by then
 }
 
 // Share hands the stream of s over to other, of equal terms, if both will make the same stream of
@@ -95,11 +95,14 @@ func (s *Shaper) Share(now time.Time, other *Shaper, since func(session string) 
 	return s.handOver(now, other)
 }
 
-// handOver records what s has beyond other, which matches it.
+// handOver returns how s differs from other, which matches it. It changes neither.
 func (s *Shaper) handOver(now time.Time, other *Shaper) *ShareRecord {
-	p := &ShareRecord{newest: s.newest, heard: s.heardUpTo, again: s.repeat, taken: other.budget.Taken()}
-	p.stats = Stats{Delivered: s.stats.Delivered - other.stats.Delivered, Merged: s.stats.Merged - other.stats.Merged,
-		Filtered: s.stats.Filtered - other.stats.Filtered}
+	p := &ShareRecord{newest: s.newest, heardUpTo: s.heardUpTo, repeat: s.repeat, taken: other.budget.Taken()}
+	p.stats = Stats{
+		Delivered: s.stats.Delivered - other.stats.Delivered,
+		Merged:    s.stats.Merged - other.stats.Merged,
+		Filtered:  s.stats.Filtered - other.stats.Filtered,
+	}
 	if s.budget.HasRecent(now) {
 		p.spent = s.budget.Clone()
 	}
@@ -130,7 +133,7 @@ func (s *Shaper) Split(p *ShareRecord) *Shaper {
 		c.streams = append(c.streams, st.clone())
 	}
 	c.folded = slices.Clone(s.folded)
-	c.heardUpTo, c.repeat, c.newest = p.heard, p.again, max(s.newest, p.newest)
+	c.heardUpTo, c.repeat, c.newest = p.heardUpTo, p.repeat, max(s.newest, p.newest)
 	c.sessions = make(map[string]*sessionState, len(s.sessions))
 	for session, t := range s.sessions {
 		c.sessions[session] = &sessionState{stamp: t.stamp, ended: t.ended}

@@ -6,8 +6,8 @@ import (
 )
 
 // Where an agent's text never pauses, no Shaper is ever settled. But two of equal terms that have
-// just let go of all they could are told the same from then on, if they hold the same beginning of
-// a sentence and the one goes on as if it had spent what the other has.
+// just let go of all they could make the same stream from then on, if they hold the same beginning
+// of a sentence and the one goes on as if it had spent its tokens when the other did.
 
 // maxDrift is how far apart two Shapers may be in when they read, held and sent the same text, and
 // still count as equal.
@@ -35,21 +35,24 @@ func (s *Shaper) alignWith(now time.Time, other *Shaper) bool {
 	}
 	for _, st := range s.streams {
 		if i := other.indexOfStream(st); i >= 0 {
-			o := other.streams[i]
-			st.heldSince, st.lastText, st.pauseAt = o.heldSince, o.lastText, o.pauseAt
+			same := other.streams[i]
+			st.heldSince, st.lastText, st.pauseAt = same.heldSince, same.lastText, same.pauseAt
 		}
 	}
 	return true
 }
 
-// indexOfStream returns the index of the stream of the same output, or -1.
+// indexOfStream returns the index, in s, of the stream of the output that st is a stream of, or -1.
 func (s *Shaper) indexOfStream(st *stream) int {
-	return slices.IndexFunc(s.streams, func(o *stream) bool { return o.session == st.session && o.output == st.output })
+	return slices.IndexFunc(s.streams, func(other *stream) bool {
+		return other.session == st.session && other.output == st.output
+	})
 }
 
-// holdsSameText reports whether both hold the same text, which they will cut alike.
+// holdsSameText reports whether both hold the same text and will cut it alike, and whether the
+// ranges that are folded after it, or after the newest entry, are the same.
 func (s *Shaper) holdsSameText(other *Shaper) bool {
-	held, first := 0, s.newest
+	cut, first := 0, s.newest // how many streams are cut, and the oldest place of their text
 	for _, st := range s.streams {
 		if st.seg == nil {
 			continue
@@ -57,20 +60,20 @@ func (s *Shaper) holdsSameText(other *Shaper) bool {
 		if i := other.indexOfStream(st); i < 0 || !st.matches(other.streams[i]) {
 			return false
 		}
-		if held++; len(st.parts) > 0 {
+		if cut++; len(st.parts) > 0 {
 			first = min(first, st.parts[0].entry.Pos)
 		}
 	}
 	for _, o := range other.streams {
 		if o.seg != nil {
-			held--
+			cut--
 		}
 	}
-	if held != 0 {
+	if cut != 0 { // other has more
 		return false
 	}
-	after := func(all []foldedRange) []foldedRange { // those that still say what one cannot go on after
-		return slices.DeleteFunc(slices.Clone(all), func(o foldedRange) bool { return o.to <= first })
+	after := func(all []foldedRange) []foldedRange { // those that later events may fall in
+		return slices.DeleteFunc(slices.Clone(all), func(folded foldedRange) bool { return folded.to <= first })
 	}
 	return slices.Equal(after(s.folded), after(other.folded))
 }

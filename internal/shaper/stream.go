@@ -12,14 +12,14 @@ import (
 	"github.com/aaep-go/aaep/coalesce"
 )
 
-// A stream is one output that is not complete yet.
+// A stream is one output that is not complete yet, with its text that waits for a boundary.
 type stream struct {
-	session, output string
-	lang            string // the language of the text that is held
-	boundary        aaep.Boundary
-	seg             *coalesce.Segmenter // nil where the listener wants every piece as it comes
+	session, output string              // their ids
+	lang            string              // the language of the text that is held
+	boundary        aaep.Boundary       // where the text is cut
+	seg             *coalesce.Segmenter // nil where the subscriber takes every piece as it comes
 	parts           []part              // what the segmenter holds, in order
-	// Items remember their entries, to be cut again for a narrower display.
+	// keepsSource says that items remember their entries, to be cut again for a narrower display.
 	keepsSource bool
 	position    int64     // where the held text starts in its output, in code points
 	lastText    time.Time // when the last text came
@@ -43,16 +43,16 @@ func (p part) start() mark { return mark{pos: p.entry.Pos, offset: p.next} }
 type kind uint8
 
 const (
-	plain kind = iota
-	text
-	state
-	progress
+	plain    kind = iota // it never merges
+	text                 // it joins the text before it
+	state                // two changes become one
+	progress             // the newest replaces the others
 )
 
 // An item is one event waiting to leave, made of one or more events of the log.
 type item struct {
 	kind    kind
-	event   *aaep.Event // the newest of them; for text, buildOut fills in the rest
+	event   *aaep.Event // the newest of them; for text, buildOut takes the words from passage
 	from    mark        // the start of its oldest part
 	to      mark        // the end of its newest part
 	parts   int         // events of the log that end in it
@@ -62,14 +62,14 @@ type item struct {
 	passage             // for text
 }
 
-// A passage is text on its way.
+// A passage is the text of an item.
 type passage struct {
 	chunk    string
-	joined   []byte // chunk and the text that was joined to it; nil if none was
-	position int64
-	reached  aaep.Boundary
-	complete bool
-	// Where the text begins in each of its entries; kept only where text is cut for a display.
+	joined   []byte        // chunk and the text that was joined to it; nil if none was
+	position int64         // where the text starts in its output, in code points
+	reached  aaep.Boundary // the boundary at which it ends
+	complete bool          // it ends the output
+	// source says where the text begins in each of its entries; nil unless stream.keepsSource.
 	source []part
 }
 
@@ -84,7 +84,9 @@ func (t *passage) runes() int64 {
 	return countRunes(t.chunk)
 }
 
-// joinText appends the newer text of the same output to it, and reports whether it could.
+// joinText appends the text of a newer item to that of it, and reports whether that could be done:
+// both are of the same output and alike, none is critical, and together they are short enough for
+// one event.
 func (s *Shaper) joinText(it, newer *item) bool {
 	limit := s.terms.MaxChunk
 	if it.kind != text || it.complete || it.event.Critical() || newer.event.Critical() ||
@@ -171,7 +173,7 @@ func (t *passage) outputPayload(p *aaep.OutputStreaming, listed []aaep.Boundary)
 func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 	skip := min(e.Skip, len(p.Chunk))
 	if skip == len(p.Chunk) && !p.Complete {
-		s.stats.Merged++ // it says nothing
+		s.stats.Merged++ // nothing of it is left
 		return
 	}
 	st := s.streamFor(e.Event.SessionID, p.OutputID)
@@ -211,9 +213,9 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 	st.pauseAt = st.nextPause(now)
 }
 
-// sortStreams orders the streams by the text that they hold, which is the order it leaves in where
-// all leaves at once. The order in which streams began is not the same for all who receive the
-// same.
+// sortStreams orders the streams by the place of the text that they hold, in which order that
+// leaves where all of it leaves at once. The order in which they were made would differ between
+// Shapers that make the same stream otherwise.
 func (s *Shaper) sortStreams() {
 	slices.SortStableFunc(s.streams, func(a, b *stream) int { return cmp.Compare(a.oldestHeld(), b.oldestHeld()) })
 }
@@ -265,7 +267,7 @@ func newSegmenter(cut aaep.Boundary, limit int) *coalesce.Segmenter {
 	return seg
 }
 
-// segment returns the pieces that are ready once chunk has come.
+// segment adds chunk to the text that is held, and returns the pieces that are ready then.
 func (st *stream) segment(chunk string) []coalesce.Piece {
 	switch {
 	case st.seg != nil:
@@ -276,7 +278,8 @@ func (st *stream) segment(chunk string) []coalesce.Piece {
 	return []coalesce.Piece{{Text: chunk, Boundary: aaep.BoundaryNone, Source: len(chunk)}}
 }
 
-// flushHeld returns the held text. final says that the output is complete.
+// flushHeld returns all the held text, cut into pieces, and leaves none in the Segmenter. final
+// says that the output is complete.
 func (st *stream) flushHeld(final bool) []coalesce.Piece {
 	if st.seg == nil {
 		return nil
@@ -284,7 +287,8 @@ func (st *stream) flushHeld(final bool) []coalesce.Piece {
 	return st.seg.Flush(final)
 }
 
-// recutAt continues at another boundary and limit, and returns what must leave for that.
+// recutAt cuts the held text, and what follows, at another boundary and limit, and returns the
+// pieces that are ready then. SetTerms calls it.
 func (st *stream) recutAt(cut aaep.Boundary, limit int) []coalesce.Piece {
 	st.boundary, st.keepsSource = cut, limit > 0
 	seg := newSegmenter(cut, limit)
@@ -315,7 +319,8 @@ func (s *Shaper) queuePieces(now time.Time, st *stream, pieces []coalesce.Piece,
 	}
 }
 
-// takePiece makes an item of a piece of the held text.
+// takePiece takes a piece that the Segmenter has released off the held text, and returns it as an
+// item.
 func (st *stream) takePiece(piece coalesce.Piece) *item {
 	it := st.consumeBytes(piece.Source)
 	it.chunk, it.position, it.reached = piece.Text, st.position, piece.Boundary
@@ -323,7 +328,8 @@ func (st *stream) takePiece(piece coalesce.Piece) *item {
 	return it
 }
 
-// consumeBytes takes n bytes of the held text, and with them every entry that has no more text.
+// consumeBytes takes n bytes off the held text, and with them every entry that has no more text. It
+// returns a text item of these entries that has no words yet.
 func (st *stream) consumeBytes(n int) *item {
 	it := &item{kind: text, from: st.parts[0].start()}
 	for i := range st.parts {
@@ -345,7 +351,7 @@ func (st *stream) consumeBytes(n int) *item {
 		it.to = mark{pos: head.entry.Pos, whole: true}
 		it.parts++
 	}
-	// at once: an answer may have come in as many entries as it has characters
+	// All entries go at once: an answer may have come in as many as it has characters.
 	st.parts = slices.Delete(st.parts, 0, it.parts)
 	return it
 }
