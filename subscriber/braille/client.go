@@ -89,8 +89,8 @@ func authorize(conn net.Conn, keyFile string) error {
 	return fmt.Errorf("BRLTTY does not let this program in: %w", refused)
 }
 
-// keyFile is the file that BRLAPI_AUTH names, or "": it is a path, also after "keyfile:", perhaps
-// among other ways to authorize, with a + between them.
+// keyFile returns the file that a value of BRLAPI_AUTH names, or "": it is a path, perhaps after
+// "keyfile:", perhaps among other ways to authorize, with a + between them.
 func keyFile(auth string) string {
 	for way := range strings.SplitSeq(auth, "+") {
 		if name := strings.TrimPrefix(way, "keyfile:"); filepath.IsAbs(name) {
@@ -148,12 +148,16 @@ func (c *client) readPackets() {
 				default: // a person does not press that many
 				}
 			}
-		case packetUpdate: // what it says is no use: BRLTTY 6 sends the size now in one byte order, now in the other
+		case packetUpdate:
+			// What it says is of no use: BRLTTY 6 sends the size now in one byte order, now in the
+			// other.
 			select {
 			case c.changes <- struct{}{}:
 			default:
 			}
-		case packetException: // code and kind, then the packet that was wrong: for a write its flags and its region
+		case packetException:
+			// It has a code and a kind, then the packet that was wrong: for a write its flags and
+			// its region.
 			if packetType(p.numberAt(1)) != packetWrite {
 				c.err = fmt.Errorf("BRLTTY answers with exception %d", p.numberAt(0))
 				return
@@ -267,14 +271,14 @@ func (c *client) enterDisplay() error {
 	if _, err := c.request(packet{packetEnter, append(path, 0)}, packetAck); err != nil {
 		return err
 	}
-	ours := []uint32{}
+	keyRanges := []uint32{}
 	for code := range commands {
-		ours = append(ours, 0, code, 0xffffffff, code)
+		keyRanges = append(keyRanges, 0, code, 0xffffffff, code)
 	}
 	for _, p := range []packet{
 		{'P'<<8 | 'V', appendNumbers(0, paramPriority, 0, 0, 60)},
 		{packetIgnore, appendNumbers(0, 0, 0xffffffff, 0xffffffff)},
-		{packetAccept, appendNumbers(ours...)},
+		{packetAccept, appendNumbers(keyRanges...)},
 	} {
 		if _, err := c.request(p, packetAck); err != nil && !errors.As(err, new(refusal)) {
 			return err
@@ -359,11 +363,11 @@ func hostAddresses(host string) ([][2]string, error) {
 
 // dialHost connects to the first address of a host that answers.
 func dialHost(ctx context.Context, host string) (net.Conn, error) {
-	all, err := hostAddresses(host)
+	addresses, err := hostAddresses(host)
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range all {
+	for _, a := range addresses {
 		d := net.Dialer{Timeout: answerTimeout}
 		conn, e := d.DialContext(ctx, a[0], a[1])
 		if e == nil {

@@ -92,14 +92,14 @@ func tableFor(tables map[string]string, tag string) string {
 // about a language starts liblouis or asks BRLTTY; the answer is kept.
 func (d *Display) Speaks(language string) bool {
 	d.mu.Lock()
-	known, ok := d.speaks[language]
+	speaks, ok := d.speaks[language]
 	d.mu.Unlock()
 	if ok || language == "" {
-		return known || language == ""
+		return speaks || language == ""
 	}
-	known = d.louis != nil && d.louis.hasTable(tableFor(d.louis.tables, language))
-	if s := sampleLetters(language); !known && s != "" {
-		known = replaceUnknown(s, d.characterKnown(context.Background())) == s
+	speaks = d.louis != nil && d.louis.hasTable(tableFor(d.louis.tables, language))
+	if s := sampleLetters(language); !speaks && s != "" {
+		speaks = replaceUnknown(s, d.characterKnown(context.Background())) == s
 	}
 	select {
 	case <-d.gone:
@@ -109,15 +109,16 @@ func (d *Display) Speaks(language string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.speaks) < 1000 { // tags come from agents
-		d.speaks[language] = known
+		d.speaks[language] = speaks
 	}
-	return known
+	return speaks
 }
 
 // characterKnown returns a function that asks BRLTTY whether its table has a character.
 func (d *Display) characterKnown(ctx context.Context) func(rune) bool {
 	return func(r rune) (known bool) {
-		_ = d.runOrder(ctx, func() { known, d.failed = d.client.hasCharacter(r) }) // who needs more than this answer sees the error
+		// An error stays in d.failed, which ends the display.
+		_ = d.runOrder(ctx, func() { known, d.failed = d.client.hasCharacter(r) })
 		return known
 	}
 }
@@ -132,22 +133,22 @@ func replaceUnknown(text string, known func(rune) bool) string {
 			b.WriteRune(r)
 			continue
 		}
-		found := unicode.Is(unicode.M, r) && b.Len() > 0
+		isReplaced := unicode.Is(unicode.M, r) && b.Len() > 0
 		for _, part := range norm.NFKD.String(string(r)) {
 			if part != r && known(part) {
 				b.WriteRune(part)
-				found = true
+				isReplaced = true
 			}
 		}
-		if !found {
+		if !isReplaced {
 			b.WriteByte('?')
 		}
 	}
 	return b.String()
 }
 
-// wordsOf returns what to show for an utterance: dots by liblouis, if there is a table and it
-// works, else characters.
+// wordsOf returns the words to show for an utterance: in dots by liblouis, if there is a table for
+// the language and it works, else in characters that BRLTTY translates.
 func (d *Display) wordsOf(ctx context.Context, u announce.Utterance) []word {
 	text := removeInvisible(u.Text)
 	if d.louis != nil && !u.Code { // code is shown sign by sign, in the table of BRLTTY

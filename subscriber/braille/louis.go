@@ -18,8 +18,8 @@ type translator struct {
 	tables map[string]string
 
 	mu     sync.Mutex
-	closed bool
-	open   map[string]*process
+	closed bool                // no process is started any more
+	open   map[string]*process // by table; nil of one that failed
 }
 
 // A process is a lou_translate that runs.
@@ -32,6 +32,7 @@ type process struct {
 	unknownSame   bool            // or all that it says then
 }
 
+// errTranslation is the error of every translation that failed.
 var errTranslation = errors.New("liblouis has no such table, or does not answer")
 
 // maxLine is how many bytes lou_translate takes as one line, with room to spare.
@@ -213,7 +214,7 @@ func (l *translator) hasCharacter(table string, r rune) bool {
 func (l *translator) translateText(table, text string) ([]word, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var all []word
+	var words []word
 	for _, line := range groupWords(strings.FieldsFunc(text, isPageBreak)) {
 		s, err := l.translateLine(table, strings.Join(line, " "))
 		if err != nil {
@@ -234,16 +235,16 @@ func (l *translator) translateText(table, text string) ([]word, error) {
 				continue
 			}
 			w := dotWord([]rune(c))
-			w.joined = i > 0 && len(all) > 0 && continuesNumber([]rune(line[i-1]), []rune(line[i]))
-			all = append(all, w)
+			w.joined = i > 0 && len(words) > 0 && continuesNumber([]rune(line[i-1]), []rune(line[i]))
+			words = append(words, w)
 		}
 	}
-	return all, nil
+	return words, nil
 }
 
 // groupWords puts words in groups that lou_translate takes at once. A longer word is split.
 func groupWords(words []string) [][]string {
-	var all [][]string
+	var groups [][]string
 	size := maxLine
 	for _, w := range words {
 		for w != "" {
@@ -252,11 +253,11 @@ func groupWords(words []string) [][]string {
 				n--
 			}
 			if size += 2*n + 1; size > maxLine {
-				all, size = append(all, nil), 2*n+1
+				groups, size = append(groups, nil), 2*n+1
 			}
-			all[len(all)-1] = append(all[len(all)-1], w[:n])
+			groups[len(groups)-1] = append(groups[len(groups)-1], w[:n])
 			w = w[n:]
 		}
 	}
-	return all
+	return groups
 }

@@ -13,6 +13,7 @@ const (
 	maxPacket       = 4096
 )
 
+// packetType says what a packet is for: one letter, or two for the parameters of BrlAPI.
 type packetType uint32
 
 const (
@@ -33,6 +34,7 @@ const (
 	packetUpdate    packetType = 'P'<<8 | 'U'
 )
 
+// String returns the one or two letters of the type, in quotation marks, for errors.
 func (t packetType) String() string {
 	if t > 0xff {
 		return fmt.Sprintf("%q", string([]byte{byte(t >> 8), byte(t)}))
@@ -40,6 +42,7 @@ func (t packetType) String() string {
 	return fmt.Sprintf("%q", rune(t))
 }
 
+// packet is one packet of BrlAPI, sent or received.
 type packet struct {
 	kind packetType
 	body []byte

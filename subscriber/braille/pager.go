@@ -79,8 +79,8 @@ func dotWord(cells []rune) word {
 	for i, r := range cells {
 		digits = r == numberSign || digits && inNumber(r)
 		prefix := r != blank && r&^0x38 == blank // dots 4, 5 and 6 only
-		inside := digits && i+1 < len(cells) && inNumber(cells[i+1])
-		if !prefix && !inside {
+		isInside := digits && i+1 < len(cells) && inNumber(cells[i+1])
+		if !prefix && !isInside {
 			w.cuts = append(w.cuts, cut{at: i + 1})
 		}
 	}
@@ -119,7 +119,8 @@ func isPageBreak(r rune) bool {
 }
 
 // aNumber is digits, what stands between them, a sign or currency before, a per cent behind.
-var aNumber = regexp.MustCompile(`^[-+−±#\p{Sc}]{0,2}\p{Nd}+(?:[-.,:/'’٫٬·\x{a0}\x{2007}\x{2009}\x{202f}]\p{Nd}+)*[%‰°\p{Sc}]?`)
+var aNumber = regexp.MustCompile(
+	`^[-+−±#\p{Sc}]{0,2}\p{Nd}+(?:[-.,:/'’٫٬·\x{a0}\x{2007}\x{2009}\x{202f}]\p{Nd}+)*[%‰°\p{Sc}]?`)
 
 // continuesNumber reports whether b continues the number at the end of a: one to three digits, then
 // groups of three.
@@ -148,23 +149,24 @@ type page struct {
 // layOutPages lays words out on pages of width cells, at least 1.
 func layOutPages(words []word, width int) []page {
 	var pages []page
-	var line []rune
-	seen, start := 0, 0
+	var line []rune // the page that is being filled
+	placed := 0     // how many cells are on pages and on line, without spaces
+	start := 0      // what placed was when line began
 	flush := func() {
 		if len(line) > 0 {
 			pages = append(pages, page{line, start})
 			line = nil
 		}
-		start = seen
+		start = placed
 	}
-	put := func(space int, cells []rune) {
+	appendCells := func(space int, cells []rune) {
 		for ; space > 0; space-- {
 			line = append(line, ' ')
 		}
 		line = append(line, cells...)
 		for _, c := range cells {
 			if c != ' ' {
-				seen++
+				placed++
 			}
 		}
 	}
@@ -180,14 +182,14 @@ func layOutPages(words []word, width int) []page {
 			flush()
 			space = 0
 		}
-		from := 0
-		for len(w.cells)-from > width { // then w is a single word
-			to := w.cutPlace(from, width)
-			put(0, w.cells[from:to])
-			from = to
+		cellStart := 0
+		for len(w.cells)-cellStart > width { // then w is a single word
+			cutAt := w.cutPlace(cellStart, width)
+			appendCells(0, w.cells[cellStart:cutAt])
+			cellStart = cutAt
 			flush()
 		}
-		put(space, w.cells[from:])
+		appendCells(space, w.cells[cellStart:])
 	}
 	flush()
 	return pages
@@ -196,18 +198,18 @@ func layOutPages(words []word, width int) []page {
 // cutPlace returns where to cut a word that goes on for more than width cells after from: at the
 // last good place of the second half of the page, else at the last place, else in the middle of
 // what should not be cut.
-func (w word) cutPlace(from, width int) int {
+func (w word) cutPlace(start, width int) int {
 	last := 0
-	after := sort.Search(len(w.cuts), func(i int) bool { return w.cuts[i].at > from+width })
-	for i := after - 1; i >= 0 && w.cuts[i].at > from; i-- {
+	after := sort.Search(len(w.cuts), func(i int) bool { return w.cuts[i].at > start+width })
+	for i := after - 1; i >= 0 && w.cuts[i].at > start; i-- {
 		c := w.cuts[i]
-		if c.good && c.at > from+width/2 {
+		if c.good && c.at > start+width/2 {
 			return c.at
 		}
 		last = max(last, c.at)
 	}
 	if last == 0 {
-		return from + width
+		return start + width
 	}
 	return last
 }

@@ -16,12 +16,12 @@ const (
 
 const (
 	changeInterval    = time.Second      // between two changes that the person did not cause
-	armingTime        = time.Second      // how long the end of a critical text stands before a key can acknowledge it
+	armingTime        = time.Second      // the end of a critical text stands, before a key can acknowledge it
 	reflexTime        = time.Second / 4  // from what a person reads to the key
 	minReadingTime    = 2 * time.Second  // for a page, however little is on it
 	lingerTime        = 10 * time.Second // how long a text that is over stays, if nothing else comes
 	unpluggedPatience = 15 * time.Second // with a display that was unplugged: BRLTTY looks for it every five
-	clearDelay        = time.Second / 10 // until the display is cleared of what a key ended: what comes next takes its place
+	clearDelay        = time.Second / 10 // until what a key ended is cleared away, if nothing takes its place
 	maxTexts          = 50               // texts that can be read again
 	cellsPerPage      = 40               // cells that take Options.Page to read
 )
@@ -29,10 +29,10 @@ const (
 // A text is one utterance on its way over the display.
 type text struct {
 	words    []word
-	pages    []page
+	pages    []page // of the width that the display has now
 	critical bool
-	seen     int // pages that stood on the display
-	over     func(error)
+	seen     int             // how many pages stood on the display
+	over     func(err error) // called once, with what Present returns
 }
 
 // A reader decides what is on the display: it is given utterances, keys and the time, and says what
@@ -296,8 +296,8 @@ func (r *reader) updateShown(now time.Time, byKey bool) time.Time {
 		resized := r.shown != nil && len(r.shown) == 0
 		if !byKey && !resized {
 			next := r.lastAuto.Add(changeInterval)
-			if other := r.changed.Add(changeInterval); !r.emptied && other.After(next) {
-				next = other
+			if afterChange := r.changed.Add(changeInterval); !r.emptied && afterChange.After(next) {
+				next = afterChange
 			}
 			if r.emptied && t == nil { // a key asked for that
 				next = now

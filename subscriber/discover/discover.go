@@ -59,11 +59,11 @@ type Way struct {
 
 // Dialers are those of the ways, for subscriber.Config.Fallback.
 func Dialers(ways []Way) []transports.Dialer {
-	var all []transports.Dialer
+	var dialers []transports.Dialer
 	for _, w := range ways {
-		all = append(all, w.Dialer)
+		dialers = append(dialers, w.Dialer)
 	}
-	return all
+	return dialers
 }
 
 // Ways returns the ways to the agent at an address: at least one, or an error that says what was
@@ -77,48 +77,54 @@ func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 		o.Transports = []string{manifest.SSE, manifest.WebSocket, LocalTransport}
 	}
 	if name, ok := strings.CutPrefix(address, LocalScheme); ok {
-		way, err := o.local(name)
+		way, err := o.localWay(name)
 		return []Way{way}, err
 	}
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Opaque != "" || u.Hostname() == "" ||
 		!slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme):
-		return nil, fmt.Errorf("discover: %q is no address such as http://127.0.0.1:8080, wss://agent.example or %splanner", address, LocalScheme)
+		return nil, fmt.Errorf("discover: %q is no address such as http://127.0.0.1:8080, wss://agent.example or "+
+			"%splanner", address, LocalScheme)
 	case u.User != nil:
 		return nil, fmt.Errorf("discover: an address holds no credentials; give them in another way")
 	case (u.Scheme == "http" || u.Scheme == "ws") && !httpguard.LoopbackName(u.Hostname()):
-		return nil, errkind.NotEncrypted.Mark(fmt.Errorf("discover: %s is not this machine and %s is not encrypted; use %ss", u.Host, u.Scheme, u.Scheme))
+		return nil, errkind.NotEncrypted.Mark(fmt.Errorf(
+			"discover: %s is not this machine and %s is not encrypted; use %ss", u.Host, u.Scheme, u.Scheme))
 	case strings.HasPrefix(u.Scheme, "ws"):
-		return []Way{o.socket(u)}, nil
+		return []Way{o.webSocketWay(u)}, nil
 	case u.Path != "" && u.Path != "/":
-		return []Way{o.events(u)}, nil
+		return []Way{o.sseWay(u)}, nil
 	}
 	origin := &url.URL{Scheme: u.Scheme, Host: u.Host}
-	published, err := o.manifest(ctx, origin)
+	published, err := o.publishedEndpoints(ctx, origin)
 	if err != nil {
 		return nil, err
 	}
 	var ways []Way
 	for _, name := range o.Transports {
-		at, ok := published[name]
+		endpoint, ok := published[name]
 		if !ok {
 			continue
 		}
-		if way, ok := o.way(name, at, origin); ok {
+		if way, ok := o.endpointWay(name, endpoint, origin); ok {
 			ways = append(ways, way)
 		} else {
 			o.Logger.Warn("discover: a way was passed over", "transport", name, "address",
-				fmt.Sprintf("%.200q", at.Address))
+				fmt.Sprintf("%.200q", endpoint.Address))
 		}
 	}
 	if ways == nil {
-		return nil, errkind.NotOffered.Mark(fmt.Errorf("discover: the agent at %s is not reached over %s; the transports_supported of its manifest are %s", origin, strings.Join(o.Transports, ", "), strings.Join(names(published), ", ")))
+		return nil, errkind.NotOffered.Mark(fmt.Errorf("discover: the agent at %s is not reached over %s; the "+
+			"transports_supported of its manifest are %s", origin, strings.Join(o.Transports, ", "),
+			strings.Join(quoteNames(published), ", ")))
 	}
 	return ways, nil
 }
 
-func (o *Options) local(name string) (Way, error) {
+// localWay returns the way to an agent on this machine, by its id or the path of its socket or
+// pipe.
+func (o *Options) localWay(name string) (Way, error) {
 	path, err := LocalPath(name)
 	return Way{LocalTransport, LocalScheme + path, ipc.Dialer{Path: path}}, err
 }
@@ -135,23 +141,26 @@ func LocalPath(name string) (string, error) {
 	return ipc.Path(name)
 }
 
-func (o *Options) events(u *url.URL) Way {
-	at := *u
-	if at.Path == sse.DefaultPrefix { // which the dialer adds, and looks above it where there is no handshake
-		at.Path = ""
+// sseWay returns the way over Server-Sent Events whose endpoints are below a URL.
+func (o *Options) sseWay(u *url.URL) Way {
+	dialed := *u
+	if dialed.Path == sse.DefaultPrefix { // which the dialer adds, and looks above it where there is no handshake
+		dialed.Path = ""
 	}
-	return Way{manifest.SSE, u.String(), sse.Dialer{URL: at.String(), Credentials: o.Credentials, TLS: o.TLS,
+	return Way{manifest.SSE, u.String(), sse.Dialer{URL: dialed.String(), Credentials: o.Credentials, TLS: o.TLS,
 		RootLayout: o.RootLayout, Logger: o.Logger}}
 }
 
-func (o *Options) socket(u *url.URL) Way {
+// webSocketWay returns the way over the WebSocket at a URL.
+func (o *Options) webSocketWay(u *url.URL) Way {
 	return Way{manifest.WebSocket, u.String(), websocket.Dialer{URL: u.String(), Credentials: o.Credentials,
 		TLS: o.TLS}}
 }
 
-// manifest returns where the transports are. An agent without a manifest, or with one that names
-// none, has its transports at the usual paths, if any.
-func (o *Options) manifest(ctx context.Context, origin *url.URL) (map[string]manifest.Endpoint, error) {
+// publishedEndpoints returns where the transports of the agent at an origin are, by their names, as
+// its manifest says. An agent without a manifest, or with one that names none, has its transports
+// at the usual paths, if any. The error is that of ctx.
+func (o *Options) publishedEndpoints(ctx context.Context, origin *url.URL) (map[string]manifest.Endpoint, error) {
 	usual := map[string]manifest.Endpoint{manifest.SSE: {Address: sse.DefaultPrefix},
 		manifest.WebSocket: {Address: websocket.DefaultPath}}
 	data, err := manifest.Discover(ctx, origin.String(), o.TLS)
@@ -176,50 +185,51 @@ func (o *Options) manifest(ctx context.Context, origin *url.URL) (map[string]man
 	}
 	published := map[string]manifest.Endpoint{}
 	for _, name := range m.TransportsSupported {
-		if at, ok := served[name]; ok {
-			published[name] = at
-		} else if at, ok := usual[name]; ok {
-			published[name] = at
+		if endpoint, ok := served[name]; ok {
+			published[name] = endpoint
+		} else if endpoint, ok := usual[name]; ok {
+			published[name] = endpoint
 		}
 	}
 	return published, nil
 }
 
-// way is the way that an endpoint names, if it stays where the user was: on this machine, or on
-// that host and encrypted.
-func (o *Options) way(name string, at manifest.Endpoint, origin *url.URL) (Way, bool) {
-	here := httpguard.LoopbackName(origin.Hostname())
-	if path, ok := strings.CutPrefix(at.Address, LocalScheme); ok {
-		way, err := o.local(path)
-		return way, here && err == nil && name == LocalTransport
+// endpointWay returns the way over the transport with a name that an endpoint of the manifest at
+// origin leads to, if it stays where the user was: on this machine, or on that host and encrypted.
+func (o *Options) endpointWay(name string, endpoint manifest.Endpoint, origin *url.URL) (Way, bool) {
+	isLocal := httpguard.LoopbackName(origin.Hostname())
+	if path, ok := strings.CutPrefix(endpoint.Address, LocalScheme); ok {
+		way, err := o.localWay(path)
+		return way, isLocal && err == nil && name == LocalTransport
 	}
-	ref, err := url.Parse(at.Address)
+	ref, err := url.Parse(endpoint.Address)
 	if err != nil {
 		return Way{}, false
 	}
 	u := origin.ResolveReference(ref)
 	secure := u.Scheme == "https" || u.Scheme == "wss"
-	if !strings.EqualFold(u.Hostname(), origin.Hostname()) || u.User != nil || u.Opaque != "" || !secure &&
-		(!here || origin.Scheme == "https") {
+	mayBePlain := isLocal && origin.Scheme != "https"
+	if !strings.EqualFold(u.Hostname(), origin.Hostname()) || u.User != nil || u.Opaque != "" ||
+		!secure && !mayBePlain {
 		return Way{}, false
 	}
-	switch more := o.More[name]; {
-	case name == manifest.SSE && (u.Scheme == "https" || u.Scheme == "http") && port(u) == port(origin):
-		return o.events(u), true
-	case name == manifest.WebSocket && port(u) == port(origin):
+	switch newDialer := o.More[name]; {
+	case name == manifest.SSE && (u.Scheme == "https" || u.Scheme == "http") && portOf(u) == portOf(origin):
+		return o.sseWay(u), true
+	case name == manifest.WebSocket && portOf(u) == portOf(origin):
 		u.Scheme = "ws"
 		if secure {
 			u.Scheme = "wss"
 		}
-		return o.socket(u), true
-	case more != nil: // a transport of another module may have a port of its own
-		return Way{name, u.String(), more(u)}, true
+		return o.webSocketWay(u), true
+	case newDialer != nil: // a transport of another module may have a port of its own
+		return Way{name, u.String(), newDialer(u)}, true
 	}
 	return Way{}, false
 }
 
-// port is that of a URL, or the usual one of its scheme.
-func port(u *url.URL) string {
+// portOf returns the port of a URL, or the usual one of its scheme.
+func portOf(u *url.URL) string {
 	switch {
 	case u.Port() != "":
 		return u.Port()
@@ -229,11 +239,12 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-func names(published map[string]manifest.Endpoint) []string {
-	var all []string
+// quoteNames returns the names of the published transports, sorted and quoted, for an error.
+func quoteNames(published map[string]manifest.Endpoint) []string {
+	var quoted []string
 	for name := range published {
-		all = append(all, fmt.Sprintf("%.40q", name)) // any program may have written it
+		quoted = append(quoted, fmt.Sprintf("%.40q", name)) // any program may have written it
 	}
-	slices.Sort(all)
-	return all
+	slices.Sort(quoted)
+	return quoted
 }

@@ -29,7 +29,7 @@ func TestSameHostAndPort(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		way, ok := new(Options).way(c.name, manifest.Endpoint{Address: c.address}, origin)
+		way, ok := new(Options).endpointWay(c.name, manifest.Endpoint{Address: c.address}, origin)
 		if ok != c.same || ok && way.Address != c.address {
 			t.Errorf("from %s to %s: %v, %v", c.origin, c.address, way.Address, ok)
 		}

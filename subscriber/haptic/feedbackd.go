@@ -91,7 +91,7 @@ func OpenFeedbackd(ctx context.Context, options FeedbackdOptions) (*Feedbackd, e
 	err = conn.AddMatchSignalContext(ctx, dbus.WithMatchSender(name), dbus.WithMatchInterface(name),
 		dbus.WithMatchMember("FeedbackEnded"))
 	if err == nil {
-		_, err = f.call(ctx, startWithin, "org.freedesktop.DBus.Peer.Ping")
+		_, err = f.callMethod(ctx, startWithin, "org.freedesktop.DBus.Peer.Ping")
 	}
 	if err != nil {
 		conn.Close()
@@ -126,7 +126,7 @@ func (f *Feedbackd) Play(ctx context.Context, felt extensions.HapticData) error 
 	f.conn.Signal(ended)
 	defer f.conn.RemoveSignal(ended)
 	// Not ctx: what was begun can only be ended by the number in the answer.
-	body, err := f.call(context.WithoutCancel(ctx), answerWithin, name+".TriggerFeedback", f.options.AppID, event,
+	body, err := f.callMethod(context.WithoutCancel(ctx), answerWithin, name+".TriggerFeedback", f.options.AppID, event,
 		hints, int32(-1))
 	if err != nil {
 		return err
@@ -146,19 +146,21 @@ func (f *Feedbackd) Play(ctx context.Context, felt extensions.HapticData) error 
 		case <-f.conn.Context().Done():
 			return announce.ErrClosed
 		case <-timer.C:
-			_, err := f.call(ctx, answerWithin, name+".EndFeedback", id)
+			_, err := f.callMethod(ctx, answerWithin, name+".EndFeedback", id)
 			return err
 		case <-ctx.Done():
-			f.call(context.WithoutCancel(ctx), answerWithin, name+".EndFeedback", id)
+			f.callMethod(context.WithoutCancel(ctx), answerWithin, name+".EndFeedback", id)
 			return ctx.Err()
 		}
 	}
 }
 
-func (f *Feedbackd) call(ctx context.Context, limit time.Duration, method string, args ...any) ([]any, error) {
-	within, cancel := context.WithTimeout(ctx, limit)
+// callMethod calls a method of feedbackd, for at most limit, and returns its results. The error is
+// ErrAbsent, ErrHung, announce.ErrClosed, that of ctx, or feedbackd's own.
+func (f *Feedbackd) callMethod(ctx context.Context, limit time.Duration, method string, args ...any) ([]any, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	call := f.conn.Object(name, path).CallWithContext(within, method, 0, args...)
+	call := f.conn.Object(name, path).CallWithContext(limited, method, 0, args...)
 	var answer dbus.Error
 	switch {
 	case call.Err == nil:
@@ -167,17 +169,18 @@ func (f *Feedbackd) call(ctx context.Context, limit time.Duration, method string
 		return nil, ctx.Err()
 	case !f.conn.Connected():
 		return nil, announce.ErrClosed
-	case within.Err() != nil:
+	case limited.Err() != nil:
 		return nil, ErrHung
-	case errors.As(call.Err, &answer) && slices.Contains(absent, answer.Name):
+	case errors.As(call.Err, &answer) && slices.Contains(absentErrors, answer.Name):
 		return nil, ErrAbsent
 	}
 	return nil, fmt.Errorf("haptic: %w", call.Err)
 }
 
-// absent are the answers of a bus that knows no program of that name, or cannot start it.
-var absent = []string{"org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner",
-	"org.freedesktop.DBus.Error.Spawn.ExecFailed", "org.freedesktop.DBus.Error.Spawn.ChildExited", "org.freedesktop.DBus.Error.NoReply"}
+// absentErrors are the answers of a bus that knows no program of that name, or cannot start it.
+var absentErrors = []string{"org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner",
+	"org.freedesktop.DBus.Error.Spawn.ExecFailed", "org.freedesktop.DBus.Error.Spawn.ChildExited",
+	"org.freedesktop.DBus.Error.NoReply"}
 
 // Close ends the connection, and with it what is being played.
 func (f *Feedbackd) Close() error { return f.conn.Close() }

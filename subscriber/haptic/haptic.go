@@ -68,10 +68,11 @@ type Output struct {
 	closed chan struct{}
 	close  func() error
 
+	// Only Present uses these.
 	last    time.Time // when the last pattern began
 	working time.Time // when Working was last felt
-	event   string    // which was last felt, and when
-	felt    time.Time
+	event   string    // the id of the event that was last felt
+	felt    time.Time // when that was
 }
 
 // New returns an Output, which owns the device from now on.
@@ -96,8 +97,8 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 		return announce.ErrClosed
 	default:
 	}
-	felt, ok := o.choose(u)
-	if !ok || o.repeats(u.Event, felt.Pattern) {
+	felt, ok := o.choosePattern(u)
+	if !ok || o.wasJustFelt(u.Event, felt.Pattern) {
 		return nil
 	}
 	if wait := between - time.Since(o.last); wait > 0 && !u.Critical && !o.last.IsZero() {
@@ -124,36 +125,40 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	return o.device.Play(ctx, felt)
 }
 
-// choose returns what an utterance feels like on this device.
-func (o *Output) choose(u announce.Utterance) (felt extensions.HapticData, ok bool) {
-	has := o.device.Patterns()
+// choosePattern returns what an utterance feels like on this device: what the agent chose for the
+// event, if the device has that, else the pattern of its meaning. ok is false where nothing is
+// felt.
+func (o *Output) choosePattern(u announce.Utterance) (felt extensions.HapticData, ok bool) {
+	patterns := o.device.Patterns()
 	if u.Event != nil {
 		data := u.Event.Extensions[extensions.HapticVocabulary.Prefix]
-		if data != nil && jsonv2.Unmarshal(data, &felt) == nil && slices.Contains(has, felt.Pattern) {
+		if data != nil && jsonv2.Unmarshal(data, &felt) == nil && slices.Contains(patterns, felt.Pattern) {
 			// The first on a critical event is what a producer puts where the agent chose none, and
 			// says less than our own.
-			if own := meaning(u); felt.Pattern == has[0] && u.Event.Critical() && slices.Contains(has, own) {
-				felt.Pattern = own
+			isDefault := felt.Pattern == patterns[0] && u.Event.Critical()
+			if meant := meaningOf(u); isDefault && slices.Contains(patterns, meant) {
+				felt.Pattern = meant
 			}
 			return felt, true
 		}
 	}
-	felt = extensions.HapticData{Pattern: meaning(u)}
-	if !slices.Contains(has, felt.Pattern) && u.Critical && len(has) > 0 {
-		felt.Pattern = has[0]
+	felt = extensions.HapticData{Pattern: meaningOf(u)}
+	if !slices.Contains(patterns, felt.Pattern) && u.Critical && len(patterns) > 0 {
+		felt.Pattern = patterns[0]
 	}
-	return felt, slices.Contains(has, felt.Pattern)
+	return felt, slices.Contains(patterns, felt.Pattern)
 }
 
-// repeats reports whether the person has just felt this.
-func (o *Output) repeats(ev *aaep.Event, pattern string) bool {
+// wasJustFelt reports whether the person has just felt a pattern for this event, or, of work that
+// goes on, for any.
+func (o *Output) wasJustFelt(ev *aaep.Event, pattern string) bool {
 	return ev != nil && ev.EventID != "" && ev.EventID == o.event && time.Since(o.felt) < again ||
 		pattern == Working && !o.working.IsZero() && time.Since(o.working) < again
 }
 
-// meaning returns the pattern for an utterance, or "" for one that has no more to it than its
-// words.
-func meaning(u announce.Utterance) string {
+// meaningOf returns the pattern for what an utterance means, or "" for one that has no more to it
+// than its words.
+func meaningOf(u announce.Utterance) string {
 	if u.Event != nil {
 		switch p := u.Event.Payload.(type) {
 		case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification, *aaep.HandoffRequested:

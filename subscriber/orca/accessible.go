@@ -16,7 +16,7 @@ type accessible struct {
 
 	mu     sync.Mutex
 	parent reference // the desktop
-	last   int       // notification
+	last   int       // the number of the newest notification
 }
 
 // reference is an object on the bus of accessibility.
@@ -87,10 +87,10 @@ func (a *accessible) showNotification(text string) error {
 	a.last++
 	o := &object{of: a, path: dbus.ObjectPath(fmt.Sprintf("/org/a11y/atspi/accessible/%d", a.last)), name: text,
 		role: roleNotification}
-	old := dbus.ObjectPath(fmt.Sprintf("/org/a11y/atspi/accessible/%d", a.last-keptShown))
+	oldest := dbus.ObjectPath(fmt.Sprintf("/org/a11y/atspi/accessible/%d", a.last-keptShown))
 	a.mu.Unlock()
 	for _, name := range []string{properties, ofObjects} {
-		a.conn.Export(nil, old, name)
+		a.conn.Export(nil, oldest, name)
 	}
 	if err := a.exportObject(o, ofObjects); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (o *object) parentReference() reference {
 	return o.of.referenceTo(rootPath)
 }
 
-// Get is that of the interface of properties.
+// Get is the method of org.freedesktop.DBus.Properties: it returns one property.
 func (o *object) Get(_, name string) (dbus.Variant, *dbus.Error) {
 	value, known := o.propertyValue(name)
 	if !known {
@@ -140,13 +140,13 @@ func (o *object) Get(_, name string) (dbus.Variant, *dbus.Error) {
 	return value, nil
 }
 
-// GetAll is that of the interface of properties.
+// GetAll is the method of org.freedesktop.DBus.Properties: it returns all properties.
 func (o *object) GetAll(string) (map[string]dbus.Variant, *dbus.Error) {
-	all := map[string]dbus.Variant{}
+	values := map[string]dbus.Variant{}
 	for _, name := range []string{"Name", "Description", "Parent", "ChildCount", "Locale", "AccessibleId"} {
-		all[name], _ = o.propertyValue(name)
+		values[name], _ = o.propertyValue(name)
 	}
-	return all, nil
+	return values, nil
 }
 
 // Set takes the id that the registry gives an application.

@@ -13,6 +13,7 @@ type dialect struct {
 	voices    string // the method that lists voices, or "" where its arguments are another matter
 }
 
+// dialects are all of them, the newest first.
 var dialects = []dialect{
 	{ // Orca 51: each module has an interface of its own
 		name: "org.gnome.Orca1.Service", path: "/org/gnome/Orca1/Service",

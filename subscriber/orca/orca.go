@@ -117,8 +117,8 @@ func Open(ctx context.Context, options Options) (*Output, error) {
 // ownerChanged matches the signals that a name on the bus has another owner.
 func ownerChanged(name string) []dbus.MatchOption {
 	return []dbus.MatchOption{dbus.WithMatchSender("org.freedesktop.DBus"),
-		dbus.WithMatchInterface("org.freedesktop.DBus"),
-		dbus.WithMatchMember("NameOwnerChanged"), dbus.WithMatchArg(0, name)}
+		dbus.WithMatchInterface("org.freedesktop.DBus"), dbus.WithMatchMember("NameOwnerChanged"),
+		dbus.WithMatchArg(0, name)}
 }
 
 // Present gives Orca the text and returns nil when it can have been spoken. When ctx ends first,
@@ -268,21 +268,23 @@ type reply struct {
 	err  error
 }
 
-// storeResult stores the one result of a call, or returns its error.
-func (r reply) storeResult(to any) error {
+// storeResult stores the one result of a call in what result points to, or returns the call's
+// error.
+func (r reply) storeResult(result any) error {
 	if r.err != nil {
 		return r.err
 	}
-	return dbus.Store(r.body, to)
+	return dbus.Store(r.body, result)
 }
 
 // callMethod calls a method, with a limit of answerWithin. It never starts a program: a screen
 // reader is the user's to start. The error is ErrAbsent, ErrHung, announce.ErrClosed or that of
 // ctx.
-func (o *Output) callMethod(ctx context.Context, to string, path dbus.ObjectPath, method string, args ...any) reply {
-	within, cancel := context.WithTimeout(ctx, answerWithin)
+func (o *Output) callMethod(ctx context.Context, destination string, path dbus.ObjectPath, method string,
+	args ...any) reply {
+	limited, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	call := o.conn.Object(to, path).CallWithContext(within, method, dbus.FlagNoAutoStart, args...)
+	call := o.conn.Object(destination, path).CallWithContext(limited, method, dbus.FlagNoAutoStart, args...)
 	err := call.Err
 	var answer dbus.Error
 	switch {
@@ -292,7 +294,7 @@ func (o *Output) callMethod(ctx context.Context, to string, path dbus.ObjectPath
 		err = ctx.Err()
 	case !o.conn.Connected():
 		err = announce.ErrClosed
-	case within.Err() != nil:
+	case limited.Err() != nil:
 		err = ErrHung
 	case errors.As(err, &answer) && slices.Contains(absentErrors, answer.Name):
 		err = ErrAbsent

@@ -62,12 +62,12 @@ func Follow(ctx context.Context, sub *subscriber.Subscription, name string, peop
 	case slices.Contains(people, nil):
 		return errors.New("present: Follow was given a Presenter that is nil; New returns one")
 	}
-	if other, found := followed.LoadOrStore(sub, name); found {
+	if otherName, isFollowed := followed.LoadOrStore(sub, name); isFollowed {
 		return fmt.Errorf("present: this Subscription is followed already, as %q; pass all Presenters to one Follow, "+
-			"or Dial another Subscription", other)
+			"or Dial another Subscription", otherName)
 	}
 	defer followed.Delete(sub)
-	whole := ctx
+	outer := ctx
 	ctx, stop := context.WithCancel(ctx)
 	f := &following{ctx: ctx, sub: sub, name: name, people: people}
 	for i, p := range people {
@@ -84,7 +84,7 @@ func Follow(ctx context.Context, sub *subscriber.Subscription, name string, peop
 	stop()
 	f.awaitTracked()
 	f.leaveOutputs(people, err)
-	f.awaitLastWords(whole)
+	f.awaitLastWords(outer)
 	return err
 }
 
@@ -104,7 +104,8 @@ func (f *following) awaitLastWords(ctx context.Context) {
 	}
 }
 
-// handleEvents hands on the events until there are no more.
+// handleEvents hands the events and the outages of the subscription on to every output, until there
+// are no more events. It returns the error that ended them, nil after Close.
 func (f *following) handleEvents() error {
 	f.startTracked(func() {
 		for why := range f.sub.Outages(f.ctx) {
@@ -131,17 +132,17 @@ func (f *following) handleEvents() error {
 // they were told so.
 func (f *following) noteOutage(why error) {
 	f.mu.Lock()
-	told := why == nil && !f.away
+	isKnown := why == nil && !f.away
 	f.away = why != nil
 	f.mu.Unlock()
-	if !told {
+	if !isKnown {
 		f.planAll(func(a *announce.Announcer, now time.Time) { a.Outage(now, f.name, why) })
 	}
 }
 
 // settleQuestion takes a question away once it is open no longer, or went with its subscription.
 func (f *following) settleQuestion(question *aaep.Event) {
-	came, _ := f.sub.Status()
+	asked, _ := f.sub.Status()
 	select {
 	case <-f.sub.Question(question).Done():
 	case <-f.ctx.Done():
@@ -152,7 +153,7 @@ func (f *following) settleQuestion(question *aaep.Event) {
 	case <-f.ctx.Done():
 		return
 	}
-	if is, _ := f.sub.Status(); is.Subscribed != came.Subscribed {
+	if ended, _ := f.sub.Status(); ended.Subscribed != asked.Subscribed {
 		f.planAll(func(a *announce.Announcer, now time.Time) { a.Lapse(now, question) })
 		return
 	}
@@ -175,7 +176,7 @@ func (f *following) sendAnswer(r *announce.Reply) error {
 	return err
 }
 
-// planAll plans on each output of the person.
+// planAll calls a function with the Announcer of each output of the person.
 func (f *following) planAll(do func(a *announce.Announcer, now time.Time)) {
 	for _, p := range f.people {
 		p.Plan(do)
@@ -245,22 +246,22 @@ var ErrNotTaken = errors.New("present: the answer does not count, as the person 
 // of the outputs, while none of the others puts another question. What becomes of it comes over the
 // channel, once: nil where it was sent, ErrNotTaken, or the error of sending it.
 func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
-	came := make(chan error, 1)
+	result := make(chan error, 1)
 	p := chooseOutput(began, outputs)
 	if p == nil {
-		came <- ErrNotTaken
-		return came
+		result <- ErrNotTaken
+		return result
 	}
 	var r *announce.Reply
 	var f *following
-	why := ""
+	refusal := ""
 	p.Plan(func(a *announce.Announcer, now time.Time) {
 		asks, _, _ := a.Put(now)
 		if f = p.agents[asks]; f != nil && f.sending.Load() { // what becomes of that is told
 			return
 		}
 		if r = a.Answer(now, began, text); r == nil {
-			why = a.Refused()
+			refusal = a.Refused()
 			return
 		}
 		if f = p.agents[r.Source]; f != nil {
@@ -269,19 +270,19 @@ func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
 	})
 	switch {
 	case r == nil:
-		if why != "" && f != nil {
+		if refusal != "" && f != nil {
 			for _, other := range f.people {
 				if other != p {
-					other.Tell(why, false)
+					other.Tell(refusal, false)
 				}
 			}
 		}
-		came <- ErrNotTaken
-	case f == nil || !f.startTracked(func() { came <- f.sendAnswer(r) }):
+		result <- ErrNotTaken
+	case f == nil || !f.startTracked(func() { result <- f.sendAnswer(r) }):
 		p.Plan(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, subscriber.ErrUnknownEvent) })
-		came <- subscriber.ErrUnknownEvent
+		result <- subscriber.ErrUnknownEvent
 	}
-	return came
+	return result
 }
 
 // chooseOutput returns the output that decides whether an answer counts that was begun at a time:
@@ -289,34 +290,34 @@ func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
 // had the question, else the first. Where two put different questions the person may mean either;
 // they are told what is open, and chooseOutput returns nil.
 func chooseOutput(began time.Time, outputs []*Presenter) (best *Presenter) {
-	var put *aaep.Event
-	had := false
-	var unnamed *Presenter
-	var another, named time.Time // the latest of all outputs
+	var question *aaep.Event
+	hadQuestion := false               // best had all of the question
+	var openOutput *Presenter          // the output that named another question last, and not the one that is put since
+	var namedOther, namedPut time.Time // when any output named another question last, and the one that is put
 	for _, p := range outputs {
 		var puts, heard *aaep.Event
-		var from, to time.Time
+		var otherAt, putAt time.Time
 		p.Plan(func(a *announce.Announcer, now time.Time) {
 			_, puts, _ = a.Put(now)
 			_, heard = a.Question(cmp.Or(began, now), aaep.Accept)
-			from, to = a.Named()
+			otherAt, putAt = a.Named()
 		})
-		if from.After(another) && to.IsZero() {
-			another, unnamed = from, p
+		if otherAt.After(namedOther) && putAt.IsZero() {
+			namedOther, openOutput = otherAt, p
 		}
-		if to.After(named) {
-			named = to
+		if putAt.After(namedPut) {
+			namedPut = putAt
 		}
-		if puts != nil && put != nil && puts != put {
+		if puts != nil && question != nil && puts != question {
 			p.WhatWaits()
 			return nil
 		}
-		if put = cmp.Or(put, puts); best == nil || heard != nil && !had {
-			best, had = p, heard != nil
+		if question = cmp.Or(question, puts); best == nil || heard != nil && !hadQuestion {
+			best, hadQuestion = p, heard != nil
 		}
 	}
-	if unnamed != nil && !named.After(another) {
-		return unnamed
+	if openOutput != nil && !namedPut.After(namedOther) {
+		return openOutput
 	}
 	return best
 }

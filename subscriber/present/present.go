@@ -8,6 +8,9 @@
 //
 // Questions are put one at a time. Whatever the person answers with, a key, a button or a word,
 // goes to person.Answer, which may be called at any time and never waits.
+//
+// A Presenter guards one announce.Announcer, which decides what is said. The goroutine of Run asks
+// it what is next and drives the output; Follow feeds it from a subscription. Begin reading at Run.
 package present
 
 import (
@@ -72,9 +75,9 @@ type Presenter struct {
 func New(p announce.Preferences) *Presenter {
 	if speaks := p.Speaks; speaks != nil {
 		p.Speaks = func(language string) bool {
-			can := true
-			runShielded("Preferences.Speaks", func() { can = speaks(language) })
-			return can
+			speaksIt := true
+			runShielded("Preferences.Speaks", func() { speaksIt = speaks(language) })
+			return speaksIt
 		}
 	}
 	if otherwise := p.Otherwise; otherwise != nil {
@@ -91,9 +94,9 @@ func New(p announce.Preferences) *Presenter {
 	}
 	if unseen := p.Unseen; unseen != nil {
 		p.Unseen = func() bool {
-			is := true // a yes is then a word, which no key under a finger is
-			runShielded("Preferences.Unseen", func() { is = unseen() })
-			return is
+			isUnseen := true // a yes is then a word, which no key under a finger is
+			runShielded("Preferences.Unseen", func() { isUnseen = unseen() })
+			return isUnseen
 		}
 	}
 	if text := p.Text; text != nil {
@@ -107,7 +110,8 @@ func New(p announce.Preferences) *Presenter {
 	return &Presenter{a: announce.New(p), verbosity: p.Verbosity, text: p.Text, wake: make(chan struct{}, 1)}
 }
 
-// runShielded calls code of others. A panic is logged, and the error.
+// runShielded calls code of others, such as of an Output or of the Preferences. A panic is logged
+// and returned as an error; doing names the code.
 func runShielded(doing string, f func()) (err error) {
 	defer func() {
 		if crash := recover(); crash != nil {
@@ -120,7 +124,8 @@ func runShielded(doing string, f func()) (err error) {
 	return nil
 }
 
-// useAnnouncer uses the Announcer alone.
+// useAnnouncer calls f with the Announcer, which no other goroutine uses meanwhile, and makes one
+// first in the zero Presenter. f must not keep it or call the Presenter.
 func (p *Presenter) useAnnouncer(f func(a *announce.Announcer, now time.Time)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,21 +150,21 @@ func (p *Presenter) notifyWaiting() {
 
 // put is the question that is put to a person.
 type put struct {
-	source   string
-	question *aaep.Event
-	until    time.Time
+	source   string      // the agent that asks
+	question *aaep.Event // nil is none
+	until    time.Time   // when it can be answered no longer, to the second
 }
 
 // findPut returns the question that is put now. It is called with p.mu held.
-func (p *Presenter) findPut() (is put) {
+func (p *Presenter) findPut() (current put) {
 	if p.a == nil {
-		return is
+		return current
 	}
 	now, left := time.Now(), time.Duration(0)
-	if is.source, is.question, left = p.a.Put(now); is.question != nil {
-		is.until = now.Add(left).Round(time.Second)
+	if current.source, current.question, left = p.a.Put(now); current.question != nil {
+		current.until = now.Add(left).Round(time.Second)
 	}
-	return is
+	return current
 }
 
 // Put returns the question that is put to the person, or is about to be, the agent whose it is,
@@ -186,16 +191,16 @@ func (p *Presenter) awaitTold(ctx context.Context, quiet time.Duration, sources 
 	var calm <-chan time.Time
 	for {
 		p.mu.Lock()
-		told := p.gone || p.a == nil || !p.a.Untold(sources...)
+		isTold := p.gone || p.a == nil || !p.a.Untold(sources...)
 		if p.used == nil {
 			p.used = make(chan struct{})
 		}
 		used := p.used
 		p.mu.Unlock()
 		switch {
-		case told && quiet <= 0:
+		case isTold && quiet <= 0:
 			return nil
-		case !told:
+		case !isTold:
 			calm = nil
 		case calm == nil:
 			calm = time.After(quiet)
@@ -366,8 +371,8 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		var do announce.Do
-		var at time.Time
-		p.useAnnouncer(func(a *announce.Announcer, now time.Time) { do, at = a.Next(now) })
+		var wakeAt time.Time
+		p.useAnnouncer(func(a *announce.Announcer, now time.Time) { do, wakeAt = a.Next(now) })
 		switch {
 		case do.Cancel:
 			d.cancel()
@@ -375,10 +380,10 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 			d.startUtterance(ctx, *do.Say)
 			continue // it may have to make room at once
 		}
-		if at.IsZero() {
+		if wakeAt.IsZero() {
 			timer.Stop()
 		} else {
-			timer.Reset(time.Until(at))
+			timer.Reset(time.Until(wakeAt))
 		}
 		select {
 		case e := <-d.over:
@@ -407,9 +412,9 @@ func (p *Presenter) setRuns(runs bool) (changed bool) {
 type driver struct {
 	p      *Presenter
 	out    Output
-	over   chan presented     // an utterance has ended; there is room for one
-	cancel context.CancelFunc // of that which is presented, or nothing
-	busy   bool               // one is
+	over   chan presented     // gets each utterance that has ended; there is room for one
+	cancel context.CancelFunc // silences what is being presented; it does nothing where nothing is
+	busy   bool               // something is being presented
 }
 
 // presented is an utterance, and what Output.Present returned for it.
@@ -425,10 +430,8 @@ func (d *driver) startUtterance(ctx context.Context, u announce.Utterance) {
 	go func() {
 		defer stop()
 		var err error
-		if crash := runShielded("Output.Present", func() {
-			err = shield.CheckError(d.out.Present(ctx,
-				u))
-		}); crash != nil {
+		crash := runShielded("Output.Present", func() { err = shield.CheckError(d.out.Present(ctx, u)) })
+		if crash != nil {
 			err = crash
 		}
 		d.over <- presented{u, err}
@@ -439,21 +442,21 @@ func (d *driver) startUtterance(ctx context.Context, u announce.Utterance) {
 // that is gone.
 func (d *driver) endUtterance(e presented) error {
 	d.busy = false
-	what := announce.Heard
+	outcome := announce.Heard
 	switch {
 	case e.err == nil:
 	case errors.Is(e.err, announce.ErrCut):
-		what = announce.Cut
+		outcome = announce.Cut
 	case errors.Is(e.err, announce.ErrLanguage):
-		what = announce.Unsaid
+		outcome = announce.Unsaid
 		if d.p.Unsaid != nil {
 			runShielded("Presenter.Unsaid", func() { d.p.Unsaid(e.u) })
 		}
 	default:
-		what = announce.Waiting
+		outcome = announce.Waiting
 	}
-	d.p.Plan(func(a *announce.Announcer, now time.Time) { a.Ended(now, e.u.ID, what) })
-	if what == announce.Waiting && !errors.Is(e.err, context.Canceled) {
+	d.p.Plan(func(a *announce.Announcer, now time.Time) { a.Ended(now, e.u.ID, outcome) })
+	if outcome == announce.Waiting && !errors.Is(e.err, context.Canceled) {
 		return e.err
 	}
 	return nil

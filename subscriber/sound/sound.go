@@ -98,21 +98,22 @@ func Open(ctx context.Context, options Options) (*Output, error) {
 // returns when it is over.
 func (o *Output) PlayLost(ctx context.Context) error { return o.player.playMeaning(ctx, Lost) }
 
-// player is the device that haptic.Output decides for.
+// player is the haptic.Device of an Output: haptic.Output decides when it plays which pattern. It
+// does not change once Open has returned.
 type player struct {
-	volume  int
-	only    []string
-	program string
+	volume  int               // from 1 to 100
+	only    []string          // the meanings that sound
+	program string            // that plays: pw-play or paplay
 	folder  string            // for the sounds that are made here
-	files   map[string]string // by meaning
+	files   map[string]string // the sound of each meaning
 }
 
 // patternMeanings are the meanings by the pattern that haptic.Output chooses.
 var patternMeanings = map[string]string{haptic.NeedsYou: Question, haptic.Working: Tool, haptic.Done: Done,
 	haptic.Failed: Failed}
 
-// Patterns returns those of all meanings, also where some are not to sound: for what is critical
-// another would be played else.
+// Patterns returns the patterns of all meanings, also of those that are not to sound: otherwise
+// haptic.Output would choose another for what is critical.
 func (p *player) Patterns() []string {
 	return []string{haptic.NeedsYou, haptic.Working, haptic.Done, haptic.Failed}
 }
@@ -145,14 +146,14 @@ func (p *player) playFile(ctx context.Context, program, file string) error {
 		volume = strconv.FormatFloat(float64(p.volume)/100, 'f', 2, 64)
 	}
 	cmd := exec.CommandContext(limited, program, "--volume="+volume, file)
-	var said bytes.Buffer
-	cmd.Stderr, cmd.WaitDelay = &said, time.Second
+	var stderr bytes.Buffer
+	cmd.Stderr, cmd.WaitDelay = &stderr, time.Second
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		text := strings.TrimSpace(said.String())
+		text := strings.TrimSpace(stderr.String())
 		return fmt.Errorf("sound: %s plays nothing: %w %s", program, err, text[:min(len(text), 200)])
 	}
 	return nil

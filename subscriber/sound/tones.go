@@ -36,9 +36,9 @@ func makeTones(tones []tone) (samples []int16) {
 	for _, tone := range tones {
 		seconds := tone.length.Seconds()
 		for i := range int(seconds * sampleRate) {
-			at := float64(i) / sampleRate
-			turn := 2 * math.Pi * tone.hertz * at
-			fade := min(at/attack, 1) * (1 - at/seconds)
+			second := float64(i) / sampleRate
+			turn := 2 * math.Pi * tone.hertz * second
+			fade := min(second/attack, 1) * (1 - second/seconds)
 			samples = append(samples, int16(loudest*fade*(0.8*math.Sin(turn)+0.2*math.Sin(2*turn))))
 		}
 	}

@@ -41,8 +41,8 @@ func serverAddress() (network, addr string, err error) {
 		os.Getenv("SPEECHD_ADDRESS"))
 }
 
-// dialServer connects to the user's speech server, and starts one if spawn says so and none is
-// there.
+// dialServer connects to the user's speech server. Where none answers it starts one, if spawn says
+// so and the server would be on this machine.
 func dialServer(ctx context.Context, spawn bool) (net.Conn, error) {
 	network, addr, err := serverAddress()
 	if err != nil {
@@ -61,12 +61,12 @@ func dialServer(ctx context.Context, spawn bool) (net.Conn, error) {
 		}
 		args = []string{"--spawn", "--communication-method", "inet_socket", "--port", port}
 	}
-	var said bytes.Buffer
+	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "speech-dispatcher", args...)
-	cmd.Stderr = &said
+	cmd.Stderr = &stderr
 	cmd.WaitDelay = replyLimit // the server that goes on in the background may keep the pipe open
 	if e := cmd.Run(); e != nil && !errors.Is(e, exec.ErrWaitDelay) {
-		return nil, fmt.Errorf("%w; starting one failed: %w %.200q", err, e, strings.TrimSpace(said.String()))
+		return nil, fmt.Errorf("%w; starting one failed: %w %.200q", err, e, strings.TrimSpace(stderr.String()))
 	}
 	return d.DialContext(ctx, network, addr)
 }

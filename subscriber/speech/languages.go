@@ -32,20 +32,20 @@ func parseTag(tag string) (languageTag, bool) {
 		return languageTag{tag: tag, base: base}, true
 	}
 	base, script, region := t.Raw()
-	of := languageTag{tag: tag, base: base.String(), plain: len(t.Variants()) == 0 && len(t.Extensions()) == 0}
+	parsed := languageTag{tag: tag, base: base.String(), plain: len(t.Variants()) == 0 && len(t.Extensions()) == 0}
 	if script != (language.Script{}) {
-		of.script = script.String()
+		parsed.script = script.String()
 	}
 	if region != (language.Region{}) {
-		of.region = region.String()
+		parsed.region = region.String()
 	}
-	return of, true
+	return parsed, true
 }
 
 // voices is what the server has voices for.
 type voices struct {
-	home string // its own language: what the person chose
-	tags []languageTag
+	home string        // the server's own language, which the person chose
+	tags []languageTag // of its voices, each once
 }
 
 // newVoices reads the answer to LIST SYNTHESIS_VOICES: name, language and variant with tabs
@@ -81,16 +81,17 @@ func (c *voices) chooseVoice(tag string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	best, most := "", 0
+	best, bestRank := "", 0
 	for _, v := range c.tags {
-		if n := c.rankVoice(want, v); n > most {
-			best, most = v.tag, n
+		if rank := c.rankVoice(want, v); rank > bestRank {
+			best, bestRank = v.tag, rank
 		}
 	}
-	return best, most > 0
+	return best, bestRank > 0
 }
 
-// rankVoice returns how well a voice serves a language; 0 is not at all.
+// rankVoice returns how well a voice for the language have serves texts in the language want, from
+// 1 to 6; 0 is not at all.
 func (c *voices) rankVoice(want, have languageTag) int {
 	switch {
 	case want.base != have.base:

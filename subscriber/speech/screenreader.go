@@ -38,10 +38,10 @@ func readerOnBus(ctx context.Context) string {
 			return "orca"
 		}
 	}
-	var on bool
+	var enabled bool
 	get := bus.Object("org.a11y.Bus", "/org/a11y/bus").CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get",
 		dbus.FlagNoAutoStart, "org.a11y.Status", "ScreenReaderEnabled")
-	if get.Store(&on) == nil && on {
+	if get.Store(&enabled) == nil && enabled {
 		return "the desktop's screen reader"
 	}
 	return ""

@@ -22,8 +22,8 @@ import (
 )
 
 // ErrScreenReader is what Open returns when a screen reader runs.
-var ErrScreenReader = errors.New("speech: a screen reader is running, and its silence key would not reach a second voice; " +
-	"speak through it instead, as package orca does")
+var ErrScreenReader = errors.New("speech: a screen reader is running, and its silence key would not reach a second " +
+	"voice; speak through it instead, as package orca does")
 
 // Options say how it is spoken. The zero Options use the server that is there, as the user
 // configured it.
@@ -51,10 +51,11 @@ type Options struct {
 // and say again what was not heard.
 type Output struct {
 	voices  *voices
-	closing context.Context
+	closing context.Context // done once Close was called
 	stop    context.CancelFunc
 
-	turn   chan struct{} // who could send here owns what follows
+	// turn is a lock that holds one token: the goroutine that has put it in owns what follows.
+	turn   chan struct{}
 	link   *link
 	client string // the server's name for us
 	err    error  // why it is over
@@ -88,7 +89,8 @@ func Open(ctx context.Context, o Options) (*Output, error) {
 	return out, nil
 }
 
-// introduce sends our name and the person's options, and asks what the server can do.
+// introduce sends our name and the person's options over a new link, and asks the server for our
+// client id and its voices. It fails where the server has no synthesizer that works.
 func (o *Output) introduce(ctx context.Context, options Options) error {
 	commands := []string{
 		"SET SELF CLIENT_NAME " + userName() + ":aaep:main", // first, and once
@@ -205,8 +207,9 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 // errSilenced is what speakText returns when it was its context that ended.
 var errSilenced = errors.New("silenced")
 
-// speakText queues a text and waits until it is over. Errors other than announce.ErrCut and
-// errSilenced mean that the link is of no more use.
+// speakText has the server speak a text, safe to send, in a voice for a language that the server
+// has, with an SSIP priority, and waits until that is over. It is called with the turn held. Errors
+// other than announce.ErrCut and errSilenced mean that the link is of no more use.
 func (o *Output) speakText(ctx context.Context, text, language, priority string) error {
 	for _, c := range []string{"SET SELF LANGUAGE " + language, "SET SELF PRIORITY " + priority} {
 		if _, err := o.link.sendChecked(ctx, c); err != nil {
@@ -239,7 +242,9 @@ func speakLimit(text string) time.Duration {
 	return 10*time.Second + time.Duration(utf8.RuneCountInString(text))*400*time.Millisecond
 }
 
-// awaitEnd returns when a message is over. limit is how long it may take once it has begun.
+// awaitEnd returns when the message with an id is over: nil where it was spoken to its end,
+// announce.ErrCut, or what silenceMessage returns once ctx ended. limit is how long it may take
+// once it has begun.
 func (o *Output) awaitEnd(ctx context.Context, message string, limit time.Duration) error {
 	deadline := time.Now().Add(turnLimit)
 	for {

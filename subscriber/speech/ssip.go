@@ -51,8 +51,8 @@ func (r reply) isAbout(client, message string) bool {
 
 // A parser puts lines together to replies.
 type parser struct {
-	now  reply
-	size int
+	now  reply // as far as its lines have come
+	size int   // the bytes of those lines
 }
 
 // feedLine takes a line without its end. It returns true with the line that completes a reply.
@@ -76,10 +76,10 @@ func (p *parser) feedLine(line string) (reply, bool, error) {
 		p.now.data = append(p.now.data, line[4:])
 		return reply{}, false, nil
 	}
-	whole := p.now
-	whole.text = line[4:]
+	complete := p.now
+	complete.text = line[4:]
 	*p = parser{}
-	return whole, true, nil
+	return complete, true, nil
 }
 
 // A link is a connection to the server, for one goroutine at a time. One command is outstanding at
@@ -100,8 +100,8 @@ func newLink(conn net.Conn) *link { return &link{conn: conn, r: bufio.NewReaderS
 func (l *link) readReply() (reply, error) {
 	for {
 		part, err := l.r.ReadSlice('\n')
-		if n := len(l.line) + len(part); n > maxLine || n == maxLine &&
-			err != nil { // and no end, whatever was read at once
+		// A line of maxLine bytes without its end is too long too, however much was read at once.
+		if n := len(l.line) + len(part); n > maxLine || n == maxLine && err != nil {
 			return reply{}, fmt.Errorf("the server sent a line of more than %d bytes", maxLine)
 		}
 		l.line = append(l.line, part...)
@@ -110,7 +110,7 @@ func (l *link) readReply() (reply, error) {
 		}
 		line := strings.TrimSuffix(string(l.line[:len(l.line)-1]), "\r")
 		l.line = l.line[:0]
-		if r, whole, err := l.feedLine(line); whole || err != nil {
+		if r, complete, err := l.feedLine(line); complete || err != nil {
 			return r, err
 		}
 	}

@@ -43,12 +43,13 @@ func (t *Terminal) releaseForGood() {
 	t.done = true
 }
 
-// showKey shows a key, and keeps the line that it makes. A line above which something was printed
-// is shown anew, so that a screen reader and a braille display find it whole in one line.
+// showKey shows what a key puts on the screen, and keeps the line that is typed so far. A line
+// below which something was printed is shown anew, so that a screen reader and a braille display
+// find it whole in one line.
 func (t *Terminal) showKey(key, line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := t.line
+	previous := t.line
 	t.line = line
 	if t.screen == nil {
 		return
@@ -56,7 +57,7 @@ func (t *Terminal) showKey(key, line string) {
 	if t.hidden && key != "" {
 		t.hidden = false
 		if key == "\n" {
-			line = before + key
+			line = previous + key
 		}
 		key = line // also where some of it was taken back
 	}
@@ -76,40 +77,41 @@ func (t *Terminal) wrapScreen(w io.Writer) io.Writer {
 	})
 }
 
-// keysOf hands on the keys that are read, and the lines that they make. A line was typed here key
-// by key if its first key began a piece that was read, and its Enter ended a later one. Any other
-// was pasted, typed ahead, or comes from a program that hands on lines; a long paste comes in
-// several pieces, which end anywhere. A first key that is read while s has stalled may be as old as
-// that.
-func keysOf(ctx context.Context, in io.Reader, t *Terminal, s *stalls) <-chan Line {
+// readKeys hands on the keys that are read from in, and the lines that they make, until the input
+// or ctx ends. A line was typed here key by key if its first key began a piece that was read, and
+// its Enter ended a later one. Any other was pasted, typed ahead, or comes from a program that
+// hands on lines; a long paste comes in several pieces, which end anywhere. A first key that is
+// read while s has stalled may be as old as that.
+func readKeys(ctx context.Context, in io.Reader, t *Terminal, s *stalls) <-chan Line {
 	keys := make(chan Line, 1024)
 	go func() {
 		defer close(keys)
 		var e editor
-		var began time.Time // the first key of the line
-		var piece, first int
-		begins, alone := true, false // nothing came in this piece before this key; nor before the first key of the line
-		var held []byte              // the beginning of a character
+		var began time.Time       // when the first key of the line came
+		var piece, firstPiece int // the number of the piece that was read, and of the one with the line's first key
+		beginsPiece := true       // nothing came in this piece before this key
+		firstBegan := false       // the first key of the line began its piece
+		var partial []byte        // the beginning of a character, whose end is in the next piece
 		for buf := make([]byte, 4096); ; piece++ {
 			n, err := in.Read(buf)
 			now := time.Now()
-			data := append(held, buf[:n]...)
-			begins = begins || len(held) == 0
+			data := append(partial, buf[:n]...)
+			beginsPiece = beginsPiece || len(partial) == 0
 			for len(data) > 0 && (utf8.FullRune(data) || err != nil) {
 				r, size := utf8.DecodeRune(data)
 				data = data[size:]
-				empty := len(e.line) == 0
-				shown, line, over := e.handleKey(r)
-				if t.showKey(shown, string(e.line)); over {
+				wasEmpty := len(e.line) == 0
+				shown, line, ended := e.handleKey(r)
+				if t.showKey(shown, string(e.line)); ended {
 					return
 				}
-				if empty {
-					began, first, alone = now, piece, begins && !s.hasStalled(now)
+				if wasEmpty {
+					began, firstPiece, firstBegan = now, piece, beginsPiece && !s.hasStalled(now)
 				}
-				begins = false
+				beginsPiece = false
 				next := Line{At: now, Began: began, Key: line == nil}
 				if line != nil {
-					next.Text, next.Unseen = *line, *line != "" && (first == piece || !alone || len(data) > 0)
+					next.Text, next.Unseen = *line, *line != "" && (firstPiece == piece || !firstBegan || len(data) > 0)
 				} else if len(e.line) == 0 {
 					next.Began = time.Time{}
 				}
@@ -126,7 +128,7 @@ func keysOf(ctx context.Context, in io.Reader, t *Terminal, s *stalls) <-chan Li
 					return
 				}
 			}
-			held = append([]byte(nil), data...)
+			partial = append([]byte(nil), data...)
 			if err != nil {
 				return
 			}
@@ -187,13 +189,14 @@ func (s *stalls) hasStalled(now time.Time) bool {
 // editor makes lines of keys, as a terminal does: it knows the keys that take back a letter, a word
 // or the line, and the end of input. Keys that move the cursor are left out.
 type editor struct {
-	line   []rune
-	escape plaintext.Filter // which knows escape sequences
+	line   []rune           // what is typed so far
+	escape plaintext.Filter // drops escape sequences
 	shift  bool             // the next character belongs to the key before, as of ESC O P
 }
 
-// handleKey takes a key. Shown is what appears for it, and line is not nil if it ends one.
-func (e *editor) handleKey(r rune) (shown string, line *string, over bool) {
+// handleKey takes a key. shown is what the screen has to print for it, line is the line if the key
+// ends one, else nil, and ended says that the key ends the input.
+func (e *editor) handleKey(r rune) (shown string, line *string, ended bool) {
 	if r == '\n' || r == '\r' { // which ends whatever another key began
 		e.escape.Reset()
 		e.shift = false
@@ -203,7 +206,7 @@ func (e *editor) handleKey(r rune) (shown string, line *string, over bool) {
 	if !e.escape.Keep(r) && r != '\b' && r != 0x7f && r != 0x15 && r != 0x17 && r != 0x04 || shifted {
 		return "", nil, false
 	}
-	take := func(n int) {
+	takeBack := func(n int) {
 		var b strings.Builder
 		for _, r := range e.line[len(e.line)-n:] {
 			b.WriteString(strings.Repeat("\b \b", columnsOf(r)))
@@ -222,13 +225,13 @@ func (e *editor) handleKey(r rune) (shown string, line *string, over bool) {
 		for n > 0 && n < len(e.line) && columnsOf(e.line[len(e.line)-n]) == 0 { // marks go with their letter
 			n++
 		}
-		take(n)
+		takeBack(n)
 	case 0x15: // Ctrl-U
-		take(len(e.line))
+		takeBack(len(e.line))
 	case 0x17: // Ctrl-W
-		rest := strings.TrimRightFunc(string(e.line), unicode.IsSpace)
-		rest = rest[:strings.LastIndexFunc(rest, unicode.IsSpace)+1]
-		take(len(e.line) - len([]rune(rest)))
+		kept := strings.TrimRightFunc(string(e.line), unicode.IsSpace)
+		kept = kept[:strings.LastIndexFunc(kept, unicode.IsSpace)+1]
+		takeBack(len(e.line) - len([]rune(kept)))
 	default:
 		if len(e.line) < longestTyped {
 			e.line = append(e.line, r)
@@ -260,11 +263,11 @@ func readLines(ctx context.Context, r io.Reader) <-chan Line {
 	go func() {
 		defer close(lines)
 		in := bufio.NewReader(r)
-		for over := false; !over; {
+		for ended := false; !ended; {
 			text := ""
 			for more := true; more; {
 				piece, goesOn, err := in.ReadLine()
-				if more, over = goesOn, err != nil; over && text == "" {
+				if more, ended = goesOn, err != nil; ended && text == "" {
 					return
 				}
 				if len(text) <= longestTyped {

@@ -104,7 +104,7 @@ func TestPasted(t *testing.T) {
 			typing.Close()
 		}()
 		var got []string
-		for line := range keysOf(t.Context(), in, &Terminal{}, &stalls{}) {
+		for line := range readKeys(t.Context(), in, &Terminal{}, &stalls{}) {
 			if !line.Key {
 				got = append(got, line.Text+map[bool]string{true: " pasted", false: " typed"}[line.Unseen])
 			}
@@ -120,7 +120,7 @@ func TestPasted(t *testing.T) {
 func TestPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, typing := io.Pipe()
-		lines := keysOf(t.Context(), in, &Terminal{}, &stalls{})
+		lines := readKeys(t.Context(), in, &Terminal{}, &stalls{})
 		start, done := time.Now(), make(chan struct{})
 		go func() {
 			defer close(done)
@@ -152,7 +152,7 @@ func TestStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, typing := io.Pipe()
 		var s stalls
-		lines := keysOf(t.Context(), in, &Terminal{}, &s)
+		lines := readKeys(t.Context(), in, &Terminal{}, &s)
 		start := time.Now()
 		at := func(seconds float64) {
 			time.Sleep(time.Until(start.Add(time.Duration(seconds * float64(time.Second)))))

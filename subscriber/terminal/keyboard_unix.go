@@ -16,7 +16,7 @@ import (
 // can be shown. Keys that send signals still do.
 func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
 	fd := int(file.Fd())
-	before, err := unix.IoctlGetTermios(fd, getTermios)
+	saved, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -29,13 +29,13 @@ func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
 			return nil, nil, err
 		}
 	}
-	each := *before
-	each.Lflag &^= unix.ICANON | unix.ECHO
-	each.Cc[unix.VMIN], each.Cc[unix.VTIME] = 1, 0
-	if err := unix.IoctlSetTermios(fd, setTermios, &each); err != nil {
+	changed := *saved
+	changed.Lflag &^= unix.ICANON | unix.ECHO
+	changed.Cc[unix.VMIN], changed.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(fd, setTermios, &changed); err != nil {
 		return nil, nil, err
 	}
-	return screen, func() { unix.IoctlSetTermios(fd, setTermios, before) }, nil
+	return screen, func() { unix.IoctlSetTermios(fd, setTermios, saved) }, nil
 }
 
 // watchSuspension leaves the terminal as it was to the program that uses it while this program is
@@ -59,8 +59,8 @@ func (t *Terminal) watchSuspension() (stop func()) {
 				case syscall.SIGTSTP:
 					if hasShell() {
 						t.releaseTerminal()
-						syscall.Kill(os.Getpid(),
-							syscall.SIGSTOP) // Go does not stop by SIGTSTP once that was asked for
+						// Go does not stop by SIGTSTP once that was asked for.
+						syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 					}
 				}
 			case <-done:

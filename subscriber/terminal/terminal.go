@@ -93,7 +93,7 @@ func Open(ctx context.Context, in io.Reader, out, talk io.Writer) *Terminal {
 		t.releaseForGood()
 	})
 	context.AfterFunc(ctx, t.stopKeys) // a second Ctrl-C kills, and must not leave keys unseen
-	t.lines = keysOf(ctx, file, t, running)
+	t.lines = readKeys(ctx, file, t, running)
 	return t
 }
 
@@ -153,11 +153,11 @@ func (t *Terminal) Present(ctx context.Context, u announce.Utterance) error {
 		return ctx.Err()
 	default:
 	}
-	to, label := t.Out, ""
+	out, label := t.Out, ""
 	if u.Kind == announce.Notice {
-		to, label = t.Talk, t.label
+		out, label = t.Talk, t.label
 	}
-	_, err := io.WriteString(to, label+aaep.SafeText(u.Text)+"\n")
+	_, err := io.WriteString(out, label+aaep.SafeText(u.Text)+"\n")
 	return err
 }
 

@@ -34,7 +34,8 @@ var static embed.FS
 // sent, no frame around it in which another site could make a user press a button, and no text
 // that becomes markup.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; " +
+	"trusted-types 'none'"
 
 // types are written here because a system's own table may say otherwise, and a module of the wrong
 // type does not run.
@@ -45,11 +46,13 @@ var types = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
+// file is one file of the page, as it is served.
 type file struct {
 	body      []byte
-	typ, etag string
+	typ, etag string // the headers Content-Type and ETag
 }
 
+// newFile returns a file of a kind, which is the ending of its name, such as ".js".
 func newFile(kind string, body []byte) file {
 	sum := sha256.Sum256(body)
 	return file{body: body, typ: types[kind], etag: `"` + hex.EncodeToString(sum[:12]) + `"`}
