@@ -59,17 +59,17 @@ type Conn struct {
 	principal  string
 	peer       string
 	out        *writer.Writer
-	incoming   chan []byte            // holds one message
+	incoming   chan []byte            // from readLoop to Receive; holds one message
 	onChange   atomic.Pointer[func()] // set by Notify
-	closed     chan struct{}
-	closeCause error         // what Receive returns once closed is closed
-	ended      chan struct{} // closed when nothing more comes in; endCause is set
-	endCause   error
-	sendFailed error // nothing more goes out; guarded by the turn
-	once       sync.Once
-	reading    sync.WaitGroup
-	idle       *idle.Wait // waits for something to read; nil where a goroutine does
-	closeErr   error      // what Close returns
+	closed     chan struct{}          // closed by CloseFor
+	closeCause error                  // what Receive returns once closed is closed
+	ended      chan struct{}          // closed by readLoop when nothing more comes in
+	endCause   error                  // what Receive returns then
+	sendFailed error                  // why nothing more goes out; guarded by the turn
+	once       sync.Once              // of CloseFor
+	reading    sync.WaitGroup         // counts one until readLoop has come to the end
+	idle       *idle.Wait             // waits for something to read; nil where a goroutine does
+	closeErr   error                  // what Close returns
 }
 
 // New returns the Conn over frames of a peer that principal names, or "". It is read until Close.
@@ -78,7 +78,7 @@ func New(frames Frames, principal string) *Conn {
 		ended: make(chan struct{})}
 	if raw, ok := frames.(Raw); ok {
 		c.out = raw.Out()
-	} else { // whose turn is all that is wanted of it
+	} else { // frames write by themselves; this Writer only gives the turns
 		c.out = writer.New(nil, 0)
 		c.out.LeaveTurn()
 	}
@@ -101,8 +101,9 @@ func (c *Conn) RemoteAddr() string { return c.peer }
 // Peer says where the peer is, before the Conn is shared.
 func (c *Conn) Peer(address string) { c.peer = address }
 
-// readLoop reads what is there and, unless the Frames say when there is more, what comes. It is the
-// Conn's goroutine, or runs in one that package idle starts.
+// readLoop reads messages until the end of the link, or until there is nothing to read and package
+// idle will call it again. It is the Conn's goroutine, or runs in one that package idle starts;
+// never twice at once.
 func (c *Conn) readLoop() {
 	for {
 		msg, err := c.frames.Read()
@@ -124,19 +125,19 @@ func (c *Conn) readLoop() {
 	}
 }
 
-// deliverMessage hands a message to Receive.
+// deliverMessage hands a message to Receive, and waits until there is room for it. After Close it
+// drops the message: readLoop still has to read up to the peer's end.
 func (c *Conn) deliverMessage(msg []byte) {
 	select {
 	case c.incoming <- msg:
 		c.notifyOwner()
-	case <-c.closed: // the message is not wanted, but the peer's end is behind it
+	case <-c.closed:
 	}
 }
 
-// restUntilReadable reports whether readLoop is called later, when there is something to read, so
-// that its goroutine may end.
+// restUntilReadable reports whether package idle will call readLoop when there is something to
+// read, so that the goroutine may end. It reports false once the connection is closed.
 func (c *Conn) restUntilReadable() bool {
-	// which fails once the connection is closed
 	return c.idle != nil && c.frames.(Idler).Rest(c.idle.Now) && c.idle.Begin()
 }
 
@@ -148,13 +149,13 @@ func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 	if c.isClosed() {
 		return nil, c.closeCause
 	}
-	ended := false // looked at first: what came before the end is in by then
+	ended := false // looked at before incoming, so that a message that came before the end is returned
 	select {
 	case <-c.ended:
 		ended = true
 	default:
 	}
-	select { // what is there comes before what ctx says
+	select { // a message that waits is returned even if ctx is done
 	case msg := <-c.incoming:
 		return msg, nil
 	default:
@@ -171,7 +172,7 @@ func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 	case <-c.closed:
 		return nil, c.closeCause
 	case <-c.ended:
-		return c.Receive(ctx)
+		return c.Receive(ctx) // a message may have come just before
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -203,7 +204,7 @@ func (c *Conn) Send(ctx context.Context, msg []byte) error {
 	go func() {
 		defer c.out.LeaveTurn() // which Close waits for
 		err := c.writeMessage(msg)
-		c.sendFailed = err // of a message that may be half on its way nothing can follow
+		c.sendFailed = err // half of the message may be out, so nothing can follow it
 		result <- c.sendError(err)
 	}()
 	select {
@@ -219,7 +220,7 @@ func (c *Conn) Send(ctx context.Context, msg []byte) error {
 	}
 }
 
-// writeMessage sends one message; the caller has the turn.
+// writeMessage writes one message to the link; the caller has the turn.
 func (c *Conn) writeMessage(msg []byte) error {
 	raw, ok := c.frames.(Raw)
 	if !ok {
@@ -310,7 +311,8 @@ func (c *Conn) TrySend(frames []byte) int {
 // maxFrameHead is about how many bytes a frame has besides its message.
 const maxFrameHead = 16
 
-// takeTurn waits for the turn to write, and fails where nothing can be sent any more.
+// takeTurn waits for the turn to write, which the caller gives back by c.out.LeaveTurn. After an
+// error the caller does not have it: nothing can be sent any more, or ctx is done.
 func (c *Conn) takeTurn(ctx context.Context) error {
 	switch {
 	case c.out.TakeTurn(ctx, c.closed):
@@ -325,7 +327,8 @@ func (c *Conn) takeTurn(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// sendError returns the error of a write as Send has it: ErrClosed if this end was closed.
+// sendError returns the error that Send returns for err of a write: transports.ErrClosed if this
+// end was closed, else io.ErrClosedPipe with err.
 func (c *Conn) sendError(err error) error {
 	switch {
 	case err == nil:
@@ -351,13 +354,13 @@ func (c *Conn) isClosed() bool {
 // Close ends the link and waits for its goroutines. A second Close does nothing.
 func (c *Conn) Close() error { return c.CloseFor(transports.ErrClosed) }
 
-// CloseFor is Close for a reason, which Receive returns from then on.
-func (c *Conn) CloseFor(why error) error {
+// CloseFor is Close with a cause, which Receive returns from then on instead of ErrClosed.
+func (c *Conn) CloseFor(cause error) error {
 	c.once.Do(func() {
-		c.closeCause = why
+		c.closeCause = cause
 		close(c.closed)
 		c.closeErr = c.frames.Close()
-		if c.idle != nil { // Close waits for the error that is read now
+		if c.idle != nil { // readLoop then finds the error that reading is awaited for
 			c.idle.Now()
 		}
 		c.out.End()

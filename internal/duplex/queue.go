@@ -39,9 +39,9 @@ func (q *Queue) Accept(ctx context.Context) (transports.Conn, error) {
 }
 
 // Offer waits until c is accepted, and reports whether it was. It was not if Accept was not called
-// in time, the Queue was closed, ctx has ended, or gone says that the peer has left. The caller of
-// Accept closes c.
-func (q *Queue) Offer(ctx context.Context, c *Conn, gone <-chan struct{}) bool {
+// within AcceptTimeout, the Queue was closed, ctx has ended, or peerGone was closed. The caller of
+// Accept closes c if it was; the caller of Offer if not.
+func (q *Queue) Offer(ctx context.Context, c *Conn, peerGone <-chan struct{}) bool {
 	t := time.NewTimer(AcceptTimeout)
 	defer t.Stop()
 	select {
@@ -50,7 +50,7 @@ func (q *Queue) Offer(ctx context.Context, c *Conn, gone <-chan struct{}) bool {
 	case <-q.done:
 	case <-t.C:
 	case <-ctx.Done():
-	case <-gone:
+	case <-peerGone:
 	}
 	return false
 }

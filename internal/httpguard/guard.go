@@ -31,9 +31,9 @@ type Rules struct {
 	FixedHosts, FixedOrigins bool
 }
 
-// Check refuses a request that came under a name not ours or from a page not allowed. Call it
-// before any state is made, whatever the method. The error says what was wrong and what would be
-// right.
+// Check returns an error for a request that names a host that g does not have, or comes from a page
+// that g does not allow. It is called before any state is made, whatever the method. The error says
+// what was wrong and what would be right.
 func (g Rules) Check(r *http.Request) error {
 	if !g.isAllowedHost(r) {
 		instead := "add it as it stands with --host, or in Go to the Hosts of the Server or of its options"
@@ -73,12 +73,13 @@ func (g Rules) Check(r *http.Request) error {
 	return nil // a program, a page's own plain GET, or a link that a person followed
 }
 
-// allowOrigin says how an origin would be allowed.
-func (g Rules) allowOrigin(which string) string {
+// allowOrigin returns the end of an error's text that says how the origin, "it" or "that of the
+// page", would be allowed.
+func (g Rules) allowOrigin(origin string) string {
 	if g.FixedOrigins {
 		return "no web page is allowed here, and no option changes that"
 	}
-	return "add " + which + " with --origin, or in Go to the Origins of the Server or of its options"
+	return "add " + origin + " with --origin, or in Go to the Origins of the Server or of its options"
 }
 
 // Listed reports whether origin is one of g.Origins.
@@ -104,9 +105,9 @@ func (g Rules) SetCORS(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// Preflight answers a browser that asks whether a page for which Share reported true may send what
-// it has to ask leave for, and reports whether r was such a question. headers are those that the
-// page may set.
+// Preflight answers the OPTIONS request by which a browser asks whether a page of an allowed
+// origin, for which SetCORS reported true, may send a request of one of methods with headers. It
+// reports false, and writes nothing, if r is another request.
 func Preflight(w http.ResponseWriter, r *http.Request, methods, headers string) bool {
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
@@ -121,8 +122,8 @@ func Preflight(w http.ResponseWriter, r *http.Request, methods, headers string) 
 	return true
 }
 
-// Valid says what is wrong with names and origins that no request could have, which would keep
-// everybody out without a word.
+// Valid returns an error for a host or an origin that no request could have: with it, every request
+// would be refused without a hint at the setting.
 func (g Rules) Valid() error {
 	for _, h := range g.Hosts {
 		if u, err := url.Parse("http://" + h); err != nil || u.Host != h || u.Hostname() == "" ||
@@ -149,8 +150,8 @@ func (g Rules) Valid() error {
 	return nil
 }
 
-// asSent is the Origin that browsers send for the pages that the writer of o had in mind, or ""
-// where no page has it.
+// asSent returns the Origin that browsers send for the pages that o means, however o is spelled; ""
+// if there are no such pages.
 func asSent(o string) string {
 	u, err := url.Parse(o)
 	if err != nil || u.Opaque != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
@@ -182,10 +183,11 @@ func asSent(o string) string {
 // nameLetters are those that a browser leaves in a name; it writes the others as xn--.
 const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789-._"
 
-// numericName names are addresses to a browser, which writes them otherwise.
+// numericName matches names that a browser takes for addresses in another spelling.
 var numericName = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
 
-// isAllowedHost reports whether the request names one of the allowed hosts.
+// isAllowedHost reports whether the request's Host is one of g.Hosts or of those that Also added
+// for its connection.
 func (g Rules) isAllowedHost(r *http.Request) bool {
 	name, port := splitHost(r.Host)
 	if name == "" {
@@ -196,28 +198,30 @@ func (g Rules) isAllowedHost(r *http.Request) bool {
 	if len(hosts) == 0 {
 		hosts = []string{"localhost", "127.0.0.1", "[::1]"}
 	}
-	is := func(h string) bool {
+	matches := func(h string) bool {
 		wantName, wantPort := splitHost(h)
 		return strings.EqualFold(h, r.Host) || strings.EqualFold(wantName, name) && wantPort == "" && local != "" &&
 			port == local
 	}
-	if slices.ContainsFunc(hosts, is) {
+	if slices.ContainsFunc(hosts, matches) {
 		return true
 	}
-	more, ok := r.Context().Value(alsoKey{}).(func() []string)
-	return ok && slices.ContainsFunc(more(), is)
+	connNames, ok := r.Context().Value(alsoKey{}).(func() []string)
+	return ok && slices.ContainsFunc(connNames(), matches)
 }
 
+// alsoKey is the key of Also's names in a context.
 type alsoKey struct{}
 
-// Also returns a context for http.Server.ConnContext: over that connection the listener may be
-// addressed by these names, too.
+// Also returns a context for http.Server.ConnContext: over that connection the listener may also be
+// addressed by the names that the function returns. It is called for each request that comes under
+// another name.
 func Also(ctx context.Context, names func() []string) context.Context {
 	return context.WithValue(ctx, alsoKey{}, names)
 }
 
-// sameOrigin reports whether the page came from the very Host it addresses, which host allowed
-// already.
+// sameOrigin reports whether origin, of the page that sent r, is that of the Host that r names,
+// which was allowed already.
 func sameOrigin(origin string, r *http.Request) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" ||
@@ -280,9 +284,9 @@ func LoopbackHost(host string) bool {
 }
 
 const (
-	// patience is how long the answer to a request that Impatient serves may take to be taken.
+	// answerTimeout is how long a peer of WithDeadlines has to read the response.
 	answerTimeout = time.Minute
-	// UnreadTimeout is how long the body of a request is waited for that is not to be read.
+	// UnreadTimeout is how long a connection waits for the rest of a body that no handler reads.
 	UnreadTimeout = time.Second
 )
 
@@ -292,7 +296,7 @@ const (
 func WithDeadlines(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
-		if r.ContentLength != 0 { // or the end of the connection would be looked for only so long
+		if r.ContentLength != 0 { // without a body, the deadline would end the watch for a hang-up
 			_ = rc.SetReadDeadline(time.Now().Add(UnreadTimeout))
 		}
 		_ = rc.SetWriteDeadline(time.Now().Add(answerTimeout))

@@ -2,6 +2,7 @@ package httpguard
 
 import "context"
 
+// hijackKey is the key in a context of the context that AllowHijack was given.
 type hijackKey struct{}
 
 // AllowHijack returns a context for http.Server.BaseContext: handlers may take connections from the
@@ -11,9 +12,10 @@ func AllowHijack(ctx context.Context) context.Context {
 	return context.WithValue(ctx, hijackKey{}, ctx)
 }
 
-// HijackUntil returns the context whose end must end a connection that is taken for a request with
-// ctx; nil if none may be.
+// HijackUntil returns the context that AllowHijack was given, for a handler that wants to take the
+// connection of the request with ctx: its end must end the connection. It is nil if the server's
+// owner does not allow that.
 func HijackUntil(ctx context.Context) context.Context {
-	until, _ := ctx.Value(hijackKey{}).(context.Context)
-	return until
+	serverCtx, _ := ctx.Value(hijackKey{}).(context.Context)
+	return serverCtx
 }

@@ -37,8 +37,8 @@ type idleConns struct {
 // trackState is the http.Server's ConnState, which calls it from many goroutines. A connection
 // driven out is closed below TLS: a peer that reads nothing would hold up the goodbye, and with it
 // the connection that took its place.
-func (n *idleConns) trackState(c net.Conn, now http.ConnState) {
-	tooMany := n.setIdle(c, now == http.StateNew || now == http.StateIdle)
+func (n *idleConns) trackState(c net.Conn, state http.ConnState) {
+	tooMany := n.setIdle(c, state == http.StateNew || state == http.StateIdle)
 	if encrypted, ok := tooMany.(*tls.Conn); ok {
 		tooMany = encrypted.NetConn()
 	}
@@ -47,16 +47,16 @@ func (n *idleConns) trackState(c net.Conn, now http.ConnState) {
 	}
 }
 
-// setIdle notes whether a connection asks nothing, and returns the connection that has to go for
-// it, or nil.
-func (n *idleConns) setIdle(c net.Conn, silent bool) (tooMany net.Conn) {
+// setIdle notes whether a connection is idle from now on. If there are too many idle ones then, it
+// forgets the one that has been idle longest and returns it, for the caller to close.
+func (n *idleConns) setIdle(c net.Conn, isIdle bool) (tooMany net.Conn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if e := n.elements[c]; e != nil {
 		n.idle.Remove(e)
 		delete(n.elements, c)
 	}
-	if !silent {
+	if !isIdle {
 		return nil
 	}
 	if n.elements == nil {

@@ -28,37 +28,39 @@ type LargeMessages struct {
 	freed    chan struct{} // closed when there is room again; nil where no reader waits
 }
 
-// Read reads a message of who to the end of r. If it is large, it waits for room at most so long,
-// and keeps it until done is called, which may be called always, and many times.
-func (l *LargeMessages) Read(r io.Reader, who string, patience time.Duration) (msg []byte, done func(), err error) {
-	done = func() {}
+// Read reads a message of sender to the end of r. If it is large, Read waits for room, at most
+// timeout, which is ErrNoRoom. The message has its room until release is called, which must always
+// be called, also after an error; more calls do nothing.
+func (l *LargeMessages) Read(r io.Reader, sender string, timeout time.Duration) (msg []byte, release func(),
+	err error) {
+	release = func() {}
 	msg, err = io.ReadAll(io.LimitReader(r, largeSize+1))
 	if err != nil || len(msg) <= largeSize {
-		return msg, done, err
+		return msg, release, err
 	}
-	late := time.NewTimer(patience)
-	defer late.Stop()
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
 	for {
-		freed := l.takeRoom(who)
+		freed := l.takeRoom(sender)
 		if freed == nil {
 			break
 		}
 		select {
 		case <-freed:
-		case <-late.C:
-			return msg, done, ErrNoRoom
+		case <-timer.C:
+			return msg, release, ErrNoRoom
 		}
 	}
 	rest, err := io.ReadAll(r)
-	return append(msg, rest...), sync.OnceFunc(func() { l.freeRoom(who) }), err
+	return append(msg, rest...), sync.OnceFunc(func() { l.freeRoom(sender) }), err
 }
 
-// takeRoom takes room for a message of who. Where there is none it returns a channel that is closed
-// when it is worth another try.
-func (l *LargeMessages) takeRoom(who string) (freed <-chan struct{}) {
+// takeRoom takes room for a message of sender, and returns nil. Where there is none it returns a
+// channel that is closed when room is given back, so that the caller can try again.
+func (l *LargeMessages) takeRoom(sender string) (freed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.held == maxLarge || l.bySender[who] == maxLargeEach {
+	if l.held == maxLarge || l.bySender[sender] == maxLargeEach {
 		if l.freed == nil {
 			l.freed = make(chan struct{})
 		}
@@ -68,17 +70,17 @@ func (l *LargeMessages) takeRoom(who string) (freed <-chan struct{}) {
 		l.bySender = map[string]int{}
 	}
 	l.held++
-	l.bySender[who]++
+	l.bySender[sender]++
 	return nil
 }
 
-// freeRoom gives back the room of a message of who.
-func (l *LargeMessages) freeRoom(who string) {
+// freeRoom gives back the room of a message of sender, and wakes the readers that wait for room.
+func (l *LargeMessages) freeRoom(sender string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held--
-	if l.bySender[who]--; l.bySender[who] == 0 {
-		delete(l.bySender, who)
+	if l.bySender[sender]--; l.bySender[sender] == 0 {
+		delete(l.bySender, sender)
 	}
 	if l.freed != nil {
 		close(l.freed)

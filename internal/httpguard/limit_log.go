@@ -28,6 +28,7 @@ func LimitLog(log *slog.Logger) *slog.Logger {
 		&recordCounts{strangers: map[recordKind]*recordCount{}, byPrincipal: map[recordKind]*recordCount{}}})
 }
 
+// A recordKind is what records have in common that are counted together.
 type recordKind struct {
 	level     slog.Level
 	message   string // as messageKind returns it
@@ -59,113 +60,130 @@ func messageKind(message string) string {
 	return strings.Join(words, " ")
 }
 
+// A recordCount counts the records of one kind in one window.
 type recordCount struct {
-	begin            time.Time
+	begin            time.Time // of the window: when its first record came
 	written, leftOut int
 }
 
+// recordCounts are the counts of all kinds of one log.
 type recordCounts struct {
-	mu                     sync.Mutex
-	strangers, byPrincipal map[recordKind]*recordCount
+	mu          sync.Mutex                  // a leaf
+	strangers   map[recordKind]*recordCount // kinds without a principal
+	byPrincipal map[recordKind]*recordCount // kinds with one
 }
 
+// A limitedHandler is the slog.Handler of LimitLog. Handlers that are made of one share its counts.
 type limitedHandler struct {
 	slog.Handler
-	counts *recordCounts // of all handlers that come of one
+	counts *recordCounts
 }
 
+// WithAttrs returns a handler with the same counts.
 func (s *limitedHandler) WithAttrs(a []slog.Attr) slog.Handler {
 	return &limitedHandler{s.Handler.WithAttrs(a), s.counts}
 }
+
+// WithGroup returns a handler with the same counts.
 func (s *limitedHandler) WithGroup(name string) slog.Handler {
 	return &limitedHandler{s.Handler.WithGroup(name), s.counts}
 }
 
+// Handle writes a record, or leaves it out if there were maxPerWindow of its kind in this window.
+// The last one that it writes says that more are left out, and a timer then writes how many.
 func (s *limitedHandler) Handle(ctx context.Context, r slog.Record) error {
-	of := recordKind{level: r.Level, message: messageKind(r.Message)}
+	kind := recordKind{level: r.Level, message: messageKind(r.Message)}
 	r.Attrs(func(a slog.Attr) bool {
 		switch {
 		case a.Key == "principal":
-			of.principal = a.Value.String()
+			kind.principal = a.Value.String()
 		case a.Key == "reason" && knownReasons[a.Value.String()]:
-			of.reason = a.Value.String()
+			kind.reason = a.Value.String()
 		}
 		return true
 	})
-	of, write, last := s.counts.countRecord(of, r.Time)
+	kind, write, last := s.counts.countRecord(kind, r.Time)
 	if !write {
 		return nil
 	}
 	if last {
 		r = r.Clone()
 		r.AddAttrs(slog.String("next", "more like this are left out for a minute, and counted"))
-		time.AfterFunc(limitWindow, func() { // also where nothing comes any more
-			if n := s.counts.resetLeftOut(of); n > 0 {
-				end := slog.NewRecord(time.Now(), r.Level, cmp.Or(of.message, "others of many kinds"), 0)
-				if of.reason != "" {
-					end.AddAttrs(slog.String("reason", of.reason))
-				}
-				if of.principal != "" {
-					end.AddAttrs(slog.String("principal", of.principal))
-				}
-				end.AddAttrs(slog.Int("left_out", n))
-				_ = s.Handler.Handle(context.WithoutCancel(ctx), end)
-			}
-		})
+		// A timer, since no later record of the kind may come.
+		time.AfterFunc(limitWindow, func() { s.writeLeftOut(context.WithoutCancel(ctx), kind, r.Level) })
 	}
 	return s.Handler.Handle(ctx, r)
 }
 
-// countRecord counts a record and returns the kind it was counted as, whether to write it, and
-// whether it is the last to be written.
-func (k *recordCounts) countRecord(of recordKind, now time.Time) (_ recordKind, write, last bool) {
+// writeLeftOut ends the window of a kind, and writes a record that says how many were left out, if
+// any were.
+func (s *limitedHandler) writeLeftOut(ctx context.Context, kind recordKind, level slog.Level) {
+	n := s.counts.resetLeftOut(kind)
+	if n == 0 {
+		return
+	}
+	r := slog.NewRecord(time.Now(), level, cmp.Or(kind.message, "others of many kinds"), 0)
+	if kind.reason != "" {
+		r.AddAttrs(slog.String("reason", kind.reason))
+	}
+	if kind.principal != "" {
+		r.AddAttrs(slog.String("principal", kind.principal))
+	}
+	r.AddAttrs(slog.Int("left_out", n))
+	_ = s.Handler.Handle(ctx, r)
+}
+
+// countRecord counts a record of a kind at the time now, and returns the kind it was counted as,
+// whether to write it, and whether it is the last of the window to be written. When there are too
+// many kinds it is counted without its principal, or with all others that have no room.
+func (k *recordCounts) countRecord(kind recordKind, now time.Time) (_ recordKind, write, last bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	in := k.countsFor(of)
-	c := in[of]
-	if c == nil && of.principal != "" && len(in) >= maxPrincipals {
-		maps.DeleteFunc(in, func(_ recordKind, c *recordCount) bool {
+	counts := k.countsFor(kind)
+	c := counts[kind]
+	if c == nil && kind.principal != "" && len(counts) >= maxPrincipals {
+		maps.DeleteFunc(counts, func(_ recordKind, c *recordCount) bool {
 			return c.written < maxPerWindow && now.Sub(c.begin) >= limitWindow
 		})
-		if len(in) >= maxPrincipals {
-			of.principal = ""
-			in = k.countsFor(of)
-			c = in[of]
+		if len(counts) >= maxPrincipals {
+			kind.principal = ""
+			counts = k.countsFor(kind)
+			c = counts[kind]
 		}
 	}
-	if c == nil && of.principal == "" && len(in) >= maxKinds {
-		of = recordKind{}
-		c = in[of]
+	if c == nil && kind.principal == "" && len(counts) >= maxKinds {
+		kind = recordKind{}
+		c = counts[kind]
 	}
 	if c == nil {
 		c = &recordCount{begin: now}
-		in[of] = c
+		counts[kind] = c
 	}
 	switch {
-	case c.written == maxPerWindow: // until leftOut begins anew
+	case c.written == maxPerWindow: // until writeLeftOut ends the window
 		c.leftOut++
-		return of, false, false
+		return kind, false, false
 	case now.Sub(c.begin) >= limitWindow:
 		*c = recordCount{begin: now}
 	}
 	c.written++
-	return of, true, c.written == maxPerWindow
+	return kind, true, c.written == maxPerWindow
 }
 
-// countsFor returns where a kind is counted: principals, which come and go, must not take the room
-// of the records about strangers.
-func (k *recordCounts) countsFor(of recordKind) map[recordKind]*recordCount {
-	if of.principal != "" {
+// countsFor returns the map that a kind is counted in: kinds with principals, who come and go, must
+// not take the room of the others. k.mu is held.
+func (k *recordCounts) countsFor(kind recordKind) map[recordKind]*recordCount {
+	if kind.principal != "" {
 		return k.byPrincipal
 	}
 	return k.strangers
 }
 
-// resetLeftOut forgets a kind and returns how many records of it were not written.
-func (k *recordCounts) resetLeftOut(of recordKind) int {
+// resetLeftOut removes the count of a kind, and returns how many records of it were left out.
+func (k *recordCounts) resetLeftOut(kind recordKind) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	n := k.countsFor(of)[of].leftOut
-	delete(k.countsFor(of), of)
+	n := k.countsFor(kind)[kind].leftOut
+	delete(k.countsFor(kind), kind)
 	return n
 }

@@ -9,12 +9,12 @@ import (
 // MountPath returns the path that http.StripPrefix, or something like it, removed from a request's
 // path, or "".
 func MountPath(r *http.Request) string {
-	asked, err := url.ParseRequestURI(r.RequestURI)
+	requested, err := url.ParseRequestURI(r.RequestURI)
 	if err != nil {
 		return ""
 	}
-	if under, ok := strings.CutSuffix(asked.Path, r.URL.Path); ok {
-		return under
+	if prefix, ok := strings.CutSuffix(requested.Path, r.URL.Path); ok {
+		return prefix
 	}
 	return ""
 }

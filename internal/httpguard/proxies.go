@@ -14,7 +14,7 @@ import (
 func ParseProxies(ranges []string) (trusted []netip.Prefix, err error) {
 	for _, s := range ranges {
 		p, err := netip.ParsePrefix(s)
-		if addr, no := netip.ParseAddr(s); no == nil {
+		if addr, addrErr := netip.ParseAddr(s); addrErr == nil {
 			p, err = netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen()), nil
 		}
 		if err != nil {
@@ -26,7 +26,7 @@ func ParseProxies(ranges []string) (trusted []netip.Prefix, err error) {
 	return trusted, ValidProxies(trusted)
 }
 
-// ValidProxies says what is wrong with the addresses of proxies.
+// ValidProxies returns an error if one of the ranges is not valid, or holds every address.
 func ValidProxies(trusted []netip.Prefix) error {
 	for _, p := range trusted {
 		if !p.IsValid() {
@@ -59,25 +59,27 @@ func Behind(trusted []netip.Prefix, h http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if peer, ok := addressOf(r.RemoteAddr); ok && isTrusted(peer) {
-			before := origin(peer, xForwardedFor(r.Header), isTrusted)
+			client := origin(peer, xForwardedFor(r.Header), isTrusted)
 			other := origin(peer, forwarded(r.Header), isTrusted)
 			switch {
-			case before == peer:
-				before = other
-			case other != peer && other != before:
-				before = peer
+			case client == peer: // the first header names none
+				client = other
+			case other != peer && other != client: // they differ, so neither counts
+				client = peer
 			}
-			if before != peer {
+			if client != peer {
 				r = r.WithContext(r.Context())
-				r.RemoteAddr = netip.AddrPortFrom(before, 0).String()
+				r.RemoteAddr = netip.AddrPortFrom(client, 0).String()
 			}
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// origin is the last address of a list, to which each proxy adds who came to it, that is of no
-// trusted proxy. Where a part is no address, it is that of the proxy which added it.
+// origin returns the address of the client that a request comes from. list is a header to which
+// each proxy appended the address that came to it, and peer the one that came to this server. From
+// the end of the list, addresses count as long as a trusted proxy has appended them. Where an entry
+// is no address, the proxy that appended it counts as the client.
 func origin(peer netip.Addr, list []string, isTrusted func(netip.Addr) bool) netip.Addr {
 	for i := len(list) - 1; i >= 0 && isTrusted(peer); i-- {
 		next, ok := addressOf(strings.TrimSpace(list[i]))
@@ -89,7 +91,8 @@ func origin(peer netip.Addr, list []string, isTrusted func(netip.Addr) bool) net
 	return peer
 }
 
-// addressOf reads an address with or without a port, and with or without brackets.
+// addressOf parses an address with or without a port, and with or without brackets, and reports
+// whether it is one.
 func addressOf(s string) (netip.Addr, bool) {
 	if host, _, err := net.SplitHostPort(s); err == nil {
 		s = host
@@ -107,17 +110,18 @@ func xForwardedFor(h http.Header) []string {
 	return strings.Split(strings.Join(values, ","), ",")
 }
 
-// forwarded are the values of "for" of RFC 7239, one for each proxy; "" is a proxy that says none.
+// forwarded returns the values of "for" in the Forwarded headers (RFC 7239), one for each proxy in
+// their order; "" for a proxy that gives none.
 func forwarded(h http.Header) (list []string) {
 	for _, element := range strings.Split(strings.Join(h.Values("Forwarded"), ","), ",") {
-		by := ""
+		client := ""
 		for _, pair := range strings.Split(element, ";") {
 			if name, value, ok := strings.Cut(strings.TrimSpace(pair), "="); ok &&
 				strings.EqualFold(strings.TrimSpace(name), "for") {
-				by = strings.Trim(strings.TrimSpace(value), `"`)
+				client = strings.Trim(strings.TrimSpace(value), `"`)
 			}
 		}
-		list = append(list, by)
+		list = append(list, client)
 	}
 	return list
 }

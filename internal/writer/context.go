@@ -32,8 +32,8 @@ func (c *Context) End() {
 	}
 }
 
-// setWriter has the end of c interrupt w from now on; nil is no Writer. An interruption that began
-// before has ended when it returns.
+// setWriter has the end of c interrupt w from now on, or no Writer if w is nil. When it returns, an
+// interruption of the Writer before has ended. The caller has the turn of both Writers.
 func (c *Context) setWriter(w *Writer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// rawOf returns what asks the system about a Conn, which must be the system's own, to which nothing
-// is added on the way; or nil.
+// rawOf returns the system's side of conn, for tryWrite, if conn is a TCP connection or a Unix
+// socket itself; nil for one whose bytes are changed on the way, as by TLS.
 func rawOf(conn Conn) syscall.RawConn {
 	switch c := conn.(type) {
 	case *net.TCPConn:
@@ -51,8 +51,8 @@ var attempts = sync.Pool{New: func() any {
 	return a
 }}
 
-// tryWrite writes what the system takes at once. What is wrong with a Conn the next Write finds
-// out.
+// tryWrite writes as much of b as the system takes without waiting, and returns how much that is.
+// An error of the connection counts as 0: the next Write finds it.
 func tryWrite(raw syscall.RawConn, b []byte) int {
 	a := attempts.Get().(*attempt)
 	a.b, a.n = b, 0

@@ -23,16 +23,16 @@ type Conn interface {
 type Writer struct {
 	timeout time.Duration // of a write
 	turn    chan struct{} // holds one value while a goroutine has the turn
-	writing atomic.Bool
+	writing atomic.Bool   // a write is under way, which interruptWrite may end
 
-	// Only who has the turn uses these, and interrupt the conn that is being written to.
+	// The goroutine that has the turn uses these; interruptWrite uses conn too.
 	conn    Conn
-	raw     syscall.RawConn // of that; nil where Try takes nothing
+	raw     syscall.RawConn // of conn; nil where Try takes nothing
 	began   time.Time       // when the newest write began
-	rest    []byte          // what is left of a frame that was begun, which has to go first
-	ctx     *Context        // that interrupts a write, or
-	watched <-chan struct{} // the end of the context that does
-	unwatch func()          // after which that interrupts nothing any more
+	rest    []byte          // the end of a frame that was written in part, which has to go first
+	ctx     *Context        // whose end interrupts a write; nil where it is
+	watched <-chan struct{} // the end of any other context
+	unwatch func()          // has that context interrupt nothing any more; nil where there is none
 }
 
 // New returns a Writer to conn, whose turn the caller has, that gives up on a peer that does not
@@ -44,11 +44,11 @@ func New(conn Conn, timeout time.Duration) *Writer {
 	return w
 }
 
-// TakeTurn waits for the turn, and reports whether it came before the end of ctx, or over. Leave
-// gives it back.
-func (w *Writer) TakeTurn(ctx context.Context, over <-chan struct{}) bool {
+// TakeTurn waits for the turn, and reports whether it came before the end of ctx and before done
+// was closed; then it is given back by LeaveTurn. A nil done is never closed.
+func (w *Writer) TakeTurn(ctx context.Context, done <-chan struct{}) bool {
 	select {
-	case <-over:
+	case <-done:
 		return false
 	default:
 	}
@@ -63,13 +63,13 @@ func (w *Writer) TakeTurn(ctx context.Context, over <-chan struct{}) bool {
 	select {
 	case w.turn <- struct{}{}:
 		return true
-	case <-over:
+	case <-done:
 	case <-ctx.Done():
 	}
 	return false
 }
 
-// TryTakeTurn takes the turn if it is free.
+// TryTakeTurn takes the turn if it is free, and reports whether it did.
 func (w *Writer) TryTakeTurn() bool {
 	select {
 	case w.turn <- struct{}{}:
@@ -95,14 +95,15 @@ func (w *Writer) End() {
 	w.watchContext(context.Background())
 }
 
-// watchContext has the end of ctx, and of no other context, interrupt what is written from now on.
+// watchContext has the end of ctx, and of no other context, interrupt writes from now on. It does
+// nothing if ctx is the one of the write before, as on most links. The caller has the turn.
 func (w *Writer) watchContext(ctx context.Context) {
 	c, _ := ctx.(*Context)
 	var done <-chan struct{}
 	if c == nil {
 		done = ctx.Done()
 	}
-	if c == w.ctx && done == w.watched { // one context sends many times
+	if c == w.ctx && done == w.watched {
 		return
 	}
 	if w.ctx != nil {
@@ -122,7 +123,7 @@ func (w *Writer) watchContext(ctx context.Context) {
 			w.interruptWrite()
 		})
 		w.unwatch = func() {
-			if !stop() {
+			if !stop() { // it has begun: wait, so that it cannot interrupt a later write
 				<-interrupted
 			}
 		}
@@ -139,9 +140,9 @@ func (w *Writer) interruptWrite() {
 // SinceWrite returns how long ago the newest write began; the caller has the turn.
 func (w *Writer) SinceWrite() time.Duration { return time.Since(w.began) }
 
-// Try writes as much of b as is taken at once, and returns how much that is; the caller has the
-// turn. Of what is taken in part the next Write writes the rest. It takes nothing where the Conn
-// cannot be asked, or has not taken yet what came before.
+// Try writes as much of b as the Conn takes at once, and returns how much that is; the caller has
+// the turn. If it takes a part of b, the rest is kept, and the next Write writes it first. It
+// returns 0 if the Conn cannot be asked, or if a rest is still kept.
 func (w *Writer) Try(b []byte) int {
 	if len(w.rest) > 0 || w.raw == nil {
 		return 0
@@ -154,8 +155,8 @@ func (w *Writer) Try(b []byte) int {
 	return n
 }
 
-// WriteBy writes b until a time; the caller has the turn. What was begun and does not leave by then
-// leaves before whatever is written next.
+// WriteBy writes b, whole frames, by a deadline; the caller has the turn. If a part of b is out by
+// then, the rest is kept, and the next write writes it first.
 func (w *Writer) WriteBy(deadline time.Time, b []byte) error {
 	if err := w.conn.SetWriteDeadline(deadline); err != nil {
 		return err
@@ -165,19 +166,19 @@ func (w *Writer) WriteBy(deadline time.Time, b []byte) error {
 	return w.writeAll(b)
 }
 
-// writeAll writes what is left of before, and b. After an error it keeps the rest of what was
-// begun.
+// writeAll writes the rest that was kept, and b. After an error it keeps what is left of the rest
+// or, if a part of b is out, of b.
 func (w *Writer) writeAll(b []byte) error {
-	before := len(w.rest)
-	if before > 0 {
+	restSize := len(w.rest)
+	if restSize > 0 {
 		b, w.rest = append(w.rest, b...), nil
 	}
 	n, err := w.conn.Write(b)
 	switch {
 	case err == nil:
-	case n < before: // of b nothing has left
-		w.rest = b[n:before]
-	case n > before:
+	case n < restSize: // nothing of the caller's b is out
+		w.rest = b[n:restSize]
+	case n > restSize:
 		w.rest = slices.Clone(b[n:])
 	}
 	return err
@@ -186,22 +187,24 @@ func (w *Writer) writeAll(b []byte) error {
 // CanTry reports whether Try can write anything.
 func (w *Writer) CanTry() bool { return w.raw != nil }
 
-// HasRest reports whether the next Write has something to write before; the caller has the turn.
+// HasRest reports whether a rest is kept that the next Write writes first; the caller has the turn.
 func (w *Writer) HasRest() bool { return len(w.rest) > 0 }
 
-// Write writes b; the caller has the turn. The end of ctx interrupts it, and so does interrupt, by
-// End: over must then be closed already. After an error nothing more should be written, since half
-// of b may be out.
-func (w *Writer) Write(ctx context.Context, over <-chan struct{}, b []byte) error {
+// Write writes b within the Writer's timeout; the caller has the turn. The end of ctx interrupts
+// it, and so does End. done says that the link is over, which is ErrOver; it must be closed before
+// End is called. After an error nothing more should be written, since half of b may be out.
+func (w *Writer) Write(ctx context.Context, done <-chan struct{}, b []byte) error {
 	w.watchContext(ctx)
 	w.began = time.Now()
 	if err := w.conn.SetWriteDeadline(w.began.Add(w.timeout)); err != nil {
 		return err
 	}
-	w.writing.Store(true) // before the look at what might interrupt it, and after the deadline
+	// From here on an interruption sets the deadline. What interrupted before that is looked at
+	// next.
+	w.writing.Store(true)
 	defer w.writing.Store(false)
 	select {
-	case <-over:
+	case <-done:
 		return ErrOver
 	default:
 	}
@@ -228,7 +231,7 @@ func Buffer(size int) *[]byte {
 	return b
 }
 
-// Free takes memory back.
+// Free takes the memory of a Buffer back, which the caller uses no more.
 func Free(b *[]byte) {
 	if cap(*b) <= maxKept {
 		buffers.Put(b)
@@ -237,4 +240,5 @@ func Free(b *[]byte) {
 
 var buffers sync.Pool
 
+// maxKept is the capacity, in bytes, of the largest buffer that is used again.
 const maxKept = 64 << 10

@@ -84,7 +84,7 @@ type Shared interface {
 // Claim is what settled a token.
 type Claim struct {
 	Data []byte
-	// At is when it was kept, by the clock of who keeps it.
+	// At is when the log kept it, by the log's clock.
 	At time.Time
 }
 

@@ -21,49 +21,50 @@ import (
 	"github.com/aaep-go/aaep/internal/errkind"
 )
 
-// connectTo connects to one of the servers.
+// connectTo connects c to one of the servers, whose addresses are separated by commas, as its
+// options say. The error names the servers and says what would be right.
 func (c *Cluster) connectTo(servers string) (err error) {
-	how := []nats.Option{nats.Name("aaep " + c.opts.Node), nats.Timeout(connectTime), nats.MaxReconnects(-1),
+	options := []nats.Option{nats.Name("aaep " + c.opts.Node), nats.Timeout(connectTime), nats.MaxReconnects(-1),
 		nats.ReconnectWait(pause),
 		// so a dead server is noticed before another can lead
 		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2),
 		// what is sent without a connection fails, and is tried again by its sender
 		nats.ReconnectBufSize(-1),
 		nats.IgnoreAuthErrorAbort(),         // a user who is refused may have new credentials in a moment
-		nats.ErrorHandler(c.noteAsyncError)} // or it is written to the standard error
+		nats.ErrorHandler(c.noteAsyncError)} // without it the client writes to the standard error
 	if c.opts.CA != "" {
-		how = append(how, nats.RootCAs(c.opts.CA))
+		options = append(options, nats.RootCAs(c.opts.CA))
 	}
 	if c.opts.Certificate != "" || c.opts.Key != "" {
-		how = append(how, nats.ClientCert(c.opts.Certificate, c.opts.Key))
+		options = append(options, nats.ClientCert(c.opts.Certificate, c.opts.Key))
 	}
-	open, err := isUnprotected(servers)
+	unprotected, err := isUnprotected(servers)
 	if err == nil && c.opts.Credentials != "" {
-		var who nats.Option
-		who, err = userOption(c.opts.Credentials, open)
-		how = append(how, who)
+		var user nats.Option
+		user, err = userOption(c.opts.Credentials, unprotected)
+		options = append(options, user)
 	}
 	if err != nil {
 		return err
 	}
-	if c.nc, err = nats.Connect(servers, how...); err != nil {
+	if c.nc, err = nats.Connect(servers, options...); err != nil {
 		return errkind.Unreachable.Mark(fmt.Errorf("cannot reach NATS at %s: %w", servers, c.opts.connectError(err)))
 	}
 	return nil
 }
 
-// isUnprotected reports whether one of the servers is on another machine and may be talked to
-// without TLS.
-func isUnprotected(servers string) (open bool, err error) {
-	for at := range strings.SplitSeq(servers, ",") {
-		at = strings.TrimSpace(at)
-		if !strings.Contains(at, "://") {
-			at = "nats://" + at
+// isUnprotected reports whether one of the servers is on another machine and its address allows a
+// connection without TLS. An address that is malformed or holds credentials is an error.
+func isUnprotected(servers string) (unprotected bool, err error) {
+	for address := range strings.SplitSeq(servers, ",") {
+		address = strings.TrimSpace(address)
+		if !strings.Contains(address, "://") {
+			address = "nats://" + address
 		}
-		u, err := url.Parse(at)
+		u, err := url.Parse(address)
 		switch {
 		case err != nil || u.Hostname() == "":
-			// it may hold a password
+			// The error does not repeat the address, which may hold a password.
 			return false,
 				errors.New(
 					"what is not an address is among the NATS servers; an address is such as tls://nats.example:4222")
@@ -78,61 +79,66 @@ func isUnprotected(servers string) (open bool, err error) {
 						"as credentials", u.Host)
 		}
 		ip := net.ParseIP(u.Hostname())
-		open = open || u.Scheme != "tls" && u.Scheme != "wss" && u.Hostname() != "localhost" &&
-			!(ip != nil && ip.IsLoopback())
+		isLocal := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+		unprotected = unprotected || u.Scheme != "tls" && u.Scheme != "wss" && !isLocal
 	}
-	return open, nil
+	return unprotected, nil
 }
 
-// userOption says who this process is, from a file of one of three kinds.
-func userOption(path string, open bool) (nats.Option, error) {
+// userOption returns the option by which the servers know this process, from the file of
+// Options.Credentials. A password is refused if unprotected says that it could go over a network in
+// clear.
+func userOption(path string, unprotected bool) (nats.Option, error) {
 	data, err := credentials.ReadPrivate(path)
 	if err != nil {
 		return nil, err
 	}
 	text := string(bytes.TrimSpace(data))
-	name, password, found := strings.Cut(text, ":")
+	name, password, hasColon := strings.Cut(text, ":")
 	switch {
 	case strings.Contains(text, "BEGIN NATS USER JWT"):
 		return nats.UserCredentials(path), nil
-	case strings.HasPrefix(text, "SU") && !found, strings.Contains(text, "BEGIN USER NKEY SEED"):
+	case strings.HasPrefix(text, "SU") && !hasColon, strings.Contains(text, "BEGIN USER NKEY SEED"):
 		return nats.NkeyOptionFromSeed(path)
-	case !found || name == "" || password == "" || strings.ContainsAny(text, "\r\n"):
+	case !hasColon || name == "" || password == "" || strings.ContainsAny(text, "\r\n"):
 		return nil,
 			fmt.Errorf(
 				"%s is not the credentials of a NATS user: neither a .creds file, nor the seed of a user's nkey, "+
 					"nor one line USER:PASSWORD", path)
-	case open:
+	case unprotected:
 		return nil,
 			fmt.Errorf(
 				"the password in %s could be read on its way: begin the addresses of the NATS servers with tls://",
 				path)
 	}
 	return nats.UserInfoHandler(func() (string, string) { // it is read again for every connection
-		if again, err := credentials.ReadPrivate(path); err == nil {
-			name, password, _ = strings.Cut(string(bytes.TrimSpace(again)), ":")
+		if data, err := credentials.ReadPrivate(path); err == nil {
+			name, password, _ = strings.Cut(string(bytes.TrimSpace(data)), ":")
 		}
 		return name, password
 	}), nil
 }
 
-// connectError says in words why there is no connection.
+// connectError returns an error that says in words why there is no connection, and which option to
+// mend, for the error of the client.
 func (o *Options) connectError(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var misnamed x509.HostnameError
 	var invalid x509.CertificateInvalidError
-	var told *net.OpError
+	var opErr *net.OpError
 	var noTLS tls.RecordHeaderError
-	putOut := errors.As(err, &told) && told.Op == "remote error" || // or the words of it came too late
+	// The server ends the handshake with an alert, or closes the connection before the alert is
+	// read.
+	refusedByServer := errors.As(err, &opErr) && opErr.Op == "remote error" ||
 		errors.Is(err, nats.ErrTLS) &&
 			(errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET))
-	by := "the system trusts"
+	trustedCAs := "the system trusts"
 	if o.CA != "" {
-		by = "is in " + o.CA
+		trustedCAs = "is in " + o.CA
 	}
 	switch {
 	case errors.As(err, &unknown):
-		return errors.New("no CA that " + by +
+		return errors.New("no CA that " + trustedCAs +
 			" vouches for the server's certificate: name a file with the CA that does")
 	case errors.As(err, &misnamed):
 		return fmt.Errorf("the server's certificate is for another name: %v", misnamed)
@@ -140,9 +146,9 @@ func (o *Options) connectError(err error) error {
 		return fmt.Errorf("the server's certificate is not valid: %v", invalid)
 	case errors.As(err, &noTLS), errors.Is(err, nats.ErrSecureConnWanted):
 		return errors.New("the server there has no TLS")
-	case putOut && o.Certificate == "":
+	case refusedByServer && o.Certificate == "":
 		return fmt.Errorf("the server wants a client certificate: name one, and its key (%w)", err)
-	case putOut:
+	case refusedByServer:
 		return fmt.Errorf("the server does not take the client certificate in %s (%w)", o.Certificate, err)
 	case errors.Is(err, nats.ErrAuthorization) && o.Credentials == "":
 		return errors.New(
@@ -158,41 +164,43 @@ func (o *Options) connectError(err error) error {
 	return err
 }
 
-// A permissionRefusal is what the servers did not let this process do. They say so on the side, and
-// give no answer.
+// A permissionRefusal is what the servers did not let this process do. They report it by an error
+// that belongs to no request, and the request gets no answer.
 type permissionRefusal struct {
-	what, subject string
-	at            time.Time
+	operation, subject string // "publish" or "subscribe", and to what
+	time               time.Time
 }
 
 var refusedPattern = regexp.MustCompile(`(Publish|Subscription) to "([^"]+)"`)
 
-// noteAsyncError notes what the servers report beside their answers.
+// noteAsyncError is the client's handler of errors that belong to no request. It keeps the newest
+// refusal of a permission, for deniedError.
 func (c *Cluster) noteAsyncError(_ *nats.Conn, _ *nats.Subscription, err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return
 	}
 	if m := refusedPattern.FindStringSubmatch(err.Error()); m != nil {
-		what := "publish"
+		operation := "publish"
 		if m[1] == "Subscription" {
-			what = "subscribe"
+			operation = "subscribe"
 		}
-		c.refused.Store(&permissionRefusal{what, m[2], time.Now()})
+		c.refused.Store(&permissionRefusal{operation, m[2], time.Now()})
 	}
 }
 
-// deniedError returns the refusal, if there was one, because of which an operation that began at
-// since and is about certain streams or subjects did not succeed.
-func (c *Cluster) deniedError(since time.Time, about ...string) error {
+// deniedError returns the lastingError of a refused permission that kept an operation from
+// succeeding, or nil if there is none. The operation began at began, and is about the given streams
+// or subjects.
+func (c *Cluster) deniedError(began time.Time, about ...string) error {
 	r := c.refused.Load()
-	if r == nil || r.at.Before(since) {
+	if r == nil || r.time.Before(began) {
 		return nil
 	}
 	for _, part := range append(about, "_INBOX.") {
 		if strings.Contains(r.subject, part) {
 			return lastingError{
-				fmt.Errorf("this NATS user may not %s to %s: allow it that in its permissions at the servers", r.what,
-					r.subject)}
+				fmt.Errorf("this NATS user may not %s to %s: allow it that in its permissions at the servers",
+					r.operation, r.subject)}
 		}
 	}
 	return nil

@@ -19,21 +19,25 @@ type Feed struct {
 	streamReader
 	*sharedSubjects
 
-	begun  time.Time     // when the stream was made
-	last   time.Time     // when something was reached; Next's
-	away   bool          // that was too long ago; Next's
-	short  time.Time     // since when the stream ends before what has been heard of it; Next's
-	more   chan struct{} // holds one: something came
+	begun time.Time     // when the stream was made
+	more  chan struct{} // holds one value when a message has come
+
+	// Of Next alone:
+	last  time.Time // when the servers were reached last
+	away  bool      // that was longer than patience ago, and Next has said so
+	short time.Time // since when the stream ends before a message that has come from it; zero: it does not
+
 	mu     sync.Mutex
-	heard  map[uint64][]byte // what came and was not handed out, by its sequence
-	newest uint64
+	heard  map[uint64][]byte // messages that have come and that Next has not returned, by sequence
+	newest uint64            // the newest sequence that is known
 }
 
 const (
-	maxHeard = 1024            // messages that are kept; the others are read
-	lookUp   = 2 * time.Second // is how long nothing is heard before it is looked whether there is something
-	// patience is how long servers cannot be reached before that is said: longer than it takes
-	// until another leads.
+	maxHeard = 1024 // messages that are kept; the others are read from the stream
+	// lookUp is how long Next waits for a message before it asks the servers whether there is one.
+	lookUp = 2 * time.Second
+	// patience is how long the servers may be out of reach before that is told: longer than it
+	// takes until another leads.
 	patience = 10 * time.Second
 )
 
@@ -63,7 +67,8 @@ func (c *Cluster) Follow(ctx context.Context, agent string) (*Feed, error) {
 // Close ends what Follow began.
 func (f *Feed) Close() error { f.sharedSubjects.unsubscribeAll(); return nil }
 
-// bufferMessage keeps a message that the subscription delivers, for takeBuffered.
+// bufferMessage keeps a message of the stream that the subscription delivers, for takeBuffered, and
+// wakes Next. It runs in a goroutine of the client.
 func (f *Feed) bufferMessage(m *nats.Msg) {
 	seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
 	if err != nil {
@@ -82,8 +87,8 @@ func (f *Feed) bufferMessage(m *nats.Msg) {
 	}
 }
 
-// takeBuffered returns what was heard right after the cursor. Missing says that something was
-// heard, but not that.
+// takeBuffered removes and returns the messages kept right after the cursor, without a gap. missing
+// says that the stream goes on beyond them, so that the next one has to be read.
 func (f *Feed) takeBuffered(cursor uint64) (records [][]byte, missing bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +102,7 @@ func (f *Feed) takeBuffered(cursor uint64) (records [][]byte, missing bool) {
 		records = append(records, r)
 	}
 	if len(records) == 0 {
-		for seq := range f.heard { // what was read meanwhile
+		for seq := range f.heard { // those up to the cursor were read from the stream
 			if seq <= cursor {
 				delete(f.heard, seq)
 			}
@@ -115,7 +120,7 @@ func (f *Feed) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 		if missing && len(records) == 0 {
 			var err error
 			if records, _, err = f.readBatch(cursor, maxReadMsgs); err == nil && len(records) == 0 {
-				// dropped, or this server does not have it yet
+				// The next message was dropped, or this server does not have it yet.
 				if err = f.refreshEnd(ctx); err != nil && !isPassing(err) {
 					return nil, err
 				}
@@ -161,7 +166,9 @@ func (f *Feed) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 	}
 }
 
-// refreshEnd looks how far the log goes.
+// refreshEnd asks the leader of the stream how far it goes, within lookUp. The error is a
+// lastingError if the stream was made anew, or has been shorter than what came from it for longer
+// than patience.
 func (f *Feed) refreshEnd(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookUp)
 	defer cancel()
@@ -169,11 +176,11 @@ func (f *Feed) refreshEnd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !info.Created.Equal(f.begun) { // that it ends before the cursor may be the view of a new leader, for a while
+	if !info.Created.Equal(f.begun) {
 		return lastingError{fmt.Errorf("the log of %s was begun anew", f.agent)}
 	}
 	f.last = time.Now()
-	switch _, end := f.current(); {
+	switch _, end := f.current(); { // a new leader may take a while to know of the newest messages
 	case info.State.LastSeq >= end:
 		f.short = time.Time{}
 	case f.short.IsZero():
@@ -192,7 +199,8 @@ func (f *Feed) refreshEnd(ctx context.Context) error {
 	return nil
 }
 
-// isLost reports, once, that nothing has been reached for too long.
+// isLost reports that the servers have been out of reach for longer than patience; only the first
+// call that finds it so reports true, until they are reached again.
 func (f *Feed) isLost() bool {
 	if f.away || time.Since(f.last) < patience {
 		return false

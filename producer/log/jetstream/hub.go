@@ -14,25 +14,28 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// sharedSubjects is what an agent's processes share besides the log: log.Shared.
+// sharedSubjects is the log.Shared of an agent: the subjects of NATS by which its processes share
+// claims, messages and the profile.
 type sharedSubjects struct {
 	cluster *Cluster
 	name    string // of the agent, as a token
 
 	mu   sync.Mutex
-	subs []*nats.Subscription
+	subs []*nats.Subscription // what unsubscribeAll ends
 }
 
+// newSharedSubjects returns the shared subjects of an agent, without a subscription.
 func newSharedSubjects(c *Cluster, agent string) *sharedSubjects {
 	return &sharedSubjects{cluster: c, name: subjectToken(agent)}
 }
 
-// nonceHeader tells who claimed, for a claim that is not acknowledged may have won all the same.
+// nonceHeader names the call of Claim that sent a claim: one that was not acknowledged may have won
+// all the same.
 const nonceHeader = "Aaep-Nonce"
 
-// Claim is that of log.Shared. The stream takes one message on each subject. Who is refused reads
-// the one that is there; and tries again where there is none, for the one that was on its way may
-// not have come.
+// Claim is that of log.Shared. The stream takes one message on the subject of each token. Whether
+// the claim was taken or refused, the message that is there is read: it is the first claim. Where
+// there is none, Claim tries again: the one that caused the refusal may not have arrived.
 func (h *sharedSubjects) Claim(ctx context.Context, tok string, claim []byte) (first log.Claim, mine bool, err error) {
 	subject := "aaep.r." + h.name + "." + subjectToken(tok)
 	nonce := nats.NewInbox()
@@ -45,14 +48,14 @@ func (h *sharedSubjects) Claim(ctx context.Context, tok string, claim []byte) (f
 		if errors.Is(failure, nats.ErrMaxPayload) {
 			return failure
 		}
-		there, err := h.cluster.newestMessage(ctx, repliesStream, subject) // after a win too: its time is wanted
+		winner, err := h.cluster.newestMessage(ctx, repliesStream, subject) // read after a win too, for its time
 		switch {
 		case err != nil:
 			return err
-		case there == nil: // refused by what is on its way, whatever the refusal says
+		case winner == nil: // the message that refused this one is not there yet, or will not be
 			return fmt.Errorf("%w: %v", nats.ErrTimeout, failure)
 		}
-		first, mine = log.Claim{Data: there.Data, At: there.Time}, there.Header.Get(nonceHeader) == nonce
+		first, mine = log.Claim{Data: winner.Data, At: winner.Time}, winner.Header.Get(nonceHeader) == nonce
 		return nil
 	}, "aaep.r."+h.name, repliesStream)
 	if err != nil {
@@ -82,7 +85,8 @@ func (h *sharedSubjects) Receive(f func(msg []byte) []byte) error {
 	return h.subscribeTo("aaep.a."+h.name, func(m *nats.Msg) { m.Respond(f(m.Data)) })
 }
 
-// subscribeTo subscribes to a subject, and returns once the servers know.
+// subscribeTo has f called with the messages on a subject until unsubscribeAll, in a goroutine of
+// the client. It returns once the servers know of the subscription, or have refused it.
 func (h *sharedSubjects) subscribeTo(subject string, f nats.MsgHandler) error {
 	began := time.Now()
 	sub, err := h.cluster.nc.Subscribe(subject, f)
@@ -131,7 +135,7 @@ func (h *sharedSubjects) Profile(ctx context.Context) (data []byte, err error) {
 // Node is that of log.Shared.
 func (h *sharedSubjects) Node() string { return h.cluster.opts.Node }
 
-// unsubscribeAll ends what was subscribed to.
+// unsubscribeAll ends all subscriptions of subscribeTo.
 func (h *sharedSubjects) unsubscribeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -84,9 +84,9 @@ const (
 	repliesStream = "AAEP_REPLIES"
 	agentStream   = "AAEP_A_" // and the agent's name
 
-	answerTime  = 5 * time.Second        // for one request
-	askAgain    = time.Second / 2        // is when a question without an answer is put again
-	publishTime = time.Second            // for a message to be acknowledged, before it is looked what became of it
+	answerTime  = 5 * time.Second        // for the answer to one request
+	askAgain    = time.Second / 2        // after which a request without an answer is sent again
+	publishTime = time.Second            // for a message to be acknowledged, before the stream is asked for it
 	pause       = 250 * time.Millisecond // between two tries, at most
 	connectTime = 5 * time.Second
 )
@@ -117,7 +117,7 @@ func Dial(ctx context.Context, servers string, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// makeShared makes the streams that all agents share, where they are not there.
+// makeShared makes the streams that all agents share, unless they exist, whatever their settings.
 func (c *Cluster) makeShared(ctx context.Context) error {
 	if c.opts.Replicas == 0 {
 		c.opts.Replicas = 1
@@ -160,21 +160,21 @@ func (c *Cluster) Close() { c.nc.Close() }
 // Agents returns the names of the agents that have a log here.
 func (c *Cluster) Agents(ctx context.Context) ([]string, error) {
 	var agents []string
-	all := c.js.StreamNames(ctx)
-	for name := range all.Name() {
+	streams := c.js.StreamNames(ctx)
+	for name := range streams.Name() {
 		if token, ok := strings.CutPrefix(name, agentStream); ok {
 			agents = append(agents, agentOf(token))
 		}
 	}
-	if err := all.Err(); err != nil {
+	if err := streams.Err(); err != nil {
 		return nil, c.explainError("cannot list the agents", err)
 	}
 	return agents, nil
 }
 
-// retryUntil does something until it succeeds, or fails in a way that waiting does not mend, or ctx
-// is done; without a deadline that is after ten seconds. About are the streams and subjects that it
-// takes.
+// retryUntil calls do until it succeeds, fails in a way that waiting does not mend, or ctx is done;
+// a ctx without a deadline gets one of ten seconds. about are the streams and subjects that do
+// uses: a permission that the servers refuse for one of them is the error.
 func (c *Cluster) retryUntil(ctx context.Context, do func(context.Context) error, about ...string) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
@@ -194,8 +194,8 @@ func (c *Cluster) retryUntil(ctx context.Context, do func(context.Context) error
 			err = last // which says more
 		}
 		last = err
-		if no := c.deniedError(began, about...); no != nil {
-			return no
+		if denied := c.deniedError(began, about...); denied != nil {
+			return denied
 		}
 		select {
 		case <-ctx.Done():
@@ -205,28 +205,28 @@ func (c *Cluster) retryUntil(ctx context.Context, do func(context.Context) error
 	}
 }
 
-// reconnectElsewhere makes the connection anew, to another server if there is one, where this one
-// has been of no use for longer than it takes until another leads: it answers by itself, but may be
-// cut off from the others.
+// reconnectElsewhere is called after each failed try. Where tries have failed for longer than
+// patience, it makes the connection anew, to another server if there is one: this one answers
+// pings, but may be cut off from the others.
 func (c *Cluster) reconnectElsewhere() {
 	now := time.Now().UnixNano()
-	if since := c.failing.Load(); since == 0 {
+	if began := c.failing.Load(); began == 0 {
 		c.failing.CompareAndSwap(0, now)
-	} else if now-since > int64(patience) && c.failing.CompareAndSwap(since, now) {
-		_ = c.nc.ForceReconnect() // or it is closed
+	} else if now-began > int64(patience) && c.failing.CompareAndSwap(began, now) {
+		_ = c.nc.ForceReconnect() // an error says that the connection was closed for good
 	}
 }
 
-// callOnce calls do with a bound for one answer.
+// callOnce calls do with a context that ends after answerTime.
 func callOnce(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	return do(ctx)
 }
 
-// askRepeatedly asks, and asks again while there is no answer: a question is lost while the stream
-// has no leader, or the leader has gone without a word. Those that were put before may still be
-// answered, so that a slow server does not count as gone.
+// askRepeatedly calls ask, and again every askAgain while no call has returned, and returns the
+// result of the first that does: a request is lost while the stream has no leader, or its leader is
+// gone. Earlier calls go on, so that a slow server does not count as gone.
 func askRepeatedly[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
 	type result struct {
 		answer T
@@ -235,7 +235,7 @@ func askRepeatedly[T any](ctx context.Context, ask func(context.Context) (T, err
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan result)
-	put := func() {
+	askOnce := func() {
 		answer, err := ask(ctx)
 		select {
 		case results <- result{answer, err}:
@@ -244,20 +244,20 @@ func askRepeatedly[T any](ctx context.Context, ask func(context.Context) (T, err
 	}
 	tick := time.NewTicker(askAgain)
 	defer tick.Stop()
-	go put()
+	go askOnce()
 	for {
 		select {
 		case r := <-results:
 			return r.answer, r.err
 		case <-tick.C:
-			go put()
+			go askOnce()
 		case <-ctx.Done():
 			return answer, ctx.Err()
 		}
 	}
 }
 
-// streamInfo asks who leads a stream for what it is.
+// streamInfo asks the leader of a stream for its settings and state.
 func (c *Cluster) streamInfo(ctx context.Context, name string) (jetstream.Stream, error) {
 	return askRepeatedly(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
 }
@@ -286,32 +286,35 @@ func isPassing(err error) bool {
 	return true
 }
 
-// lastingError is an error that waiting does not mend.
+// lastingError marks an error that waiting does not mend; see isPassing.
 type lastingError struct{ error }
 
+// Unwrap returns the error that is marked.
 func (e lastingError) Unwrap() error { return e.error }
 
-// explainError says in words why something failed.
-func (c *Cluster) explainError(what string, err error) error {
+// explainError returns err with the words problem in front, and with what is the matter with the
+// servers, where err shows that.
+func (c *Cluster) explainError(problem string, err error) error {
 	var refused *jetstream.APIError
 	switch {
 	case errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == 10074):
-		return fmt.Errorf("%s: there are too few servers for the replicas: %w", what, err)
+		return fmt.Errorf("%s: there are too few servers for the replicas: %w", problem, err)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
-		return fmt.Errorf("%s: the account of this NATS user has no JetStream: %w", what, err)
+		return fmt.Errorf("%s: the account of this NATS user has no JetStream: %w", problem, err)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
-		return fmt.Errorf("%s: the servers have no JetStream; start them with -js: %w", what, err)
+		return fmt.Errorf("%s: the servers have no JetStream; start them with -js: %w", problem, err)
 	case c.nc.Status() != nats.CONNECTED && c.nc.LastError() != nil:
-		return fmt.Errorf("%s: there is no connection to NATS (%w): %w", what,
+		return fmt.Errorf("%s: there is no connection to NATS (%w): %w", problem,
 			c.opts.connectError(c.nc.LastError()), err)
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrReconnectBufExceeded):
-		return fmt.Errorf("%s: JetStream does not answer: %w", what, err)
+		return fmt.Errorf("%s: JetStream does not answer: %w", problem, err)
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	return fmt.Errorf("%s: %w", problem, err)
 }
 
-// subjectToken writes an agent's name as one token of a subject, and of a stream's name.
+// subjectToken returns an agent's name as one token of a subject, or of a stream's name: every byte
+// but letters, digits, hyphen and underscore is "=" and two hex digits.
 func subjectToken(agent string) string {
 	var b strings.Builder
 	for _, c := range []byte(agent) {
@@ -325,7 +328,7 @@ func subjectToken(agent string) string {
 	return b.String()
 }
 
-// agentOf is the reverse of token.
+// agentOf returns the name that subjectToken made token of.
 func agentOf(token string) string {
 	var b strings.Builder
 	for i := 0; i < len(token); i++ {
@@ -340,7 +343,8 @@ func agentOf(token string) string {
 	return b.String()
 }
 
-// streamBounds are what is known of the ends of a stream. They never go back.
+// streamBounds are the bounds of a stream as far as they are known; see log.Store. They never go
+// back.
 type streamBounds struct {
 	sync.Mutex
 	start, end uint64
@@ -353,7 +357,7 @@ func (b *streamBounds) current() (start, end uint64) {
 	return b.start, b.end
 }
 
-// raiseTo raises the bounds to what was learned.
+// raiseTo raises each bound that is lower than the given one; 0 leaves it.
 func (b *streamBounds) raiseTo(start, end uint64) {
 	b.Lock()
 	defer b.Unlock()

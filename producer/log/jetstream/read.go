@@ -37,11 +37,11 @@ func (r *streamReader) Bounds() (start, end uint64) { return r.current() }
 func (r *streamReader) Read(cursor uint64, n int) ([][]byte, error) {
 	var last error
 	for range readTries {
-		found, next, err := r.readBatch(cursor, n)
-		if len(found) > 0 {
-			return found, nil
+		records, next, err := r.readBatch(cursor, n)
+		if len(records) > 0 {
+			return records, nil
 		}
-		if next > cursor+1 || err == nil { // it has been dropped, or this server is behind: who leads knows
+		if next > cursor+1 || err == nil { // it was dropped, or this server is behind: the leader knows
 			last = r.refreshBounds(context.Background())
 		}
 		if start, _ := r.current(); cursor < start {
@@ -58,19 +58,20 @@ func (r *streamReader) Read(cursor uint64, n int) ([][]byte, error) {
 	return nil, r.c.explainError(fmt.Sprintf("cannot read event %d of %s", cursor+1, r.agent), last)
 }
 
-// readBatch reads the records after the cursor that one server has. Next is the sequence of the
-// first that it has, if it is another than the one after the cursor.
+// readBatch reads the records after the cursor from whichever server answers, at most n and
+// maxReadMsgs. next is not 0 if the records end at a gap: the sequence after it. No records without
+// an error say that this server has none.
 func (r *streamReader) readBatch(cursor uint64, n int) (records [][]byte, next uint64, err error) {
 	n = min(n, maxReadMsgs)
 	began := time.Now()
-	ask, _ := json.Marshal(map[string]any{"seq": cursor + 1, "batch": n, "max_bytes": maxRead})
+	request, _ := json.Marshal(map[string]any{"seq": cursor + 1, "batch": n, "max_bytes": maxRead})
 	inbox := r.c.nc.NewInbox()
 	answers, err := r.c.nc.SubscribeSync(inbox)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer answers.Unsubscribe()
-	if err := r.c.nc.PublishRequest("$JS.API.DIRECT.GET."+r.stream, inbox, ask); err != nil {
+	if err := r.c.nc.PublishRequest("$JS.API.DIRECT.GET."+r.stream, inbox, request); err != nil {
 		return nil, 0, err
 	}
 	for {
@@ -82,7 +83,7 @@ func (r *streamReader) readBatch(cursor uint64, n int) (records [][]byte, next u
 			if status == "503" {
 				err = nats.ErrNoResponders
 			}
-			return records, 0, err // that was all; or there is nothing
+			return records, 0, err // a status ends the batch, also an empty one
 		}
 		seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
 		if err != nil {
@@ -97,7 +98,7 @@ func (r *streamReader) readBatch(cursor uint64, n int) (records [][]byte, next u
 	}
 }
 
-// refreshBounds asks who leads for the bounds.
+// refreshBounds raises the bounds to those that the stream's leader knows.
 func (r *streamReader) refreshBounds(ctx context.Context) error {
 	info, err := r.streamInfo(ctx)
 	if err == nil {
@@ -106,7 +107,8 @@ func (r *streamReader) refreshBounds(ctx context.Context) error {
 	return err
 }
 
-// streamInfo asks the leader for the state of the stream.
+// streamInfo asks the leader for the state of the stream. The error is ErrNoAgent if there is no
+// stream, and ErrNewer if its format is not known.
 func (r *streamReader) streamInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
 	var info *jetstream.StreamInfo
 	err := r.c.retryUntil(ctx, func(ctx context.Context) error {
@@ -141,12 +143,12 @@ func startOf(s jetstream.StreamState) uint64 {
 	return s.FirstSeq - 1
 }
 
-// newestMessage reads the newest message on a subject from who leads, which alone knows it; nil is
-// none. (The client's own way asks whichever server is near where a stream allows that.)
+// newestMessage reads the newest message on a subject from the stream's leader, which alone knows
+// it for sure; nil is none. The client's own function asks any server where a stream allows that.
 func (c *Cluster) newestMessage(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
-	ask, _ := json.Marshal(map[string]any{"last_by_subj": subject})
+	request, _ := json.Marshal(map[string]any{"last_by_subj": subject})
 	m, err := askRepeatedly(ctx, func(ctx context.Context) (*nats.Msg, error) {
-		return c.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, ask)
+		return c.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, request)
 	})
 	if err != nil {
 		return nil, err
@@ -171,15 +173,16 @@ func (c *Cluster) newestMessage(ctx context.Context, stream, subject string) (*j
 	case answer.Message == nil:
 		return nil, jetstream.ErrInvalidJetStreamResponse
 	}
-	found := &jetstream.RawStreamMsg{Subject: subject, Sequence: answer.Message.Sequence, Data: answer.Message.Data,
+	message := &jetstream.RawStreamMsg{Subject: subject, Sequence: answer.Message.Sequence, Data: answer.Message.Data,
 		Time: answer.Message.Time}
 	if len(answer.Message.Header) > 0 {
-		found.Header, err = nats.DecodeHeadersMsg(answer.Message.Header)
+		message.Header, err = nats.DecodeHeadersMsg(answer.Message.Header)
 	}
-	return found, err
+	return message, err
 }
 
-// readMeta returns what a log says of itself, and its revision.
+// readMeta returns what SetMeta kept last for the agent's log, or nil, and the sequence of that
+// message, which the next SetMeta must name.
 func (r *streamReader) readMeta(ctx context.Context) (data []byte, revision uint64, err error) {
 	err = r.c.retryUntil(ctx, func(ctx context.Context) error {
 		m, err := r.c.newestMessage(ctx, metaStream, "aaep.m."+subjectToken(r.agent))

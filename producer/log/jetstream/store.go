@@ -25,10 +25,10 @@ import (
 type Store struct {
 	streamReader
 	subject  string
-	run      string // of the process
-	revision uint64 // of the meta
-	meta     []byte
-	owner    *nats.Subscription
+	run      string             // names this opening of the log
+	revision uint64             // the sequence of the message that holds meta
+	meta     []byte             // see SetMeta
+	owner    *nats.Subscription // answers other processes that want to be this agent
 	*sharedSubjects
 }
 
@@ -42,9 +42,9 @@ const (
 	wrongSeq  = jetstream.JSErrCodeStreamWrongLastSequence
 	// wrongSeqInFlight is wrongSeq where what is there has not been kept yet.
 	wrongSeqInFlight = jetstream.JSErrCodeStreamWrongLastSequenceConstant
-	minAge           = 100 * time.Millisecond // is the shortest that JetStream knows
-	whoseTime        = time.Second
-	noSequence       = 1 << 62
+	minAge           = 100 * time.Millisecond // the shortest that JetStream knows
+	whoseTime        = time.Second            // for the process that is the agent to answer
+	noSequence       = 1 << 62                // a sequence that no stream reaches
 )
 
 // Open makes this process the agent of that name. The error is ErrInUse inside one that says who is
@@ -57,35 +57,37 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 	s := &Store{streamReader: streamReader{c: c, agent: agent, stream: agentStream + subjectToken(agent)},
 		run: nats.NewInbox()[len("_INBOX."):]}
 	s.subject = "aaep.e." + subjectToken(agent) + "." + s.run
-	whose := "aaep.o." + subjectToken(agent)
-	was, err := s.streamInfo(ctx)
-	if err == nil { // only the process that the stream is of answers for it: there may be one that was taken over from
-		run := was.Config.Subjects[0][strings.LastIndexByte(was.Config.Subjects[0], '.')+1:]
-		if who, err := c.nc.RequestWithContext(withTimeout(ctx, whoseTime), whose, []byte(run)); err == nil {
-			return nil, fmt.Errorf("%w: %s is %s; end that first, or take another name", ErrInUse, who.Data, agent)
+	ownerSubject := "aaep.o." + subjectToken(agent)
+	previous, err := s.streamInfo(ctx)
+	if err == nil {
+		// Only the process whose run the stream takes answers for it: one that was taken over from
+		// may still be there.
+		run := previous.Config.Subjects[0][strings.LastIndexByte(previous.Config.Subjects[0], '.')+1:]
+		if owner, err := c.nc.RequestWithContext(withTimeout(ctx, whoseTime), ownerSubject, []byte(run)); err == nil {
+			return nil, fmt.Errorf("%w: %s is %s; end that first, or take another name", ErrInUse, owner.Data, agent)
 		}
 	} else if errors.Is(err, ErrNoAgent) {
 		err = nil
 	}
 	if err == nil {
-		err = s.takeOver(ctx, was)
+		err = s.takeOver(ctx, previous)
 	}
 	if err != nil {
 		return nil, c.explainError("cannot open the log of "+agent, err)
 	}
-	on := strings.TrimSuffix(c.opts.Node, fmt.Sprintf(":%d", os.Getpid()))
-	me := fmt.Sprintf("process %d on %s (%s, since %s)", os.Getpid(), on, filepath.Base(os.Args[0]),
+	host := strings.TrimSuffix(c.opts.Node, fmt.Sprintf(":%d", os.Getpid()))
+	self := fmt.Sprintf("process %d on %s (%s, since %s)", os.Getpid(), host, filepath.Base(os.Args[0]),
 		time.Now().Format("2006-01-02 15:04"))
-	s.owner, err = c.nc.Subscribe(whose, func(m *nats.Msg) {
-		if string(m.Data) == s.run || len(m.Data) == 0 { // who asks may be an older version
-			m.Respond([]byte(me))
+	s.owner, err = c.nc.Subscribe(ownerSubject, func(m *nats.Msg) {
+		if string(m.Data) == s.run || len(m.Data) == 0 { // an older version names no run
+			m.Respond([]byte(self))
 		}
 	})
 	for tries := 0; err == nil && tries < 10; tries++ {
 		if s.meta, s.revision, err = s.streamReader.readMeta(ctx); err == nil {
-			err = s.SetMeta(s.meta) // from now on the process before cannot
+			err = s.SetMeta(s.meta) // after which the previous process cannot
 		}
-		if !errors.Is(err, ErrTakenOver) {
+		if !errors.Is(err, ErrTakenOver) { // else the previous process was quicker
 			break
 		}
 		err = nil
@@ -94,8 +96,8 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 		s.owner.Unsubscribe()
 		return nil, c.explainError("cannot open the log of "+agent, err)
 	}
-	if _, end := s.Bounds(); was == nil && end == 0 {
-		s.meta = nil // it is of a stream that was removed, or of none yet: this is another log
+	if _, end := s.Bounds(); previous == nil && end == 0 {
+		s.meta = nil // what was read is of a stream that was removed: this is another log
 	}
 	s.sharedSubjects = newSharedSubjects(c, agent)
 	return s, nil
@@ -108,58 +110,23 @@ func withTimeout(ctx context.Context, d time.Duration) context.Context {
 	return ctx
 }
 
-// takeOver makes the stream, or takes over the one that was there, and waits until all that the
-// process before had sent is in it.
-func (s *Store) takeOver(ctx context.Context, was *jetstream.StreamInfo) error {
-	limits := s.c.opts.Limits
-	cfg := jetstream.StreamConfig{Name: s.stream, Replicas: s.c.opts.Replicas,
-		Description: "The log of the AAEP agent " + s.agent + "."}
-	if was != nil {
-		cfg = was.Config
-	}
-	cfg.Subjects = []string{s.subject}
-	if cfg.Metadata == nil {
-		cfg.Metadata = map[string]string{}
-	}
-	cfg.Metadata[formatKey] = format
-	cfg.RePublish = &jetstream.RePublish{Source: "aaep.e." + subjectToken(s.agent) + ".*", Destination: "aaep.l." +
-		subjectToken(s.agent)}
-	cfg.AllowDirect, cfg.AllowAtomicPublish = true, true
-	cfg.MaxMsgs, cfg.MaxBytes, cfg.MaxAge = int64(limits.Events), limits.Bytes, max(limits.Age, minAge)
-	if cfg.MaxMsgs == 1<<63-1 {
-		cfg.MaxMsgs = -1
-	}
-	if cfg.MaxBytes == 1<<63-1 {
-		cfg.MaxBytes = -1
-	}
-	if cfg.MaxAge == 1<<63-1 {
-		cfg.MaxAge = 0
-	}
-	cfg.Duplicates = minAge
+// takeOver makes the stream of the agent, or has the previous one take messages of this process
+// only, and waits until all that the previous process had sent is in it. It sets the bounds.
+// previous is nil if there is no stream.
+func (s *Store) takeOver(ctx context.Context, previous *jetstream.StreamInfo) error {
+	cfg := s.streamConfig(previous)
 	if err := s.c.retryUntil(ctx, func(ctx context.Context) error {
 		_, err := s.c.js.CreateOrUpdateStream(ctx, cfg)
 		return err
 	}, s.stream); err != nil {
 		return err
 	}
-	// What is refused is refused in its turn, with the number of the last message before it.
-	var last uint64
-	if err := s.c.retryUntil(ctx, func(ctx context.Context) error {
-		m := nats.NewMsg(s.subject)
-		m.Header.Set(seqHeader, strconv.Itoa(noSequence))
-		_, err := s.c.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
-		var refused *jetstream.APIError
-		if !errors.As(err, &refused) || refused.ErrorCode != wrongSeq {
-			return fmt.Errorf("the stream was not refusing: %w", errors.Join(err, nats.ErrTimeout))
-		}
-		_, number, _ := strings.Cut(refused.Description, ": ")
-		last, err = strconv.ParseUint(number, 10, 64)
-		return err
-	}, s.subject); err != nil {
+	last, err := s.lastSequence(ctx)
+	if err != nil {
 		return err
 	}
-	if was != nil { // what the limits drop is told when they are looked at
-		s.raiseTo(startOf(was.State), was.State.LastSeq)
+	if previous != nil { // its start, since Bounds must tell of what the new limits drop
+		s.raiseTo(startOf(previous.State), previous.State.LastSeq)
 	}
 	for {
 		asked := time.Now()
@@ -182,25 +149,76 @@ func (s *Store) takeOver(ctx context.Context, was *jetstream.StreamInfo) error {
 	}
 }
 
+// streamConfig returns the settings of the agent's stream for this process: those of the previous
+// stream, which may be nil, with the subject of this process and the limits of the options.
+func (s *Store) streamConfig(previous *jetstream.StreamInfo) jetstream.StreamConfig {
+	limits := s.c.opts.Limits
+	cfg := jetstream.StreamConfig{Name: s.stream, Replicas: s.c.opts.Replicas,
+		Description: "The log of the AAEP agent " + s.agent + "."}
+	if previous != nil {
+		cfg = previous.Config
+	}
+	cfg.Subjects = []string{s.subject}
+	if cfg.Metadata == nil {
+		cfg.Metadata = map[string]string{}
+	}
+	cfg.Metadata[formatKey] = format
+	cfg.RePublish = &jetstream.RePublish{Source: "aaep.e." + subjectToken(s.agent) + ".*", Destination: "aaep.l." +
+		subjectToken(s.agent)}
+	cfg.AllowDirect, cfg.AllowAtomicPublish = true, true
+	cfg.MaxMsgs, cfg.MaxBytes, cfg.MaxAge = int64(limits.Events), limits.Bytes, max(limits.Age, minAge)
+	if cfg.MaxMsgs == 1<<63-1 { // no limit, here and below
+		cfg.MaxMsgs = -1
+	}
+	if cfg.MaxBytes == 1<<63-1 {
+		cfg.MaxBytes = -1
+	}
+	if cfg.MaxAge == 1<<63-1 {
+		cfg.MaxAge = 0
+	}
+	cfg.Duplicates = minAge
+	return cfg
+}
+
+// lastSequence returns the sequence of the last message that the stream has or is about to have. It
+// publishes a message that the stream must refuse: that is refused in its turn, and the refusal
+// names the last message before it.
+func (s *Store) lastSequence(ctx context.Context) (last uint64, err error) {
+	err = s.c.retryUntil(ctx, func(ctx context.Context) error {
+		m := nats.NewMsg(s.subject)
+		m.Header.Set(seqHeader, strconv.Itoa(noSequence))
+		_, err := s.c.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
+		var refused *jetstream.APIError
+		if !errors.As(err, &refused) || refused.ErrorCode != wrongSeq {
+			return fmt.Errorf("the stream was not refusing: %w", errors.Join(err, nats.ErrTimeout))
+		}
+		_, number, _ := strings.Cut(refused.Description, ": ")
+		last, err = strconv.ParseUint(number, 10, 64)
+		return err
+	}, s.subject)
+	return last, err
+}
+
 // maxClockSkew is by how much the clock of an agent may differ from the servers', which say when an
 // answer was kept.
 const maxClockSkew = 10 * time.Second
 
-// checkClocks compares the clock of the servers, as it was between two moments here, with the one
-// here.
-func checkClocks(before, servers, after time.Time) error {
-	apart, how := before.Sub(servers), "ahead of"
-	if servers.After(after) {
-		apart, how = servers.Sub(after), "behind"
+// checkClocks returns a lastingError if the clock of this machine and that of the servers differ by
+// more than maxClockSkew. servers is what theirs showed between the moments asked and answered of
+// this machine's.
+func checkClocks(asked, servers, answered time.Time) error {
+	skew, relation := asked.Sub(servers), "ahead of"
+	if servers.After(answered) {
+		skew, relation = servers.Sub(answered), "behind"
 	}
-	if apart <= maxClockSkew {
+	if skew <= maxClockSkew {
 		return nil
 	}
 	return lastingError{
 		fmt.Errorf(
 			"the clock of this machine is %v %s that of the NATS servers, and more than %v: answers that came in "+
 				"time would be taken for late, or late ones for good; set the clocks",
-			apart.Round(time.Second), how, maxClockSkew)}
+			skew.Round(time.Second), relation, maxClockSkew)}
 }
 
 // Close lets another process be this agent.
@@ -226,9 +244,9 @@ func (s *Store) Append(records [][]byte) error {
 		return fmt.Errorf("%d records are more than the %d that are kept at once", len(records), maxAtOnce)
 	}
 	for _, r := range records {
-		if most := s.c.nc.MaxPayload(); int64(len(r)) > most-1024 { // headers count
+		if maxPayload := s.c.nc.MaxPayload(); int64(len(r)) > maxPayload-1024 { // headers count
 			return fmt.Errorf("an event of %s has %d bytes, and the NATS servers take %d: set their max_payload to 8MB",
-				s.agent, len(r), most)
+				s.agent, len(r), maxPayload)
 		}
 	}
 	_, end := s.current()
@@ -240,19 +258,18 @@ func (s *Store) Append(records [][]byte) error {
 		return err
 	}, s.subject, s.stream)
 	if errors.Is(err, ErrTakenOver) {
-		s.sharedSubjects.unsubscribeAll() // who sends to the agent means the other one
+		s.sharedSubjects.unsubscribeAll() // messages to the agent are for the other process
 	}
 	if err != nil {
 		return s.c.explainError("the log of "+s.agent+" cannot be written", err)
 	}
 	end += uint64(len(records))
-	most := uint64(s.c.opts.Events)
-	s.raiseTo(end-min(end, most), end)
+	s.raiseTo(end-min(end, uint64(s.c.opts.Events)), end)
 	return nil
 }
 
-// publishBatch sends records as one batch, which is kept whole or not at all, and only after the
-// message at end.
+// publishBatch publishes records as one batch, which the stream takes whole or not at all, and only
+// right after the message at end. After an error it may have been taken: see checkKept.
 func (s *Store) publishBatch(ctx context.Context, records [][]byte, end uint64) error {
 	id := nats.NewInbox()[len("_INBOX."):]
 	for i, r := range records {
@@ -283,8 +300,9 @@ func (s *Store) publishBatch(ctx context.Context, records [][]byte, end uint64) 
 	return nil
 }
 
-// checkKept finds out what became of records after a failure. Nil is that they are kept; the
-// failure itself that they are not, and may be tried again.
+// checkKept finds out whether the stream has taken records after all, after publishing them behind
+// end has failed with failure. Nil says that it has; a passing error, such as failure, that they
+// may be published again; a lastingError that another process has taken over.
 func (s *Store) checkKept(ctx context.Context, records [][]byte, end uint64, failure error) error {
 	info, err := s.streamInfo(ctx)
 	switch {
@@ -295,7 +313,7 @@ func (s *Store) checkKept(ctx context.Context, records [][]byte, end uint64, fai
 	case info.State.LastSeq <= end: // a new leader may not see all of it yet
 		var refused *jetstream.APIError
 		if errors.As(failure, &refused) && (refused.ErrorCode == wrongSeq || refused.ErrorCode == wrongSeqInFlight) {
-			return nats.ErrTimeout // what was tried before is on its way
+			return nats.ErrTimeout // an earlier try is on its way
 		}
 		return failure
 	}
@@ -303,7 +321,7 @@ func (s *Store) checkKept(ctx context.Context, records [][]byte, end uint64, fai
 	switch last := end + uint64(len(records)); {
 	case err != nil:
 		return err
-	case m == nil || m.Sequence < last: // who says so may lead no more
+	case m == nil || m.Sequence < last: // the server that says so may no longer lead
 		return nats.ErrTimeout
 	case m.Sequence > last || m.Header.Get(byHeader) != s.run:
 		return lastingError{fmt.Errorf("%w: its stream has %d messages, and %d were expected", ErrTakenOver,
@@ -330,10 +348,10 @@ func (s *Store) SetMeta(data []byte) error {
 			s.revision = ack.Sequence
 			return nil
 		}
-		m, failed := s.c.newestMessage(ctx, metaStream, subject)
+		m, readErr := s.c.newestMessage(ctx, metaStream, subject) // it may have been taken all the same
 		switch {
-		case failed != nil:
-			return failed
+		case readErr != nil:
+			return readErr
 		case m != nil && m.Sequence > s.revision && string(m.Data) == string(data):
 			s.revision = m.Sequence
 			return nil

@@ -51,9 +51,10 @@ func Backup(ctx context.Context, dir, file string) (err error) {
 	return errors.Join(f.Sync(), lockfile.SyncFolder(filepath.Dir(file)))
 }
 
-// explainCopyError is explainError for what went wrong while the log was written to a file.
+// explainCopyError returns the error of writing a copy of the log to file: a full disk is that of
+// the copy, everything else is explained as by explainError.
 func (s *Store) explainCopyError(err error, file string) error {
-	if failed, ok := errors.AsType[*sqlite.Error](err); ok && failed.Code()&0xff == diskFull {
+	if sqliteErr, ok := errors.AsType[*sqlite.Error](err); ok && sqliteErr.Code()&0xff == diskFull {
 		return fmt.Errorf("%s cannot be written: the disk that it is on is full", file)
 	}
 	return s.explainError(err)
@@ -77,8 +78,8 @@ func Restore(ctx context.Context, file, dir string) (err error) {
 	if err = errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	switch entries, failed := os.ReadDir(dir); {
-	case errors.Is(failed, fs.ErrNotExist):
+	switch entries, readErr := os.ReadDir(dir); {
+	case errors.Is(readErr, fs.ErrNotExist):
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
@@ -87,26 +88,32 @@ func Restore(ctx context.Context, file, dir string) (err error) {
 				os.Remove(dir)
 			}
 		}()
-	case failed != nil:
-		return failed
+	case readErr != nil:
+		return readErr
 	case len(entries) > 0:
 		return fmt.Errorf("%s is not empty: name a new folder, so that no other log is overwritten", dir)
 	}
-	in, err := os.Open(file)
+	return copyLog(file, dir)
+}
+
+// copyLog copies the file of a log into dir under its usual name. That name appears only once the
+// copy is whole and on the disk.
+func copyLog(file, dir string) error {
+	source, err := os.Open(file)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer source.Close()
 	unfinished := filepath.Join(dir, fileName+".new")
-	out, err := os.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	target, err := os.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	_, err = io.Copy(target, source)
 	if err == nil {
-		err = out.Sync()
+		err = target.Sync()
 	}
-	if err = errors.Join(err, out.Close()); err == nil {
+	if err = errors.Join(err, target.Close()); err == nil {
 		err = os.Rename(unfinished, filepath.Join(dir, fileName))
 	}
 	if err != nil {
@@ -116,22 +123,23 @@ func Restore(ctx context.Context, file, dir string) (err error) {
 	return lockfile.SyncFolder(dir)
 }
 
-// openReadOnly opens the file of a log, which another process may write, to look at it. s says
-// where it is; it can do no more than that. The caller closes it, unless there is an error.
+// openReadOnly opens the database file of a log at path, which another process may write, for
+// reading. s has the dir or backup that errors name, and is returned. The caller closes it, unless
+// there is an error.
 func openReadOnly(ctx context.Context, s *Store, path string) (_ *Store, err error) {
 	defer func() {
 		if err != nil {
 			s.Close()
 		}
 	}()
-	wal, noWAL := os.Stat(path + "-wal") // before SQLite changes it
+	wal, walErr := os.Stat(path + "-wal") // before SQLite changes it
 	empty, err := s.openToRead(ctx, path, "")
-	if failed, ok := errors.AsType[*sqlite.Error](err); ok && failed.Code()&0xff == cannotOpen {
-		// SQLite cannot make the files beside it that it wants where nothing may be written, as on
-		// a file system that may only be read. Without them it misses what the -wal file has.
-		if noWAL == nil && wal.Size() > 0 {
-			return nil, fmt.Errorf("what was written last in %s cannot be read where nothing may be written: copy the folder "+
-				"to where it may, and name that copy", s.dir)
+	if sqliteErr, ok := errors.AsType[*sqlite.Error](err); ok && sqliteErr.Code()&0xff == cannotOpen {
+		// On a file system that may only be read, SQLite cannot make the files that it wants beside
+		// this one. Without them it does not see what is in the -wal file.
+		if walErr == nil && wal.Size() > 0 {
+			return nil, fmt.Errorf("what was written last in %s cannot be read where nothing may be written: copy the "+
+				"folder to where it may, and name that copy", s.dir)
 		}
 		s.out.Close()
 		s.db.Close()
@@ -149,8 +157,8 @@ func openReadOnly(ctx context.Context, s *Store, path string) (_ *Store, err err
 // cannotOpen is SQLite's code for a file that it cannot open.
 const cannotOpen = 14
 
-// openToRead opens the database file at path, and reports whether there is nothing in it. options
-// are added to its URL.
+// openToRead opens the database file at path as s.db and s.out, and reports whether there is no
+// table in it. options are added to its URL. After an error the caller closes both.
 func (s *Store) openToRead(ctx context.Context, path, options string) (empty bool, err error) {
 	if s.db, err = openDB(path, options); err != nil {
 		return false, err

@@ -10,9 +10,10 @@ import (
 	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
-// checkOwned reports what keeps a file or folder from being ours alone: others must have none of
-// the rights.
-func checkOwned(path string, rights os.FileMode, to, want string) error {
+// checkOwned returns an error if the file or folder at path does not belong to the user of this
+// process, or gives others one of rights. The error says what others may do by action, "open" or
+// "write to", and names the mode that is wanted.
+func checkOwned(path string, rights os.FileMode, action, wantedMode string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
@@ -26,8 +27,8 @@ func checkOwned(path string, rights os.FileMode, to, want string) error {
 	case !ok || int(stat.Uid) != os.Geteuid():
 		return fmt.Errorf("%s belongs to somebody else; name a folder of your own for the log", path)
 	case info.Mode().Perm()&rights != 0:
-		return fmt.Errorf("others than its owner may %s %s, its mode is %04o: run chmod %s on it", to, path,
-			info.Mode().Perm(), want)
+		return fmt.Errorf("others than its owner may %s %s, its mode is %04o: run chmod %s on it", action, path,
+			info.Mode().Perm(), wantedMode)
 	}
 	return nil
 }

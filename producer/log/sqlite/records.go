@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxDropped = 500     // records in one step, for those that are added wait for it
+	maxDropped = 500     // records that are dropped at once, while those to be added wait
 	maxRead    = 1 << 20 // bytes that are read at once, more or less
 )
 
@@ -19,8 +19,9 @@ func (s *Store) Bounds() (start, end uint64) { return s.start.Load(), s.end.Load
 
 // Append is that of log.Store.
 func (s *Store) Append(records [][]byte) error {
-	if now, err := os.Stat(filepath.Join(s.dir, fileName)); err != nil || !os.SameFile(now, s.file) {
-		return fmt.Errorf("the log in %s was removed or moved away while it was in use; restart to begin a new one", s.dir)
+	if current, err := os.Stat(filepath.Join(s.dir, fileName)); err != nil || !os.SameFile(current, s.file) {
+		return fmt.Errorf("the log in %s was removed or moved away while it was in use; restart to begin a new one",
+			s.dir)
 	}
 	ctx := context.Background()
 	cut, err := s.excessCursor(ctx, records)
@@ -51,7 +52,8 @@ func (s *Store) Append(records [][]byte) error {
 	return s.findOldest(ctx)
 }
 
-// writeRecords inserts records after end and drops those up to cut.
+// writeRecords inserts records after end, drops those up to cut, and commits. The caller has begun
+// the transaction, and takes it back after an error.
 func (s *Store) writeRecords(ctx context.Context, records [][]byte, start, end, cut uint64) error {
 	now := s.logTime()
 	for i, r := range records {
@@ -71,21 +73,22 @@ func (s *Store) writeRecords(ctx context.Context, records [][]byte, start, end, 
 	return s.execAll(ctx, "COMMIT")
 }
 
-// excessCursor returns the cursor up to which records are dropped when these are added.
+// excessCursor returns the cursor up to which records must be dropped, so that the limits hold once
+// records are added; the start if none. It asks for no more than maxDropped at once.
 func (s *Store) excessCursor(ctx context.Context, records [][]byte) (cut uint64, err error) {
 	start, end := s.start.Load(), s.end.Load()
 	cut = start
-	if have, most := end-start+uint64(len(records)), uint64(s.limits.Events); have > most {
-		cut += have - most
+	if total, limit := end-start+uint64(len(records)), uint64(s.limits.Events); total > limit {
+		cut += total - limit
 	}
 	if s.oldest > 0 && s.logTime()-s.oldest > s.limits.Age.Milliseconds() {
-		var old uint64
+		var newestExpired uint64
 		err := s.out.QueryRowContext(ctx, "SELECT ifnull(max(pos), 0) FROM events WHERE pos <= ? AND at < ?",
-			int64(start+maxDropped), s.logTime()-s.limits.Age.Milliseconds()).Scan(&old)
+			int64(start+maxDropped), s.logTime()-s.limits.Age.Milliseconds()).Scan(&newestExpired)
 		if err != nil {
 			return 0, s.explainError(err)
 		}
-		cut = max(cut, old)
+		cut = max(cut, newestExpired)
 	}
 	for _, r := range records {
 		s.added += int64(len(r))
@@ -99,7 +102,8 @@ func (s *Store) excessCursor(ctx context.Context, records [][]byte) (cut uint64,
 			return 0, s.explainError(err)
 		}
 	}
-	if s.used > s.limits.Bytes { // a part of them at a time, for one of a megabyte counts like one of a hundred bytes
+	if s.used > s.limits.Bytes {
+		// A part of the records is dropped at a time: how many bytes each one frees is not known.
 		cut = max(cut, start+(end-start)/16+1)
 	}
 	return min(cut, start+maxDropped, end), nil

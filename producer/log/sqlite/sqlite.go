@@ -66,10 +66,10 @@ type Store struct {
 
 	file   os.FileInfo // of log.db
 	began  time.Time   // when out was opened
-	at     int64       // and what time it was by the log's clock, in Unix milliseconds
-	oldest int64       // what that clock said when the oldest record came; 0: there is none
-	used   int64       // bytes, when they were counted last
-	added  int64       // since then
+	at     int64       // began by the log's clock, in Unix milliseconds; see logTime
+	oldest int64       // when the oldest record came, by that clock; 0: there is none
+	used   int64       // bytes of the file in use, when they were counted last
+	added  int64       // bytes of the records added since then
 
 	start, end atomic.Uint64
 	closing    sync.Once
@@ -102,70 +102,79 @@ func Open(dir string, opts Options) (_ *Store, err error) {
 		return nil, err
 	}
 	s := &Store{limits: opts.Limits.WithDefaults(), late: opts.SurvivesCrash}
-	info, before := os.Stat(dir)
-	if _, err := os.Lstat(dir); err == nil && errors.Is(before, fs.ErrNotExist) {
+	info, statErr := os.Stat(dir)
+	if _, err := os.Lstat(dir); err == nil && errors.Is(statErr, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is a link to a folder that is not there: make that folder, or name another", dir)
 	}
-	if before == nil && !info.IsDir() {
+	if statErr == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is no folder: name a folder for the log, which is made if need be", dir)
 	}
-	fresh := false
+	madeFile := false
 	defer func() {
 		if err == nil {
 			return
 		}
-		// What this call made goes again, unless another process has begun to use it.
-		fresh = fresh && !errors.Is(err, ErrInUse)
-		if fresh {
+		// What this call made is removed again, unless another process has begun to use it.
+		remove := madeFile && !errors.Is(err, ErrInUse)
+		if remove {
 			s.removeFiles()
 		}
 		s.Close()
-		if fresh && errors.Is(before, fs.ErrNotExist) {
+		if remove && errors.Is(statErr, fs.ErrNotExist) {
 			os.Remove(dir)
 		}
 	}()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+	// The folder may be a link, as StateDirectory= of systemd with DynamicUser= makes one.
 	if s.dir, err = filepath.EvalSymlinks(dir); err != nil {
-		// such a link is StateDirectory= of systemd with DynamicUser=
 		return nil, err
 	}
 	path := filepath.Join(s.dir, fileName)
-	if fresh, err = makePrivate(s.dir, path); err != nil {
+	if madeFile, err = makePrivate(s.dir, path); err != nil {
 		return nil, err
 	}
 	if s.lock, err = lockFolder(filepath.Join(s.dir, lockName)); err != nil {
 		return nil, err
 	}
+	if err := s.openToWrite(path); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// openToWrite opens the database file at path, checks it if the process that wrote it last crashed,
+// and prepares s to go on with it. The caller has locked the folder, and closes s after an error.
+func (s *Store) openToWrite(path string) (err error) {
 	crashed := false
 	if info, err := os.Stat(path + "-wal"); err == nil {
 		crashed = info.Size() > 0
 	}
 	if s.db, err = openDB(path, ""); err != nil {
-		return nil, err
+		return err
 	}
 	ctx := context.Background()
 	if s.out, err = s.db.Conn(ctx); err != nil {
-		return nil, s.explainError(err)
+		return s.explainError(err)
 	}
-	for _, step := range []func(context.Context) error{s.identifyFile, func(ctx context.Context) error {
-		return s.checkFile(ctx, crashed)
-	}, s.loadEnd} {
-		if err := step(ctx); err != nil {
-			return nil, err
-		}
+	if err := s.identifyFile(ctx); err != nil {
+		return err
 	}
-	return s, nil
+	if err := s.checkFile(ctx, crashed); err != nil {
+		return err
+	}
+	return s.loadEnd(ctx)
 }
 
 // openDB opens the database file at path. options are added to its URL.
 func openDB(path, options string) (*sql.DB, error) {
-	at := url.URL{Scheme: "file", Path: filepath.ToSlash(path), OmitHost: true, RawQuery: "_pragma=busy_timeout(5000)" + options}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), OmitHost: true,
+		RawQuery: "_pragma=busy_timeout(5000)" + options}
 	if filepath.VolumeName(path) != "" {
-		at.Path = "/" + at.Path
+		u.Path = "/" + u.Path
 	}
-	c, err := sqlite.NewConnector(at.String())
+	c, err := sqlite.NewConnector(u.String())
 	if err != nil {
 		return nil, err
 	}
@@ -185,37 +194,39 @@ func (s *Store) removeFiles() {
 	}
 }
 
-// makePrivate makes the file, and reports what keeps it and its folder from being ours alone. fresh
-// says that there was none before.
-func makePrivate(dir, path string) (fresh bool, err error) {
+// makePrivate makes the file at path in dir, unless it exists, and returns an error if another user
+// may read it or write to the folder. made says that it did not exist, also with an error.
+func makePrivate(dir, path string) (made bool, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if fresh = err == nil; fresh {
+	if made = err == nil; made {
 		err = errors.Join(f.Close(), lockfile.SyncFolder(dir))
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return fresh, err
+		return made, err
 	}
-	return fresh, errors.Join(checkOwned(dir, 0o022, "write to", "700"), checkOwned(path, 0o077, "open", "600"))
+	return made, errors.Join(checkOwned(dir, 0o022, "write to", "700"), checkOwned(path, 0o077, "open", "600"))
 }
 
-// lockFolder takes the folder for this process, and leaves word of it.
+// lockFolder locks the lock file at path for this process, until the file that it returns is
+// closed, and writes into it which process that is. The error is ErrInUse, with the process that
+// has it.
 func lockFolder(path string) (*os.File, error) {
 	f, err := lockfile.Open(path)
 	if errors.Is(err, lockfile.ErrInUse) {
-		who, _ := os.ReadFile(path)
-		if len(who) == 0 {
-			who = []byte("another program")
+		holder, _ := os.ReadFile(path)
+		if len(holder) == 0 {
+			holder = []byte("another program")
 		}
-		return nil, fmt.Errorf("%w: %s writes to %s; name another folder, or end that first", ErrInUse, who,
+		return nil, fmt.Errorf("%w: %s writes to %s; name another folder, or end that first", ErrInUse, holder,
 			filepath.Dir(path))
 	}
 	if err != nil {
 		return nil, err
 	}
-	who := fmt.Sprintf("process %d (%s, since %s)", os.Getpid(), filepath.Base(os.Args[0]),
+	self := fmt.Sprintf("process %d (%s, since %s)", os.Getpid(), filepath.Base(os.Args[0]),
 		time.Now().Format("2006-01-02 15:04"))
 	if err = f.Truncate(0); err == nil {
-		_, err = f.WriteString(who)
+		_, err = f.WriteString(self)
 	}
 	if err != nil {
 		f.Close()
@@ -224,7 +235,8 @@ func lockFolder(path string) (*os.File, error) {
 	return f, nil
 }
 
-// identifyFile begins a new file, and refuses one that is not ours.
+// identifyFile makes the tables in a file without any, and refuses a file that is not a log, or one
+// of a newer version.
 func (s *Store) identifyFile(ctx context.Context) error {
 	var id, v, tables int
 	err := s.out.QueryRowContext(ctx,
@@ -255,22 +267,24 @@ func (s *Store) identifyFile(ctx context.Context) error {
 	return nil
 }
 
-// checkFile looks through the file where there may be something wrong with it, which takes about a
-// second for each gigabyte.
+// checkFile looks through the whole file for damage if crashed is set, which takes about a second
+// for each gigabyte.
 func (s *Store) checkFile(ctx context.Context, crashed bool) error {
-	found := "ok"
-	if crashed {
-		if err := s.out.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil {
-			return s.explainError(err)
-		}
+	if !crashed {
+		return nil
 	}
-	if found != "ok" {
-		return s.damagedError(found)
+	result := ""
+	if err := s.out.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&result); err != nil {
+		return s.explainError(err)
+	}
+	if result != "ok" {
+		return s.damagedError(result)
 	}
 	return nil
 }
 
-// loadEnd finds where the log ends, and prepares to go on.
+// loadEnd reads the bounds of the log, sets its clock, and prepares the statements of Append.
+// Records that are missing in between are ErrDamaged.
 func (s *Store) loadEnd(ctx context.Context) error {
 	mode := "FULL"
 	if s.late {
@@ -324,24 +338,28 @@ func (s *Store) logTime() int64 { return s.at + time.Since(s.began).Milliseconds
 // fullDiskError is the syscall.ENOSPC of SQLite.
 type fullDiskError struct{}
 
-func (fullDiskError) Error() string        { return "the disk is full" }
+// Error names the problem.
+func (fullDiskError) Error() string { return "the disk is full" }
+
+// Is makes it match syscall.ENOSPC.
 func (fullDiskError) Is(target error) bool { return target == syscall.ENOSPC }
 
-// explainError says in words what SQLite says in codes.
+// explainError returns err, of SQLite, with the folder or the copy it is about, and in words where
+// its code means something to the user.
 func (s *Store) explainError(err error) error {
-	var failed *sqlite.Error
-	if !errors.As(err, &failed) || errors.Is(err, driver.ErrBadConn) {
+	var sqliteErr *sqlite.Error
+	if !errors.As(err, &sqliteErr) || errors.Is(err, driver.ErrBadConn) {
 		return fmt.Errorf("the log in %s: %w", s.dir, err)
 	}
 	const readOnly, corrupt, notADatabase, shortRead = 8, 11, 26, 522
-	switch code := failed.Code(); {
+	switch code := sqliteErr.Code(); {
 	case code&0xff == diskFull:
 		return fmt.Errorf("the log in %s cannot be written: %w", s.dir, fullDiskError{})
 	case code&0xff == readOnly:
 		return fmt.Errorf("the log in %s cannot be written: %s, or the disk it is on, may only be read",
 			s.dir, fileName)
 	case code&0xff == corrupt, code&0xff == notADatabase, code == shortRead:
-		return s.damagedError(failed.Error())
+		return s.damagedError(sqliteErr.Error())
 	}
 	return fmt.Errorf("%s: %w", cmp.Or(s.backup, "the log in "+s.dir), err)
 }
@@ -349,16 +367,18 @@ func (s *Store) explainError(err error) error {
 // diskFull is SQLite's code for a disk without room.
 const diskFull = 13
 
-func (s *Store) damagedError(how string) error {
+// damagedError returns an ErrDamaged that says what is wrong with the log or the copy, and what to
+// do.
+func (s *Store) damagedError(problem string) error {
 	if s.backup != "" {
 		return fmt.Errorf("%w: %s is no copy of a log, or not as it was written (%s); aaep log backup makes one",
-			ErrDamaged, s.backup, how)
+			ErrDamaged, s.backup, problem)
 	}
-	return fmt.Errorf(
-		"%w: %s in %s is not as it was written (%s); move it away to begin a new one, in which nobody finds their place", ErrDamaged, fileName, s.dir, how)
+	return fmt.Errorf("%w: %s in %s is not as it was written (%s); move it away to begin a new one, in which nobody "+
+		"finds their place", ErrDamaged, fileName, s.dir, problem)
 }
 
-// Close lets go of the folder. A second Close does nothing.
+// Close closes the log and gives the folder free. A second Close does nothing.
 func (s *Store) Close() (err error) {
 	if s == nil {
 		return os.ErrInvalid
