@@ -33,16 +33,16 @@ func irreversibleCalls(r *Recording, link int) (list []message) {
 // confirmationsOn are what a link was asked.
 func confirmationsOn(r *Recording, link int) []message { return ofTypes(r.eventsOn(link), confirm) }
 
-// distinctQuestions are those of some questions that have a token of their own: one that comes
-// again under the same token is left out.
+// distinctQuestions leaves out of some questions those that come again, in the same session and
+// under the same token.
 func distinctQuestions(questions []message) (distinct []message) {
 	seen := map[string]bool{}
 	for _, q := range questions {
-		token := q.stringMember("reply_token")
-		if token == "" || !seen[token] {
+		key := q.stringMember("session_id") + " " + q.stringMember("reply_token")
+		if !seen[key] {
 			distinct = append(distinct, q)
 		}
-		seen[token] = true
+		seen[key] = true
 	}
 	return distinct
 }

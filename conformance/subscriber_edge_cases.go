@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -66,6 +67,12 @@ var edgeCases = []edgeCase{
 	{Case: Case{Name: "spelled-out", Requirements: []string{"ENV-006"}, Strength: Should,
 		Rule: "a type that is written as a URI is presented as in its compact form"},
 		say: "A type in full", more: object{"type": "https://aaep-protocol.org/types/agent.session.started"}},
+	{Case: Case{Name: "other-stamp", Requirements: []string{"LVL-013", "ENV-067"},
+		Rule: "an event is presented whose timestamp is of another time zone, and of microseconds"},
+		say: "By another clock"},
+	{Case: Case{Name: "long-session", Requirements: []string{"LVL-013", "ENV-067"},
+		Rule: "an event is presented whose session_id is as long as it may be"},
+		say: "A name of many letters", more: object{"session_id": "sess_" + strings.Repeat("aB3", 21) + "z"}},
 	{Case: Case{Name: "unknown-state", Requirements: []string{"EVT-032", "EVT-031"}, Strength: Should,
 		Rule: "a change to an unknown state is presented"},
 		say: "Juggling with three balls", more: object{"type": state, "from_state": "idle", "to_state": "juggling"}},
@@ -148,8 +155,13 @@ func sendEdgeCases(h *subscriberHarness) {
 			delete(e, "tool")
 			delete(e, "tool_call_id")
 		}
-		if odd.Name == "spelled-out" {
+		switch odd.Name {
+		case "spelled-out":
 			e["session_id"] = sessionID()
+		case "other-stamp":
+			e["timestamp"] = time.Now().In(time.FixedZone("", 5*60*60+30*60)).Format("2006-01-02T15:04:05.000000-07:00")
+		case "long-session":
+			c.emitEvent(c.newEvent("longname", e["session_id"].(string), started, "A long name", nil))
 		}
 		if odd.Name == "id-case" {
 			id := eventID("")

@@ -25,7 +25,7 @@ var coreTypes = []string{"session.started", "session.completed", "session.errore
 // The mutants, in the order of the cases they are for. LVL-041, LVL-042, LVL-043.
 var faults = []fault{
 	{title: "says nothing when work begins", says: muteOn(hasType(aaep.TypeSessionStarted)),
-		caught: []string{"start-told", "sessions-apart", "spelled-out"}},
+		caught: []string{"start-told", "sessions-apart", "spelled-out", "normal-instead"}},
 	{title: "keeps tools of low risk to itself", caught: []string{"tool-told"}, says: muteOn(func(ev *aaep.Event) bool {
 		p, ok := ev.Payload.(*aaep.ToolInvoked)
 		return ok && p.RiskLevel == aaep.RiskLow
@@ -153,7 +153,7 @@ var faults = []fault{
 		})},
 	{title: "says once more what it has said", caught: []string{"no-doubles"},
 		runs: reportedAs("double", func(text string) []string { return []string{text, "Once more: " + text} })},
-	{title: "forgets its question when another session goes on", caught: []string{"answers-the-one", "decision-sent", "choices-told", "unknown-risk"},
+	{title: "forgets its question when another session goes on", caught: []string{"answers-sent", "answers-the-one", "bare-question", "choices-told", "decision-sent", "unknown-risk"},
 		conn: mutateWith(func() *messageMutator {
 			var asked any
 			return &messageMutator{in: editEach(func(o object) object {
@@ -200,7 +200,7 @@ var faults = []fault{
 			return nil
 		}
 		return o
-	}), caught: []string{"decision-sent", "answers-the-one", "replies-anew", "answers-after-change"}},
+	}), caught: []string{"decision-sent", "answers-the-one", "replies-anew", "answers-after-change", "bare-question"}},
 	{title: "always accepts", decides: aaep.Accept, caught: []string{"decision-kept", "answers-the-one"}},
 	{title: "replies twice", caught: []string{"reply-once"}, conn: mutateWith(func() *messageMutator {
 		return &messageMutator{out: func(o object) []object {
@@ -210,7 +210,7 @@ var faults = []fault{
 			return []object{o}
 		}}
 	})},
-	{title: "tidies tokens", caught: []string{"token-echoed", "answers-the-one", "replies-anew", "answers-after-change"},
+	{title: "tidies tokens", caught: []string{"token-echoed", "answers-the-one", "replies-anew", "answers-after-change", "bare-question"},
 		conn: editSent(editOnly("confirmation.reply", func(o object) object {
 			return cloneWith(o, object{"reply_token": strings.ToLower(o["reply_token"].(string))})
 		}))},
@@ -252,7 +252,7 @@ var faults = []fault{
 			return o
 		})}
 	})},
-	{title: "asks what was answered elsewhere", caught: []string{"gone-when-settled", "choices-told"},
+	{title: "asks what was answered elsewhere", caught: []string{"answers-sent", "bare-question", "choices-told", "gone-when-settled"},
 		conn: editReceived(func(o object) object {
 			if o["from_state"] == "awaiting_input" { // a subscriber that does not know what that means
 				o["from_state"] = "thinking"
@@ -298,7 +298,7 @@ var faults = []fault{
 			return o
 		})}
 	})},
-	{title: "wants no other terms", caught: []string{"new-terms-heard"}, conn: mutateWith(func() *messageMutator {
+	{title: "wants no other terms", caught: []string{"new-terms-heard", "normal-instead"}, conn: mutateWith(func() *messageMutator {
 		n := 0
 		return &messageMutator{in: editEach(func(o object) object {
 			if shortName(o) == "subscription.accepted" {

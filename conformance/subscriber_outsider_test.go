@@ -83,7 +83,7 @@ var outsiderFaults = []fault{
 				return o
 			})}
 		})},
-	{title: "answers what was answered elsewhere", caught: []string{"gone-when-settled", "choices-told"},
+	{title: "answers what was answered elsewhere", caught: []string{"answers-sent", "choices-told", "gone-when-settled"},
 		conn: mutateWith(func() *messageMutator {
 			asks := map[any]bool{}
 			return &messageMutator{in: editEach(func(o object) object {

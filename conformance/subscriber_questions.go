@@ -112,6 +112,7 @@ var questionKinds = []struct {
 	{"asknought", "numeric", 0.0, nil},
 	{"askchoice", "multiple_choice", "east", object{"choices": thePiers}},
 	{"asktext", "freetext", "Ẹ káàárọ̀, the \"old\" pier <2 & 3>" + strings.Repeat(", and on along the quay", 20), nil},
+	{"askfreely", "freetext", "Any berth", object{"accepted_response_kinds": nil}},
 	{"asktwokinds", "yes_no", true, object{"accepted_response_kinds": []string{"freetext", "yes_no"}}},
 }
 
@@ -142,6 +143,12 @@ func askEveryKind(h *subscriberHarness) {
 	if c.canReply("confirmation") {
 		h.awaitPresented(c.emitEvent(c.questionEvent("oddrisk", s, 60, "extreme", theWholeAction)), theWholeAction, theConsequence)
 		c.emitSettled("oddriskover", s)
+		bare := withMembers(c.questionEvent("bareask", s, 60, "low", theAction),
+			object{"risk_level": nil, "irreversible": nil, "reversibility": nil})
+		if h.awaitPresented(c.emitEvent(bare), theAction, theConsequence) {
+			c.letUserDecide(bare, object{"event_id": bare["event_id"], "decision": "reject"})
+		}
+		c.emitSettled("bareaskover", s)
 	}
 	for _, k := range questionKinds {
 		if q, ok := c.askClarification(k.label, s, k.kind, k.more); ok || h.isPresented(q) {
@@ -561,6 +568,9 @@ var questionedCases = []Case{
 		Rule:  "each kind of clarification can be answered, and the answer is sent as it was given",
 		Judge: func(r *Recording) Finding {
 			for _, k := range questionKinds {
+				if f := judgePresents(k.label)(r); f.Verdict == Fail {
+					return f
+				}
 				f := judgeAnswer(k.label, func(r *Recording, q, act message, replies []message) Finding {
 					switch {
 					case len(replies) == 0:
@@ -583,6 +593,19 @@ var questionedCases = []Case{
 	{Name: "unknown-risk", Requirements: []string{"VER-003", "SEC-002"}, Level: 2, Strength: Must, plays: questionRuns,
 		Rule:  "a confirmation whose risk_level 1.0 does not know is presented like others",
 		Judge: judgePresents("oddrisk", theWholeAction, theConsequence)},
+	{Name: "bare-question", Requirements: []string{"ENV-044", "LVL-023"}, Level: 2, Strength: Must, plays: questionRuns,
+		Rule: "a confirmation without any optional member is presented, and can be answered",
+		Judge: func(r *Recording) Finding {
+			if f := judgePresents("bareask", theAction)(r); f.Verdict != Pass {
+				return f
+			}
+			return judgeAnswer("bareask", func(r *Recording, q, act message, replies []message) Finding {
+				if len(replies) == 0 {
+					return failFinding("the user decided, and no reply was sent", q.Entry, act.Entry)
+				}
+				return passFinding("it was answered", q.Entry, act.Entry, replies[0].Entry)
+			})(r)
+		}},
 	{Name: "answers-the-one", Requirements: []string{"LVL-023", "LVL-024", "CONF-010"}, Level: 2, Strength: Must,
 		plays: []string{"two-open"},
 		Rule:  "of two questions that are open at once, each is answered with what the user answered to it",

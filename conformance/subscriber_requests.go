@@ -102,6 +102,10 @@ var wireCases = []Case{
 			}
 			return f
 		}},
+	{Name: "normal-instead", Requirements: []string{"ENV-044", "LVL-014"}, Level: 3, Strength: Must,
+		plays: []string{"renegotiate"},
+		Rule:  "an event that has no words of the verbosity that the user chose is presented by its summary_normal",
+		Judge: judgePresents("newbare")},
 	{Name: "answers-after-change", Requirements: []string{"LVL-036", "LVL-023"}, Level: 3, Strength: Must,
 		plays: []string{"renegotiate"},
 		Rule:  "a question that comes under new terms is presented, and the user's decision is sent",
@@ -172,6 +176,8 @@ func runRenegotiation(h *subscriberHarness) {
 	c.emitEvent(c.newEvent("newterms", s, invoked, "In other words", toolCall()))
 	h.awaitPresented(c.emitEvent(c.newEvent("newtermstoo", other, completed, "Fewer words", nil)))
 	h.awaitPresented(c.emitEvent(c.newEvent("newwords", sessionID(), started, theNewWords, nil)))
+	bare := c.newEvent("newbare", sessionID(), started, "Few words for all", nil)
+	h.awaitPresented(c.emitEvent(withMembers(bare, object{"summary_terse": nil, "summary_detailed": nil})))
 	if q, ok := c.askDecision("newquestion", sessionID(), 60, "low", theAction); ok || h.isPresented(q) {
 		c.letUserDecide(q, object{"event_id": q["event_id"], "decision": "reject"})
 	}

@@ -81,7 +81,7 @@ var unseenFaults = []fault{
 			return o
 		})}
 	})},
-	{title: "keeps forty letters of a token", caught: []string{"token-echoed", "answers-the-one", "replies-anew", "answers-after-change"},
+	{title: "keeps forty letters of a token", caught: []string{"token-echoed", "answers-the-one", "replies-anew", "answers-after-change", "bare-question"},
 		conn: editSent(editOnly("confirmation.reply", func(o object) object {
 			token, _ := o["reply_token"].(string)
 			return cloneWith(o, object{"reply_token": token[:min(len(token), 40)]})
@@ -249,6 +249,29 @@ var unseenFaults = []fault{
 				}))}
 			}
 		})},
+	{title: "has no words where there are none of its verbosity", caught: []string{"normal-instead"},
+		conn: dropReceived(func(o object) bool {
+			return o["verbosity"] == "terse" && o["summary_terse"] == nil && o["summary_normal"] != nil
+		})},
+	{title: "needs a risk", caught: []string{"bare-question"},
+		conn: dropReceived(func(o object) bool { return shortName(o) == "awaiting.confirmation" && o["risk_level"] == nil })},
+	{title: "needs a kind of answer", caught: []string{"answers-sent"}, conn: dropReceived(func(o object) bool {
+		return shortName(o) == "awaiting.clarification" && o["accepted_response_kinds"] == nil
+	})},
+	{title: "knows stamps in Z alone", caught: []string{"other-stamp"}, conn: dropReceived(func(o object) bool {
+		stamp, _ := o["timestamp"].(string)
+		return strings.Contains(stamp, "+")
+	})},
+	{title: "has room for forty letters of a session", caught: []string{"long-session"},
+		conn: dropReceived(func(o object) bool { return len(fmt.Sprint(o["session_id"])) > 40 })},
+	{title: "wants no notes", caught: []string{"lives-with-less"}, conn: mutateWith(func() *messageMutator {
+		return &messageMutator{bye: func(msg []byte) error {
+			if bytes.Contains(msg, []byte(`"negotiation_notes"`)) {
+				return errors.New("there is an unknown member")
+			}
+			return nil
+		}}
+	})},
 	{title: "asks for the changed terms with the right to reply taken back", caught: []string{"says-it-replies"},
 		conn: editSent(editOnly("subscription.renegotiate", func(o object) object {
 			caps, _ := o["capabilities"].(object)

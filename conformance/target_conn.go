@@ -182,6 +182,9 @@ func (c *targetConn) sendAccepted(changes object) {
 	answer := object{"type": "subscription.accepted", "subscription_id": c.id, "aaep_version": aaep.Version,
 		"producer":             object{"agent_id": "aaep-conformance", "agent_name": "Conformance"},
 		"honored_capabilities": c.terms}
+	if len(changes) > 0 {
+		answer["negotiation_notes"] = "You get less than you asked for."
+	}
 	if c.request.members != nil {
 		c.sendObject(answer)
 	}
