@@ -71,6 +71,10 @@ func TestRefusalIsSaid(t *testing.T) {
 		t.Errorf("said %q", got)
 	}
 	said.Reset()
+	if err := serve.Serve(context.Background(), nil, p); err == nil || !strings.Contains(said.String(), "net.Listen") {
+		t.Errorf("without a listener: %v, said %q", err, &said) // as where the error of net.Listen is not looked at
+	}
+	said.Reset()
 	over, stop := context.WithCancel(context.Background())
 	stop()
 	serve.ListenAndServe(over, "127.0.0.1:0", p) // as asked

@@ -100,7 +100,11 @@ func ListenAndServe(ctx context.Context, addr string, p *producer.Producer) erro
 // Serve serves p on a loopback listener, as Serve of the zero Server does. An error is logged as
 // that of ListenAndServe.
 func Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
-	return logFailure(ctx, ln.Addr().String(), new(Server).Serve(ctx, ln, p))
+	addr := ""
+	if ln != nil { // else Serve says so: the error of net.Listen was not looked at
+		addr = ln.Addr().String()
+	}
+	return logFailure(ctx, addr, new(Server).Serve(ctx, ln, p))
 }
 
 // logFailure logs an error of ListenAndServe and Serve that was not caused by the end of ctx, and
