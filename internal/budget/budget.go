@@ -55,8 +55,9 @@ func (b *Budget) Take(now time.Time) bool {
 		return false
 	}
 	if n := len(b.spent); n > b.head {
-		t = max(t, b.spent[n-1])
+		t = max(t, b.spent[n-1]) // the clock may have stepped back
 	}
+	// Spends that no longer count are forgotten, and the room that they had is used again.
 	for b.head < len(b.spent) && (b.spent[b.head] <= t-retention || len(b.spent)-b.head > 2*aaep.MaxRate) {
 		b.head++
 	}
@@ -82,7 +83,7 @@ func (b *Budget) Free(now time.Time) int {
 	}
 	t := b.offsetOf(now)
 	spent := b.spent[b.head:]
-	old, _ := slices.BinarySearch(spent, t-time.Second+1)
+	old, _ := slices.BinarySearch(spent, t-time.Second+1) // how many were spent a second ago or longer
 	return max(b.rate-(len(spent)-old), 0)
 }
 
@@ -146,8 +147,9 @@ func (b *Budget) HasRecent(now time.Time) bool {
 	return n > b.head && now.Sub(b.base) < b.spent[n-1]+retention
 }
 
-// SpentAfter returns a Budget with the spends of b after its first taken tokens, behind those of
-// before, which may be nil. A subscription that leaves a shared Shaper continues with it.
+// SpentAfter returns a Budget that has spent what before has, which may be nil, and after that what
+// b has spent since it had taken as many tokens as taken says. A subscription that leaves a shared
+// Shaper continues with it: before is its Budget of the time when it began to share.
 func (b *Budget) SpentAfter(taken uint64, before *Budget) *Budget {
 	c := &Budget{rate: b.rate, base: b.base}
 	if before != nil {
@@ -164,33 +166,30 @@ func (b *Budget) SpentAfter(taken uint64, before *Budget) *Budget {
 	return c
 }
 
-// Align makes b a copy of other, which has the same rate, and reports whether it could. It could if
-// b spent each of its recent tokens no later than other did, or later by at most within; other's
-// spends are then moved to those later times, so that neither exceeds the rate.
+// Align makes b a copy of other, which has the same rate, and reports whether that could be done: b
+// spent each of its tokens of the last second no later than other did, or later by at most within.
+// other's spends are then moved to those later times, so that neither exceeds the rate. Otherwise
+// neither is changed.
 func (b *Budget) Align(now time.Time, other *Budget, within time.Duration) bool {
-	type late struct {
-		i  int
-		to time.Duration
-	}
-	var all []late
+	later := map[int]time.Duration{} // by the index of a spend of other: to when it is moved
 	for n := range min(b.rate, len(b.spent)-b.head) {
-		at := b.base.Add(b.spent[len(b.spent)-1-n])
-		if now.Sub(at) >= time.Second {
+		spentAt := b.base.Add(b.spent[len(b.spent)-1-n])
+		if now.Sub(spentAt) >= time.Second {
 			break
 		}
 		i := len(other.spent) - 1 - n
 		if i < other.head {
 			return false
 		}
-		switch d := at.Sub(other.base); {
-		case d > other.spent[i]+within:
+		switch offset := spentAt.Sub(other.base); {
+		case offset > other.spent[i]+within:
 			return false
-		case d > other.spent[i]:
-			all = append(all, late{i, d})
+		case offset > other.spent[i]:
+			later[i] = offset
 		}
 	}
-	for _, l := range all {
-		other.spent[l.i] = l.to
+	for i, offset := range later {
+		other.spent[i] = offset
 	}
 	*b = *other.Clone()
 	return true

@@ -17,7 +17,8 @@ import (
 // longest is how long a question can be open.
 const longest = 24 * time.Hour
 
-// Token is what a reply to a question names; asks is false for any other event.
+// Token returns the reply token of a question that ev asks, which a reply to it names. asks is
+// false for any other event.
 func Token(ev *aaep.Event) (token aaep.ReplyToken, asks bool) {
 	switch p := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
@@ -28,7 +29,8 @@ func Token(ev *aaep.Event) (token aaep.ReplyToken, asks bool) {
 	return "", false
 }
 
-// Given is the time to answer that a question was asked with; of any other event it is zero.
+// Given returns the time to answer that a question was asked with, a day at most; of any other
+// event it is zero.
 func Given(question *aaep.Event) time.Duration {
 	var seconds int64
 	switch p := question.Payload.(type) {
@@ -40,20 +42,22 @@ func Given(question *aaep.Event) time.Duration {
 	return time.Duration(min(max(seconds, 0), int64(longest/time.Second))) * time.Second
 }
 
-// TimeIn is how much time an event says that a question has in all, of which limit was known. Such
-// an event does not name its question, and its session may tell of other work too. But the time
-// that is left, the share of it that is over, and the moments of both events, which are by the same
-// clock, must agree; and it never takes time away.
-func TimeIn(question *aaep.Event, limit time.Duration, ev *aaep.Event) (told time.Duration, ok bool) {
-	p, is := ev.Payload.(*aaep.ProgressUpdated)
-	if !is || ev.SessionID != question.SessionID || p.ETAMS == nil || p.Progress.Percent == nil {
+// TimeIn returns how much time to answer a question has in all, from the beginning, as the
+// progress.updated ev says that announces the time that is left; limit is what was known before. ok
+// is false where ev does not announce that. Such an event does not name its question, and its
+// session may report on other work too. But the time that is left, the percentage that is over, and
+// the stamps of both events, which are by the same clock, must agree; and it never takes time away.
+func TimeIn(question *aaep.Event, limit time.Duration, ev *aaep.Event) (total time.Duration, ok bool) {
+	p, isProgress := ev.Payload.(*aaep.ProgressUpdated)
+	if !isProgress || ev.SessionID != question.SessionID || p.ETAMS == nil || p.Progress.Percent == nil {
 		return 0, false
 	}
 	left := time.Duration(min(max(*p.ETAMS, 0), longest.Milliseconds())) * time.Millisecond
 	over := ev.Timestamp.Sub(question.Timestamp)
-	told = (over + left).Round(time.Second)
-	share := 100 * over.Seconds() / told.Seconds()
-	return told, over >= 0 && left > 0 && told >= limit && told <= longest && math.Abs(share-*p.Progress.Percent) <= 1
+	total = (over + left).Round(time.Second)
+	percent := 100 * over.Seconds() / total.Seconds()
+	agrees := math.Abs(percent-*p.Progress.Percent) <= 1
+	return total, agrees && over >= 0 && left > 0 && total >= limit && total <= longest
 }
 
 // CallOf returns the id of the tool call that a confirmation is for, as its extra_context says or
@@ -66,9 +70,9 @@ func CallOf(question *aaep.Event) string {
 	return cmp.Or(call, question.Within)
 }
 
-// Subject returns what the extra_context of a confirmation says that it is for (D-22). Names match
-// exactly, and one that is there twice is an error, with which it is for nothing: whose id it is
-// decides what may run.
+// Subject returns the tool and the id of the tool call that a confirmation is about, as its
+// extra_context says, or "" where that says nothing (D-22). Names of members match exactly, and one
+// that is there twice is an error: the id decides what may run.
 func Subject(p *aaep.AwaitingConfirmation) (tool, call string, err error) {
 	if len(p.ExtraContext) == 0 {
 		return "", "", nil
@@ -83,8 +87,8 @@ func Subject(p *aaep.AwaitingConfirmation) (tool, call string, err error) {
 	return about.Tool, about.Call, nil
 }
 
-// AsksElsewhere reports whether a confirmation without an answer is no refusal: its extra_context
-// says that the agent then asks the user in its own window.
+// AsksElsewhere reports whether silence does not reject a confirmation: its extra_context says that
+// the agent then asks the user in its own window.
 func AsksElsewhere(p *aaep.AwaitingConfirmation) bool {
 	var about struct {
 		Unanswered string `json:"unanswered"`
@@ -96,17 +100,17 @@ func AsksElsewhere(p *aaep.AwaitingConfirmation) bool {
 // to the user itself where it gets no answer.
 const Elsewhere = "asks_elsewhere"
 
-// Question reports whether an event says that a question of its session is no longer open. Changes
-// of state may have been merged on their way, so that what counts is where they lead, after the
-// question was asked; but not where the question is known to be part of a call that goes on: such a
-// change may be due to another call.
+// Question reports whether ev says that question, of the same session, is no longer open. Of a
+// change of state after the question it counts where that leads, for changes may have been merged
+// on their way. Where the question is known to be asked within a tool call that goes on, only a
+// change out of awaiting_input counts: any other may be due to another call.
 func Question(question, ev *aaep.Event) bool {
 	if ev.SessionID != question.SessionID {
 		return false
 	}
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
-		if ev.Timestamp.Before(question.Timestamp) { // the question overtook it: it tells of the one before
+		if ev.Timestamp.Before(question.Timestamp) { // the question has overtaken it
 			return false
 		}
 		return p.ToState != aaep.StateAwaitingInput && (p.FromState == aaep.StateAwaitingInput ||
@@ -117,7 +121,8 @@ func Question(question, ev *aaep.Event) bool {
 	return ev.Type().Terminal()
 }
 
-// The errors of an answer to what is open no longer; package subscriber says what they mean.
+// The errors of an answer to a question that cannot be given; package subscriber says what they
+// mean.
 var (
 	ErrUnknown = errors.New("subscriber: not an open question of this subscription")
 	// ErrNoMoreTime is of an agent that gives no more time.

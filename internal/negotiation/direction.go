@@ -7,8 +7,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Direction returns how a text in a language is written: as the language is, or auto, where the
-// text mixes letters of both directions, so that its own first letter decides (§11.4).
+// Direction returns the direction in which a text is shown: that of its language or, where it mixes
+// letters of both directions, auto, so that its own first letter decides (§11.4).
 func Direction(tag, text string) aaep.TextDirection {
 	ofLanguage := aaep.DirectionLTR
 	script, _ := language.Make(tag).Script()

@@ -55,7 +55,8 @@ func (t *Terms) negotiateExtensions(ask aaep.Capabilities, offer Offer, note fun
 				if a.Note != "" {
 					note("%s", a.Note)
 				}
-				if !a.listed && namesOthers(ask.SupportedExtensions, offer.Extensions) { // which may have the same prefix
+				// One that the subscriber lists, and that is not offered, may have the same prefix.
+				if !a.listed && namesOthers(ask.SupportedExtensions, offer.Extensions) {
 					note("The capability %s is read as that of %s, which the subscriber does not list.", prefix, a.URI)
 				}
 				t.addEffect(prefix, a.Effect)
@@ -187,8 +188,8 @@ func clampValues(e *handshake.Effect, fault func(field string, err error)) {
 	}
 }
 
-// isObject returns an error unless data is a JSON object.
-func isObject(data json.RawMessage) error {
+// requireObject returns an error unless data is a JSON object.
+func requireObject(data json.RawMessage) error {
 	if d := jsontext.Value(data); d.Kind() != '{' || !d.IsValid() {
 		return fmt.Errorf("it must be an object")
 	}
@@ -245,8 +246,9 @@ func checkExceeds(asked, honored jsontext.Value, pointer string) error {
 	return nil
 }
 
-// addEffect adds to the terms what the extension of a prefix honored. Of limits that several
-// extensions set, the strictest counts; of times to answer, the longest.
+// addEffect adds to the terms what the extension with this prefix has honored. Of limits that
+// several extensions set, the strictest counts; of times to answer, the longest.
+// negotiateExtensions calls it for each extension whose capability object was sent.
 func (t *Terms) addEffect(prefix string, e handshake.Effect) {
 	if t.honored == nil {
 		t.honored = map[string]json.RawMessage{}
@@ -276,7 +278,8 @@ type answerGrants struct {
 	object json.RawMessage
 }
 
-// Granted returns the Capabilities for the answer that gives the time that MoreTime asks for.
+// Granted returns the Capabilities for the answer to a renegotiation whose MoreTime was given: they
+// say so, which those of every later answer do not.
 func (t Terms) Granted() aaep.Capabilities { return t.withGrants(t.granted) }
 
 // Resumed returns the Capabilities for the answer that says that the subscription goes on after
@@ -307,8 +310,8 @@ func (t Terms) Quiets(objects map[string]json.RawMessage) bool {
 	return slices.ContainsFunc(t.quiet, func(prefix string) bool { return objects[prefix] != nil })
 }
 
-// Profile returns a text that is the same for two subscriptions whose events Extend changes alike;
-// "" where no extension is listed.
+// Profile returns a string that is equal for two subscriptions whose events Extend changes alike,
+// to compare them by; "" where no extension is listed.
 func (t Terms) Profile() string { return t.profile }
 
 // Keeps reports whether the extensions let an event pass that is not critical.
@@ -410,7 +413,7 @@ func (a *agreedExtension) checkObject(field string, check func(json.RawMessage) 
 	if check != nil && !a.callShielded(field, func() { err = check(object) }) {
 		err = errExtensionFault
 	}
-	return cmp.Or(err, isObject(object))
+	return cmp.Or(err, requireObject(object))
 }
 
 // A Fault is a mistake of an extension's author, who alone can mend it.
@@ -421,9 +424,12 @@ type Fault struct {
 	Panicked         bool // it is reported from where it panics, so that the caller's stack shows where that is
 }
 
+// Error names the extension and the field.
 func (f *Fault) Error() string {
 	return "extension " + f.Extension + ": " + f.Field + ": " + f.Err.Error()
 }
+
+// Unwrap returns Err.
 func (f *Fault) Unwrap() error { return f.Err }
 
 // reportFault reports a mistake of the extension's author.

@@ -55,26 +55,26 @@ func RefusedLanguages(r *aaep.Rejection) (available []string, refused bool) {
 	return available, true
 }
 
-// MatchLanguage returns the offered tag that serves a listener best, going through the requested
+// MatchLanguage returns the offered tag that serves a person best, going through the requested
 // tags in order (§11.1.3): the same tag; an offered tag that says more, as en-US does for en; then
 // the requested tag with subtags dropped from the right. It never crosses scripts, unless the
 // offered tag names neither script nor region and nothing of the listener's script fits as well.
 // Case does not matter.
 func MatchLanguage(requested, offered []string) (tag string, ok bool) {
 	longest := 0
-	for _, have := range offered {
-		longest = max(longest, len(have))
+	for _, offer := range offered {
+		longest = max(longest, len(offer))
 	}
 	for _, want := range requested {
 		script := scriptOf(want)
-		for cut := want; cut != ""; cut = dropSubtag(cut) {
-			if len(cut) > longest {
+		for prefix := want; prefix != ""; prefix = dropSubtag(prefix) {
+			if len(prefix) > longest {
 				continue // a request may be as long as a message, and be nothing but subtags
 			}
-			for _, fits := range []func(have string) bool{ // the best match first
-				func(have string) bool { return strings.EqualFold(have, cut) && scriptOf(have) == script },
-				func(have string) bool { return saysMore(have, cut) && scriptOf(have) == script },
-				func(have string) bool { return strings.EqualFold(have, cut) && !strings.Contains(have, "-") },
+			for _, fits := range []func(offer string) bool{ // the best match first
+				func(offer string) bool { return strings.EqualFold(offer, prefix) && scriptOf(offer) == script },
+				func(offer string) bool { return isNarrower(offer, prefix) && scriptOf(offer) == script },
+				func(offer string) bool { return strings.EqualFold(offer, prefix) && !strings.Contains(offer, "-") },
 			} {
 				if i := slices.IndexFunc(offered, fits); i >= 0 {
 					return offered[i], true
@@ -98,9 +98,9 @@ func ChooseLanguage(requested []string, ev *aaep.Event) int {
 	return 0
 }
 
-// saysMore reports whether a tag is the tag than with further subtags, as en-US is of en.
-func saysMore(tag, than string) bool {
-	return len(tag) > len(than) && tag[len(than)] == '-' && strings.EqualFold(tag[:len(than)], than)
+// isNarrower reports whether a tag is another one with further subtags, as en-US is en with US.
+func isNarrower(tag, wider string) bool {
+	return len(tag) > len(wider) && tag[len(wider)] == '-' && strings.EqualFold(tag[:len(wider)], wider)
 }
 
 // dropSubtag takes the last subtag off a tag; it returns "" where no language would be left.
@@ -110,7 +110,7 @@ func dropSubtag(tag string) string {
 	if i >= 2 && tag[i-2] == '-' {
 		i -= 2
 	}
-	if i < 2 { // x and i introduce too, and are no language
+	if i < 2 { // a first subtag x or i introduces too, and is no language
 		return ""
 	}
 	return tag[:i]

@@ -78,7 +78,7 @@ func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error
 func decideTerms(ask aaep.Capabilities, offer Offer) (t Terms, err error) {
 	// Notes for the person are in their own language. What their program got wrong is for its
 	// author, in English.
-	own := phrase.Best(ask.Languages)
+	language := phrase.Best(ask.Languages)
 	room := maxNote // characters left for notes
 	note := func(format string, args ...any) {
 		if room > 0 { // more would not travel, and a request may be long
@@ -88,13 +88,14 @@ func decideTerms(ask aaep.Capabilities, offer Offer) (t Terms, err error) {
 	}
 	if t.SignedOnly = isTrue(ask.AcceptSignedManifestsOnly); t.SignedOnly && !offer.SignedManifest {
 		return Terms{}, &aaep.Rejection{Code: aaep.ManifestSignatureRequired,
-			Message: "This producer has no signed manifest. Ask without accept_signed_manifests_only to go on unverified."}
+			Message: "This producer has no signed manifest. " +
+				"Ask without accept_signed_manifests_only to go on unverified."}
 	}
 	t.MaxEventsPerSecond = ask.MaxEventsPerSecond
 	if top := min(offer.MaxEventsPerSecond, aaep.MaxRate); top > 0 &&
 		(t.MaxEventsPerSecond == 0 || t.MaxEventsPerSecond > top) {
 		t.MaxEventsPerSecond = top
-		note("%s", sayIn(own, phrase.RateCapped, strconv.FormatInt(top, 10)))
+		note("%s", sayIn(language, phrase.RateCapped, strconv.FormatInt(top, 10)))
 	}
 	t.Verbosity = chooseVerbosity(ask.PreferredVerbosity, note)
 	if t.Languages, err = chooseLanguages(ask.Languages, offer, note); err != nil {
@@ -103,12 +104,12 @@ func decideTerms(ask aaep.Capabilities, offer Offer) (t Terms, err error) {
 	t.ConfirmationReply = isTrue(ask.SupportsConfirmationReply) && !offer.ReadOnly
 	t.ClarificationReply = isTrue(ask.SupportsClarificationReply) && !offer.ReadOnly
 	if offer.ReadOnly && (isTrue(ask.SupportsConfirmationReply) || isTrue(ask.SupportsClarificationReply)) {
-		note("%s", sayIn(own, phrase.OnlyListen, ""))
+		note("%s", sayIn(language, phrase.OnlyListen, ""))
 	}
 	t.Boundaries = chooseBoundaries(ask.CoalesceBoundaries, note)
 	t.Filters = chooseFilters(ask.EventFilters, offer.Withhold, note)
 	if len(offer.Withhold) > 0 {
-		note("%s", sayIn(own, phrase.NotToldOf, strings.Join(offer.Withhold, ", ")))
+		note("%s", sayIn(language, phrase.NotToldOf, strings.Join(offer.Withhold, ", ")))
 	}
 	levels := ask.SupportedConformanceLevels
 	if levels == nil {
@@ -147,8 +148,8 @@ func chooseCognitiveLoad(asked aaep.CognitiveLoad, note func(string, ...any)) aa
 	return aaep.LoadMedium
 }
 
-// chooseBoundaries returns the known ones of the boundaries that were asked for. It never returns
-// nil: that would be the default at the next renegotiation.
+// chooseBoundaries returns the boundaries that were asked for and are known, and the default ones
+// where none were. It never returns nil: that would mean the default at the next renegotiation.
 func chooseBoundaries(asked []aaep.Boundary, note func(string, ...any)) []aaep.Boundary {
 	if asked == nil {
 		return slices.Clone(defaultBoundaries)
@@ -162,9 +163,8 @@ func chooseBoundaries(asked []aaep.Boundary, note func(string, ...any)) []aaep.B
 		known = append(known, b)
 	}
 	if len(known) == 0 {
-		note(
-			"None of the coalesce_boundaries is known; text comes sentence by sentence. There are none, word, " +
-				"sentence, paragraph and completion.")
+		note("None of the coalesce_boundaries is known; text comes sentence by sentence. " +
+			"There are none, word, sentence, paragraph and completion.")
 	}
 	return known
 }
@@ -184,14 +184,13 @@ func chooseFilters(asked *aaep.EventFilters, withhold []string, note func(string
 			if !useless(pattern) {
 				return false
 			}
-			note(
-				"The filter %q matches no event and was ignored. Write a type such as aaep:agent.tool.invoked, the "+
-					"beginning of some with a * behind it, or *.", pattern)
+			note("The filter %q matches no event and was ignored. Write a type such as aaep:agent.tool.invoked, "+
+				"the beginning of some with a * behind it, or *.", pattern)
 			return true
 		})
 	}
-	chosen.Include = withoutUseless(chosen.Include, isMistaken)
-	chosen.Exclude = withoutUseless(chosen.Exclude, notAType)
+	chosen.Include = withoutUseless(chosen.Include, isMistakenInclude)
+	chosen.Exclude = withoutUseless(chosen.Exclude, matchesNoType)
 	for _, pattern := range withhold {
 		if !slices.Contains(chosen.Exclude, pattern) { // a renegotiation begins with what was honored
 			chosen.Exclude = append(chosen.Exclude, pattern)
@@ -215,9 +214,8 @@ func isOurMajor(version string) bool {
 }
 
 // knownBoundaries are those that text can be cut at.
-var knownBoundaries = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence,
-	aaep.BoundaryParagraph,
-	aaep.BoundaryCompletion}
+var knownBoundaries = []aaep.Boundary{
+	aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion}
 
 // isTrue reports whether an optional capability is there and true.
 func isTrue(b *bool) bool { return b != nil && *b }

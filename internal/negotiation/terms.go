@@ -32,12 +32,12 @@ type Terms struct {
 	Levels             []int64
 	// Extensions are the URIs of the extensions both sides know.
 	Extensions []string
-	// What the extensions changed; see Effect.
-	MaxChunk                        int
+	// The following come from the extensions, and are zero without them; see handshake.Effect.
+	MaxChunk                        int // of text in one event, in code points
 	TimeoutMultiplier               float64
 	MinTimeout                      time.Duration
-	MoreTime                        aaep.ReplyToken // of this negotiation alone
-	ResumeAfter                     string          // likewise
+	MoreTime                        aaep.ReplyToken // asked for in this negotiation, not in those before
+	ResumeAfter                     string          // likewise; an event id
 	Quiet, IdleTimeout, MaxDuration time.Duration
 
 	CognitiveLoad aaep.CognitiveLoad
@@ -110,13 +110,14 @@ func (f Filters) Match(t aaep.Type) bool {
 	return len(f.Include) > 0 && (&aaep.EventFilters{Include: f.Include, Exclude: f.Exclude}).Match(t)
 }
 
-// notAType reports whether a pattern can match no type, for each has a colon (§3.2.2).
-func notAType(pattern string) bool { return !strings.ContainsAny(pattern, ":*") }
+// matchesNoType reports whether a pattern can match no type, for it has no colon, which every type
+// has (§3.2.2), and no *.
+func matchesNoType(pattern string) bool { return !strings.ContainsAny(pattern, ":*") }
 
-// isMistaken reports whether a pattern of Include is a mistake: notAType, or a * that is not at the
-// end, or agent.* without its aaep:.
-func isMistaken(pattern string) bool {
+// isMistakenInclude reports whether a pattern of Include is a mistake: it matches no type, has a *
+// that is not at the end, or is agent.* without its aaep:.
+func isMistakenInclude(pattern string) bool {
 	prefix, _ := strings.CutSuffix(pattern, "*")
-	return notAType(pattern) || strings.Contains(prefix, "*") || !strings.Contains(prefix, ":") &&
+	return matchesNoType(pattern) || strings.Contains(prefix, "*") || !strings.Contains(prefix, ":") &&
 		strings.Contains(prefix, ".")
 }

@@ -49,27 +49,30 @@ type link struct {
 	away   bool       // it has been announced that the link is interrupted
 }
 
-// NewFollower returns a Follower that has reported nothing. ctx ends what it sends to the agent.
-func NewFollower(ctx context.Context, host Host, shared log.Shared, logger *slog.Logger, id string, from uint64) *Follower {
-	return &Follower{host: host, shared: shared, logger: logger, id: id, from: from, ctx: ctx, changed: make(chan struct{}, 1)}
+// NewFollower returns a Follower that has reported nothing. ctx ends what it sends to the agent; id
+// and from are what the agent knows of the replica, see Presence.
+func NewFollower(
+	ctx context.Context, host Host, shared log.Shared, logger *slog.Logger, id string, from uint64) *Follower {
+	return &Follower{host: host, shared: shared, logger: logger, id: id, from: from, ctx: ctx,
+		changed: make(chan struct{}, 1)}
 }
 
-// accepted is the answer of an agent that has handled a message.
+// accepted is the answer of an agent that has handled a message; any other refuses it.
 const accepted = "yes"
 
 // errRefused is the error of a message that the agent answered with no.
 var errRefused = errors.New("producer: the agent said no")
 
-// send sends a message to the agent and waits for its yes, half of presenceEvery at most. Without
-// an error the agent has handled the message.
-func (f *Follower) send(n message) error {
-	msg, err := json.Marshal(n)
+// send sends a message to the agent and waits for its answer, half of presenceEvery at most.
+// Without an error the agent has handled the message; errRefused says that it has not.
+func (f *Follower) send(m message) error {
+	data, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(f.ctx, presenceEvery/2)
 	defer cancel()
-	answer, err := f.shared.Send(ctx, msg)
+	answer, err := f.shared.Send(ctx, data)
 	if err == nil && string(answer) != accepted {
 		err = errRefused
 	}
@@ -137,9 +140,10 @@ func (f *Follower) Report() {
 	f.reportLocked()
 }
 
-// ReportNew does what Report does for a subscription that is new or has new terms, but only if that
-// matters: it sends nothing if the last report is recent and covers it, for which changes includes
-// it in a presence, and leaves the report to RunHeartbeat if another one is under way.
+// ReportNew does what Report does, for a subscription that is new or has new terms, where the agent
+// needs that at once. It sends nothing if the last report is recent and the subscription changes
+// nothing in it: changes includes the subscription in that presence and reports whether it does.
+// While another report is under way it leaves this one to RunHeartbeat. The caller holds no lock.
 func (f *Follower) ReportNew(changes func(known *Presence) bool) {
 	if f == nil {
 		return
@@ -179,9 +183,9 @@ func (f *Follower) reportLocked() {
 func (f *Follower) SetLogLost(lost bool) { f.updateLink(func(l *link) { l.lost = lost }) }
 
 // noteContact notes whether the agent answered when it was last sent a message.
-func (f *Follower) noteContact(yes bool) {
+func (f *Follower) noteContact(answered bool) {
 	f.updateLink(func(l *link) {
-		if yes {
+		if answered {
 			l.silent = time.Time{}
 		} else if l.silent.IsZero() {
 			l.silent = time.Now()

@@ -41,14 +41,14 @@ type Leader struct {
 type member struct {
 	Presence
 	seen time.Time // when it last reported its presence
-	// told has, by position, the tool calls that it has delivered, with the subscriptions that do
-	// not have them.
-	told map[uint64][]audit.Subscription
+	// delivered has, by position in the log, the tool calls that it is done with, each with the
+	// subscriptions for which the call has not left.
+	delivered map[uint64][]audit.Subscription
 }
 
-// keptTold is over how many positions of the log it is kept which tool calls a replica has
+// keptDelivered is over how many positions of the log it is kept which tool calls a replica has
 // delivered.
-const keptTold = 10_000
+const keptDelivered = 10_000
 
 // NewLeader returns a Leader without replicas, which calls changed when something in it changes.
 func NewLeader(agent Agent, logger *slog.Logger, changed func()) *Leader {
@@ -68,8 +68,10 @@ func (l *Leader) HandleMessage(msg []byte) []byte {
 	case n.Left > 0:
 		l.mu.Lock()
 		if r := l.replicas[n.ID]; r != nil {
-			r.told[n.Left] = n.Untold
-			maps.DeleteFunc(r.told, func(pos uint64, _ []audit.Subscription) bool { return pos+keptTold < n.Left })
+			r.delivered[n.Left] = n.Untold
+			maps.DeleteFunc(r.delivered, func(pos uint64, _ []audit.Subscription) bool {
+				return pos+keptDelivered < n.Left
+			})
 		}
 		l.mu.Unlock()
 		l.changed()
@@ -82,21 +84,22 @@ func (l *Leader) HandleMessage(msg []byte) []byte {
 	return []byte("no")
 }
 
-// Apply keeps what a replica reports of itself, or that it has gone, which is no listeners. It
-// returns what the replica reported before.
-func (l *Leader) Apply(now Presence) (was Presence) {
+// Apply keeps what a replica reports of itself, or forgets a replica that has no subscriptions any
+// more. It returns what the replica reported before, the zero Presence if that was nothing. The
+// agent calls it, in ApplyPresence.
+func (l *Leader) Apply(now Presence) (before Presence) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	told := map[uint64][]audit.Subscription{}
+	delivered := map[uint64][]audit.Subscription{}
 	if known := l.replicas[now.ID]; known != nil {
-		was, told = known.Presence, known.told
+		before, delivered = known.Presence, known.delivered
 	}
 	if now.Listeners > 0 {
-		l.replicas[now.ID] = &member{Presence: now, seen: time.Now(), told: told}
+		l.replicas[now.ID] = &member{Presence: now, seen: time.Now(), delivered: delivered}
 	} else {
 		delete(l.replicas, now.ID)
 	}
-	return was
+	return before
 }
 
 // Watch drops replicas that have not reported for too long, and logs when the log does not answer,
@@ -119,7 +122,7 @@ func (l *Leader) Watch(done <-chan struct{}, isCutOff func(within time.Duration)
 				l.logger.Warn("the log answers again, and has everything")
 			}
 		}
-		gone := l.silent()
+		gone := l.findSilent()
 		if len(gone) > 0 && isCutOff(presenceEvery) {
 			l.mu.Lock()
 			for _, r := range l.replicas {
@@ -136,9 +139,9 @@ func (l *Leader) Watch(done <-chan struct{}, isCutOff func(within time.Duration)
 	}
 }
 
-// silent returns the replicas that have not reported for too long, each as a report without
-// listeners.
-func (l *Leader) silent() (gone []Presence) {
+// findSilent returns the replicas that have not reported for presenceKept, each as a report without
+// subscriptions, which Apply drops it for.
+func (l *Leader) findSilent() (gone []Presence) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, r := range l.replicas {
@@ -173,18 +176,18 @@ func (l *Leader) Identify(id string) audit.Subscription {
 // HasDelivered reports whether the replica with this id is there, whether it is done with the tool
 // call at pos, and for which of its subscriptions that has not left. A replica that began after the
 // call has nothing to deliver.
-func (l *Leader) HasDelivered(id string, pos uint64) (there, done bool, untold []audit.Subscription) {
+func (l *Leader) HasDelivered(id string, pos uint64) (present, done bool, untold []audit.Subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.replicas[id]
 	if r == nil {
 		return false, false, nil
 	}
-	for _, who := range r.told[pos] {
+	for _, who := range r.delivered[pos] {
 		who.Node = r.Node
 		untold = append(untold, who)
 	}
-	_, done = r.told[pos]
+	_, done = r.delivered[pos]
 	return true, done || pos <= r.From, untold
 }
 

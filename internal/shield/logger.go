@@ -12,17 +12,17 @@ func Logger(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	if _, is := l.Handler().(handler); is || l.Handler() == slog.DiscardHandler {
+	if _, shielded := l.Handler().(handler); shielded || l.Handler() == slog.DiscardHandler {
 		return l
 	}
 	return slog.New(handler{l.Handler()})
 }
 
-// handler is a slog.Handler of others.
+// handler is a slog.Handler of other code, behind the shield.
 type handler struct{ slog.Handler }
 
 // Enabled reports false if the handler panics.
-func (h handler) Enabled(ctx context.Context, level slog.Level) (is bool) {
+func (h handler) Enabled(ctx context.Context, level slog.Level) (enabled bool) {
 	defer func() { recover() }()
 	return h.Handler.Enabled(ctx, level)
 }
@@ -38,15 +38,15 @@ func (h handler) Handle(ctx context.Context, r slog.Record) (err error) {
 }
 
 // WithAttrs returns a handler with attributes, or this one if that panics.
-func (h handler) WithAttrs(attrs []slog.Attr) (with slog.Handler) {
-	with = h
+func (h handler) WithAttrs(attrs []slog.Attr) (changed slog.Handler) {
+	changed = h
 	defer func() { recover() }()
 	return handler{h.Handler.WithAttrs(attrs)}
 }
 
 // WithGroup is like WithAttrs.
-func (h handler) WithGroup(name string) (with slog.Handler) {
-	with = h
+func (h handler) WithGroup(name string) (changed slog.Handler) {
+	changed = h
 	defer func() { recover() }()
 	return handler{h.Handler.WithGroup(name)}
 }

@@ -33,7 +33,8 @@ func (s *Shield) Call(doing string, f func() error) (err error) {
 	defer func() {
 		if crash := recover(); crash != nil {
 			err = fmt.Errorf("producer: panic: %v", crash)
-			s.LogMistake(doing, "panic, and the agent goes on", "doing", doing, "panic", crash, "stack", string(debug.Stack()))
+			s.LogMistake(doing, "panic, and the agent goes on",
+				"doing", doing, "panic", crash, "stack", string(debug.Stack()))
 		}
 	}()
 	return CheckError(f())
@@ -43,18 +44,20 @@ func (s *Shield) Call(doing string, f func() error) (err error) {
 func (s *Shield) LogMistake(kind, message string, attrs ...any) {
 	now := time.Now()
 	s.mu.Lock()
-	last, known := s.logged[kind]
-	if !known || now.Sub(last) >= time.Minute {
-		s.logged[kind], known = now, false
+	last, logged := s.logged[kind]
+	write := !logged || now.Sub(last) >= time.Minute
+	if write {
+		s.logged[kind] = now
 	}
 	s.mu.Unlock()
-	if !known {
+	if write {
 		s.logger.Error(message, attrs...)
 	}
 }
 
-// CheckError returns an error of others as it is, or, where one of its methods panics, as those of
-// a nil pointer in an error do, an error that says so.
+// CheckError returns an error that other code has returned, as it is, if it can be used. Where one
+// of its methods panics, as those of a nil pointer in an error do, it returns an error that says
+// so.
 func CheckError(err error) (checked error) {
 	if err == nil {
 		return nil
@@ -69,8 +72,8 @@ func CheckError(err error) (checked error) {
 	return err
 }
 
-// CheckNil returns an error where a value of others is nil, or a nil pointer, such as what a
-// function returned beside an error that was not looked at. name says what it was given as.
+// CheckNil returns an error where a value that other code has given is nil, or a nil pointer, such
+// as what a function returned beside an error that was not looked at. name names the value.
 func CheckNil(name string, value any) error {
 	switch v := reflect.ValueOf(value); {
 	case value == nil:
@@ -81,7 +84,8 @@ func CheckNil(name string, value any) error {
 	return nil
 }
 
-// noError is an error that none of others is: CheckError looks for it.
+// noError is a type that no error has: CheckError looks for it, so that the methods Is and As of an
+// error are called.
 type noError struct{}
 
 // Error makes noError an error.
