@@ -78,29 +78,11 @@ func (l *rules) lookUpWord(word []byte, first bool) (abbreviation, bool) {
 func (l *rules) classifyShape(word []byte, first bool) abbreviation {
 	r, size := utf8.DecodeRune(word)
 	c := classOf(r)
-	digits, letters, dots := 0, 0, 0
-	partLetters, longestPart := 0, 0 // letters since the last full stop, and the most between two
-	for i := 0; i < len(word); {
-		r, size := utf8.DecodeRune(word[i:])
-		i += size
-		switch {
-		case unicode.IsDigit(r):
-			digits++
-		case unicode.IsLetter(r):
-			letters++
-			partLetters++
-		case r == '.':
-			dots++
-			partLetters = 0
-		case unicode.IsMark(r):
-		case (r == '-' || r == '–') && partLetters == 0 && dots > 0: // J.-P. Sartre, Mon.–Fri.
-		default:
-			return notAbbreviation
-		}
-		longestPart = max(longestPart, partLetters)
+	shape, ok := shapeOf(word)
+	if !ok {
+		return notAbbreviation
 	}
-
-	switch {
+	switch digits, letters, dots := shape.digits, shape.letters, shape.dots; {
 	case letters == 0 && dots == 0 && digits == 4 && l.yearFirst:
 		return abbrOrdinal
 	case letters == 0 && dots == 0 && digits <= 3:
@@ -108,9 +90,9 @@ func (l *rules) classifyShape(word []byte, first bool) abbreviation {
 			return abbrItemMarker // "1." begins a list item
 		}
 		return abbrOrdinal
-	case dots > 0 && digits == 0 && longestPart == 1 && (c == clUpper || c == clLower):
+	case dots > 0 && digits == 0 && shape.longestPart == 1 && (c == clUpper || c == clLower):
 		return abbrMayEnd // U.S, a.k.a
-	case dots > 0 && digits == 0 && longestPart <= 2 && c == clLetter:
+	case dots > 0 && digits == 0 && shape.longestPart <= 2 && c == clLetter:
 		return abbrNeverEnds // พล.ต.อ
 	case dots > 0 && digits == 0:
 		return l.classifyCompound(word)
@@ -143,6 +125,38 @@ func (l *rules) classifyShape(word []byte, first bool) abbreviation {
 		return abbrNeverEnds // it is an initial in a script without capitals
 	}
 	return notAbbreviation
+}
+
+// wordShape is what classifyShape counts of a word.
+type wordShape struct {
+	digits, letters, dots int
+	longestPart           int // the most letters between two full stops
+}
+
+// shapeOf returns the shape of a word of letters, digits and full stops, and of hyphens behind full
+// stops. ok is false for a word with any other character.
+func shapeOf(word []byte) (shape wordShape, ok bool) {
+	part := 0 // letters since the last full stop
+	for i := 0; i < len(word); {
+		r, size := utf8.DecodeRune(word[i:])
+		i += size
+		switch {
+		case unicode.IsDigit(r):
+			shape.digits++
+		case unicode.IsLetter(r):
+			shape.letters++
+			part++
+		case r == '.':
+			shape.dots++
+			part = 0
+		case unicode.IsMark(r):
+		case (r == '-' || r == '–') && part == 0 && shape.dots > 0: // J.-P. Sartre, Mon.–Fri.
+		default:
+			return shape, false
+		}
+		shape.longestPart = max(shape.longestPart, part)
+	}
+	return shape, true
 }
 
 // classifyCompound returns the kind of a word of several parts with full stops between: PGS.TS,

@@ -41,7 +41,7 @@ func (d *detector) openFormula(pos int) (end int) {
 			if begun != pos+len(`\begin{`) {
 				return pos
 			}
-			if w := d.wordAt(begun); !mathematical[string(w.bytes())] {
+			if w := d.wordAt(begun); !texFormulas[string(w.bytes())] {
 				return pos
 			}
 			end, kind, mark = begun, 'b', `\end{`
@@ -56,8 +56,8 @@ func (d *detector) openFormula(pos int) (end int) {
 	return end
 }
 
-// mathematical has the environments of TeX that are one formula.
-var mathematical = map[string]bool{
+// texFormulas has the environments of TeX whose content is one formula.
+var texFormulas = map[string]bool{
 	"equation": true, "align": true, "aligned": true, "alignat": true, "gather": true, "gathered": true,
 	"multline": true, "eqnarray": true,
 	"cases": true, "matrix": true, "pmatrix": true, "bmatrix": true, "vmatrix": true, "array": true, "split": true,

@@ -20,11 +20,11 @@ type lineState struct {
 type block uint8
 
 const (
-	prose block = iota
-	listItem
-	quoted
-	heading // a heading is one unit
-	row     // a table's row, a code block's fence or a line of JSON: nothing in it ends a sentence
+	prose    block = iota
+	listItem       // it begins with the marker of an item
+	quoted         // it begins with >
+	heading        // a heading is one unit
+	row            // a table's row, a code block's fence or a line of JSON: nothing in it ends a sentence
 )
 
 // insideBlock reports whether nothing in the line ends a sentence: it is code, a formula, a heading

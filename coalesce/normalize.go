@@ -29,9 +29,9 @@ func (changes *lengthChanges) take(n int) int {
 			continue
 		case start < n: // the cut divides the segment, and the rest keeps what is left of the input
 			part := n - start
-			given := min(part, c.input)
-			input += given - part
-			c.nfc, c.input = c.nfc-part, c.input-given
+			used := min(part, c.input)
+			input += used - part
+			c.nfc, c.input = c.nfc-part, c.input-used
 		}
 		c.end -= n
 		keep = append(keep, c)

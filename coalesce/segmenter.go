@@ -261,7 +261,8 @@ func (s *Segmenter) Clone() *Segmenter {
 
 // Equal reports whether s will cut what comes as o does.
 func (s *Segmenter) Equal(o *Segmenter) bool {
-	bare := func(s *Segmenter) Segmenter {
+	// withoutSlices returns what DeepEqual compares: the slices are compared without regard to nil.
+	withoutSlices := func(s *Segmenter) Segmenter {
 		c := *s
 		c.raw, c.buf, c.changes, c.out = nil, nil, nil, nil
 		c.nfc, c.examined = nil, 0 // neither changes how text is cut
@@ -269,5 +270,5 @@ func (s *Segmenter) Equal(o *Segmenter) bool {
 	}
 	return slices.Equal(s.raw, o.raw) && slices.Equal(s.buf, o.buf) &&
 		slices.Equal(s.changes, o.changes) && slices.Equal(s.out, o.out) &&
-		reflect.DeepEqual(bare(s), bare(o))
+		reflect.DeepEqual(withoutSlices(s), withoutSlices(o))
 }

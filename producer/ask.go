@@ -22,7 +22,7 @@ import (
 // The order is: the state awaiting_input, the question, its outcome, and one change of state that
 // announces what came of it. Where an action was accepted, that change is to calling_tool.
 func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Question,
-	explain func(*ledger.Outcome) (speech, error)) (_ *ledger.Outcome, _ *questions.Pending, err error) {
+	explain func(*ledger.Outcome) (speech, error)) (*ledger.Outcome, *questions.Pending, error) {
 	release, err := s.takeTurn(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -46,18 +46,27 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 	if out == nil {
 		return nil, nil, ErrSessionOver // endSession withdraws the question
 	}
-	if q.Confirmation != nil && out.Decision == aaep.Accept {
-		defer func() {
-			if err != nil {
-				s.p.broker.Log.RecordNotDone(pending.Record)
-			}
-		}()
-	}
+	accepted := q.Confirmation != nil && out.Decision == aaep.Accept
 	// An answer that came too late for the agent is on record, but nothing is done.
 	late := ctx.Err()
 	if late != nil {
 		out = ledger.WithdrawnOutcome(q)
 	}
+	err = s.announceOutcome(q, pending, out, late, explain)
+	if accepted && err != nil {
+		s.p.broker.Log.RecordNotDone(pending.Record)
+	}
+	return out, pending, err
+}
+
+// announceOutcome notes in the session's order of events that a question is settled, and announces
+// what came of it: an acceptance by the state calling_tool, anything else by the words that explain
+// has for it and the state that the agent goes back to. late is why the agent wants no answer any
+// more, or nil. The error says why the agent must not act on an answer: it is late, ErrNotRecorded
+// or explain's, or ErrSessionOver. askQuestion calls it before the next question has its turn, so
+// that each outcome is announced. It takes s.mu.
+func (s *Session) announceOutcome(q *ledger.Question, pending *questions.Pending, out *ledger.Outcome, late error,
+	explain func(*ledger.Outcome) (speech, error)) error {
 	news, failed := explain(out)
 	if out.Unrecorded {
 		failed = ErrNotRecorded
@@ -67,23 +76,21 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.ctx.Err() != nil {
-		return nil, nil, ErrSessionOver
+		return ErrSessionOver
 	}
 	if pending.Waiter != nil {
 		s.explainSettled = nil
 		if err := s.machine.Settled(q.Token, out.Decision); err != nil {
-			return nil, nil, err
+			return err
 		}
 	}
-	// The state changes before the next question has its turn, so that each outcome is announced.
 	if q.Confirmation != nil && out.Decision == aaep.Accept && failed == nil {
-		return out, pending, s.enterStateSaying(aaep.StateCallingTool,
-			s.p.speechOrPhrase(aaep.Text{}, phrase.UsingATool, ""))
+		return s.enterStateSaying(aaep.StateCallingTool, s.p.speechOrPhrase(aaep.Text{}, phrase.UsingATool, ""))
 	}
 	if err := s.resumeState(news); err != nil {
-		return nil, nil, errors.Join(failed, err)
+		return errors.Join(failed, err)
 	}
-	return out, pending, failed
+	return failed
 }
 
 // takeTurn waits until no other question of the session is open, and keeps others from being put

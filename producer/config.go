@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -162,25 +163,7 @@ func (cfg *Config) applyDefaults() (languages []string, err error) {
 		return nil, errors.New("producer: MaxSubscriptions, MaxPerPrincipal, MaxEventsPerSecond or KeepEvents " +
 			"of Config is negative; zero is the usual")
 	}
-	if cfg.MaxSubscriptions == 0 {
-		cfg.MaxSubscriptions = 256
-	}
-	if cfg.MaxRequestsPerSecond == 0 {
-		cfg.MaxRequestsPerSecond = max(256, cfg.MaxSubscriptions)
-	}
-	if cfg.KeepEvents == 0 {
-		cfg.KeepEvents = 4096
-	}
-	if cfg.Grace == 0 {
-		cfg.Grace = 10 * time.Second
-	}
-	cfg.Logger = shield.Logger(cfg.Logger)
-	if cfg.Observer == nil {
-		cfg.Observer = unobserved{}
-	}
-	if cfg.Audit == nil {
-		cfg.Audit = audit.Slog(cfg.Logger)
-	}
+	cfg.fillZeroFields()
 	if cfg.Agent.AgentID == "" {
 		return nil, errors.New("producer: Config.Agent.AgentID is empty; give the agent an id that stays the same")
 	}
@@ -190,6 +173,22 @@ func (cfg *Config) applyDefaults() (languages []string, err error) {
 		return nil, err
 	}
 	return languages, nil
+}
+
+// fillZeroFields replaces the limits, the Logger, the Observer and the Audit that are not set by
+// those that the comments of Config name. applyDefaults calls it.
+func (cfg *Config) fillZeroFields() {
+	cfg.MaxSubscriptions = cmp.Or(cfg.MaxSubscriptions, 256)
+	cfg.MaxRequestsPerSecond = cmp.Or(cfg.MaxRequestsPerSecond, max(256, cfg.MaxSubscriptions))
+	cfg.KeepEvents = cmp.Or(cfg.KeepEvents, 4096)
+	cfg.Grace = cmp.Or(cfg.Grace, 10*time.Second)
+	cfg.Logger = shield.Logger(cfg.Logger)
+	if cfg.Observer == nil {
+		cfg.Observer = unobserved{}
+	}
+	if cfg.Audit == nil {
+		cfg.Audit = audit.Slog(cfg.Logger)
+	}
 }
 
 // checkServedExtensions returns an error for one of Config.Extensions that is not valid, that is
