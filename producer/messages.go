@@ -51,7 +51,7 @@ func (sub *subscription) HandleMessage(data []byte) error {
 }
 
 // refuseMalformed logs a message that cannot be read, and reports it to the Observer as a Reply
-// without effect: that is what a subscriber mostly sends. Its sender is not told.
+// without effect: that is what a subscriber mostly sends. Its sender gets no answer.
 func (sub *subscription) refuseMalformed(err error) {
 	sub.p.cfg.Observer.Began(Reply)(err)
 	if write, left := sub.p.malformed.countWarning(time.Now()); write {

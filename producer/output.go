@@ -313,8 +313,8 @@ func (o *Output) appendText(text string) error {
 	return nil
 }
 
-// joiner stands before an accent that would combine with a letter that was told before: with that,
-// positions in the text would no longer agree.
+// joiner is put before an accent that would combine with a letter that was emitted before: if it
+// did, positions in the text would no longer agree.
 const joiner = "\u034f"
 
 // beginWriting enters the state writing_output, with the Session's mu held, unless a tool runs or a
@@ -400,7 +400,7 @@ const (
 // isTag reports whether r is one of the characters that spell the place of a flag.
 func isTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
-// normalizeText brings text into the form in which it is told. Characters that could deceive are
+// normalizeText brings text into the form in which it is emitted. Characters that could deceive are
 // made visible; the result may combine with what follows. Isolates are made visible too: a
 // subscriber gets text in pieces, and a piece may hold only one of a pair. For the same reason
 // fillers stay; they are left out where a user gets the text.

@@ -95,7 +95,7 @@ type Producer struct {
 	shield *shield.Shield // calls what the author of the agent wrote
 	offer  negotiation.Offer
 	log    *eventlog.Log
-	began  uint64            // the end of the log at New: what is up to here was there before
+	began  uint64            // the end of the log at New: events up to here are of an earlier process
 	born   time.Time         // when New was called
 	broker *questions.Broker // owns the ledger of questions; its goroutine ends with Shutdown
 	board  *questions.Board  // which questions are open, and to whom each was put
@@ -148,7 +148,8 @@ func New(cfg Config) (*Producer, error) {
 	return p, nil
 }
 
-// newProducer is New for a complete Config, with the languages that the agent has text in.
+// newProducer makes the Producer of a complete Config; languages are those that the agent has text
+// in, its own first. It claims no store. New calls it.
 func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 	guard := cfg.shieldOthers()
 	events := eventlog.New(cfg.KeepEvents)

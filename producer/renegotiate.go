@@ -193,7 +193,7 @@ func (sub *subscription) applyChange(c *termsChange) *aaep.Rejection {
 	before, terms := sub.terms.Load(), c.terms
 	accepted, err := sub.acceptedMessage(*terms)
 	if err != nil {
-		return &aaep.Rejection{Code: aaep.ManifestSignatureRequired} // the subscriber has been told
+		return &aaep.Rejection{Code: aaep.ManifestSignatureRequired} // acceptedMessage has sent the refusal
 	}
 	// A question that is being put meanwhile sees the old terms, and is settled below, or the new
 	// ones.

@@ -70,7 +70,7 @@ type Session struct {
 	accepted  *aaep.Event                     // the confirmation that was accepted, and no call announced
 }
 
-// stateAt is the state of the agent as a subscriber is told it that comes late.
+// stateAt is the newest state of the agent, which a subscriber is sent that comes late.
 type stateAt struct {
 	ev  *aaep.Event // the newest state.changed
 	pos uint64      // its position in the log; zero: there is none

@@ -80,8 +80,8 @@ func (s *Session) Failing(cause error, text aaep.Text) error {
 	return nil
 }
 
-// endUnfinished ends a session that the agent has not ended: as failed if Failing said so, and
-// otherwise as cancelled by by. Close and Shutdown call it, without s.mu.
+// endUnfinished ends a session that the agent has not ended: as failed after a call of Failing with
+// a cause, and otherwise as cancelled by by. Close and Shutdown call it, without s.mu.
 func (s *Session) endUnfinished(by aaep.CancelledBy) error {
 	s.mu.Lock()
 	cause, text := s.failing, s.failed
@@ -150,7 +150,7 @@ func (s *Session) withdrawQuestions() {
 	for _, token := range s.machine.OpenQuestions() {
 		s.p.board.Forget(token)
 		s.machine.Settled(token, aaep.Reject)
-		if s.explainSettled != nil { // subscribers are told that the action was not done
+		if s.explainSettled != nil { // it is announced that the action was not done
 			news, _ := s.explainSettled(&ledger.Outcome{Cause: ledger.Withdrawn, Decision: aaep.Reject})
 			if err := s.resumeState(news); err != nil {
 				s.p.cfg.Logger.Error("the end of a question was refused", "session_id", s.id, "error", err)

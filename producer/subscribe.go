@@ -48,7 +48,7 @@ func (p *Producer) acceptSubscription(conn transports.Conn) *subscription {
 }
 
 // handleRequest reads the first message on the link, negotiates, registers the subscription and
-// answers. It reports whether the subscription is open. A peer that is refused is told why; a link
+// answers. It reports whether the subscription is open. A peer that is refused is sent why; a link
 // that is gone is not written to.
 func (p *Producer) handleRequest(sub *subscription) bool {
 	data, err := p.firstMessage(sub.Link)
@@ -98,7 +98,7 @@ func (sub *subscription) Ended(why *aaep.Rejection) {
 }
 
 // closeAnnounced unregisters the subscription and sends the subscriber why it has ended, unless the
-// subscriber ended it or was told before.
+// subscriber has ended it or knows why already. Ended calls it.
 func (sub *subscription) closeAnnounced(why *aaep.Rejection) {
 	p := sub.p
 	aborted := sub.IsAborted()    // before unregisterSubscription aborts it

@@ -66,8 +66,8 @@ type Tool struct {
 // mustAsk reports whether the user is asked before the tool runs (D-32).
 func (t Tool) mustAsk() bool { return t.highImpact() || t.Confirm }
 
-// highImpact reports whether the tool always asks, and runs only when those who were asked have
-// been told of the call (D-49).
+// highImpact reports whether the tool always asks, and runs only when the call has left for the
+// subscribers that were asked (D-49).
 func (t Tool) highImpact() bool { return t.Irreversible || t.Risk == aaep.RiskHigh }
 
 // ErrRejected is returned by Tool and Confirm where the user said no, or accepted something else
@@ -148,7 +148,7 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 		}
 	}
 	call := t.newCall()
-	// A call whose events could not be told is refused before the user is asked.
+	// A call whose events would not be valid is refused before the user is asked.
 	if err := s.checkTool(t, call); err != nil {
 		return "", done, err
 	}
@@ -196,8 +196,8 @@ func (t Tool) newCall() toolCall {
 	return toolCall{lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: name}, cmp.Or(t.Title, name), new(bool)}
 }
 
-// checkTool reports whether the events of a call could be told: when it is invoked, and under its
-// title when it is completed. It takes s.mu and changes nothing.
+// checkTool returns an error if an event of a call would not be valid: that of its invocation, or
+// the one with its title of its completion. It takes s.mu and changes nothing.
 func (s *Session) checkTool(t Tool, call toolCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -317,8 +317,8 @@ func (s *Session) finishCall(call toolCall, began time.Time, err error, recorded
 		s.p.cfg.Logger.Warn("tool failed", "session_id", s.id, "tool", call.Tool, "error", err)
 	}
 	if recorded {
-		// The record is written last, after the lock: a session that ends while it is written has
-		// told how the call ended.
+		// The record is written last, after the lock: if the session ends while it is written, the
+		// end of the call has been emitted.
 		defer s.p.broker.Log.Record(audit.Record{Kind: audit.Completed, SessionID: s.id,
 			Tool: call.Tool, ToolCallID: call.ToolCallID, Status: p.Status, DurationMS: p.DurationMS})
 	}

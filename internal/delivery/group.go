@@ -214,7 +214,7 @@ func (g *group) withholds(token aaep.ReplyToken) (omit, wait bool) {
 
 // sendToMembers encodes a batch once and offers it to the link of each member, with g.mu held. A
 // member whose link does not take all of it is released with the remainder. It also notes that the
-// batch has left, and tells waiting subscriptions if the group has paused.
+// batch has left, and wakes waiting subscriptions if the group has paused.
 func (g *group) sendToMembers(b *batch) {
 	frames, err := g.members[0].sharer.AppendEvents(g.frames[:0], b.events)
 	members, taken := 0, 0 // so far, and how many bytes the link of the newest has taken

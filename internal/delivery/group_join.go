@@ -137,9 +137,9 @@ func (sub *Subscription) computeKey() bool {
 	return true
 }
 
-// confirmJoin tells those goroutines that acted on the subscription while it joined: one that waits
-// for it to progress, and one that woke it. It always returns true. The group may have released it
-// by then.
+// confirmJoin catches up with other goroutines that acted on the subscription while it joined g: it
+// wakes one that waits for the subscription to progress, and has the group release the subscription
+// if that was woken. It always returns true. The group may have released it by then.
 func (sub *Subscription) confirmJoin(g *group) bool {
 	if sub.watched.Load() { // by a goroutine that looked at the subscription's own cursor
 		g.d.Moved.Broadcast()

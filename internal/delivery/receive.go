@@ -59,8 +59,8 @@ func (sub *Subscription) drainMessages() {
 }
 
 // receiveUntilDone hands messages to the Subscriber until ctx is done or the link ends. In the
-// second case it tells the owner of the subscription why, and ends a send that is under way. Only
-// the receiving goroutine calls it.
+// second case it hands the reason to the owner of the subscription, and ends a send that is under
+// way. Only the receiving goroutine calls it.
 func (sub *Subscription) receiveUntilDone(ctx context.Context) {
 	err := sub.receiveMessages(ctx)
 	if ctx == atOnce && err == ctx.Err() {

@@ -53,7 +53,7 @@ type Subscription struct {
 	membership
 	start     uint64         // the cursor when the subscription began
 	startSkip int            // skip when the subscription began
-	first     []shaper.Entry // what is sent before what the log has; nil once a stream was attached
+	first     []shaper.Entry // events to send before those of the log; nil once a stream was attached
 	life      lifetime
 	// woken is what runUngrouped waits for besides time. A goroutine that changes news, lost or
 	// what the Subscriber has pending fills woken afterwards; see Wake.
@@ -104,11 +104,11 @@ func (sub *Subscription) ShapeBy(t *negotiation.Terms, quiet bool) {
 
 // Beginning is where a subscription begins.
 type Beginning struct {
-	End     uint64         // the end of the log: what is up to there was before the subscription
+	End     uint64         // the end of the log: events up to there are from before the subscription
 	Cursor  uint64         // the newest entry that it is not sent
 	Skip    int            // how many bytes of the next entry's text it has already
 	Resumes bool           // it goes on right after an event that another subscription was sent
-	States  []shaper.Entry // what is sent first, where it does not
+	States  []shaper.Entry // events to send first; not used if it resumes
 }
 
 // Begin sets where the subscription begins. The registration calls it once, after SetTerms and

@@ -73,7 +73,7 @@ const (
 	stageDone               // completed
 )
 
-// A consent is what the user said to one tool call.
+// A consent is the user's answer to the question about one tool call.
 type consent int
 
 const (

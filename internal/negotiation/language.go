@@ -58,7 +58,7 @@ func RefusedLanguages(r *aaep.Rejection) (available []string, refused bool) {
 // MatchLanguage returns the offered tag that serves a person best, going through the requested
 // tags in order (§11.1.3): the same tag; an offered tag that says more, as en-US does for en; then
 // the requested tag with subtags dropped from the right. It never crosses scripts, unless the
-// offered tag names neither script nor region and nothing of the listener's script fits as well.
+// offered tag names neither script nor region and no tag of the requested script fits as well.
 // Case does not matter.
 func MatchLanguage(requested, offered []string) (tag string, ok bool) {
 	longest := 0
@@ -85,7 +85,7 @@ func MatchLanguage(requested, offered []string) (tag string, ok bool) {
 	return "", false
 }
 
-// ChooseLanguage returns which of the languages of an event serves a listener best: 0 is the
+// ChooseLanguage returns which of the languages of an event serves a person best: 0 is the
 // event's own, also where none matches, and i is that of its translation i-1.
 func ChooseLanguage(requested []string, ev *aaep.Event) int {
 	tags := []string{ev.Language()}

@@ -26,7 +26,7 @@ type Offer struct {
 	Extensions []handshake.Extension
 	// ReadOnly honors no replies: this subscriber may listen, but is not asked anything.
 	ReadOnly bool
-	// Withhold are patterns of event types that this subscriber is not told of, whatever it asks
+	// Withhold are patterns of event types that this subscriber is not sent, whatever it asks
 	// for.
 	Withhold []string
 	// SignedManifest says that the producer can prove its identity.
@@ -63,7 +63,7 @@ func sayIn(language string, id phrase.ID, arg string) string {
 
 // Renegotiate changes the terms of a running subscription: what change leaves out stays as it was
 // negotiated (§5.7.1). After a refusal the subscription is over, and with it the questions it was
-// asked. So a language that the producer lacks is none: the listener already gets the producer's
+// asked. So a language that the producer lacks is none: the subscriber already gets the producer's
 // own (D-46).
 func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error) {
 	offer.AnyLanguage = true

@@ -21,8 +21,9 @@ type Terms struct {
 	// MaxEventsPerSecond is the rate of events that are not critical; zero is no limit.
 	MaxEventsPerSecond int64
 	Verbosity          aaep.Verbosity
-	// Languages are the requested tags this producer can serve, best first. It is empty only for
-	// a listener who understands none of them, and was let in by Offer.AnyLanguage or renegotiated.
+	// Languages are the requested tags this producer can serve, best first. It is empty only for a
+	// subscriber that asked for none of them, and was accepted by Offer.AnyLanguage or
+	// renegotiated.
 	Languages []string
 	// ConfirmationReply and ClarificationReply say whether the subscriber may be asked.
 	ConfirmationReply  bool

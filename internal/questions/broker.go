@@ -307,6 +307,6 @@ func (b *Broker) Withdraw(token aaep.ReplyToken, session string) {
 	})
 }
 
-// Close withdraws what is open, and returns once every outcome has been handed out. What is called
-// later does nothing.
+// Close withdraws what is open, and returns once every outcome has been handed out. Methods that
+// are called later do nothing.
 func (b *Broker) Close() { close(b.stop); <-b.done; b.delivering.Wait() }

@@ -32,7 +32,7 @@ type Follower struct {
 	logger  *slog.Logger
 	id      string          // by which the agent knows the replica
 	from    uint64          // where the log ended when the replica began
-	ctx     context.Context // ends what is sent to the agent
+	ctx     context.Context // of the messages to the agent
 	changed chan struct{}   // holds one: RunHeartbeat is to report at once
 	link    link
 
@@ -158,7 +158,8 @@ func (f *Follower) ReportNew(changes func(known *Presence) bool) {
 	}
 }
 
-// reportLocked is Report with f.reporting held.
+// reportLocked sends the agent the present Presence, and notes whether it answered, with
+// f.reporting held. Report and ReportNew call it; it waits for the agent.
 func (f *Follower) reportLocked() {
 	now := f.host.Presence()
 	now.ID, now.Node, now.From = f.id, f.shared.Node(), f.from

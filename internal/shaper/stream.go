@@ -179,7 +179,7 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 	st := s.streamFor(e.Event.SessionID, p.OutputID)
 	critical := e.Event.Critical()
 	if n := len(st.parts); n > 0 && (critical || !s.sameText(st.parts[n-1].entry.Event, e.Event)) {
-		// A chunk in another language begins a new event: a language is said once for each.
+		// A chunk in another language begins a new event: an event has one language.
 		s.queuePieces(now, st, st.flushHeld(false), false)
 	}
 	if lang := e.Event.Language(); lang != st.lang {

@@ -44,7 +44,7 @@ func (h handler) WithAttrs(attrs []slog.Attr) (changed slog.Handler) {
 	return handler{h.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup is like WithAttrs.
+// WithGroup returns a handler with a group, or this one if that panics.
 func (h handler) WithGroup(name string) (changed slog.Handler) {
 	changed = h
 	defer func() { recover() }()
