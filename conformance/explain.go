@@ -46,6 +46,7 @@ func Explain(w io.Writer, name string) error {
 	return err
 }
 
+// requirementText is a requirement in one line: who owes it, at which level, and what.
 func requirementText(r requirements.Requirement) string {
 	level := "at Level " + r.Level
 	if r.Level == "any" {
@@ -78,6 +79,8 @@ func whyUnjudgedOfSubscribers(row requirements.Requirement) string {
 	return reasonFor(row, unjudgedOfSubscribers)
 }
 
+// reasonFor returns why no case decides a requirement, from a list of reasons or by what it is
+// about. It is "" where a case is missing.
 func reasonFor(row requirements.Requirement, reasons []struct{ reason, ids string }) string {
 	for _, why := range reasons {
 		if slices.Contains(strings.Fields(why.ids), row.ID) {

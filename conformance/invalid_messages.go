@@ -33,6 +33,7 @@ var (
 	invalidResponses = parseInvalidMessages(responsesData)
 )
 
+// parseInvalidMessages reads a list of testdata, which is compiled in.
 func parseInvalidMessages(data []byte) (list []invalidMessage) {
 	if err := jsonv2.Unmarshal(data, &list, jsonv2.RejectUnknownMembers(true)); err != nil {
 		panic(err) // it is part of the program

@@ -162,6 +162,8 @@ type problems struct {
 
 const maxProblems = 20
 
+// addProblems adds what is wrong in the recording of one scenario run: each text once, with the
+// evidence of its first time, and at most maxProblems of them. Further times are counted.
 func (p *problems) addProblems(play string, r *Recording, list []problem) {
 	if p.times == nil {
 		p.times = map[string]int{}

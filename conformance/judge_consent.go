@@ -69,6 +69,7 @@ func findRunAnyway(r *Recording, link int, q message, although string) (Finding,
 	return inconclusiveFinding("tool.invoked came before the question: whether the tool was run because of what was answered cannot be told"), early
 }
 
+// sameCall reports whether two events are of one tool call, by tool and tool_call_id.
 func (m message) sameCall(other message) bool {
 	return m.stringMember("tool") == other.stringMember("tool") &&
 		m.stringMember("tool_call_id") == other.stringMember("tool_call_id")
@@ -302,6 +303,7 @@ func eachQuestion(judge func(*Recording, message) Finding) func(*Recording) Find
 	}
 }
 
+// judgeDeadline judges that the first question, which stays unanswered, is over when its time is.
 func judgeDeadline(r *Recording) Finding {
 	q := confirmationsOn(r, 0)
 	if len(q) == 0 {

@@ -73,6 +73,8 @@ func publishedManifest(r *Recording) (object, Entry, bool) {
 	return m, e, ok
 }
 
+// ofManifest judges the manifest that was fetched, m, which is nil where it is no JSON object, with
+// the entry that it stands in. Without one the case is inconclusive.
 func ofManifest(judge func(r *Recording, m object, e Entry) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		m, e, ok := publishedManifest(r)
@@ -200,6 +202,8 @@ func judgeInline(r *Recording, m object, e Entry) Finding {
 	return passFinding("it names what was met, and is the same inline", e, a.Entry)
 }
 
+// judgeSigned verifies the signed manifest that came inline to the first subscriber, or else the
+// one that is published, with the keys of the run and at the time of the answer.
 func judgeSigned(r *Recording) Finding {
 	a, ok := r.firstAnswer(0)
 	e, published := r.noteOn(0, noteSigned)

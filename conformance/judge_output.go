@@ -123,11 +123,13 @@ func eachOutput(judge func(f follower, chunks []message) Finding) func(*Recordin
 	}
 }
 
+// agreedBoundaries are the boundaries at which the first subscriber is to get text cut.
 func agreedBoundaries(r *Recording) []string {
 	return stringList(termsOf(withMembers(defaults, requestedCapabilities(r, 0)),
 		honoredTerms(r, 0))["coalesce_boundaries"])
 }
 
+// someOutput passes if there was any output to judge, with its first event as evidence.
 func someOutput(list []message, what string) Finding {
 	if len(list) == 0 {
 		return inconclusiveFinding("no output.streaming came")

@@ -223,6 +223,7 @@ func judgeChain(f follower) Finding {
 	return passFinding(fmt.Sprintf("%d changes of state followed one another", changes))
 }
 
+// judgeStatesTold judges that the state which the scenario is about was entered and left.
 func judgeStatesTold(r *Recording) Finding {
 	want := map[string]string{Stream: "writing_output", Tools: "calling_tool", Idle: "thinking"}[r.Scenario.Name]
 	in, out := false, false
@@ -241,6 +242,8 @@ func judgeStatesTold(r *Recording) Finding {
 	return passFinding(want + " was entered and left")
 }
 
+// judgePairs judges that each tool.invoked of a session has one tool.completed of the same call
+// after it, and that no call is used twice.
 func judgePairs(f follower) Finding {
 	open, used := map[string]message{}, map[string]message{}
 	n := 0

@@ -43,7 +43,7 @@ var handshakeCases = []Case{
 					return Finding{Verdict: Inconclusive, Seen: note, Evidence: []Entry{e}}
 				}
 			}
-			return failFinding(fmt.Sprintf("no answer came within %v", patience), firstSent(r)...)
+			return failFinding(fmt.Sprintf("no answer came within %v", patience), sentOn(r, 0)...)
 		}},
 	{Name: "large-answered", Requirements: []string{"HS-042", "HS-043"}, Level: 3, Strength: Should,
 		plays: []string{"large-request"},
@@ -100,7 +100,7 @@ var handshakeCases = []Case{
 				return inconclusiveFinding("the request was not accepted")
 			}
 			return failFinding("a request that is valid was rejected with "+quoteText(a.stringMember("reason_code")),
-				append(firstSent(r), a.Entry)...)
+				append(sentOn(r, 0), a.Entry)...)
 		}},
 	{Name: "signature-demanded", Requirements: []string{"HS-040"}, Level: 3, Strength: Must,
 		plays: []string{"signed-only"},
@@ -134,7 +134,7 @@ var handshakeCases = []Case{
 		Judge: judgeAcceptance(func(r *Recording, a message) Finding {
 			if _, there := honoredTerms(r, 0)["zzz"]; there ||
 				slices.Contains(honoredList(r, 0, "supported_extensions"), unknownURI) {
-				return failFinding("an extension that nobody knows is honored", append(firstSent(r), a.Entry)...)
+				return failFinding("an extension that nobody knows is honored", append(sentOn(r, 0), a.Entry)...)
 			}
 			return passFinding("it is not honored", a.Entry)
 		})},
@@ -183,7 +183,7 @@ var handshakeCases = []Case{
 			case !ok:
 				return inconclusiveFinding("no answer came")
 			case a.compactType() != "subscription.rejected":
-				return failFinding("a request that is not valid was accepted", append(firstSent(r), a.Entry)...)
+				return failFinding("a request that is not valid was accepted", append(sentOn(r, 0), a.Entry)...)
 			}
 			return passFinding("it was rejected with "+quoteText(a.stringMember("reason_code")), a.Entry)
 		}},
@@ -211,7 +211,7 @@ func extensionsHonored(uris []string) Case {
 			for _, uri := range uris {
 				if !slices.Contains(honoredList(r, 0, "supported_extensions"), uri) {
 					return failFinding("the extension "+quoteText(uri)+" was asked for and is not honored",
-						append(firstSent(r), a.Entry)...)
+						append(sentOn(r, 0), a.Entry)...)
 				}
 			}
 			if f := judgeValid(r); f.Verdict == Fail {
@@ -273,7 +273,7 @@ var termsCases = []Case{
 				n++
 				asked, _ := requestedCapabilities(r, 0)["event_filters"].(object)
 				if !m.isCritical() && !passesFilters(asked, m.compactType()) {
-					return failFinding(shortName(m)+" came although it is excluded", firstSent(r)[0], m.Entry)
+					return failFinding(shortName(m)+" came although it is excluded", sentOn(r, 0)[0], m.Entry)
 				}
 			}
 			return passIfAny(n, "events came, none of them excluded")
@@ -286,7 +286,7 @@ var termsCases = []Case{
 				if usual && m.stringMember("urgency") == "critical" && !r.before["urgency critical "+m.compactType()] {
 					return failFinding(shortName(m)+
 						" is called critical to a subscriber with terms, and was not to others",
-						append(firstSent(r), m.Entry)...)
+						append(sentOn(r, 0), m.Entry)...)
 				}
 			}
 			return passIfAny(len(r.eventsOn(0)), "events have the urgency that they have without terms")
@@ -299,7 +299,7 @@ var termsCases = []Case{
 			for _, typ := range []string{started, invoked, completed} {
 				if passesFilters(asked, typ) && len(ofTypes(r.eventsOn(0), typ)) == 0 && r.DriverErr == nil {
 					return failFinding("a subscriber that includes "+quoteText(typ)+
-						" got none from a session with a tool", append(firstSent(r), a.Entry)...)
+						" got none from a session with a tool", append(sentOn(r, 0), a.Entry)...)
 				}
 			}
 			return passFinding("what was included came", a.Entry)
@@ -321,7 +321,7 @@ var termsCases = []Case{
 			}
 			if len(got) == 0 {
 				return failFinding(fmt.Sprintf("a subscriber that excludes everything got no %s",
-					strings.TrimPrefix(want, "aaep:agent.")), firstSent(r)...)
+					strings.TrimPrefix(want, "aaep:agent.")), sentOn(r, 0)...)
 			}
 			return passFinding(shortName(got[0])+" came through the filter", got[0].Entry)
 		}},
@@ -438,7 +438,7 @@ var termsCases = []Case{
 			switch late := r.eventsOn(0); {
 			case len(late) > 0 && (!ok || a.compactType() != "subscription.accepted"):
 				return failFinding(shortName(late[0])+" came to a subscriber that was never accepted",
-					append(firstSent(r), late[0].Entry)...)
+					append(sentOn(r, 0), late[0].Entry)...)
 			case !ok || a.compactType() != "subscription.rejected":
 				return inconclusiveFinding("nobody was rejected")
 			case len(r.eventsOn(1)) == 0:
@@ -532,15 +532,6 @@ func judgeNotQueued(r *Recording) Finding {
 	return passFinding(shortName(late[0])+" came at once to both", seen[0].Entry, late[0].Entry)
 }
 
-// firstSent returns the first message that the runner sent on the first link, as evidence; nothing
-// if it sent none.
-func firstSent(r *Recording) (list []Entry) {
-	for _, m := range r.messagesOn(0, true) {
-		return []Entry{m.Entry}
-	}
-	return nil
-}
-
 // judgeAcceptance judges the acceptance of the first link; without one the case is inconclusive.
 func judgeAcceptance(judge func(*Recording, message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
@@ -551,6 +542,7 @@ func judgeAcceptance(judge func(*Recording, message) Finding) func(*Recording) F
 	}
 }
 
+// rejectedWith judges that the first request was rejected with a reason code.
 func rejectedWith(code string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		a, ok := r.firstAnswer(0)
@@ -558,7 +550,7 @@ func rejectedWith(code string) func(*Recording) Finding {
 		case !ok:
 			return inconclusiveFinding("no answer came")
 		case a.compactType() != "subscription.rejected":
-			return failFinding("the request was accepted", append(firstSent(r), a.Entry)...)
+			return failFinding("the request was accepted", append(sentOn(r, 0), a.Entry)...)
 		case a.stringMember("reason_code") != code:
 			return failFinding("the request was rejected with "+quoteText(a.stringMember("reason_code")), a.Entry)
 		}
@@ -605,6 +597,8 @@ func judgeRate(r *Recording) (f Finding) {
 	return f
 }
 
+// judgeRateOf judges that, of events that are not critical, no span of t seconds has more than rate
+// times t, and rate, with some jitter of the link allowed for.
 func judgeRateOf(events []message, rate float64) Finding {
 	const jitter = 0.25
 	var list []message

@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -169,13 +167,11 @@ func (l *link) sendObject(o object) bool {
 	if l.index == 0 && o["type"] == "subscription.close" {
 		l.harness.recorder.markLeft()
 	}
-	data, err := jsonv2.Marshal(o, jsonv2.Deterministic(true))
-	if err != nil {
-		panic(err) // it is of our own making
-	}
-	return l.sendRaw(data)
+	return l.sendRaw(encodeObject(o))
 }
 
+// sendRaw sends bytes as they are, and reports whether they could be sent. What kept them is in
+// l.err and in the recording.
 func (l *link) sendRaw(data []byte) bool {
 	if l.conn == nil {
 		return false

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -379,11 +377,8 @@ func (h *producerHarness) closeLinks() {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(h.ctx, patience)
-		if bye, err := jsonv2.Marshal(object{"type": "subscription.close", "subscription_id": l.id,
-			"reason_code":    "subscriber_shutdown",
-			"reason_message": "The play is over."}, jsonv2.Deterministic(true)); err == nil {
-			_ = l.conn.Send(ctx, bye) // a peer that is gone needs no close
-		}
+		_ = l.conn.Send(ctx, encodeObject(object{"type": "subscription.close", "subscription_id": l.id,
+			"reason_code": "subscriber_shutdown", "reason_message": "The play is over."})) // a peer that is gone needs none
 		cancel()
 	}
 	h.stop()

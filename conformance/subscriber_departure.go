@@ -80,6 +80,8 @@ func sendUnprovedManifest(signed string) func(*subscriberHarness) {
 	}
 }
 
+// judgeForged judges that a target which demands a signed manifest has left, by a close or without
+// a word. One that does not demand it has nothing to leave for.
 func judgeForged(r *Recording) Finding {
 	all := ofTypes(r.messagesOn(0, false), "subscription.request")
 	switch {

@@ -369,14 +369,11 @@ func judgeCharacters(r *Recording, m message, _ string) Finding {
 // judgeDropped judges that none of some events is presented in the same way as valid ones: not at
 // all, or with a warning.
 func judgeDropped(labels ...string) func(*Recording) Finding {
-	return func(r *Recording) (f Finding) {
-		for _, label := range labels {
-			if f = judgeDroppedOne(label)(r); f.Verdict != Pass {
-				break
-			}
-		}
-		return f
+	var judges []func(*Recording) Finding
+	for _, label := range labels {
+		judges = append(judges, judgeDroppedOne(label))
 	}
+	return judgeInTurn(judges...)
 }
 
 // judgeUnreadable judges that nothing of almostJSON was presented. Such a message has no members

@@ -292,6 +292,7 @@ func containsWords(text, part string) bool {
 	return strings.Contains(normalizeText(text), normalizeText(part))
 }
 
+// normalizeText leaves of a text the letters and digits of ASCII, in small letters.
 func normalizeText(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

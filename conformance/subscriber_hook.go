@@ -32,6 +32,8 @@ type Hook struct {
 	texts map[string]string // what was presented, by event
 }
 
+// newHook returns the hook of one scenario run. Its acts are buffered, so that the runner never
+// waits for a target that reads none.
 func newHook(t *recorder) *Hook {
 	return &Hook{recorder: t, acts: make(chan []byte, 64), texts: map[string]string{}}
 }

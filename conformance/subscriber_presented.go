@@ -85,6 +85,32 @@ func judgePresents(label string, texts ...string) func(*Recording) Finding {
 	})
 }
 
+// judgeInTurn lets several judges look at a recording; the first that does not pass it decides.
+func judgeInTurn(judges ...func(*Recording) Finding) func(*Recording) Finding {
+	return func(r *Recording) (f Finding) {
+		for _, judge := range judges {
+			if f = judge(r); f.Verdict != Pass {
+				break
+			}
+		}
+		return f
+	}
+}
+
+// judgeWith lets other judges look at what a first one passes, of whom only those count that fail
+// it: what they judge may not have been sent.
+func judgeWith(judge func(*Recording) Finding, others ...func(*Recording) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		f := judge(r)
+		for _, other := range others {
+			if also := other(r); f.Verdict == Pass && also.Verdict == Fail {
+				return also
+			}
+		}
+		return f
+	}
+}
+
 // judgePresentsAny judges that the target still presents anything: one of two events of different
 // types.
 func judgePresentsAny(labels ...string) func(*Recording) Finding {
@@ -273,6 +299,7 @@ func emitEveryType(h *subscriberHarness) {
 	h.awaitPresented(c.emitEvent(c.newEvent("completed", a, completed, theEnd, nil)), theEnd)
 }
 
+// toolCall returns the members of a tool.invoked with a call of its own.
 func toolCall() object {
 	return object{"tool": "count", "tool_call_id": "call_" + randomID()}
 }
@@ -459,6 +486,7 @@ var presentedCases = []Case{
 		Judge: judgeAtOnce("urgentask")},
 }
 
+// judgeVerbosity judges the words in which the session of emitEveryType was presented.
 func judgeVerbosity(r *Recording) Finding {
 	return judgeWords(r, map[string]string{"started": theStart, "invoked": theTool, "completed": theEnd})
 }

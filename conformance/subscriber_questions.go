@@ -370,18 +370,24 @@ func judgeAnswer(label string, judge func(r *Recording, q, act message,
 	}
 }
 
+// judgeReplied judges that a reply came when the user had answered the question with a label.
+func judgeReplied(label string) func(*Recording) Finding {
+	return judgeAnswer(label, func(r *Recording, q, act message, replies []message) Finding {
+		if len(replies) == 0 {
+			return failFinding("the user decided, and no reply was sent", q.Entry, act.Entry)
+		}
+		return passFinding("the user decided, and a reply came", q.Entry, act.Entry, replies[0].Entry)
+	})
+}
+
 // judgeAnswers is judgeAnswer for a first question, and for others where the target was asked them.
 func judgeAnswers(judge func(r *Recording, q, act message, replies []message) Finding, label string,
 	others ...string) func(*Recording) Finding {
-	return func(r *Recording) Finding {
-		f := judgeAnswer(label, judge)(r)
-		for _, other := range others {
-			if also := judgeAnswer(other, judge)(r); f.Verdict == Pass && also.Verdict == Fail {
-				return also
-			}
-		}
-		return f
+	var also []func(*Recording) Finding
+	for _, other := range others {
+		also = append(also, judgeAnswer(other, judge))
 	}
+	return judgeWith(judgeAnswer(label, judge), also...)
 }
 
 // eachReply judges all replies of a scenario run; the first that is wrong decides.
@@ -456,12 +462,8 @@ var questionedCases = []Case{
 		}},
 	{Name: "prompt-whole", Requirements: []string{"EVT-078", "SEC-002"}, Level: 2, Strength: Must, plays: questionRuns,
 		Rule: "a confirmation is presented with its action and its consequence, unchanged",
-		Judge: func(r *Recording) Finding {
-			if f := judgePresents("highrisk", theWholeAction, theConsequence)(r); f.Verdict != Pass {
-				return f
-			}
-			return judgePresents("lowrisk", theWholeAction, theConsequence)(r)
-		}},
+		Judge: judgeInTurn(judgePresents("highrisk", theWholeAction, theConsequence),
+			judgePresents("lowrisk", theWholeAction, theConsequence))},
 	{Name: "risk-shown", Requirements: []string{"LVL-025"}, Level: 2, Strength: Must, plays: questionRuns,
 		Rule:  "a confirmation of high risk stands out from one of low risk",
 		Judge: judgeDistinct("questions of high and of low risk are presented alike", "highrisk", "lowrisk")},
@@ -594,18 +596,8 @@ var questionedCases = []Case{
 		Rule:  "a confirmation whose risk_level 1.0 does not know is presented like others",
 		Judge: judgePresents("oddrisk", theWholeAction, theConsequence)},
 	{Name: "bare-question", Requirements: []string{"ENV-044", "LVL-023"}, Level: 2, Strength: Must, plays: questionRuns,
-		Rule: "a confirmation without any optional member is presented, and can be answered",
-		Judge: func(r *Recording) Finding {
-			if f := judgePresents("bareask", theAction)(r); f.Verdict != Pass {
-				return f
-			}
-			return judgeAnswer("bareask", func(r *Recording, q, act message, replies []message) Finding {
-				if len(replies) == 0 {
-					return failFinding("the user decided, and no reply was sent", q.Entry, act.Entry)
-				}
-				return passFinding("it was answered", q.Entry, act.Entry, replies[0].Entry)
-			})(r)
-		}},
+		Rule:  "a confirmation without any optional member is presented, and can be answered",
+		Judge: judgeInTurn(judgePresents("bareask", theAction), judgeReplied("bareask"))},
 	{Name: "answers-the-one", Requirements: []string{"LVL-023", "LVL-024", "CONF-010"}, Level: 2, Strength: Must,
 		plays: []string{"two-open"},
 		Rule:  "of two questions that are open at once, each is answered with what the user answered to it",

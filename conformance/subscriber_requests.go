@@ -109,12 +109,7 @@ var wireCases = []Case{
 	{Name: "answers-after-change", Requirements: []string{"LVL-036", "LVL-023"}, Level: 3, Strength: Must,
 		plays: []string{"renegotiate"},
 		Rule:  "a question that comes under new terms is presented, and the user's decision is sent",
-		Judge: judgeAnswer("newquestion", func(r *Recording, q, act message, replies []message) Finding {
-			if len(replies) == 0 {
-				return failFinding("the user decided under the new terms, and no reply was sent", q.Entry, act.Entry)
-			}
-			return passFinding("a question was answered under the new terms", act.Entry, replies[0].Entry)
-		})},
+		Judge: judgeReplied("newquestion")},
 	{Name: "asks-for-less", Requirements: []string{"EXT-007"}, Level: 3, Strength: Must, plays: []string{"refused"},
 		Rule: "a request that was refused as capabilities_incompatible is not repeated as it was", Judge: judgeRefused},
 }
@@ -233,6 +228,7 @@ func requestedExtensions(request message) (list []string) {
 	return list
 }
 
+// judgeRefused compares the extensions of the request that was refused with those of the next one.
 func judgeRefused(r *Recording) Finding {
 	first := ofTypes(r.messagesOn(0, false), "subscription.request")
 	if len(first) == 0 {

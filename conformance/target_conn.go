@@ -151,6 +151,7 @@ func (c *targetConn) sendOnStream(ctx context.Context, ev transports.Event) bool
 	}
 }
 
+// sendObject sends a message that is no event, and reports whether it could be sent.
 func (c *targetConn) sendObject(o object) bool { return c.sendBytes(encodeObject(o), "") }
 
 // encodeObject returns an object as JSON with its members in a fixed order.
@@ -330,9 +331,11 @@ func (c *targetConn) closeConnection() {
 	_ = c.conn.Close()
 }
 
+// sessionID returns a new session_id.
 func sessionID() string { return "sess_" + randomID() }
 
 // labelAt is where the label of an event id begins.
 const labelAt = 16
 
+// eventID returns a new event_id that ends with a label, by which judges find the event.
 func eventID(label string) string { return ("evt_" + randomID())[:labelAt] + label }

@@ -37,6 +37,7 @@ func (r *Recording) agreedRate(link int) (float64, bool) {
 	return asked, ok
 }
 
+// honoredList returns an honored capability of a link that is a list, as texts.
 func honoredList(r *Recording, link int, name string) (list []string) {
 	return stringList(honoredTerms(r, link)[name])
 }
@@ -77,7 +78,7 @@ var everyType = []string{started, completed, errored, cancelled, state, progress
 // judgeSubset judges that an acceptance gives no more than was asked for.
 func judgeSubset(r *Recording, a message) Finding {
 	asked := withMembers(defaults, requestedCapabilities(r, 0))
-	return judgeSubsetOf(asked, termsOf(asked, a.objectMember("honored_capabilities")), append(firstSent(r),
+	return judgeSubsetOf(asked, termsOf(asked, a.objectMember("honored_capabilities")), append(sentOn(r, 0),
 		a.Entry)...)
 }
 
