@@ -123,21 +123,21 @@ Exit codes, of every command:
 // right.
 func explainMisuse(root *cobra.Command, args []string, err error) error {
 	cmd, rest, _ := root.Find(args)
-	what, _, _ := strings.Cut(err.Error(), "\n")
-	if strings.Contains(what, " arg(s)") { // too many or too few
+	problem, _, _ := strings.Cut(err.Error(), "\n")
+	if strings.Contains(problem, " arg(s)") { // too many or too few
 		return fmt.Errorf("it is called as: %s.\nSee: %s --help", strings.TrimSuffix(cmd.UseLine(), " [flags]"),
 			cmd.CommandPath())
 	}
 	hint := "See: " + cmd.CommandPath() + " --help"
 	if len(rest) > 0 {
-		var names, below []string
+		var names, subcommands []string
 		for _, c := range cmd.Commands() {
 			if c.IsAvailableCommand() {
 				names = append(names, c.Name())
 			}
 			for _, sub := range c.Commands() {
 				if sub.Name() == rest[0] && c.Name() != "completion" {
-					below = append(below, sub.CommandPath())
+					subcommands = append(subcommands, sub.CommandPath())
 				}
 			}
 		}
@@ -145,11 +145,11 @@ func explainMisuse(root *cobra.Command, args []string, err error) error {
 			hint = "Perhaps you mean: " + cmd.CommandPath() + " --" + f.Name
 		} else if like := exits.SimilarNames(rest[0], names); like != "" {
 			hint = "Perhaps you mean: " + cmd.CommandPath() + " " + like
-		} else if below != nil {
-			hint = "Perhaps you mean: " + strings.Join(below, " or ")
+		} else if subcommands != nil {
+			hint = "Perhaps you mean: " + strings.Join(subcommands, " or ")
 		}
 	}
-	return fmt.Errorf("%s.\n%s", what, hint)
+	return fmt.Errorf("%s.\n%s", problem, hint)
 }
 
 // flagNames returns the names of a command's flags.

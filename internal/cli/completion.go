@@ -44,14 +44,14 @@ commands, flags, and what a flag may be.`,
 // completeFlags lets shells complete the flags that are one of several words, of a command and of
 // those below it.
 func completeFlags(cmd *cobra.Command) {
-	must := map[string]string{"as": terms.DeviceNames(), "output": strings.Join(listen.OutputNames(), ", "),
+	values := map[string]string{"as": terms.DeviceNames(), "output": strings.Join(listen.OutputNames(), ", "),
 		"answer":    "accept, reject or timeout",
 		"transport": "sse, websocket, unix or pipe", "level": "1, 2 or 3", "alg": "ES256, RS256 or EdDSA"}
 	for _, w := range terms.Wishes {
-		must[w.Name] = w.Must
+		values[w.Name] = w.Must
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		words := strings.Split(strings.ReplaceAll(must[f.Name], " or ", ", "), ", ")
+		words := strings.Split(strings.ReplaceAll(values[f.Name], " or ", ", "), ", ")
 		if len(words) > 1 && !strings.Contains(words[0], " ") { // else it says in a sentence what must follow
 			cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}

@@ -34,8 +34,8 @@ func manCommand() *cobra.Command {
 }
 
 // manCommands writes a section for each command below one, and for those below them.
-func manCommands(page *strings.Builder, above *cobra.Command) {
-	for _, cmd := range above.Commands() {
+func manCommands(page *strings.Builder, parent *cobra.Command) {
+	for _, cmd := range parent.Commands() {
 		if !cmd.IsAvailableCommand() {
 			continue
 		}
@@ -53,15 +53,15 @@ func manCommands(page *strings.Builder, above *cobra.Command) {
 			if f.Hidden || f.Name == "help" {
 				return
 			}
-			value, about := pflag.UnquoteUsage(f)
+			value, usage := pflag.UnquoteUsage(f)
 			if value != "" {
 				value = " " + value
 			}
 			fmt.Fprintf(page, ".TP\n.B %s\n", escapeRoff("--"+f.Name+value))
 			if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" {
-				about += " (default " + strings.Trim(f.DefValue, "[]") + ")"
+				usage += " (default " + strings.Trim(f.DefValue, "[]") + ")"
 			}
-			manText(page, about)
+			manText(page, usage)
 		})
 		manCommands(page, cmd)
 	}

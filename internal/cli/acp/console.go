@@ -74,13 +74,13 @@ func (c *Console) Run(ctx context.Context) error {
 		c.mu.Lock()
 		var next string
 		talk, over := c.talk, c.over
-		more := len(c.waiting) > 0
-		if more {
+		hasWaiting := len(c.waiting) > 0
+		if hasWaiting {
 			next, c.waiting = c.waiting[0], c.waiting[1:]
 		}
 		c.mu.Unlock()
 		switch {
-		case more:
+		case hasWaiting:
 			if err := talk.Prompt(ctx, next); err != nil && ctx.Err() == nil && !c.hasAgentEnded() {
 				c.keepLine(next)
 				if errors.Is(err, bridge.ErrBusy) {
@@ -289,23 +289,23 @@ var (
 
 // listOrChange obeys /mode and /model: it lists what the agent offers of a thing, or changes to the
 // one whose name is word.
-func (c *Console) listOrChange(ctx context.Context, word string, about choiceWords,
+func (c *Console) listOrChange(ctx context.Context, word string, kinds choiceWords,
 	offers func() (string, []bridge.Mode), set func(context.Context, string) error) {
-	current, all := offers()
-	if len(all) == 0 {
-		c.say(about.none, "")
+	current, choices := offers()
+	if len(choices) == 0 {
+		c.say(kinds.none, "")
 		return
 	}
 	var lines []string
-	for _, m := range all {
+	for _, m := range choices {
 		if word != "" && (strings.EqualFold(word, m.ID) || strings.EqualFold(word, m.Name)) {
 			ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 			defer cancel()
 			if err := set(ctx, m.ID); err != nil {
-				c.say(about.notChanged, errorSentence(err))
+				c.say(kinds.notChanged, errorSentence(err))
 				return
 			}
-			c.say(about.fromNowOn, words.Sentence(describeMode(m)))
+			c.say(kinds.fromNowOn, words.Sentence(describeMode(m)))
 			return
 		}
 		text := words.Sentence(describeMode(m))
@@ -315,7 +315,7 @@ func (c *Console) listOrChange(ctx context.Context, word string, about choiceWor
 		lines = append(lines, text)
 	}
 	if word != "" {
-		c.say(about.noSuch, "")
+		c.say(kinds.noSuch, "")
 	}
 	c.sayList(phrase.AgentsWords, lines)
 }
@@ -327,7 +327,7 @@ func errorSentence(err error) string { return words.Sentence(strings.TrimPrefix(
 func (c *Console) listSessions(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	past, err := c.Agent.Past(ctx)
+	sessions, err := c.Agent.Past(ctx)
 	switch {
 	case errors.Is(err, bridge.ErrNotOffered):
 		c.say(phrase.PastNotListed, "")
@@ -335,15 +335,15 @@ func (c *Console) listSessions(ctx context.Context) {
 	case err != nil:
 		c.say(phrase.PastUnknown, errorSentence(err))
 		return
-	case len(past) == 0:
+	case len(sessions) == 0:
 		c.say(phrase.NoPast, "")
 		return
 	}
 	c.mu.Lock()
-	c.past = past
+	c.past = sessions
 	c.mu.Unlock()
 	var lines []string
-	for i, p := range past {
+	for i, p := range sessions {
 		lines = append(lines, fmt.Sprintf("%d: %s", i+1, c.titleOf(p)))
 	}
 	c.Say(strings.Join(lines, "\n"))
@@ -353,28 +353,28 @@ func (c *Console) listSessions(ctx context.Context) {
 // the number word.
 func (c *Console) resumeConversation(ctx context.Context, talk *bridge.Conversation, word string) {
 	c.mu.Lock()
-	past := c.past
+	sessions := c.past
 	c.mu.Unlock()
 	n, err := strconv.Atoi(word)
 	switch {
 	case talk.Busy():
 		c.say(phrase.StopFirst, "")
 		return
-	case err != nil || n < 1 || n > len(past):
+	case err != nil || n < 1 || n > len(sessions):
 		c.say(phrase.ChoosePast, "")
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	old, err := c.Agent.Resume(ctx, c.Producer, past[n-1].ID)
+	resumed, err := c.Agent.Resume(ctx, c.Producer, sessions[n-1].ID)
 	if err != nil {
 		c.say(phrase.CannotGoOn, errorSentence(err))
 		return
 	}
 	c.mu.Lock()
-	c.talk = old
+	c.talk = resumed
 	c.mu.Unlock()
-	c.say(phrase.ConversationGoesOn, c.titleOf(past[n-1]))
+	c.say(phrase.ConversationGoesOn, c.titleOf(sessions[n-1]))
 }
 
 // describeMode returns the name of a mode, with its description if it has one.

@@ -19,13 +19,13 @@ import (
 
 // restoreLog makes a folder of a copy of a log, in which an agent can read every record.
 func restoreLog(ctx context.Context, file, dir string) (err error) {
-	_, before := os.Stat(dir)
+	_, statErr := os.Stat(dir)
 	if err := sqlite.Restore(ctx, file, dir); err != nil {
 		return err
 	}
-	kept, err := sqlite.Open(dir, sqlite.Options{})
+	store, err := sqlite.Open(dir, sqlite.Options{})
 	if err == nil {
-		err = errors.Join(checkRecords(kept), kept.Close())
+		err = errors.Join(checkRecords(store), store.Close())
 	}
 	if err == nil {
 		return nil
@@ -34,7 +34,7 @@ func restoreLog(ctx context.Context, file, dir string) (err error) {
 	for _, entry := range entries {
 		os.Remove(filepath.Join(dir, entry.Name()))
 	}
-	if errors.Is(before, fs.ErrNotExist) {
+	if errors.Is(statErr, fs.ErrNotExist) {
 		os.Remove(dir)
 	}
 	return fmt.Errorf("%s; use an older copy", err) // PlainError would cut it to its cause
@@ -42,10 +42,10 @@ func restoreLog(ctx context.Context, file, dir string) (err error) {
 
 // checkRecords reports the first record that an agent could not read: each line of one is an event,
 // in one of its languages.
-func checkRecords(kept log.Store) error {
-	cursor, end := kept.Bounds()
+func checkRecords(store log.Store) error {
+	cursor, end := store.Bounds()
 	for cursor < end {
-		records, err := kept.Read(cursor, 256)
+		records, err := store.Read(cursor, 256)
 		if err != nil {
 			return err
 		}

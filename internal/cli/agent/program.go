@@ -36,7 +36,7 @@ func (r *runner) runProgram(ctx context.Context, out, errs io.Writer) error {
 		return err
 	}
 	defer readErrors.Close()
-	gone := make(chan struct{}) // the output has ended, and most likely the program
+	outputEnded := make(chan struct{}) // the output has ended, and most likely the program
 	cmd := exec.CommandContext(ctx, r.args[0], r.args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = r.in, write, writeErrors, subprocess.Environment()
 	cmd.WaitDelay = subprocess.KillDelay
@@ -50,7 +50,7 @@ func (r *runner) runProgram(ctx context.Context, out, errs io.Writer) error {
 			// A terminal has told the program itself, and many take a second Ctrl-C as an order to
 			// drop everything.
 			select {
-			case <-gone:
+			case <-outputEnded:
 			case <-time.After(interruptTime):
 			}
 		}
@@ -71,7 +71,7 @@ func (r *runner) runProgram(ctx context.Context, out, errs io.Writer) error {
 	copied := make(chan error, 1)
 	go func() {
 		_, err := io.Copy(out, read)
-		close(gone)
+		close(outputEnded)
 		read.Close()
 		copied <- err
 	}()
@@ -115,6 +115,8 @@ type programStream struct {
 	errs bool
 }
 
+// Write hands a piece of one of the two streams of a program on as output of the agent, behind a
+// label where the other one wrote before.
 func (s *programStream) Write(p []byte) (int, error) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -142,7 +144,7 @@ func (b *programStreams) announceStream(errs bool) error {
 			return err
 		}
 	}
-	says, known := phrase.In(b.language, id, "")
+	label, known := phrase.In(b.language, id, "")
 	if !known {
 		if err := b.SetLanguage("en"); err != nil {
 			return err
@@ -150,6 +152,6 @@ func (b *programStreams) announceStream(errs bool) error {
 		defer b.SetLanguage(b.language)
 	}
 	b.errs = errs
-	_, err := b.WriteString(says + "\n")
+	_, err := b.WriteString(label + "\n")
 	return err
 }

@@ -64,15 +64,15 @@ type replayer struct {
 
 // runReplay is "aaep replay": it serves a recording as if its agent spoke now.
 func (r *replayer) runReplay(ctx context.Context, name, addr string, stdin io.Reader) error {
-	who, err := r.firstProducer(ctx, name)
+	agent, err := r.firstProducer(ctx, name)
 	if err != nil {
 		return err
 	}
-	p, err := producer.New(producer.Config{Agent: who, AnyLanguage: true})
+	p, err := producer.New(producer.Config{Agent: agent, AnyLanguage: true})
 	if err != nil {
 		return exits.With(exits.Failed, err)
 	}
-	if at, err := net.ResolveTCPAddr("tcp", addr); err == nil && !at.IP.IsLoopback() {
+	if address, err := net.ResolveTCPAddr("tcp", addr); err == nil && !address.IP.IsLoopback() {
 		return exits.UsageError("--listen %q could be reached from other machines, and a recording is played on this one only.\nUse one such as 127.0.0.1:8080, or 127.0.0.1:0 for any free port.", addr)
 	}
 	srv := new(serve.Server)
@@ -159,16 +159,16 @@ func (r *replayer) playRecording(ctx context.Context, p *producer.Producer, name
 		if err := sleepUntil(ctx, due); err != nil {
 			return played, err
 		}
-		said := *ev
+		copied := *ev
 		if sessions[ev.SessionID] == "" {
 			sessions[ev.SessionID] = newSessionID()
 		}
-		said.SessionID = sessions[ev.SessionID]
+		copied.SessionID = sessions[ev.SessionID]
 		if name == "-" {
-			said.Producer = aaep.Agent{AgentID: "replay"}
+			copied.Producer = aaep.Agent{AgentID: "replay"}
 		}
-		makeSendable(&said)
-		if err := p.Republish(&said); err != nil {
+		makeSendable(&copied)
+		if err := p.Republish(&copied); err != nil {
 			r.status.PrintLabelled("aaep", fmt.Sprintf("%s:%d is left out: %v", name, line, err))
 			continue
 		}
@@ -190,8 +190,8 @@ func makeSendable(ev *aaep.Event) {
 		return
 	case *aaep.AwaitingConfirmation:
 		if p.IsIrreversible() { // as either of the two says (D-21)
-			said := *p
-			said.Irreversible, said.Reversibility, ev.Payload = nil, aaep.Irreversible, &said
+			copied := *p
+			copied.Irreversible, copied.Reversibility, ev.Payload = nil, aaep.Irreversible, &copied
 		}
 	}
 	if ev.Summary.Normal == "" {

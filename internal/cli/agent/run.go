@@ -121,26 +121,26 @@ const interruptTime = 2 * time.Second
 
 // checkFlags refuses flags that make no sense together, and settles the agent's name.
 func (r *runner) checkFlags(listens bool) error {
-	none := len(r.args) == 0
+	noProgram := len(r.args) == 0
 	if r.parent {
 		if err := stdioMisused(r.in, r.out, r.args, listens); err != nil {
 			return err
 		}
 	}
-	if in, ok := r.in.(*os.File); none && ok && term.IsTerminal(int(in.Fd())) {
+	if in, ok := r.in.(*os.File); noProgram && ok && term.IsTerminal(int(in.Fd())) {
 		return exits.UsageError("nothing to run: name a program after --, or pipe text in.\nSee: aaep run --help")
 	}
 	switch {
 	case !aaep.ValidLanguageTag(r.language):
 		return exits.UsageError("--language must be a language tag such as en-US; it is %q.\nSee: aaep run --help",
 			r.language)
-	case r.trail != "" && none:
+	case r.trail != "" && noProgram:
 		return exits.UsageError("--audit puts on record which program is started: name it after --.\nSee: aaep run --help")
 	case r.nats.Servers != "" && r.log != "":
 		return exits.UsageError("--log and --nats are two places to keep what is said; give one of them.\nSee: aaep run --help")
 	case r.crashOnly && r.log == "":
 		return exits.UsageError("--log-crash-only says what the log must survive: name its folder with --log.\nSee: aaep run --help")
-	case r.name == "" && none:
+	case r.name == "" && noProgram:
 		r.name = "pipe"
 	case r.name == "":
 		r.name = filepath.Base(r.args[0])
@@ -186,7 +186,7 @@ func (r *runner) runAgent(ctx context.Context) (err error) {
 	}
 	letGo := func() {}
 	defer func() { letGo() }()
-	ctx, at, served, err := r.serveListeners(ctx, func() (err error) { // last, for it leaves a log that others find
+	ctx, invitations, served, err := r.serveListeners(ctx, func() (err error) { // last, for it leaves a log that others find
 		letGo, err = r.openAgent(ctx, cfg)
 		return err
 	})
@@ -204,7 +204,7 @@ func (r *runner) runAgent(ctx context.Context) (err error) {
 	defer printed.AwaitReader(&err) // when listeners have heard the end
 	defer r.drainAgent(ctx, served)
 	if !r.parent { // who reads our standard error is followed by the program that started us
-		r.printAddresses(at, metricsAt)
+		r.printAddresses(invitations, metricsAt)
 	}
 	if r.wait {
 		if err := r.p.WaitSubscriber(ctx); err != nil {
@@ -234,20 +234,20 @@ func (r *runner) openAgent(ctx context.Context, cfg producer.Config) (letGo func
 
 // serveListeners begins and lets listeners come, or serves the program that started us. The context
 // it returns ends with them, too.
-func (r *runner) serveListeners(ctx context.Context, begin func() error) (_ context.Context, at []serving.Invitation,
+func (r *runner) serveListeners(ctx context.Context, begin func() error) (_ context.Context, invitations []serving.Invitation,
 	served <-chan error, err error) {
 	if !r.parent {
-		at, served, err = r.where.ServeEverywhere(ctx,
+		invitations, served, err = r.where.ServeEverywhere(ctx,
 			func() (*producer.Producer, error) { err := begin(); return r.p, err }, r.errs)
 	} else if err = begin(); err == nil {
 		ctx, served, err = serveParent(ctx, r.p)
 	}
-	return ctx, at, served, err
+	return ctx, invitations, served, err
 }
 
 // printAddresses says where the agent can be followed.
-func (r *runner) printAddresses(at []serving.Invitation, metricsAt string) {
-	serving.PrintInvitations(&r.status, r.name, "", at)
+func (r *runner) printAddresses(invitations []serving.Invitation, metricsAt string) {
+	serving.PrintInvitations(&r.status, r.name, "", invitations)
 	serving.NotifyReady()
 	if metricsAt != "" {
 		r.status.PrintLabelled("aaep", "Metrics are at "+metricsAt)
@@ -274,9 +274,9 @@ func (r *runner) runSession(ctx context.Context, p *producer.Producer) error {
 		return exits.With(exits.Failed, err)
 	}
 	defer s.Close()
-	both := &programStreams{Output: s.Output(), language: r.language}
-	text := &plaintext.Writer{Out: &programStream{of: both}, Tee: r.out}
-	errs := &plaintext.Writer{Out: &programStream{of: both, errs: true}, Tee: r.errs}
+	streams := &programStreams{Output: s.Output(), language: r.language}
+	text := &plaintext.Writer{Out: &programStream{of: streams}, Tee: r.out}
+	errs := &plaintext.Writer{Out: &programStream{of: streams, errs: true}, Tee: r.errs}
 	if r.parent { // who started this hears it
 		errs.Tee = nil
 	}
@@ -286,7 +286,7 @@ func (r *runner) runSession(ctx context.Context, p *producer.Producer) error {
 	} else {
 		failed = r.runRecorded(ctx, s, func() error { return r.runProgram(ctx, text, errs) })
 	}
-	for _, end := range []func() error{text.Close, errs.Close, both.Output.Close} {
+	for _, end := range []func() error{text.Close, errs.Close, streams.Output.Close} {
 		if err := end(); err != nil && failed == nil {
 			failed = err
 		}
@@ -298,22 +298,22 @@ func (r *runner) runSession(ctx context.Context, p *producer.Producer) error {
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		by := aaep.CancelledBySystem
+		canceller := aaep.CancelledBySystem
 		if context.Cause(ctx) == (exits.Signalled{Signal: os.Interrupt}) {
-			by = aaep.CancelledByUser
+			canceller = aaep.CancelledByUser
 		}
-		s.Cancel(by, inEnglish(r.name+" was stopped."))
+		s.Cancel(canceller, inEnglish(r.name+" was stopped."))
 		if err := exits.StopError(ctx); err != nil || !errors.As(failed, &exit) || !subprocess.WasKilled(exit) {
 			return err
 		}
 		return exits.With(exits.Failed, errors.New(r.name+" did not end when it was told to, and was killed"))
 	case errors.As(failed, &exit):
-		code, how := subprocess.Ending(exit)
-		told, says := s.Fail(failed, inEnglish(r.name+" "+how+".")) == nil, r.name+" "+how
-		if told && r.parent {
-			says = "" // who started this has heard it, and reads what is printed too
+		code, ending := subprocess.Ending(exit)
+		isTold, problem := s.Fail(failed, inEnglish(r.name+" "+ending+".")) == nil, r.name+" "+ending
+		if isTold && r.parent {
+			problem = "" // who started this has heard it, and reads what is printed too
 		}
-		return exits.With(code, errors.New(says))
+		return exits.With(code, errors.New(problem))
 	case errors.Is(failed, producer.ErrNotRecorded):
 		s.Fail(failed, inEnglish(r.name+" was not run, because that could not be put on record."))
 		return exits.With(exits.Failed, fmt.Errorf("%s was not run: the trail %s cannot be written", r.name, r.trail))
@@ -339,15 +339,15 @@ func (r *runner) runRecorded(ctx context.Context, s *producer.Session, run func(
 	program, err := exec.LookPath(r.args[0])
 	if err != nil {
 		program = r.args[0]
-	} else if at, err := filepath.Abs(program); err == nil {
-		program = at
+	} else if absolute, err := filepath.Abs(program); err == nil {
+		program = absolute
 	}
 	if r.audit.Record(audit.Record{Kind: audit.Invoked, AgentID: r.name, SessionID: s.ID(), Tool: program}) != nil {
 		return producer.ErrNotRecorded
 	}
 	began := time.Now()
 	err = run()
-	status, how := aaep.ToolSuccess, ""
+	status, ending := aaep.ToolSuccess, ""
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -358,11 +358,11 @@ func (r *runner) runRecorded(ctx context.Context, s *producer.Session, run func(
 	}
 	switch {
 	case errors.As(err, &exit):
-		_, how = subprocess.Ending(exit)
+		_, ending = subprocess.Ending(exit)
 	case status == aaep.ToolError:
-		how = "could not be run: " + subprocess.ExplainStart(err)
+		ending = "could not be run: " + subprocess.ExplainStart(err)
 	}
-	ended := audit.Record{Kind: audit.Completed, SessionID: s.ID(), Tool: program, Status: status, Cause: how,
+	ended := audit.Record{Kind: audit.Completed, SessionID: s.ID(), Tool: program, Status: status, Cause: ending,
 		DurationMS: new(time.Since(began).Milliseconds())}
 	if r.audit.Record(ended) != nil {
 		r.status.PrintLabelled("aaep", "The trail does not say that "+r.name+" ended: it cannot be written.")
@@ -371,7 +371,7 @@ func (r *runner) runRecorded(ctx context.Context, s *producer.Session, run func(
 }
 
 // openLog opens where what is said is kept, if anywhere.
-func (r *runner) openLog(ctx context.Context) (kept log.Store, letGo func(), err error) {
+func (r *runner) openLog(ctx context.Context) (store log.Store, letGo func(), err error) {
 	switch {
 	case r.log != "":
 		folder, err := sqlite.Open(r.log, sqlite.Options{SurvivesCrash: r.crashOnly})

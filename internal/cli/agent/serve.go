@@ -72,12 +72,12 @@ func (s *server) runServer(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	if s.trail != "" {
-		kept, err := serving.OpenTrail(s.trail)
+		sink, err := serving.OpenTrail(s.trail)
 		if err != nil {
 			return err
 		}
-		defer serving.CloseTrail(kept, s.trail, &err)
-		s.audit = kept
+		defer serving.CloseTrail(sink, s.trail, &err)
+		s.audit = sink
 	}
 	var gauges net.Listener // or nil
 	if *s.metrics != "" {
@@ -92,11 +92,11 @@ func (s *server) runServer(ctx context.Context, names []string) (err error) {
 			return err
 		}
 	}
-	at, err := s.openListener(ctx, names)
+	invitations, err := s.openListener(ctx, names)
 	if err != nil {
 		return err
 	}
-	s.printAddresses(names, at)
+	s.printAddresses(names, invitations)
 	if gauges != nil {
 		metricsAt, stop := serving.ServeMetrics(gauges, s.agents, s.where.Seen)
 		defer stop()
@@ -107,18 +107,18 @@ func (s *server) runServer(ctx context.Context, names []string) (err error) {
 
 // agentsToServe returns the agents that are to be served, each once: those that are named, else all
 // in the servers whose name can be a path.
-func (s *server) agentsToServe(ctx context.Context, cluster *jetstream.Cluster, named []string) ([]string, error) {
-	if len(named) == 0 {
+func (s *server) agentsToServe(ctx context.Context, cluster *jetstream.Cluster, ids []string) ([]string, error) {
+	if len(ids) == 0 {
 		var err error
-		if named, err = cluster.Agents(ctx); err != nil {
+		if ids, err = cluster.Agents(ctx); err != nil {
 			return nil, exits.With(exits.Failed, err)
 		}
-		if len(named) == 0 {
+		if len(ids) == 0 {
 			return nil, exits.With(exits.Failed,
 				errors.New("there is no agent yet.\nStart one with: aaep run --nats URLS --name NAME -- PROGRAM"))
 		}
-		if len(named) > 1 {
-			named = slices.DeleteFunc(named, func(name string) bool {
+		if len(ids) > 1 {
+			ids = slices.DeleteFunc(ids, func(name string) bool {
 				_, err := serve.Path(name)
 				if err != nil {
 					s.status.PrintLabelled("aaep",
@@ -128,8 +128,8 @@ func (s *server) agentsToServe(ctx context.Context, cluster *jetstream.Cluster, 
 			})
 		}
 	}
-	slices.Sort(named)
-	return slices.Compact(named), nil
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
 }
 
 // server serves agents that run elsewhere.
@@ -154,9 +154,9 @@ type server struct {
 func (s *server) addAgent(ctx context.Context, cluster *jetstream.Cluster, name string) error {
 	feed, err := cluster.Follow(ctx, name)
 	if errors.Is(err, jetstream.ErrNoAgent) {
-		if there, failed := cluster.Agents(ctx); failed == nil && len(there) > 0 {
-			slices.Sort(there)
-			err = fmt.Errorf("cannot follow %s: there is no such agent; there is %s", name, strings.Join(there, ", "))
+		if agents, failed := cluster.Agents(ctx); failed == nil && len(agents) > 0 {
+			slices.Sort(agents)
+			err = fmt.Errorf("cannot follow %s: there is no such agent; there is %s", name, strings.Join(agents, ", "))
 		}
 	}
 	if err != nil {
@@ -181,36 +181,36 @@ func (s *server) addAgent(ctx context.Context, cluster *jetstream.Cluster, name 
 }
 
 // openListener begins to serve the agents by their names.
-func (s *server) openListener(ctx context.Context, names []string) (at []serving.Invitation, err error) {
+func (s *server) openListener(ctx context.Context, names []string) (invitations []serving.Invitation, err error) {
 	if len(names) == 1 {
-		at, s.served, err = s.where.ServeEverywhere(ctx,
+		invitations, s.served, err = s.where.ServeEverywhere(ctx,
 			func() (*producer.Producer, error) { return s.agents[names[0]], nil }, s.talk)
 	} else {
-		at, s.served, err = s.where.OpenAll(ctx, s.agents, s.talk)
+		invitations, s.served, err = s.where.OpenAll(ctx, s.agents, s.talk)
 	}
-	return at, err
+	return invitations, err
 }
 
 // printAddresses says where each agent can be followed.
-func (s *server) printAddresses(names []string, at []serving.Invitation) {
+func (s *server) printAddresses(names []string, invitations []serving.Invitation) {
 	for _, name := range names {
-		there, below := slices.Clone(at), ""
-		for i := range there {
+		ofAgent, path := slices.Clone(invitations), ""
+		for i := range ofAgent {
 			if name != names[len(names)-1] {
-				there[i].Notes = nil // once is enough
+				ofAgent[i].Notes = nil // once is enough
 			}
 		}
 		if len(names) > 1 {
-			below = "/" + name
+			path = "/" + name
 		}
-		serving.PrintInvitations(&s.status, name, below, there)
+		serving.PrintInvitations(&s.status, name, path, ofAgent)
 	}
 	serving.NotifyReady()
 }
 
 // waitForEnd waits until it is interrupted, or none of the agents, of which left are served, can be
 // followed any more.
-func (s *server) waitForEnd(ctx context.Context, left int) error {
+func (s *server) waitForEnd(ctx context.Context, running int) error {
 	type end struct {
 		name string
 		why  error
@@ -229,17 +229,17 @@ func (s *server) waitForEnd(ctx context.Context, left int) error {
 		select {
 		case <-ctx.Done():
 			return exits.StopError(ctx)
-		case one := <-ends:
+		case failed := <-ends:
 			if ctx.Err() != nil {
 				continue
 			}
-			gone := fmt.Errorf("%s cannot be served any more: %s", one.name, exits.PlainError(one.why))
-			if left--; left == 0 {
-				return exits.With(exits.Failed, gone)
+			notServed := fmt.Errorf("%s cannot be served any more: %s", failed.name, exits.PlainError(failed.why))
+			if running--; running == 0 {
+				return exits.With(exits.Failed, notServed)
 			}
-			s.status.PrintLabelled("aaep", words.OneLine(gone.Error())+". The others go on.")
-			s.gone[one.name] = true
-			s.draining.Go(func() { serving.DrainListeners(ctx, s.agents[one.name], serving.DrainTime, &s.status) })
+			s.status.PrintLabelled("aaep", words.OneLine(notServed.Error())+". The others go on.")
+			s.gone[failed.name] = true
+			s.draining.Go(func() { serving.DrainListeners(ctx, s.agents[failed.name], serving.DrainTime, &s.status) })
 		}
 	}
 }

@@ -83,23 +83,23 @@ Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 w
 					return err
 				})
 			}
-			all := control.Find(ctx, nil)
+			links := control.Find(ctx, nil)
 			defer func() {
-				for _, l := range all {
+				for _, l := range links {
 					l.Close()
 				}
 			}()
-			if len(all) == 0 {
+			if len(links) == 0 {
 				return exits.With(exits.Unreachable,
 					errors.New("nothing of yours listens on this machine.\nStart it with: aaep listen"))
 			}
 			if isCommand(args[0]) {
-				return sendCommand(ctx, cmd.OutOrStdout(), all, args[0], strings.Join(args[1:], " "), control.Age())
+				return sendCommand(ctx, cmd.OutOrStdout(), links, args[0], strings.Join(args[1:], " "), control.Age())
 			}
 			if err := refuseAgent(os.Environ()); err != nil {
 				return err
 			}
-			return sendAnswer(ctx, cmd.OutOrStdout(), all, args[0], question, control.Age())
+			return sendAnswer(ctx, cmd.OutOrStdout(), links, args[0], question, control.Age())
 		},
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "print how it stands now and at each change, a JSON object on each line")
@@ -113,15 +113,15 @@ func isCommand(word string) bool {
 }
 
 // sendAnswer answers the question that the listeners put, as of a key that was pressed so long ago.
-func sendAnswer(ctx context.Context, out io.Writer, all []*control.Link, text, id string, age time.Duration) error {
-	puts := slices.DeleteFunc(slices.Clone(all), func(l *control.Link) bool {
+func sendAnswer(ctx context.Context, out io.Writer, links []*control.Link, text, id string, age time.Duration) error {
+	puts := slices.DeleteFunc(slices.Clone(links), func(l *control.Link) bool {
 		return l.State.Question == nil || id != "" && l.State.Question.ID != id
 	})
 	if len(puts) == 0 {
 		if id != "" {
 			return exits.With(exits.Failed, fmt.Errorf("no listener of yours puts the question %q now.\nSee: aaep answer --watch", id))
 		}
-		return callListeners(ctx, out, all[:1], control.Request{Name: control.AnswerName, Text: text,
+		return callListeners(ctx, out, links[:1], control.Request{Name: control.AnswerName, Text: text,
 			Age: age.Milliseconds()}) // which says what became of the last
 	}
 	q := puts[0].State.Question
@@ -166,41 +166,41 @@ func refuseAgent(environment []string) error {
 
 // sendCommand has the listeners obey a command: all of them where it changes what is said, else the
 // one that puts a question.
-func sendCommand(ctx context.Context, out io.Writer, all []*control.Link, name, text string, age time.Duration) error {
-	which := func(*control.Link) bool { return true }
+func sendCommand(ctx context.Context, out io.Writer, links []*control.Link, name, text string, age time.Duration) error {
+	isMeant := func(*control.Link) bool { return true }
 	switch name {
 	case "stop":
-		which = func(l *control.Link) bool { return l.State.Stoppable }
+		isMeant = func(l *control.Link) bool { return l.State.Stoppable }
 	case "more", "next", "spell", "again", "details":
-		which = func(l *control.Link) bool { return l.State.Question != nil }
+		isMeant = func(l *control.Link) bool { return l.State.Question != nil }
 	}
-	some := slices.DeleteFunc(slices.Clone(all), func(l *control.Link) bool { return !which(l) })
-	if len(some) == 0 {
-		some = all
+	meant := slices.DeleteFunc(slices.Clone(links), func(l *control.Link) bool { return !isMeant(l) })
+	if len(meant) == 0 {
+		meant = links
 	}
-	return callListeners(ctx, out, some, control.Request{Name: name, Text: text, Age: age.Milliseconds()})
+	return callListeners(ctx, out, meant, control.Request{Name: name, Text: text, Age: age.Milliseconds()})
 }
 
 // callListeners sends a Request to some listeners at once, and prints what they say upon it.
 func callListeners(ctx context.Context, out io.Writer, links []*control.Link, r control.Request) error {
-	got := make([]control.Response, len(links))
+	responses := make([]control.Response, len(links))
 	errs := make([]error, len(links))
 	var calling sync.WaitGroup
 	for i, l := range links {
-		calling.Go(func() { got[i], errs[i] = l.Call(ctx, r) })
+		calling.Go(func() { responses[i], errs[i] = l.Call(ctx, r) })
 	}
 	calling.Wait()
-	done := false
+	isDone := false
 	for i := range links {
-		done = done || got[i].Done
-		for _, line := range got[i].Said {
+		isDone = isDone || responses[i].Done
+		for _, line := range responses[i].Said {
 			fmt.Fprintln(out, aaep.SafeText(line))
 		}
 		if errs[i] != nil && ctx.Err() == nil {
 			return exits.With(exits.Failed, errors.New("the listener ended before it said what came of it"))
 		}
 	}
-	if !done {
+	if !isDone {
 		return exits.With(exits.Failed, errors.New(""))
 	}
 	return nil
@@ -240,7 +240,7 @@ func watchListeners(ctx context.Context, report func(state string) error) error 
 				send(change{slot: l.Slot})
 			})
 		}
-		for again := false; !again; {
+		for ended := false; !ended; {
 			line, err := json.Marshal(combineStates(states))
 			if err == nil && string(line) != last {
 				last = string(line)
@@ -255,7 +255,7 @@ func watchListeners(ctx context.Context, report func(state string) error) error 
 					delete(states, c.slot)
 				}
 			case <-look.C:
-				again = true
+				ended = true
 			case <-ctx.Done():
 				return nil
 			}

@@ -107,29 +107,29 @@ func (s *busService) State() (string, *dbus.Error) {
 }
 
 // obey has the listeners obey a call, unless too many go on.
-func (s *busService) obey(do func(out *bytes.Buffer, all []*control.Link) error) (bool, []string, *dbus.Error) {
+func (s *busService) obey(command func(out *bytes.Buffer, links []*control.Link) error) (bool, []string, *dbus.Error) {
 	select {
 	case s.busy <- struct{}{}:
 		defer func() { <-s.busy }()
 	default:
 		return false, []string{"Too many calls at once, and this one did nothing."}, nil
 	}
-	all := control.Find(s.ctx, nil)
+	links := control.Find(s.ctx, nil)
 	defer func() {
-		for _, l := range all {
+		for _, l := range links {
 			l.Close()
 		}
 	}()
-	if len(all) == 0 {
+	if len(links) == 0 {
 		return false, []string{"Nothing of yours listens."}, nil
 	}
 	var out bytes.Buffer
-	err := do(&out, all)
-	said := strings.FieldsFunc(out.String(), func(r rune) bool { return r == '\n' })
+	err := command(&out, links)
+	lines := strings.FieldsFunc(out.String(), func(r rune) bool { return r == '\n' })
 	if err != nil && err.Error() != "" {
-		said = append(said, err.Error())
+		lines = append(lines, err.Error())
 	}
-	return err == nil, append([]string{}, said...), nil
+	return err == nil, append([]string{}, lines...), nil
 }
 
 // environmentOf returns that of the program which called, or nil where it is not known.

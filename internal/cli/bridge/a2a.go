@@ -67,9 +67,11 @@ is news. Silence is no answer: nothing is sent then, and the task waits at the a
 	return cmd
 }
 
+// runA2A follows an agent that speaks A2A, once its flags are checked, until its tasks are over or
+// the command is stopped.
 func (o *a2aOptions) runA2A(cmd *cobra.Command, args []string) error {
 	const see = "\nSee: aaep bridge a2a --help"
-	if at, err := url.Parse(args[0]); err != nil || at.Host == "" {
+	if address, err := url.Parse(args[0]); err != nil || address.Host == "" {
 		return exits.UsageError("%q is not the address of an agent, such as https://agent.example."+see, args[0])
 	}
 	switch {

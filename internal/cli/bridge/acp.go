@@ -93,7 +93,7 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 	if o.folder, err = filepath.Abs(o.folder); err != nil {
 		return exits.UsageError("--folder %s", exits.PlainError(err))
 	}
-	if at, err := os.Stat(o.folder); err != nil || !at.IsDir() {
+	if folder, err := os.Stat(o.folder); err != nil || !folder.IsDir() {
 		return exits.UsageError("--folder %q is no folder."+see, o.folder)
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
@@ -145,38 +145,38 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 	}
 	defer agent.Close()
 	name := cmp.Or(agent.Name(), filepath.Base(args[0]))
-	mine := &ownLink{principal: "keyboard:" + rand.Text()}
+	keyboard := &ownLink{principal: "keyboard:" + rand.Text()}
 	p, served, end, err := o.serveAgent(ctx, cmd, name,
-		producer.Config{Language: caps.Languages[0], Admit: mine.admitOwnLink(o.where.RightsOf(&l.Status))}, &l.Status)
+		producer.Config{Language: caps.Languages[0], Admit: keyboard.admitOwnLink(o.where.RightsOf(&l.Status))}, &l.Status)
 	if err != nil {
 		return err
 	}
 	defer end(&err)
-	mine.p = p
+	keyboard.p = p
 	defer func() { <-served }()
-	over := make(chan struct{}) // closed once everyone has heard the end
-	defer func() { <-over }()
-	f, err := l.Dial(ctx, mine, caps)
+	allTold := make(chan struct{}) // closed once everyone has heard the end
+	defer func() { <-allTold }()
+	f, err := l.Dial(ctx, keyboard, caps)
 	if err != nil {
-		go func() { defer close(over); mine.p.Shutdown(ctx) }()
+		go func() { defer close(allTold); keyboard.p.Shutdown(ctx) }()
 		return reach.DialError(ctx, args[0], err, caps.Languages...)
 	}
 	defer f.Close()
 	talking, leave := context.WithCancel(ctx)
 	defer leave()
-	console, err := acp.New(ctx, agent, mine.p,
+	console, err := acp.New(ctx, agent, keyboard.p,
 		func(text string) { l.Status.PrintLabelled("aaep", text) }, l.PhraseText)
 	if err != nil {
-		go func() { defer close(over); mine.p.Shutdown(ctx) }()
+		go func() { defer close(allTold); keyboard.p.Shutdown(ctx) }()
 		return exits.With(exits.Failed, fmt.Errorf("%s cannot be talked with: %s", name,
 			exits.PlainError(err)))
 	}
 	l.Converse(console)
 	ended := make(chan error, 1)
 	go func() {
-		defer close(over)
+		defer close(allTold)
 		ended <- console.Run(talking)
-		serving.DrainListeners(ctx, mine.p, serving.DrainTime, &l.Status) // which ends what is followed here, once all of it was told
+		serving.DrainListeners(ctx, keyboard.p, serving.DrainTime, &l.Status) // which ends what is followed here, once all of it was told
 	}()
 	err = f.Follow(ctx)
 	leave()

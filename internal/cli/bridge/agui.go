@@ -47,6 +47,7 @@ It serves one person: whoever listens hears all runs. The app is on this machine
 	return cmd
 }
 
+// runProxy serves a proxy between an app and its AG-UI agent, whose events it also serves as AAEP.
 func (o *aguiOptions) runProxy(cmd *cobra.Command, args []string) error {
 	const see = "\nSee: aaep agui --help"
 	upstream, err := url.Parse(args[0])

@@ -56,28 +56,28 @@ func (a *servedAgent) runBetween(cmd *cobra.Command, args []string, b between) (
 	if err := program.Start(); err != nil {
 		return exits.With(exits.Unreachable, fmt.Errorf("cannot run %q: %s", args[0], subprocess.ExplainStart(err)))
 	}
-	mine := &ownLink{principal: "outputs:" + rand.Text()}
+	outputs := &ownLink{principal: "outputs:" + rand.Text()}
 	p, served, end, err := a.serveAgent(ctx, cmd, b.name,
-		producer.Config{Admit: mine.admitOwnLink(a.where.RightsOf(status))}, status)
+		producer.Config{Admit: outputs.admitOwnLink(a.where.RightsOf(status))}, status)
 	if err != nil {
 		status.PrintLabelled("aaep", "Nobody can follow the agent: "+words.Sentence(exits.PlainError(err))+
 			" The "+b.parent+" goes on without that.")
 		if p, err = serving.NewProducer(b.name, producer.Config{}); err != nil {
 			return err
 		}
-		none := make(chan error)
-		close(none)
-		served, end = none, func(*error) {}
+		never := make(chan error)
+		close(never)
+		served, end = never, func(*error) {}
 	}
 	defer end(&err)
-	mine.p = p
-	told := make(chan struct{})
+	outputs.p = p
+	allTold := make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(allTold)
 		if b.person == nil || !b.person.HasOutputs() {
 			return
 		}
-		if err := b.tellBesideEditor(ctx, mine, cmd.ErrOrStderr()); err != nil && ctx.Err() == nil {
+		if err := b.tellBesideEditor(ctx, outputs, cmd.ErrOrStderr()); err != nil && ctx.Err() == nil {
 			status.PrintLabelled("aaep", "Nothing is told here: "+words.Sentence(exits.PlainError(err))+
 				" The "+b.parent+" goes on without that.")
 		}
@@ -92,13 +92,13 @@ func (a *servedAgent) runBetween(cmd *cobra.Command, args []string, b between) (
 	in.Close()
 	ended := program.Wait()
 	serving.DrainListeners(ctx, p, serving.DrainTime, status)
-	<-told
+	<-allTold
 	<-served
 	var exit *exec.ExitError
 	switch {
 	case errors.As(ended, &exit):
-		code, how := subprocess.Ending(exit)
-		return exits.With(code, errors.New(args[0]+" "+how))
+		code, ending := subprocess.Ending(exit)
+		return exits.With(code, errors.New(args[0]+" "+ending))
 	case failed != nil:
 		return exits.With(exits.Failed, errors.New(exits.PlainError(failed)))
 	}
@@ -107,7 +107,7 @@ func (a *servedAgent) runBetween(cmd *cobra.Command, args []string, b between) (
 
 // tellBesideEditor tells over the outputs what passes between the editor and the agent, until that
 // ends. Lines are printed on standard error, since the other streams are the editor's.
-func (b between) tellBesideEditor(ctx context.Context, mine *ownLink, talk io.Writer) error {
+func (b between) tellBesideEditor(ctx context.Context, outputs *ownLink, talk io.Writer) error {
 	nothing, typed := io.Pipe()
 	defer typed.Close()
 	l, end, err := b.person.Open(ctx, terminal.Open(ctx, nothing, talk, talk), b.caps, true)
@@ -116,7 +116,7 @@ func (b between) tellBesideEditor(ctx context.Context, mine *ownLink, talk io.Wr
 	}
 	defer end()
 	b.caps.Languages = l.SpokenFirst(b.caps.Languages)
-	f, err := l.Dial(ctx, mine, b.caps)
+	f, err := l.Dial(ctx, outputs, b.caps)
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,8 @@ type bridgeFlags struct {
 	cfg     producer.Config // what else the agent is
 }
 
+// addFlags adds the flags that all bridges have; whose says in their help where the name comes from
+// without --name.
 func (b *bridgeFlags) addFlags(cmd *cobra.Command, whose string) {
 	f := cmd.Flags()
 	f.StringVar(&b.name, "name", "", "the agent's name (default is "+whose+")")
@@ -129,6 +131,7 @@ func (b *bridgeFlags) serveBridge(cmd *cobra.Command, name string, hook net.List
 	return err
 }
 
+// firstOf returns a name that another system gave, in one line, or other where it is empty.
 func firstOf(name, other string) string {
 	if name = words.OneLine(aaep.SafeText(name)); name != "" {
 		return name

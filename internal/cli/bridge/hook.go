@@ -143,7 +143,7 @@ func installHook(out, talk io.Writer, agent string, printed, remove, pieces bool
 	if err := change.Apply(); err != nil {
 		return exits.With(exits.Failed, errors.New(exits.PlainError(err)))
 	}
-	heard, not, after := hook.Heard(agent)
+	heard, not, when := hook.Heard(agent)
 	switch {
 	case remove && change.Same():
 		fmt.Fprintf(out, "There were no hooks of aaep in the settings of %s, %s.\n", name, change.Path)
@@ -158,7 +158,7 @@ func installHook(out, talk io.Writer, agent string, printed, remove, pieces bool
 			fmt.Fprintf(out, "The file as it was is kept as %s.\n", change.Backup)
 		}
 		fmt.Fprintf(out, "You will hear: %s\nYou will not hear: %s\n%s\nTo listen: aaep listen\nTo take the hooks out: "+
-			"aaep hook install --remove %s\n", heard, not, after, agent)
+			"aaep hook install --remove %s\n", heard, not, when, agent)
 	}
 	return nil
 }
@@ -228,16 +228,16 @@ func tryHook(ctx context.Context, line string) error {
 		shell = []string{"cmd", "/c", line}
 	}
 	cmd := exec.CommandContext(ctx, shell[0], shell[1:]...)
-	var says, prints bytes.Buffer
+	var heard, prints bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(`{"session_id":"trial","cwd":"","hook_event_name":"Trial"}`),
-		&prints, &says
+		&prints, &heard
 	cmd.Env = append(os.Environ(), call.Variable+"=1")
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%q cannot be run: %s %s", line, subprocess.ExplainStart(err), words.OneLine(says.String()))
+		return fmt.Errorf("%q cannot be run: %s %s", line, subprocess.ExplainStart(err), words.OneLine(heard.String()))
 	}
-	if prints.Len() > 0 || !strings.Contains(says.String(), call.Taken) {
-		return fmt.Errorf("%q says: %s", line, words.OneLine(says.String()+prints.String()))
+	if prints.Len() > 0 || !strings.Contains(heard.String(), call.Taken) {
+		return fmt.Errorf("%q says: %s", line, words.OneLine(heard.String()+prints.String()))
 	}
 	return nil
 }
@@ -281,6 +281,8 @@ agent asks.`,
 	return cmd
 }
 
+// serveHooks serves what the hooks of coding agents say, until the command is stopped or was idle
+// for long enough. With --unit it only prints the units for systemd.
 func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) {
 	talk := cmd.ErrOrStderr()
 	if o.unit {
@@ -328,7 +330,7 @@ func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) 
 	}
 	o.where.Addrs = slices.Concat([]string{reach.LocalScheme + call.AgentID}, o.where.Addrs)
 	var p *producer.Producer
-	at, served, err := o.where.ServeEverywhere(ctx, func() (*producer.Producer, error) {
+	invitations, served, err := o.where.ServeEverywhere(ctx, func() (*producer.Producer, error) {
 		p,
 			err = producer.New(cfg)
 		return p, err
@@ -352,7 +354,7 @@ func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) 
 		}
 		defer end()
 	}
-	serving.PrintInvitations(status, "Coding agents", "", at)
+	serving.PrintInvitations(status, "Coding agents", "", invitations)
 	serving.NotifyReady()
 	if err := s.Serve(ctx, inputs); err != nil {
 		return exits.With(exits.Failed, errors.New(exits.PlainError(err)))

@@ -57,6 +57,7 @@ refused. An agent may give up waiting before you have answered: see its settings
 	return cmd
 }
 
+// runMCP runs an MCP server between its client and itself, and serves what its tools do.
 func (o *mcpOptions) runMCP(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return exits.UsageError("name a server after --, for example: aaep bridge mcp -- npx -y @modelcontextprotocol/server-filesystem .")

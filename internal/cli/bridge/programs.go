@@ -19,16 +19,16 @@ import (
 // listenForPrograms opens an address for programs of this machine, which a flag names. What they
 // send may hold keys, and must not go over a network in the clear.
 func listenForPrograms(ctx context.Context, flag, addr string) (net.Listener, error) {
-	such := "Use one such as 127.0.0.1:8081, or 127.0.0.1:0 for any free port."
+	example := "Use one such as 127.0.0.1:8081, or 127.0.0.1:0 for any free port."
 	if flag == "--hook" {
-		such = "Use one such as 127.0.0.1:9090, and a proxy with a certificate before it for other machines."
+		example = "Use one such as 127.0.0.1:9090, and a proxy with a certificate before it for other machines."
 	}
-	at, err := net.ResolveTCPAddr("tcp", addr)
+	address, err := net.ResolveTCPAddr("tcp", addr)
 	switch {
 	case err != nil:
-		return nil, exits.UsageError("%s %q is not an address of this machine.\n"+such, flag, addr)
-	case !at.IP.IsLoopback():
-		return nil, exits.UsageError("%s %q could be reached from other machines, and what comes would be in the clear.\n"+such,
+		return nil, exits.UsageError("%s %q is not an address of this machine.\n"+example, flag, addr)
+	case !address.IP.IsLoopback():
+		return nil, exits.UsageError("%s %q could be reached from other machines, and what comes would be in the clear.\n"+example,
 			flag, addr)
 	}
 	return serving.ListenTCP(ctx, addr, "End it, or take any free port: "+flag+" 127.0.0.1:0")

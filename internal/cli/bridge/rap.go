@@ -56,8 +56,9 @@ you answer, and to whether somebody listens who can.`,
 	return cmd
 }
 
+// runRAP serves a proxy between an agent and its RAP tool server, and what its tools do.
 func (o *rapOptions) runRAP(cmd *cobra.Command, args []string) error {
-	if at, err := url.Parse(args[0]); err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+	if address, err := url.Parse(args[0]); err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
 		return exits.UsageError("%q is not the address of a tool server, such as http://127.0.0.1:4000.\nSee: aaep bridge rap --help", args[0])
 	}
 	o.status.Out = cmd.ErrOrStderr()

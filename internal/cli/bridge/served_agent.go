@@ -46,14 +46,14 @@ func (a *servedAgent) serveAgent(ctx context.Context, cmd *cobra.Command, name s
 	}
 	begin := func() (*producer.Producer, error) { p, err = serving.NewProducer(name, cfg); return p, err }
 	if len(a.where.Addrs) == 0 {
-		none := make(chan error)
-		close(none)
-		served = none
+		never := make(chan error)
+		close(never)
+		served = never
 		_, err = begin()
 	} else {
-		var at []serving.Invitation
-		if at, served, err = a.where.ServeEverywhere(ctx, begin, talk); err == nil {
-			serving.PrintInvitations(status, name, "", at)
+		var invitations []serving.Invitation
+		if invitations, served, err = a.where.ServeEverywhere(ctx, begin, talk); err == nil {
+			serving.PrintInvitations(status, name, "", invitations)
 			serving.NotifyReady()
 		}
 	}
@@ -70,6 +70,7 @@ type ownLink struct {
 	principal string
 }
 
+// Dial connects to the producer within this program, as the principal of the link.
 func (o *ownLink) Dial(ctx context.Context) (transports.Conn, error) {
 	theirs, ours := transports.Pipe()
 	go o.p.ServeConn(ownConn{ours, o.principal})

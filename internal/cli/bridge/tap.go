@@ -80,6 +80,8 @@ A tap only hears: it cannot ask before a tool runs. What the program asks, it as
 	return cmd
 }
 
+// runTap serves a proxy between programs and the API of a model, and serves what the model says
+// there as an agent.
 func (o *tapOptions) runTap(cmd *cobra.Command, args []string) error {
 	api, upstream, err := upstreamOf(args[0])
 	if err != nil {
@@ -104,10 +106,10 @@ func (o *tapOptions) runTap(cmd *cobra.Command, args []string) error {
 	o.cfg = producer.Config{Language: o.languages[0], Languages: o.languages[1:]}
 	name := firstOf(cmp.Or(o.name, api.name), upstream.Host)
 	return o.bridgeFlags.serveBridge(cmd, name, nil, nil, func(ctx context.Context, p *producer.Producer) error {
-		here := "http://" + ln.Addr().String()
-		o.status.PrintLabelled("aaep", "Programs find "+upstream.Host+" at "+here)
+		ownURL := "http://" + ln.Addr().String()
+		o.status.PrintLabelled("aaep", "Programs find "+upstream.Host+" at "+ownURL)
 		if api.variable != "" {
-			o.status.PrintLabelled("aaep", "Start them with: "+api.variable+"="+here+api.path)
+			o.status.PrintLabelled("aaep", "Start them with: "+api.variable+"="+ownURL+api.path)
 		}
 		if upstream.Scheme == "http" && !serving.OfThisMachine(upstream.Host) {
 			o.status.PrintLabelled("aaep", "What they send to "+upstream.Host+", keys among it, is not encrypted.")

@@ -65,6 +65,7 @@ Wake has no way to answer: what waits for an answer is told with who waits.`,
 	return cmd
 }
 
+// runWake takes signed wakes, or asks a server for events, and serves what they say.
 func (o *wakeOptions) runWake(cmd *cobra.Command, _ []string) (err error) {
 	const see = "\nSee: aaep bridge wake --help"
 	switch {
@@ -75,7 +76,7 @@ func (o *wakeOptions) runWake(cmd *cobra.Command, _ []string) (err error) {
 	case o.server.Poll < 0 || o.server.Poll > 0 && o.server.Poll < time.Second:
 		return exits.UsageError("--poll must be 0, or a second at least; it is %v."+see, o.server.Poll)
 	}
-	if at, err := url.Parse(o.server.URL); o.server.URL != "" && (err != nil || at.Host == "") {
+	if address, err := url.Parse(o.server.URL); o.server.URL != "" && (err != nil || address.Host == "") {
 		return exits.UsageError("%q is not the address of a server, such as https://swarm.example/mcp."+see,
 			o.server.URL)
 	}

@@ -24,18 +24,18 @@ type Link struct {
 }
 
 // Find returns a Link to each listener of this user that runs, but those of the slots to leave out.
-func Find(ctx context.Context, without func(slot int) bool) []*Link {
-	found := make([]*Link, slots)
+func Find(ctx context.Context, skips func(slot int) bool) []*Link {
+	bySlot := make([]*Link, slots)
 	var dialing sync.WaitGroup
 	for slot := range slots {
-		if without != nil && without(slot) {
+		if skips != nil && skips(slot) {
 			continue
 		}
-		dialing.Go(func() { found[slot] = dial(ctx, slot) })
+		dialing.Go(func() { bySlot[slot] = dial(ctx, slot) })
 	}
 	dialing.Wait()
 	var links []*Link
-	for _, l := range found {
+	for _, l := range bySlot {
 		if l != nil {
 			links = append(links, l)
 		}
@@ -74,7 +74,7 @@ func (l *Link) Call(ctx context.Context, r Request) (got Response, err error) {
 }
 
 // Watch calls changed with each State that follows, until the listener is gone or ctx is done.
-func (l *Link) Watch(ctx context.Context, changed func(State)) {
+func (l *Link) Watch(ctx context.Context, noteState func(State)) {
 	if sendJSON(ctx, l.conn, Request{Name: WatchName}) != nil {
 		return
 	}
@@ -84,7 +84,7 @@ func (l *Link) Watch(ctx context.Context, changed func(State)) {
 		if err != nil || json.Unmarshal(msg, &s) != nil {
 			return
 		}
-		changed(s)
+		noteState(s)
 	}
 }
 

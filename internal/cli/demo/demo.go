@@ -258,8 +258,8 @@ func (w *person) readSession(ctx context.Context) {
 	defer busy.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	following, over := context.WithCancel(ctx)
-	defer over()
+	following, stop := context.WithCancel(ctx)
+	defer stop()
 	p := announce.Preferences{Reads: true, Answering: func(question *aaep.Event) announce.Words {
 		if w.answer != "" {
 			return nil
@@ -279,7 +279,7 @@ func (w *person) readSession(ctx context.Context) {
 		case ev.Type() == aaep.TypeAwaitingConfirmation && w.answer != "":
 			busy.Go(func() { w.answerForPerson(ctx, tells, ev) })
 		case ev.Type().Terminal():
-			over() // Follow adds this event, and returns
+			stop() // Follow adds this event, and returns
 		}
 		return announce.Text(ev, ev.Verbosity)
 	}
@@ -305,6 +305,8 @@ type labelledLines struct {
 	cells int
 }
 
+// Present prints an utterance in lines of at most so many cells, where that is not zero, each
+// behind the label.
 func (l labelledLines) Present(_ context.Context, u announce.Utterance) error {
 	line := ""
 	for _, word := range strings.Fields(u.Text) {
@@ -342,7 +344,7 @@ func (w *person) askForLess(ctx context.Context) {
 
 // answerForPerson sends what --answer said beforehand, once the question was put.
 func (w *person) answerForPerson(ctx context.Context, tells *present.Presenter, question *aaep.Event) {
-	for put := false; !put; {
+	for isPut := false; !isPut; {
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-w.sub.Question(question).Done():
@@ -352,7 +354,7 @@ func (w *person) answerForPerson(ctx context.Context, tells *present.Presenter, 
 		}
 		tells.Plan(func(a *announce.Announcer, now time.Time) {
 			_, readable := a.Question(now, aaep.Reject)
-			put = readable == question
+			isPut = readable == question
 		})
 	}
 	d := map[string]aaep.Decision{"accept": aaep.Accept, "reject": aaep.Reject}[w.answer]
@@ -371,7 +373,7 @@ const jitter = 50 * time.Millisecond
 
 // highestRate is the largest number of events that are not critical in any window of one second.
 func highestRate(rs []receipt) int {
-	most := 0
+	highest := 0
 	for i, first := range rs {
 		n := 0
 		for _, r := range rs[i:] {
@@ -379,7 +381,7 @@ func highestRate(rs []receipt) int {
 				n++
 			}
 		}
-		most = max(most, n)
+		highest = max(highest, n)
 	}
-	return most
+	return highest
 }

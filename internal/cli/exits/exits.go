@@ -41,14 +41,14 @@ func UsageError(format string, args ...any) error {
 // CannotTake is the error of a flag that names what cannot be used. It is no mistake of the caller
 // where another program uses that, or the disk is full.
 func CannotTake(flag string, err error) error {
-	code, says := Usage, "cannot take "+flag+": "+PlainError(err)
+	code, text := Usage, "cannot take "+flag+": "+PlainError(err)
 	if right := isRight[flag]; right != "" {
-		says += ".\n" + right
+		text += ".\n" + right
 	}
 	if errors.Is(err, sqlite.ErrInUse) || IsDiskFull(err) {
 		code = Failed
 	}
-	return With(code, errors.New(says))
+	return With(code, errors.New(text))
 }
 
 // IsDiskFull reports whether what was asked for is right, and there is no room for it.

@@ -51,8 +51,8 @@ func PlainError(err error) string {
 		return faultOf(file)
 	}
 	if id, arg := PhraseForError(err); id != "" {
-		says, _ := phrase.In("en", id, arg)
-		return says
+		sentence, _ := phrase.In("en", id, arg)
+		return sentence
 	}
 	return TrimPackageNames(words.OneLine(err.Error()))
 }
@@ -82,8 +82,8 @@ func TrimPackageNames(text string) string { return prefixes().ReplaceAllString(t
 func InnermostError(err error) string {
 	for {
 		next := errors.Unwrap(err)
-		if all, ok := err.(interface{ Unwrap() []error }); ok && len(all.Unwrap()) > 0 {
-			next = all.Unwrap()[0]
+		if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
+			next = joined.Unwrap()[0]
 		}
 		if next == nil {
 			return TrimPackageNames(err.Error())

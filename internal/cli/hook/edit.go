@@ -44,6 +44,7 @@ func parseSettings(data []byte) (*node, error) {
 	return nil, fmt.Errorf("it is not valid JSON, or has comments: %v", err) // which is no fault of a link
 }
 
+// parseValue reads the next value of d, and the places of all its parts, as a node.
 func parseValue(d *jsontext.Decoder) (*node, error) {
 	n := &node{kind: d.PeekKind()}
 	if n.kind != '{' && n.kind != '[' {
@@ -118,21 +119,21 @@ func addEntry(data []byte, event string, entry []byte) ([]byte, error) {
 
 // insertValue adds a value behind the parts of a container, formatted as they are, with the line
 // breaks of the first line.
-func insertValue(data []byte, root, into *node, name string, value []byte) []byte {
+func insertValue(data []byte, root, object *node, name string, value []byte) []byte {
 	unit := "  "
 	if len(root.parts) > 0 {
-		if indent, own := indentAt(data, root.begins[0]); own && indent != "" {
+		if indent, hasIndent := indentAt(data, root.begins[0]); hasIndent && indent != "" {
 			unit = indent
 		}
 	}
-	indent, _ := indentAt(data, into.start)
+	indent, _ := indentAt(data, object.start)
 	inner := indent + unit
-	at, behind, before, after := into.start+1, into.end-1, "\n"+inner, "\n"+indent
-	if n := len(into.parts); n > 0 {
-		at, after = into.parts[n-1].end, ""
+	at, behind, before, after := object.start+1, object.end-1, "\n"+inner, "\n"+indent
+	if n := len(object.parts); n > 0 {
+		at, after = object.parts[n-1].end, ""
 		behind = at
-		own := false
-		if inner, own = indentAt(data, into.begins[n-1]); !own {
+		hasIndent := false
+		if inner, hasIndent = indentAt(data, object.begins[n-1]); !hasIndent {
 			return slices.Concat(data[:at], []byte(", "+name), value, data[at:])
 		}
 		before = ",\n" + inner
@@ -155,13 +156,13 @@ func indentAt(data []byte, at int) (indent string, own bool) {
 }
 
 // cutPart takes a part out of a container.
-func cutPart(data []byte, from *node, i int) []byte {
-	start, end := from.start+1, from.end-1
+func cutPart(data []byte, list *node, i int) []byte {
+	start, end := list.start+1, list.end-1
 	switch {
 	case i > 0:
-		start, end = from.parts[i-1].end, from.parts[i].end
-	case len(from.parts) > 1:
-		start, end = from.begins[0], from.begins[1]
+		start, end = list.parts[i-1].end, list.parts[i].end
+	case len(list.parts) > 1:
+		start, end = list.begins[0], list.begins[1]
 	}
 	return slices.Concat(data[:start], data[end:])
 }
@@ -264,20 +265,20 @@ func removeEntries(settings []byte, agent string) ([]byte, error) {
 			return nil, err
 		}
 		hooks := root.findMember("hooks")
-		found := false
+		isRemoved := false
 		root.visitOurs(agent, func(list *node, i int, _ string) bool {
-			found = true
-			from := list
-			if at := slices.Index(hooks.parts, list); at >= 0 && len(list.parts) == 1 {
-				from, i = hooks, at
+			isRemoved = true
+			group := list
+			if index := slices.Index(hooks.parts, list); index >= 0 && len(list.parts) == 1 {
+				group, i = hooks, index
 				if len(hooks.parts) == 1 {
-					from, i = root, slices.Index(root.names, "hooks")
+					group, i = root, slices.Index(root.names, "hooks")
 				}
 			}
-			settings = cutPart(settings, from, i)
+			settings = cutPart(settings, group, i)
 			return false
 		})
-		if !found {
+		if !isRemoved {
 			return settings, nil
 		}
 	}

@@ -33,6 +33,7 @@ const (
 	tellingTime = 10   // seconds that the others may take
 )
 
+// timeOf returns how long a hook may take, in seconds: one that asks the person waits for them.
 func timeOf(asks bool) int {
 	if asks {
 		return askingTime
@@ -202,6 +203,8 @@ func Install(agent string, pieces bool) (Change, error) { return planChange(agen
 // before.
 func Remove(agent string) (Change, error) { return planChange(agent, false, false) }
 
+// planChange returns the change to the settings of an agent that installs the hook, or removes it,
+// and writes nothing. pieces also has the agent hand on its answers while it writes them.
 func planChange(agent string, install, pieces bool) (c Change, err error) {
 	i := installables[agent]
 	if c.Path, err = i.file(); err != nil {
@@ -264,20 +267,20 @@ func (i installable) removeHooks(agent string, settings []byte, backup string) (
 	if err != nil || len(lines) == 0 {
 		return settings, err
 	}
-	before, _, err := readSettings(backup)
+	saved, _, err := readSettings(backup)
 	if err != nil {
 		return nil, err
 	}
 	for _, pieces := range []bool{false, true} {
-		if again, err := i.addHooks(lines[0], pieces, before); err == nil && bytes.Equal(again, settings) {
-			return before, nil
+		if rebuilt, err := i.addHooks(lines[0], pieces, saved); err == nil && bytes.Equal(rebuilt, settings) {
+			return saved, nil
 		}
 	}
-	left, err := removeEntries(settings, agent)
-	if err == nil && before == nil && i.isEmpty(left) {
-		left = nil
+	remaining, err := removeEntries(settings, agent)
+	if err == nil && saved == nil && i.isEmpty(remaining) {
+		remaining = nil
 	}
-	return left, err
+	return remaining, err
 }
 
 // isEmpty reports whether settings hold nothing but what we begin them with.
@@ -320,6 +323,7 @@ func Installed(agent string) (line string, err error) {
 // managedSettings are the settings of Claude Code by the machine's administrator.
 var managedSettings = managedPath()
 
+// managedPath returns the file by which an administrator sets what users cannot change.
 func managedPath() string {
 	switch runtime.GOOS {
 	case "darwin":

@@ -115,12 +115,14 @@ func (s *Server) Serve(ctx context.Context, l transports.Listener) error {
 	}
 }
 
+// countHook counts a hook that is being served; the server is not idle meanwhile.
 func (s *Server) countHook() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open++
 }
 
+// uncountHook counts a hook as served; the server is idle from now on if it was the last.
 func (s *Server) uncountHook() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,11 +132,11 @@ func (s *Server) uncountHook() {
 
 // endIdle ends the server when it has been idle.
 func (s *Server) endIdle(ctx context.Context, end func()) {
-	every := time.NewTicker(max(s.Idle/10, time.Millisecond))
-	defer every.Stop()
+	ticker := time.NewTicker(max(s.Idle/10, time.Millisecond))
+	defer ticker.Stop()
 	for {
 		select {
-		case <-every.C:
+		case <-ticker.C:
 		case <-ctx.Done():
 			return
 		}
@@ -231,6 +233,8 @@ func (s *Server) NewHTTPServer(secret string) *http.Server {
 	return server
 }
 
+// handlePosts returns the handler of hooks that are sent by HTTP, with the secret as a bearer
+// token, to the path of their agent.
 func (s *Server) handlePosts(secret string) http.Handler {
 	var rules httpguard.Rules
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

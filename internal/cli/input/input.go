@@ -38,9 +38,9 @@ func Open(ctx context.Context, name string, conf *tls.Config, stdin io.Reader) (
 	}
 	client := &http.Client{Timeout: time.Minute}
 	if conf != nil {
-		over := http.DefaultTransport.(*http.Transport).Clone()
-		over.TLSClientConfig = conf
-		client.Transport = over
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.TLSClientConfig = conf
+		client.Transport = transport
 	}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -68,6 +68,7 @@ type Progress struct {
 
 const ProgressAfter = 3 * time.Second
 
+// Read reads on, and says how much was read whenever Next is past.
 func (p *Progress) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
 	p.done += int64(n)

@@ -39,6 +39,9 @@ func NewAsyncWriter(ctx context.Context, out io.Writer) *asyncWriter {
 	return o
 }
 
+// Write hands p to the goroutine that writes. It waits while mostUnread are unwritten, and fails
+// with os.ErrDeadlineExceeded where the context ends meanwhile, or with the error of an earlier
+// write.
 func (o *asyncWriter) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -33,6 +33,8 @@ type prioritized struct {
 	level slog.Level
 }
 
+// Write writes each line of p behind the priority that the journal reads: error, warning or
+// information, by the level of w, or where w has any, by the level that the line itself names.
 func (w prioritized) Write(p []byte) (int, error) {
 	priority := "<6>"
 	_, level, _ := bytes.Cut(p, []byte("level="))

@@ -24,6 +24,7 @@ type childAgent struct {
 	conn transports.Conn
 }
 
+// Dial starts the program, and keeps the connection to say later how it ended.
 func (s *childAgent) Dial(ctx context.Context) (transports.Conn, error) {
 	conn, err := s.Dialer.Dial(ctx)
 	if err == nil {
@@ -33,13 +34,13 @@ func (s *childAgent) Dial(ctx context.Context) (transports.Conn, error) {
 }
 
 // listenToChild follows the agent that a command starts.
-func (l *Listener) listenToChild(ctx context.Context, how *reach.Flags, command string, wanted aaep.Capabilities,
+func (l *Listener) listenToChild(ctx context.Context, route *reach.Flags, command string, wanted aaep.Capabilities,
 	talk io.Writer) (err error) {
-	if err := how.CheckChild(); err != nil {
+	if err := route.CheckChild(); err != nil {
 		return err
 	}
 	f := &FollowedAgent{Listener: l, wanted: wanted}
-	if f.trust, err = how.ReadTrust(""); err != nil {
+	if f.trust, err = route.ReadTrust(""); err != nil {
 		return err
 	}
 	return f.listenTo(ctx, command, talk)
@@ -68,8 +69,8 @@ func (f *FollowedAgent) listenTo(ctx context.Context, command string, stderr io.
 	if left {
 		return err
 	}
-	if how := subprocess.HowEnded(agent.conn.Close()); how != "" {
-		return exits.With(exits.Failed, errors.New("the agent "+how))
+	if ending := subprocess.HowEnded(agent.conn.Close()); ending != "" {
+		return exits.With(exits.Failed, errors.New("the agent "+ending))
 	}
 	if end, _ := sub.Status(); errors.Is(end.Err, aaep.ProducerShutdown) || errors.Is(end.Err, subscriber.ErrEnded) ||
 		err == nil {
@@ -90,7 +91,7 @@ func (s *childAgent) notFollowed(ctx context.Context, program string, err error,
 		return exits.With(exits.Unreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path",
 			program, subprocess.ExplainStart(err)))
 	}
-	how := subprocess.HowEnded(s.conn.Close())
+	ending := subprocess.HowEnded(s.conn.Close())
 	switch {
 	case errors.Is(err, aaep.CapabilitiesIncompatible):
 		return exits.With(exits.Failed, fmt.Errorf("the agent %s cannot be followed: %s\n%s", program,
@@ -98,8 +99,8 @@ func (s *childAgent) notFollowed(ctx context.Context, program string, err error,
 	case errors.As(err, &refused):
 		return exits.With(exits.Failed, fmt.Errorf("the agent %s cannot be followed: %s", program,
 			words.Sentence(exits.PlainError(err))))
-	case how != "" && !errors.Is(err, context.DeadlineExceeded):
-		return exits.With(exits.Unreachable, fmt.Errorf("the agent %s", how))
+	case ending != "" && !errors.Is(err, context.DeadlineExceeded):
+		return exits.With(exits.Unreachable, fmt.Errorf("the agent %s", ending))
 	case errors.Is(err, context.DeadlineExceeded): // "go run" builds first
 		return exits.With(exits.Unreachable, fmt.Errorf("%s has said nothing so far.\nIf it was still being built or loaded, try again; else make any program an agent: aaep listen --exec \"aaep run --stdio -- %s\"", program, program))
 	}

@@ -53,11 +53,11 @@ func (f *FollowedAgent) startFollowing(ctx context.Context) {
 	name, proof := f.describeIdentity()
 	f.name = f.uniqueName(name)
 	f.byName.Store(f.name, f)
-	said := append([]string{f.PhraseText(phrase.FollowingAgent, f.name+f.describeRoute())}, proof...)
+	sentences := append([]string{f.PhraseText(phrase.FollowingAgent, f.name+f.describeRoute())}, proof...)
 	if !f.hasSeveral() && !f.besideEditor {
-		said = append(said, f.PhraseText(phrase.HelpIsThere, ""), f.PhraseText(phrase.CtrlCEnds, ""))
+		sentences = append(sentences, f.PhraseText(phrase.HelpIsThere, ""), f.PhraseText(phrase.CtrlCEnds, ""))
 	}
-	f.greetPerson(said...)
+	f.greetPerson(sentences...)
 	f.explainRefusals(f.wanted)
 	if isQuiet(f.currentTerms()) {
 		f.startQuiet()
@@ -85,11 +85,11 @@ func (f *FollowedAgent) startFollowing(ctx context.Context) {
 // printEvents prints the events as JSON, and has the outputs tell them and what becomes of the
 // link. Nothing is answered.
 func (f *FollowedAgent) printEvents(ctx context.Context, outputs []*present.Presenter) error {
-	var telling sync.WaitGroup
-	defer telling.Wait()
+	var running sync.WaitGroup
+	defer running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	telling.Go(func() {
+	running.Go(func() {
 		for why := range f.sub.Outages(ctx) {
 			for _, p := range outputs {
 				p.Plan(func(a *announce.Announcer, now time.Time) { a.Outage(now, f.name, why) })
@@ -116,10 +116,10 @@ func (f *FollowedAgent) printEvents(ctx context.Context, outputs []*present.Pres
 // describeIdentity returns what the agent is called, and the sentences that say what that name is
 // worth.
 func (f *FollowedAgent) describeIdentity() (name string, proof []string) {
-	who := f.sub.Accepted().Producer
+	agent := f.sub.Accepted().Producer
 	v := f.sub.Verified()
 	if v == nil {
-		name = f.nameOf(who.AgentName, who.AgentID)
+		name = f.nameOf(agent.AgentName, agent.AgentID)
 		return name, append([]string{f.PhraseText(phrase.AgentUnproven, "")}, f.warnOfName(name)...)
 	}
 	name, proof = f.nameOf(v.Manifest.AgentName, v.Manifest.AgentID), []string{f.PhraseText(phrase.AgentProven, "")}
@@ -172,11 +172,11 @@ func (f *FollowedAgent) describeRoute() string {
 	if f.sub == nil {
 		return ""
 	}
-	is, _ := f.sub.Status()
-	if is.Way >= len(f.ways) {
+	status, _ := f.sub.Status()
+	if status.Way >= len(f.ways) {
 		return ""
 	}
-	return " " + f.PhraseText(phrase.OverWay, f.ways[is.Way])
+	return " " + f.PhraseText(phrase.OverWay, f.ways[status.Way])
 }
 
 // currentTerms returns the terms in force; before any were agreed on, those that are wanted.
@@ -188,13 +188,13 @@ func (f *FollowedAgent) currentTerms() aaep.Capabilities {
 }
 
 // explainRefusals says which terms of a request the agent did not grant.
-func (f *FollowedAgent) explainRefusals(asked aaep.Capabilities) {
+func (f *FollowedAgent) explainRefusals(requested aaep.Capabilities) {
 	note := words.OneLine(f.sub.Accepted().NegotiationNotes)
 	if note != "" && note != f.remark {
 		f.informOfLink(note)
 	}
 	f.remark = note
-	if list := terms.NotGranted(f.uiLanguage(), asked, f.currentTerms(), note); len(list) > 0 {
+	if list := terms.NotGranted(f.uiLanguage(), requested, f.currentTerms(), note); len(list) > 0 {
 		f.informOfLink(f.PhraseText(phrase.NotGranted, strings.Join(list, f.uiLanguage().ListComma())))
 	}
 }
@@ -206,41 +206,41 @@ const firstTold = time.Minute
 // watchLink tells what present.Follow does not know of the link, until ctx or the subscription
 // ends: over which way it is back, why it is not, and when it is tried next.
 func (f *FollowedAgent) watchLink(ctx context.Context) {
-	was, _ := f.sub.Status()
+	previous, _ := f.sub.Status()
 	var broke time.Time
 	var tellAt time.Duration
 	for {
-		is, changed := f.sub.Status()
-		if is.Over {
+		status, changed := f.sub.Status()
+		if status.Over {
 			return
 		}
-		if was.Connected && !is.Connected {
+		if previous.Connected && !status.Connected {
 			broke, tellAt = time.Now(), firstTold
 			f.out.signalLost()
 		}
 		var say []string
 		switch {
-		case is.Awaits != "" && was.Awaits == "":
-			say = []string{f.PhraseText(phrase.StillRefused, is.Awaits)}
-		case !is.Connected && exits.IsUnproven(is.Err) && !exits.IsUnproven(was.Err):
+		case status.Awaits != "" && previous.Awaits == "":
+			say = []string{f.PhraseText(phrase.StillRefused, status.Awaits)}
+		case !status.Connected && exits.IsUnproven(status.Err) && !exits.IsUnproven(previous.Err):
 			say = []string{f.PhraseText(phrase.StillUnproven, ""), f.PhraseText(phrase.NewCertificate, "")}
-		case is.Connected && is.Resumed && is.Subscribed != was.Subscribed:
+		case status.Connected && status.Resumed && status.Subscribed != previous.Subscribed:
 			say = []string{f.PhraseText(phrase.ConnectedAgain, ""), f.PhraseText(phrase.NothingLost, "")}
-		case is.Connected && is.Way != was.Way && is.Way < len(f.ways):
-			say = []string{f.PhraseText(phrase.ConnectedAgainOver, f.ways[is.Way])}
-		case !is.Connected && !was.Connected && !is.Next.IsZero() && is.Awaits == "" && time.Since(broke) >= tellAt:
+		case status.Connected && status.Way != previous.Way && status.Way < len(f.ways):
+			say = []string{f.PhraseText(phrase.ConnectedAgainOver, f.ways[status.Way])}
+		case !status.Connected && !previous.Connected && !status.Next.IsZero() && status.Awaits == "" && time.Since(broke) >= tellAt:
 			tellAt *= 4
 			say = []string{phrase.Lasting(string(f.uiLanguage()), phrase.TryingAgainIn,
-				max(time.Until(is.Next), time.Second))}
+				max(time.Until(status.Next), time.Second))}
 		}
-		again := was.Subscribed != is.Subscribed
-		was = is
-		if say != nil || again {
+		resubscribed := previous.Subscribed != status.Subscribed
+		previous = status
+		if say != nil || resubscribed {
 			f.runInLoop(ctx, func() {
 				if say != nil {
 					f.informOfLink(say...)
 				}
-				if again && f.quiet != nil {
+				if resubscribed && f.quiet != nil {
 					f.startQuiet() // it was asked for anew
 				}
 			})
@@ -256,14 +256,14 @@ func (f *FollowedAgent) watchLink(ctx context.Context) {
 // describeState says whether the agent is reached, and how far the person is with what it said.
 func (f *FollowedAgent) describeState() string {
 	t := f.uiLanguage()
-	said := []string{t.PhraseText(phrase.StandsConnected, "") + f.describeRoute()}
+	sentences := []string{t.PhraseText(phrase.StandsConnected, "") + f.describeRoute()}
 	switch {
 	case f.ended && f.sub == nil:
-		said[0] = t.PhraseText(phrase.StandsUnfollowed, "")
+		sentences[0] = t.PhraseText(phrase.StandsUnfollowed, "")
 	case f.ended:
-		said[0] = t.PhraseText(phrase.StandsEnded, "")
+		sentences[0] = t.PhraseText(phrase.StandsEnded, "")
 	case !f.isConnected():
-		said[0] = t.PhraseText(phrase.StandsApart, "")
+		sentences[0] = t.PhraseText(phrase.StandsApart, "")
 	}
 	if f.out != nil {
 		var worst announce.Standing
@@ -274,23 +274,23 @@ func (f *FollowedAgent) describeState() string {
 		})
 		switch {
 		case worst.Waiting > 0:
-			said = append(said, phrase.Lasting(string(t), phrase.StandsBehind, max(worst.Behind, time.Second)))
+			sentences = append(sentences, phrase.Lasting(string(t), phrase.StandsBehind, max(worst.Behind, time.Second)))
 		default:
-			said = append(said, t.PhraseText(phrase.StandsUpToDate, ""))
+			sentences = append(sentences, t.PhraseText(phrase.StandsUpToDate, ""))
 		}
 		if worst.LeftOut > 0 {
-			said = append(said, t.PhraseText(phrase.StandsLeftOut, strconv.Itoa(worst.LeftOut)))
+			sentences = append(sentences, t.PhraseText(phrase.StandsLeftOut, strconv.Itoa(worst.LeftOut)))
 		}
 		if worst.Missed > 0 {
-			said = append(said, t.PhraseText(phrase.StandsToAskFor, strconv.Itoa(worst.Missed)))
+			sentences = append(sentences, t.PhraseText(phrase.StandsToAskFor, strconv.Itoa(worst.Missed)))
 		}
 	}
 	var n int
 	f.judging()[0].Plan(func(a *announce.Announcer, _ time.Time) { n = a.Standing(f.name).Open })
 	if n > 0 {
-		said = append(said, phrase.Counted(string(t), phrase.StandsOpen, n, "open question"))
+		sentences = append(sentences, phrase.Counted(string(t), phrase.StandsOpen, n, "open question"))
 	}
-	return strings.Join(said, t.ListComma()) + "."
+	return strings.Join(sentences, t.ListComma()) + "."
 }
 
 // isConnected reports whether there is a link to the agent.

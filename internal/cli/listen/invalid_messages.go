@@ -19,6 +19,7 @@ type invalidMessages struct {
 	told map[string]bool // the kinds that were told of
 }
 
+// newInvalidMessages returns an empty queue of errors of messages.
 func newInvalidMessages() invalidMessages {
 	return invalidMessages{make(chan error, 64), map[string]bool{}}
 }
@@ -59,14 +60,14 @@ func (f *FollowedAgent) announceInvalid(err error) {
 		return
 	}
 	f.invalid.told[kind] = true
-	what, why := phrase.MessageLeftOut, firstProblem(err)
+	id, problem := phrase.MessageLeftOut, firstProblem(err)
 	switch {
 	case strings.HasSuffix(kind, ".awaiting.confirmation"), strings.HasSuffix(kind, ".awaiting.clarification"):
-		what = phrase.QuestionLeftOut
+		id = phrase.QuestionLeftOut
 	case kind != "":
-		why = embedPeerText(kind) + ", " + why
+		problem = embedPeerText(kind) + ", " + problem
 	}
-	f.informOfLink(words.Sentence(f.PhraseText(what, why)))
+	f.informOfLink(words.Sentence(f.PhraseText(id, problem)))
 }
 
 // firstProblem returns the first violation of an invalid message, in words.

@@ -118,6 +118,8 @@ type printedLines struct {
 	l *Listener
 }
 
+// Present prints an utterance of an agent, unless other outputs tell what agents say; what this
+// program says by itself is printed in any case.
 func (p printedLines) Present(ctx context.Context, u announce.Utterance) error {
 	p.l.noteTold()
 	prints := !p.l.json && p.l.out.printsLines()
@@ -146,18 +148,18 @@ func (l *Listener) allOutputs() (all []*present.Presenter) {
 }
 
 // judging are the outputs over which the person can have a question.
-func (l *Listener) judging() (all []*present.Presenter) {
+func (l *Listener) judging() (presenters []*present.Presenter) {
 	if l.out != nil {
 		for _, t := range l.out.tellings {
 			if t.words {
-				all = append(all, t.p)
+				presenters = append(presenters, t.p)
 			}
 		}
 	}
-	if l.out.printsLines() || len(all) == 0 {
-		all = append(all, l.reads)
+	if l.out.printsLines() || len(presenters) == 0 {
+		presenters = append(presenters, l.reads)
 	}
-	return all
+	return presenters
 }
 
 // hasSeveral reports whether more than one agent is followed, so that each has to be named.
@@ -174,23 +176,23 @@ func (l *Listener) AnnounceConnecting(url string) (stop func() bool) {
 }
 
 // dialAgent finds the ways to an agent and subscribes to it.
-func (l *Listener) dialAgent(ctx context.Context, how *reach.Flags, url string,
+func (l *Listener) dialAgent(ctx context.Context, route *reach.Flags, url string,
 	wanted aaep.Capabilities) (*FollowedAgent, error) {
 	f := &FollowedAgent{Listener: l, wanted: wanted}
-	ways, err := how.FindWays(ctx, url)
+	ways, err := route.FindWays(ctx, url)
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range ways {
 		f.ways = append(f.ways, reach.WireWords(w.Transport))
 	}
-	if f.trust, err = how.ReadTrust(url); err != nil {
+	if f.trust, err = route.ReadTrust(url); err != nil {
 		return nil, err
 	}
 	cfg := f.subscriberConfig(false)
 	cfg.Fallback = discover.Dialers(ways[1:])
 	dialer := ways[0].Dialer
-	if how.StartsHooks {
+	if route.StartsHooks {
 		dialer = &hookDialer{Dialer: dialer}
 	}
 	if f.sub, err = subscriber.Dial(ctx, dialer, cfg); err != nil {
@@ -201,12 +203,12 @@ func (l *Listener) dialAgent(ctx context.Context, how *reach.Flags, url string,
 
 // followAddresses follows the agents at some addresses. An agent that is not there yet is awaited,
 // except a single one where no person is at the terminal to wait for it.
-func (l *Listener) followAddresses(ctx context.Context, how *reach.Flags, urls []string,
+func (l *Listener) followAddresses(ctx context.Context, route *reach.Flags, urls []string,
 	wanted aaep.Capabilities) error {
 	agents := make([]*FollowedAgent, len(urls))
 	for i, url := range urls {
 		agents[i] = l.newPendingAgent(url, wanted,
-			func(ctx context.Context) (*FollowedAgent, error) { return l.dialAgent(ctx, how, url, wanted) })
+			func(ctx context.Context) (*FollowedAgent, error) { return l.dialAgent(ctx, route, url, wanted) })
 	}
 	if len(agents) == 1 && !l.attended {
 		stop := l.AnnounceConnecting(urls[0])
@@ -240,6 +242,8 @@ func (f *FollowedAgent) subscriberConfig(once bool) subscriber.Config {
 	return cfg
 }
 
+// newSubscriberConfig returns the Config with which this program subscribes; once ends the
+// subscription with its link.
 func newSubscriberConfig(wanted aaep.Capabilities, once bool) subscriber.Config {
 	host, _ := os.Hostname()
 	return subscriber.Config{ID: "aaep-listen-" + host, Name: "aaep listen", Version: aaep.Version,
@@ -287,8 +291,8 @@ func (l *Listener) followAgents(ctx context.Context, agents ...*FollowedAgent) e
 	defer cancel()
 	l.agents, l.paced = agents, time.Now()
 	l.setLanguages(agents[0].wanted.Languages)
-	l.after = func(d time.Duration, do func(context.Context)) *time.Timer {
-		return time.AfterFunc(d, func() { l.runInLoop(ctx, func() { do(ctx) }) })
+	l.after = func(d time.Duration, task func(context.Context)) *time.Timer {
+		return time.AfterFunc(d, func() { l.runInLoop(ctx, func() { task(ctx) }) })
 	}
 	for _, f := range agents {
 		f.running = &running
@@ -317,18 +321,18 @@ func (l *Listener) followAgents(ctx context.Context, agents ...*FollowedAgent) e
 	for _, p := range l.allOutputs() {
 		running.Go(func() { l.watchQuestion(ctx, p) })
 	}
-	for asked := false; ; {
-		open := l.countOpen() > 0
-		if open || asked {
+	for hadQuestion := false; ; {
+		hasQuestion := l.countOpen() > 0
+		if hasQuestion || hadQuestion {
 			l.askedAt = time.Now()
 		}
-		asked = open
+		hadQuestion = hasQuestion
 		if l.control != nil {
 			l.control.Update(l.controlState())
 		}
 		select {
-		case do := <-l.loopCalls:
-			do()
+		case task := <-l.loopCalls:
+			task()
 			if l.IsUnread() {
 				return l.WriteError()
 			}
@@ -394,11 +398,11 @@ func (l *Listener) countEnded(f *FollowedAgent, err error) {
 		l.last = nil
 		return
 	}
-	says := "the agent ended the link: " + words.Sentence(exits.PlainError(err))
+	text := "the agent ended the link: " + words.Sentence(exits.PlainError(err))
 	if !l.uiLanguage().IsEnglish() {
-		says = l.PhraseText(phrase.AgentEndedLink, l.uiLanguage().ExplainError(err))
+		text = l.PhraseText(phrase.AgentEndedLink, l.uiLanguage().ExplainError(err))
 	}
-	l.last = exits.With(exits.Failed, errors.New(says+reach.HowToAccept(err)))
+	l.last = exits.With(exits.Failed, errors.New(text+reach.HowToAccept(err)))
 	if l.hasSeveral() {
 		f.informOfLink(l.PhraseText(phrase.AgentEndedLink, l.uiLanguage().ExplainError(err)) + reach.HowToAccept(err))
 	}
@@ -448,8 +452,8 @@ const lateAnswer = time.Minute
 // takeLine takes a line as an answer, or as what the person says in a conversation; askedThen is
 // whether a question was open when it was begun.
 func (l *Listener) takeLine(text string, began time.Time, askedThen bool) {
-	open := l.countOpen() > 0
-	if l.talk == nil || open {
+	hasQuestion := l.countOpen() > 0
+	if l.talk == nil || hasQuestion {
 		if l.talk != nil && !askedThen && text != "" { // it was begun for the agent
 			l.talk.Keep(text)
 		}

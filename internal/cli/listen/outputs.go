@@ -141,7 +141,7 @@ type personOutput struct {
 // openOutputs opens those that were asked for. Lost is told of those that die, and come back, while
 // the program runs, and unsaid of what there is no voice for.
 func openOutputs(ctx context.Context, names []string, options outputOptions, lost func(phrase.ID, string),
-	unsaid func(announce.Utterance), of announce.Preferences) (*outputs, error) {
+	unsaid func(announce.Utterance), preferences announce.Preferences) (*outputs, error) {
 	o := &outputs{}
 	ctx, o.stop = context.WithCancel(ctx)
 	for _, name := range names {
@@ -166,12 +166,12 @@ func openOutputs(ctx context.Context, names []string, options outputOptions, los
 			return nil, exits.With(exits.Unreachable,
 				fmt.Errorf("cannot tell it over %s: %s.\n%s", name, exits.PlainError(err), hint))
 		}
-		of.Speaks, of.UntilDone, of.Content = out.Speaks, options.untilDone && kind.words, kind.content
+		preferences.Speaks, preferences.UntilDone, preferences.Content = out.Speaks, options.untilDone && kind.words, kind.content
 		if options.content != "" {
-			of.Content, _ = announce.ParseContent(options.content, kind.content) // which was checked
+			preferences.Content, _ = announce.ParseContent(options.content, kind.content) // which was checked
 		}
-		of.Otherwise = func(own string) announce.Words { return explainUnspoken(uilang.Language(own), kind.other) }
-		t := &personOutput{outputKind: kind, lost: make(chan struct{}, 1), p: present.New(of)}
+		preferences.Otherwise = func(language string) announce.Words { return explainUnspoken(uilang.Language(language), kind.other) }
+		t := &personOutput{outputKind: kind, lost: make(chan struct{}, 1), p: present.New(preferences)}
 		t.p.Unsaid, t.speaks = unsaid, out.Speaks
 		o.tellings = append(o.tellings, t)
 		o.running.Go(func() {
@@ -195,15 +195,15 @@ func explainUnspoken(t uilang.Language, becomes phrase.ID) announce.Words {
 
 // runOutput presents on out until ctx is done. An output that died is opened again, and says then
 // what it had not said.
-func (t *personOutput) runOutput(ctx context.Context, down *atomic.Int32, out present.Output,
-	lost func(phrase.ID, string), again func() (present.Output, error)) {
+func (t *personOutput) runOutput(ctx context.Context, failedCount *atomic.Int32, out present.Output,
+	lost func(phrase.ID, string), reopen func() (present.Output, error)) {
 	for {
 		err := t.present(ctx, out)
 		out.Close()
 		if ctx.Err() != nil {
 			return
 		}
-		down.Add(1)
+		failedCount.Add(1)
 		lost(phrase.OutputGone, t.name+": "+words.Sentence(exits.PlainError(err)))
 		out = nil
 		for wait := time.Second; out == nil; wait = min(2*wait, time.Minute) {
@@ -212,9 +212,9 @@ func (t *personOutput) runOutput(ctx context.Context, down *atomic.Int32, out pr
 			case <-ctx.Done():
 				return
 			}
-			out, _ = again()
+			out, _ = reopen()
 		}
-		down.Add(-1)
+		failedCount.Add(-1)
 		lost(phrase.OutputBack, t.name)
 	}
 }
@@ -339,17 +339,17 @@ func (l *Listener) informOfOutput(id phrase.ID, what string) {
 
 // runOutputCommand obeys a command that the outputs obey, and reports whether name is one.
 func (l *Listener) runOutputCommand(name string) bool {
-	do := map[string]func(*present.Presenter){
+	commands := map[string]func(*present.Presenter){
 		"again": (*present.Presenter).Again, "where": (*present.Presenter).WhereAreWe,
 		"waiting": (*present.Presenter).WhatWaits, "details": (*present.Presenter).Details,
 		"spell": (*present.Presenter).Spell, "skip": (*present.Presenter).Skip, "newest": (*present.Presenter).Newest,
 		"next": (*present.Presenter).NextQuestion,
 	}[name]
-	if do == nil {
+	if commands == nil {
 		return false
 	}
 	for _, p := range l.allOutputs() {
-		do(p)
+		commands(p)
 	}
 	return true
 }

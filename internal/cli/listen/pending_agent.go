@@ -51,16 +51,16 @@ func (f *FollowedAgent) awaitEarlier(ctx context.Context) {
 
 // awaitAgent tries to reach the agent, with growing pauses, until ctx is done or the agent refuses.
 func (f *FollowedAgent) awaitAgent(ctx context.Context) {
-	told, stop := false, f.AnnounceConnecting(f.name)
+	isTold, stop := false, f.AnnounceConnecting(f.name)
 	attempt := sync.OnceFunc(func() { close(f.attempted) })
 	defer attempt()
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
-		came, err := f.reach(ctx)
+		reached, err := f.reach(ctx)
 		stop()
 		if err == nil {
 			f.awaitEarlier(ctx)
-			if !f.runInLoop(ctx, func() { f.replacePending(ctx, came) }) {
-				came.sub.Close()
+			if !f.runInLoop(ctx, func() { f.replacePending(ctx, reached) }) {
+				reached.sub.Close()
 			}
 			return
 		}
@@ -72,18 +72,18 @@ func (f *FollowedAgent) awaitAgent(ctx context.Context) {
 			f.runInLoop(ctx, func() { f.giveUpAgent(err) })
 			return
 		}
-		if !told {
-			told = true
-			said := []string{words.Sentence(exits.PlainError(err)), f.PhraseText(phrase.TriedUntilThere, "")}
+		if !isTold {
+			isTold = true
+			sentences := []string{words.Sentence(exits.PlainError(err)), f.PhraseText(phrase.TriedUntilThere, "")}
 			if !f.hasSeveral() {
-				said = append(said, f.PhraseText(phrase.CtrlCEnds, ""))
+				sentences = append(sentences, f.PhraseText(phrase.CtrlCEnds, ""))
 			}
-			f.runInLoop(ctx, func() { f.informPerson(said...) })
+			f.runInLoop(ctx, func() { f.informPerson(sentences...) })
 		}
 		pause := wait/2 + rand.N(wait/2)
-		var asked reach.RetryAfter
-		if errors.As(err, &asked) {
-			pause += asked.After
+		var retry reach.RetryAfter
+		if errors.As(err, &retry) {
+			pause += retry.After
 		}
 		select {
 		case <-time.After(pause):
@@ -95,16 +95,16 @@ func (f *FollowedAgent) awaitAgent(ctx context.Context) {
 
 // replacePending puts the agent that was reached in the place of the pending one, and asks it for
 // the terms that were asked of all agents in the meantime.
-func (f *FollowedAgent) replacePending(ctx context.Context, came *FollowedAgent) {
+func (f *FollowedAgent) replacePending(ctx context.Context, reached *FollowedAgent) {
 	for i, other := range f.agents {
 		if other == f {
-			f.agents[i] = came
+			f.agents[i] = reached
 		}
 	}
-	came.running = f.running
-	came.startFollowing(ctx)
+	reached.running = f.running
+	reached.startFollowing(ctx)
 	if f.later != nil {
-		came.changeTerms(ctx, came.keepLanguages(*f.later))
+		reached.changeTerms(ctx, reached.keepLanguages(*f.later))
 	}
 }
 

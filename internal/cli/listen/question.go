@@ -28,16 +28,16 @@ func (l *Listener) eventText(source string, ev *aaep.Event, reads bool) announce
 		if !ok {
 			return w
 		}
-		own := l.uiLanguage()
-		w = w.And("\n", own.InLanguage(f.describeAsker(ev)))
+		language := l.uiLanguage()
+		w = w.And("\n", language.InLanguage(f.describeAsker(ev)))
 		switch c := terms.InForce(l.wanted, f.sub.Accepted().HonoredCapabilities); {
 		case !terms.IsTrue(c.SupportsConfirmationReply) && ev.Type() == aaep.TypeAwaitingConfirmation,
 			!terms.IsTrue(c.SupportsClarificationReply) && ev.Type() == aaep.TypeAwaitingClarification: // not every agent knows who can answer
-			w = w.And("\n", own.InLanguage(l.PhraseText(phrase.CannotAnswerHere, "")))
+			w = w.And("\n", language.InLanguage(l.PhraseText(phrase.CannotAnswerHere, "")))
 			l.unanswerable.Store(ev, true)
 		case l.besideEditor:
 		case reads || f.asked.Add(1) <= hinted:
-			w = w.And("\n", own.InLanguage(l.PhraseText(phrase.MoreAsks, "")))
+			w = w.And("\n", language.InLanguage(l.PhraseText(phrase.MoreAsks, "")))
 		}
 	}
 	if pattern := terms.HapticPattern(ev, l.wanted); pattern != "" && reads {

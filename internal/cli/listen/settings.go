@@ -50,14 +50,14 @@ func settingsFile() string {
 // file is read, if there is one. An error says which line is wrong, and what would be right.
 func applySettings(cmd *cobra.Command, name string) error {
 	flags := cmd.Flags()
-	named := name != ""
-	if !named {
+	isNamed := name != ""
+	if !isNamed {
 		if name = settingsFile(); name == "" {
 			return nil
 		}
 	}
 	file, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) && !named {
+	if errors.Is(err, fs.ErrNotExist) && !isNamed {
 		return nil
 	}
 	var data []byte
@@ -71,11 +71,11 @@ func applySettings(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return exits.UsageError("cannot read the settings: %s", exits.PlainError(err))
 	}
-	found, err := parseSettings(data)
+	settings, err := parseSettings(data)
 	if err != nil {
 		return exits.UsageError("%s, %s", name, err)
 	}
-	for _, s := range found {
+	for _, s := range settings {
 		if flags.Changed(s.name) || s.name == "cells" && flags.Lookup("as").Value.String() != "braille" {
 			continue
 		}
@@ -148,7 +148,7 @@ type setting struct {
 }
 
 // parseSettings reads settings, and checks each. The device comes first, for others depend on it.
-func parseSettings(data []byte) (all []setting, err error) {
+func parseSettings(data []byte) (settings []setting, err error) {
 	in := bufio.NewScanner(bytes.NewReader(data))
 	in.Buffer(nil, maxSettings+1)
 	for n := 1; in.Scan(); n++ {
@@ -164,7 +164,7 @@ func parseSettings(data []byte) (all []setting, err error) {
 		case !slices.Contains(settableFlags(), s.name):
 			return nil, fmt.Errorf("line %d: %.40q is no setting; there are %s", n, name,
 				strings.Join(settableFlags(), ", "))
-		case slices.ContainsFunc(all, func(o setting) bool { return o.name == s.name }):
+		case slices.ContainsFunc(settings, func(o setting) bool { return o.name == s.name }):
 			return nil, fmt.Errorf("line %d: %s is set twice", n, s.name)
 		case s.value == "":
 			return nil, fmt.Errorf("line %d: %s must be followed by %s", n, s.name, settingMustBe(s.name))
@@ -174,10 +174,10 @@ func parseSettings(data []byte) (all []setting, err error) {
 		if s.name == "exclude" && silencesStates(s.value) || s.name == "include" && !silencesStates(s.value) {
 			return nil, fmt.Errorf("line %d: %s would leave out all that the agent turns to, for good; say so when you listen, with --%s", n, s.name, s.name)
 		}
-		all = append(all, s)
+		settings = append(settings, s)
 	}
-	slices.SortStableFunc(all, func(a, b setting) int {
+	slices.SortStableFunc(settings, func(a, b setting) int {
 		return slices.Index(settableFlags(), a.name) - slices.Index(settableFlags(), b.name)
 	})
-	return all, in.Err()
+	return settings, in.Err()
 }

@@ -109,11 +109,11 @@ func (l *Listener) runCommand(ctx context.Context, line string) {
 		if l.talk != nil && l.countOpen() == 0 && l.talk.Own(line) {
 			return
 		}
-		said := []string{l.PhraseText(phrase.NoCommand, "/"+name), l.PhraseText(phrase.HelpIsThere, "")}
+		sentences := []string{l.PhraseText(phrase.NoCommand, "/"+name), l.PhraseText(phrase.HelpIsThere, "")}
 		if l.countOpen() > 0 {
-			said = append(said, l.PhraseText(phrase.SpaceBefore, ""))
+			sentences = append(sentences, l.PhraseText(phrase.SpaceBefore, ""))
 		}
-		l.informPerson(said...)
+		l.informPerson(sentences...)
 	}
 }
 
@@ -156,13 +156,13 @@ func (f *FollowedAgent) presenceTerms(typing bool) aaep.Capabilities {
 // setQuiet asks the agents to hold back, for quietTime, all that can wait, or ends that. What an
 // agent sends all the same is held here.
 func (l *Listener) setQuiet(ctx context.Context, on bool) {
-	was := l.hushed != nil
+	wasQuiet := l.hushed != nil
 	if l.hushed != nil {
 		l.hushed.Stop()
 		l.hushed = nil
 	}
 	for f := range l.liveAgents() {
-		was = was || f.quiet != nil
+		wasQuiet = wasQuiet || f.quiet != nil
 		if f.sub != nil && (on || f.quiet != nil) {
 			f.changeTerms(ctx, f.presenceTerms(on))
 		}
@@ -177,7 +177,7 @@ func (l *Listener) setQuiet(ctx context.Context, on bool) {
 	case on:
 		l.hushed = l.after(quietTime, func(ctx context.Context) { l.setQuiet(ctx, false) })
 		l.informPerson(phrase.Lasting(string(l.uiLanguage()), phrase.QuietNow, quietTime))
-	case was:
+	case wasQuiet:
 		l.informPerson(l.PhraseText(phrase.NoLongerQuiet, ""))
 	default:
 		l.informPerson(l.PhraseText(phrase.NotQuiet, ""))
@@ -187,13 +187,13 @@ func (l *Listener) setQuiet(ctx context.Context, on bool) {
 // startQuiet notes that the agent holds back for quietTime, and ends that then.
 func (f *FollowedAgent) startQuiet() {
 	f.endQuiet()
-	var until *time.Timer
-	until = f.after(quietTime, func(ctx context.Context) {
-		if f.quiet == until && f.hushed == nil { // else it was ended, or began anew, or setQuiet ends it
+	var timer *time.Timer
+	timer = f.after(quietTime, func(ctx context.Context) {
+		if f.quiet == timer && f.hushed == nil { // else it was ended, or began anew, or setQuiet ends it
 			f.changeTerms(ctx, f.presenceTerms(false))
 		}
 	})
-	f.quiet = until
+	f.quiet = timer
 }
 
 // endQuiet notes that the agent holds nothing back any more.
@@ -230,32 +230,32 @@ func (f *FollowedAgent) changeTerms(ctx context.Context, change aaep.Capabilitie
 // gathered since.
 func (f *FollowedAgent) handleTermsAnswer(ctx context.Context, change aaep.Capabilities, err error) {
 	f.changing = false
-	gone := change.SupportsConfirmationReply != nil           // no person can type here any more, which was said
-	switch mine := change.PaceWPM == f.pace && f.pace != 0; { // which the person did not ask for, and is not told
+	isUnread := change.SupportsConfirmationReply != nil            // no person can type here any more, which was said
+	switch isOwnPace := change.PaceWPM == f.pace && f.pace != 0; { // which the person did not ask for, and is not told
 	case ctx.Err() != nil || f.ended:
 		return
 	case err == nil:
 		f.wanted = f.wanted.With(change)
-		if gone {
+		if isUnread {
 			change.SupportsConfirmationReply, change.SupportsClarificationReply = nil, nil
 		}
-		if mine {
+		if isOwnPace {
 			change.PaceWPM = 0
 		}
 		f.announceTerms(ctx, change)
-	case !mine && !gone:
-		asked := terms.InWords(f.uiLanguage(), change, change)
-		if asked == nil { // of all that is asked for, only this has no words
-			asked = []string{f.PhraseText(phrase.EndOfQuiet, "")}
+	case !isOwnPace && !isUnread:
+		changes := terms.InWords(f.uiLanguage(), change, change)
+		if changes == nil { // of all that is asked for, only this has no words
+			changes = []string{f.PhraseText(phrase.EndOfQuiet, "")}
 		}
-		f.informOfLink(f.PhraseText(phrase.AskedFor, f.uiLanguage().JoinList(asked)),
+		f.informOfLink(f.PhraseText(phrase.AskedFor, f.uiLanguage().JoinList(changes)),
 			f.PhraseText(phrase.NotChanged, f.uiLanguage().ExplainError(err)))
 		if refused := new(aaep.Rejection); errors.As(err, &refused) {
 			f.endQuiet() // the new subscription knows of no quiet
 		} else if f.quiet != nil {
 			f.startQuiet() // to end it, if that is what failed
 		}
-	case mine:
+	case isOwnPace:
 		f.paceless = f.paceless || errors.As(err, new(*aaep.Rejection))
 	}
 	if next := f.later; next != nil {
@@ -270,15 +270,15 @@ func (f *FollowedAgent) announceTerms(ctx context.Context, change aaep.Capabilit
 	delivery := extensions.DeliveryVocabulary.Prefix
 	if presence := change.Extensions[delivery]; presence != nil {
 		f.endQuiet()
-		switch asked := isQuiet(change); {
-		case asked && isQuiet(now):
+		switch wantsQuiet := isQuiet(change); {
+		case wantsQuiet && isQuiet(now):
 			f.startQuiet()
-		case asked:
+		case wantsQuiet:
 			f.changeTerms(ctx, f.presenceTerms(false)) // so that it is not asked for when the link begins anew
 		}
 	}
 	change.Extensions = nil
-	was := f.uiLanguage()
+	oldLanguage := f.uiLanguage()
 	if change.Languages != nil {
 		f.setLanguages(f.wanted.Languages)
 	}
@@ -287,7 +287,7 @@ func (f *FollowedAgent) announceTerms(ctx context.Context, change aaep.Capabilit
 		f.explainRefusals(now.With(change))
 	}
 	question := f.question()
-	if question != nil && f.uiLanguage() != was && !sameLanguage(question.Language(), string(f.uiLanguage())) {
+	if question != nil && f.uiLanguage() != oldLanguage && !sameLanguage(question.Language(), string(f.uiLanguage())) {
 		// The agent does not tell it in that language, and what is to be typed is another key.
 		f.after(tellsAnew, func(context.Context) {
 			if f.question() == question {

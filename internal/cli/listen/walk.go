@@ -82,8 +82,8 @@ func (l *Listener) saveTranscript(name string) {
 }
 
 // writeTranscript writes what the agents said into a new file; "~/" is the person's own directory.
-func writeTranscript(name string, from *present.Presenter) error {
-	if rest, own := strings.CutPrefix(name, "~/"); own {
+func writeTranscript(name string, person *present.Presenter) error {
+	if rest, isInHome := strings.CutPrefix(name, "~/"); isInHome {
 		if home, err := os.UserHomeDir(); err == nil {
 			name = filepath.Join(home, rest)
 		}
@@ -92,7 +92,7 @@ func writeTranscript(name string, from *present.Presenter) error {
 	if err != nil {
 		return err
 	}
-	err = from.WriteTranscript(file)
+	err = person.WriteTranscript(file)
 	if closed := file.Close(); err == nil {
 		err = closed
 	}

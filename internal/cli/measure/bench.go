@@ -141,11 +141,11 @@ func benchWires(names []string) (chosen []string, err error) {
 
 // measureAgent measures an agent that runs already.
 func (o *benchOptions) measureAgent(ctx context.Context, addr string) error {
-	at, err := reach.CheckAddress(addr)
+	address, err := reach.CheckAddress(addr)
 	if err != nil {
 		return exits.With(exits.Usage, err)
 	}
-	ways, err := o.reach.FindWays(ctx, at)
+	ways, err := o.reach.FindWays(ctx, address)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (o *benchOptions) measureAgent(ctx context.Context, addr string) error {
 	case errors.Is(err, bench.ErrQuiet):
 		return exits.With(exits.Failed, err)
 	case err != nil:
-		return reach.DialError(ctx, at, err)
+		return reach.DialError(ctx, address, err)
 	}
 	return nil
 }

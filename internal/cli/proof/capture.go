@@ -179,6 +179,8 @@ type recorder struct {
 	recording *captureWriter
 }
 
+// Dial connects as the Dialer does. What is received over the link is recorded, also where its
+// stream is opened again.
 func (r recorder) Dial(ctx context.Context) (transports.Conn, error) {
 	conn, err := r.Dialer.Dial(ctx)
 	if err != nil {
@@ -195,6 +197,7 @@ type recordedLink struct {
 	recording *captureWriter
 }
 
+// Receive receives a message, and records it.
 func (r *recordedLink) Receive(ctx context.Context) ([]byte, error) {
 	return r.recording.receiveAndWrite(ctx, r.Conn)
 }
@@ -205,6 +208,7 @@ type recordedStream struct {
 	recording *captureWriter
 }
 
+// Receive receives a message, and records it.
 func (r *recordedStream) Receive(ctx context.Context) ([]byte, error) {
 	return r.recording.receiveAndWrite(ctx, r.Reopener)
 }

@@ -20,11 +20,11 @@ func HowToAccept(err error) string {
 	if !errors.As(err, &changed) {
 		return ""
 	}
-	word := func(text, instead string) string {
+	word := func(text, replacement string) string {
 		if plainWord.MatchString(text) {
 			return text
 		}
-		return instead
+		return replacement
 	}
 	return fmt.Sprintf("\nAsk them what its new key is, and not by way of this agent. Letter by letter it is: %s.\nOnly if they say the same, type: aaep manifest accept %s %s %s",
 		spellThumbprint(changed.Presented), word(filepath.ToSlash(changed.File), "FILE"),

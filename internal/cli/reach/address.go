@@ -23,11 +23,11 @@ func CheckAddress(text string) (string, error) {
 	if validPort(text) {
 		return "", fmt.Errorf("%q is a port alone.\nGive the machine too: http://127.0.0.1:%s", text, text)
 	}
-	full := text
-	if !strings.Contains(full, "://") {
-		full = "http://" + full
+	address := text
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
 	}
-	u, err := url.Parse(full)
+	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) {
 		return "", fmt.Errorf("%q is not the address of an agent.\nGive one such as http://127.0.0.1:8080", text)
 	}
@@ -37,7 +37,7 @@ func CheckAddress(text string) (string, error) {
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return "", errors.New("the address holds more than an agent's place.\nGive one such as http://127.0.0.1:8080")
 	}
-	return full, nil
+	return address, nil
 }
 
 // validPort reports whether a TCP port can be dialed.
@@ -53,14 +53,14 @@ func IsLocal(at string) bool {
 }
 
 // LocalPath completes "unix:" or "pipe:" and a name, or a path, to a path.
-func LocalPath(at string) (string, error) {
-	name, ok := strings.CutPrefix(at, LocalScheme)
+func LocalPath(address string) (string, error) {
+	name, ok := strings.CutPrefix(address, LocalScheme)
 	switch {
 	case !ok:
-		return "", fmt.Errorf("%q is for other systems.\nHere an agent is at a %s, such as %splanner", at, localThing,
+		return "", fmt.Errorf("%q is for other systems.\nHere an agent is at a %s, such as %splanner", address, localThing,
 			LocalScheme)
 	case name == "":
-		return "", fmt.Errorf("%q names no %s.\nGive a name or a path, such as %splanner or %s", at, localThing,
+		return "", fmt.Errorf("%q names no %s.\nGive a name or a path, such as %splanner or %s", address, localThing,
 			LocalScheme, localExample)
 	}
 	return discover.LocalPath(name)

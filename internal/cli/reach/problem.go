@@ -29,12 +29,12 @@ import (
 
 // startThere is what to do where nothing answers. Only on this machine can an agent be started from
 // here.
-func startThere(at string) string {
+func startThere(address string) string {
 	const check = "Check the address"
-	if IsLocal(at) {
-		return check + ", or start an agent: aaep run --listen " + at + " -- PROGRAM"
+	if IsLocal(address) {
+		return check + ", or start an agent: aaep run --listen " + address + " -- PROGRAM"
 	}
-	u, err := url.Parse(at)
+	u, err := url.Parse(address)
 	if err != nil || u.Port() == "" || !httpguard.LoopbackName(u.Hostname()) || u.Scheme == "https" ||
 		u.Scheme == "wss" {
 		return check + ", or try again later."
@@ -57,35 +57,35 @@ func alsoTheirs(err error, languages []string) string {
 	if !errors.As(err, &refused) {
 		return ""
 	}
-	theirs, about := negotiation.RefusedLanguages(refused)
+	offered, about := negotiation.RefusedLanguages(refused)
 	switch {
 	case !about:
 		return ""
-	case len(theirs) == 0:
-		theirs = []string{"TAG"}
+	case len(offered) == 0:
+		offered = []string{"TAG"}
 	}
-	return "--language " + strings.Join(slices.Concat(languages, theirs[:min(len(theirs), 5)]), ",")
+	return "--language " + strings.Join(slices.Concat(languages, offered[:min(len(offered), 5)]), ",")
 }
 
 const proxyAlone = "at %s a proxy answers, and the agent behind it does not.\nStart the agent, or try again later."
 
 // DialError says why an agent could not be followed that was asked for some languages, and what to
 // do.
-func DialError(ctx context.Context, at string, err error, languages ...string) error {
-	says, later := explainMissed(at, err, languages), RetryAfter{}
-	in := explainUnfollowed(ctx, at, err, languages)
-	if says == "" || ctx.Err() != nil {
+func DialError(ctx context.Context, address string, err error, languages ...string) error {
+	text, retry := explainMissed(address, err, languages), RetryAfter{}
+	in := explainUnfollowed(ctx, address, err, languages)
+	if text == "" || ctx.Err() != nil {
 		return in
 	}
-	if errors.As(in, &later) {
-		return exits.With(exits.CodeOf(in), RetryAfter{errors.New(says), later.After})
+	if errors.As(in, &retry) {
+		return exits.With(exits.CodeOf(in), RetryAfter{errors.New(text), retry.After})
 	}
-	return exits.With(exits.CodeOf(in), errors.New(says))
+	return exits.With(exits.CodeOf(in), errors.New(text))
 }
 
 // explainUnfollowed returns the command's error for an agent that could not be followed: in the
 // languages, if there are words in one of them, and in English.
-func explainUnfollowed(ctx context.Context, at string, err error, languages []string) error {
+func explainUnfollowed(ctx context.Context, address string, err error, languages []string) error {
 	var refused *aaep.Rejection
 	var invalid *aaep.InvalidError
 	var network *net.OpError
@@ -101,62 +101,62 @@ func explainUnfollowed(ctx context.Context, at string, err error, languages []st
 		return exits.With(exits.Usage, fmt.Errorf("cannot ask for that: %s.\nSee: aaep listen --help",
 			exits.DescribeViolations(invalid)))
 	case errors.Is(err, manifest.ErrKeyChanged):
-		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s%s", at,
+		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s%s", address,
 			words.Sentence(exits.PlainError(err)), HowToAccept(err)))
 	case errors.As(err, &refused) && refused.Code == aaep.ManifestSignatureRequired && refused.Remote:
-		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: it does not prove who it is, for it was not started with --sign.\nWithout --trust it is followed all the same, unverified", at))
+		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: it does not prove who it is, for it was not started with --sign.\nWithout --trust it is followed all the same, unverified", address))
 	case errors.Is(err, aaep.AuthenticationRequired):
-		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow those that it knows: a token with --token-file, or a certificate with --cert and --key", at, words.Sentence(exits.PlainError(err))))
+		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow those that it knows: a token with --token-file, or a certificate with --cert and --key", address, words.Sentence(exits.PlainError(err))))
 	case errors.Is(err, aaep.CapabilitiesIncompatible):
-		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s\n%s", at,
+		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s\n%s", address,
 			words.Sentence(exits.PlainError(err)), OtherTerms(err, languages)))
 	case errors.As(err, &refused) && refused.Code == aaep.TransportUnavailable &&
 		refused.Message == "": // an agent says why
-		return unreachable(proxyAlone, at)
+		return unreachable(proxyAlone, address)
 	case errors.As(err, &refused) && refused.RetryAfter > 0:
-		return exits.With(exits.Unreachable, RetryAfter{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s", at, words.Sentence(exits.PlainError(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter})
+		return exits.With(exits.Unreachable, RetryAfter{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s", address, words.Sentence(exits.PlainError(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter})
 	case errors.As(err, &refused):
-		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s", at,
+		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s", address,
 			words.Sentence(exits.PlainError(err))))
 	case errors.As(err, &unproven):
-		return unreachable("nothing proves that what answers at %s is what it claims to be: %s.\nCheck the address. If a CA of your own vouches for it, name that with --ca.", at, exits.InnermostError(unproven))
+		return unreachable("nothing proves that what answers at %s is what it claims to be: %s.\nCheck the address. If a CA of your own vouches for it, name that with --ca.", address, exits.InnermostError(unproven))
 	case errors.As(err, &noName):
-		return unreachable("%s: %s.\nCheck the address.", at, exits.PlainError(err))
+		return unreachable("%s: %s.\nCheck the address.", address, exits.PlainError(err))
 	case errors.Is(err, context.DeadlineExceeded):
-		return unreachable("%s does not answer.\nCheck the address, or try again later.", at)
-	case errors.Is(err, fs.ErrNotExist) && IsLocal(at):
-		return unreachable("there is no agent at %s.\nStart one: aaep run --listen %s -- PROGRAM", at, at)
-	case errors.Is(err, fs.ErrPermission) && IsLocal(at):
-		return unreachable("%s belongs to somebody else.\nAsk them, or start your own agent elsewhere.", at)
+		return unreachable("%s does not answer.\nCheck the address, or try again later.", address)
+	case errors.Is(err, fs.ErrNotExist) && IsLocal(address):
+		return unreachable("there is no agent at %s.\nStart one: aaep run --listen %s -- PROGRAM", address, address)
+	case errors.Is(err, fs.ErrPermission) && IsLocal(address):
+		return unreachable("%s belongs to somebody else.\nAsk them, or start your own agent elsewhere.", address)
 	case errors.As(err, &network) && network.Op == "dial":
-		return unreachable("nothing answers at %s.\n%s", at, startThere(at))
-	case errors.Is(err, errkind.NotOffered), errors.Is(err, errkind.Folder) && IsLocal(at):
+		return unreachable("nothing answers at %s.\n%s", address, startThere(address))
+	case errors.Is(err, errkind.NotOffered), errors.Is(err, errkind.Folder) && IsLocal(address):
 		return unreachable("%s.", exits.InnermostError(err))
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, new(tls.RecordHeaderError)):
-		return unreachable("what answers at %s does not encrypt.\nUse http or ws in the address, if it is on this machine.", at)
+		return unreachable("what answers at %s does not encrypt.\nUse http or ws in the address, if it is on this machine.", address)
 	case errors.Is(err, errkind.Gateway):
-		return unreachable(proxyAlone, at)
+		return unreachable(proxyAlone, address)
 	case errors.As(err, &network) && network.Op == "remote error": // of TLS
-		return unreachable("the agent at %s does not accept the certificate it was shown.\nCheck --cert and --key.", at)
+		return unreachable("the agent at %s does not accept the certificate it was shown.\nCheck --cert and --key.", address)
 	case errors.Is(err, errkind.NotEncrypted):
-		return exits.With(exits.Usage, fmt.Errorf("%s is another machine, and http does not protect what is said; use https", at))
+		return exits.With(exits.Usage, fmt.Errorf("%s is another machine, and http does not protect what is said; use https", address))
 	}
-	if SpeaksTLS(ctx, at) {
-		return unreachable("what answers at %s encrypts.\nUse https or wss in the address.", at)
+	if SpeaksTLS(ctx, address) {
+		return unreachable("what answers at %s encrypts.\nUse https or wss in the address.", address)
 	}
-	if below := agentsBelow(ctx, at); below != nil {
-		return unreachable("there are several agents below %s.\nFollow one of them, or more: aaep listen %s", at,
-			strings.Join(below, " "))
+	if paths := agentsBelow(ctx, address); paths != nil {
+		return unreachable("there are several agents below %s.\nFollow one of them, or more: aaep listen %s", address,
+			strings.Join(paths, " "))
 	}
 	if t := uilang.Language(phrase.Best(languages)); !t.IsEnglish() {
-		return unreachable("%s\n%s", t.PhraseText(phrase.NoAgentThere, at), t.PhraseText(phrase.CheckAddress, ""))
+		return unreachable("%s\n%s", t.PhraseText(phrase.NoAgentThere, address), t.PhraseText(phrase.CheckAddress, ""))
 	}
-	return unreachable("what answers at %s is not an agent.\nCheck the address. If there are several agents below it, add the path of one to it.", at)
+	return unreachable("what answers at %s is not an agent.\nCheck the address. If there are several agents below it, add the path of one to it.", address)
 }
 
 // explainMissed says why an agent could not be followed to a person whose languages are known and
 // others than English, and what to do; "" where there are no words for it.
-func explainMissed(at string, err error, languages []string) string {
+func explainMissed(address string, err error, languages []string) string {
 	t := uilang.Language(phrase.Best(languages))
 	if t.IsEnglish() {
 		return ""
@@ -164,41 +164,41 @@ func explainMissed(at string, err error, languages []string) string {
 	var refused *aaep.Rejection
 	var network *net.OpError
 	var noName *net.DNSError
-	there, do := "", t.PhraseText(phrase.CheckAddress, "")
+	place, advice := "", t.PhraseText(phrase.CheckAddress, "")
 	switch {
 	case errors.Is(err, manifest.ErrKeyChanged), errors.Is(err, aaep.AuthenticationRequired),
 		errors.Is(err, aaep.ManifestSignatureRequired):
 		return "" // which names what is to be typed
 	case errors.As(err, &refused):
-		switch do = ""; {
+		switch advice = ""; {
 		case refused.RetryAfter > 0:
-			do = phrase.Lasting(string(t), phrase.TryAgainAfter, refused.RetryAfter)
+			advice = phrase.Lasting(string(t), phrase.TryAgainAfter, refused.RetryAfter)
 		case alsoTheirs(err, languages) != "":
-			do = t.PhraseText(phrase.AskOtherLanguage, alsoTheirs(err, languages))
+			advice = t.PhraseText(phrase.AskOtherLanguage, alsoTheirs(err, languages))
 		}
-		return strings.TrimSpace(t.PhraseText(phrase.CannotFollow, t.ExplainError(err)) + "\n" + do)
+		return strings.TrimSpace(t.PhraseText(phrase.CannotFollow, t.ExplainError(err)) + "\n" + advice)
 	case errors.As(err, &noName):
-		there = t.PhraseText(phrase.NoMachine, noName.Name)
+		place = t.PhraseText(phrase.NoMachine, noName.Name)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		there = t.PhraseText(phrase.NoAnswerFrom, at)
-	case network != nil && network.Op == "dial", errors.Is(err, fs.ErrNotExist) && IsLocal(at):
-		there = t.PhraseText(phrase.NothingThere, at)
-		if _, command, ok := strings.Cut(startThere(at), ": "); ok {
-			do = t.PhraseText(phrase.OrStart, command)
+		place = t.PhraseText(phrase.NoAnswerFrom, address)
+	case network != nil && network.Op == "dial", errors.Is(err, fs.ErrNotExist) && IsLocal(address):
+		place = t.PhraseText(phrase.NothingThere, address)
+		if _, command, ok := strings.Cut(startThere(address), ": "); ok {
+			advice = t.PhraseText(phrase.OrStart, command)
 		}
 	default:
 		return ""
 	}
-	return there + "\n" + do
+	return place + "\n" + advice
 }
 
 // agentsBelow are the addresses of the agents that aaep serve lists at an address.
-func agentsBelow(ctx context.Context, at string) (all []string) {
+func agentsBelow(ctx context.Context, address string) (addresses []string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	at = strings.TrimSuffix(at, "/")
+	address = strings.TrimSuffix(address, "/")
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
-		"http"+strings.TrimPrefix(strings.TrimPrefix(at, "http"), "ws")+"/", nil)
+		"http"+strings.TrimPrefix(strings.TrimPrefix(address, "http"), "ws")+"/", nil)
 	if err != nil {
 		return nil
 	}
@@ -213,18 +213,18 @@ func agentsBelow(ctx context.Context, at string) (all []string) {
 	}
 	for line := range strings.Lines(string(list)) {
 		path := strings.TrimSuffix(line, "\n")
-		if again, err := serve.Path(strings.TrimPrefix(path, "/")); err != nil || again != path {
+		if canonical, err := serve.Path(strings.TrimPrefix(path, "/")); err != nil || canonical != path {
 			return nil // it is something else
 		}
-		all = append(all, at+path)
+		addresses = append(addresses, address+path)
 	}
-	return all
+	return addresses
 }
 
 // SpeaksTLS reports whether the server at an address that is not encrypted speaks TLS. Its answer
 // to anything else says so, but is often lost when it closes the connection.
-func SpeaksTLS(ctx context.Context, at string) bool {
-	u, err := url.Parse(at)
+func SpeaksTLS(ctx context.Context, address string) bool {
+	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "ws" {
 		return false
 	}

@@ -76,7 +76,7 @@ func (r *Flags) CheckOneAgent(urls []string) error {
 }
 
 // ReadTrust returns whose proof counts, or nil if none is asked for.
-func (r *Flags) ReadTrust(at string) (*manifest.Trust, error) {
+func (r *Flags) ReadTrust(address string) (*manifest.Trust, error) {
 	if len(r.Keys) == 0 && r.FirstUse == "" {
 		return nil, nil
 	}
@@ -90,7 +90,7 @@ func (r *Flags) ReadTrust(at string) (*manifest.Trust, error) {
 	if r.FirstUse == "" {
 		return t, nil
 	}
-	u, err := url.Parse(at)
+	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, exits.UsageError("--trust-first-use needs the http or https address of an agent, where it publishes its keys")
 	}
@@ -101,7 +101,7 @@ func (r *Flags) ReadTrust(at string) (*manifest.Trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := manifest.Beside(at, manifest.KeysPath)
+	keys, err := manifest.Beside(address, manifest.KeysPath)
 	if err == nil {
 		t.Address = strings.TrimSuffix(keys, manifest.KeysPath)
 		t.Source, err = manifest.RemoteKeys(keys, conf)
@@ -151,7 +151,7 @@ func WireWords(transport string) string {
 }
 
 // FindWays returns the ways to the agent at an address that CheckAddress has checked.
-func (r *Flags) FindWays(ctx context.Context, at string) ([]discover.Way, error) {
+func (r *Flags) FindWays(ctx context.Context, address string) ([]discover.Way, error) {
 	o := discover.Options{RootLayout: true}
 	for _, name := range r.Transports {
 		i := slices.Index(wireNames(), strings.ToLower(name))
@@ -173,19 +173,19 @@ func (r *Flags) FindWays(ctx context.Context, at string) ([]discover.Way, error)
 		return nil, err
 	}
 	o.TLS = conf
-	ways, err := discover.Ways(ctx, at, o)
+	ways, err := discover.Ways(ctx, address, o)
 	if err != nil {
-		return nil, DialError(ctx, at, err, r.Languages...)
+		return nil, DialError(ctx, address, err, r.Languages...)
 	}
-	if only := ways[0].Transport; len(o.Transports) > 0 &&
-		!slices.Contains(o.Transports, only) { // an address that names a way
-		also := ""
-		if u, err := url.Parse(at); err == nil && only == manifest.SSE &&
+	if transport := ways[0].Transport; len(o.Transports) > 0 &&
+		!slices.Contains(o.Transports, transport) { // an address that names a way
+		suffix := ""
+		if u, err := url.Parse(address); err == nil && transport == manifest.SSE &&
 			slices.Contains(o.Transports, manifest.WebSocket) {
-			also = "\nFor WebSocket give " + strings.Replace(u.JoinPath("ws").String(), "http", "ws", 1)
+			suffix = "\nFor WebSocket give " + strings.Replace(u.JoinPath("ws").String(), "http", "ws", 1)
 		}
-		return nil, exits.UsageError("%s is an address of %s, which --transport %s rules out.%s", at, WireWords(only),
-			strings.Join(r.Transports, ","), also)
+		return nil, exits.UsageError("%s is an address of %s, which --transport %s rules out.%s", address, WireWords(transport),
+			strings.Join(r.Transports, ","), suffix)
 	}
 	return ways, nil
 }

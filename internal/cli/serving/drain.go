@@ -20,19 +20,19 @@ const (
 // rate; drainTime from when the person wants to be done, which ends ctx. Who takes nothing for long
 // is cut off by p. Where it takes a while, it says what is waited for and how long, and in the end
 // whether it was in vain.
-func DrainListeners(ctx context.Context, p *producer.Producer, rest time.Duration, status *lineio.Printer) {
+func DrainListeners(ctx context.Context, p *producer.Producer, limit time.Duration, status *lineio.Printer) {
 	ending, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
-	over := make(chan error, 1)
-	go func() { over <- p.Shutdown(ending) }()
+	drained := make(chan error, 1)
+	go func() { drained <- p.Shutdown(ending) }()
 	began := time.Now()
-	wanted := ctx.Done()
-	if ctx.Err() != nil || rest <= DrainTime {
-		wanted, rest = nil, DrainTime
+	interrupted := ctx.Done()
+	if ctx.Err() != nil || limit <= DrainTime {
+		interrupted, limit = nil, DrainTime
 	}
-	for say, end := time.After(drainQuiet), time.After(rest); ; {
+	for say, end := time.After(drainQuiet), time.After(limit); ; {
 		select {
-		case err := <-over:
+		case err := <-drained:
 			if err != nil {
 				status.PrintLabelled("aaep", "Somebody was still behind after "+
 					words.Spoken(time.Since(began).Round(time.Second))+", and did not hear the end.")
@@ -45,13 +45,13 @@ func DrainListeners(ctx context.Context, p *producer.Producer, rest time.Duratio
 				continue
 			}
 			hint := ""
-			if wanted != nil {
+			if interrupted != nil {
 				hint = " After Ctrl-C it is at most " + words.Spoken(DrainTime) + "."
 			}
 			status.PrintLabelled("aaep", fmt.Sprintf("Waiting up to %s for whoever is behind to hear the end (%d).%s",
-				words.Spoken(rest), behind, hint))
-		case <-wanted:
-			wanted, end = nil, time.After(DrainTime)
+				words.Spoken(limit), behind, hint))
+		case <-interrupted:
+			interrupted, end = nil, time.After(DrainTime)
 		case <-end:
 			giveUp()
 		}

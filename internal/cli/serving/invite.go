@@ -21,10 +21,10 @@ type Invitation struct {
 }
 
 // PrintInvitations says that an agent is served, and how to follow it below an address.
-func PrintInvitations(status *lineio.Printer, agent, below string, all []Invitation) {
+func PrintInvitations(status *lineio.Printer, agent, path string, invitations []Invitation) {
 	var commands, notes []string
-	for _, v := range all {
-		commands = append(commands, v.command+" "+quoteForShell(v.at+below))
+	for _, v := range invitations {
+		commands = append(commands, v.command+" "+quoteForShell(v.at+path))
 		for _, note := range v.Notes {
 			if !slices.Contains(notes, note) {
 				notes = append(notes, note)
@@ -56,8 +56,8 @@ func (s *Flags) newInvitation(addr net.Addr, srv *serve.Server) (v Invitation) {
 		if tcp.IP.IsLoopback() && !OfThisMachine(name) {
 			note("The name %s has to lead to %s on this machine.", hostOf(name), tcp.IP)
 		}
-		if here := nameFor(true, names); tcp.IP.IsUnspecified() && here != name && OfThisMachine(here) {
-			note("On this machine https://%s will do too.", withPort(here, tcp.Port))
+		if hostName := nameFor(true, names); tcp.IP.IsUnspecified() && hostName != name && OfThisMachine(hostName) {
+			note("On this machine https://%s will do too.", withPort(hostName, tcp.Port))
 		}
 		if !vouchedFor(cert) {
 			file, about := s.trustAnchor(cert)
@@ -174,12 +174,12 @@ func quoteForShell(word string) string {
 // NotifyReady tells systemd, if that started this program and waits for it, that listeners are
 // served (sd_notify(3)).
 func NotifyReady() {
-	at := os.Getenv("NOTIFY_SOCKET")
-	if at == "" {
+	socket := os.Getenv("NOTIFY_SOCKET")
+	if socket == "" {
 		return
 	}
 	os.Unsetenv("NOTIFY_SOCKET") // which is not meant for the program that we run
-	if conn, err := net.Dial("unixgram", at); err == nil {
+	if conn, err := net.Dial("unixgram", socket); err == nil {
 		defer conn.Close()
 		conn.Write([]byte("READY=1"))
 	}

@@ -23,20 +23,21 @@ func (s *Flags) ConnectionLog(talk io.Writer, otherwise *slog.Logger) *slog.Logg
 // are for a trail (--audit).
 type Answered struct{ *slog.Logger }
 
+// Record logs what a record of the audit log says of a question; it is an audit sink.
 func (a Answered) Record(r audit.Record) error {
-	about := []any{"session_id", r.SessionID, "question_id", r.QuestionID}
+	attributes := []any{"session_id", r.SessionID, "question_id", r.QuestionID}
 	switch r.Kind {
 	case audit.Asked:
-		a.Info("question asked", append(about, "recipients", len(r.Recipients))...)
+		a.Info("question asked", append(attributes, "recipients", len(r.Recipients))...)
 	case audit.Settled:
-		about = append(about, "cause", r.Cause)
+		attributes = append(attributes, "cause", r.Cause)
 		if r.Decision != "" {
-			about = append(about, "decision", r.Decision)
+			attributes = append(attributes, "decision", r.Decision)
 		}
 		if r.By != nil {
-			about = append(about, "subscription_id", r.By.SubscriptionID, "principal", r.By.Principal)
+			attributes = append(attributes, "subscription_id", r.By.SubscriptionID, "principal", r.By.Principal)
 		}
-		a.Info("question settled", about...)
+		a.Info("question settled", attributes...)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func ListenMetrics(ctx context.Context, addr string, served []string) (net.Liste
 
 // ServeMetrics answers programs on this machine with the counts of agents and what was observed,
 // until stop is called.
-func ServeMetrics(ln net.Listener, agents map[string]*producer.Producer, seen *metrics.RequestCounts) (at string,
+func ServeMetrics(ln net.Listener, agents map[string]*producer.Producer, seen *metrics.RequestCounts) (address string,
 	stop func()) {
 	name, commit := buildinfo.Read()
 	mux := http.NewServeMux()

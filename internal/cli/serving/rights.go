@@ -35,17 +35,17 @@ func (s *Flags) RightsOf(status *lineio.Printer) func(string, *aaep.Subscription
 	}
 	r := &rights{names: s.answer, status: status, came: map[string]bool{}}
 	return func(principal string, req *aaep.SubscriptionRequest) (producer.Rights, error) {
-		may := slices.Contains(r.names, principal)
-		if c := req.Capabilities; may || c.SupportsConfirmationReply != nil && *c.SupportsConfirmationReply {
-			r.noteRefused(principal, may)
+		mayAnswer := slices.Contains(r.names, principal)
+		if c := req.Capabilities; mayAnswer || c.SupportsConfirmationReply != nil && *c.SupportsConfirmationReply {
+			r.noteRefused(principal, mayAnswer)
 		}
-		return producer.Rights{Reply: may}, nil
+		return producer.Rights{Reply: mayAnswer}, nil
 	}
 }
 
 // noteRefused reports a listener who offers to answer and may not, once a name, for a bounded
 // number of names.
-func (r *rights) noteRefused(principal string, may bool) {
+func (r *rights) noteRefused(principal string, mayAnswer bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.came[principal] || len(r.came) >= len(r.names)+maxTold {
@@ -53,7 +53,7 @@ func (r *rights) noteRefused(principal string, may bool) {
 	}
 	r.came[principal] = true
 	absent := slices.DeleteFunc(slices.Clone(r.names), func(name string) bool { return r.came[name] })
-	if !may && len(absent) > 0 {
+	if !mayAnswer && len(absent) > 0 {
 		r.status.PrintLabelled("aaep", fmt.Sprintf("%s would like to answer and may only listen. Of those who may, by --may-answer, nobody was here yet called %s.", principal, strings.Join(absent, ", ")))
 	}
 }

@@ -118,7 +118,7 @@ func (s *Flags) findPath() error {
 		if i > 0 && path != s.below {
 			return exits.UsageError("--host has two paths, and this agent is at one place.\nGive all names the same one: --host %s/%s,%s/%s", s.hosts[0], s.below, name, s.below)
 		}
-		if at, err := serve.Path(path); path != "" && (err != nil || at != "/"+path) {
+		if canonical, err := serve.Path(path); path != "" && (err != nil || canonical != "/"+path) {
 			return exits.UsageError("--host %q has a path that an agent cannot be below: it has one part, of letters, digits, \".\", \"_\" and \"-\".", host)
 		}
 		s.hosts[i], s.below = name, path
@@ -156,7 +156,7 @@ func (s *Flags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, e
 	if s.root {
 		srv.RootLayout = &aaep.Capabilities{SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
 	}
-	var known []auth.Authenticator
+	var authenticators []auth.Authenticator
 	switch {
 	case s.cert == "" && s.key == "" && s.clientCA == "":
 	case s.cert == "" || s.key == "":
@@ -175,7 +175,7 @@ func (s *Flags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, e
 		srv.TLS, s.Seen.Certificates = conf, func() (*tls.Config, error) { return conf.GetConfigForClient(nil) }
 		s.lookAtFiles = append(s.lookAtFiles, func() { conf.GetConfigForClient(nil) })
 		if s.clientCA != "" {
-			known = append(known, auth.ClientCertificate)
+			authenticators = append(authenticators, auth.ClientCertificate)
 		}
 	}
 	if s.tokens != "" {
@@ -183,7 +183,7 @@ func (s *Flags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, e
 		if err != nil {
 			return nil, exits.CannotTake("--tokens", err)
 		}
-		known = append(known, byToken)
+		authenticators = append(authenticators, byToken)
 		s.lookAtFiles = append(s.lookAtFiles, func() { byToken(&http.Request{}) }) // which shows no token
 	}
 	switch {
@@ -203,20 +203,20 @@ func (s *Flags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, e
 			}
 			return nil, exits.CannotTake("--oidc-issuer", err)
 		}
-		known = append(known, byIssuer)
+		authenticators = append(authenticators, byIssuer)
 	}
-	if len(known) > 0 {
-		srv.Authenticate = s.Seen.CountRefusals(auth.Any(known...))
+	if len(authenticators) > 0 {
+		srv.Authenticate = s.Seen.CountRefusals(auth.Any(authenticators...))
 	}
 	elsewhere := slices.ContainsFunc(s.hosts, func(name string) bool { return !OfThisMachine(name) })
 	if s.root && elsewhere {
 		return nil, exits.UsageError("--root-layout asks nobody who they are, and through the proxy for --host %s everybody would seem to be on this machine.\nLeave one of them out.", strings.Join(s.hosts, ","))
 	}
-	if known == nil && elsewhere {
+	if authenticators == nil && elsewhere {
 		return nil, exits.UsageError("--host %s is how other machines reach this agent, through a proxy, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", strings.Join(s.hosts, ","))
 	}
-	if len(s.answer) > 0 && known == nil && slices.ContainsFunc(s.Addrs,
-		func(at string) bool { return !reach.IsLocal(at) }) {
+	if len(s.answer) > 0 && authenticators == nil && slices.ContainsFunc(s.Addrs,
+		func(address string) bool { return !reach.IsLocal(address) }) {
 		return nil, exits.UsageError("--may-answer names listeners, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.")
 	}
 	if err := s.checkAnswer(); err != nil {
@@ -228,7 +228,7 @@ func (s *Flags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, e
 // ServeEverywhere serves what begin returns everywhere until it is shut down, and returns how to
 // follow it there. Nothing is served, or begun, unless all can be.
 func (s *Flags) ServeEverywhere(ctx context.Context, begin func() (*producer.Producer, error),
-	talk io.Writer) (at []Invitation, served <-chan error, err error) {
+	talk io.Writer) (invitations []Invitation, served <-chan error, err error) {
 	return s.openWith(ctx, talk, begin, func(ctx context.Context, srv *serve.Server, ln net.Listener,
 		p *producer.Producer) error {
 		if s.below != "" {
@@ -240,7 +240,7 @@ func (s *Flags) ServeEverywhere(ctx context.Context, begin func() (*producer.Pro
 
 // OpenAll is open for several agents, each under its name.
 func (s *Flags) OpenAll(ctx context.Context, agents map[string]*producer.Producer,
-	talk io.Writer) (at []Invitation,
+	talk io.Writer) (invitations []Invitation,
 	served <-chan error, err error) {
 	const one = "%s is for one agent; serve each of them with an aaep serve of its own.\nSee: aaep serve --help"
 	switch {
@@ -259,8 +259,8 @@ func (s *Flags) OpenAll(ctx context.Context, agents map[string]*producer.Produce
 				exits.PlainError(err))
 		}
 	}
-	none := func() (*producer.Producer, error) { return nil, nil }
-	return s.openWith(ctx, talk, none, func(ctx context.Context, srv *serve.Server, ln net.Listener,
+	noProducer := func() (*producer.Producer, error) { return nil, nil }
+	return s.openWith(ctx, talk, noProducer, func(ctx context.Context, srv *serve.Server, ln net.Listener,
 		_ *producer.Producer) error {
 		return srv.ServeAll(ctx, ln, agents)
 	})
@@ -269,7 +269,7 @@ func (s *Flags) OpenAll(ctx context.Context, agents map[string]*producer.Produce
 // openWith opens all addresses, and begins; over TCP it serves as it is told, and what has begun
 // where only that user reaches it.
 func (s *Flags) openWith(ctx context.Context, talk io.Writer, begin func() (*producer.Producer, error),
-	overTCP func(context.Context, *serve.Server, net.Listener, *producer.Producer) error) (at []Invitation,
+	overTCP func(context.Context, *serve.Server, net.Listener, *producer.Producer) error) (invitations []Invitation,
 	served <-chan error, err error) {
 	srv, err := s.newServer(ctx, talk)
 	if err != nil {
@@ -293,7 +293,7 @@ func (s *Flags) openWith(ctx context.Context, talk io.Writer, begin func() (*pro
 				return nil, nil, err
 			}
 			opened = append(opened, ln)
-			at = append(at, s.newInvitation(ln.Addr(), srv))
+			invitations = append(invitations, s.newInvitation(ln.Addr(), srv))
 			serves = append(serves, func(ctx context.Context) error { return overTCP(ctx, srv, ln, p) })
 			continue
 		}
@@ -303,21 +303,21 @@ func (s *Flags) openWith(ctx context.Context, talk io.Writer, begin func() (*pro
 		}
 		opened = append(opened, l)
 		local = append(local, reach.LocalScheme+l.Addr())
-		at = append(at, Invitation{command: "aaep listen", at: reach.LocalScheme + l.Addr()})
+		invitations = append(invitations, Invitation{command: "aaep listen", at: reach.LocalScheme + l.Addr()})
 		serves = append(serves, func(ctx context.Context) error { return p.Serve(ctx, l) })
 	}
 	if p, err = begin(); err != nil {
 		return nil, nil, err
 	}
-	for _, at := range local {
-		p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: at, Framing: reach.LocalFraming})
+	for _, invitations := range local {
+		p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: invitations, Framing: reach.LocalFraming})
 	}
 	ctx = context.WithoutCancel(ctx)
 	status, done := &lineio.Printer{Out: talk}, make(chan error, 1)
-	var all sync.WaitGroup
+	var listeners sync.WaitGroup
 	for i, serve := range serves {
-		place := at[i].at
-		all.Go(func() {
+		place := invitations[i].at
+		listeners.Go(func() {
 			if err := serve(ctx); err != nil && !errors.Is(err, producer.ErrClosed) {
 				status.PrintLabelled("aaep", "Nobody can come any more at "+place+": "+words.Sentence(exits.PlainError(err)))
 			}
@@ -325,8 +325,8 @@ func (s *Flags) openWith(ctx context.Context, talk io.Writer, begin func() (*pro
 	}
 	watching, stop := context.WithCancel(ctx)
 	go s.watchFiles(watching)
-	go func() { all.Wait(); stop(); close(done) }()
-	return at, done, nil
+	go func() { listeners.Wait(); stop(); close(done) }()
+	return invitations, done, nil
 }
 
 // watchFiles looks every ten seconds whether a file of tokens or certificates has changed, until
@@ -361,11 +361,11 @@ func listenLocally(addr string) (*ipc.Listener, error) {
 // ListenChecked listens at a TCP address, once it is sure that srv may serve there.
 func ListenChecked(ctx context.Context, addr string, srv *serve.Server) (net.Listener, error) {
 	const such = "Use one such as 127.0.0.1:8080, or 127.0.0.1:0 for any free port."
-	at, err := net.ResolveTCPAddr("tcp", addr)
+	address, err := net.ResolveTCPAddr("tcp", addr)
 	switch {
 	case err != nil:
 		return nil, exits.UsageError("--listen %q is not an address of this machine.\n"+such, addr)
-	case at.IP.IsLoopback():
+	case address.IP.IsLoopback():
 	case srv.TLS == nil:
 		return nil, exits.UsageError("--listen %q could be reached from other machines, which is not protected.\n"+such+
 			"\nFor others, encrypt with --tls-cert and --tls-key, and know them by --tokens, --client-ca or --oidc-issuer.", addr)
@@ -376,11 +376,11 @@ func ListenChecked(ctx context.Context, addr string, srv *serve.Server) (net.Lis
 }
 
 // ListenTCP listens at a TCP address; instead is what to do where another program does.
-func ListenTCP(ctx context.Context, addr, instead string) (net.Listener, error) {
+func ListenTCP(ctx context.Context, addr, advice string) (net.Listener, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, exits.With(exits.Failed, fmt.Errorf("another program serves on %s already.\n%s", addr, instead))
+		return nil, exits.With(exits.Failed, fmt.Errorf("another program serves on %s already.\n%s", addr, advice))
 	case err != nil:
 		return nil, exits.With(exits.Failed, fmt.Errorf("cannot serve on %s: %s", addr, exits.InnermostError(err)))
 	}

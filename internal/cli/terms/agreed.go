@@ -155,39 +155,41 @@ func ReadExtension[T any](data json.RawMessage) (v T) {
 // NotGranted says which terms of the request do not hold. Where the agent has sent a note, that
 // explains the rate, the words, the boundaries and the load, and, where it mentions questions, the
 // right to answer.
-func NotGranted(t uilang.Language, asked, got aaep.Capabilities, note string) []string {
-	var short aaep.Capabilities
+func NotGranted(t uilang.Language, requested, honored aaep.Capabilities, note string) []string {
+	var missing aaep.Capabilities
 	if note == "" {
-		if n := got.MaxEventsPerSecond; n > 0 && (asked.MaxEventsPerSecond == 0 || n < asked.MaxEventsPerSecond) {
-			short.MaxEventsPerSecond = 1
+		if n := honored.MaxEventsPerSecond; n > 0 && (requested.MaxEventsPerSecond == 0 || n < requested.MaxEventsPerSecond) {
+			missing.MaxEventsPerSecond = 1
 		}
-		if asked.PreferredVerbosity != got.PreferredVerbosity && asked.PreferredVerbosity != "" {
-			short.PreferredVerbosity = asked.PreferredVerbosity
+		if requested.PreferredVerbosity != honored.PreferredVerbosity && requested.PreferredVerbosity != "" {
+			missing.PreferredVerbosity = requested.PreferredVerbosity
 		}
-		if asked.CoalesceBoundaries != nil && boundaryInWords(t, asked) != boundaryInWords(t, got) {
-			short.CoalesceBoundaries = asked.CoalesceBoundaries
+		if requested.CoalesceBoundaries != nil && boundaryInWords(t, requested) != boundaryInWords(t, honored) {
+			missing.CoalesceBoundaries = requested.CoalesceBoundaries
 		}
-		if asked.CognitiveLoad != got.CognitiveLoad && asked.CognitiveLoad != "" {
-			short.CognitiveLoad = asked.CognitiveLoad
+		if requested.CognitiveLoad != honored.CognitiveLoad && requested.CognitiveLoad != "" {
+			missing.CognitiveLoad = requested.CognitiveLoad
 		}
 	}
-	if IsTrue(asked.SupportsConfirmationReply) && !IsTrue(got.SupportsConfirmationReply) &&
+	if IsTrue(requested.SupportsConfirmationReply) && !IsTrue(honored.SupportsConfirmationReply) &&
 		!strings.Contains(note, "question") && !strings.Contains(note, t.PhraseText(phrase.OnlyListen, "")) {
-		short.SupportsConfirmationReply = new(true)
+		missing.SupportsConfirmationReply = new(true)
 	}
-	for prefix, capability := range asked.Extensions {
-		if got.Extensions[prefix] == nil {
-			if short.Extensions == nil {
-				short.Extensions = map[string]json.RawMessage{}
+	for prefix, capability := range requested.Extensions {
+		if honored.Extensions[prefix] == nil {
+			if missing.Extensions == nil {
+				missing.Extensions = map[string]json.RawMessage{}
 			}
-			short.Extensions[prefix] = capability
+			missing.Extensions[prefix] = capability
 		}
 	}
-	list := InWords(t, asked, short)
-	if len(got.Languages) > 0 { // with none at all the agent has explained itself
-		for _, tag := range asked.Languages {
-			if !slices.ContainsFunc(got.Languages,
-				func(has string) bool { return strings.EqualFold(has, tag) || isWithinTag(tag, has) }) {
+	list := InWords(t, requested, missing)
+	if len(honored.Languages) > 0 { // with none at all the agent has explained itself
+		for _, tag := range requested.Languages {
+			if !slices.ContainsFunc(honored.Languages,
+				func(honoredTag string) bool {
+					return strings.EqualFold(honoredTag, tag) || isWithinTag(tag, honoredTag)
+				}) {
 				list = append(list, t.PhraseText(phrase.TheLanguage, tag))
 			}
 		}
@@ -210,8 +212,8 @@ func HapticPattern(ev *aaep.Event, device aaep.Capabilities) string {
 	data, has := ev.Extensions[extensions.HapticVocabulary.Prefix]
 	pattern := ReadExtension[extensions.HapticData](data).Pattern
 	if p, ok := ev.Payload.(*aaep.StateChanged); ok && !has && p.ToState == aaep.StateAwaitingInput {
-		if own := ReadExtension[extensions.Haptic](device.Extensions[extensions.HapticVocabulary.Prefix]).PatternsSupported; len(own) > 0 {
-			pattern = own[0]
+		if patterns := ReadExtension[extensions.Haptic](device.Extensions[extensions.HapticVocabulary.Prefix]).PatternsSupported; len(patterns) > 0 {
+			pattern = patterns[0]
 		}
 	}
 	if pattern = words.OneLine(pattern); pattern == "" {

@@ -152,9 +152,9 @@ func orList(words []string) string {
 // ParseCapabilities returns what to ask for. An error says which word is wrong and what would be
 // right.
 func (a *Flags) ParseCapabilities() (aaep.Capabilities, error) {
-	wrong := func(flag, is string) (aaep.Capabilities, error) {
+	wrong := func(flag, problem string) (aaep.Capabilities, error) {
 		return aaep.Capabilities{}, exits.UsageError("--%s must be %s; it is %q.\nSee: aaep listen --help", flag,
-			MustBe(flag), is)
+			MustBe(flag), problem)
 	}
 	var flags aaep.Capabilities
 	for _, t := range Wishes {

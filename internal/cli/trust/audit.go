@@ -145,9 +145,9 @@ func (v *auditVerifier) verifyInput(name string, r io.Reader) error {
 			"the file alone cannot tell: keep its head elsewhere, which --print-head prints, and give it with --head.")
 	default:
 		text := fmt.Sprintf("Up to record %d the trail is as it was when this head was taken.", rep.Anchored)
-		if after := rep.Records - rep.Anchored; after > 0 {
+		if unanchored := rep.Records - rep.Anchored; unanchored > 0 {
 			text += fmt.Sprintf(" After it come %s, which only a later head can vouch for.",
-				words.Count(int64(after), "record"))
+				words.Count(int64(unanchored), "record"))
 		}
 		v.status.PrintLabelled("aaep", text)
 	}
@@ -157,28 +157,28 @@ func (v *auditVerifier) verifyInput(name string, r io.Reader) error {
 // printReport prints what was found, in sentences; fault is nil where all is in order.
 func (v *auditVerifier) printReport(out io.Writer, name string, rep audit.Report, fault *audit.Fault) error {
 	var b strings.Builder
-	where := words.OneLine(aaep.SafeText(name))
+	file := words.OneLine(aaep.SafeText(name))
 	if fault != nil {
 		line := ""
 		if fault.Line > 0 {
 			line = fmt.Sprint(fault.Line, ":")
 		}
-		fmt.Fprintf(&b, "%s:%s %s: %s.\n", where, line, fault.How, fault.Detail)
+		fmt.Fprintf(&b, "%s:%s %s: %s.\n", file, line, fault.How, fault.Detail)
 	}
 	if fault != nil && rep.Anchored > 0 {
-		fmt.Fprintf(&b, "%s: up to record %d it is as it was when the head was taken.\n", where, rep.Anchored)
+		fmt.Fprintf(&b, "%s: up to record %d it is as it was when the head was taken.\n", file, rep.Anchored)
 	}
 	if rep.Records > 0 {
 		in := "in order"
 		if fault != nil && fault.How != audit.HeadMissing {
 			in = "in order before that"
 		}
-		fmt.Fprintf(&b, "%s: %s %s, from %s to %s.\n", where, words.Count(int64(rep.Records), "record"), in,
+		fmt.Fprintf(&b, "%s: %s %s, from %s to %s.\n", file, words.Count(int64(rep.Records), "record"), in,
 			formatMoment(rep.First), formatMoment(rep.Last))
 		if rep.Torn > 0 {
-			fmt.Fprintf(&b, "%s: %s found torn at its end, and that is on record.\n", where, countTimes(rep.Torn))
+			fmt.Fprintf(&b, "%s: %s found torn at its end, and that is on record.\n", file, countTimes(rep.Torn))
 		}
-		fmt.Fprintf(&b, "%s: head %s\n", where, rep.Head)
+		fmt.Fprintf(&b, "%s: head %s\n", file, rep.Head)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

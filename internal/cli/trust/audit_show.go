@@ -61,14 +61,14 @@ func (s *auditShower) showInput(name string, r io.Reader) error {
 
 // showEntry prints one record, after a line with the date where that is another.
 func (s *auditShower) showEntry(e audit.Entry) error {
-	at := e.Time.UTC()
+	when := e.Time.UTC()
 	var b strings.Builder
-	if day := at.Format("Monday 2 January 2006"); day != s.day {
+	if day := when.Format("Monday 2 January 2006"); day != s.day {
 		s.day = day
 		b.WriteString(day + ", all times are UTC.\n")
 	}
 	for _, line := range s.entryLines(e) {
-		b.WriteString(at.Format("15:04:05") + " " + line + "\n")
+		b.WriteString(when.Format("15:04:05") + " " + line + "\n")
 	}
 	_, err := io.WriteString(s.out, b.String())
 	return err
@@ -204,13 +204,13 @@ func (s *auditShower) askedLines(e audit.Entry, question string) (lines []string
 		lines = append(lines, text)
 	}
 	for _, w := range e.Shown {
-		said := map[string]bool{"": true}
+		printed := map[string]bool{"": true}
 		for _, part := range []struct{ name, text string }{
 			{"action", w.Action}, {"consequence", w.Consequence}, {"question", w.Question}, {"context", w.Context},
 			{"in short", w.Terse}, {"in words", w.Normal}, {"in detail", w.Detailed},
 		} {
-			if !said[part.text] {
-				said[part.text] = true
+			if !printed[part.text] {
+				printed[part.text] = true
 				lines = append(lines, fmt.Sprintf("%s, %s, %s: %s", question, nameOf(w.Language, "no language"),
 					part.name, embedText(part.text)))
 			}
@@ -232,25 +232,25 @@ func (s *auditShower) askedLines(e audit.Entry, question string) (lines []string
 
 // repliedLines says who replied what, and whether it counted.
 func repliedLines(e audit.Entry, question string) []string {
-	from, did := "somebody", "It did not count."
+	sender, effect := "somebody", "It did not count."
 	if e.By != nil {
-		from = describeSubscription(*e.By)
+		sender = describeSubscription(*e.By)
 	}
 	switch {
 	case e.Counted:
-		did = "It counted."
+		effect = "It counted."
 	case e.Refused != "":
-		did = "It did not count: " + embedText(e.Refused)
+		effect = "It did not count: " + embedText(e.Refused)
 	}
 	if e.Claims == nil {
-		return []string{question + ": a reply from " + from + ". " + did}
+		return []string{question + ": a reply from " + sender + ". " + effect}
 	}
 	c := e.Claims
-	what := "an answer"
+	answer := "an answer"
 	if c.Decision != "" {
-		what = nameOf(string(c.Decision), "")
+		answer = nameOf(string(c.Decision), "")
 	}
-	lines := []string{question + ": a reply from " + from + ", " + what + ". " + did}
+	lines := []string{question + ": a reply from " + sender + ", " + answer + ". " + effect}
 	if c.Response != nil {
 		lines = append(lines, question+", that reply's answer: "+embedText(fmt.Sprint(c.Response)))
 	}

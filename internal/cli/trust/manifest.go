@@ -230,11 +230,11 @@ Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be rea
   aaep manifest sign planner.json --key /etc/aaep/planner.key --days 30`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			stem, beside := strings.CutSuffix(args[0], manifestSuffix)
+			stem, hasSuffix := strings.CutSuffix(args[0], manifestSuffix)
 			switch {
 			case days < 0 || days > 36500:
 				return exits.UsageError("--days must be from 1 to 36500, or 0 for ever; it is %d.\nSee: aaep manifest sign --help", days)
-			case keyFile == "" && !beside:
+			case keyFile == "" && !hasSuffix:
 				return exits.UsageError("name the private key with --key.\nSee: aaep manifest sign --help")
 			case keyFile == "":
 				keyFile = stem + privateSuffix
@@ -271,13 +271,13 @@ Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be rea
 			if _, err := fmt.Fprintln(cmd.OutOrStdout(), signed); err != nil {
 				return exits.With(exits.Failed, err)
 			}
-			until := "for ever"
+			expiry := "for ever"
 			if days > 0 {
-				until = "until " + formatDay(now.AddDate(0, 0, days))
+				expiry = "until " + formatDay(now.AddDate(0, 0, days))
 			}
 			status := lineio.Printer{Out: cmd.ErrOrStderr()}
 			status.PrintLabelled("aaep", "Signed the manifest of "+embedText(m.AgentID)+" with "+signer.Algorithm()+
-				" and the key "+signer.KeyID()+". It is good "+until+".")
+				" and the key "+signer.KeyID()+". It is good "+expiry+".")
 			return nil
 		},
 	}
@@ -293,7 +293,7 @@ func formatDay(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
 // manifestAddress returns where an agent publishes its manifest, if name is an agent's address and
 // no file's.
-func manifestAddress(name string) (at string, ok bool) {
+func manifestAddress(name string) (address string, ok bool) {
 	if strings.HasPrefix(name, "ws://") || strings.HasPrefix(name, "wss://") {
 		name = "http" + strings.TrimPrefix(name, "ws")
 	}
@@ -311,15 +311,15 @@ func manifestAddress(name string) (at string, ok bool) {
 func readManifest(ctx context.Context, name, ca string, stdin io.Reader) ([]byte, error) {
 	var data []byte
 	var err error
-	if at, ok := manifestAddress(name); ok {
+	if address, ok := manifestAddress(name); ok {
 		conf, failed := (&reach.Flags{Ca: ca}).TLSConfig()
 		if failed != nil {
 			return nil, failed
 		}
-		data, err = manifest.Discover(ctx, at, conf)
+		data, err = manifest.Discover(ctx, address, conf)
 		var unproven *tls.CertificateVerificationError
-		if errors.As(err, &unproven) || err != nil && reach.SpeaksTLS(ctx, at) {
-			return nil, reach.DialError(ctx, at, err)
+		if errors.As(err, &unproven) || err != nil && reach.SpeaksTLS(ctx, address) {
+			return nil, reach.DialError(ctx, address, err)
 		}
 	} else {
 		var in io.ReadCloser

@@ -55,9 +55,9 @@ func (b *signerFlags) verifyManifest(ctx context.Context, signed string) (m *man
 	}
 	trust := manifest.Trust{Verifier: manifest.Verifier{Algorithms: b.algorithms}}
 	var files []string
-	for _, at := range b.keys {
-		if !strings.Contains(at, "://") {
-			files = append(files, at)
+	for _, location := range b.keys {
+		if !strings.Contains(location, "://") {
+			files = append(files, location)
 			continue
 		}
 		if trust.Source != nil {
@@ -67,12 +67,12 @@ func (b *signerFlags) verifyManifest(ctx context.Context, signed string) (m *man
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		if trust.Source, err = manifest.RemoteKeys(at, conf); err != nil {
-			return nil, nil, nil, exits.UsageError("--trust %s: %s", at, exits.PlainError(err))
+		if trust.Source, err = manifest.RemoteKeys(location, conf); err != nil {
+			return nil, nil, nil, exits.UsageError("--trust %s: %s", location, exits.PlainError(err))
 		}
 		if _, err := trust.Source(ctx, ""); err != nil && ctx.Err() == nil {
 			return nil, nil, nil, exits.With(exits.Unreachable,
-				fmt.Errorf("cannot take --trust %s: %s", at, exits.PlainError(err)))
+				fmt.Errorf("cannot take --trust %s: %s", location, exits.PlainError(err)))
 		}
 	}
 	if len(files) > 0 {
@@ -181,14 +181,14 @@ func (o *manifestShowFlags) showManifest(cmd *cobra.Command, args []string) erro
 	verdict := "Not verified: you named no keys to believe. Anybody can have written this."
 	var refused error
 	if o.isGiven() {
-		proven, who, why, err := o.verifyManifest(ctx, string(data))
+		proven, signer, reason, err := o.verifyManifest(ctx, string(data))
 		if err != nil {
 			return err
 		}
-		if refused = why; refused != nil {
+		if refused = reason; refused != nil {
 			verdict = words.Sentence("Not verified: " + exits.PlainError(refused))
 		} else {
-			verdict, m, id = "Verified.", proven, who
+			verdict, m, id = "Verified.", proven, signer
 		}
 	}
 	signed := "It is not signed."
@@ -202,8 +202,8 @@ func (o *manifestShowFlags) showManifest(cmd *cobra.Command, args []string) erro
 	agrees := true
 	if o.ask {
 		var line string
-		at, _ := manifestAddress(args[0])
-		line, agrees = keepsItsWord(ctx, at, o.tlsCA, m)
+		address, _ := manifestAddress(args[0])
+		line, agrees = keepsItsWord(ctx, address, o.tlsCA, m)
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
 			return exits.With(exits.Failed, err)
 		}
@@ -273,14 +273,14 @@ func claimLines(m *manifest.Manifest) (lines []string) {
 
 // keepsItsWord asks an agent for a subscription, in which it is asked nothing, and says whether its
 // answer contradicts its manifest.
-func keepsItsWord(ctx context.Context, at, ca string, m *manifest.Manifest) (line string, agrees bool) {
+func keepsItsWord(ctx context.Context, address, ca string, m *manifest.Manifest) (line string, agrees bool) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	conf, err := (&reach.Flags{Ca: ca}).TLSConfig()
 	if err != nil {
 		return words.Sentence("The agent could not be asked: " + exits.PlainError(err)), true
 	}
-	ways, err := discover.Ways(ctx, at, discover.Options{TLS: conf})
+	ways, err := discover.Ways(ctx, address, discover.Options{TLS: conf})
 	if err != nil {
 		return words.Sentence("The agent could not be asked: " + exits.PlainError(err)), true
 	}

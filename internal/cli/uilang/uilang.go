@@ -21,6 +21,7 @@ type Language string
 
 const English Language = ownLanguage
 
+// PhraseText returns a sentence of this program in the language, or in English; see phrase.In.
 func (t Language) PhraseText(id phrase.ID, arg string) string {
 	says, _ := phrase.In(string(t), id, arg)
 	return says
