@@ -109,7 +109,7 @@ var quickIndex = func() (t [128]uint8) {
 	return t
 }()
 
-// classOf returns the class of a character.
+// classOf returns the class of a character: from a table, or else from slowClass.
 func classOf(r rune) class {
 	if uint32(r) < 128*quickBlock {
 		if i := quickIndex[r/quickBlock]; i != 0 {

@@ -124,7 +124,8 @@ func (l *language) badTags(others []*language) (problems []error) {
 	return problems
 }
 
-// badWords returns an error for each word that can never match, or that means two things.
+// badWords returns an error for each word of the file that can never match a word of a text, that
+// would match one of another language, or that is an abbreviation in two lines.
 func (l *language) badWords() (problems []error) {
 	lines := map[string]fileWord{}
 	for kind, words := range l.words {

@@ -65,7 +65,9 @@ func withoutTests(data []byte) string {
 	return string(head)
 }
 
-// newRuleSet makes the rules of languages, the shared one among them.
+// newRuleSet makes the rules of all languages in list, which has the file that all share among
+// them: rules for each language, found by its tags and, where no other language has it, by its
+// script; and rules for a text of unknown language.
 func newRuleSet(list []*language) *ruleSet {
 	set := &ruleSet{byTag: map[string]*rules{}, byScript: map[rune]*rules{}}
 	list = slices.Clone(list)

@@ -71,7 +71,8 @@ type wordBuffer struct {
 	n int // bytes of the word, or more than b holds if the word is too long to be compared
 }
 
-// addRune appends a character to the word.
+// addRune appends a character to the word; a word that would outgrow longestWord counts as too
+// long.
 func (w *wordBuffer) addRune(r rune) {
 	if r < utf8.RuneSelf {
 		w.addByte(byte(r))
@@ -243,7 +244,7 @@ func (sc *scanner) classInContext(r rune, c class) class {
 	return c
 }
 
-// addMark adds a mark of class c to the run.
+// addMark notes in the run of marks that one of class c has been read.
 func (sc *scanner) addMark(c class) {
 	m := &sc.marks
 	switch c {

@@ -88,7 +88,7 @@ func NewSegmenter(cut aaep.Boundary, maxBytes int) *Segmenter {
 	return segmenterBy(cut, maxBytes, builtinRules().unknown)
 }
 
-// segmenterBy is NewSegmenter with other rules than those of the languages that are built in.
+// segmenterBy makes a Segmenter as NewSegmenter does, with these rules for text without a language.
 func segmenterBy(cut aaep.Boundary, maxBytes int, rules *rules) *Segmenter {
 	s := &Segmenter{cut: cut.Rank()}
 	s.next = noRune
@@ -259,7 +259,7 @@ func (s *Segmenter) Clone() *Segmenter {
 	return &c
 }
 
-// Equal reports whether s will cut what comes as o does.
+// Equal reports whether s and o hold the same text and will cut what comes at the same places.
 func (s *Segmenter) Equal(o *Segmenter) bool {
 	// withoutSlices returns what DeepEqual compares: the slices are compared without regard to nil.
 	withoutSlices := func(s *Segmenter) Segmenter {

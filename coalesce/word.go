@@ -33,7 +33,8 @@ func (d *detector) letterIsName() bool {
 	return pronoun && 'a' <= before[0] && before[0] <= 'z'
 }
 
-// startsSentence reports whether the word at pos is one that sentences often start with.
+// startsSentence reports whether the word at pos is one that sentences often start with, by the
+// file of the language, or a contraction such as Don't.
 func (d *detector) startsSentence(pos int) bool {
 	w := d.wordAt(pos)
 	if countLetters(&w) == 1 {

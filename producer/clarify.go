@@ -174,7 +174,8 @@ func (s *Session) explainAnswer(out *ledger.Outcome, q Question) (speech, error)
 	return s.p.phraseAbout(id, q.Text), err
 }
 
-// answersTo returns which answers a question takes, for an error about its Default.
+// answersTo returns, in words, which answers a question takes: "it takes …". clarify puts it into
+// the error about a Default that is none of them.
 func answersTo(p *aaep.AwaitingClarification) string {
 	var all []string
 	for _, kind := range p.AcceptedResponseKinds {

@@ -58,7 +58,7 @@ type Stats struct {
 	Unrecorded, LostReplies int
 }
 
-// Stats returns the counts.
+// Stats returns the counts as of now; those of a Producer that New did not make are zero.
 func (p *Producer) Stats() Stats {
 	if !p.isMade() {
 		return Stats{}

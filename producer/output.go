@@ -124,7 +124,8 @@ func (o *Output) changeAttribute(apply func()) error {
 	return nil
 }
 
-// checkWritable returns why o takes no text any more, or nil, with the Session's mu held.
+// checkWritable returns an error if o takes no text any more, with the Session's mu held:
+// ErrNoSession, ErrSessionOver or errOutputClosed.
 func (o *Output) checkWritable() error {
 	switch {
 	case o.s.p == nil:
@@ -344,8 +345,8 @@ func (o *Output) chunkEvent(text string, complete bool) *aaep.OutputStreaming {
 		ContentType: o.contentType, Language: o.language}
 }
 
-// fittingBytes returns how many bytes of text go into one event without splitting a grapheme
-// cluster.
+// fittingBytes returns how many bytes at the beginning of text go into one event, at most maxWrite,
+// without splitting a grapheme cluster. appendText calls it for each event.
 func fittingBytes(text string) int {
 	if len(text) <= maxWrite {
 		return len(text)

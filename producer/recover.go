@@ -173,8 +173,8 @@ func (s *Session) recordLeft(ev *aaep.Event, accepted bool, onRecord map[string]
 // of it is not known here, and nothing is recorded or announced.
 const settledElsewhere audit.Kind = "settled elsewhere"
 
-// withdrawnPhrase returns the phrase that announces that a question was left behind, after
-// recordLeft.
+// withdrawnPhrase returns the phrase that announces that the question of ev, which an earlier
+// process left open, is withdrawn. onRecord has what recordLeft recorded of it.
 func withdrawnPhrase(ev *aaep.Event, onRecord map[string]audit.Record) phrase.ID {
 	token, _ := closes.Token(ev)
 	switch {

@@ -246,7 +246,8 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 	return err
 }
 
-// progressSpeech returns the package's own words for how far an agent is.
+// progressSpeech returns the package's own phrase for how far an agent is: with the percentage,
+// else with the step, else that it goes on.
 func (p *Producer) progressSpeech(progress aaep.Progress) speech {
 	switch {
 	case progress.Percent != nil: // as exact as a person wants to hear it
@@ -325,7 +326,8 @@ func (s *Session) Emit(v aaep.Vocabulary, name string, text aaep.Text, members a
 	return err
 }
 
-// kindOfJSON names the kind of a JSON value, for an error.
+// kindOfJSON names the kind of a valid JSON value that is no object, such as "a list", for an
+// error.
 func kindOfJSON(raw []byte) string {
 	switch jsontext.Value(raw).Kind() {
 	case '[':
@@ -490,7 +492,8 @@ func urgencyOf(p aaep.Payload) aaep.Urgency {
 	return aaep.UrgencyNormal
 }
 
-// stateWords returns the package's own phrase for a state.
+// stateWords returns the phrase that announces a state where the author gives no text; a state of
+// the agent's own is put into it by its name.
 func stateWords(s aaep.State) phrase.ID {
 	switch s {
 	case aaep.StateIdle:

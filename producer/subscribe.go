@@ -63,17 +63,7 @@ func (p *Producer) handleRequest(sub *subscription) bool {
 	}
 	if err != nil {
 		answered(err)
-		var r *aaep.Rejection
-		if !errors.As(err, &r) {
-			r = &aaep.Rejection{Code: aaep.ReasonUnknown, Message: err.Error()}
-		}
-		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID,
-			"principal", sub.Link.Principal, "peer", sub.Link.Peer, "reason", string(r.Code), "error", r)
-		if p.waiting.Err() != nil {
-			sub.SendMessage(abortTimeout, rejectionMessage(r))
-		} else {
-			sub.SendMessage(closeTimeout, rejectionMessage(r))
-		}
+		sub.refuseRequest(err)
 		return false
 	}
 	err = sub.sendAccepted(*terms)
@@ -86,6 +76,23 @@ func (p *Producer) handleRequest(sub *subscription) bool {
 	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID,
 		"principal", sub.Link.Principal, "peer", sub.Link.Peer, "may_reply", sub.rights.Reply)
 	return true
+}
+
+// refuseRequest sends the peer why its request is refused, and logs it. err is an *aaep.Rejection,
+// or else says what is wrong with the message. It waits for the link: for closeTimeout, or for
+// abortTimeout when Shutdown waits for no request any more.
+func (sub *subscription) refuseRequest(err error) {
+	var r *aaep.Rejection
+	if !errors.As(err, &r) {
+		r = &aaep.Rejection{Code: aaep.ReasonUnknown, Message: err.Error()}
+	}
+	sub.p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID,
+		"principal", sub.Link.Principal, "peer", sub.Link.Peer, "reason", string(r.Code), "error", r)
+	timeout := closeTimeout
+	if sub.p.waiting.Err() != nil {
+		timeout = abortTimeout
+	}
+	sub.SendMessage(timeout, rejectionMessage(r))
 }
 
 // Ended unregisters the subscription, sends the subscriber why it has ended, closes the link and
@@ -109,14 +116,15 @@ func (sub *subscription) closeAnnounced(why *aaep.Rejection) {
 	if p.isReplica() && why.Code == aaep.ProducerShutdown {
 		why.Message = "" // the agent goes on, and its subscribers reconnect to another process
 	}
-	if !why.Remote && why.Message != "" {
-		last := &aaep.SubscriptionClose{SubscriptionID: sub.id, ReasonCode: why.Code, ReasonMessage: why.Message}
-		if aborted {
-			sub.SendMessage(abortTimeout, last)
-		} else {
-			sub.SendMessage(closeTimeout, last)
-		}
+	if why.Remote || why.Message == "" {
+		return
 	}
+	timeout := closeTimeout
+	if aborted {
+		timeout = abortTimeout
+	}
+	sub.SendMessage(timeout, &aaep.SubscriptionClose{
+		SubscriptionID: sub.id, ReasonCode: why.Code, ReasonMessage: why.Message})
 }
 
 // negotiateRequest decodes a subscription request, checks the limits, negotiates and asks
@@ -144,17 +152,7 @@ func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*negotiatio
 		err = checkCapabilitySize(req.Capabilities)
 	}
 	if err == nil { // registerSubscription looks again, with the lock held
-		p.mu.Lock()
-		err = p.checkRoom(sub.Link.Principal)
-		write := err != nil && time.Since(p.loggedFull) >= time.Minute
-		if write {
-			p.loggedFull = time.Now()
-		}
-		p.mu.Unlock()
-		if write { // at most once a minute: peers that find no room come again
-			p.cfg.Logger.Warn("somebody is turned away, for there is no room; for a minute nobody else is named",
-				"principal", sub.Link.Principal, "peer", sub.Link.Peer, "error", err)
-		}
+		err = p.checkRoomNow(sub.Link)
 	}
 	if err == nil {
 		sub.rights, err = p.admitSubscriber(sub.Link.Principal, req)
@@ -166,6 +164,23 @@ func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*negotiatio
 		return nil, err
 	}
 	return p.agreements.shareTerms(req.Capabilities, sub.currentOffer(), terms), nil
+}
+
+// checkRoomNow does what checkRoom does, for the principal of a link, and logs a refusal. It does
+// so at most once a minute, for peers that find no room come again. It takes p.mu.
+func (p *Producer) checkRoomNow(link *delivery.Link) error {
+	p.mu.Lock()
+	err := p.checkRoom(link.Principal)
+	write := err != nil && time.Since(p.loggedFull) >= time.Minute
+	if write {
+		p.loggedFull = time.Now()
+	}
+	p.mu.Unlock()
+	if write {
+		p.cfg.Logger.Warn("somebody is turned away, for there is no room; for a minute nobody else is named",
+			"principal", link.Principal, "peer", link.Peer, "error", err)
+	}
+	return err
 }
 
 // isInvalidPattern reports whether s is no valid pattern of an event filter, so that it would

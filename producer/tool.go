@@ -363,7 +363,9 @@ func (s *Session) completeTool(call toolCall, p aaep.ToolCompleted, summary, why
 	}
 }
 
-// toolName returns a name spelled as the protocol allows (D-20), at most 256 bytes long.
+// toolName returns the name of a tool as the protocol allows it (D-20), at most 256 bytes long.
+// ASCII letters, digits, "_", "." and "-" stay; any other character becomes an underscore, and one
+// is put before a digit, "." or "-" at the beginning.
 func toolName(name string) string {
 	var b strings.Builder
 	for i, r := range name {

@@ -119,7 +119,7 @@ func textIn(t aaep.Text, tag string) (words string, ok bool) {
 	return textAt(t, tag, aaep.VerbosityNormal)
 }
 
-// textAt is textIn at a verbosity other than normal.
+// textAt does what textIn does, at any verbosity.
 func textAt(t aaep.Text, tag string, v aaep.Verbosity) (words string, ok bool) {
 	if tag == "" {
 		tag = foreignLanguage(t)

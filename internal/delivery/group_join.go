@@ -150,18 +150,21 @@ func (sub *Subscription) confirmJoin(g *group) bool {
 	return true
 }
 
+// addResult is what came of tryAdd.
+type addResult int
+
 const (
-	taken     = iota // it is a member now
-	full             // the group has no room, or is over
-	elsewhere        // the group has read up to another event, holds something, or is busy
-	different        // the two Shapers would not make the same stream
+	taken     addResult = iota // it is a member now
+	full                       // the group has no room, or is over
+	elsewhere                  // the group has read up to another event, holds something, or is busy
+	different                  // the two Shapers would not make the same stream
 )
 
 // tryAdd makes sub a member if the group has read as far and both Shapers are settled and alike;
-// with step, if both are paused and alike. The result is one of taken, full, elsewhere and
-// different. With step, a subscription that is not taken is woken when the group next pauses. The
-// goroutine that owns sub calls it. It takes g.mu with TryLock and does not wait.
-func (g *group) tryAdd(sub *Subscription, now time.Time, step bool) (result int) {
+// with step, if both are paused and alike. With step, a subscription that is not taken is woken
+// when the group next pauses. The goroutine that owns sub calls it. It takes g.mu with TryLock and
+// does not wait.
+func (g *group) tryAdd(sub *Subscription, now time.Time, step bool) (result addResult) {
 	if g.size.Load() >= maxMembers {
 		return full
 	}

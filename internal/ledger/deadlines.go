@@ -11,7 +11,10 @@ func byDeadline(a, b *open) int {
 	return cmp.Or(a.deadline.Compare(b.deadline), cmp.Compare(a.q.Token, b.q.Token))
 }
 
-func (d deadlines) Len() int           { return len(d) }
+// Len returns how many questions are open.
+func (d deadlines) Len() int { return len(d) }
+
+// Less reports whether question i ends before question j.
 func (d deadlines) Less(i, j int) bool { return byDeadline(d[i], d[j]) < 0 }
 
 // Swap exchanges two questions and notes their new places in their index, which Extend and
@@ -21,11 +24,13 @@ func (d deadlines) Swap(i, j int) {
 	d[i].index, d[j].index = i, j
 }
 
+// Push appends a question, an *open, and notes its place in its index.
 func (d *deadlines) Push(o any) {
 	o.(*open).index = len(*d)
 	*d = append(*d, o.(*open))
 }
 
+// Pop takes the last question off, which package heap has moved there.
 func (d *deadlines) Pop() any {
 	last := (*d)[len(*d)-1]
 	*d = (*d)[:len(*d)-1]

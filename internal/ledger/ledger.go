@@ -261,8 +261,8 @@ func Answer(question *Question, subscription, principal string, reply aaep.Messa
 	return out, nil
 }
 
-// isAnswerTo reports whether a response is of a kind the question accepts, and among its choices
-// (§6.5.5).
+// isAnswerTo reports whether a response is of a kind that the question accepts: a bool for yes or
+// no, a float64 for a number, any text, or the value of one of its choices (§6.5.5).
 func isAnswerTo(q *aaep.AwaitingClarification, response any) bool {
 	accepts := func(k aaep.ResponseKind) bool {
 		if len(q.AcceptedResponseKinds) == 0 {

@@ -31,7 +31,8 @@ func newInvalidError(ev *aaep.Event, found findings) error {
 	return e
 }
 
-// check lists the rules ev would break as the session's next event. It changes nothing.
+// check returns the rules that ev would break as the session's next event. It changes nothing. Next
+// and Judge call it before they apply the event.
 func (s *Session) check(ev *aaep.Event) (f findings) {
 	if !hasPayload(ev) {
 		f.fail("ENV-011", "/type", "has no payload, and so no type")

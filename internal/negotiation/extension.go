@@ -314,7 +314,9 @@ func (t Terms) Quiets(objects map[string]json.RawMessage) bool {
 // to compare them by; "" where no extension is listed.
 func (t Terms) Profile() string { return t.profile }
 
-// Keeps reports whether the extensions let an event pass that is not critical.
+// Keeps reports whether every extension that may hold events back lets this one pass. It is called
+// for events that are not critical, and calls the extensions' functions; one that panics lets it
+// pass.
 func (t Terms) Keeps(ev *aaep.Event) bool {
 	for i := range t.agreed {
 		a, keep := &t.agreed[i], true
@@ -341,7 +343,7 @@ func (a *agreedExtension) dataOn(extensions map[string]json.RawMessage, context 
 }
 
 // SameData reports whether two events have the same data of the extensions that this subscription
-// named.
+// named, so that their text may leave in one event.
 func (t Terms) SameData(x, y *aaep.Event) bool {
 	if len(x.Extensions) == 0 && len(y.Extensions) == 0 {
 		return true

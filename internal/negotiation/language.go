@@ -11,7 +11,10 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// chooseLanguages returns the requested tags that match something offered (§5.4.4, §11.2).
+// chooseLanguages returns the requested tags that match an offered one, in the order of the request
+// (§5.4.4, §11.2). Where none does, it returns an empty list and adds a note if offer.AnyLanguage
+// says so, and otherwise the error is an *aaep.Rejection that lists what is offered. A nil request,
+// and an empty offer, are en-US.
 func chooseLanguages(requested []string, offer Offer, note func(string, ...any)) ([]string, error) {
 	if requested == nil {
 		requested = defaultLanguages

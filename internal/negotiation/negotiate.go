@@ -199,7 +199,8 @@ func chooseFilters(asked *aaep.EventFilters, withhold []string, note func(string
 	return chosen
 }
 
-// isOurMajor reports whether a peer's version has our MAJOR and is a release (§12.5).
+// isOurMajor reports whether a version that a peer names is a release, three numbers, whose MAJOR
+// is that of this package, 1 (§12.5).
 func isOurMajor(version string) bool {
 	parts := strings.Split(version, ".")
 	if len(parts) != 3 || parts[0] != "1" {

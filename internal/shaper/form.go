@@ -46,10 +46,11 @@ func (f *form) addText(s string) {
 	f.addByte(0xff) // no text in UTF-8 has it
 }
 
-// addPassage adds the text q of an output event, unless it is the text log that the log has.
-func (f *form) addPassage(q, log *aaep.OutputStreaming) {
-	if q.Position == log.Position && q.Chunk == log.Chunk && q.Complete == log.Complete &&
-		q.CoalesceHint == log.CoalesceHint {
+// addPassage adds the text q of an output event as it leaves. Where that is the payload of the
+// event of the log, it adds nothing.
+func (f *form) addPassage(q, logged *aaep.OutputStreaming) {
+	if q.Position == logged.Position && q.Chunk == logged.Chunk && q.Complete == logged.Complete &&
+		q.CoalesceHint == logged.CoalesceHint {
 		return
 	}
 	f.addText(q.Chunk)
@@ -60,7 +61,7 @@ func (f *form) addPassage(q, log *aaep.OutputStreaming) {
 	}
 }
 
-// addExtensions adds the extension data and the contexts of ev.
+// addExtensions adds the extension data and the contexts of ev; nothing where it has no such data.
 func (f *form) addExtensions(ev *aaep.Event) {
 	if len(ev.Extensions) == 0 {
 		return

@@ -309,7 +309,8 @@ func (s *Shaper) Ready(now time.Time) int {
 	return len(s.urgent) + min(len(s.queue), s.spareTokens(now))
 }
 
-// spareTokens returns freeTokens less the tokens for what waits in urgent.
+// spareTokens returns how many events of the queue may leave at now: freeTokens less the tokens
+// that the events in urgent will take.
 func (s *Shaper) spareTokens(now time.Time) int {
 	free := s.freeTokens(now)
 	if free == math.MaxInt {
@@ -413,7 +414,7 @@ func (s *Shaper) Heard(pos uint64, again uint32) {
 // count.
 func (s *Shaper) Idle() bool { return len(s.queue) == 0 && len(s.urgent) == 0 }
 
-// Stats returns the counts so far.
+// Stats returns the counts as of now.
 func (s *Shaper) Stats() Stats {
 	stats := s.stats
 	for _, list := range [...][]*item{s.queue, s.urgent} {

@@ -47,8 +47,8 @@ func (c *languageChoice) coversLanguagesOf(ev *aaep.Event) bool {
 	return true
 }
 
-// tailorText chooses the wording that the subscriber asked for (§5.3.1.2) and adds the data of its
-// extensions.
+// tailorText leaves in ev, the caller's copy, only the summaries of the verbosity that was agreed
+// (§5.3.1.2), and gives it the data of the subscriber's extensions. buildOut calls it.
 func (s *Shaper) tailorText(ev *aaep.Event) {
 	ev.Verbosity = s.terms.Verbosity
 	if s.terms.CognitiveLoad == aaep.LoadLow && ev.Verbosity == aaep.VerbosityNormal && ev.Summary.Terse != "" {
@@ -63,7 +63,9 @@ func (s *Shaper) tailorText(ev *aaep.Event) {
 	s.terms.Extend(ev)
 }
 
-// isWanted reports whether the terms let the event through.
+// isWanted reports whether the terms let the event through: critical events always, but questions
+// only if the subscriber may answer them; others by the filters, the cognitive load and the
+// extensions.
 func (s *Shaper) isWanted(ev *aaep.Event) bool {
 	t := &s.terms
 	switch ev.Type() {

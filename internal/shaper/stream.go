@@ -153,8 +153,8 @@ func (s *Shaper) sameText(a, b *aaep.Event) bool {
 	return a.Language() == b.Language() && x.ContentType == y.ContentType && s.terms.SameData(a, b)
 }
 
-// outputPayload returns p with the text of t. Its hint is the coarsest listed boundary that was
-// reached.
+// outputPayload returns a copy of p with the text of t. Its hint is the coarsest of the listed
+// boundaries that the text reached, or completion at the end of the output.
 func (t *passage) outputPayload(p *aaep.OutputStreaming, listed []aaep.Boundary) *aaep.OutputStreaming {
 	q := *p
 	q.Chunk, q.Position, q.Complete = t.chunk, t.position, t.complete
@@ -228,7 +228,8 @@ func (st *stream) oldestHeld() uint64 {
 	return st.parts[0].entry.Pos
 }
 
-// finishOutputs releases the text of outputs that the end of their session left incomplete.
+// finishOutputs queues the held text of the outputs of a session that ends, and forgets their
+// streams. An output is left incomplete where its closing chunk did not come. Push calls it.
 func (s *Shaper) finishOutputs(now time.Time, session string) {
 	s.sortStreams()
 	s.streams = slices.DeleteFunc(s.streams, func(st *stream) bool {
