@@ -19,8 +19,9 @@ type Authenticator struct {
 	Log          *slog.Logger
 }
 
-// Identify returns the principal that sent a request. A refusal has what the peer may know; the
-// reason is logged.
+// Identify returns the principal that sent a request, or the refusal that the transport sends the
+// peer. The refusal has what the peer may know; the cause is logged. The principal is "" where no
+// credentials are asked for.
 func (d Authenticator) Identify(r *http.Request) (principal string, refused *aaep.Rejection) {
 	if d.Authenticate == nil {
 		return "", nil
@@ -76,39 +77,40 @@ func RejectionMessage(r *aaep.Rejection) *aaep.SubscriptionRejected {
 // recheckEvery is how often the credentials of an open stream are checked again.
 const recheckEvery = 5 * time.Second
 
-// errWithdrawn is why Watch ends a stream.
+// errWithdrawn is the cause of the Rejection that Watch ends a stream with.
 var errWithdrawn = errors.New("its credentials were withdrawn")
 
-// Watch calls putOut, once, when the credentials that r was let in with are withdrawn, until it is
-// stopped: Authenticate then returns aaep.AuthenticationRequired or aaep.AuthorizationDenied, or
-// another name. Any other error may pass, and changes nothing. No caller waits for Authenticate.
-// why is for the producer's log; it has no message for the peer.
+// Watch asks Authenticate about r every recheckEvery, in a goroutine of its own, until ctx is done
+// or stop is called. It calls endStream, once, when the credentials that r was let in with are
+// withdrawn: Authenticate then returns aaep.AuthenticationRequired, aaep.AuthorizationDenied or
+// another name than principal. Any other error may pass, and changes nothing. The Rejection is for
+// the producer's log; it has no message for the peer.
 func (d Authenticator) Watch(ctx context.Context, r *http.Request, principal string,
-	putOut func(why *aaep.Rejection)) (stop func()) {
+	endStream func(*aaep.Rejection)) (stop func()) {
 	if d.Authenticate == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	r = r.WithContext(ctx)
-	ready := make(chan struct{})
-	var again *time.Timer
-	again = time.AfterFunc(recheckEvery, func() {
+	ready := make(chan struct{}) // closed when timer is set
+	var timer *time.Timer
+	timer = time.AfterFunc(recheckEvery, func() {
 		<-ready
-		now, err := d.callAuthenticate(r)
+		current, err := d.callAuthenticate(r)
 		switch {
 		case ctx.Err() != nil:
-		case err == nil && now != principal, errors.Is(err, aaep.AuthenticationRequired),
+		case err == nil && current != principal, errors.Is(err, aaep.AuthenticationRequired),
 			errors.Is(err, aaep.AuthorizationDenied):
 			d.Log.Warn(d.Transport+": a stream ends, for its credentials were withdrawn", "principal", principal)
-			why := &aaep.Rejection{Code: aaep.AuthenticationRequired, Err: errWithdrawn}
+			withdrawal := &aaep.Rejection{Code: aaep.AuthenticationRequired, Err: errWithdrawn}
 			if errors.Is(err, aaep.AuthorizationDenied) {
-				why.Code = aaep.AuthorizationDenied
+				withdrawal.Code = aaep.AuthorizationDenied
 			}
-			putOut(why)
+			endStream(withdrawal)
 		default:
-			again.Reset(recheckEvery)
+			timer.Reset(recheckEvery)
 		}
 	})
 	close(ready)
-	return func() { cancel(); again.Stop() }
+	return func() { cancel(); timer.Stop() }
 }

@@ -42,7 +42,8 @@ func Bearer(r *http.Request) (string, error) {
 	return token, nil
 }
 
-// CheckToken refuses what cannot be a bearer token (RFC 6750, 2.1).
+// CheckToken returns an error if token cannot be a bearer token (RFC 6750, 2.1). It does not repeat
+// the token.
 func CheckToken(token string) error {
 	rest := strings.TrimRight(token, "=")
 	switch {
@@ -61,15 +62,15 @@ func CheckToken(token string) error {
 	return nil
 }
 
-// Signed reports whether a token has the three parts of a signed one (JWT). Each token is thereby
-// the affair of one kind of authenticator, and a bad one is not tried with the next.
+// Signed reports whether a token has the three parts of a signed one (JWT). By its form each token
+// belongs to one kind of authenticator, and a bad one is not tried with the next.
 func Signed(token string) bool { return strings.Count(token, ".") == 2 }
 
 // maxPrincipal is the longest name of a principal, in bytes.
 const maxPrincipal = 512
 
-// CheckPrincipal refuses names that are not fit to be logged, shown and compared. Its error does
-// not repeat the name.
+// CheckPrincipal returns an error if a principal's name is not fit to be logged, shown and
+// compared. The error does not repeat the name.
 func CheckPrincipal(name string) error {
 	switch {
 	case name == "":
@@ -85,8 +86,8 @@ func CheckPrincipal(name string) error {
 // isUnseen reports whether a character cannot be seen.
 func isUnseen(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }
 
-// OneLine makes a text of others fit for an error or a log: one line, nothing raw, not long
-// (INV-36).
+// OneLine returns s, which comes from outside, as it is fit for an error or a log: on one line,
+// with nothing that a terminal could act on, and not longer than about 300 bytes (INV-36).
 func OneLine(s string) string {
 	s = strings.Join(strings.Fields(aaep.SafeText(s)), " ")
 	if len(s) > 300 {

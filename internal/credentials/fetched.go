@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	FetchPace  = 10 * time.Second // least time between two fetches, whatever strangers ask for
-	FetchAfter = 5 * time.Minute  // what was withdrawn is good for so long
+	FetchPace  = 10 * time.Second // the least time between two fetches, whatever peers ask for
+	FetchAfter = 5 * time.Minute  // a value of that age is fetched again before it is returned
 )
 
 // Fetched is a value that another party publishes, such as a set of keys. It is fetched when it is
@@ -19,13 +19,13 @@ type Fetched[T any] struct {
 	Now func() time.Time // the clock, of which nil is the usual one
 
 	fetch    func(context.Context) (T, error)
-	fetching chan struct{} // held by who fetches
+	fetching chan struct{} // holds one value while a goroutine fetches
 
 	mu     sync.Mutex // never held while waiting
 	value  T
 	failed error     // why it could not be fetched when that was last tried
 	read   time.Time // when value was fetched; zero if never
-	tried  time.Time
+	tried  time.Time // when fetching it was last tried
 }
 
 // NewFetched makes a Fetched. Each fetch has to end by itself.
@@ -33,24 +33,25 @@ func NewFetched[T any](fetch func(context.Context) (T, error)) *Fetched[T] {
 	return &Fetched[T]{fetch: fetch, fetching: make(chan struct{}, 1)}
 }
 
-// Get returns the value. Suits reports whether it has what is looked for; what is returned may
-// still have not. Then again says in how long it may be fetched again, or is zero if it was fetched
-// since Get was called, so that what is looked for is not there. The error says why nothing was
-// ever fetched.
-func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (value T, again time.Duration, err error) {
+// Get returns the value, which it fetches first where that is due. suits reports whether a value
+// has what the caller looks for. If the value that is returned does not suit, retryAfter says in
+// how long it may be fetched again; zero says that it was fetched just now, so that what is looked
+// for does not exist. The error says why the value was never fetched, or is that of ctx.
+func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (value T, retryAfter time.Duration, err error) {
 	value, read, _ := f.snapshot()
-	known, age := !read.IsZero() && suits(value), f.currentTime().Sub(read)
+	isSuitable, age := !read.IsZero() && suits(value), f.currentTime().Sub(read)
 	switch {
-	case known && age <= FetchAfter/2:
+	case isSuitable && age <= FetchAfter/2:
 		return value, 0, nil
-	case known: // one goroutine looks whether it is still so, the others need not wait
+	case isSuitable: // one goroutine fetches it again, the others need not wait
 		select {
 		case f.fetching <- struct{}{}:
 		default:
 			return value, 0, nil
 		}
 		if age <= FetchAfter || f.Failed() != nil {
-			// nor that one: who publishes it may hang, and what waits may be an answer
+			// This one need not wait either: the publisher may hang, and an answer may wait for
+			// Get.
 			if !f.claimFetch(read) {
 				<-f.fetching
 				return value, 0, nil
@@ -71,13 +72,13 @@ func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (value T, agai
 	defer func() { <-f.fetching }()
 	// A caller that gives up meanwhile must not end the fetch for the others.
 	fetched := f.claimFetch(read) && f.fetchValue(context.WithoutCancel(ctx))
-	value, now, err := f.snapshot()
-	if !fetched && now.Equal(read) && !known && err == nil {
+	value, newRead, err := f.snapshot()
+	if !fetched && newRead.Equal(read) && !isSuitable && err == nil {
 		f.mu.Lock()
-		again = max(f.tried.Add(FetchPace).Sub(f.currentTime()), time.Second)
+		retryAfter = max(f.tried.Add(FetchPace).Sub(f.currentTime()), time.Second)
 		f.mu.Unlock()
 	}
-	return value, again, err
+	return value, retryAfter, err
 }
 
 // currentTime returns the time by Now.
@@ -88,7 +89,7 @@ func (f *Fetched[T]) currentTime() time.Time {
 	return time.Now()
 }
 
-// snapshot returns the value, when it was fetched, and why it was never fetched.
+// snapshot returns the value and when it was fetched; if it never was, the zero time and why.
 func (f *Fetched[T]) snapshot() (T, time.Time, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,13 +107,14 @@ func (f *Fetched[T]) Failed() error {
 	return f.failed
 }
 
-// claimFetch reports whether the value may be fetched again, and was not since seen; that counts as
-// tried.
-func (f *Fetched[T]) claimFetch(seen time.Time) bool {
+// claimFetch reports whether the caller, who holds fetching, may fetch the value, and notes that it
+// is tried now: not within FetchPace of the last try, and not if another goroutine has fetched it
+// since the caller saw the one read at read.
+func (f *Fetched[T]) claimFetch(read time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.currentTime()
-	if !f.read.Equal(seen) || !f.tried.IsZero() && now.Sub(f.tried) < FetchPace {
+	if !f.read.Equal(read) || !f.tried.IsZero() && now.Sub(f.tried) < FetchPace {
 		return false
 	}
 	f.tried = now
@@ -126,7 +128,7 @@ func (f *Fetched[T]) fetchValue(ctx context.Context) (ok bool) {
 	defer f.mu.Unlock()
 	if f.failed = err; err == nil {
 		if f.read.IsZero() {
-			f.tried = time.Time{} // nothing was asked for that is missing
+			f.tried = time.Time{} // the first fetch was not for something that is missing: the next may be at once
 		}
 		f.value, f.read = value, f.currentTime()
 	}

@@ -12,9 +12,10 @@ import (
 type Origin struct {
 	mu   sync.Mutex
 	path string
-	was  fs.FileInfo
+	info fs.FileInfo // of the file when it was read; nil if it did not exist
 }
 
+// originKey is the key of an *Origin in a context.
 type originKey struct{}
 
 // Attach returns a context for a call of Credentials: o learns which file the credentials are read
@@ -23,16 +24,17 @@ func (o *Origin) Attach(ctx context.Context) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }
 
-// readFrom notes that the credentials are being read from a file.
+// readFrom tells the Origin of ctx, if there is one, that the credentials are about to be read from
+// the file at path.
 func readFrom(ctx context.Context, path string) {
 	o, _ := ctx.Value(originKey{}).(*Origin)
 	if o == nil {
 		return
 	}
-	was, _ := os.Stat(path) // before it is read: what is written meanwhile is a change
+	info, _ := os.Stat(path) // before it is read: what is written meanwhile is a change
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.path, o.was = path, was
+	o.path, o.info = path, info
 }
 
 // File is its path; empty where the credentials came from elsewhere.
@@ -46,8 +48,8 @@ func (o *Origin) File() string {
 func (o *Origin) Changed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	now, _ := os.Stat(o.path)
-	return o.path != "" && !sameFiles([]fs.FileInfo{now}, []fs.FileInfo{o.was})
+	current, _ := os.Stat(o.path)
+	return o.path != "" && !sameFiles([]fs.FileInfo{current}, []fs.FileInfo{o.info})
 }
 
 // FromFile reads a subscriber's own credentials, which no other user may open.

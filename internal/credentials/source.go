@@ -40,8 +40,8 @@ type Source[T any] struct {
 	builtFrom [sha256.Size]byte // the sum of the contents that value was made of
 	infos     []fs.FileInfo     // the files when they were last read
 	settled   bool              // they had not just been written then
-	complaint string
-	emptied   bool // the value in force is that of files that hold nothing
+	complaint string            // why they are not in force, as it was logged; "" if they are
+	emptied   bool              // the value in force is that of files that hold nothing
 }
 
 // NewSource makes the first value of the files; an empty path is a file that is always empty. Read
@@ -57,12 +57,12 @@ func NewSource[T any](log *slog.Logger, read func(path string) ([]byte, error),
 func (s *Source[T]) Get() T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.statFiles()
-	changed := !sameFiles(now, s.infos)
+	infos := s.statFiles()
+	changed := !sameFiles(infos, s.infos)
 	if s.settled && !changed {
 		return s.value
 	}
-	switch err := s.loadFiles(now); {
+	switch err := s.loadFiles(infos); {
 	case err == nil && s.complaint != "":
 		s.complaint = ""
 		s.log.Warn("auth: the changed files are used now", "files", strings.Join(slices.DeleteFunc(
@@ -79,22 +79,22 @@ func (s *Source[T]) Get() T {
 // coarsest file systems.
 const timestampGranule = 2 * time.Second
 
-// loadFiles makes the value of the files as they are now, unless they hold what they did. The
-// caller holds mu.
-func (s *Source[T]) loadFiles(now []fs.FileInfo) error {
+// loadFiles reads the files, whose FileInfos are infos, and makes the value of them, unless they
+// hold what they did before. After an error the value is what it was. The caller holds mu.
+func (s *Source[T]) loadFiles(infos []fs.FileInfo) error {
 	first := s.infos == nil
-	s.infos, s.settled = now, true
+	s.infos, s.settled = infos, true
 	contents := make([][]byte, len(s.paths))
 	for i, path := range s.paths {
 		if path == "" {
 			continue
 		}
-		if now[i] != nil && time.Since(now[i].ModTime()) < timestampGranule {
+		if infos[i] != nil && time.Since(infos[i].ModTime()) < timestampGranule {
 			s.settled = false
 		}
 		var err error
 		if contents[i], err = s.read(path); err != nil {
-			s.settled = false // what keeps it from being read may pass, and then the file looks as it does now
+			s.settled = false // the cause may pass without a change that can be seen in the FileInfo
 			return err
 		}
 	}
@@ -102,9 +102,9 @@ func (s *Source[T]) loadFiles(now []fs.FileInfo) error {
 	for _, c := range contents {
 		fmt.Fprintf(hash, "%d:%s", len(c), c)
 	}
-	of := [sha256.Size]byte(hash.Sum(nil))
-	if !first && of == s.builtFrom {
-		return nil // no new value: strangers cause this as often as they like, and what it is made into may cost much
+	builtFrom := [sha256.Size]byte(hash.Sum(nil))
+	if !first && builtFrom == s.builtFrom {
+		return nil // building may cost much, and unauthenticated peers can cause this call at any time
 	}
 	value, err := s.build(contents)
 	if !first && s.settled && errors.Is(err, ErrEmpty) {
@@ -114,12 +114,12 @@ func (s *Source[T]) loadFiles(now []fs.FileInfo) error {
 		s.complaint, s.emptied = "it was empty", false // Get says that this is over
 	}
 	if err == nil {
-		s.value, s.builtFrom = value, of
+		s.value, s.builtFrom = value, builtFrom
 	}
 	return err
 }
 
-// statFiles looks at the files; the FileInfo of one that is not there is nil.
+// statFiles returns the FileInfo of each file; nil for one that does not exist.
 func (s *Source[T]) statFiles() []fs.FileInfo {
 	infos := make([]fs.FileInfo, len(s.paths))
 	for i, path := range s.paths {
@@ -130,7 +130,7 @@ func (s *Source[T]) statFiles() []fs.FileInfo {
 	return infos
 }
 
-// sameFiles reports whether two looks at the files saw the same ones, unchanged.
+// sameFiles reports whether a and b, two results of statFiles, are of the same files, unchanged.
 func sameFiles(a, b []fs.FileInfo) bool {
 	for i := range a {
 		if (a[i] == nil) != (b[i] == nil) {
@@ -156,10 +156,10 @@ func ReadPrivate(path string) ([]byte, error) { return readFile(path, runtime.GO
 // be led elsewhere.
 func ReadOwn(path string) ([]byte, error) { return readFile(path, runtime.GOOS != "windows", false) }
 
-// readFile reads a file of at most MaxFile bytes. private refuses one that other users may open,
-// and links allows a path that is a symbolic link.
-func readFile(path string, private, links bool) ([]byte, error) {
-	if named, err := os.Lstat(path); err == nil && !links && named.Mode()&fs.ModeSymlink != 0 {
+// readFile reads a regular file of at most MaxFile bytes. private refuses one that other users may
+// open, and allowLink allows a path that is a symbolic link.
+func readFile(path string, private, allowLink bool) ([]byte, error) {
+	if named, err := os.Lstat(path); err == nil && !allowLink && named.Mode()&fs.ModeSymlink != 0 {
 		return nil, fmt.Errorf("%s is a symbolic link, which could be led elsewhere: name the file itself", path)
 	}
 	if info, err := os.Stat(path); err != nil {
@@ -176,7 +176,7 @@ func readFile(path string, private, links bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if named, err := os.Lstat(path); !links && (err != nil || !os.SameFile(named, info)) {
+	if named, err := os.Lstat(path); !allowLink && (err != nil || !os.SameFile(named, info)) {
 		return nil, fmt.Errorf("%s became another file while it was opened", path)
 	}
 	if mode := info.Mode().Perm(); private && mode&0o077 != 0 && !isSystemdCredential(path, mode) {

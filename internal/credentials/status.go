@@ -6,8 +6,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// statuses are what refusals are over HTTP (D-56), ours and those of a peer or a proxy that has
-// nothing but a status.
+// statuses pair the reasons of a refusal with their HTTP statuses (D-56): those that a listener
+// sends, and those that a peer or a proxy means that sends nothing but a status.
 var statuses = []struct {
 	status int
 	reason aaep.ReasonCode
@@ -19,8 +19,8 @@ var statuses = []struct {
 	{http.StatusBadRequest, aaep.ReasonUnknown}, // of a request that is not valid
 }
 
-// Status is the status of a refusal for this reason. One that is not in the table is of a request
-// that could be read, also if it is a reason of later versions.
+// Status returns the status of a refusal for this reason: 422 for one that is not in statuses, as
+// of a request that could be read and is not accepted, and for reasons of later versions.
 func Status(reason aaep.ReasonCode) int {
 	for _, s := range statuses {
 		if s.reason == reason {
@@ -30,7 +30,7 @@ func Status(reason aaep.ReasonCode) int {
 	return http.StatusUnprocessableEntity
 }
 
-// Reason is what a status says of a refusal by itself, or "".
+// Reason returns the reason of a refusal that has nothing but this status; "" if it tells none.
 func Reason(status int) aaep.ReasonCode {
 	for _, s := range statuses {
 		if s.status == status && s.reason != aaep.ReasonUnknown {

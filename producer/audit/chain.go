@@ -39,7 +39,8 @@ type Entry struct {
 	Record
 }
 
-// sealRecord returns the line of a record, with its newline, and its hash.
+// sealRecord returns the line of a record, with its newline, and the hash of the line. seq and prev
+// are its place in the chain. The error says why the record cannot be a line.
 func sealRecord(seq uint64, prev string, r Record) (line []byte, head string, err error) {
 	r.Time = r.Time.UTC()
 	if r.Kind == "" {
@@ -83,12 +84,13 @@ func marshalSafe(v any) ([]byte, error) {
 	return b, nil
 }
 
-// parseLine reads the line of a record, without its newline. It reports false for anything but a
-// whole one.
-func parseLine(line []byte) (e Entry, whole bool) {
+// parseLine returns the entry of a line, which has no newline, and whether the line is that of a
+// record, with the right crc.
+func parseLine(line []byte) (e Entry, isRecord bool) {
 	const tail = len(`,"crc":"00000000"}`)
 	n := len(line) - tail
-	if n < 0 || len(line) > maxLine || string(line[n:]) != fmt.Sprintf(`,"crc":"%08x"}`, crc32.ChecksumIEEE(line[:n])) {
+	if n < 0 || len(line) > maxLine ||
+		string(line[n:]) != fmt.Sprintf(`,"crc":"%08x"}`, crc32.ChecksumIEEE(line[:n])) {
 		return Entry{}, false
 	}
 	// Names match exactly, and repeats are refused: two readers of one line must not read different
@@ -96,6 +98,7 @@ func parseLine(line []byte) (e Entry, whole bool) {
 	return e, jsonv2.Unmarshal(line, &e) == nil && e.Seq > 0
 }
 
+// hashOf returns the hash by which the next record names a line, which has no newline.
 func hashOf(line []byte) string {
 	sum := sha256.Sum256(line)
 	return hex.EncodeToString(sum[:])
@@ -133,26 +136,30 @@ type Fault struct {
 	Detail string
 }
 
+// Error names the place, the kind of fault, and the detail.
 func (f *Fault) Error() string {
-	where := "the trail"
+	place := "the trail"
 	if f.Line > 0 {
-		where = "line " + strconv.FormatInt(f.Line, 10)
+		place = "line " + strconv.FormatInt(f.Line, 10)
 	}
-	return fmt.Sprintf("%s: %s: %s", where, f.How, f.Detail)
+	return fmt.Sprintf("%s: %s: %s", place, f.How, f.Detail)
 }
 
-// A chain follows a trail line by line. The zero chain is at the beginning.
+// A chain checks a trail line by line, and holds what the next record must fit. The zero chain is
+// at the beginning.
 type chain struct {
-	line     int64
-	seq      uint64    // of the last record
-	head     string    // the hash of its line
-	covered  hash.Hash // of what the next record must name: that line, and torn ones after it; nil is nothing
-	torn     int64     // bytes of torn lines after it
-	tornLine int64     // the first of them
-	adrift   bool      // what came before is unknown: the next record is taken as it comes
+	line int64  // how many lines were checked
+	seq  uint64 // of the last record
+	head string // the hash of its line
+	// covered is the hash that the next record must name: of the last record's line, and of the
+	// torn lines after it; nil is that of nothing.
+	covered  hash.Hash
+	torn     int64 // bytes of torn lines after the last record
+	tornLine int64 // the first of these lines
+	adrift   bool  // what came before is unknown, so that the next record fits wherever it belongs
 }
 
-// nextLink is the place in the chain that the next record must have.
+// nextLink returns the number that the next record must have, and the hash that it must name.
 func (c *chain) nextLink() (seq uint64, prev string) {
 	if c.covered != nil {
 		prev = hex.EncodeToString(c.covered.Sum(nil))
@@ -160,13 +167,14 @@ func (c *chain) nextLink() (seq uint64, prev string) {
 	return c.seq + 1, prev
 }
 
-// checkLine follows a line without its newline; ended says that it had one. The entry is zero if it
-// is no record, and the fault nil if all is well.
+// checkLine checks the next line, without its newline, and moves the chain on behind it. ended says
+// that the line had a newline. The entry is zero if the line is no record, and the fault nil if it
+// is what belongs here.
 func (c *chain) checkLine(line []byte, ended bool) (Entry, *Fault) {
 	c.line++
-	e, whole := parseLine(line)
+	e, isRecord := parseLine(line)
 	switch {
-	case whole:
+	case isRecord:
 		fault := c.checkLink(e)
 		c.seq, c.head = e.Seq, hashOf(line)
 		c.covered, c.torn, c.tornLine, c.adrift = nil, 0, 0, false
@@ -185,7 +193,7 @@ func (c *chain) checkLine(line []byte, ended bool) (Entry, *Fault) {
 	return Entry{}, &Fault{c.line, Altered, "this is not a line as it was written"}
 }
 
-// addTorn follows a line that its writer did not finish.
+// addTorn moves the chain on behind a line that its writer did not finish.
 func (c *chain) addTorn(line []byte) {
 	if c.torn == 0 {
 		c.tornLine = c.line
@@ -194,7 +202,7 @@ func (c *chain) addTorn(line []byte) {
 	c.addHash(line)
 }
 
-// addHash adds a line to what the next record's hash covers.
+// addHash adds a line to c.covered.
 func (c *chain) addHash(line []byte) {
 	if c.covered == nil {
 		c.covered = sha256.New()
@@ -204,46 +212,52 @@ func (c *chain) addHash(line []byte) {
 	c.covered.Write(line)
 }
 
-// checkLink compares a record with the place it stands at.
+// checkLink returns what is wrong with the record e of the line c.line, compared with the place
+// that it stands at; nil if it belongs there.
 func (c *chain) checkLink(e Entry) *Fault {
 	seq, prev := c.nextLink()
-	here := &Fault{Line: c.line}
+	fault := &Fault{Line: c.line}
 	switch {
 	case e.Version > version:
-		here.How, here.Detail = NewerFormat,
+		fault.How, fault.Detail = NewerFormat,
 			fmt.Sprintf("format %d was written by a newer version of this program", e.Version)
 	case c.adrift:
 		return nil
 	case e.Seq == seq && e.Prev == prev:
-		if c.torn == 0 && e.Torn == 0 && (seq > 1 || e.Version > 0) || c.torn > 0 && e.Torn == c.torn &&
-			e.Kind == Opened {
+		// Torn lines are followed by the Opened record that counts their bytes, and no other record
+		// counts any. The first record says the format.
+		follows := c.torn == 0 && e.Torn == 0 && (seq > 1 || e.Version > 0)
+		followsTorn := c.torn > 0 && e.Torn == c.torn && e.Kind == Opened
+		if follows || followsTorn {
 			return nil
 		}
-		here.How, here.Detail = Altered, "this record does not say what the lines before it need"
+		fault.How, fault.Detail = Altered, "this record does not say what the lines before it need"
 	case c.torn > 0 && e.Seq == seq && e.Prev == c.head:
 		return &Fault{c.tornLine, Inserted, "the records before and after this line belong together"}
 	case e.Prev == prev:
-		here.How, here.Detail = OutOfSequence,
+		fault.How, fault.Detail = OutOfSequence,
 			fmt.Sprintf("this is record %d by its number, and record %d by its place", e.Seq, seq)
 	case e.Seq == seq:
-		here.How, here.Detail = Altered, "this line does not belong to the one before it: one of the two was changed"
+		fault.How, fault.Detail = Altered,
+			"this line does not belong to the one before it: one of the two was changed"
 	case e.Seq > seq:
-		here.How, here.Detail = Removed, missingText(seq, e.Seq-1)
+		fault.How, fault.Detail = Removed, missingText(seq, e.Seq-1)
 	default:
-		here.How, here.Detail = Inserted, fmt.Sprintf("record %d was here before", e.Seq)
+		fault.How, fault.Detail = Inserted, fmt.Sprintf("record %d was here before", e.Seq)
 	}
-	return here
+	return fault
 }
 
-// missingText says which records are missing.
-func missingText(from, to uint64) string {
-	if from == to {
-		return fmt.Sprintf("record %d is missing", from)
+// missingText returns the detail of a Fault that says that the records first to last are missing.
+func missingText(first, last uint64) string {
+	if first == last {
+		return fmt.Sprintf("record %d is missing", first)
 	}
-	return fmt.Sprintf("records %d to %d are missing", from, to)
+	return fmt.Sprintf("records %d to %d are missing", first, last)
 }
 
-// endFault returns what is wrong at the end of a file.
+// endFault returns what is wrong if the file ends here: torn lines without the record that counts
+// them; or nil.
 func (c *chain) endFault() *Fault {
 	if c.torn > 0 {
 		return &Fault{c.tornLine, TornEnd, "whoever took up the torn trail was stopped before that was on record"}
@@ -251,7 +265,7 @@ func (c *chain) endFault() *Fault {
 	return nil
 }
 
-// openedRecord is the first record of a run.
+// openedRecord returns the Opened record that a File of this process writes first, behind c.
 func (c *chain) openedRecord(now time.Time) Record {
 	host, _ := os.Hostname()
 	return Record{Time: now, Kind: Opened, Node: fmt.Sprint(host, ":", os.Getpid()), Version: version, Torn: c.torn}

@@ -36,24 +36,25 @@ const syncDelay = time.Second
 type File struct {
 	path string
 	out  outFile
-	late bool
+	late bool // see Options.EachSecond
 
-	// flush is held while the disk is waited for, so that those who come in meanwhile wait for it
-	// once, together. It is taken before mu.
+	// flush is held while the disk is waited for, so that the calls that come in meanwhile wait for
+	// it once, together. It is taken before mu.
 	flush sync.Mutex
 
 	mu     sync.Mutex
-	seq    uint64 // of the newest record
-	head   string // its hash
-	err    error  // why no more is written
-	lost   bool   // the disk may not have what it was given
-	timer  *time.Timer
-	synced uint64 // the newest record that is on the disk
-	safe   string // its hash
+	seq    uint64      // of the newest record
+	head   string      // its hash
+	err    error       // why no more is written
+	lost   bool        // the disk may not have what it was given
+	timer  *time.Timer // calls syncTo; nil while all is on the disk, or late is not set
+	synced uint64      // the newest record that is on the disk
+	safe   string      // its hash
 
 	questions questionList // those from before the file was opened; see Questions
 }
 
+// outFile is the part of an *os.File that a File writes with; another one in tests.
 type outFile interface {
 	io.WriteCloser
 	Sync() error
@@ -70,7 +71,7 @@ type outFile interface {
 //
 // Do not rotate the file under a running File; begin a new one with another name.
 func Open(path string, opts Options) (*File, error) {
-	_, before := os.Lstat(path)
+	_, statErr := os.Lstat(path)
 	out, err := lockfile.Open(path)
 	if err == lockfile.ErrInUse {
 		return nil, fmt.Errorf("%w: %s%s", ErrInUse, path, openedBy(path))
@@ -96,7 +97,7 @@ func Open(path string, opts Options) (*File, error) {
 			return f, nil
 		}
 	}
-	if info, failed := out.Stat(); failed == nil && info.Size() == 0 && errors.Is(before, fs.ErrNotExist) {
+	if info, err := out.Stat(); err == nil && info.Size() == 0 && errors.Is(statErr, fs.ErrNotExist) {
 		os.Remove(path) // this call made it, and nothing could be written
 	}
 	out.Close()
@@ -106,13 +107,13 @@ func Open(path string, opts Options) (*File, error) {
 // openedBy returns which process opened the trail at path last, and when, after a comma. It is
 // empty where that cannot be read.
 func openedBy(path string) string {
-	in, err := os.Open(path)
+	trail, err := os.Open(path)
 	if err != nil {
 		return ""
 	}
-	defer in.Close()
+	defer trail.Close()
 	var last Record
-	for e := range Read(in) {
+	for e := range Read(trail) {
 		if e.Kind == Opened {
 			last = e.Record
 		}
@@ -123,7 +124,8 @@ func openedBy(path string) string {
 	return fmt.Sprintf(", by the process %s since %s", last.Node, last.Time.Format("2006-01-02 15:04:05 UTC"))
 }
 
-// openChain continues the trail that r holds, by writing to out.
+// openChain checks the end of the trail that r holds, of size bytes, writes to out what repairs it
+// and the Opened record, and returns the File once these are on the disk.
 func openChain(r io.ReaderAt, out outFile, size int64, late bool) (*File, error) {
 	c, questions, repair, err := findEnd(r, size)
 	if err != nil {
@@ -154,7 +156,9 @@ func (f *File) Questions() []Record {
 // A questionList has the newest record of each question, in the order in which they were put.
 type questionList []Record
 
-// note takes over a record about a question that is in the list or, if add is set, that may not be.
+// note puts a record in the place of the one about the same question. If add is set, a question
+// that is not in the list is added. A record about nothing in the list, or of another kind, is
+// ignored.
 func (l *questionList) note(r Record, add bool) {
 	switch r.Kind {
 	case Asked, Settled, Invoked, NotDone:
@@ -174,14 +178,15 @@ func (l *questionList) note(r Record, add bool) {
 	}
 }
 
-// findEnd checks the end of a trail. Questions are those in it; repair is what must be written
-// before the next record.
+// findEnd checks the last two MiB or so of the trail that r holds, of size bytes. c is at its end.
+// questions are those that it has records of; repair is what must be written before the next
+// record. The error is a *Fault if the end is not in order.
 func findEnd(r io.ReaderAt, size int64) (c *chain, questions questionList, repair []byte, err error) {
 	const window = 2 * (maxLine + 4096)
 	c = &chain{}
-	from := max(size-window, 0)
-	lines := newLineReader(io.NewSectionReader(r, from, size-from))
-	if from > 0 { // in the middle of a line
+	start := max(size-window, 0)
+	lines := newLineReader(io.NewSectionReader(r, start, size-start))
+	if start > 0 { // in the middle of a line
 		c.adrift = true
 		if _, _, err := lines.readLine(); err != nil {
 			return nil, nil, nil, err
@@ -197,24 +202,24 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, questions questionList, repai
 		}
 		e, fault := c.checkLine(line, ended)
 		questions.note(e.Record, true)
-		if c.seq == 0 && from == 0 && c.line == 1 && !looksTorn(line) {
+		if c.seq == 0 && start == 0 && c.line == 1 && !looksTorn(line) {
 			fault = &Fault{1, Altered, "this is no line of a trail"}
 		}
 		switch {
 		case fault == nil:
 		case fault.How != TornEnd || line == nil:
-			if from > 0 {
-				fault.Line = 0
+			if start > 0 {
+				fault.Line = 0 // lines were not counted from the beginning
 			}
 			return nil, nil, nil, fault
 		case c.head == hashOf(line):
-			repair = []byte{'\n'} // the record is whole
+			repair = []byte{'\n'} // the record is whole, and lacks its line end alone
 		default:
 			repair = []byte(tornMark + "\n")
 			c.addTorn(append(line, tornMark...))
 		}
 	}
-	if from > 0 && c.seq == 0 {
+	if start > 0 && c.seq == 0 {
 		return nil, nil, nil, &Fault{0, Altered, "there is no record at its end"}
 	}
 	return c, questions, repair, nil
@@ -265,14 +270,15 @@ func (f *File) writeRecord(r Record) (uint64, error) {
 	return f.seq, nil
 }
 
-// failFile makes every later Record fail; mu is held.
+// failFile makes every later Record fail because of err, and returns the error that they return; mu
+// is held.
 func (f *File) failFile(err error) error {
 	f.err = fmt.Errorf("audit: %s is not written to any more: %w", f.path, err)
 	return f.err
 }
 
-// syncTo returns when the record seq is on the disk, together with all others that were written by
-// then. Zero is the newest.
+// syncTo puts all records that were written by now on the disk, unless the record seq is there
+// already. Zero is the newest record. After an error the disk may not have what it was given.
 func (f *File) syncTo(seq uint64) error {
 	f.flush.Lock()
 	defer f.flush.Unlock()
@@ -282,12 +288,13 @@ func (f *File) syncTo(seq uint64) error {
 		f.timer.Stop()
 		f.timer = nil
 	}
-	done, lost, err := newest == f.synced || seq > 0 && seq <= f.synced, f.lost, f.err
+	isSynced, lost, err := newest == f.synced || seq > 0 && seq <= f.synced, f.lost, f.err
 	f.mu.Unlock()
 	switch {
-	case done:
+	case isSynced:
 		return nil
-	case lost: // asking again could give a wrong answer: the system may have dropped what it could not write
+	case lost:
+		// A second Sync could succeed wrongly: the system may have dropped what it could not write.
 		return err
 	}
 	err = f.out.Sync()

@@ -29,8 +29,8 @@ func Question(ev *aaep.Event) Record {
 	for _, t := range ev.Translations {
 		r.Shown = append(r.Shown, wordsOf(ev.In(t)))
 	}
-	if shown, err := marshalSafe(r.Shown); err == nil { // else the record is refused for the same reason
-		sum := sha256.Sum256(shown)
+	if words, err := marshalSafe(r.Shown); err == nil { // else the record is refused for the same reason
+		sum := sha256.Sum256(words)
 		r.ShownDigest = hex.EncodeToString(sum[:])
 	}
 	timeout := int64(0)
@@ -49,7 +49,7 @@ func Question(ev *aaep.Event) Record {
 	return r
 }
 
-// wordsOf returns the words of a question as the record has them.
+// wordsOf returns the words of the question that ev asks, in its first language.
 func wordsOf(ev *aaep.Event) Words {
 	w := Words{Language: ev.Language(), Terse: ev.Summary.Terse, Normal: ev.Summary.Normal,
 		Detailed: ev.Summary.Detailed}

@@ -15,8 +15,10 @@ import (
 // level leaves out counts as recorded. It promises nothing about disks.
 func Slog(l *slog.Logger) Sink { return slogSink{l.Handler()} }
 
+// A slogSink is the Sink of Slog.
 type slogSink struct{ slog.Handler }
 
+// Record hands r to the handler, if its level is enabled.
 func (s slogSink) Record(r Record) error {
 	ctx := context.Background()
 	if !s.Enabled(ctx, slog.LevelInfo) {
@@ -30,7 +32,7 @@ func (s slogSink) Record(r Record) error {
 	return s.Handle(ctx, entry)
 }
 
-// A attrGroup collects the attributes that have a value.
+// An attrGroup collects the attributes that have a value.
 type attrGroup []slog.Attr
 
 // addText adds a text that is not empty.
@@ -54,7 +56,7 @@ func (g *attrGroup) addTime(key string, t time.Time) {
 	}
 }
 
-// addResponse adds the value of a clarification's answer.
+// addResponse adds the answer to a clarification as "response", unless it is nil.
 func (g *attrGroup) addResponse(v any) {
 	switch v := v.(type) {
 	case nil:
@@ -112,7 +114,7 @@ func recordAttrs(r Record) (g attrGroup) {
 	return g
 }
 
-// shownAttrs returns those of the words of a question.
+// shownAttrs returns the attributes of a question's words in one language.
 func shownAttrs(w Words) (g attrGroup) {
 	g.addText("language", w.Language)
 	g.addText("summary_terse", w.Terse)
@@ -130,15 +132,15 @@ func shownAttrs(w Words) (g attrGroup) {
 	return g
 }
 
-// subscriptionsAttrs returns those of several subscriptions, numbered from 1.
-func subscriptionsAttrs(subs []Subscription) (all attrGroup) {
+// subscriptionsAttrs returns a group for each subscription, numbered from 1.
+func subscriptionsAttrs(subs []Subscription) (g attrGroup) {
 	for i, sub := range subs {
-		all.addGroup(fmt.Sprint(i+1), subscriptionAttrs(sub))
+		g.addGroup(fmt.Sprint(i+1), subscriptionAttrs(sub))
 	}
-	return all
+	return g
 }
 
-// subscriptionAttrs returns those of one subscription.
+// subscriptionAttrs returns the attributes of one subscription.
 func subscriptionAttrs(s Subscription) (g attrGroup) {
 	g.addText("subscription_id", s.SubscriptionID)
 	g.addText("subscriber_id", s.SubscriberID)
@@ -148,7 +150,7 @@ func subscriptionAttrs(s Subscription) (g attrGroup) {
 	return g
 }
 
-// claimsAttrs returns those of what a reply claims.
+// claimsAttrs returns the attributes of what a reply claims.
 func claimsAttrs(c Claims) (g attrGroup) {
 	g.addText("decision", string(c.Decision))
 	g.addResponse(c.Response)

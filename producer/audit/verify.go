@@ -116,20 +116,21 @@ func Read(r io.Reader) iter.Seq2[Entry, error] {
 	}
 }
 
-// lineReader reads lines of any length and keeps no more than one that can be a record.
+// A lineReader reads lines of any length, and keeps of each no more than a record can have.
 type lineReader struct {
 	r   *bufio.Reader
-	buf []byte
+	buf []byte // the line that readLine returned last
 }
 
+// newLineReader returns a lineReader of r.
 func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 64<<10)} }
 
 // readLine returns the next line without its newline, valid until the next call, and whether it had
-// one. Of a line that is too long to be a record nothing is returned. The error is io.EOF where
-// there is no byte more.
+// one. A line that is too long to be a record is nil. The error is io.EOF where there is no byte
+// more.
 func (l *lineReader) readLine() (line []byte, ended bool, err error) {
 	l.buf = l.buf[:0]
-	read, long := false, false
+	read, tooLong := false, false
 	for {
 		part, err := l.r.ReadSlice('\n')
 		read = read || len(part) > 0
@@ -138,16 +139,16 @@ func (l *lineReader) readLine() (line []byte, ended bool, err error) {
 			part = part[:len(part)-1]
 		}
 		if len(l.buf)+len(part) > maxLine+len(tornMark) {
-			long = true
+			tooLong = true
 		}
-		if !long {
+		if !tooLong {
 			l.buf = append(l.buf, part...)
 		}
 		switch {
 		case err == bufio.ErrBufferFull:
 		case err != nil && (err != io.EOF || !read):
 			return nil, false, err
-		case long:
+		case tooLong:
 			return nil, ended, nil
 		default:
 			return l.buf, ended, nil
@@ -155,8 +156,10 @@ func (l *lineReader) readLine() (line []byte, ended bool, err error) {
 	}
 }
 
-// explainFault looks at what follows a fault for the record that belongs there: that tells a line
-// that was added from one that was changed, and one that was moved from one that is gone.
+// explainFault searches the lines behind the fault f for the record that belongs in its place,
+// which has the number seq and names prev: that tells a line that was added from one that was
+// changed, and one that was moved from one that is gone. It changes f accordingly. e is the entry
+// at the fault; the error is that of the reader.
 func (l *lineReader) explainFault(f *Fault, e Entry, seq uint64, prev string) error {
 	if f.How != Altered && f.How != Removed && f.How != OutOfSequence {
 		return nil
@@ -169,7 +172,7 @@ func (l *lineReader) explainFault(f *Fault, e Entry, seq uint64, prev string) er
 		if err != nil {
 			return err
 		}
-		if later, whole := parseLine(line); !whole || later.Seq != seq || later.Prev != prev {
+		if later, isRecord := parseLine(line); !isRecord || later.Seq != seq || later.Prev != prev {
 			continue
 		}
 		if f.How == Removed {

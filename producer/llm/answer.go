@@ -36,10 +36,12 @@ var dialects = []dialect{
 // An answerReader reads one answer in the form of its provider and reports to the answer what it
 // means. The answerBody calls it with its mu held.
 type answerReader interface {
-	// Reads one event of a streamed answer; data is nil if it was too large.
+	// readEvent reads one event of a streamed answer; data is nil if it was too large.
 	readEvent(name string, data []byte)
-	readWhole(data []byte) bool // reads an answer in one piece; false if it is none
-	finishStream()              // says that nothing more comes
+	// readWhole reads an answer in one piece. It reports false if data is none.
+	readWhole(data []byte) bool
+	// finishStream is called once no more events come.
+	finishStream()
 }
 
 // A request is what counts here of a request to a model.
@@ -55,17 +57,18 @@ type request struct {
 	done    <-chan struct{}   // of its context
 }
 
+// A result is what a request says of a call: which one, and why the tool failed, or nil.
 type result struct {
 	key string
 	err error
 }
 
-// addResult notes the result of the call key. says are the texts it may have, which tell whether
-// Guard refused the call.
-func (q *request) addResult(key string, failed bool, says ...jsontext.Value) {
+// addResult adds the result of the call key to the request. texts are the values that may hold the
+// tool's result, in which the words of Guard say that it refused the call.
+func (q *request) addResult(key string, failed bool, texts ...jsontext.Value) {
 	r := result{key: key}
 	switch {
-	case slices.ContainsFunc(says, isRefusal):
+	case slices.ContainsFunc(texts, isRefusal):
 		r.err = errNotDone
 	case failed:
 		r.err = errTool
@@ -78,13 +81,12 @@ func (q *request) addResult(key string, failed bool, says ...jsontext.Value) {
 var errNotDone = fmt.Errorf("the tool's result says that it was not done: %w", producer.ErrRejected)
 
 // isRefusal reports whether a tool's result is what Guard returned instead of running the tool.
-func isRefusal(says jsontext.Value) bool {
-	text := string(says)
-	return strings.Contains(text, "Not done: ") &&
-		slices.ContainsFunc([]string{refusedNo, refusedLate, refusedAlone}, func(why string) bool {
-			return strings.Contains(text, why)
-		}) ||
-		strings.Contains(text, unknownTool)
+func isRefusal(result jsontext.Value) bool {
+	text := string(result)
+	hasReason := slices.ContainsFunc([]string{refusedNo, refusedLate, refusedAlone}, func(reason string) bool {
+		return strings.Contains(text, reason)
+	})
+	return strings.Contains(text, "Not done: ") && hasReason || strings.Contains(text, unknownTool)
 }
 
 var errTool = errors.New("the tool's result says that it failed")
@@ -99,16 +101,20 @@ const noWords phrase.ID = ""
 
 // A failure is why there is no answer. It holds nothing that the provider said.
 type failure struct {
-	what      string
-	temporary bool
+	problem   string
+	temporary bool // sending the request again may help
 }
 
-func (f *failure) Error() string   { return "llm: " + f.what }
+// Error names the problem.
+func (f *failure) Error() string { return "llm: " + f.problem }
+
+// Temporary reports whether sending the request again may help.
 func (f *failure) Temporary() bool { return f.temporary }
 
 // endingOfStatus returns what an HTTP status other than 2xx means, and whether it may pass.
 func endingOfStatus(status int) (end ending, temporary bool) {
-	f := &failure{what: fmt.Sprintf("the provider answered %d %s", status, http.StatusText(status)), temporary: true}
+	f := &failure{problem: fmt.Sprintf("the provider answered %d %s", status, http.StatusText(status)),
+		temporary: true}
 	switch {
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == 529:
 		end.words = phrase.ModelBusy
@@ -141,40 +147,32 @@ var (
 	endedWhole    = ending{words: noWords}
 	endedTooLong  = ending{words: phrase.AnswerCut}
 	endedDeclined = ending{words: phrase.AnswerDeclined,
-		cause: &failure{what: "the model or its provider declined to answer"}}
+		cause: &failure{problem: "the model or its provider declined to answer"}}
 )
 
-// An answer is what is known of one so far.
+// An answer is what is known so far of one answer of a model. The answerBody guards it.
 type answer struct {
 	turn  *turn
-	json  bool             // it is JSON
+	json  bool             // the text is JSON
 	out   *producer.Output // open while text comes
 	lang  string           // of the text, once it is known
 	calls []*call          // that the agent is to run
-	// Tools that the provider runs, by key; nil once they ended.
+	// The tools that the provider runs, by key: the function that completes one; nil once it ended.
 	providerTools map[string]func(error)
 	ended         bool
-	ending        ending
+	ending        ending // once ended is set
 }
 
-// writeText passes on text that the model says to the user.
+// writeText writes text that the model says to the user to the session's output, which it opens
+// first if need be. Text after the ending is dropped.
 func (a *answer) writeText(text string) {
 	if text == "" || a.ended {
 		return
 	}
 	if a.out == nil {
-		if of := a.turn; of.tap.switchProgram(of.from) && of.from.name != "" {
-			of.session.State(aaep.StateWritingOutput, phrase.Text(of.tap.languages, phrase.AnswerTo, of.from.name))
-		}
-		a.out = a.turn.session.Output()
-		if a.json {
-			a.out.SetContentType("application/json")
-		}
-		if a.lang != "" {
-			a.out.SetLanguage(a.lang)
-		}
+		a.openOutput()
 	}
-	if a.lang == "" || a.lang == "zh" { // which Japanese may begin as
+	if a.lang == "" || a.lang == "zh" { // Japanese and Korean text may begin with Chinese characters
 		if lang := languageOf(text, a.turn.tap.languages); lang != a.lang &&
 			(a.lang == "" || lang == "ja" || lang == "ko") {
 			a.lang = lang
@@ -182,6 +180,22 @@ func (a *answer) writeText(text string) {
 		}
 	}
 	a.out.WriteString(text)
+}
+
+// openOutput opens the session's output for the answer. If another program's answer was told last,
+// it first tells which program this one is for.
+func (a *answer) openOutput() {
+	x := a.turn
+	if x.tap.switchProgram(x.from) && x.from.name != "" {
+		x.session.State(aaep.StateWritingOutput, phrase.Text(x.tap.languages, phrase.AnswerTo, x.from.name))
+	}
+	a.out = x.session.Output()
+	if a.json {
+		a.out.SetContentType("application/json")
+	}
+	if a.lang != "" {
+		a.out.SetLanguage(a.lang)
+	}
 }
 
 // closeOutput ends the output, because something else than text follows.
@@ -192,7 +206,7 @@ func (a *answer) closeOutput() {
 	}
 }
 
-// addCall notes a tool call that the agent is to run.
+// addCall closes the output, and notes a tool call of the answer that the agent is to run.
 func (a *answer) addCall(key, name string) {
 	if a.closeOutput(); len(a.calls) < maxCalls && !a.ended {
 		c := &call{key: clipKey(key), name: clipKey(name)}
@@ -201,7 +215,7 @@ func (a *answer) addCall(key, name string) {
 	}
 }
 
-// dropCall says that the provider ran a tool that seemed the agent's to run.
+// dropCall takes back addCall: the provider has run the tool itself.
 func (a *answer) dropCall(key string) {
 	i := slices.IndexFunc(a.calls, func(c *call) bool { return c.key == clipKey(key) })
 	if i >= 0 {
@@ -216,30 +230,30 @@ func (a *answer) beginProviderTool(key, name string) {
 	if _, twice := a.providerTools[clipKey(key)]; twice || len(a.providerTools) >= maxCalls {
 		return
 	}
-	if done, err := a.turn.session.Invoked(producer.Tool{Name: clipKey(name)}); err == nil {
+	if complete, err := a.turn.session.Invoked(producer.Tool{Name: clipKey(name)}); err == nil {
 		if a.providerTools == nil {
 			a.providerTools = map[string]func(error){}
 		}
-		a.providerTools[clipKey(key)] = done
+		a.providerTools[clipKey(key)] = complete
 	}
 }
 
 // endProviderTool completes a tool that beginProviderTool announced.
 func (a *answer) endProviderTool(key string, failed bool) {
-	if done := a.providerTools[clipKey(key)]; done != nil {
+	if complete := a.providerTools[clipKey(key)]; complete != nil {
 		a.providerTools[clipKey(key)] = nil
 		var err error
 		if failed {
 			err = errTool
 		}
-		done(err)
+		complete(err)
 	}
 }
 
-// setEnding says that the answer is over, and how it ended. Only the first call counts.
-func (a *answer) setEnding(how ending) {
+// setEnding notes that the answer is over, and how it ended. Only the first call counts.
+func (a *answer) setEnding(end ending) {
 	if !a.ended {
-		a.ended, a.ending = true, how
+		a.ended, a.ending = true, end
 	}
 }
 
@@ -254,7 +268,8 @@ func (a *answer) closeOpen() {
 	}
 }
 
-// callKey names a call, by its id where it has one.
+// callKey returns the key of a call: its id if it has one, else its tool's name with prefix, which
+// names the conversation before it.
 func callKey(id, name, prefix string) string {
 	if id != "" {
 		return clipKey(id)
@@ -262,14 +277,15 @@ func callKey(id, name, prefix string) string {
 	return clipKey("\x00" + prefix + "\x00" + name)
 }
 
-// clipKey bounds a name that came from outside.
+// clipKey cuts a name or an id that came from outside to 512 bytes.
 func clipKey(s string) string { return s[:min(len(s), 512)] }
 
-// decodeLenient reads JSON that others wrote: repeated names and invalid Unicode do not matter
-// here.
-func decodeLenient(data []byte, into any) bool {
+// decodeLenient decodes the JSON of a client or a provider into the value that target points to,
+// and reports whether it could. Repeated names and invalid Unicode do not matter here. After a
+// failure a part may be decoded.
+func decodeLenient(data []byte, target any) bool {
 	return len(data) > 0 &&
-		json.Unmarshal(data, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil
+		json.Unmarshal(data, target, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil
 }
 
 // textOf returns a JSON string, or the text in an array of parts, or "".
@@ -284,13 +300,13 @@ func textOf(v jsontext.Value) string {
 		decodeLenient(v, &s)
 	case '[':
 		decodeLenient(v, &parts)
-		var all strings.Builder
+		var b strings.Builder
 		for _, p := range parts {
 			if p.Type == "text" || p.Type == "output_text" {
-				all.WriteString(p.Text)
+				b.WriteString(p.Text)
 			}
 		}
-		return all.String()
+		return b.String()
 	}
 	return s
 }

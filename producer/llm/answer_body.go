@@ -61,6 +61,7 @@ func newAnswerBody(ctx context.Context, resp *http.Response, x *turn, d dialect,
 	return t
 }
 
+// Read reads from the body underneath, and looks at what came before it returns.
 func (t *answerBody) Read(p []byte) (int, error) {
 	n, err := t.body.Read(p)
 	t.mu.Lock()
@@ -74,7 +75,8 @@ func (t *answerBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close may be called while Read waits.
+// Close closes the body underneath, and ends the answer if it is not over. It may be called while
+// Read waits.
 func (t *answerBody) Close() error {
 	err := t.body.Close()
 	t.mu.Lock()
@@ -83,7 +85,7 @@ func (t *answerBody) Close() error {
 	return err
 }
 
-// inspectBytes reads what has come, which may be compressed; mu is held.
+// inspectBytes looks at the next bytes of the body, which may be compressed; mu is held.
 func (t *answerBody) inspectBytes(p []byte) {
 	switch {
 	case t.turn == nil || t.isUnreadable:
@@ -98,7 +100,7 @@ func (t *answerBody) inspectBytes(p []byte) {
 	}
 }
 
-// inspectText reads what an answer says next; mu is held.
+// inspectText looks at the next bytes of the answer, decompressed; mu is held.
 func (t *answerBody) inspectText(p []byte) {
 	switch {
 	case t.splitter != nil:
@@ -108,7 +110,7 @@ func (t *answerBody) inspectText(p []byte) {
 		t.isUnreadable, t.whole = true, nil
 	default:
 		t.whole = append(t.whole, p...)
-		if t.depth.closesIn(p) { // many read no further than this
+		if t.depth.closesIn(p) { // many clients do not read on to the end of the body
 			t.endBody(false)
 		}
 	}
@@ -142,7 +144,7 @@ func (t *answerBody) endBody(closed bool) {
 		t.answer.setEnding(ending{words: noWords, cause: context.Canceled})
 	default:
 		t.answer.setEnding(ending{words: phrase.AnswerBroken,
-			cause: &failure{what: "the answer broke off", temporary: true}})
+			cause: &failure{problem: "the answer broke off", temporary: true}})
 	}
 	t.reportEnd()
 }

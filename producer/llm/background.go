@@ -77,12 +77,13 @@ type entry struct {
 	Parts   jsontext.Value `json:"parts"`
 }
 
-// entries returns what was said so far, oldest first.
-func (in *proxyRequest) entries() (all []jsontext.Value) {
+// entries returns the entries of the conversation so far, oldest first.
+func (in *proxyRequest) entries() []jsontext.Value {
+	var input []jsontext.Value
 	if in.Input.Kind() == '[' {
-		decodeLenient(in.Input, &all)
+		decodeLenient(in.Input, &input)
 	}
-	return slices.Concat(in.Messages, in.Contents, all)
+	return slices.Concat(in.Messages, in.Contents, input)
 }
 
 // isModels reports whether an entry of a conversation is the model's.
@@ -129,10 +130,11 @@ func (in *proxyRequest) wantsChoice() bool {
 		len(in.Tools) > 0 && in.ToolConfig.Calling.Mode == "ANY" && countFunctions(in.Tools) == 1
 }
 
+// kindOf returns the member "type" of a JSON object, or "".
 func kindOf(v jsontext.Value) string {
-	var in jsonFormat
-	decodeLenient(v, &in)
-	return in.Type
+	var object jsonFormat
+	decodeLenient(v, &object)
+	return object.Type
 }
 
 // countFunctions returns how many functions Gemini's tools have.
@@ -188,21 +190,22 @@ func wantsTitle(text string) bool {
 		slices.ContainsFunc(templates, func(x *regexp.Regexp) bool { return x.MatchString(text) })
 }
 
-// instructions returns the beginning of what the program tells the model besides what was said.
-func (in *proxyRequest) instructions(entries []jsontext.Value) (says string) {
+// instructions returns the beginning of the program's own instructions to the model, which are
+// members of the request or the first entries of the conversation.
+func (in *proxyRequest) instructions(entries []jsontext.Value) (text string) {
 	for _, v := range []jsontext.Value{in.System, in.Instructions, in.GeminiSystem, in.SnakeSystem} {
-		says += anyText(v)
+		text += anyText(v)
 	}
 	for _, raw := range entries[:min(len(entries), 3)] {
 		var e entry
 		if decodeLenient(raw, &e); e.Role == "system" || e.Role == "developer" {
-			says += anyText(e.Content)
+			text += anyText(e.Content)
 		}
 	}
-	return says[:min(len(says), maxInstructions)]
+	return text[:min(len(text), maxInstructions)]
 }
 
-// lastWords returns what stands last in a conversation where it is not the model's.
+// lastWords returns the text of the last entry of a conversation if it is the user's, else "".
 func lastWords(entries []jsontext.Value) string {
 	var e entry
 	if len(entries) == 0 || !decodeLenient(entries[len(entries)-1], &e) || e.Role != "user" {
@@ -212,7 +215,7 @@ func lastWords(entries []jsontext.Value) string {
 }
 
 // anyText returns the text of a member that is a string, a list of parts, or Gemini's content.
-func anyText(v jsontext.Value) (says string) {
+func anyText(v jsontext.Value) (text string) {
 	var content struct {
 		Parts jsontext.Value `json:"parts"`
 	}
@@ -221,18 +224,18 @@ func anyText(v jsontext.Value) (says string) {
 	}
 	switch v.Kind() {
 	case '"':
-		decodeLenient(v, &says)
+		decodeLenient(v, &text)
 	case '{':
 		if decodeLenient(v, &content); content.Parts.Kind() == '[' {
 			return anyText(content.Parts)
 		}
 	case '[':
 		decodeLenient(v, &parts)
-		var all strings.Builder
+		var b strings.Builder
 		for _, p := range parts {
-			all.WriteString(p.Text + "\n")
+			b.WriteString(p.Text + "\n")
 		}
-		return all.String()
+		return b.String()
 	}
-	return says
+	return text
 }

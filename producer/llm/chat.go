@@ -30,17 +30,22 @@ func chatRequest(body []byte) (q request) {
 	return q
 }
 
+// isJSON reports whether the type of a response format asks for JSON.
 func isJSON(format string) bool { return format == "json_object" || format == "json_schema" }
 
+// A chatAnswer reads an answer of chat completions. It collects the calls, whose parts come in
+// several chunks, until the answer is over.
 type chatAnswer struct {
 	*answer
-	calls     map[int]*chatCall
-	order     []*chatCall
+	calls     map[int]*chatCall // by their index in the answer
+	order     []*chatCall       // in the order in which they began
 	reasoning reasoningFilter
 }
 
+// A chatCall is one call of a tool, as far as it has come.
 type chatCall struct{ id, name string }
 
+// newChatAnswer returns the answerReader of chat completions.
 func newChatAnswer(a *answer, _ request) answerReader {
 	return &chatAnswer{answer: a, calls: map[int]*chatCall{}}
 }
@@ -160,7 +165,7 @@ func (c *chatAnswer) collectCall(index int, id, name string) {
 }
 
 // finishAnswer adds the collected calls and sets the ending.
-func (c *chatAnswer) finishAnswer(how ending) {
+func (c *chatAnswer) finishAnswer(end ending) {
 	c.writeText(c.reasoning.takeHeld())
 	for _, call := range c.order {
 		if call.name != "" {
@@ -168,7 +173,7 @@ func (c *chatAnswer) finishAnswer(how ending) {
 		}
 	}
 	c.order = nil
-	c.setEnding(how)
+	c.setEnding(end)
 }
 
 // endingOfError returns what an error object means. Gateways put a number, a name or both in it.

@@ -46,22 +46,22 @@ func geminiRequest(body []byte) (q request) {
 	}
 	decodeLenient(body, &in)
 	q.json = in.Config.MIME == "application/json"
-	newest, before, all := splitConversation(in.Contents, func(raw jsontext.Value) bool {
+	newest, before, whole := splitConversation(in.Contents, func(raw jsontext.Value) bool {
 		var c geminiContent
 		decodeLenient(raw, &c)
 		return c.Role == "model"
 	})
-	q.prefix = all
+	q.prefix = whole
 	for _, raw := range newest {
 		var c geminiContent
 		decodeLenient(raw, &c)
 		for _, p := range c.Parts {
 			if r := p.Response; r != nil {
 				_, failed := r.Response["error"]
-				says := slices.Collect(maps.Values(r.Response))
-				q.addResult(callKey(r.ID, r.Name, before), failed, says...)
-				if r.ID != "" { // which some clients make up for calls that have none
-					q.addResult(callKey("", r.Name, before), failed, says...)
+				texts := slices.Collect(maps.Values(r.Response))
+				q.addResult(callKey(r.ID, r.Name, before), failed, texts...)
+				if r.ID != "" { // some clients make up ids for calls that have none
+					q.addResult(callKey("", r.Name, before), failed, texts...)
 				}
 			}
 		}
@@ -69,28 +69,28 @@ func geminiRequest(body []byte) (q request) {
 	return q
 }
 
-// splitConversation returns the model's newest answer in a conversation and what followed it, a
-// name for what was said before it, and a name for all that was said. isModels reports whether an
-// entry is the model's.
-func splitConversation(said []jsontext.Value, models func(jsontext.Value) bool) (newest []jsontext.Value, before,
-	all string) {
-	begins, theirs := 0, false
-	for i, raw := range slices.Backward(said) {
-		was := theirs
-		if theirs = models(raw); was && !theirs {
-			begins = i + 1
+// splitConversation returns the entries of the model's newest answer in a conversation and all that
+// follow it; a name for the entries before it; and a name for the whole conversation. Equal entries
+// have equal names. isModels reports whether an entry is the model's.
+func splitConversation(entries []jsontext.Value, isModels func(jsontext.Value) bool) (newest []jsontext.Value, before,
+	whole string) {
+	start, isAnswer := 0, false // the newest answer begins at start; it may have several entries
+	for i, raw := range slices.Backward(entries) {
+		wasAnswer := isAnswer
+		if isAnswer = isModels(raw); wasAnswer && !isAnswer {
+			start = i + 1
 			break
 		}
 	}
 	h := sha256.New()
 	name := func() string { return fmt.Sprintf("%x", h.Sum(nil)[:12]) }
-	for i, raw := range said {
-		if i == begins {
+	for i, raw := range entries {
+		if i == start {
 			before = name()
 		}
 		fmt.Fprintf(h, "%d:%s", len(raw), raw)
 	}
-	return said[begins:], before, name()
+	return entries[start:], before, name()
 }
 
 type geminiAnswer struct {
@@ -100,6 +100,7 @@ type geminiAnswer struct {
 	notedEnding *ending // the ending if nothing more comes
 }
 
+// newGeminiAnswer returns the answerReader of generateContent.
 func newGeminiAnswer(a *answer, q request) answerReader {
 	return &geminiAnswer{answer: a, prefix: q.prefix}
 }

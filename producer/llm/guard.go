@@ -54,14 +54,14 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 		tool.Name, tool.Modified = name, nil
 		tool.Risk = cmp.Or(tool.Risk, aaep.RiskHigh) // the default is the careful one
 		asks := tool.Irreversible || tool.Confirm || tool.Risk == aaep.RiskHigh
-		var args []byte
-		unmarshalled := errors.ErrUnsupported
+		var args []byte                     // as the user is told them
+		marshalErr := errors.ErrUnsupported // args are not looked at, unless the user is asked
 		if asks {
-			args, unmarshalled = json.Marshal(in)
+			args, marshalErr = json.Marshal(in)
 		}
 		if asks && tool.Action.IsZero() {
-			if unmarshalled != nil {
-				return "", fmt.Errorf("llm: the arguments of %s cannot be told: %w", name, unmarshalled)
+			if marshalErr != nil {
+				return "", fmt.Errorf("llm: the arguments of %s cannot be told: %w", name, marshalErr)
 			}
 			tool.Action = toolwords.Use(t.languages, cmp.Or(tool.Title, name), args)
 			if tool.Consequence.IsZero() {
@@ -72,23 +72,23 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 		if err != nil {
 			return "", err
 		}
-		told, ran := errors.New("llm: the tool panicked"), false
-		defer func() { end(told) }()
+		toolErr, ran := errors.New("llm: the tool panicked"), false
+		defer func() { end(toolErr) }()
 		var result string
-		result, told = s.Tool(ctx, tool, func(ctx context.Context) (string, error) {
+		result, toolErr = s.Tool(ctx, tool, func(ctx context.Context) (string, error) {
 			ran = true
-			if unmarshalled == nil {
-				if now, err := json.Marshal(in); err != nil || !bytes.Equal(now, args) {
-					return "", fmt.Errorf("llm: %s was not run, for its arguments changed while the user was asked: %w", name,
-						producer.ErrRejected)
+			if marshalErr == nil {
+				if current, err := json.Marshal(in); err != nil || !bytes.Equal(current, args) {
+					return "", fmt.Errorf("llm: %s was not run, for its arguments changed while the user was asked: %w",
+						name, producer.ErrRejected)
 				}
 			}
 			return run(ctx, in)
 		})
-		if no := Refusal(name, told); no != "" && !ran {
-			return no, nil
+		if refusal := Refusal(name, toolErr); refusal != "" && !ran {
+			return refusal, nil
 		}
-		return result, told
+		return result, toolErr
 	}
 }
 
@@ -104,18 +104,18 @@ const (
 // Refusal says to a model, in English, which tool did not run and why, where its user or their
 // absence is the reason; else it returns "". The error is one of Session.Tool.
 func Refusal(tool string, err error) string {
-	why := ""
+	reason := ""
 	switch {
 	case errors.Is(err, producer.ErrRejected):
-		why = refusedNo
+		reason = refusedNo
 	case errors.Is(err, producer.ErrTimedOut):
-		why = refusedLate
+		reason = refusedLate
 	case errors.Is(err, producer.ErrUnreachable):
-		why = refusedAlone
+		reason = refusedAlone
 	default:
 		return ""
 	}
-	return "Not done: " + tool + ". " + why
+	return "Not done: " + tool + ". " + reason
 }
 
 // checkKnownTool returns an error for a guarded call by a name that is none of the tools that
@@ -131,8 +131,9 @@ func (t *Tap) checkKnownTool(name string) error {
 		unknownTool, name, strings.Join(names[:min(len(names), 20)], ", "))
 }
 
-// sessionOfCall returns the session that a guarded tool is called in, and a function for the tool's
-// end. Outside of every turn the call gets a session of its own.
+// sessionOfCall returns the session that a guarded tool is called in, and a function that the
+// caller calls with the tool's error once the tool has ended. It is the session of the turn whose
+// model wants the tool, that of ctx, or else a new one, which end then ends.
 func (t *Tap) sessionOfCall(ctx context.Context, tool producer.Tool) (s *producer.Session, end func(error), err error) {
 	if x := t.claimCall(ctx, tool.Name); x != nil {
 		return x.session, func(error) { x.endGuarded(ctx) }, nil
@@ -165,22 +166,22 @@ func (t *Tap) claimCall(ctx context.Context, name string) *turn {
 	s := producer.SessionOf(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var all, same []*turn
+	var candidates, sameContext []*turn
 	for _, x := range t.turns {
 		if x.unclaimedCall(name) == nil || s != nil && x.session != s {
 			continue
 		}
-		if all = append(all, x); x.done == ctx.Done() {
-			same = append(same, x)
+		if candidates = append(candidates, x); x.done == ctx.Done() {
+			sameContext = append(sameContext, x)
 		}
 	}
-	if len(all) > 1 {
-		all = same
+	if len(candidates) > 1 {
+		candidates = sameContext
 	}
-	if len(all) != 1 {
+	if len(candidates) != 1 {
 		return nil
 	}
-	x := all[0]
+	x := candidates[0]
 	x.unclaimedCall(name).claimed = true
 	x.guardedRunning++
 	return x
@@ -197,20 +198,21 @@ func (x *turn) unclaimedCall(name string) *call {
 	return nil
 }
 
-// endGuarded says that a guarded tool that was wanted here is over. The agent may have gone on
-// without waiting for it; it has given the turn up, as it seems, where it has cancelled the tool
-// and nothing more comes.
+// endGuarded notes that a guarded tool of this turn, which ran with ctx, has ended. It ends the
+// session if nothing else is waited for, as when the agent has gone on without the tool. Otherwise
+// the agent has retryGrace or resultTimeout to go on: after a cancelled tool, it seems to have
+// given the turn up.
 func (x *turn) endGuarded(ctx context.Context) {
 	x.tap.mu.Lock()
 	x.guardedRunning--
 	x.changes++
-	over := x.isOwned && x.isIdle()
-	if over {
+	isOver := x.isOwned && x.isIdle()
+	if isOver {
 		x.tap.removeTurn(x)
 	}
 	x.tap.mu.Unlock()
 	switch {
-	case over:
+	case isOver:
 		x.session.Complete(aaep.Text{})
 	case x.isOwned && errors.Is(ctx.Err(), context.Canceled):
 		x.giveUpAfter(retryGrace, func() { x.session.Cancel(aaep.CancelledByProducer, aaep.Text{}) })

@@ -20,13 +20,15 @@ type gzipDecoder struct {
 	stop    func() // must be called when nothing more comes
 }
 
+// newGzipDecoder returns a decoder that has decoded nothing. Its stop must be called.
 func newGzipDecoder() *gzipDecoder {
 	d := &gzipDecoder{}
 	d.next, d.stop = iter.Pull(d.pieces)
 	return d
 }
 
-// pieces yields what is decoded, and nil where more input is wanted.
+// pieces is the sequence behind next: it yields each piece that is decoded, and nil when it needs
+// more input.
 func (d *gzipDecoder) pieces(yield func([]byte) bool) {
 	source := readerFunc(func(p []byte) (int, error) {
 		for len(d.input) == 0 {
@@ -65,6 +67,8 @@ func (d *gzipDecoder) decode(p []byte, pass func([]byte) bool) bool {
 	}
 }
 
+// A readerFunc is an io.Reader that calls itself.
 type readerFunc func([]byte) (int, error)
 
+// Read calls f.
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

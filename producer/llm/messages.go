@@ -49,6 +49,7 @@ func messagesRequest(body []byte) (q request) {
 
 type messagesAnswer struct{ *answer }
 
+// newMessagesAnswer returns the answerReader of Anthropic's messages.
 func newMessagesAnswer(a *answer, _ request) answerReader { return messagesAnswer{a} }
 
 // readEvent reads one event of a streamed answer.

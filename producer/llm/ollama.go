@@ -25,13 +25,13 @@ func ollamaRequest(body []byte) (q request) {
 	}
 	decodeLenient(body, &in)
 	q.json = in.Format.Kind() == '{' || textOf(in.Format) == "json"
-	newest, before, all := splitConversation(in.Messages, func(raw jsontext.Value) bool {
+	newest, before, whole := splitConversation(in.Messages, func(raw jsontext.Value) bool {
 		var m ollamaMessage
 		decodeLenient(raw, &m)
 		return m.Role == "assistant"
 	})
-	q.prefix = all
-	var called []string // where a result does not say of which tool it is, it is in this order
+	q.prefix = whole
+	var called []string // names of tools: results that name none come in this order
 	for _, raw := range newest {
 		var m ollamaMessage
 		decodeLenient(raw, &m)
@@ -58,6 +58,7 @@ type ollamaAnswer struct {
 	reasoning reasoningFilter
 }
 
+// newOllamaAnswer returns the answerReader of Ollama's chat and generate.
 func newOllamaAnswer(a *answer, q request) answerReader {
 	return &ollamaAnswer{answer: a, prefix: q.prefix}
 }

@@ -34,10 +34,10 @@ const maxIdle = 64
 // for codings that can be read here, of those that the client accepts: gzip, or else none.
 func (t *Tap) Proxy(upstream *url.URL, base http.RoundTripper, silent ...string) http.Handler {
 	if base == nil {
-		own := http.DefaultTransport.(*http.Transport).Clone()
-		own.DisableCompression = true // which would send the client other bytes than came
-		own.MaxIdleConnsPerHost = maxIdle
-		base = own
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.DisableCompression = true // else the client would get other bytes than came
+		transport.MaxIdleConnsPerHost = maxIdle
+		base = transport
 	}
 	return &httputil.ReverseProxy{
 		Transport: &proxyTransport{tap: t, base: base, silent: silent},
@@ -55,28 +55,33 @@ func (t *Tap) Proxy(upstream *url.URL, base http.RoundTripper, silent ...string)
 	}
 }
 
-// copyBuffers are what answers are copied with.
+// copyBuffers are the buffers that answers are copied with.
 var copyBuffers = &bufferPool{sync.Pool{New: func() any { return new([32 << 10]byte) }}}
 
+// A bufferPool is an httputil.BufferPool of buffers of 32 KiB.
 type bufferPool struct{ pool sync.Pool }
 
-func (b *bufferPool) Get() []byte  { return b.pool.Get().(*[32 << 10]byte)[:] }
+// Get returns a buffer.
+func (b *bufferPool) Get() []byte { return b.pool.Get().(*[32 << 10]byte)[:] }
+
+// Put takes back a buffer that Get returned.
 func (b *bufferPool) Put(p []byte) { b.pool.Put((*[32 << 10]byte)(p)) }
 
 // joinPaths returns the path, and its encoded form, of a request below the path of the upstream.
 // The end of the upstream's path is not repeated where the request begins with it, as with "/v1".
 func joinPaths(upstream, request *url.URL) (path, raw string) {
-	above, below := strings.Trim(upstream.EscapedPath(), "/"), strings.TrimLeft(request.EscapedPath(), "/")
-	parts := strings.Split(above, "/")
+	prefix, requested := strings.Trim(upstream.EscapedPath(), "/"), strings.TrimLeft(request.EscapedPath(), "/")
+	parts := strings.Split(prefix, "/")
 	for i := range parts {
-		if rest, ok := strings.CutPrefix(below, strings.Join(parts[i:], "/")); ok && strings.HasPrefix(rest, "/") {
-			above = strings.Join(parts[:i], "/")
+		rest, repeats := strings.CutPrefix(requested, strings.Join(parts[i:], "/"))
+		if repeats && strings.HasPrefix(rest, "/") {
+			prefix = strings.Join(parts[:i], "/")
 			break
 		}
 	}
-	raw = "/" + below
-	if above != "" {
-		raw = "/" + above + raw
+	raw = "/" + requested
+	if prefix != "" {
+		raw = "/" + prefix + raw
 	}
 	if path, err := url.PathUnescape(raw); err == nil {
 		return path, raw
@@ -90,14 +95,14 @@ func writeProxyError(w http.ResponseWriter, r *http.Request, host string, err er
 	if r.Context().Err() != nil { // the client is gone
 		return
 	}
-	if at := (*url.Error)(nil); errors.As(err, &at) {
-		err = at.Err // the address may hold a key
+	if urlErr := (*url.Error)(nil); errors.As(err, &urlErr) {
+		err = urlErr.Err // without the address, which may hold a key
 	}
-	says := fmt.Sprintf("%s could not be reached: %v", host, err)
+	message := fmt.Sprintf("%s could not be reached: %v", host, err)
 	body := map[string]any{"type": "error", "error": map[string]any{
-		"type": "api_error", "code": http.StatusBadGateway, "status": "UNAVAILABLE", "message": says}}
+		"type": "api_error", "code": http.StatusBadGateway, "status": "UNAVAILABLE", "message": message}}
 	if strings.Contains(r.URL.Path, "/api/") { // Ollama's
-		body = map[string]any{"error": says}
+		body = map[string]any{"error": message}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadGateway)
@@ -111,6 +116,7 @@ type proxyTransport struct {
 	silent []string // models whose answers are not told
 }
 
+// RoundTrip sends r with base, and follows the answer if it is one that a person reads.
 func (p *proxyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	d, ok := dialectOf(r)
 	if !ok || p.tap.checkMade() != nil {
@@ -134,21 +140,22 @@ func (p *proxyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.tap.follow(r, d, req, next)
 }
 
-// send begins to send a request, and returns a function that waits for the answer. It must be
-// called.
+// send starts a goroutine that sends r with base, and returns a function that waits for the
+// response, whatever request it is given. The caller must call it once, and close the response's
+// body.
 func (p *proxyTransport) send(r *http.Request) func(*http.Request) (*http.Response, error) {
 	type result struct {
 		resp *http.Response
 		err  error
 	}
-	came := make(chan result, 1)
+	results := make(chan result, 1)
 	go func() {
 		resp, err := p.base.RoundTrip(r)
-		came <- result{resp, err}
+		results <- result{resp, err}
 	}()
 	return func(*http.Request) (*http.Response, error) {
-		answer := <-came
-		return answer.resp, answer.err
+		r := <-results
+		return r.resp, r.err
 	}
 }
 
@@ -176,6 +183,7 @@ func programOf(r *http.Request) program {
 	return program{h.Sum64() | 1, programName(agent)}
 }
 
+// keysOf returns the values of the headers that may hold a key, "" for those that are missing.
 func keysOf(h http.Header) (keys []string) {
 	for _, name := range keyHeaders {
 		keys = append(keys, h.Get(name))
@@ -216,17 +224,21 @@ func withReadableCoding(r *http.Request) *http.Request {
 		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(params), "q="), 64)
 		accepts[strings.TrimSpace(name)] = err != nil || q > 0
 	}
-	asks := "gzip"
-	if any, said := accepts["*"]; !accepts["gzip"] && !any {
-		asks = "identity"
-		if plain, named := accepts["identity"]; named && !plain || !named && said {
-			return r // only what cannot be read is accepted
+	wanted := "gzip"
+	acceptsGzip, namesGzip := accepts["gzip"]
+	acceptsAny, namesAny := accepts["*"]
+	acceptsIdentity, namesIdentity := accepts["identity"]
+	switch {
+	case !acceptsGzip && !acceptsAny:
+		wanted = "identity"
+		if namesIdentity && !acceptsIdentity || !namesIdentity && namesAny {
+			return r // the client accepts only what cannot be read here
 		}
-	} else if of, named := accepts["gzip"]; named && !of {
-		asks = "identity"
+	case namesGzip && !acceptsGzip:
+		wanted = "identity"
 	}
 	narrowed := *r
 	narrowed.Header = r.Header.Clone()
-	narrowed.Header.Set(header, asks)
+	narrowed.Header.Set(header, wanted)
 	return &narrowed
 }

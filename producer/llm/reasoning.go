@@ -24,7 +24,8 @@ const reasoningStart, reasoningEnd = "<think>", "</think>"
 // never stop writing it.
 const maxHeldSpace = 4 << 10
 
-// spokenText returns what is said of the text that comes next.
+// spokenText returns what the user is to hear of text, the next piece of the answer, together with
+// what was held back before it.
 func (m *reasoningFilter) spokenText(text string) string {
 	if m.state == inAnswer {
 		return text
@@ -44,12 +45,12 @@ func (m *reasoningFilter) spokenText(text string) string {
 		}
 	}
 	if m.state == inReasoning {
-		_, after, over := strings.Cut(m.held, reasoningEnd)
-		if !over {
+		_, rest, hasEnd := strings.Cut(m.held, reasoningEnd)
+		if !hasEnd { // keep what may be the beginning of the end tag
 			m.held = m.held[max(len(m.held)-len(reasoningEnd)+1, 0):]
 			return ""
 		}
-		m.state, m.held = afterReasoning, after
+		m.state, m.held = afterReasoning, rest
 	}
 	if m.held = strings.TrimLeft(m.held, " \t\r\n"); m.held == "" {
 		return ""
@@ -57,7 +58,8 @@ func (m *reasoningFilter) spokenText(text string) string {
 	return m.takeHeld()
 }
 
-// takeHeld returns what was held back and is said after all.
+// takeHeld returns the text that was held back and is part of the answer after all; nothing more is
+// filtered then. It is called at the end of the answer too.
 func (m *reasoningFilter) takeHeld() string {
 	if m.state == inReasoning {
 		return ""

@@ -51,6 +51,7 @@ func responsesRequest(body []byte) (q request) {
 
 type responsesAnswer struct{ *answer }
 
+// newResponsesAnswer returns the answerReader of Responses.
 func newResponsesAnswer(a *answer, _ request) answerReader { return responsesAnswer{a} }
 
 type responseBody struct {
@@ -111,20 +112,21 @@ func (r responsesAnswer) readWhole(data []byte) bool {
 	return true
 }
 
-// readItem reads an item of an answer; done says that it is complete. A call that has a call_id is
-// the agent's to run, unless its output follows; the provider runs the others.
-func (r responsesAnswer) readItem(item responsesItem, done bool) {
+// readItem reads an item of an answer when it begins and, with isComplete, when it is whole. A call
+// that has a call_id is the agent's to run, unless its output follows; the provider runs the
+// others.
+func (r responsesAnswer) readItem(item responsesItem, isComplete bool) {
 	kind, isCall := strings.CutSuffix(item.Type, "_call")
 	switch {
-	case strings.HasSuffix(item.Type, "_call_output") && done:
+	case strings.HasSuffix(item.Type, "_call_output") && isComplete:
 		r.dropCall(item.CallID)
 	case !isCall:
-	case item.CallID == "" && done:
+	case item.CallID == "" && isComplete:
 		r.beginProviderTool(item.ID, cmp.Or(item.Name, kind))
 		r.endProviderTool(item.ID, item.Status == "failed" || item.Status == "incomplete")
 	case item.CallID == "":
 		r.beginProviderTool(item.ID, cmp.Or(item.Name, kind))
-	case done:
+	case isComplete:
 		r.addCall(item.CallID, cmp.Or(item.Name, kind))
 	}
 }
@@ -148,7 +150,7 @@ func (r responsesAnswer) readStatus(in responseBody) {
 }
 
 // refusalText returns the words with which a message refuses.
-func refusalText(content jsontext.Value) (said string) {
+func refusalText(content jsontext.Value) (text string) {
 	var parts []struct {
 		Refusal string `json:"refusal"`
 	}
@@ -156,7 +158,7 @@ func refusalText(content jsontext.Value) (said string) {
 		decodeLenient(content, &parts)
 	}
 	for _, p := range parts {
-		said += p.Refusal
+		text += p.Refusal
 	}
-	return said
+	return text
 }

@@ -40,28 +40,28 @@ func languageOf(text string, agents []string) string {
 	if first < 0 || len(agents) == 0 {
 		return ""
 	}
-	is := -1
+	found := -1 // the index in scripts of the text's script; -1 is Latin
 	for _, r := range text[first:] {
-		at := slices.IndexFunc(scripts, func(s script) bool { return unicode.Is(s.letters, r) })
-		if is < 0 {
-			is = at
+		i := slices.IndexFunc(scripts, func(s script) bool { return unicode.Is(s.letters, r) })
+		if found < 0 {
+			found = i
 		}
-		if is < 0 || scripts[is].letters != unicode.Han {
+		if found < 0 || scripts[found].letters != unicode.Han {
 			break
 		}
-		if at >= 0 && at < is {
-			is = at
+		if i >= 0 && i < found { // kana and Hangul stand before Han in scripts
+			found = i
 			break
 		}
 	}
-	names, otherwise := "Latn", agents[0]
-	if is >= 0 {
-		names, otherwise = scripts[is].names, scripts[is].tag
+	names, defaultTag := "Latn", agents[0]
+	if found >= 0 {
+		names, defaultTag = scripts[found].names, scripts[found].tag
 	}
 	for _, tag := range agents {
 		if script, _ := language.Make(tag).Script(); strings.Contains(names, script.String()) {
 			return tag
 		}
 	}
-	return otherwise
+	return defaultTag
 }

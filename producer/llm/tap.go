@@ -6,7 +6,8 @@
 //
 //	tap := llm.New(p)                                                    // p is a producer.Producer
 //	client := openai.NewClient(option.WithMiddleware(tap.Middleware))    // so does anthropic.NewClient
-//	client := genai.ClientConfig{HTTPClient: &http.Client{Transport: tap.Transport(nil)}} // so does anything with a http.Client
+//	client := genai.ClientConfig{HTTPClient: &http.Client{Transport: tap.Transport(nil)}}
+//	                                                                     // and anything with a http.Client
 //	transfer = llm.Guard(tap, "transfer", describe, transfer)            // asks before it runs
 //
 // # Sessions
@@ -44,7 +45,8 @@
 //	book = llm.Guard(tap, "book", func(in Trip) producer.Tool {
 //		return producer.Tool{Risk: aaep.RiskLow, Action: aaep.Say("Looking for a train.")}
 //	}, func(ctx context.Context, in Trip) (string, error) {
-//		class, err := producer.SessionOf(ctx).AskText(ctx, producer.Question{Text: aaep.Say("First or second class?"), …})
+//		question := producer.Question{Text: aaep.Say("First or second class?"), …}
+//		class, err := producer.SessionOf(ctx).AskText(ctx, question)
 //
 // Tools that the provider runs itself, such as its web search, are announced as they begin and end.
 //
@@ -189,22 +191,22 @@ func (t *Tap) noteTools(body []byte) {
 		} `json:"tools"`
 		Functions []named `json:"functions"`
 	}
-	known := decodeLenient(body, &in)
+	complete := decodeLenient(body, &in)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := in.Functions
+	functions := in.Functions
 	for _, tool := range in.Tools {
-		of := slices.Concat([]named{tool.named, tool.Function, tool.Custom}, tool.Gemini, tool.Snake)
-		of = slices.DeleteFunc(of, func(n named) bool { return n.Name == "" })
-		known = known && len(of) > 0 // else they are tools of the provider's, or of a server that it knows
-		all = append(all, of...)
+		names := slices.Concat([]named{tool.named, tool.Function, tool.Custom}, tool.Gemini, tool.Snake)
+		names = slices.DeleteFunc(names, func(n named) bool { return n.Name == "" })
+		complete = complete && len(names) > 0 // a tool without a name is the provider's, or stands for several
+		functions = append(functions, names...)
 	}
-	for _, n := range all {
-		if t.knownTools[clipKey(n.Name)] = true; len(t.knownTools) > maxTurns*maxCalls {
-			t.knownTools, known = map[string]bool{}, false
+	for _, f := range functions {
+		if t.knownTools[clipKey(f.Name)] = true; len(t.knownTools) > maxTurns*maxCalls {
+			t.knownTools, complete = map[string]bool{}, false
 		}
 	}
-	t.toolsIncomplete = t.toolsIncomplete || !known
+	t.toolsIncomplete = t.toolsIncomplete || !complete
 }
 
 // Transport returns a http.RoundTripper that sends with base and follows what is said. A nil base
@@ -216,11 +218,13 @@ func (t *Tap) Transport(base http.RoundTripper) http.RoundTripper {
 	return transport{t, base}
 }
 
+// A transport is what Transport returns.
 type transport struct {
 	tap  *Tap
 	base http.RoundTripper
 }
 
+// RoundTrip sends r with base through the tap.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.tap.Middleware(r, t.base.RoundTrip)
 }
@@ -232,7 +236,7 @@ func (t transport) CloseIdleConnections() {
 	}
 }
 
-// dialectOf says what is spoken at an address.
+// dialectOf returns the dialect of a request by its path, and whether it is a request to a model.
 func dialectOf(r *http.Request) (dialect, bool) {
 	if r.Method != http.MethodPost || r.URL == nil {
 		return dialect{}, false
@@ -245,7 +249,9 @@ func dialectOf(r *http.Request) (dialect, bool) {
 	return dialect{}, false
 }
 
-// bodyOf returns a copy of a request's body, and the request to send, whose body is whole.
+// bodyOf returns the bytes of a request's body, and the request to send in its place, whose body
+// can still be read whole. It reports false if the body is missing, too large or broken; the
+// request that it returns is to be sent all the same.
 func bodyOf(r *http.Request) (*http.Request, []byte, bool) {
 	if r.Body == nil || r.ContentLength > maxRequest {
 		return r, nil, false
@@ -256,17 +262,17 @@ func bodyOf(r *http.Request) (*http.Request, []byte, bool) {
 		read.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)
 		_, err := read.ReadFrom(io.LimitReader(r.Body, maxRequest+1))
 		data := read.Bytes()
-		again, rest := *r, io.Reader(r.Body) // an error comes again
+		copied, rest := *r, io.Reader(r.Body) // reading rest gives the same error again
 		isWhole := err == nil && len(data) <= maxRequest
 		if isWhole { // a server's body must not be read any more once the answer begins
 			rest = http.NoBody
-			again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+			copied.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 		}
-		again.Body = struct {
+		copied.Body = struct {
 			io.Reader
 			io.Closer
 		}{io.MultiReader(bytes.NewReader(data), rest), r.Body}
-		return &again, data, isWhole
+		return &copied, data, isWhole
 	}
 	body, err := r.GetBody()
 	if err != nil {
@@ -288,63 +294,64 @@ func (t *Tap) aboutRequest(from program) aaep.Text {
 	return phrase.Text(t.languages, phrase.RequestOf, from.name)
 }
 
-// switchProgram notes that what is told next is of a program, and reports whether what was told
-// last is of another.
-func (t *Tap) switchProgram(to program) bool {
+// switchProgram notes that the next thing that is told is about program p, and reports whether the
+// last one was about another program.
+func (t *Tap) switchProgram(p program) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := t.speaking
-	t.speaking = to.id
-	return before != 0 && before != to.id
+	previous := t.speaking
+	t.speaking = p.id
+	return previous != 0 && previous != p.id
 }
 
-// firstSentence returns the sentence in the agent's first language.
+// firstSentence returns one of the SDK's own sentences in the agent's first language.
 func (t *Tap) firstSentence(id phrase.ID) string {
-	says, _ := phrase.In(strings.Join(t.languages[:min(1, len(t.languages))], ""), id, "")
-	return says
+	sentence, _ := phrase.In(strings.Join(t.languages[:min(1, len(t.languages))], ""), id, "")
+	return sentence
 }
 
 // joinTurn returns the turn that a request belongs to, with that request under way, or nil where
 // nothing is to be told.
 func (t *Tap) joinTurn(ctx context.Context, req request) *turn {
 	s := producer.SessionOf(ctx)
-	x, over := t.assignRequest(s, req, nil)
+	x, finished := t.assignRequest(s, req, nil)
 	if x == nil {
-		fresh := &turn{tap: t, session: s}
+		newTurn := &turn{tap: t, session: s}
 		switch {
 		case s == nil:
 			var err error
-			if fresh.session, err = t.producer.StartSession(context.WithoutCancel(ctx),
+			if newTurn.session, err = t.producer.StartSession(context.WithoutCancel(ctx),
 				t.aboutRequest(req.from)); err != nil {
 				return nil
 			}
-			fresh.isOwned, fresh.from = true, req.from
+			newTurn.isOwned, newTurn.from = true, req.from
 			t.switchProgram(req.from)
 		case s.Context().Err() != nil:
 			return nil
 		}
-		x, over = t.assignRequest(fresh.session, req, fresh)
+		x, finished = t.assignRequest(newTurn.session, req, newTurn)
 	}
-	x.reportThinking(over)
+	x.reportThinking(finished)
 	return x
 }
 
-// assignRequest gives a request to the open turn that it belongs to, or else to fresh, which may be
-// nil, and returns the calls whose results came with it.
-func (t *Tap) assignRequest(s *producer.Session, req request, fresh *turn) (x *turn, over []*call) {
-	var old *turn
+// assignRequest starts a request in the open turn that it belongs to, or else in newTurn, which is
+// then open. It returns the turn, nil if there is none, and the calls whose results came with the
+// request. A turn that has to make room for newTurn is cancelled.
+func (t *Tap) assignRequest(s *producer.Session, req request, newTurn *turn) (x *turn, finished []*call) {
+	var evicted *turn
 	t.mu.Lock()
-	if x = t.findTurn(s, req); x == nil && fresh != nil {
-		x, old = fresh, t.addTurn(fresh)
+	if x = t.findTurn(s, req); x == nil && newTurn != nil {
+		x, evicted = newTurn, t.addTurn(newTurn)
 	}
 	if x != nil {
-		over = x.startRequest(req)
+		finished = x.startRequest(req)
 	}
 	t.mu.Unlock()
-	if old != nil && old.isOwned {
-		old.session.Cancel(aaep.CancelledByProducer, aaep.Text{})
+	if evicted != nil && evicted.isOwned {
+		evicted.session.Cancel(aaep.CancelledByProducer, aaep.Text{})
 	}
-	return x, over
+	return x, finished
 }
 
 // findTurn returns the open turn that a request belongs to, or nil; t.mu is held. Some local
@@ -368,13 +375,13 @@ func (t *Tap) findTurn(s *producer.Session, req request) (found *turn) {
 	return found
 }
 
-// addTurn adds a turn, with t.mu held. It returns the turn that makes room for it, if one must: the
-// oldest that waits for results that never came.
-func (t *Tap) addTurn(x *turn) (old *turn) {
+// addTurn adds a turn to the open ones, until its session ends; t.mu is held. If there are too
+// many, it removes and returns the oldest that waits for results, or the oldest of all.
+func (t *Tap) addTurn(x *turn) (evicted *turn) {
 	if len(t.turns) >= maxTurns {
 		if i := slices.IndexFunc(t.turns, (*turn).isWaiting); i >= 0 || len(t.turns) >= maxAnswers {
-			old = t.turns[max(i, 0)]
-			t.removeTurn(old)
+			evicted = t.turns[max(i, 0)]
+			t.removeTurn(evicted)
 		}
 	}
 	t.turns = append(t.turns, x)
@@ -383,7 +390,7 @@ func (t *Tap) addTurn(x *turn) (old *turn) {
 		defer t.mu.Unlock()
 		t.removeTurn(x)
 	})
-	return old
+	return evicted
 }
 
 // removeTurn forgets a turn that is over; t.mu is held.

@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	// grace is how long a failed request may take to be sent again. By themselves the SDKs wait for
-	// eight seconds at most.
-	retryGrace    = 10 * time.Second
+	// retryGrace is how long a failed request may take to be sent again, beside the provider's
+	// Retry-After. By themselves the SDKs wait for eight seconds at most.
+	retryGrace = 10 * time.Second
+	// maxRetryGrace is the most that it may take, whatever Retry-After says.
 	maxRetryGrace = 70 * time.Second
 	// resultTimeout is how long the results of tools may take that are not guarded.
 	resultTimeout = 10 * time.Minute
@@ -51,14 +52,15 @@ type turn struct {
 // belongs.
 type call struct {
 	key, name string
-	// Tells that it is over; nil for a guarded tool, which tells it itself.
+	// Reports that the tool has ended; nil for a guarded tool, which reports that itself.
 	complete func(error)
 	err      error // what its result came with
 	claimed  bool  // it is a guarded tool that has been called
 }
 
-// startRequest notes a request, with tap.mu held, and returns the calls whose results come with it.
-func (x *turn) startRequest(req request) (over []*call) {
+// startRequest notes that a request of the turn is under way, and removes and returns the calls
+// whose results come with it; tap.mu is held.
+func (x *turn) startRequest(req request) (finished []*call) {
 	x.openRequests++
 	x.changes++
 	x.lastRequest, x.done, x.retrying, x.said = req.sum, req.done, false, req.said
@@ -66,17 +68,17 @@ func (x *turn) startRequest(req request) (over []*call) {
 	for _, r := range req.results {
 		if i := slices.IndexFunc(x.calls, func(c *call) bool { return c.key == r.key }); i >= 0 {
 			x.calls[i].err = r.err
-			over = append(over, x.calls[i])
+			finished = append(finished, x.calls[i])
 			x.calls = slices.Delete(x.calls, i, i+1)
 		}
 	}
-	return over
+	return finished
 }
 
-// reportThinking completes the calls whose results came with a request, and tells that the model
-// thinks.
-func (x *turn) reportThinking(over []*call) {
-	for _, c := range over {
+// reportThinking completes the finished calls, whose results came with a request, and reports that
+// the model thinks.
+func (x *turn) reportThinking(finished []*call) {
+	for _, c := range finished {
 		if c.complete != nil {
 			c.complete(c.err)
 		}
@@ -85,19 +87,20 @@ func (x *turn) reportThinking(over []*call) {
 	x.session.State(aaep.StateThinking, aaep.Text{})
 }
 
-// addCall notes a call that a model wants while its answer still comes.
+// addCall notes a call that a model wants while its answer still comes. Beyond maxCalls, the oldest
+// call, whose result never came, counts as ended.
 func (x *turn) addCall(c *call) {
-	done := func(error) {}
+	completeOldest := func(error) {}
 	x.tap.mu.Lock()
-	if len(x.calls) >= maxCalls { // the results of the oldest never came
-		if old := x.calls[0]; old.complete != nil {
-			done = old.complete
+	if len(x.calls) >= maxCalls {
+		if oldest := x.calls[0]; oldest.complete != nil {
+			completeOldest = oldest.complete
 		}
 		x.calls = slices.Delete(x.calls, 0, 1)
 	}
 	x.calls = append(x.calls, c)
 	x.tap.mu.Unlock()
-	done(nil)
+	completeOldest(nil)
 }
 
 // forgetCall takes back that a model wants a call.
@@ -112,12 +115,12 @@ func (x *turn) dropCall(c *call) {
 	x.calls = slices.DeleteFunc(x.calls, func(y *call) bool { return y == c })
 }
 
-// endAnswer notes how an answer ended and announces the calls that it wanted. It ends the session
-// where the turn is over.
-func (x *turn) endAnswer(wanted []*call, end ending) {
+// endAnswer notes how an answer ended, and announces those of its calls that are not guarded. If
+// the turn is over with it, the session is ended; otherwise the results have resultTimeout to come.
+func (x *turn) endAnswer(calls []*call, end ending) {
 	var runs []*call
 	x.tap.mu.Lock()
-	for _, c := range wanted {
+	for _, c := range calls {
 		switch {
 		case end.cause != nil && !c.claimed:
 			x.dropCall(c)
@@ -132,29 +135,30 @@ func (x *turn) endAnswer(wanted []*call, end ending) {
 	x.tap.mu.Lock()
 	x.openRequests--
 	x.changes++
-	over := x.isOwned && x.openRequests == 0 && (end.cause != nil || x.isIdle())
-	if over {
+	isOver := x.isOwned && x.openRequests == 0 && (end.cause != nil || x.isIdle())
+	if isOver {
 		x.tap.removeTurn(x)
 	}
 	x.tap.mu.Unlock()
-	if x.reportEnding(end, over); x.isOwned && !over {
+	if x.reportEnding(end, isOver); x.isOwned && !isOver {
 		x.giveUpAfter(resultTimeout, x.giveUp)
 	}
 }
 
-// announceCall announces that a tool runs. Its result may have come meanwhile.
+// announceCall announces that a tool runs, and completes it at once if its result has come
+// meanwhile.
 func (x *turn) announceCall(c *call) {
-	done, err := x.session.Invoked(producer.Tool{Name: c.name})
+	complete, err := x.session.Invoked(producer.Tool{Name: c.name})
 	x.tap.mu.Lock()
-	waits := slices.Contains(x.calls, c)
+	awaitsResult := slices.Contains(x.calls, c)
 	if err != nil {
 		x.dropCall(c)
-	} else if waits {
-		c.complete = done
+	} else if awaitsResult {
+		c.complete = complete
 	}
 	x.tap.mu.Unlock()
-	if err == nil && !waits {
-		done(c.err)
+	if err == nil && !awaitsResult {
+		complete(c.err)
 	}
 }
 
@@ -164,21 +168,22 @@ func (x *turn) isWaiting() bool { return x.openRequests == 0 && x.guardedRunning
 // isIdle reports whether nothing is left to wait for, with tap.mu held.
 func (x *turn) isIdle() bool { return x.isWaiting() && len(x.calls) == 0 }
 
+// giveUp ends the session of a turn whose results never came.
 func (x *turn) giveUp() { x.session.Cancel(aaep.CancelledByTimeout, aaep.Text{}) }
 
-// reportEnding says how an answer ended where there is something to say, and ends the session if
-// over.
-func (x *turn) reportEnding(end ending, over bool) {
+// reportEnding tells how an answer ended, if there are words for it. If isOver, it ends the session
+// as the answer ended.
+func (x *turn) reportEnding(end ending, isOver bool) {
 	var text aaep.Text
 	if end.words != noWords {
 		text = x.tap.localize(end.words)
 	}
 	switch {
-	case over && errors.Is(end.cause, context.Canceled):
+	case isOver && errors.Is(end.cause, context.Canceled):
 		x.session.Cancel(aaep.CancelledByProducer, text)
-	case over && end.cause != nil:
+	case isOver && end.cause != nil:
 		x.session.Fail(end.cause, text)
-	case over:
+	case isOver:
 		x.session.Complete(text)
 	case !text.IsZero():
 		x.session.Progress(text, aaep.Progress{Description: x.tap.firstSentence(end.words)}, 0)
@@ -186,25 +191,28 @@ func (x *turn) reportEnding(end ending, over bool) {
 	}
 }
 
-// failRequest notes that a request got no answer. A turn that is owned here waits for the next try.
+// failRequest notes that a request with ctx got no answer: resp is a response with another status
+// than 2xx, or nil, and err the error of sending it. If it may be sent again, a turn that is owned
+// here waits for that; otherwise the request ends as an answer does.
 func (x *turn) failRequest(ctx context.Context, resp *http.Response, err error) {
-	end, again := ending{words: phrase.ModelUnreachable, cause: &failure{what: "no answer", temporary: true}}, true
+	end := ending{words: phrase.ModelUnreachable, cause: &failure{problem: "no answer", temporary: true}}
+	mayRetry := true
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		end, again = ending{words: noWords, cause: context.Canceled}, false
+		end, mayRetry = ending{words: noWords, cause: context.Canceled}, false
 	case resp != nil:
-		end, again = endingOfStatus(resp.StatusCode)
+		end, mayRetry = endingOfStatus(resp.StatusCode)
 		if resp.StatusCode == http.StatusTooManyRequests && isQuotaSpent(resp) {
-			end, _ = endingOfStatus(http.StatusPaymentRequired) // to wait is of no use, though clients do
+			end, _ = endingOfStatus(http.StatusPaymentRequired) // clients try again, though it is of no use
 		}
-		again = again && resp.Header.Get("X-Should-Retry") != "false"
+		mayRetry = mayRetry && resp.Header.Get("X-Should-Retry") != "false"
 	case err != nil:
-		if at := (*url.Error)(nil); errors.As(err, &at) {
-			err = at.Err // the address may hold a key
+		if urlErr := (*url.Error)(nil); errors.As(err, &urlErr) {
+			err = urlErr.Err // without the address, which may hold a key
 		}
-		end.cause = &failure{what: err.Error(), temporary: true}
+		end.cause = &failure{problem: err.Error(), temporary: true}
 	}
-	if !again || !x.isOwned {
+	if !mayRetry || !x.isOwned {
 		x.endAnswer(nil, end)
 		return
 	}
@@ -233,25 +241,27 @@ func isQuotaSpent(resp *http.Response) bool {
 	return textOf(in.Error.Code) == "insufficient_quota"
 }
 
-// giveUpAfter calls giveUp if nothing changes in the turn for d.
+// giveUpAfter removes the turn and calls giveUp if the agent does nothing for d: no request, answer
+// or guarded tool has begun or ended by then.
 func (x *turn) giveUpAfter(d time.Duration, giveUp func()) {
 	x.tap.mu.Lock()
 	defer x.tap.mu.Unlock()
-	moves := x.changes
+	changes := x.changes
 	time.AfterFunc(d, func() {
 		x.tap.mu.Lock()
-		gone := x.changes == moves && x.isWaiting() && slices.Contains(x.tap.turns, x)
-		if gone {
+		isAbandoned := x.changes == changes && x.isWaiting() && slices.Contains(x.tap.turns, x)
+		if isAbandoned {
 			x.tap.removeTurn(x)
 		}
 		x.tap.mu.Unlock()
-		if gone {
+		if isAbandoned {
 			giveUp()
 		}
 	})
 }
 
-// retryDelay returns how long the next try is waited for.
+// retryDelay returns how long a failed request may take to be sent again; resp is its response, or
+// nil.
 func retryDelay(resp *http.Response) time.Duration {
 	if resp != nil {
 		if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {

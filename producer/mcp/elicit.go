@@ -36,8 +36,8 @@ func Elicit(p *producer.Producer) func(context.Context, *sdk.ElicitRequest) (*sd
 			return nil, fmt.Errorf("mcp: an elicitation: %w", err)
 		}
 		s := producer.SessionOf(ctx)
-		own := s == nil
-		if own { // its questions say what it is about
+		ownsSession := s == nil
+		if ownsSession { // its questions say what it is about
 			if s, err = p.StartSession(context.WithoutCancel(ctx),
 				phrase.Text(agentLanguages(p), phrase.Request, "")); err != nil {
 				return nil, err
@@ -46,7 +46,7 @@ func Elicit(p *producer.Producer) func(context.Context, *sdk.ElicitRequest) (*sd
 		}
 		answer, err := form.Fill(ctx, s, questions)
 		switch {
-		case !own:
+		case !ownsSession:
 		case err == nil:
 			s.Complete(aaep.Text{})
 		case errors.Is(err, producer.ErrTimedOut):

@@ -143,8 +143,8 @@ var errTool = errors.New("the tool's result says that it failed")
 func runTool(ctx context.Context, p *producer.Producer, about aaep.Text, tool producer.Tool,
 	call func(context.Context) (sdk.Result, error)) (result sdk.Result, err error) {
 	s := producer.SessionOf(ctx)
-	own := s == nil
-	if own {
+	ownsSession := s == nil
+	if ownsSession {
 		if s, err = p.StartSession(context.WithoutCancel(ctx), about); err != nil {
 			if mustAsk(tool) {
 				return nil, err
@@ -154,7 +154,7 @@ func runTool(ctx context.Context, p *producer.Producer, about aaep.Text, tool pr
 		defer s.Close()
 	}
 	ran := false
-	_, told := s.Tool(ctx, tool, func(ctx context.Context) (string, error) {
+	_, toolErr := s.Tool(ctx, tool, func(ctx context.Context) (string, error) {
 		ran = true
 		result, err = call(ctx)
 		if r, ok := result.(*sdk.CallToolResult); err == nil && ok && r.IsError {
@@ -162,28 +162,29 @@ func runTool(ctx context.Context, p *producer.Producer, about aaep.Text, tool pr
 		}
 		return "", err
 	})
-	no := ""
+	refusal := "" // what the model is told instead of a result
 	if !ran {
-		if no = llm.Refusal(tool.Name, told); no != "" {
-			told = nil
-		} else if no = toolwords.CannotAsk(told); no == "" {
-			err = told
+		if refusal = llm.Refusal(tool.Name, toolErr); refusal != "" {
+			toolErr = nil
+		} else if refusal = toolwords.CannotAsk(toolErr); refusal == "" {
+			err = toolErr
 		}
 	}
-	if own {
+	if ownsSession {
 		switch {
-		case told == nil:
+		case toolErr == nil:
 			s.Complete(aaep.Text{})
 		case ctx.Err() != nil: // the client waits no longer, as one with a limit of its own
 			s.Cancel(aaep.CancelledByProducer, aaep.Text{})
-		case errors.Is(told, errTool) && !mustAsk(tool): // models try this and that, and the person is not to be interrupted each time
+		case errors.Is(toolErr, errTool) && !mustAsk(tool):
+			// Models try this and that, and the person is not to be interrupted each time.
 			s.Complete(aaep.Text{})
 		default:
-			s.Fail(told, aaep.Text{})
+			s.Fail(toolErr, aaep.Text{})
 		}
 	}
-	if no != "" {
-		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: no}}}, nil
+	if refusal != "" {
+		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: refusal}}}, nil
 	}
 	return result, err
 }
