@@ -20,7 +20,8 @@ var (
 	numbered   = regexp.MustCompile(`^[-+][0-9.]`)
 )
 
-// languageNames are those of code, as people say them, by what stands behind a fence.
+// languageNames are the names of programming languages, as people say them, by what stands behind a
+// fence.
 var languageNames = map[string]string{
 	"bash": "Shell", "c": "C", "c++": "C++", "cpp": "C++", "cs": "C#", "csharp": "C#", "css": "CSS", "go": "Go",
 	"golang": "Go", "html": "HTML", "java": "Java", "javascript": "JavaScript", "js": "JavaScript", "json": "JSON",
@@ -47,7 +48,8 @@ type block struct {
 // isOpen reports whether a block has begun.
 func (b block) isOpen() bool { return b.fence != "" || b.diff }
 
-// openingText is text that begins as much of a block.
+// openingText returns a text that, read as code, begins the block as far as it has come: with its
+// fence or header, its files, and as many lines of each kind, which say nothing; "" for none.
 func (b block) openingText() string {
 	if !b.isOpen() {
 		return ""
@@ -59,46 +61,47 @@ func (b block) openingText() string {
 	for range min(b.files, 2) {
 		head, heads = head+"+++ b/"+cmp.Or(b.file, "unnamed")+"\n", heads+1
 	}
-	rest, space := max(b.lines-b.added-b.removed-heads, 0), ""
-	begin := b.fence + b.info + "\n" + head
+	others, space := max(b.lines-b.added-b.removed-heads, 0), ""
+	opening := b.fence + b.info + "\n" + head
 	if b.fence == "" {
-		rest, space = max(rest-1, 0), " "
-		begin = head + fmt.Sprintf("@@ -1,%d +1,%d @@\n", b.before+b.removed+rest, b.after+b.added+rest)
+		others, space = max(others-1, 0), " "
+		opening = head + fmt.Sprintf("@@ -1,%d +1,%d @@\n", b.before+b.removed+others, b.after+b.added+others)
 	} else if b.diff && b.info != "diff" {
-		begin = b.fence + "diff\n" + head
+		opening = b.fence + "diff\n" + head
 	}
-	begin += strings.Repeat("+\n", b.added) + strings.Repeat("-\n", b.removed) + strings.Repeat(space+".\n", rest)
+	opening += strings.Repeat("+\n", b.added) + strings.Repeat("-\n", b.removed) + strings.Repeat(space+".\n", others)
 	if b.quoted {
-		begin = strings.TrimSuffix("> "+strings.ReplaceAll(begin, "\n", "\n> "), "> ")
+		opening = strings.TrimSuffix("> "+strings.ReplaceAll(opening, "\n", "\n> "), "> ")
 	}
-	return begin
+	return opening
 }
 
-// continueWith is text with the part of the block in front of it that was told, in few words, and
-// the code that it ends in, if that goes on. Ended is the last code that it is the end of, where
-// wanted says that nothing follows also such that goes on.
+// continueWith reads text, which goes on with the block b. withOpening is text behind the opening
+// of that block, so that all of it is counted again in few words; open is the code that the text
+// ends in, if that goes on; and ended is the last code that ends in it, or nil. isEnd says that
+// nothing follows: then code that goes on has ended too.
 //
-// The whole is left out of a diff without a fence that goes on, unless it is wanted: a long one
-// comes line by line, and would be told from its beginning for each.
-func (b block) continueWith(text string, wanted bool) (whole string, open block, ended *block) {
+// The opening is left out for a diff without a fence that goes on, unless nothing follows: a long
+// one comes line by line, and would be told from its beginning for each.
+func (b block) continueWith(text string, isEnd bool) (withOpening string, open block, ended *block) {
 	replaceCodeFrom(b, text, func(b block, closed bool) string {
 		if !closed {
 			open = b
 		}
-		if closed || wanted {
+		if closed || isEnd {
 			b.earlier = ended
 			ended = &b
 		}
 		return ""
 	})
-	if open.diff && open.fence == "" && !wanted {
+	if open.diff && open.fence == "" && !isEnd {
 		return text, open, ended
 	}
 	return b.openingText() + text, open, ended
 }
 
-// goOn is what a text that goes on with a block ends in.
-func (b block) goOn(text string) (open block) {
+// endIn returns the block that a text which goes on with b ends in; an empty one for none.
+func (b block) endIn(text string) (open block) {
 	replaceCodeFrom(b, text, func(b block, closed bool) string {
 		if !closed {
 			open = b
@@ -108,18 +111,19 @@ func (b block) goOn(text string) (open block) {
 	return open
 }
 
-// replaceCode is text with each block of code, and each diff, replaced by what is said of it.
-func replaceCode(text string, says func(b block, closed bool) string) string {
-	return replaceCodeFrom(block{}, text, says)
+// replaceCode returns text with each block of code, and each diff, replaced by what describe
+// returns for it. closed is false for a block that the text ends in.
+func replaceCode(text string, describe func(b block, closed bool) string) string {
+	return replaceCodeFrom(block{}, text, describe)
 }
 
-// replaceCodeFrom is replaceCode of a text that goes on with a block. Code in a quotation ends with
-// that.
-func replaceCodeFrom(b block, text string, says func(b block, closed bool) string) string {
-	var rest strings.Builder
+// replaceCodeFrom is replaceCode for a text that goes on with the block b. Code in a quotation ends
+// with the quotation.
+func replaceCodeFrom(b block, text string, describe func(b block, closed bool) string) string {
+	var result strings.Builder
 	for line := range strings.Lines(text) {
 		if b.endsBefore(line) {
-			rest.WriteString(says(b, true))
+			result.WriteString(describe(b, true))
 			b = block{}
 		}
 		mark, bare := quote.FindString(line), line
@@ -130,7 +134,7 @@ func replaceCodeFrom(b block, text string, says func(b block, closed bool) strin
 		case b.fence != "":
 			end := strings.TrimSpace(bare)
 			if len(end) >= len(b.fence) && strings.Trim(end, b.fence[:1]) == "" {
-				rest.WriteString(says(b, true))
+				result.WriteString(describe(b, true))
 				b = block{}
 				continue
 			}
@@ -146,13 +150,13 @@ func replaceCodeFrom(b block, text string, says func(b block, closed bool) strin
 			b.diff = true
 			b.addLine(line)
 		default:
-			rest.WriteString(line)
+			result.WriteString(line)
 		}
 	}
 	if b.isOpen() {
-		rest.WriteString(says(b, false))
+		result.WriteString(describe(b, false))
 	}
-	return rest.String()
+	return result.String()
 }
 
 // endsBefore reports whether a block is over without an end of its own where a text begins: a
@@ -241,51 +245,51 @@ func (b *block) noteFile(line string) {
 	}
 }
 
-// describeBlock is what is said of a block in a language, or else in English: "Go, 14 lines.",
+// describeBlock returns what is said of a block in a language, or else in English: "Go, 14 lines.",
 // "Diff, 2 lines added, 1 removed."
 func (b block) describeBlock(language string, id phrase.ID) string {
-	in := func(id phrase.ID, n int, bare bool) string {
-		says, known := phrase.In(language, id, strconv.Itoa(n))
+	say := func(id phrase.ID, n int, bare bool) string {
+		text, known := phrase.In(language, id, strconv.Itoa(n))
 		if english := language == "" || sharesVoice(language, ownLanguage); english || !known {
-			says, _ = phrase.In(ownLanguage, id, strconv.Itoa(n))
+			text, _ = phrase.In(ownLanguage, id, strconv.Itoa(n))
 			if !bare {
-				says = phrase.Counted(ownLanguage, id, n, "line")
+				text = phrase.Counted(ownLanguage, id, n, "line")
 			}
 		}
-		return says
+		return text
 	}
 	if b.diff && b.added+b.removed > 0 {
-		all := []string{in(phrase.ADiff, 0, true)}
-		named := b.files == 1 && b.file != ""
-		if named {
-			all = nil
+		parts := []string{say(phrase.ADiff, 0, true)}
+		isNamed := b.files == 1 && b.file != ""
+		if isNamed {
+			parts = nil
 		}
 		if b.added > 0 {
-			all = append(all, in(phrase.LinesAdded, b.added, false))
+			parts = append(parts, say(phrase.LinesAdded, b.added, false))
 		}
 		if b.removed > 0 {
-			all = append(all, in(phrase.LinesRemoved, b.removed, b.added > 0))
+			parts = append(parts, say(phrase.LinesRemoved, b.removed, b.added > 0))
 		}
-		says := strings.Join(all, ", ") + "."
-		if named {
-			says = path.Base(b.file) + ": " + says
+		text := strings.Join(parts, ", ") + "."
+		if isNamed {
+			text = path.Base(b.file) + ": " + text
 		}
-		return says
+		return text
 	}
 	if b.diff && id == phrase.CodeSoFar {
 		return "" // its headers alone
 	}
-	says := in(id, b.lines, false)
+	text := say(id, b.lines, false)
 	if name := languageNames[b.info]; name != "" {
-		if i := strings.IndexAny(says, ",،"); i >= 0 {
-			says = name + says[i:]
+		if i := strings.IndexAny(text, ",،"); i >= 0 {
+			text = name + text[i:]
 		}
 	}
-	return says
+	return text
 }
 
-// isDiff are the lines of a text that look like those of a list or a diff; it is a diff where one
-// is added and one removed.
+// isDiff reports whether lines that begin with + or -, as those of a list may too, are those of a
+// diff: one is added and one removed. No line is empty.
 func isDiff(lines []string) (signed bool) {
 	added, removed := false, false
 	for _, line := range lines {
@@ -301,24 +305,24 @@ func isSigned(line string) bool {
 		!strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "++")
 }
 
-// speakSign is a line of a diff with its sign in words, in a language, or else in English.
+// speakSign returns a line of a diff with its sign in words, in a language, or else in English.
 func speakSign(line, language string) string {
 	m := signedLine.FindStringSubmatch(strings.TrimRight(line, " \t\r\n"))
 	id := phrase.LineAdded
 	if m[1] == "-" {
 		id = phrase.LineRemoved
 	}
-	says, _ := phrase.In(language, id, m[2])
-	return says + "\n"
+	sentence, _ := phrase.In(language, id, m[2])
+	return sentence + "\n"
 }
 
-// speakSigns is text with the signs of its diffs that have neither fence nor header in words: its
-// lines would pass for those of a list.
+// speakSigns returns text with the signs of diffs that have neither fence nor header in words:
+// their lines would pass for those of a list.
 func speakSigns(text, language string) string {
 	if !strings.Contains(text, "+") || !strings.Contains(text, "-") {
 		return text
 	}
-	var rest strings.Builder
+	var result strings.Builder
 	var run []string
 	flush := func() {
 		signed := len(run) > 1 && isDiff(run)
@@ -326,7 +330,7 @@ func speakSigns(text, language string) string {
 			if signed {
 				line = speakSign(line, language)
 			}
-			rest.WriteString(line)
+			result.WriteString(line)
 		}
 		run = nil
 	}
@@ -336,12 +340,12 @@ func speakSigns(text, language string) string {
 			continue
 		}
 		if strings.HasPrefix(line, "* ") && run != nil { // a list that changes its marks
-			rest.WriteString(strings.Join(run, ""))
+			result.WriteString(strings.Join(run, ""))
 			run = nil
 		}
 		flush()
-		rest.WriteString(line)
+		result.WriteString(line)
 	}
 	flush()
-	return rest.String()
+	return result.String()
 }

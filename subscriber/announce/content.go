@@ -103,8 +103,8 @@ var (
 	codeName = regexp.MustCompile(`[\pL_][\pL\pN_]*`)
 )
 
-// speakNames is a text with paths and names so that they are understood when they are heard: the
-// file first, then the line and the folder, and a name word by word.
+// speakNames returns a text with paths and names so that they are understood when they are heard:
+// the file first, then the line and the folder, and a name word by word.
 func speakNames(text, language string) string {
 	line, known := phrase.In(language, phrase.AtLine, "\x00")
 	folder, _ := phrase.In(language, phrase.InFolder, "\x00")

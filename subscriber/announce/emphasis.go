@@ -97,11 +97,11 @@ func newMarkRun(text string, i, n int) markRun {
 	if r.char == '~' && n != 2 || spaced(before) && spaced(after) {
 		return r
 	}
-	left := !isSpace(after) && (!isSign(after) || isSpace(before) || isSign(before))
-	right := !isSpace(before) && (!isSign(before) || isSpace(after) || isSign(after))
-	r.opens, r.ends = left, right
+	canOpen := !isSpace(after) && (!isSign(after) || isSpace(before) || isSign(before))
+	canClose := !isSpace(before) && (!isSign(before) || isSpace(after) || isSign(after))
+	r.opens, r.ends = canOpen, canClose
 	if r.char == '_' {
-		r.opens, r.ends = left && (!right || isSign(before)), right && (!left || isSign(after))
+		r.opens, r.ends = canOpen && (!canClose || isSign(before)), canClose && (!canOpen || isSign(after))
 	}
 	if r.char != '_' && (isUnspaced(before) || isUnspaced(after)) { // no space says on which side it is
 		r.opens, r.ends = !isSpace(after), !isSpace(before)
@@ -117,16 +117,16 @@ func isUnspaced(c rune) bool {
 
 // matchRuns notes the marks of which one begins emphasis and another ends it.
 func matchRuns(runs []markRun, dropped []bool, answer bool) {
-	drop := func(at, n int) {
+	drop := func(start, n int) {
 		for i := range n {
-			dropped[at+i] = true
+			dropped[start+i] = true
 		}
 	}
 	for e := range runs {
 		end := &runs[e]
 		for end.ends && end.n > 0 {
 			o := e - 1
-			for o >= 0 && !(runs[o].char == end.char && runs[o].opens && runs[o].n > 0 && !isOdd(runs[o], *end)) {
+			for o >= 0 && !(runs[o].char == end.char && runs[o].opens && runs[o].n > 0 && !cannotPair(runs[o], *end)) {
 				o--
 			}
 			if o < 0 {
@@ -153,8 +153,8 @@ func matchRuns(runs []markRun, dropped []bool, answer bool) {
 	}
 }
 
-// isOdd reports whether two runs are none of a pair, by the rule of CommonMark about those that may
+// cannotPair reports whether two runs are no pair, by the rule of CommonMark about those that may
 // both begin and end emphasis.
-func isOdd(begin, end markRun) bool {
+func cannotPair(begin, end markRun) bool {
 	return (begin.ends || end.opens) && (begin.all+end.all)%3 == 0 && (begin.all%3 != 0 || end.all%3 != 0)
 }

@@ -144,7 +144,7 @@ func laterOf(a, b time.Time) time.Time {
 	return b
 }
 
-// recallFrom is from when on the question that is put may be named once more: where another agent
+// recallFrom returns when the question that is put may be named once more: where another agent
 // only spoke, not before it has said all, nor too soon after it was named the last time.
 func (a *Announcer) recallFrom(q *openQuestion) (at time.Time) {
 	if e := &a.nameGap; e.isLasting() && e.mayWait {

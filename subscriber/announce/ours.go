@@ -51,12 +51,12 @@ func startMarks(texts ...string) (list []mark) {
 	return list
 }
 
-// quoteAgent is an agent's text, with a word before each line that would otherwise pass for one of
-// ours.
+// quoteAgent returns an agent's text, with a word before each line that would otherwise pass for
+// one of ours.
 func quoteAgent(language, text string) string { return prefixMarked(language, text, marks()) }
 
-// quoteNames is an agent's text, with a word before each line that would otherwise pass for what
-// one of these agents says.
+// quoteNames returns an agent's text, with a word before each line that would otherwise pass for
+// what one of these agents says.
 func quoteNames(language, text string, agents []string) string {
 	names := make([]string, len(agents))
 	for i, name := range agents {
@@ -68,7 +68,8 @@ func quoteNames(language, text string, agents []string) string {
 // compared is how many characters of a line are compared with the marks: a name may be long.
 const compared = 320
 
-// prefixMarked is an agent's text, with a word before each line that begins as one of the marks.
+// prefixMarked returns an agent's text, with a word in its language before each line that begins as
+// one of the marks.
 func prefixMarked(language, text string, marks []mark) string {
 	var b strings.Builder
 	firsts := map[rune]bool{} // that a line began with: whether one of ours may begin so
@@ -100,11 +101,11 @@ func hasMark(line string, marks []mark) bool {
 	})
 }
 
-// comparableStart is what the beginning of a line is compared by.
+// comparableStart returns the beginning of a line as it is compared with the marks.
 func comparableStart(start string) string { return skeletonOf(lookalike.Visible(start, compared)) }
 
-// skeletonOf is how a text looks and sounds: without capitals, spaces and accents, and no letter of
-// another script than Latin passes for one of that.
+// skeletonOf returns how a text looks and sounds: without capitals, spaces and accents, and with
+// Latin letters for those of other scripts that look the same. It is for comparing, not for people.
 func skeletonOf(text string) string {
 	drop := func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.Is(unicode.Mn, r) {

@@ -77,7 +77,7 @@ func (w Words) oneLine() (one Words) {
 	return one
 }
 
-// phraseIn is a phrase in a language, or in English.
+// phraseIn returns a phrase in a language, or in English where the language is not known.
 func phraseIn(language string, id phrase.ID, arg string) Words {
 	text, known := phrase.In(language, id, arg)
 	if !known {
@@ -96,8 +96,8 @@ func labelText(language string, id phrase.ID, text string) Words {
 }
 
 // timeToAnswer says in a language, or in English, how much time is left to answer.
-func timeToAnswer(language string, left time.Duration) Words {
-	return phraseIn(language, phrase.TimeToAnswer, phrase.Time(language, left))
+func timeToAnswer(language string, remaining time.Duration) Words {
+	return phraseIn(language, phrase.TimeToAnswer, phrase.Time(language, remaining))
 }
 
 // tellsTime reports whether a sentence is one of timeToAnswer.

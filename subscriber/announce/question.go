@@ -130,12 +130,12 @@ func (qs *questionQueue) addQuestion(now time.Time, source string, ev *aaep.Even
 	return q
 }
 
-// eventWords is what is said of an event: what was accepted, as what is being done, or, where it
-// began long before it got here, as what was accepted earlier. Its bare name would sound as if it
-// were asked of the person. Who is not asked is told that the agent waits for the answer, and by
-// the same name what it does then. Outcome reports whether the event tells what came of a question,
-// or how a session ended: of several agents, whose it is belongs to that. What came of one long ago
-// is told in its place, for no person waits for it.
+// eventWords returns what is said of an event, whose words are w otherwise. A tool call that was
+// accepted is said to be under way, or, where it began long before it got here, to have been
+// accepted earlier: its bare name would sound as if the person were asked for it. outcome reports
+// whether the event tells what came of a question, or how a session ended: it is told at once, and
+// of several agents with the agent's name. What came of a question long ago is told in its place,
+// for no person waits for it.
 func (qs *questionQueue) eventWords(now time.Time, source string, ev *aaep.Event, w Words) (_ Words, outcome bool) {
 	session, text := sessionOf(source, ev), ev.Text(aaep.VerbosityNormal)
 	isPast := now.Sub(ev.Timestamp) > longAgo // it may be over, which what comes next tells
@@ -183,13 +183,13 @@ func (qs *questionQueue) expectCall(d expectedCall) {
 	qs.expected = qs.expected[max(len(qs.expected)-mostAsked, 0):]
 }
 
-// listOpen returns those that are open; the one to put, or that is put, is the first.
+// listOpen returns the open questions, firstOpen first.
 func (qs *questionQueue) listOpen() []*openQuestion { return slices.Clone(qs.all) }
 
-// countOpen is how many are open.
+// countOpen returns how many questions are open.
 func (qs *questionQueue) countOpen() int { return len(qs.all) }
 
-// firstOpen is the one to put, or nil.
+// firstOpen returns the question that is put or is to be put next, or nil.
 func (qs *questionQueue) firstOpen() *openQuestion {
 	if len(qs.all) == 0 {
 		return nil
@@ -205,7 +205,8 @@ func (qs *questionQueue) findByEvent(ev *aaep.Event) *openQuestion {
 	return nil
 }
 
-// findToldBefore is the question that an event tells once more, or nil.
+// findToldBefore returns the open question that an event asks once more, as in another language, or
+// nil.
 func (qs *questionQueue) findToldBefore(source string, ev *aaep.Event) *openQuestion {
 	token, _ := closes.Token(ev)
 	for _, q := range qs.all {
@@ -293,7 +294,7 @@ func (q *openQuestion) timeGiven() time.Duration { return closes.Given(q.firstEv
 // sessionKey returns the session that asks the question, as sessionOf has it.
 func (q *openQuestion) sessionKey() string { return sessionOf(q.source, q.event) }
 
-// firstEvent is the event that asked it first.
+// firstEvent returns the event that asked the question first.
 func (q *openQuestion) firstEvent() *aaep.Event { return cmp.Or(q.firstAsked, q.event) }
 
 // extendTime says how much time there is in all, from when it was asked. It never takes time away.
@@ -304,8 +305,8 @@ func (q *openQuestion) extendTime(limit time.Duration) {
 	}
 }
 
-// timeLeft is how much time there is as far as is known here. Others may have more time given
-// without a word that gets here, so that only the agent knows when it is over.
+// timeLeft returns how much time is left as far as is known here; it may be negative. Others may be
+// given more time without an event that gets here, so only the agent knows when the time is over.
 func (q *openQuestion) timeLeft(now time.Time) time.Duration {
 	return q.timeLimit() - now.Sub(q.askedAt)
 }
@@ -356,11 +357,11 @@ func (q *openQuestion) labelWords(language string) Words {
 }
 
 // warningWords says that the time of a question is almost over, with how much is left.
-func (qs *questionQueue) warningWords(q *openQuestion, left time.Duration) Words {
+func (qs *questionQueue) warningWords(q *openQuestion, remaining time.Duration) Words {
 	language := q.event.Language()
-	w := phraseIn(language, phrase.LittleTimeLeft, phrase.Time(language, left))
+	w := phraseIn(language, phrase.LittleTimeLeft, phrase.Time(language, remaining))
 	if sharesVoice(w[0].Language, ownLanguage) {
-		w = In(w[0].Language, "The time to answer is almost over: you have "+phrase.Time(ownLanguage, left)+".")
+		w = In(w[0].Language, "The time to answer is almost over: you have "+phrase.Time(ownLanguage, remaining)+".")
 	}
 	if len(qs.all) > 1 {
 		w = w.And(" ", q.labelWords(language))
@@ -368,7 +369,7 @@ func (qs *questionQueue) warningWords(q *openQuestion, left time.Duration) Words
 	return w
 }
 
-// findTimed is the question whose time an event tells, or nil.
+// findTimed returns the open question whose time an event tells, or nil.
 func (qs *questionQueue) findTimed(source string, ev *aaep.Event) *openQuestion {
 	for _, q := range qs.all {
 		if _, ok := q.timeToldBy(ev); ok && q.source == source {
@@ -378,8 +379,8 @@ func (qs *questionQueue) findTimed(source string, ev *aaep.Event) *openQuestion 
 	return nil
 }
 
-// timeToldBy is how much time an event says that a question has in all, if it says so. It never
-// takes time away.
+// timeToldBy returns how much time an event says that a question has in all; ok is false where it
+// does not say so. It is never less than the time that is known.
 func (q *openQuestion) timeToldBy(ev *aaep.Event) (limit time.Duration, ok bool) {
 	return closes.TimeIn(q.firstEvent(), q.timeLimit(), ev)
 }

@@ -260,8 +260,8 @@ func (a *Announcer) putAgain(now time.Time, q *openQuestion) {
 // repeatAfter is how long after it was silenced a question comes again; then twice as long.
 const repeatAfter = 20 * time.Second
 
-// repeatFrom is when a question that was silenced before the person had all of it comes again, or
-// the zero time.
+// repeatFrom returns when a question that was silenced before the person had all of it comes again,
+// or the zero time.
 func (q *openQuestion) repeatFrom() time.Time {
 	if q.silencedAt.IsZero() || !q.heardAt.IsZero() {
 		return time.Time{}

@@ -12,9 +12,9 @@ import (
 // the columns.
 var belowNames = regexp.MustCompile(`^[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*$`)
 
-// named is from how many columns on a cell is told behind the name of its column. Of two, what the
-// second is about is the first.
-const named = 3
+// namedColumns is from how many columns on a cell is told behind the name of its column. Of two,
+// what the second is about is the first.
+const namedColumns = 3
 
 // table is where a text is in a table, whose rows may come one by one.
 type table struct {
@@ -24,8 +24,8 @@ type table struct {
 	rows   [][]string
 }
 
-// speakRows is text with each row of a table as a sentence: what it is about, then each cell behind
-// the name of its column. What is empty is left out.
+// speakRows returns text with each row of a table as a sentence: what it is about, then each cell
+// behind the name of its column. What is empty is left out.
 func (t *table) speakRows(text string) string {
 	if !strings.Contains(text, "|") {
 		if strings.TrimSpace(text) != "" {
@@ -33,7 +33,7 @@ func (t *table) speakRows(text string) string {
 		}
 		return text
 	}
-	var rest strings.Builder
+	var result strings.Builder
 	for line := range strings.Lines(text) {
 		bare := strings.TrimRight(line, "\r\n")
 		cells := row.FindStringSubmatch(bare)
@@ -43,7 +43,7 @@ func (t *table) speakRows(text string) string {
 		case cells != nil && !belowNames.MatchString(bare):
 			t.last = splitRow(cells[1])
 			if t.manner == "" || t.manner == Read {
-				rest.WriteString(words.Sentence(t.speakRow(t.last)) + "\n")
+				result.WriteString(words.Sentence(t.speakRow(t.last)) + "\n")
 			} else if len(t.rows) < maxHeld {
 				t.rows = append(t.rows, t.last)
 			}
@@ -55,14 +55,15 @@ func (t *table) speakRows(text string) string {
 		default:
 			*t = table{}
 		}
-		rest.WriteString(line)
+		result.WriteString(line)
 	}
-	return rest.String()
+	return result.String()
 }
 
-// endHeld ends the table, and is what is said of it by then, in lines, if its rows were held.
+// endHeld ends the table, and returns what is said of it, in lines, if its rows were held until
+// now; else "".
 func (t *table) endHeld(language string) string {
-	rows, named, manner := t.rows, t.names != nil, t.manner
+	rows, hasNames, manner := t.rows, t.names != nil, t.manner
 	*t = table{manner: manner}
 	switch {
 	case rows == nil || manner == Skip:
@@ -70,57 +71,58 @@ func (t *table) endHeld(language string) string {
 	case manner == ByColumn:
 		var b strings.Builder
 		for i := range rows[0] {
-			name, cells := columnWords(rows, i+1, named)
+			name, cells := columnWords(rows, i+1, hasNames)
 			b.WriteString(words.Sentence(name) + "\n" + words.Sentence(cells) + "\n")
 		}
 		return b.String()
 	}
 	n := len(rows)
-	if named {
+	if hasNames {
 		n--
 	}
-	says := words.Sentence(t.speakRow(rows[0])) + "\n"
+	text := words.Sentence(t.speakRow(rows[0])) + "\n"
 	if _, known := phrase.In(language, phrase.TableOf, ""); known || isEnglish(language) {
-		says = phrase.Counted(language, phrase.TableOf, n, "row") + "\n" + says
+		text = phrase.Counted(language, phrase.TableOf, n, "row") + "\n" + text
 	}
-	return says
+	return text
 }
 
-// columnWords is what is said of a column, by its number from one on: its name, where the first row
-// has names, and of each other row the first cell and the one in the column.
-func columnWords(rows [][]string, column int, named bool) (name, said string) {
-	var all []string
+// columnWords returns what is said of the column with a number, from one on: its name, where the
+// first row has names, and of each other row the first cell and the one in the column.
+func columnWords(rows [][]string, column int, hasNames bool) (name, cellWords string) {
+	var parts []string
 	for i, cells := range rows {
 		if column < 1 || column > len(cells) {
 			continue
 		}
 		cell := cells[column-1]
 		switch {
-		case i == 0 && named:
+		case i == 0 && hasNames:
 			name = cell
 		case cell == "":
 		case column > 1 && cells[0] != "":
-			all = append(all, cells[0]+": "+cell)
+			parts = append(parts, cells[0]+": "+cell)
 		default:
-			all = append(all, cell)
+			parts = append(parts, cell)
 		}
 	}
-	return name, strings.Join(all, "; ")
+	return name, strings.Join(parts, "; ")
 }
 
-// speakRow is what is said of a row.
+// speakRow returns what is said of a row: its cells that are not empty, in a table of namedColumns
+// or more each behind the name of its column but the first.
 func (t *table) speakRow(cells []string) string {
-	var said []string
+	var parts []string
 	for i, cell := range cells {
 		switch {
 		case cell == "":
-		case i > 0 && i < len(t.names) && len(t.names) >= named && t.names[i] != "":
-			said = append(said, t.names[i]+": "+cell)
+		case i > 0 && i < len(t.names) && len(t.names) >= namedColumns && t.names[i] != "":
+			parts = append(parts, t.names[i]+": "+cell)
 		default:
-			said = append(said, cell)
+			parts = append(parts, cell)
 		}
 	}
-	return strings.Join(said, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // splitRow returns the cells of a row. A bar behind a backslash is one that the cell has.

@@ -49,8 +49,8 @@ func Text(ev *aaep.Event, v aaep.Verbosity) Words {
 	return text
 }
 
-// agentText is what the agent says. Without a word of its own it is said in English, whatever it
-// speaks.
+// agentText returns what the agent says with an event. Where the agent gave no words of its own,
+// the words are those of package aaep, in English, whatever language the agent speaks.
 func agentText(ev *aaep.Event, v aaep.Verbosity) Words {
 	text, language := ev.Text(v), ev.Language()
 	if ev.Summary.IsZero() {
@@ -81,26 +81,26 @@ func prefixKind(language string, kind phrase.ID, text Words) Words {
 	return label.And(" ", text)
 }
 
-// questionWords are the whole question, with the time that is left. A person who has only these
-// knows what a yes does, and the choices by number. Its parts cannot pretend to be other lines of
-// it.
-func questionWords(ev *aaep.Event, left time.Duration) Words {
+// questionWords returns the whole question that an event asks, with the time that remains; nil of
+// one that asks nothing. A person who has only these words knows what a yes does, and the choices
+// by number. No part that the agent wrote can pass for another line of the question.
+func questionWords(ev *aaep.Event, remaining time.Duration) Words {
 	switch p := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		return confirmationWords(ev.Language(), p, left)
+		return confirmationWords(ev.Language(), p, remaining)
 	case *aaep.AwaitingClarification:
-		return clarificationWords(ev.Language(), p, left)
+		return clarificationWords(ev.Language(), p, remaining)
 	}
 	return nil
 }
 
-// confirmationWords are questionWords of what is to be confirmed.
-func confirmationWords(language string, p *aaep.AwaitingConfirmation, left time.Duration) Words {
+// confirmationWords is questionWords for a confirmation, in a language.
+func confirmationWords(language string, p *aaep.AwaitingConfirmation, remaining time.Duration) Words {
 	// What it is about comes first: a person may know enough for a no.
 	return labelText(language, phrase.ToDecide, words.OneLine(p.Action)).
 		And("\n", labelText(language, phrase.ConsequenceIs, words.OneLine(p.Consequence))).
 		And("\n", stakesWords(language, p)).
-		And("\n", timeToAnswer(language, left)).And(" ", silenceWords(language, p))
+		And("\n", timeToAnswer(language, remaining)).And(" ", silenceWords(language, p))
 }
 
 // stakesWords says in a language how bad what is to be decided can be.
@@ -135,8 +135,8 @@ func silenceWords(language string, p *aaep.AwaitingConfirmation) Words {
 	return phraseIn(language, silence, "")
 }
 
-// clarificationWords are questionWords of what is to be made clear.
-func clarificationWords(language string, p *aaep.AwaitingClarification, left time.Duration) Words {
+// clarificationWords is questionWords for a clarification, in a language.
+func clarificationWords(language string, p *aaep.AwaitingClarification, remaining time.Duration) Words {
 	w := labelText(language, phrase.QuestionIs, words.OneLine(p.Question))
 	if p.Context != "" {
 		w = w.And("\n", labelText(language, phrase.ContextIs, words.OneLine(p.Context)))
@@ -149,7 +149,7 @@ func clarificationWords(language string, p *aaep.AwaitingClarification, left tim
 			kinds.YesNo = kinds.YesNo && !kinds.Choice // a choice comes first
 		}
 	}
-	w = w.And("\n", timeToAnswer(language, left))
+	w = w.And("\n", timeToAnswer(language, remaining))
 	switch {
 	case silence == "":
 		return w

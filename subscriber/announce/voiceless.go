@@ -59,7 +59,9 @@ func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
 	return true
 }
 
-// bareQuestionWords is what can be said of a question without the agent's words.
+// bareQuestionWords returns what can be said of an open question without the agent's words, in this
+// program's language: how bad it can be, how much time is left, what silence means and how to
+// answer.
 func (a *Announcer) bareQuestionWords(now time.Time, question *aaep.Event) (w Words) {
 	q := a.questions.findByEvent(question)
 	if q == nil {
@@ -102,7 +104,7 @@ func (a *Announcer) Spell(now time.Time) {
 	a.asked = append(a.asked, again)
 }
 
-// spellText is a text letter by letter, each mark by its name.
+// spellText returns a text letter by letter, each mark on a letter by its name in a language.
 func spellText(language, text string) string {
 	marks := map[rune]phrase.ID{'\u0300': phrase.MarkGrave, '\u0301': phrase.MarkAcute, '\u0323': phrase.MarkBelow}
 	var spelled []string

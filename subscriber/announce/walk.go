@@ -276,7 +276,7 @@ func (a *Announcer) lineWords(i int) []Part {
 	return a.proseWords(line, line.text)
 }
 
-// proseWords is what is said of a line that is no code.
+// proseWords returns what is said of a text of a line that is no code.
 func (a *Announcer) proseWords(line *transcriptLine, text string) []Part {
 	if a.p.Reads {
 		return []Part{{line.language, words.OneLine(aaep.SafeTextIn(text, line.language))}}

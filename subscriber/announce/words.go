@@ -84,7 +84,7 @@ func whereWords(language string, sessions []Words) (w Words) {
 	return w
 }
 
-// shortText is what a question is about.
+// shortText returns the action or the question that an event asks about.
 func shortText(ev *aaep.Event) string {
 	switch p := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
@@ -95,7 +95,7 @@ func shortText(ev *aaep.Event) string {
 	return ev.Text(aaep.VerbosityTerse)
 }
 
-// kindOf is what an event is about.
+// kindOf returns the Kind of the announcement of an event.
 func kindOf(ev *aaep.Event) Kind {
 	switch ev.Payload.(type) {
 	case *aaep.OutputStreaming:
@@ -110,7 +110,7 @@ func kindOf(ev *aaep.Event) Kind {
 	return News
 }
 
-// countWords is how many words there are.
+// countWords returns how many words of a pace w is, as spoken.Words counts.
 func (w Words) countWords() (n int) {
 	for _, p := range w {
 		n += spoken.Words(p.Text)

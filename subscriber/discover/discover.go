@@ -57,7 +57,7 @@ type Way struct {
 	Dialer  transports.Dialer
 }
 
-// Dialers are those of the ways, for subscriber.Config.Fallback.
+// Dialers returns the dialers of the ways, for subscriber.Config.Fallback.
 func Dialers(ways []Way) []transports.Dialer {
 	var dialers []transports.Dialer
 	for _, w := range ways {

@@ -46,7 +46,7 @@ const (
 	Lost     = "lost"     // the agent is out of reach
 )
 
-// Meanings are all of them.
+// Meanings returns all meanings.
 func Meanings() []string { return []string{Question, Tool, Done, Failed, Lost} }
 
 // Options may be zero.
