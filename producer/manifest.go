@@ -13,7 +13,7 @@ import (
 )
 
 // AddEndpoint says in the manifest that this producer is served over a transport, and where.
-// It is done by package producer/serve for what that serves.
+// Package producer/serve calls it for what that serves.
 func (p *Producer) AddEndpoint(transport string, at manifest.Endpoint) {
 	if !p.isMade() {
 		return

@@ -46,7 +46,7 @@ type Output struct {
 	closed        bool
 }
 
-// Output begins a new streamed answer. Nothing is told before the first text.
+// Output begins a new streamed answer. Nothing is announced before the first text.
 func (s *Session) Output() *Output {
 	if s == nil || s.p == nil { // its methods return ErrNoSession
 		return &Output{s: &Session{}}

@@ -99,11 +99,11 @@ func (f *warnings) countWarning(now time.Time) (write bool, left int) {
 }
 
 // awaitOutcome waits for the outcome of a question. Meanwhile it announces how much time is left:
-// at half of it, when there is just enough to hear that and to answer, and when more was given;
-// never as a running count. When ctx is done it withdraws the question and returns the outcome,
-// which may be of a reply that came first. It returns nil if the session ends. Like the broker it
-// looks every questions.LookAgain, for no timer runs while the machine is suspended (D-79).
-// askQuestion calls it on the agent's goroutine, holding no lock.
+// at half of it, when there is just enough left to hear that and to answer, and when more was
+// given; never as a running count. When ctx is done it withdraws the question and returns the
+// outcome, which may be of a reply that came first. It returns nil if the session ends. Like the
+// broker it looks every questions.LookAgain, for no timer runs while the machine is suspended
+// (D-79). askQuestion calls it on the agent's goroutine, holding no lock.
 func (s *Session) awaitOutcome(ctx context.Context, pending *questions.Pending, q *ledger.Question) *ledger.Outcome {
 	limit := closes.Given(pending.Event)
 	deadline := s.p.broker.Now().Add(limit)

@@ -77,14 +77,14 @@ func Subject(p *aaep.AwaitingConfirmation) (tool, call string, err error) {
 	if len(p.ExtraContext) == 0 {
 		return "", "", nil
 	}
-	var about struct {
+	var members struct {
 		Tool string `json:"tool"`
 		Call string `json:"tool_call_id"`
 	}
-	if err := jsonv2.Unmarshal(p.ExtraContext, &about); err != nil {
+	if err := jsonv2.Unmarshal(p.ExtraContext, &members); err != nil {
 		return "", "", err
 	}
-	return about.Tool, about.Call, nil
+	return members.Tool, members.Call, nil
 }
 
 // AsksElsewhere reports whether silence does not reject a confirmation: its extra_context says that

@@ -215,7 +215,7 @@ func (g *group) tryAdd(sub *Subscription, now time.Time, step bool) (result addR
 	return taken
 }
 
-// shareStream hands the subscription's stream over to another Shaper, with, that makes the same. It
+// shareStream hands the subscription's stream over to another Shaper that makes the same stream. It
 // returns nil if the two are not alike. Then certain is false if they may prove alike a moment
 // later: a Session was just stamping an event, and this does not wait for a Session's mu.
 //
@@ -223,14 +223,14 @@ func (g *group) tryAdd(sub *Subscription, now time.Time, step bool) (result addR
 // stamped no earlier than either: a session stamps its events in order. This does not hold for
 // events that were republished or that another process stamps. It runs with the group's mu held,
 // and takes Producer.mu.
-func (sub *Subscription) shareStream(now time.Time, with *shaper.Shaper, step bool) (
+func (sub *Subscription) shareStream(now time.Time, other *shaper.Shaper, step bool) (
 	past *shaper.ShareRecord, certain bool) {
 	agent := sub.d.Agent
 	if !agent.StampsInOrder() {
-		return sub.shaper.Share(now, with, nil, step), true
+		return sub.shaper.Share(now, other, nil, step), true
 	}
 	certain = true
-	past = sub.shaper.Share(now, with, func(session string) time.Time {
+	past = sub.shaper.Share(now, other, func(session string) time.Time {
 		stamp, known := agent.LastStamp(session, sub.cursor)
 		certain = certain && known
 		return stamp

@@ -83,8 +83,8 @@ type Waiter struct {
 }
 
 // NewBroker returns a Broker without questions, and starts its goroutine, which Close ends.
-// Suspended says how long the machine has been suspended since it was started; nil asks the
-// operating system, where it knows.
+// suspended returns how long the machine has been suspended since it was started; nil asks the
+// operating system, where that knows.
 func NewBroker(log *AuditLog, suspended func() time.Duration) *Broker {
 	if suspended == nil {
 		suspended = suspendedTime

@@ -288,8 +288,8 @@ func (s *Shaper) Urgent() (session string, ok bool) {
 	return s.urgent[0].event.SessionID, true
 }
 
-// Spend takes a token for an event that is not critical and is sent again, as if Pop had returned
-// it. If it may not leave now, next is when to ask again.
+// Spend takes a token for an event that the owner sends again, and that is not critical, as if Pop
+// had returned it. If it may not leave now, ok is false and next is when to ask again.
 func (s *Shaper) Spend(now time.Time) (ok bool, next time.Time) {
 	if until := s.silentUntil(); now.Before(until) {
 		return false, until
