@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -242,6 +243,23 @@ var termsCases = []Case{
 			}
 			return ""
 		})},
+	{Name: "verbosity-labelled", Requirements: []string{"HS-016"}, Level: 3, Strength: Should,
+		plays: []string{"verbosity"},
+		Rule:  "an event says the verbosity that was agreed, or normal where it has no words of that one", Judge: func(r *Recording) Finding {
+			n := 0
+			for link := range r.linkCount() {
+				agreed, _ := honoredTerms(r, link)["preferred_verbosity"].(string)
+				for _, m := range r.eventsOn(link) {
+					n++
+					said, lacks := cmp.Or(m.stringMember("verbosity"), "normal"), m.stringMember("summary_"+agreed) == ""
+					if agreed != "" && said != agreed && !(said == "normal" && lacks) {
+						return failFinding(shortName(m)+" says "+quoteText(said)+" where "+quoteText(agreed)+" was agreed",
+							m.Entry)
+					}
+				}
+			}
+			return passIfAny(n, "events said the verbosity that was agreed")
+		}},
 	{Name: "verbosity-words-only", Requirements: []string{"TERM-007"}, Level: 3, Strength: Must,
 		plays: []string{"verbosity"},
 		Rule:  "whoever wants few words gets the same events as whoever wants many", Judge: func(r *Recording) Finding {
@@ -484,10 +502,18 @@ var termsCases = []Case{
 			}
 		}},
 	{Name: "close-silences", Requirements: []string{"HS-082"}, Level: 3, Strength: Must, plays: []string{"closed"},
-		beside: []string{"hang", "one-leaves", "left"},
-		Rule:   "nothing comes on a subscription after it was closed, also in a session that had begun",
+		beside: []string{"hang", "one-leaves", "left", "shutdown"},
+		Rule:   "nothing comes on a subscription after it was closed, by whichever side, also in a session that had begun",
 		Judge: func(r *Recording) Finding {
 			for link := range r.linkCount() {
+				for _, bye := range ofTypes(r.messagesOn(link, false), "subscription.close") {
+					for _, m := range r.messagesOn(link, false) {
+						if m.index > bye.index {
+							return failFinding(quoteText(m.compactType())+" came on a subscription that the producer had closed",
+								bye.Entry, m.Entry)
+						}
+					}
+				}
 				for _, bye := range ofTypes(r.messagesOn(link, true), "subscription.close") {
 					for _, m := range r.eventsOn(link) {
 						if m.At.Sub(bye.At) > settle { // what was on its way may come

@@ -43,7 +43,8 @@ var unseenMutants = []mutant{
 	{name: "keeps to itself that it thinks", caught: []string{"states-told"}, out: dropWhere(func(p *proxy, o object) bool {
 		return o["to_state"] == "thinking" && o["from_state"] == "idle"
 	})},
-	{name: "goes on with a session that is over", caught: []string{"nothing-after-end", "rate-kept", "filters-kept", "new-rate-kept"}, out: func(p *proxy, o object) []object {
+	{name: "goes on with a session that is over", caught: []string{"nothing-after-end", "rate-kept", "filters-kept", "new-rate-kept",
+		"verbosity-labelled"}, out: func(p *proxy, o object) []object {
 		last := p.sharedEvent("over")
 		if strings.HasPrefix(shortName(o), "session.") && shortName(o) != "session.started" {
 			p.shared.Store("over", o)
@@ -264,6 +265,50 @@ var unprovenMutants = []mutant{
 		}
 		return o
 	})},
+	{name: "gives less time than it says", caught: []string{"deadline", "question-times-out"}, out: func(_ *proxy, o object) []object {
+		if n, ok := o["timeout_seconds"].(float64); ok && n < 10 {
+			o["timeout_seconds"] = 3 * n
+		}
+		return []object{o}
+	}},
+	{name: "has yes for the default of what cannot be undone", caught: []string{"default-reject"},
+		out: editType("awaiting.confirmation", object{"default_decision": "accept"})},
+	{name: "renames a subscription with its terms", caught: []string{"renegotiation-answered"}, out: func(p *proxy, o object) []object {
+		if shortName(o) == "subscription.accepted" {
+			if p.n++; p.n > 1 {
+				o["subscription_id"] = fmt.Sprint(o["subscription_id"], "x")
+			}
+		}
+		return []object{o}
+	}},
+	{name: "says of all events that they are terse", caught: []string{"verbosity-labelled"}, out: func(_ *proxy, o object) []object {
+		if o["event_id"] != nil {
+			o["verbosity"] = "terse"
+		}
+		return []object{o}
+	}},
+	{name: "speaks after its close", caught: []string{"close-silences"}, out: func(p *proxy, o object) []object {
+		if o["event_id"] != nil {
+			p.shared.Store("newest", o)
+		}
+		if newest := p.sharedEvent("newest"); shortName(o) == "subscription.close" && newest != nil {
+			return []object{o, p.newEvent(newest, "progress.updated", object{"progress": object{"percent": 5}})}
+		}
+		return []object{o}
+	}},
+	{name: "closes twice", caught: []string{"close-silences"}, out: func(_ *proxy, o object) []object {
+		if shortName(o) == "subscription.close" {
+			return []object{o, o}
+		}
+		return []object{o}
+	}},
+	{name: "promises a lower rate than it keeps", caught: []string{"rate-kept"}, out: func(_ *proxy, o object) []object {
+		caps, _ := o["honored_capabilities"].(object)
+		if rate, ok := caps["max_events_per_second"].(float64); ok && rate == 10 {
+			caps["max_events_per_second"] = 2
+		}
+		return []object{o}
+	}},
 	{name: "publishes another manifest than it signs", caught: []string{"manifest-true"},
 		run: editManifest(object{"agent_name": "A better one"})},
 }
