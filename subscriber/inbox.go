@@ -72,8 +72,8 @@ func leaveToken(c chan struct{}) {
 	}
 }
 
-// addEvent adds an event if there is room; crowded is true if there is none although a message of
-// the user's is under way.
+// addEvent adds an event at the end if there is room. crowded is true if there is none although a
+// message of the user's is under way. Where only Questions is read, the oldest events make room.
 func (b *inbox) addEvent(a arrival) (ok, crowded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -76,20 +76,11 @@ func (g *duplicateFilter) filterEvent(now time.Time, source string, ev *aaep.Eve
 		}
 	case *aaep.ToolInvoked:
 		dropped = append(dropped, takeHeld()...)
-		if len(s.calls) < manyOpen {
-			s.calls[cmp.Or(p.ToolCallID, p.Tool)] = ev
-		}
-		namedByStart := s.about == ev.Text(aaep.VerbosityNormal) && now.Sub(s.began) < moment
-		s.about = ""
-		if namedByStart && !isWhole && canAge(ev) {
+		if s.beginCall(now, ev, p) && !isWhole && canAge(ev) {
 			return nil, append(dropped, it)
 		}
 	case *aaep.ToolCompleted:
-		id := cmp.Or(p.ToolCallID, p.Tool)
-		call := s.calls[id]
-		delete(s.calls, id)
-		if !isWhole && call != nil && canAge(call) && canAge(ev) && ev.Timestamp.Sub(call.Timestamp) < moment &&
-			(isBare(ev) || repeatsCallName(ev, call)) {
+		if s.endCall(ev, p) && !isWhole {
 			return nil, append(dropped, it)
 		}
 	case *aaep.OutputStreaming:
@@ -108,6 +99,27 @@ func (g *duplicateFilter) filterEvent(now time.Time, source string, ev *aaep.Eve
 		}
 	}
 	return self, dropped
+}
+
+// beginCall notes that a tool runs, and reports whether the words that the session has just begun with
+// name it already.
+func (s *sessionFilter) beginCall(now time.Time, ev *aaep.Event, p *aaep.ToolInvoked) (namedByStart bool) {
+	if len(s.calls) < manyOpen {
+		s.calls[cmp.Or(p.ToolCallID, p.Tool)] = ev
+	}
+	namedByStart = s.about == ev.Text(aaep.VerbosityNormal) && now.Sub(s.began) < moment
+	s.about = ""
+	return namedByStart
+}
+
+// endCall notes that a tool runs no longer, and reports whether its call tells as much as the event
+// that it ended: it ended well within a moment, and the event has no words of its own.
+func (s *sessionFilter) endCall(ev *aaep.Event, p *aaep.ToolCompleted) (toldByCall bool) {
+	id := cmp.Or(p.ToolCallID, p.Tool)
+	call := s.calls[id]
+	delete(s.calls, id)
+	return call != nil && canAge(call) && canAge(ev) && ev.Timestamp.Sub(call.Timestamp) < moment &&
+		(isBare(ev) || repeatsCallName(ev, call))
 }
 
 // takeDue returns the states that have lasted, and when to ask again; the zero time is when

@@ -64,8 +64,9 @@ func dropEmphasis(text string, answer bool) string {
 	return b.String()
 }
 
-// skipCodeSpan returns where the code ends that begins at i, and notes its marks; of one that does
-// not end, they are text.
+// skipCodeSpan returns the index behind the code span that begins with a run of backticks at i, and
+// marks the backticks around it as dropped. A run to which no equal one follows in its paragraph is
+// text; the index is then that behind the run.
 func skipCodeSpan(text string, i int, dropped []bool) int {
 	n := len(text[i:]) - len(strings.TrimLeft(text[i:], "`"))
 	for j := i + n; j < len(text); {

@@ -29,7 +29,7 @@ type Receipt struct {
 	Of      int       // of so many
 }
 
-// Receipts returns those of the newest announcements, oldest first: at most 200.
+// Receipts returns the receipts of the newest announcements, oldest first: at most 200.
 func (a *Announcer) Receipts() []Receipt {
 	receipts := make([]Receipt, len(a.kept))
 	for i, it := range a.kept {

@@ -106,9 +106,11 @@ const (
 // the cursor away. A braille pattern is written as dots, whatever table the display uses.
 func writePacketFor(line []rune) packet {
 	text := string(line)
+	// A write has the numbers of its flags, the region and the length of the text, then the text.
 	b := appendNumbers(writeRegion|writeText|writeAnd|writeOr|writeCursor|writeCharset, 1, uint32(len(line)),
 		uint32(len(text)))
 	b = append(b, text...)
+	// Two masks of a byte for each cell follow: the dots that stay, and those that are added.
 	or := make([]byte, len(line))
 	for i, r := range line {
 		if r>>8 == blank>>8 {
@@ -119,7 +121,7 @@ func writePacketFor(line []rune) packet {
 		}
 	}
 	b = append(b, or...)
-	b = append(b, appendNumbers(0)...)
+	b = append(b, appendNumbers(0)...) // no cursor
 	b = append(b, byte(len("UTF-8")))
 	return packet{packetWrite, append(b, "UTF-8"...)}
 }
