@@ -183,7 +183,7 @@ func ValidateExtension(name, part string, data []byte) error {
 // extensionPart keys the schemas of extensions apart from the types, which have no space.
 func extensionPart(name, part string) string { return name + " " + part }
 
-// hasPart reports whether a schema document has $defs with a name.
+// hasPart reports whether a schema document has a schema for a part under $defs.
 func hasPart(doc any, part string) bool {
 	object, _ := doc.(map[string]any)
 	defs, _ := object["$defs"].(map[string]any)

@@ -87,7 +87,7 @@ func (c *catalogue) count(id ID, n int) string {
 	return e.says[min(c.plural.index(n), len(e.says)-1)]
 }
 
-// splitList returns the parts of a list with commas.
+// splitList returns the parts of a list with commas between them, without blanks and empty parts.
 func splitList(list string) (parts []string) {
 	for part := range strings.SplitSeq(list, ",") {
 		if part = strings.TrimSpace(part); part != "" {

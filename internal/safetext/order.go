@@ -155,8 +155,8 @@ func newLine(text string, right bool) *line {
 	return l
 }
 
-// dropChar leaves out the character at i. breaks says that it made the line run in another order
-// than it is heard.
+// dropChar leaves out the mark or isolate of direction at i. breaks says that because of it the
+// line was seen in another order than it is heard; the first such one is kept in l.broken.
 func (l *line) dropChar(i int, breaks bool) {
 	l.dropped[i] = true
 	if breaks && l.broken < 0 {

@@ -14,7 +14,8 @@ type Change struct {
 	New string
 }
 
-// Summary says how much of a file changes; place is the file as a person is told it.
+// Summary returns a sentence that says how many lines of a file are added and removed; place is the
+// file as Place returns it.
 func (c Change) Summary(place string) string {
 	added, removed := c.countLines()
 	counts := fmt.Sprintf("%s added, %d removed", words.Count(added, "line"), removed)
@@ -37,7 +38,8 @@ func (c Change) countLines() (added, removed int) {
 	return added, removed
 }
 
-// Lines returns the lines that change as they are told, each with its number on its side.
+// Lines returns a sentence for each line that changes: with its number in the old text where it is
+// removed, and in the new one where it is added.
 func (c Change) Lines() (lines []string) {
 	oldNumber, newNumber := 0, 0
 	for _, l := range c.diffLines() {

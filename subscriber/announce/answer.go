@@ -271,8 +271,8 @@ func (a *Announcer) addLines(now time.Time, ans *answer, text string, force bool
 	}
 }
 
-// addProse takes text that is neither code nor a list that is held. A table that is not read row by
-// row is told once it is over.
+// addProse queues text of an answer that is neither code nor lines that are held. The rows of a
+// table that is not read row by row are held until it is over; see endTable.
 func (a *Announcer) addProse(now time.Time, ans *answer, text string) {
 	manner := a.p.Content.Tables
 	if ans.table.manner = manner; manner == "" || manner == Read {
@@ -295,7 +295,7 @@ func (a *Announcer) addProse(now time.Time, ans *answer, text string) {
 	a.addPiece(now, ans, prose, block{}, false)
 }
 
-// endTable tells what an answer holds of a table until that is over, and ends it.
+// endTable queues what is said of a table whose rows an answer holds, and ends the table.
 func (a *Announcer) endTable(now time.Time, ans *answer) {
 	for line := range strings.Lines(ans.table.endHeld(ans.language)) {
 		a.addPiece(now, ans, line, block{}, false)

@@ -126,7 +126,7 @@ func (a *Announcer) forgetSession(now time.Time) {
 	}
 }
 
-// dropProgress says no more of how far a session has come.
+// dropProgress takes out the progress of a session that waits to be said, unless it is being said.
 func (a *Announcer) dropProgress(now time.Time, session string) {
 	if it := a.soFar[session]; it != nil && (a.saying == nil || a.saying.item != it) {
 		delete(a.soFar, session)
@@ -226,7 +226,7 @@ func (a *Announcer) addRequested(now time.Time, w Words) *item {
 	return it
 }
 
-// addRequestedItem is addRequested of an announcement.
+// addRequestedItem is addRequested for an announcement; the same one that still waits is dropped.
 func (a *Announcer) addRequestedItem(now time.Time, it *item) {
 	a.asked = slices.DeleteFunc(a.asked, func(old *item) bool { // that was asked for twice is told once
 		same := old.kind == Notice && a.isUntold(old) && slices.Equal(old.sentences, it.sentences)

@@ -101,8 +101,8 @@ func (g *duplicateFilter) filterEvent(now time.Time, source string, ev *aaep.Eve
 	return self, dropped
 }
 
-// beginCall notes that a tool runs, and reports whether the words that the session has just begun with
-// name it already.
+// beginCall notes that a tool runs, and reports whether the words that the session has just begun
+// with name it already.
 func (s *sessionFilter) beginCall(now time.Time, ev *aaep.Event, p *aaep.ToolInvoked) (namedByStart bool) {
 	if len(s.calls) < manyOpen {
 		s.calls[cmp.Or(p.ToolCallID, p.Tool)] = ev

@@ -150,8 +150,9 @@ func (a *Announcer) Newest(now time.Time) {
 	a.quoteName(a.addRequested(now, w.And("", Words{last})), newest)
 }
 
-// skipWaiting ends what is being said, and leaves what waits to be asked for. It returns how many
-// those were, and the newest of them.
+// skipWaiting ends what is being said, and leaves what waits to be asked for, but for what is
+// critical, about a question or a problem. It returns how many announcements it left, and the
+// newest of them.
 func (a *Announcer) skipWaiting() (n int, newest *item) {
 	skips := func(it *item) bool {
 		return !it.critical && !it.outcome && !it.reminds && it.ends == "" && it.about == nil &&

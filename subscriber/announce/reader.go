@@ -258,8 +258,9 @@ func (a *Announcer) AskMore(now time.Time, question *aaep.Event) (source string,
 	return q.source, q.event
 }
 
-// MoreTime takes what came of asking for more time for a question, the error of
-// Question.MoreTime, and tells the person.
+// MoreTime takes what came of asking for more time for a question, the error of Question.MoreTime,
+// and tells the person: what went wrong at once, and more time only where the agent itself does not
+// tell of it soon.
 func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
 	q := a.questions.findByEvent(question)
 	if q == nil { // what became of it is told

@@ -77,7 +77,9 @@ type transcript struct {
 
 var orderedItem = regexp.MustCompile(`^[ \t]*[0-9]{1,4}[.)][ \t]+\S`)
 
-// addEvent keeps what an event says.
+// addEvent adds what an event says to the transcript: an output as it was written, and the words w
+// of a session's beginning and end, a question or a tool call as one line. Other events leave no
+// line.
 func (t *transcript) addEvent(now time.Time, source string, ev *aaep.Event, w Words) {
 	line := &transcriptLine{at: now, source: source, language: ev.Language(), event: ev}
 	switch p := ev.Payload.(type) {
@@ -113,7 +115,8 @@ func (t *transcript) closeTexts(source string, ev *aaep.Event) {
 	}
 }
 
-// addChunk keeps a piece of an output.
+// addChunk adds a chunk of an output to the lines of that output. A line is classified once it
+// ends.
 func (t *transcript) addChunk(now time.Time, source string, ev *aaep.Event, p *aaep.OutputStreaming) {
 	id := sessionOf(source, ev) + "\x00" + p.OutputID
 	o := t.open[id]
@@ -170,7 +173,7 @@ func (t *transcript) keep(line *transcriptLine) {
 	t.lines = slices.Clone(t.lines[n:])
 }
 
-// endLine says what the line is that an output is at, for that has ended.
+// endLine classifies the line that an output is at, for it has ended.
 func (t *transcript) endLine(o *openText) {
 	if o.line != nil {
 		t.classify(o, o.line)
@@ -178,7 +181,7 @@ func (t *transcript) endLine(o *openText) {
 	}
 }
 
-// readOpen says what the lines are that have not ended, as far as they are there.
+// readOpen classifies the lines that have not ended, as far as they are there: before a walk.
 func (t *transcript) readOpen() {
 	for _, o := range t.open {
 		if o.line != nil {
@@ -188,7 +191,8 @@ func (t *transcript) readOpen() {
 	}
 }
 
-// begin begins a block, unless the line goes on with one of its kind.
+// begin returns the number of the list or table that the next line is of: a new one, unless the
+// line before is of that kind too.
 func (t *transcript) begin(o *openText, kind lineKind) int {
 	if o.last == nil || o.last.kind != kind || o.last.block == 0 {
 		t.last++
@@ -197,7 +201,8 @@ func (t *transcript) begin(o *openText, kind lineKind) int {
 	return o.id
 }
 
-// classify says what a line is, from what was before it.
+// classify sets the kind, the block and the level of a line, from what came before it in its
+// output.
 func (t *transcript) classify(o *openText, line *transcriptLine) {
 	line.kind, line.block, line.level = proseLine, 0, 0
 	text := line.text
@@ -236,7 +241,8 @@ func (t *transcript) classify(o *openText, line *transcriptLine) {
 	}
 }
 
-// addCode says what a line within code or a diff is.
+// addCode is classify for a line within code or a diff; text is the line without marks of a
+// quotation.
 func (t *transcript) addCode(o *openText, line *transcriptLine, text string) {
 	b := &o.block
 	line.text, line.block, line.kind, line.info = text, o.id, codeLine, b.info
@@ -276,7 +282,8 @@ var hunkStart = regexp.MustCompile(`^@@ -([0-9]{1,6})(?:,[0-9]{1,6})? \+([0-9]{1
 // underlined is a line that makes the one before it a heading.
 var underlined = regexp.MustCompile(`^ {0,3}(=+|-+)[ \t]*$`)
 
-// addProse says what a line that is no code is.
+// addProse is classify for a line that is no code; text is the line without marks of a quotation. A
+// line of marks may make the one before it a heading.
 func (t *transcript) addProse(o *openText, line *transcriptLine, text string) {
 	title := heading.FindStringSubmatch(text)
 	underline := underlined.FindStringSubmatch(text)

@@ -71,8 +71,9 @@ func indentWords(words []word, n int) []word {
 	return words
 }
 
-// dotWord makes a word of a translation, in Unicode braille. It may not be cut between a prefix and
-// what it belongs to, nor in a number: those two rules are common to most braille codes.
+// dotWord makes a word of cells that liblouis returned, in Unicode braille. It may not be cut
+// between a prefix and what it belongs to, nor in a number: those two rules are common to most
+// braille codes.
 func dotWord(cells []rune) word {
 	w := word{cells: cells}
 	digits := false

@@ -6,6 +6,7 @@ import (
 	"time"
 )
 
+// sampleRate is how many samples a second of sound has.
 const sampleRate = 44100
 
 // tone is a sine with its octave, which fades out. Zero hertz is silence.
@@ -27,7 +28,7 @@ var ownSounds = map[string][]tone{
 		{0, 60 * time.Millisecond}, {392, 260 * time.Millisecond}},
 }
 
-// makeTones returns tones one after the other, as samples.
+// makeTones returns the samples of tones, one after the other, at sampleRate.
 func makeTones(tones []tone) (samples []int16) {
 	const (
 		loudest = 0.4 * math.MaxInt16
