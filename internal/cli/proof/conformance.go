@@ -341,7 +341,8 @@ func madeUpToken(context.Context) (http.Header, error) {
 // the event stream with theirs.
 func stolenStream(address string, conf *tls.Config, ours,
 	theirs func(context.Context) (http.Header, error)) transports.Dialer {
-	client := &http.Client{Transport: streamOpener{&http.Transport{TLSClientConfig: conf}, theirs}}
+	link := &http.Transport{TLSClientConfig: conf, Proxy: http.ProxyFromEnvironment}
+	client := &http.Client{Transport: streamOpener{link, theirs}}
 	return sse.Dialer{URL: address, Client: client, Credentials: ours}
 }
 
