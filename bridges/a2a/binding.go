@@ -41,6 +41,7 @@ type rpcResponse struct {
 	Error  *remoteError   `json:"error"`
 }
 
+// newRequest returns the POST that calls a method, whose name in 0.3 is another.
 func (b jsonRPC) newRequest(ctx context.Context, endpoint, method string, params any) (*http.Request, error) {
 	if b.legacy {
 		method = cmp.Or(methods[method], method) // extensions have names of their own
@@ -52,6 +53,7 @@ func (b jsonRPC) newRequest(ctx context.Context, endpoint, method string, params
 	return http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
 }
 
+// decodeResult returns the result in the body of a response, or the agent's error in it.
 func (jsonRPC) decodeResult(body []byte, status int) (jsontext.Value, error) {
 	var r rpcResponse
 	if err := bridge.Decode(body, &r); err != nil {
@@ -67,6 +69,8 @@ func (jsonRPC) decodeResult(body []byte, status int) (jsontext.Value, error) {
 // results stand alone. Extensions have no methods in it.
 type httpJSON struct{}
 
+// newRequest returns the request that calls a method: its path and its verb, with params as the
+// body unless the path has all of them. A method that has no path is an error.
 func (httpJSON) newRequest(ctx context.Context, endpoint, method string, params any) (*http.Request, error) {
 	verb, path := http.MethodPost, ""
 	switch p := params.(type) {
@@ -88,22 +92,22 @@ func (httpJSON) newRequest(ctx context.Context, endpoint, method string, params 
 	if path == "" {
 		return nil, fmt.Errorf("%s needs JSON-RPC, and the agent offers HTTP+JSON alone", method)
 	}
-	at, err := url.Parse(endpoint)
+	u, err := url.Parse(endpoint)
 	if err != nil {
 		return nil, err
 	}
-	at.RawPath = strings.TrimRight(at.EscapedPath(), "/") + path
-	if at.Path, err = url.PathUnescape(at.RawPath); err != nil {
+	u.RawPath = strings.TrimRight(u.EscapedPath(), "/") + path
+	if u.Path, err = url.PathUnescape(u.RawPath); err != nil {
 		return nil, err
 	}
 	if params == nil {
-		return http.NewRequestWithContext(ctx, verb, at.String(), nil)
+		return http.NewRequestWithContext(ctx, verb, u.String(), nil)
 	}
 	body, err := json.Marshal(params)
 	if err != nil {
 		return nil, err
 	}
-	return http.NewRequestWithContext(ctx, verb, at.String(), bytes.NewReader(body))
+	return http.NewRequestWithContext(ctx, verb, u.String(), bytes.NewReader(body))
 }
 
 // reasons are the codes of JSON-RPC for the reasons that HTTP+JSON gives instead.
@@ -114,6 +118,8 @@ var reasons = map[string]int{
 	"METHOD_NOT_FOUND":      codeMethodNotFound,
 }
 
+// decodeResult returns the body of a response, which is the result, or the agent's error in it.
+// Statuses that a server without the method answers are codeMethodNotFound.
 func (httpJSON) decodeResult(body []byte, status int) (jsontext.Value, error) {
 	var r struct {
 		Error *struct {

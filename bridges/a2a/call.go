@@ -29,6 +29,7 @@ type remoteError struct {
 	Message string `json:"message"`
 }
 
+// Error quotes the agent's message.
 func (e *remoteError) Error() string {
 	return fmt.Sprintf("the agent reports: %s", toolwords.Label(e.Message))
 }

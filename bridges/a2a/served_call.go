@@ -41,7 +41,7 @@ type call struct {
 	} `json:"params"`
 }
 
-// serveCall answers one request.
+// serveCall reads one request of JSON-RPC from principal, and answers it.
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, principal string) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if r.Method != http.MethodPost || kind != "application/json" {
@@ -72,6 +72,12 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, principal str
 		a.writeError(codeVersion, "1.0 and 0.3 are spoken here")
 		return
 	}
+	s.callMethod(&a, r, &c, principal)
+}
+
+// callMethod calls the method that a request names, by its name in 1.0 or in 0.3, which decides the
+// form of the answer too.
+func (s *Server) callMethod(a *answerer, r *http.Request, c *call, principal string) {
 	method := c.Method
 	for newer, older := range methods {
 		if method == older {
@@ -80,14 +86,14 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, principal str
 	}
 	switch method {
 	case "SendMessage", "SendStreamingMessage":
-		s.serveMessage(&a, r, &c, principal, method == "SendStreamingMessage")
+		s.serveMessage(a, r, c, principal, method == "SendStreamingMessage")
 	case "GetTask", "CancelTask", "SubscribeToTask":
 		t := s.findTask(principal, c.Params.ID)
 		switch {
 		case t == nil:
 			a.writeError(codeNotFound, "there is no such task")
 		case method == "CancelTask":
-			s.cancelTask(&a, r, t)
+			s.cancelTask(a, r, t)
 		case method == "SubscribeToTask":
 			if _, over, _ := t.updatesAfter(0); over {
 				a.writeError(codeUnsupported, "the task is over")

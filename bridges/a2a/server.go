@@ -258,7 +258,8 @@ func (s *Server) buildCard() map[string]any {
 		card["securitySchemes"] = map[string]any{"bearer": map[string]any{
 			"httpAuthSecurityScheme": map[string]any{"scheme": "Bearer"}, "type": "http", "scheme": "bearer"}}
 		card["security"] = []any{map[string]any{"bearer": []string{}}}
-		card["securityRequirements"] = []any{map[string]any{"schemes": map[string]any{"bearer": map[string]any{"list": []string{}}}}}
+		bearer := map[string]any{"bearer": map[string]any{"list": []string{}}}
+		card["securityRequirements"] = []any{map[string]any{"schemes": bearer}}
 	}
 	return card
 }

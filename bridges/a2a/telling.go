@@ -274,7 +274,8 @@ func (t *telling) finishSession(err error) error {
 	case t.over:
 		return t.end
 	case errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
-		t.s.Cancel(aaep.CancelledByTimeout, bridge.Ours("No answer came, and none was sent. The task waits at the agent."))
+		t.s.Cancel(aaep.CancelledByTimeout,
+			bridge.Ours("No answer came, and none was sent. The task waits at the agent."))
 	case errors.Is(err, errDeclined):
 		t.s.Cancel(aaep.CancelledByUser, bridge.Ours("You did not sign in. The task waits at the agent."))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

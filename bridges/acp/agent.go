@@ -409,7 +409,8 @@ func (a *Agent) reportLost(problem string) {
 	}
 	a.mu.Unlock()
 	for _, c := range busy {
-		c.reportNews("The agent sent " + problem + ". What it says there is lost, and what it asks there is not allowed.")
+		c.reportNews("The agent sent " + problem +
+			". What it says there is lost, and what it asks there is not allowed.")
 	}
 }
 
@@ -477,6 +478,7 @@ type lastLines struct {
 // maxLastBytes is how much of the end of standard error is kept.
 const maxLastBytes = 4 << 10
 
+// Write keeps the end of p, and logs p. It never fails.
 func (l *lastLines) Write(p []byte) (int, error) {
 	if l.log != nil {
 		l.log.Debug("acp: the agent printed", "text", string(p))

@@ -150,7 +150,7 @@ func (t *tee) admitLine(line []byte, whole, editor bool) (passes bool) {
 }
 
 const (
-	maxPending       = 64   // permissions that a listener can answer at once; what more are asked for only the editor answers
+	maxPending       = 64   // permissions that a listener can answer at once; the editor alone answers more
 	maxSettled       = 4096 // permissions that a listener has answered and the editor has not
 	maxConversations = 256  // that are followed
 )
@@ -393,15 +393,7 @@ func (t *tee) observeLine(p observedLine) {
 				hello.ProtocolVersion, protocolVersion))
 		}
 	case p.fromEditor && method == "session/prompt" && m.ID != nil:
-		text := ""
-		for _, block := range about.Prompt {
-			if block.Type == "text" {
-				text += block.Text + " "
-			}
-		}
-		if turn, err := c.beginTurn(context.Background(), text); err == nil {
-			t.prompts[string(m.ID)] = turn
-		}
+		t.beginPrompt(c, string(m.ID), about.Prompt)
 	case p.fromEditor && method == "session/cancel":
 		c.Stop()
 	case p.fromEditor && m.Method == nil && p.permission != nil && !p.permission.settled:
@@ -418,13 +410,34 @@ func (t *tee) observeLine(p observedLine) {
 			c.answerPermission(p.permission.request)
 		}()
 	case !p.fromEditor && m.Method == nil:
-		if turn := t.prompts[string(m.ID)]; turn != nil {
-			delete(t.prompts, string(m.ID))
-			var answer promptResponse
-			err := decodeAnswer(m, true, &answer)
-			turn.endTurn(answer.StopReason, err)
+		t.endPrompt(m)
+	}
+}
+
+// beginPrompt begins a turn of c with the text of the editor's prompt, which has the id.
+func (t *tee) beginPrompt(c *Conversation, id string, prompt []contentBlock) {
+	text := ""
+	for _, block := range prompt {
+		if block.Type == "text" {
+			text += block.Text + " "
 		}
 	}
+	if turn, err := c.beginTurn(context.Background(), text); err == nil {
+		t.prompts[id] = turn
+	}
+}
+
+// endPrompt ends the turn of the prompt that m, an answer of the agent, is about, if it is about
+// one.
+func (t *tee) endPrompt(m message) {
+	turn := t.prompts[string(m.ID)]
+	if turn == nil {
+		return
+	}
+	delete(t.prompts, string(m.ID))
+	var answer promptResponse
+	err := decodeAnswer(m, true, &answer)
+	turn.endTurn(answer.StopReason, err)
 }
 
 // findConversation returns the conversation with an id, made if it is new; nil where too many are

@@ -120,7 +120,9 @@ func (t *turn) runCommand(r *request, ask createTerminalRequest) (id string, err
 		}
 	}
 	command := ask.Command
-	if len(ask.Args) > 0 { // told so that neither two arguments can pass for one, nor a word for what a shell makes of it
+	if len(ask.Args) > 0 {
+		// Words are quoted, so that neither two arguments can pass for one, nor a word for what a
+		// shell would make of it.
 		command = quoteWord(ask.Command)
 		for _, arg := range ask.Args {
 			command += " " + quoteWord(arg)
@@ -155,7 +157,8 @@ func (t *turn) runCommand(r *request, ask createTerminalRequest) (id string, err
 	}
 	told := strings.Join(says, " ")
 	if !tellableWhole(command) || !tellableWhole(told) {
-		return "", fmt.Errorf("a command with its settings can have %d characters at most, so that the user can be told all of it", toolwords.Most)
+		return "", fmt.Errorf("a command with its settings can have %d characters at most, so that the user can be "+
+			"told all of it", toolwords.Most)
 	}
 	about := &call{title: command, kind: "execute",
 		content: []toolContent{{Type: "content", Content: contentBlock{Type: "text", Text: told}}}}

@@ -153,7 +153,8 @@ func (p permissionRequest2) asVersion1(id string) permissionRequest {
 			call.Title = &p.Title
 		}
 	case "command":
-		call = toolCall{ID: p.Subject.CallID, Title: &p.Subject.Command, Kind: new(toolwords.Execute), folder: p.Subject.CWD}
+		call = toolCall{ID: p.Subject.CallID, Title: &p.Subject.Command, Kind: new(toolwords.Execute),
+			folder: p.Subject.CWD}
 	default:
 		call = toolCall{Title: &p.Title, Kind: new("")}
 		if p.Subject.Type != "" {

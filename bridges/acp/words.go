@@ -101,7 +101,8 @@ func (c *Conversation) Details() (lines []string) {
 		switch part.Type {
 		case "diff":
 			if c.agent.cfg.Version2 {
-				for _, text := range append(part.describeChanges(c.agent.cfg), toolwords.SplitLines(part.Patch.Text)...) {
+				changes := part.describeChanges(c.agent.cfg)
+				for _, text := range append(changes, toolwords.SplitLines(part.Patch.Text)...) {
 					safe("", text)
 				}
 				continue

@@ -83,6 +83,8 @@ type input struct {
 	members map[string]jsontext.Value // all of them
 }
 
+// RoundTrip sends a request of the web app to the agent. If it starts a run, the run is told, and
+// the response's stream goes through it.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, in := readInput(r)
 	if in == nil {
@@ -96,16 +98,16 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("Accept", "text/event-stream") // and not the binary form
 	r.Header.Set("Accept-Encoding", "identity")
 	resp, err := t.cfg.Transport.RoundTrip(r)
-	says := ""
+	problem := ""
 	switch {
 	case err != nil && r.Context().Err() == nil:
-		says = "The agent could not be reached."
+		problem = "The agent could not be reached."
 	case err == nil && resp.StatusCode >= http.StatusBadRequest:
-		says = fmt.Sprintf("The agent did not take the request: it answered with the status %d.", resp.StatusCode)
+		problem = fmt.Sprintf("The agent did not take the request: it answered with the status %d.", resp.StatusCode)
 	}
-	if says != "" {
+	if problem != "" {
 		if x := newRun(r, t, in); x != nil {
-			x.endRun(errUnserved, says)
+			x.endRun(errUnserved, problem)
 		}
 	}
 	if err != nil || !isStream(resp) {
@@ -116,11 +118,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	read, write := io.Pipe()
-	from := resp.Body
+	stream := resp.Body
 	resp.Body = read
 	resp.ContentLength = -1
 	resp.Header.Del("Content-Length")
-	go func() { write.CloseWithError(x.relayStream(write, from)) }()
+	go func() { write.CloseWithError(x.relayStream(write, stream)) }()
 	return resp, nil
 }
 

@@ -52,6 +52,7 @@ func (f *frameReader) nextFrame() (raw, data []byte, err error) {
 	}
 }
 
+// newFrameReader returns a frameReader of the stream r.
 func newFrameReader(r io.Reader) *frameReader {
 	return &frameReader{in: bufio.NewReaderSize(r, 32<<10)}
 }

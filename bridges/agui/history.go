@@ -48,6 +48,7 @@ type storedCall struct {
 	args []byte // Arguments, as long as they come in pieces
 }
 
+// newHistory returns the history that a run begins with: the messages and the state of its input.
 func newHistory(in *input) *history {
 	h := &history{input: in, byID: map[string]*message{}, calls: map[string]*storedCall{}}
 	for _, m := range in.Messages {

@@ -30,7 +30,8 @@ const (
 )
 
 // askInterrupts asks about every interrupt. done says how what was accepted ended.
-func (x *run) askInterrupts(ctx context.Context, interrupts []interrupt) (answers []resumeEntry, done func(error), ok bool) {
+func (x *run) askInterrupts(ctx context.Context, interrupts []interrupt) (answers []resumeEntry, done func(error),
+	ok bool) {
 	x.mu.Lock()
 	x.closeAll()
 	for _, i := range interrupts { // what is asked about does not run yet
@@ -172,6 +173,7 @@ func approvalAnswer(i interrupt) (answerOf func(yes bool) any, ok bool) {
 	return nil, false
 }
 
+// isApproval reports whether a name of a field means the approval itself, in any spelling.
 func isApproval(name string) bool { return slices.Contains(approvals, strings.ToLower(name)) }
 
 // isForm reports whether what an interrupt asks for can be asked field by field.
@@ -190,7 +192,8 @@ func isForm(i interrupt) bool {
 }
 
 // confirmInterrupt asks whether the agent may go on.
-func (x *run) confirmInterrupt(ctx context.Context, i interrupt, timeout time.Duration) (aaep.Decision, func(error), error) {
+func (x *run) confirmInterrupt(ctx context.Context, i interrupt, timeout time.Duration) (aaep.Decision, func(error),
+	error) {
 	tool := producer.Tool{Name: "approval", Risk: aaep.RiskHigh, Timeout: timeout, AsksElsewhere: true}
 	action := cmp.Or(words.Sentence(toolwords.Line(i.Message)), "The agent asks whether it may go on.")
 	consequence, given := "The agent says no more about it.", []string{i.Message}

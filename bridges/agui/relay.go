@@ -56,9 +56,12 @@ var (
 )
 
 // A failure is one that may pass.
-type failure struct{ what string }
+type failure struct{ problem string }
 
-func (f *failure) Error() string   { return "agui: " + f.what }
+// Error names the problem.
+func (f *failure) Error() string { return "agui: " + f.problem }
+
+// Temporary reports true: the run may be tried again.
 func (f *failure) Temporary() bool { return true }
 
 // A stop is the event with which a run ended, to ask.

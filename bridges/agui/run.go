@@ -122,6 +122,7 @@ func (x *run) openOutput(id, role string) {
 	x.outputs[id] = x.session.Output()
 }
 
+// closeOutput ends the text of a message, if it is open.
 func (x *run) closeOutput(id string) {
 	if out := x.outputs[id]; out != nil {
 		out.Close()
@@ -156,6 +157,7 @@ func (x *run) beginCall(e *event) {
 	})
 }
 
+// addArgs adds a piece of the arguments of the call id. Beyond maxArgs bytes they are cut.
 func (x *run) addArgs(id, args string) {
 	c := x.calls[id]
 	if c == nil {
@@ -235,6 +237,7 @@ func (x *run) tellText(text string) {
 	out.Close()
 }
 
+// reportProgress reports a sentence of this package as progress, which later progress may replace.
 func (x *run) reportProgress(text string) {
 	x.session.Progress(bridge.Ours(text), aaep.Progress{Description: text}, 0)
 }

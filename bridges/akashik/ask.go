@@ -81,8 +81,8 @@ func (b *Bridge) askAbout(ctx context.Context, s *producer.Session, n *news) {
 	case errors.Is(err, producer.ErrUnreachable):
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		text := n.sentence + " The field says that this requires an action. No listener can answer it, and nothing was " +
-			"written."
+		text := n.sentence + " The field says that this requires an action. No listener can answer it, and nothing " +
+			"was written."
 		if err := b.handOver(text); err != nil {
 			b.cfg.Logger.Error("akashik: it could not be told", "error", err)
 		}
@@ -114,7 +114,8 @@ func (b *Bridge) makeQuestion(n *news, claims [2]string) producer.Question {
 		Text: aaep.Say("The field " + b.name + " says that this requires an action: " + words.Sentence(subject) +
 			" What is to be written there as a person's directive?"),
 		Context: aaep.Say("Choose, or say it in your own words. Your answer is put on record in the field, where " +
-			"agents may read it. It does nothing else: whether an agent follows it is not known here. Silence writes nothing."),
+			"agents may read it. It does nothing else: whether an agent follows it is not known here. Silence writes " +
+			"nothing."),
 		Choices: choices, Timeout: b.cfg.AnswerTime,
 	}
 }

@@ -176,17 +176,19 @@ func (b *Bridge) registerAgent(ctx context.Context) (level int64, err error) {
 	return *answer.Capabilities.Level, nil
 }
 
+// terms are those of a subscription to the field.
+type terms struct {
+	ID       *string  `json:"id"`
+	Events   []string `json:"events"`
+	Least    *float64 `json:"min_relevance"`
+	Debounce *int64   `json:"debounce_ms"`
+}
+
 // subscribeAll makes subscriptions in place of those that were, and opens the links on which the
-// field pushes. What is handed over is subscribed to by itself where the other is limited to what
-// is relevant.
+// field pushes; none if it does not push. Events that are handed over have a subscription of their
+// own where the other is limited to what is relevant.
 func (b *Bridge) subscribeAll(ctx context.Context) (links []*link, err error) {
 	b.unsubscribeAll(ctx)
-	type terms struct {
-		ID       *string  `json:"id"`
-		Events   []string `json:"events"`
-		Least    *float64 `json:"min_relevance"`
-		Debounce *int64   `json:"debounce_ms"`
-	}
 	wanted := []terms{{Events: b.cfg.Events}}
 	if b.cfg.MinRelevance > 0 {
 		wanted[0].Least = &b.cfg.MinRelevance
@@ -210,28 +212,10 @@ func (b *Bridge) subscribeAll(ctx context.Context) (links []*link, err error) {
 		if b.cfg.Debounce > 0 {
 			w.Debounce = new(b.cfg.Debounce.Milliseconds())
 		}
-		var answer struct {
-			Status string `json:"status"`
-			ID     string `json:"subscription_id"`
-			Push   string `json:"push_url"`
-			Stream string `json:"stream_url"`
-		}
-		err := b.f.callOperation(ctx, "SUBSCRIBE", "", map[string]any{"action": "subscribe", "subscription": w},
-			&answer)
-		var status *statusError
-		if codeOf(err) == codeUnsupported || errors.As(err, &status) &&
-			(status.code == http.StatusNotFound || status.code == http.StatusMethodNotAllowed ||
-				status.code == http.StatusNotImplemented) {
-			return links, nil // it does not push
-		}
-		if err != nil {
+		address, pushes, err := b.subscribe(ctx, w)
+		if err != nil || !pushes {
 			return links, err
 		}
-		if answer.Status != "ok" || answer.ID == "" {
-			return links, errors.New("the field made no subscription, and does not say why")
-		}
-		b.movePlace(func(p *place) { p.Subscriptions = append(p.Subscriptions, answer.ID) })
-		address := cmp.Or(answer.Push, answer.Stream)
 		if address == "" || slices.Contains(addresses, address) {
 			continue
 		}
@@ -247,6 +231,32 @@ func (b *Bridge) subscribeAll(ctx context.Context) (links []*link, err error) {
 		links = append(links, l)
 	}
 	return links, nil
+}
+
+// subscribe makes one subscription, and returns the address on which the field pushes, or "". It
+// reports false, without an error, if the field makes no subscriptions at all.
+func (b *Bridge) subscribe(ctx context.Context, w terms) (address string, pushes bool, err error) {
+	var answer struct {
+		Status string `json:"status"`
+		ID     string `json:"subscription_id"`
+		Push   string `json:"push_url"`
+		Stream string `json:"stream_url"`
+	}
+	err = b.f.callOperation(ctx, "SUBSCRIBE", "", map[string]any{"action": "subscribe", "subscription": w}, &answer)
+	var status *statusError
+	if codeOf(err) == codeUnsupported || errors.As(err, &status) &&
+		(status.code == http.StatusNotFound || status.code == http.StatusMethodNotAllowed ||
+			status.code == http.StatusNotImplemented) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	if answer.Status != "ok" || answer.ID == "" {
+		return "", false, errors.New("the field made no subscription, and does not say why")
+	}
+	b.movePlace(func(p *place) { p.Subscriptions = append(p.Subscriptions, answer.ID) })
+	return cmp.Or(answer.Push, answer.Stream), true, nil
 }
 
 // unsubscribeAll ends the subscriptions that there are, as far as the field can be reached.
@@ -418,7 +428,9 @@ func (b *Bridge) catchUp(ctx context.Context) error {
 		}
 	}
 	all := answer.listNews()
-	fresh := slices.DeleteFunc(slices.Clone(all), func(n *news) bool { return slices.Contains(was.Last, n.repeatName()) })
+	fresh := slices.DeleteFunc(slices.Clone(all), func(n *news) bool {
+		return slices.Contains(was.Last, n.repeatName())
+	})
 	if err := b.takeNews(fresh); err != nil {
 		return err
 	}

@@ -56,6 +56,7 @@ type fieldError struct {
 	Advice  string `json:"suggested_action"`
 }
 
+// Error quotes the field's message, code and advice.
 func (e *fieldError) Error() string {
 	text := "the field reports: " + cmp.Or(toolwords.Label(e.Message), "no reason") + " (" +
 		toolwords.Label(e.Code) + ")"
@@ -80,6 +81,7 @@ type statusError struct {
 	text string
 }
 
+// Error names the status and, for one that refuses the token, what to do.
 func (e *statusError) Error() string {
 	if e.code == http.StatusUnauthorized || e.code == http.StatusForbidden {
 		return "the field answers " + e.text + ": give it a token that it knows"

@@ -12,9 +12,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// Consent. What a person accepts is always one call, put to them in all its words. permission is
-// the only function that calls answer with an output that allows something, and does so only after
-// Session.Confirm has returned aaep.Accept for that call.
+// Consent. What a person accepts is always one call, put to them in all its words. decidePermission
+// is the only function that calls answer with an output that allows something, and does so only
+// after Session.Confirm has returned aaep.Accept for that call.
 
 const (
 	mostTold    = 15000 // bytes of an action or a consequence, of which the protocol takes 16,384
@@ -57,11 +57,41 @@ func (c *conversation) decidePermission(ctx context.Context, in *input, about *c
 	decision, done, err := t.s.Confirm(ctx, tool)
 	withdrawn := ctx.Err() != nil
 	stop()
-	var invalid *aaep.InvalidError // of a question that was put to no user
+	reason, over := c.noteDecision(about, t, decision, done, err, withdrawn)
+	switch {
+	case errors.Is(err, producer.ErrRejected):
+		r.answer(encodeOutput(c.d.deny(declined)))
+	case reason != "":
+		r.answer(encodeOutput(c.d.deny(reason)))
+	}
+	switch {
+	case over, errors.Is(err, producer.ErrRejected):
+	case withdrawn:
+		c.tellText(c.d.name + " does not wait for an answer here any more.")
+	case decision == aaep.Accept:
+		if c.d.allow != nil && r.answer(encodeOutput(c.d.allow())) != nil {
+			c.noteUndelivered(about)
+		}
+	case reason != "" && reason != untold:
+	case errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
+		c.tellText(c.d.name + " asks now in its own window.")
+	default: // such as for a secret in it
+		c.tellText("It asks for something that cannot be told here, such as for a secret in it. " +
+			c.elsewhereText(true))
+	}
+}
+
+// noteDecision notes what came of the question about a call of the turn t: decision, done and err
+// are what Session.Confirm returned, and withdrawn says that the agent does not wait any more.
+// reason is why an agent that asks nothing itself is told no, or "". over says that the turn has
+// ended.
+func (c *conversation) noteDecision(about *call, t *turn, decision aaep.Decision, done func(error), err error,
+	withdrawn bool) (reason string, over bool) {
 	c.mu.Lock()
-	reason := "" // for which an agent that asks nothing itself is told no
+	defer c.mu.Unlock()
 	if accepted := decision == aaep.Accept && !withdrawn && !t.over; c.d.isFinal && !accepted {
 		reason = unanswered
+		var invalid *aaep.InvalidError // the question was put to no user
 		switch {
 		case errors.Is(err, producer.ErrNotRecorded):
 			reason = unsettled
@@ -85,28 +115,7 @@ func (c *conversation) decidePermission(ctx context.Context, in *input, about *c
 			about.done = nil
 		}
 	}
-	over := t.over
-	c.mu.Unlock()
-	switch {
-	case errors.Is(err, producer.ErrRejected):
-		r.answer(encodeOutput(c.d.deny(declined)))
-	case reason != "":
-		r.answer(encodeOutput(c.d.deny(reason)))
-	}
-	switch {
-	case over, errors.Is(err, producer.ErrRejected):
-	case withdrawn:
-		c.tellText(c.d.name + " does not wait for an answer here any more.")
-	case decision == aaep.Accept:
-		if c.d.allow != nil && r.answer(encodeOutput(c.d.allow())) != nil {
-			c.noteUndelivered(about)
-		}
-	case reason != "" && reason != untold:
-	case errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
-		c.tellText(c.d.name + " asks now in its own window.")
-	default: // such as for a secret in it
-		c.tellText("It asks for something that cannot be told here, such as for a secret in it. " + c.elsewhereText(true))
-	}
+	return reason, t.over
 }
 
 // unaskedCall says why a call is not put to the user.

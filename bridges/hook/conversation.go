@@ -181,6 +181,7 @@ func (c *conversation) detachTurn() *turn {
 	return t
 }
 
+// endText ends the text that is open, if there is one. The conversation's mu is held.
 func (t *turn) endText() {
 	if t.out != nil {
 		t.out.Close()
@@ -342,7 +343,8 @@ func (c *conversation) handleResult(in *input) {
 	fault := in.faultText()
 	if ended.denied {
 		if fault == "" && c.d.events[in.eventName()] != failed {
-			t.tellProgress(prefix + "Although that was not allowed, the agent reports that it was done: " + actionOf(ended.tool))
+			t.tellProgress(prefix + "Although that was not allowed, the agent reports that it was done: " +
+				actionOf(ended.tool))
 		}
 		return
 	}
@@ -361,6 +363,7 @@ func (c *conversation) handleResult(in *input) {
 	ended.done(errFailed)
 }
 
+// tellProgress tells a sentence of this package as progress of the session.
 func (t *turn) tellProgress(text string) {
 	t.s.Progress(englishText(text), aaep.Progress{Description: text}, 0)
 }

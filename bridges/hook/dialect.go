@@ -81,7 +81,8 @@ const (
 	declined   = "The user declined this action."
 	unanswered = "Nobody answered, so this was not allowed."
 	unsettled  = "The answer could not be put on record, so this was not allowed."
-	untold     = "The user cannot be asked about this: it is too long to be told, or holds a secret. So it was not allowed."
+	untold     = "The user cannot be asked about this: it is too long to be told, or holds a secret. So it was not " +
+		"allowed."
 )
 
 // specific is the form of output that Claude Code and Codex take.
@@ -101,8 +102,10 @@ func permissionDecision(behavior, message string) any {
 	}{"PermissionRequest", decided{behavior, message}}}
 }
 
+// allowOutput is the output that allows a call of Claude Code, and of those that speak as it does.
 func allowOutput() any { return permissionDecision("allow", "") }
 
+// denyOutput is the output that refuses one.
 func denyOutput(reason string) any { return permissionDecision("deny", reason) }
 
 // plainDecision is the output that decides a call of Gemini CLI and of Crush.
@@ -111,8 +114,10 @@ type plainDecision struct {
 	Reason   string `json:"reason,omitzero"`
 }
 
+// plainAllowance is the plainDecision that allows a call.
 func plainAllowance() any { return plainDecision{Decision: "allow"} }
 
+// plainDenial is the plainDecision that refuses one.
 func plainDenial(reason string) any { return plainDecision{"deny", reason} }
 
 // formOutput is the output that answers an elicitation of Claude Code.
@@ -135,12 +140,12 @@ func encodeOutput(output any) []byte {
 // The kinds of the agents' own tools. A tool that is in no table can do anything.
 var (
 	claudeTools = map[string]string{
-		"Bash": toolwords.Execute, "PowerShell": toolwords.Execute, "apply_patch": toolwords.Edit, "Edit": toolwords.Edit,
-		"MultiEdit": toolwords.Edit,
-		"Write":     toolwords.Edit, "NotebookEdit": toolwords.Edit, "Read": toolwords.Read, "Glob": toolwords.Search,
+		"Bash": toolwords.Execute, "PowerShell": toolwords.Execute, "apply_patch": toolwords.Edit,
+		"Edit": toolwords.Edit, "MultiEdit": toolwords.Edit,
+		"Write": toolwords.Edit, "NotebookEdit": toolwords.Edit, "Read": toolwords.Read, "Glob": toolwords.Search,
 		"Grep": toolwords.Search,
-		"LS":   toolwords.Search, "WebFetch": toolwords.Fetch, "WebSearch": toolwords.Fetch, "NetworkAccess": toolwords.Fetch,
-		"Task":  toolwords.Other,
+		"LS":   toolwords.Search, "WebFetch": toolwords.Fetch, "WebSearch": toolwords.Fetch,
+		"NetworkAccess": toolwords.Fetch, "Task": toolwords.Other,
 		"Agent": toolwords.Other, "Skill": toolwords.Other, "TodoWrite": toolwords.Think, "TaskCreate": toolwords.Think,
 		"TaskUpdate": toolwords.Think,
 		"TaskList":   toolwords.Think, "TaskGet": toolwords.Think, "ToolSearch": toolwords.Think,
@@ -168,7 +173,8 @@ var (
 		"download": toolwords.Edit,
 		"view":     toolwords.Read, "ls": toolwords.Search, "glob": toolwords.Search, "grep": toolwords.Search,
 		"sourcegraph": toolwords.Fetch,
-		"fetch":       toolwords.Fetch, "agentic_fetch": toolwords.Fetch, "agent": toolwords.Other, "todos": toolwords.Think,
+		"fetch":       toolwords.Fetch, "agentic_fetch": toolwords.Fetch, "agent": toolwords.Other,
+		"todos": toolwords.Think,
 	}
 )
 

@@ -94,7 +94,8 @@ func (in *input) readCamel(data []byte) {
 	in.Input, in.Response = c.Args, c.Result
 	var text string
 	var object map[string]jsontext.Value
-	if c.Args.Kind() == '"' && toolwords.Decode(c.Args, &text) == nil && toolwords.Decode([]byte(text), &object) == nil {
+	if c.Args.Kind() == '"' && toolwords.Decode(c.Args, &text) == nil &&
+		toolwords.Decode([]byte(text), &object) == nil {
 		in.Input = jsontext.Value(text)
 	}
 	var result struct {
@@ -155,6 +156,7 @@ func (in *input) readBeginning(data []byte) {
 	}
 }
 
+// eventName returns the name of the event, which Crush has in another member.
 func (in *input) eventName() string { return cmp.Or(in.Event, in.Crush) }
 
 // conversationKey names the conversation of an input.

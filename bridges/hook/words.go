@@ -62,8 +62,9 @@ func (a arguments) namedTexts() []member {
 
 // subjectOf returns the argument by which a tool of a kind is told.
 func (a arguments) subjectOf(kind string) member {
-	order := map[string][]string{toolwords.Execute: {"command"}, toolwords.Search: {"url", "query", "pattern", "command"},
-		toolwords.Fetch: {"url", "query", "pattern", "command"}}[kind]
+	order := map[string][]string{toolwords.Execute: {"command"},
+		toolwords.Search: {"url", "query", "pattern", "command"},
+		toolwords.Fetch:  {"url", "query", "pattern", "command"}}[kind]
 	if kind == toolwords.Edit || kind == toolwords.Read {
 		order = []string{"file_path", "path", "absolute_path", "notebook_path"}
 		if files, _ := patchedFiles(a.Command); len(files) > 0 {
@@ -97,6 +98,8 @@ func (a arguments) otherTexts(kind string) (all []string) {
 	return all
 }
 
+// filePath returns the path of the file that a tool is about, under whichever name it stands; or
+// "".
 func (a arguments) filePath() string { return cmp.Or(a.File, a.Path, a.Absolute, a.Notebook) }
 
 // fileChanges returns what a tool does to its file.
@@ -139,7 +142,8 @@ func (c *conversation) describeCall(in *input) producer.Tool {
 		}
 	case toolwords.Search, toolwords.Fetch:
 		verb = map[string]string{toolwords.Search: "Search ", toolwords.Fetch: "Fetch "}[kind]
-		if title = a.subjectOf(kind).text; strings.ContainsFunc(title, unicode.IsSpace) { // or it could say what is done
+		if title = a.subjectOf(kind).text; strings.ContainsFunc(title, unicode.IsSpace) {
+			// Unquoted, it could pass for a sentence that says what is done.
 			title = "\"" + title + "\""
 		}
 	}
@@ -191,8 +195,8 @@ func (c *conversation) consequenceText(in *input) string {
 		}
 	}
 	if text := cmp.Or(a.Content, a.FileText); text != nil {
-		says = append(says, fmt.Sprintf("All of %s is written: %s.", place, words.Count(len(toolwords.SplitLines(*text)),
-			"line")))
+		says = append(says, fmt.Sprintf("All of %s is written: %s.", place,
+			words.Count(len(toolwords.SplitLines(*text)), "line")))
 	}
 	files, _ := patchedFiles(a.Command)
 	for _, file := range files {
@@ -234,7 +238,8 @@ func (c *conversation) canBeTold(in *input, tool producer.Tool) bool {
 	if kind == toolwords.Edit {
 		a.Command = "" // a patch
 	}
-	for _, text := range []string{a.Command, a.Description, a.filePath(), a.URL, a.Query, a.Pattern, c.consequenceText(in)} {
+	for _, text := range []string{a.Command, a.Description, a.filePath(), a.URL, a.Query, a.Pattern,
+		c.consequenceText(in)} {
 		if !toolwords.IsWhole(text) {
 			return false
 		}
@@ -308,6 +313,8 @@ func patchedFiles(text string) (files []*patchedFile, whole bool) {
 	return files, whole
 }
 
+// summaryText returns a sentence that says what a patch does to its file, whose path is told as
+// from folder.
 func (f *patchedFile) summaryText(folder string) string {
 	place := toolwords.Place(folder, f.path)
 	switch f.what {

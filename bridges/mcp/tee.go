@@ -67,7 +67,8 @@ func (t *tee) admitClient(line []byte, whole bool) (passes bool) {
 	}
 	messages, batch, err := readClient(line)
 	if err != nil {
-		t.refuseLine(nil, codeParse, "the message is not passed on, for it can be read in more than one way: "+toolcall.Line(err.Error()))
+		t.refuseLine(nil, codeParse, "the message is not passed on, for it can be read in more than one way: "+
+			toolcall.Line(err.Error()))
 		return false
 	}
 	if !batch {
@@ -139,7 +140,8 @@ func (t *tee) admitMessage(m *message, line []byte) bool {
 	case m.Method == "": // the answer to a request of the server's
 		return true
 	case m.ID != nil && t.concernsHeld(m):
-		t.cfg.Logger.Warn("mcp: a request with the id of a call that is held goes nowhere", "method", toolwords.Label(m.Method))
+		t.cfg.Logger.Warn("mcp: a request with the id of a call that is held goes nowhere",
+			"method", toolwords.Label(m.Method))
 		return false
 	case m.Method == callTool:
 		return t.admitCall(m, line)
@@ -207,7 +209,8 @@ func (t *tee) withdrawAll() {
 func (t *tee) describeCall(m *message) (about producer.Tool, held bool, err error) {
 	var params callParams
 	if bridge.Decode(m.Params, &params) != nil || params.Name == "" {
-		return producer.Tool{Name: "unknown", Title: toolcall.ToolName("")}, true, errors.New("its arguments cannot be read")
+		return producer.Tool{Name: "unknown", Title: toolcall.ToolName("")}, true,
+			errors.New("its arguments cannot be read")
 	}
 	t.mu.Lock()
 	known := t.tools[params.Name]

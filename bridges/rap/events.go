@@ -135,7 +135,8 @@ func NewEvents(p *producer.Producer, cfg EventsConfig) (*Events, error) {
 		kept.Close()
 		return nil, fmt.Errorf("rap: the agent cannot be followed: %w", err)
 	}
-	e := &Events{poster: newPoster(false), p: p, cfg: cfg, toolset: toolset, sub: sub, kept: kept, active: map[toolcall.Name]*delivery{}}
+	e := &Events{poster: newPoster(false), p: p, cfg: cfg, toolset: toolset, sub: sub, kept: kept,
+		active: map[toolcall.Name]*delivery{}}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	for _, call := range left {
 		if err := e.keepFollower(call.Record); err != nil {

@@ -103,7 +103,8 @@ func (in *invocation) makePass() pass {
 // of this machine.
 func checkPeerURL(name, text string) error {
 	at, err := url.Parse(text)
-	if err != nil || at.Host == "" || at.Scheme != "https" && !(at.Scheme == "http" && httpguard.LoopbackName(at.Hostname())) {
+	if err != nil || at.Host == "" ||
+		at.Scheme != "https" && !(at.Scheme == "http" && httpguard.LoopbackName(at.Hostname())) {
 		return errors.New(name + " must be a URL of https, or of http on this machine")
 	}
 	return nil

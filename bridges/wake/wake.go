@@ -446,8 +446,8 @@ func ReadKeys(path string) (map[string][]string, error) {
 		switch {
 		case len(fields) == 0 || strings.HasPrefix(fields[0], "#"):
 		case len(fields) != 2 || len(fields[1]) < leastKey:
-			return nil, fmt.Errorf("wake: line %d must be the id of a subscription, a space and its key of %d characters "+
-				"or more", n+1, leastKey)
+			return nil, fmt.Errorf("wake: line %d must be the id of a subscription, a space and its key of %d "+
+				"characters or more", n+1, leastKey)
 		case !slices.Contains(keys[fields[0]], fields[1]):
 			keys[fields[0]] = append(keys[fields[0]], fields[1])
 		}

@@ -51,6 +51,7 @@ type RemoteError struct {
 	Peer    string `json:"-"`
 }
 
+// Error quotes the server's message.
 func (e *RemoteError) Error() string {
 	return "the " + e.Peer + " reports: " + toolwords.Label(e.Message)
 }
@@ -214,6 +215,7 @@ type statusError struct {
 	text string
 }
 
+// Error names the status and, for one that refuses the token, what to do.
 func (e *statusError) Error() string {
 	if e.code == http.StatusUnauthorized || e.code == http.StatusForbidden {
 		return "the server answers " + e.text + ": give it a token that it knows"

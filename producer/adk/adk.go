@@ -66,6 +66,8 @@ type functionTool interface {
 	Declaration() *genai.FunctionDeclaration
 	Run(ctx agent.Context, args any) (map[string]any, error)
 }
+
+// streamingTool is what the kit calls for a tool whose result comes in parts.
 type streamingTool interface {
 	tool.Tool
 	Declaration() *genai.FunctionDeclaration
@@ -141,7 +143,7 @@ type guardedTool struct {
 
 // Run asks, and runs the tool if the answer is yes.
 func (t *guardedTool) Run(ctx agent.Context, args any) (map[string]any, error) {
-	if given := ctx.ToolConfirmation(); given != nil && !given.Confirmed {
+	if confirmation := ctx.ToolConfirmation(); confirmation != nil && !confirmation.Confirmed {
 		return nil, fmt.Errorf("%s: %w", t.Name(), tool.ErrConfirmationRejected)
 	}
 	c := &call{ctx: ctx, tool: t.functionTool}
@@ -179,19 +181,19 @@ const kitsHint = "by responding with a FunctionResponse"
 // MarshalJSON returns the arguments, for the question.
 func (c *call) MarshalJSON() ([]byte, error) { return json.Marshal(c.args) }
 
-// run runs the tool. One that then wants to be confirmed has done nothing yet: if the user was asked
-// in its words, it gets that yes and runs again; else it is told as not done, and the user is to be
-// asked.
+// run runs the tool. One that then wants to be confirmed has done nothing yet: if the user was
+// asked in its words, it gets that yes and runs again; else it is told as not done, and the user is
+// to be asked.
 func (c *call) run(ctx context.Context) (err error) {
 	c.session = producer.SessionOf(ctx)
-	own := &toolContext{Context: c.ctx, done: ctx}
+	toolCtx := &toolContext{Context: c.ctx, done: ctx}
 	skips := c.ctx.Actions().SkipSummarization
-	c.result, err = c.tool.Run(own, c.args)
-	if own.request == nil {
+	c.result, err = c.tool.Run(toolCtx, c.args)
+	if toolCtx.request == nil {
 		return err
 	}
-	c.ctx.Actions().SkipSummarization = skips // a tool that waits for a confirmation ends the turn
-	hint := own.request.Hint
+	c.ctx.Actions().SkipSummarization = skips // the tool set it, since one that waits for a confirmation ends the turn
+	hint := toolCtx.request.Hint
 	if strings.Contains(hint, kitsHint) {
 		hint = ""
 	}
@@ -199,9 +201,9 @@ func (c *call) run(ctx context.Context) (err error) {
 		c.wantsYes, c.hint, c.asksAgain = true, hint, true
 		return producer.ErrRejected
 	}
-	own.request.Confirmed = true
-	own.given, own.request = own.request, nil
-	c.result, err = c.tool.Run(own, c.args)
+	toolCtx.request.Confirmed = true
+	toolCtx.confirmation, toolCtx.request = toolCtx.request, nil
+	c.result, err = c.tool.Run(toolCtx, c.args)
 	return err
 }
 
@@ -211,6 +213,7 @@ type sessionContext struct {
 	session context.Context
 }
 
+// Value returns the call's value, or else the session's.
 func (c sessionContext) Value(key any) any {
 	if value := c.Context.Value(key); value != nil {
 		return value
@@ -222,17 +225,27 @@ func (c sessionContext) Value(key any) any {
 // not reach the kit.
 type toolContext struct {
 	agent.Context
-	done           context.Context // the session's
-	given, request *toolconfirmation.ToolConfirmation
+	done         context.Context                    // the session's
+	confirmation *toolconfirmation.ToolConfirmation // the user's yes, or nil
+	request      *toolconfirmation.ToolConfirmation // what the tool wants to be confirmed, or nil
 }
 
+// Deadline is the session's, as are the next three.
 func (c *toolContext) Deadline() (time.Time, bool) { return c.done.Deadline() }
-func (c *toolContext) Done() <-chan struct{}       { return c.done.Done() }
-func (c *toolContext) Err() error                  { return c.done.Err() }
-func (c *toolContext) Value(key any) any           { return c.done.Value(key) }
 
-func (c *toolContext) ToolConfirmation() *toolconfirmation.ToolConfirmation { return c.given }
+// Done is closed when the session's context ends.
+func (c *toolContext) Done() <-chan struct{} { return c.done.Done() }
 
+// Err is why the session's context has ended.
+func (c *toolContext) Err() error { return c.done.Err() }
+
+// Value is that of the session's context.
+func (c *toolContext) Value(key any) any { return c.done.Value(key) }
+
+// ToolConfirmation is the yes that the user gave to a request of the tool, or nil.
+func (c *toolContext) ToolConfirmation() *toolconfirmation.ToolConfirmation { return c.confirmation }
+
+// RequestConfirmation keeps a request of the tool, which run then puts to the user.
 func (c *toolContext) RequestConfirmation(hint string, payload any) error {
 	c.request = &toolconfirmation.ToolConfirmation{Hint: hint, Payload: payload}
 	return nil
@@ -241,13 +254,14 @@ func (c *toolContext) RequestConfirmation(hint string, payload any) error {
 // collected is a streaming tool whose parts are one result, as the kit makes it of them.
 type collected struct{ streamingTool }
 
+// Run runs the tool to its end, and returns its parts as one result.
 func (t collected) Run(ctx agent.Context, args any) (map[string]any, error) {
-	var all strings.Builder
+	var result strings.Builder
 	for part, err := range t.RunStream(ctx, args) {
 		if err != nil {
 			return nil, err
 		}
-		all.WriteString(part)
+		result.WriteString(part)
 	}
-	return map[string]any{"result": all.String()}, nil
+	return map[string]any{"result": result.String()}, nil
 }

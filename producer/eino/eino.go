@@ -1,5 +1,5 @@
-// Package aaepeino asks the user before the tools of an agent that is written with Eino run, through
-// AAEP, and tells what came of them.
+// Package aaepeino asks the user before the tools of an agent that is written with Eino run,
+// through AAEP, and tells what came of them.
 //
 //	tap := llm.New(p) // p is a producer.Producer; its Transport goes into the model's http.Client
 //	agent, err := adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{Model: model, …,
@@ -54,21 +54,26 @@ func (m *middleware) BeforeModelRewriteState(ctx context.Context, state *adk.Cha
 	return ctx, state, nil
 }
 
+// WrapInvokableToolCall returns run with a question before it. Eino calls it, and the three that
+// follow, for the tools of each kind.
 func (m *middleware) WrapInvokableToolCall(_ context.Context, run adk.InvokableToolCallEndpoint, t *adk.ToolContext) (
 	adk.InvokableToolCallEndpoint, error) {
 	return whole(m, t.Name, run, plainArgs, plainResult), nil
 }
 
+// WrapEnhancedInvokableToolCall is for tools that take and give structures.
 func (m *middleware) WrapEnhancedInvokableToolCall(_ context.Context, run adk.EnhancedInvokableToolCallEndpoint,
 	t *adk.ToolContext) (adk.EnhancedInvokableToolCallEndpoint, error) {
 	return whole(m, t.Name, run, enhancedArgs, enhancedResult), nil
 }
 
+// WrapStreamableToolCall is for tools that give a stream of texts.
 func (m *middleware) WrapStreamableToolCall(_ context.Context, run adk.StreamableToolCallEndpoint, t *adk.ToolContext) (
 	adk.StreamableToolCallEndpoint, error) {
 	return streamed(m, t.Name, run, plainArgs, plainResult), nil
 }
 
+// WrapEnhancedStreamableToolCall is for tools that take structures and give a stream of them.
 func (m *middleware) WrapEnhancedStreamableToolCall(_ context.Context, run adk.EnhancedStreamableToolCallEndpoint,
 	t *adk.ToolContext) (adk.EnhancedStreamableToolCallEndpoint, error) {
 	return streamed(m, t.Name, run, enhancedArgs, enhancedResult), nil
@@ -82,7 +87,8 @@ func enhancedResult(no string) *schema.ToolResult {
 	return &schema.ToolResult{Parts: []schema.ToolOutputPart{{Type: schema.ToolPartTypeText, Text: no}}}
 }
 
-// whole returns run with a question before it.
+// whole returns run, the tool name, with a question before it. text returns the arguments in JSON;
+// if the answer is no, the result is what refuse makes of the words for the model.
 func whole[A, R any](m *middleware, name string, run func(context.Context, A, ...tool.Option) (R, error),
 	text func(A) string, refuse func(string) R) func(context.Context, A, ...tool.Option) (R, error) {
 	if directsAgents(name) {
@@ -100,11 +106,11 @@ func whole[A, R any](m *middleware, name string, run func(context.Context, A, ..
 	}
 }
 
-// streamed is whole for a tool whose result is a stream. The tool is told as finished when that
-// ends.
+// streamed does what whole does for a tool whose result is a stream: it is told as finished when
+// the stream ends. Asking, and passing the stream on, is done by a goroutine for each call.
 func streamed[A, R any](m *middleware, name string,
-	run func(context.Context, A, ...tool.Option) (*schema.StreamReader[R], error),
-	text func(A) string, refuse func(string) R) func(context.Context, A, ...tool.Option) (*schema.StreamReader[R], error) {
+	run func(context.Context, A, ...tool.Option) (*schema.StreamReader[R], error), text func(A) string,
+	refuse func(string) R) func(context.Context, A, ...tool.Option) (*schema.StreamReader[R], error) {
 	if directsAgents(name) {
 		return run
 	}
@@ -121,17 +127,17 @@ func streamed[A, R any](m *middleware, name string,
 				}
 			}()
 			no, err := m.ask(ctx, name, text(args), func(ctx context.Context) error {
-				from, err := run(ctx, args, opts...)
+				source, err := run(ctx, args, opts...)
 				if err != nil {
 					return err
 				}
-				defer from.Close()
-				stream, to := schema.Pipe[R](0)
-				defer to.Close()
+				defer source.Close()
+				stream, copied := schema.Pipe[R](0)
+				defer copied.Close()
 				results <- result{stream: stream}
 				for {
-					part, err := from.Recv()
-					if errors.Is(err, io.EOF) || to.Send(part, err) {
+					part, err := source.Recv()
+					if errors.Is(err, io.EOF) || copied.Send(part, err) { // Send reports that the reader has gone
 						return nil
 					}
 					if err != nil {

@@ -50,21 +50,24 @@ func New(meters metric.MeterProvider, tracers trace.TracerProvider) (*Telemetry,
 	return t, err
 }
 
-// Began starts a span.
-func (t *Telemetry) Began(what producer.Operation) func(error) {
+// Began starts the span of an operation, and returns the function that the producer ends it with.
+// That also records how long the operation took.
+func (t *Telemetry) Began(operation producer.Operation) func(error) {
 	began := time.Now()
-	ctx, span := t.tracer.Start(context.Background(), "aaep."+string(what), trace.WithSpanKind(trace.SpanKindServer))
+	ctx, span := t.tracer.Start(context.Background(), "aaep."+string(operation),
+		trace.WithSpanKind(trace.SpanKindServer))
 	return func(err error) {
 		if err != nil {
-			span.SetStatus(codes.Error, "") // why is for the log: it may name who asked
+			span.SetStatus(codes.Error, "") // the error is for the log alone: it may name the subscriber
 		}
 		span.End()
 		t.took.Record(ctx, time.Since(began).Seconds(), metric.WithAttributes(
-			attribute.String("aaep.operation", string(what)), attribute.Bool("aaep.failed", err != nil)))
+			attribute.String("aaep.operation", string(operation)), attribute.Bool("aaep.failed", err != nil)))
 	}
 }
 
-// Critical records a delay.
+// Critical records the delay of a critical event: from its being said to its leaving on one
+// subscription.
 func (t *Telemetry) Critical(delay time.Duration) {
 	t.delay.Record(context.Background(), delay.Seconds())
 }
@@ -118,8 +121,8 @@ func one(yes bool) int {
 
 // Watch reports p's counts whenever they are collected, until stop is called.
 func (t *Telemetry) Watch(p *producer.Producer) (stop func() error, err error) {
-	var all []metric.Observable
-	var read []func(metric.Observer, producer.Stats)
+	var instruments []metric.Observable
+	var observers []func(metric.Observer, producer.Stats) // one for each instrument
 	for _, c := range counts {
 		var i metric.Int64Observable
 		if c.total {
@@ -132,16 +135,16 @@ func (t *Telemetry) Watch(p *producer.Producer) (stop func() error, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, i)
-		read = append(read, func(o metric.Observer, s producer.Stats) { o.ObserveInt64(i, int64(c.value(s))) })
+		instruments = append(instruments, i)
+		observers = append(observers, func(o metric.Observer, s producer.Stats) { o.ObserveInt64(i, int64(c.value(s))) })
 	}
 	registered, err := t.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		stats := p.Stats()
-		for _, f := range read {
-			f(o, stats)
+		for _, observe := range observers {
+			observe(o, stats)
 		}
 		return nil
-	}, all...)
+	}, instruments...)
 	if err != nil {
 		return nil, err
 	}
