@@ -188,8 +188,8 @@ func (a *Agent) chooseInterface(card *url.URL) error {
 	}
 	at, err := url.Parse(a.endpoint)
 	if err != nil || !sameHost(at, card) {
-		return fmt.Errorf("a2a: the agent's card, which came from %s, names the address %s of another host; give it as "+
-			"the endpoint if it is right",
+		return fmt.Errorf("a2a: the agent's card, which came from %s, names the address %s of another host; give it "+
+			"as the endpoint if it is right",
 			card.Host, toolwords.Label(a.endpoint))
 	}
 	return nil

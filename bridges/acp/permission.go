@@ -23,7 +23,8 @@ import (
 //   - One option of the kind allow_once: a confirmation, to which yes selects that option.
 //   - Any other set of options: a choice by the agent's own names, and then the same confirmation of what was chosen.
 //   - allow_always: only where it was chosen by its name, as with Choose; the confirmation then says what it will mean.
-//   - Everything else, such as no, silence, or no subscriber to ask: reject_once where the agent offers it, or else cancelled.
+//   - Everything else, such as no, silence, or no subscriber to ask: reject_once where the agent
+//     offers it, or else cancelled.
 
 const (
 	answerTime      = 5 * time.Minute // to answer a question, where Config does not say

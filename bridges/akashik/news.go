@@ -151,7 +151,7 @@ func decodeNotification(message []byte) (n *news, subscription string, problem e
 	return n, m.Subscription, problem
 }
 
-// newsOfUnit is what a record tells that ATTUNE returned.
+// newsOfUnit returns the news of a record that ATTUNE returned.
 func newsOfUnit(u *memoryUnit, relevance float64) *news {
 	n := &news{event: recorded, relevance: relevance, unit: u.ID, summary: fitLine(u.Content, mostSummary)}
 	n.epoch, _ = epochOf(u.Epoch)
@@ -176,8 +176,8 @@ func newsOfUnit(u *memoryUnit, relevance float64) *news {
 	return n
 }
 
-// newsOfConflict is what a conflict tells that ATTUNE returned. One that was escalated is marked
-// for a person to decide.
+// newsOfConflict returns the news of a conflict that ATTUNE returned. One that was escalated is
+// marked for a person to decide.
 func newsOfConflict(c *conflict, epoch int64) *news {
 	n := &news{event: conflictDetected, relevance: 1, conflict: c.ID, units: [2]string{c.UnitA, c.UnitB},
 		summary: fitLine(c.Description, mostSummary), wantAction: c.Status == "escalated", epoch: epoch}

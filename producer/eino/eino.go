@@ -79,12 +79,18 @@ func (m *middleware) WrapEnhancedStreamableToolCall(_ context.Context, run adk.E
 	return streamed(m, t.Name, run, enhancedArgs, enhancedResult), nil
 }
 
-// Tools take and give texts, or structures that hold texts.
-func plainArgs(args string) string                  { return args }
-func plainResult(no string) string                  { return no }
+// plainArgs returns the arguments, in JSON, of a tool that takes a text.
+func plainArgs(args string) string { return args }
+
+// plainResult returns the refusal as the result of a tool that gives a text.
+func plainResult(refusal string) string { return refusal }
+
+// enhancedArgs returns the arguments, in JSON, of a tool that takes a structure.
 func enhancedArgs(args *schema.ToolArgument) string { return args.Text }
-func enhancedResult(no string) *schema.ToolResult {
-	return &schema.ToolResult{Parts: []schema.ToolOutputPart{{Type: schema.ToolPartTypeText, Text: no}}}
+
+// enhancedResult returns the refusal as the result of a tool that gives a structure.
+func enhancedResult(refusal string) *schema.ToolResult {
+	return &schema.ToolResult{Parts: []schema.ToolOutputPart{{Type: schema.ToolPartTypeText, Text: refusal}}}
 }
 
 // whole returns run, the tool name, with a question before it. text returns the arguments in JSON;

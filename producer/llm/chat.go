@@ -145,7 +145,8 @@ func (c *chatAnswer) readMessage(m *chatMessage) {
 	}
 }
 
-// collectCall collects a call, whose parts come one after the other.
+// collectCall adds a part of the call index: each of id and name counts when it first comes, and
+// may be "". A new call closes the output.
 func (c *chatAnswer) collectCall(index int, id, name string) {
 	call := c.calls[index]
 	if call == nil {

@@ -42,7 +42,8 @@ func (f *eventSplitter) splitEvents(p []byte, event func(name string, data []byt
 	}
 }
 
-// splitLast calls event for the event that the stream ended in: servers leave out its empty line.
+// splitLast calls event for the event that is still open when the stream ends, if there is one:
+// some servers leave out the empty line behind the last event.
 func (f *eventSplitter) splitLast(event func(name string, data []byte)) {
 	if len(f.line) > 0 {
 		f.endLine(event)

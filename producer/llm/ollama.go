@@ -74,7 +74,8 @@ type ollamaLine struct {
 // readEvent reads one line of a streamed answer.
 func (o *ollamaAnswer) readEvent(_ string, data []byte) { o.readWhole(data) }
 
-// readWhole reads one line, and reports whether it ends the answer.
+// readWhole reads one line, which is the whole answer where that is not streamed, and reports
+// whether the answer is over with it.
 func (o *ollamaAnswer) readWhole(data []byte) bool {
 	var in ollamaLine
 	if !decodeLenient(data, &in) {

@@ -52,8 +52,9 @@ func Tools(p *producer.Producer, describe func(t *sdk.Tool, args json.RawMessage
 				tool = describe(t, call.Params.Arguments)
 			}
 			tool = completeTool(tool, t, call.Params.Arguments, languages)
-			about := phrase.Text(languages, phrase.Request, "") // the question says what
-			if !mustAsk(tool) {                                 // in the same words as the call, which then need not be told twice
+			about := phrase.Text(languages, phrase.Request, "") // the question then says what it is about
+			if !mustAsk(tool) {
+				// In the same words as the call, which then need not be told twice.
 				about = phrase.Text(languages, phrase.UsingTool, cmp.Or(tool.Title, tool.Name))
 			}
 			return runTool(ctx, p, about, tool,

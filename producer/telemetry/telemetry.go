@@ -136,7 +136,9 @@ func (t *Telemetry) Watch(p *producer.Producer) (stop func() error, err error) {
 			return nil, err
 		}
 		instruments = append(instruments, i)
-		observers = append(observers, func(o metric.Observer, s producer.Stats) { o.ObserveInt64(i, int64(c.value(s))) })
+		observers = append(observers, func(o metric.Observer, s producer.Stats) {
+			o.ObserveInt64(i, int64(c.value(s)))
+		})
 	}
 	registered, err := t.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		stats := p.Stats()

@@ -111,7 +111,8 @@ func (f *Feed) takeBuffered(cursor uint64) (records [][]byte, missing bool) {
 	return records, f.newest > cursor
 }
 
-// Next is that of log.Feed. It is called by one goroutine at a time.
+// Next waits for the records after the cursor, as log.Feed demands. It returns those that the
+// subscription has delivered, or reads those that it has not. One goroutine at a time calls it.
 func (f *Feed) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 	look := time.NewTimer(lookUp)
 	defer look.Stop()

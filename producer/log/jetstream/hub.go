@@ -64,14 +64,16 @@ func (h *sharedSubjects) Claim(ctx context.Context, tok string, claim []byte) (f
 	return first, mine, nil
 }
 
-// Claims is that of log.Shared.
+// Claims has f called with the tokens that are settled from now on, as log.Shared demands: the
+// servers publish each message of repliesStream again, on a subject of its own.
 func (h *sharedSubjects) Claims(f func(token string)) error {
 	return h.subscribeTo("aaep.w."+h.name+".*", func(m *nats.Msg) {
 		f(agentOf(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]))
 	})
 }
 
-// Send is that of log.Shared.
+// Send sends msg to the agent's process and waits at most answerTime for the answer, as log.Shared
+// demands.
 func (h *sharedSubjects) Send(ctx context.Context, msg []byte) ([]byte, error) {
 	m, err := h.cluster.nc.RequestWithContext(withTimeout(ctx, answerTime), "aaep.a."+h.name, msg)
 	if err != nil {
@@ -80,7 +82,7 @@ func (h *sharedSubjects) Send(ctx context.Context, msg []byte) ([]byte, error) {
 	return m.Data, nil
 }
 
-// Receive is that of log.Shared.
+// Receive has f answer the messages of Send, as log.Shared demands.
 func (h *sharedSubjects) Receive(f func(msg []byte) []byte) error {
 	return h.subscribeTo("aaep.a."+h.name, func(m *nats.Msg) { m.Respond(f(m.Data)) })
 }
@@ -107,7 +109,7 @@ func (h *sharedSubjects) subscribeTo(subject string, f nats.MsgHandler) error {
 	return nil
 }
 
-// SetProfile is that of log.Shared.
+// SetProfile keeps what the agent says of itself, as log.Shared demands, in metaStream.
 func (h *sharedSubjects) SetProfile(data []byte) error {
 	err := h.cluster.retryUntil(context.Background(), func(ctx context.Context) error {
 		_, err := h.cluster.js.Publish(withTimeout(ctx, publishTime), "aaep.p."+h.name, data,
@@ -120,7 +122,7 @@ func (h *sharedSubjects) SetProfile(data []byte) error {
 	return nil
 }
 
-// Profile is that of log.Shared.
+// Profile returns what SetProfile kept last, or nil.
 func (h *sharedSubjects) Profile(ctx context.Context) (data []byte, err error) {
 	err = h.cluster.retryUntil(ctx, func(ctx context.Context) error {
 		m, err := h.cluster.newestMessage(ctx, metaStream, "aaep.p."+h.name)
@@ -132,7 +134,7 @@ func (h *sharedSubjects) Profile(ctx context.Context) (data []byte, err error) {
 	return data, err
 }
 
-// Node is that of log.Shared.
+// Node is Options.Node, as log.Shared demands.
 func (h *sharedSubjects) Node() string { return h.cluster.opts.Node }
 
 // unsubscribeAll ends all subscriptions of subscribeTo.

@@ -29,11 +29,11 @@ type streamReader struct {
 	streamBounds
 }
 
-// Bounds is that of log.Store.
+// Bounds returns the bounds that are known to this process, as log.Store demands.
 func (r *streamReader) Bounds() (start, end uint64) { return r.current() }
 
-// Read is that of log.Store. Any server that has the stream answers; one that is behind is asked
-// again.
+// Read returns records after the cursor, as log.Store demands. Any server that has the stream may
+// answer; while that one is behind, or does not answer, it tries again, readTries times.
 func (r *streamReader) Read(cursor uint64, n int) ([][]byte, error) {
 	var last error
 	for range readTries {

@@ -330,7 +330,8 @@ func (s *Store) checkKept(ctx context.Context, records [][]byte, end uint64, fai
 	return nil
 }
 
-// Meta is that of log.Store.
+// Meta returns what SetMeta kept last, as log.Store demands; this process alone can have changed
+// it.
 func (s *Store) Meta() ([]byte, error) {
 	if len(s.meta) == 0 {
 		return nil, nil
@@ -338,7 +339,9 @@ func (s *Store) Meta() ([]byte, error) {
 	return s.meta, nil
 }
 
-// SetMeta is that of log.Store.
+// SetMeta keeps data as log.Store demands. It publishes a message that the servers take only behind
+// the one that this process knows, s.revision: if another process has published since, the error is
+// ErrTakenOver.
 func (s *Store) SetMeta(data []byte) error {
 	subject := "aaep.m." + subjectToken(s.agent)
 	err := s.c.retryUntil(context.Background(), func(ctx context.Context) error {

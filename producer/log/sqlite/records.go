@@ -14,10 +14,12 @@ const (
 	maxRead    = 1 << 20 // bytes that are read at once, more or less
 )
 
-// Bounds is that of log.Store.
+// Bounds returns the bounds of what is committed, as log.Store demands.
 func (s *Store) Bounds() (start, end uint64) { return s.start.Load(), s.end.Load() }
 
-// Append is that of log.Store.
+// Append adds records and drops those beyond the limits in one transaction, as log.Store demands.
+// Without records it also gives room of the file back. The error is of no use to try again if the
+// file was removed or moved away.
 func (s *Store) Append(records [][]byte) error {
 	if current, err := os.Stat(filepath.Join(s.dir, fileName)); err != nil || !os.SameFile(current, s.file) {
 		return fmt.Errorf("the log in %s was removed or moved away while it was in use; restart to begin a new one",
@@ -118,7 +120,7 @@ func (s *Store) findOldest(ctx context.Context) error {
 	return nil
 }
 
-// Read is that of log.Store.
+// Read returns records after the cursor, as log.Store demands: at most n, and about maxRead bytes.
 func (s *Store) Read(cursor uint64, n int) ([][]byte, error) {
 	end := s.end.Load() // what is committed is seen a moment before Bounds says so
 	rows, err := s.db.Query("SELECT pos, data FROM events WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?",
@@ -149,7 +151,7 @@ func (s *Store) Read(cursor uint64, n int) ([][]byte, error) {
 	return records, nil
 }
 
-// Meta is that of log.Store.
+// Meta returns what SetMeta kept last, or nil.
 func (s *Store) Meta() (data []byte, err error) {
 	if err := s.db.QueryRow("SELECT meta FROM state").Scan(&data); err != nil {
 		return nil, s.explainError(err)
@@ -157,7 +159,8 @@ func (s *Store) Meta() (data []byte, err error) {
 	return data, nil
 }
 
-// SetMeta is that of log.Store.
+// SetMeta keeps data as log.Store demands: it is on the disk when SetMeta returns, whatever
+// Options.SurvivesCrash says.
 func (s *Store) SetMeta(data []byte) (err error) {
 	ctx := context.Background()
 	if s.late {
