@@ -155,8 +155,8 @@ func (q *Question) AutoReply(ctx context.Context, d aaep.Decision, policy string
 	return q.sendDecision(ctx, d, "auto:"+policy)
 }
 
-// sendDecision sends a decision about a confirmation; by names a policy, or is empty where the user
-// decided.
+// sendDecision sends a decision about a confirmation. decidedBy names a policy, or is empty where
+// the user decided.
 func (q *Question) sendDecision(ctx context.Context, d aaep.Decision, decidedBy string) error {
 	if q == nil || q.sub == nil || q.Event == nil {
 		return ErrUnknownEvent
@@ -194,7 +194,8 @@ func (q *Question) AnswerNumber(ctx context.Context, number float64) error {
 	return q.sendResponse(ctx, number)
 }
 
-// sendResponse sends a string, a bool or a float64.
+// sendResponse sends a string, a bool or a float64 as the answer to a clarification, if that takes
+// it.
 func (q *Question) sendResponse(ctx context.Context, response any) error {
 	if q == nil || q.sub == nil || q.Event == nil {
 		return ErrUnknownEvent

@@ -118,7 +118,7 @@ func (a *Announcer) beginName(now time.Time, it *item, isFirst bool) {
 }
 
 // endName notes that a sentence was presented whole, and ends the gap where it is the last of
-// those that name the question that is put. Timed is false for an output that returned sooner than
+// those that name the question that is put. timed is false for an output that returned sooner than
 // the sentence can have been heard.
 func (a *Announcer) endName(now time.Time, s *part, timed bool) {
 	e := &a.nameGap

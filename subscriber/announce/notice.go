@@ -51,7 +51,8 @@ func (a *Announcer) Outage(now time.Time, source string, why error) {
 	a.addNotice(now, w, true, nil)
 }
 
-// outageWords say that an agent is out of reach and why, or, for nil, that it is back.
+// outageWords returns words that say that an agent is out of reach and why, or, for nil, that it is
+// back.
 func (a *Announcer) outageWords(source string, why error) (w Words) {
 	switch {
 	case why == nil:

@@ -220,8 +220,8 @@ func (qs *questionQueue) findToldBefore(source string, ev *aaep.Event) *openQues
 	return nil
 }
 
-// removeQuestion takes a question away. After the first, another agent comes first, if one waits
-// and can be reached.
+// removeQuestion takes a question out of the queue. Where it was the first, one of another agent
+// becomes the first, if one waits and its agent can be reached.
 func (qs *questionQueue) removeQuestion(q *openQuestion) {
 	i := slices.Index(qs.all, q)
 	if i < 0 {

@@ -7,7 +7,8 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// queueQuestion lets a question wait until it is put: at once if no other is.
+// queueQuestion keeps the announcement of a question until it is put, which is at once if no other
+// question is open. Where another waits for it, the person is told so.
 func (a *Announcer) queueQuestion(now time.Time, q *openQuestion, it *item) {
 	if q.waitingItem != nil { // in other words
 		a.endItem(q.waitingItem, now, Expired)
@@ -97,7 +98,7 @@ func (a *Announcer) putReachable(now time.Time) bool {
 	return true
 }
 
-// putLater says no more of a question that is put, and has it wait to be put anew, whole.
+// putLater takes a question that is put out of the queues, and has it wait to be put anew, whole.
 func (a *Announcer) putLater(now time.Time, q *openQuestion) {
 	a.noteWithdrawn(now, q)
 	a.putAside(now, q)

@@ -42,7 +42,7 @@ func Places() []Place {
 // ErrNoPlace says that there is no such place in that direction.
 var ErrNoPlace = errors.New("announce: there is no such place")
 
-// isAt reports whether a place of a kind begins at a line.
+// isAt reports whether a place of a kind begins at the line with an index.
 func (t *transcript) isAt(place Place, i int) bool {
 	line := t.lines[i]
 	var previous *transcriptLine

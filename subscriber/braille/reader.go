@@ -68,7 +68,8 @@ type spot struct {
 	page int
 }
 
-// pageWidth returns how many cells a page has.
+// pageWidth returns how many cells a page has: all of the display but the two for marks, if it has
+// room for those.
 func (r *reader) pageWidth() int {
 	if r.cells >= minMarked {
 		return r.cells - 2
@@ -205,7 +206,7 @@ func (r *reader) leaveText(now time.Time) {
 	}
 }
 
-// endPresentation reports the result of the current text.
+// endPresentation ends the current text, of which there must be one: err is what Present returns.
 func (r *reader) endPresentation(err error) {
 	t := r.current
 	r.current = nil

@@ -375,7 +375,7 @@ func ListenChecked(ctx context.Context, addr string, srv *serve.Server) (net.Lis
 	return ListenTCP(ctx, addr, "End it, or take any free port: --listen 127.0.0.1:0")
 }
 
-// ListenTCP listens at a TCP address; instead is what to do where another program does.
+// ListenTCP listens at a TCP address; advice says what to do where another program does.
 func ListenTCP(ctx context.Context, addr, advice string) (net.Listener, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
