@@ -119,9 +119,10 @@ var theMap = []folder{
 		why:  "how a number or a time is said depends on nothing but itself",
 	},
 	{
-		path: "internal/spoken",
-		pure: true,
-		why:  "how long a text takes to be heard follows from the text and the pace alone",
+		path:   "internal/spoken",
+		pure:   true,
+		others: []string{"golang.org/x/text"},
+		why:    "how long a text takes to be heard follows from the text, the pace and the voice's languages alone",
 	},
 	{
 		path:   "internal/phrase",

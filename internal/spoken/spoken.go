@@ -1,7 +1,8 @@
 // Package spoken knows how long a text takes to be heard, in every script. The terminal, the
 // presenters, the web page and the agent's check of its own time limits share it, so that none of
-// them takes a question for heard before a voice can have said it. It never asks for the language,
-// which is often unknown: the script says enough.
+// them takes a question for heard before a voice can have said it. It never asks for the language
+// of the text, which is often unknown: the script says enough. That of the voice counts where it
+// has no words for a script, and names each letter.
 //
 // The unit is the word of a pace in words a minute, which is about four and a half letters of
 // English.
@@ -14,10 +15,13 @@ package spoken
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"golang.org/x/text/language"
 )
 
 // A Row says what each of some characters costs, in hundredths of a word.
@@ -64,10 +68,65 @@ var Table = []Row{
 // Spelled is what a letter costs that is spelled, in hundredths of a word.
 const Spelled = 110
 
-// Time is how long it takes at most to hear a text at a pace in words a minute. A second of it is
-// the silence before and after.
+// Named is Table for a voice of another language: what a character costs of which it says the name.
+// As eSpeak NG's voices of other languages were measured, some name each letter of a script; of
+// what stands in no row, they read words. By lists the scripts and languages whose voices read it.
+var Named = []struct {
+	Cost   int
+	Of, By string
+}{
+	{480, "1A0-1B0 300-36F 1E00-1EFF", "vi yo ig"}, // letters with a horn, a dot below or two marks
+	{275, "Cyrillic", "Cyrl"},
+	{110, "Greek", "Grek"},
+	{250, "Arabic", "Arab Aran"},
+	{250, "Hebrew", "Hebr"},
+	{250, "Syriac Thaana Nko", "Syrc Thaa Nkoo"},
+	{310, "Han Yi Tangut Nushu", "Hans Hant Hani Jpan Kore"},
+	{310, "Hiragana Katakana", "Jpan"},
+	{225, "Thai", "Thai"},
+	{420, "Lao Tibetan Tai_Le New_Tai_Lue Tai_Tham Tai_Viet", "Laoo Tibt"},
+	{330, "Myanmar", "Mymr"},
+	{380, "Khmer", "Khmr"},
+	{680, "Ethiopic", "Ethi"},
+}
+
+// Time is how long it takes at most to hear a text at a pace in words a minute, from a voice that
+// speaks its language. A second of it is the silence before and after.
 func Time(text string, wordsPerMinute int64) time.Duration {
-	return time.Duration(countHundredths(text))*time.Minute/time.Duration(100*wordsPerMinute) + time.Second
+	return convertToTime(countHundredths(text), wordsPerMinute)
+}
+
+// TimeBy is Time where the voice is known to speak some languages alone, or, without any, none but
+// what every voice can read: one that has to name the letters takes several times as long.
+func TimeBy(text string, wordsPerMinute int64, languages ...string) time.Duration {
+	return convertToTime(countHundredths(text)+countExtra(text, languages), wordsPerMinute)
+}
+
+// convertToTime turns hundredths of a word into a time at a pace, with a second more.
+func convertToTime(hundredths int, wordsPerMinute int64) time.Duration {
+	return time.Duration(hundredths)*time.Minute/time.Duration(100*wordsPerMinute) + time.Second
+}
+
+// countExtra returns what a text costs more, in hundredths of a word, than a voice of its own
+// language takes for it.
+func countExtra(text string, languages []string) (extra int) {
+	reads := make([]bool, len(named))
+	for _, tag := range languages {
+		t := language.Make(tag)
+		base, _ := t.Base()
+		script, _ := t.Script()
+		for i, row := range Named {
+			by := strings.Fields(row.By)
+			reads[i] = reads[i] || slices.Contains(by, base.String()) || slices.Contains(by, script.String())
+		}
+	}
+	for _, r := range text {
+		i := slices.IndexFunc(named, func(of []*unicode.RangeTable) bool { return unicode.In(r, of...) })
+		if i >= 0 && !reads[i] {
+			extra += max(Named[i].Cost-rows[rowOf(r)].cost, 0)
+		}
+	}
+	return extra
 }
 
 // Words is how many words of a pace a text usually is, rounded up: of the sentences that were
@@ -140,26 +199,37 @@ type row struct {
 // rows are the rows of Table, in its order.
 var rows = func() (rows []*row) {
 	for _, r := range Table {
-		one := &row{cost: r.Cost, kind: r.Kind}
-		var ranges unicode.RangeTable
-		for name := range strings.FieldsSeq(r.Of) {
-			if t := cmp.Or(unicode.Categories[name], unicode.Scripts[name]); t != nil {
-				one.of = append(one.of, t)
-				continue
-			}
-			from, to, _ := strings.Cut(name, "-")
-			ranges.R32 = append(ranges.R32, unicode.Range32{Lo: parseCodePoint(from),
-				Hi: parseCodePoint(cmp.Or(to, from)), Stride: 1})
-		}
-		if len(ranges.R32) > 0 {
-			one.of = append(one.of, &ranges)
-		}
-		rows = append(rows, one)
+		rows = append(rows, &row{cost: r.Cost, kind: r.Kind, of: parseCharacters(r.Of)})
 	}
 	return rows
 }()
 
-// parseCodePoint reads a code point in hexadecimal. It panics at anything else, for Table is
+// named are the characters of each row of Named.
+var named = func() (all [][]*unicode.RangeTable) {
+	for _, row := range Named {
+		all = append(all, parseCharacters(row.Of))
+	}
+	return all
+}()
+
+// parseCharacters returns the characters that the Of of a row lists.
+func parseCharacters(list string) (of []*unicode.RangeTable) {
+	var ranges unicode.RangeTable
+	for name := range strings.FieldsSeq(list) {
+		if t := cmp.Or(unicode.Categories[name], unicode.Scripts[name]); t != nil {
+			of = append(of, t)
+			continue
+		}
+		from, to, _ := strings.Cut(name, "-")
+		ranges.R32 = append(ranges.R32, unicode.Range32{Lo: parseCodePoint(from), Hi: parseCodePoint(cmp.Or(to, from)), Stride: 1})
+	}
+	if len(ranges.R32) > 0 {
+		of = append(of, &ranges)
+	}
+	return of
+}
+
+// parseCodePoint reads a code point in hexadecimal. It panics at anything else, for the tables are
 // written here.
 func parseCodePoint(hexadecimal string) uint32 {
 	n, err := strconv.ParseUint(hexadecimal, 16, 32)

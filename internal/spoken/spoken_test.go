@@ -82,6 +82,29 @@ func TestTime(t *testing.T) {
 	}
 }
 
+// A voice of another language has its time too, also where it names each letter; one of the text's
+// own has no more than Time says.
+func TestTimeBy(t *testing.T) {
+	for _, s := range sentences {
+		for _, voice := range []string{"en", "es", "de", "ru", "ar", "cmn"} {
+			took, now := TimeBy(s.text, 170, voice).Seconds(), measure(t, voice, s.text)
+			if took < now {
+				t.Errorf("%s by the voice %s takes %.1f s, and TimeBy says %.1f s: %q", s.voice, voice, now, took, s.text)
+			}
+			if unknown := TimeBy(s.text, 170).Seconds(); unknown < took {
+				t.Errorf("by a voice that is not known %q takes %.1f s, and by %s %.1f s", s.text, unknown, voice, took)
+			}
+		}
+		if own, by := Time(s.text, 170), TimeBy(s.text, 170, s.voice); own != by {
+			t.Errorf("%s %q takes %v by its own voice, and %v by any that speaks it", s.voice, s.text, by, own)
+		}
+	}
+	const arabic = "ادفع ٥ دولارات." // 7.2 s by eSpeak NG's English voice, 2 s by its Arabic one
+	if got := TimeBy(arabic, 170, "en-US"); got < 7200*time.Millisecond {
+		t.Errorf("an English voice has %v for %q", got, arabic)
+	}
+}
+
 // measure is how many seconds eSpeak NG takes for a text; 0 where it is not installed.
 func measure(t *testing.T, voice, text string) float64 {
 	t.Helper()

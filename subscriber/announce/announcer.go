@@ -21,6 +21,10 @@ type Preferences struct {
 	// Otherwise says that in the announcer's own language; nil is that it may not be understood.
 	Speaks    func(language string) bool
 	Otherwise func(language string) Words
+	// VoiceLanguages are what the voice that reads to them is known to speak, such as that of a
+	// screen reader. Where an output does not tell when it was heard, a question in other letters
+	// has the time of a voice that names each of them, which is several times as long.
+	VoiceLanguages []string
 	// Answering is how they answer a question, such as by which key. It is said after the question,
 	// and when that is called to mind; nil says nothing.
 	Answering func(question *aaep.Event) Words

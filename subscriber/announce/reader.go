@@ -97,7 +97,8 @@ func (q *openQuestion) wasShown(began time.Time) bool {
 func (a *Announcer) canHaveRead(q *openQuestion, began time.Time) bool {
 	asked := questionWords(q.event, q.timeGiven()).String()
 	asked = asked[:max(strings.LastIndexByte(asked, '\n'), 0)]
-	return began.Sub(q.shownAt) >= spoken.Time(aaep.SafeText(asked), a.p.WordsPerMinute)
+	needs := spoken.TimeBy(aaep.SafeText(asked), a.p.WordsPerMinute, a.p.VoiceLanguages...)
+	return began.Sub(q.shownAt) >= needs
 }
 
 // refreshAnswering says from now on how questions are answered in another language.

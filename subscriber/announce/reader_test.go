@@ -46,6 +46,44 @@ func highRisk() *aaep.AwaitingConfirmation {
 		DefaultDecision: aaep.Reject, RiskLevel: aaep.RiskHigh}
 }
 
+// A voice that has no Arabic names each letter: where it is not known to have it, a yes to what an
+// Arabic voice could have read counts when it is given once more.
+func TestReadByAnotherVoice(t *testing.T) {
+	for _, tc := range []struct {
+		voice []string
+		after time.Duration
+		soon  bool
+	}{{nil, 20 * time.Second, true}, {[]string{"en-US"}, 20 * time.Second, true}, {nil, time.Minute, false}, {[]string{"ar"}, 20 * time.Second, false}} {
+		p, ask := newPage(t, Preferences{VoiceLanguages: tc.voice}), highRisk()
+		ask.Action, ask.Consequence = "ادفع عشرين دولارا لشركة المياه.", "يغادر المال حسابك اليوم."
+		p.addEvent(ask, "")
+		p.pass(tc.after)
+		if r, printed := p.types("y"); (r == nil) != tc.soon {
+			t.Errorf("read by a voice of %v, a yes after %v gives %v, says %s", tc.voice, tc.after, r, printed)
+		}
+	}
+}
+
+// An output that returns at once is given the time of the voice that it has: of one that is not
+// known to speak the language, that of one which names each letter.
+func TestHeardByAnotherVoice(t *testing.T) {
+	for _, tc := range []struct {
+		speaks func(string) bool
+		after  time.Duration
+		heard  bool
+	}{{nil, 40 * time.Second, false}, {nil, 2 * time.Minute, true}, {func(string) bool { return true }, 40 * time.Second, true}} {
+		r := newRoom(t, Preferences{Speaks: tc.speaks})
+		ask := highRisk()
+		ask.Action, ask.Consequence, ask.TimeoutSeconds = "ادفع عشرين دولارا لشركة المياه.", "يغادر المال حسابك اليوم.", 600
+		q := &aaep.Event{EventID: "evt_1", SessionID: "sess_1", Timestamp: r.now, Payload: ask, LocalizationHints: in("ar")}
+		r.a.Add(r.now, "", q, Text(q, aaep.VerbosityNormal))
+		page{r}.pass(tc.after)
+		if _, put := r.a.Question(r.now, aaep.Accept); (put == q) != tc.heard {
+			t.Errorf("after %v it can be accepted: %t, where the output speaks it: %t", tc.after, put == q, tc.speaks != nil)
+		}
+	}
+}
+
 // CONF-013, INV-58: what cannot be undone is not accepted before it can have been read, but by a
 // second yes; no is no at once, and what was asked a moment ago gets no answer at all.
 func TestReadTooSoon(t *testing.T) {

@@ -3,6 +3,8 @@ package announce
 import (
 	"slices"
 	"time"
+
+	"github.com/aaep-go/aaep/internal/spoken"
 )
 
 // Outcome says what became of an announcement.
@@ -108,6 +110,16 @@ func (a *Announcer) Standing(source string) Standing {
 // speakingTime is how long so many words take.
 func (a *Announcer) speakingTime(words int) time.Duration {
 	return time.Duration(words) * time.Minute / time.Duration(a.wordsPerMinute())
+}
+
+// namesLetters is how much longer a text takes where the voice that reads it may have none of its
+// words and names the letters. What Preferences.Speaks says of the text's language is relied on.
+func (a *Announcer) namesLetters(text, language string) time.Duration {
+	speaks, wpm := a.p.VoiceLanguages, a.wordsPerMinute()
+	if a.p.Speaks != nil && language != "" && a.p.Speaks(language) {
+		speaks = append(slices.Clip(speaks), language)
+	}
+	return spoken.TimeBy(text, wpm, speaks...) - spoken.Time(text, wpm)
 }
 
 // wordsPerMinute is how fast the person listens: as measured, or as their Preferences say.

@@ -74,7 +74,7 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 		}
 		a.endName(now, s, isTimed)
 		if q := a.questions.findByEvent(s.event); q != nil && s.kind == Question {
-			q.countHeard(s, now, isTimed, a.speakingTime(s.words))
+			q.countHeard(s, now, isTimed, a.speakingTime(s.words)+a.namesLetters(s.u.Text, s.u.Language))
 		}
 		s.receipt.Said++
 		if q := a.questions.firstOpen(); q != nil && distractsFrom(q, s.item) {

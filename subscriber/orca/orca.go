@@ -60,6 +60,9 @@ type Options struct {
 	// Languages are tags of those that the user's Orca voice speaks. With nil, Orca is asked which
 	// it has voices for.
 	Languages []string
+	// VoiceLanguages are what Orca's own voice is known to speak, as mostly the language of the
+	// system. A question in other letters has the time of a voice that names each of them.
+	VoiceLanguages []string
 	// Bus connects to the bus on which Orca is; nil stands for the session bus. The Output closes
 	// what it returns.
 	Bus func(context.Context) (*dbus.Conn, error)
@@ -141,7 +144,7 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	defer o.conn.RemoveSignal(signals)
 	d, owner, err := o.findOrca(ctx)
 	if errors.Is(err, ErrAbsent) {
-		return o.presentNotification(ctx, text)
+		return o.presentNotification(ctx, u, text)
 	}
 	if err != nil {
 		return err
@@ -159,7 +162,7 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	if !presented {
 		return ErrRefused
 	}
-	timer := time.NewTimer(spoken.Time(text, int64(o.options.WordsPerMinute)))
+	timer := time.NewTimer(o.speakingTime(u, text))
 	defer timer.Stop()
 	for {
 		select {
@@ -181,6 +184,15 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	}
 }
 
+// speakingTime is how long Orca takes to say a text of an utterance. Of a question, which counts as
+// heard then, it is that of the slowest voice that it may have.
+func (o *Output) speakingTime(u announce.Utterance, text string) time.Duration {
+	if u.Kind == announce.Question {
+		return spoken.TimeBy(text, int64(o.options.WordsPerMinute), slices.Concat(o.options.VoiceLanguages, o.options.Languages)...)
+	}
+	return spoken.Time(text, int64(o.options.WordsPerMinute))
+}
+
 // becomeAccessible makes this program one whose notifications an Orca without a service speaks, if
 // that runs.
 func (o *Output) becomeAccessible(ctx context.Context) error {
@@ -199,7 +211,7 @@ func (o *Output) becomeAccessible(ctx context.Context) error {
 
 // presentNotification shows a text to an Orca without a service, and returns nil when it can have
 // been spoken.
-func (o *Output) presentNotification(ctx context.Context, text string) error {
+func (o *Output) presentNotification(ctx context.Context, u announce.Utterance, text string) error {
 	if err := o.becomeAccessible(ctx); err != nil {
 		return err
 	}
@@ -210,7 +222,7 @@ func (o *Output) presentNotification(ctx context.Context, text string) error {
 		o.program = nil
 		return ErrLeft
 	}
-	timer := time.NewTimer(spoken.Time("notification "+text, int64(o.options.WordsPerMinute)))
+	timer := time.NewTimer(o.speakingTime(u, "notification "+text))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -95,6 +95,28 @@ func TestSentences(t *testing.T) {
 	})
 }
 
+// A question counts as heard when it was presented: it has the time of a voice that names each
+// letter, unless Orca's is known to speak that language. Anything else has that of its own.
+func TestQuestionByAnotherVoice(t *testing.T) {
+	const arabic = "ادفع عشرين دولارا."
+	own, named := spoken.Time(arabic, 120), spoken.TimeBy(arabic, 120)
+	for _, tc := range []struct {
+		kind announce.Kind
+		more []string
+		want time.Duration
+	}{{announce.Question, nil, named}, {announce.Question, []string{"en"}, named}, {announce.Question, []string{"ar"}, own}, {announce.Output, nil, own}} {
+		runVirtual(t, orca.Options{WordsPerMinute: 120, VoiceLanguages: tc.more}, func(t *testing.T, _ *orcatest.Orca, out *orca.Output) {
+			start := time.Now()
+			if err := out.Present(t.Context(), announce.Utterance{Text: arabic, Kind: tc.kind}); err != nil || time.Since(start) != tc.want {
+				t.Errorf("%s by a voice of %v: %v in %v, want %v", tc.kind, tc.more, err, time.Since(start), tc.want)
+			}
+		})
+	}
+	if named < 3*own {
+		t.Errorf("another voice takes %v, and one of its own %v", named, own)
+	}
+}
+
 // Where there are no spaces, a text is not one word.
 func TestEstimate(t *testing.T) {
 	runVirtual(t, orca.Options{WordsPerMinute: 60}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {

@@ -2,6 +2,9 @@ package web_test
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +63,26 @@ func TestAccept(t *testing.T) {
 	p.key("Enter")
 	p.key("Tab")
 	p.until(`document.querySelector("#q1 button") === null`)
+}
+
+// TestAcceptByAnotherVoice: the button that accepts a question in Arabic waits for an English voice
+// to name each letter; where the browser's language is Arabic, for an Arabic one.
+func TestAcceptByAnotherVoice(t *testing.T) {
+	t.Parallel()
+	const action, consequence = "ادفع عشرين دولارا لشركة المياه.", "يغادر المال حسابك اليوم."
+	b := newBrowser(t)
+	for voice, within := range map[string][2]int{"en-US": {60, 200}, "ar": {10, 40}} {
+		st := start(t, producer.Config{Language: "ar", Languages: []string{"en"}})
+		p := b.open(st.page, fmt.Sprintf(`Object.defineProperty(Navigator.prototype, "language", { get: () => %q });`, voice))
+		p.until(connected)
+		asks(t, st.session(t, action), action, consequence, 10*time.Minute)
+		p.until(asked)
+		hint := eval[string](p, `document.querySelector(".question .hint").textContent`)
+		seconds, err := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(hint))
+		if err != nil || seconds < within[0] || seconds > within[1] {
+			t.Errorf("in a browser in %s the page says %q, want %d to %d seconds", voice, hint, within[0], within[1])
+		}
+	}
 }
 
 // TestUnheeded: an answer that is taken, and of which nothing comes, is told to the user who gave

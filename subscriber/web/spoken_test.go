@@ -25,7 +25,10 @@ func TestReading(t *testing.T) {
 	for _, r := range lasting.Table {
 		fmt.Fprintf(&table, "  [%d, %q, %q],\n", r.Cost, r.Of, r.Kind)
 	}
-	fmt.Fprintf(&table, "];\nconst spelled = %d;\n", lasting.Spelled)
+	fmt.Fprintf(&table, "];\nconst spelled = %d;\n\nconst named = [\n", lasting.Spelled)
+	for _, r := range lasting.Named {
+		fmt.Fprintf(&table, "  [%d, %q, %q],\n", r.Cost, r.Of, r.By)
+	}
 	if !strings.Contains(string(page), table.String()) {
 		t.Fatalf("static/spoken.js has another table, want\n%s", table.String())
 	}
@@ -50,10 +53,16 @@ func TestReading(t *testing.T) {
 	for some := range slices.Chunk(texts, 20000) {
 		data, err := json.Marshal(some)
 		check(t, err)
-		got := eval[[]float64](p, fmt.Sprintf(`import("./text.js").then(({ reading }) => %s.map((s) => reading(s, %d)))`, data, pace))
-		for i, text := range some {
-			if want := lasting.Time(text, pace); (time.Duration(got[i]*1e6) - want).Abs() > time.Microsecond {
-				t.Errorf("%+q: the page says %v ms, want %v", text, got[i], want)
+		for _, voice := range []string{"", "en-US", "ar", "ja", "yo"} {
+			says, takes := fmt.Sprintf(`readingBy(s, %d, %q)`, pace, voice), lasting.TimeBy
+			if voice == "" {
+				says, takes = fmt.Sprintf(`reading(s, %d)`, pace), func(text string, pace int64, _ ...string) time.Duration { return lasting.Time(text, pace) }
+			}
+			got := eval[[]float64](p, fmt.Sprintf(`import("./text.js").then(({ reading, readingBy }) => %s.map((s) => %s))`, data, says))
+			for i, text := range some {
+				if want := takes(text, pace, voice); (time.Duration(got[i]*1e6) - want).Abs() > time.Microsecond {
+					t.Errorf("%+q by the voice %q: the page says %v ms, want %v", text, voice, got[i], want)
+				}
 			}
 		}
 	}

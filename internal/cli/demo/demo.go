@@ -260,7 +260,8 @@ func (w *person) readSession(ctx context.Context) {
 	defer cancel()
 	following, stop := context.WithCancel(ctx)
 	defer stop()
-	p := announce.Preferences{Reads: true, Answering: func(question *aaep.Event) announce.Words {
+	voice := uilang.SystemLanguages()[:1]
+	p := announce.Preferences{Reads: true, VoiceLanguages: voice, Answering: func(question *aaep.Event) announce.Words {
 		if w.answer != "" {
 			return nil
 		}

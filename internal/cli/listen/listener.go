@@ -72,6 +72,7 @@ type Listener struct {
 func (l *Listener) preferences(reads bool) announce.Preferences {
 	return announce.Preferences{
 		WordsPerMinute: l.wanted.PaceWPM,
+		VoiceLanguages: uilang.SystemLanguages()[:1], // which a screen reader mostly speaks
 		Reads:          reads,
 		Answering: func(question *aaep.Event) announce.Words {
 			if _, cannot := l.unanswerable.Load(question); cannot {

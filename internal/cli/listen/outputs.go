@@ -52,7 +52,8 @@ var outputKinds = []outputKind{
 		}, announce.Content{SpeakNames: true}},
 	{"orca", true, false, phrase.PrintedInstead, "It needs Orca, running in the same desktop session.",
 		func(ctx context.Context, o outputOptions) (present.Output, error) {
-			return asOutput(orca.Open(ctx, orca.Options{WordsPerMinute: int(o.wordsPerMinute)}))
+			return asOutput(orca.Open(ctx, orca.Options{WordsPerMinute: int(o.wordsPerMinute),
+				VoiceLanguages: uilang.SystemLanguages()[:1]}))
 		}, announce.Content{}},
 	{"nvda", true, true, phrase.MayBeGarbled,
 		"It needs NVDA 2024.1 or later, running on Windows, and its nvdaControllerClient.dll beside this program.",

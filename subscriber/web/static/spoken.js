@@ -28,9 +28,27 @@ const table = [
 ];
 const spelled = 110;
 
+const named = [
+  [480, "1A0-1B0 300-36F 1E00-1EFF", "vi yo ig"],
+  [275, "Cyrillic", "Cyrl"],
+  [110, "Greek", "Grek"],
+  [250, "Arabic", "Arab Aran"],
+  [250, "Hebrew", "Hebr"],
+  [250, "Syriac Thaana Nko", "Syrc Thaa Nkoo"],
+  [310, "Han Yi Tangut Nushu", "Hans Hant Hani Jpan Kore"],
+  [310, "Hiragana Katakana", "Jpan"],
+  [225, "Thai", "Thai"],
+  [420, "Lao Tibetan Tai_Le New_Tai_Lue Tai_Tham Tai_Viet", "Laoo Tibt"],
+  [330, "Myanmar", "Mymr"],
+  [380, "Khmer", "Khmr"],
+  [680, "Ethiopic", "Ethi"],
+];
+
 const member = (name) => /^[CLMNPSZ][a-z]$/.test(name) ? `\\p{${name}}` : /[a-z]/.test(name) ? `\\p{Script=${name}}` :
   name.split("-").map((code) => `\\u{${code}}`).join("-");
-const rows = table.map(([cost, of, kind]) => ({ cost, kind, has: new RegExp(`[${of.split(" ").map(member).join("")}]`, "u") }));
+const having = (of) => new RegExp(`[${of.split(" ").map(member).join("")}]`, "u");
+const rows = table.map(([cost, of, kind]) => ({ cost, kind, has: having(of) }));
+const foreign = named.map(([cost, of, by]) => ({ cost, has: having(of), by: by.split(" ") }));
 
 // spells reports whether a voice may spell a word: a letter alone, a short one in capitals, or one without a vowel.
 const spells = (word) => word.length === 1 || (word.length > 0 && ((word.length <= 5 && word.every((c) => /\p{Lu}/u.test(c))) || !word.some((c) => /[^b-df-hj-np-tv-xz]/i.test(c))));
@@ -57,4 +75,18 @@ export function hundredths(text) {
     if (kind === "alphabet" && 3 * letters[i] < 2 * all) named[i] = letters[i]; // foreign words; some voices spell them
     return sum + letters[i] * cost + named[i] * (spelled - cost);
   }, 0);
+}
+
+// extraBy is what a text costs more where the voice is known to speak one language alone.
+export function extraBy(text, tag) {
+  let extra = 0, language, script;
+  try {
+    ({ language, script } = new Intl.Locale(tag).maximize());
+  } catch {} // it is no tag
+  const names = foreign.filter(({ by }) => !by.includes(language) && !by.includes(script));
+  for (const c of text) {
+    const row = names.find(({ has }) => has.test(c));
+    if (row) extra += Math.max(row.cost - rows.find(({ has }) => has.test(c)).cost, 0);
+  }
+  return extra;
 }

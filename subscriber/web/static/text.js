@@ -1,5 +1,5 @@
 // Text from elsewhere, made harmless and readable. Nothing here touches the page.
-import { hundredths } from "./spoken.js";
+import { extraBy, hundredths } from "./spoken.js";
 
 import { safe } from "./safe.js";
 
@@ -147,5 +147,8 @@ export function numberOf(typed, ...languages) {
   return Number(number);
 }
 
-// reading is how long a text takes to be heard, in milliseconds: at the pace of the user's voice, and a second.
+// reading is how long a text takes to be heard, in milliseconds, from a voice of its language: at the pace of the user's voice, and a second.
 export const reading = (text, pace) => (hundredths(text) / 100 / pace) * 60000 + 1000;
+
+// readingBy is reading by a voice that speaks one language alone, and names the letters of scripts that are not of that.
+export const readingBy = (text, pace, tag) => reading(text, pace) + (extraBy(text, tag) / 100 / pace) * 60000;

@@ -2,7 +2,7 @@
 // long a text takes to be heard, and what silences a voice: every key, and every move of the focus or of a reading cursor. This is the only
 // code that fills the live regions alert and status; a line of the log is read out from where it stands, by show.
 import { directionOf } from "./safe.js";
-import { reading } from "./text.js";
+import { reading, readingBy } from "./text.js";
 
 const stillFor = 1500; // without a key or a move of the focus, until something is announced again
 const later = 500; // until what was announced is shown
@@ -69,14 +69,18 @@ export class Voice {
 
   // wait is how long it is until an announcement has been heard if nothing interrupts it, in milliseconds.
   wait(it) {
-    const now = Date.now(), later = (it.parts ?? []).slice(it.at + 1).reduce((sum, text) => sum + reading([it.before, text].join(" "), this.pace()), 0);
+    const now = Date.now(), later = (it.parts ?? []).slice(it.at + 1).reduce((sum, text) => sum + this.takes(it, [it.before, text].join(" ")), 0);
     if (this.speaking.includes(it)) return Math.max(0, it.end - now) + later;
     return Math.max(0, this.freeAt - now, this.stillAt - now) + this.length(it) + later;
   }
 
   length(it) {
-    return it.text.trim() ? reading([it.before, it.text, this.after(it)].filter(Boolean).join(" "), this.pace()) : 0;
+    return it.text.trim() ? this.takes(it, [it.before, it.text, this.after(it)].filter(Boolean).join(" ")) : 0;
   }
+
+  // takes is how long a text of an announcement takes. A page does not learn which voice reads it. That of a screen reader is mostly
+  // of the system's language: what decides when a question can be accepted has time for one that names letters of other scripts.
+  takes(it, text) { return it.asks ? readingBy(text, this.pace(), navigator.language) : reading(text, this.pace()); }
 
   // after is what follows the text, which is behind the last piece of one in pieces.
   after(it) { return it.parts && it.at + 1 < it.parts.length ? "" : it.after; }
