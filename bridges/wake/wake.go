@@ -151,7 +151,9 @@ func (b *Bridge) Take(message []byte) (fresh bool, err error) {
 	return b.takeAll([]*envelope{e})
 }
 
-// takeAll tells wakes that came together as one, and reports whether any was new.
+// takeAll tells wakes that came together as one, and records them so that none is told twice. It
+// reports whether any was new. Those for another identity are left out, which is ErrUnknown if no
+// other was new.
 func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,8 +161,8 @@ func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 		return false, producer.ErrClosed
 	}
 	now := time.Now()
-	var told []*envelope
-	known := map[string]bool{}
+	var untold []*envelope
+	taken := map[string]bool{}
 	for _, e := range all {
 		if b.cfg.Identity != "" && e.Identity != b.cfg.Identity {
 			err = ErrUnknown
@@ -168,7 +170,7 @@ func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 		}
 		names := e.knownNames()
 		repeated := func(name []string) bool {
-			return known[strings.Join(name, "\x00")] || b.seen.Told(now, e.sent, name...)
+			return taken[strings.Join(name, "\x00")] || b.seen.Told(now, e.sent, name...)
 		}
 		if slices.ContainsFunc(names, repeated) {
 			continue
@@ -177,17 +179,17 @@ func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 			b.cfg.Logger.Warn("wake: the sender's clock is off, or the message is late", "sent", e.sent)
 		}
 		for _, name := range names {
-			known[strings.Join(name, "\x00")] = true
+			taken[strings.Join(name, "\x00")] = true
 		}
-		told = append(told, e)
+		untold = append(untold, e)
 	}
-	if len(told) == 0 {
+	if len(untold) == 0 {
 		return false, err
 	}
-	if err := b.tellWakes(told); err != nil {
+	if err := b.tellWakes(untold); err != nil {
 		return false, err
 	}
-	for _, e := range told {
+	for _, e := range untold {
 		for _, name := range e.knownNames() {
 			if err := b.seen.Record(e.sent, name...); err != nil {
 				b.cfg.Logger.Error("wake: what was told is not remembered across a restart", "error", err)

@@ -40,20 +40,20 @@ func (d *Digest) AddCounted(kind string, count int, order int64, latest string) 
 // Count has news told as how many they are, however few.
 func (d *Digest) Count() { d.several, d.singles = true, nil }
 
-// Join adds what came later.
+// Join adds the news of more, which came later.
 func (d *Digest) Join(more Digest) {
 	if d.kinds == nil {
 		d.kinds = map[string]*newsOfKind{}
 	}
 	for kind, k := range more.kinds {
-		have := d.kinds[kind]
-		if have == nil {
-			have = &newsOfKind{}
-			d.kinds[kind] = have
+		joined := d.kinds[kind]
+		if joined == nil {
+			joined = &newsOfKind{}
+			d.kinds[kind] = joined
 		}
-		have.count += k.count
-		if k.latest != "" && (k.order >= have.order || have.latest == "") {
-			have.order, have.latest = k.order, k.latest
+		joined.count += k.count
+		if k.latest != "" && (k.order >= joined.order || joined.latest == "") {
+			joined.order, joined.latest = k.order, k.latest
 		}
 	}
 	d.several = d.several || more.several || len(d.singles)+len(more.singles) > mostSingles

@@ -23,41 +23,41 @@ func CopyLines(to io.Writer, from io.Reader, lock *sync.Mutex, most int,
 	admit func(line []byte, whole bool) bool) error {
 	r := bufio.NewReaderSize(from, 64<<10)
 	var line []byte
-	long, passes := false, false // the line is too long, and its rest is passed on
+	isLong, passes := false, false // the line is too long, and its rest is passed on
 	for {
 		part, err := r.ReadSlice('\n')
-		ends := err != bufio.ErrBufferFull
-		tooLong := !long && len(line)+len(part) > most
-		if !long {
+		hasEnd := err != bufio.ErrBufferFull
+		tooLong := !isLong && len(line)+len(part) > most
+		if !isLong {
 			line = append(line, part...)
 		}
-		if !long && (ends || tooLong) {
+		if !isLong && (hasEnd || tooLong) {
 			lock.Lock()
 		}
-		var failed error
+		var writeErr error
 		switch {
-		case long && passes:
-			_, failed = to.Write(part)
-		case long:
+		case isLong && passes:
+			_, writeErr = to.Write(part)
+		case isLong:
 		case tooLong:
-			long, passes = true, admit(line, false)
+			isLong, passes = true, admit(line, false)
 			if passes {
-				_, failed = to.Write(line)
+				_, writeErr = to.Write(line)
 			}
 			line = nil
-		case ends && len(line) > 0:
+		case hasEnd && len(line) > 0:
 			if admit(line, true) {
-				_, failed = to.Write(line)
+				_, writeErr = to.Write(line)
 			}
 		}
-		if ends || failed != nil {
+		if hasEnd || writeErr != nil {
 			lock.Unlock()
-			line, long = nil, false
+			line, isLong = nil, false
 		}
 		switch {
-		case failed != nil:
-			return failed
-		case err != nil && ends:
+		case writeErr != nil:
+			return writeErr
+		case err != nil && hasEnd:
 			return err
 		}
 	}

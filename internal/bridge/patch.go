@@ -51,16 +51,16 @@ func applyOperation(value any, op PatchOperation) (any, error) {
 			return nil, err
 		}
 	case "move", "copy":
-		from, ok := At(value, op.From)
+		source, ok := At(value, op.From)
 		if !ok || op.Op == "move" && strings.HasPrefix(op.Path, op.From+"/") {
 			return nil, errPatch
 		}
-		v = cloneValue(from)
+		v = cloneValue(source)
 	}
 	switch op.Op {
 	case "test":
-		have, ok := At(value, op.Path)
-		if !ok || !reflect.DeepEqual(have, v) {
+		current, ok := At(value, op.Path)
+		if !ok || !reflect.DeepEqual(current, v) {
 			return nil, errPatch
 		}
 		return value, nil
@@ -80,9 +80,11 @@ func applyOperation(value any, op PatchOperation) (any, error) {
 	return nil, errPatch
 }
 
-// editAt changes what is at a pointer: set returns what is there then, and whether anything is. An
-// element of a list that must not be there already is put before the one that is.
-func editAt(value any, pointer string, set func(any, bool) (any, bool), there bool) (any, error) {
+// editAt returns value with the value at a pointer changed; value itself may be changed. set is
+// given the value there, and whether there is one, and returns the new one, and whether there is to
+// be one. mustExist says that there must be a value; without it, the new element of a list is
+// inserted before the one at the pointer.
+func editAt(value any, pointer string, set func(any, bool) (any, bool), mustExist bool) (any, error) {
 	names, ok := pointerNames(pointer)
 	if !ok {
 		return nil, errPatch
@@ -92,55 +94,56 @@ func editAt(value any, pointer string, set func(any, bool) (any, bool), there bo
 		return v, nil
 	}
 	name, rest := names[0], pointer[len(firstOf(pointer)):]
-	switch in := value.(type) {
+	switch container := value.(type) {
 	case map[string]any:
-		have, known := in[name]
+		current, exists := container[name]
 		if len(names) > 1 {
-			if !known {
+			if !exists {
 				return nil, errPatch
 			}
-			v, err := editAt(have, rest, set, there)
-			in[name] = v
-			return in, err
+			v, err := editAt(current, rest, set, mustExist)
+			container[name] = v
+			return container, err
 		}
-		if there && !known {
+		if mustExist && !exists {
 			return nil, errPatch
 		}
-		if v, stays := set(have, known); stays {
-			in[name] = v
+		if v, stays := set(current, exists); stays {
+			container[name] = v
 		} else {
-			delete(in, name)
+			delete(container, name)
 		}
-		return in, nil
+		return container, nil
 	case []any:
 		i, err := strconv.Atoi(name)
 		if name == "-" {
-			i, err = len(in), nil
+			i, err = len(container), nil
 		} else if err == nil && strconv.Itoa(i) != name {
 			err = errPatch
 		}
-		if err != nil || i < 0 || i > len(in) || i == len(in) && (there || len(names) > 1) {
+		if err != nil || i < 0 || i > len(container) || i == len(container) && (mustExist || len(names) > 1) {
 			return nil, errPatch
 		}
 		if len(names) > 1 {
-			v, err := editAt(in[i], rest, set, there)
-			in[i] = v
-			return in, err
+			v, err := editAt(container[i], rest, set, mustExist)
+			container[i] = v
+			return container, err
 		}
-		if !there {
+		if !mustExist {
 			v, _ := set(nil, false)
-			return slices.Insert(in, i, v), nil
+			return slices.Insert(container, i, v), nil
 		}
-		if v, stays := set(in[i], true); stays {
-			in[i] = v
-			return in, nil
+		if v, stays := set(container[i], true); stays {
+			container[i] = v
+			return container, nil
 		}
-		return slices.Delete(in, i, i+1), nil
+		return slices.Delete(container, i, i+1), nil
 	}
 	return nil, errPatch
 }
 
-// firstOf is the first part of a pointer with its slash, as it is written.
+// firstOf returns the first part of a pointer with its slash, as it is written; the pointer is not
+// "".
 func firstOf(pointer string) string {
 	if i := strings.IndexByte(pointer[1:], '/'); i >= 0 {
 		return pointer[:i+1]
@@ -148,7 +151,8 @@ func firstOf(pointer string) string {
 	return pointer
 }
 
-// pointerNames are the parts of a JSON pointer.
+// pointerNames returns the parts of a JSON pointer, with their escapes resolved, and whether it is
+// one of at most 64 parts.
 func pointerNames(pointer string) (names []string, ok bool) {
 	if pointer == "" {
 		return nil, true
@@ -162,21 +166,21 @@ func pointerNames(pointer string) (names []string, ok bool) {
 	return names, len(names) <= 64
 }
 
-// At returns what is at a JSON pointer.
+// At returns the value at a JSON pointer within value, and whether there is one.
 func At(value any, pointer string) (any, bool) {
 	names, ok := pointerNames(pointer)
 	for _, name := range names {
-		switch in := value.(type) {
+		switch container := value.(type) {
 		case map[string]any:
-			if value, ok = in[name]; !ok {
+			if value, ok = container[name]; !ok {
 				return nil, false
 			}
 		case []any:
 			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(in) || strconv.Itoa(i) != name {
+			if err != nil || i < 0 || i >= len(container) || strconv.Itoa(i) != name {
 				return nil, false
 			}
-			value = in[i]
+			value = container[i]
 		default:
 			return nil, false
 		}
@@ -203,23 +207,24 @@ func cloneValue(value any) any {
 	return value
 }
 
-// Changes says of each value in which two JSON values differ what it is now, in order of the paths.
-func Changes(before, after any) (said []string) {
-	was := map[string]string{}
+// Changes returns a sentence for each value in which two JSON values differ, that says what it is
+// in after: first those that changed or are new, in the order of after, then those that are gone.
+func Changes(before, after any) (sentences []string) {
+	oldValues := map[string]string{}
 	for _, l := range leavesOf("", before) {
-		was[l.path] = l.value
+		oldValues[l.path] = l.value
 	}
-	now := map[string]bool{}
+	inAfter := map[string]bool{}
 	for _, l := range leavesOf("", after) {
-		now[l.path] = true
-		if value, known := was[l.path]; !known || value != l.value {
-			said = append(said, l.describeLeaf(" is now "))
+		inAfter[l.path] = true
+		if value, known := oldValues[l.path]; !known || value != l.value {
+			sentences = append(sentences, l.describeLeaf(" is now "))
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(was)) {
-		if !now[path] {
-			said = append(said, leaf{path, "gone"}.describeLeaf(" is "))
+	for _, path := range slices.Sorted(maps.Keys(oldValues)) {
+		if !inAfter[path] {
+			sentences = append(sentences, leaf{path, "gone"}.describeLeaf(" is "))
 		}
 	}
-	return said
+	return sentences
 }
