@@ -158,6 +158,7 @@ type item struct {
 	next      int
 	unsaid    bool
 	voiceless bool
+	noVoice   *item // of which this tells that there is no voice for it
 
 	// Questions. It tells the time of about, or nil. The first sentences, as many as listed, may
 	// name any question; then it means the one in names, or nil, whose name is heard at the end of

@@ -49,7 +49,7 @@ func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
 	case it.event != nil && it.event.Type() == aaep.TypeSessionErrored:
 		w = phraseIn(a.language, phrase.Error, "").And(" ", w)
 	}
-	n := &item{kind: Notice, critical: it.critical, sentences: a.splitWords(w, true), arrived: now}
+	n := &item{kind: Notice, critical: it.critical, sentences: a.splitWords(w, true), arrived: now, noVoice: it}
 	a.recordItem(n)
 	if it.critical {
 		a.urgent = slices.Insert(a.urgent, 0, n)
@@ -85,6 +85,9 @@ func (a *Announcer) bareQuestionWords(now time.Time, question *aaep.Event) (w Wo
 // or what was told last. A question that was spelled to its end was heard.
 func (a *Announcer) Spell(now time.Time) {
 	it := a.latest
+	if it != nil && it.noVoice != nil { // the person need not hear the notice to its end
+		it = it.noVoice
+	}
 	if q := a.questions.firstOpen(); q != nil && !q.put.IsZero() && q.putWords != nil {
 		it = q.newItem(now)
 	}

@@ -27,6 +27,29 @@ func (r *room) asksInYoruba() *aaep.Event {
 	return ev
 }
 
+// While the notice that there is no voice is being said, what it is about can be spelled already: a
+// question, and a failure.
+func TestSpellDuringNotice(t *testing.T) {
+	r := withoutYoruba(t)
+	r.asksInYoruba()
+	r.passTime(time.Second)
+	r.a.Spell(r.now)
+	r.passTime(2 * time.Minute)
+	if got := r.heardSince(""); strings.Contains(got, "nothing to spell") || !strings.Contains(got, "S, a, n; d, o dot below acute") {
+		t.Errorf("of the question was heard %s", got)
+	}
+
+	r = withoutYoruba(t)
+	ev := &aaep.Event{SessionID: "sess_1", Timestamp: r.now, Payload: &aaep.SessionErrored{}, Summary: aaep.Say("Ó kùnà."), LocalizationHints: in("yo")}
+	r.a.Add(r.now, "Planner", ev, Text(ev, aaep.VerbosityNormal))
+	r.passTime(time.Second)
+	r.a.Spell(r.now)
+	r.passTime(time.Minute)
+	if got := r.heardSince(""); strings.Contains(got, "nothing to spell") || !strings.HasSuffix(got, "O acute; k, u grave, n, a grave, ..") {
+		t.Errorf("of the failure was heard %s", got)
+	}
+}
+
 // What cannot be said of a question in its language is said to be so in one that can be spoken,
 // with the risk, the time and the keys; each time it is put. It can be rejected, and accepted when
 // it was spelled to its end. I18N-021, INV-58
