@@ -40,6 +40,10 @@ type answer struct {
 	diff      bool
 	list      byte // the mark; zero is no list
 	table     table
+
+	// The first lines that were told as those of a list, and how many others were.
+	listed     []string
+	listedMore int
 }
 
 const (
@@ -243,6 +247,7 @@ func (a *Announcer) addLines(now time.Time, ans *answer, text string, force bool
 	signed := text != "" && isSigned(text) && strings.Count(strings.TrimSpace(text), "\n") == 0
 	switch {
 	case signed && (ans.diff || ans.list != 0 && ans.list != text[0]):
+		a.correctList(now, ans)
 		text = speakSign(text, ans.language)
 	case signed && ans.list == 0:
 		ans.heldLines += text
@@ -250,24 +255,58 @@ func (a *Announcer) addLines(now time.Time, ans *answer, text string, force bool
 		if ans.diff = isDiff(run); !ans.diff && !force && len(run) <= mostHeld {
 			return
 		}
-		if !ans.diff {
-			ans.list = run[0][0]
-		}
 		text = ""
 	}
 	heldLines := ans.heldLines
 	ans.heldLines = ""
+	switch {
+	case ans.diff:
+	case heldLines != "":
+		ans.list = heldLines[0]
+		ans.noteListed(slices.Collect(strings.Lines(heldLines))...)
+	case signed:
+		ans.noteListed(text)
+	}
 	for line := range strings.Lines(heldLines) {
 		if ans.diff && strings.TrimSpace(line) != "" {
 			line = speakSign(line, ans.language)
 		}
 		a.addPiece(now, ans, line, block{}, false)
 	}
-	if !signed {
-		ans.diff, ans.list = false, 0
+	if paused := text == "" && ans.paused; !signed && !paused { // what comes after a pause goes on with them
+		ans.diff, ans.list, ans.listed, ans.listedMore = false, 0, nil, 0
 	}
 	if text != "" {
 		a.addProse(now, ans, text)
+	}
+}
+
+// noteListed keeps lines that are told as those of a list; of many, how many they were.
+func (ans *answer) noteListed(lines ...string) {
+	for _, line := range lines {
+		if len(ans.listed) <= mostHeld {
+			ans.listed = append(ans.listed, line)
+		} else {
+			ans.listedMore++
+		}
+	}
+}
+
+// correctList tells lines once more, with their signs in words, that were told as those of a list
+// before a line with the other sign showed that they are of a diff; of many, how many they were.
+func (a *Announcer) correctList(now time.Time, ans *answer) {
+	lines, all := ans.listed, len(ans.listed)+ans.listedMore
+	ans.diff, ans.listed, ans.listedMore = true, nil, 0
+	if all > len(lines) {
+		b := block{diff: true, removed: all}
+		if lines[0][0] == '+' {
+			b.added, b.removed = all, 0
+		}
+		a.addPiece(now, ans, b.describeBlock(ans.language, phrase.Code)+"\n", block{}, false)
+		return
+	}
+	for _, line := range lines {
+		a.addPiece(now, ans, speakSign(line, ans.language), block{}, false)
 	}
 }
 
