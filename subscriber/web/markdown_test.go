@@ -137,6 +137,7 @@ func TestCodeInAnAnswer(t *testing.T) {
 		"Here:\n\n--- a/x.go\n+++ b/x.go\n@@ -1,3 +1,4 @@\n func f() {\n-\treturn 1\n+\tx := 2\n+\treturn x\n }\n\nThat is all.\n": "Here:|x.go: 2 lines added, 1 removed.|That is all.",
 		"Change it:\n- return 1\n+ return 2\n\nDone.":                                      "Change it:|Removed: return 1|Added: return 2|Done.",
 		"List:\n- one\n- two\n- three.\n- four\n\nEnd.":                                    "List:|one|two|three.|four|End.",
+		"List:\n- a\n- b\n- c\n- d\n+ e\n":                                                 "List:|a|b|c|d|Removed: a|Removed: b|Removed: c|Removed: d|Added: e",
 		"```diff\n-a\n+b\n+c\n```\nOk.\n":                                                  "Diff, 2 lines added, 1 removed.|Ok.",
 		"```go\nfunc main() {\n\tfmt.Println(1)\n\treturn\n}\n```\nRun it.\n":              "Go, 4 lines.|Run it.",
 		"diff --git a/x b/x\n@@ -1 +1,0 @@\n-a\n@@ -9,2 +9,2 @@\n c\n-d\n+e\n\n- a list\n": "Diff, 1 line added, 2 removed.|a list",

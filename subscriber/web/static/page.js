@@ -123,7 +123,7 @@ const opening = /^[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?(`{3,}|~{3,})(?![`~])([^
 const codeLine = /^[^\n]*\n|^[^\n]{2000}|^[ \t]*(?:`{3,}|~{3,})[ \t]*$/;
 
 // lines tells a text. Lines that begin with a sign are held until it is known whether they are those of a list or of a diff.
-function lines(out, text, force) {
+function lines(out, text, force, paused) {
   const apart = text.split(/\n(?=[-+] )/); // lines that came with what stands before them
   if (apart.length > 1) {
     for (const each of apart) lines(out, each, force);
@@ -132,20 +132,37 @@ function lines(out, text, force) {
   const { line } = out, held = (out.run ??= []), signed = isSigned(text);
   const tell = (text, shown) => text && log.say({ ...line, text: shown ?? text, ...(shown && { heard: text, language: line.language }) });
   clearTimeout(out.unheld);
-  if (signed && (out.signed || (out.list && out.list !== text[0]))) return tell(withSign(text, line.language), text);
+  if (signed && (out.signed || (out.list && out.list !== text[0]))) {
+    correctList(out);
+    return tell(withSign(text, line.language), text);
+  }
   if (signed && !out.list) {
     held.push(text);
     out.signed = signs(held);
     if (!out.signed && !force && held.length <= 3) {
-      out.unheld = setTimeout(() => lines(out, "", true), 1000);
+      out.unheld = setTimeout(() => lines(out, "", true, true), 1000);
       return;
     }
-    if (!out.signed) out.list = text[0];
     text = "";
   }
+  if (!out.signed && (held.length || signed)) {
+    out.list = (held[0] ?? text)[0];
+    out.listed ??= { lines: [], all: 0 }; // the first lines, and how many there are
+    for (const each of held.length ? held : [text]) if (++out.listed.all <= 4) out.listed.lines.push(each);
+  }
   for (const each of held.splice(0)) out.signed ? tell(withSign(each, line.language), each) : tell(each);
-  if (!signed) out.signed = out.list = undefined;
+  if (!signed && (text || !paused)) out.signed = out.list = out.listed = undefined; // what comes after a pause goes on with them
   tell(text);
+}
+
+// correctList tells lines once more with their signs, or how many they were, that were told as those of a list before another sign came.
+function correctList(out) {
+  const { lines: first, all } = out.listed ?? { lines: [], all: 0 }, { line } = out, block = new Block("");
+  out.signed = true;
+  out.listed = undefined;
+  if (all) block[first[0][0] === "+" ? "added" : "removed"] = all;
+  const told = all > first.length ? [ofCode(block, line.language)] : first.map((each) => ({ heard: withSign(each, line.language), language: line.language }));
+  for (const { heard, language } of told) log.say({ ...line, text: heard, heard, language });
 }
 
 // unheldDiff tells the diff that has no fence and is over, with its last line.
