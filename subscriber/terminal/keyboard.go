@@ -47,11 +47,12 @@ func (t *Terminal) releaseForGood() {
 // below which something was printed is shown anew, so that a screen reader and a braille display
 // find it whole in one line.
 func (t *Terminal) showKey(key, line string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.printing.Lock()
+	defer t.printing.Unlock()
 	previous := t.line
 	t.line = line
-	if t.screen == nil {
+	screen := t.keyScreen()
+	if screen == nil {
 		return
 	}
 	if t.hidden && key != "" {
@@ -61,19 +62,19 @@ func (t *Terminal) showKey(key, line string) {
 		}
 		key = line // also where some of it was taken back
 	}
-	io.WriteString(t.screen, key)
+	t.write(screen, []byte(key))
 }
 
 // wrapScreen returns a writer that ends the line that is being typed before it prints.
 func (t *Terminal) wrapScreen(w io.Writer) io.Writer {
 	return writer(func(b []byte) (int, error) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.screen != nil && t.line != "" && !t.hidden {
+		t.printing.Lock()
+		defer t.printing.Unlock()
+		if screen := t.keyScreen(); screen != nil && t.line != "" && !t.hidden {
 			t.hidden = true
-			io.WriteString(t.screen, "\n")
+			t.write(screen, []byte("\n"))
 		}
-		return w.Write(b)
+		return t.write(w, b)
 	})
 }
 

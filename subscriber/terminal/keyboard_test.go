@@ -1,13 +1,18 @@
 package terminal
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
 // Keys make the lines that a terminal makes of them.
@@ -217,6 +222,38 @@ func TestShow(t *testing.T) {
 	if got, want := screen.String(), "One.\n/ag\nTwo.\nThree.\nFour.\n/agents\nFive.\ny\nSix.\ny\nx\nSeven.\nn\n"; got != want {
 		t.Errorf("shows %q, want %q", got, want)
 	}
+}
+
+// A terminal that takes nothing, such as one that is stopped, holds up what is printed and nothing
+// else: whether keys are seen is known, and it is given back. Once the program is to end, nothing
+// waits for it.
+func TestStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		_, stuck := io.Pipe()
+		given := 0
+		term := &Terminal{screen: stuck, restore: func() { given++ }, ending: ctx.Done(), closed: make(chan struct{}),
+			stopKeys: func() {}}
+		term.Out = term.wrapScreen(stuck)
+		printed := make(chan error, 1)
+		go func() { printed <- term.Present(ctx, announce.Utterance{Text: "Hello."}) }()
+		synctest.Wait()
+		if term.Unseen() {
+			t.Error("the keys of a terminal that takes nothing are not seen")
+		}
+		if term.releaseForGood(); given != 1 || len(printed) > 0 {
+			t.Errorf("it was given back %d times, with %d writes over", given, len(printed))
+		}
+		began := time.Now()
+		interrupt()
+		if err := <-printed; !errors.Is(err, syscall.EPIPE) {
+			t.Errorf("Present = %v", err)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("an interrupted program waits %v for it", took)
+		}
+		stuck.Close()
+	})
 }
 
 func TestReadLines(t *testing.T) {

@@ -18,11 +18,14 @@
 package terminal
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -62,12 +65,15 @@ type Terminal struct {
 	stopKeys func()
 	closed   chan struct{}
 
-	mu      sync.Mutex
-	screen  io.Writer // while single keys are read, else nil
+	mu      sync.Mutex // guards how the terminal is set; nothing is printed while it is held
+	screen  io.Writer  // while single keys are read, else nil
 	restore func()
-	done    bool   // it is not taken any more
-	line    string // that is being typed,
-	hidden  bool   // and stands above something that was printed since
+	done    bool // it is not taken any more
+
+	printing sync.Mutex // is held while anything is printed, which may take long
+	line     string     // that is being typed,
+	hidden   bool       // and stands above something that was printed since
+	ending   <-chan struct{}
 }
 
 // Open reads what is typed on in until ctx is done or Close is called, and prints on out, and on
@@ -75,7 +81,7 @@ type Terminal struct {
 // terminal itself would; while that cannot be had, as in the background and where TERM is dumb, and
 // from anything else, it reads lines.
 func Open(ctx context.Context, in io.Reader, out, talk io.Writer) *Terminal {
-	t := &Terminal{label: "aaep: ", closed: make(chan struct{}), stopKeys: func() {}}
+	t := &Terminal{label: "aaep: ", closed: make(chan struct{}), stopKeys: func() {}, ending: ctx.Done()}
 	t.Out, t.Talk = t.wrapWriter(out), t.wrapWriter(talk)
 	file, ok := in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -101,9 +107,39 @@ func Open(ctx context.Context, in io.Reader, out, talk io.Writer) *Terminal {
 // being typed, where w is a terminal.
 func (t *Terminal) wrapWriter(w io.Writer) io.Writer {
 	if file, ok := w.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
-		return w
+		return writer(func(b []byte) (int, error) { return t.write(w, b) })
 	}
 	return t.wrapScreen(w)
+}
+
+// errUnread is of what nothing read until the program was to end: as of a pipe whose reader has
+// gone.
+var errUnread = fmt.Errorf("terminal: nothing reads what is printed: %w", syscall.EPIPE)
+
+// write writes to a terminal or a pipe, and waits until that takes it; once the program is to end,
+// for a second more.
+func (t *Terminal) write(w io.Writer, b []byte) (int, error) {
+	type result struct {
+		n   int
+		err error
+	}
+	written := make(chan result, 1)
+	b = bytes.Clone(b) // which may be written when the caller has gone on
+	go func() {
+		n, err := w.Write(b)
+		written <- result{n, err}
+	}()
+	select {
+	case is := <-written:
+		return is.n, is.err
+	case <-t.ending:
+	}
+	select {
+	case is := <-written:
+		return is.n, is.err
+	case <-time.After(time.Second):
+		return 0, errUnread
+	}
 }
 
 // writer is a function that writes.
@@ -132,16 +168,17 @@ func (t *Terminal) Read(ctx context.Context, do func(Line)) (ended bool) {
 // Attended reports whether a person can be at this terminal, because it is one.
 func (t *Terminal) Attended() bool { return t.file != nil }
 
-// seesKeys reports whether the keys that are pressed now are seen one by one.
-func (t *Terminal) seesKeys() bool {
+// keyScreen returns where the keys that are pressed now can be shown; nil is that they are not seen
+// one by one.
+func (t *Terminal) keyScreen() io.Writer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.screen != nil
+	return t.screen
 }
 
 // Unseen reports whether keys cannot be seen now, or were not of the line that Read hands on: it is
 // for announce.Preferences.
-func (t *Terminal) Unseen() bool { return !t.seesKeys() || t.unseen.Load() }
+func (t *Terminal) Unseen() bool { return t.keyScreen() == nil || t.unseen.Load() }
 
 // Present prints a line. What an agent says goes to Out; what the program says to Talk, behind a
 // label that no agent's text can have.
