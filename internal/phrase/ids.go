@@ -288,6 +288,7 @@ const (
 	ADiff           ID = "ADiff"
 	LinesAdded      ID = "LinesAdded"
 	LinesRemoved    ID = "LinesRemoved"
+	Typed           ID = "Typed"
 	HeadingOf       ID = "HeadingOf"
 	Indented        ID = "Indented"
 	AtLine          ID = "AtLine"

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -23,6 +24,7 @@ type lineKind int
 const (
 	proseLine lineKind = iota
 	turnLine           // that a session began
+	typedLine          // that the person typed for the agent
 	questionLine
 	newsLine // of a tool, or of the end of a session
 	headingLine
@@ -69,6 +71,7 @@ type transcript struct {
 	open  map[string]*openText // by agent, session and output
 	last  int                  // block
 	begun map[string]bool      // sessions that a line is kept of, the newest of them
+	asked bool                 // the newest line is what the person typed: the next session is of the same turn
 
 	// Where the person is: at the line; nil is nowhere yet. column is of its table.
 	at     *transcriptLine
@@ -102,6 +105,11 @@ func (t *transcript) addEvent(now time.Time, source string, ev *aaep.Event, w Wo
 	if line.text = words.OneLine(w.String()); line.text != "" {
 		t.keep(line)
 	}
+}
+
+// addTyped keeps what the person typed for the agent, which begins a turn.
+func (t *transcript) addTyped(now time.Time, language, text string) {
+	t.keep(&transcriptLine{at: now, language: language, event: &aaep.Event{}, text: words.OneLine(text), kind: typedLine})
 }
 
 // closeTexts ends the outputs of a session.
@@ -152,12 +160,15 @@ func (t *transcript) addChunk(now time.Time, source string, ev *aaep.Event, p *a
 
 // keep appends a line, and forgets the oldest where they are too many.
 func (t *transcript) keep(line *transcriptLine) {
-	if session := sessionOf(line.source, line.event); !t.begun[session] {
+	if line.kind == typedLine {
+		line.begins = true
+	} else if session := sessionOf(line.source, line.event); !t.begun[session] {
 		if len(t.begun) >= maxAgents {
 			clear(t.begun)
 		}
-		t.begun[session], line.begins = true, true
+		t.begun[session], line.begins = true, !t.asked
 	}
+	t.asked = line.kind == typedLine
 	t.lines = append(t.lines, line)
 	t.size += len(line.text)
 	if t.size <= maxKeptText {
@@ -311,13 +322,17 @@ func (t *transcript) addProse(o *openText, line *transcriptLine, text string) {
 	}
 }
 
-// writeTo writes the transcript as it was written, with who said it and when.
-func (t *transcript) writeTo(w io.Writer) error {
+// writeTo writes the transcript as it was written, with who said it and when. What the person typed
+// has a label in a language.
+func (t *transcript) writeTo(w io.Writer, language string) error {
 	var b strings.Builder
 	source := ""
 	for _, line := range t.lines {
 		isOwnLine := line.kind == turnLine || line.kind == questionLine || line.kind == newsLine
-		if isOwnLine || line.source != source {
+		switch {
+		case line.kind == typedLine:
+			b.WriteString("[" + line.at.Format(time.DateTime) + "] " + phraseIn(language, phrase.Typed, "").String() + " ")
+		case isOwnLine || line.source != source:
 			b.WriteString("[" + line.at.Format(time.DateTime) + " " + words.OneLine(aaep.SafeText(line.source)) + "]")
 			if isOwnLine {
 				b.WriteByte(' ')

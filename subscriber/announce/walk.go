@@ -165,7 +165,13 @@ func (a *Announcer) Find(now time.Time, text string, back bool) error {
 
 // WriteTranscript writes what the agents said and did as far as it is kept, the newest two million
 // bytes or so.
-func (a *Announcer) WriteTranscript(w io.Writer) error { return a.transcript.writeTo(w) }
+func (a *Announcer) WriteTranscript(w io.Writer) error { return a.transcript.writeTo(w, a.language) }
+
+// NoteTyped keeps what the person typed for an agent, so that they can walk to it and find it. A
+// program calls it when it sends that. Nothing is told.
+func (a *Announcer) NoteTyped(now time.Time, text string) {
+	a.transcript.addTyped(now, a.language, text)
+}
 
 // recite tells a place at once, in place of one that is being told. What else was being said begins
 // anew after it.
@@ -257,6 +263,8 @@ const maxRecited = 20
 func (a *Announcer) lineWords(i int) []Part {
 	line := a.transcript.lines[i]
 	switch line.kind {
+	case typedLine:
+		return append(a.splitWords(phraseIn(a.language, phrase.Typed, ""), false), a.proseWords(line, line.text)...)
 	case codeLine, contextLine, changedLine:
 		return a.codeWords(i)
 	case tableLine:

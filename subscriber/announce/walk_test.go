@@ -168,6 +168,43 @@ func TestWriteTranscript(t *testing.T) {
 	}
 }
 
+// What the person typed for their agent begins the turn in which it answers: it is walked to, found
+// and saved, and not told by itself.
+func TestWalkToWhatWasTyped(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.say("Ready.")
+	r.a.NoteTyped(r.now, "Fix the *parser*\n"+strings.Repeat("and so on ", 40)+"in walk.go")
+	r.passTime(time.Hour)
+	if r.said() != "" {
+		t.Errorf("by itself, heard\n%s", r.said())
+	}
+	r.addEventOf("Planner", "sess_2", &aaep.OutputStreaming{Chunk: "Done.", OutputID: "p", Complete: true}, "")
+	r.passTime(time.Hour)
+	for _, c := range []struct {
+		walk func() error
+		want string
+	}{
+		{func() error { return r.a.Walk(r.now, "turn", true) }, "You typed: Fix the"},
+		{func() error { return r.a.Walk(r.now, "line", false) }, "Done."},
+		{func() error { return r.a.Walk(r.now, "turn", true) }, "You typed: Fix the"},
+		{func() error { return r.a.Find(r.now, "WALK.GO", false) }, "You typed: Fix the"},
+		{func() error { return r.a.Walk(r.now, "turn", true) }, "Ready."},
+	} {
+		r.heard = nil
+		if err := c.walk(); err != nil {
+			t.Fatal(err)
+		}
+		r.passTime(time.Hour)
+		if got := strings.ReplaceAll(r.said(), "\n", " "); !strings.HasPrefix(got, c.want) || strings.HasPrefix(c.want, "You") && !strings.HasSuffix(got, "in walk.go") {
+			t.Errorf("heard %q, want %q", got, c.want)
+		}
+	}
+	var b strings.Builder
+	if err := r.a.WriteTranscript(&b); err != nil || !strings.Contains(b.String(), "] You typed: Fix the *parser* and so on ") {
+		t.Errorf("written\n%s", b.String())
+	}
+}
+
 // Whatever an agent writes, in whatever pieces, a walk is one safe line after another, and ends.
 func FuzzWalk(f *testing.F) {
 	for _, s := range []string{"# a\n| b | c |\n|---|---|\n", "```\n@@ -1 +1 @@\n-a\n+b\n", "> ```\n> x\n- y\n===\n", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-\n+\n", "|\n||\n|||\n"} {

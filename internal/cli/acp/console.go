@@ -30,6 +30,7 @@ type Console struct {
 	Producer *producer.Producer
 	Say      func(text string)              // says something about the conversation
 	Phrase   func(phrase.ID, string) string // is a sentence in the language of the person
+	Sends    func(text string)              // is called with what was typed when that is sent; nil is not
 
 	mu      sync.Mutex
 	talk    *bridge.Conversation
@@ -81,6 +82,9 @@ func (c *Console) Run(ctx context.Context) error {
 		c.mu.Unlock()
 		switch {
 		case hasWaiting:
+			if c.Sends != nil {
+				c.Sends(next)
+			}
 			if err := talk.Prompt(ctx, next); err != nil && ctx.Err() == nil && !c.hasAgentEnded() {
 				c.keepLine(next)
 				if errors.Is(err, bridge.ErrBusy) {

@@ -149,6 +149,20 @@ func TestAgentKilled(t *testing.T) {
 	}
 }
 
+// What the person typed is in what they walk and find, before what the agent said upon it.
+func TestWalkToPrompt(t *testing.T) {
+	k, _ := runWithDyingAgent(t, "with an open question")
+	k.awaitLines(`Following Mortal`)
+	k.typeLine("Tidy the folder up.")
+	k.awaitLines(`Type \w+ to accept`)
+	k.typeLine("/back turn")
+	k.awaitLines(`You typed: *\n?.*Tidy the folder up\.`)
+	k.typeLine("/find begin")
+	k.awaitLines(`I begin\.`)
+	k.cmd.Process.Signal(os.Interrupt)
+	k.awaitExit()
+}
+
 // Ctrl-C ends the command and its agent at every point, and allows nothing.
 func TestInterrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {

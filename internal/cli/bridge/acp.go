@@ -171,6 +171,7 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 		return exits.With(exits.Failed, fmt.Errorf("%s cannot be talked with: %s", name,
 			exits.PlainError(err)))
 	}
+	console.Sends = l.NoteTyped
 	l.Converse(console)
 	ended := make(chan error, 1)
 	go func() {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/phrase"
@@ -69,6 +70,13 @@ func (l *Listener) forEachOutput(f func(p *present.Presenter)) {
 	for _, p := range l.allOutputs() {
 		f(p)
 	}
+}
+
+// NoteTyped keeps what the person typed for their agent, to be walked to and saved with what it says.
+func (l *Listener) NoteTyped(text string) {
+	l.forEachOutput(func(p *present.Presenter) {
+		p.Plan(func(a *announce.Announcer, now time.Time) { a.NoteTyped(now, text) })
+	})
 }
 
 // saveTranscript writes what the agents said into a new file that no other user can read, and says
