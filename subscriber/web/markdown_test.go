@@ -158,7 +158,7 @@ func TestCodeInAnAnswer(t *testing.T) {
 		eval[any](p, `globalThis.heard = []; new MutationObserver((all) => all.forEach((m) => m.addedNodes.forEach((n) => heard.push(n.textContent)))).observe(document.getElementById("status"), { childList: true });
 			((text) => { for (let i = 0; i < text.length; i += 7) stream.dispatchEvent(new MessageEvent("aaep.event", { data: JSON.stringify({ type: "aaep:agent.output.streaming", event_id: "evt_" + i,
 			session_id: "sess_1", output_id: "out_1", chunk: text.slice(i, i + 7), position: i, complete: i + 7 >= text.length, coalesce_hint: "none", localization_hints: { primary_language: "en" } }) })); })(`+string(data)+`)`)
-		read := `[...document.querySelectorAll("#log p:not([aria-live=off])")].map((p) => p.textContent)`
+		read := `[...document.querySelectorAll("#log .line:not([aria-live=off])")].map((p) => p.textContent)`
 		p.until(`heard.concat(` + read + `).some((text) => text.includes(` + strconv.Quote(want[strings.LastIndexByte(want, '|')+1:]) + `))`)
 		got := "|" + strings.ReplaceAll(strings.Join(eval[[]string](p, `heard.concat(`+read+`)`), "|"), "|: ", "|") + "|"
 		for _, part := range strings.Split(want, "|") {

@@ -14,7 +14,7 @@ const (
 	connected = `document.getElementById("link")?.textContent === "Connected."`
 	asked     = `document.querySelectorAll(".question:not(.settled)").length === 1`
 	armed     = `document.querySelector("button.yes")?.getAttribute("aria-disabled") === "false"`
-	spoken    = `Array.from(document.querySelectorAll("#log p"), (p) => p.textContent)`
+	spoken    = `Array.from(document.querySelectorAll("#log .line"), (p) => p.textContent)`
 )
 
 // TestCut: what was said while the link was down is said once; a page that comes later is told what
@@ -202,13 +202,13 @@ func TestAway(t *testing.T) {
 	if n := eval[int](p, spoken+".length"); n != 5 {
 		t.Errorf("%d lines", n)
 	}
-	if live := eval[string](p, `[...document.querySelectorAll("#log p")].at(-1).ariaLive ?? ""`); live != "" {
+	if live := eval[string](p, `[...document.querySelectorAll("#log .line")].at(-1).ariaLive ?? ""`); live != "" {
 		t.Errorf("the line that tells of it is %q", live)
 	}
 }
 
-// TestMarkup: Markdown is shown as it was written, and read out as a voice can say it; a line of
-// nothing but its marks is not.
+// TestMarkup: Markdown is read out as a voice can say it, and within a line shown as it was
+// written; a line of nothing but its marks is neither.
 func TestMarkup(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -221,7 +221,7 @@ func TestMarkup(t *testing.T) {
 	out.Close()
 	p.until(spoken + `.at(-1) === "That was 50 %."`)
 	if shown, heard := strings.Join(eval[[]string](p, spoken)[1:], "\n"), strings.Join(eval[[]string](p, "heard")[1:], "\n"); heard != "status: First. See the plan.\nstatus: Go, 1 line.\nstatus: a, b.\nstatus: 1, 2.\nlog: That was 50 %." ||
-		shown != "**First.** See [the *plan*](https://example.org).\n```go\nx := 1\n```\n| a | b |\n|---|:-:|\n| 1 | 2 |\n***\nThat was 50 %." {
+		shown != "**First.** See [the *plan*](https://example.org).\nx := 1\n\nab\n12\n\nThat was 50 %." {
 		t.Errorf("heard\n%s\nshown\n%s", heard, shown)
 	}
 	out = s.Output()

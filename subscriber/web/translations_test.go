@@ -15,7 +15,7 @@ func TestTranslations(t *testing.T) {
 	p := newBrowser(t).open(start(t, producer.Config{}).page+"?lang=yo", `globalThis.EventSource = class extends EventSource { constructor(...a) { super(...a); globalThis.stream = this; } }`)
 	p.until(`globalThis.stream?.readyState === EventSource.OPEN`)
 	const said = `"session_id":"sess_1","urgency":"critical","localization_hints":{"primary_language":"en"},"summary_normal":"Done.","summary_terse_yo":"Parí.","summary_normal_YO":"Ó ti parí.","summary_normal_ar":"تم."`
-	const last = `(({ lang, dir, lastChild }) => [lang, dir, lastChild.textContent].join(" "))([...document.querySelectorAll("#log p")].at(-1))`
+	const last = `(({ lang, dir, lastChild }) => [lang, dir, lastChild.textContent].join(" "))([...document.querySelectorAll("#log .line")].at(-1))`
 	for _, c := range []struct{ event, want string }{
 		{`{"type":"aaep:agent.handoff.requested",` + said + `}`, "yo ltr Ó ti parí."},
 		{`{"type":"aaep:agent.session.errored",` + said + `,"remediation_hint":"Try again."}`, "en ltr Done. Try again."},

@@ -50,7 +50,7 @@ func TestDirection(t *testing.T) {
 	defer s.Close()
 	for want, p := range map[string]*tab{"rtl ar": arabic, "ltr en-US": english} {
 		p.until(spoken + `.length === 1`)
-		if line := eval[string](p, `(({ dir, lang }) => dir + " " + lang)(document.querySelector("#log p"))`); line != want {
+		if line := eval[string](p, `(({ dir, lang }) => dir + " " + lang)(document.querySelector("#log .line"))`); line != want {
 			t.Errorf("the line is %q, want %q", line, want)
 		}
 	}

@@ -72,7 +72,8 @@ func (l *Listener) forEachOutput(f func(p *present.Presenter)) {
 	}
 }
 
-// NoteTyped keeps what the person typed for their agent, to be walked to and saved with what it says.
+// NoteTyped keeps what the person typed for their agent, to be walked to and saved with what it
+// says.
 func (l *Listener) NoteTyped(text string) {
 	l.forEachOutput(func(p *present.Presenter) {
 		p.Plan(func(a *announce.Announcer, now time.Time) { a.NoteTyped(now, text) })

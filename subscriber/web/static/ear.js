@@ -106,15 +106,20 @@ function withSigns(text, language) {
   return lines.join("\n");
 }
 
+// cellsOf is the cells of a row of a table, or nothing for another line. A bar behind a backslash is one that the cell has.
+export const cellsOf = (line) => row.exec(line)?.[1].replaceAll("\0", "").replaceAll("\\|", "\0").split("|").map((cell) => cell.replaceAll("\0", "|").trim());
+// isBelowNames reports whether a row stands below the names of the columns.
+export const isBelowNames = (line) => belowNames.test(line.replace(/[ \t]+/g, " "));
+
 // withNames is text with each row of a table as a sentence: what it is about, then, of three columns or more, each cell behind the name of its
-// column. A bar behind a backslash is one that the cell has.
+// column.
 function withNames(text) {
   if (!text.includes("|")) return text;
   let names, last;
   return text.split("\n").map((line) => {
-    const cells = !belowNames.test(line) && row.exec(line)?.[1].replaceAll("\0", "").replaceAll("\\|", "\0").split("|").map((cell) => cell.replaceAll("\0", "|").trim());
+    const cells = !isBelowNames(line) && cellsOf(line);
     if (!cells) {
-      names = belowNames.test(line) ? (last ?? undefined) : undefined;
+      names = isBelowNames(line) ? (last ?? undefined) : undefined;
       last = undefined;
       return line;
     }

@@ -2,9 +2,10 @@
 import { plain } from "./ear.js";
 import { directionOf, safe } from "./safe.js";
 import { clip, inParts, named, reading } from "./text.js";
-import { Voice, theirs } from "./voice.js";
+import { Transcript } from "./transcript.js";
+import { later, Voice, theirs } from "./voice.js";
 
-const most = 400; // nodes kept
+const most = 400; // lines kept
 const backlog = 60000; // of reading: what is more than that is not read out
 const soonAgain = 30000; // that a question is called to mind
 const settled = 500; // after something was shown that is not read out: Orca 48 drops what is announced sooner
@@ -16,6 +17,7 @@ export class Log {
     Object.assign(this, { words, pace, waits });
     this.open = []; // questions
     this.el = document.getElementById("log");
+    this.transcript = new Transcript();
     this.endSilent();
     this.queue = []; // lines that wait to be read out
     this.unread = []; // lines to be shown in a moment, all at once: a screen reader that gets too much of a page at a time gets nothing
@@ -35,14 +37,15 @@ export class Log {
   }
 
   // say tells a line in its turn, or before what waits where it says soon. Line has text, and may have language, writing, who, kind and
-  // session, the page's own words before and after it, heard, what is read out in its place, and over(), that it need not be.
+  // session, the page's own words before and after it, heard, what is read out in its place, and over(), that it need not be. A line of an
+  // answer has the structure that reads it, with the white space before it, or the block of code that it is of, and marks where it is none.
   say(line) {
     const text = clip(safe(line.text, line.writing), 4000, (n) => " … " + this.words("more", { n }));
-    if (!text.trim()) return;
+    if (!text.trim() && !line.block) return;
     const now = Date.now(), last = this.last;
     if (last && last.text === text && last.session === line.session && line.kind !== "output" && now - last.at < 3000) return;
     this.last = { text, session: line.session, at: now };
-    line = { ...line, text };
+    line = { ...line, text, parts: line.structure && partsOf(line, text) };
     if (line.soon) this.voice.announce({ text, obsolete: line.over, prepare: (t) => Object.assign(t, this.telling(line)) });
     else if (document.hidden || this.quiet) this.leave([line]);
     else if (this.left?.of === sourceOf(line)) this.leaveOut([line]);
@@ -124,7 +127,7 @@ export class Log {
     this.unread.push(...lines);
     if (this.unread.length > most) this.removed += this.unread.splice(0, this.unread.length - most).length;
     clearTimeout(this.showing);
-    this.showing = setTimeout(() => this.showUnread(), 100);
+    this.showing = setTimeout(() => this.showUnread(), this.voice.keeping.length ? later : 100);
   }
 
   // leaveOut shows lines without reading them out, and has it told how many they were, and which was the last: with all that come
@@ -133,17 +136,14 @@ export class Log {
     const n = lines.filter((l) => l.heard !== "").length + (alert ? 1 : 0), last = lines.findLast((l) => heardOf(l));
     this.leave(lines);
     if (!n) return;
-    if (!this.left) {
-      this.left = { n: 0 };
-      this.voice.announce({ region: "status", text: "…", prepare: (t) => {
-        const { n, last } = this.left;
-        this.left = undefined;
-        Object.assign(t, { before: this.words("leftOut", { n }), text: heardOf(last).slice(0, 1000), language: last.language, writing: last.writing });
-      } });
-    }
-    this.left.n += n;
-    this.left.last = last ?? this.left.last ?? alert;
-    this.left.of = lines.length ? sourceOf(lines.at(-1)) : this.left.of;
+    const begins = !this.left, left = (this.left ??= { n: 0 });
+    left.n += n;
+    left.last = last ?? left.last ?? alert ?? lines.at(-1);
+    left.of = lines.length ? sourceOf(lines.at(-1)) : left.of;
+    if (begins) this.voice.announce({ region: "status", text: "…", prepare: (t) => {
+      this.left = undefined;
+      Object.assign(t, { before: this.words("leftOut", { n: left.n }), text: heardOf(left.last).slice(0, 1000), language: left.last.language, writing: left.last.writing });
+    } });
   }
 
   // failed leaves out what a session has said and nobody has heard yet: why it failed comes first, and after that the end of it.
@@ -178,13 +178,16 @@ export class Log {
 
   showUnread() {
     clearTimeout(this.showing);
+    this.voice.keep();
     const lines = this.unread.splice(0);
     if (!lines.length) return;
-    const nodes = lines.map((line) => this.node(line, true));
-    if (nodes.length <= 10) return this.append(nodes);
+    if (lines.length > 10) this.transcript.part();
+    const nodes = lines.flatMap((line) => this.nodes(line));
+    if (lines.length <= 10) return this.append(nodes);
+    this.transcript.part();
     const all = document.createElement("details"), summary = document.createElement("summary"); // folded, they are one thing to a screen reader
     all.setAttribute("aria-live", "off");
-    summary.textContent = this.words("folded", { n: nodes.length });
+    summary.textContent = this.words("folded", { n: lines.length });
     all.append(summary, ...nodes);
     this.append([all]);
   }
@@ -194,6 +197,10 @@ export class Log {
     this.showUnread();
     if (document.hidden) this.away(line);
     this.noteNewest(line);
+    if (line.parts && !isAsShown(line)) {
+      this.append(this.nodes(line));
+      return false;
+    }
     const p = this.node(line, quiet || document.hidden), text = p.textContent.trim();
     // Of two equal texts Orca takes one for a repeat, maybe the alert: to it this one has a mark, from the style sheet.
     if (line.kind === "urgent") this.voice.newest = "! " + text;
@@ -203,15 +210,35 @@ export class Log {
     return p.getAttribute("aria-live") !== "off";
   }
 
+  // nodes is what is shown of a line that is not read out, and has no place yet.
+  nodes(line) {
+    if (!line.parts) return [this.node(line, true)];
+    const who = this.speaker(line), nodes = this.transcript.elementsOf(line, sourceOf(line));
+    if (who.length) {
+      const p = document.createElement("p");
+      p.append(...who);
+      nodes.unshift(p);
+    }
+    for (const node of nodes) node.setAttribute("aria-live", "off");
+    return nodes;
+  }
+
+  // speaker names who says a line, when that changes.
+  speaker(line) {
+    if (!line.who || line.who === this.who) return [];
+    const b = document.createElement("b");
+    b.textContent = named(line.who) + ": ";
+    b.className = "who";
+    this.who = line.who;
+    this.transcript.part();
+    return [b];
+  }
+
   node(line, quiet) {
     const p = document.createElement("p");
-    if (line.who && line.who !== this.who) { // named when it changes
-      const b = document.createElement("b");
-      b.textContent = named(line.who) + ": ";
-      b.className = "who";
-      p.append(b);
-      this.who = line.who;
-    }
+    p.append(...this.speaker(line));
+    if (line.parts?.length) this.transcript.note(line, sourceOf(line), p);
+    else this.transcript.part();
     p.lang = this.words.language; // also when the page speaks another
     if (line.before || line.after) p.append(line.before ? line.before + " " : "", theirs(line.text, line.language, line.writing), line.after ? " " + line.after : "");
     else {
@@ -219,7 +246,7 @@ export class Log {
       p.dir = directionOf(line.text, line.writing);
       if (line.language !== undefined) p.lang = line.language;
     }
-    p.className = line.kind ?? "news";
+    p.className = "line " + (line.kind ?? "news");
     // The alert says it, or nobody shall: else a browser tells on return all that came in the background.
     if (quiet) p.setAttribute("aria-live", "off");
     return p;
@@ -236,12 +263,15 @@ export class Log {
       this.el.append(...nodes);
       this.endSilent();
     }
-    const all = this.el.querySelectorAll("p");
-    for (let i = 0; i < all.length - most; i++) {
-      const { parentElement } = all[i];
-      if (all[i].contains(getSelection().focusNode)) continue; // a reading cursor is there
-      all[i].remove();
-      if (parentElement !== this.el && parentElement !== this.silent && !parentElement.querySelector("p")) parentElement.remove();
+    const all = this.el.getElementsByClassName("line");
+    for (const line of Array.from(all).slice(0, Math.max(0, all.length - most))) {
+      if (line.contains(getSelection().focusNode)) continue; // a reading cursor is there
+      let within = line;
+      do {
+        const { parentElement } = within;
+        within.remove();
+        within = parentElement;
+      } while (within !== this.el && within !== this.silent && !within.querySelector(".line"));
       this.removed++;
     }
     if (this.removed) {
@@ -288,7 +318,10 @@ export class Log {
 const toldOf = (line) => line.heard ?? plain(line.text, line.language, line.kind === "output");
 
 // isAsShown reports whether a line is read out as it stands in the log.
-const isAsShown = (line) => toldOf(line) === line.text.replace(/\s+/g, " ").trim();
+const isAsShown = (line) => toldOf(line) === line.text.replace(/\s+/g, " ").trim() && !line.parts?.some((part) => !part.prose);
+
+// partsOf is what is shown of a line of an answer.
+const partsOf = ({ structure, space, block, marks }, text) => marks ? [] : block ? structure.code(text, block) : structure.read(text, space);
 
 const heardOf = (line) => (line && toldOf(line)) || "";
 

@@ -6,6 +6,7 @@ import { Questions } from "./questions.js";
 import { Feel, notify } from "./feel.js";
 import { load, possible, save, wanted, preferred } from "./settings.js";
 import { directionOf, safe } from "./safe.js";
+import { columns, Structure } from "./structure.js";
 import { named, sentences, setText, translated, writing } from "./text.js";
 import { pageWords } from "./words.js";
 
@@ -101,11 +102,11 @@ function hear(e) {
 // output takes a piece of an answer: what a voice can say goes to the log, the rest waits for its end.
 function output(e, line) {
   const key = e.session_id + " " + (e.output_id ?? "");
-  const out = outputs.get(key) ?? { text: "", end: 0, session: e.session_id };
+  const out = outputs.get(key) ?? { text: "", space: "\n\n", end: 0, session: e.session_id, structure: new Structure() };
   const points = Array.from(String(e.chunk ?? "")), skip = Math.max(0, out.end - (e.position ?? out.end));
   out.text += points.slice(skip).join("");
   out.end = Math.max(out.end, (e.position ?? out.end) + points.length);
-  out.line = { ...line, kind: "output", output: e.output_id, language: e.language || line.language };
+  out.line = { ...line, kind: "output", structure: out.structure, output: e.output_id, language: e.language || line.language };
   outputs.set(key, out);
   if (outputs.size > 64) drop(...outputs.entries().next().value); // an agent that ends nothing
   const whole = e.complete || ["sentence", "paragraph", "completion"].includes(e.coalesce_hint);
@@ -122,52 +123,55 @@ function output(e, line) {
 const opening = /^[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?(`{3,}|~{3,})(?![`~])([^`\n]*)\n|^(?:diff --git |@@ -\d|--- (?:a\/|\/dev\/null)|index [0-9a-f]{7,}\.\.)[^\n]*\n/m; // of a block
 const codeLine = /^[^\n]*\n|^[^\n]{2000}|^[ \t]*(?:`{3,}|~{3,})[ \t]*$/;
 
-// lines tells a text. Lines that begin with a sign are held until it is known whether they are those of a list or of a diff.
-function lines(out, text, force, paused) {
+// lines tells a text, before which stood white space. Lines that begin with a sign are held until it is known whether they are those of a
+// list or of a diff.
+function lines(out, text, force, space, paused) {
   const apart = text.split(/\n(?=[-+] )/); // lines that came with what stands before them
   if (apart.length > 1) {
-    for (const each of apart) lines(out, each, force);
+    for (const [i, each] of apart.entries()) lines(out, each, force, i ? "\n" : space);
     return;
   }
   const { line } = out, held = (out.run ??= []), signed = isSigned(text);
-  const tell = (text, shown) => text && log.say({ ...line, text: shown ?? text, ...(shown && { heard: text, language: line.language }) });
+  const tell = (text, space) => text && log.say({ ...line, text, space });
+  const tellSign = (text) => log.say({ ...line, text, block: (out.signed ||= {}), heard: withSign(text, line.language) });
   clearTimeout(out.unheld);
   if (signed && (out.signed || (out.list && out.list !== text[0]))) {
     correctList(out);
-    return tell(withSign(text, line.language), text);
+    return tellSign(text);
   }
   if (signed && !out.list) {
-    held.push(text);
-    out.signed = signs(held);
+    held.push({ text, space });
+    out.signed = signs(held.map((each) => each.text)) && {};
     if (!out.signed && !force && held.length <= 3) {
-      out.unheld = setTimeout(() => lines(out, "", true, true), 1000);
+      out.unheld = setTimeout(() => lines(out, "", true, "", true), 1000);
       return;
     }
     text = "";
   }
   if (!out.signed && (held.length || signed)) {
-    out.list = (held[0] ?? text)[0];
+    const listed = held.length ? held.map((each) => each.text) : [text];
+    out.list = listed[0][0];
     out.listed ??= { lines: [], all: 0 }; // the first lines, and how many there are
-    for (const each of held.length ? held : [text]) if (++out.listed.all <= 4) out.listed.lines.push(each);
+    for (const each of listed) if (++out.listed.all <= 4) out.listed.lines.push(each);
   }
-  for (const each of held.splice(0)) out.signed ? tell(withSign(each, line.language), each) : tell(each);
+  for (const each of held.splice(0)) out.signed ? tellSign(each.text) : tell(each.text, each.space);
   if (!signed && (text || !paused)) out.signed = out.list = out.listed = undefined; // what comes after a pause goes on with them
-  tell(text);
+  tell(text, space);
 }
 
 // correctList tells lines once more with their signs, or how many they were, that were told as those of a list before another sign came.
 function correctList(out) {
   const { lines: first, all } = out.listed ?? { lines: [], all: 0 }, { line } = out, block = new Block("");
-  out.signed = true;
+  out.signed ||= {};
   out.listed = undefined;
   if (all) block[first[0][0] === "+" ? "added" : "removed"] = all;
   const told = all > first.length ? [ofCode(block, line.language)] : first.map((each) => ({ heard: withSign(each, line.language), language: line.language }));
-  for (const { heard, language } of told) log.say({ ...line, text: heard, heard, language });
+  for (const { heard, language } of told) log.say({ ...line, structure: undefined, text: heard, heard, language });
 }
 
 // unheldDiff tells the diff that has no fence and is over, with its last line.
 function unheldDiff(out) {
-  if (out.last !== undefined) log.say({ ...out.line, text: out.last || "…", ...ofCode(out.block, out.line.language) });
+  if (out.last !== undefined) log.say({ ...out.line, text: out.last || "…", block: out.block, marks: !out.last, ...ofCode(out.block, out.line.language) });
   out.block = out.last = undefined;
 }
 
@@ -176,7 +180,14 @@ function put(out, final, over) {
   const { line } = out;
   const tell = (text, final) => {
     const { found, rest } = sentences(text, line.language, final, out.cut);
-    for (const text of found) lines(out, text);
+    let at = 0;
+    for (const each of found) {
+      const from = text.indexOf(each, at), space = out.space + text.slice(at, from);
+      at = from + each.length;
+      out.space = "";
+      lines(out, each, false, space);
+    }
+    out.space += text.slice(at, text.length - rest.length);
     return rest;
   };
   for (let m; (m = (out.block ? codeLine : opening).exec(out.text)); ) {
@@ -190,14 +201,16 @@ function put(out, final, over) {
     if (!out.block) {
       tell(out.text.slice(0, m.index), true);
       lines(out, "", true);
-      out.block = new Block(m[1], m[2]);
+      out.block = Object.assign(new Block(m[1], m[2]), { indent: columns(m[0]) });
     }
     if (!out.block.fence || (fence && !closes)) out.block.count(m[0].replace(/\r?\n$/, ""));
-    if (!out.block.fence) { // its end is told with its last line
-      if (out.last !== undefined) log.say({ ...line, text: out.last, heard: "" });
+    const { block } = out;
+    if (!block.fence) { // its end is told with its last line
+      if (out.last !== undefined) log.say({ ...line, text: out.last, block, heard: "" });
       out.last = m[0].trimEnd();
-    } else log.say({ ...line, text: m[0].trimEnd(), heard: "", ...(closes && ofCode(out.block, line.language)) });
+    } else log.say({ ...line, text: m[0].trimEnd(), block, marks: !fence || closes, heard: "", ...(closes && ofCode(block, line.language)) });
     out.text = out.text.slice(m.index + m[0].length);
+    out.space = "\n";
     if (closes) out.block = undefined;
   }
   if (out.block && !out.block.fence && (over || (final && out.text.trim()))) unheldDiff(out);
@@ -207,7 +220,7 @@ function put(out, final, over) {
   } else if (!out.block) out.text = tell(out.text, final && (over || !/^[ \t]*(`{3,}|~{3,})(?![`~])[^`\n]*$(?!\n)/m.test(out.text)));
   else if (over && out.block.fence) {
     if (out.text.trim()) out.block.count(out.text.trimEnd());
-    log.say({ ...line, text: out.text.trimEnd() || "…", ...ofCode(out.block, line.language) });
+    log.say({ ...line, text: out.text.trimEnd() || "…", block: out.block, marks: !out.text.trim(), ...ofCode(out.block, line.language) });
   }
 }
 

@@ -5,7 +5,7 @@ import { directionOf } from "./safe.js";
 import { reading, readingBy } from "./text.js";
 
 const stillFor = 1500; // without a key or a move of the focus, until something is announced again
-const later = 500; // until what was announced is shown
+export const later = 500; // until what was announced is shown
 const apart = 400; // between a line and an alert: Orca drops a polite text that it has not begun when an assertive one comes
 
 // An announcement has
@@ -37,6 +37,7 @@ export class Voice {
     this.cut = []; // and lines that were cut off
     this.speaking = []; // what was given to the screen reader, until end
     this.unconfirmed = []; // urgent, and announced while nobody was here
+    this.keeping = []; // was announced, and is shown in a moment
     this.freeAt = 0; // when all of it should have been read
     this.stillAt = 0; // when the hands have been still for long enough
     this.newest = ""; // text in a live region: Orca takes the same text, right after it, for a repeat
@@ -177,13 +178,19 @@ export class Voice {
     if (shown) it.said = true;
     else if (it.text.trim() && !document.hidden) this.insert(it);
     if (!it.times++ && it.keep) {
-      if (it.text.trim()) setTimeout(() => it.keep(), later);
-      else it.keep();
+      this.keeping.push(it);
+      if (it.text.trim()) setTimeout(() => this.keeping.includes(it) && this.keep(), later);
+      else this.keep();
     }
     it.from = Date.now();
     it.away = (it.at > 0 && it.away) || document.hidden || !document.hasFocus();
     it.end = this.freeAt = Math.max(it.from, this.freeAt) + this.length(it);
     this.speaking.push(it);
+  }
+
+  // keep shows what was announced and is not shown yet, in that order.
+  keep() {
+    for (const it of this.keeping.splice(0)) it.keep();
   }
 
   insert(it) {
