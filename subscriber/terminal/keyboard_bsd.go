@@ -4,4 +4,4 @@ package terminal
 
 import "golang.org/x/sys/unix"
 
-const getTermios, setTermios = unix.TIOCGETA, unix.TIOCSETAW
+const getTermios, setTermios = unix.TIOCGETA, unix.TIOCSETA

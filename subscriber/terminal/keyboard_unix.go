@@ -13,7 +13,8 @@ import (
 )
 
 // eachKey makes a terminal hand on each key as it is pressed, and show none; screen is where they
-// can be shown. Keys that send signals still do.
+// can be shown. Keys that send signals still do. Neither it nor restore waits for what was printed
+// to leave: a terminal that is stopped would hold them up.
 func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
 	fd := int(file.Fd())
 	saved, err := unix.IoctlGetTermios(fd, getTermios)
