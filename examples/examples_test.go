@@ -456,7 +456,8 @@ func TestService(t *testing.T) {
 	if verify := start(t, nil, "aaep", "audit", "verify", trail); !strings.Contains(verify.end(), "trail") || verify.code() != 0 {
 		t.Errorf("the trail does not verify: %s", verify.printed())
 	}
-	contains(t, start(t, nil, "aaep", "audit", "show", trail).end(), "Transfer $500", "authenticated as ada, accept. It counted.", "because nobody could answer")
+	contains(t, start(t, nil, "aaep", "audit", "show", trail).end(), "Transfer $500", "authenticated as ada, accept. It counted.",
+		"No one could be asked whether to use transfer_funds")
 }
 
 // TestServingFails checks that an agent that cannot be served ends with the reason.
