@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // wireCases judge what the target says of itself, and how it lives with terms.
@@ -170,6 +171,7 @@ func runRenegotiation(h *subscriberHarness) {
 	}
 	c.emitEvent(c.newEvent("newterms", s, invoked, "In other words", toolCall()))
 	h.awaitPresented(c.emitEvent(c.newEvent("newtermstoo", other, completed, "Fewer words", nil)))
+	h.pauseFor(time.Second) // the answer to the request may come by another way than the events
 	h.awaitPresented(c.emitEvent(c.newEvent("newwords", sessionID(), started, theNewWords, nil)))
 	bare := c.newEvent("newbare", sessionID(), started, "Few words for all", nil)
 	h.awaitPresented(c.emitEvent(withMembers(bare, object{"summary_terse": nil, "summary_detailed": nil})))
