@@ -86,13 +86,14 @@ func TestReal(t *testing.T) {
 		// A busy server may be silenced too late, between two messages; that is no try.
 		for left := 4; ; left-- {
 			silenced := fmt.Sprintf("Silence %d. %s", left, long)
-			pressed := make(chan struct{})
+			presented, key := make(chan struct{}), make(chan struct{})
 			go func() {
-				defer close(pressed)
-				r.onceBegun(t, silenced, func() { r.pressSilence(t) })
+				defer close(key)
+				r.onceBegun(t, silenced, func() { r.pressSilence(t, presented) })
 			}()
 			err := o.Present(t.Context(), announce.Utterance{Text: silenced})
-			<-pressed
+			close(presented)
+			<-key
 			switch said := r.awaitLast(t, silenced); {
 			case said.Cut && err == announce.ErrCut:
 				return
@@ -301,9 +302,9 @@ func (r *real) onceBegun(t *testing.T, text string, do func()) {
 	do()
 }
 
-// pressSilence does once what a key of the user does that silences all speech. A busy server may
-// miss it between two messages. Any goroutine of the test may call it.
-func (r *real) pressSilence(t *testing.T) {
+// pressSilence does what a key of the user does that silences all speech, in a moment and then
+// every two seconds, until the channel is closed: a busy server may miss one between two messages.
+func (r *real) pressSilence(t *testing.T, until <-chan struct{}) {
 	key, err := net.Dial("unix", r.Socket)
 	if err != nil {
 		t.Error(err)
@@ -311,8 +312,15 @@ func (r *real) pressSilence(t *testing.T) {
 	}
 	defer key.Close()
 	reply := make([]byte, 100)
-	for _, command := range []string{"SET SELF CLIENT_NAME user:key:main", "CANCEL ALL"} {
-		fmt.Fprint(key, command+"\r\n")
+	fmt.Fprint(key, "SET SELF CLIENT_NAME user:key:main\r\n")
+	key.Read(reply)
+	for wait := 300 * time.Millisecond; ; wait = 2 * time.Second {
+		select {
+		case <-until:
+			return
+		case <-time.After(wait):
+		}
+		fmt.Fprint(key, "CANCEL ALL\r\n")
 		key.Read(reply)
 	}
 }

@@ -4,7 +4,6 @@ package speech_test
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +36,8 @@ func TestRealScenes(t *testing.T) {
 			continue
 		}
 		t.Run(tc.name, func(t *testing.T) {
-			o := r.dialOutput(t, speech.Options{WordsPerMinute: 400})
+			o := &silencedOnce{Output: r.dialOutput(t, speech.Options{WordsPerMinute: 400}), text: tc.action,
+				press: func(until <-chan struct{}) { r.pressSilence(t, until) }, presented: make(chan error, 1)}
 			p := present.New(announce.Preferences{WordsPerMinute: 400, Speaks: o.Speaks})
 			p.SetLanguage(tc.language, "en")
 			before := len(r.Messages())
@@ -69,7 +69,9 @@ func TestRealScenes(t *testing.T) {
 				return question
 			}
 			r.awaitContaining(t, before, tc.action, false)
-			r.silenceOneOf(t, before, tc.action, tc.consequence)
+			if err := <-o.presented; err != announce.ErrCut {
+				t.Fatalf("the question was presented with %v, and was to be silenced", err)
+			}
 			if accepts() != nil {
 				t.Error("it can be accepted, and was silenced")
 			}
@@ -108,36 +110,29 @@ func (r *real) awaitContaining(t *testing.T, after int, text string, whole bool)
 	}
 }
 
-// silenceOneOf presses the key that silences all speech while a message is said that contains the
-// first text, of those after so many, and if the busy server missed that, while the next is said.
-// It returns once one of them was cut. The key is never pressed at what follows them, which the
-// presenter would not say again.
-func (r *real) silenceOneOf(t *testing.T, after int, texts ...string) {
-	t.Helper()
-	isCut := func(text string) bool {
-		return slices.ContainsFunc(r.Messages()[after:], func(m speechd.Message) bool {
-			return strings.Contains(m.Words(), text) && m.Cut
-		})
+// silencedOnce is an output at which the person presses the key that silences all speech while a
+// text is said for the first time, and never at what follows it.
+type silencedOnce struct {
+	*speech.Output
+	text      string
+	press     func(until <-chan struct{})
+	silenced  bool
+	presented chan error // what came of the text
+}
+
+func (s *silencedOnce) Present(ctx context.Context, u announce.Utterance) error {
+	if s.silenced || !strings.Contains(u.Text, s.text) {
+		return s.Output.Present(ctx, u)
 	}
-	isOver := func(text string) bool {
-		return slices.ContainsFunc(r.Messages()[after:], func(m speechd.Message) bool {
-			return strings.Contains(m.Words(), text) && !m.Over.IsZero()
-		})
-	}
-	for _, text := range texts {
-		r.awaitContaining(t, after, text, false)
-		if slices.ContainsFunc(texts, isCut) {
-			return
-		}
-		r.pressSilence(t)
-		for end := time.Now().Add(patience); !isOver(text); time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("the server did not end %q", text)
-			}
-		}
-		if slices.ContainsFunc(texts, isCut) {
-			return
-		}
-	}
-	t.Fatalf("none of %q was cut", texts)
+	s.silenced = true
+	over, pressed := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(pressed)
+		s.press(over)
+	}()
+	err := s.Output.Present(ctx, u)
+	close(over)
+	<-pressed
+	s.presented <- err
+	return err
 }

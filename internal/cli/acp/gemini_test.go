@@ -73,7 +73,10 @@ func geminiCommand(t *testing.T, gemini string, answers []modelAnswer) (args, en
 	}
 	args = []string{"node", filepath.Join(gemini, "node_modules", "@google", "gemini-cli", "bundle", "gemini.js"), "--acp",
 		"--fake-responses-non-strict", file}
-	return args, append(os.Environ(), "GEMINI_API_KEY=none", "GEMINI_CLI_HOME="+dir, "GEMINI_CLI_TRUST_WORKSPACE=true",
+	// What it asks of servers elsewhere by itself fails at once, and does not hold it up where they
+	// cannot be reached.
+	nowhere := "http://127.0.0.1:9"
+	return args, append(os.Environ(), "HTTPS_PROXY="+nowhere, "https_proxy="+nowhere, "GEMINI_API_KEY=none", "GEMINI_CLI_HOME="+dir, "GEMINI_CLI_TRUST_WORKSPACE=true",
 		"GEMINI_MODEL=gemini-2.5-flash")
 }
 
