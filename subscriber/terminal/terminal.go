@@ -114,7 +114,7 @@ func (t *Terminal) wrapWriter(w io.Writer) io.Writer {
 
 // errUnread is of what nothing read until the program was to end: as of a pipe whose reader has
 // gone.
-var errUnread = fmt.Errorf("terminal: nothing reads what is printed: %w", syscall.EPIPE)
+var errUnread = fmt.Errorf("nothing reads what is printed: %w", syscall.EPIPE)
 
 // write writes to a terminal or a pipe, and waits until that takes it; once the program is to end,
 // for a second more.
