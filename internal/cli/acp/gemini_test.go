@@ -66,7 +66,11 @@ func geminiCommand(t *testing.T, gemini string, answers []modelAnswer) (args, en
 		}
 		lines.Write(append(line, '\n'))
 	}
-	dir := t.TempDir()
+	dir, err := os.MkdirTemp("", "gemini")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) }) // as far as that goes: what it started may still write there
 	file := filepath.Join(dir, "answers.jsonl")
 	if err := os.WriteFile(file, lines.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
@@ -310,6 +314,7 @@ func (k *consoleProcess) answerQuestion(line, pattern string) {
 		if k.awaitLines(`before the question could be read|` + pattern)[0] != "before the question could be read" {
 			return
 		}
+		time.Sleep(time.Second) // a person waits before they try again
 	}
 }
 
