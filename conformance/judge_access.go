@@ -18,7 +18,8 @@ const (
 var accessCases = []Case{
 	{Name: "strangers-refused", Requirements: []string{"SEC-001", "CONF-023", "SEC-013"}, Level: 3, Strength: Must,
 		plays: []string{unauthenticatedPlay},
-		Rule:  "who shows no credentials, or some that were never given out, gets no subscription and no event, and if there is an answer it says that credentials are missing",
+		Rule: "who shows no credentials, or some that were never given out, gets no subscription and no event, " +
+			"and if there is an answer it says that credentials are missing",
 		Judge: func(r *Recording) (f Finding) {
 			for link := range max(r.linkCount(), 1) {
 				if f = judgeUnauthenticated(r, link); f.Verdict != Pass {
@@ -29,7 +30,8 @@ var accessCases = []Case{
 		}},
 	{Name: "own-stream-only", Requirements: []string{"SEC-013", "SEC-014"}, Level: 3, Strength: Must,
 		plays: []string{stolenStreamPlay},
-		Rule:  "no event comes to who opens another's event stream with credentials of their own", Judge: func(r *Recording) Finding {
+		Rule:  "no event comes to who opens another's event stream with credentials of their own",
+		Judge: func(r *Recording) Finding {
 			a, ok := r.firstAnswer(0)
 			switch stolen, own := r.eventsOn(0), r.eventsOn(1); {
 			case len(stolen) > 0:

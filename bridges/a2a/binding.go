@@ -57,7 +57,7 @@ func (b jsonRPC) newRequest(ctx context.Context, endpoint, method string, params
 func (jsonRPC) decodeResult(body []byte, status int) (jsontext.Value, error) {
 	var r rpcResponse
 	if err := bridge.Decode(body, &r); err != nil {
-		return nil, unreadable(status)
+		return nil, newUnreadableError(status)
 	}
 	if r.Error != nil {
 		return nil, r.Error
@@ -140,12 +140,12 @@ func (httpJSON) decodeResult(body []byte, status int) (jsontext.Value, error) {
 	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented:
 		return nil, &remoteError{codeMethodNotFound, http.StatusText(status)}
 	case err != nil || status >= http.StatusBadRequest:
-		return nil, unreadable(status)
+		return nil, newUnreadableError(status)
 	}
 	return body, nil
 }
 
-// unreadable says that an answer is none of the protocol's.
-func unreadable(status int) error {
+// newUnreadableError says that an answer, of this status, is none of the protocol's.
+func newUnreadableError(status int) error {
 	return fmt.Errorf("the agent's answer, %d %s, cannot be read", status, http.StatusText(status))
 }

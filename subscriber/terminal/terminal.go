@@ -116,8 +116,9 @@ func (t *Terminal) wrapWriter(w io.Writer) io.Writer {
 // gone.
 var errUnread = fmt.Errorf("nothing reads what is printed: %w", syscall.EPIPE)
 
-// write writes to a terminal or a pipe, and waits until that takes it; once the program is to end,
-// for a second more.
+// write writes to a terminal or a pipe, and waits until that takes it, however long that is. Once
+// the program is to end it waits for a second more, and returns errUnread after that; the bytes may
+// still be written then.
 func (t *Terminal) write(w io.Writer, b []byte) (int, error) {
 	type result struct {
 		n   int
@@ -130,13 +131,13 @@ func (t *Terminal) write(w io.Writer, b []byte) (int, error) {
 		written <- result{n, err}
 	}()
 	select {
-	case is := <-written:
-		return is.n, is.err
+	case done := <-written:
+		return done.n, done.err
 	case <-t.ending:
 	}
 	select {
-	case is := <-written:
-		return is.n, is.err
+	case done := <-written:
+		return done.n, done.err
 	case <-time.After(time.Second):
 		return 0, errUnread
 	}
