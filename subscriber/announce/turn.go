@@ -44,7 +44,7 @@ func (a *Announcer) putQuestion(now time.Time, q *openQuestion) {
 	})
 	comesFirst := func(it *item) bool {
 		return it.source == "" && it.ends == "" && it.about == nil && it.arrived.After(q.askedAt) ||
-			it.outcome && !it.event.Type().Terminal()
+			(it.outcome || it.closesUnanswered) && !it.event.Type().Terminal()
 	}
 	for _, queue := range []*[]*item{&a.asked, &a.normal} {
 		for _, it := range *queue {

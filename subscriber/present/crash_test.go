@@ -14,8 +14,15 @@ import (
 
 // An agent that crashed with a question open, is started again and asks the same once more: what
 // became of the first is heard before the second, as is that the connection is back, and nothing is
-// announced that does not follow.
+// announced that does not follow. So it is, too, where what became of the first question is long
+// past.
 func TestAskedAgainAfterACrash(t *testing.T) {
+	for _, away := range []time.Duration{20 * time.Second, 5 * time.Minute} {
+		t.Run(away.String(), func(t *testing.T) { testAskedAgain(t, away) })
+	}
+}
+
+func testAskedAgain(t *testing.T, away time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		start := func(a *agentOf) (crash func()) {
@@ -43,9 +50,9 @@ func TestAskedAgainAfterACrash(t *testing.T) {
 		bank.cut()
 		old := bank.Producer
 		defer old.Shutdown(context.Background())
-		time.Sleep(20 * time.Second)
-		before := len(l.lines())
 		defer start(bank)()
+		time.Sleep(away)
+		before := len(l.lines())
 		links := bank.countLinks()
 		bank.dead.Store(false)
 		for bank.countLinks() == links {
