@@ -113,26 +113,48 @@ func isCommand(word string) bool {
 }
 
 // sendAnswer answers the question that the listeners put, as of a key that was pressed so long ago.
+// Every other listener is told of the key: one that is held down accepts nothing of theirs either.
 func sendAnswer(ctx context.Context, out io.Writer, links []*control.Link, text, id string, age time.Duration) error {
+	answers, r, err := chooseQuestion(links, text, id)
+	r.Age = age.Milliseconds()
+	var noting sync.WaitGroup
+	defer noting.Wait()
+	for _, l := range links {
+		if l != answers {
+			noting.Go(func() { l.Call(ctx, control.Request{Name: control.PressedName, Age: r.Age}) })
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return callListeners(ctx, out, []*control.Link{answers}, r)
+}
+
+// chooseQuestion returns the listener whose question is answered, and the Request for that. Where
+// none puts a question, it is one that says what became of the last.
+func chooseQuestion(links []*control.Link, text, id string) (answers *control.Link, r control.Request, err error) {
 	puts := slices.DeleteFunc(slices.Clone(links), func(l *control.Link) bool {
 		return l.State.Question == nil || id != "" && l.State.Question.ID != id
 	})
-	if len(puts) == 0 {
-		if id != "" {
-			return exits.With(exits.Failed, fmt.Errorf("no listener of yours puts the question %q now.\nSee: aaep answer --watch", id))
-		}
-		return callListeners(ctx, out, links[:1], control.Request{Name: control.AnswerName, Text: text,
-			Age: age.Milliseconds()}) // which says what became of the last
+	r = control.Request{Name: control.AnswerName, Text: text}
+	if len(puts) == 0 && id != "" {
+		return nil, r, exits.With(exits.Failed, fmt.Errorf("no listener of yours puts the question %q now.\nSee: aaep answer --watch", id))
+	} else if len(puts) == 0 {
+		return links[0], r, nil
 	}
 	q := puts[0].State.Question
 	for _, l := range puts[1:] {
 		if other := l.State.Question; other.ID != q.ID {
-			return exits.With(exits.Failed, fmt.Errorf("two questions are put, and none was answered: %s: %s And %s: %s\nName one: aaep answer --question %s %q",
+			return nil, r, exits.With(exits.Failed, fmt.Errorf("two questions are put, and none was answered: %s: %s And %s: %s\nName one: aaep answer --question %s %q",
 				q.Agent, words.Sentence(q.Text), other.Agent, words.Sentence(other.Text), q.ID, text))
 		}
 	}
-	return callListeners(ctx, out, puts[:1], control.Request{Name: control.AnswerName, Text: answerText(q, text),
-		Question: q.ID, Age: age.Milliseconds()})
+	if r.Text = answerText(q, text); r.Text != text && !q.Decided {
+		return nil, r, exits.With(exits.Failed, fmt.Errorf("accept and reject do not answer this question, and nothing was sent: %s: %s\nGive the number of a choice, or what you would type: aaep answer 2",
+			q.Agent, words.Sentence(q.Text)))
+	}
+	r.Question = q.ID
+	return puts[0], r, nil
 }
 
 // answerText returns what is typed for an answer: accept and reject are a yes and a no, unless they

@@ -47,6 +47,10 @@ var WalkNames = []string{"to", "back", "find"}
 // WatchName is the Request for each State from now on.
 const WatchName = "watch"
 
+// PressedName is the Request that says that a key answered, or tried to answer, at another
+// listener: a key that is held down must not go on to accept here what is asked next.
+const PressedName = "pressed"
+
 // Request is what a person wants of a listener.
 type Request struct {
 	Name string `json:"name"`
@@ -90,6 +94,8 @@ type Question struct {
 	Choices      []string `json:"choices,omitempty"`
 	// Kind is "confirmation" or "clarification".
 	Kind string `json:"kind"`
+	// Decided reports whether a yes or a no answers it. A choice, a number or a text is neither.
+	Decided bool `json:"decided"`
 	// Until is when the time to answer ends, as far as is known.
 	Until time.Time `json:"until"`
 }
@@ -245,6 +251,9 @@ func (s *Server) call(ctx context.Context, r Request) Response {
 	s.mu.Lock()
 	repeated := s.presses.isRepeated(began, r)
 	s.mu.Unlock()
+	if r.Name == PressedName {
+		return Response{}
+	}
 	if repeated {
 		return Response{Said: []string{"That came too soon after the key before, and does nothing. Wait a second."}}
 	}
@@ -310,9 +319,14 @@ func (p *presses) isRepeated(at time.Time, r Request) bool {
 	}
 	r.Age, r.Question = 0, ""
 	repeated := r == p.last && at.Sub(p.at) < stillness
-	if r.Name == AnswerName {
+	if r.Name == AnswerName || r.Name == PressedName {
 		repeated = repeated || !isRejection(r.Text) && at.Sub(p.answered) < stillness
-		p.answered = at
+		if at.After(p.answered) { // keys can arrive in another order than they were pressed in
+			p.answered = at
+		}
+	}
+	if r == p.last && at.Before(p.at) {
+		return true
 	}
 	p.last, p.at = r, at
 	return repeated

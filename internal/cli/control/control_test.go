@@ -158,6 +158,9 @@ func TestIsRepeated(t *testing.T) {
 		{"a yes after again", []time.Duration{0, 500}, []Request{again, answer("y")}, ".."},
 		{"again held down", []time.Duration{0, 500, 900}, []Request{again, again, again}, ".rr"},
 		{"a yes that arrives after a later one", []time.Duration{2000, 500}, []Request{answer("y"), answer("y")}, ".r"},
+		{"keys that arrive in another order", []time.Duration{2000, 500, 1600}, []Request{answer("1"), answer("2"), answer("3")}, ".rr"},
+		{"a key held down that arrives in another order", []time.Duration{2000, 500, 2600}, []Request{again, again, again}, ".rr"},
+		{"a yes after one at another listener", []time.Duration{0, 500, 1000}, []Request{{Name: PressedName}, answer("y"), answer("n")}, ".r."},
 		{"the same key for another question", []time.Duration{0, 500}, []Request{answer("n"), {Name: AnswerName, Text: "n", Question: "r"}}, ".r"},
 	} {
 		t.Run(steps.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/answers"
 	"github.com/aaep-go/aaep/internal/cli/answer"
 	"github.com/aaep-go/aaep/internal/cli/control"
 	"github.com/aaep-go/aaep/internal/cli/exits"
@@ -144,9 +145,11 @@ func (l *Listener) controlState() control.State {
 	switch p := question.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
 		s.Question.Kind, s.Question.Text, s.Question.Consequence = "confirmation", oneLine(p.Action), oneLine(p.Consequence)
+		s.Question.Decided = true
 		s.Question.Risk, s.Question.Irreversible = oneLine(string(p.RiskLevel)), p.IsIrreversible()
 	case *aaep.AwaitingClarification:
 		s.Question.Kind, s.Question.Text = "clarification", oneLine(p.Question)
+		s.Question.Decided = answers.KindsOf(p).YesNo
 		for i, c := range p.Choices {
 			s.Question.Choices = append(s.Question.Choices, strconv.Itoa(i+1)+": "+oneLine(c.Label))
 		}
