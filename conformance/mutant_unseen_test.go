@@ -43,14 +43,16 @@ var unseenMutants = []mutant{
 	{name: "keeps to itself that it thinks", caught: []string{"states-told"}, out: dropWhere(func(p *proxy, o object) bool {
 		return o["to_state"] == "thinking" && o["from_state"] == "idle"
 	})},
-	{name: "goes on with a session that is over", caught: []string{"nothing-after-end", "rate-kept", "filters-kept", "new-rate-kept",
-		"verbosity-labelled"}, out: func(p *proxy, o object) []object {
-		last := p.sharedEvent("over")
-		if strings.HasPrefix(shortName(o), "session.") && shortName(o) != "session.started" {
-			p.shared.Store("over", o)
+	{name: "goes on with a session that is over", caught: []string{"nothing-after-end"}, in: func(p *proxy, o object) []object {
+		p.flag = p.flag || shortName(o) == "subscription.renegotiate"
+		return []object{o}
+	}, out: func(p *proxy, o object) []object {
+		over := p.held
+		if strings.HasPrefix(shortName(o), "session.") && shortName(o) != "session.started" && p.isUnrestricted() && !p.flag {
+			p.held = o
 		}
-		if shortName(o) == "session.started" && last != nil {
-			return []object{o, p.newEvent(cloneWith(last, object{"timestamp": o["timestamp"]}), "progress.updated", object{"progress": object{"percent": 5}})}
+		if shortName(o) == "session.started" && over != nil && !p.flag {
+			return []object{o, p.newEvent(cloneWith(over, object{"timestamp": o["timestamp"]}), "progress.updated", object{"progress": object{"percent": 5}})}
 		}
 		return []object{o}
 	}},
@@ -315,6 +317,12 @@ var unprovenMutants = []mutant{
 
 // isLaterIn reports whether the link is every other one, and so one of two in a scenario run.
 func (p *proxy) isLaterIn(object) bool { return p.link%2 == 0 }
+
+// isUnrestricted reports whether the link asked for no rate, filter or verbosity, so that an event
+// more breaks none of them.
+func (p *proxy) isUnrestricted() bool {
+	return p.caps["max_events_per_second"] == nil && p.caps["event_filters"] == nil && p.caps["preferred_verbosity"] == nil
+}
 
 // editLater edits the events of a type for one of two links.
 func editLater(typ string, change func(*proxy, object)) func(*proxy, object) []object {
