@@ -629,7 +629,8 @@ func judgeUndecided(r *Recording) Finding {
 				all[0].Entry)
 		}
 	}
-	return judgeAnswers(func(r *Recording, q, act message, replies []message) Finding {
+	// act is the message in which the user decides, and the questions are those labelled below.
+	return judgeAnswers(func(r *Recording, q, act message, _ []message) Finding {
 		for _, m := range r.repliesReceived() {
 			if to, known := r.questionOf(m); m.index < act.index && (!known || to.index == q.index) {
 				return failFinding("a reply was sent though the user had not decided", q.Entry, m.Entry)

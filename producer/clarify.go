@@ -85,7 +85,7 @@ func (s *Session) clarify(ctx context.Context, q Question, kinds []aaep.Response
 	if s == nil || s.p == nil {
 		return nil, ErrNoSession
 	}
-	q.Timeout = cmp.Or(q.Timeout, 2*time.Minute)
+	q.Timeout = cmp.Or(q.Timeout, clarificationTimeout)
 	if err := q.check(s.p, kinds); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -83,9 +82,8 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 // completeQuestion fills in the default decision and the time to answer that a tool leaves open,
 // and returns what is wrong with those that it gives.
 func (t *Tool) completeQuestion(p *Producer) error {
-	highImpact := t.Irreversible || t.Risk == aaep.RiskHigh
 	t.Default = cmp.Or(t.Default, aaep.Reject)
-	if t.Default == aaep.Accept && highImpact {
+	if t.Default == aaep.Accept && t.isHighImpact() {
 		return nameFields(&aaep.AwaitingConfirmation{}, &aaep.InvalidError{
 			Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
 				Requirement: "CONF-031", Pointer: "/default_decision",
@@ -94,16 +92,7 @@ func (t *Tool) completeQuestion(p *Producer) error {
 	if err := checkSecondText("Tool.Consequence", t.Consequence); err != nil {
 		return err
 	}
-	if t.Timeout == 0 {
-		switch {
-		case highImpact:
-			t.Timeout = 5 * time.Minute
-		case t.Risk == aaep.RiskMedium:
-			t.Timeout = 2 * time.Minute
-		default:
-			t.Timeout = time.Minute
-		}
-	}
+	t.Timeout = cmp.Or(t.Timeout, t.defaultTimeout())
 	if err := p.checkTimeout(aaep.TypeAwaitingConfirmation, t.Timeout); err != nil {
 		return fmt.Errorf("producer: Tool.Timeout: %w", err)
 	}

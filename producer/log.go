@@ -1,7 +1,6 @@
 package producer
 
 import (
-	"context"
 	"errors"
 	"reflect"
 	"sync"
@@ -23,8 +22,8 @@ func (p *Producer) appendEvent(ev *aaep.Event) uint64 {
 }
 
 // wakeAsLogGrows is a goroutine that wakes the streams as a Config.Log or Config.Follow shows
-// events, which is later than they are appended. It also logs when the store fails. New starts it;
-// it ends with Shutdown.
+// events, which is later than they are appended. It also logs when the store fails; see
+// log_failure.go. New starts it; it ends with Shutdown.
 func (p *Producer) wakeAsLogGrows() {
 	failed := p.log.Failed()
 	for {
@@ -38,10 +37,7 @@ func (p *Producer) wakeAsLogGrows() {
 		case <-more:
 		case <-failed:
 			failed = nil
-			if !p.isReplica() {
-				p.cfg.Logger.Error("nothing is kept any more: listeners hear all of it, and a restart loses what comes",
-					"error", p.log.Err())
-			}
+			p.logStoreFailure()
 		case <-p.done:
 			return
 		}
@@ -76,22 +72,6 @@ func (p *Producer) Republish(ev *aaep.Event) error {
 	p.republished.Store(true)
 	p.appendEvent(&copied)
 	return nil
-}
-
-// WaitLogFailed waits until Config.Log cannot keep what happens any more, and returns why: a full
-// disk, for example. The agent goes on, and its subscribers hear all of it; but a restart loses
-// what comes from then on. A program that does not want that calls Shutdown. The error is that of
-// ctx if that is done first; without a Config.Log, it always is.
-func (p *Producer) WaitLogFailed(ctx context.Context) error {
-	if !p.isMade() {
-		return errNotMade
-	}
-	select {
-	case <-p.log.Failed():
-		return p.log.Err()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // stores are the values of Config.Log that a Producer writes to.

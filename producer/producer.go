@@ -26,6 +26,11 @@
 // waits in askQuestion returns. Begin to read at Session.emitEvent, then in package
 // internal/delivery. For questions, begin at Session.askQuestion and package internal/questions.
 //
+// Each file has one concern, which its name says. The defaults of Config are in config.go, how long
+// a question is open in timeout.go, what refuses a subscription in subscribe.go and limits.go (and,
+// for its terms, in internal/negotiation), what happens when the log fails in log_failure.go, and
+// what several processes of one agent share in follow.go and replicas.go.
+//
 // Every piece of state that changes has one goroutine that owns it, or a lock:
 //
 //   - A Session belongs to the callers of its methods, who hold Session.mu.

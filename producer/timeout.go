@@ -14,10 +14,21 @@ import (
 	"github.com/aaep-go/aaep/internal/spoken"
 )
 
-// This file gives a question its time to answer: enough of it, announced before it ends, and more
-// for a subscriber that asks for more (§6.4, WCAG 2.2.1).
+// This file gives a question its time to answer: what its author chose or a default, announced
+// before it ends, and more for a subscriber that asks for more (§6.4, WCAG 2.2.1).
+
+// How long a question is open whose author says nothing: a Tool without a Timeout, by what its
+// action may do, and a Question without one.
+const (
+	highImpactTimeout    = 5 * time.Minute // of an action that is irreversible or of high risk
+	mediumRiskTimeout    = 2 * time.Minute
+	lowRiskTimeout       = time.Minute
+	clarificationTimeout = 2 * time.Minute
+)
 
 const (
+	// longestTimeout is the longest time that an author may give a question.
+	longestTimeout = 24 * time.Hour
 	// reaction is how long a user must have after hearing something (WCAG 2.2.1).
 	reaction = 20 * time.Second
 	// noHalfNotice is the time to answer up to which it is not announced that half is left
@@ -25,11 +36,23 @@ const (
 	noHalfNotice = time.Minute
 )
 
+// defaultTimeout returns how long the question about a call of the tool is open if Tool.Timeout
+// does not say it.
+func (t *Tool) defaultTimeout() time.Duration {
+	switch {
+	case t.isHighImpact():
+		return highImpactTimeout
+	case t.Risk == aaep.RiskMedium:
+		return mediumRiskTimeout
+	}
+	return lowRiskTimeout
+}
+
 // checkTimeout refuses, with an *aaep.InvalidError, a time in which no user can hear and answer:
 // less than 20 seconds, unless Config.ShortTimeouts allows it, and more than a day. t is the type
 // of the question.
 func (p *Producer) checkTimeout(t aaep.Type, timeout time.Duration) error {
-	if timeout > 24*time.Hour {
+	if timeout > longestTimeout {
 		return &aaep.InvalidError{Message: string(t), Violations: []aaep.Violation{{
 			Requirement: "EVT-070", Pointer: "/timeout_seconds",
 			Problem: fmt.Sprintf("is %.0f: a question is open for at most a day, which is 86400", timeout.Seconds())}}}

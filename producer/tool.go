@@ -64,11 +64,11 @@ type Tool struct {
 }
 
 // mustAsk reports whether the user is asked before the tool runs (D-32).
-func (t Tool) mustAsk() bool { return t.highImpact() || t.Confirm }
+func (t Tool) mustAsk() bool { return t.isHighImpact() || t.Confirm }
 
-// highImpact reports whether the tool always asks, and runs only when the call has left for the
+// isHighImpact reports whether the tool always asks, and runs only when the call has left for the
 // subscribers that were asked (D-49).
-func (t Tool) highImpact() bool { return t.Irreversible || t.Risk == aaep.RiskHigh }
+func (t Tool) isHighImpact() bool { return t.Irreversible || t.Risk == aaep.RiskHigh }
 
 // ErrRejected is returned by Tool and Confirm where the user said no, or accepted something else
 // than was asked. Nothing was done.
@@ -242,7 +242,7 @@ func (s *Session) invokeTool(ctx context.Context, t Tool, call toolCall, asked *
 	if asked != nil {
 		r.QuestionID, r.ShownDigest = asked.Record.QuestionID, asked.Record.ShownDigest
 	}
-	if t.highImpact() {
+	if t.isHighImpact() {
 		r.Untold = s.p.awaitAskedDelivery(ctx, pos, asked)
 	}
 	recorded := false

@@ -97,7 +97,7 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 		return nil, fmt.Errorf("subscriber: the producer was not reached: %w", err)
 	}
 	requested := s.requestedTerms()
-	accepted, err := s.shakeHands(ctx, conn, requested)
+	accepted, err := s.requestTerms(ctx, conn, requested)
 	var verified *Verified
 	if err == nil {
 		verified, err = s.verifyAgent(ctx, accepted, demandsProof(s.currentRequest().Capabilities))
@@ -132,10 +132,10 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 	return conn, nil
 }
 
-// shakeHands sends the request for some terms over conn and returns the producer's acceptance, with
-// an error beside it if that cannot be agreed to. A refusal is an *aaep.Rejection and no
-// acceptance.
-func (s *Subscription) shakeHands(ctx context.Context, conn transports.Conn,
+// requestTerms sends the request for a subscription on some terms over conn, and returns the
+// producer's acceptance, with an error beside it if that cannot be agreed to. A refusal is an
+// *aaep.Rejection and no acceptance. It notes in s.extended whether the terms have extensions.
+func (s *Subscription) requestTerms(ctx context.Context, conn transports.Conn,
 	requested aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
 	s.mu.Lock()
 	s.extended = hasExtensions(requested)

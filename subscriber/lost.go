@@ -9,8 +9,9 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// reportLost hands on an event that says that events may be missing where it stands. It waits while
-// too many events wait, as handleEvent does; the end of the subscription says more than it.
+// reportLost puts an event of this package's own into the stream of events: it says that events of
+// the producer may be missing where it stands. It waits while too many events wait, as handleEvent
+// does. Its only error is that the subscription has ended, which its reader learns anyway.
 func (s *Subscription) reportLost() {
 	s.mu.Lock()
 	language, producer := phrase.Best(s.wanted.Languages), s.accepted.Producer

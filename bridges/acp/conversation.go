@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -22,9 +19,6 @@ import (
 
 // ErrBusy is returned by Prompt while the agent is at work on another prompt.
 var ErrBusy = errors.New("acp: the agent is at work")
-
-// stopTimeout is for an agent to say that it has stopped.
-const stopTimeout = 10 * time.Second
 
 // A Conversation is one with an agent: prompts, and what the agent does upon them. All its methods
 // may be called at once.
@@ -43,81 +37,6 @@ type Conversation struct {
 
 	terminals    map[string]*terminal
 	lastTerminal int
-}
-
-// Prompt sends what the user says, and waits for the end of the turn, which is one session of the
-// Producer from its start to its end. A word such as @main.go that names a file in the folder
-// attaches that file. When ctx ends the agent is told to stop.
-//
-// The error says why there is no answer: ErrBusy, ErrAuthRequired, or what the agent reports. It
-// was told in the session, too.
-func (c *Conversation) Prompt(ctx context.Context, text string) error {
-	t, err := c.beginTurn(ctx, text)
-	if err != nil {
-		return err
-	}
-	defer t.s.Close()
-	wait, forget, err := c.agent.peer.startCall("session/prompt",
-		promptRequest{SessionID: c.id, Prompt: c.promptBlocks(text)})
-	if err != nil {
-		return t.endTurn("", c.agent.explainError(err))
-	}
-	defer forget()
-	var m message
-	ok := true
-	select {
-	case m, ok = <-wait:
-	case <-ctx.Done():
-		t.stopAgent()
-		m, ok, err = awaitStopped(wait)
-	case <-t.stopped:
-		m, ok, err = awaitStopped(wait)
-	}
-	if err != nil {
-		return t.endTurn("", err)
-	}
-	var answer promptResponse
-	if err := decodeAnswer(m, ok, &answer); err != nil {
-		return t.endTurn("", c.agent.explainError(err))
-	}
-	if c.agent.cfg.Version2 {
-		answer.StopReason, err = t.awaitIdle(ctx)
-	}
-	return t.endTurn(answer.StopReason, err)
-}
-
-// awaitIdle waits until an agent of version 2 says that the turn is over, and returns its reason.
-func (t *turn) awaitIdle(ctx context.Context) (reason string, err error) {
-	stopped := t.stopped
-	var late <-chan time.Time
-	for {
-		select {
-		case reason := <-t.idle:
-			return reason, nil
-		case <-t.c.agent.done:
-			return "", t.c.agent.explainError(errEnded)
-		case <-ctx.Done():
-			ctx = context.Background()
-			t.stopAgent()
-		case <-stopped:
-			stopped, late = nil, time.After(stopTimeout)
-		case <-late:
-			return "", errNotStopped
-		}
-	}
-}
-
-// errNotStopped ends a turn whose agent was told to stop, and goes on.
-var errNotStopped = fmt.Errorf("acp: the agent was told to stop, and has not said within %v that it did", stopTimeout)
-
-// awaitStopped waits stopTimeout at most for the answer to a prompt whose agent was told to stop.
-func awaitStopped(wait <-chan message) (m message, ok bool, err error) {
-	select {
-	case m, ok = <-wait:
-		return m, ok, nil
-	case <-time.After(stopTimeout):
-		return m, false, errNotStopped
-	}
 }
 
 // beginTurn starts a session of the Producer whose summary is about. The error is ErrBusy where a
@@ -273,28 +192,6 @@ func (c *Conversation) SetModel(ctx context.Context, id string) error {
 		c.models.Current = id
 	}
 	return nil
-}
-
-// promptBlocks returns a prompt as the protocol sends it: its text, and a link for each word such
-// as @main.go that names a file in the folder.
-func (c *Conversation) promptBlocks(text string) []contentBlock {
-	blocks := []contentBlock{{Type: "text", Text: text}}
-	for _, word := range strings.Fields(text) {
-		name, ok := strings.CutPrefix(word, "@")
-		if !ok || name == "" {
-			continue
-		}
-		path, err := c.agent.cfg.pathInFolder(strings.TrimRight(name, ",;:!?"))
-		if err != nil {
-			continue
-		}
-		if _, err := os.Stat(path); err != nil {
-			continue
-		}
-		uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
-		blocks = append(blocks, contentBlock{Type: "resource_link", Name: filepath.Base(path), URI: uri.String()})
-	}
-	return blocks
 }
 
 // applyUpdate applies a session/update of the agent. It runs on the goroutine that reads.

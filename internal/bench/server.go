@@ -30,9 +30,9 @@ import (
 
 // A target is a server that is measured. Its methods are called one after the other.
 type target interface {
-	emitEvents(events int) error // sends so many to all
-	countListeners() int         // how many listeners there are
-	emitCritical() error         // sends one that is critical
+	emitEvents(count int) error // sends so many to all listeners
+	countListeners() int        // how many listeners there are
+	emitCritical() error        // sends one that is critical
 }
 
 // The servers that can be measured here: ours; a plain handler with a channel and a goroutine for
@@ -194,9 +194,10 @@ func startOurs(ln net.Listener, socket, logFolder string, listeners int) (target
 	return &ourServer{Producer: p, s: s, languages: cfg.Languages}, addr, err
 }
 
-// emitEvents has the agent make progress, each event with its time.
-func (p *ourServer) emitEvents(events int) error {
-	for range events {
+// emitEvents has the agent emit so many events of progress, whose words are the time at which each
+// was emitted, in all its languages: a listener measures the delay by that.
+func (p *ourServer) emitEvents(count int) error {
+	for range count {
 		p.step++
 		normal := stampText()
 		text := aaep.Text{Normal: normal, Terse: normal, Detailed: normal}
@@ -254,9 +255,9 @@ func (p *plainServer) addStream() chan []byte {
 
 func (p *plainServer) countListeners() int { p.mu.Lock(); defer p.mu.Unlock(); return len(p.streams) }
 
-// emitEvents hands each frame to the goroutine of every listener.
-func (p *plainServer) emitEvents(events int) error {
-	for range events {
+// emitEvents hands so many frames, each with its time, to the goroutine of every listener.
+func (p *plainServer) emitEvents(count int) error {
+	for range count {
 		f := encodeFrame(p.wire)
 		for _, s := range p.streams {
 			s <- f
@@ -308,10 +309,10 @@ func (r *rawServer) addConn(conn net.Conn) {
 
 func (r *rawServer) countListeners() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.conns) }
 
-// emitEvents writes all frames to every connection, one after the other.
-func (r *rawServer) emitEvents(events int) error {
+// emitEvents writes so many frames, each with its time, to every connection, one after the other.
+func (r *rawServer) emitEvents(count int) error {
 	var all []byte
-	for range events {
+	for range count {
 		all = append(all, encodeFrame(r.wire)...)
 	}
 	for _, c := range r.conns {

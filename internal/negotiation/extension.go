@@ -96,8 +96,7 @@ func agreeExtensions(ask aaep.Capabilities, offer Offer) (map[string]*agreedExte
 		name, major := splitMajor(ext.URI)
 		oldName, oldMajor := splitMajor(old.URI)
 		if name != oldName {
-			return nil, &aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: clipNote(fmt.Sprintf(
-				"The extensions %s and %s both use the prefix %q. Ask for one of them.", old.URI, ext.URI, ext.Prefix))}
+			return nil, refusePrefix(ext.Prefix, old.URI, ext.URI)
 		}
 		if major > oldMajor {
 			*old = agreedExtension{Extension: ext, listed: listed, report: offer.Report}

@@ -1,7 +1,6 @@
 package negotiation
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -36,26 +35,7 @@ func chooseLanguages(requested []string, offer Offer, note func(string, ...any))
 		note("%s", sayIn(phrase.Best(requested), phrase.NoneOfLanguages, offered[0]))
 		return honored, nil
 	}
-	return nil, &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,
-		Message: clipNote(fmt.Sprintf("None of the requested languages is available. Available: %s.",
-			strings.Join(offered, ", ")))}
-}
-
-// RefusedLanguages reports whether a refusal is about the languages that were asked for, and which
-// ones the producer has instead, as far as it says so. AAEP has no member for that (§5.5), so the
-// words for people are read: those of chooseLanguages, and the word of the protocol in those of
-// others.
-func RefusedLanguages(r *aaep.Rejection) (available []string, refused bool) {
-	if r.Code != aaep.CapabilitiesIncompatible || !strings.Contains(r.Message, "language") {
-		return nil, false
-	}
-	_, list, _ := strings.Cut(strings.TrimRight(r.Message, ".…"), "Available: ")
-	for tag := range strings.SplitSeq(list, ", ") {
-		if aaep.ValidLanguageTag(tag) {
-			available = append(available, tag)
-		}
-	}
-	return available, true
+	return nil, refuseLanguages(offered)
 }
 
 // MatchLanguage returns the offered tag that serves a person best, going through the requested

@@ -48,9 +48,7 @@ var (
 // that says why (§5.5.3) and what would be right.
 func Negotiate(req *aaep.SubscriptionRequest, offer Offer) (Terms, error) {
 	if !isOurMajor(req.AAEPVersion) {
-		return Terms{}, &aaep.Rejection{Code: aaep.VersionUnsupported,
-			Message: fmt.Sprintf("Version %q is not supported; this producer speaks %s.", req.AAEPVersion,
-				aaep.Version)}
+		return Terms{}, refuseVersion(req.AAEPVersion)
 	}
 	return decideTerms(req.Capabilities, offer)
 }
@@ -87,9 +85,7 @@ func decideTerms(ask aaep.Capabilities, offer Offer) (t Terms, err error) {
 		}
 	}
 	if t.SignedOnly = isTrue(ask.AcceptSignedManifestsOnly); t.SignedOnly && !offer.SignedManifest {
-		return Terms{}, &aaep.Rejection{Code: aaep.ManifestSignatureRequired,
-			Message: "This producer has no signed manifest. " +
-				"Ask without accept_signed_manifests_only to go on unverified."}
+		return Terms{}, refuseUnsigned()
 	}
 	t.MaxEventsPerSecond = ask.MaxEventsPerSecond
 	if top := min(offer.MaxEventsPerSecond, aaep.MaxRate); top > 0 &&

@@ -136,7 +136,7 @@ func (it *item) splitAt(limit int) []*item {
 	st := &stream{parts: it.source, position: it.position, keepsSource: true}
 	var items []*item
 	for _, piece := range append(seg.Write(whole), seg.Flush(false)...) {
-		items = append(items, st.takePiece(piece))
+		items = append(items, st.makeItem(piece))
 	}
 	last := items[len(items)-1]
 	last.event, last.to, last.reached, last.complete = it.event, it.to, it.reached, it.complete
@@ -314,16 +314,17 @@ func (s *Shaper) queuePieces(now time.Time, st *stream, pieces []coalesce.Piece,
 		pieces = []coalesce.Piece{{Boundary: aaep.BoundaryCompletion}}
 	}
 	for i, piece := range pieces {
-		it := st.takePiece(piece)
+		it := st.makeItem(piece)
 		it.complete = complete && i == len(pieces)-1
 		s.enqueue(now, it)
 	}
 }
 
-// takePiece takes a piece that the Segmenter has released off the held text, and returns it as an
-// item.
-func (st *stream) takePiece(piece coalesce.Piece) *item {
-	it := st.consumeBytes(piece.Source)
+// makeItem makes the item of a piece that the Segmenter has released: its text, where in the output
+// that begins, and the boundary it ends at. The bytes that the piece was made of leave the held
+// text, and the next piece begins after it.
+func (st *stream) makeItem(piece coalesce.Piece) *item {
+	it := st.consumeBytes(piece.Source) // a number of bytes: the text may be spelled in others
 	it.chunk, it.position, it.reached = piece.Text, st.position, piece.Boundary
 	st.position += countRunes(piece.Text)
 	return it

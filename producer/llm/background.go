@@ -86,8 +86,9 @@ func (in *proxyRequest) entries() []jsontext.Value {
 	return slices.Concat(in.Messages, in.Contents, input)
 }
 
-// isModels reports whether an entry of a conversation is the model's.
-func isModels(raw jsontext.Value) bool {
+// isModelEntry reports whether an entry of a conversation is of a model's answer, in any dialect.
+// What follows the newest of these is new in a request; see splitConversation.
+func isModelEntry(raw jsontext.Value) bool {
 	var e entry
 	decodeLenient(raw, &e)
 	return e.Role == "assistant" || e.Role == "model" || e.Type == "reasoning" || strings.HasSuffix(e.Type, "_call")

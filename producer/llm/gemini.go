@@ -71,13 +71,13 @@ func geminiRequest(body []byte) (q request) {
 
 // splitConversation returns the entries of the model's newest answer in a conversation and all that
 // follow it; a name for the entries before it; and a name for the whole conversation. Equal entries
-// have equal names. isModels reports whether an entry is the model's.
-func splitConversation(entries []jsontext.Value, isModels func(jsontext.Value) bool) (newest []jsontext.Value, before,
+// have equal names. isModelEntry reports whether an entry is the model's.
+func splitConversation(entries []jsontext.Value, isModelEntry func(jsontext.Value) bool) (newest []jsontext.Value, before,
 	whole string) {
 	start, isAnswer := 0, false // the newest answer begins at start; it may have several entries
 	for i, raw := range slices.Backward(entries) {
 		wasAnswer := isAnswer
-		if isAnswer = isModels(raw); wasAnswer && !isAnswer {
+		if isAnswer = isModelEntry(raw); wasAnswer && !isAnswer {
 			start = i + 1
 			break
 		}

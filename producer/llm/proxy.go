@@ -136,7 +136,7 @@ func (p *proxyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	req := readRequest(r, d, body)
 	req.from = programOf(r)
-	_, req.before, req.said = splitConversation(in.entries(), isModels)
+	_, req.before, req.said = splitConversation(in.entries(), isModelEntry)
 	return p.tap.follow(r, d, req, next)
 }
 

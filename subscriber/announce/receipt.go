@@ -130,8 +130,9 @@ func (a *Announcer) wordsPerMinute() int64 {
 	return a.p.WordsPerMinute
 }
 
-// Pace is how fast the person really listens, in words a minute, as far as what they heard shows:
-// for pace_wpm.
+// Pace returns how fast the person really listens, in words a minute, as measured by what they
+// heard whole. A program may ask its agents for that pace, in Capabilities.PaceWPM. ok is false
+// where they have not heard enough to tell.
 func (a *Announcer) Pace() (wordsPerMinute int64, ok bool) {
 	if a.pace.words < enoughWords {
 		return 0, false

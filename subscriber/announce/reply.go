@@ -29,9 +29,9 @@ func (a *Announcer) Question(began time.Time, d aaep.Decision) (source string, q
 	return q.source, q.event
 }
 
-// Put returns the question that is put to the person, or is about to be, the agent whose it is, and
-// how much time is left to answer; nil is none.
-func (a *Announcer) Put(now time.Time) (source string, question *aaep.Event, left time.Duration) {
+// OpenQuestion returns the question that is put to the person, or is about to be, whether or not an
+// answer would count yet; the agent that asks; and how much time is left to answer. Nil is none.
+func (a *Announcer) OpenQuestion(now time.Time) (source string, question *aaep.Event, left time.Duration) {
 	if q := a.questions.firstOpen(); q != nil {
 		return q.source, q.event, q.timeLeft(now)
 	}

@@ -129,32 +129,39 @@ func (a *Announcer) dropStale(now time.Time) {
 	})
 }
 
-// manyTools of one session that ended long ago are told in one sentence.
+// manyTools is how many tools of one session that ended long ago are told in one sentence, at
+// least.
 const manyTools = 3
 
-// sumUpTools leaves tools that ended well, the newest of them first, to be asked for; the newest
-// itself is still said, after how many ran.
+// sumUpTools has one sentence say how many tools of a session ran, in the place of those in ended,
+// which ended well and long ago, the newest first. Only the newest is still said, after that
+// sentence; the others are kept for a person who asks for details. A sentence that waits already
+// counts these too. Where there is none, fewer than manyTools stay as they are.
 func (a *Announcer) sumUpTools(now time.Time, ended []*item) {
 	newest, oldest := ended[0], ended[len(ended)-1]
-	var it *item
+	var summary *item
 	isSummary := func(it *item) bool { return it.tools > 0 && it.session == newest.session }
 	if i := slices.IndexFunc(a.normal, isSummary); i >= 0 {
-		it = a.normal[i]
+		summary = a.normal[i]
 	}
 	switch {
-	case it == nil && len(ended) < manyTools || len(ended) < 2 || it != nil && a.saying != nil && a.saying.item == it:
+	case len(ended) < 2:
 		return
-	case it == nil:
-		it = &item{source: newest.source, session: newest.session, kind: News, arrived: now}
-		a.recordItem(it)
-		a.normal = slices.Insert(a.normal, slices.Index(a.normal, oldest), it)
+	case summary == nil && len(ended) < manyTools:
+		return
+	case summary != nil && a.saying != nil && a.saying.item == summary:
+		return // its words cannot change while they are said
+	case summary == nil:
+		summary = &item{source: newest.source, session: newest.session, kind: News, arrived: now}
+		a.recordItem(summary)
+		a.normal = slices.Insert(a.normal, slices.Index(a.normal, oldest), summary)
 	}
-	it.tools += len(ended) - 1
-	it.sentences = []Part{{a.language, phrase.Counted(a.language, phrase.ToolsRan, it.tools, "tool")}}
-	it.receipt.Of = 1
-	for _, other := range slices.Backward(ended[1:]) {
-		a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return it == other })
-		other.staleAt = time.Time{}
-		a.keepForDetails(other)
+	summary.tools += len(ended) - 1
+	summary.sentences = []Part{{a.language, phrase.Counted(a.language, phrase.ToolsRan, summary.tools, "tool")}}
+	summary.receipt.Of = 1                                // sentence to be heard
+	for _, replaced := range slices.Backward(ended[1:]) { // the oldest first, as details are told
+		a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return it == replaced })
+		replaced.staleAt = time.Time{}
+		a.keepForDetails(replaced)
 	}
 }

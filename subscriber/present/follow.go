@@ -256,7 +256,7 @@ func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
 	var f *following
 	refusal := ""
 	p.Plan(func(a *announce.Announcer, now time.Time) {
-		asks, _, _ := a.Put(now)
+		asks, _, _ := a.OpenQuestion(now)
 		if f = p.agents[asks]; f != nil && f.sending.Load() { // what becomes of that is told
 			return
 		}
@@ -298,7 +298,7 @@ func chooseOutput(began time.Time, outputs []*Presenter) (best *Presenter) {
 		var puts, heard *aaep.Event
 		var otherAt, putAt time.Time
 		p.Plan(func(a *announce.Announcer, now time.Time) {
-			_, puts, _ = a.Put(now)
+			_, puts, _ = a.OpenQuestion(now)
 			_, heard = a.Question(cmp.Or(began, now), aaep.Accept)
 			otherAt, putAt = a.Named()
 		})

@@ -473,7 +473,7 @@ func TestAnotherNamedOverOneOutput(t *testing.T) {
 		}
 		var first string
 		display.Plan(func(a *announce.Announcer, now time.Time) {
-			if _, put, _ := a.Put(now); put != nil {
+			if _, put, _ := a.OpenQuestion(now); put != nil {
 				first = put.Payload.(*aaep.AwaitingConfirmation).Action
 			}
 		})
@@ -482,7 +482,7 @@ func TestAnotherNamedOverOneOutput(t *testing.T) {
 		}
 		present.Answer(time.Time{}, "y", display.Presenter, speech.Presenter)
 		display.Plan(func(a *announce.Announcer, now time.Time) {
-			if _, put, _ := a.Put(now); put != nil {
+			if _, put, _ := a.OpenQuestion(now); put != nil {
 				first = put.Payload.(*aaep.AwaitingConfirmation).Action
 			}
 		})
@@ -589,7 +589,7 @@ func TestPut(t *testing.T) {
 			ev.EventID, ev.SessionID = "evt_"+session, session
 			return ev
 		}
-		_, none, _, changed := p.Put()
+		_, none, _, changed := p.OpenQuestion()
 		p.Add("Bank", answer("Some news. "))
 		if none != nil || isClosed(changed) {
 			t.Errorf("%v is put, and changed is %v", none, isClosed(changed))
@@ -599,7 +599,7 @@ func TestPut(t *testing.T) {
 		if !isClosed(changed) {
 			t.Error("that a question is put is not told")
 		}
-		source, question, until, changed := p.Put()
+		source, question, until, changed := p.OpenQuestion()
 		if source != "Bank" || question != first || !until.Equal(time.Now().Add(time.Minute)) {
 			t.Errorf("put is %s, %v until %v", source, question, until)
 		}
@@ -610,7 +610,7 @@ func TestPut(t *testing.T) {
 			t.Error("another that waits changes what is put")
 		}
 		p.Plan(func(a *announce.Announcer, now time.Time) { a.Settle(now, first) })
-		if source, question, _, again := p.Put(); source != "Shop" || question != second || !isClosed(changed) || isClosed(again) {
+		if source, question, _, again := p.OpenQuestion(); source != "Shop" || question != second || !isClosed(changed) || isClosed(again) {
 			t.Errorf("put is %s, %v after the first was settled, and changed is %v", source, question, isClosed(changed))
 		}
 	})

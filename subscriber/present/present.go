@@ -62,7 +62,7 @@ type Presenter struct {
 	a       *announce.Announcer // nil is not made yet
 	wake    chan struct{}       // something happened; made with a
 	used    chan struct{}       // closed when the Announcer was used; nil where nothing waits for that
-	put     put                 // as Put returned it last
+	put     putQuestion         // as Put returned it last
 	changed chan struct{}       // closed when put changes; nil where nothing waits for that
 	runs    bool                // Run presents over an output
 	gone    bool                // it did, and has returned
@@ -142,39 +142,39 @@ func (p *Presenter) notifyWaiting() {
 		close(p.used)
 		p.used = nil
 	}
-	if p.changed != nil && p.findPut() != p.put {
+	if p.changed != nil && p.findQuestion() != p.put {
 		close(p.changed)
 		p.changed = nil
 	}
 }
 
-// put is the question that is put to a person.
-type put struct {
+// putQuestion is the question that is put to a person.
+type putQuestion struct {
 	source   string      // the agent that asks
 	question *aaep.Event // nil is none
 	until    time.Time   // when it can be answered no longer, to the second
 }
 
-// findPut returns the question that is put now. It is called with p.mu held.
-func (p *Presenter) findPut() (current put) {
+// findQuestion asks the Announcer which question is put now. It is called with p.mu held.
+func (p *Presenter) findQuestion() (current putQuestion) {
 	if p.a == nil {
 		return current
 	}
 	now, left := time.Now(), time.Duration(0)
-	if current.source, current.question, left = p.a.Put(now); current.question != nil {
+	if current.source, current.question, left = p.a.OpenQuestion(now); current.question != nil {
 		current.until = now.Add(left).Round(time.Second)
 	}
 	return current
 }
 
-// Put returns the question that is put to the person, or is about to be, the agent whose it is,
-// until when it can be answered, to the second, and a channel that is closed when one of them
-// changes. A nil question is none.
-func (p *Presenter) Put() (source string, question *aaep.Event, until time.Time, changed <-chan struct{}) {
+// OpenQuestion returns the question that is put to the person, or is about to be, the agent that
+// asks, until when it can be answered, and a channel that is closed when one of them changes. A nil
+// question is none. The time is a whole second, so that it does not change from call to call.
+func (p *Presenter) OpenQuestion() (source string, question *aaep.Event, until time.Time, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.changed == nil {
-		p.put, p.changed = p.findPut(), make(chan struct{})
+	if p.changed == nil { // the question that was returned last is out of date
+		p.put, p.changed = p.findQuestion(), make(chan struct{})
 	}
 	return p.put.source, p.put.question, p.put.until, p.changed
 }

@@ -104,7 +104,9 @@ func UnwrittenError(err error) error {
 	return exits.With(exits.Failed, fmt.Errorf("cannot print what is said: %s", exits.InnermostError(err)))
 }
 
-// SafeJSON spells what could disturb a terminal as JSON can, which changes nothing of what it says.
+// SafeJSON returns a JSON text that a terminal can show on one line, and that says the same:
+// control and other deceiving characters become \u escapes, and line ends and tabs between members
+// spaces.
 func SafeJSON(msg string) string {
 	if aaep.SafeText(msg) == msg && !strings.ContainsAny(msg, "\n\t") {
 		return msg

@@ -96,14 +96,14 @@ func (l *Listener) obeyCall(ctx context.Context, c *control.Call) <-chan error {
 	question := l.question()
 	switch {
 	case c.Name == control.AnswerName && question == nil:
-		return present.Answer(c.Began, cmp.Or(strings.TrimSpace(c.Text), "-"), l.judging()...) // which says so
+		return present.Answer(c.Began, cmp.Or(strings.TrimSpace(c.Text), "-"), l.questionOutputs()...) // which says so
 	case c.Name == control.AnswerName && c.Question != questionID(question):
 		l.informPerson(l.PhraseText(phrase.QuestionClosed, ""))
 		done <- present.ErrNotTaken
 	case c.Name == control.AnswerName:
 		l.elsewhere.Store(true)
 		defer l.elsewhere.Store(false)
-		return present.Answer(c.Began, c.Text, l.judging()...)
+		return present.Answer(c.Began, c.Text, l.questionOutputs()...)
 	case c.Name == "stop" && l.talk == nil:
 		l.informPerson(l.PhraseText(phrase.NoCommand, "/stop"))
 		done <- present.ErrNotTaken
@@ -136,7 +136,7 @@ func (l *Listener) controlState() control.State {
 			s.Agents = append(s.Agents, f.name)
 		}
 	}
-	source, question, until, _ := l.judging()[0].Put()
+	source, question, until, _ := l.questionOutputs()[0].OpenQuestion()
 	if question == nil {
 		return s
 	}

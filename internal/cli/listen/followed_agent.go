@@ -286,7 +286,7 @@ func (f *FollowedAgent) describeState() string {
 		}
 	}
 	var n int
-	f.judging()[0].Plan(func(a *announce.Announcer, _ time.Time) { n = a.Standing(f.name).Open })
+	f.questionOutputs()[0].Plan(func(a *announce.Announcer, _ time.Time) { n = a.Standing(f.name).Open })
 	if n > 0 {
 		sentences = append(sentences, phrase.Counted(string(t), phrase.StandsOpen, n, "open question"))
 	}

@@ -148,8 +148,9 @@ func (l *Listener) allOutputs() (all []*present.Presenter) {
 	return append(all, l.reads)
 }
 
-// judging are the outputs over which the person can have a question.
-func (l *Listener) judging() (presenters []*present.Presenter) {
+// questionOutputs returns the outputs that put questions to the person: those that have words, or
+// the terminal. There is at least one, and each has a question of every agent that is followed.
+func (l *Listener) questionOutputs() (presenters []*present.Presenter) {
 	if l.out != nil {
 		for _, t := range l.out.tellings {
 			if t.words {
@@ -357,7 +358,7 @@ func (l *Listener) followAgents(ctx context.Context, agents ...*FollowedAgent) e
 // watchQuestion has the loop look, for other windows, whenever an output puts another question.
 func (l *Listener) watchQuestion(ctx context.Context, p *present.Presenter) {
 	for ctx.Err() == nil {
-		_, _, _, changed := p.Put()
+		_, _, _, changed := p.OpenQuestion()
 		l.noteTold()
 		select {
 		case <-changed:
@@ -382,9 +383,10 @@ func (l *Listener) runInLoopAndWait(ctx context.Context, do func()) {
 	}
 }
 
-// countOpen returns how many questions are open.
+// countOpen returns how many questions of all agents are open. Every output that puts questions has
+// the same ones, so the first is looked at.
 func (l *Listener) countOpen() (n int) {
-	l.judging()[0].Plan(func(a *announce.Announcer, _ time.Time) {
+	l.questionOutputs()[0].Plan(func(a *announce.Announcer, _ time.Time) {
 		for _, f := range l.agents {
 			n += a.Standing(f.name).Open
 		}
@@ -458,13 +460,13 @@ func (l *Listener) takeLine(text string, began time.Time, askedThen bool) {
 		if l.talk != nil && !askedThen && text != "" { // it was begun for the agent
 			l.talk.Keep(text)
 		}
-		present.Answer(began, text, l.judging()...)
+		present.Answer(began, text, l.questionOutputs()...)
 		return
 	}
 	switch {
 	case text == "":
 	case askedThen || answers.Decision(text, string(l.uiLanguage())) != "" && time.Since(l.askedAt) < lateAnswer:
-		present.Answer(began, text, l.judging()...) // which says what became of the question
+		present.Answer(began, text, l.questionOutputs()...) // which says what became of the question
 		l.talk.Keep(text)
 	default:
 		l.talk.Prompt(text)

@@ -48,7 +48,7 @@ func sameLanguage(a, b string) bool {
 
 // question returns the question that is put, or nil.
 func (l *Listener) question() (question *aaep.Event) {
-	_, question, _, _ = l.judging()[0].Put()
+	_, question, _, _ = l.questionOutputs()[0].OpenQuestion()
 	return question
 }
 

@@ -1,5 +1,7 @@
-// Package terms is what a person asks of an agent, and what they got: the flags (terms.go), and
-// both in words (agreed.go). Begin with AddFlags. It subscribes to nothing.
+// Package terms has the terms that a person asks of an agent, and those that they got. Their flags
+// are in terms.go: --as and --cells, --profile, --rate, --verbosity, --boundary, --language,
+// --load, --pace, --include and --exclude, and the lines such as /rate that change them while they
+// listen. Both in words are in agreed.go. Begin with AddFlags. It subscribes to nothing.
 package terms
 
 import (

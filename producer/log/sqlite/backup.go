@@ -133,7 +133,7 @@ func openReadOnly(ctx context.Context, s *Store, path string) (_ *Store, err err
 		}
 	}()
 	wal, walErr := os.Stat(path + "-wal") // before SQLite changes it
-	empty, err := s.openToRead(ctx, path, "")
+	empty, err := s.connectTo(ctx, path, "")
 	if sqliteErr, ok := errors.AsType[*sqlite.Error](err); ok && sqliteErr.Code()&0xff == cannotOpen {
 		// On a file system that may only be read, SQLite cannot make the files that it wants beside
 		// this one. Without them it does not see what is in the -wal file.
@@ -143,7 +143,7 @@ func openReadOnly(ctx context.Context, s *Store, path string) (_ *Store, err err
 		}
 		s.out.Close()
 		s.db.Close()
-		empty, err = s.openToRead(ctx, path, "&immutable=1")
+		empty, err = s.connectTo(ctx, path, "&immutable=1")
 	}
 	switch {
 	case err != nil:
@@ -157,9 +157,10 @@ func openReadOnly(ctx context.Context, s *Store, path string) (_ *Store, err err
 // cannotOpen is SQLite's code for a file that it cannot open.
 const cannotOpen = 14
 
-// openToRead opens the database file at path as s.db and s.out, and reports whether there is no
-// table in it. options are added to its URL. After an error the caller closes both.
-func (s *Store) openToRead(ctx context.Context, path, options string) (empty bool, err error) {
+// connectTo opens the database file at path as s.db, with one connection to it, s.out, and reports
+// whether there is no table in it. options are added to the file's URL. openReadOnly, which a
+// backup and "aaep log" read with, calls it; after an error it closes both.
+func (s *Store) connectTo(ctx context.Context, path, options string) (empty bool, err error) {
 	if s.db, err = openDB(path, options); err != nil {
 		return false, err
 	}

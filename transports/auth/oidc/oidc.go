@@ -134,7 +134,8 @@ func (v *verifier) locateKeys(ctx context.Context) error {
 		return parseKeys(b)
 	}))
 	v.keys.remote.Now = func() time.Time { return v.now() }
-	if _, _, err := v.keys.remote.Get(ctx, func([]key) bool { return true }); err != nil {
+	anyKeys := func([]key) bool { return true }
+	if _, _, err := v.keys.remote.Get(ctx, anyKeys); err != nil { // later calls fetch anew, for a new kid
 		return unavailableError(err, "the keys at %s: %s", credentials.OneLine(location),
 			credentials.OneLine(err.Error()))
 	}
