@@ -167,6 +167,9 @@ type item struct {
 	listed int
 	names  *openQuestion
 	named  int
+	// What was said before its sentence number explainedAt of why answers do not count.
+	explained   [][]Part
+	explainedAt int
 
 	// What it tells.
 	outcome          bool   // what comes of a question

@@ -150,9 +150,10 @@ func (a *Announcer) Typing(now time.Time) {
 	a.lastKey = now
 }
 
-// Rest says that the person is done with typing, as Enter does; else two seconds without a key are.
+// Rest says that the person is done with typing, as Enter does, which is a key; else two seconds
+// without a key are.
 func (a *Announcer) Rest(now time.Time) {
-	a.lineEntered = now
+	a.lineEntered, a.lastKey = now, now
 	a.endTyping(now)
 }
 

@@ -107,11 +107,11 @@ func TestReadTooSoon(t *testing.T) {
 		p, ask := newPage(t, Preferences{}), highRisk()
 		tc.change(ask)
 		p.addEvent(ask, "")
-		p.pass(900 * time.Millisecond)
+		p.pass(400 * time.Millisecond)
 		if r, printed := p.types(tc.line); r != nil || !strings.Contains(printed, "That came before the question could be read or heard.") {
 			t.Errorf("%s: a line a moment after the question gives %v, says %s", name, r, printed)
 		}
-		p.pass(tc.after - 900*time.Millisecond)
+		p.pass(tc.after - 400*time.Millisecond)
 		r, printed := p.types(tc.line)
 		if soon := r == nil; soon != tc.soon || soon != strings.Contains(printed, "Type y again to accept.") {
 			t.Errorf("%s: %v, says %s", name, r, printed)

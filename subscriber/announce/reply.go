@@ -47,8 +47,19 @@ func (q *openQuestion) isReadable(began time.Time) bool {
 // mayCount reports whether the person had all of a question before they began to answer, and their
 // hands were still: typed is the newest key before.
 func (q *openQuestion) mayCount(began, typed time.Time) bool {
-	heard := !q.heardAt.IsZero() && !q.heardAt.After(began)
-	return heard && (typed.IsZero() || began.Sub(typed) >= stillBefore)
+	return !q.heardAt.IsZero() && !q.heardAt.After(began) && isStill(began, typed)
+}
+
+// isStill reports whether a person's hands were still when they began to answer: typed is the
+// newest key before, zero is none.
+func isStill(began, typed time.Time) bool { return typed.IsZero() || began.Sub(typed) >= stillBefore }
+
+// mayBeOneKey reports whether a reply to a question may have been a single key, other than a no:
+// one that is pressed over and over is no answer. The word for a yes, and a text, are more.
+func (q *openQuestion) mayBeOneKey(r *Reply, text string) bool {
+	_, yesNo := r.Response.(bool)
+	isWord := q.acceptWord != "" && phrase.Is(text, q.acceptWord)
+	return r.Decision == aaep.Accept && !isWord || r.choice > 0 || yesNo
 }
 
 // Reply is an answer to send, by the methods of subscriber.Question. Answered takes what came of
@@ -117,6 +128,10 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		return nil
 	case a.p.Reads && q.wasShown(began):
 		if !a.canHaveRead(q, began) && a.askAgain(now, q, r) {
+			return nil
+		}
+		if q.mayBeOneKey(r, text) && !isStill(began, typed) {
+			a.explainAtOnce(now, q, a.withSpeaker(q.source, tooSoon), nil)
 			return nil
 		}
 	case r.Decision != aaep.Reject && (a.p.Reads || !q.mayCount(began, typed)):
@@ -216,8 +231,9 @@ func (a *Announcer) heardBefore(it *item, at time.Time) bool {
 
 // explainAtOnce queues the words w, which say why an answer does not count. Where the question q
 // that is put, which may be nil, is still to be said, they come before it, and it goes on after
-// them: later they would not be true any more. It reports whether that is so. another is the
-// question that the words name, or nil.
+// them: later they would not be true any more. It reports whether that is so. Until it went on by a
+// sentence, it comes before the same words: answers that follow each other without a pause would
+// hold it up for good. another is the question that the words name, or nil.
 func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, w Words, another *openQuestion) (waits bool) {
 	a.refused = w.String()
 	for _, queue := range []*[]*item{&a.urgent, &a.asked} {
@@ -228,8 +244,9 @@ func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, w Words, anoth
 			continue
 		}
 		it, asks := &item{kind: Notice, names: another, sentences: a.splitWords(w, false), arrived: now}, (*queue)[i]
-		if i > 0 && (*queue)[i-1].kind == Notice && slices.Equal((*queue)[i-1].sentences, it.sentences) {
-			return true // it is being said
+		isWaiting := i > 0 && (*queue)[i-1].kind == Notice && slices.Equal((*queue)[i-1].sentences, it.sentences)
+		if isWaiting || !asks.noteExplained(it.sentences) {
+			return true
 		}
 		asks.postponed = a.saying != nil && a.saying.item == asks
 		a.recordItem(it)
@@ -238,6 +255,21 @@ func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, w Words, anoth
 	}
 	a.addRequested(now, w).names = another
 	return false
+}
+
+// noteExplained notes that words are told before the next sentence of a question, and reports
+// whether they were not yet, since the sentence before.
+func (it *item) noteExplained(sentences []Part) (isNew bool) {
+	if it.explainedAt != it.next {
+		it.explained, it.explainedAt = nil, it.next
+	}
+	for _, told := range it.explained {
+		if slices.Equal(told, sentences) {
+			return false
+		}
+	}
+	it.explained = append(it.explained, sentences)
+	return true
 }
 
 // newItem makes an announcement of a question as it was put.

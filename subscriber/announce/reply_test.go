@@ -49,8 +49,9 @@ func TestAnswerMayHaveArrived(t *testing.T) {
 	}
 	r.wantQuestion(nil, nil)
 	r.a.Answered(r.now, first, errors.New("the link is cut"))
+	r.passTime(stillBefore)
 	r.wantQuestion(q, q)
-	r.passTime(10 * time.Second)
+	r.passTime(9 * time.Second)
 	r.heard = nil
 	r.a.Settle(r.now, q)
 	r.passTime(time.Minute)

@@ -80,6 +80,7 @@ func TestAnswerFromAnotherWindow(t *testing.T) {
 				t.Error("it is decided: ", err)
 			default:
 			}
+			clitest.PassTime(time.Second) // or it is one of answers without a pause
 			if !e.press(answer("y", id), time.Now()) {
 				t.Errorf("a yes that counts is not sent: %s", e.err.String())
 			}

@@ -131,6 +131,7 @@ func TestCommandWhileAsked(t *testing.T) {
 				t.Fatalf("the question was settled: %v", err)
 			default:
 			}
+			clitest.PassTime(time.Second) // or it is one of answers without a pause
 			e.wantSaid("y", "Answer sent: accept.")
 			if err := <-paid; err != nil {
 				t.Error(err)

@@ -67,6 +67,7 @@ Escriba s para aceptar o n para rechazar y pulse Enter.
 		e.wantSaid("/agents", "asker: conectado, preguntas pendientes: 1.")
 		e.wantSaid("/rate fast", "No se entiende: /rate fast. Lo correcto sería: /rate 1-100000.")
 		e.wantSaid("/rate 1", "A partir de ahora: eventos por segundo como máximo: 1.")
+		clitest.PassTime(time.Second) // or it is one of answers without a pause
 		e.wantSaid("SÍ", "Respuesta enviada: aceptar.")
 		if err := <-paid; err != nil {
 			t.Errorf("after a yes: %v", err)
@@ -116,6 +117,7 @@ func TestTwoLanguages(t *testing.T) {
 	})
 	inTheirLanguage(t, []string{"en", "es"}, []string{"ha", "es", "ar"}, func(e *testListener, paid <-chan error) {
 		e.wantSaid("نعم", "Eso no es una respuesta. Escriba s para aceptar o n para rechazar y pulse Enter. Enter por sí solo repite la pregunta.")
+		clitest.PassTime(time.Second)
 		e.wantSaid("y", "Respuesta enviada: aceptar.")
 		<-paid
 	})
