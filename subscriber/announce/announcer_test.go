@@ -289,7 +289,7 @@ func TestTokens(t *testing.T) {
 func TestSentenceWithoutEnd(t *testing.T) {
 	r := newRoom(t, Preferences{})
 	for _, token := range []string{"I looked ", "at your acc"} {
-		r.addEvent(&aaep.OutputStreaming{Chunk: token, OutputID: "o", CoalesceHint: aaep.BoundaryNone}, "")
+		r.addEvent(&aaep.OutputStreaming{Chunk: token, OutputID: "o"}, "")
 	}
 	r.passTime(time.Minute)
 	r.addEvent(&aaep.OutputStreaming{Chunk: "ounts and found ", OutputID: "o", CoalesceHint: aaep.BoundaryWord}, "")
@@ -297,6 +297,52 @@ func TestSentenceWithoutEnd(t *testing.T) {
 	r.addEvent(&aaep.OutputStreaming{Chunk: "three bills.", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
 	r.passTime(time.Minute)
 	r.wantHeard("5.0 I looked at your", "61.0 accounts and found", "120.0 three bills.")
+}
+
+// EVT-061: what its producer marks as ending at no boundary is heard with the rest of its sentence,
+// however long that takes and whatever else its session says meanwhile. Nothing of it is lost where
+// the rest never comes, and a question finds it said.
+func TestFragmentIsHeld(t *testing.T) {
+	say := func(r *room, output, text string, hint aaep.Boundary) {
+		r.addEvent(&aaep.OutputStreaming{Chunk: text, OutputID: output, CoalesceHint: hint, Complete: hint == aaep.BoundaryCompletion}, "")
+		r.passTime(10 * time.Second)
+	}
+	for name, between := range map[string]struct {
+		play func(r *room)
+		said []string
+	}{
+		"nothing": {func(r *room) { r.passTime(20 * time.Second) }, nil},
+		"another output": {func(r *room) {
+			say(r, "p", "The other plan", aaep.BoundaryNone)
+			say(r, "p", " works.", aaep.BoundaryCompletion)
+		}, []string{"20.0 The other plan works."}},
+		"another event": {func(r *room) {
+			r.addEvent(&aaep.ToolCompleted{ToolCallID: "call_1"}, "The file was read.")
+			r.passTime(20 * time.Second)
+		}, []string{"10.0 The file was read."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoom(t, Preferences{})
+			say(r, "o", "I looked. Of your acc", aaep.BoundaryNone)
+			between.play(r)
+			say(r, "o", "ounts two are empty.", aaep.BoundaryCompletion)
+			r.wantHeard(append(append([]string{"0.0 I looked."}, between.said...), "30.0 Of your accounts two are empty.")...)
+		})
+	}
+
+	r := newRoom(t, Preferences{})
+	say(r, "o", "I will delete the old", aaep.BoundaryNone)
+	r.addEvent(&aaep.SessionCompleted{}, "Done.")
+	r.passTime(time.Minute)
+	r.wantHeard("10.0 I will delete the old", "12.5 Done.")
+
+	r = newRoom(t, Preferences{})
+	say(r, "o", "I will delete the old", aaep.BoundaryNone)
+	r.addEvent(&aaep.AwaitingConfirmation{Action: "Delete.", Consequence: "Gone.", TimeoutSeconds: 300, DefaultDecision: aaep.Reject}, "Delete?")
+	r.passTime(20 * time.Second)
+	if heard := strings.Join(r.heard, "\n"); !strings.Contains(heard, "I will delete the old") {
+		t.Errorf("what was said before a question is not heard:\n%s", heard)
+	}
 }
 
 // Code that is long in coming is told while it comes, with how much there is so far, and never read

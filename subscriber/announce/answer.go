@@ -22,10 +22,13 @@ type answer struct {
 	space    string // that the next line begins with
 
 	// What was said though more may come: all that was there, and the words of a sentence that goes
-	// on. atWords says that the producer waits no longer for the end of a sentence.
-	paused  bool
-	rested  bool
-	atWords bool
+	// on. atWords says that the producer waits for the end of a sentence no longer; isFragment
+	// that it marked the newest chunk as ending at no boundary, and what is no sentence yet is
+	// held until more comes or nothing can (EVT-061).
+	paused     bool
+	rested     bool
+	atWords    bool
+	isFragment bool
 
 	// Code that goes on. codeUntold says that it has yet to be told, and soFar tells how much there
 	// was of it; endedCode is what the next piece tells of, and is the end of.
@@ -65,7 +68,8 @@ func (a *Announcer) addAnswerChunk(now time.Time, source string, ev *aaep.Event,
 		a.answers[id] = ans
 	}
 	ans.source, ans.event, ans.newest, ans.paused = source, ev, now, false
-	ans.rested, ans.atWords = false, p.CoalesceHint == aaep.BoundaryWord
+	ans.rested = false
+	ans.atWords, ans.isFragment = p.CoalesceHint == aaep.BoundaryWord, p.CoalesceHint == aaep.BoundaryNone
 	if tag := cmp.Or(p.Language, ev.Language()); tag != ans.language {
 		ans.language = tag
 		ans.seg.SetLanguage(tag)
@@ -96,20 +100,26 @@ func (ans *answer) hasUnsaid() bool {
 }
 
 // flushSession queues what is held back of the answers of an event's session, for the event comes
-// between; one that ends the session ends its answers.
+// between; one that ends the session ends its answers. A fragment stays held, except before a
+// question, whose answer may depend on it, and at the end.
 func (a *Announcer) flushSession(now time.Time, source string, ev *aaep.Event) {
 	for id, ans := range a.answers {
 		if ans.source != source || ans.event.SessionID != ev.SessionID {
 			continue
 		}
 		terminal := ev.Type().Terminal()
-		a.addPieces(now, ans, ans.seg.Flush(terminal))
+		staysHeld := ans.isFragment && !terminal && kindOf(ev) != Question
+		if staysHeld {
+			a.addPieces(now, ans, ans.seg.Pause())
+		} else {
+			a.addPieces(now, ans, ans.seg.Flush(terminal))
+		}
 		a.flushHeldLines(now, ans)
 		a.endTable(now, ans)
 		switch {
 		case terminal:
 			delete(a.answers, id)
-		case !ans.code.isOpen():
+		case !staysHeld && !ans.code.isOpen():
 			ans.seg.Flush(true) // a sentence begins anew
 		}
 	}
@@ -131,7 +141,8 @@ func (a *Announcer) dropOldestAnswer(now time.Time) {
 }
 
 // flushPaused queues what is held back of answers of which nothing came for pauseAfter, as far as
-// it may be a sentence, and after restAfter also the words of a sentence that goes on.
+// it may be a sentence, and after restAfter also the words of a sentence that goes on, unless they
+// are a fragment.
 func (a *Announcer) flushPaused(now time.Time) {
 	for _, ans := range a.answers {
 		if !ans.hasUnsaid() {
@@ -148,7 +159,9 @@ func (a *Announcer) flushPaused(now time.Time) {
 		}
 		if !ans.rested && stood >= restAfter {
 			ans.rested = true
-			a.addPieces(now, ans, ans.seg.Yield())
+			if !ans.isFragment {
+				a.addPieces(now, ans, ans.seg.Yield())
+			}
 			a.endTable(now, ans)
 		}
 	}
