@@ -88,6 +88,7 @@ const signs = "✓✔✅☑🗸🗹⍻√🛡🔒🔐🔏🏅🎖🥇🆗👌�
 // other words have them within.
 var claims = strings.Fields(`
 	verified verificat trusted trustworthy official authentic genuine certified legit validated approved confirmed authorised authorized hasproved provedwho proveditself
+	identityproven provenidentity isproven keyisknown whoitsaysitis
 	verifiziert geprüft überprüft bestätigt vertrauenswürdig offiziell zertifiziert bewiesen beglaubigt
 	verificad confiable oficial autentic comprobad certificad
 	verifie officiel authentique certifie confiance
@@ -95,7 +96,8 @@ var claims = strings.Fields(`
 	fidi-mule ijerisi otito
 	проверен официальн доверенн подтвержд верифиц сертифиц
 	autenticad ufficiale verificat attendibil zweryfikowan oficjaln zaufan geverifieerd officieel doğrulan resmî resmi güvenilir
-	已验证 已認證 已认证 认证 認証 官方 公式 可信 正規 확인됨 인증 공식 सत्यापित आधिकारिक प्रमाणित מאומת רשמי מהימן
+	verifierad verificeret verifisert vahvistettu ověřená ověřený ověřeno hitelesített terverifikasi επαληθευμέν επίσημ перевірен офіційн підтвердж xácminh chínhthức ยืนยันแล้ว যাচাইকৃত
+	已验证 已認證 已认证 认证 認証 検証済 確認済 官方 公式 可信 正規 확인됨 인증 공식 सत्यापित आधिकारिक प्रमाणित מאומת רשמי מהימן
 `)
 
 // Claims are compared as lettersOf writes a name.
