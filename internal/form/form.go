@@ -102,7 +102,7 @@ var (
 // An option is one of the values that a field can have.
 type option struct {
 	value       any
-	text, label string // the value as it is typed, and what it is called
+	text, label string // the value as it is typed, and what it is called for people, which no other is
 }
 
 // convertAnswer returns what the form gets for an answer, if it takes that.
@@ -114,38 +114,55 @@ func (q Question) convertAnswer(answer any) (value any, ok bool) {
 		n, number := answer.(float64)
 		return answer, !q.whole || number && n == math.Trunc(n)
 	}
-	return q.optionNamed(answer)
+	if q.Choices == nil {
+		return q.optionNamed(typedText(answer))
+	}
+	i := slices.IndexFunc(q.options, func(o option) bool { return o.text == answer }) // never the label of another
+	if i < 0 {
+		return nil, false
+	}
+	return q.options[i].value, true
 }
 
-// takeSeveral returns the options that are named, with commas between them. A single dash is none
-// of them.
+// takeSeveral returns the options that are named, with commas between them, which may have commas
+// themselves. A single dash is none of them.
 func (q Question) takeSeveral(typed string) (values []any, ok bool) {
 	values = []any{}
 	if typed = strings.TrimSpace(typed); typed == "-" {
 		return values, true
 	}
-	for name := range strings.SplitSeq(typed, ",") {
-		value, ok := q.optionNamed(name)
+	most := 1 // pieces of an option
+	for _, o := range q.options {
+		most = max(most, 1+strings.Count(o.label, ","), 1+strings.Count(o.text, ","))
+	}
+	for pieces := strings.Split(typed, ","); len(pieces) > 0; {
+		n, value, ok := min(most, len(pieces)), any(nil), false
+		for ; n > 0 && !ok; n-- {
+			value, ok = q.optionNamed(strings.Join(pieces[:n], ","))
+		}
 		if !ok {
 			return nil, false
 		}
-		if !slices.Contains(values, value) {
+		if pieces = pieces[n+1:]; !slices.Contains(values, value) {
 			values = append(values, value)
 		}
 	}
 	return values, true
 }
 
-// optionNamed returns the option that an answer names.
-func (q Question) optionNamed(answer any) (value any, ok bool) {
-	typed := strings.TrimSpace(typedText(answer))
-	for _, same := range []func(string) bool{
-		func(s string) bool { return s == typed },
-		func(s string) bool { return strings.EqualFold(s, typed) },
-	} {
-		for _, o := range q.options {
-			if same(o.text) || same(o.label) {
-				return o.value, true
+// optionNamed returns the option that a person's words name: by its label, which is what they were
+// told, before any by its value.
+func (q Question) optionNamed(typed string) (value any, ok bool) {
+	typed = strings.TrimSpace(typed)
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		for _, name := range []func(option) string{
+			func(o option) string { return o.label },
+			func(o option) string { return o.text },
+		} {
+			for _, o := range q.options {
+				if same(strings.TrimSpace(name(o)), typed) {
+					return o.value, true
+				}
 			}
 		}
 	}
@@ -169,12 +186,11 @@ func (q *Question) offerOptions() {
 	choices, seen, fit := []producer.Choice{}, map[string]bool{}, len(q.options) >= 2 && len(q.options) <= 32
 	labels, length := []string{}, 0
 	for _, o := range q.options {
-		label := aaep.SafeText(o.label)
-		fit = fit && !seen[o.text] && o.text != "" && len(o.text) <= 256 && len(label) <= 1024 && aaep.SafeText(o.text) == o.text
+		fit = fit && !seen[o.text] && o.text != "" && len(o.text) <= 256 && len(o.label) <= 1024 && aaep.SafeText(o.text) == o.text
 		seen[o.text] = true
-		choices = append(choices, producer.Choice{Value: o.text, Label: aaep.Say(cmp.Or(label, o.text))})
-		if length += len(label) + 2; length <= mostNamed {
-			labels = append(labels, label)
+		choices = append(choices, producer.Choice{Value: o.text, Label: aaep.Say(o.label)})
+		if length += len(o.label) + 2; length <= mostNamed {
+			labels = append(labels, o.label)
 		}
 	}
 	switch {
@@ -229,11 +245,19 @@ func (f field) parseOptions() (options []option, err error) {
 	for _, one := range slices.Concat(f.OneOf, f.AnyOf) {
 		options = append(options, option{one.Const, typedText(one.Const), cmp.Or(one.Title, typedText(one.Const))})
 	}
-	for _, o := range options {
+	count := map[string]int{}
+	for i, o := range options {
 		switch o.value.(type) {
 		case string, float64, bool:
 		default:
 			return nil, errors.New("has a choice that is neither text nor a number nor true or false")
+		}
+		options[i].label = cmp.Or(aaep.SafeText(o.label), aaep.SafeText(o.text))
+		count[options[i].label]++
+	}
+	for i, o := range options {
+		if count[o.label] > 1 && o.label != o.text { // or no person could tell which of them they choose
+			options[i].label = fmt.Sprintf("%s (%s)", o.label, aaep.SafeText(o.text))
 		}
 	}
 	return options, nil

@@ -1,6 +1,13 @@
 package form
 
-import "testing"
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/aaep-go/aaep"
+)
 
 // A choice is text, a number, true or false: of an object no person can type which is meant, and
 // two of them cannot be compared.
@@ -21,6 +28,37 @@ func TestChoices(t *testing.T) {
 			for _, q := range questions {
 				q.convertAnswer("A, A")
 			}
+		}
+	}
+}
+
+// What a person chose is what the form gets, also where the label of one choice is the value of
+// another, two have the same label, or a label has commas.
+func TestChosen(t *testing.T) {
+	const scale = `[{"const":"1","title":"5"},{"const":"3","title":"3, so so"},{"const":"5","title":"1"}]`
+	choice := `{"properties":{"f":{"type":"string","oneOf":` + scale + `}}}`
+	several := `{"properties":{"f":{"type":"array","items":{"anyOf":` + scale + `}}}}`
+	cities := `{"properties":{"f":{"type":"string","oneOf":[{"const":"us","title":"Berlin"},{"const":"de","title":"Berlin"}]}}}`
+	for _, tc := range []struct {
+		schema, answer, want string
+	}{
+		{choice, "1", "1"}, {choice, "5", "5"}, {several, "1", "[5]"}, {several, "5", "[1]"},
+		{several, "3, so so", "[3]"}, {several, "5, 3, SO SO,1", "[1 3 5]"}, {cities, "de", "de"},
+		{several, "3, so", ""}, {several, strings.Repeat(",", 1<<16), ""},
+	} {
+		questions, err := Questions("Which?", []byte(tc.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := questions[0].convertAnswer(tc.answer)
+		if ok != (tc.want != "") || ok && fmt.Sprint(got) != tc.want {
+			t.Errorf("%s: %.20q gives %v, want %s", tc.schema, tc.answer, got, tc.want)
+		}
+	}
+	questions, _ := Questions("Which?", []byte(cities))
+	for i, want := range []string{"Berlin (us)", "Berlin (de)"} {
+		if got := questions[0].Choices[i].Label; !reflect.DeepEqual(got, aaep.Say(want)) {
+			t.Errorf("the choice %d is called %v, want %s", i, got, want)
 		}
 	}
 }
