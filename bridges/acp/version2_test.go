@@ -20,6 +20,9 @@ func TestVersion2Permission(t *testing.T) {
 			`{"type":"diff","changes":[{"operation":"modify","path":"/srv/project/a"},{"operation":"move","oldPath":"/srv/project/b","path":"/etc/b"},{"operation":"juggle","path":"/srv/project/c"}],` +
 			`"patch":{"format":"git_patch","text":"--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n-x\n+y\n+z\n"}}]}}`,
 			`Confirm: two files. Change it? Changed is a. Moved is b, to /etc/b, which is not in the folder. In a way that is not known here, changed is c. 2 lines added, 1 removed.`},
+		{`"title":"Build?","subject":{"type":"tool_call","toolCall":{"toolCallId":"t1","title":"Build it","kind":"execute",` +
+			`"rawInput":{"command":"npm run build --workspace client -- --mode production && rm -rf dist"}}}`,
+			`Confirm: Run a command with "rm -rf dist" in it: "Build it". Build? The command is: npm run build --workspace client -- --mode production && rm -rf dist.`},
 		{`"title":"Send it","subject":{"type":"letter","to":"Ann"}`,
 			`Confirm: Send it. What it is about is of a kind that is not known here, letter.`},
 		{`"title":"Send it"`, `Confirm: Send it. The agent says no more about it.`},

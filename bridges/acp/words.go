@@ -23,7 +23,7 @@ func (c *call) assessRisk() aaep.Risk {
 
 // describeAction returns what a call does, as a sentence.
 func (c *call) describeAction() string {
-	return toolwords.Action(c.kind, cmp.Or(strings.TrimSpace(c.title), c.name))
+	return toolwords.Action(c.kind, cmp.Or(strings.TrimSpace(c.title), c.name), toolwords.Command(c.input))
 }
 
 // describeConsequence returns what the agent gives to decide by: the files and how much changes in

@@ -149,6 +149,8 @@ func TestPermission(t *testing.T) {
 func TestQuestionWords(t *testing.T) {
 	for _, c := range []struct{ tool, input, want string }{
 		{"Bash", remove, `Confirm: Run the command "rm report.txt". Delete the old report. Claude Code asks, in the folder /srv/plans.`},
+		{"Bash", `{"command":"cd /srv/plans/client && npm run build -- --mode production && sudo rm -rf dist"}`,
+			`Confirm: Run a command with "sudo rm -rf dist" in it, after it goes to "/srv/plans/client": "cd /srv/plans/client && npm run build`},
 		{"Bash", `{"command":"rm a\nrm b","dangerouslyDisableSandbox":true}`,
 			`Confirm: Run the command "rm a <new line> rm b". dangerouslyDisableSandbox: true. Claude Code asks`},
 		{"Edit", `{"file_path":"/srv/plans/a.txt","old_string":"x","new_string":"y","replace_all":true}`,

@@ -156,7 +156,7 @@ func (c *conversation) describeCall(in *input) producer.Tool {
 	if kind == toolwords.Execute {
 		tool.Title = "the command \"" + tool.Title + "\""
 	}
-	tool.Action = aaep.Say(words.Fit(toolwords.Action(kind, title), mostTold))
+	tool.Action = aaep.Say(words.Fit(toolwords.Action(kind, title, ""), mostTold))
 	return tool
 }
 

@@ -129,17 +129,19 @@ func Risk(kind string) aaep.Risk {
 	return aaep.RiskHigh // also where the agent has not said what it is
 }
 
-// verbs begin what is said of a tool, by its kind.
-var verbs = map[string]string{Delete: "Delete", Move: "Move", Edit: "Edit", Read: "Read", Search: "Search",
+// verbOf begins what is said of a tool, by its kind.
+var verbOf = map[string]string{Delete: "Delete", Move: "Move", Edit: "Edit", Read: "Read", Search: "Search",
 	Fetch: "Fetch"}
 
-// Action says what a tool of a kind does, whose title the agent has given.
-func Action(kind, title string) string {
+// Action says what a tool of a kind does, whose title the agent has given. Command is the command
+// line that it runs, where the title is none.
+func Action(kind, title, command string) string {
+	command = cmp.Or(command, title)
 	title = cmp.Or(Code(title), "something that the agent does not name")
-	verb := verbs[kind]
+	verb := verbOf[kind]
 	switch {
 	case kind == Execute: // with marks, so that a full stop is not taken for a part of it
-		return "Run the command \"" + title + "\"."
+		return describeCommand(command) + "\"" + title + "\"."
 	case verb == "" || strings.Contains(title, " "): // it says itself what is done
 		return words.Sentence(title)
 	}

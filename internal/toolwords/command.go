@@ -1,0 +1,505 @@
+package toolwords
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// What matters in a command line. A person who listens cannot look for it: of a long command they
+// are told first what in it deletes, overwrites, becomes root, runs what was fetched or leaves the
+// machine, word for word, and then the whole. What is found here is in the command; that nothing is
+// found does not mean that it does no harm, and is never said.
+
+const (
+	shortCommand = 60 // characters that are soon heard
+	mostExcerpt  = 80 // characters of one thing that matters
+	mostExcerpts = 4  // things that matter, of which it is said how many more there are
+	mostScanned  = 1 << 16
+	mostNested   = 8 // command lines in one another, as in sh -c "sh -c '…'"
+)
+
+// A finding is something in a command line that matters.
+type finding struct {
+	rank int    // the lower, the sooner it is told
+	text string // as it is told
+}
+
+// The ranks of findings.
+const (
+	ruins    = iota // it deletes, becomes root, or runs what no person has seen
+	changes         // it writes over something, or changes what others use
+	contacts        // it reaches another machine
+)
+
+// ranks are programs that matter whatever they are given.
+var ranks = func() map[string]int {
+	all := map[string]int{}
+	for rank, names := range []string{
+		ruins: `rm rmdir unlink shred srm truncate dd wipefs fdisk parted blkdiscard sudo doas su pkexec runas eval source . del
+			erase rd format remove-item ri clear-content invoke-expression iex shutdown reboot poweroff halt killall crontab`,
+		changes: `mv chmod chown chgrp setfacl kill pkill stop-process systemctl service launchctl mount umount tee ln install
+			passwd useradd userdel usermod visudo iptables ufw nft sysctl psql mysql sqlite3 mongosh redis-cli osascript at
+			set-content move-item set-executionpolicy reg regedit`,
+		contacts: `ssh scp sftp rsync curl wget nc ncat socat ftp telnet invoke-webrequest iwr`,
+	} {
+		for name := range strings.FieldsSeq(names) {
+			all[name] = rank
+		}
+	}
+	return all
+}()
+
+var (
+	shells       = setOf("sh bash zsh dash ksh fish ash pwsh powershell cmd")
+	interpreters = setOf("python python2 python3 perl ruby node deno bun php lua osascript")
+	// wrappers run what they are given.
+	wrappers = setOf(`env nice nohup time timeout xargs command builtin exec stdbuf setsid ionice watch find fd parallel busybox
+		npx script strace unshare chroot flock`)
+	// runners matter, and run what they are given.
+	runners = setOf("sudo doas su pkexec runas eval source . ssh invoke-expression iex osascript crontab at script")
+	// verbs are those of many programs: git push, kubectl delete, npm publish, docker rm.
+	verbs = setOf(`push publish deploy apply destroy delete remove rm rmi drop prune purge uninstall reset clean restore
+		checkout rebase filter-branch revert terminate truncate flush flushall`)
+	// forcing are options of many programs.
+	forcing = setOf(`--force --hard --delete --prune --purge --no-preserve-root --no-verify --force-with-lease -delete -exec
+		-execdir -ok --yes -recurse -encodedcommand`)
+	// telling are programs that do nothing with their words but find or print them.
+	telling = setOf("echo printf grep rg egrep ag cat ls head tail")
+	// keywords stand before a command, and naming ones before words that are none.
+	keywords = setOf("if then else elif while until do ! { } fi done esac [[ [ ((")
+	naming   = setOf("for case select function")
+)
+
+func setOf(names string) map[string]bool {
+	set := map[string]bool{}
+	for name := range strings.FieldsSeq(names) {
+		set[name] = true
+	}
+	return set
+}
+
+var (
+	plainProgram = regexp.MustCompile(`^[\pL\pN_./+@:~\\-]+$`)
+	assignment   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\+?=`)
+)
+
+// describeCommand returns what an action begins with that runs a command line: "Run the command",
+// or, of a long one, what matters in it.
+func describeCommand(command string) string {
+	const usual = "Run the command "
+	command = strings.TrimSpace(command)
+	if utf8.RuneCountInString(command) <= shortCommand {
+		return usual
+	}
+	var s commandScan
+	if s.scan(command[:min(len(command), mostScanned)], 0); len(command) > mostScanned {
+		s.add(ruins, "more than can be looked through")
+	}
+	if len(s.findings) == 0 && s.commands > 1 {
+		slices.Sort(s.programs)
+		return "Run a command that uses " + join(slices.Compact(s.programs), mostExcerpts+2) + ": "
+	} else if len(s.findings) == 0 || s.commands == 1 && s.atStart {
+		return usual // which begins with what it is
+	}
+	slices.SortStableFunc(s.findings, func(a, b finding) int { return cmp.Compare(a.rank, b.rank) })
+	var texts []string
+	for _, f := range s.findings {
+		if !slices.Contains(texts, f.text) {
+			texts = append(texts, f.text)
+		}
+	}
+	folder := ""
+	if len(s.folders) == 1 {
+		folder = ", after it goes to " + quoteExcerpt(s.folders[0])
+	} else if len(s.folders) > 1 {
+		folder = fmt.Sprintf(", after it goes to %s and %d more folders", quoteExcerpt(s.folders[0]), len(s.folders)-1)
+	}
+	return "Run a command with " + join(texts, mostExcerpts) + " in it" + folder + ": "
+}
+
+// join lists texts, of which it says how many there are beyond limit.
+func join(texts []string, limit int) string {
+	if more := len(texts) - limit; more > 0 {
+		texts = append(slices.Clone(texts[:limit]), fmt.Sprintf("%d more", more))
+	}
+	last := len(texts) - 1
+	if last == 0 {
+		return texts[0]
+	}
+	return strings.Join(texts[:last], ", ") + " and " + texts[last]
+}
+
+// quoteExcerpt returns a piece of a command in marks, none of which are within it, and no longer
+// than is soon heard. The whole command follows.
+func quoteExcerpt(text string) string {
+	return `"` + Clip(Code(strings.ReplaceAll(text, `"`, "'")), mostExcerpt) + `"`
+}
+
+// commandScan collects what matters in a command line.
+type commandScan struct {
+	findings []finding
+	folders  []string // that it changes to
+	programs []string
+	commands int  // simple commands
+	atStart  bool // the first of them is a finding
+}
+
+// A word is one of a simple command, without its quotation marks and backslashes.
+type word struct {
+	text   string
+	quoted bool
+}
+
+// commandReader reads one command line, and notes what matters in it in a commandScan.
+//
+// Without knowing the shell, it reads as a command all that could be one to any. What is in
+// quotation marks is read as a command line of its own where it is given to a program that may run
+// it, and so is what a << has.
+type commandReader struct {
+	*commandScan
+	text      string
+	depth     int // of the command lines around this one
+	words     []word
+	current   strings.Builder // the word that is being read
+	inWord    bool
+	quoted    bool
+	isComment bool
+	piped     bool     // the command reads what another prints
+	redirect  string   // the sign of a redirection whose target is the next word
+	ends      []string // the words that end what is given to this line by <<
+	lineRuns  bool     // a command of this line runs what it is given
+}
+
+// hereDocument is what a text that follows begins with, but for <<< which has it in one word.
+var hereDocument = regexp.MustCompile(`^<<-?[ \t]*["'\\]?([A-Za-z_][A-Za-z0-9_]*)["']?`)
+
+// scan reads a command line with depth of them around it.
+func (s *commandScan) scan(text string, depth int) {
+	r := commandReader{commandScan: s, text: text, depth: depth}
+	for i := 0; i < len(text); i++ {
+		i = r.read(i)
+	}
+	r.endCommand(false)
+}
+
+// scanNested is scan for a command line within another.
+func (s *commandScan) scanNested(text string, depth int) {
+	switch {
+	case strings.TrimSpace(text) == "":
+	case depth > mostNested:
+		s.add(ruins, "commands within commands")
+	default:
+		s.scan(text, depth)
+	}
+}
+
+// read reads what begins at i, and returns the place of its last byte.
+func (r *commandReader) read(i int) int {
+	next := byte(0)
+	if i+1 < len(r.text) {
+		next = r.text[i+1]
+	}
+	switch c := r.text[i]; c {
+	case '\\':
+		if next != '\n' { // else the line goes on
+			r.addToWord(r.text[min(i+1, len(r.text)):min(i+2, len(r.text))])
+		}
+		return i + 1
+	case '\'', '"':
+		if r.isComment { // in which an apostrophe is none
+			return i
+		}
+		end := closingQuote(r.text, i)
+		if inner := r.text[min(i+1, end):end]; c == '"' {
+			r.readDoubleMarks(inner)
+		} else {
+			r.addToWord(inner)
+		}
+		r.quoted = true
+		return end
+	case ' ', '\t', '\r':
+		r.endWord()
+	case '(':
+		if before, ok := strings.CutSuffix(r.current.String(), "$"); ok {
+			end := closingParenthesis(r.text, i)
+			r.scanNested(r.text[i+1:end], r.depth+1)
+			r.current.Reset()
+			r.addToWord(before + "…")
+			return end
+		}
+		r.endCommand(false)
+	case ';', ')', '`':
+		r.endCommand(false)
+	case '\n':
+		r.endCommand(false)
+		r.isComment = false
+		return r.readHereDocuments(i)
+	case '|':
+		r.endCommand(next != '|')
+		if next == '|' || next == '&' {
+			return i + 1
+		}
+	case '&':
+		if next != '>' && (i == 0 || r.text[i-1] != '>') { // else it is of a redirection
+			r.endCommand(false)
+		}
+	case '>':
+		if r.inWord && strings.Trim(r.current.String(), "0123456789") == "" { // of which output
+			r.current.Reset()
+			r.inWord = false
+		}
+		r.endWord()
+		if r.redirect = ">"; next == '>' {
+			r.redirect = ">>"
+		}
+		if next == '>' || next == '|' {
+			return i + 1
+		}
+	case '<':
+		r.endWord()
+		if m := hereDocument.FindStringSubmatch(r.text[i:]); m != nil && !r.isComment {
+			r.ends = append(r.ends, m[1])
+			return i + len(m[0]) - 1
+		}
+		for i+1 < len(r.text) && r.text[i+1] == '<' {
+			i++
+		}
+	default:
+		r.isComment = r.isComment || c == '#' && !r.inWord
+		r.addToWord(r.text[i : i+1])
+	}
+	return i
+}
+
+func (r *commandReader) addToWord(text string) {
+	r.current.WriteString(text)
+	r.inWord = true
+}
+
+// endWord ends the word that is being read, if there is one.
+func (r *commandReader) endWord() {
+	if !r.inWord {
+		return
+	}
+	w := word{r.current.String(), r.quoted}
+	r.current.Reset()
+	r.inWord, r.quoted = false, false
+	if r.redirect != "" {
+		r.noteRedirect(r.redirect, w.text)
+		r.redirect = ""
+		return
+	}
+	r.words = append(r.words, w)
+}
+
+// endCommand ends a simple command; pipes says that the next reads what it prints.
+func (r *commandReader) endCommand(pipes bool) {
+	r.endWord()
+	runs := r.noteCommand(r.words, r.piped, len(r.ends) > 0)
+	r.lineRuns = r.lineRuns || runs
+	for _, w := range r.words {
+		// Marks with an end of a line between them may be none, as an apostrophe in a text is.
+		if strings.Contains(w.text, "\n") || runs && strings.ContainsAny(w.text, " \t;`(|&") {
+			r.scanNested(w.text, r.depth+1)
+		}
+	}
+	r.words, r.redirect, r.piped = nil, "", pipes
+}
+
+// readHereDocuments reads what is given to the line that ends at i by <<, and returns the place of
+// the last byte of that. Of a text that no command of the line runs, only what would ruin something
+// is noted: it may be no such text.
+func (r *commandReader) readHereDocuments(i int) int {
+	for _, end := range r.ends {
+		body := r.text[i+1:]
+		for line := range strings.Lines(body) {
+			if i += len(line); strings.TrimSpace(line) == end {
+				break
+			}
+		}
+		body = body[:i+1-(len(r.text)-len(body))]
+		var inner commandScan
+		if inner.scanNested(body, r.depth+1); r.lineRuns {
+			r.findings = append(r.findings, inner.findings...)
+			continue
+		}
+		for _, f := range inner.findings {
+			if f.rank == ruins && f.text == strings.ToLower(f.text[:2])+f.text[2:] { // no word of a sentence
+				r.findings = append(r.findings, f)
+			}
+		}
+	}
+	r.ends, r.lineRuns = nil, false
+	return i
+}
+
+// closingQuote returns the place of the mark that closes the one at i, or the end of the text.
+func closingQuote(text string, i int) int {
+	for j := i + 1; j < len(text); j++ {
+		switch {
+		case text[j] == text[i]:
+			return j
+		case text[i] == '\'':
+		case text[j] == '\\':
+			j++
+		case strings.HasPrefix(text[j:], "$("):
+			j = closingParenthesis(text, j+1)
+		}
+	}
+	return len(text)
+}
+
+// closingParenthesis returns the place of the one that closes the parenthesis at i, or the end of
+// the text.
+func closingParenthesis(text string, i int) int {
+	open := 0
+	for j := i; j < len(text); j++ {
+		switch text[j] {
+		case '\\':
+			j++
+		case '\'', '"':
+			j = closingQuote(text, j)
+		case '(':
+			open++
+		case ')':
+			if open--; open == 0 {
+				return j
+			}
+		}
+	}
+	return len(text)
+}
+
+// readDoubleMarks reads what stands in double quotation marks. A shell runs the command lines in it
+// whose output it puts there, whatever the program that is given the word.
+func (r *commandReader) readDoubleMarks(text string) {
+	for text != "" {
+		start := len(text)
+		if i := strings.IndexAny(text, "$`\\"); i >= 0 {
+			start = i
+		}
+		r.addToWord(text[:start])
+		switch text = text[start:]; {
+		case strings.HasPrefix(text, "$("):
+			end := closingParenthesis(text, 1)
+			r.scanNested(text[2:end], r.depth+1)
+			r.addToWord("…")
+			text = text[min(end+1, len(text)):]
+		case strings.HasPrefix(text, "`"):
+			line, rest, _ := strings.Cut(text[1:], "`")
+			r.scanNested(line, r.depth+1)
+			r.addToWord("…")
+			text = rest
+		case len(text) > 1 && text[0] == '\\' && strings.IndexByte("\\\"$`\n", text[1]) >= 0:
+			r.addToWord(strings.TrimSuffix(text[1:2], "\n"))
+			text = text[2:]
+		case text != "":
+			r.addToWord(text[:1])
+			text = text[1:]
+		}
+	}
+}
+
+func (s *commandScan) add(rank int, text string) {
+	s.findings = append(s.findings, finding{rank, text})
+}
+
+// noteRedirect notes that output goes to a file.
+func (s *commandScan) noteRedirect(sign, target string) {
+	switch {
+	case target == "/dev/null" || target == "" || strings.Trim(target, "0123456789-") == "":
+	case sign == ">>":
+		s.add(changes, "an addition to "+quoteExcerpt(target))
+	default:
+		s.add(changes, "a write over "+quoteExcerpt(target))
+	}
+}
+
+// noteCommand notes what matters in a simple command; piped says that it reads what another prints,
+// and fed that it reads a text behind <<. It reports whether the command may run what it is given.
+func (s *commandScan) noteCommand(words []word, piped, fed bool) (runs bool) {
+	for len(words) > 0 && (keywords[words[0].text] || assignment.MatchString(words[0].text)) {
+		words = words[1:]
+	}
+	if len(words) == 0 || naming[words[0].text] {
+		return false
+	}
+	before := len(s.findings)
+	defer func() {
+		if s.commands++; s.commands == 1 {
+			s.atStart = len(s.findings) > before
+		}
+	}()
+	name := programName(words[0].text)
+	s.programs = append(s.programs, Clip(Code(name), mostExcerpt))
+	var texts []string
+	for _, w := range words {
+		texts = append(texts, w.text)
+	}
+	excerpt := quoteExcerpt(strings.Join(texts, " "))
+	switch rank, known := ranks[name]; {
+	case (name == "cd" || name == "pushd" || name == "set-location") && len(words) > 1:
+		s.folders = append(s.folders, strings.Join(texts[1:], " "))
+	case piped && (shells[name] || interpreters[name]):
+		s.add(ruins, "a pipe into "+excerpt)
+	case known:
+		s.add(rank, excerpt)
+	case strings.HasPrefix(name, "mkfs"):
+		s.add(ruins, excerpt)
+	case name == "sed" && slices.ContainsFunc(texts, func(text string) bool {
+		return strings.HasPrefix(text, "-i") || strings.HasPrefix(text, "--in-place")
+	}):
+		s.add(changes, excerpt)
+	case strings.Contains(words[0].text, "\n"): // a text between apostrophes, which is read by itself
+	case !plainProgram.MatchString(words[0].text): // which program it is cannot be read here
+		s.add(ruins, excerpt)
+	case interpreters[name] && (fed || len(words) > 1 && strings.HasPrefix(words[1].text, "-")):
+		s.add(changes, excerpt)
+	case wrappers[name] || shells[name]:
+		s.noteWrapped(words[1:], excerpt)
+	case !telling[name]:
+		s.noteVerb(words[1:], excerpt)
+	}
+	return runners[name] || wrappers[name] || shells[name] || interpreters[name] || !plainProgram.MatchString(words[0].text)
+}
+
+// noteWrapped notes what matters among the words that a program runs.
+func (s *commandScan) noteWrapped(words []word, excerpt string) {
+	for _, w := range words {
+		name := programName(w.text)
+		rank, known := ranks[name]
+		switch {
+		case known && name != ".":
+			s.add(rank, excerpt)
+			return
+		case forcing[strings.ToLower(w.text)], strings.HasPrefix(name, "mkfs"):
+			s.add(ruins, excerpt)
+			return
+		}
+	}
+	s.noteVerb(words, excerpt)
+}
+
+// noteVerb notes a program whose options, or first words, say that it changes something for good.
+func (s *commandScan) noteVerb(words []word, excerpt string) {
+	for i, w := range words {
+		if forcing[strings.ToLower(w.text)] || i < 4 && !w.quoted && verbs[strings.ToLower(w.text)] {
+			s.add(changes, excerpt)
+			return
+		}
+	}
+}
+
+// programName returns the name by which a program is known, of the word that runs it.
+func programName(text string) string {
+	text = strings.ReplaceAll(text, `\`, "/")
+	if text == "." {
+		return text
+	}
+	return strings.TrimSuffix(strings.ToLower(path.Base(text)), ".exe")
+}
