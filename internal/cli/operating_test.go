@@ -58,6 +58,17 @@ func TestOperatingUnit(t *testing.T) {
 	}
 }
 
+// The unit keeps what the agent prints out of the journal, and not the log with it: systemd sends
+// standard error where standard output goes, unless the unit says otherwise.
+func TestOperatingUnitLogs(t *testing.T) {
+	unit := fenced(t, "ini")
+	for _, line := range []string{"\nStandardOutput=null\n", "\nStandardError=journal\n"} {
+		if !strings.Contains(unit, line) {
+			t.Errorf("the unit lacks %s", strings.TrimSpace(line))
+		}
+	}
+}
+
 // Through nginx as it is set up there, what an agent says comes at once over both transports, and
 // who is not known is kept out.
 func TestOperatingProxy(t *testing.T) {

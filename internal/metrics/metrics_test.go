@@ -4,9 +4,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -123,5 +125,41 @@ func TestAlerts(t *testing.T) {
 		if out, err := exec.Command(promtool, "check", "rules", "../../docs/alerts.yml").CombinedOutput(); err != nil {
 			t.Errorf("promtool: %v\n%s", err, out)
 		}
+	}
+}
+
+// A question of an agent that several processes serve is unheard when none of them has a listener,
+// and not as soon as one of them has none.
+func TestAlertOfQuestionUnheard(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip(err)
+	}
+	rules := clitest.Must(filepath.Abs("../../docs/alerts.yml"))
+	cases := fmt.Sprintf("rule_files: [%q]\ntests:\n", rules)
+	for _, listeners := range []int{1, 0} {
+		cases += fmt.Sprintf(`  - interval: 30s
+    input_series:
+      - {series: 'aaep_questions_open{job="aaep",agent="bank",instance="a"}', values: '1x9'}
+      - {series: 'aaep_questions_open{job="aaep",agent="bank",instance="b"}', values: '1x9'}
+      - {series: 'aaep_subscriptions_connected{job="aaep",agent="bank",instance="a"}', values: '0x9'}
+      - {series: 'aaep_subscriptions_connected{job="aaep",agent="bank",instance="b"}', values: '%dx9'}
+    alert_rule_test:
+      - eval_time: 3m
+        alertname: AaepQuestionUnheard
+`, listeners)
+		if listeners == 0 {
+			cases += `        exp_alerts:
+          - exp_labels: {severity: critical, job: aaep, agent: bank}
+            exp_annotations: {summary: "An agent asks, and no listener is connected."}
+`
+		}
+	}
+	path := filepath.Join(t.TempDir(), "cases.yml")
+	if err := os.WriteFile(path, []byte(cases), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(promtool, "test", "rules", path).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
