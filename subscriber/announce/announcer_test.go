@@ -336,12 +336,22 @@ func TestFragmentIsHeld(t *testing.T) {
 	r.passTime(time.Minute)
 	r.wantHeard("10.0 I will delete the old", "12.5 Done.")
 
-	r = newRoom(t, Preferences{})
-	say(r, "o", "I will delete the old", aaep.BoundaryNone)
-	r.addEvent(&aaep.AwaitingConfirmation{Action: "Delete.", Consequence: "Gone.", TimeoutSeconds: 300, DefaultDecision: aaep.Reject}, "Delete?")
-	r.passTime(20 * time.Second)
-	if heard := strings.Join(r.heard, "\n"); !strings.Contains(heard, "I will delete the old") {
-		t.Errorf("what was said before a question is not heard:\n%s", heard)
+	// Before a question it has five seconds to become whole.
+	for _, tt := range []struct {
+		rest   bool
+		wanted string
+	}{{true, "I will delete the page."}, {false, "I will delete"}} {
+		r = newRoom(t, Preferences{})
+		say(r, "o", "I will delete [the page](https://bank.exam", aaep.BoundaryNone)
+		r.addEvent(&aaep.AwaitingConfirmation{Action: "Delete.", Consequence: "Gone.", TimeoutSeconds: 300, DefaultDecision: aaep.Reject}, "Delete?")
+		r.passTime(2 * time.Second)
+		if tt.rest {
+			say(r, "o", "ple/?a=b).", aaep.BoundaryCompletion)
+		}
+		r.passTime(30 * time.Second)
+		if heard := strings.Join(r.heard, "\n"); !strings.Contains(heard, tt.wanted) {
+			t.Errorf("with the rest %t, %q is not heard before the question is called to mind:\n%s", tt.rest, tt.wanted, heard)
+		}
 	}
 }
 

@@ -24,11 +24,13 @@ type answer struct {
 	// What was said though more may come: all that was there, and the words of a sentence that goes
 	// on. atWords says that the producer waits for the end of a sentence no longer; isFragment
 	// that it marked the newest chunk as ending at no boundary, and what is no sentence yet is
-	// held until more comes or nothing can (EVT-061).
-	paused     bool
-	rested     bool
-	atWords    bool
-	isFragment bool
+	// held until more comes or nothing can (EVT-061). Of what stands before a question that is only
+	// restAfter, because the answer may depend on it.
+	paused         bool
+	rested         bool
+	atWords        bool
+	isFragment     bool
+	beforeQuestion bool
 
 	// Code that goes on. codeUntold says that it has yet to be told, and soFar tells how much there
 	// was of it; endedCode is what the next piece tells of, and is the end of.
@@ -68,7 +70,7 @@ func (a *Announcer) addAnswerChunk(now time.Time, source string, ev *aaep.Event,
 		a.answers[id] = ans
 	}
 	ans.source, ans.event, ans.newest, ans.paused = source, ev, now, false
-	ans.rested = false
+	ans.rested, ans.beforeQuestion = false, false
 	ans.atWords, ans.isFragment = p.CoalesceHint == aaep.BoundaryWord, p.CoalesceHint == aaep.BoundaryNone
 	if tag := cmp.Or(p.Language, ev.Language()); tag != ans.language {
 		ans.language = tag
@@ -100,17 +102,19 @@ func (ans *answer) hasUnsaid() bool {
 }
 
 // flushSession queues what is held back of the answers of an event's session, for the event comes
-// between; one that ends the session ends its answers. A fragment stays held, except before a
-// question, whose answer may depend on it, and at the end.
+// between; one that ends the session ends its answers. Until then a fragment stays held.
 func (a *Announcer) flushSession(now time.Time, source string, ev *aaep.Event) {
 	for id, ans := range a.answers {
 		if ans.source != source || ans.event.SessionID != ev.SessionID {
 			continue
 		}
 		terminal := ev.Type().Terminal()
-		staysHeld := ans.isFragment && !terminal && kindOf(ev) != Question
+		staysHeld := ans.isFragment && !terminal
 		if staysHeld {
 			a.addPieces(now, ans, ans.seg.Pause())
+			if kindOf(ev) == Question {
+				ans.newest, ans.rested, ans.beforeQuestion = now, false, true
+			}
 		} else {
 			a.addPieces(now, ans, ans.seg.Flush(terminal))
 		}
@@ -142,7 +146,7 @@ func (a *Announcer) dropOldestAnswer(now time.Time) {
 
 // flushPaused queues what is held back of answers of which nothing came for pauseAfter, as far as
 // it may be a sentence, and after restAfter also the words of a sentence that goes on, unless they
-// are a fragment.
+// are a fragment that no question follows.
 func (a *Announcer) flushPaused(now time.Time) {
 	for _, ans := range a.answers {
 		if !ans.hasUnsaid() {
@@ -159,8 +163,11 @@ func (a *Announcer) flushPaused(now time.Time) {
 		}
 		if !ans.rested && stood >= restAfter {
 			ans.rested = true
-			if !ans.isFragment {
+			switch {
+			case !ans.isFragment:
 				a.addPieces(now, ans, ans.seg.Yield())
+			case ans.beforeQuestion:
+				a.addPieces(now, ans, ans.seg.Flush(false))
 			}
 			a.endTable(now, ans)
 		}
