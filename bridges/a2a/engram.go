@@ -523,7 +523,8 @@ func (r *records) enterIdle() {
 
 // tellNote tells something beside the records.
 func (r *records) tellNote(text string) {
-	r.s.Progress(bridge.Ours(text), aaep.Progress{Description: text}, 0)
+	bridge.TellNotice(r.s, text)
+	r.enterIdle()
 }
 
 // askNext asks for the next approval, one at a time, on a goroutine of its own.

@@ -67,7 +67,7 @@ func (t *telling) isWaiting() bool { return t.now == inputRequired || t.now == a
 // tellNote tells something beside the task's own results.
 func (t *telling) tellNote(text string) {
 	t.closeOutput()
-	t.s.Progress(bridge.Ours(text), aaep.Progress{Description: text}, 0)
+	bridge.TellNotice(t.s, text)
 }
 
 // tellNoteOnce is note for what is told of a task no more than once.
@@ -206,7 +206,9 @@ func (t *telling) tellState(s taskStatus) (ask bool) {
 	switch t.now {
 	case submitted, working, "unknown", "unspecified":
 		if text != "" {
-			t.tellNote(words.Sentence(words.Fit(text, mostAsked)))
+			text = words.Sentence(words.Fit(text, mostAsked))
+			t.closeOutput()
+			t.s.Progress(bridge.Ours(text), aaep.Progress{Description: text}, 0)
 		} else if t.now == working && was != working {
 			t.s.State(aaep.StateThinking, bridge.Ours("The agent works on it."))
 		}

@@ -327,8 +327,10 @@ func TestOddMessages(t *testing.T) {
 		}
 		waitTenSeconds()
 		const want = `Go on.
-The agent sent a message that cannot be read. What it says there is lost, and what it asks there is not allowed.
-The agent sent a message of more than 16 MiB. What it says there is lost, and what it asks there is not allowed.
+The agent sent a message that cannot be read.
+What it says there is lost, and what it asks there is not allowed.
+The agent sent a message of more than 16 MiB.
+What it says there is lost, and what it asks there is not allowed.
 The agent sent news of a kind that is not known here, juggling.
 Read a.go.
 Read a.go finished.

@@ -258,14 +258,14 @@ func (c *Conversation) setReportedMode(id string) {
 	}
 }
 
-// reportNews tells the user something that belongs to no answer: as progress of the open turn, or
-// in a session of its own.
+// reportNews tells the user something that belongs to no answer: as a text of the open turn,
+// or in a session of its own.
 func (c *Conversation) reportNews(text string) {
 	c.mu.Lock()
 	t := c.turn
 	c.mu.Unlock()
 	if t != nil {
-		t.reportProgress(text)
+		t.reportNotice(text)
 		return
 	}
 	if s, err := c.p.StartSession(context.Background(), englishText("News of the agent.")); err == nil {

@@ -81,7 +81,7 @@ func (t *turn) askElicitation(r *request, ask elicitation) {
 	case "form", "":
 		var questions []form.Question
 		if questions, err = form.Questions(toolwords.Line(ask.Message), ask.Schema); err != nil {
-			t.reportProgress("The agent wants to know something in a way that cannot be asked here: " +
+			t.reportNotice("The agent wants to know something in a way that cannot be asked here: " +
 				words.Sentence(toolwords.Label(err.Error())))
 			r.refuse(jsonrpc2.CodeInvalidParams, toolwords.Label(err.Error()))
 			return
@@ -93,7 +93,7 @@ func (t *turn) askElicitation(r *request, ask elicitation) {
 	case "url":
 		answer, err = t.askToVisit(ctx, r, ask)
 	default:
-		t.reportProgress("The agent wants to know something in a way that is not known here, " +
+		t.reportNotice("The agent wants to know something in a way that is not known here, " +
 			toolwords.Label(ask.Mode) + ".")
 		r.refuse(jsonrpc2.CodeInvalidParams, "the mode is neither form nor url")
 		return
@@ -108,12 +108,12 @@ func (t *turn) askElicitation(r *request, ask elicitation) {
 func (t *turn) askToVisit(ctx context.Context, r *request, ask elicitation) (form.Answer, error) {
 	at, err := url.Parse(ask.URL)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
-		t.reportProgress("The agent wants you to open an address that is none of the web. It was not done.")
+		t.reportNotice("The agent wants you to open an address that is none of the web. It was not done.")
 		return form.Answer{Action: form.Cancel}, nil
 	}
 	const mostAddress = 2000
 	if len(toolwords.Line(ask.URL)) > mostAddress {
-		t.reportProgress("The agent wants you to open an address that is too long to be told. It was not done.")
+		t.reportNotice("The agent wants you to open an address that is too long to be told. It was not done.")
 		return form.Answer{Action: form.Cancel}, nil
 	}
 	q := producer.Question{

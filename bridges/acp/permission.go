@@ -168,7 +168,7 @@ func (t *turn) putQuestion(ctx context.Context, r *request, p *permission, put f
 		errors.Is(err, producer.ErrUnreachable),
 		errors.Is(err, context.Canceled), errors.Is(err, errOnlyEditor):
 	default:
-		t.reportProgress("What the agent asks cannot be put to you, and was not allowed: " +
+		t.reportNotice("What the agent asks cannot be put to you, and was not allowed: " +
 			words.Sentence(toolwords.Label(err.Error())))
 	}
 	return err
@@ -196,7 +196,7 @@ func (t *turn) askForOption(ctx context.Context, p *permission) (option permissi
 	case allowing == 0 && t.c.agent.besideEditor:
 		return option, errOnlyEditor
 	case allowing == 0:
-		t.reportProgress("The agent asks for permission, and offers no way to allow it: " +
+		t.reportNotice("The agent asks for permission, and offers no way to allow it: " +
 			words.Sentence(toolwords.Line(p.about.title)) + " It was not allowed.")
 		return option, producer.ErrRejected
 	}

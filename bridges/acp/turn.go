@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
@@ -105,7 +106,7 @@ func (t *turn) applyUpdate(kind string, update jsontext.Value) error {
 		if err := decodeParams(update, &u); err != nil {
 			return err
 		}
-		t.reportProgress(words.Sentence(toolwords.Label(u.Title)) + " " + toolwords.Label(u.Description))
+		t.reportNotice(words.Sentence(toolwords.Label(u.Title)) + " " + toolwords.Label(u.Description))
 	case "user_message_chunk", "session_info_update", "usage_update": // of these nothing is told
 	default:
 		if t.c.agent.cfg.Version2 {
@@ -120,20 +121,17 @@ func (t *turn) applyUpdate(kind string, update jsontext.Value) error {
 // here.
 func (t *turn) reportUnknownKind(kind string) {
 	if t.c.agent.noteFirst(kind) {
-		t.reportProgress("The agent sent news of a kind that is not known here, " + cmp.Or(toolwords.Label(kind),
+		t.reportNotice("The agent sent news of a kind that is not known here, " + cmp.Or(toolwords.Label(kind),
 			"without a name") + ".")
 	}
 }
 
-// reportProgress tells the user a sentence beside the answer.
-func (t *turn) reportProgress(text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.reportProgressLocked(text)
-}
+// reportNotice tells the user a sentence beside the answer.
+func (t *turn) reportNotice(text string) { bridge.TellNotice(t.s, text) }
 
-// reportProgressLocked is reportProgress with t.mu held.
-func (t *turn) reportProgressLocked(text string) {
+// reportProgress tells the user how far the turn is, which newer progress makes void. It is called
+// with t.mu held.
+func (t *turn) reportProgress(text string) {
 	text = strings.TrimSpace(text)
 	t.s.Progress(englishText(text), aaep.Progress{Description: text}, 0)
 }
@@ -234,10 +232,10 @@ func (t *turn) reportPlan(entries []planEntry) {
 		t.s.Progress(aaep.Say(text), aaep.Progress{Step: int64(at + 1), TotalSteps: int64(len(entries)),
 			Description: text}, 0)
 	case fresh:
-		t.reportProgressLocked(fmt.Sprintf("A plan of %s. The first: %s", words.Count(len(entries), "step"),
+		t.reportProgress(fmt.Sprintf("A plan of %s. The first: %s", words.Count(len(entries), "step"),
 			words.Sentence(toolwords.Label(entries[0].Content))))
 	case done == len(entries):
-		t.reportProgressLocked(fmt.Sprintf("All %d steps are done.", done))
+		t.reportProgress(fmt.Sprintf("All %d steps are done.", done))
 	}
 }
 
@@ -371,7 +369,7 @@ func (t *turn) reportEnded(c *call) {
 	case c.denied && failed: // that it was not done was told
 		return
 	case c.denied:
-		t.reportProgressLocked("Although that was not allowed, the agent reports that it was done: " +
+		t.reportNotice("Although that was not allowed, the agent reports that it was done: " +
 			words.Sentence(toolwords.Line(c.title)))
 		return
 	}
@@ -382,7 +380,7 @@ func (t *turn) reportEnded(c *call) {
 	}
 	for _, part := range c.content {
 		if text := toolwords.FirstSentence(part.Content.Text); text != "" {
-			t.reportProgressLocked(text)
+			t.reportProgress(text)
 			break
 		}
 	}

@@ -47,13 +47,13 @@ func (x *run) askInterrupts(ctx context.Context, interrupts []interrupt) (answer
 		}
 	}
 	if len(interrupts) > maxInterrupts || x.history.isTooLong || hasTwin(interrupts) {
-		x.tellText("What the agent asks was not answered here.")
+		bridge.TellNotice(x.session, "What the agent asks was not answered here.")
 		return nil, done, false
 	}
 	for _, i := range interrupts {
 		answer, end, err := x.askOne(ctx, i)
 		if err != nil {
-			x.tellText("What the agent asks was not answered here.")
+			bridge.TellNotice(x.session, "What the agent asks was not answered here.")
 			return nil, done, false
 		}
 		if end != nil {
@@ -251,6 +251,6 @@ func (x *run) tellInterrupts(interrupts []interrupt) {
 			delete(x.calls, i.ToolCallID)
 		}
 		asks := cmp.Or(toolwords.Label(i.Message), toolwords.Label(i.Reason), "what cannot be read here")
-		x.tellText("The app asks: " + words.Sentence(asks))
+		bridge.TellNotice(x.session, "The app asks: "+words.Sentence(asks))
 	}
 }

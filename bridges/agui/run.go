@@ -176,7 +176,7 @@ func (x *run) announceCall(c *call) {
 	c.done = func(error) {}
 	title := toolwords.Label(c.name)
 	if c.isApps {
-		x.tellText("The app is to run its tool " + words.Sentence(title))
+		bridge.TellNotice(x.session, "The app is to run its tool "+words.Sentence(title))
 		return
 	}
 	if done, err := x.session.Invoked(producer.Tool{Name: cmp.Or(c.name, "tool"), Risk: aaep.RiskMedium}); err == nil {
@@ -226,15 +226,6 @@ func (x *run) tellActivity(e *event) {
 	if says != "" {
 		x.reportProgress(toolwords.Label(e.Activity) + ": " + words.Sentence(toolwords.Label(says)))
 	}
-}
-
-// tellText tells something of this package's own, in English. It is heard whatever comes next, as
-// progress is not.
-func (x *run) tellText(text string) {
-	out := x.session.Output()
-	out.SetLanguage("en")
-	out.WriteString(text)
-	out.Close()
 }
 
 // reportProgress reports a sentence of this package as progress, which later progress may replace.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
@@ -199,8 +200,7 @@ func (c *conversation) tellText(text string) {
 	t := c.turn
 	if t != nil {
 		t.endText()
-		text = prefix + text
-		t.s.Progress(englishText(text), aaep.Progress{Description: text}, 0)
+		bridge.TellNotice(t.s, prefix+text)
 	}
 	c.mu.Unlock()
 	if t == nil {

@@ -65,7 +65,8 @@ Claude Code in plans: Make the greeting friendlier.
 Read main.go.
 Read main.go finished.
 A helper begins, Explore.
-A helper has ended, Explore. Three files.
+A helper has ended, Explore.
+Three files.
 Edit main.go.`)
 		f.callHook("claude", eventInput("PostToolUseFailure", toolMembers("Edit",
 			`{"file_path":"/srv/plans/main.go","old_string":"a","new_string":"b\nc"}`)+`,"tool_use_id":"t2","error":"The text was not found.\nMore"`))

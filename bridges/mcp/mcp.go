@@ -78,7 +78,7 @@ func Tee(p *producer.Producer, cfg Config, client io.ReadWriter, server io.ReadW
 	}()
 	for _, call := range left {
 		t.tell(func(c *toolcall.Conversation) {
-			c.Progress(call.AfterRestart(toolcall.ToolName(call.Record.Tool)))
+			c.TellNotice(call.AfterRestart(toolcall.ToolName(call.Record.Tool)))
 			held.SettleLeft(call)
 		})
 	}

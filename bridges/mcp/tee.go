@@ -186,7 +186,7 @@ func (t *tee) admitCancel(id jsontext.Value) bool {
 	if !withdrawn {
 		t.tell(func(c *toolcall.Conversation) {
 			if c.EndCall(key, toolcall.ErrCancelled) || r.held {
-				c.Progress("The agent took the call of " + r.name + " back.")
+				c.TellNotice("The agent took the call of " + r.name + " back.")
 			}
 		})
 	}
@@ -278,7 +278,7 @@ func (t *tee) admitCall(m *message, line []byte) bool {
 // refuseUnasked refuses a call that the user cannot be asked about.
 func (t *tee) refuseUnasked(r *request, about producer.Tool, why error) {
 	t.tell(func(c *toolcall.Conversation) {
-		c.Progress("The agent wanted to use " + about.Title + ", but " + why.Error() + ". It was not done.")
+		c.TellNotice("The agent wanted to use " + about.Title + ", but " + why.Error() + ". It was not done.")
 	})
 	if r.id != nil {
 		t.answer(r.id, r.refusal(why.Error()+", so the user could not be asked; the action was not done"))
@@ -659,7 +659,7 @@ func (t *tee) tellLog(m *message) {
 	text := toolcall.Line(bridge.Describe(entry.Data))
 	t.tell(func(c *toolcall.Conversation) {
 		if c.Begun() && text != "" {
-			c.Progress(words.Sentence("The tools report: " + text))
+			c.TellNotice(words.Sentence("The tools report: " + text))
 		}
 	})
 }

@@ -122,7 +122,7 @@ func (t *Tee) settleLeft(left []toolcall.Left[pass]) {
 	for _, call := range left {
 		told := make(chan struct{})
 		t.tellGroup(call.Record.Group, func(th *thread) {
-			th.Progress(call.AfterRestart(cmp.Or(toolwords.Label(call.Record.Tool), "a tool")))
+			th.TellNotice(call.AfterRestart(cmp.Or(toolwords.Label(call.Record.Tool), "a tool")))
 			close(told)
 		})
 		t.work.Go(func() {

@@ -233,7 +233,7 @@ func (t *Tee) holdCall(p pass, about producer.Tool, body []byte, unaskable error
 		why = unaskable.Error() + ", so the user could not be asked; the action was not done"
 		name := about.Title
 		t.tellGroup(p.Group, func(th *thread) {
-			th.Progress("The agent wanted to use " + name + ", but " + unaskable.Error() + ". It was not done.")
+			th.TellNotice("The agent wanted to use " + name + ", but " + unaskable.Error() + ". It was not done.")
 		})
 	}
 	t.work.Go(func() { t.refuseCall(p, why) })
@@ -360,7 +360,7 @@ func (t *Tee) askChoice(answers pass, c *callback) {
 	}
 	if len(c.Choices) < 2 || len(c.Choices) > maxChoices {
 		t.tellGroup(answers.Group, func(th *thread) {
-			th.Progress(name + " offers " + words.Count(len(c.Choices), "choice") +
+			th.TellNotice(name + " offers " + words.Count(len(c.Choices), "choice") +
 				". The program that runs the agent has them.")
 		})
 		return
@@ -399,7 +399,7 @@ func (t *Tee) answerChoice(ctx context.Context, s *producer.Session, answers pas
 	}
 	if err != nil {
 		t.cfg.Logger.Error("rap: an answer did not reach the tool", "error", err)
-		t.tellGroup(answers.Group, func(th *thread) { th.Progress("Your answer did not reach the tool.") })
+		t.tellGroup(answers.Group, func(th *thread) { th.TellNotice("Your answer did not reach the tool.") })
 	}
 }
 

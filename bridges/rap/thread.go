@@ -82,11 +82,11 @@ func (th *thread) noteSubscription(id, tool string) {
 	switch {
 	case th.subscriptions[id] != nil:
 	case len(th.subscriptions) >= maxSubscriptions:
-		th.Progress("The agent is told from now on what comes of " + name +
+		th.TellNotice("The agent is told from now on what comes of " + name +
 			"; you are not, for it is told of too much already.")
 	default:
 		th.subscriptions[id] = &subscription{name: name}
-		th.Progress("The agent is told from now on what comes of " + name + ".")
+		th.TellNotice("The agent is told from now on what comes of " + name + ".")
 	}
 }
 
@@ -151,7 +151,7 @@ func (th *thread) endSubscription(id, sentence string) {
 // cancelCall tells that the agent takes a call back, or a subscription.
 func (th *thread) cancelCall(id string) {
 	if th.EndCall(id, toolcall.ErrCancelled) {
-		th.Progress("The agent took that call back.")
+		th.TellNotice("The agent took that call back.")
 	}
 	th.endSubscription(id, "The agent wants no more of these events.")
 }

@@ -354,7 +354,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/bridge",
-		arrows: []string{".", "internal/lockfile", "internal/nesting", "internal/toolwords", "internal/words"},
+		arrows: []string{".", "internal/lockfile", "internal/nesting", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "what a peer sends is made safe and put in words alike, whichever protocol it came by",
 	},
@@ -428,7 +428,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "bridges/hook",
-		arrows: []string{".", "internal/form", "internal/toolwords", "internal/words", "producer"},
+		arrows: []string{".", "internal/bridge", "internal/form", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it makes sessions of what an agent's hooks report, and knows neither who listens nor how the hooks are run",
 	},

@@ -17,6 +17,7 @@ import (
 	"github.com/aaep-go/aaep/internal/nesting"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/producer"
 )
 
 // Line is a peer's text in one line that is safe to show.
@@ -24,6 +25,19 @@ func Line(text string) string { return words.OneLine(aaep.SafeText(strings.TrimS
 
 // Ours is a sentence of a bridge, which is in English whatever the peer speaks.
 func Ours(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
+
+// TellNotice tells in s a sentence of a bridge as a text of its own. It is lost neither to newer
+// news nor to the end of the session, as progress may be, and low loads have it too.
+func TellNotice(s *producer.Session, sentence string) error {
+	out := s.Output()
+	if err := out.SetLanguage("en"); err != nil {
+		return err
+	}
+	if _, err := out.WriteString(strings.TrimSpace(sentence)); err != nil {
+		return err
+	}
+	return out.Close()
+}
 
 // Decode is toolwords.Decode for JSON of any depth: what is nested too deep is refused.
 func Decode(data []byte, into any) error {

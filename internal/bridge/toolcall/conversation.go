@@ -75,10 +75,10 @@ func (c *Conversation) Complete(sentence string) {
 	}
 }
 
-// Progress tells a sentence of ours.
-func (c *Conversation) Progress(sentence string) {
+// TellNotice tells a sentence of ours.
+func (c *Conversation) TellNotice(sentence string) {
 	if s := c.Session(); s != nil {
-		c.Note(s.Progress(bridge.Ours(sentence), aaep.Progress{Description: sentence}, 0))
+		c.Note(bridge.TellNotice(s, sentence))
 	}
 }
 
@@ -116,7 +116,7 @@ func (c *Conversation) EndCall(id string, failure error) bool {
 // Result tells what a result has for a person: why the tool failed, or a text.
 func (c *Conversation) Result(text string, failure error) {
 	if failure != nil {
-		c.Progress(words.Sentence("The tool says: " + toolwords.Clip(failure.Error(), maxReason)))
+		c.TellNotice(words.Sentence("The tool says: " + toolwords.Clip(failure.Error(), maxReason)))
 		return
 	}
 	s := c.Session()

@@ -8,6 +8,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -45,6 +48,11 @@ func (a *servedAgent) runBetween(cmd *cobra.Command, args []string, b between) (
 	}
 	program := exec.CommandContext(ctx, args[0], args[1:]...)
 	program.Stderr, program.WaitDelay, program.Env = cmd.ErrOrStderr(), subprocess.KillDelay, subprocess.Environment()
+	program.Cancel = func() error { return program.Process.Signal(syscall.SIGTERM) }
+	if runtime.GOOS == "windows" { // which has no such signal
+		program.Cancel = program.Process.Kill
+	}
+	defer subprocess.EndWithParent(program)()
 	in, err := program.StdinPipe()
 	if err != nil {
 		return exits.With(exits.Failed, err)
@@ -71,27 +79,42 @@ func (a *servedAgent) runBetween(cmd *cobra.Command, args []string, b between) (
 	}
 	defer end(&err)
 	outputs.p = p
+	telling, endTelling := context.WithCancel(context.WithoutCancel(ctx))
+	defer endTelling()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(serving.KillTime, endTelling) })()
 	allTold := make(chan struct{})
 	go func() {
 		defer close(allTold)
 		if b.person == nil || !b.person.HasOutputs() {
 			return
 		}
-		if err := b.tellBesideEditor(ctx, outputs, cmd.ErrOrStderr()); err != nil && ctx.Err() == nil {
+		if err := b.tellBesideEditor(telling, outputs, cmd.ErrOrStderr()); err != nil && ctx.Err() == nil {
 			status.PrintLabelled("aaep", "Nothing is told here: "+words.Sentence(exits.PlainError(err))+
 				" The "+b.parent+" goes on without that.")
 		}
 	}()
-	failed := b.tee(p, struct {
-		io.Reader
-		io.Writer
-	}{cmd.InOrStdin(), cmd.OutOrStdout()}, struct {
-		io.Reader
-		io.WriteCloser
-	}{out, in})
-	in.Close()
-	ended := program.Wait()
-	serving.DrainListeners(ctx, p, serving.DrainTime, status)
+	passed := make(chan error, 1)
+	go func() {
+		passed <- b.tee(p, struct {
+			io.Reader
+			io.Writer
+		}{cmd.InOrStdin(), cmd.OutOrStdout()}, struct {
+			io.Reader
+			io.WriteCloser
+		}{out, in})
+	}()
+	var failed, ended error
+	select {
+	case failed = <-passed:
+		in.Close()
+		ended = program.Wait()
+		serving.DrainBeforeKill(ctx, p, serving.DrainTime, status)
+	case <-ctx.Done(): // the child, or what it started, may still hold the streams when this is killed
+		serving.DrainBeforeKill(ctx, p, serving.DrainTime, status)
+		in.Close()
+		ended = program.Wait() // which closes what the child writes to
+		failed = <-passed
+	}
 	<-allTold
 	<-served
 	var exit *exec.ExitError

@@ -28,21 +28,27 @@ func TestDrain(t *testing.T) {
 		takes    time.Duration // at one event a second, three for each session
 		says     string
 		away     bool // has no stream, and takes no last words
+		killed   bool // the program's parent kills it soon after it is stopped
 	}{
-		{"nobody is behind", 0, 0, false, 0, "", false},
+		{"nobody is behind", 0, 0, false, 0, "", false, false},
 		{"somebody is", 5, 0, false, 14 * time.Second,
-			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false},
+			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false, false},
 		{"far behind, and gets on", 50, 0, false, 151 * time.Second,
-			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false},
+			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false, false},
 		{"for too long", 250, 0, false, DrainLong,
-			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\naaep: Somebody was still behind after 10 minutes, and did not hear the end.\n", false},
+			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\naaep: Somebody was still behind after 10 minutes, and did not hear the end.\n", false, false},
 		{"stopped before", 50, time.Nanosecond, false, DrainTime,
-			"aaep: Waiting up to 30 seconds for whoever is behind to hear the end (1).\naaep: Somebody was still behind after 30 seconds, and did not hear the end.\n", false},
+			"aaep: Waiting up to 30 seconds for whoever is behind to hear the end (1).\naaep: Somebody was still behind after 30 seconds, and did not hear the end.\n", false, false},
 		{"stopped meanwhile", 50, 45 * time.Second, false, 75 * time.Second,
-			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\naaep: Somebody was still behind after 1 minute 15 seconds, and did not hear the end.\n", false},
+			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\naaep: Somebody was still behind after 1 minute 15 seconds, and did not hear the end.\n", false, false},
 		{"takes nothing", 50, 0, true, 27 * time.Second,
-			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false},
-		{"has gone away", 5, 0, false, 4 * time.Second, "", true},
+			"aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false, false},
+		{"has gone away", 5, 0, false, 4 * time.Second, "", true, false},
+		{"killed soon", 50, time.Nanosecond, false, KillTime,
+			"aaep: Somebody was still behind after 1 second, and did not hear the end.\n", false, true},
+		{"killed meanwhile", 50, 10 * time.Second, false, 10*time.Second + KillTime,
+			"aaep: Waiting up to 30 seconds for whoever is behind to hear the end (1). After Ctrl-C it is at most 1 second.\n" +
+				"aaep: Somebody was still behind after 11 seconds, and did not hear the end.\n", false, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -63,9 +69,16 @@ func TestDrain(t *testing.T) {
 				if err := here.Send(t.Context(), request); err != nil {
 					t.Fatal(err)
 				}
+				var last aaep.Message
+				ended := make(chan struct{})
 				go func() {
-					for err := error(nil); err == nil && !tc.deaf; {
-						_, err = here.Receive(context.Background())
+					defer close(ended)
+					for !tc.deaf {
+						msg, err := here.Receive(context.Background())
+						if err != nil {
+							return
+						}
+						last, _ = aaep.Decode(msg)
 					}
 				}()
 				synctest.Wait()
@@ -84,7 +97,11 @@ func TestDrain(t *testing.T) {
 					<-ctx.Done()
 				}
 				began := time.Now()
-				DrainListeners(ctx, p, DrainLong, &lineio.Printer{Out: &said})
+				if tc.killed {
+					DrainBeforeKill(ctx, p, DrainTime, &lineio.Printer{Out: &said})
+				} else {
+					DrainListeners(ctx, p, DrainLong, &lineio.Printer{Out: &said})
+				}
 				if took := time.Since(began); took < tc.takes-time.Second || took > tc.takes+time.Second {
 					t.Errorf("it took %v, want %v", took, tc.takes)
 				}
@@ -92,6 +109,10 @@ func TestDrain(t *testing.T) {
 					t.Errorf("it says %q, want %q", said.String(), tc.says)
 				}
 				here.Close()
+				<-ended
+				if bye, ok := last.(*aaep.SubscriptionClose); tc.killed && (!ok || bye.ReasonCode != aaep.ProducerShutdown) {
+					t.Errorf("the last message is %+v, want that the listener was not told all", last)
+				}
 			})
 		})
 	}
