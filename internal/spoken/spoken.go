@@ -43,7 +43,9 @@ var Table = []Row{
 	{0, "Cc Zs Zl Zp", ""},
 	// Several words in one, such as circled letters and ligatures.
 	{600, "Nl 24B6-24E9 2800-28FF 3200-33FF FB00-FB06 FDF0-FDFD", ""},
-	{220, "Nd", ""}, // "seventy-seven", and some languages say more
+	{660, "1D00-1DBF 2C60-2C7F 1D400-1D7CB", ""}, // letters of another style, which a voice names
+	{460, "A9 AE 2100-214F", ""},                 // signs made of letters
+	{220, "Nd", ""},                              // "seventy-seven", and some languages say more
 	{300, "No", ""},
 	{120, "2B0-2FF", ""}, // such as an apostrophe that is a letter
 	{120, "Han Yi Tangut Nushu", "script"},
@@ -69,25 +71,47 @@ var Table = []Row{
 const Spelled = 110
 
 // Named is Table for a voice of another language: what a character costs of which it says the name.
-// As eSpeak NG's voices of other languages were measured, some name each letter of a script; of
-// what stands in no row, they read words. By lists the scripts and languages whose voices read it.
+// As eSpeak NG's voices of other languages were measured, some name each letter of a script; where
+// they read words, the cost is zero. By lists the scripts and languages whose voices read it. The
+// first row that lists a character decides.
 var Named = []struct {
 	Cost   int
 	Of, By string
 }{
 	{480, "1A0-1B0 300-36F 1E00-1EFF", "vi yo ig"}, // letters with a horn, a dot below or two marks
+	{260, "180-24F 250-2AF", "az ha ff ee ak bm fon ro hr zh se"},
+	{470, "FF21-FF3A FF41-FF5A FF66-FFDC", "Jpan Hans Hant Kore"}, // of full and half width
+	{620, "460-481 48A-52F A640-A69F", "uk kk ky tt ba mn tg cv sah os ab ce"},
+	{500, "400-40F 450-45F", "Cyrl"},
 	{275, "Cyrillic", "Cyrl"},
+	{530, "1F00-1FFF", "Grek"},
 	{110, "Greek", "Grek"},
-	{250, "Arabic", "Arab Aran"},
-	{250, "Hebrew", "Hebr"},
-	{250, "Syriac Thaana Nko", "Syrc Thaa Nkoo"},
-	{310, "Han Yi Tangut Nushu", "Hans Hant Hani Jpan Kore"},
-	{310, "Hiragana Katakana", "Jpan"},
-	{225, "Thai", "Thai"},
-	{420, "Lao Tibetan Tai_Le New_Tai_Lue Tai_Tham Tai_Viet", "Laoo Tibt"},
-	{330, "Myanmar", "Mymr"},
-	{380, "Khmer", "Khmr"},
-	{680, "Ethiopic", "Ethi"},
+	{450, "FB50-FDCF FE70-FEFC", ""}, // shapes of Arabic letters
+	{520, "66E-6D3 6EE-6FF 750-77F 8A0-8FF", "fa ur ug ps sd ku ckb pnb ks"},
+	{330, "Arabic", "Arab Aran"},
+	{390, "Hebrew", "Hebr"},
+	{600, "Syriac Thaana Nko", "Syrc Thaa Nkoo"},
+	{730, "Yi Tangut Nushu", "Yiii Tang Nshu"},
+	{500, "F900-FAFF", "Hans Hant Hani Jpan Kore"},
+	{310, "Han Bopomofo", "Hans Hant Hani Jpan Kore"},
+	{450, "Hiragana Katakana", "Jpan"},
+	{310, "1100-11FF A960-A97F D7B0-D7FF", "Kore"},
+	{170, "3131-318E", "Kore"},
+	{100, "Hangul", "Kore"},
+	{510, "Thai", "Thai"},
+	{600, "Lao Tibetan Tai_Le New_Tai_Lue Tai_Tham Tai_Viet", "Laoo Tibt"},
+	{540, "Myanmar", "Mymr"},
+	{620, "Khmer", "Khmr"},
+	{810, "Ethiopic", "Ethi"},
+	{540, "Oriya", "Orya"},
+	{230, "Telugu", "Telu"},
+	{550, "10A0-10C5", "Geor"}, // capitals of old
+	{100, "Georgian", "Geor"},
+	{190, "Armenian", "Armn"},
+	{0, "Latin Devanagari Bengali Gurmukhi Gujarati Tamil Kannada Malayalam Sinhala", ""},
+	{660, "Mongolian Canadian_Aboriginal Cherokee Vai Tifinagh Ol_Chiki Balinese Javanese Sundanese Batak Lisu Adlam",
+		"Mong Cans Cher Vaii Tfng Olck Bali Java Sund Batk Lisu Adlm"},
+	{820, "Lu Ll Lt Lm Lo", ""},
 }
 
 // Time is how long it takes at most to hear a text at a pace in words a minute, from a voice that

@@ -105,6 +105,33 @@ func TestTimeBy(t *testing.T) {
 	}
 }
 
+// Letters that a voice has no words for take the time of their names: those of other styles and
+// widths, rare ones of a script that the voice reads, and scripts that no voice of it does.
+func TestNamedLetters(t *testing.T) {
+	for name, from := range map[string]rune{"bold": 0x1d400, "full width": 0xff21, "phonetic": 0x1d00, "half-width Hangul": 0xffa1,
+		"historic Cyrillic": 0x460, "Arabic shapes": 0xfe8d, "Oriya": 0xb15, "polytonic": 0x1f00, "Cherokee": 0x13a0, "Runic": 0x16a0,
+		"Brahmi": 0x11005, "Latin with hooks": 0x2c60, "Telugu": 0xc15, "signs": 0x2100, "Yi": 0xa000, "Hanja": 0xf900} {
+		var text strings.Builder
+		for i := range rune(18) {
+			if r := from + i; unicode.IsGraphic(r) {
+				text.WriteRune(r)
+			}
+			if i%6 == 5 {
+				text.WriteByte(' ')
+			}
+		}
+		least := 15 * 200 // hundredths: two words a letter
+		if took := countHundredths(text.String()) + countExtra(text.String(), []string{"en"}); took < least {
+			t.Errorf("%s: %q takes %d hundredths of a word, want at least %d", name, text.String(), took, least)
+		}
+		for _, voice := range []string{"en", "ar", "de"} {
+			if took, now := TimeBy(text.String(), 170, voice).Seconds(), measure(t, voice, text.String()); took < now {
+				t.Errorf("%s by the voice %s takes %.1f s, and TimeBy says %.1f s: %q", name, voice, now, took, text.String())
+			}
+		}
+	}
+}
+
 // measure is how many seconds eSpeak NG takes for a text; 0 where it is not installed.
 func measure(t *testing.T, voice, text string) float64 {
 	t.Helper()

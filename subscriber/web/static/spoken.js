@@ -5,6 +5,8 @@ const table = [
   [0, "Mn Mc Me Cf 1F3FB-1F3FF", "attached"],
   [0, "Cc Zs Zl Zp", ""],
   [600, "Nl 24B6-24E9 2800-28FF 3200-33FF FB00-FB06 FDF0-FDFD", ""],
+  [660, "1D00-1DBF 2C60-2C7F 1D400-1D7CB", ""],
+  [460, "A9 AE 2100-214F", ""],
   [220, "Nd", ""],
   [300, "No", ""],
   [120, "2B0-2FF", ""],
@@ -30,18 +32,38 @@ const spelled = 110;
 
 const named = [
   [480, "1A0-1B0 300-36F 1E00-1EFF", "vi yo ig"],
+  [260, "180-24F 250-2AF", "az ha ff ee ak bm fon ro hr zh se"],
+  [470, "FF21-FF3A FF41-FF5A FF66-FFDC", "Jpan Hans Hant Kore"],
+  [620, "460-481 48A-52F A640-A69F", "uk kk ky tt ba mn tg cv sah os ab ce"],
+  [500, "400-40F 450-45F", "Cyrl"],
   [275, "Cyrillic", "Cyrl"],
+  [530, "1F00-1FFF", "Grek"],
   [110, "Greek", "Grek"],
-  [250, "Arabic", "Arab Aran"],
-  [250, "Hebrew", "Hebr"],
-  [250, "Syriac Thaana Nko", "Syrc Thaa Nkoo"],
-  [310, "Han Yi Tangut Nushu", "Hans Hant Hani Jpan Kore"],
-  [310, "Hiragana Katakana", "Jpan"],
-  [225, "Thai", "Thai"],
-  [420, "Lao Tibetan Tai_Le New_Tai_Lue Tai_Tham Tai_Viet", "Laoo Tibt"],
-  [330, "Myanmar", "Mymr"],
-  [380, "Khmer", "Khmr"],
-  [680, "Ethiopic", "Ethi"],
+  [450, "FB50-FDCF FE70-FEFC", ""],
+  [520, "66E-6D3 6EE-6FF 750-77F 8A0-8FF", "fa ur ug ps sd ku ckb pnb ks"],
+  [330, "Arabic", "Arab Aran"],
+  [390, "Hebrew", "Hebr"],
+  [600, "Syriac Thaana Nko", "Syrc Thaa Nkoo"],
+  [730, "Yi Tangut Nushu", "Yiii Tang Nshu"],
+  [500, "F900-FAFF", "Hans Hant Hani Jpan Kore"],
+  [310, "Han Bopomofo", "Hans Hant Hani Jpan Kore"],
+  [450, "Hiragana Katakana", "Jpan"],
+  [310, "1100-11FF A960-A97F D7B0-D7FF", "Kore"],
+  [170, "3131-318E", "Kore"],
+  [100, "Hangul", "Kore"],
+  [510, "Thai", "Thai"],
+  [600, "Lao Tibetan Tai_Le New_Tai_Lue Tai_Tham Tai_Viet", "Laoo Tibt"],
+  [540, "Myanmar", "Mymr"],
+  [620, "Khmer", "Khmr"],
+  [810, "Ethiopic", "Ethi"],
+  [540, "Oriya", "Orya"],
+  [230, "Telugu", "Telu"],
+  [550, "10A0-10C5", "Geor"],
+  [100, "Georgian", "Geor"],
+  [190, "Armenian", "Armn"],
+  [0, "Latin Devanagari Bengali Gurmukhi Gujarati Tamil Kannada Malayalam Sinhala", ""],
+  [660, "Mongolian Canadian_Aboriginal Cherokee Vai Tifinagh Ol_Chiki Balinese Javanese Sundanese Batak Lisu Adlam", "Mong Cans Cher Vaii Tfng Olck Bali Java Sund Batk Lisu Adlm"],
+  [820, "Lu Ll Lt Lm Lo", ""],
 ];
 
 const member = (name) => /^[CLMNPSZ][a-z]$/.test(name) ? `\\p{${name}}` : /[a-z]/.test(name) ? `\\p{Script=${name}}` :
@@ -83,10 +105,9 @@ export function extraBy(text, tag) {
   try {
     ({ language, script } = new Intl.Locale(tag).maximize());
   } catch {} // it is no tag
-  const names = foreign.filter(({ by }) => !by.includes(language) && !by.includes(script));
   for (const c of text) {
-    const row = names.find(({ has }) => has.test(c));
-    if (row) extra += Math.max(row.cost - rows.find(({ has }) => has.test(c)).cost, 0);
+    const row = foreign.find(({ has }) => has.test(c));
+    if (row && !row.by.includes(language) && !row.by.includes(script)) extra += Math.max(row.cost - rows.find(({ has }) => has.test(c)).cost, 0);
   }
   return extra;
 }
