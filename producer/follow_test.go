@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -424,4 +425,40 @@ func TestAsksBeforeReplicasCome(t *testing.T) {
 			t.Errorf("they waited %v", waited)
 		}
 	})
+}
+
+// INV-18: where the outcome of a question cannot be put on record at the process that serves, after
+// the answer was, the agent does what was allowed, and no log says that it is not done. Where the
+// answer itself cannot be, nothing is done, and the log says so.
+func TestFollowUnrecorded(t *testing.T) {
+	for _, refused := range []audit.Kind{audit.Settled, audit.Replied} {
+		clouded(t, func(c *cloud, agent *stage, _ [2]*stage, _ *sink) {
+			var log safeBuffer
+			full := sinkFunc(func(r audit.Record) error {
+				if r.Kind == refused {
+					return errors.New("the disk is full")
+				}
+				return nil
+			})
+			edge := newStage(t, producer.Config{Follow: node{c, "north", 0}, Audit: full,
+				Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			defer edge.end()
+			l := edge.listen(answering(everything()))
+			s, d := agent.session("Paying."), &action{}
+			paid := tool(s, pay, d)
+			l.reply(l.question(), aaep.Accept)
+			got := <-paid
+			synctest.Wait()
+			isDone := refused == audit.Settled
+			if isDone != (got.err == nil && d.times == 1) {
+				t.Errorf("%s is not recorded: Tool = %v, and it ran %d times", refused, got.err, d.times)
+			}
+			if says := strings.Contains(log.String(), "accepted, and not done"); says == isDone {
+				t.Errorf("%s is not recorded: the log has %q", refused, log.String())
+			}
+			if edge.p.Stats().Unrecorded == 0 || !strings.Contains(log.String(), "not recorded") {
+				t.Errorf("%s is not recorded, and not counted: %q", refused, log.String())
+			}
+		})
+	}
 }

@@ -167,6 +167,8 @@ func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 	if err != nil {
 		return nil, err
 	}
+	records := questions.NewAuditLog(cfg.Audit, cfg.Logger)
+	records.OfReplica = cfg.Follow != nil
 	p := &Producer{
 		cfg:    cfg,
 		shield: guard,
@@ -179,7 +181,7 @@ func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 		log:      events,
 		began:    events.End(),
 		born:     time.Now(),
-		broker:   questions.NewBroker(questions.NewAuditLog(cfg.Audit, cfg.Logger), nil),
+		broker:   questions.NewBroker(records, nil),
 		closing:  newClosing(),
 		followed: map[string]*Session{},
 		asking:   newRequestMeter(cfg.MaxRequestsPerSecond),

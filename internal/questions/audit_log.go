@@ -17,6 +17,10 @@ type AuditLog struct {
 	sink   audit.Sink
 	logger *slog.Logger
 	failed atomic.Int64 // records that could not be kept
+
+	// OfReplica says that the agent is another process. Whether the action is done is up to that
+	// process and its records: an outcome that cannot be recorded here stays what it is.
+	OfReplica bool
 }
 
 // NewAuditLog returns an AuditLog that writes to sink, and to logger what sink did not take.
@@ -41,8 +45,8 @@ func (l *AuditLog) Record(r audit.Record) error {
 
 // RecordOutcome records how a question ended, and whose reply it was: by, or else the recipient of
 // asked, the record of the question, with the id in out.By. An outcome that cannot be recorded, or
-// whose reply could not, becomes a rejection in place. The Broker calls it before it hands the
-// outcome out.
+// whose reply could not, becomes a rejection in place; at a replica only the latter does, which the
+// claim has told the agent. The Broker calls it before it hands the outcome out.
 func (l *AuditLog) RecordOutcome(out *ledger.Outcome, asked audit.Record, by *audit.Subscription) {
 	r := audit.Record{Kind: audit.Settled, Time: out.At, SessionID: out.Question.SessionID,
 		QuestionID: audit.QuestionID(out.Question.Token),
@@ -62,7 +66,7 @@ func (l *AuditLog) RecordOutcome(out *ledger.Outcome, asked audit.Record, by *au
 	if r.By == nil && out.By != "" { // a subscription that was asked later
 		r.By = &audit.Subscription{SubscriptionID: out.By, Principal: out.Principal}
 	}
-	if out.Unrecorded || l.Record(r) != nil {
+	if out.Unrecorded || l.Record(r) != nil && !l.OfReplica {
 		if out.Decision == aaep.Accept {
 			l.logger.Error("accepted, and not done: it cannot be put on record",
 				"session_id", r.SessionID, "question_id", r.QuestionID)

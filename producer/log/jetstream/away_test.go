@@ -171,3 +171,34 @@ func TestAllServersGone(t *testing.T) {
 	data, _ := json.Marshal(short.Stats())
 	t.Logf("%s", data)
 }
+
+// Of three servers two are gone: what is left answers, and nothing can be kept. Those who listen
+// elsewhere are told that, and so is who watches over the process, as where all servers are gone.
+func TestMostServersGone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("servers are torn apart: make test-all runs it")
+	}
+	t.Parallel()
+	servers := natstest.Start(t, 3)
+	left := servers.Servers[0]
+	agent, edge := agentAt(t, left.URL, &trail{}, 0), edgeAt(t, left.URL, "edge")
+	far := listen(t, edge.Producer, "", nil)
+	open, err := agent.StartSession(context.Background(), aaep.Say("Waiting."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	far.until("start", 1, func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeSessionStarted })
+	servers.Servers[1].Kill()
+	servers.Servers[2].Kill()
+	far.until("word of the connection", 1, link)
+	if !edge.Stats().LogAway {
+		t.Error("the log of which no server leads is not away")
+	}
+	servers.Servers[1].Start()
+	servers.Servers[2].Start()
+	far.until("word of the connection", 2, link)
+	if edge.Stats().LogAway {
+		t.Error("the log is away though a server leads again")
+	}
+}

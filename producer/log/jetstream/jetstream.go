@@ -257,9 +257,19 @@ func askRepeatedly[T any](ctx context.Context, ask func(context.Context) (T, err
 	}
 }
 
-// streamInfo asks the leader of a stream for its settings and state.
+// errNoLeader is the error of a request that only the leader of a stream can answer.
+var errNoLeader = errors.New("no server leads it; more than half of those that have it must be up and hear each other")
+
+// streamInfo asks the leader of a stream for its settings and state. Where a server answers that
+// knows of no leader, the error is errNoLeader: nothing can be kept, however much can be read.
 func (c *Cluster) streamInfo(ctx context.Context, name string) (jetstream.Stream, error) {
-	return askRepeatedly(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
+	return askRepeatedly(ctx, func(ctx context.Context) (jetstream.Stream, error) {
+		s, err := c.js.Stream(ctx, name)
+		if err == nil && s.CachedInfo().Cluster != nil && s.CachedInfo().Cluster.Leader == "" {
+			return nil, errNoLeader
+		}
+		return s, err
+	})
 }
 
 // noPeers is the code for too few servers that could have a stream.
@@ -303,12 +313,14 @@ func (c *Cluster) explainError(problem string, err error) error {
 		return fmt.Errorf("%s: the account of this NATS user has no JetStream: %w", problem, err)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return fmt.Errorf("%s: the servers have no JetStream; start them with -js: %w", problem, err)
+	case errors.As(err, &refused) && refused.Code == 503:
+		return fmt.Errorf("%s: %w (%w)", problem, errNoLeader, err)
 	case c.nc.Status() != nats.CONNECTED && c.nc.LastError() != nil:
 		return fmt.Errorf("%s: there is no connection to NATS (%w): %w", problem,
 			c.opts.connectError(c.nc.LastError()), err)
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrReconnectBufExceeded):
-		return fmt.Errorf("%s: JetStream does not answer: %w", problem, err)
+		return fmt.Errorf("%s: JetStream does not answer; is it in the settings of the servers? (%w)", problem, err)
 	}
 	return fmt.Errorf("%s: %w", problem, err)
 }
