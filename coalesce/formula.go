@@ -37,19 +37,19 @@ func (d *detector) openFormula(pos int) (end int) {
 		case '[':
 			end, kind, mark = pos+2, '[', `\]`
 		case 'b':
-			begun, _ := d.findInLine(pos, `\begin{`, 1)
-			if begun != pos+len(`\begin{`) {
+			nameStart, _ := d.findInLine(pos, `\begin{`, 1)
+			if nameStart != pos+len(`\begin{`) {
 				return pos
 			}
-			if w := d.wordAt(begun); !texFormulas[string(w.bytes())] {
+			if w := d.wordAt(nameStart); !texFormulas[string(w.bytes())] {
 				return pos
 			}
-			end, kind, mark = begun, 'b', `\end{`
+			end, kind, mark = nameStart, 'b', `\end{`
 		default:
 			return pos
 		}
 	}
-	if closed, long := d.findInLine(end, mark, maxSpan); closed > 0 || long || d.pastEnd {
+	if closed, isTooLong := d.findInLine(end, mark, maxSpan); closed > 0 || isTooLong || d.pastEnd {
 		return pos
 	}
 	d.scan.fenceRune, d.scan.fenceLen = kind, 1
@@ -74,8 +74,8 @@ func (d *detector) closeFormula(pos int) int {
 	case '[':
 		end, _ = d.findInLine(pos, `\]`, 2*maxSpan)
 	default: // environments can be nested, so they are counted
-		begun, _ := d.findInLine(pos, `\begin{`, 2*maxSpan)
-		if end, _ = d.findInLine(pos, `\end{`, 2*maxSpan); begun > 0 {
+		inner, _ := d.findInLine(pos, `\begin{`, 2*maxSpan)
+		if end, _ = d.findInLine(pos, `\end{`, 2*maxSpan); inner > 0 {
 			sc.fenceLen++
 		}
 		if end > 0 {

@@ -29,11 +29,11 @@ func CheckLanguage(file, text string) error {
 
 // errorf is an error about a line of the file; line 0 is the whole file.
 func (l *language) errorf(line int, format string, args ...any) error {
-	where := l.file
+	place := l.file
 	if line > 0 {
-		where = fmt.Sprintf("%s:%d", l.file, line)
+		place = fmt.Sprintf("%s:%d", l.file, line)
 	}
-	return fmt.Errorf("%s: %s", where, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: %s", place, fmt.Sprintf(format, args...))
 }
 
 // missing returns an error for each part that the file lacks: its name, its source, and test

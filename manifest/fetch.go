@@ -59,10 +59,10 @@ func Beside(address, wellKnown string) (string, error) {
 	}
 	base := strings.TrimSuffix(path.Clean("/"+u.Path), "/")
 	for _, suffix := range []string{Path, KeysPath, "/ws", "/aaep/v1"} { // what every agent has below its own path
-		above, ok := strings.CutSuffix(base, suffix)
-		isNamedWS := suffix == "/ws" && above == "" // the agent itself is called ws, at the root of its host
+		parent, ok := strings.CutSuffix(base, suffix)
+		isNamedWS := suffix == "/ws" && parent == "" // the agent itself is called ws, at the root of its host
 		if ok && !isNamedWS {
-			base = above
+			base = parent
 		}
 	}
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: base + wellKnown}).String(), nil

@@ -140,7 +140,7 @@ func parseJWKs(text []byte) ([]key, error) {
 // parsePEM reads the public keys and certificates in a PEM text. Any other block is an error, and
 // so is a text without one, and one that is cut off.
 func parsePEM(text []byte) (keys []key, err error) {
-	begun := bytes.Count(text, []byte("-----BEGIN"))
+	blocks := bytes.Count(text, []byte("-----BEGIN"))
 	for len(text) > 0 {
 		var block *pem.Block
 		if block, text = pem.Decode(text); block == nil {
@@ -169,7 +169,7 @@ func parsePEM(text []byte) (keys []key, err error) {
 		keys = append(keys, k.withThumbprint())
 	}
 	switch {
-	case begun > len(keys): // Decode passes over what it cannot read
+	case blocks > len(keys): // Decode passes over what it cannot read
 		return nil, errors.New("in the PEM: a key or certificate is cut off or damaged")
 	case keys == nil:
 		return nil, errors.New("the keys are neither JWK nor PEM")

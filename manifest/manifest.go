@@ -160,7 +160,7 @@ func (f *manifestForm) readManifest() (*Manifest, error) {
 }
 
 // AddEndpoint says where a transport is found, and that it is served.
-func (m *Manifest) AddEndpoint(transport string, at Endpoint) error {
+func (m *Manifest) AddEndpoint(transport string, endpoint Endpoint) error {
 	endpoints, err := m.Endpoints()
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (m *Manifest) AddEndpoint(transport string, at Endpoint) error {
 	if endpoints == nil {
 		endpoints = map[string]Endpoint{}
 	}
-	endpoints[transport] = at
+	endpoints[transport] = endpoint
 	data, err := jsonv2.Marshal(endpoints, jsonv2.Deterministic(true))
 	if err != nil {
 		return err

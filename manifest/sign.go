@@ -147,8 +147,8 @@ func parseJWKSigner(text []byte, o SignerOptions) (*Signer, error) {
 // are its own, and are sent after those of o.
 func parsePEMSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
 	shared := o.Certificates
-	begun := bytes.Count(text, []byte("-----BEGIN")) // how many blocks Decode has yet to return
-	var private crypto.Signer                        // the key whose certificates may follow, or nil
+	blocks := bytes.Count(text, []byte("-----BEGIN")) // how many blocks Decode has yet to return
+	var private crypto.Signer                         // the key whose certificates may follow, or nil
 	addSigner := func() error {
 		s, err := NewSigner(private, o)
 		signers, o.Certificates = append(signers, s), shared
@@ -159,7 +159,7 @@ func parsePEMSigners(text []byte, o SignerOptions) (signers []*Signer, err error
 		if block, text = pem.Decode(text); block == nil {
 			break
 		}
-		begun--
+		blocks--
 		key, certificate, err := parsePrivateBlock(block)
 		if err != nil {
 			return nil, fmt.Errorf("manifest: the key cannot be read: %s", credentials.OneLine(err.Error()))
@@ -182,7 +182,7 @@ func parsePEMSigners(text []byte, o SignerOptions) (signers []*Signer, err error
 		private = next
 	}
 	switch {
-	case begun > 0: // Decode passes over what it cannot read
+	case blocks > 0: // Decode passes over what it cannot read
 		return nil, errors.New("manifest: a key or certificate in it is cut off or damaged")
 	case private == nil:
 		return nil, errors.New("manifest: it is no private key, neither PEM nor JWK")
@@ -347,12 +347,12 @@ func (s *Signer) Algorithm() string { return s.alg }
 // signed has expired or was replaced.
 func PublicKeys(signers ...*Signer) ([]byte, error) {
 	var set jose.JSONWebKeySet
-	taken := map[string]bool{}
+	seen := map[string]bool{}
 	for _, s := range signers {
-		if taken[s.kid] {
+		if seen[s.kid] {
 			return nil, fmt.Errorf("manifest: two keys have the kid %q", s.kid)
 		}
-		taken[s.kid] = true
+		seen[s.kid] = true
 		set.Keys = append(set.Keys, jose.JSONWebKey{Key: s.public, KeyID: s.kid, Algorithm: s.alg, Use: "sig"})
 	}
 	data, err := jsonv2.Marshal(set)

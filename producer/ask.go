@@ -21,7 +21,7 @@ import (
 //
 // The order is: the state awaiting_input, the question, its outcome, and one change of state that
 // announces what came of it. Where an action was accepted, that change is to calling_tool.
-func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Question,
+func (s *Session) askQuestion(ctx context.Context, words speech, q *ledger.Question,
 	explain func(*ledger.Outcome) (speech, error)) (*ledger.Outcome, *questions.Pending, error) {
 	release, err := s.takeTurn(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	pending, err := s.putQuestion(ctx, about, q, payload, explain)
+	pending, err := s.putQuestion(ctx, words, q, payload, explain)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -48,11 +48,11 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 	}
 	accepted := q.Confirmation != nil && out.Decision == aaep.Accept
 	// An answer that came too late for the agent is on record, but nothing is done.
-	late := ctx.Err()
-	if late != nil {
+	ctxErr := ctx.Err()
+	if ctxErr != nil {
 		out = ledger.WithdrawnOutcome(q)
 	}
-	err = s.announceOutcome(q, pending, out, late, explain)
+	err = s.announceOutcome(q, pending, out, ctxErr, explain)
 	if accepted && err != nil {
 		s.p.broker.Log.RecordNotDone(pending.Record)
 	}
@@ -61,17 +61,17 @@ func (s *Session) askQuestion(ctx context.Context, about speech, q *ledger.Quest
 
 // announceOutcome notes in the session's order of events that a question is settled, and announces
 // what came of it: an acceptance by the state calling_tool, anything else by the words that explain
-// has for it and the state that the agent goes back to. late is why the agent wants no answer any
-// more, or nil. The error says why the agent must not act on an answer: it is late, ErrNotRecorded
-// or explain's, or ErrSessionOver. askQuestion calls it before the next question has its turn, so
-// that each outcome is announced. It takes s.mu.
-func (s *Session) announceOutcome(q *ledger.Question, pending *questions.Pending, out *ledger.Outcome, late error,
+// has for it and the state that the agent goes back to. ctxErr is why the agent wants no answer any
+// more, or nil. The error says why the agent must not act on an answer: it is ctxErr,
+// ErrNotRecorded or explain's, or ErrSessionOver. askQuestion calls it before the next question has
+// its turn, so that each outcome is announced. It takes s.mu.
+func (s *Session) announceOutcome(q *ledger.Question, pending *questions.Pending, out *ledger.Outcome, ctxErr error,
 	explain func(*ledger.Outcome) (speech, error)) error {
 	news, failed := explain(out)
 	if out.Unrecorded {
 		failed = ErrNotRecorded
 	}
-	failed = cmp.Or(late, failed)
+	failed = cmp.Or(ctxErr, failed)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,14 +129,14 @@ const maxAsks = 10
 // time is not shown the question with the rest; it is recorded and asked by itself, see
 // questions.Recipient. The result has no Waiter if no recipient can answer, or none can any more.
 // Without an error the state is awaiting_input. askQuestion calls it.
-func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Question, payload aaep.Payload,
+func (s *Session) putQuestion(ctx context.Context, words speech, q *ledger.Question, payload aaep.Payload,
 	explain func(*ledger.Outcome) (speech, error)) (*questions.Pending, error) {
 	p := s.p
 	if !p.beginRecord() { // a Shutdown ends the session
 		return nil, ErrSessionOver
 	}
 	defer p.recording.Done()
-	pending, err := s.prepareQuestion(about, payload)
+	pending, err := s.prepareQuestion(words, payload)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 			pending.MarkRecorded(fresh)
 		}
 		var open bool
-		open, unrecorded, err = s.openQuestion(ctx, about, q, pending, explain)
+		open, unrecorded, err = s.openQuestion(ctx, words, q, pending, explain)
 		switch {
 		case err != nil:
 			return nil, withdraw(err)
@@ -177,7 +177,7 @@ func (s *Session) putQuestion(ctx context.Context, about speech, q *ledger.Quest
 	if s.over || s.ctx.Err() != nil {
 		return nil, ErrSessionOver
 	}
-	return pending, s.enterStateSaying(aaep.StateAwaitingInput, waitingFor(about))
+	return pending, s.enterStateSaying(aaep.StateAwaitingInput, waitingFor(words))
 }
 
 // waitingFor returns the words that announce the state awaiting_input: those of the question.
@@ -190,13 +190,13 @@ func waitingFor(question speech) speech {
 // prepareQuestion makes the event of a question and, of that, a question that is not open yet. The
 // error is ErrSessionOver, or an *aaep.InvalidError for a question that must not be asked. It takes
 // s.mu.
-func (s *Session) prepareQuestion(about speech, payload aaep.Payload) (*questions.Pending, error) {
+func (s *Session) prepareQuestion(words speech, payload aaep.Payload) (*questions.Pending, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.ctx.Err() != nil {
 		return nil, ErrSessionOver
 	}
-	ev, err := s.buildEvent(about, payload)
+	ev, err := s.buildEvent(words, payload)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (s *Session) prepareQuestion(about speech, payload aaep.Payload) (*question
 // of them need. After an error the state goes back to what it was. explain becomes
 // s.explainSettled. putQuestion calls it, holding no lock; it takes s.mu, holds the recipients, and
 // waits for the broker, never for a link.
-func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Question, pending *questions.Pending,
+func (s *Session) openQuestion(ctx context.Context, words speech, q *ledger.Question, pending *questions.Pending,
 	explain func(*ledger.Outcome) (speech, error)) (open, unrecorded bool, err error) {
 	p := s.p
 	s.mu.Lock()
@@ -228,7 +228,7 @@ func (s *Session) openQuestion(ctx context.Context, about speech, q *ledger.Ques
 	}
 	pending.StretchTimeout()
 	before := s.lastState.ev
-	if err := s.enterStateSaying(aaep.StateAwaitingInput, waitingFor(about)); err != nil {
+	if err := s.enterStateSaying(aaep.StateAwaitingInput, waitingFor(words)); err != nil {
 		return false, false, err
 	}
 	// The change of state that ended the question before has an earlier stamp than this question.

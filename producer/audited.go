@@ -37,13 +37,14 @@ func (f *refusals) describe(err error) error {
 // AuditIdentity returns the subscription as the audit log names it, with the language in which it
 // is shown ev; a nil ev leaves the language out. Any goroutine may call it.
 func (sub *subscription) AuditIdentity(ev *aaep.Event) audit.Subscription {
-	who := audit.Subscription{SubscriptionID: sub.id, SubscriberID: sub.subscriberID, Principal: sub.Link.Principal}
+	identity := audit.Subscription{SubscriptionID: sub.id, SubscriberID: sub.subscriberID,
+		Principal: sub.Link.Principal}
 	if ev == nil {
-		return who
+		return identity
 	}
-	who.Language = ev.Language()
+	identity.Language = ev.Language()
 	if i := negotiation.ChooseLanguage(sub.terms.Load().Languages, ev); i > 0 {
-		who.Language = ev.Translations[i-1].Language()
+		identity.Language = ev.Translations[i-1].Language()
 	}
-	return who
+	return identity
 }

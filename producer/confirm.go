@@ -36,7 +36,7 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 	if t.Irreversible {
 		reversibility = aaep.Irreversible
 	}
-	about, err := questionContext(t.ExtraContext, call, t.AsksElsewhere)
+	extraContext, err := questionContext(t.ExtraContext, call, t.AsksElsewhere)
 	if err != nil {
 		return "", nil, nil, err
 	}
@@ -47,7 +47,7 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 		RiskLevel:       t.Risk,
 		Irreversible:    &t.Irreversible,
 		Reversibility:   reversibility,
-		ExtraContext:    about,
+		ExtraContext:    extraContext,
 	}
 	p.Action, _ = textIn(t.Action, "")
 	p.Consequence, _ = textIn(t.Consequence, "")

@@ -14,7 +14,7 @@ import (
 
 // AddEndpoint says in the manifest that this producer is served over a transport, and where.
 // Package producer/serve calls it for what that serves.
-func (p *Producer) AddEndpoint(transport string, at manifest.Endpoint) {
+func (p *Producer) AddEndpoint(transport string, endpoint manifest.Endpoint) {
 	if !p.isMade() {
 		return
 	}
@@ -23,7 +23,7 @@ func (p *Producer) AddEndpoint(transport string, at manifest.Endpoint) {
 	if p.published.reached == nil {
 		p.published.reached = map[string]manifest.Endpoint{}
 	}
-	p.published.reached[transport] = at
+	p.published.reached[transport] = endpoint
 }
 
 // Manifest says what this producer serves, from what it is configured to do and nothing else
@@ -55,8 +55,8 @@ func (p *Producer) Manifest() (*manifest.Manifest, error) {
 	defer p.published.mu.Unlock()
 	for _, name := range []string{
 		manifest.SSE, manifest.WebSocket, manifest.GRPC, manifest.Unix, manifest.Pipe, manifest.Stdio} {
-		if at, ok := p.published.reached[name]; ok {
-			if err := m.AddEndpoint(name, at); err != nil {
+		if endpoint, ok := p.published.reached[name]; ok {
+			if err := m.AddEndpoint(name, endpoint); err != nil {
 				return nil, err
 			}
 		}
@@ -156,11 +156,11 @@ func (s *signature) isDone() bool {
 // waitDone waits until the signature is there, at most until signTimeout after it was asked for,
 // and reports whether it is.
 func (s *signature) waitDone() bool {
-	late := time.NewTimer(time.Until(s.begun.Add(signTimeout)))
-	defer late.Stop()
+	timeout := time.NewTimer(time.Until(s.begun.Add(signTimeout)))
+	defer timeout.Stop()
 	select {
 	case <-s.done:
-	case <-late.C:
+	case <-timeout.C:
 	}
 	return s.isDone()
 }

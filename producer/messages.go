@@ -73,15 +73,15 @@ const replyHold = 10 * time.Second
 // effect also to the log and to the audit log. The sender is never told whether it counted
 // (§6.3.4).
 func (sub *subscription) handleReply(m aaep.Message) {
-	by, reportEffect := sub.AuditIdentity(nil), sub.p.cfg.Observer.Began(Reply)
+	sender, reportEffect := sub.AuditIdentity(nil), sub.p.cfg.Observer.Began(Reply)
 	finish := func(err error) {
 		if reportEffect(err); err != nil {
 			sub.p.cfg.Logger.Warn("reply without effect",
 				"subscription_id", sub.id, "principal", sub.Link.Principal, "reason", err)
-			sub.p.broker.Log.RecordReply(by, m, err)
+			sub.p.broker.Log.RecordReply(sender, m, err)
 		}
 	}
-	w, err := sub.p.broker.Reply(by, m, finish)
+	w, err := sub.p.broker.Reply(sender, m, finish)
 	if w == nil {
 		if refused := &sub.replyLimits.refused; refused.recording.Load() || !refused.pace.Take(time.Now()) {
 			refused.unrecorded++

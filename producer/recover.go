@@ -237,9 +237,9 @@ func (p *Producer) withdrawEverywhere(s *Session, onRecord map[string]audit.Reco
 	defer cancel()
 	for _, token := range s.machine.OpenQuestions() {
 		data, _ := replica.EncodeClaim(p.shared.Node(), &ledger.Outcome{Cause: ledger.Withdrawn}, nil)
-		if _, mine, err := p.shared.Claim(ctx, string(token), data); err != nil {
+		if _, won, err := p.shared.Claim(ctx, string(token), data); err != nil {
 			return err
-		} else if !mine {
+		} else if !won {
 			onRecord[audit.QuestionID(token)] = audit.Record{Kind: settledElsewhere}
 			p.cfg.Logger.Warn("a question was settled just before this agent took over; what came of it is not known",
 				"session_id", s.id)

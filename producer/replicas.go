@@ -26,8 +26,8 @@ func (a replicaAgent) ApplyPresence(now replica.Presence) {
 }
 
 // ExtendQuestion gives a question more time; see questions.Board.
-func (a replicaAgent) ExtendQuestion(id string, by audit.Subscription, token aaep.ReplyToken) bool {
-	return a.p.board.Extend(id, by, token)
+func (a replicaAgent) ExtendQuestion(id string, asker audit.Subscription, token aaep.ReplyToken) bool {
+	return a.p.board.Extend(id, asker, token)
 }
 
 // IsLogOverdue reports whether the log does not answer.

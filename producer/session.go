@@ -76,10 +76,11 @@ type stateAt struct {
 	pos uint64      // its position in the log; zero: there is none
 }
 
-// StartSession begins a session and tells what it is about. The agent is then thinking. When ctx is
-// done the session ends as cancelled by the producer. The error is ErrClosed, or an
-// *aaep.InvalidError for a text that must not be told; with Config.Follow there always is one.
-func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session, error) {
+// StartSession begins a session, whose summary tells the user what it is about. The agent is then
+// thinking. When ctx is done the session ends as cancelled by the producer. The error is ErrClosed,
+// or an *aaep.InvalidError for a text that must not be told; with Config.Follow there always is
+// one.
+func (p *Producer) StartSession(ctx context.Context, summary aaep.Text) (*Session, error) {
 	if !p.isMade() {
 		return nil, errNotMade
 	}
@@ -90,7 +91,7 @@ func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session,
 	s.ctx, s.end = context.WithCancel(context.WithValue(ctx, sessionKey{}, s))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.registerSession(about); err != nil {
+	if err := s.registerSession(summary); err != nil {
 		s.end()
 		return nil, err
 	}
@@ -103,13 +104,13 @@ func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session,
 
 // registerSession emits the first event of the session and adds the session to those that Shutdown
 // ends, or does neither. StartSession calls it with s.mu held; it takes the Producer's mu.
-func (s *Session) registerSession(about aaep.Text) (err error) {
+func (s *Session) registerSession(summary aaep.Text) (err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	if s.p.closed {
 		return ErrClosed
 	}
-	if s.start, err = s.emitEvent(s.p.authoredSpeech(about), &aaep.SessionStarted{}); err != nil {
+	if s.start, err = s.emitEvent(s.p.authoredSpeech(summary), &aaep.SessionStarted{}); err != nil {
 		return err
 	}
 	s.p.sessions = append(s.p.sessions, s)

@@ -116,23 +116,23 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 // others written. Once a caller of Shutdown waits no longer, Config.Audit has closeTimeout, and the
 // error is that caller's if it does not return in that time.
 func (p *Producer) finishRecords() error {
-	kept := make(chan struct{})
+	recorded := make(chan struct{})
 	go func() {
-		defer close(kept)
+		defer close(recorded)
 		p.recording.Wait()
-		p.follower.Report()                              // that there are no subscriptions here now
-		late := time.AfterFunc(closeTimeout, p.noClaims) // the other processes may not answer
+		p.follower.Report()                                    // that there are no subscriptions here now
+		claimTimer := time.AfterFunc(closeTimeout, p.noClaims) // the other processes may not answer
 		p.broker.Close()
-		late.Stop()
+		claimTimer.Stop()
 	}()
 	defer p.noClaims()
 	select {
-	case <-kept:
+	case <-recorded:
 		return nil
 	case <-p.aborted.Done():
 	}
 	select {
-	case <-kept:
+	case <-recorded:
 		return nil
 	case <-time.After(closeTimeout):
 		p.cfg.Logger.Error("Config.Audit does not return: what it was given last may not be on record")

@@ -388,8 +388,8 @@ func (p *Producer) tryRegister(sub *subscription, must bool) (awaited uint64, er
 		cursor = max(cursor, p.log.Start())
 	}
 	states, changed := statesAt(sessions, cursor)
-	begun := !slices.Equal(sessions, p.sessions) // a session that has just begun is not held
-	if (changed > end || begun) && cursor == end && !resumes && !must {
+	hasNewSession := !slices.Equal(sessions, p.sessions) // a session that has just begun is not held
+	if (changed > end || hasNewSession) && cursor == end && !resumes && !must {
 		return max(changed, 1), nil
 	}
 	p.loops.Add(1)
@@ -419,8 +419,8 @@ func (p *Producer) unregisterSubscription(sub *subscription) {
 	p.follower.RequestReport()
 }
 
-// withoutSubscription returns a copy of subs without gone. subs is not changed, for other
+// withoutSubscription returns a copy of subs without removed. subs is not changed, for other
 // goroutines read it.
-func withoutSubscription(subs []*subscription, gone *subscription) []*subscription {
-	return slices.DeleteFunc(slices.Clone(subs), func(sub *subscription) bool { return sub == gone })
+func withoutSubscription(subs []*subscription, removed *subscription) []*subscription {
+	return slices.DeleteFunc(slices.Clone(subs), func(sub *subscription) bool { return sub == removed })
 }

@@ -87,12 +87,12 @@ func (s *Session) warnIfTooShort(p aaep.Payload, pace int64) {
 		return
 	}
 	if write, left := s.p.shortTimes.countWarning(time.Now()); write {
-		about := []any{"session_id", s.id, "timeout_seconds", limit,
+		attrs := []any{"session_id", s.id, "timeout_seconds", limit,
 			"needed_seconds", int64(need / time.Second), "pace_wpm", pace}
 		if left > 0 {
-			about = append(about, "left_out", left)
+			attrs = append(attrs, "left_out", left)
 		}
-		s.p.cfg.Logger.Warn("too little time to hear the question and answer", about...)
+		s.p.cfg.Logger.Warn("too little time to hear the question and answer", attrs...)
 	}
 }
 

@@ -103,14 +103,14 @@ func (p *Producer) phraseSpeech(id phrase.ID, arg func(tag string) (string, bool
 // setPayloads gives each wording but the first a payload of its own, or drops the wording if
 // payload has none for its language.
 func (sp *speech) setPayloads(payload func(tag string) (p aaep.Payload, ok bool)) {
-	kept := sp.wordings[:1:1] // the event's own language has the event's payload
+	complete := sp.wordings[:1:1] // the event's own language has the event's payload
 	for _, translation := range sp.wordings[1:] {
 		if p, ok := payload(translation.lang); ok {
 			translation.payload = p
-			kept = append(kept, translation)
+			complete = append(complete, translation)
 		}
 	}
-	sp.wordings = kept
+	sp.wordings = complete
 }
 
 // textIn returns the words of a text in a language, and whether the text has that language. The tag

@@ -104,9 +104,9 @@ func (b *inbox) receivedCount() int {
 }
 
 // takeOldest removes and returns the oldest event. It returns nil where there is none, or where the
-// oldest is held, with how long it still is. over says that the subscription has ended: then
+// oldest is held, with how long it still is. isOver says that the subscription has ended: then
 // nothing is held.
-func (b *inbox) takeOldest(over bool) (ev *aaep.Event, held time.Duration) {
+func (b *inbox) takeOldest(isOver bool) (ev *aaep.Event, held time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.read = true
@@ -115,7 +115,7 @@ func (b *inbox) takeOldest(over bool) (ev *aaep.Event, held time.Duration) {
 	}
 	a := b.events[0]
 	if !a.heldUntil.IsZero() {
-		if held = time.Until(a.heldUntil); held > 0 && !over &&
+		if held = time.Until(a.heldUntil); held > 0 && !isOver &&
 			!slices.ContainsFunc(b.events, arrival.isCriticalAndFree) {
 			return nil, held
 		}

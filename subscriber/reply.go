@@ -344,9 +344,9 @@ func (s *Subscription) mayAnswer(ev *aaep.Event) bool {
 // decisionTime returns the moment of the decision on the producer's clock: ours, unless the two
 // differ by more than two seconds (D-35).
 func (q *pendingQuestion) decisionTime(now time.Time) time.Time {
-	theirs := q.event.Timestamp.Add(now.Sub(q.received))
-	if d := now.Sub(theirs); d > 2*time.Second || d < -2*time.Second {
-		return theirs
+	producerTime := q.event.Timestamp.Add(now.Sub(q.received))
+	if d := now.Sub(producerTime); d > 2*time.Second || d < -2*time.Second {
+		return producerTime
 	}
 	return now
 }

@@ -101,29 +101,29 @@ func Dial(ctx context.Context, address string, cfg Config) (*Agent, error) {
 
 // dialOver is Dial over a network of a test.
 func dialOver(ctx context.Context, address string, cfg Config, transport http.RoundTripper) (*Agent, error) {
-	at, err := url.Parse(address)
-	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
+	endpoint, err := url.Parse(address)
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" {
 		return nil, fmt.Errorf("a2a: %q is not the address of an agent, such as https://agent.example", address)
 	}
 	cfg.AnswerTime = cmp.Or(cfg.AnswerTime, 5*time.Minute)
 	cfg.Logger = shield.Logger(cfg.Logger)
 	a := &Agent{cfg: cfg, pushes: map[[sha256.Size]byte]*Task{}}
 	a.http = bridge.NewClient(transport, "agent")
-	if at.Path == "" || strings.HasSuffix(at.Path, "/") {
-		at = at.JoinPath(".well-known", "agent-card.json")
+	if endpoint.Path == "" || strings.HasSuffix(endpoint.Path, "/") {
+		endpoint = endpoint.JoinPath(".well-known", "agent-card.json")
 	}
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
-	body, err := a.fetchCard(ctx, at.String())
+	body, err := a.fetchCard(ctx, endpoint.String())
 	if err == nil && bridge.Decode(body, &a.card) != nil {
 		err = errors.New("what it has there cannot be read as a card")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("a2a: the agent's card at %s cannot be had: %w", at.Redacted(),
+		return nil, fmt.Errorf("a2a: the agent's card at %s cannot be had: %w", endpoint.Redacted(),
 			bridge.WithoutAddress(err))
 	}
 	a.streams.Store(a.card.Capabilities.Streaming)
-	if err := a.chooseInterface(at); err != nil {
+	if err := a.chooseInterface(endpoint); err != nil {
 		return nil, err
 	}
 	if a.memory, err = openMemory(cfg.Seen, a.endpoint); err != nil {
@@ -133,8 +133,8 @@ func dialOver(ctx context.Context, address string, cfg Config, transport http.Ro
 }
 
 // fetchCard reads what is at an address.
-func (a *Agent) fetchCard(ctx context.Context, at string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+func (a *Agent) fetchCard(ctx context.Context, cardURL string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, cardURL, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -186,8 +186,8 @@ func (a *Agent) chooseInterface(card *url.URL) error {
 		a.endpoint = a.cfg.Endpoint
 		return nil
 	}
-	at, err := url.Parse(a.endpoint)
-	if err != nil || !sameHost(at, card) {
+	endpoint, err := url.Parse(a.endpoint)
+	if err != nil || !sameHost(endpoint, card) {
 		return fmt.Errorf("a2a: the agent's card, which came from %s, names the address %s of another host; give it "+
 			"as the endpoint if it is right",
 			card.Host, toolwords.Label(a.endpoint))

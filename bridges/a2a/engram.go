@@ -109,11 +109,11 @@ func (a *Agent) FollowRecords(ctx context.Context, p *producer.Producer, cfg Rec
 	if !slices.ContainsFunc(a.card.Capabilities.Extensions, func(e extension) bool { return e.URI == EngramURI }) {
 		return ErrNoRecords
 	}
-	about := "Following the records."
+	summary := "Following the records."
 	if cfg.Prefix != "" {
-		about = "Following the records under " + words.Sentence(toolwords.Label(cfg.Prefix))
+		summary = "Following the records under " + words.Sentence(toolwords.Label(cfg.Prefix))
 	}
-	s, err := p.StartSession(context.WithoutCancel(ctx), bridge.Ours(about))
+	s, err := p.StartSession(context.WithoutCancel(ctx), bridge.Ours(summary))
 	if err != nil {
 		return err
 	}
@@ -147,10 +147,10 @@ func (a *Agent) FollowRecords(ctx context.Context, p *producer.Producer, cfg Rec
 func (r *records) keepFollowing(ctx context.Context) error {
 	retry, lastNews, away := bridge.FirstRetry, time.Now(), false
 	for {
-		before, made := r.sequence, r.taskID == ""
+		before, isNew := r.sequence, r.taskID == ""
 		err := r.ensureSubscription(ctx)
 		if err == nil {
-			err = r.followStream(ctx, !made)
+			err = r.followStream(ctx, !isNew)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -216,13 +216,13 @@ func (r *records) ensureSubscription(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var made struct {
+	var created struct {
 		TaskID string `json:"taskId"`
 	}
-	if bridge.Decode(value, &made) != nil || made.TaskID == "" {
+	if bridge.Decode(value, &created) != nil || created.TaskID == "" {
 		return errors.New("the agent's answer names no subscription")
 	}
-	r.taskID = made.TaskID
+	r.taskID = created.TaskID
 	return nil
 }
 
@@ -247,7 +247,7 @@ func (r *records) followStream(ctx context.Context, reattached bool) error {
 				}
 				return cmp.Or(s.err, errors.New("the stream ended"))
 			}
-			if over, err := r.takeUpdate(ctx, u); over {
+			if isOver, err := r.takeUpdate(ctx, u); isOver {
 				r.taskID = ""
 				return err
 			}
@@ -408,8 +408,8 @@ func (r *records) setRecord(key string, now any, version int64) {
 	case have == nil || have.gone:
 		r.addChange(key, r.spokenName(key)+" is new: "+words.Sentence(bridge.DescribeValue(now)))
 	default:
-		if said := bridge.Changes(have.value, now); len(said) > 0 {
-			r.addChange(key, r.spokenName(key)+": "+words.Sentence(bridge.List(said)))
+		if changes := bridge.Changes(have.value, now); len(changes) > 0 {
+			r.addChange(key, r.spokenName(key)+": "+words.Sentence(bridge.List(changes)))
 		}
 	}
 	if r.asking == key { // what was asked about is no longer so
@@ -426,8 +426,8 @@ func (r *records) isPending(key string) bool {
 	if r.cfg.Approval == "" || have == nil || have.gone {
 		return false
 	}
-	at, _ := bridge.At(have.value, r.cfg.Approval)
-	return at == "pending"
+	state, _ := bridge.At(have.value, r.cfg.Approval)
+	return state == "pending"
 }
 
 // rereadRecord takes over a record as the agent has it now, version or later.

@@ -135,8 +135,8 @@ func (m *memory) rewriteFile() error {
 			lines = append(lines, memoryLine{Task: id, Status: status})
 		}
 		for _, artifact := range slices.Sorted(maps.Keys(task.artifacts)) {
-			told := task.artifacts[artifact]
-			lines = append(lines, memoryLine{Task: id, Artifact: artifact, Told: &told})
+			toldText := task.artifacts[artifact]
+			lines = append(lines, memoryLine{Task: id, Artifact: artifact, Told: &toldText})
 		}
 	}
 	var all bytes.Buffer
@@ -196,10 +196,10 @@ func (m *memory) restoreTask(id string, t *telling) {
 		return
 	}
 	t.now, t.statuses = task.now, maps.Clone(task.statuses)
-	for artifact, told := range task.artifacts {
+	for artifact, toldText := range task.artifacts {
 		sp := newSpoken()
-		if sp.sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(told.Sum) == nil && told.Size >= 0 {
-			sp.size = told.Size
+		if sp.sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(toldText.Sum) == nil && toldText.Size >= 0 {
+			sp.size = toldText.Size
 			t.artifacts[artifact] = sp
 		}
 	}

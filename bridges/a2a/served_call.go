@@ -95,7 +95,7 @@ func (s *Server) callMethod(a *answerer, r *http.Request, c *call, principal str
 		case method == "CancelTask":
 			s.cancelTask(a, r, t)
 		case method == "SubscribeToTask":
-			if _, over, _ := t.updatesAfter(0); over {
+			if _, isOver, _ := t.updatesAfter(0); isOver {
 				a.writeError(codeUnsupported, "the task is over")
 				return
 			}
@@ -153,7 +153,7 @@ func (s *Server) serveMessage(a *answerer, r *http.Request, c *call, principal s
 
 // cancelTask ends a session, and waits until that is shown.
 func (s *Server) cancelTask(a *answerer, r *http.Request, t *servedTask) {
-	if _, over, _ := t.updatesAfter(0); over {
+	if _, isOver, _ := t.updatesAfter(0); isOver {
 		a.writeError(codeNotCancelable, "the task is over")
 		return
 	}
@@ -217,14 +217,14 @@ func (a *answerer) streamTask(r *http.Request, t *servedTask) {
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	for {
-		more, over, moved := t.updatesAfter(n)
+		more, isOver, moved := t.updatesAfter(n)
 		n += len(more)
 		for _, u := range more {
 			if send(a.encodeUpdate(t, u)) != nil {
 				return
 			}
 		}
-		if over {
+		if isOver {
 			return
 		}
 		select {

@@ -173,8 +173,8 @@ func (t *servedTask) updatesAfter(n int) (more []servedUpdate, over bool, moved 
 // awaitEnd waits for the end of the task.
 func (t *servedTask) awaitEnd(ctx context.Context) error {
 	for n := 0; ; {
-		more, over, moved := t.updatesAfter(n)
-		if over {
+		more, isOver, moved := t.updatesAfter(n)
+		if isOver {
 			return nil
 		}
 		n += len(more)
@@ -219,8 +219,9 @@ func (d dialect) encodeParts(text string) []any {
 }
 
 // encodeStatus returns a status, and in it what is said with it, if anything.
-func (d dialect) encodeStatus(t *servedTask, state, text string, at time.Time) map[string]any {
-	status := map[string]any{"state": d.encodeState(state), "timestamp": at.UTC().Format("2006-01-02T15:04:05.000Z")}
+func (d dialect) encodeStatus(t *servedTask, state, text string, changed time.Time) map[string]any {
+	status := map[string]any{"state": d.encodeState(state),
+		"timestamp": changed.UTC().Format("2006-01-02T15:04:05.000Z")}
 	if text != "" {
 		status["message"] = d.encodeObject("message", map[string]any{
 			"messageId": rand.Text(), "contextId": t.conversation, "taskId": t.id,

@@ -81,8 +81,8 @@ type Server struct {
 // its own, with the session's context, which ends when the client cancels the task. The session is
 // completed when turn returns nil, and fails with its error, unless it is over by then.
 func NewServer(p *producer.Producer, turn func(context.Context, Turn) error, cfg ServerConfig) (*Server, error) {
-	at, err := url.Parse(cfg.URL)
-	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
+	endpoint, err := url.Parse(cfg.URL)
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" {
 		return nil, fmt.Errorf("a2a: ServerConfig.URL must be an address such as https://agent.example/a2a; it is %q",
 			cfg.URL)
 	}
@@ -91,7 +91,7 @@ func NewServer(p *producer.Producer, turn func(context.Context, Turn) error, cfg
 	if err != nil {
 		return nil, fmt.Errorf("a2a: the agent cannot be followed: %w", err)
 	}
-	s := &Server{p: p, turn: turn, cfg: cfg, at: at, sub: sub, tasks: map[string]*servedTask{},
+	s := &Server{p: p, turn: turn, cfg: cfg, at: endpoint, sub: sub, tasks: map[string]*servedTask{},
 		open: map[string]int{}}
 	go s.followAgent()
 	return s, nil

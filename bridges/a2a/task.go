@@ -124,13 +124,13 @@ func (a *Agent) registerPush(ctx context.Context, t *Task) {
 }
 
 // beginTask makes a task and its session.
-func (a *Agent) beginTask(ctx context.Context, p *producer.Producer, about aaep.Text) (*Task, error) {
+func (a *Agent) beginTask(ctx context.Context, p *producer.Producer, summary aaep.Text) (*Task, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.tasks >= maxTasks {
 		return nil, ErrTooMany
 	}
-	s, err := p.StartSession(context.WithoutCancel(ctx), about)
+	s, err := p.StartSession(context.WithoutCancel(ctx), summary)
 	if err != nil {
 		return nil, err
 	}
@@ -515,8 +515,8 @@ func (t *Task) askUser(ctx context.Context, s taskStatus) {
 	ctx, t.withdraw = context.WithCancel(ctx)
 	answers := make(chan answer, 1)
 	t.asking = answers
-	put := t.makeQuestion(s, t.agent.cfg.AnswerTime)
-	go func() { answers <- put(ctx) }()
+	ask := t.makeQuestion(s, t.agent.cfg.AnswerTime)
+	go func() { answers <- ask(ctx) }()
 }
 
 // sendAnswer sends the answer to the agent.

@@ -200,7 +200,7 @@ func (t *telling) isNewStatus(s taskStatus) bool {
 // tellState tells a status, and reports whether the user must be asked.
 func (t *telling) tellState(s taskStatus) (ask bool) {
 	text := bridge.Line(s.messageText())
-	was := t.now
+	previous := t.now
 	t.now, t.away = s.stateName(), false
 	t.news++
 	switch t.now {
@@ -209,7 +209,7 @@ func (t *telling) tellState(s taskStatus) (ask bool) {
 			text = words.Sentence(words.Fit(text, mostAsked))
 			t.closeOutput()
 			t.s.Progress(bridge.Ours(text), aaep.Progress{Description: text}, 0)
-		} else if t.now == working && was != working {
+		} else if t.now == working && previous != working {
 			t.s.State(aaep.StateThinking, bridge.Ours("The agent works on it."))
 		}
 	case inputRequired, authRequired:
@@ -237,25 +237,25 @@ var (
 
 // failTask ends the session of a task that failed or was rejected, with the agent's words.
 func (t *telling) failTask(text string) {
-	end, says := errFailed, "The task failed."
+	end, sentence := errFailed, "The task failed."
 	if t.now == rejected {
-		end, says = errRejected, "The agent rejected the task."
+		end, sentence = errRejected, "The agent rejected the task."
 	}
 	if text != "" {
-		says += " " + t.agentName + ": " + words.Sentence(words.Fit(text, mostAsked))
+		sentence += " " + t.agentName + ": " + words.Sentence(words.Fit(text, mostAsked))
 		end = fmt.Errorf("%w: %s", end, toolwords.Label(text))
 	}
-	t.finishWith(end, func(aaep.Text) { t.s.Fail(errFailed, bridge.Ours(says)) }, "")
+	t.finishWith(end, func(aaep.Text) { t.s.Fail(errFailed, bridge.Ours(sentence)) }, "")
 }
 
 // finishWith ends the session by a function, with the agent's last words.
-func (t *telling) finishWith(why error, by func(aaep.Text), text string) {
+func (t *telling) finishWith(why error, finish func(aaep.Text), text string) {
 	t.closeOutput()
 	var end aaep.Text
 	if text != "" {
 		end = aaep.Say(words.Sentence(words.Fit(text, mostAsked)))
 	}
-	by(end)
+	finish(end)
 	t.over, t.end = true, why
 }
 
@@ -322,7 +322,7 @@ func (t *telling) makeQuestion(s taskStatus, open time.Duration) func(context.Co
 		Context: aaep.Say("Your answer is sent to " + t.agentName + " as you give it."), Timeout: open,
 	}
 	return func(ctx context.Context) answer {
-		given, err := session.AskText(ctx, q)
-		return answer{text: given, err: err}
+		reply, err := session.AskText(ctx, q)
+		return answer{text: reply, err: err}
 	}
 }

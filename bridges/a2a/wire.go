@@ -97,8 +97,8 @@ func textOf(parts []part) string {
 }
 
 // describeFile says that there is something of a name and a media type.
-func describeFile(what, name, kind string) string {
-	text := "(" + what
+func describeFile(noun, name, kind string) string {
+	text := "(" + noun
 	if name = toolwords.Label(name); name != "" {
 		text += ", " + name
 	}

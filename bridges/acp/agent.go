@@ -99,8 +99,8 @@ func Start(ctx context.Context, cmd *exec.Cmd, cfg Config) (*Agent, error) {
 	var ending error
 	a := newAgent(out, in, cfg, func() error {
 		in.Close()
-		late := time.AfterFunc(endTimeout, func() { cmd.Process.Kill() })
-		defer late.Stop()
+		killTimer := time.AfterFunc(endTimeout, func() { cmd.Process.Kill() })
+		defer killTimer.Stop()
 		<-exited
 		return ending
 	})
@@ -199,13 +199,13 @@ func (a *Agent) Version() string { return toolwords.Label(a.hello.Info.Version) 
 
 // NewConversation begins a conversation in Config.Folder, whose turns are sessions of p.
 func (a *Agent) NewConversation(ctx context.Context, p *producer.Producer) (*Conversation, error) {
-	var made newSessionResponse
+	var created newSessionResponse
 	if err := a.peer.call(ctx, "session/new", newSessionRequest{CWD: a.cfg.Folder, MCPServers: []struct{}{}},
-		&made); err != nil {
+		&created); err != nil {
 		return nil, a.explainError(err)
 	}
-	c := a.addConversation(p, made.SessionID)
-	c.keepOffers(made)
+	c := a.addConversation(p, created.SessionID)
+	c.keepOffers(created)
 	return c, nil
 }
 
@@ -261,15 +261,15 @@ func (a *Agent) Resume(ctx context.Context, p *producer.Producer, id string) (*C
 		return c, nil
 	}
 	c = a.addConversation(p, id)
-	var made newSessionResponse
+	var resumed newSessionResponse
 	if err := a.peer.call(ctx, method, newSessionRequest{CWD: a.cfg.Folder, MCPServers: []struct{}{}, SessionID: id},
-		&made); err != nil {
+		&resumed); err != nil {
 		a.mu.Lock()
 		delete(a.conversations, id)
 		a.mu.Unlock()
 		return nil, a.explainError(err)
 	}
-	c.keepOffers(made)
+	c.keepOffers(resumed)
 	return c, nil
 }
 
@@ -292,7 +292,7 @@ func (a *Agent) addConversation(p *producer.Producer, id string) *Conversation {
 // it in the order of the lines, on the goroutine that reads: updates are applied here, and each
 // request is answered on a goroutine of its own.
 func (a *Agent) dispatchRequest(r *request) {
-	var about struct {
+	var params struct {
 		SessionID string `json:"sessionId"`
 	}
 	if r.method == "$/cancel_request" {
@@ -302,16 +302,16 @@ func (a *Agent) dispatchRequest(r *request) {
 		}
 		return
 	}
-	if err := decodeParams(r.params, &about); err != nil && !r.isNotification() {
+	if err := decodeParams(r.params, &params); err != nil && !r.isNotification() {
 		r.refuse(jsonrpc2.CodeInvalidParams, "the parameters cannot be read")
 		return
 	}
 	a.mu.Lock()
-	c := a.conversations[about.SessionID]
+	c := a.conversations[params.SessionID]
 	a.mu.Unlock()
 	switch {
 	case r.method == "session/update" && c == nil:
-		a.keepEarlyUpdate(about.SessionID, r.params)
+		a.keepEarlyUpdate(params.SessionID, r.params)
 	case r.method == "session/update":
 		c.applyUpdate(r.params)
 	case r.isNotification():
@@ -419,13 +419,13 @@ const maxProblems = 100
 
 // noteFirst reports whether a problem, or a kind of update, comes up for the first time. After
 // maxProblems of them it reports false.
-func (a *Agent) noteFirst(what string) bool {
+func (a *Agent) noteFirst(problem string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.reported[what] || len(a.reported) >= maxProblems {
+	if a.reported[problem] || len(a.reported) >= maxProblems {
 		return false
 	}
-	a.reported[what] = true
+	a.reported[problem] = true
 	return true
 }
 

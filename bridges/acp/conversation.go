@@ -39,21 +39,21 @@ type Conversation struct {
 	lastTerminal int
 }
 
-// beginTurn starts a session of the Producer whose summary is about. The error is ErrBusy where a
+// beginTurn starts a session of the Producer with a summary. The error is ErrBusy where a
 // turn is open already.
-func (c *Conversation) beginTurn(ctx context.Context, about string) (*turn, error) {
+func (c *Conversation) beginTurn(ctx context.Context, summary string) (*turn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.turn != nil {
 		return nil, ErrBusy
 	}
-	return c.startTurn(ctx, about)
+	return c.startTurn(ctx, summary)
 }
 
 // startTurn is beginTurn with c.mu held and no turn open.
-func (c *Conversation) startTurn(ctx context.Context, about string) (*turn, error) {
+func (c *Conversation) startTurn(ctx context.Context, summary string) (*turn, error) {
 	s, err := c.p.StartSession(context.WithoutCancel(ctx),
-		aaep.Say(cmp.Or(toolwords.Label(about), "A message without words.")))
+		aaep.Say(cmp.Or(toolwords.Label(summary), "A message without words.")))
 	if err != nil {
 		return nil, err
 	}
@@ -124,15 +124,15 @@ func (c *Conversation) SetMode(ctx context.Context, id string) error {
 }
 
 // keepOffers keeps the modes, models and settings that the agent named when the conversation began.
-func (c *Conversation) keepOffers(made newSessionResponse) {
+func (c *Conversation) keepOffers(offers newSessionResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if made.Modes != nil {
-		c.modes = *made.Modes
+	if offers.Modes != nil {
+		c.modes = *offers.Modes
 	}
-	c.models, c.config = made.Models, made.Config
-	if made.Commands != nil {
-		c.commands = made.Commands
+	c.models, c.config = offers.Models, offers.Config
+	if offers.Commands != nil {
+		c.commands = offers.Commands
 	}
 }
 

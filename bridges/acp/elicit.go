@@ -29,11 +29,11 @@ func (c *Conversation) answerElicitation(r *request) {
 // runInTurn calls do with the open turn, or with one begun for it where the agent asks of its own
 // accord. Where no turn can begin, the request is answered with otherwise, or refused if that is
 // nil.
-func (c *Conversation) runInTurn(r *request, about string, otherwise any, do func(*turn)) {
+func (c *Conversation) runInTurn(r *request, summary string, otherwise any, do func(*turn)) {
 	c.mu.Lock()
 	t, err := c.turn, error(nil)
 	if t == nil {
-		if t, err = c.startTurn(context.Background(), about); err == nil {
+		if t, err = c.startTurn(context.Background(), summary); err == nil {
 			t.unprompted = true
 		}
 	}
@@ -56,12 +56,12 @@ func (c *Conversation) runInTurn(r *request, about string, otherwise any, do fun
 func (t *turn) endRequest() {
 	t.c.mu.Lock()
 	t.requests--
-	over := t.unprompted && t.requests == 0
-	if over && t.c.turn == t {
+	isOver := t.unprompted && t.requests == 0
+	if isOver && t.c.turn == t {
 		t.c.turn = nil // what is asked from now on begins another
 	}
 	t.c.mu.Unlock()
-	if over {
+	if isOver {
 		t.endTurn("end_turn", nil)
 	}
 }
@@ -106,8 +106,8 @@ func (t *turn) askElicitation(r *request, ask elicitation) {
 
 // askToVisit asks whether the user wants to open a web address by themselves.
 func (t *turn) askToVisit(ctx context.Context, r *request, ask elicitation) (form.Answer, error) {
-	at, err := url.Parse(ask.URL)
-	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
+	address, err := url.Parse(ask.URL)
+	if err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" {
 		t.reportNotice("The agent wants you to open an address that is none of the web. It was not done.")
 		return form.Answer{Action: form.Cancel}, nil
 	}
@@ -117,7 +117,7 @@ func (t *turn) askToVisit(ctx context.Context, r *request, ask elicitation) (for
 		return form.Answer{Action: form.Cancel}, nil
 	}
 	q := producer.Question{
-		Text: aaep.Say(fmt.Sprintf("Do you want to go to an address at %s yourself?", toolwords.Line(at.Host))),
+		Text: aaep.Say(fmt.Sprintf("Do you want to go to an address at %s yourself?", toolwords.Line(address.Host))),
 		Context: aaep.Say(words.Fit(toolwords.Line(ask.Message), maxContextBytes-mostAddress-100) +
 			" The whole address is: " + toolwords.Line(ask.URL)),
 		Timeout: t.c.agent.cfg.AnswerTime,

@@ -84,13 +84,13 @@ func readRegularFile(root *os.Root, name string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	at, err := f.Stat()
+	info, err := f.Stat()
 	switch {
 	case err != nil:
 		return "", err
-	case !at.Mode().IsRegular():
+	case !info.Mode().IsRegular():
 		return "", fmt.Errorf("%s is no regular file", name)
-	case at.Size() > maxFile:
+	case info.Size() > maxFile:
 		return "", fmt.Errorf("%s is longer than %d MiB", name, maxFile>>20)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
@@ -157,8 +157,8 @@ func (t *turn) writeFile(r *request, ask writeFileRequest) error {
 	}) {
 		return write()
 	}
-	about := &call{title: path, kind: "edit", content: []toolContent{part}}
-	return t.askThenDo(r, about, "Write "+words.Sentence(cfg.describePath(path)), write)
+	edit := &call{title: path, kind: "edit", content: []toolContent{part}}
+	return t.askThenDo(r, edit, "Write "+words.Sentence(cfg.describePath(path)), write)
 }
 
 // sameText reports whether two texts of a file are the same; nil stands for no file.
@@ -167,7 +167,7 @@ func sameText(a, b *string) bool { return a == b || a != nil && b != nil && *a =
 // resolvePath returns a path in the folder with its links resolved, as far as it exists. A path
 // that leads out of the folder is an error.
 func (cfg Config) resolvePath(path string) (string, error) {
-	at, err := cfg.pathInFolder(path)
+	absolute, err := cfg.pathInFolder(path)
 	if err != nil {
 		return "", err
 	}
@@ -176,7 +176,7 @@ func (cfg Config) resolvePath(path string) (string, error) {
 		return "", err
 	}
 	for rest := ""; ; {
-		found, err := filepath.EvalSymlinks(at)
+		found, err := filepath.EvalSymlinks(absolute)
 		switch {
 		case err == nil:
 			rel, err := filepath.Rel(folder, filepath.Join(found, rest))
@@ -184,10 +184,10 @@ func (cfg Config) resolvePath(path string) (string, error) {
 				return "", fmt.Errorf("acp: %s leads out of the folder %s", path, cfg.Folder)
 			}
 			return filepath.Join(cfg.Folder, rel), nil
-		case !errors.Is(err, fs.ErrNotExist) || at == cfg.Folder:
+		case !errors.Is(err, fs.ErrNotExist) || absolute == cfg.Folder:
 			return "", err
 		}
-		at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest)
+		absolute, rest = filepath.Dir(absolute), filepath.Join(filepath.Base(absolute), rest)
 	}
 }
 
@@ -207,22 +207,22 @@ func (cfg Config) replaceFile(path string, old *string, text string) error {
 		return err
 	}
 	mode := fs.FileMode(0o666) // less what the process masks
-	for at := name; at != "."; at = filepath.Dir(at) {
-		switch info, err := root.Lstat(at); {
+	for dir := name; dir != "."; dir = filepath.Dir(dir) {
+		switch info, err := root.Lstat(dir); {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return err
 		case err == nil && info.Mode()&fs.ModeSymlink != 0:
 			return errMeanwhile
-		case err == nil && at == name:
+		case err == nil && dir == name:
 			mode = info.Mode().Perm()
 		}
 	}
-	beside := filepath.Join(filepath.Dir(name), ".aaep-"+rand.Text())
-	f, err := root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	temporary := filepath.Join(filepath.Dir(name), ".aaep-"+rand.Text())
+	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
-	defer root.Remove(beside) // which fails once it is renamed
+	defer root.Remove(temporary) // which fails once it is renamed
 	_, err = f.WriteString(text)
 	if old != nil {
 		err = errors.Join(err, f.Chmod(mode))
@@ -240,7 +240,7 @@ func (cfg Config) replaceFile(path string, old *string, text string) error {
 	if !sameText(old, now) {
 		return errMeanwhile
 	}
-	return root.Rename(beside, name)
+	return root.Rename(temporary, name)
 }
 
 // A grantedAction is something that an accepted permission has shown: the change of a file, or a
@@ -254,19 +254,19 @@ type grantedAction struct {
 // keepGrants notes the changes or the command that an accepted permission has shown, so that the
 // agent's request to do exactly that asks no second time. A command that was too long to be told
 // whole is not among them. It is called with t.mu held.
-func (t *turn) keepGrants(about call) {
+func (t *turn) keepGrants(allowed call) {
 	if t.c.agent.cfg.Version2 { // which has its agents write and run by themselves
 		return
 	}
-	for _, part := range about.content {
+	for _, part := range allowed.content {
 		if part.Type == "diff" {
 			if path, err := t.c.agent.cfg.pathInFolder(part.Path); err == nil {
 				t.grants = append(t.grants, grantedAction{path: path, text: part.NewText, old: part.OldText})
 			}
 		}
 	}
-	if about.kind == "execute" {
-		for _, command := range []string{about.title, toolwords.Command(about.input)} {
+	if allowed.kind == "execute" {
+		for _, command := range []string{allowed.title, toolwords.Command(allowed.input)} {
 			if command == "" {
 				continue
 			}
@@ -280,11 +280,11 @@ func (t *turn) keepGrants(about call) {
 
 // spendGrant reports whether a noted grant matches, and forgets that one: each permission counts
 // once. After a stop none does.
-func (t *turn) spendGrant(is func(grantedAction) bool) bool {
+func (t *turn) spendGrant(isGranted func(grantedAction) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, g := range t.grants {
-		if is(g) && !t.halted && !t.ended {
+		if isGranted(g) && !t.halted && !t.ended {
 			t.grants = append(t.grants[:i:i], t.grants[i+1:]...)
 			return true
 		}
@@ -294,19 +294,19 @@ func (t *turn) spendGrant(is func(grantedAction) bool) bool {
 
 // askThenDo asks the user whether action may be done, and calls do once they accept. The error is
 // that of do, or says that the user did not allow it.
-func (t *turn) askThenDo(r *request, about *call, action string, do func() error) error {
+func (t *turn) askThenDo(r *request, c *call, action string, do func() error) error {
 	t.mu.Lock()
 	t.endText()
 	t.mu.Unlock()
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	defer context.AfterFunc(t.asking, cancel)()
-	tool := about.asTool()
+	tool := c.asTool()
 	tool.Risk, tool.Timeout = aaep.RiskHigh, t.c.agent.cfg.AnswerTime
 	tool.Action, tool.Consequence = aaep.Say(words.Fit(action, maxToldBytes)),
-		aaep.Say(words.Fit(about.describeConsequence(t.c.agent.cfg), maxToldBytes))
+		aaep.Say(words.Fit(c.describeConsequence(t.c.agent.cfg), maxToldBytes))
 	var failed error
-	err := t.putQuestion(ctx, r, &permission{call: about, about: *about}, func() error {
+	err := t.putQuestion(ctx, r, &permission{call: c, about: *c}, func() error {
 		_, err := t.s.Tool(ctx, tool, func(context.Context) (string, error) { failed = do(); return "", failed })
 		if failed != nil { // which is no fault of the question
 			return nil

@@ -244,15 +244,15 @@ func (r *request) sendReply(m message) bool {
 func (p *peer) replyOnce(r *request, m message) bool {
 	key, _ := bridge.CanonicalRPCID(r.id)
 	p.mu.Lock()
-	mine := p.open[key] == r
-	if mine {
+	isOpen := p.open[key] == r
+	if isOpen {
 		delete(p.open, key)
 	}
 	p.mu.Unlock()
-	if mine {
+	if isOpen {
 		p.queueMessage(m)
 	}
-	return mine
+	return isOpen
 }
 
 // cancelRequest answers the open request with an id as cancelled: the agent wants no answer any
@@ -373,9 +373,9 @@ func (p *peer) writeLines() {
 		select {
 		case line := <-p.queue:
 			for piece := range slices.Chunk(line, writePiece) {
-				late := time.AfterFunc(writeTimeout, func() { stop(); p.end() })
+				endTimer := time.AfterFunc(writeTimeout, func() { stop(); p.end() })
 				_, err := p.out.Write(piece)
-				late.Stop()
+				endTimer.Stop()
 				if err != nil {
 					return
 				}

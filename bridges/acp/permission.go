@@ -133,13 +133,14 @@ func (t *turn) askPermission(r *request, ask permissionRequest) {
 	r.answer(no)
 }
 
-// putQuestion calls put once the requests that came before r have had their answers, since Details
-// and Options are about the one question that the user is asked. Beside an editor, which shows them
-// all, no question waits. p is nil for a question that is no permission.
+// putQuestion calls ask, which puts the question, once the requests that came before r have had
+// their answers, since Details and Options are about the one question that the user is asked.
+// Beside an editor, which shows them all, no question waits. p is nil for a question that is no
+// permission.
 //
-// The error is that of ctx or of put. Where it means that no question could be put, the user is
+// The error is that of ctx or of ask. Where it means that no question could be put, the user is
 // told.
-func (t *turn) putQuestion(ctx context.Context, r *request, p *permission, put func() error) error {
+func (t *turn) putQuestion(ctx context.Context, r *request, p *permission, ask func() error) error {
 	if r.place != nil {
 		select {
 		case <-r.place:
@@ -162,7 +163,7 @@ func (t *turn) putQuestion(ctx context.Context, r *request, p *permission, put f
 		}()
 	}
 	t.c.agent.waitBeforeAsking(ctx)
-	err := put()
+	err := ask()
 	switch {
 	case err == nil, ctx.Err() != nil, errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut),
 		errors.Is(err, producer.ErrUnreachable),
@@ -209,9 +210,9 @@ func (t *turn) askForOption(ctx context.Context, p *permission) (option permissi
 // putChoice puts the options as a choice by the agent's own names, and returns the one that was
 // chosen. What allows is confirmed after it.
 func (t *turn) putChoice(ctx context.Context, p *permission) (permissionOption, error) {
-	about := words.Fit(p.about.describeConsequence(t.c.agent.cfg), maxContextBytes)
+	consequence := words.Fit(p.about.describeConsequence(t.c.agent.cfg), maxContextBytes)
 	q := producer.Question{Text: aaep.Say(words.Fit(p.about.describeAction(), maxToldBytes) + " What do you answer?"),
-		Context: aaep.Say(about), Timeout: t.c.agent.cfg.AnswerTime}
+		Context: aaep.Say(consequence), Timeout: t.c.agent.cfg.AnswerTime}
 	for i, o := range p.options {
 		q.Choices = append(q.Choices, producer.Choice{Value: fmt.Sprint(i + 1), Label: aaep.Say(optionName(o))})
 	}
@@ -286,17 +287,17 @@ func (t *turn) optionConfirmation(p *permission, option permissionOption) produc
 	tool := p.about.asTool()
 	tool.Confirm, tool.Timeout, tool.AsksElsewhere = true, t.c.agent.cfg.AnswerTime, t.c.agent.besideEditor
 	tool.Risk, tool.Irreversible = aaep.RiskHigh, p.about.kind == "delete" // whatever kind the agent says that it is
-	says := p.about.describeConsequence(t.c.agent.cfg)
+	consequence := p.about.describeConsequence(t.c.agent.cfg)
 	switch name := optionName(option); {
 	case option.Kind == allowAlways:
 		tool.Action = aaep.Say(fmt.Sprintf("Allow it from now on without being asked, which the agent calls \"%s\".",
 			name))
-		says = "What this covers the agent decides, and it asks no more about that. Now it wants to do this: " +
-			p.about.describeAction() + " " + says
+		consequence = "What this covers the agent decides, and it asks no more about that. Now it wants to do this: " +
+			p.about.describeAction() + " " + consequence
 	case !plainYes[strings.ToLower(name)]:
-		says += fmt.Sprintf(" Yes is answered as \"%s\".", name)
+		consequence += fmt.Sprintf(" Yes is answered as \"%s\".", name)
 	}
-	tool.Consequence = aaep.Say(words.Fit(says, maxToldBytes))
+	tool.Consequence = aaep.Say(words.Fit(consequence, maxToldBytes))
 	return tool
 }
 

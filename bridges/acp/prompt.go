@@ -60,7 +60,7 @@ func (c *Conversation) Prompt(ctx context.Context, text string) error {
 // awaitIdle waits until an agent of version 2 says that the turn is over, and returns its reason.
 func (t *turn) awaitIdle(ctx context.Context) (reason string, err error) {
 	stopped := t.stopped
-	var late <-chan time.Time
+	var timeout <-chan time.Time
 	for {
 		select {
 		case reason := <-t.idle:
@@ -71,8 +71,8 @@ func (t *turn) awaitIdle(ctx context.Context) (reason string, err error) {
 			ctx = context.Background()
 			t.stopAgent()
 		case <-stopped:
-			stopped, late = nil, time.After(stopTimeout)
-		case <-late:
+			stopped, timeout = nil, time.After(stopTimeout)
+		case <-timeout:
 			return "", errNotStopped
 		}
 	}

@@ -169,22 +169,22 @@ func (t *tee) notePermission(line []byte) *pendingPermission {
 		same.request.cancel()
 		return nil
 	}
-	var about cancelNotification
+	var params cancelNotification
 	waiting := 0
 	for _, other := range t.open {
 		if !other.settled {
 			waiting++
 		}
 	}
-	if !exact || waiting >= maxPending || len(t.open) >= maxSettled || decodeParams(m.Params, &about) != nil {
+	if !exact || waiting >= maxPending || len(t.open) >= maxSettled || decodeParams(m.Params, &params) != nil {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	asks := &pendingPermission{session: about.SessionID,
+	pending := &pendingPermission{session: params.SessionID,
 		request: &request{reply: t.replyForListener, id: m.ID, method: *m.Method, params: m.Params, ctx: ctx,
 			cancel: cancel}}
-	t.open[key] = asks
-	return asks
+	t.open[key] = pending
+	return pending
 }
 
 // withdraw leaves a permission to the editor. It is called with t.mu held.
@@ -195,8 +195,8 @@ func (p *pendingPermission) withdraw() {
 
 // withdrawAll leaves to the editor all that is open. It is called with t.mu held.
 func (t *tee) withdrawAll() {
-	for _, asks := range t.open {
-		asks.withdraw()
+	for _, pending := range t.open {
+		pending.withdraw()
 	}
 }
 
@@ -204,14 +204,14 @@ func (t *tee) withdrawAll() {
 // called with t.mu held.
 func (t *tee) withdrawCancelled(line []byte) {
 	var m message
-	var about cancelRequest
+	var params cancelRequest
 	if jsonv2.Unmarshal(line, &m) != nil || m.Method == nil || *m.Method != "$/cancel_request" ||
-		decodeParams(m.Params, &about) != nil {
+		decodeParams(m.Params, &params) != nil {
 		return
 	}
-	key, _ := bridge.CanonicalRPCID(about.RequestID)
-	if asks := t.open[key]; asks != nil {
-		asks.withdraw()
+	key, _ := bridge.CanonicalRPCID(params.RequestID)
+	if pending := t.open[key]; pending != nil {
+		pending.withdraw()
 	}
 }
 
@@ -226,27 +226,27 @@ func (t *tee) matchAnswer(line []byte) (*pendingPermission, bool) {
 		}
 		return nil, true
 	}
-	var about cancelNotification
+	var params cancelNotification
 	switch {
 	case m.Method == nil:
 	case *m.Method == "$/cancel_request":
 		t.withdrawAll()
-	case *m.Method == "session/cancel" && decodeParams(m.Params, &about) == nil:
-		for _, asks := range t.open {
-			asks.stopped = asks.stopped || asks.session == about.SessionID
+	case *m.Method == "session/cancel" && decodeParams(m.Params, &params) == nil:
+		for _, pending := range t.open {
+			pending.stopped = pending.stopped || pending.session == params.SessionID
 		}
 	}
 	if m.Method != nil || m.ID == nil {
 		return nil, true
 	}
 	key, _ := bridge.CanonicalRPCID(m.ID)
-	asks := t.open[key]
-	if asks == nil {
+	pending := t.open[key]
+	if pending == nil {
 		return nil, true
 	}
 	delete(t.open, key)
-	asks.request.cancel()
-	return asks, !asks.settled
+	pending.request.cancel()
+	return pending, !pending.settled
 }
 
 // replyForListener sends a listener's answer to the agent, unless the editor was first. Nothing but
@@ -265,13 +265,14 @@ func (t *tee) replyForListener(r *request, m message) bool {
 	defer t.writing.agent.Unlock()
 	t.mu.Lock()
 	key, _ := bridge.CanonicalRPCID(r.id)
-	asks := t.open[key]
-	mine := asks != nil && asks.request == r && !asks.settled && !asks.stopped && !asks.again && !t.broken
-	if mine {
-		asks.settled, r.params = true, nil
+	pending := t.open[key]
+	isFirst := pending != nil && pending.request == r && !pending.settled && !pending.stopped &&
+		!pending.again && !t.broken
+	if isFirst {
+		pending.settled, r.params = true, nil
 	}
 	t.mu.Unlock()
-	if !mine {
+	if !isFirst {
 		return false
 	}
 	if _, err := t.toAgent.Write(append(line, '\n')); err != nil {
@@ -304,8 +305,8 @@ func (t *tee) stopObserving(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.broken, t.queue = true, nil
-	for _, asks := range t.open {
-		asks.request.cancel()
+	for _, pending := range t.open {
+		pending.request.cancel()
 	}
 }
 
@@ -324,15 +325,15 @@ func (t *tee) observeLines() {
 		if t.broken {
 			err = errUnobserved
 		}
-		for _, asks := range t.open {
-			asks.request.cancel()
+		for _, pending := range t.open {
+			pending.request.cancel()
 		}
 		t.mu.Unlock()
 		for _, turn := range t.prompts {
 			turn.endTurn("", err)
 		}
 	}()
-	for over := false; ; {
+	for ended := false; ; {
 		t.mu.Lock()
 		queue, broken := t.queue, t.broken
 		t.queue, t.bytes = nil, 0
@@ -341,15 +342,15 @@ func (t *tee) observeLines() {
 			t.observeLine(p)
 		}
 		switch {
-		case broken, over && len(queue) == 0:
+		case broken, ended && len(queue) == 0:
 			return
-		case over:
+		case ended:
 			continue
 		}
 		select {
 		case <-t.more:
 		case <-t.over:
-			over = true
+			ended = true
 		}
 	}
 }
@@ -364,12 +365,12 @@ func (t *tee) observeLine(p observedLine) {
 	if toolwords.Decode(p.line, &m) != nil {
 		return
 	}
-	var about struct {
+	var params struct {
 		SessionID string         `json:"sessionId"`
 		Prompt    []contentBlock `json:"prompt"`
 	}
 	if m.Method != nil {
-		decodeParams(m.Params, &about)
+		decodeParams(m.Params, &params)
 	}
 	method := ""
 	if m.Method != nil {
@@ -378,7 +379,7 @@ func (t *tee) observeLine(p observedLine) {
 	var c *Conversation
 	switch method {
 	case "session/prompt", "session/cancel", "session/update", "session/request_permission":
-		if c = t.findConversation(about.SessionID); c == nil {
+		if c = t.findConversation(params.SessionID); c == nil {
 			return
 		}
 	}
@@ -393,7 +394,7 @@ func (t *tee) observeLine(p observedLine) {
 				hello.ProtocolVersion, protocolVersion))
 		}
 	case p.fromEditor && method == "session/prompt" && m.ID != nil:
-		t.beginPrompt(c, string(m.ID), about.Prompt)
+		t.beginPrompt(c, string(m.ID), params.Prompt)
 	case p.fromEditor && method == "session/cancel":
 		c.Stop()
 	case p.fromEditor && m.Method == nil && p.permission != nil && !p.permission.settled:
@@ -451,9 +452,9 @@ func (t *tee) findConversation(id string) *Conversation {
 }
 
 // reportEditorAnswer tells the listeners what the editor's user has answered.
-func (t *tee) reportEditorAnswer(asks *pendingPermission, m message) {
+func (t *tee) reportEditorAnswer(pending *pendingPermission, m message) {
 	var ask permissionRequest
-	if decodeParams(asks.request.params, &ask) != nil {
+	if decodeParams(pending.request.params, &ask) != nil {
 		return
 	}
 	text := "It was answered in the editor: not allowed."

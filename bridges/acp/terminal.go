@@ -68,12 +68,12 @@ func (m *terminal) Write(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.output = append(m.output, p...)
-	if over := len(m.output) - m.most; over > 0 {
+	if excess := len(m.output) - m.most; excess > 0 {
 		m.truncated = true
-		for over < len(m.output) && !utf8.RuneStart(m.output[over]) {
-			over++
+		for excess < len(m.output) && !utf8.RuneStart(m.output[excess]) {
+			excess++
 		}
-		m.output = append([]byte(nil), m.output[over:]...)
+		m.output = append([]byte(nil), m.output[excess:]...)
 	}
 	return len(p), nil
 }
@@ -144,7 +144,7 @@ func (t *turn) runCommand(r *request, ask createTerminalRequest) (id string, err
 		err = begin()
 		return id, err
 	}
-	says := []string{"In the folder " + words.Sentence(toolwords.Exact(folder))}
+	sentences := []string{"In the folder " + words.Sentence(toolwords.Exact(folder))}
 	for _, v := range ask.Env {
 		if v.Name == "" || toolwords.Exact(v.Name) != v.Name || strings.ContainsAny(v.Name, "= ") {
 			return "", errors.New("the name of a setting is none that can be told")
@@ -153,15 +153,15 @@ func (t *turn) runCommand(r *request, ask createTerminalRequest) (id string, err
 		if toolwords.Exact(v.Value) == v.Value && !strings.ContainsAny(v.Value, "\"\\") {
 			value = "\"" + v.Value + "\""
 		}
-		says = append(says, fmt.Sprintf("With %s set to %s.", v.Name, value))
+		sentences = append(sentences, fmt.Sprintf("With %s set to %s.", v.Name, value))
 	}
-	told := strings.Join(says, " ")
-	if !tellableWhole(command) || !tellableWhole(told) {
+	context := strings.Join(sentences, " ")
+	if !tellableWhole(command) || !tellableWhole(context) {
 		return "", fmt.Errorf("a command with its settings can have %d characters at most, so that the user can be "+
 			"told all of it", toolwords.Most)
 	}
 	about := &call{title: command, kind: "execute",
-		content: []toolContent{{Type: "content", Content: contentBlock{Type: "text", Text: told}}}}
+		content: []toolContent{{Type: "content", Content: contentBlock{Type: "text", Text: context}}}}
 	err = t.askThenDo(r, about, about.describeAction(), begin)
 	return id, err
 }

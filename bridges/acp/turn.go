@@ -207,29 +207,29 @@ func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:
 func (t *turn) reportPlan(entries []planEntry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	was := map[string]string{}
+	previous := map[string]string{}
 	for _, e := range t.plan {
-		was[e.Content] = e.Status
+		previous[e.Content] = e.Status
 	}
 	fresh := len(t.plan) != len(entries)
 	t.plan = entries
-	done, at := 0, -1
+	done, current := 0, -1
 	for i, e := range entries {
-		status, known := was[e.Content]
+		status, known := previous[e.Content]
 		fresh = fresh || !known
 		if e.Status == "completed" {
 			done++
 		}
 		if e.Status == "in_progress" && status != e.Status {
-			at = i
+			current = i
 		}
 	}
 	switch {
 	case len(entries) == 0:
-	case at >= 0:
-		text := fmt.Sprintf("Step %d of %d: %s", at+1, len(entries),
-			words.Sentence(toolwords.Label(entries[at].Content)))
-		t.s.Progress(aaep.Say(text), aaep.Progress{Step: int64(at + 1), TotalSteps: int64(len(entries)),
+	case current >= 0:
+		text := fmt.Sprintf("Step %d of %d: %s", current+1, len(entries),
+			words.Sentence(toolwords.Label(entries[current].Content)))
+		t.s.Progress(aaep.Say(text), aaep.Progress{Step: int64(current + 1), TotalSteps: int64(len(entries)),
 			Description: text}, 0)
 	case fresh:
 		t.reportProgress(fmt.Sprintf("A plan of %s. The first: %s", words.Count(len(entries), "step"),

@@ -146,7 +146,7 @@ func (t *turn) writeWhole(kind string, u wholeMessage) {
 // that of the request, by which what is no known call is told apart.
 func (p permissionRequest2) asVersion1(id string) permissionRequest {
 	call := p.Subject.ToolCall
-	says := []string{p.Title, p.Description}
+	texts := []string{p.Title, p.Description}
 	switch p.Subject.Type {
 	case "tool_call":
 		if call.Title == nil || *call.Title == "" {
@@ -158,14 +158,14 @@ func (p permissionRequest2) asVersion1(id string) permissionRequest {
 	default:
 		call = toolCall{Title: &p.Title, Kind: new("")}
 		if p.Subject.Type != "" {
-			says = append(says, "What it is about is of a kind that is not known here, "+p.Subject.Type)
+			texts = append(texts, "What it is about is of a kind that is not known here, "+p.Subject.Type)
 		}
 	}
 	if call.ID == "" {
 		call.ID = "permission " + id
 	}
 	var content []toolContent
-	for _, text := range says {
+	for _, text := range texts {
 		if strings.TrimSpace(text) != "" && text != *call.Title {
 			content = append(content, toolContent{Type: "content", Content: contentBlock{Type: "text", Text: text}})
 		}

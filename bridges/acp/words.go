@@ -29,36 +29,37 @@ func (c *call) describeAction() string {
 // describeConsequence returns what the agent gives to decide by: the files and how much changes in
 // them, the command, the agent's own remarks.
 func (c *call) describeConsequence(cfg Config) string {
-	var says []string
+	var sentences []string
 	changed := false
 	for _, part := range c.content {
 		if part.Type == "diff" && cfg.Version2 {
-			says, changed = append(says, part.describeChanges(cfg)...), true
+			sentences, changed = append(sentences, part.describeChanges(cfg)...), true
 			continue
 		}
 		switch part.Type {
 		case "diff":
-			says = append(says, part.asChange().Summary(cfg.describePath(part.Path)))
+			sentences = append(sentences, part.asChange().Summary(cfg.describePath(part.Path)))
 			changed = true
 		case "content":
 			if text := toolwords.Line(part.Content.spokenText()); text != "" {
-				says = append(says, words.Sentence(text))
+				sentences = append(sentences, words.Sentence(text))
 			}
 		case "terminal":
 		default:
-			says = append(says, "The agent adds something of a kind that is not known here.")
+			sentences = append(sentences, "The agent adds something of a kind that is not known here.")
 		}
 	}
 	if command := toolwords.Code(toolwords.Command(c.input)); command != "" &&
 		!strings.Contains(toolwords.Code(c.title), command) {
-		says = append(says, "The command is: "+words.Sentence(command))
+		sentences = append(sentences, "The command is: "+words.Sentence(command))
 	}
 	if !changed {
-		for _, at := range c.locations {
-			says = append(says, "It is about "+words.Sentence(strings.TrimSuffix(cfg.describePath(at.Path), ",")))
+		for _, location := range c.locations {
+			sentences = append(sentences, "It is about "+
+				words.Sentence(strings.TrimSuffix(cfg.describePath(location.Path), ",")))
 		}
 	}
-	text := strings.Join(says, " ")
+	text := strings.Join(sentences, " ")
 	if folder := toolwords.Exact(cmp.Or(c.folder, cfg.Folder)); c.kind == "execute" && !strings.Contains(text, folder) {
 		text = strings.TrimSpace(text + " In the folder " + words.Sentence(folder))
 	}
@@ -81,12 +82,12 @@ func (c *call) asTool() producer.Tool {
 func (c *Conversation) Details() (lines []string) {
 	p := c.openPermission()
 	c.mu.Lock()
-	t, about := c.turn, c.newest
+	t, newest := c.turn, c.newest
 	c.mu.Unlock()
 	if p != nil {
-		about = &p.about
+		newest = &p.about
 	}
-	if about == nil {
+	if newest == nil {
 		return nil
 	}
 	if t != nil {
@@ -94,10 +95,10 @@ func (c *Conversation) Details() (lines []string) {
 		defer t.mu.Unlock()
 	}
 	safe := func(prefix, text string) { lines = append(lines, prefix+words.OneLine(aaep.SafeText(text))) }
-	for _, text := range toolwords.SplitLines(cmp.Or(about.title, about.name)) {
+	for _, text := range toolwords.SplitLines(cmp.Or(newest.title, newest.name)) {
 		safe("", text)
 	}
-	for _, part := range about.content {
+	for _, part := range newest.content {
 		switch part.Type {
 		case "diff":
 			if c.agent.cfg.Version2 {
@@ -115,15 +116,15 @@ func (c *Conversation) Details() (lines []string) {
 			}
 		}
 	}
-	if about.input != nil {
-		if plain, err := toolwords.Members(about.input); err == nil {
+	if newest.input != nil {
+		if plain, err := toolwords.Members(newest.input); err == nil {
 			for _, text := range plain {
 				safe("", text)
 			}
 		}
 	}
-	for _, at := range about.locations {
-		safe("", "About: "+at.Path)
+	for _, location := range newest.locations {
+		safe("", "About: "+location.Path)
 	}
 	return lines
 }

@@ -46,9 +46,9 @@ type Config struct {
 // at "/".
 func Proxy(p *producer.Producer, upstream *url.URL, cfg Config) http.Handler {
 	if cfg.Transport == nil {
-		own := http.DefaultTransport.(*http.Transport).Clone()
-		own.DisableCompression = true
-		cfg.Transport = own
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.DisableCompression = true
+		cfg.Transport = transport
 	}
 	return &httputil.ReverseProxy{
 		Transport: &transport{producer: p, cfg: cfg},
@@ -150,10 +150,10 @@ func readInput(r *http.Request) (body []byte, in *input) {
 
 // withBody returns a request with a body that was read, or another.
 func withBody(r *http.Request, body []byte) *http.Request {
-	again := r.Clone(r.Context())
-	again.Body, again.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	again.GetBody = nil // it is sent once: a run that is started twice acts twice
-	return again
+	clone := r.Clone(r.Context())
+	clone.Body, clone.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	clone.GetBody = nil // it is sent once: a run that is started twice acts twice
+	return clone
 }
 
 // isStream reports whether an answer is a stream of events that can be read.

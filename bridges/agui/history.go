@@ -183,10 +183,10 @@ func withRunID(data jsontext.Value, id string) ([]byte, error) {
 	if err := bridge.Decode(data, &members); err != nil {
 		return nil, err
 	}
-	own, err := json.Marshal(id)
+	encoded, err := json.Marshal(id)
 	if err != nil {
 		return nil, err
 	}
-	members["runId"] = own
+	members["runId"] = encoded
 	return json.Marshal(members)
 }

@@ -89,8 +89,8 @@ func (x *run) askOne(ctx context.Context, i interrupt) (answer resumeEntry, end 
 	}
 	answer = resumeEntry{InterruptID: i.ID, Status: "resolved"}
 	timeout := cmp.Or(x.transport.cfg.Timeout, 5*time.Minute)
-	if at, err := time.Parse(time.RFC3339, i.ExpiresAt); err == nil {
-		if timeout = time.Until(at); timeout < minTimeout {
+	if expiry, err := time.Parse(time.RFC3339, i.ExpiresAt); err == nil {
+		if timeout = time.Until(expiry); timeout < minTimeout {
 			return answer, nil, errors.New("agui: the interrupt has expired")
 		}
 	}
@@ -196,7 +196,7 @@ func (x *run) confirmInterrupt(ctx context.Context, i interrupt, timeout time.Du
 	error) {
 	tool := producer.Tool{Name: "approval", Risk: aaep.RiskHigh, Timeout: timeout, AsksElsewhere: true}
 	action := cmp.Or(words.Sentence(toolwords.Line(i.Message)), "The agent asks whether it may go on.")
-	consequence, given := "The agent says no more about it.", []string{i.Message}
+	consequence, texts := "The agent says no more about it.", []string{i.Message}
 	isCut := false
 	x.mu.Lock()
 	if c := x.calls[i.ToolCallID]; c != nil {
@@ -205,10 +205,10 @@ func (x *run) confirmInterrupt(ctx context.Context, i interrupt, timeout time.Du
 		if len(c.args) > 0 {
 			consequence += " With: " + words.Sentence(toolwords.Code(string(c.args)))
 		}
-		given, isCut = append(given, c.name, string(c.args)), c.isCut
+		texts, isCut = append(texts, c.name, string(c.args)), c.isCut
 	}
 	x.mu.Unlock()
-	for _, text := range given {
+	for _, text := range texts {
 		isCut = isCut || !toolwords.IsWhole(text)
 	}
 	if isCut || len(action) > mostTold || len(consequence) > mostTold {
@@ -250,7 +250,7 @@ func (x *run) tellInterrupts(interrupts []interrupt) {
 			c.timer.Stop()
 			delete(x.calls, i.ToolCallID)
 		}
-		asks := cmp.Or(toolwords.Label(i.Message), toolwords.Label(i.Reason), "what cannot be read here")
-		bridge.TellNotice(x.session, "The app asks: "+words.Sentence(asks))
+		question := cmp.Or(toolwords.Label(i.Message), toolwords.Label(i.Reason), "what cannot be read here")
+		bridge.TellNotice(x.session, "The app asks: "+words.Sentence(question))
 	}
 }

@@ -83,8 +83,8 @@ func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, er
 				continue // for the web app the run goes on
 			}
 			if resumed && e.Type == "RUN_FINISHED" {
-				if own, err := withRunID(data, x.input.RunID); err == nil {
-					raw = fmt.Appendf(nil, "data: %s\n\n", own)
+				if rewritten, err := withRunID(data, x.input.RunID); err == nil {
+					raw = fmt.Appendf(nil, "data: %s\n\n", rewritten)
 				}
 			}
 			if interrupts := e.interrupts(); len(interrupts) > 0 {

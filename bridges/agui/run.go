@@ -219,12 +219,12 @@ func (x *run) tellActivity(e *event) {
 		}
 	}
 	x.activities[e.MessageID] = after
-	says := bridge.DescribeValue(after)
+	description := bridge.DescribeValue(after)
 	if known {
-		says = bridge.List(bridge.Changes(before, after))
+		description = bridge.List(bridge.Changes(before, after))
 	}
-	if says != "" {
-		x.reportProgress(toolwords.Label(e.Activity) + ": " + words.Sentence(toolwords.Label(says)))
+	if description != "" {
+		x.reportProgress(toolwords.Label(e.Activity) + ": " + words.Sentence(toolwords.Label(description)))
 	}
 }
 
@@ -255,16 +255,16 @@ func (x *run) endRun(err error, text string) {
 		delete(x.calls, id)
 	} // the end of the session tells that it is not known how those ended that have no result
 	x.mu.Unlock()
-	var says aaep.Text
+	var sentence aaep.Text
 	if text != "" {
-		says = bridge.Ours(text)
+		sentence = bridge.Ours(text)
 	}
 	switch {
 	case x.ctx.Err() != nil || errors.Is(err, errGone):
 		x.session.Cancel(aaep.CancelledByProducer, aaep.Text{})
 	case err != nil:
-		x.session.Fail(err, says)
+		x.session.Fail(err, sentence)
 	default:
-		x.session.Complete(says)
+		x.session.Complete(sentence)
 	}
 }

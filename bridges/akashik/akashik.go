@@ -127,12 +127,12 @@ func New(p *producer.Producer, cfg Config) (*Bridge, error) { return newOver(p, 
 
 // newOver is New over a network of a test; nil is the real one.
 func newOver(p *producer.Producer, cfg Config, transport http.RoundTripper) (*Bridge, error) {
-	at, err := url.Parse(cfg.URL)
+	address, err := url.Parse(cfg.URL)
 	unknown := slices.IndexFunc(cfg.Events, func(name string) bool { return !slices.Contains(Events(), name) })
 	switch {
-	case err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https":
+	case err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https":
 		return nil, fmt.Errorf("akashik: %q is not the address of a field, such as https://field.example", cfg.URL)
-	case cfg.Token != "" && at.Scheme == "http" && !httpguard.LoopbackName(at.Hostname()):
+	case cfg.Token != "" && address.Scheme == "http" && !httpguard.LoopbackName(address.Hostname()):
 		return nil, errors.New("akashik: the token could be read on the way: the address must begin with https")
 	case math.IsNaN(cfg.MinRelevance) || cfg.MinRelevance < 0 || cfg.MinRelevance > 1:
 		return nil, fmt.Errorf("akashik: the relevance must be from 0 to 1; it is %v", cfg.MinRelevance)
@@ -158,7 +158,7 @@ func newOver(p *producer.Producer, cfg Config, transport http.RoundTripper) (*Br
 		return nil, fmt.Errorf("akashik: what was told cannot be remembered: %w", err)
 	}
 	b := &Bridge{p: p, cfg: cfg, seen: seen, claims: map[string]string{}, warned: map[string]bool{}}
-	b.name = cmp.Or(toolwords.Label(cfg.Name), toolwords.Label(at.Host))
+	b.name = cmp.Or(toolwords.Label(cfg.Name), toolwords.Label(address.Host))
 	if err := bridge.ReadState(b.placesFile(), &b.place); err != nil {
 		seen.Close()
 		return nil, fmt.Errorf("akashik: how far the field was told cannot be read from %s: %w", b.placesFile(), err)
@@ -252,8 +252,8 @@ func (b *Bridge) tellNews(n *news, now time.Time) error {
 		} else if err := b.tellResult(n.sentence); err != nil {
 			return err
 		}
-		if late := now.Sub(n.at); !n.at.IsZero() && late > max(b.late, lateTime) {
-			b.late = late
+		if delay := now.Sub(n.at); !n.at.IsZero() && delay > max(b.late, lateTime) {
+			b.late = delay
 		}
 		return nil
 	}
@@ -305,8 +305,8 @@ func (b *Bridge) flushPending() error {
 		}
 	}
 	if b.late > 0 {
-		late := words.Spoken(b.late.Round(time.Minute))
-		if err := b.tellResult("That comes late: the oldest is from " + late + " ago."); err != nil {
+		delay := words.Spoken(b.late.Round(time.Minute))
+		if err := b.tellResult("That comes late: the oldest is from " + delay + " ago."); err != nil {
 			return err
 		}
 	}

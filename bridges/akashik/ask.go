@@ -76,7 +76,7 @@ func (b *Bridge) askAbout(ctx context.Context, s *producer.Session, n *news) {
 	}
 	// What the records say may change while the question is open.
 	claims := [2]string{b.describeClaim(n.units[0]), b.describeClaim(n.units[1])}
-	given, err := s.AskText(ctx, b.makeQuestion(n, claims))
+	reply, err := s.AskText(ctx, b.makeQuestion(n, claims))
 	switch {
 	case errors.Is(err, producer.ErrUnreachable):
 		b.mu.Lock()
@@ -86,11 +86,11 @@ func (b *Bridge) askAbout(ctx context.Context, s *producer.Session, n *news) {
 		if err := b.handOver(text); err != nil {
 			b.cfg.Logger.Error("akashik: it could not be told", "error", err)
 		}
-	case err != nil || given == answerNone:
+	case err != nil || reply == answerNone:
 		// The end of the question was told by itself, and nothing is written.
 	default:
 		// An answer is written although the question was settled meanwhile.
-		b.writeDirective(b.ctx, n, s, b.makeDirective(n, claims, given))
+		b.writeDirective(b.ctx, n, s, b.makeDirective(n, claims, reply))
 	}
 }
 
@@ -188,14 +188,14 @@ type relation struct {
 
 // makeDirective makes the record of an answer: what was decided, what was asked, and by which
 // event. claims are what the records of a conflict said when it was asked.
-func (b *Bridge) makeDirective(n *news, claims [2]string, given string) *directive {
-	about := words.Sentence(n.summary)
+func (b *Bridge) makeDirective(n *news, claims [2]string, reply string) *directive {
+	subject := words.Sentence(n.summary)
 	if n.summary == "" {
-		about = n.sentence
+		subject = n.sentence
 	}
 	d := &directive{Mode: "committed", Type: "human_directive",
 		Intent: intent{Purpose: "A person was asked about what the field says requires an action, and answered.",
-			Question: about},
+			Question: subject},
 		Confidence: confidence{Score: 1, Reasoning: "A person decided it, when they were asked by AAEP.",
 			Assumptions: []string{}},
 	}
@@ -204,23 +204,23 @@ func (b *Bridge) makeDirective(n *news, claims [2]string, given string) *directi
 			d.Relations = append(d.Relations, relation{kind, target, description})
 		}
 	}
-	switch given {
+	switch reply {
 	case answerAccept:
-		d.Content = "A person accepts: " + about
+		d.Content = "A person accepts: " + subject
 		relate("answers", n.unit, "accepted")
 	case answerDecline:
-		d.Content = "A person declines: " + about
+		d.Content = "A person declines: " + subject
 		relate("answers", n.unit, "declined")
 	case answerFirst, answerSecond:
 		i := 0
-		if given == answerSecond {
+		if reply == answerSecond {
 			i = 1
 		}
 		d.Content = "A person decides that this holds: " + claims[i]
 		relate("supports", n.units[i], "a person decides for it in the conflict "+n.conflict)
 		relate("informs", n.units[1-i], "a person decides against it in the conflict "+n.conflict)
 	default:
-		d.Content = "A person decides: " + words.Fit(strings.TrimSpace(given), mostWords)
+		d.Content = "A person decides: " + words.Fit(strings.TrimSpace(reply), mostWords)
 		relate("answers", n.unit, "in their own words")
 	}
 	if d.Relations == nil {

@@ -84,7 +84,7 @@ func (b *Bridge) Follow(ctx context.Context) error {
 		}
 		return " What was recorded meanwhile follows."
 	}
-	kept := bridge.Link{
+	link := bridge.Link{
 		Peer:    "field",
 		Connect: func(ctx context.Context) (err error) { links, err = b.connectField(ctx); return err },
 		Attend:  func(ctx context.Context) error { return b.attendLinks(ctx, links) },
@@ -93,7 +93,7 @@ func (b *Bridge) Follow(ctx context.Context) error {
 		Holds:   " What happened meanwhile, but for records, is not known.",
 		Logger:  b.cfg.Logger,
 	}
-	return kept.Keep(ctx)
+	return link.Keep(ctx)
 }
 
 // connectField registers, looks whether the field can be asked, and subscribes where it pushes. It
@@ -112,8 +112,8 @@ func (b *Bridge) connectField(ctx context.Context) (links []*link, err error) {
 		return nil, err
 	}
 	since := int64(wholeField)
-	if at := b.placeNow(); at.Known {
-		since = at.Epoch
+	if place := b.placeNow(); place.Known {
+		since = place.Epoch
 	}
 	if _, err := b.attuneOnce(ctx, since, 1); err != nil {
 		return nil, err
@@ -121,13 +121,13 @@ func (b *Bridge) connectField(ctx context.Context) (links []*link, err error) {
 	if !b.cfg.MCP && level != 0 && level != 1 { // where the level is not known, it may push
 		links, err = b.subscribeAll(ctx)
 	}
-	about := "It pushes its news."
+	manner := "It pushes its news."
 	if len(links) == 0 {
-		about = "It is asked every " + words.Spoken(b.cfg.Poll) +
+		manner = "It is asked every " + words.Spoken(b.cfg.Poll) +
 			"; tasks, agents, and that a conflict was settled cannot be heard so."
 	}
 	b.mu.Lock()
-	b.about = about
+	b.about = manner
 	b.mu.Unlock()
 	return links, err
 }
@@ -149,9 +149,9 @@ func (b *Bridge) registerAgent(ctx context.Context) (level int64, err error) {
 			Version string `json:"protocol_version"`
 		} `json:"field_capabilities"`
 	}
-	about := map[string]any{"id": b.f.agent, "role": b.cfg.Role, "interests": append([]string{}, b.cfg.Interests...),
+	params := map[string]any{"id": b.f.agent, "role": b.cfg.Role, "interests": append([]string{}, b.cfg.Interests...),
 		"required_operations": needed}
-	err = b.f.callOperation(ctx, "REGISTER", "", about, &answer)
+	err = b.f.callOperation(ctx, "REGISTER", "", params, &answer)
 	switch {
 	case codeOf(err) == codeTaken && b.placeNow().Registered:
 		return unknownLevel, nil
@@ -220,11 +220,11 @@ func (b *Bridge) subscribeAll(ctx context.Context) (links []*link, err error) {
 			continue
 		}
 		addresses = append(addresses, address)
-		at, err := b.f.pushAddress(address)
+		pushURL, err := b.f.pushAddress(address)
 		if err != nil {
 			return links, err
 		}
-		l, err := b.f.openLink(ctx, at)
+		l, err := b.f.openLink(ctx, pushURL)
 		if err != nil {
 			return links, err
 		}
@@ -395,12 +395,12 @@ func (b *Bridge) attuneAll(ctx context.Context, since int64) (*attunement, error
 		if err != nil {
 			return nil, err
 		}
-		given := int64(len(answer.Record))
-		if given >= answer.available {
+		received := int64(len(answer.Record))
+		if received >= answer.available {
 			return answer, nil
 		}
-		if given < int64(most) || most >= mostUnits { // asking for more brings no more
-			b.cfg.Logger.Warn("akashik: the field keeps records back", "given", given, "available", answer.available)
+		if received < int64(most) || most >= mostUnits { // asking for more brings no more
+			b.cfg.Logger.Warn("akashik: the field keeps records back", "given", received, "available", answer.available)
 			b.tellNoteOnce("The field gives less than it says that it holds. Some records may not be told.")
 			return answer, nil
 		}
@@ -411,16 +411,16 @@ func (b *Bridge) attuneAll(ctx context.Context, since int64) (*attunement, error
 // known, what is there already is the field's past: it is counted, and only its open conflicts are
 // told.
 func (b *Bridge) catchUp(ctx context.Context) error {
-	was := b.placeNow()
-	if !was.Known {
+	before := b.placeNow()
+	if !before.Known {
 		return b.findPlace(ctx)
 	}
-	answer, err := b.attuneAll(ctx, was.Epoch)
+	answer, err := b.attuneAll(ctx, before.Epoch)
 	if err != nil {
 		return err
 	}
-	if answer.epoch < was.Epoch {
-		b.cfg.Logger.Warn("akashik: the field's epoch went back", "from", was.Epoch, "to", answer.epoch)
+	if answer.epoch < before.Epoch {
+		b.cfg.Logger.Warn("akashik: the field's epoch went back", "from", before.Epoch, "to", answer.epoch)
 		b.tellNoteOnce("The field's clock went back, as if it was set up anew. All that it holds is looked at again; " +
 			"what you heard may be told again.")
 		if answer, err = b.attuneAll(ctx, wholeField); err != nil {
@@ -429,7 +429,7 @@ func (b *Bridge) catchUp(ctx context.Context) error {
 	}
 	all := answer.listNews()
 	fresh := slices.DeleteFunc(slices.Clone(all), func(n *news) bool {
-		return slices.Contains(was.Last, n.repeatName())
+		return slices.Contains(before.Last, n.repeatName())
 	})
 	if err := b.takeNews(fresh); err != nil {
 		return err
@@ -495,7 +495,7 @@ func (b *Bridge) advancePlace(answer *attunement, all []*news) {
 		}
 	}
 	slices.Sort(last)
-	if was := b.placeNow(); was.Known && was.Epoch == answer.epoch && slices.Equal(was.Last, last) {
+	if before := b.placeNow(); before.Known && before.Epoch == answer.epoch && slices.Equal(before.Last, last) {
 		return
 	}
 	b.movePlace(func(p *place) { p.Known, p.Epoch, p.Last = true, answer.epoch, last })

@@ -31,13 +31,13 @@ type link struct {
 var errEnded = errors.New("the field ended the link on which it pushes")
 
 // openLink opens a link at an address of the field.
-func (f *field) openLink(ctx context.Context, at *url.URL) (*link, error) {
-	if strings.HasPrefix(at.Scheme, "ws") {
+func (f *field) openLink(ctx context.Context, pushURL *url.URL) (*link, error) {
+	if strings.HasPrefix(pushURL.Scheme, "ws") {
 		d := websocket.Dialer{HandshakeTimeout: callTime, Proxy: http.ProxyFromEnvironment}
 		if t, ok := f.http.Transport.(*http.Transport); ok {
 			d.NetDialContext = t.DialContext
 		}
-		socket, answer, err := d.DialContext(ctx, at.String(), f.addToken(http.Header{}))
+		socket, answer, err := d.DialContext(ctx, pushURL.String(), f.addToken(http.Header{}))
 		if err != nil {
 			if answer != nil {
 				return nil, &statusError{answer.StatusCode, answer.Status}
@@ -47,7 +47,7 @@ func (f *field) openLink(ctx context.Context, at *url.URL) (*link, error) {
 		socket.SetReadLimit(mostNotification)
 		return &link{socket: socket}, nil
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, pushURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}

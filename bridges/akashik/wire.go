@@ -231,21 +231,21 @@ func (f *field) advanceClock(epoch int64) {
 
 // pushAddress is where notifications are pushed to this agent, by an answer of the field. It must
 // be at the field's own host, for the token is shown there.
-func (f *field) pushAddress(given string) (*url.URL, error) {
+func (f *field) pushAddress(address string) (*url.URL, error) {
 	base, err := url.Parse(f.url)
 	if err != nil {
 		return nil, err
 	}
-	at, err := base.Parse(given)
-	if err != nil || at.User != nil {
+	resolved, err := base.Parse(address)
+	if err != nil || resolved.User != nil {
 		return nil, errors.New("the address at which the field pushes cannot be read")
 	}
-	web := map[string]string{"ws": "http", "wss": "https", "http": "http", "https": "https"}[at.Scheme]
-	if at.Host != base.Host || web != base.Scheme {
+	web := map[string]string{"ws": "http", "wss": "https", "http": "http", "https": "https"}[resolved.Scheme]
+	if resolved.Host != base.Host || web != base.Scheme {
 		return nil, fmt.Errorf("the field pushes at %s, which is not where it is itself; nothing is shown there",
-			toolwords.Label(at.Scheme+"://"+at.Host))
+			toolwords.Label(resolved.Scheme+"://"+resolved.Host))
 	}
-	return at, nil
+	return resolved, nil
 }
 
 // unquoteValue is a number or truth value that may have been sent as text.

@@ -57,7 +57,7 @@ func (c *conversation) decidePermission(ctx context.Context, in *input, about *c
 	decision, done, err := t.s.Confirm(ctx, tool)
 	withdrawn := ctx.Err() != nil
 	stop()
-	reason, over := c.noteDecision(about, t, decision, done, err, withdrawn)
+	reason, isOver := c.noteDecision(about, t, decision, done, err, withdrawn)
 	switch {
 	case errors.Is(err, producer.ErrRejected):
 		r.answer(encodeOutput(c.d.deny(declined)))
@@ -65,7 +65,7 @@ func (c *conversation) decidePermission(ctx context.Context, in *input, about *c
 		r.answer(encodeOutput(c.d.deny(reason)))
 	}
 	switch {
-	case over, errors.Is(err, producer.ErrRejected):
+	case isOver, errors.Is(err, producer.ErrRejected):
 	case withdrawn:
 		c.tellText(c.d.name + " does not wait for an answer here any more.")
 	case decision == aaep.Accept:
@@ -203,12 +203,12 @@ func (c *conversation) newQuestion(in *input, answerable bool) (producer.Tool, *
 		return tool, &unaskedCall{tooLong: true,
 			text: "It asks for permission for something that is too long to be told. " + c.elsewhereText(answerable)}
 	}
-	asks := words.Sentence(c.d.name + " asks, in the folder " + toolwords.Exact(in.Folder))
-	says := strings.TrimSpace(c.consequenceText(in) + " " + asks)
+	origin := words.Sentence(c.d.name + " asks, in the folder " + toolwords.Exact(in.Folder))
+	consequence := strings.TrimSpace(c.consequenceText(in) + " " + origin)
 	tool.Action = aaep.Say(c.agentPrefix() + actionOf(tool))
 	tool.Confirm, tool.Timeout, tool.AsksElsewhere = true, c.b.cfg.AnswerTime, !c.d.isFinal
 	tool.Risk = aaep.RiskHigh
-	tool.Consequence = aaep.Say(says)
+	tool.Consequence = aaep.Say(consequence)
 	return tool, nil
 }
 
@@ -219,14 +219,14 @@ func (c *conversation) fillForm(ctx context.Context, in *input, answer func([]by
 	if t == nil {
 		return
 	}
-	about := toolwords.Line(in.Message)
+	message := toolwords.Line(in.Message)
 	if in.Mode == "url" {
-		c.tellText("It wants you to open an address, and asks that in its own window: " + words.Sentence(about))
+		c.tellText("It wants you to open an address, and asks that in its own window: " + words.Sentence(message))
 		return
 	}
-	questions, err := form.Questions(words.Fit(about, mostContext), in.Schema)
+	questions, err := form.Questions(words.Fit(message, mostContext), in.Schema)
 	if err != nil || in.cut || !c.isAnswerable() {
-		c.tellText("It wants to know something, and asks that in its own window: " + words.Sentence(about))
+		c.tellText("It wants to know something, and asks that in its own window: " + words.Sentence(message))
 		return
 	}
 	ctx, stop := c.countQuestion(ctx, t)

@@ -126,11 +126,11 @@ func (c *conversation) beginLocked(prompt string) *turn {
 		return c.turn
 	}
 	title := c.titleText()
-	about := words.Sentence(title)
+	summary := words.Sentence(title)
 	if prompt = toolwords.Label(prompt); prompt != "" {
-		about = title + ": " + prompt
+		summary = title + ": " + prompt
 	}
-	s, err := c.b.p.StartSession(context.Background(), aaep.Say(about))
+	s, err := c.b.p.StartSession(context.Background(), aaep.Say(summary))
 	if err != nil { // such as for a secret in the prompt
 		if s, err = c.b.p.StartSession(context.Background(), aaep.Say(words.Sentence(title))); err != nil {
 			return nil
@@ -449,7 +449,7 @@ func (c *conversation) handleNotification(in *input) {
 }
 
 // handleSubagent tells of a subagent. Those without a name are the agent's own.
-func (c *conversation) handleSubagent(in *input, what string) {
+func (c *conversation) handleSubagent(in *input, occurrence string) {
 	name := toolwords.Label(in.Helper)
 	if name == "" {
 		name = toolwords.Label(in.HelperAs)
@@ -457,7 +457,7 @@ func (c *conversation) handleSubagent(in *input, what string) {
 	if name == "" || c.b.cfg.QuietUntilDone {
 		return
 	}
-	text := what + ", " + words.Sentence(name)
+	text := occurrence + ", " + words.Sentence(name)
 	if in.Last != nil {
 		text += " " + toolwords.FirstSentence(*in.Last)
 	}

@@ -173,15 +173,15 @@ func (in *input) callKey() string {
 // faultText is why a tool or a turn failed; "" where it did not.
 func (in *input) faultText() string {
 	var text string
-	var about struct {
+	var fault struct {
 		Message string `json:"message"`
 	}
 	switch {
 	case in.Error.Kind() == '"':
 		toolwords.Decode(in.Error, &text)
 	case in.Error.Kind() == '{':
-		toolwords.Decode(in.Error, &about)
-		text = cmp.Or(about.Message, "It failed")
+		toolwords.Decode(in.Error, &fault)
+		text = cmp.Or(fault.Message, "It failed")
 	case in.Response.Kind() == '{':
 		var response struct {
 			Error jsontext.Value `json:"error"`

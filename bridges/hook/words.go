@@ -180,27 +180,27 @@ const (
 
 // consequenceText says what the agent gives to decide by.
 func (c *conversation) consequenceText(in *input) string {
-	var says []string
+	var sentences []string
 	a, readable := in.readArguments()
-	if about := toolwords.Line(a.Description); about != "" {
-		says = append(says, words.Sentence(about))
+	if description := toolwords.Line(a.Description); description != "" {
+		sentences = append(sentences, words.Sentence(description))
 	}
 	place := toolwords.Place(in.Folder, cmp.Or(a.filePath(), "a file without a name"))
 	for _, change := range a.fileChanges() {
-		says = append(says, change.Summary(place))
+		sentences = append(sentences, change.Summary(place))
 		if lines := change.Lines(); len(lines) <= fewLines {
 			if text := strings.Join(lines, ". "); len(text) <= shortLines && text != "" {
-				says = append(says, words.Sentence(text))
+				sentences = append(sentences, words.Sentence(text))
 			}
 		}
 	}
 	if text := cmp.Or(a.Content, a.FileText); text != nil {
-		says = append(says, fmt.Sprintf("All of %s is written: %s.", place,
+		sentences = append(sentences, fmt.Sprintf("All of %s is written: %s.", place,
 			words.Count(len(toolwords.SplitLines(*text)), "line")))
 	}
 	files, _ := patchedFiles(a.Command)
 	for _, file := range files {
-		says = append(says, file.summaryText(in.Folder))
+		sentences = append(sentences, file.summaryText(in.Folder))
 	}
 	rest, others := a.Others, []string(nil)
 	if kind := c.d.tools[in.Tool]; kind == "" || kind == toolwords.Other || !readable {
@@ -216,9 +216,9 @@ func (c *conversation) consequenceText(in *input) string {
 		others = append(others, more...)
 	}
 	for _, text := range others {
-		says = append(says, words.Sentence(toolwords.Code(text)))
+		sentences = append(sentences, words.Sentence(toolwords.Code(text)))
 	}
-	return strings.TrimSpace(strings.Join(says, " "))
+	return strings.TrimSpace(strings.Join(sentences, " "))
 }
 
 // canBeTold reports whether all that has to be told of a call can be: its command or its file, and
@@ -291,7 +291,7 @@ func patchedFiles(text string) (files []*patchedFile, whole bool) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		marker, isMarker := strings.CutPrefix(strings.TrimSpace(line), "*** ")
-		what, path, names := strings.Cut(marker, " File: ")
+		operation, path, names := strings.Cut(marker, " File: ")
 		moved, moves := strings.CutPrefix(marker, "Move to: ")
 		switch {
 		case file.isTextLine(line):
@@ -300,8 +300,8 @@ func patchedFiles(text string) (files []*patchedFile, whole bool) {
 			} else if line[0] == '-' {
 				file.removed++
 			}
-		case isMarker && names && (what == "Update" || what == "Add" || what == "Delete"):
-			file = &patchedFile{path: path, what: what}
+		case isMarker && names && (operation == "Update" || operation == "Add" || operation == "Delete"):
+			file = &patchedFile{path: path, what: operation}
 			files = append(files, file)
 		case isMarker && moves && file.what == "Update" && file.moved == "":
 			file.moved = moved

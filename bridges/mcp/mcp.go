@@ -67,9 +67,9 @@ func Tee(p *producer.Producer, cfg Config, client io.ReadWriter, server io.ReadW
 	t.toClient.Writer, t.toServer.Writer = client, server
 	ctx, cancel := context.WithCancel(context.Background())
 	t.ctx = ctx
-	told := make(chan struct{})
+	tellerDone := make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(tellerDone)
 		c := toolcall.NewConversation(p, cfg.Logger, "Following an agent's tools.")
 		for do := range t.news {
 			do(c)
@@ -93,7 +93,7 @@ func Tee(p *producer.Producer, cfg Config, client io.ReadWriter, server io.ReadW
 	err = bridge.CopyLines(t.toClient.Writer, server, &t.toClient.Mutex, maxLine, t.admitServer)
 	cancel()
 	t.stopTelling()
-	<-told
+	<-tellerDone
 	if errors.Is(err, io.EOF) {
 		return nil
 	}

@@ -122,13 +122,13 @@ func keyOf(id jsontext.Value) string {
 
 // cancelledID returns the id of the request that a notification takes back.
 func cancelledID(m *message) jsontext.Value {
-	var about struct {
+	var params struct {
 		RequestID jsontext.Value `json:"requestId"`
 	}
-	if bridge.Decode(m.Params, &about) != nil {
+	if bridge.Decode(m.Params, &params) != nil {
 		return nil
 	}
-	return about.RequestID
+	return params.RequestID
 }
 
 // admitMessage notes a message of the client, holds it if need be, and reports whether it is passed
@@ -146,13 +146,13 @@ func (t *tee) admitMessage(m *message, line []byte) bool {
 	case m.Method == callTool:
 		return t.admitCall(m, line)
 	case m.Method == listTools, m.Method == initialize:
-		var about struct {
+		var params struct {
 			Cursor jsontext.Value `json:"cursor"`
 		}
-		if m.Params != nil && bridge.Decode(m.Params, &about) != nil {
-			about.Cursor = nil
+		if m.Params != nil && bridge.Decode(m.Params, &params) != nil {
+			params.Cursor = nil
 		}
-		t.note(&request{method: m.Method, id: m.ID, page: about.Cursor.Kind() == '"'})
+		t.note(&request{method: m.Method, id: m.ID, page: params.Cursor.Kind() == '"'})
 	}
 	return true
 }
@@ -241,16 +241,16 @@ const answerTime = 5 * time.Minute
 
 // admitCall passes a call on, or holds it.
 func (t *tee) admitCall(m *message, line []byte) bool {
-	about, held, unaskable := t.describeCall(m)
+	tool, held, unaskable := t.describeCall(m)
 	var params callParams
 	bridge.Decode(m.Params, &params) // what cannot be read is held, and cannot be asked about
-	r := &request{method: callTool, id: m.ID, name: about.Title, token: string(params.Meta.ProgressToken),
+	r := &request{method: callTool, id: m.ID, name: tool.Title, token: string(params.Meta.ProgressToken),
 		task: params.Task != nil, held: held}
 	key := keyOf(m.ID)
 	if !held {
 		if m.ID != nil {
 			t.note(r)
-			t.tell(func(c *toolcall.Conversation) { c.BeginCall(key, about) })
+			t.tell(func(c *toolcall.Conversation) { c.BeginCall(key, tool) })
 		}
 		return true
 	}
@@ -262,23 +262,23 @@ func (t *tee) admitCall(m *message, line []byte) bool {
 	case key == "" || !bridge.ValidRPCID(m.ID):
 		unaskable = errors.New("nobody waits for its answer")
 	case same: // whose answer has this id
-		t.cfg.Logger.Warn("mcp: a call with the id of another goes nowhere", "tool", about.Title)
+		t.cfg.Logger.Warn("mcp: a call with the id of another goes nowhere", "tool", tool.Title)
 		return false
 	case full:
 		unaskable = errors.New("too many calls wait for an answer")
 	}
 	if unaskable != nil {
-		t.refuseUnasked(r, about, unaskable)
+		t.refuseUnasked(r, tool, unaskable)
 		return false
 	}
-	t.holdCall(key, r, about, line)
+	t.holdCall(key, r, tool, line)
 	return false
 }
 
 // refuseUnasked refuses a call that the user cannot be asked about.
-func (t *tee) refuseUnasked(r *request, about producer.Tool, why error) {
+func (t *tee) refuseUnasked(r *request, tool producer.Tool, why error) {
 	t.tell(func(c *toolcall.Conversation) {
-		c.TellNotice("The agent wanted to use " + about.Title + ", but " + why.Error() + ". It was not done.")
+		c.TellNotice("The agent wanted to use " + tool.Title + ", but " + why.Error() + ". It was not done.")
 	})
 	if r.id != nil {
 		t.answer(r.id, r.refusal(why.Error()+", so the user could not be asked; the action was not done"))
@@ -286,17 +286,17 @@ func (t *tee) refuseUnasked(r *request, about producer.Tool, why error) {
 }
 
 // holdCall has the user asked about a call. line is what the server gets after a yes.
-func (t *tee) holdCall(key string, r *request, about producer.Tool, line []byte) {
+func (t *tee) holdCall(key string, r *request, tool producer.Tool, line []byte) {
 	ctx, cancel := context.WithCancelCause(t.ctx)
 	t.mu.Lock()
 	t.calls++
-	record := heldRecord{ID: t.run + strconv.Itoa(t.calls), Tool: about.Name}
+	record := heldRecord{ID: t.run + strconv.Itoa(t.calls), Tool: tool.Name}
 	t.mu.Unlock()
 	call, _, err := t.held.Hold(record, cancel)
 	if err != nil {
 		cancel(nil)
 		t.cfg.Logger.Error("mcp: a call cannot be held", "error", err)
-		t.refuseUnasked(r, about, errors.New("it cannot be remembered that it waits"))
+		t.refuseUnasked(r, tool, errors.New("it cannot be remembered that it waits"))
 		return
 	}
 	r.call = call
@@ -316,7 +316,7 @@ func (t *tee) holdCall(key string, r *request, about producer.Tool, line []byte)
 		}
 		t.work.Go(func() {
 			defer cancel(nil)
-			t.ask(ctx, s, about, key, r, line)
+			t.ask(ctx, s, tool, key, r, line)
 		})
 	}) {
 		withdraw("too much waits to be asked; the action was not done")
@@ -325,13 +325,13 @@ func (t *tee) holdCall(key string, r *request, about producer.Tool, line []byte)
 
 // ask puts a held call to the user, passes it on after a yes, and waits for its result. It is a
 // goroutine of its own.
-func (t *tee) ask(ctx context.Context, s *producer.Session, about producer.Tool, key string, r *request, line []byte) {
+func (t *tee) ask(ctx context.Context, s *producer.Session, tool producer.Tool, key string, r *request, line []byte) {
 	waiting, answered := context.WithCancel(ctx)
 	defer answered()
 	if r.token != "" {
 		t.work.Go(func() { t.reportWaiting(waiting, jsontext.Value(r.token)) })
 	}
-	made, err := t.held.Ask(ctx, s, about, r.call,
+	sent, err := t.held.Ask(ctx, s, tool, r.call,
 		func(context.Context) error {
 			answered()
 			return t.sendHeld(key, r, line)
@@ -343,7 +343,7 @@ func (t *tee) ask(ctx context.Context, s *producer.Session, about producer.Tool,
 		})
 	switch {
 	case err == nil:
-	case !made || errors.Is(err, errNotSent):
+	case !sent || errors.Is(err, errNotSent):
 		t.refuse(key, r, toolcall.Refusal(err))
 	case errors.Is(err, errServerGone):
 		t.refuse(key, r, "the server did not take the call, or not whole; the action may not have been done")
@@ -481,12 +481,12 @@ func (t *tee) refuseLine(id jsontext.Value, code int, why string) {
 // refuse answers a held call that was not made, unless the client has taken it back.
 func (t *tee) refuse(key string, r *request, why string) {
 	t.mu.Lock()
-	mine := t.open[key] == r
-	if mine {
+	isOpen := t.open[key] == r
+	if isOpen {
 		delete(t.open, key)
 	}
 	t.mu.Unlock()
-	if mine {
+	if isOpen {
 		t.answer(r.id, r.refusal(why))
 	}
 }
@@ -600,16 +600,16 @@ func (t *tee) learnTools(result jsontext.Value, more bool) {
 
 // learnServer takes over what the server calls itself.
 func (t *tee) learnServer(result jsontext.Value) {
-	var about struct {
+	var server struct {
 		ServerInfo struct {
 			Name  string `json:"name"`
 			Title string `json:"title"`
 		} `json:"serverInfo"`
 	}
-	if bridge.Decode(result, &about) != nil {
+	if bridge.Decode(result, &server) != nil {
 		return
 	}
-	if name := toolwords.Label(cmp.Or(about.ServerInfo.Title, about.ServerInfo.Name)); name != "" {
+	if name := toolwords.Label(cmp.Or(server.ServerInfo.Title, server.ServerInfo.Name)); name != "" {
 		t.tell(func(c *toolcall.Conversation) { c.Rename("Following an agent's tools of " + words.Sentence(name)) })
 	}
 }
@@ -631,16 +631,16 @@ func (t *tee) tellProgress(m *message) {
 	if name == "" {
 		return
 	}
-	about := aaep.Progress{}
+	progress := aaep.Progress{}
 	if p.Total > 0 && p.Progress >= 0 && p.Progress <= p.Total {
-		about.Percent = new(100 * p.Progress / p.Total)
+		progress.Percent = new(100 * p.Progress / p.Total)
 	}
 	if text := toolcall.Line(p.Message); text != "" {
-		about.Description = name + ": " + words.Sentence(text)
+		progress.Description = name + ": " + words.Sentence(text)
 	}
 	t.tell(func(c *toolcall.Conversation) {
-		if s := c.Session(); s != nil && (about.Percent != nil || about.Description != "") {
-			c.Note(s.Progress(aaep.Text{}, about, 0))
+		if s := c.Session(); s != nil && (progress.Percent != nil || progress.Description != "") {
+			c.Note(s.Progress(aaep.Text{}, progress, 0))
 		}
 	})
 }

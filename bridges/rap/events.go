@@ -117,7 +117,7 @@ var eventsToolset []byte
 
 // NewEvents makes an Events of what p tells.
 func NewEvents(p *producer.Producer, cfg EventsConfig) (*Events, error) {
-	if at, err := url.Parse(cfg.URL); err != nil || at.Host == "" {
+	if address, err := url.Parse(cfg.URL); err != nil || address.Host == "" {
 		return nil, fmt.Errorf("rap: EventsConfig.URL %q is not a URL, such as http://127.0.0.1:9090/events", cfg.URL)
 	}
 	cfg.URL = strings.TrimSuffix(cfg.URL, "/")
@@ -126,22 +126,22 @@ func NewEvents(p *producer.Producer, cfg EventsConfig) (*Events, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rap: the toolset cannot be written: %w", err)
 	}
-	kept, _, left, err := toolcall.Open[follower, struct{}](cfg.State, nil, cfg.Logger)
+	file, _, left, err := toolcall.Open[follower, struct{}](cfg.State, nil, cfg.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("rap: who subscribes cannot be remembered in %s: %w", cfg.State, err)
 	}
 	sub, err := ownagent.Follow(p, "aaep-events", eventRate, cfg.Logger)
 	if err != nil {
-		kept.Close()
+		file.Close()
 		return nil, fmt.Errorf("rap: the agent cannot be followed: %w", err)
 	}
-	e := &Events{poster: newPoster(false), p: p, cfg: cfg, toolset: toolset, sub: sub, kept: kept,
+	e := &Events{poster: newPoster(false), p: p, cfg: cfg, toolset: toolset, sub: sub, kept: file,
 		active: map[toolcall.Name]*delivery{}}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	for _, call := range left {
 		if err := e.keepFollower(call.Record); err != nil {
 			cfg.Logger.Warn("rap: a subscription is not gone on with after the restart", "error", err)
-			kept.SettleLeft(call)
+			file.SettleLeft(call)
 			continue
 		}
 		e.beginDelivery(call.Record.Name())
@@ -333,11 +333,11 @@ func (e *Events) endDelivery(name toolcall.Name, d *delivery) {
 // deliverQueue posts what is queued for a follower, until its subscription ends. It is a goroutine
 // of its own.
 func (e *Events) deliverQueue(d *delivery) {
-	var over <-chan time.Time
+	var timeout <-chan time.Time
 	if !d.Until.IsZero() {
 		timer := time.NewTimer(time.Until(d.Until))
 		defer timer.Stop()
-		over = timer.C
+		timeout = timer.C
 	}
 	for {
 		select {
@@ -350,7 +350,7 @@ func (e *Events) deliverQueue(d *delivery) {
 				e.cfg.Logger.Warn("rap: a subscription has ended, for its runtime cannot be reached", "error", err)
 				e.unsubscribeMatching(func(f follower) bool { return f.Name() == d.Name() })
 			}
-		case <-over:
+		case <-timeout:
 			e.endWith(d, "its time is over")
 			return
 		case <-d.ctx.Done():
@@ -385,7 +385,7 @@ type eventText struct {
 
 // encodeEvent returns the message for an event.
 func (d *delivery) encodeEvent(text eventText, final bool) ([]byte, error) {
-	said, err := json.Marshal(text)
+	content, err := json.Marshal(text)
 	if err != nil {
 		return nil, err
 	}
@@ -396,7 +396,7 @@ func (d *delivery) encodeEvent(text eventText, final bool) ([]byte, error) {
 		Text        string `json:"text"`
 		Associative bool   `json:"associative,omitzero"`
 		Final       bool   `json:"final,omitzero"`
-	}{subscriptionEvent, d.Group, d.ID, string(said), d.Associative, final})
+	}{subscriptionEvent, d.Group, d.ID, string(content), d.Associative, final})
 }
 
 // publishEvent queues an event for those who want it. The end of a session is the last event of
@@ -475,15 +475,15 @@ func (e *Events) followPresence() {
 	tick := time.NewTicker(presencePause)
 	defer tick.Stop()
 	busy := map[string]time.Time{}
-	was := e.findPresence(busy)
+	current := e.findPresence(busy)
 	for {
 		select {
 		case <-tick.C:
 		case <-e.ctx.Done():
 			return
 		}
-		if now := e.findPresence(busy); now != was {
-			was = now
+		if now := e.findPresence(busy); now != current {
+			current = now
 			e.publishEvent(eventText{Type: now, Summary: presenceWords[now]}, false)
 		}
 	}
@@ -499,7 +499,7 @@ var presenceWords = map[string]string{
 // findPresence returns which of the three the user is. busy is since when each subscription says
 // that its user must not be talked to, which it says for a time only.
 func (e *Events) findPresence(busy map[string]time.Time) string {
-	is, now := personAway, time.Now()
+	presence, now := personAway, time.Now()
 	still := map[string]bool{}
 	for _, s := range e.p.Subscriptions() {
 		if c := s.Terms.SupportsConfirmationReply; !s.Connected || c == nil || !*c {
@@ -509,7 +509,7 @@ func (e *Events) findPresence(busy map[string]time.Time) string {
 		raw := s.Terms.Extensions[extensions.DeliveryVocabulary.Prefix]
 		if raw == nil || extensions.DeliveryVocabulary.Read(raw, &asked) != nil ||
 			asked.Presence != extensions.PresenceTyping {
-			is = personHere
+			presence = personHere
 			continue
 		}
 		still[s.SubscriptionID] = true
@@ -518,11 +518,11 @@ func (e *Events) findPresence(busy map[string]time.Time) string {
 		}
 		switch lasts := time.Duration(cmp.Or(asked.PresenceExpiresIn, 30)) * time.Second; {
 		case now.Sub(busy[s.SubscriptionID]) >= lasts:
-			is = personHere
-		case is == personAway:
-			is = personBusy
+			presence = personHere
+		case presence == personAway:
+			presence = personBusy
 		}
 	}
 	maps.DeleteFunc(busy, func(id string, _ time.Time) bool { return !still[id] })
-	return is
+	return presence
 }

@@ -24,8 +24,8 @@ type poster struct{ http *http.Client }
 // its own: one that cannot be made proves that the message was not taken.
 func newPoster(fresh bool) poster {
 	dialer := &net.Dialer{Timeout: postTimeout, Control: func(_, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err == nil && at.Addr().Unmap().IsLinkLocalUnicast() {
+		addrPort, err := netip.ParseAddrPort(address)
+		if err == nil && addrPort.Addr().Unmap().IsLinkLocalUnicast() {
 			err = errors.New("an address of the link alone is not posted to")
 		}
 		return err

@@ -93,7 +93,7 @@ func New(p *producer.Producer, cfg Config) (*Tee, error) {
 		return nil, fmt.Errorf("rap: Config.Toolset %q is not the URL of a tool server, such as http://127.0.0.1:4000",
 			cfg.Toolset)
 	}
-	if own, err := url.Parse(cfg.URL); err != nil || own.Host == "" {
+	if address, err := url.Parse(cfg.URL); err != nil || address.Host == "" {
 		return nil, fmt.Errorf("rap: Config.URL %q is not a URL, such as http://127.0.0.1:9090", cfg.URL)
 	}
 	cfg.Logger = shield.Logger(cfg.Logger)
@@ -120,10 +120,10 @@ func New(p *producer.Producer, cfg Config) (*Tee, error) {
 // meanwhile is settled by the next Tee.
 func (t *Tee) settleLeft(left []toolcall.Left[pass]) {
 	for _, call := range left {
-		told := make(chan struct{})
+		allTold := make(chan struct{})
 		t.tellGroup(call.Record.Group, func(th *thread) {
 			th.TellNotice(call.AfterRestart(cmp.Or(toolwords.Label(call.Record.Tool), "a tool")))
-			close(told)
+			close(allTold)
 		})
 		t.work.Go(func() {
 			if !call.Sent {
@@ -131,7 +131,7 @@ func (t *Tee) settleLeft(left []toolcall.Left[pass]) {
 					"the bridge was stopped before the user had answered; the action was not done")
 			}
 			select {
-			case <-told:
+			case <-allTold:
 				t.held.SettleLeft(call)
 			case <-t.ctx.Done():
 			}

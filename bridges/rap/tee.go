@@ -94,8 +94,8 @@ func (t *Tee) serveToolset(w http.ResponseWriter, r *http.Request) {
 
 // fetchToolset fetches the toolset and keeps what it says of its tools.
 func (t *Tee) fetchToolset(ctx context.Context) ([]byte, error) {
-	at := t.toolset.JoinPath(wellKnown)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	address := t.toolset.JoinPath(wellKnown)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (t *Tee) fetchToolset(ctx context.Context) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the tool server answered %d to %s", resp.StatusCode, at)
+		return nil, fmt.Errorf("the tool server answered %d to %s", resp.StatusCode, address)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxToolset+1))
 	if err == nil && len(body) > maxToolset {
@@ -172,9 +172,9 @@ func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := in.makePass()
-	own, err := t.sealURL(callbackURL, p)
+	sealed, err := t.sealURL(callbackURL, p)
 	if err == nil {
-		body, err = replaceMember(body, "callback_url", own)
+		body, err = replaceMember(body, "callback_url", sealed)
 	}
 	if err != nil {
 		refuseInvocation(w, err)
@@ -189,18 +189,18 @@ func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the tool server cannot be reached: "+toolcall.Line(err.Error()), http.StatusBadGateway)
 		return
 	}
-	about, held, err := t.describeCall(in)
+	tool, held, err := t.describeCall(in)
 	if held {
-		t.holdCall(p, about, body, err)
+		t.holdCall(p, tool, body, err)
 		return // with 200: what comes of it is posted
 	}
-	t.tellGroup(in.GroupID, func(th *thread) { th.BeginCall(in.ID, about) })
+	t.tellGroup(in.GroupID, func(th *thread) { th.BeginCall(in.ID, tool) })
 	t.relayMessage(w, r, endpoint, body)
 }
 
 // holdCall has the user asked about a call, or refuses it if that cannot be, for unaskable or for
 // another reason. A call that is posted again is not asked about again, and not made again.
-func (t *Tee) holdCall(p pass, about producer.Tool, body []byte, unaskable error) {
+func (t *Tee) holdCall(p pass, tool producer.Tool, body []byte, unaskable error) {
 	ctx, cancel := context.WithCancelCause(t.ctx)
 	call, fresh, err := t.held.Hold(p, cancel)
 	if !fresh {
@@ -210,7 +210,7 @@ func (t *Tee) holdCall(p pass, about producer.Tool, body []byte, unaskable error
 	if unaskable == nil {
 		unaskable = err
 	}
-	told := unaskable == nil && t.tellGroup(p.Group, func(th *thread) {
+	isTold := unaskable == nil && t.tellGroup(p.Group, func(th *thread) {
 		s := th.Session()
 		if s == nil {
 			t.work.Go(func() { t.refuseCall(p, "the user could not be asked; the action was not done") })
@@ -218,10 +218,10 @@ func (t *Tee) holdCall(p pass, about producer.Tool, body []byte, unaskable error
 		}
 		t.work.Go(func() {
 			defer cancel(nil)
-			t.askHeld(ctx, s, about, call, body)
+			t.askHeld(ctx, s, tool, call, body)
 		})
 	})
-	if told {
+	if isTold {
 		return
 	}
 	cancel(nil)
@@ -231,7 +231,7 @@ func (t *Tee) holdCall(p pass, about producer.Tool, body []byte, unaskable error
 	why := "too much waits to be asked; the action was not done"
 	if unaskable != nil {
 		why = unaskable.Error() + ", so the user could not be asked; the action was not done"
-		name := about.Title
+		name := tool.Title
 		t.tellGroup(p.Group, func(th *thread) {
 			th.TellNotice("The agent wanted to use " + name + ", but " + unaskable.Error() + ". It was not done.")
 		})
@@ -300,12 +300,12 @@ func (t *Tee) serveCallback(w http.ResponseWriter, r *http.Request, p pass) {
 	answers := pass{To: c.ResponseURL, Group: p.Group, Call: p.Call, Tool: p.Tool}
 	if c.Type == userChoice {
 		err := checkPeerURL("response_url", c.ResponseURL)
-		var own string
+		var sealed string
 		if err == nil {
-			own, err = t.sealURL(choiceURL, answers)
+			sealed, err = t.sealURL(choiceURL, answers)
 		}
 		if err == nil {
-			body, err = replaceMember(body, "response_url", own)
+			body, err = replaceMember(body, "response_url", sealed)
 		}
 		if err != nil {
 			http.Error(w, "this is no choice: "+toolcall.Line(err.Error()), http.StatusBadRequest)
@@ -428,8 +428,8 @@ func (t *Tee) relayMessage(w http.ResponseWriter, r *http.Request, to string, bo
 
 // askHeld holds a call until the user has answered, makes it if that was yes, and waits for its
 // result. It is a goroutine of its own; body is what the tool server gets.
-func (t *Tee) askHeld(ctx context.Context, s *producer.Session, about producer.Tool, call *heldCall, body []byte) {
-	made, err := t.held.Ask(ctx, s, about, call,
+func (t *Tee) askHeld(ctx context.Context, s *producer.Session, tool producer.Tool, call *heldCall, body []byte) {
+	sent, err := t.held.Ask(ctx, s, tool, call,
 		func(ctx context.Context) error { return t.postInvocation(ctx, body) },
 		func(result *callback) (string, error) {
 			t.tellGroup(call.Record.Group, func(th *thread) { th.tellResult(result) })
@@ -438,7 +438,7 @@ func (t *Tee) askHeld(ctx context.Context, s *producer.Session, about producer.T
 	var post *postError
 	switch {
 	case err == nil:
-	case !made:
+	case !sent:
 		t.refuseCall(call.Record, toolcall.Refusal(err))
 	case errors.Is(err, toolcall.ErrNotMade):
 		t.refuseCall(call.Record, "the tool server did not take the call, and the action was not done: "+err.Error())

@@ -163,11 +163,11 @@ func (th *thread) signIn(address string) {
 	if s == nil {
 		return
 	}
-	where := "a place that it does not name"
-	if at, err := url.Parse(address); err == nil && at.Scheme == "https" && at.Host != "" {
-		where = toolcall.Line(at.Host + at.Path)
+	place := "a place that it does not name"
+	if parsed, err := url.Parse(address); err == nil && parsed.Scheme == "https" && parsed.Host != "" {
+		place = toolcall.Line(parsed.Host + parsed.Path)
 	}
-	why := "A tool wants you to sign in at " + where + "."
+	why := "A tool wants you to sign in at " + place + "."
 	th.Note(s.Handoff(bridge.Ours(why+" The program that runs the agent shows where."), aaep.HandoffRequested{
 		Reason: why, TargetKind: aaep.TargetHuman, UrgencyForHandoff: aaep.RiskMedium}))
 }

@@ -102,9 +102,9 @@ func (in *invocation) makePass() pass {
 // checkPeerURL checks a URL that a peer gave, to which its answers are posted: it is of https, or
 // of this machine.
 func checkPeerURL(name, text string) error {
-	at, err := url.Parse(text)
-	if err != nil || at.Host == "" ||
-		at.Scheme != "https" && !(at.Scheme == "http" && httpguard.LoopbackName(at.Hostname())) {
+	address, err := url.Parse(text)
+	if err != nil || address.Host == "" ||
+		address.Scheme != "https" && !(address.Scheme == "http" && httpguard.LoopbackName(address.Hostname())) {
 		return errors.New(name + " must be a URL of https, or of http on this machine")
 	}
 	return nil

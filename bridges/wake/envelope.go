@@ -111,12 +111,12 @@ func decodeEnvelope(message []byte) (*envelope, error) {
 func (e *envelope) knownNames() [][]string {
 	all := [][]string{{"event", e.Subscription, e.EventID}}
 	once, place := e.body.MessageID, "log "+strconv.FormatInt(e.log, 10)
-	again := cmp.Or(e.body.TaskID+e.body.State, e.body.Scope+e.body.GrantedBy)
+	occurrence := cmp.Or(e.body.TaskID+e.body.State, e.body.Scope+e.body.GrantedBy)
 	switch {
 	case once != "":
 		all = append(all, []string{"about", e.Identity, e.kind, once})
-	case again != "" && (e.body.Modified != "" || e.log > 0):
-		all = append(all, []string{"about", e.Identity, cmp.Or(e.body.Modified, place), e.kind, again})
+	case occurrence != "" && (e.body.Modified != "" || e.log > 0):
+		all = append(all, []string{"about", e.Identity, cmp.Or(e.body.Modified, place), e.kind, occurrence})
 	}
 	return all
 }
@@ -260,8 +260,8 @@ func (p *payload) describeWake(kind string) string {
 			text += " of " + name
 		}
 		text += ": " + cmp.Or(stateWords(p.State), "a new state")
-		if was := stateWords(p.Previous); was != "" {
-			text += ", it was " + was
+		if previous := stateWords(p.Previous); previous != "" {
+			text += ", it was " + previous
 		}
 		return words.Sentence(text)
 	case permission:
@@ -278,9 +278,9 @@ var kinds = []bridge.DigestKind{{Name: taskState, Noun: "task change"}, {Name: s
 
 // describeAll are what is told of all that was gathered.
 func (g *gathered) describeAll() []string {
-	whose := ""
+	recipients := ""
 	if g.agents > 0 {
-		whose = " for " + words.Count(g.agents, "agent")
+		recipients = " for " + words.Count(g.agents, "agent")
 	}
-	return g.Sentences("wake", whose, kinds)
+	return g.Sentences("wake", recipients, kinds)
 }

@@ -70,14 +70,14 @@ func (b *Bridge) Follow(ctx context.Context, s Server) error {
 	if err := b.connectLink(ctx, l); err != nil {
 		return fmt.Errorf("wake: the swarm at %s cannot be followed: %w", toolwords.Label(s.URL), err)
 	}
-	kept := bridge.Link{
+	link := bridge.Link{
 		Peer:    "swarm",
 		Connect: func(ctx context.Context) error { return b.connectLink(ctx, l) },
 		Attend:  func(ctx context.Context) error { return b.attendLink(ctx, l) },
 		Note:    func(text string) { b.tellNews(l.identity, text) },
 		Logger:  b.cfg.Logger,
 	}
-	return kept.Keep(ctx)
+	return link.Keep(ctx)
 }
 
 // connectLink begins a session, and finds what is to be followed where that is not known yet.
@@ -102,7 +102,7 @@ func (l *link) findSubscriptions(ctx context.Context) error {
 	if err := l.listSubscriptions(ctx); err != nil || len(l.Subscriptions) > 0 {
 		return err
 	}
-	var made []string
+	var created []string
 	for _, trigger := range []string{"SENT_TO_ME", "TASK_STATE_CHANGED", "PERMISSION_GRANTED"} {
 		var answer struct {
 			ID string `json:"subscriptionId"`
@@ -115,10 +115,10 @@ func (l *link) findSubscriptions(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("it makes no subscription to %s: %w", trigger, err)
 		}
-		made = append(made, answer.ID)
+		created = append(created, answer.ID)
 	}
 	err := l.listSubscriptions(ctx) // which says whose they are
-	l.Subscriptions = made
+	l.Subscriptions = created
 	return err
 }
 
@@ -172,13 +172,13 @@ func (b *Bridge) attendLink(ctx context.Context, l *link) error {
 			l.caughtUp[id] = true
 			b.mu.Unlock()
 		}
-		for again := false; !again; {
+		for polls := false; !polls; {
 			select {
 			case err := <-ended:
 				return err
 			case <-due.C:
 			}
-			if again = l.Poll > 0; !again {
+			if polls = l.Poll > 0; !polls {
 				if err := l.conn.Ping(ctx); err != nil {
 					return err
 				}
@@ -353,15 +353,15 @@ func (b *Bridge) tellNews(identity, text string) {
 func (b *Bridge) placeOf(id string) (int64, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at, known := b.places[id]
-	return at, known
+	place, known := b.places[id]
+	return place, known
 }
 
 // advancePlace notes how far a subscription was told.
 func (b *Bridge) advancePlace(id string, log int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if at, known := b.places[id]; known && log <= at {
+	if place, known := b.places[id]; known && log <= place {
 		return
 	}
 	b.places[id] = log

@@ -162,7 +162,7 @@ func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 	}
 	now := time.Now()
 	var untold []*envelope
-	taken := map[string]bool{}
+	inBatch := map[string]bool{}
 	for _, e := range all {
 		if b.cfg.Identity != "" && e.Identity != b.cfg.Identity {
 			err = ErrUnknown
@@ -170,7 +170,7 @@ func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 		}
 		names := e.knownNames()
 		repeated := func(name []string) bool {
-			return taken[strings.Join(name, "\x00")] || b.seen.Told(now, e.sent, name...)
+			return inBatch[strings.Join(name, "\x00")] || b.seen.Told(now, e.sent, name...)
 		}
 		if slices.ContainsFunc(names, repeated) {
 			continue
@@ -179,7 +179,7 @@ func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 			b.cfg.Logger.Warn("wake: the sender's clock is off, or the message is late", "sent", e.sent)
 		}
 		for _, name := range names {
-			taken[strings.Join(name, "\x00")] = true
+			inBatch[strings.Join(name, "\x00")] = true
 		}
 		untold = append(untold, e)
 	}
@@ -397,8 +397,8 @@ func (in *inbox) openSession(p *producer.Producer) error {
 	if in.s != nil {
 		return nil
 	}
-	whose := cmp.Or(toolwords.Label(in.identity), "the swarm")
-	s, err := p.StartSession(context.Background(), bridge.Ours("Wakes for "+whose+"."))
+	owner := cmp.Or(toolwords.Label(in.identity), "the swarm")
+	s, err := p.StartSession(context.Background(), bridge.Ours("Wakes for "+owner+"."))
 	if err != nil {
 		return err
 	}

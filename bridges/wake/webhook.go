@@ -63,15 +63,15 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // isSigned reports whether a signature is that of a body by one of a subscription's keys.
 func (b *Bridge) isSigned(subscription string, body []byte, signature string) bool {
-	given, err := hex.DecodeString(signature)
-	if err != nil || len(given) != sha256.Size {
+	sum, err := hex.DecodeString(signature)
+	if err != nil || len(sum) != sha256.Size {
 		return false
 	}
 	ok := false
 	for _, key := range b.cfg.Keys[subscription] {
 		mac := hmac.New(sha256.New, []byte(key))
 		mac.Write(body)
-		ok = hmac.Equal(mac.Sum(nil), given) || ok
+		ok = hmac.Equal(mac.Sum(nil), sum) || ok
 	}
 	return ok
 }

@@ -31,10 +31,11 @@ type Kinds struct{ Choice, YesNo, Numeric, Text bool }
 
 // KindsOf returns those of a clarification.
 func KindsOf(p *aaep.AwaitingClarification) Kinds {
-	has := func(k aaep.ResponseKind) bool { return slices.Contains(p.AcceptedResponseKinds, k) }
+	accepts := func(k aaep.ResponseKind) bool { return slices.Contains(p.AcceptedResponseKinds, k) }
 	return Kinds{
-		Choice: has(aaep.ResponseMultipleChoice) && len(p.Choices) > 0, YesNo: has(aaep.ResponseYesNo),
-		Numeric: has(aaep.ResponseNumeric), Text: has(aaep.ResponseFreetext) || len(p.AcceptedResponseKinds) == 0,
+		Choice: accepts(aaep.ResponseMultipleChoice) && len(p.Choices) > 0, YesNo: accepts(aaep.ResponseYesNo),
+		Numeric: accepts(aaep.ResponseNumeric),
+		Text:    accepts(aaep.ResponseFreetext) || len(p.AcceptedResponseKinds) == 0,
 	}
 }
 

@@ -136,14 +136,14 @@ func (o Options) compareBursts(ctx context.Context, wire string, burst int, entr
 	costs, spent := make([][]float64, len(servers)), make([]time.Duration, len(servers))
 	for range rounds {
 		for i, s := range servers {
-			before, began, had := s.sendCommand("cpu"), time.Now(), s.delays.n.Load()
+			before, began, countBefore := s.sendCommand("cpu"), time.Now(), s.delays.n.Load()
 			for time.Since(began) < o.Length/rounds {
 				if err := s.sendBurst(ctx, burst); err != nil {
 					return err
 				}
 			}
 			spent[i] += time.Since(began)
-			costs[i] = append(costs[i], float64(s.sendCommand("cpu")-before)/float64(s.delays.n.Load()-had))
+			costs[i] = append(costs[i], float64(s.sendCommand("cpu")-before)/float64(s.delays.n.Load()-countBefore))
 		}
 	}
 	ratio := map[string]float64{}
@@ -396,7 +396,7 @@ func (s *harness) sendCommand(word string, numbers ...int) (answer int64) {
 }
 
 // addListeners adds listeners, and returns when the server has them.
-func (s *harness) addListeners(asks string, n int) error {
+func (s *harness) addListeners(terms string, n int) error {
 	found := func(d time.Duration) {
 		s.delays.addDelay(d)
 		if s.delays.n.Load() == s.awaited.Load() {
@@ -408,7 +408,7 @@ func (s *harness) addListeners(asks string, n int) error {
 	}
 	before, addrs := len(s.links), strings.Fields(s.addr)
 	for i := range n {
-		l, err := dialListener(s.wire, s.kind, addrs[i%len(addrs)], requestOf(asks, i))
+		l, err := dialListener(s.wire, s.kind, addrs[i%len(addrs)], requestOf(terms, i))
 		if err != nil {
 			return fmt.Errorf("listener %d of the server %q over %s: %w", before+i+1, s.kind, s.wire, err)
 		}
@@ -423,12 +423,12 @@ func (s *harness) addListeners(asks string, n int) error {
 			}
 		}()
 	}
-	for late := time.Now().Add(deliveryTimeout); s.sendCommand("here") != int64(len(s.links)+
+	for deadline := time.Now().Add(deliveryTimeout); s.sendCommand("here") != int64(len(s.links)+
 		s.others); time.Sleep(5 * time.Millisecond) {
 		if s.err != nil {
 			return s.err
 		}
-		if time.Now().After(late) {
+		if time.Now().After(deadline) {
 			return fmt.Errorf("the server %q over %s has not all of %d listeners", s.kind, s.wire, len(s.links))
 		}
 	}
@@ -448,15 +448,15 @@ func (s *harness) sendBurst(ctx context.Context, burst int) error {
 
 // waitForCount waits until so many have come.
 func (s *harness) waitForCount(ctx context.Context, n int64) error {
-	late := time.NewTimer(deliveryTimeout)
-	defer late.Stop()
+	timeout := time.NewTimer(deliveryTimeout)
+	defer timeout.Stop()
 	for s.err == nil && s.delays.n.Load() < n {
 		select {
 		case <-s.woken:
 		case s.err = <-s.ended:
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-late.C:
+		case <-timeout.C:
 			return fmt.Errorf("the server %q over %s has delivered %d of %d events", s.kind, s.wire,
 				s.delays.n.Load(), n)
 		}

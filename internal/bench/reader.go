@@ -34,10 +34,10 @@ const (
 	throttled = "throttled" // three a second, in sentences
 )
 
-// requestOf is what the nth listener asks for.
-func requestOf(asks string, n int) string {
+// requestOf returns the subscription request of the nth listener, whose terms are of this kind.
+func requestOf(terms string, n int) string {
 	want := `"coalesce_boundaries":["none"]`
-	switch asks {
+	switch terms {
 	case shapes:
 		want = fmt.Sprintf(`"languages":[%q],"preferred_verbosity":%q`, append(otherLanguages, "en-US")[n%8],
 			[]string{"normal", "terse"}[n/8%2])
@@ -115,14 +115,14 @@ func listenSSE(addr, ask string, handshake bool) (*link, error) {
 		return nil, err
 	}
 	lines := bufio.NewReader(resp.Body)
-	var long []byte
+	var whole []byte
 	return &link{conn.Close, func() ([]byte, error) {
 		for {
 			line, err := lines.ReadSlice('\n')
-			for long = long[:0]; err == bufio.ErrBufferFull; line = long {
-				long = append(long, line...)
+			for whole = whole[:0]; err == bufio.ErrBufferFull; line = whole {
+				whole = append(whole, line...)
 				line, err = lines.ReadSlice('\n')
-				long = append(long, line...)
+				whole = append(whole, line...)
 			}
 			if data, isData := bytes.CutPrefix(line, []byte("data:")); isData || err != nil {
 				return data, err

@@ -20,11 +20,11 @@ func startMany(wireName, dir string, listeners int) (target, string, error) {
 	var all agentGroup
 	var addrs []string
 	for i := range agentCount {
-		own := filepath.Join(dir, strconv.Itoa(i))
-		if err := os.Mkdir(own, 0o700); err != nil {
+		agentDir := filepath.Join(dir, strconv.Itoa(i))
+		if err := os.Mkdir(agentDir, 0o700); err != nil {
 			return nil, "", err
 		}
-		t, addr, err := startServer(ours, wireName, own, listeners)
+		t, addr, err := startServer(ours, wireName, agentDir, listeners)
 		if err != nil {
 			return nil, "", err
 		}

@@ -47,8 +47,8 @@ func (o Options) followURL(ctx context.Context, dialer transports.Dialer, pid st
 	case <-time.After(time.Second): // nothing says when each has been told what the agent is doing
 	case <-ctx.Done():
 	}
-	if at := residentBytes(pid); before > 0 {
-		r.Idle = float64(at-before) / float64(o.Listeners)
+	if after := residentBytes(pid); before > 0 {
+		r.Idle = float64(after-before) / float64(o.Listeners)
 	}
 	d.resetCounts()
 	used, began := cpuOf(pid), time.Now()

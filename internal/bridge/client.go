@@ -21,9 +21,9 @@ func NewClient(transport http.RoundTripper, peer string) *http.Client {
 // WithoutAddress returns an error without the address that net/http puts before it, which may hold
 // what is secret.
 func WithoutAddress(err error) error {
-	var at *url.Error
-	if errors.As(err, &at) {
-		return at.Err
+	var urlErr *url.Error
+	if errors.As(err, &urlErr) {
+		return urlErr.Err
 	}
 	return err
 }

@@ -35,8 +35,8 @@ func OpenKept(name string) (file *os.File, content []byte, err error) {
 // ReplaceContent makes content all that is in a file of OpenKept. A kill at any moment leaves what
 // was there before or what is to be there, and never less: it stands in a file beside it meanwhile.
 func ReplaceContent(file *os.File, content []byte) error {
-	beside := file.Name() + besideSuffix
-	if err := writeWhole(beside, content); err != nil {
+	temporary := file.Name() + besideSuffix
+	if err := writeWhole(temporary, content); err != nil {
 		return err
 	}
 	if err := file.Truncate(0); err != nil {
@@ -48,7 +48,7 @@ func ReplaceContent(file *os.File, content []byte) error {
 	if err := file.Sync(); err != nil {
 		return err
 	}
-	return os.Remove(beside)
+	return os.Remove(temporary)
 }
 
 // writeWhole writes a file that only its owner can read, in one step: under its name there is

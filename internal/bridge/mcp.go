@@ -64,9 +64,9 @@ func DialMCP(ctx context.Context, s MCPServer) (*MCPClient, error) {
 	if s.Experimental != nil {
 		capabilities["experimental"] = s.Experimental
 	}
-	about := map[string]any{"protocolVersion": mcpVersion, "capabilities": capabilities,
+	params := map[string]any{"protocolVersion": mcpVersion, "capabilities": capabilities,
 		"clientInfo": map[string]string{"name": "aaep", "version": aaep.Version}}
-	if _, err := c.callMethod(ctx, "initialize", about); err != nil {
+	if _, err := c.callMethod(ctx, "initialize", params); err != nil {
 		return nil, err
 	}
 	answer, err := c.postMessage(ctx, map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})

@@ -46,8 +46,8 @@ func OpenSeen(name string, now time.Time) (*Seen, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, ours := bytes.CutPrefix(all, []byte(seenHeader))
-	if len(all) > 0 && !ours {
+	entries, hasHeader := bytes.CutPrefix(all, []byte(seenHeader))
+	if len(all) > 0 && !hasHeader {
 		file.Close()
 		return nil, errors.New("it is no file of what was told")
 	}

@@ -62,19 +62,19 @@ func Describe(text jsontext.Value) string {
 
 // DescribeValue is Describe for JSON that was read.
 func DescribeValue(v any) string {
-	var said []string
+	var parts []string
 	for _, l := range leavesOf("", v) {
-		said = append(said, l.describeLeaf(" is "))
+		parts = append(parts, l.describeLeaf(" is "))
 	}
-	return List(said)
+	return List(parts)
 }
 
-// List joins what was said, five at most, and how many more there are.
-func List(said []string) string {
-	if more := len(said) - mostLeaves; more > 0 {
-		said = append(said[:mostLeaves:mostLeaves], "and "+strconv.Itoa(more)+" more")
+// List joins parts with commas, the first five at most, and says how many more there are.
+func List(parts []string) string {
+	if more := len(parts) - mostLeaves; more > 0 {
+		parts = append(parts[:mostLeaves:mostLeaves], "and "+strconv.Itoa(more)+" more")
 	}
-	return strings.Join(said, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // A leaf is a value in JSON that holds no others, by its path in words.

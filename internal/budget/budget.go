@@ -155,8 +155,8 @@ func (b *Budget) SpentAfter(taken uint64, before *Budget) *Budget {
 	if before != nil {
 		c = before.Clone()
 	}
-	for _, at := range b.spent[max(b.head, len(b.spent)-int(b.taken-taken)):] {
-		when := b.base.Add(at).Sub(c.base)
+	for _, offset := range b.spent[max(b.head, len(b.spent)-int(b.taken-taken)):] {
+		when := b.base.Add(offset).Sub(c.base)
 		if n := len(c.spent); n > 0 {
 			when = max(when, c.spent[n-1])
 		}
@@ -167,10 +167,10 @@ func (b *Budget) SpentAfter(taken uint64, before *Budget) *Budget {
 }
 
 // Align makes b a copy of other, which has the same rate, and reports whether that could be done: b
-// spent each of its tokens of the last second no later than other did, or later by at most within.
-// other's spends are then moved to those later times, so that neither exceeds the rate. Otherwise
-// neither is changed.
-func (b *Budget) Align(now time.Time, other *Budget, within time.Duration) bool {
+// spent each of its tokens of the last second no later than other did, or later by at most
+// tolerance. other's spends are then moved to those later times, so that neither exceeds the rate.
+// Otherwise neither is changed.
+func (b *Budget) Align(now time.Time, other *Budget, tolerance time.Duration) bool {
 	later := map[int]time.Duration{} // by the index of a spend of other: to when it is moved
 	for n := range min(b.rate, len(b.spent)-b.head) {
 		spentAt := b.base.Add(b.spent[len(b.spent)-1-n])
@@ -182,7 +182,7 @@ func (b *Budget) Align(now time.Time, other *Budget, within time.Duration) bool 
 			return false
 		}
 		switch offset := spentAt.Sub(other.base); {
-		case offset > other.spent[i]+within:
+		case offset > other.spent[i]+tolerance:
 			return false
 		case offset > other.spent[i]:
 			later[i] = offset

@@ -78,8 +78,8 @@ Exit codes, of every command:
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
 		if errors.As(err, &unknown) {
-			if like := exits.SimilarNames(unknown.GetSpecifiedName(), flagNames(cmd)); like != "" {
-				return exits.UsageError("%w.\nPerhaps you mean: --%s. See: %s --help", err, like, cmd.CommandPath())
+			if similar := exits.SimilarNames(unknown.GetSpecifiedName(), flagNames(cmd)); similar != "" {
+				return exits.UsageError("%w.\nPerhaps you mean: --%s. See: %s --help", err, similar, cmd.CommandPath())
 			}
 		}
 		return exits.UsageError("%w.\nSee: %s --help", err, cmd.CommandPath())
@@ -143,8 +143,8 @@ func explainMisuse(root *cobra.Command, args []string, err error) error {
 		}
 		if f := cmd.Flags().Lookup(rest[0]); f != nil {
 			hint = "Perhaps you mean: " + cmd.CommandPath() + " --" + f.Name
-		} else if like := exits.SimilarNames(rest[0], names); like != "" {
-			hint = "Perhaps you mean: " + cmd.CommandPath() + " " + like
+		} else if similar := exits.SimilarNames(rest[0], names); similar != "" {
+			hint = "Perhaps you mean: " + cmd.CommandPath() + " " + similar
 		} else if subcommands != nil {
 			hint = "Perhaps you mean: " + strings.Join(subcommands, " or ")
 		}

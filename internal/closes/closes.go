@@ -53,11 +53,11 @@ func TimeIn(question *aaep.Event, limit time.Duration, ev *aaep.Event) (total ti
 		return 0, false
 	}
 	left := time.Duration(min(max(*p.ETAMS, 0), longest.Milliseconds())) * time.Millisecond
-	over := ev.Timestamp.Sub(question.Timestamp)
-	total = (over + left).Round(time.Second)
-	percent := 100 * over.Seconds() / total.Seconds()
+	elapsed := ev.Timestamp.Sub(question.Timestamp)
+	total = (elapsed + left).Round(time.Second)
+	percent := 100 * elapsed.Seconds() / total.Seconds()
 	agrees := math.Abs(percent-*p.Progress.Percent) <= 1
-	return total, agrees && over >= 0 && left > 0 && total >= limit && total <= longest
+	return total, agrees && elapsed >= 0 && left > 0 && total >= limit && total <= longest
 }
 
 // CallOf returns the id of the tool call that a confirmation is for, as its extra_context says or
@@ -90,10 +90,11 @@ func Subject(p *aaep.AwaitingConfirmation) (tool, call string, err error) {
 // AsksElsewhere reports whether silence does not reject a confirmation: its extra_context says that
 // the agent then asks the user in its own window.
 func AsksElsewhere(p *aaep.AwaitingConfirmation) bool {
-	var about struct {
+	var context struct {
 		Unanswered string `json:"unanswered"`
 	}
-	return len(p.ExtraContext) > 0 && jsonv2.Unmarshal(p.ExtraContext, &about) == nil && about.Unanswered == Elsewhere
+	return len(p.ExtraContext) > 0 && jsonv2.Unmarshal(p.ExtraContext, &context) == nil &&
+		context.Unanswered == Elsewhere
 }
 
 // Elsewhere is the value of "unanswered" in the extra_context of a confirmation that the agent puts

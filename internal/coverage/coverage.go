@@ -84,15 +84,15 @@ func page(root string) (string, error) {
 				continue
 			}
 			all++
-			where := strings.Join(named[r.ID], ", ")
-			if where != "" {
+			tests := strings.Join(named[r.ID], ", ")
+			if tests != "" {
 				n++
-			} else if where = why[r.ID]; where != "" {
+			} else if tests = why[r.ID]; tests != "" {
 				excused++
 			} else {
-				where = "not named in a test"
+				tests = "not named in a test"
 			}
-			fmt.Fprintf(&rows, "| %s | %s | %s | %s | %s |\n", r.ID, r.Side, r.Strength, cell(r.Text), where)
+			fmt.Fprintf(&rows, "| %s | %s | %s | %s | %s |\n", r.ID, r.Side, r.Strength, cell(r.Text), tests)
 		}
 		covered += n
 		fmt.Fprintf(&body, "\n## %s (%s): %d of %d\n\n| id | side | strength | requirement | named in, or why not |\n| --- | --- | --- | --- | --- |\n%s", a.title, a.prefix, n, all, rows.String())

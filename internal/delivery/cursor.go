@@ -296,9 +296,9 @@ func (c *logCursor) loadBatch(b *batch, now time.Time, batched, plain bool) (due
 	}
 	c.publishProgress() // before Pop: what that returns has not left yet
 	for size := 0; ; {  // until nothing more may leave now, or the batch is full
-		ev, at := c.nextEvent(b, now, plain)
+		ev, wake := c.nextEvent(b, now, plain)
 		if ev.message == nil {
-			next = at
+			next = wake
 			break
 		}
 		due = true
@@ -315,19 +315,19 @@ func (c *logCursor) loadBatch(b *batch, now time.Time, batched, plain bool) (due
 
 // nextEvent returns the event that leaves next, encoded. First come the events to send again, and
 // then what the Shaper lets go, which it notes in the history and in b.critical. The message is
-// empty where nothing may leave now; at is then when to ask again, as for shaper.Shaper.Pop.
+// empty where nothing may leave now; wake is then when to ask again, as for shaper.Shaper.Pop.
 // loadBatch calls it.
-func (c *logCursor) nextEvent(b *batch, now time.Time, plain bool) (ev sentEvent, at time.Time) {
+func (c *logCursor) nextEvent(b *batch, now time.Time, plain bool) (ev sentEvent, wake time.Time) {
 	for {
 		if len(c.resend) > 0 {
-			ev, at, shaperFirst := c.nextResent(now)
+			ev, wake, shaperFirst := c.nextResent(now)
 			if !shaperFirst {
-				return ev, at
+				return ev, wake
 			}
 		}
-		out, at := c.shaper.Pop(now)
+		out, wake := c.shaper.Pop(now)
 		if out.Event == nil {
-			return ev, at
+			return ev, wake
 		}
 		if len(c.resend) > 0 { // it overtakes events that are to be sent again
 			out.Resumable = false
@@ -350,7 +350,7 @@ func (c *logCursor) nextEvent(b *batch, now time.Time, plain bool) (ev sentEvent
 		if ev.critical {
 			b.critical = append(b.critical, out.Event)
 		}
-		return ev, at
+		return ev, wake
 	}
 }
 

@@ -217,16 +217,16 @@ func (g *group) withholds(token aaep.ReplyToken) (omit, wait bool) {
 // batch has left, and wakes waiting subscriptions if the group has paused.
 func (g *group) sendToMembers(b *batch) {
 	frames, err := g.members[0].sharer.AppendEvents(g.frames[:0], b.events)
-	members, taken := 0, 0 // so far, and how many bytes the link of the newest has taken
-	owed := func(sub *Subscription) *batch { return b.remainder(taken > 0) }
+	members, written := 0, 0 // so far, and how many bytes the link of the newest has taken
+	owed := func(sub *Subscription) *batch { return b.remainder(written > 0) }
 	g.releaseMembers(owed, func(sub *Subscription) bool {
 		if members++; members%yieldEvery == 0 {
 			runtime.Gosched() // another goroutine may have a critical event to send
 		}
-		if taken = 0; err == nil {
-			taken = sub.sharer.TrySend(frames)
+		if written = 0; err == nil {
+			written = sub.sharer.TrySend(frames)
 		}
-		if taken < len(frames) || err != nil {
+		if written < len(frames) || err != nil {
 			return true
 		}
 		for _, ev := range b.critical {
@@ -267,11 +267,11 @@ func (g *group) wakeWaiting() {
 const yieldEvery = 16
 
 // remainder returns the part of a batch that a member has to send itself after it was released.
-// begun reports that its link took some of the bytes: the link then keeps the rest, and the result
-// has no events.
-func (b *batch) remainder(begun bool) *batch {
+// isBegun reports that its link took some of the bytes: the link then keeps the rest, and the
+// result has no events.
+func (b *batch) remainder(isBegun bool) *batch {
 	rest := &batch{critical: slices.Clone(b.critical), resumable: b.resumable}
-	if !begun {
+	if !isBegun {
 		rest.events = slices.Clone(b.events)
 	}
 	return rest

@@ -32,8 +32,8 @@ type membership struct {
 // makes a group of it for those that come later. Only runUngrouped calls it, holding no lock. If it
 // does not join, again is when to try again; zero is after the next event.
 func (sub *Subscription) joinSettledGroup(now time.Time) (joined bool, again time.Time) {
-	if settled, at := sub.shaper.Settled(now, sub.cursor); !settled {
-		return false, at
+	if settled, settles := sub.shaper.Settled(now, sub.cursor); !settled {
+		return false, settles
 	}
 	if !sub.canBeGrouped() {
 		return false, again
@@ -192,11 +192,11 @@ func (g *group) tryAdd(sub *Subscription, now time.Time, step bool) (result addR
 	if !ready {
 		return elsewhere
 	}
-	past, certain := sub.shareStream(now, g.shaper, step)
+	memberPast, certain := sub.shareStream(now, g.shaper, step)
 	switch {
-	case past == nil && certain:
+	case memberPast == nil && certain:
 		return different
-	case past == nil:
+	case memberPast == nil:
 		return elsewhere
 	case step:
 		sub.rejoinBackoff = rejoinBackoff{next: now.Add(minPause)}
@@ -207,7 +207,7 @@ func (g *group) tryAdd(sub *Subscription, now time.Time, step bool) (result addR
 		sub.alarm = time.AfterFunc(time.Until(end), sub.Wake)
 	}
 	sub.mu.Lock()
-	sub.past = past
+	sub.past = memberPast
 	sub.group.Store(g)
 	sub.mu.Unlock()
 	g.members = append(g.members, sub)

@@ -55,28 +55,28 @@ func (l *ungrouped) tryJoin(now time.Time) (joined bool, again time.Time) {
 	if joined, again = l.joinSettledGroup(now); joined {
 		return true, again
 	}
-	joined, then := l.joinPausedGroup(now)
-	return joined, earliestTime(again, then)
+	joined, paused := l.joinPausedGroup(now)
+	return joined, earliestTime(again, paused)
 }
 
 // joinPausedGroup begins, continues or ends an attempt to join a group in step. It sets until when
 // the Shaper holds text back. If it does not join, again is when to call it again; zero is after
 // the next event.
 func (l *ungrouped) joinPausedGroup(now time.Time) (joined bool, again time.Time) {
-	waits, met := !l.late.IsZero(), l.groupPaused.Swap(false)
+	waits, groupPaused := !l.late.IsZero(), l.groupPaused.Swap(false)
 	switch {
 	case waits && !now.Before(l.late): // the attempt has failed
 		l.pause = min(max(2*l.pause, minPause), maxPause)
 		l.next, l.late = now.Add(l.pause), time.Time{}
 		l.shaper.Hold(l.late)
 		return false, again
-	case waits && !met && l.busy == 0: // no group has paused yet
+	case waits && !groupPaused && l.busy == 0: // no group has paused yet
 		return false, l.late
 	case !waits && (now.Before(l.next) || len(*l.d.served.Load()) < crowdSize): // no attempt now
 		return false, again
 	case !l.canBeGrouped(): // it may have got another stream while it waited
 		return false, again
-	case met: // a group has just paused
+	case groupPaused: // a group has just paused
 		l.busy = 0
 	}
 	g, wait := l.findPausedGroup(now)

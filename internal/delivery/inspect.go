@@ -39,8 +39,8 @@ func (sub *Subscription) WaitsForGroup() bool {
 // HoldPastBatches takes all turns of subscriptions that catch up, until end is called. restore
 // undoes the change. Meanwhile no other code uses the package.
 func HoldPastBatches() (end, restore func()) {
-	was, held := pastBatches, make(batchTurns, 1)
+	previous, held := pastBatches, make(batchTurns, 1)
 	pastBatches = held
 	held.acquire()
-	return held.release, func() { pastBatches = was }
+	return held.release, func() { pastBatches = previous }
 }

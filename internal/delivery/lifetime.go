@@ -75,11 +75,11 @@ func shutdownRejection() *aaep.Rejection {
 // not wait for it any longer. The message says so if not everything has been sent. The owner calls
 // it.
 func (sub *Subscription) incompleteShutdown() *aaep.Rejection {
-	over := shutdownRejection()
+	reason := shutdownRejection()
 	if !sub.isIdle() || sub.cursor < sub.d.Log.End() {
-		over.Message = "The agent is shutting down, and could not wait until you had been told all of it."
+		reason.Message = "The agent is shutting down, and could not wait until you had been told all of it."
 	}
-	return over
+	return reason
 }
 
 // peerGone returns why a subscription ends that the peer has left or whose link ended with err,

@@ -111,8 +111,8 @@ func newForm() uint32 { return rand.Uint32() | 1 }
 // bytes of the next entry's text belong to that event. It reports false for an event that the log
 // does not know, or if the log no longer has what came after it.
 func (d *Dispatcher) Locate(after string) (cursor uint64, skip int, ok bool) {
-	at, _, ok := d.Log.Locate(after)
-	if cursor, skip = at.Pos, at.Offset; skip > 0 {
+	place, _, ok := d.Log.Locate(after)
+	if cursor, skip = place.Pos, place.Offset; skip > 0 {
 		cursor-- // the event is a part of the entry, whose rest is to be sent
 	}
 	if ok {
@@ -250,8 +250,8 @@ func (c *logCursor) withDeliveryTag(out shaper.Out, member, value string, form u
 		return out
 	}
 	ev, data := *out.Event, map[string]json.RawMessage{}
-	if had := ev.Extensions[delivery.Prefix]; had != nil {
-		_ = jsonv2.Unmarshal(had, &data) // the Shaper leaves out what is not an object
+	if existing := ev.Extensions[delivery.Prefix]; existing != nil {
+		_ = jsonv2.Unmarshal(existing, &data) // the Shaper leaves out what is not an object
 	} else {
 		ev.Context = append(slices.Clip(ev.Context), delivery.URI)
 		if len(ev.Context) == 1 { // an event without contexts has the core context, which comes first
@@ -268,9 +268,9 @@ func (c *logCursor) withDeliveryTag(out shaper.Out, member, value string, form u
 		ev.Extensions = map[string]json.RawMessage{}
 	}
 	ev.Extensions[delivery.Prefix] = marked
-	if at, _, ok := c.d.Log.Locate(ev.EventID); ok { // an event outside the log is sent once
-		at.Form ^= form // an event may get both marks, and then has a third id
-		ev.EventID = c.d.Log.EventID(at)
+	if place, _, ok := c.d.Log.Locate(ev.EventID); ok { // an event outside the log is sent once
+		place.Form ^= form // an event may get both marks, and then has a third id
+		ev.EventID = c.d.Log.EventID(place)
 	}
 	return shaper.Out{Event: &ev, Resumable: out.Resumable}
 }
@@ -301,7 +301,7 @@ func (sub *Subscription) catchUpToNow(since uint64) {
 // upTo, as far as memory has them: a subscriber that missed what came between still learns that
 // they are over. It reads no store, which may hold millions of events.
 func (d *Dispatcher) pushEndsSince(since, upTo uint64, push func(shaper.Entry)) {
-	begun := map[string]bool{}
+	hasBegun := map[string]bool{}
 	for cursor := max(since, d.Log.MemoryStart()); cursor < upTo; {
 		events, _, err := d.Log.Read(cursor, maxHistory)
 		if err != nil || len(events) == 0 {
@@ -311,8 +311,8 @@ func (d *Dispatcher) pushEndsSince(since, upTo uint64, push func(shaper.Entry)) 
 			cursor++
 			switch {
 			case ev.Type() == aaep.TypeSessionStarted:
-				begun[ev.SessionID] = true
-			case ev.Type().Terminal() && !begun[ev.SessionID] && cursor <= upTo:
+				hasBegun[ev.SessionID] = true
+			case ev.Type().Terminal() && !hasBegun[ev.SessionID] && cursor <= upTo:
 				push(shaper.Entry{Event: ev, At: cursor})
 			}
 		}

@@ -312,18 +312,18 @@ func (sub *Subscription) runUngrouped() (why *aaep.Rejection, joined bool) {
 			return why, false
 		}
 		if !sent {
-			var again time.Time
+			var joinAgain time.Time
 			switch {
 			case draining && sub.stream == nil:
 				l.shortenGrace()
 			case draining && sub.isIdle():
 				return shutdownRejection(), false
 			case !draining && sub.stream != nil && len(sub.woken) == 0:
-				if joined, again = l.tryJoin(time.Now()); joined {
+				if joined, joinAgain = l.tryJoin(time.Now()); joined {
 					return nil, true
 				}
 			}
-			waitUntil(sub.woken, timer, earliestTime(next, again, l.deadline, sub.life.nextEnd()))
+			waitUntil(sub.woken, timer, earliestTime(next, joinAgain, l.deadline, sub.life.nextEnd()))
 			l.adoptNewStream()
 			if why := l.checkStream(draining); why != nil {
 				return why, false
@@ -388,9 +388,9 @@ func (l *ungrouped) sendOrSchedule() (sent bool, next time.Time, why *aaep.Rejec
 // explainSendError decides what an error of sendDue means. It returns why the subscription ends;
 // nil means that only the stream is lost, and may come back.
 func (l *ungrouped) explainSendError(err error) *aaep.Rejection {
-	var over *aaep.Rejection
-	if errors.As(err, &over) {
-		return over
+	var rejection *aaep.Rejection
+	if errors.As(err, &rejection) {
+		return rejection
 	}
 	if l.Link.canResume() {
 		l.loseStream()
@@ -450,12 +450,12 @@ func (l *ungrouped) checkStream(draining bool) *aaep.Rejection {
 		}
 		return nil
 	}
-	switch late := !time.Now().Before(l.deadline); {
-	case late && draining:
+	switch isLate := !time.Now().Before(l.deadline); {
+	case isLate && draining:
 		return l.incompleteShutdown()
-	case late && l.withdrawn != nil:
+	case isLate && l.withdrawn != nil:
 		return l.withdrawn
-	case late:
+	case isLate:
 		return &aaep.Rejection{Code: aaep.SubscriberShutdown, Message: "The stream was not opened again in time."}
 	}
 	return nil

@@ -76,21 +76,21 @@ func responsesStream(a Answer, frame func(string, object)) {
 		out = append(out, item)
 	}
 	if len(a.Says) > 0 {
-		at := func(members object) object {
+		inOutput := func(members object) object {
 			members["output_index"], members["item_id"], members["content_index"] = len(out), "msg_1", 0
 			return members
 		}
 		send("response.output_item.added", object{"output_index": len(out),
 			"item": object{"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": array{}}})
-		send("response.content_part.added", at(object{"part": object{"type": "output_text", "text": "", "annotations": array{}}}))
+		send("response.content_part.added", inOutput(object{"part": object{"type": "output_text", "text": "", "annotations": array{}}}))
 		for _, s := range a.Says {
-			send("response.output_text.delta", at(object{"delta": s, "logprobs": array{}}))
+			send("response.output_text.delta", inOutput(object{"delta": s, "logprobs": array{}}))
 		}
 		if a.Breaks {
 			return
 		}
 		item := responsesMessage(a)
-		send("response.output_text.done", at(object{"text": strings.Join(a.Says, ""), "logprobs": array{}}))
+		send("response.output_text.done", inOutput(object{"text": strings.Join(a.Says, ""), "logprobs": array{}}))
 		send("response.output_item.done", object{"output_index": len(out), "item": item})
 		out = append(out, item)
 	}
@@ -100,12 +100,12 @@ func responsesStream(a Answer, frame func(string, object)) {
 	}
 	if !a.Long && !a.Declines {
 		for _, c := range a.Calls {
-			at := object{"output_index": len(out), "item_id": "fc_" + c.ID}
+			inOutput := object{"output_index": len(out), "item_id": "fc_" + c.ID}
 			send("response.output_item.added", object{"output_index": len(out), "item": responsesCall(c, "")})
 			for _, half := range halves(c.Args) {
-				send("response.function_call_arguments.delta", merge(at, object{"delta": half}))
+				send("response.function_call_arguments.delta", merge(inOutput, object{"delta": half}))
 			}
-			send("response.function_call_arguments.done", merge(at, object{"arguments": c.Args, "name": c.Name}))
+			send("response.function_call_arguments.done", merge(inOutput, object{"arguments": c.Args, "name": c.Name}))
 			send("response.output_item.done", object{"output_index": len(out), "item": responsesCall(c, c.Args)})
 			out = append(out, responsesCall(c, c.Args))
 		}

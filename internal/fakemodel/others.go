@@ -100,12 +100,12 @@ func geminiWhole(a Answer) object {
 	return geminiObject(geminiParts(a, []string{strings.Join(a.Says, "")}), geminiStop(a))
 }
 
-func geminiParts(a Answer, says []string) array {
+func geminiParts(a Answer, texts []string) array {
 	parts := array{}
 	if a.Thinks != "" {
 		parts = append(parts, object{"text": a.Thinks, "thought": true})
 	}
-	for _, s := range says {
+	for _, s := range texts {
 		parts = append(parts, object{"text": s})
 	}
 	for _, c := range a.Calls {
@@ -157,8 +157,8 @@ func ollamaStream(a Answer, to io.Writer) {
 	line(ollamaObject(Answer{Long: a.Long}, "", true))
 }
 
-func ollamaObject(a Answer, says string, done bool) object {
-	message := object{"role": "assistant", "content": says}
+func ollamaObject(a Answer, content string, done bool) object {
+	message := object{"role": "assistant", "content": content}
 	if a.Thinks != "" {
 		message["thinking"] = a.Thinks
 	}

@@ -45,19 +45,19 @@ func (w Weather) drawEnd(r *rand.Rand, l *Line) {
 // drawLine draws how one direction handles its bytes. Each has a random source of its own, so that
 // what one does changes nothing in the other.
 func (w Weather) drawLine(r *rand.Rand) Line {
-	kind, own := r.IntN(4), rand.New(rand.NewPCG(r.Uint64(), r.Uint64()))
+	kind, lineRand := r.IntN(4), rand.New(rand.NewPCG(r.Uint64(), r.Uint64()))
 	return Line{Next: func() (wait time.Duration, most int) {
-		if w.Wait > 0 && own.IntN(4) == 0 {
-			wait = time.Duration(own.Int64N(int64(w.Wait)))
+		if w.Wait > 0 && lineRand.IntN(4) == 0 {
+			wait = time.Duration(lineRand.Int64N(int64(w.Wait)))
 		}
 		switch kind {
 		case 0: // as it comes
 			return 0, 32 << 10
 		case 1: // in crumbs
-			return 0, 1 + own.IntN(16)
+			return 0, 1 + lineRand.IntN(16)
 		case 2: // late, in lumps
 			return wait, 32 << 10
 		}
-		return wait, 1 + own.IntN(1<<uint(own.IntN(13)))
+		return wait, 1 + lineRand.IntN(1<<uint(lineRand.IntN(13)))
 	}}
 }

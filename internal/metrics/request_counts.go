@@ -52,8 +52,8 @@ func NewRequestCounts() *RequestCounts {
 }
 
 // Began is that of producer.Observer.
-func (o *RequestCounts) Began(what producer.Operation) func(error) {
-	switch what {
+func (o *RequestCounts) Began(operation producer.Operation) func(error) {
+	switch operation {
 	case producer.Reply:
 		return o.countMalformed
 	case producer.Resume:
@@ -121,7 +121,7 @@ func (o *RequestCounts) CountRefusals(ask auth.Authenticator) auth.Authenticator
 func (o *RequestCounts) write(w io.Writer) {
 	refused := o.Refused()
 	o.mu.Lock()
-	delays, late := o.delays, o.late
+	delays, totalDelay := o.delays, o.late
 	o.mu.Unlock()
 	writeHead(w, "aaep_requests_refused_total", "counter", "Requests and subscriptions that were refused, by reason.")
 	for _, reason := range slices.Sorted(maps.Keys(refused)) {
@@ -135,7 +135,7 @@ func (o *RequestCounts) write(w io.Writer) {
 		fmt.Fprintf(w, "aaep_critical_delivery_seconds_bucket{le=\"%g\"} %d\n", bound, sum)
 	}
 	sum += delays[len(delayBounds)]
-	fmt.Fprintf(w, "aaep_critical_delivery_seconds_bucket{le=\"+Inf\"} %d\naaep_critical_delivery_seconds_sum %g\naaep_critical_delivery_seconds_count %d\n", sum, late.Seconds(), sum)
+	fmt.Fprintf(w, "aaep_critical_delivery_seconds_bucket{le=\"+Inf\"} %d\naaep_critical_delivery_seconds_sum %g\naaep_critical_delivery_seconds_count %d\n", sum, totalDelay.Seconds(), sum)
 	if o.Certificates == nil {
 		return
 	}

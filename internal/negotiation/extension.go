@@ -381,15 +381,15 @@ func (t Terms) Extend(ev *aaep.Event) {
 			data = nil // it is not this extension's
 		}
 		if a.Data != nil {
-			var made json.RawMessage
+			var added json.RawMessage
 			handed := *ev // as in Keeps
-			if a.callShielded("Effect.Data", func() { made = a.Data(&handed, data) }) && made != nil {
-				if err := a.checkObject("Event", a.Event, made); err != nil {
+			if a.callShielded("Effect.Data", func() { added = a.Data(&handed, data) }) && added != nil {
+				if err := a.checkObject("Event", a.Event, added); err != nil {
 					a.reportFault("Effect.Data", fmt.Errorf("returned what is not valid: %w", err))
-					made = nil
+					added = nil
 				}
 			}
-			data = made
+			data = added
 		}
 		if data == nil {
 			continue

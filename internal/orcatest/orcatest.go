@@ -174,24 +174,25 @@ func (o *Orca) owner() string { return ":1." + strconv.Itoa(o.lives) }
 func (o *Orca) Be(state State) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	was, old := o.state, o.owner()
+	previous, oldOwner := o.state, o.owner()
 	o.state = state
 	close(o.changed)
 	o.changed = make(chan struct{})
-	if (was == Absent) == (state == Absent) {
+	if (previous == Absent) == (state == Absent) {
 		return nil
 	}
-	now := ""
-	if was == Absent {
+	newOwner := ""
+	if previous == Absent {
 		o.lives++
-		old, now = "", o.owner()
+		oldOwner, newOwner = "", o.owner()
 	}
 	var errs []error
 	for conn, real := range o.served {
 		var err error
 		switch {
 		case !real:
-			err = conn.Emit("/org/freedesktop/DBus", "org.freedesktop.DBus.NameOwnerChanged", o.Name(), old, now)
+			err = conn.Emit("/org/freedesktop/DBus", "org.freedesktop.DBus.NameOwnerChanged", o.Name(),
+				oldOwner, newOwner)
 		case state == Absent:
 			_, err = conn.ReleaseName(o.Name())
 		default:

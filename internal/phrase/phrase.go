@@ -74,8 +74,8 @@ func Counted[N int | int64](tag string, id ID, n N, thing string) string {
 	if catalogueOrEnglish(tag) == english() {
 		arg = words.Count(n, thing)
 	}
-	says, _ := In(tag, id, arg)
-	return says
+	sentence, _ := In(tag, id, arg)
+	return sentence
 }
 
 // Text is a sentence in those of an agent's languages that are known, the first of which is its

@@ -43,15 +43,15 @@ func roundSeconds(seconds int) int {
 			step = s.step
 		}
 	}
-	below := seconds - seconds%step
-	if excess := below + step - seconds; excess <= seconds-below && excess <= seconds/20 {
-		return below + step
+	floor := seconds - seconds%step
+	if excess := floor + step - seconds; excess <= seconds-floor && excess <= seconds/20 {
+		return floor + step
 	}
-	return below
+	return floor
 }
 
 // Lasting is In for a time.
 func Lasting(tag string, id ID, d time.Duration) string {
-	says, _ := In(tag, id, Time(tag, d))
-	return says
+	sentence, _ := In(tag, id, Time(tag, d))
+	return sentence
 }

@@ -43,11 +43,11 @@ func (l *AuditLog) Record(r audit.Record) error {
 	return err
 }
 
-// RecordOutcome records how a question ended, and whose reply it was: by, or else the recipient of
-// asked, the record of the question, with the id in out.By. An outcome that cannot be recorded, or
-// whose reply could not, becomes a rejection in place; at a replica only the latter does, which the
-// claim has told the agent. The Broker calls it before it hands the outcome out.
-func (l *AuditLog) RecordOutcome(out *ledger.Outcome, asked audit.Record, by *audit.Subscription) {
+// RecordOutcome records how a question ended, and whose reply it was: sender, or else the recipient
+// of asked, the record of the question, with the id in out.By. An outcome that cannot be recorded,
+// or whose reply could not, becomes a rejection in place; at a replica only the latter does, which
+// the claim has told the agent. The Broker calls it before it hands the outcome out.
+func (l *AuditLog) RecordOutcome(out *ledger.Outcome, asked audit.Record, sender *audit.Subscription) {
 	r := audit.Record{Kind: audit.Settled, Time: out.At, SessionID: out.Question.SessionID,
 		QuestionID: audit.QuestionID(out.Question.Token),
 		Tool:       asked.Tool, ToolCallID: asked.ToolCallID, ShownDigest: asked.ShownDigest,
@@ -55,12 +55,12 @@ func (l *AuditLog) RecordOutcome(out *ledger.Outcome, asked audit.Record, by *au
 	if len(asked.Recipients) == 0 { // no record of the kind Asked says whose it is
 		r.AgentID = asked.AgentID
 	}
-	if by != nil && by.SubscriptionID == out.By {
-		r.By = by
+	if sender != nil && sender.SubscriptionID == out.By {
+		r.By = sender
 	}
-	for _, who := range asked.Recipients {
-		if who.SubscriptionID == out.By {
-			r.By = &who
+	for _, recipient := range asked.Recipients {
+		if recipient.SubscriptionID == out.By {
+			r.By = &recipient
 		}
 	}
 	if r.By == nil && out.By != "" { // a subscription that was asked later
@@ -75,11 +75,11 @@ func (l *AuditLog) RecordOutcome(out *ledger.Outcome, asked audit.Record, by *au
 	}
 }
 
-// RecordReply records a reply m that came on the subscription by; refused is why it does not count,
-// or nil. The error says that the record could not be kept.
-func (l *AuditLog) RecordReply(by audit.Subscription, m aaep.Message, refused error) error {
+// RecordReply records a reply m that came on the subscription sender; refused is why it does not
+// count, or nil. The error says that the record could not be kept.
+func (l *AuditLog) RecordReply(sender audit.Subscription, m aaep.Message, refused error) error {
 	r := audit.Reply(m)
-	r.By, r.Counted = &by, refused == nil
+	r.By, r.Counted = &sender, refused == nil
 	if refused != nil {
 		r.Refused = refused.Error()
 	}

@@ -137,10 +137,10 @@ func (b *Board) listOpen() []*Pending {
 func (b *Board) FindUnrecorded(pending *Pending) (fresh []audit.Subscription) {
 	for r := range b.Recipients() {
 		sub := r.Subscription
-		who := sub.AuditIdentity(pending.Event)
-		if sub.MayBeAsked(pending.IsConfirmation()) && !pending.isRecordedAs(who) {
+		identity := sub.AuditIdentity(pending.Event)
+		if sub.MayBeAsked(pending.IsConfirmation()) && !pending.isRecordedAs(identity) {
 			pending.Include(sub.Needs())
-			fresh = append(fresh, who)
+			fresh = append(fresh, identity)
 		}
 	}
 	for _, process := range b.replicasToAsk(pending.IsConfirmation(), &pending.Needs) {
@@ -269,17 +269,17 @@ func (b *Board) UpdateReplica(now replica.Presence, apply func(replica.Presence)
 }
 
 // Extend gives a question more time for a recipient that asks for it, and reports whether there was
-// more to give. recipient is the id of a subscription or, at the agent, of a replica; by is the
+// more to give. recipient is the id of a subscription or, at the agent, of a replica; asker is the
 // subscription that the audit log names. The goroutine that waits for the outcome then learns from
 // Pending.More how much time is left. A replica asks the agent, and counts on as much time again as
 // the question was put with. The caller holds no lock; Extend takes b.mu, and waits for the Broker
 // or for the agent.
-func (b *Board) Extend(recipient string, by audit.Subscription, token aaep.ReplyToken) bool {
+func (b *Board) Extend(recipient string, asker audit.Subscription, token aaep.ReplyToken) bool {
 	b.mu.Lock()
 	pending := b.open[token]
 	b.mu.Unlock()
 	if b.isReplica() {
-		if pending == nil || !b.Agent.AskMoreTime(by, token) {
+		if pending == nil || !b.Agent.AskMoreTime(asker, token) {
 			return false
 		}
 		b.mu.Lock()
@@ -292,7 +292,7 @@ func (b *Board) Extend(recipient string, by audit.Subscription, token aaep.Reply
 		return false
 	}
 	if pending != nil {
-		b.recordExtension(pending, by, left)
+		b.recordExtension(pending, asker, left)
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		pending.deadline = b.Broker.Now().Add(left)
@@ -305,12 +305,12 @@ func (b *Board) Extend(recipient string, by audit.Subscription, token aaep.Reply
 	return true
 }
 
-// recordExtension records that the subscription by was given more time for a question, which is
+// recordExtension records that the subscription asker was given more time for a question, which is
 // open for left from now on. The time is given already, so nothing waits for the record, except
 // during a Shutdown. The caller holds no lock.
-func (b *Board) recordExtension(pending *Pending, by audit.Subscription, left time.Duration) {
+func (b *Board) recordExtension(pending *Pending, asker audit.Subscription, left time.Duration) {
 	r := audit.Record{Kind: audit.Extended, SessionID: pending.Record.SessionID,
-		QuestionID: pending.Record.QuestionID, Deadline: time.Now().Add(left), By: &by}
+		QuestionID: pending.Record.QuestionID, Deadline: time.Now().Add(left), By: &asker}
 	if !b.BeginRecord() {
 		b.Broker.Log.Record(r)
 		return

@@ -265,20 +265,20 @@ func (b *Broker) Extend(subscription string, token aaep.ReplyToken) (left time.D
 	return left, ok
 }
 
-// Reply hands in a reply m of the subscription by, and returns the Waiter of the question that it
-// settles. replied is then called, on another goroutine, when the effect of the reply is settled
+// Reply hands in a reply m of the subscription sender, and returns the Waiter of the question that
+// it settles. replied is then called, on another goroutine, when the effect of the reply is settled
 // and on record, with why it has none after all, or nil. The error says why the reply does not
 // count, and is for the audit record alone; it is ErrClosed where no reply counts any more. With an
 // error replied is not called.
-func (b *Broker) Reply(by audit.Subscription, m aaep.Message, replied func(lost error)) (w *Waiter, err error) {
+func (b *Broker) Reply(sender audit.Subscription, m aaep.Message, replied func(lost error)) (w *Waiter, err error) {
 	err = ErrClosed
 	b.runCommand(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		var out *ledger.Outcome
-		if out, err = l.Reply(now, by.SubscriptionID, by.Principal, m); err != nil {
+		if out, err = l.Reply(now, sender.SubscriptionID, sender.Principal, m); err != nil {
 			return nil
 		}
 		w = b.waiters[out.Question.Token]
-		w.By, w.replied = &by, replied
+		w.By, w.replied = &sender, replied
 		return []*ledger.Outcome{out}
 	})
 	return w, err

@@ -65,13 +65,13 @@ func (c *Claims) Settle(out *ledger.Outcome, w *Waiter) *ledger.Outcome {
 		announce := func() { c.Board.Agent.AnnounceStuckReply(out.Question.SessionID) }
 		defer time.AfterFunc(ClaimTime, announce).Stop()
 	}
-	first, mine, err := c.claim(limit, out, w.By)
+	first, won, err := c.claim(limit, out, w.By)
 	if err != nil {
 		w.Lost = err
 		return c.failClaim(out, w.By, err)
 	}
 	c.Board.Forget(out.Question.Token)
-	if mine {
+	if won {
 		return out
 	}
 	w.Lost = errors.New("the question was settled before, at another process")
@@ -79,13 +79,13 @@ func (c *Claims) Settle(out *ledger.Outcome, w *Waiter) *ledger.Outcome {
 }
 
 // claim has the shared log keep a claim of this outcome, and waits for that at most as long as
-// limit. by is the subscription that replied, or nil. It returns the claim that was kept first, and
-// whether it is this one. Without an error the question is settled for all processes.
-func (c *Claims) claim(limit time.Duration, out *ledger.Outcome, by *audit.Subscription) (
+// limit. sender is the subscription that replied, or nil. It returns the claim that was kept first,
+// and whether it is this one. Without an error the question is settled for all processes.
+func (c *Claims) claim(limit time.Duration, out *ledger.Outcome, sender *audit.Subscription) (
 	first log.Claim, mine bool, err error) {
 	ctx, cancel := context.WithTimeout(c.Context, limit)
 	defer cancel()
-	data, err := replica.EncodeClaim(c.Shared.Node(), out, by)
+	data, err := replica.EncodeClaim(c.Shared.Node(), out, sender)
 	if err != nil {
 		return first, false, err
 	}
@@ -93,16 +93,16 @@ func (c *Claims) claim(limit time.Duration, out *ledger.Outcome, by *audit.Subsc
 }
 
 // failClaim returns what comes of an outcome whose claim could not be kept, for the reason err: nil
-// at a replica, which opens the question again, and a rejection at the agent. by is the
+// at a replica, which opens the question again, and a rejection at the agent. sender is the
 // subscription that replied; it is not nil at a replica. Settle calls it, holding no lock.
-func (c *Claims) failClaim(out *ledger.Outcome, by *audit.Subscription, err error) *ledger.Outcome {
+func (c *Claims) failClaim(out *ledger.Outcome, sender *audit.Subscription, err error) *ledger.Outcome {
 	if out.Cause == ledger.Replied {
 		c.lost.Add(1)
 	}
 	if c.Board.isReplica() {
 		c.Board.Logger.Error("a reply could not be handed to the agent, and does not count",
 			"session_id", out.Question.SessionID, "question_id", audit.QuestionID(out.Question.Token),
-			"principal", by.Principal, "error", err)
+			"principal", sender.Principal, "error", err)
 		c.Board.reopenFollowed(out.Question)
 		return nil
 	}
@@ -117,7 +117,7 @@ func (c *Claims) failClaim(out *ledger.Outcome, by *audit.Subscription, err erro
 // process is recorded before the outcome counts, which is a rejection if that fails. w.By becomes
 // the subscription that replied. Settle calls it, holding no lock.
 func (c *Claims) adopt(second *ledger.Outcome, w *Waiter, first log.Claim) *ledger.Outcome {
-	out, by, err := replica.DecodeClaim(second.Question, first)
+	out, claimant, err := replica.DecodeClaim(second.Question, first)
 	switch {
 	case err != nil:
 		c.Board.Logger.Error("a question was settled by what cannot be read",
@@ -125,12 +125,12 @@ func (c *Claims) adopt(second *ledger.Outcome, w *Waiter, first log.Claim) *ledg
 	case out.Cause == ledger.Replied && first.At.After(second.Until.Add(lateReply)):
 		c.Board.Logger.Warn(
 			"a reply was kept after the time to answer, or the clocks of this machine and of the log differ",
-			"session_id", second.Question.SessionID, "node", by.Node, "late", first.At.Sub(second.Until))
+			"session_id", second.Question.SessionID, "node", claimant.Node, "late", first.At.Sub(second.Until))
 		out = ledger.Silence(second.Question)
 	}
 	if out.Cause == ledger.Replied && !c.Board.isReplica() && !out.Unrecorded {
-		out.Unrecorded = c.Board.Broker.Log.RecordReply(*by, out.Reply, nil) != nil
+		out.Unrecorded = c.Board.Broker.Log.RecordReply(*claimant, out.Reply, nil) != nil
 	}
-	w.By, out.At, out.Until = by, second.At, second.Until
+	w.By, out.At, out.Until = claimant, second.At, second.Until
 	return out
 }

@@ -82,10 +82,10 @@ func (pending *Pending) isRecorded(id string) bool {
 }
 
 // isRecordedAs reports whether a subscription is among recorded, as asked in the language in which
-// it is shown the question; who has both.
-func (pending *Pending) isRecordedAs(who audit.Subscription) bool {
+// it is shown the question; identity has both.
+func (pending *Pending) isRecordedAs(identity audit.Subscription) bool {
 	return slices.ContainsFunc(pending.recorded, func(recorded audit.Subscription) bool {
-		return recorded.SubscriptionID == who.SubscriptionID && recorded.Language == who.Language
+		return recorded.SubscriptionID == identity.SubscriptionID && recorded.Language == identity.Language
 	})
 }
 

@@ -101,24 +101,24 @@ func (b *Board) NewRecipient(id string, sub Subscription) *Recipient {
 // Recording.Done: Shutdown waits for these first, so that it misses no record. The caller holds no
 // lock.
 func (b *Board) recordSoon(r audit.Record, later func(error)) (err error, known bool) {
-	kept, begun := make(chan error, 1), make(chan struct{})
+	result, started := make(chan error, 1), make(chan struct{})
 	b.Recording.Go(func() {
-		close(begun)
-		kept <- b.Broker.Log.Record(r)
+		close(started)
+		result <- b.Broker.Log.Record(r)
 	})
-	<-begun // on a busy machine the goroutine may take longer to start than the record to be kept
+	<-started // on a busy machine the goroutine may take longer to start than the record to be kept
 	if b.slowRecords.Load() == 0 {
 		timer := time.NewTimer(soonKept)
 		defer timer.Stop()
 		select {
-		case err = <-kept:
+		case err = <-result:
 			return err, true
 		case <-timer.C:
 		}
 	}
 	b.slowRecords.Add(1)
 	b.Recording.Go(func() {
-		err := <-kept
+		err := <-result
 		b.slowRecords.Add(-1)
 		later(err)
 	})
@@ -211,10 +211,10 @@ func (r *Recipient) AskLate() {
 // may wait for the Broker.
 func (r *Recipient) noteRecord(result recordResult) {
 	token := result.token
-	switch language, begun := r.recording[token]; {
+	switch language, isRecording := r.recording[token]; {
 	case language == result.language:
 		delete(r.recording, token)
-	case begun && !result.kept:
+	case isRecording && !result.kept:
 		return // that of another language is still being written
 	}
 	if r.onRecord == nil {
@@ -313,10 +313,10 @@ func (r *Recipient) joinQuestion(pending *Pending, entry shaper.Entry, push func
 // subscription, until that is recorded, once for each language; ev is the event that asks it then.
 // A record that is kept at once counts. The owner calls it, holding no lock.
 func (r *Recipient) isOnRecord(pending *Pending, ev *aaep.Event) bool {
-	b, token, who := r.board, pending.token(), r.Subscription.AuditIdentity(pending.Event)
-	language, own := r.onRecord[token] // a record of this subscription alone is newer than the first
+	b, token, identity := r.board, pending.token(), r.Subscription.AuditIdentity(pending.Event)
+	language, hasOwnRecord := r.onRecord[token] // a record of this subscription alone is newer than the first
 	b.mu.Lock()
-	recorded := own && language == who.Language || !own && pending.isRecordedAs(who)
+	recorded := hasOwnRecord && language == identity.Language || !hasOwnRecord && pending.isRecordedAs(identity)
 	beingRecorded := indexOf(pending.recording, r.ID) >= 0
 	b.mu.Unlock()
 	if recorded {
@@ -325,32 +325,32 @@ func (r *Recipient) isOnRecord(pending *Pending, ev *aaep.Event) bool {
 	r.withhold(token)
 	// Where OpenFollowed is writing the record, that releases the question, or has AskLate look at
 	// it.
-	return !beingRecorded && r.recordAsked(pending, who, ev)
+	return !beingRecorded && r.recordAsked(pending, identity, ev)
 }
 
-// recordAsked begins to record that the subscription, which who names with the language it is
+// recordAsked begins to record that the subscription, which identity names with the language it is
 // shown, is asked a question, unless that is being recorded already. It reports whether the record
 // is kept at once. Otherwise the question is kept open for the subscription, and ev asks it when
 // the record is kept. isOnRecord calls it, holding no lock; it waits for the Broker, and for the
 // audit log for soonKept.
-func (r *Recipient) recordAsked(pending *Pending, who audit.Subscription, ev *aaep.Event) bool {
+func (r *Recipient) recordAsked(pending *Pending, identity audit.Subscription, ev *aaep.Event) bool {
 	b, token := r.board, pending.token()
 	if r.toAsk == nil {
 		r.toAsk, r.recording = map[aaep.ReplyToken]*aaep.Event{}, map[aaep.ReplyToken]string{}
 	}
 	r.toAsk[token] = ev
-	if language, begun := r.recording[token]; begun && language == who.Language {
+	if language, isRecording := r.recording[token]; isRecording && language == identity.Language {
 		return false
 	}
 	b.Broker.ExpectRecipient(token, r.ID)
 	record := pending.laterRecord()
-	record.Recipients, record.Deadline = []audit.Subscription{who}, time.Now().Add(b.timeLeft(pending))
-	r.recording[token] = who.Language
+	record.Recipients, record.Deadline = []audit.Subscription{identity}, time.Now().Add(b.timeLeft(pending))
+	r.recording[token] = identity.Language
 	err, known := b.recordSoon(record, func(err error) {
-		r.queueResult(recordResult{token, who.Language, err == nil})
+		r.queueResult(recordResult{token, identity.Language, err == nil})
 	})
 	if known {
-		r.noteRecord(recordResult{token, who.Language, err == nil})
+		r.noteRecord(recordResult{token, identity.Language, err == nil})
 	}
 	return known && err == nil
 }

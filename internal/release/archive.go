@@ -23,7 +23,7 @@ type file struct {
 }
 
 // packTar packs files as a compressed tar archive, all of one time and without an owner.
-func packTar(files []file, at time.Time) ([]byte, error) {
+func packTar(files []file, modified time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	gz, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
@@ -31,7 +31,7 @@ func packTar(files []file, at time.Time) ([]byte, error) {
 	}
 	w := tar.NewWriter(gz)
 	for _, f := range files {
-		if err := w.WriteHeader(&tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: at,
+		if err := w.WriteHeader(&tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: modified,
 			Format: tar.FormatUSTAR}); err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func packTar(files []file, at time.Time) ([]byte, error) {
 }
 
 // packZip packs files as a zip archive, for Windows.
-func packZip(files []file, at time.Time) ([]byte, error) {
+func packZip(files []file, modified time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	w.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser,
@@ -52,7 +52,7 @@ func packZip(files []file, at time.Time) ([]byte, error) {
 		return flate.NewWriter(out, flate.BestCompression)
 	})
 	for _, f := range files {
-		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: at}
+		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: modified}
 		h.SetMode(os.FileMode(f.mode))
 		to, err := w.CreateHeader(h)
 		if err != nil {

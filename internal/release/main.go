@@ -83,27 +83,27 @@ func (r *release) writeArchives(out string) error {
 	if err := prepareFolder(out); err != nil {
 		return err
 	}
-	papers, err := r.commonFiles()
+	documents, err := r.commonFiles()
 	if err != nil {
 		return err
 	}
-	made := map[string]string{}
+	sumOf := map[string]string{}
 	for _, platform := range platforms {
-		name, data, err := r.buildArchive(platform, papers)
+		name, data, err := r.buildArchive(platform, documents)
 		if err != nil {
 			return fmt.Errorf("%s: %w", platform, err)
 		}
 		if err := os.WriteFile(filepath.Join(out, name), data, 0o644); err != nil {
 			return err
 		}
-		made[name] = fmt.Sprintf("%x", sha256.Sum256(data))
-		fmt.Printf("%s  %s\n", made[name], name)
+		sumOf[name] = fmt.Sprintf("%x", sha256.Sum256(data))
+		fmt.Printf("%s  %s\n", sumOf[name], name)
 	}
 	var list strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(made)) {
-		fmt.Fprintf(&list, "%s  %s\n", made[name], name)
+	for _, name := range slices.Sorted(maps.Keys(sumOf)) {
+		fmt.Fprintf(&list, "%s  %s\n", sumOf[name], name)
 	}
-	fmt.Printf("%d archives of %s in %s, built with %s\n", len(made), r.version, out, runtime.Version())
+	fmt.Printf("%d archives of %s in %s, built with %s\n", len(sumOf), r.version, out, runtime.Version())
 	return os.WriteFile(filepath.Join(out, sums), []byte(list.String()), 0o644)
 }
 
@@ -150,15 +150,15 @@ func (r *release) commonFiles() (files []file, err error) {
 		return nil, err
 	}
 	defer os.RemoveAll(temp)
-	here := filepath.Join(temp, "aaep.exe") // which is a name anywhere
-	if err := r.buildCommand(runtime.GOOS, runtime.GOARCH, here); err != nil {
+	command := filepath.Join(temp, "aaep.exe") // which is a name anywhere
+	if err := r.buildCommand(runtime.GOOS, runtime.GOARCH, command); err != nil {
 		return nil, err
 	}
 	for name, args := range map[string][]string{
 		"aaep.1": {"man"}, "completions/aaep.bash": {"completion", "bash"}, "completions/_aaep": {"completion", "zsh"},
 		"completions/aaep.fish": {"completion", "fish"}, "completions/aaep.ps1": {"completion", "powershell"},
 	} {
-		text, err := exec.Command(here, args...).Output()
+		text, err := exec.Command(command, args...).Output()
 		if err != nil {
 			return nil, fmt.Errorf("aaep %s: %w", strings.Join(args, " "), err)
 		}
@@ -168,7 +168,7 @@ func (r *release) commonFiles() (files []file, err error) {
 }
 
 // buildArchive builds the command for a platform and packs it with all that belongs to it.
-func (r *release) buildArchive(platform string, papers []file) (name string, data []byte, err error) {
+func (r *release) buildArchive(platform string, documents []file) (name string, data []byte, err error) {
 	goos, goarch, _ := strings.Cut(platform, "/")
 	temp, err := os.MkdirTemp("", "release")
 	if err != nil {
@@ -190,7 +190,7 @@ func (r *release) buildArchive(platform string, papers []file) (name string, dat
 	if err != nil {
 		return "", nil, err
 	}
-	files := append([]file{{program, 0o755, binary}, {"THIRD-PARTY-LICENSES", 0o644, licences}}, papers...)
+	files := append([]file{{program, 0o755, binary}, {"THIRD-PARTY-LICENSES", 0o644, licences}}, documents...)
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	name = fmt.Sprintf("aaep_%s_%s_%s", strings.TrimPrefix(r.version, "v"), goos, goarch)
 	if goos == "windows" {

@@ -24,10 +24,10 @@ type claim struct {
 	Unrecorded bool `json:"unrecorded,omitzero"`
 }
 
-// EncodeClaim returns the claim that settles a question with an outcome. by is the subscription
+// EncodeClaim returns the claim that settles a question with an outcome. sender is the subscription
 // that replied, or nil.
-func EncodeClaim(node string, out *ledger.Outcome, by *audit.Subscription) ([]byte, error) {
-	c := claim{Node: node, Cause: out.Cause, By: by, Unrecorded: out.Unrecorded}
+func EncodeClaim(node string, out *ledger.Outcome, sender *audit.Subscription) ([]byte, error) {
+	c := claim{Node: node, Cause: out.Cause, By: sender, Unrecorded: out.Unrecorded}
 	if out.Reply != nil {
 		reply, err := aaep.Encode(out.Reply)
 		if err != nil {

@@ -81,8 +81,8 @@ func (f *Follower) send(m message) error {
 
 // AskMoreTime asks the agent for more time for a question, and reports whether there was more to
 // give. It waits for the agent.
-func (f *Follower) AskMoreTime(by audit.Subscription, token aaep.ReplyToken) bool {
-	return f.send(message{More: token, By: &by, ID: f.id}) == nil
+func (f *Follower) AskMoreTime(asker audit.Subscription, token aaep.ReplyToken) bool {
+	return f.send(message{More: token, By: &asker, ID: f.id}) == nil
 }
 
 // ReportDelivered reports to the agent that the tool call at pos has left, but for untold. It tries

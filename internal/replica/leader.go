@@ -108,22 +108,22 @@ func (l *Leader) Apply(now Presence) (before Presence) {
 func (l *Leader) Watch(done <-chan struct{}, isCutOff func(within time.Duration) bool) {
 	tick := time.NewTicker(presenceEvery)
 	defer tick.Stop()
-	for late := false; ; {
+	for wasOverdue := false; ; {
 		select {
 		case <-tick.C:
 		case <-done:
 			return
 		}
-		if now := l.agent.IsLogOverdue(); now != late {
-			late = now
-			if late {
+		if now := l.agent.IsLogOverdue(); now != wasOverdue {
+			wasOverdue = now
+			if wasOverdue {
 				l.logger.Warn("the log does not answer: whoever listens at another process hears nothing new for now")
 			} else {
 				l.logger.Warn("the log answers again, and has everything")
 			}
 		}
-		gone := l.findSilent()
-		if len(gone) > 0 && isCutOff(presenceEvery) {
+		silent := l.findSilent()
+		if len(silent) > 0 && isCutOff(presenceEvery) {
 			l.mu.Lock()
 			for _, r := range l.replicas {
 				r.seen = time.Now()
@@ -131,7 +131,7 @@ func (l *Leader) Watch(done <-chan struct{}, isCutOff func(within time.Duration)
 			l.mu.Unlock()
 			continue
 		}
-		for _, one := range gone {
+		for _, one := range silent {
 			l.logger.Warn("a process that served listeners is gone", "node", one.Node)
 			l.agent.ApplyPresence(one)
 			l.changed()
@@ -183,9 +183,9 @@ func (l *Leader) HasDelivered(id string, pos uint64) (present, done bool, untold
 	if r == nil {
 		return false, false, nil
 	}
-	for _, who := range r.delivered[pos] {
-		who.Node = r.Node
-		untold = append(untold, who)
+	for _, recipient := range r.delivered[pos] {
+		recipient.Node = r.Node
+		untold = append(untold, recipient)
 	}
 	_, done = r.delivered[pos]
 	return true, done || pos <= r.From, untold

@@ -54,10 +54,10 @@ func (p *Presence) MayBeAsked(isConfirmation bool) bool {
 // IncludeListener adds what one more subscription can answer and needs, and reports whether that
 // changes the presence.
 func (p *Presence) IncludeListener(confirms, clarifies bool, needs Needs) bool {
-	was := *p
+	before := *p
 	p.Needs.Include(needs)
 	p.Confirm, p.Clarify = p.Confirm || confirms, p.Clarify || clarifies
-	return *p != was
+	return *p != before
 }
 
 // AuditIdentity returns the replica as a recipient in the audit log.

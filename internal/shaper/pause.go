@@ -33,11 +33,12 @@ func (s *Shaper) releasePaused(now time.Time, match func(*stream) bool) {
 // so far of one that still goes on.
 func (st *stream) takePaused(now time.Time) []coalesce.Piece {
 	pieces := st.seg.Pause()
-	long := !now.Before(st.heldSince.Add(longestWait))
-	if len(pieces) == 0 && st.boundary == aaep.BoundarySentence && (long || !now.Before(st.lastText.Add(restAfter))) {
+	isOverdue := !now.Before(st.heldSince.Add(longestWait))
+	if len(pieces) == 0 && st.boundary == aaep.BoundarySentence &&
+		(isOverdue || !now.Before(st.lastText.Add(restAfter))) {
 		pieces = st.seg.Yield()
 	}
-	if long || len(pieces) > 0 {
+	if isOverdue || len(pieces) > 0 {
 		st.heldSince = now
 	}
 	return pieces

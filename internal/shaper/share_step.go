@@ -80,10 +80,11 @@ func (s *Shaper) holdsSameText(other *Shaper) bool {
 
 // matches reports whether o holds the same text and will cut it at the same places and times.
 func (st *stream) matches(o *stream) bool {
-	near := func(a, b time.Time) bool { return a.Sub(b).Abs() <= maxDrift }
+	isNear := func(a, b time.Time) bool { return a.Sub(b).Abs() <= maxDrift }
 	return o.seg != nil && st.lang == o.lang && st.boundary == o.boundary && st.keepsSource == o.keepsSource &&
 		(len(st.parts) == 0 || st.position == o.position) &&
 		slices.EqualFunc(st.parts, o.parts, func(a, b part) bool { return a.start() == b.start() }) &&
-		near(st.heldSince, o.heldSince) && near(st.lastText, o.lastText) && st.pauseAt.IsZero() == o.pauseAt.IsZero() &&
+		isNear(st.heldSince, o.heldSince) && isNear(st.lastText, o.lastText) &&
+		st.pauseAt.IsZero() == o.pauseAt.IsZero() &&
 		st.seg.Equal(o.seg)
 }

@@ -38,15 +38,15 @@ func ReadScene(t *testing.T, path string) (s Scene) {
 
 // Missing returns what was not heard to its end, or not where it belongs; empty is nothing.
 func (s Scene) Missing(all []Message) string {
-	at, from := 0, 0
+	next, from := 0, 0
 	for _, words := range s.hears {
-		for ; at < len(all); at, from = at+1, 0 {
-			if i := strings.Index(all[at].Words()[from:], words); i >= 0 && all[at].Heard() {
+		for ; next < len(all); next, from = next+1, 0 {
+			if i := strings.Index(all[next].Words()[from:], words); i >= 0 && all[next].Heard() {
 				from += i + len(words)
 				break
 			}
 		}
-		if at == len(all) {
+		if next == len(all) {
 			return words
 		}
 	}

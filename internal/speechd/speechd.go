@@ -69,11 +69,11 @@ SymbolsPreprocFile "symbols.dic"
 // children.
 func run(t *testing.T, dir, socket string, name string, args ...string) (kill func()) {
 	t.Helper()
-	var said bytes.Buffer
+	var output bytes.Buffer
 	cmd := exec.Command(name, args...)
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir,
 		"PULSE_SERVER=unix:"+filepath.Join(dir, "pulse.sock"), "DBUS_SESSION_BUS_ADDRESS=disabled:")
-	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.WaitDelay = 5 * time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -93,10 +93,10 @@ func run(t *testing.T, dir, socket string, name string, args ...string) (kill fu
 		}
 		select {
 		case <-ended:
-			t.Fatalf("%s ended: %s", name, said.String())
+			t.Fatalf("%s ended: %s", name, output.String())
 		case <-wait.C:
 			kill()
-			t.Fatalf("%s does not listen: %s", name, said.String())
+			t.Fatalf("%s does not listen: %s", name, output.String())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -134,12 +134,12 @@ var entry = regexp.MustCompile(`(?m)^\[(.{24}) : (\d+)\] speechd: +(\d+):(DATA|R
 func (s *Server) Messages() []Message {
 	s.t.Helper()
 	log := s.Transcript()
-	at := entry.FindAllStringSubmatchIndex(log, -1)
+	entries := entry.FindAllStringSubmatchIndex(log, -1)
 	var all []Message
 	pending := map[string]Message{} // by the client who waits for its number
 	var numbers []string            // of all
 	spoken := map[string]Message{}  // by number, what the events report; the first may come before the number is told
-	for i, m := range at {
+	for i, m := range entries {
 		when, err := time.ParseInLocation(time.ANSIC, log[m[2]:m[3]], time.Local)
 		if err != nil {
 			s.t.Fatal(err)
@@ -147,8 +147,8 @@ func (s *Server) Messages() []Message {
 		micros, _ := strconv.Atoi(log[m[4]:m[5]])
 		when = when.Add(time.Duration(micros) * time.Microsecond)
 		end := len(log)
-		if i+1 < len(at) {
-			end = at[i+1][0]
+		if i+1 < len(entries) {
+			end = entries[i+1][0]
 		}
 		client, text := log[m[6]:m[7]], log[m[1]:end]
 		text = text[:max(0, strings.LastIndex(text, "\n|"))] // what follows is the number of bytes
@@ -156,14 +156,14 @@ func (s *Server) Messages() []Message {
 		code, number, _ := strings.Cut(first, "-")
 		switch {
 		case log[m[8]:m[9]] == "DATA":
-			said := pending[client]
-			pending[client] = Message{Text: said.Text + text + "\n", Asked: when}
+			message := pending[client]
+			pending[client] = Message{Text: message.Text + text + "\n", Asked: when}
 		case len(first) > 3 && first[3] == ' ': // the answer to another command, or the leave to begin
 			delete(pending, client)
 		case code == "225":
-			said := pending[client]
-			said.Text = strings.TrimSuffix(strings.TrimSuffix(said.Text, "\n"), "\n.")
-			numbers, all = append(numbers, number), append(all, said)
+			message := pending[client]
+			message.Text = strings.TrimSuffix(strings.TrimSuffix(message.Text, "\n"), "\n.")
+			numbers, all = append(numbers, number), append(all, message)
 			delete(pending, client)
 		case code == "701":
 			spoken[number] = Message{Begun: when}

@@ -280,16 +280,17 @@ func (s *Server) queueText(c *client, text string) {
 	m.Message = Message{ID: len(s.messages) + 1, Client: c.id, Text: text, Set: maps.Clone(c.set), Asked: time.Now()}
 	s.messages = append(s.messages, m)
 	s.sendLines(c, fmt.Sprintf("225-%d\r\n225 OK MESSAGE QUEUED\r\n", m.ID))
-	at := len(s.queue)
+	index := len(s.queue)
 	if m.Set["PRIORITY"] == "important" {
-		if at = slices.IndexFunc(s.queue, func(w *message) bool { return w.Set["PRIORITY"] != "important" }); at < 0 {
-			at = len(s.queue)
+		isLess := func(w *message) bool { return w.Set["PRIORITY"] != "important" }
+		if index = slices.IndexFunc(s.queue, isLess); index < 0 {
+			index = len(s.queue)
 		}
 		if s.now != nil && s.now.Set["PRIORITY"] != "important" {
 			s.silenceMessage(s.now)
 		}
 	}
-	s.queue = slices.Insert(s.queue, at, m)
+	s.queue = slices.Insert(s.queue, index, m)
 	s.startNext()
 }
 

@@ -140,8 +140,8 @@ func countExtra(text string, languages []string) (extra int) {
 		base, _ := t.Base()
 		script, _ := t.Script()
 		for i, row := range Named {
-			by := strings.Fields(row.By)
-			reads[i] = reads[i] || slices.Contains(by, base.String()) || slices.Contains(by, script.String())
+			readers := strings.Fields(row.By)
+			reads[i] = reads[i] || slices.Contains(readers, base.String()) || slices.Contains(readers, script.String())
 		}
 	}
 	for _, r := range text {

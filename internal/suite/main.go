@@ -99,27 +99,27 @@ func environment(from []string, home string) (env []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
-	own := map[string]string{}
-	if err := json.Unmarshal(out, &own); err != nil {
+	settings := map[string]string{}
+	if err := json.Unmarshal(out, &settings); err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
 	if real, err := os.UserHomeDir(); err == nil {
-		own["GIT_CONFIG_GLOBAL"] = filepath.Join(real, ".gitconfig")
-		own["NETRC"] = filepath.Join(real, ".netrc")
-		own["npm_config_cache"] = cmp.Or(os.Getenv("npm_config_cache"), filepath.Join(real, ".npm"))
-		own["npm_config_userconfig"] = cmp.Or(os.Getenv("npm_config_userconfig"), filepath.Join(real, ".npmrc"))
+		settings["GIT_CONFIG_GLOBAL"] = filepath.Join(real, ".gitconfig")
+		settings["NETRC"] = filepath.Join(real, ".netrc")
+		settings["npm_config_cache"] = cmp.Or(os.Getenv("npm_config_cache"), filepath.Join(real, ".npm"))
+		settings["npm_config_userconfig"] = cmp.Or(os.Getenv("npm_config_userconfig"), filepath.Join(real, ".npmrc"))
 	}
-	own["HOME"] = home
-	own["AAEP_NPM"] = filepath.Join(home, "npm")  // internal/npmtest fetches each set of packages there once
-	own["DBUS_SESSION_BUS_ADDRESS"] = "disabled:" // without it, the user's is looked for in /run/user
+	settings["HOME"] = home
+	settings["AAEP_NPM"] = filepath.Join(home, "npm")  // internal/npmtest fetches each set of packages there once
+	settings["DBUS_SESSION_BUS_ADDRESS"] = "disabled:" // without it, the user's is looked for in /run/user
 	for name, folder := range map[string]string{"XDG_RUNTIME_DIR": "run", "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache",
 		"XDG_DATA_HOME": "data", "XDG_STATE_HOME": "state"} {
-		own[name] = filepath.Join(home, folder)
-		if err := os.Mkdir(own[name], 0o700); err != nil {
+		settings[name] = filepath.Join(home, folder)
+		if err := os.Mkdir(settings[name], 0o700); err != nil {
 			return nil, err
 		}
 	}
-	for name, value := range own {
+	for name, value := range settings {
 		env = append(env, name+"="+value)
 	}
 	return env, nil
@@ -159,11 +159,11 @@ type skip struct {
 
 // run runs go test once.
 func (s *summary) run(arguments, env []string) {
-	at := 0
+	index := 0
 	if len(arguments) > 0 && arguments[0] == "-C" {
-		at = 2 // go wants it first
+		index = 2 // go wants it first
 	}
-	arguments = slices.Insert(slices.Clone(arguments), at, "-json")
+	arguments = slices.Insert(slices.Clone(arguments), index, "-json")
 	s.printLine("go test " + strings.Join(arguments, " ") + "\n")
 	cmd := exec.Command("go", append([]string{"test"}, arguments...)...)
 	cmd.Env, cmd.Stderr = env, os.Stderr

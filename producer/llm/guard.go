@@ -53,13 +53,13 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 		}
 		tool.Name, tool.Modified = name, nil
 		tool.Risk = cmp.Or(tool.Risk, aaep.RiskHigh) // the default is the careful one
-		asks := tool.Irreversible || tool.Confirm || tool.Risk == aaep.RiskHigh
+		mustAsk := tool.Irreversible || tool.Confirm || tool.Risk == aaep.RiskHigh
 		var args []byte                     // as the user is told them
 		marshalErr := errors.ErrUnsupported // args are not looked at, unless the user is asked
-		if asks {
+		if mustAsk {
 			args, marshalErr = json.Marshal(in)
 		}
-		if asks && tool.Action.IsZero() {
+		if mustAsk && tool.Action.IsZero() {
 			if marshalErr != nil {
 				return "", fmt.Errorf("llm: the arguments of %s cannot be told: %w", name, marshalErr)
 			}
@@ -141,11 +141,11 @@ func (t *Tap) sessionOfCall(ctx context.Context, tool producer.Tool) (s *produce
 	if s = producer.SessionOf(ctx); s != nil {
 		return s, func(error) {}, nil
 	}
-	about := tool.Action
-	if about.IsZero() {
-		about = phrase.Text(t.languages, phrase.UsingTool, cmp.Or(tool.Title, tool.Name))
+	summary := tool.Action
+	if summary.IsZero() {
+		summary = phrase.Text(t.languages, phrase.UsingTool, cmp.Or(tool.Title, tool.Name))
 	}
-	if s, err = t.producer.StartSession(context.WithoutCancel(ctx), about); err != nil {
+	if s, err = t.producer.StartSession(context.WithoutCancel(ctx), summary); err != nil {
 		return nil, nil, err
 	}
 	return s, func(err error) {

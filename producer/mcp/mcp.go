@@ -52,12 +52,12 @@ func Tools(p *producer.Producer, describe func(t *sdk.Tool, args json.RawMessage
 				tool = describe(t, call.Params.Arguments)
 			}
 			tool = completeTool(tool, t, call.Params.Arguments, languages)
-			about := phrase.Text(languages, phrase.Request, "") // the question then says what it is about
+			summary := phrase.Text(languages, phrase.Request, "") // the question then says what it is about
 			if !mustAsk(tool) {
 				// In the same words as the call, which then need not be told twice.
-				about = phrase.Text(languages, phrase.UsingTool, cmp.Or(tool.Title, tool.Name))
+				summary = phrase.Text(languages, phrase.UsingTool, cmp.Or(tool.Title, tool.Name))
 			}
-			return runTool(ctx, p, about, tool,
+			return runTool(ctx, p, summary, tool,
 				func(ctx context.Context) (sdk.Result, error) { return next(ctx, method, req) })
 		}
 	}
@@ -141,12 +141,12 @@ var errTool = errors.New("the tool's result says that it failed")
 
 // runTool runs call as a tool of the context's session, or of a session of its own, which it also
 // ends. A call that was not allowed returns a result that says so.
-func runTool(ctx context.Context, p *producer.Producer, about aaep.Text, tool producer.Tool,
+func runTool(ctx context.Context, p *producer.Producer, summary aaep.Text, tool producer.Tool,
 	call func(context.Context) (sdk.Result, error)) (result sdk.Result, err error) {
 	s := producer.SessionOf(ctx)
 	ownsSession := s == nil
 	if ownsSession {
-		if s, err = p.StartSession(context.WithoutCancel(ctx), about); err != nil {
+		if s, err = p.StartSession(context.WithoutCancel(ctx), summary); err != nil {
 			if mustAsk(tool) {
 				return nil, err
 			}

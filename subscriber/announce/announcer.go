@@ -469,8 +469,8 @@ func (a *Announcer) beginSentence(now time.Time, it *item) *Utterance {
 // agents, one that speaks after another, and in any case one that asks, or whose announcement is
 // about a question or what comes of it, for who asks decides what a yes means.
 func (a *Announcer) speakerPrefix(it *item) string {
-	asks := it.kind == Question || it.about != nil || it.outcome
-	if it.source == "" || len(a.sources) < 2 || it.source == a.speaker && !asks {
+	namesAlways := it.kind == Question || it.about != nil || it.outcome
+	if it.source == "" || len(a.sources) < 2 || it.source == a.speaker && !namesAlways {
 		return ""
 	}
 	return Speaker(it.source) + " "

@@ -237,9 +237,9 @@ func (a *Announcer) endCode(now time.Time, ans *answer, text string) {
 	a.addLines(now, ans, "", true)
 	a.endTable(now, ans)
 	ans.endedCode, ans.codeUntold = ended, false
-	if told := ans.soFar; text == "" && told != nil && !a.isUntold(told) {
-		if told.code = ended; a.toldCode == nil || a.toldCode.arrived.Before(told.arrived) {
-			a.toldCode = told
+	if soFar := ans.soFar; text == "" && soFar != nil && !a.isUntold(soFar) {
+		if soFar.code = ended; a.toldCode == nil || a.toldCode.arrived.Before(soFar.arrived) {
+			a.toldCode = soFar
 		}
 		ans.code, ans.soFar, ans.endedCode = block{}, nil, nil
 		return
@@ -378,8 +378,8 @@ func (a *Announcer) addPiece(now time.Time, ans *answer, text string, code block
 	it.critical, ans.soFar = false, nil
 	it.code, ans.endedCode = ans.endedCode, nil
 	blocks := 0
-	beside := replaceCode(text, func(block, bool) string { blocks++; return "" })
-	if code.isOpen() && blocks == 1 && strings.TrimSpace(beside) == "" {
+	outside := replaceCode(text, func(block, bool) string { blocks++; return "" })
+	if code.isOpen() && blocks == 1 && strings.TrimSpace(outside) == "" {
 		ans.soFar = it
 	}
 	// How much there was says nothing to a person who has not heard it yet.

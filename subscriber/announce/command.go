@@ -278,20 +278,20 @@ func (a *Announcer) Again(now time.Time) {
 	if q != nil && q != a.questions.firstOpen() && (it.kind == Question || it.reminds) { // that comes whole
 		return
 	}
-	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
+	repeated := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
 		listed: it.listed, leadsIn: it.leadsIn, names: it.names, named: it.named, sentences: it.sentences, arrived: now}
-	a.recordItem(again)
+	a.recordItem(repeated)
 	if it.receipt.Outcome != Speaking && it.receipt.Outcome != Waiting {
-		a.asked = append(a.asked, again)
+		a.asked = append(a.asked, repeated)
 		return
 	}
-	again.critical, it.moot = it.critical, true
+	repeated.critical, it.moot = it.critical, true
 	a.removeItem(it)
 	a.endItem(it, now, Cut)
 	if it.critical {
-		a.urgent = slices.Insert(a.urgent, 0, again)
+		a.urgent = slices.Insert(a.urgent, 0, repeated)
 	} else {
-		a.asked = slices.Insert(a.asked, 0, again)
+		a.asked = slices.Insert(a.asked, 0, repeated)
 	}
 }
 

@@ -131,21 +131,21 @@ func (a *Announcer) tellLost(now time.Time, source string) {
 }
 
 // addNotice queues words of this program's own and returns their announcement, or nil where the
-// same words wait already and are not critical. about is the question that they are about, or nil:
+// same words wait already and are not critical. question is the one that they are about, or nil:
 // they are not said any more once that is gone.
-func (a *Announcer) addNotice(now time.Time, w Words, critical bool, about *openQuestion) *item {
+func (a *Announcer) addNotice(now time.Time, w Words, critical bool, question *openQuestion) *item {
 	sentences := a.splitWords(w, false)
 	saysSame := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }
 	if len(sentences) == 0 || slices.ContainsFunc(slices.Concat(a.asked, a.normal), saysSame) && !critical {
 		return nil
 	}
-	it := &item{kind: Notice, critical: critical, sentences: sentences, about: about, arrived: now}
+	it := &item{kind: Notice, critical: critical, sentences: sentences, about: question, arrived: now}
 	a.recordItem(it)
 	switch {
-	case critical && about == nil && a.addBeforeNext(now, it):
+	case critical && question == nil && a.addBeforeNext(now, it):
 	case critical:
 		a.appendTo(&a.urgent, it)
-	case about == nil && !a.lineEntered.IsZero() && now.Sub(a.lineEntered) < replyWithin:
+	case question == nil && !a.lineEntered.IsZero() && now.Sub(a.lineEntered) < replyWithin:
 		a.asked, a.lineEntered = append(a.asked, it), time.Time{} // one line, one answer: what comes of that may wait
 	default:
 		a.appendTo(&a.normal, it)

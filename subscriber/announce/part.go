@@ -37,13 +37,13 @@ func (w Words) String() string {
 }
 
 // And is w and then next. What is in one language stays together.
-func (w Words) And(between string, next Words) Words {
+func (w Words) And(separator string, next Words) Words {
 	if len(w) == 0 || len(next) == 0 {
 		return append(w[:len(w):len(w)], next...)
 	}
 	w = append(Words{}, w...)
 	last := &w[len(w)-1]
-	last.Text += between
+	last.Text += separator
 	if first := next[0]; sharesVoice(last.Language, first.Language) {
 		*last = Part{max(last.Language, first.Language), last.Text + first.Text}
 		next = next[1:]
@@ -54,10 +54,10 @@ func (w Words) And(between string, next Words) Words {
 // sharesVoice reports whether a voice for one language is one for the other: this package's own
 // English is everybody's.
 func sharesVoice(a, b string) bool {
-	own := func(a, b string) bool {
+	isWider := func(a, b string) bool {
 		return a == ownLanguage && strings.HasPrefix(strings.ToLower(b), ownLanguage+"-")
 	}
-	return a == b || own(a, b) || own(b, a)
+	return a == b || isWider(a, b) || isWider(b, a)
 }
 
 // endSentence returns w with the end of a sentence, so that a voice pauses behind it.

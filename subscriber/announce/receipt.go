@@ -152,11 +152,11 @@ const (
 )
 
 // addHeard counts words that were heard whole in a time. Of many, the older count half.
-func (p *pace) addHeard(words int, took time.Duration) {
-	if words == 0 || took <= 0 {
+func (p *pace) addHeard(words int, duration time.Duration) {
+	if words == 0 || duration <= 0 {
 		return
 	}
-	p.words, p.took = p.words+words, p.took+took
+	p.words, p.took = p.words+words, p.took+duration
 	if p.words > manyWords {
 		p.words, p.took = p.words/2, p.took/2
 	}

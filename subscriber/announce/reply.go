@@ -243,12 +243,12 @@ func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, w Words, anoth
 		if i < 0 {
 			continue
 		}
-		it, asks := &item{kind: Notice, names: another, sentences: a.splitWords(w, false), arrived: now}, (*queue)[i]
+		it, asking := &item{kind: Notice, names: another, sentences: a.splitWords(w, false), arrived: now}, (*queue)[i]
 		isWaiting := i > 0 && (*queue)[i-1].kind == Notice && slices.Equal((*queue)[i-1].sentences, it.sentences)
-		if isWaiting || !asks.noteExplained(it.sentences) {
+		if isWaiting || !asking.noteExplained(it.sentences) {
 			return true
 		}
-		asks.postponed = a.saying != nil && a.saying.item == asks
+		asking.postponed = a.saying != nil && a.saying.item == asking
 		a.recordItem(it)
 		*queue = slices.Insert(*queue, i, it)
 		return true
@@ -280,13 +280,13 @@ func (q *openQuestion) newItem(now time.Time) *item {
 
 // putAgain says a question once more, unless it is being said or waits for that.
 func (a *Announcer) putAgain(now time.Time, q *openQuestion) {
-	asks := func(it *item) bool { return it.event == q.event && it.kind == Question }
-	if slices.ContainsFunc(a.urgent, asks) || slices.ContainsFunc(a.asked, asks) {
+	asksThis := func(it *item) bool { return it.event == q.event && it.kind == Question }
+	if slices.ContainsFunc(a.urgent, asksThis) || slices.ContainsFunc(a.asked, asksThis) {
 		return
 	}
-	again := q.newItem(now)
-	a.recordItem(again)
-	a.asked = append(a.asked, again)
+	repeated := q.newItem(now)
+	a.recordItem(repeated)
+	a.asked = append(a.asked, repeated)
 }
 
 // repeatAfter is how long after it was silenced a question comes again; then twice as long.

@@ -55,22 +55,23 @@ func (a *Announcer) chooseTurn(now time.Time, waiting []*item) *item {
 // Ended takes what became of an utterance. Heard is one that was presented whole, Cut one that the
 // person silenced, Unsaid one that cannot be presented; Waiting is one that was cancelled because
 // Next wanted it, or that failed, and is said again.
-func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
+func (a *Announcer) Ended(now time.Time, id int64, outcome Outcome) {
 	s := a.saying
 	if s == nil || s.u.ID != id {
 		return
 	}
 	a.saying, a.mustCut = nil, false
-	if s.postponed && what != Cut { // from its beginning, also where it had to end unsaid
-		what = Waiting
+	if s.postponed && outcome != Cut { // from its beginning, also where it had to end unsaid
+		outcome = Waiting
 	}
 	s.postponed = false
-	switch what {
+	switch outcome {
 	case Heard:
-		took := now.Sub(s.began)
-		isTimed := took >= time.Duration(s.words)*time.Minute/fastest // else the output does not know when it was heard
-		if !s.critical && isTimed {                                   // what is critical may stay until it is noticed
-			a.pace.addHeard(s.words, took)
+		duration := now.Sub(s.began)
+		// An output that is faster than a person can listen does not know when it was heard.
+		isTimed := duration >= time.Duration(s.words)*time.Minute/fastest
+		if !s.critical && isTimed { // what is critical may stay until it is noticed
+			a.pace.addHeard(s.words, duration)
 		}
 		a.endName(now, s, isTimed)
 		if q := a.questions.findByEvent(s.event); q != nil && s.kind == Question {
@@ -90,7 +91,7 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 			return
 		}
 		a.removeItem(s.item)
-		a.endItem(s.item, now, what)
+		a.endItem(s.item, now, outcome)
 		if q := a.questions.findByEvent(s.event); q != nil && s.kind == Question && q.heardAt.IsZero() {
 			q.silencedAt, q.silenced = now, q.silenced+1
 		}

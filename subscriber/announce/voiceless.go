@@ -95,16 +95,16 @@ func (a *Announcer) Spell(now time.Time) {
 		a.addRequested(now, phraseIn(a.language, phrase.NothingToSpell, ""))
 		return
 	}
-	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
+	spelled := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
 		listed: it.listed, names: it.names, named: it.named, arrived: now}
 	for _, p := range it.sentences {
 		if !a.hasVoice(p.Language) {
 			p = Part{a.language, spellText(a.language, p.Text)}
 		}
-		again.sentences = append(again.sentences, p)
+		spelled.sentences = append(spelled.sentences, p)
 	}
-	a.recordItem(again)
-	a.asked = append(a.asked, again)
+	a.recordItem(spelled)
+	a.asked = append(a.asked, spelled)
 }
 
 // spellText returns a text letter by letter, each mark on a letter by its name in a language.

@@ -156,8 +156,8 @@ func (a *Announcer) Find(now time.Time, text string, back bool) error {
 	}
 	line := a.transcript.lines[i]
 	parts := a.lineWords(i)
-	if where := a.whereWords(line); where != "" {
-		parts = append([]Part{{line.language, where}}, parts...)
+	if place := a.whereWords(line); place != "" {
+		parts = append([]Part{{line.language, place}}, parts...)
 	}
 	a.recite(now, line, parts)
 	return nil
@@ -313,8 +313,8 @@ func (a *Announcer) codeWords(i int) []Part {
 	if index > 0 {
 		indent = countIndent(lines[index-1].text)
 	}
-	around := lines[max(index-maxRecited, 0):min(index+maxRecited, len(lines))]
-	part, ok := a.p.Content.sayLine(lines[index], indentUnit(lines), indent, around, a.transcript.lines[i].language)
+	nearby := lines[max(index-maxRecited, 0):min(index+maxRecited, len(lines))]
+	part, ok := a.p.Content.sayLine(lines[index], indentUnit(lines), indent, nearby, a.transcript.lines[i].language)
 	if !ok {
 		return nil
 	}
@@ -384,7 +384,7 @@ func (a *Announcer) walkColumn(now time.Time, back bool) error {
 		return ErrNoPlace
 	}
 	t.column = column
-	said := a.proseWords(t.lines[i], words.Sentence(name))
-	a.recite(now, t.lines[i], append(said, a.proseWords(t.lines[i], words.Sentence(cells))...))
+	sentence := a.proseWords(t.lines[i], words.Sentence(name))
+	a.recite(now, t.lines[i], append(sentence, a.proseWords(t.lines[i], words.Sentence(cells))...))
 	return nil
 }

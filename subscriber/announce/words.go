@@ -14,24 +14,24 @@ import (
 // What an Announcer says itself is in the language of its own words; what it quotes is not.
 
 // noVoiceWords say that there is no voice for a language, and what becomes of text in it.
-func noVoiceWords(own, language string, otherwise func(string) Words) Words {
-	w := phraseIn(own, phrase.NoVoice, phrase.LanguageName(own, language))
+func noVoiceWords(uiLanguage, language string, otherwise func(string) Words) Words {
+	w := phraseIn(uiLanguage, phrase.NoVoice, phrase.LanguageName(uiLanguage, language))
 	if otherwise == nil {
-		return w.And(" ", phraseIn(own, phrase.MayBeGarbled, ""))
+		return w.And(" ", phraseIn(uiLanguage, phrase.MayBeGarbled, ""))
 	}
-	return w.And(" ", otherwise(own))
+	return w.And(" ", otherwise(uiLanguage))
 }
 
 // typedWords tells what came.
 func typedWords(language string, answers, others int, latest Words) Words {
-	var came []string
+	var counts []string
 	if answers > 0 {
-		came = append(came, phrase.Counted(language, phrase.AnswerSentences, answers, "sentence"))
+		counts = append(counts, phrase.Counted(language, phrase.AnswerSentences, answers, "sentence"))
 	}
 	if others > 0 {
-		came = append(came, phrase.Counted(language, phrase.Announcements, others, "announcement"))
+		counts = append(counts, phrase.Counted(language, phrase.Announcements, others, "announcement"))
 	}
-	w := phraseIn(language, phrase.WhileTyped, strings.Join(came, ", "))
+	w := phraseIn(language, phrase.WhileTyped, strings.Join(counts, ", "))
 	if latest != nil {
 		w = w.And(" ", phraseIn(language, phrase.TheNewest, "")).And("", latest)
 	}

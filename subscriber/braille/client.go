@@ -92,8 +92,8 @@ func authorize(conn net.Conn, keyFile string) error {
 // keyFile returns the file that a value of BRLAPI_AUTH names, or "": it is a path, perhaps after
 // "keyfile:", perhaps among other ways to authorize, with a + between them.
 func keyFile(auth string) string {
-	for way := range strings.SplitSeq(auth, "+") {
-		if name := strings.TrimPrefix(way, "keyfile:"); filepath.IsAbs(name) {
+	for method := range strings.SplitSeq(auth, "+") {
+		if name := strings.TrimPrefix(method, "keyfile:"); filepath.IsAbs(name) {
 			return name
 		}
 	}

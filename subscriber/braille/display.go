@@ -162,19 +162,19 @@ func (d *Display) Present(ctx context.Context, u announce.Utterance) error {
 	if err := ctx.Err(); err != nil || len(words) == 0 {
 		return err
 	}
-	over := make(chan error, 1)
-	t := &text{words: words, critical: u.Critical, over: func(err error) { over <- err }}
+	ended := make(chan error, 1)
+	t := &text{words: words, critical: u.Critical, over: func(err error) { ended <- err }}
 	if err := d.runOrder(ctx, func() { d.reader.addText(t) }); err != nil {
 		return err
 	}
 	select {
-	case err := <-over:
+	case err := <-ended:
 		return err
 	case <-d.gone:
 		return d.err
 	case <-ctx.Done():
 		select {
-		case err := <-over:
+		case err := <-ended:
 			return err
 		default:
 		}

@@ -136,8 +136,8 @@ func (o *Output) choosePattern(u announce.Utterance) (felt extensions.HapticData
 			// The first on a critical event is what a producer puts where the agent chose none, and
 			// says less than our own.
 			isDefault := felt.Pattern == patterns[0] && u.Event.Critical()
-			if meant := meaningOf(u); isDefault && slices.Contains(patterns, meant) {
-				felt.Pattern = meant
+			if meaning := meaningOf(u); isDefault && slices.Contains(patterns, meaning) {
+				felt.Pattern = meaning
 			}
 			return felt, true
 		}

@@ -256,8 +256,8 @@ func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
 	var f *following
 	refusal := ""
 	p.Plan(func(a *announce.Announcer, now time.Time) {
-		asks, _, _ := a.OpenQuestion(now)
-		if f = p.agents[asks]; f != nil && f.sending.Load() { // what becomes of that is told
+		asker, _, _ := a.OpenQuestion(now)
+		if f = p.agents[asker]; f != nil && f.sending.Load() { // what becomes of that is told
 			return
 		}
 		if r = a.Answer(now, began, text); r == nil {

@@ -80,7 +80,7 @@ func (t *Terminal) watchSuspension() (stop func()) {
 func hasShell() bool {
 	parent := unix.Getppid()
 	session, err := unix.Getsid(parent)
-	own, _ := unix.Getsid(0)
+	ownSession, _ := unix.Getsid(0)
 	group, _ := unix.Getpgid(parent)
-	return err == nil && session == own && (group != unix.Getpgrp() || parent != session)
+	return err == nil && session == ownSession && (group != unix.Getpgrp() || parent != session)
 }

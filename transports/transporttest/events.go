@@ -16,7 +16,7 @@ import (
 // testEvents checks that events that are sent together arrive one by one, in order, and whole
 // beside what others send (TR-001, TR-003).
 func testEvents(t *testing.T, l Link) {
-	many, ok := l.B.(transports.EventSender)
+	sender, ok := l.B.(transports.EventSender)
 	if !ok {
 		t.Skip("this link sends one event at a time")
 	}
@@ -28,7 +28,7 @@ func testEvents(t *testing.T, l Link) {
 			for i := range batch {
 				batch[i].Message = fmt.Appendf(nil, `{"e":%d,"pad":%q}`, n*each+i, strings.Repeat("x", i*i*(n%9)))
 			}
-			if err := many.SendEvents(t.Context(), batch); err != nil {
+			if err := sender.SendEvents(t.Context(), batch); err != nil {
 				t.Errorf("SendEvents = %v", err)
 			}
 		}
@@ -58,7 +58,7 @@ func testEvents(t *testing.T, l Link) {
 		next[event]++
 	}
 	all.Wait()
-	if err := many.SendEvents(t.Context(), []transports.Event{{Message: messageOfSize(transports.MaxMessage +
+	if err := sender.SendEvents(t.Context(), []transports.Event{{Message: messageOfSize(transports.MaxMessage +
 		1)}}); !errors.Is(err, transports.ErrTooLarge) {
 		t.Errorf("SendEvents of a byte too much = %v, want ErrTooLarge", err)
 	}
@@ -67,7 +67,7 @@ func testEvents(t *testing.T, l Link) {
 // testEventsStalled checks that events for a reader that stalls wait, and no longer than the sender
 // does (TR-026, P7).
 func testEventsStalled(t *testing.T, l Link) {
-	many, ok := l.B.(transports.EventSender)
+	sender, ok := l.B.(transports.EventSender)
 	if !ok {
 		t.Skip("this link sends one event at a time")
 	}
@@ -76,7 +76,7 @@ func testEventsStalled(t *testing.T, l Link) {
 	batch := []transports.Event{{Message: messageOfSize(1 << 18)}, {Message: messageOfSize(1 << 18)}}
 	began := time.Now()
 	for range 100 { // 50 MiB
-		if err := many.SendEvents(ctx, batch); errors.Is(err, context.DeadlineExceeded) {
+		if err := sender.SendEvents(ctx, batch); errors.Is(err, context.DeadlineExceeded) {
 			if took := time.Since(began); took > patience/4 {
 				t.Errorf("it took %v to give up", took)
 			}

@@ -105,9 +105,9 @@ func testMessages(t *testing.T, l Link) {
 		var sending sync.WaitGroup
 		sending.Go(func() {
 			for _, msg := range all {
-				kept := slices.Clone(msg)
+				copied := slices.Clone(msg)
 				mustSend(t, ends[0], msg)
-				if !bytes.Equal(msg, kept) {
+				if !bytes.Equal(msg, copied) {
 					t.Errorf("Send changed the caller's bytes")
 				}
 			}
@@ -275,12 +275,12 @@ func testStalledReader(t *testing.T, l Link) {
 		copy(m[6:], fmt.Sprintf("%012d", i))
 		return m
 	}
-	taken := 0
+	sent := 0
 	var last context.CancelFunc
 	for {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		last = cancel
-		err := l.A.Send(ctx, msg(taken))
+		err := l.A.Send(ctx, msg(sent))
 		if errors.Is(err, context.DeadlineExceeded) {
 			break
 		}
@@ -288,12 +288,12 @@ func testStalledReader(t *testing.T, l Link) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if taken++; taken<<18 > most {
-			t.Fatalf("%d MiB were taken from a sender whose peer reads nothing", taken>>2)
+		if sent++; sent<<18 > most {
+			t.Fatalf("%d MiB were taken from a sender whose peer reads nothing", sent>>2)
 		}
 	}
 	last()
-	for i := range taken {
+	for i := range sent {
 		mustReceive(t, l.B, msg(i))
 	}
 }
@@ -348,13 +348,13 @@ func testCut(t *testing.T, l Link) {
 
 // testIdentity checks that the producer's end knows who its peer is (TR-015).
 func testIdentity(t *testing.T, l Link) {
-	who, ok := l.B.(transports.Identified)
+	identified, ok := l.B.(transports.Identified)
 	if !ok {
 		t.Skip("this link knows nobody")
 	}
 	mustSend(t, l.A, []byte(`{}`)) // a peer may be known only after it said something
 	mustReceive(t, l.B, []byte(`{}`))
-	if got := who.Principal(); got != l.Principal {
+	if got := identified.Principal(); got != l.Principal {
 		t.Errorf("the peer is %q, want %q", got, l.Principal)
 	}
 }

@@ -68,10 +68,10 @@ type Listener struct {
 // Listen begins to listen, at no limit of the rate. A nil reply never answers, and cannot be asked.
 func Listen(t *testing.T, p *producer.Producer, reply func(l *Listener, ev *aaep.Event)) *Listener {
 	t.Helper()
-	asks := reply != nil
+	answers := reply != nil
 	sub, err := subscriber.Dial(t.Context(), ownagent.Link{Producer: p}, subscriber.Config{ID: "listener", NoReconnect: true,
 		Capabilities: aaep.Capabilities{
-			MaxEventsPerSecond: 1000, SupportsConfirmationReply: &asks, SupportsClarificationReply: &asks}})
+			MaxEventsPerSecond: 1000, SupportsConfirmationReply: &answers, SupportsClarificationReply: &answers}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func Listen(t *testing.T, p *producer.Producer, reply func(l *Listener, ev *aaep
 			close(l.moved)
 			l.moved = make(chan struct{})
 			l.mu.Unlock()
-			if typ := ev.Type(); asks && (typ == aaep.TypeAwaitingConfirmation ||
+			if typ := ev.Type(); answers && (typ == aaep.TypeAwaitingConfirmation ||
 				typ == aaep.TypeAwaitingClarification) {
 				reply(l, ev)
 			}

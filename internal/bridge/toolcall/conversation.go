@@ -36,13 +36,14 @@ type Conversation struct {
 	calls   map[string]func(error) // what ends each call that was told, by the call's id
 }
 
-// NewConversation makes one; about says what it is, to the user.
-func NewConversation(p *producer.Producer, logger *slog.Logger, about string) *Conversation {
-	return &Conversation{p: p, logger: logger, about: about, calls: map[string]func(error){}}
+// NewConversation makes a conversation, whose sessions begin with the summary: what it is, to the
+// user.
+func NewConversation(p *producer.Producer, logger *slog.Logger, summary string) *Conversation {
+	return &Conversation{p: p, logger: logger, about: summary, calls: map[string]func(error){}}
 }
 
 // Rename says otherwise what a conversation is, if it has not begun.
-func (c *Conversation) Rename(about string) { c.about = about }
+func (c *Conversation) Rename(summary string) { c.about = summary }
 
 // Session returns the session, begun if need be, or nil if it cannot be told.
 func (c *Conversation) Session() *producer.Session {
@@ -56,8 +57,8 @@ func (c *Conversation) Session() *producer.Session {
 func (c *Conversation) Begun() bool { return c.session != nil }
 
 // StartSession begins a session, or returns nil if it cannot be told, which is logged.
-func (c *Conversation) StartSession(about string) *producer.Session {
-	s, err := c.p.StartSession(context.Background(), bridge.Ours(about))
+func (c *Conversation) StartSession(summary string) *producer.Session {
+	s, err := c.p.StartSession(context.Background(), bridge.Ours(summary))
 	if err != nil {
 		c.logger.Error("a conversation with tools cannot be told", "error", err)
 		return nil
@@ -90,12 +91,12 @@ func (c *Conversation) Note(err error) {
 }
 
 // BeginCall tells that a tool which is not held was called.
-func (c *Conversation) BeginCall(id string, about producer.Tool) {
+func (c *Conversation) BeginCall(id string, tool producer.Tool) {
 	s := c.Session()
 	if _, known := c.calls[id]; s == nil || known || len(c.calls) >= maxCalls {
 		return // a call that is made again is told once
 	}
-	done, err := s.Invoked(about)
+	done, err := s.Invoked(tool)
 	c.Note(err)
 	if err == nil {
 		c.calls[id] = done
@@ -144,13 +145,13 @@ func ToolName(name string) string {
 // Question completes what is asked about a call that is held: what the tool is, what it does as its
 // description says, and each argument. The error says why it cannot be asked: what the user agrees
 // to must be told whole.
-func Question(about producer.Tool, description string, arguments jsontext.Value) (producer.Tool, error) {
-	if toolwords.Label(about.Name) != about.Name { // two names could be told alike
-		return about, errors.New("its name cannot be told as it is")
+func Question(tool producer.Tool, description string, arguments jsontext.Value) (producer.Tool, error) {
+	if toolwords.Label(tool.Name) != tool.Name { // two names could be told alike
+		return tool, errors.New("its name cannot be told as it is")
 	}
 	all, err := toolwords.Arguments(arguments)
 	if err != nil {
-		return about, errors.New("its arguments cannot be told")
+		return tool, errors.New("its arguments cannot be told")
 	}
 	consequence := cmp.Or(toolwords.FirstSentence(description), "The toolset does not say what this tool does.")
 	for _, argument := range all {
@@ -162,10 +163,10 @@ func Question(about producer.Tool, description string, arguments jsontext.Value)
 		consequence += " " + words.Sentence(strings.Join(lines, " <new line> "))
 	}
 	if len(consequence) > MaxTold-100 {
-		return about, errors.New("its arguments are too long to be told")
+		return tool, errors.New("its arguments are too long to be told")
 	}
-	about.Risk, about.Confirm = aaep.RiskHigh, true
-	about.Action = bridge.Ours(words.Sentence("Use the tool " + about.Title))
-	about.Consequence = bridge.Ours(consequence)
-	return about, nil
+	tool.Risk, tool.Confirm = aaep.RiskHigh, true
+	tool.Action = bridge.Ours(words.Sentence("Use the tool " + tool.Title))
+	tool.Consequence = bridge.Ours(consequence)
+	return tool, nil
 }

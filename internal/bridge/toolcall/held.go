@@ -130,7 +130,7 @@ func readEntries[P Record](content []byte) (key []byte, left []Left[P], err erro
 		}
 	}
 	for _, name := range order {
-		if call, is := state[name]; is {
+		if call, known := state[name]; known {
 			left = append(left, call)
 			delete(state, name)
 		}
@@ -144,11 +144,11 @@ var errNotOurs = errors.New("it is not a file of this command")
 func encodeEntries[P Record](key []byte, left []Left[P]) ([]byte, error) {
 	all := []entry[P]{{Key: key}}
 	for i := range left {
-		is := isHeld
+		state := isHeld
 		if left[i].Sent {
-			is = isSent
+			state = isSent
 		}
-		all = append(all, entry[P]{Pass: &left[i].Record, Is: is})
+		all = append(all, entry[P]{Pass: &left[i].Record, Is: state})
 	}
 	var content bytes.Buffer
 	for _, e := range all {
@@ -176,11 +176,11 @@ func (h *Held[P, R]) writeSettled(p P) {
 }
 
 // writeEntry appends what became of a call to the file, with h.mu held.
-func (h *Held[P, R]) writeEntry(p P, is string) error {
+func (h *Held[P, R]) writeEntry(p P, state string) error {
 	if h.file == nil {
 		return nil
 	}
-	line, err := json.Marshal(entry[P]{Pass: &p, Is: is})
+	line, err := json.Marshal(entry[P]{Pass: &p, Is: state})
 	if err == nil {
 		_, err = h.file.Write(append(line, '\n'))
 	}
@@ -267,10 +267,10 @@ func (h *Held[P, R]) Close() error {
 // of which read returns the text and the failure. make returns ErrNotMade if the call has certainly
 // reached no tool. made says that the call was or may have been
 // made; where it was not, Refusal says why, in words for a model. The caller's goroutine waits.
-func (h *Held[P, R]) Ask(ctx context.Context, s *producer.Session, about producer.Tool, call *Call[P, R],
+func (h *Held[P, R]) Ask(ctx context.Context, s *producer.Session, tool producer.Tool, call *Call[P, R],
 	make func(context.Context) error, read func(R) (string, error)) (made bool, err error) {
 	defer h.Settle(call)
-	_, err = s.Tool(ctx, about, func(ctx context.Context) (string, error) {
+	_, err = s.Tool(ctx, tool, func(ctx context.Context) (string, error) {
 		if err := h.markSent(call); err != nil {
 			return "", err
 		}
@@ -285,7 +285,7 @@ func (h *Held[P, R]) Ask(ctx context.Context, s *producer.Session, about produce
 			}
 		}
 		if !errors.Is(err, ErrNotMade) { // what follows says that it failed, which is not known
-			h.tellUnknown(s, about)
+			h.tellUnknown(s, tool)
 		}
 		return "", err
 	})
@@ -293,8 +293,8 @@ func (h *Held[P, R]) Ask(ctx context.Context, s *producer.Session, about produce
 }
 
 // tellUnknown tells that a call may have been made, before its end is told.
-func (h *Held[P, R]) tellUnknown(s *producer.Session, about producer.Tool) {
-	sentence := about.Title + " may have been done, or not: what came of it is not known."
+func (h *Held[P, R]) tellUnknown(s *producer.Session, tool producer.Tool) {
+	sentence := tool.Title + " may have been done, or not: what came of it is not known."
 	err := s.Progress(bridge.Ours(sentence), aaep.Progress{Description: sentence}, 0)
 	if err != nil && !errors.Is(err, producer.ErrSessionOver) {
 		h.logger.Error("that a call may have been made was not told", "error", err)

@@ -74,7 +74,7 @@ func (c *Console) Run(ctx context.Context) error {
 	for {
 		c.mu.Lock()
 		var next string
-		talk, over := c.talk, c.over
+		talk, ended := c.talk, c.over
 		hasWaiting := len(c.waiting) > 0
 		if hasWaiting {
 			next, c.waiting = c.waiting[0], c.waiting[1:]
@@ -93,7 +93,7 @@ func (c *Console) Run(ctx context.Context) error {
 				c.say(phrase.MessageKept, "")
 			}
 			continue
-		case over:
+		case ended:
 			return nil
 		}
 		select {

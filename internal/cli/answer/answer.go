@@ -196,11 +196,11 @@ func sendCommand(ctx context.Context, out io.Writer, links []*control.Link, name
 	case "more", "next", "spell", "again", "details":
 		isMeant = func(l *control.Link) bool { return l.State.Question != nil }
 	}
-	meant := slices.DeleteFunc(slices.Clone(links), func(l *control.Link) bool { return !isMeant(l) })
-	if len(meant) == 0 {
-		meant = links
+	addressed := slices.DeleteFunc(slices.Clone(links), func(l *control.Link) bool { return !isMeant(l) })
+	if len(addressed) == 0 {
+		addressed = links
 	}
-	return callListeners(ctx, out, meant, control.Request{Name: name, Text: text, Age: age.Milliseconds()})
+	return callListeners(ctx, out, addressed, control.Request{Name: name, Text: text, Age: age.Milliseconds()})
 }
 
 // callListeners sends a Request to some listeners at once, and prints what they say upon it.

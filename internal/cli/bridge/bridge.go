@@ -52,11 +52,11 @@ type bridgeFlags struct {
 	cfg     producer.Config // what else the agent is
 }
 
-// addFlags adds the flags that all bridges have; whose says in their help where the name comes from
-// without --name.
-func (b *bridgeFlags) addFlags(cmd *cobra.Command, whose string) {
+// addFlags adds the flags that all bridges have; nameSource says in their help where the name comes
+// from without --name.
+func (b *bridgeFlags) addFlags(cmd *cobra.Command, nameSource string) {
 	f := cmd.Flags()
-	f.StringVar(&b.name, "name", "", "the agent's name (default is "+whose+")")
+	f.StringVar(&b.name, "name", "", "the agent's name (default is "+nameSource+")")
 	f.BoolVar(&b.wait, "wait", false, "wait for somebody to listen before starting")
 	b.servedAgent.addFlags(cmd)
 }

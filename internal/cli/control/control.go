@@ -313,22 +313,22 @@ type presses struct {
 // isRepeated notes a key that was pressed at a time, and reports whether it is to do nothing: the
 // same key came within a second before, or an answer that is no rejection follows any other within
 // that.
-func (p *presses) isRepeated(at time.Time, r Request) bool {
+func (p *presses) isRepeated(now time.Time, r Request) bool {
 	if slices.Contains(WalkNames, r.Name) { // who walks in a text presses one key again and again
 		return false
 	}
 	r.Age, r.Question = 0, ""
-	repeated := r == p.last && at.Sub(p.at) < stillness
+	repeated := r == p.last && now.Sub(p.at) < stillness
 	if r.Name == AnswerName || r.Name == PressedName {
-		repeated = repeated || !isRejection(r.Text) && at.Sub(p.answered) < stillness
-		if at.After(p.answered) { // keys can arrive in another order than they were pressed in
-			p.answered = at
+		repeated = repeated || !isRejection(r.Text) && now.Sub(p.answered) < stillness
+		if now.After(p.answered) { // keys can arrive in another order than they were pressed in
+			p.answered = now
 		}
 	}
-	if r == p.last && at.Before(p.at) {
+	if r == p.last && now.Before(p.at) {
 		return true
 	}
-	p.last, p.at = r, at
+	p.last, p.at = r, now
 	return repeated
 }
 

@@ -120,19 +120,19 @@ func (d *demo) runDemo(ctx context.Context) error {
 		{demo: d, name: "haptic band", caps: subscriber.Haptic(terms.HapticPatterns...), feels: true},
 		{demo: d, name: "log", caps: subscriber.Logger()},
 	}
-	for _, who := range people {
-		if err := who.subscribeTo(ctx, url); err != nil {
-			return fmt.Errorf("%s: %w", who.name, err)
+	for _, listener := range people {
+		if err := listener.subscribeTo(ctx, url); err != nil {
+			return fmt.Errorf("%s: %w", listener.name, err)
 		}
-		defer who.sub.Close()
-		d.PrintLabelled("", fmt.Sprintf("The %s gets %s.", who.name, who.agreedTerms()))
+		defer listener.sub.Close()
+		d.PrintLabelled("", fmt.Sprintf("The %s gets %s.", listener.name, listener.agreedTerms()))
 	}
 	var hearing sync.WaitGroup
-	for _, who := range people {
-		if who.reads {
-			hearing.Go(func() { who.readSession(ctx) })
+	for _, listener := range people {
+		if listener.reads {
+			hearing.Go(func() { listener.readSession(ctx) })
 		} else {
-			hearing.Go(func() { who.receiveSession(ctx) })
+			hearing.Go(func() { listener.receiveSession(ctx) })
 		}
 	}
 	agent := &planner.Planner{Say: func(s string) { d.PrintLabelled("agent", s) }, Timeout: d.timeout}
@@ -149,30 +149,30 @@ func (d *demo) runDemo(ctx context.Context) error {
 // agreedTerms says in short what was agreed with a listener.
 func (w *person) agreedTerms() string {
 	c := terms.InForce(w.caps, w.sub.Accepted().HonoredCapabilities)
-	about := aaep.Capabilities{MaxEventsPerSecond: 1, SupportsConfirmationReply: new(true),
+	notable := aaep.Capabilities{MaxEventsPerSecond: 1, SupportsConfirmationReply: new(true),
 		Extensions: map[string]json.RawMessage{"braille": nil, "haptic": nil}}
 	if c.Extensions["haptic"] == nil {
-		about.Languages, about.CoalesceBoundaries = c.Languages, c.CoalesceBoundaries
+		notable.Languages, notable.CoalesceBoundaries = c.Languages, c.CoalesceBoundaries
 		if c.PreferredVerbosity != aaep.VerbosityNormal {
-			about.PreferredVerbosity = c.PreferredVerbosity
+			notable.PreferredVerbosity = c.PreferredVerbosity
 		}
 	}
-	return uilang.AndList(terms.InWords(uilang.English, c, about))
+	return uilang.AndList(terms.InWords(uilang.English, c, notable))
 }
 
 // reportPeople says what each person received of what the agent produced.
 func (d *demo) reportPeople(p *producer.Producer, people []*person) {
 	d.PrintLabelled("", fmt.Sprintf("The agent produced %s.", words.Count(p.Stats().Produced, "event")))
 	statuses := p.Subscriptions()
-	for _, who := range people {
+	for _, listener := range people {
 		i := slices.IndexFunc(statuses, func(s producer.SubscriptionStatus) bool {
-			return s.SubscriptionID == who.sub.Accepted().SubscriptionID
+			return s.SubscriptionID == listener.sub.Accepted().SubscriptionID
 		})
 		if i < 0 {
 			continue
 		}
 		status := statuses[i]
-		text := fmt.Sprintf("The %s received %d", who.name, len(who.received))
+		text := fmt.Sprintf("The %s received %d", listener.name, len(listener.received))
 		if status.Terms.MaxEventsPerSecond == 0 {
 			text += " as they were made"
 		}
@@ -182,11 +182,11 @@ func (d *demo) reportPeople(p *producer.Producer, people []*person) {
 		if status.Filtered > 0 {
 			text += fmt.Sprintf(", %d not meant for it", status.Filtered)
 		}
-		if limit := who.caps.MaxEventsPerSecond; limit > 0 {
-			before, after := who.received, []receipt(nil)
+		if limit := listener.caps.MaxEventsPerSecond; limit > 0 {
+			before, after := listener.received, []receipt(nil)
 			if i := slices.IndexFunc(before, func(r receipt) bool {
-				return !who.less.IsZero() &&
-					r.at.After(who.less)
+				return !listener.less.IsZero() &&
+					r.at.After(listener.less)
 			}); i >= 0 {
 				before, after = before[:i], before[i:]
 			}
@@ -270,7 +270,7 @@ func (w *person) readSession(ctx context.Context) {
 	if w.decides && w.keys != nil {
 		p.Unseen = w.keys.Unseen
 	}
-	var tells *present.Presenter
+	var presenter *present.Presenter
 	p.Text = func(_ string, ev *aaep.Event) announce.Words {
 		w.received = append(w.received, receipt{time.Now(), ev.Critical()})
 		switch {
@@ -278,24 +278,24 @@ func (w *person) readSession(ctx context.Context) {
 			asked = true
 			busy.Go(func() { w.askForLess(ctx) })
 		case ev.Type() == aaep.TypeAwaitingConfirmation && w.answer != "":
-			busy.Go(func() { w.answerForPerson(ctx, tells, ev) })
+			busy.Go(func() { w.answerForPerson(ctx, presenter, ev) })
 		case ev.Type().Terminal():
 			stop() // Follow adds this event, and returns
 		}
 		return announce.Text(ev, ev.Verbosity)
 	}
-	tells = present.New(p)
-	tells.SetLanguage(w.caps.Languages...)
-	busy.Go(func() { tells.Run(ctx, labelledLines{w.demo, w.name, w.cells}) })
+	presenter = present.New(p)
+	presenter.SetLanguage(w.caps.Languages...)
+	busy.Go(func() { presenter.Run(ctx, labelledLines{w.demo, w.name, w.cells}) })
 	if w.decides && w.keys != nil {
 		go w.keys.Read(ctx, func(line terminal.Line) {
 			if !line.Key && line.Text != "" {
-				present.Answer(line.Began, line.Text, tells)
+				present.Answer(line.Began, line.Text, presenter)
 			}
 		})
 	}
-	w.tellLost(ctx, present.Follow(following, w.sub, w.name, tells))
-	tells.Wait(ctx, 0)
+	w.tellLost(ctx, present.Follow(following, w.sub, w.name, presenter))
+	presenter.Wait(ctx, 0)
 }
 
 // labelledLines are lines of the demo, for one person. A display shows as many cells at a time as
@@ -344,7 +344,7 @@ func (w *person) askForLess(ctx context.Context) {
 }
 
 // answerForPerson sends what --answer said beforehand, once the question was put.
-func (w *person) answerForPerson(ctx context.Context, tells *present.Presenter, question *aaep.Event) {
+func (w *person) answerForPerson(ctx context.Context, presenter *present.Presenter, question *aaep.Event) {
 	for isPut := false; !isPut; {
 		select {
 		case <-time.After(50 * time.Millisecond):
@@ -353,7 +353,7 @@ func (w *person) answerForPerson(ctx context.Context, tells *present.Presenter, 
 		case <-ctx.Done():
 			return
 		}
-		tells.Plan(func(a *announce.Announcer, now time.Time) {
+		presenter.Plan(func(a *announce.Announcer, now time.Time) {
 			_, readable := a.Question(now, aaep.Reject)
 			isPut = readable == question
 		})

@@ -128,13 +128,13 @@ func insertValue(data []byte, root, object *node, name string, value []byte) []b
 	}
 	indent, _ := indentAt(data, object.start)
 	inner := indent + unit
-	at, behind, before, after := object.start+1, object.end-1, "\n"+inner, "\n"+indent
+	pos, behind, before, after := object.start+1, object.end-1, "\n"+inner, "\n"+indent
 	if n := len(object.parts); n > 0 {
-		at, after = object.parts[n-1].end, ""
-		behind = at
+		pos, after = object.parts[n-1].end, ""
+		behind = pos
 		hasIndent := false
 		if inner, hasIndent = indentAt(data, object.begins[n-1]); !hasIndent {
-			return slices.Concat(data[:at], []byte(", "+name), value, data[at:])
+			return slices.Concat(data[:pos], []byte(", "+name), value, data[pos:])
 		}
 		before = ",\n" + inner
 	}
@@ -144,15 +144,15 @@ func insertValue(data []byte, root, object *node, name string, value []byte) []b
 	if first := bytes.IndexByte(data, '\n'); first > 0 && data[first-1] == '\r' {
 		added = bytes.ReplaceAll(added, []byte("\n"), []byte("\r\n"))
 	}
-	return slices.Concat(data[:at], added, data[behind:])
+	return slices.Concat(data[:pos], added, data[behind:])
 }
 
 // indentAt is the white space that begins the line of a place, and whether nothing else stands
 // before the place there.
-func indentAt(data []byte, at int) (indent string, own bool) {
-	line := data[bytes.LastIndexByte(data[:at], '\n')+1 : at]
+func indentAt(data []byte, pos int) (indent string, own bool) {
+	line := data[bytes.LastIndexByte(data[:pos], '\n')+1 : pos]
 	rest := bytes.TrimLeft(line, " \t")
-	return string(line[:len(line)-len(rest)]), len(rest) == 0 && len(line) < at
+	return string(line[:len(line)-len(rest)]), len(rest) == 0 && len(line) < pos
 }
 
 // cutPart takes a part out of a container.
@@ -174,7 +174,7 @@ func isOurs(line, agent string) bool {
 	if !ok {
 		return false
 	}
-	if own, err := commandLine(agent); err == nil && line == own {
+	if expected, err := commandLine(agent); err == nil && line == expected {
 		return true
 	}
 	program, single := wordOfShell(word)

@@ -312,9 +312,9 @@ func Installed(agent string) (line string, err error) {
 		return "", fmt.Errorf("installed, and switched off by %s in %s. To use the hooks, take that out", name, path)
 	}
 	if agent == "claude" {
-		if name, above := switchedOffAbove(); name != "" {
+		if name, file := switchedOffAbove(); name != "" {
 			return "", fmt.Errorf("installed, and switched off by %s in %s, which counts above your own settings. "+
-				"To use the hooks, have that taken out", name, above)
+				"To use the hooks, have that taken out", name, file)
 		}
 	}
 	return lines[0], nil

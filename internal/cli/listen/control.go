@@ -70,8 +70,8 @@ func (l *Listener) handleCall(ctx context.Context, c *control.Call) {
 			r.Done = err == nil
 		case <-ctx.Done():
 		}
-		soon, cancel := context.WithTimeout(ctx, time.Second) // lines wait while the person types
-		l.reads.Wait(soon, 0)
+		waitCtx, cancel := context.WithTimeout(ctx, time.Second) // lines wait while the person types
+		l.reads.Wait(waitCtx, 0)
 		cancel()
 		r.Said = l.takeSaid(nil)
 		c.Respond(r)
@@ -84,9 +84,9 @@ func (l *Listener) handleCall(ctx context.Context, c *control.Call) {
 func (l *Listener) takeSaid(to []string) []string {
 	l.saying.Lock()
 	defer l.saying.Unlock()
-	said := l.said
+	lines := l.said
 	l.said = to
-	return said
+	return lines
 }
 
 // obeyCall obeys what the person asks for from another window. The channel gets nil once it is

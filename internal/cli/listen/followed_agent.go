@@ -127,8 +127,8 @@ func (f *FollowedAgent) describeIdentity() (name string, proof []string) {
 		proof[0] = f.PhraseText(phrase.AgentFirstMet, "")
 	}
 	proof = append(proof, f.warnOfName(name)...)
-	if like := v.Identity.LooksLike; like != "" {
-		proof = append(proof, f.PhraseText(phrase.NameLooksLike, words.OneLine(like)))
+	if known := v.Identity.LooksLike; known != "" {
+		proof = append(proof, f.PhraseText(phrase.NameLooksLike, words.OneLine(known)))
 	}
 	return name, proof
 }
@@ -147,11 +147,11 @@ func (f *FollowedAgent) warnOfName(name string) []string {
 func (f *FollowedAgent) uniqueName(name string) string {
 	unique := name
 	for n := max(slices.Index(f.agents, f), 0) + 1; ; n++ {
-		taken := false
+		isTaken := false
 		for _, other := range f.agents {
-			taken = taken || other != f && strings.EqualFold(other.name, unique)
+			isTaken = isTaken || other != f && strings.EqualFold(other.name, unique)
 		}
-		if !taken {
+		if !isTaken {
 			return unique
 		}
 		unique = name + ", " + f.PhraseText(phrase.AgentNumber, strconv.Itoa(n))
@@ -298,6 +298,6 @@ func (f *FollowedAgent) isConnected() bool {
 	if f.sub == nil {
 		return false
 	}
-	is, _ := f.sub.Status()
-	return is.Connected
+	status, _ := f.sub.Status()
+	return status.Connected
 }

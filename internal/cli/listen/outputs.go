@@ -187,11 +187,11 @@ func openOutputs(ctx context.Context, names []string, options outputOptions, los
 // explainUnspoken says what becomes of text that cannot be spoken, and what a person can ask for
 // instead.
 func explainUnspoken(t uilang.Language, becomes phrase.ID) announce.Words {
-	says := t.PhraseText(becomes, "")
+	text := t.PhraseText(becomes, "")
 	if becomes == phrase.PrintedInstead {
-		says += " " + t.PhraseText(phrase.OtherWays, "")
+		text += " " + t.PhraseText(phrase.OtherWays, "")
 	}
-	return t.InLanguage(says)
+	return t.InLanguage(text)
 }
 
 // runOutput presents on out until ctx is done. An output that died is opened again, and says then
@@ -330,12 +330,12 @@ func (l *Listener) useOutputs(ctx context.Context, names []string, options outpu
 }
 
 // informOfOutput says that an output is gone, or is there again.
-func (l *Listener) informOfOutput(id phrase.ID, what string) {
-	said := []string{l.PhraseText(id, what)}
+func (l *Listener) informOfOutput(id phrase.ID, arg string) {
+	sentences := []string{l.PhraseText(id, arg)}
 	if id == phrase.OutputGone {
-		said = append(said, l.PhraseText(phrase.TryingAgain, ""))
+		sentences = append(sentences, l.PhraseText(phrase.TryingAgain, ""))
 	}
-	l.informPerson(said...)
+	l.informPerson(sentences...)
 }
 
 // runOutputCommand obeys a command that the outputs obey, and reports whether name is one.

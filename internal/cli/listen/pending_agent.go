@@ -28,9 +28,9 @@ const (
 const attemptWithin = time.Second
 
 // newPendingAgent returns an agent that is not reached yet; reach makes one attempt.
-func (l *Listener) newPendingAgent(at string, wanted aaep.Capabilities,
+func (l *Listener) newPendingAgent(address string, wanted aaep.Capabilities,
 	reach func(context.Context) (*FollowedAgent, error)) *FollowedAgent {
-	f := &FollowedAgent{Listener: l, name: at, wanted: wanted, reach: reach, changing: true,
+	f := &FollowedAgent{Listener: l, name: address, wanted: wanted, reach: reach, changing: true,
 		attempted: make(chan struct{}), before: l.attempted}
 	l.attempted = f.attempted
 	return f

@@ -38,19 +38,19 @@ read by validate and replay. Ctrl-C ends.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := exits.WithInterrupt(cmd.Context())
 			defer stop()
-			at, err := reach.CheckAddress(args[0])
+			address, err := reach.CheckAddress(args[0])
 			if err != nil {
 				return exits.With(exits.Usage, err)
 			}
-			ways, err := how.FindWays(ctx, at)
+			ways, err := how.FindWays(ctx, address)
 			if err != nil {
 				return err
 			}
-			trust, err := how.ReadTrust(at)
+			trust, err := how.ReadTrust(address)
 			if err != nil {
 				return err
 			}
-			return captureMessages(ctx, at, ways, trust, once, questions, cmd.OutOrStdout(),
+			return captureMessages(ctx, address, ways, trust, once, questions, cmd.OutOrStdout(),
 				&lineio.Printer{Out: cmd.ErrOrStderr()})
 		},
 	}
@@ -139,9 +139,9 @@ func (t *captureWriter) isRepeated(msg []byte) bool {
 	if t.seen == nil || len(t.seen) > 100_000 {
 		t.seen = map[string]bool{}
 	}
-	was := t.seen[ev.EventID]
+	seen := t.seen[ev.EventID]
 	t.seen[ev.EventID] = true
-	return was
+	return seen
 }
 
 // writeMessage writes a message as one line. Its error is kept for writeError.

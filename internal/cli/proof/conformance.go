@@ -168,7 +168,7 @@ func (p *proof) runProducerSuite(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	at, err := p.setTarget(ctx, &run, args, cmd.ErrOrStderr())
+	address, err := p.setTarget(ctx, &run, args, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -182,9 +182,9 @@ func (p *proof) runProducerSuite(cmd *cobra.Command, args []string) error {
 	case ctx.Err() != nil:
 		return writeInterrupted(cmd.OutOrStdout(), report, p.json, reports)
 	case errors.Is(err, conformance.ErrUnreachable):
-		return p.explainUnreached(ctx, at, err)
+		return p.explainUnreached(ctx, address, err)
 	case errors.Is(err, conformance.ErrNoDriver):
-		return exits.With(exits.Unreachable, fmt.Errorf("the agent at %s answers, and its driver %s cannot be reached: %s.\nStart it, or check --driver, --command or --child", at,
+		return exits.With(exits.Unreachable, fmt.Errorf("the agent at %s answers, and its driver %s cannot be reached: %s.\nStart it, or check --driver, --command or --child", address,
 			cmp.Or(p.driver, p.command, p.child),
 			strings.TrimPrefix(err.Error(), conformance.ErrNoDriver.Error()+": ")))
 	case err != nil:
@@ -194,29 +194,29 @@ func (p *proof) runProducerSuite(cmd *cobra.Command, args []string) error {
 }
 
 // explainUnreached says why there is no agent to judge.
-func (p *proof) explainUnreached(ctx context.Context, at string, err error) error {
+func (p *proof) explainUnreached(ctx context.Context, address string, err error) error {
 	_, silence, silent := strings.Cut(err.Error(), conformance.ErrSilent.Error()+": it ")
 	switch {
 	case silent && errors.Is(err, conformance.ErrSilent):
 		step, _, _ := strings.Cut(silence, ": ")
-		return exits.With(exits.Unreachable, fmt.Errorf("what is at %s accepts the connection, but %s.\nCheck that an agent serves AAEP there", at, step))
+		return exits.With(exits.Unreachable, fmt.Errorf("what is at %s accepts the connection, but %s.\nCheck that an agent serves AAEP there", address, step))
 	case p.program != "" && subprocess.HowEnded(err) != "":
 		return exits.With(exits.Unreachable, fmt.Errorf("the agent %s", subprocess.HowEnded(err)))
 	case p.program != "" && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe)):
-		return exits.With(exits.Unreachable, fmt.Errorf("the agent %s ended without a word.\nStarted so, it has to speak AAEP on its standard output", at))
+		return exits.With(exits.Unreachable, fmt.Errorf("the agent %s ended without a word.\nStarted so, it has to speak AAEP on its standard output", address))
 	case p.program != "":
 		return exits.With(exits.Unreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path",
-			at,
+			address,
 			subprocess.ExplainStart(err)))
 	}
-	said := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error()+": ")
-	told, failed := reach.DialError(ctx, at, err), new(exits.Error)
-	if reached := new(net.OpError); errors.As(told, &failed) && !errors.As(err, &reached) &&
+	cause := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error()+": ")
+	explained, failed := reach.DialError(ctx, address, err), new(exits.Error)
+	if reached := new(net.OpError); errors.As(explained, &failed) && !errors.As(err, &reached) &&
 		!errors.Is(err, errkind.NotOffered) { // of which told has all
 		return exits.With(failed.Code, fmt.Errorf("%w\nWhoever wrote it may want to know: %s", failed.Err,
-			aaep.SafeText(said)))
+			aaep.SafeText(cause)))
 	}
-	return told
+	return explained
 }
 
 // openChild starts the driver, and waits until it is ready, but not for ever.
@@ -265,11 +265,11 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 		run.Target, run.Transport, run.OneLink = p.program, manifest.Stdio, true
 		return words[0], nil
 	}
-	at, err := reach.CheckAddress(args[0])
+	address, err := reach.CheckAddress(args[0])
 	if err != nil {
 		return "", exits.With(exits.Usage, err)
 	}
-	ways, err := p.reach.FindWays(ctx, at)
+	ways, err := p.reach.FindWays(ctx, address)
 	if err != nil {
 		return "", err
 	}
@@ -279,7 +279,7 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 	if p.reach.Token+p.reach.Cert != "" {
 		for _, shown := range []func(context.Context) (http.Header, error){nil, madeUpToken} {
 			unauthenticated := &reach.Flags{Transports: p.reach.Transports, Ca: p.reach.Ca, Credentials: shown}
-			others, err := unauthenticated.FindWays(ctx, at)
+			others, err := unauthenticated.FindWays(ctx, address)
 			if err != nil {
 				return "", err
 			}
@@ -287,7 +287,7 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 		}
 	}
 	if p.other != "" {
-		theirs, err := auth.BearerFile(p.other)(ctx)
+		otherHeader, err := auth.BearerFile(p.other)(ctx)
 		switch {
 		case err != nil:
 			return "", exits.CannotTake("--other-token-file", err)
@@ -295,13 +295,13 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 			return "", exits.UsageError("--other-token-file is for somebody else than the one whom --token-file or --cert names; give one of them too")
 		}
 		if p.reach.Token != "" {
-			if ours, err := auth.BearerFile(p.reach.Token)(ctx); err == nil &&
-				ours.Get("Authorization") == theirs.Get("Authorization") {
+			if ownHeader, err := auth.BearerFile(p.reach.Token)(ctx); err == nil &&
+				ownHeader.Get("Authorization") == otherHeader.Get("Authorization") {
 				return "", exits.UsageError("--other-token-file has the token of --token-file; it has to be that of somebody else")
 			}
 		}
 		other := &reach.Flags{Transports: p.reach.Transports, Ca: p.reach.Ca, Token: p.other}
-		others, err := other.FindWays(ctx, at)
+		others, err := other.FindWays(ctx, address)
 		if err != nil {
 			return "", err
 		}
@@ -314,22 +314,22 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 			run.StolenStream = stolenStream(way.Address, conf, auth.BearerFile(p.reach.Token), auth.BearerFile(p.other))
 		}
 	}
-	if p.manifest == "" && !reach.IsLocal(at) {
+	if p.manifest == "" && !reach.IsLocal(address) {
 		conf, err := p.reach.TLSConfig()
 		if err != nil {
 			return "", err
 		}
-		there := "http" + strings.TrimPrefix(strings.TrimPrefix(at, "http"), "ws")
+		httpURL := "http" + strings.TrimPrefix(strings.TrimPrefix(address, "http"), "ws")
 		run.Manifest = func(ctx context.Context) ([]byte, error) {
-			data, err := manifest.Discover(ctx, there, conf)
-			if u, _ := url.Parse(there); errors.Is(err, manifest.ErrNone) &&
+			data, err := manifest.Discover(ctx, httpURL, conf)
+			if u, _ := url.Parse(httpURL); errors.Is(err, manifest.ErrNone) &&
 				u != nil { // of the whole host; whether it is this agent's is judged
 				return manifest.Discover(ctx, u.Scheme+"://"+u.Host, conf)
 			}
 			return data, err
 		}
 	}
-	return at, nil
+	return address, nil
 }
 
 // madeUpToken is a credential that the agent never gave out.
@@ -339,11 +339,11 @@ func madeUpToken(context.Context) (http.Header, error) {
 
 // stolenStream reaches an agent over Server-Sent Events: it sends with our credentials and opens
 // the event stream with theirs.
-func stolenStream(address string, conf *tls.Config, ours,
-	theirs func(context.Context) (http.Header, error)) transports.Dialer {
+func stolenStream(address string, conf *tls.Config, ownCredentials,
+	otherCredentials func(context.Context) (http.Header, error)) transports.Dialer {
 	link := &http.Transport{TLSClientConfig: conf, Proxy: http.ProxyFromEnvironment}
-	client := &http.Client{Transport: streamOpener{link, theirs}}
-	return sse.Dialer{URL: address, Client: client, Credentials: ours}
+	client := &http.Client{Transport: streamOpener{link, otherCredentials}}
+	return sse.Dialer{URL: address, Client: client, Credentials: ownCredentials}
 }
 
 // A streamOpener gives GETs other credentials than those that they came with.
@@ -384,13 +384,13 @@ func (p *proof) setTrust(run *conformance.ProducerRun) (err error) {
 
 // setDriver sets how the agent is made to act.
 func (p *proof) setDriver(run *conformance.ProducerRun, stderr io.Writer) error {
-	given := 0
-	for _, way := range []string{p.driver, p.command, p.child} {
-		if way != "" {
-			given++
+	drivers := 0
+	for _, flag := range []string{p.driver, p.command, p.child} {
+		if flag != "" {
+			drivers++
 		}
 	}
-	if given != 1 {
+	if drivers != 1 {
 		return exits.UsageError("give one of --driver, --command and --child, which make the agent act.\nSee: aaep conformance producer --help")
 	}
 	if p.driver != "" {

@@ -155,17 +155,17 @@ func (p *subscriberProof) checkFlags() error {
 // openAddress opens where the subscriber connects to. One that is not started here finds the hook
 // there too, where it speaks HTTP.
 func (p *subscriberProof) openAddress(web http.Handler) (err error) {
-	var at string
-	if at, p.transport, err = endpointAddress(p.listen); err != nil {
+	var address string
+	if address, p.transport, err = endpointAddress(p.listen); err != nil {
 		return err
 	}
-	if p.command != "" || !strings.Contains(at, "://") {
+	if p.command != "" || !strings.Contains(address, "://") {
 		web = nil
 	}
 	if p.transport == manifest.Stdio {
 		p.endpoint, err = endpoint.Child(relayLine())
 	} else {
-		p.endpoint, err = endpoint.Listen(at, web)
+		p.endpoint, err = endpoint.Listen(address, web)
 	}
 	if err != nil {
 		return exits.UsageError("cannot take --listen: %s", exits.PlainError(err))
@@ -190,12 +190,12 @@ func (p *subscriberProof) startedSubscriber(talk io.Writer) (conformance.Subscri
 
 // announceWait says what is waited for.
 func (p *subscriberProof) announceWait(status *lineio.Printer) {
-	where := "at " + p.url
+	place := "at " + p.url
 	if p.transport == manifest.Stdio {
-		where = "that starts as its agent: " + p.url
+		place = "that starts as its agent: " + p.url
 	}
 	status.PrintLabelled("aaep", fmt.Sprintf("Waiting %s for your subscriber %s\nIt must come again after each play.",
-		words.Spoken(p.patience), where))
+		words.Spoken(p.patience), place))
 }
 
 // notProved says why nothing is proved.

@@ -85,8 +85,8 @@ func (v *validator) validateInputs(ctx context.Context, inputs []string, stdin i
 		case errors.As(err, new(*tls.CertificateVerificationError)):
 			return reach.DialError(ctx, name, err)
 		case err != nil:
-			if at, ok := errors.AsType[*fs.PathError](err); ok {
-				err = at.Err // it names the file too
+			if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+				err = pathErr.Err // it names the file too
 			}
 			return exits.With(exits.Unreachable, fmt.Errorf("%s: %w", name, err))
 		}

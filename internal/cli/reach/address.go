@@ -48,8 +48,8 @@ func validPort(port string) bool {
 
 // IsLocal reports whether an address is one that only the agent's own user can reach, on this
 // system or another.
-func IsLocal(at string) bool {
-	return strings.HasPrefix(at, LocalScheme) || strings.HasPrefix(at, foreignScheme)
+func IsLocal(address string) bool {
+	return strings.HasPrefix(address, LocalScheme) || strings.HasPrefix(address, foreignScheme)
 }
 
 // LocalPath completes "unix:" or "pipe:" and a name, or a path, to a path.

@@ -44,8 +44,8 @@ func startThere(address string) string {
 
 // OtherTerms is what to do about terms that an agent refused, among them some languages.
 func OtherTerms(refused error, languages []string) string {
-	if asks := alsoTheirs(refused, languages); len(languages) > 0 && asks != "" {
-		return "Ask for a language that it has after your own: " + asks
+	if command := alsoTheirs(refused, languages); len(languages) > 0 && command != "" {
+		return "Ask for a language that it has after your own: " + command
 	}
 	return "Ask for other terms.\nSee: aaep listen --help"
 }
@@ -57,9 +57,9 @@ func alsoTheirs(err error, languages []string) string {
 	if !errors.As(err, &refused) {
 		return ""
 	}
-	offered, about := negotiation.RefusedLanguages(refused)
+	offered, isLanguage := negotiation.RefusedLanguages(refused)
 	switch {
-	case !about:
+	case !isLanguage:
 		return ""
 	case len(offered) == 0:
 		offered = []string{"TAG"}

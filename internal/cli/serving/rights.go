@@ -60,42 +60,42 @@ func (r *rights) noteRefused(principal string, mayAnswer bool) {
 
 // checkAnswer refuses names that no listener who can come can have.
 func (s *Flags) checkAnswer() error {
-	var called []string // those there are
-	var forms []string  // how names begin
+	var knownNames []string // those there are
+	var prefixes []string   // how names begin
 	if s.tokens != "" {
 		var err error
-		if called, err = auth.TokenNames(s.tokens); err != nil {
+		if knownNames, err = auth.TokenNames(s.tokens); err != nil {
 			return nil // which is told by who reads it to know them
 		}
 	}
 	if s.clientCA != "" {
-		forms = append(forms, "dns:", "email:", "spiffe://")
+		prefixes = append(prefixes, "dns:", "email:", "spiffe://")
 	}
 	if s.issuer != "" {
-		forms = append(forms, s.issuer+"#")
+		prefixes = append(prefixes, s.issuer+"#")
 	}
 	if slices.ContainsFunc(s.Addrs, reach.IsLocal) {
 		if reach.LocalScheme != "unix:" {
 			return nil
 		}
-		called = append(called, fmt.Sprint("uid:", os.Getuid()))
+		knownNames = append(knownNames, fmt.Sprint("uid:", os.Getuid()))
 	}
 	for _, name := range s.answer {
-		if slices.Contains(called, name) || slices.ContainsFunc(forms,
+		if slices.Contains(knownNames, name) || slices.ContainsFunc(prefixes,
 			func(form string) bool { return len(name) > len(form) && strings.HasPrefix(name, form) }) {
 			continue
 		}
-		var there []string
-		if like := exits.SimilarNames(name, called); like != "" {
-			there = append(there, "Perhaps you mean: "+like)
-		} else if len(called) > 0 {
-			there = append(there, "There is "+strings.Join(called[:min(len(called), 8)], ", "))
+		var hints []string
+		if similar := exits.SimilarNames(name, knownNames); similar != "" {
+			hints = append(hints, "Perhaps you mean: "+similar)
+		} else if len(knownNames) > 0 {
+			hints = append(hints, "There is "+strings.Join(knownNames[:min(len(knownNames), 8)], ", "))
 		}
-		if len(forms) > 0 {
-			there = append(there, "Names may begin with "+strings.Join(forms, " or "))
+		if len(prefixes) > 0 {
+			hints = append(hints, "Names may begin with "+strings.Join(prefixes, " or "))
 		}
 		return exits.UsageError("--may-answer has %q, and nobody who can come here is called that.\n%s", name,
-			strings.Join(there, ".\n"))
+			strings.Join(hints, ".\n"))
 	}
 	return nil
 }

@@ -47,25 +47,25 @@ func SplitWords(command string) ([]string, error) {
 	var words []string
 	var word strings.Builder
 	var quote rune
-	begun := false
+	inWord := false
 	for _, r := range command {
 		switch {
 		case quote != 0 && r == quote:
 			quote = 0
 		case quote == 0 && (r == '"' || r == '\''):
-			quote, begun = r, true
+			quote, inWord = r, true
 		case quote == 0 && (r == ' ' || r == '\t' || r == '\n'):
-			if begun {
+			if inWord {
 				words = append(words, word.String())
 			}
 			word.Reset()
-			begun = false
+			inWord = false
 		default:
 			word.WriteRune(r)
-			begun = true
+			inWord = true
 		}
 	}
-	if begun {
+	if inWord {
 		words = append(words, word.String())
 	}
 	switch {

@@ -22,31 +22,32 @@ func InForce(asked, honored aaep.Capabilities) aaep.Capabilities {
 	return c
 }
 
-// InWords says terms to a person, a phrase for each. Only what about holds is said.
-func InWords(t uilang.Language, c, about aaep.Capabilities) []string {
+// InWords returns the terms c as phrases for a person. Only of the terms that are set in selected,
+// whatever to, there is one.
+func InWords(t uilang.Language, c, selected aaep.Capabilities) []string {
 	var list []string
 	say := func(is bool, text string) {
 		if is && text != "" {
 			list = append(list, words.OneLine(text))
 		}
 	}
-	say(about.MaxEventsPerSecond != 0, rateInWords(t, c.MaxEventsPerSecond))
-	say(about.Languages != nil, languagesInWords(t, c.Languages))
-	say(about.PreferredVerbosity != "", verbosityInWords(t, c.PreferredVerbosity))
-	say(about.CoalesceBoundaries != nil || about.CognitiveLoad != "", boundaryInWords(t, c))
-	say(about.CognitiveLoad != "", loadInWords(t, c.CognitiveLoad))
-	if about.PaceWPM != 0 && c.PaceWPM != 0 {
+	say(selected.MaxEventsPerSecond != 0, rateInWords(t, c.MaxEventsPerSecond))
+	say(selected.Languages != nil, languagesInWords(t, c.Languages))
+	say(selected.PreferredVerbosity != "", verbosityInWords(t, c.PreferredVerbosity))
+	say(selected.CoalesceBoundaries != nil || selected.CognitiveLoad != "", boundaryInWords(t, c))
+	say(selected.CognitiveLoad != "", loadInWords(t, c.CognitiveLoad))
+	if selected.PaceWPM != 0 && c.PaceWPM != 0 {
 		say(true, phrase.Counted(string(t), phrase.AtPace, c.PaceWPM, "word"))
 	}
-	if f := c.EventFilters; about.EventFilters != nil && f != nil {
+	if f := c.EventFilters; selected.EventFilters != nil && f != nil {
 		say(!slices.Contains(f.Include, "aaep:agent.*") && f.Include != nil,
 			t.PhraseText(phrase.OnlyCriticalAnd, t.JoinList(f.Include)))
 		say(len(f.Exclude) > 0, t.PhraseText(phrase.WithoutTypes, t.JoinList(f.Exclude)))
 	}
-	for _, prefix := range slices.Sorted(maps.Keys(about.Extensions)) {
+	for _, prefix := range slices.Sorted(maps.Keys(selected.Extensions)) {
 		say(c.Extensions[prefix] != nil, extensionInWords(t, prefix, c.Extensions[prefix]))
 	}
-	if about.SupportsConfirmationReply != nil {
+	if selected.SupportsConfirmationReply != nil {
 		say(IsTrue(c.SupportsConfirmationReply), t.PhraseText(phrase.QuestionsToDecide, ""))
 		say(!IsTrue(c.SupportsConfirmationReply), t.PhraseText(phrase.NoQuestions, ""))
 	}
@@ -209,9 +210,9 @@ func IsTrue(b *bool) bool { return b != nil && *b }
 // "". That the agent waits comes without one where the device is not asked itself; the first
 // pattern of the device says so.
 func HapticPattern(ev *aaep.Event, device aaep.Capabilities) string {
-	data, has := ev.Extensions[extensions.HapticVocabulary.Prefix]
+	data, hasPattern := ev.Extensions[extensions.HapticVocabulary.Prefix]
 	pattern := ReadExtension[extensions.HapticData](data).Pattern
-	if p, ok := ev.Payload.(*aaep.StateChanged); ok && !has && p.ToState == aaep.StateAwaitingInput {
+	if p, ok := ev.Payload.(*aaep.StateChanged); ok && !hasPattern && p.ToState == aaep.StateAwaitingInput {
 		if patterns := ReadExtension[extensions.Haptic](device.Extensions[extensions.HapticVocabulary.Prefix]).PatternsSupported; len(patterns) > 0 {
 			pattern = patterns[0]
 		}

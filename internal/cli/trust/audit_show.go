@@ -113,12 +113,12 @@ func (s *auditShower) entryLines(e audit.Entry) []string {
 			outcome = ": not answered here" + outcome
 		}
 		if e.Cause == "unreachable" && s.questions[e.QuestionID] == 0 { // so it is in no other record
-			about := ""
+			purpose := ""
 			if e.Tool != "" {
-				about = " whether to use " + nameOf(e.Tool, "a tool")
+				purpose = " whether to use " + nameOf(e.Tool, "a tool")
 			}
 			outcome = strings.TrimSuffix(outcome, ", because nobody could answer")
-			return []string{"No one could be asked" + about + s.inSession(e) + outcome + "."}
+			return []string{"No one could be asked" + purpose + s.inSession(e) + outcome + "."}
 		}
 		text := question + " was settled" + outcome + "."
 		if e.Cause == "withdrawn" && !s.elsewhere[e.QuestionID] {

@@ -23,8 +23,8 @@ const English Language = ownLanguage
 
 // PhraseText returns a sentence of this program in the language, or in English; see phrase.In.
 func (t Language) PhraseText(id phrase.ID, arg string) string {
-	says, _ := phrase.In(string(t), id, arg)
-	return says
+	text, _ := phrase.In(string(t), id, arg)
+	return text
 }
 
 // IsEnglish reports whether it is English, of whatever region.

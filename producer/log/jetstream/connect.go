@@ -189,14 +189,14 @@ func (c *Cluster) noteAsyncError(_ *nats.Conn, _ *nats.Subscription, err error) 
 }
 
 // deniedError returns the lastingError of a refused permission that kept an operation from
-// succeeding, or nil if there is none. The operation began at began, and is about the given streams
-// or subjects.
-func (c *Cluster) deniedError(began time.Time, about ...string) error {
+// succeeding, or nil if there is none. The operation began at began, and uses the given streams or
+// subjects.
+func (c *Cluster) deniedError(began time.Time, subjects ...string) error {
 	r := c.refused.Load()
 	if r == nil || r.time.Before(began) {
 		return nil
 	}
-	for _, part := range append(about, "_INBOX.") {
+	for _, part := range append(subjects, "_INBOX.") {
 		if strings.Contains(r.subject, part) {
 			return lastingError{
 				fmt.Errorf("this NATS user may not %s to %s: allow it that in its permissions at the servers",

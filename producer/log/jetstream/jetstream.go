@@ -173,9 +173,9 @@ func (c *Cluster) Agents(ctx context.Context) ([]string, error) {
 }
 
 // retryUntil calls do until it succeeds, fails in a way that waiting does not mend, or ctx is done;
-// a ctx without a deadline gets one of ten seconds. about are the streams and subjects that do
+// a ctx without a deadline gets one of ten seconds. subjects are the streams and subjects that do
 // uses: a permission that the servers refuse for one of them is the error.
-func (c *Cluster) retryUntil(ctx context.Context, do func(context.Context) error, about ...string) error {
+func (c *Cluster) retryUntil(ctx context.Context, do func(context.Context) error, subjects ...string) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, 2*answerTime)
@@ -194,7 +194,7 @@ func (c *Cluster) retryUntil(ctx context.Context, do func(context.Context) error
 			err = last // which says more
 		}
 		last = err
-		if denied := c.deniedError(began, about...); denied != nil {
+		if denied := c.deniedError(began, subjects...); denied != nil {
 			return denied
 		}
 		select {

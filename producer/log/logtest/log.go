@@ -111,18 +111,18 @@ func runChild(open Open, dir string) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	said := make(chan string)
+	output := make(chan string)
 	for w := range 8 {
 		go func() {
 			for i := 0; ; i++ {
 				ev := newEvent(fmt.Sprint(w, ".", i))
 				pos := l.Append(ev)
 				l.Wait(pos)
-				said <- fmt.Sprint(pos, " ", ev.EventID, " ", ev.CorrelationID)
+				output <- fmt.Sprint(pos, " ", ev.EventID, " ", ev.CorrelationID)
 			}
 		}()
 	}
-	for s := range said {
+	for s := range output {
 		fmt.Println(s)
 	}
 }

@@ -230,12 +230,12 @@ func (s suite) testEvents(t *testing.T) {
 // trimStore lets the store drop what it need not keep.
 func trimStore(t *testing.T, st Store) {
 	t.Helper()
-	for was := ^uint64(0); ; {
+	for lastStart := ^uint64(0); ; {
 		start, _ := st.Bounds()
-		if start == was {
+		if start == lastStart {
 			return
 		}
-		was = start
+		lastStart = start
 		requireNoError(t, st.Append(nil))
 	}
 }

@@ -29,27 +29,27 @@ func (v *visit) noteUnreadable(err error) {
 	if v.r.cfg.Unreadable != nil {
 		v.r.cfg.Unreadable(err)
 	}
-	what := badMessage
+	reason := badMessage
 	var invalid *aaep.InvalidError
 	switch {
 	case errors.Is(err, subscriber.ErrFlood):
-		what = tooMuch
+		reason = tooMuch
 	case errors.As(err, &invalid) && strings.Contains(invalid.Message, ".awaiting."):
-		what = badQuestion
+		reason = badQuestion
 	}
 	v.mu.Lock()
-	told := v.noticed[what]
-	v.noticed[what] = what != tooMuch
+	isTold := v.noticed[reason]
+	v.noticed[reason] = reason != tooMuch
 	v.mu.Unlock()
-	if !told {
-		v.queueNotice(what)
+	if !isTold {
+		v.queueNotice(reason)
 	}
 }
 
 // queueNotice queues a notice for the page, unless too many wait.
-func (v *visit) queueNotice(what leftOut) {
+func (v *visit) queueNotice(reason leftOut) {
 	select {
-	case v.leftOut <- what:
+	case v.leftOut <- reason:
 	default:
 	}
 }
@@ -59,10 +59,10 @@ func (v *visit) queueNotice(what leftOut) {
 func (v *visit) sendNotices(ctx context.Context, st transports.Stream) {
 	for {
 		select {
-		case what := <-v.leftOut:
-			notice := fmt.Appendf(nil, `{"type":"relay.left_out","what":%q}`, what)
+		case reason := <-v.leftOut:
+			notice := fmt.Appendf(nil, `{"type":"relay.left_out","what":%q}`, reason)
 			if st.SendEvents(ctx, []transports.Event{{Message: notice}}) != nil {
-				v.queueNotice(what)
+				v.queueNotice(reason)
 				return
 			}
 		case <-st.Done():

@@ -160,17 +160,17 @@ type proof struct {
 
 // sendAccepted sends the page the terms that hold, and what is known of who honors them.
 func (v *visit) sendAccepted(ctx context.Context) error {
-	was := v.sub.Accepted()
-	who, what := was.Producer, proof{}
-	who.AgentName = v.agentName()
+	accepted := v.sub.Accepted()
+	agent, identity := accepted.Producer, proof{}
+	agent.AgentName = v.agentName()
 	if p := v.sub.Verified(); p != nil {
 		first := p.Identity.FirstMeeting
-		what = proof{Verified: !first, First: first, LooksLike: p.Identity.LooksLike}
+		identity = proof{Verified: !first, First: first, LooksLike: p.Identity.LooksLike}
 	}
-	what.Misleads = lookalike.Misleads(lookalike.Visible(who.AgentName, maxNameChars))
-	data, err := aaep.Encode(&aaep.SubscriptionAccepted{SubscriptionID: v.id, AAEPVersion: was.AAEPVersion,
-		Producer:            who,
-		HonoredCapabilities: was.HonoredCapabilities, NegotiationNotes: was.NegotiationNotes})
+	identity.Misleads = lookalike.Misleads(lookalike.Visible(agent.AgentName, maxNameChars))
+	data, err := aaep.Encode(&aaep.SubscriptionAccepted{SubscriptionID: v.id, AAEPVersion: accepted.AAEPVersion,
+		Producer:            agent,
+		HonoredCapabilities: accepted.HonoredCapabilities, NegotiationNotes: accepted.NegotiationNotes})
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (v *visit) sendAccepted(ctx context.Context) error {
 	if err := json.Unmarshal(data, &members); err != nil {
 		return err
 	}
-	if members["relay"], err = json.Marshal(what); err != nil {
+	if members["relay"], err = json.Marshal(identity); err != nil {
 		return err
 	}
 	if data, err = json.Marshal(members); err != nil {
@@ -193,8 +193,8 @@ func (v *visit) agentName() string {
 	if p := v.sub.Verified(); p != nil {
 		return cmp.Or(p.Manifest.AgentName, p.Manifest.AgentID)
 	}
-	who := v.sub.Accepted().Producer
-	return cmp.Or(who.AgentName, who.AgentID)
+	agent := v.sub.Accepted().Producer
+	return cmp.Or(agent.AgentName, agent.AgentID)
 }
 
 // awaitLink waits until there is a link to the agent, or with false until there is none. The end of
@@ -279,12 +279,12 @@ var errMissed = errors.New("relay: the page missed more than was kept")
 // feedStream sends what the page has missed, then each event, until the stream is lost. An error is
 // the end of the subscription.
 func (v *visit) feedStream(ctx context.Context, st transports.Stream) error {
-	had, _ := strconv.Atoi(st.LastEventID())
-	if first := v.last - len(v.kept); had < first || had > v.last {
+	lastSeen, _ := strconv.Atoi(st.LastEventID())
+	if first := v.last - len(v.kept); lastSeen < first || lastSeen > v.last {
 		return errMissed
 	}
 	for _, f := range v.kept {
-		if f.number > had && f.sendTo(ctx, st) != nil {
+		if f.number > lastSeen && f.sendTo(ctx, st) != nil {
 			return ctx.Err()
 		}
 	}
@@ -319,9 +319,9 @@ func (v *visit) feedStream(ctx context.Context, st transports.Stream) error {
 
 // keepFrame makes the frame of an event, and keeps it for a page that may miss it.
 func (v *visit) keepFrame(ev *aaep.Event) (frame, error) {
-	said := *ev
-	said.Producer.AgentName = v.agentName()
-	data, err := said.MarshalJSON()
+	renamed := *ev
+	renamed.Producer.AgentName = v.agentName()
+	data, err := renamed.MarshalJSON()
 	if err == nil && len(data) > transports.MaxMessage {
 		err = transports.ErrTooLarge
 	}

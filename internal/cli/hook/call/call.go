@@ -191,13 +191,13 @@ func reachServer(ctx context.Context, start func() (ended <-chan error, err erro
 	if err != nil {
 		return nil, err
 	}
-	for late := time.After(startTime); ; {
+	for timeout := time.After(startTime); ; {
 		if conn, err = dialRecorded(ctx, path, recordedInput); err == nil || !isAbsent(err) {
 			return conn, err
 		}
 		select {
 		case <-time.After(startPoll):
-		case <-late:
+		case <-timeout:
 			return nil, err
 		case failed := <-ended: // another may have been quicker
 			if conn, err = dialRecorded(ctx, path, recordedInput); err != nil {
