@@ -73,18 +73,21 @@ func (a *Announcer) otherAgentsWaitUntil(now time.Time) (until time.Time) {
 		!a.questions.isReachable(q) || a.nameGap.isLasting() {
 		return time.Time{}
 	}
-	if until = laterOf(q.heardAt, a.nameGap.to).Add(answerPause); !now.Before(until) {
+	if until = laterOf(laterOf(q.heardAt, q.namedAt), a.nameGap.to).Add(answerPause); !now.Before(until) {
 		return time.Time{}
 	}
 	return until
 }
 
-// waitsForAnswer reports whether an announcement of another agent waits a while for an answer to
-// the question that is put.
+// waitsForAnswer reports whether an announcement of another agent, or that it has ended, waits a
+// while for an answer to the question that is put.
 func (a *Announcer) waitsForAnswer(now time.Time, it *item) bool {
-	return !a.otherAgentsWaitUntil(now).IsZero() && isOfOther(a.questions.firstOpen(), it) && !it.outcome &&
-		!it.wanted &&
-		it.next == 0
+	if a.otherAgentsWaitUntil(now).IsZero() || it.outcome || it.wanted || it.next > 0 {
+		return false
+	}
+	q := a.questions.firstOpen()
+	isLastWord := func(other *item) bool { return isOfOther(q, other) && other.source == it.ends }
+	return isOfOther(q, it) || it.ends != "" && slices.ContainsFunc(a.normal, isLastWord) // its end comes after them
 }
 
 // awaitsInput reports whether an announcement says what its session waits for.
@@ -130,8 +133,11 @@ func (a *Announcer) endName(now time.Time, s *part, timed bool) {
 	default:
 		e.presented = e.presented.Add(a.speakingTime(s.words))
 	}
-	namesPut := s.names != nil && s.names == a.questions.firstOpen() && s.next+1 == s.named
-	if namesPut && e.isLasting() && (s.kind != Question || !s.unsaid) {
+	if s.names == nil || s.names != a.questions.firstOpen() || s.next+1 < s.named || s.kind == Question && s.unsaid {
+		return
+	}
+	s.names.namedAt = e.presented // with how much time is left, and how to answer
+	if s.next+1 == s.named && e.isLasting() {
 		e.to = e.presented
 	}
 }

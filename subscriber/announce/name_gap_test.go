@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -200,7 +201,7 @@ func TestAnotherAgentGoesOn(t *testing.T) {
 	if n := strings.Count(heard, "Blue: The question is"); n != 2 {
 		t.Errorf("the question is named %d times in two minutes; heard %q", n, r.heard)
 	}
-	if n := strings.Count(heard, "Red: This"); n != 3 {
+	if n := strings.Count(heard, "Red: This"); n != 2 {
 		t.Errorf("after each name of Blue, Red is named %d times; heard %q", n, r.heard)
 	}
 	if n := strings.Count(heard, "eight words"); n < 20 {
@@ -211,4 +212,27 @@ func TestAnotherAgentGoesOn(t *testing.T) {
 	}
 	r.passTime(8 * time.Second)
 	r.wantQuestion(put, put)
+}
+
+// Whenever the question that is put is called to mind, what another agent says waits until the
+// person had time to answer: its words would be what a yes is for.
+func TestPauseAfterReminder(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	q := r.askQuestion("Bank", "sess_1", "Pay $20.")
+	r.addEventOf("Bank", "sess_1", &aaep.OutputStreaming{Chunk: "It is due today. ", OutputID: "out_1", CoalesceHint: aaep.BoundarySentence}, "")
+	r.passTime(5 * time.Second)
+	r.addEventOf("Coder", "sess_2", &aaep.OutputStreaming{Chunk: "It compiles. ", OutputID: "out_2", CoalesceHint: aaep.BoundarySentence}, "")
+	reminded := func() bool {
+		return slices.ContainsFunc(r.heard, func(line string) bool { return strings.HasSuffix(line, "Bank: The question is: Pay $20.") })
+	}
+	for !reminded() {
+		r.passTime(time.Second)
+	}
+	r.passTime(15 * time.Second) // it takes half of that
+	if last := r.heard[len(r.heard)-1]; strings.Contains(last, "Coder") {
+		t.Errorf("at once after the question: %s", last)
+	}
+	if reply := r.a.Answer(r.now, r.now, "y"); reply == nil || reply.Question != q {
+		t.Error("a yes to what was heard last does not count:", r.a.Refused())
+	}
 }

@@ -56,10 +56,11 @@ type openQuestion struct {
 
 	// What was told beside it. leadInSaid says that since it was said the person heard that its
 	// session says something else, and distracted that the session did; remindedAt is when they
-	// last heard that the question is open.
+	// last heard that the question is open, and namedAt when what named it was said to its end.
 	leadInSaid bool
 	distracted bool
 	remindedAt time.Time
+	namedAt    time.Time
 
 	// warned says that its end was told, and warnedHere that it was not the agent that did.
 	warned     bool
