@@ -512,6 +512,68 @@ var scenes = []struct {
 		check(r.t, out.Close())
 		r.reads("timeout = 60")
 	}},
+	{"an answer with structure", func(r *fixture) {
+		out := r.Output()
+		_, err := out.WriteString("# What I found\n\nThe payment service has two faults:\n\n1. It waits too long.\n2. It retries twice. Once is enough.\n\n" +
+			"| File | Lines |\n|---|---|\n| pay.go | 120 |\n| bank.go | 80 |\n\n> The bank allows ten seconds.\n\n" +
+			"```go\nfunc wait() {\n\ttime.Sleep(10)\n}\n```\n\nI will mend both.\n")
+		check(r.t, err)
+		check(r.t, out.Close())
+		r.reads("I will mend both")
+	}},
+	{"a question after long code", func(r *fixture) {
+		out := r.Output()
+		_, err := out.WriteString("This is the script:\n\n```sh\n" + strings.Repeat("rm -r \"$folder\"; echo \"Is it gone?\"\n", 60) + "```\n\nIt removes sixty folders.\n")
+		check(r.t, err)
+		check(r.t, out.Close())
+		outcome := asks(r.t, r.Session, "Run the script.", "Sixty folders are removed for good.", 2*time.Minute)
+		r.reads("Run the script.")
+		r.reads("It removes sixty folders.")
+		r.idle()
+		undecided(r.t, outcome)
+		r.rejects(outcome)
+	}},
+	{"a link is cut by a question", func(r *fixture) {
+		out := r.Output()
+		_, err := out.WriteString("The bill is there. Read [the page](https://bank.exam")
+		check(r.t, err)
+		outcome := r.paying("$16")
+		r.reads("Pay $16")
+		_, err = out.WriteString("ple/?bill=7&y=2) before you pay. It has two pages.")
+		check(r.t, err)
+		check(r.t, out.Close())
+		r.reads("It has two pages.")
+		r.idle()
+		undecided(r.t, outcome)
+		r.rejects(outcome)
+	}},
+	{"an answer is typed while it speaks", func(r *fixture) {
+		got := make(chan string, 1)
+		go func() {
+			v, _ := r.AskText(r.t.Context(), producer.Question{Text: aaep.Say("What shall the folder be called?"), Timeout: 4 * time.Minute})
+			got <- v
+		}()
+		r.reads("What shall the folder")
+		r.idle()
+		other, err := r.page.StartSession(r.t.Context(), aaep.Say("Another task."))
+		check(r.t, err)
+		defer other.Close()
+		r.tabTo(".question:not(.settled) input")
+		r.idle()
+		out := other.Output()
+		_, err = out.WriteString("The copy is half done. ")
+		check(r.t, err)
+		r.press(strings.Split("p,l,a,n,s", ",")...)
+		check(r.t, other.Fail(errors.New("disk full"), aaep.Say("The copy could not be made: the disk is full.")))
+		r.press(strings.Split("space,o,l,d", ",")...)
+		r.reads("The copy could not be made")
+		r.until(working)
+		r.idle()
+		r.press("Tab", "Return")
+		if v := <-got; v != "plans old" {
+			r.t.Errorf("the answer is %q", v)
+		}
+	}},
 	{"in Spanish", inLanguage("es", "Pagar 5 euros a la compañía del agua.", "El dinero sale hoy de su cuenta.", "¿De qué color?", "Rojo", "Azul")},
 	{"in Arabic", inLanguage("ar", "ادفع ٥ دولارات.", "يغادر المال حسابك اليوم.", "أي لون؟", "أحمر", "أزرق")},
 	{"in Chinese", inLanguage("zh", "向水务公司付款五元。", "钱今天就会离开你的账户。", "什么颜色？", "红", "蓝")},
