@@ -1,6 +1,9 @@
 package announce
 
 import (
+	"cmp"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,24 +19,61 @@ type markRun struct {
 	ends   bool // it may end emphasis
 }
 
+// namedCharacters are the characters that HTML has a name for and that agents write so. There are
+// more: the rest is said as it is written.
+var namedCharacters = map[string]string{"amp": "&", "lt": "<", "gt": ">", "quot": `"`, "apos": "'", "nbsp": " ",
+	"copy": "©", "reg": "®", "trade": "™", "deg": "°", "hellip": "…", "mdash": "—", "ndash": "–", "lsquo": "‘",
+	"rsquo": "’", "ldquo": "“", "rdquo": "”", "laquo": "«", "raquo": "»", "times": "×", "larr": "←", "rarr": "→",
+	"bull": "•", "middot": "·", "euro": "€", "sect": "§", "para": "¶"}
+
+var (
+	characterReference = regexp.MustCompile(`&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z]{2,6}));`)
+	lineBreak          = regexp.MustCompile(`(?i)<br ?/?>`)
+)
+
+// decodeReferences returns text with the characters that names and numbers stand for, as in &amp;,
+// and a space where HTML breaks a line.
+func decodeReferences(text string) string {
+	if !strings.ContainsAny(text, "&<") {
+		return text
+	}
+	text = lineBreak.ReplaceAllString(text, " ")
+	return characterReference.ReplaceAllStringFunc(text, func(s string) string {
+		m := characterReference.FindStringSubmatch(s)
+		if m[3] != "" {
+			return cmp.Or(namedCharacters[m[3]], s)
+		}
+		code, err := strconv.ParseUint(m[1], 10, 32)
+		if m[2] != "" {
+			code, err = strconv.ParseUint(m[2], 16, 32)
+		}
+		if r := rune(code); err == nil && r > 0 && utf8.ValidRune(r) {
+			return string(r)
+		}
+		return s
+	})
+}
+
 // dropEmphasis returns text without the marks of emphasis, which it finds as CommonMark does
 // (§6.2), and without those of code, within which nothing else is one. It differs where a voice
 // would lose what was meant: between two letters or digits that words are spaced by, a mark is none
 // (2*3*4, foo**bar), and in a script without spaces either side will do. Of a piece of an answer,
 // the other end of a ** may be in another piece, and a backslash before a mark is dropped: what is
-// not an answer, such as a question, is told to the letter.
+// not an answer, such as a question, is told to the letter. In an answer, what stands for a
+// character outside of code is that; see decodeReferences.
 func dropEmphasis(text string, answer bool) string {
-	if !strings.ContainsAny(text, "*_~`\\") {
+	if !strings.ContainsAny(text, "*_~`\\&<") {
 		return text
 	}
 	dropped := make([]bool, len(text)) // the bytes that are marks
+	code := [][2]int{}                 // where code begins and ends
 	var runs []markRun
 	for i := 0; i < len(text); {
 		switch c := text[i]; c {
 		case '\\':
-			if i+1 < len(text) && strings.IndexByte("*_`#[]~|>", text[i+1]) >= 0 {
+			if i+1 < len(text) && strings.IndexByte("*_`#[]~|>\n", text[i+1]) >= 0 {
 				dropped[i] = answer
-				i++ // the next is no mark
+				i++ // the next is no mark; before the end of a line it says that the line ends there
 			}
 			i++
 		case '\n':
@@ -43,7 +83,10 @@ func dropEmphasis(text string, answer bool) string {
 			}
 			i++
 		case '`':
-			i = skipCodeSpan(text, i, dropped)
+			begin := i
+			if i = skipCodeSpan(text, i, dropped); dropped[begin] {
+				code = append(code, [2]int{begin, i})
+			}
 		case '*', '_', '~':
 			n := len(text[i:]) - len(strings.TrimLeft(text[i:], string(c)))
 			if r := newMarkRun(text, i, n); r.opens || r.ends {
@@ -55,12 +98,32 @@ func dropEmphasis(text string, answer bool) string {
 		}
 	}
 	matchRuns(runs, dropped, answer)
-	var b strings.Builder
+	var b, plain strings.Builder // plain is what is read and not decoded yet
+	flush := func() {
+		if answer {
+			b.WriteString(decodeReferences(plain.String()))
+		} else {
+			b.WriteString(plain.String())
+		}
+		plain.Reset()
+	}
 	for i := range len(text) {
-		if !dropped[i] {
-			b.WriteByte(text[i])
+		for len(code) > 0 && i >= code[0][1] {
+			code = code[1:]
+		}
+		switch isCode := len(code) > 0 && i >= code[0][0]; {
+		case isCode && plain.Len() > 0:
+			flush()
+			fallthrough
+		case isCode:
+			if !dropped[i] {
+				b.WriteByte(text[i])
+			}
+		case !dropped[i]:
+			plain.WriteByte(text[i])
 		}
 	}
+	flush()
 	return b.String()
 }
 

@@ -15,10 +15,15 @@ var (
 	heading = regexp.MustCompile(`(?m)^[ \t]{0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$`)
 	rule    = regexp.MustCompile(`(?m)^[ \t]*(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|={3,}[ \t]*|\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?)$`)
 	row     = regexp.MustCompile(`(?m)^[ \t]*\|(.*)\|[ \t]*$`)
-	quote   = regexp.MustCompile(`(?m)^[ \t]{0,3}(?:>[ \t]?)+`)
+	quote   = regexp.MustCompile(`(?m)^[ \t]*(?:>[ \t]?)+`)
 	bullet  = regexp.MustCompile(`(?m)^[ \t]*[-*+][ \t]+(?:\[([ xX])\][ \t]+)?`)
 	image   = regexp.MustCompile(`!` + linkText(`*`) + linkTarget)
 	link    = regexp.MustCompile(linkText(`+`) + linkTarget)
+	// reference is a link by reference, and definition the line that says where such links lead. A
+	// name of a program, or what is called, may have brackets behind it, too.
+	reference  = regexp.MustCompile(`(^|[^\pL\pN\])])(!?)` + linkText(`+`) + `[ \t]?\[[^\[\]\n]*\]`)
+	definition = regexp.MustCompile(`(?m)^ {0,3}\[[^\[\]\n^][^\[\]\n]*\]:[ \t]*(?:<[^<>\n]*>|[^\s<>]*[/#@][^\s<>]*)` +
+		`(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*$`)
 	address = regexp.MustCompile(`<?\bhttps?://[^\s<>"]+>?`)
 )
 
@@ -84,8 +89,11 @@ func (c Content) markdownSpeech(text, language string, unclosed phrase.ID, answe
 		}
 		return ""
 	})
-	text = image.ReplaceAllStringFunc(text, func(s string) string {
-		if alt := image.FindStringSubmatch(s)[1]; alt != "" {
+	if answer {
+		text = definition.ReplaceAllString(text, "")
+	}
+	imageName := func(alt string) string {
+		if alt != "" {
 			return in("image: ", "") + alt
 		}
 		says, known := phrase.In(language, phrase.AnImage, "")
@@ -93,12 +101,22 @@ func (c Content) markdownSpeech(text, language string, unclosed phrase.ID, answe
 			says = ""
 		}
 		return in("an image", says)
-	})
+	}
+	text = image.ReplaceAllStringFunc(text, func(s string) string { return imageName(image.FindStringSubmatch(s)[1]) })
 	links := 0
 	if c.Links == Count {
 		links = len(link.FindAllString(text, -1))
 	}
 	text = link.ReplaceAllString(text, "$1")
+	if answer {
+		text = reference.ReplaceAllStringFunc(text, func(s string) string {
+			m := reference.FindStringSubmatch(s)
+			if m[2] != "" {
+				return m[1] + imageName(m[3])
+			}
+			return m[1] + m[3]
+		})
+	}
 	text = address.ReplaceAllStringFunc(text, func(s string) string {
 		bare := strings.Trim(s, "<>")
 		end := bare[len(strings.TrimRight(bare, ".,;:!?)")):]

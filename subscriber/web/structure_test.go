@@ -59,7 +59,7 @@ const outline = `(() => {
 func TestStructure(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ text, shown string }{
-		{"# Plan\n\nRead this. Then that.\n\n## First: a *title*\nGo on.\n\n#### Deep ##\n\n# Last\n", "h3(Plan) p(Read this.) p(Then that.) h4(First: a *title*) p(Go on.) h5(Deep) h3(Last)"},
+		{"# Plan\n\nRead this. Then that.\n\n## First: a *title*\nGo on.\n\n#### Deep ##\n\n# Last\n", "h3(Plan) p(Read this.) p(Then that.) h4(First: a em(title)) p(Go on.) h5(Deep) h3(Last)"},
 		{"It has:\n\n- one. And more.\n- two\n  - deep\n    and on\n  - deeper\n\n  Of two.\n- three\n\nEnd.", "p(It has:) ul(li(one. And more.) li(two ul(li(deep and on) li(deeper)) p(Of two.)) li(three)) p(End.)"},
 		{"1. Build:\n\n   ```sh\n   make\n\n   make test\n   ```\n2. Wait.\n3) Other\n\nText\n7. is no item.", "ol(li(Build: pre(code(make⏎ ⏎ make test⏎))) li(Wait.)) ol3(li(Other)) p(Text) p(7. is no item.)"},
 		{"| | Size | Risk |\n|---|:-:|---|\n| a\\|b | 2. No. | |\n| c | 3 | low |\n\n| no | names |\n", "table(tr(td() th(Size) th(Risk)) tr(td(a|b) td(2. No.) td()) tr(td(c) td(3) td(low))) table(tr(td(no) td(names)))"},
@@ -68,7 +68,7 @@ func TestStructure(t *testing.T) {
 		{"Change:\n- return 1\n+ return 2\n\nChanged.", "p(Change:) pre(code(- return 1⏎ + return 2⏎)) p(Changed.)"},
 		{"--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n\nPatched.", "pre(code(--- a/x⏎ +++ b/x⏎ @@ -1,2 +1,2 @@⏎ a⏎ -b⏎ +c⏎)) p(Patched.)"},
 		{"A title\n=======\n\nSome text\n***\nMore", "h3(A title) p(Some text) hr() p(More)"},
-		{"<h1>Mine</h1> <img src=x onerror=alert(1)> [Yes](javascript:alert(1))\n\n- <script>alert(1)</script>\n", "p(<h1>Mine</h1> <img src=x onerror=alert(1)> [Yes](javascript:alert(1))) ul(li(<script>alert(1)</script>))"},
+		{"<h1>Mine</h1> <img src=x onerror=alert(1)> [Yes](javascript:alert(1))\n\n- <script>alert(1)</script>\n", "p(<h1>Mine</h1> <img src=x onerror=alert(1)> Yes (javascript:alert(1))) ul(li(<script>alert(1)</script>))"},
 		{strings.Repeat("> ", 500) + "deepest\n\n- a1\n  - b1\n    - c1\n      - d1\n        - e1\n          - f1\n            - g1\n              - h1\n",
 			"blockquote(p(deepest)) ul(li(a1 ul(li(b1 ul(li(c1 ul(li(d1 ul(li(e1 ul(li(f1) li(g1) li(h1))))))))))))"},
 	}

@@ -1,4 +1,5 @@
 // What is written for the eye, as it is said. It agrees with the terminal's announcer.
+import { safe } from "./safe.js";
 import { scriptOf } from "./text.js";
 import { pageWords, tables } from "./words.js";
 
@@ -11,6 +12,10 @@ const bullet = /^ ?[-*+] (?:\[([ xX])\] )?/gm;
 const target = String.raw`\( ?(?:<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\))*)(?: (?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))? ?\)`;
 const image = new RegExp(String.raw`!\[((?:[^\[\]\n]|\[[^\[\]\n]*\])*)\]` + target, "g");
 const link = new RegExp(String.raw`\[((?:[^\[\]\n]|\[[^\[\]\n]*\])+)\]` + target, "g");
+const shownLink = new RegExp(String.raw`!?\[((?:[^\[\]\n]|\[[^\[\]\n]*\])*)\](` + target + ")", "g");
+// A link by reference, and the line that says where such links lead. A name of a program may have brackets behind it.
+const reference = /(?<![\p{L}\p{N}\])!])(!?)\[((?:[^\[\]\n]|\[[^\[\]\n]*\])+)\] ?\[[^\[\]\n]*\]/gu;
+const definition = /^ {0,3}\[(?!\^)([^\[\]\n]+)\]: ?(?:<[^<>\n]*>|[^\s<>]*[\/#@][^\s<>]*)(?: (?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))? ?$/gm;
 const address = /<?\bhttps?:\/\/[^\s<>"]+>?/g;
 
 // sentence ends a text, so that a voice pauses before what follows.
@@ -142,10 +147,35 @@ function runOf(chars, at, n) {
   return run;
 }
 
+// What stands for a character, of which there are more in HTML: the rest is said as it is written.
+const named = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " ", copy: "©", reg: "®", trade: "™", deg: "°", hellip: "…", mdash: "—", ndash: "–", lsquo: "‘",
+  rsquo: "’", ldquo: "“", rdquo: "”", laquo: "«", raquo: "»", times: "×", larr: "←", rarr: "→", bull: "•", middot: "·", euro: "€", sect: "§", para: "¶" };
+
+// decoded is text with the characters that such names and numbers stand for, and a space where a line is broken in HTML.
+const decoded = (text) => text.replace(/<br ?\/?>/gi, " ").replace(/&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z]{2,6}));/g, (all, tens, hex, name) => {
+  if (name) return Object.hasOwn(named, name) ? named[name] : all;
+  const code = tens ? parseInt(tens) : parseInt(hex, 16);
+  return code > 0 && code < 0x110000 && (code & 0x1ff800) !== 0xd800 ? safe(String.fromCodePoint(code)) : all;
+});
+
 // withoutMarks is text without the marks of emphasis and code, as the terminal's announcer finds them; of an answer also without those that
 // another piece of it begins or ends, and without the backslash before what is none.
-function withoutMarks(text, answer) {
-  const chars = [...text], dropped = new Set(), odd = (a, b) => (a.ends || b.opens) && (a.all + b.all) % 3 === 0 && (a.all % 3 !== 0 || b.all % 3 !== 0);
+const withoutMarks = (text, answer) => inPieces(text, answer).map((piece) => (answer && !piece.tags.includes("code") ? decoded(piece.text) : piece.text)).join("");
+
+// shownOf is a line of an answer as it is shown: pieces with the tags that they stand in, from the outside in. A link has its address behind
+// its name.
+export function shownOf(text) {
+  const addresses = [], keep = (name, target) => {
+    const address = target.trim().replace(/^<|>$/g, "").replace(/^(\S*)\s.*$/s, "$1");
+    return name === address || !address ? name : `${name}\0${addresses.push(address) - 1}\0`;
+  };
+  text = text.replaceAll("\0", "").replace(shownLink, (_, name, target) => keep(name, target.slice(1, -1))).replace(/<(https?:\/\/[^\s<>]+)>/g, "$1").replace(reference, "$2");
+  return inPieces(text, true).map(({ text, tags }) => ({ tags, text: (tags.includes("code") ? text : decoded(text)).replace(/\0(\d+)\0/g, (_, i) => ` (${addresses[i]})`) }));
+}
+
+// inPieces is text in pieces with the tags of what their marks mean, without those marks.
+function inPieces(text, answer) {
+  const chars = [...text], dropped = new Set(), within = [], odd = (a, b) => (a.ends || b.opens) && (a.all + b.all) % 3 === 0 && (a.all % 3 !== 0 || b.all % 3 !== 0);
   let runs = [];
   const match = () => {
     for (const [e, end] of runs.entries()) while (end.ends && end.n > 0) {
@@ -155,6 +185,7 @@ function withoutMarks(text, answer) {
       const begin = runs[o], n = begin.n > 1 && end.n > 1 ? 2 : 1;
       begin.n -= n;
       for (let k = 0; k < n; k++) dropped.add(begin.at + begin.n + k).add(end.at + k);
+      within.push([begin.at + begin.n, end.at, end.c === "~" ? "del" : n === 2 ? "strong" : "em"]);
       [end.at, end.n] = [end.at + n, end.n - n];
       for (const between of runs.slice(o + 1, e)) between.opens = false;
     }
@@ -163,7 +194,7 @@ function withoutMarks(text, answer) {
   };
   for (let i = 0; i < chars.length;) {
     const c = chars[i], lengthAt = (j) => { let n = 0; while (chars[j + n] === chars[j]) n++; return n; }, n = lengthAt(i);
-    if (c === "\\" && "*_`#[]~|>".includes(chars[i + 1] ?? " ")) {
+    if (c === "\\" && "*_`#[]~|>\n".includes(chars[i + 1] ?? " ")) {
       if (answer) dropped.add(i);
       i += 2;
     } else if (c === "`") {
@@ -171,6 +202,7 @@ function withoutMarks(text, answer) {
       for (; j < chars.length && !(chars[j] === "\n" && chars[j + 1] === "\n"); j += m) if ((m = chars[j] === "`" ? lengthAt(j) : 1) === n && chars[j] === "`") break;
       const ends = chars[j] === "`";
       if (ends) for (let k = 0; k < n; k++) dropped.add(i + k).add(j + k);
+      if (ends) within.push([i, j, "code"]);
       i = ends ? j + n : i + n;
     } else if ("*_~".includes(c)) {
       const run = runOf(chars, i, n);
@@ -182,7 +214,15 @@ function withoutMarks(text, answer) {
     }
   }
   match();
-  return chars.filter((_, i) => !dropped.has(i)).join("");
+  within.sort(([a, z], [b, y]) => a - b || y - z);
+  const pieces = [];
+  for (const [i, c] of chars.entries()) {
+    if (dropped.has(i)) continue;
+    const tags = within.filter(([from, to]) => i > from && i < to).map(([, , tag]) => tag);
+    if (pieces.length && pieces.at(-1).tags.join() === tags.join()) pieces.at(-1).text += c;
+    else pieces.push({ tags, text: c });
+  }
+  return pieces;
 }
 
 // plain is safe text as a voice can say it: in one line, without the marks of Markdown, and links by their names. What it puts in is
@@ -192,7 +232,7 @@ export function plain(text, language, answer = false) {
   text = withNames(withSigns(text, language).replace(/[ \t]+/g, " ")).replace(alone, "")
     .replace(quote, "").replace(heading, (_, title) => sentence(title))
     .replace(bullet, (_, box) => box && ours ? (box === " " ? ours.unchecked : ours.checked) + " " : "")
-    .replace(image, (_, name) => name ? (english ? "image: " : "") + name : ours ? ours.image : "").replace(link, "$1")
+    .replace(definition, answer ? "" : "$&").replace(image, (_, name) => name ? (english ? "image: " : "") + name : ours ? ours.image : "").replace(link, "$1").replace(reference, (all, mark, name) => (!answer ? all : mark && english ? "image: " + name : name))
     .replace(address, (all) => hostOf(all) ? (english ? "link to " : "") + hostOf(all) : all);
   return withoutMarks(text, answer).replace(/\s+/g, " ").trim();
 }

@@ -6,7 +6,7 @@ import { Questions } from "./questions.js";
 import { Feel, notify } from "./feel.js";
 import { load, possible, save, wanted, preferred } from "./settings.js";
 import { directionOf, safe } from "./safe.js";
-import { columns, Structure } from "./structure.js";
+import { columns, quote, Structure } from "./structure.js";
 import { named, sentences, setText, translated, writing } from "./text.js";
 import { pageWords } from "./words.js";
 
@@ -120,7 +120,7 @@ function output(e, line) {
   }
 }
 
-const opening = /^[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?(`{3,}|~{3,})(?![`~])([^`\n]*)\n|^(?:diff --git |@@ -\d|--- (?:a\/|\/dev\/null)|index [0-9a-f]{7,}\.\.)[^\n]*\n/m; // of a block
+const opening = /^((?:[ \t]*>)*)[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?(`{3,}|~{3,})(?![`~])([^`\n]*)\n|^(?:diff --git |@@ -\d|--- (?:a\/|\/dev\/null)|index [0-9a-f]{7,}\.\.)[^\n]*\n/m; // of a block
 const codeLine = /^[^\n]*\n|^[^\n]{2000}|^[ \t]*(?:`{3,}|~{3,})[ \t]*$/;
 
 // lines tells a text, before which stood white space. Lines that begin with a sign are held until it is known whether they are those of a
@@ -196,19 +196,25 @@ function put(out, final, over) {
       unheldDiff(out);
       continue;
     }
-    const marks = m[0].trim(), closes = fence && marks.length >= fence.length && marks === fence[0].repeat(marks.length);
-    if (fence && !closes && marks === m[0].trimStart() && /^[`~]+$/.test(marks)) break; // maybe the rest of the closing marks has yet to come
+    const quoted = out.block?.quoted && !out.block.partial && (quote.exec(m[0])?.[0] ?? "");
+    if (quoted === "") { // the quotation is over, and the code with it
+      endCode(out, "");
+      continue;
+    }
+    const text = m[0].slice((quoted || "").length), marks = text.trim(), closes = fence && marks.length >= fence.length && marks === fence[0].repeat(marks.length);
+    if (fence && !closes && marks === text.trimStart() && /^[`~]+$/.test(marks)) break; // maybe the rest of the closing marks has yet to come
     if (!out.block) {
       tell(out.text.slice(0, m.index), true);
       lines(out, "", true);
-      out.block = Object.assign(new Block(m[1], m[2]), { indent: columns(m[0]) });
+      out.block = Object.assign(new Block(m[2], m[3]), { quoted: !!m[1], before: columns(m[0]), indent: columns(m[0].slice(m[1]?.length).replace(/^ /, m[1] ? "" : "$&")) });
     }
-    if (!out.block.fence || (fence && !closes)) out.block.count(m[0].replace(/\r?\n$/, ""));
+    if (!out.block.fence || (fence && !closes)) out.block.count(text.replace(/\r?\n$/, ""));
     const { block } = out;
+    block.partial = !m[0].endsWith("\n");
     if (!block.fence) { // its end is told with its last line
       if (out.last !== undefined) log.say({ ...line, text: out.last, block, heard: "" });
       out.last = m[0].trimEnd();
-    } else log.say({ ...line, text: m[0].trimEnd(), block, marks: !fence || closes, heard: "", ...(closes && ofCode(block, line.language)) });
+    } else log.say({ ...line, text: text.trimEnd(), block, marks: !fence || closes, heard: "", ...(closes && ofCode(block, line.language)) });
     out.text = out.text.slice(m.index + m[0].length);
     out.space = "\n";
     if (closes) out.block = undefined;
@@ -217,11 +223,19 @@ function put(out, final, over) {
   if (over && !out.block) {
     out.text = tell(out.text, true);
     lines(out, "", true);
-  } else if (!out.block) out.text = tell(out.text, final && (over || !/^[ \t]*(`{3,}|~{3,})(?![`~])[^`\n]*$(?!\n)/m.test(out.text)));
+  } else if (!out.block) out.text = tell(out.text, final && (over || !/^(?:[ \t]*>)*[ \t]*(`{3,}|~{3,})(?![`~])[^`\n]*$(?!\n)/m.test(out.text)));
   else if (over && out.block.fence) {
-    if (out.text.trim()) out.block.count(out.text.trimEnd());
-    log.say({ ...line, text: out.text.trimEnd() || "…", block: out.block, marks: !out.text.trim(), ...ofCode(out.block, line.language) });
+    const { fence, quoted, partial } = out.block, text = quoted && !partial ? out.text.replace(quote, "") : out.text, marks = text.trim();
+    endCode(out, marks.length >= fence.length && marks === fence[0].repeat(marks.length) ? "" : text.trimEnd());
   }
+}
+
+// endCode tells how much there was of the code that is over, with its last line if that has not ended.
+function endCode(out, text) {
+  const { line, block } = out;
+  if (text.trim()) block.count(text);
+  log.say({ ...line, text: text || "…", block, marks: !text.trim(), ...ofCode(block, line.language) });
+  out.block = undefined;
 }
 
 function finish(session, over) {

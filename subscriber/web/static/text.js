@@ -74,7 +74,7 @@ export function translated(event, languages) {
 
 const longest = 2000, short = 250;
 
-const apart = /(?<!`)(`{1,3})(?!`)[^`]{1,500}\1(?!`)|!?\[[^[\]\n]{0,200}\]\([^()\n]{0,500}\)|<[^<>\s]{1,500}>|\bhttps?:\/\/\S{1,2000}|^[ \t]*\|[^\n]{0,2000}\|[ \t]*$|^[ \t]*\d{1,9}[.)][ \t]+\S/gm; // code, links, rows of tables and numbers of items, in which no sentence ends
+const apart = /(?<!`)(`{1,3})(?!`)[^`]{1,500}\1(?!`)|!?\[[^[\]\n]{0,200}\]\([^()\n]{0,500}\)|<[^<>\s]{1,500}>|\bhttps?:\/\/\S{1,2000}|^[ \t]*\|[^\n]{0,2000}\|[ \t]*$|^(?:[ \t]*>)*[ \t]*\d{1,9}[.)][ \t]+\S/gm; // code, links, rows of tables and numbers of items, in which no sentence ends
 const begun = /(`[^`\n]{0,500}|!?\[[^[\]\n]{0,200}(\]\([^()\n]{0,500})?|(?<![^\n])[ \t]*\|[^\n]{0,2000})$/; // of which the end has yet to come
 
 // sentences cuts a text where a voice can pause, which is before white space or behind a mark that needs none, and never within code or

@@ -1,5 +1,6 @@
 // The log's elements for what an answer is made of: real headings, lists, tables, quotations and code, so that the keys of a screen reader
 // walk them. Text of an agent's becomes text, and never anything else.
+import { shownOf } from "./ear.js";
 import { directionOf } from "./safe.js";
 
 const sections = 2; // the level of the page's own heading above the log
@@ -50,19 +51,24 @@ export class Transcript {
       }
       within = el;
     }
-    const inLine = within && /^(LI|H\d|CODE)$/.test(within.tagName) && !(part.apart && within.firstChild);
+    const code = within?.tagName === "CODE", inLine = within && /^(LI|H\d|CODE)$/.test(within.tagName) && !(part.apart && within.firstChild);
     const el = document.createElement(part.rule ? "hr" : part.cells ? "tr" : inLine ? "span" : "p");
     el.className = "line";
     if (part.cells) el.append(...part.cells.map((cell) => this.say(document.createElement("td"), cell, line)));
-    else if (!part.rule) this.say(el, within?.tagName === "CODE" ? part.text + "\n" : part.text, line);
-    if (inLine && within.tagName !== "CODE" && within.firstChild) within.append(" ");
+    else if (!part.rule) this.say(el, code ? part.text + "\n" : part.text, line, code);
+    if (inLine && !code && within.firstChild) within.append(" ");
     append(el);
     this.elements.set(part, el);
   }
 
-  // say has an element show a text in its language and direction.
-  say(el, text, line) {
-    el.textContent = text;
+  // say has an element show a text in its language and direction. Of an answer's text, but for code, marks become what they mean.
+  say(el, text, line, code) {
+    if (code) el.textContent = text;
+    else for (const piece of shownOf(text)) {
+      let within = el;
+      for (const tag of piece.tags) within = within.appendChild(document.createElement(tag));
+      within.append(piece.text);
+    }
     el.dir = directionOf(text, line.writing);
     if (line.language !== undefined) el.lang = line.language;
     return el;
@@ -74,7 +80,8 @@ export class Transcript {
       if (!cell.textContent || cell.contains(getSelection().focusNode)) continue; // a reading cursor is there
       const th = document.createElement("th");
       th.scope = "col";
-      [th.textContent, th.dir, th.lang] = [cell.textContent, cell.dir, cell.lang];
+      th.append(...cell.childNodes);
+      [th.dir, th.lang] = [cell.dir, cell.lang];
       cell.replaceWith(th);
     }
   }
