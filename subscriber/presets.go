@@ -142,8 +142,9 @@ func withReplies(languages []string, c aaep.Capabilities) aaep.Capabilities {
 	return c
 }
 
-// addOwnExtension adds one of our own extensions. What cannot be written becomes an object that
-// Dial refuses.
+// addOwnExtension adds the capability object of one of this project's own extensions. A preset
+// returns no error: for a capability that cannot be encoded, as one of NaN, it adds an empty
+// object, which Dial refuses.
 func addOwnExtension(c *aaep.Capabilities, v aaep.Vocabulary, capability any) {
 	if c.AddExtension(v, capability) != nil {
 		_ = c.AddExtension(v, struct{}{})

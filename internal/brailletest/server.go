@@ -153,6 +153,8 @@ func (s *Server) Now() State {
 	return s.states[len(s.states)-1]
 }
 
+// serve answers one client as BRLTTY does until its connection ends: the handshake, with the key if
+// there is one, and then each packet.
 func (s *Server) serve(conn net.Conn) {
 	s.send(conn, 'v', numbers(8))
 	if kind, body, err := receive(conn); err != nil || kind != 'v' || len(body) != 4 || body[3] != 8 {
@@ -221,6 +223,9 @@ func (s *Server) answer(kind uint32, body []byte) (uint32, []byte) {
 	return 'E', append(numbers(6, kind), body...)
 }
 
+// parameter returns the answer to a request for a parameter of the display: the packet's kind, and
+// its body. It knows the size of the display, whether there is one, and which braille cells it has;
+// anything else is an error to the client.
 func (s *Server) parameter(body []byte) (uint32, []byte) {
 	if len(body) != 16 {
 		return 'e', numbers(10)
@@ -306,12 +311,14 @@ func (s *Server) release() {
 	}
 }
 
+// send writes one packet: its length, its kind and its body.
 func (s *Server) send(conn net.Conn, kind uint32, body []byte) {
 	s.out.Lock()
 	defer s.out.Unlock()
 	conn.Write(append(numbers(uint32(len(body)), kind), body...))
 }
 
+// receive reads one packet of a client. One that is longer than 4 KiB is an error.
 func receive(conn net.Conn) (kind uint32, body []byte, err error) {
 	var head [8]byte
 	if _, err := io.ReadFull(conn, head[:]); err != nil {
@@ -326,6 +333,7 @@ func receive(conn net.Conn) (kind uint32, body []byte, err error) {
 	return binary.BigEndian.Uint32(head[4:]), body, err
 }
 
+// numbers returns values as the protocol writes them, four bytes each, the highest first.
 func numbers(values ...uint32) []byte {
 	var b []byte
 	for _, v := range values {

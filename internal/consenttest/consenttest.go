@@ -139,6 +139,9 @@ func TestInRealTime(t *testing.T, run Agent) {
 	testIn(t, func(t *testing.T, f func(*testing.T)) { t.Parallel(); f(t) }, run)
 }
 
+// testIn runs the suite for the agent that run starts, each case in a bubble of the caller's: of
+// virtual time, or a parallel test in real time. A case says what the model answers and what the
+// person answers, and what must have been moved and told then.
 func testIn(t *testing.T, bubble func(*testing.T, func(*testing.T)), run Agent) {
 	const refused = "Not done: transfer. "
 	for _, tt := range []struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/aaep-go/aaep/internal/requirements"
 )
 
+// main writes docs/coverage.md in the folder that its argument names, or in this one.
 func main() {
 	root := "."
 	if len(os.Args) > 1 {

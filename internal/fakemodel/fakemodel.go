@@ -142,6 +142,8 @@ func (s *Server) Asked() [][]byte {
 	return s.asked
 }
 
+// ServeHTTP gives the next of the server's answers, in the dialect of the path that was asked, as a
+// stream where the request or the path wants one. Without an answer that is left the status is 418.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	in := struct {
@@ -192,6 +194,7 @@ func (s *Server) Transport() http.RoundTripper { return transport{s} }
 
 type transport struct{ s *Server }
 
+// RoundTrip has the server answer a request. What the server wrote at once is read at once.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	rec := &recorder{header: http.Header{}, status: http.StatusOK}
 	t.s.ServeHTTP(rec, r)

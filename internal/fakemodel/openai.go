@@ -2,6 +2,7 @@ package fakemodel
 
 import "strings"
 
+// chatStream calls frame with each event of an answer as the Chat Completions API streams it.
 func chatStream(a Answer, frame func(any)) {
 	chunk := func(delta object, finish any) {
 		frame(object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "fake",
@@ -41,6 +42,7 @@ func chatStream(a Answer, frame func(any)) {
 	frame("[DONE]")
 }
 
+// chatWhole returns an answer as the Chat Completions API sends it whole.
 func chatWhole(a Answer) object {
 	message := object{"role": "assistant", "content": strings.Join(a.Says, "")}
 	finish := "stop"
@@ -60,6 +62,8 @@ func chatWhole(a Answer) object {
 		"usage":   object{"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}}
 }
 
+// responsesStream calls frame with the name and the data of each event of an answer as the
+// Responses API streams it: first the reasoning, then the message, then each call of a tool.
 func responsesStream(a Answer, frame func(string, object)) {
 	seq, out := 0, array{}
 	send := func(name string, members object) {
@@ -114,6 +118,7 @@ func responsesStream(a Answer, frame func(string, object)) {
 	send("response."+end["status"].(string), object{"response": end})
 }
 
+// responsesWhole returns an answer as the Responses API sends it whole.
 func responsesWhole(a Answer) object {
 	out := array{}
 	if a.Thinks != "" {
@@ -128,6 +133,8 @@ func responsesWhole(a Answer) object {
 	return responsesEnd(a, out)
 }
 
+// responsesEnd returns the response object that ends an answer whose output items are out:
+// completed, or incomplete where the answer is cut off or declined.
 func responsesEnd(a Answer, out array) object {
 	end := responsesObject("completed", out)
 	switch {
@@ -139,22 +146,27 @@ func responsesEnd(a Answer, out array) object {
 	return end
 }
 
+// responsesObject returns a response object of the Responses API with a status and output items.
 func responsesObject(status string, out array) object {
 	return object{"id": "resp_1", "object": "response", "created_at": 1, "model": "fake", "status": status, "output": out,
 		"error": nil, "incomplete_details": nil, "tools": array{}, "parallel_tool_calls": true}
 }
 
+// responsesMessage returns the output item that holds the text of an answer.
 func responsesMessage(a Answer) object {
 	return object{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
 		"content": array{object{"type": "output_text", "text": strings.Join(a.Says, ""), "annotations": array{}}}}
 }
 
+// responsesCall returns the output item of a tool call, with these of its arguments.
 func responsesCall(c Call, args string) object {
 	return object{"type": "function_call", "id": "fc_" + c.ID, "call_id": c.ID, "name": c.Name, "arguments": args, "status": "completed"}
 }
 
+// halves returns s in two parts, as arguments are streamed.
 func halves(s string) []string { return []string{s[:len(s)/2], s[len(s)/2:]} }
 
+// merge adds the members of a to b, and returns b.
 func merge(a, b object) object {
 	for k, v := range a {
 		b[k] = v

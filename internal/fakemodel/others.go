@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// messagesStream calls frame with the name and the data of each event of an answer as Anthropic's
+// Messages API streams it: a block each for the reasoning, the text and each call of a tool.
 func messagesStream(a Answer, frame func(string, object)) {
 	frame("message_start", object{"message": messagesObject(array{}, nil)})
 	frame("ping", object{})
@@ -52,6 +54,7 @@ func messagesStream(a Answer, frame func(string, object)) {
 	frame("message_stop", object{})
 }
 
+// messagesWhole returns an answer as the Messages API sends it whole.
 func messagesWhole(a Answer) object {
 	content := array{}
 	if a.Thinks != "" {
@@ -66,6 +69,7 @@ func messagesWhole(a Answer) object {
 	return messagesObject(content, messagesStop(a))
 }
 
+// messagesStop returns the stop_reason of an answer in the Messages API.
 func messagesStop(a Answer) string {
 	switch {
 	case a.Declines:
@@ -78,11 +82,13 @@ func messagesStop(a Answer) string {
 	return "end_turn"
 }
 
+// messagesObject returns a message of the Messages API; stop is nil while it is streamed.
 func messagesObject(content array, stop any) object {
 	return object{"id": "msg_1", "type": "message", "role": "assistant", "model": "fake", "content": content, "stop_reason": stop,
 		"stop_sequence": nil, "usage": object{"input_tokens": 1, "output_tokens": 2}}
 }
 
+// geminiStream calls frame with each chunk of an answer as Gemini's streamGenerateContent sends it.
 func geminiStream(a Answer, frame func(any)) {
 	for _, part := range geminiParts(a, a.Says) {
 		frame(geminiObject(array{part}, ""))
@@ -96,10 +102,13 @@ func geminiStream(a Answer, frame func(any)) {
 	}
 }
 
+// geminiWhole returns an answer as Gemini's generateContent sends it.
 func geminiWhole(a Answer) object {
 	return geminiObject(geminiParts(a, []string{strings.Join(a.Says, "")}), geminiStop(a))
 }
 
+// geminiParts returns the parts of an answer for Gemini: its reasoning, texts in the place of
+// a.Says, and its calls of tools.
 func geminiParts(a Answer, texts []string) array {
 	parts := array{}
 	if a.Thinks != "" {
@@ -118,6 +127,8 @@ func geminiParts(a Answer, texts []string) array {
 	return parts
 }
 
+// geminiObject returns a response of Gemini with these parts; stop is its finishReason, or "" while
+// more comes.
 func geminiObject(parts array, stop string) object {
 	candidate := object{"index": 0, "content": object{"role": "model", "parts": parts}}
 	if stop != "" {
@@ -126,6 +137,7 @@ func geminiObject(parts array, stop string) object {
 	return object{"candidates": array{candidate}, "modelVersion": "fake"}
 }
 
+// geminiStop returns the finishReason of an answer for Gemini.
 func geminiStop(a Answer) string {
 	switch {
 	case a.Declines:
@@ -136,6 +148,7 @@ func geminiStop(a Answer) string {
 	return "STOP"
 }
 
+// ollamaStream writes an answer as Ollama streams it, an object on each line.
 func ollamaStream(a Answer, to io.Writer) {
 	line := func(data any) { json.NewEncoder(to).Encode(data) }
 	if a.Thinks != "" {
@@ -157,6 +170,8 @@ func ollamaStream(a Answer, to io.Writer) {
 	line(ollamaObject(Answer{Long: a.Long}, "", true))
 }
 
+// ollamaObject returns one object of Ollama's chat API with this content, and with the reasoning
+// and the calls of a. done marks the last one.
 func ollamaObject(a Answer, content string, done bool) object {
 	message := object{"role": "assistant", "content": content}
 	if a.Thinks != "" {

@@ -21,7 +21,7 @@ func Open(path string) (*os.File, error) {
 		}
 		return nil, err
 	}
-	if err := mine(f); err != nil {
+	if err := checkOwned(f); err != nil {
 		f.Close()
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
@@ -41,7 +41,9 @@ func Open(path string) (*os.File, error) {
 	return nil, &os.PathError{Op: "lock", Path: path, Err: err}
 }
 
-func mine(f *os.File) error {
+// checkOwned returns an error unless f is a regular file of this user that no other user may write,
+// or is no regular file at all.
+func checkOwned(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return err

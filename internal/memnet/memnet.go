@@ -30,6 +30,8 @@ func (conn) LocalAddr() net.Addr   { return here }
 func (conn) RemoteAddr() net.Addr  { return here }
 func (l *Listener) Addr() net.Addr { return here }
 func (l *Listener) Close() error   { l.once.Do(func() { close(l.done) }); return nil }
+
+// Accept returns the next connection that was dialled, or an error once the listener is closed.
 func (l *Listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:

@@ -21,6 +21,7 @@ func Tap(t testing.TB) *Tapped {
 	return &Tapped{ln, make(chan net.Conn, 64)}
 }
 
+// Accept returns the next connection, which the test gets from Accepted too.
 func (l *Tapped) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err == nil {

@@ -114,6 +114,7 @@ func (c *Cluster) between(t testing.TB, from, to, port int) string {
 	return c.routes[[2]int{from, to}].Addr().String()
 }
 
+// proxy starts a proxy on a free port that passes connections on to target, until the test ends.
 func proxy(t testing.TB, target string) *faultproxy.Proxy {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -261,6 +262,8 @@ func (c *Cluster) Of(client string) *Server {
 	return nil
 }
 
+// get asks the server's monitoring port for a path, decodes its JSON answer into into, unless that
+// is nil, and reports whether the server answered.
 func (s *Server) get(path string, into any) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

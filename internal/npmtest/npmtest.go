@@ -1,5 +1,6 @@
-// Package npmtest fetches for tests the programs of other projects that are published on npm. A run of internal/suite, which sets
-// AAEP_NPM to a folder, fetches each set of them once; any other run does so for each test.
+// Package npmtest fetches for tests the programs of other projects that are published on npm. A run
+// of internal/suite, which sets AAEP_NPM to a folder, fetches each set of them once; any other run
+// does so for each test.
 package npmtest
 
 import (
@@ -24,8 +25,9 @@ func Missing(t *testing.T, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// Install fetches the npm packages that the folder from pins, without optional ones unless the flags of npm ask for them. It returns
-// a folder of this test alone that has copies of the files in from, and node_modules, which other tests read too.
+// Install fetches the npm packages that the folder from pins, without optional ones unless the
+// flags of npm ask for them. It returns a folder of this test alone that has copies of the files in
+// from, and node_modules, which other tests read too.
 func Install(t *testing.T, from string, flags ...string) (dir string) {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
@@ -68,6 +70,7 @@ func Install(t *testing.T, from string, flags ...string) (dir string) {
 	return dir
 }
 
+// copyFolder copies the files of a folder into another, or fails the test.
 func copyFolder(t *testing.T, to, from string) {
 	t.Helper()
 	if err := os.CopyFS(to, os.DirFS(filepath.FromSlash(from))); err != nil {

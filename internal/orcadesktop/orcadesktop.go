@@ -95,6 +95,7 @@ func startProgram(t *testing.T, cmd *exec.Cmd) {
 	})
 }
 
+// check fails the test if there is an error.
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -99,6 +99,8 @@ func (o *Orca) Serve(conn *dbus.Conn) error {
 	return err
 }
 
+// offer exports on conn the methods that Orca has under its name: newer versions, "Orca", and older
+// ones, "Orca1", differ in how speech is silenced and voices are asked for.
 func (o *Orca) offer(conn *dbus.Conn) error {
 	path := dbus.ObjectPath("/org/gnome/" + o.root + "/Service")
 	err := conn.ExportMethodTable(map[string]any{
@@ -145,6 +147,8 @@ func (o *Orca) did(method, argument string) (bool, *dbus.Error) {
 // voice is one as Orca describes it.
 type voice struct{ Name, Language, Variant string }
 
+// voicesFor answers GetVoicesForLanguage: the voices whose language, or its primary part, was asked
+// for.
 func (o *Orca) voicesFor(language, variant string) ([]voice, *dbus.Error) {
 	if _, err := o.did("GetVoicesForLanguage", language); err != nil {
 		return nil, err
@@ -158,6 +162,7 @@ func (o *Orca) voicesFor(language, variant string) ([]voice, *dbus.Error) {
 	return found, nil
 }
 
+// nameOwner answers the bus's GetNameOwner: who owns the name of Orca while it is there.
 func (o *Orca) nameOwner(name string) (string, *dbus.Error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -50,6 +50,8 @@ const (
 	device          // in a device control string, which may hold lines
 )
 
+// Write writes the text in p to Out, without escape sequences and control characters. The bytes of
+// a character that p does not end are kept for the next Write.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

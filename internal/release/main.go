@@ -23,6 +23,7 @@ import (
 
 var platforms = []string{"darwin/amd64", "darwin/arm64", "linux/amd64", "linux/arm64", "windows/amd64", "windows/arm64"}
 
+// main writes the archives of a release into the folder of --out.
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("release: ")

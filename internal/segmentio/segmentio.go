@@ -22,6 +22,8 @@ import (
 // gets.
 const maxBytes = 16384
 
+// segmenter returns a Segmenter that cuts into sentences of a language, of at most maxRunes
+// characters; 0 is no limit but that of the protocol.
 func segmenter(lang string, maxRunes int) *coalesce.Segmenter {
 	s := coalesce.NewSegmenter(aaep.BoundarySentence, maxBytes)
 	s.SetLanguage(lang)

@@ -59,6 +59,7 @@ func Pipe() (client, service *dbus.Conn, err error) {
 	return client, service, nil
 }
 
+// open makes one end of a connection that speaks D-Bus, without a bus between.
 func open(end net.Conn) (*dbus.Conn, error) {
 	conn, err := dbus.NewConn(&welcomed{Conn: end})
 	if err == nil {
@@ -76,6 +77,8 @@ type welcomed struct {
 	begun   bool
 }
 
+// Write answers the lines with which a client authenticates itself, and passes on what it writes
+// after BEGIN.
 func (w *welcomed) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	begun := w.begun
@@ -95,6 +98,7 @@ func (w *welcomed) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Read returns the answers to the authentication first, and then what the peer sends.
 func (w *welcomed) Read(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -25,6 +25,7 @@ import (
 	"sync"
 )
 
+// main runs every test, apart from what else runs on this machine, and prints one summary.
 func main() {
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt) // go test gets it too, and ends; what it did until then is reported
@@ -183,6 +184,7 @@ func (s *summary) run(arguments, env []string) {
 	}
 }
 
+// printLine writes a line to the output of the run; any goroutine may call it.
 func (s *summary) printLine(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -110,30 +110,34 @@ func speakNames(text, language string) string {
 	folder, _ := phrase.In(language, phrase.InFolder, "\x00")
 	if known || isEnglish(language) {
 		for range 2 { // of two beside each other, one takes the space between
-			text = filePath.ReplaceAllStringFunc(text, func(s string) string {
-				m := filePath.FindStringSubmatch(s)
-				if m[2] == "" && m[4] == "" {
-					return s
-				}
-				spoken := m[3]
-				if m[4] != "" {
-					lines := m[4]
-					if m[5] != "" {
-						lines += ", " + m[5]
-					}
-					spoken += ", " + strings.Replace(line, "\x00", lines, 1)
-				}
-				if dir := path.Clean(m[2]); m[2] != "" && dir != "." && dir != ".." {
-					if m[4] != "" {
-						spoken += ","
-					}
-					spoken += " " + strings.Replace(folder, "\x00", dir, 1)
-				}
-				return m[1] + spoken + m[6]
-			})
+			text = filePath.ReplaceAllStringFunc(text, func(s string) string { return speakPath(s, line, folder) })
 		}
 	}
 	return codeName.ReplaceAllStringFunc(text, splitName)
+}
+
+// speakPath returns a match of filePath with its file, line and folder in the order of speech. line
+// and folder are the phrases that name those two, with \x00 in the place of each.
+func speakPath(match, line, folder string) string {
+	m := filePath.FindStringSubmatch(match)
+	before, dir, spoken, firstLine, lastLine, after := m[1], m[2], m[3], m[4], m[5], m[6]
+	if dir == "" && firstLine == "" {
+		return match
+	}
+	if firstLine != "" {
+		lines := firstLine
+		if lastLine != "" {
+			lines += ", " + lastLine
+		}
+		spoken += ", " + strings.Replace(line, "\x00", lines, 1)
+	}
+	if cleaned := path.Clean(dir); dir != "" && cleaned != "." && cleaned != ".." {
+		if firstLine != "" {
+			spoken += ","
+		}
+		spoken += " " + strings.Replace(folder, "\x00", cleaned, 1)
+	}
+	return before + spoken + after
 }
 
 // splitName returns a name of a program word by word, such as "parse HTTP request". A word as

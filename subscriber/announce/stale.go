@@ -79,53 +79,62 @@ func (a *Announcer) isOvertaken(it *item) bool {
 	return g.over || g.states > it.states || s != nil && s.tellsState(p.ToState)
 }
 
-// dropStale leaves out what is overtaken, and what is old and told by something newer: that a tool
-// is used by how that ended, and progress by everything. Of many tools that ended well, one
-// sentence says how many they were, before the newest. So the person is not told what is no longer
-// so, and the person learns that something ran.
+// dropStale drops announcements that wait and are out of date: a state that the agent has left,
+// and, once they are old, progress that newer progress replaces and the use of a tool whose end is
+// told. Of many tools that ended well and long ago one sentence gives the number. So the person
+// does not hear what is no longer so, and still learns that something ran.
 func (a *Announcer) dropStale(now time.Time) {
+	isOld := func(it *item) bool { return !it.staleAt.IsZero() && !now.Before(it.staleAt) && a.isUntold(it) }
 	for session, it := range a.soFar {
 		if g := a.agents[session]; g != nil && g.news > it.news && !now.Before(it.staleAt) && a.isUntold(it) {
 			delete(a.soFar, session)
 			a.endItem(it, now, Expired)
 		}
 	}
-	isOld := func(it *item) bool { return !it.staleAt.IsZero() && !now.Before(it.staleAt) && a.isUntold(it) }
-	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
-		// What is told whole is told while it is fresh.
-		isDropped := a.isUntold(it) && a.isOvertaken(it) &&
-			(isOld(it) || !isToldWhole(it.event) && a.p.Verbosity != aaep.VerbosityDetailed)
-		if isDropped {
-			a.endItem(it, now, Expired)
+	a.expireNormal(now, func(it *item) bool {
+		if !a.isUntold(it) || !a.isOvertaken(it) {
+			return false
 		}
-		return isDropped
+		// What is told whole is told while it is fresh.
+		return isOld(it) || !isToldWhole(it.event) && a.p.Verbosity != aaep.VerbosityDetailed
 	})
-	if !slices.ContainsFunc(a.normal, isOld) {
-		return
+	if slices.ContainsFunc(a.normal, isOld) {
+		a.dropStaleTools(now, isOld)
 	}
+}
+
+// dropStaleTools drops the use of tools that have ended since, where that is old, and sums up tools
+// that ended long ago, for each session by itself.
+func (a *Announcer) dropStaleTools(now time.Time, isOld func(*item) bool) {
 	type call struct{ session, id string }
-	ended, ran := map[call]bool{}, map[string][]*item{}
-	overtaken := map[*item]bool{}
+	hasEnded, endedIn := map[call]bool{}, map[string][]*item{} // by session, the newest first
+	isOvertaken := map[*item]bool{}
 	for _, it := range slices.Backward(a.normal) {
 		switch p := payloadOf(it).(type) {
 		case *aaep.ToolInvoked:
-			overtaken[it] = ended[call{it.session, cmp.Or(p.ToolCallID, p.Tool)}]
+			isOvertaken[it] = hasEnded[call{it.session, cmp.Or(p.ToolCallID, p.Tool)}]
 		case *aaep.ToolCompleted:
-			ended[call{it.session, cmp.Or(p.ToolCallID, p.Tool)}] = true
+			hasEnded[call{it.session, cmp.Or(p.ToolCallID, p.Tool)}] = true
 			if isOld(it) {
-				ran[it.session] = append(ran[it.session], it)
+				endedIn[it.session] = append(endedIn[it.session], it)
 			}
 		}
 	}
-	for _, session := range slices.Sorted(maps.Keys(ran)) {
-		a.sumUpTools(now, ran[session])
+	for _, session := range slices.Sorted(maps.Keys(endedIn)) {
+		a.sumUpTools(now, endedIn[session])
 	}
+	a.expireNormal(now, func(it *item) bool { return isOvertaken[it] && isOld(it) })
+}
+
+// expireNormal drops those announcements of a.normal that isStale selects, with the outcome
+// Expired.
+func (a *Announcer) expireNormal(now time.Time, isStale func(*item) bool) {
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
-		isDropped := overtaken[it] && isOld(it)
-		if isDropped {
-			a.endItem(it, now, Expired)
+		if !isStale(it) {
+			return false
 		}
-		return isDropped
+		a.endItem(it, now, Expired)
+		return true
 	})
 }
 

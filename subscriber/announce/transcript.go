@@ -184,7 +184,8 @@ func (t *transcript) keep(line *transcriptLine) {
 	t.lines = slices.Clone(t.lines[n:])
 }
 
-// endLine classifies the line that an output is at, for it has ended.
+// endLine ends the last line of an output, as no more text of it comes: it finds out what kind of
+// line that is, and keeps it as the output's last.
 func (t *transcript) endLine(o *openText) {
 	if o.line != nil {
 		t.classify(o, o.line)

@@ -64,6 +64,7 @@ func (s *Buffer) String() string {
 	return s.b.String()
 }
 
+// Reset forgets what was written.
 func (s *Buffer) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -69,7 +69,7 @@ exactly those cases did not pass.`,
 				}
 			}
 			if p.explain != "" || p.list {
-				return tellCases(cmd.OutOrStdout(), cases)
+				return printCases(cmd.OutOrStdout(), cases)
 			}
 			return p.runSubscriberSuite(cmd)
 		},
@@ -252,8 +252,9 @@ func relayCommand() *cobra.Command {
 		}}
 }
 
-// tellCases says what cases want.
-func tellCases(out io.Writer, cases []conformance.Case) error {
+// printCases prints a line for each case: its name, level and requirements, the rule that it
+// judges, and the scenario that it judges by.
+func printCases(out io.Writer, cases []conformance.Case) error {
 	for _, c := range cases {
 		if _, err := fmt.Fprintf(out, "%s: Level %d, %s, %s: %s. Played: %s.\n", c.Name, c.Level, c.Strength,
 			strings.Join(c.Requirements, ", "), c.Rule, c.Scenario); err != nil {

@@ -206,15 +206,16 @@ func isWithinTag(tag, wider string) bool {
 // IsTrue reports whether b is set, to true.
 func IsTrue(b *bool) bool { return b != nil && *b }
 
-// HapticPattern returns the pattern that comes with an event for a haptic device, in brackets, or
-// "". That the agent waits comes without one where the device is not asked itself; the first
-// pattern of the device says so.
+// HapticPattern returns the pattern that an agent sends with an event for a haptic device, in
+// brackets, or "". device is what the device asked for. That the agent waits for an answer comes
+// without a pattern where the device cannot answer; the first pattern that it has says that.
 func HapticPattern(ev *aaep.Event, device aaep.Capabilities) string {
 	data, hasPattern := ev.Extensions[extensions.HapticVocabulary.Prefix]
 	pattern := ReadExtension[extensions.HapticData](data).Pattern
 	if p, ok := ev.Payload.(*aaep.StateChanged); ok && !hasPattern && p.ToState == aaep.StateAwaitingInput {
-		if patterns := ReadExtension[extensions.Haptic](device.Extensions[extensions.HapticVocabulary.Prefix]).PatternsSupported; len(patterns) > 0 {
-			pattern = patterns[0]
+		capability := ReadExtension[extensions.Haptic](device.Extensions[extensions.HapticVocabulary.Prefix])
+		if len(capability.PatternsSupported) > 0 {
+			pattern = capability.PatternsSupported[0]
 		}
 	}
 	if pattern = words.OneLine(pattern); pattern == "" {

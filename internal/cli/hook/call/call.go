@@ -284,7 +284,7 @@ func Status(ctx context.Context) (listeners int, err error) {
 	return got.Listeners, err
 }
 
-// Ensure starts a server if there is none.
+// Ensure starts a server of hooks if none answers, with an empty request, which changes nothing.
 func Ensure(ctx context.Context, start func() (ended <-chan error, err error)) error {
 	conn, err := reachServer(ctx, start)
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"github.com/aaep-go/aaep/internal/cli/hook/call"
 )
 
+// init runs the hook, and ends the process, where the command line asks for that. It comes before
+// the other packages of the command are initialised, since an agent waits for each hook.
 func init() {
 	if args := os.Args[1:]; call.Is(args) {
 		os.Exit(call.Run(args[1], os.Stdin, os.Stdout, os.Stderr))
