@@ -71,7 +71,7 @@ func TestHeardByAnotherVoice(t *testing.T) {
 		speaks func(string) bool
 		after  time.Duration
 		heard  bool
-	}{{nil, 40 * time.Second, false}, {nil, 2 * time.Minute, true}, {func(string) bool { return true }, 40 * time.Second, true}} {
+	}{{nil, 40 * time.Second, false}, {nil, 3 * time.Minute, true}, {func(string) bool { return true }, 40 * time.Second, true}} {
 		r := newRoom(t, Preferences{Speaks: tc.speaks})
 		ask := highRisk()
 		ask.Action, ask.Consequence, ask.TimeoutSeconds = "ادفع عشرين دولارا لشركة المياه.", "يغادر المال حسابك اليوم.", 600
