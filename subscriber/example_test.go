@@ -43,11 +43,12 @@ func (script) Dial(context.Context) (transports.Conn, error) {
 	return reader, nil
 }
 
-// A screen reader that asks its user. Here the user always says yes; a real one must be asked.
+// A log, which nobody hears, and which answers by a policy of its user's. What speaks to a person,
+// and takes their answers, follows by package present.
 func Example() {
 	ctx := context.Background()
 	sub, err := subscriber.Dial(ctx, script{},
-		subscriber.Config{ID: "my-reader", Capabilities: subscriber.ScreenReader("en-US")})
+		subscriber.Config{ID: "my-log", Capabilities: aaep.Capabilities{SupportsConfirmationReply: new(true)}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -62,7 +63,7 @@ func Example() {
 			fmt.Println(text)
 		}
 		if _, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks {
-			if err := sub.Question(ev).Accept(ctx); err != nil {
+			if err := sub.Question(ev).AutoReply(ctx, aaep.Reject, "no payments at night"); err != nil {
 				fmt.Println(err)
 			}
 		}
@@ -73,36 +74,26 @@ func Example() {
 	// Output:
 	// Paying your bill.
 	// Pay 20 euros?
-	// The answer was accept.
+	// The answer was reject.
 }
 
-// Two buttons: the questions come one at a time, and what closes one meanwhile ends the wait for a
-// button. Here the user presses the one that accepts.
+// A policy of the user's answers what is of low risk and can be undone. AutoReply refuses to accept
+// anything else, which is for a person: their program follows by package present.
 func ExampleSubscription_Questions() {
 	ctx := context.Background()
 	sub, err := subscriber.Dial(ctx, script{},
-		subscriber.Config{ID: "my-buttons", Capabilities: subscriber.Switch("en-US")})
+		subscriber.Config{ID: "my-policy", Capabilities: aaep.Capabilities{SupportsConfirmationReply: new(true)}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer sub.Close()
-	accept, reject := make(chan struct{}, 1), make(chan struct{})
-	accept <- struct{}{}
 	for q := range sub.Questions(ctx) {
 		fmt.Println(q.Event.Text(aaep.VerbosityNormal))
-		select {
-		case <-accept:
-			err = q.Accept(ctx)
-		case <-reject:
-			err = q.Reject(ctx)
-		case <-q.Done():
-			continue
-		}
-		fmt.Println("sent:", err == nil)
+		fmt.Println(q.AutoReply(ctx, aaep.Accept, "small things"))
 		break
 	}
 	// Output:
 	// Pay 20 euros?
-	// sent: true
+	// subscriber: a policy accepts only what is of low risk and can be undone; ask the user
 }

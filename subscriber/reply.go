@@ -133,7 +133,8 @@ func (s *Subscription) lapseQuestions() {
 // is not sent: it is ErrLate, or ErrUnknownEvent where the agent said before that it does not wait
 // any more.
 //
-// An answer must follow from something the user did. Nothing in this package answers by itself.
+// An answer must follow from something the user did, once they had the whole question, which this
+// package does not know: present.Presenter.Answer sends a yes by this only then.
 func (q *Question) Accept(ctx context.Context) error { return q.sendDecision(ctx, aaep.Accept, "") }
 
 // Reject sends the user's no to a confirmation. What Accept says holds here too.

@@ -8,9 +8,10 @@
 //	// person is a present.Presenter: it says what is to be heard, and when, and takes the answers.
 //	err = present.Follow(ctx, sub, "Bank", person)
 //
-// A program that is not for a person's ears reads sub.Events. What its user is asked are handles
-// that sub.Questions yields, and sub.Question gives for an event; it answers by their methods what
-// the user decides, never by itself.
+// A program that tells no person anything, such as a log, reads sub.Events. What its user is asked
+// are handles that sub.Questions yields, and sub.Question gives for an event. They do not know what
+// the user has heard: whatever a person answers, with two buttons or by voice, goes to
+// person.Answer, where nothing but a no counts before they had the whole.
 //
 // Events are as they came: chunks that must not be heard alone, states that tell nothing new.
 // Package present makes of them what a person hears; who speaks by other means plans that with

@@ -124,10 +124,6 @@ Exit codes, of every command:
 func explainMisuse(root *cobra.Command, args []string, err error) error {
 	cmd, rest, _ := root.Find(args)
 	problem, _, _ := strings.Cut(err.Error(), "\n")
-	if strings.Contains(problem, " arg(s)") { // too many or too few
-		return fmt.Errorf("it is called as: %s.\nSee: %s --help", strings.TrimSuffix(cmd.UseLine(), " [flags]"),
-			cmd.CommandPath())
-	}
 	hint := "See: " + cmd.CommandPath() + " --help"
 	if len(rest) > 0 {
 		var names, subcommands []string

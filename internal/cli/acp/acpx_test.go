@@ -45,10 +45,7 @@ func TestTeeOfRealClient(t *testing.T) {
 		deleted bool
 		hears   string
 	}{
-		// acpx kills the agent once the turn is over: what the listener has not got by then is lost
-		// with the link, which it is told.
-		{"the client allows", "", "y", true,
-			`It was answered in the editor: Allow\.|The connection to the agent is interrupted\.`},
+		{"the client allows", "", "y", true, `It was answered in the editor: Allow\.`},
 		{"a listener allows", "yes", "n", true, `The command "rm report\.txt" finished\.`},
 		{"a listener refuses", "n", "y", false, `Rejected, and not done: Run the command "rm report\.txt"\.`},
 	} {
@@ -99,6 +96,8 @@ func TestTeeOfRealClient(t *testing.T) {
 			client.typeLine(tc.types)
 			k.awaitLines(tc.hears)
 			client.awaitExit()
+			// acpx tells the agent to end once the turn is over, and kills it 1.5 s later.
+			k.awaitLines(`The agent has ended\.`)
 			_, err := os.Stat(file)
 			if deleted := errors.Is(err, fs.ErrNotExist); deleted != tc.deleted {
 				t.Errorf("deleted is %v; acpx printed\n%s", deleted, client.text)

@@ -91,7 +91,7 @@ func LogCommand() *cobra.Command {
 		Long: `backup copies the log in the FOLDER of aaep run --log to a new FILE, whole and as it is at this moment. The agent goes on
 meanwhile. Only the file's owner may read it: it holds what the agent said.`,
 		Example: `  aaep log backup /var/lib/planner planner.backup`,
-		Args:    cobra.ExactArgs(2),
+		Args:    exits.Arguments(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return copied("the log in %s cannot be copied", "aaep: the log in %s is copied to %s.\n", args[0], args[1],
 				sqlite.Backup(cmd.Context(), args[0], args[1]))
@@ -102,7 +102,7 @@ meanwhile. Only the file's owner may read it: it holds what the agent said.`,
 		Long: `restore checks that a FILE is the copy of a log, of which every record can be read, and makes a new FOLDER for aaep run --log of it. Who listened to the agent after
 the copy was made is told that something may be missing.`,
 		Example: `  aaep log restore planner.backup /var/lib/planner`,
-		Args:    cobra.ExactArgs(2),
+		Args:    exits.Arguments(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return copied("%s cannot be restored", "aaep: the log of %s is in %s.\n", args[0], args[1],
 				restoreLog(cmd.Context(), args[0], args[1]))

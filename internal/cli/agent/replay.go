@@ -34,7 +34,7 @@ and boundaries. Sessions, events and times are new ones; what was said stays. Qu
 were answered long ago: a reply has no effect.`,
 		Example: `  aaep replay session.jsonl --listen 127.0.0.1:8080
   aaep replay session.jsonl --speed 4 --loop`,
-		Args: cobra.ExactArgs(1),
+		Args: exits.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.speed <= 0 {
 				return exits.With(exits.Usage, errors.New("--speed must be above 0; 1 is as it was, 2 twice as fast"))

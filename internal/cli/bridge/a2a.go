@@ -50,7 +50,7 @@ is news. Silence is no answer: nothing is sent then, and the task waits at the a
   aaep bridge a2a --send "Find the newest report" --token-file token.txt https://agent.example
   aaep bridge a2a --records plan/ --approval /approval https://store.example
   aaep bridge a2a --task 7f3c --hook 127.0.0.1:9090 --hook-url https://me.example/push https://agent.example`,
-		Args: cobra.ExactArgs(1),
+		Args: exits.Arguments(1, 1),
 	}
 	cmd.RunE = o.runA2A
 	o.addFlags(cmd, "what its card says")

@@ -36,7 +36,7 @@ It serves one person: whoever listens hears all runs. The app is on this machine
 		Example: `  aaep agui http://127.0.0.1:8000/agent
   aaep agui --observe --at 127.0.0.1:9000 https://agents.example/agui
   aaep agui --origin http://localhost:3000 http://127.0.0.1:8000/`,
-		Args: cobra.ExactArgs(1),
+		Args: exits.Arguments(1, 1),
 		RunE: o.runProxy,
 	}
 	o.addFlags(cmd, "where it is")

@@ -41,7 +41,7 @@ directive of a person. That is all it does: no field is known that acts on it. S
 		Example: `  aaep bridge akashik --seen seen.db https://field.example
   aaep bridge akashik --min-relevance 0.6 --interest pricing --record --token-file token.txt https://field.example
   aaep bridge akashik --mcp --event memory.recorded,conflict.detected http://127.0.0.1:3000/mcp`,
-		Args: cobra.ExactArgs(1),
+		Args: exits.Arguments(1, 1),
 	}
 	cmd.RunE = o.runAkashik
 	o.addFlags(cmd, "Field")

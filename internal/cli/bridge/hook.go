@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -236,7 +237,8 @@ func tryHook(ctx context.Context, line string) error {
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%q cannot be run: %s %s", line, subprocess.ExplainStart(err), words.OneLine(heard.String()))
 	}
-	if prints.Len() > 0 || !strings.Contains(heard.String(), call.Taken) {
+	var receipt call.Receipt
+	if err := json.Unmarshal(prints.Bytes(), &receipt); err != nil || !receipt.Received {
 		return fmt.Errorf("%q says: %s", line, words.OneLine(heard.String()+prints.String()))
 	}
 	return nil

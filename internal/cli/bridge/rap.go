@@ -42,7 +42,7 @@ With --events the agent can be told of you: a second toolset, at the printed add
 you answer, and to whether somebody listens who can.`,
 		Example: `  aaep bridge rap http://127.0.0.1:4000
   aaep bridge rap --at 127.0.0.1:9100 --held held.jsonl --audit trail.jsonl http://127.0.0.1:4000`,
-		Args: cobra.ExactArgs(1),
+		Args: exits.Arguments(1, 1),
 	}
 	cmd.RunE = o.runRAP
 	o.addFlags(cmd, "Agent's tools")

@@ -68,7 +68,7 @@ A tap only hears: it cannot ask before a tool runs. What the program asks, it as
 
   aaep tap --at 127.0.0.1:9000 --skip-model llama3.2:1b ollama
   aaep tap --web --language de,en https://gateway.example/v1`,
-		Args: cobra.ExactArgs(1),
+		Args: exits.Arguments(1, 1),
 		RunE: o.runTap,
 	}
 	o.addFlags(cmd, "the provider's")

@@ -6,7 +6,10 @@ package exits
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
@@ -36,6 +39,18 @@ func With(code int, err error) *Error { return &Error{Code: code, Err: err} }
 // UsageError is the error of a command that was called in a wrong way.
 func UsageError(format string, args ...any) error {
 	return With(Usage, fmt.Errorf(format, args...))
+}
+
+// Arguments takes from least to most arguments, and for any other number says how the command is
+// called.
+func Arguments(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= least && len(args) <= most {
+			return nil
+		}
+		return UsageError("it is called as: %s.\nSee: %s --help", strings.TrimSuffix(cmd.UseLine(), " [flags]"),
+			cmd.CommandPath())
+	}
 }
 
 // CannotTake is the error of a flag that names what cannot be used. It is no mistake of the caller

@@ -55,7 +55,7 @@ processor time and memory are told too.`,
 		Example: `  aaep bench
   aaep bench --transport sse --listeners 100 --for 2s
   aaep bench --pid 4711 --for 1m http://127.0.0.1:8080`,
-		Args: cobra.MaximumNArgs(1),
+		Args: exits.Arguments(0, 1),
 		RunE: o.runBench,
 	}
 	f := cmd.Flags()
@@ -67,7 +67,7 @@ processor time and memory are told too.`,
 	f.IntVar(&o.pid, "pid", 0, "the process of the server at ADDRESS, where it runs on this machine")
 	o.reach = reach.AddFlags(cmd)
 	cmd.AddCommand(&cobra.Command{
-		Use: "server KIND WIRE LISTENERS [PROFILE]", Hidden: true, Args: cobra.RangeArgs(3, 4),
+		Use: "server KIND WIRE LISTENERS [PROFILE]", Hidden: true, Args: exits.Arguments(3, 4),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return bench.Serve(args[0], args[1], args[2], append(args, "")[3], cmd.InOrStdin(), cmd.OutOrStdout())
 		},

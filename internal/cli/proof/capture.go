@@ -34,7 +34,7 @@ each line; on a terminal, control characters are spelled out. It answers nothing
 --questions it is, and the agent waits for an answer from somebody else, or for its own deadline. A recording can be
 read by validate and replay. Ctrl-C ends.`,
 		Example: `  aaep capture http://127.0.0.1:8080 > session.jsonl`,
-		Args:    cobra.ExactArgs(1),
+		Args:    exits.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := exits.WithInterrupt(cmd.Context())
 			defer stop()

@@ -93,7 +93,7 @@ exactly those cases did not pass.`,
   aaep conformance producer http://127.0.0.1:8080 --child ./drive --level 2 --report report.html,report.json
   aaep conformance producer --list
   aaep conformance producer --explain HS-021`,
-		Args: cobra.MaximumNArgs(1),
+		Args: exits.Arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.old.applyTo(p, &args)
 			switch {

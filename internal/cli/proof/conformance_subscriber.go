@@ -242,7 +242,7 @@ func relayLine() string {
 
 // relayCommand is what the subscriber starts.
 func relayCommand() *cobra.Command {
-	return &cobra.Command{Use: "relay PATH", Hidden: true, Args: cobra.ExactArgs(1),
+	return &cobra.Command{Use: "relay PATH", Hidden: true, Args: exits.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := endpoint.Relay(args[0], cmd.InOrStdin(), cmd.OutOrStdout()); err != nil {
 				return exits.With(exits.Unreachable,

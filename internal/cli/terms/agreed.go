@@ -154,8 +154,8 @@ func ReadExtension[T any](data json.RawMessage) (v T) {
 }
 
 // NotGranted says which terms of the request do not hold. Where the agent has sent a note, that
-// explains the rate, the words, the boundaries and the load, and, where it mentions questions, the
-// right to answer.
+// explains the rate, the words, the boundaries and the load. That the person is asked nothing is
+// said whatever the note says.
 func NotGranted(t uilang.Language, requested, honored aaep.Capabilities, note string) []string {
 	var missing aaep.Capabilities
 	if note == "" {
@@ -172,8 +172,7 @@ func NotGranted(t uilang.Language, requested, honored aaep.Capabilities, note st
 			missing.CognitiveLoad = requested.CognitiveLoad
 		}
 	}
-	if IsTrue(requested.SupportsConfirmationReply) && !IsTrue(honored.SupportsConfirmationReply) &&
-		!strings.Contains(note, "question") && !strings.Contains(note, t.PhraseText(phrase.OnlyListen, "")) {
+	if IsTrue(requested.SupportsConfirmationReply) && !IsTrue(honored.SupportsConfirmationReply) {
 		missing.SupportsConfirmationReply = new(true)
 	}
 	for prefix, capability := range requested.Extensions {

@@ -28,7 +28,7 @@ to them, and type nothing before that. They find the thumbprint with "aaep manif
 
 Exit codes: 0 accepted, 1 no such agent is in the file or it is damaged, 2 wrong use, 3 the file could not be read.`,
 		Example: `  aaep manifest accept known.json planner NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs`,
-		Args:    cobra.ExactArgs(3),
+		Args:    exits.Arguments(3, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, agent, key := args[0], args[1], args[2]
 			_, err := os.Stat(file) // to FirstUse one that is not there is empty

@@ -44,7 +44,7 @@ Exit codes: 0 all in order, 1 something is wrong, 2 wrong use, 3 the file could 
 		Example: `  aaep audit verify trail.jsonl
   aaep audit verify trail.jsonl --print-head | ssh keeper@elsewhere 'cat >> heads'
   aaep audit verify trail.jsonl --head "$(ssh keeper@elsewhere tail -n 1 heads)"`,
-		Args: cobra.ExactArgs(1),
+		Args: exits.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v.out, v.status = cmd.OutOrStdout(), lineio.Printer{Out: cmd.ErrOrStderr()}
 			return readTrail(cmd, args[0], &v.status, v.verifyInput)
@@ -61,7 +61,7 @@ people were shown, and what a reply says of itself, stands at the end of its lin
 
 Exit codes: 0 all in order, 1 something is wrong with the trail, 2 wrong use, 3 the file could not be read.`,
 		Example: `  aaep audit show trail.jsonl`,
-		Args:    cobra.ExactArgs(1),
+		Args:    exits.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := &auditShower{out: cmd.OutOrStdout(), questions: map[string]uint64{}, elsewhere: map[string]bool{},
 				running: map[string]string{}, agents: map[string]string{}}

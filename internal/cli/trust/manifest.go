@@ -85,7 +85,7 @@ key pair, as "aaep manifest keygen AGENT_ID" does. No file that is there is chan
 name.`,
 		Example: `  aaep manifest init planner
   aaep manifest init invoice-helper --name "Invoice helper" --out invoices`,
-		Args: cobra.ExactArgs(1),
+		Args: exits.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !aaep.ValidLanguageTag(language) {
 				return exits.UsageError("--language must be a language tag such as en-US; it is %q.\nSee: aaep manifest init --help", language)
@@ -228,7 +228,7 @@ the agent. It says until when it is good; sign anew before that.
 Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be read.`,
 		Example: `  aaep manifest sign planner.json > planner.jws
   aaep manifest sign planner.json --key /etc/aaep/planner.key --days 30`,
-		Args: cobra.ExactArgs(1),
+		Args: exits.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			stem, hasSuffix := strings.CutSuffix(args[0], manifestSuffix)
 			switch {

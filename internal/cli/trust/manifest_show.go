@@ -109,7 +109,7 @@ one of the keys that you name, in time, and that of the agent you name. A URL is
 Exit codes: 0 verified, 1 not verified, 2 wrong use, 3 something could not be read.`,
 		Example: `  aaep manifest verify planner.jws --trust planner.keys.json --agent planner
   aaep manifest verify https://bank.example --trust bank.keys.json`,
-		Args: cobra.ExactArgs(1),
+		Args: exits.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !b.isGiven() {
 				return exits.UsageError("say whom you believe: --trust FILE, or --key-ca FILE.\nSee: aaep manifest verify --help")
@@ -158,7 +158,7 @@ With --ask it also subscribes, which an agent may be waiting for, and says wheth
 Exit codes: 0 shown, 1 not verified though keys were named, contradicted, or no manifest, 2 wrong use, 3 something could not be read.`,
 		Example: `  aaep manifest show http://127.0.0.1:8080
   aaep manifest show https://bank.example --trust bank.keys.json --agent planner`,
-		Args: cobra.ExactArgs(1),
+		Args: exits.Arguments(1, 1),
 		RunE: o.showManifest,
 	}
 	o.signerFlags = addSignerFlags(cmd)

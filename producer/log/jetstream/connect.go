@@ -173,18 +173,25 @@ type permissionRefusal struct {
 
 var refusedPattern = regexp.MustCompile(`(Publish|Subscription) to "([^"]+)"`)
 
+// refusalOf returns what an error of the client says was refused, or nil where it is about no
+// permission. The client has that only in its text.
+func refusalOf(err error) *permissionRefusal {
+	m := refusedPattern.FindStringSubmatch(fmt.Sprint(err))
+	if m == nil || !errors.Is(err, nats.ErrPermissionViolation) {
+		return nil
+	}
+	operation := "publish"
+	if m[1] == "Subscription" {
+		operation = "subscribe"
+	}
+	return &permissionRefusal{operation, m[2], time.Now()}
+}
+
 // noteAsyncError is the client's handler of errors that belong to no request. It keeps the newest
 // refusal of a permission, for deniedError.
 func (c *Cluster) noteAsyncError(_ *nats.Conn, _ *nats.Subscription, err error) {
-	if !errors.Is(err, nats.ErrPermissionViolation) {
-		return
-	}
-	if m := refusedPattern.FindStringSubmatch(err.Error()); m != nil {
-		operation := "publish"
-		if m[1] == "Subscription" {
-			operation = "subscribe"
-		}
-		c.refused.Store(&permissionRefusal{operation, m[2], time.Now()})
+	if r := refusalOf(err); r != nil {
+		c.refused.Store(r)
 	}
 }
 

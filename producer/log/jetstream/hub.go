@@ -95,9 +95,8 @@ func (h *sharedSubjects) subscribeTo(subject string, f nats.MsgHandler) error {
 	if err == nil {
 		err = h.cluster.nc.FlushTimeout(answerTime)
 	}
-	if last := h.cluster.nc.LastError(); err == nil && errors.Is(last, nats.ErrPermissionViolation) &&
-		strings.Contains(last.Error(), subject) {
-		h.cluster.noteAsyncError(nil, nil, last)
+	if r := refusalOf(h.cluster.nc.LastError()); err == nil && r != nil && r.subject == subject {
+		h.cluster.refused.Store(r)
 		err = h.cluster.deniedError(began, subject)
 	}
 	if err != nil {

@@ -152,9 +152,9 @@ func (v *verifier) discoverKeys(ctx context.Context, client *http.Client) (strin
 	if err == nil {
 		err = issuer.Claims(&document)
 	}
-	if err != nil && strings.Contains(err.Error(), "did not match the issuer URL") {
+	if mismatch := new(upstream.IssuerMismatchError); errors.As(err, &mismatch) {
 		return "", fmt.Errorf("the issuer is called otherwise, as it says itself: %s",
-			credentials.OneLine(strings.TrimPrefix(err.Error(), "oidc: ")))
+			credentials.OneLine(mismatch.Discovered))
 	}
 	if err != nil {
 		return "", unavailableError(err, "the issuer %s does not say where its keys are: %s", v.Issuer,

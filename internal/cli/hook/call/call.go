@@ -67,11 +67,8 @@ const (
 // InputPath is where the server takes inputs.
 func InputPath() (string, error) { return ipc.Path(AgentID + "-input") }
 
-// Variable, set in the environment, has Run say that the server has taken the input.
-const (
-	Variable = "AAEP_HOOK_TRIAL"
-	Taken    = "aaep: the server has taken it"
-)
+// Variable, set in the environment, has Run print a Receipt once the server has taken the input.
+const Variable = "AAEP_HOOK_TRIAL"
 
 // Is reports whether the arguments of the command are those by which an agent calls a hook.
 func Is(args []string) bool { return len(args) == 2 && args[0] == "hook" && Known(args[1]) }
@@ -86,7 +83,7 @@ func Run(agent string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	if err := Call(context.Background(), agent, stdin, stdout, Start); err != nil {
 		fmt.Fprintln(stderr, "aaep: "+strings.Join(strings.Fields(aaep.SafeText(err.Error())), " "))
 	} else if os.Getenv(Variable) != "" {
-		fmt.Fprintln(stderr, Taken)
+		json.NewEncoder(stdout).Encode(Receipt{Received: true})
 	}
 	return 0
 }
