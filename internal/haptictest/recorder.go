@@ -39,12 +39,12 @@ type Played struct {
 	extensions.HapticData
 }
 
-// Patterns returns Names, or the five.
+// Patterns returns Names, or all there are.
 func (r *Recorder) Patterns() []string {
 	if r.Names != nil {
 		return r.Names
 	}
-	return []string{haptic.NeedsYou, haptic.Started, haptic.Working, haptic.Done, haptic.Failed}
+	return []string{haptic.NeedsYou, haptic.Started, haptic.Working, haptic.Done, haptic.Failed, haptic.Lost}
 }
 
 // Play keeps felt, and returns after Length or when ctx ends.

@@ -146,6 +146,7 @@ type item struct {
 	session  string // as sessionOf has it
 	kind     Kind
 	critical bool
+	link     Link        // what it says of the link to an agent
 	event    *aaep.Event // that it tells of, or nil
 	code     *block      // the code of which it tells how much there is, or the lines; or nil
 	verbatim bool        // its sentences are lines of code
@@ -425,7 +426,7 @@ func (a *Announcer) beginSentence(now time.Time, it *item) *Utterance {
 	a.lastID++
 	s := it.sentences[it.next]
 	u := Utterance{ID: a.lastID, Text: s.Text, Language: s.Language, Kind: it.kind, Critical: it.critical,
-		Event: it.event, Source: it.source, Code: it.verbatim}
+		Event: it.event, Source: it.source, Code: it.verbatim, Link: it.link}
 	if it.about != nil {
 		u.Source = it.about.source
 	}

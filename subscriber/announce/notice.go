@@ -48,7 +48,11 @@ func (a *Announcer) Outage(now time.Time, source string, why error) {
 		a.addEnd(now, source, w)
 		return
 	}
-	a.addNotice(now, w, true, nil)
+	if it := a.addNotice(now, w, true, nil); it != nil {
+		if it.link = LinkBack; why != nil {
+			it.link = LinkLost
+		}
+	}
 }
 
 // outageWords returns words that say that an agent is out of reach and why, or, for nil, that it is
@@ -101,7 +105,7 @@ func (a *Announcer) addEnd(now time.Time, source string, w Words) {
 			a.dropProgress(now, session)
 		}
 	}
-	it := &item{kind: Notice, ends: source, sentences: a.splitWords(w, false), arrived: now}
+	it := &item{kind: Notice, link: LinkLost, ends: source, sentences: a.splitWords(w, false), arrived: now}
 	a.recordItem(it)
 	a.appendTo(&a.normal, it)
 }

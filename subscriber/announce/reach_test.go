@@ -108,3 +108,39 @@ func TestOutOfReachComesLast(t *testing.T) {
 	r.passTime(14 * time.Second)
 	r.wantQuestion(other, other)
 }
+
+// Outputs without words learn from the utterance that an agent is out of reach, has ended or is
+// back, so that none of it feels as if the person were needed.
+func TestLinkOfUtterance(t *testing.T) {
+	for name, c := range map[string]struct {
+		why  error
+		want Link
+	}{
+		"a cut": {errors.New("cut"), LinkLost}, "an end": {aaep.ProducerShutdown, LinkLost}, "back": {nil, LinkBack},
+	} {
+		a, now := New(Preferences{}), time.Now()
+		a.Follow("Planner")
+		a.Outage(now, "Planner", c.why)
+		a.Tell(now, "Something else.", true)
+		links := map[string]Link{}
+		for range 9 {
+			do, _ := a.Next(now)
+			if do.Say == nil {
+				break
+			}
+			links[do.Say.Text] = do.Say.Link
+			now = now.Add(10 * time.Second)
+			a.Ended(now, do.Say.ID, Heard)
+		}
+		other := links["Something else."]
+		delete(links, "Something else.")
+		for text, link := range links {
+			if link != c.want || other != "" {
+				t.Errorf("%s: %q has the link %q, and another notice %q", name, text, link, other)
+			}
+		}
+		if len(links) == 0 {
+			t.Errorf("%s: nothing is said", name)
+		}
+	}
+}

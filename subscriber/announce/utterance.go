@@ -27,6 +27,14 @@ const (
 	Notice   Kind = "notice"   // of this program itself
 )
 
+// Link is what an utterance says of the link to an agent, for outputs without words.
+type Link string
+
+const (
+	LinkLost Link = "lost" // the agent is out of reach, or has ended
+	LinkBack Link = "back" // it is there again
+)
+
 // Utterance is what is presented in one go: a sentence or a few words, in one language, made for
 // the ear. It has no control characters and no markup.
 type Utterance struct {
@@ -40,6 +48,8 @@ type Utterance struct {
 	// Code says that the text is a line of code: each of its signs counts, and the spaces that it
 	// begins with are its indentation.
 	Code bool
+	// Link says that the agent is out of reach, or is back; empty is an utterance about anything else.
+	Link Link
 	// Critical ones cannot wait, and stay until they were noticed where an output can do that.
 	Critical bool
 	// Source is the agent, as Add names it, whose words these are or whose question they are about;

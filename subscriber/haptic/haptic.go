@@ -1,5 +1,5 @@
-// Package haptic makes felt what happens: five patterns of one meaning each, for a wristband, a
-// telephone or a controller, and as five sounds where a device plays those. No words, and no
+// Package haptic makes felt what happens: six patterns of one meaning each, for a wristband, a
+// telephone or a controller, and as sounds where a device plays those. No words, and no
 // language.
 //
 // A pattern is never the only way in which a person learns of something: use it beside speech,
@@ -42,6 +42,7 @@ const (
 	NeedsYou = "needs_you" // it waits for the person, or something is urgent
 	Done     = "done"      // it is over, and nothing went wrong
 	Failed   = "failed"    // it did not succeed
+	Lost     = "lost"      // the agent is out of reach; a device without it plays Failed
 )
 
 // Device makes patterns felt or heard. Play is called by one goroutine at a time, the others by
@@ -143,7 +144,10 @@ func (o *Output) choosePattern(u announce.Utterance) (felt extensions.HapticData
 		}
 	}
 	felt = extensions.HapticData{Pattern: meaningOf(u)}
-	if !slices.Contains(patterns, felt.Pattern) && u.Critical && len(patterns) > 0 {
+	if felt.Pattern == Lost && !slices.Contains(patterns, Lost) {
+		felt.Pattern = Failed
+	}
+	if !slices.Contains(patterns, felt.Pattern) && u.Critical && u.Link != announce.LinkBack && len(patterns) > 0 {
 		felt.Pattern = patterns[0]
 	}
 	return felt, slices.Contains(patterns, felt.Pattern)
@@ -159,6 +163,12 @@ func (o *Output) wasJustFelt(ev *aaep.Event, pattern string) bool {
 // meaningOf returns the pattern for what an utterance means, or "" for one that has no more to it
 // than its words.
 func meaningOf(u announce.Utterance) string {
+	switch u.Link {
+	case announce.LinkLost:
+		return Lost
+	case announce.LinkBack:
+		return Working
+	}
 	if u.Event != nil {
 		switch p := u.Event.Payload.(type) {
 		case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification, *aaep.HandoffRequested:

@@ -62,6 +62,8 @@ func TestMeaning(t *testing.T) {
 		"a critical answer":     {announce.Utterance{Kind: announce.Output, Critical: true, Event: event(&aaep.OutputStreaming{})}, "needs_you"},
 		"a notice":              {announce.Utterance{Kind: announce.Notice}, ""},
 		"a critical notice":     {announce.Utterance{Kind: announce.Notice, Critical: true}, "needs_you"},
+		"a lost link":           {announce.Utterance{Kind: announce.Notice, Critical: true, Link: announce.LinkLost}, "lost"},
+		"a link that is back":   {announce.Utterance{Kind: announce.Notice, Critical: true, Link: announce.LinkBack}, "working"},
 		"a question of nobody":  {announce.Utterance{Kind: announce.Question}, "needs_you"},
 		"a problem of nobody":   {announce.Utterance{Kind: announce.Problem}, "failed"},
 		"an unknown extension":  {announce.Utterance{Kind: announce.News, Event: event(&aaep.ExtensionPayload{})}, "working"},
@@ -84,6 +86,22 @@ func TestMeaning(t *testing.T) {
 				t.Errorf("it feels like %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// A device that has no pattern of its own for a lost link plays that of a failure, and never the one
+// that says that the person is needed.
+func TestLostWithoutPattern(t *testing.T) {
+	device := haptictest.Recorder{Names: []string{haptic.NeedsYou, haptic.Failed}}
+	out := haptic.New(&device)
+	defer out.Close()
+	for _, link := range []announce.Link{announce.LinkLost, announce.LinkBack} {
+		if err := out.Present(t.Context(), announce.Utterance{Kind: announce.Notice, Critical: true, Link: link}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := played(&device, device.Played()[0].At); got != "0s failed" {
+		t.Errorf("it feels like %q", got)
 	}
 }
 

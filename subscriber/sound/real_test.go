@@ -189,8 +189,8 @@ func TestReal(t *testing.T) {
 	t.Run("softer", func(t *testing.T) {
 		t.Setenv("XDG_DATA_DIRS", t.TempDir())
 		loud, soft := open(Options{}), open(Options{Volume: 50})
-		full, _, _ := play(loud, func() error { return loud.PlayLost(t.Context()) })
-		half, _, _ := play(soft, func() error { return soft.PlayLost(t.Context()) })
+		full, _, _ := play(loud, func() error { return loud.Present(t.Context(), lostLink) })
+		half, _, _ := play(soft, func() error { return soft.Present(t.Context(), lostLink) })
 		if half == 0 || half > full*0.7 {
 			t.Errorf("peaks %.0f and %.0f, want less than the half or so", full, half)
 		}
@@ -200,7 +200,7 @@ func TestReal(t *testing.T) {
 		if peak, _, _ := play(o, func() error { return o.Present(t.Context(), question) }); peak > 0 {
 			t.Errorf("a question sounds, with a peak of %.0f", peak)
 		}
-		if peak, _, _ := play(o, func() error { return o.PlayLost(t.Context()) }); peak == 0 {
+		if peak, _, _ := play(o, func() error { return o.Present(t.Context(), lostLink) }); peak == 0 {
 			t.Error("a link that is lost does not sound")
 		}
 	})
@@ -217,8 +217,8 @@ func TestReal(t *testing.T) {
 			await(t, "the sound", func() bool { return !r.begun(since).IsZero() })
 			cancel()
 		}()
-		if err := o.PlayLost(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("PlayLost = %v", err)
+		if err := o.Present(ctx, lostLink); !errors.Is(err, context.Canceled) {
+			t.Errorf("Present of a lost link = %v", err)
 		}
 	})
 	t.Run("closed", func(t *testing.T) {

@@ -94,10 +94,6 @@ func Open(ctx context.Context, options Options) (*Output, error) {
 	return &Output{haptic.New(p), p}, nil
 }
 
-// PlayLost plays the sound for an agent that is out of reach, which no utterance stands for. It
-// returns when it is over.
-func (o *Output) PlayLost(ctx context.Context) error { return o.player.playMeaning(ctx, Lost) }
-
 // player is the haptic.Device of an Output: haptic.Output decides when it plays which pattern. It
 // does not change once Open has returned.
 type player struct {
@@ -110,12 +106,12 @@ type player struct {
 
 // patternMeanings are the meanings by the pattern that haptic.Output chooses.
 var patternMeanings = map[string]string{haptic.NeedsYou: Question, haptic.Working: Tool, haptic.Done: Done,
-	haptic.Failed: Failed}
+	haptic.Failed: Failed, haptic.Lost: Lost}
 
 // Patterns returns the patterns of all meanings, also of those that are not to sound: otherwise
 // haptic.Output would choose another for what is critical.
 func (p *player) Patterns() []string {
-	return []string{haptic.NeedsYou, haptic.Working, haptic.Done, haptic.Failed}
+	return []string{haptic.NeedsYou, haptic.Working, haptic.Done, haptic.Failed, haptic.Lost}
 }
 
 // Play plays the sound of a pattern.

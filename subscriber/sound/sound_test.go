@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
 // Where no program plays a sound, or none can, that is said, and nothing stays behind.
@@ -41,7 +43,7 @@ func TestAbsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	if err := o.PlayLost(t.Context()); err != nil {
+	if err := o.Present(t.Context(), lostLink); err != nil {
 		t.Error(err)
 	}
 	played, _ := os.ReadFile(filepath.Join(temp, "played"))
@@ -49,6 +51,9 @@ func TestAbsent(t *testing.T) {
 		t.Errorf("played: %s", played)
 	}
 }
+
+// lostLink says that an agent is out of reach.
+var lostLink = announce.Utterance{Kind: announce.Notice, Critical: true, Link: announce.LinkLost}
 
 // writeProgram puts a script where programs are found.
 func writeProgram(t *testing.T, name, does string) {

@@ -216,7 +216,6 @@ func (f *FollowedAgent) watchLink(ctx context.Context) {
 		}
 		if previous.Connected && !status.Connected {
 			broke, tellAt = time.Now(), firstTold
-			f.out.signalLost()
 		}
 		var say []string
 		switch {

@@ -136,7 +136,6 @@ type personOutput struct {
 	outputKind
 	p      *present.Presenter
 	speaks func(language string) bool // nil is every language
-	lost   chan struct{}              // holds one where an agent is out of reach, to be heard without words
 }
 
 // openOutputs opens those that were asked for. Lost is told of those that die, and come back, while
@@ -172,7 +171,7 @@ func openOutputs(ctx context.Context, names []string, options outputOptions, los
 			preferences.Content, _ = announce.ParseContent(options.content, kind.content) // which was checked
 		}
 		preferences.Otherwise = func(language string) announce.Words { return explainUnspoken(uilang.Language(language), kind.other) }
-		t := &personOutput{outputKind: kind, lost: make(chan struct{}, 1), p: present.New(preferences)}
+		t := &personOutput{outputKind: kind, p: present.New(preferences)}
 		t.p.Unsaid, t.speaks = unsaid, out.Speaks
 		o.tellings = append(o.tellings, t)
 		o.running.Go(func() {
@@ -199,7 +198,7 @@ func explainUnspoken(t uilang.Language, becomes phrase.ID) announce.Words {
 func (t *personOutput) runOutput(ctx context.Context, failedCount *atomic.Int32, out present.Output,
 	lost func(phrase.ID, string), reopen func() (present.Output, error)) {
 	for {
-		err := t.present(ctx, out)
+		err := t.p.Run(ctx, out)
 		out.Close()
 		if ctx.Err() != nil {
 			return
@@ -217,40 +216,6 @@ func (t *personOutput) runOutput(ctx context.Context, failedCount *atomic.Int32,
 		}
 		failedCount.Add(-1)
 		lost(phrase.OutputBack, t.name)
-	}
-}
-
-// present presents on out until ctx is done or out is gone.
-func (t *personOutput) present(ctx context.Context, out present.Output) error {
-	if sounds, ok := out.(*sound.Output); ok {
-		ctx, cancel := context.WithCancel(ctx)
-		var playing sync.WaitGroup
-		defer playing.Wait()
-		defer cancel()
-		playing.Go(func() {
-			for {
-				select {
-				case <-t.lost:
-					sounds.PlayLost(ctx) // where that fails, so does the next sound, and the person is told
-				case <-ctx.Done():
-					return
-				}
-			}
-		})
-	}
-	return t.p.Run(ctx, out)
-}
-
-// signalLost lets outputs without words tell that an agent is out of reach.
-func (o *outputs) signalLost() {
-	if o == nil {
-		return
-	}
-	for _, t := range o.tellings {
-		select {
-		case t.lost <- struct{}{}:
-		default:
-		}
 	}
 }
 
