@@ -89,8 +89,8 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// A device that has no pattern of its own for a lost link plays that of a failure, and never the one
-// that says that the person is needed.
+// A device without a pattern for a lost link plays that of a failure, and never the one that says
+// that the person is needed.
 func TestLostWithoutPattern(t *testing.T) {
 	device := haptictest.Recorder{Names: []string{haptic.NeedsYou, haptic.Failed}}
 	out := haptic.New(&device)
