@@ -43,7 +43,7 @@ func (script) Dial(context.Context) (transports.Conn, error) {
 	return reader, nil
 }
 
-// A log, which nobody hears, and which answers by a policy of its user's. What speaks to a person,
+// A log, which is not heard, and which answers by a policy of its user's. What speaks to a person,
 // and takes their answers, follows by package present.
 func Example() {
 	ctx := context.Background()

@@ -15,8 +15,8 @@ import (
 // methods may be called at once; asking whether it is open changes nothing. Of one that
 // Subscription did not make, they return ErrUnknownEvent.
 //
-// A Question does not know whether the user has heard it: Accept sends a yes at once. A program that
-// asks a person, by voice, touch, lines or lights, gives what they press or say to
+// A Question does not know whether the user has heard it: Accept sends a yes at once. A program
+// that asks a person, by voice, touch, lines or lights, gives what they press or say to
 // present.Presenter.Answer instead, be it one of two buttons: that counts nothing but a no before
 // they had the whole, and sends it by these methods. On their own they are for a program that
 // answers by a policy of its user's (AutoReply), or for one that itself sees to it that the whole
@@ -48,10 +48,10 @@ func (s *Subscription) Question(ev *aaep.Event) *Question {
 
 // Questions yields the questions that are open, and each that comes, in their order, until the
 // subscription is over or ctx is done. They are yielded before the user has heard anything of them:
-// see Question, and present.Follow for a program that asks a person. One that closes before its turn is left out; so a loop that
-// answers in its body asks one at a time, and one that starts a goroutine for each asks all at
-// once. A question comes once more where it is asked in another language, and after the producer
-// was subscribed to anew, for only then can it be answered there.
+// see Question, and present.Follow for a program that asks a person. One that closes before its
+// turn is left out; so a loop that answers in its body asks one at a time, and one that starts a
+// goroutine for each asks all at once. A question comes once more where it is asked in another
+// language, and after the producer was subscribed to anew, for only then can it be answered there.
 //
 // Next and Events hand on the events that ask, too. A program that calls neither takes no other
 // event: what is more than may wait is dropped while it ranges over Questions.

@@ -48,7 +48,7 @@ type Utterance struct {
 	// Code says that the text is a line of code: each of its signs counts, and the spaces that it
 	// begins with are its indentation.
 	Code bool
-	// Link says that the agent is out of reach, or is back; empty is an utterance about anything else.
+	// Link says that the agent is out of reach, or is back; empty is one about anything else.
 	Link Link
 	// Critical ones cannot wait, and stay until they were noticed where an output can do that.
 	Critical bool
