@@ -190,6 +190,9 @@ func (r *runner) runAgent(ctx context.Context) (err error) {
 		letGo, err = r.openAgent(ctx, cfg)
 		return err
 	})
+	if err != nil && r.kept == nil && ctx.Err() != nil { // it was told to end while it waited for the servers
+		return exits.StopError(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -380,14 +383,16 @@ func (r *runner) openLog(ctx context.Context) (store log.Store, letGo func(), er
 		}
 		return folder, func() { folder.Close() }, nil
 	case r.nats.Servers != "":
-		cluster, err := r.nats.DialCluster(ctx)
+		cluster, err := r.nats.DialCluster(ctx, &r.status)
 		if err != nil {
 			return nil, nil, err
 		}
-		stream, err := cluster.Open(ctx, r.name)
+		starting, cancel := context.WithTimeout(ctx, serving.StartTime)
+		defer cancel()
+		stream, err := cluster.Open(starting, r.name)
 		if err != nil {
 			cluster.Close()
-			return nil, nil, exits.With(exits.Failed, err)
+			return nil, nil, exits.With(serving.StartCode(err), err)
 		}
 		return stream, func() { stream.Close(); cluster.Close() }, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,8 +39,9 @@ the first counts, wherever it was given.
 One agent is at the address itself; several are below it, each under its name. Without a name all are served that there
 are when this starts.
 
-If an agent ends, its listeners stay, and hear it when it is started again, on any machine. A service manager ends serve
-with SIGTERM, which is no failure: it ends with 0.
+If an agent ends, its listeners stay, and hear it when it is started again, on any machine. At the start serve waits half
+a minute for servers and an agent that are not there yet. A service manager ends serve with SIGTERM, which is no failure:
+it ends with 0.
 
 With --audit it is put on record who was asked here, and what they answered. The agent's own record has the answers too.`,
 		Example: `  aaep run --nats nats://10.0.0.1,nats://10.0.0.2,nats://10.0.0.3 --name planner -- some-llm "Plan my week"
@@ -63,12 +65,19 @@ func (s *server) runServer(ctx context.Context, names []string) (err error) {
 	}
 	ctx, stop := exits.WithServiceStop(ctx, s.status.PrintLabelled)
 	defer stop()
-	cluster, err := s.nats.DialCluster(ctx)
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = exits.StopError(ctx)
+		}
+	}()
+	cluster, err := s.nats.DialCluster(ctx, &s.status)
 	if err != nil {
 		return err
 	}
 	defer cluster.Close()
-	if names, err = s.agentsToServe(ctx, cluster, names); err != nil {
+	starting, cancel := context.WithTimeout(ctx, serving.StartTime)
+	defer cancel()
+	if names, err = s.agentsToServe(starting, cluster, names); err != nil {
 		return err
 	}
 	if s.trail != "" {
@@ -88,7 +97,7 @@ func (s *server) runServer(ctx context.Context, names []string) (err error) {
 	}
 	defer s.endAgents(ctx)
 	for _, name := range names {
-		if err := s.addAgent(ctx, cluster, name); err != nil {
+		if err := s.addAgent(starting, cluster, name); err != nil {
 			return err
 		}
 	}
@@ -106,16 +115,19 @@ func (s *server) runServer(ctx context.Context, names []string) (err error) {
 }
 
 // agentsToServe returns the agents that are to be served, each once: those that are named, else all
-// in the servers whose name can be a path.
-func (s *server) agentsToServe(ctx context.Context, cluster *jetstream.Cluster, ids []string) ([]string, error) {
+// in the servers whose name can be a path. It waits until starting is done for there to be one.
+func (s *server) agentsToServe(starting context.Context, cluster *jetstream.Cluster, ids []string) ([]string, error) {
 	if len(ids) == 0 {
-		var err error
-		if ids, err = cluster.Agents(ctx); err != nil {
-			return nil, exits.With(exits.Failed, err)
-		}
-		if len(ids) == 0 {
-			return nil, exits.With(exits.Failed,
-				errors.New("there is no agent yet.\nStart one with: aaep run --nats URLS --name NAME -- PROGRAM"))
+		err := s.retry(starting, func() (err error) {
+			ids, err = cluster.Agents(starting)
+			if err == nil && len(ids) == 0 {
+				err = fmt.Errorf("cannot follow any agent: %w; start one with aaep run --nats URLS --name NAME -- PROGRAM",
+					jetstream.ErrNoAgent)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, exits.With(serving.StartCode(err), err)
 		}
 		if len(ids) > 1 {
 			ids = slices.DeleteFunc(ids, func(name string) bool {
@@ -150,17 +162,63 @@ type server struct {
 	draining sync.WaitGroup
 }
 
-// addAgent begins to follow an agent's log.
-func (s *server) addAgent(ctx context.Context, cluster *jetstream.Cluster, name string) error {
-	feed, err := cluster.Follow(ctx, name)
-	if errors.Is(err, jetstream.ErrNoAgent) {
-		if agents, failed := cluster.Agents(ctx); failed == nil && len(agents) > 0 {
-			slices.Sort(agents)
-			err = fmt.Errorf("cannot follow %s: there is no such agent; there is %s", name, strings.Join(agents, ", "))
+// retry calls do until it succeeds, fails for another reason than that there is no such agent yet,
+// or starting is done, and prints once that it waits.
+func (s *server) retry(starting context.Context, do func() error) error {
+	for tries := 0; ; tries++ {
+		err := do()
+		if !errors.Is(err, jetstream.ErrNoAgent) {
+			return err
+		}
+		if tries == 0 {
+			s.status.PrintLabelled("aaep", fmt.Sprintf("Waiting up to %.0f seconds: %v", serving.StartTime.Seconds(), err))
+		}
+		select {
+		case <-starting.Done():
+			return err
+		case <-time.After(time.Second / 4):
 		}
 	}
+}
+
+// followAgent returns the log of an agent that has said who it is. It waits until starting is done
+// for an agent that was never started.
+func (s *server) followAgent(starting context.Context, cluster *jetstream.Cluster, name string) (
+	feed *jetstream.Feed, err error) {
+	err = s.retry(starting, func() (err error) {
+		if feed, err = cluster.Follow(starting, name); err != nil {
+			return withOtherAgents(starting, cluster, err)
+		}
+		profile, err := feed.Profile(starting)
+		if err == nil && profile == nil {
+			err = fmt.Errorf("cannot follow %s: %w that has said who it is", name, jetstream.ErrNoAgent)
+		}
+		if err != nil {
+			feed.Close()
+		}
+		return err
+	})
+	return feed, err
+}
+
+// withOtherAgents adds to an error that there is no such agent those that there are.
+func withOtherAgents(ctx context.Context, cluster *jetstream.Cluster, err error) error {
+	if !errors.Is(err, jetstream.ErrNoAgent) {
+		return err
+	}
+	agents, failed := cluster.Agents(ctx)
+	if failed != nil || len(agents) == 0 {
+		return err
+	}
+	slices.Sort(agents)
+	return fmt.Errorf("%w; there is %s", err, strings.Join(agents, ", "))
+}
+
+// addAgent begins to follow an agent's log. It waits for the agent until starting is done.
+func (s *server) addAgent(starting context.Context, cluster *jetstream.Cluster, name string) error {
+	feed, err := s.followAgent(starting, cluster, name)
 	if err != nil {
-		return exits.With(exits.Failed, err)
+		return exits.With(serving.StartCode(err), err)
 	}
 	s.feeds = append(s.feeds, feed)
 	journal := s.where.ConnectionLog(s.talk, lineio.LogTo(s.talk)).With("agent", name)

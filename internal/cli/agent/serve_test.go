@@ -2,15 +2,21 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli/clitest"
+	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/cli/lineio"
+	"github.com/aaep-go/aaep/internal/cli/serving"
+	"github.com/aaep-go/aaep/internal/natstest"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/log/jetstream"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
@@ -44,4 +50,55 @@ func TestServedAgentGone(t *testing.T) {
 			t.Errorf("it says %q", got)
 		}
 	})
+}
+
+// serve may be started before its agent and before the servers have one: it says that it waits, and
+// for what, and follows the agent when that has said who it is.
+func TestServeBeforeAgent(t *testing.T) {
+	var out clitest.Buffer
+	s := &server{status: lineio.Printer{Out: &out}}
+	cluster, err := jetstream.Dial(t.Context(), natstest.Start(t, 1).URLs(), jetstream.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := s.followAgent(short, cluster, "planner"); !errors.Is(err, jetstream.ErrNoAgent) ||
+		serving.StartCode(err) != exits.Unreachable {
+		t.Errorf("an agent that does not come: %v", err)
+	}
+	if want := "aaep: Waiting up to 30 seconds: cannot follow planner: there is no such agent\n"; out.String() != want {
+		t.Errorf("it says %q, want %q", out.String(), want)
+	}
+	store, err := cluster.Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	short, cancel = context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := s.followAgent(short, cluster, "planner"); !errors.Is(err, jetstream.ErrNoAgent) ||
+		!strings.Contains(err.Error(), "that has said who it is") {
+		t.Errorf("an agent that has not said who it is: %v", err)
+	}
+	type result struct {
+		feed *jetstream.Feed
+		err  error
+	}
+	followed := make(chan result, 1)
+	go func() {
+		feed, err := s.followAgent(t.Context(), cluster, "planner")
+		followed <- result{feed, err}
+	}()
+	if p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}, Log: store}); err != nil {
+		t.Fatal(err)
+	} else {
+		defer p.Shutdown(context.Background())
+	}
+	got := <-followed
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	got.feed.Close()
 }

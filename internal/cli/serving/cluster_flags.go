@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/cli/lineio"
 	"github.com/aaep-go/aaep/internal/errkind"
 	"github.com/aaep-go/aaep/producer/log/jetstream"
 )
@@ -35,6 +37,15 @@ func AddClusterFlags(cmd *cobra.Command) *ClusterFlags {
 	return s
 }
 
+// StartCode returns the code with which a command ends that could not begin because of err, an
+// error of package jetstream.
+func StartCode(err error) int {
+	if errors.Is(err, errkind.Unreachable) || errors.Is(err, jetstream.ErrNoAgent) {
+		return exits.Unreachable
+	}
+	return exits.Failed
+}
+
 // CheckAlone refuses the other flags about NATS servers where --nats names none.
 func (s *ClusterFlags) CheckAlone(f *pflag.FlagSet) (err error) {
 	f.Visit(func(f *pflag.Flag) {
@@ -45,8 +56,16 @@ func (s *ClusterFlags) CheckAlone(f *pflag.FlagSet) (err error) {
 	return err
 }
 
-// DialCluster connects to the NATS servers.
-func (s *ClusterFlags) DialCluster(ctx context.Context) (*jetstream.Cluster, error) {
+// StartTime is how long a command waits at its start for what it needs and is not there yet: NATS
+// servers, a leader among them, the agent that it serves.
+const StartTime = 30 * time.Second
+
+// noticeAfter is how long a command waits before it prints that it does.
+const noticeAfter = 2 * time.Second
+
+// DialCluster connects to the NATS servers. It waits for them for StartTime, and prints to status
+// that it does.
+func (s *ClusterFlags) DialCluster(ctx context.Context, status *lineio.Printer) (*jetstream.Cluster, error) {
 	if (s.Opts.Certificate == "") != (s.Opts.Key == "") {
 		return nil, exits.UsageError("--nats-cert and --nats-key belong together.\nSee: aaep run --help")
 	}
@@ -59,7 +78,12 @@ func (s *ClusterFlags) DialCluster(ctx context.Context) (*jetstream.Cluster, err
 			return nil, exits.CannotTake(f.flag, err)
 		}
 	}
-	c, err := jetstream.Dial(ctx, s.Servers, s.Opts)
+	starting, cancel := context.WithTimeout(ctx, StartTime)
+	defer cancel()
+	defer time.AfterFunc(noticeAfter, func() {
+		status.PrintLabelled("aaep", fmt.Sprintf("Waiting up to %.0f seconds for the NATS servers.", StartTime.Seconds()))
+	}).Stop()
+	c, err := jetstream.Dial(starting, s.Servers, s.Opts)
 	switch {
 	case err == nil:
 	case errors.Is(err, errkind.Unreachable): // what was asked for is right

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -22,8 +23,9 @@ import (
 )
 
 // connectTo connects c to one of the servers, whose addresses are separated by commas, as its
-// options say. The error names the servers and says what would be right.
-func (c *Cluster) connectTo(servers string) (err error) {
+// options say. While none of them answers it tries again, until ctx is done. The error names the
+// servers and says what would be right.
+func (c *Cluster) connectTo(ctx context.Context, servers string) (err error) {
 	options := []nats.Option{nats.Name("aaep " + c.opts.Node), nats.Timeout(connectTime), nats.MaxReconnects(-1),
 		nats.ReconnectWait(pause),
 		// so a dead server is noticed before another can lead
@@ -47,10 +49,28 @@ func (c *Cluster) connectTo(servers string) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.nc, err = nats.Connect(servers, options...); err != nil {
+	for {
+		c.nc, err = nats.Connect(servers, options...)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil && isNotUpYet(err) {
+			select {
+			case <-time.After(pause):
+				continue
+			case <-ctx.Done():
+			}
+		}
 		return errkind.Unreachable.Mark(fmt.Errorf("cannot reach NATS at %s: %w", servers, c.opts.connectError(err)))
 	}
-	return nil
+}
+
+// isNotUpYet reports whether an error of connecting is that of servers, or of a network, that may
+// be up in a moment.
+func isNotUpYet(err error) bool {
+	var opErr *net.OpError
+	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) ||
+		errors.As(err, &opErr) && opErr.Op == "dial"
 }
 
 // isUnprotected reports whether one of the servers is on another machine and its address allows a

@@ -3,6 +3,7 @@ package jetstream_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
@@ -25,7 +26,8 @@ func Example() {
 		}
 		return producer.New(producer.Config{Follow: feed})
 	}
-	ctx := context.Background()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
 	cluster, err := jetstream.Dial(ctx, "nats://127.0.0.1:1", jetstream.Options{}) // where no server is
 	if err != nil {
 		fmt.Println(err)

@@ -59,7 +59,7 @@ func (c *Cluster) Follow(ctx context.Context, agent string) (*Feed, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("cannot follow %s: %w", agent, err)
+		return nil, c.explainError("cannot follow "+agent, err)
 	}
 	return f, nil
 }

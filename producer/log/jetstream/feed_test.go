@@ -283,8 +283,17 @@ func TestRefused(t *testing.T) {
 	if _, err := jetstream.Dial(t.Context(), servers.URLs(), jetstream.Options{Credentials: "nothing"}); err == nil {
 		t.Error("credentials that are not there")
 	}
-	if _, err := jetstream.Dial(t.Context(), "nats://127.0.0.1:1", jetstream.Options{}); err == nil ||
+	short, cancel := context.WithTimeout(t.Context(), time.Second/10)
+	defer cancel()
+	if _, err := jetstream.Dial(short, "nats://127.0.0.1:1", jetstream.Options{}); err == nil ||
 		!strings.Contains(err.Error(), "cannot reach NATS at") {
 		t.Errorf("nobody there: %v", err)
 	}
+	servers.Servers[0].Kill()
+	time.AfterFunc(time.Second/2, servers.Servers[0].Start)
+	late, err := jetstream.Dial(t.Context(), servers.URLs(), jetstream.Options{})
+	if err != nil {
+		t.Fatalf("a server that comes up meanwhile: %v", err)
+	}
+	late.Close()
 }

@@ -91,8 +91,10 @@ const (
 	connectTime = 5 * time.Second
 )
 
-// Dial connects to one of the servers, whose addresses are separated by commas. If the connection
-// is lost, it is made again, to any of them, until Close.
+// Dial connects to one of the servers, whose addresses are separated by commas. For one that is not
+// up yet, and for a leader among them, it waits until ctx is done, ten seconds where that has no
+// deadline; so do Open and Follow. If the connection is lost, it is made again, to any of them,
+// until Close.
 func Dial(ctx context.Context, servers string, opts Options) (*Cluster, error) {
 	c := &Cluster{opts: opts}
 	c.opts.Limits = c.opts.Limits.WithDefaults()
@@ -103,12 +105,14 @@ func Dial(ctx context.Context, servers string, opts Options) (*Cluster, error) {
 		host, _ := os.Hostname()
 		c.opts.Node = fmt.Sprintf("%s:%d", host, os.Getpid())
 	}
-	err := c.connectTo(servers)
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
+	err := c.connectTo(ctx, servers)
 	if err != nil {
 		return nil, err
 	}
 	if c.js, err = jetstream.New(c.nc); err == nil {
-		err = c.makeShared(ctx)
+		err = c.checkJetStream(ctx)
 	}
 	if err != nil {
 		c.nc.Close()
@@ -117,7 +121,24 @@ func Dial(ctx context.Context, servers string, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
+// checkJetStream returns an error if the servers keep nothing, or this user may not ask what they
+// keep. Dial calls it.
+func (c *Cluster) checkJetStream(ctx context.Context) error {
+	err := c.retryUntil(ctx, func(ctx context.Context) error {
+		_, err := c.streamInfo(ctx, metaStream)
+		if errors.Is(err, jetstream.ErrStreamNotFound) { // no agent was ever opened
+			err = nil
+		}
+		return err
+	}, metaStream)
+	if err != nil {
+		return errkind.Unreachable.Mark(c.explainError("cannot read the stream "+metaStream, err))
+	}
+	return nil
+}
+
 // makeShared makes the streams that all agents share, unless they exist, whatever their settings.
+// Only Open calls it: who follows an agent need not be allowed to make them.
 func (c *Cluster) makeShared(ctx context.Context) error {
 	if c.opts.Replicas == 0 {
 		c.opts.Replicas = 1
@@ -176,11 +197,8 @@ func (c *Cluster) Agents(ctx context.Context) ([]string, error) {
 // a ctx without a deadline gets one of ten seconds. subjects are the streams and subjects that do
 // uses: a permission that the servers refuse for one of them is the error.
 func (c *Cluster) retryUntil(ctx context.Context, do func(context.Context) error, subjects ...string) error {
-	if _, bounded := ctx.Deadline(); !bounded {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, 2*answerTime)
-		defer cancel()
-	}
+	ctx, cancel := withDeadline(ctx)
+	defer cancel()
 	var last error
 	for wait := pause / 16; ; wait = min(2*wait, pause) {
 		began := time.Now()
@@ -203,6 +221,14 @@ func (c *Cluster) retryUntil(ctx context.Context, do func(context.Context) error
 		case <-time.After(wait):
 		}
 	}
+}
+
+// withDeadline returns ctx with a deadline: its own, or else in ten seconds.
+func withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, bounded := ctx.Deadline(); bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, 2*answerTime)
 }
 
 // reconnectElsewhere is called after each failed try. Where tries have failed for longer than
@@ -303,8 +329,17 @@ type lastingError struct{ error }
 func (e lastingError) Unwrap() error { return e.error }
 
 // explainError returns err with the words problem in front, and with what is the matter with the
-// servers, where err shows that.
+// servers, where err shows that. An error that waiting may mend is marked as Unreachable.
 func (c *Cluster) explainError(problem string, err error) error {
+	explained := c.explainCause(problem, err)
+	if isPassing(err) {
+		return errkind.Unreachable.Mark(explained)
+	}
+	return explained
+}
+
+// explainCause is explainError without the mark.
+func (c *Cluster) explainCause(problem string, err error) error {
 	var refused *jetstream.APIError
 	switch {
 	case errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == 10074):

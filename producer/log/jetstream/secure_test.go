@@ -57,6 +57,10 @@ func TestUsers(t *testing.T) {
 		return jetstream.Options{CA: certs + "/ca.pem", Credentials: private(t, user+"\n")}
 	}
 
+	// Who serves may come first, and needs no more permissions for that.
+	if _, err := dial(t, url, as("serves:served")).Follow(t.Context(), "planner"); !errors.Is(err, jetstream.ErrNoAgent) {
+		t.Errorf("an agent that was never started: %v", err)
+	}
 	store, err := dial(t, url, as("planner:planned")).Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +85,7 @@ func TestUsers(t *testing.T) {
 		"wrong":        {as("planner:guessed"), "/user, or not with this password or key"},
 		"no JetStream": {as("none:none"), "the account of this NATS user has no JetStream"},
 		"no permission": {as("some:some"),
-			"cannot make the stream AAEP_META: this NATS user may not publish to $JS.API.STREAM.INFO.AAEP_META: " +
+			"cannot read the stream AAEP_META: this NATS user may not publish to $JS.API.STREAM.INFO.AAEP_META: " +
 				"allow it that in its permissions at the servers"},
 		"open to all": {jetstream.Options{Credentials: "testdata/agent.creds"},
 			"holds secrets and others than its owner may open it"},

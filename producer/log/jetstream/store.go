@@ -54,6 +54,9 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 	if agent == "" {
 		return nil, errors.New("the agent has no name")
 	}
+	if err := c.makeShared(ctx); err != nil {
+		return nil, err
+	}
 	s := &Store{streamReader: streamReader{c: c, agent: agent, stream: agentStream + subjectToken(agent)},
 		run: nats.NewInbox()[len("_INBOX."):]}
 	s.subject = "aaep.e." + subjectToken(agent) + "." + s.run
