@@ -184,6 +184,7 @@ const (
 	MayHaveArrived     ID = "MayHaveArrived"
 	AsksAgain          ID = "AsksAgain"
 	AnsweredTooSoon    ID = "AnsweredTooSoon"
+	OtherWasSaid       ID = "OtherWasSaid"
 	AnswerNotTaken     ID = "AnswerNotTaken"
 	ChoiceMeant        ID = "ChoiceMeant"
 	AnswerSent         ID = "AnswerSent"

@@ -64,7 +64,7 @@ func TestSilencedName(t *testing.T) {
 		t.Error("an answer to what was named before is sent")
 	}
 	r.passTime(30 * time.Second)
-	r.wantSince("That came before the question could be read or heard.", "Bank: The question is: Pay five dollars.",
+	r.wantSince("Something else was said since the question, so that may not be for it.", "Bank: The question is: Pay five dollars.",
 		"You have about 8 minutes to answer.", "Press y or n.")
 	r.wantQuestion(put, put)
 }

@@ -108,8 +108,12 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	tooSoon := phraseIn(a.language, phrase.AnsweredTooSoon, "")
 	_, decides := q.event.Payload.(*aaep.AwaitingConfirmation)
 	if a.nameGap.coversTime(began) || decides && a.nameGap.coversTime(now) { // a text that was begun before goes on
-		a.refused = a.withSpeaker(q.source, tooSoon).String()
-		a.addRequestedWithQuestion(now, tooSoon)
+		why := tooSoon
+		if !q.heardAt.IsZero() && !began.Before(q.heardAt) {
+			why = phraseIn(a.language, phrase.OtherWasSaid, "")
+		}
+		a.refused = a.withSpeaker(q.source, why).String()
+		a.addRequestedWithQuestion(now, why)
 		return nil
 	}
 	if !q.isReadable(began) {
