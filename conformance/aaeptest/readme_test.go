@@ -1,8 +1,10 @@
 package aaeptest_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -16,6 +18,7 @@ import (
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/conformance/aaeptest"
 	"github.com/aaep-go/aaep/internal/spoken"
+	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/present"
@@ -31,10 +34,38 @@ func follow(ctx context.Context, dialer transports.Dialer, voice present.Output,
 		return err
 	}
 	defer sub.Close()
+	ctx, gone := context.WithCancelCause(ctx)
+	defer gone(nil)
 	person := present.New(announce.Preferences{}) // plans what they hear, when, and what may cut it
-	go person.Run(ctx, voice)                     // your present.Output, or that of speech.Open, orca.Open, braille.Open
+	go func() { gone(person.Run(ctx, voice)) }()  // your present.Output, or that of speech.Open, orca.Open, braille.Open; one that dies ends it
 	go keys(person.Answer)                        // yours: it calls that with what your user types, says or presses, such as "y" or "2"
-	return present.Follow(ctx, sub, "Planner", person)
+	return cmp.Or(present.Follow(ctx, sub, "Planner", person), context.Cause(ctx))
+}
+
+// deadVoice is an output whose server is gone.
+type deadVoice struct{ present.Output }
+
+var errDead = errors.New("the speech server is gone")
+
+func (deadVoice) Present(context.Context, announce.Utterance) error { return errDead }
+
+// A voice that dies ends what README.md shows, with why: a person who hears nothing would take it
+// for an agent that says nothing.
+func TestReadmeVoiceDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Shutdown(t.Context())
+		go func() {
+			p.WaitSubscriber(t.Context())
+			p.StartSession(t.Context(), aaep.Say("Planning your week."))
+		}()
+		if err := follow(t.Context(), &aaeptest.Agent{Producer: p}, deadVoice{}, func(func(string)) {}); !errors.Is(err, errDead) {
+			t.Errorf("it ends with %v", err)
+		}
+	})
 }
 
 // What README.md shows to the authors of assistive technology is complete: it compiles, and it is

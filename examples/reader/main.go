@@ -7,6 +7,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"flag"
 	"log"
@@ -47,7 +48,9 @@ func read(ctx context.Context, url string) error {
 		}
 		return announce.In("en", "Type y for yes or n for no, then Enter.")
 	}}) // plans what is said, and when
-	go person.Run(ctx, voice)
+	ctx, gone := context.WithCancelCause(ctx)
+	defer gone(nil)
+	go func() { gone(person.Run(ctx, voice)) }() // a voice that dies ends it, instead of silence
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			if in.Text() == "next" {
@@ -60,5 +63,5 @@ func read(ctx context.Context, url string) error {
 	err = present.Follow(ctx, sub, sub.Accepted().Producer.AgentID, person) // it goes on when the agent was restarted
 	person.Tell("Press Control C.", false)
 	<-ctx.Done() // there may be more to hear
-	return err
+	return cmp.Or(err, context.Cause(ctx))
 }

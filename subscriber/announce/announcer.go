@@ -26,7 +26,8 @@ type Preferences struct {
 	// has the time of a voice that names each of them, which is several times as long.
 	VoiceLanguages []string
 	// Answering is how they answer a question, such as by which key. It is said after the question,
-	// and when that is called to mind; nil says nothing.
+	// and when that is called to mind; nil says nothing. Words{} of a question says that it cannot
+	// be answered here: no word for a yes is said then either.
 	Answering func(question *aaep.Event) Words
 	// Text is what is said of an event of the agent that source names; nil is what the function
 	// Text says of it at Verbosity.
@@ -182,7 +183,7 @@ type item struct {
 	leadIn           *item  // what does so of this
 	call             *item  // that a tool is used, where this says as much: that it ended
 	tools            int    // that ran, which it sums up
-	leftOut          int    // announcements that were left out
+	leftOut          int    // lines that were left out
 
 	// When it is left out. wanted says that the person asked for it, and recites that they walked
 	// there; staleAt is when something newer takes its place, zero for never; states and news count

@@ -32,8 +32,12 @@ func (a *Announcer) isText(it *item) bool {
 }
 
 // leaveOut leaves the text that waits and that selects reports, but for so many of the newest
-// lines, to be asked for, and has it said how much that was. A single line is said as it is.
+// announcements, to be asked for, and has it said how many lines that was. A single one is said as
+// it is, and so is all of it to a person who reads lines that stay.
 func (a *Announcer) leaveOut(newest int, selects func(it *item) bool) {
+	if a.p.Reads {
+		return
+	}
 	var text []*item
 	hasSummary := false
 	for _, it := range a.normal {
@@ -54,6 +58,15 @@ func (a *Announcer) leaveOut(newest int, selects func(it *item) bool) {
 	}
 }
 
+// countLines returns how many lines of an announcement have yet to be said. What is no text is one,
+// however many sentences it has.
+func (it *item) countLines() int {
+	if it.kind != Output {
+		return 1
+	}
+	return len(it.sentences) - it.next
+}
+
 // recallText has the newest of a session's text that was left out wait again, until so many lines
 // do.
 func (a *Announcer) recallText(newest int, session string) {
@@ -61,30 +74,30 @@ func (a *Announcer) recallText(newest int, session string) {
 	summary := slices.IndexFunc(a.normal, func(it *item) bool {
 		return it.leftOut > 0 && it.session == session && a.isUntold(it)
 	})
-	for summary >= 0 && a.normal[summary].leftOut > 1 {
+	for summary >= 0 {
 		n := 0
 		for _, it := range a.normal {
 			if isText(it) {
-				n++
+				n += it.countLines()
 			}
 		}
 		last := len(a.missed) - 1
 		for last >= 0 && !isText(a.missed[last]) {
 			last--
 		}
-		if n >= newest || last < 0 {
+		if n >= newest || last < 0 || a.missed[last].countLines() >= a.normal[summary].leftOut {
 			return
 		}
 		it := a.missed[last]
 		a.missed = slices.Delete(a.missed, last, last+1)
 		a.normal = slices.Insert(a.normal, summary+1, it)
-		a.normal[summary].leftOut -= 2 // as it counts itself once more
+		a.normal[summary].leftOut -= 2 * it.countLines() // as countLeft counts it once more
 		a.countLeft(it, summary)
 	}
 }
 
-// countLeft counts an announcement among those of its agent that were left out. How many those are
-// is said once, at an index among what waits normally.
+// countLeft counts the lines of an announcement among those of its agent that were left out. How
+// many those are is said once, at an index among what waits normally.
 func (a *Announcer) countLeft(leftOut *item, place int) {
 	i := slices.IndexFunc(a.normal, func(it *item) bool {
 		return it.leftOut > 0 && it.source == leftOut.source && a.isUntold(it)
@@ -96,7 +109,7 @@ func (a *Announcer) countLeft(leftOut *item, place int) {
 		a.normal = slices.Insert(a.normal, i, it)
 	}
 	it := a.normal[i]
-	it.leftOut++
+	it.leftOut += leftOut.countLines()
 	w := leftOutWords(a.language, it.leftOut)
 	if leftOut.kind == Output {
 		w = w.And(" ", phraseIn(a.language, phrase.TheNewest, ""))
@@ -151,8 +164,8 @@ func (a *Announcer) Newest(now time.Time) {
 }
 
 // skipWaiting ends what is being said, and leaves what waits to be asked for, but for what is
-// critical, about a question or a problem. It returns how many announcements it left, and the
-// newest of them.
+// critical, about a question or a problem. It returns how many lines it left, and the newest
+// announcement of them.
 func (a *Announcer) skipWaiting() (n int, newest *item) {
 	skips := func(it *item) bool {
 		return !it.critical && !it.outcome && !it.reminds && it.ends == "" && it.about == nil &&
@@ -171,7 +184,7 @@ func (a *Announcer) skipWaiting() (n int, newest *item) {
 			n += it.leftOut
 			a.endItem(it, it.arrived, Expired)
 		default:
-			n++
+			n += it.countLines()
 			newest = it
 			it.wanted, it.staleAt = false, time.Time{}
 			if it.moot = a.saying != nil && a.saying.item == it; it.moot {

@@ -164,3 +164,30 @@ func TestSkip(t *testing.T) {
 		}
 	}
 }
+
+// Lines that stay are all told to a person who reads them, however many come in one event. Where
+// more events wait than are kept, the lines in them are counted, and not the events.
+func TestFloodOfLinesThatStay(t *testing.T) {
+	addEvents := func(r *room, events, lines int) {
+		for range events {
+			r.addEvent(&aaep.OutputStreaming{Chunk: strings.Repeat("A line of a long list.\n", lines), OutputID: "out_1",
+				CoalesceHint: aaep.BoundarySentence}, "")
+		}
+	}
+	r := newRoom(t, Preferences{Reads: true, WordsPerMinute: voiceWPM})
+	addEvents(r, 3, 200)
+	r.addEvent(&aaep.SessionErrored{}, "The compiler failed.")
+	r.passTime(time.Hour)
+	if heard := r.heardSince(""); strings.Count(heard, "A line of a long list.") < 600 || strings.Contains(heard, "left out") {
+		t.Errorf("%d lines of 600 are told", strings.Count(heard, "A line of a long list."))
+	}
+
+	r = newRoom(t, Preferences{Reads: true, WordsPerMinute: voiceWPM})
+	addEvents(r, maxHeld+9, 2)
+	r.passTime(time.Hour)
+	heard := r.heardSince("")
+	told := strings.Count(heard, "A line of a long list.")
+	if want := fmt.Sprintf("%d lines left out.", 2*(maxHeld+9)-told); told >= 2*(maxHeld+9) || !strings.Contains(heard, want) {
+		t.Errorf("%d lines are told, and not %q", told, want)
+	}
+}

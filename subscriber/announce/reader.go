@@ -36,15 +36,17 @@ func (a *Announcer) beginAsking(now time.Time, q *openQuestion) {
 	q.answering = a.howToAnswer(q)
 }
 
-// howToAnswer returns how a question is answered, with the word for a yes if there is one.
-func (a *Announcer) howToAnswer(q *openQuestion) Words {
-	switch {
-	case q.acceptWord != "":
-		return In(a.language, phrase.DecideBy(a.language, q.acceptWord))
-	case a.p.Answering != nil:
-		return a.p.Answering(q.event)
+// howToAnswer returns how a question is answered, with the word for a yes if there is one; nothing
+// where it cannot be answered here.
+func (a *Announcer) howToAnswer(q *openQuestion) (w Words) {
+	if a.p.Answering != nil {
+		w = a.p.Answering(q.event)
 	}
-	return nil
+	cannotAnswer := w != nil && len(w) == 0
+	if q.acceptWord != "" && !cannotAnswer {
+		return In(a.language, phrase.DecideBy(a.language, q.acceptWord))
+	}
+	return w
 }
 
 // chooseAccept gives a question a word that a person can only type for a yes to it when they know

@@ -300,3 +300,20 @@ func TestMoreTimeIsTold(t *testing.T) {
 		}
 	}
 }
+
+// A question that cannot be answered here says no word for a yes; one of which it is not said how
+// it is answered does.
+func TestNoWordWhereNothingCounts(t *testing.T) {
+	for _, tc := range []struct {
+		answering Words
+		says      bool
+	}{{Words{}, false}, {nil, true}} {
+		p := newPage(t, Preferences{Unseen: func() bool { return true }, Answering: func(*aaep.Event) Words { return tc.answering }})
+		p.addEvent(highRisk(), "")
+		p.addSentence("It is the bill of last month. ")
+		p.pass(time.Minute)
+		if says := strings.Contains(p.heardSince(""), "to accept or n to reject"); says != tc.says {
+			t.Errorf("after %#v is heard %s", tc.answering, p.heardSince(""))
+		}
+	}
+}

@@ -35,7 +35,7 @@ func (a *Announcer) leftUntilDone(source string, end *aaep.Event) Words {
 	n := 0
 	for _, it := range a.missed {
 		if it.session == sessionOf(source, end) {
-			n++
+			n += it.countLines()
 		}
 	}
 	if n == 0 {

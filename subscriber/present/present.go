@@ -3,7 +3,8 @@
 //
 //	voice, err := speech.Open(ctx, speech.Options{})
 //	person := present.New(announce.Preferences{Speaks: voice.Speaks})
-//	go person.Run(ctx, voice)
+//	ctx, gone := context.WithCancelCause(ctx)
+//	go func() { gone(person.Run(ctx, voice)) }() // a voice that dies ends it, instead of silence
 //	err = present.Follow(ctx, sub, "Planner", person)
 //
 // Questions are put one at a time. Whatever the person answers with, a key, a button or a word,
@@ -355,7 +356,8 @@ func (p *Presenter) Status() (s Status) {
 // Run presents over out until ctx is done, or out is gone: its error is then returned, nothing is
 // lost, and Run may be called with another output. What was being presented when ctx ended is
 // silenced. A nil out is an error, and so is a Run while another has not returned: of what is said,
-// each output would have a part.
+// each output would have a part. A caller that does not look at the error leaves the person of an
+// output that is gone in silence.
 func (p *Presenter) Run(ctx context.Context, out Output) error {
 	if err := shield.CheckNil("present: the Output", out); err != nil {
 		return err

@@ -4,7 +4,7 @@
 //	t := terminal.Open(ctx, os.Stdin, os.Stdout, os.Stderr)
 //	defer t.Close()
 //	person := present.New(announce.Preferences{Reads: true, Unseen: t.Unseen})
-//	go person.Run(ctx, t)
+//	go person.Run(ctx, t) // until the terminal is gone
 //	go present.Follow(ctx, sub, "Planner", person)
 //	t.Read(ctx, func(line terminal.Line) {
 //		if !line.Key {

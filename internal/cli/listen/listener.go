@@ -76,7 +76,7 @@ func (l *Listener) preferences(reads bool) announce.Preferences {
 		Reads:          reads,
 		Answering: func(question *aaep.Event) announce.Words {
 			if _, cannot := l.unanswerable.Load(question); cannot {
-				return nil
+				return announce.Words{}
 			}
 			if l.besideEditor {
 				return l.uiLanguage().InLanguage(l.PhraseText(phrase.AnswerBesideEditor, "aaep answer"))
