@@ -468,6 +468,27 @@ var scenes = []struct {
 		r.writes("Read https://a.example/find?q=1&y=2 or [the page? of it](https://b.example/?a=b), then run `is it so? yes` twice.", "That is all!")
 		r.reads("That is all!")
 	}},
+	{"headings, lists, tables and code by their keys", func(r *fixture) {
+		out := r.Output()
+		_, err := out.WriteString("# The plan\n\nThree things are **left**.\n\n- read `main.go`\n- mend the loop\n- test it\n\n## Sizes\n\n" +
+			"| File | Lines |\n|---|---|\n| main.go | 120 |\n| loop.go | 45 |\n\n## The loop\n\n```go\nfor i := range n {\n\tsend(i)\n}\n```\n\nThat is the plan.\n")
+		check(r.t, err)
+		check(r.t, out.Close())
+		r.reads("That is the plan.")
+		r.idle()
+		r.mark() // what it says of the answer by itself is another scene
+		eval[any](r.tab, `document.getElementById("questions").focus()`)
+		r.idle()
+		for _, keys := range [][]string{{"h", "heading level 3"}, {"l", "List with 3 items"}, {"t", "table with 3 rows"}, {"h", "The loop"}, {"Down", "for i"}, {"Down", "send"}} {
+			for range 8 {
+				r.press(keys[0])
+				r.idle()
+				if r.times(keys[1]) > 0 {
+					break
+				}
+			}
+		}
+	}},
 	{"an answer is typed", func(r *fixture) {
 		got := make(chan string, 1)
 		go func() {
