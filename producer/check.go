@@ -127,13 +127,33 @@ func checkSecondText(field string, text aaep.Text) error {
 	return nil
 }
 
-// checkExtensions refuses extension data that no subscriber could get: of an extension or a version
-// of it that is not among Config.Extensions, or data that the extension does not take. The error is
-// an *aaep.InvalidError.
-func (p *Producer) checkExtensions(ev *aaep.Event) error {
+// dataCheck is what checkData found wrong with the data of extensions on a text; nil is nothing.
+type dataCheck struct{ violation *aaep.Violation }
+
+// checkedData is a dataCheck that found nothing.
+var checkedData dataCheck
+
+// checkData checks the data of extensions that goes with a text, for speech.data. The functions
+// that make an event of an author's text call it before they take a lock: it calls the functions of
+// the extensions' authors, which may take their time, or call the Session.
+func (p *Producer) checkData(text aaep.Text) *dataCheck {
+	if len(p.cfg.Extensions) == 0 { // nothing is called
+		return nil
+	}
+	probe := &aaep.Event{Payload: &aaep.SessionStarted{}}
+	if text.Extend(probe) != nil { // which buildEvent returns
+		return nil
+	}
+	return &dataCheck{p.dataViolation(probe)}
+}
+
+// dataViolation returns what is wrong with the extension data of an event, or nil. No subscriber
+// could get data of an extension, or of a version of it, that is not among Config.Extensions, and
+// an extension takes only its own.
+func (p *Producer) dataViolation(ev *aaep.Event) *aaep.Violation {
 	for _, prefix := range slices.Sorted(maps.Keys(ev.Extensions)) {
 		if v := p.extensionViolation(prefix, ev.Context, ev.Extensions[prefix]); v != nil {
-			return &aaep.InvalidError{Message: ev.MessageType(), Violations: []aaep.Violation{*v}}
+			return v
 		}
 	}
 	return nil

@@ -97,6 +97,7 @@ func (s *Session) clarify(ctx context.Context, q Question, kinds []aaep.Response
 	}
 	q.fillIn(p, "")
 	words := s.p.authoredSpeech(q.Text)
+	words.data = s.p.checkData(q.Text)
 	words.setPayloads(func(tag string) (aaep.Payload, bool) {
 		p := *p
 		ok := q.fillIn(&p, tag)

@@ -52,6 +52,7 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 	p.Action, _ = textIn(t.Action, "")
 	p.Consequence, _ = textIn(t.Consequence, "")
 	words := s.p.authoredSpeech(t.Action)
+	words.data = call.data
 	// A language that lacks the consequence is left out, for a user must understand all that is
 	// agreed to.
 	words.setPayloads(func(tag string) (aaep.Payload, bool) {

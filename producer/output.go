@@ -83,10 +83,17 @@ func (o *Output) With(v aaep.Vocabulary, data any) error {
 		return ErrNoSession
 	}
 	o.s.mu.Lock()
-	changed := o.extensionData.Without(v)
+	changed, err := o.extensionData.Without(v), o.checkWritable()
 	o.s.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	if data != nil {
 		changed = changed.With(v, data)
+	}
+	check := o.s.p.checkData(changed)
+	if check != nil && check.violation != nil {
+		return &aaep.InvalidError{Message: string(aaep.TypeOutputStreaming), Violations: []aaep.Violation{*check.violation}}
 	}
 	return tryAttribute(o, &o.extensionData, changed)
 }
@@ -335,7 +342,11 @@ func (o *Output) beginWriting() error {
 // silentSpeech returns the speech of a chunk, which has no summary: the chunk itself is what is
 // heard.
 func (o *Output) silentSpeech() speech {
-	return speech{wordings: []wording{{lang: o.language}}, extensionData: o.extensionData}
+	sp := speech{wordings: []wording{{lang: o.language}}, extensionData: o.extensionData}
+	if len(o.s.p.cfg.Extensions) > 0 { // With has checked the data
+		sp.data = &checkedData
+	}
+	return sp
 }
 
 // chunkEvent returns the payload of an event with this text, at the present position. It changes

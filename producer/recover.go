@@ -128,7 +128,7 @@ func (s *Session) settleLeft(onRecord map[string]audit.Record) error {
 			accepted := r.Kind == audit.Settled && r.Decision == aaep.Accept
 			if r.ToolCallID == open.ToolCallID && (accepted || r.Kind == audit.NotDone) {
 				onRecord[id] = s.p.broker.Log.RecordLeft(r)
-				s.completeTool(toolCall{open, open.Tool, nil}, aaep.ToolCompleted{Status: aaep.ToolError},
+				s.completeTool(toolCall{ToolCall: open, title: open.Tool}, aaep.ToolCompleted{Status: aaep.ToolError},
 					phrase.ActionNotBegun, phrase.Failed)
 			}
 		}

@@ -89,32 +89,37 @@ func (p *Producer) StartSession(ctx context.Context, summary aaep.Text) (*Sessio
 	}
 	s := &Session{p: p, id: newID("sess_"), began: time.Now(), turn: make(chan struct{}, 1)}
 	s.ctx, s.end = context.WithCancel(context.WithValue(ctx, sessionKey{}, s))
+	words := p.authoredSpeech(summary)
+	words.data = p.checkData(summary)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.registerSession(summary); err != nil {
+	if err := s.registerSession(words); err != nil {
 		s.end()
-		return nil, err
-	}
-	if err := s.enterState(aaep.StateThinking, aaep.Text{}); err != nil {
 		return nil, err
 	}
 	s.unwatch = context.AfterFunc(ctx, func() { s.Cancel(aaep.CancelledByProducer, aaep.Text{}) })
 	return s, nil
 }
 
-// registerSession emits the first event of the session and adds the session to those that Shutdown
-// ends, or does neither. StartSession calls it with s.mu held; it takes the Producer's mu.
-func (s *Session) registerSession(summary aaep.Text) (err error) {
+// registerSession emits the first two events of the session and adds the session to those that
+// Shutdown ends, or does neither. StartSession calls it with s.mu held; it takes the Producer's mu.
+func (s *Session) registerSession(summary speech) (err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	if s.p.closed {
 		return ErrClosed
 	}
-	if s.start, err = s.emitEvent(s.p.authoredSpeech(summary), &aaep.SessionStarted{}); err != nil {
+	// The second event is checked first: one that is not valid must not leave a session half begun.
+	thinking := s.p.speechOrPhrase(aaep.Text{}, stateWords(aaep.StateThinking), "")
+	changed := &aaep.StateChanged{FromState: s.machine.State(), ToState: aaep.StateThinking}
+	if _, err := s.buildEvent(thinking, changed); err != nil {
+		return err
+	}
+	if s.start, err = s.emitEvent(summary, &aaep.SessionStarted{}); err != nil {
 		return err
 	}
 	s.p.sessions = append(s.p.sessions, s)
-	return nil
+	return s.enterStateSaying(aaep.StateThinking, thinking)
 }
 
 // ID returns the session id that is on every event.
@@ -162,22 +167,25 @@ func (s *Session) State(state aaep.State, text aaep.Text) error {
 	if err := checkStateName(state); err != nil {
 		return err
 	}
+	words := s.p.speechOrPhrase(text, stateWords(state), string(state))
+	words.data = s.p.checkData(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.checkStateText(state, text); err != nil {
-		return err
+	if !text.IsZero() {
+		if err := s.checkStateWords(state, words); err != nil {
+			return err
+		}
 	}
-	return s.enterState(state, text)
+	return s.enterStateSaying(state, words)
 }
 
-// checkStateText refuses a text for the state that the session is in already, unless that state was
-// announced with it: no event would have it. The error is an *aaep.InvalidError. State calls it
-// with s.mu held.
-func (s *Session) checkStateText(state aaep.State, text aaep.Text) error {
-	if s.over || state != s.machine.State() || text.IsZero() {
+// checkStateWords refuses the author's words for the state that the session is in already, unless
+// that state was announced with them: no event would have them. The error is an *aaep.InvalidError.
+// State calls it with s.mu held.
+func (s *Session) checkStateWords(state aaep.State, words speech) error {
+	if s.over || state != s.machine.State() {
 		return nil
 	}
-	words := s.p.speechOrPhrase(text, stateWords(state), string(state))
 	ev, err := s.buildEvent(words, &aaep.StateChanged{FromState: state, ToState: state})
 	if err != nil {
 		return err
@@ -241,6 +249,7 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 		words = s.p.progressSpeech(progress)
 		words.extensionData = text
 	}
+	words.data = s.p.checkData(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, err := s.emitEvent(words, &p)
@@ -287,6 +296,7 @@ func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 		h.Reason, _ = textIn(text, tag)
 		return &h, true
 	})
+	words.data = s.p.checkData(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, err := s.emitEvent(words, &h)
@@ -320,7 +330,7 @@ func (s *Session) Emit(v aaep.Vocabulary, name string, text aaep.Text, members a
 			"give a struct or a map, and struct{}{} for none", v.Prefix, name, members, kindOfJSON(raw))
 	}
 	words := s.p.authoredSpeech(text)
-	words.vocabulary, words.members = v, json.RawMessage(raw)
+	words.vocabulary, words.members, words.data = v, json.RawMessage(raw), s.p.checkData(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, err = s.emitEvent(words, &aaep.ExtensionPayload{Type: aaep.Type(v.Prefix + ":" + name)})
@@ -466,8 +476,11 @@ func (s *Session) buildEvent(words speech, payload aaep.Payload) (*aaep.Event, e
 	if err := checkHasWords(ev); err != nil {
 		return nil, err
 	}
-	if err := s.p.checkExtensions(ev); err != nil {
-		return nil, err
+	if words.data == nil {
+		words.data = &dataCheck{s.p.dataViolation(ev)}
+	}
+	if v := words.data.violation; v != nil {
+		return nil, &aaep.InvalidError{Message: ev.MessageType(), Violations: []aaep.Violation{*v}}
 	}
 	return ev, s.p.validateEvent(ev)
 }

@@ -67,12 +67,13 @@ func (s *Session) Failing(cause error, text aaep.Text) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
 	}
+	words := s.p.speechOrPhrase(text, phrase.AgentFailed, "")
+	words.data = s.p.checkData(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return ErrSessionOver
 	}
-	words := s.p.speechOrPhrase(text, phrase.AgentFailed, "")
 	if _, err := s.buildEvent(words, &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown}); err != nil {
 		return err
 	}
@@ -116,12 +117,14 @@ func (s *Session) Close() error {
 // event would not be valid, the session goes on, and the error is an *aaep.InvalidError; after the
 // end it is ErrSessionOver.
 func (s *Session) endSession(text aaep.Text, emptyText phrase.ID, payload func() aaep.Payload) error {
+	words := s.p.speechOrPhrase(text, emptyText, "")
+	words.data = s.p.checkData(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return ErrSessionOver
 	}
-	words, end := s.p.speechOrPhrase(text, emptyText, ""), payload()
+	end := payload()
 	// The last event is checked first: one that is not valid must not leave a session half closed.
 	if _, err := s.buildEvent(words, end); err != nil {
 		return err
@@ -164,7 +167,7 @@ func (s *Session) withdrawQuestions() {
 // calls it.
 func (s *Session) completeTools() {
 	for _, open := range s.machine.OpenTools() {
-		call, words := toolCall{open, open.Tool, nil}, phrase.ToolEndUnknown // another process began it
+		call, words := toolCall{ToolCall: open, title: open.Tool}, phrase.ToolEndUnknown // another process began it
 		if i := slices.IndexFunc(s.calls, func(c toolCall) bool { return c.ToolCall == open }); i >= 0 {
 			if call = s.calls[i]; !*call.begun {
 				words = phrase.ActionWithdrawn

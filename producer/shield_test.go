@@ -424,3 +424,48 @@ func TestStateWords(t *testing.T) {
 		t.Errorf("a text that is not valid is no error: %v", err)
 	}
 }
+
+// The author of an extension looks at data while no lock is held: what that takes holds up no
+// session, and it may call the one that it is for.
+func TestExtensionLooksWithoutALock(t *testing.T) {
+	med := aaep.Vocabulary{Prefix: "med", URI: "https://med.example/v1"}
+	var s *producer.Session
+	looked := map[string]bool{}
+	doing := ""
+	look := func(json.RawMessage) error {
+		if s != nil {
+			s.Failing(nil, aaep.Text{}) // takes the session's lock
+		}
+		looked[doing] = true
+		return nil
+	}
+	bubbleWith(t, producer.Config{Extensions: []handshake.Extension{{Vocabulary: med, Event: look}}}, func(t *testing.T, st *stage) {
+		st.listen(everything())
+		text := aaep.Say("Now.").With(med, map[string]int{"mg": 1})
+		do := func(name string, call func() error) {
+			doing = name
+			if err := call(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if !looked[name] {
+				t.Errorf("%s: the extension does not look at the data", name)
+			}
+		}
+		do("start", func() (err error) { s, err = st.p.StartSession(t.Context(), text); return err })
+		do("state", func() error { return s.State(aaep.StateDeciding, text) })
+		do("progress", func() error { return s.Progress(text, aaep.Progress{Step: 1}, 0) })
+		do("handoff", func() error { return s.Handoff(text, aaep.HandoffRequested{Reason: "Tired."}) })
+		do("own event", func() error { return s.Emit(med, "due", text, struct{}{}) })
+		do("output", func() error { return s.Output().With(med, map[string]int{"mg": 1}) })
+		do("tool", func() error {
+			_, err := s.Tool(t.Context(), producer.Tool{Name: "give", Action: text}, func(context.Context) (string, error) { return "", nil })
+			return err
+		})
+		do("question", func() error {
+			_, err := s.AskText(t.Context(), producer.Question{Text: text, Default: "none"})
+			return err
+		})
+		do("failing", func() error { return s.Failing(errors.New("tired"), text) })
+		do("end", func() error { return s.Complete(text) })
+	})
+}

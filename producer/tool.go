@@ -147,7 +147,7 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 			t.Risk = aaep.RiskHigh
 		}
 	}
-	call := t.newCall()
+	call := t.newCall(s.p)
 	// A call whose events would not be valid is refused before the user is asked.
 	if err := s.checkTool(t, call); err != nil {
 		return "", done, err
@@ -162,6 +162,7 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 			}
 			call.ToolCallID = newID("call_") // the old one was rejected, for good
 			if t, err = applyChanges(s.p.shield, t, changes); err == nil {
+				call.data = s.p.checkData(t.Action)
 				err = s.checkTool(t, call)
 			}
 			if err != nil {
@@ -187,13 +188,15 @@ type toolCall struct {
 	lifecycle.ToolCall
 	title string // the name that users hear
 	begun *bool  // the action may have begun; guarded by the Session's mu
+	data  *dataCheck
 }
 
 // newCall returns a new call of the tool, with an id of its own, that has not begun. Confirm and
-// Invoked call it.
-func (t Tool) newCall() toolCall {
+// Invoked call it, holding no lock.
+func (t Tool) newCall(p *Producer) toolCall {
 	name := toolName(t.Name)
-	return toolCall{lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: name}, cmp.Or(t.Title, name), new(bool)}
+	return toolCall{lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: name}, cmp.Or(t.Title, name), new(bool),
+		p.checkData(t.Action)}
 }
 
 // checkTool returns an error if an event of a call would not be valid: that of its invocation, or
@@ -214,7 +217,9 @@ func (s *Session) checkTool(t Tool, call toolCall) error {
 
 // invokedEvent returns the words and the payload of a call's tool.invoked. It changes nothing.
 func (s *Session) invokedEvent(t Tool, call toolCall) (speech, *aaep.ToolInvoked) {
-	return s.p.speechOrPhrase(t.Action, phrase.UsingTool, call.title), &aaep.ToolInvoked{
+	words := s.p.speechOrPhrase(t.Action, phrase.UsingTool, call.title)
+	words.data = call.data
+	return words, &aaep.ToolInvoked{
 		Tool: call.Tool, ToolCallID: call.ToolCallID, RiskLevel: t.Risk, Irreversible: &t.Irreversible}
 }
 
@@ -403,7 +408,7 @@ func (s *Session) Invoked(t Tool) (done func(error), err error) {
 			Problem: "must ask before it runs; use Session.Tool or Session.Confirm"}}}
 	}
 	t.Risk = cmp.Or(t.Risk, aaep.RiskLow)
-	call := t.newCall()
+	call := t.newCall(s.p)
 	if err := s.checkTool(t, call); err != nil {
 		return done, err
 	}

@@ -18,6 +18,8 @@ type speech struct {
 	wordings      []wording // empty in the zero speech alone, which says nothing
 	extensionData aaep.Text // the data of extensions that this has goes with the event; its words do not
 
+	data *dataCheck // what became of checking that data without a lock; nil is not checked
+
 	urgent bool // the event is critical, whatever its type
 
 	// These are for an event of an extension's own type.

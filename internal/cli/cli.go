@@ -106,7 +106,7 @@ Exit codes, of every command:
 	if err == nil {
 		return exits.OK
 	}
-	if errors.Is(err, syscall.EPIPE) { // the reader of what we print has seen enough
+	if lineio.IsReaderGone(err) { // the reader of what we print has seen enough
 		return exits.Failed
 	}
 	var exit *exits.Error

@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -246,7 +245,7 @@ func TestStuck(t *testing.T) {
 		}
 		began := time.Now()
 		interrupt()
-		if err := <-printed; !errors.Is(err, syscall.EPIPE) {
+		if err := <-printed; !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("Present = %v", err)
 		}
 		if took := time.Since(began); took > 2*time.Second {

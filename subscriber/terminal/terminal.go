@@ -25,7 +25,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -114,7 +113,7 @@ func (t *Terminal) wrapWriter(w io.Writer) io.Writer {
 
 // errUnread is of what nothing read until the program was to end: as of a pipe whose reader has
 // gone.
-var errUnread = fmt.Errorf("nothing reads what is printed: %w", syscall.EPIPE)
+var errUnread = fmt.Errorf("nothing reads what is printed: %w", io.ErrClosedPipe)
 
 // write writes to a terminal or a pipe, and waits until that takes it, however long that is. Once
 // the program is to end it waits for a second more, and returns errUnread after that; the bytes may

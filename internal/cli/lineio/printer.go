@@ -98,10 +98,16 @@ func (a *Printer) WriteError() error {
 // UnwrittenError returns an error of writing as one of the command; nil where the reader has gone,
 // which is no failure.
 func UnwrittenError(err error) error {
-	if err == nil || errors.Is(err, syscall.EPIPE) {
+	if err == nil || IsReaderGone(err) {
 		return nil
 	}
 	return exits.With(exits.Failed, fmt.Errorf("cannot print what is said: %s", exits.InnermostError(err)))
+}
+
+// IsReaderGone reports whether an error of writing says that what reads the output has gone, or
+// reads no more, as package terminal says at the end of the program.
+func IsReaderGone(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
 }
 
 // SafeJSON returns a JSON text that a terminal can show on one line, and that says the same:
