@@ -241,16 +241,15 @@ func (r *Recording) mayBeAsked(link int, typ string) bool {
 	})
 }
 
-// askedUnentitled finds a question that came to a subscriber whose terms never let it reply.
+// askedUnentitled finds a question that came to a subscriber whose terms did not let it reply.
 func askedUnentitled(r *Recording, question string) (Finding, bool) {
 	right := rightsToReply[question]
 	for link := range r.linkCount() {
 		if a, ok := r.firstAnswer(link); !ok || a.compactType() != "subscription.accepted" {
 			continue
 		}
-		honored, said := honoredTerms(r, link)[right]
 		if q := ofTypes(r.eventsOn(link), question); len(q) > 0 && !r.gainedRight(link, right) &&
-			(requestedCapabilities(r, link)[right] != true || said && honored != true) {
+			(requestedCapabilities(r, link)[right] != true || r.termsAt(link, q[len(q)-1].index)[right] != true) {
 			return failFinding(shortName(q[0])+" came to a subscriber that had said it cannot answer", q[0].Entry), true
 		}
 	}

@@ -286,7 +286,7 @@ var consentCases = []Case{
 			"not-entitled", "lost", otherPrincipalPlay}),
 		Rule: "who cannot reply is not asked, and the default applies at once", Judge: judgeMute(confirm)},
 	{Name: "not-questioned-if-mute", Requirements: []string{"HS-021"}, Level: 2, Strength: Must,
-		plays: []string{"cannot-answer"}, beside: slices.Concat(wholeRuns, runsBeside),
+		plays: []string{"cannot-answer", "mute-later"}, beside: slices.Concat(wholeRuns, runsBeside),
 		Rule: "who cannot answer gets no awaiting.clarification, and the session goes on", Judge: judgeMute(clarify)},
 }
 
@@ -341,17 +341,21 @@ func judgeMute(question string) func(*Recording) Finding {
 		if f, found := askedUnentitled(r, question); found {
 			return f
 		}
-		if right := rightsToReply[question]; requestedCapabilities(r, 0)[right] == true || r.gainedRight(0, right) {
+		right, all := rightsToReply[question], r.eventsOn(0)
+		_, agreed := r.firstAnswer(0) // without a handshake the target cannot know that it cannot answer
+		can := requestedCapabilities(r, 0)[right] == true
+		if can && agreed && len(all) > 0 {
+			can = r.termsAt(0, all[0].index)[right] == true
+		}
+		if can || r.gainedRight(0, right) {
 			return nothingToJudge("it can answer")
 		}
 		if d := irreversibleCalls(r, 0); len(d) > 0 {
 			return failFinding("the irreversible tool was run although nobody could be asked", d[0].Entry)
 		}
-		all := r.eventsOn(0)
 		if len(all) == 0 {
 			return inconclusiveFinding("no event came")
 		}
-		_, agreed := r.firstAnswer(0) // without a handshake the target cannot know that it cannot answer
 		end := slices.IndexFunc(all, message.isTerminal)
 		switch {
 		case len(ofTypes(all, confirm, clarify)) > 0:

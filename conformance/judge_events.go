@@ -1,12 +1,17 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	jsonv2 "github.com/go-json-experiment/json"
+
+	"golang.org/x/text/unicode/bidi"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance/check"
@@ -21,7 +26,7 @@ var messageCases = []Case{
 	{Name: "summaries", Requirements: []string{"LVL-010"}, Level: 1, Strength: Must, beside: runsBeside,
 		Rule: "every event but output.streaming has a summary_normal that is not empty",
 		Judge: eachEvent(func(m message) string {
-			if m.compactType() != output && strings.TrimSpace(m.stringMember("summary_normal")) == "" {
+			if m.compactType() != output && isBlank(m.stringMember("summary_normal")) {
 				return shortName(m) + " came without summary_normal"
 			}
 			return ""
@@ -99,8 +104,8 @@ var messageCases = []Case{
 			return passIfAny(n, "events, each with an id of its own")
 		}},
 	{Name: "stamps-real", Requirements: []string{"ENV-022"}, Level: 1, Strength: Must,
-		plays: []string{"hang", "silence"},
-		Rule:  "a timestamp is the moment at which the event was made", Judge: judgeStamps},
+		plays: []string{"hang", "silence"}, beside: []string{"languages"},
+		Rule: "a timestamp is the moment at which the event was made", Judge: judgeStamps},
 	{Name: "numbered-right", Requirements: []string{"ENV-041", "ENV-042"}, Level: 1, Strength: Must,
 		plays: []string{"stream", "tools", "accept", "handoff", "idle"}, beside: runsBeside,
 		Rule: "sequence_number is on no event of a session, or on all, from 0 and by 1; text, progress and states that were merged have the number of the last", Judge: eachSession(func(f follower) Finding {
@@ -130,6 +135,15 @@ var messageCases = []Case{
 			}
 			return ""
 		})},
+	{Name: "direction-said", Requirements: []string{"I18N-015"}, Level: 1, Strength: Must, plays: []string{"stream"}, beside: runsBeside,
+		Rule: "an event whose text mixes letters that are written from the left and from the right says text_direction auto, or the text has the signs of Unicode for it",
+		Judge: eachEvent(func(m message) string {
+			text := m.stringMember("chunk") + m.stringMember("summary_normal")
+			if said, _ := m.objectMember("localization_hints")["text_direction"].(string); said != "auto" && mixesDirections(text) {
+				return shortName(m) + " mixes two directions, and says " + quoteText(cmp.Or(said, "ltr")) + " of its text"
+			}
+			return ""
+		})},
 	{Name: "no-secrets", Requirements: []string{"SEC-010", "EVT-045", "EVT-011"}, Level: 1, Strength: Must,
 		beside: runsBeside,
 		Rule:   "no key, password or card number is in a field that people read or a log keeps",
@@ -141,13 +155,34 @@ var messageCases = []Case{
 		})},
 }
 
-// The members of an event that are the same to all its subscribers; those that people read, in one
-// language.
+// mixesDirections reports whether a text has letters of both directions, and none of the signs of
+// Unicode that say where each begins.
+func mixesDirections(text string) bool {
+	var left, right bool
+	for _, r := range text {
+		switch p, _ := bidi.LookupRune(r); p.Class() {
+		case bidi.L:
+			left = left || r != '\u200e'
+		case bidi.R, bidi.AL:
+			right = right || r != '\u200f'
+		}
+	}
+	return left && right && !strings.ContainsAny(text, "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+}
+
+// isBlank reports whether a text has no sign that could be seen or heard.
+func isBlank(s string) bool {
+	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }) == ""
+}
+
+// The members of an event that may differ between its subscribers: its words (§5.9), and what
+// depends on what was merged for them, or is shared in all languages.
 var (
+	ownMembers = []string{"summary_terse", "summary_normal", "summary_detailed", "verbosity", "localization_hints",
+		"chunk", "position", "complete", "coalesce_hint", "sequence_number", "from_state", "timestamp", "@context", "extensions"}
 	sharedMembers = []string{"reply_token", "timeout_seconds", "default_decision", "default_response", "risk_level",
 		"irreversible", "reversibility", "accepted_response_kinds", "tool", "tool_call_id", "status", "target_kind",
-		"error_category", "cancelled_by"}
-	sharedWords = []string{"action", "consequence", "question", "choices", "reason"}
+		"error_category", "error_code", "cancelled_by", "to_state"}
 )
 
 // judgeSameIDs compares what came to two subscribers under one event_id.
@@ -174,7 +209,8 @@ func judgeSameIDs(r *Recording) Finding {
 			}
 			shared := sharedMembers
 			if other.primaryLanguage() == m.primaryLanguage() {
-				shared = slices.Concat(sharedMembers, sharedWords)
+				shared = slices.DeleteFunc(slices.Concat(slices.Sorted(maps.Keys(other.members)), slices.Sorted(maps.Keys(m.members))),
+					func(name string) bool { return slices.Contains(ownMembers, name) })
 			}
 			for _, name := range shared {
 				if jsonText(other.members[name]) != jsonText(m.members[name]) {

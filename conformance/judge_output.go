@@ -60,9 +60,9 @@ var outputCases = []Case{
 		plays: []string{"completion"},
 		Rule:  "a chunk that is not cut at an agreed boundary says in coalesce_hint where it is cut",
 		Judge: func(r *Recording) Finding {
-			allowed := agreedBoundaries(r)
 			list := ofTypes(r.eventsOn(0), output)
 			for _, m := range list {
+				allowed := stringList(r.termsAt(0, m.index)["coalesce_boundaries"])
 				if !m.boolMember("complete") && m.stringMember("coalesce_hint") == "" {
 					return failFinding("a chunk in the middle of an output does not say where it is cut, where "+
 						strings.Join(allowed, ", ")+" was agreed", m.Entry)
@@ -87,12 +87,12 @@ var outputCases = []Case{
 			return passIfAny(len(list), "events came without a long gap")
 		}},
 	{Name: "boundaries", Requirements: []string{"HS-024", "HS-071"}, Level: 3, Strength: Should,
-		plays: []string{"completion", "stream"},
+		plays: []string{"completion", "stream", "recut"},
 		Rule:  "chunks are cut at the boundaries that were agreed, and where they say",
 		Judge: func(r *Recording) Finding {
-			allowed := agreedBoundaries(r)
 			list := ofTypes(r.eventsOn(0), output)
 			for _, m := range list {
+				allowed := stringList(r.termsAt(0, m.index)["coalesce_boundaries"])
 				said := strings.TrimSpace(m.stringMember("chunk")) // of sentences that end with one of three signs
 				if hint := m.stringMember("coalesce_hint"); (hint == "sentence" || hint == "paragraph") &&
 					!m.boolMember("complete") && strings.TrimRight(said, ".!?") == said {
@@ -121,12 +121,6 @@ func eachOutput(judge func(f follower, chunks []message) Finding) func(*Recordin
 		f.none = false
 		return f
 	}
-}
-
-// agreedBoundaries are the boundaries at which the first subscriber is to get text cut.
-func agreedBoundaries(r *Recording) []string {
-	return stringList(termsOf(withMembers(defaults, requestedCapabilities(r, 0)),
-		honoredTerms(r, 0))["coalesce_boundaries"])
 }
 
 // someOutput passes if there was any output to judge, with its first event as evidence.

@@ -48,8 +48,8 @@ var replyCases = []Case{
 		Judge: judgeDoubtful("the accept carried a made-up token")},
 	{Name: "foreign-subscription", Requirements: []string{"CONF-014"}, Level: 2, Strength: Must,
 		plays: []string{"foreign-subscription"},
-		Rule:  "a reply that names a subscription which does not exist has no effect",
-		Judge: judgeDoubtful("the accept named a subscription that does not exist")},
+		Rule:  "a reply that names a subscription which does not exist, or is over, has no effect",
+		Judge: judgeDoubtful("the accept named a subscription that does not exist, or is over")},
 	{Name: "late-stamp", Requirements: []string{"CONF-022"}, Level: 2, Strength: Must, plays: []string{"late-stamp"},
 		Rule:  "a reply that was decided after the deadline has no effect",
 		Judge: judgeDoubtful("the accept was stamped after the deadline")},
@@ -218,8 +218,9 @@ var replyCases = []Case{
 			return passFinding("the question ended with the session", q[0].Entry, ends[0].Entry)
 		}},
 	{Name: "tokens-fresh", Requirements: []string{"CONF-009", "SEC-004"}, Level: 2, Strength: Must,
-		plays: []string{"accept", "reject", "silence", "twice", "changed-mind", "clarify"},
-		Rule:  "every question has a token of its own, which was never used before", Judge: func(r *Recording) Finding {
+		plays:  []string{"accept", "reject", "silence", "twice", "changed-mind", "clarify"},
+		beside: runsBeside,
+		Rule:   "every question has a token of its own, which was never used before", Judge: func(r *Recording) Finding {
 			list := ofTypes(r.eventsOn(0), confirm, clarify)
 			seen := map[string]bool{}
 			for _, q := range list {

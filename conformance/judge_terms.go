@@ -244,12 +244,12 @@ var termsCases = []Case{
 			return ""
 		})},
 	{Name: "verbosity-labelled", Requirements: []string{"HS-016"}, Level: 3, Strength: Should,
-		plays: []string{"verbosity"},
-		Rule:  "an event says the verbosity that was agreed, or normal where it has no words of that one", Judge: func(r *Recording) Finding {
+		plays: []string{"verbosity"}, beside: []string{"still-filtered"},
+		Rule: "an event says the verbosity that was agreed, or normal where it has no words of that one", Judge: func(r *Recording) Finding {
 			n := 0
 			for link := range r.linkCount() {
-				agreed, _ := honoredTerms(r, link)["preferred_verbosity"].(string)
 				for _, m := range r.eventsOn(link) {
+					agreed, _ := r.termsAt(link, m.index)["preferred_verbosity"].(string)
 					n++
 					said, lacks := cmp.Or(m.stringMember("verbosity"), "normal"), m.stringMember("summary_"+agreed) == ""
 					if agreed != "" && said != agreed && !(said == "normal" && lacks) {
@@ -280,7 +280,7 @@ var termsCases = []Case{
 		}},
 	{Name: "filters-kept", Requirements: []string{"HS-029", "HS-028", "HS-027", "HS-055"}, Level: 3, Strength: Must,
 		plays:  []string{"filtered", "included", "filtered-fail", "literal", "still-filtered"},
-		beside: []string{"filtered-ask"},
+		beside: []string{"filtered-ask", "filtered-question"},
 		Rule:   "an excluded event does not come unless it is critical", Judge: func(r *Recording) Finding {
 			a, ok := r.firstAnswer(0)
 			if !ok || a.compactType() != "subscription.accepted" {
@@ -323,10 +323,10 @@ var termsCases = []Case{
 			return passFinding("what was included came", a.Entry)
 		})},
 	{Name: "critical-through-filters", Requirements: []string{"HS-062", "HS-014"}, Level: 3, Strength: Must,
-		plays: []string{"filtered-fail", "filtered-ask", "filtered-handoff"},
+		plays: []string{"filtered-fail", "filtered-ask", "filtered-question", "filtered-handoff"},
 		Rule:  "errors and questions come whatever is excluded and whatever the rate",
 		Judge: func(r *Recording) Finding {
-			want := map[string]string{Errored: errored, Ask: confirm, Handoff: handoff}[r.Scenario.Name]
+			want := criticalOf[r.Scenario.Name]
 			got := ofTypes(r.messagesOn(0, false), want)
 			if a, ok := r.firstAnswer(0); !ok || a.compactType() != "subscription.accepted" {
 				return inconclusiveFinding("the request was not accepted")
@@ -334,7 +334,7 @@ var termsCases = []Case{
 			switch {
 			case len(got) == 0 && r.DriverErr != nil:
 				return inconclusiveFinding("nothing was there to come through")
-			case len(got) == 0 && want == confirm && !r.before["type "+confirm]: // in no scenario run
+			case len(got) == 0 && rightsToReply[want] != "" && !r.before["type "+want]: // in no scenario run
 				return inconclusiveFinding(neverAsked)
 			}
 			if len(got) == 0 {
@@ -344,7 +344,7 @@ var termsCases = []Case{
 			return passFinding(shortName(got[0])+" came through the filter", got[0].Entry)
 		}},
 	{Name: "critical-at-once", Requirements: []string{"HS-067", "LVL-034", "HS-014"}, Level: 3, Strength: Must,
-		plays: []string{"slow-fail"}, beside: []string{"filtered-ask", "filtered-handoff"},
+		plays: []string{"slow-fail"}, beside: []string{"filtered-ask", "filtered-question", "filtered-handoff"},
 		Rule: "an error, a question or a handoff does not wait for the rate", Judge: judgeNotQueued},
 	{Name: "renegotiation-answered", Requirements: []string{"HS-073"}, Level: 3, Strength: Must,
 		plays: []string{"renegotiate", "still-filtered"},
@@ -530,16 +530,19 @@ var termsCases = []Case{
 		}},
 }
 
+// criticalOf is the critical event that a scenario is about.
+var criticalOf = map[string]string{Errored: errored, Ask: confirm, Clarify: clarify, Handoff: handoff}
+
 // judgeNotQueued compares when what is critical came to the subscriber with a low rate, and when
 // the same, or the state of a question, came to the one without.
 func judgeNotQueued(r *Recording) Finding {
-	slowLink, typ := 0, map[string]string{Errored: errored, Ask: confirm, Handoff: handoff}[r.Scenario.Name]
+	slowLink, typ := 0, criticalOf[r.Scenario.Name]
 	if typ == errored {
 		slowLink = 1
 	}
 	late := ofTypes(r.eventsOn(slowLink), typ)
 	seen := ofTypes(r.eventsOn(1-slowLink), typ)
-	if typ == confirm { // the other one cannot be asked
+	if rightsToReply[typ] != "" { // the other one cannot be asked
 		seen = slices.DeleteFunc(ofTypes(r.eventsOn(1), state),
 			func(m message) bool { return m.stringMember("to_state") != "awaiting_input" })
 	}

@@ -125,7 +125,7 @@ var moreMutants = []mutant{
 			return []object{o}
 		}},
 
-	{name: "celebrates a rejection", caught: []string{"rejection-told"}, in: editReplies(func(p *proxy, o object) object {
+	{name: "celebrates a rejection", caught: []string{"ids-same-for-all", "rejection-told"}, in: editReplies(func(p *proxy, o object) object {
 		p.rejected = p.rejected || o["decision"] == "reject"
 		return o
 	}), out: func(p *proxy, o object) []object {

@@ -97,7 +97,7 @@ var outsiderMutants = []mutant{
 			}
 			return []object{o}
 		}},
-	{name: "tells the end of a handoff to one", caught: []string{"hands-over", "critical-through-filters"},
+	{name: "tells the end of a handoff to one", caught: []string{"all-get-all"},
 		out: onlyFirstOfTwo("handoff.requested")},
 	{name: "tells a cancellation to one", caught: []string{"ends-once", "all-get-all"},
 		out: onlyFirstOfTwo("session.cancelled")},
@@ -131,7 +131,7 @@ var outsiderMutants = []mutant{
 		}
 		return []object{o}
 	}, in: editReplies(func(p *proxy, o object) object { p.replied = true; return o })},
-	{name: "asks everybody again when somebody comes", caught: []string{"asks-once"}, in: func(p *proxy,
+	{name: "asks everybody again when somebody comes", caught: []string{"tokens-fresh", "asks-once"}, in: func(p *proxy,
 		o object) []object {
 		if shortName(o) == "subscription.request" {
 			p.shared.Range(func(k, v any) bool {
@@ -681,15 +681,9 @@ func (p *proxy) isSecond() bool {
 	return by != p.link
 }
 
-// onlyFirstOfTwo sends a type of event to the first link that gets it.
+// onlyFirstOfTwo sends a type of event to one of two links.
 func onlyFirstOfTwo(typ string) func(*proxy, object) []object {
-	return dropWhere(func(p *proxy, o object) bool {
-		if shortName(o) != typ {
-			return false
-		}
-		by, _ := p.shared.LoadOrStore(o["event_id"], p.link)
-		return by != p.link
-	})
+	return dropWhere(func(p *proxy, o object) bool { return shortName(o) == typ && p.isLaterIn(o) })
 }
 
 // dropWhere keeps back what a link must not get.

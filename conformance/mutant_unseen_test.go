@@ -63,7 +63,7 @@ var unseenMutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "names no language to all but one", caught: []string{"language-declared"}, out: func(p *proxy, o object) []object {
+	{name: "names no language to all but one", caught: []string{"direction-said", "language-declared"}, out: func(p *proxy, o object) []object {
 		if o["session_id"] != nil && p.isLaterIn(o) {
 			delete(o, "localization_hints")
 		}
@@ -229,6 +229,110 @@ var unseenMutants = []mutant{
 		}
 		return []object{o}
 	}},
+	{name: "keeps to the boundaries that were agreed first", caught: []string{"boundaries"},
+		in: keepOutOfTerms("coalesce_boundaries"), out: answerAsAsked("coalesce_boundaries")},
+	{name: "keeps to the verbosity that was agreed first", caught: []string{"verbosity-labelled"},
+		in: keepOutOfTerms("preferred_verbosity"), out: func(p *proxy, o object) []object {
+			if o["summary_normal"] != nil && languageOf(o) != "es" {
+				o["summary_terse"], o["summary_detailed"] = "In short.", "All that there is to be said."
+				delete(o, "verbosity")
+				if v := p.caps["preferred_verbosity"]; v != nil {
+					o["verbosity"] = v
+				}
+			}
+			return answerAsAsked("preferred_verbosity")(p, o)
+		}},
+	{name: "questions who has given up the right to answer", caught: []string{"not-questioned-if-mute"},
+		in: keepOutOfTerms("supports_clarification_reply"), out: answerAsAsked("supports_clarification_reply")},
+	{name: "hears the name of a subscription that is over", caught: []string{"foreign-subscription"}, in: func(p *proxy, o object) []object {
+		id := fmt.Sprint("over ", o["subscription_id"])
+		if shortName(o) == "subscription.close" {
+			p.shared.Store(id, true)
+		}
+		if p.isLive(id) && shortName(o) == "confirmation.reply" && p.hasRequested("supports_clarification_reply", true) && !p.bye {
+			o["subscription_id"] = p.id
+		}
+		return []object{o}
+	}},
+	{name: "takes a yes in words", caught: []string{"wrong-answer-waits"}, in: func(_ *proxy, o object) []object {
+		if o["response"] == "yes" {
+			o["response"] = true
+		}
+		return []object{o}
+	}},
+	{name: "takes nothing for a no", caught: []string{"wrong-answer-waits"}, in: func(_ *proxy, o object) []object {
+		if o["response"] == "" {
+			o["response"] = false
+		}
+		return []object{o}
+	}},
+	{name: "says nothing in signs that are not seen", caught: []string{"summaries"},
+		out: editType("tool.completed", object{"summary_normal": " \u200b "})},
+	{name: "asks the user under a token of an earlier session", caught: []string{"tokens-fresh"}, out: func(p *proxy, o object) []object {
+		if shortName(o) == "awaiting.clarification" {
+			if first, _ := p.shared.LoadOrStore("first token", o["reply_token"]); first != o["reply_token"] {
+				p.held = object{"own": o["reply_token"], "shown": first}
+				o["reply_token"] = first
+			}
+		}
+		return []object{o}
+	}, in: func(p *proxy, o object) []object {
+		if p.held != nil && o["reply_token"] == p.held["shown"] {
+			o["reply_token"] = p.held["own"]
+		}
+		return []object{o}
+	}},
+	{name: "tells another error where there is a rate", caught: []string{"ids-same-for-all"}, out: func(p *proxy, o object) []object {
+		if shortName(o) == "session.errored" && p.caps["max_events_per_second"] != nil {
+			o["error_code"] = "ANOTHER"
+		}
+		return []object{o}
+	}},
+	{name: "dates back what it translates", caught: []string{"stamps-real", "time-forward"}, out: func(_ *proxy, o object) []object {
+		if at, ok := aaep.ParseTimestamp(fmt.Sprint(o["timestamp"])); ok && languageOf(o) == "es" {
+			o["timestamp"] = aaep.FormatTimestamp(at.Add(-time.Minute))
+		}
+		return []object{o}
+	}},
+	{name: "writes all from the left", caught: []string{"direction-said"}, out: func(_ *proxy, o object) []object {
+		if hints, ok := o["localization_hints"].(object); ok {
+			hints["text_direction"] = "ltr"
+		}
+		return []object{o}
+	}},
+	{name: "numbers what it translates", caught: []string{"numbered-right"}, out: func(_ *proxy, o object) []object {
+		if o["session_id"] != nil && languageOf(o) == "es" {
+			o["sequence_number"] = 7
+		}
+		return []object{o}
+	}},
+	{name: "lets questions to the user queue where there is a rate", caught: []string{"critical-at-once"}, delay: func(p *proxy, o object) time.Duration {
+		if shortName(o) == "awaiting.clarification" && p.hasRequested("max_events_per_second", 1.0) {
+			return 3 * time.Second
+		}
+		return 0
+	}},
+}
+
+// keepOutOfTerms keeps a capability out of renegotiations, and what was asked for.
+func keepOutOfTerms(name string) func(*proxy, object) []object {
+	return func(p *proxy, o object) []object {
+		if c, _ := o["capabilities"].(object); shortName(o) == "subscription.renegotiate" && c[name] != nil {
+			p.held = object{"asked": c[name]}
+			return []object{cloneWith(o, object{"capabilities": cloneWith(c, object{name: nil})})}
+		}
+		return []object{o}
+	}
+}
+
+// answerAsAsked answers as if what keepOutOfTerms kept out were honored.
+func answerAsAsked(name string) func(*proxy, object) []object {
+	return func(p *proxy, o object) []object {
+		if honored, ok := o["honored_capabilities"].(object); ok && p.held != nil {
+			honored[name] = p.held["asked"]
+		}
+		return []object{o}
+	}
 }
 
 // unprovenMutants are producers that believe what is shown to them, or answer some and not others.

@@ -16,6 +16,7 @@ var sentences = []string{
 	"Ẹ káàárọ̀, ó dára! ",
 	"Family 👨‍👩‍👧‍👦 emoji stay whole. ",
 	"Is \"1 < 2 && 3 > 2\" right?  Yes,  it is.\n",
+	"The sign says שלום עולם, which is a greeting. ",
 	"Did all of it arrive? Yes.",
 }
 
@@ -57,7 +58,7 @@ var runsBeside = []string{"late-arrival", "old-token", "latecomer", "one-leaves"
 	"bare-ask", "withdrawn", "relayed", "two",
 	"unanswered", "verbosity", "filtered-fail", "filtered-handoff", "slow-fail", "rate", "again", "completion",
 	"filtered", "included", "literal", "slower", "renegotiate", "midway", "gained", "long", "slow-tools", "still-filtered",
-	"beside-slow", "silenced", "two-open", "second-thoughts", "other-spelling", "changed-text"}
+	"beside-slow", "silenced", "two-open", "second-thoughts", "other-spelling", "changed-text", "languages", "recut"}
 
 // askingRuns are those in which the first subscriber is asked for a confirmation.
 var askingRuns = []string{"accept", "reject", "silence", "old-token", "latecomer", "twice", "changed-mind",
@@ -159,10 +160,23 @@ var scenarioRuns = []scenarioRun{
 		askScenario(), 2, sendInvalidReplies(func(l *link, q message) {
 			l.replyTo(q, "accept", object{"reply_token": "rpl_" + strings.Repeat("0", 32)})
 		})},
-	{"foreign-subscription", "a subscriber is asked, accepts in the name of a subscription that does not exist, and rejects a moment later",
+	{"foreign-subscription", "a subscriber is asked, accepts in the name of a subscription that does not exist and of one that is over, and rejects a moment later",
 		askScenario(), 2, sendInvalidReplies(func(l *link, q message) {
 			l.replyTo(q, "accept", object{"subscription_id": "sub_" + strings.Repeat("0", 32)})
+			if gone := l.harness.subscribeAnother(nil); gone != nil && gone.id != implicitID && gone.id != l.id {
+				gone.takeLeave()
+				l.harness.awaitSettled(gone)
+				l.replyTo(q, "accept", object{"subscription_id": gone.id})
+			}
 		})},
+	{"mute-later", "a subscriber gives up its right to answer questions by a renegotiation, and the agent has one",
+		clarifyScenario(), 3, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			if l.renegotiate(object{"supports_clarification_reply": false}); l.awaitAnswer() {
+				h.startScenario()
+				h.awaitSessionEnd(l, slow)
+			}
+		}},
 	{"late-stamp", "a subscriber is asked, accepts with a stamp of the end of the question and one of tomorrow, and rejects a moment later",
 		askScenario(), 2, sendInvalidReplies(func(l *link, q message) {
 			if at, ok := aaep.ParseTimestamp(q.stringMember("timestamp")); ok { // a reply is stamped before its end, not at it
@@ -407,20 +421,9 @@ var scenarioRuns = []scenarioRun{
 			h.awaitSessionEnd(l, slow)
 		}},
 	{"filtered-ask", "a subscriber that includes no event, at one a second, is asked and rejects; another one watches",
-		askScenario(), 3, func(h *producerHarness) {
-			l := h.subscribeLink(withMembers(usualCapabilities(),
-				object{"max_events_per_second": 1, "event_filters": object{"include": []string{}}}))
-			watcher := l // has the end filtered out
-			if !h.run.OneLink {
-				watcher = h.subscribeLink(withMembers(usualCapabilities(),
-					object{"supports_confirmation_reply": nil, "supports_clarification_reply": nil}))
-			}
-			h.startScenario()
-			if q, ok := h.awaitEvent(l, slow, confirm); ok {
-				l.replyTo(q, "reject", nil)
-			}
-			h.awaitSessionEnd(watcher, patience)
-		}},
+		askScenario(), 3, askThroughFilters},
+	{"filtered-question", "a subscriber that includes no event, at one a second, is questioned and answers; another one watches",
+		clarifyScenario(), 3, askThroughFilters},
 	{"rate", "a subscriber with two events a second follows a long output",
 		Scenario{Name: Stream, Sentences: manySentences(40)}, 3, func(h *producerHarness) {
 			l := h.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 2}))
@@ -506,6 +509,15 @@ var scenarioRuns = []scenarioRun{
 			if _, ok := h.awaitEvent(l, slow, completed, errored, cancelled); ok {
 				h.startScenario()
 				h.awaitEnds(l, 2)
+			}
+		}},
+	{"recut", "of two subscribers one asks for outputs whole, after it asked for sentences, and both follow one of several sentences",
+		Scenario{Name: Stream, Sentences: sentences}, 3, func(h *producerHarness) {
+			l := h.subscribeLink(usualCapabilities())
+			h.subscribeAnother(nil)
+			if l.renegotiate(object{"coalesce_boundaries": []string{"completion"}}); l.awaitAnswer() {
+				h.startScenario()
+				h.awaitSessionEnd(l, slow)
 			}
 		}},
 	{"filtered", "a subscriber that excludes states and tools follows a tool",
@@ -703,6 +715,25 @@ var scenarioRuns = []scenarioRun{
 		}},
 }
 
+// askThroughFilters has a subscriber asked whose terms let no event through, and another one watch
+// that cannot answer.
+func askThroughFilters(h *producerHarness) {
+	l := h.subscribeLink(withMembers(usualCapabilities(),
+		object{"max_events_per_second": 1, "event_filters": object{"include": []string{}}}))
+	watcher := l // has the end filtered out
+	if !h.run.OneLink {
+		watcher = h.subscribeLink(withMembers(usualCapabilities(),
+			object{"supports_confirmation_reply": nil, "supports_clarification_reply": nil}))
+	}
+	h.startScenario()
+	if q, ok := h.awaitEvent(l, slow, confirm, clarify); ok && q.compactType() == confirm {
+		l.replyTo(q, "reject", nil)
+	} else if ok {
+		l.answerClarification(q, properAnswer(q), nil)
+	}
+	h.awaitSessionEnd(watcher, patience)
+}
+
 // otherSpellings are replies that are right, and that few write so. They take one line.
 var otherSpellings = []struct {
 	what  string
@@ -744,5 +775,5 @@ var twoSubscriberRuns = []string{resumePlay, "languages", "ways", "two", "not-en
 	"verbosity", "relayed", "turned-away", "beside-slow", otherPrincipalPlay, stolenStreamPlay, "latecomer", "one-leaves", "bad-requests"}
 
 // soloRuns are the scenario runs in which no other subscriber that could answer may be connected.
-var soloRuns = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "lost", "silenced",
-	"late-arrival", "latecomer", "bare-ask", "one-leaves"}
+var soloRuns = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "filtered-question", "lost", "silenced",
+	"late-arrival", "latecomer", "bare-ask", "one-leaves", "mute-later"}

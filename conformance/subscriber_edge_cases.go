@@ -56,6 +56,10 @@ var edgeCases = []edgeCase{
 		say: "Only an administrator can help",
 		more: object{"type": errored, "urgency": "critical", "error_category": "requires_admin",
 			"error_code": "NO_RIGHTS", "recoverable": false}},
+	{Case: Case{Name: "odd-error", Requirements: []string{"EVT-022", "ENV-048", "VER-011", "I18N-005"},
+		Rule: "an error is presented that is of a later version, in another language, and has an extension"},
+		say: "The boats have gone", more: withMembers(anOddEnvelope, object{"type": errored, "urgency": "critical",
+			"error_category": "permanent", "error_code": "BOATS_GONE", "recoverable": false})},
 	{Case: Case{Name: "unknown-urgency", Requirements: []string{"VER-003"},
 		Rule: "an urgency that 1.0 does not know is no reason to drop an event"},
 		say: "As urgent as nothing before", more: object{"urgency": "loud"}},
@@ -141,6 +145,11 @@ func reverseMembers(data []byte) []byte {
 	return append(b.Bytes(), '}')
 }
 
+// otherStamp returns the timestamp of now in another time zone, with microseconds.
+func otherStamp() string {
+	return time.Now().In(time.FixedZone("", 5*60*60+30*60)).Format("2006-01-02T15:04:05.000000-07:00")
+}
+
 // sendEdgeCases sends the oddities, one when the other was presented.
 func sendEdgeCases(h *subscriberHarness) {
 	c := h.beginSubscription()
@@ -159,7 +168,7 @@ func sendEdgeCases(h *subscriberHarness) {
 		case "spelled-out":
 			e["session_id"] = sessionID()
 		case "other-stamp":
-			e["timestamp"] = time.Now().In(time.FixedZone("", 5*60*60+30*60)).Format("2006-01-02T15:04:05.000000-07:00")
+			e["timestamp"] = otherStamp()
 		case "long-session":
 			c.emitEvent(c.newEvent("longname", e["session_id"].(string), started, "A long name", nil))
 		}

@@ -72,7 +72,7 @@ var faults = []fault{
 	{title: "wants no other members", conn: dropReceived(func(o object) bool { return o["certainty"] != nil }),
 		caught: []string{"future-members"}},
 	{title: "wants no other extensions", conn: dropReceived(func(o object) bool { return hasExtension(o, "medai") }),
-		caught: []string{"unknown-extension"}},
+		caught: []string{"odd-question", "odd-error", "unknown-extension"}},
 	{title: "believes in extensions", conn: dropReceived(func(o object) bool { return hasExtension(o, "haptic") }),
 		caught: []string{"broken-extension"}},
 	{title: "knows four kinds of errors", conn: dropReceived(func(o object) bool { return o["error_category"] == "requires_admin" }), caught: []string{"unknown-value"}},
@@ -86,7 +86,7 @@ var faults = []fault{
 		return o["event_id"] != nil &&
 			o["urgency"] == nil
 	}), caught: []string{"bare-envelope"}},
-	{title: "knows English", caught: []string{"foreign-language"}, conn: dropReceived(func(o object) bool {
+	{title: "knows English", caught: []string{"odd-question", "odd-error", "foreign-language"}, conn: dropReceived(func(o object) bool {
 		hints, ok := o["localization_hints"].(object)
 		return ok && hints["primary_language"] != "en-US"
 	})},
@@ -153,7 +153,7 @@ var faults = []fault{
 		})},
 	{title: "says once more what it has said", caught: []string{"no-doubles"},
 		runs: reportedAs("double", func(text string) []string { return []string{text, "Once more: " + text} })},
-	{title: "forgets its question when another session goes on", caught: []string{"answers-sent", "answers-the-one", "bare-question", "choices-told", "decision-sent", "unknown-risk"},
+	{title: "forgets its question when another session goes on", caught: []string{"odd-question", "answers-sent", "answers-the-one", "bare-question", "choices-told", "decision-sent", "unknown-risk"},
 		conn: mutateWith(func() *messageMutator {
 			var asked any
 			return &messageMutator{in: editEach(func(o object) object {
@@ -182,7 +182,7 @@ var faults = []fault{
 	{title: "does not say that it can reply",
 		caps:   func(c *aaep.Capabilities) { c.SupportsConfirmationReply, c.SupportsClarificationReply = nil, nil },
 		caught: []string{"says-it-replies"}},
-	{title: "leaves the consequence out", caught: []string{"prompt-whole", "unknown-risk"},
+	{title: "leaves the consequence out", caught: []string{"odd-question", "prompt-whole", "unknown-risk"},
 		says: func(ev *aaep.Event, text string) string {
 			if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
 				return fmt.Sprintf("%s? The risk is %s.", p.Action, p.RiskLevel)
@@ -200,7 +200,7 @@ var faults = []fault{
 			return nil
 		}
 		return o
-	}), caught: []string{"decision-sent", "answers-the-one", "replies-anew", "answers-after-change", "bare-question"}},
+	}), caught: []string{"odd-question", "decision-sent", "answers-the-one", "replies-anew", "answers-after-change", "bare-question"}},
 	{title: "always accepts", decides: aaep.Accept, caught: []string{"decision-kept", "answers-the-one"}},
 	{title: "replies twice", caught: []string{"reply-once"}, conn: mutateWith(func() *messageMutator {
 		return &messageMutator{out: func(o object) []object {
@@ -210,7 +210,7 @@ var faults = []fault{
 			return []object{o}
 		}}
 	})},
-	{title: "tidies tokens", caught: []string{"token-echoed", "answers-the-one", "replies-anew", "answers-after-change", "bare-question"},
+	{title: "tidies tokens", caught: []string{"odd-question", "token-echoed", "answers-the-one", "replies-anew", "answers-after-change", "bare-question"},
 		conn: editSent(editOnly("confirmation.reply", func(o object) object {
 			return cloneWith(o, object{"reply_token": strings.ToLower(o["reply_token"].(string))})
 		}))},
@@ -309,7 +309,7 @@ var faults = []fault{
 			return o
 		})}
 	})},
-	{title: "insists", caught: []string{"asks-for-less"}, conn: func() func(transports.Conn, hook) transports.Conn {
+	{title: "insists", caught: []string{"changes-terms", "asks-for-less"}, conn: func() func(transports.Conn, hook) transports.Conn {
 		var first any
 		return editSent(editOnly("subscription.request", func(o object) object {
 			if first == nil {
@@ -393,7 +393,7 @@ var faults = []fault{
 			return cmp.Or(context.Cause(ctx), err)
 		}},
 	{title: "falls when the link breaks", stays: true, caught: []string{"survives-cut"}},
-	{title: "is back before it is gone", stays: true, caught: []string{"comes-back-calmly", "no-doubles"},
+	{title: "is back before it is gone", stays: true, caught: []string{"changes-terms", "comes-back-calmly", "no-doubles"},
 		runs: func(ctx context.Context, h *conformance.Hook, rd *reader) error {
 			for {
 				if err := rd.Run(ctx, h); err == nil || ctx.Err() != nil {
@@ -416,6 +416,21 @@ func readerOfConns(conn func() func(link int) *messageMutator) func(context.Cont
 		}
 		return rd.followEvents(ctx, h)
 	}
+}
+
+// underFirstName sends messages of a type under the subscription_id of the first link.
+func underFirstName(typ string) func(context.Context, *conformance.Hook, *reader) error {
+	return readerOfConns(func() func(int) *messageMutator {
+		var first any
+		return func(int) *messageMutator {
+			return &messageMutator{in: editEach(func(o object) object {
+				if shortName(o) == "subscription.accepted" && first == nil {
+					first = o["subscription_id"]
+				}
+				return o
+			}), out: editEach(editOnly(typ, func(o object) object { return cloneWith(o, object{"subscription_id": first}) }))}
+		}
+	})
 }
 
 // inLowerCase reads names in any case: those that stand for a missing one, or instead of one that
@@ -537,18 +552,7 @@ var severalFaults = []fault{
 			}
 		})},
 	{title: "replies under the name of the first link", caught: []string{"replies-anew"},
-		runs: readerOfConns(func() func(int) *messageMutator {
-			var first any
-			return func(int) *messageMutator {
-				return &messageMutator{in: editEach(func(o object) object {
-					if shortName(o) == "subscription.accepted" && first == nil {
-						first = o["subscription_id"]
-					}
-					return o
-				}), out: editEach(editOnly("confirmation.reply",
-					func(o object) object { return cloneWith(o, object{"subscription_id": first}) }))}
-			}
-		})},
+		runs: underFirstName("confirmation.reply")},
 	{title: "takes a no for no answer", caught: []string{"answers-sent"},
 		conn: answersOnly(func(v any) bool { return v != false })},
 	{title: "takes nought for no answer", caught: []string{"answers-sent"},

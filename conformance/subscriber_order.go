@@ -15,6 +15,10 @@ var flowCases = []Case{
 	{Name: "order-checked", Requirements: []string{"LVL-037", "TR-008", "ENV-043"}, Level: 3, Strength: Must,
 		plays: []string{"twice"},
 		Rule:  "events whose sequence_number runs backwards are put in order, or that is logged", Judge: judgeOrder},
+	{Name: "gaps-passed", Requirements: []string{"LVL-014", "ENV-044"}, Level: 3, Strength: Must,
+		plays: []string{"twice"},
+		Rule:  "an event is presented though others of its session did not come before it, as where they are filtered out",
+		Judge: judgePresentsAll("aftergap", "joined")},
 	{Name: "burst-kept", Requirements: []string{"HS-068", "TERM-010"}, Level: 3, Strength: Must,
 		plays: []string{"burst"},
 		Rule:  "as many events at once as were asked for are presented, in their order", Judge: judgeBurst},
@@ -35,7 +39,7 @@ func beginWithError(h *subscriberHarness) {
 	h.awaitPresented(c.emitEvent(c.newEvent("atlast", sessionID(), started, "At last", nil)))
 }
 
-// sendEventTwice sends an event again, and two in the wrong order.
+// sendEventTwice sends an event again, two in the wrong order, and some after a gap.
 func sendEventTwice(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {
@@ -57,6 +61,12 @@ func sendEventTwice(h *subscriberHarness) {
 		object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false})
 	c.emitEvent(failure)
 	c.emitEvent(failure)
+	gap, joined := sessionID(), sessionID()
+	c.states[joined] = "calling_tool" // which was told before the target came
+	c.emitEvent(c.newEvent("beforegap", gap, started, "A boat leaves", object{"sequence_number": 0}))
+	c.emitEvent(c.newEvent("gapstate", gap, state, "Going on", object{"to_state": "calling_tool", "sequence_number": 1}))
+	c.emitEvent(c.newEvent("aftergap", gap, invoked, "Looking for the boat", withMembers(toolCall(), object{"sequence_number": 9})))
+	h.awaitPresented(c.emitEvent(c.newEvent("joined", joined, invoked, "Looking for the crew", withMembers(toolCall(), object{"sequence_number": 7}))))
 	h.awaitPresented(c.emitEvent(c.newEvent("four", sessionID(), started, "And nothing more", nil)))
 }
 

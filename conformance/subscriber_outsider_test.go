@@ -128,7 +128,7 @@ var outsiderFaults = []fault{
 				return list
 			}}
 		})},
-	{title: "tells nothing of sessions that began before it came", caught: []string{"nothing-lost", "survives-cut", "spelled-out"},
+	{title: "tells nothing of sessions that began before it came", caught: []string{"gaps-passed", "nothing-lost", "survives-cut", "spelled-out"},
 		conn: mutateWith(func() *messageMutator {
 			began := map[any]bool{}
 			return &messageMutator{in: editEach(func(o object) object {

@@ -227,19 +227,21 @@ var outputParts = []struct {
 }{{"gulls", "gulls", "Four gulls are on a ", false}, {"pilots", "pilots", "Pilots wait for the ", false},
 	{"gullsover", "gulls", "rope of the old ship.", true}, {"pilotsover", "pilots", "tide in the tavern.", true}}
 
-// judgeOutputsApart sees that no words of one output are told as if they were of another.
-func judgeOutputsApart(r *Recording) Finding {
+// judgeOutputsUnmixed judges that no chunk of outputParts is presented with the words of a chunk of
+// the other output, as if both were one text.
+func judgeOutputsUnmixed(r *Recording) Finding {
 	seen := ""
-	for i, word := range []string{"gulls", "pilots", "gulls", "pilots"} {
-		m, f := r.eventToJudge(outputParts[i].label)
+	for _, part := range outputParts {
+		m, f := r.eventToJudge(part.label)
 		if m.members == nil {
 			return f
 		}
-		text, other := r.textOf(m.stringMember("event_id")), map[string]string{"gulls": "pilots",
-			"pilots": "gulls"}[word]
-		if containsWords(text, other) {
-			return failFinding("what came of one output was presented with words of another", append([]Entry{m.Entry},
-				presentedEntries(r, m)...)...)
+		text := r.textOf(m.stringMember("event_id"))
+		for _, other := range outputParts {
+			if other.output != part.output && containsWords(text, other.text) {
+				return failFinding("what came of one output was presented with words of another", append([]Entry{m.Entry},
+					presentedEntries(r, m)...)...)
+			}
 		}
 		seen += text
 	}
@@ -456,7 +458,7 @@ var presentedCases = []Case{
 		Judge: judgeFragments},
 	{Name: "outputs-apart", Requirements: []string{"EVT-061"}, Level: 1, Strength: Must, plays: []string{"story"},
 		Rule:  "of two outputs that come in turn, the words of one are not presented as those of the other",
-		Judge: judgeOutputsApart},
+		Judge: judgeOutputsUnmixed},
 	{Name: "language-kept", Requirements: []string{"I18N-018"}, Level: 1, Strength: Must, plays: []string{"story"},
 		Rule: "a chunk is presented in the chunk's own language",
 		Judge: judgePresented("french", func(r *Recording, m message, text string) Finding {

@@ -18,6 +18,22 @@ const (
 	theQuestion    = "Which berth shall it be"
 )
 
+// What is unusual and right in a question: signs that mean something elsewhere, several lines, and
+// much to say.
+var (
+	anOddAction      = "Run rm -r boats/* && echo \"<all 12 of them>\" > log.txt"
+	anOddConsequence = "The boats are gone.\nSo is what lies in them: " + func() (list string) {
+		for i := range 4 {
+			list += fmt.Sprintf("the nets and the ropes of boat %d, the sails and the oars,\n", i+1)
+		}
+		return list
+	}() + "and the log of the last journey"
+)
+
+// anOddEnvelope is of an envelope what is right, and unlike that of other events.
+var anOddEnvelope = object{"aaep_version": "1.4.0", "@context": []string{aaep.CoreContext, someContext},
+	"extensions": object{"medai": object{"dose": 3}}, "localization_hints": object{"primary_language": "fr-FR"}}
+
 // clockSlack is how far a stamp may be from the moment it tells of.
 const clockSlack = 2 * time.Second
 
@@ -100,6 +116,14 @@ func (c *targetConn) emitSettled(label, session string) {
 var thePiers = []object{{"value": "west", "label": "The west pier"}, {"value": "East", "label": "The far pier"},
 	{"value": "east", "label": "The east pier"}}
 
+// theMoorings are more choices than there are keys of digits.
+var theMoorings = func() (list []object) {
+	for i := range 12 {
+		list = append(list, object{"value": fmt.Sprint(i + 1), "label": fmt.Sprintf("Mooring %d of the quay", i+1)})
+	}
+	return list
+}()
+
 // questionKinds are the answers that a user gives to clarifications.
 var questionKinds = []struct {
 	label, kind string
@@ -111,6 +135,7 @@ var questionKinds = []struct {
 	{"asknumber", "numeric", -16777217.25, nil},
 	{"asknought", "numeric", 0.0, nil},
 	{"askchoice", "multiple_choice", "east", object{"choices": thePiers}},
+	{"askmany", "multiple_choice", "2", object{"choices": theMoorings}},
 	{"asktext", "freetext", "Ẹ káàárọ̀, the \"old\" pier <2 & 3>" + strings.Repeat(", and on along the quay", 20), nil},
 	{"askfreely", "freetext", "Any berth", object{"accepted_response_kinds": nil}},
 	{"asktwokinds", "yes_no", true, object{"accepted_response_kinds": []string{"freetext", "yes_no"}}},
@@ -149,6 +174,13 @@ func askEveryKind(h *subscriberHarness) {
 			c.letUserDecide(bare, object{"event_id": bare["event_id"], "decision": "reject"})
 		}
 		c.emitSettled("bareaskover", s)
+		odd := withMembers(c.questionEvent("oddask", s, 86400, "high", anOddAction), withMembers(anOddEnvelope,
+			object{"consequence": anOddConsequence, "timestamp": otherStamp(),
+				"allowed_replies": []string{"accept", "reject"}, "extra_context": object{"boats": 12}}))
+		if h.awaitPresented(c.emitEvent(odd), anOddAction, anOddConsequence) {
+			c.letUserDecide(odd, object{"event_id": odd["event_id"], "decision": "reject"})
+		}
+		c.emitSettled("oddaskover", s)
 	}
 	for _, k := range questionKinds {
 		if q, ok := c.askClarification(k.label, s, k.kind, k.more); ok || h.isPresented(q) {
@@ -590,14 +622,19 @@ var questionedCases = []Case{
 			return passFinding("each kind of question was answered as the user did")
 		}},
 	{Name: "choices-told", Requirements: []string{"LVL-026", "EVT-078"}, Level: 2, Strength: Must, plays: questionRuns,
-		Rule:  "a clarification is presented with its question and the label of each of its choices",
-		Judge: judgePresents("askchoice", append(choiceLabels(object{"choices": thePiers}), theQuestion)...)},
+		Rule: "a clarification is presented with its question and the label of each of its choices",
+		Judge: judgeInTurn(judgePresents("askchoice", append(choiceLabels(object{"choices": thePiers}), theQuestion)...),
+			judgePresents("askmany", append(choiceLabels(object{"choices": theMoorings}), theQuestion)...))},
 	{Name: "unknown-risk", Requirements: []string{"VER-003", "SEC-002"}, Level: 2, Strength: Must, plays: questionRuns,
 		Rule:  "a confirmation whose risk_level 1.0 does not know is presented like others",
 		Judge: judgePresents("oddrisk", theWholeAction, theConsequence)},
 	{Name: "bare-question", Requirements: []string{"ENV-044", "LVL-023"}, Level: 2, Strength: Must, plays: questionRuns,
 		Rule:  "a confirmation without any optional member is presented, and can be answered",
 		Judge: judgeInTurn(judgePresents("bareask", theAction), judgeReplied("bareask"))},
+	{Name: "odd-question", Requirements: []string{"SEC-002", "ENV-048", "VER-011", "I18N-005"}, Level: 2, Strength: Must,
+		plays: questionRuns,
+		Rule:  "a confirmation that is unusual and right is presented whole, and can be answered: one of a later version, in another language, with extensions, signs, several lines, much to say, and a day to answer",
+		Judge: judgeInTurn(judgePresents("oddask", anOddAction, anOddConsequence), judgeReplied("oddask"))},
 	{Name: "answers-the-one", Requirements: []string{"LVL-023", "LVL-024", "CONF-010"}, Level: 2, Strength: Must,
 		plays: []string{"two-open"},
 		Rule:  "of two questions that are open at once, each is answered with what the user answered to it",
@@ -605,7 +642,7 @@ var questionedCases = []Case{
 	{Name: "never-by-itself", Requirements: []string{"EVT-079", "LVL-023", "SEC-002"}, Level: 2, Strength: Must,
 		plays:  []string{"unattended"},
 		Rule:   "no reply is sent that the user did not give",
-		beside: []string{"quit"}, Judge: judgeUndecided},
+		beside: []string{"quit"}, Judge: judgeUserDecidedFirst},
 	{Name: "expires", Requirements: []string{"CONF-039"}, Level: 2, Strength: Must, plays: []string{"unattended"},
 		Rule:  "a question can no longer be answered when its timeout_seconds are over, though nobody says so",
 		Judge: judgeAnswers(judgeNoReply("after the time was over"), "unattended", "unansweredtoo")},
@@ -620,9 +657,10 @@ var questionedCases = []Case{
 			"withdrawablecalled")},
 }
 
-// judgeUndecided judges that no question is replied to before its user has decided: one that is
-// left alone, and one that is open when the user ends the target.
-func judgeUndecided(r *Recording) Finding {
+// judgeUserDecidedFirst fails a target that replies to a question before its user has decided: to
+// the questions that the scenario run "unattended" leaves alone until their time is over, or to the
+// one that is open in "quit" when the user ends the target.
+func judgeUserDecidedFirst(r *Recording) Finding {
 	if q, ok := r.eventLabelled("openatquit"); ok {
 		if all := r.repliesTo(q.members["reply_token"]); len(all) > 0 {
 			return failFinding("a reply was sent though the user had ended the program and not decided", q.Entry,

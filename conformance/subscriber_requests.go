@@ -59,8 +59,8 @@ var wireCases = []Case{
 		Rule:  "a subscriber that is granted less than it asked for goes on",
 		Judge: judgeIfConnectedAt("", judgePresentsAny("granted", "grantedtoo"))},
 	{Name: "changes-terms", Requirements: []string{"LVL-036"}, Level: 3, Strength: Must, plays: []string{"renegotiate"},
-		Rule: "when the user wants another verbosity, other terms are asked for",
-		Judge: judgeUserRenegotiation(func(r *Recording, act, m message) Finding {
+		Rule: "whenever the user wants another verbosity, other terms are asked for, and who comes back after a cut asks for them again",
+		Judge: judgeWith(judgeUserRenegotiation(func(r *Recording, act, m message) Finding {
 			if m.members == nil {
 				return failFinding("the user chose another verbosity, and no subscription.renegotiate came", act.Entry)
 			}
@@ -70,7 +70,7 @@ var wireCases = []Case{
 					act.Entry, m.Entry)
 			}
 			return passFinding("the verbosity that the user chose was asked for", act.Entry, m.Entry)
-		})},
+		}), judgeRequestAnew)},
 	{Name: "renegotiation-valid", Requirements: []string{"HS-074"}, Level: 3, Strength: Must,
 		plays: []string{"renegotiate"},
 		Rule:  "subscription.renegotiate is valid and names the subscription",
@@ -158,12 +158,9 @@ func runRenegotiation(h *subscriberHarness) {
 	s, other := sessionID(), sessionID()
 	c.emitEvent(c.newEvent("other", other, started, "Some words", nil))
 	h.awaitPresented(c.emitEvent(c.newEvent("verbose", s, started, "Many words", nil)))
-	chosen := "terse"
-	if c.agreedVerbosity() == chosen {
-		chosen = "detailed"
-	}
-	h.sendUserAct(object{"verbosity": chosen})
-	came := c.awaitMessage("subscription.renegotiate")
+	choices := slices.DeleteFunc([]string{"terse", "detailed", "normal"}, func(v string) bool { return v == c.agreedVerbosity() })
+	h.sendUserAct(object{"verbosity": choices[0]})
+	came := c.awaitMessage("subscription.renegotiate", 1)
 	c.emitEvent(c.newEvent("oldterms", s, invoked, "Still in many words", toolCall()))
 	h.awaitPresented(c.emitEvent(c.newEvent("oldtermstoo", sessionID(), started, "Many more words", nil)))
 	if came {
@@ -178,27 +175,69 @@ func runRenegotiation(h *subscriberHarness) {
 	if q, ok := c.askDecision("newquestion", sessionID(), 60, "low", theAction); ok || h.isPresented(q) {
 		c.letUserDecide(q, object{"event_id": q["event_id"], "decision": "reject"})
 	}
+	if !came {
+		return
+	}
+	h.sendUserAct(object{"verbosity": choices[1]})
+	if !c.awaitMessage("subscription.renegotiate", 2) {
+		return
+	}
+	c.sendAccepted(nil)
+	h.awaitPresented(c.emitEvent(c.newEvent("lastwords", sessionID(), started, "The last ship sails", nil)))
+	c.breakConnection()
+	if again := c.awaitReconnection(); again != nil {
+		h.awaitPresented(again.emitEvent(again.newEvent("back", sessionID(), started, "The first ship comes back", nil)))
+		h.sendUserAct(object{"verbosity": choices[0]})
+		again.awaitMessage("subscription.renegotiate", map[bool]int{true: 3, false: 1}[again == c])
+	}
 }
 
 // theNewWords are sent when the terms have been changed for a while.
 const theNewWords = "The harbour sleeps"
 
-// judgeUserRenegotiation judges the subscription.renegotiate that came after the user's act.
+// judgeUserRenegotiation judges the subscription.renegotiate that came after each of the user's
+// choices of a verbosity, on whichever link; the message is empty where none came. The first that
+// does not pass decides.
 func judgeUserRenegotiation(judge func(r *Recording, act, m message) Finding) func(*Recording) Finding {
-	return func(r *Recording) Finding {
+	return func(r *Recording) (f Finding) {
 		if why := r.whyUnobservable(); why != "" {
 			return inconclusiveFinding(why)
 		}
-		acts := r.messagesOn(hookLink, true)
-		if len(acts) == 0 {
-			return inconclusiveFinding("the target was gone before the user chose")
+		var came []message
+		for link := range r.linkCount() {
+			came = append(came, ofTypes(r.messagesOn(link, false), "subscription.renegotiate")...)
 		}
-		var m message
-		if all := ofTypes(r.messagesOn(0, false), "subscription.renegotiate"); len(all) > 0 {
-			m = all[0]
+		f = inconclusiveFinding("the target was gone before the user chose")
+		for _, act := range r.messagesOn(hookLink, true) {
+			if act.members["verbosity"] == nil {
+				continue
+			}
+			var m message
+			if i := slices.IndexFunc(came, func(m message) bool { return m.index > act.index }); i >= 0 {
+				m, came = came[i], came[i+1:]
+			}
+			if f = judge(r, act, m); f.Verdict != Pass {
+				break
+			}
 		}
-		return judge(r, acts[0], m)
+		return f
 	}
+}
+
+// judgeRequestAnew judges that a target which came back after a cut asks for the verbosity that the
+// user had chosen last.
+func judgeRequestAnew(r *Recording) Finding {
+	anew := ofTypes(r.messagesOn(1, false), "subscription.request")
+	chosen := ofTypes(r.messagesOn(0, false), "subscription.renegotiate")
+	if len(anew) == 0 || len(chosen) == 0 {
+		return inconclusiveFinding("the target did not come back after the user had chosen")
+	}
+	last := chosen[len(chosen)-1]
+	want, got := last.objectMember("capabilities")["preferred_verbosity"], anew[0].objectMember("capabilities")["preferred_verbosity"]
+	if want != got && (want != "normal" || got != nil) {
+		return failFinding(fmt.Sprintf("the user had chosen %v, and after a cut %v was asked for", want, got), last.Entry, anew[0].Entry)
+	}
+	return passFinding("the verbosity that the user had chosen was asked for again", anew[0].Entry)
 }
 
 // refuseFirstRequest refuses the first request, and takes the second.

@@ -81,7 +81,7 @@ var unseenFaults = []fault{
 			return o
 		})}
 	})},
-	{title: "keeps forty letters of a token", caught: []string{"token-echoed", "answers-the-one", "replies-anew", "answers-after-change", "bare-question"},
+	{title: "keeps forty letters of a token", caught: []string{"odd-question", "token-echoed", "answers-the-one", "replies-anew", "answers-after-change", "bare-question"},
 		conn: editSent(editOnly("confirmation.reply", func(o object) object {
 			token, _ := o["reply_token"].(string)
 			return cloneWith(o, object{"reply_token": token[:min(len(token), 40)]})
@@ -236,19 +236,88 @@ var unseenFaults = []fault{
 	{title: "says of each yes that something was changed", caught: []string{"decision-kept"},
 		conn: editSent(editOnly("confirmation.reply", setMembers(object{"modified_action": object{}})))},
 	{title: "takes leave under the name of the first link", caught: []string{"leave-valid"},
+		runs: underFirstName("subscription.close")},
+	{title: "renegotiates under the name of the first link", caught: []string{"renegotiation-valid"},
+		runs: underFirstName("subscription.renegotiate")},
+	{title: "renegotiates once", caught: []string{"changes-terms"}, conn: mutateWith(func() *messageMutator {
+		n := 0
+		return &messageMutator{out: editEach(editOnly("subscription.renegotiate", func(o object) object {
+			if n++; n > 1 {
+				return nil
+			}
+			return o
+		}))}
+	})},
+	{title: "comes back with the words that it began with", caught: []string{"changes-terms"},
 		runs: readerOfConns(func() func(int) *messageMutator {
 			var first any
-			return func(int) *messageMutator {
-				return &messageMutator{in: editEach(func(o object) object {
-					if shortName(o) == "subscription.accepted" && first == nil {
-						first = o["subscription_id"]
+			return func(link int) *messageMutator {
+				return &messageMutator{out: editEach(editOnly("subscription.request", func(o object) object {
+					c, _ := o["capabilities"].(object)
+					if link == 0 {
+						first = c["preferred_verbosity"]
 					}
-					return o
-				}), out: editEach(editOnly("subscription.close", func(o object) object {
-					return cloneWith(o, object{"subscription_id": first})
+					return cloneWith(o, object{"capabilities": cloneWith(c, object{"preferred_verbosity": first})})
 				}))}
 			}
 		})},
+	{title: "loses a session with the first gap", caught: []string{"gaps-passed"}, conn: mutateWith(func() *messageMutator {
+		last := map[any]float64{}
+		return &messageMutator{in: editEach(func(o object) object {
+			if n, ok := o["sequence_number"].(float64); ok {
+				if before, known := last[o["session_id"]]; known && n > before+2 {
+					return nil
+				}
+				last[o["session_id"]] = n
+			}
+			return o
+		})}
+	})},
+	{title: "knows sessions from their first number on", caught: []string{"gaps-passed"}, conn: mutateWith(func() *messageMutator {
+		known := map[any]bool{}
+		return &messageMutator{in: editEach(func(o object) object {
+			n, numbered := o["sequence_number"].(float64)
+			if known[o["session_id"]] = known[o["session_id"]] || numbered && n == 0; numbered && !known[o["session_id"]] {
+				return nil
+			}
+			return o
+		})}
+	})},
+	{title: "wants no extension in an error", caught: []string{"odd-error"},
+		conn: dropReceived(func(o object) bool { return shortName(o) == "session.errored" && o["extensions"] != nil })},
+	{title: "wants no extension in a question", caught: []string{"odd-question"},
+		conn: dropReceived(func(o object) bool { return shortName(o) == "awaiting.confirmation" && o["extensions"] != nil })},
+	{title: "takes questions in one language", caught: []string{"odd-question"},
+		conn: dropReceived(func(o object) bool { return shortName(o) == "awaiting.confirmation" && languageOf(o) != "en-US" })},
+	{title: "waits an hour for an answer", caught: []string{"odd-question"}, conn: dropReceived(func(o object) bool {
+		n, _ := o["timeout_seconds"].(float64)
+		return n > 3600
+	})},
+	{title: "has no room for what would come of it", caught: []string{"odd-question"}, says: saysConsequence(func(words string) string {
+		return words[:min(len(words), 200)]
+	})},
+	{title: "says the first line of what would come of it", caught: []string{"odd-question"}, says: saysConsequence(func(words string) string {
+		first, _, _ := strings.Cut(words, "\n")
+		return first
+	})},
+	{title: "takes what stands in brackets for markup", caught: []string{"odd-question"}, says: func(ev *aaep.Event, text string) string {
+		before, rest, found := strings.Cut(text, "<")
+		_, after, closed := strings.Cut(rest, ">")
+		if _, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && found && closed {
+			return before + after
+		}
+		return text
+	}},
+	{title: "has keys for nine choices", caught: []string{"answers-sent", "choices-told"}, conn: dropReceived(func(o object) bool {
+		choices, _ := o["choices"].([]any)
+		return len(choices) > 9
+	})},
+	{title: "takes a choice for its number", caught: []string{"answers-sent"}, conn: editResponse(func(v any) any {
+		if v == "2" {
+			return 2
+		}
+		return v
+	})},
 	{title: "has no words where there are none of its verbosity", caught: []string{"normal-instead"},
 		conn: dropReceived(func(o object) bool {
 			return o["verbosity"] == "terse" && o["summary_terse"] == nil && o["summary_normal"] != nil
@@ -258,7 +327,7 @@ var unseenFaults = []fault{
 	{title: "needs a kind of answer", caught: []string{"answers-sent"}, conn: dropReceived(func(o object) bool {
 		return shortName(o) == "awaiting.clarification" && o["accepted_response_kinds"] == nil
 	})},
-	{title: "knows stamps in Z alone", caught: []string{"other-stamp"}, conn: dropReceived(func(o object) bool {
+	{title: "knows stamps in Z alone", caught: []string{"odd-question", "other-stamp"}, conn: dropReceived(func(o object) bool {
 		stamp, _ := o["timestamp"].(string)
 		return strings.Contains(stamp, "+")
 	})},
@@ -277,6 +346,16 @@ var unseenFaults = []fault{
 			caps, _ := o["capabilities"].(object)
 			return cloneWith(o, object{"capabilities": cloneWith(caps, object{"supports_confirmation_reply": false})})
 		}))},
+}
+
+// saysConsequence says a confirmation with other words for its consequence.
+func saysConsequence(words func(string) string) func(*aaep.Event, string) string {
+	return func(ev *aaep.Event, text string) string {
+		if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
+			return fmt.Sprintf("%s? %s. The risk is %s.", p.Action, words(p.Consequence), p.RiskLevel)
+		}
+		return text
+	}
 }
 
 // keepQuestionsAtEnd drops the end of sessions that have asked, where it is of a type.

@@ -205,10 +205,10 @@ func (c *targetConn) latestMessage(typ string) (m message, ok bool) {
 	return m, false
 }
 
-// awaitMessage waits for a message of a type on this call.
-func (c *targetConn) awaitMessage(typ string) (ok bool) {
+// awaitMessage waits for the n-th message of a type on this call.
+func (c *targetConn) awaitMessage(typ string, n int) (ok bool) {
 	c.harness.awaitCondition(c.harness.patience, func(r *Recording) bool {
-		ok = len(ofTypes(r.messagesOn(c.index, false), typ)) > 0
+		ok = len(ofTypes(r.messagesOn(c.index, false), typ)) >= n
 		_, left := r.noteOn(c.index, noteLeft)
 		return ok || left
 	})

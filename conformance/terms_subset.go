@@ -22,6 +22,18 @@ func requestedCapabilities(r *Recording, link int) object {
 // for (D-45), as in the answer of §5.4.3, which has no filters.
 func termsOf(asked, answer object) object { return withMembers(asked, answer) }
 
+// termsAt are the terms of a link when an entry came on it: those of the last answer before it that
+// accepted any, defaults included.
+func (r *Recording) termsAt(link, index int) object {
+	terms := defaults
+	for _, e := range r.exchanges(link) {
+		if a := e.answer(); a.compactType() == "subscription.accepted" && a.index < index {
+			terms = termsOf(withMembers(terms, e.asked.objectMember("capabilities")), a.objectMember("honored_capabilities"))
+		}
+	}
+	return terms
+}
+
 // honoredTerms are the terms that were answered first, as they were said.
 func honoredTerms(r *Recording, link int) object {
 	a, _ := r.firstAnswer(link)

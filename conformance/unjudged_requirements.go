@@ -3,7 +3,7 @@ package conformance
 // unjudgedRequirements are the MUSTs of producers that no case decides, each with the reason.
 var unjudgedRequirements = []struct{ reason, ids string }{
 	{"it is about what the target does or means, and only what it says can be seen",
-		"ENV-026 ENV-054 EVT-041 LVL-006 LVL-020 SEC-022 I18N-015"},
+		"ENV-026 ENV-054 EVT-041 LVL-006 LVL-020 SEC-022"},
 	{"it is about several agents or several versions of one, and a run sees one", "ENV-027"},
 	{"it is about who receives, and a producer receives no events", "ENV-015 ENV-062 ENV-067 I18N-023"},
 	{"what each subscriber may know is for whoever runs the target to decide, and nobody outside can tell what was decided", "SEC-024"},

@@ -29,6 +29,7 @@ var virtues = []mutant{
 		if p.held != nil {
 			o = cloneWith(o, object{"chunk": p.held["chunk"].(string) + o["chunk"].(string),
 				"position": p.held["position"]})
+			o["localization_hints"].(object)["text_direction"] = "auto" // of what is merged, whatever it was of each
 			p.held = nil
 		}
 		if shortName(o) == "output.streaming" && o["complete"] != true && len(o["chunk"].(string)) < 8000 {

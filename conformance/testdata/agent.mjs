@@ -208,7 +208,7 @@ class Session {
     const event = {
       "@context": "https://aaep-protocol.org/context/v1", aaep_version: "1.0.0", type: "aaep:agent." + kind, event_id: name("evt"),
       session_id: this.id, timestamp: new Date().toISOString(), producer: NAME, urgency, verbosity: "normal",
-      localization_hints: { primary_language: "en-US", text_direction: "ltr" }, ...more,
+      localization_hints: { primary_language: "en-US", text_direction: "auto" }, ...more,
     }
     for (const s of [...subscriptions.values()]) s.offer(event)
     if (this.over) for (const q of [...questions.values()]) if (q.session === this) q.settle(null)

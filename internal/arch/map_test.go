@@ -139,7 +139,7 @@ var theMap = []folder{
 	{
 		path:   "conformance",
 		arrows: []string{".", "conformance/check", "internal/requirements", "internal/secrets", "internal/spoken", "internal/violation", "manifest", "transports"},
-		others: []string{"github.com/go-json-experiment/json"},
+		others: []string{"github.com/go-json-experiment/json", "golang.org/x/text"},
 		why:    "it judges what was on the wire, and must not know the insides of what it judges",
 	},
 	{
