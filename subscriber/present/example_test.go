@@ -1,6 +1,7 @@
 package present_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -28,8 +29,10 @@ func Example_twoButtons() {
 		return
 	}
 	defer sub.Close()
+	ctx, gone := context.WithCancelCause(ctx)
+	defer gone(nil)
 	person := present.New(announce.Preferences{})
-	go person.Run(ctx, device)
+	go func() { gone(person.Run(ctx, device)) }() // a device that dies ends it, instead of silence
 	go func() {
 		for {
 			select {
@@ -40,7 +43,7 @@ func Example_twoButtons() {
 			}
 		}
 	}()
-	if err := present.Follow(ctx, sub, "Planner", person); err != nil {
+	if err := cmp.Or(present.Follow(ctx, sub, "Planner", person), context.Cause(ctx)); err != nil {
 		fmt.Println(err)
 	}
 }
