@@ -170,7 +170,7 @@ func (cfg *Config) applyDefaults() (languages []string, err error) {
 	// The identity is on every message, so an error in it is reported now.
 	probe := &aaep.SubscriptionAccepted{SubscriptionID: "sub_0", AAEPVersion: aaep.Version, Producer: cfg.Agent}
 	if err := aaep.Validate(probe); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("producer: Config.Agent: %w", err)
 	}
 	return languages, nil
 }

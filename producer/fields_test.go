@@ -32,6 +32,17 @@ func TestErrorsNameFields(t *testing.T) {
 				t.Errorf("%v, want one that begins with %q and names the member", err, want)
 			}
 		}
+		if err := tool(producer.Tool{Name: "look", RunTimeout: -time.Second}); err == nil || !strings.Contains(err.Error(), "Tool.RunTimeout is negative") {
+			t.Errorf("a negative RunTimeout: %v", err)
+		}
+		never := producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("Pay."), Consequence: aaep.Say("Gone."), Timeout: -time.Second}
+		if err := tool(never); err == nil || !strings.Contains(err.Error(), "Tool.Timeout: ") || !strings.Contains(err.Error(), "would be -1s") {
+			t.Errorf("a negative Timeout: %v", err)
+		}
+		named := producer.Config{Agent: aaep.Agent{AgentID: "planner", AgentName: "Plan\x1bner"}}
+		if _, err := producer.New(named); err == nil || !strings.HasPrefix(err.Error(), "producer: Config.Agent: ") {
+			t.Errorf("a name with a control character: %v", err)
+		}
 		if _, err := s.Tool(ctx, producer.Tool{Name: "look"}, nil); err == nil || !strings.Contains(err.Error(), "no function") {
 			t.Errorf("a tool without a function: %v", err)
 		}

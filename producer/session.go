@@ -217,8 +217,9 @@ func checkStateName(state aaep.State) error {
 		Violations: []aaep.Violation{{Requirement: "EVT-028", Pointer: "/to_state", Problem: problem}}})
 }
 
-// Progress tells how far the agent is. A zero eta is unknown; one above a day is left out. Without
-// text and Description the percentage or the step is told, in the language of each listener.
+// Progress tells how far the agent is. A zero or negative eta is unknown; one above a day is left
+// out. Without text and Description the percentage or the step is told, in the language of each
+// listener.
 func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Duration) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
@@ -276,8 +277,8 @@ func (p *Producer) progressSpeech(progress aaep.Progress) speech {
 	return p.phraseSpeech(phrase.ProgressMade, func(string) (string, bool) { return "", true })
 }
 
-// Handoff asks another agent or a person to take over (§4.4.3). The session goes on until it is
-// ended.
+// Handoff asks another agent or a person to take over (§4.4.3). An empty TargetKind is
+// aaep.TargetHuman, an empty Reason the words of text. The session goes on until it is ended.
 func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession

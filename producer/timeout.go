@@ -49,13 +49,18 @@ func (t *Tool) defaultTimeout() time.Duration {
 }
 
 // checkTimeout refuses, with an *aaep.InvalidError, a time in which no user can hear and answer:
-// less than 20 seconds, unless Config.ShortTimeouts allows it, and more than a day. t is the type
-// of the question.
+// less than 20 seconds, unless Config.ShortTimeouts allows it, and more than a day; and a negative
+// one. t is the type of the question.
 func (p *Producer) checkTimeout(t aaep.Type, timeout time.Duration) error {
 	if timeout > longestTimeout {
 		return &aaep.InvalidError{Message: string(t), Violations: []aaep.Violation{{
 			Requirement: "EVT-070", Pointer: "/timeout_seconds",
 			Problem: fmt.Sprintf("is %.0f: a question is open for at most a day, which is 86400", timeout.Seconds())}}}
+	}
+	if timeout < 0 {
+		return &aaep.InvalidError{Message: string(t), Violations: []aaep.Violation{{
+			Requirement: "EVT-070", Pointer: "/timeout_seconds",
+			Problem: fmt.Sprintf("would be %v: give the time that the user has, or zero for the usual", timeout)}}}
 	}
 	if p.cfg.ShortTimeouts || questions.WholeSeconds(timeout) >= int64(reaction/time.Second) {
 		return nil

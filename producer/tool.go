@@ -101,6 +101,9 @@ func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (s
 	if run == nil {
 		return "", errors.New("producer: Tool was given no function to run; without one, use Confirm")
 	}
+	if t.RunTimeout < 0 {
+		return "", errors.New("producer: Tool.RunTimeout is negative; zero is no bound")
+	}
 	decision, done, err := s.Confirm(ctx, t)
 	if decision != aaep.Accept {
 		return "", err
