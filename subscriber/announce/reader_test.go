@@ -53,7 +53,7 @@ func TestReadByAnotherVoice(t *testing.T) {
 		voice []string
 		after time.Duration
 		soon  bool
-	}{{nil, 20 * time.Second, true}, {[]string{"en-US"}, 20 * time.Second, true}, {nil, time.Minute, false}, {[]string{"ar"}, 20 * time.Second, false}} {
+	}{{nil, 20 * time.Second, true}, {[]string{"en-US"}, 20 * time.Second, true}, {nil, 80 * time.Second, false}, {[]string{"ar"}, 20 * time.Second, false}} {
 		p, ask := newPage(t, Preferences{VoiceLanguages: tc.voice}), highRisk()
 		ask.Action, ask.Consequence = "ادفع عشرين دولارا لشركة المياه.", "يغادر المال حسابك اليوم."
 		p.addEvent(ask, "")
