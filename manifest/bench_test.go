@@ -10,7 +10,6 @@ import (
 // BenchmarkSign and BenchmarkVerify have bare go-jose beside each of ours: the same bytes signed,
 // or verified and read, with what go-jose offers and nothing that it leaves out. Sign as it is
 // called also writes the manifest and checks it against its schema; "encoded" is without that.
-
 func BenchmarkSign(b *testing.B) {
 	for _, key := range keysOf().all {
 		s, err := NewSigner(key, SignerOptions{})

@@ -521,7 +521,8 @@ func (r *records) enterIdle() {
 	r.s.State(aaep.StateIdle, bridge.Ours("Waiting for the next change."))
 }
 
-// tellNote tells something beside the records.
+// tellNote tells a sentence that is of no record, such as that the agent is out of reach. The
+// session then waits for the next change again.
 func (r *records) tellNote(text string) {
 	bridge.TellNotice(r.s, text)
 	r.enterIdle()

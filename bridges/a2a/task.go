@@ -348,7 +348,9 @@ func (t *Task) fetchTask(ctx context.Context) bool {
 	return true
 }
 
-// handleCut is called at the end of the stream, and decides when it is taken up again.
+// handleCut decides what follows when the stream of updates has ended with err, or nil: the message
+// is sent anew in a way that the agent may know, the task is asked for by polling, or the stream is
+// opened again, soon or later. An error ends the task: the agent never took the message.
 func (t *Task) handleCut(ctx context.Context, err error) error {
 	t.stream.cancel()
 	t.stream = nil

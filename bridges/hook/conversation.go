@@ -216,8 +216,9 @@ func (c *conversation) tellInOwnSession(text string) {
 	}
 }
 
-// handleCall tells that a tool is about to run, or asks about it where the agent has no other event
-// for that.
+// handleCall tells that a tool is about to run, or, at an agent that has no other event for that,
+// asks whether it may. A call of high risk is told after settleTime, unless the agent has asked
+// about it by then: the question says the same.
 func (c *conversation) handleCall(ctx context.Context, in *input, r reply) {
 	tool := c.describeCall(in)
 	risky := tool.Risk == aaep.RiskHigh

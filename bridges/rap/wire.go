@@ -92,7 +92,8 @@ func (in *invocation) checkInvocation() error {
 	return checkPeerURL("callback_url", in.CallbackURL)
 }
 
-// makePass returns what the URL stands for to which the call's results are posted.
+// makePass returns the pass of a call: what this bridge has to know of the call when its results
+// are posted. sealURL puts it into the URL that the tool posts them to.
 func (in *invocation) makePass() pass {
 	sum := sha256.Sum256(in.Arguments)
 	return pass{To: in.CallbackURL, Group: in.GroupID, Call: in.ID, Echo: in.CallID, Tool: in.Operation,

@@ -347,7 +347,7 @@ func (a *Announcer) recordItem(it *item) {
 }
 
 // appendTo puts an announcement at the end of a queue. Where that is too long then, the oldest of
-// the agent that has most in it is left to be asked for, but no question that is open: an agent
+// the agent that has most in it is kept for Details instead, but no question that is open: an agent
 // that says more than can be heard crowds out itself.
 func (a *Announcer) appendTo(queue *[]*item, it *item) {
 	*queue = append(*queue, it)

@@ -204,9 +204,9 @@ func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piec
 		soFar := text.String()
 		end = strings.LastIndexByte(soFar, '\n') + 1
 		if end > isRead { // each line is read once, however many there are
-			read, isRead = read.endIn(soFar[isRead:end]), end
+			read, isRead = read.openAfter(soFar[isRead:end]), end
 		}
-		if open = read.endIn(soFar[end:]); open.isOpen() && i+1 < len(pieces) {
+		if open = read.openAfter(soFar[end:]); open.isOpen() && i+1 < len(pieces) {
 			continue // it is told once, with how much there is
 		}
 		isLast := p.Boundary == aaep.BoundaryCompletion

@@ -100,8 +100,9 @@ func (b block) continueWith(text string, isEnd bool) (withOpening string, open b
 	return b.openingText() + text, open, ended
 }
 
-// endIn returns the block that a text which goes on with b ends in; an empty one for none.
-func (b block) endIn(text string) (open block) {
+// openAfter returns the block of code that is still open at the end of a text, which begins in the
+// block b; an empty one where none is open.
+func (b block) openAfter(text string) (open block) {
 	replaceCodeFrom(b, text, func(b block, closed bool) string {
 		if !closed {
 			open = b

@@ -31,9 +31,10 @@ func (a *Announcer) isText(it *item) bool {
 	return it.kind == Output && !it.wanted && it.leftOut == 0 && a.isUntold(it)
 }
 
-// leaveOut leaves the text that waits and that selects reports, but for so many of the newest
-// announcements, to be asked for, and has it said how many lines that was. A single one is said as
-// it is, and so is all of it to a person who reads lines that stay.
+// leaveOut takes from what waits to be said the text that selects picks, except so many of the
+// newest announcements, and keeps it for a person who asks for details. A sentence in its place
+// says how many lines were left out. Where that would be one announcement, it is said as it is, and
+// so is all of it to a person who reads lines that stay.
 func (a *Announcer) leaveOut(newest int, selects func(it *item) bool) {
 	if a.p.Reads {
 		return
@@ -134,8 +135,8 @@ func (a *Announcer) queueOutcome(it *item) {
 	a.appendTo(&a.normal, it)
 }
 
-// Skip ends what is being said, and leaves what waits to be asked for, but for what is critical and
-// what came of a question.
+// Skip ends what is being said and leaves out what waits, which Details still says; it says how
+// much that was. What is critical, about a question, or a problem is not left out.
 func (a *Announcer) Skip(now time.Time) {
 	n, _ := a.skipWaiting()
 	if n == 0 {
@@ -163,16 +164,16 @@ func (a *Announcer) Newest(now time.Time) {
 	a.quoteName(a.addRequested(now, w.And("", Words{last})), newest)
 }
 
-// skipWaiting ends what is being said, and leaves what waits to be asked for, but for what is
-// critical, about a question or a problem. It returns how many lines it left, and the newest
-// announcement of them.
+// skipWaiting ends what is being said and leaves out what waits, which is kept for a person who
+// asks for details. What is critical, about a question, or a problem stays. It returns how many
+// lines it left out, and the newest announcement of them.
 func (a *Announcer) skipWaiting() (n int, newest *item) {
-	skips := func(it *item) bool {
+	mayBeSkipped := func(it *item) bool {
 		return !it.critical && !it.outcome && !it.reminds && it.ends == "" && it.about == nil &&
 			it.kind != Question && it.kind != Problem
 	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
-		if !skips(it) {
+		if !mayBeSkipped(it) {
 			return false
 		}
 		switch {
@@ -203,8 +204,8 @@ func (a *Announcer) skipWaiting() (n int, newest *item) {
 	return n, newest
 }
 
-// Hush has nothing said but what is critical, and what the person asks for; what waits is left to
-// be asked for. Where it ends, what came meanwhile is said.
+// Hush has nothing said but what is critical and what the person asks for, as long as it is on;
+// what waits when it begins is left out, as by Skip. When it ends, what came meanwhile is said.
 func (a *Announcer) Hush(on bool) {
 	if a.wantsQuiet = on; on {
 		a.skipWaiting()

@@ -37,7 +37,8 @@ func (e *nameGap) coversTime(began time.Time) bool {
 // several outputs means what was named last over any of them.
 func (a *Announcer) Named() (another, put time.Time) { return a.nameGap.from, a.nameGap.to }
 
-// beginAt begins a gap, or goes on with the one that has yet to end.
+// beginAt notes that another name begins now: from here on no answer counts, until the question
+// that is put is named again. A gap that has yet to end keeps its beginning.
 func (e *nameGap) beginAt(now time.Time) {
 	if !e.isLasting() {
 		e.mayWait = true

@@ -142,7 +142,8 @@ func Name(agent string) string { return installables[agent].name }
 // HasPieces reports whether an agent can report each piece of an answer.
 func HasPieces(agent string) bool { return installables[agent].pieces != "" }
 
-// Heard says what is heard of an agent, what is not, and what is still to be done.
+// Heard returns three sentences about an agent that has the hooks, for the person who installs
+// them: what they will hear of it, what they will not, and what they have to do now.
 func Heard(agent string) (heard, not, after string) {
 	i := installables[agent]
 	return i.heard, i.not, i.after

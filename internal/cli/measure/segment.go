@@ -15,7 +15,6 @@ import (
 // SegmentCommand makes the command "aaep segment", which prints where a text is cut into the
 // sentences that a listener hears, or checks the file of a language (--check). cli.go adds it to
 // the root.
-
 func SegmentCommand() *cobra.Command {
 	var lang, file string
 	var maxRunes int
