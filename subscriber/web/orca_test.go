@@ -419,10 +419,10 @@ var scenes = []struct {
 		r.idle()
 		eval[any](r.tab, `document.querySelector(".question:not(.settled) button.no").click()`)
 		result(r.t, outcome)
-		r.reads("You answered: reject.")
+		r.reads("not done: Pay $14")
 		time.Sleep(time.Second)
 		r.press("Down")
-		r.reads("You answered: reject.")
+		r.reads("not done: Pay $14")
 		r.idle()
 		check(r.t, r.Fail(errors.New("disk full"), aaep.Say("The backup could not be made: the disk is full.")))
 		for _, key := range []string{"Control_L", "Down"} {
