@@ -15,6 +15,9 @@ type nameGap struct {
 	from     time.Time // when the other name began; zero is never
 	to       time.Time // when the name that ended it can have been heard; zero is not yet
 	recalled bool      // an item that names the put question follows, or was silenced
+	// unvoicedAt is when the name was reached and there was no voice for it, zero for never: a no
+	// counts from then on, because it does nothing.
+	unvoicedAt time.Time
 	// mayWait says that no question was named, only another agent spoke, which may go on: the
 	// question that is put is then recalled after all of that, and not too often.
 	mayWait bool
@@ -32,6 +35,11 @@ func (e *nameGap) coversTime(began time.Time) bool {
 	return !e.from.IsZero() && !began.Before(e.from) && (e.to.IsZero() || began.Before(e.to))
 }
 
+// takesNo reports whether a no that was begun at a time counts though the name is still missing.
+func (e *nameGap) takesNo(began time.Time) bool {
+	return !e.unvoicedAt.IsZero() && !began.Before(e.unvoicedAt)
+}
+
 // Named returns when the person began to hear of another question than the one that is put, zero
 // for never, and when they had heard the name of that since, zero for not yet. A person with
 // several outputs means what was named last over any of them.
@@ -46,7 +54,7 @@ func (e *nameGap) beginAt(now time.Time) {
 	if e.from.IsZero() || !e.to.IsZero() && !now.Before(e.to) {
 		e.from = now
 	}
-	e.to = time.Time{}
+	e.to, e.unvoicedAt = time.Time{}, time.Time{}
 }
 
 // namesAnother reports whether the next sentence of an announcement names another question than the
@@ -140,6 +148,14 @@ func (a *Announcer) endName(now time.Time, s *part, timed bool) {
 	s.names.namedAt = e.presented // with how much time is left, and how to answer
 	if s.next+1 == s.named && e.isLasting() {
 		e.to = e.presented
+	}
+}
+
+// endUnvoicedName notes that there was no voice for a sentence that may name the question that is
+// put.
+func (a *Announcer) endUnvoicedName(now time.Time, s *part) {
+	if s.names != nil && s.names == a.questions.firstOpen() && s.next+1 == s.named && a.nameGap.isLasting() {
+		a.nameGap.unvoicedAt = now
 	}
 }
 

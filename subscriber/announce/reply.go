@@ -106,8 +106,9 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		return nil
 	}
 	tooSoon := phraseIn(a.language, phrase.AnsweredTooSoon, "")
-	_, decides := q.event.Payload.(*aaep.AwaitingConfirmation)
-	if a.nameGap.coversTime(began) || decides && a.nameGap.coversTime(now) { // a text that was begun before goes on
+	p, decides := q.event.Payload.(*aaep.AwaitingConfirmation)
+	isUnnamed := a.nameGap.coversTime(began) || decides && a.nameGap.coversTime(now) // a text that was begun before goes on
+	if isUnnamed && !(decides && a.nameGap.takesNo(began) && a.readDecision(now, q, p, text) == aaep.Reject) {
 		why := tooSoon
 		if !q.heardAt.IsZero() && !began.Before(q.heardAt) {
 			why = phraseIn(a.language, phrase.OtherWasSaid, "")

@@ -84,6 +84,7 @@ func (a *Announcer) Ended(now time.Time, id int64, outcome Outcome) {
 		a.countTold(s.item, now)
 	case Unsaid: // another language may follow
 		s.unsaid = true
+		a.endUnvoicedName(now, s)
 		a.countTold(s.item, now)
 	case Cut:
 		if s.item.next < s.listed && s.listed < len(s.sentences) && !s.moot { // the question that is put is still named

@@ -97,3 +97,32 @@ func TestQuestionWithoutVoice(t *testing.T) {
 	r.passTime(time.Minute)
 	r.wantSince("There is nothing to spell.")
 }
+
+// What there is no voice for cannot be named again after another agent spoke: a no counts all the
+// same, because it does nothing, and a yes does not.
+func TestUnvoicedQuestionIsRejected(t *testing.T) {
+	r := newRoom(t, Preferences{Speaks: func(tag string) bool { return tag != "yo" }})
+	r.mute = true
+	ev := &aaep.Event{EventID: "evt_q", SessionID: "sess_1", Timestamp: r.now, Payload: payQuestion(), LocalizationHints: in("yo")}
+	r.a.Add(r.now, "Bank", ev, Text(ev, aaep.VerbosityNormal))
+	r.passTime(20 * time.Second)
+	no := func() *Reply { return r.a.Answer(r.now, r.now, "n") }
+	r.addEventOf("Coder", "sess_2", &aaep.OutputStreaming{Chunk: "It compiles the whole project. ", OutputID: "out_2", CoalesceHint: aaep.BoundarySentence}, "")
+	for range 300 {
+		if r.voice != nil && strings.HasPrefix(r.voice.Text, "Coder") {
+			break
+		}
+		r.passTime(100 * time.Millisecond)
+	}
+	if r.voice == nil || no() != nil {
+		t.Error("a no counts while another agent speaks: ", r.heard)
+	}
+	r.passTime(20 * time.Second)
+	if r.a.Answer(r.now, r.now, "y") != nil {
+		t.Error("a yes counts, and nothing of the question was heard")
+	}
+	r.passTime(20 * time.Second)
+	if reply := no(); reply == nil || reply.Decision != aaep.Reject {
+		t.Error("a no does not count:", r.a.Refused(), r.heard)
+	}
+}
