@@ -207,8 +207,8 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestMarkup: Markdown is read out as a voice can say it, and within a line shown as it was
-// written; a line of nothing but its marks is neither.
+// TestMarkup: Markdown is read out as a voice can say it, and shown without its marks, a link with
+// its address behind its name. A line of nothing but marks is neither.
 func TestMarkup(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -221,7 +221,7 @@ func TestMarkup(t *testing.T) {
 	out.Close()
 	p.until(spoken + `.at(-1) === "That was 50 %."`)
 	if shown, heard := strings.Join(eval[[]string](p, spoken)[1:], "\n"), strings.Join(eval[[]string](p, "heard")[1:], "\n"); heard != "status: First. See the plan.\nstatus: Go, 1 line.\nstatus: a, b.\nstatus: 1, 2.\nlog: That was 50 %." ||
-		shown != "**First.** See [the *plan*](https://example.org).\nx := 1\n\nab\n12\n\nThat was 50 %." {
+		shown != "First. See the plan (https://example.org).\nx := 1\n\nab\n12\n\nThat was 50 %." {
 		t.Errorf("heard\n%s\nshown\n%s", heard, shown)
 	}
 	out = s.Output()
