@@ -39,9 +39,9 @@ the first counts, wherever it was given.
 One agent is at the address itself; several are below it, each under its name. Without a name all are served that there
 are when this starts.
 
-If an agent ends, its listeners stay, and hear it when it is started again, on any machine. At the start serve waits half
-a minute for servers and an agent that are not there yet. A service manager ends serve with SIGTERM, which is no failure:
-it ends with 0.
+If an agent ends, its listeners stay, and hear it when it is started again, on any machine. At the start serve waits
+half a minute for servers and an agent that are not there yet. A service manager ends serve with SIGTERM, which is no
+failure: it ends with 0.
 
 With --audit it is put on record who was asked here, and what they answered. The agent's own record has the answers too.`,
 		Example: `  aaep run --nats nats://10.0.0.1,nats://10.0.0.2,nats://10.0.0.3 --name planner -- some-llm "Plan my week"
