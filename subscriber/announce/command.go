@@ -280,6 +280,9 @@ func (a *Announcer) Again(now time.Time) {
 	}
 	repeated := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
 		listed: it.listed, leadsIn: it.leadsIn, names: it.names, named: it.named, sentences: it.sentences, arrived: now}
+	if slices.Contains(a.normal, it.leadsTo) {
+		repeated.leadsTo = it.leadsTo
+	}
 	a.recordItem(repeated)
 	if it.receipt.Outcome != Speaking && it.receipt.Outcome != Waiting {
 		a.asked = append(a.asked, repeated)

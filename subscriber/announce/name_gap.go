@@ -180,11 +180,15 @@ func (a *Announcer) recallFrom(q *openQuestion) (at time.Time) {
 }
 
 // recallQuestion names the question that is put once more, after all of an announcement that named
-// another. It does so once; where the person silenced that, their next answer brings it again.
+// another, and what that leads to. It does so once; where the person silenced that, their next
+// answer brings it again.
 func (a *Announcer) recallQuestion(now time.Time) {
 	q, e := a.questions.firstOpen(), &a.nameGap
 	if !e.isLasting() || e.recalled || a.saying != nil || a.isWaiting(a.latest) || q == nil || q.put.IsZero() ||
 		!q.sendingSince.IsZero() || q.timeLeft(now) <= 0 || now.Before(a.recallFrom(q)) {
+		return
+	}
+	if slices.ContainsFunc(a.normal, a.leadsTo) {
 		return
 	}
 	names := func(it *item) bool { return it.names == q }

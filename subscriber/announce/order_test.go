@@ -37,7 +37,7 @@ func TestOrder(t *testing.T) {
 			if rnd.IntN(5) == 0 {
 				source, session = "Post", "sess_9"
 			}
-			switch rnd.IntN(12) {
+			switch rnd.IntN(13) {
 			case 0, 1, 2, 3:
 				r.addEventOf(source, session, &aaep.OutputStreaming{Chunk: word(session) + " ", OutputID: "out_1",
 					CoalesceHint: aaep.BoundarySentence}, "")
@@ -61,6 +61,8 @@ func TestOrder(t *testing.T) {
 				r.a.Again(r.now)
 			case 11:
 				r.a.WhatWaits(r.now)
+			case 12:
+				r.addEventOf(source, session, &aaep.ToolCompleted{Tool: "look", ToolCallID: "call_1", Status: aaep.ToolSuccess}, word(session))
 			}
 			r.passTime(time.Duration(rnd.IntN(4000)) * time.Millisecond)
 		}
@@ -88,7 +90,12 @@ func findDisorder(heard []string) string {
 			}
 			led, again = true, !strings.HasSuffix(said, "/")
 		case strings.Contains(said, "Decide: "), strings.Contains(said, "The question is: "):
+			if again {
+				return "after words that lead in what was said meanwhile, of which nothing follows: " + line
+			}
 			asked, led, again = true, false, false
+		case strings.Contains(said, "The agent is now: "):
+			again = false
 		case strings.HasPrefix(said, "The newest: "): // of what came while the person typed
 		case strings.Contains(said, "Word"):
 			if asked && !led && strings.Contains(said, "ofsess_1.") {

@@ -18,7 +18,8 @@ func (a *Announcer) chooseTurn(now time.Time, waiting []*item) *item {
 		}
 		return nil
 	}
-	if it := first(func(it *item) bool { return it.leadIn != nil && it.leadIn == a.latest }); it != nil {
+	isLed := func(it *item) bool { return a.leadsTo(it) && !slices.Contains(waiting, a.latest) }
+	if it := first(isLed); it != nil {
 		return it
 	}
 	if it := first(func(it *item) bool { return it.outcome && !it.event.Type().Terminal() }); it != nil {

@@ -57,8 +57,11 @@ func payloadOf(it *item) aaep.Payload {
 
 // isUntold reports whether nothing of an announcement has been said, nor what leads to it.
 func (a *Announcer) isUntold(it *item) bool {
-	return it.next == 0 && (it.leadIn == nil || it.leadIn != a.latest) && (a.saying == nil || a.saying.item != it)
+	return it.next == 0 && !a.leadsTo(it) && (a.saying == nil || a.saying.item != it)
 }
+
+// leadsTo reports whether what was said last, or is being said, leads to an announcement.
+func (a *Announcer) leadsTo(it *item) bool { return a.latest != nil && a.latest.leadsTo == it }
 
 // isOvertaken reports whether something newer tells as much as an announcement: the next state of
 // its session or the end, what a state is about, anything but a state where it says no more than

@@ -179,14 +179,16 @@ func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
 	if led := it.leadsTo; led != nil && !slices.Contains(a.normal, led) { // it leads to nothing now
 		a.removeItem(it)
 		a.endItem(it, now, Expired)
-		if g := a.agents[led.session]; g != nil {
+		if it.leadsIn {
+			it.about.leadInSaid = false
+		} else if g := a.agents[led.session]; g != nil {
 			g.failed = true
 		}
 		return true
 	}
 	g := a.agents[it.session]
 	isDue := g != nil && (g.failed || g.overtaken && !it.outcome) ||
-		it.leadIn != nil && it.next == 0 && a.latest != it.leadIn
+		it.leadIn != nil && it.next == 0 && !a.leadsTo(it)
 	if isDue && slices.Contains(a.normal, it) {
 		if g != nil {
 			g.failed, g.overtaken = false, false
@@ -220,7 +222,8 @@ func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
 			a.endItem(earlier, now, Expired)
 		}
 	}
-	a.addAboutQuestion(now, q, phraseIn(a.language, phrase.Meanwhile, "")).leadsIn = true
+	leadIn := a.addAboutQuestion(now, q, phraseIn(a.language, phrase.Meanwhile, ""))
+	leadIn.leadsIn, leadIn.leadsTo = true, it
 	return true
 }
 
