@@ -319,6 +319,20 @@ func (h *producerHarness) awaitEnds(l *link, n int) {
 	})
 }
 
+// runNextSession starts the scenario after other sessions, and waits until a session that has not
+// begun on a link by then ends there: an agent may tell of more sessions than were asked for.
+func (h *producerHarness) runNextSession(l *link) {
+	begun := map[string]bool{}
+	for _, m := range h.recorder.snapshot().eventsOn(l.index) {
+		begun[m.stringMember("session_id")] = true
+	}
+	h.startScenario()
+	h.recorder.awaitCondition(h.ctx, slow, func(r *Recording) bool {
+		return h.isSilenced(r, l) || slices.ContainsFunc(ofTypes(r.eventsOn(l.index), completed, errored, cancelled),
+			func(end message) bool { return !begun[end.stringMember("session_id")] })
+	})
+}
+
 // awaitOtherEnds waits, after the end that the scenario run itself has awaited, for the ends of
 // other sessions and at other subscribers: links are not equally fast, and a rate holds ends up.
 func (h *producerHarness) awaitOtherEnds() {

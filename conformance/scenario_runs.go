@@ -482,8 +482,7 @@ var scenarioRuns = []scenarioRun{
 		Scenario{Name: Stream, Sentences: manySentences(24)}, 3, func(h *producerHarness) {
 			l := h.subscribeLink(withMembers(usualCapabilities(), object{"max_events_per_second": 10}))
 			h.runShortSession(l)
-			h.startScenario()
-			h.awaitEnds(l, 2)
+			h.runNextSession(l)
 		}},
 	{"changed-text", "a subscriber with two events a second follows a long output, and asks for more of them in the middle",
 		Scenario{Name: Stream, Sentences: manySentences(24)}, 3, func(h *producerHarness) {
@@ -507,8 +506,7 @@ var scenarioRuns = []scenarioRun{
 				object{"coalesce_boundaries": []string{"completion"}}))
 			h.driveScenario(Scenario{Name: Stream, Sentences: sentences})
 			if _, ok := h.awaitEvent(l, slow, completed, errored, cancelled); ok {
-				h.startScenario()
-				h.awaitEnds(l, 2)
+				h.runNextSession(l)
 			}
 		}},
 	{"recut", "of two subscribers one asks for outputs whole, after it asked for sentences, and both follow one of several sentences",

@@ -95,7 +95,7 @@ func TestSDKClient(t *testing.T) {
 			}
 			do("stream", "do it")
 			got := strings.Join(lines(), "\n")
-			if !strings.HasPrefix(got, "task submitted") || !strings.Contains(got, "artifact The first half.") ||
+			if !strings.HasPrefix(got, "task ") || !strings.Contains(got, "artifact The first half.") ||
 				!strings.HasSuffix(got, "\ncompleted: The agent finished.") {
 				t.Errorf("the client saw\n%s", got)
 			}

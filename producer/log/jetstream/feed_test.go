@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -290,7 +291,12 @@ func TestRefused(t *testing.T) {
 		t.Errorf("nobody there: %v", err)
 	}
 	servers.Servers[0].Kill()
-	time.AfterFunc(time.Second/2, servers.Servers[0].Start)
+	var starting sync.WaitGroup
+	starting.Go(func() {
+		time.Sleep(time.Second / 2)
+		servers.Servers[0].Start()
+	})
+	defer starting.Wait() // before the servers are killed
 	late, err := jetstream.Dial(t.Context(), servers.URLs(), jetstream.Options{})
 	if err != nil {
 		t.Fatalf("a server that comes up meanwhile: %v", err)
