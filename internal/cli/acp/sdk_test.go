@@ -53,7 +53,7 @@ func TestSDKAgent(t *testing.T) {
 	}
 	r.waitForType(aaep.TypeSessionCompleted)
 	r.mu.Lock()
-	if got, want := r.text.String(), "The form: accept demo. The answer: selected y. The prompt: text resource_link."; got != want {
+	if got, want := r.text.String(), "The disk is almost full.The form: accept demo. The answer: selected y. The prompt: text resource_link."; got != want {
 		t.Errorf("heard %q, want %q", got, want)
 	}
 	if want := "Its name? Edit notes.txt. In notes.txt: 2 lines added, 1 removed."; told != want {
