@@ -333,14 +333,6 @@ var unseenFaults = []fault{
 	})},
 	{title: "has room for forty letters of a session", caught: []string{"long-session"},
 		conn: dropReceived(func(o object) bool { return len(fmt.Sprint(o["session_id"])) > 40 })},
-	{title: "wants no notes", caught: []string{"lives-with-less"}, conn: mutateWith(func() *messageMutator {
-		return &messageMutator{bye: func(msg []byte) error {
-			if bytes.Contains(msg, []byte(`"negotiation_notes"`)) {
-				return errors.New("there is an unknown member")
-			}
-			return nil
-		}}
-	})},
 	{title: "asks for the changed terms with the right to reply taken back", caught: []string{"says-it-replies"},
 		conn: editSent(editOnly("subscription.renegotiate", func(o object) object {
 			caps, _ := o["capabilities"].(object)

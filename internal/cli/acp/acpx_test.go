@@ -45,9 +45,8 @@ func TestTeeOfRealClient(t *testing.T) {
 		deleted bool
 		hears   string
 	}{
-		// acpx kills the agent once the turn is over: what the listener has not got by then is lost
-		// on a busy machine.
-		{"the client allows", "", "y", true, `It was answered in the editor: Allow\.|The agent has ended\.`},
+		// acpx ends the agent once the turn is over: what the listener has not got by then is lost.
+		{"the client allows", "", "y", true, `It was answered in the editor: Allow\.|Not asked here any more: `},
 		{"a listener allows", "yes", "n", true, `The command "rm report\.txt" finished\.`},
 		{"a listener refuses", "n", "y", false, `Rejected, and not done: Run the command "rm report\.txt"\.`},
 	} {
