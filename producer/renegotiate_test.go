@@ -253,3 +253,33 @@ func TestTermsOfEach(t *testing.T) {
 		check(a, 2, true)
 	})
 }
+
+// P2, P4, INV-02: a question that was put and settled while a subscriber could not answer questions
+// is not shown to it afterwards, when it can: it is not on record as asked.
+func TestSettledBeforeItCouldAnswer(t *testing.T) {
+	for _, opened := range []bool{false, true} { // whether there was a stream before the question
+		bubble(t, func(t *testing.T, st *stage) {
+			asked, s := st.listen(answering(everything())), st.session("Paying.")
+			mute, open := st.resumable(everything())
+			last := ""
+			if opened {
+				stream := open("")
+				stream.events()
+				stream.breaks()
+				last = stream.resume
+			}
+			paid := tool(s, pay, &action{})
+			asked.reply(asked.question(), aaep.Reject)
+			<-paid
+			mute.renegotiate(aaep.Capabilities{SupportsConfirmationReply: new(true)})
+			events := open(last).events()
+			if got := asks(events); got != "" {
+				t.Errorf("asked %s", got)
+			}
+			if len(of[*aaep.StateChanged](events)) == 0 {
+				t.Error("it does not hear what the agent does")
+			}
+			s.Complete(aaep.Text{})
+		})
+	}
+}

@@ -25,17 +25,19 @@ type logCursor struct {
 	cursor   uint64             // the newest entry of the log that the Shaper has been given
 	replayed uint64             // the end of the log when the subscription was registered: history
 	before   uint64             // the end of the log when the stream was attached
-	reworded uint64             // the end of the log when the language changed last; 0: it has not
-	resumes  bool               // it begins where another subscription ended
-	skip     int                // how many bytes of text of the next entry the subscriber has already
-	early    map[uint64]bool    // positions of entries that were pushed before the cursor got there
-	noticed  uint64             // how many of the Dispatcher's notices the Shaper has been given
-	ahead    []*aaep.Event      // entries after the cursor that have been read from a store already
-	history  sentHistory        // what left lately
-	resend   []sentEvent        // what of the history is to be sent again, before anything else
-	noWait   bool               // it holds a turn of batchTurns, and must not wait, even for a disk
-	full     bool               // the link was slow with two batches in a row; false for a group
-	gap      bool               // the next event has to say that events were lost; false for a group
+	// changedAt is the end of the log when the language, or what may be answered, changed last; 0: it
+	// has not.
+	changedAt uint64
+	resumes   bool            // it begins where another subscription ended
+	skip      int             // how many bytes of text of the next entry the subscriber has already
+	early     map[uint64]bool // positions of entries that were pushed before the cursor got there
+	noticed   uint64          // how many of the Dispatcher's notices the Shaper has been given
+	ahead     []*aaep.Event   // entries after the cursor that have been read from a store already
+	history   sentHistory     // what left lately
+	resend    []sentEvent     // what of the history is to be sent again, before anything else
+	noWait    bool            // it holds a turn of batchTurns, and must not wait, even for a disk
+	full      bool            // the link was slow with two batches in a row; false for a group
+	gap       bool            // the next event has to say that events were lost; false for a group
 
 	// needs is the cursor, below which the log need keep nothing for this stream, or math.MaxUint64
 	// while there is no stream; see Dispatcher.lowestCursor.
@@ -120,11 +122,11 @@ func (c *logCursor) fillShaper(now time.Time, most int) error {
 }
 
 // isPast reports whether the question at pos is shown only if it is still open. That is so before
-// reworded, for it is not on record in the language agreed on since, and in the history before the
-// subscription. A subscriber that goes on from another subscription is shown the history as it was,
+// changedAt, for it is not on record as asked under the terms agreed on since, and in the history
+// before the subscription. A subscriber that goes on from another subscription is shown the history as it was,
 // but for questions of an earlier process of the agent, which are no longer open.
 func (c *logCursor) isPast(pos uint64) bool {
-	if pos <= c.reworded {
+	if pos <= c.changedAt {
 		return true
 	}
 	return pos <= c.replayed && (!c.resumes || pos <= max(c.d.began, c.d.Log.Began()))

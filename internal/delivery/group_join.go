@@ -74,7 +74,7 @@ func (sub *Subscription) canBeGrouped() bool {
 	if sub.stream == nil || sub.stream.sharer == nil {
 		return false
 	}
-	inHistory := sub.cursor < max(sub.replayed, sub.reworded)
+	inHistory := sub.cursor < max(sub.replayed, sub.changedAt)
 	if sub.gap || len(sub.resend) > 0 || inHistory || sub.skip > 0 || len(sub.early) > 0 {
 		return false
 	}

@@ -153,11 +153,11 @@ func (sub *Subscription) Push(e shaper.Entry) {
 // that has been settled by now is not put any more either, wherever the cursor is. The owner calls
 // it.
 func (sub *Subscription) Discard(match func(*aaep.Event) bool) {
+	sub.changedAt = sub.d.Log.End()
 	if !sub.opened {
 		sub.first = slices.DeleteFunc(sub.first, func(e shaper.Entry) bool { return match(e.Event) })
 		return
 	}
-	sub.reworded = sub.d.Log.End()
 	sub.shaper.Discard(match)
 }
 

@@ -382,17 +382,19 @@ func (r *Recipient) PutForNewTerms(before *negotiation.Terms) {
 	reworded := func(ev *aaep.Event) bool {
 		return negotiation.ChooseLanguage(before.Languages, ev) != negotiation.ChooseLanguage(languages, ev)
 	}
-	if !slices.Equal(before.Languages, languages) {
-		r.Subscription.Discard(func(ev *aaep.Event) bool {
-			_, asks := closes.Token(ev)
-			return asks && reworded(ev)
-		})
-	}
 	couldAnswer := func(pending *Pending) bool {
 		if pending.IsConfirmation() {
 			return before.ConfirmationReply
 		}
 		return before.ClarificationReply
+	}
+	mayAnswerMore := !before.ConfirmationReply && r.Subscription.MayBeAsked(true) ||
+		!before.ClarificationReply && r.Subscription.MayBeAsked(false)
+	if mayAnswerMore || !slices.Equal(before.Languages, languages) {
+		r.Subscription.Discard(func(ev *aaep.Event) bool {
+			_, asks := closes.Token(ev)
+			return asks && reworded(ev)
+		})
 	}
 	now := time.Now()
 	maps.DeleteFunc(r.askedOutsideLog, func(_ aaep.ReplyToken, ev *aaep.Event) bool { return r.board.IsSettled(ev) })

@@ -15,8 +15,9 @@ type Out struct {
 	// event misses nothing by resuming after it. It may be sent again what left after the last such
 	// event: an event that is the same to the byte has the same id; any other has another id, and
 	// text that was cut elsewhere shows by its position what of it came before. With one session
-	// and one output at a time text is always resumable, except the text that leaves before an
-	// error which has made older states superfluous.
+	// and one output at a time text is always resumable, except the text that lies between
+	// changes of state which have merged, and the text that leaves before an error which has made
+	// older states superfluous.
 	Resumable bool
 	// Shape says what the event was made of. Two events of one log whose Shapes are equal are the
 	// same, so that one encoding serves all subscribers that get it alike. The zero Shape is equal

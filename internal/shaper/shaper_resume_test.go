@@ -12,8 +12,9 @@ import (
 
 // resumeAfter lets a listener that has had the first k of what left go on from the last resumable
 // event among them (INV-21, D-65, D-82): with the same Shaper, or with a new one at another
-// process. It returns what the listener then has had in all, each event once.
-func resumeAfter(t *rapid.T, r *harness, k int, same bool, rest []step) (union []departure, overlap bool) {
+// process. It returns what the listener then has had in all, each event once, and whether it
+// gets text again, and whether it does so although no changes of state around that can have merged.
+func resumeAfter(t *rapid.T, r *harness, k int, same bool, rest []step) (union []departure, repeats, needless bool) {
 	from := place{}
 	seen := map[string]bool{}
 	again := newHarness(t, r.terms)
@@ -36,9 +37,14 @@ func resumeAfter(t *rapid.T, r *harness, k int, same bool, rest []step) (union [
 	}
 	for _, d := range union {
 		at := r.places[d.Event.EventID]
-		_, isText := d.Event.Payload.(*aaep.OutputStreaming)
-		overlap = overlap || isText &&
-			(at.pos > from.pos || at.pos == from.pos && from.offset > 0 && (at.offset == 0 || at.offset > from.offset))
+		if _, isText := d.Event.Payload.(*aaep.OutputStreaming); !isText {
+			continue
+		}
+		comesAgain := at.pos > from.pos ||
+			at.pos == from.pos && from.offset > 0 && (at.offset == 0 || at.offset > from.offset)
+		repeats = repeats || comesAgain
+		needless = needless || comesAgain &&
+			!(changesState(r.log[from.pos:at.pos]) && changesState(r.log[at.pos:]))
 	}
 	skip, pos := from.offset, from.pos
 	if skip == 0 {
@@ -61,7 +67,7 @@ func resumeAfter(t *rapid.T, r *harness, k int, same bool, rest []step) (union [
 			union = append(union, d)
 		}
 	}
-	return union, overlap
+	return union, repeats, needless
 }
 
 // A listener that comes back after any loss misses no text, and nothing that is told once.
@@ -75,12 +81,12 @@ func TestShaperResume(t *testing.T) {
 				r.runSteps(st.steps[:cut])
 				r.wait(time.Duration(rapid.IntRange(0, 5000).Draw(t, "ms")) * time.Millisecond)
 				k := len(r.out) - min(len(r.out), rapid.IntRange(0, 9).Draw(t, "lost on the way"))
-				union, overlap := resumeAfter(t, r, k, same, st.steps[cut:])
-				if alone && overlap && !hasFailed(r.log, "a") {
+				union, repeats, needless := resumeAfter(t, r, k, same, st.steps[cut:])
+				if alone && needless && !hasFailed(r.log, "a") {
 					t.Fatalf("text of the only output left before something older (%d of %d)", k, len(r.out))
 				}
 				var had []departure
-				if !overlap {
+				if !repeats {
 					had = union
 				} else { // text came again, cut elsewhere: its position says so, and there is no gap
 					had = dropRepeats(t, union)
@@ -163,6 +169,10 @@ func checkLatest(t *rapid.T, r *harness, union []departure) {
 			t.Fatalf("session %s: told %q and %q, want %q and %q", session, gotState, gotProgress, state, progress)
 		}
 	}
+}
+
+func changesState(log []*aaep.Event) bool {
+	return slices.ContainsFunc(log, func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeStateChanged })
 }
 
 func hasFailed(log []*aaep.Event, session string) bool {
