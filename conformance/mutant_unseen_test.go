@@ -231,7 +231,7 @@ var unseenMutants = []mutant{
 	}},
 	{name: "keeps to the boundaries that were agreed first", caught: []string{"boundaries"},
 		in: keepOutOfTerms("coalesce_boundaries"), out: answerAsAsked("coalesce_boundaries")},
-	{name: "keeps to the verbosity that was agreed first", caught: []string{"verbosity-labelled"},
+	{name: "keeps to the verbosity that was agreed first", whole: true, caught: []string{"verbosity-labelled"},
 		in: keepOutOfTerms("preferred_verbosity"), out: func(p *proxy, o object) []object {
 			if o["summary_normal"] != nil && languageOf(o) != "es" {
 				o["summary_terse"], o["summary_detailed"] = "In short.", "All that there is to be said."

@@ -88,11 +88,11 @@ func TestRecordProperty(t *testing.T) {
 			defer func() {
 				st.p.Shutdown(context.Background())
 				st.end()
+				if t.Failed() { // the end of the bubble ends the test
+					t.Logf("the seed was %d", seed)
+				}
 			}()
 			recordAtRandom(t, st, r, kept)
-			if t.Failed() { // the end of the bubble ends the test
-				t.Logf("the seed was %d", seed)
-			}
 		})
 	}
 }
