@@ -54,6 +54,15 @@ func checkTrace(t *testing.T, got []arrival, asked bool) {
 		if err := m.Next(withoutRisk(ev, asked)); err != nil {
 			t.Errorf("out of order: %v\n%s", err, a.raw)
 		}
+		if p, ok := ev.Payload.(*aaep.StateChanged); ok && !asked && p.ToState == aaep.StateAwaitingInput {
+			hidden := *ev // the question, which it is not shown; other work may go on beside it
+			hidden.EventID = "evt_hidden" + ev.EventID
+			hidden.Payload = &aaep.AwaitingClarification{ReplyToken: aaep.ReplyToken("rpl_hidden" + ev.EventID),
+				Question: "?", TimeoutSeconds: 30}
+			if err := m.Next(&hidden); err != nil {
+				t.Errorf("the question that is hidden: %v", err)
+			}
+		}
 	}
 	for id, m := range machines {
 		if !m.Over() { // INV-29
