@@ -25,8 +25,8 @@ type logCursor struct {
 	cursor   uint64             // the newest entry of the log that the Shaper has been given
 	replayed uint64             // the end of the log when the subscription was registered: history
 	before   uint64             // the end of the log when the stream was attached
-	// changedAt is the end of the log when the language, or what may be answered, changed last; 0: it
-	// has not.
+	// changedAt is the end of the log when the language, or what may be answered, changed last; zero
+	// if neither has.
 	changedAt uint64
 	resumes   bool            // it begins where another subscription ended
 	skip      int             // how many bytes of text of the next entry the subscriber has already
@@ -123,8 +123,9 @@ func (c *logCursor) fillShaper(now time.Time, most int) error {
 
 // isPast reports whether the question at pos is shown only if it is still open. That is so before
 // changedAt, for it is not on record as asked under the terms agreed on since, and in the history
-// before the subscription. A subscriber that goes on from another subscription is shown the history as it was,
-// but for questions of an earlier process of the agent, which are no longer open.
+// before the subscription. A subscriber that goes on from another subscription is shown the
+// history as it was, but for questions of an earlier process of the agent, which are no longer
+// open.
 func (c *logCursor) isPast(pos uint64) bool {
 	if pos <= c.changedAt {
 		return true
