@@ -25,8 +25,8 @@ type logCursor struct {
 	cursor   uint64             // the newest entry of the log that the Shaper has been given
 	replayed uint64             // the end of the log when the subscription was registered: history
 	before   uint64             // the end of the log when the stream was attached
-	// changedAt is the end of the log when the language, or what may be answered, changed last; zero
-	// if neither has.
+	// changedAt is the end of the log when the language, or what may be answered, changed last;
+	// zero if neither has.
 	changedAt uint64
 	resumes   bool            // it begins where another subscription ended
 	skip      int             // how many bytes of text of the next entry the subscriber has already
