@@ -89,10 +89,10 @@ func TestThreeAsk(t *testing.T) {
 		if !strings.Contains(put(), "Decide: Pay $20.\n") || !strings.Contains(c.screen.String(), "\nBank: Decide: ") {
 			c.t.Fatalf("the next question:\n%s", c.screen.String())
 		}
-		answer := func(line, sent, next string) { // which is named once more, after what came of the other
+		answer := func(line, sent, next string) { // which is named after what came of the other, or is put
 			c.t.Helper()
-			if got := c.typeLine(line); !strings.HasPrefix(got, "aaep: "+sent+"\naaep: "+next+"\n") ||
-				strings.Count(got, ": The question is: ") != strings.Count(got, next) {
+			if got := c.typeLine(line); !strings.HasPrefix(got, "aaep: "+sent+"\n") ||
+				!strings.Contains(got, "\naaep: "+next+"\n") || strings.Count(got, ": The question is: ") != strings.Count(got, next) {
 				c.t.Errorf("%s: %s", line, got)
 			}
 		}
