@@ -90,6 +90,7 @@ func TestSessionThatStartsWhileAListenerComes(t *testing.T) {
 		for ctx.Err() == nil {
 			other.State(aaep.StateDeciding, aaep.Text{})
 			other.State(aaep.StateThinking, aaep.Text{})
+			runtime.Gosched()
 		}
 	})
 	defer working.Wait()
