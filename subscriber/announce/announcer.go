@@ -98,9 +98,9 @@ type Announcer struct {
 
 	// What was told, or left out.
 	kept         []*item // all announcements, oldest first
-	latest       *item   // that was said, or is
-	toldCode     *item   // the latest that tells of code
-	missed       []*item // left to be asked for
+	latest       *item   // announcement that was said, or is being said
+	toldCode     *item   // the latest announcement with a number of lines of code, whose lines Details reads out
+	missed       []*item // announcements left out, which Details reads out
 	transcript   transcript
 	leftOut      map[string]int // announcements of each agent
 	toldNoVoice  map[string]bool
@@ -118,7 +118,7 @@ type Announcer struct {
 	lastClosed  *openQuestion // and what came of it
 	lastOutcome Words
 	refused     string // why the newest answer does not count
-	nameGap     nameGap
+	blackout    answerBlackout
 	withdrawn   *openQuestion // that was put, and went or was put off without the person's answer
 	withdrawnAt time.Time
 
@@ -148,27 +148,27 @@ type item struct {
 	kind     Kind
 	critical bool
 	link     Link        // what it says of the link to an agent
-	event    *aaep.Event // that it tells of, or nil
-	code     *block      // the code of which it tells how much there is, or the lines; or nil
+	event    *aaep.Event // that it announces, or nil
+	code     *block      // the code of which it announces the number of lines, or the lines; or nil
 	verbatim bool        // its sentences are lines of code
 	arrived  time.Time
 	receipt  Receipt
 
-	// Its sentences. next is the first that has not been told; unsaid says that one could not be
-	// presented, and voiceless that the person was told that there is no voice for it.
+	// Its sentences. next is the index of the first that was not presented yet; unsaid says that one
+	// could not be presented, and voiceless that a notice said that there is no voice for it.
 	sentences []Part
 	next      int
 	unsaid    bool
 	voiceless bool
-	noVoice   *item // of which this tells that there is no voice for it
+	noVoice   *item // the announcement for which this notice says that there is no voice
 
-	// Questions. It tells the time of about, or nil. The first sentences, as many as listed, may
-	// name any question; then it means the one in names, or nil, whose name is heard at the end of
-	// as many as named.
-	about  *openQuestion
-	listed int
-	names  *openQuestion
-	named  int
+	// Questions. about is the question whose remaining time it announces, or nil. Its first
+	// mayNameAny sentences may name any question; after them it means the one in names, or nil,
+	// whose name was heard when the first named sentences were.
+	about      *openQuestion
+	mayNameAny int
+	names      *openQuestion
+	named      int
 	// What was said before its sentence number explainedAt of why answers do not count.
 	explained   [][]Part
 	explainedAt int
@@ -178,28 +178,30 @@ type item struct {
 	closesUnanswered bool   // that a question is closed which the person did not answer: they wonder
 	ends             string // the agent of which it says, after all its words, that nothing more comes
 	reminds          bool   // of the question that is put, or that what follows is about something else
-	leadsIn          bool   // it says that what follows is not what the question in about leads to
-	leadsTo          *item  // what follows, of which it says how that is meant
-	leadIn           *item  // what does so of this
+	isOnOther        bool   // it says that what follows belongs to something else than the question in about
+	prefaces         *item  // the announcement that follows it, of which it says how that is meant
+	preface          *item  // the announcement that prefaces this one
 	call             *item  // that a tool is used, where this says as much: that it ended
 	tools            int    // that ran, which it sums up
 	leftOut          int    // lines that were left out
 
-	// When it is left out. wanted says that the person asked for it, and recites that they walked
-	// there; staleAt is when something newer takes its place, zero for never; states and news count
-	// those of its session when it came.
+	// When it is left out. wanted says that the person asked for it, and fromWalk that it is a place
+	// of the transcript that they walked to; staleAt is when something newer takes its place, zero
+	// for never; states and news are the numbers of those of its session when it came.
 	wanted       bool
-	recites      bool
+	fromWalk     bool
 	staleAt      time.Time
 	states, news int
-	// yieldsToQuestion says that a question which is put before it makes it needless; moot that its
-	// question is settled or is not put now; postponed that it begins anew after something else.
+	// yieldsToQuestion says that a question which is put before it makes it needless; cancelled that
+	// it ends without being said further, because its question is settled or not put now; postponed
+	// that it begins again after something else.
 	yieldsToQuestion bool
-	moot             bool
+	cancelled        bool
 	postponed        bool
 }
 
-// New returns an Announcer.
+// New returns an Announcer with nothing to say. Zero preferences mean usualPace words a minute and
+// normal verbosity.
 func New(p Preferences) *Announcer {
 	if p.WordsPerMinute <= 0 {
 		p.WordsPerMinute = usualPace
@@ -276,9 +278,10 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	}
 }
 
-// queueUnlessDuplicate queues the announcement of an event, nil where the event says nothing,
-// unless the news next to it tells as much; and what the duplicate filter held until now, where
-// this event shows that it is worth telling. At detailed verbosity everything is.
+// queueUnlessDuplicate queues the announcement it of an event, nil where the event says nothing,
+// unless the duplicate filter finds that an event next to it says as much; it also queues what the
+// filter had held back until this event showed that it is worth saying. At detailed verbosity
+// nothing is filtered. Add calls it.
 func (a *Announcer) queueUnlessDuplicate(now time.Time, source string, ev *aaep.Event, it *item) {
 	worthTelling, dropped := []*item{it}, []*item(nil)
 	if a.p.Verbosity != aaep.VerbosityDetailed {
@@ -334,7 +337,8 @@ func (a *Announcer) newItem(now time.Time, source string, ev *aaep.Event, kind K
 // agents may have one id.
 func sessionOf(source string, ev *aaep.Event) string { return source + "\x00" + ev.SessionID }
 
-// recordItem remembers an announcement, and its receipt.
+// recordItem gives an announcement its receipt, in state Waiting, and keeps it among the last
+// maxKept, which Receipts returns. It queues nothing.
 func (a *Announcer) recordItem(it *item) {
 	it.receipt = Receipt{Source: it.source, Kind: it.kind, Outcome: Waiting, Arrived: it.arrived, Of: len(it.sentences)}
 	if it.event != nil {
@@ -415,10 +419,10 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	return Do{Say: a.beginSentence(now, it)}, wake
 }
 
-// beginSentence notes that the next sentence of an announcement is being said from now on, and
-// returns it as an utterance: with the time that is left for a question as it is now, with the name
-// of the agent where that is another than before, and with a word before what would pass for words
-// of this program or of another agent.
+// beginSentence marks the next sentence of an announcement as being said from now on, and returns
+// it as the utterance for the output: the time left for a question as it is now, the agent's name
+// where the speaker changes, and a word before agent's text that would pass for words of this
+// program or of another agent. Next calls it.
 func (a *Announcer) beginSentence(now time.Time, it *item) *Utterance {
 	a.mustCut = false
 	if it.code != nil {
@@ -496,8 +500,8 @@ func Speaker(name string) string {
 func (a *Announcer) mustEnd() bool {
 	s := a.saying
 	switch {
-	case s.moot || s.postponed || s.critical:
-		return s.moot || s.postponed
+	case s.cancelled || s.postponed || s.critical:
+		return s.cancelled || s.postponed
 	case slices.Contains(a.urgent, s.item): // chooseNext would take it again at once, also while they type
 		return false
 	case len(a.urgent) > 0:
@@ -505,8 +509,8 @@ func (a *Announcer) mustEnd() bool {
 	case slices.Contains(a.asked, s.item):
 		return false
 	}
-	outcome := s.outcome || s.leadsTo != nil && s.leadsTo.outcome
-	return len(a.asked) > 0 || a.isTyping || a.wantsQuiet && !outcome && !s.recites
+	outcome := s.outcome || s.prefaces != nil && s.prefaces.outcome
+	return len(a.asked) > 0 || a.isTyping || a.wantsQuiet && !outcome && !s.fromWalk
 }
 
 // followsAnswer reports whether an announcement waits for what becomes of the person's answer: an
@@ -516,18 +520,20 @@ func (a *Announcer) followsAnswer(now time.Time, it *item) bool {
 	return q != nil && it.session == q.sessionKey() && now.Sub(q.sendingSince) < sentFirst
 }
 
-// chooseNext returns what is said next, which stays in its queue: an announcement, or what leads to
-// it, where that waits. Otherwise Next, which puts a lead-in before what was chosen and chooses
-// anew, would get the same announcement for ever.
+// chooseNext returns the announcement that is said next, or nil, and leaves it in its queue: of an
+// announcement whose preface still waits, that preface. Without this, Next, which puts a preface
+// before what was chosen and chooses again, would get the same announcement for ever.
 func (a *Announcer) chooseNext(now time.Time) *item {
 	it := a.chooseWaiting(now)
-	if it != nil && it.next == 0 && it.leadIn != a.latest && slices.Contains(a.normal, it.leadIn) {
-		return it.leadIn
+	if it != nil && it.next == 0 && it.preface != a.latest && slices.Contains(a.normal, it.preface) {
+		return it.preface
 	}
 	return it
 }
 
-// chooseWaiting is chooseNext, whatever leads to the announcement.
+// chooseWaiting returns the announcement whose turn it is, or nil, without regard to prefaces: what
+// is critical first, then what the person asked for, then the rest in turn, then progress that is
+// due. While the person types or wants quiet, the rest waits.
 func (a *Announcer) chooseWaiting(now time.Time) *item {
 	for _, q := range []*[]*item{&a.urgent, &a.asked} {
 		if len(*q) > 0 {
@@ -545,7 +551,7 @@ func (a *Announcer) chooseWaiting(now time.Time) *item {
 		})
 	}
 	if a.wantsQuiet {
-		if i := slices.IndexFunc(waiting, func(it *item) bool { return it.outcome || it.recites }); i >= 0 {
+		if i := slices.IndexFunc(waiting, func(it *item) bool { return it.outcome || it.fromWalk }); i >= 0 {
 			return waiting[i]
 		}
 		return nil

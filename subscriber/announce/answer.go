@@ -47,8 +47,8 @@ type answer struct {
 	table     table
 
 	// The first lines that were told as those of a list, and how many others were.
-	listed     []string
-	listedMore int
+	listLines     []string
+	moreListLines int
 }
 
 const (
@@ -101,8 +101,9 @@ func (ans *answer) hasUnsaid() bool {
 	return ans.seg.Held() > 0 || ans.heldLines != "" || ans.codeUntold || ans.table.rows != nil
 }
 
-// flushSession queues what is held back of the answers of an event's session, for the event comes
-// between; one that ends the session ends its answers. Until then a fragment stays held.
+// flushSession queues the text that is held back of the answers of an event's session, because the
+// event comes between. An event that ends the session ends its answers; before that, a fragment of
+// an answer (BoundaryNone) stays held back.
 func (a *Announcer) flushSession(now time.Time, source string, ev *aaep.Event) {
 	for id, ans := range a.answers {
 		if ans.source != source || ans.event.SessionID != ev.SessionID {
@@ -129,8 +130,9 @@ func (a *Announcer) flushSession(now time.Time, source string, ev *aaep.Event) {
 	}
 }
 
-// dropOldestAnswer queues what is held back of the answer of which nothing has come for longest,
-// and forgets that answer: what comes of it later begins a sentence.
+// dropOldestAnswer makes room for another answer: of the one that has had no text for the longest
+// it queues the text that is held back, and deletes its state. Later text of it begins a new
+// sentence.
 func (a *Announcer) dropOldestAnswer(now time.Time) {
 	var oldest string
 	for id, ans := range a.answers {
@@ -144,9 +146,9 @@ func (a *Announcer) dropOldestAnswer(now time.Time) {
 	delete(a.answers, oldest)
 }
 
-// flushPaused queues what is held back of answers of which nothing came for pauseAfter, as far as
-// it may be a sentence, and after restAfter also the words of a sentence that goes on, unless they
-// are a fragment that no question follows.
+// flushPaused queues text that is held back of answers that have paused: after pauseAfter without
+// text what may be a whole sentence, and after restAfter also the beginning of a sentence; a
+// fragment only where a question follows. handleTime calls it.
 func (a *Announcer) flushPaused(now time.Time) {
 	for _, ans := range a.answers {
 		if !ans.hasUnsaid() {
@@ -174,9 +176,9 @@ func (a *Announcer) flushPaused(now time.Time) {
 	}
 }
 
-// addPieces queues the pieces of an answer, cut by its Segmenter, as announcements. Code of which
-// the pieces end in the middle is told once, with how much there is so far, and what follows it
-// then counts on in ans.code.
+// addPieces queues the pieces of an answer, as its Segmenter cut them, as announcements. A block of
+// code whose end has not come is announced once, by its number of lines so far, and ans.code counts
+// the lines that follow.
 func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piece) {
 	if a.p.Reads {
 		a.addPiecesAsLines(now, ans, pieces)
@@ -229,9 +231,9 @@ func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piec
 	}
 }
 
-// endCode ends the code that an answer is in, for what follows is no part of it; text is what came
-// of the code and was not told. Where all of the code was told already, Details tells its lines
-// from then on.
+// endCode ends the block of code that an answer is in, because what follows is no part of it. text
+// is the part of the code that was not announced. Where all of it was announced, the block becomes
+// the one whose lines Details reads out.
 func (a *Announcer) endCode(now time.Time, ans *answer, text string) {
 	withOpening, _, ended := ans.code.continueWith(text, true)
 	a.addLines(now, ans, "", true)
@@ -247,8 +249,8 @@ func (a *Announcer) endCode(now time.Time, ans *answer, text string) {
 	a.addPiece(now, ans, withOpening, block{}, true)
 }
 
-// flushHeldLines queues the lines of an answer that are held until something follows, and how much
-// there is of code that was not told yet.
+// flushHeldLines queues the lines of an answer that addLines holds back until something follows,
+// and the number of lines of code that was not announced yet.
 func (a *Announcer) flushHeldLines(now time.Time, ans *answer) {
 	a.addLines(now, ans, "", true)
 	if ans.codeUntold {
@@ -260,9 +262,9 @@ func (a *Announcer) flushHeldLines(now time.Time, ans *answer) {
 // mostHeld is how many lines that may be those of a list or a diff are held until one tells which.
 const mostHeld = 3
 
-// addLines queues text of an answer that is no code. Lines that begin with + or - are held until it
-// is known whether they are those of a list or of a diff; force says that what is held is queued in
-// any case.
+// addLines queues text of an answer outside of code. Lines that begin with + or - are held back,
+// mostHeld at most, until what follows shows whether they belong to a list or to a diff; force
+// queues them in any case.
 func (a *Announcer) addLines(now time.Time, ans *answer, text string, force bool) {
 	signed := text != "" && isSigned(text) && strings.Count(strings.TrimSpace(text), "\n") == 0
 	switch {
@@ -294,29 +296,31 @@ func (a *Announcer) addLines(now time.Time, ans *answer, text string, force bool
 		a.addPiece(now, ans, line, block{}, false)
 	}
 	if paused := text == "" && ans.paused; !signed && !paused { // what comes after a pause goes on with them
-		ans.diff, ans.list, ans.listed, ans.listedMore = false, 0, nil, 0
+		ans.diff, ans.list, ans.listLines, ans.moreListLines = false, 0, nil, 0
 	}
 	if text != "" {
 		a.addProse(now, ans, text)
 	}
 }
 
-// noteListed keeps lines that are told as those of a list; of many, how many they were.
+// noteListed keeps lines that were announced as those of a list, in case correctList must announce
+// them as a diff; beyond mostHeld it only counts them.
 func (ans *answer) noteListed(lines ...string) {
 	for _, line := range lines {
-		if len(ans.listed) <= mostHeld {
-			ans.listed = append(ans.listed, line)
+		if len(ans.listLines) <= mostHeld {
+			ans.listLines = append(ans.listLines, line)
 		} else {
-			ans.listedMore++
+			ans.moreListLines++
 		}
 	}
 }
 
-// correctList tells lines once more, with their signs in words, that were told as those of a list
-// before a line with the other sign showed that they are of a diff; of many, how many they were.
+// correctList announces again, with their signs in words, lines that were announced as those of a
+// list, because a line with the other sign showed that they belong to a diff. Of more than mostHeld
+// lines it announces the number.
 func (a *Announcer) correctList(now time.Time, ans *answer) {
-	lines, all := ans.listed, len(ans.listed)+ans.listedMore
-	ans.diff, ans.listed, ans.listedMore = true, nil, 0
+	lines, all := ans.listLines, len(ans.listLines)+ans.moreListLines
+	ans.diff, ans.listLines, ans.moreListLines = true, nil, 0
 	if all > len(lines) {
 		b := block{diff: true, removed: all}
 		if lines[0][0] == '+' {
@@ -330,8 +334,8 @@ func (a *Announcer) correctList(now time.Time, ans *answer) {
 	}
 }
 
-// addProse queues text of an answer that is neither code nor lines that are held. The rows of a
-// table that is not read row by row are held until it is over; see endTable.
+// addProse queues text of an answer that is neither code nor a line with a sign. Where tables are
+// not read row by row, their rows are held back until the table ends; see endTable.
 func (a *Announcer) addProse(now time.Time, ans *answer, text string) {
 	manner := a.p.Content.Tables
 	if ans.table.manner = manner; manner == "" || manner == Read {
@@ -361,9 +365,9 @@ func (a *Announcer) endTable(now time.Time, ans *answer) {
 	}
 }
 
-// addPiece queues a piece of an answer as one announcement. code is the code that the piece ends
-// in, if that goes on, and isLast says that the piece ends the answer. An announcement of how much
-// code there was so far, which has not been told, is replaced by one that counts on.
+// addPiece queues a piece of an answer as one announcement. code is the block that the piece ends
+// in the middle of, or the zero block, and isLast says that the piece ends the answer. Where an
+// earlier announcement of the same block's number of lines still waits, this one replaces it.
 func (a *Announcer) addPiece(now time.Time, ans *answer, text string, code block, isLast bool) {
 	id := phrase.CodeSoFar
 	if isLast {
@@ -420,7 +424,8 @@ func (w Words) splitSentences(lines bool) (sentences []Part) {
 	return sentences
 }
 
-// splitText cuts a text into sentences.
+// splitText cuts a whole text into sentences by the rules of its language, none longer than
+// maxSentence characters. Text that does not arrive in pieces is cut by it.
 func splitText(text, language string) (sentences []string) {
 	seg := coalesce.NewSegmenter(aaep.BoundarySentence, maxSentence)
 	seg.SetLanguage(language)

@@ -12,9 +12,9 @@ import (
 // so at once, but that may have to wait for its turn, or for a link that is made again.
 const confirmWithin = 15 * time.Second
 
-// closeAnswered removes a question to which the person's answer was sent. An agent that takes an
-// answer never says whether it counts (D-36): where the agent tells nothing that shows that it has
-// it, takeEnding returns the question once more.
+// closeAnswered moves a question to which the person's answer was sent from the open to the
+// answered ones. An agent never confirms an answer (D-36); where no event shows in time that it
+// arrived, takeEnding returns the question once more, with a warning.
 func (qs *questionQueue) closeAnswered(now time.Time, q *openQuestion) {
 	q.answeredAt = now
 	qs.answered = append(qs.answered, q)
@@ -28,8 +28,8 @@ func (qs *questionQueue) confirmAnswers(source string, ev *aaep.Event) {
 	})
 }
 
-// showsAnswer reports whether an event shows that its agent has the answer to a question: it waits
-// no longer for that, or now waits for another, or does what was accepted.
+// showsAnswer reports whether an event shows that its agent has received the answer to a question:
+// the session left awaiting_input, asks another question, or calls the tool that was accepted.
 func showsAnswer(question, ev *aaep.Event) bool {
 	if closes.Question(question, ev) {
 		return true

@@ -229,8 +229,8 @@ func (b *block) countLine(line string) {
 // for nothing else.
 var diffFile = regexp.MustCompile(`^(?:---|\+\+\+) (?:[ab]/)?([\pL\pN_./@+-]{1,200})(?:\t.*)?$`)
 
-// noteFile notes the file that a line of a diff names. One that is not there any more has its name
-// on the side before.
+// noteFile reads the name of the file from a header line of a diff (---, +++) into b.file, and
+// counts the files. Of a file that was deleted, the name is on the --- side.
 func (b *block) noteFile(line string) {
 	const none = "/dev/null"
 	m := diffFile.FindStringSubmatch(line)

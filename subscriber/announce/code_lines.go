@@ -18,8 +18,8 @@ type codeText struct {
 	sign byte   // of a line of a diff that changes; of another a space, and zero of code
 }
 
-// newCodeItem returns an announcement of the code that was told of last, a sentence for each line,
-// or nil where there is none. It is text of the agent, as what it told of is.
+// newCodeItem returns an announcement of the block of code that was announced last, one sentence
+// for each line, or nil where there is none. Details queues it.
 func (a *Announcer) newCodeItem(now time.Time) *item {
 	if a.toldCode == nil {
 		return nil
@@ -27,8 +27,9 @@ func (a *Announcer) newCodeItem(now time.Time) *item {
 	return a.codeItemOf(now, a.toldCode)
 }
 
-// codeItemOf is newCodeItem of the code that the announcement teller tells of. The new announcement
-// is recorded, and waits in no queue yet.
+// codeItemOf returns an announcement of the code of which teller announced the number of lines, one
+// sentence for each line, or nil where the code has none. It is recorded and in no queue yet; like
+// teller, it is text of the agent.
 func (a *Announcer) codeItemOf(now time.Time, teller *item) *item {
 	language := teller.sentences[0].Language
 	var lines []Part
@@ -79,8 +80,8 @@ func isHeader(line string) bool {
 	return diffHeader.MatchString(line) || fileMode.MatchString(line) || strings.HasPrefix(line, `\ No newline`)
 }
 
-// sayLines returns lines of code as they are told: in words with their signs, and with how far each
-// is indented where that changes. In a diff that is said only of lines that differ in nothing else.
+// sayLines returns lines of code as a voice says them: the sign of a diff in words, and the depth
+// of indentation where it changes; in a diff only where lines differ in nothing else.
 func (c Content) sayLines(lines []codeText, language string) (parts []Part) {
 	unit, last := indentUnit(lines), 0
 	for _, line := range lines {
@@ -92,8 +93,8 @@ func (c Content) sayLines(lines []codeText, language string) (parts []Part) {
 	return parts
 }
 
-// sayLine returns a line of code as it is told, or false for one that says nothing. unit is how
-// many spaces or tabs a level of indentation has, last is how far the line before is indented, and
+// sayLine returns a line of code as a voice says it, or false for an empty line. unit is the number
+// of spaces or tabs of one level of indentation, last is the indentation of the line before, and
 // lines are those around it, with which a changed line of a diff is compared.
 func (c Content) sayLine(line codeText, unit, last int, lines []codeText, language string) (Part, bool) {
 	text := words.OneLine(aaep.SafeTextIn(line.text, language))

@@ -30,9 +30,9 @@ type agent struct {
 // maxAgents is how many sessions are remembered; those that are over are forgotten first.
 const maxAgents = 64
 
-// handleEvent keeps what WhereAreWe and WhatWaits tell: how the session of an event is doing, where
-// w is what is said of the event, and which questions are open. It reports whether the event only
-// repeats what was told, or is not to be told.
+// handleEvent updates what WhereAreWe and WhatWaits announce: the state of the event's session, of
+// which w are the words, and the open questions. It reports whether the event only repeats what was
+// announced, or must not be announced. Add calls it.
 func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w Words) (repeated bool) {
 	session := sessionOf(source, ev)
 	g := a.agents[session]
@@ -87,8 +87,9 @@ func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w 
 	return false
 }
 
-// addQuestion counts a question among those that are open, or reports that its agent asks too much.
-// Where it is told once more, what it was before is not told any more.
+// addQuestion puts a question among the open ones and reports whether it may be put: false where
+// its agent has too many open. The announcement of an earlier wording of the same question is taken
+// back.
 func (a *Announcer) addQuestion(now time.Time, source string, ev *aaep.Event) bool {
 	if q := a.questions.findToldBefore(source, ev); q != nil {
 		a.withdrawQuestion(q, now)
@@ -105,7 +106,7 @@ func (a *Announcer) withdrawQuestion(q *openQuestion, now time.Time) {
 	}
 	for _, it := range slices.Concat(a.urgent, a.asked, a.normal, a.missed, slices.Collect(maps.Values(a.soFar))) {
 		if it.event == q.event || it.about == q {
-			it.moot = true
+			it.cancelled = true
 			a.removeItem(it)
 			a.endItem(it, now, Expired)
 		}
@@ -157,7 +158,8 @@ func (a *Announcer) Rest(now time.Time) {
 	a.endTyping(now)
 }
 
-// endTyping notes that the person types no longer.
+// endTyping handles that the person stopped typing: what came meanwhile is summed up by catchUp. It
+// does nothing where they were not typing.
 func (a *Announcer) endTyping(now time.Time) {
 	if a.isTyping {
 		a.isTyping = false
@@ -165,8 +167,9 @@ func (a *Announcer) endTyping(now time.Time) {
 	}
 }
 
-// catchUp tells in one sentence what came while the person typed, and leaves the rest to be asked
-// for. What waited before, and a single thing, are simply said.
+// catchUp replaces the announcements that came while the person typed by one sentence that counts
+// them and ends with the newest; Details reads out the rest. A single announcement, and those that
+// waited before, stay as they are.
 func (a *Announcer) catchUp(now time.Time) {
 	var arrivals []*item
 	for _, it := range a.normal {
@@ -174,7 +177,7 @@ func (a *Announcer) catchUp(now time.Time) {
 			arrivals = append(arrivals, it)
 		}
 	}
-	arrivals = slices.DeleteFunc(arrivals, func(it *item) bool { return it.reminds || it.ends != "" || it.recites })
+	arrivals = slices.DeleteFunc(arrivals, func(it *item) bool { return it.reminds || it.ends != "" || it.fromWalk })
 	if len(arrivals) < 2 {
 		return
 	}
@@ -210,7 +213,7 @@ func (a *Announcer) dropReminders(now time.Time) {
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
 		isDropped := it.reminds && a.isUntold(it)
 		if q := it.about; isDropped && q != nil {
-			q.distracted, q.leadInSaid = q.distracted || !q.leadInSaid, false
+			q.distracted, q.prefaceSaid = q.distracted || !q.prefaceSaid, false
 		}
 		if isDropped {
 			a.endItem(it, now, Expired)
@@ -219,8 +222,8 @@ func (a *Announcer) dropReminders(now time.Time) {
 	})
 }
 
-// addRequested queues words that the person asked for, before everything that is not critical, and
-// returns their announcement.
+// addRequested queues words that the person asked for ahead of all announcements that are not
+// critical, and returns their announcement.
 func (a *Announcer) addRequested(now time.Time, w Words) *item {
 	it := &item{kind: Notice, sentences: a.splitWords(w, false), arrived: now}
 	a.addRequestedItem(now, it)
@@ -242,8 +245,8 @@ func (a *Announcer) addRequestedItem(now time.Time, it *item) {
 	}
 }
 
-// Details says what came while the person typed, or did not fit; where there is nothing of that,
-// the code that was told of last, line by line, and of a diff the lines that change.
+// Details has the announcements read out that catchUp or a flood left out; where there are none,
+// the block of code that was announced last, line by line, of a diff only the lines that change.
 func (a *Announcer) Details(now time.Time) {
 	if len(a.missed) == 0 {
 		if lines := a.newCodeItem(now); lines != nil {
@@ -254,7 +257,7 @@ func (a *Announcer) Details(now time.Time) {
 		return
 	}
 	for _, it := range a.missed {
-		it.wanted, it.moot = true, false
+		it.wanted, it.cancelled = true, false
 	}
 	a.normal = append(slices.Clone(a.missed), a.normal...)
 	a.missed = nil
@@ -279,16 +282,16 @@ func (a *Announcer) Again(now time.Time) {
 		return
 	}
 	repeated := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
-		listed: it.listed, leadsIn: it.leadsIn, names: it.names, named: it.named, sentences: it.sentences, arrived: now}
-	if slices.Contains(a.normal, it.leadsTo) {
-		repeated.leadsTo = it.leadsTo
+		mayNameAny: it.mayNameAny, isOnOther: it.isOnOther, names: it.names, named: it.named, sentences: it.sentences, arrived: now}
+	if slices.Contains(a.normal, it.prefaces) {
+		repeated.prefaces = it.prefaces
 	}
 	a.recordItem(repeated)
 	if it.receipt.Outcome != Speaking && it.receipt.Outcome != Waiting {
 		a.asked = append(a.asked, repeated)
 		return
 	}
-	repeated.critical, it.moot = it.critical, true
+	repeated.critical, it.cancelled = it.critical, true
 	a.removeItem(it)
 	a.endItem(it, now, Cut)
 	if it.critical {
@@ -321,7 +324,7 @@ func (a *Announcer) WhatWaits(now time.Time) {
 func (a *Announcer) addRequestedWithQuestion(now time.Time, w Words) {
 	it := &item{kind: Notice, sentences: a.splitWords(w, false), arrived: now}
 	if a.questions.countOpen() > 1 {
-		it.listed = len(it.sentences)
+		it.mayNameAny = len(it.sentences)
 	}
 	a.nameQuestion(now, it, a.questions.firstOpen())
 	a.addRequestedItem(now, it)

@@ -73,7 +73,7 @@ func ParseContent(list string, base Content) (Content, error) {
 	return base, nil
 }
 
-// joinManners lists what a setting can be.
+// joinManners joins the values that a setting can have, as "a, b or c", for an error.
 func joinManners(manners []Manner) string {
 	var b strings.Builder
 	for i, m := range manners {
@@ -88,7 +88,7 @@ func joinManners(manners []Manner) string {
 	return b.String()
 }
 
-// ofBlock returns how a block of code, or a diff, is told.
+// ofBlock returns the setting that applies to a block of code: Diffs for a diff, else Code.
 func (c Content) ofBlock(b *block) Manner {
 	if b.diff {
 		return c.Diffs

@@ -31,10 +31,10 @@ type duplicateFilter struct {
 type sessionFilter struct {
 	// held is one state that has not lasted yet, or none. It is told at due; bare says that it has
 	// no words of the agent's own, and came numbers the states that are held.
-	held []*item
-	bare bool
-	due  time.Time
-	came int
+	pending []*item
+	bare    bool
+	due     time.Time
+	came    int
 
 	about    string                 // the words that the session began with
 	began    time.Time              // when it did
@@ -43,14 +43,16 @@ type sessionFilter struct {
 	question *aaep.Event            // that is open, or nil
 }
 
-// filterEvent takes the announcement of an event, nil where it has none, and returns what is to be
-// told now, in order, and what need not be told at all. A state is held until takeDue returns it.
+// filterEvent takes the announcement of an event, nil where it has none, and returns which
+// announcements are to be queued now, in order, and which are duplicates and are dropped. A change
+// of state is held back, by up to moment, until takeDue returns it or another event makes it
+// needless.
 func (g *duplicateFilter) filterEvent(now time.Time, source string, ev *aaep.Event, it *item) (tell, dropped []*item) {
 	s, dropped := g.openSession(sessionOf(source, ev))
 	isWhole, self := isToldWhole(ev), []*item{it}
 	takeHeld := func() []*item {
-		held := s.held
-		s.held = nil
+		held := s.pending
+		s.pending = nil
 		return held
 	}
 	switch p := ev.Payload.(type) {
@@ -66,7 +68,7 @@ func (g *duplicateFilter) filterEvent(now time.Time, source string, ev *aaep.Eve
 			return nil, append(dropped, it)
 		}
 		g.came++
-		s.held, s.bare, s.due, s.came = self, isBare(ev), now.Add(moment), g.came
+		s.pending, s.bare, s.due, s.came = self, isBare(ev), now.Add(moment), g.came
 		return nil, dropped
 	case *aaep.SessionStarted:
 		s.about, s.began = ev.Text(aaep.VerbosityNormal), now
@@ -101,8 +103,8 @@ func (g *duplicateFilter) filterEvent(now time.Time, source string, ev *aaep.Eve
 	return self, dropped
 }
 
-// beginCall notes that a tool runs, and reports whether the words that the session has just begun
-// with name it already.
+// beginCall records a tool call as running, and reports whether the beginning of the session, a
+// moment ago, used the same words.
 func (s *sessionFilter) beginCall(now time.Time, ev *aaep.Event, p *aaep.ToolInvoked) (namedByStart bool) {
 	if len(s.calls) < manyOpen {
 		s.calls[cmp.Or(p.ToolCallID, p.Tool)] = ev
@@ -112,8 +114,8 @@ func (s *sessionFilter) beginCall(now time.Time, ev *aaep.Event, p *aaep.ToolInv
 	return namedByStart
 }
 
-// endCall notes that a tool runs no longer, and reports whether its call tells as much as the event
-// that it ended: it ended well within a moment, and the event has no words of its own.
+// endCall records a tool call as ended, and reports whether the announcement of its beginning says
+// as much as this end would: it ended within a moment and without words of its own.
 func (s *sessionFilter) endCall(ev *aaep.Event, p *aaep.ToolCompleted) (toldByCall bool) {
 	id := cmp.Or(p.ToolCallID, p.Tool)
 	call := s.calls[id]
@@ -128,7 +130,7 @@ func (g *duplicateFilter) takeDue(now time.Time) (tell []*item, wake time.Time) 
 	var due []*sessionFilter
 	for _, s := range g.sessions {
 		switch {
-		case s.held == nil:
+		case s.pending == nil:
 		case !now.Before(s.due):
 			due = append(due, s)
 		case wake.IsZero() || s.due.Before(wake):
@@ -137,8 +139,8 @@ func (g *duplicateFilter) takeDue(now time.Time) (tell []*item, wake time.Time) 
 	}
 	slices.SortFunc(due, func(x, y *sessionFilter) int { return x.came - y.came })
 	for _, s := range due {
-		tell = append(tell, s.held...)
-		s.held = nil
+		tell = append(tell, s.pending...)
+		s.pending = nil
 	}
 	return tell, wake
 }
@@ -158,7 +160,7 @@ func (g *duplicateFilter) openSession(id string) (s *sessionFilter, dropped []*i
 		if len(g.sessions) < maxAgents {
 			break
 		}
-		dropped = append(dropped, s.held...)
+		dropped = append(dropped, s.pending...)
 		delete(g.sessions, oldID)
 	}
 	s = &sessionFilter{calls: map[string]*aaep.Event{}, outputs: map[string]bool{}}
@@ -166,7 +168,8 @@ func (g *duplicateFilter) openSession(id string) (s *sessionFilter, dropped []*i
 	return s, dropped
 }
 
-// tellsState reports whether something that is open tells a state by itself.
+// tellsState reports whether a tool call, an output or a question that is open already implies a
+// state, so that the state need not be announced.
 func (s *sessionFilter) tellsState(state aaep.State) bool {
 	switch state {
 	case aaep.StateCallingTool:

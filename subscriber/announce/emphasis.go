@@ -179,7 +179,9 @@ func isUnspaced(c rune) bool {
 		unicode.Myanmar)
 }
 
-// matchRuns notes the marks of which one begins emphasis and another ends it.
+// matchRuns pairs the marks that begin emphasis with those that end it, and sets dropped for each
+// byte of a pair. Of an answer it also drops a ** without its other end, which may be in another
+// piece.
 func matchRuns(runs []markRun, dropped []bool, answer bool) {
 	drop := func(start, n int) {
 		for i := range n {

@@ -31,10 +31,9 @@ func (a *Announcer) isText(it *item) bool {
 	return it.kind == Output && !it.wanted && it.leftOut == 0 && a.isUntold(it)
 }
 
-// leaveOut takes from what waits to be said the text that selects picks, except so many of the
-// newest announcements, and keeps it for a person who asks for details. A sentence in its place
-// says how many lines were left out. Where that would be one announcement, it is said as it is, and
-// so is all of it to a person who reads lines that stay.
+// leaveOut moves the announcements of text that selects picks, all but the newest so many, from the
+// queue to what Details reads out, and queues a sentence in their place with the number of lines. A
+// single one stays, and all stay where lines on a display do not go away.
 func (a *Announcer) leaveOut(newest int, selects func(it *item) bool) {
 	if a.p.Reads {
 		return
@@ -177,8 +176,8 @@ func (a *Announcer) skipWaiting() (n int, newest *item) {
 			return false
 		}
 		switch {
-		case it.recites: // the person can walk there again
-			if it.moot = a.saying != nil && a.saying.item == it; !it.moot {
+		case it.fromWalk: // the person can walk there again
+			if it.cancelled = a.saying != nil && a.saying.item == it; !it.cancelled {
 				a.endItem(it, it.arrived, Expired)
 			}
 		case it.leftOut > 0 && a.isUntold(it): // those it counts are to be asked for already
@@ -188,7 +187,7 @@ func (a *Announcer) skipWaiting() (n int, newest *item) {
 			n += it.countLines()
 			newest = it
 			it.wanted, it.staleAt = false, time.Time{}
-			if it.moot = a.saying != nil && a.saying.item == it; it.moot {
+			if it.cancelled = a.saying != nil && a.saying.item == it; it.cancelled {
 				a.endItem(it, a.saying.began, Cut)
 				break
 			}
@@ -197,15 +196,16 @@ func (a *Announcer) skipWaiting() (n int, newest *item) {
 		return true
 	})
 	for session, it := range a.soFar {
-		it.moot = a.saying != nil && a.saying.item == it
+		it.cancelled = a.saying != nil && a.saying.item == it
 		delete(a.soFar, session)
 		a.endItem(it, it.arrived, Expired)
 	}
 	return n, newest
 }
 
-// Hush has nothing said but what is critical and what the person asks for, as long as it is on;
-// what waits when it begins is left out, as by Skip. When it ends, what came meanwhile is said.
+// Hush turns quiet on or off. While it is on, only what is critical and what the person asks for is
+// said; what waits when it begins is left out, as by Skip. What came meanwhile is said when it
+// ends.
 func (a *Announcer) Hush(on bool) {
 	if a.wantsQuiet = on; on {
 		a.skipWaiting()

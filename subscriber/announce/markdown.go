@@ -34,8 +34,8 @@ func linkText(n string) string { return `\[((?:[^\[\]\n]|\[[^\[\]\n]*\])` + n + 
 // linkTarget matches where a link leads, and its title; there may be parentheses in an address.
 const linkTarget = `\([ \t]*(?:<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\))*)(?:\s+(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*\)`
 
-// markdownPart is markdownSpeech with the language of what is said: code alone is told in words of
-// ours, which may be English.
+// markdownPart returns markdownSpeech with the language that the words are in: that of the text,
+// or, where the text is code alone and no phrase for it is known in that language, English.
 func (c Content) markdownPart(text, language string, id phrase.ID, answer bool) Part {
 	noCode := func(block, bool) string { return "" }
 	if _, known := phrase.In(language, phrase.Code, ""); !known && strings.TrimSpace(text) != "" &&
@@ -45,11 +45,11 @@ func (c Content) markdownPart(text, language string, id phrase.ID, answer bool) 
 	return Part{language, c.markdownSpeech(text, language, id, answer)}
 }
 
-// markdownSpeech makes text fit for a voice: without markup, code as how much there is of it, links
-// by their names, in one line. Nothing that a person could not hear is left in it; see
-// aaep.SafeText. What it puts in is in the text's language, where that is known; a link and an
-// image with a name need no word but the name. Code that goes on behind text is told with unclosed.
-// See dropEmphasis for answer.
+// markdownSpeech turns Markdown into one line fit for a voice: without markup, code by its number
+// of lines, links by their names. Characters that a person could not hear are removed; see
+// aaep.SafeText. Words that it adds are in the text's language, where phrases are known. unclosed
+// is the phrase for code whose end has not come; answer says that text is a piece of an answer, see
+// dropEmphasis.
 func (c Content) markdownSpeech(text, language string, unclosed phrase.ID, answer bool) string {
 	english := isEnglish(language)
 	in := func(inEnglish, otherwise string) string {

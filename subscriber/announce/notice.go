@@ -14,8 +14,8 @@ func (a *Announcer) Tell(now time.Time, text string, critical bool) {
 	a.addNotice(now, In(a.language, text), critical, nil)
 }
 
-// Mention is Tell of what need not be said any more where a question comes first, such as who is
-// followed, which the question says.
+// Mention has a notice said like Tell, which is dropped when a question is put before it. It is for
+// what the question says too, such as who is followed.
 func (a *Announcer) Mention(now time.Time, text string) {
 	n := len(a.normal)
 	a.Tell(now, text, false)
@@ -77,9 +77,8 @@ func isEnded(why error) bool {
 	return errors.Is(why, aaep.ProducerShutdown) && !errors.Is(why, aaep.AuthenticationRequired)
 }
 
-// Leave says that an agent is not followed any more, where there is a reason for the person to
-// know, after its last words, and takes its questions away. Of one that is put, they are told at
-// once that it is gone.
+// Leave handles that an agent is not followed any more: its questions are taken away and, where why
+// is not nil, the person is told after its last words; about a question that is put, at once.
 func (a *Announcer) Leave(now time.Time, source string, why error) {
 	delete(a.questions.outOfReach, source)
 	for _, q := range a.questions.listOpen() {
@@ -110,8 +109,8 @@ func (a *Announcer) addEnd(now time.Time, source string, w Words) {
 	a.appendTo(&a.normal, it)
 }
 
-// flushSource queues what is held back of an agent's answers: what comes of them later begins a
-// sentence.
+// flushSource queues the text that is held back of an agent's answers. Later text of them begins a
+// new sentence.
 func (a *Announcer) flushSource(now time.Time, source string) {
 	for _, ans := range a.answers {
 		if ans.source == source {
@@ -121,8 +120,8 @@ func (a *Announcer) flushSource(now time.Time, source string) {
 	}
 }
 
-// tellLost says that something of what an agent said may be missing. How its sessions are doing is
-// not known any more; of those that go on the agent tells it anew.
+// tellLost announces that something of what an agent said may be missing, and forgets the states of
+// its sessions; the agent sends those of sessions that go on again.
 func (a *Announcer) tellLost(now time.Time, source string) {
 	a.flushSource(now, source)
 	for session, g := range a.agents {
@@ -157,9 +156,9 @@ func (a *Announcer) addNotice(now time.Time, w Words, critical bool, question *o
 	return it
 }
 
-// addBeforeNext says something before the question that follows the one that the person just
-// answered, though that was put already: that the answer was sent is not to be heard as if it were
-// about this.
+// addBeforeNext inserts a notice, such as that an answer was sent, ahead of the question that
+// follows the answered one, even where that one is being said; behind it, it would sound as if it
+// were about the new question. It reports false, and does nothing, where no question followed.
 func (a *Announcer) addBeforeNext(now time.Time, it *item) bool {
 	q := a.questions.firstOpen()
 	if q == nil || a.answerTaken.IsZero() || now.Sub(a.answerTaken) >= replyWithin ||

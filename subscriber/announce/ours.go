@@ -68,8 +68,8 @@ func quoteNames(language, text string, agents []string) string {
 // compared is how many characters of a line are compared with the marks: a name may be long.
 const compared = 320
 
-// prefixMarked returns an agent's text, with a word in its language before each line that begins as
-// one of the marks.
+// prefixMarked returns an agent's text with a word in its language before each line that begins
+// like words of this program; marks are the beginnings of those.
 func prefixMarked(language, text string, marks []mark) string {
 	var b strings.Builder
 	firsts := map[rune]bool{} // that a line began with: whether one of ours may begin so

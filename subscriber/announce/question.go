@@ -54,13 +54,13 @@ type openQuestion struct {
 	silencedAt time.Time
 	silenced   int
 
-	// What was told beside it. leadInSaid says that since it was said the person heard that its
+	// What was told beside it. prefaceSaid says that since it was said the person heard that its
 	// session says something else, and distracted that the session did; remindedAt is when they
 	// last heard that the question is open, and namedAt when what named it was said to its end.
-	leadInSaid bool
-	distracted bool
-	remindedAt time.Time
-	namedAt    time.Time
+	prefaceSaid bool
+	distracted  bool
+	remindedAt  time.Time
+	namedAt     time.Time
 
 	// warned says that its end was told, and warnedHere that it was not the agent that did.
 	warned     bool
@@ -95,10 +95,10 @@ const (
 	mostAsked    = 64               // questions of one agent; it is heard least where it shouts most
 )
 
-// addQuestion adds a question that comes now, or finds it again: one that is told once more, as in
-// another language, is asked by its newest event, and has to be heard anew. A person who was not
-// there when it was asked has what is left of its time, as far as the agent's clock tells that. It
-// returns nil for a question of an agent that has too many open already.
+// addQuestion adds a question, or, where it is an open one in other words or another language,
+// replaces the event of that, which must then be heard again. askedAt lies in the past for a
+// question that was asked before the person was there, as far as the clocks agree. It returns nil
+// where the agent has mostAsked open already.
 func (qs *questionQueue) addQuestion(now time.Time, source string, ev *aaep.Event) *openQuestion {
 	if q := qs.findByEvent(ev); q != nil {
 		return q
@@ -131,12 +131,10 @@ func (qs *questionQueue) addQuestion(now time.Time, source string, ev *aaep.Even
 	return q
 }
 
-// eventWords returns what is said of an event, whose words are w otherwise. A tool call that was
-// accepted is said to be under way, or, where it began long before it got here, to have been
-// accepted earlier: its bare name would sound as if the person were asked for it. outcome reports
-// whether the event tells what came of a question, or how a session ended: it is told at once, and
-// of several agents with the agent's name. What came of a question long ago is told in its place,
-// for no person waits for it.
+// eventWords returns the words in which an event is announced; w are its own. A tool call that was
+// accepted is announced as under way or, where it began longAgo, as accepted earlier: its bare name
+// would sound like a question. outcome reports whether the event says what came of a question, or
+// how a session ended; that is announced at once and with the agent's name, unless it is longAgo.
 func (qs *questionQueue) eventWords(now time.Time, source string, ev *aaep.Event, w Words) (_ Words, outcome bool) {
 	session, text := sessionOf(source, ev), ev.Text(aaep.VerbosityNormal)
 	isPast := now.Sub(ev.Timestamp) > longAgo // it may be over, which what comes next tells
@@ -258,9 +256,9 @@ func (qs *questionQueue) turnToOther(source string) {
 // isReachable reports whether the agent that asks a question is not known to be out of reach.
 func (qs *questionQueue) isReachable(q *openQuestion) bool { return qs.outOfReach[q.source] == nil }
 
-// handleEvent removes and returns the questions of an agent that an event of it closes, and notes
-// how much time the event gives the others. It reports whether the event only repeats the warning
-// that takeEnding gave.
+// handleEvent removes and returns the questions of an agent that an event of it closes, and takes
+// from the event how much time the others have. It reports whether the event only repeats the
+// warning that takeEnding gave.
 func (qs *questionQueue) handleEvent(now time.Time, source string, ev *aaep.Event) (closed []*openQuestion, repeated bool) {
 	qs.confirmAnswers(source, ev)
 	for _, q := range qs.listOpen() {
@@ -370,7 +368,7 @@ func (qs *questionQueue) warningWords(q *openQuestion, remaining time.Duration) 
 	return w
 }
 
-// findTimed returns the open question whose time an event tells, or nil.
+// findTimed returns the open question whose remaining time an event states, or nil.
 func (qs *questionQueue) findTimed(source string, ev *aaep.Event) *openQuestion {
 	for _, q := range qs.all {
 		if _, ok := q.timeToldBy(ev); ok && q.source == source {

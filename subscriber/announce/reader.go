@@ -239,9 +239,9 @@ func (a *Announcer) addPiecesAsLines(now time.Time, ans *answer, pieces []coales
 	}
 }
 
-// AskMore notes that more time is asked for, for a question or, where that is nil, for the one that
-// is put, and returns that and the agent whose it is. It returns nil where nothing is asked, or
-// more time is asked for already; the person is told so.
+// AskMore is called when the person wants more time, for question or, where that is nil, for the
+// one that is put. It returns the agent and the question to call MoreTime of. It returns nil where
+// nothing is asked, or more time was asked for already; the person is told so.
 func (a *Announcer) AskMore(now time.Time, question *aaep.Event) (source string, _ *aaep.Event) {
 	q := a.questions.firstOpen()
 	if question != nil {
@@ -261,9 +261,8 @@ func (a *Announcer) AskMore(now time.Time, question *aaep.Event) (source string,
 	return q.source, q.event
 }
 
-// MoreTime takes what came of asking for more time for a question, the error of Question.MoreTime,
-// and tells the person: what went wrong at once, and more time only where the agent itself does not
-// tell of it soon.
+// MoreTime takes the result of Question.MoreTime, nil or its error. The person is told of a failure
+// at once, and of more time only where the agent's own event does not say so soon.
 func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
 	q := a.questions.findByEvent(question)
 	if q == nil { // what became of it is told
@@ -296,14 +295,16 @@ func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
 	a.addRequested(now, a.withSpeaker(q.source, w)).about = q
 }
 
-// noteMoreTime takes from an event that the agent itself tells how much time there is.
+// noteMoreTime cancels the notice of more time for a question whose remaining time an event of the
+// agent states.
 func (a *Announcer) noteMoreTime(source string, ev *aaep.Event) {
 	if q := a.questions.findTimed(source, ev); q != nil {
 		q.moreGivenAt = time.Time{}
 	}
 }
 
-// tellMoreTime tells that there is more time, where the agent has not.
+// tellMoreTime announces that there is more time for a question, where the agent has not said so
+// within tellsOfMore.
 func (a *Announcer) tellMoreTime(now time.Time) {
 	for _, q := range a.questions.all {
 		if q.moreGivenAt.IsZero() || now.Before(q.moreGivenAt.Add(tellsOfMore)) {

@@ -50,9 +50,9 @@ func (a *Announcer) Behind() (behind time.Duration) {
 	return behind
 }
 
-// Untold reports whether something that agents of these names or this program said is still to be
-// told without being asked for; without names, of all agents. What waits until the person wants no
-// quiet any more is not.
+// Untold reports whether anything waits that will be said without being asked for, by agents of
+// these names or by this program; without names, by any agent. While the person wants quiet, only
+// what is critical and outcomes count.
 func (a *Announcer) Untold(sources ...string) bool {
 	isMeant := func(source string) bool { return len(sources) == 0 || slices.Contains(sources, source) }
 	isOwed := func(it *item) bool {
@@ -130,9 +130,9 @@ func (a *Announcer) wordsPerMinute() int64 {
 	return a.p.WordsPerMinute
 }
 
-// Pace returns how fast the person really listens, in words a minute, as measured by what they
-// heard whole. A program may ask its agents for that pace, in Capabilities.PaceWPM. ok is false
-// where they have not heard enough to tell.
+// Pace returns at how many words a minute the person listens, as measured by what they heard whole.
+// ok is false where they have heard too little. A program may request it from agents, in
+// Capabilities.PaceWPM.
 func (a *Announcer) Pace() (wordsPerMinute int64, ok bool) {
 	if a.pace.words < enoughWords {
 		return 0, false

@@ -23,7 +23,7 @@ import (
 // until they heard the name of the one that is put again, there is none. Asking changes nothing.
 func (a *Announcer) Question(began time.Time, d aaep.Decision) (source string, question *aaep.Event) {
 	q := a.questions.firstOpen()
-	if a.nameGap.coversTime(began) || !q.isReadable(began) || d != aaep.Reject && !q.mayCount(began, a.lastKey) {
+	if a.blackout.coversTime(began) || !q.isReadable(began) || d != aaep.Reject && !q.mayCount(began, a.lastKey) {
 		return "", nil
 	}
 	return q.source, q.event
@@ -107,8 +107,8 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	}
 	tooSoon := phraseIn(a.language, phrase.AnsweredTooSoon, "")
 	p, decides := q.event.Payload.(*aaep.AwaitingConfirmation)
-	isUnnamed := a.nameGap.coversTime(began) || decides && a.nameGap.coversTime(now) // a text that was begun before goes on
-	if isUnnamed && !(decides && a.nameGap.takesNo(began) && a.readDecision(now, q, p, text) == aaep.Reject) {
+	isUnnamed := a.blackout.coversTime(began) || decides && a.blackout.coversTime(now) // a text that was begun before goes on
+	if isUnnamed && !(decides && a.blackout.countsNo(began) && a.readDecision(now, q, p, text) == aaep.Reject) {
 		why := tooSoon
 		if !q.heardAt.IsZero() && !began.Before(q.heardAt) {
 			why = phraseIn(a.language, phrase.OtherWasSaid, "")
@@ -163,7 +163,7 @@ func (a *Announcer) Refused() (why string) {
 }
 
 // readAnswer reads a line, begun at a time, as a reply to a question, or returns the words that say
-// why it is none. Both are nil where the person is being told why already.
+// why it is none. Both are nil where those words are being said already.
 func (a *Announcer) readAnswer(now time.Time, q *openQuestion, began time.Time, text string) (r *Reply, refused Words) {
 	r = &Reply{Source: q.source, Question: q.event, asked: q, by: a}
 	switch p := q.event.Payload.(type) {
@@ -262,8 +262,8 @@ func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, w Words, anoth
 	return false
 }
 
-// noteExplained notes that words are told before the next sentence of a question, and reports
-// whether they were not yet, since the sentence before.
+// noteExplained records that an explanation is said before the next sentence of a question, and
+// reports whether it is new: not yet said since the sentence before.
 func (it *item) noteExplained(sentences []Part) (isNew bool) {
 	if it.explainedAt != it.next {
 		it.explained, it.explainedAt = nil, it.next
@@ -319,12 +319,10 @@ func (a *Announcer) repeatSilenced(now time.Time) {
 	}
 }
 
-// Answered takes what came of sending a Reply, of this Announcer or of another of the same person,
-// the error of sending it, once. The person is told, in the name of the agent that asked, whatever
-// became of the question meanwhile. After nil it is settled, and they are told
-// where nothing shows that the answer arrived; one that was too late, and so not sent, settles it
-// too. Any other error leaves it open as it was, to be answered again; or, where it is gone
-// meanwhile, says so. Of an answer that did not leave, they are told that it did not.
+// Answered takes the result of sending a Reply, of this Announcer or of another one of the same
+// person: nil or the error, once for each Reply. It announces, with the agent's name, what became
+// of the answer. nil and closes.ErrLate settle the question; after any other error it stays open,
+// to be answered again, or is said to be gone where it closed meanwhile.
 func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	q := r.asked
 	if r.by != a {
@@ -380,9 +378,9 @@ func (a *Announcer) goneWords() Words {
 	return phraseIn(a.language, phrase.QuestionClosed, "").And(" ", phraseIn(a.language, phrase.MayHaveArrived, ""))
 }
 
-// Settle says that a question needs no answer any more, for it was answered, or its subscription is
-// gone. Of one to which an answer is on its way, Answered says what became of that; where one may
-// have arrived, the person is told so.
+// Settle closes a question that needs no answer any more: it was answered, or its subscription is
+// gone. While an answer to it is on its way, Answered says what became of that; where one may have
+// arrived, the person is told so.
 func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
 	q := a.questions.findByEvent(question)
 	switch {
@@ -396,8 +394,9 @@ func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
 	a.closeQuestion(now, q)
 }
 
-// Lapse is Settle of a question that went with its subscription, such as when the agent was started
-// again. The person is told: of one that is put they wait for nothing.
+// Lapse closes, as Settle does, a question whose subscription is gone, such as when the agent was
+// started again. Where the question was put, the person is told that it is closed and that the
+// agent will ask again.
 func (a *Announcer) Lapse(now time.Time, question *aaep.Event) {
 	q := a.questions.findByEvent(question)
 	if q != nil && q.sendingSince.IsZero() && !q.mayHaveArrived && !q.put.IsZero() {

@@ -18,14 +18,14 @@ func (a *Announcer) chooseTurn(now time.Time, waiting []*item) *item {
 		}
 		return nil
 	}
-	isLed := func(it *item) bool { return a.leadsTo(it) && !slices.Contains(waiting, a.latest) }
+	isLed := func(it *item) bool { return a.wasPrefaced(it) && !slices.Contains(waiting, a.latest) }
 	if it := first(isLed); it != nil {
 		return it
 	}
 	if it := first(func(it *item) bool { return it.outcome && !it.event.Type().Terminal() }); it != nil {
 		return it
 	}
-	if it := first(func(it *item) bool { return it.recites }); it != nil {
+	if it := first(func(it *item) bool { return it.fromWalk }); it != nil {
 		if waiting[0].reminds { // that this is beside a question
 			return waiting[0]
 		}
@@ -88,8 +88,8 @@ func (a *Announcer) Ended(now time.Time, id int64, outcome Outcome) {
 		a.endUnvoicedName(now, s)
 		a.countTold(s.item, now)
 	case Cut:
-		if s.item.next < s.listed && s.listed < len(s.sentences) && !s.moot { // the question that is put is still named
-			s.item.next, s.receipt.Outcome = s.listed, Waiting
+		if s.item.next < s.mayNameAny && s.mayNameAny < len(s.sentences) && !s.cancelled { // the question that is put is still named
+			s.item.next, s.receipt.Outcome = s.mayNameAny, Waiting
 			return
 		}
 		a.removeItem(s.item)
@@ -98,14 +98,15 @@ func (a *Announcer) Ended(now time.Time, id int64, outcome Outcome) {
 			q.silencedAt, q.silenced = now, q.silenced+1
 		}
 	default:
-		if !s.moot {
+		if !s.cancelled {
 			s.receipt.Outcome = Waiting
 		}
 	}
 }
 
-// countHeard counts a part of a question as heard: now, or, where its output returned before it can
-// have been heard, when a voice at the person's pace has said it.
+// countHeard moves q.presentedUntil, the time by which the person has heard the question so far,
+// past one more sentence: to now, or, where isTimed is false (the output returned before it can
+// have been heard), by speakingTime.
 func (q *openQuestion) countHeard(s *part, now time.Time, isTimed bool, speakingTime time.Duration) {
 	if s.item.next == 0 || q.presentedUntil.Before(s.began) {
 		q.presentedUntil = s.began
@@ -117,8 +118,8 @@ func (q *openQuestion) countHeard(s *part, now time.Time, isTimed bool, speaking
 	}
 }
 
-// countTold counts the next sentence of an announcement as told, or as one that nothing could
-// present. After the last one the announcement ends.
+// countTold counts the next sentence of an announcement as presented, or as one that no output
+// could present. After the last one the announcement ends, and a question counts as heard.
 func (a *Announcer) countTold(it *item, now time.Time) {
 	it.next++
 	if it.next < len(it.sentences) {
@@ -135,15 +136,15 @@ func (a *Announcer) countTold(it *item, now time.Time) {
 		if q.heardAt.IsZero() {
 			q.shownAt = now
 		}
-		q.heardAt, q.leadInSaid, q.distracted = now, false, false
+		q.heardAt, q.prefaceSaid, q.distracted = now, false, false
 		if q.presentedUntil.After(now) {
 			q.heardAt = q.presentedUntil
 		}
 	}
 }
 
-// endItem notes in an announcement's receipt what became of it. It stays in its queue, if it is in
-// one; see removeItem.
+// endItem writes into an announcement's receipt what became of it, and counts what was left out for
+// each agent. It does not take it out of its queue; see removeItem.
 func (a *Announcer) endItem(it *item, now time.Time, outcome Outcome) {
 	it.receipt.Outcome, it.receipt.Ended = outcome, now
 	if outcome == Expired && it.source != "" && it.kind != Question {
@@ -166,8 +167,9 @@ func (a *Announcer) removeItem(it *item) {
 	}
 }
 
-// handleTime does everything that is due at a time, and that no event or key brings about: Next
-// calls it before it chooses. nextWake says when there is something to do again.
+// handleTime does what is due at a time without an event or key: pauses of answers, states held
+// back, warnings and ends of questions, reminders. Next calls it before it chooses; nextWake
+// returns when something is due again.
 func (a *Announcer) handleTime(now time.Time) {
 	a.flushPaused(now)
 	lasted, wake := a.duplicates.takeDue(now)
@@ -219,9 +221,9 @@ func (a *Announcer) heldUpQuestions() (list []*openQuestion) {
 	return list
 }
 
-// closeOverdue leaves out the questions whose time is over and behind which another question, or
-// something critical, waits: an output may hold one until the person has noticed it, and not
-// every caller says by Settle that it was answered. A person who has not had all of it is told.
+// closeOverdue closes the questions whose time is over and behind which another question, or
+// something critical, waits: an output may hold a question until the person notices it, and not
+// every caller reports an answer with Settle. A person who has not heard all of it is told.
 func (a *Announcer) closeOverdue(now time.Time) {
 	if q := a.questions.firstOpen(); a.holdsOthers(q) && q.timeLeft(now) <= 0 {
 		a.noteWithdrawn(now, q)

@@ -10,8 +10,9 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// canAge reports whether news may be left out when it is old and something newer tells as much: of
-// states and tools, but not of an action that cannot be taken back.
+// canAge reports whether an event may be left out when it is old and a newer one says as much:
+// states and tools that succeeded, but nothing of high risk or irreversible, and no outcome of a
+// question.
 func canAge(ev *aaep.Event) bool {
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
@@ -26,8 +27,8 @@ func canAge(ev *aaep.Event) bool {
 	return false
 }
 
-// dropDuplicate ends an announcement, which may be nil, that need not be told since others tell as
-// much. That a tool ended is still queued where that it is used has yet to be told.
+// dropDuplicate ends an announcement, nil for none, that the duplicate filter found needless. The
+// end of a tool is still queued where the announcement of its beginning waits unsaid.
 func (a *Announcer) dropDuplicate(now time.Time, it *item) {
 	if it == nil {
 		return
@@ -57,15 +58,15 @@ func payloadOf(it *item) aaep.Payload {
 
 // isUntold reports whether nothing of an announcement has been said, nor what leads to it.
 func (a *Announcer) isUntold(it *item) bool {
-	return it.next == 0 && !a.leadsTo(it) && (a.saying == nil || a.saying.item != it)
+	return it.next == 0 && !a.wasPrefaced(it) && (a.saying == nil || a.saying.item != it)
 }
 
 // leadsTo reports whether what was said last, or is being said, leads to an announcement.
-func (a *Announcer) leadsTo(it *item) bool { return a.latest != nil && a.latest.leadsTo == it }
+func (a *Announcer) wasPrefaced(it *item) bool { return a.latest != nil && a.latest.prefaces == it }
 
-// isOvertaken reports whether something newer tells as much as an announcement: the next state of
-// its session or the end, what a state is about, anything but a state where it says no more than
-// that a session began, or, of a tool that ended at once, that it is used.
+// isOvertaken reports whether something newer says as much as an announcement: of a state the next
+// one, the end or what the state is about; of the beginning of a session anything but a state; of
+// the end of a tool that its beginning was heard.
 func (a *Announcer) isOvertaken(it *item) bool {
 	if it.call != nil {
 		return it.call.receipt.Outcome == Heard || it.call.receipt.Outcome == Cut
@@ -84,8 +85,7 @@ func (a *Announcer) isOvertaken(it *item) bool {
 
 // dropStale drops announcements that wait and are out of date: a state that the agent has left,
 // and, once they are old, progress that newer progress replaces and the use of a tool whose end is
-// told. Of many tools that ended well and long ago one sentence gives the number. So the person
-// does not hear what is no longer so, and still learns that something ran.
+// announced. Many tools that succeeded long ago become one sentence with their number.
 func (a *Announcer) dropStale(now time.Time) {
 	isOld := func(it *item) bool { return !it.staleAt.IsZero() && !now.Before(it.staleAt) && a.isUntold(it) }
 	for session, it := range a.soFar {
@@ -106,8 +106,8 @@ func (a *Announcer) dropStale(now time.Time) {
 	}
 }
 
-// dropStaleTools drops the use of tools that have ended since, where that is old, and sums up tools
-// that ended long ago, for each session by itself.
+// dropStaleTools drops old announcements of tools whose end is announced too, and replaces those of
+// ends, for each session, by their number. isOld selects what is old enough.
 func (a *Announcer) dropStaleTools(now time.Time, isOld func(*item) bool) {
 	type call struct{ session, id string }
 	hasEnded, endedIn := map[call]bool{}, map[string][]*item{} // by session, the newest first
@@ -129,7 +129,7 @@ func (a *Announcer) dropStaleTools(now time.Time, isOld func(*item) bool) {
 	a.expireNormal(now, func(it *item) bool { return isOvertaken[it] && isOld(it) })
 }
 
-// expireNormal drops those announcements of a.normal that isStale selects, with the outcome
+// expireNormal removes from a.normal the announcements that isStale selects, with the outcome
 // Expired.
 func (a *Announcer) expireNormal(now time.Time, isStale func(*item) bool) {
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {

@@ -60,8 +60,8 @@ func (t *table) speakRows(text string) string {
 	return result.String()
 }
 
-// endHeld ends the table, and returns what is said of it, in lines, if its rows were held until
-// now; else "".
+// endHeld ends the table and returns the lines that announce it, by column or as its names and
+// number of rows, if its rows were held back; else "".
 func (t *table) endHeld(language string) string {
 	rows, hasNames, manner := t.rows, t.names != nil, t.manner
 	*t = table{manner: manner}

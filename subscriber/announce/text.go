@@ -70,8 +70,8 @@ func agentText(ev *aaep.Event, v aaep.Verbosity) Words {
 	return In(language, quoteAgent(language, strings.TrimSpace(text)))
 }
 
-// prefixKind puts what kind of thing is told in front of the agent's text, unless that begins with
-// it.
+// prefixKind puts the phrase for a kind of announcement in front of the agent's text, unless the
+// text begins with it.
 func prefixKind(language string, kind phrase.ID, text Words) Words {
 	label := phraseIn(language, kind, "")
 	rest, ok := strings.CutPrefix(text.String(), strings.TrimSuffix(label.String(), "."))

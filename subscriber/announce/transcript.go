@@ -80,9 +80,9 @@ type transcript struct {
 
 var orderedItem = regexp.MustCompile(`^[ \t]*[0-9]{1,4}[.)][ \t]+\S`)
 
-// addEvent adds what an event says to the transcript: an output as it was written, and the words w
-// of a session's beginning and end, a question or a tool call as one line. Other events leave no
-// line.
+// addEvent adds an event to the transcript that the person can walk through: an output as it was
+// written, and the words w of a session's beginning and end, a question or a tool call as one line.
+// Other events add nothing.
 func (t *transcript) addEvent(now time.Time, source string, ev *aaep.Event, w Words) {
 	line := &transcriptLine{at: now, source: source, language: ev.Language(), event: ev}
 	switch p := ev.Payload.(type) {
@@ -112,7 +112,7 @@ func (t *transcript) addTyped(now time.Time, language, text string) {
 	t.keep(&transcriptLine{at: now, language: language, event: &aaep.Event{}, text: words.OneLine(text), kind: typedLine})
 }
 
-// closeTexts ends the outputs of a session.
+// closeTexts ends the open outputs of an event's session in the transcript.
 func (t *transcript) closeTexts(source string, ev *aaep.Event) {
 	begin := sessionOf(source, ev) + "\x00"
 	for id, o := range t.open {

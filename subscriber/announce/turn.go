@@ -7,8 +7,8 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// queueQuestion keeps the announcement of a question until it is put, which is at once if no other
-// question is open. Where another waits for it, the person is told so.
+// queueQuestion puts a question at once if no other is open; else it keeps the announcement until
+// its turn, and the person is told that another waits.
 func (a *Announcer) queueQuestion(now time.Time, q *openQuestion, it *item) {
 	if q.waitingItem != nil { // in other words
 		a.endItem(q.waitingItem, now, Expired)
@@ -20,7 +20,8 @@ func (a *Announcer) queueQuestion(now time.Time, q *openQuestion, it *item) {
 	}
 }
 
-// tellIfQueued says of a question that it waits, if another comes first.
+// tellIfQueued announces that a question waits, where another is open before it, and reports
+// whether it waits.
 func (a *Announcer) tellIfQueued(now time.Time, q *openQuestion) bool {
 	waits := q != a.questions.firstOpen()
 	if waits {
@@ -37,7 +38,7 @@ func (a *Announcer) putQuestion(now time.Time, q *openQuestion) {
 	q.waitingItem = nil
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
 		if it.yieldsToQuestion {
-			it.moot = true
+			it.cancelled = true
 			a.endItem(it, now, Expired)
 		}
 		return it.yieldsToQuestion
@@ -62,13 +63,14 @@ func (a *Announcer) putQuestion(now time.Time, q *openQuestion) {
 	a.queueByKind(now, it)
 }
 
-// putAside takes everything about a question out of the queues, until it is put anew.
+// putAside takes all announcements about a question out of the queues and marks it as not put, so
+// that it is put again from its beginning.
 func (a *Announcer) putAside(now time.Time, q *openQuestion) {
 	it := q.waitingItem
 	q.waitingItem = nil
 	a.withdrawQuestion(q, now)
 	q.waitingItem, q.put, q.heardAt = it, time.Time{}, time.Time{}
-	q.leadInSaid, q.distracted, q.countsAgain = false, false, false
+	q.prefaceSaid, q.distracted, q.countsAgain = false, false, false
 }
 
 // NextQuestion puts another question that is open, and the one that is put after all of them.
@@ -160,7 +162,7 @@ func (a *Announcer) remindOfQuestion(now time.Time) {
 			return
 		}
 	}
-	q.leadInSaid, q.distracted, q.remindedAt = false, false, now
+	q.prefaceSaid, q.distracted, q.remindedAt = false, false, now
 	a.nameQuestion(now, a.addAboutQuestion(now, q, nil), q)
 }
 
@@ -176,11 +178,11 @@ func (q *openQuestion) waitsForItem(it *item) bool {
 // leads to; before what a session said before it failed, or before its question was answered, that
 // it came earlier.
 func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
-	if led := it.leadsTo; led != nil && !slices.Contains(a.normal, led) { // it leads to nothing now
+	if led := it.prefaces; led != nil && !slices.Contains(a.normal, led) { // it leads to nothing now
 		a.removeItem(it)
 		a.endItem(it, now, Expired)
-		if it.leadsIn {
-			it.about.leadInSaid = false
+		if it.isOnOther {
+			it.about.prefaceSaid = false
 		} else if g := a.agents[led.session]; g != nil {
 			g.failed = true
 		}
@@ -188,42 +190,42 @@ func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
 	}
 	g := a.agents[it.session]
 	isDue := g != nil && (g.failed || g.overtaken && !it.outcome) ||
-		it.leadIn != nil && it.next == 0 && !a.leadsTo(it)
+		it.preface != nil && it.next == 0 && !a.wasPrefaced(it)
 	if isDue && slices.Contains(a.normal, it) {
 		if g != nil {
 			g.failed, g.overtaken = false, false
 		}
 		cameBefore := a.splitWords(phraseIn(a.language, phrase.CameBefore, ""), false)
-		leadIn := &item{kind: Notice, reminds: true, sentences: cameBefore, arrived: now}
-		leadIn.leadsTo, it.leadIn = it, leadIn
-		a.recordItem(leadIn)
-		a.normal = slices.Insert(a.normal, 0, leadIn)
+		preface := &item{kind: Notice, reminds: true, sentences: cameBefore, arrived: now}
+		preface.prefaces, it.preface = it, preface
+		a.recordItem(preface)
+		a.normal = slices.Insert(a.normal, 0, preface)
 		return true
 	}
-	if it.leadsIn { // it was said once before, and the question was named since, or the person wants it again
-		it.about.leadInSaid = true
+	if it.isOnOther { // it was said once before, and the question was named since, or the person wants it again
+		it.about.prefaceSaid = true
 		return false
 	}
 	q := a.questions.firstOpen()
-	if q == nil || !distractsFrom(q, it) || it.recites && a.wantsQuiet { // which would leave it for later
+	if q == nil || !distractsFrom(q, it) || it.fromWalk && a.wantsQuiet { // which would leave it for later
 		return false
 	}
 	if i := slices.Index(a.asked, it); i >= 0 && it.arrived.Before(q.put) {
 		// The person asked for it before the question was put. Now it is beside that.
 		a.asked, a.normal = slices.Delete(a.asked, i, i+1), slices.Insert(a.normal, 0, it)
 	}
-	if q.leadInSaid || !slices.Contains(a.normal, it) {
+	if q.prefaceSaid || !slices.Contains(a.normal, it) {
 		return false
 	}
-	q.leadInSaid = true
+	q.prefaceSaid = true
 	for _, earlier := range slices.Clone(a.normal) {
-		if earlier.leadsIn { // it waits to be said anew, behind what it is for
+		if earlier.isOnOther { // it waits to be said anew, behind what it is for
 			a.removeItem(earlier)
 			a.endItem(earlier, now, Expired)
 		}
 	}
-	leadIn := a.addAboutQuestion(now, q, phraseIn(a.language, phrase.Meanwhile, ""))
-	leadIn.leadsIn, leadIn.leadsTo = true, it
+	preface := a.addAboutQuestion(now, q, phraseIn(a.language, phrase.Meanwhile, ""))
+	preface.isOnOther, preface.prefaces = true, it
 	return true
 }
 

@@ -31,9 +31,10 @@ func (a *Announcer) SetLanguage(languages ...string) {
 	}
 }
 
-// noticeVoiceless puts before a sentence that there is no voice for it: once for each language, and
-// before each question, problem and outcome. What can be said of a question without its words is
-// said too, in this program's language.
+// noticeVoiceless queues a notice, ahead of a sentence in a language without a voice, that there is
+// none: once for each language, and before each question, problem and outcome. Of a question the
+// notice also says, in this program's language, what can be said without its words. It reports
+// whether it queued one.
 func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
 	language := it.sentences[it.next].Language
 	matters := it.kind == Question || it.kind == Problem || it.outcome
@@ -81,8 +82,8 @@ func (a *Announcer) bareQuestionWords(now time.Time, question *aaep.Event) (w Wo
 	return w
 }
 
-// Spell spells what cannot be spoken in its language, letter by letter: the question that is put,
-// or what was told last. A question that was spelled to its end was heard.
+// Spell spells, letter by letter, what has no voice for its language: the question that is put, or
+// what was said last. A question that was spelled to its end counts as heard.
 func (a *Announcer) Spell(now time.Time) {
 	it := a.latest
 	if it != nil && it.noVoice != nil { // the person need not hear the notice to its end
@@ -96,7 +97,7 @@ func (a *Announcer) Spell(now time.Time) {
 		return
 	}
 	spelled := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
-		listed: it.listed, names: it.names, named: it.named, arrived: now}
+		mayNameAny: it.mayNameAny, names: it.names, named: it.named, arrived: now}
 	for _, p := range it.sentences {
 		if !a.hasVoice(p.Language) {
 			p = Part{a.language, spellText(a.language, p.Text)}

@@ -125,8 +125,8 @@ func (t *transcript) find(text string, back bool) int {
 	return -1
 }
 
-// Walk tells the next place of a kind in what the agents said, or, back, the one before. The person
-// is then there, and goes on from there. Where there is none, they are told so, and stay.
+// Walk reads out the next place of a kind in the transcript or, back, the one before, and moves the
+// person there. Where there is none, they are told so and stay, and ErrNoPlace is returned.
 func (a *Announcer) Walk(now time.Time, place Place, back bool) error {
 	if !slices.Contains(Places(), place) {
 		return fmt.Errorf("announce: %.40q is no place; there are %q", place, Places())
@@ -139,11 +139,11 @@ func (a *Announcer) Walk(now time.Time, place Place, back bool) error {
 		a.addRequested(now, phraseIn(a.language, phrase.NoneThatWay, ""))
 		return ErrNoPlace
 	}
-	a.recite(now, a.transcript.lines[i], a.placeWords(place, i))
+	a.announcePlace(now, a.transcript.lines[i], a.placeWords(place, i))
 	return nil
 }
 
-// Find tells the next line of what the agents said that has a text, or, back, the one before,
+// Find reads out the next line of the transcript that contains a text or, back, the one before,
 // without regard to capitals. After the last comes the first.
 func (a *Announcer) Find(now time.Time, text string, back bool) error {
 	if text = strings.TrimSpace(text); text == "" {
@@ -159,7 +159,7 @@ func (a *Announcer) Find(now time.Time, text string, back bool) error {
 	if place := a.whereWords(line); place != "" {
 		parts = append([]Part{{line.language, place}}, parts...)
 	}
-	a.recite(now, line, parts)
+	a.announcePlace(now, line, parts)
 	return nil
 }
 
@@ -173,28 +173,29 @@ func (a *Announcer) NoteTyped(now time.Time, text string) {
 	a.transcript.addTyped(now, a.language, text)
 }
 
-// recite tells a place at once, in place of one that is being told. What else was being said begins
-// anew after it.
-func (a *Announcer) recite(now time.Time, line *transcriptLine, parts []Part) {
+// announcePlace queues the words of a place in the transcript ahead of all that is not critical,
+// and replaces those of another place. What else was being said begins again after it. Walk and
+// Find call it.
+func (a *Announcer) announcePlace(now time.Time, line *transcriptLine, parts []Part) {
 	parts = slices.DeleteFunc(parts, func(p Part) bool { return strings.TrimSpace(p.Text) == "" })
 	if len(parts) == 0 {
 		return
 	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
-		if !it.recites {
+		if !it.fromWalk {
 			return false
 		}
-		if it.moot = a.saying != nil && a.saying.item == it; !it.moot {
+		if it.cancelled = a.saying != nil && a.saying.item == it; !it.cancelled {
 			a.endItem(it, now, Expired)
 		}
 		return true
 	})
-	if s := a.saying; s != nil && !s.critical && !s.recites && slices.Contains(a.normal, s.item) {
+	if s := a.saying; s != nil && !s.critical && !s.fromWalk && slices.Contains(a.normal, s.item) {
 		s.item.postponed = true
 	}
 	code := line.kind == codeLine || line.kind == contextLine || line.kind == changedLine
 	it := &item{source: line.source, session: sessionOf(line.source, line.event), kind: Output, event: line.event,
-		sentences: parts, arrived: now, wanted: true, recites: true, verbatim: code}
+		sentences: parts, arrived: now, wanted: true, fromWalk: true, verbatim: code}
 	a.recordItem(it)
 	a.normal = slices.Insert(a.normal, 0, it)
 }
@@ -215,8 +216,8 @@ func (a *Announcer) whereWords(line *transcriptLine) string {
 	return words.Sentence(path.Base(line.file) + ", " + place)
 }
 
-// placeWords returns what is said of a place of a kind that begins at the line with an index. It
-// moves the person to the last line of a change, which is told whole.
+// placeWords returns the words for a place of a kind that begins at line i of the transcript. For a
+// change, which is read out whole, it moves the person to its last line.
 func (a *Announcer) placeWords(place Place, i int) (parts []Part) {
 	line := a.transcript.lines[i]
 	lines := a.transcript.blockAt(i)
@@ -354,7 +355,8 @@ func (t *transcript) columnNames(i int) []string {
 	return rowCells(lines[0].text)
 }
 
-// walkColumn tells the next column of the table that the person is at: its name and its cells.
+// walkColumn reads out the next column of the table that the person is at, or, back, the one
+// before: its name and its cells.
 func (a *Announcer) walkColumn(now time.Time, back bool) error {
 	t := &a.transcript
 	t.readOpen()
@@ -385,6 +387,6 @@ func (a *Announcer) walkColumn(now time.Time, back bool) error {
 	}
 	t.column = column
 	sentence := a.proseWords(t.lines[i], words.Sentence(name))
-	a.recite(now, t.lines[i], append(sentence, a.proseWords(t.lines[i], words.Sentence(cells))...))
+	a.announcePlace(now, t.lines[i], append(sentence, a.proseWords(t.lines[i], words.Sentence(cells))...))
 	return nil
 }

@@ -22,7 +22,8 @@ func noVoiceWords(uiLanguage, language string, otherwise func(string) Words) Wor
 	return w.And(" ", otherwise(uiLanguage))
 }
 
-// typedWords tells what came.
+// typedWords returns the sentence that counts what came while the person typed: answers sentences
+// of answers and others other announcements, then the newest, latest, which may be nil.
 func typedWords(language string, answers, others int, latest Words) Words {
 	var counts []string
 	if answers > 0 {
@@ -73,7 +74,7 @@ func waitingWords(language string, questions Words, waiting, missed int) Words {
 	return questions
 }
 
-// whereWords join what is told of each session.
+// whereWords joins the words about each session, or says that nothing goes on where there are none.
 func whereWords(language string, sessions []Words) (w Words) {
 	if len(sessions) == 0 {
 		return phraseIn(language, phrase.NothingGoesOn, "")

@@ -7,11 +7,12 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// nameGap is the time between two names: a person began to hear of another question than the one
-// that is put, and has yet to hear the name of that to its end. What was named last is what a yes
-// is for, so no answer counts meanwhile. What another agent says, or what comes of its question, is
-// such a name: its words may sound like a question, and a yes may be meant for that.
-type nameGap struct {
+// answerBlackout is the period in which no answer counts, since the person may mean another
+// question: it begins when they begin to hear the name of another question than the one that is
+// put, and ends when they have heard the name of that one again. What another agent says, or the
+// outcome of its question, begins it too: its words may sound like a question, and a yes may be
+// meant for that.
+type answerBlackout struct {
 	from     time.Time // when the other name began; zero is never
 	to       time.Time // when the name that ended it can have been heard; zero is not yet
 	recalled bool      // an item that names the put question follows, or was silenced
@@ -26,28 +27,30 @@ type nameGap struct {
 	presented time.Time
 }
 
-// isLasting reports whether the question that is put has yet to be named.
-func (e *nameGap) isLasting() bool { return !e.from.IsZero() && e.to.IsZero() }
+// isLasting reports whether the blackout has begun and has no end yet: the question that is put has
+// yet to be named.
+func (e *answerBlackout) isLasting() bool { return !e.from.IsZero() && e.to.IsZero() }
 
-// coversTime reports whether an answer that was begun at a time may be for another question than
-// the one that is put.
-func (e *nameGap) coversTime(began time.Time) bool {
+// coversTime reports whether a time is within the blackout, so that an answer which was begun then
+// may be for another question than the one that is put.
+func (e *answerBlackout) coversTime(began time.Time) bool {
 	return !e.from.IsZero() && !began.Before(e.from) && (e.to.IsZero() || began.Before(e.to))
 }
 
-// takesNo reports whether a no that was begun at a time counts though the name is still missing.
-func (e *nameGap) takesNo(began time.Time) bool {
+// countsNo reports whether a no that was begun at a time counts though the name is still missing.
+func (e *answerBlackout) countsNo(began time.Time) bool {
 	return !e.unvoicedAt.IsZero() && !began.Before(e.unvoicedAt)
 }
 
 // Named returns when the person began to hear of another question than the one that is put, zero
 // for never, and when they had heard the name of that since, zero for not yet. A person with
 // several outputs means what was named last over any of them.
-func (a *Announcer) Named() (another, put time.Time) { return a.nameGap.from, a.nameGap.to }
+func (a *Announcer) Named() (another, put time.Time) { return a.blackout.from, a.blackout.to }
 
-// beginAt notes that another name begins now: from here on no answer counts, until the question
-// that is put is named again. A gap that has yet to end keeps its beginning.
-func (e *nameGap) beginAt(now time.Time) {
+// beginAt begins the blackout, because another name begins to be said: from now on no answer
+// counts, until the question that is put is named again. A blackout that has not ended keeps its
+// beginning.
+func (e *answerBlackout) beginAt(now time.Time) {
 	if !e.isLasting() {
 		e.mayWait = true
 	}
@@ -61,7 +64,7 @@ func (e *nameGap) beginAt(now time.Time) {
 // one that is put, or may do so.
 func (a *Announcer) namesAnother(it *item) bool {
 	q := a.questions.firstOpen()
-	if it.next < it.listed || it.names != nil && it.names != q {
+	if it.next < it.mayNameAny || it.names != nil && it.names != q {
 		return true
 	}
 	return q != nil && (isOfOther(q, it) || it.session != q.sessionKey() && (it.outcome || awaitsInput(it)))
@@ -79,10 +82,10 @@ const answerPause = 10 * time.Second
 func (a *Announcer) otherAgentsWaitUntil(now time.Time) (until time.Time) {
 	q := a.questions.firstOpen()
 	if q == nil || q.heardAt.IsZero() || !q.sendingSince.IsZero() || q.timeLeft(now) <= 0 ||
-		!a.questions.isReachable(q) || a.nameGap.isLasting() {
+		!a.questions.isReachable(q) || a.blackout.isLasting() {
 		return time.Time{}
 	}
-	if until = laterOf(laterOf(q.heardAt, q.namedAt), a.nameGap.to).Add(answerPause); !now.Before(until) {
+	if until = laterOf(laterOf(q.heardAt, q.namedAt), a.blackout.to).Add(answerPause); !now.Before(until) {
 		return time.Time{}
 	}
 	return until
@@ -105,35 +108,36 @@ func awaitsInput(it *item) bool {
 	return ok && state.ToState == aaep.StateAwaitingInput
 }
 
-// quoteName notes that an announcement of this program quotes another, which may name a question.
+// quoteName marks an announcement of this program as one that may name another question, where the
+// announcement it quotes does.
 func (a *Announcer) quoteName(it, quoted *item) {
-	if quoted != nil && (quoted.names != nil || quoted.listed > 0 || awaitsInput(quoted) || a.namesAnother(quoted)) {
-		it.listed = len(it.sentences)
+	if quoted != nil && (quoted.names != nil || quoted.mayNameAny > 0 || awaitsInput(quoted) || a.namesAnother(quoted)) {
+		it.mayNameAny = len(it.sentences)
 	}
 }
 
-// beginName begins a gap where a sentence begins that names another question, and ends it
-// where a question is put: that is heard whole before a yes counts, and for a second before a no
-// does.
+// beginName updates the blackout when a sentence begins: it begins where the sentence names another
+// question, and is set to end where a question is put for the first time, which is heard whole
+// before a yes counts, and for a second before a no does. beginSentence calls it.
 func (a *Announcer) beginName(now time.Time, it *item, isFirst bool) {
-	e := &a.nameGap
+	e := &a.blackout
 	switch {
 	case isFirst && e.isLasting():
 		e.to = laterOf(now, e.presented)
 	case a.namesAnother(it):
 		e.beginAt(now)
-		if it.names != nil || it.next < it.listed || it.outcome || awaitsInput(it) {
+		if it.names != nil || it.next < it.mayNameAny || it.outcome || awaitsInput(it) {
 			e.mayWait = false
 		}
-		e.recalled = it.next < it.listed && it.names == a.questions.firstOpen()
+		e.recalled = it.next < it.mayNameAny && it.names == a.questions.firstOpen()
 	}
 }
 
-// endName notes that a sentence was presented whole, and ends the gap where it is the last of
-// those that name the question that is put. timed is false for an output that returned sooner than
-// the sentence can have been heard.
+// endName updates the blackout when a sentence was presented whole: it ends after the last of the
+// sentences that name the question that is put. timed is false for an output that returned sooner
+// than the sentence can have been heard; the time of a voice is then added.
 func (a *Announcer) endName(now time.Time, s *part, timed bool) {
-	e := &a.nameGap
+	e := &a.blackout
 	switch e.presented = laterOf(e.presented, s.began); {
 	case timed:
 		e.presented = now
@@ -151,11 +155,11 @@ func (a *Announcer) endName(now time.Time, s *part, timed bool) {
 	}
 }
 
-// endUnvoicedName notes that there was no voice for a sentence that may name the question that is
-// put.
+// endUnvoicedName records in the blackout that a sentence which would have named the question that
+// is put had no voice, so that the question can be answered after the person was told that.
 func (a *Announcer) endUnvoicedName(now time.Time, s *part) {
-	if s.names != nil && s.names == a.questions.firstOpen() && s.next+1 == s.named && a.nameGap.isLasting() {
-		a.nameGap.unvoicedAt = now
+	if s.names != nil && s.names == a.questions.firstOpen() && s.next+1 == s.named && a.blackout.isLasting() {
+		a.blackout.unvoicedAt = now
 	}
 }
 
@@ -170,7 +174,7 @@ func laterOf(a, b time.Time) time.Time {
 // recallFrom returns when the question that is put may be named once more: where another agent
 // only spoke, not before it has said all, nor too soon after it was named the last time.
 func (a *Announcer) recallFrom(q *openQuestion) (at time.Time) {
-	if e := &a.nameGap; e.isLasting() && e.mayWait {
+	if e := &a.blackout; e.isLasting() && e.mayWait {
 		at = q.remindedAt.Add(soonAgain)
 		if slices.ContainsFunc(a.normal, func(it *item) bool { return isOfOther(q, it) }) {
 			at = laterOf(at, e.from.Add(soonAgain))
@@ -183,19 +187,19 @@ func (a *Announcer) recallFrom(q *openQuestion) (at time.Time) {
 // another, and what that leads to. It does so once; where the person silenced that, their next
 // answer brings it again.
 func (a *Announcer) recallQuestion(now time.Time) {
-	q, e := a.questions.firstOpen(), &a.nameGap
+	q, e := a.questions.firstOpen(), &a.blackout
 	if !e.isLasting() || e.recalled || a.saying != nil || a.isWaiting(a.latest) || q == nil || q.put.IsZero() ||
 		!q.sendingSince.IsZero() || q.timeLeft(now) <= 0 || now.Before(a.recallFrom(q)) {
 		return
 	}
-	if slices.ContainsFunc(a.normal, a.leadsTo) {
+	if slices.ContainsFunc(a.normal, a.wasPrefaced) {
 		return
 	}
 	names := func(it *item) bool { return it.names == q }
 	if slices.ContainsFunc(a.urgent, names) || slices.ContainsFunc(a.asked, names) {
 		return
 	}
-	e.recalled, q.leadInSaid = true, false
+	e.recalled, q.prefaceSaid = true, false
 	if q.remindedAt = now; !slices.ContainsFunc(a.normal, q.waitsForItem) {
 		q.distracted = false
 	}
