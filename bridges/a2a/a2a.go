@@ -24,7 +24,7 @@
 //
 // A Server is the other direction: it offers an agent to clients that speak A2A.
 //
-// One goroutine owns each task. Begin reading at Task.followTask, at telling.go for what a person
+// One goroutine owns each task. Begin reading at Task.followTask, at task_announcer.go for what a person
 // hears, and at Server.startTask for the other direction.
 package a2a
 
@@ -132,7 +132,7 @@ func dialOver(ctx context.Context, address string, cfg Config, transport http.Ro
 	return a, nil
 }
 
-// fetchCard reads what is at an address.
+// fetchCard gets the agent card at a URL, of at most maxCard bytes. Any status but 200 is an error.
 func (a *Agent) fetchCard(ctx context.Context, cardURL string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, cardURL, nil)
 	if err != nil {

@@ -102,9 +102,9 @@ type approval struct {
 }
 
 // FollowRecords follows the records that an agent keeps, by the extension Engram, as one session of
-// p, until ctx ends, the agent cancels that, or it does not answer for ten minutes: first what
-// there is, then each change. A link that is cut is taken up where it was, and a subscription that
-// ends by its own limits is made anew; neither is told but as a cut.
+// p: first the records that there are, then each change. It returns when ctx ends, the agent
+// cancels it, or the agent has not answered for ten minutes. A cut link is resumed and an expired
+// subscription renewed; only cuts are announced.
 func (a *Agent) FollowRecords(ctx context.Context, p *producer.Producer, cfg RecordConfig) error {
 	if !slices.ContainsFunc(a.card.Capabilities.Extensions, func(e extension) bool { return e.URI == EngramURI }) {
 		return ErrNoRecords
@@ -168,7 +168,7 @@ func (r *records) keepFollowing(ctx context.Context) error {
 		}
 		if err != nil && !away {
 			away = true
-			r.tellNote("The link to the records was cut; it is tried again.")
+			r.announceNote("The link to the records was cut; it is tried again.")
 		}
 		if err := r.pauseFollowing(ctx, retry); err != nil {
 			return err
@@ -285,7 +285,7 @@ func (r *records) takeUpdate(ctx context.Context, u update) (over bool, err erro
 	case u.Unreadable:
 		if !r.garbled {
 			r.garbled = true
-			r.tellNote("The agent sent something that cannot be read. A change of a record may be missing.")
+			r.announceNote("The agent sent something that cannot be read. A change of a record may be missing.")
 		}
 	case u.Task != nil && u.Task.ID == r.taskID:
 		for _, a := range u.Task.Artifacts {
@@ -297,7 +297,7 @@ func (r *records) takeUpdate(ctx context.Context, u update) (over bool, err erro
 	case u.Status != nil && u.Status.TaskID == r.taskID:
 		status = u.Status.Status
 	}
-	r.tellUpdate()
+	r.announceUpdate()
 	switch status.stateName() {
 	case completed:
 		return true, nil
@@ -361,7 +361,7 @@ func (r *records) applyEvent(ctx context.Context, e *engramEvent) {
 		r.sequence, r.lastKey = e.Sequence, key
 	}
 	if e.Kind != "snapshot" {
-		r.tellList()
+		r.announceList()
 	}
 	var now any
 	switch {
@@ -398,7 +398,8 @@ func (r *records) spokenName(key string) string {
 	return cmp.Or(toolwords.Label(strings.TrimPrefix(key, r.cfg.Prefix)), "A record")
 }
 
-// setRecord takes over what a record is now.
+// setRecord stores the new value of a record and queues a sentence about what changed. A question
+// about its old value is withdrawn, and one is queued where the new value waits for approval.
 func (r *records) setRecord(key string, now any, version int64) {
 	have := r.all[key]
 	r.all[key] = &record{value: now, version: version}
@@ -456,8 +457,9 @@ func (r *records) addChange(key, text string) {
 	r.changed[key] = true
 }
 
-// tellUpdate tells what an update brought, at once or when the window ends.
-func (r *records) tellUpdate() {
+// announceUpdate announces what an update of the agent changed, at once or when the window ends,
+// and asks the next question.
+func (r *records) announceUpdate() {
 	switch {
 	case r.open:
 	case r.first && len(r.fresh) > 0: // more of them may come
@@ -474,8 +476,8 @@ func (r *records) openWindow() {
 	r.timer.Reset(r.cfg.Window)
 }
 
-// tellList tells which records there are at first.
-func (r *records) tellList() {
+// announceList announces the names of the records that were there at first. Later calls do nothing.
+func (r *records) announceList() {
 	if len(r.fresh) == 0 {
 		return
 	}
@@ -484,22 +486,23 @@ func (r *records) tellList() {
 		names = append(names, r.spokenName(key))
 	}
 	r.first, r.fresh = false, nil
-	r.tellResult(words.Count(len(names), "record") + ": " + words.Sentence(bridge.List(names)))
+	r.announceResult(words.Count(len(names), "record") + ": " + words.Sentence(bridge.List(names)))
 }
 
 const mostChanges = 5 // that are told one by one
 
-// flushChanges tells the changes that were gathered, and begins a window where there were any.
+// flushChanges announces the changes that were gathered, many of them as a number and the newest,
+// and opens the next window where there were any.
 func (r *records) flushChanges() {
 	r.open = false
-	r.tellList()
+	r.announceList()
 	if len(r.changes) == 0 {
 		return
 	}
 	if len(r.changes) <= mostChanges {
-		r.tellResult(strings.Join(r.changes, " "))
+		r.announceResult(strings.Join(r.changes, " "))
 	} else {
-		r.tellResult(fmt.Sprintf("%s of %s, the newest: %s", words.Count(len(r.changes), "change"),
+		r.announceResult(fmt.Sprintf("%s of %s, the newest: %s", words.Count(len(r.changes), "change"),
 			words.Count(len(r.changed), "record"), r.changes[len(r.changes)-1]))
 	}
 	r.changes = nil
@@ -507,8 +510,8 @@ func (r *records) flushChanges() {
 	r.openWindow()
 }
 
-// tellResult tells a sentence as a result of its own, which nothing takes the place of.
-func (r *records) tellResult(text string) {
+// announceResult emits a sentence as an output of its own, which later news does not replace.
+func (r *records) announceResult(text string) {
 	out := r.s.Output()
 	out.WriteString(text)
 	out.Close()
@@ -521,10 +524,10 @@ func (r *records) enterIdle() {
 	r.s.State(aaep.StateIdle, bridge.Ours("Waiting for the next change."))
 }
 
-// tellNote tells a sentence that is of no record, such as that the agent is out of reach. The
+// announceNote announces a sentence that is of no record, such as that the agent is out of reach. The
 // session then waits for the next change again.
-func (r *records) tellNote(text string) {
-	bridge.TellNotice(r.s, text)
+func (r *records) announceNote(text string) {
+	bridge.AnnounceNotice(r.s, text)
 	r.enterIdle()
 }
 
@@ -554,7 +557,8 @@ func (r *records) askNext() {
 
 var errChanged = errors.New("a2a: the record has changed")
 
-// writeAnswer writes the user's answer into the record, if it still is as they were told.
+// writeAnswer writes the user's answer into the record, unless the record has changed since they
+// were asked. It announces what came of it.
 func (r *records) writeAnswer(ctx context.Context, a approval) {
 	r.withdraw()
 	r.asking = ""
@@ -572,15 +576,15 @@ func (r *records) writeAnswer(ctx context.Context, a approval) {
 	name := r.spokenName(a.key)
 	if have := r.all[a.key]; have == nil || have.gone || have.version != a.version {
 		a.done(errChanged)
-		r.tellNote(name + " has changed since you were asked. Nothing was written.")
+		r.announceNote(name + " has changed since you were asked. Nothing was written.")
 		return
 	}
 	params := map[string]any{"key": engramKey{Key: a.key}, "expectedVersion": a.version,
 		"patch": []map[string]any{{"op": "replace", "path": r.cfg.Approval, "value": now}}}
 	_, err := r.agent.callMethod(ctx, "engram/patch", params)
 	if a.done(err); err != nil {
-		r.tellNote("Your answer about " + name + " was not written: " + words.Sentence(toolwords.Label(err.Error())))
+		r.announceNote("Your answer about " + name + " was not written: " + words.Sentence(toolwords.Label(err.Error())))
 		return
 	}
-	r.tellNote(words.Sentence(name + " is " + now))
+	r.announceNote(words.Sentence(name + " is " + now))
 }

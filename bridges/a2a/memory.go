@@ -100,7 +100,7 @@ func (m *memory) readLines(all []byte) error {
 
 var errNotOurs = errors.New("it is no file of followed tasks")
 
-// applyLine takes over a line.
+// applyLine updates the remembered tasks with one line of the file.
 func (m *memory) applyLine(line memoryLine) {
 	if line.Task == "" {
 		return
@@ -151,7 +151,8 @@ func (m *memory) rewriteFile() error {
 	return bridge.ReplaceContent(m.file, all.Bytes())
 }
 
-// recordLine remembers a line.
+// recordLine applies a line and appends it to the file, which is rewritten where most of its lines
+// are out of date.
 func (m *memory) recordLine(line memoryLine) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,8 +185,9 @@ func (m *memory) listTasks() []string {
 	return slices.Sorted(maps.Keys(m.tasks))
 }
 
-// restoreTask has a telling go on after what is remembered of a task.
-func (m *memory) restoreTask(id string, t *telling) {
+// restoreTask has a task announcer go on where the remembered one stopped, so that nothing is
+// announced twice. A nil memory restores nothing.
+func (m *memory) restoreTask(id string, t *taskAnnouncer) {
 	if m == nil {
 		return
 	}
@@ -205,9 +207,9 @@ func (m *memory) restoreTask(id string, t *telling) {
 	}
 }
 
-// Resume follows the tasks again that an Agent with the same Config.Seen was following when its
-// program ended or was killed. What was told of them is not told again. An error says that not all
-// of them are followed.
+// Resume follows the tasks again that an Agent with the same Config.Seen followed when its program
+// ended or was killed. What was announced of them is not announced again. With an error, tasks are
+// those that are followed.
 func (a *Agent) Resume(ctx context.Context, p *producer.Producer) (tasks []*Task, err error) {
 	for _, id := range a.memory.listTasks() {
 		task, err := a.Follow(ctx, p, id)

@@ -11,8 +11,8 @@ import (
 const maxPush = 256 << 10
 
 // ServeHTTP takes push notifications of the tasks that are followed. A notification needs the token
-// of its task. What it says is not told: the agent is asked for the task itself, so that one that
-// is forged, late or repeated changes nothing.
+// of its task. Its content is not announced: the agent is asked for the task itself, so that a
+// forged, late or repeated notification changes nothing.
 func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	token := cmp.Or(r.Header.Get("X-A2A-Notification-Token"), r.Header.Get("A2A-Notification-Token"), bearer)

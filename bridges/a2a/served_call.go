@@ -113,7 +113,9 @@ func (s *Server) callMethod(a *answerer, r *http.Request, c *call, principal str
 	}
 }
 
-// serveMessage begins a task with a message, and shows what becomes of it.
+// serveMessage starts a task with a message of a client and answers with the task: with its updates
+// as they come where stream is set, else when it has ended, or at once where the client asks for
+// that.
 func (s *Server) serveMessage(a *answerer, r *http.Request, c *call, principal string, stream bool) {
 	m := c.Params.Message
 	switch {

@@ -57,7 +57,8 @@ func isEnded(state string) bool {
 	return false
 }
 
-// applyEvent shows what an event tells, and reports whether it is the end of the task.
+// applyEvent adds an event of the agent's session to the task that a client sees, and reports
+// whether the task is over.
 func (t *servedTask) applyEvent(ev *aaep.Event) (over bool) {
 	text := ev.Text(aaep.VerbosityNormal)
 	switch p := ev.Payload.(type) {
@@ -102,7 +103,8 @@ func (t *servedTask) showEnd(state, text string) {
 	}
 }
 
-// enterState shows a state, with t.mu held.
+// enterState sets the task's state and its text, and adds the update for clients; past mostOfTask
+// bytes only the end is added. The caller holds t.mu.
 func (t *servedTask) enterState(state, text string) {
 	t.state, t.text, t.changed = state, text, time.Now()
 	if t.size > mostOfTask && state == working {
@@ -141,7 +143,7 @@ func (t *servedTask) appendOutput(p *aaep.OutputStreaming) {
 	t.addUpdate(servedUpdate{artifact: id, text: text, at: time.Now(), appended: appended, last: last})
 }
 
-// addUpdate keeps an update and has all streams send it, with t.mu held.
+// addUpdate appends an update, which all open streams then send. The caller holds t.mu.
 func (t *servedTask) addUpdate(u servedUpdate) {
 	t.updates = append(t.updates, u)
 	t.size += len(u.text) + 64
@@ -170,7 +172,7 @@ func (t *servedTask) updatesAfter(n int) (more []servedUpdate, over bool, moved 
 	return t.updates[n:], isEnded(t.state), t.moved
 }
 
-// awaitEnd waits for the end of the task.
+// awaitEnd blocks until the task is over, or returns ctx's error.
 func (t *servedTask) awaitEnd(ctx context.Context) error {
 	for n := 0; ; {
 		more, isOver, moved := t.updatesAfter(n)

@@ -97,7 +97,7 @@ func NewServer(p *producer.Producer, turn func(context.Context, Turn) error, cfg
 	return s, nil
 }
 
-// Close cancels what runs, and ends all streams.
+// Close cancels the sessions of all tasks, whose streams then end, and stops following the agent.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	tasks := slices.Collect(maps.Values(s.tasks))
@@ -130,7 +130,8 @@ func (s *Server) followAgent() {
 	}
 }
 
-// retireTask notes that a task is over, and gives up the oldest of those where there are too many.
+// retireTask counts a task as over, and forgets the oldest ones that are over beyond mostEnded
+// tasks or mostKept bytes.
 func (s *Server) retireTask(t *servedTask) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +154,9 @@ var (
 	errOver  = errors.New("the agent is shut down")
 )
 
-// startTask starts a turn for a principal.
+// startTask starts a session of the agent for a message of a principal, and a goroutine that runs
+// the turn. errBusy and errShare say that too many tasks run, in all or for this principal; errOver
+// says that the server is closed.
 func (s *Server) startTask(principal string, m message) (*servedTask, error) {
 	text := strings.TrimSpace(textOf(m.Parts))
 	s.mu.Lock()

@@ -32,7 +32,7 @@ var ErrTooMany = errors.New("a2a: too many tasks are followed at once")
 // methods may be called at once.
 type Task struct {
 	agent *Agent
-	telling
+	taskAnnouncer
 	done  chan struct{}
 	err   error // once done is closed
 	named chan struct{}
@@ -78,13 +78,14 @@ func (a *Agent) Send(ctx context.Context, p *producer.Producer, text string) (*T
 	return t, nil
 }
 
-// Follow follows a task that is at the agent already. What it has brought before is told first.
+// Follow follows a task that the agent has already, as a session of p. What the task brought before
+// is announced first.
 func (a *Agent) Follow(ctx context.Context, p *producer.Producer, id string) (*Task, error) {
 	t, err := a.beginTask(ctx, p, bridge.Ours("Following the task "+toolwords.Label(id)+"."))
 	if err != nil {
 		return nil, err
 	}
-	a.memory.restoreTask(id, &t.telling)
+	a.memory.restoreTask(id, &t.taskAnnouncer)
 	t.setID(id)
 	go t.runTask(ctx, func(ctx context.Context) {
 		if t.push != nil {
@@ -95,7 +96,8 @@ func (a *Agent) Follow(ctx context.Context, p *producer.Producer, id string) (*T
 	return t, nil
 }
 
-// makeMessage makes the parameters of a message.
+// makeMessage returns the parameters of SendMessage for a text of the user, in the version that the
+// agent speaks. push is nil for none.
 func (a *Agent) makeMessage(text string, push *pushConfig) (p sendParams) {
 	p.Message = message{MessageID: rand.Text(), Role: "ROLE_USER", Parts: []part{{Text: &text}}}
 	p.Configuration.AcceptedOutputModes = []string{"text/plain", "text/markdown", "application/json"}
@@ -123,7 +125,8 @@ func (a *Agent) registerPush(ctx context.Context, t *Task) {
 	}
 }
 
-// beginTask makes a task and its session.
+// beginTask makes a Task and its session, and registers its token for push notifications.
+// ErrTooMany says that maxTasks are followed.
 func (a *Agent) beginTask(ctx context.Context, p *producer.Producer, summary aaep.Text) (*Task, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -135,7 +138,7 @@ func (a *Agent) beginTask(ctx context.Context, p *producer.Producer, summary aae
 		return nil, err
 	}
 	a.tasks++
-	t := &Task{agent: a, telling: newTelling(s, a.spokenName()), done: make(chan struct{}), named: make(chan struct{}),
+	t := &Task{agent: a, taskAnnouncer: newTaskAnnouncer(s, a.spokenName()), done: make(chan struct{}), named: make(chan struct{}),
 		news: make(chan struct{}, 1), retry: bridge.FirstRetry}
 	if a.memory != nil {
 		t.remember = t.recordLine
@@ -271,7 +274,8 @@ func (t *Task) followTask(ctx context.Context) error {
 	return nil
 }
 
-// takeUpdate applies an update of the stream.
+// takeUpdate applies an update that the stream brought. What came before it may be missing after a
+// reconnection; then the whole task is fetched.
 func (t *Task) takeUpdate(ctx context.Context, u update) error {
 	t.lastNews, t.retry, t.unsent = time.Now(), bridge.FirstRetry, nil
 	t.wake.Reset(silentTime)
@@ -281,9 +285,9 @@ func (t *Task) takeUpdate(ctx context.Context, u update) error {
 	case u.Task != nil:
 		t.applySnapshot(ctx, u.Task)
 	case u.Message != nil:
-		t.tellReply(u.Message)
+		t.announceReply(u.Message)
 	case u.Unreadable:
-		t.tellNoteOnce("The agent sent something that cannot be read. It is asked for the task as a whole.")
+		t.announceNoteOnce("The agent sent something that cannot be read. It is asked for the task as a whole.")
 		t.loose = t.fetchTask(ctx) || t.loose
 	case t.loose || first && t.reattached: // what came before this is not known
 		t.loose = true
@@ -292,7 +296,7 @@ func (t *Task) takeUpdate(ctx context.Context, u update) error {
 		t.setConversation(u.Status.ContextID)
 		t.applyStatus(ctx, u.Status.Status)
 	case u.Artifact != nil && t.isMine(u.Artifact.TaskID):
-		t.tellChunk(u.Artifact)
+		t.announceChunk(u.Artifact)
 	}
 	return nil
 }
@@ -324,7 +328,7 @@ func (t *Task) applySnapshot(ctx context.Context, now *taskObject) {
 	}
 	t.setConversation(now.ContextID)
 	for _, a := range now.Artifacts {
-		t.tellWhole(a)
+		t.announceArtifact(a)
 	}
 	t.applyStatus(ctx, now.Status)
 }
@@ -362,7 +366,7 @@ func (t *Task) handleCut(ctx context.Context, err error) error {
 		return cmp.Or(err, errors.New("the agent ended the answer before it began"))
 	case refused && t.unsent != nil:
 		t.unsent = nil
-		t.tellNote("The agent did not take your answer: " + words.Sentence(toolwords.Label(remote.Message)))
+		t.announceNote("The agent did not take your answer: " + words.Sentence(toolwords.Label(remote.Message)))
 		t.wake.Reset(0)
 	case refused: // it has no stream of this task, which may wait, or be over
 		t.refused, t.streamless = t.reattached, codeOf(err) == codeMethodNotFound
@@ -382,12 +386,13 @@ func (t *Task) handleCut(ctx context.Context, err error) error {
 
 // retryLater waits, longer each time, until the agent is tried again.
 func (t *Task) retryLater() {
-	t.tellCut()
+	t.announceCut()
 	t.wake.Reset(t.retry)
 	t.retry = min(2*t.retry, bridge.LastRetry)
 }
 
-// checkTask does what the time has come for.
+// checkTask runs when the timer fires: it fetches the task, sends an answer that did not arrive,
+// opens the stream again, or falls back to polling. An error ends the following.
 func (t *Task) checkTask(ctx context.Context) error {
 	t.wake.Reset(silentTime)
 	before := t.news
@@ -416,7 +421,7 @@ func (t *Task) checkTask(ctx context.Context) error {
 	}
 	if t.refused && !t.polled && !t.isWaiting() {
 		t.polled = true
-		t.tellNote("The agent cannot go on where its answer was cut off. It is asked for the rest until the task ends.")
+		t.announceNote("The agent cannot go on where its answer was cut off. It is asked for the rest until the task ends.")
 	}
 	switch {
 	case t.unsent != nil && t.stream == nil:
@@ -485,7 +490,8 @@ func (t *Task) replaceStream(s *stream) {
 	t.wake.Reset(silentTime)
 }
 
-// applyStatus applies a status of the task.
+// applyStatus announces a new status of the task, withdraws a question that it makes needless, and
+// asks the user where the agent waits for input.
 func (t *Task) applyStatus(ctx context.Context, s taskStatus) {
 	if !t.isNewStatus(s) {
 		return
@@ -493,11 +499,11 @@ func (t *Task) applyStatus(ctx context.Context, s taskStatus) {
 	if t.asking != nil { // what was asked is no longer what the agent waits for
 		t.withdraw()
 		if a := <-t.asking; a.text != "" {
-			t.tellNote("The task went on before your answer was sent.")
+			t.announceNote("The task went on before your answer was sent.")
 		}
 		t.asking = nil
 	}
-	if t.tellState(s) {
+	if t.announceState(s) {
 		t.askUser(ctx, s)
 	} else if !t.over {
 		t.remember(memoryLine{State: t.now, Status: s.statusKey()})
@@ -521,7 +527,8 @@ func (t *Task) askUser(ctx context.Context, s taskStatus) {
 	go func() { answers <- ask(ctx) }()
 }
 
-// sendAnswer sends the answer to the agent.
+// sendAnswer sends the user's answer, a.text, to the agent; it is sent again after a cut. The error
+// is that of asking.
 func (t *Task) sendAnswer(ctx context.Context, a answer) error {
 	t.withdraw()
 	switch {

@@ -77,7 +77,7 @@ type part struct {
 	} `json:"file,omitzero"` // of 0.3
 }
 
-// words are what parts say. What is no text is named, and of data it is said what is in it.
+// textOf returns the text of parts; of data it describes the content, and what is neither it names.
 func textOf(parts []part) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -153,8 +153,8 @@ func (s taskStatus) messageText() string {
 	return strings.TrimSpace(textOf(s.Message.Parts))
 }
 
-// statusKey is the same for the same status, however often it is sent; empty where nothing tells it
-// from others.
+// statusKey identifies a status among those of its task, so that a repeated one is known; empty
+// where the status has neither a message id nor a time.
 func (s taskStatus) statusKey() string {
 	id := s.Timestamp
 	if s.Message != nil {

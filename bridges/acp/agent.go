@@ -244,8 +244,8 @@ func (a *Agent) Past(ctx context.Context) (all []Past, err error) {
 	}
 }
 
-// Resume goes on with a conversation that the agent has kept. What was said in it is not told
-// again.
+// Resume goes on with a conversation that the agent has kept. Its earlier messages are not
+// announced again. ErrNotOffered says that the agent cannot resume.
 func (a *Agent) Resume(ctx context.Context, p *producer.Producer, id string) (*Conversation, error) {
 	method := "session/load" // which sends all of it anew
 	switch {
@@ -354,7 +354,7 @@ type questionQueue struct {
 	places []chan struct{}
 }
 
-// join returns a new place, the last.
+// join adds a place at the end of the queue. Its channel is closed when the place is the first.
 func (q *questionQueue) join() chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -395,8 +395,8 @@ func (a *Agent) logOnce(problem string) {
 	}
 }
 
-// reportLost tells the user, once in a conversation, of a message that could not be read: the agent
-// may wait for an answer to it. Where the agent has nothing to do it is only logged.
+// reportLost announces, once in each busy conversation, that a message of the agent could not be
+// read, since the agent may wait for an answer to it. In others it is only logged.
 func (a *Agent) reportLost(problem string) {
 	a.logOnce(problem)
 	a.mu.Lock()

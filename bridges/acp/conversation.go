@@ -50,7 +50,8 @@ func (c *Conversation) beginTurn(ctx context.Context, summary string) (*turn, er
 	return c.startTurn(ctx, summary)
 }
 
-// startTurn is beginTurn with c.mu held and no turn open.
+// startTurn starts the session of a turn; summary is the user's text. The caller holds c.mu and has
+// seen that no turn is open.
 func (c *Conversation) startTurn(ctx context.Context, summary string) (*turn, error) {
 	s, err := c.p.StartSession(context.WithoutCancel(ctx),
 		aaep.Say(cmp.Or(toolwords.Label(summary), "A message without words.")))
@@ -61,8 +62,8 @@ func (c *Conversation) startTurn(ctx context.Context, summary string) (*turn, er
 	return c.turn, nil
 }
 
-// Stop tells the agent to stop, withdraws what it asks, and reports whether it was at work. Nothing
-// is allowed from then on.
+// Stop sends the agent session/cancel, withdraws its questions, and reports whether it was at work.
+// Nothing of that turn is allowed afterwards.
 func (c *Conversation) Stop() bool {
 	c.mu.Lock()
 	t := c.turn
@@ -136,8 +137,8 @@ func (c *Conversation) keepOffers(offers newSessionResponse) {
 	}
 }
 
-// modelOption returns the agent's setting that chooses the model, or nil where there is none. It is
-// called with c.mu held.
+// modelOption returns the agent's setting that chooses the model, or nil where there is none. The
+// caller holds c.mu.
 func (c *Conversation) modelOption() *configOption {
 	for i, o := range c.config {
 		if o.Category == "model" && (o.Type == "select" || o.Type == "") {
@@ -237,8 +238,8 @@ func (c *Conversation) applyUpdate(params jsontext.Value) {
 	}
 }
 
-// setReportedMode notes that the agent has changed its mode, and tells the user, since they did not
-// ask for it.
+// setReportedMode stores the mode that the agent reports, and announces it where it is new, since
+// the user did not ask for it.
 func (c *Conversation) setReportedMode(id string) {
 	c.mu.Lock()
 	same := c.modes.Current == id
@@ -258,8 +259,8 @@ func (c *Conversation) setReportedMode(id string) {
 	}
 }
 
-// reportNews tells the user something that belongs to no answer: as a text of the open turn,
-// or in a session of its own.
+// reportNews announces a sentence that belongs to no answer: as a text of the open turn, or in a
+// session of its own.
 func (c *Conversation) reportNews(text string) {
 	c.mu.Lock()
 	t := c.turn

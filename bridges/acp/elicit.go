@@ -66,8 +66,9 @@ func (t *turn) endRequest() {
 	}
 }
 
-// askElicitation asks each field of a form in turn. An address is told with its host, and the user
-// is asked whether they want to go there; it is never opened here.
+// askElicitation puts each field of a form to the user in turn and sends the agent the answers. Of
+// a URL the user hears the host and is asked whether they want to go there; it is never opened
+// here.
 func (t *turn) askElicitation(r *request, ask elicitation) {
 	t.mu.Lock()
 	t.endText()

@@ -251,9 +251,9 @@ type grantedAction struct {
 	command    string
 }
 
-// keepGrants notes the changes or the command that an accepted permission has shown, so that the
-// agent's request to do exactly that asks no second time. A command that was too long to be told
-// whole is not among them. It is called with t.mu held.
+// keepGrants records the changes, or the command, that the user allowed, so that the agent's
+// request to do exactly that is not put again. A command that was too long to be announced whole is
+// not recorded. The caller holds t.mu.
 func (t *turn) keepGrants(allowed call) {
 	if t.c.agent.cfg.Version2 { // which has its agents write and run by themselves
 		return
@@ -270,7 +270,7 @@ func (t *turn) keepGrants(allowed call) {
 			if command == "" {
 				continue
 			}
-			if tellableWhole(command) {
+			if fitsQuestion(command) {
 				t.grants = append(t.grants, grantedAction{command: command})
 			}
 			return
@@ -278,8 +278,8 @@ func (t *turn) keepGrants(allowed call) {
 	}
 }
 
-// spendGrant reports whether a noted grant matches, and forgets that one: each permission counts
-// once. After a stop none does.
+// spendGrant reports whether a recorded grant matches, and removes it: each permission counts once,
+// and none after a stop.
 func (t *turn) spendGrant(isGranted func(grantedAction) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -133,13 +133,10 @@ func (t *turn) askPermission(r *request, ask permissionRequest) {
 	r.answer(no)
 }
 
-// putQuestion calls ask, which puts the question, once the requests that came before r have had
-// their answers, since Details and Options are about the one question that the user is asked.
-// Beside an editor, which shows them all, no question waits. p is nil for a question that is no
-// permission.
-//
-// The error is that of ctx or of ask. Where it means that no question could be put, the user is
-// told.
+// putQuestion waits until the requests before r are answered, since Details and Options are about
+// one question, and then calls ask. Beside an editor, which shows all questions, nothing waits. p
+// is nil for a question that is no permission. The error is that of ctx or of ask; where it means
+// that no question could be put, that is announced.
 func (t *turn) putQuestion(ctx context.Context, r *request, p *permission, ask func() error) error {
 	if r.place != nil {
 		select {

@@ -16,12 +16,10 @@ import (
 // stopTimeout is for an agent to say that it has stopped.
 const stopTimeout = 10 * time.Second
 
-// Prompt sends what the user says, and waits for the end of the turn, which is one session of the
-// Producer from its start to its end. A word such as @main.go that names a file in the folder
-// attaches that file. When ctx ends the agent is told to stop.
-//
-// The error says why there is no answer: ErrBusy, ErrAuthRequired, or what the agent reports. It
-// was told in the session, too.
+// Prompt sends a message of the user, and waits for the end of the turn, which is one session of
+// the Producer. A word such as @main.go that names a file in the folder attaches that file. When
+// ctx ends, the agent is asked to stop. The error says why there is no answer: ErrBusy,
+// ErrAuthRequired, or what the agent reports; it is announced in the session, too.
 func (c *Conversation) Prompt(ctx context.Context, text string) error {
 	t, err := c.beginTurn(ctx, text)
 	if err != nil {
@@ -81,7 +79,8 @@ func (t *turn) awaitIdle(ctx context.Context) (reason string, err error) {
 // errNotStopped ends a turn whose agent was told to stop, and goes on.
 var errNotStopped = fmt.Errorf("acp: the agent was told to stop, and has not said within %v that it did", stopTimeout)
 
-// awaitStopped waits stopTimeout at most for the answer to a prompt whose agent was told to stop.
+// awaitStopped waits for the answer to a prompt after the agent was asked to stop, at most
+// stopTimeout; then the error is errNotStopped. ok is false where the link ended first.
 func awaitStopped(wait <-chan message) (m message, ok bool, err error) {
 	select {
 	case m, ok = <-wait:

@@ -106,9 +106,10 @@ func (t *tee) copyLines(from io.Reader, editor bool) error {
 		func(line []byte, whole bool) bool { return t.admitLine(line, whole, editor) })
 }
 
-// admitLine queues a line for the observer, and reports whether it is passed on. Only the editor's
-// answer to what a listener has answered already is not. It is called with the lock of its
-// direction held, and a panic in it stops the observing alone.
+// admitLine queues a line for the observer, and reports whether it is copied to the other side: all
+// are but the editor's answer to a permission that a listener answered first. whole is false for
+// the beginning of a line that is too long. The caller holds the lock of the line's direction; a
+// panic stops observing, not copying.
 func (t *tee) admitLine(line []byte, whole, editor bool) (passes bool) {
 	passes = true
 	defer func() {
@@ -155,8 +156,8 @@ const (
 	maxConversations = 256  // that are followed
 )
 
-// notePermission registers a request for permission so that a listener may answer it, or returns
-// nil where only the editor may. It is called with t.mu held.
+// notePermission registers a request for permission so that a listener may answer it. It returns
+// nil where only the editor may answer. The caller holds t.mu.
 func (t *tee) notePermission(line []byte) *pendingPermission {
 	var m message
 	if jsonv2.Unmarshal(line, &m) != nil || m.Method == nil || *m.Method != "session/request_permission" ||
@@ -193,15 +194,16 @@ func (p *pendingPermission) withdraw() {
 	p.request.cancel()
 }
 
-// withdrawAll leaves to the editor all that is open. It is called with t.mu held.
+// withdrawAll withdraws every open permission from the listeners; the editor alone can answer it
+// then. The caller holds t.mu.
 func (t *tee) withdrawAll() {
 	for _, pending := range t.open {
 		pending.withdraw()
 	}
 }
 
-// withdrawCancelled leaves to the editor the permission that a line of the agent takes back. It is
-// called with t.mu held.
+// withdrawCancelled withdraws from the listeners the permission that a $/cancel_request of the
+// agent names. The caller holds t.mu.
 func (t *tee) withdrawCancelled(line []byte) {
 	var m message
 	var params cancelRequest
@@ -215,9 +217,9 @@ func (t *tee) withdrawCancelled(line []byte) {
 	}
 }
 
-// matchAnswer finds the permission that a line of the editor answers, if any, and reports whether
-// the line is passed on. Where the line cannot be read, or takes back a request such as the prompt,
-// all that is open is left to the editor. It is called with t.mu held.
+// matchAnswer returns the permission that a line of the editor answers, or nil, and reports whether
+// the line is copied. A line that cannot be read, or cancels a request, withdraws all permissions
+// from the listeners. The caller holds t.mu.
 func (t *tee) matchAnswer(line []byte) (*pendingPermission, bool) {
 	var m message
 	if jsonv2.Unmarshal(line, &m) != nil {
@@ -249,8 +251,8 @@ func (t *tee) matchAnswer(line []byte) (*pendingPermission, bool) {
 	return pending, !pending.settled
 }
 
-// replyForListener sends a listener's answer to the agent, unless the editor was first. Nothing but
-// an outcome is ever sent, never an error.
+// replyForListener sends a listener's answer to the agent and reports true, unless the editor was
+// first. It never sends an error.
 func (t *tee) replyForListener(r *request, m message) bool {
 	var answer permissionResponse
 	if m.Result == nil || decodeParams(m.Result, &answer) != nil {
@@ -282,7 +284,8 @@ func (t *tee) replyForListener(r *request, m message) bool {
 	return true
 }
 
-// withdrawFromEditor tells the editor that a permission is answered.
+// withdrawFromEditor sends the editor a $/cancel_request for a permission that a listener has
+// answered.
 func (t *tee) withdrawFromEditor(id jsontext.Value) {
 	method := "$/cancel_request"
 	params, err := jsonv2.Marshal(cancelRequest{RequestID: id})
@@ -451,7 +454,7 @@ func (t *tee) findConversation(id string) *Conversation {
 	return c
 }
 
-// reportEditorAnswer tells the listeners what the editor's user has answered.
+// reportEditorAnswer announces to the listeners what the editor's user has answered.
 func (t *tee) reportEditorAnswer(pending *pendingPermission, m message) {
 	var ask permissionRequest
 	if decodeParams(pending.request.params, &ask) != nil {

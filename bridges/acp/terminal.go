@@ -156,7 +156,7 @@ func (t *turn) runCommand(r *request, ask createTerminalRequest) (id string, err
 		sentences = append(sentences, fmt.Sprintf("With %s set to %s.", v.Name, value))
 	}
 	context := strings.Join(sentences, " ")
-	if !tellableWhole(command) || !tellableWhole(context) {
+	if !fitsQuestion(command) || !fitsQuestion(context) {
 		return "", fmt.Errorf("a command with its settings can have %d characters at most, so that the user can be "+
 			"told all of it", toolwords.Most)
 	}
@@ -166,8 +166,8 @@ func (t *turn) runCommand(r *request, ask createTerminalRequest) (id string, err
 	return id, err
 }
 
-// tellableWhole reports whether a question tells the whole of a text.
-func tellableWhole(text string) bool {
+// fitsQuestion reports whether a question can hold the whole of a text.
+func fitsQuestion(text string) bool {
 	return len(text) <= maxToldBytes-100 && utf8.RuneCountInString(text) <= toolwords.Most
 }
 

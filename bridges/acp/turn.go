@@ -61,8 +61,8 @@ func newTurn(c *Conversation, s *producer.Session) *turn {
 	return t
 }
 
-// stopAgent tells the agent to stop, and ends the commands that run for it. The agent is told
-// before any question is answered as cancelled.
+// stopAgent sends session/cancel, before any question is answered as cancelled, and kills the
+// commands that run for the agent. Later calls do nothing.
 func (t *turn) stopAgent() {
 	defer t.c.killCommands()
 	t.mu.Lock()
@@ -117,8 +117,8 @@ func (t *turn) applyUpdate(kind string, update jsontext.Value) error {
 	return nil
 }
 
-// reportUnknownKind tells the user, once for each kind, that there are updates that are not known
-// here.
+// reportUnknownKind announces, once for each kind of update, that the agent sent one that is not
+// known here.
 func (t *turn) reportUnknownKind(kind string) {
 	if t.c.agent.noteFirst(kind) {
 		t.reportNotice("The agent sent news of a kind that is not known here, " + cmp.Or(toolwords.Label(kind),
@@ -127,7 +127,7 @@ func (t *turn) reportUnknownKind(kind string) {
 }
 
 // reportNotice tells the user a sentence beside the answer.
-func (t *turn) reportNotice(text string) { bridge.TellNotice(t.s, text) }
+func (t *turn) reportNotice(text string) { bridge.AnnounceNotice(t.s, text) }
 
 // reportProgress tells the user how far the turn is, which newer progress makes void. It is called
 // with t.mu held.
@@ -165,7 +165,8 @@ func (t *turn) writeChunk(kind string, u contentChunk) {
 	t.out.WriteString(text)
 }
 
-// endText ends the text that is being written, with t.mu held: what comes next is not about it.
+// endText closes the output of the answer that is being written, because what comes next is not
+// part of it. The caller holds t.mu.
 func (t *turn) endText() {
 	if t.out != nil {
 		t.out.Close()
@@ -202,8 +203,8 @@ func nameWithArticle(kind string) string {
 // upperFirst capitalises a text that begins with an ASCII letter.
 func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// reportPlan tells what has changed of the agent's plan: the step that begins, a plan that is new,
-// or that all is done.
+// reportPlan announces what changed in the agent's plan: the step that begins, a plan that is new,
+// or that all steps are done.
 func (t *turn) reportPlan(entries []planEntry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -276,8 +277,8 @@ func (c *call) mergeUpdate(u toolCall) {
 	c.folder = cmp.Or(u.folder, c.folder)
 }
 
-// mergeCall merges an update into the call with its id, which is made if it is new, and returns the
-// call; nil if there are too many. It is called with t.mu held.
+// mergeCall merges an update into the call with its id, a new one where it is unknown, and returns
+// the call; nil where there are too many. The caller holds t.mu.
 func (t *turn) mergeCall(u toolCall) *call {
 	c := t.calls[u.ID]
 	if c == nil {
@@ -292,7 +293,8 @@ func (t *turn) mergeCall(u toolCall) *call {
 	return c
 }
 
-// reportCall merges an update of a call and tells what it means: that it runs, or how it ended.
+// reportCall merges an update of a call and announces that the call runs, or how it ended. One that
+// may still be asked about is announced after settleTime.
 func (t *turn) reportCall(u toolCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -326,8 +328,8 @@ func (t *turn) reportCall(u toolCall) {
 	}
 }
 
-// setNewest makes c the call that Details is about, if there is something to tell of it. It is
-// called with t.mu held.
+// setNewest makes c the call that Details describes, where it has content or input. The caller
+// holds t.mu.
 func (t *turn) setNewest(c *call) {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()
@@ -336,8 +338,8 @@ func (t *turn) setNewest(c *call) {
 	}
 }
 
-// reportInvoked tells that a call runs that no user was asked about. It is never told as of high
-// risk, since such a call would have been asked about. It is called with t.mu held.
+// reportInvoked announces a call that runs without having been asked about; its risk is announced
+// as medium at most, since one of high risk would have been asked about. The caller holds t.mu.
 func (t *turn) reportInvoked(c *call) {
 	if c.done != nil {
 		return
@@ -357,8 +359,8 @@ func (t *turn) reportInvoked(c *call) {
 // errFailed ends a call, or a session, that the agent reports as failed.
 var errFailed = errors.New("the agent reports that it failed")
 
-// reportEnded tells how a call ended, also where it was done although it was not allowed. It is
-// called with t.mu held.
+// reportEnded announces how a call ended, also where it was done although the user did not allow
+// it. The caller holds t.mu.
 func (t *turn) reportEnded(c *call) {
 	c.ended = true
 	if c.reportTimer != nil {

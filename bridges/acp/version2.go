@@ -142,8 +142,8 @@ func (t *turn) writeWhole(kind string, u wholeMessage) {
 	}
 }
 
-// asVersion1 returns a request for permission as version 1 has it, with all that it says. id is
-// that of the request, by which what is no known call is told apart.
+// asVersion1 converts a request for permission of version 2, with all its texts, to version 1. id
+// is that of the request; it names a call that has no id.
 func (p permissionRequest2) asVersion1(id string) permissionRequest {
 	call := p.Subject.ToolCall
 	texts := []string{p.Title, p.Description}

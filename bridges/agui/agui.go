@@ -40,10 +40,9 @@ type Config struct {
 	Transport http.RoundTripper
 }
 
-// Proxy returns a handler that passes requests on to the agent at upstream and tells what its runs
-// do through p. Requests are followed that start a run and are answered with Server-Sent Events;
-// what else comes passes as it is. The path of upstream is that of the endpoint; it is also found
-// at "/".
+// Proxy returns a handler that forwards requests to the agent at upstream and announces what its
+// runs do through p. Runs whose answers are Server-Sent Events are followed; all else is forwarded
+// unchanged. The path of upstream is that of the endpoint, which is also served at "/".
 func Proxy(p *producer.Producer, upstream *url.URL, cfg Config) http.Handler {
 	if cfg.Transport == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -83,8 +82,8 @@ type input struct {
 	members map[string]jsontext.Value // all of them
 }
 
-// RoundTrip sends a request of the web app to the agent. If it starts a run, the run is told, and
-// the response's stream goes through it.
+// RoundTrip sends a request of the web app to the agent. Where it starts a run, the run is
+// announced and its stream passes through relayStream.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, in := readInput(r)
 	if in == nil {

@@ -110,7 +110,9 @@ func (h *history) countEvent(e *event) {
 	}
 }
 
-// recordEvent takes an event over.
+// recordEvent applies an event to the conversation's messages and state, which a resumed run sends
+// back to the agent. chunkOf is the id of the message or call that a chunk without an id belongs
+// to.
 func (h *history) recordEvent(e *event, chunkOf string) {
 	if !h.isTooLong {
 		h.countEvent(e)

@@ -29,7 +29,9 @@ const (
 	mostTold      = 15000            // bytes of an action or a consequence
 )
 
-// askInterrupts asks about every interrupt. done says how what was accepted ended.
+// askInterrupts puts every interrupt to the user, one after the other. ok is false where one could
+// not be put or was not answered; the web app is asked then. The caller calls done with how the
+// accepted actions ended.
 func (x *run) askInterrupts(ctx context.Context, interrupts []interrupt) (answers []resumeEntry, done func(error),
 	ok bool) {
 	x.mu.Lock()
@@ -47,13 +49,13 @@ func (x *run) askInterrupts(ctx context.Context, interrupts []interrupt) (answer
 		}
 	}
 	if len(interrupts) > maxInterrupts || x.history.isTooLong || hasTwin(interrupts) {
-		bridge.TellNotice(x.session, "What the agent asks was not answered here.")
+		bridge.AnnounceNotice(x.session, "What the agent asks was not answered here.")
 		return nil, done, false
 	}
 	for _, i := range interrupts {
 		answer, end, err := x.askOne(ctx, i)
 		if err != nil {
-			bridge.TellNotice(x.session, "What the agent asks was not answered here.")
+			bridge.AnnounceNotice(x.session, "What the agent asks was not answered here.")
 			return nil, done, false
 		}
 		if end != nil {
@@ -191,7 +193,8 @@ func isForm(i interrupt) bool {
 	return len(s.Properties) > 0 && !slices.ContainsFunc(s.Required, isMissing)
 }
 
-// confirmInterrupt asks whether the agent may go on.
+// confirmInterrupt puts the question to the user whether the agent may go on, with the tool call
+// that waits. The error says why it could not be put; the func completes an accepted call.
 func (x *run) confirmInterrupt(ctx context.Context, i interrupt, timeout time.Duration) (aaep.Decision, func(error),
 	error) {
 	tool := producer.Tool{Name: "approval", Risk: aaep.RiskHigh, Timeout: timeout, AsksElsewhere: true}
@@ -241,8 +244,9 @@ func (x *run) forgetCall(id string) {
 	}
 }
 
-// tellInterrupts tells what the web app is asked.
-func (x *run) tellInterrupts(interrupts []interrupt) {
+// announceInterrupts announces the questions that the web app puts to its user, where they are not
+// put here.
+func (x *run) announceInterrupts(interrupts []interrupt) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, i := range interrupts[:min(len(interrupts), maxInterrupts)] {
@@ -251,6 +255,6 @@ func (x *run) tellInterrupts(interrupts []interrupt) {
 			delete(x.calls, i.ToolCallID)
 		}
 		question := cmp.Or(toolwords.Label(i.Message), toolwords.Label(i.Reason), "what cannot be read here")
-		bridge.TellNotice(x.session, "The app asks: "+words.Sentence(question))
+		bridge.AnnounceNotice(x.session, "The app asks: "+words.Sentence(question))
 	}
 }

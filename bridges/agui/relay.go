@@ -23,9 +23,9 @@ const (
 	keepAlive      = 15 * time.Second // between the comments that keep the link to the app while the person is asked
 )
 
-// relayStream passes the events of a run on to the web app until it ends, and tells what they mean.
-// Where the person answers what the run stops for, the run that resumes it is a part of the same
-// stream. The error is that of the link to the agent.
+// relayStream copies the events of a run to the web app until it ends, and announces them. Where
+// the user answers an interrupt, the run that resumes it continues the same stream. The error is
+// that of the link to the agent.
 func (x *run) relayStream(app io.Writer, body io.ReadCloser) error {
 	for resumed := 0; ; resumed++ {
 		stop, err := x.passEvents(app, body, resumed > 0)
@@ -91,7 +91,7 @@ func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, er
 				if !x.transport.cfg.Observe {
 					return &stop{bytes.Clone(raw), interrupts}, nil
 				}
-				x.tellInterrupts(interrupts)
+				x.announceInterrupts(interrupts)
 			}
 			if id := e.MessageID + e.ToolCallID; id != "" && strings.HasSuffix(e.Type, "_CHUNK") {
 				chunkOf = id
@@ -118,7 +118,7 @@ func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, er
 	}
 }
 
-// followEvent tells an event, and reports whether it ended the run.
+// followEvent announces an event, and reports whether it ended the run.
 func (x *run) followEvent(e *event) bool {
 	switch e.Type {
 	case "RUN_FINISHED":
@@ -126,7 +126,7 @@ func (x *run) followEvent(e *event) bool {
 	case "RUN_ERROR":
 		x.endRun(errAgent, "The agent reports an error: "+words.Sentence(toolwords.Label(e.Message)))
 	default:
-		x.tellEvent(e)
+		x.announceEvent(e)
 		return false
 	}
 	return true
@@ -157,7 +157,8 @@ func (x *run) reportFailure(app io.Writer, err error) {
 	x.endRun(err, says)
 }
 
-// askWhileAlive asks, and meanwhile keeps the link to the web app alive with comments.
+// askWhileAlive calls askInterrupts, and meanwhile keeps the link to the web app alive with
+// comments; where the app is gone, the questions are withdrawn.
 func (x *run) askWhileAlive(app io.Writer, interrupts []interrupt) (answers []resumeEntry, done func(error), ok bool) {
 	ctx, cancel := context.WithCancel(x.ctx)
 	var beating sync.WaitGroup

@@ -69,8 +69,8 @@ func newRun(r *http.Request, t *transport, in *input) *run {
 	return x
 }
 
-// tellEvent tells what an event means, but for the end of the run.
-func (x *run) tellEvent(e *event) {
+// announceEvent announces an event of a run, other than its end, in the run's session.
+func (x *run) announceEvent(e *event) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch e.Type {
@@ -102,7 +102,7 @@ func (x *run) tellEvent(e *event) {
 	case "STEP_STARTED":
 		x.reportProgress("Step: " + words.Sentence(toolwords.Label(e.StepName)))
 	case "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA":
-		x.tellActivity(e)
+		x.announceActivity(e)
 	case "REASONING_MESSAGE_START":
 		if x.transport.cfg.Reasoning {
 			x.openOutput(e.MessageID, "")
@@ -142,7 +142,8 @@ func (x *run) writeChunk(e *event) {
 	}
 }
 
-// beginCall notes a call of which the name is known, and tells of it if no interrupt follows soon.
+// beginCall records a call by its name, and announces it after callDelay, unless an interrupt asks
+// about it first.
 func (x *run) beginCall(e *event) {
 	x.closeAll()
 	if x.calls[e.ToolCallID] != nil || len(x.calls) >= maxOpen || e.ToolCallID == "" {
@@ -168,7 +169,8 @@ func (x *run) addArgs(id, args string) {
 	}
 }
 
-// announceCall tells that a call runs.
+// announceCall announces that a call runs, once, unless it is being asked about. A tool of the web
+// app's own is announced as such.
 func (x *run) announceCall(c *call) {
 	if c.timer.Stop(); c.done != nil || c.isAsked {
 		return
@@ -176,7 +178,7 @@ func (x *run) announceCall(c *call) {
 	c.done = func(error) {}
 	title := toolwords.Label(c.name)
 	if c.isApps {
-		bridge.TellNotice(x.session, "The app is to run its tool "+words.Sentence(title))
+		bridge.AnnounceNotice(x.session, "The app is to run its tool "+words.Sentence(title))
 		return
 	}
 	if done, err := x.session.Invoked(producer.Tool{Name: cmp.Or(c.name, "tool"), Risk: aaep.RiskMedium}); err == nil {
@@ -184,14 +186,14 @@ func (x *run) announceCall(c *call) {
 	}
 }
 
-// announceCalls tells of the calls that run because something else follows than an interrupt.
+// announceCalls announces all calls that wait, since no interrupt about them follows.
 func (x *run) announceCalls() {
 	for _, c := range x.calls {
 		x.announceCall(c)
 	}
 }
 
-// endCall completes a call. It may have been told of only now.
+// endCall announces how a call ended, and first that it ran where that was not announced yet.
 func (x *run) endCall(id string, err error) {
 	c := x.calls[id]
 	if c == nil {
@@ -203,8 +205,8 @@ func (x *run) endCall(id string, err error) {
 	delete(x.calls, id)
 }
 
-// tellActivity tells what an activity is about, or what changed in it.
-func (x *run) tellActivity(e *event) {
+// announceActivity announces what an activity is about or, of a known one, what changed in it.
+func (x *run) announceActivity(e *event) {
 	before, known := x.activities[e.MessageID]
 	after := before
 	if e.Type == "ACTIVITY_SNAPSHOT" {

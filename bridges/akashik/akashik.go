@@ -171,7 +171,7 @@ func newOver(p *producer.Producer, cfg Config, transport http.RoundTripper) (*Br
 	return b, nil
 }
 
-// Close withdraws an open question, tells what was gathered, and ends the session.
+// Close withdraws an open question, announces what was gathered, and ends the session.
 func (b *Bridge) Close() error {
 	b.mu.Lock()
 	b.cancel()
@@ -185,8 +185,8 @@ func (b *Bridge) Close() error {
 	return errors.Join(err, b.seen.Close())
 }
 
-// takeNews tells news that came together: each once, and only what is wanted. The error says why
-// they could not be told; then they may be taken again.
+// takeNews announces news that came together: each once, and only of the kinds and relevance that
+// Config wants. With an error they were not announced, and may be taken again.
 func (b *Bridge) takeNews(all []*news) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -203,7 +203,7 @@ func (b *Bridge) takeNews(all []*news) error {
 		repeated := b.seen.Told(now, now, n.name...)
 		asked := !n.wantAction || b.seen.Told(now, now, n.actionName()...)
 		if !repeated {
-			if err := b.tellNews(n, now); err != nil {
+			if err := b.announceNews(n, now); err != nil {
 				return err
 			}
 		}
@@ -226,8 +226,8 @@ func (b *Bridge) takeNews(all []*news) error {
 	return nil
 }
 
-// learnClaims takes over what news say of a record, and withdraws the questions that they settle,
-// with b.mu held.
+// learnClaims stores the summary of the record that news are about, and withdraws the questions
+// that the news settle. The caller holds b.mu.
 func (b *Bridge) learnClaims(n *news) {
 	if n.unit != "" && n.summary != "" && (len(b.claims) < mostClaims || b.claims[n.unit] != "") {
 		b.claims[n.unit] = n.summary
@@ -242,14 +242,15 @@ func (b *Bridge) learnClaims(n *news) {
 	}
 }
 
-// tellNews tells news now or when the window ends, with b.mu held. Those that require something of
-// a person are told at once, as is the end of the field's session.
-func (b *Bridge) tellNews(n *news, now time.Time) error {
+// announceNews announces news at once, or gathers them until the window ends. News that want an
+// action of a person, a handoff and the end of the field's session are never gathered. The caller
+// holds b.mu.
+func (b *Bridge) announceNews(n *news, now time.Time) error {
 	atOnce := n.wantAction || n.event == handoffIncoming || n.event == sessionEnded
 	if !atOnce {
 		if b.cfg.Window > 0 {
 			b.pending.Add(n.event, n.epoch, n.sentence)
-		} else if err := b.tellResult(n.sentence); err != nil {
+		} else if err := b.announceResult(n.sentence); err != nil {
 			return err
 		}
 		if delay := now.Sub(n.at); !n.at.IsZero() && delay > max(b.late, lateTime) {
@@ -273,10 +274,10 @@ func (b *Bridge) tellNews(n *news, now time.Time) error {
 	if !b.cfg.Record { // requireAction tells it
 		return nil
 	}
-	return b.tellResult(n.sentence)
+	return b.announceResult(n.sentence)
 }
 
-// handOver tells that a person is waited for who cannot answer here, with b.mu held.
+// handOver emits a handoff: a person is waited for who cannot answer here. The caller holds b.mu.
 func (b *Bridge) handOver(text string) error {
 	if err := b.openSession(); err != nil {
 		return err
@@ -286,7 +287,7 @@ func (b *Bridge) handOver(text string) error {
 		UrgencyForHandoff: aaep.RiskMedium})
 }
 
-// flushPending tells what was gathered, and begins the next window, with b.mu held.
+// flushPending announces what was gathered, and opens the next window. The caller holds b.mu.
 func (b *Bridge) flushPending() error {
 	b.window.Close()
 	if b.pending.Total() == 0 && b.late == 0 {
@@ -300,13 +301,13 @@ func (b *Bridge) flushPending() error {
 		})
 	}
 	for _, text := range b.pending.Sentences("update", "", kinds) {
-		if err := b.tellResult(text); err != nil {
+		if err := b.announceResult(text); err != nil {
 			return err
 		}
 	}
 	if b.late > 0 {
 		delay := words.Spoken(b.late.Round(time.Minute))
-		if err := b.tellResult("That comes late: the oldest is from " + delay + " ago."); err != nil {
+		if err := b.announceResult("That comes late: the oldest is from " + delay + " ago."); err != nil {
 			return err
 		}
 	}
@@ -314,8 +315,8 @@ func (b *Bridge) flushPending() error {
 	return nil
 }
 
-// openSession begins a session where there is none, or where the old one has told enough, with b.mu
-// held.
+// openSession starts a session where there is none, or where the old one has mostOfSession
+// announcements. The caller holds b.mu.
 func (b *Bridge) openSession() error {
 	if b.told >= mostOfSession && b.asking == nil {
 		b.endSession(bridge.Ours("What follows is told in a new session."))
@@ -335,9 +336,9 @@ func (b *Bridge) openSession() error {
 	return nil
 }
 
-// tellResult tells a sentence as a result of its own, which nothing takes the place of, with b.mu
-// held.
-func (b *Bridge) tellResult(text string) error {
+// announceResult emits a sentence as an output of its own, which later news does not replace. The
+// caller holds b.mu.
+func (b *Bridge) announceResult(text string) error {
 	if err := b.openSession(); err != nil {
 		return err
 	}
@@ -347,7 +348,7 @@ func (b *Bridge) tellResult(text string) error {
 	return out.Close()
 }
 
-// endSession ends the session, with b.mu held.
+// endSession completes the session with a text, if there is one. The caller holds b.mu.
 func (b *Bridge) endSession(text aaep.Text) {
 	if b.s != nil {
 		b.s.Complete(text)
@@ -355,25 +356,26 @@ func (b *Bridge) endSession(text aaep.Text) {
 	}
 }
 
-// tellNote tells something about the field that is no news of it, after what was gathered.
-func (b *Bridge) tellNote(text string) {
+// announceNote announces a sentence about the field or its link that is no news of the field, after
+// what was gathered.
+func (b *Bridge) announceNote(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return
 	}
-	if err := errors.Join(b.flushPending(), b.tellResult(text)); err != nil {
+	if err := errors.Join(b.flushPending(), b.announceResult(text)); err != nil {
 		b.cfg.Logger.Error("akashik: it could not be told", "error", err)
 	}
 }
 
-// tellNoteOnce tells something that is not told again.
-func (b *Bridge) tellNoteOnce(text string) {
+// announceNoteOnce is announceNote for a sentence that is announced once.
+func (b *Bridge) announceNoteOnce(text string) {
 	b.mu.Lock()
 	before := b.warned[text]
 	b.warned[text] = true
 	b.mu.Unlock()
 	if !before {
-		b.tellNote(text)
+		b.announceNote(text)
 	}
 }

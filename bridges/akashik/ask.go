@@ -34,8 +34,8 @@ const (
 	answerNone    = "none"
 )
 
-// requireAction has a person asked about news that require an action, with b.mu held, or tells that
-// they cannot be answered here.
+// requireAction queues a question about news that want an action of a person, or announces that it
+// cannot be answered here. The caller holds b.mu.
 func (b *Bridge) requireAction(n *news) error {
 	if !b.cfg.Record || len(b.waiting) >= mostWaiting {
 		return b.handOver(n.sentence + cannotAnswer)
@@ -44,7 +44,8 @@ func (b *Bridge) requireAction(n *news) error {
 	return b.askNext()
 }
 
-// askNext asks the next question on a goroutine of its own, one at a time, with b.mu held.
+// askNext starts a goroutine that puts the next queued question, unless one is open. The caller
+// holds b.mu.
 func (b *Bridge) askNext() error {
 	if b.asking != nil || len(b.waiting) == 0 || b.ctx.Err() != nil {
 		return nil
@@ -140,7 +141,7 @@ func (b *Bridge) knowsClaims(n *news) bool {
 // findClaims asks the field between which records a conflict is, and what they say. What it does
 // not say stays unknown.
 func (b *Bridge) findClaims(ctx context.Context, n *news) {
-	answer, err := b.attuneOnce(ctx, wholeField, mostSought)
+	answer, err := b.fetchRecords(ctx, wholeField, mostSought)
 	if err != nil {
 		return
 	}
@@ -233,8 +234,8 @@ func (b *Bridge) makeDirective(n *news, claims [2]string, reply string) *directi
 	return d
 }
 
-// writeDirective puts a directive on record, and tells what came of it. Where the field cannot be
-// reached it is sent again, as the same message, for ten minutes.
+// writeDirective records the person's answer in the field as a directive, and announces whether it
+// was accepted. Where the field cannot be reached, the same message is sent again for ten minutes.
 func (b *Bridge) writeDirective(ctx context.Context, n *news, s *producer.Session, d *directive) {
 	d.Confidence.Evidence = append(d.Confidence.Evidence, "aaep session "+s.ID(),
 		"answered at "+time.Now().UTC().Format(time.RFC3339))
@@ -255,7 +256,7 @@ func (b *Bridge) writeDirective(ctx context.Context, n *news, s *producer.Sessio
 		}
 		if !delayed {
 			delayed = true
-			b.tellNote("Your answer is not written yet, for the field cannot be reached. It is tried again.")
+			b.announceNote("Your answer is not written yet, for the field cannot be reached. It is tried again.")
 		}
 		select {
 		case <-time.After(retry):
@@ -268,7 +269,7 @@ func (b *Bridge) writeDirective(ctx context.Context, n *news, s *producer.Sessio
 		err = errors.New("the field did not accept it: " + toolwords.Label(answer.Reason))
 	}
 	if err != nil {
-		b.tellNote("It is not known that your answer was written: " + words.Sentence(toolwords.Label(err.Error())))
+		b.announceNote("It is not known that your answer was written: " + words.Sentence(toolwords.Label(err.Error())))
 		return
 	}
 	b.mu.Lock()
@@ -278,5 +279,5 @@ func (b *Bridge) writeDirective(ctx context.Context, n *news, s *producer.Sessio
 	if err != nil {
 		b.cfg.Logger.Error("akashik: what was told is not remembered across a restart", "error", err)
 	}
-	b.tellNote("Written in the field: " + words.Sentence(d.Content) + " Whether an agent follows it is not known here.")
+	b.announceNote("Written in the field: " + words.Sentence(d.Content) + " Whether an agent follows it is not known here.")
 }

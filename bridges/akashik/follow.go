@@ -36,7 +36,8 @@ type place struct {
 	Subscriptions []string `json:"subscriptions"`
 }
 
-// placesFile is where the place is kept, beside what was told; "" is nowhere.
+// placesFile returns the path of the file that keeps the place, beside the file of what was
+// announced; "" keeps nothing.
 func (b *Bridge) placesFile() string {
 	if b.cfg.Seen == "" {
 		return ""
@@ -62,9 +63,9 @@ func (b *Bridge) placeNow() place {
 	return b.place
 }
 
-// Follow tells the news of the field until ctx ends. A link that is cut is taken up again, at most
-// a minute later; that it was cut, that it is back and for how long it was away is told. The error
-// is ctx's, or says why the field could not be followed at first.
+// Follow announces the news of the field until ctx ends. A cut link is connected again after a
+// minute at most; cuts and returns are announced. The error is ctx's, or says why the field could
+// not be followed at first.
 func (b *Bridge) Follow(ctx context.Context) error {
 	links, err := b.connectField(ctx)
 	if ctx.Err() != nil {
@@ -88,7 +89,7 @@ func (b *Bridge) Follow(ctx context.Context) error {
 		Peer:    "field",
 		Connect: func(ctx context.Context) (err error) { links, err = b.connectField(ctx); return err },
 		Attend:  func(ctx context.Context) error { return b.attendLinks(ctx, links) },
-		Note:    b.tellNote,
+		Note:    b.announceNote,
 		Back:    back,
 		Holds:   " What happened meanwhile, but for records, is not known.",
 		Logger:  b.cfg.Logger,
@@ -115,7 +116,7 @@ func (b *Bridge) connectField(ctx context.Context) (links []*link, err error) {
 	if place := b.placeNow(); place.Known {
 		since = place.Epoch
 	}
-	if _, err := b.attuneOnce(ctx, since, 1); err != nil {
+	if _, err := b.fetchRecords(ctx, since, 1); err != nil {
 		return nil, err
 	}
 	if !b.cfg.MCP && level != 0 && level != 1 { // where the level is not known, it may push
@@ -277,7 +278,7 @@ func (b *Bridge) unsubscribeAll(ctx context.Context) {
 	b.movePlace(func(p *place) { p.Subscriptions = left[max(0, len(left)-mostLeft):] })
 }
 
-// leaveField ends the subscriptions, and tells the field that this listener goes.
+// leaveField ends the subscriptions and deregisters this listener at the field.
 func (b *Bridge) leaveField(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveTime)
 	defer cancel()
@@ -320,7 +321,8 @@ func (b *Bridge) attendLinks(ctx context.Context, links []*link) error {
 	}
 }
 
-// takePushed takes what the field pushes.
+// takePushed announces a notification that the field pushes. One of an ended subscription is
+// dropped.
 func (b *Bridge) takePushed(message []byte) {
 	n, subscription, problem := decodeNotification(message)
 	if n != nil && !slices.Contains(b.placeNow().Subscriptions, subscription) {
@@ -330,7 +332,7 @@ func (b *Bridge) takePushed(message []byte) {
 		b.cfg.Logger.Warn("akashik: " + problem.Error())
 	}
 	if n == nil {
-		b.tellNoteOnce("The field sends what cannot be read, and is not told.")
+		b.announceNoteOnce("The field sends what cannot be read, and is not told.")
 		return
 	}
 	b.f.advanceClock(n.epoch)
@@ -339,8 +341,8 @@ func (b *Bridge) takePushed(message []byte) {
 	}
 }
 
-// An attunement is the answer to ATTUNE.
-type attunement struct {
+// A recordsAnswer is the answer to ATTUNE.
+type recordsAnswer struct {
 	Status string `json:"status"`
 	Record []struct {
 		Unit      memoryUnit     `json:"memory_unit"`
@@ -359,8 +361,8 @@ type attunement struct {
 // wholeField is no epoch: what is asked for is all that there is.
 const wholeField = -1
 
-// attuneOnce asks the field for what was recorded after an epoch, so many units at most.
-func (b *Bridge) attuneOnce(ctx context.Context, since int64, most int) (*attunement, error) {
+// fetchRecords asks the field, with ATTUNE, for at most so many records after an epoch.
+func (b *Bridge) fetchRecords(ctx context.Context, since int64, most int) (*recordsAnswer, error) {
 	scope := map[string]any{"role": b.cfg.Role, "max_units": most}
 	if len(b.cfg.Interests) > 0 {
 		scope["interests"] = b.cfg.Interests
@@ -375,7 +377,7 @@ func (b *Bridge) attuneOnce(ctx context.Context, since int64, most int) (*attune
 	if since != wholeField {
 		payload["since_epoch"] = since
 	}
-	answer := &attunement{}
+	answer := &recordsAnswer{}
 	if err := b.f.callOperation(ctx, "ATTUNE", "", payload, answer); err != nil {
 		return nil, err
 	}
@@ -387,11 +389,11 @@ func (b *Bridge) attuneOnce(ctx context.Context, since int64, most int) (*attune
 	return answer, nil
 }
 
-// attuneAll is attune for all that there is: a field gives what is most relevant of what is more
-// than was asked for, so more is asked for until it gives all.
-func (b *Bridge) attuneAll(ctx context.Context, since int64) (*attunement, error) {
+// fetchAllRecords asks for all records after an epoch. A field returns the most relevant of those
+// it has, so fetchRecords is called with twice the number until it returns all.
+func (b *Bridge) fetchAllRecords(ctx context.Context, since int64) (*recordsAnswer, error) {
 	for most := firstUnits; ; most *= 2 {
-		answer, err := b.attuneOnce(ctx, since, most)
+		answer, err := b.fetchRecords(ctx, since, most)
 		if err != nil {
 			return nil, err
 		}
@@ -401,29 +403,29 @@ func (b *Bridge) attuneAll(ctx context.Context, since int64) (*attunement, error
 		}
 		if received < int64(most) || most >= mostUnits { // asking for more brings no more
 			b.cfg.Logger.Warn("akashik: the field keeps records back", "given", received, "available", answer.available)
-			b.tellNoteOnce("The field gives less than it says that it holds. Some records may not be told.")
+			b.announceNoteOnce("The field gives less than it says that it holds. Some records may not be told.")
 			return answer, nil
 		}
 	}
 }
 
-// catchUp takes what was recorded after the place up to which the field was told. Where none is
-// known, what is there already is the field's past: it is counted, and only its open conflicts are
-// told.
+// catchUp announces what was recorded after the place up to which the field was announced. Without
+// a place, what the field holds already is its past: it is counted, and only open conflicts are
+// announced.
 func (b *Bridge) catchUp(ctx context.Context) error {
 	before := b.placeNow()
 	if !before.Known {
 		return b.findPlace(ctx)
 	}
-	answer, err := b.attuneAll(ctx, before.Epoch)
+	answer, err := b.fetchAllRecords(ctx, before.Epoch)
 	if err != nil {
 		return err
 	}
 	if answer.epoch < before.Epoch {
 		b.cfg.Logger.Warn("akashik: the field's epoch went back", "from", before.Epoch, "to", answer.epoch)
-		b.tellNoteOnce("The field's clock went back, as if it was set up anew. All that it holds is looked at again; " +
+		b.announceNoteOnce("The field's clock went back, as if it was set up anew. All that it holds is looked at again; " +
 			"what you heard may be told again.")
-		if answer, err = b.attuneAll(ctx, wholeField); err != nil {
+		if answer, err = b.fetchAllRecords(ctx, wholeField); err != nil {
 			return err
 		}
 	}
@@ -438,17 +440,18 @@ func (b *Bridge) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// findPlace finds the place from which the field is told.
+// findPlace sets the place of a field that was never followed to its head, and announces how much
+// it holds and which conflicts are open.
 func (b *Bridge) findPlace(ctx context.Context) error {
-	head, err := b.attuneOnce(ctx, wholeField, 1)
+	head, err := b.fetchRecords(ctx, wholeField, 1)
 	if err != nil {
 		return err
 	}
-	answer, err := b.attuneAll(ctx, head.epoch)
+	answer, err := b.fetchAllRecords(ctx, head.epoch)
 	if err != nil {
 		return err
 	}
-	b.tellNote(fmt.Sprintf("It holds %s and %s.", words.Count(max(head.available, int64(len(head.Record))), "record"),
+	b.announceNote(fmt.Sprintf("It holds %s and %s.", words.Count(max(head.available, int64(len(head.Record))), "record"),
 		words.Count(len(head.Conflicts), "open conflict")))
 	all := answer.listNews()
 	open := slices.DeleteFunc(slices.Clone(all), func(n *news) bool { return n.conflict == "" })
@@ -460,8 +463,8 @@ func (b *Bridge) findPlace(ctx context.Context) error {
 	return nil
 }
 
-// listNews are what an answer tells, oldest first.
-func (a *attunement) listNews() (all []*news) {
+// listNews returns the news in an answer to ATTUNE, records and open conflicts, oldest first.
+func (a *recordsAnswer) listNews() (all []*news) {
 	for i := range a.Record {
 		if u := &a.Record[i]; u.Unit.ID != "" {
 			relevance, _ := relevanceOf(u.Relevance)
@@ -485,9 +488,10 @@ func (n *news) repeatName() string {
 	return strings.Join(n.name, " ")
 }
 
-// advancePlace moves the place to an answer whose news were told. A field may give what it recorded
-// at the very epoch again, and gives open conflicts with each answer.
-func (b *Bridge) advancePlace(answer *attunement, all []*news) {
+// advancePlace moves the place to the epoch of an answer whose news were announced. A field may
+// return records of that epoch again, and returns open conflicts each time; their names are kept so
+// that they are known.
+func (b *Bridge) advancePlace(answer *recordsAnswer, all []*news) {
 	var last []string
 	for _, n := range all {
 		if n.conflict != "" || n.epoch >= answer.epoch {

@@ -142,7 +142,7 @@ func callTool(ctx context.Context, tools *bridge.MCPClient, message envelope) (a
 	return answer, err
 }
 
-// postOperation does an operation over HTTP.
+// postOperation sends an operation to the field over HTTP, and returns its answer or a *fieldError.
 func (f *field) postOperation(ctx context.Context, message envelope) (jsontext.Value, error) {
 	body, err := json.Marshal(message)
 	if err != nil {
@@ -257,7 +257,7 @@ func unquoteValue(v jsontext.Value) string {
 	return string(v)
 }
 
-// epochOf reads an epoch, which is a whole number from 0 that JSON carries exactly.
+// epochOf reads an epoch: a whole number from 0 to highestEpoch. ok is false for anything else.
 func epochOf(v jsontext.Value) (int64, bool) {
 	n, err := strconv.ParseFloat(unquoteValue(v), 64)
 	if err != nil || n < 0 || n > highestEpoch || n != math.Trunc(n) {
@@ -266,7 +266,8 @@ func epochOf(v jsontext.Value) (int64, bool) {
 	return int64(n), true
 }
 
-// relevanceOf reads a relevance from 0 to 1. What was not sent, or is none, hides nothing: it is 1.
+// relevanceOf reads a relevance from 0 to 1. Where it is missing or invalid it is 1, so that
+// nothing is hidden; ok is false for an invalid one.
 func relevanceOf(v jsontext.Value) (relevance float64, ok bool) {
 	n, err := strconv.ParseFloat(unquoteValue(v), 64)
 	if err != nil || math.IsNaN(n) || n < 0 || n > 1 {

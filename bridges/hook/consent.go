@@ -44,7 +44,7 @@ func (c *conversation) decidePermission(ctx context.Context, in *input, about *c
 		unasked = &unaskedCall{text: "It waits for you in its own window: " + actionOf(tool)}
 	}
 	if unasked != nil {
-		c.tellText(unasked.text)
+		c.announceText(unasked.text)
 		if unasked.tooLong && c.d.isFinal && answerable {
 			c.refuseUntold(about, r)
 		}
@@ -67,24 +67,23 @@ func (c *conversation) decidePermission(ctx context.Context, in *input, about *c
 	switch {
 	case isOver, errors.Is(err, producer.ErrRejected):
 	case withdrawn:
-		c.tellText(c.d.name + " does not wait for an answer here any more.")
+		c.announceText(c.d.name + " does not wait for an answer here any more.")
 	case decision == aaep.Accept:
 		if c.d.allow != nil && r.answer(encodeOutput(c.d.allow())) != nil {
 			c.noteUndelivered(about)
 		}
 	case reason != "" && reason != untold:
 	case errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
-		c.tellText(c.d.name + " asks now in its own window.")
+		c.announceText(c.d.name + " asks now in its own window.")
 	default: // such as for a secret in it
-		c.tellText("It asks for something that cannot be told here, such as for a secret in it. " +
+		c.announceText("It asks for something that cannot be told here, such as for a secret in it. " +
 			c.elsewhereText(true))
 	}
 }
 
-// noteDecision notes what came of the question about a call of the turn t: decision, done and err
-// are what Session.Confirm returned, and withdrawn says that the agent does not wait any more.
-// reason is why an agent that asks nothing itself is told no, or "". over says that the turn has
-// ended.
+// noteDecision applies the result of Session.Confirm (decision, done and err) to a call of the turn
+// t; withdrawn says that the agent waits no more. reason is what an agent without a question of its
+// own is answered with instead of a yes, or "". over says that the turn has ended.
 func (c *conversation) noteDecision(about *call, t *turn, decision aaep.Decision, done func(error), err error,
 	withdrawn bool) (reason string, over bool) {
 	c.mu.Lock()
@@ -145,17 +144,18 @@ func (c *conversation) elsewhereText(answerable bool) string {
 	return "Answer it in its own window."
 }
 
-// noteBegun tells that a call runs about which no user could be asked.
+// noteBegun announces a call that runs though no user could be asked about it.
 func (c *conversation) noteBegun(about *call) {
 	prefix := c.agentPrefix()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.turn != nil && !c.b.cfg.QuietUntilDone {
-		c.turn.tellInvoked(about, prefix)
+		c.turn.announceInvoked(about, prefix)
 	}
 }
 
-// noteUndelivered tells that the agent did not get the yes to a call.
+// noteUndelivered announces that a call which was accepted was not done, because the agent did not
+// get the yes.
 func (c *conversation) noteUndelivered(about *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -221,12 +221,12 @@ func (c *conversation) fillForm(ctx context.Context, in *input, answer func([]by
 	}
 	message := toolwords.Line(in.Message)
 	if in.Mode == "url" {
-		c.tellText("It wants you to open an address, and asks that in its own window: " + words.Sentence(message))
+		c.announceText("It wants you to open an address, and asks that in its own window: " + words.Sentence(message))
 		return
 	}
 	questions, err := form.Questions(words.Fit(message, mostContext), in.Schema)
 	if err != nil || in.cut || !c.isAnswerable() {
-		c.tellText("It wants to know something, and asks that in its own window: " + words.Sentence(message))
+		c.announceText("It wants to know something, and asks that in its own window: " + words.Sentence(message))
 		return
 	}
 	ctx, stop := c.countQuestion(ctx, t)

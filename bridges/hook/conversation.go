@@ -75,13 +75,14 @@ func (c *conversation) agentPrefix() string {
 	return c.titleText() + ": "
 }
 
-// handleInput tells or asks what an input of the agent is about.
+// handleInput announces the event that a hook of the agent reports, or asks the user, and answers
+// the hook with r where there is something to answer.
 func (c *conversation) handleInput(ctx context.Context, in *input, r reply) {
 	quiet := c.b.cfg.QuietUntilDone
 	switch c.d.events[in.eventName()] {
 	case began:
 		if in.Source != "clear" && in.Source != "compact" && !quiet {
-			c.tellInOwnSession("It has begun.")
+			c.announceInOwnSession("It has begun.")
 		}
 	case prompted:
 		c.endTurn("")
@@ -108,7 +109,7 @@ func (c *conversation) handleInput(ctx context.Context, in *input, r reply) {
 		c.fillForm(ctx, in, r.answer)
 	case over:
 		if !c.endTurn("The agent was closed.") && !quiet {
-			c.tellInOwnSession("It has ended.")
+			c.announceInOwnSession("It has ended.")
 		}
 	}
 }
@@ -120,7 +121,8 @@ func (c *conversation) beginTurn(prompt string) *turn {
 	return c.beginLocked(prompt)
 }
 
-// beginLocked is begin with c.mu held.
+// beginLocked returns the open turn, or begins one with its session; nil where no session can
+// begin. The caller holds c.mu.
 func (c *conversation) beginLocked(prompt string) *turn {
 	if c.turn != nil {
 		return c.turn
@@ -161,8 +163,8 @@ func (c *conversation) endTurn(reason string) bool {
 	return true
 }
 
-// detachTurn takes the turn out, with c.mu held, and ends what is open in it. Its session is still
-// to be ended.
+// detachTurn takes the open turn out of the conversation and closes its text and timers. It returns
+// nil where none is open. The caller holds c.mu and ends the turn's session.
 func (c *conversation) detachTurn() *turn {
 	t := c.turn
 	if t == nil {
@@ -182,7 +184,7 @@ func (c *conversation) detachTurn() *turn {
 	return t
 }
 
-// endText ends the text that is open, if there is one. The conversation's mu is held.
+// endText closes the output of the answer, if one is open. The caller holds the conversation's mu.
 func (t *turn) endText() {
 	if t.out != nil {
 		t.out.Close()
@@ -193,32 +195,33 @@ func (t *turn) endText() {
 // englishText is a sentence of this package, which is in English whatever the agent speaks.
 func englishText(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
 
-// tellText tells something beside the answer: in the turn, or in a session of its own.
-func (c *conversation) tellText(text string) {
+// announceText announces a sentence that is no part of the answer: in the open turn, or in a
+// session of its own.
+func (c *conversation) announceText(text string) {
 	prefix := c.agentPrefix()
 	c.mu.Lock()
 	t := c.turn
 	if t != nil {
 		t.endText()
-		bridge.TellNotice(t.s, prefix+text)
+		bridge.AnnounceNotice(t.s, prefix+text)
 	}
 	c.mu.Unlock()
 	if t == nil {
-		c.tellInOwnSession(text)
+		c.announceInOwnSession(text)
 	}
 }
 
-// tellInOwnSession tells something in a session of its own.
-func (c *conversation) tellInOwnSession(text string) {
+// announceInOwnSession announces a sentence as a session of its own.
+func (c *conversation) announceInOwnSession(text string) {
 	if s, err := c.b.p.StartSession(context.Background(), aaep.Say(words.Sentence(c.titleText()))); err == nil {
 		s.Complete(englishText(text))
 		s.Close()
 	}
 }
 
-// handleCall tells that a tool is about to run, or, at an agent that has no other event for that,
-// asks whether it may. A call of high risk is told after settleTime, unless the agent has asked
-// about it by then: the question says the same.
+// handleCall announces that a tool is about to run or, for an agent without another event for that,
+// asks whether it may. A call of high risk is announced after settleTime, unless the agent asks
+// about it by then.
 func (c *conversation) handleCall(ctx context.Context, in *input, r reply) {
 	tool := c.describeCall(in)
 	risky := tool.Risk == aaep.RiskHigh
@@ -236,7 +239,7 @@ func (c *conversation) handleCall(ctx context.Context, in *input, r reply) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if t := c.turn; t != nil && !found.asked && slices.Contains(t.calls, found) {
-				t.tellInvoked(found, prefix)
+				t.announceInvoked(found, prefix)
 			}
 		})
 	default:
@@ -244,7 +247,7 @@ func (c *conversation) handleCall(ctx context.Context, in *input, r reply) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.turn != nil {
-			c.turn.tellInvoked(found, prefix)
+			c.turn.announceInvoked(found, prefix)
 		}
 	}
 }
@@ -299,10 +302,10 @@ func (t *turn) awaitedCall(in *input) *call {
 	return nil
 }
 
-// tellInvoked tells that a call runs that no user was asked about. It cannot be told as of high
-// risk, since such a call would have been asked about. What is refused, as for a secret in it, is
-// told without its words.
-func (t *turn) tellInvoked(c *call, prefix string) {
+// announceInvoked announces a call that runs without having been asked about; its risk is announced
+// as medium at most, since one of high risk would have been asked about. Where its words hold a
+// secret, it is announced without them.
+func (t *turn) announceInvoked(c *call, prefix string) {
 	if c.done != nil {
 		return
 	}
@@ -324,7 +327,8 @@ func (t *turn) tellInvoked(c *call, prefix string) {
 
 var errFailed = errors.New("the agent reports that it failed")
 
-// handleResult tells how a call ended.
+// handleResult announces how a call ended, also where it was done although the user did not allow
+// it.
 func (c *conversation) handleResult(in *input) {
 	prefix := c.agentPrefix()
 	c.mu.Lock()
@@ -344,7 +348,7 @@ func (c *conversation) handleResult(in *input) {
 	fault := in.faultText()
 	if ended.denied {
 		if fault == "" && c.d.events[in.eventName()] != failed {
-			t.tellProgress(prefix + "Although that was not allowed, the agent reports that it was done: " +
+			t.announceProgress(prefix + "Although that was not allowed, the agent reports that it was done: " +
 				actionOf(ended.tool))
 		}
 		return
@@ -353,23 +357,23 @@ func (c *conversation) handleResult(in *input) {
 	if c.b.cfg.QuietUntilDone && ended.done == nil && !failed {
 		return
 	}
-	t.tellInvoked(ended, prefix)
+	t.announceInvoked(ended, prefix)
 	if !failed {
 		ended.done(nil)
 		return
 	}
 	if text := toolwords.FirstSentence(fault); text != "" {
-		t.tellProgress(prefix + text)
+		t.announceProgress(prefix + text)
 	}
 	ended.done(errFailed)
 }
 
-// tellProgress tells a sentence of this package as progress of the session.
-func (t *turn) tellProgress(text string) {
+// announceProgress announces a sentence of this package as progress of the session.
+func (t *turn) announceProgress(text string) {
 	t.s.Progress(englishText(text), aaep.Progress{Description: text}, 0)
 }
 
-// handlePiece tells a piece of the answer.
+// handlePiece announces a piece of the answer.
 func (c *conversation) handlePiece(in *input) {
 	text, last := in.answerPiece()
 	c.mu.Lock()
@@ -396,7 +400,7 @@ func (t *turn) writeAnswer(text string) {
 	t.out.WriteString(text)
 }
 
-// handleAnswer tells the answer, if it was not told in pieces, and ends the turn.
+// handleAnswer announces the whole answer, unless it was announced in pieces, and ends the turn.
 func (c *conversation) handleAnswer(in *input) {
 	text := in.Last
 	if text == nil {
@@ -413,7 +417,7 @@ func (c *conversation) handleAnswer(in *input) {
 	c.endTurn("")
 }
 
-// handleFailure ends the turn, and says why.
+// handleFailure ends the turn as failed, with the reason that the agent reports.
 func (c *conversation) handleFailure(in *input) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -429,8 +433,8 @@ func (c *conversation) handleFailure(in *input) {
 	t.s.Close()
 }
 
-// handleNotification tells what the agent wants its user to know. That it waits for what is asked
-// here is known.
+// handleNotification announces what the agent wants its user to know, except that it waits for a
+// question that is asked here.
 func (c *conversation) handleNotification(in *input) {
 	c.mu.Lock()
 	asked := c.turn != nil && c.turn.open > 0
@@ -446,10 +450,11 @@ func (c *conversation) handleNotification(in *input) {
 	if waits {
 		text = "It waits for you in its own window: " + text
 	}
-	c.tellText(words.Sentence(words.Fit(text, mostTold)))
+	c.announceText(words.Sentence(words.Fit(text, mostTold)))
 }
 
-// handleSubagent tells of a subagent. Those without a name are the agent's own.
+// handleSubagent announces that a subagent begins or has ended; occurrence is the words for it. The
+// agent's internal ones, without a name, are not announced.
 func (c *conversation) handleSubagent(in *input, occurrence string) {
 	name := toolwords.Label(in.Helper)
 	if name == "" {
@@ -462,5 +467,5 @@ func (c *conversation) handleSubagent(in *input, occurrence string) {
 	if in.Last != nil {
 		text += " " + toolwords.FirstSentence(*in.Last)
 	}
-	c.tellText(strings.TrimSpace(text))
+	c.announceText(strings.TrimSpace(text))
 }

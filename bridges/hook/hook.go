@@ -68,16 +68,13 @@ func New(p *producer.Producer, cfg Config) *Bridge {
 	return &Bridge{p: p, cfg: cfg, talks: map[string]*conversation{}}
 }
 
-// Handle takes the input of a hook of an agent, such as "claude", and returns when it has been
-// told, or answered. Where there is something to answer it calls answer, once, with a JSON object;
-// an error of that says that the agent did not get it. When ctx ends, as where the hook is killed,
-// what is asked is withdrawn. With the event that ends a conversation, that is forgotten. An error
-// says that the input is none of that agent.
-//
-// Handle calls unanswered, if it is not nil, before it puts a question to a subscriber of an agent
-// that has no question of its own afterwards: with the output that forbids the action, which the
-// agent must get if this program ends before Handle returns. What is answered, or that nothing is,
-// takes its place.
+// Handle takes the input of a hook of an agent, such as "claude", and returns when it was
+// announced, or answered. Where there is something to answer it calls answer, once, with a JSON
+// object; an error of that says that the agent did not get it. When ctx ends, as where the hook is
+// killed, the question is withdrawn. An error says that the input is none of that agent. Handle
+// calls unanswered, if it is not nil, before it puts a question for an agent that has no question
+// of its own: with the output that forbids the action, which the agent must get if this program
+// ends before Handle returns.
 func (b *Bridge) Handle(ctx context.Context, agent string, input []byte, answer func(output []byte) error,
 	unanswered func(output []byte) error) error {
 	d := dialects[agent]
@@ -122,7 +119,7 @@ func (b *Bridge) conversationOf(d *dialect, in *input) *conversation {
 	return c
 }
 
-// forgetOldest ends the conversation that was silent longest, with b.mu held.
+// forgetOldest ends the conversation that was silent the longest. The caller holds b.mu.
 func (b *Bridge) forgetOldest() {
 	var key string
 	for k, c := range b.talks {

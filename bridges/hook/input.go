@@ -84,7 +84,8 @@ func (c *camelInput) eventName() string {
 	return ""
 }
 
-// readCamel reads an input as a camelInput.
+// readCamel fills in from input in camelCase, as one agent writes it. It leaves in unchanged where
+// data has no event in that form.
 func (in *input) readCamel(data []byte) {
 	var c camelInput
 	if toolwords.Decode(data, &c) != nil || c.eventName() == "" {

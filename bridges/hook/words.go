@@ -60,7 +60,8 @@ func (a arguments) namedTexts() []member {
 		{"notebook_path", a.Notebook}, {"url", a.URL}, {"query", a.Query}, {"pattern", a.Pattern}}
 }
 
-// subjectOf returns the argument by which a tool of a kind is told.
+// subjectOf returns the argument that names what a tool call acts on, by the kind of tool: the
+// command, the file, the address or what is searched. It is the zero member where there is none.
 func (a arguments) subjectOf(kind string) member {
 	order := map[string][]string{toolwords.Execute: {"command"},
 		toolwords.Search: {"url", "query", "pattern", "command"},
@@ -80,8 +81,8 @@ func (a arguments) subjectOf(kind string) member {
 	return member{}
 }
 
-// otherTexts returns what else the arguments hold, as it is told: also what no tool of the kind
-// should have, for it is not known here what the tool does with it.
+// otherTexts returns all arguments but the subject as "name: text", also those that no tool of the
+// kind should have, since it is not known what the tool does with them.
 func (a arguments) otherTexts(kind string) (all []string) {
 	subject := a.subjectOf(kind)
 	for _, m := range a.namedTexts() {
@@ -116,7 +117,8 @@ func (a arguments) fileChanges() (all []toolwords.Change) {
 	return all
 }
 
-// describeCall returns a call as AAEP tells it.
+// describeCall returns the tool call as producer.Tool, with the risk and the action as they are
+// announced and asked about.
 func (c *conversation) describeCall(in *input) producer.Tool {
 	kind, known := c.d.tools[in.Tool]
 	name := toolwords.Clip(toolwords.Label(in.Tool), 100)
@@ -221,8 +223,8 @@ func (c *conversation) consequenceText(in *input) string {
 	return strings.TrimSpace(strings.Join(sentences, " "))
 }
 
-// canBeTold reports whether all that has to be told of a call can be: its command or its file, and
-// what the agent says about it.
+// canBeTold reports whether everything that matters of a call can be said whole in a question: its
+// command or file, and what the agent says about it. Otherwise the user cannot be asked here.
 func (c *conversation) canBeTold(in *input, tool producer.Tool) bool {
 	a, readable := in.readArguments()
 	kind := c.d.tools[in.Tool]
@@ -313,8 +315,8 @@ func patchedFiles(text string) (files []*patchedFile, whole bool) {
 	return files, whole
 }
 
-// summaryText returns a sentence that says what a patch does to its file, whose path is told as
-// from folder.
+// summaryText returns a sentence that says what a patch does to its file; the file's path is said
+// relative to folder.
 func (f *patchedFile) summaryText(folder string) string {
 	place := toolwords.Place(folder, f.path)
 	switch f.what {

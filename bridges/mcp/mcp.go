@@ -53,8 +53,8 @@ type Config struct {
 }
 
 // Tee stands between a client and a server until the server has ended; it closes the server's link
-// when the client has hung up. What is held then is refused. An error that is not of a link says
-// that nothing was passed on, for Config.State cannot be used.
+// when the client has hung up. Calls that are held then are refused. An error that is not of a link
+// says that nothing was copied, because Config.State cannot be used.
 func Tee(p *producer.Producer, cfg Config, client io.ReadWriter, server io.ReadWriteCloser) error {
 	cfg.Logger = shield.Logger(cfg.Logger)
 	held, _, left, err := toolcall.Open[heldRecord, *message](cfg.State, nil, cfg.Logger)
@@ -77,8 +77,8 @@ func Tee(p *producer.Producer, cfg Config, client io.ReadWriter, server io.ReadW
 		c.Complete("This conversation is over.")
 	}()
 	for _, call := range left {
-		t.tell(func(c *toolcall.Conversation) {
-			c.TellNotice(call.AfterRestart(toolcall.ToolName(call.Record.Tool)))
+		t.queueForConversation(func(c *toolcall.Conversation) {
+			c.AnnounceNotice(call.AfterRestart(toolcall.ToolName(call.Record.Tool)))
 			held.SettleLeft(call)
 		})
 	}
@@ -92,7 +92,7 @@ func Tee(p *producer.Producer, cfg Config, client io.ReadWriter, server io.ReadW
 	}()
 	err = bridge.CopyLines(t.toClient.Writer, server, &t.toClient.Mutex, maxLine, t.admitServer)
 	cancel()
-	t.stopTelling()
+	t.closeQueue()
 	<-tellerDone
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -148,9 +148,9 @@ type heldRecord struct {
 // one of ours.
 func (r heldRecord) Name() toolcall.Name { return toolcall.Name{ID: r.ID} }
 
-// tell has the session's goroutine do something, after what it was given before. It reports false
-// if that is not done, for too much waits; it never waits.
-func (t *tee) tell(do func(*toolcall.Conversation)) bool {
+// queueForConversation queues do for the goroutine of the session, which runs it after what was
+// queued before. It reports false, and drops do, where the queue is full; it never waits.
+func (t *tee) queueForConversation(do func(*toolcall.Conversation)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over {
@@ -165,9 +165,9 @@ func (t *tee) tell(do func(*toolcall.Conversation)) bool {
 	}
 }
 
-// stopTelling waits for the held calls to end, and ends the goroutine of the session. Tee alone
-// calls it, so nothing else closes news.
-func (t *tee) stopTelling() {
+// closeQueue waits until the held calls have ended, and ends the goroutine of the session. Tee
+// alone calls it.
+func (t *tee) closeQueue() {
 	flushed := make(chan struct{})
 	t.news <- func(*toolcall.Conversation) { close(flushed) }
 	<-flushed // what was to be asked is a part of work now

@@ -92,8 +92,8 @@ func (t *tee) admitClient(line []byte, whole bool) (passes bool) {
 	return false
 }
 
-// mustBeAlone reports whether a message cannot be a part of a batch: it is held, or it concerns
-// what is held.
+// mustBeAlone reports whether a message is refused in a batch: a call that is held until the user
+// answers, or a message about one.
 func (t *tee) mustBeAlone(m *message) bool {
 	if m.Method == callTool {
 		_, held, _ := t.describeCall(m)
@@ -102,7 +102,7 @@ func (t *tee) mustBeAlone(m *message) bool {
 	return t.concernsHeld(m)
 }
 
-// concernsHeld reports whether a message has the id of a call that is held, or takes it back.
+// concernsHeld reports whether a message reuses the id of a call that is held, or cancels it.
 func (t *tee) concernsHeld(m *message) bool {
 	id := m.ID
 	if m.Method == cancelled {
@@ -131,8 +131,9 @@ func cancelledID(m *message) jsontext.Value {
 	return params.RequestID
 }
 
-// admitMessage notes a message of the client, holds it if need be, and reports whether it is passed
-// on. line is what the server gets; it is nil for a part of a batch that holds nothing.
+// admitMessage records a message of the client, holds it where the user is to be asked, and reports
+// whether it is sent on now. line is what the server gets; it is nil for a part of a batch, in
+// which nothing is held.
 func (t *tee) admitMessage(m *message, line []byte) bool {
 	switch {
 	case m.Method == cancelled:
@@ -166,8 +167,8 @@ func (t *tee) note(r *request) {
 	}
 }
 
-// admitCancel takes back a call that is held, of which the server does not know, and else passes
-// the notification on.
+// admitCancel handles a cancellation: it withdraws a held call, of which the server does not know,
+// and reports false; any other it announces, and reports that it is sent on.
 func (t *tee) admitCancel(id jsontext.Value) bool {
 	key := keyOf(id)
 	t.mu.Lock()
@@ -184,16 +185,16 @@ func (t *tee) admitCancel(id jsontext.Value) bool {
 		r.call.Cancel(toolcall.ErrCancelled)
 	}
 	if !withdrawn {
-		t.tell(func(c *toolcall.Conversation) {
+		t.queueForConversation(func(c *toolcall.Conversation) {
 			if c.EndCall(key, toolcall.ErrCancelled) || r.held {
-				c.TellNotice("The agent took the call of " + r.name + " back.")
+				c.AnnounceNotice("The agent took the call of " + r.name + " back.")
 			}
 		})
 	}
 	return !withdrawn
 }
 
-// withdrawAll takes back all that is held, for the client has hung up.
+// withdrawAll withdraws all held calls, because the client has hung up.
 func (t *tee) withdrawAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -204,8 +205,8 @@ func (t *tee) withdrawAll() {
 	}
 }
 
-// describeCall returns how a call is told and, if it is held, asked about. The error says why a
-// held call cannot be asked about.
+// describeCall returns a tool call as it is announced or asked about, and whether it is held until
+// the user answers. The error says why a held call cannot be asked about.
 func (t *tee) describeCall(m *message) (about producer.Tool, held bool, err error) {
 	var params callParams
 	if bridge.Decode(m.Params, &params) != nil || params.Name == "" {
@@ -239,7 +240,8 @@ func (t *tee) describeCall(m *message) (about producer.Tool, held bool, err erro
 // answerTime is how long the user has to answer where Config does not say.
 const answerTime = 5 * time.Minute
 
-// admitCall passes a call on, or holds it.
+// admitCall reports whether a call is sent on at once, which is announced; otherwise it is held
+// until the user answers, or refused.
 func (t *tee) admitCall(m *message, line []byte) bool {
 	tool, held, unaskable := t.describeCall(m)
 	var params callParams
@@ -250,7 +252,7 @@ func (t *tee) admitCall(m *message, line []byte) bool {
 	if !held {
 		if m.ID != nil {
 			t.note(r)
-			t.tell(func(c *toolcall.Conversation) { c.BeginCall(key, tool) })
+			t.queueForConversation(func(c *toolcall.Conversation) { c.BeginCall(key, tool) })
 		}
 		return true
 	}
@@ -277,8 +279,8 @@ func (t *tee) admitCall(m *message, line []byte) bool {
 
 // refuseUnasked refuses a call that the user cannot be asked about.
 func (t *tee) refuseUnasked(r *request, tool producer.Tool, why error) {
-	t.tell(func(c *toolcall.Conversation) {
-		c.TellNotice("The agent wanted to use " + tool.Title + ", but " + why.Error() + ". It was not done.")
+	t.queueForConversation(func(c *toolcall.Conversation) {
+		c.AnnounceNotice("The agent wanted to use " + tool.Title + ", but " + why.Error() + ". It was not done.")
 	})
 	if r.id != nil {
 		t.answer(r.id, r.refusal(why.Error()+", so the user could not be asked; the action was not done"))
@@ -308,7 +310,7 @@ func (t *tee) holdCall(key string, r *request, tool producer.Tool, line []byte) 
 		t.held.Settle(call)
 		t.refuse(key, r, why)
 	}
-	if !t.tell(func(c *toolcall.Conversation) {
+	if !t.queueForConversation(func(c *toolcall.Conversation) {
 		s := c.Session()
 		if s == nil {
 			withdraw("the user could not be asked; the action was not done")
@@ -323,8 +325,8 @@ func (t *tee) holdCall(key string, r *request, tool producer.Tool, line []byte) 
 	}
 }
 
-// ask puts a held call to the user, passes it on after a yes, and waits for its result. It is a
-// goroutine of its own.
+// ask puts a held call to the user, sends it on after a yes, and waits for its result; after
+// anything else it refuses it. It runs in a goroutine of its own.
 func (t *tee) ask(ctx context.Context, s *producer.Session, tool producer.Tool, key string, r *request, line []byte) {
 	waiting, answered := context.WithCancel(ctx)
 	defer answered()
@@ -338,7 +340,7 @@ func (t *tee) ask(ctx context.Context, s *producer.Session, tool producer.Tool, 
 		},
 		func(m *message) (string, error) {
 			text, failure := m.outcome()
-			t.tell(func(c *toolcall.Conversation) { c.Result(text, failure) })
+			t.queueForConversation(func(c *toolcall.Conversation) { c.Result(text, failure) })
 			return text, failure
 		})
 	switch {
@@ -356,7 +358,8 @@ var (
 	errServerGone = errors.New("mcp: the server does not read any more")
 )
 
-// sendHeld passes a held call on, unless the client has taken it back.
+// sendHeld sends a held call to the server: errNotSent if the client withdrew it, errServerGone if
+// writing fails.
 func (t *tee) sendHeld(key string, r *request, line []byte) error {
 	t.mu.Lock()
 	if t.open[key] != r {
@@ -458,7 +461,7 @@ func (r *request) refusal(why string) rpcAnswer {
 	return notDone(why)
 }
 
-// answer answers a request in the server's place.
+// answer sends the client a response in the server's place.
 func (t *tee) answer(id jsontext.Value, a rpcAnswer) {
 	a.JSONRPC, a.ID = "2.0", id
 	if id == nil {
@@ -478,7 +481,8 @@ func (t *tee) refuseLine(id jsontext.Value, code int, why string) {
 	t.answer(id, rpcAnswer{Error: &rpcError{code, why}})
 }
 
-// refuse answers a held call that was not made, unless the client has taken it back.
+// refuse sends the client a refusal of a held call, unless the client withdrew it. why is for the
+// model.
 func (t *tee) refuse(key string, r *request, why string) {
 	t.mu.Lock()
 	isOpen := t.open[key] == r
@@ -491,8 +495,8 @@ func (t *tee) refuse(key string, r *request, why string) {
 	}
 }
 
-// admitServer reports whether a line of the server is passed on: all are but an answer to a call
-// that is held, which the server was not asked. A panic in it passes the line on.
+// admitServer announces a line of the server, and reports whether it is sent on: all are but an
+// answer to a held call, which the server was not sent. A panic in it sends the line on.
 func (t *tee) admitServer(line []byte, whole bool) (passes bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -518,15 +522,15 @@ func (t *tee) admitServer(line []byte, whole bool) (passes bool) {
 		case "":
 			t.noteAnswer(m)
 		case progress:
-			t.tellProgress(m)
+			t.announceProgress(m)
 		case logging:
-			t.tellLog(m)
+			t.announceLog(m)
 		}
 	}
 	return true
 }
 
-// holdsAny reports whether a call is held.
+// holdsAny reports whether any call waits for the user's answer.
 func (t *tee) holdsAny() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -538,7 +542,7 @@ func (t *tee) holdsAny() bool {
 	return false
 }
 
-// answersHeld reports whether a message answers a call that is held.
+// answersHeld reports whether a message of the server answers a call that it was not sent yet.
 func (t *tee) answersHeld(m *message) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -564,7 +568,7 @@ func (t *tee) noteAnswer(m *message) {
 		r.call.Result <- m // which has room, for a request is answered once
 	case r.method == callTool:
 		text, failure := m.outcome()
-		t.tell(func(c *toolcall.Conversation) {
+		t.queueForConversation(func(c *toolcall.Conversation) {
 			if c.EndCall(key, failure) {
 				c.Result(text, failure)
 			}
@@ -572,8 +576,8 @@ func (t *tee) noteAnswer(m *message) {
 	}
 }
 
-// learnTools takes over what the server says of its tools; more says that it goes on with a list.
-// Of a list that cannot be read, all calls are held, and of a name that comes twice.
+// learnTools stores a page of the server's list of tools; more says that it continues the list
+// before. Where the list cannot be read, or has a name twice, the calls concerned are held.
 func (t *tee) learnTools(result jsontext.Value, more bool) {
 	var list struct {
 		Tools []*tool `json:"tools"`
@@ -598,7 +602,7 @@ func (t *tee) learnTools(result jsontext.Value, more bool) {
 	}
 }
 
-// learnServer takes over what the server calls itself.
+// learnServer puts the server's name into the title of the session.
 func (t *tee) learnServer(result jsontext.Value) {
 	var server struct {
 		ServerInfo struct {
@@ -610,12 +614,12 @@ func (t *tee) learnServer(result jsontext.Value) {
 		return
 	}
 	if name := toolwords.Label(cmp.Or(server.ServerInfo.Title, server.ServerInfo.Name)); name != "" {
-		t.tell(func(c *toolcall.Conversation) { c.Rename("Following an agent's tools of " + words.Sentence(name)) })
+		t.queueForConversation(func(c *toolcall.Conversation) { c.Rename("Following an agent's tools of " + words.Sentence(name)) })
 	}
 }
 
-// tellProgress tells how far a call is.
-func (t *tee) tellProgress(m *message) {
+// announceProgress announces the progress of a call that the server reports.
+func (t *tee) announceProgress(m *message) {
 	var p progressParams
 	if bridge.Decode(m.Params, &p) != nil || p.Token == nil {
 		return
@@ -638,16 +642,16 @@ func (t *tee) tellProgress(m *message) {
 	if text := toolcall.Line(p.Message); text != "" {
 		progress.Description = name + ": " + words.Sentence(text)
 	}
-	t.tell(func(c *toolcall.Conversation) {
+	t.queueForConversation(func(c *toolcall.Conversation) {
 		if s := c.Session(); s != nil && (progress.Percent != nil || progress.Description != "") {
 			c.Note(s.Progress(aaep.Text{}, progress, 0))
 		}
 	})
 }
 
-// tellLog tells what the server logs, from warnings on, while there is a session. All else of a log
-// is for programs.
-func (t *tee) tellLog(m *message) {
+// announceLog announces log messages of the server, from warnings on, while there is a session. The
+// rest of a log is for programs.
+func (t *tee) announceLog(m *message) {
 	var entry struct {
 		Level string         `json:"level"`
 		Data  jsontext.Value `json:"data"`
@@ -657,9 +661,9 @@ func (t *tee) tellLog(m *message) {
 		return
 	}
 	text := toolcall.Line(bridge.Describe(entry.Data))
-	t.tell(func(c *toolcall.Conversation) {
+	t.queueForConversation(func(c *toolcall.Conversation) {
 		if c.Begun() && text != "" {
-			c.TellNotice(words.Sentence("The tools report: " + text))
+			c.AnnounceNotice(words.Sentence("The tools report: " + text))
 		}
 	})
 }

@@ -65,9 +65,9 @@ type callResult struct {
 	IsError bool `json:"isError"`
 }
 
-// readClient reads a line of the client, which is a message or a batch of them. The error says why
-// the server could read it in another way: a member twice or in another case, a line that some
-// programs take for two.
+// readClient reads a line of the client: one message or a batch. The error says why the server
+// might read it differently: a member twice or in another case, or a carriage return within the
+// line.
 func readClient(line []byte) (messages []message, batch bool, err error) {
 	line = bytes.TrimRight(line, "\r\n")
 	switch {
@@ -97,7 +97,7 @@ func readClient(line []byte) (messages []message, batch bool, err error) {
 	return messages, batch, nil
 }
 
-// readLine reads a line of either side.
+// readLine reads a line of either side: one message, or a batch of them.
 func readLine(line []byte) (messages []message, batch bool, err error) {
 	if text := bytes.TrimLeft(line, " \t\r\n"); len(text) > 0 && text[0] == '[' {
 		err = bridge.Decode(line, &messages)
@@ -108,8 +108,8 @@ func readLine(line []byte) (messages []message, batch bool, err error) {
 	return []message{m}, false, err
 }
 
-// outcome returns what a person is told of the answer to a call: the beginning of its text, and the
-// failure, or nil.
+// outcome returns what is announced of the answer to a call: the first sentence of its text, and
+// the failure, or nil.
 func (m *message) outcome() (text string, failure error) {
 	if m.Error != nil {
 		var e struct {

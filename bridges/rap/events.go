@@ -115,7 +115,8 @@ const (
 //go:embed toolset.json
 var eventsToolset []byte
 
-// NewEvents makes an Events of what p tells.
+// NewEvents returns a tool server that offers the agent's events to RAP runtimes, and resumes the
+// subscriptions in cfg.State.
 func NewEvents(p *producer.Producer, cfg EventsConfig) (*Events, error) {
 	if address, err := url.Parse(cfg.URL); err != nil || address.Host == "" {
 		return nil, fmt.Errorf("rap: EventsConfig.URL %q is not a URL, such as http://127.0.0.1:9090/events", cfg.URL)
@@ -183,7 +184,8 @@ func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveInvocation takes a call.
+// serveInvocation answers a runtime's call of one of the tools: its result is posted to the
+// callback URL by a goroutine.
 func (e *Events) serveInvocation(w http.ResponseWriter, r *http.Request) {
 	in, _, ok := readInvocation(w, r)
 	if !ok {
@@ -215,15 +217,15 @@ func (e *Events) serveInvocation(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case err != nil:
 			e.cfg.Logger.Warn("rap: a result did not reach the runtime", "error", err)
-			e.unsubscribeMatching(func(f follower) bool { return f.Name() == in.makePass().Name() })
+			e.unsubscribeMatching(func(f follower) bool { return f.Name() == in.makeRef().Name() })
 		case subscription:
 			e.beginDelivery(toolcall.Name{Group: in.GroupID, ID: in.ID})
 		}
 	})
 }
 
-// runTool does what a call wants, and returns its result; an empty one is of a call that was made
-// before.
+// runTool runs a tool of this server and returns its result; an empty text means that the call
+// repeats an earlier one. subscription says that events follow.
 func (e *Events) runTool(in *invocation) (text string, subscription bool, err error) {
 	var args struct {
 		SessionID   string   `json:"session_id"`
@@ -312,7 +314,8 @@ func (e *Events) beginDelivery(name toolcall.Name) {
 	}
 }
 
-// unsubscribeMatching ends the subscriptions that match says. Nothing more is posted to them.
+// unsubscribeMatching ends the subscriptions for which match reports true. Nothing more is posted
+// to them.
 func (e *Events) unsubscribeMatching(match func(follower) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -323,7 +326,7 @@ func (e *Events) unsubscribeMatching(match func(follower) bool) {
 	}
 }
 
-// endDelivery forgets a follower, with e.mu held.
+// endDelivery removes a subscription, also from the file. The caller holds e.mu.
 func (e *Events) endDelivery(name toolcall.Name, d *delivery) {
 	delete(e.active, name)
 	d.call.Cancel(toolcall.ErrCancelled)
@@ -383,7 +386,8 @@ type eventText struct {
 	To      string    `json:"to_state,omitzero"`
 }
 
-// encodeEvent returns the message for an event.
+// encodeEvent returns the message in which a subscription gets an event; final says that it is the
+// last one.
 func (d *delivery) encodeEvent(text eventText, final bool) ([]byte, error) {
 	content, err := json.Marshal(text)
 	if err != nil {
@@ -399,8 +403,8 @@ func (d *delivery) encodeEvent(text eventText, final bool) ([]byte, error) {
 	}{subscriptionEvent, d.Group, d.ID, string(content), d.Associative, final})
 }
 
-// publishEvent queues an event for those who want it. The end of a session is the last event of
-// those who follow that alone. One that does not keep up is unsubscribed.
+// publishEvent queues an event for the subscriptions that want it. ends says that it ends its
+// session, and so the subscriptions to that session. A subscription whose queue is full is ended.
 func (e *Events) publishEvent(text eventText, ends bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -424,7 +428,8 @@ func (e *Events) publishEvent(text eventText, ends bool) {
 	}
 }
 
-// followAgent publishes what the agent's sessions tell. It is a goroutine of its own.
+// followAgent publishes the events of the agent's sessions, until e.ctx ends. It runs in a
+// goroutine of its own.
 func (e *Events) followAgent() {
 	for ev, err := range e.sub.Events(e.ctx) {
 		if err != nil {
@@ -450,7 +455,8 @@ func (e *Events) followAgent() {
 	}
 }
 
-// noteSession remembers how a session stands.
+// noteSession stores the text and state of an event's session for list_agent_sessions; ends says
+// that the session is over.
 func (e *Events) noteSession(text eventText, ends bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

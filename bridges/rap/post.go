@@ -56,9 +56,9 @@ func (p poster) postMessage(ctx context.Context, to string, body io.Reader) (sta
 // maxPause is the longest pause between two attempts.
 const maxPause = time.Minute
 
-// postAgain posts a message of ours until the other side has taken it, so many times at most: again
-// after 1 s, 2 s and so on where it cannot be reached or fails. An answer from 400 to 499 is final.
-// A first attempt is made even where ctx has ended, for a held call must be refused at the end.
+// postAgain posts a message of ours, at most attempts times: again after 1 s, 2 s and so on where
+// the peer cannot be reached or fails. A status from 400 to 499 is final. The first attempt is made
+// even after ctx has ended, because a held call must be refused at the end.
 func (p poster) postAgain(ctx context.Context, to string, body []byte, attempts int) error {
 	for n := 0; ; n++ {
 		status, _, err := p.postMessage(context.WithoutCancel(ctx), to, bytes.NewReader(body))

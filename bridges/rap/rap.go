@@ -64,7 +64,7 @@ type Tee struct {
 	poster
 	once   poster // of held calls
 	sealer sealer
-	held   *toolcall.Held[pass, *callback]
+	held   *toolcall.Held[callRef, *callback]
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -73,7 +73,7 @@ type Tee struct {
 	mu      sync.Mutex // a leaf; guards what follows
 	tools   *toolset   // the newest that was fetched; nil: none
 	threads map[string]*thread
-	choices map[pass]*choice // those of user_choice, by what their URLs stand for
+	choices map[callRef]*choice // those of user_choice, by what their URLs stand for
 }
 
 const (
@@ -85,8 +85,8 @@ const (
 	attempts = 6
 )
 
-// New makes a Tee whose runtimes are told by p. It tells the runtimes of calls that an earlier Tee
-// held, in the same file, that those were not made.
+// New returns a Tee that announces the runtimes' tool calls through p. Calls that an earlier Tee
+// held, in the same file, are answered as not made.
 func New(p *producer.Producer, cfg Config) (*Tee, error) {
 	base, err := url.Parse(cfg.Toolset)
 	if err != nil || base.Host == "" {
@@ -99,7 +99,7 @@ func New(p *producer.Producer, cfg Config) (*Tee, error) {
 	cfg.Logger = shield.Logger(cfg.Logger)
 	base.Path = strings.TrimSuffix(base.Path, "/") + "/"
 	cfg.URL = strings.TrimSuffix(cfg.URL, "/")
-	held, key, left, err := toolcall.Open[pass, *callback](cfg.State, newKey(), cfg.Logger)
+	held, key, left, err := toolcall.Open[callRef, *callback](cfg.State, newKey(), cfg.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("rap: what is held cannot be remembered in %s: %w", cfg.State, err)
 	}
@@ -109,7 +109,7 @@ func New(p *producer.Producer, cfg Config) (*Tee, error) {
 		return nil, fmt.Errorf("rap: %w", err)
 	}
 	t := &Tee{p: p, cfg: cfg, toolset: base, sealer: sealer, held: held,
-		threads: map[string]*thread{}, choices: map[pass]*choice{},
+		threads: map[string]*thread{}, choices: map[callRef]*choice{},
 		poster: newPoster(false), once: newPoster(true)}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.settleLeft(left)
@@ -118,11 +118,11 @@ func New(p *producer.Producer, cfg Config) (*Tee, error) {
 
 // settleLeft settles the calls that an earlier Tee left in its file. One that a kill has left again
 // meanwhile is settled by the next Tee.
-func (t *Tee) settleLeft(left []toolcall.Left[pass]) {
+func (t *Tee) settleLeft(left []toolcall.Left[callRef]) {
 	for _, call := range left {
 		allTold := make(chan struct{})
-		t.tellGroup(call.Record.Group, func(th *thread) {
-			th.TellNotice(call.AfterRestart(cmp.Or(toolwords.Label(call.Record.Tool), "a tool")))
+		t.queueForGroup(call.Record.Group, func(th *thread) {
+			th.AnnounceNotice(call.AfterRestart(cmp.Or(toolwords.Label(call.Record.Tool), "a tool")))
 			close(allTold)
 		})
 		t.work.Go(func() {
@@ -139,7 +139,7 @@ func (t *Tee) settleLeft(left []toolcall.Left[pass]) {
 	}
 }
 
-// Close refuses what is held, and ends the sessions.
+// Close refuses the held calls and ends the sessions.
 func (t *Tee) Close() error {
 	t.cancel()
 	t.mu.Lock()
@@ -152,9 +152,10 @@ func (t *Tee) Close() error {
 	return t.held.Close()
 }
 
-// tellGroup has the goroutine of a group do something, after what it was given before. It reports
-// false if that is not done, for too much waits, or too many groups are told; it never waits.
-func (t *Tee) tellGroup(group string, do func(*thread)) bool {
+// queueForGroup queues do for the goroutine of a group, which runs it after what was queued before;
+// it starts that goroutine for a new group. It reports false, and drops do, where the queue is full
+// or the Tee is closed; it never waits.
+func (t *Tee) queueForGroup(group string, do func(*thread)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	th := t.threads[group]
@@ -181,8 +182,8 @@ func (t *Tee) tellGroup(group string, do func(*thread)) bool {
 	}
 }
 
-// endOldestThread ends the group of which nothing has come for the longest time, with t.mu held. A
-// runtime need not say when a group is over.
+// endOldestThread ends the group that has been silent the longest. A runtime need not say when a
+// group is over. The caller holds t.mu.
 func (t *Tee) endOldestThread() {
 	oldest := ""
 	for group, th := range t.threads {
@@ -194,7 +195,7 @@ func (t *Tee) endOldestThread() {
 	delete(t.threads, oldest)
 }
 
-// endThread tells what waits for a group, and ends its session.
+// endThread ends a group's session, after what is queued for it.
 func (t *Tee) endThread(group string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -205,8 +206,8 @@ func (t *Tee) endThread(group string) {
 }
 
 // sealURL returns the URL at which the other side's answers to a call are taken.
-func (t *Tee) sealURL(kind string, p pass) (string, error) {
-	sealed, err := t.sealer.sealPass(kind, p)
+func (t *Tee) sealURL(kind string, p callRef) (string, error) {
+	sealed, err := t.sealer.sealRef(kind, p)
 	return t.cfg.URL + "/" + kind + "/" + sealed, err
 }
 
@@ -221,8 +222,8 @@ type choice struct {
 // of two answers counts.
 const maxKnownChoices = 4096
 
-// knownChoice returns what is known of a choice, with t.mu held.
-func (t *Tee) knownChoice(p pass) *choice {
+// knownChoice returns the state of a choice, a new one where it is unknown. The caller holds t.mu.
+func (t *Tee) knownChoice(p callRef) *choice {
 	if t.choices[p] == nil {
 		if len(t.choices) >= maxKnownChoices {
 			clear(t.choices)
@@ -232,9 +233,9 @@ func (t *Tee) knownChoice(p pass) *choice {
 	return t.choices[p]
 }
 
-// beginChoice notes that a choice is asked here, and reports false if it was answered, or is asked
-// already.
-func (t *Tee) beginChoice(p pass, withdraw func()) bool {
+// beginChoice records that a choice is put to the user here; withdraw is called where it is
+// answered elsewhere. It reports false if it was answered, or is put already.
+func (t *Tee) beginChoice(p callRef, withdraw func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.knownChoice(p)
@@ -246,7 +247,7 @@ func (t *Tee) beginChoice(p pass, withdraw func()) bool {
 }
 
 // answerOnce reports whether this answer to a choice is the first, and takes the question back.
-func (t *Tee) answerOnce(p pass) bool {
+func (t *Tee) answerOnce(p callRef) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.knownChoice(p)

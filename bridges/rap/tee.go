@@ -50,7 +50,7 @@ func (t *Tee) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == cancelPath || r.URL.Path == closePath:
 		t.serveNotice(w, r)
 	case kind == callbackURL || kind == choiceURL:
-		p, err := t.sealer.openPass(kind, sealed)
+		p, err := t.sealer.openRef(kind, sealed)
 		switch {
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusNotFound)
@@ -64,7 +64,8 @@ func (t *Tee) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readBody reads a body of at most so many bytes, or answers why it cannot.
+// readBody reads a request's body of at most so many bytes. Where it cannot, it answers 413 or 400
+// and reports false.
 func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	var tooLong *http.MaxBytesError
@@ -140,7 +141,8 @@ func (t *Tee) knowTools(ctx context.Context) (endpoint string, err error) {
 	return set.Endpoint, nil
 }
 
-// readInvocation reads a call of a tool, or answers why it is none. body is the call as it came.
+// readInvocation reads a call of a tool from a request; body is the call as it came. Where it is
+// invalid, it answers why and reports false.
 func readInvocation(w http.ResponseWriter, r *http.Request) (in *invocation, body []byte, ok bool) {
 	if body, ok = readBody(w, r, maxInvocation); !ok {
 		return nil, nil, false
@@ -165,13 +167,14 @@ func refuseInvocation(w http.ResponseWriter, err error) {
 	http.Error(w, "this is no call of a tool: "+toolcall.Line(err.Error()), http.StatusBadRequest)
 }
 
-// serveInvocation passes a call on, or holds it.
+// serveInvocation takes a runtime's call: it sends it on to the tool server at once, or holds it
+// until the user answers; then it answers 200, and the result is posted.
 func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
 	in, body, ok := readInvocation(w, r)
 	if !ok {
 		return
 	}
-	p := in.makePass()
+	p := in.makeRef()
 	sealed, err := t.sealURL(callbackURL, p)
 	if err == nil {
 		body, err = replaceMember(body, "callback_url", sealed)
@@ -194,13 +197,13 @@ func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
 		t.holdCall(p, tool, body, err)
 		return // with 200: what comes of it is posted
 	}
-	t.tellGroup(in.GroupID, func(th *thread) { th.BeginCall(in.ID, tool) })
+	t.queueForGroup(in.GroupID, func(th *thread) { th.BeginCall(in.ID, tool) })
 	t.relayMessage(w, r, endpoint, body)
 }
 
 // holdCall has the user asked about a call, or refuses it if that cannot be, for unaskable or for
 // another reason. A call that is posted again is not asked about again, and not made again.
-func (t *Tee) holdCall(p pass, tool producer.Tool, body []byte, unaskable error) {
+func (t *Tee) holdCall(p callRef, tool producer.Tool, body []byte, unaskable error) {
 	ctx, cancel := context.WithCancelCause(t.ctx)
 	call, fresh, err := t.held.Hold(p, cancel)
 	if !fresh {
@@ -210,7 +213,7 @@ func (t *Tee) holdCall(p pass, tool producer.Tool, body []byte, unaskable error)
 	if unaskable == nil {
 		unaskable = err
 	}
-	isTold := unaskable == nil && t.tellGroup(p.Group, func(th *thread) {
+	isTold := unaskable == nil && t.queueForGroup(p.Group, func(th *thread) {
 		s := th.Session()
 		if s == nil {
 			t.work.Go(func() { t.refuseCall(p, "the user could not be asked; the action was not done") })
@@ -232,8 +235,8 @@ func (t *Tee) holdCall(p pass, tool producer.Tool, body []byte, unaskable error)
 	if unaskable != nil {
 		why = unaskable.Error() + ", so the user could not be asked; the action was not done"
 		name := tool.Title
-		t.tellGroup(p.Group, func(th *thread) {
-			th.TellNotice("The agent wanted to use " + name + ", but " + unaskable.Error() + ". It was not done.")
+		t.queueForGroup(p.Group, func(th *thread) {
+			th.AnnounceNotice("The agent wanted to use " + name + ", but " + unaskable.Error() + ". It was not done.")
 		})
 	}
 	t.work.Go(func() { t.refuseCall(p, why) })
@@ -246,7 +249,7 @@ type notice struct {
 	body       []byte // as it came
 }
 
-// readNotice reads a notice, or answers why it cannot.
+// readNotice reads a notice from a request, or answers why it cannot and reports false.
 func readNotice(w http.ResponseWriter, r *http.Request) (n notice, ok bool) {
 	if n.body, ok = readBody(w, r, maxInvocation); !ok {
 		return n, false
@@ -273,15 +276,15 @@ func (t *Tee) serveNotice(w http.ResponseWriter, r *http.Request) {
 			call.Cancel(toolcall.ErrCancelled)
 			return // the tool server does not know it
 		}
-		t.tellGroup(notice.ThreadID, func(th *thread) { th.cancelCall(notice.ToolCallID) })
+		t.queueForGroup(notice.ThreadID, func(th *thread) { th.cancelCall(notice.ToolCallID) })
 	}
 	t.relayMessage(w, r, t.toolset.JoinPath(r.URL.Path).String(), notice.body)
 }
 
-// serveCallback passes on what a tool server posts for a call, and tells it once the runtime has
-// it. What names another call than its URL is answered as if it had been taken, and goes nowhere:
-// only the call's own URL can end the call.
-func (t *Tee) serveCallback(w http.ResponseWriter, r *http.Request, p pass) {
+// serveCallback forwards to the runtime what a tool server posts for the call p, and announces it
+// once the runtime has it. A message that names another call is answered as if it had been taken,
+// and dropped: only the call's own URL can end it.
+func (t *Tee) serveCallback(w http.ResponseWriter, r *http.Request, p callRef) {
 	body, ok := readBody(w, r, maxCallback)
 	if !ok {
 		return
@@ -297,7 +300,7 @@ func (t *Tee) serveCallback(w http.ResponseWriter, r *http.Request, p pass) {
 			toolwords.Label(p.Tool))
 		return
 	}
-	answers := pass{To: c.ResponseURL, Group: p.Group, Call: p.Call, Tool: p.Tool}
+	answers := callRef{To: c.ResponseURL, Group: p.Group, Call: p.Call, Tool: p.Tool}
 	if c.Type == userChoice {
 		err := checkPeerURL("response_url", c.ResponseURL)
 		var sealed string
@@ -317,12 +320,13 @@ func (t *Tee) serveCallback(w http.ResponseWriter, r *http.Request, p pass) {
 	case c.Type == userChoice:
 		t.askChoice(answers, &c)
 	default:
-		t.tellCallback(p, &c)
+		t.announceCallback(p, &c)
 	}
 }
 
-// tellCallback tells what the runtime has received.
-func (t *Tee) tellCallback(p pass, c *callback) {
+// announceCallback announces a message that the runtime has received; the result of a held call
+// goes to the goroutine that waits for it.
+func (t *Tee) announceCallback(p callRef, c *callback) {
 	if call, _ := t.held.Find(p.Name()); call != nil && c.Type == toolResult {
 		select {
 		case call.Result <- c:
@@ -330,7 +334,7 @@ func (t *Tee) tellCallback(p pass, c *callback) {
 			return
 		}
 	}
-	t.tellGroup(p.Group, func(th *thread) {
+	t.queueForGroup(p.Group, func(th *thread) {
 		switch c.Type {
 		case toolResult:
 			th.endCall(p.Call, c)
@@ -338,7 +342,7 @@ func (t *Tee) tellCallback(p pass, c *callback) {
 				th.noteSubscription(p.Call, p.Tool)
 			}
 		case subscriptionEvent:
-			th.tellEvent(c)
+			th.announceEvent(c)
 		case signIn:
 			th.signIn(c.AuthURL)
 		}
@@ -350,8 +354,8 @@ const maxChoices = 32
 
 // askChoice puts a choice of a tool to the user, once the runtime has it too; the first answer
 // counts, and silence leaves it to the runtime. A choice of one, or of more than maxChoices, is
-// told and left to the runtime. answers is where an answer goes.
-func (t *Tee) askChoice(answers pass, c *callback) {
+// announced and left to the runtime. answers is where an answer goes.
+func (t *Tee) askChoice(answers callRef, c *callback) {
 	name := cmp.Or(toolwords.Label(answers.Tool), "A tool")
 	ctx, cancel := context.WithCancelCause(t.ctx)
 	if !t.beginChoice(answers, func() { cancel(toolcall.ErrCancelled) }) {
@@ -359,8 +363,8 @@ func (t *Tee) askChoice(answers pass, c *callback) {
 		return
 	}
 	if len(c.Choices) < 2 || len(c.Choices) > maxChoices {
-		t.tellGroup(answers.Group, func(th *thread) {
-			th.TellNotice(name + " offers " + words.Count(len(c.Choices), "choice") +
+		t.queueForGroup(answers.Group, func(th *thread) {
+			th.AnnounceNotice(name + " offers " + words.Count(len(c.Choices), "choice") +
 				". The program that runs the agent has them.")
 		})
 		return
@@ -373,7 +377,7 @@ func (t *Tee) askChoice(answers pass, c *callback) {
 		q.Choices = append(q.Choices, producer.Choice{Value: strconv.Itoa(i),
 			Label: aaep.Say(cmp.Or(toolcall.Line(label), "Choice "+strconv.Itoa(i+1)))})
 	}
-	t.tellGroup(answers.Group, func(th *thread) {
+	t.queueForGroup(answers.Group, func(th *thread) {
 		if s := th.Session(); s != nil {
 			t.work.Go(func() {
 				defer cancel(nil)
@@ -384,7 +388,7 @@ func (t *Tee) askChoice(answers pass, c *callback) {
 }
 
 // answerChoice puts a choice and posts the user's answer to the tool. It is a goroutine of its own.
-func (t *Tee) answerChoice(ctx context.Context, s *producer.Session, answers pass, q producer.Question) {
+func (t *Tee) answerChoice(ctx context.Context, s *producer.Session, answers callRef, q producer.Question) {
 	value, err := s.AskChoice(ctx, q)
 	if err != nil || !t.answerOnce(answers) {
 		return
@@ -399,12 +403,12 @@ func (t *Tee) answerChoice(ctx context.Context, s *producer.Session, answers pas
 	}
 	if err != nil {
 		t.cfg.Logger.Error("rap: an answer did not reach the tool", "error", err)
-		t.tellGroup(answers.Group, func(th *thread) { th.TellNotice("Your answer did not reach the tool.") })
+		t.queueForGroup(answers.Group, func(th *thread) { th.AnnounceNotice("Your answer did not reach the tool.") })
 	}
 }
 
 // serveChoice passes the runtime's answer to a choice on to the tool, if it is the first.
-func (t *Tee) serveChoice(w http.ResponseWriter, r *http.Request, p pass) {
+func (t *Tee) serveChoice(w http.ResponseWriter, r *http.Request, p callRef) {
 	body, ok := readBody(w, r, maxInvocation)
 	if !ok || !t.answerOnce(p) {
 		return
@@ -432,7 +436,7 @@ func (t *Tee) askHeld(ctx context.Context, s *producer.Session, tool producer.To
 	sent, err := t.held.Ask(ctx, s, tool, call,
 		func(ctx context.Context) error { return t.postInvocation(ctx, body) },
 		func(result *callback) (string, error) {
-			t.tellGroup(call.Record.Group, func(th *thread) { th.tellResult(result) })
+			t.queueForGroup(call.Record.Group, func(th *thread) { th.announceResult(result) })
 			return result.resultText(), result.resultFailure()
 		})
 	var post *postError
@@ -449,11 +453,11 @@ func (t *Tee) askHeld(ctx context.Context, s *producer.Session, tool producer.To
 }
 
 // heldCall is a call that is held or was made.
-type heldCall = toolcall.Call[pass, *callback]
+type heldCall = toolcall.Call[callRef, *callback]
 
 // refuseCall posts the result of a call that was not made to the runtime, again after 1 s, 2 s and
 // so on where the runtime cannot take it. A runtime that says no to it is not asked again.
-func (t *Tee) refuseCall(p pass, why string) {
+func (t *Tee) refuseCall(p callRef, why string) {
 	body, err := json.Marshal(struct {
 		Type    string `json:"type"`
 		GroupID string `json:"group_id"`
@@ -469,8 +473,8 @@ func (t *Tee) refuseCall(p pass, why string) {
 	}
 }
 
-// postInvocation posts a held call to the tool server, once. The error is a postError, and
-// toolcall.ErrNotMade too where that server has certainly not taken it.
+// postInvocation posts an accepted call to the tool server, once. The error is a *postError, and
+// also toolcall.ErrNotMade where that server has certainly not taken it.
 func (t *Tee) postInvocation(ctx context.Context, body []byte) error {
 	t.mu.Lock()
 	set := t.tools

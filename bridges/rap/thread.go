@@ -40,7 +40,8 @@ type subscription struct {
 	s    *producer.Session // of all others; nil: none yet
 }
 
-// runThread tells what comes, until the group ends. tellGroup starts it.
+// runThread runs what is queued for the group until its queue is closed, and then ends its
+// sessions. queueForGroup starts it in a goroutine.
 func (th *thread) runThread() {
 	for do := range th.news {
 		do(th)
@@ -51,16 +52,17 @@ func (th *thread) runThread() {
 	th.Complete("This conversation is over.")
 }
 
-// endCall tells what came of a call, and its result.
+// endCall announces how a call ended, and its result. A call that was held is announced by the
+// goroutine that asked about it.
 func (th *thread) endCall(id string, result *callback) {
 	if th.EndCall(id, result.resultFailure()) { // one that was held is told by its own goroutine
-		th.tellResult(result)
+		th.announceResult(result)
 	}
 }
 
-// tellResult tells what a result has for a person: the text that the tool wants shown or, without
-// one, the first line of what it gives to the model.
-func (th *thread) tellResult(result *callback) {
+// announceResult announces the result of a call: the text that the tool wants shown or, without
+// one, the first sentence of the text for the model.
+func (th *thread) announceResult(result *callback) {
 	failure := result.resultFailure()
 	if failure == nil && result.Subscription {
 		return
@@ -76,23 +78,23 @@ func (th *thread) tellResult(result *callback) {
 	th.Result(text, failure)
 }
 
-// noteSubscription notes that a call goes on to send events.
+// noteSubscription records that a call goes on to send events, and announces that.
 func (th *thread) noteSubscription(id, tool string) {
 	name := cmp.Or(toolwords.Label(tool), "a tool")
 	switch {
 	case th.subscriptions[id] != nil:
 	case len(th.subscriptions) >= maxSubscriptions:
-		th.TellNotice("The agent is told from now on what comes of " + name +
+		th.AnnounceNotice("The agent is told from now on what comes of " + name +
 			"; you are not, for it is told of too much already.")
 	default:
 		th.subscriptions[id] = &subscription{name: name}
-		th.TellNotice("The agent is told from now on what comes of " + name + ".")
+		th.AnnounceNotice("The agent is told from now on what comes of " + name + ".")
 	}
 }
 
-// tellEvent tells an event of a subscription. One of a subscription that is unknown or over is not
-// told.
-func (th *thread) tellEvent(c *callback) {
+// announceEvent announces an event of a subscription, in the group's session or in one of the
+// subscription's own. An event of an unknown or ended subscription is logged.
+func (th *thread) announceEvent(c *callback) {
 	sub := th.subscriptions[c.ToolCallID]
 	if sub == nil {
 		th.tee.cfg.Logger.Info("rap: an event of no subscription is not told", "call", toolwords.Label(c.ToolCallID))
@@ -133,7 +135,7 @@ func describeEvent(text string) string {
 	return aaep.SafeText(text)
 }
 
-// endSubscription ends what a subscription has told, with a sentence.
+// endSubscription closes the output or the session of a subscription, that one with a sentence.
 func (th *thread) endSubscription(id, sentence string) {
 	sub := th.subscriptions[id]
 	delete(th.subscriptions, id)
@@ -148,16 +150,16 @@ func (th *thread) endSubscription(id, sentence string) {
 	}
 }
 
-// cancelCall tells that the agent takes a call back, or a subscription.
+// cancelCall announces that the agent cancelled a call, and ends its subscription.
 func (th *thread) cancelCall(id string) {
 	if th.EndCall(id, toolcall.ErrCancelled) {
-		th.TellNotice("The agent took that call back.")
+		th.AnnounceNotice("The agent took that call back.")
 	}
 	th.endSubscription(id, "The agent wants no more of these events.")
 }
 
-// signIn tells that a tool needs its user to sign in. The address is told without its query, which
-// may hold secrets.
+// signIn emits a handoff: a tool needs its user to sign in. The address is announced without its
+// query, which may hold secrets.
 func (th *thread) signIn(address string) {
 	s := th.Session()
 	if s == nil {
@@ -172,9 +174,9 @@ func (th *thread) signIn(address string) {
 		Reason: why, TargetKind: aaep.TargetHuman, UrgencyForHandoff: aaep.RiskMedium}))
 }
 
-// describeCall returns how a call is told and, if it is held, asked about. It is held if the
-// toolset marks its tool as destructive, or does not list it. The error says why a held call cannot
-// be asked about: what the user agrees to must be told whole.
+// describeCall returns a tool call as it is announced or asked about, and whether it is held until
+// the user answers: where the toolset marks the tool as destructive, or does not have it. The error
+// says why a held call cannot be asked about: the user must hear all of it.
 func (t *Tee) describeCall(in *invocation) (about producer.Tool, held bool, err error) {
 	known := t.findTool(in.Operation)
 	about = producer.Tool{Name: in.Operation, Title: toolcall.ToolName(in.Operation), Risk: aaep.RiskMedium,

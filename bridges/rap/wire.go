@@ -79,7 +79,7 @@ type invocation struct {
 	GroupID     string         `json:"group_id"`
 }
 
-// checkInvocation returns what is wrong with an invocation.
+// checkInvocation returns an error that says what is missing or too long in an invocation, or nil.
 func (in *invocation) checkInvocation() error {
 	switch {
 	case in.Operation == "" || in.ID == "" || in.GroupID == "":
@@ -92,11 +92,11 @@ func (in *invocation) checkInvocation() error {
 	return checkPeerURL("callback_url", in.CallbackURL)
 }
 
-// makePass returns the pass of a call: what this bridge has to know of the call when its results
-// are posted. sealURL puts it into the URL that the tool posts them to.
-func (in *invocation) makePass() pass {
+// makeRef returns the reference of a call: what this bridge needs to know of it when its results
+// are posted. sealURL puts it into the callback URL.
+func (in *invocation) makeRef() callRef {
 	sum := sha256.Sum256(in.Arguments)
-	return pass{To: in.CallbackURL, Group: in.GroupID, Call: in.ID, Echo: in.CallID, Tool: in.Operation,
+	return callRef{To: in.CallbackURL, Group: in.GroupID, Call: in.ID, Echo: in.CallID, Tool: in.Operation,
 		Sum: hex.EncodeToString(sum[:8])}
 }
 

@@ -74,7 +74,8 @@ type counted struct {
 	Latest *payload `json:"latest"`
 }
 
-// decodeEnvelope reads an envelope.
+// decodeEnvelope decodes a wake and checks its required members. The error wraps ErrInvalid and
+// says what is wrong.
 func decodeEnvelope(message []byte) (*envelope, error) {
 	e := &envelope{}
 	if err := bridge.Decode(message, e); err != nil {
@@ -169,7 +170,8 @@ func describeWaits(waits []waitingTask) string {
 
 const mostCounted = 1_000_000 // of one kind in a digest; more is no count
 
-// gatherNews is what a wake tells, of the kinds that are wanted.
+// gatherNews returns the news in a wake, of the kinds in only, or of all if that is empty: one, or
+// for a digest the numbers of each kind. Tasks that wait for a person are kept apart.
 func (e *envelope) gatherNews(only []string) gathered {
 	wanted := func(kind string) bool { return kind != heartbeat && (len(only) == 0 || slices.Contains(only, kind)) }
 	g := gathered{}
@@ -237,7 +239,7 @@ func stateWords(state string) string {
 var scopes = map[string]string{"CAN_REPLY_TO": "reply to them", "CAN_READ_INBOX_OF": "read their inbox",
 	"CAN_READ_MEMORIES_OF": "read their memories"}
 
-// describeWake says what one wake is.
+// describeWake returns the sentence that describes a wake of a kind.
 func (p *payload) describeWake(kind string) string {
 	or := func(text, other string) string { return cmp.Or(toolwords.Label(text), other) }
 	switch kind {
@@ -276,7 +278,7 @@ func (p *payload) describeWake(kind string) string {
 var kinds = []bridge.DigestKind{{Name: taskState, Noun: "task change"}, {Name: sentToMe, Noun: "message"},
 	{Name: permission, Noun: "permission"}}
 
-// describeAll are what is told of all that was gathered.
+// describeAll returns the sentences that announce all that was gathered.
 func (g *gathered) describeAll() []string {
 	recipients := ""
 	if g.agents > 0 {

@@ -61,10 +61,10 @@ func (l *link) manageSubscription(ctx context.Context, arguments map[string]any,
 	return l.conn.CallTool(ctx, "manage_wake_subscription", arguments, result)
 }
 
-// Follow takes the wakes that a server notifies of, and those that came while it was away, until
-// ctx ends. The server is known by its address: its wakes carry no signature. A link that is cut
-// is taken up again, at most a minute later; that it was cut, and that it is back, is told once.
-// The error is ctx's, or says why the server could not be followed at first.
+// Follow announces the wakes that a server notifies of, and those it missed while it was away,
+// until ctx ends. The server is known by its address: its wakes carry no signature. A cut link is
+// connected again after a minute at most; the cut and the return are announced once. The error is
+// ctx's, or says why the server could not be followed at first.
 func (b *Bridge) Follow(ctx context.Context, s Server) error {
 	l := &link{Server: s, identity: b.cfg.Identity}
 	if err := b.connectLink(ctx, l); err != nil {
@@ -74,7 +74,7 @@ func (b *Bridge) Follow(ctx context.Context, s Server) error {
 		Peer:    "swarm",
 		Connect: func(ctx context.Context) error { return b.connectLink(ctx, l) },
 		Attend:  func(ctx context.Context) error { return b.attendLink(ctx, l) },
-		Note:    func(text string) { b.tellNews(l.identity, text) },
+		Note:    func(text string) { b.announceNews(l.identity, text) },
 		Logger:  b.cfg.Logger,
 	}
 	return link.Keep(ctx)
@@ -225,10 +225,10 @@ func (b *Bridge) takeNotification(l *link, message []byte) {
 	}
 }
 
-// catchUp takes what a subscription has after the place in the swarm's log up to which it was told.
-// Where none is known, the head of the log becomes it and nothing is told: what was before is the
-// swarm's past. At the first look of a link the last place itself is asked for, too: a log that
-// does not reach it was rebuilt.
+// catchUp fetches and announces the wakes of a subscription after its place: the position in the
+// swarm's log up to which it was announced. Without a place, the head of the log becomes it and
+// nothing is announced. first says that the link is new; the wake at the place itself is fetched
+// then too, since a log without it was rebuilt.
 func (b *Bridge) catchUp(ctx context.Context, l *link, id string, first bool) error {
 	place, known := b.placeOf(id)
 	if !known {
@@ -250,7 +250,7 @@ func (b *Bridge) catchUp(ctx context.Context, l *link, id string, first bool) er
 		return nil
 	}
 	if errors.Is(err, bridge.ErrTooLong) {
-		b.tellNews(l.identity,
+		b.announceNews(l.identity,
 			"More wakes were missed than can be had at once. They are not told; what comes from now on is.")
 		return b.findHead(ctx, l, id)
 	}
@@ -258,7 +258,7 @@ func (b *Bridge) catchUp(ctx context.Context, l *link, id string, first bool) er
 		return err
 	}
 	if last < place {
-		b.tellNews(l.identity,
+		b.announceNews(l.identity,
 			"The swarm's log no longer reaches the place up to which you heard it. Wakes may be missing.")
 		if missed, last, err = l.fetchWakes(ctx, id, 0); err != nil {
 			return err
@@ -272,7 +272,7 @@ func (b *Bridge) catchUp(ctx context.Context, l *link, id string, first bool) er
 	return nil
 }
 
-// findHead makes the head of the swarm's log the place up to which a subscription was told.
+// findHead sets the place of a subscription to the head of the swarm's log.
 func (b *Bridge) findHead(ctx context.Context, l *link, id string) error {
 	_, head, err := l.fetchWakes(ctx, id, highestLog)
 	if err == nil && head >= highestLog { // it gives back what it was given
@@ -329,9 +329,9 @@ func isRefused(err error) bool {
 	return errors.As(err, &e)
 }
 
-// tellNews tells something about the swarm that is no wake, as a result, so that nothing takes its
-// place.
-func (b *Bridge) tellNews(identity, text string) {
+// announceNews announces a sentence about the swarm that is no wake, as an output, which later news
+// does not replace.
+func (b *Bridge) announceNews(identity, text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -339,7 +339,7 @@ func (b *Bridge) tellNews(identity, text string) {
 	}
 	in, err := b.inboxOf(identity)
 	if err == nil {
-		err = in.tellResult(b.p, text)
+		err = in.announceResult(b.p, text)
 	}
 	if err == nil {
 		err = in.enterIdle()
@@ -349,7 +349,8 @@ func (b *Bridge) tellNews(identity, text string) {
 	}
 }
 
-// placeOf is how far a subscription was told, and whether that is known.
+// placeOf returns the position in the swarm's log up to which a subscription was announced, and
+// whether there is one.
 func (b *Bridge) placeOf(id string) (int64, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -357,7 +358,8 @@ func (b *Bridge) placeOf(id string) (int64, bool) {
 	return place, known
 }
 
-// advancePlace notes how far a subscription was told.
+// advancePlace moves the place of a subscription forward to a position in the swarm's log, and
+// saves it. It never moves it back.
 func (b *Bridge) advancePlace(id string, log int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -368,14 +370,15 @@ func (b *Bridge) advancePlace(id string, log int64) {
 	b.savePlaces()
 }
 
-// forgetPlace forgets how far a subscription was told.
+// forgetPlace deletes the place of a subscription.
 func (b *Bridge) forgetPlace(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.places, id)
 }
 
-// placesFile is where the places are kept, beside what was told; "" is nowhere.
+// placesFile returns the path of the file that keeps the places, beside the file of what was
+// announced; "" keeps nothing.
 func (b *Bridge) placesFile() string {
 	if b.cfg.Seen == "" {
 		return ""
@@ -383,7 +386,7 @@ func (b *Bridge) placesFile() string {
 	return b.cfg.Seen + ".places"
 }
 
-// savePlaces writes how far each subscription was told, with b.mu held. A file that is behind has
+// savePlaces writes the places to their file. The caller holds b.mu. A file that is behind has
 // wakes sent again, which are known by their names.
 func (b *Bridge) savePlaces() {
 	if err := bridge.WriteState(b.placesFile(), b.places); err != nil {

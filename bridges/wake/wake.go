@@ -109,7 +109,7 @@ type inbox struct {
 	pending  gathered
 }
 
-// New makes a Bridge whose wakes are told by p.
+// New returns a Bridge that announces wakes through p.
 func New(p *producer.Producer, cfg Config) (*Bridge, error) {
 	if cfg.Window < 0 || cfg.Window > mostWindow {
 		return nil, fmt.Errorf("wake: the window must be from 0 to %v; it is %v", mostWindow, cfg.Window)
@@ -127,22 +127,22 @@ func New(p *producer.Producer, cfg Config) (*Bridge, error) {
 	return b, nil
 }
 
-// Close tells what was gathered, and ends the sessions.
+// Close announces what was gathered, and ends the sessions.
 func (b *Bridge) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
 	b.flushAll()
-	b.tellWaiting()
+	b.announceWaiting()
 	for _, in := range b.inboxes {
 		in.endSession()
 	}
 	return b.seen.Close()
 }
 
-// Take tells a message as the swarm sends it, once it is known to come from there, and reports
-// whether it was new. The error is ErrInvalid or ErrUnknown, or says why it cannot be told; then it
-// may be sent again.
+// Take announces a wake as the swarm sends it; the caller knows that it comes from there. fresh is
+// false for a repeated one. The error is ErrInvalid or ErrUnknown, or says why it could not be
+// announced; then it may be sent again.
 func (b *Bridge) Take(message []byte) (fresh bool, err error) {
 	e, err := decodeEnvelope(message)
 	if err != nil {
@@ -151,9 +151,9 @@ func (b *Bridge) Take(message []byte) (fresh bool, err error) {
 	return b.takeAll([]*envelope{e})
 }
 
-// takeAll tells wakes that came together as one, and records them so that none is told twice. It
-// reports whether any was new. Those for another identity are left out, which is ErrUnknown if no
-// other was new.
+// takeAll announces wakes that came together, each once, and records them so that none is announced
+// again. It reports whether any was new. Wakes for another identity are left out, which is
+// ErrUnknown if no other was new.
 func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,7 +186,7 @@ func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 	if len(untold) == 0 {
 		return false, err
 	}
-	if err := b.tellWakes(untold); err != nil {
+	if err := b.announceWakes(untold); err != nil {
 		return false, err
 	}
 	for _, e := range untold {
@@ -200,8 +200,9 @@ func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 	return true, nil
 }
 
-// tellWakes tells wakes now or when the window ends, with b.mu held.
-func (b *Bridge) tellWakes(all []*envelope) error {
+// announceWakes gathers wakes, and announces them now, or when the window ends; tasks that wait for
+// a person are announced now in any case. The caller holds b.mu.
+func (b *Bridge) announceWakes(all []*envelope) error {
 	var urgent []*inbox
 	for _, e := range all {
 		news := e.gatherNews(b.cfg.Only)
@@ -228,7 +229,8 @@ func (b *Bridge) tellWakes(all []*envelope) error {
 	return nil
 }
 
-// inboxOf returns what is told to an identity, with b.mu held.
+// inboxOf returns the inbox of an identity, a new one where there is none, with its session and
+// what was gathered for it. The caller holds b.mu.
 func (b *Bridge) inboxOf(identity string) (*inbox, error) {
 	in := b.inboxes[identity]
 	if in == nil {
@@ -241,9 +243,9 @@ func (b *Bridge) inboxOf(identity string) (*inbox, error) {
 	return in, nil
 }
 
-// flushAll tells what was gathered, and begins the next window, with b.mu held. What is for more
-// than a few identities is told as one, so that a swarm has one voice; a task that waits for a
-// person is told by itself.
+// flushAll announces what was gathered, and opens the next window. The caller holds b.mu. What is
+// for more than mostVoices identities is announced together, so that a swarm has one voice; a task
+// that waits for a person is announced by itself.
 func (b *Bridge) flushAll() error {
 	b.window.Close()
 	var due []*inbox
@@ -276,7 +278,8 @@ func (b *Bridge) flushAll() error {
 	return nil
 }
 
-// joinInboxes puts together what is for several identities, and returns by whom it is to be told.
+// joinInboxes moves what several inboxes gathered into the common one, except tasks that wait for a
+// person, and returns the inboxes to flush.
 func (b *Bridge) joinInboxes(due []*inbox) (telling []*inbox, err error) {
 	together, err := b.inboxOf("")
 	if err != nil {
@@ -295,8 +298,8 @@ func (b *Bridge) joinInboxes(due []*inbox) (telling []*inbox, err error) {
 	return append(telling, together), nil
 }
 
-// flushInbox tells what was gathered for one identity, with b.mu held. Tasks that wait for a person
-// stay gathered where too many were told of late; a timer tells them soon.
+// flushInbox announces what was gathered for one identity. The caller holds b.mu. Tasks that wait
+// for a person stay gathered where mayHandOff forbids it; a timer announces them soon.
 func (b *Bridge) flushInbox(in *inbox) error {
 	sentences, waits := in.pending.describeAll(), in.pending.waits
 	if len(waits) > 0 && !b.mayHandOff() {
@@ -310,7 +313,7 @@ func (b *Bridge) flushInbox(in *inbox) error {
 		return err
 	}
 	for _, text := range sentences {
-		if err := in.tellResult(b.p, text); err != nil {
+		if err := in.announceResult(b.p, text); err != nil {
 			return err
 		}
 	}
@@ -324,8 +327,9 @@ func (b *Bridge) flushInbox(in *inbox) error {
 	return in.enterIdle()
 }
 
-// mayHandOff reports whether a person may be called now, and notes that it is done, with b.mu held.
-// A swarm in which everything waits must not call without an end.
+// mayHandOff reports whether a handoff may be emitted now, and counts it: at most mostHandoffs in
+// handoffTime, so that a swarm in which everything waits does not call without end. The caller
+// holds b.mu.
 func (b *Bridge) mayHandOff() bool {
 	now := time.Now()
 	if len(b.handoffs) == mostHandoffs {
@@ -338,7 +342,8 @@ func (b *Bridge) mayHandOff() bool {
 	return true
 }
 
-// holdBack has the tasks that wait for a person told together soon, with b.mu held.
+// holdBack starts the timer, unless it runs, after which the tasks that wait for a person are
+// announced together. The caller holds b.mu.
 func (b *Bridge) holdBack() {
 	if b.handoffsTimer != nil || b.closed {
 		return
@@ -346,12 +351,13 @@ func (b *Bridge) holdBack() {
 	b.handoffsTimer = time.AfterFunc(handoffPause, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.tellWaiting()
+		b.announceWaiting()
 	})
 }
 
-// tellWaiting tells all tasks together that wait for a person and were held back, with b.mu held.
-func (b *Bridge) tellWaiting() {
+// announceWaiting announces together all tasks that wait for a person and were held back. The
+// caller holds b.mu.
+func (b *Bridge) announceWaiting() {
 	if b.handoffsTimer != nil {
 		b.handoffsTimer.Stop()
 		b.handoffsTimer = nil
@@ -389,7 +395,8 @@ func (in *inbox) enterIdle() error {
 	return in.s.State(aaep.StateIdle, bridge.Ours("Waiting for the next wake."))
 }
 
-// openSession begins a session where there is none, or where the old one has told enough.
+// openSession starts a session for the identity where there is none, or where the old one has
+// mostOfInbox announcements.
 func (in *inbox) openSession(p *producer.Producer) error {
 	if in.told >= mostOfInbox {
 		in.endSession()
@@ -406,7 +413,7 @@ func (in *inbox) openSession(p *producer.Producer) error {
 	return nil
 }
 
-// handOver tells that a person is waited for who cannot answer here.
+// handOver emits a handoff: a person is waited for who cannot answer here.
 func (in *inbox) handOver(p *producer.Producer, text string) error {
 	if err := in.openSession(p); err != nil {
 		return err
@@ -416,8 +423,8 @@ func (in *inbox) handOver(p *producer.Producer, text string) error {
 		UrgencyForHandoff: aaep.RiskMedium})
 }
 
-// tellResult tells a sentence as a result of its own.
-func (in *inbox) tellResult(p *producer.Producer, text string) error {
+// announceResult emits a sentence as an output of its own, which later news does not replace.
+func (in *inbox) announceResult(p *producer.Producer, text string) error {
 	if err := in.openSession(p); err != nil {
 		return err
 	}

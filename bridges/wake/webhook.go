@@ -13,10 +13,10 @@ import (
 
 const maxBody = 256 << 10
 
-// ServeHTTP takes wakes that are posted as the swarm's webhook delivery does. It answers 202 once a
-// wake is in the producer's log, 200 to one that was told before, 401 without a signature by the
-// subscription's key over the very bytes, and 409 where the headers say otherwise than what is
-// signed. A swarm gives a subscription up after one answer from 400 to 499.
+// ServeHTTP takes wakes that the swarm posts as a webhook. It answers 202 once a wake is in the
+// producer's log, 200 to a repeated one, 401 without a signature by the subscription's key over the
+// body, and 409 where the headers differ from what is signed. A swarm gives a subscription up after
+// one answer from 400 to 499.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)

@@ -70,9 +70,9 @@ func (d *Digest) Total() (n int) {
 	return n
 }
 
-// Sentences are what is told of all: each by itself where they are few, else one sentence that
-// counts them, each called a noun, which may be followed by whose they are, and then each of the
-// kinds in their order. Those of other kinds are counted last.
+// Sentences returns the sentences that announce what was gathered: each item by itself where they
+// are few, else one sentence with numbers: of all, each called a noun (whose follows it), and of
+// each of the kinds, in their order; other kinds come last.
 func (d *Digest) Sentences(noun, whose string, kinds []DigestKind) []string {
 	if !d.several {
 		return d.singles

@@ -15,9 +15,9 @@ import (
 )
 
 // CopyLines copies from one side of a link to the other, a line at a time, until from ends, and
-// returns its error, io.EOF included, or that of writing. admit sees each line before it is passed
-// on, with its end and with lock held, and reports whether it is; the line is admit's to keep. Of a
-// line of more than most bytes it sees the beginning, with whole false; that line is then copied as
+// returns its error, io.EOF included, or that of writing. admit is called for each line, with its
+// end and with lock held, and reports whether the line is copied; the line is admit's to keep. Of a
+// line of more than most bytes it gets the beginning, with whole false; the line is then copied as
 // it comes, or dropped. lock is held while a line is written, so that others can write between two.
 func CopyLines(to io.Writer, from io.Reader, lock *sync.Mutex, most int,
 	admit func(line []byte, whole bool) bool) error {

@@ -35,7 +35,7 @@ type Link struct {
 func (l *Link) Keep(ctx context.Context) error {
 	for retry, cuts := FirstRetry, 0; ; {
 		began := time.Now()
-		holds := l.tellHolds(cuts)
+		holds := l.announceHolds(cuts)
 		err := l.Attend(ctx)
 		holds.Stop()
 		if ctx.Err() != nil {
@@ -75,9 +75,10 @@ func (l *Link) Keep(ctx context.Context) error {
 	}
 }
 
-// tellHolds tells that a link holds which was cut so often that it was not told, once it does. The
-// caller stops the timer when the link is cut.
-func (l *Link) tellHolds(cuts int) *time.Timer {
+// announceHolds starts a timer that announces, after stableTime, that the link holds again, where
+// it was cut so often that its returns were not announced. The caller stops the timer when the link
+// is cut.
+func (l *Link) announceHolds(cuts int) *time.Timer {
 	return time.AfterFunc(stableTime, func() {
 		if cuts > mostCuts {
 			l.Note("The link to the " + l.Peer + " holds again." + l.Holds)

@@ -28,7 +28,7 @@ func TestNoticeIsHeard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := bridge.TellNotice(s, " It was answered in the editor: Allow. "); err != nil {
+	if err := bridge.AnnounceNotice(s, " It was answered in the editor: Allow. "); err != nil {
 		t.Fatal(err)
 	}
 	s.Complete(aaep.Say("Done."))

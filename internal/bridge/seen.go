@@ -35,8 +35,8 @@ type Seen struct {
 	size  int                         // entries in it
 }
 
-// OpenSeen reads what was told from a file, and makes it where there is none. An empty name is
-// memory alone.
+// OpenSeen reads the names of announced news from a file, which it makes where there is none. An
+// empty file name keeps them in memory alone.
 func OpenSeen(name string, now time.Time) (*Seen, error) {
 	s := &Seen{at: map[[sha256.Size]byte]int64{}}
 	if name == "" {
@@ -79,7 +79,8 @@ func entryOf(key [sha256.Size]byte, sent int64) []byte {
 	return binary.BigEndian.AppendUint64(key[:], uint64(sent))
 }
 
-// addEntry takes in what was told, with s.mu held or none needed.
+// addEntry adds the hash of a name and when the news was sent. The caller holds s.mu, or nothing
+// else knows s yet.
 func (s *Seen) addEntry(key [sha256.Size]byte, sent int64) {
 	if _, known := s.at[key]; !known {
 		s.at[key] = sent
@@ -87,8 +88,9 @@ func (s *Seen) addEntry(key [sha256.Size]byte, sent int64) {
 	}
 }
 
-// forgetOld forgets what is too old, with s.mu held or none needed. What is dated ahead must not
-// have all that comes until then count as told.
+// forgetOld forgets entries older than Memory, and the oldest beyond mostSeen. s.floor, before
+// which everything counts as announced, is never later than now, so that news dated ahead does not
+// hide what comes until then. The caller holds s.mu.
 func (s *Seen) forgetOld(now time.Time) {
 	oldest := now.Add(-Memory).Unix()
 	n := 0
@@ -110,7 +112,8 @@ func keyOf(words []string) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// Told reports whether something that was sent at a time counts as told, by the words that name it.
+// Told reports whether news with a name, sent at a time, was announced before, or is older than
+// what is remembered.
 func (s *Seen) Told(now, sent time.Time, name ...string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +122,7 @@ func (s *Seen) Told(now, sent time.Time, name ...string) bool {
 	return known || sent.Unix() < s.floor
 }
 
-// Record remembers that something was told.
+// Record remembers the name of news that was announced, also in the file.
 func (s *Seen) Record(sent time.Time, name ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,9 +26,9 @@ func Line(text string) string { return words.OneLine(aaep.SafeText(strings.TrimS
 // Ours is a sentence of a bridge, which is in English whatever the peer speaks.
 func Ours(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
 
-// TellNotice tells in s a sentence of a bridge as a text of its own. It is lost neither to newer
-// news nor to the end of the session, as progress may be, and low loads have it too.
-func TellNotice(s *producer.Session, sentence string) error {
+// AnnounceNotice emits in s a sentence of a bridge as an output of its own. Unlike progress, it is
+// not lost to newer news or to the end of the session, and low loads get it too.
+func AnnounceNotice(s *producer.Session, sentence string) error {
 	out := s.Output()
 	if err := out.SetLanguage("en"); err != nil {
 		return err
@@ -60,7 +60,7 @@ func Describe(text jsontext.Value) string {
 	return DescribeValue(v)
 }
 
-// DescribeValue is Describe for JSON that was read.
+// DescribeValue returns the words for a decoded JSON value, as Describe does for its text.
 func DescribeValue(v any) string {
 	var parts []string
 	for _, l := range leavesOf("", v) {
@@ -88,8 +88,8 @@ func (l leaf) describeLeaf(verb string) string {
 	return l.value
 }
 
-// leavesOf returns the values in v that hold no others, in order of their paths. A list that is
-// long, or holds objects, counts as one.
+// leavesOf returns the scalar values within v with their paths, in the order of the paths. A list
+// that is long, or holds objects, counts as one value.
 func leavesOf(path string, v any) (all []leaf) {
 	switch v := v.(type) {
 	case map[string]any:

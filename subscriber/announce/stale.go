@@ -61,7 +61,7 @@ func (a *Announcer) isUntold(it *item) bool {
 	return it.next == 0 && !a.wasPrefaced(it) && (a.saying == nil || a.saying.item != it)
 }
 
-// leadsTo reports whether what was said last, or is being said, leads to an announcement.
+// wasPrefaced reports whether the preface of an announcement was said last, or is being said.
 func (a *Announcer) wasPrefaced(it *item) bool { return a.latest != nil && a.latest.prefaces == it }
 
 // isOvertaken reports whether something newer says as much as an announcement: of a state the next

@@ -133,7 +133,7 @@ func (l *Listener) Await(t *testing.T, ok func(heard string, kinds []aaep.Type) 
 	}
 }
 
-// AwaitState waits until the newest state is told with a text.
+// AwaitState waits until the newest announced state has a text.
 func (l *Listener) AwaitState(t *testing.T, text string) {
 	t.Helper()
 	l.Await(t, func(string, []aaep.Type) bool {
@@ -143,7 +143,7 @@ func (l *Listener) AwaitState(t *testing.T, text string) {
 	})
 }
 
-// AwaitEnd waits for the end of some sessions.
+// AwaitEnd waits until so many sessions have ended, and returns all text so far.
 func (l *Listener) AwaitEnd(t *testing.T, sessions int) string {
 	t.Helper()
 	return l.Await(t, func(_ string, kinds []aaep.Type) bool {

@@ -45,7 +45,8 @@ func NewConversation(p *producer.Producer, logger *slog.Logger, summary string) 
 // Rename says otherwise what a conversation is, if it has not begun.
 func (c *Conversation) Rename(summary string) { c.about = summary }
 
-// Session returns the session, begun if need be, or nil if it cannot be told.
+// Session returns the conversation's session, started if need be, or nil if none can be started,
+// which is logged.
 func (c *Conversation) Session() *producer.Session {
 	if c.session == nil {
 		c.session = c.StartSession(c.about)
@@ -56,7 +57,7 @@ func (c *Conversation) Session() *producer.Session {
 // Begun reports whether there was something to tell.
 func (c *Conversation) Begun() bool { return c.session != nil }
 
-// StartSession begins a session, or returns nil if it cannot be told, which is logged.
+// StartSession starts a session for the conversation, or returns nil if it cannot, which is logged.
 func (c *Conversation) StartSession(summary string) *producer.Session {
 	s, err := c.p.StartSession(context.Background(), bridge.Ours(summary))
 	if err != nil {
@@ -66,7 +67,7 @@ func (c *Conversation) StartSession(summary string) *producer.Session {
 	return s
 }
 
-// Complete ends the session, if it has begun. Calls without a result are told as failed.
+// Complete ends the session, if one was started. Calls without a result are announced as failed.
 func (c *Conversation) Complete(sentence string) {
 	for id := range c.calls {
 		c.EndCall(id, errors.New("it has no result"))
@@ -76,21 +77,22 @@ func (c *Conversation) Complete(sentence string) {
 	}
 }
 
-// TellNotice tells a sentence of ours.
-func (c *Conversation) TellNotice(sentence string) {
+// AnnounceNotice announces a sentence of the bridge in the session.
+func (c *Conversation) AnnounceNotice(sentence string) {
 	if s := c.Session(); s != nil {
-		c.Note(bridge.TellNotice(s, sentence))
+		c.Note(bridge.AnnounceNotice(s, sentence))
 	}
 }
 
-// Note logs an error of telling.
+// Note logs an error of a call on a session, unless it says that the session is over.
 func (c *Conversation) Note(err error) {
 	if err != nil && !errors.Is(err, producer.ErrSessionOver) {
 		c.logger.Error("something of a conversation with tools was not told", "error", err)
 	}
 }
 
-// BeginCall tells that a tool which is not held was called.
+// BeginCall announces a call that was sent on without asking. A call with the id of another is not
+// announced.
 func (c *Conversation) BeginCall(id string, tool producer.Tool) {
 	s := c.Session()
 	if _, known := c.calls[id]; s == nil || known || len(c.calls) >= maxCalls {
@@ -103,8 +105,8 @@ func (c *Conversation) BeginCall(id string, tool producer.Tool) {
 	}
 }
 
-// EndCall tells that a call has ended, and reports false if it is none that BeginCall has told. A
-// call that is held is told by Held.Ask.
+// EndCall announces that a call has ended, and reports false if BeginCall did not announce it, as
+// for a held call, which Held.Ask announces.
 func (c *Conversation) EndCall(id string, failure error) bool {
 	done := c.calls[id]
 	delete(c.calls, id)
@@ -114,10 +116,10 @@ func (c *Conversation) EndCall(id string, failure error) bool {
 	return done != nil
 }
 
-// Result tells what a result has for a person: why the tool failed, or a text.
+// Result announces the result of a call: the tool's failure, or a text.
 func (c *Conversation) Result(text string, failure error) {
 	if failure != nil {
-		c.TellNotice(words.Sentence("The tool says: " + toolwords.Clip(failure.Error(), maxReason)))
+		c.AnnounceNotice(words.Sentence("The tool says: " + toolwords.Clip(failure.Error(), maxReason)))
 		return
 	}
 	s := c.Session()
@@ -142,9 +144,8 @@ func ToolName(name string) string {
 	return cmp.Or(label, "a tool without a name")
 }
 
-// Question completes what is asked about a call that is held: what the tool is, what it does as its
-// description says, and each argument. The error says why it cannot be asked: what the user agrees
-// to must be told whole.
+// Question completes the question about a held call: the tool, what it does by its description, and
+// each argument. The error says why it cannot be asked: the user must hear all of it.
 func Question(tool producer.Tool, description string, arguments jsontext.Value) (producer.Tool, error) {
 	if toolwords.Label(tool.Name) != tool.Name { // two names could be told alike
 		return tool, errors.New("its name cannot be told as it is")

@@ -105,7 +105,7 @@ func Open[P Record, R any](name string, fresh []byte, logger *slog.Logger) (h *H
 }
 
 // readEntries returns the key in a file, nil if there is none, and the calls that are not settled,
-// in the order in which they were held. A torn line at the end says nothing: its call was neither
+// in the order in which they were held. A torn line at the end is ignored: its call was neither
 // held nor made.
 func readEntries[P Record](content []byte) (key []byte, left []Left[P], err error) {
 	order, state := []Name{}, map[Name]Left[P]{}
@@ -161,21 +161,21 @@ func encodeEntries[P Record](key []byte, left []Left[P]) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// SettleLeft notes that a call which an earlier process left has been told of.
+// SettleLeft records that the outcome of a call which an earlier process left was announced.
 func (h *Held[P, R]) SettleLeft(call Left[P]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.writeSettled(call.Record)
 }
 
-// writeSettled appends that a call has its outcome, with h.mu held.
+// writeSettled appends to the file that a call has its outcome. The caller holds h.mu.
 func (h *Held[P, R]) writeSettled(p P) {
 	if err := h.writeEntry(p, isSettled); err != nil {
 		h.logger.Error("the file of held calls does not say that a call is settled", "error", err)
 	}
 }
 
-// writeEntry appends what became of a call to the file, with h.mu held.
+// writeEntry appends the state of a call to the file and syncs it. The caller holds h.mu.
 func (h *Held[P, R]) writeEntry(p P, state string) error {
 	if h.file == nil {
 		return nil
@@ -187,7 +187,8 @@ func (h *Held[P, R]) writeEntry(p P, state string) error {
 	return errors.Join(err, h.file.Sync())
 }
 
-// Hold takes in a call. fresh is false if a call of this name is held or was made.
+// Hold adds a call that waits for the user's answer. fresh is false, and call nil, if one of this
+// name was added before. cancel ends the waiting.
 func (h *Held[P, R]) Hold(p P, cancel context.CancelCauseFunc) (call *Call[P, R], fresh bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -209,7 +210,8 @@ const (
 	maxSettled = 64 << 10
 )
 
-// markSent notes that a held call is about to be made. With an error it must not be.
+// markSent records, in the file too, that a held call is about to be made. With an error it must
+// not be made.
 func (h *Held[P, R]) markSent(call *Call[P, R]) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -223,7 +225,7 @@ func (h *Held[P, R]) markSent(call *Call[P, R]) error {
 	return nil
 }
 
-// Settle notes that a call has its outcome. Ask does so by itself.
+// Settle records that a call has its outcome. Ask calls it by itself.
 func (h *Held[P, R]) Settle(call *Call[P, R]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -234,7 +236,7 @@ func (h *Held[P, R]) Settle(call *Call[P, R]) {
 	h.writeSettled(call.Record)
 }
 
-// Find returns a call that is held or was made, or nil.
+// Find returns the call of a name, which is held or, with sent, was made; nil where there is none.
 func (h *Held[P, R]) Find(name Name) (call *Call[P, R], sent bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -244,7 +246,7 @@ func (h *Held[P, R]) Find(name Name) (call *Call[P, R], sent bool) {
 	return call, sent
 }
 
-// EndGroup takes back the calls of a group that are held, and waits for no result any more.
+// EndGroup cancels the held calls of a group; nothing waits for their results any more.
 func (h *Held[P, R]) EndGroup(group string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -285,15 +287,16 @@ func (h *Held[P, R]) Ask(ctx context.Context, s *producer.Session, tool producer
 			}
 		}
 		if !errors.Is(err, ErrNotMade) { // what follows says that it failed, which is not known
-			h.tellUnknown(s, tool)
+			h.announceUnknown(s, tool)
 		}
 		return "", err
 	})
 	return made, err
 }
 
-// tellUnknown tells that a call may have been made, before its end is told.
-func (h *Held[P, R]) tellUnknown(s *producer.Session, tool producer.Tool) {
+// announceUnknown announces that a call may have been made, before the end of the call is
+// announced.
+func (h *Held[P, R]) announceUnknown(s *producer.Session, tool producer.Tool) {
 	sentence := tool.Title + " may have been done, or not: what came of it is not known."
 	err := s.Progress(bridge.Ours(sentence), aaep.Progress{Description: sentence}, 0)
 	if err != nil && !errors.Is(err, producer.ErrSessionOver) {
@@ -308,7 +311,8 @@ var (
 	ErrNotMade = errors.New("the call was not made")
 )
 
-// Refusal returns why a held call was not made, in words for a model.
+// Refusal returns the reason why a held call was not made, in words for a model; err is that of
+// Ask.
 func Refusal(err error) string {
 	switch {
 	case errors.Is(err, producer.ErrRejected):

@@ -24,9 +24,9 @@ const (
 	mostAsked    = 4 << 10
 )
 
-// A telling is what a person has heard of a task so far. It belongs to the goroutine that owns the
+// A taskAnnouncer announces a task in a session, and knows how much of it was announced so far. It belongs to the goroutine that owns the
 // task.
-type telling struct {
+type taskAnnouncer struct {
 	s         *producer.Session
 	agentName string
 	contextID string
@@ -55,36 +55,38 @@ type spoken struct {
 // newSpoken returns an artifact of which nothing was told.
 func newSpoken() *spoken { return &spoken{sum: sha256.New()} }
 
-// newTelling tells in s what an agent of that name says. It remembers nothing.
-func newTelling(s *producer.Session, agent string) telling {
-	return telling{s: s, agentName: agent, artifacts: map[string]*spoken{}, statuses: map[string]bool{},
+// newTaskAnnouncer returns a taskAnnouncer that announces in s a task of an agent with that name,
+// and remembers nothing across a restart.
+func newTaskAnnouncer(s *producer.Session, agent string) taskAnnouncer {
+	return taskAnnouncer{s: s, agentName: agent, artifacts: map[string]*spoken{}, statuses: map[string]bool{},
 		noted: map[string]bool{}, remember: func(memoryLine) {}}
 }
 
 // isWaiting reports whether the task waits for its user.
-func (t *telling) isWaiting() bool { return t.now == inputRequired || t.now == authRequired }
+func (t *taskAnnouncer) isWaiting() bool { return t.now == inputRequired || t.now == authRequired }
 
-// tellNote tells something beside the task's own results.
-func (t *telling) tellNote(text string) {
+// announceNote announces a sentence of the bridge, beside the task's own results.
+func (t *taskAnnouncer) announceNote(text string) {
 	t.closeOutput()
-	bridge.TellNotice(t.s, text)
+	bridge.AnnounceNotice(t.s, text)
 }
 
-// tellNoteOnce is note for what is told of a task no more than once.
-func (t *telling) tellNoteOnce(text string) {
+// announceNoteOnce is announceNote for a sentence that is announced once for each task.
+func (t *taskAnnouncer) announceNoteOnce(text string) {
 	if !t.noted[text] {
 		t.noted[text] = true
-		t.tellNote(text)
+		t.announceNote(text)
 	}
 }
 
-// findArtifact returns what was told of an artifact; nil where there are too many.
-func (t *telling) findArtifact(a artifact) *spoken {
+// findArtifact returns the record of how much of an artifact was announced, a new one where it is
+// unknown, or nil where there are too many.
+func (t *taskAnnouncer) findArtifact(a artifact) *spoken {
 	sp := t.artifacts[a.ID]
 	switch {
 	case sp != nil:
 	case len(t.artifacts) >= maxArtifacts:
-		t.tellNoteOnce("The task has more than " + words.Count(maxArtifacts, "result") + ". The others are not told.")
+		t.announceNoteOnce("The task has more than " + words.Count(maxArtifacts, "result") + ". The others are not told.")
 	default:
 		sp = newSpoken()
 		t.artifacts[a.ID] = sp
@@ -92,11 +94,12 @@ func (t *telling) findArtifact(a artifact) *spoken {
 	return sp
 }
 
-// tellChunk tells an update of an artifact.
-func (t *telling) tellChunk(u *artifactUpdate) {
+// announceChunk announces a chunk that the stream brought of an artifact: text to append, or the
+// artifact as a whole.
+func (t *taskAnnouncer) announceChunk(u *artifactUpdate) {
 	known := t.artifacts[u.Artifact.ID] != nil
 	if !u.Append && known {
-		t.tellWhole(u.Artifact)
+		t.announceArtifact(u.Artifact)
 		return
 	}
 	sp := t.findArtifact(u.Artifact)
@@ -104,7 +107,7 @@ func (t *telling) tellChunk(u *artifactUpdate) {
 		return
 	}
 	if u.Append && !known {
-		t.tellNote("The beginning of " + nameArtifact(u.Artifact) + " was not received.")
+		t.announceNote("The beginning of " + nameArtifact(u.Artifact) + " was not received.")
 	}
 	t.writeArtifact(u.Artifact, sp, textOf(u.Artifact.Parts))
 	if u.Last {
@@ -113,15 +116,16 @@ func (t *telling) tellChunk(u *artifactUpdate) {
 	}
 }
 
-// tellWhole tells what is new of an artifact that came as a whole.
-func (t *telling) tellWhole(a artifact) {
+// announceArtifact announces the part of an artifact, received as a whole, that was not announced
+// yet; all of it where the announced part was replaced.
+func (t *taskAnnouncer) announceArtifact(a artifact) {
 	sp := t.findArtifact(a)
 	if sp == nil {
 		return
 	}
 	text := textOf(a.Parts)
 	if sp.size > len(text) || !sp.isPrefixOf(text) {
-		t.tellNote(upperFirst(nameArtifact(a)) + " was replaced.")
+		t.announceNote(upperFirst(nameArtifact(a)) + " was replaced.")
 		*sp = *newSpoken()
 	}
 	t.writeArtifact(a, sp, text[sp.size:])
@@ -141,8 +145,8 @@ func nameArtifact(a artifact) string {
 	return "a result"
 }
 
-// writeArtifact tells more of an artifact.
-func (t *telling) writeArtifact(a artifact, sp *spoken, text string) {
+// writeArtifact writes more text of an artifact to the output that is open for it, or opens one.
+func (t *taskAnnouncer) writeArtifact(a artifact, sp *spoken, text string) {
 	if text == "" {
 		return
 	}
@@ -163,8 +167,9 @@ func (t *telling) writeArtifact(a artifact, sp *spoken, text string) {
 	sp.sum.Write([]byte(text))
 }
 
-// closeOutput ends the artifact that is being told: what comes next is not about it.
-func (t *telling) closeOutput() {
+// closeOutput closes the output of the artifact that is being announced, and remembers how far that
+// is: the next text is of something else.
+func (t *taskAnnouncer) closeOutput() {
 	if t.open != nil && t.open.out != nil {
 		t.open.out.Close()
 		t.open.out = nil
@@ -174,8 +179,8 @@ func (t *telling) closeOutput() {
 	t.open = nil
 }
 
-// tellReply tells a message that the agent answered with instead of making a task.
-func (t *telling) tellReply(m *message) {
+// announceReply announces a message that the agent sent instead of a task, and ends the session.
+func (t *taskAnnouncer) announceReply(m *message) {
 	out := t.s.Output()
 	out.SetContentType("text/markdown")
 	out.WriteString(strings.ToValidUTF8(textOf(m.Parts), "\uFFFD"))
@@ -185,7 +190,7 @@ func (t *telling) tellReply(m *message) {
 }
 
 // isNewStatus reports whether a status is one that was not applied yet.
-func (t *telling) isNewStatus(s taskStatus) bool {
+func (t *taskAnnouncer) isNewStatus(s taskStatus) bool {
 	key := s.statusKey()
 	if t.over || s.stateName() == "" || key != "" && t.statuses[key] ||
 		key == "" && s.stateName() == t.now && s.messageText() == "" {
@@ -197,8 +202,9 @@ func (t *telling) isNewStatus(s taskStatus) bool {
 	return true
 }
 
-// tellState tells a status, and reports whether the user must be asked.
-func (t *telling) tellState(s taskStatus) (ask bool) {
+// announceState announces a status: its progress, or its end, which ends the session. It reports
+// whether the agent waits for input, so that the user must be asked.
+func (t *taskAnnouncer) announceState(s taskStatus) (ask bool) {
 	text := bridge.Line(s.messageText())
 	previous := t.now
 	t.now, t.away = s.stateName(), false
@@ -223,7 +229,7 @@ func (t *telling) tellState(s taskStatus) (ask bool) {
 	case failed, rejected:
 		t.failTask(text)
 	default:
-		t.tellNote("The task is in a state that is not known here, " +
+		t.announceNote("The task is in a state that is not known here, " +
 			words.Sentence(strings.TrimSpace(toolwords.Label(s.State)+" "+text)))
 	}
 	return false
@@ -236,7 +242,7 @@ var (
 )
 
 // failTask ends the session of a task that failed or was rejected, with the agent's words.
-func (t *telling) failTask(text string) {
+func (t *taskAnnouncer) failTask(text string) {
 	end, sentence := errFailed, "The task failed."
 	if t.now == rejected {
 		end, sentence = errRejected, "The agent rejected the task."
@@ -249,7 +255,7 @@ func (t *telling) failTask(text string) {
 }
 
 // finishWith ends the session by a function, with the agent's last words.
-func (t *telling) finishWith(why error, finish func(aaep.Text), text string) {
+func (t *taskAnnouncer) finishWith(why error, finish func(aaep.Text), text string) {
 	t.closeOutput()
 	var end aaep.Text
 	if text != "" {
@@ -259,17 +265,17 @@ func (t *telling) finishWith(why error, finish func(aaep.Text), text string) {
 	t.over, t.end = true, why
 }
 
-// tellCut tells once that the agent cannot be reached.
-func (t *telling) tellCut() {
+// announceCut announces, once until the agent answers again, that it cannot be reached.
+func (t *taskAnnouncer) announceCut() {
 	if !t.away {
 		t.away = true
-		t.tellNote("The link to the agent was cut; it is tried again.")
+		t.announceNote("The link to the agent was cut; it is tried again.")
 	}
 }
 
 // finishSession ends the session where the task did not, and returns why the task did not reach its
 // aim.
-func (t *telling) finishSession(err error) error {
+func (t *taskAnnouncer) finishSession(err error) error {
 	t.closeOutput()
 	defer t.s.Close()
 	switch {
@@ -289,14 +295,14 @@ func (t *telling) finishSession(err error) error {
 }
 
 // noteSent notes that an answer is on its way.
-func (t *telling) noteSent() { t.now = "" }
+func (t *taskAnnouncer) noteSent() { t.now = "" }
 
 // errDeclined says that the user does not want to sign in.
 var errDeclined = errors.New("the user does not want to sign in")
 
 // makeQuestion makes what is put to the user upon a status. The function it returns puts it, and
 // waits; it runs beside the owner.
-func (t *telling) makeQuestion(s taskStatus, open time.Duration) func(context.Context) answer {
+func (t *taskAnnouncer) makeQuestion(s taskStatus, open time.Duration) func(context.Context) answer {
 	text, session := words.Fit(bridge.Line(s.messageText()), mostAsked), t.s
 	if s.stateName() == authRequired {
 		q := producer.Question{

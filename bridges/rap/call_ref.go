@@ -11,10 +11,10 @@ import (
 	"github.com/aaep-go/aaep/internal/bridge/toolcall"
 )
 
-// pass is what a URL of the Tee stands for: where what is posted there goes on to, and which call
-// it belongs to. It is sealed in the URL itself, so that it counts as long as the key of the Tee
-// does, and no peer can read or make one.
-type pass struct {
+// callRef is what a URL of the Tee refers to: a call or a choice, and the peer's URL to which what
+// is posted is sent on. It is encrypted in the URL itself, so that the URL is valid as long as the
+// key of the Tee is, and no peer can read or make one.
+type callRef struct {
 	To    string `json:"to"` // the callback_url or the response_url of the other side
 	Group string `json:"group"`
 	Call  string `json:"call"`
@@ -23,13 +23,14 @@ type pass struct {
 	Sum   string `json:"sum,omitzero"` // the hash of the arguments
 }
 
-// isSameCall reports whether a pass with the same name is that of the same call, posted again.
-func (p pass) isSameCall(other pass) bool { return p.Tool == other.Tool && p.Sum == other.Sum }
+// isSameCall reports whether another reference with the same name is of the same call, posted
+// again, and not of a different one with its id.
+func (p callRef) isSameCall(other callRef) bool { return p.Tool == other.Tool && p.Sum == other.Sum }
 
-// Name returns what the call of a pass is known by.
-func (p pass) Name() toolcall.Name { return toolcall.Name{Group: p.Group, ID: p.Call} }
+// Name returns the name under which the call is held.
+func (p callRef) Name() toolcall.Name { return toolcall.Name{Group: p.Group, ID: p.Call} }
 
-// sealer seals passes with one key.
+// sealer encrypts and authenticates call references with one key.
 type sealer struct{ aead cipher.AEAD }
 
 // keySize is the size of a key in bytes.
@@ -42,7 +43,7 @@ func newKey() []byte {
 	return key
 }
 
-// newSealer returns a sealer with a key of keySize bytes.
+// newSealer returns a sealer for a key of keySize bytes.
 func newSealer(key []byte) (sealer, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -52,9 +53,9 @@ func newSealer(key []byte) (sealer, error) {
 	return sealer{aead}, err
 }
 
-// sealPass returns a pass as part of a URL of a kind, such as "callback": one of another kind does
-// not open it.
-func (s sealer) sealPass(kind string, p pass) (string, error) {
+// sealRef encrypts a call reference for use in a URL of a kind, such as "callback"; it can be
+// opened for that kind alone.
+func (s sealer) sealRef(kind string, p callRef) (string, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return "", err
@@ -62,8 +63,8 @@ func (s sealer) sealPass(kind string, p pass) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, []byte(kind))), nil
 }
 
-// openPass returns the pass in a part of a URL of a kind.
-func (s sealer) openPass(kind, text string) (p pass, err error) {
+// openRef decrypts the reference in a URL of a kind; the error says that the URL is not one of ours.
+func (s sealer) openRef(kind, text string) (p callRef, err error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
 		sealed, err = s.aead.Open(nil, nil, sealed, []byte(kind))
@@ -72,7 +73,7 @@ func (s sealer) openPass(kind, text string) (p pass, err error) {
 		err = json.Unmarshal(sealed, &p)
 	}
 	if err != nil {
-		return pass{}, errors.New("this URL was not given out here")
+		return callRef{}, errors.New("this URL was not given out here")
 	}
 	return p, nil
 }
