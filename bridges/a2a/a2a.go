@@ -24,8 +24,8 @@
 //
 // A Server is the other direction: it offers an agent to clients that speak A2A.
 //
-// One goroutine owns each task. Begin reading at Task.followTask, at task_announcer.go for what a person
-// hears, and at Server.startTask for the other direction.
+// One goroutine owns each task. Begin reading at Task.followTask, at task_announcer.go for what a
+// person hears, and at Server.startTask for the other direction.
 package a2a
 
 import (

@@ -524,8 +524,8 @@ func (r *records) enterIdle() {
 	r.s.State(aaep.StateIdle, bridge.Ours("Waiting for the next change."))
 }
 
-// announceNote announces a sentence that is of no record, such as that the agent is out of reach. The
-// session then waits for the next change again.
+// announceNote announces a sentence that is of no record, such as that the agent is out of reach.
+// The session then waits for the next change again.
 func (r *records) announceNote(text string) {
 	bridge.AnnounceNotice(r.s, text)
 	r.enterIdle()

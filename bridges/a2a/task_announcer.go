@@ -24,8 +24,8 @@ const (
 	mostAsked    = 4 << 10
 )
 
-// A taskAnnouncer announces a task in a session, and knows how much of it was announced so far. It belongs to the goroutine that owns the
-// task.
+// A taskAnnouncer announces a task in a session, and knows how much of it was announced so far. It
+// belongs to the goroutine that owns the task.
 type taskAnnouncer struct {
 	s         *producer.Session
 	agentName string

@@ -154,8 +154,8 @@ type item struct {
 	arrived  time.Time
 	receipt  Receipt
 
-	// Its sentences. next is the index of the first that was not presented yet; unsaid says that one
-	// could not be presented, and voiceless that a notice said that there is no voice for it.
+	// Its sentences. next is the index of the first that was not presented yet; unsaid says that
+	// one could not be presented, and voiceless that a notice said that there is no voice for it.
 	sentences []Part
 	next      int
 	unsaid    bool
@@ -185,16 +185,16 @@ type item struct {
 	tools            int    // that ran, which it sums up
 	leftOut          int    // lines that were left out
 
-	// When it is left out. wanted says that the person asked for it, and fromWalk that it is a place
-	// of the transcript that they walked to; staleAt is when something newer takes its place, zero
-	// for never; states and news are the numbers of those of its session when it came.
+	// When it is left out. wanted says that the person asked for it, and fromWalk that it is a
+	// place of the transcript that they walked to; staleAt is when something newer takes its place,
+	// zero for never; states and news are the numbers of those of its session when it came.
 	wanted       bool
 	fromWalk     bool
 	staleAt      time.Time
 	states, news int
-	// yieldsToQuestion says that a question which is put before it makes it needless; cancelled that
-	// it ends without being said further, because its question is settled or not put now; postponed
-	// that it begins again after something else.
+	// yieldsToQuestion says that a question which is put before it makes it needless; cancelled
+	// that it ends without being said further, because its question is settled or not put now;
+	// postponed that it begins again after something else.
 	yieldsToQuestion bool
 	cancelled        bool
 	postponed        bool

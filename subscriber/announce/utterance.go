@@ -5,8 +5,9 @@
 //
 // Begin reading at Announcer and its methods Add, Next and Ended. What may be left out is decided
 // in duplicates.go, stale.go and flood.go; which question is put, and when an answer to it counts,
-// in question.go, turn.go, answer_blackout.go and reply.go; how code and tables are told, in markdown.go,
-// code.go and tables.go; walking back through what was said, in transcript.go and walk.go.
+// in question.go, turn.go, answer_blackout.go and reply.go; how code and tables are told, in
+// markdown.go, code.go and tables.go; walking back through what was said, in transcript.go and
+// walk.go.
 package announce
 
 import (
