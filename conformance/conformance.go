@@ -94,7 +94,8 @@ func (c Case) isNamed(name string) bool {
 	return c.Name == name || slices.ContainsFunc(c.Requirements, same) || slices.ContainsFunc(c.Also, same)
 }
 
-// Cases returns all cases, by level.
+// Cases returns all cases for producers, ordered by level; each has the names of the scenarios that
+// it judges.
 func Cases() []Case {
 	all := slices.Concat(messageCases, bindingCases, sessionCases, outputCases, consentCases, replyCases, resumeCases,
 		questionCases, accessCases, handshakeCases, termsCases, languageCases, isolationCases, manifestCases)

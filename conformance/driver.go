@@ -26,7 +26,8 @@ type HTTPDriver struct {
 	Client *http.Client
 }
 
-// Start posts the scenario.
+// Start posts the scenario to the driver, and returns when the driver has answered. Any status but
+// 2xx is an error; ErrNoDriver says that the driver cannot be reached.
 func (d HTTPDriver) Start(ctx context.Context, s Scenario) error {
 	body, err := jsonv2.Marshal(s)
 	if err != nil {
@@ -61,7 +62,8 @@ type CommandDriver struct {
 	Command []string
 }
 
-// Start runs the program to its end.
+// Start runs the driver's program with the scenario on its standard input, and returns when the
+// program has ended.
 func (d CommandDriver) Start(ctx context.Context, s Scenario) error {
 	if len(d.Command) == 0 {
 		return errors.New("there is no command")

@@ -241,7 +241,8 @@ func (r *Recording) mayBeAsked(link int, typ string) bool {
 	})
 }
 
-// askedUnentitled finds a question that came to a subscriber whose terms did not let it reply.
+// askedUnentitled returns a finding for the first question, of a type, that came to a subscriber
+// whose terms did not let it reply; false where there is none.
 func askedUnentitled(r *Recording, question string) (Finding, bool) {
 	right := rightsToReply[question]
 	for link := range r.linkCount() {

@@ -180,7 +180,7 @@ func (p *problems) addProblems(play string, r *Recording, list []problem) {
 	}
 }
 
-// String tells them in one sentence.
+// String joins the problems into one sentence, with how often each occurred.
 func (p *problems) String() string {
 	var all []string
 	for _, text := range p.texts {

@@ -155,7 +155,8 @@ func sentOn(r *Recording, link int) []Entry {
 	return nil
 }
 
-// notTaken is what came of a message that the target did not take.
+// notTaken returns the entry that shows that the target did not take a message on its link, and
+// whether there is one.
 func notTaken(r *Recording, m message) (Entry, bool) {
 	for _, e := range r.Entries[m.index+1:] {
 		if e.Link == m.Link && (e.Sent || e.Note == noteNoSend) {

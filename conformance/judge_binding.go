@@ -70,8 +70,8 @@ func violationsOfKind(kind string) func(*Recording) Finding {
 	}
 }
 
-// withReporter returns a context with a Reporter that notes what breaks a rule that the target has
-// at the level, each thing once for a link.
+// withReporter returns a context whose Reporter records violations that a transport sees on a link,
+// each once: as a breach, as advice, or as beyond the level that is judged.
 func (t *recorder) withReporter(ctx context.Context, link, level int) context.Context {
 	ctx, used := violation.WithReporter(ctx, func(id, text string) {
 		kind := noteAside

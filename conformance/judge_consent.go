@@ -312,7 +312,8 @@ func judgeDeadline(r *Recording) Finding {
 	return settledInTime(r, q[0])
 }
 
-// settledInTime judges a question that is left unanswered.
+// settledInTime judges whether a question that was left unanswered was settled when its time was
+// over, within slack.
 func settledInTime(r *Recording, q message) Finding {
 	due := time.Duration(q.numberMember("timeout_seconds")) * time.Second
 	for _, m := range r.eventsOn(0) {

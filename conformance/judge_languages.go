@@ -48,8 +48,8 @@ var languageRuns = []scenarioRun{
 		}},
 }
 
-// servedLanguages are the languages that the first subscriber was told it can have, best first,
-// each once.
+// servedLanguages returns the languages that the first subscriber's terms grant, best first, each
+// once.
 func servedLanguages(r *Recording) (tags []string) {
 	for _, tag := range honoredList(r, 0, "languages") {
 		if !slices.ContainsFunc(tags, func(t string) bool { return isSameLanguage(t, tag) }) {
@@ -116,8 +116,8 @@ type languageReception struct {
 	switched      message  // the answer to its renegotiation
 }
 
-// receivedIn returns the event with this id as one of the subscribers was sent it in a language,
-// and whether there is such a one.
+// receivedIn returns the event with this id as some subscriber received it in a language; false
+// where none did.
 func (t languageReception) receivedIn(eventID, language string) (message, bool) {
 	for _, link := range t.links {
 		if m, ok := link[eventID]; ok && isSameLanguage(m.primaryLanguage(), language) {

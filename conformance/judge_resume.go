@@ -27,9 +27,8 @@ func resumedText(h *producerHarness) {
 	h.awaitSessionEnd(l, slow)
 }
 
-// judgeResumedText sees that no part of a text is told twice as if it were new, and that none is
-// left out by a stream that goes on where it broke. An event that comes again under its own id is
-// not new.
+// judgeResumedText judges a stream that was opened again: no part of a text may come twice under a
+// new id, and none may be left out. An event that comes again under its own id is not new.
 func judgeResumedText(r *Recording) Finding {
 	lost, broke := r.noteOn(0, noteLost)
 	found, _ := r.noteOn(0, noteFound)
@@ -96,8 +95,8 @@ func breakStreamAndResume(h *producerHarness) {
 	}
 }
 
-// resumedWith is the first event that came to the first subscriber of the session of a question,
-// but for what is critical: that may overtake.
+// resumedWith returns the first event of a question's session that came to the first subscriber
+// after a resumption, without regard to critical events, which may overtake.
 func (r *Recording) resumedWith(q message) (message, bool) {
 	for _, m := range r.eventsOn(0) {
 		if m.stringMember("session_id") == q.stringMember("session_id") && !m.isCritical() {

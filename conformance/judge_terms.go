@@ -612,8 +612,8 @@ func judgeRenegotiation(judge func(r *Recording, a, b message) Finding) func(*Re
 	}
 }
 
-// judgeRate counts in every span between two arrivals on a link. What a network held up and
-// delivered together gets a quarter of a second (D-49).
+// judgeRate judges whether more events came on a link, in any span between two arrivals, than the
+// agreed rate allows. A quarter of a second is allowed for what a network delivers together (D-49).
 func judgeRate(r *Recording) (f Finding) {
 	for link := 0; f.Verdict != Fail; link++ {
 		if _, ok := r.firstAnswer(link); !ok {

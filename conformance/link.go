@@ -38,8 +38,8 @@ type link struct {
 	end        error
 }
 
-// withPatience is the time for one step of a link. It notes whether the target takes the
-// connection.
+// withPatience returns a context with the time limit of one step of a link. Through it the link
+// learns whether the target accepts connections.
 func (l *link) withPatience() (context.Context, context.CancelFunc) {
 	trace := &httptrace.ClientTrace{ConnectDone: func(_, _ string, err error) {
 		if err == nil {
@@ -70,8 +70,8 @@ func (l *link) unreachedReason() error {
 	return cmp.Or(ended, l.err, l.end)
 }
 
-// awaitAnswer waits for the answer to the last request or renegotiation, and takes the
-// subscription's id from the first.
+// awaitAnswer waits, for patience at most, for the answer to the newest request or renegotiation of
+// a link, and reports whether it came. The first answer sets the subscription's id.
 func (l *link) awaitAnswer() (answered bool) {
 	l.harness.recorder.awaitCondition(l.harness.ctx, patience, func(r *Recording) bool {
 		all := r.exchanges(l.index)
@@ -85,7 +85,7 @@ func (l *link) awaitAnswer() (answered bool) {
 	return answered
 }
 
-// noteRefusal notes a refusal that came by other means than a message.
+// noteRefusal records a refusal that came by other means than a message, such as an HTTP status.
 func (l *link) noteRefusal(err error) {
 	if refusal := new(aaep.Rejection); errors.As(err, &refusal) && l.harness.ctx.Err() == nil {
 		l.harness.recorder.addEntry(Entry{Link: l.index, Note: noteRefused + string(refusal.Code)})
@@ -127,9 +127,9 @@ func (l *link) readLoop() {
 	}
 }
 
-// receivedEntry is the entry of a message that came. One that the transport of the runner wrote, in
-// place of one that the target did not send, is noted without its bytes: no judge may take them for
-// the target's.
+// receivedEntry returns the entry for a received message. One that the runner's own transport
+// wrote, in place of one that the target did not send, is recorded without its bytes, so that no
+// judge takes them for the target's.
 func receivedEntry(conn transports.Conn, e Entry) Entry {
 	if writer, ok := conn.(interface{ Substituted(msg []byte) bool }); ok && writer.Substituted(e.Data) {
 		e.Data, e.Note = nil, noteSubstitute
@@ -187,7 +187,8 @@ func (l *link) sendRaw(data []byte) bool {
 	return err == nil
 }
 
-// breakConnection breaks the line without a goodbye.
+// breakConnection closes the connection without subscription.close, as a network failure would, and
+// records that.
 func (l *link) breakConnection() {
 	if l.conn != nil {
 		if l.index == 0 {

@@ -118,7 +118,7 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 	return r.prove(ctx)
 }
 
-// nameOf is what a target calls itself.
+// nameOf returns the name and version that a target gives in its messages, or "".
 func nameOf(r *Recording) string {
 	for _, m := range r.messagesOn(0, false) {
 		if p := m.objectMember("producer"); p != nil {
@@ -221,7 +221,7 @@ func (run ProducerRun) neededRuns(plays []scenarioRun, cases []Case, chosen func
 	return list
 }
 
-// performRuns runs scenarios, one after another.
+// performRuns performs scenario runs one after another, and returns their recordings by name.
 func (run ProducerRun) performRuns(ctx context.Context, plays []scenarioRun) (performedRuns, error) {
 	harnesses, err := run.performEach(ctx, plays)
 	performed := performedRuns{of: map[string]*Recording{}}

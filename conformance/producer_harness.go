@@ -65,8 +65,8 @@ type producerHarness struct {
 
 type object = map[string]any
 
-// usualCapabilities returns capabilities that ask for everything as it is, and for both kinds of
-// questions.
+// usualCapabilities returns the capabilities that most scenarios request: everything unmerged but
+// for sentences, and both kinds of questions.
 func usualCapabilities() object {
 	return object{"languages": []string{"en-US", "en"}, "coalesce_boundaries": []string{"sentence", "completion"},
 		"supports_confirmation_reply": true, "supports_clarification_reply": true,
@@ -148,8 +148,8 @@ func (h *producerHarness) startScenario() { h.driveScenario(h.scenarioRun.scenar
 // nothing.
 func (h *producerHarness) driveScenario(scenario Scenario) { h.driveWithin(scenario, maxRunTime) }
 
-// driveWithin is driveScenario, and reports whether the driver was told. It waits up to limit for a
-// driver that is still busy with an earlier scenario.
+// driveWithin has the driver start a scenario in the background, and reports whether it did. It
+// waits up to limit for a driver that is busy with an earlier scenario.
 func (h *producerHarness) driveWithin(scenario Scenario, limit time.Duration) bool {
 	if !slices.ContainsFunc(h.links, func(l *link) bool { return !l.dead }) {
 		return false
@@ -231,7 +231,7 @@ func (h *producerHarness) awaitEvent(l *link, limit time.Duration, types ...stri
 	return got[0], true
 }
 
-// reportWaiting tells the caller's Progress what is waited for.
+// reportWaiting reports to the caller's Progress what the run waits for.
 func (h *producerHarness) reportWaiting(l *link, left time.Duration, types []string) {
 	what := "the end of the session"
 	switch asked := slices.Contains(types, confirm) || slices.Contains(types, clarify); {
@@ -319,8 +319,8 @@ func (h *producerHarness) awaitEnds(l *link, n int) {
 	})
 }
 
-// runNextSession starts the scenario after other sessions, and waits until a session that has not
-// begun on a link by then ends there: an agent may tell of more sessions than were asked for.
+// runNextSession starts the scenario and waits until a session that begins on a link after the call
+// ends there: other sessions may go on at the same time.
 func (h *producerHarness) runNextSession(l *link) {
 	begun := map[string]bool{}
 	for _, m := range h.recorder.snapshot().eventsOn(l.index) {

@@ -100,8 +100,8 @@ func (t *recorder) isFull() bool {
 	return t.full
 }
 
-// markLeft notes that the first subscriber leaves on purpose: how its link ends is not recorded any
-// more.
+// markLeft records that the first subscriber leaves on purpose: the end of its link is no fault of
+// the target.
 func (t *recorder) markLeft() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -287,8 +287,8 @@ func (r *Recording) unreadableOn(link int) (list [][]byte) {
 	return list
 }
 
-// addKnown adds the ids, tokens, types and languages of this recording to what later scenario runs
-// know.
+// addKnown adds to known the ids, tokens, types and languages of this recording, by which later
+// scenario runs see what is repeated.
 func (r *Recording) addKnown(met map[string]bool) {
 	for link := range r.linkCount() {
 		for _, m := range r.messagesOn(link, false) {
@@ -368,8 +368,8 @@ func (r *Recording) sessionsOn(link int) (list [][]message) {
 	return list
 }
 
-// firstAnswer is the first answer to the request of a link. What a producer says when the runner
-// has waited in vain and closes the link is no answer.
+// firstAnswer returns the first answer to the request of a link; false where none came within
+// patience.
 func (r *Recording) firstAnswer(link int) (message, bool) {
 	got := ofTypes(r.messagesOn(link, false), "subscription.accepted", "subscription.rejected")
 	if len(got) == 0 {
@@ -420,8 +420,8 @@ func (r *Recording) renegotiations(link int) []exchange {
 	return nil
 }
 
-// joinedAt is where a link is from on among those who follow: at the acceptance, or where the link
-// of the suite went on without one.
+// joinedAt returns the index of the entry from which on a link is subscribed: its acceptance, or
+// where the transport of the suite went on without one; ok is false where it never was.
 func (r *Recording) joinedAt(link int) (at int, ok bool) {
 	if a, answered := r.firstAnswer(link); answered {
 		return a.index, a.compactType() == "subscription.accepted"

@@ -93,6 +93,7 @@ func (e Evidence) In(play string) string {
 
 const maxEvidence = 600
 
+// evidenceOf returns entries as evidence of a report, printable and at most maxEvidence bytes each.
 func evidenceOf(r *Recording, entries []Entry) (list []Evidence) {
 	for _, e := range entries {
 		text := e.Note
@@ -177,6 +178,8 @@ func (res *Result) verdictLabel() string {
 	return strings.ToUpper(string(res.Verdict))
 }
 
+// writeResult writes the result of a case as lines of text: the verdict, what was seen, what would
+// be right, and the evidence.
 func writeResult(b *strings.Builder, res *Result) {
 	known := ""
 	if res.Known {

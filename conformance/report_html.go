@@ -53,9 +53,8 @@ type pageTimeline struct {
 	Played runSummary
 }
 
-// WriteHTML writes the report as one page for people. It says the verdict first, then what is to be
-// mended and why; each picture is told in words as well. It needs no script and nothing from the
-// network.
+// WriteHTML writes the report as one page for people: the verdict first, then what is to be mended
+// and why. Each picture is described in words as well. The page needs no script and no network.
 func (r *Report) WriteHTML(w io.Writer) error {
 	d := pageData{Report: r, Day: r.Date.Format(time.DateOnly),
 		Lasted: fmt.Sprintf("%.0f seconds", r.Date.Sub(r.Began).Seconds())}

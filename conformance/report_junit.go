@@ -83,6 +83,8 @@ func countLength(t *junitText) int {
 	return 1
 }
 
+// evidenceText returns what would be right and the evidence, for JUnit; "" for a case that passed
+// or was skipped.
 func evidenceText(res Result) string {
 	if res.Verdict == Pass || res.Verdict == Skipped {
 		return ""

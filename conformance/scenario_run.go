@@ -126,7 +126,7 @@ func requestOnly(name, does string, req object) scenarioRun {
 	return scenarioRun{name, does, Scenario{}, 3, func(h *producerHarness) { h.sendRequest(req) }}
 }
 
-// properAnswer returns an answer that the question allows.
+// properAnswer returns an answer of a kind that a clarification accepts.
 func properAnswer(q message) any {
 	kinds, _ := q.members["accepted_response_kinds"].([]any)
 	for _, k := range kinds {

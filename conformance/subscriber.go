@@ -63,7 +63,8 @@ type SubscriberFunc func(ctx context.Context, h *Hook) error
 // Run calls f.
 func (f SubscriberFunc) Run(ctx context.Context, h *Hook) error { return f(ctx, h) }
 
-// SubscriberCases returns all cases for subscribers, by level.
+// SubscriberCases returns all cases for subscribers, ordered by level; each has the names of the
+// scenarios that it judges.
 func SubscriberCases() []Case {
 	all := slices.Concat(subscriberBindingCases, presentedCases, invalidInputCases, questionedCases, wireCases,
 		flowCases, reasonCases, linkCases)
@@ -155,7 +156,8 @@ func (run SubscriberRun) performScenarios(ctx context.Context, plays []subscribe
 	return all, nil
 }
 
-// noConnectionError says why the target did not connect.
+// noConnectionError returns the error of a target that did not connect, with the violation that was
+// seen, the driver's error or that the target ended.
 func (r *Recording) noConnectionError() error {
 	err := ErrUnreachable
 	if noticed := r.firstViolation(); noticed != "" {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// quitTarget lets the user end the target.
+// quitTarget is the scenario in which the user ends the target while a question is open.
 func quitTarget(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {

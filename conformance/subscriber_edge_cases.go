@@ -315,7 +315,7 @@ var invalidInputCases = append(casesOfEdgeCases(), []Case{
 		}},
 }...)
 
-// casesOfEdgeCases makes a case of every oddity.
+// casesOfEdgeCases returns a case for each entry of edgeCases, with the judge that fits it.
 func casesOfEdgeCases() (cases []Case) {
 	for _, odd := range edgeCases {
 		c := odd.Case
@@ -406,7 +406,8 @@ func judgeUnreadable(r *Recording) Finding {
 	return passFinding("what is no JSON was not presented", after.Entry)
 }
 
-// judgeDroppedOne is judgeDropped for one event.
+// judgeDroppedOne returns a judge of whether an invalid event, known by its label, was not
+// presented as if it were valid, and the valid one after it was.
 func judgeDroppedOne(label string) func(*Recording) Finding {
 	return judgePresented(label, func(r *Recording, m message, text string) Finding {
 		after, ok := r.eventLabelled("after")

@@ -20,8 +20,8 @@ func (a *Agent) Tell(typ, say string, more map[string]any) (eventID string) {
 	return eventID
 }
 
-// User does what the target's user would, through the hook, such as {"event_id": id, "decision":
-// "accept"}, and waits until the target has sent something, or has had its time for that.
+// User has the target's user do act through the hook, such as {"event_id": id, "decision":
+// "accept"}, and waits until the target has sent something, or its time for that is over.
 func (a *Agent) User(act map[string]any) {
 	heard := func(r *Recording) int { return len(r.messagesOn(a.call.index, false)) }
 	before := heard(a.call.harness.recorder.snapshot())

@@ -141,7 +141,8 @@ func (h *subscriberHarness) acceptConnections(ctx context.Context, l transports.
 	}
 }
 
-// awaitCondition waits until something is in the recording, or the target has ended.
+// awaitCondition waits until is reports true for the recording, and reports whether it did, within
+// limit and before the target ended.
 func (h *subscriberHarness) awaitCondition(limit time.Duration, is func(*Recording) bool) bool {
 	held := false
 	h.recorder.awaitCondition(h.ctx, limit, func(r *Recording) bool {
@@ -252,8 +253,8 @@ func (h *subscriberHarness) sendUserAct(act object) {
 	}
 }
 
-// awaitPresented waits until all of some texts were presented of an event. Speech takes its time:
-// as long as the target presents anything at all, it is awaited.
+// awaitPresented waits until all texts were presented of an event, and reports whether they were.
+// Speech takes its time: as long as the target presents anything at all, the wait goes on.
 func (h *subscriberHarness) awaitPresented(eventID string, texts ...string) (done bool) {
 	if eventID == "" {
 		return false // it was not sent
@@ -320,7 +321,7 @@ func (h *subscriberHarness) beginSubscription() *targetConn {
 	return c
 }
 
-// eventLabelled is the event that the runner sent with a label, on any call.
+// eventLabelled returns the event that the runner sent with a label, on any link.
 func (r *Recording) eventLabelled(label string) (message, bool) {
 	for l := range r.linkCount() {
 		for _, m := range r.messagesOn(l, true) {

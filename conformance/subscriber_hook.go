@@ -128,7 +128,8 @@ type CommandSubscriber struct {
 	Stderr io.Writer
 }
 
-// Run runs the program to its end.
+// Run runs the subscriber's program to its end: the user's acts go to its standard input, and lines
+// of its standard output are what it presents.
 func (s CommandSubscriber) Run(ctx context.Context, h *Hook) error {
 	if len(s.Command) == 0 {
 		return errors.New("there is no command")
@@ -180,6 +181,8 @@ type lastLine struct {
 	tail []byte
 }
 
+// Write keeps the last KiB of what is written, for the error of a program that fails, and passes it
+// on.
 func (w *lastLine) Write(b []byte) (int, error) {
 	const most = 1 << 10
 	w.tail = append(w.tail, b[max(0, len(b)-most):]...)
@@ -203,6 +206,7 @@ type lineWriter struct {
 	tooLong bool
 }
 
+// Write calls line for each whole line; a line of more than maxHookLine bytes is dropped.
 func (w *lineWriter) Write(b []byte) (int, error) {
 	n := len(b)
 	for {

@@ -39,7 +39,8 @@ func beginWithError(h *subscriberHarness) {
 	h.awaitPresented(c.emitEvent(c.newEvent("atlast", sessionID(), started, "At last", nil)))
 }
 
-// sendEventTwice sends an event again, two in the wrong order, and some after a gap.
+// sendEventTwice is the scenario in which an event is repeated, two come in the wrong order, and
+// sequence numbers are missing.
 func sendEventTwice(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {

@@ -163,8 +163,8 @@ func presentedEntries(r *Recording, m message) []Entry {
 	return r.Presented(m.stringMember("event_id"))
 }
 
-// presentedForm is how an event is presented, beside its words: what a person can tell two apart
-// by.
+// presentedForm returns the kinds and words in which an event was presented, by which a person
+// could tell it from another.
 func (r *Recording) presentedForm(m message) string {
 	var all []string
 	for _, t := range r.presentedLines(m.stringMember("event_id")) {

@@ -41,7 +41,8 @@ const clockSlack = 2 * time.Second
 // subscriber (§5.3.1.4).
 func (c *targetConn) canReply(what string) bool { return c.terms["supports_"+what+"_reply"] == true }
 
-// askDecision asks for a decision, and waits until all of the question was presented.
+// askDecision sends a question for a decision with so many seconds, and reports whether all of it
+// was presented. It sends none to a target that cannot reply.
 func (c *targetConn) askDecision(label, session string, seconds int, risk, action string) (q object, presented bool) {
 	q = c.questionEvent(label, session, seconds, risk, action)
 	if !c.canReply("confirmation") {
@@ -59,7 +60,8 @@ func (c *targetConn) questionEvent(label, session string, seconds int, risk, act
 		"reversibility": map[bool]string{true: "irreversible", false: "reversible"}[irreversible]})
 }
 
-// askClarification asks for an answer of a kind.
+// askClarification sends a question that accepts one kind of answer, and reports whether all of it
+// was presented. It sends none to a target that cannot reply.
 func (c *targetConn) askClarification(label, session, kind string, more object) (q object, presented bool) {
 	q = c.newEvent(label, session, clarify, theQuestion,
 		withMembers(object{"question": theQuestion, "reply_token": "rpl_" + randomID(), "timeout_seconds": 60,
@@ -79,9 +81,9 @@ func choiceLabels(q object) (labels []string) {
 	return labels
 }
 
-// letUserDecide lets the user answer a question, and again as long as they may not have heard all
-// of it: a target tells when it begins to say something, and need not take an answer before its
-// user can have heard what it is to.
+// letUserDecide has the user answer a question, and reports whether a reply came. It repeats the
+// act as long as a voice may still be saying the question: a target reports the beginning of what
+// it says, and need not take an answer before the end.
 func (c *targetConn) letUserDecide(q object, act object) bool {
 	text := ""
 	for _, m := range c.harness.recorder.snapshot().presentedLines(q["event_id"].(string)) {
@@ -141,7 +143,7 @@ var questionKinds = []struct {
 	{"asktwokinds", "yes_no", true, object{"accepted_response_kinds": []string{"freetext", "yes_no"}}},
 }
 
-// askEveryKind asks everything that can be asked, and the user answers.
+// askEveryKind is the scenario in which every kind of question is asked and the user answers.
 func askEveryKind(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {
@@ -443,7 +445,7 @@ func passIfReplied(n int, what string) Finding {
 	return passFinding(fmt.Sprintf("%d %s", n, what))
 }
 
-// questionOf is what a reply is to, by its token.
+// questionOf returns the question that a reply answers, found by its token.
 func (r *Recording) questionOf(reply message) (message, bool) {
 	for _, q := range ofTypes(r.messagesOn(reply.Link, true), confirm, clarify) {
 		if q.index < reply.index && q.stringMember("reply_token") != "" &&

@@ -131,7 +131,7 @@ func eachMessageOf(typ string, wrong func(message) string) func(*Recording) Find
 	}
 }
 
-// grantFewerTerms agrees to less than was asked for.
+// grantFewerTerms is the scenario in which the producer grants less than was requested.
 func grantFewerTerms(h *subscriberHarness) {
 	c := h.nextConn(h.arrival)
 	if c == nil {
@@ -149,7 +149,7 @@ func grantFewerTerms(h *subscriberHarness) {
 	h.awaitPresented(c.emitEvent(c.newEvent("grantedtoo", s, completed, "It was enough", nil)))
 }
 
-// runRenegotiation lets the user choose another verbosity.
+// runRenegotiation is the scenario in which the user chooses another verbosity.
 func runRenegotiation(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {
@@ -256,7 +256,7 @@ func refuseFirstRequest(h *subscriberHarness) {
 	}
 }
 
-// requestedExtensions are those that a request names.
+// requestedExtensions returns the names of the extensions that a request has, sorted.
 func requestedExtensions(request message) (list []string) {
 	caps := request.objectMember("capabilities")
 	list = stringList(caps["supported_extensions"])

@@ -95,8 +95,8 @@ func (c *targetConn) followStreams(r transports.Resumable) {
 	}
 }
 
-// sendBytes sends a message of the runner's as it is; an event goes over the stream, where there is
-// one.
+// sendBytes sends bytes of the runner as they are, an event over the target's stream where the
+// transport has one, and reports whether they were sent.
 func (c *targetConn) sendBytes(data []byte, eventID string) bool {
 	c.harness.recorder.addEntry(Entry{Link: c.index, Sent: true, Data: data})
 	ctx, cancel := context.WithTimeout(c.harness.ctx, patience)
@@ -111,8 +111,8 @@ func (c *targetConn) sendBytes(data []byte, eventID string) bool {
 	return true
 }
 
-// sendOnStream sends an event over the newest stream, and waits for one where there is none; but
-// not again, where none came in time.
+// sendOnStream sends an event over the target's newest stream and reports whether it was sent.
+// Where there is none it waits, once, for one to be opened.
 func (c *targetConn) sendOnStream(ctx context.Context, ev transports.Event) bool {
 	var refused <-chan struct{}
 	if c.open == nil && !c.lacksStream {
@@ -197,7 +197,7 @@ func (c *targetConn) sendRejected(code string) {
 		"reason_message": "The runner tries what a refusal does."})
 }
 
-// latestMessage is the newest message of a type that the target has sent on this call.
+// latestMessage returns the newest message of a type that the target sent on this connection.
 func (c *targetConn) latestMessage(typ string) (m message, ok bool) {
 	if got := ofTypes(c.harness.recorder.snapshot().messagesOn(c.index, false), typ); len(got) > 0 {
 		return got[len(got)-1], true
@@ -205,7 +205,8 @@ func (c *targetConn) latestMessage(typ string) (m message, ok bool) {
 	return m, false
 }
 
-// awaitMessage waits for the n-th message of a type on this call.
+// awaitMessage waits until the target has sent n messages of a type on this connection, and reports
+// whether it did.
 func (c *targetConn) awaitMessage(typ string, n int) (ok bool) {
 	c.harness.awaitCondition(c.harness.patience, func(r *Recording) bool {
 		ok = len(ofTypes(r.messagesOn(c.index, false), typ)) >= n

@@ -130,7 +130,8 @@ func judgeSubsetOf(asked, got object, evidence ...Entry) Finding {
 	return passFinding("nothing more was honored than was asked for", evidence...)
 }
 
-// passesFilters applies filters as §5.3.1.7 says; nil is the default.
+// passesFilters reports whether event filters let a type through, by the rules of §5.3.1.7; nil are
+// the default filters.
 func passesFilters(filters object, typ string) bool {
 	match := func(name string) bool {
 		return slices.ContainsFunc(stringList(filters[name]), func(p string) bool {

@@ -125,7 +125,8 @@ func (b budget) drawChart(times []float64, span float64, x func(float64) float64
 	return c
 }
 
-// describeTimeline says in words what the picture shows.
+// describeTimeline returns the description of a run's picture in words, for a reader who cannot see
+// it.
 func (p runSummary) describeTimeline(links int) string {
 	var events, critical, answers, sent int
 	for _, m := range p.Marks {

@@ -91,11 +91,10 @@ func claimStore(store log.Store) (release func(), err error) {
 	return func() { stores.Delete(store) }, nil
 }
 
-// closeLog notes in the log that no session is open, so that the next process need not look for
+// closeLog records in the log that no session is open, so that the next process need not look for
 // any, and that the agent has ended in good order, and closes it. Where events were republished it
-// is not known whether a session is open, and where the log has failed that cannot be noted; the
-// second note is tried all the same. What fails is logged. Shutdown calls it last; a replica has no
-// log to close.
+// is not known whether a session is open. What fails is logged. Shutdown calls it last; a replica
+// has no log to close.
 func (p *Producer) closeLog() {
 	if p.isReplica() {
 		return

@@ -167,7 +167,7 @@ func (o *Output) flushHeld() error {
 // with an *aaep.InvalidError, and what came before it in p has been taken: n says how much.
 func (o *Output) Write(p []byte) (n int, err error) { return o.WriteString(string(p)) }
 
-// WriteString is Write.
+// WriteString appends text to the output, as Write does.
 func (o *Output) WriteString(text string) (n int, err error) {
 	if o == nil || o.s == nil {
 		return 0, ErrNoSession

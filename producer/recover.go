@@ -209,8 +209,9 @@ func (p *Producer) phraseAboutQuestion(id phrase.ID, ev *aaep.Event) speech {
 	})
 }
 
-// replayUnsettled calls f with every event that the log had at New since it last noted that no
-// session was open. The error is that of the log, which may have a store.
+// replayUnsettled calls f with every event that was in the log at New and came after the point
+// where it last recorded that no session was open. The error is that of the log, which may have a
+// store.
 func (p *Producer) replayUnsettled(f func(pos uint64, ev *aaep.Event)) error {
 	for cursor := max(p.log.Settled(), p.log.Start()); cursor < p.began; {
 		events, _, err := p.log.Read(cursor, 256)

@@ -156,10 +156,10 @@ func SessionOf(ctx context.Context) *Session {
 	return s
 }
 
-// State tells what the agent does now: a state of the protocol, or one of the agent's own, whose
-// name is of letters, digits, "_", "-", "." and ":". The states of questions, tools and outputs are
-// told without it, and awaiting_input only so. Telling the same state again is not an event, and an
-// error where it has other words than before, which would not be told.
+// State announces what the agent does now: a state of the protocol, or one of the agent's own,
+// whose name is of letters, digits, "_", "-", "." and ":". Questions, tools and outputs announce
+// their states by themselves, and awaiting_input is theirs alone. The same state again is no event,
+// and an error where it has other words than before, which would not be announced.
 func (s *Session) State(state aaep.State, text aaep.Text) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
@@ -217,9 +217,9 @@ func checkStateName(state aaep.State) error {
 		Violations: []aaep.Violation{{Requirement: "EVT-028", Pointer: "/to_state", Problem: problem}}})
 }
 
-// Progress tells how far the agent is. A zero or negative eta is unknown; one above a day is left
-// out. Without text and Description the percentage or the step is told, in the language of each
-// listener.
+// Progress announces how far the agent is. A zero or negative eta is unknown; one above a day is
+// left out. Without text and Description the percentage or the step is announced, in the language
+// of each listener.
 func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Duration) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
@@ -304,7 +304,7 @@ func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 	return err
 }
 
-// Emit tells an event of an extension's own type, which is the vocabulary's prefix, a colon and
+// Emit emits an event of an extension's own type, which is the vocabulary's prefix, a colon and
 // name (§7.4). Members is what the JSON library writes as an object; its members stand beside the
 // envelope. The event goes to subscribers whose filters ask for it, such as "medai:*", and to none
 // by default. The vocabulary is that of one of Config.Extensions.

@@ -14,7 +14,8 @@ import (
 	"github.com/aaep-go/aaep/internal/shield"
 )
 
-// Complete ends a session that reached its aim.
+// Complete ends a session that reached its aim, and closes what is open in it. Text is what the
+// user hears; empty is the package's own phrase. After the end it returns ErrSessionOver.
 func (s *Session) Complete(text aaep.Text) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
@@ -28,7 +29,7 @@ func (s *Session) Complete(text aaep.Text) error {
 }
 
 // Fail ends a session that failed. Text is what the user hears. Cause decides the error category
-// and is not told, since errors may hold what is not meant for the user. Where cause is that the
+// and is only logged, since errors may hold what is not meant for the user. Where cause is that the
 // context ended that the session was started with, the session did not fail: it is cancelled, with
 // text.
 func (s *Session) Fail(cause error, text aaep.Text) error {

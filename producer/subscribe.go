@@ -166,8 +166,8 @@ func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*negotiatio
 	return p.agreements.shareTerms(req.Capabilities, sub.currentOffer(), terms), nil
 }
 
-// checkRoomNow does what checkRoom does, for the principal of a link, and logs a refusal. It does
-// so at most once a minute, for peers that find no room come again. It takes p.mu.
+// checkRoomNow calls checkRoom for the principal of a link, and logs a refusal, at most once a
+// minute, since peers that find no room come again. It takes p.mu.
 func (p *Producer) checkRoomNow(link *delivery.Link) error {
 	p.mu.Lock()
 	err := p.checkRoom(link.Principal)

@@ -82,7 +82,7 @@ var ErrTimedOut = errors.New("producer: nobody answered in time")
 // or the last one that could has gone. Nothing was done.
 var ErrUnreachable = errors.New("producer: nobody could be asked")
 
-// Tool runs a tool and tells about it. Where the tool must ask, it waits for the user's answer
+// Tool runs a tool and announces it. Where the tool must ask, it waits for the user's answer
 // first and runs only if that is yes.
 //
 // Run is called at most once, after tool.invoked is in the log, with a context that ends with ctx,
@@ -136,9 +136,10 @@ func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (s
 	return result, err
 }
 
-// Confirm is Tool for an action that is no function: it asks where the tool must, tells that the
-// tool is invoked, and returns aaep.Accept when the action may be done. Then do it, and call done
-// with what came of it. Anything but aaep.Accept comes with an error, and done does nothing.
+// Confirm does for an action that is no function what Tool does: it asks where the tool must,
+// announces that the tool is invoked, and returns aaep.Accept when the action may be done. Then do
+// it, and call done with its error, or nil. Anything but aaep.Accept comes with an error, and done
+// does nothing.
 func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done func(error), err error) {
 	done = func(error) {}
 	if s == nil || s.p == nil {
@@ -284,8 +285,8 @@ func (s *Session) markBegun(ctx context.Context, call toolCall) error {
 	return err
 }
 
-// announceCall enters the state calling_tool, emits tool.invoked and notes the call as open. pos is
-// the position of the event. If it fails after a question was answered, the state goes back. It
+// announceCall enters the state calling_tool, emits tool.invoked and records the call as open. pos
+// is the position of the event. If it fails after a question was answered, the state goes back. It
 // takes s.mu.
 func (s *Session) announceCall(ctx context.Context, t Tool, call toolCall) (pos uint64, err error) {
 	s.mu.Lock()
@@ -396,10 +397,10 @@ func toolName(name string) string {
 	return s
 }
 
-// Invoked tells that a tool runs which is not run through the session, and waits for no subscriber:
-// it is for programs that see the agent from outside, such as package producer/llm. Call done with
-// what came of it. A tool that must ask is refused with an *aaep.InvalidError (§6.1): Tool and
-// Confirm ask. What was only seen is not on the audit trail.
+// Invoked announces that a tool runs which is not run through the session, and waits for no
+// subscriber: it is for programs that see the agent from outside, such as package producer/llm.
+// Call done with its error, or nil. A tool that must ask is refused with an *aaep.InvalidError
+// (§6.1): Tool and Confirm ask. A call that was only seen is not in the audit log.
 func (s *Session) Invoked(t Tool) (done func(error), err error) {
 	done = func(error) {}
 	if s == nil || s.p == nil {

@@ -121,7 +121,8 @@ func textIn(t aaep.Text, tag string) (words string, ok bool) {
 	return textAt(t, tag, aaep.VerbosityNormal)
 }
 
-// textAt does what textIn does, at any verbosity.
+// textAt returns what textIn returns, at a verbosity: the words of a text in a language; ok is
+// false where it has none.
 func textAt(t aaep.Text, tag string, v aaep.Verbosity) (words string, ok bool) {
 	if tag == "" {
 		tag = foreignLanguage(t)

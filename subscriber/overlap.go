@@ -35,7 +35,8 @@ const (
 	maxName    = 256      // bytes of the name of one
 )
 
-// noteResumed notes that the stream begins again, perhaps further back.
+// noteResumed marks every output as one whose text may come again, because the stream begins again,
+// perhaps further back.
 func (o *overlap) noteResumed() {
 	for _, h := range o.outputs {
 		h.mayRepeat = true

@@ -57,7 +57,8 @@ func (s *Subscription) requestedTerms() aaep.Capabilities {
 	return extended
 }
 
-// keepPlace notes, before conn is given up, which event to go on after.
+// keepPlace stores, before conn is given up, the id of the event after which the next connection
+// resumes.
 func (s *Subscription) keepPlace(conn transports.Conn) {
 	place := s.placeOn(conn)
 	s.mu.Lock()

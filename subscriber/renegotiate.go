@@ -42,8 +42,9 @@ func (s *Subscription) Renegotiate(ctx context.Context, change aaep.Capabilities
 	return s.renegotiateTerms(ctx, change, change)
 }
 
-// renegotiateTerms is Renegotiate for a change of which only a part, lasting, is asked for again on
-// a new subscription. One renegotiation is asked for at a time; the next waits for its answer.
+// renegotiateTerms renegotiates as Renegotiate does, for a change of which only a part, lasting, is
+// requested again on a new subscription. One renegotiation is under way at a time; the next waits
+// for its answer.
 func (s *Subscription) renegotiateTerms(ctx context.Context, change,
 	lasting aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
 	if !s.isDialed() {

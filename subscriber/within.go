@@ -6,7 +6,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// noteWithin notes with a confirmation which call it is part of, where the agent does not say so
+// noteWithin sets Within of a confirmation, the call it is part of, where the agent does not say so
 // but announced it right before, as published ones do (D-22, D-31). Otherwise the question would be
 // taken for settled as soon as another call of the session changes its state, and the user could no
 // longer answer it. Only the reading goroutine calls it, with every event.

@@ -70,11 +70,11 @@ type withholder interface {
 	withholds(token aaep.ReplyToken) (omit, wait bool)
 }
 
-// fillShaper gives the Shaper the notices, and what the log has after the cursor, and moves the
-// cursor on. It reads on although events wait for the rate, so that a critical event need not wait
-// behind them. It stops where the number of events that could leave at once reaches most, and where
-// many events from before the subscription are held. The error is an *aaep.Rejection: the log no
-// longer has the next entry. Only the owner calls it; it may wait for the log's store.
+// fillShaper pushes the notices, and the log's events after the cursor, into the Shaper, and moves
+// the cursor on. It reads on although events wait for the rate, so that a critical event need not
+// wait behind them. It stops where the number of events that could leave at once reaches most, and
+// where many events from before the subscription are held. The error is an *aaep.Rejection: the log
+// no longer has the next entry. Only the owner calls it; it may wait for the log's store.
 func (c *logCursor) fillShaper(now time.Time, most int) error {
 	c.pushNotices(now)
 	for c.cursor < c.d.Log.End() {

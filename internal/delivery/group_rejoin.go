@@ -40,7 +40,7 @@ type rejoinBackoff struct {
 	pause time.Duration // the distance to the next attempt after the last one that failed
 }
 
-// beginUngrouped notes that the subscription is ungrouped from now on. No attempt is under way
+// beginUngrouped is called when the subscription leaves its group. No attempt to join is under way
 // then, and the next one begins after quietStart at the earliest.
 func (s *rejoinBackoff) beginUngrouped(now time.Time) {
 	if s.late = (time.Time{}); s.next.Before(now.Add(quietStart)) {

@@ -42,7 +42,7 @@ func (l *lifetime) applyTerms(t *negotiation.Terms) {
 	}
 }
 
-// noteSent notes that an event has left at now, from when on the time without an event is measured.
+// noteSent starts the idle timeout again, because an event left at now.
 func (l *lifetime) noteSent(now time.Time) {
 	if l.idle = (time.Time{}); l.idleFor != 0 {
 		l.idle = now.Add(l.idleFor)

@@ -79,9 +79,9 @@ func (sub *Subscription) attachStream(stream *eventStream) {
 	sub.subscriber.RepeatQuestions()
 }
 
-// resendAfter has every event sent again that left after last, as it left, and reports whether the
-// history has them. The stream then goes on as if it had not broken. An empty last means
-// everything, if no event has left that the subscriber could name.
+// resendAfter schedules every event that left after the one with id last to be sent again, and
+// reports whether the history has them. The stream then goes on as if it had not broken. An empty
+// last means all events, if none has left that the subscriber could name.
 func (sub *Subscription) resendAfter(last string) bool {
 	number, ok := sub.history.numberAfter(last)
 	if last == "" {
@@ -328,9 +328,9 @@ func (sub *Subscription) pushSituation(situation []shaper.Entry) {
 	sub.subscriber.PutOpenQuestions()
 }
 
-// detachStream notes that there is no stream and returns until when one has to be back. A stream
-// that broke soon, and brought the subscription no further, gives no new time: otherwise what waits
-// for this subscriber could wait for ever. The owner calls it.
+// detachStream marks the subscription as without a stream, and returns by when another one has to
+// come. A stream that broke soon, and brought the subscription no further, does not extend that
+// time: otherwise a question could wait for this subscriber for ever. The owner calls it.
 func (sub *Subscription) detachStream() time.Time {
 	sub.setConnected(false)
 	sub.detached = time.Now()
@@ -342,7 +342,7 @@ func (sub *Subscription) detachStream() time.Time {
 	return sub.grace
 }
 
-// setConnected notes whether there is a stream and wakes the goroutines that wait for the
+// setConnected sets whether there is a stream and wakes the goroutines that wait for the
 // subscription to progress. Without a stream, the log need keep nothing for it.
 func (sub *Subscription) setConnected(connected bool) {
 	sub.mu.Lock()

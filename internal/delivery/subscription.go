@@ -410,7 +410,7 @@ func (sub *Subscription) linkLostRejection(err error) *aaep.Rejection {
 	return SlowRejection("the link took nothing more: " + err.Error())
 }
 
-// loseStream notes that the stream is lost, and until when another one has to be there; see
+// loseStream handles that the stream has broken, and sets by when another one has to come; see
 // detachStream.
 func (l *ungrouped) loseStream() {
 	if s, ok := l.stream.Stream.(interface{ Withdrawn() *aaep.Rejection }); ok {
@@ -439,8 +439,8 @@ func (l *ungrouped) adoptNewStream() {
 	}
 }
 
-// checkStream notes that the stream has broken, or returns why the subscription ends if a stream
-// did not come in time.
+// checkStream handles a stream that has broken, or returns why the subscription ends if none came
+// in time.
 func (l *ungrouped) checkStream(draining bool) *aaep.Rejection {
 	if l.stream != nil {
 		select {

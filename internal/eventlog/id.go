@@ -83,8 +83,8 @@ const (
 	offsetBits = 24 // of an offset: no text in one event is as long
 )
 
-// EventID returns the id of a place. Ids look random, and never repeat within a log or between two
-// logs; only the log that made one can tell where it points.
+// EventID returns the id of a place, which is the place encrypted: ids look random, never repeat
+// within a log or between two logs, and only the log that made one can decrypt it.
 func (d idCipher) EventID(place Place) string {
 	k := d.current.Load()
 	i := len(k.runs) - 1 // the run that the position belongs to

@@ -133,7 +133,7 @@ func (m *meta) beginRun(start, end uint64) {
 	m.Runs, m.Settled = remaining, max(m.Settled, start)
 }
 
-// setMeta writes meta to the store.
+// setMeta writes k.meta to the store; storeMu guards both.
 func (k *persister) setMeta() error {
 	k.storeMu.Lock()
 	defer k.storeMu.Unlock()
@@ -155,9 +155,10 @@ func (l *Log) Settled() uint64 {
 	return l.persister.meta.Settled
 }
 
-// Settle notes in the store that no session is open that has an event in the log, so that a restart
-// need not read these events again to find out. It waits until all of them are in the store; the
-// wait is bounded: see the package. The error is the store's, and nothing is noted then.
+// Settle records in the store that every session with an event in the log has ended, so that a
+// restart need not read these events again to find out. It waits until all of them are in the
+// store; the wait is bounded: see the package. The error is the store's, and nothing is recorded
+// then.
 func (l *Log) Settle() error {
 	k := l.persister
 	if k == nil {
@@ -182,7 +183,7 @@ func (l *Log) Settle() error {
 	return k.setMeta()
 }
 
-// MarkEnded notes in the store that this process ends in good order, also where the store has
+// MarkEnded records in the store that this process ends in good order, also where the store has
 // failed since and lacks the newest events. The caller appends nothing after it, and calls it after
 // Close. A store that does not answer is given up after storeTimeout; the error is that of one that
 // has not failed before.
@@ -263,7 +264,7 @@ func (l *Log) Close() error {
 	}
 }
 
-// wakeLoop tells persistLoop that there is something to do.
+// wakeLoop wakes persistLoop, which looks for events to store. It never waits.
 func (k *persister) wakeLoop() {
 	select {
 	case k.wake <- struct{}{}:

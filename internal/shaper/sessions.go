@@ -20,9 +20,9 @@ type foldedRange struct{ from, to uint64 }
 // maxFolded is how many ranges are kept apart.
 const maxFolded = 64
 
-// addFolded notes a range of the log as folded, and forgets those after which a resumable event has
-// left. Beyond maxFolded it widens the newest range, which makes fewer events resumable than could
-// be.
+// addFolded records a range of the log as folded, and forgets those after which a resumable event
+// has left. Beyond maxFolded it widens the newest range, which makes fewer events resumable than
+// could be.
 func (s *Shaper) addFolded(from, to uint64) {
 	s.folded = slices.DeleteFunc(s.folded, func(old foldedRange) bool { return old.to <= s.resumeAt })
 	switch n := len(s.folded); {

@@ -414,7 +414,7 @@ func (s *Shaper) Heard(pos uint64, again uint32) {
 // count.
 func (s *Shaper) Idle() bool { return len(s.queue) == 0 && len(s.urgent) == 0 }
 
-// Stats returns the counts as of now.
+// Stats returns the counts up to now, with those of entries that are still held.
 func (s *Shaper) Stats() Stats {
 	stats := s.stats
 	for _, list := range [...][]*item{s.queue, s.urgent} {

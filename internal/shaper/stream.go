@@ -268,7 +268,8 @@ func newSegmenter(cut aaep.Boundary, limit int) *coalesce.Segmenter {
 	return seg
 }
 
-// segment adds chunk to the text that is held, and returns the pieces that are ready then.
+// segment adds chunk to the text that is held, and returns the pieces that may leave; without a
+// Segmenter the chunk is one piece.
 func (st *stream) segment(chunk string) []coalesce.Piece {
 	switch {
 	case st.seg != nil:
