@@ -56,7 +56,7 @@ func (l *lookahead) isOmission(pos int) bool {
 	return c == clUpper
 }
 
-// attachUpTo makes the text before offset end a part of the sentence that the marks read last end,
+// attachUpTo makes the text before offset end part of the sentence that the newest marks end,
 // unless pastEnd says that more text is needed to be sure. gap says that the text stands for white
 // space, as <br> does.
 func (d *detector) attachUpTo(end int, gap bool) {

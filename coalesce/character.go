@@ -248,8 +248,9 @@ func wideScript(r rune) int {
 	return 0
 }
 
-// scriptOf returns a code point that stands for the script of the letter r, the same for all
-// letters of the script. It tells scripts apart only as far as telling languages apart needs.
+// scriptOf returns a code point that identifies the script of the letter r: it is equal for all
+// letters of a script. Scripts are distinguished only as far as the detection of languages needs
+// it.
 func scriptOf(r rune) rune {
 	switch {
 	case r < 0x370, 0x1E00 <= r && r < 0x1F00:

@@ -138,10 +138,10 @@ func (s *Segmenter) levelBefore(pos int, c class, level int) int {
 	return level
 }
 
-// endsSpaced reports whether a sentence ends in the marks read last, which white space follows and
+// endsSpaced reports whether a sentence ends in the newest marks, which white space follows and
 // then, at pos, a character of class c. Where the text at pos belongs to the sentence before it, it
-// returns false and notes how far that text reaches (attachUpTo), or clears sc.space for a closing
-// quote.
+// returns false and extends that sentence over the text (attachUpTo), or clears sc.space for a
+// closing quote.
 func (d *detector) endsSpaced(pos int, c class) bool {
 	sc := &d.scan
 	if c == clCloseQuote || c == clQuote { // it may close, as in « Vraiment ? » dit-il
@@ -299,9 +299,9 @@ func (d *detector) endsAfterStop(pos int, c class, informal bool) bool {
 	return c != clLower || informal || sc.isCaseless(&sc.lastWord)
 }
 
-// endsTight reports whether a sentence ends in the marks read last, which a character of class c
+// endsTight reports whether a sentence ends in the newest marks, which a character of class c
 // follows at pos, without white space. Where the text at pos belongs to the sentence before it, it
-// returns false and notes how far that text reaches (attachUpTo).
+// returns false and extends that sentence over the text (attachUpTo).
 func (d *detector) endsTight(pos int, c class) bool {
 	sc := &d.scan
 	m := &sc.marks

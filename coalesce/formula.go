@@ -6,7 +6,8 @@ func (sc *scanner) inFormula() bool {
 }
 
 // looksLikeTeX reports whether the rest of the line at offset i, or the next line if the rest is
-// blank, looks like TeX. "$$" alone does not tell: people write it for what a restaurant costs.
+// blank, looks like TeX. "$$" alone does not decide it: people write it for what a restaurant
+// costs.
 func (l *lookahead) looksLikeTeX(i int) bool {
 	for blank, n := true, 0; n < maxSpan; n++ {
 		r, c, size := l.peekRune(i)
@@ -22,9 +23,9 @@ func (l *lookahead) looksLikeTeX(i int) bool {
 	return false
 }
 
-// openFormula returns the offset behind the mark with which a formula of several lines begins at
-// offset pos, and notes that one is being read. It returns pos if none begins, or if it ends in the
-// same line.
+// openFormula returns the offset after the mark that begins a formula of several lines at pos, and
+// enters that formula in the line's state. It returns pos if none begins, or if it ends in the same
+// line.
 func (d *detector) openFormula(pos int) (end int) {
 	kind, mark := '$', "$$"
 	if r, _, _ := d.peekRune(pos); r == '$' {
@@ -63,8 +64,8 @@ var texFormulas = map[string]bool{
 	"cases": true, "matrix": true, "pmatrix": true, "bmatrix": true, "vmatrix": true, "array": true, "split": true,
 }
 
-// closeFormula returns the offset behind the end of the formula being read, and notes its end, if
-// that is in the line at pos. Else it returns pos.
+// closeFormula returns the offset after the end of the open formula, and leaves the formula in the
+// line's state, if its end is in the line at pos. Else it returns pos.
 func (d *detector) closeFormula(pos int) int {
 	sc := &d.scan
 	end := 0

@@ -161,7 +161,7 @@ func (r *rules) addAbbreviation(word string, kind abbreviation) {
 	}
 }
 
-// addScripts notes in which scripts a language is written, by the letters of its words.
+// addScripts adds the scripts in which a language is written, by the letters of its words, to r.
 func (r *rules) addScripts(l *language) {
 	for _, list := range []wordList{neverEnd, beforeNumber, quotationWords} {
 		for _, w := range l.words[list] {

@@ -88,8 +88,8 @@ func (s *Segmenter) openLineOrSpan() {
 }
 
 // readLineMarkers reads the markers at the beginning of a line, at most six, as in "> - 1. text",
-// notes in the line's state what the line is, and returns the offset behind them. In a code block
-// or formula the only marker is its end.
+// sets the line's state to what the line is (prose, item, heading, row …), and returns the offset
+// after them. In a code block or formula the only marker is its end.
 func (d *detector) readLineMarkers(pos int) int {
 	sc := &d.scan
 	if sc.inFormula() {
@@ -134,8 +134,8 @@ func (l *lookahead) skipSpaces(pos int) int {
 	}
 }
 
-// closeCodeBlock returns the offset behind the fence that ends the code block being read, and notes
-// its end, if the line at pos begins with that fence. Else it returns pos.
+// closeCodeBlock returns the offset after the fence that ends the open code block, and leaves the
+// block in the line's state, if the line at pos begins with that fence. Else it returns pos.
 func (d *detector) closeCodeBlock(pos int) int {
 	sc := &d.scan
 	fence := pos
@@ -155,8 +155,8 @@ func (d *detector) closeCodeBlock(pos int) int {
 	return pos
 }
 
-// openCodeBlock returns the offset behind the fence, three or more of r, that begins a code block
-// at pos, and notes that code is being read. It returns pos if none begins there.
+// openCodeBlock returns the offset after the fence, three or more of r, that begins a code block at
+// pos, and enters that block in the line's state. It returns pos if none begins there.
 func (d *detector) openCodeBlock(pos int, r rune) int {
 	n, end := d.countRepeated(pos, r)
 	if n < 3 {
@@ -177,8 +177,8 @@ func (d *detector) openCodeBlock(pos int, r rune) int {
 	return end
 }
 
-// readLineMarker reads one marker of a line and returns the offset behind it, or pos if there is
-// none. It notes in the line's state what the marker says.
+// readLineMarker reads one marker of a line into the line's state and returns the offset after it,
+// or pos if there is none.
 func (d *detector) readLineMarker(pos int) int {
 	sc := &d.scan
 	r, c, size := d.peekRune(pos)
@@ -236,8 +236,8 @@ func (d *detector) readLineMarker(pos int) int {
 	return pos
 }
 
-// delimitsTable reports whether the line at pos is the one below the head of a table whose
-// rows begin with no bar: --- | :-: | ---. If it is, delimitsTable notes that.
+// delimitsTable reports whether the line at pos is the one below the head of a table whose rows
+// begin with no bar: --- | :-: | ---. If it is, the line's state becomes that of a table.
 func (d *detector) delimitsTable(pos int) bool {
 	bars := 0
 	for range maxSpan {

@@ -98,8 +98,8 @@ func (l *lookahead) isSpace(pos int) bool {
 	return c == clSpace || c == clLine || c == clEnd
 }
 
-// isBlank reports whether the line has nothing visible from offset pos on, as far as 80 characters
-// tell.
+// isBlank reports whether the line has nothing visible from offset pos on; it looks at 80
+// characters at most.
 func (l *lookahead) isBlank(pos int) bool {
 	for range 80 {
 		_, c, size := l.peek(pos)
@@ -133,7 +133,7 @@ func (l *lookahead) skipOpeners(pos int) (i int, c class) {
 }
 
 // runeUnjoined returns the character at pos without the marks that may still be joined to it, so
-// that the caller need not wait for them. That is enough to tell ideographs from kana.
+// that the caller need not wait for them. That is enough to distinguish ideographs from kana.
 func (l *lookahead) runeUnjoined(pos int) rune {
 	if pos == len(l.buf) {
 		return l.next

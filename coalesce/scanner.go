@@ -244,7 +244,7 @@ func (sc *scanner) classInContext(r rune, c class) class {
 	return c
 }
 
-// addMark notes in the run of marks that one of class c has been read.
+// addMark adds a mark of class c to the run of marks that ends the text so far.
 func (sc *scanner) addMark(c class) {
 	m := &sc.marks
 	switch c {
@@ -262,7 +262,7 @@ func (sc *scanner) addMark(c class) {
 }
 
 // endMarks ends the run of marks, if there is one, because text of class c follows; tight says that
-// no white space stands between. It also notes whether that text is a clause mark.
+// no white space stands between. It also sets sc.clause: whether that text is a clause mark.
 func (sc *scanner) endMarks(c class, tight bool) {
 	if sc.marks.any {
 		goesOn := isLetter[c] || c == clDigit || c == clContinue && countLetters(&sc.word) <= 4
@@ -286,9 +286,8 @@ func (sc *scanner) endMarks(c class, tight bool) {
 	}
 }
 
-// endWord ends the word being read: it counts the word, notes its language by its script, sets
-// lastKind by it if a single full stop follows it, and makes it lastWord. It is called where white
-// space begins.
+// endWord ends the word being read, where white space begins: it counts the word, sets the language
+// by its script, sets lastKind where a single full stop follows it, and makes it lastWord.
 func (sc *scanner) endWord() {
 	if sc.wordHasLetters {
 		sc.wordCount++
@@ -380,7 +379,7 @@ func (sc *scanner) forgetSentence() {
 	}
 }
 
-// endsInDigit reports whether the last word ends in a digit, or is too long to tell.
+// endsInDigit reports whether the last word ends in a digit, or is too long to be kept whole.
 func (sc *scanner) endsInDigit() bool {
 	if sc.lastWord.n > len(sc.lastWord.b) {
 		return true

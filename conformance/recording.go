@@ -289,28 +289,28 @@ func (r *Recording) unreadableOn(link int) (list [][]byte) {
 
 // addKnown adds to known the ids, tokens, types and languages of this recording, by which later
 // scenario runs see what is repeated.
-func (r *Recording) addKnown(met map[string]bool) {
+func (r *Recording) addKnown(known map[string]bool) {
 	for link := range r.linkCount() {
 		for _, m := range r.messagesOn(link, false) {
 			for _, name := range []string{"session_id", "event_id", "reply_token"} {
-				met[m.stringMember(name)] = true
+				known[m.stringMember(name)] = true
 			}
 			if m.compactType() == "subscription.accepted" {
-				met["version "+m.stringMember("aaep_version")] = true
+				known["version "+m.stringMember("aaep_version")] = true
 			}
 			if m.stringMember("session_id") != "" {
-				met["type "+m.compactType()] = true
-				met["urgency "+m.stringMember("urgency")+" "+m.compactType()] = true
+				known["type "+m.compactType()] = true
+				known["urgency "+m.stringMember("urgency")+" "+m.compactType()] = true
 			}
 			if tag := m.primaryLanguage(); tag != "" {
-				met["language "+tag] = true
+				known["language "+tag] = true
 				for _, words := range m.texts() {
-					met[wordsKey(tag, words)] = true
+					known[wordsKey(tag, words)] = true
 				}
 			}
 		}
 	}
-	delete(met, "")
+	delete(known, "")
 }
 
 // dropForeignSessions removes the events, from the entry with the index ended on, of sessions that

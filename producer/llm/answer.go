@@ -182,8 +182,8 @@ func (a *answer) writeText(text string) {
 	a.out.WriteString(text)
 }
 
-// openOutput opens the session's output for the answer. If another program's answer was told last,
-// it first tells which program this one is for.
+// openOutput opens the session's output for the answer. If the answer announced before was for
+// another program, the name of this program is announced first.
 func (a *answer) openOutput() {
 	x := a.turn
 	if x.tap.switchProgram(x.from) && x.from.name != "" {
@@ -206,7 +206,7 @@ func (a *answer) closeOutput() {
 	}
 }
 
-// addCall closes the output, and notes a tool call of the answer that the agent is to run.
+// addCall closes the output and adds a tool call of the answer, which the agent is to run.
 func (a *answer) addCall(key, name string) {
 	if a.closeOutput(); len(a.calls) < maxCalls && !a.ended {
 		c := &call{key: clipKey(key), name: clipKey(name)}
@@ -238,7 +238,7 @@ func (a *answer) beginProviderTool(key, name string) {
 	}
 }
 
-// endProviderTool completes a tool that beginProviderTool announced.
+// endProviderTool announces the end of a tool that the provider ran, after beginProviderTool.
 func (a *answer) endProviderTool(key string, failed bool) {
 	if complete := a.providerTools[clipKey(key)]; complete != nil {
 		a.providerTools[clipKey(key)] = nil
@@ -250,7 +250,7 @@ func (a *answer) endProviderTool(key string, failed bool) {
 	}
 }
 
-// setEnding notes that the answer is over, and how it ended. Only the first call counts.
+// setEnding marks the answer as over and stores how it ended. Only the first call counts.
 func (a *answer) setEnding(end ending) {
 	if !a.ended {
 		a.ended, a.ending = true, end

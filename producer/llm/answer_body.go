@@ -85,7 +85,7 @@ func (t *answerBody) Close() error {
 	return err
 }
 
-// inspectBytes looks at the next bytes of the body, which may be compressed; mu is held.
+// inspectBytes parses the next bytes of the body, which may be compressed. The caller holds mu.
 func (t *answerBody) inspectBytes(p []byte) {
 	switch {
 	case t.turn == nil || t.isUnreadable:
@@ -100,7 +100,8 @@ func (t *answerBody) inspectBytes(p []byte) {
 	}
 }
 
-// inspectText looks at the next bytes of the answer, decompressed; mu is held.
+// inspectText parses the next bytes of the answer, decompressed: events of a stream at once, an
+// answer in one piece when it is whole. The caller holds mu.
 func (t *answerBody) inspectText(p []byte) {
 	switch {
 	case t.splitter != nil:
@@ -123,8 +124,9 @@ func (t *answerBody) passEvent(name string, data []byte) {
 	}
 }
 
-// endBody says that nothing more comes: after the last byte, because the link broke, or because the
-// client closed the body. mu is held.
+// endBody handles that nothing more comes: after the last byte, because the link broke, or, with
+// closed, because the client closed the body. The answer is ended if it was not. The caller holds
+// mu.
 func (t *answerBody) endBody(closed bool) {
 	if t.turn == nil {
 		return

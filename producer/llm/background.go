@@ -103,7 +103,8 @@ func (in *proxyRequest) modelOf(path string) string {
 	return in.Model
 }
 
-// isBackground reports whether a program seems to ask for itself, so that the answer is not told.
+// isBackground reports whether a program seems to make a request for itself, such as for a title,
+// so that the answer is not announced.
 func (in *proxyRequest) isBackground() bool {
 	entries := in.entries()
 	if len(entries) == 0 && in.Prompt == "" && in.Input.Kind() != '"' { // Ollama loads a model so

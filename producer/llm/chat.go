@@ -79,7 +79,7 @@ type chatChunk struct {
 	Error jsontext.Value `json:"error"`
 }
 
-// readEvent reads one chunk of a streamed answer.
+// readEvent reads one chunk of a streamed answer in the chat format; the event's name is not used.
 func (c *chatAnswer) readEvent(_ string, data []byte) {
 	if string(data) == "[DONE]" {
 		c.finishAnswer(endedWhole)
@@ -91,7 +91,7 @@ func (c *chatAnswer) readEvent(_ string, data []byte) {
 	}
 }
 
-// readWhole reads an answer in one piece.
+// readWhole reads an answer in one piece, and reports false where data is no such answer.
 func (c *chatAnswer) readWhole(data []byte) bool {
 	var in chatChunk
 	if !decodeLenient(data, &in) || in.Choices == nil && in.Error == nil {

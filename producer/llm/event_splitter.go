@@ -51,7 +51,8 @@ func (f *eventSplitter) splitLast(event func(name string, data []byte)) {
 	f.endLine(event)
 }
 
-// addToLine adds to the line. The field's name and its value are told apart at its end.
+// addToLine appends to the line, which is parsed into the field's name and value at its end. Beyond
+// maxEvent only the name is kept.
 func (f *eventSplitter) addToLine(p []byte) {
 	if len(f.line)+len(f.data)+len(p) > maxEvent {
 		f.isTooLarge = true

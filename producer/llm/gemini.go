@@ -125,7 +125,8 @@ func (g *geminiAnswer) readEvent(_ string, data []byte) {
 	}
 }
 
-// readWhole reads one answer, or the array of chunks that a stream is without alt=sse.
+// readWhole reads one answer, or the array of chunks that a stream is without alt=sse, and reports
+// whether the answer has ended.
 func (g *geminiAnswer) readWhole(data []byte) bool {
 	chunks := make([]geminiChunk, 1)
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
@@ -143,14 +144,15 @@ func (g *geminiAnswer) readWhole(data []byte) bool {
 	return g.ended
 }
 
-// finishStream ends the answer as was noted: some models say STOP with each chunk.
+// finishStream ends the answer with the reason of its last chunk: some models give STOP with each
+// chunk.
 func (g *geminiAnswer) finishStream() {
 	if g.notedEnding != nil {
 		g.setEnding(*g.notedEnding)
 	}
 }
 
-// readChunk reads the first candidate of a chunk.
+// readChunk reads the error, the first candidate's parts and its finish reason of a chunk.
 func (g *geminiAnswer) readChunk(in geminiChunk) {
 	switch {
 	case in.Error.Kind() == '{':

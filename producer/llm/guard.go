@@ -160,8 +160,9 @@ func (t *Tap) sessionOfCall(ctx context.Context, tool producer.Tool) (s *produce
 	}, nil
 }
 
-// claimCall returns the turn whose model wants a guarded tool that is called with ctx, or nil where
-// that is not certain: what is done for one conversation must not be told in another.
+// claimCall returns the turn whose model wants a guarded tool that is called with ctx, and marks
+// the call as claimed. It returns nil where that is not certain: a tool of one conversation must
+// not be announced in another.
 func (t *Tap) claimCall(ctx context.Context, name string) *turn {
 	s := producer.SessionOf(ctx)
 	t.mu.Lock()
@@ -187,8 +188,8 @@ func (t *Tap) claimCall(ctx context.Context, name string) *turn {
 	return x
 }
 
-// unclaimedCall returns the oldest wanted call of a guarded tool that has yet to come, or nil;
-// tap.mu is held.
+// unclaimedCall returns the oldest wanted call of a guarded tool that was not claimed yet, or nil.
+// The caller holds tap.mu.
 func (x *turn) unclaimedCall(name string) *call {
 	for _, c := range x.calls {
 		if c.name == clipKey(name) && !c.claimed {
@@ -198,7 +199,7 @@ func (x *turn) unclaimedCall(name string) *call {
 	return nil
 }
 
-// endGuarded notes that a guarded tool of this turn, which ran with ctx, has ended. It ends the
+// endGuarded handles that a guarded tool of this turn, which ran with ctx, has ended. It ends the
 // session if nothing else is waited for, as when the agent has gone on without the tool. Otherwise
 // the agent has retryGrace or resultTimeout to go on: after a cancelled tool, it seems to have
 // given the turn up.

@@ -27,8 +27,8 @@ func newGzipDecoder() *gzipDecoder {
 	return d
 }
 
-// pieces is the sequence behind next: it yields each piece that is decoded, and nil when it needs
-// more input.
+// pieces yields each decoded piece, and nil when it needs more input; next pulls from it. It sets
+// failed where the input is not valid gzip.
 func (d *gzipDecoder) pieces(yield func([]byte) bool) {
 	source := readerFunc(func(p []byte) (int, error) {
 		for len(d.input) == 0 {

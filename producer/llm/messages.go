@@ -52,7 +52,8 @@ type messagesAnswer struct{ *answer }
 // newMessagesAnswer returns the answerReader of Anthropic's messages.
 func newMessagesAnswer(a *answer, _ request) answerReader { return messagesAnswer{a} }
 
-// readEvent reads one event of a streamed answer.
+// readEvent reads one event of a streamed answer in the messages format; name is used where data
+// has no type.
 func (m messagesAnswer) readEvent(name string, data []byte) {
 	var in struct {
 		Type  string        `json:"type"`
@@ -85,7 +86,7 @@ func (m messagesAnswer) readEvent(name string, data []byte) {
 	}
 }
 
-// readWhole reads an answer in one piece.
+// readWhole reads an answer in one piece, and reports false where data is no such answer.
 func (m messagesAnswer) readWhole(data []byte) bool {
 	var in struct {
 		Type       string          `json:"type"`

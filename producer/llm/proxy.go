@@ -170,8 +170,8 @@ var (
 	keyHeaders  = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
 )
 
-// programOf tells who sends a request, of which it keeps nothing but a hash that only this process
-// can compute, and the name.
+// programOf identifies the program that sends a request: by a hash of its User-Agent and key, which
+// only this process can compute, and by its name. The key itself is not kept.
 func programOf(r *http.Request) program {
 	var h maphash.Hash
 	h.SetSeed(programSeed)

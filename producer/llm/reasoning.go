@@ -24,8 +24,8 @@ const reasoningStart, reasoningEnd = "<think>", "</think>"
 // never stop writing it.
 const maxHeldSpace = 4 << 10
 
-// spokenText returns what the user is to hear of text, the next piece of the answer, together with
-// what was held back before it.
+// spokenText returns the part of text, the next piece of the answer, that is announced, after what
+// was held back before it; reasoning within <think> is left out.
 func (m *reasoningFilter) spokenText(text string) string {
 	if m.state == inAnswer {
 		return text
@@ -59,7 +59,7 @@ func (m *reasoningFilter) spokenText(text string) string {
 }
 
 // takeHeld returns the text that was held back and is part of the answer after all; nothing more is
-// filtered then. It is called at the end of the answer too.
+// filtered then. It is also called at the end of the answer.
 func (m *reasoningFilter) takeHeld() string {
 	if m.state == inReasoning {
 		return ""

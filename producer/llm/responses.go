@@ -64,7 +64,8 @@ type responseBody struct {
 	} `json:"incomplete_details"`
 }
 
-// readEvent reads one event of a streamed answer.
+// readEvent reads one event of a streamed answer in the responses format; name is used where data
+// has no type.
 func (r responsesAnswer) readEvent(name string, data []byte) {
 	var in struct {
 		Type     string         `json:"type"`
@@ -93,7 +94,7 @@ func (r responsesAnswer) readEvent(name string, data []byte) {
 	}
 }
 
-// readWhole reads an answer in one piece.
+// readWhole reads an answer in one piece, and reports false where data is no such answer.
 func (r responsesAnswer) readWhole(data []byte) bool {
 	var in responseBody
 	if !decodeLenient(data, &in) || in.Object != "response" && in.Error == nil {

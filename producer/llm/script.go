@@ -31,10 +31,10 @@ var scripts = []script{
 	{unicode.Ethiopic, "Ethi", "am"},
 }
 
-// languageOf guesses, from its first letter, the language that a model answers in: the first of the
-// agent's that is written so, or else the one that most often is. No provider says it, and a voice
-// for another script says nothing or spells. It returns "" for a text without letters. Kana and
-// Hangul tell Japanese and Korean from Chinese wherever they stand.
+// languageOf guesses the language of a model's answer from its first letter: the first of the
+// agent's languages in that script, or else the script's most common one. No provider states it,
+// and a voice for another script says nothing or spells. It returns "" for a text without letters.
+// Kana and Hangul decide for Japanese and Korean wherever they stand.
 func languageOf(text string, agents []string) string {
 	first := strings.IndexFunc(text, unicode.IsLetter)
 	if first < 0 || len(agents) == 0 {

@@ -108,7 +108,7 @@ type Tap struct {
 	speaking        uint64          // the id of the program that was told of last; see switchProgram
 }
 
-// New returns a Tap that tells what it hears through p.
+// New returns a Tap that announces models' answers through p.
 func New(p *producer.Producer) *Tap {
 	t := &Tap{producer: p, guarded: map[string]bool{}, knownTools: map[string]bool{}}
 	if m, err := p.Manifest(); err == nil { // else made says so
@@ -176,7 +176,7 @@ func (t *Tap) checkMade() error {
 	return nil
 }
 
-// noteTools notes which tools the model of a request may call.
+// noteTools stores the names of the tools that the model of a request may call, for Guard's check.
 func (t *Tap) noteTools(body []byte) {
 	type named struct {
 		Name string `json:"name"`
@@ -294,8 +294,8 @@ func (t *Tap) aboutRequest(from program) aaep.Text {
 	return phrase.Text(t.languages, phrase.RequestOf, from.name)
 }
 
-// switchProgram notes that the next thing that is told is about program p, and reports whether the
-// last one was about another program.
+// switchProgram makes p the program that announcements are about, and reports whether the last one
+// was about another program.
 func (t *Tap) switchProgram(p program) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -310,8 +310,8 @@ func (t *Tap) firstSentence(id phrase.ID) string {
 	return sentence
 }
 
-// joinTurn returns the turn that a request belongs to, with that request under way, or nil where
-// nothing is to be told.
+// joinTurn returns the turn that a request belongs to, a new one with its session where it begins
+// one, and counts the request as open. It returns nil where nothing is to be announced.
 func (t *Tap) joinTurn(ctx context.Context, req request) *turn {
 	s := producer.SessionOf(ctx)
 	x, finished := t.assignRequest(s, req, nil)
@@ -354,9 +354,9 @@ func (t *Tap) assignRequest(s *producer.Session, req request, newTurn *turn) (x 
 	return x, finished
 }
 
-// findTurn returns the open turn that a request belongs to, or nil; t.mu is held. Some local
-// servers call the first tool of each of their answers by the same id. Of several turns that wait
-// for it, the request then belongs to the one of its own conversation, or else to the newest.
+// findTurn returns the open turn that a request belongs to, or nil. Some local servers give the
+// first tool call of each answer the same id. Of several turns that wait for it, the request then
+// belongs to the one of its own conversation, or else to the newest. The caller holds t.mu.
 func (t *Tap) findTurn(s *producer.Session, req request) (found *turn) {
 	for _, x := range t.turns {
 		switch {

@@ -58,8 +58,8 @@ type call struct {
 	claimed  bool  // it is a guarded tool that has been called
 }
 
-// startRequest notes that a request of the turn is under way, and removes and returns the calls
-// whose results come with it; tap.mu is held.
+// startRequest counts a request of the turn as open, and removes and returns the calls whose
+// results come with it. The caller holds tap.mu.
 func (x *turn) startRequest(req request) (finished []*call) {
 	x.openRequests++
 	x.changes++
@@ -87,7 +87,7 @@ func (x *turn) reportThinking(finished []*call) {
 	x.session.State(aaep.StateThinking, aaep.Text{})
 }
 
-// addCall notes a call that a model wants while its answer still comes. Beyond maxCalls, the oldest
+// addCall adds a call that a model wants while its answer still comes. Beyond maxCalls, the oldest
 // call, whose result never came, counts as ended.
 func (x *turn) addCall(c *call) {
 	completeOldest := func(error) {}
@@ -115,8 +115,9 @@ func (x *turn) dropCall(c *call) {
 	x.calls = slices.DeleteFunc(x.calls, func(y *call) bool { return y == c })
 }
 
-// endAnswer notes how an answer ended, and announces those of its calls that are not guarded. If
-// the turn is over with it, the session is ended; otherwise the results have resultTimeout to come.
+// endAnswer closes an answer with its ending, and announces those of its calls that are not
+// guarded. If the turn is over with it, the session is ended; otherwise the results have
+// resultTimeout to come.
 func (x *turn) endAnswer(calls []*call, end ending) {
 	var runs []*call
 	x.tap.mu.Lock()
@@ -171,8 +172,8 @@ func (x *turn) isIdle() bool { return x.isWaiting() && len(x.calls) == 0 }
 // giveUp ends the session of a turn whose results never came.
 func (x *turn) giveUp() { x.session.Cancel(aaep.CancelledByTimeout, aaep.Text{}) }
 
-// reportEnding tells how an answer ended, if there are words for it. If isOver, it ends the session
-// as the answer ended.
+// reportEnding announces how an answer ended, if there are words for it. If isOver, it ends the
+// session as the answer ended.
 func (x *turn) reportEnding(end ending, isOver bool) {
 	var text aaep.Text
 	if end.words != noWords {
@@ -191,7 +192,7 @@ func (x *turn) reportEnding(end ending, isOver bool) {
 	}
 }
 
-// failRequest notes that a request with ctx got no answer: resp is a response with another status
+// failRequest handles a request with ctx that got no answer: resp is a response with another status
 // than 2xx, or nil, and err the error of sending it. If it may be sent again, a turn that is owned
 // here waits for that; otherwise the request ends as an answer does.
 func (x *turn) failRequest(ctx context.Context, resp *http.Response, err error) {

@@ -270,7 +270,7 @@ func (c *Console) listOrChooseOption(talk *bridge.Conversation, word string) {
 	c.Say(strings.Join(append(lines, c.Phrase(phrase.ChooseOption, "")), "\n"))
 }
 
-// listCommands obeys /commands.
+// listCommands handles /commands: it says the agent's own commands.
 func (c *Console) listCommands(talk *bridge.Conversation) {
 	var lines []string
 	for _, command := range talk.Commands() {
@@ -389,7 +389,8 @@ func describeMode(m bridge.Mode) string {
 	return m.Name + ": " + m.Description
 }
 
-// beginConversation obeys /new.
+// beginConversation handles /new: it starts a new conversation with the agent, unless the old one
+// is busy.
 func (c *Console) beginConversation(ctx context.Context, talk *bridge.Conversation) {
 	if talk.Busy() {
 		c.say(phrase.StopFirst, "")

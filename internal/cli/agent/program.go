@@ -22,8 +22,8 @@ const errorsRest = time.Second
 
 // runProgram runs the program with the session as its standard output, which ends when no process
 // holds it any more, as in a pipe, and as its standard error. Neither of the two waits for the
-// other, so that errors come first where the output is held up. When ctx ends the program is told
-// to end; if it does not heed that, it is killed.
+// other, so that errors come first where the output is held up. When ctx ends the program gets a
+// signal, and is killed if it goes on.
 func (r *runner) runProgram(ctx context.Context, out, errs io.Writer) error {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -132,8 +132,8 @@ func (s *programStream) Write(p []byte) (int, error) {
 // Close ends nothing: the other stream may go on.
 func (s *programStream) Close() error { return nil }
 
-// announceStream says which of the two streams follows, in the language of the output where that is
-// known. It runs with mu held.
+// announceStream writes a line that says which of the two streams follows, errs being standard
+// error, in the language of the output where that is known. The caller holds mu.
 func (b *programStreams) announceStream(errs bool) error {
 	id := phrase.PlainOutput
 	if errs {

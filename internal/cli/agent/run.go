@@ -149,7 +149,8 @@ func (r *runner) checkFlags(listens bool) error {
 	return nil
 }
 
-// runAgent is "aaep run".
+// runAgent does the work of "aaep run": it opens the log, serves the agent's addresses and runs the
+// session until the program ends.
 func (r *runner) runAgent(ctx context.Context) (err error) {
 	ctx, stop := exits.WithServiceStop(ctx, r.status.PrintLabelled)
 	defer stop()
@@ -217,7 +218,8 @@ func (r *runner) runAgent(ctx context.Context) (err error) {
 	return r.runSession(ctx, r.p)
 }
 
-// openAgent opens the log, and makes the agent.
+// openAgent opens the log, if there is one, and makes the producer. The caller calls letGo at the
+// end, also after an error.
 func (r *runner) openAgent(ctx context.Context, cfg producer.Config) (letGo func(), err error) {
 	r.kept, letGo, err = r.openLog(ctx)
 	if err != nil {
@@ -248,7 +250,7 @@ func (r *runner) serveListeners(ctx context.Context, begin func() error) (_ cont
 	return ctx, invitations, served, err
 }
 
-// printAddresses says where the agent can be followed.
+// printAddresses prints where the agent can be followed.
 func (r *runner) printAddresses(invitations []serving.Invitation, metricsAt string) {
 	serving.PrintInvitations(&r.status, r.name, "", invitations)
 	serving.NotifyReady()
@@ -270,7 +272,8 @@ func (r *runner) drainAgent(ctx context.Context, served <-chan error) {
 	<-served
 }
 
-// runSession runs the program, or reads standard input, as one session.
+// runSession runs the program, or reads standard input, as one session, and ends the session as
+// that ended.
 func (r *runner) runSession(ctx context.Context, p *producer.Producer) error {
 	s, err := p.StartSession(context.WithoutCancel(ctx), inEnglish("Running "+r.name+"."))
 	if err != nil {

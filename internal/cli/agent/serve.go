@@ -249,7 +249,7 @@ func (s *server) openListener(ctx context.Context, names []string) (invitations 
 	return invitations, err
 }
 
-// printAddresses says where each agent can be followed.
+// printAddresses prints where each agent can be followed.
 func (s *server) printAddresses(names []string, invitations []serving.Invitation) {
 	for _, name := range names {
 		ofAgent, path := slices.Clone(invitations), ""
@@ -302,7 +302,7 @@ func (s *server) waitForEnd(ctx context.Context, running int) error {
 	}
 }
 
-// endAgents tells the listeners that it ends.
+// endAgents shuts all producers down, and waits until their listeners have heard it.
 func (s *server) endAgents(ctx context.Context) {
 	for name, p := range s.agents {
 		if !s.gone[name] { // else its listeners are being told

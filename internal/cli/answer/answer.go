@@ -112,8 +112,9 @@ func isCommand(word string) bool {
 	return slices.Contains(controlCommands, word) || slices.Contains(control.WalkNames, word)
 }
 
-// sendAnswer answers the question that the listeners put, as of a key that was pressed so long ago.
-// Every other listener is told of the key: one that is held down accepts nothing of theirs either.
+// sendAnswer sends an answer to the listener that has the question put; age is how long ago its key
+// was pressed. Every other listener is informed of the key, so that one that is held down accepts
+// nothing there.
 func sendAnswer(ctx context.Context, out io.Writer, links []*control.Link, text, id string, age time.Duration) error {
 	answers, r, err := chooseQuestion(links, text, id)
 	r.Age = age.Milliseconds()
@@ -294,7 +295,7 @@ type watched struct {
 	Quiet     bool                `json:"quiet"`
 }
 
-// combineStates returns what holds for all listeners together.
+// combineStates returns the state of all listeners together, as "aaep answer --watch" prints it.
 func combineStates(states map[int]*control.State) watched {
 	w := watched{Listeners: len(states), Agents: []string{}, Questions: []*control.Question{}}
 	for _, slot := range slices.Sorted(maps.Keys(states)) {

@@ -70,9 +70,9 @@ func ServeBus(ctx context.Context) {
 	}
 }
 
-// Answer answers a question: accept, reject, a choice or a text, as behind "aaep answer"; id is
-// that of the question, from State, or "" for the one that is put. It returns whether the answer
-// was sent, and what the person was told.
+// Answer answers a question, as "aaep answer" does: text is accept, reject, a choice or a text; id
+// is that of the question, from State, or "" for the one that is put. It returns whether the answer
+// was sent, and the lines that the person heard.
 func (s *busService) Answer(sender dbus.Sender, text, id string) (done bool, said []string, _ *dbus.Error) {
 	return s.obey(func(out *bytes.Buffer, all []*control.Link) error {
 		if err := refuseAgent(s.environmentOf(sender)); err != nil {
@@ -82,7 +82,8 @@ func (s *busService) Answer(sender dbus.Sender, text, id string) (done bool, sai
 	})
 }
 
-// Command obeys a command of "aaep answer", such as again, or to with the text heading.
+// Command runs a command of "aaep answer", such as again, or to with the text heading. It returns
+// whether the listeners took it, and the lines that the person heard.
 func (s *busService) Command(name, text string) (done bool, said []string, _ *dbus.Error) {
 	return s.obey(func(out *bytes.Buffer, all []*control.Link) error {
 		if !isCommand(name) {
@@ -92,7 +93,7 @@ func (s *busService) Command(name, text string) (done bool, said []string, _ *db
 	})
 }
 
-// State returns a line of "aaep answer --watch".
+// State returns the state of all listeners as a line of JSON, as "aaep answer --watch" prints it.
 func (s *busService) State() (string, *dbus.Error) {
 	states := map[int]*control.State{}
 	for _, l := range control.Find(s.ctx, nil) {
@@ -106,7 +107,8 @@ func (s *busService) State() (string, *dbus.Error) {
 	return string(line), nil
 }
 
-// obey has the listeners obey a call, unless too many go on.
+// obey runs a command for all listeners of this user, and returns whether it succeeded and what it
+// printed. It refuses where too many run.
 func (s *busService) obey(command func(out *bytes.Buffer, links []*control.Link) error) (bool, []string, *dbus.Error) {
 	select {
 	case s.busy <- struct{}{}:

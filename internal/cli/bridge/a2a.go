@@ -202,7 +202,7 @@ func (r *remoteTasks) taskStarter(ctx context.Context) func(*a2a.Task, error) er
 	}
 }
 
-// cancelAll cancels all of them.
+// cancelAll asks the agent to cancel all open tasks, in the background.
 func (r *remoteTasks) cancelAll(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

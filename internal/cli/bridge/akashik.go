@@ -65,7 +65,8 @@ directive of a person. That is all it does: no field is known that acts on it. S
 	return cmd
 }
 
-// runAkashik follows an Akashik server and serves its agents as one, until the command is stopped.
+// runAkashik does the work of "aaep bridge akashik": it follows the field and announces its news
+// until the command is stopped.
 func (o *akashikOptions) runAkashik(cmd *cobra.Command, args []string) (err error) {
 	if o.cfg.Token, err = readToken(o.token); err != nil {
 		return err

@@ -36,9 +36,9 @@ type between struct {
 	tee    func(p *producer.Producer, parent io.ReadWriter, child io.ReadWriteCloser) error
 }
 
-// runBetween starts the program in args, stands between it and the program that started this one,
-// and tells over the outputs what passes. No fault of serving or telling keeps the two from each
-// other.
+// runBetween starts the program in args, copies what it and the program that started this one send
+// each other, and announces it over the outputs. No fault of serving or announcing interrupts the
+// two.
 func (a *servedAgent) runBetween(cmd *cobra.Command, args []string, b between) (err error) {
 	ctx, stop := exits.WithInterrupt(cmd.Context())
 	defer stop()
@@ -128,8 +128,8 @@ func (a *servedAgent) runBetween(cmd *cobra.Command, args []string, b between) (
 	return nil
 }
 
-// tellBesideEditor tells over the outputs what passes between the editor and the agent, until that
-// ends. Lines are printed on standard error, since the other streams are the editor's.
+// tellBesideEditor announces over the outputs what the editor and the agent send each other, until
+// that ends. Lines are printed on standard error, since the other streams are the editor's.
 func (b between) tellBesideEditor(ctx context.Context, outputs *ownLink, talk io.Writer) error {
 	nothing, typed := io.Pipe()
 	defer typed.Close()

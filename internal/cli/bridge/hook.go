@@ -115,8 +115,8 @@ shows.`,
 	return cmd
 }
 
-// installHook writes hooks into the settings of an agent, or takes them out, and tells the person
-// what they will hear.
+// installHook writes hooks into the settings of an agent, or takes them out, and prints what the
+// person will hear from then on.
 func installHook(out, talk io.Writer, agent string, printed, remove, pieces bool) error {
 	name := hook.Name(agent)
 	if printed && !remove {
@@ -180,7 +180,8 @@ agent would run, and sees whether the server takes what that says. Listeners hea
 	}
 }
 
-// hookStatus tells of each agent whether its hooks are installed, and work.
+// hookStatus prints for each agent whether its hooks are installed, and work. The error says that
+// some do not.
 func hookStatus(ctx context.Context, out io.Writer) error {
 	installed, failed := 0, 0
 	for _, agent := range call.Agents {

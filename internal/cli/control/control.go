@@ -281,7 +281,8 @@ func (s *Server) Calls() <-chan *Call {
 	return s.calls
 }
 
-// Update says how it stands with the listener.
+// Update sets the listener's state, which is sent to those that watch it; an equal one changes
+// nothing.
 func (s *Server) Update(state State) {
 	if s == nil {
 		return
@@ -310,7 +311,7 @@ type presses struct {
 	at       time.Time // last
 }
 
-// isRepeated notes a key that was pressed at a time, and reports whether it is to do nothing: the
+// isRepeated records a key that was pressed at a time, and reports whether it is to do nothing: the
 // same key came within a second before, or an answer that is no rejection follows any other within
 // that.
 func (p *presses) isRepeated(now time.Time, r Request) bool {
@@ -335,7 +336,7 @@ func (p *presses) isRepeated(now time.Time, r Request) bool {
 // isRejection reports whether an answer is the no that "aaep answer reject" gives.
 func isRejection(text string) bool { return text == "n" }
 
-// sendJSON sends a value.
+// sendJSON sends a value as one message of JSON, within replyTime.
 func sendJSON(ctx context.Context, conn transports.Conn, v any) error {
 	ctx, cancel := context.WithTimeout(ctx, replyTime)
 	defer cancel()
@@ -346,7 +347,7 @@ func sendJSON(ctx context.Context, conn transports.Conn, v any) error {
 	return conn.Send(ctx, msg)
 }
 
-// receiveJSON receives a value.
+// receiveJSON receives one message of JSON into v, within replyTime.
 func receiveJSON(ctx context.Context, conn transports.Conn, v any) error {
 	ctx, cancel := context.WithTimeout(ctx, replyTime)
 	defer cancel()

@@ -251,7 +251,8 @@ func (w *person) tellLost(ctx context.Context, err error) {
 	}
 }
 
-// readSession tells the person of the session until it is over, and has the one who decides answer.
+// readSession presents the session to the person until it is over, and has the one who decides
+// answer.
 func (w *person) readSession(ctx context.Context) {
 	asked := false
 	var busy sync.WaitGroup
@@ -326,7 +327,8 @@ func (labelledLines) Speaks(string) bool { return true }
 
 func (labelledLines) Close() error { return nil }
 
-// askForLess changes the terms while the agent talks.
+// askForLess renegotiates a lower rate and verbosity while the agent talks, and prints what was
+// agreed.
 func (w *person) askForLess(ctx context.Context) {
 	change := aaep.Capabilities{MaxEventsPerSecond: 1, PreferredVerbosity: aaep.VerbosityTerse}
 	w.PrintLabelled(w.name, "That is a lot. The person asks for less.")

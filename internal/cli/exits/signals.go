@@ -20,8 +20,8 @@ func WithInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
 	return endedBy(ctx, nil)
 }
 
-// WithServiceStop is WithInterrupt for what a service manager may run: without a terminal that
-// could end, SIGHUP changes nothing, and report is told why.
+// WithServiceStop is WithInterrupt for a command that a service manager may run: without a
+// terminal, SIGHUP ends nothing, and report prints why.
 func WithServiceStop(ctx context.Context, report func(label, text string)) (context.Context,
 	context.CancelFunc) {
 	if hasTerminal() {
@@ -32,8 +32,8 @@ func WithServiceStop(ctx context.Context, report func(label, text string)) (cont
 	})
 }
 
-// endedBy is WithInterrupt where hangUp is nil; else that is called for the end of the terminal,
-// which ends nothing.
+// endedBy returns a context that ends with the first signal that ends a program. Where hangUp is
+// not nil, SIGHUP calls it instead.
 func endedBy(ctx context.Context, hangUp func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}

@@ -26,7 +26,8 @@ type node struct {
 	begins     []int    // where each part begins, with its name
 }
 
-// parseSettings returns the tree of a JSON text.
+// parseSettings parses JSON into a tree of nodes with their offsets in data. The error names the
+// line.
 func parseSettings(data []byte) (*node, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	root, err := parseValue(d)
@@ -155,7 +156,7 @@ func indentAt(data []byte, pos int) (indent string, own bool) {
 	return string(line[:len(line)-len(rest)]), len(rest) == 0 && len(line) < pos
 }
 
-// cutPart takes a part out of a container.
+// cutPart returns data without part i of a container, and without its comma.
 func cutPart(data []byte, list *node, i int) []byte {
 	start, end := list.start+1, list.end-1
 	switch {

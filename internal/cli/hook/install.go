@@ -234,7 +234,8 @@ func planChange(agent string, install, pieces bool) (c Change, err error) {
 	return c, nil
 }
 
-// addHooks returns settings with the hooks in them.
+// addHooks returns settings with the hooks added; line is the command that each hook runs, pieces
+// adds the one for pieces of answers, and base is nil where there are no settings.
 func (i installable) addHooks(line string, pieces bool, base []byte) ([]byte, error) {
 	if base == nil {
 		base = []byte("{}\n")
@@ -408,8 +409,8 @@ func readSettings(path string) ([]byte, fs.FileMode, error) {
 	return data, info.Mode().Perm(), err
 }
 
-// Apply does what was planned, if the file is still as it was then. Before anything is added the
-// file is kept as it was, beside it, until it is that again.
+// Apply writes the planned change, if the file is still as it was when it was planned. Before
+// anything is added, a copy of the file is kept beside it, until the file is equal to it again.
 func (c Change) Apply() error {
 	now, _, err := readSettings(c.Path)
 	switch {

@@ -53,7 +53,8 @@ type Server struct {
 // ErrRunning says that another server of this user runs.
 var ErrRunning = errors.New("the server of hooks runs already")
 
-// Lock is held by the server of a user. Close ends that.
+// Lock takes the lock of the user's one server; Close releases it. ErrRunning says that another
+// server holds it.
 func Lock() (io.Closer, error) {
 	path, err := call.LockPath()
 	if err != nil {
@@ -186,7 +187,7 @@ func (s *Server) serveHook(ctx context.Context, conn transports.Conn) {
 	}
 }
 
-// receiveInput receives a request and its input.
+// receiveInput receives a request and its input, within inputTime.
 func (s *Server) receiveInput(ctx context.Context, conn transports.Conn) (agent string, input []byte, err error) {
 	select {
 	case s.reading <- struct{}{}:

@@ -37,7 +37,7 @@ func (a *Printer) PrintLabelled(label, text string) {
 	a.PrintToTerminal(label, text)
 }
 
-// PrintToTerminal is PrintLabelled for the terminal alone.
+// PrintToTerminal prints like PrintLabelled, but on the terminal alone.
 func (a *Printer) PrintToTerminal(label, text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,7 +63,7 @@ func (a *Printer) PrintLine(s string) {
 	a.writeLine(s)
 }
 
-// writeLine writes a line; once the reader has gone it does nothing. It is called with a.mu held.
+// writeLine writes a line; once writing has failed it does nothing. The caller holds a.mu.
 func (a *Printer) writeLine(line string) {
 	if a.err != nil {
 		return
@@ -73,7 +73,8 @@ func (a *Printer) writeLine(line string) {
 	}
 }
 
-// Fail notes that the reader of the output has gone.
+// Fail stores the error of writing, because the reader of the output has gone: nothing more is
+// printed.
 func (a *Printer) Fail(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

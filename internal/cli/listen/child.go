@@ -33,7 +33,7 @@ func (s *childAgent) Dial(ctx context.Context) (transports.Conn, error) {
 	return conn, err
 }
 
-// listenToChild follows the agent that a command starts.
+// listenToChild starts the agent of --exec and follows it.
 func (l *Listener) listenToChild(ctx context.Context, route *reach.Flags, command string, wanted aaep.Capabilities,
 	talk io.Writer) (err error) {
 	if err := route.CheckChild(); err != nil {

@@ -128,7 +128,8 @@ func (l *Listener) obeyCall(ctx context.Context, c *control.Call) <-chan error {
 	return done
 }
 
-// controlState returns how it stands, for "aaep answer".
+// controlState returns the listener's state for "aaep answer": the agents, the question that is put
+// and how many wait.
 func (l *Listener) controlState() control.State {
 	s := control.State{Waiting: max(l.countOpen()-1, 0), Quiet: l.hushed != nil, Stoppable: l.talk != nil}
 	for f := range l.liveAgents() {

@@ -48,7 +48,8 @@ type FollowedAgent struct {
 	quiet    *time.Timer        // until it is over; nil where it is not quiet
 }
 
-// startFollowing says who is followed, and tells what the agent says until ctx is done.
+// startFollowing announces who is followed, and starts the goroutines that present what the agent
+// sends, until ctx is done.
 func (f *FollowedAgent) startFollowing(ctx context.Context) {
 	name, proof := f.describeIdentity()
 	f.name = f.uniqueName(name)
@@ -82,8 +83,8 @@ func (f *FollowedAgent) startFollowing(ctx context.Context) {
 	})
 }
 
-// printEvents prints the events as JSON, and has the outputs tell them and what becomes of the
-// link. Nothing is answered.
+// printEvents prints the events as JSON, and has the outputs present them and the outages. Nothing
+// is answered.
 func (f *FollowedAgent) printEvents(ctx context.Context, outputs []*present.Presenter) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -167,7 +168,7 @@ func (f *FollowedAgent) informOfLink(sentences ...string) {
 	f.informPerson(sentences...)
 }
 
-// describeRoute says over what the agent is reached.
+// describeRoute returns the words for the transport over which the agent is reached, or "".
 func (f *FollowedAgent) describeRoute() string {
 	if f.sub == nil {
 		return ""
@@ -203,8 +204,8 @@ func (f *FollowedAgent) explainRefusals(requested aaep.Capabilities) {
 // is told four times as late each time.
 const firstTold = time.Minute
 
-// watchLink tells what present.Follow does not know of the link, until ctx or the subscription
-// ends: over which way it is back, why it is not, and when it is tried next.
+// watchLink announces what present.Follow does not know of the link, until ctx or the subscription
+// ends: over which transport it is back, why it is not, and when it is tried next.
 func (f *FollowedAgent) watchLink(ctx context.Context) {
 	previous, _ := f.sub.Status()
 	var broke time.Time

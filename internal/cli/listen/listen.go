@@ -90,7 +90,8 @@ func (o *flags) checkArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// runListen runs "aaep listen".
+// runListen does the work of "aaep listen": it checks the flags, opens the outputs, connects to the
+// agents and follows them.
 func (o *flags) runListen(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 && o.program == "" { // the server of hooks
 		if err := call.Ensure(cmd.Context(), call.Start); err != nil {

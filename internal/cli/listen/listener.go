@@ -119,8 +119,8 @@ type printedLines struct {
 	l *Listener
 }
 
-// Present prints an utterance of an agent, unless other outputs tell what agents say; what this
-// program says by itself is printed in any case.
+// Present prints an utterance of an agent, unless other outputs present it; what this program says
+// by itself is printed in any case.
 func (p printedLines) Present(ctx context.Context, u announce.Utterance) error {
 	p.l.noteTold()
 	prints := !p.l.json && p.l.out.printsLines()
@@ -284,8 +284,8 @@ func (l *Listener) runInLoop(ctx context.Context, do func()) bool {
 	}
 }
 
-// followAgents is the listener's loop: it obeys the lines that a person types, until ctx or the
-// last subscription ends. What the agents send is told meanwhile.
+// followAgents is the listener's loop: it runs the lines that a person types, until ctx or the last
+// subscription ends. What the agents send is presented meanwhile, in other goroutines.
 func (l *Listener) followAgents(ctx context.Context, agents ...*FollowedAgent) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -394,7 +394,7 @@ func (l *Listener) countOpen() (n int) {
 	return n
 }
 
-// countEnded counts an agent whose subscription is over.
+// countEnded counts an agent whose subscription has ended, and keeps the error for the exit code.
 func (l *Listener) countEnded(f *FollowedAgent, err error) {
 	l.gone++
 	if err == nil {
@@ -411,8 +411,8 @@ func (l *Listener) countEnded(f *FollowedAgent, err error) {
 	}
 }
 
-// stopAnswering tells the agents that no person can answer here any more, because the input has
-// ended: a question would only wait.
+// stopAnswering renegotiates that no person can answer here any more, because the input has ended:
+// a question would only wait.
 func (l *Listener) stopAnswering(ctx context.Context) {
 	if l.talk != nil {
 		l.talk.End()
@@ -478,8 +478,8 @@ const (
 	tellsSoon  = 300 * time.Millisecond // for which nothing is told before all counts as told
 )
 
-// AwaitTold waits until the outputs have told what the agent has said so far, or for mostBehind.
-// The lines of a terminal need no time.
+// AwaitTold waits until the outputs have presented what the agent has sent so far, or for
+// mostBehind. The lines of a terminal need no time.
 func (l *Listener) AwaitTold(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, mostBehind)
 	defer cancel()

@@ -138,8 +138,8 @@ type personOutput struct {
 	speaks func(language string) bool // nil is every language
 }
 
-// openOutputs opens those that were asked for. Lost is told of those that die, and come back, while
-// the program runs, and unsaid of what there is no voice for.
+// openOutputs opens the outputs of these names. Lost is called for each that fails, or comes back,
+// while the program runs, and unsaid for each utterance that has no voice.
 func openOutputs(ctx context.Context, names []string, options outputOptions, lost func(phrase.ID, string),
 	unsaid func(announce.Utterance), preferences announce.Preferences) (*outputs, error) {
 	o := &outputs{}

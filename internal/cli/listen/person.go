@@ -106,8 +106,9 @@ func (p *PersonFlags) Capabilities() (none aaep.Capabilities, _ error) {
 	return caps, err
 }
 
-// paginateHere leaves it to the display of this program to cut texts to its cells. What the agent
-// cuts comes one piece a second, so that nothing of a long diff would be told for minutes.
+// paginateHere removes the braille extension from the capabilities, so that the display of this
+// program cuts texts to its cells. What the agent cuts comes one piece a second, and a long diff
+// would take minutes.
 func paginateHere(caps *aaep.Capabilities) {
 	caps.Extensions = maps.Clone(caps.Extensions)
 	delete(caps.Extensions, extensions.BrailleVocabulary.Prefix)
@@ -120,8 +121,8 @@ func paginateHere(caps *aaep.Capabilities) {
 // display tells it at its own pace.
 const ownRate = 20
 
-// OwnCapabilities is Capabilities for an agent that the command itself starts, and the person types
-// to.
+// OwnCapabilities returns the Capabilities for an agent that the command itself starts, and the
+// person types to.
 func (p *PersonFlags) OwnCapabilities() (aaep.Capabilities, error) {
 	caps, err := p.Capabilities()
 	switch {
@@ -135,8 +136,8 @@ func (p *PersonFlags) OwnCapabilities() (aaep.Capabilities, error) {
 	return caps, nil
 }
 
-// ownTerms are what the person at the keyboard gets otherwise than a listener who follows from
-// elsewhere; anyRate says that they have asked for no rate.
+// ownTerms changes the capabilities for the person at the keyboard, who need not hear their own
+// prompt; anyRate says that they have requested no rate.
 func ownTerms(caps *aaep.Capabilities, anyRate bool) {
 	if anyRate {
 		caps.MaxEventsPerSecond = ownRate

@@ -154,7 +154,7 @@ func (f *FollowedAgent) presenceTerms(typing bool) aaep.Capabilities {
 }
 
 // setQuiet asks the agents to hold back, for quietTime, all that can wait, or ends that. What an
-// agent sends all the same is held here.
+// agent sends all the same waits in the outputs.
 func (l *Listener) setQuiet(ctx context.Context, on bool) {
 	wasQuiet := l.hushed != nil
 	if l.hushed != nil {
@@ -184,7 +184,8 @@ func (l *Listener) setQuiet(ctx context.Context, on bool) {
 	}
 }
 
-// startQuiet notes that the agent holds back for quietTime, and ends that then.
+// startQuiet marks the agent as one that holds back, and starts the timer that ends that after
+// quietTime.
 func (f *FollowedAgent) startQuiet() {
 	f.endQuiet()
 	var timer *time.Timer
@@ -196,7 +197,7 @@ func (f *FollowedAgent) startQuiet() {
 	f.quiet = timer
 }
 
-// endQuiet notes that the agent holds nothing back any more.
+// endQuiet marks the agent as one that does not hold back, and stops the timer.
 func (f *FollowedAgent) endQuiet() {
 	if f.quiet != nil {
 		f.quiet.Stop()

@@ -75,7 +75,7 @@ processor time and memory are told too.`,
 	return cmd
 }
 
-// runBench is "aaep bench".
+// runBench does the work of "aaep bench".
 func (o *benchOptions) runBench(cmd *cobra.Command, args []string) error {
 	if o.Listeners < 1 || o.Length <= 0 {
 		return exits.UsageError("--listeners and --for must be above 0.\nSee: aaep bench --help")
@@ -139,7 +139,7 @@ func benchWires(names []string) (chosen []string, err error) {
 	return chosen, nil
 }
 
-// measureAgent measures an agent that runs already.
+// measureAgent measures an agent that runs already, at an address.
 func (o *benchOptions) measureAgent(ctx context.Context, addr string) error {
 	address, err := reach.CheckAddress(addr)
 	if err != nil {
@@ -162,7 +162,7 @@ func (o *benchOptions) measureAgent(ctx context.Context, addr string) error {
 	return nil
 }
 
-// printResult prints a result in one line, what it is about first.
+// printResult prints a result as a sentence that begins with what was measured, or as JSON.
 func printResult(out io.Writer, r bench.Result, asJSON bool) {
 	if asJSON {
 		line, err := json.Marshal(r)

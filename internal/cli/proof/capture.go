@@ -144,7 +144,8 @@ func (t *captureWriter) isRepeated(msg []byte) bool {
 	return seen
 }
 
-// writeMessage writes a message as one line. Its error is kept for writeError.
+// writeMessage writes a message as one line; a repeated one is left out. Its error is kept for
+// writeError.
 func (t *captureWriter) writeMessage(msg []byte) {
 	if t.isRepeated(msg) {
 		return

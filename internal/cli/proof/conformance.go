@@ -134,7 +134,8 @@ exactly those cases did not pass.`,
 	return cmd
 }
 
-// runProducerSuite is "aaep conformance producer".
+// runProducerSuite does the work of "aaep conformance producer": it runs the suite and writes the
+// reports.
 func (p *proof) runProducerSuite(cmd *cobra.Command, args []string) error {
 	ctx, stop := exits.WithInterrupt(cmd.Context())
 	defer stop()
@@ -412,7 +413,7 @@ func (p *proof) setDriver(run *conformance.ProducerRun, stderr io.Writer) error 
 	return nil
 }
 
-// listCases prints the cases there are.
+// listCases prints a line for each case for producers.
 func listCases(out io.Writer) error {
 	for _, c := range conformance.Cases() {
 		if _, err := fmt.Fprintf(out, "%s: Level %d, %s, %s: %s.\n", c.Name, c.Level, c.Strength,

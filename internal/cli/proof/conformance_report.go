@@ -80,8 +80,8 @@ func printReport(out io.Writer, report *conformance.Report, asJSON bool, files [
 	return last, writeReports(report, files)
 }
 
-// writeInterrupted does the same for what was judged before a run was interrupted; report is nil
-// where nothing was.
+// writeInterrupted prints the report of what was judged before a run was interrupted, and writes
+// the report files; report is nil where nothing was judged.
 func writeInterrupted(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile) error {
 	if report == nil {
 		return exits.With(exits.Interrupted, errors.New("interrupted"))

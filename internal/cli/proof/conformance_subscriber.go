@@ -90,7 +90,8 @@ exactly those cases did not pass.`,
 	return cmd
 }
 
-// runSubscriberSuite is "aaep conformance subscriber".
+// runSubscriberSuite does the work of "aaep conformance subscriber": it runs the suite and writes
+// the reports.
 func (p *subscriberProof) runSubscriberSuite(cmd *cobra.Command) error {
 	ctx, stop := exits.WithInterrupt(cmd.Context())
 	defer stop()
@@ -136,7 +137,7 @@ func (p *subscriberProof) runSubscriberSuite(cmd *cobra.Command) error {
 	return writeReport(cmd.OutOrStdout(), report, p.json, reports, false)
 }
 
-// checkFlags refuses flags that make no sense together.
+// checkFlags returns a usage error for flags that are out of range or name no case.
 func (p *subscriberProof) checkFlags() error {
 	if p.level < 1 || p.level > 3 {
 		return exits.UsageError("--level %d is none of 1, 2 and 3", p.level)
@@ -176,7 +177,8 @@ func (p *subscriberProof) openAddress(web http.Handler) (err error) {
 	return nil
 }
 
-// startedSubscriber returns the subscriber that the command starts.
+// startedSubscriber returns the conformance.Subscriber that runs the command of --exec. talk gets
+// its standard error where --verbose is set.
 func (p *subscriberProof) startedSubscriber(talk io.Writer) (conformance.Subscriber, error) {
 	argv, err := subprocess.SplitWords(p.command)
 	if err != nil {
@@ -198,7 +200,7 @@ func (p *subscriberProof) announceWait(status *lineio.Printer) {
 		words.Spoken(p.patience), place))
 }
 
-// notProved says why nothing is proved.
+// notProved returns the error of a run without a verdict, with what the user can do.
 func (p *subscriberProof) notProved(err error) error {
 	switch {
 	case !errors.Is(err, conformance.ErrUnreachable):
@@ -240,7 +242,8 @@ func relayLine() string {
 	return self + " conformance relay"
 }
 
-// relayCommand is what the subscriber starts.
+// relayCommand makes the hidden "aaep conformance relay", which a subscriber starts as its agent
+// and which connects it to the suite at PATH.
 func relayCommand() *cobra.Command {
 	return &cobra.Command{Use: "relay PATH", Hidden: true, Args: exits.Arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -73,7 +73,7 @@ type validator struct {
 // manyNotes is how many are remembered.
 const manyNotes = 1000
 
-// validateInputs is "aaep validate".
+// validateInputs does the work of "aaep validate" for files, addresses and standard input.
 func (v *validator) validateInputs(ctx context.Context, inputs []string, stdin io.Reader) error {
 	messages := 0
 	for _, name := range inputs {
@@ -122,7 +122,7 @@ func (v *validator) toldBefore(f check.Finding) bool {
 	return false
 }
 
-// validateFile judges one input and returns how many messages it held.
+// validateFile judges one input, prints the findings, and returns how many messages it held.
 func (v *validator) validateFile(ctx context.Context, name string, stdin io.Reader) (int, error) {
 	in, size, err := input.Open(ctx, name, v.tls, stdin)
 	if err != nil {
@@ -147,7 +147,8 @@ func (v *validator) validateFile(ctx context.Context, name string, stdin io.Read
 	return c.Messages, broken
 }
 
-// printFindings prints what was found in an input.
+// printFindings prints the findings of an input, as lines or JSON, and counts those that are no
+// notes.
 func (v *validator) printFindings(name string, found []check.Finding) error {
 	for _, f := range found {
 		if v.toldBefore(f) {
@@ -174,7 +175,7 @@ func (v *validator) printFindings(name string, found []check.Finding) error {
 	return nil
 }
 
-// findingLine returns one finding as a line.
+// findingLine returns the line for one finding: file, line, type, member, problem and requirement.
 func (v *validator) findingLine(name string, f check.Finding) string {
 	parts := []string{fmt.Sprintf("%s:%d", name, f.Line)}
 	for _, p := range []string{f.Type, f.Pointer} {

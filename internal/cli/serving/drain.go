@@ -31,7 +31,7 @@ func DrainBeforeKill(ctx context.Context, p *producer.Producer, limit time.Durat
 	drainListeners(ctx, p, limit, KillTime, status)
 }
 
-// drainListeners is DrainListeners with at most stopLimit once ctx has ended.
+// drainListeners does what DrainListeners does, but waits for at most stopLimit once ctx has ended.
 func drainListeners(ctx context.Context, p *producer.Producer, limit, stopLimit time.Duration, status *lineio.Printer) {
 	ending, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()

@@ -150,7 +150,8 @@ func askServer(ctx context.Context, conn transports.Conn, r Request, input []byt
 	}
 }
 
-// sendInput sends a Request, and returns the receipt.
+// sendInput sends a Request and its input in parts, and returns the server's receipt. errNoReceipt
+// says that none came.
 func sendInput(ctx context.Context, conn transports.Conn, r Request, input []byte) (got Receipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, receiptTime)
 	defer cancel()
@@ -218,7 +219,8 @@ func recordPath() (string, error) {
 	return filepath.Join(dir, "hook.server"), err
 }
 
-// RecordServer writes down where the server is.
+// RecordServer writes the file with the addresses of this server, which other programs of the user
+// read.
 func RecordServer() error {
 	input, err := InputPath()
 	if err != nil {
