@@ -219,13 +219,14 @@ var mutants = []mutant{
 		})},
 	{name: "passes over changes", caught: []string{"modified-action"},
 		in: editReplies(func(p *proxy, o object) object { return cloneWith(o, object{"modified_action": nil}) })},
-	{name: "asks only one", caught: []string{"all-are-asked", "renegotiated-replies"}, out: func(p *proxy,
-		o object) []object {
-		if shortName(o) == "awaiting.confirmation" && p.shareTwice(fmt.Sprint(o["reply_token"])) {
-			return nil
-		}
-		return []object{o}
-	}},
+	// The one may be a subscriber of the scenario run before, which still listens.
+	{name: "asks only one", caught: []string{"all-are-asked"}, maybe: []string{"renegotiated-replies", "asks-first"},
+		out: func(p *proxy, o object) []object {
+			if shortName(o) == "awaiting.confirmation" && p.shareTwice(fmt.Sprint(o["reply_token"])) {
+				return nil
+			}
+			return []object{o}
+		}},
 	{name: "lets both decide", caught: []string{"accept-is-single", "one-decision"}, delay: holdSessionEnd,
 		in: editReplies(func(p *proxy, o object) object {
 			if first, other := p.shared.LoadOrStore(fmt.Sprint(o["reply_token"]), p.link); other && first != p.link &&
