@@ -18,7 +18,7 @@ const settled, onceMore = "0.0 settled", "0.0 once more"
 // Whatever agents say, ask and withdraw, and whatever the person presses: the words that lead in
 // what was said meanwhile are never heard twice without anything of an agent in between, and what a
 // session says beside its question is never heard after that without these words, as if it belonged
-// to the question.
+// to the question; but for the sentence that the person asked for once more.
 func TestOrder(t *testing.T) {
 	rounds := 1200
 	if testing.Short() {
@@ -76,13 +76,19 @@ func TestOrder(t *testing.T) {
 // findDisorder is what of the heard lines breaks the rules of TestOrder.
 func findDisorder(heard []string) string {
 	asked, led, again := false, false, false
+	var lastWord, wanted string // of an agent; and what of that the person asked for once more
 	meanwhile, _ := phrase.In("en", phrase.Meanwhile, "")
+	before, _ := phrase.In("en", phrase.CameBefore, "")
 	for _, line := range heard {
 		_, said, _ := strings.Cut(line, " ")
 		switch {
 		case strings.HasPrefix(line, settled):
 			asked, led, again = false, false, false
 		case strings.HasPrefix(line, onceMore):
+			again, wanted = false, lastWord
+		case strings.Contains(said, before): // leads in what the question was put ahead of
+			led, again = true, false
+		case strings.Contains(said, "While you typed, this came: "):
 			again = false
 		case strings.Contains(said, meanwhile):
 			if again {
@@ -98,7 +104,9 @@ func findDisorder(heard []string) string {
 			again = false
 		case strings.HasPrefix(said, "The newest: "): // of what came while the person typed
 		case strings.Contains(said, "Word"):
-			if asked && !led && strings.Contains(said, "ofsess_1.") {
+			word := said[strings.Index(said, "Word"):]
+			lastWord, _, _ = strings.Cut(word, " ")
+			if asked && !led && strings.Contains(said, "ofsess_1.") && lastWord != wanted {
 				return "after the question, as if it belonged to it: " + line
 			}
 			again = false
