@@ -47,7 +47,7 @@ func readLiberally(c *checker, e *Event, written stamp) {
 	readPayload(c, e.Payload, &u)
 }
 
-// readStamp notes a timestamp that is not written as AAEP writes it.
+// readStamp adds a violation for a timestamp that is readable but not written as AAEP writes it.
 func readStamp(c *checker, written stamp) {
 	switch {
 	case written.digits != 0 && written.digits != 3 && written.digits != 6:

@@ -78,7 +78,8 @@ type stamp struct {
 	lower  bool // whether its t or z is in lower case
 }
 
-// newStamp notes how the timestamp s is written, which ParseTimestamp has read as the time at.
+// newStamp returns at with how s spells it: the digits of its fraction and lower case, which decide
+// whether it is written as AAEP writes it. ParseTimestamp has read s as at.
 func newStamp(s string, at time.Time) stamp {
 	v := stamp{at: at, lower: s[10] == 't' || s[len(s)-1] == 'z'}
 	if s[19] == '.' {

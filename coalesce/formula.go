@@ -185,8 +185,8 @@ func (l *lookahead) skipFormula(pos int) (end int, tail class) {
 	return 0, 0
 }
 
-// isAmount reports whether the number at offset i, behind a dollar, is an amount of money and does
-// not begin a formula.
+// isAmount reports whether the number at offset i, after a dollar sign, is an amount of money, as
+// in $5 or $5m, and does not begin a formula, as in $5x^2$.
 func (l *lookahead) isAmount(i int) bool {
 	for range 24 {
 		r, c, size := l.peek(i)

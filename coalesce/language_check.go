@@ -27,7 +27,7 @@ func CheckLanguage(file, text string) error {
 	return errors.Join(problems...)
 }
 
-// errorf is an error about a line of the file; line 0 is the whole file.
+// errorf returns an error about a line of the file; line 0 is the whole file.
 func (l *language) errorf(line int, format string, args ...any) error {
 	place := l.file
 	if line > 0 {

@@ -94,6 +94,7 @@ func (d CommandDriver) Start(ctx context.Context, s Scenario) error {
 // head keeps the beginning of what a program says.
 type head []byte
 
+// Write keeps the first bytes of a program's output, for an error, and drops the rest.
 func (h *head) Write(b []byte) (int, error) {
 	if room := 200 - len(*h); room > 0 {
 		*h = append(*h, b[:min(room, len(b))]...)

@@ -46,7 +46,7 @@ func Explain(w io.Writer, name string) error {
 	return err
 }
 
-// requirementText is a requirement in one line: who owes it, at which level, and what.
+// requirementText returns a requirement in one line: who owes it, at which level, and what.
 func requirementText(r requirements.Requirement) string {
 	level := "at Level " + r.Level
 	if r.Level == "any" {
@@ -71,7 +71,8 @@ func whyUnjudged(id string) string {
 	return reasonFor(row, unjudgedRequirements)
 }
 
-// whyUnjudgedOfSubscribers is whyNot for subscribers.
+// whyUnjudgedOfSubscribers returns why no case for subscribers decides a requirement; "" where a
+// case is missing.
 func whyUnjudgedOfSubscribers(row requirements.Requirement) string {
 	if len(Match(SubscriberCases(), row.ID)) > 0 {
 		return ""

@@ -14,7 +14,7 @@ type follower struct {
 	whole bool      // it was there from the beginning, and did not leave
 }
 
-// followers are all subscribers to which something of a session came, session by session.
+// followers returns all subscribers to which something of a session came, session by session.
 func (r *Recording) followers() (list []follower) {
 	begins := map[string]int{}
 	for link := range r.linkCount() {
@@ -81,7 +81,7 @@ func (r *Recording) endedElsewhere(f follower) bool {
 	return slices.ContainsFunc(r.messagesIn(f.list[0].stringMember("session_id")), message.isTerminal)
 }
 
-// messagesIn are the events of a session on all links.
+// messagesIn returns the events of a session on all links.
 func (r *Recording) messagesIn(session string) (list []message) {
 	for link := range r.linkCount() {
 		for _, m := range r.eventsOn(link) {
@@ -192,7 +192,7 @@ func (f follower) countUnmerged() map[string]int {
 	return n
 }
 
-// outputTexts are the texts of the session's outputs, by their ids.
+// outputTexts returns the texts of the session's outputs, by their ids.
 func (f follower) outputTexts() map[string]string {
 	texts := map[string]string{}
 	for _, m := range ofTypes(f.list, output) {

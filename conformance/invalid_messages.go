@@ -46,7 +46,7 @@ func (h invalidMessage) requestMessage() object {
 	return withMembers(requestMessage(withMembers(usualCapabilities(), h.Capabilities)), h.Members)
 }
 
-// replyMembers is what differs in the reply to a question, with the token of that question.
+// replyMembers returns what differs in the reply to a question, with the token of that question.
 func (h invalidMessage) replyMembers(token string) object {
 	prefix, digits, _ := strings.Cut(token, "_")
 	tokens := strings.NewReplacer("{token}", token, "{TOKEN}", prefix+"_"+strings.ToUpper(digits))

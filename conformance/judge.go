@@ -100,7 +100,7 @@ func (res *Result) withdrawUnfinished(recordings map[string]*Recording) {
 	}
 }
 
-// judgeRecording is what the case makes of one recording.
+// judgeRecording returns the finding of the case about one recording.
 func (c Case) judgeRecording(play string, r *Recording) Finding {
 	f := c.Judge(r)
 	if (f.Verdict == Pass || f.Verdict == Fail) && !r.hasTargetActivity() {

@@ -147,7 +147,7 @@ func judgeUnauthenticated(r *Recording, link int) Finding {
 	return failFinding("no answer came to a subscriber without good credentials", sentOn(r, link)...)
 }
 
-// sentOn is the first message that the runner sent on a link, as evidence.
+// sentOn returns the first message that the runner sent on a link, as evidence.
 func sentOn(r *Recording, link int) []Entry {
 	if all := r.messagesOn(link, true); len(all) > 0 {
 		return []Entry{all[0].Entry}

@@ -46,7 +46,8 @@ var subscriberBindingCases = []Case{
 
 const unreported = "what is below the messages was not judged, for this link tells nothing of it"
 
-// violationsOfKind judges what the transport noticed of a kind.
+// violationsOfKind returns a judge that fails for violations of one kind that the transport
+// reported.
 func violationsOfKind(kind string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		var wrong []problem
@@ -105,7 +106,8 @@ func (r *Report) addHigherLevelWarnings(rec *Recording) {
 	}
 }
 
-// firstViolation is what the transport noticed, of whatever kind, in one sentence; "" is nothing.
+// firstViolation returns what the transport noticed, of whatever kind, in one sentence; "" is
+// nothing.
 func (r *Recording) firstViolation() string {
 	var all []string
 	for _, e := range r.Entries {

@@ -10,8 +10,8 @@ import (
 // slack is how much later than due something may come.
 const slack = 5 * time.Second
 
-// irreversibleCalls are the irreversible calls a producer said it began, or finished without ever
-// saying so.
+// irreversibleCalls returns the irreversible calls a producer said it began, or finished without
+// ever saying so.
 func irreversibleCalls(r *Recording, link int) (list []message) {
 	harmless := map[string]bool{}
 	alone := r.Scenario.Name == Ask || r.Scenario.Name == Withdraw // which run this tool and no other, whatever is said of it
@@ -101,8 +101,8 @@ func judgeNeverRun(because string) func(*Recording) Finding {
 	}
 }
 
-// repliesSent are the confirmation.replies that the runner sent on any link, in order, also those
-// that are no JSON that everybody reads alike.
+// repliesSent returns the confirmation.replies that the runner sent on any link, in order, also
+// those that are no JSON that everybody reads alike.
 func (r *Recording) repliesSent() (list []message) {
 	for i, e := range r.Entries {
 		if e.Sent && bytes.Contains(e.Data, []byte(`"confirmation.reply"`)) {
@@ -152,7 +152,8 @@ func judgeAsksFirst(r *Recording) Finding {
 	return passFinding("the tool waited for the answer", q[0].Entry)
 }
 
-// evidenceBefore is a message, and what was said before it that matters.
+// evidenceBefore returns, as evidence, the confirmations and the replies before a message, and the
+// message.
 func evidenceBefore(r *Recording, m message) (list []Entry) {
 	for i, o := range r.Entries {
 		if i >= m.index {

@@ -292,7 +292,7 @@ func judgeStamps(r *Recording) Finding {
 	return passIfAny(len(list), "timestamps went with the clock")
 }
 
-// shortName names an event in a sentence.
+// shortName returns the type of a message without its prefix, for a finding.
 func shortName(m message) string {
 	name := strings.TrimPrefix(m.compactType(), "aaep:agent.")
 	if name == "" {

@@ -72,8 +72,8 @@ func (m message) primaryLanguage() string {
 	return tag
 }
 
-// texts are what people read of the message, but for the text of outputs and what is so short that
-// it may be a name.
+// texts returns what people read of the message, but for the text of outputs and what is so short
+// that it may be a name.
 func (m message) texts() (list []string) {
 	for _, name := range []string{"summary_normal", "summary_terse", "summary_detailed", "action", "consequence",
 		"question"} {

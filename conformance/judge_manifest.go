@@ -51,7 +51,7 @@ func runManifest(h *producerHarness) {
 	}
 }
 
-// unwrapManifest is the manifest in what was published, which may be a signed one.
+// unwrapManifest returns the manifest in what was published, which may be a signed one.
 func unwrapManifest(data []byte) []byte {
 	if parts := bytes.Split(data, []byte(".")); len(parts) == 3 && data[0] != '{' {
 		if payload, err := base64.RawURLEncoding.DecodeString(string(parts[1])); err == nil {

@@ -375,7 +375,7 @@ func judgeStaysOpen(r *Recording) Finding {
 	return failFinding("after replies that must not count, a good one did not count either", q[0].Entry, good.Entry)
 }
 
-// evidenceWithSent is a message, and what the runner sent before it.
+// evidenceWithSent returns a message, and what the runner sent before it.
 func evidenceWithSent(r *Recording, m message) (list []Entry) {
 	for _, sent := range ofTypes(r.messagesOn(0, true), "clarification.reply", "confirmation.reply") {
 		if sent.index < m.index {

@@ -201,7 +201,7 @@ var handshakeCases = []Case{
 		}},
 }
 
-// extensionsHonored is the case of a target that is said to support extensions.
+// extensionsHonored returns the case of a target that is said to support extensions.
 func extensionsHonored(uris []string) Case {
 	return Case{Name: "extensions-honored", Requirements: []string{"EXT-015", "EXT-002"}, Level: 3, Strength: Must,
 		Rule: "a supported extension that is asked for is honored, and events with its data are valid",
@@ -587,7 +587,7 @@ func rejectedWith(code string) func(*Recording) Finding {
 	}
 }
 
-// renegotiatedTerms are what the first renegotiation on the first link asked for.
+// renegotiatedTerms returns what the first renegotiation on the first link asked for.
 func (r *Recording) renegotiatedTerms() object {
 	for _, m := range ofTypes(r.messagesOn(0, true), "subscription.renegotiate") {
 		return m.objectMember("capabilities")
@@ -657,7 +657,7 @@ func judgeRateOf(events []message, rate float64) Finding {
 		max(most, 1)), windowEvidence(list[first:first+max(most, 1)])...)
 }
 
-// windowEvidence is what came within a span, each with its time.
+// windowEvidence returns the entries of messages, fifty at most, as evidence.
 func windowEvidence(list []message) (evidence []Entry) {
 	for _, m := range list[:min(len(list), 50)] {
 		evidence = append(evidence, m.Entry)

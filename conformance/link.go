@@ -50,7 +50,7 @@ func (l *link) withPatience() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(httptrace.WithClientTrace(ctx, trace), patience)
 }
 
-// noteUnreached keeps why there is no link.
+// noteUnreached records the step at which a link could not be established, and why.
 func (l *link) noteUnreached(step string, err error) {
 	var late net.Error
 	if l.connected.Load() && (errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late) && late.Timeout()) {
@@ -59,7 +59,7 @@ func (l *link) noteUnreached(step string, err error) {
 	l.err = err
 }
 
-// unreachedReason is what keeps a link from being one. It ends the link, which knows then how a
+// unreachedReason returns why a link was not established. It ends the link, which then knows how a
 // program has ended.
 func (l *link) unreachedReason() error {
 	if l.conn == nil {
@@ -152,7 +152,7 @@ func (l *link) breakStream() bool {
 // restoreStream lets the event stream be opened again.
 func (l *link) restoreStream() { l.harness.recorder.addEntry(Entry{Link: l.index, Note: noteFound}) }
 
-// awaitRestored waits while a stream is to stay broken.
+// awaitRestored blocks while a scenario keeps the link's stream broken.
 func (l *link) awaitRestored() {
 	if _, lost := l.harness.recorder.snapshot().noteOn(l.index, noteLost); lost {
 		l.harness.recorder.awaitCondition(l.harness.ctx, maxRunTime, func(r *Recording) bool {

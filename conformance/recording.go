@@ -224,7 +224,7 @@ func (r *Recording) messagesOn(link int, sent bool) (list []message) {
 	return list
 }
 
-// Events are the messages that came to a subscriber in the sessions that began in this scenario
+// Events returns the messages that came to a subscriber in the sessions that began in this scenario
 // run, as they were on the wire: to the runner's, or to the target where that is one. Judges of
 // cases from outside read them.
 func (r *Recording) Events(link int) (list []Entry) {
@@ -234,7 +234,7 @@ func (r *Recording) Events(link int) (list []Entry) {
 	return list
 }
 
-// Presented are the lines in which a subscriber reported through the hook that it presents an
+// Presented returns the lines in which a subscriber reported through the hook that it presents an
 // event.
 func (r *Recording) Presented(eventID string) (list []Entry) {
 	for _, m := range r.presentedLines(eventID) {
@@ -271,7 +271,7 @@ func ofTypes(list []message, types ...string) (some []message) {
 	return some
 }
 
-// unreadableOn are the messages that came on a link and that do not say which event of
+// unreadableOn returns the messages that came on a link and that do not say which event of
 // which session they are.
 func (r *Recording) unreadableOn(link int) (list [][]byte) {
 	plain := map[int]bool{}
@@ -352,7 +352,7 @@ func (r *Recording) dropForeignSessions(ended int) {
 	r.Entries, r.read = kept, read
 }
 
-// sessionsOn are the events of each session, by its first event.
+// sessionsOn returns the events of each session, by its first event.
 func (r *Recording) sessionsOn(link int) (list [][]message) {
 	at := map[string]int{}
 	for _, m := range r.eventsOn(link) {
@@ -388,7 +388,7 @@ type exchange struct {
 	answers []message
 }
 
-// answer is the first answer, or a message without members where none came.
+// answer returns the first answer, or a message without members where none came.
 func (e exchange) answer() (a message) {
 	if len(e.answers) > 0 {
 		a = e.answers[0]
@@ -396,7 +396,7 @@ func (e exchange) answer() (a message) {
 	return a
 }
 
-// exchanges are those on a link, in their order.
+// exchanges returns the requests and renegotiations on a link, each with its answers, in order.
 func (r *Recording) exchanges(link int) (list []exchange) {
 	asked := ofTypes(r.messagesOn(link, true), "subscription.request", "subscription.renegotiate")
 	answers := ofTypes(r.messagesOn(link, false), "subscription.accepted", "subscription.rejected")
@@ -412,7 +412,7 @@ func (r *Recording) exchanges(link int) (list []exchange) {
 	return list
 }
 
-// renegotiations are the exchanges on a link but for the request.
+// renegotiations returns the exchanges on a link but for the request.
 func (r *Recording) renegotiations(link int) []exchange {
 	if all := r.exchanges(link); len(all) > 1 {
 		return all[1:]

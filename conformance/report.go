@@ -65,7 +65,7 @@ type Evidence struct {
 
 }
 
-// direction says in which direction it went, as the runner's subscriber saw it.
+// direction returns "sent" or "received", from the point of view of the runner.
 func (e Evidence) direction() string {
 	if e.Sent {
 		return "sent"
@@ -169,8 +169,8 @@ func (r *Report) WriteText(w io.Writer) error {
 // isUnproved reports whether a result is inconclusive and was not known to be.
 func isUnproved(res *Result) bool { return res.Verdict == Inconclusive && !res.Known }
 
-// verdictLabel is the verdict as it is written. What a case is about may never have happened; then
-// it is not run, and says no more.
+// verdictLabel returns the verdict as it is written. What a case is about may never have happened;
+// then it is not run, and says no more.
 func (res *Result) verdictLabel() string {
 	if res.Verdict == Inconclusive && res.judged == 0 {
 		return "NOT RUN"
@@ -197,7 +197,7 @@ func writeResult(b *strings.Builder, res *Result) {
 	}
 }
 
-// Summary is the verdict in one sentence, and the counts in another.
+// Summary returns the verdict in one sentence, and the counts in another.
 func (r *Report) Summary() string {
 	verdict := map[Verdict]string{Pass: "passed", Fail: "failed", Inconclusive: "not proved"}[r.Verdict]
 	what := fmt.Sprintf("AAEP %s %s Level %d", r.SpecVersion, r.Kind, r.Level)
@@ -210,8 +210,8 @@ func (r *Report) Summary() string {
 		r.SuiteVersion, r.Date.Format(time.DateOnly))
 }
 
-// Claim is the sentence with which a target that passed may be spoken of (§9.8). It is empty if a
-// level was not passed.
+// Claim returns the sentence with which a target that passed may be spoken of (§9.8). It is empty
+// if a level was not passed.
 func (r *Report) Claim() string {
 	if r.Verdict != Pass || r.Partial || r.Interrupted {
 		return ""

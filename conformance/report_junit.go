@@ -76,6 +76,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	return err
 }
 
+// countLength returns the count of an optional element: 1 where there is a text, else 0.
 func countLength(t *junitText) int {
 	if t == nil {
 		return 0

@@ -238,7 +238,7 @@ var wrongCase = []struct{ label, without, name, as string }{
 	{"casecontext", "nocontext", "@context", "@Context"}, {"casesession", "nosession", "session_id", "Session_ID"},
 	{"casetime", "notime", "timestamp", "Timestamp"}}
 
-// sendGarbage sends what cannot be used among what can.
+// sendGarbage is the scenario in which messages that cannot be read come between valid events.
 func sendGarbage(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {

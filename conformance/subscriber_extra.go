@@ -62,8 +62,8 @@ func performExtra(h *subscriberHarness, p *Play) {
 	h.awaitPresented(c.emitEvent(c.newEvent("", s, completed, "It is over", nil)))
 }
 
-// grantedTerms are those terms that were asked for; of extensions, those. What takes a term away
-// does so.
+// grantedTerms returns the members of terms that were requested; of the extensions, those that
+// were. A nil member removes one.
 func grantedTerms(asked, terms object) object {
 	granted := object{}
 	for name, v := range terms {

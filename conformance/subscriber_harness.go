@@ -278,7 +278,7 @@ func (h *subscriberHarness) awaitPresented(eventID string, texts ...string) (don
 	return done
 }
 
-// textOf is all that was presented of an event.
+// textOf returns all that was presented of an event.
 func (r *Recording) textOf(eventID string) string {
 	var all []string
 	for _, m := range r.presentedLines(eventID) {

@@ -94,7 +94,7 @@ func (h *Hook) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// presentedText is all that was presented of an event so far.
+// presentedText returns all that was presented of an event so far.
 func (h *Hook) presentedText(eventID string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,7 +106,7 @@ func (h *Hook) isUsed() bool {
 	return h.lines.Load() > 0
 }
 
-// presentedLines is what was presented of an event, in order.
+// presentedLines returns what was presented of an event, in order.
 func (r *Recording) presentedLines(eventID string) (list []message) {
 	for _, m := range r.messagesOn(hookLink, false) {
 		if _, ok := m.members["text"].(string); ok && m.stringMember("event_id") == eventID {
@@ -193,6 +193,7 @@ func (w *lastLine) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// String returns the last line that was written and is not empty, printable.
 func (w *lastLine) String() string {
 	all := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(w.tail), "\uFFFD")), "\n")
 	last := all[len(all)-1]
@@ -239,7 +240,8 @@ type HTTPHook struct {
 	hook *Hook // of the scenario run that is run
 }
 
-// Run waits for the end of the scenario run.
+// Run connects the HTTP handler to the hook of one scenario run until ctx ends. It starts no
+// subscriber: that was started by its user.
 func (s *HTTPHook) Run(ctx context.Context, h *Hook) error {
 	set := func(h *Hook) {
 		s.mu.Lock()

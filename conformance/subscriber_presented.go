@@ -17,8 +17,8 @@ func judgePresented(label string, judge func(r *Recording, m message, text strin
 	}
 }
 
-// eventToJudge is the event with a label, or why nothing can be judged by it: a target that had
-// ended before, or the last thing it ever got, says nothing of what came later.
+// eventToJudge returns the event with a label, or why nothing can be judged by it: a target that
+// had ended before, or the last thing it ever got, says nothing of what came later.
 func (r *Recording) eventToJudge(label string) (message, Finding) {
 	m, ok := r.eventLabelled(label)
 	switch {

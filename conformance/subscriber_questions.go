@@ -51,7 +51,7 @@ func (c *targetConn) askDecision(label, session string, seconds int, risk, actio
 	return q, c.harness.awaitPresented(c.emitEvent(q), action, theConsequence)
 }
 
-// questionEvent is an event that asks for a decision.
+// questionEvent returns an event that asks for a decision.
 func (c *targetConn) questionEvent(label, session string, seconds int, risk, action string) object {
 	irreversible := risk == "high"
 	return c.newEvent(label, session, confirm, theAction, object{"action": action, "consequence": theConsequence,
@@ -72,7 +72,7 @@ func (c *targetConn) askClarification(label, session, kind string, more object) 
 	return q, c.harness.awaitPresented(c.emitEvent(q), append(choiceLabels(q), theQuestion)...)
 }
 
-// choiceLabels are the words of what a question lets its user choose from.
+// choiceLabels returns the words of what a question lets its user choose from.
 func choiceLabels(q object) (labels []string) {
 	choices, _ := q["choices"].([]object)
 	for _, choice := range choices {
@@ -354,7 +354,7 @@ var settledElsewhere = []withdrawal{
 	{"withdrawablecalled", false, state, "Somebody else has answered", object{"to_state": "calling_tool"}},
 }
 
-// repliesTo are the replies with a token, on any call.
+// repliesTo returns the replies with a token, on any call.
 func (r *Recording) repliesTo(token any) (list []message) {
 	for _, m := range r.repliesReceived() {
 		if m.members["reply_token"] == token {
@@ -437,7 +437,7 @@ func eachReply(wrong func(r *Recording, m message) string) func(*Recording) Find
 	}
 }
 
-// passIfReplied is a pass, if anything was replied at all.
+// passIfReplied returns a pass, if anything was replied at all.
 func passIfReplied(n int, what string) Finding {
 	if n == 0 {
 		return inconclusiveFinding("no reply came")

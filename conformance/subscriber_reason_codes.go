@@ -92,7 +92,7 @@ func isLogEntry(e Entry) bool {
 	return e.Link == hookLink && !e.Sent && e.Note == "" && jsonv2.Unmarshal(e.Data, &line) == nil && line.Log != ""
 }
 
-// logEntries are the lines that the target reported for an operator.
+// logEntries returns the lines that the target reported for an operator.
 func (r *Recording) logEntries() (list []message) {
 	for _, m := range r.messagesOn(hookLink, false) {
 		if m.stringMember("log") != "" {

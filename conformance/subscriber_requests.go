@@ -115,7 +115,8 @@ var wireCases = []Case{
 		Rule: "a request that was refused as capabilities_incompatible is not repeated as it was", Judge: judgeRefused},
 }
 
-// eachMessageOf judges all messages of a type that came.
+// eachMessageOf returns a judge that fails for the first message of a type about which wrong
+// returns a problem.
 func eachMessageOf(typ string, wrong func(message) string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		n := 0
@@ -240,7 +241,8 @@ func judgeRequestAnew(r *Recording) Finding {
 	return passFinding("the verbosity that the user had chosen was asked for again", anew[0].Entry)
 }
 
-// refuseFirstRequest refuses the first request, and takes the second.
+// refuseFirstRequest is the scenario in which the producer refuses the first request and accepts
+// the second.
 func refuseFirstRequest(h *subscriberHarness) {
 	c := h.nextConn(h.arrival)
 	if c == nil {

@@ -216,7 +216,7 @@ func (c *targetConn) awaitMessage(typ string, n int) (ok bool) {
 	return ok
 }
 
-// agreedVerbosity is what the target is configured for.
+// agreedVerbosity returns what the target is configured for.
 func (c *targetConn) agreedVerbosity() string {
 	if v, _ := c.terms["preferred_verbosity"].(string); v != "" {
 		return v

@@ -10,7 +10,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// requestedCapabilities are what the request on a link asked for.
+// requestedCapabilities returns what the request on a link asked for.
 func requestedCapabilities(r *Recording, link int) object {
 	for _, m := range ofTypes(r.messagesOn(link, true), "subscription.request") {
 		return m.objectMember("capabilities")
@@ -22,8 +22,8 @@ func requestedCapabilities(r *Recording, link int) object {
 // for (D-45), as in the answer of §5.4.3, which has no filters.
 func termsOf(asked, answer object) object { return withMembers(asked, answer) }
 
-// termsAt are the terms of a link when an entry came on it: those of the last answer before it that
-// accepted any, defaults included.
+// termsAt returns the terms of a link when an entry came on it: those of the last answer before it
+// that accepted any, defaults included.
 func (r *Recording) termsAt(link, index int) object {
 	terms := defaults
 	for _, e := range r.exchanges(link) {
@@ -40,7 +40,7 @@ func honoredTerms(r *Recording, link int) object {
 	return a.objectMember("honored_capabilities")
 }
 
-// agreedRate is the fewer of what was asked for and what was honored, and whether either was.
+// agreedRate returns the lower of the requested and the honored rate, and whether there is either.
 func (r *Recording) agreedRate(link int) (float64, bool) {
 	asked, ok := requestedCapabilities(r, link)["max_events_per_second"].(float64)
 	if rate, said := honoredTerms(r, link)["max_events_per_second"].(float64); said && (!ok || rate < asked) {
@@ -54,7 +54,7 @@ func honoredList(r *Recording, link int, name string) (list []string) {
 	return stringList(honoredTerms(r, link)[name])
 }
 
-// jsonText is a value as it was said, for people who do not know Go.
+// jsonText returns a value as JSON, for a finding.
 func jsonText(v any) string {
 	data, err := jsonv2.Marshal(v, jsonv2.Deterministic(true))
 	if err != nil {

@@ -48,8 +48,8 @@ func Discover(ctx context.Context, address string, conf *tls.Config) ([]byte, er
 	return fetchURL(ctx, u, conf, nil, manifestTypes...)
 }
 
-// Beside is the URL of what the agent at an HTTP address publishes at a well-known path, Path or
-// KeysPath. An agent that has a host to itself publishes that at the origin (§5.10.2), whatever
+// Beside returns the URL of what the agent at an HTTP address publishes at a well-known path, Path
+// or KeysPath. An agent that has a host to itself publishes that at the origin (§5.10.2), whatever
 // transport the address names. One that is below a path, as one of several on a host, publishes it
 // below that path: what is elsewhere on the host is another's, and never stands for it.
 func Beside(address, wellKnown string) (string, error) {

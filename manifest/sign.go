@@ -263,11 +263,11 @@ func ReadSigner(path string, o SignerOptions) (*Signer, error) {
 	return ParseSigner(text, o)
 }
 
-// SignerFiles are the Signers of the keys in files, for producer.Config.Signers. Only their owner
-// may open them, and they are no symbolic links. A file in PEM may have several keys, one behind
-// the other, each with its certificates. The files are read again when they have changed: put a new
-// key behind the one in use, and it is published; in front of it, and it signs. What cannot be read
-// then changes nothing, and log is told, which may be nil.
+// SignerFiles returns the Signers of the keys in files, for producer.Config.Signers. Only their
+// owner may open them, and they are no symbolic links. A file in PEM may have several keys, one
+// behind the other, each with its certificates. The files are read again when they have changed:
+// put a new key behind the one in use, and it is published; in front of it, and it signs. What
+// cannot be read then changes nothing, and log is told, which may be nil.
 func SignerFiles(o SignerOptions, log *slog.Logger, files ...string) (func() []*Signer, error) {
 	source, err := credentials.NewSource(log, readSigner, func(contents [][]byte) (signers []*Signer, err error) {
 		for i, text := range contents {
@@ -341,8 +341,8 @@ func (s *Signer) KeyID() string { return s.kid }
 // Algorithm is the one s signs with.
 func (s *Signer) Algorithm() string { return s.alg }
 
-// PublicKeys is the JWK Set to publish at KeysPath, and to give to those who verify: the public
-// keys of all signers. To change keys, publish both for longer than others remember sets
+// PublicKeys returns the JWK Set to publish at KeysPath, and to give to those who verify: the
+// public keys of all signers. To change keys, publish both for longer than others remember sets
 // (RemoteKeys: five minutes), then sign with the new one, and take the old one out when all it has
 // signed has expired or was replaced.
 func PublicKeys(signers ...*Signer) ([]byte, error) {

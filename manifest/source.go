@@ -16,7 +16,7 @@ import (
 //	func(context.Context, string) (*manifest.KeySet, error) { return manifest.ReadKeys(path) }
 type KeySource func(ctx context.Context, kid string) (*KeySet, error)
 
-// RemoteKeys are the keys at a URL that the user named, such as what Beside says of an agent's
+// RemoteKeys returns the keys at a URL that the user named, such as what Beside says of an agent's
 // address: https, or http on loopback. No redirect is followed; a fetch takes at most ten seconds
 // and 256 KiB. They are fetched when they are first asked for, when a token names a key that is not
 // among them, at most every ten seconds, and when they are five minutes old. While that fails,

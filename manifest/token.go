@@ -77,7 +77,7 @@ func (p *period) narrowTo(limit period) {
 	}
 }
 
-// asTime returns the time, zero for nil.
+// asTime returns a NumericDate of a JWT, in seconds since 1970, as a time; zero for nil.
 func (s *seconds) asTime() time.Time {
 	if s == nil {
 		return time.Time{}

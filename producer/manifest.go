@@ -91,8 +91,8 @@ const (
 	signTimeout = 5 * time.Second
 )
 
-// SignedManifest is the manifest with the signature of the first of Config.Signers, which may be
-// ten seconds old: a compact JWS, or "" if there is none. A key that does not answer within five
+// SignedManifest returns the manifest with the signature of the first of Config.Signers, which may
+// be ten seconds old: a compact JWS, or "" if there is none. A key that does not answer within five
 // seconds is an error, then and until it does.
 func (p *Producer) SignedManifest() (string, error) {
 	signers := p.Signers()

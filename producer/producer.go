@@ -253,8 +253,8 @@ func (p *Producer) WaitSubscriber(ctx context.Context) error {
 	}
 }
 
-// MaxSubscriptions is how many may be served at once; see Config. It is zero for a Producer that
-// New did not make, and for no other.
+// MaxSubscriptions returns how many may be served at once; see Config. It is zero for a Producer
+// that New did not make, and for no other.
 func (p *Producer) MaxSubscriptions() int {
 	if !p.isMade() {
 		return 0

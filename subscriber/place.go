@@ -13,10 +13,10 @@ import (
 // ids beside the events. Over all others the producer marks the events that are no such place, for
 // those who named the extension: the presets do.
 
-// ResumeAfter is the id of the event after which a new subscription would go on without missing any
-// that Next has not returned yet, or "" where the producer has said of none so far that it is one.
-// A program that is to go on where it was after it was started again keeps it whenever its user had
-// what Next returned, and asks with it for
+// ResumeAfter returns the id of the event after which a new subscription would go on without
+// missing any that Next has not returned yet, or "" where the producer has said of none so far that
+// it is one. A program that is to go on where it was after it was started again keeps it whenever
+// its user had what Next returned, and asks with it for
 //
 //	caps.AddExtension(extensions.DeliveryVocabulary, extensions.Delivery{ResumeAfter: kept})
 //

@@ -136,10 +136,10 @@ func (s *Subscription) noteAsked(a arrival) {
 	}
 }
 
-// Done is closed when the question is open no longer: it was answered or settled, its subscription
-// is gone, be it because the agent was started again, or all is over. A program that waits for the
-// user's answer waits no longer than this, or the next answer would be taken for one to a question
-// that is gone.
+// Done returns a channel that is closed when the question is open no longer: it was answered or
+// settled, its subscription is gone, be it because the agent was started again, or all is over. A
+// program that waits for the user's answer waits no longer than this, or the next answer would be
+// taken for one to a question that is gone.
 func (q *Question) Done() <-chan struct{} {
 	if q == nil || q.open == nil {
 		return endedContext.Done()

@@ -214,7 +214,7 @@ func sameHost(a, b *url.URL) bool {
 // Name is what the agent calls itself, in one line that is safe to show, or "".
 func (a *Agent) Name() string { return toolwords.Label(a.card.Name) }
 
-// Version is the version of the protocol that is spoken with the agent: "1.0" or "0.3".
+// Version returns the version of the protocol that is spoken with the agent: "1.0" or "0.3".
 func (a *Agent) Version() string {
 	if a.legacy.Load() {
 		return "0.3"

@@ -34,7 +34,7 @@ func (e *remoteError) Error() string {
 	return fmt.Sprintf("the agent reports: %s", toolwords.Label(e.Message))
 }
 
-// codeOf is the code of the agent's error, or zero.
+// codeOf returns the code of the agent's error, or zero.
 func codeOf(err error) int {
 	var e *remoteError
 	if errors.As(err, &e) {
@@ -43,7 +43,8 @@ func codeOf(err error) int {
 	return 0
 }
 
-// binding is how the agent is spoken with now.
+// binding returns the binding in which requests are sent now: JSON-RPC or HTTP+JSON, of version 1.0
+// or 0.3.
 func (a *Agent) binding() binding {
 	if a.overREST {
 		return httpJSON{}

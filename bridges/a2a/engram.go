@@ -177,7 +177,8 @@ func (r *records) keepFollowing(ctx context.Context) error {
 	}
 }
 
-// pauseFollowing waits, and does meanwhile what needs no stream.
+// pauseFollowing waits for d or the end of ctx, and handles the user's answers and the window
+// meanwhile.
 func (r *records) pauseFollowing(ctx context.Context, d time.Duration) error {
 	until := time.NewTimer(d)
 	defer until.Stop()

@@ -167,7 +167,7 @@ func (m *memory) recordLine(line memoryLine) error {
 	return err
 }
 
-// countEntries is how many lines say all that is remembered.
+// countEntries returns the number of lines that the file would have if it were rewritten.
 func (m *memory) countEntries() (n int) {
 	for _, task := range m.tasks {
 		n += 1 + len(task.statuses) + len(task.artifacts)
@@ -175,7 +175,7 @@ func (m *memory) countEntries() (n int) {
 	return n
 }
 
-// listTasks are the ids of the tasks that are remembered.
+// listTasks returns the ids of the tasks that are remembered.
 func (m *memory) listTasks() []string {
 	if m == nil {
 		return nil

@@ -46,7 +46,7 @@ func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// taskID is the task that an update is of, or "".
+// taskID returns the task that an update is of, or "".
 func (u update) taskID() string {
 	switch {
 	case u.Task != nil:

@@ -84,7 +84,7 @@ func (t *servedTask) applyEvent(ev *aaep.Event) (over bool) {
 	return isEnded(t.state)
 }
 
-// showProgress shows that the task works.
+// showProgress sets the task's state to working, with a text, for the clients that see it.
 func (t *servedTask) showProgress(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,7 +94,7 @@ func (t *servedTask) showProgress(text string) {
 	t.enterState(working, text)
 }
 
-// showEnd shows the end of the task, once.
+// showEnd sets the task's last state, once; later ends change nothing.
 func (t *servedTask) showEnd(state, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,7 +199,7 @@ func (d dialect) encodeState(state string) string {
 	return "TASK_STATE_" + strings.ToUpper(strings.ReplaceAll(state, "-", "_"))
 }
 
-// encodeObject is an object, whose kind 0.3 names.
+// encodeObject returns members as an object; version 0.3 also has its kind in it.
 func (d dialect) encodeObject(kind string, members map[string]any) map[string]any {
 	if d.legacy {
 		members["kind"] = kind
@@ -207,7 +207,8 @@ func (d dialect) encodeObject(kind string, members map[string]any) map[string]an
 	return members
 }
 
-// encodeItem is an item of a stream, or the result of a message, whose kind 1.0 names by a member.
+// encodeItem returns an item of a stream, or the result of a message; version 1.0 wraps it in a
+// member that names its kind.
 func (d dialect) encodeItem(member string, object map[string]any) map[string]any {
 	if d.legacy {
 		return object
@@ -240,7 +241,7 @@ func (d dialect) encodeRole(role string) string {
 	return "ROLE_" + strings.ToUpper(role)
 }
 
-// encodeTask is a task as a whole, and the number of updates that it has in it.
+// encodeTask returns a task as a whole, and the number of updates that it has in it.
 func (d dialect) encodeTask(t *servedTask) (map[string]any, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

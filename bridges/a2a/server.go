@@ -196,7 +196,7 @@ func (s *Server) startTask(principal string, m message) (*servedTask, error) {
 	return t, nil
 }
 
-// findTask returns a task of a principal, or nil.
+// findTask returns a task by its id if it belongs to the principal; nil otherwise.
 func (s *Server) findTask(principal, id string) *servedTask {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +206,7 @@ func (s *Server) findTask(principal, id string) *servedTask {
 	return nil
 }
 
-// ServeHTTP serves the card and the methods of A2A.
+// ServeHTTP serves the agent card and the methods of A2A, in JSON-RPC, to other agents.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rules := httpguard.Rules{}
 	if !httpguard.LoopbackName(s.at.Hostname()) {
@@ -240,7 +240,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serveCall(w, r, principal)
 }
 
-// buildCard is the agent's card, which clients of both versions can read.
+// buildCard returns the agent's card, which clients of both versions can read.
 func (s *Server) buildCard() map[string]any {
 	text := []string{"text/plain"}
 	name := s.cfg.Name

@@ -150,7 +150,7 @@ func (a *Agent) beginTask(ctx context.Context, p *producer.Producer, summary aae
 	return t, nil
 }
 
-// ID is the agent's id of the task; empty until the agent has given it one.
+// ID returns the agent's id of the task; empty until the agent has given it one.
 func (t *Task) ID() string {
 	select {
 	case <-t.named:
@@ -473,7 +473,7 @@ func (t *Task) dropStream() {
 	}
 }
 
-// sendOut sends a message and takes what comes of it as the stream of the task.
+// sendOut sends a message to the agent, whose answer becomes the task's stream.
 func (t *Task) sendOut(ctx context.Context, params sendParams) {
 	method := "SendMessage"
 	if t.streamed = t.agent.streams.Load(); t.streamed {

@@ -41,7 +41,7 @@ type agentInterface struct {
 	Transport string `json:"transport"` // of 0.3
 }
 
-// listInterfaces are the ways to speak with the agent, the best first.
+// listInterfaces returns the ways to speak with the agent, the best first.
 func (c *agentCard) listInterfaces() []agentInterface {
 	all := c.Interfaces
 	if c.URL != "" {
@@ -145,7 +145,7 @@ func (s taskStatus) stateName() string {
 	return strings.ReplaceAll(strings.TrimPrefix(strings.ToLower(s.State), "task_state_"), "_", "-")
 }
 
-// messageText is what the agent says with the status, or "".
+// messageText returns what the agent says with the status, or "".
 func (s taskStatus) messageText() string {
 	if s.Message == nil {
 		return ""

@@ -82,7 +82,7 @@ func (c *Conversation) Busy() bool {
 	return c.turn != nil
 }
 
-// Commands are the slash commands that the agent offers, safe to show.
+// Commands returns the slash commands that the agent offers, safe to show.
 func (c *Conversation) Commands() (offered []Command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +102,7 @@ func safeModes(modes []Mode) []Mode {
 	return modes
 }
 
-// Modes are the ways in which the agent can work, and the id of the present one.
+// Modes returns the ways in which the agent can work, and the id of the present one.
 func (c *Conversation) Modes() (current string, available []Mode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,7 +148,7 @@ func (c *Conversation) modelOption() *configOption {
 	return nil
 }
 
-// Models are the models that the agent offers, and the id of the present one.
+// Models returns the models that the agent offers, and the id of the present one.
 func (c *Conversation) Models() (current string, available []Mode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

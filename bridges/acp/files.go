@@ -76,8 +76,8 @@ func (cfg Config) readFile(path string) (string, error) {
 	return readRegularFile(root, name)
 }
 
-// readRegularFile returns the text of a file. What is no regular file, such as a named pipe, is an
-// error and is not waited for.
+// readRegularFile returns the text of a file of at most maxFile bytes in UTF-8. What is no regular
+// file, such as a named pipe, is an error and is not waited for.
 func readRegularFile(root *os.Root, name string) (string, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|nonblocking, 0)
 	if err != nil {

@@ -229,8 +229,8 @@ func (r *request) refuse(code int64, text string) bool {
 	return r.sendReply(message{ID: r.id, Error: encodeRPCError(code, text)})
 }
 
-// sendReply answers with m and ends the request's context, and reports whether it is the first
-// answer.
+// sendReply answers with m and ends the request's context. It reports false for a notification, and
+// where the request was answered before.
 func (r *request) sendReply(m message) bool {
 	if r.id == nil || !r.reply(r, m) {
 		return false

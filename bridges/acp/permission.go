@@ -343,7 +343,7 @@ func cancelledOutcome() permissionResponse {
 	return permissionResponse{permissionOutcome{Outcome: "cancelled"}}
 }
 
-// Options are what the agent offers as answers to the question that it asked first and that is
+// Options returns what the agent offers as answers to the question that it asked first and that is
 // open.
 func (c *Conversation) Options() (options []Option) {
 	if p := c.openPermission(); p != nil {

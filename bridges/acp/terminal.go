@@ -63,7 +63,7 @@ type terminal struct {
 	truncated bool
 }
 
-// Write keeps the end of what the command prints.
+// Write keeps the last bytes that the command prints, up to the limit that the agent set.
 func (m *terminal) Write(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

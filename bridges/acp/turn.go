@@ -189,7 +189,8 @@ func (b contentBlock) spokenText() string {
 	return " (" + upperFirst(nameWithArticle(b.Type)) + " that cannot be told here.) "
 }
 
-// nameWithArticle names a kind of content block, with its article.
+// nameWithArticle returns the words for a content block that cannot be sent, such as "an image",
+// for the notice that it was left out.
 func nameWithArticle(kind string) string {
 	switch kind {
 	case "image", "audio":
@@ -422,7 +423,7 @@ func (t *turn) endTurn(reason string, err error) error {
 	return err
 }
 
-// stopWords says why a turn ended before its aim.
+// stopWords returns the sentence for why a turn ended early, by its stop reason.
 func stopWords(reason string) string {
 	switch reason {
 	case "refusal":

@@ -77,8 +77,8 @@ func (c *call) asTool() producer.Tool {
 		Title: title, Risk: c.assessRisk(), Action: aaep.Say(words.Fit(c.describeAction(), maxToldBytes))}
 }
 
-// Details are all that is known of what the agent asks, or of the newest of its calls: the command,
-// the lines that change, and what it says about it. Each is a line that is safe to show.
+// Details returns all that is known of what the agent asks, or of the newest of its calls: the
+// command, the lines that change, and what it says about it. Each is a line that is safe to show.
 func (c *Conversation) Details() (lines []string) {
 	p := c.openPermission()
 	c.mu.Lock()

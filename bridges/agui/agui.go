@@ -147,7 +147,7 @@ func readInput(r *http.Request) (body []byte, in *input) {
 	return body, in
 }
 
-// withBody returns a request with a body that was read, or another.
+// withBody returns a copy of a request with this body in place of its own, which was read.
 func withBody(r *http.Request, body []byte) *http.Request {
 	clone := r.Clone(r.Context())
 	clone.Body, clone.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))

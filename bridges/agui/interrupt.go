@@ -234,7 +234,7 @@ func (x *run) confirmInterrupt(ctx context.Context, i interrupt, timeout time.Du
 	return decision, done, err
 }
 
-// forgetCall drops a call that was refused.
+// forgetCall drops a call that the user refused, so that it is not announced as running.
 func (x *run) forgetCall(id string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

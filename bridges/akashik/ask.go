@@ -121,7 +121,7 @@ func (b *Bridge) makeQuestion(n *news, claims [2]string) producer.Question {
 	}
 }
 
-// describeClaim is what a record says, or how it is called where that is not known.
+// describeClaim returns the summary of a record, or its id where the summary is not known.
 func (b *Bridge) describeClaim(id string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

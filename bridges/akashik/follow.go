@@ -480,7 +480,7 @@ func (a *recordsAnswer) listNews() (all []*news) {
 	return all
 }
 
-// repeatName is the name by which news of an answer are known when the next has them, too.
+// repeatName returns the name by which news are recognized when the next answer has them again.
 func (n *news) repeatName() string {
 	if n.wantAction {
 		return strings.Join(n.actionName(), " ")

@@ -189,7 +189,8 @@ func newsOfConflict(c *conflict, epoch int64) *news {
 	return n
 }
 
-// actionName is the name of the question whether something is to be done.
+// actionName returns the name under which the question about news that want an action is
+// remembered.
 func (n *news) actionName() []string {
 	if n.unit == "" && n.conflict == "" {
 		return append([]string{"action"}, n.name...)

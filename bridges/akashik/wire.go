@@ -66,7 +66,7 @@ func (e *fieldError) Error() string {
 	return text
 }
 
-// codeOf is the code of a fieldError, or "".
+// codeOf returns the code of a fieldError, or "".
 func codeOf(err error) string {
 	var e *fieldError
 	if errors.As(err, &e) {
@@ -229,8 +229,8 @@ func (f *field) advanceClock(epoch int64) {
 	f.clock = min(max(f.clock, epoch)+1, highestEpoch)
 }
 
-// pushAddress is where notifications are pushed to this agent, by an answer of the field. It must
-// be at the field's own host, for the token is shown there.
+// pushAddress returns the URL of the link for notifications, from an answer of the field. It must
+// be at the field's own host, because the token is sent there.
 func (f *field) pushAddress(address string) (*url.URL, error) {
 	base, err := url.Parse(f.url)
 	if err != nil {
@@ -248,7 +248,7 @@ func (f *field) pushAddress(address string) (*url.URL, error) {
 	return resolved, nil
 }
 
-// unquoteValue is a number or truth value that may have been sent as text.
+// unquoteValue returns a number or truth value, which may have been sent as a JSON string, as text.
 func unquoteValue(v jsontext.Value) string {
 	var text string
 	if v.Kind() == '"' && json.Unmarshal(v, &text) == nil {

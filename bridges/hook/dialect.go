@@ -90,7 +90,7 @@ type specific struct {
 	Output any `json:"hookSpecificOutput"`
 }
 
-// permissionDecision is the output that decides a permission of Claude Code and Codex.
+// permissionDecision returns the output that decides a permission of Claude Code and Codex.
 func permissionDecision(behavior, message string) any {
 	type decided struct {
 		Behavior string `json:"behavior"`
@@ -120,7 +120,7 @@ func plainAllowance() any { return plainDecision{Decision: "allow"} }
 // plainDenial is the plainDecision that refuses one.
 func plainDenial(reason string) any { return plainDecision{"deny", reason} }
 
-// formOutput is the output that answers an elicitation of Claude Code.
+// formOutput returns the output that answers an elicitation of Claude Code.
 func formOutput(answer form.Answer) any {
 	return specific{struct {
 		Event string `json:"hookEventName"`

@@ -163,15 +163,15 @@ func (in *input) eventName() string { return cmp.Or(in.Event, in.Crush) }
 // conversationKey names the conversation of an input.
 func (in *input) conversationKey(d *dialect) string { return d.name + "\x00" + in.Session }
 
-// callKey is what a call has in common with the other events about it: agents leave its id out of
-// some of them.
+// callKey returns a key that is equal in all events about one call: the tool and its arguments.
+// Agents leave the call's id out of some of them.
 func (in *input) callKey() string {
 	args := in.Input.Clone()
 	args.Canonicalize()
 	return in.Tool + "\x00" + string(args)
 }
 
-// faultText is why a tool or a turn failed; "" where it did not.
+// faultText returns why a tool or a turn failed; "" where it did not.
 func (in *input) faultText() string {
 	var text string
 	var fault struct {
@@ -195,7 +195,7 @@ func (in *input) faultText() string {
 	return text
 }
 
-// answerPiece is the text in a piece of an answer, and whether it is the last.
+// answerPiece returns the text in a piece of an answer, and whether it is the last.
 func (in *input) answerPiece() (text string, last bool) {
 	var model struct {
 		Candidates []struct {

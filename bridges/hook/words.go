@@ -103,7 +103,7 @@ func (a arguments) otherTexts(kind string) (all []string) {
 // "".
 func (a arguments) filePath() string { return cmp.Or(a.File, a.Path, a.Absolute, a.Notebook) }
 
-// fileChanges returns what a tool does to its file.
+// fileChanges returns the changes that a tool call makes to its file, by its old and new text.
 func (a arguments) fileChanges() (all []toolwords.Change) {
 	switch old, text := cmp.Or(a.Old, a.OldStr), cmp.Or(a.New, a.NewStr); {
 	case text != nil && old != nil && *old != "":
@@ -162,7 +162,7 @@ func (c *conversation) describeCall(in *input) producer.Tool {
 	return tool
 }
 
-// toolName is a tool's name as it is said. Those of servers come as mcp__server__tool.
+// toolName returns a tool's name as it is said. Those of servers come as mcp__server__tool.
 func toolName(name string) string {
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 		if server, tool, ok := strings.Cut(rest, "__"); ok {
@@ -180,7 +180,8 @@ const (
 	shortLines = 600 // characters of those
 )
 
-// consequenceText says what the agent gives to decide by.
+// consequenceText returns the consequence of a question: what the agent says about the call, and
+// the changes or arguments beside its subject.
 func (c *conversation) consequenceText(in *input) string {
 	var sentences []string
 	a, readable := in.readArguments()
@@ -249,7 +250,8 @@ func (c *conversation) canBeTold(in *input, tool producer.Tool) bool {
 	return len(actionOf(tool)) < mostTold && len(c.consequenceText(in)) < mostTold-2000 && len(in.Folder) < 1000
 }
 
-// questionIn is what the agent asks its user with a tool of its own.
+// questionIn returns the questions that the agent asks its user with a tool of its own, or the name
+// of the tool where they cannot be read.
 func questionIn(in *input) string {
 	var texts []string
 	a, _ := in.readArguments()

@@ -158,7 +158,7 @@ func (t *tee) admitMessage(m *message, line []byte) bool {
 	return true
 }
 
-// note remembers a request until it is answered.
+// note adds a request of the client to the open ones until the server answers it.
 func (t *tee) note(r *request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

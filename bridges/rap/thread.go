@@ -124,7 +124,8 @@ func (th *thread) announceEvent(c *callback) {
 	}
 }
 
-// describeEvent returns what an event says: of JSON its values, else its text.
+// describeEvent returns the text of a RAP event as it is announced: of JSON its names and values,
+// else the text.
 func describeEvent(text string) string {
 	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {
 		var v any

@@ -105,10 +105,10 @@ func decodeEnvelope(message []byte) (*envelope, error) {
 	return e, nil
 }
 
-// knownNames are the words by which a wake is known when it comes again: the id of its event, which
-// stays in retries, and what it is about, which stays when it is replayed under a new id or comes
-// by another subscription of the identity. A message comes once; a task may enter a state, and a
-// permission be granted, more than once.
+// knownNames returns the words by which a wake is known when it comes again: the id of its event,
+// which stays in retries, and what it is about, which stays when it is replayed under a new id or
+// comes by another subscription of the identity. A message comes once; a task may enter a state,
+// and a permission be granted, more than once.
 func (e *envelope) knownNames() [][]string {
 	all := [][]string{{"event", e.Subscription, e.EventID}}
 	once, place := e.body.MessageID, "log "+strconv.FormatInt(e.log, 10)
@@ -220,7 +220,7 @@ func (p *payload) waitsForPerson() bool {
 	return false
 }
 
-// stateWords are a state's name in words: InputRequired is input required.
+// stateWords returns a state's name in words: InputRequired is input required.
 func stateWords(state string) string {
 	var b strings.Builder
 	for i, r := range toolwords.Label(state) {

@@ -31,8 +31,8 @@ func (a *Agent) Dial(context.Context) (transports.Conn, error) {
 	return near, nil
 }
 
-// Manifest is that of the producer, for conformance.ProducerRun.Manifest. It is valid once the
-// producer has an endpoint.
+// Manifest returns the producer's manifest, for conformance.ProducerRun.Manifest. It is valid once
+// the producer has an endpoint.
 func (a *Agent) Manifest(context.Context) ([]byte, error) {
 	m, err := a.Producer.Manifest()
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *Agent) callStep() {
 	}
 }
 
-// Start plays a scenario.
+// Start plays a scenario as the agent: it starts a session and does what the scenario asks for.
 func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 	if sc.Name == conformance.Shutdown {
 		return a.Producer.Shutdown(ctx)

@@ -128,6 +128,7 @@ func (s *screen) performUserAct(ctx context.Context, h *conformance.Hook) bool {
 // voice tells the hook what is said.
 type voice struct{ h *conformance.Hook }
 
+// Present reports an utterance through the hook, as the line that the subscriber presents.
 func (v voice) Present(_ context.Context, u announce.Utterance) error {
 	if u.Event == nil {
 		return nil

@@ -294,7 +294,7 @@ func (c *Checker) applyReply(m aaep.Message) {
 	}
 }
 
-// End says which sessions never ended.
+// End returns a finding for each session that has not ended. It is called after the last message.
 func (c *Checker) End() []Finding {
 	var found []Finding
 	for _, id := range slices.SortedFunc(maps.Keys(c.sessions),

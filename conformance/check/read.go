@@ -82,7 +82,7 @@ type nesting struct {
 // isClosed reports whether every bracket that was opened is closed again, and at least one was.
 func (n *nesting) isClosed() bool { return n.begun && n.depth <= 0 && !n.inString }
 
-// addText counts the brackets of some more text.
+// addText updates the depth of JSON nesting with more of a text that spans lines.
 func (n *nesting) addText(text []byte) {
 	for _, b := range text {
 		switch {

@@ -78,6 +78,7 @@ func listenWith(address string, hook http.Handler, open func(network, address st
 	return s, nil
 }
 
+// overSocket serves an IPC socket at path. A hook is an error, since it needs an address of HTTP.
 func (s *Endpoint) overSocket(ctx context.Context, path string, hook http.Handler) error {
 	if hook != nil {
 		return errors.New("endpoint: a hook over HTTP needs an address of HTTP")
@@ -189,7 +190,8 @@ type link struct {
 	s *Endpoint
 }
 
-// breakableConn adds the method Cut to a Conn, and keeps its event streams where it has any.
+// breakableConn wraps an accepted Conn so that the runner can break it off with Cut, as a network
+// failure would; the event streams of a Conn stay available.
 func (s *Endpoint) breakableConn(c transports.Conn) transports.Conn {
 	if r, ok := c.(transports.Resumable); ok {
 		return stream{r, s}
@@ -254,7 +256,7 @@ func (s *Endpoint) Accept(ctx context.Context) (transports.Conn, error) {
 	}
 }
 
-// Close ends everything.
+// Close closes the listeners and all links, and waits for the goroutines.
 func (s *Endpoint) Close() error {
 	s.stop()
 	err := s.close()

@@ -113,8 +113,8 @@ func (s *Endpoint) keepReply(body []byte) {
 	}
 }
 
-// asPosted is the message as it was posted that has the same token, or the message where there is
-// none.
+// asPosted returns the message as it was posted that has the same token, or the message where there
+// is none.
 func (s *Endpoint) asPosted(msg []byte) []byte {
 	token := typeOf(msg).ReplyToken
 	s.mu.Lock()
@@ -128,8 +128,8 @@ func (s *Endpoint) asPosted(msg []byte) []byte {
 	return msg
 }
 
-// notePosted notes the subscriptions that are given, and reports messages that name another: the
-// runner never sees those.
+// notePosted records the subscription ids that answers give, and reports posted messages that name
+// a subscription there is none of.
 func (s *Endpoint) notePosted(seen *answered, sent message) {
 	var got message
 	if sent.Type == "subscription.request" && json.Unmarshal(seen.body.Bytes(), &got) == nil {
@@ -187,6 +187,8 @@ func (s *Endpoint) requestViolation(r *http.Request, seen *answered, sent messag
 
 const theStream = "; the stream is at the Location that the answer to the subscription.request has, and is asked for with GET"
 
+// bareWrong returns what is wrong with a request that an endpoint without a handshake refused; no
+// requirement covers it. Requests that browsers make by themselves are not wrong.
 func bareWrong(r *http.Request, seen *answered) (requirement, problem string) {
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") || r.URL.Path == "/favicon.ico" {
 		return "", ""
@@ -213,6 +215,7 @@ type answered struct {
 
 func (a *answered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
+// WriteHeader keeps the status of the answer, and passes it on.
 func (a *answered) WriteHeader(status int) {
 	if a.status == 0 {
 		a.status = status
@@ -220,6 +223,7 @@ func (a *answered) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
+// Write keeps the beginning of the answer, and passes it on.
 func (a *answered) Write(b []byte) (int, error) {
 	if a.status == 0 {
 		a.status = http.StatusOK

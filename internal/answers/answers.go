@@ -29,7 +29,7 @@ func Decision(line string, languages ...string) aaep.Decision {
 // Kinds are the forms of answer a clarification takes. Without any it takes text.
 type Kinds struct{ Choice, YesNo, Numeric, Text bool }
 
-// KindsOf returns those of a clarification.
+// KindsOf returns the kinds of answer that a clarification accepts.
 func KindsOf(p *aaep.AwaitingClarification) Kinds {
 	accepts := func(k aaep.ResponseKind) bool { return slices.Contains(p.AcceptedResponseKinds, k) }
 	return Kinds{

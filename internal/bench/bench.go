@@ -73,7 +73,8 @@ type Result struct {
 	Returned int64 `json:"returned,omitzero"`
 }
 
-// Compare measures our server beside the others.
+// Compare measures this module's server, a plain handler and a raw loop under each load, and
+// reports each result.
 func Compare(ctx context.Context, o Options) error {
 	for _, w := range o.Wires {
 		for _, measure := range []func() error{
@@ -446,7 +447,7 @@ func (s *harness) sendBurst(ctx context.Context, burst int) error {
 	return s.waitForCount(ctx, all)
 }
 
-// waitForCount waits until so many have come.
+// waitForCount waits until the listeners have received n events in all.
 func (s *harness) waitForCount(ctx context.Context, n int64) error {
 	timeout := time.NewTimer(deliveryTimeout)
 	defer timeout.Stop()

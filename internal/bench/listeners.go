@@ -73,7 +73,7 @@ func (all *listeners) setError(err error) {
 	}
 }
 
-// addFollowers adds listeners that stay.
+// addFollowers connects listeners that stay to the end.
 func (all *listeners) addFollowers() error {
 	for i := range all.n {
 		l, err := dialListener(all.wire, ours, all.addr, requestOf(alike, i))
@@ -88,7 +88,8 @@ func (all *listeners) addFollowers() error {
 	return nil
 }
 
-// readFirst notes the id of the next event that has a stamp.
+// readFirst stores the id of the next event with a timestamp, after which listeners that catch up
+// resume.
 func (all *listeners) readFirst() error {
 	defer all.pioneer.close()
 	for {

@@ -220,7 +220,7 @@ func (p *ourServer) countListeners() int { return p.Stats().Connected }
 // stampText says when it is, for a listener to find.
 func stampText() string { return "Event " + strconv.FormatInt(time.Now().UnixNano(), 10) + "." }
 
-// encodeFrame is an event as long as a real one, as the wire wants it.
+// encodeFrame returns an event of a real event's length in the framing of a wire.
 func encodeFrame(wireName string) []byte {
 	msg := fmt.Sprintf(`{"pad":"%0420d","summary_normal":%q}`, 0, stampText())
 	switch wireName {

@@ -44,7 +44,7 @@ func (all agentGroup) countListeners() (n int) {
 	return n
 }
 
-// countHeld is how many events wait.
+// countHeld returns how many events wait.
 func (all agentGroup) countHeld() (n int) {
 	for _, p := range all {
 		n += p.Stats().Held

@@ -19,8 +19,8 @@ func residentBytes(pid string) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// cpuOf is how long a process has computed, to the hundredth of a second, or 0 where the system
-// does not say.
+// cpuOf returns how long a process has computed, to the hundredth of a second, or 0 where the
+// system does not say.
 func cpuOf(pid string) (used time.Duration) {
 	stat, _ := os.ReadFile("/proc/" + pid + "/stat")
 	_, rest, _ := strings.Cut(string(stat), ") ")

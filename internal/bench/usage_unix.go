@@ -4,7 +4,7 @@ package bench
 
 import "syscall"
 
-// cpuTime is how long this process has computed, in nanoseconds.
+// cpuTime returns how long this process has computed, in nanoseconds.
 func cpuTime() int64 {
 	var use syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {

@@ -136,14 +136,14 @@ func (s *Server) Press(keys ...Key) {
 	}
 }
 
-// States is what the display showed so far.
+// States returns what the display showed so far.
 func (s *Server) States() []State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]State(nil), s.states...)
 }
 
-// Now is what the display shows.
+// Now returns what the display shows.
 func (s *Server) Now() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +256,8 @@ func (s *Server) parameter(body []byte) (uint32, []byte) {
 
 var errWrite = errors.New("brailletest: a write that BRLTTY refuses")
 
-// write is the write of a region of text, with masks, cursor and charset, in that order.
+// write handles the packet that writes a region of text, with masks, cursor and charset, in that
+// order.
 func (s *Server) write(body []byte) error {
 	next := func() uint32 {
 		if len(body) < 4 {

@@ -62,7 +62,7 @@ func (d *Digest) Join(more Digest) {
 	}
 }
 
-// Total is how many news there are.
+// Total returns how many news there are.
 func (d *Digest) Total() (n int) {
 	for _, k := range d.kinds {
 		n += k.count

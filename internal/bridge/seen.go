@@ -103,7 +103,7 @@ func (s *Seen) forgetOld(now time.Time) {
 	s.floor = max(s.floor, oldest)
 }
 
-// keyOf is one key for several words, which no other words have.
+// keyOf returns the hash of a name of several words; no other words have the same.
 func keyOf(words []string) [sha256.Size]byte {
 	h := sha256.New()
 	for _, word := range words {

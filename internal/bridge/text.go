@@ -39,7 +39,7 @@ func AnnounceNotice(s *producer.Session, sentence string) error {
 	return out.Close()
 }
 
-// Decode is toolwords.Decode for JSON of any depth: what is nested too deep is refused.
+// Decode decodes JSON as toolwords.Decode does, and refuses what is nested too deep.
 func Decode(data []byte, into any) error {
 	if nesting.TooDeep(data) {
 		return errors.New("the JSON is nested too deep")

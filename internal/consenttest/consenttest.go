@@ -80,7 +80,7 @@ func Describe(in Transfer) producer.Tool {
 		Consequence: aaep.Say("The money moves at once.")}
 }
 
-// Transfer is the tool, which asks nobody by itself. It has to find its session in its context.
+// Transfer is the tool, which asks no user by itself. It has to find its session in its context.
 func (b *Bank) Transfer(ctx context.Context, in Transfer) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,7 +110,7 @@ func (b *Bank) LastQuestion() string {
 	return b.asked[len(b.asked)-1]
 }
 
-// Wants is an answer of the model that wants transfers.
+// Wants returns an answer of the model that wants transfers.
 func Wants(amounts ...int) fakemodel.Answer {
 	a := fakemodel.Answer{Says: []string{"I move it."}}
 	for i, amount := range amounts {

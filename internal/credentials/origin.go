@@ -37,7 +37,7 @@ func readFrom(ctx context.Context, path string) {
 	o.path, o.info = path, info
 }
 
-// File is its path; empty where the credentials came from elsewhere.
+// File returns its path; empty where the credentials came from elsewhere.
 func (o *Origin) File() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -44,7 +44,7 @@ type Call struct {
 type object = map[string]any
 type array = []any
 
-// Path is where a dialect is spoken.
+// Path returns the path of the endpoint of a dialect.
 func Path(dialect string, stream bool) string {
 	switch {
 	case dialect == Chat:
@@ -61,7 +61,7 @@ func Path(dialect string, stream bool) string {
 	return "/v1beta/models/gemini:generateContent"
 }
 
-// Medium is what a streamed answer comes in.
+// Medium returns the media type of a streamed answer in a dialect.
 func Medium(dialect string) string {
 	if dialect == Ollama {
 		return "application/x-ndjson"

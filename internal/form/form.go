@@ -169,7 +169,7 @@ func (q Question) optionNamed(typed string) (value any, ok bool) {
 	return nil, false
 }
 
-// typedText is a value as a person types it.
+// typedText returns a value as a person types it.
 func typedText(value any) string {
 	switch v := value.(type) {
 	case string:

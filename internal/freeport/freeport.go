@@ -8,8 +8,8 @@ import (
 	"net"
 )
 
-// Addr is an address of the loopback network on which no program listens. It is below the ports
-// that systems give away, so that a server can go and come back. It is not found by listening
+// Addr returns an address of the loopback network on which no program listens. It is below the
+// ports that systems give away, so that a server can go and come back. It is not found by listening
 // there: a program that another test starts at that moment has the listener for as long as its
 // start takes, and a peer that dials then reaches that.
 func Addr() string {

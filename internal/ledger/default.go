@@ -9,8 +9,8 @@ import (
 // Silence is the outcome of a question that was not answered in time.
 func Silence(q *Question) *Outcome { return defaultOutcome(q, TimedOut) }
 
-// Unanswerable is the outcome of a question that no subscription can answer, from the start or any
-// more. The default applies, but a broken link never consents: above low risk the outcome is a
+// Unanswerable returns the outcome of a question that no subscription can answer, from the start or
+// any more. The default applies, but a broken link never consents: above low risk the outcome is a
 // rejection (§5.8.2, D-34, D-80).
 func Unanswerable(q *Question) *Outcome {
 	out := defaultOutcome(q, Unreachable)
@@ -20,8 +20,8 @@ func Unanswerable(q *Question) *Outcome {
 	return out
 }
 
-// WithdrawnOutcome is the outcome of a question that was taken back: an action is rejected, and a
-// clarification decides nothing.
+// WithdrawnOutcome returns the outcome of a question that was taken back: an action is rejected,
+// and a clarification decides nothing.
 func WithdrawnOutcome(q *Question) *Outcome {
 	out := &Outcome{Question: q, Cause: Withdrawn}
 	if q.Confirmation != nil {

@@ -156,7 +156,7 @@ func free(count int) (ports []int) {
 	return ports
 }
 
-// URLs are where clients reach the servers, separated by commas.
+// URLs returns where clients reach the servers, separated by commas.
 func (c *Cluster) URLs() string {
 	var all []string
 	for _, s := range c.Servers {
@@ -186,7 +186,7 @@ func (c *Cluster) Ready() {
 	}
 }
 
-// together is how many servers the one that leads them all hears, with itself.
+// together returns the number of servers that the leader hears, counting itself.
 func (c *Cluster) together() int {
 	for _, s := range c.Servers {
 		var all struct {

@@ -144,8 +144,8 @@ func classifyShown(r rune) Classes {
 	return c
 }
 
-// Script is the table for the web page, as a JavaScript module: for each run of characters of the
-// same classes, from U+0000 on, its length and the classes, in base 36. Both ends so read one
+// Script returns the table for the web page, as a JavaScript module: for each run of characters of
+// the same classes, from U+0000 on, its length and the classes, in base 36. Both ends so read one
 // table, whatever version of Unicode a browser knows. It takes some 50 ms.
 func Script() string {
 	var b strings.Builder

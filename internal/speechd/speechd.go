@@ -102,7 +102,7 @@ func run(t *testing.T, dir, socket string, name string, args ...string) (kill fu
 	}
 }
 
-// Transcript is all that was received and sent.
+// Transcript returns all that was received and sent.
 func (s *Server) Transcript() string {
 	s.t.Helper()
 	log, err := os.ReadFile(filepath.Join(s.dir, "ssip.log"))
@@ -130,7 +130,7 @@ func (m Message) Heard() bool { return !m.Over.IsZero() && !m.Cut }
 // sent.
 var entry = regexp.MustCompile(`(?m)^\[(.{24}) : (\d+)\] speechd: +(\d+):(DATA|REPLY):\|`)
 
-// Messages are those asked for so far, oldest first. Keys and single characters are among them.
+// Messages returns those asked for so far, oldest first. Keys and single characters are among them.
 func (s *Server) Messages() []Message {
 	s.t.Helper()
 	log := s.Transcript()

@@ -87,7 +87,7 @@ func splitAt(arguments []string, separator string) iter.Seq[[]string] {
 // to the developer who runs the tests, and no test sees it.
 var kept = regexp.MustCompile(`^(PATH|TMPDIR|USER|LOGNAME|GO[A-Z0-9]*|CGO_.*|CC|CXX|LD_LIBRARY_PATH|PKG_CONFIG.*|AAEP_.*|SSL_CERT_.*|NODE_.*|(?i:npm_config_.*|[a-z]+_proxy))=`)
 
-// environment is what is kept of an environment, with a home, a configuration and a runtime
+// environment returns what is kept of an environment, with a home, a configuration and a runtime
 // directory of its own in the folder home. There is no session bus but those that tests start. What
 // go, git and npm know of the real home they go on to find.
 func environment(from []string, home string) (env []string, err error) {

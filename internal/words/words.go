@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Count is a number of things: "1 event", "2 events".
+// Count returns a number with its noun: "1 event", "2 events".
 func Count[N int | int64](n N, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -30,7 +30,7 @@ func Thousands(n int64) string {
 	return sign + digits
 }
 
-// Spoken is a time as it is said, to the second: "1 minute 30 seconds".
+// Spoken returns a duration in words, to the second: "1 minute 30 seconds".
 func Spoken(d time.Duration) string {
 	seconds := max(int64(d.Round(time.Second)/time.Second), 0)
 	var parts []string

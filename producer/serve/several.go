@@ -19,8 +19,8 @@ import (
 // pathName matches the names of agents that are a path as they are, without escapes.
 var pathName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-// Path is where ServeAll serves an agent of that name: "/planner" for "planner". A name consists of
-// letters, digits, ".", "_" and "-"; others are an error.
+// Path returns where ServeAll serves an agent of that name: "/planner" for "planner". A name
+// consists of letters, digits, ".", "_" and "-"; others are an error.
 func Path(name string) (string, error) {
 	if !pathName.MatchString(name) || "/"+name == healthPath || "/"+name == readyPath {
 		return "", fmt.Errorf("serve: %q cannot be a path: a name consists of letters, digits, \".\", \"_\" and \"-\"",

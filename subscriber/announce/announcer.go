@@ -379,7 +379,7 @@ func (a *Announcer) appendTo(queue *[]*item, it *item) {
 	}
 }
 
-// keepForDetails leaves an announcement to be asked for.
+// keepForDetails moves an announcement to those that Details reads out.
 func (a *Announcer) keepForDetails(it *item) {
 	if len(a.missed) >= maxHeld {
 		a.endItem(a.missed[0], it.arrived, Expired)

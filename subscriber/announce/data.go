@@ -22,7 +22,8 @@ type data struct {
 // mostOpen is how deep objects are told from arrays.
 const mostOpen = 256
 
-// speakChunk returns the words of the next piece of the JSON.
+// speakChunk returns the words for the next piece of JSON: names and values without brackets, in
+// short sentences. A piece may end anywhere, and d keeps the state in between.
 func (d *data) speakChunk(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -43,7 +43,7 @@ var marks = sync.OnceValue(func() []mark {
 	return all
 })
 
-// startMarks are the marks of lines that begin as texts do.
+// startMarks returns the marks of lines that begin as texts do.
 func startMarks(texts ...string) (list []mark) {
 	for _, text := range texts {
 		list = append(list, mark{start: skeletonOf(text)})

@@ -19,7 +19,7 @@ type Part struct{ Language, Text string }
 // ownLanguage is what is spoken where nothing else is known.
 const ownLanguage = "en"
 
-// In is a text in one language.
+// In returns a text in one language.
 func In(language, text string) Words {
 	if text == "" {
 		return nil
@@ -27,7 +27,7 @@ func In(language, text string) Words {
 	return Words{{language, text}}
 }
 
-// String is all of it, to be read.
+// String returns all of the words, in whatever language, as one text.
 func (w Words) String() string {
 	var b strings.Builder
 	for _, p := range w {
@@ -36,7 +36,7 @@ func (w Words) String() string {
 	return b.String()
 }
 
-// And is w and then next. What is in one language stays together.
+// And returns w followed by separator and next. Neighbours in one language become one part.
 func (w Words) And(separator string, next Words) Words {
 	if len(w) == 0 || len(next) == 0 {
 		return append(w[:len(w):len(w)], next...)

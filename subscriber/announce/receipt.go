@@ -40,7 +40,7 @@ func (a *Announcer) Receipts() []Receipt {
 	return receipts
 }
 
-// Behind is how long it takes to say what waits, at the person's pace.
+// Behind returns how long it takes to say the announcements that wait, at the person's pace.
 func (a *Announcer) Behind() (behind time.Duration) {
 	for _, q := range [][]*item{a.urgent, a.asked, a.normal} {
 		for _, it := range q {
@@ -83,7 +83,8 @@ type Standing struct {
 	LeftOut int           // so far: newer ones took their place
 }
 
-// Standing returns that of the agent that source names.
+// Standing returns the counts for the agent that source names: announcements that wait, were left
+// out or can be asked for, and open questions.
 func (a *Announcer) Standing(source string) Standing {
 	s := Standing{LeftOut: a.leftOut[source]}
 	for _, q := range [][]*item{a.urgent, a.asked, a.normal} {
@@ -112,8 +113,9 @@ func (a *Announcer) speakingTime(words int) time.Duration {
 	return time.Duration(words) * time.Minute / time.Duration(a.wordsPerMinute())
 }
 
-// namesLetters is how much longer a text takes where the voice that reads it may have none of its
-// words and names the letters. What Preferences.Speaks says of the text's language is relied on.
+// namesLetters returns how much longer a text takes where the voice that reads it may have none of
+// its words and names the letters. What Preferences.Speaks says of the text's language is relied
+// on.
 func (a *Announcer) namesLetters(text, language string) time.Duration {
 	speaks, wpm := a.p.VoiceLanguages, a.wordsPerMinute()
 	if a.p.Speaks != nil && language != "" && a.p.Speaks(language) {
@@ -122,7 +124,7 @@ func (a *Announcer) namesLetters(text, language string) time.Duration {
 	return spoken.TimeBy(text, wpm, speaks...) - spoken.Time(text, wpm)
 }
 
-// wordsPerMinute is how fast the person listens: as measured, or as their Preferences say.
+// wordsPerMinute returns how fast the person listens: as measured, or as their Preferences say.
 func (a *Announcer) wordsPerMinute() int64 {
 	if wpm, ok := a.Pace(); ok {
 		return wpm

@@ -155,7 +155,7 @@ func (a *Announcer) endItem(it *item, now time.Time, outcome Outcome) {
 	}
 }
 
-// removeItem takes an announcement out of wherever it waits.
+// removeItem takes an announcement out of the queue that it waits in, if any.
 func (a *Announcer) removeItem(it *item) {
 	for _, q := range []*[]*item{&a.urgent, &a.asked, &a.normal, &a.missed} {
 		if i := slices.Index(*q, it); i >= 0 {

@@ -13,8 +13,9 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// Text is what is said of an event at a verbosity; nothing for nothing. A question has the whole
-// time it was given. What no voice can say is still in it: see aaep.SafeText.
+// Text returns the words in which an event is announced at a verbosity; nil for an event without
+// words. A question has the whole time it was given. Characters that no voice can say are still in
+// it: see aaep.SafeText.
 func Text(ev *aaep.Event, v aaep.Verbosity) Words {
 	language := ev.Language()
 	text := agentText(ev, v)

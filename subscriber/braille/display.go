@@ -146,7 +146,7 @@ func startDisplay(conn net.Conn, options Options) (*Display, error) {
 	return d, nil
 }
 
-// Cells is how many cells the display has now; 0 if there is none.
+// Cells returns how many cells the display has now; 0 if there is none.
 func (d *Display) Cells() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -184,8 +184,8 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	}
 }
 
-// speakingTime is how long Orca takes to say a text of an utterance. Of a question, which counts as
-// heard then, it is that of the slowest voice that it may have.
+// speakingTime returns how long Orca takes to say a text of an utterance. Of a question, which
+// counts as heard then, it is that of the slowest voice that it may have.
 func (o *Output) speakingTime(u announce.Utterance, text string) time.Duration {
 	if u.Kind == announce.Question {
 		return spoken.TimeBy(text, int64(o.options.WordsPerMinute), slices.Concat(o.options.VoiceLanguages, o.options.Languages)...)

@@ -128,8 +128,8 @@ func (f *following) handleEvents() error {
 	return nil
 }
 
-// noteOutage tells the person why the agent is out of reach or, for nil, that it is back, unless
-// they were told so.
+// noteOutage announces why the agent is out of reach or, for nil, that it is back, unless that was
+// announced.
 func (f *following) noteOutage(why error) {
 	f.mu.Lock()
 	isKnown := why == nil && !f.away

@@ -344,7 +344,7 @@ type Status struct {
 	WordsPerMinute int64
 }
 
-// Status returns how it is now.
+// Status returns the receipts, how long it takes to say what waits, and the measured pace.
 func (p *Presenter) Status() (s Status) {
 	p.Plan(func(a *announce.Announcer, _ time.Time) {
 		s.Receipts, s.Behind = a.Receipts(), a.Behind()
@@ -400,8 +400,7 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 	return ctx.Err()
 }
 
-// setRuns notes that Run presents over an output, or does no longer, and reports whether that is
-// new.
+// setRuns stores whether Run presents over an output, and reports whether that changed.
 func (p *Presenter) setRuns(runs bool) (changed bool) {
 	p.useAnnouncer(func(*announce.Announcer, time.Time) {
 		changed = p.runs != runs

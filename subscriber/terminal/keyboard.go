@@ -169,7 +169,8 @@ func (s *stalls) watch(done <-chan struct{}) {
 	}
 }
 
-// noteRunning notes that the process runs now.
+// noteRunning records that the process runs at now; a long time since the last call was a stall,
+// during which no key was read.
 func (s *stalls) noteRunning(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -80,7 +80,7 @@ type Page struct {
 	Relayed bool
 }
 
-// Handler is the function Handler for this page.
+// Handler returns a handler for this page, as the function Handler does.
 func (p Page) Handler() http.Handler {
 	files := map[string]file{}
 	entries, err := static.ReadDir("static")

@@ -103,7 +103,7 @@ func (c *conn) Cut() {
 	}
 }
 
-// LastEventID is the id of the last event that Receive took, of those that have one, or "".
+// LastEventID returns the id of the last event that Receive took, of those that have one, or "".
 func (c *conn) LastEventID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -71,7 +71,7 @@ func (l *link) Principal() string { return l.principal }
 // RemoteAddr is the address that the subscription.request came from.
 func (l *link) RemoteAddr() string { return l.peer }
 
-// isAlive reports whether the link has not ended.
+// isAlive reports whether the link has not ended yet. Any goroutine may call it.
 func (l *link) isAlive() bool {
 	select {
 	case <-l.done:

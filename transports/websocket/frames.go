@@ -83,8 +83,8 @@ func newFrames(ws *gorilla.Conn, producer bool, readMessage func(io.Reader) ([]b
 	return f
 }
 
-// markAlive notes that something came from the peer, and moves the idle deadline. While a message
-// is being read it does nothing: pings must not stretch the time for a message (INV-54).
+// markAlive moves the idle deadline, because something came from the peer. While a message is being
+// read it does nothing: pings must not stretch the time for a message (INV-54).
 func (f *frames) markAlive() {
 	if !f.readingMessage.Load() {
 		now := time.Now()
@@ -115,8 +115,8 @@ func (f *frames) Read() ([]byte, error) {
 	return f.noteRead(f.readFrame())
 }
 
-// noteRead notes the result of a read and returns it: an error is the end of the link, which stops
-// the pings; a message may be the peer's last, whose type decides the right close code.
+// noteRead handles the result of a read and returns it: an error is the end of the link, which
+// stops the pings; a message may be the peer's last, whose type decides the right close code.
 func (f *frames) noteRead(msg []byte, err error) ([]byte, error) {
 	if err != nil {
 		close(f.peerGone)

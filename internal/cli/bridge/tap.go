@@ -30,7 +30,7 @@ var modelAPIs = []modelAPI{
 	{"ollama", "http://127.0.0.1:11434", "OLLAMA_HOST", ""},
 }
 
-// apiNames are the short names of the providers.
+// apiNames returns the short names of the providers.
 func apiNames() (names []string) {
 	for _, api := range modelAPIs {
 		names = append(names, api.name)

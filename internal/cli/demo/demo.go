@@ -374,7 +374,8 @@ func (w *person) answerForPerson(ctx context.Context, presenter *present.Present
 // jitter is how much sooner one event may arrive after another than it was sent.
 const jitter = 50 * time.Millisecond
 
-// highestRate is the largest number of events that are not critical in any window of one second.
+// highestRate returns the largest number of events that are not critical in any window of one
+// second.
 func highestRate(rs []receipt) int {
 	highest := 0
 	for i, first := range rs {

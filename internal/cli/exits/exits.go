@@ -53,8 +53,8 @@ func Arguments(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// CannotTake is the error of a flag that names what cannot be used. It is no mistake of the caller
-// where another program uses that, or the disk is full.
+// CannotTake returns the error of a flag that names what cannot be used. It is no mistake of the
+// caller where another program uses that, or the disk is full.
 func CannotTake(flag string, err error) error {
 	code, text := Usage, "cannot take "+flag+": "+PlainError(err)
 	if right := isRight[flag]; right != "" {

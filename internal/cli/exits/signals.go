@@ -20,8 +20,8 @@ func WithInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
 	return endedBy(ctx, nil)
 }
 
-// WithServiceStop is WithInterrupt for a command that a service manager may run: without a
-// terminal, SIGHUP ends nothing, and report prints why.
+// WithServiceStop returns the context of WithInterrupt, for a command that a service manager may
+// run: without a terminal, SIGHUP ends nothing, and report prints why.
 func WithServiceStop(ctx context.Context, report func(label, text string)) (context.Context,
 	context.CancelFunc) {
 	if hasTerminal() {

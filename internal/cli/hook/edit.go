@@ -148,7 +148,7 @@ func insertValue(data []byte, root, object *node, name string, value []byte) []b
 	return slices.Concat(data[:pos], added, data[behind:])
 }
 
-// indentAt is the white space that begins the line of a place, and whether nothing else stands
+// indentAt returns the white space that begins the line of a place, and whether nothing else stands
 // before the place there.
 func indentAt(data []byte, pos int) (indent string, own bool) {
 	line := data[bytes.LastIndexByte(data[:pos], '\n')+1 : pos]
@@ -200,7 +200,7 @@ func wordOfShell(word string) (text string, single bool) {
 	return text, shellWord(text) == word
 }
 
-// ourLine is the command line of an entry that is ours, or "".
+// ourLine returns the command line of an entry that is ours, or "".
 func (n *node) ourLine(agent string) string {
 	for _, name := range []string{"command", "bash"} {
 		if line := n.findMember(name); line != nil && line.kind == '"' && isOurs(line.text, agent) {
@@ -245,7 +245,7 @@ func (n *node) visitOurs(agent string, visit func(list *node, i int, line string
 	}
 }
 
-// ourLines are the command lines of ours in settings.
+// ourLines returns the command lines of ours in settings.
 func ourLines(settings []byte, agent string) (lines []string, err error) {
 	root, err := parseSettings(settings)
 	if err != nil {

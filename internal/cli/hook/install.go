@@ -41,7 +41,7 @@ func timeOf(asks bool) int {
 	return tellingTime
 }
 
-// groupedEntry is an entry as Claude Code, Codex and Gemini CLI have it.
+// groupedEntry returns an entry as Claude Code, Codex and Gemini CLI have it.
 func groupedEntry(unit int) func(string, bool) any {
 	type command struct {
 		Type    string `json:"type"`
@@ -152,7 +152,7 @@ func Heard(agent string) (heard, not, after string) {
 // File is where an agent has its settings.
 func File(agent string) (string, error) { return installables[agent].file() }
 
-// Printed is what the settings of an agent need besides what is in them.
+// Printed returns what the settings of an agent need besides what is in them.
 func Printed(agent string, pieces bool) ([]byte, error) {
 	line, err := commandLine(agent)
 	if err != nil {
@@ -170,7 +170,7 @@ func commandLine(agent string) (string, error) {
 	return shellWord(filepath.ToSlash(program)) + marker + agent, err // backslashes mean something else to a shell
 }
 
-// shellWord is a word as a shell takes it.
+// shellWord returns a word quoted for a shell, if it needs to be.
 func shellWord(word string) string {
 	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
@@ -459,7 +459,7 @@ func writeWhole(path string, data []byte, mode fs.FileMode) error {
 	return os.Rename(f.Name(), path)
 }
 
-// Unit is a unit of systemd for the user, which runs the server for good.
+// Unit returns a unit of systemd for the user, which runs the server for good.
 func Unit() (string, error) {
 	program, err := os.Executable()
 	if err != nil {

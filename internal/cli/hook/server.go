@@ -271,8 +271,8 @@ func (s *Server) handlePosts(secret string) http.Handler {
 	})
 }
 
-// Secret is the secret that agents show which post their inputs. It is made the first time, in a
-// file that only this user can read.
+// Secret returns the secret that agents show which post their inputs. It is made the first time, in
+// a file that only this user can read.
 func Secret(path string, make func() string) (string, error) {
 	data, err := os.ReadFile(path)
 	if secret := string(bytes.TrimSpace(data)); err == nil && len(secret) >= 26 {

@@ -46,7 +46,7 @@ func (l *Listener) openControl(ctx context.Context) (end func()) {
 	return func() { cancel(); <-served }
 }
 
-// nextCall is where the next call of another window comes from; nil while one is responded to.
+// nextCall returns the channel of calls of other windows; nil while one is being responded to.
 func (l *Listener) nextCall() <-chan *control.Call {
 	if l.calling {
 		return nil

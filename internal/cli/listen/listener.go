@@ -68,7 +68,8 @@ type Listener struct {
 	paced     time.Time                                              // when the pace was looked at last
 }
 
-// preferences are the person's for one of their outputs.
+// preferences returns the person's announce.Preferences for one of their outputs; reads says that
+// it shows lines that stay.
 func (l *Listener) preferences(reads bool) announce.Preferences {
 	return announce.Preferences{
 		WordsPerMinute: l.wanted.PaceWPM,

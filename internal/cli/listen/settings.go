@@ -37,7 +37,7 @@ func settableFlags() []string {
 
 const maxSettings = 64 << 10
 
-// settingsFile is where a person's settings are, or "" where the system does not say.
+// settingsFile returns where a person's settings are, or "" where the system does not say.
 func settingsFile() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {

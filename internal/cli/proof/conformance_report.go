@@ -26,8 +26,8 @@ var reportForms = map[string]func(*conformance.Report, io.Writer) error{
 	".xml":  (*conformance.Report).WriteJUnit,
 }
 
-// writtenReports are those that the flags ask for. It refuses before anything is played what could
-// not be written afterwards.
+// writtenReports returns the report files that the flags name. A file that could not be written is
+// an error before the run.
 func (p *proof) writtenReports() (list []reportFile, err error) {
 	for _, path := range p.reports {
 		list = append(list, reportFile{path, strings.ToLower(filepath.Ext(path))})
@@ -139,7 +139,7 @@ func writeReports(report *conformance.Report, list []reportFile) error {
 	return nil
 }
 
-// knownFailures are the names in a file, or none.
+// knownFailures returns the names in a file, or none.
 func knownFailures(path string) ([]string, error) {
 	if path == "" {
 		return nil, nil

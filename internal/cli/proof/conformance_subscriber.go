@@ -212,7 +212,7 @@ func (p *subscriberProof) notProved(err error) error {
 	return exits.With(exits.Unreachable, fmt.Errorf("no subscriber came to %s%s.\nCheck the command; --verbose shows what it says", p.url, why))
 }
 
-// endpointAddress is what endpoint.Listen takes for an address, and the transport's name.
+// endpointAddress returns what endpoint.Listen takes for an address, and the transport's name.
 func endpointAddress(address string) (at, transport string, err error) {
 	switch {
 	case address == "stdio":

@@ -27,8 +27,8 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
-// startThere is what to do where nothing answers. Only on this machine can an agent be started from
-// here.
+// startThere returns the advice for an address where nothing answers. Only on this machine can an
+// agent be started from here.
 func startThere(address string) string {
 	const check = "Check the address"
 	if IsLocal(address) {
@@ -42,7 +42,8 @@ func startThere(address string) string {
 	return check + ", or start an agent: aaep run --listen " + u.Host + " -- PROGRAM"
 }
 
-// OtherTerms is what to do about terms that an agent refused, among them some languages.
+// OtherTerms returns the advice for terms that an agent refused; languages are those that were
+// requested.
 func OtherTerms(refused error, languages []string) string {
 	if command := alsoTheirs(refused, languages); len(languages) > 0 && command != "" {
 		return "Ask for a language that it has after your own: " + command
@@ -50,8 +51,8 @@ func OtherTerms(refused error, languages []string) string {
 	return "Ask for other terms.\nSee: aaep listen --help"
 }
 
-// alsoTheirs is the flag that asks for languages and then for those which an agent said that it
-// has, if it did; "" where the refusal is not about languages.
+// alsoTheirs returns the flag that requests languages and then those that the agent says it has; ""
+// where the refusal is not about languages.
 func alsoTheirs(err error, languages []string) string {
 	refused := new(aaep.Rejection)
 	if !errors.As(err, &refused) {
@@ -192,7 +193,7 @@ func explainMissed(address string, err error, languages []string) string {
 	return place + "\n" + advice
 }
 
-// agentsBelow are the addresses of the agents that aaep serve lists at an address.
+// agentsBelow returns the addresses of the agents that aaep serve lists at an address.
 func agentsBelow(ctx context.Context, address string) (addresses []string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

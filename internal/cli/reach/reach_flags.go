@@ -140,7 +140,7 @@ func wireNames() (names []string) {
 	return names
 }
 
-// WireWords is how a transport is spoken of.
+// WireWords returns the name of a transport in words.
 func WireWords(transport string) string {
 	for _, w := range Wires {
 		if w.transport == transport {

@@ -37,8 +37,8 @@ func PrintInvitations(status *lineio.Printer, agent, path string, invitations []
 	}
 }
 
-// newInvitation is how to follow an agent that srv serves at a TCP address: which name of it leads
-// there from this machine, what vouches for it, and what a listener has to show.
+// newInvitation returns how to follow an agent that srv serves at a TCP address: which name of it
+// leads there from this machine, what vouches for it, and what a listener has to show.
 func (s *Flags) newInvitation(addr net.Addr, srv *serve.Server) (v Invitation) {
 	tcp := addr.(*net.TCPAddr)
 	words := []string{"aaep listen"}
@@ -96,7 +96,7 @@ func (s *Flags) newInvitation(addr net.Addr, srv *serve.Server) (v Invitation) {
 	return v
 }
 
-// trustAnchor is the file with which a listener trusts a certificate that is not of a public
+// trustAnchor returns the file with which a listener trusts a certificate that is not of a public
 // authority, also after the certificate was renewed where that can be, and what to know about it.
 func (s *Flags) trustAnchor(cert tls.Certificate) (file, about string) {
 	leaf := cert.Leaf
@@ -111,7 +111,7 @@ func (s *Flags) trustAnchor(cert tls.Certificate) (file, about string) {
 	return "CA", fmt.Sprintf("CA is a file with the certificate of the CA that signed %s, %s.", s.cert, leaf.Issuer)
 }
 
-// namesIn are the names in a certificate that are of one machine.
+// namesIn returns the names in a certificate that are of one machine.
 func namesIn(leaf *x509.Certificate) []string {
 	names := slices.DeleteFunc(slices.Clone(leaf.DNSNames),
 		func(name string) bool { return strings.HasPrefix(name, "*.") })
@@ -143,7 +143,7 @@ func hostOf(name string) string {
 	return host
 }
 
-// withPort is a name with a port, which it may have already.
+// withPort returns a name with a port, which it may have already.
 func withPort(name string, port int) string {
 	if _, _, err := net.SplitHostPort(name); err == nil {
 		return name

@@ -9,9 +9,9 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// ConnectionLog is the log of who comes and who goes, for where listeners are asked who they are.
-// Elsewhere there is no one to name, and a person who runs a program at a terminal is told nothing
-// but what is wrong: otherwise is that log.
+// ConnectionLog returns the log of who comes and who goes, for where listeners are asked who they
+// are. Elsewhere there is no one to name, and a person who runs a program at a terminal is told
+// nothing but what is wrong: otherwise is that log.
 func (s *Flags) ConnectionLog(talk io.Writer, otherwise *slog.Logger) *slog.Logger {
 	if s.tokens == "" && s.clientCA == "" && s.issuer == "" {
 		return otherwise

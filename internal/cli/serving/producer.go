@@ -5,8 +5,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// NewProducer is the producer of an agent that has a name, and may be followed by any listener from
-// the start.
+// NewProducer returns the producer of an agent that has a name, and may be followed by any listener
+// from the start.
 func NewProducer(name string, cfg producer.Config) (*producer.Producer, error) {
 	cfg.Agent = aaep.Agent{AgentID: name, AgentName: name}
 	cfg.AnyLanguage, cfg.FromStart = true, true

@@ -54,7 +54,8 @@ func InWords(t uilang.Language, c, selected aaep.Capabilities) []string {
 	return list
 }
 
-// EveryTerm is about all that can be said of terms.
+// EveryTerm returns a change that names nearly every term of c, so that each of them is put in
+// words.
 func EveryTerm(c aaep.Capabilities) aaep.Capabilities {
 	return aaep.Capabilities{MaxEventsPerSecond: 1, Languages: []string{}, PreferredVerbosity: aaep.VerbosityNormal,
 		CoalesceBoundaries: []aaep.Boundary{}, CognitiveLoad: aaep.LoadMedium, PaceWPM: 1,

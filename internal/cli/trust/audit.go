@@ -154,7 +154,8 @@ func (v *auditVerifier) verifyInput(name string, r io.Reader) error {
 	return nil
 }
 
-// printReport prints what was found, in sentences; fault is nil where all is in order.
+// printReport prints the result of verifying an audit trail, in sentences; fault is nil where all
+// is in order.
 func (v *auditVerifier) printReport(out io.Writer, name string, rep audit.Report, fault *audit.Fault) error {
 	var b strings.Builder
 	file := words.OneLine(aaep.SafeText(name))
@@ -192,7 +193,8 @@ func countTimes(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// printJSON prints the same as one JSON object.
+// printJSON prints the result of verifying an audit trail as one JSON object; fault is nil where
+// all is in order.
 func (v *auditVerifier) printJSON(name string, rep audit.Report, fault *audit.Fault) error {
 	type faultJSON struct {
 		Line   int64     `json:"line"`

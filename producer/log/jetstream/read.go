@@ -135,7 +135,7 @@ const (
 	format    = "1"
 )
 
-// startOf is the cursor before the oldest message.
+// startOf returns the cursor before the oldest message.
 func startOf(s jetstream.StreamState) uint64 {
 	if s.Msgs == 0 {
 		return s.LastSeq

@@ -15,7 +15,7 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// newEvent is one that can be written; number tells it apart.
+// newEvent returns a valid event; number makes it different from others.
 func newEvent(number string) *aaep.Event {
 	return &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.UnixMilli(1).UTC(),
 		Producer: aaep.Agent{AgentID: "a", AgentName: "A"}, Verbosity: aaep.VerbosityNormal,

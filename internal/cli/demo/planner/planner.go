@@ -33,7 +33,7 @@ const tokenPace = 25 * time.Millisecond
 // of what a listener has yet to hear; this lets the answer be heard first.
 const decidingTime = 2 * time.Second
 
-// PlanRetirement is the demo's agent: one session, with tools, text and a question.
+// PlanRetirement runs the demo's agent: one session, with tools, text and a question.
 func (a *Planner) PlanRetirement(ctx context.Context, p *producer.Producer) error {
 	a.Checking, a.savings = 4200, 61500
 	a.Say(fmt.Sprintf("checking holds %s, savings %s.", formatDollars(a.Checking), formatDollars(a.savings)))

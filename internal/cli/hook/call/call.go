@@ -271,8 +271,8 @@ func Dial(ctx context.Context) (transports.Conn, error) {
 	return dialRecorded(ctx, path, recordedOutput)
 }
 
-// Status is how many listeners the server has. An error says that there is no server, or that it
-// does not answer.
+// Status returns how many listeners the server has. An error says that there is no server, or that
+// it does not answer.
 func Status(ctx context.Context) (listeners int, err error) {
 	conn, err := reachServer(ctx, nil)
 	if err != nil {

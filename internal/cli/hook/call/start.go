@@ -13,8 +13,8 @@ import (
 // idleTime is how long a server stays that a hook has started.
 const idleTime = 10 * time.Minute
 
-// StateFolder is where the server keeps what outlives it: the trail of what was asked, its log, the
-// secret for HTTP.
+// StateFolder returns where the server keeps what outlives it: the trail of what was asked, its
+// log, the secret for HTTP.
 func StateFolder() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "aaep"), nil
@@ -60,7 +60,7 @@ func Start() (ended <-chan error, err error) {
 	return over, nil
 }
 
-// lastLine is the last line of a short file, as a log that says why a program ended.
+// lastLine returns the last line of a short file, as a log that says why a program ended.
 func lastLine(path string) string {
 	text, _ := os.ReadFile(path)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
