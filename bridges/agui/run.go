@@ -245,8 +245,8 @@ func (x *run) closeAll() {
 // errAgent is why a session failed whose agent says so.
 var errAgent = errors.New("agui: the agent reports an error")
 
-// endRun ends the session: with the run, with an error that the agent reports, or because the
-// stream ended without either.
+// endRun ends the run's session: as cancelled where the app is gone, as failed for err, and as
+// completed for nil; text is said last, or "". Calls without a result are closed.
 func (x *run) endRun(err error, text string) {
 	x.mu.Lock()
 	x.closeAll()

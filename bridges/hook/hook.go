@@ -101,7 +101,8 @@ type reply struct {
 	unanswered func(output []byte) error // may be nil
 }
 
-// conversationOf returns the one that an input belongs to.
+// conversationOf returns the conversation that an input belongs to, a new one where it is unknown;
+// beyond mostConversations the one that was silent the longest is ended.
 func (b *Bridge) conversationOf(d *dialect, in *input) *conversation {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -50,7 +50,8 @@ type DeliveryData struct {
 	Lost bool `json:"lost,omitzero"`
 }
 
-// newDelivery returns the extension for when events are sent. All of what was asked is honored but
+// newDelivery returns the delivery extension: idle timeout, longest duration, quiet while the user
+// types, and the least relevance of events. It honors all that a subscriber requests but
 // ResumeAfter, which stands only in an answer that resumes.
 func newDelivery() handshake.Extension {
 	ext := newExtension(DeliveryVocabulary, func(asked Delivery) handshake.Effect {

@@ -219,6 +219,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 // pieces gives with each Read what was written at once.
 type pieces struct{ left [][]byte }
 
+// Read returns bytes of one piece at most, as a network that delivers an answer in pieces.
 func (p *pieces) Read(into []byte) (int, error) {
 	if len(p.left) == 0 {
 		return 0, io.EOF

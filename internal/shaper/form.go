@@ -75,7 +75,8 @@ func (f *form) addExtensions(ev *aaep.Event) {
 	}
 }
 
-// sum returns the form as 32 bits: zero if nothing was added, and never zero otherwise.
+// sum folds the form into the 32 bits that an event id has room for: zero if nothing was added, and
+// never zero otherwise.
 func (f form) sum() uint32 {
 	if f == 0 {
 		return 0

@@ -69,7 +69,7 @@ func (g *attrGroup) addResponse(v any) {
 	}
 }
 
-// addGroup adds a group that has members.
+// addGroup appends members to g as a group under key, unless there are none.
 func (g *attrGroup) addGroup(key string, members attrGroup) {
 	if len(members) > 0 {
 		*g = append(*g, slog.Attr{Key: key, Value: slog.GroupValue(members...)})

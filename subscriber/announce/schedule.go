@@ -246,7 +246,8 @@ func (a *Announcer) closeOverdue(now time.Time) {
 	}
 }
 
-// correctTime says the time that is left as it is when it is said, where that had to wait.
+// correctTime updates the notices about the time left for a question that had to wait, so that they
+// say the time that is left now. handleTime calls it.
 func (a *Announcer) correctTime(now time.Time) {
 	for _, it := range a.urgent {
 		hasBegun := it.next > 0 || a.saying != nil && a.saying.item == it

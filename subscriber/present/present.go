@@ -424,7 +424,8 @@ type presented struct {
 	err error
 }
 
-// startUtterance presents an utterance in a goroutine, which ends it on d.over.
+// startUtterance presents an utterance over the output in a new goroutine, which sends the result
+// on d.over.
 func (d *driver) startUtterance(ctx context.Context, u announce.Utterance) {
 	ctx, stop := context.WithCancel(ctx)
 	d.cancel, d.busy = stop, true

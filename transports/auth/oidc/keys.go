@@ -55,7 +55,8 @@ func (s *signature) VerifySignature(ctx context.Context, token string) ([]byte, 
 	return jws.Verify(s.public)
 }
 
-// isStillGood reports whether the issuer still has the key that the token was verified with.
+// isStillGood reports whether the issuer still publishes the key that the token was verified with;
+// false also where its keys cannot be fetched.
 func (s *signature) isStillGood(ctx context.Context) bool {
 	current, err := s.keys.findKey(ctx, s.id, s.alg)
 	verifiedWith, comparable := s.public.(interface{ Equal(crypto.PublicKey) bool })
