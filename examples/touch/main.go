@@ -21,7 +21,7 @@ import (
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/braille"
-	"github.com/aaep-go/aaep/subscriber/haptic"
+	"github.com/aaep-go/aaep/subscriber/cue"
 	"github.com/aaep-go/aaep/subscriber/present"
 	"github.com/aaep-go/aaep/transports/sse"
 )
@@ -29,7 +29,7 @@ import (
 // bell is a device with three patterns. A motor would run where this rings.
 type bell struct{}
 
-func (bell) Patterns() []string { return []string{haptic.NeedsYou, haptic.Done, haptic.Failed} }
+func (bell) Patterns() []string { return []string{cue.NeedsYou, cue.Done, cue.Failed} }
 
 func (bell) Play(_ context.Context, felt extensions.HapticData) error {
 	_, err := fmt.Printf("\a%s\n", felt.Pattern)
@@ -66,7 +66,7 @@ func follow(ctx context.Context, url string) error {
 	ctx, gone := context.WithCancelCause(ctx)
 	defer gone(nil)
 	go func() { gone(fingers.Run(ctx, display)) }() // until the display is unplugged for good
-	go wrist.Run(ctx, haptic.New(bell{}))
+	go wrist.Run(ctx, cue.New(bell{}))
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			fingers.Answer(in.Text()) // no yes to what was not read to its end; they are told what comes of it

@@ -531,19 +531,25 @@ var theMap = []folder{
 		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
 	},
 	{
-		path:   "subscriber/haptic",
-		arrows: []string{".", "handshake/extensions", "internal/sessionbus", "subscriber/announce"},
-		others: []string{"github.com/go-json-experiment/json", "github.com/godbus/dbus/v5"},
+		path:   "subscriber/cue",
+		arrows: []string{".", "handshake/extensions", "subscriber/announce"},
+		others: []string{"github.com/go-json-experiment/json"},
 		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
 	},
 	{
+		path:   "subscriber/haptic",
+		arrows: []string{"handshake/extensions", "internal/sessionbus", "subscriber/announce", "subscriber/cue"},
+		others: []string{"github.com/godbus/dbus/v5"},
+		why:    "it plays patterns, and what means what is decided once for what is felt and what is heard",
+	},
+	{
 		path:   "subscriber/sound",
-		arrows: []string{"handshake/extensions", "subscriber/haptic"},
-		why:    "what has which meaning is decided where it is felt, and only what is heard differs",
+		arrows: []string{"handshake/extensions", "subscriber/cue"},
+		why:    "it plays sounds, and what means what is decided once for what is felt and what is heard",
 	},
 	{
 		path:   "internal/haptictest",
-		arrows: []string{"handshake/extensions", "subscriber/haptic"},
+		arrows: []string{"handshake/extensions", "subscriber/cue"},
 		why:    "a device of a user's own is made of the same interface, and of nothing else",
 	},
 	{

@@ -39,7 +39,7 @@ var plainRooms = []string{
 	"internal/toolwords", "internal/violation", "internal/words", "internal/writer", "manifest", "producer",
 	"producer/audit", "producer/llm", "producer/log", "producer/log/jetstream", "producer/log/logtest",
 	"producer/log/sqlite", "producer/serve", "schemas", "subscriber", "subscriber/announce",
-	"subscriber/braille", "subscriber/discover", "subscriber/haptic", "subscriber/nvda", "subscriber/orca",
+	"subscriber/braille", "subscriber/cue", "subscriber/discover", "subscriber/haptic", "subscriber/nvda", "subscriber/orca",
 	"subscriber/present", "subscriber/sound", "subscriber/speech", "subscriber/terminal",
 	"subscriber/web", "subscriber/web/relay", "transports", "transports/auth", "transports/auth/oidc",
 	"transports/ipc", "transports/sse", "transports/stdio", "transports/transporttest",

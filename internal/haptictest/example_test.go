@@ -7,13 +7,13 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/haptictest"
 	"github.com/aaep-go/aaep/subscriber/announce"
-	"github.com/aaep-go/aaep/subscriber/haptic"
+	"github.com/aaep-go/aaep/subscriber/cue"
 )
 
 // A device with one pattern of its own: what is critical is felt as that, and the rest not at all.
 func Example() {
 	device := &haptictest.Recorder{Names: []string{"long_buzz"}}
-	out := haptic.New(device)
+	out := cue.New(device)
 	defer out.Close()
 	for _, u := range []announce.Utterance{
 		{Text: "Planner started.", Kind: announce.News, Event: &aaep.Event{Payload: &aaep.SessionStarted{}}},

@@ -2,7 +2,7 @@
 // when.
 //
 //	device := &haptictest.Recorder{}
-//	out := haptic.New(device)
+//	out := cue.New(device)
 //	…
 //	device.Played()
 //
@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/handshake/extensions"
-	"github.com/aaep-go/aaep/subscriber/haptic"
+	"github.com/aaep-go/aaep/subscriber/cue"
 )
 
-// Recorder is a haptic.Device. The zero Recorder has the five patterns by meaning and
+// Recorder is a cue.Device. The zero Recorder has the five patterns by meaning and
 // plays each in no time. Its methods may be called from any goroutine.
 type Recorder struct {
 	// Names are the patterns that it has, instead of the five.
@@ -44,7 +44,7 @@ func (r *Recorder) Patterns() []string {
 	if r.Names != nil {
 		return r.Names
 	}
-	return []string{haptic.NeedsYou, haptic.Started, haptic.Working, haptic.Done, haptic.Failed, haptic.Lost}
+	return []string{cue.NeedsYou, cue.Started, cue.Working, cue.Done, cue.Failed, cue.Lost}
 }
 
 // Play keeps felt, and returns after Length or when ctx ends.

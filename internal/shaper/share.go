@@ -76,9 +76,11 @@ func (s *Shaper) matches(other *Shaper, since func(session string) time.Time) bo
 // and Split needs it to part them again.
 type ShareRecord struct {
 	stats     Stats  // the counts less those of the other
-	newest    uint64 // these three as in the Shaper that was given up
+	newest    uint64 // these five as in the Shaper that was given up
 	heardUpTo uint64
 	repeat    uint32
+	reworded  bool
+	mayFold   bool
 	spent     *budget.Budget // the budget that was given up; nil if nothing was spent lately
 	taken     uint64         // how many tokens the other had taken by then
 }
@@ -97,7 +99,8 @@ func (s *Shaper) Share(now time.Time, other *Shaper, since func(session string) 
 
 // handOver returns how s differs from other, which matches it. It changes neither.
 func (s *Shaper) handOver(now time.Time, other *Shaper) *ShareRecord {
-	p := &ShareRecord{newest: s.newest, heardUpTo: s.heardUpTo, repeat: s.repeat, taken: other.budget.Taken()}
+	p := &ShareRecord{newest: s.newest, heardUpTo: s.heardUpTo, repeat: s.repeat,
+		reworded: s.reworded, mayFold: s.mayFold, taken: other.budget.Taken()}
 	p.stats = Stats{
 		Delivered: s.stats.Delivered - other.stats.Delivered,
 		Merged:    s.stats.Merged - other.stats.Merged,
@@ -134,6 +137,7 @@ func (s *Shaper) Split(p *ShareRecord) *Shaper {
 	}
 	c.folded = slices.Clone(s.folded)
 	c.heardUpTo, c.repeat, c.newest = p.heardUpTo, p.repeat, max(s.newest, p.newest)
+	c.reworded, c.mayFold = p.reworded, p.mayFold
 	c.sessions = make(map[string]*sessionState, len(s.sessions))
 	for session, t := range s.sessions {
 		c.sessions[session] = &sessionState{stamp: t.stamp, ended: t.ended}

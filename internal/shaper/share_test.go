@@ -360,3 +360,33 @@ func (w *sharingHarness) pushOwnTo(h *subscription) {
 		}
 	}
 }
+
+// INV-23: a subscription whose words were changed before it shared a Shaper gets what leaves again,
+// in the new words, under another id, although the Shaper that it shared never changed them.
+func TestSplitAfterNewWords(t *testing.T) {
+	few, many := listener(sentence), listener(sentence)
+	few.Verbosity, many.Verbosity = aaep.VerbosityTerse, aaep.VerbosityDetailed
+	ev := tool("t")
+	ev.Summary = aaep.Text{Terse: "In short.", Normal: "It is so.", Detailed: "All that there is to be said."}
+	now := harnessStart
+	leave := func(s *Shaper) *aaep.Event {
+		s.Push(now, Entry{Pos: 1, Event: ev})
+		out, _ := s.Pop(now)
+		s.Left(now)
+		return out.Event
+	}
+	changed, other := New(few, partID), New(many, partID)
+	first := leave(changed)
+	changed.SetTerms(now, many)
+	leave(other)
+	record := changed.Share(now, other, nil, false)
+	if record == nil {
+		t.Fatal("they would make the same stream, and do not share it")
+	}
+	alone := other.Split(record)
+	alone.Reset(true)
+	alone.Heard(1, 7)
+	if again := leave(alone); again.EventID == first.EventID || again.Verbosity == first.Verbosity {
+		t.Errorf("%s leaves as %s, then as %s with the id %s", first.EventID, first.Verbosity, again.Verbosity, again.EventID)
+	}
+}

@@ -2,33 +2,25 @@ package haptic_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
-	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/haptictest"
-	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/godbus/dbus/v5"
+
+	"github.com/aaep-go/aaep/subscriber/cue"
 	"github.com/aaep-go/aaep/subscriber/haptic"
 )
 
-// What a session feels like. With OpenFeedbackd in the Recorder's place, a telephone buzzes.
+// A telephone buzzes beside the words. Where there is no feedbackd, the words are all there is.
 func Example() {
-	device := &haptictest.Recorder{}
-	out := haptic.New(device)
+	device, err := haptic.OpenFeedbackd(context.Background(), haptic.FeedbackdOptions{
+		Bus: func(context.Context) (*dbus.Conn, error) { return nil, errors.New("no bus here") },
+	})
+	if err != nil {
+		fmt.Println("nothing is felt:", err)
+		return
+	}
+	out := cue.New(device)
 	defer out.Close()
-	ctx := context.Background()
-	for _, u := range []announce.Utterance{
-		{Text: "Planner started.", Kind: announce.News, Event: &aaep.Event{Payload: &aaep.SessionStarted{}}},
-		{Text: "There are three flights.", Kind: announce.Output},
-		{Text: "Book the first one?", Kind: announce.Question, Critical: true, Event: &aaep.Event{Payload: &aaep.AwaitingConfirmation{}}},
-	} {
-		if err := out.Present(ctx, u); err != nil {
-			fmt.Println(err)
-		}
-	}
-	for _, p := range device.Played() {
-		fmt.Println(p.Pattern)
-	}
-	// Output:
-	// started
-	// needs_you
+	// Output: nothing is felt: haptic: no bus here
 }

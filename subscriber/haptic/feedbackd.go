@@ -1,3 +1,13 @@
+// Package haptic plays the patterns of package subscriber/cue through feedbackd, the daemon of
+// Linux telephones and desktops, which makes them felt and plays sounds (earcons) as well: its
+// users decide in one place whether an event of theirs is felt, heard or neither, so both are one
+// package here.
+//
+//	device, err := haptic.OpenFeedbackd(ctx, haptic.FeedbackdOptions{})
+//	out := cue.New(device)
+//
+// Sounds are switched with FeedbackdOptions.Sound; words are another output's and are not touched
+// by it.
 package haptic
 
 import (
@@ -13,6 +23,7 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/sessionbus"
 	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/cue"
 )
 
 // What can be wrong with feedbackd.
@@ -40,10 +51,10 @@ type FeedbackdOptions struct {
 // feel, or sound, and not by their names: a tick of 15 ms and one of 12, twice half a second, a
 // tenth of a second, three times 0.75 s.
 var (
-	toFeel = map[string]string{Started: "button-pressed", Working: "button-released", NeedsYou: "message-new-sms",
-		Done: "timeout-completed", Failed: "message-new-email"}
-	toHear = map[string]string{Started: "button-pressed", Working: "button-released", NeedsYou: "message-new-instant",
-		Done: "timeout-completed", Failed: "phone-failure"}
+	toFeel = map[string]string{cue.Started: "button-pressed", cue.Working: "button-released", cue.NeedsYou: "message-new-sms",
+		cue.Done: "timeout-completed", cue.Failed: "message-new-email"}
+	toHear = map[string]string{cue.Started: "button-pressed", cue.Working: "button-released", cue.NeedsYou: "message-new-instant",
+		cue.Done: "timeout-completed", cue.Failed: "phone-failure"}
 )
 
 const (
@@ -58,8 +69,8 @@ const (
 // lets nothing through, "quiet" no sound. Where there is no motor, no sound card or nothing in the
 // theme, nothing happens, and that is no error.
 //
-// NeedsYou and Failed are marked as important; who lets this program be important feels them in any
-// profile.
+// cue.NeedsYou and cue.Failed are marked as important; a person who lets this program be important
+// feels them in any profile.
 type Feedbackd struct {
 	options FeedbackdOptions
 	conn    *dbus.Conn
@@ -100,11 +111,11 @@ func OpenFeedbackd(ctx context.Context, options FeedbackdOptions) (*Feedbackd, e
 	return f, nil
 }
 
-// Patterns returns what Events has, NeedsYou first.
+// Patterns returns what Events has, cue.NeedsYou first.
 func (f *Feedbackd) Patterns() []string {
 	names := slices.Sorted(maps.Keys(f.options.Events))
-	if i := slices.Index(names, NeedsYou); i > 0 {
-		names = slices.Insert(slices.Delete(names, i, i+1), 0, NeedsYou)
+	if i := slices.Index(names, cue.NeedsYou); i > 0 {
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, cue.NeedsYou)
 	}
 	return names
 }
@@ -119,7 +130,7 @@ func (f *Feedbackd) Play(ctx context.Context, felt extensions.HapticData) error 
 	if !f.options.Sound {
 		hints["profile"] = dbus.MakeVariant("quiet")
 	}
-	if felt.Pattern == NeedsYou || felt.Pattern == Failed {
+	if felt.Pattern == cue.NeedsYou || felt.Pattern == cue.Failed {
 		hints["important"] = dbus.MakeVariant(true)
 	}
 	ended := make(chan *dbus.Signal, 64) // of all programs

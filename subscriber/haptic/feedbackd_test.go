@@ -17,6 +17,7 @@ import (
 	"github.com/aaep-go/aaep/internal/sessionbus"
 	"github.com/aaep-go/aaep/internal/sessionbus/bustest"
 	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/cue"
 	"github.com/aaep-go/aaep/subscriber/haptic"
 )
 
@@ -97,18 +98,18 @@ func TestFeedbackd(t *testing.T) {
 		after   time.Duration
 		err     error
 	}{
-		{"felt only", haptic.FeedbackdOptions{}, haptic.Done, time.Second, time.Minute,
+		{"felt only", haptic.FeedbackdOptions{}, cue.Done, time.Second, time.Minute,
 			`io.github.aaep-go timeout-completed map[profile:"quiet"] -1`, time.Second, nil},
-		{"with sound", haptic.FeedbackdOptions{AppID: "org.example.App", Sound: true}, haptic.Working, 0, time.Minute,
+		{"with sound", haptic.FeedbackdOptions{AppID: "org.example.App", Sound: true}, cue.Working, 0, time.Minute,
 			`org.example.App button-released map[] -1`, 0, nil},
-		{"important", haptic.FeedbackdOptions{Sound: true}, haptic.NeedsYou, time.Second, time.Minute,
+		{"important", haptic.FeedbackdOptions{Sound: true}, cue.NeedsYou, time.Second, time.Minute,
 			`io.github.aaep-go message-new-instant map[important:true] -1`, time.Second, nil},
 		{"a theme of one's own", haptic.FeedbackdOptions{Events: map[string]string{"wave": "x-wave"}}, "wave", time.Second, time.Minute,
 			`io.github.aaep-go x-wave map[profile:"quiet"] -1`, time.Second, nil},
 		{"what it has not", haptic.FeedbackdOptions{}, "wave", time.Second, time.Minute, "", 0, nil},
-		{"cut", haptic.FeedbackdOptions{Sound: true}, haptic.Done, 3 * time.Second, time.Second,
+		{"cut", haptic.FeedbackdOptions{Sound: true}, cue.Done, 3 * time.Second, time.Second,
 			`io.github.aaep-go timeout-completed map[] -1, end 1`, time.Second, context.DeadlineExceeded},
-		{"a theme without end", haptic.FeedbackdOptions{Sound: true}, haptic.Done, -1, time.Minute,
+		{"a theme without end", haptic.FeedbackdOptions{Sound: true}, cue.Done, -1, time.Minute,
 			`io.github.aaep-go timeout-completed map[] -1, end 1`, 5 * time.Second, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -147,7 +148,7 @@ func TestFeedbackdTrouble(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		if err := device.Play(ctx, extensions.HapticData{Pattern: haptic.Done}); !errors.Is(err, haptic.ErrHung) || time.Since(start) != 2*time.Second {
+		if err := device.Play(ctx, extensions.HapticData{Pattern: cue.Done}); !errors.Is(err, haptic.ErrHung) || time.Since(start) != 2*time.Second {
 			t.Errorf("hung, Play = %v after %v", err, time.Since(start))
 		}
 		close(d.hung)
@@ -157,7 +158,7 @@ func TestFeedbackdTrouble(t *testing.T) {
 			nil:              dbus.NewError("org.freedesktop.DBus.Error.InvalidArgs", []any{"an event without a name"}),
 		} {
 			d.fault = fault
-			err := device.Play(t.Context(), extensions.HapticData{Pattern: haptic.Done})
+			err := device.Play(t.Context(), extensions.HapticData{Pattern: cue.Done})
 			if want != nil && !errors.Is(err, want) || want == nil && !strings.Contains(fmt.Sprint(err), "an event without a name") {
 				t.Errorf("Play = %v", err)
 			}
@@ -166,7 +167,7 @@ func TestFeedbackdTrouble(t *testing.T) {
 		d.length = time.Minute
 		time.AfterFunc(time.Second, func() { device.Close() })
 		for range 2 {
-			if err := device.Play(t.Context(), extensions.HapticData{Pattern: haptic.Done}); !errors.Is(err, announce.ErrClosed) {
+			if err := device.Play(t.Context(), extensions.HapticData{Pattern: cue.Done}); !errors.Is(err, announce.ErrClosed) {
 				t.Errorf("closed, Play = %v", err)
 			}
 		}
@@ -206,7 +207,7 @@ func TestRealFeedbackd(t *testing.T) {
 			}
 			cancel()
 		}
-		if err := haptic.New(device).Present(t.Context(), announce.Utterance{Kind: announce.Question, Critical: true}); err != nil {
+		if err := cue.New(device).Present(t.Context(), announce.Utterance{Kind: announce.Question, Critical: true}); err != nil {
 			t.Errorf("Present = %v", err)
 		}
 	}

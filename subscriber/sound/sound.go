@@ -12,7 +12,7 @@
 // package makes. They differ by rhythm as by pitch.
 //
 // They are played by pw-play (PipeWire) or paplay (PulseAudio), which know the person's devices and
-// how loud they have them. How often something sounds is as with package haptic, which decides what
+// how loud they have them. How often something sounds is as with package cue, which decides what
 // has which meaning: at most once a second, work that goes on once in ten seconds, each event once.
 package sound
 
@@ -31,7 +31,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/handshake/extensions"
-	"github.com/aaep-go/aaep/subscriber/haptic"
+	"github.com/aaep-go/aaep/subscriber/cue"
 )
 
 // ErrAbsent says that there is no program that plays sounds, or none that can.
@@ -59,7 +59,7 @@ type Options struct {
 
 // Output is a present.Output.
 type Output struct {
-	*haptic.Output
+	*cue.Output
 	player *player
 }
 
@@ -91,10 +91,10 @@ func Open(ctx context.Context, options Options) (*Output, error) {
 		os.RemoveAll(p.folder)
 		return nil, err
 	}
-	return &Output{haptic.New(p), p}, nil
+	return &Output{cue.New(p), p}, nil
 }
 
-// player is the haptic.Device of an Output: haptic.Output decides when it plays which pattern. It
+// player is the cue.Device of an Output: cue.Output decides when it plays which pattern. It
 // does not change once Open has returned.
 type player struct {
 	volume  int               // from 1 to 100
@@ -104,14 +104,14 @@ type player struct {
 	files   map[string]string // the sound of each meaning
 }
 
-// patternMeanings are the meanings by the pattern that haptic.Output chooses.
-var patternMeanings = map[string]string{haptic.NeedsYou: Question, haptic.Working: Tool, haptic.Done: Done,
-	haptic.Failed: Failed, haptic.Lost: Lost}
+// patternMeanings are the meanings by the pattern that cue.Output chooses.
+var patternMeanings = map[string]string{cue.NeedsYou: Question, cue.Working: Tool, cue.Done: Done,
+	cue.Failed: Failed, cue.Lost: Lost}
 
 // Patterns returns the patterns of all meanings, also of those that are not to sound: otherwise
-// haptic.Output would choose another for what is critical.
+// cue.Output would choose another for what is critical.
 func (p *player) Patterns() []string {
-	return []string{haptic.NeedsYou, haptic.Working, haptic.Done, haptic.Failed, haptic.Lost}
+	return []string{cue.NeedsYou, cue.Working, cue.Done, cue.Failed, cue.Lost}
 }
 
 // Play plays the sound of a pattern.

@@ -17,6 +17,7 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/braille"
+	"github.com/aaep-go/aaep/subscriber/cue"
 	"github.com/aaep-go/aaep/subscriber/haptic"
 	"github.com/aaep-go/aaep/subscriber/nvda"
 	"github.com/aaep-go/aaep/subscriber/orca"
@@ -76,7 +77,7 @@ var outputKinds = []outputKind{
 			if err != nil {
 				return nil, err
 			}
-			return haptic.New(device), nil
+			return cue.New(device), nil
 		}, announce.Content{}},
 	{"sound", false, false, phrase.MayBeGarbled,
 		"It needs pw-play or paplay, and sound that works: in Debian, pipewire-bin or pulseaudio-utils.",

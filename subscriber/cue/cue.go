@@ -1,6 +1,7 @@
-// Package haptic makes felt what happens: six patterns of one meaning each, for a wristband, a
-// telephone or a controller, and as sounds where a device plays those. No words, and no
-// language.
+// Package cue tells without words what happens, by patterns of one meaning each: six that a
+// wristband, a telephone or a controller makes felt, or that are heard as short sounds. It decides
+// which pattern an utterance has and when it may be played; a Device plays it. Package
+// subscriber/haptic has a device that is felt, package subscriber/sound one that is heard.
 //
 // A pattern is never the only way in which a person learns of something: use it beside speech,
 // braille or text. That is why it is no error where no pattern can be felt, as with a device
@@ -15,12 +16,7 @@
 // patterns so that the agent knows them:
 //
 //	caps.AddExtension(extensions.HapticVocabulary, extensions.Haptic{PatternsSupported: device.Patterns()})
-//
-// Feedbackd is the device of Linux telephones and desktops, and plays sounds (earcons) as well: its
-// users decide in one place whether an event of theirs is felt, heard or neither, so both are one
-// package here. Sounds are switched with FeedbackdOptions.Sound; words are another output's and are
-// not touched by it.
-package haptic
+package cue
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package haptic_test
+package cue_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/haptictest"
 	"github.com/aaep-go/aaep/subscriber/announce"
-	"github.com/aaep-go/aaep/subscriber/haptic"
+	"github.com/aaep-go/aaep/subscriber/cue"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -73,7 +73,7 @@ func TestMeaning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var device haptictest.Recorder
-			out := haptic.New(&device)
+			out := cue.New(&device)
 			defer out.Close()
 			if err := out.Present(t.Context(), c.u); err != nil {
 				t.Fatal(err)
@@ -92,8 +92,8 @@ func TestMeaning(t *testing.T) {
 // A device without a pattern for a lost link plays that of a failure, and never the one that says
 // that the person is needed.
 func TestLostWithoutPattern(t *testing.T) {
-	device := haptictest.Recorder{Names: []string{haptic.NeedsYou, haptic.Failed}}
-	out := haptic.New(&device)
+	device := haptictest.Recorder{Names: []string{cue.NeedsYou, cue.Failed}}
+	out := cue.New(&device)
 	defer out.Close()
 	for _, link := range []announce.Link{announce.LinkLost, announce.LinkBack} {
 		if err := out.Present(t.Context(), announce.Utterance{Kind: announce.Notice, Critical: true, Link: link}); err != nil {
@@ -110,7 +110,7 @@ func TestLostWithoutPattern(t *testing.T) {
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		device := &haptictest.Recorder{Length: 100 * time.Millisecond}
-		out := haptic.New(device)
+		out := cue.New(device)
 		start := time.Now()
 		present := func(u announce.Utterance) {
 			if err := out.Present(t.Context(), u); err != nil {
@@ -151,7 +151,7 @@ func TestFailureIsFelt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				device := &haptictest.Recorder{Names: c.names}
-				out, start := haptic.New(device), time.Now()
+				out, start := cue.New(device), time.Now()
 				ev := event(c.payload)
 				ev.Extensions = map[string]json.RawMessage{"haptic": json.RawMessage(`{"pattern":"` + c.names[0] + `","location":"wrist"}`)}
 				if err := out.Present(t.Context(), announce.Utterance{Event: ev, Critical: true}); err != nil {
@@ -185,7 +185,7 @@ func TestChosen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				device := &haptictest.Recorder{Names: c.names}
-				out, start := haptic.New(device), time.Now()
+				out, start := cue.New(device), time.Now()
 				ev := event(&aaep.SessionCompleted{})
 				ev.Extensions = map[string]json.RawMessage{"haptic": json.RawMessage(c.data)}
 				if err := out.Present(t.Context(), announce.Utterance{Event: ev, Critical: c.critical}); err != nil {
@@ -204,7 +204,7 @@ func TestEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("the battery is empty")
 		device := &haptictest.Recorder{Length: 3 * time.Second, Err: broken}
-		out, start := haptic.New(device), time.Now()
+		out, start := cue.New(device), time.Now()
 		problem := announce.Utterance{Kind: announce.Problem}
 		if err := out.Present(t.Context(), problem); err != broken {
 			t.Errorf("Present = %v", err)
