@@ -87,7 +87,7 @@ var ErrUnreachable = errors.New("producer: nobody could be asked")
 //
 // Run is called at most once, after tool.invoked is in the log, with a context that ends with ctx,
 // the session and RunTimeout, in which SessionOf finds the session. What happened is told
-// afterwards, also if run panics. Where a tool is irreversible or of high risk, tool.invoked leaves
+// afterwards; if run panics, that the action may have been done. Where a tool is irreversible or of high risk, tool.invoked leaves
 // at once whatever rate was asked for, and run waits until the subscribers that were asked have it:
 // two seconds at most, and not for a link that takes nothing. No other tool waits for a subscriber.
 //
@@ -123,10 +123,10 @@ func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (s
 		}
 		crash := recover()
 		if crash == nil {
-			done(errors.New("the tool's function ended its goroutine"))
+			done(fmt.Errorf("the tool's function ended its goroutine; %w", errBrokeOff))
 			return
 		}
-		done(fmt.Errorf("panic: %v", crash))
+		done(fmt.Errorf("panic: %v; %w", crash, errBrokeOff))
 		panic(crash)
 	}()
 	result, err := run(ctx)
@@ -135,6 +135,9 @@ func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (s
 	done(err)
 	return result, err
 }
+
+// errBrokeOff is why a call has no result whose function panicked or ended its goroutine.
+var errBrokeOff = errors.New("the action may have been done")
 
 // Confirm does for an action that is no function what Tool does: it asks where the tool must,
 // announces that the tool is invoked, and returns aaep.Accept when the action may be done. Then do
@@ -323,6 +326,9 @@ func (s *Session) finishCall(call toolCall, began time.Time, err error, recorded
 		p.Status, words, why = aaep.ToolTimeout, phrase.ToolTookTooLong, phrase.TookTooLong
 	default: // an error's own words may hold secrets
 		p.Status, words, why = aaep.ToolError, phrase.ToolFailed, phrase.Failed
+		if errors.Is(err, errBrokeOff) { // "failed" would invite the user to have it done again
+			words = phrase.ToolEndUnknown
+		}
 		s.p.cfg.Logger.Warn("tool failed", "session_id", s.id, "tool", call.Tool, "error", err)
 	}
 	if recorded {

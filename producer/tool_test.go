@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,8 @@ import (
 
 const ran = "session.started idle>thinking thinking>calling_tool tool.invoked "
 
-// INV-11: a run that panics is told as failed, and the panic goes on.
+// INV-11: of a run that panics, or ends its goroutine, it is told that it may have been done, and
+// the panic goes on.
 func TestRunPanics(t *testing.T) {
 	var logged bytes.Buffer
 	bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))}, func(t *testing.T, st *stage) {
@@ -33,6 +35,25 @@ func TestRunPanics(t *testing.T) {
 			s.Tool(t.Context(), look, func(context.Context) (string, error) { panic("boom") })
 		}()
 		wantStory(t, l.events(), ran+"tool.error calling_tool>thinking")
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			s.Tool(t.Context(), look, func(context.Context) (string, error) { runtime.Goexit(); return "", nil })
+		}()
+		<-ended
+		synctest.Wait()
+		told := 0
+		for _, ev := range l.events() {
+			if _, is := ev.Payload.(*aaep.ToolCompleted); is {
+				told++
+				if want := "may have been done: how it ended is not known."; !strings.Contains(ev.Text(aaep.VerbosityNormal), want) {
+					t.Errorf("told: %s", ev.Text(aaep.VerbosityNormal))
+				}
+			}
+		}
+		if told != 2 {
+			t.Errorf("%d of 2 ends are told", told)
+		}
 		if !strings.Contains(logged.String(), "panic: boom") {
 			t.Errorf("the log has %q, and no word of what was wrong", logged.String())
 		}
