@@ -3,6 +3,7 @@ package producer_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -334,4 +335,26 @@ func TestClarifyWithoutAnswer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A user who hears two choices alike could not tell them apart: each then has its value behind it.
+func TestChoicesOfOneLabel(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.listen(answering(everything())), st.session("Paying.")
+		asked := later(func() (string, error) {
+			return s.AskChoice(t.Context(), producer.Question{Text: aaep.Say("Which card?"), Choices: []producer.Choice{
+				{Value: "1234", Label: aaep.Say("Visa card")}, {Value: "5678", Label: aaep.Say("visa  card")}, {Label: aaep.Say("Cash")}}})
+		})
+		synctest.Wait()
+		q := of[*aaep.AwaitingClarification](l.events())[0]
+		var labels []string
+		for _, c := range q.Choices {
+			labels = append(labels, c.Label)
+		}
+		if want := []string{"Visa card (1234)", "visa  card (5678)", "Cash"}; !slices.Equal(labels, want) {
+			t.Errorf("the labels are %q, want %q", labels, want)
+		}
+		s.Close()
+		<-asked
+	})
 }

@@ -152,7 +152,23 @@ func (q Question) fillIn(p *aaep.AwaitingClarification, tag string) (complete bo
 		p.Choices = append(p.Choices, aaep.Choice{Value: cmp.Or(c.Value, firstLabel), Label: label})
 		complete = complete && hasLabel
 	}
+	distinguishLabels(p.Choices)
 	return complete
+}
+
+// distinguishLabels puts its value behind each label that is also that of another choice: a user who hears
+// the same twice could not choose.
+func distinguishLabels(choices []aaep.Choice) {
+	labels := map[string]int{}
+	fold := func(label string) string { return strings.ToLower(strings.Join(strings.Fields(label), " ")) }
+	for _, c := range choices {
+		labels[fold(c.Label)]++
+	}
+	for i, c := range choices {
+		if labels[fold(c.Label)] > 1 && fold(c.Label) != fold(c.Value) {
+			choices[i].Label += " (" + c.Value + ")"
+		}
+	}
 }
 
 // explainAnswer maps the outcome of a clarification to the words that announce it, and to the error
