@@ -52,7 +52,7 @@ func (c *Cluster) connectTo(ctx context.Context, servers string) (err error) {
 	for {
 		c.nc, err = nats.Connect(servers, options...)
 		if err == nil {
-			return nil
+			return c.checkVersion()
 		}
 		if ctx.Err() == nil && isNotUpYet(err) {
 			select {
@@ -63,6 +63,19 @@ func (c *Cluster) connectTo(ctx context.Context, servers string) (err error) {
 		}
 		return errkind.Unreachable.Mark(fmt.Errorf("cannot reach NATS at %s: %w", servers, c.opts.connectError(err)))
 	}
+}
+
+// checkVersion closes the connection and returns an error if the server is too old to add several
+// messages to a stream as one. Such a server drops what it does not know of a stream's settings,
+// and an agent would wait for it without a word.
+func (c *Cluster) checkVersion() error {
+	version := c.nc.ConnectedServerVersion()
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major > 2 || major == 2 && minor >= 12 {
+		return nil // a version that cannot be read is left to fail by itself
+	}
+	c.nc.Close()
+	return errkind.Unreachable.Mark(fmt.Errorf("the NATS server is version %s; 2.12 or later is needed", version))
 }
 
 // isNotUpYet reports whether an error of connecting is that of servers, or of a network, that may
