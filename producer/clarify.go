@@ -156,8 +156,8 @@ func (q Question) fillIn(p *aaep.AwaitingClarification, tag string) (complete bo
 	return complete
 }
 
-// distinguishLabels puts its value behind each label that is also that of another choice: a user who hears
-// the same twice could not choose.
+// distinguishLabels puts its value behind each label that is also that of another choice: a user
+// who hears the same twice could not choose.
 func distinguishLabels(choices []aaep.Choice) {
 	labels := map[string]int{}
 	fold := func(label string) string { return strings.ToLower(strings.Join(strings.Fields(label), " ")) }

@@ -87,9 +87,10 @@ var ErrUnreachable = errors.New("producer: nobody could be asked")
 //
 // Run is called at most once, after tool.invoked is in the log, with a context that ends with ctx,
 // the session and RunTimeout, in which SessionOf finds the session. What happened is told
-// afterwards; if run panics, that the action may have been done. Where a tool is irreversible or of high risk, tool.invoked leaves
-// at once whatever rate was asked for, and run waits until the subscribers that were asked have it:
-// two seconds at most, and not for a link that takes nothing. No other tool waits for a subscriber.
+// afterwards; if run panics, that the action may have been done. Where a tool is irreversible or of
+// high risk, tool.invoked leaves at once whatever rate was asked for, and run waits until the
+// subscribers that were asked have it: two seconds at most, and not for a link that takes nothing.
+// No other tool waits for a subscriber.
 //
 // The error is run's own, or says why it did not run: ErrRejected, ErrTimedOut, ErrUnreachable,
 // ErrNotRecorded, ErrSessionOver, that of ctx, or an *aaep.InvalidError for a Tool that is not
