@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -105,14 +106,10 @@ var lateMutants = []mutant{
 		return []object{o}
 	}, out: func(p *proxy, o object) []object {
 		if own, ok := o["reply_token"].(string); ok {
-			n, _ := p.shared.LoadOrStore("tokens", new(int))
-			named, known := p.shared.Load("name of " + own)
-			if !known {
-				*n.(*int)++
-				named = fmt.Sprintf("rpl_%032d", *n.(*int))
-				p.shared.Store("name of "+own, named)
-				p.shared.Store(named, own)
-			}
+			// Two links may meet a token at once: it has one name, and a number is left out.
+			n, _ := p.shared.LoadOrStore("tokens", new(atomic.Int64))
+			named, _ := p.shared.LoadOrStore("name of "+own, fmt.Sprintf("rpl_%032d", n.(*atomic.Int64).Add(1)))
+			p.shared.Store(named, own)
 			o["reply_token"] = named
 		}
 		return []object{o}
