@@ -339,22 +339,37 @@ func TestClarifyWithoutAnswer(t *testing.T) {
 
 // A user who hears two choices alike could not tell them apart: each then has its value behind it.
 func TestChoicesOfOneLabel(t *testing.T) {
-	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.listen(answering(everything())), st.session("Paying.")
-		asked := later(func() (string, error) {
-			return s.AskChoice(t.Context(), producer.Question{Text: aaep.Say("Which card?"), Choices: []producer.Choice{
-				{Value: "1234", Label: aaep.Say("Visa card")}, {Value: "5678", Label: aaep.Say("visa  card")}, {Label: aaep.Say("Cash")}}})
+	for _, tc := range []struct {
+		choices [][2]string // value and label
+		want    []string
+	}{
+		{[][2]string{{"1234", "Visa card"}, {"5678", "visa  card"}, {"cash", "Cash"}},
+			[]string{"Visa card (1234)", "visa  card (5678)", "Cash"}},
+		{[][2]string{{"x", "Pay"}, {"y", "Pay\u200b"}}, []string{"Pay (x)", "Pay\u200b (y)"}},
+		{[][2]string{{"pay", "Pay"}, {"y", "Pay"}, {"z", "Ｐａｙ"}}, []string{"Pay (pay)", "Pay (y)", "Ｐａｙ (z)"}},
+		{[][2]string{{"x", "Pay"}, {"y", "Pay"}, {"z", "Pay (x)"}}, []string{"Pay (x) (x)", "Pay (y)", "Pay (x) (z)"}},
+	} {
+		bubble(t, func(t *testing.T, st *stage) {
+			l, s := st.listen(answering(everything())), st.session("Paying.")
+			var choices []producer.Choice
+			for _, c := range tc.choices {
+				choices = append(choices, producer.Choice{Value: c[0], Label: aaep.Say(c[1])})
+			}
+			asked := later(func() (string, error) {
+				return s.AskChoice(t.Context(), producer.Question{Text: aaep.Say("Which card?"), Choices: choices})
+			})
+			synctest.Wait()
+			var labels []string
+			for _, q := range of[*aaep.AwaitingClarification](l.events()) {
+				for _, c := range q.Choices {
+					labels = append(labels, c.Label)
+				}
+			}
+			if !slices.Equal(labels, tc.want) {
+				t.Errorf("the labels of %q are %q, want %q", tc.choices, labels, tc.want)
+			}
+			s.Close()
+			<-asked
 		})
-		synctest.Wait()
-		q := of[*aaep.AwaitingClarification](l.events())[0]
-		var labels []string
-		for _, c := range q.Choices {
-			labels = append(labels, c.Label)
-		}
-		if want := []string{"Visa card (1234)", "visa  card (5678)", "Cash"}; !slices.Equal(labels, want) {
-			t.Errorf("the labels are %q, want %q", labels, want)
-		}
-		s.Close()
-		<-asked
-	})
+	}
 }

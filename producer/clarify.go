@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
@@ -156,17 +158,24 @@ func (q Question) fillIn(p *aaep.AwaitingClarification, tag string) (complete bo
 	return complete
 }
 
-// distinguishLabels puts its value behind each label that is also that of another choice: a user
-// who hears the same twice could not choose.
+// distinguishLabels puts its value behind each label that sounds like that of another choice, until
+// no two do: a user who hears the same twice could not choose.
 func distinguishLabels(choices []aaep.Choice) {
-	labels := map[string]int{}
-	fold := func(label string) string { return strings.ToLower(strings.Join(strings.Fields(label), " ")) }
-	for _, c := range choices {
-		labels[fold(c.Label)]++
+	heard := func(label string) string {
+		return strings.ToLower(strings.Join(strings.Fields(norm.NFKC.String(aaep.SafeText(label))), " "))
 	}
-	for i, c := range choices {
-		if labels[fold(c.Label)] > 1 && fold(c.Label) != fold(c.Value) {
-			choices[i].Label += " (" + c.Value + ")"
+	for range choices {
+		count, distinct := map[string]int{}, true
+		for _, c := range choices {
+			count[heard(c.Label)]++
+		}
+		for i, c := range choices {
+			if count[heard(c.Label)] > 1 {
+				choices[i].Label, distinct = c.Label+" ("+c.Value+")", false
+			}
+		}
+		if distinct {
+			return
 		}
 	}
 }
