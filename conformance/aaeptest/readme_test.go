@@ -17,7 +17,6 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/conformance/aaeptest"
-	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
@@ -229,7 +228,7 @@ func (u *user) answer(answer func(text string)) {
 // Present takes as long as a very fast voice: what nobody could have heard yet may not be answered.
 func (u *user) Present(ctx context.Context, said announce.Utterance) error {
 	select {
-	case <-time.After(time.Duration(spoken.Words(said.Text)) * time.Minute / 1400):
+	case <-time.After(said.Duration(1400)):
 	case <-ctx.Done():
 		return ctx.Err()
 	}

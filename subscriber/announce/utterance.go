@@ -12,8 +12,10 @@ package announce
 
 import (
 	"errors"
+	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/spoken"
 )
 
 // Kind says what an utterance is about. An output may choose a sound or a pattern by it.
@@ -60,6 +62,13 @@ type Utterance struct {
 	// of the Kind Question, whatever else was presented since: a display of one line that keeps a
 	// question keeps that.
 	Event *aaep.Event
+}
+
+// Duration returns how long a voice takes for it at a pace, which is positive: figures and signs
+// are counted as they are spoken, and scripts without spaces by their letters. It is for an output
+// that has no voice and keeps the time of one.
+func (u Utterance) Duration(wordsPerMinute int) time.Duration {
+	return time.Duration(spoken.Words(u.Text)) * time.Minute / time.Duration(wordsPerMinute)
 }
 
 // What Present of an output returns where it did not present the whole utterance.
