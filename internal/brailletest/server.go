@@ -104,10 +104,17 @@ func (s *Server) Cut() {
 	}
 }
 
+// ResizeUnnoticed gives the display another number of cells, and tells the client nothing.
+func (s *Server) ResizeUnnoticed(cells int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cells = cells
+}
+
 // Resize gives the display another number of cells, and tells the client so; 0 unplugs it.
 func (s *Server) Resize(cells int) {
+	s.ResizeUnnoticed(cells)
 	s.mu.Lock()
-	s.cells = cells
 	conn := s.conn
 	s.mu.Unlock()
 	if conn == nil {

@@ -241,6 +241,23 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// A display whose new size nothing tells of shows the text in it within seconds.
+func TestUnnoticedSize(t *testing.T) {
+	inBubble(t, 40, braille.Options{}, func(b *fixture) {
+		result := b.presentAsync(b.Context(), sayCritical("Delete it?"))
+		b.s.ResizeUnnoticed(20)
+		b.sleepUntil(5 * time.Second)
+		if b.d.Cells() != 20 {
+			t.Errorf("Cells = %d", b.d.Cells())
+		}
+		b.checkShown("Delete it?| ⠿")
+		b.pressKeys(brailletest.Forward)
+		b.sleepUntil(8 * time.Second)
+		b.pressKeys(brailletest.Forward)
+		b.checkEnd(result, nil)
+	})
+}
+
 // A display that becomes another one shows the same place of the text at once, and never gets a
 // wider line.
 func TestResize(t *testing.T) {

@@ -238,11 +238,17 @@ func (d *Display) carryOutOrders() {
 	}
 }
 
+// sizeCheck is how often a display that shows something is asked for its size, beside the notices
+// of changes: one may be lost, or come before the new size counts.
+const sizeCheck = 5 * time.Second
+
 // serveUntilError carries out orders, keys and what is due. After each of them the display follows
 // the reader.
 func (d *Display) serveUntilError() error {
 	timer := time.NewTimer(math.MaxInt64) // set when something is due
 	defer timer.Stop()
+	check := time.NewTicker(sizeCheck)
+	defer check.Stop()
 	for {
 		select {
 		case f := <-d.orders:
@@ -265,6 +271,13 @@ func (d *Display) serveUntilError() error {
 			}
 			if width == d.reader.cells {
 				return errors.New("BRLTTY refuses what is shown")
+			}
+		case <-check.C:
+			if d.drawn == nil {
+				continue
+			}
+			if err := d.measureDisplay(); err != nil {
+				return err
 			}
 		case <-timer.C:
 		case <-d.client.done:
