@@ -382,9 +382,9 @@ func (r *Recording) userAnswer(q message) (message, bool) {
 	return message{}, false
 }
 
-// latestDecision returns the latest time that the stamp of a reply may say: that of the act that it
-// answers, the last before it, with clockSlack. A target may take an answer only once its user can
-// have heard all of the question, and a moment later.
+// latestDecision returns the latest time that the stamp of a reply to the question q may say: that
+// of the user's last act before it, and clockSlack more; or answerPause after all of the question
+// can have been heard, if that is later, for a target need not take an answer before.
 func (r *Recording) latestDecision(q, reply message) (latest time.Time) {
 	id := q.stringMember("event_id")
 	for _, act := range r.messagesOn(hookLink, true) {
@@ -394,15 +394,20 @@ func (r *Recording) latestDecision(q, reply message) (latest time.Time) {
 	}
 	for _, told := range r.presentedLines(id) {
 		heard := told.At.Add(spoken.Time(told.stringMember("text"), fastPace))
-		if taken := heard.Add(1500 * time.Millisecond); told.index < reply.index && taken.After(latest) {
+		if taken := heard.Add(answerPause); told.index < reply.index && taken.After(latest) {
 			latest = taken
 		}
 	}
 	return latest
 }
 
-// fastPace is how many words a minute the voice says that docs/conformance.md asks for at least.
-const fastPace = 1400
+const (
+	// fastPace is how many words a minute the fastest voice says that docs/conformance.md allows.
+	fastPace = 1400
+	// answerPause is how long after the last words a target may wait before it takes an answer. The
+	// page asks for a second; the rest is for a busy machine.
+	answerPause = 1500 * time.Millisecond
+)
 
 // judgeAnswer judges what came of the user's answer to the question with a label.
 func judgeAnswer(label string, judge func(r *Recording, q, act message,

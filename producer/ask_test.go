@@ -345,6 +345,7 @@ func TestChoicesOfOneLabel(t *testing.T) {
 	}{
 		{[][2]string{{"1234", "Visa card"}, {"5678", "visa  card"}, {"cash", "Cash"}},
 			[]string{"Visa card (1234)", "visa  card (5678)", "Cash"}},
+		{[][2]string{{"x", "Pay"}, {"y", "P\u0430y"}}, []string{"Pay (x)", "P\u0430y (y)"}}, // a Cyrillic letter
 		{[][2]string{{"x", "Pay"}, {"y", "Pay\u200b"}}, []string{"Pay (x)", "Pay\u200b (y)"}},
 		{[][2]string{{"pay", "Pay"}, {"y", "Pay"}, {"z", "Ｐａｙ"}}, []string{"Pay (pay)", "Pay (y)", "Ｐａｙ (z)"}},
 		{[][2]string{{"x", "Pay"}, {"y", "Pay"}, {"z", "Pay (x)"}}, []string{"Pay (x) (x)", "Pay (y)", "Pay (x) (z)"}},

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/internal/lookalike"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/questions"
 )
@@ -158,19 +157,16 @@ func (q Question) fillIn(p *aaep.AwaitingClarification, tag string) (complete bo
 	return complete
 }
 
-// distinguishLabels puts its value behind each label that sounds like that of another choice, until
-// no two do: a user who hears the same twice could not choose.
+// distinguishLabels puts its value behind each label that is like that of another choice, until no
+// two are: a user who hears or sees the same twice could not choose.
 func distinguishLabels(choices []aaep.Choice) {
-	heard := func(label string) string {
-		return strings.ToLower(strings.Join(strings.Fields(norm.NFKC.String(aaep.SafeText(label))), " "))
-	}
-	for range choices {
+	for range choices { // a label with its value may be that of another
 		count, distinct := map[string]int{}, true
 		for _, c := range choices {
-			count[heard(c.Label)]++
+			count[lookalike.Skeleton(c.Label, true)]++
 		}
 		for i, c := range choices {
-			if count[heard(c.Label)] > 1 {
+			if count[lookalike.Skeleton(c.Label, true)] > 1 {
 				choices[i].Label, distinct = c.Label+" ("+c.Value+")", false
 			}
 		}

@@ -330,7 +330,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "internal/budget", "internal/closes", "internal/delivery", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/negotiation", "internal/phrase", "internal/questions", "internal/replica", "internal/safetext", "internal/secrets", "internal/shaper", "internal/shield", "internal/spoken", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "internal/budget", "internal/closes", "internal/delivery", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/lookalike", "internal/negotiation", "internal/phrase", "internal/questions", "internal/replica", "internal/safetext", "internal/secrets", "internal/shaper", "internal/shield", "internal/spoken", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},

@@ -388,6 +388,8 @@ func (r *Recipient) PutForNewTerms(before *negotiation.Terms) {
 		}
 		return before.ClarificationReply
 	}
+	// What was put and settled before is not on record as asked under the new terms: Discard also
+	// keeps the log from showing it.
 	mayAnswerMore := !before.ConfirmationReply && r.Subscription.MayBeAsked(true) ||
 		!before.ClarificationReply && r.Subscription.MayBeAsked(false)
 	if mayAnswerMore || !slices.Equal(before.Languages, languages) {
