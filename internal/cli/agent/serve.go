@@ -163,13 +163,19 @@ type server struct {
 }
 
 // retry calls do until it succeeds, fails for another reason than that there is no such agent yet,
-// or starting is done, and prints once that it waits.
+// or starting is done, and prints once that it waits. Where the end of starting cut the last call
+// short, the error is that of the call before, which had an answer.
 func (s *server) retry(starting context.Context, do func() error) error {
+	var last error
 	for tries := 0; ; tries++ {
 		err := do()
+		if err != nil && last != nil && starting.Err() != nil {
+			return last
+		}
 		if !errors.Is(err, jetstream.ErrNoAgent) {
 			return err
 		}
+		last = err
 		if tries == 0 {
 			s.status.PrintLabelled("aaep", fmt.Sprintf("Waiting up to %.0f seconds: %v", serving.StartTime.Seconds(), err))
 		}

@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -101,4 +103,25 @@ func TestServeBeforeAgent(t *testing.T) {
 		t.Fatal(got.err)
 	}
 	got.feed.Close()
+}
+
+// What is said when the wait is over is the last answer of the servers, and not that the end of the
+// wait cut a call short.
+func TestServeLastAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{status: lineio.Printer{Out: io.Discard}}
+		starting, cancel := context.WithTimeout(t.Context(), serving.StartTime)
+		defer cancel()
+		answer := fmt.Errorf("cannot follow planner: %w; there is pilot", jetstream.ErrNoAgent)
+		err := s.retry(starting, func() error {
+			if deadline, _ := starting.Deadline(); time.Until(deadline) > time.Second {
+				return answer
+			}
+			<-starting.Done()
+			return starting.Err()
+		})
+		if err != answer {
+			t.Errorf("it says %q, want %q", err, answer)
+		}
+	})
 }
