@@ -68,8 +68,7 @@ func (s Shape) IsZero() bool { return s.to.pos == 0 }
 // buildOut makes the event of an item as the subscriber is sent it: in the subscriber's language
 // and wording, with a stamp no earlier than that of the event before and an id for exactly these
 // bytes. It counts the event as delivered. With raise the event gets the urgency critical, because
-// it leaves past the rate to make way for a critical one. The item must no longer be in a queue.
-// Pop calls it.
+// it leaves past the rate. The item must no longer be in a queue. Pop calls it.
 func (s *Shaper) buildOut(it *item, raise bool) Out {
 	s.stats.Delivered++
 	s.stats.Merged += max(it.parts-1, 0)

@@ -60,39 +60,26 @@ func (s *Shaper) lastIndexOf(session string) int {
 }
 
 // findWaiting returns the index of the session's newest item of a kind in the queue, or -1. For a
-// state it looks no further back than text, or the end of a question, of the session: a state that
-// merges with an older one would move past that, and text would no longer be resumable.
+// state it looks no further back than text of the session: a state that merges with an older one
+// would move past that, and the text would no longer be resumable.
 func (s *Shaper) findWaiting(session string, k kind) int {
 	for i := len(s.queue) - 1; i >= 0; i-- {
 		switch it := s.queue[i]; {
 		case it.event.SessionID != session:
 		case it.kind == k:
 			return i
-		case k == state && (it.kind == text || endsQuestion(it.event)):
+		case k == state && it.kind == text:
 			return -1
 		}
 	}
 	return -1
 }
 
-// dropSuperseded drops the progress and states of a session that its error, at pos, makes
-// superfluous (D-50). It keeps the states that lead to the outcome of a question, which the person
-// must hear.
+// dropSuperseded drops the held progress and states of a session that its error, at pos, makes
+// superfluous (D-50). Push calls it. How a question ended is never held.
 func (s *Shaper) dropSuperseded(session string, pos uint64) {
-	outcomes := 0
-	for _, it := range s.queue {
-		if it.event.SessionID == session && endsQuestion(it.event) {
-			outcomes++
-		}
-	}
 	s.queue = slices.DeleteFunc(s.queue, func(it *item) bool {
-		if it.event.SessionID != session {
-			return false
-		}
-		if endsQuestion(it.event) {
-			outcomes--
-		}
-		if it.kind != progress && (it.kind != state || outcomes > 0) {
+		if it.event.SessionID != session || it.kind != progress && it.kind != state {
 			return false
 		}
 		s.stats.Merged += it.parts

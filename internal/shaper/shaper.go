@@ -5,9 +5,10 @@
 //	log ─ Push ─▶ filter ─▶ tailor ─▶ merge ─▶ budget ─ Pop ─▶ the wire
 //	                └── critical events go straight through ──▶
 //
-// A critical event overtakes only events that are held: by the rate, by quiet that was asked for,
-// by a text boundary, or by a full link. The start of its session and the changes of its state,
-// where they are held, leave in front of it (D-50).
+// How a question ended, and that a tool of high impact begins, go straight through like what is
+// critical. They overtake only events that are held: by the rate, by quiet that was asked for, by a
+// text boundary, or by a full link. The start of the session and the changes of its state, where
+// they are held, leave in front of them (D-50).
 //
 // Two Shapers of equal terms that would make the same stream can be replaced by one, and parted
 // again: see Share and Split.
@@ -195,7 +196,8 @@ func (s *Shaper) silentUntil() time.Time {
 }
 
 // HighImpact reports whether an event tells of a tool that is irreversible or of high risk and
-// about to run. Like what is critical, it does not wait for the rate (D-49).
+// about to run. Like what is critical, and how a question ended, it does not wait for the rate
+// (D-49).
 func HighImpact(ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.ToolInvoked)
 	return ok && (p.RiskLevel == aaep.RiskHigh || p.Irreversible != nil && *p.Irreversible)
@@ -232,12 +234,12 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 	it := &item{event: ev, parts: 1, since: e.Pos, at: e.At,
 		from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}}
 	switch {
-	case ev.Critical() || HighImpact(ev):
+	case ev.Critical() || HighImpact(ev) || endsQuestion(ev):
 		s.expediteBefore(now, ev)
 		s.urgent = append(s.urgent, it)
 		return
 	case e.Pos == 0: // made for this subscriber alone: it never merges
-	case ev.Type() == aaep.TypeStateChanged && !endsQuestion(ev):
+	case ev.Type() == aaep.TypeStateChanged:
 		it.kind = state
 	case ev.Type() == aaep.TypeProgressUpdated:
 		it.kind = progress

@@ -299,9 +299,9 @@ func TestShaperOvertakesNothing(t *testing.T) {
 	}
 }
 
-// D-49: the call of a tool that is irreversible or of high risk leaves past the rate, with what
-// came of its question, and is called critical only where the rate is spent; that of any other
-// waits, and so does what is filtered.
+// D-49: what came of a question leaves past the rate, and so does the call of a tool that is
+// irreversible or of high risk; each is called critical only where the rate is spent. The call of
+// any other tool waits.
 func TestShaperCallOfARiskyTool(t *testing.T) {
 	for _, c := range []struct {
 		call  aaep.ToolInvoked
@@ -314,13 +314,15 @@ func TestShaperCallOfARiskyTool(t *testing.T) {
 	} {
 		r := newHarness(t, paced(1, sentence))
 		r.push(in("b", tool("spent")), in("b", tool("held")), change(awaiting, calling), event("a", &c.call))
-		want := []string{"b: tool spent"}
+		want := []string{"b: tool spent", "awaiting_input>calling_tool"}
 		if c.leave {
-			want = append(want, "awaiting_input>calling_tool", "tool x")
+			want = append(want, "tool x")
 		}
 		r.want(want...)
-		if last := r.out[len(r.out)-1].Event; c.leave && last.Urgency != aaep.UrgencyCritical {
-			t.Errorf("it leaves past the rate with the urgency %s", last.Urgency)
+		for _, out := range r.out[1:] {
+			if out.Event.Urgency != aaep.UrgencyCritical {
+				t.Errorf("%s leaves past the rate with the urgency %s", out.Event.Type(), out.Event.Urgency)
+			}
 		}
 		r.wait(time.Minute)
 		r.checkOut()
@@ -342,13 +344,13 @@ func TestShaperOutcomeBeforeQuestion(t *testing.T) {
 	r.push(tool("spent"), event("a", &aaep.AwaitingConfirmation{}), change(awaiting, calling), tool("pay"),
 		in("b", change(awaiting, calling)),
 		change(calling, awaiting), event("a", &aaep.AwaitingClarification{}))
-	r.want("tool spent", "awaiting.confirmation", "awaiting_input>calling_tool", "calling_tool>awaiting_input",
-		"awaiting.clarification")
+	r.want("tool spent", "awaiting.confirmation", "awaiting_input>calling_tool",
+		"b: awaiting_input>calling_tool", "calling_tool>awaiting_input", "awaiting.clarification")
 	if urgency := r.out[2].Event.Urgency; urgency != aaep.UrgencyCritical {
 		t.Errorf("it leaves beyond the rate with the urgency %s", urgency)
 	}
 	r.wait(time.Minute)
-	r.want("tool pay", "b: awaiting_input>calling_tool")
+	r.want("tool pay")
 	r.checkOut()
 }
 

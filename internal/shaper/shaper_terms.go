@@ -143,8 +143,9 @@ func boundaryFor(t negotiation.Terms) aaep.Boundary {
 // (D-53).
 const slowPace = 120
 
-// endsQuestion reports whether a change of state tells how a question ended. It is never merged: a
-// person must hear that what they were asked about was not done (§4.5.3, §6.1).
+// endsQuestion reports whether a change of state tells how a question ended. It never waits for the
+// rate and is never merged: a person must hear that what they were asked about was not done, also
+// where the agent ends right after it (§4.5.3, §6.1).
 func endsQuestion(ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.StateChanged)
 	return ok && p.FromState == aaep.StateAwaitingInput

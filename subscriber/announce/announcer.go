@@ -166,6 +166,7 @@ type item struct {
 	// mayNameAny sentences may name any question; after them it means the one in names, or nil,
 	// whose name was heard when the first named sentences were.
 	about      *openQuestion
+	warns      bool // all its sentences tell how much time is left for that
 	mayNameAny int
 	names      *openQuestion
 	named      int
@@ -267,7 +268,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	}
 	it.about, it.closesUnanswered, it.outcome = a.questions.findTimed(source, ev), tookQuestion, outcome
 	a.noteOutcome(it)
-	it.names = it.about
+	it.names, it.warns = it.about, it.about != nil && it.critical
 	if outcome && ev.Type() == aaep.TypeToolInvoked { // that it begins is awaited, and need not be acknowledged
 		it.critical = false
 	}

@@ -264,6 +264,7 @@ func (a *Announcer) Details(now time.Time) {
 }
 
 // Again says again what was said last, from its beginning; of what is still being said, at once.
+// How much time is left is said as it is now.
 func (a *Announcer) Again(now time.Time) {
 	it := a.latest
 	if it == nil {
@@ -285,6 +286,9 @@ func (a *Announcer) Again(now time.Time) {
 		mayNameAny: it.mayNameAny, isOnOther: it.isOnOther, names: it.names, named: it.named, sentences: it.sentences, arrived: now}
 	if slices.Contains(a.normal, it.prefaces) {
 		repeated.prefaces = it.prefaces
+	}
+	if repeated.warns = it.warns; it.warns {
+		repeated.sentences = a.timeSentences(now, it)
 	}
 	a.recordItem(repeated)
 	if it.receipt.Outcome != Speaking && it.receipt.Outcome != Waiting {
@@ -314,8 +318,8 @@ func (a *Announcer) WhatWaits(now time.Time) {
 	if a.questions.countOpen() > 1 {
 		a.addRequestedWithQuestion(now, w)
 	} else {
-		it := a.addRequested(now, w)
-		it.about, it.names, it.named = a.questions.firstOpen(), a.questions.firstOpen(), len(it.sentences)
+		it, q := a.addRequested(now, w), a.questions.firstOpen()
+		it.about, it.names, it.named, it.yieldsToQuestion = q, q, len(it.sentences), q == nil
 	}
 }
 

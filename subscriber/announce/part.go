@@ -95,13 +95,23 @@ func labelText(language string, id phrase.ID, text string) Words {
 	return phraseIn(language, id, "").And("", In(language, text))
 }
 
-// timeToAnswer says in a language, or in English, how much time is left to answer.
+// timeToAnswer says in a language, or in English, how much time is left to answer, or that it is
+// over where that would be no second.
 func timeToAnswer(language string, remaining time.Duration) Words {
+	if isOver(remaining) {
+		return phraseIn(language, phrase.TimeIsOver, "")
+	}
 	return phraseIn(language, phrase.TimeToAnswer, phrase.Time(language, remaining))
 }
 
+// isOver reports whether the time that remains would be told as no second.
+func isOver(remaining time.Duration) bool { return remaining.Round(time.Second) <= 0 }
+
 // tellsTime reports whether a sentence is one of timeToAnswer.
 func tellsTime(p Part) bool {
+	if over, _ := phrase.In(p.Language, phrase.TimeIsOver, ""); p.Text == over {
+		return true
+	}
 	whole, _ := phrase.In(p.Language, phrase.TimeToAnswer, "\x00")
 	before, after, _ := strings.Cut(whole, "\x00")
 	return strings.HasPrefix(p.Text, before) && strings.HasSuffix(p.Text, after)

@@ -29,7 +29,7 @@ func TestTimeToAnswer(t *testing.T) {
 	for left, want := range map[time.Duration][2]string{
 		5*time.Minute - 10*time.Millisecond: {"You have 5 minutes to answer.", "Tiempo para responder: 5 minutos."},
 		4*time.Minute + 50*time.Second:      {"You have about 5 minutes to answer.", "Tiempo para responder: cerca de 5 minutos."},
-		-time.Second:                        {"You have 0 seconds to answer.", "Tiempo para responder: 0 segundos."},
+		-time.Second:                        {"The time to answer is over.", "El tiempo para responder se acabó."},
 	} {
 		if got := [2]string{timeToAnswer("en", left).String(), timeToAnswer("es", left).String()}; got != want {
 			t.Errorf("of %v it says %q, want %q", left, got, want)

@@ -355,11 +355,14 @@ func (q *openQuestion) labelWords(language string) Words {
 	return labelText(language, phrase.OpenQuestionIs, words.Sentence(words.OneLine(shortText(q.event))))
 }
 
-// warningWords says that the time of a question is almost over, with how much is left.
+// warningWords says that the time of a question is almost over, with how much is left, or that it
+// is over.
 func (qs *questionQueue) warningWords(q *openQuestion, remaining time.Duration) Words {
 	language := q.event.Language()
 	w := phraseIn(language, phrase.LittleTimeLeft, phrase.Time(language, remaining))
-	if sharesVoice(w[0].Language, ownLanguage) {
+	if isOver(remaining) {
+		w = timeToAnswer(language, remaining)
+	} else if sharesVoice(w[0].Language, ownLanguage) {
 		w = In(w[0].Language, "The time to answer is almost over: you have "+phrase.Time(ownLanguage, remaining)+".")
 	}
 	if len(qs.all) > 1 {

@@ -301,3 +301,32 @@ func TestAcceptedEarlier(t *testing.T) {
 		t.Errorf("heard %s; %s", heard, r.receiptsText())
 	}
 }
+
+// That no question is open is not said any more once one is put, also where that cut it.
+func TestNoneOpenIsOutdated(t *testing.T) {
+	r := newRoom(t, Preferences{Answering: answerKeys})
+	r.a.WhatWaits(r.now)
+	r.passTime(200 * time.Millisecond)
+	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.passTime(time.Minute)
+	if n := strings.Count(strings.Join(r.heard, "|"), "No question is open"); n > 1 {
+		t.Errorf("it is said %d times: %q", n, r.heard)
+	}
+}
+
+// How much time is left is said as it is when it is heard, also where that is said again. Where the
+// time is over as far as is known here, that is said, and not that there are no seconds left.
+func TestTimeIsOver(t *testing.T) {
+	r := newRoom(t, Preferences{Answering: answerKeys})
+	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	for _, at := range []time.Duration{10*time.Minute - 30*time.Second, 10*time.Minute + time.Second} {
+		r.passTime(at - r.now.Sub(r.began))
+		r.a.Again(r.now)
+		r.passTime(10 * time.Second)
+	}
+	r.a.WhereAreWe(r.now)
+	r.passTime(10 * time.Second)
+	r.wantSince("The time to answer is almost over: you have about 1 minute.",
+		"The time to answer is almost over: you have 30 seconds.", "The time to answer is over.",
+		"The question is: Pay five dollars.", "The time to answer is over.", "Press y or n.")
+}

@@ -187,7 +187,7 @@ func (a *Announcer) handleTime(now time.Time) {
 		w := a.questions.noticeWords(now, q)
 		if q.answeredAt.IsZero() {
 			if it := a.addNotice(now, a.withSpeaker(q.source, w), true, q); it != nil {
-				it.names = q
+				it.names, it.warns = q, true
 			}
 			continue
 		}
@@ -251,16 +251,22 @@ func (a *Announcer) closeOverdue(now time.Time) {
 func (a *Announcer) correctTime(now time.Time) {
 	for _, it := range a.urgent {
 		hasBegun := it.next > 0 || a.saying != nil && a.saying.item == it
-		if it.about == nil || hasBegun || now.Sub(it.arrived) < clocksDiffer {
+		if !it.warns || hasBegun || now.Sub(it.arrived) < clocksDiffer {
 			continue
 		}
-		w := a.questions.noticeWords(now, it.about)
-		if it.source == "" { // else speakerPrefix names it
-			w = a.withSpeaker(it.about.source, w)
-		}
-		it.arrived, it.sentences = now, a.splitWords(w, false)
+		it.arrived, it.sentences = now, a.timeSentences(now, it)
 		it.receipt.Of = len(it.sentences)
 	}
+}
+
+// timeSentences returns the sentences of an announcement that warns, with the time that is left for
+// the question now. correctTime and Again call it.
+func (a *Announcer) timeSentences(now time.Time, it *item) []Part {
+	w := a.questions.noticeWords(now, it.about)
+	if it.source == "" { // else speakerPrefix names it
+		w = a.withSpeaker(it.about.source, w)
+	}
+	return a.splitWords(w, false)
 }
 
 // nextWake returns when handleTime has something to do next, or progress may be said; zero is when

@@ -36,13 +36,15 @@ func (a *Announcer) putQuestion(now time.Time, q *openQuestion) {
 	it := q.waitingItem
 	a.putAside(now, q) // that it waits is not said
 	q.waitingItem = nil
-	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
-		if it.yieldsToQuestion {
-			it.cancelled = true
-			a.endItem(it, now, Expired)
-		}
-		return it.yieldsToQuestion
-	})
+	for _, queue := range []*[]*item{&a.asked, &a.normal} {
+		*queue = slices.DeleteFunc(*queue, func(it *item) bool {
+			if it.yieldsToQuestion {
+				it.cancelled = true
+				a.endItem(it, now, Expired)
+			}
+			return it.yieldsToQuestion
+		})
+	}
 	comesFirst := func(it *item) bool {
 		return it.source == "" && it.ends == "" && it.about == nil && it.arrived.After(q.askedAt) ||
 			(it.outcome || it.closesUnanswered) && !it.event.Type().Terminal()
