@@ -15,14 +15,16 @@ import (
 // askQuestion puts one question, waits for its one outcome and returns that, with the Pending of
 // the question. explain maps the outcome to the words that announce it and to the error that the
 // agent gets. It must take no lock: endSession calls it with s.mu held if the session ends while
-// the question is open. The error is explain's, ErrNotRecorded, ErrSessionOver, that of ctx, or
-// that of a question that could not be put. clarify and askConfirmation call it on the agent's
-// goroutine, holding no lock.
+// the question is open. begin announces the call of an action that was accepted, with s.mu held; it
+// is nil for a clarification. The error is explain's or begin's, ErrNotRecorded, ErrSessionOver,
+// that of ctx, or that of a question that could not be put. clarify and askConfirmation call it on
+// the agent's goroutine, holding no lock.
 //
 // The order is: the state awaiting_input, the question, its outcome, and one change of state that
-// announces what came of it. Where an action was accepted, that change is to calling_tool.
+// announces what came of it. Where an action was accepted, that change is to calling_tool, and its
+// call follows before the session puts another question.
 func (s *Session) askQuestion(ctx context.Context, words speech, q *ledger.Question,
-	explain func(*ledger.Outcome) (speech, error)) (*ledger.Outcome, *questions.Pending, error) {
+	explain func(*ledger.Outcome) (speech, error), begin func() error) (*ledger.Outcome, *questions.Pending, error) {
 	release, err := s.takeTurn(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -52,7 +54,7 @@ func (s *Session) askQuestion(ctx context.Context, words speech, q *ledger.Quest
 	if ctxErr != nil {
 		out = ledger.WithdrawnOutcome(q)
 	}
-	err = s.announceOutcome(q, pending, out, ctxErr, explain)
+	err = s.announceOutcome(q, pending, out, ctxErr, explain, begin)
 	if accepted && err != nil {
 		s.p.broker.Log.RecordNotDone(pending.Record)
 	}
@@ -60,13 +62,13 @@ func (s *Session) askQuestion(ctx context.Context, words speech, q *ledger.Quest
 }
 
 // announceOutcome notes in the session's order of events that a question is settled, and announces
-// what came of it: an acceptance by the state calling_tool, anything else by the words that explain
-// has for it and the state that the agent goes back to. ctxErr is why the agent wants no answer any
-// more, or nil. The error says why the agent must not act on an answer: it is ctxErr,
-// ErrNotRecorded or explain's, or ErrSessionOver. askQuestion calls it before the next question has
-// its turn, so that each outcome is announced. It takes s.mu.
+// what came of it: an acceptance by the state calling_tool and what begin emits, anything else by
+// the words that explain has for it and the state that the agent goes back to. ctxErr is why the
+// agent wants no answer any more, or nil. The error says why the agent must not act on an answer:
+// it is ctxErr, ErrNotRecorded, explain's or begin's, or ErrSessionOver. askQuestion calls it
+// before the next question has its turn, so that each outcome is announced. It takes s.mu.
 func (s *Session) announceOutcome(q *ledger.Question, pending *questions.Pending, out *ledger.Outcome, ctxErr error,
-	explain func(*ledger.Outcome) (speech, error)) error {
+	explain func(*ledger.Outcome) (speech, error), begin func() error) error {
 	news, failed := explain(out)
 	if out.Unrecorded {
 		failed = ErrNotRecorded
@@ -85,7 +87,14 @@ func (s *Session) announceOutcome(q *ledger.Question, pending *questions.Pending
 		}
 	}
 	if q.Confirmation != nil && out.Decision == aaep.Accept && failed == nil {
-		return s.enterStateSaying(aaep.StateCallingTool, s.p.speechOrPhrase(aaep.Text{}, phrase.UsingATool, ""))
+		err := s.enterStateSaying(aaep.StateCallingTool, s.p.speechOrPhrase(aaep.Text{}, phrase.UsingATool, ""))
+		if err == nil {
+			err = begin()
+		}
+		if err != nil {
+			s.resumeState(speech{})
+		}
+		return err
 	}
 	if err := s.resumeState(news); err != nil {
 		return errors.Join(failed, err)

@@ -161,7 +161,8 @@ func TestTwoQuestionsQueue(t *testing.T) {
 	})
 }
 
-// INV-11, INV-13: each yes is told before the next question is put, however many wait.
+// INV-11, INV-13, SM-005: each yes is told before the next question is put, however many wait, and
+// the call that it allows follows it at once: else the call would come in the state awaiting_input.
 func TestEveryOutcomeIsTold(t *testing.T) {
 	for range 30 {
 		bubble(t, func(t *testing.T, st *stage) {
@@ -178,6 +179,13 @@ func TestEveryOutcomeIsTold(t *testing.T) {
 			}
 			if n := outcomes(l.events()); n != len(all) {
 				t.Errorf("%d outcomes were told, want %d", n, len(all))
+			}
+			events := l.events()
+			for i, ev := range events[:len(events)-1] {
+				p, ok := ev.Payload.(*aaep.StateChanged)
+				if next := events[i+1].Type(); ok && p.FromState == aaep.StateAwaitingInput && next != aaep.TypeToolInvoked {
+					t.Fatalf("after a yes comes %s: %s", next, story(events))
+				}
 			}
 		})
 	}

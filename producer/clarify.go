@@ -112,7 +112,7 @@ func (s *Session) clarify(ctx context.Context, q Question, kinds []aaep.Response
 	}
 	out, _, err := s.askQuestion(ctx, words,
 		&ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p},
-		func(out *ledger.Outcome) (speech, error) { return s.explainAnswer(out, q) })
+		func(out *ledger.Outcome) (speech, error) { return s.explainAnswer(out, q) }, nil)
 	if err != nil {
 		return nil, err
 	}

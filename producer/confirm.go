@@ -21,16 +21,21 @@ import (
 	"github.com/aaep-go/aaep/internal/shield"
 )
 
-// askConfirmation asks the user about a call of the tool t, and returns the decision. It is accept,
-// with a nil error, only if the action may be done as it was asked about. If the user accepted it
-// with changes, and t.Modified takes changes, these are returned with a rejection and a nil error:
-// the action may be asked about anew. Otherwise the error says why it must not be done. The
-// Pending is returned with every outcome; it is nil if the question could not be put.
-// Confirm calls it on the agent's goroutine, holding no lock.
-func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
-	aaep.Decision, json.RawMessage, *questions.Pending, error) {
+// confirmation is what came of the question about a call of a tool.
+type confirmation struct {
+	pos     uint64          // of the tool.invoked that followed an acceptance; else zero
+	changes json.RawMessage // with which the user accepted what Tool.Modified can change; else nil
+	// asked is the question with its record; nil if it could not be put.
+	asked *questions.Pending
+}
+
+// askConfirmation asks the user about a call of the tool t. Without an error either the action was
+// accepted as it was asked about, and tool.invoked is announced, or the answer holds changes, and
+// the action may be asked about anew. Otherwise the error says why it must not be done. Confirm
+// calls it on the agent's goroutine, holding no lock.
+func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (got confirmation, err error) {
 	if err := t.completeQuestion(s.p); err != nil {
-		return "", nil, nil, err
+		return got, err
 	}
 	reversibility := aaep.Reversible
 	if t.Irreversible {
@@ -38,7 +43,7 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 	}
 	extraContext, err := questionContext(t.ExtraContext, call, t.AsksElsewhere)
 	if err != nil {
-		return "", nil, nil, err
+		return got, err
 	}
 	p := &aaep.AwaitingConfirmation{
 		ReplyToken:      aaep.ReplyToken(newID("rpl_")),
@@ -61,23 +66,24 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (
 		p.Consequence, hasConsequence = textIn(t.Consequence, tag)
 		return &p, hasConsequence
 	})
-	var changes json.RawMessage
 	out, asked, err := s.askQuestion(ctx, words,
 		&ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p},
 		func(out *ledger.Outcome) (speech, error) {
 			if c := changesIn(out); c != nil && t.Modified != nil {
-				changes = c
+				got.changes = c
 				return s.p.speechOrPhrase(aaep.Text{}, phrase.ActionChanged, ""), nil
 			}
 			return s.explainOutcome(out, t)
+		},
+		func() (err error) {
+			got.pos, err = s.emitCall(t, call)
+			return err
 		})
-	switch {
-	case err == nil && changes != nil:
-		return aaep.Reject, changes, asked, nil
-	case err != nil || out.Decision != aaep.Accept:
-		return aaep.Reject, nil, asked, cmp.Or(err, ErrRejected)
+	got.asked = asked
+	if err == nil && got.changes == nil && out.Decision != aaep.Accept {
+		err = ErrRejected
 	}
-	return aaep.Accept, nil, asked, nil
+	return got, err
 }
 
 // completeQuestion fills in the default decision and the time to answer that a tool leaves open,

@@ -14,7 +14,6 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/lifecycle"
 	"github.com/aaep-go/aaep/internal/phrase"
-	"github.com/aaep-go/aaep/internal/questions"
 	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/producer/audit"
 )
@@ -160,16 +159,15 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	if err := s.checkTool(t, call); err != nil {
 		return "", done, err
 	}
-	var asked *questions.Pending // nil: the tool need not ask
+	var got confirmation // zero where the tool need not ask
 	if t.mustAsk() {
 		// Only the ledger decides about a tool that must ask.
-		var changes json.RawMessage
 		for range maxModified {
-			if d, changes, asked, err = s.askConfirmation(ctx, t, call); changes == nil {
+			if got, err = s.askConfirmation(ctx, t, call); err != nil || got.changes == nil {
 				break
 			}
 			call.ToolCallID = newID("call_") // the old one was rejected, for good
-			if t, err = applyChanges(s.p.shield, t, changes); err == nil {
+			if t, err = applyChanges(s.p.shield, t, got.changes); err == nil {
 				call.data = s.p.checkData(t.Action)
 				err = s.checkTool(t, call)
 			}
@@ -177,11 +175,11 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 				return aaep.Reject, done, fmt.Errorf("producer: the change was not taken over: %w", err)
 			}
 		}
-		if d != aaep.Accept || changes != nil {
+		if err != nil || got.changes != nil {
 			return aaep.Reject, done, cmp.Or(err, ErrRejected)
 		}
 	}
-	began, err := s.invokeTool(ctx, t, call, asked)
+	began, err := s.invokeTool(ctx, t, call, got)
 	if err != nil {
 		return "", done, err
 	}
@@ -231,20 +229,18 @@ func (s *Session) invokedEvent(t Tool, call toolCall) (speech, *aaep.ToolInvoked
 		Tool: call.Tool, ToolCallID: call.ToolCallID, RiskLevel: t.Risk, Irreversible: &t.Irreversible}
 }
 
-// invokeTool announces that a tool is about to run, and returns when the action may begin, at
-// began: tool.invoked is in the log and on record and, where the tool is irreversible or of high
-// risk, has left for the subscribers that were asked and whose links take it, or maxDeliveryWait
-// has passed (D-49). With an error the action must not begin; a call that was announced has then
-// been completed. asked is nil if the tool did not ask. The agent's goroutine calls it, holding no
-// lock.
-func (s *Session) invokeTool(ctx context.Context, t Tool, call toolCall, asked *questions.Pending) (
-	began time.Time, err error) {
-	pos, err := s.announceCall(ctx, t, call)
-	if err != nil {
-		if asked != nil {
-			s.p.broker.Log.RecordNotDone(asked.Record)
+// invokeTool announces that a tool is about to run, where its question did not, and returns when
+// the action may begin, at began: tool.invoked is in the log and on record and, where the tool is
+// irreversible or of high risk, has left for the subscribers that were asked and whose links take
+// it, or maxDeliveryWait has passed (D-49). With an error the action must not begin; a call that
+// was announced has then been completed. got is zero if the tool did not ask. Confirm calls it,
+// holding no lock.
+func (s *Session) invokeTool(ctx context.Context, t Tool, call toolCall, got confirmation) (began time.Time, err error) {
+	pos, asked := got.pos, got.asked
+	if asked == nil {
+		if pos, err = s.announceCall(ctx, t, call); err != nil {
+			return began, err
 		}
-		return began, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -289,17 +285,11 @@ func (s *Session) markBegun(ctx context.Context, call toolCall) error {
 	return err
 }
 
-// announceCall enters the state calling_tool, emits tool.invoked and records the call as open. pos
-// is the position of the event. If it fails after a question was answered, the state goes back. It
-// takes s.mu.
+// announceCall enters the state calling_tool and emits the tool.invoked of a call that was not
+// asked about. pos is the position of the event. invokeTool and Invoked call it. It takes s.mu.
 func (s *Session) announceCall(ctx context.Context, t Tool, call toolCall) (pos uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer func() {
-		if err != nil && t.mustAsk() { // the answer to the question has changed the state
-			s.resumeState(speech{})
-		}
-	}()
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -308,6 +298,12 @@ func (s *Session) announceCall(ctx context.Context, t Tool, call toolCall) (pos 
 			return 0, err
 		}
 	}
+	return s.emitCall(t, call)
+}
+
+// emitCall emits the tool.invoked of a call, at pos, and keeps the call among the open ones. The
+// caller holds s.mu.
+func (s *Session) emitCall(t Tool, call toolCall) (pos uint64, err error) {
 	if pos, err = s.emitEvent(s.invokedEvent(t, call)); err == nil {
 		s.calls = append(s.calls, call)
 	}
