@@ -6,7 +6,8 @@
 //
 // The package knows neither sessions nor subscriptions: what it needs of those it asks the Agent
 // and the Host for, which package producer implements. It begins no goroutine; the producer runs
-// Leader.Watch and Follower.RunHeartbeat on goroutines of their own.
+// Leader.Watch and Follower.RunHeartbeat on goroutines of their own. What a replica reports, how
+// often, and when one that is silent is dropped are in this file.
 package replica
 
 import (

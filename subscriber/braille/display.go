@@ -16,6 +16,9 @@
 // They act at once. What no key asked for changes the display at most once a second, and waits
 // while the person reads back, unless it is critical. All other keys keep doing what they do in
 // BRLTTY, and the display goes back to the program that had it when a text is over or dismissed.
+//
+// What the display shows when, the marks and what a key does are in reader.go; pager.go cuts texts
+// into pages, louis.go translates them, and packet.go has BrlAPI's messages and codes of keys.
 package braille
 
 import (

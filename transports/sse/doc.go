@@ -25,7 +25,6 @@ package sse
 import (
 	"mime"
 	"strings"
-	"time"
 )
 
 // DefaultPrefix is the path under which the three endpoints live (B.1.1).
@@ -37,23 +36,6 @@ const (
 	streamType    = "text/event-stream"
 	lastEventID   = "Last-Event-ID"
 	byteOrderMark = "\xef\xbb\xbf"
-)
-
-const (
-	// for a request body to arrive
-	bodyTime = 10 * time.Second
-	// for one write on an event stream, which is lost otherwise
-	writeTime = 10 * time.Second
-	// of silence, after which a comment is sent (SSE-018)
-	heartbeat = 15 * time.Second
-
-	// for a POST with its answer, and for a stream's headers
-	postTime = 20 * time.Second
-	// A stream that brings nothing for so long, not even a heartbeat, counts as broken: three
-	// heartbeats.
-	silence = 3 * heartbeat
-	// Published servers without a handshake may never send a heartbeat.
-	silenceUnnegotiated = 24 * time.Hour
 )
 
 // isJSON reports whether the Content-Type values of a message say JSON in UTF-8 (INV-45).

@@ -8,6 +8,22 @@ import (
 	"github.com/aaep-go/aaep/internal/httpguard"
 )
 
+// How long a Server waits.
+const (
+	bodyTime  = 10 * time.Second // for a request body to arrive
+	writeTime = 10 * time.Second // for one write on an event stream, which is lost otherwise
+	heartbeat = 15 * time.Second // of silence, after which a comment is sent (SSE-018)
+)
+
+// How long a Dialer's Conn waits.
+const (
+	postTime = 20 * time.Second // for a POST with its answer, and for a stream's headers
+	// A stream that brings nothing for so long, not even a heartbeat, counts as broken.
+	silence = 3 * heartbeat
+	// Published servers without a handshake may never send a heartbeat.
+	silenceUnnegotiated = 24 * time.Hour
+)
+
 // ServerOptions are the settings of a Server. The zero ServerOptions serve this machine only.
 type ServerOptions struct {
 	// Prefix is the path of the three endpoints as requests come to the Server. If empty,
