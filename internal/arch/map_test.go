@@ -461,7 +461,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/terminal",
-		arrows: []string{".", "internal/plaintext", "subscriber/announce"},
+		arrows: []string{".", "internal/phrase", "internal/plaintext", "subscriber/announce"},
 		others: []string{"golang.org/x/sys", "golang.org/x/term"},
 		why:    "a terminal prints what it is given and hands on keys: whether they answer a question is decided elsewhere",
 	},

@@ -43,41 +43,6 @@ func (t *Terminal) releaseForGood() {
 	t.done = true
 }
 
-// showKey shows what a key puts on the screen, and keeps the line that is typed so far. A line
-// below which something was printed is shown anew, so that a screen reader and a braille display
-// find it whole in one line.
-func (t *Terminal) showKey(key, line string) {
-	t.printing.Lock()
-	defer t.printing.Unlock()
-	previous := t.line
-	t.line = line
-	screen := t.keyScreen()
-	if screen == nil {
-		return
-	}
-	if t.hidden && key != "" {
-		t.hidden = false
-		if key == "\n" {
-			line = previous + key
-		}
-		key = line // also where some of it was taken back
-	}
-	t.write(screen, []byte(key))
-}
-
-// wrapScreen returns a writer that ends the line that is being typed before it prints.
-func (t *Terminal) wrapScreen(w io.Writer) io.Writer {
-	return writer(func(b []byte) (int, error) {
-		t.printing.Lock()
-		defer t.printing.Unlock()
-		if screen := t.keyScreen(); screen != nil && t.line != "" && !t.hidden {
-			t.hidden = true
-			t.write(screen, []byte("\n"))
-		}
-		return t.write(w, b)
-	})
-}
-
 // readKeys hands on the keys that are read from in, and the lines that they make, until the input
 // or ctx ends. A line was typed here key by key if its first key began a piece that was read, and
 // its Enter ended a later one. Any other was pasted, typed ahead, or comes from a program that
@@ -102,10 +67,11 @@ func readKeys(ctx context.Context, in io.Reader, t *Terminal, s *stalls) <-chan 
 				r, size := utf8.DecodeRune(data)
 				data = data[size:]
 				wasEmpty := len(e.line) == 0
-				shown, line, ended := e.handleKey(r)
-				if t.showKey(shown, string(e.line)); ended {
+				_, line, ended := e.handleKey(r)
+				if ended {
 					return
 				}
+				t.prints.showKey(r)
 				if wasEmpty {
 					began, firstPiece, firstBegan = now, piece, beginsPiece && !s.hasStalled(now)
 				}

@@ -108,7 +108,7 @@ func TestPasted(t *testing.T) {
 			typing.Close()
 		}()
 		var got []string
-		for line := range readKeys(t.Context(), in, &Terminal{}, &stalls{}) {
+		for line := range readKeys(t.Context(), in, newTerminal(nil, io.Discard, io.Discard), &stalls{}) {
 			if !line.Key {
 				got = append(got, line.Text+map[bool]string{true: " pasted", false: " typed"}[line.Unseen])
 			}
@@ -124,7 +124,7 @@ func TestPasted(t *testing.T) {
 func TestPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, typing := io.Pipe()
-		lines := readKeys(t.Context(), in, &Terminal{}, &stalls{})
+		lines := readKeys(t.Context(), in, newTerminal(nil, io.Discard, io.Discard), &stalls{})
 		start, done := time.Now(), make(chan struct{})
 		go func() {
 			defer close(done)
@@ -156,7 +156,7 @@ func TestStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, typing := io.Pipe()
 		var s stalls
-		lines := readKeys(t.Context(), in, &Terminal{}, &s)
+		lines := readKeys(t.Context(), in, newTerminal(nil, io.Discard, io.Discard), &s)
 		start := time.Now()
 		at := func(seconds float64) {
 			time.Sleep(time.Until(start.Add(time.Duration(seconds * float64(time.Second)))))
@@ -196,44 +196,59 @@ func TestStalls(t *testing.T) {
 // What is printed while a line is being typed stands in a line of its own; the next key shows the
 // typed line whole, for a screen reader and a braille display.
 func TestShow(t *testing.T) {
-	var screen strings.Builder
-	term := &Terminal{screen: &screen}
-	print := term.wrapScreen(&screen)
-	var e editor
-	press := func(keys string) {
-		for _, r := range keys {
-			shown, _, _ := e.handleKey(r)
-			term.showKey(shown, string(e.line))
+	synctest.Test(t, func(t *testing.T) {
+		var screen strings.Builder
+		term := newTerminal(nil, &screen, &screen)
+		term.screen, term.out.isScreen = &screen, true
+		print := func(text string) {
+			io.WriteString(term.Out, text)
+			synctest.Wait()
 		}
-	}
-	io.WriteString(print, "One.\n")
-	press("/ag")
-	io.WriteString(print, "Two.\nThree.\n")
-	io.WriteString(print, "Four.\n")
-	press("ents\n")
-	io.WriteString(print, "Five.\n")
-	press("y")
-	io.WriteString(print, "Six.\n")
-	press("\n")
-	press("x")
-	io.WriteString(print, "Seven.\n")
-	press("\x7fn\n")
-	if got, want := screen.String(), "One.\n/ag\nTwo.\nThree.\nFour.\n/agents\nFive.\ny\nSix.\ny\nx\nSeven.\nn\n"; got != want {
-		t.Errorf("shows %q, want %q", got, want)
-	}
+		press := func(keys string) {
+			for _, r := range keys {
+				term.prints.showKey(r)
+			}
+			synctest.Wait()
+		}
+		print("One.\n")
+		press("/ag")
+		print("Two.\nThree.\n")
+		print("Four.\n")
+		press("ents\n")
+		print("Five.\n")
+		press("y")
+		print("Six.\n")
+		press("\n")
+		press("x")
+		print("Seven.\n")
+		press("\x7fn\n")
+		if got, want := screen.String(), "One.\n/ag\nTwo.\nThree.\nFour.\n/agents\nFive.\ny\nSix.\ny\nx\nSeven.\nn\n"; got != want {
+			t.Errorf("shows %q, want %q", got, want)
+		}
+	})
 }
 
-// A terminal that takes nothing, such as one that is stopped, holds up what is printed and nothing
-// else: whether keys are seen is known, and it is given back. Once the program is to end, nothing
-// waits for it.
+// stoppedScreen is a terminal that takes nothing until it goes on.
+type stoppedScreen struct {
+	goesOn chan struct{} // is closed then
+	strings.Builder
+}
+
+func (s *stoppedScreen) Write(b []byte) (int, error) {
+	<-s.goesOn
+	return s.Builder.Write(b)
+}
+
+// A terminal that takes nothing, such as one that is stopped, holds up the line that Present prints
+// and nothing else: whether keys are seen is known, and it is given back. Once the program is to end,
+// nothing waits for it.
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		_, stuck := io.Pipe()
 		given := 0
-		term := &Terminal{screen: stuck, restore: func() { given++ }, ending: ctx.Done(), closed: make(chan struct{}),
-			stopKeys: func() {}}
-		term.Out = term.wrapScreen(stuck)
+		term := newTerminal(ctx.Done(), stuck, stuck)
+		term.screen, term.restore = stuck, func() { given++ }
 		printed := make(chan error, 1)
 		go func() { printed <- term.Present(ctx, announce.Utterance{Text: "Hello."}) }()
 		synctest.Wait()
@@ -248,10 +263,81 @@ func TestStuck(t *testing.T) {
 		if err := <-printed; !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("Present = %v", err)
 		}
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("an interrupted program waits %v for it", took)
+		if term.Close(); time.Since(began) > 3*time.Second {
+			t.Errorf("an interrupted program waits %v for it", time.Since(began))
 		}
 		stuck.Close()
+	})
+}
+
+// While a terminal takes nothing, keys are handed on, and what others print waits for it as far as
+// there is room. What found none is counted, which is said in its place.
+func TestWaitingLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, typing := io.Pipe()
+		screen := &stoppedScreen{goesOn: make(chan struct{})}
+		term := newTerminal(t.Context().Done(), screen, screen)
+		term.screen, term.out.isScreen, term.talk.isScreen = screen, true, true
+		term.SetLanguage("tlh", "es-MX")
+		line := strings.Repeat("x", 99) + "\n"
+		const lines = 2000 // three times as many as there is room for
+		for range lines {
+			if n, err := io.WriteString(term.Out, line); n != len(line) || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		presented := make(chan error, 2)
+		go func() { presented <- term.Present(t.Context(), announce.Utterance{Text: "A question."}) }()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { presented <- term.Present(ctx, announce.Utterance{Text: "Silenced."}) }()
+		synctest.Wait()
+		io.WriteString(term.Talk, "aaep: One.\naaep: Two.\n")
+		if cancel(); <-presented != context.Canceled || len(presented) > 0 {
+			t.Error("a line that was not begun is not dropped with its context, or the one before it was printed")
+		}
+		keys := readKeys(t.Context(), in, term, &stalls{})
+		for _, key := range "a\x7fno\n" {
+			io.WriteString(typing, string(key))
+		}
+		for got := range keys {
+			if !got.Key {
+				if got.Text != "no" || got.Unseen {
+					t.Errorf("typed %+v", got)
+				}
+				break
+			}
+		}
+		flooded := strings.Repeat("z", 2*mostWaiting) // by what is no person
+		for _, key := range flooded {
+			term.prints.showKey(key)
+		}
+		for _, key := range "\nlost\n" {
+			term.prints.showKey(key)
+		}
+		if n := len(term.prints.jobs); n > lines || term.prints.keys > mostWaiting {
+			t.Errorf("%d jobs and %d keys wait", n, term.prints.keys)
+		}
+		close(screen.goesOn)
+		synctest.Wait()
+		for _, key := range "more\ny" {
+			term.prints.showKey(key)
+		}
+		synctest.Wait()
+		if err := <-presented; err != nil {
+			t.Error(err)
+		}
+		kept := mostWaiting / len(line)
+		want := strings.Repeat(line, kept) + fmt.Sprintf("aaep: Líneas omitidas: %d.\n", lines-kept+2) + "A question.\n" +
+			"a\b \bno\n" + flooded[:mostWaiting-len("a\x7fno\n")] + "\ny"
+		if got := screen.String(); got != want {
+			t.Errorf("shows %d bytes, want %d: %.300q", len(got), len(want), got[min(len(got), kept*len(line)):])
+		}
+		io.WriteString(term.Out, "There is room again.\n")
+		if err := term.Flush(t.Context()); err != nil || !strings.HasSuffix(screen.String(), "y\nThere is room again.\n") {
+			t.Errorf("%v; %.40q", err, screen.String()[len(want):])
+		}
+		typing.Close()
 	})
 }
 

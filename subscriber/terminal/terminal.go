@@ -18,9 +18,8 @@
 package terminal
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -30,6 +29,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
@@ -53,26 +53,24 @@ type Line struct {
 // once.
 type Terminal struct {
 	// Out and Talk are where the lines of agents and those of this program go. What is printed on
-	// them by others stands on lines of its own too, while a person types.
+	// them by others stands on lines of its own too, while a person types. A Write waits for
+	// nothing: where the terminal takes nothing, some lines wait, and of the others it is said
+	// later how many were left out; see Flush. An error is that of an earlier Write.
 	Out, Talk io.Writer
 
-	file     *os.File // nil is no terminal
-	dumb     bool     // what is between it and the person hands on lines
-	lines    <-chan Line
-	label    string
-	unseen   atomic.Bool // the keys of the line that Read hands on were not seen
-	stopKeys func()
-	closed   chan struct{}
+	out, talk *outlet // the same
+	prints    *printQueue
+	file      *os.File // nil is no terminal
+	dumb      bool     // what is between it and the person hands on lines
+	lines     <-chan Line
+	unseen    atomic.Bool // the keys of the line that Read hands on were not seen
+	stopKeys  func()
+	closed    chan struct{}
 
-	mu      sync.Mutex // guards how the terminal is set; nothing is printed while it is held
+	mu      sync.Mutex // guards how the terminal is set
 	screen  io.Writer  // while single keys are read, else nil
 	restore func()
 	done    bool // it is not taken any more
-
-	printing sync.Mutex // is held while anything is printed, which may take long
-	line     string     // that is being typed,
-	hidden   bool       // and stands above something that was printed since
-	ending   <-chan struct{}
 }
 
 // Open reads what is typed on in until ctx is done or Close is called, and prints on out, and on
@@ -80,8 +78,7 @@ type Terminal struct {
 // terminal itself would; while that cannot be had, as in the background and where TERM is dumb, and
 // from anything else, it reads lines.
 func Open(ctx context.Context, in io.Reader, out, talk io.Writer) *Terminal {
-	t := &Terminal{label: "aaep: ", closed: make(chan struct{}), stopKeys: func() {}, ending: ctx.Done()}
-	t.Out, t.Talk = t.wrapWriter(out), t.wrapWriter(talk)
+	t := newTerminal(ctx.Done(), out, talk)
 	file, ok := in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		t.lines = readLines(ctx, in)
@@ -102,50 +99,15 @@ func Open(ctx context.Context, in io.Reader, out, talk io.Writer) *Terminal {
 	return t
 }
 
-// wrapWriter returns a writer on which what is printed begins on a line of its own while a line is
-// being typed, where w is a terminal.
-func (t *Terminal) wrapWriter(w io.Writer) io.Writer {
-	if file, ok := w.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
-		return writer(func(b []byte) (int, error) { return t.write(w, b) })
-	}
-	return t.wrapScreen(w)
+// newTerminal returns a Terminal that prints and reads nothing; ending is closed when the program is
+// to end.
+func newTerminal(ending <-chan struct{}, out, talk io.Writer) *Terminal {
+	t := &Terminal{closed: make(chan struct{}), stopKeys: func() {}}
+	t.prints = &printQueue{screen: t.keyScreen, ending: ending}
+	t.out, t.talk = t.prints.newOutlet(out), t.prints.newOutlet(talk)
+	t.prints.talk, t.Out, t.Talk = t.talk, t.out, t.talk
+	return t
 }
-
-// errUnread is of what nothing read until the program was to end: as of a pipe whose reader has
-// gone.
-var errUnread = fmt.Errorf("nothing reads what is printed: %w", io.ErrClosedPipe)
-
-// write writes to a terminal or a pipe, and waits until that takes it, however long that is. Once
-// the program is to end it waits for a second more, and returns errUnread after that; the bytes may
-// still be written then.
-func (t *Terminal) write(w io.Writer, b []byte) (int, error) {
-	type result struct {
-		n   int
-		err error
-	}
-	written := make(chan result, 1)
-	b = bytes.Clone(b) // which may be written when the caller has gone on
-	go func() {
-		n, err := w.Write(b)
-		written <- result{n, err}
-	}()
-	select {
-	case done := <-written:
-		return done.n, done.err
-	case <-t.ending:
-	}
-	select {
-	case done := <-written:
-		return done.n, done.err
-	case <-time.After(time.Second):
-		return 0, errUnread
-	}
-}
-
-// writer is a function that writes.
-type writer func([]byte) (int, error)
-
-func (f writer) Write(b []byte) (int, error) { return f(b) }
 
 // Read calls do with each key, where keys are seen, and each line that is typed, one after the
 // other, until the input ends, with true, or ctx does, with false.
@@ -180,8 +142,11 @@ func (t *Terminal) keyScreen() io.Writer {
 // for announce.Preferences.
 func (t *Terminal) Unseen() bool { return t.keyScreen() == nil || t.unseen.Load() }
 
-// Present prints a line. What an agent says goes to Out; what the program says to Talk, behind a
-// label that no agent's text can have.
+// label is what begins each line of this program. No agent's text can have it.
+const label = "aaep: "
+
+// Present prints a line, and returns when the terminal has taken it. What an agent says goes to
+// Out; what the program says to Talk, behind a label that no agent's text can have.
 func (t *Terminal) Present(ctx context.Context, u announce.Utterance) error {
 	select {
 	case <-t.closed:
@@ -190,26 +155,47 @@ func (t *Terminal) Present(ctx context.Context, u announce.Utterance) error {
 		return ctx.Err()
 	default:
 	}
-	out, label := t.Out, ""
+	job := &printJob{out: t.out, text: []byte(aaep.SafeText(u.Text) + "\n")}
 	if u.Kind == announce.Notice {
-		out, label = t.Talk, t.label
+		job.out, job.text = t.talk, append([]byte(label), job.text...)
 	}
-	_, err := io.WriteString(out, label+aaep.SafeText(u.Text)+"\n")
-	return err
+	return t.prints.do(ctx, job)
+}
+
+// Flush returns once all that was printed before has been taken, with the first error of printing;
+// or ctx is done, with its error. A program that ends calls it before Close.
+func (t *Terminal) Flush(ctx context.Context) error {
+	if err := t.prints.do(ctx, &printJob{}); err != nil {
+		return err
+	}
+	t.prints.mu.Lock()
+	defer t.prints.mu.Unlock()
+	return cmp.Or(t.out.err, t.talk.err)
+}
+
+// SetLanguage says what the Terminal speaks by itself: the first of the person's languages that it
+// knows; without one, English.
+func (t *Terminal) SetLanguage(languages ...string) {
+	t.prints.mu.Lock()
+	defer t.prints.mu.Unlock()
+	t.prints.language = phrase.Best(languages)
 }
 
 // Speaks reports that text in any language can be printed.
 func (t *Terminal) Speaks(string) bool { return true }
 
-// Close gives the terminal back as it was.
+// Close gives the terminal back as it was. What is still to be printed has a second to leave.
 func (t *Terminal) Close() error {
 	t.stopKeys()
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	select {
 	case <-t.closed:
 	default:
 		close(t.closed)
 	}
+	t.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	t.Flush(ctx)
 	return nil
 }

@@ -134,7 +134,7 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 	program.Dir, program.Env = o.folder, subprocess.Environment()
 	stop := l.AnnounceConnecting(filepath.Base(args[0]))
 	agent, err := bridge.Start(ctx, program, bridge.Config{Folder: o.folder, Thoughts: o.thoughts, Version2: o.version2,
-		Logger: lineio.LogTo(cmd.ErrOrStderr()), BeforeAsking: l.AwaitTold})
+		Logger: lineio.LogTo(l.Status.Out), BeforeAsking: l.AwaitTold})
 	stop()
 	if err != nil {
 		if ctx.Err() != nil {

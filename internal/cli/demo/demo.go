@@ -72,6 +72,9 @@ and a log. Each gets its own stream. You answer for the first. No real money mov
 				d.Out = d.keys.Out
 			}
 			err := d.runDemo(ctx)
+			if d.keys != nil {
+				d.Fail(d.keys.Flush(ctx))
+			}
 			switch {
 			case err == nil || d.IsUnread():
 				return d.WriteError()

@@ -101,11 +101,16 @@ func (f *FollowedAgent) printEvents(ctx context.Context, outputs []*present.Pres
 		if err != nil {
 			return err
 		}
+		for _, p := range outputs {
+			p.Add(f.name, ev)
+		}
 		if msg, err := ev.MarshalJSON(); err == nil {
 			f.PrintLine(lineio.SafeJSON(string(msg)))
 		}
-		for _, p := range outputs {
-			p.Add(f.name, ev)
+		if !f.out.hasAny() { // else nothing that the terminal or a pipe does not take holds up what a person hears
+			if err := f.terminal.Flush(ctx); ctx.Err() == nil {
+				f.Fail(err)
+			}
 		}
 		if f.IsUnread() {
 			f.runInLoop(ctx, func() {})

@@ -37,9 +37,10 @@ type Listener struct {
 	json           bool
 	read           func(context.Context, func(terminal.Line)) (ended bool) // reads what the person types
 	unseen         func() bool                                             // whether keys are not seen
-	reads          *present.Presenter                                      // tells what the terminal prints
-	out            *outputs                                                // nil if the terminal is all there is
-	wanted         aaep.Capabilities                                       // what was asked for at first
+	terminal       *terminal.Terminal
+	reads          *present.Presenter // tells what the terminal prints
+	out            *outputs           // nil if the terminal is all there is
+	wanted         aaep.Capabilities  // what was asked for at first
 	agents         []*FollowedAgent
 	attempted      <-chan struct{} // of the pending agent that was made last
 	byName         sync.Map        // *FollowedAgent
@@ -102,7 +103,8 @@ func (l *Listener) useTerminal(ctx context.Context, t *terminal.Terminal) (end f
 	if l.read == nil {
 		l.read = t.Read
 	}
-	l.reads, l.attended, l.loopCalls, l.told = present.New(p), t.Attended(), make(chan func()), make(chan struct{}, 1)
+	l.terminal, l.reads, l.attended = t, present.New(p), t.Attended()
+	l.loopCalls, l.told = make(chan func()), make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	l.printing.Go(func() {
 		if err := l.reads.Run(ctx, printedLines{t, l}); ctx.Err() == nil {
@@ -517,6 +519,7 @@ func (l *Listener) setLanguages(languages []string) {
 	l.out.forEach(func(p *present.Presenter) { p.SetLanguage(languages...) })
 	if l.reads != nil {
 		l.reads.SetLanguage(languages...)
+		l.terminal.SetLanguage(languages...)
 	}
 }
 

@@ -283,16 +283,20 @@ func (o *outputs) printsLines() bool {
 
 // useOutputs opens outputs, which then say what the terminal would print.
 func (l *Listener) useOutputs(ctx context.Context, names []string, options outputOptions) (err error) {
-	unsaid := func(u announce.Utterance) {
-		if !l.out.plain { // else it stands there already
-			l.PrintLabelled("", u.Text)
-		}
-	}
-	if l.out, err = openOutputs(ctx, names, options, l.informOfOutput, unsaid, l.preferences(false)); err != nil {
+	l.out, err = openOutputs(ctx, names, options, l.informOfOutput, l.printUnsaid, l.preferences(false))
+	if err != nil {
 		return err
 	}
 	l.Status.Also = func(text string) { l.out.forEach(func(p *present.Presenter) { p.Tell(text, false) }) }
 	return nil
+}
+
+// printUnsaid prints what an output has no voice for, unless it stands on the terminal already, as
+// text or within an event. The goroutine that presents over that output calls it.
+func (l *Listener) printUnsaid(u announce.Utterance) {
+	if !l.out.plain && !l.json {
+		l.PrintLabelled("", u.Text)
+	}
 }
 
 // informOfOutput says that an output is gone, or is there again.

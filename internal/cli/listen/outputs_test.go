@@ -3,6 +3,7 @@ package listen
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -213,4 +214,70 @@ func TestRefusalIsPrinted(t *testing.T) {
 			}
 		})
 	})
+}
+
+// stopped is a terminal that takes nothing until it goes on.
+type stopped struct {
+	goesOn chan struct{} // is closed then
+	clitest.Buffer
+}
+
+func (s *stopped) Write(b []byte) (int, error) {
+	<-s.goesOn
+	return s.Buffer.Write(b)
+}
+
+// A terminal that takes nothing any more keeps no person from hearing what is said after a text that
+// has no voice, nor from a command, nor from an answer by voice; with --json neither.
+func TestStoppedTerminal(t *testing.T) {
+	for _, json := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			agent, dial := clitest.AgentOf(t, producer.Config{Language: "en"})
+			defer agent.Shutdown(t.Context())
+			e := newTestListener(t, subscriber.ScreenReader("en-US"))
+			screen := &stopped{goesOn: make(chan struct{})}
+			voice := &mute{}
+			term := terminal.Open(t.Context(), strings.NewReader(""), screen, screen)
+			e.l.json, e.l.Printer.Out, e.l.Status.Out = json, term.Out, term.Talk
+			prepare := func(ctx context.Context, e *testListener) {
+				e.hearOver(ctx, voice).p.Unsaid = e.l.printUnsaid
+			}
+			e.listen(t.Context(), prepare, []clitest.DialerFunc{dial}, func() {
+				s, err := agent.StartSession(t.Context(), aaep.Say("One."))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 3 {
+					out := s.Output()
+					out.SetLanguage("yo")
+					io.WriteString(out, "Ẹ káàbọ̀.\n")
+					out.Close()
+					clitest.PassTime(5 * time.Second)
+				}
+				io.WriteString(s.Output(), "Two.\n")
+				clitest.PassTime(10 * time.Second)
+				e.typeLine("/agents")
+				e.typeLine("/nonsense")
+				clitest.PassTime(10 * time.Second)
+				heard := voice.String()
+				for _, want := range []string{"Two.", "asker: connected", "There is no command /nonsense."} {
+					if !strings.Contains(heard, want) {
+						t.Errorf("json %t: %q is not heard in\n%s", json, want, heard)
+					}
+				}
+				close(screen.goesOn)
+				synctest.Wait()
+				shown := screen.String()
+				if n := strings.Count(shown, "Ẹ káàbọ̀."); n != 3 || !strings.Contains(shown, "There is no command /nonsense.") {
+					t.Errorf("json %t: the terminal shows\n%s", json, shown)
+				}
+				for line := range strings.Lines(shown) {
+					if json && !strings.HasPrefix(line, "aaep: ") && !strings.HasPrefix(line, "{") {
+						t.Errorf("among the events stands %q", line)
+					}
+				}
+			})
+			term.Close()
+		})
+	}
 }

@@ -170,5 +170,5 @@ func (p *PersonFlags) Open(ctx context.Context, t *terminal.Terminal, caps aaep.
 	}
 	stopPrinting := l.useTerminal(ctx, t)
 	l.setLanguages(caps.Languages)
-	return l, func() { stopPrinting(); t.Close(); closeControl(); closeOutputs() }, nil
+	return l, func() { stopPrinting(); t.Flush(ctx); t.Close(); closeControl(); closeOutputs() }, nil
 }
