@@ -345,7 +345,8 @@ func TestClarifyWithoutAnswer(t *testing.T) {
 	}
 }
 
-// A user who hears two choices alike could not tell them apart: each then has its value behind it.
+// A user who hears two choices alike could not tell them apart: each then has its value behind it,
+// and where that does not help its place.
 func TestChoicesOfOneLabel(t *testing.T) {
 	for _, tc := range []struct {
 		choices [][2]string // value and label
@@ -356,7 +357,9 @@ func TestChoicesOfOneLabel(t *testing.T) {
 		{[][2]string{{"x", "Pay"}, {"y", "P\u0430y"}}, []string{"Pay (x)", "P\u0430y (y)"}}, // a Cyrillic letter
 		{[][2]string{{"x", "Pay"}, {"y", "Pay\u200b"}}, []string{"Pay (x)", "Pay\u200b (y)"}},
 		{[][2]string{{"pay", "Pay"}, {"y", "Pay"}, {"z", "Ｐａｙ"}}, []string{"Pay (pay)", "Pay (y)", "Ｐａｙ (z)"}},
-		{[][2]string{{"x", "Pay"}, {"y", "Pay"}, {"z", "Pay (x)"}}, []string{"Pay (x) (x)", "Pay (y)", "Pay (x) (z)"}},
+		{[][2]string{{"x", "Pay"}, {"y", "Pay"}, {"z", "Pay (x)"}}, []string{"Pay (x) (1)", "Pay (y)", "Pay (x) (3)"}},
+		{[][2]string{{"a", "Send"}, {"b", "Send."}, {"c", "send …"}}, []string{"Send (a)", "Send. (b)", "send … (c)"}},
+		{[][2]string{{"a", "Pay"}, {"A", "Pay"}, {"b", "Wait"}}, []string{"Pay (a) (1)", "Pay (A) (2)", "Wait"}},
 	} {
 		bubble(t, func(t *testing.T, st *stage) {
 			l, s := st.listen(answering(everything())), st.session("Paying.")

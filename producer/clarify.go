@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
@@ -157,23 +158,33 @@ func (q Question) fillIn(p *aaep.AwaitingClarification, tag string) (complete bo
 	return complete
 }
 
-// distinguishLabels puts its value behind each label that is like that of another choice, until no
-// two are: a user who hears or sees the same twice could not choose.
+// distinguishLabels puts its value behind each label that is like that of another choice, and then
+// its place, until no two are: a user who hears or sees the same twice could not choose.
 func distinguishLabels(choices []aaep.Choice) {
-	for range choices { // a label with its value may be that of another
+	for round := range choices { // a label with its value may be that of another
 		count, distinct := map[string]int{}, true
 		for _, c := range choices {
-			count[lookalike.Skeleton(c.Label, true)]++
+			count[soundOf(c.Label)]++
 		}
 		for i, c := range choices {
-			if count[lookalike.Skeleton(c.Label, true)] > 1 {
-				choices[i].Label, distinct = c.Label+" ("+c.Value+")", false
+			behind := c.Value
+			if round > 0 {
+				behind = strconv.Itoa(i + 1)
+			}
+			if count[soundOf(c.Label)] > 1 {
+				choices[i].Label, distinct = c.Label+" ("+behind+")", false
 			}
 		}
 		if distinct {
 			return
 		}
 	}
+}
+
+// soundOf returns a label as it is compared with others: how it looks, without capitals and without
+// the marks at its end, which no voice says.
+func soundOf(label string) string {
+	return lookalike.Skeleton(strings.TrimRightFunc(strings.TrimSpace(label), unicode.IsPunct), true)
 }
 
 // explainAnswer maps the outcome of a clarification to the words that announce it, and to the error

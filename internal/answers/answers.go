@@ -69,6 +69,11 @@ func Response(p *aaep.AwaitingClarification, line string, languages ...string) R
 			return Reading{Response: f}
 		}
 	}
+	for i, c := range p.Choices { // by the value, which people are not told
+		if k.Choice && line == c.Value {
+			return Reading{Response: c.Value, Choice: i + 1}
+		}
+	}
 	if k.Text && line != "" {
 		return Reading{Response: line}
 	}
@@ -77,14 +82,11 @@ func Response(p *aaep.AwaitingClarification, line string, languages ...string) R
 
 // choice returns the place of the choice that a line means; 0 is none. A number means the choice
 // that is labelled with it, else the one in that place. It is doubtful where label and place do not
-// agree, or where several labels begin with it.
+// agree, or where several labels are the line or begin with it.
 func choice(choices []aaep.Choice, line string) (place int, doubtful bool) {
-	named := slices.IndexFunc(choices, func(c aaep.Choice) bool {
-		return strings.EqualFold(line, words.OneLine(c.Label)) || line == c.Value
-	}) + 1
 	n, err := strconv.Atoi(strings.Map(western, line))
 	if err != nil {
-		return named, false
+		return choiceNamed(choices, line)
 	}
 	var labelled []int // places
 	exact := 0         // the label is the number and nothing else
@@ -109,7 +111,29 @@ func choice(choices []aaep.Choice, line string) (place int, doubtful bool) {
 	case inPlace: // no label is the number
 		return n, false
 	}
-	return named, false
+	return choiceNamed(choices, line)
+}
+
+// choiceNamed returns the place of the choice whose label is a line, whatever its capitals; 0 is
+// none. It is doubtful where several are, and none to the letter.
+func choiceNamed(choices []aaep.Choice, line string) (place int, doubtful bool) {
+	var exact, alike []int // places
+	for i, c := range choices {
+		label := words.OneLine(c.Label)
+		if label == line {
+			exact = append(exact, i+1)
+		}
+		if strings.EqualFold(label, line) {
+			alike = append(alike, i+1)
+		}
+	}
+	switch {
+	case len(exact) == 1:
+		return exact[0], false
+	case len(alike) > 0:
+		return alike[0], len(alike) > 1
+	}
+	return 0, false
 }
 
 // leadingNumber returns the whole number that a label begins with, such as that of "5" or "5

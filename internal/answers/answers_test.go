@@ -58,6 +58,19 @@ func TestResponse(t *testing.T) {
 	}
 }
 
+// The name of a choice, a yes, a no and a number mean what the person was told, and not the choice
+// whose value, which they are not told, is the same.
+func TestHiddenValues(t *testing.T) {
+	p := &aaep.AwaitingClarification{AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice,
+		aaep.ResponseYesNo, aaep.ResponseNumeric}, Choices: []aaep.Choice{{Value: "Keep it", Label: "Delete it"}, {Value: "k", Label: "Keep it"},
+		{Value: "yes", Label: "Delete all"}, {Value: "7", Label: "Delete some"}}}
+	for line, want := range map[string]any{"Keep it": "k", "keep it.": "k", "yes": true, "7": 7.0, "k": "k", "K": nil} {
+		if got := answers.Response(p, line); got.Response != want || got.Doubtful {
+			t.Errorf("%q is %v, want %v", line, got.Response, want)
+		}
+	}
+}
+
 // A number means the choice that is labelled with it. Where that is not the one in that place, the
 // person has to be asked.
 func TestNumberedChoices(t *testing.T) {
@@ -71,6 +84,7 @@ func TestNumberedChoices(t *testing.T) {
 		{"1 day|1 week", "1", "1 day", true}, {"1 day|1|2", "1", "1", true}, {"1.5 litres|2 litres", "1", "1.5 litres", false}, {"A.|A", "A.", "A.", false}, {"A|A.", "A.", "A.", false},
 		{"1.5 litres|2 litres", "2", "2 litres", false}, {"٥|١", "1", "١", true}, {"5|1", "١", "1", true}, {"2)|1)", "2", "2)", true},
 		{"one\ntwo|three", "one two", "one\ntwo", false}, {"99999999999999999999|1", "1", "1", true},
+		{"Keep|keep", "keep", "keep", false}, {"Keep|keep", "KEEP", "Keep", true}, {"Keep|Other|keep", "Keep", "Keep", false}, {"Same|same|Same", "Same", "Same", true},
 	} {
 		p := &aaep.AwaitingClarification{AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice}}
 		for _, label := range strings.Split(tt.labels, "|") {

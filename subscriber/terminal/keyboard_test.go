@@ -240,8 +240,8 @@ func (s *stoppedScreen) Write(b []byte) (int, error) {
 }
 
 // A terminal that takes nothing, such as one that is stopped, holds up the line that Present prints
-// and nothing else: whether keys are seen is known, and it is given back. Once the program is to end,
-// nothing waits for it.
+// and nothing else: whether keys are seen is known, and it is given back. Once the program is to
+// end, nothing waits for it.
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())

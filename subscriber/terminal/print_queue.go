@@ -200,9 +200,9 @@ func (q *printQueue) printJob(job *printJob) error {
 	return err
 }
 
-// printKeys shows what keys put on the screen, and keeps the line that is typed so far. A line below
-// which something was printed is shown anew, so that a screen reader and a braille display find it
-// whole in one line. A nil screen shows nothing.
+// printKeys shows what keys put on the screen, and keeps the line that is typed so far. A line
+// below which something was printed is shown anew, so that a screen reader and a braille display
+// find it whole in one line. A nil screen shows nothing.
 func (q *printQueue) printKeys(screen io.Writer, keys []rune) {
 	var shows bytes.Buffer
 	for _, key := range keys {

@@ -99,8 +99,8 @@ func Open(ctx context.Context, in io.Reader, out, talk io.Writer) *Terminal {
 	return t
 }
 
-// newTerminal returns a Terminal that prints and reads nothing; ending is closed when the program is
-// to end.
+// newTerminal returns a Terminal that prints and reads nothing; ending is closed when the program
+// is to end.
 func newTerminal(ending <-chan struct{}, out, talk io.Writer) *Terminal {
 	t := &Terminal{closed: make(chan struct{}), stopKeys: func() {}}
 	t.prints = &printQueue{screen: t.keyScreen, ending: ending}

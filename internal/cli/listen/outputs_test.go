@@ -227,8 +227,8 @@ func (s *stopped) Write(b []byte) (int, error) {
 	return s.Buffer.Write(b)
 }
 
-// A terminal that takes nothing any more keeps no person from hearing what is said after a text that
-// has no voice, nor from a command, nor from an answer by voice; with --json neither.
+// A terminal that takes nothing any more keeps no person from hearing what is said after a text
+// that has no voice, nor from a command, with --json neither.
 func TestStoppedTerminal(t *testing.T) {
 	for _, json := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
