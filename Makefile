@@ -103,10 +103,10 @@ compiler:
 	fi >&2; \
 	works || { echo "The race detector needs a C compiler: install the packages gcc and libc6-dev." >&2; exit 1; }
 
-# What the tests need to meet real assistive technology: names of Debian packages. Without them those tests are skipped,
-# and say so; with AAEP_REAL=1 they fail.
+# What the tests need to meet real assistive technology, and what operators run: names of Debian packages. Without them those
+# tests are skipped, and say so; with AAEP_REAL=1 they fail.
 REAL_PACKAGES := speech-dispatcher speech-dispatcher-espeak-ng speech-dispatcher-audio-plugins espeak-ng pulseaudio dbus-daemon \
-	dbus feedbackd brltty liblouis-bin liblouis-data chromium xvfb xdotool xbindkeys xterm
+	dbus feedbackd brltty liblouis-bin liblouis-data chromium xvfb xdotool xbindkeys xterm nginx prometheus systemd
 
 # What make orca needs besides.
 ORCA_PACKAGES := orca xvfb openbox xdotool at-spi2-core libglib2.0-bin gsettings-desktop-schemas
@@ -117,7 +117,7 @@ orca: real
 	AAEP_ORCA=1 AAEP_REAL=1 go test -count=1 -run '^TestOldOrca$$' -v ./subscriber/orca
 
 real:
-	@command -v dpkg-query >/dev/null || { echo "Not Debian: tests with real assistive technology run if its programs are there."; exit 0; }; \
+	@command -v dpkg-query >/dev/null || { echo "Not Debian: tests with real programs run if those are there."; exit 0; }; \
 	missing=; for package in $(REAL_PACKAGES); do \
 		dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; \
 	done; \
@@ -127,7 +127,7 @@ real:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends --no-remove $$missing || \
 			echo "That failed; the tests that need them are skipped."; \
 	else \
-		echo "Tests with real assistive technology are skipped without the packages:$$missing"; \
+		echo "Tests with real programs are skipped without the packages:$$missing"; \
 	fi >&2
 
 bench:

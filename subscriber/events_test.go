@@ -2,6 +2,7 @@ package subscriber
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,6 +85,29 @@ func TestBadAndUnknownMessages(t *testing.T) {
 				t.Errorf("the log does not say %q", words)
 			}
 		}
+	})
+}
+
+// Where a program does not look at what could not be read, maybe a question, its user learns that
+// something is missing: once in the place of all that came between two events.
+func TestUnreadableIsLost(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
+		sub, p := openSubscription(t, newStage(), Config{ID: "reader"})
+		alert := func(id string) string { return eventMessage(id, "acme:agent.alert", `,"summary_normal":"Look"`) }
+		for _, msg := range []string{alert("evt_1"), "{}", "null", eventMessage("evt_9", "aaep:agent.awaiting.confirmation", ""),
+			alert("evt_2"), alert("evt_3"), "[]"} {
+			p.sendRaw(t, msg)
+		}
+		for _, want := range []string{"evt_1", "", "evt_2", "evt_3", ""} {
+			ev, err := sub.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if isLost := ev.Type() == aaep.TypeLost; isLost != (want == "") || want != "" && ev.EventID != want {
+				t.Errorf("%s %s came, want %s", ev.Type(), ev.EventID, cmp.Or(want, "that something is lost"))
+			}
+		}
+		closeBoth(t, sub, p)
 	})
 }
 

@@ -279,6 +279,7 @@ func (s *Subscription) handleEvent(conn transports.Conn, ev *aaep.Event, size in
 	if saysLost(ev) {
 		s.reportLost()
 	}
+	s.gap = false
 	a := arrival{ev, size, s.placeOn(conn), s.holdUntil(ev), false}
 	s.noteAsked(a)
 	return s.queueEvent(a)

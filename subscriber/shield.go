@@ -27,9 +27,15 @@ func (s *Subscription) callShielded(doing string, f func() error) (err error) {
 	return shield.CheckError(f())
 }
 
-// reportUnreadable calls Config.Unreadable, if that is set.
+// reportUnreadable reports that a message is not among the events: to Config.Unreadable or, where
+// that is nil, by one event in the place of all such messages up to the next event. Only the
+// reading goroutine calls it.
 func (s *Subscription) reportUnreadable(err error) {
-	if s.cfg.Unreadable != nil {
+	switch {
+	case s.cfg.Unreadable != nil:
 		_ = s.callShielded("Config.Unreadable", func() error { s.cfg.Unreadable(err); return nil })
+	case !s.gap:
+		s.gap = true
+		s.reportLost()
 	}
 }

@@ -70,7 +70,8 @@ type Config struct {
 	// is not valid, and so is not among Events: the user should know that something is missing. The
 	// Message of an *aaep.InvalidError says what it was to be, maybe a question. ErrFlood says that
 	// events are left out because far too many come. It is called by the goroutine that reads the
-	// link, and must not wait.
+	// link, and must not wait. Where it is nil, an event of aaep.TypeLost stands in the place of
+	// all messages between two events.
 	Unreadable func(error)
 	// NoReconnect ends the subscription when its link breaks, instead of trying again; an orderly
 	// end of the link is ErrEnded.
@@ -114,6 +115,7 @@ type Subscription struct {
 	texts     overlap
 	flood     flood
 	reported  map[string]bool
+	gap       bool                // what could not be read since the last event is reported as lost
 	origin    *credentials.Origin // of what the last handshake was tried with
 	unchanged error               // the refusal of other terms that ended a subscription
 

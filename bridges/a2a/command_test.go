@@ -16,7 +16,7 @@ import (
 	"github.com/aaep-go/aaep/bridges/a2a"
 	"github.com/aaep-go/aaep/internal/bridge/bridgetest"
 	"github.com/aaep-go/aaep/internal/freeport"
-	"github.com/aaep-go/aaep/internal/npmtest"
+	"github.com/aaep-go/aaep/internal/realtest"
 )
 
 // goCommand builds the command of the Go library of the protocol's authors, at one version.
@@ -39,7 +39,7 @@ func goCommand(t *testing.T) string {
 		cmd := exec.Command("go", args...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
 		if out, err := cmd.CombinedOutput(); err != nil {
-			npmtest.Missing(t, "the a2a command of a2a-go 2.3.1 cannot be had: %v: %.200q", err, out)
+			realtest.Missing(t, "the a2a command of a2a-go 2.3.1 cannot be had: %v: %.200q", err, out)
 		}
 	}
 	return filepath.Join(dir, "a2a")

@@ -2,7 +2,7 @@
 // for another device.
 //
 //	go run ./examples/bank                               # an agent to follow
-//	go run ./examples/reader http://127.0.0.1:8080       # needs Speech Dispatcher; type y or n when you are asked
+//	go run ./examples/reader http://127.0.0.1:8080       # needs Speech Dispatcher; type y or n when you are asked, /next, /terse
 package main
 
 import (
@@ -53,10 +53,13 @@ func read(ctx context.Context, url string) error {
 	go func() { gone(person.Run(ctx, voice)) }() // a voice that dies ends it, instead of silence
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-			if in.Text() == "next" {
+			switch text := in.Text(); text {
+			case "/next":
 				person.NextQuestion()
-			} else {
-				person.Answer(in.Text()) // no yes to what was not heard; they are told what comes of it
+			case "/terse", "/normal", "/detailed": // which is all that it takes
+				go sub.Renegotiate(ctx, aaep.Capabilities{PreferredVerbosity: aaep.Verbosity(text[1:])})
+			default:
+				person.Answer(text) // no yes to what was not heard; they are told what comes of it
 			}
 		}
 	}()

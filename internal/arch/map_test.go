@@ -380,8 +380,12 @@ var theMap = []folder{
 		why:    "a listener of a test has what any listener has",
 	},
 	{
+		path: "internal/realtest",
+		why:  "every package's tests may need a real program",
+	},
+	{
 		path:   "internal/npmtest",
-		arrows: []string{"internal/lockfile"},
+		arrows: []string{"internal/lockfile", "internal/realtest"},
 		why:    "it fetches the same for every package's tests",
 	},
 	{
@@ -509,8 +513,9 @@ var theMap = []folder{
 		why:    "it starts programs for tests and knows nothing of what they test",
 	},
 	{
-		path: "internal/sessionbus/bustest",
-		why:  "it starts programs for tests and knows nothing of what they test",
+		path:   "internal/sessionbus/bustest",
+		arrows: []string{"internal/realtest"},
+		why:    "it starts programs for tests and knows nothing of what they test",
 	},
 	{
 		path:   "subscriber/orca",

@@ -32,7 +32,7 @@ var plainRooms = []string{
 	"internal/fakemodel", "internal/faultproxy", "internal/form", "internal/freeport", "internal/haptictest",
 	"internal/httpguard", "internal/idle", "internal/ledger", "internal/lifecycle", "internal/lockfile",
 	"internal/lookalike", "internal/memnet", "internal/metrics", "internal/natstest", "internal/negotiation", "internal/nesting",
-	"internal/orcadesktop", "internal/orcatest", "internal/phrase", "internal/plaintext", "internal/questions", "internal/release", "internal/replica", "internal/replies",
+	"internal/orcadesktop", "internal/orcatest", "internal/phrase", "internal/plaintext", "internal/questions", "internal/realtest", "internal/release", "internal/replica", "internal/replies",
 	"internal/requirements", "internal/safetext", "internal/secrets", "internal/segmentio",
 	"internal/sessionbus", "internal/sessionbus/bustest", "internal/shaper", "internal/shield",
 	"internal/soak", "internal/speechd", "internal/speechtest", "internal/spoken", "internal/suite",

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/aaep-go/aaep/internal/cli/clitest"
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/cli/serving"
+	"github.com/aaep-go/aaep/internal/realtest"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
@@ -43,9 +45,7 @@ func fenced(t *testing.T, language string) string {
 
 // What operators are told to write for systemd and nginx is what these understand.
 func TestOperatingUnit(t *testing.T) {
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Skip(err)
-	}
+	realtest.Need(t, "systemd-analyze")
 	self := clitest.Must(os.Executable())
 	unit := strings.NewReplacer("/usr/local/bin/aaep", self, "/usr/local/bin/planner", self).Replace(fenced(t, "ini"))
 	path := filepath.Join(t.TempDir(), "planner.service")
@@ -69,15 +69,10 @@ func TestOperatingUnitLogs(t *testing.T) {
 	}
 }
 
-// Through nginx as it is set up there, what an agent says comes at once over both transports, and
-// who is not known is kept out.
+// Through nginx as it is set up there, what an agent says comes at once over both transports, who
+// is not known is kept out, and where a client comes from is known, whatever its headers claim.
 func TestOperatingProxy(t *testing.T) {
-	nginx, err := exec.LookPath("nginx")
-	if err != nil {
-		if nginx, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
-			t.Skip(err)
-		}
-	}
+	nginx := realtest.Need(t, "nginx")
 	site := fenced(t, "nginx")
 	t.Chdir(t.TempDir())
 	here := clitest.Must(os.Getwd())
@@ -88,7 +83,9 @@ func TestOperatingProxy(t *testing.T) {
 	_, port, _ := net.SplitHostPort(at)
 	known := clitest.Must(auth.Tokens(map[string]string{"ada": "F7K2M9Q4T6W8Y3B5D7G9J2L4N6"}))
 	p := clitest.Must(serving.NewProducer("planner", producer.Config{}))
-	srv := &serve.Server{Hosts: []string{"localhost:" + port}, Authenticate: known}
+	peers := make(chan string, 100) // where the requests seem to come from
+	srv := &serve.Server{Hosts: []string{"localhost:" + port}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
+		Authenticate: func(r *http.Request) (string, error) { peers <- r.RemoteAddr; return known(r) }}
 	behind := clitest.Must(net.Listen("tcp", "127.0.0.1:0"))
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(context.Background(), behind, p) }()
@@ -151,6 +148,21 @@ func TestOperatingProxy(t *testing.T) {
 	for _, sub := range subs { // what nginx held back would not come, for nothing follows it
 		if ev, err := sub.Next(ctx); err != nil || ev.Type() != aaep.TypeSessionStarted {
 			t.Errorf("%v, %v; want the start of the session", ev, err)
+		}
+	}
+	for len(peers) > 0 {
+		<-peers
+	}
+	away := &http.Client{Transport: &http.Transport{TLSClientConfig: trusted.Clone(), DisableKeepAlives: true,
+		DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext}}
+	for _, claims := range []http.Header{{}, {"X-Forwarded-For": {"192.0.2.66"}}, {"Forwarded": {"for=192.0.2.66"}},
+		{"X-Forwarded-For": {"192.0.2.66"}, "Forwarded": {"for=192.0.2.66"}}, {"X-Forwarded-For": {"192.0.2.66, 127.0.0.1"}}} {
+		request := clitest.Must(http.NewRequestWithContext(ctx, http.MethodPost, "https://"+at+"/aaep/v1/subscriptions", nil))
+		request.Host, request.Header = "localhost:"+port, claims
+		response := clitest.Must(away.Do(request))
+		response.Body.Close()
+		if peer := <-peers; peer != "127.0.0.2:0" {
+			t.Errorf("a client that claims %v seems to come from %s", claims, peer)
 		}
 	}
 }

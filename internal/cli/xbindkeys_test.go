@@ -7,18 +7,12 @@ import (
 	"testing"
 
 	"github.com/aaep-go/aaep/internal/cli/subprocess"
+	"github.com/aaep-go/aaep/internal/realtest"
 )
 
 // TestKeyOfTheDesktop presses the keys of docs/outputs.md on a display without a screen.
 func TestKeyOfTheDesktop(t *testing.T) {
-	for _, program := range []string{"Xvfb", "xbindkeys", "xdotool", "xterm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("AAEP_REAL") != "" {
-				t.Fatalf("AAEP_REAL is set, and %s is missing: make real installs it", program)
-			}
-			t.Skipf("%s is missing: make real installs it, and AAEP_REAL=1 makes this a failure", program)
-		}
-	}
+	realtest.Need(t, "Xvfb", "xbindkeys", "xdotool", "xterm")
 	t.Parallel()
 	read, write, err := os.Pipe()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli/clitest"
+	"github.com/aaep-go/aaep/internal/realtest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports/auth"
 )
@@ -121,38 +122,69 @@ func TestAlerts(t *testing.T) {
 			}
 		}
 	}
-	if promtool, err := exec.LookPath("promtool"); err == nil {
-		if out, err := exec.Command(promtool, "check", "rules", "../../docs/alerts.yml").CombinedOutput(); err != nil {
-			t.Errorf("promtool: %v\n%s", err, out)
-		}
-	}
 }
 
-// A question of an agent that several processes serve is unheard when none of them has a listener,
-// and not as soon as one of them has none.
-func TestAlertOfQuestionUnheard(t *testing.T) {
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip(err)
+// A series is what Prometheus was told of one metric every half a minute, in promtool's notation.
+type series struct{ metric, values string }
+
+// Each alarm goes off where what it is about happens, as Prometheus itself sees it, and is silent
+// where all is well or it is not enough yet. A question of an agent that several processes serve is
+// unheard when none of them has a listener, and not as soon as one of them has none.
+func TestAlarmsGoOff(t *testing.T) {
+	promtool := realtest.Need(t, "promtool")
+	if out, err := exec.Command(promtool, "check", "rules", "../../docs/alerts.yml").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 	rules := clitest.Must(filepath.Abs("../../docs/alerts.yml"))
+	one := func(metric, values string) []series { return []series{{metric, values}} }
+	refused := func(reason, values string) []series {
+		return one(`aaep_requests_refused_total{reason="`+reason+`"}`, values)
+	}
+	asked := func(connected string) []series {
+		return []series{{`aaep_questions_open{agent="bank",instance="a"}`, "1x9"}, {`aaep_questions_open{agent="bank",instance="b"}`, "1x9"},
+			{`aaep_subscriptions_connected{agent="bank",instance="a"}`, "0x9"}, {`aaep_subscriptions_connected{agent="bank",instance="b"}`, connected}}
+	}
+	alarms := map[string]struct{ loud, quiet []series }{
+		"AaepGone":                 {one("up", "0x9"), one("up", "1x5 0x4")},
+		"AaepStartedAgainAndAgain": {one("process_start_time_seconds", "1 2 3 4x9"), one("process_start_time_seconds", "1 2 3x9")},
+		"AaepLogFailed":            {one("aaep_log_failed", "0 1x9"), one("aaep_log_failed", "0x9")},
+		"AaepLogAway":              {one("aaep_log_away", "1x9"), one("aaep_log_away", "1 1 1 0x9")},
+		"AaepAuditUnrecorded":      {one("aaep_audit_unrecorded_total", "0 0 1x9"), one("aaep_audit_unrecorded_total", "1x9")},
+		"AaepReplyLost":            {one("aaep_replies_lost_total", "0 0 1x9"), one("aaep_replies_lost_total", "1x9")},
+		"AaepQuestionUnheard":      {asked("0x9"), asked("1x9")},
+		"AaepFull":                 {refused("rate_limit", "0 0 1x9"), refused("rate_limit", "5x9")},
+		"AaepBadCredentials":       {refused("bad_credentials", "0 0 20x9"), refused("bad_credentials", "0 0 3x9")},
+		"AaepCertificateExpires":   {one("aaep_certificate_expiry_seconds", "86400x9"), one("aaep_certificate_expiry_seconds", "864000x9")},
+		"AaepReplyElsewhere":       {refused("unknown_subscription", "0 0 1x9"), refused("unknown_subscription", "1x9")},
+		"AaepMalformed":            {refused("malformed", "0 0 1x9"), refused("malformed", "1x9")},
+		"AaepForbidden":            {refused("forbidden", "0 0 1x9"), refused("forbidden", "1x9")},
+		"AaepUnknownStreams":       {refused("unknown_stream", "0 0 20x9"), refused("unknown_stream", "0 0 3x9")},
+	}
 	cases := fmt.Sprintf("rule_files: [%q]\ntests:\n", rules)
-	for _, listeners := range []int{1, 0} {
-		cases += fmt.Sprintf(`  - interval: 30s
-    input_series:
-      - {series: 'aaep_questions_open{job="aaep",agent="bank",instance="a"}', values: '1x9'}
-      - {series: 'aaep_questions_open{job="aaep",agent="bank",instance="b"}', values: '1x9'}
-      - {series: 'aaep_subscriptions_connected{job="aaep",agent="bank",instance="a"}', values: '0x9'}
-      - {series: 'aaep_subscriptions_connected{job="aaep",agent="bank",instance="b"}', values: '%dx9'}
-    alert_rule_test:
-      - eval_time: 3m
-        alertname: AaepQuestionUnheard
-`, listeners)
-		if listeners == 0 {
-			cases += `        exp_alerts:
-          - exp_labels: {severity: critical, job: aaep, agent: bank}
-            exp_annotations: {summary: "An agent asks, and no listener is connected."}
-`
+	rule := regexp.MustCompile(`(?s)- alert: (\w+)\n.*?severity: (\w+)\n.*?summary: ("[^"]+")`)
+	for _, m := range rule.FindAllStringSubmatch(string(clitest.Must(os.ReadFile(rules))), -1) {
+		name, severity, summary := m[1], m[2], m[3]
+		alarm, known := alarms[name]
+		if !known {
+			t.Errorf("%s is not tested", name)
+		}
+		for i, input := range [][]series{alarm.loud, alarm.quiet} {
+			cases += "  - interval: 30s\n    input_series:\n"
+			for _, s := range input {
+				metric, labels, _ := strings.Cut(strings.TrimSuffix(s.metric, "}"), "{")
+				cases += fmt.Sprintf("      - {series: '%s{%s}', values: '%s'}\n", metric, strings.Trim(`job="aaep",`+labels, ","), s.values)
+			}
+			cases += "    alert_rule_test:\n      - {eval_time: 3m, alertname: " + name
+			if i == 0 {
+				labels := "severity: " + severity + ", job: aaep"
+				if reason, is := strings.CutPrefix(input[0].metric, "aaep_requests_refused_total{reason="); is {
+					labels += ", reason: " + strings.TrimSuffix(reason, "}")
+				} else if len(input) > 1 {
+					labels += ", agent: bank"
+				}
+				cases += ", exp_alerts: [{exp_labels: {" + labels + "}, exp_annotations: {summary: " + summary + "}}]"
+			}
+			cases += "}\n"
 		}
 	}
 	path := filepath.Join(t.TempDir(), "cases.yml")
@@ -160,6 +192,6 @@ func TestAlertOfQuestionUnheard(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(promtool, "test", "rules", path).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("%v\n%s\n%s", err, out, cases)
 	}
 }

@@ -14,16 +14,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/internal/lockfile"
+	"github.com/aaep-go/aaep/internal/realtest"
 )
-
-// Missing skips a test that needs a program which is not there; with AAEP_REAL=1 it fails.
-func Missing(t *testing.T, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("AAEP_REAL") != "" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
-}
 
 // Install fetches the npm packages that the folder from pins, without optional ones unless the
 // flags of npm ask for them. It returns a folder of this test alone that has copies of the files in
@@ -32,7 +24,7 @@ func Install(t *testing.T, from string, flags ...string) (dir string) {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			Missing(t, "%s is missing", program)
+			realtest.Missing(t, "%s is missing", program)
 		}
 	}
 	dir = t.TempDir()
@@ -85,7 +77,7 @@ func fetch(t *testing.T, dir, from string, flags []string) {
 		"--no-update-notifier"}, flags...)...)
 	npm.Dir = dir
 	if out, err := npm.CombinedOutput(); err != nil {
-		Missing(t, "npm could not fetch what %s needs: %v: %.200q", from, err, out)
+		realtest.Missing(t, "npm could not fetch what %s needs: %v: %.200q", from, err, out)
 	}
 }
 

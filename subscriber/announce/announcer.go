@@ -14,7 +14,8 @@ import (
 type Preferences struct {
 	// WordsPerMinute is how fast they listen. Zero is 170.
 	WordsPerMinute int64
-	// Verbosity chooses the words of events. Empty is normal.
+	// Verbosity chooses the words of events. Empty is that of each event, which was agreed with its
+	// agent: subscriber.Subscription.Renegotiate alone then changes what the person is told.
 	Verbosity aaep.Verbosity
 	// Speaks reports whether text in a language can be presented; nil is always. Where it cannot,
 	// that is said once, and of each question, problem and outcome, with what becomes of such text:
@@ -201,14 +202,10 @@ type item struct {
 	postponed        bool
 }
 
-// New returns an Announcer with nothing to say. Zero preferences mean usualPace words a minute and
-// normal verbosity.
+// New returns an Announcer with nothing to say. Zero preferences mean usualPace words a minute.
 func New(p Preferences) *Announcer {
 	if p.WordsPerMinute <= 0 {
 		p.WordsPerMinute = usualPace
-	}
-	if p.Verbosity == "" {
-		p.Verbosity = aaep.VerbosityNormal
 	}
 	a := &Announcer{p: p, soFar: map[string]*item{}, answers: map[string]*answer{},
 		agents: map[string]*agent{}, leftOut: map[string]int{}, toldNoVoice: map[string]bool{},

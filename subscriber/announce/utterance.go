@@ -58,9 +58,10 @@ type Utterance struct {
 	// Source is the agent, as Add names it, whose words these are or whose question they are about;
 	// empty is this program.
 	Source string
-	// Event is what it tells of, or nil. An answer is always for the Event of the newest Utterance
-	// of the Kind Question, whatever else was presented since: a display of one line that keeps a
-	// question keeps that.
+	// Event is what it tells of. Nil is a sentence of this program's own, such as that an agent is
+	// out of reach, what came of an answer, or which question is still open. An answer is always
+	// for the Event of the newest Utterance of the Kind Question, whatever else was presented
+	// since: a display of one line that keeps a question keeps that.
 	Event *aaep.Event
 }
 

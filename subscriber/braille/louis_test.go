@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/internal/brailletest"
+	"github.com/aaep-go/aaep/internal/realtest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/braille"
 )
@@ -15,7 +16,7 @@ import (
 // newTranslatingDisplay opens a display whose text liblouis translates.
 func newTranslatingDisplay(t *testing.T, cells int, lacks string, tables map[string]string) (*brailletest.Server,
 	*braille.Display) {
-	requirePrograms(t, "liblouis-bin liblouis-data coreutils", "lou_translate", "stdbuf")
+	realtest.Need(t, "lou_translate", "stdbuf")
 	s := brailletest.New(cells)
 	s.Lacks = lacks
 	d, err := braille.Open(t.Context(), braille.Options{Dial: s.Dial, Manual: true, Tables: tables})

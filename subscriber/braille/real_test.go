@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -16,22 +15,10 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/internal/freeport"
+	"github.com/aaep-go/aaep/internal/realtest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/braille"
 )
-
-// requirePrograms skips a test whose programs are not here. With AAEP_REAL=1 it fails.
-func requirePrograms(t *testing.T, packages string, programs ...string) {
-	t.Helper()
-	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			if os.Getenv("AAEP_REAL") == "1" {
-				t.Fatalf("AAEP_REAL is set, and %s is not installed: %s", p, packages)
-			}
-			t.Skipf("%s is not installed (Debian packages: %s): not tested with the real one", p, packages)
-		}
-	}
-}
 
 // freePort is a TCP port of the loopback network that no program listens on.
 func freePort() int {
@@ -139,7 +126,7 @@ func (v *virtualDisplay) pressUntilShown(key, want string) {
 // startBRLTTY runs a BRLTTY of our own, and returns the ports of its display and the number of its
 // BrlAPI.
 func startBRLTTY(t *testing.T) (display, api int) {
-	requirePrograms(t, "brltty", "brltty")
+	realtest.Need(t, "brltty")
 	if drivers, _ := filepath.Glob("/lib/brltty/libbrltty*.so"); len(drivers) > 0 &&
 		!slices.Contains(drivers, "/lib/brltty/libbrlttybvr.so") {
 		t.Skip("this BRLTTY has no virtual driver: version 6.9 and later have none")

@@ -233,9 +233,9 @@ func (p *Presenter) addAgent(f *following) (ok bool) {
 // Answer takes what the person typed, said or pressed as their answer to the question that is put:
 // "y" or "n", in English or in their language, for a button that accepts or rejects too; the number
 // or the name of a choice; a number; the text of an answer. It returns at once. The answer is sent
-// to the agent that asks, and the person is told what came of it, or why it does not count. A yes
-// to what they have not had whole does not: the question is then put once more. See
-// announce.Announcer.
+// to the agent that asks, and the person is told what came of it, or why it does not count. A no
+// counts once the question has been put for a second, be it heard or not, and any other answer once
+// they had all of it: else the question is put once more. See announce.Announcer.
 func (p *Presenter) Answer(text string) { Answer(time.Time{}, text, p) }
 
 // ErrNotTaken says that an answer does not count, and that the person is told why.

@@ -103,7 +103,7 @@ func New(p announce.Preferences) *Presenter {
 	if text := p.Text; text != nil {
 		p.Text = func(source string, ev *aaep.Event) (w announce.Words) {
 			if runShielded("Preferences.Text", func() { w = text(source, ev) }) != nil {
-				w = announce.Text(ev, cmp.Or(p.Verbosity, aaep.VerbosityNormal))
+				w = eventText(ev, p.Verbosity)
 			}
 			return w
 		}
@@ -228,6 +228,12 @@ func (p *Presenter) Plan(use func(a *announce.Announcer, now time.Time)) {
 	}
 }
 
+// eventText returns what is said of an event at a verbosity; empty is that of the event, which was
+// agreed with its agent.
+func eventText(ev *aaep.Event, v aaep.Verbosity) announce.Words {
+	return announce.Text(ev, cmp.Or(v, ev.Verbosity, aaep.VerbosityNormal))
+}
+
 // Add takes an event of an agent that source names for the person. Follow does so with all that an
 // agent says.
 func (p *Presenter) Add(source string, ev *aaep.Event) {
@@ -235,7 +241,7 @@ func (p *Presenter) Add(source string, ev *aaep.Event) {
 	if p.text != nil {
 		w = p.text(source, ev)
 	} else {
-		w = announce.Text(ev, cmp.Or(p.verbosity, aaep.VerbosityNormal))
+		w = eventText(ev, p.verbosity)
 	}
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.Add(now, source, ev, w) })
 }

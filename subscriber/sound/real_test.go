@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/realtest"
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
@@ -35,14 +36,7 @@ type recorder struct {
 // startCard starts a PulseAudio server with such a card, which the programs of this test find.
 func startCard(t *testing.T) *recorder {
 	t.Helper()
-	for _, program := range []string{"pulseaudio", "paplay", "parec", "pactl"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("AAEP_REAL") != "" {
-				t.Fatalf("AAEP_REAL is set, and %s is missing: make real installs it", program)
-			}
-			t.Skipf("%s is missing: make real installs it, and AAEP_REAL=1 makes this a failure", program)
-		}
-	}
+	realtest.Need(t, "pulseaudio", "paplay", "parec", "pactl")
 	dir, err := os.MkdirTemp("", "aaep") // t.TempDir is too long for the path of a socket
 	if err != nil {
 		t.Fatal(err)

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/realtest"
 	"github.com/aaep-go/aaep/internal/speechd"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/present"
@@ -34,7 +34,7 @@ var long = strings.TrimSpace(strings.Repeat(sentence+" ", 8))
 // TestReal speaks through Speech Dispatcher with eSpeak NG to a sink that takes sound at the pace
 // of real ears. What happened is read from the server's own transcript of the protocol.
 func TestReal(t *testing.T) {
-	requirePrograms(t, speechd.Programs...)
+	realtest.Need(t, speechd.Programs...)
 	r := &real{speechd.Start(t)}
 	r.sayToEnd(t, speech.Options{}, "Hello.") // the first sound of all comes a second late
 
@@ -229,20 +229,6 @@ func TestReal(t *testing.T) {
 			t.Errorf("Present = %v", err)
 		}
 	})
-}
-
-// requirePrograms skips the test where programs are missing, or fails it where they are to be
-// there.
-func requirePrograms(t *testing.T, programs ...string) {
-	t.Helper()
-	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			if os.Getenv("AAEP_REAL") != "" {
-				t.Fatalf("%s is missing: run make real", p)
-			}
-			t.Skipf("%s is missing: make real installs it, and AAEP_REAL=1 makes this a failure", p)
-		}
-	}
 }
 
 type real struct{ *speechd.Server }

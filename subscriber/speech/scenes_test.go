@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/realtest"
 	"github.com/aaep-go/aaep/internal/speechd"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/present"
@@ -19,7 +20,7 @@ import (
 // of it, and a failure, in several languages, through Speech Dispatcher with eSpeak NG. What must
 // be heard stands in testdata/scenes.
 func TestRealScenes(t *testing.T) {
-	requirePrograms(t, speechd.Programs...)
+	realtest.Need(t, speechd.Programs...)
 	r := &real{speechd.Start(t)}
 	r.sayToEnd(t, speech.Options{}, "Hello.") // the first sound of all comes a second late
 	for _, tc := range []struct{ name, language, answer, action, consequence, outcome, failure string }{

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"github.com/aaep-go/aaep/internal/realtest"
 )
 
 // noBus lets the test have no session bus, and returns an empty folder.
@@ -79,12 +81,7 @@ func TestScreenReaderStalledBus(t *testing.T) {
 // Orca on the session bus, under each of its names, or the desktop's switch: Dial refuses and says
 // what to do.
 func TestScreenReaderBus(t *testing.T) {
-	if _, err := exec.LookPath("dbus-daemon"); err != nil {
-		if os.Getenv("AAEP_REAL") != "" {
-			t.Fatal("dbus-daemon is missing: run make real")
-		}
-		t.Skip("dbus-daemon is missing: make real installs it, and AAEP_REAL=1 makes this a failure")
-	}
+	realtest.Need(t, "dbus-daemon")
 	dir := noBus(t)
 	daemon := exec.Command("dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address",
 		"--address=unix:path="+filepath.Join(dir, "bus"))

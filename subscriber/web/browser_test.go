@@ -14,20 +14,9 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-)
 
-// need skips a test whose program is not here. With AAEP_REAL=1 it has to be.
-func need(t *testing.T, program string) string {
-	t.Helper()
-	path, err := exec.LookPath(program)
-	if err != nil {
-		if os.Getenv("AAEP_REAL") != "" {
-			t.Fatalf("%s is missing: make real installs it", program)
-		}
-		t.Skipf("%s is missing: make real installs it, and AAEP_REAL=1 makes this a failure", program)
-	}
-	return path
-}
+	"github.com/aaep-go/aaep/internal/realtest"
+)
 
 // A browser is what a test has of Chromium: a profile of its own, in a process that all tests
 // share.
@@ -72,7 +61,7 @@ func TestMain(m *testing.M) {
 // newBrowser returns a Chromium without a screen, with a profile of its own.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
-	path := need(t, "chromium")
+	path := realtest.Need(t, "chromium")
 	shared.once.Do(func() {
 		var home string
 		if home, shared.err = os.MkdirTemp("", "chromium"); shared.err != nil {
@@ -101,7 +90,7 @@ func newBrowser(t *testing.T) *browser {
 // startBrowser starts a Chromium for one test.
 func startBrowser(t *testing.T, more ...string) *browser {
 	t.Helper()
-	process, err := startChromium(need(t, "chromium"), t.TempDir(), more...)
+	process, err := startChromium(realtest.Need(t, "chromium"), t.TempDir(), more...)
 	check(t, err)
 	t.Cleanup(process.end)
 	return &browser{t: t, process: process}

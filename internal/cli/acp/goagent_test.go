@@ -10,7 +10,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	bridge "github.com/aaep-go/aaep/bridges/acp"
-	"github.com/aaep-go/aaep/internal/npmtest"
+	"github.com/aaep-go/aaep/internal/realtest"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -26,7 +26,7 @@ func TestGoAgent(t *testing.T) {
 	install := exec.Command("go", "install", agentModule)
 	install.Env = append(os.Environ(), "GOBIN="+bin, "GOFLAGS=")
 	if out, err := install.CombinedOutput(); err != nil {
-		npmtest.Missing(t, "go could not install %s: %v: %.200q", agentModule, err, out)
+		realtest.Missing(t, "go could not install %s: %v: %.200q", agentModule, err, out)
 	}
 	folder := t.TempDir()
 	agent, err := bridge.Start(t.Context(), exec.Command(filepath.Join(bin, "agent")), bridge.Config{Folder: folder})

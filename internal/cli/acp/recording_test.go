@@ -17,6 +17,7 @@ import (
 
 	"github.com/aaep-go/aaep/internal/brailletest"
 	"github.com/aaep-go/aaep/internal/npmtest"
+	"github.com/aaep-go/aaep/internal/realtest"
 	"github.com/aaep-go/aaep/internal/speechtest"
 )
 
@@ -43,7 +44,7 @@ type recordedSession struct {
 func startRecorded(t *testing.T, env []string, folder string, output string, agent []string) *recordedSession {
 	t.Helper()
 	if _, err := exec.LookPath("script"); err != nil {
-		npmtest.Missing(t, "there is no program script, which gives aaep acp a terminal")
+		realtest.Missing(t, "there is no program script, which gives aaep acp a terminal")
 	}
 	command := append([]string{os.Args[0], "acp", "--settings", os.DevNull, "--folder", folder}, strings.Fields(output)...)
 	command = append(append(command, "--"), agent...)

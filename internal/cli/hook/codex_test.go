@@ -21,6 +21,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/fakemodel"
 	"github.com/aaep-go/aaep/internal/npmtest"
+	"github.com/aaep-go/aaep/internal/realtest"
 )
 
 // codexProgram returns the real Codex, as npm has it.
@@ -32,7 +33,7 @@ func codexProgram(t *testing.T) string {
 	codex := npmtest.Install(t, "testdata/codex", "--include=optional")
 	found, err := filepath.Glob(filepath.Join(codex, "node_modules", "@openai", "codex-*", "vendor", "*", "bin", "codex"))
 	if err != nil || len(found) != 1 {
-		npmtest.Missing(t, "npm has no Codex for this system: %v %v", found, err)
+		realtest.Missing(t, "npm has no Codex for this system: %v %v", found, err)
 	}
 	return found[0]
 }

@@ -50,6 +50,7 @@ type Listener struct {
 	began          time.Time       // the first key of the line that is typed,
 	askedThen      bool            // when a question was open
 	attended       bool            // a person is at a terminal
+	inputEnded     atomic.Bool     // nothing can be answered here any more
 	besideEditor   bool            // they type in an editor, and answer there or by "aaep answer"
 	control        *control.Server // nil where no other window reaches it
 	language       atomic.Value    // a uilang.Language
@@ -77,7 +78,7 @@ func (l *Listener) preferences(reads bool) announce.Preferences {
 		VoiceLanguages: uilang.SystemLanguages()[:1], // which a screen reader mostly speaks
 		Reads:          reads,
 		Answering: func(question *aaep.Event) announce.Words {
-			if _, cannot := l.unanswerable.Load(question); cannot {
+			if _, cannot := l.unanswerable.Load(question); cannot || l.inputEnded.Load() {
 				return announce.Words{}
 			}
 			if l.besideEditor {
@@ -415,12 +416,14 @@ func (l *Listener) countEnded(f *FollowedAgent, err error) {
 }
 
 // stopAnswering renegotiates that no person can answer here any more, because the input has ended:
-// a question would only wait.
+// a question would only wait. What is said of questions from then on names no keys.
 func (l *Listener) stopAnswering(ctx context.Context) {
+	l.inputEnded.Store(true)
 	if l.talk != nil {
 		l.talk.End()
 	}
 	for f := range l.liveAgents() {
+		f.setLanguages(f.wanted.Languages) // which has open questions say anew how they are answered
 		if c := f.currentTerms(); terms.IsTrue(c.SupportsConfirmationReply) ||
 			terms.IsTrue(c.SupportsClarificationReply) {
 			if f.sub != nil {

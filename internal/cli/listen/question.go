@@ -31,7 +31,7 @@ func (l *Listener) eventText(source string, ev *aaep.Event, reads bool) announce
 		language := l.uiLanguage()
 		w = w.And("\n", language.InLanguage(f.describeAsker(ev)))
 		switch c := terms.InForce(l.wanted, f.sub.Accepted().HonoredCapabilities); {
-		case !terms.IsTrue(c.SupportsConfirmationReply) && ev.Type() == aaep.TypeAwaitingConfirmation,
+		case l.inputEnded.Load(), !terms.IsTrue(c.SupportsConfirmationReply) && ev.Type() == aaep.TypeAwaitingConfirmation,
 			!terms.IsTrue(c.SupportsClarificationReply) && ev.Type() == aaep.TypeAwaitingClarification: // not every agent knows who can answer
 			w = w.And("\n", language.InLanguage(l.PhraseText(phrase.CannotAnswerHere, "")))
 			l.unanswerable.Store(ev, true)

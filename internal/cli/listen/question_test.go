@@ -2,6 +2,7 @@ package listen
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -147,6 +148,26 @@ func (k *questionSession) dialOther() (*subscriber.Subscription, *aaep.Event) {
 			return sub, ev
 		}
 	}
+}
+
+// Where the input has ended, what is said of a question that is still open for others names no key,
+// for none can be pressed.
+func TestInputEnded(t *testing.T) {
+	putTestQuestion(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *questionSession) {
+		sub, _ := k.dialOther()
+		defer sub.Close()
+		close(k.lines)
+		clitest.PassTime(5 * time.Second)
+		out := k.s.Output()
+		io.WriteString(out, "Ada sent the bill on Monday. It is the second one.")
+		out.Close()
+		k.passUntil(55 * time.Second)
+		got := k.screen.String()
+		if !strings.Contains(got, "Nobody can type here any more") || !strings.Contains(got, "Pay $20 to Ada") ||
+			strings.Contains(got, "Type y") || strings.Contains(got, "/more") {
+			k.t.Errorf("after the end of the input is said:\n%s", got)
+		}
+	})
 }
 
 // EVT-078: a listener who did not answer is told that it was not them.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -99,13 +100,18 @@ func (s *Flags) newInvitation(addr net.Addr, srv *serve.Server) (v Invitation) {
 // trustAnchor returns the file with which a listener trusts a certificate that is not of a public
 // authority, also after the certificate was renewed where that can be, and what to know about it.
 func (s *Flags) trustAnchor(cert tls.Certificate) (file, about string) {
-	leaf := cert.Leaf
+	leaf, file := cert.Leaf, s.cert
+	if dir := os.Getenv("CREDENTIALS_DIRECTORY"); dir != "" && filepath.Dir(file) == filepath.Clean(dir) { // see systemd.exec(5)
+		file = "CA"
+		about = fmt.Sprintf("CA is a copy of the file that LoadCredential= has as %s: only this service may read %s. ",
+			filepath.Base(s.cert), s.cert)
+	}
 	if bytes.Equal(leaf.RawIssuer, leaf.RawSubject) {
-		return s.cert, fmt.Sprintf("The certificate in %s vouches for itself: when you renew it, give the new one to who listens first.", s.cert)
+		return file, about + fmt.Sprintf("The certificate in %s vouches for itself: when you renew it, give the new one to who listens first.", s.cert)
 	}
 	for _, der := range cert.Certificate[1:] {
 		if c, err := x509.ParseCertificate(der); err == nil && c.IsCA {
-			return s.cert, fmt.Sprintf("Of %s, who listens needs the certificate of the CA, %s; it stays good when the agent's own is renewed.", s.cert, c.Subject)
+			return file, about + fmt.Sprintf("Of %s, who listens needs the certificate of the CA, %s; it stays good when the agent's own is renewed.", s.cert, c.Subject)
 		}
 	}
 	return "CA", fmt.Sprintf("CA is a file with the certificate of the CA that signed %s, %s.", s.cert, leaf.Issuer)

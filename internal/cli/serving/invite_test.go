@@ -22,6 +22,7 @@ import (
 func TestInvitation(t *testing.T) {
 	const file = "FILE is a file with the listener's token and nothing else, which only its owner may read."
 	const own = "\nThe certificate in agent.pem vouches for itself: when you renew it, give the new one to who listens first."
+	t.Setenv("CREDENTIALS_DIRECTORY", "/run/credentials/planner.service")
 	loopback, everywhere := net.IPv4(127, 0, 0, 1), net.IPv4zero
 	for _, tt := range []struct {
 		name  string
@@ -45,6 +46,10 @@ func TestInvitation(t *testing.T) {
 		{"a certificate for others and this machine", Flags{cert: "my agent.pem"}, everywhere,
 			[]string{"localhost", "agent.example", "127.0.0.1"}, nil,
 			"aaep listen --ca \"my agent.pem\" https://agent.example:8443\nOn this machine https://localhost:8443 will do too." + strings.Replace(own, "agent.pem", "my agent.pem", 1)},
+		{"a service of systemd, whose copy others cannot read", Flags{cert: "/run/credentials/planner.service/agent.pem"}, everywhere,
+			[]string{"agent.example"}, nil,
+			"aaep listen --ca CA https://agent.example:8443\nCA is a copy of the file that LoadCredential= has as agent.pem: only this service may read " +
+				"/run/credentials/planner.service/agent.pem. " + strings.Replace(own[1:], "agent.pem", "/run/credentials/planner.service/agent.pem", 1)},
 		{"on loopback", Flags{cert: "agent.pem"}, loopback, []string{"agent.example", "127.0.0.1"}, nil,
 			"aaep listen --ca agent.pem https://127.0.0.1:8443" + own},
 		{"on loopback under a name of the network", Flags{cert: "agent.pem"}, loopback, []string{"agent.example"},

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/aaep-go/aaep/internal/realtest"
 )
 
 // Start runs a session bus until the test ends, and makes it the one that the process finds.
@@ -15,14 +17,7 @@ import (
 // AAEP_REAL=1 it fails.
 func Start(t *testing.T, programs ...string) {
 	t.Helper()
-	for _, program := range append(programs, "dbus-daemon") {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("AAEP_REAL") == "1" {
-				t.Fatalf("%s is not installed: make real installs it", program)
-			}
-			t.Skipf("%s is not installed: make real installs it", program)
-		}
-	}
+	realtest.Need(t, append(programs, "dbus-daemon")...)
 	home, err := os.MkdirTemp("", "bus") // t.TempDir may be too long for a socket
 	if err != nil {
 		t.Fatal(err)
