@@ -74,7 +74,9 @@ func (l *rules) lookUpWord(word []byte, first bool) (abbreviation, bool) {
 }
 
 // classifyShape returns the kind of a word that the files do not have, by its letters, digits and
-// full stops. A word with any other character is no abbreviation.
+// full stops. A word with any other character is no abbreviation. first says that the word begins a
+// line or sentence, where "1." and "a." mark an item. Where the language is unknown, words that
+// abbreviate in other languages count too.
 func (l *rules) classifyShape(word []byte, first bool) abbreviation {
 	r, size := utf8.DecodeRune(word)
 	c := classOf(r)
@@ -160,7 +162,8 @@ func shapeOf(word []byte) (shape wordShape, ok bool) {
 }
 
 // classifyCompound returns the kind of a word of several parts with full stops between: PGS.TS,
-// D.Lgs, Dipl.-Kfm.
+// D.Lgs, Dipl.-Kfm. A compound whose parts all never end a sentence never ends one; one of capitals
+// with a single letter among them may; any other is no abbreviation.
 func (l *rules) classifyCompound(word []byte) abbreviation {
 	if i := bytes.LastIndex(word, []byte(".–")); i > 0 { // Jan.–Feb. 2026
 		a, ok := l.abbreviations[string(word[:i])]

@@ -94,7 +94,8 @@ func (d *detector) skipAside(pos int) (end int) {
 	return end
 }
 
-// skipChoice returns the offset behind the answers that a question offers, as in "Proceed? (y/N)".
+// skipChoice returns the offset behind the answers that a question offers, as in "Proceed? (y/N)",
+// or 0 if there are none at pos or the newest mark is no question mark.
 func (d *detector) skipChoice(pos int) (end int) {
 	if !d.scan.marks.question && !d.scan.marks.fullQuestion {
 		return 0
@@ -117,8 +118,9 @@ func (d *detector) skipChoice(pos int) (end int) {
 	return 0
 }
 
-// skipSources returns the offset behind links with commas between, and the bracket that closes
-// them: [one](address), [two](address)).
+// skipSources returns the offset behind links with commas or semicolons between, and the bracket
+// that closes them: [one](address), [two](address)). It returns 0 if something else stands at pos,
+// or they are longer than 2*maxSpan.
 func (l *lookahead) skipSources(pos int) int {
 	for start := pos; pos < start+2*maxSpan; {
 		if r, _, _ := l.peek(pos); r != '[' {
@@ -175,9 +177,9 @@ func (d *detector) skipAttached(pos int) (end int, gap bool) {
 	return 0, false
 }
 
-// skipReference returns the offset behind a reference in brackets: [12], [[12]], [^note],
-// 【3†source】. What stands in brackets may also be a link that begins the next sentence, or words of
-// its own.
+// skipReference returns the offset behind a reference in brackets, of at most 40 characters: [12],
+// [[12]], [^note], 【3†source】. It returns 0 for anything else: brackets may also hold a link that
+// begins the next sentence, or words of the text.
 func (d *detector) skipReference(pos int) int {
 	open, _, _ := d.peekRune(pos)
 	if next, _, _ := d.peekRune(pos + 1); open == '[' && next == '[' { // [[1]](address)
@@ -223,8 +225,9 @@ func (d *detector) skipReference(pos int) int {
 	return 0
 }
 
-// skipAttachedTag returns the offset behind a closing tag, a line break or a raised reference of
-// HTML. gap says that it stands for white space.
+// skipAttachedTag returns the offset behind a closing tag, a line break or a raised reference (sup)
+// of HTML at pos, or 0 if none stands there. gap says that the tag stands for white space, as that
+// of a paragraph does.
 func (l *lookahead) skipAttachedTag(pos int) (end int, gap bool) {
 	if r, _, _ := l.peekRune(pos); r != '<' {
 		return 0, false

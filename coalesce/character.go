@@ -229,7 +229,8 @@ const (
 	sameKana // the length mark goes on with either kana
 )
 
-// wideScript returns which script of ideographs or kana r belongs to, or 0 if it is of neither.
+// wideScript returns which script of ideographs or kana r belongs to: han, hiragana, katakana,
+// sameKana for the marks of both kana, or 0 for any other character.
 func wideScript(r rune) int {
 	switch {
 	case r < 0x3005:

@@ -47,7 +47,8 @@ var unjoined = [classes]bool{
 	clFullClause: true,
 }
 
-// joinsNothing reports whether r is a letter or digit that begins a cluster.
+// joinsNothing reports whether r is a letter or digit that begins a grapheme cluster, so that a cut
+// may stand in front of it. False only means that package graphemes has to be asked.
 func joinsNothing(r rune) bool {
 	switch c := classOf(r); c {
 	case clUpper, clLower, clDigit:

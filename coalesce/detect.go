@@ -94,9 +94,10 @@ func (d *detector) closeFenceAtLine(pos int) bool {
 	return true
 }
 
-// levelBefore returns the level of the boundary at pos, which is s.read, in front of a
-// character of class c: that of a line end, of marks or of a picture, or else the given level,
-// which is that of words.
+// levelBefore returns the level of the boundary at pos, which is s.read, in front of a character of
+// class c: that of a line end, of marks or of a picture, or else the given level, which is that of
+// words. endsSpaced and endsTight decide about marks; an item's marker is no sentence of its own.
+// decideBoundary calls it where the character is in view.
 func (s *Segmenter) levelBefore(pos int, c class, level int) int {
 	sc := &s.scan
 	switch m := &sc.marks; {
@@ -243,7 +244,8 @@ func (d *detector) endsBefore(pos int, c class) bool {
 
 // endsAfterStop decides for endsBefore where the marks are a single full stop: by the kind of the
 // word before it, and by the text at pos, of class c. informal says that the writer begins
-// sentences with small letters.
+// sentences with small letters. At the end of all text c is clEnd, and most abbreviations end
+// there.
 func (d *detector) endsAfterStop(pos int, c class, informal bool) bool {
 	sc := &d.scan
 	if c == clDigit && sc.isCaseless(&sc.lastWord) && sc.followsDay() && d.isYear(pos) { // ৩ ফেব্রু. ২০২৬

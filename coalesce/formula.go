@@ -93,8 +93,9 @@ func (d *detector) closeFormula(pos int) int {
 	return end
 }
 
-// startsJSON reports whether the line at pos begins JSON that goes on in the next line, or is
-// a name of JSON and its value.
+// startsJSON reports whether the line at pos begins JSON that goes on in the next line, or is a
+// name of JSON and its value. A name counts up to 40 characters of letters, digits, _ and -.
+// readLineMarker makes a row of such a line.
 func (l *lookahead) startsJSON(pos int) bool {
 	r, _, _ := l.peekRune(pos)
 	next, _, _ := l.peekRune(pos + 1)
@@ -144,8 +145,9 @@ func (l *lookahead) skipTeX(i int, closer rune) (end int, tail class) {
 	return 0, 0
 }
 
-// skipFormula returns the offset behind $...$ or $$...$$, and the class of the final mark that ends
-// it, or 0. An amount of money is no formula.
+// skipFormula returns the offset behind $...$ or $$...$$ at pos, and the class of the final mark
+// that ends it, or 0 for none. It returns 0, 0 for an amount of money, a dollar before white space,
+// and a formula that does not end in its line or within maxSpan characters.
 func (l *lookahead) skipFormula(pos int) (end int, tail class) {
 	n, i := l.countRepeated(pos, '$')
 	if n > 2 {

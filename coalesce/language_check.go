@@ -75,8 +75,8 @@ func (w fileWord) written(stop string) string {
 	return strings.ReplaceAll(strings.Trim(w.text, "~."), "_", stop+" ")
 }
 
-// tested reports whether a test sentence has one of the words; an abbreviation has a full stop
-// behind it.
+// tested reports whether a test sentence has one of the words. abbreviations says that they are
+// such, which count only with their full stop.
 func (l *language) tested(words []fileWord, abbreviations bool) bool {
 	return slices.ContainsFunc(words, func(w fileWord) bool {
 		return slices.ContainsFunc(l.sentences, func(s testSentence) bool {
@@ -89,7 +89,8 @@ func (l *language) tested(words []fileWord, abbreviations bool) bool {
 	})
 }
 
-// hasWord reports whether a word stands in a text, and not as a part of another one.
+// hasWord reports whether a word stands in a text between characters that end words; as a part of
+// another word it does not count.
 func hasWord(text, word string) bool {
 	for {
 		before, behind, found := strings.Cut(text, word)

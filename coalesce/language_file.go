@@ -93,7 +93,9 @@ type testSentence struct {
 	line   int
 }
 
-// parseLanguage reads a file of the folder languages. The error names the file and the line.
+// parseLanguage reads the text of a file of the folder languages, whose name is for the error:
+// head, lists of words under headings, test sentences. The error names the file, the line and what
+// would be right; a file without tags is one.
 func parseLanguage(file, text string) (*language, error) {
 	l := &language{file: file}
 	list, tests := wordLists, false // which part is being read: a list, the test sentences, or the head
@@ -177,7 +179,7 @@ func listUnder(heading string) wordList {
 }
 
 // unescape reads a test sentence: \n is a line end, and \\, \# and \= are the characters
-// themselves.
+// themselves. problem is "" or says that another backslash is in it.
 func unescape(line string) (text, problem string) {
 	var b strings.Builder
 	for {

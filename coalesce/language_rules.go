@@ -98,7 +98,7 @@ func newRuleSet(list []*language) *ruleSet {
 
 // compile makes the rules of a list of languages, the shared one first. Where the language is not
 // known, words with a ~ are left out, and a word of several kinds is of the one that ends a
-// sentence soonest.
+// sentence soonest. known says that the text's language is the last of the list.
 func (set *ruleSet) compile(list []*language, known bool) *rules {
 	r := &rules{set: set, known: known, firstParts: map[string]bool{}}
 	// Maps are made as long as they become: growing them would take most of the time.

@@ -177,8 +177,9 @@ func (d *detector) openCodeBlock(pos int, r rune) int {
 	return end
 }
 
-// readLineMarker reads one marker of a line into the line's state and returns the offset after it,
-// or pos if there is none.
+// readLineMarker reads one marker at the beginning of a line, such as >, #, - or "1.", into the
+// line's state, and returns the offset after it, or pos if there is none. openLineOrSpan calls it
+// until it returns pos. It also opens code blocks, formulas and tables that begin here.
 func (d *detector) readLineMarker(pos int) int {
 	sc := &d.scan
 	r, c, size := d.peekRune(pos)

@@ -30,7 +30,9 @@ func (l *lookahead) skipCheckbox(pos int) int {
 }
 
 // readItemMarker reads the marker of a list item with a number or letter, such as "1.", "2)",
-// "3.)", "(iv)", "a)" and "B.", and returns the offset behind it, or pos if there is none.
+// "3.)", "(iv)", "a)" and "B.", and returns the offset behind it, or pos if there is none. The
+// number of a marker with several Roman letters is -2, which nothing follows. The character behind
+// the marker has to be white space, but where the full stop is wide.
 func (l *lookahead) readItemMarker(pos int) (marker listMarker, end int) {
 	i, n := pos, 0 // n: digits or letters of the number
 	if r, _, _ := l.peekRune(i); r == '(' {
@@ -82,7 +84,8 @@ func (l *lookahead) readItemMarker(pos int) (marker listMarker, end int) {
 }
 
 // startsNextItem reports whether the next item of the list that began the line stands at pos, with
-// a character of class c, as in "1. Go. 2. Stop."
+// a character of class c, as in "1. Go. 2. Stop.": the same bullet, or the next number or letter in
+// the same form. Initials of names and words that take a number are no items.
 func (d *detector) startsNextItem(pos int, c class) bool {
 	list := &d.scan.itemMarker
 	if list.bullet != 0 && (c == clOther || c == clEmoji || c == clContinue) {
@@ -107,7 +110,7 @@ func (d *detector) startsNextItem(pos int, c class) bool {
 }
 
 // takesNumber reports whether the last word goes with the number behind it, as in "version 2" and
-// "set it to 2".
+// "set it to 2". A word with marks behind it does not.
 func (sc *scanner) takesNumber() bool {
 	word := sc.lastWord.bytes()
 	if sc.marks.any || len(word) == 0 {

@@ -159,7 +159,7 @@ func (l *lookahead) wordAt(pos int) (w wordBuffer) {
 	return w
 }
 
-// isYear reports whether a number of four digits stands at pos.
+// isYear reports whether a number of exactly four digits, of any script, stands at pos.
 func (l *lookahead) isYear(pos int) bool {
 	for n := 0; ; n++ {
 		_, c, size := l.peek(pos)

@@ -103,7 +103,8 @@ runs:
 }
 
 // addSegment normalizes seg, one normalization segment, and appends its characters to buf. If the
-// length changes, it records that in s.changes.
+// length changes, it records that in s.changes. A segment of marks that goes on with the one
+// before, which was too long for norm, gets a grapheme joiner in front. normalizeRaw calls it.
 func (s *Segmenter) addSegment(seg []byte) {
 	text := seg
 	overflow := s.begun && !norm.NFC.Properties(seg).BoundaryBefore()

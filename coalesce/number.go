@@ -10,8 +10,9 @@ import (
 // This file tells what a number before or behind a full stop is: "third", a day, an hour, an
 // amount, a label.
 
-// isOrdinal reports whether the number before the full stop means "third", and whether the language
-// and the text at pos, of class c, make that sure.
+// isOrdinal reports whether the number before the full stop means "third", by the text at pos, of
+// class c. sure is false where neither the language nor that text decides it; a language without
+// ordinals of this form gives false, false.
 func (d *detector) isOrdinal(pos int, c class) (ordinal, sure bool) {
 	sc := &d.scan
 	if !sc.lang.hasOrdinals() {
@@ -41,7 +42,8 @@ func (d *detector) isOrdinal(pos int, c class) (ordinal, sure bool) {
 	return false, false
 }
 
-// isNumeral reports whether the word at pos is a Roman numeral or a single letter.
+// isNumeral reports whether the word at pos is a Roman numeral, a single letter that is no word, or
+// capitals before a hyphen or a digit, as in "No. XJ-5".
 func (d *detector) isNumeral(pos int) bool {
 	w := d.wordAt(pos)
 	word := w.bytes()

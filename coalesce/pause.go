@@ -50,7 +50,9 @@ func (s *Segmenter) levelAtPause() int {
 	return 0
 }
 
-// levelReached returns the level of the boundary at the end of the text read, if no text follows.
+// levelReached returns the level of the boundary at the end of the text read, if no text follows:
+// atParagraph, atSentence, atWord, or 0 within a word. It changes nothing; Flush, Yield and
+// levelAtPause cut by it.
 func (s *Segmenter) levelReached() int {
 	sc := &s.scan
 	switch {
@@ -102,7 +104,8 @@ func (s *Segmenter) stopMayGoOn() bool {
 }
 
 // endsInGesture reports whether what is held, raw text included, ends in a whole picture or smiley,
-// behind words or a final mark.
+// behind words or a final mark. Half a flag, and a picture that may stand in a link or in code,
+// give false.
 func (s *Segmenter) endsInGesture() bool {
 	sc := &s.scan
 	if sc.firstLetter == 0 || sc.insideBlock() || sc.lines > 0 || s.read.offset < s.hiddenUpTo {

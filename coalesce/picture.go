@@ -37,7 +37,7 @@ func (sc *scanner) isFace() bool {
 		strings.ContainsRune("✅❌✨☺🎉🎊💪💯🔥🚀", r))
 }
 
-// endsInSmiley reports whether b ends in a smiley.
+// endsInSmiley reports whether the last word of b, spaces behind it aside, is a smiley such as :-).
 func endsInSmiley(b []byte) bool {
 	b = bytes.TrimRight(b, " ")
 	switch string(b[bytes.LastIndexByte(b, ' ')+1:]) {
@@ -47,7 +47,8 @@ func endsInSmiley(b []byte) bool {
 	return false
 }
 
-// skipPictures returns the offset behind the pictures at pos, and the class of what follows.
+// skipPictures returns the offset behind the pictures at pos, and the class of what follows. Where
+// they take 64 bytes or more, it returns 0 and clOther.
 func (l *lookahead) skipPictures(pos int) (end int, c class) {
 	for end = pos; end < pos+64; {
 		var size int

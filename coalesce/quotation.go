@@ -54,7 +54,8 @@ func (d *detector) wideContinuesQuotation(pos int) bool {
 const quotativeTo = 'と'
 
 // isJapaneseParticle reports whether a particle of Japanese that goes on with a sentence behind a
-// quotation or a bracket stands at pos.
+// quotation or a bracket stands at pos. One that may begin a word, as は does はい, counts only if no
+// hiragana follows.
 func (l *lookahead) isJapaneseParticle(pos int) bool {
 	r, _, size := l.peekRune(pos)
 	switch r {

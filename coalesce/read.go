@@ -1,7 +1,9 @@
 package coalesce
 
 // readArrived reads the text that has arrived, character by character, and cuts at the boundaries
-// in it. It stops, and sets waiting, where a decision needs text that has not arrived.
+// in it. It stops, and sets waiting, where a decision needs text that has not arrived. Text up to
+// s.read has been read; what is in s.next is looked at, and not read. normalizeRaw and the ends of
+// the text call it.
 func (s *Segmenter) readArrived() {
 	s.waiting = false
 	sc := &s.scan

@@ -148,7 +148,9 @@ func (sc *scanner) readSpace(r rune, c class) {
 }
 
 // read reads r, of class c, which stands in ordinary text. Final marks, and what closes behind
-// them, are gathered in marks; everything else goes on with the word or begins a new one.
+// them, are gathered in marks; everything else goes on with the word or begins a new one. readNext
+// calls it for a character outside code, formulas and tags. A combining mark changes the word
+// alone.
 func (sc *scanner) read(r rune, c class) {
 	if c == clSpace || c == clLine {
 		sc.readSpace(r, c)
@@ -231,7 +233,8 @@ func (sc *scanner) readIntoWord(r rune, c class) {
 	}
 }
 
-// classInContext returns the class of r, which is c but for some marks behind some scripts.
+// classInContext returns the class of r, which is c but for three marks: a Greek semicolon is a
+// question mark, an Armenian colon and a doubled Ethiopic word separator are full stops.
 func (sc *scanner) classInContext(r rune, c class) class {
 	switch {
 	case r == ';' && (unicode.Is(unicode.Greek, sc.last) || sc.lang.greekMark):
@@ -244,7 +247,8 @@ func (sc *scanner) classInContext(r rune, c class) class {
 	return c
 }
 
-// addMark adds a mark of class c to the run of marks that ends the text so far.
+// addMark counts a mark of class c among the run of final marks that ends the text so far. A class
+// that is no final mark changes nothing.
 func (sc *scanner) addMark(c class) {
 	m := &sc.marks
 	switch c {

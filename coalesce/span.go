@@ -52,7 +52,8 @@ func (d *detector) skipSpan(pos int) (end int, tail class) {
 }
 
 // skipCode returns the offset behind the inline code whose text begins at offset i, behind n
-// back-ticks.
+// back-ticks, or 0 if as many back-ticks do not close it in its line within maxSpan characters, or
+// two of them begin a quotation as TeX writes it.
 func (l *lookahead) skipCode(i, n int) int {
 	r, first, _ := l.peekRune(i)
 	// Two back-ticks may also begin a quotation as TeX writes it: ``So,'' she said.
@@ -81,7 +82,8 @@ func (l *lookahead) skipCode(i, n int) int {
 	return 0
 }
 
-// skipQuoteMarks returns the offset behind the marks > of a quotation and the spaces between them.
+// skipQuoteMarks returns the offset behind the marks > of a quotation at pos and the spaces between
+// them, or pos if there are none. It gives up at white space behind more than eight.
 func (l *lookahead) skipQuoteMarks(pos int) int {
 	for n := 0; ; n++ {
 		r, c, size := l.peekRune(pos)
@@ -104,7 +106,8 @@ func (d *detector) opensFence(pos int) bool {
 	return (w.n > 0 || d.scan.marks.any || d.scan.last == ':' || d.scan.last == '：') && d.isBlank(end+w.n)
 }
 
-// skipTag returns the offset behind an HTML tag, a comment or an address in <>.
+// skipTag returns the offset behind an HTML tag, a comment or an address in <> at pos, or 0 if
+// there is none that ends in its line, within maxSpan characters, and before the end of a sentence.
 func (l *lookahead) skipTag(pos int) int {
 	i := pos + 1
 	r, c, _ := l.peekRune(i)
@@ -134,7 +137,8 @@ func (l *lookahead) skipTag(pos int) int {
 	return 0
 }
 
-// skipElement returns the offset behind a tag, or behind the whole element if that holds code.
+// skipElement returns the offset behind a tag at pos, or behind the whole element if that holds
+// code, such as <code>, and is closed in its line. It returns 0 if no tag stands there.
 func (l *lookahead) skipElement(pos int) int {
 	end := l.skipTag(pos)
 	if end == 0 {

@@ -34,7 +34,8 @@ func (d *detector) letterIsName() bool {
 }
 
 // startsSentence reports whether the word at pos is one that sentences often start with, by the
-// file of the language, or a contraction such as Don't.
+// file of the language, or a contraction such as Don't. A single letter before a full stop or
+// hyphen is an initial, and does not count.
 func (d *detector) startsSentence(pos int) bool {
 	w := d.wordAt(pos)
 	if countLetters(&w) == 1 {
@@ -100,7 +101,7 @@ func (sc *scanner) isVersus() bool {
 	return string(sc.lastWord.bytes()) == "v" && classOf(r) == clUpper
 }
 
-// isCaseless reports whether a word is of a script without capitals.
+// isCaseless reports whether a word is of a script without capitals, by its last letter.
 func (sc *scanner) isCaseless(w *wordBuffer) bool {
 	r, _ := utf8.DecodeLastRune(w.bytes())
 	c := classOf(r)
@@ -111,8 +112,8 @@ func (sc *scanner) isCaseless(w *wordBuffer) bool {
 	return c == clLetter || c == clWide
 }
 
-// isMixedCase reports whether the word at pos is a name though it begins small, such as
-// iPhone, eBay and v2, or the beginning of an address.
+// isMixedCase reports whether the word at pos is a name though it begins small, such as iPhone,
+// eBay and v2, or the beginning of an address such as https:/. Its first 20 characters decide.
 func (l *lookahead) isMixedCase(pos int) bool {
 	for i := range 20 {
 		_, c, size := l.peek(pos)
@@ -132,8 +133,8 @@ func (l *lookahead) isMixedCase(pos int) bool {
 	return false
 }
 
-// isClipped reports whether the apostrophe at pos and the letter at i are a Dutch word such
-// as 't in front of a capital. It begins a sentence then.
+// isClipped reports whether the apostrophe at pos and the one letter behind it, at i, are a Dutch
+// word such as 't in front of a capital. Such a word begins a sentence.
 func (l *lookahead) isClipped(pos, i int) bool {
 	if _, _, size := l.peek(pos); i != pos+size {
 		return false
@@ -172,8 +173,9 @@ func (sc *scanner) isInitial() bool {
 	return kind == abbrItemMarker || kind == abbrNeverEnds
 }
 
-// startsJoined reports whether a sentence starts at pos though the white space before it is
-// missing ("finished.The"). It must not be so within an identifier such as Node.JS.
+// startsJoined reports whether a sentence starts at pos though the white space before it is missing
+// ("finished.The"). It is false for what may be within an identifier or a number: Node.JS, Ph.D.,
+// f(x), 1.The. A word at pos that starts sentences, or a mark other than a stop, decides for it.
 func (d *detector) startsJoined(pos int) bool {
 	sc := &d.scan
 	for i, b := range sc.word.bytes() {
@@ -207,7 +209,8 @@ func (d *detector) startsJoined(pos int) bool {
 		sc.lang.set.unknown.has(firstWords, word)
 }
 
-// countLetters returns how many characters a word has; of one that is too long to matter, many.
+// countLetters returns how many characters a word has; for one that is longer than the buffer, it
+// returns a number larger than any bound that it is compared with.
 func countLetters(w *wordBuffer) (n int) {
 	for _, b := range w.bytes() {
 		if b&0xC0 != 0x80 {

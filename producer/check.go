@@ -24,8 +24,9 @@ func (p *Producer) validateEvent(ev *aaep.Event) error {
 	return nameFields(ev.Payload, p.validateLanguages(ev))
 }
 
-// validateLanguages does the work of validateEvent. Its error names the members of the event, and
-// not yet the Go fields from which they come.
+// validateLanguages validates the event in its own language and in each translation, and refuses a
+// translation in a language that is not offered. Its error names the members of the event as they
+// are on the wire; validateEvent, its only caller, adds the Go fields they come from.
 func (p *Producer) validateLanguages(ev *aaep.Event) error {
 	for _, t := range ev.Translations {
 		if err := p.validateTranslation(ev.In(t)); err != nil {

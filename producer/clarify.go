@@ -82,7 +82,9 @@ func askFor[T string | bool | float64](ctx context.Context, s *Session, q Questi
 }
 
 // clarify puts a question that takes answers of these kinds, and waits for the answer. The agent's
-// goroutine calls it, holding no lock.
+// goroutine calls it, holding no lock. Nothing is put, and the error says which field is wrong,
+// where q.check or the event's validation refuses the question. The answer is a string, a bool or a
+// float64, by its kind; it is q.Default if that is what silence means.
 func (s *Session) clarify(ctx context.Context, q Question, kinds []aaep.ResponseKind) (any, error) {
 	if s == nil || s.p == nil {
 		return nil, ErrNoSession

@@ -127,7 +127,8 @@ type Feed interface {
 
 // applyDefaults fills in the defaults, and with Follow what the agent says of itself. It returns
 // the languages that the agent has text in, its own first, or an error that says which field is
-// wrong. New calls it.
+// wrong. New calls it. A nil Extensions becomes all of this SDK's, and an empty Language becomes
+// en-US.
 func (cfg *Config) applyDefaults() (languages []string, err error) {
 	for i, value := range []any{cfg.Log, cfg.Follow, cfg.Audit, cfg.Observer} {
 		if value == nil {

@@ -86,8 +86,9 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (g
 	return got, err
 }
 
-// completeQuestion fills in the default decision and the time to answer that a tool leaves open,
-// and returns what is wrong with those that it gives.
+// completeQuestion sets Default to reject and Timeout to the usual one, where a tool leaves them
+// empty. The error says which field is wrong: a default of accept for a high-impact action, a
+// Consequence that cannot be sent, or a Timeout out of bounds. askConfirmation calls it first.
 func (t *Tool) completeQuestion(p *Producer) error {
 	t.Default = cmp.Or(t.Default, aaep.Reject)
 	if t.Default == aaep.Accept && t.isHighImpact() {
@@ -174,7 +175,9 @@ func (s *Session) explainOutcome(out *ledger.Outcome, t Tool) (speech, error) {
 }
 
 // phraseAbout returns one of the package's own phrases with asked, what the user was asked about,
-// put into it in its tersest form, in every language offered that has the phrase.
+// put into it in its tersest form, in every language offered that has the phrase. It is for the
+// announcement of how a question ended. A translation of asked in a related language, such as en
+// for en-GB, counts.
 func (p *Producer) phraseAbout(id phrase.ID, asked aaep.Text) speech {
 	translations := asked.Translations()
 	return p.phraseSpeech(id, func(tag string) (string, bool) {

@@ -33,7 +33,9 @@ func (a deliveryAgent) StampsInOrder() bool {
 	return !a.p.isReplica() && !a.p.republished.Load()
 }
 
-// LastStamp returns the newest stamp of a session; see delivery.Agent. It takes Producer.mu, and
+// LastStamp returns the stamp of the newest event of a session if cursor is past all its events,
+// and else zero; zero too for a session that is over. certain is false where another goroutine has
+// the Session locked, so that it may be emitting. See delivery.Agent. It takes Producer.mu, and
 // tries to take the Session's.
 func (a deliveryAgent) LastStamp(session string, cursor uint64) (stamp time.Time, certain bool) {
 	a.p.mu.Lock()

@@ -42,8 +42,9 @@ func newRequestMeter(rate int) *requestMeter {
 	return &requestMeter{rate: rate, each: map[string]*budget.Budget{}, others: budget.New(rate)}
 }
 
-// countRequest counts one request and returns zero, or how long to wait before the next one counts.
-// It takes m.mu.
+// countRequest counts one request of a principal and returns zero, or, if that one has spent its
+// rate, how long to wait before its next one counts. A negative rate limits nothing. Beyond
+// maxPrincipals principals, those that are new share one budget. It takes m.mu.
 func (m *requestMeter) countRequest(now time.Time, principal string) time.Duration {
 	if m.rate < 0 {
 		return 0
@@ -86,8 +87,9 @@ func (p *Producer) checkRequestRate(principal string) error {
 		"At most %d subscription requests a second are answered. Wait, then ask once.", p.cfg.MaxRequestsPerSecond)}
 }
 
-// checkRoom reports whether one more subscription of a principal can be served, with p.mu held. The
-// error is an *aaep.Rejection.
+// checkRoom returns an *aaep.Rejection with the code RateLimit if one more subscription of a
+// principal would exceed Config.MaxSubscriptions or, for a named principal, MaxPerPrincipal; else
+// nil. registerSubscription calls it with p.mu held.
 func (p *Producer) checkRoom(principal string) error {
 	served := *p.audience.Load()
 	if len(served) >= p.cfg.MaxSubscriptions {
@@ -114,8 +116,10 @@ func (p *Producer) checkRoom(principal string) error {
 // retryFull is when to try again where there was no room: another subscription has to end first.
 const retryFull = 30 * time.Second
 
-// checkCapabilitySize refuses capabilities that are too long to be kept and compared for every
-// event. AAEP itself sets no bound for these. The error is an *aaep.Rejection.
+// checkCapabilitySize refuses, with an *aaep.Rejection that names the member and its limit,
+// capabilities with more than maxPatterns filters of a kind or maxBoundaries boundaries, or with a
+// language tag longer than maxLanguage: all are kept, and compared for every event. AAEP itself
+// sets no bound.
 func checkCapabilitySize(c aaep.Capabilities) error {
 	refuse := func(member string, n, most int, advice string) error {
 		return &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,

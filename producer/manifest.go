@@ -143,7 +143,7 @@ func (p *Producer) currentSignature(key *manifest.Signer, m *manifest.Manifest, 
 	return s
 }
 
-// isDone reports whether text and err are there. It does not wait.
+// isDone reports whether signing has ended, so that text and err can be read. It returns at once.
 func (s *signature) isDone() bool {
 	select {
 	case <-s.done:

@@ -167,7 +167,9 @@ func (o *Output) flushHeld() error {
 // with an *aaep.InvalidError, and what came before it in p has been taken: n says how much.
 func (o *Output) Write(p []byte) (n int, err error) { return o.WriteString(string(p)) }
 
-// WriteString appends text to the output, as Write does.
+// WriteString appends text to the output, as Write does. The end of a text that later text may
+// change, such as a part of a character, is held back until that comes. Text that is not UTF-8 is
+// an *aaep.InvalidError, and n is how many bytes were taken before it.
 func (o *Output) WriteString(text string) (n int, err error) {
 	if o == nil || o.s == nil {
 		return 0, ErrNoSession
@@ -197,7 +199,9 @@ func (o *Output) WriteString(text string) (n int, err error) {
 	return len(text), nil
 }
 
-// Close says that the answer is whole. A second Close does nothing.
+// Close emits what is held of the text, and says that the answer is whole. The last open output
+// takes the session back to the state thinking. A second Close does nothing; the error is
+// ErrNoSession, ErrSessionOver or that of the event.
 func (o *Output) Close() error {
 	if o == nil || o.s == nil {
 		return ErrNoSession

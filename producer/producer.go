@@ -213,7 +213,9 @@ func (p *Producer) deliveryConfig() delivery.Config {
 	return c
 }
 
-// boardConfig returns what the Board is made of. New calls it.
+// boardConfig returns what the Board needs of the Producer: who may be asked, here and at the
+// replicas, and how to record. New calls it, before there are subscriptions; the functions in it
+// are called later, and read the subscriptions of that moment.
 func (p *Producer) boardConfig() questions.Config {
 	return questions.Config{
 		Recipients: func() iter.Seq[*questions.Recipient] {
@@ -230,7 +232,8 @@ func (p *Producer) boardConfig() questions.Config {
 		NewEventID: func() string { return newID("evt_") }, Logger: p.cfg.Logger}
 }
 
-// WaitSubscriber waits until there is a subscriber. The error is that of ctx, or ErrClosed.
+// WaitSubscriber waits until there is a subscriber, here or at a replica. The error is that of ctx,
+// or ErrClosed after Shutdown.
 func (p *Producer) WaitSubscriber(ctx context.Context) error {
 	if !p.isMade() {
 		return errNotMade

@@ -60,8 +60,10 @@ type pendingChanges struct {
 	handing bool          // handOverChanges is running
 }
 
-// requestChange judges a renegotiation and has it take effect in its turn. The receiving goroutine
-// calls it; it never waits.
+// requestChange judges a renegotiation and queues its answer and its terms for handOverChanges,
+// which it starts if need be. The receiving goroutine calls it, and it returns at once. After one
+// refusal it does nothing more. Beyond maxChanges that wait, a change takes the place of the
+// newest, whose answers it owes too.
 func (sub *subscription) requestChange(m *aaep.SubscriptionRenegotiate) {
 	q := sub.changes.Load()
 	if q == nil { // made at the first change, for most subscriptions never have one

@@ -496,7 +496,8 @@ func (s *Session) nextStamp() time.Time {
 	return now
 }
 
-// urgencyOf returns the urgency of an event, by the table of §3.3.2.
+// urgencyOf returns the urgency of an event by its type, by the table of §3.3.2: critical,
+// background for states and progress, else normal. buildEvent stamps it.
 func urgencyOf(p aaep.Payload) aaep.Urgency {
 	switch t := p.EventType(); {
 	case t.Critical():

@@ -51,7 +51,9 @@ func (s *Session) Fail(cause error, text aaep.Text) error {
 	return err
 }
 
-// Cancel ends a session that was stopped.
+// Cancel ends a session that was stopped, with the event agent.session.cancelled: by says who
+// stopped it, and an empty text gets words of the SDK's. It withdraws a question that is open. The
+// error is ErrNoSession, ErrSessionOver, or that of the event.
 func (s *Session) Cancel(by aaep.CancelledBy, text aaep.Text) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession

@@ -24,8 +24,9 @@ func logExtensionFault(s *shield.Shield, f *negotiation.Fault) {
 	s.LogMistake(f.Extension+" "+f.Field, "an extension is wrong, and the agent goes on without that", attrs...)
 }
 
-// shieldOthers puts a shield before every function and interface of a complete Config, and returns
-// the shield.
+// shieldOthers puts a shield before every function and interface of a complete Config, so that a
+// panic in one ends that call alone, and returns the shield. A nil function or store stays nil. New
+// calls it last.
 func (cfg *Config) shieldOthers() *shield.Shield {
 	s := shield.New(cfg.Logger)
 	cfg.Audit = sink{s, cfg.Audit}

@@ -49,7 +49,8 @@ func (p *Producer) acceptSubscription(conn transports.Conn) *subscription {
 
 // handleRequest reads the first message on the link, negotiates, registers the subscription and
 // answers. It reports whether the subscription is open. A peer that is refused is sent why; a link
-// that is gone is not written to.
+// that broke first is sent nothing. If the answer cannot be sent, the subscription is unregistered
+// again.
 func (p *Producer) handleRequest(sub *subscription) bool {
 	data, err := p.firstMessage(sub.Link)
 	if err != nil {

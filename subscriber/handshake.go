@@ -43,8 +43,10 @@ func (s *Subscription) subscribeWithFallback(ctx context.Context) (transports.Co
 	return conn, err
 }
 
-// subscribeAnyWay tries the way that led to the producer last, then the others in their order; see
-// unreached.
+// subscribeAnyWay tries the way that led to the producer last, then the others in their order, and
+// returns the link of the first that accepts. It stops where the producer itself refuses, other
+// than because of the transport, or ctx is done. If no way leads there, the error is *unreached.
+// Dial and reconnect call it.
 func (s *Subscription) subscribeAnyWay(ctx context.Context) (transports.Conn, error) {
 	status, _ := s.Status()
 	var failed []error

@@ -152,7 +152,9 @@ func (b *inbox) dropUnread() func() {
 	return func() { add(-1) }
 }
 
-// removeSettled removes the held questions that ev says are no longer open.
+// removeSettled takes the questions out of the inbox that ev says are no longer open, and returns
+// them. Only questions that are still held back count: one that the program may have read already
+// stays. withdrawSettled calls it. It takes b.mu.
 func (b *inbox) removeSettled(ev *aaep.Event) (settled []*aaep.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -285,7 +287,9 @@ func (s *Subscription) handleEvent(conn transports.Conn, ev *aaep.Event, size in
 	return s.queueEvent(a)
 }
 
-// queueEvent waits for room for an event, and adds it to the inbox.
+// queueEvent waits for room for an event, and adds it to the inbox; a renegotiation that waits is
+// told that the inbox is full, which it may be because of its caller. The error is that of s.ctx.
+// The reading goroutine calls it.
 func (s *Subscription) queueEvent(a arrival) error {
 	for {
 		ok, crowded := s.inbox.addEvent(a)
@@ -374,8 +378,9 @@ func (s *Subscription) noteEvent(ev *aaep.Event, size int) bool {
 	return true
 }
 
-// checkOrder reports a session whose numbers run backwards (§8.2.3, D-10). Only the reading
-// goroutine calls it.
+// checkOrder logs a session whose numbers run backwards (§8.2.3, D-10), and nothing else: the event
+// is handed on. An event without a number is not looked at, and beyond openQuestions sessions it
+// begins anew. Only the reading goroutine calls it.
 func (s *Subscription) checkOrder(ev *aaep.Event) {
 	if ev.SequenceNumber == nil {
 		return

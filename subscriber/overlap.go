@@ -123,7 +123,8 @@ func (o *overlap) forgetOldest() {
 }
 
 // skipKnown cuts from p the text that the tail holds already, and reports whether anything is left
-// for the user: text, or the end of the output.
+// for the user: text, or the end of the output. It cuts nothing after the first text that goes on
+// from the tail, and where the texts differ. trimKnown calls it after a resumption.
 func (h *outputTail) skipKnown(p *aaep.OutputStreaming) (hasNews bool) {
 	endsOutput := p.Complete && !h.ended
 	switch {
@@ -148,7 +149,8 @@ func (h *outputTail) skipKnown(p *aaep.OutputStreaming) (hasNews bool) {
 	return p.Chunk != "" || endsOutput
 }
 
-// addText appends the text of p to the tail, and cuts that to maxTail.
+// addText appends the text of p to the tail, and cuts that to maxTail once it is twice as long.
+// Behind a gap the tail begins anew.
 func (h *outputTail) addText(p *aaep.OutputStreaming) {
 	if p.Position != h.next { // a gap, or another way of counting
 		h.tail, h.start = h.tail[:0], p.Position

@@ -35,8 +35,9 @@ func (s *Subscription) ResumeAfter() string {
 // none so far.
 type identifiedConn interface{ LastEventID() string }
 
-// requestedTerms returns what a new subscription asks for: what the user wants, and to go on after
-// the place.
+// requestedTerms returns what a new subscription asks for: what the user wants and, where the place
+// of the last event is known, to go on behind it. A place that would not be valid in a request is
+// left out.
 func (s *Subscription) requestedTerms() aaep.Capabilities {
 	s.mu.Lock()
 	c, place := s.wanted, s.place

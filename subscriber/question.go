@@ -117,7 +117,8 @@ type askedQuestion struct {
 	heldUntil time.Time
 }
 
-// noteAsked lets Questions yield the question of an event that is handed on.
+// noteAsked lets Questions yield the question of an event that is handed on, and wakes those that
+// wait for one. One that is no longer open is left out. handleEvent calls it; it takes s.mu.
 func (s *Subscription) noteAsked(a arrival) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,8 +192,9 @@ func (s *Subscription) findPending(ev *aaep.Event) *pendingQuestion {
 	return nil
 }
 
-// checkOpen returns the question that an event asks, or why it cannot be answered. It is called
-// with s.mu held.
+// checkOpen returns the question that an event asks, or why it cannot be answered: ErrUnknownEvent,
+// which stands for an answered one too, ErrLate, or that this subscription did not offer to answer.
+// It is called with s.mu held.
 func (s *Subscription) checkOpen(ev *aaep.Event) (*pendingQuestion, error) {
 	q := s.findPending(ev)
 	switch {

@@ -44,7 +44,8 @@ func (s *Subscription) Renegotiate(ctx context.Context, change aaep.Capabilities
 
 // renegotiateTerms renegotiates as Renegotiate does, for a change of which only a part, lasting, is
 // requested again on a new subscription. One renegotiation is under way at a time; the next waits
-// for its answer.
+// for its answer. The error is ctx's, errNoAnswer, errCrowded, the refusal, or why the subscription
+// ended. A change that could not be written is forgotten.
 func (s *Subscription) renegotiateTerms(ctx context.Context, change,
 	lasting aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
 	if !s.isDialed() {
@@ -101,7 +102,9 @@ func (s *Subscription) newestPending() *renegotiation {
 }
 
 // beginRenegotiation checks the request for a change, makes its renegotiation the newest of those
-// that are pending, and returns that with the message to send and the link to send it over.
+// that are pending, and returns that with the message to send and the link to send it over. It is
+// refused, and nothing changes, if it is no valid message, has mistakes in an extension, or demands
+// a proof without Config.Trust. It takes s.mu.
 func (s *Subscription) beginRenegotiation(change, lasting aaep.Capabilities) (*renegotiation, transports.Conn, []byte,
 	error) {
 	s.mu.Lock()
@@ -125,8 +128,9 @@ func (s *Subscription) beginRenegotiation(change, lasting aaep.Capabilities) (*r
 	return r, s.conn, msg, nil
 }
 
-// awaitSettled waits until a renegotiation has its answer, has expired, or the subscription is
-// over.
+// awaitSettled waits until a renegotiation has its answer, which returns nil. Else the error is
+// ctx's, errNoAnswer once it has expired, errCrowded while events that are not read keep the answer
+// away, or why the subscription ended.
 func (s *Subscription) awaitSettled(ctx context.Context, r *renegotiation) error {
 	expired := time.NewTimer(time.Until(r.expires))
 	defer expired.Stop()
@@ -149,7 +153,8 @@ func (s *Subscription) awaitSettled(ctx context.Context, r *renegotiation) error
 	}
 }
 
-// isEnded reports whether the subscription is over, to the last goroutine.
+// isEnded reports whether the subscription is over and its goroutines have ended. It returns at
+// once.
 func (s *Subscription) isEnded() bool {
 	select {
 	case <-s.done:
@@ -161,7 +166,8 @@ func (s *Subscription) isEnded() bool {
 
 // handleAccepted takes the answer to a renegotiation, also when no caller waits for it any more: it
 // goes to the first that it fits, which leaves those before it without one. Only the reading
-// goroutine calls it.
+// goroutine calls it. The error ends the subscription: terms that do not fit, or an agent that is
+// not verified.
 func (s *Subscription) handleAccepted(m *aaep.SubscriptionAccepted) error {
 	r, err := s.matchRenegotiation(m)
 	if r == nil && err == nil {

@@ -156,8 +156,9 @@ func (q *Question) AutoReply(ctx context.Context, d aaep.Decision, policy string
 	return q.sendDecision(ctx, d, "auto:"+policy)
 }
 
-// sendDecision sends a decision about a confirmation. decidedBy names a policy, or is empty where
-// the user decided.
+// sendDecision sends a decision about a confirmation, once. decidedBy names a policy, or is empty
+// where the user decided. It refuses a question that is no confirmation, and a decision that this
+// one does not allow; else the error is sendAnswer's. Accept, Reject and AutoReply call it.
 func (q *Question) sendDecision(ctx context.Context, d aaep.Decision, decidedBy string) error {
 	if q == nil || q.sub == nil || q.Event == nil {
 		return ErrUnknownEvent
@@ -195,8 +196,9 @@ func (q *Question) AnswerNumber(ctx context.Context, number float64) error {
 	return q.sendResponse(ctx, number)
 }
 
-// sendResponse sends a string, a bool or a float64 as the answer to a clarification, if that takes
-// it.
+// sendResponse sends a string, a bool or a float64 as the answer to a clarification, once. It
+// refuses, with an error that says which answers fit, an answer of another kind. AnswerText,
+// AnswerYesNo and AnswerNumber call it.
 func (q *Question) sendResponse(ctx context.Context, response any) error {
 	if q == nil || q.sub == nil || q.Event == nil {
 		return ErrUnknownEvent
@@ -244,7 +246,8 @@ func acceptsResponse(p *aaep.AwaitingClarification, response any) bool {
 	return false
 }
 
-// describeAccepted returns which answers the question accepts, in words for the caller.
+// describeAccepted returns which answers the question accepts, in words for the caller. A kind that
+// is not known is left out.
 func describeAccepted(p *aaep.AwaitingClarification) string {
 	var list []string
 	for _, kind := range p.AcceptedResponseKinds {

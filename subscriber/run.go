@@ -21,7 +21,8 @@ import (
 var ErrEnded = errors.New("subscriber: the producer ended the link")
 
 // readUntilOver is the reading goroutine: it reads until the subscription is over, and reconnects
-// where the link breaks.
+// where the link breaks. Config.NoReconnect, an end by the producer and a refusal that another try
+// would not change end it. A link that lasted healthyAfter makes the next wait short again.
 func (s *Subscription) readUntilOver(conn transports.Conn) {
 	attempt := 0
 	for {
@@ -212,7 +213,9 @@ func (s *Subscription) noteFailedAttempt(err error) {
 	})
 }
 
-// reopenStream opens the stream again. whole is false where it cannot go on where it was.
+// reopenStream opens the stream of a link again, in at most handshakeTimeout, for reconnect. whole
+// is false where events may be missing, because the producer gave none an id to go on from. After
+// an error the link is as broken as before.
 func (s *Subscription) reopenStream(r transports.Reopener) (whole bool, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, handshakeTimeout)
 	defer cancel()
@@ -231,8 +234,9 @@ func (s *Subscription) reopenStream(r transports.Reopener) (whole bool, err erro
 	return whole, nil
 }
 
-// waitBeforeAttempt waits before the next attempt; where credentials were refused, only until there
-// are others, if that is sooner.
+// waitBeforeAttempt waits before the next attempt, for longer with each, and counts it in attempt.
+// Where credentials were refused it waits only until there are others, if that is sooner; it looks
+// once a second. The error is that of s.ctx.
 func (s *Subscription) waitBeforeAttempt(cause error, attempt *int) error {
 	wait := attemptDelay(*attempt, cause)
 	t := time.NewTimer(wait)
@@ -279,7 +283,10 @@ func randomDelay(attempt int) time.Duration {
 	return time.Duration(rand.Int64N(int64(longest))) + 1
 }
 
-// readLink handles the messages that come over one link until that breaks.
+// readLink handles the messages that come over one link until that breaks, and returns why:
+// ErrEnded for a clean end, a *aaep.Rejection for a refusal or a close, or the link's error. A
+// message that cannot be read is reported and dropped. readUntilOver and reconnect call it on the
+// reading goroutine.
 func (s *Subscription) readLink(conn transports.Conn) error {
 	for {
 		data, err := s.receiveFrom(s.ctx, conn)

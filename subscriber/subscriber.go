@@ -263,8 +263,9 @@ func (s *Subscription) Close() error {
 	return s.farewell
 }
 
-// endSubscription says goodbye on the current link and keeps why the subscription is over. After it
-// no goroutine of the subscription is left.
+// endSubscription says goodbye on the current link, for at most closeTimeout, closes it, settles
+// what waits, and keeps why the subscription is over; the first reason stays. The reading goroutine
+// calls it last, so that after it no goroutine of the subscription is left.
 func (s *Subscription) endSubscription(conn transports.Conn, err error) {
 	s.mu.Lock()
 	if s.err == nil {
@@ -306,7 +307,7 @@ func (s *Subscription) sendClose(ctx context.Context, conn transports.Conn, id s
 	return s.sendMessage(ctx, conn, m)
 }
 
-// sendMessage encodes and sends a message.
+// sendMessage encodes and sends a message. An invalid one is an error, and is not sent.
 func (s *Subscription) sendMessage(ctx context.Context, conn transports.Conn, m aaep.Message) error {
 	msg, err := aaep.Encode(m)
 	if err != nil {

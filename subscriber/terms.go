@@ -14,6 +14,7 @@ const maxFilters = 1024
 
 // checkAccepted refuses, with an *aaep.Rejection, an answer that promises what was not asked for
 // (§5.4.4), or is in another version. A producer that gets this wrong would get more wrong later.
+// requestTerms calls it for a new subscription, matchRenegotiation for a change.
 func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted) error {
 	refuse := func(format string, args ...any) error {
 		return &aaep.Rejection{Code: aaep.PolicyViolation,

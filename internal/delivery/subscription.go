@@ -111,8 +111,9 @@ type Beginning struct {
 	States  []shaper.Entry // events to send first; not used if it resumes
 }
 
-// Begin sets where the subscription begins. The registration calls it once, after SetTerms and
-// before Dispatcher.Add.
+// Begin sets where in the log the subscription begins, and where it resumes, what of the first
+// event it already had; one that begins anew first gets b.States. The registration calls it once,
+// after SetTerms and before Dispatcher.Add, so it needs no lock.
 func (sub *Subscription) Begin(b Beginning) {
 	sub.replayed, sub.start, sub.cursor = b.End, b.Cursor, b.Cursor
 	if b.Resumes {
@@ -439,8 +440,9 @@ func (l *ungrouped) adoptNewStream() {
 	}
 }
 
-// checkStream handles a stream that has broken, or returns why the subscription ends if none came
-// in time.
+// checkStream notes that a stream has broken, and starts the wait for another. Where no stream came
+// until l.deadline, it returns why the subscription ends: else nil. draining says that the producer
+// shuts down. The subscription's goroutine calls it on each turn.
 func (l *ungrouped) checkStream(draining bool) *aaep.Rejection {
 	if l.stream != nil {
 		select {

@@ -112,7 +112,10 @@ func (l *Log) Locate(id string) (place Place, lost, ok bool) {
 	return place, lost, ok
 }
 
-// locateAny returns what Locate does, also for an event that cannot be read yet.
+// locateAny decodes an event id into its place in the log, whether or not that event can be read
+// yet. ok is false for an id that this log has not made. lost says that the event was lost when a
+// process ended, and its position given again; place is then the last before the loss. Any
+// goroutine may call it.
 func (l *Log) locateAny(id string) (place Place, lost, ok bool) {
 	var block [aes.BlockSize]byte
 	if len(id) != len("evt_")+2*aes.BlockSize || id[:4] != "evt_" {

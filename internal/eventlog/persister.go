@@ -133,7 +133,7 @@ func (m *meta) beginRun(start, end uint64) {
 	m.Runs, m.Settled = remaining, max(m.Settled, start)
 }
 
-// setMeta writes k.meta to the store; storeMu guards both.
+// setMeta writes k.meta to the store, as JSON. It takes storeMu, which guards both.
 func (k *persister) setMeta() error {
 	k.storeMu.Lock()
 	defer k.storeMu.Unlock()
@@ -234,7 +234,8 @@ func (l *Log) Err() error {
 	return l.persister.err
 }
 
-// Overdue reports whether the store has not answered for too long.
+// Overdue reports whether the store has not answered for storeTimeout, so that events are shown
+// before they are stored. It is false for a log without a store. Any goroutine may call it.
 func (l *Log) Overdue() bool {
 	if l.persister == nil {
 		return false

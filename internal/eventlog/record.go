@@ -35,7 +35,8 @@ func encodeLine(ev aaep.Event) ([]byte, error) {
 	return data, err
 }
 
-// decodeRecord returns the event of a record that encodeRecord made, with its translations.
+// decodeRecord returns the event of a record that encodeRecord made: its first line is the event,
+// and each other one a translation. The error is for a line that is no event of AAEP.
 func decodeRecord(record []byte) (*aaep.Event, error) {
 	var ev *aaep.Event
 	for line := range bytes.SplitSeq(record, []byte{'\n'}) {

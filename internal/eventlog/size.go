@@ -5,7 +5,8 @@ import "github.com/aaep-go/aaep"
 // eventOverhead is about how many bytes every event takes for its fields, its names and its slot.
 const eventOverhead = 1024
 
-// sizeOf returns about how many bytes of memory an event takes, without encoding it.
+// sizeOf returns about how many bytes of memory an event takes, without encoding it. The log calls
+// it to keep within its 64 MiB.
 func sizeOf(ev *aaep.Event) int {
 	n := eventOverhead + textSize(ev.Summary) + payloadSize(ev.Payload) + len(ev.Unknown)
 	for _, data := range ev.Extensions {

@@ -212,7 +212,9 @@ func (b *Broker) Reopen(q *ledger.Question, asked audit.Record) (*Waiter, error)
 	return b.openWith((*ledger.Ledger).Reopen, q, asked)
 }
 
-// openWith adds a question with open, which is Open or Reopen of the ledger, and its Waiter.
+// openWith opens a question in the ledger with open, which is Ledger.Open or Ledger.Reopen, and
+// returns the Waiter that gets its outcome; asked is its audit record. It waits for the broker's
+// goroutine. The error is open's, or ErrClosed where that goroutine has ended.
 func (b *Broker) openWith(open func(*ledger.Ledger, time.Time, *ledger.Question) error, q *ledger.Question,
 	asked audit.Record) (*Waiter, error) {
 	w := &Waiter{Answer: make(chan *ledger.Outcome, 1), Asked: asked, Settled: make(chan struct{})}

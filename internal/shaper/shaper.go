@@ -203,7 +203,9 @@ func HighImpact(ev *aaep.Event) bool {
 	return ok && (p.RiskLevel == aaep.RiskHigh || p.Irreversible != nil && *p.Irreversible)
 }
 
-// Push gives the Shaper the next entry of the log. Nothing leaves before Pop.
+// Push gives the Shaper the next entry of the log, which Pop lets go later. An event that the terms
+// do not let through is counted as filtered and dropped. Critical events, and those that end a
+// question, overtake what is held; text is cut and merged; a session's end completes its outputs.
 func (s *Shaper) Push(now time.Time, e Entry) {
 	ev := e.Event
 	session := ev.SessionID
@@ -312,7 +314,7 @@ func (s *Shaper) Ready(now time.Time) int {
 }
 
 // spareTokens returns how many events of the queue may leave at now: freeTokens less the tokens
-// that the events in urgent will take.
+// that the events in urgent will take. math.MaxInt stands for no limit.
 func (s *Shaper) spareTokens(now time.Time) int {
 	free := s.freeTokens(now)
 	if free == math.MaxInt {

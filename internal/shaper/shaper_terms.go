@@ -34,7 +34,8 @@ type languageChoice struct {
 	best int      // index into tags
 }
 
-// coversLanguagesOf reports whether the choice was made among the languages that ev has.
+// coversLanguagesOf reports whether the choice was made among the languages that ev has, so that
+// chooseLanguage can use it again.
 func (c *languageChoice) coversLanguagesOf(ev *aaep.Event) bool {
 	if len(c.tags) != len(ev.Translations)+1 || c.tags[0] != ev.Language() {
 		return false

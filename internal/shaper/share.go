@@ -36,6 +36,7 @@ func (s *Shaper) isDrained(read uint64) bool {
 
 // matches reports whether s and other will make the same stream of the same entries: they hold the
 // same text, and stamp later events alike. Their budgets are not compared. since is as for Share.
+// Share calls it, and changes nothing.
 func (s *Shaper) matches(other *Shaper, since func(session string) time.Time) bool {
 	if since == nil && !s.stampFloor.Equal(other.stampFloor) || !s.holdsSameText(other) {
 		return false
@@ -97,7 +98,9 @@ func (s *Shaper) Share(now time.Time, other *Shaper, since func(session string) 
 	return s.handOver(now, other)
 }
 
-// handOver returns how s differs from other, which matches it. It changes neither.
+// handOver returns what s has of its own beside other, which matches it: its counts, how far it was
+// read, and what it has spent of its rate. Split makes a Shaper like s again of that. It changes
+// neither.
 func (s *Shaper) handOver(now time.Time, other *Shaper) *ShareRecord {
 	p := &ShareRecord{newest: s.newest, heardUpTo: s.heardUpTo, repeat: s.repeat,
 		reworded: s.reworded, mayFold: s.mayFold, taken: other.budget.Taken()}

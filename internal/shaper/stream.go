@@ -169,7 +169,9 @@ func (t *passage) outputPayload(p *aaep.OutputStreaming, listed []aaep.Boundary)
 }
 
 // pushOutput cuts the text of an output event at the subscriber's boundaries and queues the pieces
-// that are ready. Push calls it.
+// that are ready. Push calls it. The part of the chunk that the subscriber had before (Entry.Skip)
+// is left out. Text in another language, or a critical chunk, sends what is held before it; the
+// last chunk of an output sends all, and forgets the stream.
 func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 	skip := min(e.Skip, len(p.Chunk))
 	if skip == len(p.Chunk) && !p.Complete {
@@ -241,7 +243,8 @@ func (s *Shaper) finishOutputs(now time.Time, session string) {
 	})
 }
 
-// streamFor returns the stream of an output, and makes one where there is none.
+// streamFor returns the stream of an output in a session, and makes one with the boundary of the
+// terms where there is none.
 func (s *Shaper) streamFor(session, output string) *stream {
 	for _, st := range s.streams {
 		if st.session == session && st.output == output {

@@ -494,7 +494,9 @@ func Speaker(name string) string {
 	return words.OneLine(aaep.SafeText(quoteAgent(ownLanguage, words.OneLine(name)+":")))
 }
 
-// mustEnd reports whether what is being said has to make room.
+// mustEnd reports whether what is being said has to make room: it was cancelled or put off,
+// something urgent waits, or the person asked for something, types, or wants quiet. What is
+// critical ends only in the first way. Next calls it while something is being said.
 func (a *Announcer) mustEnd() bool {
 	s := a.saying
 	switch {

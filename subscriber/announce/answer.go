@@ -178,7 +178,7 @@ func (a *Announcer) flushPaused(now time.Time) {
 
 // addPieces queues the pieces of an answer, as its Segmenter cut them, as announcements. A block of
 // code whose end has not come is announced once, by its number of lines so far, and ans.code counts
-// the lines that follow.
+// the lines that follow. For a person who reads, the pieces become lines instead.
 func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piece) {
 	if a.p.Reads {
 		a.addPiecesAsLines(now, ans, pieces)

@@ -194,7 +194,8 @@ func (b *block) addLine(line string) {
 	b.countLine(line)
 }
 
-// countLine counts a line of a block, without its end.
+// countLine counts a line of a block, without its end: as a line that is not blank and, in a diff,
+// as added or removed, or as the header of a file or hunk.
 func (b *block) countLine(line string) {
 	if strings.TrimSpace(line) != "" {
 		b.lines++
@@ -247,7 +248,8 @@ func (b *block) noteFile(line string) {
 }
 
 // describeBlock returns what is said of a block in a language, or else in English: "Go, 14 lines.",
-// "Diff, 2 lines added, 1 removed."
+// "Diff, 2 lines added, 1 removed." id is the phrase that counts lines, such as CodeSoFar for a
+// block that goes on. It returns "" for the headers of a diff alone, so far.
 func (b block) describeBlock(language string, id phrase.ID) string {
 	say := func(id phrase.ID, n int, bare bool) string {
 		text, known := phrase.In(language, id, strconv.Itoa(n))
@@ -317,8 +319,9 @@ func speakSign(line, language string) string {
 	return sentence + "\n"
 }
 
-// speakSigns returns text with the signs of diffs that have neither fence nor header in words:
-// their lines would pass for those of a list.
+// speakSigns returns text with the signs + and - of diffs that have neither fence nor header in
+// words: their lines would pass for those of a list. Only runs of two lines or more that look like
+// a diff are changed.
 func speakSigns(text, language string) string {
 	if !strings.Contains(text, "+") || !strings.Contains(text, "-") {
 		return text

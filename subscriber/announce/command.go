@@ -32,7 +32,8 @@ const maxAgents = 64
 
 // handleEvent updates what WhereAreWe and WhatWaits announce: the state of the event's session, of
 // which w are the words, and the open questions. It reports whether the event only repeats what was
-// announced, or must not be announced. Add calls it.
+// announced, or must not be announced. Add calls it. A question beyond those that can be open is
+// refused aloud. Beyond maxAgents sessions the oldest is forgotten.
 func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w Words) (repeated bool) {
 	session := sessionOf(source, ev)
 	g := a.agents[session]
@@ -230,7 +231,9 @@ func (a *Announcer) addRequested(now time.Time, w Words) *item {
 	return it
 }
 
-// addRequestedItem is addRequested for an announcement; the same one that still waits is dropped.
+// addRequestedItem queues an announcement that the person asked for, ahead of what the agents say.
+// The same one that still waits from an earlier request is dropped. One without sentences is not
+// queued.
 func (a *Announcer) addRequestedItem(now time.Time, it *item) {
 	a.asked = slices.DeleteFunc(a.asked, func(old *item) bool { // that was asked for twice is told once
 		same := old.kind == Notice && a.isUntold(old) && slices.Equal(old.sentences, it.sentences)
@@ -264,7 +267,8 @@ func (a *Announcer) Details(now time.Time) {
 }
 
 // Again says again what was said last, from its beginning; of what is still being said, at once.
-// How much time is left is said as it is now.
+// How much time is left is said as it is now. Of a question that is closed it says that; where
+// nothing was said yet it says so.
 func (a *Announcer) Again(now time.Time) {
 	it := a.latest
 	if it == nil {

@@ -43,6 +43,8 @@ type Content struct {
 }
 
 // ParseContent returns base with what a list of settings says, such as "code=read,tables=columns".
+// A setting that is unknown, or has another value than it can have, is an error that says what
+// would be right.
 func ParseContent(list string, base Content) (Content, error) {
 	manners := []Manner{Read, Count, Skip}
 	kinds := map[string]*Manner{"code": &base.Code, "diffs": &base.Diffs, "tables": &base.Tables, "links": &base.Links}
@@ -117,7 +119,8 @@ func speakNames(text, language string) string {
 }
 
 // speakPath returns a match of filePath with its file, line and folder in the order of speech. line
-// and folder are the phrases that name those two, with \x00 in the place of each.
+// and folder are the phrases that name those two, with \x00 in the place of each. A name without a
+// folder or line comes back as it is.
 func speakPath(match, line, folder string) string {
 	m := filePath.FindStringSubmatch(match)
 	before, dir, spoken, firstLine, lastLine, after := m[1], m[2], m[3], m[4], m[5], m[6]

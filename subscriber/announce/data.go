@@ -69,7 +69,9 @@ func (d *data) writeRune(b *strings.Builder, r rune) {
 	d.last = r
 }
 
-// writeEscaped says the character that a backslash begins, once all of it is there.
+// writeEscaped writes to b the character that a backslash began, once all of it has arrived, and
+// nothing before. The escapes of blanks become a space; two halves of a surrogate pair become one
+// character. speakChunk calls it after each character of the escape.
 func (d *data) writeEscaped(b *strings.Builder) {
 	spelled, is4 := strings.CutPrefix(d.escape, `\u`)
 	switch {

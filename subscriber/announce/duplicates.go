@@ -46,7 +46,8 @@ type sessionFilter struct {
 // filterEvent takes the announcement of an event, nil where it has none, and returns which
 // announcements are to be queued now, in order, and which are duplicates and are dropped. A change
 // of state is held back, by up to moment, until takeDue returns it or another event makes it
-// needless.
+// needless. It tells the filter too what is open, so that a state that a call, an output or a
+// question implies is dropped. Beyond maxAgents sessions it forgets one.
 func (g *duplicateFilter) filterEvent(now time.Time, source string, ev *aaep.Event, it *item) (tell, dropped []*item) {
 	s, dropped := g.openSession(sessionOf(source, ev))
 	isWhole, self := isToldWhole(ev), []*item{it}
@@ -124,8 +125,9 @@ func (s *sessionFilter) endCall(ev *aaep.Event, p *aaep.ToolCompleted) (toldByCa
 		(isBare(ev) || repeatsCallName(ev, call))
 }
 
-// takeDue returns the states that have lasted, and when to ask again; the zero time is when
-// something happens.
+// takeDue takes out the changes of state that were held back for moment and still stand, in the
+// order in which they came, and returns when the next one is due; zero if none is held. handleTime
+// calls it.
 func (g *duplicateFilter) takeDue(now time.Time) (tell []*item, wake time.Time) {
 	var due []*sessionFilter
 	for _, s := range g.sessions {
@@ -148,7 +150,8 @@ func (g *duplicateFilter) takeDue(now time.Time) (tell []*item, wake time.Time) 
 // manyOpen is more tools or answers than one session has open.
 const manyOpen = 64
 
-// openSession returns a session, and what others leave that make room for it.
+// openSession returns the filter of a session, which it makes if there is none. Where there are
+// maxAgents already, others are forgotten, and dropped is the states that they held back.
 func (g *duplicateFilter) openSession(id string) (s *sessionFilter, dropped []*item) {
 	if s := g.sessions[id]; s != nil {
 		return s, nil
@@ -169,7 +172,7 @@ func (g *duplicateFilter) openSession(id string) (s *sessionFilter, dropped []*i
 }
 
 // tellsState reports whether a tool call, an output or a question that is open already implies a
-// state, so that the state need not be announced.
+// state, so that the state need not be announced. filterEvent and isOvertaken ask it.
 func (s *sessionFilter) tellsState(state aaep.State) bool {
 	switch state {
 	case aaep.StateCallingTool:

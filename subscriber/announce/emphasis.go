@@ -31,8 +31,9 @@ var (
 	lineBreak          = regexp.MustCompile(`(?i)<br ?/?>`)
 )
 
-// decodeReferences returns text with the characters that names and numbers stand for, as in &amp;,
-// and a space where HTML breaks a line.
+// decodeReferences returns text with the characters that the references of HTML stand for, as in
+// &amp; and &#233;, and a space for a tag that breaks a line. One that names no character stays as
+// it is.
 func decodeReferences(text string) string {
 	if !strings.ContainsAny(text, "&<") {
 		return text
@@ -150,7 +151,9 @@ func skipCodeSpan(text string, i int, dropped []bool) int {
 	return i + n
 }
 
-// newMarkRun returns the run of n marks at i, and what it may be by what stands around it.
+// newMarkRun returns the run of n marks of emphasis at byte i of text, with whether it may open and
+// whether it may end emphasis, by the characters around it. Between two letters of a script with
+// spaces it can do neither. dropEmphasis calls it.
 func newMarkRun(text string, i, n int) markRun {
 	r := markRun{at: i, n: n, all: n, char: text[i], begins: i == 0 || text[i-1] == '\n'}
 	before, _ := utf8.DecodeLastRuneInString(text[:i])

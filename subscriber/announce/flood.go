@@ -67,8 +67,9 @@ func (it *item) countLines() int {
 	return len(it.sentences) - it.next
 }
 
-// recallText has the newest of a session's text that was left out wait again, until so many lines
-// do.
+// recallText puts the newest of a session's text that was left out back into the queue, until
+// newest lines of it wait there, and corrects the summary that counts what was left out. Without
+// such a summary it does nothing. Add calls it at the end of a session that failed.
 func (a *Announcer) recallText(newest int, session string) {
 	isText := func(it *item) bool { return a.isText(it) && it.session == session }
 	summary := slices.IndexFunc(a.normal, func(it *item) bool {
@@ -135,7 +136,8 @@ func (a *Announcer) queueOutcome(it *item) {
 }
 
 // Skip ends what is being said and leaves out what waits, which Details still says; it says how
-// much that was. What is critical, about a question, or a problem is not left out.
+// much that was. What is critical, about a question, or a problem is not left out. Where nothing
+// waits it says that there is nothing more.
 func (a *Announcer) Skip(now time.Time) {
 	n, _ := a.skipWaiting()
 	if n == 0 {
@@ -145,7 +147,8 @@ func (a *Announcer) Skip(now time.Time) {
 	a.addRequested(now, leftOutWords(a.language, n))
 }
 
-// Newest is Skip, and says the newest of what waited or, where nothing did, of what was said.
+// Newest is Skip, and says the newest of what waited or, where nothing did, of what was said: its
+// last sentence. Where nothing was said yet it says so.
 func (a *Announcer) Newest(now time.Time) {
 	n, newest := a.skipWaiting()
 	if newest == nil {
@@ -165,7 +168,7 @@ func (a *Announcer) Newest(now time.Time) {
 
 // skipWaiting ends what is being said and leaves out what waits, which is kept for a person who
 // asks for details. What is critical, about a question, or a problem stays. It returns how many
-// lines it left out, and the newest announcement of them.
+// lines it left out, and the newest announcement of them. Hush, Newest and Skip call it.
 func (a *Announcer) skipWaiting() (n int, newest *item) {
 	mayBeSkipped := func(it *item) bool {
 		return !it.critical && !it.outcome && !it.reminds && it.ends == "" && it.about == nil &&

@@ -107,7 +107,8 @@ func timeToAnswer(language string, remaining time.Duration) Words {
 // isOver reports whether the time that remains would be told as no second.
 func isOver(remaining time.Duration) bool { return remaining.Round(time.Second) <= 0 }
 
-// tellsTime reports whether a sentence is one of timeToAnswer.
+// tellsTime reports whether a sentence is one of timeToAnswer, which says how long a question is
+// open, or that its time is over, in the sentence's own language.
 func tellsTime(p Part) bool {
 	if over, _ := phrase.In(p.Language, phrase.TimeIsOver, ""); p.Text == over {
 		return true

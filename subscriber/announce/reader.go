@@ -103,7 +103,8 @@ func (a *Announcer) canHaveRead(q *openQuestion, began time.Time) bool {
 	return began.Sub(q.shownAt) >= needs
 }
 
-// refreshAnswering says from now on how questions are answered in another language.
+// refreshAnswering words anew, after a change of the UI language, how each open question is
+// answered, also in what was put but not yet said. SetLanguage calls it.
 func (a *Announcer) refreshAnswering() {
 	for _, q := range a.questions.all {
 		oldWords := a.splitWords(q.answering, true)
@@ -145,7 +146,9 @@ func (a *Announcer) askAgain(now time.Time, q *openQuestion, r *Reply) bool {
 	return true
 }
 
-// answerNothing takes a line that is empty, or that answers no question.
+// answerNothing reacts to a line that is empty, or that answers no question: a person who listens
+// hears what waits; one who reads gets the question once more or, after words with no question
+// open, that nothing is asked and how the last one ended. Answer calls it.
 func (a *Announcer) answerNothing(now time.Time, q *openQuestion, text string) {
 	switch {
 	case !a.p.Reads:
@@ -200,8 +203,9 @@ func (a *Announcer) sentWords(r *Reply) Words {
 // told without them: they do not reach those who want few events, or none now.
 const tellsOfMore = 3 * time.Second
 
-// splitWords returns what is presented one at a time of words: sentences, of which a question has
-// one line each at the most, or the lines that a person reads.
+// splitWords returns the parts in which words are presented one at a time: sentences for a person
+// who listens, lines for one who reads. lines says that the words are a question's, whose lines
+// stay whole but for the sentence that tells its time.
 func (a *Announcer) splitWords(w Words, lines bool) (parts []Part) {
 	if !a.p.Reads {
 		return w.splitSentences(lines)

@@ -153,7 +153,8 @@ const (
 	manyWords   = 400
 )
 
-// addHeard counts words that were heard whole in a time. Of many, the older count half.
+// addHeard counts words that were heard whole in a time, for wordsPerMinute. Zero words or no time
+// change nothing. Beyond manyWords the older ones count half. Ended calls it.
 func (p *pace) addHeard(words int, duration time.Duration) {
 	if words == 0 || duration <= 0 {
 		return

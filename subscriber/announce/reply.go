@@ -195,7 +195,8 @@ func (a *Announcer) readAnswer(now time.Time, q *openQuestion, began time.Time, 
 	return r, nil
 }
 
-// wantedAnswers says which answers a clarification takes, where these are choices or a number.
+// wantedAnswers returns the words that say which answers a clarification takes, where these are
+// choices or a number, and else nothing. readAnswer adds them to its refusal of an answer.
 func (a *Announcer) wantedAnswers(q *openQuestion) (w Words) {
 	p, ok := q.event.Payload.(*aaep.AwaitingClarification)
 	if !ok {

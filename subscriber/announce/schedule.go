@@ -55,7 +55,8 @@ func (a *Announcer) chooseTurn(now time.Time, waiting []*item) *item {
 
 // Ended takes what became of an utterance. Heard is one that was presented whole, Cut one that the
 // person silenced, Unsaid one that cannot be presented; Waiting is one that was cancelled because
-// Next wanted it, or that failed, and is said again.
+// Next wanted it, or that failed, and is said again. An id of an utterance that is not being said
+// changes nothing. The driver of the output calls it, once for each utterance of Next.
 func (a *Announcer) Ended(now time.Time, id int64, outcome Outcome) {
 	s := a.saying
 	if s == nil || s.u.ID != id {
@@ -155,7 +156,8 @@ func (a *Announcer) endItem(it *item, now time.Time, outcome Outcome) {
 	}
 }
 
-// removeItem takes an announcement out of the queue that it waits in, if any.
+// removeItem takes an announcement out of the queue that it waits in, or out of what is kept for
+// Details; one that is in none stays as it is.
 func (a *Announcer) removeItem(it *item) {
 	for _, q := range []*[]*item{&a.urgent, &a.asked, &a.normal, &a.missed} {
 		if i := slices.Index(*q, it); i >= 0 {
@@ -269,8 +271,8 @@ func (a *Announcer) timeSentences(now time.Time, it *item) []Part {
 	return a.splitWords(w, false)
 }
 
-// nextWake returns when handleTime has something to do next, or progress may be said; zero is when
-// something happens.
+// nextWake returns the earliest time at which handleTime has something to do, or progress may be
+// said; zero if only an event or the person can bring something. Next returns it.
 func (a *Announcer) nextWake(now time.Time) (wake time.Time) {
 	wakeAt := func(t time.Time) {
 		if t.After(now) && (wake.IsZero() || t.Before(wake)) { // what is past has been settled

@@ -64,9 +64,10 @@ func (a *Announcer) isUntold(it *item) bool {
 // wasPrefaced reports whether the preface of an announcement was said last, or is being said.
 func (a *Announcer) wasPrefaced(it *item) bool { return a.latest != nil && a.latest.prefaces == it }
 
-// isOvertaken reports whether something newer says as much as an announcement: of a state the next
-// one, the end or what the state is about; of the beginning of a session anything but a state; of
-// the end of a tool that its beginning was heard.
+// isOvertaken reports whether something newer says as much as an announcement that may grow stale:
+// of a state the next one, the session's end or what the state is about; of the beginning of a
+// session anything but a state; of the end of a tool that its beginning was heard or cut. dropStale
+// asks it.
 func (a *Announcer) isOvertaken(it *item) bool {
 	if it.call != nil {
 		return it.call.receipt.Outcome == Heard || it.call.receipt.Outcome == Cut

@@ -25,7 +25,9 @@ type table struct {
 }
 
 // speakRows returns text with each row of a table as a sentence: what it is about, then each cell
-// behind the name of its column. What is empty is left out.
+// behind the name of its column. An empty cell is left out. A row may come before the line below
+// the names has told that a table begins. Other manners than Read keep the rows in t.rows, at most
+// maxHeld; text without rows ends the table.
 func (t *table) speakRows(text string) string {
 	if !strings.Contains(text, "|") {
 		if strings.TrimSpace(text) != "" {

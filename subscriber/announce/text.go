@@ -104,7 +104,8 @@ func confirmationWords(language string, p *aaep.AwaitingConfirmation, remaining 
 		And("\n", timeToAnswer(language, remaining)).And(" ", silenceWords(language, p))
 }
 
-// stakesWords says in a language how bad what is to be decided can be.
+// stakesWords returns, in a language, whether an action can be undone, where that is hard or
+// impossible, and its risk. An action whose risk is not given counts as of high risk.
 func stakesWords(language string, p *aaep.AwaitingConfirmation) (undo Words) {
 	switch {
 	case p.IsIrreversible():
@@ -122,7 +123,8 @@ func stakesWords(language string, p *aaep.AwaitingConfirmation) (undo Words) {
 	return undo.And(" ", phraseIn(language, risk, ""))
 }
 
-// silenceWords says in a language what no answer means.
+// silenceWords returns, in a language, what it means if no answer comes: that the action is done,
+// that it is not, that the agent asks elsewhere, or that it is not known.
 func silenceWords(language string, p *aaep.AwaitingConfirmation) Words {
 	silence := phrase.SilenceUnknown // the agent said something that is neither (D-13)
 	switch {
@@ -136,7 +138,9 @@ func silenceWords(language string, p *aaep.AwaitingConfirmation) Words {
 	return phraseIn(language, silence, "")
 }
 
-// clarificationWords is questionWords for a clarification, in a language.
+// clarificationWords returns the lines of a clarification in a language: the question, its context,
+// the numbered choices, the time to answer, and what silence means where the agent says so.
+// questionWords calls it.
 func clarificationWords(language string, p *aaep.AwaitingClarification, remaining time.Duration) Words {
 	w := labelText(language, phrase.QuestionIs, words.OneLine(p.Question))
 	if p.Context != "" {

@@ -112,7 +112,8 @@ func (t *transcript) addTyped(now time.Time, language, text string) {
 	t.keep(&transcriptLine{at: now, language: language, event: &aaep.Event{}, text: words.OneLine(text), kind: typedLine})
 }
 
-// closeTexts ends the open outputs of an event's session in the transcript.
+// closeTexts ends in the transcript the outputs of an event's session that are open: their last
+// lines count as whole. addEvent calls it at an event that ends the text.
 func (t *transcript) closeTexts(source string, ev *aaep.Event) {
 	begin := sessionOf(source, ev) + "\x00"
 	for id, o := range t.open {
@@ -124,7 +125,8 @@ func (t *transcript) closeTexts(source string, ev *aaep.Event) {
 }
 
 // addChunk adds a chunk of an output to the lines of that output. A line is classified once it
-// ends.
+// ends. A line keeps its first maxKeptLine bytes. Beyond maxAnswers open outputs, all are taken for
+// ended.
 func (t *transcript) addChunk(now time.Time, source string, ev *aaep.Event, p *aaep.OutputStreaming) {
 	id := sessionOf(source, ev) + "\x00" + p.OutputID
 	o := t.open[id]
@@ -158,7 +160,9 @@ func (t *transcript) addChunk(now time.Time, source string, ev *aaep.Event, p *a
 	}
 }
 
-// keep appends a line, and forgets the oldest where they are too many.
+// keep appends a line to the transcript, and marks it as the beginning of a turn where it is typed
+// or the first of a session. Beyond maxKeptText it forgets the oldest eighth; a person who stood
+// there stands nowhere.
 func (t *transcript) keep(line *transcriptLine) {
 	if line.kind == typedLine {
 		line.begins = true
@@ -214,7 +218,7 @@ func (t *transcript) begin(o *openText, kind lineKind) int {
 }
 
 // classify sets the kind, the block and the level of a line, from what came before it in its
-// output.
+// output. endLine calls it for a line that has ended, readOpen for one that has not.
 func (t *transcript) classify(o *openText, line *transcriptLine) {
 	line.kind, line.block, line.level = proseLine, 0, 0
 	text := line.text
@@ -323,8 +327,8 @@ func (t *transcript) addProse(o *openText, line *transcriptLine, text string) {
 	}
 }
 
-// writeTo writes the transcript as it was written, with who said it and when. What the person typed
-// has a label in a language.
+// writeTo writes the transcript as it was written, with who said it and when, for WriteTranscript.
+// What the person typed has a label in a language. The error is that of w.
 func (t *transcript) writeTo(w io.Writer, language string) error {
 	var b strings.Builder
 	source := ""

@@ -90,6 +90,8 @@ func (a *Announcer) NextQuestion(now time.Time) {
 
 // putReachable puts the question of an agent that can be reached in place of one that is put, but
 // whose agent is out of reach, so that an answer to it would not arrive. It reports whether it did.
+// An answer that is on its way keeps its question in place. Answered, Outage and queueQuestion call
+// it.
 func (a *Announcer) putReachable(now time.Time) bool {
 	q := a.questions.firstOpen()
 	if q == nil || a.questions.isReachable(q) || !q.sendingSince.IsZero() ||

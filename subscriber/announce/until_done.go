@@ -30,7 +30,8 @@ func (a *Announcer) leaveUntilDone(now time.Time, it *item) {
 	}
 }
 
-// leftUntilDone says at the end of a session how much of what it said was left out.
+// leftUntilDone returns the words that say at the end of a session how many lines of it were left
+// out; none if all was said. Add appends them to the words of the end.
 func (a *Announcer) leftUntilDone(source string, end *aaep.Event) Words {
 	n := 0
 	for _, it := range a.missed {

@@ -108,7 +108,9 @@ func (a *Announcer) Spell(now time.Time) {
 	a.asked = append(a.asked, spelled)
 }
 
-// spellText returns a text letter by letter, each mark on a letter by its name in a language.
+// spellText returns a text letter by letter, with commas between, each mark on a letter by its name
+// in a language; a mark without a name there stays on its letter. Words are parted by semicolons.
+// Spell says it.
 func spellText(language, text string) string {
 	marks := map[rune]phrase.ID{'\u0300': phrase.MarkGrave, '\u0301': phrase.MarkAcute, '\u0323': phrase.MarkBelow}
 	var spelled []string

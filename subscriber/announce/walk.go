@@ -42,7 +42,8 @@ func Places() []Place {
 // ErrNoPlace says that there is no such place in that direction.
 var ErrNoPlace = errors.New("announce: there is no such place")
 
-// isAt reports whether a place of a kind begins at the line with an index.
+// isAt reports whether a place of a kind, such as a heading or a block of code, begins at the line
+// with an index. Any line that is not hidden is at the plain linePlace.
 func (t *transcript) isAt(place Place, i int) bool {
 	line := t.lines[i]
 	var previous *transcriptLine
@@ -90,7 +91,8 @@ func (t *transcript) position(back bool) int {
 	return -1
 }
 
-// walk moves to the next place of a kind, and returns the index of its line, or -1.
+// walk moves the person to the next place of a kind or, back, to the one before, and returns the
+// index of its line. Without one that way it returns -1 and they stay where they are.
 func (t *transcript) walk(place Place, back bool) int {
 	t.readOpen()
 	step := 1
@@ -106,8 +108,9 @@ func (t *transcript) walk(place Place, back bool) int {
 	return -1
 }
 
-// find moves to the next line that has a text, however that is spelled, and goes on at the other
-// end. It returns the index of the line, or -1.
+// find moves the person to the next line or, back, the one before that has text in it, in capitals
+// or small letters, and goes on at the other end. It returns the index of the line; without one,
+// -1, and they stay where they are.
 func (t *transcript) find(text string, back bool) int {
 	t.readOpen()
 	text = strings.ToLower(text)
@@ -200,7 +203,8 @@ func (a *Announcer) announcePlace(now time.Time, line *transcriptLine, parts []P
 	a.normal = slices.Insert(a.normal, 0, it)
 }
 
-// whereWords says where a line of code is: in which file, and at which line of that.
+// whereWords returns a sentence that says where a line of code is: in which file, and at which line
+// of that. It is "" for a line that is not of code or a diff, or has no number.
 func (a *Announcer) whereWords(line *transcriptLine) string {
 	if line.block == 0 || line.number == 0 || line.kind != codeLine && line.kind != contextLine &&
 		line.kind != changedLine {
@@ -217,7 +221,8 @@ func (a *Announcer) whereWords(line *transcriptLine) string {
 }
 
 // placeWords returns the words for a place of a kind that begins at line i of the transcript. For a
-// change, which is read out whole, it moves the person to its last line.
+// change, which is read out whole, it moves the person to its last line. A change ends after
+// maxRecited lines.
 func (a *Announcer) placeWords(place Place, i int) (parts []Part) {
 	line := a.transcript.lines[i]
 	lines := a.transcript.blockAt(i)
@@ -260,7 +265,9 @@ func (a *Announcer) placeWords(place Place, i int) (parts []Part) {
 // maxRecited is how many lines are told at once.
 const maxRecited = 20
 
-// lineWords returns what is said of the line with an index.
+// lineWords returns what is said of the line with an index, by its kind: code by its manner, a row
+// of a table as a sentence, a heading with its level, what the person typed behind a label, prose
+// as it is.
 func (a *Announcer) lineWords(i int) []Part {
 	line := a.transcript.lines[i]
 	switch line.kind {
@@ -293,7 +300,8 @@ func (a *Announcer) proseWords(line *transcriptLine, text string) []Part {
 	return In(line.language, text).splitSentences(false)
 }
 
-// codeWords returns what is said of the line of code or of a diff with an index.
+// codeWords returns what is said of the line of code or of a diff with an index, with its
+// indentation where that changes. A line of which the person's settings say nothing has no words.
 func (a *Announcer) codeWords(i int) []Part {
 	var lines []codeText
 	index, indent := 0, 0
@@ -356,7 +364,8 @@ func (t *transcript) columnNames(i int) []string {
 }
 
 // walkColumn reads out the next column of the table that the person is at, or, back, the one
-// before: its name and its cells.
+// before: its name and its cells. A person who is at no table is taken to the next. Without a
+// column or table that way it says so, and returns ErrNoPlace.
 func (a *Announcer) walkColumn(now time.Time, back bool) error {
 	t := &a.transcript
 	t.readOpen()

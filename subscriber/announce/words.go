@@ -39,8 +39,9 @@ func typedWords(language string, answers, others int, latest Words) Words {
 	return w.endSentence().And(" ", phraseIn(language, phrase.DetailsTell, ""))
 }
 
-// describeOpen says in a language which questions are open, the first first, and whose they are,
-// where several agents are followed.
+// describeOpen returns words, in a language, for how many questions are open and what each is
+// about, the first one first. several says that several agents are followed, so that each question
+// is said with whose it is. WhatWaits and WhereAreWe say them.
 func (qs *questionQueue) describeOpen(language string, several bool) Words {
 	var w Words
 	switch len(qs.all) {
@@ -85,7 +86,8 @@ func whereWords(language string, sessions []Words) (w Words) {
 	return w
 }
 
-// shortText returns the action or the question that an event asks about.
+// shortText returns the action or the question that an event asks about, or the tersest text of any
+// other event.
 func shortText(ev *aaep.Event) string {
 	switch p := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
@@ -96,7 +98,8 @@ func shortText(ev *aaep.Event) string {
 	return ev.Text(aaep.VerbosityTerse)
 }
 
-// kindOf returns the Kind of the announcement of an event.
+// kindOf returns the Kind of the announcement of an event, by its payload; any that is of no other
+// kind is News.
 func kindOf(ev *aaep.Event) Kind {
 	switch ev.Payload.(type) {
 	case *aaep.OutputStreaming:

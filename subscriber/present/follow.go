@@ -140,7 +140,9 @@ func (f *following) noteOutage(why error) {
 	}
 }
 
-// settleQuestion takes a question away once it is open no longer, or went with its subscription.
+// settleQuestion waits until a question is open no longer, and, settleAfter later, has the
+// Announcer take it away: as settled, or as lapsed if a new subscription began meanwhile.
+// handleEvents starts it as a goroutine for each question; it ends early with f.ctx.
 func (f *following) settleQuestion(question *aaep.Event) {
 	asked, _ := f.sub.Status()
 	select {
@@ -160,7 +162,9 @@ func (f *following) settleQuestion(question *aaep.Event) {
 	f.planAll(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
 }
 
-// sendAnswer sends an answer to the agent, and lets the person know what came of it.
+// sendAnswer sends an answer to the agent, for at most toSend, and has the Announcer tell the
+// person what came of it, an error included. It returns that error. It runs on a goroutine of its
+// own, one at a time: f.sending is true meanwhile.
 func (f *following) sendAnswer(r *announce.Reply) error {
 	ctx, cancel := context.WithTimeout(f.ctx, toSend)
 	defer cancel()

@@ -187,7 +187,9 @@ func (p *Presenter) Wait(ctx context.Context, quiet time.Duration) error {
 	return p.awaitTold(ctx, quiet)
 }
 
-// awaitTold is Wait for what agents of some names said, and this program; without names, for all.
+// awaitTold waits until all that the agents named by sources said, and this program, was presented,
+// and then until nothing new comes for quiet; without sources it waits for all agents. A Presenter
+// that is gone counts as done. The error is ctx's. Wait calls it.
 func (p *Presenter) awaitTold(ctx context.Context, quiet time.Duration, sources ...string) error {
 	var calm <-chan time.Time
 	for {
@@ -446,8 +448,9 @@ func (d *driver) startUtterance(ctx context.Context, u announce.Utterance) {
 	}()
 }
 
-// endUtterance tells the Announcer what became of an utterance. It returns the error of an output
-// that is gone.
+// endUtterance tells the Announcer what became of an utterance: heard, cut, unsaid for want of a
+// voice, or waiting to be said again. It returns the error of an output that is gone, and else nil.
+// The goroutine of Run calls it.
 func (d *driver) endUtterance(e presented) error {
 	d.busy = false
 	outcome := announce.Heard
