@@ -164,7 +164,8 @@ func scanMembers(data []byte) (typ string, members [][]byte, err error) {
 }
 
 // checkMembers refuses a message that lacks a required member. A name that differs only in case
-// does not count, and the error says so.
+// does not count, and the error says so. The error is nil or an *InvalidError with a violation for
+// each that is missing.
 func checkMembers(typ string, members [][]byte, required []string) error {
 	var c checker
 	for _, want := range required {
@@ -194,7 +195,8 @@ func hasAny(members [][]byte, names []string) bool {
 	return slices.ContainsFunc(members, func(m []byte) bool { return slices.Contains(names, string(m)) })
 }
 
-// unknownMessageType returns the error for a type that is no message's, and has no event's form.
+// unknownMessageType returns the error for a type that is no message's, and has no event's form; it
+// lists the types that there are.
 func unknownMessageType(typ string) error {
 	var messages []string
 	for known := range readers {
@@ -218,7 +220,8 @@ type messageWire[M any] struct {
 }
 
 // readMessage decodes a handshake or reply message into an M, and checks what it must satisfy to be
-// acted on. P is *M, which is the Message. It is the read function of their readers.
+// acted on. P is *M, which is the Message. It is the read function of their readers. The error is
+// an *InvalidError.
 func readMessage[M any, P interface {
 	*M
 	Message
@@ -284,7 +287,9 @@ var knownMembers = map[string][]string{
 // memberNames returns the names that a struct has in JSON.
 func memberNames[T any]() []string { return membersOf(reflect.TypeFor[T]()) }
 
-// membersOf is memberNames for a type that is known at run time.
+// membersOf returns the names of the JSON members that a struct type, or a pointer to one, has,
+// with those of what it embeds; none for any other type. It is memberNames for a type that is known
+// at run time.
 func membersOf(t reflect.Type) (names []string) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -321,7 +326,7 @@ func (c *checker) checkNames(pointer string, object []byte, knownNames []string)
 }
 
 // twinOf returns the known name that a lax reader would take name for, which differs from it only
-// in case and in blanks; or "".
+// in case and in blanks; or "". A name of more than 128 bytes has none.
 func twinOf(name string, knownNames []string) string {
 	if len(name) > 128 {
 		return ""
@@ -340,7 +345,8 @@ func twinOf(name string, knownNames []string) string {
 	return ""
 }
 
-// eachMember calls f with every member of a JSON object that is known to be well-formed.
+// eachMember calls f with every member of a JSON object that is known to be well-formed, in the
+// order they stand. Empty bytes have none. value is only valid until f returns.
 func eachMember(object []byte, f func(name string, value []byte)) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(object),
 		jsontext.AllowDuplicateNames(true)) // which were looked for before
@@ -388,7 +394,7 @@ func plainError(err error) string {
 	return s
 }
 
-// kindName names a kind of JSON value in an error.
+// kindName names a kind of JSON value in an error: object, array, or as the library does.
 func kindName(k jsontext.Kind) string {
 	switch k {
 	case '{':

@@ -80,7 +80,9 @@ type extensionWire struct {
 	Unknown    jsontext.Value             `json:",embed"`
 }
 
-// readEvent decodes an event of a core type.
+// readEvent decodes an event of a core type, whose payload is an M, and P is *M. toEvent makes safe
+// what the protocol does not know. It is the read function of those types; the error is an
+// *InvalidError.
 func readEvent[M any, P interface {
 	*M
 	Payload
@@ -93,7 +95,8 @@ func readEvent[M any, P interface {
 	return w.toEvent(p, w.Extensions, w.Unknown)
 }
 
-// readExtension decodes an event of any other type.
+// readExtension decodes an event of any other type, with its payload kept as raw JSON. The error is
+// an *InvalidError.
 func readExtension(data []byte, options jsonv2.Options) (Message, error) {
 	var w extensionWire
 	if err := jsonv2.Unmarshal(data, &w, options); err != nil {

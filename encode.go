@@ -51,7 +51,8 @@ func marshalWire(typ string, wire any) ([]byte, error) {
 // first.
 func (e *Event) MarshalJSON() ([]byte, error) { return writeEvent(e) }
 
-// UnmarshalJSON is Decode for a value that is known to be an event.
+// UnmarshalJSON decodes an event as Decode does; another message of AAEP is an error. After an
+// error e is as before.
 func (e *Event) UnmarshalJSON(data []byte) error {
 	m, err := Decode(data)
 	if err != nil {
@@ -110,7 +111,7 @@ func writeEvent(e *Event) ([]byte, error) {
 // notPayload is what is wrong with a payload of a foreign type.
 const notPayload = "has a payload that is not one of this package"
 
-// writePayload writes an event with a core payload.
+// writePayload writes an event with a core payload, for writeEvent. The error is an *InvalidError.
 func writePayload[P any](e *Event, p *P) ([]byte, error) {
 	envelope, err := envelopeOf(e)
 	if err != nil {
@@ -130,7 +131,8 @@ func writeExtension(e *Event) ([]byte, error) {
 
 var coreContext = jsontext.Value(`"` + CoreContext + `"`)
 
-// envelopeOf returns the envelope of an event as it is written.
+// envelopeOf returns the envelope of an event as it is written. An empty Context is written as the
+// core context. The error is that of JSON.
 func envelopeOf(e *Event) (w envelopeWire, err error) {
 	context := coreContext
 	if len(e.Context) > 1 || len(e.Context) == 1 && e.Context[0] != CoreContext {

@@ -112,8 +112,9 @@ func (e *InvalidError) Error() string {
 	return b.String()
 }
 
-// hideTokens takes reply tokens out of a text. Nothing here puts one in, but a peer may have used
-// one as the name of a member or of a type (INV-37).
+// hideTokens replaces the letters and digits behind each rpl_ of a text by …, for errors and logs.
+// Nothing here puts a token in, but a peer may have used one as the name of a member or of a type
+// (INV-37).
 func hideTokens(s string) string {
 	const prefix = "rpl_"
 	var b strings.Builder

@@ -214,8 +214,8 @@ func inOwnNamespace(uri string) bool {
 		})
 }
 
-// versionsIn reports whether a part of a URI is a major version, such as v1, and whether one is a
-// version with a minor number, such as v1.2 or 1.2.
+// versionsIn reports whether a part of the path of a URI is a major version, such as v1, and
+// whether one is a version with a minor number, such as v1.2 or 1.2. The host does not count.
 func versionsIn(uri string) (major, minor bool) {
 	_, path, _ := strings.Cut(uri, ":")
 	if rest, ok := strings.CutPrefix(path, "//"); ok {

@@ -41,7 +41,8 @@ func ValidLanguageTag(s string) bool {
 	return true
 }
 
-// validVersion reports whether s is three numbers, perhaps with a pre-release behind a hyphen.
+// validVersion reports whether s is three numbers with dots, as 1.0.0, perhaps with a pre-release
+// behind a hyphen.
 func validVersion(s string) bool {
 	core, pre, tagged := strings.Cut(s, "-")
 	if tagged && (pre == "" || !madeOf(pre, ".-")) {
@@ -154,7 +155,7 @@ func validYear(t time.Time) bool {
 	return year >= 0 && year <= 9999
 }
 
-// hasRepeats reports whether a value comes twice in a list.
+// hasRepeats reports whether a value comes twice in a list; an empty list has none.
 func hasRepeats[T comparable](list []T) bool {
 	if len(list) <= 16 { // a map costs more
 		for i, v := range list {

@@ -57,7 +57,8 @@ func readStamp(c *checker, written stamp) {
 	}
 }
 
-// urgencyRule returns the id of the requirement that makes the events of a critical type critical.
+// urgencyRule returns the id of the requirement that makes the events of a critical type critical;
+// for a type that is not critical, it is that of confirmations.
 func urgencyRule(t Type) string {
 	switch t {
 	case TypeSessionErrored:
@@ -119,6 +120,7 @@ func readHints(c *checker, e *Event, language string) {
 
 // readPayload replaces the values of a payload that the protocol does not know by safe ones, and
 // fills the payload from u, the members that published peers write instead (D-13 to D-25, D-85).
+// Each change is a diagnostic in c. An extension's payload stays as it is.
 func readPayload(c *checker, payload Payload, u *unknowns) {
 	switch p := payload.(type) {
 	case *SessionErrored:
@@ -177,7 +179,8 @@ func readState(c *checker, pointer string, s *State) {
 }
 
 // readProgress fills in a percentage and a time that are written in the published form, and drops
-// what is out of range.
+// what is out of range. Each of these is a diagnostic in c. A percentage that is there in the
+// protocol's own form counts before the published one.
 func readProgress(c *checker, p *ProgressUpdated, u *unknowns) {
 	g := &p.Progress
 	if u.percent != nil && g.Percent == nil {
@@ -220,7 +223,8 @@ func readConfirmation(c *checker, p *AwaitingConfirmation) {
 }
 
 // readKinds fills in choices from the published options, and the kinds of answers where none is
-// given: a choice where there are some, and free text (D-24).
+// given: a choice where there are some, and free text (D-24). Choices beyond maxOptions, and kinds
+// that are not known, are dropped. Each of these is a diagnostic in c.
 func readKinds(c *checker, p *AwaitingClarification, u *unknowns) {
 	if len(p.Choices) == 0 && len(u.choices) > 0 {
 		p.Choices = u.choices
@@ -268,7 +272,8 @@ func readKinds(c *checker, p *AwaitingClarification, u *unknowns) {
 }
 
 // readHandoff reads who takes over, which is a name in the published types where the protocol has a
-// kind (D-25).
+// kind (D-25). A target kind that is unknown, or missing, is read as empty. Each of these is a
+// diagnostic in c.
 func readHandoff(c *checker, p *HandoffRequested, u *unknowns) {
 	switch {
 	case p.TargetKind != "":

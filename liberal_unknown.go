@@ -45,7 +45,8 @@ func (u *unknowns) noteForm(c *checker, requirement, replacement string) {
 
 // readUnknowns reads e.Unknown, the members beside the known ones. Each is a published way to write
 // another one, which goes into u; a summary in another language, which goes into e.Translations; or
-// gets a diagnostic in c (D-07).
+// gets a diagnostic in c (D-07). At most maxDiagnostics members get one each; the others are
+// counted.
 func readUnknowns(c *checker, e *Event) (u unknowns) {
 	_, extension := e.Payload.(*ExtensionPayload)
 	start, unlisted := len(c.found), 0
@@ -107,7 +108,8 @@ func (u *unknowns) readLanguage(e *Event, value []byte) bool {
 }
 
 // readMember reads a member into u if published producers write it on an event with this kind of
-// payload, and reports whether it did.
+// payload, and reports whether it did. A value of another kind than such producers write is not
+// read.
 func (u *unknowns) readMember(p Payload, name string, value []byte) (ok bool) {
 	switch p.(type) {
 	case *ProgressUpdated:
@@ -168,7 +170,7 @@ func asNumber(value []byte) (float64, bool) {
 }
 
 // asOptions reads a list of texts as choices whose value is their label. An empty text could not be
-// answered.
+// answered. At most maxOptions are read; ok is false for anything but a list of texts.
 func asOptions(value []byte) (choices []Choice, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(value))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {

@@ -27,7 +27,8 @@ const zeroStep = -1
 var wholeNumbers = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(
 	jsonv2.UnmarshalFromFunc(readWhole[int]), jsonv2.UnmarshalFromFunc(readWhole[int64])))
 
-// readWhole decodes an integer that may be written 300.0, and refuses one that T cannot hold.
+// readWhole decodes an integer that may be written 300.0, and refuses one that T cannot hold. v is
+// where it goes. Any other value is left to the library, by errors.ErrUnsupported.
 func readWhole[T int | int64](d *jsontext.Decoder, v *T) error {
 	if d.PeekKind() != '0' {
 		return errors.ErrUnsupported // the usual error
@@ -94,7 +95,8 @@ var ownReaders = jsonv2.JoinUnmarshalers(
 	}),
 )
 
-// readTime decodes a timestamp together with the form in which it is written.
+// readTime decodes a timestamp together with the form in which it is written. The error is
+// errNotTime for what is no RFC 3339 text.
 func readTime(d *jsontext.Decoder) (v stamp, err error) {
 	if d.PeekKind() != '"' {
 		return v, errNotTime
@@ -125,7 +127,7 @@ var writeOptions = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.Prese
 
 // parseInteger reads a JSON number that is whole, however it is written: 300, 300.0, 3e2 and
 // 30000e-2 are (D-14). The digits are what counts: read as a double, 90.00000000000000001 would be
-// whole too.
+// whole too. It returns false for a number with a fraction, or beyond an int64.
 func parseInteger(s string) (int64, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true

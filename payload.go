@@ -213,6 +213,9 @@ func (p *SessionCancelled) fallbackText() string {
 func (p *StateChanged) fallbackText() string {
 	return "The agent is now: " + spaceOut(string(p.ToState)) + "."
 }
+
+// fallbackText returns what is said of progress without a summary: its description, its percentage
+// to a tenth, or its step, in English.
 func (p *ProgressUpdated) fallbackText() string {
 	switch g := p.Progress; {
 	case g.Description != "":

@@ -31,7 +31,8 @@ func isNil(v any) bool {
 	return r.Kind() == reflect.Pointer && r.IsNil()
 }
 
-// checkEvent checks an event of our own: envelope, payload, extensions and size.
+// checkEvent checks an event of our own: envelope, payload, extensions and size. What is wrong goes
+// into c; without a payload nothing else is checked. Validate calls it.
 func checkEvent(c *checker, e *Event) {
 	if isNil(e.Payload) {
 		c.addViolation("ENV-011", "/type", "has no payload, and so no type")

@@ -171,7 +171,8 @@ func (c *checker) checkOptionalObject(req, pointer string, v json.RawMessage, de
 	}
 }
 
-// exactNumber reports whether a JSON number survives being read as a double.
+// exactNumber reports whether a JSON number survives being read as a double: a whole one up to 2^53
+// either way, and any with a fraction or exponent that is not too large.
 func exactNumber(s string) bool {
 	if strings.ContainsAny(s, ".eE") {
 		_, err := strconv.ParseFloat(s, 64)

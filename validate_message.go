@@ -8,7 +8,8 @@ import (
 	"github.com/aaep-go/aaep/internal/nesting"
 )
 
-// checkReceived checks what a message must satisfy to be acted on, also one that a peer sent.
+// checkReceived checks what a message must satisfy to be acted on, also one that a peer sent. What
+// is wrong goes into c. readMessage calls it for what was received, Validate for our own.
 func checkReceived(c *checker, m Message) {
 	switch m := m.(type) {
 	case *SubscriptionRequest:
@@ -63,7 +64,7 @@ func checkReceived(c *checker, m Message) {
 
 // checkSent checks what we ask of our own messages beyond what we ask of others'. A subscription's
 // id is checked where it is made; everywhere else it is an echo, and the other side may have chosen
-// another form (D-44).
+// another form (D-44). What is wrong goes into c.
 func checkSent(c *checker, m Message) {
 	switch m := m.(type) {
 	case *SubscriptionRequest:
@@ -108,6 +109,7 @@ func checkSent(c *checker, m Message) {
 }
 
 // checkCapabilities checks what capabilities must satisfy to be acted on, whichever side sent them.
+// What is wrong goes into c. Zero or nil is what was left out, and passes.
 func checkCapabilities(c *checker, p *Capabilities) {
 	if n := p.MaxEventsPerSecond; n < 0 || n > MaxRate {
 		c.addViolation("HS-012", "/max_events_per_second", "must be from 1 to %d", MaxRate)
@@ -143,7 +145,9 @@ func checkPatterns(c *checker, pointer string, patterns []string) {
 	c.checkEach(pointer, len(patterns), func(i int) { c.checkLength("HS-025", "", patterns[i], 1, 256) })
 }
 
-// checkKnownTerms refuses the enum values and shapes that we tolerate in others' capabilities.
+// checkKnownTerms refuses, in capabilities of our own, the enum values and shapes that we tolerate
+// in others': unknown verbosities, boundaries and loads, extensions that are no URI, and a prefix
+// that is the name of a capability. checkSent calls it.
 func checkKnownTerms(c *checker, p *Capabilities) {
 	c.checkOptionalOneOf("HS-015", "/preferred_verbosity", string(p.PreferredVerbosity), "terse", "normal", "detailed")
 	c.checkEach("/coalesce_boundaries", len(p.CoalesceBoundaries), func(i int) {

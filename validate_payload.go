@@ -3,7 +3,7 @@ package aaep
 import "slices"
 
 // checkPayload checks the payload of our own event, which is one of the twelve core payloads
-// (chapter 4).
+// (chapter 4). What is wrong goes into c, with the path within the event. checkEvent calls it.
 func checkPayload(c *checker, payload Payload) {
 	switch p := payload.(type) {
 	case *SessionStarted:
@@ -74,7 +74,8 @@ func checkPayload(c *checker, payload Payload) {
 	}
 }
 
-// checkProgress checks how far an agent says that it has come (§4.2.2).
+// checkProgress checks how far an agent says that it has come (§4.2.2): at least one of its members
+// is set, each is in range, and the step is not above the total.
 func checkProgress(c *checker, p Progress) {
 	if p == (Progress{}) {
 		c.addViolation("EVT-034", "/progress",

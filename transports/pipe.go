@@ -74,7 +74,8 @@ func (l *lane) releaseRoom(msg []byte) []byte {
 	return msg
 }
 
-// Send copies msg into the lane. It waits for room until ctx is done or either end is closed.
+// Send copies msg into the lane. It waits for room until ctx is done or either end is closed. The
+// error is ErrTooLarge, ErrClosed, that of ctx, or peerClosedError's.
 func (p *pipe) Send(ctx context.Context, msg []byte) error {
 	if len(msg) > MaxMessage {
 		return ErrTooLarge

@@ -26,8 +26,8 @@ type table struct {
 
 // speakRows returns text with each row of a table as a sentence: what it is about, then each cell
 // behind the name of its column. An empty cell is left out. A row may come before the line below
-// the names has told that a table begins. Other manners than Read keep the rows in t.rows, at most
-// maxHeld; text without rows ends the table.
+// the names has told that a table begins. Where t.manner is not Read, the rows are kept in t.rows
+// too, at most maxHeld, and not said; text without rows ends the table.
 func (t *table) speakRows(text string) string {
 	if !strings.Contains(text, "|") {
 		if strings.TrimSpace(text) != "" {

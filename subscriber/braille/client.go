@@ -49,8 +49,9 @@ func newClient(conn net.Conn, keyFile string) (*client, error) {
 	return c, nil
 }
 
-// authorize is the beginning of a connection: the version of the protocol, then the key in keyFile
-// if BRLTTY asks for one.
+// authorize begins a connection: it compares the version of the protocol, and proves with the key
+// in keyFile that this user may use the display, if BRLTTY asks for one. The error says why BRLTTY
+// does not let this program in. newClient calls it before other goroutines use conn.
 func authorize(conn net.Conn, keyFile string) error {
 	p, err := readExpected(conn, packetVersion)
 	if err != nil {
@@ -100,7 +101,7 @@ func keyFile(auth string) string {
 	return ""
 }
 
-// readKeyFile returns what a key file holds, as much as fits a packet.
+// readKeyFile returns what a key file holds, as much as fits a packet. An empty file is an error.
 func readKeyFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -115,7 +116,9 @@ func readKeyFile(name string) ([]byte, error) {
 	return key[:n], nil
 }
 
-// readExpected reads a packet that must be of a kind.
+// readExpected reads a packet that must be of a kind. A packet of another kind, and BRLTTY's own
+// error, is an error with what was read. authorize uses it, before the client's reading goroutine
+// runs.
 func readExpected(conn net.Conn, kind packetType) (packet, error) {
 	p, err := readPacket(conn)
 	switch {
@@ -177,7 +180,8 @@ func (c *client) readPackets() {
 	}
 }
 
-// writePacket writes a packet, or fails within answerTimeout.
+// writePacket writes a packet, or fails within answerTimeout. Where the connection had ended
+// before, the error is why.
 func (c *client) writePacket(p packet) error {
 	c.conn.SetWriteDeadline(time.Now().Add(answerTimeout))
 	_, err := c.conn.Write(p.encodeWire())
@@ -192,7 +196,8 @@ func (c *client) writePacket(p packet) error {
 }
 
 // request sends a packet and waits for the answer, which must be of kind want. A refusal is an
-// error that leaves the connection in use.
+// error that leaves the connection in use. One request is under way at a time. After answerTimeout
+// without an answer it is an error, and the connection is of no more use.
 func (c *client) request(p packet, want packetType) (packet, error) {
 	if err := c.writePacket(p); err != nil {
 		return packet{}, err
@@ -293,8 +298,9 @@ func (c *client) leaveDisplay() error {
 	return err
 }
 
-// hasCharacter reports whether the table of the display has a character. An old BRLTTY does not
-// say; then it is assumed to.
+// hasCharacter reports whether the table of the display has a character. It asks BRLTTY once for
+// each 256 characters; an old BRLTTY that does not say is taken to have all. The error is for a
+// connection that is gone.
 func (c *client) hasCharacter(r rune) (bool, error) {
 	row, ok := c.rows[r>>8]
 	if !ok {
@@ -337,7 +343,8 @@ const (
 )
 
 // hostAddresses returns the networks and addresses to try for the value of BRLAPI_HOST, in order:
-// ":N" is a socket file, or the loopback network; "host:N" is TCP, port 4101+N.
+// ":N", and "" which is ":0", is a socket file and then the loopback network (the latter alone on
+// Windows); "host:N" is TCP, port 4101+N.
 func hostAddresses(host string) ([][2]string, error) {
 	if host == "" {
 		host = ":0"
@@ -361,7 +368,8 @@ func hostAddresses(host string) ([][2]string, error) {
 	return append([][2]string{{"unix", filepath.Join(socketDir, display)}}, local...), nil
 }
 
-// dialHost connects to the first address of a host that answers.
+// dialHost connects to the first address of a host that answers, each for at most answerTimeout. If
+// none does, the error has that of the first, and says how to name another.
 func dialHost(ctx context.Context, host string) (net.Conn, error) {
 	addresses, err := hostAddresses(host)
 	if err != nil {

@@ -92,7 +92,8 @@ func Open(ctx context.Context, options Options) (*Display, error) {
 	return d, nil
 }
 
-// openDisplay is Open without the package's name before its errors.
+// openDisplay does the work of Open; its errors lack the package's name. ctx bounds the opening
+// alone: one that ends first closes what was opened.
 func openDisplay(ctx context.Context, options Options) (*Display, error) {
 	if options.Tables != nil {
 		if err := checkPrograms(); err != nil {
@@ -119,7 +120,8 @@ func openDisplay(ctx context.Context, options Options) (*Display, error) {
 	return d, err
 }
 
-// startDisplay opens a display on a connection, and closes that if it cannot.
+// startDisplay opens a display on a connection, and starts the goroutine that owns it; where it
+// cannot, it closes the connection.
 func startDisplay(conn net.Conn, options Options) (*Display, error) {
 	c, err := newClient(conn, cmp.Or(keyFile(os.Getenv("BRLAPI_AUTH")), "/etc/brlapi.key"))
 	if err != nil {
@@ -214,7 +216,8 @@ func (d *Display) Close() error {
 	return nil
 }
 
-// runOrder has the goroutine that owns the reader call f, and waits for that.
+// runOrder has the goroutine that owns the reader call f, and waits for that. The error is why the
+// display is gone, or that of ctx; f was not called then.
 func (d *Display) runOrder(ctx context.Context, f func()) error {
 	done := make(chan struct{})
 	select {
@@ -245,8 +248,10 @@ func (d *Display) carryOutOrders() {
 // of changes: one may be lost, or come before the new size counts.
 const sizeCheck = 5 * time.Second
 
-// serveUntilError carries out orders, keys and what is due. After each of them the display follows
-// the reader.
+// serveUntilError carries out orders, keys and what is due, and has the display follow the reader
+// after each, until the display is closed, which is announce.ErrClosed, or the connection fails. It
+// asks for the size at each notice of a change, and every sizeCheck while something is shown. Only
+// the goroutine that owns the reader calls it.
 func (d *Display) serveUntilError() error {
 	timer := time.NewTimer(math.MaxInt64) // set when something is due
 	defer timer.Stop()
@@ -297,8 +302,9 @@ func (d *Display) serveUntilError() error {
 	}
 }
 
-// updateDisplay makes the display follow the reader, and sets the timer to when the reader is due
-// next.
+// updateDisplay makes the display follow the reader: it takes the display for a first text, writes
+// a line that has changed, or gives the display back. It sets the timer to when the reader is due
+// next, if ever.
 func (d *Display) updateDisplay(timer *time.Timer) error {
 	now := time.Now()
 	next := d.reader.advance(now)
@@ -337,7 +343,8 @@ func (d *Display) giveBack() error {
 	return d.client.leaveDisplay()
 }
 
-// measureDisplay asks how many cells there are, and lays out the texts anew if that has changed.
+// measureDisplay asks how many cells there are, and lays out the texts anew if that has changed;
+// what is shown is then written again. Zero cells stand for no display.
 func (d *Display) measureDisplay() error {
 	cells, err := d.client.displaySize()
 	if err != nil {

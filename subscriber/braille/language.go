@@ -60,7 +60,8 @@ var scriptLetters = map[string]string{
 	"Telu": "కఖగ", "Thai": "กขค", "Tibt": "ཀཁག",
 }
 
-// sampleLetters returns a few letters of a language, or "" if it is unknown here.
+// sampleLetters returns a few letters that a display needs for a language, or "" if the language is
+// unknown here. Speaks asks for those.
 func sampleLetters(tag string) string {
 	t, err := language.Parse(tag)
 	if err != nil {

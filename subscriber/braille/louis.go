@@ -89,8 +89,9 @@ func (l *translator) processFor(table string) *process {
 // stdbuf makes it write lines.
 var programs = [...]string{"lou_translate", "stdbuf"}
 
-// startProcess starts a process, and learns how it shows a character that no table has, from three
-// of private use. It returns nil if there is no such table.
+// startProcess starts a process of liblouis for a table, and learns how it shows a character that
+// no table has, from three of private use. It returns nil if the program cannot run or there is no
+// such table.
 func startProcess(table string) *process {
 	cmd := exec.Command(programs[1], "-oL", programs[0], "--forward", "unicode.dis,"+table)
 	in, err := cmd.StdinPipe()
@@ -127,7 +128,7 @@ func startProcess(table string) *process {
 	return p
 }
 
-// commonPrefix returns the longest prefix of both that ends between characters.
+// commonPrefix returns the longest prefix that a and b share and that ends between characters.
 func commonPrefix(a, b string) string {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -139,7 +140,7 @@ func commonPrefix(a, b string) string {
 	return a[:n]
 }
 
-// endProcess kills the program, and waits until its output has ended.
+// endProcess kills the program, and waits until its output has ended. A nil process is none to end.
 func (p *process) endProcess() {
 	if p == nil {
 		return
@@ -151,7 +152,9 @@ func (p *process) endProcess() {
 	p.cmd.Wait()
 }
 
-// translateLine returns the braille for one line without spaces at its ends.
+// translateLine returns the braille for one line without spaces at its ends. Without an answer in
+// answerTimeout, or where the program ended, the error is errTranslation, and the process is of no
+// more use.
 func (p *process) translateLine(line string) (string, error) {
 	timeout := time.NewTimer(answerTimeout)
 	defer timeout.Stop()
@@ -186,7 +189,8 @@ func (l *translator) translateLine(table, line string) (string, error) {
 	return s, err
 }
 
-// hasCharacter reports whether a table has a character. Each is tried once.
+// hasCharacter reports whether a table has a character, by what liblouis makes of it. Each is tried
+// once, and remembered. False too where the program does not answer. It takes l.mu.
 func (l *translator) hasCharacter(table string, r rune) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,7 +246,9 @@ func (l *translator) translateText(table, text string) ([]word, error) {
 	return words, nil
 }
 
-// groupWords puts words in groups that lou_translate takes at once. A longer word is split.
+// groupWords puts words in groups that lou_translate takes at once: at most maxLine bytes, with
+// each byte counted twice for escapes. A word that is longer than maxLine is split between
+// characters.
 func groupWords(words []string) [][]string {
 	var groups [][]string
 	size := maxLine

@@ -48,7 +48,8 @@ type packet struct {
 	body []byte
 }
 
-// readPacket reads one packet. A longer one than the protocol allows is an error.
+// readPacket reads one packet. One of more than maxPacket bytes is an error; io.EOF is an end
+// between two packets.
 func readPacket(r io.Reader) (packet, error) {
 	var head [8]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

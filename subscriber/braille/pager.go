@@ -28,7 +28,8 @@ type cut struct {
 }
 
 // textWords returns the words of a plain text that BRLTTY translates, with a cell for each
-// character.
+// character, and where each word may be cut. A number is kept whole, and the groups of digits of
+// one are joined.
 func textWords(text string) []word {
 	var words []word
 	for _, s := range strings.FieldsFunc(text, isPageBreak) {
@@ -123,8 +124,8 @@ func isPageBreak(r rune) bool {
 var aNumber = regexp.MustCompile(
 	`^[-+−±#\p{Sc}]{0,2}\p{Nd}+(?:[-.,:/'’٫٬·\x{a0}\x{2007}\x{2009}\x{202f}]\p{Nd}+)*[%‰°\p{Sc}]?`)
 
-// continuesNumber reports whether b continues the number at the end of a: one to three digits, then
-// groups of three.
+// continuesNumber reports whether b is the next group of three digits of the number at the end of
+// a, as in 10 000, so that both stay on one page.
 func continuesNumber(a, b []rune) bool {
 	n := 0
 	for n < len(b) && unicode.IsDigit(b[n]) {
@@ -147,7 +148,8 @@ type page struct {
 	start int
 }
 
-// layOutPages lays words out on pages of width cells, at least 1.
+// layOutPages lays words out on pages of width cells, at least 1. A word that is wider than a page
+// is cut, at a place of its own where it has one; joined words stay together if they fit.
 func layOutPages(words []word, width int) []page {
 	var pages []page
 	var line []rune // the page that is being filled

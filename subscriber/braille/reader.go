@@ -77,7 +77,9 @@ func (r *reader) pageWidth() int {
 	return max(r.cells, 1)
 }
 
-// addText begins to present a text. Its over is called once, with the result.
+// addText begins to present a text. Its over is called once, with the result. A text that was being
+// presented is cut. It is shown at once, unless the person reads something older and it is not
+// critical. Beyond maxTexts the oldest is forgotten, other than the one that is read.
 func (r *reader) addText(t *text) {
 	t.pages = layOutPages(t.words, r.pageWidth())
 	if len(r.texts) == maxTexts {
@@ -121,7 +123,9 @@ func (r *reader) textToRead() *text {
 	return nil
 }
 
-// setCells sets how many cells there are, and lays out all texts anew.
+// setCells sets how many cells there are, and lays out all texts anew, so that the reader stays at
+// the words it was at. Zero, which is no display, leaves the pages as they are; the same number
+// changes nothing.
 func (r *reader) setCells(cells int, now time.Time) {
 	if cells == r.cells {
 		return
@@ -183,7 +187,8 @@ func (r *reader) pressKey(k key, now time.Time) {
 }
 
 // leaveText goes on from the text that is read, to the next one or to nothing, and so dismisses or
-// acknowledges it.
+// acknowledges it. A critical text that has not stood for armingTime stays: the key was pressed for
+// what stood there before. pressKey calls it.
 func (r *reader) leaveText(now time.Time) {
 	t := r.textToRead()
 	if t == nil {
@@ -238,8 +243,8 @@ func (r *reader) advance(now time.Time) time.Time {
 	}
 }
 
-// dueAt returns when turnPage is to be called, because the page has stood long enough; the zero
-// time for never.
+// dueAt returns when advance is to call turnPage, because the page has stood long enough; the zero
+// time for never, as for a critical text, or any text where Options.Manual is set.
 func (r *reader) dueAt() time.Time {
 	t := r.textToRead()
 	switch {
@@ -282,8 +287,9 @@ func (r *reader) turnPage() {
 	}
 }
 
-// updateShown puts on the display what is to be read, if it may change now, and else returns when
-// it may.
+// updateShown puts on the display what is to be read, if it may change now, and returns zero, or
+// else when it may. What a key asked for (byKey) changes at once; anything else at most once in
+// changeInterval.
 func (r *reader) updateShown(now time.Time, byKey bool) time.Time {
 	t := r.textToRead()
 	if r.cells == 0 || t == nil && r.shown == nil {
@@ -335,7 +341,8 @@ func (r *reader) clearDismissed(now, next time.Time) time.Time {
 	return next
 }
 
-// displayLine returns the whole line: a page, and the marks in its last two cells.
+// displayLine returns the whole line: a page, and in its last two cells the marks of what waits and
+// of what goes on or stays. A display of less than minMarked cells has no room for marks.
 func (r *reader) displayLine() []rune {
 	var text []rune
 	t := r.textToRead()

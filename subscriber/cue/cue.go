@@ -157,7 +157,7 @@ func (o *Output) wasJustFelt(ev *aaep.Event, pattern string) bool {
 }
 
 // meaningOf returns the pattern for what an utterance means, or "" for one that has no more to it
-// than its words.
+// than its words. The link comes before the event, and the event before the Kind.
 func meaningOf(u announce.Utterance) string {
 	switch u.Link {
 	case announce.LinkLost:

@@ -196,6 +196,8 @@ func (o *Options) publishedEndpoints(ctx context.Context, origin *url.URL) (map[
 
 // endpointWay returns the way over the transport with a name that an endpoint of the manifest at
 // origin leads to, if it stays where the user was: on this machine, or on that host and encrypted.
+// ok is false for any other: another host, a port that is not the origin's, credentials in the
+// address, or a transport that is not known here.
 func (o *Options) endpointWay(name string, endpoint manifest.Endpoint, origin *url.URL) (Way, bool) {
 	isLocal := httpguard.LoopbackName(origin.Hostname())
 	if path, ok := strings.CutPrefix(endpoint.Address, LocalScheme); ok {
@@ -228,7 +230,8 @@ func (o *Options) endpointWay(name string, endpoint manifest.Endpoint, origin *u
 	return Way{}, false
 }
 
-// portOf returns the port of a URL, or the usual one of its scheme.
+// portOf returns the port of a URL, or the usual one of its scheme: 443 where that is encrypted,
+// else 80.
 func portOf(u *url.URL) string {
 	switch {
 	case u.Port() != "":

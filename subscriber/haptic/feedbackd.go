@@ -120,7 +120,9 @@ func (f *Feedbackd) Patterns() []string {
 	return names
 }
 
-// Play plays a pattern; its location does not matter.
+// Play plays a pattern, and returns when it has ended, after longest at the latest; its location
+// does not matter. A pattern without an event in Options.Events is not played, and is no error.
+// When ctx ends first, the pattern is ended.
 func (f *Feedbackd) Play(ctx context.Context, felt extensions.HapticData) error {
 	event, ok := f.options.Events[felt.Pattern]
 	if !ok {

@@ -59,7 +59,9 @@ var (
 	})
 )
 
-// Open loads the controller client. NVDA need not run yet.
+// Open loads the controller client, from Options.Library or, if that is empty, from the folder of
+// the program. NVDA need not run yet. The error says that the library or a function of it is
+// missing.
 func Open(options Options) (*Output, error) {
 	path := options.Library
 	if path == "" {
@@ -92,7 +94,8 @@ func Open(options Options) (*Output, error) {
 // Running reports whether NVDA runs. A program that has a voice of its own should be silent then.
 func (o *Output) Running() bool { return failure(o.running.Call()) == nil }
 
-// failure makes an error of what a call returned.
+// failure makes an error of what a call of the controller client returned: nil for 0, ErrAbsent
+// where NVDA is not there, ErrOld where it does not know the call.
 func failure(code, _ uintptr, _ error) error {
 	switch errno := syscall.Errno(uint32(code)); errno {
 	case 0:
@@ -165,7 +168,8 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	return err
 }
 
-// ssml returns a text as NVDA takes it, with a mark behind it.
+// ssml returns a text as NVDA takes it, in a voice for the language unless that is empty, with a
+// mark behind it that NVDA reports when it has spoken.
 func ssml(text, language, mark string) string {
 	var b bytes.Buffer
 	b.WriteString("<speak>")

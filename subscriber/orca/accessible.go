@@ -38,7 +38,9 @@ const (
 	statesShown                       = 1<<8 | 1<<24 | 1<<25 | 1<<30 // enabled, sensitive, showing, visible
 )
 
-// openAccessible makes this program an accessible one, on the bus that the session names.
+// openAccessible makes this program an accessible one, on the bus that the session names. The error
+// is ErrAbsent where there is no bus of accessibility. Closing the result's connection takes the
+// program away again.
 func openAccessible(ctx context.Context, session *dbus.Conn) (*accessible, error) {
 	var address string
 	get := session.Object("org.a11y.Bus", "/org/a11y/bus").CallWithContext(ctx, "org.a11y.Bus.GetAddress",
@@ -81,7 +83,7 @@ func (a *accessible) exportObject(o *object, interfaces ...string) error {
 }
 
 // showNotification shows a text. Each is an object of its own, since what Orca knows of an object
-// is kept.
+// is kept; the last keptShown stay. Any goroutine may call it.
 func (a *accessible) showNotification(text string) error {
 	a.mu.Lock()
 	a.last++

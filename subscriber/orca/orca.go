@@ -80,8 +80,9 @@ type Output struct {
 	voices map[string]bool // by owner of the name and language, what Orca answered
 }
 
-// Open connects to Orca, and returns ErrAbsent if it is not there. ctx bounds the connecting, not
-// the Output.
+// Open connects to Orca, and returns ErrAbsent if it is not there; an Orca without a service is
+// reached as an accessible program. Connecting takes at most answerWithin. ctx bounds the
+// connecting, not the Output.
 func Open(ctx context.Context, options Options) (*Output, error) {
 	if options.WordsPerMinute <= 0 {
 		options.WordsPerMinute = usualPace
@@ -193,8 +194,9 @@ func (o *Output) speakingTime(u announce.Utterance, text string) time.Duration {
 	return spoken.Time(text, int64(o.options.WordsPerMinute))
 }
 
-// becomeAccessible makes this program one whose notifications an Orca without a service speaks, if
-// that runs.
+// becomeAccessible makes this program one whose notifications an Orca without a service speaks; it
+// is one already after the first call. The error is ErrAbsent where no Orca runs. Open and
+// presentNotification call it.
 func (o *Output) becomeAccessible(ctx context.Context) error {
 	if sessionbus.Running(sessionbus.Processes, "orca") == "" {
 		return ErrAbsent
@@ -210,7 +212,8 @@ func (o *Output) becomeAccessible(ctx context.Context) error {
 }
 
 // presentNotification shows a text to an Orca without a service, and returns nil when it can have
-// been spoken.
+// been spoken, by an estimate. The error is ErrLeft where Orca has gone, announce.ErrClosed, or
+// that of ctx. Present calls it.
 func (o *Output) presentNotification(ctx context.Context, u announce.Utterance, text string) error {
 	if err := o.becomeAccessible(ctx); err != nil {
 		return err
@@ -243,7 +246,8 @@ func ownerLeft(s *dbus.Signal, name, owner string) bool {
 		s.Body[2] != owner
 }
 
-// findOrca returns the dialect and the owner of the Orca that runs now, or ErrAbsent.
+// findOrca returns the dialect and the owner of the Orca that runs now, or ErrAbsent. Another error
+// says that the bus does not answer.
 func (o *Output) findOrca(ctx context.Context) (d dialect, owner string, err error) {
 	for _, d := range dialects {
 		err := o.callMethod(ctx, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus.GetNameOwner",
@@ -258,7 +262,8 @@ func (o *Output) findOrca(ctx context.Context) (d dialect, owner string, err err
 	return d, "", ErrAbsent
 }
 
-// interruptSpeech silences Orca, if it does as it is asked within a second.
+// interruptSpeech silences Orca, by the first of its modules that takes the call, within a second.
+// A failure is not reported: the person's own key silences Orca too.
 func (o *Output) interruptSpeech(ctx context.Context, d dialect, owner string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

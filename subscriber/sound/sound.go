@@ -63,7 +63,9 @@ type Output struct {
 	player *player
 }
 
-// Open finds a program that plays sounds, and has it play silence.
+// Open finds a program that plays sounds, and has it play silence, to know that it can. The error
+// says which option is wrong, or is ErrAbsent where no program plays. The sounds it makes are in a
+// folder that Close removes.
 func Open(ctx context.Context, options Options) (*Output, error) {
 	for _, name := range options.Only {
 		if !slices.Contains(Meanings(), name) {
@@ -133,7 +135,8 @@ func (p *player) playMeaning(ctx context.Context, meaning string) error {
 // longest is how long a sound may take, whatever the theme has.
 const longest = 5 * time.Second
 
-// playFile plays a file and returns when it is over; when ctx ends first, it is silenced.
+// playFile plays a file at the volume of p and returns when it is over, after longest at the
+// latest; when ctx ends first, it is silenced, and the error is that of ctx.
 func (p *player) playFile(ctx context.Context, program, file string) error {
 	limited, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
@@ -155,7 +158,8 @@ func (p *player) playFile(ctx context.Context, program, file string) error {
 	return nil
 }
 
-// chooseProgram takes the first program that plays a moment of silence.
+// chooseProgram takes the first program that plays a moment of silence, pw-play before paplay. The
+// error is ErrAbsent, with why the last one did not. Open calls it.
 func (p *player) chooseProgram(ctx context.Context) error {
 	silence := filepath.Join(p.folder, "silence.wav")
 	if err := os.WriteFile(silence, encodeWAV(make([]int16, sampleRate/100)), 0o600); err != nil {
@@ -181,7 +185,8 @@ func (p *player) chooseProgram(ctx context.Context) error {
 var themeNames = map[string]string{Question: "message-new-instant", Tool: "audio-volume-change", Done: "complete",
 	Failed: "dialog-error", Lost: "network-connectivity-lost"}
 
-// chooseFiles finds the sounds of the desktop, and makes those that it lacks.
+// chooseFiles finds the sounds of the desktop for each meaning, and makes those that it lacks, or
+// that are the same as another's. Open calls it.
 func (p *player) chooseFiles() error {
 	p.files = map[string]string{}
 	for _, meaning := range Meanings() {
@@ -200,7 +205,8 @@ func (p *player) chooseFiles() error {
 	return nil
 }
 
-// findThemeFile returns the file of a name in the first theme that has it, or "".
+// findThemeFile returns the file of a name in the theme aaep or, failing that, freedesktop, in the
+// first folder of XDG_DATA_HOME and XDG_DATA_DIRS that has it; "" if none has.
 func findThemeFile(name string) string {
 	home := os.Getenv("XDG_DATA_HOME")
 	if !filepath.IsAbs(home) {

@@ -28,7 +28,8 @@ var ownSounds = map[string][]tone{
 		{0, 60 * time.Millisecond}, {392, 260 * time.Millisecond}},
 }
 
-// makeTones returns the samples of tones, one after the other, at sampleRate.
+// makeTones returns the 16-bit samples of tones, one after the other, at sampleRate. Each tone
+// begins without a click and fades out.
 func makeTones(tones []tone) (samples []int16) {
 	const (
 		loudest = 0.4 * math.MaxInt16

@@ -13,7 +13,8 @@ import (
 )
 
 // serverAddress returns where the speech server listens, by the rules of its own library:
-// SPEECHD_ADDRESS, else a Unix socket in the user's runtime folder.
+// SPEECHD_ADDRESS, else a Unix socket in the user's runtime folder. An empty address of a method
+// stands for the usual one. The error is for a SPEECHD_ADDRESS of another method.
 func serverAddress() (network, addr string, err error) {
 	method, rest, _ := strings.Cut(os.Getenv("SPEECHD_ADDRESS"), ":")
 	switch {
@@ -42,7 +43,8 @@ func serverAddress() (network, addr string, err error) {
 }
 
 // dialServer connects to the user's speech server. Where none answers it starts one, if spawn says
-// so and the server would be on this machine.
+// so and the server would be on this machine. The error is that of the first connection, or of the
+// start.
 func dialServer(ctx context.Context, spawn bool) (net.Conn, error) {
 	network, addr, err := serverAddress()
 	if err != nil {

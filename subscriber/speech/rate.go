@@ -6,7 +6,8 @@ var paces = [...]struct{ rate, wpm int }{
 	{-100, 84}, {-50, 127}, {0, 172}, {25, 247}, {50, 317}, {75, 396}, {100, 473},
 }
 
-// rateFor returns the SSIP rate nearest to a pace in words a minute.
+// rateFor returns the SSIP rate, from -100 to 100, nearest to a pace in words a minute, between the
+// paces that were measured; a pace beyond those gets the rate of the slowest or fastest.
 func rateFor(wpm int) int {
 	for i, hi := range paces {
 		if wpm > hi.wpm {

@@ -20,7 +20,8 @@ func screenReader(ctx context.Context, proc string) string {
 	return sessionbus.Running(proc, "orca", "cthulhu", "odilia", "fenrir")
 }
 
-// readerOnBus asks the session bus, where there is one, and starts nothing.
+// readerOnBus asks the session bus whether a screen reader runs, within two seconds, and starts
+// nothing. It returns the reader's name for an error, or "" where there is no bus or none runs.
 func readerOnBus(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -61,8 +61,9 @@ type Output struct {
 	err    error  // why it is over
 }
 
-// Open opens an output. The error is ErrScreenReader where a screen reader runs and Force is not
-// set.
+// Open connects to the user's speech server, which it starts if Options.Spawn says so and there is
+// none, and sets the voice. The error is ErrScreenReader where a screen reader runs and
+// Options.Force is not set.
 func Open(ctx context.Context, o Options) (*Output, error) {
 	if !o.Force {
 		if name := screenReader(ctx, sessionbus.Processes); name != "" {
@@ -297,7 +298,7 @@ func (o *Output) silenceMessage(ctx context.Context, message string) error {
 }
 
 // Close silences what is being said, and closes the connection. Present then returns
-// announce.ErrClosed.
+// announce.ErrClosed. A second Close does nothing.
 func (o *Output) Close() error {
 	o.stop()
 	o.turn <- struct{}{}

@@ -55,7 +55,9 @@ type parser struct {
 	size int   // the bytes of those lines
 }
 
-// feedLine takes a line without its end. It returns true with the line that completes a reply.
+// feedLine takes a line without its end. It returns the reply and true with the line that completes
+// a reply. The error is for a line that is no reply, one within a reply of another code, and a
+// reply of more than maxReply bytes.
 func (p *parser) feedLine(line string) (reply, bool, error) {
 	code, ok := 0, len(line) >= 4 && line[0] >= '1' && line[0] <= '9' && (line[3] == ' ' || line[3] == '-')
 	for i := 0; ok && i < 3; i++ {
@@ -96,7 +98,7 @@ type link struct {
 func newLink(conn net.Conn) *link { return &link{conn: conn, r: bufio.NewReaderSize(conn, maxLine)} }
 
 // readReply returns the next reply or event. After an error that is os.ErrDeadlineExceeded it can
-// be called again.
+// be called again. A line of more than maxLine bytes is an error.
 func (l *link) readReply() (reply, error) {
 	for {
 		part, err := l.r.ReadSlice('\n')

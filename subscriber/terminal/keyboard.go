@@ -13,7 +13,9 @@ import (
 	"github.com/aaep-go/aaep/internal/plaintext"
 )
 
-// takeTerminal switches the terminal to single keys, if that can be had now.
+// takeTerminal switches the terminal to single keys, if that can be had now; where it cannot, lines
+// are read as the terminal edits them. It takes t.mu. Open calls it, and watchSuspension after a
+// suspension.
 func (t *Terminal) takeTerminal() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -209,7 +211,8 @@ func (e *editor) handleKey(r rune) (shown string, line *string, ended bool) {
 	return shown, nil, false
 }
 
-// columnsOf returns how many cells of the terminal a letter takes.
+// columnsOf returns how many cells of the terminal a letter takes: 0 for a combining mark, 2 for a
+// wide script, else 1.
 func columnsOf(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):

@@ -68,6 +68,8 @@ func (q *printQueue) newOutlet(w io.Writer) *outlet {
 }
 
 // Write takes what is to be printed, and waits for nothing. An error is that of an earlier Write.
+// Beyond mostWaiting bytes that are not printed yet it leaves the text out, and how many lines that
+// were is printed later.
 func (o *outlet) Write(b []byte) (int, error) {
 	q := o.queue
 	q.mu.Lock()
@@ -93,7 +95,8 @@ func (q *printQueue) addJob(job *printJob) {
 	}
 }
 
-// showKey has a key of the line that is being typed shown, and waits for nothing.
+// showKey queues a key of the line that is being typed to be shown, and waits for nothing. Beyond
+// mostWaiting keys it drops them, up to the next Enter.
 func (q *printQueue) showKey(key rune) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -155,7 +158,9 @@ func (q *printQueue) dropJob(job *printJob) bool {
 // gone.
 var errUnread = fmt.Errorf("nothing reads what is printed: %w", io.ErrClosedPipe)
 
-// printJobs does the jobs until there are none. It waits for the terminal, however long that is.
+// printJobs does the jobs until there are none, and then says how many lines were left out
+// meanwhile. It waits for the terminal, however long that is. addJob starts it as a goroutine where
+// none runs.
 func (q *printQueue) printJobs() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -183,7 +188,8 @@ func (q *printQueue) printJobs() {
 	q.runs = false
 }
 
-// printJob does a job. Only printJobs calls it, with q.mu not held.
+// printJob does one job: it shows keys, or writes text, in front of which a line that is being
+// typed ends. The error is that of the write. Only printJobs calls it, with q.mu not held.
 func (q *printQueue) printJob(job *printJob) error {
 	screen := q.screen()
 	switch {

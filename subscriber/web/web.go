@@ -81,7 +81,8 @@ type Page struct {
 	Relayed bool
 }
 
-// Handler returns a handler for this page, as the function Handler does.
+// Handler returns a handler for this page, as the function Handler does, with the endpoints and the
+// mark of a relay put into index.html. It serves GET and HEAD of the files of the page.
 func (p Page) Handler() http.Handler {
 	files := map[string]file{}
 	entries, err := static.ReadDir("static")

@@ -68,7 +68,8 @@ func TokenFile(path string, log *slog.Logger) (Authenticator, error) {
 // tokenFileForm says what is to be in a file of tokens, for an error.
 const tokenFileForm = "it has a principal, a space and a token on each line, and mode 0600"
 
-// TokenNames returns the principals in a file as that of TokenFile, each once, in order.
+// TokenNames returns the principals in a file as that of TokenFile, each once, in alphabetical
+// order. The file may be readable only for its owner; the error names the file.
 func TokenNames(path string) ([]string, error) {
 	text, err := credentials.ReadPrivate(path)
 	if err != nil {
@@ -94,7 +95,8 @@ type tokenSet []struct {
 }
 
 // authenticate names the peer of a request by its bearer token. It is the Authenticator that Tokens
-// and TokenFile return.
+// and TokenFile return. The error is ErrNone for a request without a token, or with a signed one,
+// so that Any asks the next; a token that is not known is AuthenticationRequired.
 func (s tokenSet) authenticate(r *http.Request) (string, error) {
 	token, err := credentials.Bearer(r)
 	if err != nil {

@@ -39,7 +39,8 @@ type Dialer struct {
 }
 
 // Dial opens a connection and a stream of its own. Whether the credentials are accepted shows when
-// the first message is received: then the error is an *aaep.Rejection.
+// the first message is received: then the error is an *aaep.Rejection. ctx bounds the opening
+// alone.
 func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	network, addr, authority, err := d.parseTarget()
 	if err != nil {

@@ -127,7 +127,9 @@ var errNotLocal = status.Error(codes.Unauthenticated,
 	"this listener has no authentication and serves loopback connections only")
 
 // Subscribe serves one stream: gRPC calls it in a goroutine of its own, and the stream lasts until
-// it returns, with the status that the peer gets.
+// it returns, with the status that the peer gets. A peer that is refused, or finds as many streams
+// as can be served, takes no slot. It lasts until the Conn is closed, the peer has gone, or the
+// credentials are withdrawn.
 func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aaepv1.AaepMessage]) error {
 	s, r := v.s, httpRequest(stream.Context(), aaepv1.AaepService_Subscribe_FullMethodName)
 	principal, err := s.authenticatePeer(r) // first, since a refused peer takes no slot
@@ -160,8 +162,8 @@ func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aa
 	return f.status
 }
 
-// authenticatePeer returns the peer's principal, "" without an authenticator, or the status that
-// refuses the peer.
+// authenticatePeer returns the peer's principal, or the status that refuses the peer. Without an
+// authenticator the principal is "", and peers that are not on this machine are refused.
 func (s *Server) authenticatePeer(r *http.Request) (principal string, refused error) {
 	if s.o.Authenticate == nil {
 		if !httpguard.Loopback(r) {
@@ -183,7 +185,9 @@ func (s *Server) authenticatePeer(r *http.Request) (principal string, refused er
 	return "", status.Error(codes.Unauthenticated, denied.Message)
 }
 
-// GetManifest returns the manifest.
+// GetManifest returns the manifest of ServerOptions, for any peer that may connect without
+// credentials on this machine, or anyone where there is an authenticator. Without a manifest the
+// status is Unavailable.
 func (v service) GetManifest(ctx context.Context, _ *aaepv1.GetManifestRequest) (*aaepv1.Manifest, error) {
 	o := v.s.o
 	switch {

@@ -95,7 +95,8 @@ func (f *frames) Read() ([]byte, error) {
 }
 
 // readFrame reads one message, in the framing that the peer's first byte on the link tells; a peer
-// that changes it later breaks the link. Empty lines are skipped.
+// that changes it later breaks the link. Empty lines are skipped. The error is io.EOF for a clean
+// end, transports.ErrTooLarge, or why the link broke.
 func (f *frames) readFrame() ([]byte, error) {
 	if f.reader == nil {
 		f.reader = readerPool.Get().(*bufio.Reader)
@@ -152,8 +153,9 @@ func (f *frames) noteFraming(framing int32, begin byte) error {
 	return nil
 }
 
-// readLength reads the rest of a length, whose first byte is read, and its message. Memory grows
-// with what has arrived, not with the length that the peer claims.
+// readLength reads the rest of a length of four bytes, whose first byte is read and is 0, and its
+// message, of at most transports.MaxMessage bytes. Memory grows with what has arrived, not with the
+// length that the peer claims. readFrame calls it.
 func (f *frames) readLength() ([]byte, error) {
 	head, err := f.reader.Peek(3)
 	if err != nil {
@@ -178,7 +180,8 @@ func (f *frames) readLength() ([]byte, error) {
 	return msg, nil
 }
 
-// readLine reads one line and returns it without its end, which is \n or \r\n.
+// readLine reads one line and returns it without its end, which is \n or \r\n. A line longer than a
+// message is transports.ErrTooLarge; one without its end is torn, which is an error too.
 func (f *frames) readLine() ([]byte, error) {
 	var line []byte
 	for {

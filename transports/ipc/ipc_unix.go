@@ -54,8 +54,8 @@ func Listen(path string, logger *slog.Logger) (*Listener, error) {
 	return &Listener{ln, logger}, nil
 }
 
-// removeStale removes the socket at path if no process listens on it. Anything else at path is an
-// error, nothing is none.
+// removeStale removes the socket at path if no process listens on it. A path that is free is nil; a
+// socket that is listened on, and any other file, is an error. Listen calls it.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +85,9 @@ func (l *Listener) Addr() string { return l.ln.Addr().String() }
 // connection.
 const shortageWait = 100 * time.Millisecond
 
-// Accept returns the Conn of the next peer, who is the user that we are; others are turned away.
+// Accept returns the Conn of the next peer, who is the user that we are; others are turned away and
+// logged. Where the system lacks files or memory it tries again after shortageWait. The error is
+// that of ctx, or transports.ErrClosed.
 func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 	stop := context.AfterFunc(ctx, func() { l.ln.SetDeadline(time.Now()) })
 	defer func() {
@@ -140,7 +142,8 @@ type Dialer struct {
 	Path string
 }
 
-// Dial connects, if the socket and its folder belong to the user of this process.
+// Dial connects, if the socket and its folder belong to the user of this process. If another user
+// listens there, the error is fs.ErrPermission.
 func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	if err := checkOwned(filepath.Dir(d.Path)); err != nil {
 		return nil, err

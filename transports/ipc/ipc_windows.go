@@ -114,7 +114,8 @@ func (l *Listener) acceptLoop() {
 // Addr returns the path.
 func (l *Listener) Addr() string { return l.ln.Addr().String() }
 
-// Accept returns the Conn of the next peer, who is the user that we are; others are turned away.
+// Accept returns the Conn of the next peer, who is the user that we are; others are turned away and
+// logged. The error is that of ctx, or transports.ErrClosed.
 func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 	for {
 		if err := ctx.Err(); err != nil {

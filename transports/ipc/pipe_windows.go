@@ -35,7 +35,8 @@ func newPipe(conn net.Conn, reporter violation.Reporter) *pipe {
 	return &pipe{conn: conn, violations: reporter, handle: pipeHandle(conn), first: make([]byte, 1)}
 }
 
-// Read returns the next message. The peer's first one decides how all are framed.
+// Read returns the next message. The peer's first one decides how all are framed; a length in front
+// of a later one is an error. The error is io.EOF for a clean end, or transports.ErrTooLarge.
 func (p *pipe) Read() ([]byte, error) {
 	if s := p.stream.Load(); s != nil {
 		return s.Read()
@@ -99,7 +100,8 @@ func (p *pipe) readMessage() ([]byte, error) {
 
 var peekNamedPipe = windows.NewLazySystemDLL("kernel32.dll").NewProc("PeekNamedPipe")
 
-// bytesLeft returns how many bytes of the message whose first byte was read are still unread.
+// bytesLeft returns how many bytes of the message whose first byte was read are still unread. The
+// error is os.ErrClosed after Close. It takes p.mu.
 func (p *pipe) bytesLeft() (n uint32, err error) {
 	p.mu.Lock() // so that Close does not free the handle, which the system could then give to another file
 	defer p.mu.Unlock()

@@ -39,7 +39,8 @@ func pipeOwner(conn net.Conn) (*windows.SID, error) {
 }
 
 // clientUser returns the process at the other end of a connection that was accepted, and the user
-// it runs as. The pipe lets only us in; this is the second lock (B.3.6).
+// it runs as. The pipe lets only us in; this is the second lock (B.3.6). pid is for the log, and is
+// there where only the user could not be learned.
 func clientUser(conn net.Conn) (user *windows.SID, pid uint32, err error) {
 	if err := windows.GetNamedPipeClientProcessId(pipeHandle(conn), &pid); err != nil {
 		return nil, 0, err

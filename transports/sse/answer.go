@@ -74,7 +74,8 @@ func (s *Server) writeError(w http.ResponseWriter, status int, text string) {
 	s.writeBody(w, status, b)
 }
 
-// writeBody sends a JSON body. It bounds how long the rest of a refused request is read.
+// writeBody answers a request with a status and a JSON body, within writeTime. It bounds how long
+// the rest of a refused request is read.
 func (s *Server) writeBody(w http.ResponseWriter, status int, msg []byte) {
 	h := w.Header()
 	h.Set("Content-Type", jsonType)

@@ -63,7 +63,9 @@ const (
 )
 
 // Receive returns the answers to what was POSTed and the data of the stream's events, exactly.
-// After either side's subscription.close the end of the stream is io.EOF.
+// After either side's subscription.close the end of the stream is io.EOF. A rejection is followed
+// by io.EOF. Other errors are transports.ErrClosed, ErrInterrupted with why the stream broke, after
+// which Reopen helps, and that of ctx.
 func (c *conn) Receive(ctx context.Context) ([]byte, error) {
 	for {
 		if c.ctx.Err() != nil {

@@ -58,7 +58,8 @@ var (
 	_ transports.Reopener = (*conn)(nil)
 )
 
-// Dial makes a Conn. Nothing is sent yet: the first Send must be a subscription.request.
+// Dial makes a Conn. Nothing is sent yet: the first Send must be a subscription.request. The error
+// is for a URL or TLS that cannot be used.
 func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -96,8 +97,9 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	return c, nil
 }
 
-// address returns the checked URL, with a clean path that does not end in a slash. Its errors do
-// not repeat URL, which may hold a password.
+// address returns the checked URL of the Dialer, with a clean path that does not end in a slash.
+// The error says what is wrong and does not repeat URL, which may hold a password: it is no http or
+// https URL, holds credentials, a query or a fragment, or is not encrypted and not of this machine.
 func (d Dialer) address() (*url.URL, error) {
 	const want = `give "http://127.0.0.1:8080" or "https://bank.example/aaep/v1", for example`
 	u, err := url.Parse(d.URL)
@@ -164,7 +166,7 @@ func sameOrigin(a, b *url.URL) bool {
 		a.User == nil
 }
 
-// portOf returns the port of u, also where its scheme implies it.
+// portOf returns the port of u; without one, 443 for https and else 80.
 func portOf(u *url.URL) string {
 	switch p := u.Port(); {
 	case p != "":

@@ -50,7 +50,8 @@ func (c *conn) newInbound(lastID string) *inbound {
 }
 
 // Reopen opens the stream again after the last event that Receive returned. A stream that still
-// runs is given up. While it runs, Receive waits.
+// runs is given up. While it runs, Receive waits. Another Reopen waits for this one. The error is
+// ErrInterrupted where trying again may help, or transports.ErrClosed; any other is final.
 func (c *conn) Reopen(ctx context.Context) error {
 	select {
 	case c.reopening <- struct{}{}:
@@ -104,6 +105,7 @@ func (c *conn) Cut() {
 }
 
 // LastEventID returns the id of the last event that Receive took, of those that have one, or "".
+// For an event that is about to be returned it may be that one already. Any goroutine may call it.
 func (c *conn) LastEventID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -271,7 +271,9 @@ func (l *link) beginPost() bool {
 	return true
 }
 
-// endLink ends the link for the reason err; only the first call counts.
+// endLink ends the link for the reason err, which it keeps, removes it from the Server and ends its
+// stream. Only the first call counts. Any goroutine may call it, holding neither l.mu nor the
+// Server's.
 func (l *link) endLink(err error) {
 	l.mu.Lock()
 	if l.err != nil {
@@ -290,7 +292,8 @@ func (l *link) endLink(err error) {
 	l.notifyOwner()
 }
 
-// NextStream waits for the peer to open an event stream that still is the newest.
+// NextStream waits for the peer to open an event stream that still is the newest, and returns that.
+// The error is that of ctx, or why the link ended.
 func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
 	for {
 		if !l.isAlive() {
@@ -340,7 +343,8 @@ func (l *link) attachStream(st *stream, onlyIdle bool) bool {
 	return true
 }
 
-// detachStream ends st, and removes it if it still is the link's stream.
+// detachStream ends st, removes it if it still is the link's stream, and wakes the owner. The
+// request that served st calls it.
 func (l *link) detachStream(st *stream) {
 	st.endStream()
 	l.mu.Lock()

@@ -60,7 +60,7 @@ type ServerOptions struct {
 	Logger *slog.Logger
 }
 
-// setDefaults puts the defaults where a field is zero.
+// setDefaults puts the defaults where a field is zero or negative, and limits what the Logger gets.
 func (o *ServerOptions) setDefaults() {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix

@@ -38,7 +38,8 @@ func newParser(r io.Reader, limit int, lastID string) *parser {
 }
 
 // nextEvent reads the next event, and sets p.lastID. An event that the end of the stream cuts off
-// is dropped. The error is the reader's.
+// is dropped. One whose data is longer than p.limit comes as tooLarge, without data. The error is
+// the reader's. readEvents calls it on the stream's goroutine.
 func (p *parser) nextEvent() (event, error) {
 	var ev event
 	hasData := false // a data line, even an empty one, makes an event

@@ -13,7 +13,7 @@ import (
 
 // serveSubscribe serves POST subscriptions: it makes a link and hands it to Accept, and the
 // producer's answer is the response (B.1.2). A request that is not valid is answered here, with a
-// rejection.
+// rejection. principal is who the authenticator says sent it. ServeHTTP calls it.
 func (s *Server) serveSubscribe(w http.ResponseWriter, r *http.Request, principal string) {
 	refuse := func(status int, text string) {
 		m := &aaep.SubscriptionRejected{ReasonCode: aaep.ReasonUnknown, ReasonMessage: text}
@@ -99,7 +99,8 @@ const badReply = "not a valid AAEP reply, renegotiation or close"
 
 // serveReply serves POST replies (B.1.4), to which subscribers also send renegotiations and the end
 // of their subscription. A well-formed reply always gets the same 204, whatever subscription it
-// names and whatever becomes of it (INV-10).
+// names and whatever becomes of it (INV-10). ServeHTTP calls it with the principal that the
+// authenticator named.
 func (s *Server) serveReply(w http.ResponseWriter, r *http.Request, principal string) {
 	body, release, status, problem := s.readBody(w, r, principal)
 	defer release()
@@ -198,7 +199,8 @@ func (s *Server) deliverPosted(w http.ResponseWriter, r *http.Request, l *link, 
 
 // serveRenegotiate hands a renegotiation to the subscription id, and the producer's answer is the
 // response (D-55). This transport's own refusals are never a subscription.rejected, which would end
-// the subscription.
+// the subscription. Without an answer within AnswerTimeout the status is 503, and the answer comes
+// on the event stream; for a subscription that is unknown, or another's, 404.
 func (s *Server) serveRenegotiate(w http.ResponseWriter, r *http.Request, id, principal string, body []byte) {
 	const unknown = "there is no such subscription"
 	l := s.lookupLink(id, principal)

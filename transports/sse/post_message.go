@@ -36,7 +36,8 @@ func (a postResponse) excerpt() string {
 
 // postMessage POSTs msg to the URL to, within postTime, and reads the response, whatever its
 // status. A redirect is an error, since messages stay on their URL. The text of an error says
-// whether the message may have arrived.
+// whether the message may have arrived. postResponse has no body where that could not be read, or
+// is too large.
 func (c *conn) postMessage(ctx context.Context, to *url.URL, msg []byte) (postResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, postTime)
 	defer cancel()

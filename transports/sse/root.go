@@ -72,7 +72,8 @@ func (rs *RootServer) Accept(ctx context.Context) (transports.Conn, error) {
 // Close refuses new streams; see Server.
 func (rs *RootServer) Close() error { return rs.server.Close() }
 
-// ServeHTTP serves the three endpoints.
+// ServeHTTP serves the three endpoints /events, /messages and /healthz; another path gets 404, and
+// another method 405. Every check that needs no state comes first.
 func (rs *RootServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cors, ok := rs.server.checkAccess(w, r)
 	if !ok {
@@ -110,7 +111,7 @@ func (rs *RootServer) buildRequest(tags []string) ([]byte, error) {
 }
 
 // serveEvents serves GET /events: on an idle subscription that sent the client's last event, or on
-// a new one.
+// a new one. A subscription that the producer refuses gets the refusal as the answer.
 func (rs *RootServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		rs.server.refuseBadStream(w, r, "", "a request for the event stream has no body")
@@ -162,6 +163,7 @@ const notAReply = "not a valid AAEP reply; confirmation.reply and clarification.
 
 // serveMessage serves POST /messages: it hands a reply to the subscription that was sent the
 // question with the reply's token. Every reply gets the same answer, whatever becomes of it (D-36).
+// A body that is no reply is refused as malformed.
 func (rs *RootServer) serveMessage(w http.ResponseWriter, r *http.Request) {
 	body, release, status, problem := rs.server.readBody(w, r, "")
 	defer release()

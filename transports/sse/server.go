@@ -116,6 +116,7 @@ func (s *Server) Close() error {
 
 // admitLink queues a new link for Accept and returns "". Otherwise it returns why it did not: the
 // Server is closed or its queue is full, or there are as many links as MaxSubscriptions allows.
+// openLink calls it. It takes s.mu.
 func (s *Server) admitLink(l *link) (refusal aaep.ReasonCode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +177,9 @@ func (s *Server) lookupLink(id, principal string) *link {
 
 const subscriptionsPath = "/subscriptions" // below the prefix
 
-// ServeHTTP serves the three endpoints. Every check that needs no state comes first.
+// ServeHTTP serves the three endpoints, or refuses the request: 404 for another path, 405 for
+// another method, and the authenticator's refusal. Every check that needs no state comes first. A
+// ticket stands for credentials on a GET of events.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cors, ok := s.checkAccess(w, r)
 	if !ok {

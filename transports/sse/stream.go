@@ -64,7 +64,8 @@ func (st *stream) endStream() {
 }
 
 // SendEvents waits for the turn, then writes and flushes the events. Without events it writes what
-// TrySend left.
+// TrySend left. The error is that of ctx, errLost for a stream that has ended,
+// transports.ErrTooLarge, or the writer's.
 func (st *stream) SendEvents(ctx context.Context, events []transports.Event) error {
 	size := chunkRoom
 	for _, ev := range events {
@@ -100,7 +101,7 @@ func (st *stream) Framing() string {
 }
 
 // AppendEvents appends events to b as they go over the wire; on a hijacked connection as one chunk
-// of HTTP/1.1.
+// of HTTP/1.1. If one of them is too large it appends none, and returns transports.ErrTooLarge.
 func (st *stream) AppendEvents(b []byte, events []transports.Event) ([]byte, error) {
 	for _, ev := range events {
 		if len(ev.Message) > transports.MaxMessage {
@@ -251,7 +252,9 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, principal s
 	}
 }
 
-// newStream makes the stream of a GET, or answers that there cannot be one and returns nil.
+// newStream makes the stream of a GET of events, with the id of the last event that the peer says
+// it had, or answers the request with why there cannot be one and returns nil. Nothing is sent to
+// the peer yet.
 func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
 	rc := http.NewResponseController(w)
 	if err := rc.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {

@@ -63,7 +63,8 @@ func (s *Server) redeemTicket(r *http.Request) (principal string, holder *http.R
 	return l.principal, l.spendTicket(q.Get("ticket"))
 }
 
-// addTicket keeps a ticket until it expires. It reports false if there are too many.
+// addTicket keeps a ticket until it expires, or reports false where the link has maxTickets
+// already. It takes l.mu.
 func (l *link) addTicket(t ticket) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,8 +82,8 @@ func (l *link) addTicket(t ticket) bool {
 	return true
 }
 
-// spendTicket removes a ticket and returns the request it was issued for, or nil. It compares in
-// constant time (INV-48).
+// spendTicket removes a ticket and returns the request it was issued for, or nil if there is no
+// such ticket, or no more. It compares in constant time (INV-48), and takes l.mu.
 func (l *link) spendTicket(secret string) *http.Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()

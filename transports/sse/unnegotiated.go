@@ -10,8 +10,9 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// listenUnnegotiated opens the stream of a producer that knows no handshake, and answers the
-// request in the producer's place.
+// listenUnnegotiated opens the stream of a producer that knows no handshake, and answers req in the
+// producer's place. Without such a stream the conn is as fresh as before, and the error says that
+// there is neither. postRequest calls it, where Dialer.RootLayout is set.
 func (c *conn) listenUnnegotiated(ctx context.Context, req *aaep.SubscriptionRequest) error {
 	answer, err := aaep.Encode(c.unnegotiatedAcceptance(req))
 	if err != nil {
@@ -70,7 +71,7 @@ func (c *conn) Substituted(msg []byte) bool {
 }
 
 // sendUnnegotiated sends what a producer without a handshake understands, which is replies. A close
-// only ends the stream.
+// only ends the stream; a renegotiation is an error. Send calls it.
 func (c *conn) sendUnnegotiated(ctx context.Context, m aaep.Message, msg []byte) error {
 	switch m.(type) {
 	case *aaep.SubscriptionClose:

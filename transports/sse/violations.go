@@ -10,7 +10,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// reportStreamHead reports the headers of a stream that are not as B.1.6 demands.
+// reportStreamHead reports, for a proof of the peer, the headers of a stream that are not as B.1.6
+// demands: its type, its character set, and that it may not be cached. openStream goes on all the
+// same.
 func (c *conn) reportStreamHead(head http.Header) {
 	contentType := shortenText(head.Get("Content-Type"), 100)
 	typ, params, err := mime.ParseMediaType(contentType)

@@ -115,7 +115,7 @@ func (p *process) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// hasExited reports whether the child has ended.
+// hasExited reports whether the child process has ended. It returns at once.
 func (p *process) hasExited() bool {
 	select {
 	case <-p.exited:

@@ -131,7 +131,9 @@ func (f *frames) readLines() {
 	}
 }
 
-// writeLines is the goroutine that writes messages and answers until the link is closed.
+// writeLines writes messages and answers, each as one line, until the link is closed, and then the
+// answers that are due. It is a goroutine of its own, the only one that writes to f.out; f.written
+// is closed when it ends.
 func (f *frames) writeLines() {
 	defer close(f.written)
 	for {
@@ -155,7 +157,9 @@ func (f *frames) writeLines() {
 }
 
 // Read returns the next message. A line that is none is answered and skipped; only too many in a
-// row break the link (INV-35).
+// row break the link (INV-35). The error is errGarbage for those, transports.ErrClosed,
+// transports.ErrTooLarge for blank lines without end, or why the streams ended. duplex calls it on
+// one goroutine at a time.
 func (f *frames) Read() ([]byte, error) {
 	for {
 		var next incomingLine
@@ -235,7 +239,8 @@ func (f *frames) queueAnswer(line []byte) {
 	}
 }
 
-// Write has writeLines write one message in one line, and waits at most writeTimeout until it has.
+// Write has writeLines write one message in one line, and waits at most writeTimeout until it has;
+// after that the error is errPeerStuck. It is transports.ErrClosed after Close.
 func (f *frames) Write(msg []byte) error {
 	m := outgoingLine{f.wrapMessage(msg), make(chan error, 1)}
 	timeout := time.NewTimer(writeTimeout)

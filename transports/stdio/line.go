@@ -108,7 +108,8 @@ func parseLine(line []byte, allowBare bool) (rpcObject, *lineFault) {
 }
 
 // parseObject makes the object of JSON-RPC whose members have these values, as written, or says why
-// it is neither a request, nor a notification, nor a response.
+// it is neither a request, nor a notification, nor a response. parseLine calls it, and answers the
+// fault.
 func parseObject(values map[string][]byte) (rpcObject, *lineFault) {
 	o := rpcObject{id: values["id"], params: values["params"], result: values["result"], error: values["error"]}
 	method, hasMethod := values["method"]

@@ -84,7 +84,8 @@ func (f *frames) takeMessage(o rpcObject) ([]byte, *lineFault) {
 	return o.params, nil
 }
 
-// requirementOf returns the requirement that a subscriber breaks when it misuses a method.
+// requirementOf returns the id of the requirement that a subscriber breaks when it misuses a
+// method, for the report of a proof.
 func requirementOf(method string) string {
 	switch method {
 	case methodRenegotiate:
@@ -132,7 +133,8 @@ func (f *frames) acceptRequest(o rpcObject) ([]byte, *lineFault) {
 }
 
 // acceptResponse returns the message in the response to a request of this end. For an error of
-// JSON-RPC it makes a subscription.rejected with the error's text.
+// JSON-RPC it makes a subscription.rejected with the error's text. A response to no request, and
+// one that is too large, is a fault of the peer, which takeMessage answers.
 func (f *frames) acceptResponse(o rpcObject) ([]byte, *lineFault) {
 	if !f.forgetRequest(string(o.id)) {
 		f.violations.Report("STDIO-004", "a response has an id that no request had")
@@ -185,7 +187,8 @@ func (f *frames) forgetRequest(id string) bool {
 	return true
 }
 
-// methodOf returns the method that a message of the type typ travels by.
+// methodOf returns the method of JSON-RPC that a message of the type typ travels by, in the
+// direction that fromProducer says.
 func methodOf(typ string, fromProducer bool) string {
 	switch {
 	case typ == typeClose:

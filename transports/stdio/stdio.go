@@ -85,8 +85,8 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 	}
 }
 
-// Close stops waiting. The streams are closed too, unless Accept has returned the link, which lives
-// on.
+// Close stops waiting for the link. The streams are closed too, unless Accept has returned the
+// link, which lives on. A second Close does nothing.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

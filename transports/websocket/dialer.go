@@ -40,7 +40,8 @@ type Dialer struct {
 }
 
 // Dial connects and agrees on the subprotocol. The error is an *aaep.Rejection where the producer
-// wants other credentials.
+// wants other credentials. Any other error says that the URL, the credentials or the link is at
+// fault.
 func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	u, err := d.address()
 	if err != nil {
@@ -96,7 +97,8 @@ func (d Dialer) address() (*url.URL, error) {
 	return u, nil
 }
 
-// requestHeader returns Header with what Credentials returns in the place of the same names.
+// requestHeader returns the headers of the handshake: Header, with what Credentials returns in the
+// place of the same names. The error is that of Credentials.
 func (d Dialer) requestHeader(ctx context.Context) (http.Header, error) {
 	header := d.Header.Clone()
 	if d.Credentials == nil {

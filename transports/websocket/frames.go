@@ -128,7 +128,8 @@ func (f *frames) noteRead(msg []byte, err error) ([]byte, error) {
 }
 
 // readFrame reads one message through gorilla, within readTimeout from its first fragment on. After
-// an error the link is of no use.
+// an error the link is of no use. The error is transports.ErrTooLarge, errNotText, or as readError
+// has it. Read calls it on one goroutine at a time.
 func (f *frames) readFrame() ([]byte, error) {
 	kind, r, err := f.ws.NextReader()
 	if err != nil {
@@ -187,7 +188,8 @@ func lastWordsIn(msg []byte) (last lastWords, err error) {
 }
 
 // reportCloseCode reports a peer that ended the link with another code than its last message
-// demands. err is the error of the read that ended the link.
+// demands. err is the error of the read that ended the link. readFrame calls it. It is for a proof
+// of the peer alone.
 func (f *frames) reportCloseCode(err error) {
 	var closeFrame *gorilla.CloseError
 	if !errors.As(err, &closeFrame) {
@@ -216,7 +218,7 @@ func (f *frames) reportCloseCode(err error) {
 }
 
 // noteLastWords sets the code that Close will end the link with, if msg, which is about to be sent,
-// is one that ends a subscription.
+// is one that ends a subscription: a rejection or a close. Any other message changes nothing.
 func (f *frames) noteLastWords(msg []byte) {
 	if !bytes.HasPrefix(msg, []byte(`{"type":"subscription.`)) { // as aaep.Encode writes it
 		return
@@ -245,7 +247,7 @@ func (f *frames) noteLastWords(msg []byte) {
 }
 
 // Close sends the close frame, waits at most closeTimeout for the peer's, and closes the
-// connection.
+// connection. It returns nil always. duplex calls it once.
 func (f *frames) Close() error {
 	close(f.done)
 	f.pings.Stop()

@@ -45,7 +45,8 @@ func (f *servedFrames) Out() *writer.Writer { return f.out }
 // Framing names the framing, which is the same for every WebSocket.
 func (*servedFrames) Framing() string { return "frames" }
 
-// AppendFrame appends msg to b as one text frame, as msg is about to be sent.
+// AppendFrame appends msg to b as one unmasked text frame, as a server sends it; msg is about to be
+// sent. The error is always nil.
 func (f *servedFrames) AppendFrame(b, msg []byte) ([]byte, error) {
 	f.noteLastWords(msg)
 	b = append(b, 0x80|gorilla.TextMessage) // the first and last fragment
@@ -163,7 +164,8 @@ func (t *turnConn) SetWriteDeadline(deadline time.Time) error {
 	return nil
 }
 
-// Write waits for the turn and writes b, which is whole frames.
+// Write waits for the turn and writes b, which is whole frames of gorilla's own, such as pings,
+// within the deadline that was set, or else writeTimeout.
 func (t *turnConn) Write(b []byte) (int, error) {
 	deadline := t.deadline
 	if deadline.IsZero() {

@@ -98,7 +98,8 @@ func (r *Relay) Serve(ctx context.Context, ln net.Listener) error {
 	return err
 }
 
-// serveHTTP serves the page and its endpoints below the secret path, and nothing elsewhere.
+// serveHTTP serves the page and its endpoints below the secret path; another path gets 404, and a
+// request that a web page of another origin may have made 403.
 func (r *Relay) serveHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if err := (httpguard.Rules{}).Check(req); err != nil {

@@ -22,8 +22,9 @@ type question struct {
 	size  int
 }
 
-// rememberQuestion keeps the question of an event so that the page can answer it, and drops those
-// of a session that has ended.
+// rememberQuestion keeps the question of an event, which takes size bytes, so that the page can
+// answer it, and drops those of a session that has ended. Beyond maxKeptEvents or maxKeptBytes the
+// oldest go. keepFrame calls it; it takes v.mu.
 func (v *visit) rememberQuestion(ev *aaep.Event, size int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -75,7 +76,8 @@ func (v *visit) forwardReplies(ctx context.Context) error {
 	}
 }
 
-// findQuestion returns the event that asked with a token, or nil.
+// findQuestion returns the event that asked with a token, the newest if there are several, or nil.
+// It takes v.mu.
 func (v *visit) findQuestion(token aaep.ReplyToken) *aaep.Event {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -88,7 +90,8 @@ func (v *visit) findQuestion(token aaep.ReplyToken) *aaep.Event {
 }
 
 // renegotiateTerms asks the agent for other terms, or for more time to answer, and sends the page
-// the terms that hold then.
+// the terms that hold then. A refusal of the agent is sent to the page and returned. forwardReplies
+// calls it.
 func (v *visit) renegotiateTerms(ctx context.Context, wanted aaep.Capabilities) error {
 	var timing extensions.Timing
 	data := wanted.Extensions[extensions.TimingVocabulary.Prefix]

@@ -57,7 +57,8 @@ func (f frame) sendTo(ctx context.Context, st transports.Stream) error {
 }
 
 // servePage serves one page from its request to its end: it subscribes to the agent with the page's
-// terms, and passes on what comes from either side.
+// terms, and passes on what comes from either side. It ends with the page's link or the agent's
+// subscription, and tells the page the reason. Serve starts it as a goroutine for each page.
 func (r *Relay) servePage(ctx context.Context, conn transports.Resumable) {
 	defer conn.Close()
 	data, err := conn.Receive(ctx)
@@ -126,7 +127,8 @@ func (r *Relay) servePage(ctx context.Context, conn transports.Resumable) {
 	}
 }
 
-// rejectionOf returns the page's rejection for an error of Dial.
+// rejectionOf returns the page's rejection for an error of Dial or Renegotiate: that of the agent,
+// or transport_unavailable for any other error.
 func rejectionOf(err error) *aaep.SubscriptionRejected {
 	var r *aaep.Rejection
 	if !errors.As(err, &r) {
@@ -158,7 +160,8 @@ type proof struct {
 	LooksLike string `json:"looks_like,omitzero"` // another agent, which it is not
 }
 
-// sendAccepted sends the page the terms that hold, and what is known of who honors them.
+// sendAccepted sends the page the terms that hold, and what is known of who honors them. The latter
+// goes in the member "relay", which only the page knows. v.id stands for the subscription.
 func (v *visit) sendAccepted(ctx context.Context) error {
 	accepted := v.sub.Accepted()
 	agent, identity := accepted.Producer, proof{}
@@ -276,8 +279,10 @@ func (v *visit) forwardEvents(ctx context.Context) error {
 // errMissed ends a visit whose page missed more events than are kept.
 var errMissed = errors.New("relay: the page missed more than was kept")
 
-// feedStream sends what the page has missed, then each event, until the stream is lost. An error is
-// the end of the subscription.
+// feedStream sends what the page has missed, then each event, until the stream is lost, which
+// returns the error of ctx. Any other error is the end of the subscription; errMissed says that
+// what the page missed is no longer kept. An event that cannot be sent is left out. forwardEvents
+// calls it.
 func (v *visit) feedStream(ctx context.Context, st transports.Stream) error {
 	lastSeen, _ := strconv.Atoi(st.LastEventID())
 	if first := v.last - len(v.kept); lastSeen < first || lastSeen > v.last {
@@ -317,7 +322,9 @@ func (v *visit) feedStream(ctx context.Context, st transports.Stream) error {
 	}
 }
 
-// keepFrame makes the frame of an event, and keeps it for a page that may miss it.
+// keepFrame makes the numbered frame of an event, with the name under which the agent is known
+// here, and keeps it for a page that may miss it. Beyond maxKeptEvents or maxKeptBytes the oldest
+// go. transports.ErrTooLarge is one of its errors.
 func (v *visit) keepFrame(ev *aaep.Event) (frame, error) {
 	renamed := *ev
 	renamed.Producer.AgentName = v.agentName()

@@ -41,7 +41,7 @@ func (c *claims) UnmarshalJSON(b []byte) error {
 // An audience is the "aud" of a token: the names of those that it is meant for.
 type audience []string
 
-// UnmarshalJSON reads one name or a list of names.
+// UnmarshalJSON reads the audience of a token, which is one name or a list of names.
 func (a *audience) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
 		*a = make(audience, 1)

@@ -65,8 +65,9 @@ func (b *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// fetchDocument returns the document at a URL of the issuer, past all caches. The text of its
-// errors is one line and fit for a log.
+// fetchDocument returns the document at a URL of the issuer, past all caches; the client bounds its
+// size and time. A status other than 200 is an error. The text of its errors is one line and fit
+// for a log.
 func fetchDocument(ctx context.Context, c *http.Client, address string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

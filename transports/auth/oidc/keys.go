@@ -128,7 +128,8 @@ func fitsAlgorithm(public any, alg string) bool {
 }
 
 // parseKeys reads a JWK set (RFC 7517). Keys of kinds that are not ours, and those not made to
-// sign, are left out.
+// sign, are left out. An RSA key of less than 2048 bits is left out too. A set without a key that
+// is left is an error.
 func parseKeys(b []byte) (set []key, err error) {
 	var raw struct {
 		Keys []jsontext.Value `json:"keys"`

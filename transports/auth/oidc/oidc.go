@@ -85,7 +85,9 @@ type verifier struct {
 	now      func() time.Time // time.Now, but for tests
 }
 
-// newVerifier checks the Config and returns a verifier that has read the issuer's keys once.
+// newVerifier checks the Config and returns a verifier that has read the issuer's keys once. The
+// error says that the Audience is empty, the Issuer no address, or the keys cannot be read. New
+// calls it.
 func newVerifier(ctx context.Context, c Config) (*verifier, error) {
 	if c.Audience == "" {
 		return nil, errors.New("the audience is empty: tokens that were made for others would be good")
@@ -143,7 +145,8 @@ func (v *verifier) locateKeys(ctx context.Context) error {
 }
 
 // discoverKeys asks the issuer for the URL of its keys, as OpenID Connect Discovery has it. The
-// caller checks that URL.
+// caller checks that URL. The error is for an issuer that is called otherwise, and for one that
+// does not answer, as unavailableError marks it.
 func (v *verifier) discoverKeys(ctx context.Context, client *http.Client) (string, error) {
 	issuer, err := upstream.NewProvider(upstream.ClientContext(ctx, client), v.Issuer)
 	var document struct {
@@ -214,7 +217,9 @@ func checkAddress(s string) error {
 }
 
 // authenticateRequest is the Authenticator that New returns: it names the peer of a request by its
-// signed bearer token.
+// signed bearer token. The error is auth.ErrNone for a request without a signed token, so that
+// auth.Any asks the next Authenticator. The principal is the issuer and the subject, with #
+// between.
 func (v *verifier) authenticateRequest(r *http.Request) (string, error) {
 	token, err := credentials.Bearer(r)
 	if err != nil {
@@ -287,7 +292,8 @@ func (v *verifier) readToken(ctx context.Context, token string) (*verifiedToken,
 	return g, v.checkTimes(&g.claims)
 }
 
-// checkTimes returns why a token is not good at this time.
+// checkTimes returns why a token is not good at this time, or nil. Clocks may differ by leeway. A
+// token without an expiry is refused.
 func (v *verifier) checkTimes(c *claims) error {
 	now := v.now()
 	switch {
