@@ -280,15 +280,8 @@ func TestMutants(t *testing.T) {
 	proved := map[string]bool{"resumed": true, "resumed-text": true} // by TestResumed, over a stream that can break
 	caught := 0
 	mutants := slices.Concat(mutants, moreMutants, languageMutants, lateMutants, termsMutants, outsiderMutants, unseenMutants, unprovenMutants)
-	if testing.Short() { // each runs the whole suite: one for each case, but for those of order
-		meant := map[string]bool{}
-		mutants = slices.DeleteFunc(mutants, func(m mutant) bool {
-			before := len(meant)
-			for _, name := range m.caught {
-				meant[name] = true
-			}
-			return len(meant) == before
-		})
+	if testing.Short() { // one for each case, but for those of order
+		mutants = onePerCase(mutants, func(m mutant) []string { return m.caught })
 	}
 	t.Run("caught", func(t *testing.T) {
 		for _, m := range mutants {
@@ -312,6 +305,20 @@ func TestMutants(t *testing.T) {
 			t.Errorf("no mutant is caught by %s", c.Name)
 		}
 	}
+}
+
+// onePerCase returns the mutants that a case catches which catches none of those before, in order.
+// caught names the cases that are meant for a mutant. It is for testing.Short, since each mutant
+// runs the whole suite.
+func onePerCase[M any](mutants []M, caught func(M) []string) []M {
+	meant := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(mutants), func(m M) bool {
+		before := len(meant)
+		for _, name := range caught(m) {
+			meant[name] = true
+		}
+		return len(meant) == before
+	})
 }
 
 // runMutant runs the suite on a mutant: with testing.Short, the cases that are

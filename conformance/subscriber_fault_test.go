@@ -15,6 +15,7 @@ import (
 type fault struct {
 	title  string
 	caught []string // the cases that must fail or deviate, and no other may
+	whole  bool     // it shows only beside the plays of other cases
 
 	conn  func(transports.Conn, hook) transports.Conn // stands before the link
 	caps  func(*aaep.Capabilities)

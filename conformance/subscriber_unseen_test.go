@@ -130,7 +130,7 @@ var unseenFaults = []fault{
 		})}
 		return m
 	})},
-	{title: "says no to what is open when it goes", caught: []string{"never-by-itself"}, conn: mutateWith(func() *messageMutator {
+	{title: "says no to what is open when it goes", caught: []string{"never-by-itself"}, whole: true, conn: mutateWith(func() *messageMutator {
 		var token any
 		return &messageMutator{in: editEach(func(o object) object {
 			if shortName(o) == "awaiting.confirmation" {
@@ -235,7 +235,7 @@ var unseenFaults = []fault{
 		conn: dropReceived(func(o object) bool { return strings.HasPrefix(fmt.Sprint(o["type"]), "https://aaep-protocol.org/") })},
 	{title: "says of each yes that something was changed", caught: []string{"decision-kept"},
 		conn: editSent(editOnly("confirmation.reply", setMembers(object{"modified_action": object{}})))},
-	{title: "takes leave under the name of the first link", caught: []string{"leave-valid"},
+	{title: "takes leave under the name of the first link", caught: []string{"leave-valid"}, whole: true,
 		runs: underFirstName("subscription.close")},
 	{title: "renegotiates under the name of the first link", caught: []string{"renegotiation-valid"},
 		runs: underFirstName("subscription.renegotiate")},
@@ -333,7 +333,7 @@ var unseenFaults = []fault{
 	})},
 	{title: "has room for forty letters of a session", caught: []string{"long-session"},
 		conn: dropReceived(func(o object) bool { return len(fmt.Sprint(o["session_id"])) > 40 })},
-	{title: "asks for the changed terms with the right to reply taken back", caught: []string{"says-it-replies"},
+	{title: "asks for the changed terms with the right to reply taken back", caught: []string{"says-it-replies"}, whole: true,
 		conn: editSent(editOnly("subscription.renegotiate", func(o object) object {
 			caps, _ := o["capabilities"].(object)
 			return cloneWith(o, object{"capabilities": cloneWith(caps, object{"supports_confirmation_reply": false})})
