@@ -28,8 +28,10 @@ func ReadKnown(r io.Reader) (names []string, err error) {
 	return names, lines.Err()
 }
 
-// beginReport says which cases the report is of: those up to its level or, of these, the ones that
-// were named.
+// beginReport fills in what the report is of, and returns which cases are chosen: those up to its
+// level or, of these, the ones that only names. The error is for a level or a profile that there is
+// not, and for a name in only or known that no case has; extra is the cases from outside, which a
+// profile needs.
 func (r *Report) beginReport(cases, extra []Case, only, known []string) (chosen func(Case) bool, err error) {
 	r.Suite, r.SuiteVersion, r.SpecVersion, r.Began, r.Partial = "aaep-go", SuiteVersion, aaep.Version,
 		time.Now().UTC(), len(only) > 0

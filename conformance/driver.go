@@ -63,7 +63,8 @@ type CommandDriver struct {
 }
 
 // Start runs the driver's program with the scenario on its standard input, and returns when the
-// program has ended.
+// program has ended. What the program printed is in the error of one that fails; one that cannot be
+// started is ErrNoDriver. When ctx ends, the program is killed, and the error is nil.
 func (d CommandDriver) Start(ctx context.Context, s Scenario) error {
 	if len(d.Command) == 0 {
 		return errors.New("there is no command")
@@ -131,7 +132,9 @@ func (d *ChildDriver) Open(ctx context.Context) error {
 
 var errNotReady = errors.New("the program did not say that it is ready")
 
-// Start gives the program a scenario. It opens it first, if it is not open yet.
+// Start gives the program a scenario, which it opens first if it is not open yet, and waits for its
+// answer. The error is ErrNoDriver where it cannot be started or has ended, or what it answered.
+// When ctx ends first, Start returns nil, and the answer is passed over later.
 func (d *ChildDriver) Start(ctx context.Context, s Scenario) error {
 	if err := d.Open(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoDriver, err)
@@ -150,7 +153,8 @@ func (d *ChildDriver) Start(ctx context.Context, s Scenario) error {
 }
 
 // awaitAnswer waits for the next line that answers what was last asked, or returns late when ctx
-// ends first.
+// ends first. An answer that was owed to an earlier question is passed over. The error is what the
+// program answered, or ErrNoDriver where it has ended. Start and Close call it, one at a time.
 func (d *ChildDriver) awaitAnswer(ctx context.Context, late error) error {
 	for {
 		select {
@@ -178,7 +182,8 @@ func (d *ChildDriver) awaitAnswer(ctx context.Context, late error) error {
 	}
 }
 
-// startProgram starts the command and reads its lines into d.answers until its output ends.
+// startProgram starts the command and reads its lines into d.answers, on a goroutine, until its
+// output ends; that closes d.answers. Open calls it once.
 func (d *ChildDriver) startProgram() error {
 	if len(d.Command) == 0 {
 		return errors.New("there is no command")

@@ -14,7 +14,9 @@ type follower struct {
 	whole bool      // it was there from the beginning, and did not leave
 }
 
-// followers returns all subscribers to which something of a session came, session by session.
+// followers returns all subscribers to which something of a session came, session by session. A
+// follower is one link and one session; its field whole is set where the link was there from the
+// session's beginning to its end.
 func (r *Recording) followers() (list []follower) {
 	begins := map[string]int{}
 	for link := range r.linkCount() {
@@ -93,8 +95,9 @@ func (r *Recording) messagesIn(session string) (list []message) {
 	return list
 }
 
-// eachSession fails with the first session, to any subscriber, that something is wrong with. What
-// came to the first subscriber decides whether there was anything to judge.
+// eachSession makes a judge of a recording of a judge of one session at one subscriber. It fails
+// with the first of them that fails; else the finding is that of the last session of the first
+// subscriber, or inconclusive where no session began.
 func eachSession(judge func(f follower) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		last := inconclusiveFinding("no session began")
@@ -110,9 +113,10 @@ func eachSession(judge func(f follower) Finding) func(*Recording) Finding {
 	}
 }
 
-// judgeSameEvents sees that what came of a session to one subscriber came to each other one whose
+// judgeSameEvents judges that what came of a session to one subscriber came to each other one whose
 // terms let it through. Text, progress and states may be merged; the text itself, the last state
-// and that a question is over may not differ.
+// and that a question is over may not differ. Without two subscribers of one session there is
+// nothing to judge.
 func judgeSameEvents(r *Recording) Finding {
 	followers, compared := r.followers(), 0
 	for _, f := range followers {
@@ -142,7 +146,8 @@ func (f follower) session() string { return f.list[0].stringMember("session_id")
 func (f follower) isIn(session string) bool { return f.session() == session }
 
 // compareWith fails where something that came to another follower of the session did not come to
-// this one, or came otherwise.
+// this one, or came otherwise. A subscriber whose rate is limited may lack some; the last state and
+// the text are compared where both sessions ended calmly. The zero Finding is no failure.
 func (f follower) compareWith(other follower) Finding {
 	lacks := func(what string, e Entry) Finding {
 		return failFinding(fmt.Sprintf("%s came to subscriber %d, and not to subscriber %d, whose terms let it through",

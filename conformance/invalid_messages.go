@@ -46,7 +46,9 @@ func (h invalidMessage) requestMessage() object {
 	return withMembers(requestMessage(withMembers(usualCapabilities(), h.Capabilities)), h.Members)
 }
 
-// replyMembers returns what differs in the reply to a question, with the token of that question.
+// replyMembers returns the members by which the reply to a question differs from a good one, with
+// the token of that question in the place of {token}, and with its digits in capitals in that of
+// {TOKEN}.
 func (h invalidMessage) replyMembers(token string) object {
 	prefix, digits, _ := strings.Cut(token, "_")
 	tokens := strings.NewReplacer("{token}", token, "{TOKEN}", prefix+"_"+strings.ToUpper(digits))

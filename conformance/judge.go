@@ -9,8 +9,10 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// judgeCase lets a case judge each of its recordings. One that fails decides, and one that could
-// not be judged keeps the case from passing, unless there need not have been anything in it.
+// judgeCase lets a case judge each of its recordings, by their names, and joins the findings to its
+// result. One that fails decides, and one that could not be judged keeps the case from passing,
+// unless there need not have been anything in it. Recordings in c.beside count only if they fail. A
+// name without a recording is passed over.
 func judgeCase(c Case, recordings map[string]*Recording) Result {
 	result := Result{Case: c, Verdict: Inconclusive, Seen: "nothing was played"}
 	const empty, needless, judged, missing, failed = 1, 2, 3, 4, 5
@@ -100,7 +102,9 @@ func (res *Result) withdrawUnfinished(recordings map[string]*Recording) {
 	}
 }
 
-// judgeRecording returns the finding of the case about one recording.
+// judgeRecording returns the finding of the case about the recording of the scenario run play. A
+// pass or failure without anything from the target is made inconclusive, and so is a finding, other
+// than a failure, where the link or the scenario did not begin.
 func (c Case) judgeRecording(play string, r *Recording) Finding {
 	f := c.Judge(r)
 	if (f.Verdict == Pass || f.Verdict == Fail) && !r.hasTargetActivity() {
@@ -124,8 +128,9 @@ func (c Case) judgeRecording(play string, r *Recording) Finding {
 	return f
 }
 
-// explainInconclusive says what the first subscriber met in place of what is to be judged, where
-// that is known.
+// explainInconclusive adds to an inconclusive finding what the first subscriber met in place of
+// what is to be judged, where that is known: a rejection, messages that cannot be read, an error,
+// or a link that ended.
 func explainInconclusive(f Finding, r *Recording) Finding {
 	if a, ok := r.firstAnswer(0); ok && a.compactType() == "subscription.rejected" {
 		return Finding{Verdict: Inconclusive,
@@ -180,7 +185,8 @@ func (p *problems) addProblems(play string, r *Recording, list []problem) {
 	}
 }
 
-// String joins the problems into one sentence, with how often each occurred.
+// String joins the problems into one sentence, with how often each occurred, and how many more
+// there are than are listed.
 func (p *problems) String() string {
 	var all []string
 	for _, text := range p.texts {

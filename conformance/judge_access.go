@@ -112,7 +112,9 @@ var accessCases = []Case{
 		Rule:  "when the line of the only one who was asked breaks, the default applies, in time, and the session goes on", Judge: judgeDeparted("whose line broke")},
 }
 
-// judgeUnauthenticated judges what came to one who has no credentials, or made them up.
+// judgeUnauthenticated judges what came on a link to one who has no credentials, or made them up:
+// any event, an acceptance, another reason than missing credentials, and no answer at all fail. A
+// link that did not come to be passes.
 func judgeUnauthenticated(r *Recording, link int) Finding {
 	if list := r.eventsOn(link); len(list) > 0 {
 		return failFinding(shortName(list[0])+" came to a subscriber without good credentials", list[0].Entry)
@@ -166,8 +168,9 @@ func notTaken(r *Recording, m message) (Entry, bool) {
 	return Entry{}, false
 }
 
-// judgeDeparted watches with the second subscriber what becomes of a question after the first has
-// gone.
+// judgeDeparted returns a judge that watches with the second subscriber what becomes of a question
+// after the first has gone, in the way that how says: the tool must not run, and the session must
+// go on.
 func judgeDeparted(how string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		q := confirmationsOn(r, 0)

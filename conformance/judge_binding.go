@@ -47,7 +47,8 @@ var subscriberBindingCases = []Case{
 const unreported = "what is below the messages was not judged, for this link tells nothing of it"
 
 // violationsOfKind returns a judge that fails for violations of one kind that the transport
-// reported.
+// reported, each a problem. A transport that reports none to the suite is skipped; without a
+// message it is inconclusive.
 func violationsOfKind(kind string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		var wrong []problem

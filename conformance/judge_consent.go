@@ -10,8 +10,8 @@ import (
 // slack is how much later than due something may come.
 const slack = 5 * time.Second
 
-// irreversibleCalls returns the irreversible calls a producer said it began, or finished without
-// ever saying so.
+// irreversibleCalls returns the irreversible calls that a producer said on a link it began, or
+// finished without ever saying so. In the scenarios that ask, every call counts as one.
 func irreversibleCalls(r *Recording, link int) (list []message) {
 	harmless := map[string]bool{}
 	alone := r.Scenario.Name == Ask || r.Scenario.Name == Withdraw // which run this tool and no other, whatever is said of it
@@ -113,7 +113,7 @@ func (r *Recording) repliesSent() (list []message) {
 }
 
 // judgeNeverRunUnanswered judges a recording in which a question must have come, and nothing was
-// replied.
+// replied: it fails if the tool was run all the same, and is inconclusive without a question.
 func judgeNeverRunUnanswered(r *Recording) Finding {
 	q := confirmationsOn(r, 0)
 	if len(q) == 0 {
@@ -152,8 +152,8 @@ func judgeAsksFirst(r *Recording) Finding {
 	return passFinding("the tool waited for the answer", q[0].Entry)
 }
 
-// evidenceBefore returns, as evidence, the confirmations and the replies before a message, and the
-// message.
+// evidenceBefore returns, as evidence, the confirmations of all links and the replies on the
+// message's link before a message, and the message.
 func evidenceBefore(r *Recording, m message) (list []Entry) {
 	for i, o := range r.Entries {
 		if i >= m.index {
@@ -291,7 +291,9 @@ var consentCases = []Case{
 		Rule: "who cannot answer gets no awaiting.clarification, and the session goes on", Judge: judgeMute(clarify)},
 }
 
-// eachQuestion fails with the first question, of either kind, that something is wrong with.
+// eachQuestion makes a judge of a recording of a judge of one question. It fails with the first
+// question to the first subscriber, of either kind, that fails; without a question it is
+// inconclusive.
 func eachQuestion(judge func(*Recording, message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		last := inconclusiveFinding(neverAsked)
@@ -314,7 +316,7 @@ func judgeDeadline(r *Recording) Finding {
 }
 
 // settledInTime judges whether a question that was left unanswered was settled when its time was
-// over, within slack.
+// over: not sooner than a tenth of slack before, and within slack after.
 func settledInTime(r *Recording, q message) Finding {
 	due := time.Duration(q.numberMember("timeout_seconds")) * time.Second
 	for _, m := range r.eventsOn(0) {
@@ -337,7 +339,9 @@ func settledInTime(r *Recording, q message) Finding {
 	return failFinding(fmt.Sprintf("a question open for %v was never settled", due), q.Entry)
 }
 
-// judgeMute: no question comes, nothing irreversible is done, and the session does not wait.
+// judgeMute returns a judge of a subscriber that cannot answer a kind of question: none comes to
+// it, nothing irreversible is done, and the session does not wait. Where it can answer, or gained
+// the right, there is nothing to judge.
 func judgeMute(question string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		if f, found := askedUnentitled(r, question); found {

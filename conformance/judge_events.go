@@ -185,7 +185,9 @@ var (
 		"error_category", "error_code", "cancelled_by", "to_state"}
 )
 
-// judgeSameIDs compares what came to two subscribers under one event_id.
+// judgeSameIDs compares what came to two subscribers under one event_id: the type, the session and,
+// in one language, every member but those that are each subscriber's own. It is inconclusive unless
+// events came to both.
 func judgeSameIDs(r *Recording) Finding {
 	both, last := 0, Entry{}
 	first := map[string]message{}
@@ -266,8 +268,8 @@ func findSecret(o object) (name, kind string) {
 	return "", ""
 }
 
-// judgeStamps looks at sessions in which time goes by: stamps go with the clock of the runner,
-// which may be a few minutes apart from that of the target.
+// judgeStamps judges that stamps go with the clock of the runner, within a second, in sessions in
+// which time goes by. The two clocks may be up to ten minutes apart.
 func judgeStamps(r *Recording) Finding {
 	list := r.eventsOn(0)
 	var first message
@@ -309,7 +311,9 @@ func passIfAny(n int, what string) Finding {
 	return passFinding(fmt.Sprintf("%d %s", n, what))
 }
 
-// eachEvent fails with the first event, to any subscriber, that something is wrong with.
+// eachEvent makes a judge of a recording of wrong, which returns what is wrong with one event, or
+// "". It fails with the first event, to any subscriber, that something is wrong with; without
+// events it is inconclusive.
 func eachEvent(wrong func(message) string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		n := 0
@@ -351,7 +355,9 @@ func judgeEvents(r *Recording) Finding {
 	return f
 }
 
-// judgeValid asks the schemas and the core about every message that came. Order is for other cases.
+// judgeValid asks the schemas and the core about every message that came; each that is invalid is a
+// problem. The order of messages, and rules that other cases judge, are left to those. A flood of
+// messages fails.
 func judgeValid(r *Recording) Finding {
 	n := 0
 	var wrong []problem

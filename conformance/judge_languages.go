@@ -90,7 +90,8 @@ func wordsKey(tag, words string) string {
 	return "words " + tag + " " + words
 }
 
-// judgeWordsKnown fails where an event has the words in one language that came in the other before.
+// judgeWordsKnown fails where an event has the words in one language that came in the other in an
+// earlier scenario run. The zero Finding is no failure.
 func judgeWordsKnown(r *Recording, t languageReception) Finding {
 	for _, link := range t.links {
 		for _, m := range link {
@@ -127,7 +128,8 @@ func (t languageReception) receivedIn(eventID, language string) (message, bool) 
 	return message{}, false
 }
 
-// inLanguages judges an agent that has several; for one that has not the case is skipped.
+// inLanguages makes a judge of a recording of a judge of what came in two languages. For an agent
+// that has one the case is skipped; where no event came in both it is inconclusive.
 func inLanguages(judge func(r *Recording, t languageReception) Finding) func(*Recording) Finding {
 	return judgeAcceptance(func(r *Recording, a message) Finding {
 		has := servedLanguages(r)

@@ -17,7 +17,9 @@ import (
 	"github.com/aaep-go/aaep/manifest"
 )
 
-// runManifest asks for a subscription, and gets the manifest of the one who answers.
+// runManifest is the scenario run that subscribes, demands a signed manifest on a second link, and
+// fetches the manifest, by ProducerRun.Manifest or from where the answer says. It notes the
+// manifest, or why there is none, in the recording.
 func runManifest(h *producerHarness) {
 	l := h.subscribeLink(usualCapabilities())
 	fetch := h.run.Manifest
@@ -63,7 +65,8 @@ func unwrapManifest(data []byte) []byte {
 
 var errNoAddress = errors.New("no manifest_uri came with the acceptance, and no other address of it was given")
 
-// publishedManifest returns the manifest of a recording.
+// publishedManifest returns the manifest of a recording, nil for one that cannot be read, with its
+// entry. It returns false where none was fetched.
 func publishedManifest(r *Recording) (object, Entry, bool) {
 	e, ok := r.noteOn(0, noteManifest)
 	var m object
@@ -136,7 +139,9 @@ var manifestCases = []Case{
 		Rule: "a signed manifest, inline or published, is a compact JWS by ES256 or RS256 over the manifest of the agent that answers", Judge: judgeSigned},
 }
 
-// judgeClaims compares with what came in this scenario run and the earlier ones.
+// judgeClaims judges that the manifest m, of the entry e, names what came in this scenario run and
+// the earlier ones: the agent, versions, levels, types of events and languages. Without an
+// acceptance or a manifest that can be read it is inconclusive.
 func judgeClaims(r *Recording, m object, e Entry) Finding {
 	a, ok := r.firstAnswer(0)
 	switch {
@@ -183,7 +188,7 @@ func judgeClaims(r *Recording, m object, e Entry) Finding {
 }
 
 // judgeInline compares the manifest that is published with the one that came inline to the second
-// subscriber, which demanded a signed one.
+// subscriber, which demanded a signed one. Where none came inline, or it cannot be read, it passes.
 func judgeInline(r *Recording, m object, e Entry) Finding {
 	a, ok := r.firstAnswer(1)
 	signed := a.stringMember("signed_manifest")

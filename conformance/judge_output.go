@@ -108,7 +108,8 @@ var outputCases = []Case{
 		}},
 }
 
-// eachOutput judges the chunks of each session that came to a subscriber from its beginning.
+// eachOutput makes a judge of a recording of a judge of the chunks of each session that came to a
+// subscriber from its beginning. Without chunks it is inconclusive.
 func eachOutput(judge func(f follower, chunks []message) Finding) func(*Recording) Finding {
 	judged := eachSession(func(f follower) Finding {
 		if chunks := ofTypes(f.list, output); f.whole && len(chunks) > 0 {
@@ -131,8 +132,8 @@ func someOutput(list []message, what string) Finding {
 	return passFinding(fmt.Sprintf("%d chunks, %s", len(list), what), list[len(list)-1].Entry)
 }
 
-// judgeText compares what came with what the scenario says. White space at the very end may be
-// dropped.
+// judgeText compares the text of the last session that came to the first subscriber with what the
+// scenario says. White space at both ends may be dropped. Without chunks it is inconclusive.
 func judgeText(r *Recording) Finding {
 	var list []message
 	if all := r.sessionsOn(0); len(all) > 0 { // of some there are two, and the last is the scenario's

@@ -263,7 +263,8 @@ var replyCases = []Case{
 }
 
 // judgeAccepted judges a recording in which each question was accepted, in a session of its own:
-// each time the tool must have been run. But says what was unusual about the n-th accept.
+// each time the tool must have been run. But says what was unusual about the n-th accept. Without a
+// question or a reply it is inconclusive.
 func judgeAccepted(but func(n int) string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		questions, replies := distinctQuestions(confirmationsOn(r, 0)), r.repliesSent()
@@ -289,7 +290,8 @@ func callsIn(r *Recording, session string) []message {
 }
 
 // judgeTwoSessions judges two questions that were open at once, of which the second was accepted
-// and then the first rejected.
+// and then the first rejected. The tool of the second must run, that of the first must not, and
+// each answer settles its own question. Where no two were open at once, the case is skipped.
 func judgeTwoSessions(r *Recording) Finding {
 	q, replies := confirmationsOn(r, 0), ofTypes(r.messagesOn(0, true), "confirmation.reply")
 	switch {
@@ -347,7 +349,8 @@ func settlesQuestion(m message) bool {
 	return m.isTerminal() || m.compactType() == state && m.stringMember("from_state") == "awaiting_input"
 }
 
-// judgeStaysOpen: between the doubtful reply and the good one, nothing may say that it is settled.
+// judgeStaysOpen judges that no doubtful reply settles a question: it is open until the last reply,
+// which is a good one, and that one settles it within patience.
 func judgeStaysOpen(r *Recording) Finding {
 	q := confirmationsOn(r, 0)
 	replies := ofTypes(r.messagesOn(0, true), "confirmation.reply")
@@ -385,8 +388,9 @@ func evidenceWithSent(r *Recording, m message) (list []Entry) {
 	return append(list, m.Entry)
 }
 
-// judgeTokens looks at the tokens of this scenario run and of the earlier ones. What two random
-// tokens have in common at their beginning is a digit or two.
+// judgeTokens judges that a reply token is rpl_ and 32 random digits. It compares the token of this
+// scenario run with those of the earlier ones: what two random tokens have in common at their
+// beginning is a digit or two, and twelve fail. With one token only it is inconclusive.
 func judgeTokens(r *Recording) Finding {
 	const random, alike = 32, 12
 	asked := ofTypes(r.eventsOn(0), confirm, clarify)

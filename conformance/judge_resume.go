@@ -106,8 +106,9 @@ func (r *Recording) resumedWith(q message) (message, bool) {
 	return message{}, false
 }
 
-// missedBefore returns an event that came to the second subscriber up to a question, and that never
-// came to the first, whose stream was broken then and has gone on.
+// missedBefore returns an event of a question's session that came to the second subscriber up to
+// the question, and that never came to the first, whose stream was broken then and has gone on;
+// false where there is none.
 func (r *Recording) missedBefore(q message) (message, bool) {
 	came := map[string]bool{}
 	for _, m := range r.eventsOn(0) {

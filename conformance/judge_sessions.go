@@ -184,7 +184,9 @@ var sessionCases = []Case{
 // quoteText returns a text of the target in quotation marks, safe to print.
 func quoteText(s string) string { return fmt.Sprintf("%q", aaep.SafeText(s)) }
 
-// judgeChain follows the states of each producer. Other events may imply a state in between (D-29).
+// judgeChain judges that each state.changed of a session leaves the state that its producer was in,
+// and goes to another. Other events may imply a state in between (D-29). Where the terms or a rate
+// may hold states back there is nothing to judge.
 func judgeChain(f follower) Finding {
 	if !f.owes(state) {
 		return nothingToJudge("not every state.changed was owed")
@@ -223,7 +225,8 @@ func judgeChain(f follower) Finding {
 	return passFinding(fmt.Sprintf("%d changes of state followed one another", changes))
 }
 
-// judgeStatesTold judges that the state which the scenario is about was entered and left.
+// judgeStatesTold judges that the state which the scenario is about was entered and left. Without
+// events it is inconclusive.
 func judgeStatesTold(r *Recording) Finding {
 	want := map[string]string{Stream: "writing_output", Tools: "calling_tool", Idle: "thinking"}[r.Scenario.Name]
 	in, out := false, false
@@ -243,7 +246,8 @@ func judgeStatesTold(r *Recording) Finding {
 }
 
 // judgePairs judges that each tool.invoked of a session has one tool.completed of the same call
-// after it, and that no call is used twice.
+// after it, and that no call is used twice. A call that is still open at the end fails where its
+// end was owed.
 func judgePairs(f follower) Finding {
 	open, used := map[string]message{}, map[string]message{}
 	n := 0
@@ -278,7 +282,8 @@ func judgePairs(f follower) Finding {
 	return passFinding(fmt.Sprintf("%d calls, each completed once", n))
 }
 
-// eachCall judges each call that was completed, with its two events, to any subscriber.
+// eachCall makes a judge of a recording of a judge of each call that was completed, with its two
+// events, to any subscriber. Without such a call it is inconclusive.
 func eachCall(judge func(f follower, began, over message) Finding) func(*Recording) Finding {
 	judged := eachSession(func(f follower) Finding {
 		last := nothingToJudge("no call was completed")

@@ -201,7 +201,8 @@ var handshakeCases = []Case{
 		}},
 }
 
-// extensionsHonored returns the case of a target that is said to support extensions.
+// extensionsHonored returns the case of a target that is said to support the extensions with these
+// URIs: a subscriber asks for all, and each must be honored. allCases adds it.
 func extensionsHonored(uris []string) Case {
 	return Case{Name: "extensions-honored", Requirements: []string{"EXT-015", "EXT-002"}, Level: 3, Strength: Must,
 		Rule: "a supported extension that is asked for is honored, and events with its data are valid",
@@ -534,7 +535,8 @@ var termsCases = []Case{
 var criticalOf = map[string]string{Errored: errored, Ask: confirm, Clarify: clarify, Handoff: handoff}
 
 // judgeNotQueued compares when what is critical came to the subscriber with a low rate, and when
-// the same, or the state of a question, came to the one without.
+// the same, or the state of a question, came to the one without. More than a second between the two
+// fails.
 func judgeNotQueued(r *Recording) Finding {
 	slowLink, typ := 0, criticalOf[r.Scenario.Name]
 	if typ == errored {
@@ -571,7 +573,8 @@ func judgeAcceptance(judge func(*Recording, message) Finding) func(*Recording) F
 	}
 }
 
-// rejectedWith judges that the first request was rejected with a reason code.
+// rejectedWith returns a judge that the first request was rejected with a reason code. An
+// acceptance fails; no answer is inconclusive.
 func rejectedWith(code string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		a, ok := r.firstAnswer(0)
@@ -595,8 +598,8 @@ func (r *Recording) renegotiatedTerms() object {
 	return nil
 }
 
-// judgeRenegotiation judges the acceptance on the first link and the answer to the renegotiation
-// that followed.
+// judgeRenegotiation makes a judge of a recording of a judge of the acceptance on the first link
+// and of the answer to the renegotiation that followed. Without both it is inconclusive.
 func judgeRenegotiation(judge func(r *Recording, a, b message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		all := r.exchanges(0)
@@ -627,7 +630,8 @@ func judgeRate(r *Recording) (f Finding) {
 }
 
 // judgeRateOf judges that, of events that are not critical, no span of t seconds has more than rate
-// times t, and rate, with some jitter of the link allowed for.
+// times t, and rate, with some jitter of the link allowed for. Fewer events than the rate and two
+// are too few to judge.
 func judgeRateOf(events []message, rate float64) Finding {
 	const jitter = 0.25
 	var list []message

@@ -92,7 +92,9 @@ func (l *link) noteRefusal(err error) {
 	}
 }
 
-// readLoop records what comes on the link until the link ends.
+// readLoop records what comes on the link until the link ends, and opens a broken stream again, up
+// to three times. It is a goroutine of its own; l.end says why it ended, once l.readerDone is
+// closed.
 func (l *link) readLoop() {
 	defer close(l.readerDone)
 	reopened := 0
@@ -170,8 +172,8 @@ func (l *link) sendObject(o object) bool {
 	return l.sendRaw(encodeObject(o))
 }
 
-// sendRaw sends bytes as they are, and reports whether they could be sent. What kept them is in
-// l.err and in the recording.
+// sendRaw sends bytes as they are, within patience, records them, and reports whether they could be
+// sent. What kept them is in l.err and in the recording. A link that was not opened sends nothing.
 func (l *link) sendRaw(data []byte) bool {
 	if l.conn == nil {
 		return false
@@ -188,7 +190,7 @@ func (l *link) sendRaw(data []byte) bool {
 }
 
 // breakConnection closes the connection without subscription.close, as a network failure would, and
-// records that.
+// records that. After the first link's, the recording is marked as left.
 func (l *link) breakConnection() {
 	if l.conn != nil {
 		if l.index == 0 {

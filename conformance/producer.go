@@ -132,7 +132,8 @@ func nameOf(r *Recording) string {
 }
 
 // allCases are the suite's cases and scenario runs, and those from outside. The scenario run of a
-// case from outside has its name.
+// case from outside has its name. ProducerRun.Extensions is one more case. The error is for a case
+// from outside that is not whole.
 func (run ProducerRun) allCases() ([]Case, []scenarioRun, error) {
 	cases, list := Cases(), slices.Clone(scenarioRuns)
 	extra := run.Extra
@@ -160,7 +161,7 @@ func (run ProducerRun) allCases() ([]Case, []scenarioRun, error) {
 }
 
 // checkExtraCases refuses cases from outside that are not whole, or have a name that a case or a
-// scenario run of the suite has.
+// scenario run (plays) of the suite has. fits reports whether a Play is for this role.
 func checkExtraCases(extra, cases []Case, plays []string, fits func(*Play) bool) error {
 	taken := slices.Clone(plays)
 	for _, c := range cases {
@@ -187,7 +188,8 @@ func checkExtraCases(extra, cases []Case, plays []string, fits func(*Play) bool)
 	return nil
 }
 
-// whyUnplayable says why a scenario run cannot be run with what there is, or "".
+// whyUnplayable returns why a scenario run cannot be run with what ProducerRun has, such as no
+// second credentials, or "" where it can.
 func (run ProducerRun) whyUnplayable(play string) string {
 	switch {
 	case play == unauthenticatedPlay && len(run.Unauthenticated) == 0:
@@ -210,7 +212,8 @@ func (run ProducerRun) whyUnjudgeable(c Case) string {
 	return run.whyUnplayable(c.plays[0])
 }
 
-// neededRuns are the scenario runs that the chosen cases are judged by.
+// neededRuns returns the scenario runs, of plays, that the chosen cases are judged by, up to the
+// level and where there is what they need.
 func (run ProducerRun) neededRuns(plays []scenarioRun, cases []Case, chosen func(Case) bool) (list []scenarioRun) {
 	for _, p := range plays {
 		if run.whyUnplayable(p.name) == "" && p.level <= run.Level &&
@@ -221,7 +224,9 @@ func (run ProducerRun) neededRuns(plays []scenarioRun, cases []Case, chosen func
 	return list
 }
 
-// performRuns performs scenario runs one after another, and returns their recordings by name.
+// performRuns performs scenario runs one after another, and returns their recordings by name. Where
+// nothing came in the first one, the others are left out, and useless says so. The error is
+// performEach's.
 func (run ProducerRun) performRuns(ctx context.Context, plays []scenarioRun) (performedRuns, error) {
 	harnesses, err := run.performEach(ctx, plays)
 	performed := performedRuns{of: map[string]*Recording{}}
@@ -241,7 +246,9 @@ func (run ProducerRun) performRuns(ctx context.Context, plays []scenarioRun) (pe
 }
 
 // performEach runs scenarios, one after another, and returns the harness of each that was run to
-// its end.
+// its end. It ends with an error if the target cannot be reached in the first one, no driver is
+// there, or ctx is done; then those that were run to their end come with it. If nothing at all
+// comes in the first one, it ends there without an error.
 func (run ProducerRun) performEach(ctx context.Context, plays []scenarioRun) (harnesses []*producerHarness, err error) {
 	met, turn, begun := map[string]bool{}, make(chan struct{}, 1), false
 	var last *producerHarness

@@ -93,7 +93,8 @@ func requestMessage(capabilities object) object {
 		"capabilities": capabilities}
 }
 
-// dialLink opens a link and starts to read from it.
+// dialLink opens a link, and starts the goroutine that reads from it. Where it cannot, even after
+// the subscribers of the run before have left, it notes why in the recording, and the link is dead.
 func (h *producerHarness) dialLink(dialer transports.Dialer) *link {
 	l := &link{harness: h, index: len(h.links), id: implicitID, readerDone: make(chan struct{})}
 	h.links = append(h.links, l)
@@ -149,7 +150,8 @@ func (h *producerHarness) startScenario() { h.driveScenario(h.scenarioRun.scenar
 func (h *producerHarness) driveScenario(scenario Scenario) { h.driveWithin(scenario, maxRunTime) }
 
 // driveWithin has the driver start a scenario in the background, and reports whether it did. It
-// waits up to limit for a driver that is busy with an earlier scenario.
+// waits up to limit for a driver that is busy with an earlier scenario. It does not where no link
+// lives, or an earlier scenario of this run could not be started.
 func (h *producerHarness) driveWithin(scenario Scenario, limit time.Duration) bool {
 	if !slices.ContainsFunc(h.links, func(l *link) bool { return !l.dead }) {
 		return false
@@ -198,7 +200,9 @@ func (h *producerHarness) awaitQuestion(l *link, n int) (message, bool) {
 }
 
 // awaitEvent returns the first new event of a type that comes on a link in time. It does not wait
-// for one that came already, but in a form that cannot be read.
+// for one that came already, but in a form that cannot be read. Where the target is known to stay
+// silent it waits at most patience. While it waits for long, it reports that to Progress. It
+// returns false at the limit, and for a link that has ended.
 func (h *producerHarness) awaitEvent(l *link, limit time.Duration, types ...string) (message, bool) {
 	var got []message
 	over := func(r *Recording) bool {
@@ -292,7 +296,7 @@ func (h *producerHarness) pauseFor(d time.Duration) {
 }
 
 // performRun runs the scenario. Its subscribers then listen a little longer, while the next
-// scenario run is run already.
+// scenario run is run already. It returns before they have; h.over is closed when all is over.
 func (h *producerHarness) performRun() {
 	whole := false
 	defer func() {
@@ -383,7 +387,8 @@ func (h *producerHarness) awaitListeners() (did bool) {
 	return did
 }
 
-// closeLinks takes leave, and waits for all that the scenario run started.
+// closeLinks sends subscription.close on each link that lives, closes all links, and waits for all
+// goroutines that the scenario run started.
 func (h *producerHarness) closeLinks() {
 	h.recorder.addEntry(Entry{Note: noteEnd})
 	for _, l := range h.links {

@@ -75,7 +75,9 @@ func newRecorder(s Scenario, before map[string]bool) *recorder {
 		changed: make(chan struct{})}
 }
 
-// addEntry stamps and appends an entry, and reports whether there is room for more.
+// addEntry stamps and appends an entry, wakes those that wait for one, and reports whether there is
+// room for more. The entry that would exceed maxEntries or maxBytes becomes a note of a flood;
+// later ones are dropped. Any goroutine may call it.
 func (t *recorder) addEntry(e Entry) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,7 +122,7 @@ func (t *recorder) noteEnded(err error) {
 
 // awaitCondition waits until the recording meets a condition, and reports whether it did before ctx
 // was done, the limit was over or the recording was full. The condition is called on the caller's
-// goroutine.
+// goroutine. In a flood of entries the condition is asked less often.
 func (t *recorder) awaitCondition(ctx context.Context, limit time.Duration, is func(*Recording) bool) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -172,7 +174,8 @@ func (m message) stringMember(name string) string { s, _ := m.members[name].(str
 // boolMember reports whether a member is true.
 func (m message) boolMember(name string) bool { b, _ := m.members[name].(bool); return b }
 
-// compactType returns the type in the compact spelling, in whatever spelling it was sent (D-04).
+// compactType returns the type in the compact spelling, in whatever spelling it was sent (D-04); ""
+// for a message without one.
 func (m message) compactType() string { return string(aaep.CompactType(m.stringMember("type"))) } // in any spelling (D-04)
 
 // numberMember returns a member that is a number, or -1.
@@ -205,7 +208,7 @@ func (m message) isTerminal() bool {
 }
 
 // messagesOn returns the messages of a link in one direction, in order. Entries that are no JSON
-// objects are left out.
+// objects are left out. Each entry is decoded once, and kept in r.read.
 func (r *Recording) messagesOn(link int, sent bool) (list []message) {
 	for i, e := range r.Entries {
 		if e.Data == nil || e.Note != "" || e.Link != link || e.Sent != sent {
@@ -353,7 +356,7 @@ func (r *Recording) dropForeignSessions(ended int) {
 	r.Entries, r.read = kept, read
 }
 
-// sessionsOn returns the events of each session, by its first event.
+// sessionsOn returns the events on a link by session, in the order of each session's first event.
 func (r *Recording) sessionsOn(link int) (list [][]message) {
 	at := map[string]int{}
 	for _, m := range r.eventsOn(link) {
@@ -397,7 +400,8 @@ func (e exchange) answer() (a message) {
 	return a
 }
 
-// exchanges returns the requests and renegotiations on a link, each with its answers, in order.
+// exchanges returns the requests and renegotiations that were sent on a link, in order, each with
+// the answers that came before the next one.
 func (r *Recording) exchanges(link int) (list []exchange) {
 	asked := ofTypes(r.messagesOn(link, true), "subscription.request", "subscription.renegotiate")
 	answers := ofTypes(r.messagesOn(link, false), "subscription.accepted", "subscription.rejected")
@@ -444,7 +448,7 @@ func (r *Recording) hasTargetActivity() bool {
 	})
 }
 
-// noteOn returns the first entry on a link with this note.
+// noteOn returns the first entry on a link with this note, or false.
 func (r *Recording) noteOn(link int, note string) (Entry, bool) {
 	for _, e := range r.Entries {
 		if e.Link == link && e.Note == note {

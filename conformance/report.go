@@ -73,7 +73,8 @@ func (e Evidence) direction() string {
 	return "received"
 }
 
-// Who says who sent or received it, or what the user did.
+// Who returns, in words, who sent or received it, or what the user did: a subscriber or a link by
+// its number from 1, the hook, or the user.
 func (e Evidence) Who() string {
 	switch {
 	case e.Link == hookLink && e.Sent:
@@ -107,7 +108,7 @@ func evidenceOf(r *Recording, entries []Entry) (list []Evidence) {
 }
 
 // addResult appends the result of a case, counts its verdict and lowers that of the report where it
-// must.
+// must: to Fail, or from Pass to Inconclusive. A known failure that passes is stale.
 func (r *Report) addResult(res Result) {
 	if r.Counts == nil {
 		r.Counts, r.Verdict = map[Verdict]int{}, Pass

@@ -24,7 +24,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// MarshalJSON writes the members of the published layouts first.
+// MarshalJSON writes the report as WriteJSON has it: first the members of the published layouts,
+// then those of this suite.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	all, failures := make([]jsonResult, len(r.Results)), []jsonResult{}
 	seconds := map[string]float64{}
@@ -87,6 +88,8 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 }
 
 // ReadReport reads a report that WriteJSON wrote, for ProducerRun.Resume and SubscriberRun.Resume.
+// Of each result it has what those need: its verdict, what was seen and the evidence. Another file
+// is an error.
 func ReadReport(r io.Reader) (*Report, error) {
 	var file struct {
 		Kind         string       `json:"target_kind"`
@@ -130,8 +133,8 @@ func (r *Report) settledResult(c Case) (Result, bool) {
 	return res, res.Verdict != Inconclusive && (res.Verdict != Skipped || res.Seen != notPlayed && res.Seen != notAsked)
 }
 
-// resumeFrom takes over the timelines of an earlier report of the same target, level and suite, and
-// refuses any other report.
+// resumeFrom takes over the timelines of an earlier report of the same role, suite, level and
+// target, with a warning, and refuses any other report. A nil one changes nothing.
 func (r *Report) resumeFrom(earlier *Report) error {
 	if earlier == nil {
 		return nil
@@ -174,7 +177,8 @@ type jsonResult struct {
 	Evidence     []Evidence `json:"evidence,omitzero"`
 }
 
-// jsonResultOf calls severe what keeps a level from being passed.
+// jsonResultOf makes the JSON of a result; seconds is how long its scenario run took. What keeps a
+// level from being passed has the severity error, a deviation warning, all else info.
 func jsonResultOf(res Result, seconds float64) jsonResult {
 	severity := "info"
 	switch res.Verdict {

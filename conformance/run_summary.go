@@ -59,7 +59,8 @@ type mark struct {
 // maxMarks bounds what a report holds of a target that talks without end.
 const maxMarks = 500
 
-// summarizeRun makes the summary of a recording for the report.
+// summarizeRun makes the summary of a recording for the report: what went over each link when, at
+// most maxMarks of it, and how the rate was kept.
 func summarizeRun(p scenarioRun, r *Recording) runSummary {
 	out := runSummary{Name: p.name, Does: p.does, Scenario: p.scenario.Name, Marks: []mark{}, caller: r.limit > 0}
 	var all []message

@@ -34,8 +34,9 @@ type performedRuns struct {
 	useless string
 }
 
-// prove runs and judges. The error is that of beginning, or of perform; the report comes with it
-// where ctx ended and something was run by then.
+// prove chooses the cases, runs what they need, and judges. The error is that of beginning, or of
+// perform; the report comes with it where ctx ended and something was run by then. Cases that the
+// resumed report has settled are not run again.
 func (r *runner) prove(ctx context.Context) (*Report, error) {
 	chosen, err := r.report.beginReport(r.cases, r.extra, r.only, r.known)
 	if err == nil {
@@ -66,7 +67,8 @@ func (r *runner) prove(ctx context.Context) (*Report, error) {
 	return r.report, err
 }
 
-// addRuns adds what is reported of scenario runs beside the verdicts.
+// addRuns adds what is reported of scenario runs beside the verdicts: timelines, the target's name,
+// warnings of higher levels and the date.
 func (r *Report) addRuns(performed performedRuns) {
 	for _, run := range performed.runs {
 		rec := performed.of[run.name]
@@ -80,7 +82,8 @@ func (r *Report) addRuns(performed performedRuns) {
 }
 
 // resultOf returns the verdict on a case: the earlier one, where that is settled, or what its
-// recordings show.
+// recordings show. One that is not chosen, or that r.skips has a reason against, is skipped; after
+// an interruption what is not finished is withdrawn.
 func (r *runner) resultOf(c Case, chosen bool, performed performedRuns) Result {
 	if !chosen {
 		return Result{Case: c, Verdict: Skipped, Seen: notAsked}

@@ -41,8 +41,9 @@ func answerTogether(do func(*link, message)) func(*producerHarness) {
 	}
 }
 
-// answerQuestion returns a scenario run in which do is called with the first question, if one
-// comes.
+// answerQuestion returns a scenario run in which do is called with the first confirmation that
+// comes, on the link of the subscriber that asked for it. Without one the run ends with the
+// session.
 func answerQuestion(do func(*link, message)) func(*producerHarness) {
 	return func(h *producerHarness) {
 		l := h.subscribeLink(usualCapabilities())
@@ -126,7 +127,8 @@ func requestOnly(name, does string, req object) scenarioRun {
 	return scenarioRun{name, does, Scenario{}, 3, func(h *producerHarness) { h.sendRequest(req) }}
 }
 
-// properAnswer returns an answer of a kind that a clarification accepts.
+// properAnswer returns an answer of a kind that a clarification accepts, as a value of JSON: true,
+// 7, the first choice or, for any other kind, a text.
 func properAnswer(q message) any {
 	kinds, _ := q.members["accepted_response_kinds"].([]any)
 	for _, k := range kinds {

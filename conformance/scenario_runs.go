@@ -713,8 +713,8 @@ var scenarioRuns = []scenarioRun{
 		}},
 }
 
-// askThroughFilters has a subscriber asked whose terms let no event through, and another one watch
-// that cannot answer.
+// askThroughFilters is the scenario run in which a subscriber is asked whose terms let no event
+// through, and another one, unless the target has one link, watches that cannot answer.
 func askThroughFilters(h *producerHarness) {
 	l := h.subscribeLink(withMembers(usualCapabilities(),
 		object{"max_events_per_second": 1, "event_filters": object{"include": []string{}}}))

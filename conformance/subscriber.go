@@ -105,7 +105,9 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 }
 
 // performScenarios puts the target through scenario runs, one after another. Where ctx ends, it
-// returns what was run to its end, and the error.
+// returns what was run to its end, and the error. A target that never came is an error; one that
+// takes no stream ends the runs, and useless says why. wait for the target grows short where it
+// stayed away twice.
 func (run SubscriberRun) performScenarios(ctx context.Context, plays []subscriberScenario) (performedRuns, error) {
 	all := performedRuns{of: map[string]*Recording{}}
 	for _, p := range plays {

@@ -55,8 +55,9 @@ func judgeQuit(judge func(r *Recording, m message) Finding) func(*Recording) Fin
 // forgedManifest has a signature that no key has made.
 var forgedManifest = "eyJhbGciOiJFUzI1NiJ9.eyJhZ2VudF9pZCI6ImFhZXAtY29uZm9ybWFuY2UifQ." + strings.Repeat("A", 86)
 
-// sendUnprovedManifest shows a manifest that is not rightly signed, or none where it is "", to a
-// target that demands a signed one.
+// sendUnprovedManifest returns the scenario run that shows a manifest that is not rightly signed,
+// or none where signed is "", to a target that demands a signed one, and waits for it to leave. A
+// target that does not demand one is sent nothing.
 func sendUnprovedManifest(signed string) func(*subscriberHarness) {
 	return func(h *subscriberHarness) {
 		c := h.nextConn(h.arrival)
@@ -213,7 +214,8 @@ var linkCases = []Case{
 		}},
 }
 
-// judgeAfterReconnection judges a target that came back after a cut, which none has to.
+// judgeAfterReconnection makes a judge of a recording for a target that came back after a cut. One
+// that did not come back is skipped, for it need not; without a cut it is inconclusive.
 func judgeAfterReconnection(judge func(*Recording) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		cut, broken := r.noteOn(0, noteCut)
@@ -243,7 +245,8 @@ func (r *Recording) reconnection() *Entry {
 	return nil
 }
 
-// breakAndResume breaks the connection, sends the last event again and then goes on.
+// breakAndResume is the scenario run that breaks the connection, sends the last event again when
+// the target is back, and then goes on, with a question.
 func breakAndResume(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {

@@ -132,7 +132,8 @@ func nestedObject(depth int) object {
 	return object{"in": nestedObject(depth - 1)}
 }
 
-// reverseMembers writes the members of an object in the opposite order.
+// reverseMembers writes the members of an object in the opposite of alphabetical order. Data that
+// is no object comes back unchanged.
 func reverseMembers(data []byte) []byte {
 	var o map[string]jsontext.Value
 	if jsonv2.Unmarshal(data, &o) != nil {
@@ -150,7 +151,8 @@ func otherStamp() string {
 	return time.Now().In(time.FixedZone("", 5*60*60+30*60)).Format("2006-01-02T15:04:05.000000-07:00")
 }
 
-// sendEdgeCases sends the oddities, one when the other was presented.
+// sendEdgeCases is the scenario run that sends the edge cases of messages, each one when the one
+// before was presented.
 func sendEdgeCases(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {
@@ -315,7 +317,8 @@ var invalidInputCases = append(casesOfEdgeCases(), []Case{
 		}},
 }...)
 
-// casesOfEdgeCases returns a case for each entry of edgeCases, with the judge that fits it.
+// casesOfEdgeCases returns a case for each entry of edgeCases, with the judge that fits it: Level 1
+// and Must, where the entry says nothing else.
 func casesOfEdgeCases() (cases []Case) {
 	for _, odd := range edgeCases {
 		c := odd.Case
@@ -348,7 +351,8 @@ func casesOfEdgeCases() (cases []Case) {
 	return cases
 }
 
-// keepsLetter judges that an event was presented with a letter that is not of ASCII.
+// keepsLetter returns a judge that the event with a label was presented with the words of say and a
+// letter that is not of ASCII, in one of some forms.
 func keepsLetter(label, say string, forms []string) func(*Recording) Finding {
 	return judgePresented(label, func(r *Recording, m message, text string) Finding {
 		has := func(form string) bool { return strings.Contains(text, form) }

@@ -29,8 +29,8 @@ func (a *Agent) User(act map[string]any) {
 	a.call.harness.awaitCondition(a.call.harness.patience, func(r *Recording) bool { return heard(r) > before })
 }
 
-// allCases are the suite's cases and scenario runs, and those from outside. The scenario run of a
-// case from outside has its name.
+// allCases returns the suite's cases and scenario runs, and those from outside. The scenario run of
+// a case from outside has its name. The error is for a case from outside that is not whole.
 func (run SubscriberRun) allCases() ([]Case, []subscriberScenario, error) {
 	cases, list := SubscriberCases(), slices.Clone(subscriberScenarios)
 	var names []string
@@ -49,7 +49,9 @@ func (run SubscriberRun) allCases() ([]Case, []subscriberScenario, error) {
 	return cases, list, nil
 }
 
-// performExtra runs the scenario of a case from outside: a session around what its Agent does.
+// performExtra runs the scenario of a case from outside: a session around what its Agent does, on
+// terms of its Capabilities that the target asked for. A target that does not come is only
+// recorded.
 func performExtra(h *subscriberHarness, p *Play) {
 	c := h.nextConn(arrival)
 	if c == nil {
@@ -62,8 +64,8 @@ func performExtra(h *subscriberHarness, p *Play) {
 	h.awaitPresented(c.emitEvent(c.newEvent("", s, completed, "It is over", nil)))
 }
 
-// grantedTerms returns the members of terms that were requested; of the extensions, those that
-// were. A nil member removes one.
+// grantedTerms returns the members of terms that were asked for; of the extensions, those that
+// were. A member of terms that is nil is removed from what is honored.
 func grantedTerms(asked, terms object) object {
 	granted := object{}
 	for name, v := range terms {

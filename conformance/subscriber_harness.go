@@ -58,8 +58,9 @@ type subscriberHarness struct {
 	conns      []*targetConn
 }
 
-// performScenario runs one scenario. The target may take so long to come. A target that is mute,
-// for some reason, is not waited for. Names are those that it came under before.
+// performScenario runs one scenario and returns its recording. wait is how long the target may take
+// to come. A target that is mute, for the reason in mute, is not waited for; plain says that it
+// knows no handshake. names are those under which it came before.
 func (run SubscriberRun) performScenario(ctx context.Context, p subscriberScenario, progress func(string),
 	wait time.Duration, mute string, plain bool, names map[string]bool) *Recording {
 	ctx, cancel := context.WithTimeout(ctx, maxRunTime)
@@ -112,7 +113,8 @@ func (run SubscriberRun) performScenario(ctx context.Context, p subscriberScenar
 	return t.snapshot()
 }
 
-// closeConnections turns away what the target of the scenario run before had still begun.
+// closeConnections accepts and closes the connections that the target of the scenario run before
+// had still begun, until none comes for five milliseconds.
 func closeConnections(l transports.Listener) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
@@ -125,7 +127,8 @@ func closeConnections(l transports.Listener) {
 	}
 }
 
-// acceptConnections hands the connections of a listener to the scenario run.
+// acceptConnections hands the connections of a listener to the scenario run, until ctx or the run
+// ends. It is a goroutine of its own.
 func (h *subscriberHarness) acceptConnections(ctx context.Context, l transports.Listener) {
 	for {
 		conn, err := l.Accept(ctx)
@@ -165,7 +168,9 @@ func (h *subscriberHarness) afterViolation(ctx context.Context) <-chan struct{} 
 	return over
 }
 
-// nextConn waits for a connection of the target, and for its request; nil is none.
+// nextConn waits for a connection of the target, and for its request. It returns nil, which it
+// records, at the limit, or where the target has ended or broke the binding first. Connections
+// without a message are passed over.
 func (h *subscriberHarness) nextConn(limit time.Duration) *targetConn {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

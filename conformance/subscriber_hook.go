@@ -129,7 +129,9 @@ type CommandSubscriber struct {
 }
 
 // Run runs the subscriber's program to its end: the user's acts go to its standard input, and lines
-// of its standard output are what it presents.
+// of its standard output are what it presents. It ends with the program; the error is how that
+// failed, with its last line. On ctx's end the program is killed. SIGTERM is how a program that
+// does not use the hook is told to quit.
 func (s CommandSubscriber) Run(ctx context.Context, h *Hook) error {
 	if len(s.Command) == 0 {
 		return errors.New("there is no command")
@@ -181,8 +183,8 @@ type lastLine struct {
 	tail []byte
 }
 
-// Write keeps the last KiB of what is written, for the error of a program that fails, and passes it
-// on.
+// Write keeps the last KiB of what is written, for the error of a program that fails, and passes
+// all on to w.also, if there is one.
 func (w *lastLine) Write(b []byte) (int, error) {
 	const most = 1 << 10
 	w.tail = append(w.tail, b[max(0, len(b)-most):]...)
@@ -207,7 +209,8 @@ type lineWriter struct {
 	tooLong bool
 }
 
-// Write calls line for each whole line; a line of more than maxHookLine bytes is dropped.
+// Write calls line for each whole line, without its end; a line of more than maxHookLine bytes is
+// dropped. Its error is always nil.
 func (w *lineWriter) Write(b []byte) (int, error) {
 	n := len(b)
 	for {
@@ -259,7 +262,9 @@ const (
 	betweenPlays = 100 * time.Millisecond // that it waits for the next scenario run
 )
 
-// ServeHTTP serves the two endpoints, whatever the path before their names.
+// ServeHTTP serves POST presented and GET user, whatever the path before their names. GET user
+// waits up to userWait for the user's next act, and then has no content. Between two scenario runs,
+// both have no content.
 func (s *HTTPHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	h := s.hook

@@ -28,7 +28,8 @@ var flowCases = []Case{
 		Judge: judgeWith(judgePresents("burstend", theError), judgePresents("burstask", theAction))},
 }
 
-// beginWithError sends an error as the first event of all, and then begins another session.
+// beginWithError is the scenario run that sends an error as the first event of all, and then begins
+// another session.
 func beginWithError(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {
@@ -71,7 +72,8 @@ func sendEventTwice(h *subscriberHarness) {
 	h.awaitPresented(c.emitEvent(c.newEvent("four", sessionID(), started, "And nothing more", nil)))
 }
 
-// judgeDouble judges that the event with a label, which came twice, was presented once.
+// judgeDouble returns a judge that the event with a label, which came twice, was presented once. It
+// is inconclusive where the event did not come twice, or was not presented at all.
 func judgeDouble(label string) func(*Recording) Finding {
 	return judgePresented(label, func(r *Recording, m message, text string) Finding {
 		n := 0
@@ -101,7 +103,7 @@ func judgeDouble(label string) func(*Recording) Finding {
 }
 
 // judgeOrder judges what became of number 2, which came after 3: it was presented first, or the
-// wrong order was logged.
+// wrong order was logged. Where neither was presented it is inconclusive.
 func judgeOrder(r *Recording) Finding {
 	late, f := r.eventToJudge("two")
 	if late.members == nil {
@@ -128,7 +130,8 @@ func judgeOrder(r *Recording) Finding {
 // maxBurst is how many events a target must be able to take at once that names no rate.
 const maxBurst = 200
 
-// sendBurst sends at once all that the target may be sent in a second, and then an error.
+// sendBurst is the scenario run that sends at once all that the target may be sent in a second, at
+// most maxBurst events, then an error of another session, and a question.
 func sendBurst(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {
@@ -154,6 +157,7 @@ func sendBurst(h *subscriberHarness) {
 }
 
 // judgeBurst judges that all that came at once was presented, in the order in which it was sent.
+// Where nothing presented can be observed it is inconclusive.
 func judgeBurst(r *Recording) Finding {
 	at, n := -1, 0
 	for _, m := range r.messagesOn(0, true) {

@@ -6,7 +6,9 @@ import (
 	"strings"
 )
 
-// judgePresented returns a judge of what the target presented of the event with a label.
+// judgePresented makes a judge of a recording of a judge of what the target presented of the event
+// with a label: text is all its words, or "". Where the event was not sent, or nothing can be
+// observed, it is inconclusive.
 func judgePresented(label string, judge func(r *Recording, m message, text string) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		m, f := r.eventToJudge(label)
@@ -36,7 +38,8 @@ func (r *Recording) eventToJudge(label string) (message, Finding) {
 	return m, Finding{}
 }
 
-// whyUnobservable says why nothing that is presented could be observed, or "".
+// whyUnobservable returns why nothing that is presented could be observed, such as that the target
+// did not connect, or "" where it uses the hook.
 func (r *Recording) whyUnobservable() string {
 	if r.usedHook() {
 		return ""
@@ -69,7 +72,8 @@ func (r *Recording) whyUnobservable() string {
 	return why
 }
 
-// judgePresents judges that an event was presented at all, with all of some texts.
+// judgePresents returns a judge that the event with a label was presented at all, with the words of
+// all texts.
 func judgePresents(label string, texts ...string) func(*Recording) Finding {
 	return judgePresented(label, func(r *Recording, m message, text string) Finding {
 		entries := append([]Entry{m.Entry}, presentedEntries(r, m)...)
@@ -97,8 +101,8 @@ func judgeInTurn(judges ...func(*Recording) Finding) func(*Recording) Finding {
 	}
 }
 
-// judgeWith lets other judges look at what a first one passes, of whom only those count that fail
-// it: what they judge may not have been sent.
+// judgeWith makes one judge of several: the finding is the first judge's, but where that passes and
+// another one fails, it is that failure.
 func judgeWith(judge func(*Recording) Finding, others ...func(*Recording) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		f := judge(r)
@@ -145,7 +149,8 @@ func judgeIfConnectedAt(label string, judge func(*Recording) Finding) func(*Reco
 	}
 }
 
-// departureAt says if the target left when it got a message.
+// departureAt returns, in words for a finding, that the target left when it got a message, or "" if
+// it stayed.
 func (r *Recording) departureAt(m message) string {
 	for _, e := range r.Entries[m.index+1:] {
 		switch {
@@ -173,7 +178,9 @@ func (r *Recording) presentedForm(m message) string {
 	return strings.Join(all, "\n")
 }
 
-// judgeDistinct judges that events with the same words are not presented alike.
+// judgeDistinct returns a judge that the events with these labels, which have the same words, are
+// presented in different ways. what is the failure in words. An event that was not presented is
+// inconclusive.
 func judgeDistinct(what string, labels ...string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		seen := map[string]message{}
@@ -251,7 +258,8 @@ func judgeOutputsUnmixed(r *Recording) Finding {
 	return passFinding("each output was presented by itself")
 }
 
-// emitEveryType is a session as it should be, and the beginning and end of two others.
+// emitEveryType is the scenario run of a session as it should be, with an event of each type, and
+// of two more sessions that fail and are cancelled.
 func emitEveryType(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {
@@ -319,8 +327,8 @@ var severalEnds = []struct {
 		"recoverable": false}}, // in the words of the one before
 }
 
-// emitSeveralSessions has several sessions at once, of which one goes on while the others end, and
-// one begins when all are over.
+// emitSeveralSessions is the scenario run of several sessions at once, of which one goes on while
+// the others end, and one begins when all are over.
 func emitSeveralSessions(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {
@@ -341,8 +349,8 @@ func emitSeveralSessions(h *subscriberHarness) {
 	h.awaitPresented(c.emitEvent(c.newEvent("besidenew", sessionID(), started, "The next day", nil)))
 }
 
-// judgePresentsAll judges that all events with some labels were presented that were sent, and that
-// any was.
+// judgePresentsAll returns a judge that all events with these labels that were sent were presented.
+// Where none was sent, or none could be judged, it is inconclusive.
 func judgePresentsAll(labels ...string) func(*Recording) Finding {
 	return func(r *Recording) (f Finding) {
 		f = inconclusiveFinding("none of the events was sent")
@@ -362,7 +370,8 @@ func judgePresentsAll(labels ...string) func(*Recording) Finding {
 	}
 }
 
-// emitUrgentEvents has much to say, and then something that cannot wait.
+// emitUrgentEvents is the scenario run that sends much to say, then an error, and then as much and
+// a question, neither of which can wait.
 func emitUrgentEvents(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {
@@ -529,7 +538,7 @@ func judgeFragments(r *Recording) (f Finding) {
 }
 
 // judgeFragment judges that the first chunk of an output is not presented before the rest has come,
-// and that then all of it is.
+// and that then all of it is. Where the target was gone before the rest it is inconclusive.
 func judgeFragment(r *Recording, o heldOutput) Finding {
 	m, f := r.eventToJudge(o.label)
 	if m.members == nil {

@@ -143,7 +143,8 @@ var questionKinds = []struct {
 	{"asktwokinds", "yes_no", true, object{"accepted_response_kinds": []string{"freetext", "yes_no"}}},
 }
 
-// askEveryKind is the scenario in which every kind of question is asked and the user answers.
+// askEveryKind is the scenario run in which every kind of question is asked, and the user answers
+// each that is presented. A target that cannot reply gets no confirmations.
 func askEveryKind(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {
@@ -233,7 +234,9 @@ func askTwoQuestions(h *subscriberHarness) {
 	h.awaitPresented(c.emitEvent(c.newEvent("twoend", sessionID(), started, "The tide turns", nil)))
 }
 
-// judgeTwoOpen sees that each answer of the user's is to the question that they answered.
+// judgeTwoOpen judges that each answer of the user's went to the question that they answered: q is
+// the first, act the user's answer to it, and replies what the target sent for it; the second is
+// found by its label.
 func judgeTwoOpen(r *Recording, q, act message, replies []message) Finding {
 	other, ok := r.eventLabelled("second")
 	if !ok {
@@ -270,7 +273,8 @@ func judgeTwoOpen(r *Recording, q, act message, replies []message) Finding {
 		got[0].Entry)
 }
 
-// leaveUnanswered asks, and leaves them unanswered until it is too late.
+// leaveUnanswered is the scenario run that asks two questions, and has the user answer each only
+// when its time is over.
 func leaveUnanswered(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {
@@ -301,8 +305,8 @@ func (h *subscriberHarness) answerLate(c *targetConn, q object, member string, a
 	h.pauseFor(2 * quiet)
 }
 
-// withdrawQuestions asks, takes the question back and lets the user answer it all the same, in each
-// of some ways.
+// withdrawQuestions returns the scenario run that asks, takes the question back and has the user
+// answer it all the same, in each of the ways. A question that is not presented is passed over.
 func withdrawQuestions(ways []withdrawal) func(*subscriberHarness) {
 	return func(h *subscriberHarness) {
 		c := h.beginSubscription()
@@ -372,7 +376,7 @@ func (r *Recording) repliesReceived() (list []message) {
 	return list
 }
 
-// userAnswer returns the act by which the user answered a question.
+// userAnswer returns the act by which the user answered a question, or false if they did not.
 func (r *Recording) userAnswer(q message) (message, bool) {
 	for _, m := range r.messagesOn(hookLink, true) {
 		if m.stringMember("event_id") == q.stringMember("event_id") {
@@ -409,7 +413,9 @@ const (
 	answerPause = 1500 * time.Millisecond
 )
 
-// judgeAnswer judges what came of the user's answer to the question with a label.
+// judgeAnswer makes a judge of a recording of a judge of what came of the user's answer act to the
+// question q with a label: replies are what the target sent for it. Without the question, or an
+// answer of the user's, it is inconclusive.
 func judgeAnswer(label string, judge func(r *Recording, q, act message,
 	replies []message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
@@ -451,7 +457,8 @@ func judgeAnswers(judge func(r *Recording, q, act message, replies []message) Fi
 	return judgeWith(judgeAnswer(label, judge), also...)
 }
 
-// eachReply judges all replies of a scenario run; the first that is wrong decides.
+// eachReply makes a judge of a recording of wrong, which returns what is wrong with one reply, or
+// "". The first reply that is wrong fails.
 func eachReply(wrong func(r *Recording, m message) string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		all := r.repliesReceived()
@@ -472,7 +479,8 @@ func passIfReplied(n int, what string) Finding {
 	return passFinding(fmt.Sprintf("%d %s", n, what))
 }
 
-// questionOf returns the question that a reply answers, found by its token.
+// questionOf returns the question before a reply, on its link, that has the reply's token, or
+// false.
 func (r *Recording) questionOf(reply message) (message, bool) {
 	for _, q := range ofTypes(r.messagesOn(reply.Link, true), confirm, clarify) {
 		if q.index < reply.index && q.stringMember("reply_token") != "" &&
@@ -483,7 +491,8 @@ func (r *Recording) questionOf(reply message) (message, bool) {
 	return message{}, false
 }
 
-// judgeNoReply judges that the user's answer came too late to be sent.
+// judgeNoReply returns a judge of an answer of the user's that must not be sent, for the reason in
+// why: a reply after the user's act fails.
 func judgeNoReply(why string) func(r *Recording, q, act message, replies []message) Finding {
 	return func(r *Recording, q, act message, replies []message) Finding {
 		for _, m := range replies {
@@ -701,7 +710,8 @@ func judgeUserDecidedFirst(r *Recording) Finding {
 	}, "unattended", "unansweredtoo")(r)
 }
 
-// invalidReason says what is wrong with a message, but for members that other cases judge, or "".
+// invalidReason returns the first thing that is wrong with a message by the schemas, or "". Members
+// at the pointers in but are left to other cases.
 func invalidReason(m message, but ...string) string {
 	c := check.Checker{SchemaOnly: true}
 	for _, f := range c.Message(1, m.Data) {

@@ -53,7 +53,8 @@ func refuseUnknownReason(h *subscriberHarness) {
 	}
 }
 
-// closeUnknownReason accepts the target, and closes with a reason code that no version has.
+// closeUnknownReason is the scenario run that accepts the target, and closes with a reason code
+// that no version of AAEP has.
 func closeUnknownReason(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {
@@ -65,8 +66,8 @@ func closeUnknownReason(h *subscriberHarness) {
 	c.endAndObserve()
 }
 
-// endAndObserve ends a connection, and waits until the target connects again or logs something, or
-// until presentTime is over.
+// endAndObserve ends a connection, and waits until the target connects again, which is accepted, or
+// logs something, or until presentTime is over.
 func (c *targetConn) endAndObserve() {
 	c.conn.Close()
 	over, before := make(chan struct{}), len(c.harness.recorder.snapshot().Entries)

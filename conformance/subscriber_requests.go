@@ -116,7 +116,7 @@ var wireCases = []Case{
 }
 
 // eachMessageOf returns a judge that fails for the first message of a type about which wrong
-// returns a problem.
+// returns a problem. Without a message of the type it is inconclusive.
 func eachMessageOf(typ string, wrong func(message) string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		n := 0
@@ -150,7 +150,9 @@ func grantFewerTerms(h *subscriberHarness) {
 	h.awaitPresented(c.emitEvent(c.newEvent("grantedtoo", s, completed, "It was enough", nil)))
 }
 
-// runRenegotiation is the scenario in which the user chooses another verbosity.
+// runRenegotiation is the scenario run in which the user chooses another verbosity, twice: events
+// of the old terms come before the answer and of the new ones after it, and after a cut the newest
+// must be asked for.
 func runRenegotiation(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {
@@ -241,8 +243,8 @@ func judgeRequestAnew(r *Recording) Finding {
 	return passFinding("the verbosity that the user had chosen was asked for again", anew[0].Entry)
 }
 
-// refuseFirstRequest is the scenario in which the producer refuses the first request and accepts
-// the second.
+// refuseFirstRequest is the scenario run in which the producer refuses the first request as
+// incompatible and, if it named extensions, accepts the second.
 func refuseFirstRequest(h *subscriberHarness) {
 	c := h.nextConn(h.arrival)
 	if c == nil {
@@ -258,7 +260,8 @@ func refuseFirstRequest(h *subscriberHarness) {
 	}
 }
 
-// requestedExtensions returns the names of the extensions that a request has, sorted.
+// requestedExtensions returns, sorted, what a request names of extensions: their URIs, and the
+// members of their data.
 func requestedExtensions(request message) (list []string) {
 	caps := request.objectMember("capabilities")
 	list = stringList(caps["supported_extensions"])
@@ -271,7 +274,8 @@ func requestedExtensions(request message) (list []string) {
 	return list
 }
 
-// judgeRefused compares the extensions of the request that was refused with those of the next one.
+// judgeRefused judges that a request which was refused comes again without some of its extensions.
+// A target that asks for none is skipped.
 func judgeRefused(r *Recording) Finding {
 	first := ofTypes(r.messagesOn(0, false), "subscription.request")
 	if len(first) == 0 {

@@ -39,7 +39,8 @@ func (c *targetConn) hasLeft() bool {
 	return left
 }
 
-// readLoop records what the target sends until the connection ends.
+// readLoop records what the target sends until the connection ends, and then notes why and closes
+// this end. It is a goroutine of its own.
 func (c *targetConn) readLoop() {
 	for {
 		data, err := c.conn.Receive(c.harness.ctx)
@@ -74,7 +75,8 @@ func (c *targetConn) substitutedRequest() (request object) {
 }
 
 // followStreams accepts the event streams that the target opens, until the connection or the
-// scenario run ends. The newest stream counts.
+// scenario run ends. The newest stream counts. Each is noted with the id from which it goes on. It
+// is a goroutine of its own.
 func (c *targetConn) followStreams(r transports.Resumable) {
 	for {
 		st, err := r.NextStream(c.harness.ctx)
@@ -197,7 +199,8 @@ func (c *targetConn) sendRejected(code string) {
 		"reason_message": "The runner tries what a refusal does."})
 }
 
-// latestMessage returns the newest message of a type that the target sent on this connection.
+// latestMessage returns the newest message of a type that the target sent on this connection, or
+// false.
 func (c *targetConn) latestMessage(typ string) (m message, ok bool) {
 	if got := ofTypes(c.harness.recorder.snapshot().messagesOn(c.index, false), typ); len(got) > 0 {
 		return got[len(got)-1], true
@@ -294,7 +297,9 @@ func (c *targetConn) enterState(session, to string) {
 	}
 }
 
-// awaitRate waits until one more event may leave (§5.6).
+// awaitRate waits until one more event may leave at the rate that was agreed (§5.6). Where there is
+// none, and for a critical event, it returns at once. The scenario's goroutine calls it before each
+// event.
 func (c *targetConn) awaitRate(e object) {
 	rate, limited := c.terms["max_events_per_second"].(float64)
 	if !limited || rate < 1 || e["urgency"] == "critical" {

@@ -94,7 +94,8 @@ func judgeSubset(r *Recording, a message) Finding {
 		a.Entry)...)
 }
 
-// judgeSubsetOf judges that terms give no more than was asked for.
+// judgeSubsetOf judges that the terms got give no more than was asked for: it fails with the first
+// member that does. evidence is what both were said with.
 func judgeSubsetOf(asked, got object, evidence ...Entry) Finding {
 	wrong := func(name string) Finding {
 		return failFinding(fmt.Sprintf("%s: %s is honored where %s was asked for", name, jsonText(got[name]),

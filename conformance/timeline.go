@@ -49,7 +49,8 @@ const (
 	chartHeight         = 84
 )
 
-// drawTimeline lays out the lanes, shapes, ticks and charts of the picture.
+// drawTimeline lays out the lanes, shapes, ticks and charts of the picture of a scenario run, for
+// the HTML report, in units of its view box.
 func (p runSummary) drawTimeline() timeline {
 	span := math.Max(p.Seconds, 0.1)
 	x := func(seconds float64) float64 { return plotLeft + seconds/span*(plotRight-plotLeft) }
@@ -97,7 +98,9 @@ func (p runSummary) drawTimeline() timeline {
 	return t
 }
 
-// drawChart draws, over time, how many events came within the second before.
+// drawChart draws, over time, how many events came within the second before. times are when the
+// events came, span is the whole time, x makes a place of a time, and top is where the chart
+// begins. The agreed rate is a line in it.
 func (b budget) drawChart(times []float64, span float64, x func(float64) float64, top int) chart {
 	c := chart{Name: runSummary{}.Lane(b.Link), Top: top + 12, Base: top + chartHeight - 10,
 		Line: fmt.Sprintf("%g a second", b.PerSecond)}

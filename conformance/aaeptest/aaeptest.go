@@ -70,7 +70,9 @@ func Virtual(t *testing.T, start func(t *testing.T) conformance.ProducerRun) *co
 	return report
 }
 
-// checkReport makes a subtest of every case of a report.
+// checkReport makes a subtest of every case of a report: a failure, an inconclusive case and a
+// known failure that passes fail it, a deviation is logged, and what was skipped, or is known to
+// fail, is skipped.
 func checkReport(t *testing.T, report *conformance.Report) {
 	for _, res := range report.Results {
 		t.Run(res.Case.Name, func(t *testing.T) {

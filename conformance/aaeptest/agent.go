@@ -48,7 +48,9 @@ func (a *Agent) callStep() {
 	}
 }
 
-// Start plays a scenario as the agent: it starts a session and does what the scenario asks for.
+// Start plays a scenario as the agent: it starts a session and does what the scenario asks for. It
+// returns when the scenario is over; the error says why it could not be done. An answer that is no,
+// or that did not come, is none.
 func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 	if sc.Name == conformance.Shutdown {
 		return a.Producer.Shutdown(ctx)

@@ -24,7 +24,9 @@ type Reader struct {
 	Capabilities aaep.Capabilities
 }
 
-// Run follows the runner until the user ends it.
+// Run connects to the runner as a subscriber that speaks, reports what is spoken through the hook,
+// and does what its user does, until the user ends it, ctx is done, which is nil, or the
+// subscription ends, which is its error.
 func (rd Reader) Run(ctx context.Context, h *conformance.Hook) error {
 	logger := slog.New(slog.NewJSONHandler(operator{h},
 		&slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -74,7 +76,8 @@ type screen struct {
 	open      map[string]*aaep.Event
 }
 
-// showEvent takes away what is settled, keeps what it asks, and returns what is to be said.
+// showEvent takes questions that are settled off the screen, adds what the event asks, and returns
+// the words to be said of it.
 func (s *screen) showEvent(ev *aaep.Event) announce.Words {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +93,8 @@ func (s *screen) showEvent(ev *aaep.Event) announce.Words {
 	return announce.Text(ev, s.verbosity)
 }
 
-// performUserAct does what the user does next, and reports whether there may be more.
+// performUserAct waits for what the user does next, answers the question, changes the verbosity or
+// quits, and reports whether there may be more. A question that is off the screen is not answered.
 func (s *screen) performUserAct(ctx context.Context, h *conformance.Hook) bool {
 	line, err := h.Next(ctx)
 	if err != nil {

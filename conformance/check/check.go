@@ -50,7 +50,8 @@ type recent struct {
 	order []string // oldest first
 }
 
-// addBounded remembers a string, and forgets the oldest when there are more than most.
+// addBounded remembers a string, and forgets the oldest when there are more than most. One that is
+// remembered already keeps its place.
 func (r *recent) addBounded(s string, most int) {
 	if r.seen == nil {
 		r.seen = map[string]bool{}
@@ -72,7 +73,9 @@ type session struct {
 	ids     recent
 }
 
-// Message judges the next message, which begins at a line.
+// Message judges the next message of a stream, which begins at a line, by its schema, the rules of
+// package aaep and, unless SchemaOnly is set, its order among the events of its session. It returns
+// a finding for each thing that is wrong, with notes among them.
 func (c *Checker) Message(line int, data []byte) []Finding {
 	c.Messages++
 	if c.SchemaOnly {
@@ -112,7 +115,8 @@ func (c *Checker) Message(line int, data []byte) []Finding {
 	return append(markAllowed(ev, found), c.checkOrder(line, ev)...)
 }
 
-// checkCapabilities judges what a subscriber declares of the extensions that are known.
+// checkCapabilities judges what a subscriber declares, in a request or a renegotiation, of the
+// extensions that are known. Any other message passes.
 func checkCapabilities(m aaep.Message) error {
 	var c aaep.Capabilities
 	switch m := m.(type) {
@@ -195,7 +199,9 @@ func isAllowed(ev *aaep.Event, v aaep.Violation) bool {
 	return false
 }
 
-// checkOrder judges where an event stands among the others of its session.
+// checkOrder judges where an event stands among the others of its session, by the order that its
+// own producer keeps. A session that does not begin in the stream, and any beyond maxOpen sessions
+// or maxProducers of one, is only noted.
 func (c *Checker) checkOrder(line int, ev *aaep.Event) []Finding {
 	if c.over.seen[ev.SessionID] {
 		return findingsOf(line, string(ev.Type()), ev.SessionID, &aaep.InvalidError{Violations: []aaep.Violation{{
@@ -246,8 +252,8 @@ func (c *Checker) checkOrder(line int, ev *aaep.Event) []Finding {
 	return found
 }
 
-// producerSession returns the machine of the event's producer, or nil if there are too many
-// producers.
+// producerSession returns the machine of the event's producer in a session, which it makes if there
+// is none; nil where there are maxProducers already. A second producer joins the session.
 func (s *session) producerSession(ev *aaep.Event) *lifecycle.Session {
 	agent := ev.Producer.AgentID
 	if s.parts[agent] == nil {
@@ -269,7 +275,9 @@ func (c *Checker) endSession(id string) {
 	c.over.addBounded(id, maxEnded)
 }
 
-// applyReply passes a recorded reply to the session whose open question it answers.
+// applyReply passes a recorded reply to the session whose open question it answers, so that what
+// follows is judged as after that answer. Other messages, and a reply to no open question, change
+// nothing. One that modifies the action counts as a rejection.
 func (c *Checker) applyReply(m aaep.Message) {
 	var token aaep.ReplyToken
 	var decision aaep.Decision
@@ -308,7 +316,8 @@ func (c *Checker) End() []Finding {
 	return found
 }
 
-// findingsOf returns the findings of an error of the parser or the validator.
+// findingsOf returns the findings of an error of the parser or the validator: one for each
+// violation. A nil error has none. An empty typ is replaced by that of the error.
 func findingsOf(line int, typ, session string, err error) []Finding {
 	if err == nil {
 		return nil

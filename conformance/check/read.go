@@ -82,7 +82,8 @@ type nesting struct {
 // isClosed reports whether every bracket that was opened is closed again, and at least one was.
 func (n *nesting) isClosed() bool { return n.begun && n.depth <= 0 && !n.inString }
 
-// addText updates the depth of JSON nesting with more of a text that spans lines.
+// addText updates the depth of JSON nesting with more of a text that spans lines. A negative depth
+// is one bracket too many.
 func (n *nesting) addText(text []byte) {
 	for _, b := range text {
 		switch {
@@ -102,7 +103,9 @@ func (n *nesting) addText(text []byte) {
 	}
 }
 
-// readLine returns the next line with its end. The error comes with the last line, or without one.
+// readLine returns the next line with its end. The error comes with the last line, or without one,
+// and is io.EOF at the end of in. A line of more than maxMessage bytes is an error. What it returns
+// is valid until the next call.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var all []byte
 	for {

@@ -56,8 +56,8 @@ func Listen(address string, hook http.Handler) (*Endpoint, error) {
 	return listenWith(address, hook, net.Listen)
 }
 
-// listenWith is Listen with the call that opens the TCP listener, which tests in virtual time
-// replace.
+// listenWith does the work of Listen, with open for the call that opens the TCP listener, which
+// tests in virtual time replace.
 func listenWith(address string, hook http.Handler, open func(network, address string) (net.Listener, error)) (*Endpoint,
 	error) {
 	ctx, stop := context.WithCancel(context.Background())
@@ -92,6 +92,9 @@ func (s *Endpoint) overSocket(ctx context.Context, path string, hook http.Handle
 	return nil
 }
 
+// overHTTP serves Server-Sent Events and WebSocket at an address of this machine, or, at
+// http://…/events, events without a handshake, and the hook at HookPath if it is not nil. The error
+// says what an address looks like. It starts the goroutines that accept.
 func (s *Endpoint) overHTTP(ctx context.Context, scheme, address string, hook http.Handler,
 	open func(network, address string) (net.Listener, error)) error {
 	u, err := url.Parse(address)
@@ -151,8 +154,8 @@ func (s *Endpoint) overHTTP(ctx context.Context, scheme, address string, hook ht
 
 type connKey struct{}
 
-// trackConnection remembers the connection that events go over, so that it can be cut, and how it
-// was asked for.
+// trackConnection returns next as a handler that remembers the connection that events go over, so
+// that it can be cut, and reports a stream that was asked for without the headers it needs.
 func (s *Endpoint) trackConnection(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, _ := r.Context().Value(connKey{}).(net.Conn)
@@ -175,7 +178,8 @@ func (s *Endpoint) trackConnection(next http.Handler) http.Handler {
 	})
 }
 
-// breakLinks closes the TCP connections that carry events, without a word.
+// breakLinks closes the TCP connections that carry events, without a word, as a failing network
+// does.
 func (s *Endpoint) breakLinks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,8 +228,8 @@ func (l stream) Receive(ctx context.Context) ([]byte, error) {
 	return l.s.asPosted(msg), nil
 }
 
-// acceptFrom hands the connections of a listener to Accept, each as with returns it, until ctx
-// ends.
+// acceptFrom hands the connections of a listener to Accept, each as with returns it, until ctx ends
+// or the listener is closed. It is a goroutine of its own.
 func (s *Endpoint) acceptFrom(ctx context.Context, l transports.Listener, with func(transports.Conn) transports.Conn) {
 	for {
 		c, err := l.Accept(ctx)

@@ -51,7 +51,9 @@ func (s *Endpoint) reportViolation(requirement, problem string) {
 	w.Report(requirement, problem)
 }
 
-// reportRequests reports which requests come otherwise than the bindings say.
+// reportRequests returns next as a handler that reports which requests come otherwise than the
+// bindings say: those that next refuses, and posted messages for no subscription. bare says that
+// there is no handshake. Requests of the hook are not looked at.
 func (s *Endpoint) reportRequests(next http.Handler, bare bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, HookPath) {
@@ -128,8 +130,8 @@ func (s *Endpoint) asPosted(msg []byte) []byte {
 	return msg
 }
 
-// notePosted records the subscription ids that answers give, and reports posted messages that name
-// a subscription there is none of.
+// notePosted records the subscription ids that answers to requests give, and reports other posted
+// messages that name a subscription there is none of.
 func (s *Endpoint) notePosted(seen *answered, sent message) {
 	var got message
 	if sent.Type == "subscription.request" && json.Unmarshal(seen.body.Bytes(), &got) == nil {
@@ -148,7 +150,9 @@ func (s *Endpoint) notePosted(seen *answered, sent message) {
 	}
 }
 
-// requestViolation says what was wrong with a request that was refused, and what would be right.
+// requestViolation returns the requirement that a request which was refused breaks, or "", and says
+// what was wrong with it and what would be right. An empty problem is for a request that may be
+// made in vain, such as for a manifest.
 func (s *Endpoint) requestViolation(r *http.Request, seen *answered, sent message) (requirement, problem string) {
 	what := fmt.Sprintf("%s %s was answered with %d", shortened(r.Method), shortened(r.URL.RequestURI()), seen.status)
 	if why := seen.refusalReason(); seen.status == http.StatusBadRequest && sent.Type != "" &&
@@ -232,7 +236,8 @@ func (a *answered) Write(b []byte) (int, error) {
 	return a.ResponseWriter.Write(b)
 }
 
-// refusalReason returns why a request was refused, as the answer says it.
+// refusalReason returns why a request was refused, as the answer says it, in one line of at most
+// 300 bytes that is safe to print.
 func (a *answered) refusalReason() string {
 	var said struct {
 		Error   string `json:"error"`
@@ -266,6 +271,8 @@ type knocked struct {
 	known bool // used by the server's goroutine of the connection
 }
 
+// Read reports, with the first byte of a connection, one that speaks TLS or something other than
+// HTTP.
 func (c *knocked) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && !c.known {
@@ -282,6 +289,7 @@ func (c *knocked) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Close reports a connection over which nothing came.
 func (c *knocked) Close() error {
 	if !c.known {
 		c.s.reportViolation("", "a connection came, and nothing over it")
@@ -294,6 +302,7 @@ type knocking struct {
 	s *Endpoint
 }
 
+// Accept returns the next connection as one that reports what comes over it that is no HTTP.
 func (l knocking) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
