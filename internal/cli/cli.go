@@ -39,7 +39,9 @@ import (
 	"github.com/aaep-go/aaep/internal/cli/trust"
 )
 
-// Main runs the command and returns its exit code.
+// Main runs the command with the arguments behind its name, over the given streams, and returns its
+// exit code; the codes are those of package exits. The program's main, and tests, call it. An error
+// is printed to stderr, with what to do.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if call.Is(args) { // which package early has done already where this is a process
 		return call.Run(args[1], stdin, stdout, stderr)
@@ -119,8 +121,9 @@ Exit codes, of every command:
 	return exit.Code
 }
 
-// explainMisuse says what is wrong with a command line that cobra does not take, and what would be
-// right.
+// explainMisuse returns the usage error for a command line that cobra does not take: its own
+// problem, and a similar command or flag, or else where the help is. Main calls it for an error of
+// cobra's.
 func explainMisuse(root *cobra.Command, args []string, err error) error {
 	cmd, rest, _ := root.Find(args)
 	problem, _, _ := strings.Cut(err.Error(), "\n")

@@ -12,7 +12,8 @@ import (
 	"github.com/aaep-go/aaep/internal/cli/terms"
 )
 
-// completionCommand takes the place of cobra's, whose help is written for the eye.
+// completionCommand makes "aaep completion", in the place of cobra's own, whose help is written for
+// the eye.
 func completionCommand() *cobra.Command {
 	shells := map[string]func(root *cobra.Command, out io.Writer) error{
 		"bash":       func(root *cobra.Command, out io.Writer) error { return root.GenBashCompletionV2(out, true) },
@@ -42,7 +43,7 @@ commands, flags, and what a flag may be.`,
 }
 
 // completeFlags lets shells complete the flags that are one of several words, of a command and of
-// those below it.
+// those below it. A flag of any other kind is left to the shell.
 func completeFlags(cmd *cobra.Command) {
 	values := map[string]string{"as": terms.DeviceNames(), "output": strings.Join(listen.OutputNames(), ", "),
 		"answer":    "accept, reject or timeout",

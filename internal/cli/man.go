@@ -10,7 +10,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// manCommand makes "aaep man".
+// manCommand makes "aaep man", which prints the help of all commands as one manual page in roff.
 func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man",
@@ -33,7 +33,8 @@ func manCommand() *cobra.Command {
 	}
 }
 
-// manCommands writes a section for each command below one, and for those below them.
+// manCommands writes a section for each command below parent, and for those below them: its use,
+// help, examples and flags. Hidden commands and flags are left out.
 func manCommands(page *strings.Builder, parent *cobra.Command) {
 	for _, cmd := range parent.Commands() {
 		if !cmd.IsAvailableCommand() {
@@ -67,7 +68,8 @@ func manCommands(page *strings.Builder, parent *cobra.Command) {
 	}
 }
 
-// manText writes paragraphs. Lines that begin with two spaces stay as they are.
+// manText writes paragraphs of plain text as roff. Lines that begin with two spaces stay as they
+// are; an empty line begins a paragraph.
 func manText(page *strings.Builder, text string) {
 	literal := false
 	for line := range strings.SplitSeq(text, "\n") {

@@ -131,7 +131,8 @@ func (c *Console) keepLine(line string) {
 	c.kept = line
 }
 
-// Prompt sends a line to the agent, after those before it.
+// Prompt sends a line to the agent, after those before it; where it has to wait for them, it says
+// so. A blank line is dropped. It returns at once.
 func (c *Console) Prompt(line string) {
 	if strings.TrimSpace(line) == "" {
 		return
@@ -160,7 +161,9 @@ func (c *Console) End() {
 	c.wakeRun()
 }
 
-// Command obeys a command, and reports whether it is one of these.
+// Command obeys a command, such as /stop, and reports whether it is one of these. What has to wait
+// for the agent runs on a goroutine of its own, and says what came of it. For /help it returns
+// false, so that the listener's own help follows.
 func (c *Console) Command(ctx context.Context, name, word string) bool {
 	c.mu.Lock()
 	talk := c.talk
@@ -225,7 +228,8 @@ func (c *Console) Own(line string) bool {
 	return false
 }
 
-// stopAgent obeys /stop: it drops the prompts that wait, and stops the turn.
+// stopAgent obeys /stop: it drops the prompts that wait, and stops the turn. It says how many were
+// dropped, or that the agent was not at work.
 func (c *Console) stopAgent(talk *bridge.Conversation) {
 	c.mu.Lock()
 	dropped := len(c.waiting)
@@ -240,7 +244,8 @@ func (c *Console) stopAgent(talk *bridge.Conversation) {
 	}
 }
 
-// listOrChooseOption obeys /option: it chooses the option whose number is word, or lists them all.
+// listOrChooseOption obeys /option: it chooses the option of the open permission whose number is
+// word, or lists them all, each with what it means. Where no permission is asked it says so.
 func (c *Console) listOrChooseOption(talk *bridge.Conversation, word string) {
 	options := talk.Options()
 	if len(options) == 0 {
@@ -292,7 +297,8 @@ var (
 )
 
 // listOrChange obeys /mode and /model: it lists what the agent offers of a thing, or changes to the
-// one whose name is word.
+// one whose name or id is word. kinds are the sentences about such a thing. It waits for the agent,
+// for at most commandTimeout.
 func (c *Console) listOrChange(ctx context.Context, word string, kinds choiceWords,
 	offers func() (string, []bridge.Mode), set func(context.Context, string) error) {
 	current, choices := offers()
@@ -327,7 +333,8 @@ func (c *Console) listOrChange(ctx context.Context, word string, kinds choiceWor
 // errorSentence returns an error of the bridge as a sentence.
 func errorSentence(err error) string { return words.Sentence(strings.TrimPrefix(err.Error(), "acp: ")) }
 
-// listSessions obeys /sessions, and keeps the list for the numbers of /resume.
+// listSessions obeys /sessions, and keeps the list for the numbers of /resume. It waits for the
+// agent, for at most commandTimeout.
 func (c *Console) listSessions(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -354,7 +361,8 @@ func (c *Console) listSessions(ctx context.Context) {
 }
 
 // resumeConversation obeys /resume: it goes on with the conversation that /sessions listed under
-// the number word.
+// the number word. While the agent is at work it does not. It waits for the agent, for at most
+// commandTimeout.
 func (c *Console) resumeConversation(ctx context.Context, talk *bridge.Conversation, word string) {
 	c.mu.Lock()
 	sessions := c.past
@@ -389,8 +397,8 @@ func describeMode(m bridge.Mode) string {
 	return m.Name + ": " + m.Description
 }
 
-// beginConversation handles /new: it starts a new conversation with the agent, unless the old one
-// is busy.
+// beginConversation obeys /new: it begins a new conversation with the agent, unless it is at work
+// in the old one. It waits for the agent, for at most commandTimeout.
 func (c *Console) beginConversation(ctx context.Context, talk *bridge.Conversation) {
 	if talk.Busy() {
 		c.say(phrase.StopFirst, "")

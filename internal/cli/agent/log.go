@@ -17,7 +17,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
-// restoreLog makes a folder of a copy of a log, in which an agent can read every record.
+// restoreLog makes a folder of a copy of a log, in which an agent can read every record. Where one
+// cannot be read, the folder is removed again, and the error says which.
 func restoreLog(ctx context.Context, file, dir string) (err error) {
 	_, statErr := os.Stat(dir)
 	if err := sqlite.Restore(ctx, file, dir); err != nil {
@@ -65,7 +66,7 @@ func checkRecords(store log.Store) error {
 	return nil
 }
 
-// LogCommand makes "aaep log".
+// LogCommand makes "aaep log", with "backup" and "restore".
 func LogCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log",

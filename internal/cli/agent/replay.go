@@ -22,7 +22,7 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
-// ReplayCommand makes "aaep replay".
+// ReplayCommand makes "aaep replay"; runReplay does its work.
 func ReplayCommand() *cobra.Command {
 	r := &replayer{}
 	var addr string
@@ -62,7 +62,9 @@ type replayer struct {
 	status     lineio.Printer
 }
 
-// runReplay is "aaep replay": it serves a recording as if its agent spoke now.
+// runReplay does the work of "aaep replay": it serves a recording as if its agent spoke now, once
+// or, with --loop, until ctx is done. The error has the exit code: for a recording without events,
+// an address of other machines, or an interruption.
 func (r *replayer) runReplay(ctx context.Context, name, addr string, stdin io.Reader) error {
 	agent, err := r.firstProducer(ctx, name)
 	if err != nil {
@@ -109,7 +111,7 @@ func (r *replayer) runReplay(ctx context.Context, name, addr string, stdin io.Re
 }
 
 // firstProducer returns the producer of a recording's first event. Standard input cannot be read
-// twice: its producer is "replay".
+// twice: its producer is "replay". A recording that cannot be opened, or has no event, is an error.
 func (r *replayer) firstProducer(ctx context.Context, name string) (aaep.Agent, error) {
 	if name == "-" {
 		return aaep.Agent{AgentID: "replay"}, nil
@@ -131,7 +133,8 @@ func (r *replayer) firstProducer(ctx context.Context, name string) (aaep.Agent, 
 }
 
 // playRecording appends the events of the recording in their own time, and returns how many there
-// were.
+// were. A message that cannot be read, or sent again, is left out, and said. The error is that of
+// ctx, or of reading.
 func (r *replayer) playRecording(ctx context.Context, p *producer.Producer, name string,
 	stdin io.Reader) (played int, err error) {
 	in, _, err := input.Open(ctx, name, nil, stdin)
@@ -199,7 +202,7 @@ func makeSendable(ev *aaep.Event) {
 	}
 }
 
-// sleepUntil sleeps until due, or returns ctx's error if that is done first.
+// sleepUntil sleeps until due, which may be past, or returns ctx's error if that is done first.
 func sleepUntil(ctx context.Context, due time.Time) error {
 	t := time.NewTimer(time.Until(due))
 	defer t.Stop()

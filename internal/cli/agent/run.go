@@ -33,7 +33,7 @@ import (
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
-// RunCommand makes "aaep run".
+// RunCommand makes "aaep run"; runAgent does its work.
 func RunCommand() *cobra.Command {
 	r := &runner{}
 	cmd := &cobra.Command{
@@ -119,7 +119,8 @@ type runner struct {
 // interruptTime is for a program to heed a Ctrl-C that came from the terminal.
 const interruptTime = 2 * time.Second
 
-// checkFlags refuses flags that make no sense together, and settles the agent's name.
+// checkFlags refuses flags that make no sense together, and settles the agent's name: --name, or
+// that of the program. listens says that --listen was given. The error says what would be right.
 func (r *runner) checkFlags(listens bool) error {
 	noProgram := len(r.args) == 0
 	if r.parent {
@@ -150,7 +151,7 @@ func (r *runner) checkFlags(listens bool) error {
 }
 
 // runAgent does the work of "aaep run": it opens the log, serves the agent's addresses and runs the
-// session until the program ends.
+// session until the program ends. It ends with the program's exit code.
 func (r *runner) runAgent(ctx context.Context) (err error) {
 	ctx, stop := exits.WithServiceStop(ctx, r.status.PrintLabelled)
 	defer stop()
@@ -250,7 +251,8 @@ func (r *runner) serveListeners(ctx context.Context, begin func() error) (_ cont
 	return ctx, invitations, served, err
 }
 
-// printAddresses prints where the agent can be followed.
+// printAddresses prints where the agent can be followed, and tells a service manager that it is
+// ready.
 func (r *runner) printAddresses(invitations []serving.Invitation, metricsAt string) {
 	serving.PrintInvitations(&r.status, r.name, "", invitations)
 	serving.NotifyReady()
@@ -273,7 +275,8 @@ func (r *runner) drainAgent(ctx context.Context, served <-chan error) {
 }
 
 // runSession runs the program, or reads standard input, as one session, and ends the session as
-// that ended.
+// that ended. The error has the exit code: that of the program, or the reason why it could not be
+// run. ctx ends the program and cancels the session.
 func (r *runner) runSession(ctx context.Context, p *producer.Producer) error {
 	s, err := p.StartSession(context.WithoutCancel(ctx), inEnglish("Running "+r.name+"."))
 	if err != nil {
@@ -376,7 +379,8 @@ func (r *runner) runRecorded(ctx context.Context, s *producer.Session, run func(
 	return err
 }
 
-// openLog opens where what is said is kept, if anywhere.
+// openLog opens where what is said is kept: a folder for --log, servers for --nats, or nowhere,
+// which is a nil store. letGo closes it again. The error has the exit code.
 func (r *runner) openLog(ctx context.Context) (store log.Store, letGo func(), err error) {
 	switch {
 	case r.log != "":

@@ -26,7 +26,7 @@ import (
 // maxListeners is how many listeners of each agent a process serves that does nothing else.
 const maxListeners = 10_000
 
-// ServeCommand makes "aaep serve".
+// ServeCommand makes "aaep serve"; runServer does its work.
 func ServeCommand() *cobra.Command {
 	s := &server{agents: map[string]*producer.Producer{}, gone: map[string]bool{}}
 	cmd := &cobra.Command{
@@ -58,7 +58,9 @@ With --audit it is put on record who was asked here, and what they answered. The
 	return cmd
 }
 
-// runServer is "aaep serve": it serves agents whose log is in NATS servers.
+// runServer does the work of "aaep serve": it serves the agents with these names, or all there are,
+// whose log is in NATS servers, until it is told to end or none can be served. It waits at most
+// serving.StartTime for servers and agents.
 func (s *server) runServer(ctx context.Context, names []string) (err error) {
 	if s.nats.Servers == "" {
 		return exits.UsageError("--nats says where the agent's log is.\nSee: aaep serve --help")
@@ -220,7 +222,8 @@ func withOtherAgents(ctx context.Context, cluster *jetstream.Cluster, err error)
 	return fmt.Errorf("%w; there is %s", err, strings.Join(agents, ", "))
 }
 
-// addAgent begins to follow an agent's log. It waits for the agent until starting is done.
+// addAgent begins to follow the log of the agent with a name, in s.agents. It waits for the agent
+// until starting is done. The error has the exit code.
 func (s *server) addAgent(starting context.Context, cluster *jetstream.Cluster, name string) error {
 	feed, err := s.followAgent(starting, cluster, name)
 	if err != nil {
@@ -244,7 +247,8 @@ func (s *server) addAgent(starting context.Context, cluster *jetstream.Cluster, 
 	return nil
 }
 
-// openListener begins to serve the agents by their names.
+// openListener begins to serve the agents by their names: one at the address itself, several each
+// below its name. s.served is closed when nothing is served any more.
 func (s *server) openListener(ctx context.Context, names []string) (invitations []serving.Invitation, err error) {
 	if len(names) == 1 {
 		invitations, s.served, err = s.where.ServeEverywhere(ctx,
@@ -255,7 +259,8 @@ func (s *server) openListener(ctx context.Context, names []string) (invitations 
 	return invitations, err
 }
 
-// printAddresses prints where each agent can be followed.
+// printAddresses prints where each agent can be followed, and tells a service manager that all are
+// ready.
 func (s *server) printAddresses(names []string, invitations []serving.Invitation) {
 	for _, name := range names {
 		ofAgent, path := slices.Clone(invitations), ""
@@ -272,8 +277,8 @@ func (s *server) printAddresses(names []string, invitations []serving.Invitation
 	serving.NotifyReady()
 }
 
-// waitForEnd waits until it is interrupted, or none of the agents, of which left are served, can be
-// followed any more.
+// waitForEnd waits until it is interrupted, or none of the running agents can be followed any more,
+// which is an error. One whose log fails is said, and its listeners hear the end.
 func (s *server) waitForEnd(ctx context.Context, running int) error {
 	type end struct {
 		name string
@@ -308,7 +313,8 @@ func (s *server) waitForEnd(ctx context.Context, running int) error {
 	}
 }
 
-// endAgents shuts all producers down, and waits until their listeners have heard it.
+// endAgents shuts all producers down, and waits until their listeners have heard it, for at most
+// serving.DrainTime. runServer calls it at its end.
 func (s *server) endAgents(ctx context.Context) {
 	for name, p := range s.agents {
 		if !s.gone[name] { // else its listeners are being told

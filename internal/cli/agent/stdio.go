@@ -15,7 +15,8 @@ import (
 	"github.com/aaep-go/aaep/transports/stdio"
 )
 
-// stdioMisused reports what keeps run from serving on its own standard streams.
+// stdioMisused returns the usage error for what keeps run from serving on its own standard streams:
+// a --listen beside it, no program, or a terminal at either end; else nil.
 func stdioMisused(in io.Reader, out io.Writer, program []string, elsewhere bool) error {
 	person := false
 	for _, s := range []any{in, out} {

@@ -29,7 +29,8 @@ func Read() (name, commit string) {
 	return name, commit
 }
 
-// Text says which build this is, and what it was built with.
+// Text returns which build of the command this is: version, commit and Go version, as far as the
+// build says. "aaep --version" prints it.
 func Text() string {
 	text := "aaep"
 	name, commit := Read()

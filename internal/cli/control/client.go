@@ -43,7 +43,8 @@ func Find(ctx context.Context, skips func(slot int) bool) []*Link {
 	return links
 }
 
-// dial reaches the listener of a slot; nil is that there is none.
+// dial reaches the listener of a slot, and returns the link with the listener's state, or nil where
+// none answers within stateTime.
 func dial(ctx context.Context, slot int) *Link {
 	ctx, cancel := context.WithTimeout(ctx, stateTime)
 	defer cancel()
@@ -63,7 +64,8 @@ func dial(ctx context.Context, slot int) *Link {
 	return l
 }
 
-// Call sends a Request, and returns what came of it.
+// Call sends a Request to the listener, and returns what came of it, which takes at most a second
+// more than replyTime. The error says that the link broke.
 func (l *Link) Call(ctx context.Context, r Request) (got Response, err error) {
 	if err := sendJSON(ctx, l.conn, r); err != nil {
 		return got, err

@@ -164,7 +164,8 @@ func listenAt(path string) (s *Server, err error) {
 // slotPath is where the listener of a slot is reached.
 func slotPath(slot int) (string, error) { return ipc.Path("aaep-answer-" + strconv.Itoa(slot+1)) }
 
-// Serve takes Requests until ctx is done, and closes the Server.
+// Serve takes Requests until ctx is done, each peer on a goroutine of its own, and closes the
+// Server. Beyond mostConns peers it turns others away. A nil Server serves nothing.
 func (s *Server) Serve(ctx context.Context) {
 	if s == nil {
 		return
@@ -191,7 +192,8 @@ func (s *Server) Serve(ctx context.Context) {
 	}
 }
 
-// admit counts a peer in or out, and reports whether there is room for it.
+// admit counts a peer in (1) or out (-1), and reports whether there is room for it; without room
+// nothing is counted. It takes s.mu.
 func (s *Server) admit(n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +204,8 @@ func (s *Server) admit(n int) bool {
 	return true
 }
 
-// serveConn sends a peer the State, and obeys its Requests until it leaves.
+// serveConn sends a peer the State, and obeys its Requests until it leaves or sends one that is too
+// long. A peer that watches is sent states alone.
 func (s *Server) serveConn(ctx context.Context, conn transports.Conn) {
 	state, changed := s.currentState()
 	if sendJSON(ctx, conn, state) != nil {
@@ -246,6 +249,7 @@ func sendStates(ctx context.Context, conn transports.Conn, s *Server, changed <-
 }
 
 // call hands a Request to the listener, unless it is a repetition, and waits for the Response.
+// Within replyTime without a Response it says so.
 func (s *Server) call(ctx context.Context, r Request) Response {
 	began := time.Now().Add(-min(time.Duration(max(r.Age, 0)), maxAge/time.Millisecond) * time.Millisecond)
 	s.mu.Lock()
@@ -336,7 +340,7 @@ func (p *presses) isRepeated(now time.Time, r Request) bool {
 // isRejection reports whether an answer is the no that "aaep answer reject" gives.
 func isRejection(text string) bool { return text == "n" }
 
-// sendJSON sends a value as one message of JSON, within replyTime.
+// sendJSON sends a value as one message of JSON, within replyTime. The error is that of the link.
 func sendJSON(ctx context.Context, conn transports.Conn, v any) error {
 	ctx, cancel := context.WithTimeout(ctx, replyTime)
 	defer cancel()
@@ -347,7 +351,8 @@ func sendJSON(ctx context.Context, conn transports.Conn, v any) error {
 	return conn.Send(ctx, msg)
 }
 
-// receiveJSON receives one message of JSON into v, within replyTime.
+// receiveJSON receives one message of JSON into v, within replyTime. The error is that of the link,
+// or of JSON.
 func receiveJSON(ctx context.Context, conn transports.Conn, v any) error {
 	ctx, cancel := context.WithTimeout(ctx, replyTime)
 	defer cancel()

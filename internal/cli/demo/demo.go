@@ -37,7 +37,8 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-// Command makes "aaep demo".
+// Command makes "aaep demo"; runDemo does its work. Where no terminal is there to type at, the
+// question times out.
 func Command() *cobra.Command {
 	var answer string
 	cmd := &cobra.Command{
@@ -95,7 +96,9 @@ type demo struct {
 	keys    *terminal.Terminal // of the person who decides, if that was not said beforehand
 }
 
-// runDemo is "aaep demo": an agent, several listeners, and a person at the keyboard.
+// runDemo does the work of "aaep demo": it serves the planner in this process, has several
+// listeners follow it, one of them a person at the keyboard, and says at the end what each
+// received. The error is that of ctx, or of what failed.
 func (d *demo) runDemo(ctx context.Context) error {
 	p, err := serving.NewProducer("retirement-planner",
 		producer.Config{Language: "en-US", Languages: []string{"es"}, ShortTimeouts: true})
@@ -149,7 +152,7 @@ func (d *demo) runDemo(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// agreedTerms says in short what was agreed with a listener.
+// agreedTerms returns, in words, what was agreed with a listener, as far as it is notable.
 func (w *person) agreedTerms() string {
 	c := terms.InForce(w.caps, w.sub.Accepted().HonoredCapabilities)
 	notable := aaep.Capabilities{MaxEventsPerSecond: 1, SupportsConfirmationReply: new(true),
@@ -163,7 +166,8 @@ func (w *person) agreedTerms() string {
 	return uilang.AndList(terms.InWords(uilang.English, c, notable))
 }
 
-// reportPeople says what each person received of what the agent produced.
+// reportPeople prints how many events the agent produced, and what each person received of them, at
+// which rate. A subscription that is over is left out.
 func (d *demo) reportPeople(p *producer.Producer, people []*person) {
 	d.PrintLabelled("", fmt.Sprintf("The agent produced %s.", words.Count(p.Stats().Produced, "event")))
 	statuses := p.Subscriptions()
@@ -230,7 +234,8 @@ func (w *person) subscribeTo(ctx context.Context, url string) (err error) {
 	return err
 }
 
-// receiveSession takes events, and makes patterns felt, until the session is over.
+// receiveSession takes events, and prints the patterns that are felt, until the session or ctx is
+// over, for a listener that reads no words. A link that is lost is printed.
 func (w *person) receiveSession(ctx context.Context) {
 	for ev, err := range w.sub.Events(ctx) {
 		if err != nil {
@@ -255,7 +260,7 @@ func (w *person) tellLost(ctx context.Context, err error) {
 }
 
 // readSession presents the session to the person until it is over, and has the one who decides
-// answer.
+// answer. ctx ends it too.
 func (w *person) readSession(ctx context.Context) {
 	asked := false
 	var busy sync.WaitGroup
@@ -331,7 +336,7 @@ func (labelledLines) Speaks(string) bool { return true }
 func (labelledLines) Close() error { return nil }
 
 // askForLess renegotiates a lower rate and verbosity while the agent talks, and prints what was
-// agreed.
+// agreed, or why nothing was.
 func (w *person) askForLess(ctx context.Context) {
 	change := aaep.Capabilities{MaxEventsPerSecond: 1, PreferredVerbosity: aaep.VerbosityTerse}
 	w.PrintLabelled(w.name, "That is a lot. The person asks for less.")
@@ -348,7 +353,8 @@ func (w *person) askForLess(ctx context.Context) {
 		w.sub.Accepted().HonoredCapabilities, change))+".")
 }
 
-// answerForPerson sends what --answer said beforehand, once the question was put.
+// answerForPerson waits until the question is put, and sends what --answer said beforehand; for
+// timeout it sends nothing. It returns early where the question is over.
 func (w *person) answerForPerson(ctx context.Context, presenter *present.Presenter, question *aaep.Event) {
 	for isPut := false; !isPut; {
 		select {

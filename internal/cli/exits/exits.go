@@ -80,7 +80,8 @@ var isRight = map[string]string{
 	"--trust-first-use":     "Name a file for the keys of agents that are met; one that is not there yet is made",
 }
 
-// CodeOf returns the exit code that an error asks for.
+// CodeOf returns the exit code that an error asks for, or Failed where it asks for none. It is not
+// for nil.
 func CodeOf(err error) int {
 	var exit *Error
 	if errors.As(err, &exit) {

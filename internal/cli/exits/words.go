@@ -31,7 +31,9 @@ func SimilarNames(typed string, names []string) string {
 	return strings.Join(judge.SuggestionsFor(typed), " or ")
 }
 
-// PlainError returns an error in the words of a person, without a full stop.
+// PlainError returns an error in the words of a person, in English and without a full stop: what a
+// peer says, where it says something, or what is wrong with a name, a file or a link; else its text
+// without names of packages.
 func PlainError(err error) string {
 	var refused *aaep.Rejection
 	var invalid *aaep.InvalidError
@@ -57,7 +59,7 @@ func PlainError(err error) string {
 	return TrimPackageNames(words.OneLine(err.Error()))
 }
 
-// faultOf says why a file or folder cannot be used.
+// faultOf returns the words that say why a file or folder cannot be used.
 func faultOf(file *fs.PathError) string {
 	switch {
 	case errors.Is(file, fs.ErrNotExist):
@@ -110,7 +112,8 @@ func DescribeViolations(err *aaep.InvalidError) string {
 }
 
 // PhraseForError returns the phrase that says what an error is, and its argument; "" where there is
-// none.
+// none, so that a peer's own message, or the error's text, has to do. uilang says it in the
+// person's language.
 func PhraseForError(err error) (id phrase.ID, arg string) {
 	var refused *aaep.Rejection
 	var network *net.OpError

@@ -16,8 +16,8 @@ import (
 	"github.com/aaep-go/aaep/manifest"
 )
 
-// Open opens a file, standard input as "-", or what a web address holds, over conf, which may
-// be nil. The size is -1 if it is not known.
+// Open opens a file, standard input as "-", or what a web address holds, over conf, which may be
+// nil. The size is -1 if it is not known. A page for people, and any status but 200, is an error.
 func Open(ctx context.Context, name string, conf *tls.Config, stdin io.Reader) (io.ReadCloser, int64, error) {
 	switch {
 	case name == "-":
@@ -68,7 +68,8 @@ type Progress struct {
 
 const ProgressAfter = 3 * time.Second
 
-// Read reads on, and says how much was read whenever Next is past.
+// Read reads on, and says how much was read whenever Next is past: in percent where Size is known,
+// else in megabytes.
 func (p *Progress) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
 	p.done += int64(n)

@@ -59,7 +59,9 @@ func (o *asyncWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// passOn writes what was taken to the reader, until the reader is gone or the writer is finished.
+// passOn writes what was taken to the reader, until writing fails or the writer is finished and all
+// is written. It is a goroutine of its own, closes o.done at its end, and holds o.mu but while it
+// writes.
 func (o *asyncWriter) passOn() {
 	defer close(o.done)
 	o.mu.Lock()

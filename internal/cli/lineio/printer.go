@@ -37,7 +37,8 @@ func (a *Printer) PrintLabelled(label, text string) {
 	a.PrintToTerminal(label, text)
 }
 
-// PrintToTerminal prints like PrintLabelled, but on the terminal alone.
+// PrintToTerminal prints like PrintLabelled, but on the terminal alone: other outputs do not say
+// it. Said is told each line.
 func (a *Printer) PrintToTerminal(label, text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -33,7 +33,8 @@ func (s *childAgent) Dial(ctx context.Context) (transports.Conn, error) {
 	return conn, err
 }
 
-// listenToChild starts the agent of --exec and follows it.
+// listenToChild starts the agent of --exec and follows it, for runListen. talk is where its
+// standard error goes. The flags in route that are about a link to elsewhere are refused.
 func (l *Listener) listenToChild(ctx context.Context, route *reach.Flags, command string, wanted aaep.Capabilities,
 	talk io.Writer) (err error) {
 	if err := route.CheckChild(); err != nil {
@@ -46,7 +47,9 @@ func (l *Listener) listenToChild(ctx context.Context, route *reach.Flags, comman
 	return f.listenTo(ctx, command, talk)
 }
 
-// listenTo starts an agent and follows it until one of the two ends.
+// listenTo starts an agent with a command line, and follows it until one of the two ends. The error
+// is nil where the person, or the agent, ended as it should; else it says how the agent ended, or
+// that the command is no command line. An agent that ended is not started again.
 func (f *FollowedAgent) listenTo(ctx context.Context, command string, stderr io.Writer) error {
 	args, err := subprocess.SplitWords(command)
 	if err != nil {
@@ -80,7 +83,9 @@ func (f *FollowedAgent) listenTo(ctx context.Context, command string, stderr io.
 	return err
 }
 
-// notFollowed says why an agent that was to be started is not followed.
+// notFollowed returns the error that says why an agent that was to be started is not followed: it
+// could not be run, ended, refused, said nothing, or does not speak AAEP. It ends the agent's
+// process.
 func (s *childAgent) notFollowed(ctx context.Context, program string, err error, languages []string) error {
 	var refused *aaep.Rejection
 	var invalid *aaep.InvalidError

@@ -26,7 +26,8 @@ import (
 // pressed when that program was started. All that holds for a line typed here holds for it: which
 // question it is for, and that a yes counts once the person can have heard that question.
 
-// openControl has the listener obey "aaep answer" until ctx is done and the function end is called.
+// openControl has the listener obey "aaep answer" until ctx is done or the function end is called.
+// Where no address can be had, it says so and goes on without.
 func (l *Listener) openControl(ctx context.Context) (end func()) {
 	server, err := control.Listen()
 	if err != nil {
@@ -57,8 +58,8 @@ func (l *Listener) nextCall() <-chan *control.Call {
 // mostSaid is how much is reported of what is said upon a call.
 const mostSaid = 64
 
-// handleCall obeys what the person asks for from another window, and responds with what is said
-// upon it.
+// handleCall obeys what the person asks for from another window, on the listener's loop, and
+// responds, on a goroutine of its own, with what is said upon it within a second.
 func (l *Listener) handleCall(ctx context.Context, c *control.Call) {
 	l.calling = true
 	l.takeSaid(make([]string, 0, mostSaid))

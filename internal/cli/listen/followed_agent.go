@@ -49,7 +49,8 @@ type FollowedAgent struct {
 }
 
 // startFollowing announces who is followed, and starts the goroutines that present what the agent
-// sends, until ctx is done.
+// sends, until ctx is done. The listener's loop calls it; countEnded is called there when the
+// subscription has ended.
 func (f *FollowedAgent) startFollowing(ctx context.Context) {
 	name, proof := f.describeIdentity()
 	f.name = f.uniqueName(name)
@@ -83,8 +84,8 @@ func (f *FollowedAgent) startFollowing(ctx context.Context) {
 	})
 }
 
-// printEvents prints the events as JSON, and has the outputs present them and the outages. Nothing
-// is answered.
+// printEvents prints the events as JSON, and has the outputs present them and the outages. It
+// answers no question. The error is that of the subscription; it returns nil when ctx is done.
 func (f *FollowedAgent) printEvents(ctx context.Context, outputs []*present.Presenter) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -120,7 +121,7 @@ func (f *FollowedAgent) printEvents(ctx context.Context, outputs []*present.Pres
 }
 
 // describeIdentity returns what the agent is called, and the sentences that say what that name is
-// worth.
+// worth. An agent that is not verified is called what it says it is, which is said.
 func (f *FollowedAgent) describeIdentity() (name string, proof []string) {
 	agent := f.sub.Accepted().Producer
 	v := f.sub.Verified()
@@ -193,7 +194,8 @@ func (f *FollowedAgent) currentTerms() aaep.Capabilities {
 	return terms.InForce(f.wanted, f.sub.Accepted().HonoredCapabilities)
 }
 
-// explainRefusals says which terms of a request the agent did not grant.
+// explainRefusals says which terms of a request the agent did not grant, and its own note about
+// that, if the note is new.
 func (f *FollowedAgent) explainRefusals(requested aaep.Capabilities) {
 	note := words.OneLine(f.sub.Accepted().NegotiationNotes)
 	if note != "" && note != f.remark {
@@ -210,7 +212,8 @@ func (f *FollowedAgent) explainRefusals(requested aaep.Capabilities) {
 const firstTold = time.Minute
 
 // watchLink announces what present.Follow does not know of the link, until ctx or the subscription
-// ends: over which transport it is back, why it is not, and when it is tried next.
+// ends: over which transport it is back, why it is not, and when it is tried next. It is a
+// goroutine of its own for each agent.
 func (f *FollowedAgent) watchLink(ctx context.Context) {
 	previous, _ := f.sub.Status()
 	var broke time.Time
@@ -258,7 +261,8 @@ func (f *FollowedAgent) watchLink(ctx context.Context) {
 	}
 }
 
-// describeState says whether the agent is reached, and how far the person is with what it said.
+// describeState returns a sentence that says whether the agent is reached, and how far the person
+// is with what it said: what waits, what was left out, how many questions are open.
 func (f *FollowedAgent) describeState() string {
 	t := f.uiLanguage()
 	sentences := []string{t.PhraseText(phrase.StandsConnected, "") + f.describeRoute()}
@@ -298,7 +302,8 @@ func (f *FollowedAgent) describeState() string {
 	return strings.Join(sentences, t.ListComma()) + "."
 }
 
-// isConnected reports whether there is a link to the agent.
+// isConnected reports whether there is a link to the agent now. An agent that is not reached yet
+// has none.
 func (f *FollowedAgent) isConnected() bool {
 	if f.sub == nil {
 		return false

@@ -23,7 +23,8 @@ type hookDialer struct {
 	gone time.Time // since when it was not reached; zero: it was
 }
 
-// Dial is that of transports.Dialer. Any goroutine may call it.
+// Dial reaches the server of hooks as d.Dialer does. Where that has been gone for hookRestartDelay,
+// it starts the server first. Any goroutine may call it.
 func (d *hookDialer) Dial(ctx context.Context) (transports.Conn, error) {
 	conn, err := d.dialServer(ctx)
 	d.mu.Lock()

@@ -32,7 +32,8 @@ func (g invalidMessages) noteInvalid(err error) {
 	}
 }
 
-// watchInvalid hands them to the listener's loop until ctx is done.
+// watchInvalid has the listener's loop announce the messages that could not be read, until ctx is
+// done. It is a goroutine of its own.
 func (f *FollowedAgent) watchInvalid(ctx context.Context) {
 	for {
 		select {
@@ -70,7 +71,8 @@ func (f *FollowedAgent) announceInvalid(err error) {
 	f.informOfLink(words.Sentence(f.PhraseText(id, problem)))
 }
 
-// firstProblem returns the first violation of an invalid message, in words.
+// firstProblem returns the first violation of an invalid message, in words, for a person; of any
+// other error its plain words.
 func firstProblem(err error) string {
 	var invalid *aaep.InvalidError
 	if !errors.As(err, &invalid) || len(invalid.Violations) == 0 {

@@ -33,7 +33,7 @@ type flags struct {
 
 const seeListen = "\nSee: aaep listen --help"
 
-// Command makes "aaep listen".
+// Command makes "aaep listen"; runListen does its work.
 func Command() *cobra.Command {
 	o := &flags{}
 	cmd := &cobra.Command{
@@ -91,7 +91,8 @@ func (o *flags) checkArgs(_ *cobra.Command, args []string) error {
 }
 
 // runListen does the work of "aaep listen": it checks the flags, opens the outputs, connects to the
-// agents and follows them.
+// agents and follows them. Without an address or a program it follows the server of hooks, which it
+// starts. The error has the exit code.
 func (o *flags) runListen(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 && o.program == "" { // the server of hooks
 		if err := call.Ensure(cmd.Context(), call.Start); err != nil {
@@ -133,7 +134,8 @@ func (o *flags) runListen(cmd *cobra.Command, args []string) error {
 	return l.listenToChild(ctx, o.reach, o.program, caps, cmd.ErrOrStderr())
 }
 
-// checkAddresses completes and checks the addresses of agents, each of which may be named once.
+// checkAddresses completes and checks the addresses of agents, each of which may be named once. The
+// error says which is wrong, as a usage error.
 func checkAddresses(args []string) (urls []string, err error) {
 	for _, arg := range args {
 		url, err := reach.CheckAddress(arg)
@@ -148,7 +150,9 @@ func checkAddresses(args []string) (urls []string, err error) {
 	return urls, nil
 }
 
-// wantedCapabilities returns the capabilities to ask the agents for.
+// wantedCapabilities returns the capabilities to ask the agents for, by the flags and the settings.
+// With --no-reply or --json no questions are asked for. The error is for flags that do not fit, and
+// a profile that demands a proof without --trust.
 func (o *flags) wantedCapabilities() (aaep.Capabilities, error) {
 	o.onlyJSON = o.asJSON
 	caps, err := o.Capabilities()

@@ -90,7 +90,8 @@ func (l *Listener) preferences(reads bool) announce.Preferences {
 	}
 }
 
-// useTerminal has the listener print on a terminal until the function end is called.
+// useTerminal has the listener print on a terminal, from a goroutine, until the function end is
+// called, which waits for what is being printed. An input or an Unseen that was set before stays.
 func (l *Listener) useTerminal(ctx context.Context, t *terminal.Terminal) (end func()) {
 	p := l.preferences(true)
 	switch {
@@ -181,7 +182,8 @@ func (l *Listener) AnnounceConnecting(url string) (stop func() bool) {
 	return time.AfterFunc(slowReach, func() { l.informPerson(l.PhraseText(phrase.Connecting, url)) }).Stop
 }
 
-// dialAgent finds the ways to an agent and subscribes to it.
+// dialAgent finds the ways to an agent and subscribes to it, on the terms wanted, over the first
+// that leads there. The error says what to do, with its exit code.
 func (l *Listener) dialAgent(ctx context.Context, route *reach.Flags, url string,
 	wanted aaep.Capabilities) (*FollowedAgent, error) {
 	f := &FollowedAgent{Listener: l, wanted: wanted}
@@ -398,7 +400,9 @@ func (l *Listener) countOpen() (n int) {
 	return n
 }
 
-// countEnded counts an agent whose subscription has ended, and keeps the error for the exit code.
+// countEnded counts an agent whose subscription has ended, and keeps the error for the exit code;
+// nil takes back an earlier one. Where several are followed it says which ended. The listener's
+// loop calls it.
 func (l *Listener) countEnded(f *FollowedAgent, err error) {
 	l.gone++
 	if err == nil {
@@ -435,7 +439,8 @@ func (l *Listener) stopAnswering(ctx context.Context) {
 	}
 }
 
-// handleTyped obeys a key or a line that the person typed.
+// handleTyped obeys a key or a line that the person typed: a key holds up what is said, a line with
+// a slash is a command, and any other is an answer. The listener's loop calls it.
 func (l *Listener) handleTyped(ctx context.Context, line terminal.Line) {
 	if line.Began != l.began { // or the keys before were taken back
 		l.began, l.askedThen = line.Began, l.countOpen() > 0

@@ -195,7 +195,9 @@ func explainUnspoken(t uilang.Language, becomes phrase.ID) announce.Words {
 }
 
 // runOutput presents on out until ctx is done. An output that died is opened again, and says then
-// what it had not said.
+// what it had not said. failedCount counts the outputs that are dead now, and lost is called at
+// each death and return. Between two tries are a second to a minute. It is a goroutine of its own
+// for each output.
 func (t *personOutput) runOutput(ctx context.Context, failedCount *atomic.Int32, out present.Output,
 	lost func(phrase.ID, string), reopen func() (present.Output, error)) {
 	for {
@@ -229,7 +231,7 @@ func (o *outputs) closeAll() {
 // hasAny reports whether there is an output beside the terminal.
 func (o *outputs) hasAny() bool { return o != nil && len(o.tellings) > 0 }
 
-// canSpeak reports whether all outputs with words can present a language.
+// canSpeak reports whether all outputs with words can present a language; true without outputs.
 func (o *outputs) canSpeak(language string) bool {
 	if o == nil {
 		return true
@@ -281,7 +283,8 @@ func (o *outputs) printsLines() bool {
 	return o == nil || o.plain || int(o.down.Load()) == len(o.tellings)
 }
 
-// useOutputs opens outputs, which then say what the terminal would print.
+// useOutputs opens the outputs with these names, which then say what the terminal would print. The
+// error says which cannot be opened.
 func (l *Listener) useOutputs(ctx context.Context, names []string, options outputOptions) (err error) {
 	l.out, err = openOutputs(ctx, names, options, l.informOfOutput, l.printUnsaid, l.preferences(false))
 	if err != nil {
@@ -308,7 +311,8 @@ func (l *Listener) informOfOutput(id phrase.ID, arg string) {
 	l.informPerson(sentences...)
 }
 
-// runOutputCommand obeys a command that the outputs obey, and reports whether name is one.
+// runOutputCommand obeys a command of the Announcer, such as again or skip, at all outputs, and
+// reports whether name is one.
 func (l *Listener) runOutputCommand(name string) bool {
 	commands := map[string]func(*present.Presenter){
 		"again": (*present.Presenter).Again, "where": (*present.Presenter).WhereAreWe,

@@ -50,6 +50,8 @@ func (f *FollowedAgent) awaitEarlier(ctx context.Context) {
 }
 
 // awaitAgent tries to reach the agent, with growing pauses, until ctx is done or the agent refuses.
+// An agent that is reached takes the place of f in the listener, after those named before it; a
+// refusal is announced. It is a goroutine of its own; f.attempted is closed after the first try.
 func (f *FollowedAgent) awaitAgent(ctx context.Context) {
 	isTold, stop := false, f.AnnounceConnecting(f.name)
 	attempt := sync.OnceFunc(func() { close(f.attempted) })

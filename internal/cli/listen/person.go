@@ -32,7 +32,8 @@ type PersonFlags struct {
 	onlyJSON  bool // the terminal gets the events themselves, and nothing is answered
 }
 
-// AddPersonFlags adds them to a command; page says whether one of the outputs may be the page.
+// AddPersonFlags adds to a command the flags of what one person gets and how; page says whether one
+// of the outputs may be the page. The result has their values once the command runs.
 func AddPersonFlags(cmd *cobra.Command, page bool) *PersonFlags {
 	p := &PersonFlags{cmd: cmd, page: page, ask: terms.AddFlags(cmd)}
 	f := cmd.Flags()
@@ -75,7 +76,8 @@ func (p *PersonFlags) Check() error {
 	return nil
 }
 
-// Capabilities applies the person's settings, and returns what they ask an agent for.
+// Capabilities applies the person's settings, and returns what they ask an agent for. The error
+// says which flag or line of the settings is wrong. It is called once, after the flags are read.
 func (p *PersonFlags) Capabilities() (none aaep.Capabilities, _ error) {
 	chosen, untilDone := p.HasOutputs(), p.untilDone
 	if err := applySettings(p.cmd, p.settings); err != nil {

@@ -18,7 +18,9 @@ import (
 const hinted = 3
 
 // eventText returns what is said of an event of an agent: of a question also who asks it, and
-// whether that is proven.
+// whether that is proven. A question that this person cannot answer says so, and is remembered as
+// such. reads says that the words are for lines that stay. Outputs and the terminal call it for
+// each event.
 func (l *Listener) eventText(source string, ev *aaep.Event, reads bool) announce.Words {
 	w := announce.Text(ev, ev.Verbosity)
 	switch ev.Payload.(type) {
@@ -46,8 +48,8 @@ func (l *Listener) eventText(source string, ev *aaep.Event, reads bool) announce
 	return w
 }
 
-// describeAsker says whose question it is, and whether that is proven: what a person consents to
-// depends on it.
+// describeAsker returns the sentence that says whose question it is, and whether that is proven:
+// what a person consents to depends on it. It is "" for an agent that was not reached.
 func (f *FollowedAgent) describeAsker(question *aaep.Event) string {
 	if f.sub == nil {
 		return ""

@@ -103,7 +103,7 @@ func outputsToSet() []string {
 	return slices.DeleteFunc(OutputNames(), func(name string) bool { return name == onPage })
 }
 
-// settingMustBe says what the value of a setting must be.
+// settingMustBe returns, in words for an error, what the value of a setting must be.
 func settingMustBe(name string) string {
 	switch name {
 	case "output":
@@ -120,7 +120,8 @@ func settingMustBe(name string) string {
 	return terms.MustBe(name)
 }
 
-// validSetting reports whether a setting may have a value, which may be a list.
+// validSetting reports whether a setting may have a value, which may be a list. applySettings
+// refuses any other.
 func validSetting(name, value string) bool {
 	areAll := func(known []string) bool {
 		return !slices.ContainsFunc(strings.Split(value, ","),
@@ -147,7 +148,9 @@ type setting struct {
 	line        int
 }
 
-// parseSettings reads settings, and checks each. The device comes first, for others depend on it.
+// parseSettings reads a file of settings: a name, a space and a value on each line. The error has
+// the line, what is wrong and what would be right. The device comes first in the result, for others
+// depend on it.
 func parseSettings(data []byte) (settings []setting, err error) {
 	in := bufio.NewScanner(bytes.NewReader(data))
 	in.Buffer(nil, maxSettings+1)

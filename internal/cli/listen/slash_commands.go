@@ -53,6 +53,7 @@ func (l *Listener) question() (question *aaep.Event) {
 }
 
 // runCommand obeys a line that begins with a slash. A wrong one gets an answer and changes nothing.
+// Commands that one agent answers go to each that is followed. The listener's loop calls it.
 func (l *Listener) runCommand(ctx context.Context, line string) {
 	name, word, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
 	name, word = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(word)
@@ -227,8 +228,9 @@ func (f *FollowedAgent) changeTerms(ctx context.Context, change aaep.Capabilitie
 	}()
 }
 
-// handleTermsAnswer says what came of a change of terms, and asks for the changes that were
-// gathered since.
+// handleTermsAnswer says what came of a change of terms, where err is the agent's refusal or nil,
+// and asks for the changes that were gathered since. The listener's loop calls it. A change of pace
+// that this program asked for by itself is not told.
 func (f *FollowedAgent) handleTermsAnswer(ctx context.Context, change aaep.Capabilities, err error) {
 	f.changing = false
 	isUnread := change.SupportsConfirmationReply != nil            // no person can type here any more, which was said
@@ -265,7 +267,9 @@ func (f *FollowedAgent) handleTermsAnswer(ctx context.Context, change aaep.Capab
 	}
 }
 
-// announceTerms says which of the terms that a change asked for hold from now on.
+// announceTerms says which of the terms that a change asked for hold from now on, and which do not.
+// A change of languages changes the language in which this program speaks, and puts an open
+// question once more in it.
 func (f *FollowedAgent) announceTerms(ctx context.Context, change aaep.Capabilities) {
 	now := f.currentTerms()
 	delivery := extensions.DeliveryVocabulary.Prefix

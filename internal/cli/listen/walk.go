@@ -22,7 +22,8 @@ type walk struct {
 }
 
 // runWalkCommand obeys a command by which a person walks in what the agents said, or saves it, and
-// reports whether name is one.
+// reports whether name is one. A command without its argument takes the one before, or gets an
+// answer that says the form.
 func (l *Listener) runWalkCommand(name, word string) bool {
 	switch name {
 	case "to", "back":
@@ -90,7 +91,8 @@ func (l *Listener) saveTranscript(name string) {
 	l.informPerson(l.PhraseText(phrase.SavedIn, name))
 }
 
-// writeTranscript writes what the agents said into a new file; "~/" is the person's own directory.
+// writeTranscript writes what the agents said into a new file, that only its owner may read; "~/"
+// is the person's own directory. A file that is there is an error.
 func writeTranscript(name string, person *present.Presenter) error {
 	if rest, isInHome := strings.CutPrefix(name, "~/"); isInHome {
 		if home, err := os.UserHomeDir(); err == nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// CaptureCommand makes "aaep capture".
+// CaptureCommand makes "aaep capture"; captureMessages does its work.
 func CaptureCommand() *cobra.Command {
 	var once, questions bool
 	var how *reach.Flags
@@ -75,7 +75,8 @@ func captureTerms(questions bool) aaep.Capabilities {
 }
 
 // captureMessages follows an agent and writes what it sends, until ctx is done, the agent ends or,
-// with once, a session does.
+// with once, a session does. ways lead to the agent at url, trust is whose proof counts, or nil.
+// The error has the exit code.
 func captureMessages(ctx context.Context, url string, ways []discover.Way, trust *manifest.Trust, once, questions bool,
 	out io.Writer, status *lineio.Printer) error {
 	host, _ := os.Hostname()
@@ -127,7 +128,8 @@ type captureWriter struct {
 	seen map[string]bool
 }
 
-// isRepeated reports whether an event was written before, and remembers it.
+// isRepeated reports whether msg is an event that was written before, and remembers it. After
+// 100,000 events it forgets all. It takes t.mu.
 func (t *captureWriter) isRepeated(msg []byte) bool {
 	m, err := aaep.Decode(msg)
 	ev, ok := m.(*aaep.Event)

@@ -64,7 +64,7 @@ type proof struct {
 	old                             publishedFlags
 }
 
-// conformanceProducer makes "aaep conformance producer".
+// conformanceProducer makes "aaep conformance producer"; runProducerSuite does its work.
 func conformanceProducer() *cobra.Command {
 	p := &proof{}
 	cmd := &cobra.Command{
@@ -135,7 +135,8 @@ exactly those cases did not pass.`,
 }
 
 // runProducerSuite does the work of "aaep conformance producer": it runs the suite and writes the
-// reports.
+// reports. The error has the exit code: 1 where a case failed, 3 where the agent or its driver was
+// not reached. After an interruption it writes what was judged by then.
 func (p *proof) runProducerSuite(cmd *cobra.Command, args []string) error {
 	ctx, stop := exits.WithInterrupt(cmd.Context())
 	defer stop()
@@ -194,7 +195,9 @@ func (p *proof) runProducerSuite(cmd *cobra.Command, args []string) error {
 	return writeReport(cmd.OutOrStdout(), report, p.json, reports, p.old.strict)
 }
 
-// explainUnreached says why there is no agent to judge.
+// explainUnreached returns the error that says why there is no agent at address to judge, and what
+// to do: one that accepts and is silent, a program that ended or could not be started, or what
+// DialError says.
 func (p *proof) explainUnreached(ctx context.Context, address string, err error) error {
 	_, silence, silent := strings.Cut(err.Error(), conformance.ErrSilent.Error()+": it ")
 	switch {
@@ -220,7 +223,8 @@ func (p *proof) explainUnreached(ctx context.Context, address string, err error)
 	return explained
 }
 
-// openChild starts the driver, and waits until it is ready, but not for ever.
+// openChild starts the driver, and waits until it is ready, for at most patience. After three
+// seconds it says what it waits for. The error has the exit code.
 func openChild(ctx context.Context, child *conformance.ChildDriver, patience time.Duration, stderr io.Writer) error {
 	status := lineio.Printer{Out: stderr}
 	patient, done := context.WithTimeout(ctx, patience)
@@ -242,7 +246,8 @@ func openChild(ctx context.Context, child *conformance.ChildDriver, patience tim
 	return nil
 }
 
-// setTarget sets how the agent is reached, and returns what to call that.
+// setTarget sets in run how the agent is reached, by --exec or the address in args, and with which
+// other credentials, and returns what to call the agent in messages. The error has the exit code.
 func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, args []string, stderr io.Writer) (string,
 	error) {
 	switch {
@@ -366,7 +371,8 @@ func (t streamOpener) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(r)
 }
 
-// setTrust sets where the agent's manifest is, and whose keys count.
+// setTrust sets in run where the agent's manifest is, if --manifest names a file, and whose keys
+// count. The error names the flag.
 func (p *proof) setTrust(run *conformance.ProducerRun) (err error) {
 	if p.manifest != "" {
 		data, err := os.ReadFile(p.manifest)
@@ -383,7 +389,8 @@ func (p *proof) setTrust(run *conformance.ProducerRun) (err error) {
 	return nil
 }
 
-// setDriver sets how the agent is made to act.
+// setDriver sets in run how the agent is made to act: by --driver, --command or --child, exactly
+// one of which must be given.
 func (p *proof) setDriver(run *conformance.ProducerRun, stderr io.Writer) error {
 	drivers := 0
 	for _, flag := range []string{p.driver, p.command, p.child} {
@@ -413,7 +420,7 @@ func (p *proof) setDriver(run *conformance.ProducerRun, stderr io.Writer) error 
 	return nil
 }
 
-// listCases prints a line for each case for producers.
+// listCases prints a line for each case for producers: name, level, strength, requirements, rule.
 func listCases(out io.Writer) error {
 	for _, c := range conformance.Cases() {
 		if _, err := fmt.Fprintf(out, "%s: Level %d, %s, %s: %s.\n", c.Name, c.Level, c.Strength,

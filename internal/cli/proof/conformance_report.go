@@ -26,8 +26,8 @@ var reportForms = map[string]func(*conformance.Report, io.Writer) error{
 	".xml":  (*conformance.Report).WriteJUnit,
 }
 
-// writtenReports returns the report files that the flags name. A file that could not be written is
-// an error before the run.
+// writtenReports returns the report files that the flags name, with the form of each, by its
+// ending. A form that there is not, or a folder that is not there, is an error, before the run.
 func (p *proof) writtenReports() (list []reportFile, err error) {
 	for _, path := range p.reports {
 		list = append(list, reportFile{path, strings.ToLower(filepath.Ext(path))})
@@ -92,7 +92,8 @@ func writeInterrupted(out io.Writer, report *conformance.Report, asJSON bool, fi
 	return exits.With(exits.Interrupted, errors.New("interrupted; the report is of what was judged by then.\nTo go on, give --resume the one that --report wrote as .json"))
 }
 
-// readEarlierReport reads the report that a run goes on from; nil without a path.
+// readEarlierReport reads the report that a run goes on from; nil without a path. The error names
+// the flag and the file.
 func readEarlierReport(path string) (*conformance.Report, error) {
 	if path == "" {
 		return nil, nil
@@ -109,7 +110,7 @@ func readEarlierReport(path string) (*conformance.Report, error) {
 	return report, nil
 }
 
-// onlyFlags are --only, and --case, which means the same.
+// onlyFlags adds --only, and --case, which means the same; both set cases.
 func onlyFlags(f *pflag.FlagSet, cases *[]string) {
 	f.StringSliceVar(cases, "only", nil, "judge only these cases, by `NAME` or requirement; --case means the same")
 	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -120,7 +121,8 @@ func onlyFlags(f *pflag.FlagSet, cases *[]string) {
 	})
 }
 
-// writeReports writes the report files, each in its form.
+// writeReports writes the report files, each in its form. It tries all; the error has those that
+// could not be written.
 func writeReports(report *conformance.Report, list []reportFile) error {
 	var all []error
 	for _, to := range list {
@@ -139,7 +141,8 @@ func writeReports(report *conformance.Report, list []reportFile) error {
 	return nil
 }
 
-// knownFailures returns the names in a file, or none.
+// knownFailures returns the names of cases in a file, or none without a path. The error names the
+// flag and the file.
 func knownFailures(path string) ([]string, error) {
 	if path == "" {
 		return nil, nil
@@ -165,7 +168,8 @@ type publishedFlags struct {
 	timeout                      int
 }
 
-// addFlags adds the flags under which the published suite has what this one calls otherwise.
+// addFlags adds the flags that the published suite has, most of them hidden, for what this one
+// calls otherwise.
 func (o *publishedFlags) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.endpoint, "endpoint", "", "the `ADDRESS`")
@@ -181,7 +185,8 @@ func (o *publishedFlags) addFlags(cmd *cobra.Command) {
 	}
 }
 
-// applyTo sets what the flags of this suite would have set.
+// applyTo sets in p and args what the flags of this suite would have set. A filter that no case has
+// becomes the name of a case, so that it is refused.
 func (o *publishedFlags) applyTo(p *proof, args *[]string) {
 	if o.endpoint != "" && len(*args) == 0 {
 		*args = []string{o.endpoint}

@@ -37,7 +37,7 @@ type subscriberProof struct {
 	transport string
 }
 
-// conformanceSubscriber makes "aaep conformance subscriber".
+// conformanceSubscriber makes "aaep conformance subscriber"; runSubscriberSuite does its work.
 func conformanceSubscriber() *cobra.Command {
 	p := &subscriberProof{patience: 5 * time.Minute}
 	cmd := &cobra.Command{
@@ -91,7 +91,8 @@ exactly those cases did not pass.`,
 }
 
 // runSubscriberSuite does the work of "aaep conformance subscriber": it runs the suite and writes
-// the reports.
+// the reports. The error has the exit code: 1 where a case failed, 3 where no subscriber came.
+// After an interruption it writes what was judged by then.
 func (p *subscriberProof) runSubscriberSuite(cmd *cobra.Command) error {
 	ctx, stop := exits.WithInterrupt(cmd.Context())
 	defer stop()
@@ -153,8 +154,9 @@ func (p *subscriberProof) checkFlags() error {
 	return nil
 }
 
-// openAddress opens where the subscriber connects to. One that is not started here finds the hook
-// there too, where it speaks HTTP.
+// openAddress opens the endpoint that the subscriber connects to, at --listen, in p.endpoint,
+// p.transport and p.url. A subscriber that is not started here finds the hook (web) there too,
+// where it speaks HTTP.
 func (p *subscriberProof) openAddress(web http.Handler) (err error) {
 	var address string
 	if address, p.transport, err = endpointAddress(p.listen); err != nil {
@@ -190,7 +192,8 @@ func (p *subscriberProof) startedSubscriber(talk io.Writer) (conformance.Subscri
 	return conformance.CommandSubscriber{Command: argv, URL: p.url, Stderr: talk}, nil
 }
 
-// announceWait says what is waited for.
+// announceWait prints where a subscriber that a person starts is waited for, how long, and that it
+// must come again.
 func (p *subscriberProof) announceWait(status *lineio.Printer) {
 	place := "at " + p.url
 	if p.transport == manifest.Stdio {
@@ -212,7 +215,9 @@ func (p *subscriberProof) notProved(err error) error {
 	return exits.With(exits.Unreachable, fmt.Errorf("no subscriber came to %s%s.\nCheck the command; --verbose shows what it says", p.url, why))
 }
 
-// endpointAddress returns what endpoint.Listen takes for an address, and the transport's name.
+// endpointAddress returns what endpoint.Listen takes for an address that was typed, and the
+// transport's name; without a scheme it is HTTP. For stdio the address is "". The error is for a
+// local name that is none.
 func endpointAddress(address string) (at, transport string, err error) {
 	switch {
 	case address == "stdio":
@@ -230,7 +235,8 @@ func endpointAddress(address string) (at, transport string, err error) {
 	return address, manifest.SSE, nil
 }
 
-// relayLine starts this program as the child of a subscriber.
+// relayLine returns the command line that starts this program as the child of a subscriber, to
+// which the endpoint's path is appended.
 func relayLine() string {
 	self, err := os.Executable()
 	if err != nil {

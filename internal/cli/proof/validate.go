@@ -22,7 +22,7 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// ValidateCommand makes "aaep validate".
+// ValidateCommand makes "aaep validate"; validateInputs does its work.
 func ValidateCommand() *cobra.Command {
 	v, ca := &validator{}, ""
 	cmd := &cobra.Command{
@@ -73,7 +73,9 @@ type validator struct {
 // manyNotes is how many are remembered.
 const manyNotes = 1000
 
-// validateInputs does the work of "aaep validate" for files, addresses and standard input.
+// validateInputs does the work of "aaep validate" for files, addresses and standard input. It
+// returns an error, with its exit code, where something is wrong, could not be read, or there was
+// no message.
 func (v *validator) validateInputs(ctx context.Context, inputs []string, stdin io.Reader) error {
 	messages := 0
 	for _, name := range inputs {
@@ -105,7 +107,9 @@ func (v *validator) validateInputs(ctx context.Context, inputs []string, stdin i
 	return nil
 }
 
-// toldBefore reports whether a note like this was printed: the person hears of each kind once.
+// toldBefore reports whether a note like this was printed: the person hears of each kind once, and
+// then how many more there were. Violations, and what is printed as JSON, are never left out.
+// Beyond manyNotes kinds, all are printed.
 func (v *validator) toldBefore(f check.Finding) bool {
 	kind := f.Type + " " + f.Pointer + " " + f.Problem
 	if !f.Note || v.strict || v.json || !v.noted[kind] && len(v.noted) >= manyNotes {
@@ -122,7 +126,8 @@ func (v *validator) toldBefore(f check.Finding) bool {
 	return false
 }
 
-// validateFile judges one input, prints the findings, and returns how many messages it held.
+// validateFile judges one input, prints the findings, and returns how many messages it held. It
+// reads a stream of any length. The error is that of reading, of printing, or ctx's.
 func (v *validator) validateFile(ctx context.Context, name string, stdin io.Reader) (int, error) {
 	in, size, err := input.Open(ctx, name, v.tls, stdin)
 	if err != nil {
@@ -148,7 +153,7 @@ func (v *validator) validateFile(ctx context.Context, name string, stdin io.Read
 }
 
 // printFindings prints the findings of an input, as lines or JSON, and counts those that are no
-// notes.
+// notes. The error is that of printing.
 func (v *validator) printFindings(name string, found []check.Finding) error {
 	for _, f := range found {
 		if v.toldBefore(f) {
@@ -175,7 +180,8 @@ func (v *validator) printFindings(name string, found []check.Finding) error {
 	return nil
 }
 
-// findingLine returns the line for one finding: file, line, type, member, problem and requirement.
+// findingLine returns the line for one finding: file, line, type, member, problem and requirement,
+// and [note] behind one that is no violation. It is safe to print.
 func (v *validator) findingLine(name string, f check.Finding) string {
 	parts := []string{fmt.Sprintf("%s:%d", name, f.Line)}
 	for _, p := range []string{f.Type, f.Pointer} {

@@ -14,7 +14,9 @@ import (
 // shell otherwise.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:+@][A-Za-z0-9_./:+@-]*$`)
 
-// HowToAccept says what to do about a new key, and what to type then.
+// HowToAccept returns, for an error of a changed key, what to do about the new key and the command
+// to type then, to be put behind the error's own words; "" for any other error. A file or agent
+// whose name a shell would not take whole is named FILE or AGENT_ID.
 func HowToAccept(err error) string {
 	var changed *manifest.KeyChangedError
 	if !errors.As(err, &changed) {

@@ -11,7 +11,9 @@ import (
 	"github.com/aaep-go/aaep/subscriber/discover"
 )
 
-// CheckAddress completes and checks the address of an agent.
+// CheckAddress completes and checks the address of an agent that a person typed: without a scheme
+// it is http. The error says what is wrong with it and what would be right: a port alone, another
+// scheme, credentials or a query.
 func CheckAddress(text string) (string, error) {
 	if IsLocal(text) {
 		path, err := LocalPath(text)
@@ -52,7 +54,8 @@ func IsLocal(address string) bool {
 	return strings.HasPrefix(address, LocalScheme) || strings.HasPrefix(address, foreignScheme)
 }
 
-// LocalPath completes "unix:" or "pipe:" and a name, or a path, to a path.
+// LocalPath completes "unix:" and a name, or a path, to a path; on Windows it is "pipe:". The error
+// is for the other system's form, for an empty name, and for one that discover does not take.
 func LocalPath(address string) (string, error) {
 	name, ok := strings.CutPrefix(address, LocalScheme)
 	switch {

@@ -84,8 +84,10 @@ func DialError(ctx context.Context, address string, err error, languages ...stri
 	return exits.With(exits.CodeOf(in), errors.New(text))
 }
 
-// explainUnfollowed returns the command's error for an agent that could not be followed: in the
-// languages, if there are words in one of them, and in English.
+// explainUnfollowed returns the command's error, with its exit code, for an agent at an address
+// that could not be followed: what is wrong, and what to do. Where err is that the agent has no
+// such language, it is explained in one of languages, if there are words in it, and in English.
+// DialError calls it.
 func explainUnfollowed(ctx context.Context, address string, err error, languages []string) error {
 	var refused *aaep.Rejection
 	var invalid *aaep.InvalidError
@@ -193,7 +195,8 @@ func explainMissed(address string, err error, languages []string) string {
 	return place + "\n" + advice
 }
 
-// agentsBelow returns the addresses of the agents that aaep serve lists at an address.
+// agentsBelow returns the addresses of the agents that aaep serve lists at an address, or nil where
+// something else answers there, or nothing does within two seconds.
 func agentsBelow(ctx context.Context, address string) (addresses []string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

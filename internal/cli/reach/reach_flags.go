@@ -75,7 +75,9 @@ func (r *Flags) CheckOneAgent(urls []string) error {
 	return nil
 }
 
-// ReadTrust returns whose proof counts, or nil if none is asked for.
+// ReadTrust returns whose proof counts, by --trust and --trust-first-use, or nil if neither is
+// given. address is that of the agent, at which --trust-first-use finds its keys. The error names
+// the flag.
 func (r *Flags) ReadTrust(address string) (*manifest.Trust, error) {
 	if len(r.Keys) == 0 && r.FirstUse == "" {
 		return nil, nil
@@ -140,7 +142,7 @@ func wireNames() (names []string) {
 	return names
 }
 
-// WireWords returns the name of a transport in words.
+// WireWords returns the name of a transport in words, or the name itself where there are none.
 func WireWords(transport string) string {
 	for _, w := range Wires {
 		if w.transport == transport {
@@ -150,7 +152,9 @@ func WireWords(transport string) string {
 	return transport
 }
 
-// FindWays returns the ways to the agent at an address that CheckAddress has checked.
+// FindWays returns the ways to the agent at an address that CheckAddress has checked, in the order
+// of --transport, at least one. It asks the agent's manifest. The error is a usage error for the
+// flags, or DialError's.
 func (r *Flags) FindWays(ctx context.Context, address string) ([]discover.Way, error) {
 	o := discover.Options{RootLayout: true}
 	for _, name := range r.Transports {

@@ -64,7 +64,7 @@ const StartTime = 30 * time.Second
 const noticeAfter = 2 * time.Second
 
 // DialCluster connects to the NATS servers. It waits for them for StartTime, and prints to status
-// that it does.
+// that it does. A certificate without its key, and a file that is not there, is a usage error.
 func (s *ClusterFlags) DialCluster(ctx context.Context, status *lineio.Printer) (*jetstream.Cluster, error) {
 	if (s.Opts.Certificate == "") != (s.Opts.Key == "") {
 		return nil, exits.UsageError("--nats-cert and --nats-key belong together.\nSee: aaep run --help")

@@ -32,6 +32,7 @@ func DrainBeforeKill(ctx context.Context, p *producer.Producer, limit time.Durat
 }
 
 // drainListeners does what DrainListeners does, but waits for at most stopLimit once ctx has ended.
+// It prints whom it waits for, every drainQuiet. It returns when the producer is shut down.
 func drainListeners(ctx context.Context, p *producer.Producer, limit, stopLimit time.Duration, status *lineio.Printer) {
 	ending, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()

@@ -21,7 +21,8 @@ type Invitation struct {
 	Notes       []string // what to put in there, and what else is needed
 }
 
-// PrintInvitations says that an agent is served, and how to follow it below an address.
+// PrintInvitations says that an agent is served, with the commands that follow it, each at an
+// address and the path below it; a note that several have is said once.
 func PrintInvitations(status *lineio.Printer, agent, path string, invitations []Invitation) {
 	var commands, notes []string
 	for _, v := range invitations {
@@ -157,7 +158,7 @@ func withPort(name string, port int) string {
 	return net.JoinHostPort(hostOf(name), fmt.Sprint(port))
 }
 
-// vouchedFor reports whether who follows from this machine trusts a certificate already.
+// vouchedFor reports whether a program on this machine trusts a certificate already, without --ca.
 func vouchedFor(cert tls.Certificate) bool {
 	o := x509.VerifyOptions{Intermediates: x509.NewCertPool()}
 	for _, der := range cert.Certificate[1:] {

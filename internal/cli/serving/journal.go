@@ -23,7 +23,8 @@ func (s *Flags) ConnectionLog(talk io.Writer, otherwise *slog.Logger) *slog.Logg
 // are for a trail (--audit).
 type Answered struct{ *slog.Logger }
 
-// Record logs what a record of the audit log says of a question; it is an audit sink.
+// Record logs what a record of the audit log says of a question that was asked or settled; other
+// records are left out. It is an audit.Sink, for a server without --audit. It returns nil always.
 func (a Answered) Record(r audit.Record) error {
 	attributes := []any{"session_id", r.SessionID, "question_id", r.QuestionID}
 	switch r.Kind {

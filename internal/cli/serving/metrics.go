@@ -22,7 +22,9 @@ func MetricsFlag(f *pflag.FlagSet) *string {
 	return f.String("metrics", "", "tell programs on this machine, at `ADDRESS`, how many events and listeners there are")
 }
 
-// ListenMetrics opens where counts are told, which is not where the agent is served.
+// ListenMetrics opens the address of --metrics, where counts are told. It must be one of this
+// machine, and none of those where the agent is served, which are in served. The error is a usage
+// error.
 func ListenMetrics(ctx context.Context, addr string, served []string) (net.Listener, error) {
 	const such = "Use one such as 127.0.0.1:9464."
 	tcp, err := net.ResolveTCPAddr("tcp", addr)

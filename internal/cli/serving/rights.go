@@ -28,7 +28,8 @@ type rights struct {
 // maxTold is how many are told about who may only listen.
 const maxTold = 16
 
-// RightsOf returns the producer's question who may do what; nil lets every listener do all.
+// RightsOf returns the function for producer.Config.Admit that lets only the names of --may-answer
+// answer, and says whom it kept from it; nil, without names, lets every listener do all.
 func (s *Flags) RightsOf(status *lineio.Printer) func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
 	if len(s.answer) == 0 {
 		return nil
@@ -58,7 +59,9 @@ func (r *rights) noteRefused(principal string, mayAnswer bool) {
 	}
 }
 
-// checkAnswer refuses names that no listener who can come can have.
+// checkAnswer refuses names in --may-answer that no listener who can come can have, by the tokens,
+// certificates and issuers that are known. A file of tokens that cannot be read is left to who
+// reads it next.
 func (s *Flags) checkAnswer() error {
 	var knownNames []string // those there are
 	var prefixes []string   // how names begin

@@ -54,7 +54,8 @@ type Flags struct {
 	lookAtFiles         []func()               // each looks whether a file has changed, and logs what is wrong with it
 }
 
-// AddFlags adds the flags of the commands that serve an agent.
+// AddFlags adds to a command the flags of the commands that serve an agent. The result has their
+// values once the command runs; a flag that is given empty is refused then.
 func AddFlags(cmd *cobra.Command) *Flags {
 	s := &Flags{Seen: metrics.NewRequestCounts()}
 	f := cmd.Flags()
@@ -108,7 +109,9 @@ func (s *Flags) ReadSigners(talk io.Writer) (func() []*manifest.Signer, error) {
 	return signers, nil
 }
 
-// findPath finds the path that the agent is below, in --host agent.example/planner.
+// findPath finds the path that the agent is below, in --host agent.example/planner, sets s.below
+// and leaves the names in s.hosts. All names must have the same path; the error says what would be
+// right.
 func (s *Flags) findPath() error {
 	for i, host := range s.hosts {
 		name, path, _ := strings.Cut(host, "/")
@@ -135,7 +138,8 @@ func (s *Flags) findPath() error {
 	return nil
 }
 
-// newServer makes what serves over TCP.
+// newServer makes the server for TCP of the flags: names, proxies, certificates and who may come.
+// Nothing is opened. The error is a usage error that names the flag.
 func (s *Flags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, error) {
 	log := lineio.LogTo(talk)
 	if err := s.findPath(); err != nil {
@@ -238,7 +242,9 @@ func (s *Flags) ServeEverywhere(ctx context.Context, begin func() (*producer.Pro
 	})
 }
 
-// OpenAll is open for several agents, each under its name.
+// OpenAll opens all addresses for several agents, each below its name, and serves them until they
+// are shut down. It refuses flags that are for one agent. served is closed when nothing is served
+// any more.
 func (s *Flags) OpenAll(ctx context.Context, agents map[string]*producer.Producer,
 	talk io.Writer) (invitations []Invitation,
 	served <-chan error, err error) {
@@ -266,8 +272,9 @@ func (s *Flags) OpenAll(ctx context.Context, agents map[string]*producer.Produce
 	})
 }
 
-// openWith opens all addresses, and begins; over TCP it serves as it is told, and what has begun
-// where only that user reaches it.
+// openWith opens all addresses, calls begin, which returns the producer, and serves: over TCP by
+// overTCP, and locally, where only this user reaches it, by the producer. After an error all is
+// closed again. served is closed when nothing is served any more; ctx does not end it.
 func (s *Flags) openWith(ctx context.Context, talk io.Writer, begin func() (*producer.Producer, error),
 	overTCP func(context.Context, *serve.Server, net.Listener, *producer.Producer) error) (invitations []Invitation,
 	served <-chan error, err error) {
@@ -345,7 +352,8 @@ func (s *Flags) watchFiles(ctx context.Context) {
 	}
 }
 
-// listenLocally opens a socket or a pipe.
+// listenLocally opens the socket, or on Windows the pipe, of an address such as unix:planner. The
+// error has the exit code.
 func listenLocally(addr string) (*ipc.Listener, error) {
 	path, err := reach.LocalPath(addr)
 	if err != nil {
@@ -358,7 +366,8 @@ func listenLocally(addr string) (*ipc.Listener, error) {
 	return l, nil
 }
 
-// ListenChecked listens at a TCP address, once it is sure that srv may serve there.
+// ListenChecked listens at a TCP address, if it is one of this machine, or srv encrypts and knows
+// its peers. Any other is a usage error that says what to add.
 func ListenChecked(ctx context.Context, addr string, srv *serve.Server) (net.Listener, error) {
 	const such = "Use one such as 127.0.0.1:8080, or 127.0.0.1:0 for any free port."
 	address, err := net.ResolveTCPAddr("tcp", addr)

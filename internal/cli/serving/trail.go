@@ -9,7 +9,9 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// OpenTrail opens the file that things are put on record in.
+// OpenTrail opens the file that things are put on record in, for --audit. The error has the exit
+// code, and says what to do: where another program writes to it, it was changed, or the disk is
+// full.
 func OpenTrail(name string) (*audit.File, error) {
 	f, err := audit.Open(name, audit.Options{})
 	var fault *audit.Fault

@@ -22,8 +22,8 @@ func InForce(asked, honored aaep.Capabilities) aaep.Capabilities {
 	return c
 }
 
-// InWords returns the terms c as phrases for a person. Only of the terms that are set in selected,
-// whatever to, there is one.
+// InWords returns the terms c as phrases for a person. Only for the terms that are set in selected,
+// to any value, there is one, and none for a term that a person would not notice.
 func InWords(t uilang.Language, c, selected aaep.Capabilities) []string {
 	var list []string
 	say := func(is bool, text string) {
@@ -79,7 +79,7 @@ func languagesInWords(t uilang.Language, tags []string) string {
 	return t.PhraseText(phrase.InLanguage, strings.Join(tags, t.PhraseText(phrase.OrElse, "")+" "))
 }
 
-// verbosityInWords says in how many words.
+// verbosityInWords returns the phrase for how many words are said; normal for an unknown verbosity.
 func verbosityInWords(t uilang.Language, v aaep.Verbosity) string {
 	switch v {
 	case aaep.VerbosityTerse:
@@ -112,7 +112,8 @@ func boundaryInWords(t uilang.Language, c aaep.Capabilities) string {
 	return ""
 }
 
-// loadInWords says how much of what happens is told.
+// loadInWords returns the phrase for how much of what happens is told; the usual for an unknown
+// load.
 func loadInWords(t uilang.Language, l aaep.CognitiveLoad) string {
 	switch l {
 	case aaep.LoadLow:
@@ -123,7 +124,8 @@ func loadInWords(t uilang.Language, l aaep.CognitiveLoad) string {
 	return t.PhraseText(phrase.UsualSteps, "")
 }
 
-// extensionInWords says what a capability object means; "" is nothing a person would notice.
+// extensionInWords returns the phrase for what the capability object of an extension means, or ""
+// for nothing a person would notice. An extension that is not known here is named.
 func extensionInWords(t uilang.Language, prefix string, capability json.RawMessage) string {
 	switch prefix {
 	case extensions.BrailleVocabulary.Prefix:
@@ -154,9 +156,9 @@ func ReadExtension[T any](data json.RawMessage) (v T) {
 	return v
 }
 
-// NotGranted says which terms of the request do not hold. Where the agent has sent a note, that
-// explains the rate, the words, the boundaries and the load. That the person is asked nothing is
-// said whatever the note says.
+// NotGranted returns phrases for the terms of the request that do not hold. Where the agent has
+// sent a note, that explains the rate, the words, the boundaries and the load, and these are left
+// out. That the person is asked nothing is said whatever the note says.
 func NotGranted(t uilang.Language, requested, honored aaep.Capabilities, note string) []string {
 	var missing aaep.Capabilities
 	if note == "" {

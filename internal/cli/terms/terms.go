@@ -119,7 +119,8 @@ type Flags struct {
 	flags              interface{ Changed(string) bool }
 }
 
-// AddFlags adds the flags of what to ask an agent for.
+// AddFlags adds to a command the flags of what to ask an agent for. The result has their values
+// once the command runs.
 func AddFlags(cmd *cobra.Command) *Flags {
 	f := cmd.Flags()
 	a := &Flags{words: map[string]*string{}, flags: f}
@@ -151,8 +152,8 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// ParseCapabilities returns what to ask for. An error says which word is wrong and what would be
-// right.
+// ParseCapabilities returns what to ask for: what suits the device of --as, with the profile over
+// it and the other flags over both. The error says which word is wrong and what would be right.
 func (a *Flags) ParseCapabilities() (aaep.Capabilities, error) {
 	wrong := func(flag, problem string) (aaep.Capabilities, error) {
 		return aaep.Capabilities{}, exits.UsageError("--%s must be %s; it is %q.\nSee: aaep listen --help", flag,
@@ -207,7 +208,7 @@ func (a *Flags) ParseCapabilities() (aaep.Capabilities, error) {
 	return c, nil
 }
 
-// MustBe says what the value of a flag must be.
+// MustBe returns, in words for an error, what the value of a flag must be.
 func MustBe(flag string) string {
 	for _, w := range Wishes {
 		if w.Name == flag {
@@ -258,7 +259,8 @@ func validPattern(pattern string) bool {
 
 const maxProfile = 1 << 20
 
-// readProfile reads a capability object, as it stands in a subscription.request, from a file.
+// readProfile reads a capability object, as it stands in a subscription.request, from a file. The
+// error names the file and says what is wrong in it.
 func readProfile(name string) (aaep.Capabilities, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -276,7 +278,9 @@ func readProfile(name string) (aaep.Capabilities, error) {
 	return c, nil
 }
 
-// parseProfile reads capabilities as they are on the wire, from a file of the person's own.
+// parseProfile reads capabilities as they are on the wire, from a file of the person's own. The
+// error says which member is wrong, or in which line the JSON is; a profile of more than maxProfile
+// bytes is one.
 func parseProfile(data []byte) (c aaep.Capabilities, err error) {
 	const such = `; an example is {"preferred_verbosity": "terse", "pace_wpm": 300}`
 	var syntax *json.SyntaxError

@@ -13,8 +13,8 @@ import (
 	"github.com/aaep-go/aaep/manifest"
 )
 
-// A person who follows an agent by the key of the first time lets it have a new one: the one whose
-// thumbprint they give, and no other.
+// manifestAccept makes "aaep manifest accept", by which a person who follows an agent by the key of
+// the first time lets it have a new one: the one whose thumbprint they give, and no other.
 func manifestAccept() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "accept FILE AGENT_ID THUMBPRINT",

@@ -19,7 +19,7 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// AuditCommand makes "aaep audit".
+// AuditCommand makes "aaep audit", with "verify" and "show".
 func AuditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
@@ -72,7 +72,9 @@ Exit codes: 0 all in order, 1 something is wrong with the trail, 2 wrong use, 3 
 	return cmd
 }
 
-// readTrail opens a file, or standard input as "-", and says how far reading it has come.
+// readTrail opens a file, or standard input as "-", has run read it, and says how far reading it
+// has come. The error is run's, or has the exit code for a file that is not there, or an
+// interruption.
 func readTrail(cmd *cobra.Command, name string, status *lineio.Printer, run func(string, io.Reader) error) error {
 	ctx, stop := exits.WithInterrupt(cmd.Context())
 	defer stop()
@@ -108,7 +110,9 @@ type auditVerifier struct {
 	status lineio.Printer
 }
 
-// verifyInput verifies the audit log that r reads; name is what it is called in messages.
+// verifyInput verifies the audit log that r reads; name is what it is called in messages. The error
+// has the exit code: 1 where a record is not as it was written, or there is none. v.head is a head
+// that was kept elsewhere, or "".
 func (v *auditVerifier) verifyInput(name string, r io.Reader) error {
 	if b, err := hex.DecodeString(v.head); v.head != "" && (err != nil || len(b) != 32) {
 		return exits.UsageError("--head must be 64 hex digits; it is %q.\nSee: aaep audit verify --help", v.head)

@@ -27,7 +27,9 @@ type auditShower struct {
 	agents    map[string]string // who asked or acts in a session, by its id
 }
 
-// showInput prints the audit log that r reads; name is what it is called in messages.
+// showInput prints the audit log that r reads; name is what it is called in messages. A record that
+// is not as it was written is shown with a warning, and the error says so at the end; a file
+// without records is an error too.
 func (s *auditShower) showInput(name string, r io.Reader) error {
 	records, wrong := 0, 0
 	for e, err := range audit.Read(r) {
@@ -59,7 +61,8 @@ func (s *auditShower) showInput(name string, r io.Reader) error {
 	return nil
 }
 
-// showEntry prints one record, after a line with the date where that is another.
+// showEntry prints one record, a line for each fact with its time, after a line with the date where
+// that is another than before. The error is that of printing.
 func (s *auditShower) showEntry(e audit.Entry) error {
 	when := e.Time.UTC()
 	var b strings.Builder
@@ -74,7 +77,8 @@ func (s *auditShower) showEntry(e audit.Entry) error {
 	return err
 }
 
-// entryLines returns what one record says, a fact a line.
+// entryLines returns what one record says, a fact a line, without times. It remembers what later
+// records refer to: questions by number, agents of sessions, and the actions that run.
 func (s *auditShower) entryLines(e audit.Entry) []string {
 	question := s.questionName(e)
 	if e.AgentID != "" && e.SessionID != "" {
@@ -162,8 +166,9 @@ func (s *auditShower) entryLines(e audit.Entry) []string {
 	return []string{"A record of a kind that is not known here: " + embedText(string(e.Kind))}
 }
 
-// questionName names the question that a record is about, by the number of the record in which it
-// was asked.
+// questionName returns the name of the question that a record is about, by the number of the record
+// in which it was asked, which it remembers. A question that this file does not have, or a record
+// without an id, is said to be that.
 func (s *auditShower) questionName(e audit.Entry) string {
 	if e.QuestionID == "" {
 		return "A question without a name"
@@ -178,7 +183,8 @@ func (s *auditShower) questionName(e audit.Entry) string {
 	return "A question that is not in this trail"
 }
 
-// askedLines says what was asked, what each recipient was shown, and who they were.
+// askedLines returns the lines that say what was asked (question is its name), what each recipient
+// was shown, and who they were.
 func (s *auditShower) askedLines(e audit.Entry, question string) (lines []string) {
 	if len(e.Shown) > 0 || len(e.Recipients) == 0 {
 		agent := "the agent"
@@ -230,7 +236,8 @@ func (s *auditShower) askedLines(e audit.Entry, question string) (lines []string
 	return lines
 }
 
-// repliedLines says who replied what, and whether it counted.
+// repliedLines returns the lines that say who replied what to the question of that name, what the
+// reply says of itself, and whether it counted.
 func repliedLines(e audit.Entry, question string) []string {
 	sender, effect := "somebody", "It did not count."
 	if e.By != nil {
@@ -269,7 +276,8 @@ func repliedLines(e audit.Entry, question string) []string {
 	return lines
 }
 
-// describeOutcome says how a question was settled, after a colon, and why.
+// describeOutcome returns, for the end of a sentence, how a question was settled, after a colon,
+// and why.
 func describeOutcome(e audit.Entry) string {
 	var text string
 	switch e.Decision {
@@ -299,7 +307,8 @@ func describeOutcome(e audit.Entry) string {
 	return text
 }
 
-// describeDangers says the risk of a record's tool, and whether it cannot be undone.
+// describeDangers returns sentences with the risk of a record's tool, and whether it cannot be
+// undone; "" where the record says neither.
 func describeDangers(e audit.Entry) string {
 	text := ""
 	if e.Risk != "" {
@@ -327,7 +336,8 @@ func inSession(e audit.Entry) string {
 	return ", in session " + nameOf(e.SessionID, "")
 }
 
-// describeSubscription says which subscription of whom it is.
+// describeSubscription returns, in words, which subscription it is, of whom, served where, and as
+// whom its peer was authenticated.
 func describeSubscription(s audit.Subscription) string {
 	text := "subscription " + nameOf(s.SubscriptionID, "without a name")
 	if s.SubscriberID != "" {

@@ -36,7 +36,7 @@ import (
 	"github.com/aaep-go/aaep/schemas"
 )
 
-// ManifestCommand makes "aaep manifest".
+// ManifestCommand makes "aaep manifest", with a command for each thing to do with one.
 func ManifestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "manifest",
@@ -74,7 +74,8 @@ func fileStem(name string) string {
 	return name
 }
 
-// manifestInit makes "aaep manifest init".
+// manifestInit makes "aaep manifest init", which writes a first manifest and, if there is none, a
+// key.
 func manifestInit() *cobra.Command {
 	var out, name, language string
 	cmd := &cobra.Command{
@@ -132,7 +133,7 @@ name.`,
 	return cmd
 }
 
-// manifestKeygen makes "aaep manifest keygen".
+// manifestKeygen makes "aaep manifest keygen"; generateKey does its work.
 func manifestKeygen() *cobra.Command {
 	var alg string
 	cmd := &cobra.Command{
@@ -154,7 +155,8 @@ give to those who verify. No file that is there is changed.`,
 	return cmd
 }
 
-// generateKey makes a pair of keys for signing, and writes each to a file.
+// generateKey makes a pair of keys for an algorithm, and writes each half to a file of that name. A
+// file that is there is an error, and nothing is left behind then.
 func generateKey(status *lineio.Printer, name, alg string) error {
 	var private crypto.Signer
 	var err error

@@ -9,7 +9,8 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// AnswerPrompt says how to answer a question.
+// AnswerPrompt returns the sentence that says how to answer a question, in the language t: by yes
+// or no, a number, a choice or words, as it takes them.
 func AnswerPrompt(t Language, question *aaep.Event) string {
 	p, ok := question.Payload.(*aaep.AwaitingClarification)
 	if !ok {

@@ -62,8 +62,8 @@ func (t Language) ExplainError(err error) string {
 	return words.Sentence(exits.PlainError(err))
 }
 
-// SystemLanguages returns the languages of the person at this system, best first, as far as its
-// environment tells.
+// SystemLanguages returns the languages of the person at this system, best first, as far as LC_ALL,
+// LC_MESSAGES or LANG tells, the first of them that is set. The last is always en-US.
 func SystemLanguages() []string {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		if locale := os.Getenv(name); locale != "" {

@@ -33,7 +33,8 @@ const tokenPace = 25 * time.Millisecond
 // of what a listener has yet to hear; this lets the answer be heard first.
 const decidingTime = 2 * time.Second
 
-// PlanRetirement runs the demo's agent: one session, with tools, text and a question.
+// PlanRetirement runs the demo's agent: one session, with tools, text and a question. A no, or no
+// answer, is a session that ends as it should; the error is for what failed, or that of ctx.
 func (a *Planner) PlanRetirement(ctx context.Context, p *producer.Producer) error {
 	a.Checking, a.savings = 4200, 61500
 	a.Say(fmt.Sprintf("checking holds %s, savings %s.", formatDollars(a.Checking), formatDollars(a.savings)))
@@ -113,7 +114,7 @@ func formatDollars(amount float64) string {
 	return text
 }
 
-// sleepContext sleeps, or returns ctx's error if that is done first.
+// sleepContext sleeps for d, or returns ctx's error if that is done first.
 func sleepContext(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -125,7 +126,8 @@ func sleepContext(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// streamTokens writes text token by token, as a language model does.
+// streamTokens writes text token by token, one each tokenPace, as a language model does. The error
+// is that of ctx, or of w.
 func streamTokens(ctx context.Context, w io.Writer, text string) error {
 	tick := time.NewTicker(tokenPace)
 	defer tick.Stop()
