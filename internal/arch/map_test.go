@@ -119,6 +119,11 @@ var theMap = []folder{
 		why:  "how a number or a time is said depends on nothing but itself",
 	},
 	{
+		path: "internal/hearing",
+		pure: true,
+		why:  "how long a person may take depends on nothing but people",
+	},
+	{
 		path:   "internal/spoken",
 		pure:   true,
 		others: []string{"golang.org/x/text"},
@@ -453,7 +458,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/announce",
-		arrows: []string{".", "coalesce", "internal/answers", "internal/closes", "internal/lookalike", "internal/phrase", "internal/spoken", "internal/words"},
+		arrows: []string{".", "coalesce", "internal/answers", "internal/closes", "internal/hearing", "internal/lookalike", "internal/phrase", "internal/spoken", "internal/words"},
 		others: []string{"golang.org/x/text"},
 		pure:   true,
 		why:    "what a person is told, and when, follows from events, keys and the time alone, whatever tells it",
@@ -485,7 +490,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/braille",
-		arrows: []string{".", "subscriber/announce"},
+		arrows: []string{".", "internal/hearing", "subscriber/announce"},
 		others: []string{"github.com/clipperhouse/uax29", "golang.org/x/text"},
 		why:    "a display is given utterances: it knows neither agents nor who decided what is said",
 	},
@@ -537,7 +542,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/cue",
-		arrows: []string{".", "handshake/extensions", "subscriber/announce"},
+		arrows: []string{".", "handshake/extensions", "internal/hearing", "subscriber/announce"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
 	},
@@ -559,7 +564,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/web",
-		arrows: []string{"internal/safetext"},
+		arrows: []string{"internal/hearing", "internal/safetext"},
 		why:    "the page is the subscriber, and speaks to whatever producer it is served beside",
 	},
 	{

@@ -30,7 +30,7 @@ var plainRooms = []string{
 	"internal/cli/terms", "internal/cli/trust", "internal/cli/uilang", "internal/closes", "internal/coverage",
 	"internal/credentials", "internal/delivery", "internal/duplex", "internal/errkind", "internal/eventlog",
 	"internal/fakemodel", "internal/faultproxy", "internal/form", "internal/freeport", "internal/haptictest",
-	"internal/httpguard", "internal/idle", "internal/ledger", "internal/lifecycle", "internal/lockfile",
+	"internal/hearing", "internal/httpguard", "internal/idle", "internal/ledger", "internal/lifecycle", "internal/lockfile",
 	"internal/lookalike", "internal/memnet", "internal/metrics", "internal/natstest", "internal/negotiation", "internal/nesting",
 	"internal/orcadesktop", "internal/orcatest", "internal/phrase", "internal/plaintext", "internal/questions", "internal/realtest", "internal/release", "internal/replica", "internal/replies",
 	"internal/requirements", "internal/safetext", "internal/secrets", "internal/segmentio",

@@ -194,6 +194,7 @@ const (
 	AnswerNotSent      ID = "AnswerNotSent"
 	AnswerUnheeded     ID = "AnswerUnheeded"
 	AnswerUnsent       ID = "AnswerUnsent"
+	AnotherOnItsWay    ID = "AnotherOnItsWay" // an answer that was given before this one
 	OpenUnknown        ID = "OpenUnknown"
 	AsksTooMuch        ID = "AsksTooMuch"
 	NothingAsked       ID = "NothingAsked"

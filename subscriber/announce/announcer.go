@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/hearing"
 	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/internal/words"
 )
@@ -54,17 +55,14 @@ const (
 	usualPace   = 170              // words a minute
 	fastest     = 1500             // words a minute, faster than any person listens
 	stillFor    = 2 * time.Second  // without a key, until the person no longer types
-	stillBefore = time.Second      // without a key, until an acceptance is one
 	pauseAfter  = time.Second      // of an answer, until what is there is said though more may come
 	restAfter   = 5 * time.Second  // of an answer, until the words of a sentence are said though it goes on
 	freshNews   = 10 * time.Second // until news of a state or a tool is left out if something newer tells as much
 	everySoFar  = 5 * time.Second  // between two utterances of progress of one session
 	maxKept     = 200              // announcements that are remembered
 	maxHeld     = 500              // that wait; of more, the oldest of the agent that has most is left out
-	maxBehind   = 5 * time.Minute  // of text of one agent that waits; of more, all but the newest is left out
 	replyWithin = 5 * time.Second  // of a line that was typed, until what is said is no answer to it any more
 	longTurn    = 15 * time.Second // of one agent, until another that waits is heard
-	sentFirst   = time.Second      // of sending an answer, until what comes of it is told before that it was sent
 )
 
 // An Announcer makes one person's plan of what they are told by one or several agents. It is not
@@ -120,6 +118,9 @@ type Announcer struct {
 	lastOutcome Words
 	refused     string // why the newest answer does not count
 	blackout    answerBlackout
+	isAsking    bool          // questions are open,
+	askingSince time.Time     // the first since then,
+	askedUntil  time.Time     // the last until then
 	withdrawn   *openQuestion // that was put, and went or was put off without the person's answer
 	withdrawnAt time.Time
 
@@ -517,7 +518,7 @@ func (a *Announcer) mustEnd() bool {
 // agent may tell what comes of it before it is known that it was sent, and that would cut it.
 func (a *Announcer) followsAnswer(now time.Time, it *item) bool {
 	q := a.sending
-	return q != nil && it.session == q.sessionKey() && now.Sub(q.sendingSince) < sentFirst
+	return q != nil && it.session == q.sessionKey() && now.Sub(q.sendingSince) < hearing.SentFirst
 }
 
 // chooseNext returns the announcement that is said next, or nil, and leaves it in its queue: of an

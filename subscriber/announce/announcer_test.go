@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/hearing"
 )
 
 // What comes is said in its order, one thing after the other, and each has its receipt.
@@ -178,7 +179,7 @@ func TestSilencedQuestion(t *testing.T) {
 		r.passTime(time.Second)
 		r.pressSilence()
 		r.wantQuestion(nil, q)
-		r.passTime(repeatAfter<<i - 100*time.Millisecond)
+		r.passTime(hearing.RepeatAfter<<i - 100*time.Millisecond)
 		if r.voice != nil {
 			t.Error("it comes again too soon")
 		}

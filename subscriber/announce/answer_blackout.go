@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/hearing"
 )
 
 // answerBlackout is the period in which no answer counts, since the person may mean another
@@ -142,7 +143,7 @@ func (a *Announcer) endName(now time.Time, s *part, timed bool) {
 	case timed:
 		e.presented = now
 	case a.p.Reads: // the line is there, and is seen as soon as a question that is put
-		e.presented = laterOf(now, s.began.Add(stillBefore))
+		e.presented = laterOf(now, s.began.Add(hearing.StillBefore))
 	default:
 		e.presented = e.presented.Add(a.speakingTime(s.words))
 	}
@@ -175,9 +176,9 @@ func laterOf(a, b time.Time) time.Time {
 // only spoke, not before it has said all, nor too soon after it was named the last time.
 func (a *Announcer) recallFrom(q *openQuestion) (at time.Time) {
 	if e := &a.blackout; e.isLasting() && e.mayWait {
-		at = q.remindedAt.Add(soonAgain)
+		at = q.remindedAt.Add(hearing.SoonAgain)
 		if slices.ContainsFunc(a.normal, func(it *item) bool { return isOfOther(q, it) }) {
-			at = laterOf(at, e.from.Add(soonAgain))
+			at = laterOf(at, e.from.Add(hearing.SoonAgain))
 		}
 	}
 	return at

@@ -6,11 +6,8 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/internal/hearing"
 )
-
-// confirmWithin is how long an agent that got an answer may take to tell something of it. It does
-// so at once, but that may have to wait for its turn, or for a link that is made again.
-const confirmWithin = 15 * time.Second
 
 // closeAnswered moves a question to which the person's answer was sent from the open to the
 // answered ones. An agent never confirms an answer (D-36); where no event shows in time that it
@@ -57,7 +54,7 @@ func (qs *questionQueue) nextUnconfirmed(now time.Time) (q *openQuestion, wake t
 		return nil, time.Time{}
 	}
 	q = qs.answered[0] // which is due first
-	if wake = q.answeredAt.Add(confirmWithin); wake.After(now) {
+	if wake = q.answeredAt.Add(hearing.ConfirmWithin); wake.After(now) {
 		return nil, wake
 	}
 	qs.answered = qs.answered[1:]

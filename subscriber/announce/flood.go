@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/hearing"
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
@@ -11,7 +12,7 @@ import (
 const endOfFailed = 3
 
 // isFlooding reports whether so much text of an agent waits that it is left out: more than can be
-// heard within maxBehind, or any while it waits to be said that some was left out.
+// heard within hearing.MaxBehind, or any while it waits to be said that some was left out.
 func (a *Announcer) isFlooding(source string) bool {
 	backlog := time.Duration(0)
 	for _, it := range a.normal {
@@ -23,7 +24,7 @@ func (a *Announcer) isFlooding(source string) bool {
 			backlog += a.remainingTime(it)
 		}
 	}
-	return backlog > maxBehind
+	return backlog > hearing.MaxBehind
 }
 
 // isText reports whether an announcement is text that may be left out.

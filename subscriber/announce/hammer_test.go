@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aaep-go/aaep/internal/hearing"
 )
 
 // Answers that follow each other without a pause are no answer, and hold a question up no longer
@@ -16,7 +18,7 @@ func TestHammeredAnswers(t *testing.T) {
 				r := newRoom(t, Preferences{Reads: reads, WordsPerMinute: voiceWPM})
 				r.addEvent(highRisk(), "")
 				for range int(time.Minute / every) {
-					if reply := r.a.Answer(r.now, r.now, line); reply != nil && every < stillBefore {
+					if reply := r.a.Answer(r.now, r.now, line); reply != nil && every < hearing.StillBefore {
 						t.Fatalf("%q every %v is an answer, heard %q", line, every, r.heard)
 					} else if reply != nil { // at that pace it is one, once all was heard
 						r.a.Answered(r.now, reply, errors.New("the link is cut"))

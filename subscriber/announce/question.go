@@ -7,6 +7,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/internal/hearing"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/internal/words"
@@ -67,8 +68,9 @@ type openQuestion struct {
 	warnedHere bool
 
 	// Answers. One that was given is under way since sendingSince, zero for none, and was sent at
-	// answeredAt. mayHaveArrived says that one may have that could not be sent.
+	// answeredAt; sent is the newest. mayHaveArrived says that one may have that could not be sent.
 	sendingSince   time.Time
+	sent           *Reply
 	mayHaveArrived bool
 	answeredAt     time.Time
 
@@ -89,10 +91,9 @@ type openQuestion struct {
 }
 
 const (
-	clocksDiffer = 2 * time.Second  // that show the same time (D-35)
-	reaction     = 20 * time.Second // that a person must have after they heard something (WCAG 2.2.1)
-	longAgo      = 30 * time.Second // of an event, until it tells of what was before
-	mostAsked    = 64               // questions of one agent; it is heard least where it shouts most
+	reaction  = 20 * time.Second // that a person must have after they heard something (WCAG 2.2.1)
+	longAgo   = 30 * time.Second // of an event, until it tells of what was before
+	mostAsked = 64               // questions of one agent; it is heard least where it shouts most
 )
 
 // addQuestion adds a question, or, where it is an open one in other words or another language,
@@ -106,7 +107,7 @@ func (qs *questionQueue) addQuestion(now time.Time, source string, ev *aaep.Even
 	if q := qs.findToldBefore(source, ev); q != nil {
 		q.firstAsked, q.event = q.firstEvent(), ev
 		q.put, q.heardAt, q.acceptWord, q.countsAgain = time.Time{}, time.Time{}, "", false
-		if limit := ev.Timestamp.Sub(q.firstAsked.Timestamp) + closes.Given(ev); limit > q.timeLimit()+clocksDiffer {
+		if limit := ev.Timestamp.Sub(q.firstAsked.Timestamp) + closes.Given(ev); limit > q.timeLimit()+hearing.ClocksDiffer {
 			q.extendTime(limit)
 		}
 		return q
@@ -121,7 +122,7 @@ func (qs *questionQueue) addQuestion(now time.Time, source string, ev *aaep.Even
 		return nil
 	}
 	q := &openQuestion{source: source, event: ev, askedAt: now}
-	if age := now.Sub(ev.Timestamp); age > clocksDiffer && age < q.timeLimit() {
+	if age := now.Sub(ev.Timestamp); age > hearing.ClocksDiffer && age < q.timeLimit() {
 		q.askedAt = now.Add(-age)
 	}
 	qs.all = append(qs.all, q)

@@ -10,6 +10,7 @@ import (
 	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/internal/answers"
 	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/internal/hearing"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/internal/words"
@@ -90,7 +91,7 @@ func (a *Announcer) readDecision(now time.Time, q *openQuestion, p *aaep.Awaitin
 // wasShown reports whether all lines of a question had stood there for a moment when a person began
 // to answer: a terminal whose output is stopped takes keys all the same.
 func (q *openQuestion) wasShown(began time.Time) bool {
-	return !q.heardAt.IsZero() && began.Sub(q.shownAt) >= stillBefore
+	return !q.heardAt.IsZero() && began.Sub(q.shownAt) >= hearing.StillBefore
 }
 
 // canHaveRead reports whether a person can have read a question that was shown up to what follows

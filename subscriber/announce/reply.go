@@ -10,6 +10,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/answers"
 	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/internal/hearing"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
@@ -41,7 +42,7 @@ func (a *Announcer) OpenQuestion(now time.Time) (source string, question *aaep.E
 // isReadable reports whether a question was put long enough ago that an answer is not for the
 // question before, and none is on its way.
 func (q *openQuestion) isReadable(began time.Time) bool {
-	return q != nil && !q.put.IsZero() && began.Sub(q.put) >= stillBefore && q.sendingSince.IsZero()
+	return q != nil && !q.put.IsZero() && began.Sub(q.put) >= hearing.StillBefore && q.sendingSince.IsZero()
 }
 
 // mayCount reports whether the person had all of a question before they began to answer, and their
@@ -52,7 +53,9 @@ func (q *openQuestion) mayCount(began, typed time.Time) bool {
 
 // isStill reports whether a person's hands were still when they began to answer: typed is the
 // newest key before, zero is none.
-func isStill(began, typed time.Time) bool { return typed.IsZero() || began.Sub(typed) >= stillBefore }
+func isStill(began, typed time.Time) bool {
+	return typed.IsZero() || began.Sub(typed) >= hearing.StillBefore
+}
 
 // mayBeOneKey reports whether a reply to a question may have been a single key, other than a no:
 // one that is pressed over and over is no answer. The word for a yes, and a text, are more.
@@ -81,7 +84,8 @@ type Reply struct {
 // send; nil is nothing, and they are told why. A yes, and every answer to a clarification, counts
 // once they had all of the question, as Question says, and a no at once. A number means the choice
 // that is labelled with it, else the one in that place; where these are two, they are asked. While
-// an answer is on its way it takes no other. It ends the typing, as Rest does.
+// an answer is on its way it takes no other; of the same one, nothing is said. It ends the typing,
+// as Rest does.
 func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	if began.IsZero() {
 		if began = now; a.isTyping {
@@ -102,7 +106,11 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		a.answerNothing(now, q, text)
 		return nil
 	}
-	if !q.sendingSince.IsZero() { // what becomes of it is told
+	if !q.sendingSince.IsZero() {
+		again, _ := a.readAnswer(now, q, began, text)
+		if again == nil || again.Decision != q.sent.Decision || again.Response != q.sent.Response { // else what becomes of it is told
+			a.refuseAnswer(now, q, phraseIn(a.language, phrase.AnotherOnItsWay, ""))
+		}
 		return nil
 	}
 	tooSoon := phraseIn(a.language, phrase.AnsweredTooSoon, "")
@@ -145,8 +153,40 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		}
 		return nil
 	}
-	q.sendingSince, a.answerTaken, a.sending = now, now, q
+	q.sendingSince, q.sent, a.answerTaken, a.sending = now, r, now, q
 	return r
+}
+
+// lateAnswer is how long after a question was closed a yes or a no is taken for an answer to it,
+// and not for a message to the agent: the person may not know yet that it is closed. It is longer
+// than replyWithin, for a message that is sent cannot be taken back.
+const lateAnswer = time.Minute
+
+// IsAnswer reports whether a line that the person began at a time is to be taken as an answer,
+// where they type messages to the agent, too. It is where a question is open, or was when they
+// began, or closed within the last minute and the line is a yes or a no. inDoubt says that they may
+// have meant it as a message all the same. The zero time is now.
+func (a *Announcer) IsAnswer(now, began time.Time, text string) (isAnswer, inDoubt bool) {
+	a.noteAsking(now)
+	if began.IsZero() {
+		began = now
+	}
+	wasAsking := !a.askingSince.IsZero() && !a.askingSince.After(began) && !began.After(a.askedUntil)
+	isLate := !a.askedUntil.IsZero() && now.Sub(a.askedUntil) < lateAnswer && answers.Decision(text, a.language) != ""
+	return a.isAsking || wasAsking || isLate, !a.isAsking || !wasAsking
+}
+
+// noteAsking records since when and until when questions are open. It is called whenever one may
+// have come or gone.
+func (a *Announcer) noteAsking(now time.Time) {
+	isAsking := a.questions.countOpen() > 0
+	if isAsking && !a.isAsking {
+		a.askingSince = now
+	}
+	if isAsking || a.isAsking {
+		a.askedUntil = now
+	}
+	a.isAsking = isAsking
 }
 
 // refuseAnswer says why an answer does not count.
@@ -295,16 +335,13 @@ func (a *Announcer) putAgain(now time.Time, q *openQuestion) {
 	a.asked = append(a.asked, repeated)
 }
 
-// repeatAfter is how long after it was silenced a question comes again; then twice as long.
-const repeatAfter = 20 * time.Second
-
 // repeatFrom returns when a question that was silenced before the person had all of it comes again,
 // or the zero time.
 func (q *openQuestion) repeatFrom() time.Time {
 	if q.silencedAt.IsZero() || !q.heardAt.IsZero() {
 		return time.Time{}
 	}
-	return q.silencedAt.Add(repeatAfter << min(q.silenced-1, 6))
+	return q.silencedAt.Add(hearing.RepeatAfter << min(q.silenced-1, 6))
 }
 
 // repeatSilenced says the question that is put once more where it was silenced, by the person or by

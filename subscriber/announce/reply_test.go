@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/hearing"
 )
 
 // Asking which question an answer would be for changes nothing: what is heard afterwards is the
@@ -49,9 +50,12 @@ func TestAnswerMayHaveArrived(t *testing.T) {
 	}
 	r.wantQuestion(nil, nil)
 	r.a.Answered(r.now, first, errors.New("the link is cut"))
-	r.passTime(stillBefore)
+	r.passTime(hearing.StillBefore)
 	r.wantQuestion(q, q)
-	r.passTime(9 * time.Second)
+	r.passTime(19 * time.Second)
+	if got := r.heardSince(""); !strings.Contains(got, "Your answer before this one is on its way.|This one was not sent.") {
+		t.Errorf("of the second answer was heard %s", got)
+	}
 	r.heard = nil
 	r.a.Settle(r.now, q)
 	r.passTime(time.Minute)
@@ -380,5 +384,37 @@ func TestAnswerTypedKeyByKey(t *testing.T) {
 		if reply := r.a.Answer(r.now, time.Time{}, "To the house of my mother, at noon"); (reply != nil) != tc.counts {
 			t.Errorf("begun %s: %v is sent", name, reply)
 		}
+	}
+}
+
+// Where the person types messages too, a line is an answer while a question is open, where one was
+// when it was begun, and for a minute after where it is a yes or a no; it is in doubt where it was
+// begun before there was a question, or the question has gone.
+func TestIsAnswer(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	is := func(began time.Duration, text string, isAnswer, inDoubt bool) {
+		t.Helper()
+		if is, doubt := r.a.IsAnswer(r.now, r.now.Add(-began), text); is != isAnswer || is && doubt != inDoubt {
+			t.Errorf("%q, begun %v ago: %v, in doubt %v", text, began, is, doubt)
+		}
+	}
+	is(0, "y", false, false)
+	r.passTime(time.Minute)
+	q := r.addEventOf("Bank", "sess_1", payQuestion(), "")
+	r.passTime(30 * time.Second)
+	is(time.Second, "y", true, false)
+	is(time.Second, "hello", true, false)
+	is(40*time.Second, "hello", true, true)
+	r.a.Settle(r.now, q)
+	r.passTime(10 * time.Second)
+	is(11*time.Second, "hello", true, true)
+	is(time.Second, "hello", false, false)
+	is(time.Second, "n", true, true)
+	r.passTime(49 * time.Second)
+	is(0, "n", true, true)
+	r.passTime(2 * time.Second)
+	is(0, "n", false, false)
+	if is, doubt := r.a.IsAnswer(r.now, time.Time{}, "y"); is || !doubt {
+		t.Error("the zero time is not now")
 	}
 }

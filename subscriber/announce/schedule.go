@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/hearing"
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
@@ -173,6 +174,7 @@ func (a *Announcer) removeItem(it *item) {
 // back, warnings and ends of questions, reminders. Next calls it before it chooses; nextWake
 // returns when something is due again.
 func (a *Announcer) handleTime(now time.Time) {
+	a.noteAsking(now)
 	a.flushPaused(now)
 	lasted, wake := a.duplicates.takeDue(now)
 	for a.stateDue = wake; len(lasted) > 0; lasted = lasted[1:] {
@@ -253,7 +255,7 @@ func (a *Announcer) closeOverdue(now time.Time) {
 func (a *Announcer) correctTime(now time.Time) {
 	for _, it := range a.urgent {
 		hasBegun := it.next > 0 || a.saying != nil && a.saying.item == it
-		if !it.warns || hasBegun || now.Sub(it.arrived) < clocksDiffer {
+		if !it.warns || hasBegun || now.Sub(it.arrived) < hearing.ClocksDiffer {
 			continue
 		}
 		it.arrived, it.sentences = now, a.timeSentences(now, it)
@@ -290,7 +292,7 @@ func (a *Announcer) nextWake(now time.Time) (wake time.Time) {
 		wakeAt(a.lastKey.Add(stillFor))
 	}
 	if a.sending != nil {
-		wakeAt(a.sending.sendingSince.Add(sentFirst))
+		wakeAt(a.sending.sendingSince.Add(hearing.SentFirst))
 	}
 	for _, q := range a.heldUpQuestions() {
 		wakeAt(now.Add(q.timeLeft(now)))
@@ -300,7 +302,7 @@ func (a *Announcer) nextWake(now time.Time) (wake time.Time) {
 	}
 	if q := a.questions.firstOpen(); q != nil {
 		if q.distracted {
-			wakeAt(q.remindedAt.Add(soonAgain))
+			wakeAt(q.remindedAt.Add(hearing.SoonAgain))
 		}
 		wakeAt(a.recallFrom(q))
 		wakeAt(q.repeatFrom())

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/hearing"
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
@@ -139,22 +140,19 @@ func (a *Announcer) missedWords(now, began time.Time, next *openQuestion) Words 
 		return nil
 	case slices.Contains(a.questions.all, q):
 		id = phrase.OutOfReach
-	case q.timeLeft(now) <= clocksDiffer:
+	case q.timeLeft(now) <= hearing.ClocksDiffer:
 		id = phrase.TimeIsOver
 	}
 	return a.withSpeaker(q.source, phraseIn(a.language, id, "").And(" ",
 		phraseIn(a.language, phrase.AnswerNotSent, "")))
 }
 
-// soonAgain is how soon a question is called to mind once more, where its session goes on and on.
-const soonAgain = 30 * time.Second
-
 // remindOfQuestion says which question is open, when its session has said something else after it,
 // and nothing more of that waits: what was said before a question is overtaken by it, and what is
 // heard last before an answer is to be what is answered.
 func (a *Announcer) remindOfQuestion(now time.Time) {
 	q := a.questions.firstOpen()
-	if q == nil || !q.distracted || a.isTyping || a.saying != nil || now.Before(q.remindedAt.Add(soonAgain)) ||
+	if q == nil || !q.distracted || a.isTyping || a.saying != nil || now.Before(q.remindedAt.Add(hearing.SoonAgain)) ||
 		q.timeLeft(now) <= 0 {
 		return
 	}

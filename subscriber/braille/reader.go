@@ -1,9 +1,11 @@
 package braille
 
 import (
-	"github.com/aaep-go/aaep/subscriber/announce"
 	"slices"
 	"time"
+
+	"github.com/aaep-go/aaep/internal/hearing"
+	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
 // What stands in the last two cells of a display that has at least eight.
@@ -16,7 +18,6 @@ const (
 
 const (
 	changeInterval    = time.Second      // between two changes that the person did not cause
-	armingTime        = time.Second      // the end of a critical text stands, before a key can acknowledge it
 	reflexTime        = time.Second / 4  // from what a person reads to the key
 	minReadingTime    = 2 * time.Second  // for a page, however little is on it
 	lingerTime        = 10 * time.Second // how long a text that is over stays, if nothing else comes
@@ -195,7 +196,7 @@ func (r *reader) leaveText(now time.Time) {
 		return
 	}
 	if t == r.current {
-		if t.critical && (r.shownAt != spot{t, r.page} || now.Sub(r.since) < armingTime) {
+		if t.critical && (r.shownAt != spot{t, r.page} || now.Sub(r.since) < hearing.StillBefore) {
 			return // pressed for what stood there before
 		}
 		var err error

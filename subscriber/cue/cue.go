@@ -28,6 +28,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/hearing"
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
@@ -52,11 +53,6 @@ type Device interface {
 	Play(ctx context.Context, felt extensions.HapticData) error
 	Close() error
 }
-
-const (
-	between = time.Second      // the beginnings of two patterns
-	again   = 10 * time.Second // for the same event, and for work that goes on
-)
 
 // Output presents through a device. Present is for one goroutine at a time; the other methods may
 // be called from any.
@@ -98,7 +94,7 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	if !ok || o.wasJustFelt(u.Event, felt.Pattern) {
 		return nil
 	}
-	if wait := between - time.Since(o.last); wait > 0 && !u.Critical && !o.last.IsZero() {
+	if wait := hearing.CuesApart - time.Since(o.last); wait > 0 && !u.Critical && !o.last.IsZero() {
 		if felt.Pattern == Working {
 			return nil // late it would mean nothing
 		}
@@ -121,6 +117,10 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	}
 	return o.device.Play(ctx, felt)
 }
+
+// Wordless reports that no words are told: a person who felt that there is a question has not had
+// it.
+func (o *Output) Wordless() bool { return true }
 
 // choosePattern returns what an utterance feels like on this device: what the agent chose for the
 // event, if the device has that, else the pattern of its meaning. ok is false where nothing is
@@ -152,8 +152,8 @@ func (o *Output) choosePattern(u announce.Utterance) (felt extensions.HapticData
 // wasJustFelt reports whether the person has just felt a pattern for this event, or, of work that
 // goes on, for any.
 func (o *Output) wasJustFelt(ev *aaep.Event, pattern string) bool {
-	return ev != nil && ev.EventID != "" && ev.EventID == o.event && time.Since(o.felt) < again ||
-		pattern == Working && !o.working.IsZero() && time.Since(o.working) < again
+	return ev != nil && ev.EventID != "" && ev.EventID == o.event && time.Since(o.felt) < hearing.CueAgain ||
+		pattern == Working && !o.working.IsZero() && time.Since(o.working) < hearing.CueAgain
 }
 
 // meaningOf returns the pattern for what an utterance means, or "" for one that has no more to it

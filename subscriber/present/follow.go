@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -31,7 +30,8 @@ type following struct {
 	name   string
 	people []*Presenter // the outputs of one person
 
-	sending atomic.Bool // an answer
+	answering sync.Mutex                 // held while it is decided whether an answer counts
+	sending   map[*aaep.Event]*Presenter // the outputs that took what is on its way, by question; guarded by answering
 
 	mu      sync.Mutex
 	ended   bool           // and nothing is begun any more
@@ -48,9 +48,9 @@ type following struct {
 // one Subscription is an error, for each would have a part of the events.
 //
 // Follow returns when the subscription is over and all that was to be told of it has been, over
-// each output that runs, with the reason, which the person is told too, or nil where the program
-// itself closed it. Once ctx is done it returns at once, with nil. It closes nothing, and leaves
-// nothing running.
+// each output that runs, as AwaitTold has it, with the reason, which the person is told too, or nil
+// where the program itself closed it. Once ctx is done it returns at once, with nil. It closes
+// nothing, and leaves nothing running.
 func Follow(ctx context.Context, sub *subscriber.Subscription, name string, people ...*Presenter) error {
 	switch {
 	case sub == nil:
@@ -69,7 +69,7 @@ func Follow(ctx context.Context, sub *subscriber.Subscription, name string, peop
 	defer followed.Delete(sub)
 	outer := ctx
 	ctx, stop := context.WithCancel(ctx)
-	f := &following{ctx: ctx, sub: sub, name: name, people: people}
+	f := &following{ctx: ctx, sub: sub, name: name, people: people, sending: map[*aaep.Event]*Presenter{}}
 	for i, p := range people {
 		if !p.addAgent(f) {
 			stop()
@@ -94,14 +94,8 @@ var followed sync.Map
 // awaitLastWords waits until the person has been told what the agent said, over each output that
 // runs: a program may end once Follow returns.
 func (f *following) awaitLastWords(ctx context.Context) {
-	for _, p := range f.people {
-		p.mu.Lock()
-		runs := p.runs
-		p.mu.Unlock()
-		if runs && p.awaitTold(ctx, 0, f.name) != nil {
-			return
-		}
-	}
+	running := slices.DeleteFunc(slices.Clone(f.people), func(p *Presenter) bool { return !p.Presents() })
+	_ = awaitTold(ctx, 0, running, f.name)
 }
 
 // handleEvents hands the events and the outages of the subscription on to every output, until there
@@ -164,7 +158,7 @@ func (f *following) settleQuestion(question *aaep.Event) {
 
 // sendAnswer sends an answer to the agent, for at most toSend, and has the Announcer tell the
 // person what came of it, an error included. It returns that error. It runs on a goroutine of its
-// own, one at a time: f.sending is true meanwhile.
+// own, one for each question: f.sending has it meanwhile.
 func (f *following) sendAnswer(r *announce.Reply) error {
 	ctx, cancel := context.WithTimeout(f.ctx, toSend)
 	defer cancel()
@@ -176,7 +170,9 @@ func (f *following) sendAnswer(r *announce.Reply) error {
 	}
 	r.Untold = !f.sub.Accepted().HonoredCapabilities.EventFilters.Match(aaep.TypeStateChanged)
 	f.planAll(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, err) })
-	f.sending.Store(false)
+	f.answering.Lock()
+	defer f.answering.Unlock()
+	delete(f.sending, r.Question)
 	return err
 }
 
@@ -242,7 +238,8 @@ func (p *Presenter) addAgent(f *following) (ok bool) {
 // they had all of it: else the question is put once more. See announce.Announcer.
 func (p *Presenter) Answer(text string) { Answer(time.Time{}, text, p) }
 
-// ErrNotTaken says that an answer does not count, and that the person is told why.
+// ErrNotTaken says that an answer does not count, and that the person is told why; of one that is
+// given twice, they are told what becomes of the first.
 var ErrNotTaken = errors.New("present: the answer does not count, as the person is told")
 
 // Answer is Presenter.Answer for a person who has several outputs, and began the answer at a time;
@@ -256,20 +253,25 @@ func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
 		result <- ErrNotTaken
 		return result
 	}
-	var r *announce.Reply
+	var asked *aaep.Event
 	var f *following
+	p.Plan(func(a *announce.Announcer, now time.Time) {
+		var source string
+		source, asked, _ = a.OpenQuestion(now)
+		f = p.agents[source]
+	})
+	if f != nil {
+		f.answering.Lock()
+		defer f.answering.Unlock()
+		p = cmp.Or(f.sending[asked], p) // which knows what the other answer is
+	}
+	var r *announce.Reply
 	refusal := ""
 	p.Plan(func(a *announce.Announcer, now time.Time) {
-		asker, _, _ := a.OpenQuestion(now)
-		if f = p.agents[asker]; f != nil && f.sending.Load() { // what becomes of that is told
-			return
-		}
-		if r = a.Answer(now, began, text); r == nil {
+		if _, question, _ := a.OpenQuestion(now); question != asked { // it was taken away meanwhile
+			a.WhatWaits(now)
+		} else if r = a.Answer(now, began, text); r == nil {
 			refusal = a.Refused()
-			return
-		}
-		if f = p.agents[r.Source]; f != nil {
-			f.sending.Store(true)
 		}
 	})
 	switch {
@@ -285,15 +287,22 @@ func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
 	case f == nil || !f.startTracked(func() { result <- f.sendAnswer(r) }):
 		p.Plan(func(a *announce.Announcer, now time.Time) { a.Answered(now, r, subscriber.ErrUnknownEvent) })
 		result <- subscriber.ErrUnknownEvent
+	default:
+		f.sending[asked] = p
 	}
 	return result
 }
 
 // chooseOutput returns the output that decides whether an answer counts that was begun at a time:
 // the one that named another question last of all, which refuses it; else one over which the person
-// had the question, else the first. Where two put different questions the person may mean either;
-// they are told what is open, and chooseOutput returns nil.
+// had the question, else the first; not one without words, if there is another. Where two put
+// different questions the person may mean either; they are told what is open, and chooseOutput
+// returns nil.
 func chooseOutput(began time.Time, outputs []*Presenter) (best *Presenter) {
+	if hasWords := (*Presenter).hasWords; slices.ContainsFunc(outputs, hasWords) {
+		outputs = slices.Clone(outputs)
+		outputs = slices.DeleteFunc(outputs, func(p *Presenter) bool { return !hasWords(p) })
+	}
 	var question *aaep.Event
 	hadQuestion := false               // best had all of the question
 	var openOutput *Presenter          // the output that named another question last, and not the one that is put since
@@ -324,6 +333,13 @@ func chooseOutput(began time.Time, outputs []*Presenter) (best *Presenter) {
 		return openOutput
 	}
 	return best
+}
+
+// hasWords reports whether the output is not known to tell no words.
+func (p *Presenter) hasWords() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.noWords
 }
 
 // MoreTime asks for more time for the question that is put to a person with these outputs, and

@@ -24,6 +24,7 @@ import (
 	"log/slog"
 	"math"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,13 +42,18 @@ type Output interface {
 	// said it. The result is nil when it was presented whole, announce.ErrCut when the person
 	// silenced it, announce.ErrLanguage when it cannot be presented and others can, ctx's error
 	// when ctx ended first, which silences it at once, announce.ErrClosed after Close, and any
-	// other when the output is gone.
+	// other when the output is gone. One that does not return within ten seconds of the end of ctx
+	// counts as gone too, and should not be used again.
 	Present(ctx context.Context, u announce.Utterance) error
 	// Speaks reports whether text in a language can be presented as more than rubbish.
 	Speaks(language string) bool
-	// Close releases the output and silences it.
+	// Close releases the output and silences it. An output that tells no words, as one that is
+	// felt, has a method Wordless() bool too: by what it presents no person has had a question.
 	Close() error
 }
+
+// wordless is an Output that tells no words, such as cue.Output, where Wordless reports true.
+type wordless interface{ Wordless() bool }
 
 // Presenter tells what it is given, in the order an announce.Announcer chooses. All its methods may
 // be called at once; none waits for the output. The zero Presenter is that of the zero Preferences.
@@ -57,6 +63,7 @@ type Presenter struct {
 	Unsaid func(u announce.Utterance)
 
 	verbosity aaep.Verbosity
+	reads     bool
 	text      func(source string, ev *aaep.Event) announce.Words
 
 	mu      sync.Mutex
@@ -65,8 +72,10 @@ type Presenter struct {
 	used    chan struct{}       // closed when the Announcer was used; nil where nothing waits for that
 	put     putQuestion         // as Put returned it last
 	changed chan struct{}       // closed when put changes; nil where nothing waits for that
-	runs    bool                // Run presents over an output
-	gone    bool                // it did, and has returned
+	runs    bool                // Run or RunAgain has not returned
+	gone    bool                // there was an output, and there is none now
+	movedAt time.Time           // when an utterance began or ended last
+	noWords bool                // the output that there is, or was last, tells no words
 
 	agents map[string]*following // by their names; guarded by mu, as a is
 }
@@ -108,7 +117,7 @@ func New(p announce.Preferences) *Presenter {
 			return w
 		}
 	}
-	return &Presenter{a: announce.New(p), verbosity: p.Verbosity, text: p.Text, wake: make(chan struct{}, 1)}
+	return &Presenter{a: announce.New(p), verbosity: p.Verbosity, reads: p.Reads, text: p.Text, wake: make(chan struct{}, 1)}
 }
 
 // runShielded calls code of others, such as of an Output or of the Preferences. A panic is logged
@@ -180,25 +189,56 @@ func (p *Presenter) OpenQuestion() (source string, question *aaep.Event, until t
 	return p.put.source, p.put.question, p.put.until, p.changed
 }
 
-// Wait returns once the person has been told all that is not left to be asked for, and for as long
-// as quiet nothing more is to be told; with the error of ctx where that is done first. Where Run
-// has returned it waits for nothing.
-func (p *Presenter) Wait(ctx context.Context, quiet time.Duration) error {
-	return p.awaitTold(ctx, quiet)
+// standsStill is how long AwaitTold waits for an output at which nothing begins or ends, once
+// another has told all. It is longer than any utterance takes; a display may hold one for as long
+// as its reader likes.
+const standsStill = 5 * time.Minute
+
+// AwaitTold returns once the person has been told, over each of these outputs, all that is not left
+// to be asked for, and for as long as quiet nothing more is to be told; with the error of ctx where
+// that is done first. An output that is gone is not waited for; nor, once another one has told all,
+// is one at which for five minutes nothing began or ended.
+func AwaitTold(ctx context.Context, quiet time.Duration, outputs ...*Presenter) error {
+	return awaitTold(ctx, quiet, outputs)
 }
 
-// awaitTold waits until all that the agents named by sources said, and this program, was presented,
-// and then until nothing new comes for quiet; without sources it waits for all agents. A Presenter
-// that is gone counts as done. The error is ctx's. Wait calls it.
-func (p *Presenter) awaitTold(ctx context.Context, quiet time.Duration, sources ...string) error {
-	var calm <-chan time.Time
+// awaitTold is AwaitTold for what agents of some names said, and this program; without names, for
+// all.
+func awaitTold(ctx context.Context, quiet time.Duration, outputs []*Presenter, sources ...string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	results, toldByOne := make(chan error, len(outputs)), make(chan struct{})
+	noteTold := sync.OnceFunc(func() { close(toldByOne) })
+	for _, p := range outputs {
+		go func() {
+			err := p.awaitTold(ctx, quiet, toldByOne, sources)
+			if err == nil && p.hasToldLast(sources) {
+				noteTold()
+			}
+			results <- err
+		}()
+	}
+	for range outputs {
+		if err := <-results; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitTold waits as AwaitTold does for this output. toldByOne is closed once another one has told
+// all.
+func (p *Presenter) awaitTold(ctx context.Context, quiet time.Duration, toldByOne <-chan struct{},
+	sources []string) error {
+	var calm, still <-chan time.Time
+	isToldByOne := false
 	for {
 		p.mu.Lock()
 		isTold := p.gone || p.a == nil || !p.a.Untold(sources...)
 		if p.used == nil {
 			p.used = make(chan struct{})
 		}
-		used := p.used
+		used, moved := p.used, p.movedAt
 		p.mu.Unlock()
 		switch {
 		case isTold && quiet <= 0:
@@ -208,14 +248,37 @@ func (p *Presenter) awaitTold(ctx context.Context, quiet time.Duration, sources 
 		case calm == nil:
 			calm = time.After(quiet)
 		}
+		if isToldByOne {
+			still = time.After(time.Until(moved.Add(standsStill)))
+		}
 		select {
 		case <-used:
+		case <-toldByOne:
+			isToldByOne, toldByOne = true, nil
 		case <-calm:
+			return nil
+		case <-still:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// hasToldLast reports whether an output presents, and presented the newest of what agents of some
+// names said; without names, of all agents.
+func (p *Presenter) hasToldLast(sources []string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.runs || p.gone || p.a == nil {
+		return false
+	}
+	for _, r := range slices.Backward(p.a.Receipts()) {
+		if r.Source != "" && (len(sources) == 0 || slices.Contains(sources, r.Source)) {
+			return r.Outcome != announce.Unsaid
+		}
+	}
+	return false
 }
 
 // Plan has a function use the Announcer, which plans what is told, for what the methods of a
@@ -361,20 +424,139 @@ func (p *Presenter) Status() (s Status) {
 	return s
 }
 
+// What AAEP can ask for as a pace, in words a minute.
+const (
+	slowestPace = 50
+	fastestPace = 1000
+)
+
+// Pace returns which pace to ask an agent for, in words a minute (Capabilities.PaceWPM), with which
+// one was agreed, or zero: that at which the person really listens, where these outputs know it and
+// it differs by a quarter. Zero is that there is nothing to ask for.
+func Pace(agreed int64, outputs ...*Presenter) (wordsPerMinute int64) {
+	for _, p := range outputs {
+		wordsPerMinute = max(wordsPerMinute, p.Status().WordsPerMinute)
+	}
+	if wordsPerMinute == 0 {
+		return 0
+	}
+	wordsPerMinute = min(max(wordsPerMinute, slowestPace), fastestPace)
+	if agreed != 0 && wordsPerMinute*5 >= agreed*4 && wordsPerMinute*4 <= agreed*5 {
+		return 0
+	}
+	return wordsPerMinute
+}
+
+// silenceWithin is how long an output may take to end what it presents once its ctx has ended, and
+// to close: several times what those of this module take.
+const silenceWithin = 10 * time.Second
+
+// errStalled is the error of an output whose Present ignores its ctx.
+var errStalled = fmt.Errorf("present: the output did not end within %v what it was to silence; it counts as gone",
+	silenceWithin)
+
 // Run presents over out until ctx is done, or out is gone: its error is then returned, nothing is
 // lost, and Run may be called with another output. What was being presented when ctx ended is
-// silenced. A nil out is an error, and so is a Run while another has not returned: of what is said,
-// each output would have a part. A caller that does not look at the error leaves the person of an
-// output that is gone in silence.
+// silenced; an output that does not end it within ten seconds is left, and counts as gone where
+// that was to make room for something else, unless it shows lines that stay. A nil out is an error,
+// and so is a Run while another has not returned: of what is said, each output would have a part. A
+// caller that does not look at the error leaves the person of an output that is gone in silence;
+// RunAgain opens another.
 func (p *Presenter) Run(ctx context.Context, out Output) error {
+	if err := p.beginRunning(out); err != nil {
+		return err
+	}
+	defer p.endRunning()
+	return p.presentOver(ctx, out)
+}
+
+// RunAgain is Run for an output that is opened again, by the function open, where it is gone: what
+// was not presented then is presented next. It tries until ctx is done, after a second and then
+// with pauses that double, up to a minute, and returns the error of ctx. It closes each output.
+// note, unless it is nil, is called with the error of one that is gone, and with nil once another
+// is there.
+func (p *Presenter) RunAgain(ctx context.Context, out Output, open func(context.Context) (Output, error),
+	note func(gone error)) error {
+	if err := p.beginRunning(out); err != nil {
+		return err
+	}
+	defer p.endRunning()
+	for {
+		err := p.presentOver(ctx, out)
+		closeOutput(out)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		p.noteGone(true)
+		if note != nil {
+			runShielded("the note of RunAgain", func() { note(err) })
+		}
+		for wait, isOpen := time.Second, false; !isOpen; wait = min(2*wait, time.Minute) {
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			crash := runShielded("the open of RunAgain", func() { out, err = open(ctx) })
+			isOpen = crash == nil && err == nil && shield.CheckNil("", out) == nil
+		}
+		p.noteGone(false)
+		if note != nil {
+			runShielded("the note of RunAgain", func() { note(nil) })
+		}
+	}
+}
+
+// closeOutput closes an output, and waits for that no longer than silenceWithin.
+func closeOutput(out Output) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		runShielded("Output.Close", func() { _ = out.Close() })
+	}()
+	select {
+	case <-closed:
+	case <-time.After(silenceWithin):
+	}
+}
+
+// Presents reports whether there is an output that has not gone.
+func (p *Presenter) Presents() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.runs && !p.gone
+}
+
+// beginRunning makes out the output from now on, unless it is nil or there is one already.
+func (p *Presenter) beginRunning(out Output) (err error) {
 	if err := shield.CheckNil("present: the Output", out); err != nil {
 		return err
 	}
-	if !p.setRuns(true) {
-		return errors.New("present: this Presenter has an Output already: Run has not returned; " +
-			"a person with several outputs has a Presenter for each, and Follow takes all of them")
-	}
-	defer p.setRuns(false) // once nothing is being presented
+	p.useAnnouncer(func(*announce.Announcer, time.Time) {
+		if p.runs {
+			err = errors.New("present: this Presenter has an Output already: Run has not returned; " +
+				"a person with several outputs has a Presenter for each, and Follow takes all of them")
+			return
+		}
+		w, ok := out.(wordless)
+		p.runs, p.gone, p.noWords = true, false, ok && w.Wordless()
+	})
+	return err
+}
+
+// endRunning says that there is no output any more, once nothing is being presented.
+func (p *Presenter) endRunning() {
+	p.useAnnouncer(func(*announce.Announcer, time.Time) { p.runs, p.gone = false, true })
+}
+
+// noteGone says whether the output is gone for now.
+func (p *Presenter) noteGone(gone bool) {
+	p.useAnnouncer(func(*announce.Announcer, time.Time) { p.gone = gone })
+}
+
+// presentOver presents over one output, until ctx is done or the output is gone, with the error of
+// that.
+func (p *Presenter) presentOver(ctx context.Context, out Output) error {
 	d := &driver{p: p, out: out, over: make(chan presented, 1), cancel: func() {}}
 	defer d.silenceOutput()
 	timer := time.NewTimer(math.MaxInt64) // set below
@@ -386,6 +568,9 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 		switch {
 		case do.Cancel:
 			d.cancel()
+			if !p.reads { // lines that stay need no silencing, and the person may stop them, as by Ctrl-S
+				d.stalled = time.After(silenceWithin)
+			}
 		case do.Say != nil:
 			d.startUtterance(ctx, *do.Say)
 			continue // it may have to make room at once
@@ -400,6 +585,8 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 			if err := d.endUtterance(e); err != nil {
 				return err
 			}
+		case <-d.stalled:
+			return d.endUtterance(presented{*d.saying, errStalled})
 		case <-p.wake:
 		case <-timer.C:
 		case <-ctx.Done():
@@ -408,22 +595,14 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 	return ctx.Err()
 }
 
-// setRuns stores whether Run presents over an output, and reports whether that changed.
-func (p *Presenter) setRuns(runs bool) (changed bool) {
-	p.useAnnouncer(func(*announce.Announcer, time.Time) {
-		changed = p.runs != runs
-		p.runs, p.gone = runs, !runs
-	})
-	return changed
-}
-
 // driver presents over one output, one utterance at a time. The goroutine of Run owns it.
 type driver struct {
-	p      *Presenter
-	out    Output
-	over   chan presented     // gets each utterance that has ended; there is room for one
-	cancel context.CancelFunc // silences what is being presented; it does nothing where nothing is
-	busy   bool               // something is being presented
+	p       *Presenter
+	out     Output
+	over    chan presented      // gets each utterance that has ended; there is room for one
+	cancel  context.CancelFunc  // silences what is being presented; it does nothing where nothing is
+	saying  *announce.Utterance // what is being presented, or nil
+	stalled <-chan time.Time    // when that counts as not to be silenced; nil where it need not end
 }
 
 // presented is an utterance, and what Output.Present returned for it.
@@ -436,7 +615,8 @@ type presented struct {
 // on d.over.
 func (d *driver) startUtterance(ctx context.Context, u announce.Utterance) {
 	ctx, stop := context.WithCancel(ctx)
-	d.cancel, d.busy = stop, true
+	d.cancel, d.saying = stop, &u
+	d.p.noteMoved()
 	go func() {
 		defer stop()
 		var err error
@@ -452,7 +632,8 @@ func (d *driver) startUtterance(ctx context.Context, u announce.Utterance) {
 // voice, or waiting to be said again. It returns the error of an output that is gone, and else nil.
 // The goroutine of Run calls it.
 func (d *driver) endUtterance(e presented) error {
-	d.busy = false
+	d.saying, d.stalled = nil, nil
+	d.p.noteMoved()
 	outcome := announce.Heard
 	switch {
 	case e.err == nil:
@@ -473,10 +654,23 @@ func (d *driver) endUtterance(e presented) error {
 	return nil
 }
 
-// silenceOutput ends what is presented, and waits for that.
+// noteMoved records that an utterance begins or ends now.
+func (p *Presenter) noteMoved() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.movedAt = time.Now()
+}
+
+// silenceOutput ends what is presented, and waits for that, but no longer than silenceWithin.
 func (d *driver) silenceOutput() {
 	d.cancel()
-	if d.busy {
-		_ = d.endUtterance(<-d.over)
+	if d.saying == nil {
+		return
+	}
+	select {
+	case e := <-d.over:
+		_ = d.endUtterance(e)
+	case <-time.After(silenceWithin):
+		_ = d.endUtterance(presented{*d.saying, errStalled})
 	}
 }

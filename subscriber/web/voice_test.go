@@ -144,7 +144,7 @@ func TestRepeated(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
 	p := newBrowser(t).open(st.page, all+`window.waits = []; { const timed = setTimeout;
-		globalThis.setTimeout = (f, ms, ...more) => { if (ms % 30000 === 0 && ms) waits.push(ms); return timed(f, ms % 30000 ? ms : ms / 100, ...more); }; }`)
+		globalThis.setTimeout = (f, ms, ...more) => { if (ms % 20000 === 0 && ms) waits.push(ms); return timed(f, ms % 20000 ? ms : ms / 100, ...more); }; }`)
 	p.until(connected)
 	quick(p)
 	outcome := pay(t, st.session(t, "Paying your bills."), "$5")
@@ -154,7 +154,7 @@ func TestRepeated(t *testing.T) {
 		t.Errorf("told was %q", got)
 	}
 	p.until(armed)
-	if got := eval[[]int](p, "waits"); !slices.Equal(got, []int{30000, 120000}) {
+	if got := eval[[]int](p, "waits"); !slices.Equal(got, []int{20000, 40000}) {
 		t.Errorf("it waited for %v ms", got)
 	}
 	eval[any](p, `document.querySelector("button.no").click()`)

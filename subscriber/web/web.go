@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/hearing"
 	"github.com/aaep-go/aaep/internal/safetext"
 )
 
@@ -89,7 +90,7 @@ func (p Page) Handler() http.Handler {
 	if err != nil {
 		panic(err) // it is in the program
 	}
-	files["table.js"] = newFile(".js", table())
+	files["table.js"], files["times.js"] = newFile(".js", table()), newFile(".js", []byte(hearing.Script()))
 	for _, e := range entries {
 		body, err := static.ReadFile("static/" + e.Name())
 		if err != nil {

@@ -304,7 +304,7 @@ func (w *person) readSession(ctx context.Context) {
 		})
 	}
 	w.tellLost(ctx, present.Follow(following, w.sub, w.name, presenter))
-	presenter.Wait(ctx, 0)
+	_ = present.AwaitTold(ctx, 0, presenter)
 }
 
 // labelledLines are lines of the demo, for one person. A display shows as many cells at a time as

@@ -72,7 +72,7 @@ func (l *Listener) handleCall(ctx context.Context, c *control.Call) {
 		case <-ctx.Done():
 		}
 		waitCtx, cancel := context.WithTimeout(ctx, time.Second) // lines wait while the person types
-		l.reads.Wait(waitCtx, 0)
+		_ = present.AwaitTold(waitCtx, 0, l.reads)
 		cancel()
 		r.Said = l.takeSaid(nil)
 		c.Respond(r)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli/exits"
-	"github.com/aaep-go/aaep/internal/cli/lineio"
 	"github.com/aaep-go/aaep/internal/cli/terms"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
@@ -68,56 +67,12 @@ func (f *FollowedAgent) startFollowing(ctx context.Context) {
 	go f.watchLink(ctx)
 	outputs := f.allOutputs()
 	f.running.Go(func() {
-		var err error
-		if f.json {
-			err = f.printEvents(ctx, outputs)
-			for _, p := range outputs {
-				p.Wait(ctx, 0)
-			}
-		} else {
-			err = present.Follow(ctx, f.sub, f.name, outputs...)
-		}
+		err := present.Follow(ctx, f.sub, f.name, outputs...)
 		f.runInLoop(ctx, func() {
 			f.ended = true
 			f.countEnded(f, err)
 		})
 	})
-}
-
-// printEvents prints the events as JSON, and has the outputs present them and the outages. It
-// answers no question. The error is that of the subscription; it returns nil when ctx is done.
-func (f *FollowedAgent) printEvents(ctx context.Context, outputs []*present.Presenter) error {
-	var running sync.WaitGroup
-	defer running.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	running.Go(func() {
-		for why := range f.sub.Outages(ctx) {
-			for _, p := range outputs {
-				p.Plan(func(a *announce.Announcer, now time.Time) { a.Outage(now, f.name, why) })
-			}
-		}
-	})
-	for ev, err := range f.sub.Events(ctx) {
-		if err != nil {
-			return err
-		}
-		for _, p := range outputs {
-			p.Add(f.name, ev)
-		}
-		if msg, err := ev.MarshalJSON(); err == nil {
-			f.PrintLine(lineio.SafeJSON(string(msg)))
-		}
-		if !f.out.hasAny() { // else nothing that the terminal or a pipe does not take holds up what a person hears
-			if err := f.terminal.Flush(ctx); ctx.Err() == nil {
-				f.Fail(err)
-			}
-		}
-		if f.IsUnread() {
-			f.runInLoop(ctx, func() {})
-		}
-	}
-	return nil
 }
 
 // describeIdentity returns what the agent is called, and the sentences that say what that name is

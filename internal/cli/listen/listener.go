@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/answers"
 	"github.com/aaep-go/aaep/internal/cli/control"
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/cli/lineio"
@@ -46,9 +45,6 @@ type Listener struct {
 	byName         sync.Map        // *FollowedAgent
 	unanswerable   sync.Map        // questions, *aaep.Event, of agents that do not know who can answer
 	talk           Conversation    // nil where the person only listens
-	askedAt        time.Time       // when a question was open last
-	began          time.Time       // the first key of the line that is typed,
-	askedThen      bool            // when a question was open
 	attended       bool            // a person is at a terminal
 	inputEnded     atomic.Bool     // nothing can be answered here any more
 	besideEditor   bool            // they type in an editor, and answer there or by "aaep answer"
@@ -61,13 +57,14 @@ type Listener struct {
 	said           []string        // of this program's own, since that began
 	printing       sync.WaitGroup
 
-	told      chan struct{}                                          // that something was told
-	loopCalls chan func()                                            // what agents and keys do
-	after     func(time.Duration, func(context.Context)) *time.Timer // does something then, unless it is all over
-	gone      int                                                    // agents whose subscriptions are over
-	last      error                                                  // why the last of them is
-	hushed    *time.Timer                                            // until it is over; nil where it is not quiet
-	paced     time.Time                                              // when the pace was looked at last
+	told         chan struct{}                                          // that something was told
+	awaitPrinted func()                                                 // waits for what is printed of events, where no other output tells them
+	loopCalls    chan func()                                            // what agents and keys do
+	after        func(time.Duration, func(context.Context)) *time.Timer // does something then, unless it is all over
+	gone         int                                                    // agents whose subscriptions are over
+	last         error                                                  // why the last of them is
+	hushed       *time.Timer                                            // until it is over; nil where it is not quiet
+	paced        time.Time                                              // when the pace was looked at last
 }
 
 // preferences returns the person's announce.Preferences for one of their outputs; reads says that
@@ -148,10 +145,7 @@ func (l *Listener) recordSaid(text string) {
 }
 
 // allOutputs are the person's outputs, those with a voice of their own before the terminal.
-func (l *Listener) allOutputs() (all []*present.Presenter) {
-	l.out.forEach(func(p *present.Presenter) { all = append(all, p) })
-	return append(all, l.reads)
-}
+func (l *Listener) allOutputs() []*present.Presenter { return append(l.out.presenters(), l.reads) }
 
 // questionOutputs returns the outputs that put questions to the person: those that have words, or
 // the terminal. There is at least one, and each has a question of every agent that is followed.
@@ -299,6 +293,16 @@ func (l *Listener) followAgents(ctx context.Context, agents ...*FollowedAgent) e
 	defer cancel()
 	l.agents, l.paced = agents, time.Now()
 	l.setLanguages(agents[0].wanted.Languages)
+	l.awaitPrinted = func() {
+		if !l.out.hasAny() { // else nothing that the terminal or a pipe does not take holds up what a person hears
+			if err := l.terminal.Flush(ctx); ctx.Err() == nil {
+				l.Fail(err)
+			}
+		}
+		if l.IsUnread() {
+			l.noteTold()
+		}
+	}
 	l.after = func(d time.Duration, task func(context.Context)) *time.Timer {
 		return time.AfterFunc(d, func() { l.runInLoop(ctx, func() { task(ctx) }) })
 	}
@@ -329,25 +333,15 @@ func (l *Listener) followAgents(ctx context.Context, agents ...*FollowedAgent) e
 	for _, p := range l.allOutputs() {
 		running.Go(func() { l.watchQuestion(ctx, p) })
 	}
-	for hadQuestion := false; ; {
-		hasQuestion := l.countOpen() > 0
-		if hasQuestion || hadQuestion {
-			l.askedAt = time.Now()
-		}
-		hadQuestion = hasQuestion
+	for {
 		if l.control != nil {
 			l.control.Update(l.controlState())
 		}
 		select {
 		case task := <-l.loopCalls:
 			task()
-			if l.IsUnread() {
-				return l.WriteError()
-			}
 			if l.gone == len(l.agents) || l.last != nil && exits.CodeOf(l.last) == exits.Usage {
-				for _, p := range l.allOutputs() {
-					p.Wait(ctx, 0)
-				}
+				_ = present.AwaitTold(ctx, 0, l.allOutputs()...)
 				return l.last
 			}
 			l.keepPace(ctx)
@@ -357,6 +351,9 @@ func (l *Listener) followAgents(ctx context.Context, agents ...*FollowedAgent) e
 			l.keepPace(ctx)
 		case <-ctx.Done():
 			return nil
+		}
+		if l.IsUnread() {
+			return l.WriteError()
 		}
 	}
 }
@@ -442,44 +439,34 @@ func (l *Listener) stopAnswering(ctx context.Context) {
 // handleTyped obeys a key or a line that the person typed: a key holds up what is said, a line with
 // a slash is a command, and any other is an answer. The listener's loop calls it.
 func (l *Listener) handleTyped(ctx context.Context, line terminal.Line) {
-	if line.Began != l.began { // or the keys before were taken back
-		l.began, l.askedThen = line.Began, l.countOpen() > 0
-	}
 	if line.Key {
 		l.out.forEach((*present.Presenter).Typing)
 		return
 	}
 	defer l.out.forEach((*present.Presenter).Rest) // after the answer, which knows by the keys when it was begun
-	askedThen := l.askedThen
-	l.began, l.askedThen = time.Time{}, false
 	if strings.HasPrefix(line.Text, "/") {
 		l.runCommand(ctx, line.Text)
 		return
 	}
-	l.takeLine(line.Text, line.Began, askedThen)
+	l.takeLine(line.Text, line.Began)
 }
 
-// lateAnswer is how long after a question was closed a yes or a no is taken for an answer to it,
-// and not for a message to the agent.
-const lateAnswer = time.Minute
-
-// takeLine takes a line as an answer, or as what the person says in a conversation; askedThen is
-// whether a question was open when it was begun.
-func (l *Listener) takeLine(text string, began time.Time, askedThen bool) {
-	hasQuestion := l.countOpen() > 0
-	if l.talk == nil || hasQuestion {
-		if l.talk != nil && !askedThen && text != "" { // it was begun for the agent
+// takeLine takes a line, begun at a time, as an answer, or as what the person says in a
+// conversation.
+func (l *Listener) takeLine(text string, began time.Time) {
+	isAnswer, inDoubt := true, false
+	if l.talk != nil {
+		l.questionOutputs()[0].Plan(func(a *announce.Announcer, now time.Time) {
+			isAnswer, inDoubt = a.IsAnswer(now, began, text)
+		})
+	}
+	switch {
+	case isAnswer:
+		if inDoubt && text != "" {
 			l.talk.Keep(text)
 		}
 		present.Answer(began, text, l.questionOutputs()...)
-		return
-	}
-	switch {
-	case text == "":
-	case askedThen || answers.Decision(text, string(l.uiLanguage())) != "" && time.Since(l.askedAt) < lateAnswer:
-		present.Answer(began, text, l.questionOutputs()...) // which says what became of the question
-		l.talk.Keep(text)
-	default:
+	case text != "":
 		l.talk.Prompt(text)
 	}
 }
@@ -494,11 +481,7 @@ const (
 func (l *Listener) AwaitTold(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, mostBehind)
 	defer cancel()
-	quiet := tellsSoon
-	l.out.forEach(func(p *present.Presenter) {
-		p.Wait(ctx, quiet)
-		quiet = 0 // all of them have what came meanwhile
-	})
+	_ = present.AwaitTold(ctx, tellsSoon, l.out.presenters()...)
 }
 
 // A Conversation is what a person says beside answers to questions. Nil is a person who only

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -125,8 +124,7 @@ func OutputNames() []string {
 
 // outputs tell a person what the terminal would print, and more than that keep what they heard.
 type outputs struct {
-	plain    bool         // the terminal tells it too
-	down     atomic.Int32 // outputs that are gone
+	plain    bool // the terminal tells it too
 	tellings []*personOutput
 	running  sync.WaitGroup
 	stop     context.CancelFunc
@@ -176,7 +174,8 @@ func openOutputs(ctx context.Context, names []string, options outputOptions, los
 		t.p.Unsaid, t.speaks = unsaid, out.Speaks
 		o.tellings = append(o.tellings, t)
 		o.running.Go(func() {
-			t.runOutput(ctx, &o.down, out, lost, func() (present.Output, error) { return kind.open(ctx, options) })
+			open := func(ctx context.Context) (present.Output, error) { return kind.open(ctx, options) }
+			_ = t.p.RunAgain(ctx, out, open, func(gone error) { t.tellGone(gone, lost) })
 		})
 	}
 	// What has no words says that a question waits, and the lines say which.
@@ -194,32 +193,13 @@ func explainUnspoken(t uilang.Language, becomes phrase.ID) announce.Words {
 	return t.InLanguage(text)
 }
 
-// runOutput presents on out until ctx is done. An output that died is opened again, and says then
-// what it had not said. failedCount counts the outputs that are dead now, and lost is called at
-// each death and return. Between two tries are a second to a minute. It is a goroutine of its own
-// for each output.
-func (t *personOutput) runOutput(ctx context.Context, failedCount *atomic.Int32, out present.Output,
-	lost func(phrase.ID, string), reopen func() (present.Output, error)) {
-	for {
-		err := t.p.Run(ctx, out)
-		out.Close()
-		if ctx.Err() != nil {
-			return
-		}
-		failedCount.Add(1)
-		lost(phrase.OutputGone, t.name+": "+words.Sentence(exits.PlainError(err)))
-		out = nil
-		for wait := time.Second; out == nil; wait = min(2*wait, time.Minute) {
-			select {
-			case <-time.After(wait):
-			case <-ctx.Done():
-				return
-			}
-			out, _ = reopen()
-		}
-		failedCount.Add(-1)
+// tellGone says that the output is gone, and why, or, for nil, that it is there again.
+func (t *personOutput) tellGone(gone error, lost func(phrase.ID, string)) {
+	if gone == nil {
 		lost(phrase.OutputBack, t.name)
+		return
 	}
+	lost(phrase.OutputGone, t.name+": "+words.Sentence(exits.PlainError(gone)))
 }
 
 // closeAll silences and closes all of them.
@@ -262,13 +242,21 @@ func (o *outputs) spokenFirst(languages []string) []string {
 	return ordered
 }
 
-// forEach calls f with each presenter, if there are any.
-func (o *outputs) forEach(f func(p *present.Presenter)) {
+// presenters returns those of all outputs beside the terminal.
+func (o *outputs) presenters() (all []*present.Presenter) {
 	if o == nil {
-		return
+		return nil
 	}
 	for _, t := range o.tellings {
-		f(t.p)
+		all = append(all, t.p)
+	}
+	return all
+}
+
+// forEach calls f with each presenter, if there are any.
+func (o *outputs) forEach(f func(p *present.Presenter)) {
+	for _, p := range o.presenters() {
+		f(p)
 	}
 }
 
@@ -280,7 +268,7 @@ func (o *outputs) planAll(do func(a *announce.Announcer, now time.Time)) {
 // printsLines reports whether the terminal prints what agents say: where the person wants that, or
 // no other output is left.
 func (o *outputs) printsLines() bool {
-	return o == nil || o.plain || int(o.down.Load()) == len(o.tellings)
+	return o == nil || o.plain || !slices.ContainsFunc(o.presenters(), (*present.Presenter).Presents)
 }
 
 // useOutputs opens the outputs with these names, which then say what the terminal would print. The
@@ -332,27 +320,25 @@ func (l *Listener) runOutputCommand(name string) bool {
 // lookAtPace is how often the pace is looked at, while something happens.
 const lookAtPace = 20 * time.Second
 
-// keepPace asks for the pace that the person really listens at, when that is known and another than
-// was asked for.
+// keepPace asks the agents for the pace that the person really listens at; one that does not take
+// it is not asked for the same again.
 func (l *Listener) keepPace(ctx context.Context) {
 	if l.out == nil || time.Since(l.paced) < lookAtPace {
 		return
 	}
 	l.paced = time.Now()
-	var wpm int64
+	var timed []*present.Presenter
 	for _, t := range l.out.tellings {
 		if t.knows {
-			wpm = max(wpm, t.p.Status().WordsPerMinute)
+			timed = append(timed, t.p)
 		}
 	}
-	if wpm == 0 {
-		return // not known yet
-	}
-	wpm = min(max(wpm, 50), 1000) // what AAEP can say
 	for _, f := range l.agents {
-		if now := f.currentTerms().PaceWPM; !f.changing && !f.paceless && !f.ended &&
-			(now == 0 || wpm*5 < now*4 || wpm*4 > now*5) && f.pace != wpm {
-			f.pace = wpm // an agent that does not take it is not asked again
+		if f.changing || f.paceless || f.ended {
+			continue
+		}
+		if wpm := present.Pace(f.currentTerms().PaceWPM, timed...); wpm != 0 && wpm != f.pace {
+			f.pace = wpm
 			f.changeTerms(ctx, aaep.Capabilities{PaceWPM: wpm})
 		}
 	}

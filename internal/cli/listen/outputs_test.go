@@ -39,7 +39,7 @@ func TestOutputDies(t *testing.T) {
 		defer agent.Shutdown(t.Context())
 		var opened atomic.Int32
 		voice := &pacedVoice{}
-		again := func() (present.Output, error) {
+		again := func(context.Context) (present.Output, error) {
 			switch opened.Add(1) {
 			case 1:
 				return nil, errors.New("it is not there yet")
@@ -52,7 +52,9 @@ func TestOutputDies(t *testing.T) {
 		prepare := func(ctx context.Context, e *testListener) {
 			told := &personOutput{outputKind: outputKind{name: "test", words: true}, p: present.New(e.l.preferences(false))}
 			e.l.out = &outputs{tellings: []*personOutput{told}}
-			e.l.printing.Go(func() { told.runOutput(ctx, &e.l.out.down, &dying{}, e.l.informOfOutput, again) })
+			e.l.printing.Go(func() {
+				told.p.RunAgain(ctx, &dying{}, again, func(gone error) { told.tellGone(gone, e.l.informOfOutput) })
+			})
 		}
 		e.listen(ctx, prepare, []clitest.DialerFunc{dial}, func() {
 			paid := e.asksToPay(agent)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/cli/lineio"
 	"github.com/aaep-go/aaep/internal/cli/terms"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
@@ -22,6 +23,9 @@ const hinted = 3
 // such. reads says that the words are for lines that stay. Outputs and the terminal call it for
 // each event.
 func (l *Listener) eventText(source string, ev *aaep.Event, reads bool) announce.Words {
+	if l.json && reads {
+		l.printJSON(ev)
+	}
 	w := announce.Text(ev, ev.Verbosity)
 	switch ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
@@ -46,6 +50,14 @@ func (l *Listener) eventText(source string, ev *aaep.Event, reads bool) announce
 		w = announce.In("", pattern).And(" ", w)
 	}
 	return w
+}
+
+// printJSON prints an event as it came, on one line, before the next one is taken.
+func (l *Listener) printJSON(ev *aaep.Event) {
+	if msg, err := ev.MarshalJSON(); err == nil {
+		l.PrintLine(lineio.SafeJSON(string(msg)))
+	}
+	l.awaitPrinted()
 }
 
 // describeAsker returns the sentence that says whose question it is, and whether that is proven:

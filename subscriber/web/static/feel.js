@@ -1,4 +1,5 @@
 // What is felt, and what is told beside the page, where the person chose that: never the only way to learn of something.
+import { cueAgain, cuesApart } from "./times.js";
 
 // The patterns by meaning, in milliseconds on and off. The agent is told their names; the first is for what is critical.
 export const patterns = {
@@ -8,8 +9,6 @@ export const patterns = {
   started: [60],
   working: [30],
 };
-
-const between = 1000, again = 10000; // the beginnings of two patterns; of two for the same event, or for work that goes on
 
 export const canVibrate = typeof navigator.vibrate === "function";
 export const canNotify = typeof Notification === "function";
@@ -35,7 +34,7 @@ export class Feel {
   // wanted() says whether the person wants it.
   constructor(wanted) {
     this.wanted = wanted;
-    this.last = this.working = -again;
+    this.last = this.working = -cueAgain;
   }
 
   event(e, kind) {
@@ -45,10 +44,10 @@ export class Feel {
 
   play(pattern, e) {
     const now = Date.now(), critical = e?.urgency === "critical";
-    if (e && e.event_id === this.felt && now - this.last < again) return;
-    if (pattern === "working" && (now - this.working < again || now - this.last < between)) return; // late it would mean nothing
+    if (e && e.event_id === this.felt && now - this.last < cueAgain) return;
+    if (pattern === "working" && (now - this.working < cueAgain || now - this.last < cuesApart)) return; // late it would mean nothing
     clearTimeout(this.timer);
-    const wait = critical ? 0 : Math.max(0, this.last + between - now);
+    const wait = critical ? 0 : Math.max(0, this.last + cuesApart - now);
     this.last = now + wait;
     if (pattern === "working") this.working = this.last;
     this.felt = e?.event_id;

@@ -2,12 +2,11 @@
 import { plain } from "./ear.js";
 import { directionOf, safe } from "./safe.js";
 import { clip, inParts, named, reading } from "./text.js";
+import { behind, soonAgain } from "./times.js";
 import { Transcript } from "./transcript.js";
 import { later, Voice, theirs } from "./voice.js";
 
 const most = 400; // lines kept
-const backlog = 60000; // of reading: what is more than that is not read out
-const soonAgain = 30000; // that a question is called to mind
 const settled = 500; // after something was shown that is not read out: Orca 48 drops what is announced sooner
 const mostAlerts = 50; // that wait, besides questions
 
@@ -51,7 +50,7 @@ export class Log {
     else if (this.left?.of === sourceOf(line)) this.leaveOut([line]);
     else {
       this.queue.push(line);
-      if (this.queue.length > 5 * most || this.queue.reduce((sum, l) => sum + (l.heard === "" ? 0 : reading(l.heard ?? l.text, this.pace())), 0) > backlog) this.leaveOut(this.queue.splice(0));
+      if (this.queue.length > 5 * most || this.queue.reduce((sum, l) => sum + (l.heard === "" ? 0 : reading(l.heard ?? l.text, this.pace())), 0) > behind) this.leaveOut(this.queue.splice(0));
     }
     this.step();
   }

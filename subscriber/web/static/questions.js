@@ -5,14 +5,11 @@ import { plain } from "./ear.js";
 import { directionOf, safe } from "./safe.js";
 import { clip, named, numberOf, setText, writing } from "./text.js";
 import { bare } from "./states.js";
+import { clocksDiffer, confirmWithin, repeatAfter, sentFirst, still } from "./times.js";
 
-const still = 1000; // of the keyboard, before a button works
-const soon = 1500; // until an agent has told what comes of an answer, mostly
-const heedWithin = 15000; // of an answer, an agent tells something that shows that it has it
 const most = 64; // questions that wait: an agent that asks more than anybody answers gets its defaults
 const longest = 16384; // of a text of a question, in the protocol
 const longestChoices = 65536;
-const repeatAfter = 30000; // without a key, until an open question is told once more, and after four times as long once again
 
 // isTooLong reports whether a question is longer than the protocol allows. Nothing of a question is shortened: what was left out may be
 // what matters.
@@ -117,7 +114,7 @@ export class Questions {
       const { text, parts, language, writing, before, after: facts, asks, obsolete } = q.announcement;
       let cut = false; // by somebody who is there
       voice.announce({ urgent: true, region: "alert", said: true, text, parts, language, writing, before, after: facts, asks,
-        obsolete: () => cut || obsolete(), interrupted: () => { cut = true; this.repeat(q, turn, after); }, heard: () => after === repeatAfter && this.repeat(q, turn, 4 * after) });
+        obsolete: () => cut || obsolete(), interrupted: () => { cut = true; this.repeat(q, turn, after); }, heard: () => after === repeatAfter && this.repeat(q, turn, 2 * after) });
     }, after);
   }
 
@@ -307,7 +304,7 @@ export class Questions {
     pressed.removeAttribute("aria-describedby"); // that changes now, and Orca would read it out
     this.able(q, "");
     let arrived;
-    const waited = new Promise((done) => setTimeout(done, soon)).then(() => unknown() || arrived || this.able(q, this.words("sending")));
+    const waited = new Promise((done) => setTimeout(done, sentFirst)).then(() => unknown() || arrived || this.able(q, this.words("sending")));
     arrived = await this.link.reply(message);
     if (q.over) return;
     if (!arrived) {
@@ -329,7 +326,7 @@ export class Questions {
       q.unheeded = true;
       this.able(q, said + " " + this.words("unheeded"));
       this.log.status([plain(q.what, q.lang), said, this.words("unheeded")].join(" "), unknown);
-    }, heedWithin);
+    }, confirmWithin);
   }
 
   async more(q) {
@@ -353,7 +350,7 @@ export class Questions {
   timeTold(event) {
     const open = this.open().filter((q) => q.session === event.session_id);
     const due = Date.parse(event.timestamp) + event.eta_ms;
-    if (open.length !== 1 || !(due > open[0].due + 2000 || (open[0].longer && due > this.link.now()))) return;
+    if (open.length !== 1 || !(due > open[0].due + clocksDiffer || (open[0].longer && due > this.link.now()))) return;
     open[0].due = due;
     open[0].told = open[0].asking;
     this.setClock(open[0]);
