@@ -15,8 +15,8 @@ const (
 	StillBefore = time.Second
 	// SentFirst is of sending an answer, until what comes of it is told before that it was sent.
 	SentFirst = time.Second
-	// ConfirmWithin is how long an agent that got an answer may take to tell something of it. It does
-	// so at once, but that may have to wait for its turn, or for a link that is made again.
+	// ConfirmWithin is how long an agent that got an answer may take to tell something of it. It
+	// does so at once, but that may have to wait for its turn, or for a link that is made again.
 	ConfirmWithin = 15 * time.Second
 	// RepeatAfter is how long after it was silenced a question comes again; then twice as long, and
 	// so on. A page does not learn what was silenced: it counts from when the question can have
