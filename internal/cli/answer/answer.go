@@ -30,7 +30,8 @@ import (
 var controlCommands = []string{"again", "more", "stop", "details", "quiet", "where", "waiting", "next", "skip",
 	"newest", "spell"}
 
-// Command makes "aaep answer".
+// Command makes "aaep answer", which reaches the listeners of this user and sends them an answer or
+// a command, or watches their state.
 func Command() *cobra.Command {
 	var watch bool
 	var question string
@@ -114,7 +115,7 @@ func isCommand(word string) bool {
 
 // sendAnswer sends an answer to the listener that has the question put; age is how long ago its key
 // was pressed. Every other listener is informed of the key, so that one that is held down accepts
-// nothing there.
+// nothing there. id is that of the question, or "" where one is put. The error has the exit code.
 func sendAnswer(ctx context.Context, out io.Writer, links []*control.Link, text, id string, age time.Duration) error {
 	answers, r, err := chooseQuestion(links, text, id)
 	r.Age = age.Milliseconds()
@@ -204,7 +205,8 @@ func sendCommand(ctx context.Context, out io.Writer, links []*control.Link, name
 	return callListeners(ctx, out, addressed, control.Request{Name: name, Text: text, Age: age.Milliseconds()})
 }
 
-// callListeners sends a Request to some listeners at once, and prints what they say upon it.
+// callListeners sends a Request to some listeners at once, and prints what they say upon it. The
+// error, without words where they have said why, is that none of them did it, or one ended.
 func callListeners(ctx context.Context, out io.Writer, links []*control.Link, r control.Request) error {
 	responses := make([]control.Response, len(links))
 	errs := make([]error, len(links))
@@ -295,7 +297,8 @@ type watched struct {
 	Quiet     bool                `json:"quiet"`
 }
 
-// combineStates returns the state of all listeners together, as "aaep answer --watch" prints it.
+// combineStates returns the state of all listeners together, by their slots, as "aaep answer
+// --watch" prints it: each agent and each question once.
 func combineStates(states map[int]*control.State) watched {
 	w := watched{Listeners: len(states), Agents: []string{}, Questions: []*control.Question{}}
 	for _, slot := range slices.Sorted(maps.Keys(states)) {

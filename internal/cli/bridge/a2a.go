@@ -29,7 +29,7 @@ type a2aOptions struct {
 	records, approval     string
 }
 
-// bridgeA2ACommand makes "aaep bridge a2a".
+// bridgeA2ACommand makes "aaep bridge a2a"; runA2A does its work.
 func bridgeA2ACommand() *cobra.Command {
 	o := &a2aOptions{}
 	cmd := &cobra.Command{
@@ -68,7 +68,8 @@ is news. Silence is no answer: nothing is sent then, and the task waits at the a
 }
 
 // runA2A follows an agent that speaks A2A, once its flags are checked, until its tasks are over or
-// the command is stopped.
+// the command is stopped. The error has the exit code: 2 for the flags, 3 for an agent that is not
+// there, 1 for a task that failed.
 func (o *a2aOptions) runA2A(cmd *cobra.Command, args []string) error {
 	const see = "\nSee: aaep bridge a2a --help"
 	if address, err := url.Parse(args[0]); err != nil || address.Host == "" {
@@ -111,7 +112,9 @@ func (o *a2aOptions) runA2A(cmd *cobra.Command, args []string) error {
 		})
 }
 
-// followTasks follows the tasks that are asked for, until all of them have ended.
+// followTasks follows the records, or the tasks that the flags and earlier runs name, until all of
+// them have ended; without any it sends the lines that are typed, until the input or ctx ends. The
+// error has the exit code.
 func (o *a2aOptions) followTasks(ctx context.Context, agent *a2a.Agent, p *producer.Producer, in io.Reader) error {
 	if o.records != "" {
 		err := agent.FollowRecords(ctx, p, a2a.RecordConfig{Prefix: strings.TrimPrefix(o.records, "/"),
@@ -178,7 +181,9 @@ type remoteTasks struct {
 	failed  error // one of them did not reach its aim, which was said
 }
 
-// taskStarter returns a function that takes over a task that begins, or the error why it does not.
+// taskStarter returns a function that takes over a task that begins, or returns the error why it
+// does not. How the task ends is waited for on a goroutine; a failure is printed, and kept for the
+// exit code.
 func (r *remoteTasks) taskStarter(ctx context.Context) func(*a2a.Task, error) error {
 	return func(task *a2a.Task, err error) error {
 		if err != nil {
@@ -202,7 +207,8 @@ func (r *remoteTasks) taskStarter(ctx context.Context) func(*a2a.Task, error) er
 	}
 }
 
-// cancelAll asks the agent to cancel all open tasks, in the background.
+// cancelAll asks the agent to cancel all open tasks, on a goroutine for each. A task that was not
+// cancelled is printed.
 func (r *remoteTasks) cancelAll(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -35,7 +35,7 @@ type acpOptions struct {
 	version2      bool
 }
 
-// ACPCommand makes "aaep acp".
+// ACPCommand makes "aaep acp"; runACP does its work.
 func ACPCommand() *cobra.Command {
 	o := &acpOptions{}
 	cmd := &cobra.Command{
@@ -74,8 +74,8 @@ you hear it here, and answer in the editor, or from any window with "aaep answer
 	return cmd
 }
 
-// runACP is "aaep acp": it starts the agent, and either talks with it here or stands between it and
-// an editor.
+// runACP does the work of "aaep acp": it checks the flags, starts the agent, and either talks with
+// it here or, with --tee, stands between it and an editor. The error has the exit code.
 func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 	const see = "\nSee: aaep acp --help"
 	if len(args) == 0 {
@@ -127,7 +127,9 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 	return o.runConversation(ctx, cmd, args, l, caps)
 }
 
-// runConversation runs the agent, and a conversation with it, until one of the two ends.
+// runConversation runs the agent, and a conversation with it by the listener's terminal and
+// outputs, until one of the two ends. args are the agent's command line, caps the terms of the
+// person. All listeners have heard the end when it returns.
 func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, args []string, l *listen.Listener,
 	caps aaep.Capabilities) (err error) {
 	program := exec.Command(args[0], args[1:]...)

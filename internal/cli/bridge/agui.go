@@ -18,7 +18,7 @@ type aguiOptions struct {
 	observe, reasoning bool
 }
 
-// AGUICommand makes "aaep agui".
+// AGUICommand makes "aaep agui"; runProxy does its work.
 func AGUICommand() *cobra.Command {
 	o := &aguiOptions{}
 	cmd := &cobra.Command{
@@ -47,7 +47,8 @@ It serves one person: whoever listens hears all runs. The app is on this machine
 	return cmd
 }
 
-// runProxy serves a proxy between an app and its AG-UI agent, whose events it also serves as AAEP.
+// runProxy serves a proxy between an app and its AG-UI agent at an address, whose events it also
+// serves as AAEP, until it is told to end. The error has the exit code.
 func (o *aguiOptions) runProxy(cmd *cobra.Command, args []string) error {
 	const see = "\nSee: aaep agui --help"
 	upstream, err := url.Parse(args[0])

@@ -22,7 +22,7 @@ type akashikOptions struct {
 	cfg   akashik.Config
 }
 
-// bridgeAkashikCommand makes "aaep bridge akashik".
+// bridgeAkashikCommand makes "aaep bridge akashik"; runAkashik does its work.
 func bridgeAkashikCommand() *cobra.Command {
 	o := &akashikOptions{}
 	cmd := &cobra.Command{
@@ -66,7 +66,7 @@ directive of a person. That is all it does: no field is known that acts on it. S
 }
 
 // runAkashik does the work of "aaep bridge akashik": it follows the field and announces its news
-// until the command is stopped.
+// until the command is stopped. The error has the exit code.
 func (o *akashikOptions) runAkashik(cmd *cobra.Command, args []string) (err error) {
 	if o.cfg.Token, err = readToken(o.token); err != nil {
 		return err

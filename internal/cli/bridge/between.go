@@ -38,7 +38,7 @@ type between struct {
 
 // runBetween starts the program in args, copies what it and the program that started this one send
 // each other, and announces it over the outputs. No fault of serving or announcing interrupts the
-// two.
+// two. It ends when one of the two does, with the program's exit code; b says how, and for whom.
 func (a *servedAgent) runBetween(cmd *cobra.Command, args []string, b between) (err error) {
 	ctx, stop := exits.WithInterrupt(cmd.Context())
 	defer stop()

@@ -26,7 +26,7 @@ import (
 	"github.com/aaep-go/aaep/transports/auth"
 )
 
-// BridgeCommand makes "aaep bridge".
+// BridgeCommand makes "aaep bridge", with a command for each protocol.
 func BridgeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bridge",
@@ -77,7 +77,8 @@ func (b *bridgeFlags) openHook(ctx context.Context) (net.Listener, error) {
 	return ln, nil
 }
 
-// readToken reads the token in a file; "" is none.
+// readToken reads the bearer token in the file of --token-file; without a file it is "". The error
+// names the flag.
 func readToken(file string) (string, error) {
 	if file == "" {
 		return "", nil
@@ -90,7 +91,9 @@ func readToken(file string) (string, error) {
 }
 
 // serveBridge serves an agent and does work, which returns when there is nothing more to follow.
-// What begin returns takes the messages that come to hook; it is nil where none come.
+// What begin returns takes the messages that come to hook; it is nil where none come. It returns
+// when work does, or it is told to end, and all listeners have heard the end. begin may be nil; it
+// is called once the agent is served.
 func (b *bridgeFlags) serveBridge(cmd *cobra.Command, name string, hook net.Listener,
 	begin func(*producer.Producer) (http.Handler, error),
 	work func(context.Context, *producer.Producer) error) (err error) {

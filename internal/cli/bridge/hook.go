@@ -33,7 +33,7 @@ import (
 
 const trialTime = 15 * time.Second // for a hook, which may have to start the server
 
-// HookCommand makes "aaep hook".
+// HookCommand makes "aaep hook" for a person who types it; package call is what an agent runs.
 func HookCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook (install | status | serve | AGENT)",
@@ -67,7 +67,8 @@ nothing. It tells one server, which the first of them starts, and which ends whe
 	return cmd
 }
 
-// hookInstallCommand makes "aaep hook install".
+// hookInstallCommand makes "aaep hook install"; installHook does its work for each agent that is
+// named.
 func hookInstallCommand() *cobra.Command {
 	var printed, remove, pieces bool
 	cmd := &cobra.Command{
@@ -115,8 +116,9 @@ shows.`,
 	return cmd
 }
 
-// installHook writes hooks into the settings of an agent, or takes them out, and prints what the
-// person will hear from then on.
+// installHook writes hooks into the settings of an agent, or with remove takes them out, and prints
+// what the person will hear from then on. printed says to print what would be written, and change
+// nothing; pieces, to hear answers while they are written. The error has the exit code.
 func installHook(out, talk io.Writer, agent string, printed, remove, pieces bool) error {
 	name := hook.Name(agent)
 	if printed && !remove {
@@ -164,7 +166,7 @@ func installHook(out, talk io.Writer, agent string, printed, remove, pieces bool
 	return nil
 }
 
-// hookStatusCommand makes "aaep hook status".
+// hookStatusCommand makes "aaep hook status"; hookStatus does its work.
 func hookStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
@@ -180,8 +182,9 @@ agent would run, and sees whether the server takes what that says. Listeners hea
 	}
 }
 
-// hookStatus prints for each agent whether its hooks are installed, and work. The error says that
-// some do not.
+// hookStatus prints for each agent whether its hooks are installed, and tries those that are; then
+// whether the server runs, with how many listeners. The error, without words, says that some do not
+// work.
 func hookStatus(ctx context.Context, out io.Writer) error {
 	installed, failed := 0, 0
 	for _, agent := range call.Agents {
@@ -221,7 +224,8 @@ func hookStatus(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// tryHook runs the command line of a hook as an agent does, with an event that means nothing.
+// tryHook runs the command line of a hook as an agent does, within trialTime, with an event that
+// means nothing. The error says why it did not reach the server.
 func tryHook(ctx context.Context, line string) error {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
@@ -253,7 +257,7 @@ type hookServeFlags struct {
 	quiet, unit bool
 }
 
-// hookServeCommand makes "aaep hook serve".
+// hookServeCommand makes "aaep hook serve"; serveHooks does its work.
 func hookServeCommand() *cobra.Command {
 	o := &hookServeFlags{}
 	cmd := &cobra.Command{
@@ -285,7 +289,8 @@ agent asks.`,
 }
 
 // serveHooks serves what the hooks of coding agents say, until the command is stopped or was idle
-// for long enough. With --unit it only prints the units for systemd.
+// for --idle. With --print-unit it only prints a unit for systemd. Where another server runs
+// already it ends, without an error if it was started by a hook.
 func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) {
 	talk := cmd.ErrOrStderr()
 	if o.unit {
@@ -368,7 +373,8 @@ func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) 
 	return nil
 }
 
-// serveInputs takes inputs over HTTP until end is called.
+// serveInputs takes what hooks post over HTTP, at the loopback address of --http and with the
+// secret that is kept in dir, until end is called. The error has the exit code.
 func (o *hookServeFlags) serveInputs(ctx context.Context, s *hook.Server, dir string,
 	status *lineio.Printer) (end func(), err error) {
 	addr, err := net.ResolveTCPAddr("tcp", o.http)

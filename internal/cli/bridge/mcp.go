@@ -25,7 +25,7 @@ type mcpOptions struct {
 	cfg  mcp.Config
 }
 
-// bridgeMCPCommand makes "aaep bridge mcp".
+// bridgeMCPCommand makes "aaep bridge mcp"; runMCP does its work.
 func bridgeMCPCommand() *cobra.Command {
 	o := &mcpOptions{}
 	cmd := &cobra.Command{
@@ -57,7 +57,8 @@ refused. An agent may give up waiting before you have answered: see its settings
 	return cmd
 }
 
-// runMCP runs an MCP server between its client and itself, and serves what its tools do.
+// runMCP runs an MCP server between its client, which started this, and itself, holds what it could
+// destroy, and serves what its tools do. The error has the exit code; it ends as the server does.
 func (o *mcpOptions) runMCP(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return exits.UsageError("name a server after --, for example: aaep bridge mcp -- npx -y @modelcontextprotocol/server-filesystem .")

@@ -22,7 +22,7 @@ type rapOptions struct {
 	cfg                rap.Config
 }
 
-// bridgeRAPCommand makes "aaep bridge rap".
+// bridgeRAPCommand makes "aaep bridge rap"; runRAP does its work.
 func bridgeRAPCommand() *cobra.Command {
 	o := &rapOptions{}
 	cmd := &cobra.Command{
@@ -56,7 +56,8 @@ you answer, and to whether somebody listens who can.`,
 	return cmd
 }
 
-// runRAP serves a proxy between an agent and its RAP tool server, and what its tools do.
+// runRAP serves a proxy between an agent and its RAP tool server, and what its tools do, until it
+// is told to end; with --events also a toolset about the person. The error has the exit code.
 func (o *rapOptions) runRAP(cmd *cobra.Command, args []string) error {
 	if address, err := url.Parse(args[0]); err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
 		return exits.UsageError("%q is not the address of a tool server, such as http://127.0.0.1:4000.\nSee: aaep bridge rap --help", args[0])

@@ -25,8 +25,9 @@ func (a *servedAgent) addFlags(cmd *cobra.Command) {
 	a.where = serving.AddFlags(cmd)
 }
 
-// serveAgent makes the producer of an agent, and serves it where that was asked for. End closes
-// what is kept on record.
+// serveAgent makes the producer of an agent, and serves it at the addresses of --listen, if there
+// are any. served is closed when nothing is served any more. end closes what is kept on record, and
+// has to be called last; it adds its error to the one it gets.
 func (a *servedAgent) serveAgent(ctx context.Context, cmd *cobra.Command, name string, cfg producer.Config,
 	status *lineio.Printer) (p *producer.Producer, served <-chan error, end func(*error), err error) {
 	talk := cmd.ErrOrStderr()
@@ -77,7 +78,9 @@ func (o *ownLink) Dial(ctx context.Context) (transports.Conn, error) {
 	return theirs, ctx.Err()
 }
 
-// admitOwnLink lets the person at the keyboard answer, whatever others may do.
+// admitOwnLink returns the function for producer.Config.Admit that lets the person at this program
+// answer, and asks others about all other peers. Where others is nil, everyone may answer, and it
+// returns nil.
 func (o *ownLink) admitOwnLink(others func(string, *aaep.SubscriptionRequest) (producer.Rights, error)) func(string,
 	*aaep.SubscriptionRequest) (producer.Rights, error) {
 	if others == nil {

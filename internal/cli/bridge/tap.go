@@ -45,7 +45,7 @@ type tapOptions struct {
 	languages, silent []string
 }
 
-// TapCommand makes "aaep tap".
+// TapCommand makes "aaep tap"; runTap does its work.
 func TapCommand() *cobra.Command {
 	o := &tapOptions{}
 	cmd := &cobra.Command{
@@ -81,7 +81,7 @@ A tap only hears: it cannot ask before a tool runs. What the program asks, it as
 }
 
 // runTap serves a proxy between programs and the API of a model, and serves what the model says
-// there as an agent.
+// there as an agent, until it is told to end. The error has the exit code.
 func (o *tapOptions) runTap(cmd *cobra.Command, args []string) error {
 	api, upstream, err := upstreamOf(args[0])
 	if err != nil {
@@ -118,7 +118,8 @@ func (o *tapOptions) runTap(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// upstreamOf returns the provider that is named by its short name or its address.
+// upstreamOf returns the provider that is named by its short name, or whose address is given; api
+// is zero for one that is not known. The error is a usage error.
 func upstreamOf(name string) (api modelAPI, upstream *url.URL, err error) {
 	for _, known := range modelAPIs {
 		if strings.EqualFold(name, known.name) {

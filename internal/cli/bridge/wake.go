@@ -26,7 +26,7 @@ type wakeOptions struct {
 	token                string
 }
 
-// bridgeWakeCommand makes "aaep bridge wake".
+// bridgeWakeCommand makes "aaep bridge wake"; runWake does its work.
 func bridgeWakeCommand() *cobra.Command {
 	o := &wakeOptions{}
 	cmd := &cobra.Command{
@@ -65,7 +65,8 @@ Wake has no way to answer: what waits for an answer is told with who waits.`,
 	return cmd
 }
 
-// runWake takes signed wakes, or asks a server for events, and serves what they say.
+// runWake takes signed wakes, asks a server for events, or both, and serves what they say, until it
+// is told to end or the server cannot be followed. The error has the exit code.
 func (o *wakeOptions) runWake(cmd *cobra.Command, _ []string) (err error) {
 	const see = "\nSee: aaep bridge wake --help"
 	switch {

@@ -27,7 +27,7 @@ type node struct {
 }
 
 // parseSettings parses JSON into a tree of nodes with their offsets in data. The error names the
-// line.
+// line; comments are one.
 func parseSettings(data []byte) (*node, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	root, err := parseValue(d)
@@ -45,7 +45,8 @@ func parseSettings(data []byte) (*node, error) {
 	return nil, fmt.Errorf("it is not valid JSON, or has comments: %v", err) // which is no fault of a link
 }
 
-// parseValue reads the next value of d, and the places of all its parts, as a node.
+// parseValue reads the next value of d, with all its parts, as a node; offsets are those in d's
+// input. The error is that of d.
 func parseValue(d *jsontext.Decoder) (*node, error) {
 	n := &node{kind: d.PeekKind()}
 	if n.kind != '{' && n.kind != '[' {
@@ -97,7 +98,9 @@ func (n *node) findMember(name string) *node {
 	return nil
 }
 
-// addEntry adds an entry to the list of an event, behind those that are there.
+// addEntry adds an entry to the list of an event in an agent's settings, behind those that are
+// there, and returns the settings, otherwise as they were to the byte. Settings whose hooks have
+// another form are an error.
 func addEntry(data []byte, event string, entry []byte) ([]byte, error) {
 	root, err := parseSettings(data)
 	if err != nil {
@@ -118,8 +121,9 @@ func addEntry(data []byte, event string, entry []byte) ([]byte, error) {
 	return insertValue(data, root, list, "", entry), nil
 }
 
-// insertValue adds a value behind the parts of a container, formatted as they are, with the line
-// breaks of the first line.
+// insertValue returns data with a value, and its name and colon in an object, behind the parts of a
+// container, indented as they are, with the line ends of the first line. root says how far the file
+// indents.
 func insertValue(data []byte, root, object *node, name string, value []byte) []byte {
 	unit := "  "
 	if len(root.parts) > 0 {
@@ -156,7 +160,7 @@ func indentAt(data []byte, pos int) (indent string, own bool) {
 	return string(line[:len(line)-len(rest)]), len(rest) == 0 && len(line) < pos
 }
 
-// cutPart returns data without part i of a container, and without its comma.
+// cutPart returns data without part i of a container, its name and its comma.
 func cutPart(data []byte, list *node, i int) []byte {
 	start, end := list.start+1, list.end-1
 	switch {
@@ -245,7 +249,8 @@ func (n *node) visitOurs(agent string, visit func(list *node, i int, line string
 	}
 }
 
-// ourLines returns the command lines of ours in settings.
+// ourLines returns the command lines of ours in an agent's settings, in their order. Settings that
+// are no JSON are an error.
 func ourLines(settings []byte, agent string) (lines []string, err error) {
 	root, err := parseSettings(settings)
 	if err != nil {
@@ -258,7 +263,8 @@ func ourLines(settings []byte, agent string) (lines []string, err error) {
 	return lines, nil
 }
 
-// removeEntries takes our entries out, and the lists that hold nothing else.
+// removeEntries returns an agent's settings without our entries, and without the lists and the
+// member hooks that hold nothing else. All else stays to the byte.
 func removeEntries(settings []byte, agent string) ([]byte, error) {
 	for {
 		root, err := parseSettings(settings)

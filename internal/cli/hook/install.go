@@ -41,7 +41,8 @@ func timeOf(asks bool) int {
 	return tellingTime
 }
 
-// groupedEntry returns an entry as Claude Code, Codex and Gemini CLI have it.
+// groupedEntry returns the function that makes an entry as Claude Code, Codex and Gemini CLI have
+// it. unit is how many of the agent's units of time a second has.
 func groupedEntry(unit int) func(string, bool) any {
 	type command struct {
 		Type    string `json:"type"`
@@ -152,7 +153,8 @@ func Heard(agent string) (heard, not, after string) {
 // File is where an agent has its settings.
 func File(agent string) (string, error) { return installables[agent].file() }
 
-// Printed returns what the settings of an agent need besides what is in them.
+// Printed returns what the settings of an agent need besides what is in them, for a person who
+// edits them. pieces is as for Install.
 func Printed(agent string, pieces bool) ([]byte, error) {
 	line, err := commandLine(agent)
 	if err != nil {
@@ -260,7 +262,8 @@ func (i installable) addHooks(line string, pieces bool, base []byte) ([]byte, er
 }
 
 // removeHooks returns settings without the hooks: the backup, where with them it would be the
-// settings; nil where nothing else is in them.
+// settings; nil where nothing else is in them, so that the file goes. Settings without hooks of
+// ours come back unchanged.
 func (i installable) removeHooks(agent string, settings []byte, backup string) ([]byte, error) {
 	if settings == nil {
 		return nil, nil
@@ -292,7 +295,9 @@ func (i installable) isEmpty(settings []byte) bool {
 	return json.Unmarshal(settings, &all) == nil && reflect.DeepEqual(none, all)
 }
 
-// Installed reports whether an agent's settings have the hooks, and with which command line.
+// Installed returns the command line of the hooks in an agent's settings, or "" if there are none.
+// Hooks that a setting switches off, and settings that cannot be read, are an error that says what
+// to do.
 func Installed(agent string) (line string, err error) {
 	i := installables[agent]
 	path, err := i.file()
@@ -325,7 +330,8 @@ func Installed(agent string) (line string, err error) {
 // managedSettings are the settings of Claude Code by the machine's administrator.
 var managedSettings = managedPath()
 
-// managedPath returns the file by which an administrator sets what users cannot change.
+// managedPath returns the file by which an administrator sets for Claude Code what users cannot
+// change.
 func managedPath() string {
 	switch runtime.GOOS {
 	case "darwin":
@@ -360,7 +366,8 @@ func switchedOffAbove() (setting, path string) {
 	return "", ""
 }
 
-// switchedOff returns the setting by which an agent calls none of the hooks in its settings, or "".
+// switchedOff returns the name of the setting by which an agent calls none of the hooks in its
+// settings, or "". Settings of another form switch nothing off.
 func switchedOff(settings []byte) string {
 	var s struct {
 		Disabled bool `json:"disableAllHooks"` // of Claude Code
@@ -385,8 +392,9 @@ func switchedOff(settings []byte) string {
 
 const maxSettings = 4 << 20
 
-// readSettings reads a file; nil is no file. A link is not followed, since it could lead to what is
-// none of the agent's.
+// readSettings reads a file of settings and its mode; nil is no file. A symbolic link is an error,
+// since it could lead to what is none of the agent's, and so is a file of more than maxSettings
+// bytes.
 func readSettings(path string) ([]byte, fs.FileMode, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -444,7 +452,8 @@ func (c Change) Apply() error {
 	return err
 }
 
-// writeWhole replaces a file, so that it is whole whatever happens.
+// writeWhole replaces a file by way of another one in its folder, so that the file is whole, old or
+// new, whatever happens.
 func writeWhole(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".aaep-*")
 	if err != nil {
@@ -459,7 +468,8 @@ func writeWhole(path string, data []byte, mode fs.FileMode) error {
 	return os.Rename(f.Name(), path)
 }
 
-// Unit returns a unit of systemd for the user, which runs the server for good.
+// Unit returns the text of a unit of systemd for the user, which runs the server for good. "aaep
+// hook serve --print-unit" prints it.
 func Unit() (string, error) {
 	program, err := os.Executable()
 	if err != nil {

@@ -70,7 +70,8 @@ func Lock() (io.Closer, error) {
 	return f, err
 }
 
-// Listen opens where hooks reach the server; only this user can. It writes down where that is.
+// Listen opens the socket where hooks reach the server, as only this user can, and writes down
+// where the server is. The process that holds Lock calls it.
 func Listen() (*ipc.Listener, error) {
 	path, err := call.InputPath()
 	if err != nil {
@@ -131,7 +132,8 @@ func (s *Server) uncountHook() {
 	s.last = time.Now()
 }
 
-// endIdle ends the server when it has been idle.
+// endIdle calls end when the server has had neither a hook nor a listener for s.Idle, and returns;
+// it returns too when ctx is done. It is a goroutine of its own.
 func (s *Server) endIdle(ctx context.Context, end func()) {
 	ticker := time.NewTicker(max(s.Idle/10, time.Millisecond))
 	defer ticker.Stop()
@@ -154,7 +156,8 @@ func (s *Server) endIdle(ctx context.Context, end func()) {
 	}
 }
 
-// serveHook takes one input, and sends what comes of it.
+// serveHook takes one input from a hook, gives a receipt, and sends what the bridge makes of it. A
+// hook that leaves ends the wait for the user. It is a goroutine of its own for each hook.
 func (s *Server) serveHook(ctx context.Context, conn transports.Conn) {
 	agent, input, err := s.receiveInput(ctx, conn)
 	if err != nil || !sendMessage(ctx, conn, call.Receipt{Received: true, Listeners: s.Listeners()}) || agent == "" {
@@ -187,7 +190,9 @@ func (s *Server) serveHook(ctx context.Context, conn transports.Conn) {
 	}
 }
 
-// receiveInput receives a request and its input, within inputTime.
+// receiveInput receives a request and its input, within inputTime. agent is "" for one that only
+// asks whether the server is there. So many are received at once as s.reading has room for; a
+// request for another agent, or of another length than it says, is an error.
 func (s *Server) receiveInput(ctx context.Context, conn transports.Conn) (agent string, input []byte, err error) {
 	select {
 	case s.reading <- struct{}{}:
@@ -235,7 +240,8 @@ func (s *Server) NewHTTPServer(secret string) *http.Server {
 }
 
 // handlePosts returns the handler of hooks that are sent by HTTP, with the secret as a bearer
-// token, to the path of their agent.
+// token, to the path of their agent. A wrong secret gets 403, another path or method 404. A post
+// ends when the user has answered.
 func (s *Server) handlePosts(secret string) http.Handler {
 	var rules httpguard.Rules
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -272,7 +278,7 @@ func (s *Server) handlePosts(secret string) http.Handler {
 }
 
 // Secret returns the secret that agents show which post their inputs. It is made the first time, in
-// a file that only this user can read.
+// a file that only this user can read. make makes it. A file that others can read is an error.
 func Secret(path string, make func() string) (string, error) {
 	data, err := os.ReadFile(path)
 	if secret := string(bytes.TrimSpace(data)); err == nil && len(secret) >= 26 {
@@ -290,7 +296,8 @@ func Secret(path string, make func() string) (string, error) {
 	return secret, errors.Join(err, f.Close())
 }
 
-// checkPrivate returns an error for a file that others can read, or that is none.
+// checkPrivate returns an error for a file of a secret that others can read, or that is no plain
+// file. On Windows its mode says nothing.
 func checkPrivate(path string) error {
 	info, err := os.Lstat(path)
 	switch {

@@ -36,7 +36,7 @@ type benchOptions struct {
 	reach    *reach.Flags
 }
 
-// BenchCommand makes "aaep bench".
+// BenchCommand makes "aaep bench", with the hidden command of its servers; runBench does its work.
 func BenchCommand() *cobra.Command {
 	o := &benchOptions{}
 	cmd := &cobra.Command{
@@ -75,7 +75,9 @@ processor time and memory are told too.`,
 	return cmd
 }
 
-// runBench does the work of "aaep bench".
+// runBench does the work of "aaep bench": it measures our server beside others, or follows the
+// agent at an address, and prints each result, and a table at the end unless --plain or --json is
+// set. The error has the exit code.
 func (o *benchOptions) runBench(cmd *cobra.Command, args []string) error {
 	if o.Listeners < 1 || o.Length <= 0 {
 		return exits.UsageError("--listeners and --for must be above 0.\nSee: aaep bench --help")
@@ -119,7 +121,8 @@ func (o *benchOptions) runBench(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// benchWires returns the transports to measure by their names; all where none is named.
+// benchWires returns the transports to measure by their names; all where none is named. A name that
+// there is not is a usage error.
 func benchWires(names []string) (chosen []string, err error) {
 	for _, name := range names {
 		found := false
@@ -139,7 +142,8 @@ func benchWires(names []string) (chosen []string, err error) {
 	return chosen, nil
 }
 
-// measureAgent measures an agent that runs already, at an address.
+// measureAgent measures an agent that runs already, at an address, and with --pid its process. The
+// error has the exit code.
 func (o *benchOptions) measureAgent(ctx context.Context, addr string) error {
 	address, err := reach.CheckAddress(addr)
 	if err != nil {
@@ -247,7 +251,8 @@ var benchFigures = []struct {
 		func(of func(string) bench.Result) float64 { return of(bench.LiveBesidePast).P99 / 1000 }},
 }
 
-// printTable prints the figures that have goals, a row for each, which begins with its name.
+// printTable prints the figures that have goals, a row for each, which begins with its name, a
+// column for each transport. One that exceeds its goal is marked as missed.
 func printTable(out io.Writer, wireNames []string, results []bench.Result) {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	defer w.Flush()

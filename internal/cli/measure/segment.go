@@ -56,7 +56,8 @@ gets who asks for sentences. Use it to see why a text is cut where it is, and to
 	return cmd
 }
 
-// checkLanguage reads a language's file and prints that it is whole; the error says what it is not.
+// checkLanguage reads a language's file and prints that it is whole; the error has the exit code,
+// and names each line that is wrong or missing.
 func checkLanguage(w io.Writer, file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

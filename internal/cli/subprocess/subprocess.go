@@ -28,7 +28,8 @@ const agentVariable = "AAEP_AGENT"
 // Environment is that of an agent which this program starts.
 func Environment() []string { return append(os.Environ(), agentVariable+"=1") }
 
-// HowEnded says how a program ended that failed, or nothing.
+// HowEnded returns, in words, how a program ended whose Wait returned err: by a signal, or with
+// which exit code; "" for any other error.
 func HowEnded(err error) string {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

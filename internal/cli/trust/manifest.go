@@ -199,7 +199,8 @@ func generateKey(status *lineio.Printer, name, alg string) error {
 	return nil
 }
 
-// createFile writes a file that must not be there yet.
+// createFile writes a file that must not be there yet. The error has the exit code, and says what
+// to do where it is; nothing is left behind after an error.
 func createFile(path string, data []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
@@ -217,7 +218,7 @@ func createFile(path string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
-// manifestSign makes "aaep manifest sign".
+// manifestSign makes "aaep manifest sign", which checks a manifest and prints it signed.
 func manifestSign() *cobra.Command {
 	var keyFile, keyID string
 	var days int
@@ -309,7 +310,8 @@ func manifestAddress(name string) (address string, ok bool) {
 	return "http://" + name, true
 }
 
-// readManifest reads a file, standard input as "-", or what an agent publishes.
+// readManifest reads a manifest from a file, standard input as "-", or what the agent at an address
+// publishes. ca is a file of CAs beside the system's, or "". The error has the exit code.
 func readManifest(ctx context.Context, name, ca string, stdin io.Reader) ([]byte, error) {
 	var data []byte
 	var err error

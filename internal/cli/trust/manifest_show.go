@@ -28,7 +28,8 @@ type signerFlags struct {
 	ca, tlsCA, agent string
 }
 
-// addSignerFlags adds the flags that say whose signature counts.
+// addSignerFlags adds to a command the flags that say whose signature counts. The result has their
+// values once the command runs.
 func addSignerFlags(cmd *cobra.Command) *signerFlags {
 	b := &signerFlags{}
 	f := cmd.Flags()
@@ -97,7 +98,8 @@ func (b *signerFlags) verifyManifest(ctx context.Context, signed string) (m *man
 	return m, id, refused, nil
 }
 
-// manifestVerify makes "aaep manifest verify".
+// manifestVerify makes "aaep manifest verify", which says whether a manifest is signed by somebody
+// that the person believes.
 func manifestVerify() *cobra.Command {
 	var b *signerFlags
 	cmd := &cobra.Command{
@@ -144,7 +146,7 @@ type manifestShowFlags struct {
 	ask bool
 }
 
-// manifestShow makes "aaep manifest show".
+// manifestShow makes "aaep manifest show"; showManifest does its work.
 func manifestShow() *cobra.Command {
 	o := &manifestShowFlags{}
 	cmd := &cobra.Command{
@@ -166,7 +168,9 @@ Exit codes: 0 shown, 1 not verified though keys were named, contradicted, or no 
 	return cmd
 }
 
-// showManifest is "aaep manifest show".
+// showManifest does the work of "aaep manifest show": it prints who signed a manifest, whether that
+// is proven, and what the manifest says. The error has the exit code: for one that is not verified
+// though keys were named, and for an agent that contradicts it.
 func (o *manifestShowFlags) showManifest(cmd *cobra.Command, args []string) error {
 	ctx, stop := exits.WithInterrupt(cmd.Context())
 	defer stop()
@@ -214,7 +218,8 @@ func (o *manifestShowFlags) showManifest(cmd *cobra.Command, args []string) erro
 	return nil
 }
 
-// signedBy says who signed a manifest, or who it says did.
+// signedBy returns the sentence that says who signed a manifest or, without a thumbprint, who it
+// says did, and from when until when it counts.
 func signedBy(id *manifest.Identity) string {
 	text := "Signed with " + embedText(id.Algorithm) + " by the key "
 	switch {
@@ -271,8 +276,9 @@ func claimLines(m *manifest.Manifest) (lines []string) {
 	return lines
 }
 
-// keepsItsWord asks an agent for a subscription, in which it is asked nothing, and says whether its
-// answer contradicts its manifest.
+// keepsItsWord asks the agent at an address for a subscription, in which it is asked nothing, and
+// returns a sentence and whether its answer agrees with its manifest. An agent that cannot be
+// asked, within ten seconds, does not contradict it.
 func keepsItsWord(ctx context.Context, address, ca string, m *manifest.Manifest) (line string, agrees bool) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

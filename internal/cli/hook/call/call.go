@@ -73,7 +73,8 @@ const Variable = "AAEP_HOOK_TRIAL"
 // Is reports whether the arguments of the command are those by which an agent calls a hook.
 func Is(args []string) bool { return len(args) == 2 && args[0] == "hook" && Known(args[1]) }
 
-// Run is the whole of "aaep hook AGENT". It returns the exit code.
+// Run does all of "aaep hook AGENT", and returns the exit code, which is always 0: agents take some
+// others as a decision. Errors go to stderr; stdout has what the agent reads.
 func Run(agent string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	defer func() {
 		if r := recover(); r != nil { // or the program would end with 2
@@ -125,8 +126,8 @@ func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, 
 
 var errNoReceipt = errors.New("the server of hooks did not take the input")
 
-// askServer sends a Request, and waits for its outcome. Beside an error that is what to print even
-// so.
+// askServer sends a Request and its input, and waits for the outcome; it closes conn. Beside an
+// error, the Outcome's Output is what to print even so, where a user was asked.
 func askServer(ctx context.Context, conn transports.Conn, r Request, input []byte) (answer Outcome, err error) {
 	defer conn.Close()
 	if _, err := sendInput(ctx, conn, r, input); err != nil {
@@ -150,8 +151,8 @@ func askServer(ctx context.Context, conn transports.Conn, r Request, input []byt
 	}
 }
 
-// sendInput sends a Request and its input in parts, and returns the server's receipt. errNoReceipt
-// says that none came.
+// sendInput sends a Request and its input in parts, within receiptTime, and returns the server's
+// receipt. errNoReceipt says that none came, and the server may not have it.
 func sendInput(ctx context.Context, conn transports.Conn, r Request, input []byte) (got Receipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, receiptTime)
 	defer cancel()
@@ -175,7 +176,9 @@ func sendInput(ctx context.Context, conn transports.Conn, r Request, input []byt
 	return got, nil
 }
 
-// reachServer reaches the server. If there is none, start is called to start one.
+// reachServer reaches the server. If there is none, start is called to start one, unless it is nil,
+// and the server is waited for, for at most startTime. The error is that of the last try, or how
+// the server ended.
 func reachServer(ctx context.Context, start func() (ended <-chan error, err error)) (transports.Conn, error) {
 	path, err := InputPath()
 	if err != nil {
@@ -220,7 +223,7 @@ func recordPath() (string, error) {
 }
 
 // RecordServer writes the file with the addresses of this server, which other programs of the user
-// read.
+// read: that for listeners, then that for hooks. A file that is there is replaced.
 func RecordServer() error {
 	input, err := InputPath()
 	if err != nil {
@@ -262,7 +265,7 @@ func dialRecorded(ctx context.Context, path string, line int) (transports.Conn, 
 	return nil, err
 }
 
-// Dial reaches the server as a listener does.
+// Dial reaches the server as a listener does, at the address that the server has written down.
 func Dial(ctx context.Context) (transports.Conn, error) {
 	path, err := ipc.Path(AgentID)
 	if err != nil {

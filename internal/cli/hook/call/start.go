@@ -27,7 +27,8 @@ func StateFolder() (string, error) {
 	return filepath.Join(home, ".local", "state", "aaep"), err
 }
 
-// Start starts a server that ends when it is idle. The channel gets a value when it ends.
+// Start starts a server that ends when it is idle, as a process that outlives this one. ended gets
+// the error with which it ended, and the last line of its log.
 func Start() (ended <-chan error, err error) {
 	program, err := os.Executable()
 	if err != nil {
