@@ -99,7 +99,8 @@ func Dial(ctx context.Context, address string, cfg Config) (*Agent, error) {
 	return dialOver(ctx, address, cfg, http.DefaultTransport.(*http.Transport).Clone())
 }
 
-// dialOver is Dial over a network of a test.
+// dialOver does the work of Dial; transport is the network, which tests replace, or nil for the
+// real one.
 func dialOver(ctx context.Context, address string, cfg Config, transport http.RoundTripper) (*Agent, error) {
 	endpoint, err := url.Parse(address)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" {
@@ -162,7 +163,8 @@ func (a *Agent) addToken(r *http.Request) {
 }
 
 // chooseInterface takes the first interface of the card that is known here: of JSON-RPC, which has
-// the methods of extensions too, or else of HTTP+JSON.
+// the methods of extensions too, or else of HTTP+JSON. Config.Endpoint wins over its address. An
+// address on another host than the card's is an error, for the token would be sent there.
 func (a *Agent) chooseInterface(card *url.URL) error {
 	var others []string
 	for _, i := range a.card.listInterfaces() {
@@ -195,7 +197,8 @@ func (a *Agent) chooseInterface(card *url.URL) error {
 	return nil
 }
 
-// sameHost reports whether two addresses are of one server. All names of this machine are one.
+// sameHost reports whether two addresses are of one server, by scheme, host and port. All names of
+// this machine are one.
 func sameHost(a, b *url.URL) bool {
 	name := func(u *url.URL) string {
 		switch host := strings.ToLower(u.Hostname()); host {

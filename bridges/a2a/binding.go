@@ -41,7 +41,8 @@ type rpcResponse struct {
 	Error  *remoteError   `json:"error"`
 }
 
-// newRequest returns the POST that calls a method, whose name in 0.3 is another.
+// newRequest returns the POST that calls a method of 1.0, under its other name where the agent
+// speaks 0.3.
 func (b jsonRPC) newRequest(ctx context.Context, endpoint, method string, params any) (*http.Request, error) {
 	if b.legacy {
 		method = cmp.Or(methods[method], method) // extensions have names of their own
@@ -53,7 +54,8 @@ func (b jsonRPC) newRequest(ctx context.Context, endpoint, method string, params
 	return http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
 }
 
-// decodeResult returns the result in the body of a response, or the agent's error in it.
+// decodeResult returns the result in the body of a response, or the agent's error in it; status is
+// for the error of a body that cannot be read.
 func (jsonRPC) decodeResult(body []byte, status int) (jsontext.Value, error) {
 	var r rpcResponse
 	if err := bridge.Decode(body, &r); err != nil {

@@ -52,7 +52,8 @@ func (a *Agent) binding() binding {
 	return jsonRPC{a.legacy.Load()}
 }
 
-// postRequest sends a request, whose method is named as in 1.0.
+// postRequest sends a request, whose method is named as in 1.0, and returns the answer, whose body
+// the caller closes. The error says that the agent is not reached, or wants a token.
 func (a *Agent) postRequest(ctx context.Context, method string, params any) (*http.Response, error) {
 	req, err := a.binding().newRequest(ctx, a.endpoint, method, params)
 	if err != nil {
@@ -77,7 +78,8 @@ func (a *Agent) postRequest(ctx context.Context, method string, params any) (*ht
 	return answer, nil
 }
 
-// callMethod sends a request and reads the answer into result.
+// callMethod sends a request, whose method is named as in 1.0, and returns the result in its
+// answer, within callTimeout. The error is the agent's, or why there is no answer.
 func (a *Agent) callMethod(ctx context.Context, method string, params any) (jsontext.Value, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -89,7 +91,8 @@ func (a *Agent) callMethod(ctx context.Context, method string, params any) (json
 	return a.readResult(answer)
 }
 
-// readResult returns the result in an answer, or the error that it reports.
+// readResult reads an answer, and returns the result in it, or the error that it reports. More than
+// maxAnswer bytes is an error.
 func (a *Agent) readResult(answer *http.Response) (jsontext.Value, error) {
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	switch {
@@ -108,7 +111,9 @@ type stream struct {
 	cancel  context.CancelFunc
 }
 
-// openStream sends a request that begins a stream. It does not wait for the answer.
+// openStream sends a request that begins a stream, on a goroutine, and returns at once. s.updates
+// gets each update; it is closed at the end, and s.err says then why it ended. An agent without
+// streams answers with one update.
 func (a *Agent) openStream(ctx context.Context, method string, params any) *stream {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &stream{updates: make(chan update), cancel: cancel}

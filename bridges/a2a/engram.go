@@ -143,7 +143,9 @@ func (a *Agent) FollowRecords(ctx context.Context, p *producer.Producer, cfg Rec
 	return fmt.Errorf("a2a: %w", err)
 }
 
-// keepFollowing subscribes, follows, and begins again where it was cut.
+// keepFollowing subscribes to the agent's records, follows, and begins again where it was cut,
+// until ctx ends, the agent ended the subscription, or there was no news for giveUp. The error says
+// which. It runs on the goroutine that owns r.
 func (r *records) keepFollowing(ctx context.Context) error {
 	retry, lastNews, away := bridge.FirstRetry, time.Now(), false
 	for {
@@ -177,8 +179,8 @@ func (r *records) keepFollowing(ctx context.Context) error {
 	}
 }
 
-// pauseFollowing waits for d or the end of ctx, and handles the user's answers and the window
-// meanwhile.
+// pauseFollowing waits for d, and handles the user's answers and the window meanwhile. The error is
+// that of ctx.
 func (r *records) pauseFollowing(ctx context.Context, d time.Duration) error {
 	until := time.NewTimer(d)
 	defer until.Stop()
@@ -197,7 +199,7 @@ func (r *records) pauseFollowing(ctx context.Context, d time.Duration) error {
 }
 
 // ensureSubscription has the agent make a subscription where there is none, which goes on after
-// what was applied.
+// what was applied. The error is the agent's, or that its answer names none.
 func (r *records) ensureSubscription(ctx context.Context) error {
 	if r.taskID != "" {
 		return nil
@@ -278,8 +280,8 @@ func (r *records) reachesLast(u update) bool {
 	return u.Task.Status.stateName() == completed // the next subscription has the rest
 }
 
-// takeUpdate applies an update, and reports whether the subscription is over, and whether that is
-// an error.
+// takeUpdate applies an update, and reports whether the subscription is over; err says why, where
+// that is an error. One that cannot be read is announced once. The goroutine that owns r calls it.
 func (r *records) takeUpdate(ctx context.Context, u update) (over bool, err error) {
 	var status taskStatus
 	switch {
@@ -318,7 +320,8 @@ func (r *records) applyAll(ctx context.Context, parts []part) {
 	}
 }
 
-// eventsIn yields the events in the parts of an artifact.
+// eventsIn yields the events in the parts of an artifact, in their order. A part that holds none,
+// or cannot be read, is passed over.
 func eventsIn(parts []part) iter.Seq[*engramEvent] {
 	return func(yield func(*engramEvent) bool) {
 		for _, p := range parts {
@@ -337,7 +340,8 @@ func eventsIn(parts []part) iter.Seq[*engramEvent] {
 }
 
 // applyEvent applies an event, once and in the order of its versions. A change that does not fit
-// what is known has the record read anew.
+// what is known has the record read anew. Beyond maxRecords records, new ones are left out, and
+// that is said once.
 func (r *records) applyEvent(ctx context.Context, e *engramEvent) {
 	key := e.Key.Key
 	if !strings.HasPrefix(key, r.cfg.Prefix) || e.Version < 0 {
@@ -422,7 +426,8 @@ func (r *records) setRecord(key string, now any, version int64) {
 	}
 }
 
-// isPending reports whether a record waits for the user's approval.
+// isPending reports whether a record waits for the user's approval, by the member at
+// Config.Approval; false for one that is not known or gone.
 func (r *records) isPending(key string) bool {
 	have := r.all[key]
 	if r.cfg.Approval == "" || have == nil || have.gone {
@@ -432,7 +437,8 @@ func (r *records) isPending(key string) bool {
 	return state == "pending"
 }
 
-// rereadRecord takes over a record as the agent has it now, version or later.
+// rereadRecord takes over a record as the agent has it now, of the given version or later. Where it
+// cannot be had, that is announced, and it counts as gone.
 func (r *records) rereadRecord(ctx context.Context, key string, version int64) {
 	value, err := r.agent.callMethod(ctx, "engram/get", map[string]any{"key": engramKey{Key: key}})
 	var got struct {
@@ -532,7 +538,8 @@ func (r *records) announceNote(text string) {
 	r.enterIdle()
 }
 
-// askNext asks for the next approval, one at a time, on a goroutine of its own.
+// askNext asks for the next approval that still waits, one at a time, on a goroutine of its own,
+// which sends the answer to r.answers. The goroutine that owns r calls it.
 func (r *records) askNext() {
 	for r.asking == "" && len(r.waiting) > 0 {
 		key := r.waiting[0]
@@ -559,7 +566,8 @@ func (r *records) askNext() {
 var errChanged = errors.New("a2a: the record has changed")
 
 // writeAnswer writes the user's answer into the record, unless the record has changed since they
-// were asked. It announces what came of it.
+// were asked. It announces what came of it. Then it asks for the next approval. The goroutine that
+// owns r calls it.
 func (r *records) writeAnswer(ctx context.Context, a approval) {
 	r.withdraw()
 	r.asking = ""

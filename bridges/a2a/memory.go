@@ -55,7 +55,8 @@ type memoryLine struct {
 	Over     bool      `json:"over,omitzero"`
 }
 
-// openMemory opens the memory of the agent at an address; nil where there is no name.
+// openMemory opens the memory, in the file name, of the agent at an address, and drops what is
+// over; without a name it is nil. A file of another agent, or of something else, is an error.
 func openMemory(name, agent string) (*memory, error) {
 	if name == "" {
 		return nil, nil
@@ -76,7 +77,7 @@ func openMemory(name, agent string) (*memory, error) {
 }
 
 // readLines takes over the lines of a file. What follows the last end of a line was never written
-// whole.
+// whole. The error is errNotOurs, or names the other agent that the file is of.
 func (m *memory) readLines(all []byte) error {
 	whole := all[:bytes.LastIndexByte(all, '\n')+1]
 	if len(all) > 0 && len(whole) == 0 {
@@ -100,7 +101,8 @@ func (m *memory) readLines(all []byte) error {
 
 var errNotOurs = errors.New("it is no file of followed tasks")
 
-// applyLine updates the remembered tasks with one line of the file.
+// applyLine updates the remembered tasks with one line of the file. A line without a task changes
+// nothing; one that says that a task is over forgets it.
 func (m *memory) applyLine(line memoryLine) {
 	if line.Task == "" {
 		return
@@ -125,7 +127,8 @@ func (m *memory) applyLine(line memoryLine) {
 	}
 }
 
-// rewriteFile writes what is remembered, and nothing else. The caller holds mu, or needs none.
+// rewriteFile writes what is remembered, and nothing else. The caller holds m.mu, or is openMemory.
+// The error is that of writing.
 func (m *memory) rewriteFile() error {
 	lines := []memoryLine{{Agent: m.agent}}
 	for _, id := range slices.Sorted(maps.Keys(m.tasks)) {
@@ -175,7 +178,8 @@ func (m *memory) countEntries() (n int) {
 	return n
 }
 
-// listTasks returns the ids of the tasks that are remembered.
+// listTasks returns the ids of the tasks that are remembered, sorted; a nil memory has none. It
+// takes m.mu.
 func (m *memory) listTasks() []string {
 	if m == nil {
 		return nil

@@ -41,7 +41,9 @@ type call struct {
 	} `json:"params"`
 }
 
-// serveCall reads one request of JSON-RPC from principal, and answers it.
+// serveCall reads one request of JSON-RPC from principal, and answers it. A request of another
+// form, or of more than maxRequest bytes, gets a status of HTTP; a version that is not spoken, an
+// error of JSON-RPC.
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, principal string) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if r.Method != http.MethodPost || kind != "application/json" {
@@ -76,7 +78,8 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, principal str
 }
 
 // callMethod calls the method that a request names, by its name in 1.0 or in 0.3, which decides the
-// form of the answer too.
+// form of the answer too. principal sees its own tasks alone. A method that there is not is an
+// error of JSON-RPC.
 func (s *Server) callMethod(a *answerer, r *http.Request, c *call, principal string) {
 	method := c.Method
 	for newer, older := range methods {
@@ -153,7 +156,8 @@ func (s *Server) serveMessage(a *answerer, r *http.Request, c *call, principal s
 	a.writeResult(a.encodeItem("task", task))
 }
 
-// cancelTask ends a session, and waits until that is shown.
+// cancelTask ends the session of a task, waits until the task shows that, and answers with it. A
+// task that is over is an error of JSON-RPC.
 func (s *Server) cancelTask(a *answerer, r *http.Request, t *servedTask) {
 	if _, isOver, _ := t.updatesAfter(0); isOver {
 		a.writeError(codeNotCancelable, "the task is over")
@@ -193,7 +197,7 @@ func writeJSON(w http.ResponseWriter, value any) {
 }
 
 // streamTask sends the task as it is now, and each update until its end. A client that goes away
-// ends the stream and not the task.
+// ends the stream and not the task. Every keepAlive a comment shows that the stream lives.
 func (a *answerer) streamTask(r *http.Request, t *servedTask) {
 	control := http.NewResponseController(a.w)
 	a.w.Header().Set("Content-Type", "text/event-stream")

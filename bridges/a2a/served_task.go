@@ -58,7 +58,7 @@ func isEnded(state string) bool {
 }
 
 // applyEvent adds an event of the agent's session to the task that a client sees, and reports
-// whether the task is over.
+// whether the task is over. followAgent calls it.
 func (t *servedTask) applyEvent(ev *aaep.Event) (over bool) {
 	text := ev.Text(aaep.VerbosityNormal)
 	switch p := ev.Payload.(type) {
@@ -84,7 +84,8 @@ func (t *servedTask) applyEvent(ev *aaep.Event) (over bool) {
 	return isEnded(t.state)
 }
 
-// showProgress sets the task's state to working, with a text, for the clients that see it.
+// showProgress sets the task's state to working, with a text, for the clients that see it. A task
+// that is over, or works already without a text, stays as it is. It takes t.mu.
 func (t *servedTask) showProgress(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,7 +95,7 @@ func (t *servedTask) showProgress(text string) {
 	t.enterState(working, text)
 }
 
-// showEnd sets the task's last state, once; later ends change nothing.
+// showEnd sets the task's last state and its text, once; later ends change nothing. It takes t.mu.
 func (t *servedTask) showEnd(state, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,8 +114,8 @@ func (t *servedTask) enterState(state, text string) {
 	t.addUpdate(servedUpdate{state: state, text: text, at: t.changed})
 }
 
-// appendOutput shows a part of an output. What is more than can be kept is left out, and that is
-// said.
+// appendOutput shows a part of an output as an artifact of the task. What is more than mostOfTask
+// bytes is left out, and that is said. It takes t.mu.
 func (t *servedTask) appendOutput(p *aaep.OutputStreaming) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,7 +152,8 @@ func (t *servedTask) addUpdate(u servedUpdate) {
 	t.moved = make(chan struct{})
 }
 
-// keptBytes returns how much is kept of a task that is over, about.
+// keptBytes returns about how many bytes are kept of a task, so that the server can bound those of
+// tasks that are over. It takes t.mu.
 func (t *servedTask) keptBytes() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,7 +174,7 @@ func (t *servedTask) updatesAfter(n int) (more []servedUpdate, over bool, moved 
 	return t.updates[n:], isEnded(t.state), t.moved
 }
 
-// awaitEnd blocks until the task is over, or returns ctx's error.
+// awaitEnd blocks until the task is over, which returns nil, or returns ctx's error.
 func (t *servedTask) awaitEnd(ctx context.Context) error {
 	for n := 0; ; {
 		more, isOver, moved := t.updatesAfter(n)
@@ -221,7 +223,8 @@ func (d dialect) encodeParts(text string) []any {
 	return []any{d.encodeObject("text", map[string]any{"text": text})}
 }
 
-// encodeStatus returns a status, and in it what is said with it, if anything.
+// encodeStatus returns a status of the task as JSON of the dialect, with the text that is said with
+// it, unless that is empty.
 func (d dialect) encodeStatus(t *servedTask, state, text string, changed time.Time) map[string]any {
 	status := map[string]any{"state": d.encodeState(state),
 		"timestamp": changed.UTC().Format("2006-01-02T15:04:05.000Z")}
@@ -241,7 +244,8 @@ func (d dialect) encodeRole(role string) string {
 	return "ROLE_" + strings.ToUpper(role)
 }
 
-// encodeTask returns a task as a whole, and the number of updates that it has in it.
+// encodeTask returns a task as a whole, as JSON of the dialect, and the number of updates that it
+// has in it. It takes t.mu.
 func (d dialect) encodeTask(t *servedTask) (map[string]any, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -257,7 +261,7 @@ func (d dialect) encodeTask(t *servedTask) (map[string]any, int) {
 	}), len(t.updates)
 }
 
-// encodeUpdate returns an update as an item of a stream.
+// encodeUpdate returns an update of the task, as an item of a stream of the dialect.
 func (d dialect) encodeUpdate(t *servedTask, u servedUpdate) map[string]any {
 	of := map[string]any{"taskId": t.id, "contextId": t.conversation}
 	if u.artifact != "" {

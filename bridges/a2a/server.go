@@ -108,7 +108,8 @@ func (s *Server) Close() error {
 	return s.sub.Close()
 }
 
-// followAgent hands each event of the agent to the task whose session it is of.
+// followAgent hands each event of the agent to the task whose session it is of, until the agent is
+// not followed any more; then all tasks end as failed. It is a goroutine of its own.
 func (s *Server) followAgent() {
 	for ev, err := range s.sub.Events(context.Background()) {
 		if err != nil {
@@ -206,7 +207,8 @@ func (s *Server) findTask(principal, id string) *servedTask {
 	return nil
 }
 
-// ServeHTTP serves the agent card and the methods of A2A, in JSON-RPC, to other agents.
+// ServeHTTP serves the agent card and the methods of A2A, in JSON-RPC, to other agents. Without
+// Config.Authenticate only this machine is served; a token that is not known gets 401.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rules := httpguard.Rules{}
 	if !httpguard.LoopbackName(s.at.Hostname()) {

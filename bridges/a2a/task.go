@@ -167,7 +167,8 @@ func (t *Task) Wait() error {
 	return t.err
 }
 
-// Cancel asks the agent to end the task. That it did comes as the end of the task.
+// Cancel asks the agent to end the task, once the agent has given it an id. That it did comes as
+// the end of the task. The error is the agent's, or that of ctx; a task that is over is nil.
 func (t *Task) Cancel(ctx context.Context) error {
 	select {
 	case <-t.named:
@@ -201,7 +202,9 @@ func (t *Task) setID(id string) {
 	}
 }
 
-// runTask follows the task to its end, having begun with start. It is the owner of the task.
+// runTask follows the task to its end, having begun with start, and ends its session. It owns the
+// task, on a goroutine of its own; t.done is closed at its end, and t.err says then why it did not
+// reach its aim.
 func (t *Task) runTask(ctx context.Context, start func(context.Context)) {
 	ctx, cancel := context.WithCancel(ctx)
 	t.lastNews, t.wake = time.Now(), time.NewTimer(silentTime)
@@ -227,8 +230,8 @@ func (t *Task) runTask(ctx context.Context, start func(context.Context)) {
 	close(t.done)
 }
 
-// followTask applies what comes until the task is over. An error says that it could not be followed
-// to its end.
+// followTask applies what comes until the task is over, which returns nil. An error says that it
+// could not be followed to its end. It runs on the goroutine that owns the task.
 func (t *Task) followTask(ctx context.Context) error {
 	for !t.over {
 		var updates chan update
@@ -275,7 +278,7 @@ func (t *Task) followTask(ctx context.Context) error {
 }
 
 // takeUpdate applies an update that the stream brought. What came before it may be missing after a
-// reconnection; then the whole task is fetched.
+// reconnection; then the whole task is fetched. The error is that of fetching.
 func (t *Task) takeUpdate(ctx context.Context, u update) error {
 	t.lastNews, t.retry, t.unsent = time.Now(), bridge.FirstRetry, nil
 	t.wake.Reset(silentTime)
@@ -321,7 +324,7 @@ func (t *Task) setConversation(id string) {
 	}
 }
 
-// applySnapshot applies what the task is now as a whole.
+// applySnapshot applies the task as it is now as a whole; one with another id is left out.
 func (t *Task) applySnapshot(ctx context.Context, now *taskObject) {
 	if !t.isMine(now.ID) {
 		return
@@ -333,7 +336,8 @@ func (t *Task) applySnapshot(ctx context.Context, now *taskObject) {
 	t.applyStatus(ctx, now.Status)
 }
 
-// fetchTask asks the agent for the task, and reports whether it answered.
+// fetchTask asks the agent for the task, applies it, and reports whether the agent answered;
+// t.problem says why not.
 func (t *Task) fetchTask(ctx context.Context) bool {
 	if t.ID() == "" {
 		return false
@@ -392,7 +396,8 @@ func (t *Task) retryLater() {
 }
 
 // checkTask runs when the timer fires: it fetches the task, sends an answer that did not arrive,
-// opens the stream again, or falls back to polling. An error ends the following.
+// opens the stream again, or falls back to polling. An error ends the following. It runs on the
+// goroutine that owns the task.
 func (t *Task) checkTask(ctx context.Context) error {
 	t.wake.Reset(silentTime)
 	before := t.news
@@ -434,7 +439,7 @@ func (t *Task) checkTask(ctx context.Context) error {
 	return nil
 }
 
-// sendFirst sends the message that begins the task.
+// sendFirst sends the message that begins the task, in the conversation of the agent's newest task.
 func (t *Task) sendFirst(ctx context.Context) {
 	params := t.agent.makeMessage(t.text, t.push)
 	t.agent.mu.Lock()

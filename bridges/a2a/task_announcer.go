@@ -95,7 +95,7 @@ func (t *taskAnnouncer) findArtifact(a artifact) *spoken {
 }
 
 // announceChunk announces a chunk that the stream brought of an artifact: text to append, or the
-// artifact as a whole.
+// artifact as a whole. Where the beginning was not received, it says so.
 func (t *taskAnnouncer) announceChunk(u *artifactUpdate) {
 	known := t.artifacts[u.Artifact.ID] != nil
 	if !u.Append && known {
@@ -145,7 +145,8 @@ func nameArtifact(a artifact) string {
 	return "a result"
 }
 
-// writeArtifact writes more text of an artifact to the output that is open for it, or opens one.
+// writeArtifact writes more text of an artifact to the output that is open for it, or closes
+// another and opens one, which begins with the artifact's name. Empty text changes nothing.
 func (t *taskAnnouncer) writeArtifact(a artifact, sp *spoken, text string) {
 	if text == "" {
 		return
@@ -189,7 +190,8 @@ func (t *taskAnnouncer) announceReply(m *message) {
 	t.over = true
 }
 
-// isNewStatus reports whether a status is one that was not applied yet.
+// isNewStatus reports whether a status is one that was not applied yet, and remembers it, for at
+// most maxStatuses. A task that is over has none.
 func (t *taskAnnouncer) isNewStatus(s taskStatus) bool {
 	key := s.statusKey()
 	if t.over || s.stateName() == "" || key != "" && t.statuses[key] ||
@@ -254,7 +256,8 @@ func (t *taskAnnouncer) failTask(text string) {
 	t.finishWith(end, func(aaep.Text) { t.s.Fail(errFailed, bridge.Ours(sentence)) }, "")
 }
 
-// finishWith ends the session by a function, with the agent's last words.
+// finishWith ends the session by calling finish with the agent's last words, which may be empty;
+// why is what the task's error will be, or nil.
 func (t *taskAnnouncer) finishWith(why error, finish func(aaep.Text), text string) {
 	t.closeOutput()
 	var end aaep.Text
@@ -273,8 +276,8 @@ func (t *taskAnnouncer) announceCut() {
 	}
 }
 
-// finishSession ends the session where the task did not, and returns why the task did not reach its
-// aim.
+// finishSession ends the session where the task did not, with words that say why, by err, and
+// returns why the task did not reach its aim, or nil.
 func (t *taskAnnouncer) finishSession(err error) error {
 	t.closeOutput()
 	defer t.s.Close()
@@ -300,8 +303,9 @@ func (t *taskAnnouncer) noteSent() { t.now = "" }
 // errDeclined says that the user does not want to sign in.
 var errDeclined = errors.New("the user does not want to sign in")
 
-// makeQuestion makes what is put to the user upon a status. The function it returns puts it, and
-// waits; it runs beside the owner.
+// makeQuestion makes what is put to the user upon a status that needs input, or that they sign in;
+// open is how long it is open. The function it returns puts it, and waits; it runs beside the
+// owner.
 func (t *taskAnnouncer) makeQuestion(s taskStatus, open time.Duration) func(context.Context) answer {
 	text, session := words.Fit(bridge.Line(s.messageText()), mostAsked), t.s
 	if s.stateName() == authRequired {

@@ -41,7 +41,8 @@ type agentInterface struct {
 	Transport string `json:"transport"` // of 0.3
 }
 
-// listInterfaces returns the ways to speak with the agent, the best first.
+// listInterfaces returns the ways to speak with the agent that its card offers, in either version's
+// form, the best first.
 func (c *agentCard) listInterfaces() []agentInterface {
 	all := c.Interfaces
 	if c.URL != "" {
@@ -197,7 +198,8 @@ type update struct {
 	Unreadable bool `json:"-"` // it came and is none of these, so that something was missed
 }
 
-// readUpdate reads an update: 1.0 names what it is by a member, 0.3 by its kind.
+// readUpdate reads an update: 1.0 names what it is by a member, 0.3 by its kind. The error is that
+// of JSON; an update of another kind is empty.
 func readUpdate(value jsontext.Value) (u update, err error) {
 	var of struct {
 		Kind string `json:"kind"`

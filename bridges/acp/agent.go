@@ -72,8 +72,9 @@ type Agent struct {
 	reported      map[string]bool             // problems that were reported once
 }
 
-// Start runs an agent and agrees with it on what both can do. The process ends with Close, which
-// must be called.
+// Start runs an agent and agrees with it, for at most helloTimeout, on what both can do. The
+// process ends with Close, which must be called. After an error nothing is left running. ctx bounds
+// the agreeing alone.
 func Start(ctx context.Context, cmd *exec.Cmd, cfg Config) (*Agent, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -197,7 +198,8 @@ func (a *Agent) Name() string { return toolwords.Label(cmp.Or(a.hello.Info.Title
 // Version is what the agent says of its version, as Name.
 func (a *Agent) Version() string { return toolwords.Label(a.hello.Info.Version) }
 
-// NewConversation begins a conversation in Config.Folder, whose turns are sessions of p.
+// NewConversation begins a conversation in Config.Folder, whose turns are sessions of p. The error
+// is the agent's, in plain words.
 func (a *Agent) NewConversation(ctx context.Context, p *producer.Producer) (*Conversation, error) {
 	var created newSessionResponse
 	if err := a.peer.call(ctx, "session/new", newSessionRequest{CWD: a.cfg.Folder, MCPServers: []struct{}{}},
@@ -222,7 +224,7 @@ var ErrNotOffered = errors.New("acp: the agent does not offer that")
 const maxPast = 100
 
 // Past returns the conversations in Config.Folder that the agent has kept, the newest first as it
-// gives them, 100 at most.
+// gives them, 100 at most. ErrNotOffered says that the agent keeps none.
 func (a *Agent) Past(ctx context.Context) (all []Past, err error) {
 	if a.hello.Capabilities.Session.List == nil {
 		return nil, ErrNotOffered
@@ -245,7 +247,8 @@ func (a *Agent) Past(ctx context.Context) (all []Past, err error) {
 }
 
 // Resume goes on with a conversation that the agent has kept. Its earlier messages are not
-// announced again. ErrNotOffered says that the agent cannot resume.
+// announced again. ErrNotOffered says that the agent cannot resume. A conversation that is open
+// already is returned as it is.
 func (a *Agent) Resume(ctx context.Context, p *producer.Producer, id string) (*Conversation, error) {
 	method := "session/load" // which sends all of it anew
 	switch {
@@ -365,7 +368,8 @@ func (q *questionQueue) join() chan struct{} {
 	return place
 }
 
-// leave removes a place, wherever in the queue it stands.
+// leave removes a place, wherever in the queue it stands; if it was the first, the next one's turn
+// begins.
 func (q *questionQueue) leave(place chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -109,7 +109,8 @@ func (c *Conversation) Modes() (current string, available []Mode) {
 	return c.modes.Current, safeModes(c.modes.Available)
 }
 
-// SetMode has the agent work in the mode with an id.
+// SetMode has the agent work in the mode with an id, one of Modes. The error is the agent's, in
+// plain words; the mode stays then.
 func (c *Conversation) SetMode(ctx context.Context, id string) error {
 	set := struct {
 		SessionID string `json:"sessionId"`
@@ -148,7 +149,8 @@ func (c *Conversation) modelOption() *configOption {
 	return nil
 }
 
-// Models returns the models that the agent offers, and the id of the present one.
+// Models returns the models that the agent offers, and the id of the present one; none where it
+// offers no choice. What the agent calls them is safe to show.
 func (c *Conversation) Models() (current string, available []Mode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,7 +174,8 @@ func (c *Conversation) Models() (current string, available []Mode) {
 	return c.models.Current, safeModes(available)
 }
 
-// SetModel has the agent use the model with an id.
+// SetModel has the agent use the model with an id, one of Models. The error is the agent's, in
+// plain words; the model stays then.
 func (c *Conversation) SetModel(ctx context.Context, id string) error {
 	c.mu.Lock()
 	method, set := "session/set_model", map[string]string{"sessionId": c.id, "modelId": id}
@@ -195,7 +198,8 @@ func (c *Conversation) SetModel(ctx context.Context, id string) error {
 	return nil
 }
 
-// applyUpdate applies a session/update of the agent. It runs on the goroutine that reads.
+// applyUpdate applies a session/update of the agent. It runs on the goroutine that reads. One that
+// cannot be read is announced as that; one of no turn is left out, for it was told before.
 func (c *Conversation) applyUpdate(params jsontext.Value) {
 	var n sessionNotification
 	if err := decodeParams(params, &n); err != nil {

@@ -105,7 +105,9 @@ func (t *turn) askElicitation(r *request, ask elicitation) {
 	r.answer(answer)
 }
 
-// askToVisit asks whether the user wants to open a web address by themselves.
+// askToVisit asks the user whether they want to open a web address by themselves; nothing is opened
+// here. An address that is none of the web, or too long to be told, is announced and cancelled
+// unasked.
 func (t *turn) askToVisit(ctx context.Context, r *request, ask elicitation) (form.Answer, error) {
 	address, err := url.Parse(ask.URL)
 	if err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" {

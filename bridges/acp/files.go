@@ -66,7 +66,8 @@ func (c *Conversation) answerReadFile(r *request) {
 	r.answer(readFileResponse{text})
 }
 
-// readFile returns the text of a file in the folder.
+// readFile returns the text of a file in the folder. A path that leads out of the folder, and what
+// is no regular file, is an error.
 func (cfg Config) readFile(path string) (string, error) {
 	root, name, err := cfg.openFolder(path)
 	if err != nil {
@@ -116,7 +117,7 @@ func (cfg Config) openFolder(path string) (*os.Root, string, error) {
 }
 
 // answerWriteFile answers fs/write_text_file once the user has accepted the change. It runs on a
-// goroutine of its own.
+// goroutine of its own. A file outside the folder is refused unasked.
 func (c *Conversation) answerWriteFile(r *request) {
 	var ask writeFileRequest
 	err := decodeParams(r.params, &ask)
@@ -136,8 +137,9 @@ func (c *Conversation) answerWriteFile(r *request) {
 	})
 }
 
-// writeFile writes a file, after asking the user unless a permission that they accepted has shown
-// exactly this change.
+// writeFile writes a file that an agent gives, after asking the user unless a permission that they
+// accepted has shown exactly this change. The error says that it is outside the folder, not
+// allowed, or changed since.
 func (t *turn) writeFile(r *request, ask writeFileRequest) error {
 	cfg := t.c.agent.cfg
 	path, err := cfg.resolvePath(ask.Path)

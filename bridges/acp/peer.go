@@ -102,7 +102,8 @@ func (p *peer) readUntilEnd() error {
 	return err
 }
 
-// readLines handles each line as it comes, and returns the error that ended the reading.
+// readLines handles each line of the agent as it comes, and returns the error that ended the
+// reading. A line longer than maxLine is reported and dropped. It is a goroutine of its own.
 func (p *peer) readLines() error {
 	for {
 		line, tooLong, err := readLine(p.in)
@@ -121,7 +122,8 @@ func (p *peer) readLines() error {
 	}
 }
 
-// readLine returns the next line. One that is too long is read to its end and kept nowhere.
+// readLine returns the next line with its end. One of more than maxLine bytes is read to its end
+// and not kept, and tooLong says so. The error comes with what was read before it.
 func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -163,7 +165,8 @@ func (p *peer) handleLine(line []byte) {
 	}
 }
 
-// handleAnswer gives the answer to a request of ours to the caller who waits for it.
+// handleAnswer gives the answer to a request of ours to the caller who waits for it. An answer that
+// no caller waits for is reported. The reading goroutine calls it.
 func (p *peer) handleAnswer(m message) {
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
 	p.mu.Lock()
@@ -239,8 +242,9 @@ func (r *request) sendReply(m message) bool {
 	return true
 }
 
-// replyOnce queues the answer to a request if the request is open, closes it, and reports whether
-// it was.
+// replyOnce queues the answer to a request of the agent if the request is open, closes it, and
+// reports whether it was open. Every answer goes through it, so that each request gets one. It
+// takes p.mu.
 func (p *peer) replyOnce(r *request, m message) bool {
 	key, _ := bridge.CanonicalRPCID(r.id)
 	p.mu.Lock()
@@ -276,8 +280,8 @@ func encodeRPCError(code int64, text string) jsontext.Value {
 	return value
 }
 
-// call makes a request and waits for the answer. The error is errEnded, that of ctx, or the agent's
-// *jsonrpc2.Error.
+// call makes a request and waits for the answer, which it reads into result; nil drops it. The
+// error is errEnded, that of ctx, or the agent's *jsonrpc2.Error.
 func (p *peer) call(ctx context.Context, method string, params, result any) error {
 	wait, cancel, err := p.startCall(method, params)
 	if err != nil {
@@ -293,7 +297,8 @@ func (p *peer) call(ctx context.Context, method string, params, result any) erro
 }
 
 // startCall sends a request. The channel gets its answer, or is closed with the link; the function
-// makes the peer forget the request.
+// makes the peer forget the request, and has to be called. The error is errEnded after the link's
+// end.
 func (p *peer) startCall(method string, params any) (<-chan message, func(), error) {
 	value, err := jsonv2.Marshal(params)
 	if err != nil {
@@ -365,7 +370,8 @@ const (
 	writePiece   = 32 << 10        // bytes that are written at once
 )
 
-// writeLines writes what is queued. A piece that the agent does not read in time ends the link.
+// writeLines writes what is queued. A piece that the agent does not read within writeTimeout ends
+// the link. It is a goroutine of its own; p.writeEnded is closed when it ends.
 func (p *peer) writeLines() {
 	stop := sync.OnceFunc(func() { close(p.writeEnded) })
 	defer stop()

@@ -51,7 +51,8 @@ type permission struct {
 }
 
 // answerPermission answers session/request_permission with what the user decides. It runs on a
-// goroutine of its own.
+// goroutine of its own. One that cannot be read is refused, and that is announced; between an
+// editor and an agent, what no listener answers is left to the editor.
 func (c *Conversation) answerPermission(r *request) {
 	ask, err := c.agent.decodePermission(r)
 	if err != nil {
@@ -66,7 +67,8 @@ func (c *Conversation) answerPermission(r *request) {
 	c.runInTurn(r, "The agent asks for permission.", otherwise, func(t *turn) { t.askPermission(r, ask) })
 }
 
-// decodePermission reads a request for permission of either version.
+// decodePermission reads a request for permission of the version that was agreed on; one of version
+// 2 is made like one of version 1.
 func (a *Agent) decodePermission(r *request) (ask permissionRequest, err error) {
 	if !a.cfg.Version2 {
 		return ask, decodeParams(r.params, &ask)
@@ -77,7 +79,9 @@ func (a *Agent) decodePermission(r *request) (ask permissionRequest, err error) 
 }
 
 // askPermission puts the question of a permission and answers the request. What allows is answered
-// by grantOption alone; here it is a rejection, or cancelled.
+// by grantOption alone; here it is a rejection, or cancelled. Where the turn is over or was
+// stopped, it is cancelled; beside an editor it then has no answer of ours. It returns when the
+// request is settled.
 func (t *turn) askPermission(r *request, ask permissionRequest) {
 	t.mu.Lock()
 	t.endText()
@@ -175,8 +179,10 @@ func (t *turn) putQuestion(ctx context.Context, r *request, p *permission, ask f
 // errOnlyEditor is returned where no answer of a listener could be passed on.
 var errOnlyEditor = errors.New("acp: only the editor can answer it")
 
-// askForOption returns the option that the user chose. If that option allows something, grantOption
-// has answered the request already.
+// askForOption returns the option that the user chose: where one option allows the action once, by
+// a yes or no, else out of all options. If that option allows something, grantOption has answered
+// the request already. The error is ErrRejected where there is nothing to allow, or that of the
+// question.
 func (t *turn) askForOption(ctx context.Context, p *permission) (option permissionOption, err error) {
 	var once []permissionOption
 	allowing := 0
@@ -245,7 +251,8 @@ func (t *turn) confirmOption(ctx context.Context, p *permission, option permissi
 var errChanged = errors.New("acp: another option was chosen")
 
 // grantOption asks whether an option is what the user wants, and answers the request with it only
-// on a yes. change is the option that was chosen with Choose instead, if any.
+// on a yes. change is the option that was chosen with Choose instead, if any. It is the only place
+// that answers with an option that allows. The error is that of the question.
 func (t *turn) grantOption(ctx context.Context, p *permission,
 	option permissionOption) (change permissionOption, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -279,7 +286,8 @@ func (t *turn) grantOption(ctx context.Context, p *permission,
 	return permissionOption{}, nil
 }
 
-// optionConfirmation returns the confirmation of an option, which is always of high risk.
+// optionConfirmation returns the confirmation of an option, which is always of high risk, with what
+// the option covers and what the call does in its words.
 func (t *turn) optionConfirmation(p *permission, option permissionOption) producer.Tool {
 	tool := p.about.asTool()
 	tool.Confirm, tool.Timeout, tool.AsksElsewhere = true, t.c.agent.cfg.AnswerTime, t.c.agent.besideEditor
@@ -371,7 +379,8 @@ func (c *Conversation) Choose(option int) error {
 	}
 }
 
-// openPermission returns the oldest open permission of the turn, or nil.
+// openPermission returns the oldest open permission of the turn, or nil. It takes c.mu and t.mu,
+// one after the other.
 func (c *Conversation) openPermission() *permission {
 	c.mu.Lock()
 	t := c.turn

@@ -56,6 +56,8 @@ func (c *Conversation) Prompt(ctx context.Context, text string) error {
 }
 
 // awaitIdle waits until an agent of version 2 says that the turn is over, and returns its reason.
+// When ctx ends, the agent is told to stop; stopTimeout after a stop, the error is errNotStopped.
+// errEnded says that the agent has gone.
 func (t *turn) awaitIdle(ctx context.Context) (reason string, err error) {
 	stopped := t.stopped
 	var timeout <-chan time.Time

@@ -252,7 +252,7 @@ func (t *tee) matchAnswer(line []byte) (*pendingPermission, bool) {
 }
 
 // replyForListener sends a listener's answer to the agent and reports true, unless the editor was
-// first. It never sends an error.
+// first. It never sends an error. The observer's goroutines call it.
 func (t *tee) replyForListener(r *request, m message) bool {
 	var answer permissionResponse
 	if m.Result == nil || decodeParams(m.Result, &answer) != nil {
@@ -284,8 +284,8 @@ func (t *tee) replyForListener(r *request, m message) bool {
 	return true
 }
 
-// withdrawFromEditor sends the editor a $/cancel_request for a permission that a listener has
-// answered.
+// withdrawFromEditor sends the editor a $/cancel_request for the permission with an id that a
+// listener has answered, so that the editor's window closes. It is a goroutine of its own.
 func (t *tee) withdrawFromEditor(id jsontext.Value) {
 	method := "$/cancel_request"
 	params, err := jsonv2.Marshal(cancelRequest{RequestID: id})
@@ -316,7 +316,8 @@ func (t *tee) stopObserving(why string) {
 // errUnobserved ends the turns that were open when the observing stopped.
 var errUnobserved = errors.New("acp: what the editor and the agent say is not followed any more; they go on")
 
-// observeLines turns what passes into sessions, until nothing more passes. It is the observer's
+// observeLines turns what passes into sessions, until the queue is empty and nothing more passes,
+// or following has broken. A panic in it stops following, and not what passes. It is the observer's
 // goroutine.
 func (t *tee) observeLines() {
 	defer func() {
@@ -358,7 +359,8 @@ func (t *tee) observeLines() {
 	}
 }
 
-// observeLine applies one line that has passed: a prompt, an update, a permission, an answer.
+// observeLine applies one line that has passed: a prompt, an update, a permission, an answer. It
+// runs on the observer's goroutine. A line that cannot be read is left out.
 func (t *tee) observeLine(p observedLine) {
 	var m message
 	if p.tooLong {
@@ -454,7 +456,8 @@ func (t *tee) findConversation(id string) *Conversation {
 	return c
 }
 
-// reportEditorAnswer announces to the listeners what the editor's user has answered.
+// reportEditorAnswer announces to the listeners what the editor's user has answered to a
+// permission: the option by its name, or that it was not allowed.
 func (t *tee) reportEditorAnswer(pending *pendingPermission, m message) {
 	var ask permissionRequest
 	if decodeParams(pending.request.params, &ask) != nil {

@@ -92,7 +92,7 @@ func (m *terminal) readOutput() outputResponse {
 }
 
 // answerCreateTerminal answers terminal/create once the command was accepted and runs. It runs on a
-// goroutine of its own.
+// goroutine of its own. A command that cannot be read is refused unasked.
 func (c *Conversation) answerCreateTerminal(r *request) {
 	var ask createTerminalRequest
 	if err := decodeParams(r.params, &ask); err != nil || ask.Command == "" {
@@ -110,7 +110,8 @@ func (c *Conversation) answerCreateTerminal(r *request) {
 }
 
 // runCommand starts a command and returns its id, after asking the user unless a permission that
-// they accepted has shown exactly this command.
+// they accepted has shown exactly this command. A folder outside Config.Folder, settings that
+// cannot be told, and a command too long to be told are errors, and are not asked about.
 func (t *turn) runCommand(r *request, ask createTerminalRequest) (id string, err error) {
 	cfg := t.c.agent.cfg
 	folder := cfg.Folder
@@ -179,7 +180,9 @@ func quoteWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// startCommand starts a command that was accepted, with folder resolved, and returns its id.
+// startCommand starts a command that was accepted, with folder resolved, and returns its id. It
+// checks once more that the folder is the same. At most maxTerminals run at once. The command ends
+// with the agent.
 func (c *Conversation) startCommand(ask createTerminalRequest, folder string) (id string, err error) {
 	m := &terminal{cmd: exec.Command(ask.Command, ask.Args...), most: maxOutput, over: make(chan struct{})}
 	if strings.ContainsAny(ask.Command, " |&;<>$`\"'") && len(ask.Args) == 0 { // agents give whole command lines too
@@ -243,7 +246,7 @@ func (m *terminal) killProcess() {
 	}
 }
 
-// killCommands ends the commands that were run for the agent.
+// killCommands ends the commands that were run for the agent, and what they started. It takes c.mu.
 func (c *Conversation) killCommands() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,7 +256,7 @@ func (c *Conversation) killCommands() {
 }
 
 // answerTerminal answers what the agent wants of a command that it has had run: its output, its
-// end, to kill it. It runs on a goroutine of its own.
+// end, to kill it. It runs on a goroutine of its own. An id that there is not is refused.
 func (c *Conversation) answerTerminal(r *request) {
 	var ask terminalResponse
 	err := decodeParams(r.params, &ask)

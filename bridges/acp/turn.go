@@ -78,7 +78,9 @@ func (t *turn) stopAgent() {
 	close(t.stopped)
 }
 
-// applyUpdate applies an update of a kind. The error says that it cannot be read.
+// applyUpdate applies an update of a kind: text, a call, a plan or a notice. A kind that is not
+// known is reported once. The error says that it cannot be read. It runs on the goroutine that
+// reads.
 func (t *turn) applyUpdate(kind string, update jsontext.Value) error {
 	switch kind {
 	case "agent_message_chunk", "agent_thought_chunk":
@@ -137,7 +139,7 @@ func (t *turn) reportProgress(text string) {
 }
 
 // writeChunk writes a chunk of the answer, or of the thoughts before it. A chunk of another message
-// begins another text.
+// begins another text. kind says which of the two it is. It takes t.mu.
 func (t *turn) writeChunk(kind string, u contentChunk) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -174,7 +176,7 @@ func (t *turn) endText() {
 	}
 }
 
-// spokenText returns what a block of content says. A block that is no text is named.
+// spokenText returns the text of a block of content; what is no text is named in brackets.
 func (b contentBlock) spokenText() string {
 	switch b.Type {
 	case "text":
@@ -205,7 +207,7 @@ func nameWithArticle(kind string) string {
 func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // reportPlan announces what changed in the agent's plan: the step that begins, a plan that is new,
-// or that all steps are done.
+// or that all steps are done. It takes t.mu.
 func (t *turn) reportPlan(entries []planEntry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -256,7 +258,7 @@ type call struct {
 	reportTimer *time.Timer // tells its beginning
 }
 
-// mergeUpdate takes over the fields of a call that an update sets.
+// mergeUpdate takes over the fields of a call that an update sets; those that it leaves out stay.
 func (c *call) mergeUpdate(u toolCall) {
 	for _, f := range []struct {
 		to   *string
@@ -295,7 +297,7 @@ func (t *turn) mergeCall(u toolCall) *call {
 }
 
 // reportCall merges an update of a call and announces that the call runs, or how it ended. One that
-// may still be asked about is announced after settleTime.
+// may still be asked about is announced after settleTime. It takes t.mu.
 func (t *turn) reportCall(u toolCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -423,7 +425,8 @@ func (t *turn) endTurn(reason string, err error) error {
 	return err
 }
 
-// stopWords returns the sentence for why a turn ended early, by its stop reason.
+// stopWords returns the sentence that says why a turn ended early, by its stop reason; a reason
+// that is not known is named.
 func stopWords(reason string) string {
 	switch reason {
 	case "refusal":

@@ -72,7 +72,8 @@ type fileChange struct {
 	OldPath   string `json:"oldPath"`
 }
 
-// applyUpdate2 applies an update that only version 2 has. The error says that it cannot be read.
+// applyUpdate2 applies an update that only version 2 has. A kind that is not known is reported
+// once. The error says that it cannot be read. It runs on the goroutine that reads.
 func (t *turn) applyUpdate2(kind string, update jsontext.Value) (err error) {
 	switch kind {
 	case "state_update":
@@ -129,7 +130,7 @@ func (t *turn) noteState(u stateUpdate) {
 	}
 }
 
-// writeWhole writes a message, unless it was written in chunks.
+// writeWhole writes a whole message of a kind, unless it was written in chunks.
 func (t *turn) writeWhole(kind string, u wholeMessage) {
 	t.mu.Lock()
 	written := t.written[kind+" "+u.MessageID]
@@ -174,7 +175,8 @@ func (p permissionRequest2) asVersion1(id string) permissionRequest {
 	return permissionRequest{SessionID: p.SessionID, ToolCall: call, Options: p.Options}
 }
 
-// describeChanges says what a part of the kind diff does to each file, and how many lines change.
+// describeChanges returns sentences that say what a part of the kind diff does to each file, and
+// how many lines change in all.
 func (c toolContent) describeChanges(cfg Config) (says []string) {
 	for _, change := range c.Changes {
 		place := strings.TrimSuffix(cfg.describePath(change.Path), ",")

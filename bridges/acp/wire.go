@@ -296,7 +296,7 @@ func decodeParams(value jsontext.Value, into any) error {
 	return toolwords.Decode(value, into)
 }
 
-// updateKind returns the discriminator of an update, or "".
+// updateKind returns the discriminator of an update, or "" for one that cannot be read.
 func updateKind(update jsontext.Value) string {
 	var u struct {
 		Kind string `json:"sessionUpdate"`

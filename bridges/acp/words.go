@@ -26,8 +26,8 @@ func (c *call) describeAction() string {
 	return toolwords.Action(c.kind, cmp.Or(strings.TrimSpace(c.title), c.name), toolwords.Command(c.input))
 }
 
-// describeConsequence returns what the agent gives to decide by: the files and how much changes in
-// them, the command, the agent's own remarks.
+// describeConsequence returns, for a question, what the agent gives to decide by: the files and how
+// much changes in them, the command and its folder, the agent's own remarks. It is never empty.
 func (c *call) describeConsequence(cfg Config) string {
 	var sentences []string
 	changed := false
@@ -79,6 +79,7 @@ func (c *call) asTool() producer.Tool {
 
 // Details returns all that is known of what the agent asks, or of the newest of its calls: the
 // command, the lines that change, and what it says about it. Each is a line that is safe to show.
+// Without a call it is nil.
 func (c *Conversation) Details() (lines []string) {
 	p := c.openPermission()
 	c.mu.Lock()

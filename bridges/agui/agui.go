@@ -126,7 +126,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // readInput returns the body of a request that is JSON and small enough, and what is in it that
-// starts a run; nil where the request starts none.
+// starts a run; nil where the request starts none. A body that was read but starts no run is passed
+// on as it is; body is nil where nothing was read.
 func readInput(r *http.Request) (body []byte, in *input) {
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if r.Method != http.MethodPost || media != "application/json" || r.Body == nil || r.ContentLength < 0 ||

@@ -32,7 +32,8 @@ type event struct {
 	Outcome jsontext.Value `json:"outcome"` // of a run that finished
 }
 
-// interrupts returns what a run ended for, if it ended to ask. One that cannot be read has no ID.
+// interrupts returns what a run ended for, if the event ends it to ask; else nil. One that cannot
+// be read has no ID.
 func (e *event) interrupts() (all []interrupt) {
 	var outcome struct {
 		Type       string         `json:"type"`

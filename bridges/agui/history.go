@@ -70,7 +70,8 @@ func (h *history) messageByID(id string) *message {
 	return m
 }
 
-// addCall adds a call to the message that it belongs to.
+// addCall adds a call of a tool to the message that it belongs to, so that it is in the body of a
+// resumption. A call without a name, or that is known, changes nothing.
 func (h *history) addCall(e *event) {
 	if e.ToolName == "" || h.calls[e.ToolCallID] != nil {
 		return
@@ -158,7 +159,8 @@ func (h *history) recordEvent(e *event, chunkOf string) {
 }
 
 // resumptionBody returns the body of the request that resumes the run with answers, as a run with
-// an id.
+// the id runID: the members of the first request, with the messages and the state as the events
+// have changed them.
 func (h *history) resumptionBody(runID string, answers []resumeEntry) ([]byte, error) {
 	for _, m := range h.byID {
 		if len(m.text) > 0 {
@@ -179,7 +181,7 @@ func (h *history) resumptionBody(runID string, answers []resumeEntry) ([]byte, e
 	return json.Marshal(members)
 }
 
-// withRunID returns an event with the id of the run that the web app knows.
+// withRunID returns an event, as JSON, with the id of the run that the web app knows.
 func withRunID(data jsontext.Value, id string) ([]byte, error) {
 	var members map[string]jsontext.Value
 	if err := bridge.Decode(data, &members); err != nil {

@@ -84,7 +84,9 @@ func hasTwin(interrupts []interrupt) bool {
 	return false
 }
 
-// askOne asks about one interrupt. end is nil where nothing was accepted.
+// askOne asks about one interrupt, and waits for the answer. end, which completes what was
+// accepted, is nil where nothing was. The error says why it is left to the app: it cannot be asked
+// here, has expired, or was not answered.
 func (x *run) askOne(ctx context.Context, i interrupt) (answer resumeEntry, end func(error), err error) {
 	if i.ID == "" {
 		return answer, nil, errors.New("agui: the interrupt cannot be read")
@@ -178,7 +180,8 @@ func approvalAnswer(i interrupt) (answerOf func(yes bool) any, ok bool) {
 // isApproval reports whether a name of a field means the approval itself, in any spelling.
 func isApproval(name string) bool { return slices.Contains(approvals, strings.ToLower(name)) }
 
-// isForm reports whether what an interrupt asks for can be asked field by field.
+// isForm reports whether what an interrupt asks for can be asked field by field: an object with
+// properties, none of which means an approval.
 func isForm(i interrupt) bool {
 	var s schema
 	if i.isDecision() || len(i.Schema) == 0 || bridge.Decode(i.Schema, &s) != nil || s.Type != "object" {
@@ -194,7 +197,8 @@ func isForm(i interrupt) bool {
 }
 
 // confirmInterrupt puts the question to the user whether the agent may go on, with the tool call
-// that waits. The error says why it could not be put; the func completes an accepted call.
+// that waits. The error says why it could not be put; the func completes an accepted call. A
+// question that is too long to be told whole is not put.
 func (x *run) confirmInterrupt(ctx context.Context, i interrupt, timeout time.Duration) (aaep.Decision, func(error),
 	error) {
 	tool := producer.Tool{Name: "approval", Risk: aaep.RiskHigh, Timeout: timeout, AsksElsewhere: true}

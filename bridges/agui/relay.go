@@ -71,7 +71,9 @@ type stop struct {
 }
 
 // passEvents passes on events until the stream ends, and the session with it, or until a run stops
-// to ask what can be asked here.
+// to ask what can be asked here. stop is what it asks; it is nil at the end. resumed says that the
+// run goes on after answers, so that the app sees one run. The error is that of the stream or the
+// app.
 func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, error) {
 	ended := false
 	chunkOf := "" // the id of the message or call that chunks without one belong to
@@ -118,7 +120,7 @@ func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, er
 	}
 }
 
-// followEvent announces an event, and reports whether it ended the run.
+// followEvent announces an event in the run's session, and reports whether it ended the run.
 func (x *run) followEvent(e *event) bool {
 	switch e.Type {
 	case "RUN_FINISHED":
@@ -132,7 +134,8 @@ func (x *run) followEvent(e *event) bool {
 	return true
 }
 
-// resumeRun starts the run that goes on with the answers, once, and returns its stream.
+// resumeRun sends the request that goes on with the answers, once, and returns the stream of the
+// run. A reply that is no stream is an error.
 func (x *run) resumeRun(answers []resumeEntry) (io.ReadCloser, error) {
 	body, err := x.history.resumptionBody(rand.Text(), answers)
 	if err != nil {

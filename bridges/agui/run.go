@@ -55,7 +55,8 @@ type call struct {
 	isAsked bool
 }
 
-// newRun begins the session of a run; nil where none can begin.
+// newRun begins the session of a run that a request starts; nil where none can begin, so that the
+// run is only passed on.
 func newRun(r *http.Request, t *transport, in *input) *run {
 	s, err := t.producer.StartSession(context.WithoutCancel(r.Context()), bridge.Ours("The agent works on a request."))
 	if err != nil {
@@ -69,7 +70,8 @@ func newRun(r *http.Request, t *transport, in *input) *run {
 	return x
 }
 
-// announceEvent announces an event of a run, other than its end, in the run's session.
+// announceEvent announces an event of a run, other than its end, in the run's session. It takes
+// x.mu.
 func (x *run) announceEvent(e *event) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -130,7 +132,8 @@ func (x *run) closeOutput(id string) {
 	}
 }
 
-// writeChunk writes text that comes without a start and an end of its own.
+// writeChunk writes a chunk of text that comes without a start and an end of its own; a chunk of
+// another message ends the one before. The caller holds x.mu.
 func (x *run) writeChunk(e *event) {
 	if e.MessageID != "" && e.MessageID != x.newest {
 		x.closeOutput(x.newest)
@@ -205,7 +208,8 @@ func (x *run) endCall(id string, err error) {
 	delete(x.calls, id)
 }
 
-// announceActivity announces what an activity is about or, of a known one, what changed in it.
+// announceActivity announces what an activity is about or, of a known one, what changed in it. One
+// that is too long, or beyond maxOpen, is left out. The caller holds x.mu.
 func (x *run) announceActivity(e *event) {
 	before, known := x.activities[e.MessageID]
 	after := before

@@ -125,7 +125,8 @@ type Bridge struct {
 // New makes a Bridge whose news are told by p.
 func New(p *producer.Producer, cfg Config) (*Bridge, error) { return newOver(p, cfg, nil) }
 
-// newOver is New over a network of a test; nil is the real one.
+// newOver does the work of New; transport is the network, which tests replace, or nil for the real
+// one. It checks cfg, and opens what was told before; nothing is sent yet.
 func newOver(p *producer.Producer, cfg Config, transport http.RoundTripper) (*Bridge, error) {
 	address, err := url.Parse(cfg.URL)
 	unknown := slices.IndexFunc(cfg.Events, func(name string) bool { return !slices.Contains(Events(), name) })
@@ -186,7 +187,8 @@ func (b *Bridge) Close() error {
 }
 
 // takeNews announces news that came together: each once, and only of the kinds and relevance that
-// Config wants. With an error they were not announced, and may be taken again.
+// Config wants. With an error they were not announced, and may be taken again. b.seen remembers
+// them, also across a restart. It takes b.mu.
 func (b *Bridge) takeNews(all []*news) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -287,7 +289,9 @@ func (b *Bridge) handOver(text string) error {
 		UrgencyForHandoff: aaep.RiskMedium})
 }
 
-// flushPending announces what was gathered, and opens the next window. The caller holds b.mu.
+// flushPending announces what was gathered, as one digest, and how late it comes, and opens the
+// next window; without anything gathered it only closes this one. What could not be announced stays
+// gathered. The caller holds b.mu.
 func (b *Bridge) flushPending() error {
 	b.window.Close()
 	if b.pending.Total() == 0 && b.late == 0 {
@@ -369,7 +373,8 @@ func (b *Bridge) announceNote(text string) {
 	}
 }
 
-// announceNoteOnce is announceNote for a sentence that is announced once.
+// announceNoteOnce announces a sentence as announceNote does, unless it was announced before. It
+// takes b.mu.
 func (b *Bridge) announceNoteOnce(text string) {
 	b.mu.Lock()
 	before := b.warned[text]

@@ -44,7 +44,8 @@ func (b *Bridge) requireAction(n *news) error {
 	return b.askNext()
 }
 
-// askNext starts a goroutine that puts the next queued question, unless one is open. The caller
+// askNext starts a goroutine that puts the next queued question, and then the one after it, unless
+// one is open or the bridge is closed. The error is that no session could be begun. The caller
 // holds b.mu.
 func (b *Bridge) askNext() error {
 	if b.asking != nil || len(b.waiting) == 0 || b.ctx.Err() != nil {
@@ -70,7 +71,9 @@ func (b *Bridge) askNext() error {
 	return nil
 }
 
-// askAbout asks about news, and writes the answer into the field.
+// askAbout asks about news in a session, waits, and writes the answer into the field. Without
+// anyone who can answer, it announces that, and without an answer nothing is written. It runs on
+// the goroutine of askNext.
 func (b *Bridge) askAbout(ctx context.Context, s *producer.Session, n *news) {
 	if n.conflict != "" && !b.knowsClaims(n) {
 		b.findClaims(ctx, n)
@@ -236,6 +239,8 @@ func (b *Bridge) makeDirective(n *news, claims [2]string, reply string) *directi
 
 // writeDirective records the person's answer in the field as a directive, and announces whether it
 // was accepted. Where the field cannot be reached, the same message is sent again for ten minutes.
+// A refusal, and an answer that does not arrive, are announced. It returns when that is known, or
+// ctx ends.
 func (b *Bridge) writeDirective(ctx context.Context, n *news, s *producer.Session, d *directive) {
 	d.Confidence.Evidence = append(d.Confidence.Evidence, "aaep session "+s.ID(),
 		"answered at "+time.Now().UTC().Format(time.RFC3339))

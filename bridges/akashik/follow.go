@@ -97,8 +97,9 @@ func (b *Bridge) Follow(ctx context.Context) error {
 	return link.Keep(ctx)
 }
 
-// connectField registers, looks whether the field can be asked, and subscribes where it pushes. It
-// returns the links on which it does.
+// connectField registers at the field, looks whether it can be asked, subscribes where it pushes,
+// and sets b.about to how it is followed. It returns the links on which the field pushes; none if
+// it pushes nothing. The error says why it cannot be followed.
 func (b *Bridge) connectField(ctx context.Context) (links []*link, err error) {
 	if b.cfg.MCP {
 		tools, err := bridge.DialMCP(ctx, bridge.MCPServer{URL: b.cfg.URL, Token: b.cfg.Token, Peer: "field",
@@ -135,8 +136,9 @@ func (b *Bridge) connectField(ctx context.Context) (links []*link, err error) {
 
 const unknownLevel = -1
 
-// registerAgent registers this listener, and returns the level of the field. An id that is taken is
-// that of this listener before it was cut off, if it was registered then.
+// registerAgent registers this listener, and returns the level of the field, or unknownLevel. An id
+// that is taken is that of this listener before it was cut off, if it was registered then; else it
+// is an error, as is a refusal or another version of the protocol.
 func (b *Bridge) registerAgent(ctx context.Context) (level int64, err error) {
 	needed := []string{"ATTUNE"}
 	if b.cfg.Record {
@@ -187,7 +189,7 @@ type terms struct {
 
 // subscribeAll makes subscriptions in place of those that were, and opens the links on which the
 // field pushes; none if it does not push. Events that are handed over have a subscription of their
-// own where the other is limited to what is relevant.
+// own where the other is limited to what is relevant. After an error, no link is left open.
 func (b *Bridge) subscribeAll(ctx context.Context) (links []*link, err error) {
 	b.unsubscribeAll(ctx)
 	wanted := []terms{{Events: b.cfg.Events}}
@@ -260,7 +262,8 @@ func (b *Bridge) subscribe(ctx context.Context, w terms) (address string, pushes
 	return cmp.Or(answer.Push, answer.Stream), true, nil
 }
 
-// unsubscribeAll ends the subscriptions that there are, as far as the field can be reached.
+// unsubscribeAll ends the subscriptions that the place remembers, as far as the field can be
+// reached, and remembers those that could not be ended, the newest mostLeft of them.
 func (b *Bridge) unsubscribeAll(ctx context.Context) {
 	var left []string
 	for _, id := range b.placeNow().Subscriptions {
@@ -278,7 +281,8 @@ func (b *Bridge) unsubscribeAll(ctx context.Context) {
 	b.movePlace(func(p *place) { p.Subscriptions = left[max(0, len(left)-mostLeft):] })
 }
 
-// leaveField ends the subscriptions and deregisters this listener at the field.
+// leaveField ends the subscriptions and deregisters this listener at the field, within leaveTime.
+// Where the field cannot be reached, that is logged.
 func (b *Bridge) leaveField(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveTime)
 	defer cancel()
@@ -291,7 +295,9 @@ func (b *Bridge) leaveField(ctx context.Context) {
 	b.movePlace(func(p *place) { p.Registered = false })
 }
 
-// attendLinks takes what was missed, and then what is pushed, until a link ends.
+// attendLinks takes what was missed, and then what is pushed, and asks for the rest every
+// Config.Poll, or every pushPoll where the field pushes, until a link ends, the field refuses, or
+// ctx ends. The error says which. It returns when its reading goroutines have ended.
 func (b *Bridge) attendLinks(ctx context.Context, links []*link) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, len(links))
@@ -322,7 +328,7 @@ func (b *Bridge) attendLinks(ctx context.Context, links []*link) error {
 }
 
 // takePushed announces a notification that the field pushes. One of an ended subscription is
-// dropped.
+// dropped; one that cannot be read is logged, and said once. The goroutines of the links call it.
 func (b *Bridge) takePushed(message []byte) {
 	n, subscription, problem := decodeNotification(message)
 	if n != nil && !slices.Contains(b.placeNow().Subscriptions, subscription) {
@@ -361,7 +367,9 @@ type recordsAnswer struct {
 // wholeField is no epoch: what is asked for is all that there is.
 const wholeField = -1
 
-// fetchRecords asks the field, with ATTUNE, for at most so many records after an epoch.
+// fetchRecords asks the field, with ATTUNE, for at most so many records after an epoch, or
+// wholeField, within what Config says is of interest. An answer without an epoch is
+// bridge.ErrUnreadable.
 func (b *Bridge) fetchRecords(ctx context.Context, since int64, most int) (*recordsAnswer, error) {
 	scope := map[string]any{"role": b.cfg.Role, "max_units": most}
 	if len(b.cfg.Interests) > 0 {
@@ -463,7 +471,8 @@ func (b *Bridge) findPlace(ctx context.Context) error {
 	return nil
 }
 
-// listNews returns the news in an answer to ATTUNE, records and open conflicts, oldest first.
+// listNews returns the news in an answer to ATTUNE, records and open conflicts, oldest first. What
+// has no id is left out.
 func (a *recordsAnswer) listNews() (all []*news) {
 	for i := range a.Record {
 		if u := &a.Record[i]; u.Unit.ID != "" {

@@ -122,7 +122,9 @@ type news struct {
 
 var errNotification = errors.New("the field pushed what is no notification")
 
-// decodeNotification reads a notification, and reports where its relevance is none.
+// decodeNotification reads a notification, and returns its news and the subscription that it is of.
+// n is nil for one that cannot be read, or of an unknown event; problem is set beside n where its
+// relevance is none, and taken as 1.
 func decodeNotification(message []byte) (n *news, subscription string, problem error) {
 	var m notification
 	if bridge.Decode(message, &m) != nil || !slices.Contains(Events(), m.Event) {

@@ -30,7 +30,8 @@ type link struct {
 
 var errEnded = errors.New("the field ended the link on which it pushes")
 
-// openLink opens a link at an address of the field.
+// openLink opens a link at an address of the field, a WebSocket or a stream of events, with the
+// token. A status other than the one that opens it is a *statusError.
 func (f *field) openLink(ctx context.Context, pushURL *url.URL) (*link, error) {
 	if strings.HasPrefix(pushURL.Scheme, "ws") {
 		d := websocket.Dialer{HandshakeTimeout: callTime, Proxy: http.ProxyFromEnvironment}
@@ -80,7 +81,9 @@ func closeLinks(links []*link) {
 	}
 }
 
-// readPushes gives what comes on the link to take, until it ends or ctx does.
+// readPushes gives each message that comes on the link to take, until it ends or ctx does, and
+// closes it. A WebSocket without a sign of life for pongTime has ended. The error says how it
+// ended; it is never nil.
 func (l *link) readPushes(ctx context.Context, take func([]byte)) error {
 	defer context.AfterFunc(ctx, l.closeLink)()
 	defer l.closeLink()

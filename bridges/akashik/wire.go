@@ -129,7 +129,8 @@ func (f *field) callOperation(ctx context.Context, operation, id string, payload
 	return f.readAnswer(answer, result)
 }
 
-// callTool does an operation by the field's tool of the Model Context Protocol.
+// callTool does an operation by the field's tool of the Model Context Protocol, for callOperation.
+// A tool's error that is one of the field is a *fieldError.
 func callTool(ctx context.Context, tools *bridge.MCPClient, message envelope) (answer jsontext.Value, err error) {
 	err = tools.CallTool(ctx, "akashik_"+strings.ToLower(message.Operation), message, &answer)
 	var remote *bridge.RemoteError
@@ -143,6 +144,7 @@ func callTool(ctx context.Context, tools *bridge.MCPClient, message envelope) (a
 }
 
 // postOperation sends an operation to the field over HTTP, and returns its answer or a *fieldError.
+// An answer of more than mostAnswer bytes is an error, and so is another status, a *statusError.
 func (f *field) postOperation(ctx context.Context, message envelope) (jsontext.Value, error) {
 	body, err := json.Marshal(message)
 	if err != nil {
@@ -186,7 +188,8 @@ func (f *field) addToken(h http.Header) http.Header {
 }
 
 // readAnswer reads an answer, which may come bare or in an envelope, into result, and moves the
-// clock.
+// clock to its epoch. The error is a *fieldError, that of another protocol or version, or
+// bridge.ErrUnreadable.
 func (f *field) readAnswer(answer jsontext.Value, result any) error {
 	var head struct {
 		Protocol string         `json:"protocol"`

@@ -21,7 +21,10 @@ const (
 	mostContext = 4096  // bytes of what a choice is about
 )
 
-// decidePermission asks whether a call may be done, and answers the agent.
+// decidePermission asks the user whether the call about, of an input, may be done, and answers the
+// agent with r: allowed once by a yes, forbidden by a no. Without an answer, or anyone who can
+// answer, it leaves the question to the agent's own window, and announces that. It returns when the
+// hook can end.
 func (c *conversation) decidePermission(ctx context.Context, in *input, about *call, r reply) {
 	c.mu.Lock()
 	t := c.turn
@@ -182,7 +185,7 @@ func (c *conversation) countQuestion(ctx context.Context, t *turn) (_ context.Co
 	}
 }
 
-// isAnswerable reports whether there is a subscriber who may be asked.
+// isAnswerable reports whether there is a connected subscriber who may be asked to decide.
 func (c *conversation) isAnswerable() bool {
 	for _, s := range c.b.p.Subscriptions() {
 		if yes := s.Terms.SupportsConfirmationReply; s.Connected && yes != nil && *yes {
@@ -212,8 +215,8 @@ func (c *conversation) newQuestion(in *input, answerable bool) (producer.Tool, *
 	return tool, nil
 }
 
-// fillForm asks for what a server of tools wants to know, and answers it. What is not answered is
-// left to the agent.
+// fillForm asks for what a server of tools wants to know, field by field, and answers it. A form
+// that cannot be asked here, and what is not answered, is left to the agent's own window.
 func (c *conversation) fillForm(ctx context.Context, in *input, answer func([]byte) error) {
 	t := c.beginTurn("")
 	if t == nil {

@@ -56,7 +56,8 @@ type call struct {
 	denied  bool
 }
 
-// titleText names the agent and its folder: "Claude Code in plans".
+// titleText returns the name of the agent and its folder: "Claude Code in plans", or the name alone
+// without a folder. It takes b.mu.
 func (c *conversation) titleText() string {
 	c.b.mu.Lock()
 	folder := c.folder
@@ -76,7 +77,8 @@ func (c *conversation) agentPrefix() string {
 }
 
 // handleInput announces the event that a hook of the agent reports, or asks the user, and answers
-// the hook with r where there is something to answer.
+// the hook with r where there is something to answer. It returns when the hook can end. An event
+// that is not known is left out.
 func (c *conversation) handleInput(ctx context.Context, in *input, r reply) {
 	quiet := c.b.cfg.QuietUntilDone
 	switch c.d.events[in.eventName()] {
@@ -146,7 +148,8 @@ func (c *conversation) beginLocked(prompt string) *turn {
 	return t
 }
 
-// endTurn ends the turn, if there is one, and reports that. Without a reason it is complete.
+// endTurn ends the turn, if there is one, and reports whether there was. Without a reason it is
+// complete, else it was cancelled by the user. It takes c.mu.
 func (c *conversation) endTurn(reason string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -254,7 +257,8 @@ func (c *conversation) handleCall(ctx context.Context, in *input, r reply) {
 
 const maxCalls = 4096 // of a turn; what more there are is not told
 
-// reportedCall returns the call of an input; nil where there can be none.
+// reportedCall returns the call that an input is about, as the turn knows it, or a new one; nil
+// where no turn can begin or the turn has maxCalls calls already. It takes c.mu.
 func (c *conversation) reportedCall(in *input) *call {
 	tool := c.describeCall(in)
 	c.mu.Lock()
@@ -327,8 +331,8 @@ func (t *turn) announceInvoked(c *call, prefix string) {
 
 var errFailed = errors.New("the agent reports that it failed")
 
-// handleResult announces how a call ended, also where it was done although the user did not allow
-// it.
+// handleResult announces how a call ended, with the reason if it failed, also where it was done
+// although the user did not allow it. A call that is not known is left out. It takes c.mu.
 func (c *conversation) handleResult(in *input) {
 	prefix := c.agentPrefix()
 	c.mu.Lock()
@@ -373,7 +377,8 @@ func (t *turn) announceProgress(text string) {
 	t.s.Progress(englishText(text), aaep.Progress{Description: text}, 0)
 }
 
-// handlePiece announces a piece of the answer.
+// handlePiece announces a piece of the answer of the turn; without a turn it is left out. It takes
+// c.mu.
 func (c *conversation) handlePiece(in *input) {
 	text, last := in.answerPiece()
 	c.mu.Lock()
@@ -400,7 +405,8 @@ func (t *turn) writeAnswer(text string) {
 	t.out.WriteString(text)
 }
 
-// handleAnswer announces the whole answer, unless it was announced in pieces, and ends the turn.
+// handleAnswer announces the whole answer, unless it was announced in pieces, and ends the turn. It
+// takes c.mu.
 func (c *conversation) handleAnswer(in *input) {
 	text := in.Last
 	if text == nil {
@@ -417,7 +423,8 @@ func (c *conversation) handleAnswer(in *input) {
 	c.endTurn("")
 }
 
-// handleFailure ends the turn as failed, with the reason that the agent reports.
+// handleFailure ends the turn, if there is one, as failed, with the reason that the agent reports.
+// It takes c.mu.
 func (c *conversation) handleFailure(in *input) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -434,7 +441,8 @@ func (c *conversation) handleFailure(in *input) {
 }
 
 // handleNotification announces what the agent wants its user to know, except that it waits for a
-// question that is asked here.
+// question that is asked here. A notice that the agent idles ends a turn that the user has
+// interrupted.
 func (c *conversation) handleNotification(in *input) {
 	c.mu.Lock()
 	asked := c.turn != nil && c.turn.open > 0

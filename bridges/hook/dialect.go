@@ -90,7 +90,8 @@ type specific struct {
 	Output any `json:"hookSpecificOutput"`
 }
 
-// permissionDecision returns the output that decides a permission of Claude Code and Codex.
+// permissionDecision returns the output that decides a permission of Claude Code and Codex:
+// behavior is allow or deny, and message, which may be empty, is for the model.
 func permissionDecision(behavior, message string) any {
 	type decided struct {
 		Behavior string `json:"behavior"`

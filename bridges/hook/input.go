@@ -61,7 +61,8 @@ type camelInput struct {
 	Source  string         `json:"source"`
 }
 
-// eventName returns the name of the event by which members an input has; "" is none that is known.
+// eventName returns the name of the event, by which members an input has; "" is none that is known.
+// readCamel asks it.
 func (c *camelInput) eventName() string {
 	switch {
 	case c.Tool != "" && c.Error != nil:
@@ -132,7 +133,8 @@ func readInput(data []byte, d *dialect) (*input, error) {
 	return in, nil
 }
 
-// readBeginning takes the texts that stand before anything else is wrong with data.
+// readBeginning fills in the texts that stand in data before anything else is wrong with it, such
+// as that its end is missing, so that a hook whose input was cut is not lost.
 func (in *input) readBeginning(data []byte) {
 	known := map[string]*string{"session_id": &in.Session, "cwd": &in.Folder, "hook_event_name": &in.Event,
 		"event":     &in.Crush,
@@ -171,7 +173,7 @@ func (in *input) callKey() string {
 	return in.Tool + "\x00" + string(args)
 }
 
-// faultText returns why a tool or a turn failed; "" where it did not.
+// faultText returns why a tool or a turn failed, in the agent's words; "" where it did not.
 func (in *input) faultText() string {
 	var text string
 	var fault struct {
@@ -195,7 +197,8 @@ func (in *input) faultText() string {
 	return text
 }
 
-// answerPiece returns the text in a piece of an answer, and whether it is the last.
+// answerPiece returns the text in a piece of a model's answer, and whether it is the last one. An
+// input without one has no text.
 func (in *input) answerPiece() (text string, last bool) {
 	var model struct {
 		Candidates []struct {

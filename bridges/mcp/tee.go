@@ -50,7 +50,9 @@ type request struct {
 	sent   bool                                 // a held call that the server has, or may have
 }
 
-// admitClient reports whether a line of the client is passed on. A panic in it passes nothing on.
+// admitClient reports whether a line of the client is passed on to the server. A call that must be
+// asked about is held and not passed on; what could be read in more than one way, or is too long
+// (whole is false), is refused. A panic in it passes nothing on.
 func (t *tee) admitClient(line []byte, whole bool) (passes bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -120,7 +122,8 @@ func keyOf(id jsontext.Value) string {
 	return key
 }
 
-// cancelledID returns the id of the request that a notification takes back.
+// cancelledID returns the id of the request that a notification takes back, or nil where it names
+// none.
 func cancelledID(m *message) jsontext.Value {
 	var params struct {
 		RequestID jsontext.Value `json:"requestId"`
@@ -194,7 +197,8 @@ func (t *tee) admitCancel(id jsontext.Value) bool {
 	return !withdrawn
 }
 
-// withdrawAll withdraws all held calls, because the client has hung up.
+// withdrawAll withdraws all held calls that were not sent, because the client has hung up. It takes
+// t.mu.
 func (t *tee) withdrawAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -287,7 +291,9 @@ func (t *tee) refuseUnasked(r *request, tool producer.Tool, why error) {
 	}
 }
 
-// holdCall has the user asked about a call. line is what the server gets after a yes.
+// holdCall holds a call, and has the user asked about it, on a goroutine. key is the call's id, and
+// line is what the server gets after a yes. Where it cannot be remembered or asked about, the
+// client gets a refusal.
 func (t *tee) holdCall(key string, r *request, tool producer.Tool, line []byte) {
 	ctx, cancel := context.WithCancelCause(t.ctx)
 	t.mu.Lock()
@@ -358,8 +364,8 @@ var (
 	errServerGone = errors.New("mcp: the server does not read any more")
 )
 
-// sendHeld sends a held call to the server: errNotSent if the client withdrew it, errServerGone if
-// writing fails.
+// sendHeld sends a held call to the server, after a yes: errNotSent if the client withdrew it,
+// errServerGone if writing fails. It takes t.mu.
 func (t *tee) sendHeld(key string, r *request, line []byte) error {
 	t.mu.Lock()
 	if t.open[key] != r {
@@ -461,7 +467,8 @@ func (r *request) refusal(why string) rpcAnswer {
 	return notDone(why)
 }
 
-// answer sends the client a response in the server's place.
+// answer sends the client a response, to the request with an id or to none, in the server's place.
+// Where that fails it is logged.
 func (t *tee) answer(id jsontext.Value, a rpcAnswer) {
 	a.JSONRPC, a.ID = "2.0", id
 	if id == nil {
@@ -530,7 +537,8 @@ func (t *tee) admitServer(line []byte, whole bool) (passes bool) {
 	return true
 }
 
-// holdsAny reports whether any call waits for the user's answer.
+// holdsAny reports whether any call waits for the user's answer, so that the client is told that it
+// goes on. It takes t.mu.
 func (t *tee) holdsAny() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -550,7 +558,9 @@ func (t *tee) answersHeld(m *message) bool {
 	return r != nil && r.held && !r.sent
 }
 
-// noteAnswer takes in the answer to a request of the client's.
+// noteAnswer takes in the server's answer to a request of the client's: what it lists, its name, or
+// how a call ended, which is announced, or given to the goroutine that asked. An answer to no
+// request changes nothing. It takes t.mu.
 func (t *tee) noteAnswer(m *message) {
 	key := keyOf(m.ID)
 	t.mu.Lock()
@@ -602,7 +612,8 @@ func (t *tee) learnTools(result jsontext.Value, more bool) {
 	}
 }
 
-// learnServer puts the server's name into the title of the session.
+// learnServer puts the server's name, from its answer to initialize, into the title of the session.
+// An answer without one changes nothing.
 func (t *tee) learnServer(result jsontext.Value) {
 	var server struct {
 		ServerInfo struct {
@@ -618,7 +629,8 @@ func (t *tee) learnServer(result jsontext.Value) {
 	}
 }
 
-// announceProgress announces the progress of a call that the server reports.
+// announceProgress announces the progress of a call that the server reports, by the token of the
+// call. One of no open call is left out.
 func (t *tee) announceProgress(m *message) {
 	var p progressParams
 	if bridge.Decode(m.Params, &p) != nil || p.Token == nil {

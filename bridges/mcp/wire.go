@@ -67,7 +67,7 @@ type callResult struct {
 
 // readClient reads a line of the client: one message or a batch. The error says why the server
 // might read it differently: a member twice or in another case, or a carriage return within the
-// line.
+// line. batch says that the messages came as one.
 func readClient(line []byte) (messages []message, batch bool, err error) {
 	line = bytes.TrimRight(line, "\r\n")
 	switch {
@@ -97,7 +97,8 @@ func readClient(line []byte) (messages []message, batch bool, err error) {
 	return messages, batch, nil
 }
 
-// readLine reads a line of either side: one message, or a batch of them.
+// readLine reads a line of either side: one message, or a batch of them, which batch says. The
+// error is that of JSON.
 func readLine(line []byte) (messages []message, batch bool, err error) {
 	if text := bytes.TrimLeft(line, " \t\r\n"); len(text) > 0 && text[0] == '[' {
 		err = bridge.Decode(line, &messages)

@@ -63,8 +63,8 @@ func (s sealer) sealRef(kind string, p callRef) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, []byte(kind))), nil
 }
 
-// openRef decrypts the reference in a URL of a kind; the error says that the URL is not one of
-// ours.
+// openRef decrypts the reference in a URL of a kind, which is bound to it; the error says that the
+// URL is not one of ours.
 func (s sealer) openRef(kind, text string) (p callRef, err error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {

@@ -116,7 +116,8 @@ const (
 var eventsToolset []byte
 
 // NewEvents returns a tool server that offers the agent's events to RAP runtimes, and resumes the
-// subscriptions in cfg.State.
+// subscriptions in cfg.State. The error says what in cfg is wrong, or that the agent cannot be
+// followed. Close ends it.
 func NewEvents(p *producer.Producer, cfg EventsConfig) (*Events, error) {
 	if address, err := url.Parse(cfg.URL); err != nil || address.Host == "" {
 		return nil, fmt.Errorf("rap: EventsConfig.URL %q is not a URL, such as http://127.0.0.1:9090/events", cfg.URL)
@@ -161,8 +162,8 @@ func (e *Events) Close() error {
 	return errors.Join(err, e.kept.Close())
 }
 
-// ServeHTTP serves the toolset, takes calls and notices. A call is answered at once, and its result
-// posted.
+// ServeHTTP serves the toolset, takes calls and notices of runtimes. A call is answered at once,
+// and its result posted. Another path gets 404.
 func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == wellKnown && r.Method == http.MethodGet:
@@ -184,8 +185,8 @@ func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveInvocation answers a runtime's call of one of the tools: its result is posted to the
-// callback URL by a goroutine.
+// serveInvocation answers a runtime's call of one of the tools at once; a goroutine runs it and
+// posts its result to the callback URL. A subscription whose result did not arrive is ended.
 func (e *Events) serveInvocation(w http.ResponseWriter, r *http.Request) {
 	in, _, ok := readInvocation(w, r)
 	if !ok {
@@ -276,7 +277,8 @@ func (e *Events) runTool(in *invocation) (text string, subscription bool, err er
 var errSubscribed = errors.New("this call has subscribed already")
 
 // keepFollower keeps a follower. Nothing is posted to it before beginDelivery, for its result comes
-// first; after a restart it has had that.
+// first; after a restart it has had that. Beyond maxOfGroup of a group or maxFollowers in all, and
+// where it cannot be remembered, it is refused; errSubscribed says that it is kept already.
 func (e *Events) keepFollower(f follower) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -305,7 +307,8 @@ func (e *Events) keepFollower(f follower) error {
 	return nil
 }
 
-// beginDelivery begins to post what is queued for a follower.
+// beginDelivery starts the goroutine that posts what is queued for a follower, if it is still
+// subscribed.
 func (e *Events) beginDelivery(name toolcall.Name) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -333,8 +336,8 @@ func (e *Events) endDelivery(name toolcall.Name, d *delivery) {
 	e.kept.Settle(d.call)
 }
 
-// deliverQueue posts what is queued for a follower, until its subscription ends. It is a goroutine
-// of its own.
+// deliverQueue posts what is queued for a follower, until its subscription ends, its time is over,
+// or its runtime cannot be reached. It is a goroutine of its own.
 func (e *Events) deliverQueue(d *delivery) {
 	var timeout <-chan time.Time
 	if !d.Until.IsZero() {
@@ -362,7 +365,8 @@ func (e *Events) deliverQueue(d *delivery) {
 	}
 }
 
-// endWith ends a subscription by an event that is final.
+// endWith ends a subscription by an event that is final and says the reason, and forgets it, also
+// where the event did not arrive.
 func (e *Events) endWith(d *delivery, reason string) {
 	last := eventText{Type: "subscription.ended", Summary: "These events are over: " + reason + "."}
 	body, err := d.encodeEvent(last, true)
@@ -476,7 +480,8 @@ func (e *Events) indexSession(id string) int {
 	return slices.IndexFunc(e.sessions, func(s agentSession) bool { return s.ID == id })
 }
 
-// followPresence publishes whether a user listens who can answer. It is a goroutine of its own.
+// followPresence publishes whether a user listens who can answer. It is a goroutine of its own. It
+// looks every presencePause.
 func (e *Events) followPresence() {
 	tick := time.NewTicker(presencePause)
 	defer tick.Stop()

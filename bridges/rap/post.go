@@ -37,7 +37,8 @@ func newPoster(fresh bool) poster {
 	return poster{client}
 }
 
-// postMessage posts a message, and returns the status and at most 64 KiB of the answer.
+// postMessage posts a message of JSON, and returns the status and at most 64 KiB of the answer. The
+// error says that it may not have arrived.
 func (p poster) postMessage(ctx context.Context, to string, body io.Reader) (status int, answer []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, body)
 	if err != nil {

@@ -86,7 +86,8 @@ const (
 )
 
 // New returns a Tee that announces the runtimes' tool calls through p. Calls that an earlier Tee
-// held, in the same file, are answered as not made.
+// held, in the same file, are answered as not made. The error says what in cfg is wrong, or that
+// what is held cannot be remembered. Close ends it.
 func New(p *producer.Producer, cfg Config) (*Tee, error) {
 	base, err := url.Parse(cfg.Toolset)
 	if err != nil || base.Host == "" {

@@ -78,7 +78,8 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, bool)
 	return body, err == nil
 }
 
-// serveToolset answers with the toolset of the tool server, whose calls it has come here.
+// serveToolset answers with the toolset of the tool server, fetched anew, with an endpoint that has
+// its calls come here; 502 where it cannot be had.
 func (t *Tee) serveToolset(w http.ResponseWriter, r *http.Request) {
 	body, err := t.fetchToolset(r.Context())
 	if err == nil {
@@ -93,7 +94,8 @@ func (t *Tee) serveToolset(w http.ResponseWriter, r *http.Request) {
 	w.Write(body)
 }
 
-// fetchToolset fetches the toolset and keeps what it says of its tools.
+// fetchToolset fetches the toolset, keeps what it says of its tools for findTool, and returns it as
+// it is. A toolset of more than maxToolset bytes, or of another form, is an error.
 func (t *Tee) fetchToolset(ctx context.Context) ([]byte, error) {
 	address := t.toolset.JoinPath(wellKnown)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
@@ -125,7 +127,8 @@ func (t *Tee) fetchToolset(ctx context.Context) ([]byte, error) {
 	return body, nil
 }
 
-// knowTools fetches the toolset if it was not fetched yet, as where a runtime kept it from before.
+// knowTools returns the endpoint of the tool server, for which it fetches the toolset if that was
+// not fetched yet, as where a runtime kept it from before.
 func (t *Tee) knowTools(ctx context.Context) (endpoint string, err error) {
 	t.mu.Lock()
 	set := t.tools
@@ -261,7 +264,8 @@ func readNotice(w http.ResponseWriter, r *http.Request) (n notice, ok bool) {
 	return n, true
 }
 
-// serveNotice passes on that a call is cancelled or a group is over.
+// serveNotice passes on that a call is cancelled or a group is over, and withdraws what is held of
+// it. A call that is still held is not passed on, for the tool server does not know it.
 func (t *Tee) serveNotice(w http.ResponseWriter, r *http.Request) {
 	notice, ok := readNotice(w, r)
 	if !ok {
@@ -387,7 +391,8 @@ func (t *Tee) askChoice(answers callRef, c *callback) {
 	})
 }
 
-// answerChoice puts a choice and posts the user's answer to the tool. It is a goroutine of its own.
+// answerChoice puts a choice and posts the user's answer to the tool, if the runtime has not
+// answered it first. It is a goroutine of its own.
 func (t *Tee) answerChoice(ctx context.Context, s *producer.Session, answers callRef, q producer.Question) {
 	value, err := s.AskChoice(ctx, q)
 	if err != nil || !t.answerOnce(answers) {

@@ -93,7 +93,8 @@ func (th *thread) noteSubscription(id, tool string) {
 }
 
 // announceEvent announces an event of a subscription, in the group's session or in one of the
-// subscription's own. An event of an unknown or ended subscription is logged.
+// subscription's own. An event of an unknown or ended subscription is logged. c is what the runtime
+// has received.
 func (th *thread) announceEvent(c *callback) {
 	sub := th.subscriptions[c.ToolCallID]
 	if sub == nil {
@@ -136,7 +137,8 @@ func describeEvent(text string) string {
 	return aaep.SafeText(text)
 }
 
-// endSubscription closes the output or the session of a subscription, that one with a sentence.
+// endSubscription forgets a subscription, and closes its output, or ends its session with a
+// sentence. An id that is not known changes nothing.
 func (th *thread) endSubscription(id, sentence string) {
 	sub := th.subscriptions[id]
 	delete(th.subscriptions, id)
@@ -202,7 +204,8 @@ func (t *Tee) describeCall(in *invocation) (about producer.Tool, held bool, err 
 	return about, true, err
 }
 
-// findTool returns what the toolset says of a tool, or nil.
+// findTool returns what the toolset says of a tool, or nil for one that it does not list. It takes
+// t.mu.
 func (t *Tee) findTool(name string) *tool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -44,8 +44,8 @@ type tool struct {
 	} `json:"annotations"`
 }
 
-// decodeToolset reads a toolset. Its endpoint must be of the host that it was fetched from, for a
-// toolset must not send calls elsewhere.
+// decodeToolset reads a toolset, with from 1 to maxTools tools of different names. Its endpoint
+// must be of the host that it was fetched from, base, for a toolset must not send calls elsewhere.
 func decodeToolset(body []byte, base *url.URL) (*toolset, error) {
 	var set toolset
 	if err := bridge.Decode(body, &set); err != nil {
@@ -79,7 +79,8 @@ type invocation struct {
 	GroupID     string         `json:"group_id"`
 }
 
-// checkInvocation returns an error that says what is missing or too long in an invocation, or nil.
+// checkInvocation returns an error that says what is missing, too long or wrong in an invocation,
+// or nil.
 func (in *invocation) checkInvocation() error {
 	switch {
 	case in.Operation == "" || in.ID == "" || in.GroupID == "":
@@ -158,8 +159,8 @@ func (c *callback) callID() string {
 	return c.ID
 }
 
-// resultText returns what a result says in words: its content wins over its text, as the protocol
-// has it.
+// resultText returns what a result says in words: its content, or else its text, as the protocol
+// has it. Images are counted.
 func (c *callback) resultText() string {
 	var all []string
 	images := 0

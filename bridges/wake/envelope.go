@@ -75,7 +75,7 @@ type counted struct {
 }
 
 // decodeEnvelope decodes a wake and checks its required members. The error wraps ErrInvalid and
-// says what is wrong.
+// says what is wrong. One that was sent more than a day ahead of now is invalid too.
 func decodeEnvelope(message []byte) (*envelope, error) {
 	e := &envelope{}
 	if err := bridge.Decode(message, e); err != nil {
@@ -211,7 +211,8 @@ func (e *envelope) gatherNews(only []string) gathered {
 	return g
 }
 
-// waitsForPerson reports whether a task waits for a person.
+// waitsForPerson reports whether a task's new state is that it waits for a person's input or
+// credentials.
 func (p *payload) waitsForPerson() bool {
 	switch stateWords(p.State) {
 	case "input required", "auth required":
@@ -220,7 +221,8 @@ func (p *payload) waitsForPerson() bool {
 	return false
 }
 
-// stateWords returns a state's name in words: InputRequired is input required.
+// stateWords returns a state's name in words: both InputRequired and input_required are input
+// required.
 func stateWords(state string) string {
 	var b strings.Builder
 	for i, r := range toolwords.Label(state) {
@@ -239,7 +241,8 @@ func stateWords(state string) string {
 var scopes = map[string]string{"CAN_REPLY_TO": "reply to them", "CAN_READ_INBOX_OF": "read their inbox",
 	"CAN_READ_MEMORIES_OF": "read their memories"}
 
-// describeWake returns the sentence that describes a wake of a kind.
+// describeWake returns the sentence that describes a wake of a kind; a kind that is not known is
+// named.
 func (p *payload) describeWake(kind string) string {
 	or := func(text, other string) string { return cmp.Or(toolwords.Label(text), other) }
 	switch kind {

@@ -80,7 +80,8 @@ func (b *Bridge) Follow(ctx context.Context, s Server) error {
 	return link.Keep(ctx)
 }
 
-// connectLink begins a session, and finds what is to be followed where that is not known yet.
+// connectLink begins a session with the swarm's server, and finds what is to be followed where that
+// is not known yet. More than mostFollows subscriptions are an error.
 func (b *Bridge) connectLink(ctx context.Context, l *link) (err error) {
 	if l.conn, err = l.dialServer(ctx); err != nil {
 		return err
@@ -96,8 +97,8 @@ func (b *Bridge) connectLink(ctx context.Context, l *link) (err error) {
 	return nil
 }
 
-// findSubscriptions lists the subscriptions that are sent by notifications, and makes them where
-// there is none.
+// findSubscriptions finds the subscriptions that are sent by notifications, and makes one for each
+// trigger where there is none.
 func (l *link) findSubscriptions(ctx context.Context) error {
 	if err := l.listSubscriptions(ctx); err != nil || len(l.Subscriptions) > 0 {
 		return err
@@ -122,8 +123,8 @@ func (l *link) findSubscriptions(ctx context.Context) error {
 	return err
 }
 
-// listSubscriptions takes over the subscriptions that are sent by notifications, and whose they
-// are.
+// listSubscriptions adds to l the active subscriptions that are sent by notifications, and whose
+// they are.
 func (l *link) listSubscriptions(ctx context.Context) error {
 	var answer struct {
 		Subscriptions []struct {
@@ -146,7 +147,8 @@ func (l *link) listSubscriptions(ctx context.Context) error {
 	return nil
 }
 
-// attendLink takes what was missed, and then notifications, until the link ends.
+// attendLink takes what was missed, and then notifications, and asks every l.Poll, or pings, until
+// the link ends; the error says why. It returns when its listening goroutine has ended.
 func (b *Bridge) attendLink(ctx context.Context, l *link) error {
 	b.mu.Lock()
 	l.caughtUp = map[string]bool{}
@@ -189,7 +191,8 @@ func (b *Bridge) attendLink(ctx context.Context, l *link) error {
 
 // takeNotification takes a notification: the wake is its data, as the decision record has it, or
 // its parameters themselves, as Neo sends it. A swarm may notify each of its clients of the wakes
-// of all: those of other subscriptions are left out.
+// of all: those of other subscriptions are left out. It moves the place of a subscription that was
+// caught up. The listening goroutine calls it.
 func (b *Bridge) takeNotification(l *link, message []byte) {
 	var m struct {
 		Method string         `json:"method"`
@@ -272,7 +275,8 @@ func (b *Bridge) catchUp(ctx context.Context, l *link, id string, first bool) er
 	return nil
 }
 
-// findHead sets the place of a subscription to the head of the swarm's log.
+// findHead sets the place of a subscription to the head of the swarm's log, so that what was before
+// is not told. A refusal is an error that names the subscription.
 func (b *Bridge) findHead(ctx context.Context, l *link, id string) error {
 	_, head, err := l.fetchWakes(ctx, id, highestLog)
 	if err == nil && head >= highestLog { // it gives back what it was given
@@ -329,8 +333,8 @@ func isRefused(err error) bool {
 	return errors.As(err, &e)
 }
 
-// announceNews announces a sentence about the swarm that is no wake, as an output, which later news
-// does not replace.
+// announceNews announces a sentence about the swarm that is no wake, in the session of an identity,
+// as an output, which later news does not replace. After Close it does nothing. It takes b.mu.
 func (b *Bridge) announceNews(identity, text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -359,7 +363,7 @@ func (b *Bridge) placeOf(id string) (int64, bool) {
 }
 
 // advancePlace moves the place of a subscription forward to a position in the swarm's log, and
-// saves it. It never moves it back.
+// saves it. It never moves it back. It takes b.mu.
 func (b *Bridge) advancePlace(id string, log int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -109,7 +109,8 @@ type inbox struct {
 	pending  gathered
 }
 
-// New returns a Bridge that announces wakes through p.
+// New returns a Bridge that announces wakes through p. The error is for a Window out of range, or a
+// Seen that cannot be read. Close ends it.
 func New(p *producer.Producer, cfg Config) (*Bridge, error) {
 	if cfg.Window < 0 || cfg.Window > mostWindow {
 		return nil, fmt.Errorf("wake: the window must be from 0 to %v; it is %v", mostWindow, cfg.Window)
@@ -153,7 +154,7 @@ func (b *Bridge) Take(message []byte) (fresh bool, err error) {
 
 // takeAll announces wakes that came together, each once, and records them so that none is announced
 // again. It reports whether any was new. Wakes for another identity are left out, which is
-// ErrUnknown if no other was new.
+// ErrUnknown if no other was new. It takes b.mu.
 func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -355,8 +356,9 @@ func (b *Bridge) holdBack() {
 	})
 }
 
-// announceWaiting announces together all tasks that wait for a person and were held back. The
-// caller holds b.mu.
+// announceWaiting announces together all tasks that wait for a person and were held back, for all
+// identities at once where they are several. What could not be announced is tried again. The caller
+// holds b.mu.
 func (b *Bridge) announceWaiting() {
 	if b.handoffsTimer != nil {
 		b.handoffsTimer.Stop()
@@ -423,7 +425,8 @@ func (in *inbox) handOver(p *producer.Producer, text string) error {
 		UrgencyForHandoff: aaep.RiskMedium})
 }
 
-// announceResult emits a sentence as an output of its own, which later news does not replace.
+// announceResult emits a sentence as an output of its own, which later news does not replace, in
+// the inbox's session, which it begins if need be.
 func (in *inbox) announceResult(p *producer.Producer, text string) error {
 	if err := in.openSession(p); err != nil {
 		return err

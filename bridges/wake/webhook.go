@@ -61,7 +61,8 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isSigned reports whether a signature is that of a body by one of a subscription's keys.
+// isSigned reports whether a signature, in hex, is that of a body by one of a subscription's keys,
+// in constant time. A subscription without keys is never signed.
 func (b *Bridge) isSigned(subscription string, body []byte, signature string) bool {
 	sum, err := hex.DecodeString(signature)
 	if err != nil || len(sum) != sha256.Size {

@@ -98,8 +98,8 @@ func (b *signerFlags) verifyManifest(ctx context.Context, signed string) (m *man
 	return m, id, refused, nil
 }
 
-// manifestVerify makes "aaep manifest verify", which says whether a manifest is signed by somebody
-// that the person believes.
+// manifestVerify makes "aaep manifest verify", which says whether a manifest is signed by a key or
+// an authority that the person believes.
 func manifestVerify() *cobra.Command {
 	var b *signerFlags
 	cmd := &cobra.Command{
