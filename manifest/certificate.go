@@ -57,7 +57,9 @@ func verifyChain(texts []string, roots *x509.CertPool, now time.Time) (*key, *x5
 	return &k, leaf, nil
 }
 
-// checkNames refuses a certificate that names another agent than this.
+// checkNames refuses a certificate that names another agent than the one with this id: its id or
+// its URN must be among the URIs, or the id among the DNS names, without a wildcard. The error
+// wraps errCertificate.
 func checkNames(c *x509.Certificate, agentID string) error {
 	for _, u := range c.URIs {
 		if text := u.String(); text == agentID || text == agentURN(agentID) {

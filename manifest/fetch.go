@@ -51,7 +51,8 @@ func Discover(ctx context.Context, address string, conf *tls.Config) ([]byte, er
 // Beside returns the URL of what the agent at an HTTP address publishes at a well-known path, Path
 // or KeysPath. An agent that has a host to itself publishes that at the origin (§5.10.2), whatever
 // transport the address names. One that is below a path, as one of several on a host, publishes it
-// below that path: what is elsewhere on the host is another's, and never stands for it.
+// below that path: what is elsewhere on the host is another's, and never stands for it. The error
+// is checkURL's.
 func Beside(address, wellKnown string) (string, error) {
 	u, err := checkURL(address)
 	if err != nil {
@@ -177,7 +178,8 @@ func parsePrefixes(texts ...string) (prefixes []netip.Prefix) {
 	return prefixes
 }
 
-// isPublic reports whether an address is known to be one of the public internet.
+// isPublic reports whether an address is known to be one of the public internet; false for this
+// machine, private networks, and ranges for special use. Fetching keys of strangers asks it.
 func isPublic(a netip.Addr) bool {
 	a = a.Unmap()
 	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is6() && !globalV6.Contains(a) || a.Zone() != "" {

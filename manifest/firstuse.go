@@ -261,7 +261,7 @@ func (f *FirstUse) readFile() ([]knownAgent, error) {
 }
 
 // writeFile puts a new file with these agents in the place of the old one; f.mu is held. If it
-// fails, the old file stays as it is.
+// fails, the old file stays as it is. A list too long to be read again is an error.
 func (f *FirstUse) writeFile(agents []knownAgent) (err error) {
 	defer func() {
 		if err != nil {

@@ -74,7 +74,8 @@ func ParseKeys(texts ...[]byte) (*KeySet, error) {
 	return set, nil
 }
 
-// ReadKeys is ParseKeys of files, of at most 1 MiB each.
+// ReadKeys parses the keys of files, of at most 1 MiB each, as ParseKeys does. The error names the
+// file.
 func ReadKeys(paths ...string) (*KeySet, error) {
 	texts := make([][]byte, len(paths))
 	for i, path := range paths {
@@ -90,7 +91,8 @@ func ReadKeys(paths ...string) (*KeySet, error) {
 }
 
 // parseJWKs reads one JWK or a JWK Set. Keys that are unfit stay in it, for their ids are taken. A
-// private key is an error.
+// private key is an error. Other members than those of a JWK, and JSON that different parsers read
+// differently, are errors.
 func parseJWKs(text []byte) ([]key, error) {
 	var raw struct {
 		Keys []jsontext.Value `json:"keys"`
@@ -185,7 +187,8 @@ func checkCertificateUse(c *x509.Certificate) error {
 	return nil
 }
 
-// withThumbprint completes a key: its thumbprint, and whether it is fit.
+// withThumbprint completes a key that was parsed: its thumbprint, which is its id where it has
+// none, and whether it is fit to verify.
 func (k key) withThumbprint() key {
 	if k.unfit == nil {
 		_, k.unfit = algorithmOf(k.public)
@@ -250,7 +253,8 @@ func (s *KeySet) findKey(id string) (found *key, err error) {
 	return found, nil
 }
 
-// listNames says what the keys are known by, in an error about one that is not among them.
+// listNames returns, in words for an error about a key that is not among them, what the keys are
+// known by; at most five are named.
 func (s *KeySet) listNames() string {
 	const maxNamed = 5
 	if s == nil || len(s.keys) == 0 {

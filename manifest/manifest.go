@@ -84,7 +84,7 @@ type manifestForm struct {
 }
 
 // Encode writes a manifest that is valid, or returns an *aaep.InvalidError. The lists of m are left
-// as they are.
+// as they are. A nil list is written as an empty one, and an empty Context as the core context.
 func Encode(m *Manifest) ([]byte, error) {
 	f := manifestForm{Type: Type, Manifest: *m}
 	for _, list := range []*[]string{&f.AAEPVersionsSupported, &f.TransportsSupported, &f.LanguagesSupported,
@@ -159,7 +159,8 @@ func (f *manifestForm) readManifest() (*Manifest, error) {
 	return m, nil
 }
 
-// AddEndpoint says where a transport is found, and that it is served.
+// AddEndpoint says where a transport is found, in place of what was said of it before, and that it
+// is served. The error is for endpoints of m that cannot be read; m is as before then.
 func (m *Manifest) AddEndpoint(transport string, endpoint Endpoint) error {
 	endpoints, err := m.Endpoints()
 	if err != nil {

@@ -114,7 +114,8 @@ func ParseSigner(text []byte, o SignerOptions) (*Signer, error) {
 	return signers[0], nil
 }
 
-// parseSigners makes a Signer of each private key in text, PEM or one JWK, in their order.
+// parseSigners makes a Signer of each private key in text, PEM or one JWK, in their order, with the
+// options o. A text of public keys alone is errPublicHalf.
 func parseSigners(text []byte, o SignerOptions) ([]*Signer, error) {
 	switch {
 	case isPublicHalf(text):
@@ -126,7 +127,8 @@ func parseSigners(text []byte, o SignerOptions) ([]*Signer, error) {
 	return parsePEMSigners(text, o)
 }
 
-// parseJWKSigner makes a Signer of a private JWK, whose kid is used if o has none.
+// parseJWKSigner makes a Signer of a private JWK, whose kid is used if o has none. A JWK that is
+// public, or that different parsers read differently, is an error.
 func parseJWKSigner(text []byte, o SignerOptions) (*Signer, error) {
 	var members struct {
 		ID string `json:"kid"`
@@ -144,7 +146,8 @@ func parseJWKSigner(text []byte, o SignerOptions) (*Signer, error) {
 }
 
 // parsePEMSigners makes a Signer of each private key in a PEM text. The certificates behind a key
-// are its own, and are sent after those of o.
+// are its own, and are sent after those of o. A text without a private key, or with a block that is
+// damaged, is an error.
 func parsePEMSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
 	shared := o.Certificates
 	blocks := bytes.Count(text, []byte("-----BEGIN")) // how many blocks Decode has yet to return
@@ -217,7 +220,7 @@ var errPublicHalf = errors.New("manifest: it is the public half of a key, which 
 	"name the file of the private key, which aaep manifest keygen NAME writes to NAME.key")
 
 // isPublicHalf reports whether text holds public keys, in PEM, as a JWK or as a JWK Set, and no
-// private one.
+// private one, so that the error can say that the other file is wanted.
 func isPublicHalf(text []byte) bool {
 	if !strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
 		return bytes.Contains(text, []byte("PUBLIC KEY-----")) && !bytes.Contains(text, []byte("PRIVATE KEY-----"))
@@ -298,7 +301,8 @@ func (s *Signer) Sign(m *Manifest, now time.Time) (string, error) {
 }
 
 // signPayload returns payload signed at the time now, as a compact JWS of at most maxSigned bytes.
-// Where s.checked, the signature was verified with the public key.
+// Where s.checked, the signature was verified with the public key. Sign and the signing of a Source
+// call it.
 func (s *Signer) signPayload(payload []byte, now time.Time) (string, error) {
 	o := (&jose.SignerOptions{}).WithType(signedType).WithHeader("kid", s.kid).WithHeader("iat", now.Unix())
 	if s.lifetime > 0 {

@@ -86,7 +86,8 @@ func (s *seconds) asTime() time.Time {
 	return time.Unix(int64(whole), int64(part*1e9)).UTC()
 }
 
-// checkTime refuses what is not good at a time.
+// checkTime refuses what is not good at a time, with ErrExpired or ErrNotYetValid. A time that is
+// not given limits nothing, and clocks may differ by leeway.
 func (p *period) checkTime(now time.Time) error {
 	switch {
 	case p.Expires != nil && !now.Add(-leeway).Before(p.Expires.asTime()):

@@ -22,7 +22,8 @@ type Trust struct {
 	Address string
 }
 
-// Verify is Verifier.Verify with the keys of Source, at this moment. Ctx bounds fetching them. A
+// Verify verifies a signed manifest as Verifier.Verify does, with the keys of Source too where
+// those that are trusted lack its key, at this moment. Ctx bounds fetching them. With FirstUse, a
 // key that is not the one of before is a *KeyChangedError.
 func (t *Trust) Verify(ctx context.Context, signed string, expect Expect) (*Manifest, *Identity, error) {
 	read, err := readToken(signed)

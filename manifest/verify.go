@@ -84,7 +84,8 @@ func (v *Verifier) Verify(signed string, expect Expect, now time.Time) (*Manifes
 }
 
 // verifyToken verifies a token: its algorithm, key, times and signature, and that the manifest is
-// of the agent that is expected.
+// of the agent that is expected. trusted are the keys that count, and now is the time. The error
+// wraps a Refusal.
 func (v *Verifier) verifyToken(t *token, trusted *KeySet, expect Expect, now time.Time) (*Manifest, *Identity, error) {
 	if err := v.checkAlgorithm(t.head.Alg); err != nil {
 		return nil, nil, err
@@ -118,7 +119,7 @@ func (v *Verifier) verifyToken(t *token, trusted *KeySet, expect Expect, now tim
 }
 
 // verifySignature returns what a key has signed. The token's algorithm is the only one that counts,
-// and the key has to be one for it.
+// and the key has to be one for it and good at now. The error wraps a Refusal.
 func (t *token) verifySignature(k *key, now time.Time) ([]byte, error) {
 	if err := k.checkUsable(t.head.Alg, now); err != nil {
 		return nil, err
@@ -232,7 +233,8 @@ func ParseUnverified(data []byte) (*Manifest, *Identity, error) {
 }
 
 // Check compares a manifest with what is said elsewhere. Whether it is signed is not asked. The
-// error is ErrAgent or ErrOffer and says where they differ.
+// error is ErrAgent or ErrOffer and says where they differ. A member that the manifest leaves out
+// agrees with everything.
 func (e *Expect) Check(m *Manifest) error {
 	id, a := e.AgentID, e.Accepted
 	if id == "" && a != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// explainError turns the validator's tree of errors into a flat list of violations, in the order of
-// their places. The requirement of a violation is the $comment nearest to the schema that failed.
+// explainError turns the validator's tree of errors into an *aaep.InvalidError of a message of the
+// type typ, with a flat list of violations, in the order of their places. The requirement of a
+// violation is the $comment nearest to the schema that failed. A nil error is nil.
 func (s *set) explainError(typ string, err error) error {
 	if err == nil {
 		return nil
@@ -171,7 +172,8 @@ func (s *set) findNode(location string) node {
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~") // of JSON pointers
 
-// childOf returns the member or item of a JSON value that a token of a JSON pointer names, or nil.
+// childOf returns the member or item of a JSON value that a token of a JSON pointer names, with its
+// escapes, or nil.
 func childOf(v any, token string) any {
 	if unescaped, err := url.PathUnescape(token); err == nil {
 		token = unescaped
@@ -191,7 +193,7 @@ func childOf(v any, token string) any {
 }
 
 // inEnvelope reports whether location, the tokens of a JSON pointer into a message, is a member
-// that the envelope schema defines.
+// that the envelope schema defines, by its name or by a pattern.
 func (s *set) inEnvelope(location []string) bool {
 	if len(location) != 1 {
 		return false

@@ -260,7 +260,8 @@ func MustCompile(document, part string) func(json.RawMessage) error {
 	}
 }
 
-// compilePart compiles the part of an extension's own schema document.
+// compilePart compiles the part, such as event or capability, of an extension's own schema
+// document. The error is for a document that is no schema, or has no such part.
 func compilePart(document, part string) (*set, *jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(document))
 	if err != nil {

@@ -537,8 +537,8 @@ func (t *tee) admitServer(line []byte, whole bool) (passes bool) {
 	return true
 }
 
-// holdsAny reports whether any call waits for the user's answer, so that the client is told that it
-// goes on. It takes t.mu.
+// holdsAny reports whether any call is held that was not sent. While one is, admitServer passes on
+// no line of the server that cannot be read, for it could be an answer to it. It takes t.mu.
 func (t *tee) holdsAny() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -86,7 +86,8 @@ func (g *guard) wrapTools(_ agent.Context, req *model.LLMRequest) (*model.LLMRes
 }
 
 // runUnwrapped runs a tool that the kit did not look up in a request: one of a run that paused
-// earlier, or is live. Its result ends the callbacks.
+// earlier, or is live. Its result ends the callbacks. For a tool that needs no guard it returns
+// nil, so that the kit runs it.
 func (g *guard) runUnwrapped(ctx agent.Context, t tool.Tool, args map[string]any) (map[string]any, error) {
 	guarded, ok := g.wrap(t)
 	if !ok {
@@ -99,7 +100,8 @@ func (g *guard) runUnwrapped(ctx agent.Context, t tool.Tool, args map[string]any
 	return result, err
 }
 
-// wrap returns a tool with a guard, unless it has one, needs none or is none.
+// wrap returns a tool with a guard, and true; false for a tool that has one, needs none, or cannot
+// run.
 func (g *guard) wrap(t any) (*guardedTool, bool) {
 	guarded := &guardedTool{}
 	switch t := t.(type) {
@@ -141,7 +143,8 @@ type guardedTool struct {
 	ask func(context.Context, *call) (string, error)
 }
 
-// Run asks, and runs the tool if the answer is yes.
+// Run asks the user, and runs the tool if the answer is yes, once more asking where its code
+// requests a confirmation. Any other outcome is an error that the model reads.
 func (t *guardedTool) Run(ctx agent.Context, args any) (map[string]any, error) {
 	if confirmation := ctx.ToolConfirmation(); confirmation != nil && !confirmation.Confirmed {
 		return nil, fmt.Errorf("%s: %w", t.Name(), tool.ErrConfirmationRejected)
@@ -254,7 +257,8 @@ func (c *toolContext) RequestConfirmation(hint string, payload any) error {
 // collected is a streaming tool whose parts are one result, as the kit makes it of them.
 type collected struct{ streamingTool }
 
-// Run runs the tool to its end, and returns its parts as one result.
+// Run runs the streaming tool to its end, and returns its parts as one result. An error in between
+// is returned without them.
 func (t collected) Run(ctx agent.Context, args any) (map[string]any, error) {
 	var result strings.Builder
 	for part, err := range t.RunStream(ctx, args) {

@@ -241,7 +241,8 @@ func (f *File) Record(r Record) error {
 }
 
 // writeRecord writes a record to the file and returns its number. It is on the disk once syncTo has
-// returned.
+// returned. The error says why it was not written; after a failure of the file every later record
+// fails too. It takes f.mu.
 func (f *File) writeRecord(r Record) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -317,7 +318,7 @@ func (f *File) Head() string {
 }
 
 // Close puts on the disk what is not there yet, and lets go of the file. Records that come later
-// are refused. The error says that not everything may be on the disk.
+// are refused. The error says that not everything may be on the disk. A second Close does nothing.
 func (f *File) Close() error {
 	if f == nil {
 		return os.ErrInvalid

@@ -49,7 +49,8 @@ func Question(ev *aaep.Event) Record {
 	return r
 }
 
-// wordsOf returns the words of the question that ev asks, in its first language.
+// wordsOf returns the words of the question that ev asks, in its first language; of another event,
+// its summary.
 func wordsOf(ev *aaep.Event) Words {
 	w := Words{Language: ev.Language(), Terse: ev.Summary.Terse, Normal: ev.Summary.Normal,
 		Detailed: ev.Summary.Detailed}

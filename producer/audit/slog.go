@@ -76,7 +76,7 @@ func (g *attrGroup) addGroup(key string, members attrGroup) {
 	}
 }
 
-// recordAttrs returns the attributes of a record that have a value.
+// recordAttrs returns the attributes of a record that have a value, for a Slog sink, safe to print.
 func recordAttrs(r Record) (g attrGroup) {
 	g.addText("kind", string(r.Kind))
 	g.addText("agent_id", r.AgentID)
@@ -114,7 +114,8 @@ func recordAttrs(r Record) (g attrGroup) {
 	return g
 }
 
-// shownAttrs returns the attributes of a question's words in one language.
+// shownAttrs returns the attributes of a question's words in one language, with its choices by
+// their values.
 func shownAttrs(w Words) (g attrGroup) {
 	g.addText("language", w.Language)
 	g.addText("summary_terse", w.Terse)
@@ -150,7 +151,7 @@ func subscriptionAttrs(s Subscription) (g attrGroup) {
 	return g
 }
 
-// claimsAttrs returns the attributes of what a reply claims.
+// claimsAttrs returns the attributes of what a reply claims that have a value.
 func claimsAttrs(c Claims) (g attrGroup) {
 	g.addText("decision", string(c.Decision))
 	g.addResponse(c.Response)

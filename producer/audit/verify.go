@@ -70,7 +70,8 @@ func Verify(r io.Reader, head string) (Report, error) {
 	return rep, nil
 }
 
-// addEntry counts a good record; head is its hash.
+// addEntry counts a good record in the report, with its time; head is its hash. Verify calls it for
+// each.
 func (rep *Report) addEntry(e Entry, head string) {
 	if rep.Records == 0 {
 		rep.First = e.Time

@@ -176,7 +176,8 @@ type call struct {
 // MarshalJSON returns the arguments as the model sent them, for the question.
 func (c *call) MarshalJSON() ([]byte, error) { return []byte(c.args), nil }
 
-// guard returns the function that asks before a tool runs.
+// guard returns the function that asks before the tool with a name runs, with the words of
+// m.describe if that is set. A run that is interrupted counts as not done.
 func (m *middleware) guard(name string) func(context.Context, *call) (string, error) {
 	return llm.Guard(m.tap, name, func(c *call) producer.Tool {
 		if m.describe == nil {
@@ -193,7 +194,9 @@ func (m *middleware) guard(name string) func(context.Context, *call) (string, er
 	})
 }
 
-// ask asks, and runs the tool if the answer is yes; else it returns what the model is to hear.
+// ask asks, and runs the tool with run if the answer is yes; else it returns what the model is to
+// hear. Arguments that can be read in more than one way are not asked about. The error is that of
+// the tool, or of asking.
 func (m *middleware) ask(ctx context.Context, name, args string, run func(context.Context) error) (
 	no string, err error) {
 	c := &call{args: args, run: run}

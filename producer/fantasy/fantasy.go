@@ -68,7 +68,8 @@ type call[In any] struct {
 // MarshalJSON returns the arguments as the model sent them, for the question.
 func (c *call[In]) MarshalJSON() ([]byte, error) { return []byte(c.params.Input), nil }
 
-// Run asks, and runs the tool if the answer is yes.
+// Run asks the user, and runs the tool if the answer is yes. Any other outcome, and parameters that
+// cannot be read, is a response that says so to the model.
 func (g *guardedTool[In]) Run(ctx context.Context, params sdk.ToolCall) (sdk.ToolResponse, error) {
 	c := &call[In]{params: params}
 	err := json.Unmarshal([]byte(params.Input), &c.in)

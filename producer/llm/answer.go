@@ -111,7 +111,8 @@ func (f *failure) Error() string { return "llm: " + f.problem }
 // Temporary reports whether sending the request again may help.
 func (f *failure) Temporary() bool { return f.temporary }
 
-// endingOfStatus returns what an HTTP status other than 2xx means, and whether it may pass.
+// endingOfStatus returns what an HTTP status other than 2xx means for the person, and whether it
+// may pass, so that the client may try again.
 func endingOfStatus(status int) (end ending, temporary bool) {
 	f := &failure{problem: fmt.Sprintf("the provider answered %d %s", status, http.StatusText(status)),
 		temporary: true}
@@ -127,7 +128,8 @@ func endingOfStatus(status int) (end ending, temporary bool) {
 	return end, f.temporary
 }
 
-// endingOfErrorName returns what an error in the middle of an answer means, by its name.
+// endingOfErrorName returns what an error in the middle of an answer means for the person, by the
+// words in its name; one that is not known is the provider's fault.
 func endingOfErrorName(name string) ending {
 	name = strings.ToLower(name)
 	status := http.StatusInternalServerError
@@ -224,7 +226,8 @@ func (a *answer) dropCall(key string) {
 	}
 }
 
-// beginProviderTool announces a tool that the provider runs; endProviderTool is its end.
+// beginProviderTool announces a tool that the provider runs, under a key by which endProviderTool
+// finds it. One that is begun already, or beyond maxCalls, is left out.
 func (a *answer) beginProviderTool(key, name string) {
 	a.closeOutput()
 	if _, twice := a.providerTools[clipKey(key)]; twice || len(a.providerTools) >= maxCalls {
@@ -238,7 +241,8 @@ func (a *answer) beginProviderTool(key, name string) {
 	}
 }
 
-// endProviderTool announces the end of a tool that the provider ran, after beginProviderTool.
+// endProviderTool announces the end of the tool that the provider ran under a key, as failed or
+// not. A key that was not begun changes nothing.
 func (a *answer) endProviderTool(key string, failed bool) {
 	if complete := a.providerTools[clipKey(key)]; complete != nil {
 		a.providerTools[clipKey(key)] = nil
@@ -288,7 +292,7 @@ func decodeLenient(data []byte, target any) bool {
 		json.Unmarshal(data, target, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil
 }
 
-// textOf returns a JSON string, or the text in an array of parts, or "".
+// textOf returns a JSON string, or the text in an array of parts, or "" for any other value.
 func textOf(v jsontext.Value) string {
 	var s string
 	var parts []struct {

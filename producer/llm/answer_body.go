@@ -30,8 +30,9 @@ type answerBody struct {
 	isUnreadable bool           // the answer cannot be read here
 }
 
-// newAnswerBody wraps the body of resp, the answer to req. It decides by the Content-Type how the
-// answer is read.
+// newAnswerBody wraps the body of resp, the answer to req, so that what the client reads of it is
+// followed in the turn x. The Content-Type decides how the answer is read; an answer of another
+// type or coding passes unread. When ctx ends, the answer has broken off.
 func newAnswerBody(ctx context.Context, resp *http.Response, x *turn, d dialect, req request) io.ReadCloser {
 	t := &answerBody{body: resp.Body, ctx: ctx, turn: x, answer: &answer{turn: x, json: req.json}}
 	t.reader = d.answer(t.answer, req)
@@ -85,7 +86,8 @@ func (t *answerBody) Close() error {
 	return err
 }
 
-// inspectBytes parses the next bytes of the body, which may be compressed. The caller holds mu.
+// inspectBytes parses the next bytes of the body, which may be compressed. Once something cannot be
+// read, the rest passes unread. The caller holds mu.
 func (t *answerBody) inspectBytes(p []byte) {
 	switch {
 	case t.turn == nil || t.isUnreadable:
@@ -151,7 +153,8 @@ func (t *answerBody) endBody(closed bool) {
 	t.reportEnd()
 }
 
-// reportEnd reports to the turn, once, that the answer is over.
+// reportEnd reports to the turn, once, that the answer is over, if it has ended. The caller holds
+// mu.
 func (t *answerBody) reportEnd() {
 	if t.turn != nil && t.answer.ended {
 		x := t.turn
@@ -171,7 +174,8 @@ type jsonDepth struct {
 	inString, plain bool // plain is the byte after a backslash
 }
 
-// closesIn reports whether the outermost object or array ends in p.
+// closesIn reports whether the outermost object or array ends in p, the next bytes of a text of
+// JSON.
 func (d *jsonDepth) closesIn(p []byte) bool {
 	for _, c := range p {
 		switch {

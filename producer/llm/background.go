@@ -175,7 +175,7 @@ var (
 )
 
 // isTemplate reports whether the instructions of a request, or what stands in the place of the
-// user's words, are a program's.
+// user's words, are a program's own, such as for a title, so that its answer is not told.
 func (in *proxyRequest) isTemplate(entries []jsontext.Value) bool {
 	system, last := in.instructions(entries), lastWords(entries)
 	if aboutRouting.MatchString(system) || aboutHistory.MatchString(system) || wantsTitle(system) ||
@@ -216,7 +216,8 @@ func lastWords(entries []jsontext.Value) string {
 	return anyText(e.Content) + anyText(e.Parts)
 }
 
-// anyText returns the text of a member that is a string, a list of parts, or Gemini's content.
+// anyText returns the text of a member that is a string, a list of parts, or Gemini's content; ""
+// for any other value.
 func anyText(v jsontext.Value) (text string) {
 	var content struct {
 		Parts jsontext.Value `json:"parts"`

@@ -4,7 +4,8 @@ import "github.com/go-json-experiment/json/jsontext"
 
 // OpenAI's chat completions, which most gateways and local servers speak too.
 
-// chatRequest reads the results of tools behind the last answer of the conversation.
+// chatRequest reads the results of tools behind the last answer of the conversation in a body of
+// the chat format, and whether JSON is wanted. A body that cannot be read has none.
 func chatRequest(body []byte) (q request) {
 	var in struct {
 		Messages []struct {
@@ -102,7 +103,8 @@ func (c *chatAnswer) readWhole(data []byte) bool {
 	return true
 }
 
-// readChunk reads the first of the choices, which may be a part or whole.
+// readChunk reads the first of the choices, which may be a part or whole, and how it ended; an
+// error ends the answer.
 func (c *chatAnswer) readChunk(in chatChunk) {
 	if in.Error.Kind() == '{' || in.Error.Kind() == '"' {
 		c.finishAnswer(endingOfError(in.Error))
@@ -129,7 +131,8 @@ func (c *chatAnswer) readChunk(in chatChunk) {
 	}
 }
 
-// readMessage passes on the text and collects the calls of a message or a part of one.
+// readMessage passes on the text, a refusal and what was spoken, and collects the calls of tools of
+// a message or a part of one.
 func (c *chatAnswer) readMessage(m *chatMessage) {
 	c.writeText(c.reasoning.spokenText(textOf(m.Content)))
 	c.writeText(textOf(m.Refusal))

@@ -14,7 +14,8 @@ type eventSplitter struct {
 	afterCR    bool // the last byte was a carriage return
 }
 
-// splitEvents calls event for each event that ends in p. data is valid during the call.
+// splitEvents calls event for each event that ends in p, the next bytes of a stream; a part of one
+// is kept. data is nil for an event that is too large, and valid during the call.
 func (f *eventSplitter) splitEvents(p []byte, event func(name string, data []byte)) {
 	if f.afterCR && len(p) > 0 && p[0] == '\n' {
 		p = p[1:]
@@ -61,7 +62,8 @@ func (f *eventSplitter) addToLine(p []byte) {
 	f.line = append(f.line, p...)
 }
 
-// endLine ends the line, and the event if the line is empty.
+// endLine ends the line that was gathered: a line of JSON is an event by itself, an empty line ends
+// an event of SSE, and any other line is a field of it. splitEvents calls it.
 func (f *eventSplitter) endLine(event func(name string, data []byte)) {
 	if f.isLines {
 		switch {

@@ -36,7 +36,9 @@ type geminiPart struct {
 	} `json:"codeExecutionResult"`
 }
 
-// geminiRequest reads the results of tools behind the last answer of the conversation.
+// geminiRequest reads the results of tools behind the last answer of the conversation in a body of
+// Gemini's format, and whether JSON is wanted. Calls without an id are known by the conversation
+// before them.
 func geminiRequest(body []byte) (q request) {
 	var in struct {
 		Contents []jsontext.Value `json:"contents"`
@@ -152,7 +154,8 @@ func (g *geminiAnswer) finishStream() {
 	}
 }
 
-// readChunk reads the error, the first candidate's parts and its finish reason of a chunk.
+// readChunk reads the error, the first candidate's parts and its finish reason of a chunk. Of
+// several candidates only the first counts.
 func (g *geminiAnswer) readChunk(in geminiChunk) {
 	switch {
 	case in.Error.Kind() == '{':

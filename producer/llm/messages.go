@@ -18,7 +18,8 @@ type messagesBlock struct {
 	Content   jsontext.Value `json:"content"`
 }
 
-// messagesRequest reads the results and the calls behind the last answer of the conversation.
+// messagesRequest reads the results and the calls of tools behind the last answer of the
+// conversation in a body of the messages format.
 func messagesRequest(body []byte) (q request) {
 	var in struct {
 		Messages []struct {
@@ -86,7 +87,8 @@ func (m messagesAnswer) readEvent(name string, data []byte) {
 	}
 }
 
-// readWhole reads an answer in one piece, and reports false where data is no such answer.
+// readWhole reads an answer in one piece, and how it ended; it returns false where data is no such
+// answer.
 func (m messagesAnswer) readWhole(data []byte) bool {
 	var in struct {
 		Type       string          `json:"type"`

@@ -17,7 +17,9 @@ type ollamaMessage struct {
 	} `json:"tool_calls"`
 }
 
-// ollamaRequest reads the results of tools behind the last answer of the conversation.
+// ollamaRequest reads the results of tools behind the last answer of the conversation in a body of
+// Ollama's format, and whether JSON is wanted. Results without a name are those of the calls, in
+// their order.
 func ollamaRequest(body []byte) (q request) {
 	var in struct {
 		Messages []jsontext.Value `json:"messages"`
@@ -75,7 +77,7 @@ type ollamaLine struct {
 func (o *ollamaAnswer) readEvent(_ string, data []byte) { o.readWhole(data) }
 
 // readWhole reads one line, which is the whole answer where that is not streamed, and reports
-// whether the answer is over with it.
+// whether the answer is over with it. A line that cannot be read does not end it.
 func (o *ollamaAnswer) readWhole(data []byte) bool {
 	var in ollamaLine
 	if !decodeLenient(data, &in) {

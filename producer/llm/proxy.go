@@ -89,8 +89,8 @@ func joinPaths(upstream, request *url.URL) (path, raw string) {
 	return raw, ""
 }
 
-// writeProxyError answers a request that could not be passed on, in a form that the clients of all
-// providers read.
+// writeProxyError answers a request that could not be passed on to host with 502 and err, in a form
+// that the clients of all providers read. A client that is gone gets nothing.
 func writeProxyError(w http.ResponseWriter, r *http.Request, host string, err error) {
 	if r.Context().Err() != nil { // the client is gone
 		return
@@ -116,7 +116,8 @@ type proxyTransport struct {
 	silent []string // models whose answers are not told
 }
 
-// RoundTrip sends r with base, and follows the answer if it is one that a person reads.
+// RoundTrip sends r with base, and follows the answer if it is one that a person reads. What is no
+// request to a model, what a program asks for itself, and models of p.silent pass unread.
 func (p *proxyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	d, ok := dialectOf(r)
 	if !ok || p.tap.checkMade() != nil {
@@ -197,7 +198,8 @@ var libraries = []string{"mozilla", "node", "node-fetch", "undici", "axios", "go
 	"python-requests", "python-httpx", "python-urllib", "aiohttp", "go-http-client", "java", "okhttp", "curl", "wget",
 	"openai", "asyncopenai", "anthropic", "asyncanthropic", "google-genai-sdk", "ollama-python", "ollama-js"}
 
-// programName returns the name at the beginning of a User-Agent, or "".
+// programName returns the name at the beginning of a User-Agent, or "" where that is a library's,
+// or too long to be one.
 func programName(agent string) string {
 	end := strings.IndexFunc(agent, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r))

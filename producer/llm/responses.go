@@ -21,7 +21,8 @@ type responsesItem struct {
 	Output  jsontext.Value `json:"output"`
 }
 
-// responsesRequest reads the calls and the results of tools among the input items.
+// responsesRequest reads the calls and the results of tools among the input items of a body of the
+// responses format, and whether JSON is wanted.
 func responsesRequest(body []byte) (q request) {
 	var in struct {
 		Input jsontext.Value `json:"input"`
@@ -94,7 +95,8 @@ func (r responsesAnswer) readEvent(name string, data []byte) {
 	}
 }
 
-// readWhole reads an answer in one piece, and reports false where data is no such answer.
+// readWhole reads an answer in one piece, and how it ended; it returns false where data is no such
+// answer.
 func (r responsesAnswer) readWhole(data []byte) bool {
 	var in responseBody
 	if !decodeLenient(data, &in) || in.Object != "response" && in.Error == nil {
@@ -132,7 +134,8 @@ func (r responsesAnswer) readItem(item responsesItem, isComplete bool) {
 	}
 }
 
-// readStatus sets the ending by the status of a response.
+// readStatus sets the ending by the status of a response; one that is made in the background ends
+// unread.
 func (r responsesAnswer) readStatus(in responseBody) {
 	switch {
 	case in.Error.Kind() == '{':
@@ -150,7 +153,7 @@ func (r responsesAnswer) readStatus(in responseBody) {
 	}
 }
 
-// refusalText returns the words with which a message refuses.
+// refusalText returns the words with which a message refuses, or "".
 func refusalText(content jsontext.Value) (text string) {
 	var parts []struct {
 		Refusal string `json:"refusal"`

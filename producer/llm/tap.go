@@ -137,7 +137,8 @@ func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Respon
 	return t.follow(r, d, req, next)
 }
 
-// readRequest returns what counts of r, whose body is body.
+// readRequest returns what counts of r, whose body is body, for joining it to a turn: its tools'
+// results, and a sum by which a repetition is known.
 func readRequest(r *http.Request, d dialect, body []byte) request {
 	req := d.request(body)
 	req.done = r.Context().Done()
@@ -148,7 +149,8 @@ func readRequest(r *http.Request, d dialect, body []byte) request {
 	return req
 }
 
-// follow sends r with next and follows the answer in the turn that req belongs to.
+// follow sends r with next and follows the answer in the turn that req belongs to. Where no turn
+// can be had, r passes unfollowed. What it returns is next's.
 func (t *Tap) follow(r *http.Request, d dialect, req request, next func(*http.Request) (*http.Response, error)) (
 	*http.Response, error) {
 	turn := t.joinTurn(r.Context(), req)
@@ -177,6 +179,8 @@ func (t *Tap) checkMade() error {
 }
 
 // noteTools stores the names of the tools that the model of a request may call, for Guard's check.
+// A tool without a name, and a list that cannot be read, make the list incomplete, so that Guard
+// complains of nothing. It takes t.mu.
 func (t *Tap) noteTools(body []byte) {
 	type named struct {
 		Name string `json:"name"`

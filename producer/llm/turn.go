@@ -147,7 +147,7 @@ func (x *turn) endAnswer(calls []*call, end ending) {
 }
 
 // announceCall announces that a tool runs, and completes it at once if its result has come
-// meanwhile.
+// meanwhile. It takes the tap's mu, after the session was told.
 func (x *turn) announceCall(c *call) {
 	complete, err := x.session.Invoked(producer.Tool{Name: c.name})
 	x.tap.mu.Lock()

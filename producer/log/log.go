@@ -98,7 +98,8 @@ type Limits struct {
 	Age time.Duration
 }
 
-// WithDefaults returns the limits with the defaults filled in.
+// WithDefaults returns the limits with the defaults filled in where one is zero, and the largest
+// number where one is negative.
 func (l Limits) WithDefaults() Limits {
 	or := func(set *int64, def int64) {
 		if *set == 0 {

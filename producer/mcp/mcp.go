@@ -63,7 +63,8 @@ func Tools(p *producer.Producer, describe func(t *sdk.Tool, args json.RawMessage
 	}
 }
 
-// agentLanguages returns the languages that an agent's manifest names.
+// agentLanguages returns the languages that the manifest of the agent of p names, or nil where it
+// has none.
 func agentLanguages(p *producer.Producer) []string {
 	m, err := p.Manifest()
 	if err != nil {
@@ -72,7 +73,8 @@ func agentLanguages(p *producer.Producer) []string {
 	return m.LanguagesSupported
 }
 
-// findTool returns the tool that is called, as the server lists it, or nil.
+// findTool returns the tool that is called, as the server lists it through next, page by page, or
+// nil for one that it does not list. The error is that of listing.
 func findTool(ctx context.Context, next sdk.MethodHandler, call *sdk.CallToolRequest) (*sdk.Tool, error) {
 	for params := (&sdk.ListToolsParams{}); ; {
 		result, err := next(ctx, "tools/list",
@@ -95,7 +97,9 @@ func findTool(ctx context.Context, next sdk.MethodHandler, call *sdk.CallToolReq
 }
 
 // completeTool fills in what the author has not said of a call from its tool's annotations, and
-// raises its risk to what they demand.
+// raises its risk to what they demand. t is the tool as it is listed. Without annotations it is of
+// high risk and irreversible. Only where the user must be asked are its arguments put into words,
+// in one of the languages.
 func completeTool(tool producer.Tool, t *sdk.Tool, args json.RawMessage, languages []string) producer.Tool {
 	hints := t.Annotations
 	tool.Name, tool.Title = t.Name, cmp.Or(tool.Title, t.Title)
@@ -139,8 +143,9 @@ func makeSafe(s string) string { return aaep.SafeText(strings.ReplaceAll(s, "\r\
 // errTool is what a tool's end is reported with where its result says that it failed.
 var errTool = errors.New("the tool's result says that it failed")
 
-// runTool runs call as a tool of the context's session, or of a session of its own, which it also
-// ends. A call that was not allowed returns a result that says so.
+// runTool runs call as a tool of the context's session, or of a session of its own with a summary,
+// which it also ends. A call that was not allowed, or could not be asked about, returns a result
+// that says so. Where no session can begin, only a call that need not be asked about is made.
 func runTool(ctx context.Context, p *producer.Producer, summary aaep.Text, tool producer.Tool,
 	call func(context.Context) (sdk.Result, error)) (result sdk.Result, err error) {
 	s := producer.SessionOf(ctx)

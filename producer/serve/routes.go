@@ -82,7 +82,8 @@ func (s *Server) newMux(p *producer.Producer, hosts []string, prefix string, eve
 	return mux
 }
 
-// serveManifest answers with the manifest of p, signed where the client accepts that and p signs.
+// serveManifest answers with the manifest of p, signed where the client accepts that and p signs;
+// where signing fails, that is logged and it is not signed.
 func (s *Server) serveManifest(w http.ResponseWriter, r *http.Request, p *producer.Producer) {
 	if strings.Contains(r.Header.Get("Accept"), joseType) {
 		signed, err := p.SignedManifest()
@@ -105,7 +106,8 @@ func (s *Server) serveManifest(w http.ResponseWriter, r *http.Request, p *produc
 // joseType is the media type of a signed manifest.
 const joseType = "application/jose"
 
-// serveKeys answers with the keys that the manifest is, was and will be signed with.
+// serveKeys answers with the keys that the manifest of p is, was and will be signed with; 404 where
+// p signs nothing.
 func (s *Server) serveKeys(w http.ResponseWriter, p *producer.Producer) {
 	signers := p.Signers()
 	if len(signers) == 0 {

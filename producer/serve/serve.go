@@ -116,7 +116,8 @@ func logFailure(ctx context.Context, addr string, err error) error {
 	return err
 }
 
-// ListenAndServe listens at a TCP address and calls Serve.
+// ListenAndServe listens at a TCP address and serves p there as Serve does. The error may be that
+// of listening.
 func (s *Server) ListenAndServe(ctx context.Context, addr string, p *producer.Producer) error {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {

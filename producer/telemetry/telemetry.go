@@ -34,7 +34,8 @@ type Telemetry struct {
 var _ producer.Observer = (*Telemetry)(nil)
 
 // New returns a Telemetry for producer.Config.Observer that reports to the providers, such as
-// otel.GetMeterProvider() and otel.GetTracerProvider().
+// otel.GetMeterProvider() and otel.GetTracerProvider(). The error is that of a provider. Watch
+// reports the counts.
 func New(meters metric.MeterProvider, tracers trace.TracerProvider) (*Telemetry, error) {
 	t := &Telemetry{meter: meters.Meter(name), tracer: tracers.Tracer(name)}
 	bounds := metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .15, .25, .5, 1,
@@ -119,7 +120,8 @@ func one(yes bool) int {
 	return 0
 }
 
-// Watch reports p's counts whenever they are collected, until stop is called.
+// Watch reports p's counts whenever they are collected, until stop is called. The error is that of
+// the meter, and nothing is watched then.
 func (t *Telemetry) Watch(p *producer.Producer) (stop func() error, err error) {
 	var instruments []metric.Observable
 	var observers []func(metric.Observer, producer.Stats) // one for each instrument

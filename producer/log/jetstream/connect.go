@@ -87,7 +87,8 @@ func isNotUpYet(err error) bool {
 }
 
 // isUnprotected reports whether one of the servers is on another machine and its address allows a
-// connection without TLS. An address that is malformed or holds credentials is an error.
+// connection without TLS. An address that is malformed or holds credentials is an error. userOption
+// refuses a password for an unprotected one.
 func isUnprotected(servers string) (unprotected bool, err error) {
 	for address := range strings.SplitSeq(servers, ",") {
 		address = strings.TrimSpace(address)
@@ -153,7 +154,7 @@ func userOption(path string, unprotected bool) (nats.Option, error) {
 }
 
 // connectError returns an error that says in words why there is no connection, and which option to
-// mend, for the error of the client.
+// mend, for the error of the client. An error that is not known is returned as it is.
 func (o *Options) connectError(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var misnamed x509.HostnameError

@@ -68,7 +68,8 @@ func (c *Cluster) Follow(ctx context.Context, agent string) (*Feed, error) {
 func (f *Feed) Close() error { f.sharedSubjects.unsubscribeAll(); return nil }
 
 // bufferMessage keeps a message of the stream that the subscription delivers, for takeBuffered, and
-// wakes Next. It runs in a goroutine of the client.
+// wakes Next. It runs in a goroutine of the client. Beyond maxHeard messages it only notes how far
+// the stream is, so that they are read from it.
 func (f *Feed) bufferMessage(m *nats.Msg) {
 	seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
 	if err != nil {

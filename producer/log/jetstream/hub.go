@@ -108,7 +108,8 @@ func (h *sharedSubjects) subscribeTo(subject string, f nats.MsgHandler) error {
 	return nil
 }
 
-// SetProfile keeps what the agent says of itself, as log.Shared demands, in metaStream.
+// SetProfile keeps what the agent says of itself, as log.Shared demands, in metaStream. It tries
+// until the servers answer or refuse.
 func (h *sharedSubjects) SetProfile(data []byte) error {
 	err := h.cluster.retryUntil(context.Background(), func(ctx context.Context) error {
 		_, err := h.cluster.js.Publish(withTimeout(ctx, publishTime), "aaep.p."+h.name, data,
@@ -136,7 +137,7 @@ func (h *sharedSubjects) Profile(ctx context.Context) (data []byte, err error) {
 // Node is Options.Node, as log.Shared demands.
 func (h *sharedSubjects) Node() string { return h.cluster.opts.Node }
 
-// unsubscribeAll ends all subscriptions of subscribeTo.
+// unsubscribeAll ends all subscriptions of subscribeTo. It takes h.mu.
 func (h *sharedSubjects) unsubscribeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

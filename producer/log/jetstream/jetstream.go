@@ -138,7 +138,8 @@ func (c *Cluster) checkJetStream(ctx context.Context) error {
 }
 
 // makeShared makes the streams that all agents share, unless they exist, whatever their settings.
-// Only Open calls it: who follows an agent need not be allowed to make them.
+// Only Open calls it: who follows an agent need not be allowed to make them. Without
+// Options.Replicas there are three in a cluster, else one. The error is marked errkind.Unreachable.
 func (c *Cluster) makeShared(ctx context.Context) error {
 	if c.opts.Replicas == 0 {
 		c.opts.Replicas = 1
@@ -178,7 +179,8 @@ func (c *Cluster) makeShared(ctx context.Context) error {
 // Close ends the connection. Close what was opened over it first.
 func (c *Cluster) Close() { c.nc.Close() }
 
-// Agents returns the names of the agents that have a log here.
+// Agents returns the names of the agents that have a log here, in no order. The error is that of
+// ctx, or says that they cannot be listed.
 func (c *Cluster) Agents(ctx context.Context) ([]string, error) {
 	var agents []string
 	streams := c.js.StreamNames(ctx)
@@ -301,8 +303,8 @@ func (c *Cluster) streamInfo(ctx context.Context, name string) (jetstream.Stream
 // noPeers is the code for too few servers that could have a stream.
 const noPeers = 10005
 
-// isPassing reports whether an error may be that of a moment: there is no leader, no connection, or
-// no answer.
+// isPassing reports whether an error may be that of a moment, such as that there is no leader, no
+// connection, or no answer, so that retryUntil tries again. A refusal for good is not.
 func isPassing(err error) bool {
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) {
@@ -338,7 +340,8 @@ func (c *Cluster) explainError(problem string, err error) error {
 	return explained
 }
 
-// explainCause is explainError without the mark.
+// explainCause returns an error with the problem, why that is, and which setting to mend, where
+// that is known. explainError adds a mark.
 func (c *Cluster) explainCause(problem string, err error) error {
 	var refused *jetstream.APIError
 	switch {
@@ -375,7 +378,7 @@ func subjectToken(agent string) string {
 	return b.String()
 }
 
-// agentOf returns the name that subjectToken made token of.
+// agentOf returns the agent's name that subjectToken made token of; it undoes the escapes =xx.
 func agentOf(token string) string {
 	var b strings.Builder
 	for i := 0; i < len(token); i++ {

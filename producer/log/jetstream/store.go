@@ -224,7 +224,7 @@ func checkClocks(asked, servers, answered time.Time) error {
 			skew.Round(time.Second), relation, maxClockSkew)}
 }
 
-// Close lets another process be this agent.
+// Close lets another process be this agent. It ends the subscriptions; the log stays.
 func (s *Store) Close() error {
 	s.sharedSubjects.unsubscribeAll()
 	if s.owner == nil {
@@ -233,7 +233,8 @@ func (s *Store) Close() error {
 	return s.owner.Unsubscribe()
 }
 
-// Append is that of log.Store. It tries for as long as Options.Patience.
+// Append is that of log.Store. It tries for as long as Options.Patience. ErrTakenOver says that
+// another process is the agent now. No records ask how far the log is kept.
 func (s *Store) Append(records [][]byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.c.opts.Patience)
 	defer cancel()

@@ -121,6 +121,7 @@ func (s *Store) findOldest(ctx context.Context) error {
 }
 
 // Read returns records after the cursor, as log.Store demands: at most n, and about maxRead bytes.
+// log.ErrTrimmed says that the record behind the cursor is no longer kept.
 func (s *Store) Read(cursor uint64, n int) ([][]byte, error) {
 	end := s.end.Load() // what is committed is seen a moment before Bounds says so
 	rows, err := s.db.Query("SELECT pos, data FROM events WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?",

@@ -167,7 +167,8 @@ func (s *Store) openToWrite(path string) (err error) {
 	return s.loadEnd(ctx)
 }
 
-// openDB opens the database file at path. options are added to its URL.
+// openDB opens the database file at path, for one writer and maxReaders readers. options are added
+// to its URL.
 func openDB(path, options string) (*sql.DB, error) {
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), OmitHost: true,
 		RawQuery: "_pragma=busy_timeout(5000)" + options}
@@ -378,7 +379,8 @@ func (s *Store) damagedError(problem string) error {
 		"finds their place", ErrDamaged, fileName, s.dir, problem)
 }
 
-// Close closes the log and gives the folder free. A second Close does nothing.
+// Close closes the log and gives the folder free. A second Close does nothing, and returns nil;
+// that of a nil Store is os.ErrInvalid. Append must not be called any more.
 func (s *Store) Close() (err error) {
 	if s == nil {
 		return os.ErrInvalid
