@@ -94,7 +94,7 @@ var followed sync.Map
 // awaitLastWords waits until the person has been told what the agent said, over each output that
 // runs: a program may end once Follow returns.
 func (f *following) awaitLastWords(ctx context.Context) {
-	running := slices.DeleteFunc(slices.Clone(f.people), func(p *Presenter) bool { return !p.Presents() })
+	running := slices.DeleteFunc(slices.Clone(f.people), func(p *Presenter) bool { return !p.isRunning() })
 	_ = awaitTold(ctx, 0, running, f.name)
 }
 

@@ -45,7 +45,8 @@ type Output interface {
 	// other when the output is gone. One that does not return within ten seconds of the end of ctx
 	// counts as gone too, and should not be used again.
 	Present(ctx context.Context, u announce.Utterance) error
-	// Speaks reports whether text in a language can be presented as more than rubbish.
+	// Speaks reports whether text in a language can be presented as more than rubbish. It waits for
+	// nothing: what is told over the output is planned meanwhile.
 	Speaks(language string) bool
 	// Close releases the output and silences it. An output that tells no words, as one that is
 	// felt, has a method Wordless() bool too: by what it presents no person has had a question.
@@ -74,6 +75,7 @@ type Presenter struct {
 	changed chan struct{}       // closed when put changes; nil where nothing waits for that
 	runs    bool                // Run or RunAgain has not returned
 	gone    bool                // there was an output, and there is none now
+	reopens bool                // RunAgain tries to open another where it is gone
 	movedAt time.Time           // when an utterance began or ended last
 	noWords bool                // the output that there is, or was last, tells no words
 
@@ -194,10 +196,15 @@ func (p *Presenter) OpenQuestion() (source string, question *aaep.Event, until t
 // as its reader likes.
 const standsStill = 5 * time.Minute
 
+// opensWithin is how long AwaitTold waits for an output that is gone to be opened again: as long as
+// RunAgain tries it at short intervals.
+const opensWithin = time.Minute
+
 // AwaitTold returns once the person has been told, over each of these outputs, all that is not left
 // to be asked for, and for as long as quiet nothing more is to be told; with the error of ctx where
-// that is done first. An output that is gone is not waited for; nor, once another one has told all,
-// is one at which for five minutes nothing began or ended.
+// that is done first. An output that is gone is not waited for, or for a minute where RunAgain
+// opens another; nor, once another one has told all, is one at which for five minutes nothing began
+// or ended.
 func AwaitTold(ctx context.Context, quiet time.Duration, outputs ...*Presenter) error {
 	return awaitTold(ctx, quiet, outputs)
 }
@@ -234,7 +241,8 @@ func (p *Presenter) awaitTold(ctx context.Context, quiet time.Duration, toldByOn
 	isToldByOne := false
 	for {
 		p.mu.Lock()
-		isTold := p.gone || p.a == nil || !p.a.Untold(sources...)
+		isOpening := p.gone && p.reopens && time.Since(p.movedAt) < opensWithin
+		isTold := p.gone && !isOpening || p.a == nil || !p.a.Untold(sources...)
 		if p.used == nil {
 			p.used = make(chan struct{})
 		}
@@ -248,7 +256,11 @@ func (p *Presenter) awaitTold(ctx context.Context, quiet time.Duration, toldByOn
 		case calm == nil:
 			calm = time.After(quiet)
 		}
-		if isToldByOne {
+		still = nil
+		switch {
+		case isOpening:
+			still = time.After(time.Until(moved.Add(opensWithin)))
+		case isToldByOne:
 			still = time.After(time.Until(moved.Add(standsStill)))
 		}
 		select {
@@ -481,26 +493,27 @@ func (p *Presenter) RunAgain(ctx context.Context, out Output, open func(context.
 		return err
 	}
 	defer p.endRunning()
+	p.useAnnouncer(func(*announce.Announcer, time.Time) { p.reopens = true })
 	for {
 		err := p.presentOver(ctx, out)
+		p.setGone(true)
 		closeOutput(out)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		p.noteGone(true)
 		if note != nil {
 			runShielded("the note of RunAgain", func() { note(err) })
 		}
-		for wait, isOpen := time.Second, false; !isOpen; wait = min(2*wait, time.Minute) {
+		out = nil
+		for wait := time.Second; out == nil; wait = min(2*wait, time.Minute) {
 			select {
 			case <-time.After(wait):
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			crash := runShielded("the open of RunAgain", func() { out, err = open(ctx) })
-			isOpen = crash == nil && err == nil && shield.CheckNil("", out) == nil
+			out = openOutput(ctx, open)
 		}
-		p.noteGone(false)
+		p.setGone(false)
 		if note != nil {
 			runShielded("the note of RunAgain", func() { note(nil) })
 		}
@@ -520,11 +533,45 @@ func closeOutput(out Output) {
 	}
 }
 
+// openOutput opens an output, and returns nil where that fails, or once ctx is done; one that is
+// opened after that is closed.
+func openOutput(ctx context.Context, open func(context.Context) (Output, error)) Output {
+	opened := make(chan Output)
+	go func() {
+		var out Output
+		runShielded("the open of RunAgain", func() {
+			if o, err := open(ctx); err == nil && shield.CheckNil("", o) == nil {
+				out = o
+			}
+		})
+		select {
+		case opened <- out:
+		case <-ctx.Done():
+			if out != nil {
+				closeOutput(out)
+			}
+		}
+	}()
+	select {
+	case out := <-opened:
+		return out
+	case <-ctx.Done():
+		return nil
+	}
+}
+
 // Presents reports whether there is an output that has not gone.
 func (p *Presenter) Presents() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.runs && !p.gone
+}
+
+// isRunning reports whether Run or RunAgain has not returned.
+func (p *Presenter) isRunning() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.runs
 }
 
 // beginRunning makes out the output from now on, unless it is nil or there is one already.
@@ -546,12 +593,13 @@ func (p *Presenter) beginRunning(out Output) (err error) {
 
 // endRunning says that there is no output any more, once nothing is being presented.
 func (p *Presenter) endRunning() {
-	p.useAnnouncer(func(*announce.Announcer, time.Time) { p.runs, p.gone = false, true })
+	p.useAnnouncer(func(*announce.Announcer, time.Time) { p.runs, p.gone, p.reopens = false, true, false })
 }
 
-// noteGone says whether the output is gone for now.
-func (p *Presenter) noteGone(gone bool) {
-	p.useAnnouncer(func(*announce.Announcer, time.Time) { p.gone = gone })
+// setGone says whether the output is gone, until another is opened. It is called when nothing is
+// being presented.
+func (p *Presenter) setGone(gone bool) {
+	p.useAnnouncer(func(_ *announce.Announcer, now time.Time) { p.gone, p.movedAt = gone, now })
 }
 
 // presentOver presents over one output, until ctx is done or the output is gone, with the error of

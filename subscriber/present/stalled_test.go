@@ -199,6 +199,69 @@ func TestFollowWithAStalledOutput(t *testing.T) {
 	}
 }
 
+// A voice that dies with words left, as the agent ends, says them once it is there again, before
+// Follow returns; where it does not come back, that waits for a minute. Opening one that ignores
+// its ctx holds up nothing once that is done, and what is opened then is closed.
+func TestFollowWhileTheVoiceIsOpenedAgain(t *testing.T) {
+	for _, comesBack := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			bank := newAgent(t, "Bank")
+			sub, err := subscriber.Dial(ctx, bank, config(true))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer sub.Close()
+			p, first, second := present.New(announce.Preferences{}), &voice{breaks: make(chan struct{})}, &closingVoice{}
+			let := make(chan struct{})
+			open := func(context.Context) (present.Output, error) {
+				if !comesBack {
+					<-let
+				}
+				return second, nil
+			}
+			running, ended := make(chan error, 1), make(chan error, 1)
+			go func() { running <- p.RunAgain(ctx, first, open, nil) }()
+			go func() { ended <- present.Follow(ctx, sub, "Bank", p) }()
+			s, err := bank.StartSession(ctx, aaep.Say("Working."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Complete(aaep.Say("Ready to be read."))
+			synctest.Wait()
+			first.breaks <- struct{}{}
+			at := time.Now()
+			bank.Shutdown(ctx)
+			<-ended
+			if said := strings.Contains(strings.Join(second.lines(), "|"), "Ready to be read."); said != comesBack {
+				t.Errorf("said before Follow returned: %q", second.lines())
+			}
+			if took := time.Since(at); !comesBack && took != time.Minute {
+				t.Errorf("Follow returned after %v", took)
+			}
+			cancel()
+			<-running
+			close(let)
+			synctest.Wait()
+			if second.closed != 1 {
+				t.Errorf("what was opened was closed %d times", second.closed)
+			}
+		})
+	}
+}
+
+// closingVoice counts how often it was closed.
+type closingVoice struct {
+	voice
+	closed int
+}
+
+func (v *closingVoice) Close() error {
+	v.closed++
+	return nil
+}
+
 // silentOutput presents nothing, for others do.
 type silentOutput struct{}
 
