@@ -46,7 +46,9 @@ type Reading struct {
 	Doubtful bool // the line may mean another choice: the person has to be asked
 }
 
-// Response reads an answer to a clarification, a yes or a no of English or of some languages.
+// Response reads an answer to a clarification: a choice by its number, label or value, a yes or a
+// no of English or of the given languages, a number, or words, as the question takes them. The zero
+// Reading is for a line that is none of these.
 func Response(p *aaep.AwaitingClarification, line string, languages ...string) Reading {
 	line = strings.TrimSpace(line)
 	k := KindsOf(p)
@@ -137,7 +139,8 @@ func choiceNamed(choices []aaep.Choice, line string) (place int, doubtful bool) 
 }
 
 // leadingNumber returns the whole number that a label begins with, such as that of "5" or "5
-// dollars", and whether it is all there is.
+// dollars", and whether it is all there is. ok is false for a label that begins with none, or with
+// a fraction.
 func leadingNumber(label string) (n int, whole, ok bool) {
 	label = strings.Map(western, strings.TrimSpace(label))
 	digits := label[:len(label)-len(strings.TrimLeft(label, "0123456789"))]
@@ -150,8 +153,8 @@ func leadingNumber(label string) (n int, whole, ok bool) {
 	return n, strings.Trim(rest, " .):") == "", true
 }
 
-// western writes the digits and the decimal mark of an Arabic or a Persian keyboard as numbers are
-// read here.
+// western returns the digit or the decimal mark of an Arabic or a Persian keyboard as numbers are
+// read here; any other character as it is.
 func western(r rune) rune {
 	for _, zero := range []rune{'٠', '۰'} {
 		if r >= zero && r <= zero+9 {

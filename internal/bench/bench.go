@@ -73,8 +73,8 @@ type Result struct {
 	Returned int64 `json:"returned,omitzero"`
 }
 
-// Compare measures this module's server, a plain handler and a raw loop under each load, and
-// reports each result.
+// Compare measures this module's server, a plain handler and a raw loop over each of o.Wires under
+// each load, and reports each result to o.Report. The first error ends it.
 func Compare(ctx context.Context, o Options) error {
 	for _, w := range o.Wires {
 		for _, measure := range []func() error{
@@ -110,7 +110,9 @@ type contender struct{ kind, asks, load string }
 // rounds are how often the servers that are compared take turns.
 const rounds = 5
 
-// compareBursts lets servers send bursts in turn, each as soon as everybody has the one before.
+// compareBursts lets the servers of entries send bursts of events in turn, each as soon as all its
+// listeners have the one before, and reports the processor time of each, and its ratios to those
+// before it.
 func (o Options) compareBursts(ctx context.Context, wire string, burst int, entries ...contender) error {
 	var servers []*harness
 	defer func() {
@@ -163,7 +165,8 @@ func (o Options) compareBursts(ctx context.Context, wire string, burst int, entr
 	return nil
 }
 
-// measureIdle measures what listeners take that hear nothing, five times as many as elsewhere.
+// measureIdle measures and reports the memory that listeners of a server take that hear nothing,
+// five times as many as elsewhere.
 func (o Options) measureIdle(wire, kind string) error {
 	o.Listeners *= 5
 	s, err := o.openHarness(wire, kind)
@@ -330,7 +333,8 @@ type harness struct {
 	err              error      // why the server cannot be asked any more
 }
 
-// openHarness starts a server process of a kind, for listeners over wire.
+// openHarness starts a server process of a kind, for listeners over wire. The caller stops it with
+// stopServer.
 func (o Options) openHarness(wire, kind string) (*harness, error) {
 	s := &harness{kind: kind, wire: wire, cmd: o.Server(kind, wire, strconv.Itoa(o.Listeners)),
 		woken: make(chan struct{}, 1), ended: make(chan error, 1)}
@@ -376,7 +380,8 @@ func (s *harness) linkEnded() {
 	}
 }
 
-// sendCommand sends the server a command and returns its answer, or 0 once s.err is set.
+// sendCommand sends the server a command and returns its answer, or 0 once s.err is set, which a
+// failure does. Later commands are then not sent.
 func (s *harness) sendCommand(word string, numbers ...int) (answer int64) {
 	if s.linkEnded(); s.err != nil {
 		return 0
@@ -396,7 +401,8 @@ func (s *harness) sendCommand(word string, numbers ...int) (answer int64) {
 	return answer
 }
 
-// addListeners adds listeners, and returns when the server has them.
+// addListeners connects n more listeners with terms of a kind, and returns when the server has
+// them.
 func (s *harness) addListeners(terms string, n int) error {
 	found := func(d time.Duration) {
 		s.delays.addDelay(d)

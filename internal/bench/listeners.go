@@ -73,7 +73,7 @@ func (all *listeners) setError(err error) {
 	}
 }
 
-// addFollowers connects listeners that stay to the end.
+// addFollowers connects listeners that stay to the end; one whose link ends is an error of all.
 func (all *listeners) addFollowers() error {
 	for i := range all.n {
 		l, err := dialListener(all.wire, ours, all.addr, requestOf(alike, i))
@@ -89,7 +89,7 @@ func (all *listeners) addFollowers() error {
 }
 
 // readFirst stores the id of the next event with a timestamp, after which listeners that catch up
-// resume.
+// resume, and ends the link that it read.
 func (all *listeners) readFirst() error {
 	defer all.pioneer.close()
 	for {
@@ -125,7 +125,8 @@ func (all *listeners) comeAndGo() {
 	}
 }
 
-// catchUp adds a listener that resumes after the first event of the history.
+// catchUp connects a listener that resumes after the first event of the history, reads all of that,
+// and leaves.
 func (all *listeners) catchUp() error {
 	ask := strings.Replace(requestOf(alike, 0), `"capabilities":{`,
 		fmt.Sprintf(`"capabilities":{"delivery":{"resume_after":%q},`, all.first), 1)

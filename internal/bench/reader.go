@@ -34,7 +34,8 @@ const (
 	throttled = "throttled" // three a second, in sentences
 )
 
-// requestOf returns the subscription request of the nth listener, whose terms are of this kind.
+// requestOf returns the subscription request of the nth listener, whose terms are of the kind
+// terms.
 func requestOf(terms string, n int) string {
 	want := `"coalesce_boundaries":["none"]`
 	switch terms {
@@ -59,8 +60,8 @@ type link struct {
 
 var errNotAccepted = errors.New("the request was not accepted")
 
-// dialListener connects to a server, and subscribes where the server has a handshake. ask is the
-// request for that.
+// dialListener connects to a server of a kind over a wire, and subscribes with the request ask
+// where the server has a handshake. A request that is not accepted is errNotAccepted.
 func dialListener(wireName, kind, addr, ask string) (*link, error) {
 	handshake := kind != plain && kind != raw
 	var l *link
@@ -87,7 +88,8 @@ func dialListener(wireName, kind, addr, ask string) (*link, error) {
 	return l, nil
 }
 
-// listenSSE connects over Server-Sent Events.
+// listenSSE connects over Server-Sent Events, with a subscription of the request ask if handshake
+// is set. The link reads the data of one event at a time.
 func listenSSE(addr, ask string, handshake bool) (*link, error) {
 	path := "/"
 	if handshake {
@@ -131,7 +133,8 @@ func listenSSE(addr, ask string, handshake bool) (*link, error) {
 	}}, nil
 }
 
-// listenWebSocket leaves it to the library to answer pings.
+// listenWebSocket connects over WebSocket, and sends the request ask if handshake is set. The
+// library answers pings.
 func listenWebSocket(addr, ask string, handshake bool) (*link, error) {
 	dialer := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}, ReadBufferSize: 4 << 10,
 		WriteBufferSize: 512}
@@ -157,7 +160,8 @@ func listenWebSocket(addr, ask string, handshake bool) (*link, error) {
 	}}, nil
 }
 
-// listenUnix connects over a Unix socket.
+// listenUnix connects over a Unix socket, and sends the request ask if handshake is set. The link
+// reads one message at a time, which is valid until the next.
 func listenUnix(addr, ask string, handshake bool) (*link, error) {
 	conn, err := net.Dial("unix", addr)
 	if err != nil {
@@ -201,7 +205,7 @@ func (l *link) readEvents(found func(time.Duration)) error {
 
 var stampPrefix = []byte("Event ") // before Unix nanoseconds and a full stop
 
-// sentAt returns the time that stamp wrote into a message.
+// sentAt returns the time that stamp wrote into a message, or false where there is none.
 func sentAt(msg []byte) (sent time.Time, ok bool) {
 	for {
 		_, rest, found := bytes.Cut(msg, stampPrefix)

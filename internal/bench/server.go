@@ -121,7 +121,8 @@ func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Write
 	return nil
 }
 
-// startServer starts a target of a kind, and returns its address.
+// startServer starts a target of a kind in this process, and returns its address; dir is a folder
+// for its socket and log.
 func startServer(kind, wireName, dir string, listeners int) (target, string, error) {
 	if kind == many {
 		return startMany(wireName, dir, listeners)
@@ -163,7 +164,8 @@ type ourServer struct {
 	step      int64
 }
 
-// startOurs starts a producer of this module.
+// startOurs starts a producer of this module with a session, on ln or, if that is nil, at a socket,
+// with a log if logFolder is not empty. It returns its address.
 func startOurs(ln net.Listener, socket, logFolder string, listeners int) (target, string, error) {
 	cfg := producer.Config{Agent: aaep.Agent{AgentID: "bench", AgentName: "Bench"}, Languages: otherLanguages,
 		MaxSubscriptions: 2*listeners + 16, MaxRequestsPerSecond: -1}
@@ -220,7 +222,8 @@ func (p *ourServer) countListeners() int { return p.Stats().Connected }
 // stampText says when it is, for a listener to find.
 func stampText() string { return "Event " + strconv.FormatInt(time.Now().UnixNano(), 10) + "." }
 
-// encodeFrame returns an event of a real event's length in the framing of a wire.
+// encodeFrame returns an event of a real event's length, with the time in it, in the framing of a
+// wire.
 func encodeFrame(wireName string) []byte {
 	msg := fmt.Sprintf(`{"pad":"%0420d","summary_normal":%q}`, 0, stampText())
 	switch wireName {
@@ -244,7 +247,7 @@ type plainServer struct {
 	streams []chan []byte
 }
 
-// addStream returns the channel of a new listener.
+// addStream returns the channel, with room for 64 frames, of a new listener. It takes p.mu.
 func (p *plainServer) addStream() chan []byte {
 	frames := make(chan []byte, 64)
 	p.mu.Lock()
@@ -266,7 +269,8 @@ func (p *plainServer) emitEvents(count int) error {
 	return nil
 }
 
-// startPlain starts a server of net/http that writes frames to a goroutine for each listener.
+// startPlain starts a server of net/http, or of a socket, that writes frames to a goroutine for
+// each listener, as a plain handler would.
 func startPlain(ln net.Listener, wireName string) target {
 	p := &plainServer{wire: wireName}
 	handOut(ln, wireName, func(w http.ResponseWriter, r *http.Request) {
@@ -323,7 +327,8 @@ func (r *rawServer) emitEvents(count int) error {
 	return nil
 }
 
-// startRaw starts a server that writes frames to connections, one after the other.
+// startRaw starts a server that writes frames to connections, one after the other, without a
+// goroutine for each.
 func startRaw(ln net.Listener, wireName string) target {
 	r := &rawServer{wire: wireName}
 	handOut(ln, wireName, func(w http.ResponseWriter, _ *http.Request) {
@@ -338,7 +343,8 @@ func startRaw(ln net.Listener, wireName string) target {
 	return r
 }
 
-// handOut gives each listener to one of two functions.
+// handOut accepts listeners from ln on a goroutine, and gives each to stream, over HTTP, or to
+// link, once it speaks WebSocket or over a socket.
 func handOut(ln net.Listener, wireName string, stream http.HandlerFunc, link func(net.Conn)) {
 	if wireName == Unix {
 		go func() {

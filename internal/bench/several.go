@@ -15,7 +15,8 @@ const agentCount = 50 // in several
 // agentGroup are agents of one process, with listeners of their own.
 type agentGroup []*ourServer
 
-// startMany starts several agents in one process.
+// startMany starts agentCount agents in one process, each with an address of its own, and returns
+// the addresses with blanks between.
 func startMany(wireName, dir string, listeners int) (target, string, error) {
 	var all agentGroup
 	var addrs []string
@@ -52,7 +53,8 @@ func (all agentGroup) countHeld() (n int) {
 	return n
 }
 
-// streamTokens has each agent say so many tokens a second for a while.
+// streamTokens has each agent write so many tokens a second for the time d, in sentences of twelve,
+// and returns at the end.
 func (all agentGroup) streamTokens(tokens int, d time.Duration) error {
 	var outs []*producer.Output
 	for _, p := range all {

@@ -33,7 +33,8 @@ func Follow(ctx context.Context, o Options, dialer transports.Dialer, pid string
 	return err
 }
 
-// followURL measures a server that is not ours to start.
+// followURL measures a server that was started elsewhere, over dialer, for o.Length; pid is its
+// process on this machine, or "". ErrQuiet says that it sent nothing.
 func (o Options) followURL(ctx context.Context, dialer transports.Dialer, pid string) (Result, error) {
 	r := Result{Load: "what it sends", Server: "the server", Listeners: o.Listeners}
 	before := residentBytes(pid)

@@ -39,7 +39,8 @@ type delays struct {
 	counts [64 * 64]atomic.Int64 // 64 for each power of two
 }
 
-// addDelay counts one delay.
+// addDelay counts one delay, in a slot that is right to about one part in 64. Any goroutine may
+// call it.
 func (d *delays) addDelay(delay time.Duration) {
 	v, slot := max(int64(delay), 0), 0
 	if v < 64 {
@@ -52,7 +53,7 @@ func (d *delays) addDelay(delay time.Duration) {
 	d.n.Add(1)
 }
 
-// quantile returns the delay that a share of all is not above.
+// quantile returns the delay that a share of all, from 0 to 1, is not above; 0 without any.
 func (d *delays) quantile(share float64) time.Duration {
 	left := int64(share * float64(d.n.Load()))
 	for slot := range d.counts {

@@ -4,7 +4,8 @@ package bench
 
 import "syscall"
 
-// cpuTime returns how long this process has computed, in nanoseconds.
+// cpuTime returns how long this process has computed, in nanoseconds, or 0 where the system does
+// not say.
 func cpuTime() int64 {
 	var use syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {

@@ -150,7 +150,7 @@ func (s *Server) States() []State {
 	return append([]State(nil), s.states...)
 }
 
-// Now returns what the display shows.
+// Now returns what the display shows; the zero State before anything was.
 func (s *Server) Now() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +189,8 @@ func (s *Server) serve(conn net.Conn) {
 	}
 }
 
-// answer does what a packet asks for.
+// answer does what a packet of the client that has the display asks for, and returns the kind and
+// the body of the answer; kind 0 is none. It takes s.mu.
 func (s *Server) answer(kind uint32, body []byte) (uint32, []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,7 +265,7 @@ func (s *Server) parameter(body []byte) (uint32, []byte) {
 var errWrite = errors.New("brailletest: a write that BRLTTY refuses")
 
 // write handles the packet that writes a region of text, with masks, cursor and charset, in that
-// order.
+// order. A packet that BRLTTY would refuse is errWrite. The caller holds s.mu.
 func (s *Server) write(body []byte) error {
 	next := func() uint32 {
 		if len(body) < 4 {
@@ -309,7 +310,7 @@ func (s *Server) write(body []byte) error {
 	return nil
 }
 
-// release takes the display from a client that is gone.
+// release takes the display from a client that is gone, if it had it. It takes s.mu.
 func (s *Server) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,7 +40,8 @@ func (d *Digest) AddCounted(kind string, count int, order int64, latest string) 
 // Count has news told as how many they are, however few.
 func (d *Digest) Count() { d.several, d.singles = true, nil }
 
-// Join adds the news of more, which came later.
+// Join adds to d the news of more, which came later: it counts them together, and keeps the newest
+// of each kind. Beyond mostSingles, single sentences are only counted.
 func (d *Digest) Join(more Digest) {
 	if d.kinds == nil {
 		d.kinds = map[string]*newsOfKind{}

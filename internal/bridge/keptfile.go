@@ -51,8 +51,8 @@ func ReplaceContent(file *os.File, content []byte) error {
 	return os.Remove(temporary)
 }
 
-// writeWhole writes a file that only its owner can read, in one step: under its name there is
-// nothing, or all of it.
+// writeWhole writes a file that only its owner can read, in one step: under its name there is all
+// of the old content or all of the new.
 func writeWhole(name string, content []byte) error {
 	part := name + ".part"
 	file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

@@ -56,8 +56,9 @@ func (e *RemoteError) Error() string {
 	return "the " + e.Peer + " reports: " + toolwords.Label(e.Message)
 }
 
-// DialMCP begins a session with a server. No redirect is followed, so that the token goes nowhere
-// else.
+// DialMCP begins a session with a server of the Model Context Protocol, and asks for its
+// notifications. No redirect is followed, so that the token goes nowhere else. The error says why
+// there is no session.
 func DialMCP(ctx context.Context, s MCPServer) (*MCPClient, error) {
 	c := &MCPClient{server: s, http: NewClient(s.Transport, "server")}
 	capabilities := map[string]any{}
@@ -93,7 +94,7 @@ func (c *MCPClient) Ping(ctx context.Context) error {
 }
 
 // CallTool calls a tool of the server, and reads its answer into result. The error is a RemoteError
-// where the tool reports one.
+// where the tool reports one. result is a pointer; what cannot be read into it is ErrUnreadable.
 func (c *MCPClient) CallTool(ctx context.Context, name string, arguments, result any) error {
 	value, err := c.callMethod(ctx, "tools/call", map[string]any{"name": name, "arguments": arguments})
 	if err != nil {
@@ -129,7 +130,7 @@ var (
 )
 
 // callMethod makes a request and returns its result, which may come as the only answer or on a
-// stream.
+// stream, within mcpTimeout. The error is a *RemoteError of the server, or why there is no answer.
 func (c *MCPClient) callMethod(ctx context.Context, method string, params any) (jsontext.Value, error) {
 	ctx, cancel := context.WithTimeout(ctx, mcpTimeout)
 	defer cancel()
@@ -223,7 +224,8 @@ func (e *statusError) Error() string {
 	return "the server answers " + e.text
 }
 
-// sendRequest makes a request in the session. An answer of 300 and above is a statusError.
+// sendRequest makes a request in the session. An answer of 300 and above is a statusError. body is
+// nil for a request without one. The caller closes the body of the answer.
 func (c *MCPClient) sendRequest(ctx context.Context, method string, body []byte) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.server.URL, bytes.NewReader(body))
 	if err != nil {

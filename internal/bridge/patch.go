@@ -42,7 +42,8 @@ func ApplyPatch(value any, patch []PatchOperation) (any, error) {
 	return value, nil
 }
 
-// applyOperation returns value with one operation applied; value itself may be changed.
+// applyOperation returns value with one operation of a JSON Patch applied; value itself may be
+// changed. An operation that does not fit is errPatch, or an error of JSON.
 func applyOperation(value any, op PatchOperation) (any, error) {
 	var v any
 	switch op.Op {
@@ -188,7 +189,7 @@ func At(value any, pointer string) (any, bool) {
 	return value, ok
 }
 
-// cloneValue returns a copy of a JSON value that shares nothing with it that can change.
+// cloneValue returns a copy of a JSON value, as deep as it is.
 func cloneValue(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -36,7 +36,8 @@ type Seen struct {
 }
 
 // OpenSeen reads the names of announced news from a file, which it makes where there is none. An
-// empty file name keeps them in memory alone.
+// empty file name keeps them in memory alone. What is older than Memory at now is forgotten. A file
+// of something else is an error.
 func OpenSeen(name string, now time.Time) (*Seen, error) {
 	s := &Seen{at: map[[sha256.Size]byte]int64{}}
 	if name == "" {
@@ -64,7 +65,8 @@ func OpenSeen(name string, now time.Time) (*Seen, error) {
 	return s, nil
 }
 
-// rewriteFile writes what is remembered, and nothing else, to the file.
+// rewriteFile writes what is remembered, and nothing else, to the file. The caller holds s.mu, or
+// is OpenSeen.
 func (s *Seen) rewriteFile() error {
 	all := bytes.NewBufferString(seenHeader)
 	for _, key := range s.order {
@@ -122,7 +124,9 @@ func (s *Seen) Told(now, sent time.Time, name ...string) bool {
 	return known || sent.Unix() < s.floor
 }
 
-// Record remembers the name of news that was announced, also in the file.
+// Record remembers the name of news that was announced, with when it was sent, also in the file. A
+// name that is remembered already changes nothing. After an error it is remembered in memory alone.
+// It takes s.mu.
 func (s *Seen) Record(sent time.Time, name ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,8 @@ func WriteState(name string, state any) error {
 	return writeWhole(name, text)
 }
 
-// ReadState reads what WriteState wrote. A file that is not there leaves state as it is.
+// ReadState reads into state, a pointer, what WriteState wrote. A file that is not there, or no
+// name, leaves state as it is.
 func ReadState(name string, state any) error {
 	if name == "" {
 		return nil

@@ -39,7 +39,7 @@ func AnnounceNotice(s *producer.Session, sentence string) error {
 	return out.Close()
 }
 
-// Decode decodes JSON as toolwords.Decode does, and refuses what is nested too deep.
+// Decode decodes JSON into a pointer as toolwords.Decode does, and refuses what is nested too deep.
 func Decode(data []byte, into any) error {
 	if nesting.TooDeep(data) {
 		return errors.New("the JSON is nested too deep")
@@ -110,7 +110,8 @@ func leavesOf(path string, v any) (all []leaf) {
 	return []leaf{{path, describeScalar(v)}}
 }
 
-// describeScalar says a JSON value that holds no others.
+// describeScalar returns a JSON value that holds no others in words for a person; "empty" for null
+// and "".
 func describeScalar(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -49,6 +49,7 @@ func (b *Budget) Limited() bool { return b.rate > 0 }
 func (b *Budget) Taken() uint64 { return b.taken }
 
 // Take spends a token at now and reports whether there was one to spend; if not, nothing changes.
+// Tokens that are older than retention are forgotten.
 func (b *Budget) Take(now time.Time) bool {
 	t := b.offsetOf(now)
 	if b.firstFree(t) > t {

@@ -16,7 +16,8 @@ import (
 	"github.com/aaep-go/aaep/internal/requirements"
 )
 
-// main writes docs/coverage.md in the folder that its argument names, or in this one.
+// main writes docs/coverage.md in the folder that its argument names, or in this one. It exits with
+// 1 after an error.
 func main() {
 	root := "."
 	if len(os.Args) > 1 {
@@ -65,7 +66,8 @@ var id = func() *regexp.Regexp {
 // several matches a list that names its family once, as in "EVT-042, 043".
 var several = regexp.MustCompile(`\b([A-Z0-9]{2,5})-(\d{3})((?:(?:, | and |/)\d{3}\b)+)`)
 
-// page returns the text of docs/coverage.md for the tree below root.
+// page returns the text of docs/coverage.md for the tree below root: each requirement with the
+// tests that name it, or why none does.
 func page(root string) (string, error) {
 	named, err := scan(root)
 	if err != nil {
@@ -111,7 +113,8 @@ keeps it current. Of %d requirements:
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
-// scan finds the ids in the test sources: Go tests, and the scripts and tables they read.
+// scan returns, by requirement, the files of test sources below root that name it: Go tests, and
+// the scripts and tables they read.
 func scan(root string) (map[string][]string, error) {
 	named := map[string][]string{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -22,7 +22,7 @@ var ErrNone = errors.New("auth: no credentials of this kind")
 const maxToken = 16 << 10
 
 // Bearer returns the token of a request's Authorization header, or ErrNone. No error repeats any of
-// it (INV-37).
+// it (INV-37). More than one header, and a token of another form, is an error.
 func Bearer(r *http.Request) (string, error) {
 	values := r.Header.Values("Authorization")
 	switch {

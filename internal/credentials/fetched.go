@@ -121,7 +121,8 @@ func (f *Fetched[T]) claimFetch(read time.Time) bool {
 	return true
 }
 
-// fetchValue fetches the value and reports whether that went well. The caller holds fetching.
+// fetchValue fetches the value and reports whether that went well; the old value stays where it did
+// not. The caller holds f.fetching; it takes f.mu.
 func (f *Fetched[T]) fetchValue(ctx context.Context) (ok bool) {
 	value, err := f.fetch(ctx)
 	f.mu.Lock()

@@ -53,7 +53,9 @@ func NewSource[T any](log *slog.Logger, read func(path string) ([]byte, error),
 	return s, s.loadFiles(s.statFiles())
 }
 
-// Get returns the value of what is in the files now.
+// Get returns the value of what is in the files now. Files that have changed are read again; where
+// they cannot be used, that is logged once, and the value of before stays. Any goroutine may call
+// it.
 func (s *Source[T]) Get() T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +132,8 @@ func (s *Source[T]) statFiles() []fs.FileInfo {
 	return infos
 }
 
-// sameFiles reports whether a and b, two results of statFiles, are of the same files, unchanged.
+// sameFiles reports whether a and b, two results of statFiles of the same paths, are of the same
+// files, unchanged by time, size and mode.
 func sameFiles(a, b []fs.FileInfo) bool {
 	for i := range a {
 		if (a[i] == nil) != (b[i] == nil) {
@@ -157,7 +160,7 @@ func ReadPrivate(path string) ([]byte, error) { return readFile(path, runtime.GO
 func ReadOwn(path string) ([]byte, error) { return readFile(path, runtime.GOOS != "windows", false) }
 
 // readFile reads a regular file of at most MaxFile bytes. private refuses one that other users may
-// open, and allowLink allows a path that is a symbolic link.
+// open, and allowLink allows a path that is a symbolic link. The error says what to do.
 func readFile(path string, private, allowLink bool) ([]byte, error) {
 	if named, err := os.Lstat(path); err == nil && !allowLink && named.Mode()&fs.ModeSymlink != 0 {
 		return nil, fmt.Errorf("%s is a symbolic link, which could be led elsewhere: name the file itself", path)

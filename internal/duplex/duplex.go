@@ -72,7 +72,8 @@ type Conn struct {
 	closeErr   error                  // what Close returns
 }
 
-// New returns the Conn over frames of a peer that principal names, or "". It is read until Close.
+// New returns the Conn over frames of a peer that principal names, or "" for one that is not known.
+// It begins to read at once, and reads until Close, which the caller has to call.
 func New(frames Frames, principal string) *Conn {
 	c := &Conn{frames: frames, principal: principal, incoming: make(chan []byte, 1), closed: make(chan struct{}),
 		ended: make(chan struct{})}
@@ -192,6 +193,7 @@ func (c *Conn) notifyOwner() {
 }
 
 // Send hands one message to the link; see transports.Conn. One that was cancelled may still arrive.
+// After a failure every later Send fails.
 func (c *Conn) Send(ctx context.Context, msg []byte) error {
 	if len(msg) > transports.MaxMessage {
 		return transports.ErrTooLarge
@@ -220,7 +222,8 @@ func (c *Conn) Send(ctx context.Context, msg []byte) error {
 	}
 }
 
-// writeMessage writes one message to the link; the caller has the turn.
+// writeMessage writes one message to the link, through frames or as the bytes of one frame; the
+// caller has the turn.
 func (c *Conn) writeMessage(msg []byte) error {
 	raw, ok := c.frames.(Raw)
 	if !ok {
@@ -269,7 +272,8 @@ func (c *Conn) SendEvents(ctx context.Context, events []transports.Event) error 
 	return c.sendError(c.sendFailed)
 }
 
-// appendEvents appends events in the frames of raw.
+// appendEvents appends events to b in the frames of raw. If one is too large, the error is
+// transports.ErrTooLarge.
 func appendEvents(raw Raw, b []byte, events []transports.Event) ([]byte, error) {
 	var err error
 	for _, ev := range events {
@@ -296,7 +300,8 @@ func (c *Conn) AppendEvents(b []byte, events []transports.Event) ([]byte, error)
 	return appendEvents(c.frames.(Raw), b, events)
 }
 
-// TrySend writes what is taken at once; see transports.Sharer.
+// TrySend writes what the link takes at once, and returns how many bytes that was: 0 for one that
+// is closed, has failed or is written to; see transports.Sharer.
 func (c *Conn) TrySend(frames []byte) int {
 	if c.isClosed() || !c.out.TryTakeTurn() {
 		return 0
@@ -341,7 +346,7 @@ func (c *Conn) sendError(err error) error {
 	return fmt.Errorf("%w: %w", io.ErrClosedPipe, err)
 }
 
-// isClosed reports whether Close was called.
+// isClosed reports whether Close or CloseFor was called.
 func (c *Conn) isClosed() bool {
 	select {
 	case <-c.closed:
@@ -354,7 +359,8 @@ func (c *Conn) isClosed() bool {
 // Close ends the link and waits for its goroutines. A second Close does nothing.
 func (c *Conn) Close() error { return c.CloseFor(transports.ErrClosed) }
 
-// CloseFor is Close with a cause, which Receive returns from then on instead of ErrClosed.
+// CloseFor closes as Close does, with a cause, which Receive returns from then on instead of
+// ErrClosed. It waits until no goroutine reads. Only the first call counts.
 func (c *Conn) CloseFor(cause error) error {
 	c.once.Do(func() {
 		c.closeCause = cause

@@ -21,7 +21,8 @@ type Queue struct {
 // NewQueue returns an open Queue.
 func NewQueue() *Queue { return &Queue{conns: make(chan *Conn), done: make(chan struct{})} }
 
-// Accept is that of a transports.Listener.
+// Accept is that of a transports.Listener: it returns the next Conn that was offered,
+// transports.ErrClosed after Close, or the error of ctx.
 func (q *Queue) Accept(ctx context.Context) (transports.Conn, error) {
 	select {
 	case <-q.done:

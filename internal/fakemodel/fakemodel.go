@@ -44,7 +44,7 @@ type Call struct {
 type object = map[string]any
 type array = []any
 
-// Path returns the path of the endpoint of a dialect.
+// Path returns the path of the endpoint of a dialect, which for Gemini depends on stream.
 func Path(dialect string, stream bool) string {
 	switch {
 	case dialect == Chat:
@@ -69,7 +69,8 @@ func Medium(dialect string) string {
 	return "text/event-stream"
 }
 
-// Stream returns an answer in pieces, which Medium says the form of.
+// Stream returns an answer as the provider of a dialect streams it, in the form that Medium names.
+// One that Breaks has no end.
 func Stream(dialect string, a Answer) []byte {
 	var b strings.Builder
 	frame := func(name string, data any) {
@@ -102,7 +103,7 @@ func Stream(dialect string, a Answer) []byte {
 	return []byte(b.String())
 }
 
-// Whole returns an answer in one piece.
+// Whole returns an answer as the provider of a dialect sends it in one piece, as JSON.
 func Whole(dialect string, a Answer) []byte {
 	var data object
 	switch dialect {

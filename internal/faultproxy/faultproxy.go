@@ -120,7 +120,8 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Close ends every connection and waits until nothing of the Proxy is left.
+// Close ends every connection and waits until nothing of the Proxy is left. A second Close does the
+// same.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	select {
@@ -140,7 +141,8 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-// acceptAll serves each connection, by its number, until the Proxy is closed.
+// acceptAll serves each connection, by its number, from 0, until the Proxy is closed. It is a
+// goroutine of its own.
 func (p *Proxy) acceptAll() {
 	for n := 0; ; n++ {
 		c, err := p.ln.Accept()
@@ -213,7 +215,7 @@ func closeWrite(c net.Conn) bool {
 	return ok && half.CloseWrite() == nil
 }
 
-// sleepOrGone sleeps, and reports false once the link is gone.
+// sleepOrGone sleeps for d, or reports false as soon as the link is gone.
 func (l *link) sleepOrGone(d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -228,7 +230,8 @@ func (l *link) sleepOrGone(d time.Duration) bool {
 	}
 }
 
-// copyDirection hands on one direction until its plan, or one of the ends, ends it.
+// copyDirection hands on one direction of a link until its plan, or one of the ends, ends it. While
+// gate, that of the direction, is held, nothing passes.
 func (p *Proxy) copyDirection(l *link, from, to net.Conn, line Line, gate *chan struct{}) {
 	buf := make([]byte, 32<<10)
 	for left := line.After; ; {
@@ -278,7 +281,8 @@ func (p *Proxy) copyDirection(l *link, from, to net.Conn, line Line, gate *chan 
 	}
 }
 
-// endByPlan ends the link as the line says, unless the other direction has ended it.
+// endByPlan ends the link as the line says: closed, reset or stalled. Where the other direction has
+// ended it, nothing is done.
 func (p *Proxy) endByPlan(l *link, line Line) {
 	l.end.Do(func() {
 		if line.End == Stall {

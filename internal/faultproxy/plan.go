@@ -30,7 +30,7 @@ func Random(seed uint64, w Weather) Plan {
 	}
 }
 
-// drawEnd draws where and how a direction ends its connection.
+// drawEnd draws from r where and how a direction ends its connection, and writes that into l.
 func (w Weather) drawEnd(r *rand.Rand, l *Line) {
 	l.End = []End{Close, Reset, Close, Reset, Stall}[r.IntN(5)]
 	if l.End == Stall && w.Stall == 0 {
@@ -43,7 +43,7 @@ func (w Weather) drawEnd(r *rand.Rand, l *Line) {
 }
 
 // drawLine draws how one direction handles its bytes. Each has a random source of its own, so that
-// what one does changes nothing in the other.
+// what one does changes nothing in the other. The result is the same for the same seed.
 func (w Weather) drawLine(r *rand.Rand) Line {
 	kind, lineRand := r.IntN(4), rand.New(rand.NewPCG(r.Uint64(), r.Uint64()))
 	return Line{Next: func() (wait time.Duration, most int) {

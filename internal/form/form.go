@@ -105,7 +105,8 @@ type option struct {
 	text, label string // the value as it is typed, and what it is called for people, which no other is
 }
 
-// convertAnswer returns what the form gets for an answer, if it takes that.
+// convertAnswer returns the value that the form gets for an answer of the person's; ok is false for
+// one that the field does not take.
 func (q Question) convertAnswer(answer any) (value any, ok bool) {
 	if q.several {
 		return q.takeSeveral(typedText(answer))
@@ -124,8 +125,8 @@ func (q Question) convertAnswer(answer any) (value any, ok bool) {
 	return q.options[i].value, true
 }
 
-// takeSeveral returns the options that are named, with commas between them, which may have commas
-// themselves. A single dash is none of them.
+// takeSeveral returns the options that are named in a line, with commas between them, which may
+// have commas themselves. A single dash is none of them. ok is false where something is no option.
 func (q Question) takeSeveral(typed string) (values []any, ok bool) {
 	values = []any{}
 	if typed = strings.TrimSpace(typed); typed == "-" {
@@ -169,7 +170,7 @@ func (q Question) optionNamed(typed string) (value any, ok bool) {
 	return nil, false
 }
 
-// typedText returns a value as a person types it.
+// typedText returns a value of JSON as a person types it.
 func typedText(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -181,7 +182,7 @@ func typedText(value any) string {
 }
 
 // offerOptions puts the options of q as choices where the protocol can (EVT-083), and else names
-// them beside the question.
+// them beside the question. Several at once are always typed.
 func (q *Question) offerOptions() {
 	choices, seen, fit := []producer.Choice{}, map[string]bool{}, len(q.options) >= 2 && len(q.options) <= 32
 	labels, length := []string{}, 0
@@ -265,7 +266,8 @@ func (f field) parseOptions() (options []option, err error) {
 
 // Questions makes questions of a form's JSON Schema: what is required in that order, then the
 // others by their names. A form without fields is one question, to be answered with yes or no. A
-// choice that cannot be put as one is asked for in words.
+// choice that cannot be put as one is asked for in words. The error says which field cannot be
+// asked for.
 func Questions(message string, schema []byte) (questions []Question, err error) {
 	var form struct {
 		Properties map[string]field `json:"properties"`

@@ -47,7 +47,7 @@ func (r *Recorder) Patterns() []string {
 	return []string{cue.NeedsYou, cue.Started, cue.Working, cue.Done, cue.Failed, cue.Lost}
 }
 
-// Play keeps felt, and returns after Length or when ctx ends.
+// Play keeps what is felt, and returns after Length with Err, or when ctx ends with its error.
 func (r *Recorder) Play(ctx context.Context, felt extensions.HapticData) error {
 	r.mu.Lock()
 	r.played = append(r.played, Played{At: time.Now(), HapticData: felt})

@@ -38,7 +38,8 @@ const (
 	CueAgain  = 10 * time.Second
 )
 
-// Script returns the table for the page, as a JavaScript module, in milliseconds.
+// Script returns the times of this package as a JavaScript module for the web page, in
+// milliseconds.
 func Script() string {
 	var b strings.Builder
 	b.WriteString("// Written by the SDK's package hearing.\n")

@@ -187,7 +187,8 @@ const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789-._"
 var numericName = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
 
 // isAllowedHost reports whether the request's Host is one of g.Hosts or of those that Also added
-// for its connection.
+// for its connection. Without Hosts, the names of this machine are allowed. A name without a port
+// stands for the port that the request came to.
 func (g Rules) isAllowedHost(r *http.Request) bool {
 	name, port := splitHost(r.Host)
 	if name == "" {
@@ -221,7 +222,7 @@ func Also(ctx context.Context, names func() []string) context.Context {
 }
 
 // sameOrigin reports whether origin, of the page that sent r, is that of the Host that r names,
-// which was allowed already.
+// which was allowed already. An origin that is none, or http for a request over TLS, is not.
 func sameOrigin(origin string, r *http.Request) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" ||
@@ -258,7 +259,8 @@ func localPort(r *http.Request) string {
 }
 
 // Loopback reports whether the request came over a connection that never leaves this machine: to a
-// loopback address, a Unix socket or a pipe within this process.
+// loopback address, a Unix socket or a pipe within this process. A request whose connection is not
+// known is not.
 func Loopback(r *http.Request) bool {
 	switch a := r.Context().Value(http.LocalAddrContextKey).(type) {
 	case *net.TCPAddr:

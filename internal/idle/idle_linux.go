@@ -67,7 +67,8 @@ type poller struct {
 	epoll   *os.File // nil where nothing waits
 }
 
-// armWait has the system report, once, when there is something to read for w; mu is held.
+// armWait has the system report, once, when there is something to read for w, and returns whether
+// it will; the caller holds p.mu.
 func (p *poller) armWait(w *Wait) (asked bool) {
 	epoll, err := p.epoll.SyscallConn()
 	if err != nil {
@@ -86,7 +87,8 @@ func (p *poller) armWait(w *Wait) (asked bool) {
 	return asked
 }
 
-// removeWait ends a wait, and reports whether it was one; mu is held.
+// removeWait ends a wait, and reports whether it still was one, so that its function is not called;
+// the caller holds p.mu. Without any wait left the poller's goroutine ends.
 func (p *poller) removeWait(w *Wait) bool {
 	if w.id == 0 {
 		return false
@@ -98,7 +100,8 @@ func (p *poller) removeWait(w *Wait) bool {
 	return true
 }
 
-// openEpoll makes the epoll and starts the poller's goroutine; mu is held.
+// openEpoll makes the epoll and starts the poller's goroutine, or returns false where the system
+// gives none; the caller holds p.mu.
 func (p *poller) openEpoll() bool {
 	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
@@ -135,8 +138,8 @@ func (p *poller) pollLoop(epoll *os.File, raw syscall.RawConn) {
 	}
 }
 
-// dispatchReady calls the functions of the connections that are ready now. It is called again when
-// there is more, unless it reports that nothing waits.
+// dispatchReady calls the functions of the connections that are ready now, each on a goroutine. It
+// returns true if nothing waits any more; else it is called again when there is more.
 func (p *poller) dispatchReady(epoll uintptr) (alone bool) {
 	var events [64]syscall.EpollEvent
 	for {

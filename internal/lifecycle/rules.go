@@ -65,7 +65,7 @@ func (s *Session) check(ev *aaep.Event) (f findings) {
 }
 
 // checkBrackets checks that the session has one start and one end, everything else in between, and
-// one session_id (§4.5.1).
+// one session_id (§4.5.1). A violation goes into f.
 func (s *Session) checkBrackets(f *findings, ev *aaep.Event) {
 	_, start := ev.Payload.(*aaep.SessionStarted)
 	switch {
@@ -86,7 +86,8 @@ func (s *Session) checkBrackets(f *findings, ev *aaep.Event) {
 	}
 }
 
-// checkEnd checks that no question, tool call or output is open at a terminal event (D-30).
+// checkEnd checks that no question, tool call or output is open at a terminal event (D-30). Each
+// that is goes into f.
 func (s *Session) checkEnd(f *findings) {
 	for _, q := range s.questions {
 		req := "SM-014"
@@ -187,6 +188,7 @@ func checkConsent(f *findings, p *aaep.ToolInvoked, c call) {
 }
 
 // checkCompletion checks that a tool.completed names an open call, and the tool that this invoked.
+// A violation goes into f.
 func (s *Session) checkCompletion(f *findings, p *aaep.ToolCompleted) {
 	i := s.indexOfTool(p)
 	switch {

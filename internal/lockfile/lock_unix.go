@@ -68,7 +68,7 @@ func Removed(f *os.File) bool {
 	return ok && stat.Nlink == 0
 }
 
-// SyncFolder makes the names in a folder durable.
+// SyncFolder makes the names in a folder durable, such as that of a file that was made or renamed.
 func SyncFolder(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// Open opens a file to be read and appended to. Others may read it meanwhile, and not write, rename
-// or remove it.
+// Open opens a file to be read and appended to, and makes it if it is not there. Others may read it
+// meanwhile, and not write, rename or remove it. ErrInUse says that another process has it open,
+// ErrLink that it is a symbolic link.
 func Open(path string) (*os.File, error) {
 	const sharingViolation = syscall.Errno(32)
 	name, err := syscall.UTF16PtrFromString(path)

@@ -47,7 +47,7 @@ var scriptSets = [][]string{
 }
 
 // mixesScripts reports whether the letters of a name are of several scripts that no language is
-// written in together.
+// written in together. Letters common to all scripts do not count.
 func mixesScripts(name string) bool {
 	scripts := map[string]bool{}
 	var last *unicode.RangeTable // the script of the letter before

@@ -41,7 +41,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Dial connects, whatever the address. Its signature is that of http.Transport's DialContext.
+// Dial connects to the Listener, whatever the address, and waits until it accepts. Its signature is
+// that of http.Transport's DialContext. The error is net.ErrClosed or that of ctx.
 func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	a, b := net.Pipe()
 	select {

@@ -51,7 +51,8 @@ func NewRequestCounts() *RequestCounts {
 	return o
 }
 
-// Began is that of producer.Observer.
+// Began is that of producer.Observer: what it returns counts why the operation was refused, if it
+// was.
 func (o *RequestCounts) Began(operation producer.Operation) func(error) {
 	switch operation {
 	case producer.Reply:
@@ -98,7 +99,7 @@ func (o *RequestCounts) CountRefused(reason string) {
 	o.refused[reason]++
 }
 
-// CountRefusals returns ask with its refusals counted.
+// CountRefusals returns an Authenticator that asks ask, with its refusals counted by their kind.
 func (o *RequestCounts) CountRefusals(ask auth.Authenticator) auth.Authenticator {
 	return func(r *http.Request) (principal string, err error) {
 		principal, err = ask(r)
@@ -117,7 +118,8 @@ func (o *RequestCounts) CountRefusals(ask auth.Authenticator) auth.Authenticator
 	}
 }
 
-// write writes the counts in the text format of Prometheus.
+// write writes to w the counts of requests, the delays of critical events and the expiry of the
+// certificate, in the text format of Prometheus.
 func (o *RequestCounts) write(w io.Writer) {
 	refused := o.Refused()
 	o.mu.Lock()
@@ -153,7 +155,8 @@ func writeHead(w io.Writer, name, kind, help string) {
 
 var processStart = time.Now()
 
-// writeProcess writes which program this is and what it takes, where the system says.
+// writeProcess writes to w which program this is and what it takes, in the text format of
+// Prometheus; what the system does not say is left out.
 func writeProcess(w io.Writer, version, commit string) {
 	writeHead(w, "aaep_build_info", "gauge", "Which build this is; always 1.")
 	host, _ := os.Hostname()

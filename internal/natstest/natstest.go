@@ -186,7 +186,8 @@ func (c *Cluster) Ready() {
 	}
 }
 
-// together returns the number of servers that the leader hears, counting itself.
+// together returns the number of servers that the leader of the cluster hears, counting itself; 0
+// while there is no leader.
 func (c *Cluster) together() int {
 	for _, s := range c.Servers {
 		var all struct {
@@ -215,7 +216,8 @@ func (c *Cluster) together() int {
 // has no vote before the vote.
 const leads = 2 * time.Minute
 
-// Leader waits until a stream has a leader, other than those given, and returns that.
+// Leader waits until a stream has a leader, other than those given, and returns that. The test
+// fails where there is none in time.
 func (c *Cluster) Leader(stream string, others ...*Server) *Server {
 	for deadline := time.Now().Add(leads); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		for _, s := range c.Servers {
@@ -243,7 +245,8 @@ func (c *Cluster) Leader(stream string, others ...*Server) *Server {
 	return nil
 }
 
-// Of returns the server that a client of that name is connected to.
+// Of returns the server that a client of that name is connected to. The test fails where there is
+// none.
 func (c *Cluster) Of(client string) *Server {
 	for _, s := range c.Servers {
 		var all struct {

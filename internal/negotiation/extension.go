@@ -30,7 +30,8 @@ type agreedExtension struct {
 
 // negotiateExtensions chooses the extensions that request and offer have in common, lets each
 // decide what it honors of its capability object, and writes into t what comes of that. note gets
-// what the subscriber should know. The error is the *aaep.Rejection of agreeExtensions.
+// what the subscriber should know. The error is the *aaep.Rejection of agreeExtensions. decideTerms
+// calls it.
 func (t *Terms) negotiateExtensions(ask aaep.Capabilities, offer Offer, note func(string, ...any)) error {
 	byPrefix, err := agreeExtensions(ask, offer)
 	if err != nil {
@@ -358,7 +359,7 @@ func (t Terms) SameData(x, y *aaep.Event) bool {
 
 // Extend gives an event, which must be the caller's own copy, the extension data of this
 // subscription in place of what the agent put there: data goes only to those who named the
-// extension (§5.3.1.9).
+// extension (§5.3.1.9). Data that an extension would not take is left out.
 func (t Terms) Extend(ev *aaep.Event) {
 	if len(ev.Extensions) == 0 &&
 		!slices.ContainsFunc(t.agreed, func(a agreedExtension) bool { return a.Data != nil }) {
@@ -452,8 +453,8 @@ func (a *agreedExtension) callShielded(field string, f func()) (ok bool) {
 	return true
 }
 
-// splitMajor splits the URI of a vocabulary into what names it and its major version: v1 in
-// ".../v1".
+// splitMajor splits the URI of a vocabulary into what names it and its major version: 1 for v1 in
+// ".../v1". A URI without one has the version 0.
 func splitMajor(uri string) (name string, major int) {
 	parts := strings.Split(uri, "/")
 	for i := len(parts) - 1; i >= 0; i-- {

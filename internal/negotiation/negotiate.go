@@ -72,7 +72,8 @@ func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error
 }
 
 // decideTerms decides each term of a subscription: what was asked for, as far as the offer has it.
-// Where it gives something else, it adds a note. The error is an *aaep.Rejection.
+// Where it gives something else, it adds a note. The error is an *aaep.Rejection. offer is what the
+// producer offers.
 func decideTerms(ask aaep.Capabilities, offer Offer) (t Terms, err error) {
 	// Notes for the person are in their own language. What their program got wrong is for its
 	// author, in English.
@@ -120,7 +121,8 @@ func decideTerms(ask aaep.Capabilities, offer Offer) (t Terms, err error) {
 	return t, nil
 }
 
-// chooseVerbosity returns the verbosity that was asked for, or normal where that is unknown.
+// chooseVerbosity returns the verbosity that was asked for, or normal where that is empty or
+// unknown; the latter gets a note.
 func chooseVerbosity(asked aaep.Verbosity, note func(string, ...any)) aaep.Verbosity {
 	switch asked {
 	case aaep.VerbosityTerse, aaep.VerbosityNormal, aaep.VerbosityDetailed:
@@ -132,7 +134,8 @@ func chooseVerbosity(asked aaep.Verbosity, note func(string, ...any)) aaep.Verbo
 	return aaep.VerbosityNormal
 }
 
-// chooseCognitiveLoad returns the load that was asked for, or medium where that is unknown.
+// chooseCognitiveLoad returns the load that was asked for, or medium where that is empty or
+// unknown; the latter gets a note.
 func chooseCognitiveLoad(asked aaep.CognitiveLoad, note func(string, ...any)) aaep.CognitiveLoad {
 	switch asked {
 	case aaep.LoadLow, aaep.LoadMedium, aaep.LoadHigh:
@@ -165,8 +168,9 @@ func chooseBoundaries(asked []aaep.Boundary, note func(string, ...any)) []aaep.B
 	return known
 }
 
-// chooseFilters returns the filters that were asked for, without patterns that match no event. They
-// exclude what is withheld.
+// chooseFilters returns the filters that were asked for, with the defaults in place of what was
+// left out, and without patterns that match no event, each of which gets a note. They exclude what
+// is withheld.
 func chooseFilters(asked *aaep.EventFilters, withhold []string, note func(string, ...any)) Filters {
 	chosen := Filters{Include: slices.Clone(defaultInclude), Exclude: []string{}}
 	if asked != nil {

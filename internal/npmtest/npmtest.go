@@ -70,7 +70,8 @@ func copyFolder(t *testing.T, to, from string) {
 	}
 }
 
-// fetch makes node_modules in dir.
+// fetch makes node_modules in dir of the lock file there, with npm and flags. Where npm cannot, the
+// test is skipped, or fails where everything has to run; from is what needs it.
 func fetch(t *testing.T, dir, from string, flags []string) {
 	t.Helper()
 	npm := exec.Command("npm", append([]string{"ci", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund",
@@ -81,7 +82,8 @@ func fetch(t *testing.T, dir, from string, flags []string) {
 	}
 }
 
-// lockFile waits until no other test has the file open, and opens it.
+// lockFile waits until no other test has the file open, and opens it. It ends with the test's
+// context.
 func lockFile(t *testing.T, path string) *os.File {
 	t.Helper()
 	for {

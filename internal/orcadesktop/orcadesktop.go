@@ -78,7 +78,8 @@ func Start(t *testing.T) *speechd.Server {
 	return s
 }
 
-// startProgram starts a program that ends with the test, and its children with it.
+// startProgram starts a program that ends with the test, and its children with it. What it prints
+// goes to a file in the folder AAEP_ORCA_LOGS, if that is set.
 func startProgram(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	if logs := os.Getenv("AAEP_ORCA_LOGS"); logs != "" {

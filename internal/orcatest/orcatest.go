@@ -69,7 +69,7 @@ func New(version int, voices ...string) *Orca {
 func (o *Orca) Name() string { return "org.gnome." + o.root + ".Service" }
 
 // Dial returns a connection to something like a bus, on which only this Orca is. It fits
-// orca.Options.Bus.
+// orca.Options.Bus. Both ends are in memory.
 func (o *Orca) Dial(context.Context) (*dbus.Conn, error) {
 	client, service, err := sessionbus.Pipe()
 	if err != nil {
@@ -123,7 +123,8 @@ func (o *Orca) offer(conn *dbus.Conn) error {
 	}, path+"/SpeechAndVerbosityManager", "org.gnome.Orca.Module"))
 }
 
-// did keeps a call and answers as the state wants it.
+// did keeps a call, and answers as the state wants it: true if Orca is well. While Orca hangs it
+// waits; an absent one is an error of D-Bus. It takes o.mu.
 func (o *Orca) did(method, argument string) (bool, *dbus.Error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -175,7 +176,8 @@ func (o *Orca) nameOwner(name string) (string, *dbus.Error) {
 // owner is the unique name of this life.
 func (o *Orca) owner() string { return ":1." + strconv.Itoa(o.lives) }
 
-// Be changes how Orca is doing. What hangs gets its answer when it is Hung no more.
+// Be changes how Orca is doing. What hangs gets its answer when it is Hung no more. Programs on the
+// connections see it leave and come back.
 func (o *Orca) Be(state State) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -86,7 +86,8 @@ func (c *catalogue) splitOffer(sentence string) (start, middle string) {
 // it where the start alone is a common beginning. Readers of the line rely on it.
 type Offer struct{ Start, In string }
 
-// Offers returns the offers of every language, of questions of every kind.
+// Offers returns how the sentences begin by which every language offers to answer, for questions of
+// every kind, so that a program can tell them from an agent's words.
 func Offers() (offers []Offer) {
 	for _, c := range catalogues() {
 		before, after, _ := strings.Cut(c.text(TypeIt), "{what}")

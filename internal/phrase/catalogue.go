@@ -43,7 +43,8 @@ var catalogues = sync.OnceValue(func() (list []*catalogue) {
 	return list
 })
 
-// readCatalogue reads the text of a file. The error names the file and the line.
+// readCatalogue reads the text of a file. The error names the file and the line. A phrase that is
+// there twice, and a language without words for yes and no, are errors.
 func readCatalogue(file, text string) (*catalogue, error) {
 	entries, err := parsePO(file, text)
 	if err != nil {

@@ -13,7 +13,8 @@ type pluralRule struct {
 	index func(n int) int // of the form for n things
 }
 
-// parsePlural reads the header's field Plural-Forms.
+// parsePlural reads the header's field Plural-Forms, such as "nplurals=2; plural=(n != 1);", and
+// returns the rule. The error says from where on it cannot be read.
 func parsePlural(field string) (pluralRule, error) {
 	count, rest, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(field), "nplurals="), ";")
 	forms, err := strconv.Atoi(strings.TrimSpace(count))
@@ -65,7 +66,8 @@ func (p *pluralParser) accept(token string) bool {
 	return ok
 }
 
-// choice reads a ? b : c.
+// choice reads an expression a ? b : c, or one without a choice, and returns the function that
+// computes it. Nested deeper than mostNested it fails, as p.failed says.
 func (p *pluralParser) choice() func(n int) int {
 	p.depth++
 	p.require(p.depth <= mostNested)
@@ -111,7 +113,7 @@ func boolToInt(b bool) int {
 }
 
 // operation reads operations with the operators of a level, from left to right, whose operands are
-// operations of the levels that bind more closely.
+// operations of the levels that bind more closely, and returns the function that computes them.
 func (p *pluralParser) operation(level int) func(n int) int {
 	if level == len(operators) {
 		return p.operand()
@@ -131,7 +133,8 @@ next:
 	return left
 }
 
-// operand reads n, a number, or an expression in brackets.
+// operand reads n, a number, or an expression in brackets, and returns the function that computes
+// it. Anything else sets p.failed.
 func (p *pluralParser) operand() func(n int) int {
 	switch {
 	case p.accept("("):

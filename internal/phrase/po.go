@@ -46,7 +46,8 @@ type poParser struct {
 	fuzzy   bool    // whether the comments before the next entry mark it as fuzzy
 }
 
-// readLine reads the next line of the file, without blanks around it.
+// readLine reads the next line of the file, without blanks around it, into the current entry. The
+// error names the file, the line and what would be right.
 func (p *poParser) readLine(line string) error {
 	e := &p.current
 	keyword, quoted, _ := strings.Cut(line, " ")
@@ -86,7 +87,7 @@ func (p *poParser) readLine(line string) error {
 }
 
 // readComment reads a line that begins with #. One behind an entry ends it, and belongs to the
-// next.
+// next. It notes whether that is marked as fuzzy.
 func (p *poParser) readComment(line string) error {
 	if p.current.line > 0 {
 		if err := p.finishEntry(); err != nil {
@@ -98,7 +99,8 @@ func (p *poParser) readComment(line string) error {
 	return nil
 }
 
-// finishEntry moves the current entry, if there is one, to those that were read.
+// finishEntry moves the current entry, if there is one, to those that were read. One without a name
+// or a text is an error.
 func (p *poParser) finishEntry() error {
 	e := p.current
 	p.current, p.target = entry{}, nil
@@ -114,7 +116,8 @@ func (p *poParser) finishEntry() error {
 	return nil
 }
 
-// unquotePO returns what stands between quotation marks.
+// unquotePO returns what stands between the quotation marks of a PO string, with its escapes
+// resolved; ok is false for anything else.
 func unquotePO(quoted string) (text string, ok bool) {
 	quoted = strings.TrimSpace(quoted)
 	if len(quoted) < 2 || quoted[0] != '"' || quoted[len(quoted)-1] != '"' {

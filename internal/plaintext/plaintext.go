@@ -84,8 +84,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Keep reports whether a character is text, following escape sequences to their end (ECMA-48).
-// One that is cut short ends with its line, so that a program's mistake does not silence it.
+// Keep reports whether a character is text, following escape sequences to their end (ECMA-48). One
+// that is cut short ends with its line, so that a program's mistake does not silence it. Filter is
+// for one goroutine at a time.
 func (f *Filter) Keep(r rune) bool {
 	switch {
 	case r == 0x1b:
@@ -130,7 +131,8 @@ func (f *Filter) Keep(r rune) bool {
 	return r == '\n' || r == '\t' || r == '\r' || r >= 0x20 && r != 0x7f
 }
 
-// openSequence begins the escape sequence that ESC and a letter open.
+// openSequence begins the escape sequence that ESC and a letter open; a letter that opens none is a
+// sequence by itself.
 func (f *Filter) openSequence(letter rune) {
 	switch letter {
 	case '[':
@@ -144,7 +146,8 @@ func (f *Filter) openSequence(letter rune) {
 	}
 }
 
-// Close ends the text. What comes later is refused.
+// Close ends the text: a character that is cut short is replaced, and Out is closed. What comes
+// later is refused. The error is that of Out.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,7 +22,8 @@ type file struct {
 	data []byte
 }
 
-// packTar packs files as a compressed tar archive, all of one time and without an owner.
+// packTar packs files as a compressed tar archive, all of one time and without an owner, so that
+// the same files are the same bytes.
 func packTar(files []file, modified time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	gz, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -43,7 +44,8 @@ func packTar(files []file, modified time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// packZip packs files as a zip archive, for Windows.
+// packZip packs files as a zip archive, all of one time, for Windows, so that the same files are
+// the same bytes.
 func packZip(files []file, modified time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -67,7 +69,7 @@ func packZip(files []file, modified time.Time) ([]byte, error) {
 }
 
 // collectLicences returns the licences of Go and of every module in the program, which demand to go
-// with it.
+// with it. A module without a file of its licence is an error.
 func (r *release) collectLicences(goos, goarch string) ([]byte, error) {
 	list, err := r.goCommand(goos, goarch, "list", "-deps", "-f",
 		"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/aaep").Output()

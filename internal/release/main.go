@@ -23,7 +23,8 @@ import (
 
 var platforms = []string{"darwin/amd64", "darwin/arm64", "linux/amd64", "linux/arm64", "windows/amd64", "windows/arm64"}
 
-// main writes the archives of a release into the folder of --out.
+// main writes the archives of a release into the folder of -out, with the version of -version or
+// what git says.
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("release: ")
@@ -49,7 +50,7 @@ type release struct {
 var goodVersion = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+-]*$`)
 
 // newRelease takes the version and the time from git where they are not given: the time is
-// SOURCE_DATE_EPOCH, or that of the commit.
+// SOURCE_DATE_EPOCH, or that of the commit. A version of another form is an error.
 func newRelease(source, version string) (*release, error) {
 	r := &release{source: source, version: version}
 	git := func(args ...string) (string, error) {
@@ -79,7 +80,8 @@ func newRelease(source, version string) (*release, error) {
 	return r, nil
 }
 
-// writeArchives writes the archives of all platforms, and their sums.
+// writeArchives writes the archives of all platforms, and their sums, into the folder out, from
+// which it removes those of another version.
 func (r *release) writeArchives(out string) error {
 	if err := prepareFolder(out); err != nil {
 		return err
@@ -168,7 +170,9 @@ func (r *release) commonFiles() (files []file, err error) {
 	return files, nil
 }
 
-// buildArchive builds the command for a platform and packs it with all that belongs to it.
+// buildArchive builds the command for a platform, such as linux/amd64, and packs it with documents
+// and the licences of what is in it, as a zip for Windows and else a tar.gz. name is that of the
+// archive, with the version.
 func (r *release) buildArchive(platform string, documents []file) (name string, data []byte, err error) {
 	goos, goarch, _ := strings.Cut(platform, "/")
 	temp, err := os.MkdirTemp("", "release")

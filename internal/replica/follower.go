@@ -183,7 +183,8 @@ func (f *Follower) reportLocked() {
 // The goroutine that reads the log calls it.
 func (f *Follower) SetLogLost(lost bool) { f.updateLink(func(l *link) { l.lost = lost }) }
 
-// noteContact notes whether the agent answered when it was last sent a message.
+// noteContact notes whether the agent answered when it was last sent a message, and since when it
+// does not. It takes the link's mu.
 func (f *Follower) noteContact(answered bool) {
 	f.updateLink(func(l *link) {
 		if answered {

@@ -18,7 +18,8 @@ type Question interface {
 	AnswerNumber(context.Context, float64) error
 }
 
-// Send answers a question by a response, or where that is nil by a decision.
+// Send answers a question by a response, which is a string, a bool or a float64, or where that is
+// nil by the decision d. Any other value is an error; else the error is the question's.
 func Send(ctx context.Context, q Question, d aaep.Decision, response any) error {
 	switch r := response.(type) {
 	case string:

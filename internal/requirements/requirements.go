@@ -33,7 +33,7 @@ var All = sync.OnceValue(func() (all []Requirement) {
 	return all
 })
 
-// Find returns the row with an id, in any case.
+// Find returns the requirement with an id, in capitals or small letters, or false.
 func Find(id string) (Requirement, bool) {
 	for _, r := range All() {
 		if strings.EqualFold(r.ID, id) {

@@ -63,7 +63,9 @@ const unseen = Accent | Filler | Joiner | Variant
 // isControl reports whether a character is a mark or an isolate of direction.
 func isControl(r rune) bool { return r == lrm || r == rlm || r == alm || r >= lri && r <= pdi }
 
-// mayReorder reports whether a text has characters that a screen may show in another order.
+// mayReorder reports whether a text has characters that a screen may show in another order than the
+// one it is stored in: controls of direction, Arabic digits, or digits beside letters from right to
+// left.
 func mayReorder(s string) bool {
 	var classes Classes
 	for _, r := range s {
@@ -119,7 +121,8 @@ type line struct {
 	broken  int    // the first character because of which the line is seen in another order than heard, or -1
 }
 
-// newLine takes a line apart; right says that its text runs from right to left.
+// newLine takes a line, without its end, apart into characters with their classes; right says that
+// its text runs from right to left. Isolates must be closed on it.
 func newLine(text string, right bool) *line {
 	l := &line{text: text, right: right, broken: -1}
 	for i, r := range text {
@@ -164,7 +167,8 @@ func (l *line) dropChar(i int, breaks bool) {
 	}
 }
 
-// decideIsolates decides which isolates stay. Within one that stays there is no other, and no mark.
+// decideIsolates decides which isolates of the line stay, and drops the others. Within one that
+// stays there is no other, and no mark.
 func (l *line) decideIsolates() {
 	for i := 0; i < len(l.runes); i++ {
 		r := l.runes[i]
@@ -329,7 +333,8 @@ func (l *line) decideMarks() {
 	p.endTurns()
 }
 
-// readIsolate reads the character at i, which belongs to an isolate that stays.
+// readIsolate reads the character at i, which belongs to an isolate that stays: as a number behind
+// a turn, it may need a mark.
 func (p *markPass) readIsolate(i int) {
 	p.inNumber, p.turnTouches = false, false
 	switch {
@@ -437,7 +442,7 @@ func (l *line) decideMark(m int, previous, next Classes, follows bool, numbers i
 	}
 }
 
-// writeTo writes the line without what was dropped, and with the marks that were added.
+// writeTo writes to b the line without what was dropped, and with the marks that were added.
 func (l *line) writeTo(b *strings.Builder) {
 	for i, start := range l.offset {
 		end := len(l.text)

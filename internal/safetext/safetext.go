@@ -117,8 +117,9 @@ func cleanFrom(s string, first int, part, exact bool) string {
 	return b.String()
 }
 
-// firstUnsafe returns the index of the first character that is not kept, or -1. fillers says
-// whether characters that are only left out, or made a plain space, count.
+// firstUnsafe returns the index of the first character of s that is not kept as it is, or -1. part
+// says that s is a part of a text. fillers says whether characters that are only left out, or made
+// a plain space, count.
 func firstUnsafe(s string, part, fillers bool) int {
 	sc := scanner{text: s, part: part}
 	for i := 0; i < len(s); {
@@ -233,8 +234,8 @@ func (sc *scanner) judgeChar(r rune, size int, rest string) verdict {
 	return v
 }
 
-// hasUse reports whether a character that shows nothing spells or chooses something between what is
-// kept before it and what follows.
+// hasUse reports whether r, of the classes c, which shows nothing, spells or chooses something
+// between what is kept before it and rest, which follows.
 func (sc *scanner) hasUse(r rune, c Classes, rest string) bool {
 	next, _ := utf8.DecodeRuneInString(rest)
 	previous, following := Class(sc.before), Class(next)
@@ -273,8 +274,8 @@ func (sc *scanner) isolatesStay() bool {
 	return sc.isolates > 0
 }
 
-// isolatesBalanced reports whether isolates are closed on their line, none before it opens, and are
-// nested no deeper than maxIsolates.
+// isolatesBalanced reports whether isolates are closed on their line, none is closed before it
+// opens, and they are nested no deeper than maxIsolates.
 func isolatesBalanced(s string) bool {
 	depth := 0
 	for _, r := range s {

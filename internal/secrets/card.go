@@ -110,8 +110,8 @@ func isCard(digits []byte) bool {
 	return isIssuedNumber(digits) && passesLuhn(digits) && !(len(digits) == 13 && isBarcode(digits))
 }
 
-// isIssuedNumber reports whether some issuer of cards numbers them so: with this length and these
-// first digits.
+// isIssuedNumber reports whether some issuer of cards numbers them so, by the length and the first
+// digits. digits has at least 13.
 func isIssuedNumber(digits []byte) bool {
 	first := func(n int) (v int) {
 		for _, d := range digits[:n] {

@@ -33,7 +33,7 @@ func foldForMatching(s string) string {
 	}, s)
 }
 
-// isASCII reports whether s has ASCII characters only.
+// isASCII reports whether s has ASCII characters only; true for "".
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= 0x80 {
@@ -126,7 +126,8 @@ var forms = []form{
 		`\bcurl\b[^\n|;&]*?\s(?:-u\s*|--user[\s=]+)["']?[^\s:"'$<]+:([^\s"'` + "`" + `;]+)`), "password", isValue},
 }
 
-// formIn returns the kind of the first form that s has, or "".
+// formIn returns the kind of the first form of forms that s has, or "". A form's own check may
+// refuse what its pattern finds.
 func formIn(s string) string {
 	small := strings.ToLower(s)
 	for _, f := range forms {

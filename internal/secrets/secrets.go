@@ -109,7 +109,8 @@ func keyIn(s string) string {
 	return ""
 }
 
-// matchesRest reports whether rest, all of a run behind the form's prefix, is that of a key.
+// matchesRest reports whether rest, all of a run behind the form's prefix, is that of a key: as
+// long as the form says, and mixed as no word is.
 func (f keyForm) matchesRest(rest string) bool {
 	switch {
 	case len(rest) < f.least:

@@ -112,7 +112,9 @@ func Requests(r io.Reader, w io.Writer) error {
 	}
 }
 
-// Answer answers one Request.
+// Answer answers one Request: it gives the tokens to a Segmenter one by one, and returns each
+// sentence and the token after which it was known. A token that is not what enc says is an Error in
+// the Response.
 func Answer(req *Request) *Response {
 	res := &Response{ID: req.ID, Sentences: []string{}, EmittedAfterToken: []int{}}
 	s := segmenter(req.Lang, req.MaxRunes)

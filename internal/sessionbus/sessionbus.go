@@ -21,7 +21,8 @@ import (
 // they build with the linker's -X.
 var Processes = "/proc"
 
-// Dial connects to the session bus. ctx bounds the connecting, not the connection.
+// Dial connects to the session bus of the user. ctx bounds the connecting, not the connection,
+// which the caller closes. The error says that there is no bus, or is that of ctx.
 func Dial(ctx context.Context) (*dbus.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -77,8 +78,8 @@ type welcomed struct {
 	begun   bool
 }
 
-// Write answers the lines with which a client authenticates itself, and passes on what it writes
-// after BEGIN.
+// Write answers the lines with which a client authenticates itself, as a bus does, and passes on
+// what it writes after BEGIN.
 func (w *welcomed) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	begun := w.begun

@@ -40,7 +40,8 @@ func (s *Shield) Call(doing string, f func() error) (err error) {
 	return CheckError(f())
 }
 
-// LogMistake logs a mistake as an error, at most once a minute for each kind.
+// LogMistake logs a mistake of an author's code as an error, at most once a minute for each kind.
+// Any goroutine may call it.
 func (s *Shield) LogMistake(kind, message string, attrs ...any) {
 	now := time.Now()
 	s.mu.Lock()

@@ -36,7 +36,8 @@ func ReadScene(t *testing.T, path string) (s Scene) {
 	return s
 }
 
-// Missing returns what was not heard to its end, or not where it belongs; empty is nothing.
+// Missing returns the first words of the scene that were not heard to their end in all, or not
+// where they belong; "" if all were.
 func (s Scene) Missing(all []Message) string {
 	next, from := 0, 0
 	for _, words := range s.hears {
@@ -53,7 +54,7 @@ func (s Scene) Missing(all []Message) string {
 	return ""
 }
 
-// Faults returns what else was not as the scene says.
+// Faults returns, in words, all that was not as the scene says; none if all was.
 func (s Scene) Faults(all []Message) (faults []string) {
 	if words := s.Missing(all); words != "" {
 		faults = append(faults, fmt.Sprintf("%q was not heard to its end, or not where it belongs", words))

@@ -32,6 +32,7 @@ type Server struct {
 }
 
 // Start starts a Server, which ends with the test and is the one that programs of the test find.
+// The test fails where a program of it does not start. It sets SPEECHD_ADDRESS.
 func Start(t *testing.T) *Server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "aaep") // t.TempDir is too long for the path of a socket
@@ -65,8 +66,8 @@ SymbolsPreprocFile "symbols.dic"
 	return s
 }
 
-// run starts a program, waits until it listens at a socket, and returns what kills it and its
-// children.
+// run starts a program, waits until it listens at a socket, for at most a minute, and returns what
+// kills it and its children. Its folders are in dir. It ends with the test.
 func run(t *testing.T, dir, socket string, name string, args ...string) (kill func()) {
 	t.Helper()
 	var output bytes.Buffer

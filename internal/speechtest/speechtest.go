@@ -84,7 +84,7 @@ func (s *Server) Dial(context.Context) (net.Conn, error) {
 	return theirs, nil
 }
 
-// serveClient adds a client and serves it in the background.
+// serveClient adds a client, and serves it by two goroutines that end with its connection.
 func (s *Server) serveClient(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +173,8 @@ func (s *Server) Close() {
 	s.running.Wait()
 }
 
-// readCommands obeys a client until it leaves. What it asked for is still said then.
+// readCommands obeys a client until it leaves. What it asked for is still said then, as the real
+// server does. It is a goroutine of its own for each client.
 func (s *Server) readCommands(c *client) {
 	defer func() {
 		c.conn.Close()
@@ -228,7 +229,8 @@ func (s *Server) answerInstead(c *client, line string) bool {
 	return ok
 }
 
-// obeyCommand obeys a command, and returns the answer.
+// obeyCommand obeys a command of a client, and returns the answer; an unknown one gets an error of
+// SSIP. The caller holds s.mu.
 func (s *Server) obeyCommand(c *client, line string) string {
 	if rest, ok := strings.CutPrefix(line, "SET SELF "); ok {
 		name, value, ok := strings.Cut(rest, " ")
@@ -269,8 +271,8 @@ func (s *Server) obeyCommand(c *client, line string) string {
 	return "500 ERR INVALID COMMAND\r\n"
 }
 
-// queueText queues a text. Of the priorities it knows "important", which cuts off others; the rest
-// wait.
+// queueText queues a text of a client, and begins with it if nothing is said. Of the priorities it
+// knows "important", which cuts off others; the rest wait. The caller holds s.mu.
 func (s *Server) queueText(c *client, text string) {
 	if strings.TrimSpace(text) == "" {
 		s.sendLines(c, "227 OK MESSAGE CANCELED\r\n")
@@ -294,7 +296,8 @@ func (s *Server) queueText(c *client, text string) {
 	s.startNext()
 }
 
-// startNext begins with the first message that waits, if nothing is being said.
+// startNext begins with the first message that waits, if nothing is being said. It ends after as
+// long as its words take. The caller holds s.mu.
 func (s *Server) startNext() {
 	if s.now != nil || len(s.queue) == 0 {
 		return
@@ -344,7 +347,7 @@ func (s *Server) endMessage(m *message, code, name string) {
 	s.startNext()
 }
 
-// cancelMessages silences and drops the messages that which chooses.
+// cancelMessages silences and drops the messages that which chooses. The caller holds s.mu.
 func (s *Server) cancelMessages(which func(*message) bool) {
 	if s.now != nil && which(s.now) {
 		s.silenceMessage(s.now)

@@ -236,7 +236,8 @@ var named = func() (all [][]*unicode.RangeTable) {
 	return all
 }()
 
-// parseCharacters returns the characters that the Of of a row lists.
+// parseCharacters returns the characters that the Of of a row lists: names of categories and
+// scripts, and code points in hex, single or as ranges.
 func parseCharacters(list string) (of []*unicode.RangeTable) {
 	var ranges unicode.RangeTable
 	for name := range strings.FieldsSeq(list) {

@@ -25,7 +25,8 @@ import (
 	"sync"
 )
 
-// main runs every test, apart from what else runs on this machine, and prints one summary.
+// main runs go test as its arguments say, with a home folder of its own, and prints one summary. It
+// exits with 1 if anything failed.
 func main() {
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt) // go test gets it too, and ends; what it did until then is reported
@@ -66,7 +67,7 @@ func runs(arguments []string) (all [][][]string) {
 	return all
 }
 
-// splitAt yields what is between the separators, without what is empty.
+// splitAt yields what is between the separators, in order; what is empty is left out.
 func splitAt(arguments []string, separator string) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		for len(arguments) > 0 {
@@ -158,7 +159,8 @@ type skip struct {
 	count  int    // subtests, 0 for the test itself
 }
 
-// run runs go test once.
+// run runs go test once with arguments, in env, and adds to the summary how it went. It returns
+// when it has ended.
 func (s *summary) run(arguments, env []string) {
 	index := 0
 	if len(arguments) > 0 && arguments[0] == "-C" {
@@ -191,7 +193,8 @@ func (s *summary) printLine(line string) {
 	fmt.Fprint(s.out, line)
 }
 
-// read gathers the events of the run, and prints of each package that has ended how it did.
+// read gathers the events of the run from its output, and prints of each package that has ended how
+// it did. It returns at the end of the output.
 func (r *report) read(from io.Reader) {
 	lines := bufio.NewReader(from)
 	for {
@@ -208,7 +211,8 @@ func (r *report) read(from io.Reader) {
 	}
 }
 
-// add takes the next event of the run.
+// add takes the next event of the run: it keeps output until it is known whether the test failed,
+// and notes what was skipped. It takes r.mu.
 func (r *report) add(ev event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -275,7 +279,8 @@ func (r *report) fail(ev event) {
 
 var logged = regexp.MustCompile(`^\s+[^\s:]+\.go:\d+: `)
 
-// skip notes a test that was skipped, or a package without tests, with what it said before that.
+// skip notes a test that was skipped, with the reason it printed; parts of one test are counted. A
+// package without tests is left out. The caller holds s.mu.
 func (s *summary) skip(ev event, output []string) {
 	if ev.Test == "" {
 		return // it has no tests
@@ -297,7 +302,8 @@ func (s *summary) skip(ev event, output []string) {
 	}
 }
 
-// print prints the summary, last what failed, and reports whether nothing did.
+// print prints the summary: what was skipped and why, how each package ended, and last what failed.
+// It reports whether nothing did.
 func (s *summary) print() bool {
 	fmt.Fprintln(s.out)
 	for _, k := range s.skipped {

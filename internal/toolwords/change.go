@@ -25,7 +25,7 @@ func (c Change) Summary(place string) string {
 	return fmt.Sprintf("In %s: %s.", place, counts)
 }
 
-// countLines returns how many lines are added and removed.
+// countLines returns how many lines are added and removed by the change.
 func (c Change) countLines() (added, removed int) {
 	for _, l := range c.diffLines() {
 		switch l.sign {
@@ -67,8 +67,9 @@ type diffLine struct {
 // maxCells bounds the work of comparing two texts line by line.
 const maxCells = 4 << 20
 
-// diffLines compares the lines of the two texts. Where they are too many to compare, what lies
-// between the lines that are the same at both ends counts as removed and added.
+// diffLines compares the lines of the two texts, and returns all lines, each with the sign ' ', '+'
+// or '-'. Where they are too many to compare, what lies between the lines that are the same at both
+// ends counts as removed and added.
 func (c Change) diffLines() (lines []diffLine) {
 	var oldLines []string
 	if c.Old != nil {

@@ -75,6 +75,7 @@ var (
 	naming   = setOf("for case select function")
 )
 
+// setOf returns the set of the names that a text lists with blanks between.
 func setOf(names string) map[string]bool {
 	set := map[string]bool{}
 	for name := range strings.FieldsSeq(names) {
@@ -89,7 +90,8 @@ var (
 )
 
 // describeCommand returns what an action begins with that runs a command line: "Run the command",
-// or, of a long one, what matters in it.
+// or, of a long one, what matters in it. The part beyond mostScanned bytes counts as doing the
+// worst.
 func describeCommand(command string) string {
 	const usual = "Run the command "
 	command = strings.TrimSpace(command)
@@ -122,7 +124,8 @@ func describeCommand(command string) string {
 	return "Run a command with " + join(texts, mostExcerpts) + " in it" + folder + ": "
 }
 
-// join lists texts, of which it says how many there are beyond limit.
+// join lists texts, at least one, with commas and "and"; beyond limit it says how many more there
+// are.
 func join(texts []string, limit int) string {
 	if more := len(texts) - limit; more > 0 {
 		texts = append(slices.Clone(texts[:limit]), fmt.Sprintf("%d more", more))
@@ -198,7 +201,8 @@ func (s *commandScan) scanNested(text string, depth int) {
 	}
 }
 
-// read reads what begins at i, and returns the place of its last byte.
+// read reads what begins at i: a quotation, a blank, an operator or a character of a word. It
+// returns the place of the last byte that it read.
 func (r *commandReader) read(i int) int {
 	next := byte(0)
 	if i+1 < len(r.text) {
@@ -281,7 +285,8 @@ func (r *commandReader) addToWord(text string) {
 	r.inWord = true
 }
 
-// endWord ends the word that is being read, if there is one.
+// endWord ends the word that is being read, if there is one: it is the target of a redirection, or
+// a word of the command.
 func (r *commandReader) endWord() {
 	if !r.inWord {
 		return
@@ -297,7 +302,8 @@ func (r *commandReader) endWord() {
 	r.words = append(r.words, w)
 }
 
-// endCommand ends a simple command; pipes says that the next reads what it prints.
+// endCommand ends a simple command, which is noted; pipes says that the next one reads what it
+// prints. Words that it may run as a command line are scanned too.
 func (r *commandReader) endCommand(pipes bool) {
 	r.endWord()
 	runs := r.noteCommand(r.words, r.piped, len(r.ends) > 0)
@@ -338,7 +344,8 @@ func (r *commandReader) readHereDocuments(i int) int {
 	return i
 }
 
-// closingQuote returns the place of the mark that closes the one at i, or the end of the text.
+// closingQuote returns the place of the mark that closes the one at i, or the length of the text.
+// In double marks, a backslash and $( count.
 func closingQuote(text string, i int) int {
 	for j := i + 1; j < len(text); j++ {
 		switch {
@@ -354,8 +361,8 @@ func closingQuote(text string, i int) int {
 	return len(text)
 }
 
-// closingParenthesis returns the place of the one that closes the parenthesis at i, or the end of
-// the text.
+// closingParenthesis returns the place of the one that closes the parenthesis at i, or the length
+// of the text. Those in quotations do not count.
 func closingParenthesis(text string, i int) int {
 	open := 0
 	for j := i; j < len(text); j++ {
@@ -409,7 +416,8 @@ func (s *commandScan) add(rank int, text string) {
 	s.findings = append(s.findings, finding{rank, text})
 }
 
-// noteRedirect notes that output goes to a file.
+// noteRedirect notes that output goes to a file by a sign, > or >>. One to nothing, or to another
+// stream, is not noted.
 func (s *commandScan) noteRedirect(sign, target string) {
 	switch {
 	case target == "/dev/null" || target == "" || strings.Trim(target, "0123456789-") == "":
@@ -468,7 +476,8 @@ func (s *commandScan) noteCommand(words []word, piped, fed bool) (runs bool) {
 	return runners[name] || wrappers[name] || shells[name] || interpreters[name] || !plainProgram.MatchString(words[0].text)
 }
 
-// noteWrapped notes what matters among the words that a program runs.
+// noteWrapped notes what matters among the words that a program such as sudo or xargs runs; excerpt
+// is the whole command, for the words.
 func (s *commandScan) noteWrapped(words []word, excerpt string) {
 	for _, w := range words {
 		name := programName(w.text)

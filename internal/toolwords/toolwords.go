@@ -118,7 +118,8 @@ const (
 	Other   = "other"
 )
 
-// Risk returns how much harm a tool of a kind can do.
+// Risk returns how much harm a tool of a kind can do: high for every kind that is not known to be
+// less.
 func Risk(kind string) aaep.Risk {
 	switch kind {
 	case Read, Search, Think:
@@ -148,7 +149,8 @@ func Action(kind, title, command string) string {
 	return words.Sentence(verb + " " + title)
 }
 
-// Command returns the command in the input of a tool as it is written, or "".
+// Command returns the command in the input of a tool as it is written, or its arguments with blanks
+// between; "" where there is none.
 func Command(input jsontext.Value) string {
 	var in struct {
 		Command jsontext.Value `json:"command"`

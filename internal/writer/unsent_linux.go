@@ -12,7 +12,8 @@ const (
 	notSentLowat = 25 // TCP_NOTSENT_LOWAT, which package syscall does not know
 )
 
-// limitUnsent has the system buffer no more than maxUnsent bytes of a TCP connection.
+// limitUnsent has the system buffer no more than maxUnsent bytes of a TCP connection, also below
+// TLS, so that a slow reader is noticed soon. Any other connection stays as it is.
 func limitUnsent(conn Conn) {
 	if secured, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = secured.NetConn()

@@ -24,7 +24,8 @@ type Program struct {
 	out *bufio.Reader
 }
 
-// Start starts a program, which ends with the test.
+// Start starts a program in dir, which ends with the test. Its output can be read line by line, and
+// its errors are those of the test.
 func Start(t *testing.T, dir, name string, args ...string) *Program {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -65,7 +66,8 @@ type Listener struct {
 	moved chan struct{}
 }
 
-// Listen begins to listen, at no limit of the rate. A nil reply never answers, and cannot be asked.
+// Listen begins to listen to p, at no limit of the rate. reply is called for each question; a nil
+// reply never answers, and cannot be asked. It ends with p.
 func Listen(t *testing.T, p *producer.Producer, reply func(l *Listener, ev *aaep.Event)) *Listener {
 	t.Helper()
 	answers := reply != nil
@@ -115,7 +117,8 @@ func Listen(t *testing.T, p *producer.Producer, reply func(l *Listener, ev *aaep
 	return l
 }
 
-// Await waits until what was heard is as ok wants it, and returns it.
+// Await waits until ok returns true for what was heard and the types of events so far, and returns
+// what was heard. The test fails, with what was heard, when its context ends.
 func (l *Listener) Await(t *testing.T, ok func(heard string, kinds []aaep.Type) bool) string {
 	t.Helper()
 	for {
@@ -143,7 +146,7 @@ func (l *Listener) AwaitState(t *testing.T, text string) {
 	})
 }
 
-// AwaitEnd waits until so many sessions have ended, and returns all text so far.
+// AwaitEnd waits until so many sessions have ended, and returns all text that was heard so far.
 func (l *Listener) AwaitEnd(t *testing.T, sessions int) string {
 	t.Helper()
 	return l.Await(t, func(_ string, kinds []aaep.Type) bool {
@@ -164,7 +167,7 @@ func (l *Listener) AwaitHeard(t *testing.T, text string) string {
 	return l.Await(t, func(heard string, _ []aaep.Type) bool { return strings.Contains(heard, text) })
 }
 
-// NewProducer returns a Producer that ends with the test.
+// NewProducer returns a Producer that is shut down with the test.
 func NewProducer(t *testing.T) *producer.Producer {
 	t.Helper()
 	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "archive"}, ShortTimeouts: true,

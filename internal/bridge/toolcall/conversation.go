@@ -116,7 +116,8 @@ func (c *Conversation) EndCall(id string, failure error) bool {
 	return done != nil
 }
 
-// Result announces the result of a call: the tool's failure, or a text.
+// Result announces the result of a call: the tool's failure as a notice, or a text as an output, as
+// much as may be told. An empty text is not announced.
 func (c *Conversation) Result(text string, failure error) {
 	if failure != nil {
 		c.AnnounceNotice(words.Sentence("The tool says: " + toolwords.Clip(failure.Error(), maxReason)))

@@ -140,7 +140,8 @@ func readEntries[P Record](content []byte) (key []byte, left []Left[P], err erro
 
 var errNotOurs = errors.New("it is not a file of this command")
 
-// encodeEntries returns a file with a key and the calls that are not settled.
+// encodeEntries returns the content of a file with a key and the calls that are not settled, a line
+// for each.
 func encodeEntries[P Record](key []byte, left []Left[P]) ([]byte, error) {
 	all := []entry[P]{{Key: key}}
 	for i := range left {
@@ -211,7 +212,7 @@ const (
 )
 
 // markSent records, in the file too, that a held call is about to be made. With an error it must
-// not be made.
+// not be made. A call that was made already is an error. It takes h.mu.
 func (h *Held[P, R]) markSent(call *Call[P, R]) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -312,7 +313,7 @@ var (
 )
 
 // Refusal returns the reason why a held call was not made, in words for a model; err is that of
-// Ask.
+// Ask. Each ends by saying that it was not done.
 func Refusal(err error) string {
 	switch {
 	case errors.Is(err, producer.ErrRejected):
