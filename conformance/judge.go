@@ -14,38 +14,16 @@ import (
 // unless there need not have been anything in it. Recordings in c.beside count only if they fail. A
 // name without a recording is passed over.
 func judgeCase(c Case, recordings map[string]*Recording) Result {
-	result := Result{Case: c, Verdict: Inconclusive, Seen: "nothing was played"}
-	const empty, needless, judged, missing, failed = 1, 2, 3, 4, 5
-	var wrong problems
-	var plays [failed + 1][]string
-	worst := 0
+	j := caseJudgement{result: Result{Case: c, Verdict: Inconclusive, Seen: "nothing was played"}}
 	for _, name := range c.plays {
 		r := recordings[name]
 		if r == nil {
 			continue
 		}
-		f, is := c.judgeRecording(name, r), missing
-		switch {
-		case f.problems != nil:
-			wrong.addProblems(name, r, f.problems)
-			result.Verdict, worst = Fail, failed
-			continue
-		case f.Verdict == Fail:
-			is = failed
-		case f.Verdict == Skipped:
-			is = needless
-		case f.Verdict != Inconclusive:
-			is = judged
-		case f.none:
-			is = empty
-		}
-		if plays[is] = append(plays[is], name); is > worst {
-			result.Play, result.Verdict, result.Seen, result.Evidence = name, f.Verdict, f.Seen,
-				evidenceOf(r, f.Evidence)
-			result.cause, worst = f.cause, is
-		}
-		if is == failed {
-			break
+		f := c.judgeRecording(name, r)
+		j.addFinding(name, r, f)
+		if f.Verdict == Fail && f.problems == nil {
+			break // problems are gathered from all recordings, other failures are not
 		}
 	}
 	for _, name := range c.beside {
@@ -53,25 +31,78 @@ func judgeCase(c Case, recordings map[string]*Recording) Result {
 		if r == nil {
 			continue
 		}
-		switch f := c.judgeRecording(name, r); {
-		case f.problems != nil:
-			wrong.addProblems(name, r, f.problems)
-			result.Verdict, worst = Fail, failed
-		case f.Verdict == Fail && worst != failed:
-			result.Play, result.Verdict, result.Seen, result.Evidence, worst = name, f.Verdict, f.Seen,
-				evidenceOf(r, f.Evidence), failed
+		if f := c.judgeRecording(name, r); f.problems != nil || f.Verdict == Fail {
+			j.addFinding(name, r, f)
 		}
 	}
-	result.judged = len(plays[judged])
-	if len(wrong.texts) > 0 {
-		result.Play, result.Seen, result.Evidence = wrong.evidence[0].play, wrong.String(), wrong.evidence
+	return j.finish()
+}
+
+// A rank orders findings about one case: the highest decides.
+type rank int
+
+const (
+	unjudged rank = iota
+	empty         // nothing to judge came, and nothing need have come
+	needless      // the recording need not be judged
+	judged        // it was judged, and is right
+	missing       // it could not be judged
+	failed
+)
+
+// rankOf returns the rank of a finding.
+func rankOf(f Finding) rank {
+	switch {
+	case f.problems != nil, f.Verdict == Fail:
+		return failed
+	case f.Verdict == Skipped:
+		return needless
+	case f.Verdict != Inconclusive:
+		return judged
+	case f.none:
+		return empty
 	}
-	if worst == missing && len(plays[judged]) > 0 {
+	return missing
+}
+
+// A caseJudgement gathers what a case finds in its recordings.
+type caseJudgement struct {
+	result Result
+	worst  rank
+	plays  [failed + 1][]string // the names of the recordings, by rank
+	wrong  problems
+}
+
+// addFinding adds what was found in the recording of one scenario run. The first finding of the
+// worst rank makes the result.
+func (j *caseJudgement) addFinding(name string, r *Recording, f Finding) {
+	if f.problems != nil {
+		j.wrong.addProblems(name, r, f.problems)
+		j.result.Verdict, j.worst = Fail, failed
+		return
+	}
+	is := rankOf(f)
+	j.plays[is] = append(j.plays[is], name)
+	if is > j.worst {
+		j.worst = is
+		j.result.Play, j.result.Verdict, j.result.Seen, j.result.cause = name, f.Verdict, f.Seen, f.cause
+		j.result.Evidence = evidenceOf(r, f.Evidence)
+	}
+}
+
+// finish returns the result of all findings. A requirement that is only recommended does not fail.
+func (j *caseJudgement) finish() Result {
+	result := j.result
+	result.judged = len(j.plays[judged])
+	if len(j.wrong.texts) > 0 {
+		result.Play, result.Seen, result.Evidence = j.wrong.evidence[0].play, j.wrong.String(), j.wrong.evidence
+	}
+	if j.worst == missing && result.judged > 0 {
 		result.cause = cmp.Or(result.cause, result.Seen) // which other cases may have as well
 		result.Seen = fmt.Sprintf("it was right in %s, and %s could not be judged: %s",
-			pluralOf(len(plays[judged]), "play"), strings.Join(plays[missing], ", "), result.Seen)
+			pluralOf(result.judged, "play"), strings.Join(j.plays[missing], ", "), result.Seen)
 	}
-	if c.Strength == Should {
+	if result.Case.Strength == Should {
 		switch result.Verdict {
 		case Fail:
 			result.Verdict = Deviation

@@ -250,7 +250,7 @@ func (run ProducerRun) performRuns(ctx context.Context, plays []scenarioRun) (pe
 // there, or ctx is done; then those that were run to their end come with it. If nothing at all
 // comes in the first one, it ends there without an error.
 func (run ProducerRun) performEach(ctx context.Context, plays []scenarioRun) (harnesses []*producerHarness, err error) {
-	met, turn, begun := map[string]bool{}, make(chan struct{}, 1), false
+	known, turn, begun := map[string]bool{}, make(chan struct{}, 1), false
 	var last *producerHarness
 	defer func() { last.awaitListeners() }()
 	for i, p := range plays {
@@ -260,36 +260,53 @@ func (run ProducerRun) performEach(ctx context.Context, plays []scenarioRun) (ha
 			}
 		}
 		progress(p.name)
-		if run.OneLink || slices.Contains(soloRuns, p.name) && last.couldAnswer() {
+		mustBeAlone := slices.Contains(soloRuns, p.name) && last.couldAnswer()
+		if run.OneLink || mustBeAlone {
 			last.awaitListeners()
 		}
 		within, stop := context.WithTimeout(ctx, cmp.Or(run.Timeout, maxRunTime))
-		last = &producerHarness{ctx: within, run: run, recorder: newRecorder(p.scenario, maps.Clone(met)), stop: stop,
+		last = &producerHarness{ctx: within, run: run, recorder: newRecorder(p.scenario, maps.Clone(known)), stop: stop,
 			scenarioRun: p, turn: turn, progress: progress, before: last,
 			endless: last != nil && last.endless, over: make(chan struct{})}
 		last.performRun()
 		harnesses = append(harnesses, last)
 		rec := last.recorder.snapshot()
-		_, missed := rec.noteOn(0, noteNoDial)
-		_, hungUp := rec.noteOn(0, noteClosed)
 		begun = begun || p.scenario.Name != "" && rec.DriverErr == nil
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return harnesses[:len(harnesses)-1], ctx.Err()
-		case i == 0 && !rec.hasViolation() && (missed || run.OneLink && (hungUp || last.links[0].dead)) &&
-			p.name != unauthenticatedPlay && len(rec.messagesOn(0, false)) == 0:
-			err := last.links[0].unreachedReason()
-			if noticed := rec.firstViolation(); noticed != "" {
-				err = fmt.Errorf("%s: %w", noticed, err)
-			}
-			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
-		case !begun && errors.Is(rec.DriverErr, ErrNoDriver):
+		}
+		if i == 0 && last.isUnreached(rec) {
+			return nil, last.unreachedError(rec)
+		}
+		if !begun && errors.Is(rec.DriverErr, ErrNoDriver) {
 			return nil, rec.DriverErr
 		}
-		rec.addKnown(met)
-		if last.mute && len(harnesses) == 1 {
+		rec.addKnown(known)
+		if last.mute && i == 0 {
 			break // nor will anything come of the others
 		}
 	}
 	return harnesses, nil
+}
+
+// isUnreached reports whether the agent was not there for this run: it could not be dialled, or its
+// only link ended, and nothing came of it that could be judged.
+func (h *producerHarness) isUnreached(rec *Recording) bool {
+	if h.scenarioRun.name == unauthenticatedPlay || rec.hasViolation() || len(rec.messagesOn(0, false)) > 0 {
+		return false
+	}
+	if _, missed := rec.noteOn(0, noteNoDial); missed {
+		return true
+	}
+	_, hungUp := rec.noteOn(0, noteClosed)
+	return h.run.OneLink && (hungUp || h.links[0].dead)
+}
+
+// unreachedError says why the agent was not there, and what was noticed of it.
+func (h *producerHarness) unreachedError(rec *Recording) error {
+	err := h.links[0].unreachedReason()
+	if noticed := rec.firstViolation(); noticed != "" {
+		err = fmt.Errorf("%s: %w", noticed, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }

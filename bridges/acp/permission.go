@@ -83,23 +83,13 @@ func (a *Agent) decodePermission(r *request) (ask permissionRequest, err error) 
 // stopped, it is cancelled; beside an editor it then has no answer of ours. It returns when the
 // request is settled.
 func (t *turn) askPermission(r *request, ask permissionRequest) {
-	t.mu.Lock()
-	t.endText()
-	call := t.mergeCall(ask.ToolCall)
-	if call == nil || t.ended || t.halted {
-		t.mu.Unlock()
+	p := t.beginPermission(r, ask)
+	if p == nil {
 		if !t.c.agent.besideEditor {
 			r.answer(cancelledOutcome())
 		}
 		return
 	}
-	call.asked = true
-	if call.reportTimer != nil {
-		call.reportTimer.Stop()
-	}
-	p := &permission{request: r, call: call, about: *call, options: usableOptions(ask.Options),
-		change: make(chan permissionOption, 1)}
-	t.mu.Unlock()
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	defer context.AfterFunc(t.asking, cancel)()
@@ -113,28 +103,59 @@ func (t *turn) askPermission(r *request, ask permissionRequest) {
 	if err == nil && allowsAction(option) {
 		return // grant has answered
 	}
-	if t.c.agent.besideEditor && (t.halted || ctx.Err() != nil || err != nil && !errors.Is(err, producer.ErrRejected)) {
+	cancelled := t.halted || ctx.Err() != nil
+	decided := !cancelled && (err == nil || errors.Is(err, producer.ErrRejected))
+	if t.c.agent.besideEditor && !decided {
 		return // the editor answers it
 	}
-	call.denied = true
-	if call.done != nil { // it was told as running before it asked
-		call.done(producer.ErrRejected)
-		call.ended = true
-	}
-	no := cancelledOutcome()
+	p.call.deny()
 	switch {
-	case t.halted || ctx.Err() != nil:
+	case cancelled:
+		r.answer(cancelledOutcome())
 	case err == nil:
-		no = selectedOutcome(option) // a rejection that was chosen by its name
+		r.answer(selectedOutcome(option)) // a rejection that was chosen by its name
 	default:
-		for _, o := range p.options {
-			if o.Kind == rejectOnce {
-				no = selectedOutcome(o)
-				break
-			}
+		r.answer(p.rejection())
+	}
+}
+
+// beginPermission enters the tool call that a permission is about as one that was asked for, so
+// that it is not announced as running meanwhile. It returns nil if the turn is over, or if there is
+// no such call: nothing can be asked then.
+func (t *turn) beginPermission(r *request, ask permissionRequest) *permission {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.endText()
+	call := t.mergeCall(ask.ToolCall)
+	if call == nil || t.ended || t.halted {
+		return nil
+	}
+	call.asked = true
+	if call.reportTimer != nil {
+		call.reportTimer.Stop()
+	}
+	return &permission{request: r, call: call, about: *call, options: usableOptions(ask.Options),
+		change: make(chan permissionOption, 1)}
+}
+
+// deny notes that a call was not allowed. One that was told as running before it asked has ended.
+// The turn's lock is held.
+func (c *call) deny() {
+	c.denied = true
+	if c.done != nil {
+		c.done(producer.ErrRejected)
+		c.ended = true
+	}
+}
+
+// rejection returns the first option that rejects this once, or else that the request is cancelled.
+func (p *permission) rejection() permissionResponse {
+	for _, o := range p.options {
+		if o.Kind == rejectOnce {
+			return selectedOutcome(o)
 		}
 	}
-	r.answer(no)
+	return cancelledOutcome()
 }
 
 // putQuestion waits until the requests before r are answered, since Details and Options are about

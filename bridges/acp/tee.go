@@ -362,62 +362,87 @@ func (t *tee) observeLines() {
 // observeLine applies one line that has passed: a prompt, an update, a permission, an answer. It
 // runs on the observer's goroutine. A line that cannot be read is left out.
 func (t *tee) observeLine(p observedLine) {
-	var m message
 	if p.tooLong {
 		t.agent.reportLost(fmt.Sprintf("a message of more than %d MiB", maxLine>>20))
 		return
 	}
+	var m message
 	if toolwords.Decode(p.line, &m) != nil {
 		return
-	}
-	var params struct {
-		SessionID string         `json:"sessionId"`
-		Prompt    []contentBlock `json:"prompt"`
-	}
-	if m.Method != nil {
-		decodeParams(m.Params, &params)
 	}
 	method := ""
 	if m.Method != nil {
 		method = *m.Method
 	}
+	var params conversationParams
 	var c *Conversation
 	switch method {
 	case "session/prompt", "session/cancel", "session/update", "session/request_permission":
+		decodeParams(m.Params, &params)
 		if c = t.findConversation(params.SessionID); c == nil {
 			return
 		}
 	}
+	if !p.fromEditor {
+		t.observeAgent(c, method, m, p.permission)
+		return
+	}
 	switch {
-	case p.fromEditor && method == "initialize":
+	case method == "initialize":
 		t.hello = string(m.ID)
-	case !p.fromEditor && m.Method == nil && t.hello != "" && string(m.ID) == t.hello:
-		t.hello = ""
-		var hello initializeResponse
-		if decodeAnswer(m, true, &hello) == nil && hello.ProtocolVersion != protocolVersion {
-			t.stopObserving(fmt.Sprintf("the two speak version %d of the protocol, and only %d can be followed",
-				hello.ProtocolVersion, protocolVersion))
-		}
-	case p.fromEditor && method == "session/prompt" && m.ID != nil:
+	case method == "session/prompt" && m.ID != nil:
 		t.beginPrompt(c, string(m.ID), params.Prompt)
-	case p.fromEditor && method == "session/cancel":
+	case method == "session/cancel":
 		c.Stop()
-	case p.fromEditor && m.Method == nil && p.permission != nil && !p.permission.settled:
+	case m.Method == nil && p.permission != nil && !p.permission.settled:
 		t.reportEditorAnswer(p.permission, m)
-	case !p.fromEditor && method == "session/update":
+	}
+}
+
+// conversationParams are the parameters that tell which conversation a message is about, and the
+// text of a prompt.
+type conversationParams struct {
+	SessionID string         `json:"sessionId"`
+	Prompt    []contentBlock `json:"prompt"`
+}
+
+// observeAgent applies a message of the agent for observeLine: the answer to the editor's first
+// message, an update, a request for permission, or the answer that ends a prompt. c is the
+// conversation that it names, or nil.
+func (t *tee) observeAgent(c *Conversation, method string, m message, asked *pendingPermission) {
+	isAnswer := m.Method == nil
+	switch {
+	case isAnswer && t.hello != "" && string(m.ID) == t.hello:
+		t.hello = ""
+		t.checkVersion(m)
+	case method == "session/update":
 		c.applyUpdate(m.Params)
-	case !p.fromEditor && p.permission != nil:
-		go func() {
-			defer func() {
-				if r := recover(); r != nil {
-					t.stopObserving(fmt.Sprint(r))
-				}
-			}()
-			c.answerPermission(p.permission.request)
-		}()
-	case !p.fromEditor && m.Method == nil:
+	case asked != nil:
+		go t.answerPermission(c, asked)
+	case isAnswer:
 		t.endPrompt(m)
 	}
+}
+
+// checkVersion stops observing if the agent's answer to initialize names a version of the protocol
+// that cannot be followed.
+func (t *tee) checkVersion(answer message) {
+	var hello initializeResponse
+	if decodeAnswer(answer, true, &hello) == nil && hello.ProtocolVersion != protocolVersion {
+		t.stopObserving(fmt.Sprintf("the two speak version %d of the protocol, and only %d can be followed",
+			hello.ProtocolVersion, protocolVersion))
+	}
+}
+
+// answerPermission puts the question of a permission to listeners. It runs in a goroutine of its
+// own; if it panics, the editor and the agent go on without being observed.
+func (t *tee) answerPermission(c *Conversation, asked *pendingPermission) {
+	defer func() {
+		if r := recover(); r != nil {
+			t.stopObserving(fmt.Sprint(r))
+		}
+	}()
+	c.answerPermission(asked.request)
 }
 
 // beginPrompt begins a turn of c with the text of the editor's prompt, which has the id.

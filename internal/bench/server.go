@@ -79,38 +79,7 @@ func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Write
 	}
 	fmt.Fprintln(out, addr)
 	for lines := bufio.NewScanner(in); lines.Scan(); {
-		answer := int64(0)
-		words := append(strings.Fields(lines.Text()), "0", "0", "0")
-		number := func(i int) int { n, _ := strconv.Atoi(words[i]); return n }
-		switch words[0] {
-		case "emit":
-			err = t.emitEvents(number(1))
-		case "alarm":
-			err = t.emitCritical()
-		case "stream":
-			err = t.(agentGroup).streamTokens(number(1), time.Duration(number(2))*time.Millisecond)
-		case "here":
-			answer = int64(t.countListeners())
-		case "held":
-			answer = int64(t.(agentGroup).countHeld())
-		case "cpu":
-			answer = cpuTime()
-		case "goroutines":
-			answer = int64(runtime.NumGoroutine())
-		case "heap": // what is in use, without garbage
-			runtime.GC()
-			runtime.GC() // what pools kept
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			answer = int64(m.HeapAlloc)
-		case "rest": // what is in use when nothing happens
-			debug.FreeOSMemory()
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			if answer = residentBytes("self"); answer == 0 {
-				answer = int64(m.HeapAlloc + m.StackInuse)
-			}
-		}
+		answer, err := performCommand(t, lines.Text())
 		if err != nil {
 			return err
 		}
@@ -119,6 +88,56 @@ func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Write
 		}
 	}
 	return nil
+}
+
+// performCommand does what one line of the measuring process says: a word, and numbers that count
+// as zero where they are missing. It returns the figure that was asked for, or zero.
+func performCommand(t target, line string) (answer int64, err error) {
+	words := append(strings.Fields(line), "0", "0", "0")
+	number := func(i int) int { n, _ := strconv.Atoi(words[i]); return n }
+	switch words[0] {
+	case "emit":
+		return 0, t.emitEvents(number(1))
+	case "alarm":
+		return 0, t.emitCritical()
+	case "stream":
+		return 0, t.(agentGroup).streamTokens(number(1), time.Duration(number(2))*time.Millisecond)
+	case "here":
+		return int64(t.countListeners()), nil
+	case "held":
+		return int64(t.(agentGroup).countHeld()), nil
+	case "cpu":
+		return cpuTime(), nil
+	case "goroutines":
+		return int64(runtime.NumGoroutine()), nil
+	case "heap":
+		return heapInUse(), nil
+	case "rest":
+		return memoryAtRest(), nil
+	}
+	return 0, nil
+}
+
+// heapInUse returns the bytes of the heap that are in use, without garbage. The second collection
+// frees what pools kept over the first.
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// memoryAtRest returns the bytes of memory that the process has when nothing happens, as the system
+// counts them, or as the runtime does if the system does not say.
+func memoryAtRest() int64 {
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if resident := residentBytes("self"); resident != 0 {
+		return resident
+	}
+	return int64(m.HeapAlloc + m.StackInuse)
 }
 
 // startServer starts a target of a kind in this process, and returns its address; dir is a folder

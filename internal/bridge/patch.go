@@ -66,90 +66,112 @@ func applyOperation(value any, op PatchOperation) (any, error) {
 		}
 		return value, nil
 	case "replace":
-		return editAt(value, op.Path, func(any, bool) (any, bool) { return v, true }, true)
+		return edit{replacement, v}.applyAt(value, op.Path)
 	case "add", "copy":
-		return editAt(value, op.Path, func(any, bool) (any, bool) { return v, true }, false)
+		return edit{insertion, v}.applyAt(value, op.Path)
 	case "remove":
-		return editAt(value, op.Path, func(any, bool) (any, bool) { return nil, false }, true)
+		return edit{kind: removal}.applyAt(value, op.Path)
 	case "move":
-		value, err := editAt(value, op.From, func(any, bool) (any, bool) { return nil, false }, true)
+		value, err := edit{kind: removal}.applyAt(value, op.From)
 		if err != nil {
 			return nil, err
 		}
-		return editAt(value, op.Path, func(any, bool) (any, bool) { return v, true }, false)
+		return edit{insertion, v}.applyAt(value, op.Path)
 	}
 	return nil, errPatch
 }
 
-// editAt returns value with the value at a pointer changed; value itself may be changed. set is
-// given the value there, and whether there is one, and returns the new one, and whether there is to
-// be one. mustExist says that there must be a value; without it, the new element of a list is
-// inserted before the one at the pointer.
-func editAt(value any, pointer string, set func(any, bool) (any, bool), mustExist bool) (any, error) {
+// An edit is one change of a value at a pointer.
+type edit struct {
+	kind  editKind
+	value any // the new value; nil for a removal
+}
+
+type editKind int
+
+const (
+	replacement editKind = iota // of a value that must be there
+	insertion                   // before an element of a list, or as a member whether there is one or not
+	removal                     // of a value that must be there
+)
+
+// applyAt returns value with the edit applied at a pointer; value itself may be changed.
+func (e edit) applyAt(value any, pointer string) (any, error) {
 	names, ok := pointerNames(pointer)
 	if !ok {
 		return nil, errPatch
 	}
+	return e.applyBelow(value, names)
+}
+
+// applyBelow returns value with the edit applied at the place that names lead to from it. Without
+// names that is value itself.
+func (e edit) applyBelow(value any, names []string) (any, error) {
 	if len(names) == 0 {
-		v, _ := set(value, true)
-		return v, nil
+		return e.value, nil
 	}
-	name, rest := names[0], pointer[len(firstOf(pointer)):]
 	switch container := value.(type) {
 	case map[string]any:
-		current, exists := container[name]
-		if len(names) > 1 {
-			if !exists {
-				return nil, errPatch
-			}
-			v, err := editAt(current, rest, set, mustExist)
-			container[name] = v
-			return container, err
-		}
-		if mustExist && !exists {
-			return nil, errPatch
-		}
-		if v, stays := set(current, exists); stays {
-			container[name] = v
-		} else {
-			delete(container, name)
-		}
-		return container, nil
+		return e.applyToRecord(container, names)
 	case []any:
-		i, err := strconv.Atoi(name)
-		if name == "-" {
-			i, err = len(container), nil
-		} else if err == nil && strconv.Itoa(i) != name {
-			err = errPatch
-		}
-		if err != nil || i < 0 || i > len(container) || i == len(container) && (mustExist || len(names) > 1) {
-			return nil, errPatch
-		}
-		if len(names) > 1 {
-			v, err := editAt(container[i], rest, set, mustExist)
-			container[i] = v
-			return container, err
-		}
-		if !mustExist {
-			v, _ := set(nil, false)
-			return slices.Insert(container, i, v), nil
-		}
-		if v, stays := set(container[i], true); stays {
-			container[i] = v
-			return container, nil
-		}
-		return slices.Delete(container, i, i+1), nil
+		return e.applyToList(container, names)
 	}
 	return nil, errPatch
 }
 
-// firstOf returns the first part of a pointer with its slash, as it is written; the pointer is not
-// "".
-func firstOf(pointer string) string {
-	if i := strings.IndexByte(pointer[1:], '/'); i >= 0 {
-		return pointer[:i+1]
+// applyToRecord changes the member that names begin with, or what is below it.
+func (e edit) applyToRecord(record map[string]any, names []string) (any, error) {
+	name, isLast := names[0], len(names) == 1
+	if isLast && e.kind == insertion {
+		record[name] = e.value
+		return record, nil
 	}
-	return pointer
+	current, exists := record[name]
+	if !exists {
+		return nil, errPatch
+	}
+	if isLast && e.kind == removal {
+		delete(record, name)
+		return record, nil
+	}
+	changed, err := e.applyBelow(current, names[1:])
+	record[name] = changed
+	return record, err
+}
+
+// applyToList changes the element that names begin with, or what is below it, and returns the list,
+// which may be longer or shorter.
+func (e edit) applyToList(list []any, names []string) (any, error) {
+	i, ok := elementIndex(names[0], len(list))
+	if !ok {
+		return nil, errPatch
+	}
+	isLast := len(names) == 1
+	if isLast && e.kind == insertion {
+		return slices.Insert(list, i, e.value), nil
+	}
+	if i == len(list) { // only an insertion may be behind the last element
+		return nil, errPatch
+	}
+	if isLast && e.kind == removal {
+		return slices.Delete(list, i, i+1), nil
+	}
+	changed, err := e.applyBelow(list[i], names[1:])
+	list[i] = changed
+	return list, err
+}
+
+// elementIndex returns the index that a part of a pointer names in a list of so many elements: a
+// number without sign or leading zeros, or "-" for the place behind the last element.
+func elementIndex(name string, length int) (i int, ok bool) {
+	if name == "-" {
+		return length, true
+	}
+	i, err := strconv.Atoi(name)
+	if err != nil || strconv.Itoa(i) != name {
+		return 0, false
+	}
+	return i, 0 <= i && i <= length
 }
 
 // pointerNames returns the parts of a JSON pointer, with their escapes resolved, and whether it is

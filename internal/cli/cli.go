@@ -49,6 +49,19 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// Where the reader of standard output has gone, writing fails, but listeners are still told.
 	// Ignoring the signal instead would be passed on to the programs we run.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		unquoteFlags(root)
+	}
+	return reportError(root, args, root.Execute(), stderr)
+}
+
+// newRoot makes "aaep" with all its commands.
+func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "aaep",
 		Short: "Accessible agents: say what an AI agent does, follow it, answer it",
@@ -70,22 +83,10 @@ Exit codes, of every command:
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
 	root.Version = buildinfo.Text()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		var unknown *pflag.NotExistError
-		if errors.As(err, &unknown) {
-			if similar := exits.SimilarNames(unknown.GetSpecifiedName(), flagNames(cmd)); similar != "" {
-				return exits.UsageError("%w.\nPerhaps you mean: --%s. See: %s --help", err, similar, cmd.CommandPath())
-			}
-		}
-		return exits.UsageError("%w.\nSee: %s --help", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(explainFlagError)
 	root.AddCommand(demo.Command(), bridge.ACPCommand(), bridge.HookCommand(), bridge.BridgeCommand(),
 		bridge.TapCommand(), bridge.AGUICommand(), agent.RunCommand(),
 		agent.ServeCommand(), listen.Command(), answer.Command(), proof.ValidateCommand(), proof.CaptureCommand(), agent.ReplayCommand(), measure.SegmentCommand(),
@@ -93,18 +94,36 @@ Exit codes, of every command:
 	root.AddCommand(completionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
-	help.Args = func(_ *cobra.Command, topic []string) error { // cobra helps with everything instead
-		if cmd, rest, _ := root.Find(topic); len(rest) > 0 {
-			return exits.With(exits.Usage, explainMisuse(root, topic,
-				fmt.Errorf("unknown command %q for %q", rest[0], cmd.CommandPath())))
-		}
-		return nil
-	}
+	help.Args = checkHelpTopic
 	completeFlags(root)
-	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
-		unquoteFlags(root)
+	return root
+}
+
+// explainFlagError says what is wrong with a flag, and which flag was perhaps meant.
+func explainFlagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		if similar := exits.SimilarNames(unknown.GetSpecifiedName(), flagNames(cmd)); similar != "" {
+			return exits.UsageError("%w.\nPerhaps you mean: --%s. See: %s --help", err, similar, cmd.CommandPath())
+		}
 	}
-	err := root.Execute()
+	return exits.UsageError("%w.\nSee: %s --help", err, cmd.CommandPath())
+}
+
+// checkHelpTopic refuses "aaep help" of a command that does not exist. Cobra would print the help
+// of everything.
+func checkHelpTopic(help *cobra.Command, topic []string) error {
+	root := help.Root()
+	if cmd, rest, _ := root.Find(topic); len(rest) > 0 {
+		return exits.With(exits.Usage, explainMisuse(root, topic,
+			fmt.Errorf("unknown command %q for %q", rest[0], cmd.CommandPath())))
+	}
+	return nil
+}
+
+// reportError prints what a command returned, if it is an error with a text, and returns the exit
+// code for it.
+func reportError(root *cobra.Command, args []string, err error, stderr io.Writer) int {
 	if err == nil {
 		return exits.OK
 	}

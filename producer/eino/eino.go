@@ -120,45 +120,58 @@ func streamed[A, R any](m *middleware, name string,
 	if directsAgents(name) {
 		return run
 	}
-	type result struct {
-		stream *schema.StreamReader[R]
-		err    error
-	}
 	return func(ctx context.Context, args A, opts ...tool.Option) (*schema.StreamReader[R], error) {
-		results := make(chan result, 2) // the first counts
+		// The first result counts. A second one is the error of a tool whose stream has begun, which
+		// stays in the channel.
+		results := make(chan streamResult[R], 2)
 		go func() {
 			defer func() {
 				if crash := recover(); crash != nil {
-					results <- result{err: fmt.Errorf("the tool %s panicked: %v", name, crash)}
+					results <- streamResult[R]{err: fmt.Errorf("the tool %s panicked: %v", name, crash)}
 				}
 			}()
-			no, err := m.ask(ctx, name, text(args), func(ctx context.Context) error {
+			refusal, err := m.ask(ctx, name, text(args), func(ctx context.Context) error {
 				source, err := run(ctx, args, opts...)
 				if err != nil {
 					return err
 				}
-				defer source.Close()
-				stream, copied := schema.Pipe[R](0)
-				defer copied.Close()
-				results <- result{stream: stream}
-				for {
-					part, err := source.Recv()
-					if errors.Is(err, io.EOF) || copied.Send(part, err) { // Send reports that the reader has gone
-						return nil
-					}
-					if err != nil {
-						return err
-					}
-				}
+				return passStream(source, results)
 			})
-			if no != "" {
-				results <- result{stream: schema.StreamReaderFromArray([]R{refuse(no)})}
-			} else {
-				results <- result{err: err}
+			if refusal != "" {
+				results <- streamResult[R]{stream: schema.StreamReaderFromArray([]R{refuse(refusal)})}
+				return
 			}
+			results <- streamResult[R]{err: err}
 		}()
-		r := <-results
-		return r.stream, r.err
+		first := <-results
+		return first.stream, first.err
+	}
+}
+
+// streamResult is what a call of a tool returns whose result is a stream.
+type streamResult[R any] struct {
+	stream *schema.StreamReader[R]
+	err    error
+}
+
+// passStream sends a copy of source to results and passes the parts of source on to it until source
+// ends or the reader of the copy has gone. It closes source. The error is that of source.
+func passStream[R any](source *schema.StreamReader[R], results chan<- streamResult[R]) error {
+	defer source.Close()
+	stream, copied := schema.Pipe[R](0)
+	defer copied.Close()
+	results <- streamResult[R]{stream: stream}
+	for {
+		part, err := source.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if readerGone := copied.Send(part, err); readerGone {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
 }
 

@@ -23,10 +23,10 @@ import (
 // that means; its Name may be left empty, and a call of no Risk is of a high one. Only one that it
 // says is of low or medium risk, and not that it is irreversible or to be confirmed, runs without a
 // question and is merely told. Where it says no Action, or is nil, the question is made of the
-// tool's name and of the arguments, as they are in JSON. The tool is told
-// of when it runs and not before, in the session whose Context ctx is, or else in the one whose
-// model wants it. Where several want it, that is the one whose request was made with the same ctx;
-// where that does not tell them apart either, the call has a session of its own.
+// tool's name and of the arguments, as they are in JSON. The tool is told of when it runs and not
+// before, in the session whose Context ctx is, or else in the one whose model wants it. Where
+// several want it, that is the one whose request was made with the same ctx; where that does not
+// tell them apart either, the call has a session of its own.
 //
 // What the model is to hear of a no is the result, without an error; run was then not called. An
 // error is run's own, or says why the user could not be asked in these words. Run does what
@@ -34,15 +34,15 @@ import (
 // Arguments that are not the same in JSON once the user has answered are an error, and not run.
 func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 	run func(context.Context, In) (string, error)) func(context.Context, In) (string, error) {
-	err := t.checkMade()
-	if err == nil {
+	errMade := t.checkMade()
+	if errMade == nil {
 		t.mu.Lock()
 		t.guarded[clipKey(name)] = true
 		t.mu.Unlock()
 	}
 	return func(ctx context.Context, in In) (string, error) {
-		if err != nil {
-			return "", err
+		if errMade != nil {
+			return "", errMade
 		}
 		if err := t.checkKnownTool(name); err != nil {
 			return "", err
@@ -53,20 +53,9 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 		}
 		tool.Name, tool.Modified = name, nil
 		tool.Risk = cmp.Or(tool.Risk, aaep.RiskHigh) // the default is the careful one
-		mustAsk := tool.Irreversible || tool.Confirm || tool.Risk == aaep.RiskHigh
-		var args []byte                     // as the user is told them
-		marshalErr := errors.ErrUnsupported // args are not looked at, unless the user is asked
-		if mustAsk {
-			args, marshalErr = json.Marshal(in)
-		}
-		if mustAsk && tool.Action.IsZero() {
-			if marshalErr != nil {
-				return "", fmt.Errorf("llm: the arguments of %s cannot be told: %w", name, marshalErr)
-			}
-			tool.Action = toolwords.Use(t.languages, cmp.Or(tool.Title, name), args)
-			if tool.Consequence.IsZero() {
-				tool.Consequence = phrase.Text(t.languages, phrase.MayDestroy, "")
-			}
+		askedArgs, err := t.prepareQuestion(&tool, in)
+		if err != nil {
+			return "", err
 		}
 		s, end, err := t.sessionOfCall(ctx, tool)
 		if err != nil {
@@ -77,11 +66,8 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 		var result string
 		result, toolErr = s.Tool(ctx, tool, func(ctx context.Context) (string, error) {
 			ran = true
-			if marshalErr == nil {
-				if current, err := json.Marshal(in); err != nil || !bytes.Equal(current, args) {
-					return "", fmt.Errorf("llm: %s was not run, for its arguments changed while the user was asked: %w",
-						name, producer.ErrRejected)
-				}
+			if err := checkUnchanged(name, in, askedArgs); err != nil {
+				return "", err
 			}
 			return run(ctx, in)
 		})
@@ -90,6 +76,41 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 		}
 		return result, toolErr
 	}
+}
+
+// prepareQuestion gives a tool that the user must be asked about the words of the question, unless
+// it has some. It returns the arguments in JSON, as they are at this time, or nil if the user need
+// not be asked, or if the arguments have no JSON and are not part of the words.
+func (t *Tap) prepareQuestion(tool *producer.Tool, in any) (args []byte, err error) {
+	mustAsk := tool.Irreversible || tool.Confirm || tool.Risk == aaep.RiskHigh
+	if !mustAsk {
+		return nil, nil
+	}
+	args, err = json.Marshal(in)
+	if !tool.Action.IsZero() {
+		return args, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("llm: the arguments of %s cannot be told: %w", tool.Name, err)
+	}
+	tool.Action = toolwords.Use(t.languages, cmp.Or(tool.Title, tool.Name), args)
+	if tool.Consequence.IsZero() {
+		tool.Consequence = phrase.Text(t.languages, phrase.MayDestroy, "")
+	}
+	return args, nil
+}
+
+// checkUnchanged returns an error if the arguments of a call are not what the user was asked about.
+// asked is nil if there is nothing to compare them with.
+func checkUnchanged(name string, in any, asked []byte) error {
+	if asked == nil {
+		return nil
+	}
+	if current, err := json.Marshal(in); err != nil || !bytes.Equal(current, asked) {
+		return fmt.Errorf("llm: %s was not run, for its arguments changed while the user was asked: %w",
+			name, producer.ErrRejected)
+	}
+	return nil
 }
 
 // What a model hears of a call that was not done. A Tap that finds one of them in a tool's result

@@ -23,79 +23,95 @@ const errorsRest = time.Second
 // runProgram runs the program with the session as its standard output, which ends when no process
 // holds it any more, as in a pipe, and as its standard error. Neither of the two waits for the
 // other, so that errors come first where the output is held up. When ctx ends the program gets a
-// signal, and is killed if it goes on.
+// signal, and is killed if it goes on. The error is that of the program, or else that of writing
+// its output.
 func (r *runner) runProgram(ctx context.Context, out, errs io.Writer) error {
-	read, write, err := os.Pipe()
+	output, outputEnd, err := openStream(out)
 	if err != nil {
 		return err
 	}
-	defer read.Close()
-	readErrors, writeErrors, err := os.Pipe()
+	defer output.read.Close()
+	errorOutput, errorsEnd, err := openStream(errs)
 	if err != nil {
-		write.Close()
+		outputEnd.Close()
 		return err
 	}
-	defer readErrors.Close()
-	outputEnded := make(chan struct{}) // the output has ended, and most likely the program
+	defer errorOutput.read.Close()
 	cmd := exec.CommandContext(ctx, r.args[0], r.args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = r.in, write, writeErrors, subprocess.Environment()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = r.in, outputEnd, errorsEnd, subprocess.Environment()
 	cmd.WaitDelay = subprocess.KillDelay
+	cmd.Cancel = func() error { return stopProgram(cmd.Process, context.Cause(ctx), output.ended) }
 	defer subprocess.EndWithParent(cmd)()
-	cmd.Cancel = func() error {
-		sig := os.Signal(os.Interrupt)
-		if cause, ok := context.Cause(ctx).(exits.Signalled); ok {
-			sig = cause.Signal
-		}
-		if sig == os.Interrupt {
-			// A terminal has told the program itself, and many take a second Ctrl-C as an order to
-			// drop everything.
-			select {
-			case <-outputEnded:
-			case <-time.After(interruptTime):
-			}
-		}
-		return cmd.Process.Signal(sig)
-	}
 	err = cmd.Start()
-	write.Close()
-	writeErrors.Close()
+	outputEnd.Close()
+	errorsEnd.Close()
 	if err != nil {
 		return err
 	}
-	toldErrors := make(chan struct{})
-	go func() {
-		defer close(toldErrors)
-		io.Copy(errs, readErrors)
-		readErrors.Close() // where the session is over, the program need not wait
-	}()
-	copied := make(chan error, 1)
-	go func() {
-		_, err := io.Copy(out, read)
-		close(outputEnded)
-		read.Close()
-		copied <- err
-	}()
+	go output.copyToEnd()
+	go errorOutput.copyToEnd()
+
 	select {
-	case err = <-copied:
-	case <-ctx.Done():
-		select {
-		case err = <-copied:
-		case <-time.After(interruptTime + subprocess.KillDelay + time.Second): // what the program left behind may hold on
-			read.Close()
-			err = <-copied
-		}
+	case <-output.ended:
+	case <-ctx.Done(): // what the program left behind may hold on to its output
+		output.finish(interruptTime + subprocess.KillDelay + time.Second)
 	}
 	failed := cmd.Wait()
-	select {
-	case <-toldErrors:
-	case <-time.After(errorsRest):
-		readErrors.Close()
-		<-toldErrors
-	}
-	if failed != nil && !errors.Is(failed, context.Canceled) { // which Wait says of one that heeded us and ended with 0
+	errorOutput.finish(errorsRest)
+	programEndedWell := failed == nil || errors.Is(failed, context.Canceled) // if it heeded us and ended with 0
+	if !programEndedWell {
 		return failed
 	}
-	return err
+	return output.err
+}
+
+// outputStream is the end of a pipe that a program writes to, and where that is copied to.
+type outputStream struct {
+	read  *os.File
+	to    io.Writer
+	ended chan struct{} // is closed when nothing is copied any more, most likely since the program has ended
+	err   error         // of copying; may be read when ended is closed
+}
+
+// openStream opens a pipe to copy to a writer; the program gets its other end.
+func openStream(to io.Writer) (_ *outputStream, write *os.File, err error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &outputStream{read: read, to: to, ended: make(chan struct{})}, write, nil
+}
+
+// copyToEnd copies until no process holds the other end of the pipe, or until nothing can be
+// written, as where the session is over. The program need not wait then, so the pipe is closed.
+func (s *outputStream) copyToEnd() {
+	defer close(s.ended)
+	_, s.err = io.Copy(s.to, s.read)
+	s.read.Close()
+}
+
+// finish waits until all is copied, but not longer than limit: it then closes the pipe.
+func (s *outputStream) finish(limit time.Duration) {
+	select {
+	case <-s.ended:
+	case <-time.After(limit):
+		s.read.Close()
+		<-s.ended
+	}
+}
+
+// stopProgram sends a program the signal that this one got, or else an interrupt. A terminal has
+// told the program itself of a Ctrl-C, and many take a second one as an order to drop everything;
+// so the signal waits until the program's output ends, or interruptTime is over.
+func stopProgram(p *os.Process, cause error, outputEnded <-chan struct{}) error {
+	if signalled, ok := cause.(exits.Signalled); ok && signalled.Signal != os.Interrupt {
+		return p.Signal(signalled.Signal)
+	}
+	select {
+	case <-outputEnded:
+	case <-time.After(interruptTime):
+	}
+	return p.Signal(os.Interrupt)
 }
 
 // programStreams are the two that a program prints on, as one output of the session: what was read

@@ -30,15 +30,7 @@ import (
 var controlCommands = []string{"again", "more", "stop", "details", "quiet", "where", "waiting", "next", "skip",
 	"newest", "spell"}
 
-// Command makes "aaep answer", which reaches the listeners of this user and sends them an answer or
-// a command, or watches their state.
-func Command() *cobra.Command {
-	var watch bool
-	var question string
-	cmd := &cobra.Command{
-		Use:   "answer (accept | reject | ANSWER | COMMAND)",
-		Short: "Answer a question from another window, as by a key of your desktop or a switch",
-		Long: `answer reaches the "aaep listen" and "aaep acp" of yours that run on this machine. Bind it to a key, a switch, a pedal
+const longHelp = `answer reaches the "aaep listen" and "aaep acp" of yours that run on this machine. Bind it to a key, a switch, a pedal
 or a voice command, and you need not look for the terminal to say yes.
 
 accept and reject decide what is asked. ANSWER is the number or the name of a choice, or what you would type. The commands:
@@ -58,7 +50,17 @@ said, and printed here. Where listeners put different questions, name one by --q
 
 --watch prints how it stands, one JSON object on a line, now and at each change, for a status bar or a program of yours.
 
-Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 wrong use, 3 nothing of yours listens.`,
+Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 wrong use, 3 nothing of yours listens.`
+
+// Command makes "aaep answer", which reaches the listeners of this user and sends them an answer or
+// a command, or watches their state.
+func Command() *cobra.Command {
+	var watch bool
+	var question string
+	cmd := &cobra.Command{
+		Use:   "answer (accept | reject | ANSWER | COMMAND)",
+		Short: "Answer a question from another window, as by a key of your desktop or a switch",
+		Long:  longHelp,
 		Example: `  aaep answer accept
   aaep answer 2
   aaep answer again
@@ -66,14 +68,10 @@ Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 w
   aaep answer --watch`,
 		ValidArgs: slices.Concat([]string{"accept", "reject"}, controlCommands, control.WalkNames),
 		Args: func(_ *cobra.Command, args []string) error {
-			switch {
-			case watch && (len(args) > 0 || question != ""):
-				return exits.UsageError("--watch answers nothing; leave out the rest.\nSee: aaep answer --help")
-			case !watch && len(args) > 0 && slices.Contains(control.WalkNames, args[0]):
-			case !watch && (len(args) != 1 || strings.TrimSpace(args[0]) == ""):
-				return exits.UsageError("give one answer or command, such as accept, and in quotes what has spaces.\nSee: aaep answer --help")
+			if watch {
+				return checkNothingGiven(args, question)
 			}
-			return nil
+			return checkAnswerGiven(args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := exits.WithInterrupt(cmd.Context())
@@ -84,28 +82,53 @@ Exit codes: 0 it was sent or done, 1 it does not count and nothing was done, 2 w
 					return err
 				})
 			}
-			links := control.Find(ctx, nil)
-			defer func() {
-				for _, l := range links {
-					l.Close()
-				}
-			}()
-			if len(links) == 0 {
-				return exits.With(exits.Unreachable,
-					errors.New("nothing of yours listens on this machine.\nStart it with: aaep listen"))
-			}
-			if isCommand(args[0]) {
-				return sendCommand(ctx, cmd.OutOrStdout(), links, args[0], strings.Join(args[1:], " "), control.Age())
-			}
-			if err := refuseAgent(os.Environ()); err != nil {
-				return err
-			}
-			return sendAnswer(ctx, cmd.OutOrStdout(), links, args[0], question, control.Age())
+			return sendToListeners(ctx, cmd.OutOrStdout(), args, question)
 		},
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "print how it stands now and at each change, a JSON object on each line")
 	cmd.Flags().StringVar(&question, "question", "", "answer the question with this `ID`, of --watch, and no other")
 	return cmd
+}
+
+// checkNothingGiven refuses arguments of --watch, which answers nothing.
+func checkNothingGiven(args []string, question string) error {
+	if len(args) > 0 || question != "" {
+		return exits.UsageError("--watch answers nothing; leave out the rest.\nSee: aaep answer --help")
+	}
+	return nil
+}
+
+// checkAnswerGiven refuses arguments that are not one answer or command. A command that walks in
+// what was said, such as "to heading", takes further words.
+func checkAnswerGiven(args []string) error {
+	walks := len(args) > 0 && slices.Contains(control.WalkNames, args[0])
+	oneWord := len(args) == 1 && strings.TrimSpace(args[0]) != ""
+	if walks || oneWord {
+		return nil
+	}
+	return exits.UsageError("give one answer or command, such as accept, and in quotes what has spaces.\nSee: aaep answer --help")
+}
+
+// sendToListeners sends the answer or the command in args to the listeners of this user that run on
+// this machine. Not an agent but only a person may send an answer.
+func sendToListeners(ctx context.Context, out io.Writer, args []string, question string) error {
+	links := control.Find(ctx, nil)
+	defer func() {
+		for _, l := range links {
+			l.Close()
+		}
+	}()
+	if len(links) == 0 {
+		return exits.With(exits.Unreachable,
+			errors.New("nothing of yours listens on this machine.\nStart it with: aaep listen"))
+	}
+	if isCommand(args[0]) {
+		return sendCommand(ctx, out, links, args[0], strings.Join(args[1:], " "), control.Age())
+	}
+	if err := refuseAgent(os.Environ()); err != nil {
+		return err
+	}
+	return sendAnswer(ctx, out, links, args[0], question, control.Age())
 }
 
 // isCommand reports whether a word is a command, and no answer.

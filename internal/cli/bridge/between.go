@@ -46,77 +46,34 @@ func (a *servedAgent) runBetween(cmd *cobra.Command, args []string, b between) (
 	if in, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
 		return exits.UsageError("%s", b.typed)
 	}
-	program := exec.CommandContext(ctx, args[0], args[1:]...)
-	program.Stderr, program.WaitDelay, program.Env = cmd.ErrOrStderr(), subprocess.KillDelay, subprocess.Environment()
-	program.Cancel = func() error { return program.Process.Signal(syscall.SIGTERM) }
-	if runtime.GOOS == "windows" { // which has no such signal
-		program.Cancel = program.Process.Kill
-	}
-	defer subprocess.EndWithParent(program)()
-	in, err := program.StdinPipe()
+	program, err := startChild(ctx, args, cmd.ErrOrStderr())
 	if err != nil {
-		return exits.With(exits.Failed, err)
+		return err
 	}
-	out, err := program.StdoutPipe()
-	if err != nil {
-		return exits.With(exits.Failed, err)
-	}
-	if err := program.Start(); err != nil {
-		return exits.With(exits.Unreachable, fmt.Errorf("cannot run %q: %s", args[0], subprocess.ExplainStart(err)))
-	}
+	defer program.release()
 	outputs := &ownLink{principal: "outputs:" + rand.Text()}
-	p, served, end, err := a.serveAgent(ctx, cmd, b.name,
-		producer.Config{Admit: outputs.admitOwnLink(a.where.RightsOf(status))}, status)
+	p, served, end, err := a.serveOrGoOn(ctx, cmd, b, outputs, status)
 	if err != nil {
-		status.PrintLabelled("aaep", "Nobody can follow the agent: "+words.Sentence(exits.PlainError(err))+
-			" The "+b.parent+" goes on without that.")
-		if p, err = serving.NewProducer(b.name, producer.Config{}); err != nil {
-			return err
-		}
-		never := make(chan error)
-		close(never)
-		served, end = never, func(*error) {}
+		return err
 	}
 	defer end(&err)
 	outputs.p = p
+
 	telling, endTelling := context.WithCancel(context.WithoutCancel(ctx))
 	defer endTelling()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(serving.KillTime, endTelling) })()
 	allTold := make(chan struct{})
 	go func() {
 		defer close(allTold)
-		if b.person == nil || !b.person.HasOutputs() {
-			return
-		}
 		if err := b.tellBesideEditor(telling, outputs, cmd.ErrOrStderr()); err != nil && ctx.Err() == nil {
 			status.PrintLabelled("aaep", "Nothing is told here: "+words.Sentence(exits.PlainError(err))+
 				" The "+b.parent+" goes on without that.")
 		}
 	}()
-	passed := make(chan error, 1)
-	go func() {
-		passed <- b.tee(p, struct {
-			io.Reader
-			io.Writer
-		}{cmd.InOrStdin(), cmd.OutOrStdout()}, struct {
-			io.Reader
-			io.WriteCloser
-		}{out, in})
-	}()
-	var failed, ended error
-	select {
-	case failed = <-passed:
-		in.Close()
-		ended = program.Wait()
-		serving.DrainBeforeKill(ctx, p, serving.DrainTime, status)
-	case <-ctx.Done(): // the child, or what it started, may still hold the streams when this is killed
-		serving.DrainBeforeKill(ctx, p, serving.DrainTime, status)
-		in.Close()
-		ended = program.Wait() // which closes what the child writes to
-		failed = <-passed
-	}
+	failed, ended := b.passUntilEnd(ctx, cmd, p, program, status)
 	<-allTold
 	<-served
+
 	var exit *exec.ExitError
 	switch {
 	case errors.As(ended, &exit):
@@ -128,9 +85,96 @@ func (a *servedAgent) runBetween(cmd *cobra.Command, args []string, b between) (
 	return nil
 }
 
-// tellBesideEditor announces over the outputs what the editor and the agent send each other, until
-// that ends. Lines are printed on standard error, since the other streams are the editor's.
+// childProgram is a program that runs, with the ends of its standard input and output.
+type childProgram struct {
+	*exec.Cmd
+	in      io.WriteCloser
+	out     io.Reader
+	release func() // is called when the program has ended
+}
+
+// startChild starts the program in args, which ends with this one, and gets SIGTERM when ctx ends.
+func startChild(ctx context.Context, args []string, stderr io.Writer) (_ *childProgram, err error) {
+	c := &childProgram{Cmd: exec.CommandContext(ctx, args[0], args[1:]...)}
+	c.Stderr, c.WaitDelay, c.Env = stderr, subprocess.KillDelay, subprocess.Environment()
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	if runtime.GOOS == "windows" { // which has no such signal
+		c.Cancel = func() error { return c.Process.Kill() }
+	}
+	c.release = subprocess.EndWithParent(c.Cmd)
+	defer func() {
+		if err != nil {
+			c.release()
+		}
+	}()
+	if c.in, err = c.StdinPipe(); err != nil {
+		return nil, exits.With(exits.Failed, err)
+	}
+	if c.out, err = c.StdoutPipe(); err != nil {
+		return nil, exits.With(exits.Failed, err)
+	}
+	if err := c.Start(); err != nil {
+		return nil, exits.With(exits.Unreachable, fmt.Errorf("cannot run %q: %s", args[0], subprocess.ExplainStart(err)))
+	}
+	return c, nil
+}
+
+// serveOrGoOn serves the agent to its listeners. If that fails it says so, and returns a producer
+// without listeners, so that the two programs can go on.
+func (a *servedAgent) serveOrGoOn(ctx context.Context, cmd *cobra.Command, b between, outputs *ownLink,
+	status *lineio.Printer) (p *producer.Producer, served <-chan error, end func(*error), err error) {
+	p, served, end, err = a.serveAgent(ctx, cmd, b.name,
+		producer.Config{Admit: outputs.admitOwnLink(a.where.RightsOf(status))}, status)
+	if err == nil {
+		return p, served, end, nil
+	}
+	status.PrintLabelled("aaep", "Nobody can follow the agent: "+words.Sentence(exits.PlainError(err))+
+		" The "+b.parent+" goes on without that.")
+	if p, err = serving.NewProducer(b.name, producer.Config{}); err != nil {
+		return nil, nil, nil, err
+	}
+	nothingServed := make(chan error)
+	close(nothingServed)
+	return p, nothingServed, func(*error) {}, nil
+}
+
+// passUntilEnd copies what the two programs send each other, until one of them ends it or ctx ends,
+// and gives the listeners time to hear the end. failed is what was wrong with copying, and ended
+// what the program returned.
+func (b between) passUntilEnd(ctx context.Context, cmd *cobra.Command, p *producer.Producer, program *childProgram,
+	status *lineio.Printer) (failed, ended error) {
+	parent := struct {
+		io.Reader
+		io.Writer
+	}{cmd.InOrStdin(), cmd.OutOrStdout()}
+	child := struct {
+		io.Reader
+		io.WriteCloser
+	}{program.out, program.in}
+	passed := make(chan error, 1)
+	go func() { passed <- b.tee(p, parent, child) }()
+	select {
+	case failed = <-passed:
+		program.in.Close()
+		ended = program.Wait()
+		serving.DrainBeforeKill(ctx, p, serving.DrainTime, status)
+	case <-ctx.Done():
+		// The program, or what it started, may hold its streams until it is killed, so copying ends last.
+		serving.DrainBeforeKill(ctx, p, serving.DrainTime, status)
+		program.in.Close()
+		ended = program.Wait() // which closes what the program writes to
+		failed = <-passed
+	}
+	return failed, ended
+}
+
+// tellBesideEditor announces over the person's outputs what the editor and the agent send each
+// other, until that ends; without outputs it does nothing. Lines are printed on standard error,
+// since the other streams are the editor's.
 func (b between) tellBesideEditor(ctx context.Context, outputs *ownLink, talk io.Writer) error {
+	if b.person == nil || !b.person.HasOutputs() {
+		return nil
+	}
 	nothing, typed := io.Pipe()
 	defer typed.Close()
 	l, end, err := b.person.Open(ctx, terminal.Open(ctx, nothing, talk, talk), b.caps, true)

@@ -29,6 +29,7 @@ import (
 	"github.com/aaep-go/aaep/internal/cli/subprocess"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
 )
 
 const trialTime = 15 * time.Second // for a hook, which may have to start the server
@@ -292,18 +293,13 @@ agent asks.`,
 // for --idle. With --print-unit it only prints a unit for systemd. Where another server runs
 // already it ends, without an error if it was started by a hook.
 func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) {
-	talk := cmd.ErrOrStderr()
 	if o.unit {
-		unit, err := hook.Unit()
-		if err == nil {
-			_, err = io.WriteString(cmd.OutOrStdout(), unit)
-		}
-		return err
+		return printUnit(cmd.OutOrStdout())
 	}
 	if o.idle < 0 {
 		return exits.UsageError("--idle %v is no time.\nGive one such as 10m, or leave it out.", o.idle)
 	}
-	status := &lineio.Printer{Out: talk}
+	status := &lineio.Printer{Out: cmd.ErrOrStderr()}
 	ctx, stop := exits.WithServiceStop(cmd.Context(), status.PrintLabelled)
 	defer stop()
 	lock, err := hook.Lock()
@@ -314,10 +310,7 @@ func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) 
 		return exits.With(exits.Failed, errors.New(exits.PlainError(err)))
 	}
 	defer lock.Close()
-	dir, err := call.StateFolder()
-	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
-	}
+	dir, err := makeStateFolder()
 	if err != nil {
 		return exits.With(exits.Failed, errors.New(exits.PlainError(err)))
 	}
@@ -329,20 +322,7 @@ func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) 
 		return err
 	}
 	defer serving.CloseTrail(trail, o.trail, &err)
-	cfg := producer.Config{Agent: aaep.Agent{AgentID: call.AgentID, AgentName: "Coding agents"}, AnyLanguage: true,
-		FromStart: true, RefuseSecrets: true,
-		Audit: trail, Observer: o.where.Seen, MaxSubscriptions: serving.MaxBesideAgent, Admit: o.where.RightsOf(status),
-		Logger: o.where.ConnectionLog(talk, lineio.ErrorsTo(talk))}
-	if cfg.Signers, err = o.where.ReadSigners(talk); err != nil {
-		return err
-	}
-	o.where.Addrs = slices.Concat([]string{reach.LocalScheme + call.AgentID}, o.where.Addrs)
-	var p *producer.Producer
-	invitations, served, err := o.where.ServeEverywhere(ctx, func() (*producer.Producer, error) {
-		p,
-			err = producer.New(cfg)
-		return p, err
-	}, talk)
+	p, invitations, served, err := o.serveListeners(ctx, trail, cmd.ErrOrStderr(), status)
 	if err != nil {
 		return err
 	}
@@ -371,6 +351,46 @@ func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) 
 		return exits.StopError(ctx)
 	}
 	return nil
+}
+
+// printUnit prints the units for systemd that run this command for the user.
+func printUnit(out io.Writer) error {
+	unit, err := hook.Unit()
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, unit)
+	return err
+}
+
+// makeStateFolder returns aaep's folder of state, which only this user may read, and makes it if
+// there is none.
+func makeStateFolder() (string, error) {
+	dir, err := call.StateFolder()
+	if err != nil {
+		return "", err
+	}
+	return dir, os.MkdirAll(dir, 0o700)
+}
+
+// serveListeners serves one producer for all coding agents, at the local address that "aaep listen"
+// knows and at those of --listen. It returns the producer, how to follow it, and what is closed
+// when nothing is served any more.
+func (o *hookServeFlags) serveListeners(ctx context.Context, trail *audit.File, talk io.Writer,
+	status *lineio.Printer) (p *producer.Producer, invitations []serving.Invitation, served <-chan error, err error) {
+	cfg := producer.Config{Agent: aaep.Agent{AgentID: call.AgentID, AgentName: "Coding agents"}, AnyLanguage: true,
+		FromStart: true, RefuseSecrets: true,
+		Audit: trail, Observer: o.where.Seen, MaxSubscriptions: serving.MaxBesideAgent, Admit: o.where.RightsOf(status),
+		Logger: o.where.ConnectionLog(talk, lineio.ErrorsTo(talk))}
+	if cfg.Signers, err = o.where.ReadSigners(talk); err != nil {
+		return nil, nil, nil, err
+	}
+	o.where.Addrs = slices.Concat([]string{reach.LocalScheme + call.AgentID}, o.where.Addrs)
+	invitations, served, err = o.where.ServeEverywhere(ctx, func() (_ *producer.Producer, err error) {
+		p, err = producer.New(cfg)
+		return p, err
+	}, talk)
+	return p, invitations, served, err
 }
 
 // serveInputs takes what hooks post over HTTP, at the loopback address of --http and with the

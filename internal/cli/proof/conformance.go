@@ -256,20 +256,7 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 	case len(args) > 0 && p.program != "":
 		return "", exits.UsageError("--exec starts the agent, so there is no address to name too; give one of them.\nSee: aaep conformance producer --help")
 	case p.program != "":
-		words, err := subprocess.SplitWords(p.program)
-		if err != nil {
-			return "", exits.UsageError("--exec %s.\nSee: aaep conformance producer --help", err)
-		}
-		if err := p.reach.CheckChild(); err != nil {
-			return "", err
-		}
-		run.Dialer = stdio.Dialer{Command: func() *exec.Cmd {
-			cmd := exec.Command(words[0], words[1:]...)
-			cmd.Stderr = stderr
-			return cmd
-		}}
-		run.Target, run.Transport, run.OneLink = p.program, manifest.Stdio, true
-		return words[0], nil
+		return p.setProgram(run, stderr)
 	}
 	address, err := reach.CheckAddress(args[0])
 	if err != nil {
@@ -279,63 +266,126 @@ func (p *proof) setTarget(ctx context.Context, run *conformance.ProducerRun, arg
 	if err != nil {
 		return "", err
 	}
-	way := ways[0]
-	run.Dialer, run.Target, run.Transport = way.Dialer, way.Address, way.Transport
+	run.Dialer, run.Target, run.Transport = ways[0].Dialer, ways[0].Address, ways[0].Transport
 	run.OtherWays = discover.Dialers(ways[1:])
-	if p.reach.Token+p.reach.Cert != "" {
-		for _, shown := range []func(context.Context) (http.Header, error){nil, madeUpToken} {
-			unauthenticated := &reach.Flags{Transports: p.reach.Transports, Ca: p.reach.Ca, Credentials: shown}
-			others, err := unauthenticated.FindWays(ctx, address)
-			if err != nil {
-				return "", err
-			}
-			run.Unauthenticated = append(run.Unauthenticated, others[0].Dialer)
-		}
+	if err := p.setUnauthenticated(ctx, run, address); err != nil {
+		return "", err
 	}
-	if p.other != "" {
-		otherHeader, err := auth.BearerFile(p.other)(ctx)
-		switch {
-		case err != nil:
-			return "", exits.CannotTake("--other-token-file", err)
-		case p.reach.Token+p.reach.Cert == "":
-			return "", exits.UsageError("--other-token-file is for somebody else than the one whom --token-file or --cert names; give one of them too")
-		}
-		if p.reach.Token != "" {
-			if ownHeader, err := auth.BearerFile(p.reach.Token)(ctx); err == nil &&
-				ownHeader.Get("Authorization") == otherHeader.Get("Authorization") {
-				return "", exits.UsageError("--other-token-file has the token of --token-file; it has to be that of somebody else")
-			}
-		}
-		other := &reach.Flags{Transports: p.reach.Transports, Ca: p.reach.Ca, Token: p.other}
-		others, err := other.FindWays(ctx, address)
-		if err != nil {
-			return "", err
-		}
-		run.OtherPrincipal = others[0].Dialer
-		if way.Transport == manifest.SSE && p.reach.Token != "" {
-			conf, err := p.reach.TLSConfig()
-			if err != nil {
-				return "", err
-			}
-			run.StolenStream = stolenStream(way.Address, conf, auth.BearerFile(p.reach.Token), auth.BearerFile(p.other))
-		}
+	if err := p.setOtherPrincipal(ctx, run, address); err != nil {
+		return "", err
 	}
-	if p.manifest == "" && !reach.IsLocal(address) {
-		conf, err := p.reach.TLSConfig()
-		if err != nil {
-			return "", err
-		}
-		httpURL := "http" + strings.TrimPrefix(strings.TrimPrefix(address, "http"), "ws")
-		run.Manifest = func(ctx context.Context) ([]byte, error) {
-			data, err := manifest.Discover(ctx, httpURL, conf)
-			if u, _ := url.Parse(httpURL); errors.Is(err, manifest.ErrNone) &&
-				u != nil { // of the whole host; whether it is this agent's is judged
-				return manifest.Discover(ctx, u.Scheme+"://"+u.Host, conf)
-			}
-			return data, err
-		}
+	if err := p.setDiscovery(run, address); err != nil {
+		return "", err
 	}
 	return address, nil
+}
+
+// setProgram has the run start the program of --exec for each scenario, and speak with it over its
+// standard input and output. It returns the name of the program.
+func (p *proof) setProgram(run *conformance.ProducerRun, stderr io.Writer) (string, error) {
+	words, err := subprocess.SplitWords(p.program)
+	if err != nil {
+		return "", exits.UsageError("--exec %s.\nSee: aaep conformance producer --help", err)
+	}
+	if err := p.reach.CheckChild(); err != nil {
+		return "", err
+	}
+	run.Dialer = stdio.Dialer{Command: func() *exec.Cmd {
+		cmd := exec.Command(words[0], words[1:]...)
+		cmd.Stderr = stderr
+		return cmd
+	}}
+	run.Target, run.Transport, run.OneLink = p.program, manifest.Stdio, true
+	return words[0], nil
+}
+
+// setUnauthenticated has the run also try the agent without a credential and with a made-up one, if
+// the flags give it a credential that it can leave out.
+func (p *proof) setUnauthenticated(ctx context.Context, run *conformance.ProducerRun, address string) error {
+	if p.reach.Token == "" && p.reach.Cert == "" {
+		return nil
+	}
+	for _, shown := range []func(context.Context) (http.Header, error){nil, madeUpToken} {
+		unauthenticated := &reach.Flags{Transports: p.reach.Transports, Ca: p.reach.Ca, Credentials: shown}
+		ways, err := unauthenticated.FindWays(ctx, address)
+		if err != nil {
+			return err
+		}
+		run.Unauthenticated = append(run.Unauthenticated, ways[0].Dialer)
+	}
+	return nil
+}
+
+// setOtherPrincipal has the run also come as the principal of --other-token-file, if that is given.
+// Over Server-Sent Events that principal also tries to read what is sent to the first one.
+func (p *proof) setOtherPrincipal(ctx context.Context, run *conformance.ProducerRun, address string) error {
+	if p.other == "" {
+		return nil
+	}
+	if err := p.checkOtherToken(ctx); err != nil {
+		return err
+	}
+	other := &reach.Flags{Transports: p.reach.Transports, Ca: p.reach.Ca, Token: p.other}
+	ways, err := other.FindWays(ctx, address)
+	if err != nil {
+		return err
+	}
+	run.OtherPrincipal = ways[0].Dialer
+	if run.Transport != manifest.SSE || p.reach.Token == "" {
+		return nil
+	}
+	conf, err := p.reach.TLSConfig()
+	if err != nil {
+		return err
+	}
+	run.StolenStream = stolenStream(run.Target, conf, auth.BearerFile(p.reach.Token), auth.BearerFile(p.other))
+	return nil
+}
+
+// checkOtherToken refuses a file of --other-token-file that does not name a second principal: one
+// that cannot be read, that has no first principal beside it, or that has the first one's token.
+func (p *proof) checkOtherToken(ctx context.Context) error {
+	otherHeader, err := auth.BearerFile(p.other)(ctx)
+	switch {
+	case err != nil:
+		return exits.CannotTake("--other-token-file", err)
+	case p.reach.Token == "" && p.reach.Cert == "":
+		return exits.UsageError("--other-token-file is for somebody else than the one whom --token-file or --cert names; give one of them too")
+	case p.reach.Token == "":
+		return nil
+	}
+	ownHeader, err := auth.BearerFile(p.reach.Token)(ctx)
+	if err == nil && ownHeader.Get("Authorization") == otherHeader.Get("Authorization") {
+		return exits.UsageError("--other-token-file has the token of --token-file; it has to be that of somebody else")
+	}
+	return nil
+}
+
+// setDiscovery has the run look for the agent's manifest on the web: below the agent's own path,
+// and where there is none, at the root of its host. Whether what is found there is this agent's
+// manifest is judged later. An agent of this machine, or one whose manifest is in a file, needs
+// none of this.
+func (p *proof) setDiscovery(run *conformance.ProducerRun, address string) error {
+	if p.manifest != "" || reach.IsLocal(address) {
+		return nil
+	}
+	conf, err := p.reach.TLSConfig()
+	if err != nil {
+		return err
+	}
+	httpURL := "http" + strings.TrimPrefix(strings.TrimPrefix(address, "http"), "ws")
+	run.Manifest = func(ctx context.Context) ([]byte, error) {
+		data, err := manifest.Discover(ctx, httpURL, conf)
+		if !errors.Is(err, manifest.ErrNone) {
+			return data, err
+		}
+		u, badURL := url.Parse(httpURL)
+		if badURL != nil {
+			return data, err
+		}
+		return manifest.Discover(ctx, u.Scheme+"://"+u.Host, conf)
+	}
+	return nil
 }
 
 // madeUpToken is a credential that the agent never gave out.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -160,73 +161,109 @@ func (s *Flags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, e
 	if s.root {
 		srv.RootLayout = &aaep.Capabilities{SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
 	}
-	var authenticators []auth.Authenticator
-	switch {
-	case s.cert == "" && s.key == "" && s.clientCA == "":
-	case s.cert == "" || s.key == "":
+	if srv.TLS, err = s.readTLS(log); err != nil {
+		return nil, err
+	}
+	authenticators, err := s.newAuthenticators(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	if len(authenticators) > 0 {
+		srv.Authenticate = s.Seen.CountRefusals(auth.Any(authenticators...))
+	}
+	if err := s.checkReach(len(authenticators) > 0); err != nil {
+		return nil, err
+	}
+	if err := s.checkAnswer(); err != nil {
+		return nil, err
+	}
+	return srv, nil
+}
+
+// readTLS returns the TLS settings of --tls-cert, --tls-key and --client-ca, or nil if none of them
+// is given. Their files are read again when they change.
+func (s *Flags) readTLS(log *slog.Logger) (*tls.Config, error) {
+	if s.cert == "" && s.key == "" && s.clientCA == "" {
+		return nil, nil
+	}
+	if s.cert == "" || s.key == "" {
 		return nil, exits.UsageError("--tls-cert and --tls-key belong together, and --client-ca needs both.\nSee: aaep run --help")
-	default:
-		conf, err := auth.ServerTLS(s.cert, s.key, s.clientCA, log)
-		if err != nil {
-			return nil, exits.CannotTake("--tls-cert, --tls-key or --client-ca", err)
-		}
-		switch leaf := conf.Certificates[0].Leaf; {
-		case len(leaf.DNSNames)+len(leaf.IPAddresses) == 0:
-			return nil, exits.UsageError("the certificate %s names no machine in its subjectAltName, so nobody can follow this agent.\nGet one that does. If you make it yourself: openssl req -x509 … -addext subjectAltName=DNS:agent.example", s.cert)
-		case len(namesIn(leaf)) == 0 && len(s.hosts) == 0:
-			return nil, exits.UsageError("the certificate %s is for many machines, %s.\nSay with --host under which name this agent is reached.", s.cert, strings.Join(leaf.DNSNames, ", "))
-		}
-		srv.TLS, s.Seen.Certificates = conf, func() (*tls.Config, error) { return conf.GetConfigForClient(nil) }
-		s.lookAtFiles = append(s.lookAtFiles, func() { conf.GetConfigForClient(nil) })
-		if s.clientCA != "" {
-			authenticators = append(authenticators, auth.ClientCertificate)
-		}
+	}
+	conf, err := auth.ServerTLS(s.cert, s.key, s.clientCA, log)
+	if err != nil {
+		return nil, exits.CannotTake("--tls-cert, --tls-key or --client-ca", err)
+	}
+	leaf := conf.Certificates[0].Leaf
+	if len(leaf.DNSNames)+len(leaf.IPAddresses) == 0 {
+		return nil, exits.UsageError("the certificate %s names no machine in its subjectAltName, so nobody can follow this agent.\nGet one that does. If you make it yourself: openssl req -x509 … -addext subjectAltName=DNS:agent.example", s.cert)
+	}
+	if len(namesIn(leaf)) == 0 && len(s.hosts) == 0 {
+		return nil, exits.UsageError("the certificate %s is for many machines, %s.\nSay with --host under which name this agent is reached.", s.cert, strings.Join(leaf.DNSNames, ", "))
+	}
+	s.Seen.Certificates = func() (*tls.Config, error) { return conf.GetConfigForClient(nil) }
+	s.lookAtFiles = append(s.lookAtFiles, func() { conf.GetConfigForClient(nil) })
+	return conf, nil
+}
+
+// newAuthenticators returns one authenticator for each way in which the flags let listeners say who
+// they are: a certificate, a token of a file, a token of an issuer. None means that all may come.
+func (s *Flags) newAuthenticators(ctx context.Context, log *slog.Logger) (all []auth.Authenticator, err error) {
+	if s.clientCA != "" {
+		all = append(all, auth.ClientCertificate)
 	}
 	if s.tokens != "" {
 		byToken, err := auth.TokenFile(s.tokens, log)
 		if err != nil {
 			return nil, exits.CannotTake("--tokens", err)
 		}
-		authenticators = append(authenticators, byToken)
+		all = append(all, byToken)
 		s.lookAtFiles = append(s.lookAtFiles, func() { byToken(&http.Request{}) }) // which shows no token
 	}
-	switch {
-	case s.issuer == "" && s.audience == "":
-	case s.issuer == "" || s.audience == "":
-		return nil, exits.UsageError("--oidc-issuer and --oidc-audience belong together: a token for somebody else is no token for this agent.\nSee: aaep run --help")
-	default:
-		byIssuer, err := oidc.New(ctx, oidc.Config{Issuer: s.issuer, Audience: s.audience, Logger: log})
-		if err != nil {
-			if exits.IsUnproven(err) {
-				return nil, exits.With(exits.Unreachable,
-					fmt.Errorf("cannot take --oidc-issuer: nothing here proves that what answers at %s is the issuer: %s.\nLet this machine trust the CA of its certificate, as by update-ca-certificates", s.issuer, words.OneLine(exits.InnermostError(err))))
-			}
-			if errors.Is(err, aaep.TransportUnavailable) {
-				return nil, exits.With(exits.Unreachable,
-					fmt.Errorf("cannot take --oidc-issuer: %s", exits.PlainError(err)))
-			}
-			return nil, exits.CannotTake("--oidc-issuer", err)
-		}
-		authenticators = append(authenticators, byIssuer)
+	if s.issuer == "" && s.audience == "" {
+		return all, nil
 	}
-	if len(authenticators) > 0 {
-		srv.Authenticate = s.Seen.CountRefusals(auth.Any(authenticators...))
-	}
-	elsewhere := slices.ContainsFunc(s.hosts, func(name string) bool { return !OfThisMachine(name) })
-	if s.root && elsewhere {
-		return nil, exits.UsageError("--root-layout asks nobody who they are, and through the proxy for --host %s everybody would seem to be on this machine.\nLeave one of them out.", strings.Join(s.hosts, ","))
-	}
-	if authenticators == nil && elsewhere {
-		return nil, exits.UsageError("--host %s is how other machines reach this agent, through a proxy, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", strings.Join(s.hosts, ","))
-	}
-	if len(s.answer) > 0 && authenticators == nil && slices.ContainsFunc(s.Addrs,
-		func(address string) bool { return !reach.IsLocal(address) }) {
-		return nil, exits.UsageError("--may-answer names listeners, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.")
-	}
-	if err := s.checkAnswer(); err != nil {
+	byIssuer, err := s.newIssuerAuthenticator(ctx, log)
+	if err != nil {
 		return nil, err
 	}
-	return srv, nil
+	return append(all, byIssuer), nil
+}
+
+// newIssuerAuthenticator returns what checks the tokens of --oidc-issuer. It asks the issuer for
+// its keys, and says in its error whether that could not be reached, or could not be trusted.
+func (s *Flags) newIssuerAuthenticator(ctx context.Context, log *slog.Logger) (auth.Authenticator, error) {
+	if s.issuer == "" || s.audience == "" {
+		return nil, exits.UsageError("--oidc-issuer and --oidc-audience belong together: a token for somebody else is no token for this agent.\nSee: aaep run --help")
+	}
+	byIssuer, err := oidc.New(ctx, oidc.Config{Issuer: s.issuer, Audience: s.audience, Logger: log})
+	switch {
+	case err == nil:
+		return byIssuer, nil
+	case exits.IsUnproven(err):
+		return nil, exits.With(exits.Unreachable,
+			fmt.Errorf("cannot take --oidc-issuer: nothing here proves that what answers at %s is the issuer: %s.\nLet this machine trust the CA of its certificate, as by update-ca-certificates", s.issuer, words.OneLine(exits.InnermostError(err))))
+	case errors.Is(err, aaep.TransportUnavailable):
+		return nil, exits.With(exits.Unreachable, fmt.Errorf("cannot take --oidc-issuer: %s", exits.PlainError(err)))
+	}
+	return nil, exits.CannotTake("--oidc-issuer", err)
+}
+
+// checkReach refuses to serve other machines where listeners are not authenticated. Behind a proxy
+// a listener on another machine looks like one on this machine.
+func (s *Flags) checkReach(authenticated bool) error {
+	behindProxy := slices.ContainsFunc(s.hosts, func(name string) bool { return !OfThisMachine(name) })
+	overTCP := slices.ContainsFunc(s.Addrs, func(address string) bool { return !reach.IsLocal(address) })
+	switch {
+	case s.root && behindProxy:
+		return exits.UsageError("--root-layout asks nobody who they are, and through the proxy for --host %s everybody would seem to be on this machine.\nLeave one of them out.", strings.Join(s.hosts, ","))
+	case authenticated:
+		return nil
+	case behindProxy:
+		return exits.UsageError("--host %s is how other machines reach this agent, through a proxy, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", strings.Join(s.hosts, ","))
+	case len(s.answer) > 0 && overTCP:
+		return exits.UsageError("--may-answer names listeners, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.")
+	}
+	return nil
 }
 
 // ServeEverywhere serves what begin returns everywhere until it is shut down, and returns how to
@@ -282,58 +319,80 @@ func (s *Flags) openWith(ctx context.Context, talk io.Writer, begin func() (*pro
 	if err != nil {
 		return nil, nil, err
 	}
-	var p *producer.Producer
-	var local []string
-	var serves []func(context.Context) error
-	var opened []io.Closer
+	var places []place
 	defer func() {
 		if err != nil {
-			for _, c := range opened {
-				c.Close()
+			for _, at := range places {
+				at.listener.Close()
 			}
 		}
 	}()
 	for _, addr := range s.Addrs {
-		if !reach.IsLocal(addr) {
-			ln, err := ListenChecked(ctx, addr, srv)
-			if err != nil {
-				return nil, nil, err
-			}
-			opened = append(opened, ln)
-			invitations = append(invitations, s.newInvitation(ln.Addr(), srv))
-			serves = append(serves, func(ctx context.Context) error { return overTCP(ctx, srv, ln, p) })
-			continue
-		}
-		l, err := listenLocally(addr)
+		at, err := s.openPlace(ctx, addr, srv, overTCP)
 		if err != nil {
 			return nil, nil, err
 		}
-		opened = append(opened, l)
-		local = append(local, reach.LocalScheme+l.Addr())
-		invitations = append(invitations, Invitation{command: "aaep listen", at: reach.LocalScheme + l.Addr()})
-		serves = append(serves, func(ctx context.Context) error { return p.Serve(ctx, l) })
+		places = append(places, at)
+		invitations = append(invitations, at.invitation)
 	}
-	if p, err = begin(); err != nil {
+	p, err := begin()
+	if err != nil {
 		return nil, nil, err
 	}
-	for _, invitations := range local {
-		p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: invitations, Framing: reach.LocalFraming})
+	for _, at := range places {
+		if at.local {
+			p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: at.invitation.at, Framing: reach.LocalFraming})
+		}
 	}
-	ctx = context.WithoutCancel(ctx)
-	status, done := &lineio.Printer{Out: talk}, make(chan error, 1)
-	var listeners sync.WaitGroup
-	for i, serve := range serves {
-		place := invitations[i].at
-		listeners.Go(func() {
-			if err := serve(ctx); err != nil && !errors.Is(err, producer.ErrClosed) {
-				status.PrintLabelled("aaep", "Nobody can come any more at "+place+": "+words.Sentence(exits.PlainError(err)))
+	return invitations, s.servePlaces(context.WithoutCancel(ctx), places, p, &lineio.Printer{Out: talk}), nil
+}
+
+// place is an address that is open, and how a producer is served and invited to there.
+type place struct {
+	listener   io.Closer
+	local      bool // a socket or a pipe of this machine
+	invitation Invitation
+	serve      func(context.Context, *producer.Producer) error
+}
+
+// openPlace opens an address, which is one of this machine or one over TCP.
+func (s *Flags) openPlace(ctx context.Context, addr string, srv *serve.Server,
+	overTCP func(context.Context, *serve.Server, net.Listener, *producer.Producer) error) (place, error) {
+	if reach.IsLocal(addr) {
+		l, err := listenLocally(addr)
+		if err != nil {
+			return place{}, err
+		}
+		return place{l, true, Invitation{command: "aaep listen", at: reach.LocalScheme + l.Addr()},
+			func(ctx context.Context, p *producer.Producer) error { return p.Serve(ctx, l) }}, nil
+	}
+	ln, err := ListenChecked(ctx, addr, srv)
+	if err != nil {
+		return place{}, err
+	}
+	return place{ln, false, s.newInvitation(ln.Addr(), srv),
+		func(ctx context.Context, p *producer.Producer) error { return overTCP(ctx, srv, ln, p) }}, nil
+}
+
+// servePlaces serves p at all places, and looks at the files of the flags meanwhile. It returns a
+// channel that is closed when no place is served any more. A place that fails is told to the person
+// who started the command, and the others go on.
+func (s *Flags) servePlaces(ctx context.Context, places []place, p *producer.Producer,
+	status *lineio.Printer) <-chan error {
+	var serving sync.WaitGroup
+	for _, at := range places {
+		serving.Go(func() {
+			if err := at.serve(ctx, p); err != nil && !errors.Is(err, producer.ErrClosed) {
+				status.PrintLabelled("aaep", "Nobody can come any more at "+at.invitation.at+": "+
+					words.Sentence(exits.PlainError(err)))
 			}
 		})
 	}
 	watching, stop := context.WithCancel(ctx)
 	go s.watchFiles(watching)
-	go func() { listeners.Wait(); stop(); close(done) }()
-	return invitations, done, nil
+	done := make(chan error, 1)
+	go func() { serving.Wait(); stop(); close(done) }()
+	return done
 }
 
 // watchFiles looks every ten seconds whether a file of tokens or certificates has changed, until

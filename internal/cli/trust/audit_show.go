@@ -86,20 +86,7 @@ func (s *auditShower) entryLines(e audit.Entry) []string {
 	}
 	switch e.Kind {
 	case audit.Opened:
-		text := "The trail was opened."
-		if e.Node != "" {
-			text = "The trail was opened by the process " + nameOf(e.Node, "") + "."
-		}
-		if e.Torn > 0 {
-			text += fmt.Sprintf(" The run before was stopped in the middle of a record: %s before this belong to none.", words.Count(e.Torn, "byte"))
-		}
-		lines := []string{text}
-		for _, call := range slices.Sorted(maps.Keys(s.running)) {
-			lines = append(lines, s.running[call]+
-				" was under way when the run before was stopped. How it ended is not on record.")
-		}
-		clear(s.running)
-		return lines
+		return s.openedLines(e)
 	case audit.Asked:
 		return s.askedLines(e, question)
 	case audit.Replied:
@@ -111,59 +98,112 @@ func (s *auditShower) entryLines(e audit.Entry) []string {
 		}
 		return []string{text + "."}
 	case audit.Settled:
-		outcome := describeOutcome(e)
-		if s.elsewhere[e.QuestionID] && e.Cause != "replied" {
-			outcome = strings.TrimPrefix(outcome, ": rejected") + ". The agent then asks in its own window"
-			outcome = ": not answered here" + outcome
-		}
-		if e.Cause == "unreachable" && s.questions[e.QuestionID] == 0 { // so it is in no other record
-			purpose := ""
-			if e.Tool != "" {
-				purpose = " whether to use " + nameOf(e.Tool, "a tool")
-			}
-			outcome = strings.TrimSuffix(outcome, ", because nobody could answer")
-			return []string{"No one could be asked" + purpose + s.inSession(e) + outcome + "."}
-		}
-		text := question + " was settled" + outcome + "."
-		if e.Cause == "withdrawn" && !s.elsewhere[e.QuestionID] {
-			text = question + " was withdrawn."
-		}
-		lines := []string{text}
-		if e.Response != nil {
-			lines = append(lines, question+", the answer that was taken: "+embedText(fmt.Sprint(e.Response)))
-		}
-		return lines
+		return s.settledLines(e, question)
 	case audit.Invoked:
-		s.running[e.ToolCallID] = nameOf(e.Tool, "A tool")
-		text := nameOf(e.Tool, "A tool") + " was started"
-		if e.QuestionID != "" {
-			text += ", after " + strings.ToLower(question[:1]) + question[1:]
-		}
-		lines := []string{text + s.inSession(e) + "." + describeDangers(e)}
-		for _, r := range e.Untold {
-			lines = append(lines, nameOf(e.Tool, "A tool")+" was started before this was told to "+
-				describeSubscription(r)+", who was asked.")
-		}
-		return lines
+		return s.invokedLines(e, question)
 	case audit.Completed:
-		delete(s.running, e.ToolCallID)
-		text := nameOf(e.Tool, "A tool") + " ended"
-		if e.DurationMS != nil {
-			if d := time.Duration(*e.DurationMS) * time.Millisecond; d < time.Second {
-				text += " after " + words.Count(*e.DurationMS, "millisecond")
-			} else {
-				text += " after " + words.Spoken(d)
-			}
-		}
-		if text += s.inSession(e) + ": " + embedText(string(e.Status)); e.Cause != "" {
-			text += ", it " + embedText(e.Cause)
-		}
-		return []string{text}
+		return []string{s.completedLine(e)}
 	case audit.NotDone:
-		return []string{nameOf(e.Tool, "A tool") + " was accepted, in " + strings.ToLower(question[:1]) +
-			question[1:] + ", and not done" + s.inSession(e) + "."}
+		return []string{nameOf(e.Tool, "A tool") + " was accepted, in " + withSmallInitial(question) +
+			", and not done" + s.inSession(e) + "."}
 	}
 	return []string{"A record of a kind that is not known here: " + embedText(string(e.Kind))}
+}
+
+// openedLines says which process opened the trail, and which tools the process before left running.
+// No later record can say how those ended, so they are forgotten.
+func (s *auditShower) openedLines(e audit.Entry) []string {
+	text := "The trail was opened."
+	if e.Node != "" {
+		text = "The trail was opened by the process " + nameOf(e.Node, "") + "."
+	}
+	if e.Torn > 0 {
+		text += fmt.Sprintf(" The run before was stopped in the middle of a record: %s before this belong to none.", words.Count(e.Torn, "byte"))
+	}
+	lines := []string{text}
+	for _, call := range slices.Sorted(maps.Keys(s.running)) {
+		lines = append(lines, s.running[call]+
+			" was under way when the run before was stopped. How it ended is not on record.")
+	}
+	clear(s.running)
+	return lines
+}
+
+// settledLines says how a question ended, and the answer that was taken, if there is one.
+func (s *auditShower) settledLines(e audit.Entry, question string) []string {
+	outcome := describeOutcome(e)
+	askedElsewhere := s.elsewhere[e.QuestionID]
+	if askedElsewhere && e.Cause != "replied" {
+		outcome = ": not answered here" + strings.TrimPrefix(outcome, ": rejected") +
+			". The agent then asks in its own window"
+	}
+	if e.Cause == "unreachable" && s.questions[e.QuestionID] == 0 { // no record says that it was asked
+		return []string{s.unreachableLine(e, outcome)}
+	}
+	lines := []string{question + " was settled" + outcome + "."}
+	if e.Cause == "withdrawn" && !askedElsewhere {
+		lines[0] = question + " was withdrawn."
+	}
+	if e.Response != nil {
+		lines = append(lines, question+", the answer that was taken: "+embedText(fmt.Sprint(e.Response)))
+	}
+	return lines
+}
+
+// unreachableLine says what was to be asked where there was nobody to ask. It is the only line
+// about that question.
+func (s *auditShower) unreachableLine(e audit.Entry, outcome string) string {
+	purpose := ""
+	if e.Tool != "" {
+		purpose = " whether to use " + nameOf(e.Tool, "a tool")
+	}
+	outcome = strings.TrimSuffix(outcome, ", because nobody could answer")
+	return "No one could be asked" + purpose + s.inSession(e) + outcome + "."
+}
+
+// invokedLines says that a tool was started, after which question, and who had been asked and was
+// not yet told. The tool counts as running until a record says that it completed.
+func (s *auditShower) invokedLines(e audit.Entry, question string) []string {
+	tool := nameOf(e.Tool, "A tool")
+	s.running[e.ToolCallID] = tool
+	text := tool + " was started"
+	if e.QuestionID != "" {
+		text += ", after " + withSmallInitial(question)
+	}
+	lines := []string{text + s.inSession(e) + "." + describeDangers(e)}
+	for _, r := range e.Untold {
+		lines = append(lines, tool+" was started before this was told to "+describeSubscription(r)+
+			", who was asked.")
+	}
+	return lines
+}
+
+// completedLine says how a tool ended, and how long it took.
+func (s *auditShower) completedLine(e audit.Entry) string {
+	delete(s.running, e.ToolCallID)
+	text := nameOf(e.Tool, "A tool") + " ended"
+	if e.DurationMS != nil {
+		text += " after " + describeDuration(*e.DurationMS)
+	}
+	text += s.inSession(e) + ": " + embedText(string(e.Status))
+	if e.Cause != "" {
+		text += ", it " + embedText(e.Cause)
+	}
+	return text
+}
+
+// describeDuration says how long so many milliseconds are: exactly below a second, else rounded.
+func describeDuration(milliseconds int64) string {
+	d := time.Duration(milliseconds) * time.Millisecond
+	if d < time.Second {
+		return words.Count(milliseconds, "millisecond")
+	}
+	return words.Spoken(d)
+}
+
+// withSmallInitial returns the name of a question as it stands within a sentence.
+func withSmallInitial(question string) string {
+	return strings.ToLower(question[:1]) + question[1:]
 }
 
 // questionName returns the name of the question that a record is about, by the number of the record
@@ -184,47 +224,13 @@ func (s *auditShower) questionName(e audit.Entry) string {
 }
 
 // askedLines returns the lines that say what was asked (question is its name), what each recipient
-// was shown, and who they were.
+// was shown, and who they were. A record that only adds recipients does not repeat what was asked.
 func (s *auditShower) askedLines(e audit.Entry, question string) (lines []string) {
-	if len(e.Shown) > 0 || len(e.Recipients) == 0 {
-		agent := "the agent"
-		if e.AgentID != "" {
-			agent += " " + nameOf(e.AgentID, "")
-		}
-		text := question + ": " + agent + " asked something"
-		if e.Tool != "" {
-			text = question + ": " + agent + " asked to use " + nameOf(e.Tool, "a tool")
-		}
-		text += inSession(e) + "." + describeDangers(e)
-		if !e.Deadline.IsZero() {
-			text += " Time to answer until " + s.formatTime(e.Deadline) + "."
-		}
-		if e.Default != "" {
-			text += " No answer means: "
-			if e.Default == audit.AsksElsewhere {
-				text += "the agent asks in its own window."
-			} else {
-				text += embedText(e.Default)
-			}
-		}
-		lines = append(lines, text)
+	if addsRecipients := len(e.Shown) == 0 && len(e.Recipients) > 0; !addsRecipients {
+		lines = append(lines, s.requestLine(e, question))
 	}
 	for _, w := range e.Shown {
-		printed := map[string]bool{"": true}
-		for _, part := range []struct{ name, text string }{
-			{"action", w.Action}, {"consequence", w.Consequence}, {"question", w.Question}, {"context", w.Context},
-			{"in short", w.Terse}, {"in words", w.Normal}, {"in detail", w.Detailed},
-		} {
-			if !printed[part.text] {
-				printed[part.text] = true
-				lines = append(lines, fmt.Sprintf("%s, %s, %s: %s", question, nameOf(w.Language, "no language"),
-					part.name, embedText(part.text)))
-			}
-		}
-		for i, c := range w.Choices {
-			lines = append(lines, fmt.Sprintf("%s, %s, choice %d, %s: %s", question, nameOf(w.Language, "no language"),
-				i+1, nameOf(c.Value, "empty"), embedText(c.Label)))
-		}
+		lines = append(lines, shownLines(w, question)...)
 	}
 	for _, r := range e.Recipients {
 		text := question + " was put to " + describeSubscription(r)
@@ -232,6 +238,52 @@ func (s *auditShower) askedLines(e audit.Entry, question string) (lines []string
 			text += ", in " + nameOf(r.Language, "")
 		}
 		lines = append(lines, text+".")
+	}
+	return lines
+}
+
+// requestLine says which agent asked for what, until when there was time to answer, and what no
+// answer means.
+func (s *auditShower) requestLine(e audit.Entry, question string) string {
+	text := question + ": the agent"
+	if e.AgentID != "" {
+		text += " " + nameOf(e.AgentID, "")
+	}
+	if e.Tool != "" {
+		text += " asked to use " + nameOf(e.Tool, "a tool")
+	} else {
+		text += " asked something"
+	}
+	text += inSession(e) + "." + describeDangers(e)
+	if !e.Deadline.IsZero() {
+		text += " Time to answer until " + s.formatTime(e.Deadline) + "."
+	}
+	switch e.Default {
+	case "":
+	case audit.AsksElsewhere:
+		text += " No answer means: the agent asks in its own window."
+	default:
+		text += " No answer means: " + embedText(e.Default)
+	}
+	return text
+}
+
+// shownLines returns the exact words of a question in one language: each of its texts that differs
+// from those before it, and its choices.
+func shownLines(shown audit.Words, question string) (lines []string) {
+	prefix := question + ", " + nameOf(shown.Language, "no language") + ", "
+	printed := map[string]bool{"": true}
+	for _, part := range []struct{ name, text string }{
+		{"action", shown.Action}, {"consequence", shown.Consequence}, {"question", shown.Question},
+		{"context", shown.Context}, {"in short", shown.Terse}, {"in words", shown.Normal}, {"in detail", shown.Detailed},
+	} {
+		if !printed[part.text] {
+			printed[part.text] = true
+			lines = append(lines, prefix+part.name+": "+embedText(part.text))
+		}
+	}
+	for i, c := range shown.Choices {
+		lines = append(lines, fmt.Sprintf("%schoice %d, %s: %s", prefix, i+1, nameOf(c.Value, "empty"), embedText(c.Label)))
 	}
 	return lines
 }
