@@ -113,9 +113,8 @@ func (run SubscriberRun) performScenarios(ctx context.Context, plays []subscribe
 	for _, p := range plays {
 		all.needed = append(all.needed, p.name)
 	}
-	came, mute, names := false, "", map[string]bool{}
-	plain := false // the target knows no handshake
-	missed := 0    // scenario runs in a row to which it did not come
+	var t targetHistory
+	t.names = map[string]bool{}
 	for i, p := range plays {
 		progress := func(what string) {
 			if run.Progress != nil {
@@ -127,28 +126,20 @@ func (run SubscriberRun) performScenarios(ctx context.Context, plays []subscribe
 		switch {
 		case i == 0:
 			wait = cmp.Or(run.Arrival, arrival)
-		case missed > 1:
+		case t.missed > 1:
 			wait = presentTime
 		}
-		rec := run.performScenario(ctx, p, progress, wait, mute, plain, maps.Clone(names))
+		rec := run.performScenario(ctx, p, progress, wait, t.mute, t.plain, maps.Clone(t.names))
 		if ctx.Err() != nil {
 			return all, ctx.Err()
 		}
-		if _, away := rec.noteOn(0, noteNoDial); away && !came {
+		if _, away := rec.noteOn(0, noteNoDial); away && !t.came {
 			return performedRuns{}, rec.noConnectionError()
-		} else if missed++; !away {
-			missed = 0
 		}
-		came, plain = true, came && plain || !came &&
-			len(ofTypes(rec.messagesOn(0, false), "subscription.request")) == 0
-		if mute == "" && i == 0 || mute != "" {
-			mute = rec.whyUnobservable()
+		if i == 0 || t.mute != "" {
+			t.mute = rec.whyUnobservable()
 		}
-		for l := range rec.linkCount() {
-			for _, m := range ofTypes(rec.messagesOn(l, false), "subscription.request") {
-				names[m.stringMember("subscriber_id")] = true
-			}
-		}
+		t.note(rec)
 		all.runs, all.of[p.name] = append(all.runs, scenarioRun{name: p.name, does: p.does}), rec
 		if _, deaf := rec.noteOn(0, noteNoStream); deaf && i == 0 {
 			all.useless = rec.whyUnobservable()
@@ -156,6 +147,32 @@ func (run SubscriberRun) performScenarios(ctx context.Context, plays []subscribe
 		}
 	}
 	return all, nil
+}
+
+// targetHistory is what the scenario runs so far have shown of the target.
+type targetHistory struct {
+	came   bool            // it connected at least once
+	plain  bool            // it knows no handshake
+	missed int             // runs in a row to which it did not come
+	mute   string          // why nothing that it does can be observed, or ""
+	names  map[string]bool // the subscriber ids that it gave
+}
+
+// note adds what the recording of one scenario run shows. Whether the target knows a handshake is
+// seen when it first comes.
+func (t *targetHistory) note(rec *Recording) {
+	t.missed++
+	if _, away := rec.noteOn(0, noteNoDial); !away {
+		t.missed = 0
+	}
+	if !t.came {
+		t.came, t.plain = true, len(ofTypes(rec.messagesOn(0, false), "subscription.request")) == 0
+	}
+	for l := range rec.linkCount() {
+		for _, m := range ofTypes(rec.messagesOn(l, false), "subscription.request") {
+			t.names[m.stringMember("subscriber_id")] = true
+		}
+	}
 }
 
 // noConnectionError returns the error of a target that did not connect, with the violation that was

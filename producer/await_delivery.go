@@ -34,29 +34,23 @@ func (p *Producer) awaitAskedDelivery(ctx context.Context, pos uint64, asked *qu
 // through awaitAskedDelivery, and at a replica reportDelivered does; the caller holds no lock.
 func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, subs []*subscription, replicas []string) (
 	untold []audit.Subscription) {
-	timeout := time.NewTimer(maxDeliveryWait)
-	defer timeout.Stop()
+	ctx, cancel := context.WithTimeout(ctx, maxDeliveryWait)
+	defer cancel()
 	stalled := time.NewTimer(time.Hour) // set to when the next link counts as stalled
 	defer stalled.Stop()
-	for waiting := true; waiting; {
+waiting:
+	for {
 		moved := p.delivery.Moved.Changed()
-		waiting = false
 		subs = slices.DeleteFunc(subs, func(sub *subscription) bool { return sub.HasLeft(pos) })
-		var nextStall time.Time
-		for _, sub := range subs {
-			takes, until := sub.TakesData(time.Now())
-			waiting = waiting || takes
-			if nextStall.IsZero() || !until.IsZero() && until.Before(nextStall) {
-				nextStall = until
-			}
-		}
+		anyTakes, nextStall := findTakingLinks(subs)
+		anyAwaited := false // of the replicas
 		replicas = slices.DeleteFunc(replicas, func(id string) bool {
 			present, delivered, unreached := p.leader.HasDelivered(id, pos)
-			waiting = waiting || present && !delivered
+			anyAwaited = anyAwaited || present && !delivered
 			untold = append(untold, unreached...)
 			return delivered
 		})
-		if !waiting {
+		if !anyTakes && !anyAwaited {
 			break
 		}
 		if !nextStall.IsZero() {
@@ -65,10 +59,8 @@ func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, subs []*subscr
 		select {
 		case <-moved:
 		case <-stalled.C:
-		case <-timeout.C:
-			waiting = false
 		case <-ctx.Done():
-			waiting = false
+			break waiting
 		}
 	}
 	for _, sub := range subs {
@@ -80,4 +72,17 @@ func (p *Producer) awaitDelivery(ctx context.Context, pos uint64, subs []*subscr
 		untold = append(untold, p.leader.Identify(id))
 	}
 	return untold
+}
+
+// findTakingLinks reports whether the link of any subscription takes data, and when the first of
+// them counts as stalled if nothing leaves; zero if none does.
+func findTakingLinks(subs []*subscription) (anyTakes bool, nextStall time.Time) {
+	for _, sub := range subs {
+		takes, until := sub.TakesData(time.Now())
+		anyTakes = anyTakes || takes
+		if nextStall.IsZero() || !until.IsZero() && until.Before(nextStall) {
+			nextStall = until
+		}
+	}
+	return anyTakes, nextStall
 }

@@ -20,33 +20,23 @@ func (s *Subscription) Outages(ctx context.Context) iter.Seq[error] {
 		if !s.isDialed() {
 			return
 		}
-		var broke time.Time // zero while it is connected
-		// yielded says that the outage was yielded, refused that it was yielded as one of
-		// credentials.
-		for yielded, refused := false, false; ; {
+		var now outage
+		for {
 			status, changed := s.Status()
-			var overdue <-chan time.Time
-			switch {
-			case status.Over:
+			if status.Over {
 				return
-			case status.Connected && yielded:
-				broke, yielded, refused = time.Time{}, false, false
+			}
+			if status.Connected && now.reported {
+				now = outage{}
 				if !yield(nil) {
 					return
 				}
-				continue // it may have broken since
-			case status.Connected:
-				broke = time.Time{}
-			case broke.IsZero():
-				broke = time.Now()
-				fallthrough
-			case !yielded || status.Awaits != "" && !refused:
-				overdue = time.After(time.Until(broke.Add(outOfReach)))
+				continue // the link may have broken since
 			}
 			select {
 			case <-changed:
-			case <-overdue:
-				yielded, refused = true, refused || status.Awaits != ""
+			case <-now.untilReport(status):
+				now.reported, now.refused = true, now.refused || status.Awaits != ""
 				if !yield(status.Err) {
 					return
 				}
@@ -55,4 +45,28 @@ func (s *Subscription) Outages(ctx context.Context) iter.Seq[error] {
 			}
 		}
 	}
+}
+
+// An outage is what Outages knows of the one that lasts. The zero outage is none.
+type outage struct {
+	began    time.Time
+	reported bool
+	refused  bool // it was reported as one of credentials
+}
+
+// untilReport returns a channel that fires when the outage is to be reported, or nil if it need not
+// be: the link is up, or all is reported. It begins the outage if the link has just broken.
+func (o *outage) untilReport(status Status) <-chan time.Time {
+	if status.Connected {
+		*o = outage{}
+		return nil
+	}
+	if o.began.IsZero() {
+		o.began = time.Now()
+	}
+	newlyRefused := status.Awaits != "" && !o.refused
+	if o.reported && !newlyRefused {
+		return nil
+	}
+	return time.After(time.Until(o.began.Add(outOfReach)))
 }

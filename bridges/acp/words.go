@@ -83,49 +83,43 @@ func (c *call) asTool() producer.Tool {
 func (c *Conversation) Details() (lines []string) {
 	p := c.openPermission()
 	c.mu.Lock()
-	t, newest := c.turn, c.newest
+	t, about := c.turn, c.newest
 	c.mu.Unlock()
 	if p != nil {
-		newest = &p.about
+		about = &p.about
 	}
-	if newest == nil {
+	if about == nil {
 		return nil
 	}
 	if t != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 	}
-	safe := func(prefix, text string) { lines = append(lines, prefix+words.OneLine(aaep.SafeText(text))) }
-	for _, text := range toolwords.SplitLines(cmp.Or(newest.title, newest.name)) {
-		safe("", text)
-	}
-	for _, part := range newest.content {
-		switch part.Type {
-		case "diff":
-			if c.agent.cfg.Version2 {
-				changes := part.describeChanges(c.agent.cfg)
-				for _, text := range append(changes, toolwords.SplitLines(part.Patch.Text)...) {
-					safe("", text)
-				}
-				continue
-			}
-			safe("", "File: "+part.Path)
-			lines = append(lines, part.asChange().Lines()...)
-		case "content":
-			for _, text := range toolwords.SplitLines(part.Content.spokenText()) {
-				safe("", text)
-			}
+	add := func(texts ...string) {
+		for _, text := range texts {
+			lines = append(lines, words.OneLine(aaep.SafeText(text)))
 		}
 	}
-	if newest.input != nil {
-		if plain, err := toolwords.Members(newest.input); err == nil {
-			for _, text := range plain {
-				safe("", text)
-			}
+	add(toolwords.SplitLines(cmp.Or(about.title, about.name))...)
+	for _, part := range about.content {
+		switch {
+		case part.Type == "content":
+			add(toolwords.SplitLines(part.Content.spokenText())...)
+		case part.Type == "diff" && c.agent.cfg.Version2:
+			add(part.describeChanges(c.agent.cfg)...)
+			add(toolwords.SplitLines(part.Patch.Text)...)
+		case part.Type == "diff":
+			add("File: " + part.Path)
+			lines = append(lines, part.asChange().Lines()...) // which are safe already
 		}
 	}
-	for _, location := range newest.locations {
-		safe("", "About: "+location.Path)
+	if about.input != nil {
+		if members, err := toolwords.Members(about.input); err == nil {
+			add(members...)
+		}
+	}
+	for _, location := range about.locations {
+		add("About: " + location.Path)
 	}
 	return lines
 }

@@ -78,21 +78,20 @@ func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, er
 	ended := false
 	chunkOf := "" // the id of the message or call that chunks without one belong to
 	for frames := newFrameReader(body); ; {
-		raw, data, err := frames.nextFrame()
+		raw, data, readErr := frames.nextFrame()
 		var e event
-		if data != nil && bridge.Decode(data, &e) == nil && !ended {
+		if data != nil && !ended && bridge.Decode(data, &e) == nil {
 			if resumed && e.Type == "RUN_STARTED" {
 				continue // for the web app the run goes on
 			}
 			if resumed && e.Type == "RUN_FINISHED" {
-				if rewritten, err := withRunID(data, x.input.RunID); err == nil {
-					raw = fmt.Appendf(nil, "data: %s\n\n", rewritten)
-				}
+				raw = x.asOwnRun(raw, data)
 			}
-			if interrupts := e.interrupts(); len(interrupts) > 0 {
-				if !x.transport.cfg.Observe {
-					return &stop{bytes.Clone(raw), interrupts}, nil
-				}
+			interrupts := e.interrupts()
+			if len(interrupts) > 0 && !x.transport.cfg.Observe {
+				return &stop{bytes.Clone(raw), interrupts}, nil
+			}
+			if len(interrupts) > 0 {
 				x.announceInterrupts(interrupts)
 			}
 			if id := e.MessageID + e.ToolCallID; id != "" && strings.HasSuffix(e.Type, "_CHUNK") {
@@ -102,22 +101,32 @@ func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, er
 			ended = x.followEvent(&e)
 		}
 		if len(raw) > 0 {
-			if _, failed := app.Write(raw); failed != nil { // the app is gone
+			if _, err := app.Write(raw); err != nil { // the app is gone
 				x.endRun(errGone, "")
-				return nil, failed
+				return nil, err
 			}
 		}
-		if err == nil {
+		if readErr == nil {
 			continue
 		}
 		if !ended {
 			x.endRun(errBroken, "The agent broke off before its end.")
 		}
-		if err == io.EOF {
-			err = nil
+		if readErr == io.EOF {
+			return nil, nil
 		}
-		return nil, err
+		return nil, readErr
 	}
+}
+
+// asOwnRun returns the frame of an event with the run id that the web app knows, or raw where the
+// event in data cannot have one.
+func (x *run) asOwnRun(raw, data []byte) []byte {
+	rewritten, err := withRunID(data, x.input.RunID)
+	if err != nil {
+		return raw
+	}
+	return fmt.Appendf(nil, "data: %s\n\n", rewritten)
 }
 
 // followEvent announces an event in the run's session, and reports whether it ended the run.

@@ -61,54 +61,24 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 	}
 	defer s.Close()
 	timeout := time.Duration(sc.TimeoutSeconds) * time.Second
-	ok := func(context.Context) (string, error) { return "Done.", nil }
 	switch sc.Name {
 	case conformance.Stream:
-		out := s.Output()
-		for _, text := range sc.Sentences {
-			a.callStep()
-			if _, err := io.WriteString(out, text); err != nil {
-				return err
-			}
-		}
-		if err := out.Close(); err != nil {
-			return err
-		}
+		err = a.streamSentences(s, sc.Sentences)
 	case conformance.Tools:
-		_, err = s.Tool(ctx, producer.Tool{Name: "look", Action: aaep.Say("Looking.")}, ok)
+		_, err = s.Tool(ctx, producer.Tool{Name: "look", Action: aaep.Say("Looking.")}, finishAtOnce)
 	case conformance.Hang:
-		_, err = s.Tool(ctx, producer.Tool{Name: "wait", Action: aaep.Say("Waiting for ever."), RunTimeout: timeout},
-			func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = nil
-		}
-	case conformance.Ask, conformance.Withdraw:
-		if sc.Name == conformance.Withdraw {
-			cancelling := time.AfterFunc(500*time.Millisecond, func() { s.Cancel("user", aaep.Say("Cancelled.")) })
-			defer cancelling.Stop()
-		}
-		err = askPatiently(timeout, func(timeout time.Duration) error {
-			_, err := s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: timeout,
-				Action: aaep.Say("Pay 5 dollars."), Consequence: aaep.Say("The money is gone.")}, ok)
-			return err
-		})
-		if sc.Name == conformance.Withdraw && errors.Is(err, producer.ErrSessionOver) {
+		err = hangInTool(ctx, s, timeout)
+	case conformance.Ask:
+		err = ignoreRefusal(askToPay(ctx, s, timeout))
+	case conformance.Withdraw:
+		cancelling := time.AfterFunc(500*time.Millisecond, func() { s.Cancel("user", aaep.Say("Cancelled.")) })
+		defer cancelling.Stop()
+		if err = askToPay(ctx, s, timeout); errors.Is(err, producer.ErrSessionOver) {
 			return nil
 		}
-		if errors.Is(err, producer.ErrRejected) || errors.Is(err, producer.ErrTimedOut) ||
-			errors.Is(err, producer.ErrUnreachable) {
-			err = nil
-		}
+		err = ignoreRefusal(err)
 	case conformance.Errored:
-		for i := range 20 {
-			a.callStep()
-			if err := s.Progress(aaep.Say(fmt.Sprintf("Step %d.", i+1)),
-				aaep.Progress{Step: int64(i + 1), TotalSteps: 20}, 0); err != nil {
-				return err
-			}
-		}
-		a.callStep()
-		return s.Fail(errors.New("the disk is full"), aaep.Say("It failed."))
+		return a.failAfterProgress(s)
 	case conformance.Handoff:
 		err = s.Handoff(aaep.Say("A person takes over."),
 			aaep.HandoffRequested{Reason: "A person must decide.", TargetKind: "human"})
@@ -119,19 +89,82 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 			return err
 		})
 	case conformance.Idle:
-		if err := s.State(aaep.StateThinking, aaep.Say("Thinking.")); err != nil {
-			return err
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-		}
-		return s.Cancel("system", aaep.Say("Cancelled."))
+		return cancelIdle(ctx, s)
 	}
 	if err != nil {
 		return err
 	}
 	return s.Complete(aaep.Say("Done."))
+}
+
+// finishAtOnce is a tool that does nothing.
+func finishAtOnce(context.Context) (string, error) { return "Done.", nil }
+
+// streamSentences writes the sentences as output, one in each step.
+func (a *Agent) streamSentences(s *producer.Session, sentences []string) error {
+	out := s.Output()
+	for _, text := range sentences {
+		a.callStep()
+		if _, err := io.WriteString(out, text); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// hangInTool runs a tool that does not end by itself, until the time for it is over.
+func hangInTool(ctx context.Context, s *producer.Session, timeout time.Duration) error {
+	_, err := s.Tool(ctx, producer.Tool{Name: "wait", Action: aaep.Say("Waiting for ever."), RunTimeout: timeout},
+		func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// askToPay asks for an irreversible action.
+func askToPay(ctx context.Context, s *producer.Session, timeout time.Duration) error {
+	return askPatiently(timeout, func(timeout time.Duration) error {
+		_, err := s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: timeout,
+			Action: aaep.Say("Pay 5 dollars."), Consequence: aaep.Say("The money is gone.")}, finishAtOnce)
+		return err
+	})
+}
+
+// ignoreRefusal returns the error of a question, but nil for a no, silence, and a user who cannot be
+// reached: these are answers too.
+func ignoreRefusal(err error) error {
+	if errors.Is(err, producer.ErrRejected) || errors.Is(err, producer.ErrTimedOut) ||
+		errors.Is(err, producer.ErrUnreachable) {
+		return nil
+	}
+	return err
+}
+
+// failAfterProgress reports twenty steps of progress and ends the session with an error.
+func (a *Agent) failAfterProgress(s *producer.Session) error {
+	const steps = 20
+	for i := range steps {
+		a.callStep()
+		if err := s.Progress(aaep.Say(fmt.Sprintf("Step %d.", i+1)),
+			aaep.Progress{Step: int64(i + 1), TotalSteps: steps}, 0); err != nil {
+			return err
+		}
+	}
+	a.callStep()
+	return s.Fail(errors.New("the disk is full"), aaep.Say("It failed."))
+}
+
+// cancelIdle leaves a session that says nothing for a moment, and cancels it.
+func cancelIdle(ctx context.Context, s *producer.Session) error {
+	if err := s.State(aaep.StateThinking, aaep.Say("Thinking.")); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(50 * time.Millisecond):
+	case <-ctx.Done():
+	}
+	return s.Cancel("system", aaep.Say("Cancelled."))
 }
 
 // askPatiently asks once more, for longer, where the producer refuses to ask for so short a time.

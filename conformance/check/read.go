@@ -18,51 +18,70 @@ const maxMessage = 16 << 20
 func Messages(r io.Reader, err *error) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
-		var held []byte // the beginning of a message over several lines
-		var depth nesting
-		begin, line := 0, 0
-		flush := func() bool {
-			ok := len(held) == 0 || yield(begin, held)
-			held, depth = held[:0], nesting{}
-			return ok
-		}
-		for {
-			text, rerr := readLine(in)
-			if len(text) == 0 && rerr != nil {
-				if rerr != io.EOF {
-					*err = rerr
+		joined := joinedLines{yield: yield}
+		for line := 1; ; line++ {
+			text, readErr := readLine(in)
+			if len(text) == 0 && readErr != nil {
+				if readErr != io.EOF {
+					*err = readErr
 				}
-				flush()
+				joined.flush()
 				return
 			}
-			line++
-			trimmed := bytes.Trim(text, " \t\r\n") // what JSON calls white space, and nothing else
-			switch {
-			case len(trimmed) == 0:
-			case isComplete(trimmed) && (len(held) == 0 || bytes.Contains(trimmed, []byte(`"type"`))):
-				// A message on one line. What was held never became one.
-				if !flush() || !yield(line, trimmed) {
-					return
-				}
-			case len(held) == 0 && trimmed[0] != '{' && trimmed[0] != '[':
-				if !yield(line, trimmed) {
-					return
-				}
-			default:
-				if len(held) == 0 {
-					begin = line
-				}
-				if len(held)+len(text) > maxMessage {
-					*err = fmt.Errorf("the message at line %d is longer than %d bytes", begin, maxMessage)
-					return
-				}
-				held = append(held, text...)
-				if depth.addText(text); depth.isClosed() && !flush() {
-					return
-				}
+			wanted, tooLong := joined.addLine(line, text)
+			if tooLong != nil {
+				*err = tooLong
+			}
+			if !wanted || tooLong != nil {
+				return
 			}
 		}
 	}
+}
+
+// joinedLines joins lines into messages for Messages. The caller sees false from its methods when
+// yield wants no more.
+type joinedLines struct {
+	yield func(line int, message []byte) bool
+	held  []byte  // the beginning of a message over several lines
+	begin int     // the line that held begins at
+	depth nesting // of the brackets in held
+}
+
+// addLine adds a line: it yields a message that is whole on it, or whose end is on it, and what was
+// held before and never became one. The error is for a message that is too long to be held.
+func (j *joinedLines) addLine(line int, text []byte) (wanted bool, err error) {
+	trimmed := bytes.Trim(text, " \t\r\n") // what JSON calls white space, and nothing else
+	if len(trimmed) == 0 {
+		return true, nil
+	}
+	isFirst := len(j.held) == 0
+	mayBeMessage := isFirst || bytes.Contains(trimmed, []byte(`"type"`)) // rather than a part of what is held
+	if mayBeMessage && isComplete(trimmed) {
+		return j.flush() && j.yield(line, trimmed), nil
+	}
+	if isFirst && trimmed[0] != '{' && trimmed[0] != '[' {
+		return j.yield(line, trimmed), nil
+	}
+	if isFirst {
+		j.begin = line
+	}
+	if len(j.held)+len(text) > maxMessage {
+		return true, fmt.Errorf("the message at line %d is longer than %d bytes", j.begin, maxMessage)
+	}
+	j.held = append(j.held, text...)
+	j.depth.addText(text)
+	if j.depth.isClosed() {
+		return j.flush(), nil
+	}
+	return true, nil
+}
+
+// flush yields what is held, if there is anything.
+func (j *joinedLines) flush() (wanted bool) {
+	wanted = len(j.held) == 0 || j.yield(j.begin, j.held)
+	j.held, j.depth = j.held[:0], nesting{}
+	return wanted
 }
 
 // isComplete reports whether a line is one whole JSON object.

@@ -97,50 +97,31 @@ func (s *Endpoint) overSocket(ctx context.Context, path string, hook http.Handle
 // says what an address looks like. It starts the goroutines that accept.
 func (s *Endpoint) overHTTP(ctx context.Context, scheme, address string, hook http.Handler,
 	open func(network, address string) (net.Listener, error)) error {
-	u, err := url.Parse(address)
-	bare := err == nil && scheme == "http" && u.Path == "/events"
-	if err != nil || scheme != "http" && scheme != "ws" || u.Port() == "" || strings.Trim(u.Path, "/") != "" && !bare {
-		return fmt.Errorf("endpoint: %q is no address such as http://127.0.0.1:0, ws://127.0.0.1:0 or http://127.0.0.1:0/events", address)
+	host, isBare, err := parseHTTPAddress(scheme, address)
+	if err != nil {
+		return err
 	}
-	if !httpguard.LoopbackName(u.Hostname()) {
-		return fmt.Errorf("endpoint: %s is not this machine, and nobody is asked who they are here; use 127.0.0.1",
-			u.Hostname())
-	}
-	ln, err := open("tcp", u.Host)
+	ln, err := open("tcp", host)
 	if err != nil {
 		return fmt.Errorf("endpoint: %w", err)
 	}
+	s.bare = isBare
 	mux := http.NewServeMux()
-	listeners := []transports.Listener{}
-	if s.bare = bare; bare {
-		can := true
-		root, err := sse.NewRootServer(sse.RootOptions{Capabilities: aaep.Capabilities{SupportsConfirmationReply: &can,
-			SupportsClarificationReply: &can}})
-		if err != nil {
-			return fmt.Errorf("endpoint: %w", err)
-		}
-		mux.Handle("/", root)
-		mux.Handle("/events", s.trackConnection(root))
-		listeners = append(listeners, root)
-	} else {
-		events, sockets := sse.NewServer(sse.ServerOptions{}), websocket.NewServer(websocket.ServerOptions{})
-		mux.Handle(sse.DefaultPrefix+"/", events)
-		mux.Handle(sse.DefaultPrefix+"/events", s.trackConnection(events))
-		mux.Handle(websocket.DefaultPath, s.trackConnection(sockets))
-		listeners = append(listeners, events, sockets)
+	listeners, err := s.addTransports(mux)
+	if err != nil {
+		return fmt.Errorf("endpoint: %w", err)
 	}
 	if hook != nil {
 		mux.Handle(HookPath, hook)
 	}
-	srv := &http.Server{Handler: s.reportRequests(mux, bare), ReadHeaderTimeout: 5 * time.Second,
-		ConnContext: func(ctx context.Context,
-			c net.Conn) context.Context {
+	srv := &http.Server{Handler: s.reportRequests(mux, isBare), ReadHeaderTimeout: 5 * time.Second,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, c)
 		},
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // it is reported
 	s.scheme = scheme
-	s.url = u.Scheme + "://" + ln.Addr().String()
+	s.url = scheme + "://" + ln.Addr().String()
 	if scheme == "ws" {
 		s.url += websocket.DefaultPath
 	}
@@ -150,6 +131,44 @@ func (s *Endpoint) overHTTP(ctx context.Context, scheme, address string, hook ht
 		s.running.Go(func() { s.acceptFrom(ctx, l, s.breakableConn) })
 	}
 	return nil
+}
+
+// parseHTTPAddress returns the host and port of an address to serve at, which must be of this
+// machine, and whether its path is the one for clients that know no handshake.
+func parseHTTPAddress(scheme, address string) (host string, isBare bool, err error) {
+	u, err := url.Parse(address)
+	valid := err == nil && (scheme == "http" || scheme == "ws") && u.Port() != ""
+	if valid {
+		isBare = scheme == "http" && u.Path == "/events"
+		valid = isBare || strings.Trim(u.Path, "/") == ""
+	}
+	if !valid {
+		return "", false, fmt.Errorf("endpoint: %q is no address such as http://127.0.0.1:0, ws://127.0.0.1:0 or http://127.0.0.1:0/events", address)
+	}
+	if !httpguard.LoopbackName(u.Hostname()) {
+		return "", false, fmt.Errorf("endpoint: %s is not this machine, and nobody is asked who they are here; use 127.0.0.1",
+			u.Hostname())
+	}
+	return u.Host, isBare, nil
+}
+
+// addTransports adds the handlers of the transports to mux, and returns their listeners.
+func (s *Endpoint) addTransports(mux *http.ServeMux) ([]transports.Listener, error) {
+	if s.bare {
+		root, err := sse.NewRootServer(sse.RootOptions{Capabilities: aaep.Capabilities{
+			SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}})
+		if err != nil {
+			return nil, err
+		}
+		mux.Handle("/", root)
+		mux.Handle("/events", s.trackConnection(root))
+		return []transports.Listener{root}, nil
+	}
+	events, sockets := sse.NewServer(sse.ServerOptions{}), websocket.NewServer(websocket.ServerOptions{})
+	mux.Handle(sse.DefaultPrefix+"/", events)
+	mux.Handle(sse.DefaultPrefix+"/events", s.trackConnection(events))
+	mux.Handle(websocket.DefaultPath, s.trackConnection(sockets))
+	return []transports.Listener{events, sockets}, nil
 }
 
 type connKey struct{}

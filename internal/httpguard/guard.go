@@ -154,30 +154,58 @@ func (g Rules) Valid() error {
 // if there are no such pages.
 func asSent(o string) string {
 	u, err := url.Parse(o)
-	if err != nil || u.Opaque != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
-		strings.Trim(u.Path, "/") != "" ||
-		u.Scheme == "ws" || u.Scheme == "wss" || u.Scheme == "file" {
+	if err != nil || !namesOnlyOrigin(u) {
 		return ""
 	}
-	host, port := strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), u.Port()
-	if ip := net.ParseIP(host); ip != nil {
-		host = ip.String()
-	} else if u.Scheme == "" || host == "" || strings.Trim(host, nameLetters) != "" || numericName.MatchString(host) {
+	host, ok := hostAsSent(u)
+	if !ok {
 		return ""
 	}
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	if port != "" {
-		n, err := strconv.ParseUint(port, 10, 16)
-		if err != nil {
-			return ""
-		}
-		if port = ":" + strconv.FormatUint(n, 10); u.Scheme == "https" && n == 443 || u.Scheme == "http" && n == 80 {
-			port = ""
-		}
+	port, ok := portAsSent(u)
+	if !ok {
+		return ""
 	}
 	return u.Scheme + "://" + host + port
+}
+
+// namesOnlyOrigin reports whether a URL has nothing behind its host and port, and a scheme that
+// pages can have.
+func namesOnlyOrigin(u *url.URL) bool {
+	ofPages := u.Scheme != "ws" && u.Scheme != "wss" && u.Scheme != "file"
+	hasMore := u.Opaque != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != ""
+	return ofPages && !hasMore
+}
+
+// hostAsSent returns the host of a URL as browsers write it, or false if it is no address and no
+// name that a browser would send.
+func hostAsSent(u *url.URL) (host string, ok bool) {
+	host = strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	if ip := net.ParseIP(host); ip != nil {
+		host = ip.String()
+		if strings.Contains(host, ":") {
+			host = "[" + host + "]"
+		}
+		return host, true
+	}
+	isName := host != "" && strings.Trim(host, nameLetters) == "" && !numericName.MatchString(host)
+	return host, isName && u.Scheme != ""
+}
+
+// portAsSent returns the port of a URL as browsers write it, with its colon: nothing for that of
+// the scheme. It returns false for what is no number of a port.
+func portAsSent(u *url.URL) (port string, ok bool) {
+	if u.Port() == "" {
+		return "", true
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	if err != nil {
+		return "", false
+	}
+	ofScheme := u.Scheme == "https" && n == 443 || u.Scheme == "http" && n == 80
+	if ofScheme {
+		return "", true
+	}
+	return ":" + strconv.FormatUint(n, 10), true
 }
 
 // nameLetters are those that a browser leaves in a name; it writes the others as xn--.

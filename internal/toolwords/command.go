@@ -210,33 +210,16 @@ func (r *commandReader) read(i int) int {
 	}
 	switch c := r.text[i]; c {
 	case '\\':
-		if next != '\n' { // else the line goes on
+		if continuesLine := next == '\n'; !continuesLine {
 			r.addToWord(r.text[min(i+1, len(r.text)):min(i+2, len(r.text))])
 		}
 		return i + 1
 	case '\'', '"':
-		if r.isComment { // in which an apostrophe is none
-			return i
-		}
-		end := closingQuote(r.text, i)
-		if inner := r.text[min(i+1, end):end]; c == '"' {
-			r.readDoubleMarks(inner)
-		} else {
-			r.addToWord(inner)
-		}
-		r.quoted = true
-		return end
+		return r.readMarks(i)
 	case ' ', '\t', '\r':
 		r.endWord()
 	case '(':
-		if before, ok := strings.CutSuffix(r.current.String(), "$"); ok {
-			end := closingParenthesis(r.text, i)
-			r.scanNested(r.text[i+1:end], r.depth+1)
-			r.current.Reset()
-			r.addToWord(before + "…")
-			return end
-		}
-		r.endCommand(false)
+		return r.readParenthesis(i)
 	case ';', ')', '`':
 		r.endCommand(false)
 	case '\n':
@@ -249,33 +232,83 @@ func (r *commandReader) read(i int) int {
 			return i + 1
 		}
 	case '&':
-		if next != '>' && (i == 0 || r.text[i-1] != '>') { // else it is of a redirection
+		ofRedirection := next == '>' || i > 0 && r.text[i-1] == '>' // &> and >&
+		if !ofRedirection {
 			r.endCommand(false)
 		}
 	case '>':
-		if r.inWord && strings.Trim(r.current.String(), "0123456789") == "" { // of which output
-			r.current.Reset()
-			r.inWord = false
-		}
-		r.endWord()
-		if r.redirect = ">"; next == '>' {
-			r.redirect = ">>"
-		}
-		if next == '>' || next == '|' {
-			return i + 1
-		}
+		return r.readOutputSign(i, next)
 	case '<':
-		r.endWord()
-		if m := hereDocument.FindStringSubmatch(r.text[i:]); m != nil && !r.isComment {
-			r.ends = append(r.ends, m[1])
-			return i + len(m[0]) - 1
-		}
-		for i+1 < len(r.text) && r.text[i+1] == '<' {
-			i++
-		}
+		return r.readInputSign(i)
 	default:
 		r.isComment = r.isComment || c == '#' && !r.inWord
 		r.addToWord(r.text[i : i+1])
+	}
+	return i
+}
+
+// readMarks reads what stands in the quotation marks that begin at i, and returns the place of the
+// closing one. In a comment it reads nothing, for an apostrophe is none there.
+func (r *commandReader) readMarks(i int) int {
+	if r.isComment {
+		return i
+	}
+	end := closingQuote(r.text, i)
+	inner := r.text[min(i+1, end):end]
+	if r.text[i] == '"' {
+		r.readDoubleMarks(inner)
+	} else {
+		r.addToWord(inner)
+	}
+	r.quoted = true
+	return end
+}
+
+// readParenthesis reads the parenthesis at i: behind a dollar sign it holds a command line whose
+// output is a part of the word, else it ends the command before it.
+func (r *commandReader) readParenthesis(i int) int {
+	before, isSubstitution := strings.CutSuffix(r.current.String(), "$")
+	if !isSubstitution {
+		r.endCommand(false)
+		return i
+	}
+	end := closingParenthesis(r.text, i)
+	r.scanNested(r.text[i+1:end], r.depth+1)
+	r.current.Reset()
+	r.addToWord(before + "…")
+	return end
+}
+
+// readOutputSign reads > or >> or >| at i, and returns the place of its last byte. A number close
+// before it is no word of the command, but says of which output the sign is.
+func (r *commandReader) readOutputSign(i int, next byte) int {
+	if r.inWord && strings.Trim(r.current.String(), "0123456789") == "" {
+		r.current.Reset()
+		r.inWord = false
+	}
+	r.endWord()
+	switch next {
+	case '>':
+		r.redirect = ">>"
+		return i + 1
+	case '|':
+		r.redirect = ">"
+		return i + 1
+	}
+	r.redirect = ">"
+	return i
+}
+
+// readInputSign reads < at i, with those behind it and the word that ends a text which is given to
+// the command, as in <<END. It returns the place of the last byte of that.
+func (r *commandReader) readInputSign(i int) int {
+	r.endWord()
+	if m := hereDocument.FindStringSubmatch(r.text[i:]); m != nil && !r.isComment {
+		r.ends = append(r.ends, m[1])
+		return i + len(m[0]) - 1
+	}
+	for i+1 < len(r.text) && r.text[i+1] == '<' {
+		i++
 	}
 	return i
 }
@@ -437,21 +470,29 @@ func (s *commandScan) noteCommand(words []word, piped, fed bool) (runs bool) {
 	if len(words) == 0 || naming[words[0].text] {
 		return false
 	}
-	before := len(s.findings)
-	defer func() {
-		if s.commands++; s.commands == 1 {
-			s.atStart = len(s.findings) > before
-		}
-	}()
 	name := programName(words[0].text)
 	s.programs = append(s.programs, Clip(Code(name), mostExcerpt))
+	findings := len(s.findings)
+	s.noteProgram(name, words, piped, fed)
+	if s.commands++; s.commands == 1 {
+		s.atStart = len(s.findings) > findings
+	}
+	isUnread := !plainProgram.MatchString(words[0].text) // which program it is cannot be read here
+	return runners[name] || wrappers[name] || shells[name] || interpreters[name] || isUnread
+}
+
+// noteProgram notes what the named program does with its words, the first of which names it. The
+// first case that fits decides, from what is worst to what only its verb can tell.
+func (s *commandScan) noteProgram(name string, words []word, piped, fed bool) {
 	var texts []string
 	for _, w := range words {
 		texts = append(texts, w.text)
 	}
 	excerpt := quoteExcerpt(strings.Join(texts, " "))
+	changesFolder := name == "cd" || name == "pushd" || name == "set-location"
+	takesProgram := fed || len(words) > 1 && strings.HasPrefix(words[1].text, "-") // such as python -c
 	switch rank, known := ranks[name]; {
-	case (name == "cd" || name == "pushd" || name == "set-location") && len(words) > 1:
+	case changesFolder && len(words) > 1:
 		s.folders = append(s.folders, strings.Join(texts[1:], " "))
 	case piped && (shells[name] || interpreters[name]):
 		s.add(ruins, "a pipe into "+excerpt)
@@ -459,21 +500,23 @@ func (s *commandScan) noteCommand(words []word, piped, fed bool) (runs bool) {
 		s.add(rank, excerpt)
 	case strings.HasPrefix(name, "mkfs"):
 		s.add(ruins, excerpt)
-	case name == "sed" && slices.ContainsFunc(texts, func(text string) bool {
-		return strings.HasPrefix(text, "-i") || strings.HasPrefix(text, "--in-place")
-	}):
+	case name == "sed" && slices.ContainsFunc(texts, changesInPlace):
 		s.add(changes, excerpt)
 	case strings.Contains(words[0].text, "\n"): // a text between apostrophes, which is read by itself
 	case !plainProgram.MatchString(words[0].text): // which program it is cannot be read here
 		s.add(ruins, excerpt)
-	case interpreters[name] && (fed || len(words) > 1 && strings.HasPrefix(words[1].text, "-")):
+	case interpreters[name] && takesProgram:
 		s.add(changes, excerpt)
 	case wrappers[name] || shells[name]:
 		s.noteWrapped(words[1:], excerpt)
 	case !telling[name]:
 		s.noteVerb(words[1:], excerpt)
 	}
-	return runners[name] || wrappers[name] || shells[name] || interpreters[name] || !plainProgram.MatchString(words[0].text)
+}
+
+// changesInPlace reports whether a word of a sed command has it change the files themselves.
+func changesInPlace(text string) bool {
+	return strings.HasPrefix(text, "-i") || strings.HasPrefix(text, "--in-place")
 }
 
 // noteWrapped notes what matters among the words that a program such as sudo or xargs runs; excerpt

@@ -122,27 +122,8 @@ func (o *a2aOptions) followTasks(ctx context.Context, agent *a2a.Agent, p *produ
 		return exits.With(exits.Failed, errors.New(exits.TrimPackageNames(err.Error())))
 	}
 	f := &remoteTasks{agent: agent, status: &o.status, open: map[*a2a.Task]bool{}}
-	resumed, err := agent.Resume(ctx, p)
-	if err != nil {
+	if err := o.startTasks(ctx, f, p); err != nil {
 		return exits.With(exits.Failed, errors.New(exits.PlainError(err)))
-	}
-	again := map[string]bool{}
-	for _, task := range resumed {
-		again[task.ID()] = true
-		f.taskStarter(ctx)(task, nil)
-	}
-	for _, id := range o.tasks {
-		if again[id] {
-			continue
-		}
-		if err := f.taskStarter(ctx)(agent.Follow(ctx, p, id)); err != nil {
-			return exits.With(exits.Failed, errors.New(exits.PlainError(err)))
-		}
-	}
-	if o.send != "" {
-		if err := f.taskStarter(ctx)(agent.Send(ctx, p, o.send)); err != nil {
-			return exits.With(exits.Failed, errors.New(exits.PlainError(err)))
-		}
 	}
 	if o.send != "" || len(o.tasks) > 0 {
 		f.running.Wait()
@@ -150,23 +131,59 @@ func (o *a2aOptions) followTasks(ctx context.Context, agent *a2a.Agent, p *produ
 	}
 	o.status.PrintLabelled("aaep", "Type a message and press Enter. /stop cancels what the agent does.")
 	defer f.running.Wait()
-	for lines := linesOf(ctx, in); ; {
+	lines := linesOf(ctx, in)
+	for {
 		select {
 		case line, ok := <-lines:
-			switch {
-			case !ok:
+			if !ok {
 				return nil
-			case strings.TrimSpace(line) == "/stop":
-				f.cancelAll(ctx)
-			case strings.HasPrefix(line, "/"):
-				o.status.PrintLabelled("aaep", aaep.SafeText(line)+" is no command, and was not sent. /stop cancels what the agent does; to send a line that begins with a slash, put a space before it.")
-			case strings.TrimSpace(line) != "":
-				if err := f.taskStarter(ctx)(agent.Send(ctx, p, strings.TrimSpace(line))); err != nil {
-					o.status.PrintLabelled("aaep", "The message was not sent: "+words.Sentence(exits.PlainError(err)))
-				}
 			}
+			o.handleLine(ctx, f, p, line)
 		case <-ctx.Done():
 			return nil
+		}
+	}
+}
+
+// startTasks follows the tasks that an earlier run left open, those that are named, and that of the
+// message to send.
+func (o *a2aOptions) startTasks(ctx context.Context, f *remoteTasks, p *producer.Producer) error {
+	resumed, err := f.agent.Resume(ctx, p)
+	if err != nil {
+		return err
+	}
+	followed := map[string]bool{}
+	for _, task := range resumed {
+		followed[task.ID()] = true
+		f.taskStarter(ctx)(task, nil)
+	}
+	for _, id := range o.tasks {
+		if followed[id] {
+			continue
+		}
+		if err := f.taskStarter(ctx)(f.agent.Follow(ctx, p, id)); err != nil {
+			return err
+		}
+	}
+	if o.send == "" {
+		return nil
+	}
+	return f.taskStarter(ctx)(f.agent.Send(ctx, p, o.send))
+}
+
+// handleLine sends a line that was typed to the agent, or does what it says if it begins with a
+// slash.
+func (o *a2aOptions) handleLine(ctx context.Context, f *remoteTasks, p *producer.Producer, line string) {
+	text := strings.TrimSpace(line)
+	switch {
+	case text == "":
+	case text == "/stop":
+		f.cancelAll(ctx)
+	case strings.HasPrefix(line, "/"):
+		o.status.PrintLabelled("aaep", aaep.SafeText(line)+" is no command, and was not sent. /stop cancels what the agent does; to send a line that begins with a slash, put a space before it.")
+	default:
+		if err := f.taskStarter(ctx)(f.agent.Send(ctx, p, text)); err != nil {
+			o.status.PrintLabelled("aaep", "The message was not sent: "+words.Sentence(exits.PlainError(err)))
 		}
 	}
 }

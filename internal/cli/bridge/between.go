@@ -159,7 +159,8 @@ func (b between) passUntilEnd(ctx context.Context, cmd *cobra.Command, p *produc
 		ended = program.Wait()
 		serving.DrainBeforeKill(ctx, p, serving.DrainTime, status)
 	case <-ctx.Done():
-		// The program, or what it started, may hold its streams until it is killed, so copying ends last.
+		// The program, or what it started, may hold its streams until it is killed. So copying ends
+		// last.
 		serving.DrainBeforeKill(ctx, p, serving.DrainTime, status)
 		program.in.Close()
 		ended = program.Wait() // which closes what the program writes to

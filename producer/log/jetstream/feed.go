@@ -121,27 +121,15 @@ func (f *Feed) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 		records, missing := f.takeBuffered(cursor)
 		if missing && len(records) == 0 {
 			var err error
-			if records, _, err = f.readBatch(cursor, maxReadMsgs); err == nil && len(records) == 0 {
-				// The next message was dropped, or this server does not have it yet.
-				if err = f.refreshEnd(ctx); err != nil && !isPassing(err) {
-					return nil, err
-				}
-				if start, _ := f.current(); cursor < start {
-					return nil,
-						fmt.Errorf(
-							"the log of %s does not go back to event %d any more, but to %d: this process was away "+
-								"for too long", f.agent, cursor+1, start+1)
-				}
-			}
-			if err != nil && f.isLost() {
-				return nil, log.ErrAway
+			if records, err = f.readMissing(ctx, cursor); err != nil {
+				return nil, err
 			}
 		}
 		if len(records) > 0 {
 			f.last, f.away = time.Now(), false
 			return records, nil
 		}
-		if missing {
+		if missing { // and not in the store yet
 			select {
 			case <-ctx.Done():
 				return nil, ctx.Err()
@@ -155,17 +143,48 @@ func (f *Feed) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 		case <-f.more:
 		case <-look.C:
 			look.Reset(lookUp)
-			switch err := f.refreshEnd(ctx); {
-			case err == nil && f.away:
-				f.away = false
-				return nil, nil
-			case err != nil && !isPassing(err):
+			if back, err := f.checkServer(ctx); back || err != nil {
 				return nil, err
-			case err != nil && f.isLost():
-				return nil, log.ErrAway
 			}
 		}
 	}
+}
+
+// readMissing reads the records after the cursor from the store. It returns none, and no error, if
+// the next message was dropped, if this server does not have it yet, or if reading failed in a way
+// that may pass.
+func (f *Feed) readMissing(ctx context.Context, cursor uint64) ([][]byte, error) {
+	records, _, err := f.readBatch(cursor, maxReadMsgs)
+	if err == nil && len(records) == 0 {
+		if err = f.refreshEnd(ctx); err != nil && !isPassing(err) {
+			return nil, err
+		}
+		if start, _ := f.current(); cursor < start {
+			return nil, fmt.Errorf("the log of %s does not go back to event %d any more, but to %d: this process was "+
+				"away for too long", f.agent, cursor+1, start+1)
+		}
+	}
+	if err != nil && f.isLost() {
+		return nil, log.ErrAway
+	}
+	return records, nil
+}
+
+// checkServer asks the server for the end of the log where nothing came for a while. It reports
+// whether the server is back after it was away, and returns an error that ends the feed or
+// log.ErrAway.
+func (f *Feed) checkServer(ctx context.Context) (back bool, err error) {
+	err = f.refreshEnd(ctx)
+	switch {
+	case err == nil:
+		back, f.away = f.away, false
+		return back, nil
+	case !isPassing(err):
+		return false, err
+	case f.isLost():
+		return false, log.ErrAway
+	}
+	return false, nil
 }
 
 // refreshEnd asks the leader of the stream how far it goes, within lookUp. The error is a
