@@ -150,7 +150,7 @@ func (s *auditShower) settledLines(e audit.Entry, question string) []string {
 	return lines
 }
 
-// unreachableLine says what was to be asked where there was nobody to ask. It is the only line
+// unreachableLine says what was to be asked where no one could be. It is the only line
 // about that question.
 func (s *auditShower) unreachableLine(e audit.Entry, outcome string) string {
 	purpose := ""
