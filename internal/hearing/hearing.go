@@ -13,6 +13,11 @@ const (
 	// StillBefore is without a key, until an acceptance is one: a key that was under the finger
 	// when the question came accepts nothing.
 	StillBefore = time.Second
+	// StillFor is without a key, until the person no longer types, and what waits is told. On a page
+	// it is PageStillFor: each move of the focus or of a reading cursor counts as a key there, and
+	// the next follows sooner than the next word that is typed.
+	StillFor     = 2 * time.Second
+	PageStillFor = 1500 * time.Millisecond
 	// SentFirst is of sending an answer, until what comes of it is told before that it was sent.
 	SentFirst = time.Second
 	// ConfirmWithin is how long an agent that got an answer may take to tell something of it. It
@@ -47,7 +52,7 @@ func Script() string {
 		name string
 		time time.Duration
 	}{
-		{"still", StillBefore}, {"sentFirst", SentFirst}, {"confirmWithin", ConfirmWithin}, {"repeatAfter", RepeatAfter},
+		{"still", StillBefore}, {"stillFor", PageStillFor}, {"sentFirst", SentFirst}, {"confirmWithin", ConfirmWithin}, {"repeatAfter", RepeatAfter},
 		{"soonAgain", SoonAgain}, {"clocksDiffer", ClocksDiffer}, {"behind", PageBehind}, {"cuesApart", CuesApart},
 		{"cueAgain", CueAgain},
 	} {

@@ -16,7 +16,7 @@ import (
 func TestScript(t *testing.T) {
 	script := hearing.Script()
 	for name, want := range map[string]time.Duration{
-		"still": hearing.StillBefore, "sentFirst": hearing.SentFirst, "confirmWithin": hearing.ConfirmWithin,
+		"still": hearing.StillBefore, "stillFor": hearing.PageStillFor, "sentFirst": hearing.SentFirst, "confirmWithin": hearing.ConfirmWithin,
 		"repeatAfter": hearing.RepeatAfter, "soonAgain": hearing.SoonAgain, "clocksDiffer": hearing.ClocksDiffer,
 		"behind": hearing.PageBehind, "cuesApart": hearing.CuesApart, "cueAgain": hearing.CueAgain,
 	} {
@@ -24,7 +24,7 @@ func TestScript(t *testing.T) {
 			t.Errorf("the table lacks %q", line)
 		}
 		used := false
-		for _, file := range []string{"questions.js", "log.js", "feel.js"} {
+		for _, file := range []string{"questions.js", "log.js", "feel.js", "voice.js"} {
 			code, err := os.ReadFile("../../subscriber/web/static/" + file)
 			if err != nil {
 				t.Fatal(err)

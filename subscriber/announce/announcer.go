@@ -54,7 +54,6 @@ type Preferences struct {
 const (
 	usualPace   = 170              // words a minute
 	fastest     = 1500             // words a minute, faster than any person listens
-	stillFor    = 2 * time.Second  // without a key, until the person no longer types
 	pauseAfter  = time.Second      // of an answer, until what is there is said though more may come
 	restAfter   = 5 * time.Second  // of an answer, until the words of a sentence are said though it goes on
 	freshNews   = 10 * time.Second // until news of a state or a tool is left out if something newer tells as much

@@ -180,7 +180,7 @@ func (a *Announcer) handleTime(now time.Time) {
 	for a.stateDue = wake; len(lasted) > 0; lasted = lasted[1:] {
 		a.queueByKind(now, lasted[0])
 	}
-	if a.isTyping && now.Sub(a.lastKey) >= stillFor {
+	if a.isTyping && now.Sub(a.lastKey) >= hearing.StillFor {
 		a.endTyping(now)
 	}
 	for {
@@ -289,7 +289,7 @@ func (a *Announcer) nextWake(now time.Time) (wake time.Time) {
 		}
 	}
 	if a.isTyping {
-		wakeAt(a.lastKey.Add(stillFor))
+		wakeAt(a.lastKey.Add(hearing.StillFor))
 	}
 	if a.sending != nil {
 		wakeAt(a.sending.sendingSince.Add(hearing.SentFirst))

@@ -7,6 +7,7 @@ import { clip, named, numberOf, setText, writing } from "./text.js";
 import { bare } from "./states.js";
 import { clocksDiffer, confirmWithin, repeatAfter, sentFirst, still } from "./times.js";
 
+const pause = 1500; // until a button works again where something moved, or a person came back
 const most = 64; // questions that wait: an agent that asks more than anybody answers gets its defaults
 const longest = 16384; // of a text of a question, in the protocol
 const longestChoices = 65536;
@@ -130,7 +131,7 @@ export class Questions {
     if (inside) (q.parts[at] ?? q.head).focus();
     if (q.lost) this.able(q, this.words("checking"));
     else if (q.mine) this.able(q, this.words(q.unheeded ? "unheeded" : "sent"));
-    else this.arm(q, 1500);
+    else this.arm(q, pause);
   }
 
   // reword shows what is open in the language that the page speaks now.
@@ -289,7 +290,7 @@ export class Questions {
       if (el.tagName !== "BUTTON" || el.classList.contains("more")) continue;
       el.setAttribute("aria-disabled", String(!(el.classList.contains("no") ? q.refusable : q.armed)));
     }
-    const busy = q.heard || !q.announcement ? 1500 : this.log.voice?.wait(q.announcement);
+    const busy = q.heard || !q.announcement ? pause : this.log.voice?.wait(q.announcement);
     setText(q.hint, text ?? (q.armed ? this.words("ready") : this.words("wait", { n: Math.ceil(busy / 1000) })));
   }
 
@@ -311,7 +312,7 @@ export class Questions {
       if (by) pressed.setAttribute("aria-describedby", by);
       q.mine = undefined;
       this.log.status(this.words("notSent"), () => q.over || q.mine);
-      if (q.heard) this.arm(q, 1500);
+      if (q.heard) this.arm(q, pause);
       else this.tell(q);
       return;
     }
@@ -416,7 +417,7 @@ export class Questions {
 
   // returned lets a moment pass for who comes back to the page. What they have not heard is told to them again.
   returned() {
-    for (const q of this.open()) if (!q.lost && !q.mine) this.arm(q, 1500);
+    for (const q of this.open()) if (!q.lost && !q.mine) this.arm(q, pause);
   }
 
   // gone marks what was open when the subscription was lost, until it is told again.
@@ -461,7 +462,7 @@ export class Questions {
     q.clock.remove();
     this.update();
     this.log.say({ text: this.words("about", { n: q.n, text: said }), session: q.session, soon: true, over: () => q.known !== Boolean(known) });
-    if (first) for (const other of this.open()) if (other.armed) this.arm(other, 1500); // it may have moved
+    if (first) for (const other of this.open()) if (other.armed) this.arm(other, pause); // it may have moved
   }
 
   update() {

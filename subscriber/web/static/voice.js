@@ -3,8 +3,8 @@
 // code that fills the live regions alert and status; a line of the log is read out from where it stands, by show.
 import { directionOf } from "./safe.js";
 import { reading, readingBy } from "./text.js";
+import { stillFor } from "./times.js";
 
-const stillFor = 1500; // without a key or a move of the focus, until something is announced again
 export const later = 500; // until what was announced is shown
 const apart = 400; // between a line and an alert: Orca drops a polite text that it has not begun when an assertive one comes
 
