@@ -13,9 +13,9 @@ const (
 	// StillBefore is without a key, until an acceptance is one: a key that was under the finger
 	// when the question came accepts nothing.
 	StillBefore = time.Second
-	// StillFor is without a key, until the person no longer types, and what waits is told. On a page
-	// it is PageStillFor: each move of the focus or of a reading cursor counts as a key there, and
-	// the next follows sooner than the next word that is typed.
+	// StillFor is without a key, until the person no longer types, and what waits is told. On a
+	// page it is PageStillFor: each move of the focus or of a reading cursor counts as a key there,
+	// and the next follows sooner than the next word that is typed.
 	StillFor     = 2 * time.Second
 	PageStillFor = 1500 * time.Millisecond
 	// SentFirst is of sending an answer, until what comes of it is told before that it was sent.

@@ -40,6 +40,24 @@ func (a *Announcer) Receipts() []Receipt {
 	return receipts
 }
 
+// Retell tells what its output left unsaid, for others told it, of the events that wait, and puts
+// the question that is open once more: for an output that takes the place of others that are gone.
+// It is as much as Receipts has.
+func (a *Announcer) Retell(now time.Time, waits map[string]bool) {
+	for _, old := range slices.Clone(a.kept) {
+		if old.receipt.Outcome != Unsaid || old.kind == Question || !waits[old.receipt.EventID] {
+			continue
+		}
+		it := &item{source: old.source, session: old.session, kind: old.kind, critical: old.critical, event: old.event,
+			outcome: old.outcome, verbatim: old.verbatim, sentences: old.sentences, arrived: now}
+		a.recordItem(it)
+		a.queueByKind(now, it)
+	}
+	if q := a.questions.firstOpen(); q != nil && !q.put.IsZero() && q.sendingSince.IsZero() {
+		a.putAgain(now, q)
+	}
+}
+
 // Behind returns how long it takes to say the announcements that wait, at the person's pace.
 func (a *Announcer) Behind() (behind time.Duration) {
 	for _, q := range [][]*item{a.urgent, a.asked, a.normal} {

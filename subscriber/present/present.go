@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"runtime/debug"
 	"slices"
@@ -459,6 +460,29 @@ func Pace(agreed int64, outputs ...*Presenter) (wordsPerMinute int64) {
 	return wordsPerMinute
 }
 
+// TakeOver has this output tell what others of the same person, which are gone, have not told, as
+// far as it left that to them (announce.ErrLanguage), and put the question that is open: of the
+// newest 200 announcements.
+func (p *Presenter) TakeOver(gone ...*Presenter) {
+	waits, told := map[string]bool{}, map[string]bool{}
+	for _, other := range gone {
+		waiting, heard := map[string]bool{}, map[string]bool{}
+		for _, r := range other.Status().Receipts {
+			switch r.Outcome {
+			case announce.Waiting, announce.Speaking:
+				waiting[r.EventID] = r.EventID != ""
+			case announce.Heard, announce.Cut:
+				heard[r.EventID] = true
+			}
+		}
+		maps.Copy(waits, waiting)
+		maps.DeleteFunc(heard, func(id string, _ bool) bool { return waiting[id] })
+		maps.Copy(told, heard)
+	}
+	maps.DeleteFunc(waits, func(id string, _ bool) bool { return told[id] })
+	p.Plan(func(a *announce.Announcer, now time.Time) { a.Retell(now, waits) })
+}
+
 // silenceWithin is how long an output may take to end what it presents once its ctx has ended, and
 // to close: several times what those of this module take.
 const silenceWithin = 10 * time.Second
@@ -497,12 +521,12 @@ func (p *Presenter) RunAgain(ctx context.Context, out Output, open func(context.
 	for {
 		err := p.presentOver(ctx, out)
 		p.setGone(true)
+		if note != nil && ctx.Err() == nil {
+			runShielded("the note of RunAgain", func() { note(err) })
+		}
 		closeOutput(out)
 		if ctx.Err() != nil {
 			return ctx.Err()
-		}
-		if note != nil {
-			runShielded("the note of RunAgain", func() { note(err) })
 		}
 		out = nil
 		for wait := time.Second; out == nil; wait = min(2*wait, time.Minute) {

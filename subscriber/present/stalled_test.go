@@ -3,7 +3,9 @@ package present_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -367,4 +369,60 @@ func TestFeltIsNotHeard(t *testing.T) {
 			bank.Shutdown(context.Background())
 		})
 	}
+}
+
+// standIn presents what others do not; on says whether it does now.
+type standIn struct {
+	voice
+	on atomic.Bool
+}
+
+func (s *standIn) Present(ctx context.Context, u announce.Utterance) error {
+	if !s.on.Load() {
+		return announce.ErrLanguage
+	}
+	return s.voice.Present(ctx, u)
+}
+
+// An output that takes the place of others tells what none of them had told, once, and not what one
+// of them had.
+func TestTakeOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		one, other, screen := present.New(announce.Preferences{}), present.New(announce.Preferences{}), present.New(announce.Preferences{})
+		shown, done := &standIn{}, make(chan error, 3)
+		go func() { done <- one.Run(ctx, newStuckVoice(t, "Second")) }()
+		go func() { done <- other.Run(ctx, newStuckVoice(t, "Third")) }()
+		go func() { done <- screen.Run(ctx, shown) }()
+		for i, text := range []string{"First. ", "Second. ", "Third. ", "Fourth. "} {
+			ev := answer(text)
+			ev.EventID = fmt.Sprint("evt_", i)
+			for _, p := range []*present.Presenter{one, other, screen} {
+				p.Add("Planner", ev)
+			}
+		}
+		time.Sleep(time.Minute)
+		failed := event(&aaep.SessionErrored{}, "It broke.")
+		failed.EventID = "evt_9"
+		for _, p := range []*present.Presenter{one, other, screen} {
+			p.Add("Planner", failed)
+		}
+		time.Sleep(time.Minute)
+		if one.Presents() || other.Presents() {
+			t.Fatal("they present")
+		}
+		shown.on.Store(true)
+		screen.TakeOver(one, other)
+		time.Sleep(time.Minute)
+		got := strings.Join(shown.lines(), "|")
+		for text, n := range map[string]int{"First.": 0, "Second.": 0, "Third.": 1, "Fourth.": 1, "It broke.": 1} {
+			if strings.Count(got, text) != n {
+				t.Errorf("%s is told %d times: %q", text, strings.Count(got, text), got)
+			}
+		}
+		cancel()
+		for range 3 {
+			<-done
+		}
+	})
 }

@@ -150,13 +150,7 @@ func (l *Listener) allOutputs() []*present.Presenter { return append(l.out.prese
 // questionOutputs returns the outputs that put questions to the person: those that have words, or
 // the terminal. There is at least one, and each has a question of every agent that is followed.
 func (l *Listener) questionOutputs() (presenters []*present.Presenter) {
-	if l.out != nil {
-		for _, t := range l.out.tellings {
-			if t.words {
-				presenters = append(presenters, t.p)
-			}
-		}
-	}
+	presenters = l.out.withWords()
 	if l.out.printsLines() || len(presenters) == 0 {
 		presenters = append(presenters, l.reads)
 	}
@@ -345,6 +339,8 @@ func (l *Listener) followAgents(ctx context.Context, agents ...*FollowedAgent) e
 				return l.last
 			}
 			l.keepPace(ctx)
+		case <-l.out.changes():
+			l.takeOver()
 		case call := <-l.nextCall():
 			l.handleCall(ctx, call)
 		case <-l.told: // another question may be put, or more of the pace is known

@@ -126,6 +126,7 @@ func OutputNames() []string {
 type outputs struct {
 	plain    bool // the terminal tells it too
 	tellings []*personOutput
+	changed  chan struct{} // one of them went or came; there is room for one
 	running  sync.WaitGroup
 	stop     context.CancelFunc
 }
@@ -141,7 +142,7 @@ type personOutput struct {
 // while the program runs, and unsaid for each utterance that has no voice.
 func openOutputs(ctx context.Context, names []string, options outputOptions, lost func(phrase.ID, string),
 	unsaid func(announce.Utterance), preferences announce.Preferences) (*outputs, error) {
-	o := &outputs{}
+	o := &outputs{changed: make(chan struct{}, 1)}
 	ctx, o.stop = context.WithCancel(ctx)
 	for _, name := range names {
 		if name == onTerminal {
@@ -175,7 +176,7 @@ func openOutputs(ctx context.Context, names []string, options outputOptions, los
 		o.tellings = append(o.tellings, t)
 		o.running.Go(func() {
 			open := func(ctx context.Context) (present.Output, error) { return kind.open(ctx, options) }
-			_ = t.p.RunAgain(ctx, out, open, func(gone error) { t.tellGone(gone, lost) })
+			_ = t.p.RunAgain(ctx, out, open, func(gone error) { o.tellGone(t.name, gone, lost) })
 		})
 	}
 	// What has no words says that a question waits, and the lines say which.
@@ -193,13 +194,35 @@ func explainUnspoken(t uilang.Language, becomes phrase.ID) announce.Words {
 	return t.InLanguage(text)
 }
 
-// tellGone says that the output is gone, and why, or, for nil, that it is there again.
-func (t *personOutput) tellGone(gone error, lost func(phrase.ID, string)) {
+// tellGone says that an output is gone, and why, or, for nil, that it is there again. The
+// listener's loop then looks whether the terminal has to take its place.
+func (o *outputs) tellGone(name string, gone error, lost func(phrase.ID, string)) {
 	if gone == nil {
-		lost(phrase.OutputBack, t.name)
-		return
+		lost(phrase.OutputBack, name)
+	} else {
+		lost(phrase.OutputGone, name+": "+words.Sentence(exits.PlainError(gone)))
 	}
-	lost(phrase.OutputGone, t.name+": "+words.Sentence(exits.PlainError(gone)))
+	select {
+	case o.changed <- struct{}{}:
+	default:
+	}
+}
+
+// changes returns the channel that has something when an output went or came; nil where there are
+// none.
+func (o *outputs) changes() <-chan struct{} {
+	if o == nil {
+		return nil
+	}
+	return o.changed
+}
+
+// takeOver has the terminal tell what the other outputs have not told, when the last of them that
+// has words is gone. The listener's loop calls it when one went or came.
+func (l *Listener) takeOver() {
+	if l.out.printsLines() && !l.out.plain && !l.json {
+		l.reads.TakeOver(l.out.withWords()...)
+	}
 }
 
 // closeAll silences and closes all of them.
@@ -243,14 +266,26 @@ func (o *outputs) spokenFirst(languages []string) []string {
 }
 
 // presenters returns those of all outputs beside the terminal.
-func (o *outputs) presenters() (all []*present.Presenter) {
+func (o *outputs) presenters() []*present.Presenter {
+	return o.choose(func(*personOutput) bool { return true })
+}
+
+// withWords returns the presenters of those that tell words.
+func (o *outputs) withWords() []*present.Presenter {
+	return o.choose(func(t *personOutput) bool { return t.words })
+}
+
+// choose returns the presenters of outputs beside the terminal that fits selects.
+func (o *outputs) choose(fits func(t *personOutput) bool) (chosen []*present.Presenter) {
 	if o == nil {
 		return nil
 	}
 	for _, t := range o.tellings {
-		all = append(all, t.p)
+		if fits(t) {
+			chosen = append(chosen, t.p)
+		}
 	}
-	return all
+	return chosen
 }
 
 // forEach calls f with each presenter, if there are any.
@@ -266,9 +301,9 @@ func (o *outputs) planAll(do func(a *announce.Announcer, now time.Time)) {
 }
 
 // printsLines reports whether the terminal prints what agents say: where the person wants that, or
-// no other output is left.
+// no other output with words is left.
 func (o *outputs) printsLines() bool {
-	return o == nil || o.plain || !slices.ContainsFunc(o.presenters(), (*present.Presenter).Presents)
+	return o == nil || o.plain || !slices.ContainsFunc(o.withWords(), (*present.Presenter).Presents)
 }
 
 // useOutputs opens the outputs with these names, which then say what the terminal would print. The
@@ -327,12 +362,7 @@ func (l *Listener) keepPace(ctx context.Context) {
 		return
 	}
 	l.paced = time.Now()
-	var timed []*present.Presenter
-	for _, t := range l.out.tellings {
-		if t.knows {
-			timed = append(timed, t.p)
-		}
-	}
+	timed := l.out.choose(func(t *personOutput) bool { return t.knows })
 	for _, f := range l.agents {
 		if f.changing || f.paceless || f.ended {
 			continue

@@ -3,6 +3,7 @@ package listen
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -51,9 +52,9 @@ func TestOutputDies(t *testing.T) {
 		e, ctx := newTestListener(t, subscriber.ScreenReader("en-US")), t.Context()
 		prepare := func(ctx context.Context, e *testListener) {
 			told := &personOutput{outputKind: outputKind{name: "test", words: true}, p: present.New(e.l.preferences(false))}
-			e.l.out = &outputs{tellings: []*personOutput{told}}
+			e.l.out = &outputs{tellings: []*personOutput{told}, changed: make(chan struct{}, 1)}
 			e.l.printing.Go(func() {
-				told.p.RunAgain(ctx, &dying{}, again, func(gone error) { told.tellGone(gone, e.l.informOfOutput) })
+				told.p.RunAgain(ctx, &dying{}, again, func(gone error) { e.l.out.tellGone(told.name, gone, e.l.informOfOutput) })
 			})
 		}
 		e.listen(ctx, prepare, []clitest.DialerFunc{dial}, func() {
@@ -89,6 +90,73 @@ func TestOutputDies(t *testing.T) {
 				t.Errorf("the person is told %q", got)
 			}
 		})
+	})
+}
+
+// hanging is a voice that says nothing, and neither ends nor closes until it is let go.
+type hanging struct {
+	pacedVoice
+	let chan struct{}
+}
+
+func (h *hanging) Present(context.Context, announce.Utterance) error { <-h.let; return nil }
+func (h *hanging) Close() error                                      { <-h.let; return nil }
+
+// A voice that hangs, whatever it is told, is given up when a question has to be put: the terminal
+// puts it, after what the voice had not said, a yes counts there, and the listener ends though the
+// voice does not. A band that is felt besides takes no voice's place.
+func TestOutputHangs(t *testing.T) {
+	for _, hasBand := range []bool{false, true} {
+		t.Run(fmt.Sprint("with a band: ", hasBand), func(t *testing.T) { testOutputHangs(t, hasBand) })
+	}
+}
+
+func testOutputHangs(t *testing.T, hasBand bool) {
+	synctest.Test(t, func(t *testing.T) {
+		agent, dial := clitest.AgentOf(t, producer.Config{})
+		defer agent.Shutdown(t.Context())
+		voice := &hanging{let: make(chan struct{})}
+		defer close(voice.let)
+		e := newTestListener(t, subscriber.ScreenReader("en-US"))
+		prepare := func(ctx context.Context, e *testListener) {
+			told := &personOutput{outputKind: outputKind{name: "test", words: true}, p: present.New(e.l.preferences(false))}
+			e.l.out = &outputs{tellings: []*personOutput{told}, changed: make(chan struct{}, 1)}
+			if hasBand {
+				band := &personOutput{outputKind: outputKind{name: "touch"}, p: present.New(e.l.preferences(false))}
+				e.l.out.tellings = append(e.l.out.tellings, band)
+				e.l.printing.Go(func() { band.p.Run(ctx, &pacedVoice{}) })
+			}
+			never := func(context.Context) (present.Output, error) { return nil, errors.New("it is not there") }
+			e.l.printing.Go(func() {
+				told.p.RunAgain(ctx, voice, never, func(gone error) { e.l.out.tellGone(told.name, gone, e.l.informOfOutput) })
+			})
+		}
+		var ending time.Time
+		e.listen(t.Context(), prepare, []clitest.DialerFunc{dial}, func() {
+			if _, err := agent.StartSession(t.Context(), aaep.Say("It goes on.")); err != nil {
+				t.Fatal(err)
+			}
+			clitest.PassTime(time.Minute)
+			paid := e.asksToPay(agent)
+			clitest.PassTime(time.Minute)
+			got := e.screen.String()
+			for _, want := range []string{"The output is gone: test: ", "\nIt goes on.\n", "Decide: Pay $20 to Ada."} {
+				if strings.Count(got, want) != 1 {
+					t.Errorf("the terminal says %q", got)
+				}
+			}
+			e.typeLine("accept")
+			clitest.PassTime(time.Second)
+			e.typeLine("y")
+			clitest.PassTime(time.Second)
+			if len(paid) == 0 {
+				t.Errorf("a yes to what stands on the terminal does not count: %q", e.screen.String())
+			}
+			ending = time.Now()
+		})
+		if took := time.Since(ending); took > 20*time.Second {
+			t.Errorf("the listener ended after %v", took)
+		}
 	})
 }
 
