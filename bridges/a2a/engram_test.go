@@ -22,6 +22,9 @@ func TestEngramPeerOfOurs(t *testing.T) {
 	dir := npmtest.Install(t, "testdata/sdk")
 	for _, version := range []string{"1.0", "0.3"} {
 		t.Run(version, func(t *testing.T) {
+			if testing.Short() && version != "1.0" {
+				t.Skip("make test-all has it follow both versions")
+			}
 			store := bridgetest.Start(t, dir, "node", "engram.mjs", version)
 			url := store.Line(t)
 			do := func(format string, args ...any) {
@@ -106,6 +109,9 @@ func TestEngramPeerOfOurs(t *testing.T) {
 // A store whose sequences rise for each record alone is followed, too: after a cut or the end of a
 // subscription all of it is asked for, and what is known is not told again.
 func TestEngramPeerOfOursPerKey(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its store is a process of its own: make test-all runs it")
+	}
 	dir := npmtest.Install(t, "testdata/sdk")
 	store := bridgetest.Start(t, dir, "node", "engram.mjs", "1.0", "per-key")
 	agent := dial(t, store.Line(t), a2a.Config{})

@@ -14,6 +14,9 @@ import (
 
 // TestTapClients has the libraries of three providers talk through the command.
 func TestTapClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its clients are programs of the models' makers: make test-all runs them")
+	}
 	t.Parallel()
 	clients := npmtest.Install(t, "testdata/modelclients")
 	var answers []fakemodel.Answer

@@ -113,6 +113,9 @@ func TestAge(t *testing.T) {
 // What the store has yet to take is not let go of, however much it is; afterwards it comes from
 // there.
 func TestBytesWithStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes and reads 70 MiB of events: make test-all runs it")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		m := &memory{}
