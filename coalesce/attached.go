@@ -150,8 +150,9 @@ func (l *lookahead) skipSources(pos int) int {
 }
 
 // skipAttached returns the offset behind what stands close to a sentence's final marks and belongs
-// to it: a reference such as [12] or 【3†source】, a closing tag, a line break. gap says that it
-// stands for white space, as a line break does. It returns 0 if nothing of the kind stands at pos.
+// to the sentence: a reference such as [12] or 【3†source】 with its address, the answers that a
+// question offers, a closing tag, &nbsp;. gap says that it stands for white space. It returns 0
+// where none of these stands at pos.
 func (d *detector) skipAttached(pos int) (end int, gap bool) {
 	r, c, _ := d.peek(pos)
 	if end = d.skipChoice(pos); end > 0 {

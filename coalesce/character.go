@@ -135,7 +135,8 @@ func isNormal(r rune) bool {
 	return 0x4E00 <= r && r <= 0x9FFF || 0xAC00 <= r && r <= 0xD7A3
 }
 
-// slowIsNormal computes what isNormal returns, from the tables of package norm.
+// slowIsNormal computes from the tables of package norm what isNormal returns. The table quick is
+// filled by it when the program starts; characters outside that table do not come here.
 func slowIsNormal(r rune) bool {
 	var b [utf8.UTFMax]byte
 	p := norm.NFC.Properties(b[:utf8.EncodeRune(b[:], r)])

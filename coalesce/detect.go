@@ -142,7 +142,7 @@ func (s *Segmenter) levelBefore(pos int, c class, level int) int {
 // endsSpaced reports whether a sentence ends in the newest marks, which white space follows and
 // then, at pos, a character of class c. Where the text at pos belongs to the sentence before it, it
 // returns false and extends that sentence over the text (attachUpTo), or clears sc.space for a
-// closing quote.
+// closing quote. The result counts only where pastEnd is still unset.
 func (d *detector) endsSpaced(pos int, c class) bool {
 	sc := &d.scan
 	if c == clCloseQuote || c == clQuote { // it may close, as in « Vraiment ? » dit-il

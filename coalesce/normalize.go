@@ -172,8 +172,9 @@ func (s *Segmenter) addLetters(b []byte) (n int) {
 	return n
 }
 
-// addLetter is a short cut for addCharacter, as addLetters is, for any letter or mark that only
-// goes on with a word. char is r in UTF-8. It reports whether it took char.
+// addLetter does addCharacter's work for a letter or a mark that goes on with a word, whose bytes
+// in UTF-8 are char, and returns true. For any other character it returns false and changes
+// nothing; the caller then calls addCharacter.
 func (s *Segmenter) addLetter(r rune, char []byte) bool {
 	sc := &s.scan
 	c := classOf(r)

@@ -2,9 +2,9 @@ package coalesce
 
 import "unicode/utf8"
 
-// continuesQuotation reports whether the text at pos, of class c, goes on with the sentence
-// around a quotation: "Go!" Ada said. One of the first two words must be one that the language has
-// for that.
+// continuesQuotation reports whether the text at pos, of class c, goes on with the sentence around
+// a quotation: "Go!" Ada said. One of its first two words must be in the language's list for that;
+// a first word that begins sentences, and a language without a list, give false.
 func (d *detector) continuesQuotation(pos int, c class) bool {
 	lang := d.scan.lang
 	if c == clWide {

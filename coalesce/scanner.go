@@ -85,7 +85,8 @@ func (w *wordBuffer) addRune(r rune) {
 	w.n = len(w.b) + 1
 }
 
-// addByte appends a character of ASCII to the word.
+// addByte appends a character of ASCII to the word. A word that is full becomes one that is too
+// long to be compared.
 func (w *wordBuffer) addByte(b byte) {
 	if w.n < len(w.b) {
 		w.b[w.n] = b
@@ -383,7 +384,8 @@ func (sc *scanner) forgetSentence() {
 	}
 }
 
-// endsInDigit reports whether the last word ends in a digit, or is too long to be kept whole.
+// endsInDigit reports whether the last word ends in a digit; a word that is too long to be kept
+// whole counts as one that does.
 func (sc *scanner) endsInDigit() bool {
 	if sc.lastWord.n > len(sc.lastWord.b) {
 		return true

@@ -89,6 +89,8 @@ func NewSegmenter(cut aaep.Boundary, maxBytes int) *Segmenter {
 }
 
 // segmenterBy makes a Segmenter as NewSegmenter does, with these rules for text without a language.
+// A boundary that is unknown stands for sentences; maxBytes of 0 or less means no limit, and less
+// than one character means one.
 func segmenterBy(cut aaep.Boundary, maxBytes int, rules *rules) *Segmenter {
 	s := &Segmenter{cut: cut.Rank()}
 	s.next = noRune

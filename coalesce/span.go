@@ -194,8 +194,8 @@ func (l *lookahead) skipBrackets(pos, limit int) (end int, tail class) {
 	return 0, 0
 }
 
-// tagName returns the name of the tag whose name begins at pos, with its slash. Headings are
-// called as paragraphs are.
+// tagName returns the name of the tag whose name begins at pos, with its slash, of at most 8 bytes.
+// Closing headings are called /p, as paragraphs are.
 func (l *lookahead) tagName(pos int) string {
 	i := pos
 	for i < len(l.buf) && l.buf[i] != '>' && l.buf[i] != ' ' && i < pos+8 {

@@ -196,9 +196,9 @@ func waitingFor(question speech) speech {
 	return question
 }
 
-// prepareQuestion makes the event of a question and, of that, a question that is not open yet. The
-// error is ErrSessionOver, or an *aaep.InvalidError for a question that must not be asked. It takes
-// s.mu.
+// prepareQuestion makes the event of a question and a Pending for it, which the caller opens on the
+// board. It reserves nothing. The error is ErrSessionOver, or an *aaep.InvalidError for a question
+// that must not be asked. It takes s.mu.
 func (s *Session) prepareQuestion(words speech, payload aaep.Payload) (*questions.Pending, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

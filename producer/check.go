@@ -39,9 +39,10 @@ func (p *Producer) validateLanguages(ev *aaep.Event) error {
 	return p.validateTranslation(ev)
 }
 
-// validateTranslation validates an event in one language, and refuses secrets in it if
-// Config.RefuseSecrets says so. validateLanguages calls it for each language. The error is an
-// *aaep.InvalidError that names every place.
+// validateTranslation validates an event in one language. Where Config.RefuseSecrets is set it also
+// searches every string of the event for a secret, but for chunks of output, which may split one.
+// validateLanguages calls it for each language. The error is an *aaep.InvalidError that names every
+// place.
 func (p *Producer) validateTranslation(ev *aaep.Event) error {
 	if err := aaep.Validate(ev); err != nil || !p.cfg.RefuseSecrets {
 		return err
@@ -76,8 +77,9 @@ func (p *Producer) validateTranslation(ev *aaep.Event) error {
 	return &aaep.InvalidError{Message: string(ev.Type()), Violations: found}
 }
 
-// checkHasWords refuses a text of blanks alone, of which a person would hear nothing. The error is
-// an *aaep.InvalidError. Empty texts are for aaep.Validate.
+// checkHasWords refuses a summary or a question whose text is of blanks alone, in any language of
+// the event: a person would hear nothing. The error is an *aaep.InvalidError with every such
+// member. Empty texts pass: aaep.Validate judges them. buildEvent calls it.
 func checkHasWords(ev *aaep.Event) error {
 	var found []aaep.Violation
 	check := func(pointer, text string) {

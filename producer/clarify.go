@@ -122,8 +122,9 @@ func (s *Session) clarify(ctx context.Context, q Question, kinds []aaep.Response
 	return out.Response, nil
 }
 
-// check returns an error for fields of a question that takes answers of these kinds which are
-// wrong, and of which the validation of its event would not know. clarify calls it first.
+// check returns the first mistake in the fields of a question that the validation of its event
+// cannot see: its timeout, choices where no choice is asked for, and texts that carry data. kinds
+// are the answers that it takes, the preferred one first. clarify calls it first.
 func (q Question) check(p *Producer, kinds []aaep.ResponseKind) error {
 	if err := p.checkTimeout(aaep.TypeAwaitingClarification, q.Timeout); err != nil {
 		return fmt.Errorf("producer: Question.Timeout: %w", err)

@@ -26,8 +26,9 @@ func (p *Producer) AddEndpoint(transport string, endpoint manifest.Endpoint) {
 	p.published.reached[transport] = endpoint
 }
 
-// Manifest says what this producer serves, from what it is configured to do and nothing else
-// (§5.10). The result is the caller's. It is valid once AddEndpoint has named a transport.
+// Manifest returns what this producer serves, made anew from its configuration and the endpoints
+// that transports have published (§5.10). The caller may change it. It is valid once AddEndpoint
+// has named a transport. A Producer that New did not make is an error.
 func (p *Producer) Manifest() (*manifest.Manifest, error) {
 	if !p.isMade() {
 		return nil, errNotMade
@@ -165,7 +166,8 @@ func (s *signature) waitDone() bool {
 	return s.isDone()
 }
 
-// Signers returns what Config.Signers returns now.
+// Signers returns what Config.Signers returns now, by which the manifest and the identity of the
+// agent are signed; nil without Config.Signers, and on a Producer that New did not make.
 func (p *Producer) Signers() []*manifest.Signer {
 	if !p.isMade() || p.cfg.Signers == nil {
 		return nil

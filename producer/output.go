@@ -379,9 +379,10 @@ func fittingBytes(text string) int {
 	return n
 }
 
-// splitSettled splits text into what can be emitted now and an end that may still change with what
-// follows: a letter that an accent may join, a flag that is still being spelled, or a carriage
-// return that may belong to a line feed. Both are normalized, but for that carriage return.
+// splitSettled splits text into what can be emitted now and the rest, which the caller keeps for
+// the next write: a letter that an accent may join, a flag that is still being spelled, or a
+// carriage return that may belong to a line feed. Both are normalized, but for that carriage
+// return.
 func splitSettled(text string) (ready, rest string) {
 	if before, ok := strings.CutSuffix(text, "\r"); ok {
 		return normalizeText(before), "\r"

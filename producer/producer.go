@@ -153,8 +153,9 @@ func New(cfg Config) (*Producer, error) {
 	return p, nil
 }
 
-// newProducer makes the Producer of a complete Config; languages are those that the agent has text
-// in, its own first. It claims no store. New calls it.
+// newProducer makes the Producer of a complete Config, and opens, creates or follows its log;
+// languages are those that the agent has text in, its own first. New calls it, and claims the
+// stores before. On an error everything that it opened is closed.
 func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 	guard := cfg.shieldOthers()
 	events := eventlog.New(cfg.KeepEvents)
@@ -202,7 +203,8 @@ func newProducer(cfg Config, languages []string) (_ *Producer, err error) {
 	return p, nil
 }
 
-// deliveryConfig returns what the Dispatcher is made of. New calls it.
+// deliveryConfig returns what the Dispatcher is made of: the Producer's log and limits, and hooks
+// for the Observer where Config has one. newProducer calls it.
 func (p *Producer) deliveryConfig() delivery.Config {
 	c := delivery.Config{Agent: deliveryAgent{p}, Log: p.log, Logger: p.cfg.Logger, Shield: p.shield,
 		Grace: p.cfg.Grace, Serving: p.serving, Receivers: &p.loops, Groups: &p.links,

@@ -16,8 +16,9 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// resumeOrFollow continues where the process before this one ended, or follows the agent in another
-// process. New calls it before any subscription is served.
+// resumeOrFollow goes on where the process before this one ended, or, in a replica, begins to
+// follow the agent of another process. It also starts the search for other leaders where the log is
+// shared. newProducer calls it before any subscription is served, and gives up on its error.
 func (p *Producer) resumeOrFollow() error {
 	if p.isReplica() {
 		p.shareQuestions(p.cfg.Follow)
@@ -186,9 +187,9 @@ func withdrawnPhrase(ev *aaep.Event, onRecord map[string]audit.Record) phrase.ID
 	return phrase.ActionWithdrawn
 }
 
-// phraseAboutQuestion returns one of the package's own phrases with the action or the question that
-// ev asks put into it, in every language that both have. It is phraseAbout for a question that
-// another process put, of which only the event is known.
+// phraseAboutQuestion is phraseAbout for a question of which only the event is known, as another
+// process put it: it puts the event's action or question into the phrase, in every language that
+// both have.
 func (p *Producer) phraseAboutQuestion(id phrase.ID, ev *aaep.Event) speech {
 	subject := func(payload aaep.Payload) string {
 		switch q := payload.(type) {

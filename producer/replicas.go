@@ -85,7 +85,8 @@ func (p *Producer) awaitReplicas(ctx context.Context, isConfirmation bool) {
 // replicaHost is the Producer as its replica.Follower knows it.
 type replicaHost struct{ p *Producer }
 
-// Presence returns what the subscriptions that are here can answer and need.
+// Presence returns what the subscriptions of this replica can answer, how much time their users
+// need, and how many there are. The Follower sends it to the leader.
 func (h replicaHost) Presence() replica.Presence {
 	now := replica.Presence{Needs: replica.Needs{Patience: 1000, Pace: questions.UsualPace}}
 	for _, sub := range *h.p.audience.Load() {

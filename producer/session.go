@@ -122,7 +122,7 @@ func (s *Session) registerSession(summary speech) (err error) {
 	return s.enterStateSaying(aaep.StateThinking, thinking)
 }
 
-// ID returns the session id that is on every event.
+// ID returns the session id that is on every event; "" for a nil Session.
 func (s *Session) ID() string {
 	if s == nil {
 		return ""
@@ -443,9 +443,10 @@ func (s *Session) prepareEvent(words speech, payload aaep.Payload) (*aaep.Event,
 	return ev, nil
 }
 
-// buildEvent makes an event of words and a payload and validates it by itself, not its order, with
-// s.mu held. It changes nothing: callers also use it to find out whether an event would be valid.
-// The error is an *aaep.InvalidError, or one of Text.In or Text.With.
+// buildEvent makes an event of words and a payload and validates it by itself, with s.mu held; its
+// place in the session's order is for prepareEvent. It changes nothing, so that callers also use it
+// to ask whether an event would be valid. The error is an *aaep.InvalidError, or one of Text.In or
+// Text.With.
 func (s *Session) buildEvent(words speech, payload aaep.Payload) (*aaep.Event, error) {
 	first := words.wordings[0]
 	ev := &aaep.Event{

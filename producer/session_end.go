@@ -181,7 +181,8 @@ func (s *Session) completeTools() {
 }
 
 // categorizeError returns the category and the code that tell the user what an error means
-// (§4.1.3). The code may be empty.
+// (§4.1.3): transient for a timeout, requires_user for a lack of permission, unknown for all
+// others. The code is empty where nothing is known beyond that.
 func categorizeError(err error) (aaep.ErrorCategory, string) {
 	var timeout interface{ Timeout() bool }
 	var temporary interface{ Temporary() bool }

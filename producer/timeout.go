@@ -109,8 +109,8 @@ type warnings struct {
 	wrote, left int        // how many were written in it, and left out since one was written
 }
 
-// countWarning counts a warning and returns whether to write it, and if so, how many were left out
-// since one was written.
+// countWarning counts a warning, and reports whether to write it: ten are written in a minute. left
+// is how many were left out since the last one that was written. Any goroutine may call it.
 func (f *warnings) countWarning(now time.Time) (write bool, left int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -81,9 +81,9 @@ func foreignLanguage(t aaep.Text) string {
 	return slices.Min(slices.Collect(maps.Keys(all)))
 }
 
-// phraseSpeech returns one of the package's own phrases, in every language offered that has it. arg
-// returns the words that are put into the phrase in a language, and whether there are some; with ""
-// it returns those of the first language, in whatever language they are.
+// phraseSpeech returns one of the package's own phrases in every language offered that has it, in
+// English where the agent's own language has none. arg returns the words to put into the phrase in
+// a language, and whether there are some; for "" it returns those of the first language.
 func (p *Producer) phraseSpeech(id phrase.ID, arg func(tag string) (string, bool)) speech {
 	var sp speech
 	for i, tag := range p.offer.Languages {

@@ -55,8 +55,8 @@ type allowance struct {
 	at   time.Time // of the last call of spend; zero before the first
 }
 
-// spend adds what has come in since the last call, at a rate of perSecond and up to limit, and
-// takes one event from the allowance. It reports whether there was one.
+// spend takes one event from the allowance, which has grown by perSecond since the last call, up to
+// limit, and reports whether there was one to take. The first call finds the allowance full.
 func (a *allowance) spend(now time.Time, perSecond, limit float64) bool {
 	if a.at.IsZero() {
 		a.left = limit
@@ -70,7 +70,9 @@ func (a *allowance) spend(now time.Time, perSecond, limit float64) bool {
 	return true
 }
 
-// agreedRate returns the rate that the producer is held to, in events a second, or 0.
+// agreedRate returns the rate that the producer is held to, in events a second: the one that it
+// honored, else the one that was requested but no less than unstatedRate, else 0, which means none.
+// It takes s.mu.
 func (s *Subscription) agreedRate() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -171,7 +171,8 @@ func (s *Subscription) requestTerms(ctx context.Context, conn transports.Conn,
 		Message: "the producer answered with " + m.MessageType() + " instead of subscription.accepted"}
 }
 
-// rejectionOf returns a rejection of the producer as an error.
+// rejectionOf returns a rejection of the producer as an error that is marked as remote; the wait
+// that it asks for is bounded to a day.
 func rejectionOf(m *aaep.SubscriptionRejected) *aaep.Rejection {
 	r := &aaep.Rejection{Code: m.ReasonCode, Message: m.ReasonMessage, Remote: true}
 	if m.RetryAfterSeconds != nil {

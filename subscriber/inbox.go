@@ -72,8 +72,9 @@ func leaveToken(c chan struct{}) {
 	}
 }
 
-// addEvent adds an event at the end if there is room. crowded is true if there is none although a
-// message of the user's is under way. Where only Questions is read, the oldest events make room.
+// addEvent adds an event at the end, and reports whether there was room; crowded says that there
+// was none although a message of the user's is under way, for which the room is widened. Where only
+// Questions is read, the oldest events make room. Any goroutine may call it.
 func (b *inbox) addEvent(a arrival) (ok, crowded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,9 +104,10 @@ func (b *inbox) receivedCount() int {
 	return b.count
 }
 
-// takeOldest removes and returns the oldest event. It returns nil where there is none, or where the
-// oldest is held, with how long it still is. isOver says that the subscription has ended: then
-// nothing is held.
+// takeOldest removes and returns the oldest event; Next calls it. It returns nil where there is
+// none, or where the oldest is held for another while, which held is. isOver says that the
+// subscription has ended: then nothing is held. A critical event that is free also ends the
+// holding.
 func (b *inbox) takeOldest(isOver bool) (ev *aaep.Event, held time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,7 +131,8 @@ func (b *inbox) takeOldest(isOver bool) (ev *aaep.Event, held time.Duration) {
 	return a.event, 0
 }
 
-// removeOldest removes the oldest event. It is called with b.mu held.
+// removeOldest removes the oldest event, which there must be, and notes its place as the one to
+// resume after, unless this package made the event. It is called with b.mu held.
 func (b *inbox) removeOldest() {
 	a := b.events[0]
 	if !a.own {
@@ -322,8 +325,9 @@ func (s *Subscription) holdUntil(ev *aaep.Event) (until time.Time) {
 	return until
 }
 
-// withdrawSettled forgets the held questions that an event settles. That event may have come
-// before.
+// withdrawSettled drops the questions held in the inbox that an event settles, and forgets them, so
+// that an answer to one is refused. Questions are held for a moment for this: what settles one may
+// come before it.
 func (s *Subscription) withdrawSettled(settling *aaep.Event) {
 	for _, ev := range s.inbox.removeSettled(settling) {
 		s.cfg.Logger.Info("question was settled before it came", "session_id", ev.SessionID, "event_id", ev.EventID)

@@ -7,8 +7,10 @@ import (
 	"github.com/aaep-go/aaep/internal/negotiation"
 )
 
-// chooseTranslation puts an event in the language that serves the user best, where a producer sends
-// it in several (§11.5.1): one that knows no handshake does not know whom it speaks to.
+// chooseTranslation changes an event that has translations to the one in the language that serves
+// the user best (§11.5.1): a producer that knows no handshake sends all, for it does not know whom
+// it speaks to. An event without translations, and a user without languages, change nothing. It
+// takes s.mu.
 func (s *Subscription) chooseTranslation(ev *aaep.Event) {
 	s.mu.Lock()
 	wanted := s.wanted.Languages

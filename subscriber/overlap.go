@@ -111,7 +111,8 @@ func (o *overlap) forget(key [2]string) {
 	delete(o.outputs, key)
 }
 
-// forgetOldest forgets the output that was silent for longest.
+// forgetOldest forgets the output that was silent for longest; there must be one. trimKnown calls
+// it to stay within maxTails.
 func (o *overlap) forgetOldest() {
 	var oldest [2]string
 	for k, h := range o.outputs {

@@ -36,8 +36,8 @@ func (s *Subscription) ResumeAfter() string {
 type identifiedConn interface{ LastEventID() string }
 
 // requestedTerms returns what a new subscription asks for: what the user wants and, where the place
-// of the last event is known, to go on behind it. A place that would not be valid in a request is
-// left out.
+// of the last event is known, to go on behind it. A place that would make the request invalid is
+// left out. It takes s.mu.
 func (s *Subscription) requestedTerms() aaep.Capabilities {
 	s.mu.Lock()
 	c, place := s.wanted, s.place
@@ -67,7 +67,9 @@ func (s *Subscription) keepPlace(conn transports.Conn) {
 	s.mu.Unlock()
 }
 
-// placeOn returns the id of the event to go on after, as far as conn has come.
+// placeOn returns the id of the event to go on after: the one that conn read last where its
+// transport carries ids, else the one that the subscription noted; "" if neither is known. It takes
+// s.mu.
 func (s *Subscription) placeOn(conn transports.Conn) string {
 	if c, ok := conn.(identifiedConn); ok {
 		if id := c.LastEventID(); id != "" {

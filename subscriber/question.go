@@ -85,9 +85,10 @@ func (s *Subscription) Questions(ctx context.Context) iter.Seq[*Question] {
 	}
 }
 
-// nextQuestion returns the first open question whose number is greater than after, and that number.
-// Where there is none, changed is closed once another has come, and held is how long the next one
-// is still held because it may be settled already; zero where none is.
+// nextQuestion returns the first open question whose number is greater than after, and that number;
+// Questions calls it in a loop. Where there is none, changed is closed once another has come, and
+// held is how long the next one is still held because it may be settled already; zero where none is
+// held.
 func (s *Subscription) nextQuestion(after int) (_ *Question, number int, changed <-chan struct{}, held time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -65,8 +65,9 @@ func (q *pendingQuestion) inAnotherLanguage(ev *aaep.Event) bool {
 	return q != nil && q.event != nil && q.event.SessionID == ev.SessionID && q.event.Language() != ev.Language()
 }
 
-// openQuestion remembers a question that may be answered, and forgets the oldest to have room. It
-// is called with s.mu held.
+// openQuestion remembers a question of this size in bytes that may be answered, or shows a known
+// one anew, and forgets the oldest to stay within openQuestions and waitingBytes. A question that
+// is told once more keeps the time that it has left. It is called with s.mu held.
 func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyToken) {
 	q := s.questions[token]
 	if q == nil {
@@ -188,7 +189,8 @@ func (q *Question) AnswerText(ctx context.Context, text string) error {
 // AnswerYesNo sends the user's yes or no to a clarification.
 func (q *Question) AnswerYesNo(ctx context.Context, yes bool) error { return q.sendResponse(ctx, yes) }
 
-// AnswerNumber sends the user's number as the answer to a clarification.
+// AnswerNumber sends the user's number as the answer to a clarification. A number that JSON cannot
+// hold, such as an infinity, is an error and is not sent.
 func (q *Question) AnswerNumber(ctx context.Context, number float64) error {
 	if math.IsNaN(number) || math.IsInf(number, 0) {
 		return fmt.Errorf("subscriber: %v is not a number that can be sent", number)
@@ -332,8 +334,9 @@ func isDialError(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// mayAnswer reports whether this subscription was honored as one that answers; what the producer
-// left out is as requested (D-34, D-45). It is called with s.mu held.
+// mayAnswer reports whether this subscription may answer questions of the kind that ev is: as the
+// producer honored it, or, where its answer says nothing of that, as it was requested (D-34, D-45).
+// It is called with s.mu held.
 func (s *Subscription) mayAnswer(ev *aaep.Event) bool {
 	honored, wanted := s.accepted.HonoredCapabilities.SupportsConfirmationReply, s.wanted.SupportsConfirmationReply
 	if ev.Type() == aaep.TypeAwaitingClarification {

@@ -52,8 +52,8 @@ const (
 	idleTooLong         aaep.ReasonCode = "idle_timeout"
 )
 
-// endedAsAsked reports whether the producer ended the subscription because it was asked to: after
-// so long, or so long without an event.
+// endedAsAsked reports whether the producer ended the subscription because it was asked to in the
+// delivery extension: after so long, or so long without an event. readUntilOver then dials no more.
 func (s *Subscription) endedAsAsked(end error) bool {
 	var r *aaep.Rejection
 	if !errors.As(end, &r) || r.Code != lifetimeOver && r.Code != idleTooLong {

@@ -211,7 +211,7 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 }
 
 // Accepted returns the producer's newest answer: who it is and what it honors. It must not be
-// changed.
+// changed. It is nil for a Subscription that Dial did not make.
 func (s *Subscription) Accepted() *aaep.SubscriptionAccepted {
 	if !s.isDialed() {
 		return nil

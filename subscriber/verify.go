@@ -79,7 +79,7 @@ func notVerified(text string, err error) error {
 var errImpostor = errors.New("subscriber: the event is of another agent than the one that was verified")
 
 // checkImpostor returns an error for an event of another agent than the one that was verified
-// (INV-40).
+// (INV-40); nil where no agent was verified.
 func (s *Subscription) checkImpostor(ev *aaep.Event) error {
 	v := s.Verified()
 	if v == nil || ev.Producer.AgentID == v.Manifest.AgentID {

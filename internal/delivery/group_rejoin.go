@@ -96,9 +96,9 @@ func (l *ungrouped) joinPausedGroup(now time.Time) (joined bool, again time.Time
 	return false, l.late
 }
 
-// findPausedGroup finds or makes a group that is in step with the subscription, and joins it. If
-// none is, wait reports whether one exists that may be soon; that one wakes the subscription when
-// it pauses.
+// findPausedGroup finds or makes a group that is in step with the subscription, and joins it. g is
+// nil where none is; wait then says that a group may soon be in step, which wakes the subscription
+// when it pauses. The subscription's own goroutine calls it.
 func (l *ungrouped) findPausedGroup(now time.Time) (g *group, wait bool) {
 	gs := &l.d.groups
 	gs.mu.Lock()

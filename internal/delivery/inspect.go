@@ -5,7 +5,8 @@ import "slices"
 // The functions of this file are for the tests of package producer, which see delivery from
 // outside.
 
-// GroupSizes returns how many members each group has, the largest first.
+// GroupSizes returns how many members each group has, the largest first; groups without members are
+// left out. Tests of package producer call it, from any goroutine.
 func (d *Dispatcher) GroupSizes() (sizes []int) {
 	for _, g := range *d.groups.all.Load() {
 		g.mu.Lock()

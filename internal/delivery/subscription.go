@@ -232,8 +232,8 @@ func (sub *Subscription) Wake() {
 	}
 }
 
-// Status returns the counts of the subscription, and whether there is a stream. Any goroutine may
-// call it.
+// Status returns the counts of the subscription, with those of its group where it has one, and
+// whether a stream is attached. Any goroutine may call it.
 func (sub *Subscription) Status() (n shaper.Stats, connected bool) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()

@@ -51,7 +51,8 @@ func newIDs(key []byte, runs []run) idCipher {
 	return d
 }
 
-// setKeys replaces the key and the runs for all later calls.
+// setKeys replaces the key, of keySize bytes, and the runs for all later calls; calls under way
+// finish with those from before.
 func (d idCipher) setKeys(key []byte, runs []run) {
 	block, err := aes.NewCipher(key)
 	if err != nil {

@@ -190,7 +190,8 @@ func (l *Log) Flush() {
 // End returns the position of the newest event that can be read, zero if there is none.
 func (l *Log) End() uint64 { return l.shown.Load() }
 
-// Start returns the cursor before the oldest event that is kept.
+// Start returns the cursor before the oldest event that can be read: from the store where that goes
+// on to what is in memory without a gap, else from memory.
 func (l *Log) Start() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

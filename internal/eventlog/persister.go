@@ -53,9 +53,9 @@ type persister struct {
 	progress  *sync.Cond // signalled when something was stored, or never will be
 }
 
-// Open returns a Log that goes on where the one before it ended that used the store, and has the
-// newest size events in memory. Close it before the store. A log that another agent wrote is
-// refused, unless agent is empty.
+// Open returns a Log that goes on where the one before it in store ended, and has the newest size
+// events in memory; an empty store begins a new one. It starts a goroutine that stores events:
+// Close it before the store. A log that another agent wrote is refused, unless agent is empty.
 func Open(store log.Store, size int, agent string) (*Log, error) {
 	l := newLog(size)
 	start, end := store.Bounds()
@@ -224,7 +224,7 @@ func (l *Log) Failed() <-chan struct{} {
 	return l.persister.failed
 }
 
-// Err returns why the store has failed, if it has.
+// Err returns why the store has failed; nil for a log without a store, or one that works.
 func (l *Log) Err() error {
 	if l.persister == nil {
 		return nil

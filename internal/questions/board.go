@@ -152,8 +152,8 @@ func (b *Board) FindUnrecorded(pending *Pending) (fresh []audit.Subscription) {
 	return fresh
 }
 
-// CanAsk reports whether a question of this kind can be put to any subscription or replica at
-// present.
+// CanAsk reports whether a question can be put to any subscription or replica at present: a
+// confirmation, or else a clarification.
 func (b *Board) CanAsk(isConfirmation bool) bool {
 	for r := range b.Recipients() {
 		if r.Subscription.MayBeAsked(isConfirmation) {

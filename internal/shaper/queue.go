@@ -75,8 +75,9 @@ func (s *Shaper) findWaiting(session string, k kind) int {
 	return -1
 }
 
-// dropSuperseded drops the held progress and states of a session that its error, at pos, makes
-// superfluous (D-50). Push calls it. How a question ended is never held.
+// dropSuperseded drops the queued progress and states of a session whose error, at position pos,
+// makes them superfluous (D-50), and counts them as merged. Everything else of the session stays
+// queued, such as how a question ended. Push calls it.
 func (s *Shaper) dropSuperseded(session string, pos uint64) {
 	s.queue = slices.DeleteFunc(s.queue, func(it *item) bool {
 		if it.event.SessionID != session || it.kind != progress && it.kind != state {

@@ -249,8 +249,9 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 	s.enqueue(now, it)
 }
 
-// Pop returns the next event that may leave now. Without one, Event is nil and next is when to ask
-// again; a zero next means after the next Push.
+// Pop takes out the next event that may leave at now: what is urgent first, whatever the budget,
+// then the queue within it. Where none may, out.Event is nil and next is when to ask again; a zero
+// next means after the next Push. It also ends text streams whose pause is over.
 func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 	s.releasePaused(now, func(st *stream) bool { return !st.pauseAt.IsZero() && !now.Before(st.pauseAt) })
 	switch {
@@ -346,9 +347,10 @@ func (s *Shaper) Left(now time.Time) {
 	}
 }
 
-// Overflow reports whether more events wait than a subscriber can be expected to catch up with.
-// Pieces for a display, which cannot merge, count by themselves; events that were made for this
-// subscriber alone, as at its beginning, do not count.
+// Overflow reports whether more events wait than a subscriber can be expected to catch up with:
+// maxHeld, or maxPieces pieces for a display, which cannot merge. Events that were made for this
+// subscriber alone, as at its beginning, are left out of the count. Package delivery then ends the
+// subscription as too slow.
 func (s *Shaper) Overflow() bool {
 	if len(s.queue) <= maxHeld {
 		return false

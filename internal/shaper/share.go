@@ -155,7 +155,8 @@ func (it *item) clone() *item {
 	return &c
 }
 
-// clone returns a copy with a Segmenter of its own.
+// clone returns a copy that can change without the original: it has its own list of parts and its
+// own Segmenter. Shaper.Clone calls it.
 func (st *stream) clone() *stream {
 	c := *st
 	c.parts = slices.Clone(st.parts)

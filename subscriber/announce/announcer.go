@@ -222,8 +222,9 @@ func (a *Announcer) Follow(source string) {
 	}
 }
 
-// Add takes an event of an agent that source names for the person, such as its agent_name; no two
-// agents have one name. W is what to say of it; Text makes it.
+// Add takes an event of an agent and plans what is announced of it: source names the agent for the
+// person, as its agent_name does, and no two agents have one name. w is what to say of the event,
+// as Text makes it. Package present calls it for every event.
 func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	a.Follow(source)
 	if ev.Type() == aaep.TypeLost {
@@ -377,7 +378,8 @@ func (a *Announcer) appendTo(queue *[]*item, it *item) {
 	}
 }
 
-// keepForDetails moves an announcement to those that Details reads out.
+// keepForDetails moves an announcement to those that Details reads out; beyond maxHeld the oldest
+// of them expires.
 func (a *Announcer) keepForDetails(it *item) {
 	if len(a.missed) >= maxHeld {
 		a.endItem(a.missed[0], it.arrived, Expired)
@@ -531,9 +533,10 @@ func (a *Announcer) chooseNext(now time.Time) *item {
 	return it
 }
 
-// chooseWaiting returns the announcement whose turn it is, or nil, without regard to prefaces: what
-// is critical first, then what the person asked for, then the rest in turn, then progress that is
-// due. While the person types or wants quiet, the rest waits.
+// chooseWaiting returns the announcement whose turn it is, or nil: what is critical first, then
+// what the person asked for, then the rest in turn, then progress that is due. While the person
+// types or wants quiet, the rest waits, but for outcomes and what a walk reads. It takes nothing
+// out; prefaces are for its caller.
 func (a *Announcer) chooseWaiting(now time.Time) *item {
 	for _, q := range []*[]*item{&a.urgent, &a.asked} {
 		if len(*q) > 0 {

@@ -56,8 +56,10 @@ const (
 	maxAnswers  = 64   // that go on
 )
 
-// addAnswerChunk takes a chunk of an output. A producer that cuts at sentences says so, and nothing
-// waits; for one that does not, the sentences are found here.
+// addAnswerChunk takes a chunk p of the output of ev, and adds the sentences that are complete by
+// it to the queue. The sentences are found here, unless the producer's hint says that the chunk
+// ends in one. The last chunk of an output adds all that is left of it. Beyond maxAnswers outputs
+// the oldest is dropped.
 func (a *Announcer) addAnswerChunk(now time.Time, source string, ev *aaep.Event, p *aaep.OutputStreaming) {
 	id := sessionOf(source, ev) + "\x00" + p.OutputID
 	ans := a.answers[id]

@@ -62,7 +62,7 @@ func (e *answerBlackout) beginAt(now time.Time) {
 }
 
 // namesAnother reports whether the next sentence of an announcement names another question than the
-// one that is put, or may do so.
+// one that is put, or may do so; an answer begun while it is heard might be meant for that one.
 func (a *Announcer) namesAnother(it *item) bool {
 	q := a.questions.firstOpen()
 	if it.next < it.mayNameAny || it.names != nil && it.names != q {
@@ -172,8 +172,9 @@ func laterOf(a, b time.Time) time.Time {
 	return b
 }
 
-// recallFrom returns when the question that is put may be named once more: where another agent
-// only spoke, not before it has said all, nor too soon after it was named the last time.
+// recallFrom returns when the question that is put may be named once more: at once, which is zero,
+// unless another agent was the cause and only spoke; then once that has been heard and some time
+// has passed since the question was named last.
 func (a *Announcer) recallFrom(q *openQuestion) (at time.Time) {
 	if e := &a.blackout; e.isLasting() && e.mayWait {
 		at = q.remindedAt.Add(hearing.SoonAgain)

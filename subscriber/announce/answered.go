@@ -25,8 +25,9 @@ func (qs *questionQueue) confirmAnswers(source string, ev *aaep.Event) {
 	})
 }
 
-// showsAnswer reports whether an event shows that its agent has received the answer to a question:
-// the session left awaiting_input, asks another question, or calls the tool that was accepted.
+// showsAnswer reports whether ev shows that the agent has received the answer to a question: it
+// closes the question, or its session, which is the question's, leaves awaiting_input, puts that
+// question anew or calls the tool that was accepted.
 func showsAnswer(question, ev *aaep.Event) bool {
 	if closes.Question(question, ev) {
 		return true

@@ -167,8 +167,9 @@ func (b *block) endsBefore(text string) bool {
 	return b.quoted && !quote.MatchString(line) || b.diff && b.fence == "" && !b.takesLine(line)
 }
 
-// takesLine reports whether a line belongs to a diff that has no fence: a line of its hunk, or of
-// its headers.
+// takesLine reports whether a line belongs to the diff without a fence that b is: a header, a
+// signed line within a hunk or just behind the headers, or a line of a hunk that is not counted out
+// yet. Blocks end at the first other line.
 func (b *block) takesLine(line string) bool {
 	line = strings.TrimRight(line, "\r\n")
 	switch {
@@ -185,7 +186,8 @@ func (b *block) takesLine(line string) bool {
 // mayBeBullet reports whether a line may be one of a list.
 func mayBeBullet(line string) bool { return len(line) > 1 && line[1] == ' ' }
 
-// addLine keeps a line of a block, and counts it.
+// addLine counts a line of a block, and keeps its first maxSentence bytes if fewer than maxHeld
+// lines are kept.
 func (b *block) addLine(line string) {
 	line = strings.TrimRight(line, "\r\n")
 	if len(b.kept) < maxHeld { // blocks are copied, and must not share what is appended

@@ -30,10 +30,10 @@ type agent struct {
 // maxAgents is how many sessions are remembered; those that are over are forgotten first.
 const maxAgents = 64
 
-// handleEvent updates what WhereAreWe and WhatWaits announce: the state of the event's session, of
-// which w are the words, and the open questions. It reports whether the event only repeats what was
-// announced, or must not be announced. Add calls it. A question beyond those that can be open is
-// refused aloud. Beyond maxAgents sessions the oldest is forgotten.
+// handleEvent takes in an event for WhereAreWe and WhatWaits: its session's state, of which w are
+// the words, and the open questions. It reports true for an event that repeats what was announced
+// or must stay unsaid. A question beyond those that can be open is refused aloud; beyond maxAgents
+// sessions the oldest is forgotten. Add calls it.
 func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w Words) (repeated bool) {
 	session := sessionOf(source, ev)
 	g := a.agents[session]
@@ -99,7 +99,8 @@ func (a *Announcer) addQuestion(now time.Time, source string, ev *aaep.Event) bo
 }
 
 // withdrawQuestion takes out of every queue what asks a question that needs no answer any more, and
-// what is about it. What of that is being said has to end.
+// what is about it, and ends each as expired. What of that is being said is marked as cancelled,
+// and its output ends it.
 func (a *Announcer) withdrawQuestion(q *openQuestion, now time.Time) {
 	if it := q.waitingItem; it != nil {
 		q.waitingItem = nil

@@ -43,8 +43,9 @@ type Content struct {
 }
 
 // ParseContent returns base with what a list of settings says, such as "code=read,tables=columns".
-// A setting that is unknown, or has another value than it can have, is an error that says what
-// would be right.
+// Programs call it with the value of their flag. A setting that is unknown or empty, or has another
+// value than it can have, is an error that says what would be right, and base is returned with the
+// settings before it.
 func ParseContent(list string, base Content) (Content, error) {
 	manners := []Manner{Read, Count, Skip}
 	kinds := map[string]*Manner{"code": &base.Code, "diffs": &base.Diffs, "tables": &base.Tables, "links": &base.Links}

@@ -23,7 +23,8 @@ type data struct {
 const mostOpen = 256
 
 // speakChunk returns the words for the next piece of JSON: names and values without brackets, in
-// short sentences. A piece may end anywhere, and d keeps the state in between.
+// short sentences. A piece may end anywhere: d keeps the state in between. Text that is no JSON
+// comes out with its signs left out. addAnswerChunk calls it.
 func (d *data) speakChunk(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -19,7 +19,7 @@ type Part struct{ Language, Text string }
 // ownLanguage is what is spoken where nothing else is known.
 const ownLanguage = "en"
 
-// In returns a text in one language.
+// In returns a text in one language as Words; nil for an empty text.
 func In(language, text string) Words {
 	if text == "" {
 		return nil

@@ -174,7 +174,8 @@ func (a *Announcer) noteOutcome(it *item) {
 }
 
 // sentWords says that an answer was sent, and which: a person with a screen reader does not hear a
-// single letter that they type. What was typed in full is not repeated, for it may be a secret.
+// single letter that they type. Text and numbers that were typed in full are left out, for they may
+// be a secret.
 func (a *Announcer) sentWords(r *Reply) Words {
 	answer, language := "", a.language
 	switch p := r.Question.Payload.(type) {

@@ -101,8 +101,9 @@ type Standing struct {
 	LeftOut int           // so far: newer ones took their place
 }
 
-// Standing returns the counts for the agent that source names: announcements that wait, were left
-// out or can be asked for, and open questions.
+// Standing returns how much there is for the agent that source names: announcements that wait and
+// the time they take, that were left out, that can be asked for, and open questions. An unknown
+// agent has the zero value.
 func (a *Announcer) Standing(source string) Standing {
 	s := Standing{LeftOut: a.leftOut[source]}
 	for _, q := range [][]*item{a.urgent, a.asked, a.normal} {
@@ -142,7 +143,8 @@ func (a *Announcer) namesLetters(text, language string) time.Duration {
 	return spoken.TimeBy(text, wpm, speaks...) - spoken.Time(text, wpm)
 }
 
-// wordsPerMinute returns how fast the person listens: as measured, or as their Preferences say.
+// wordsPerMinute returns how fast the person listens: as measured, or as their Preferences say
+// while that is unknown.
 func (a *Announcer) wordsPerMinute() int64 {
 	if wpm, ok := a.Pace(); ok {
 		return wpm

@@ -111,8 +111,9 @@ func columnWords(rows [][]string, column int, hasNames bool) (name, cellWords st
 	return name, strings.Join(parts, "; ")
 }
 
-// speakRow returns what is said of a row: its cells that are not empty, in a table of namedColumns
-// or more each behind the name of its column but the first.
+// speakRow returns what is said of a row: its cells that are not empty, with commas between. In a
+// table of namedColumns or more, each cell but the first stands behind the name of its column,
+// where it has one.
 func (t *table) speakRow(cells []string) string {
 	var parts []string
 	for i, cell := range cells {

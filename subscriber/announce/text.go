@@ -50,8 +50,9 @@ func Text(ev *aaep.Event, v aaep.Verbosity) Words {
 	return text
 }
 
-// agentText returns what the agent says with an event. Where the agent gave no words of its own,
-// the words are those of package aaep, in English, whatever language the agent speaks.
+// agentText returns what the agent says with an event, marked where it would pass for words of
+// ours. Where the agent gave no summary, the words of package aaep stand in, in English whatever
+// language the agent speaks; the agent's own text within them keeps the agent's language.
 func agentText(ev *aaep.Event, v aaep.Verbosity) Words {
 	text, language := ev.Text(v), ev.Language()
 	if ev.Summary.IsZero() {
@@ -95,7 +96,8 @@ func questionWords(ev *aaep.Event, remaining time.Duration) Words {
 	return nil
 }
 
-// confirmationWords is questionWords for a confirmation, in a language.
+// confirmationWords is questionWords for a confirmation, in a language: the action, the
+// consequence, the stakes, the time that remains, and what silence means, a line each.
 func confirmationWords(language string, p *aaep.AwaitingConfirmation, remaining time.Duration) Words {
 	// What it is about comes first: a person may know enough for a no.
 	return labelText(language, phrase.ToDecide, words.OneLine(p.Action)).

@@ -89,9 +89,9 @@ func (a *Announcer) NextQuestion(now time.Time) {
 	a.putNext(now)
 }
 
-// putReachable puts the question of an agent that can be reached in place of one that is put, but
-// whose agent is out of reach, so that an answer to it would not arrive. It reports whether it did.
-// An answer that is on its way keeps its question in place. Answered, Outage and queueQuestion call
+// putReachable puts the question of an agent that can be reached in place of one that is put but
+// whose agent is out of reach, so that an answer to it would be lost. It reports whether it did. An
+// answer that is on its way keeps its question in place. Answered, Outage and queueQuestion call
 // it.
 func (a *Announcer) putReachable(now time.Time) bool {
 	q := a.questions.firstOpen()
@@ -147,9 +147,10 @@ func (a *Announcer) missedWords(now, began time.Time, next *openQuestion) Words 
 		phraseIn(a.language, phrase.AnswerNotSent, "")))
 }
 
-// remindOfQuestion says which question is open, when its session has said something else after it,
-// and nothing more of that waits: what was said before a question is overtaken by it, and what is
-// heard last before an answer is to be what is answered.
+// remindOfQuestion names the open question once more when its session has said something else after
+// it, and nothing more of that waits: what is heard last before an answer is to be what is
+// answered. It does nothing while something is said or typed, soon after the last reminder, and
+// when the time is over.
 func (a *Announcer) remindOfQuestion(now time.Time) {
 	q := a.questions.firstOpen()
 	if q == nil || !q.distracted || a.isTyping || a.saying != nil || now.Before(q.remindedAt.Add(hearing.SoonAgain)) ||

@@ -74,8 +74,9 @@ func (t *transcript) isAt(place Place, i int) bool {
 	return line.kind != hiddenLine && !(line.kind == tableLine && line.level > 0)
 }
 
-// position returns where the person is. Before they have been anywhere they are before the newest
-// turn that says something, or, going back, behind all of it.
+// position returns the index of the line where the person is. Before they have been anywhere it is
+// the place before the newest turn that says something, or, going back, behind all lines; -1 is
+// before the first line.
 func (t *transcript) position(back bool) int {
 	if t.at != nil {
 		return slices.Index(t.lines, t.at)
@@ -346,7 +347,7 @@ func (t *transcript) blockAt(i int) []*transcriptLine {
 	return t.lines[start:end]
 }
 
-// rowCells returns the cells of a line of a table.
+// rowCells returns the cells of a line of a table; nil for a line that is no row.
 func rowCells(text string) []string {
 	if m := row.FindStringSubmatch(text); m != nil {
 		return splitRow(m[1])

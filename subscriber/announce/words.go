@@ -64,7 +64,8 @@ func (qs *questionQueue) describeOpen(language string, several bool) Words {
 	return w
 }
 
-// waitingWords add to what is said of the open questions how much there is to hear, and to ask for.
+// waitingWords adds to the words for the open questions how many announcements wait and how many
+// can be asked for; a number of 0 adds nothing.
 func waitingWords(language string, questions Words, waiting, missed int) Words {
 	if waiting > 0 {
 		questions = questions.And(" ", In(language, phrase.Counted(language, phrase.StillToCome, waiting, "announcement")))

@@ -214,8 +214,8 @@ func (f *following) leaveOutputs(people []*Presenter, why error) {
 	}
 }
 
-// addAgent makes an agent one that the output tells of, and reports whether there was none of that
-// name.
+// addAgent makes an agent one that the output tells of, and reports whether it did: a name that is
+// taken already is refused. Follow calls it.
 func (p *Presenter) addAgent(f *following) (ok bool) {
 	p.Plan(func(a *announce.Announcer, _ time.Time) {
 		if ok = p.agents[f.name] == nil; !ok {
@@ -293,11 +293,10 @@ func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
 	return result
 }
 
-// chooseOutput returns the output that decides whether an answer counts that was begun at a time:
-// the one that named another question last of all, which refuses it; else one over which the person
-// had the question, else the first; not one without words, if there is another. Where two put
-// different questions the person may mean either; they are told what is open, and chooseOutput
-// returns nil.
+// chooseOutput returns which of several outputs decides whether an answer counts that was begun at
+// a time (zero: now): the one that named another question last, which refuses it; else the one over
+// which the person had all of the question; else the first. Outputs with words go before those
+// without. Where two put different questions it has them read out, and returns nil.
 func chooseOutput(began time.Time, outputs []*Presenter) (best *Presenter) {
 	if hasWords := (*Presenter).hasWords; slices.ContainsFunc(outputs, hasWords) {
 		outputs = slices.Clone(outputs)

@@ -83,8 +83,9 @@ type Presenter struct {
 	agents map[string]*following // by their names; guarded by mu, as a is
 }
 
-// New returns a Presenter. It tells nothing until Run. Where a function of the Preferences panics,
-// that is logged with slog, and the Presenter goes on as if it were nil.
+// New returns a Presenter, which tells nothing until Run. Where a function of the Preferences
+// panics, that is logged with slog, and the Presenter goes on with what it would have without the
+// function.
 func New(p announce.Preferences) *Presenter {
 	if speaks := p.Speaks; speaks != nil {
 		p.Speaks = func(language string) bool {
@@ -149,7 +150,8 @@ func (p *Presenter) useAnnouncer(f func(a *announce.Announcer, now time.Time)) {
 	p.notifyWaiting()
 }
 
-// notifyWaiting wakes those who wait for a change. It is called with p.mu held.
+// notifyWaiting wakes those who wait for the Presenter's use, and, if another question is put than
+// before, those who wait for that. It is called with p.mu held.
 func (p *Presenter) notifyWaiting() {
 	if p.used != nil {
 		close(p.used)
@@ -168,7 +170,8 @@ type putQuestion struct {
 	until    time.Time   // when it can be answered no longer, to the second
 }
 
-// findQuestion asks the Announcer which question is put now. It is called with p.mu held.
+// findQuestion returns which question the Announcer puts now, of which agent, and until when it can
+// be answered; the zero value where none is put. It is called with p.mu held.
 func (p *Presenter) findQuestion() (current putQuestion) {
 	if p.a == nil {
 		return current
@@ -278,8 +281,8 @@ func (p *Presenter) awaitTold(ctx context.Context, quiet time.Duration, toldByOn
 	}
 }
 
-// hasToldLast reports whether an output presents, and presented the newest of what agents of some
-// names said; without names, of all agents.
+// hasToldLast reports whether an output presents, and whether the person got the newest of what
+// agents of these names said, or of all agents without names. It takes p.mu.
 func (p *Presenter) hasToldLast(sources []string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -544,7 +547,8 @@ func (p *Presenter) RunAgain(ctx context.Context, out Output, open func(context.
 	}
 }
 
-// closeOutput closes an output, and waits for that no longer than silenceWithin.
+// closeOutput closes an output and returns once it is closed, or after silenceWithin, while a
+// goroutine goes on with it. A panic in Close is logged.
 func closeOutput(out Output) {
 	closed := make(chan struct{})
 	go func() {

@@ -69,7 +69,8 @@ type expiryWarning struct {
 }
 
 // warnIfExpired logs that the certificate of conf is not valid now, unless that was logged within
-// the hour, or that it is valid again.
+// the hour, or that it is valid again. It does nothing without a logger. Any goroutine may call it;
+// each handshake does.
 func (e *expiryWarning) warnIfExpired(conf *tls.Config) {
 	if e.log == nil {
 		return
@@ -123,7 +124,8 @@ func ClientTLS(caFile, certFile, keyFile string, log *slog.Logger) (*tls.Config,
 	return conf, nil
 }
 
-// keyPair parses a certificate and its key. certFile is the certificate's file, for the error.
+// keyPair parses a certificate and its key, both in PEM. certFile is the certificate's file, which
+// the error names.
 func keyPair(certFile string, certPEM, keyPEM []byte) (*tls.Certificate, error) {
 	cert, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
@@ -132,8 +134,8 @@ func keyPair(certFile string, certPEM, keyPEM []byte) (*tls.Certificate, error) 
 	return &cert, nil
 }
 
-// parsePool returns the pool of the CA certificates in pem, which file holds; file is for the
-// error.
+// parsePool returns the pool of the CA certificates in pem, which was read from file. Text without
+// a certificate is an error that names the file.
 func parsePool(file string, pem []byte) (*x509.CertPool, error) {
 	p := x509.NewCertPool()
 	if !p.AppendCertsFromPEM(pem) {

@@ -38,9 +38,9 @@ type Dialer struct {
 	Credentials func(context.Context) (http.Header, error)
 }
 
-// Dial opens a connection and a stream of its own. Whether the credentials are accepted shows when
-// the first message is received: then the error is an *aaep.Rejection. ctx bounds the opening
-// alone.
+// Dial opens a connection and a stream of its own. ctx bounds the opening alone. A producer that
+// refuses the credentials at once makes the error an *aaep.Rejection; otherwise that comes with the
+// first Receive.
 func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	network, addr, authority, err := d.parseTarget()
 	if err != nil {

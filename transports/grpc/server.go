@@ -162,8 +162,9 @@ func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aa
 	return f.status
 }
 
-// authenticatePeer returns the peer's principal, or the status that refuses the peer. Without an
-// authenticator the principal is "", and peers that are not on this machine are refused.
+// authenticatePeer returns the peer's principal, or the gRPC status that refuses the peer:
+// PermissionDenied, Unavailable where the authenticator cannot tell, else Unauthenticated. Without
+// an authenticator the principal is "", and peers that are not on this machine are refused.
 func (s *Server) authenticatePeer(r *http.Request) (principal string, refused error) {
 	if s.o.Authenticate == nil {
 		if !httpguard.Loopback(r) {

@@ -204,7 +204,8 @@ func (f *frames) readLine() ([]byte, error) {
 	}
 }
 
-// tornError returns the error of a link that ended inside a message, for err of the read.
+// tornError turns io.EOF, err of a read inside a message, into io.ErrUnexpectedEOF, for the link
+// ended in the middle; other errors come back as they are.
 func tornError(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -214,7 +215,8 @@ func tornError(err error) error {
 
 var errNewline = errors.New("ipc: the peer uses lines, and this message has a line end in it")
 
-// Write sends one message in the peer's framing.
+// Write sends one message in the peer's framing, within writeTimeout. A message with a line end in
+// it fails where messages are lines.
 func (f *frames) Write(msg []byte) error {
 	f.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 	frame, err := f.AppendFrame(make([]byte, 0, 4+len(msg)), msg)
@@ -235,8 +237,8 @@ func (f *frames) Framing() string {
 	return [...]string{framingUnknown: "", framingLengths: "lengths", framingLines: "lines"}[f.framing.Load()]
 }
 
-// AppendFrame appends msg to b in the peer's framing. A message with a line end in it does not fit
-// into a line.
+// AppendFrame appends msg to b in the peer's framing: a line, or the bytes behind their length. A
+// message with a line end in it cannot be a line, and is errNewline.
 func (f *frames) AppendFrame(b, msg []byte) ([]byte, error) {
 	if f.framing.Load() == framingLines {
 		if bytes.IndexByte(msg, '\n') >= 0 {

@@ -128,7 +128,8 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 	}
 }
 
-// Close stops listening and takes the socket away. Accepted Conns live on.
+// Close stops listening and removes the socket; a second Close does nothing. Conns that were
+// accepted stay open.
 func (l *Listener) Close() error {
 	if err := l.ln.Close(); !errors.Is(err, net.ErrClosed) {
 		return err

@@ -147,7 +147,8 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 	}
 }
 
-// Close stops listening and takes the pipe away. Accepted Conns live on.
+// Close stops listening and removes the pipe, and returns when both are done. Conns that were
+// accepted stay open.
 func (l *Listener) Close() error {
 	l.once.Do(func() {
 		close(l.closed)

@@ -34,7 +34,9 @@ func Path(agentID string) (string, error) {
 	return filepath.Join(folder, fileName(agentID, room)+ending), nil
 }
 
-// socketFolder returns the folder for sockets of the user of this process, which may not exist yet.
+// socketFolder returns the folder for sockets of the user of this process, which may not exist yet:
+// under the home on macOS, else under XDG_RUNTIME_DIR where that is the user's alone, else under
+// the folder for temporary files, by the user's id.
 func socketFolder() (string, error) {
 	if runtime.GOOS == "darwin" {
 		home, err := os.UserHomeDir()

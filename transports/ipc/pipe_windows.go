@@ -35,8 +35,10 @@ func newPipe(conn net.Conn, reporter violation.Reporter) *pipe {
 	return &pipe{conn: conn, violations: reporter, handle: pipeHandle(conn), first: make([]byte, 1)}
 }
 
-// Read returns the next message. The peer's first one decides how all are framed; a length in front
-// of a later one is an error. The error is io.EOF for a clean end, or transports.ErrTooLarge.
+// Read returns the next message. The peer's first one decides how all are framed: where it begins
+// with a length or as a line, frames read the pipe as a stream; otherwise each message is as the
+// pipe cuts it, and a length in front of a later one is an error. The error is io.EOF for a clean
+// end, or transports.ErrTooLarge.
 func (p *pipe) Read() ([]byte, error) {
 	if s := p.stream.Load(); s != nil {
 		return s.Read()
@@ -114,7 +116,8 @@ func (p *pipe) bytesLeft() (n uint32, err error) {
 	return n, nil
 }
 
-// Write sends one message: as one write, or as the stream frames it.
+// Write sends one message within writeTimeout: as one write to the pipe, or as the stream frames it
+// once Read has found that the peer frames its own.
 func (p *pipe) Write(msg []byte) error {
 	if s := p.stream.Load(); s != nil {
 		return s.Write(msg)

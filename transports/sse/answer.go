@@ -22,9 +22,9 @@ type answer struct {
 	rejected *aaep.SubscriptionRejected
 }
 
-// writeAnswer writes the producer's answer as the response to r. created is the status of an
-// acceptance: 201 for a new subscription, whose Location names the stream, 200 for one
-// renegotiated.
+// writeAnswer writes the producer's answer as the response to r: a rejection with the status of its
+// reason, an acceptance with the status created, which is 201 for a new subscription, whose
+// Location then names the stream, and 200 for one renegotiated.
 func (s *Server) writeAnswer(w http.ResponseWriter, r *http.Request, a answer, created int) {
 	if a.accepted == nil {
 		s.rejectRaw(w, credentials.Status(a.rejected.ReasonCode), a.rejected, a.msg)
@@ -49,7 +49,8 @@ func (s *Server) rejectRequest(w http.ResponseWriter, status int, m *aaep.Subscr
 	s.rejectRaw(w, status, m, msg)
 }
 
-// rejectRaw answers with the rejection m, encoded as msg.
+// rejectRaw answers with the status and the rejection m, encoded as msg, and says in the header
+// when to come again and how to authenticate, where the reason is one of those.
 func (s *Server) rejectRaw(w http.ResponseWriter, status int, m *aaep.SubscriptionRejected, msg []byte) {
 	if m.RetryAfterSeconds != nil {
 		w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
@@ -65,7 +66,7 @@ func (s *Server) setChallenge(w http.ResponseWriter, code aaep.ReasonCode) {
 	}
 }
 
-// writeError answers with an error that is not an AAEP message.
+// writeError answers with an error in JSON that is not an AAEP message: {"error": text}.
 func (s *Server) writeError(w http.ResponseWriter, status int, text string) {
 	b, err := json.Marshal(map[string]string{"error": text})
 	if err != nil {

@@ -105,7 +105,8 @@ func (c *conn) Cut() {
 }
 
 // LastEventID returns the id of the last event that Receive took, of those that have one, or "".
-// For an event that is about to be returned it may be that one already. Any goroutine may call it.
+// Beside a Receive that is about to return an event it may be that event's already. Any goroutine
+// may call it; package subscriber does, to resume there.
 func (c *conn) LastEventID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

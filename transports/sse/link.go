@@ -127,7 +127,8 @@ func (l *link) Notify(f func()) {
 	f()
 }
 
-// notifyOwner calls the function that Notify was given, holding no lock.
+// notifyOwner calls the function that Notify was given, if any. Callers hold no lock: the function
+// may call back into the link.
 func (l *link) notifyOwner() {
 	l.mu.Lock()
 	f := l.onChange
@@ -137,9 +138,9 @@ func (l *link) notifyOwner() {
 	}
 }
 
-// setInHand closes the handled channel of the message that Receive returned last, whose POST is
-// then answered, and makes next the one to be handled. It returns next's bytes; nil where next is
-// nil.
+// setInHand marks next as the message that Receive hands out, and returns its bytes; nil where next
+// is nil. It first closes the handled channel of the message before, whose POST is then answered.
+// It takes l.mu.
 func (l *link) setInHand(next *postedMessage) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,8 +226,9 @@ func (l *link) endError() error {
 	return l.err
 }
 
-// pushMessage puts a message on the event stream. closing says that it is the producer's
-// subscription.close, which is not missed where no stream is open: a later GET gets 404.
+// pushMessage puts a message on the event stream. Without an open stream it fails with
+// transports.ErrInterrupted, but for the producer's subscription.close, which closing says: a later
+// GET then gets 404, which says the same. A client without a handshake is sent nothing.
 func (l *link) pushMessage(ctx context.Context, msg []byte, closing bool) error {
 	if l.history != nil {
 		return nil // a client without a handshake knows none of these; the end of the stream says enough
@@ -259,8 +261,8 @@ func (l *link) Close() error {
 	return nil
 }
 
-// beginPost counts a POST that is being answered, until posts.Done. It reports false once the link
-// has ended.
+// beginPost counts a POST that is being answered, until the caller calls posts.Done. It returns
+// false, and counts nothing, once the link has ended. It takes l.mu.
 func (l *link) beginPost() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -80,8 +80,9 @@ func (p *parser) nextEvent() (event, error) {
 	}
 }
 
-// readLine reads one line, which ends in \r, \n or \r\n, into p.line. It never waits for what
-// follows a \r. The error is the reader's; a line without an end is not a line.
+// readLine reads one line, which ends in \r, \n or \r\n, into p.line, and returns without waiting
+// for what follows a \r. Of a line that is too long it keeps the beginning, and sets p.long. The
+// error is the reader's; a line without an end is not a line.
 func (p *parser) readLine() error {
 	p.line, p.long = p.line[:0], false
 	const fieldName = len("data: ")

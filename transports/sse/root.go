@@ -54,8 +54,8 @@ var (
 // (D-37).
 const implicitID = "sub_implicit"
 
-// NewRootServer makes a RootServer. Mount it at the three paths and call Accept. The
-// error says that the Capabilities cannot be asked for.
+// NewRootServer makes a RootServer, for clients that know no handshake. Mount it at the three paths
+// and call Accept. The error says that RootOptions.Capabilities make no valid request.
 func NewRootServer(o RootOptions) (*RootServer, error) {
 	rs := &RootServer{NewServer(ServerOptions{Origins: o.Origins, Logger: o.Logger}), o.Capabilities}
 	if _, err := rs.buildRequest(nil); err != nil {
