@@ -35,9 +35,9 @@ type checker struct {
 // more than a log should get.
 const maxViolations = 64
 
-// addViolation records that the value at a JSON pointer breaks the requirement with the id req.
-// Format and args say in which way, as the end of a sentence about that value. Beyond maxViolations
-// nothing more is recorded.
+// addViolation records that the value at a JSON pointer, within the part that is checked now,
+// breaks the requirement with the id req. format and args say in which way, as the end of a
+// sentence about that value. Beyond maxViolations nothing more is recorded.
 func (c *checker) addViolation(req, pointer, format string, args ...any) {
 	if len(c.found) >= maxViolations {
 		return

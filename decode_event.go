@@ -95,8 +95,8 @@ func readEvent[M any, P interface {
 	return w.toEvent(p, w.Extensions, w.Unknown)
 }
 
-// readExtension decodes an event of any other type, with its payload kept as raw JSON. The error is
-// an *InvalidError.
+// readExtension decodes an event of any type but the core ones, with its payload kept as raw JSON;
+// it is the function of extensionReader. The error is an *InvalidError.
 func readExtension(data []byte, options jsonv2.Options) (Message, error) {
 	var w extensionWire
 	if err := jsonv2.Unmarshal(data, &w, options); err != nil {

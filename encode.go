@@ -38,7 +38,8 @@ func Encode(m Message) ([]byte, error) {
 	panic("unreachable: Validate knows the messages")
 }
 
-// marshalWire turns the wire form of a message of type typ into JSON.
+// marshalWire turns the wire form of a message of type typ, which the error names, into JSON. The
+// error is an *InvalidError.
 func marshalWire(typ string, wire any) ([]byte, error) {
 	data, err := jsonv2.Marshal(wire, writeOptions)
 	if err != nil {
@@ -111,7 +112,9 @@ func writeEvent(e *Event) ([]byte, error) {
 // notPayload is what is wrong with a payload of a foreign type.
 const notPayload = "has a payload that is not one of this package"
 
-// writePayload writes an event with a core payload, for writeEvent. The error is an *InvalidError.
+// writePayload encodes an event e with its core payload p, for writeEvent: the envelope, the
+// payload's members, the extensions and the unknown members, in this order. The error is an
+// *InvalidError.
 func writePayload[P any](e *Event, p *P) ([]byte, error) {
 	envelope, err := envelopeOf(e)
 	if err != nil {
@@ -120,7 +123,8 @@ func writePayload[P any](e *Event, p *P) ([]byte, error) {
 	return marshalWire(e.MessageType(), &eventWire[P]{envelope, p, e.Extensions, jsontext.Value(e.Unknown)})
 }
 
-// writeExtension writes an event of a type that this package does not know.
+// writeExtension encodes an event of a type that this package does not know, whose members are the
+// extensions' and the unknown ones. The error is an *InvalidError.
 func writeExtension(e *Event) ([]byte, error) {
 	envelope, err := envelopeOf(e)
 	if err != nil {

@@ -81,7 +81,8 @@ type Violation struct {
 	Problem string
 }
 
-// String returns the violation as one line that is safe to log.
+// String returns the violation as one line that is safe to log: pointer, problem, and requirement
+// where known. Reply tokens in it are hidden.
 func (v Violation) String() string {
 	s := v.Problem
 	if v.Pointer != "" {

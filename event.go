@@ -74,7 +74,8 @@ func (t Translation) Language() string {
 	return t.LocalizationHints.PrimaryLanguage
 }
 
-// In returns the event in the words of one of its translations.
+// In returns a copy of the event in the words of one of its translations, without the others. Where
+// t has no payload, the copy keeps the event's.
 func (e *Event) In(t Translation) *Event {
 	in := *e
 	in.LocalizationHints, in.Summary, in.Translations = t.LocalizationHints, t.Summary, nil

@@ -170,7 +170,8 @@ func (c *checker) checkMissed(value jsontext.Value, typ reflect.Type, level int)
 }
 
 // checkMissedMember is checkMissed for the member called name of an object, all of whose members
-// are in members, that was read into the struct typ.
+// are in members, that was read into the struct typ, level objects deep. A member whose name
+// differs from a field's in capitals alone is recorded as unread; one of no field is left alone.
 func (c *checker) checkMissedMember(name string, members map[string]jsontext.Value, typ reflect.Type, level int) {
 	for _, f := range reflect.VisibleFields(typ) {
 		tag, tagged := f.Tag.Lookup("json")

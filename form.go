@@ -67,8 +67,8 @@ func validTool(s string) bool {
 	return s != "" && len(s) <= 256 && (isLetter(s[0]) || s[0] == '_') && madeOf(s, "_.-")
 }
 
-// validSnake reports whether s is 2 to 64 characters long, of letters between from and to, digits
-// and underscores, with a letter first.
+// validSnake reports whether s is 2 to 64 characters long, of digits, underscores and letters of
+// ASCII between from and to, with a letter first.
 func validSnake(s string, from, to byte) bool {
 	for i := 0; i < len(s); i++ {
 		if b := s[i]; !(b >= from && b <= to || i > 0 && (b == '_' || isDigit(b))) {

@@ -178,7 +178,7 @@ func (*AwaitingConfirmation) EventType() Type  { return TypeAwaitingConfirmation
 func (*AwaitingClarification) EventType() Type { return TypeAwaitingClarification }
 func (*HandoffRequested) EventType() Type      { return TypeHandoffRequested }
 
-// EventType returns the type it was given.
+// EventType returns the type that the payload was made with; "" for a nil payload.
 func (p *ExtensionPayload) EventType() Type {
 	if p == nil {
 		return ""

@@ -18,8 +18,8 @@ func (ReplyToken) String() string { return hidden }
 // GoString is String, for %#v.
 func (ReplyToken) GoString() string { return `aaep.ReplyToken("` + hidden + `")` }
 
-// Format writes what String returns, for every verb: package fmt would print the token in its
-// complaint about a wrong one.
+// Format writes what String returns, for every verb, and what GoString returns for %#v: package fmt
+// by itself would print the token in its complaint about a wrong verb.
 func (t ReplyToken) Format(s fmt.State, verb rune) {
 	if verb == 'v' && s.Flag('#') {
 		io.WriteString(s, t.GoString())

@@ -200,7 +200,8 @@ func appendPointer(pointer, name string) string {
 	return pointer + "/" + pointerName.Replace(shortenName(name))
 }
 
-// shortenName cuts a peer's name that is too long for an error text.
+// shortenName cuts a peer's name to 200 bytes and "…", for an error text; a shorter one comes back
+// as it is.
 func shortenName(s string) string {
 	if len(s) <= 200 {
 		return s

@@ -52,7 +52,8 @@ func (t Type) Critical() bool {
 	return false
 }
 
-// Terminal reports whether an event of this type ends its session (§4.5.1).
+// Terminal reports whether an event of this type ends its session: completed, errored or cancelled
+// (§4.5.1).
 func (t Type) Terminal() bool {
 	switch t {
 	case TypeSessionCompleted, TypeSessionErrored, TypeSessionCancelled:

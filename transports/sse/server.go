@@ -135,8 +135,8 @@ func (s *Server) admitLink(l *link) (refusal aaep.ReasonCode) {
 	}
 }
 
-// registerID makes a link reachable under the id its producer chose. It reports false if the id is
-// in use.
+// registerID makes a link reachable under the id that its producer chose. It returns false, and
+// changes nothing, if the id is in use. It takes s.mu.
 func (s *Server) registerID(id string, l *link) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,9 +177,9 @@ func (s *Server) lookupLink(id, principal string) *link {
 
 const subscriptionsPath = "/subscriptions" // below the prefix
 
-// ServeHTTP serves the three endpoints, or refuses the request: 404 for another path, 405 for
-// another method, and the authenticator's refusal. Every check that needs no state comes first. A
-// ticket stands for credentials on a GET of events.
+// ServeHTTP serves the three endpoints of appendix B.1, or refuses the request: 404 for another
+// path, 405 for another method, and the authenticator's refusal. Every check that needs no state
+// comes first. On a GET of events a ticket stands for credentials.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cors, ok := s.checkAccess(w, r)
 	if !ok {

@@ -147,7 +147,8 @@ func (st *stream) TrySend(frames []byte) int {
 }
 
 // writeFrames writes b, which AppendEvents made, and flushes it. The caller has the turn. A write
-// that fails, or that ctx interrupts, ends the stream, because part of a frame may be out.
+// that fails, or that ctx interrupts, ends the stream, because part of a frame may be out; errLost
+// says that the stream had ended before.
 func (st *stream) writeFrames(ctx context.Context, b []byte) error {
 	err := st.w.Write(ctx, st.done, b)
 	switch {
@@ -281,7 +282,8 @@ type flushingWriter struct {
 // SetWriteDeadline bounds the next Write.
 func (f flushingWriter) SetWriteDeadline(t time.Time) error { return f.rc.SetWriteDeadline(t) }
 
-// Write writes b, flushes it, and takes the deadline away.
+// Write writes b and flushes it, under the deadline that the caller has set, and takes that
+// deadline away when all is out. n is how much of b was written.
 func (f flushingWriter) Write(b []byte) (int, error) {
 	n, err := f.w.Write(b)
 	if err == nil {

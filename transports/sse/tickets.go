@@ -27,8 +27,9 @@ const (
 	maxTickets = 4
 )
 
-// issueTicket answers the POST of a stream's URL with a Location that opens the stream without
-// credentials.
+// issueTicket answers the POST of a stream's URL with a Location that opens the stream of l once
+// without credentials, within ticketLife; with 429 where l has as many tickets as it may.
+// serveStream calls it.
 func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request, l *link) {
 	t := ticket{rand.Text(), time.Now().Add(ticketLife), r}
 	if !l.addTicket(t) {
@@ -50,8 +51,8 @@ func (s *Server) streamPath(r *http.Request, id string) string {
 	return u.String()
 }
 
-// redeemTicket uses up the ticket of a request and returns the principal of its subscription and
-// the request it was issued for; nil where there is no such ticket.
+// redeemTicket uses up the ticket of a request. It returns the principal of its subscription and
+// the request that it was issued for; holder is nil where the ticket is unknown, used or too old.
 func (s *Server) redeemTicket(r *http.Request) (principal string, holder *http.Request) {
 	q := r.URL.Query()
 	s.mu.Lock()

@@ -92,7 +92,8 @@ type process struct {
 	err    error         // how the child failed; nil after an exit with code 0
 }
 
-// waitForExit is the goroutine that waits for the child's end.
+// waitForExit waits for the child's end, keeps why it failed in p.err, and lets Reads of its output
+// go on for outputTimeout. It is a goroutine of its own for each process.
 func (p *process) waitForExit() {
 	err := p.cmd.Wait()
 	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {

@@ -107,9 +107,9 @@ func parseLine(line []byte, allowBare bool) (rpcObject, *lineFault) {
 	return parseObject(values)
 }
 
-// parseObject makes the object of JSON-RPC whose members have these values, as written, or says why
-// it is neither a request, nor a notification, nor a response. parseLine calls it, and answers the
-// fault.
+// parseObject makes the object of JSON-RPC whose members have these values, as written. A fault
+// says why it is neither a request, nor a notification, nor a response, with the id to answer it
+// under; parseLine, its caller, returns that for the answer.
 func parseObject(values map[string][]byte) (rpcObject, *lineFault) {
 	o := rpcObject{id: values["id"], params: values["params"], result: values["result"], error: values["error"]}
 	method, hasMethod := values["method"]

@@ -31,8 +31,9 @@ const (
 )
 
 // takeMessage returns the message that an object of JSON-RPC carries, for Read to return; nil if it
-// carries none, as a ping. It answers requests that the producer does not answer itself, notes
-// those that it does, and reports what breaks appendix B.6.
+// carries none, as a ping. It answers requests that the producer does not answer itself, and notes
+// those that it does. A fault is what its caller answers with; what breaks appendix B.6 is also
+// reported.
 func (f *frames) takeMessage(o rpcObject) ([]byte, *lineFault) {
 	switch {
 	case o.bare != nil:

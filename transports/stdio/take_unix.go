@@ -29,7 +29,7 @@ func moveStreams() (in, out *os.File, err error) {
 }
 
 // moveDescriptor returns the file of the descriptor fd under a new descriptor, called name, and
-// makes fd a duplicate of the descriptor replacement.
+// makes fd a duplicate of the descriptor replacement. On an error fd is as it was.
 func moveDescriptor(fd, replacement int, name string) (*os.File, error) {
 	moved, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {

@@ -140,8 +140,8 @@ func messageOfSize(n int) []byte {
 	return []byte(`{"x":"` + strings.Repeat("y", n-len(frame)) + `"}`)
 }
 
-// testClose checks that after a clean close of a what was sent arrives, then io.EOF for as long as
-// b asks; both then say ErrClosed (TR-011).
+// testClose checks the end of a link: what a sent before a clean Close arrives at b, then b gets
+// io.EOF however often it asks; after b's Close both ends say ErrClosed (TR-011).
 func testClose(t *testing.T, a, b transports.Conn) {
 	for n := range 10 {
 		mustSend(t, a, fmt.Appendf(nil, `{"n":%d}`, n))

@@ -39,9 +39,9 @@ type Dialer struct {
 	TLS *tls.Config
 }
 
-// Dial connects and agrees on the subprotocol. The error is an *aaep.Rejection where the producer
-// wants other credentials. Any other error says that the URL, the credentials or the link is at
-// fault.
+// Dial connects and agrees on the subprotocol, which must be the one of AAEP; ctx bounds it. The
+// error is an *aaep.Rejection where the producer wants other credentials, and else says that the
+// URL, the credentials or the link is at fault.
 func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	u, err := d.address()
 	if err != nil {
@@ -77,8 +77,9 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	return duplex.New(f, ""), nil
 }
 
-// address returns the checked URL, with DefaultPath where it has no path. Its errors do not repeat
-// URL, which may hold a password.
+// address returns the checked URL, with DefaultPath where it has no path. It refuses credentials
+// and a fragment in it, and ws to another machine. Its errors leave out the URL, which may hold a
+// password.
 func (d Dialer) address() (*url.URL, error) {
 	u, err := url.Parse(d.URL)
 	switch {

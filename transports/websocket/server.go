@@ -91,9 +91,10 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// ServeHTTP upgrades a request. The connection ends with the request's context, and ServeHTTP
-// returns then, unless the http.Server's owner allows hijacking. Every check that needs no state
-// comes first.
+// ServeHTTP upgrades a request to a link, which it hands to Accept, or refuses it. It returns when
+// the link is closed or the request's context ends; at once where the http.Server's owner allows
+// hijacking. A peer whose credentials are refused is upgraded, told why, and closed. Every check
+// that needs no state comes first.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if status, cause := s.checkRequest(r); status != 0 {

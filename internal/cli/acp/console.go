@@ -41,7 +41,9 @@ type Console struct {
 	moved   chan struct{} // holds one where waiting or over has changed
 }
 
-// New makes a Console with a conversation of its own.
+// New makes a Console with a new conversation of the agent, which ctx bounds to commandTimeout. say
+// tells the person a sentence; in returns a phrase in their language. On an error the Console has
+// no conversation and is of no use.
 func New(ctx context.Context, agent *bridge.Agent, p *producer.Producer, say func(string),
 	in func(phrase.ID, string) string) (*Console, error) {
 	c := &Console{Agent: agent, Producer: p, Say: say, Phrase: in, moved: make(chan struct{}, 1)}
@@ -60,7 +62,8 @@ func (c *Console) sayList(intro phrase.ID, lines []string) {
 	c.Say(strings.Join(append([]string{c.Phrase(intro, "")}, lines...), "\n"))
 }
 
-// titleOf returns the title of an earlier conversation as a sentence.
+// titleOf returns the title of an earlier conversation as a sentence, or the phrase for one without
+// a title.
 func (c *Console) titleOf(p bridge.Past) string {
 	if p.Title == "" {
 		return c.Phrase(phrase.WithoutTitle, "")

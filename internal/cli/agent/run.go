@@ -264,7 +264,8 @@ func (r *runner) printAddresses(invitations []serving.Invitation, metricsAt stri
 	}
 }
 
-// drainAgent lets the listeners hear the end.
+// drainAgent lets the listeners hear the end, for a shorter while where a log is kept and they can
+// go on at the next start, and waits until the server behind served has returned.
 func (r *runner) drainAgent(ctx context.Context, served <-chan error) {
 	rest := serving.DrainLong
 	if r.kept != nil {
@@ -339,8 +340,9 @@ func (r *runner) runSession(ctx context.Context, p *producer.Producer) error {
 // inEnglish is a sentence of this program's, whatever the program prints that it runs.
 func inEnglish(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
 
-// runRecorded calls run for the program, and puts on record before that it is started, and after it
-// how it ended.
+// runRecorded calls run, which runs the program, and puts on record before that it is started, and
+// after it how it ended. Without a trail it only calls run. A program that cannot be recorded is
+// left unstarted, with producer.ErrNotRecorded; otherwise the error is run's.
 func (r *runner) runRecorded(ctx context.Context, s *producer.Session, run func() error) error {
 	if r.audit == nil {
 		return run()

@@ -182,8 +182,8 @@ func chooseQuestion(links []*control.Link, text, id string) (answers *control.Li
 	return puts[0], r, nil
 }
 
-// answerText returns what is typed for an answer: accept and reject are a yes and a no, unless they
-// are a choice.
+// answerText returns what is typed for an answer: "y" for accept and "n" for reject, in any case of
+// letters; all other texts, and a label of one of the question's choices, as they are.
 func answerText(q *control.Question, text string) string {
 	for _, c := range q.Choices {
 		if _, label, _ := strings.Cut(c, ": "); strings.EqualFold(label, text) {
@@ -211,8 +211,9 @@ func refuseAgent(environment []string) error {
 	return nil
 }
 
-// sendCommand has the listeners obey a command: all of them where it changes what is said, else the
-// one that puts a question.
+// sendCommand has listeners obey a command with its text: for stop, those that can stop; for a
+// command about a question, those that put one; otherwise, and where none fits, all. age is how
+// long ago the person gave it. What they say is printed on out.
 func sendCommand(ctx context.Context, out io.Writer, links []*control.Link, name, text string, age time.Duration) error {
 	isMeant := func(*control.Link) bool { return true }
 	switch name {
@@ -257,8 +258,9 @@ func callListeners(ctx context.Context, out io.Writer, links []*control.Link, r 
 // lookForListeners is how often --watch looks for listeners that were started since.
 const lookForListeners = time.Second
 
-// watchListeners calls report with how it stands with the listeners, now and at each change, until
-// ctx is done or report returns an error.
+// watchListeners calls report with the state of all listeners as a line of JSON, now and at each
+// change, until ctx is done, which is nil, or report returns an error. It looks for new listeners
+// every lookForListeners.
 func watchListeners(ctx context.Context, report func(state string) error) error {
 	type change struct {
 		slot  int

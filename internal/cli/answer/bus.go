@@ -82,8 +82,9 @@ func (s *busService) Answer(sender dbus.Sender, text, id string) (done bool, sai
 	})
 }
 
-// Command runs a command of "aaep answer", such as again, or to with the text heading. It returns
-// whether the listeners took it, and the lines that the person heard.
+// Command runs a command of "aaep answer", such as again, or to with the text heading, for a caller
+// on the session bus. It returns whether the listeners took it, and the lines that the person
+// heard. An unknown name fails.
 func (s *busService) Command(name, text string) (done bool, said []string, _ *dbus.Error) {
 	return s.obey(func(out *bytes.Buffer, all []*control.Link) error {
 		if !isCommand(name) {
@@ -93,7 +94,8 @@ func (s *busService) Command(name, text string) (done bool, said []string, _ *db
 	})
 }
 
-// State returns the state of all listeners as a line of JSON, as "aaep answer --watch" prints it.
+// State returns the state of all listeners of this user as a line of JSON, as "aaep answer --watch"
+// prints it. Without listeners it is that of none.
 func (s *busService) State() (string, *dbus.Error) {
 	states := map[int]*control.State{}
 	for _, l := range control.Find(s.ctx, nil) {
@@ -107,8 +109,9 @@ func (s *busService) State() (string, *dbus.Error) {
 	return string(line), nil
 }
 
-// obey runs a command for all listeners of this user, and returns whether it succeeded and what it
-// printed. It refuses where too many run.
+// obey runs a command for all listeners of this user, and returns whether it succeeded and the
+// lines that it printed, an error's last. Where too many calls run, or nothing listens, it returns
+// false and one line that says so.
 func (s *busService) obey(command func(out *bytes.Buffer, links []*control.Link) error) (bool, []string, *dbus.Error) {
 	select {
 	case s.busy <- struct{}{}:
@@ -134,7 +137,8 @@ func (s *busService) obey(command func(out *bytes.Buffer, links []*control.Link)
 	return err == nil, append([]string{}, lines...), nil
 }
 
-// environmentOf returns that of the program which called, or nil where it is not known.
+// environmentOf returns the environment of the program that called, as NAME=VALUE; nil where it
+// cannot be read.
 func (s *busService) environmentOf(sender dbus.Sender) []string {
 	var pid uint32
 	if s.conn.BusObject().CallWithContext(s.ctx, "org.freedesktop.DBus.GetConnectionUnixProcessID", 0, string(sender)).

@@ -184,8 +184,8 @@ agent would run, and sees whether the server takes what that says. Listeners hea
 }
 
 // hookStatus prints for each agent whether its hooks are installed, and tries those that are; then
-// whether the server runs, with how many listeners. The error, without words, says that some do not
-// work.
+// whether the server runs, and with how many listeners. The error, which has an exit code and no
+// words, says that some of it does not work.
 func hookStatus(ctx context.Context, out io.Writer) error {
 	installed, failed := 0, 0
 	for _, agent := range call.Agents {

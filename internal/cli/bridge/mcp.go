@@ -79,7 +79,9 @@ func (o *mcpOptions) runMCP(cmd *cobra.Command, args []string) error {
 // launchers are programs that run the one that their first argument names.
 var launchers = []string{"bunx", "node", "npx", "python", "python3", "uvx"}
 
-// serverName returns what a server is called to the person who is asked in its name.
+// serverName returns what a server that args starts is called to the person who is asked in its
+// name: the program's name, or, behind a launcher such as npx, that of the first argument that is
+// no flag.
 func serverName(args []string) string {
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	if !slices.Contains(launchers, name) {

@@ -16,8 +16,9 @@ import (
 	"github.com/aaep-go/aaep/internal/httpguard"
 )
 
-// listenForPrograms opens an address for programs of this machine, which a flag names. What they
-// send may hold keys, and must not go over a network in the clear.
+// listenForPrograms opens the address addr, which the flag called flag names, for programs of this
+// machine. Any other address is a usage error: what such programs send may hold keys, and would go
+// over a network in the clear.
 func listenForPrograms(ctx context.Context, flag, addr string) (net.Listener, error) {
 	example := "Use one such as 127.0.0.1:8081, or 127.0.0.1:0 for any free port."
 	if flag == "--hook" {

@@ -65,8 +65,9 @@ Wake has no way to answer: what waits for an answer is told with who waits.`,
 	return cmd
 }
 
-// runWake takes signed wakes, asks a server for events, or both, and serves what they say, until it
-// is told to end or the server cannot be followed. The error has the exit code.
+// runWake does the work of "aaep bridge wake": it takes signed wakes, asks a server for events, or
+// both, and serves what they say, until it is told to end or the server cannot be followed. The
+// error has the exit code.
 func (o *wakeOptions) runWake(cmd *cobra.Command, _ []string) (err error) {
 	const see = "\nSee: aaep bridge wake --help"
 	switch {

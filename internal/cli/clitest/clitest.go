@@ -94,7 +94,8 @@ func AgentNamed(t *testing.T, name string, cfg producer.Config) (*producer.Produ
 	return p, PipeTo(p)
 }
 
-// PipeTo reaches an agent of this process.
+// PipeTo returns a dialer, for tests, that reaches p, a producer of this process, over a pipe in
+// memory.
 func PipeTo(p *producer.Producer) DialerFunc {
 	return func(context.Context) (transports.Conn, error) {
 		a, b := transports.Pipe()

@@ -23,7 +23,8 @@ type Link struct {
 	conn  transports.Conn
 }
 
-// Find returns a Link to each listener of this user that runs, but those of the slots to leave out.
+// Find returns a Link to each listener of this user that runs, in the order of their slots. Slots
+// for which skips returns true are left out; nil skips none. The caller closes the Links.
 func Find(ctx context.Context, skips func(slot int) bool) []*Link {
 	bySlot := make([]*Link, slots)
 	var dialing sync.WaitGroup

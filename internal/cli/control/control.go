@@ -204,8 +204,9 @@ func (s *Server) admit(n int) bool {
 	return true
 }
 
-// serveConn sends a peer the State, and obeys its Requests until it leaves or sends one that is too
-// long. A peer that watches is sent states alone.
+// serveConn sends a peer the State, and obeys its Requests until it leaves or sends one whose text
+// is too long. A peer that asks to watch gets states alone from then on. It is a goroutine of its
+// own for each peer.
 func (s *Server) serveConn(ctx context.Context, conn transports.Conn) {
 	state, changed := s.currentState()
 	if sendJSON(ctx, conn, state) != nil {
@@ -277,7 +278,8 @@ func (s *Server) call(ctx context.Context, r Request) Response {
 	}
 }
 
-// Calls has the Requests that the listener must respond to.
+// Calls returns the channel of the Requests that the listener must respond to; nil, which never has
+// any, for a nil Server.
 func (s *Server) Calls() <-chan *Call {
 	if s == nil {
 		return nil

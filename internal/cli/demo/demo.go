@@ -384,7 +384,7 @@ func (w *person) answerForPerson(ctx context.Context, presenter *present.Present
 const jitter = 50 * time.Millisecond
 
 // highestRate returns the largest number of events that are not critical in any window of one
-// second.
+// second, which is shortened by the jitter of the clock.
 func highestRate(rs []receipt) int {
 	highest := 0
 	for i, first := range rs {

@@ -41,8 +41,8 @@ func UsageError(format string, args ...any) error {
 	return With(Usage, fmt.Errorf(format, args...))
 }
 
-// Arguments takes from least to most arguments, and for any other number says how the command is
-// called.
+// Arguments returns the check of a command's arguments: from least to most of them. For any other
+// number it is a usage error that says how the command is called.
 func Arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= least && len(args) <= most {

@@ -80,7 +80,8 @@ var prefixes = sync.OnceValue(func() *regexp.Regexp {
 // begins with them.
 func TrimPackageNames(text string) string { return prefixes().ReplaceAllString(text, "$1") }
 
-// InnermostError returns the cause at the end of a chain of errors; of several, the first.
+// InnermostError returns the text of the cause at the end of a chain of errors, without the names
+// of packages; of joined errors, the first is followed.
 func InnermostError(err error) string {
 	for {
 		next := errors.Unwrap(err)

@@ -204,7 +204,8 @@ func wordOfShell(word string) (text string, single bool) {
 	return text, shellWord(text) == word
 }
 
-// ourLine returns the command line of an entry that is ours, or "".
+// ourLine returns the command line of an entry that runs this command for the agent; "" for an
+// entry that is another's.
 func (n *node) ourLine(agent string) string {
 	for _, name := range []string{"command", "bash"} {
 		if line := n.findMember(name); line != nil && line.kind == '"' && isOurs(line.text, agent) {
@@ -214,8 +215,9 @@ func (n *node) ourLine(agent string) string {
 	return ""
 }
 
-// visitOurs calls visit with each list that has an entry of ours, and the number of that entry,
-// until it returns false. The lists of groups come before the lists of events.
+// visitOurs calls visit with each list that has an entry of ours, the number of that entry and its
+// command line, until visit returns false. Where all commands of a group are ours, the group is the
+// entry. Groups without "hooks" and other forms are passed over.
 func (n *node) visitOurs(agent string, visit func(list *node, i int, line string) bool) {
 	hooks := n.findMember("hooks")
 	if hooks == nil || hooks.kind != '{' {

@@ -172,7 +172,8 @@ func commandLine(agent string) (string, error) {
 	return shellWord(filepath.ToSlash(program)) + marker + agent, err // backslashes mean something else to a shell
 }
 
-// shellWord returns a word quoted for a shell, if it needs to be.
+// shellWord returns a word for a shell of Unix: in single quotes where it has other characters than
+// letters, digits and /._-+:, else as it is.
 func shellWord(word string) string {
 	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
@@ -330,8 +331,8 @@ func Installed(agent string) (line string, err error) {
 // managedSettings are the settings of Claude Code by the machine's administrator.
 var managedSettings = managedPath()
 
-// managedPath returns the file by which an administrator sets for Claude Code what users cannot
-// change.
+// managedPath returns the file by which an administrator of this system sets for Claude Code what
+// users cannot change; it may not exist.
 func managedPath() string {
 	switch runtime.GOOS {
 	case "darwin":
@@ -392,9 +393,9 @@ func switchedOff(settings []byte) string {
 
 const maxSettings = 4 << 20
 
-// readSettings reads a file of settings and its mode; nil is no file. A symbolic link is an error,
-// since it could lead to what is none of the agent's, and so is a file of more than maxSettings
-// bytes.
+// readSettings reads a file of settings and its mode; nil and 0600 where there is no file. A
+// symbolic link is an error, since it could lead to what is none of the agent's, and so is anything
+// but a file, and one of more than maxSettings bytes.
 func readSettings(path string) ([]byte, fs.FileMode, error) {
 	info, err := os.Lstat(path)
 	switch {

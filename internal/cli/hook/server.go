@@ -88,8 +88,9 @@ func Listen() (*ipc.Listener, error) {
 	return l, nil
 }
 
-// Serve takes inputs until ctx is done or the server has been idle for so long. Then those that are
-// being asked about are withdrawn.
+// Serve takes inputs of hooks from l until ctx is done or the server has been idle for s.Idle,
+// which both return nil; an idle of 0 is for good. Questions that are open then are withdrawn
+// before it returns.
 func (s *Server) Serve(ctx context.Context, l transports.Listener) error {
 	s.reading, s.last = make(chan struct{}, mostInputs), time.Now()
 	ctx, cancel := context.WithCancel(ctx)
@@ -157,7 +158,8 @@ func (s *Server) endIdle(ctx context.Context, end func()) {
 }
 
 // serveHook takes one input from a hook, gives a receipt, and sends what the bridge makes of it. A
-// hook that leaves ends the wait for the user. It is a goroutine of its own for each hook.
+// hook that leaves ends the wait for the user; one that cannot be read gets nothing. Serve starts a
+// goroutine for each.
 func (s *Server) serveHook(ctx context.Context, conn transports.Conn) {
 	agent, input, err := s.receiveInput(ctx, conn)
 	if err != nil || !sendMessage(ctx, conn, call.Receipt{Received: true, Listeners: s.Listeners()}) || agent == "" {
@@ -277,8 +279,9 @@ func (s *Server) handlePosts(secret string) http.Handler {
 	})
 }
 
-// Secret returns the secret that agents show which post their inputs. It is made the first time, in
-// a file that only this user can read. make makes it. A file that others can read is an error.
+// Secret returns the secret that agents show which post their inputs: what the file at path holds,
+// or, the first time, what make returns, which is then kept there for this user alone. A file that
+// others can read is an error.
 func Secret(path string, make func() string) (string, error) {
 	data, err := os.ReadFile(path)
 	if secret := string(bytes.TrimSpace(data)); err == nil && len(secret) >= 26 {

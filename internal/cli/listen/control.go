@@ -81,7 +81,8 @@ func (l *Listener) handleCall(ctx context.Context, c *control.Call) {
 }
 
 // takeSaid returns what was said since it was called last, and keeps what is said from now on in
-// to; nil keeps nothing.
+// to; nil keeps nothing from now on. Calls from other windows use it to return what the person
+// heard.
 func (l *Listener) takeSaid(to []string) []string {
 	l.saying.Lock()
 	defer l.saying.Unlock()

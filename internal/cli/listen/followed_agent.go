@@ -76,7 +76,7 @@ func (f *FollowedAgent) startFollowing(ctx context.Context) {
 }
 
 // describeIdentity returns what the agent is called, and the sentences that say what that name is
-// worth. An agent that is not verified is called what it says it is, which is said.
+// worth: unproven, proven, met for the first time, misleading, or like a known one.
 func (f *FollowedAgent) describeIdentity() (name string, proof []string) {
 	agent := f.sub.Accepted().Producer
 	v := f.sub.Verified()
@@ -95,7 +95,8 @@ func (f *FollowedAgent) describeIdentity() (name string, proof []string) {
 	return name, proof
 }
 
-// warnOfName warns of a name, as nameOf makes it, that could mislead its reader.
+// warnOfName returns a warning of a name, as nameOf makes it, that could mislead its reader; nil
+// for any other.
 func (f *FollowedAgent) warnOfName(name string) []string {
 	if manifest.NameMisleads(name) {
 		return []string{f.PhraseText(phrase.NameMisleads, "")}
@@ -129,7 +130,8 @@ func (f *FollowedAgent) informOfLink(sentences ...string) {
 	f.informPerson(sentences...)
 }
 
-// describeRoute returns the words for the transport over which the agent is reached, or "".
+// describeRoute returns the words for the transport over which the agent is reached, with a space
+// before; "" where no agent was reached, or its way goes without saying.
 func (f *FollowedAgent) describeRoute() string {
 	if f.sub == nil {
 		return ""

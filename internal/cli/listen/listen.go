@@ -82,7 +82,8 @@ keep what is between them together. No shell reads it.`,
 	return cmd
 }
 
-// checkArgs refuses to follow both an address and a program.
+// checkArgs refuses to follow both an address and a program; it is the Args of the command "aaep
+// listen".
 func (o *flags) checkArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 && o.program != "" {
 		return exits.UsageError("--exec starts the agent, so there is no address to name too; give one of them." + seeListen)

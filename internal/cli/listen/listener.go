@@ -279,7 +279,8 @@ func (l *Listener) runInLoop(ctx context.Context, do func()) bool {
 }
 
 // followAgents is the listener's loop: it runs the lines that a person types, until ctx or the last
-// subscription ends. What the agents send is presented meanwhile, in other goroutines.
+// subscription ends. What the agents send is presented meanwhile, in other goroutines. The first
+// agent's languages become the person's. It waits for those goroutines.
 func (l *Listener) followAgents(ctx context.Context, agents ...*FollowedAgent) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -354,7 +355,8 @@ func (l *Listener) followAgents(ctx context.Context, agents ...*FollowedAgent) e
 	}
 }
 
-// watchQuestion has the loop look, for other windows, whenever an output puts another question.
+// watchQuestion has the loop look, for other windows, whenever an output puts another question,
+// until ctx is done. It is a goroutine of its own for each output.
 func (l *Listener) watchQuestion(ctx context.Context, p *present.Presenter) {
 	for ctx.Err() == nil {
 		_, _, _, changed := p.OpenQuestion()

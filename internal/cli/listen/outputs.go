@@ -113,7 +113,8 @@ func asOutput[T present.Output](out T, err error) (present.Output, error) {
 
 const onTerminal = "plain"
 
-// OutputNames returns what --output takes.
+// OutputNames returns the names that --output takes: the terminal, the kinds of outputs and the
+// page.
 func OutputNames() []string {
 	names := []string{onTerminal}
 	for _, k := range outputKinds {
@@ -138,8 +139,9 @@ type personOutput struct {
 	speaks func(language string) bool // nil is every language
 }
 
-// openOutputs opens the outputs of these names. Lost is called for each that fails, or comes back,
-// while the program runs, and unsaid for each utterance that has no voice.
+// openOutputs opens the outputs of these names; an unknown name, or one that cannot be opened, is
+// an error, and closes the others. lost is called for each that fails, or comes back, while the
+// program runs, and unsaid for each utterance that no voice can say. The caller calls closeAll.
 func openOutputs(ctx context.Context, names []string, options outputOptions, lost func(phrase.ID, string),
 	unsaid func(announce.Utterance), preferences announce.Preferences) (*outputs, error) {
 	o := &outputs{changed: make(chan struct{}, 1)}
@@ -306,8 +308,8 @@ func (o *outputs) printsLines() bool {
 	return o == nil || o.plain || !slices.ContainsFunc(o.withWords(), (*present.Presenter).Presents)
 }
 
-// useOutputs opens the outputs with these names, which then say what the terminal would print. The
-// error says which cannot be opened.
+// useOutputs opens the outputs with these names, which then say what the terminal would print, and
+// l.Status too. The error says which cannot be opened; the Listener is then to be given up.
 func (l *Listener) useOutputs(ctx context.Context, names []string, options outputOptions) (err error) {
 	l.out, err = openOutputs(ctx, names, options, l.informOfOutput, l.printUnsaid, l.preferences(false))
 	if err != nil {
@@ -325,7 +327,8 @@ func (l *Listener) printUnsaid(u announce.Utterance) {
 	}
 }
 
-// informOfOutput says that an output is gone, or is there again.
+// informOfOutput says that an output is gone, and that it is tried again, or that it is there
+// again: id is the phrase, arg the output's name.
 func (l *Listener) informOfOutput(id phrase.ID, arg string) {
 	sentences := []string{l.PhraseText(id, arg)}
 	if id == phrase.OutputGone {
@@ -355,8 +358,9 @@ func (l *Listener) runOutputCommand(name string) bool {
 // lookAtPace is how often the pace is looked at, while something happens.
 const lookAtPace = 20 * time.Second
 
-// keepPace asks the agents for the pace that the person really listens at; one that does not take
-// it is not asked for the same again.
+// keepPace asks the agents for the pace that the person really listens at, no more often than every
+// lookAtPace. It does nothing without outputs that know when they have spoken. An agent that
+// refused a pace is left alone.
 func (l *Listener) keepPace(ctx context.Context) {
 	if l.out == nil || time.Since(l.paced) < lookAtPace {
 		return

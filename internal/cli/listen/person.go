@@ -124,7 +124,8 @@ func paginateHere(caps *aaep.Capabilities) {
 const ownRate = 20
 
 // OwnCapabilities returns the Capabilities for an agent that the command itself starts, and the
-// person types to.
+// person types to. Without a profile or filters they are those of ownTerms. A profile that demands
+// proof is an error, for such an agent has none.
 func (p *PersonFlags) OwnCapabilities() (aaep.Capabilities, error) {
 	caps, err := p.Capabilities()
 	switch {
@@ -151,8 +152,9 @@ func ownTerms(caps *aaep.Capabilities, anyRate bool) {
 	caps.EventFilters = &filters
 }
 
-// Open opens the outputs of the person, of which the terminal t is one; besideEditor says that they
-// type in an editor and not there. The function end closes them, and t.
+// Open makes the Listener of the person and opens their outputs, of which the terminal t is one;
+// besideEditor says that they type in an editor and not there. The function end closes them, and t.
+// On an error t is closed.
 func (p *PersonFlags) Open(ctx context.Context, t *terminal.Terminal, caps aaep.Capabilities,
 	besideEditor bool) (l *Listener, end func(), err error) {
 	l = &Listener{json: p.onlyJSON, wanted: caps, besideEditor: besideEditor}

@@ -154,8 +154,9 @@ func (f *FollowedAgent) presenceTerms(typing bool) aaep.Capabilities {
 	return c
 }
 
-// setQuiet asks the agents to hold back, for quietTime, all that can wait, or ends that. What an
-// agent sends all the same waits in the outputs.
+// setQuiet asks the agents to hold back all that can wait, for quietTime, or ends that. The outputs
+// hold back what an agent sends all the same. The person is told, and quiet that ends by itself
+// comes back here.
 func (l *Listener) setQuiet(ctx context.Context, on bool) {
 	wasQuiet := l.hushed != nil
 	if l.hushed != nil {

@@ -57,7 +57,8 @@ func (l *Listener) runWalkCommand(name, word string) bool {
 	return true
 }
 
-// joinPlaces lists the places there are.
+// joinPlaces returns the names of the places that a person can walk to, with commas between, for an
+// error.
 func joinPlaces() string {
 	var all []string
 	for _, place := range announce.Places() {

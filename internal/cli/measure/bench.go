@@ -219,7 +219,7 @@ func printResult(out io.Writer, r bench.Result, asJSON bool) {
 	fmt.Fprintln(out, text+strings.Join(parts, "; ")+".")
 }
 
-// formatMicros returns microseconds in the unit that fits.
+// formatMicros returns microseconds in words, in milliseconds from a thousand on.
 func formatMicros(us float64) string {
 	if us < 1000 {
 		return fmt.Sprintf("%.0f microseconds", us)

@@ -62,7 +62,8 @@ read by validate and replay. Ctrl-C ends.`,
 	return cmd
 }
 
-// captureTerms asks for all events, in the agent's own pieces.
+// captureTerms returns the terms of a recording: all events, in full words and in the agent's own
+// pieces; questions says whether it can be asked questions.
 func captureTerms(questions bool) aaep.Capabilities {
 	return aaep.Capabilities{
 		PreferredVerbosity: aaep.VerbosityDetailed,

@@ -38,7 +38,8 @@ import (
 	"github.com/aaep-go/aaep/transports/stdio"
 )
 
-// ConformanceCommand makes "aaep conformance".
+// ConformanceCommand makes the command "aaep conformance", with its commands producer, subscriber
+// and relay. cli.go adds it to the root.
 func ConformanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conformance",
@@ -408,7 +409,8 @@ type streamOpener struct {
 	credentials func(context.Context) (http.Header, error)
 }
 
-// RoundTrip sends a request. The error is that of the credentials, or of the transport.
+// RoundTrip sends a request, a GET with the subscriber's credentials on a copy of it. The error is
+// that of the credentials, or of the transport.
 func (t streamOpener) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet {
 		header, err := t.credentials(r.Context())
@@ -471,6 +473,7 @@ func (p *proof) setDriver(run *conformance.ProducerRun, stderr io.Writer) error 
 }
 
 // listCases prints a line for each case for producers: name, level, strength, requirements, rule.
+// The error is out's.
 func listCases(out io.Writer) error {
 	for _, c := range conformance.Cases() {
 		if _, err := fmt.Fprintf(out, "%s: Level %d, %s, %s: %s.\n", c.Name, c.Level, c.Strength,

@@ -58,8 +58,8 @@ func writeReport(out io.Writer, report *conformance.Report, asJSON bool, files [
 	return err
 }
 
-// printReport prints a report and writes it to files. It returns what is still to be said on
-// standard error: the summary, where only JSON was printed.
+// printReport prints a report on out, as text or JSON, and writes it to files. It returns what is
+// still to be said on standard error: the summary, where only JSON was printed, else "".
 func printReport(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile) (last string, err error) {
 	var b bytes.Buffer
 	write := report.WriteText // which ends with the summary
@@ -92,8 +92,8 @@ func writeInterrupted(out io.Writer, report *conformance.Report, asJSON bool, fi
 	return exits.With(exits.Interrupted, errors.New("interrupted; the report is of what was judged by then.\nTo go on, give --resume the one that --report wrote as .json"))
 }
 
-// readEarlierReport reads the report that a run goes on from; nil without a path. The error names
-// the flag and the file.
+// readEarlierReport reads the report at path that a run goes on from (--resume); nil where path is
+// empty. The error names the flag and the file.
 func readEarlierReport(path string) (*conformance.Report, error) {
 	if path == "" {
 		return nil, nil
@@ -141,8 +141,8 @@ func writeReports(report *conformance.Report, list []reportFile) error {
 	return nil
 }
 
-// knownFailures returns the names of cases in a file, or none without a path. The error names the
-// flag and the file.
+// knownFailures returns the names of cases in the file at path (--known-failures); nil where path
+// is empty. The error names the flag and the file.
 func knownFailures(path string) ([]string, error) {
 	if path == "" {
 		return nil, nil

@@ -42,8 +42,8 @@ func startThere(address string) string {
 	return check + ", or start an agent: aaep run --listen " + u.Host + " -- PROGRAM"
 }
 
-// OtherTerms returns the advice for terms that an agent refused; languages are those that were
-// requested.
+// OtherTerms returns the advice for terms that an agent refused: to ask for one of its languages
+// too, where the refusal names some; languages are those that were requested.
 func OtherTerms(refused error, languages []string) string {
 	if command := alsoTheirs(refused, languages); len(languages) > 0 && command != "" {
 		return "Ask for a language that it has after your own: " + command
@@ -70,8 +70,9 @@ func alsoTheirs(err error, languages []string) string {
 
 const proxyAlone = "at %s a proxy answers, and the agent behind it does not.\nStart the agent, or try again later."
 
-// DialError says why an agent could not be followed that was asked for some languages, and what to
-// do.
+// DialError returns why an agent at address could not be followed and what to do, in one of
+// languages where there are words in it, else in English. It has the exit code, and the time to try
+// again if the agent gave one.
 func DialError(ctx context.Context, address string, err error, languages ...string) error {
 	text, retry := explainMissed(address, err, languages), RetryAfter{}
 	in := explainUnfollowed(ctx, address, err, languages)
@@ -157,8 +158,8 @@ func explainUnfollowed(ctx context.Context, address string, err error, languages
 	return unreachable("what answers at %s is not an agent.\nCheck the address. If there are several agents below it, add the path of one to it.", address)
 }
 
-// explainMissed says why an agent could not be followed to a person whose languages are known and
-// others than English, and what to do; "" where there are no words for it.
+// explainMissed says, in the best of languages, why an agent could not be followed, and what to do;
+// "" for English, and where there are no words for err in that language.
 func explainMissed(address string, err error, languages []string) string {
 	t := uilang.Language(phrase.Best(languages))
 	if t.IsEnglish() {

@@ -37,7 +37,8 @@ type Flags struct {
 
 const CAHelp = "trust agents with certificates of the CAs in this PEM `FILE`, and no others"
 
-// AddFlags adds the flags of how an agent is reached.
+// AddFlags adds the flags of how an agent is reached to cmd, and returns what they will hold once
+// they are parsed.
 func AddFlags(cmd *cobra.Command) *Flags {
 	r := &Flags{}
 	r.known = sync.OnceValues(func() (*manifest.FirstUse, error) { return manifest.OpenFirstUse(r.FirstUse) })
@@ -59,7 +60,8 @@ func (r *Flags) AddTrustFlags(cmd *cobra.Command) {
 		"follow only an agent that has the key it had the first time, kept in this `FILE`")
 }
 
-// CheckChild refuses what means nothing for an agent that listen starts itself.
+// CheckChild returns a usage error for flags that mean nothing for an agent that listen starts
+// itself.
 func (r *Flags) CheckChild() error {
 	if len(r.Transports) > 0 || r.Token+r.Ca+r.Cert+r.key+r.FirstUse != "" {
 		return exits.UsageError("--exec starts the agent and needs no way to it; of the flags about that, only --trust goes with it.\nSee: aaep listen --help")
@@ -67,7 +69,7 @@ func (r *Flags) CheckChild() error {
 	return nil
 }
 
-// CheckOneAgent refuses to show the token of one agent to several.
+// CheckOneAgent returns a usage error where the token of one agent would be shown to several.
 func (r *Flags) CheckOneAgent(urls []string) error {
 	if r.Token != "" && len(urls) > 1 {
 		return exits.UsageError("--token-file would show the token of one agent to the others.\nFollow each with a command of its own, or know them by --cert")
@@ -114,7 +116,8 @@ func (r *Flags) ReadTrust(address string) (*manifest.Trust, error) {
 	return t, nil
 }
 
-// TLSConfig returns how network connections are encrypted; nil is as usual.
+// TLSConfig returns how network connections are encrypted, by --ca, --cert and --key; nil, which is
+// as usual, where none is given. The error names the flags.
 func (r *Flags) TLSConfig() (*tls.Config, error) {
 	if r.Ca+r.Cert+r.key == "" {
 		return nil, nil

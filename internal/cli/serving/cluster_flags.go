@@ -23,7 +23,8 @@ type ClusterFlags struct {
 	Opts    jetstream.Options
 }
 
-// AddClusterFlags adds the flags for a log in NATS servers.
+// AddClusterFlags adds the flags for a log in NATS servers to cmd, and returns what they will hold
+// once they are parsed.
 func AddClusterFlags(cmd *cobra.Command) *ClusterFlags {
 	s := &ClusterFlags{}
 	f := cmd.Flags()
@@ -37,8 +38,8 @@ func AddClusterFlags(cmd *cobra.Command) *ClusterFlags {
 	return s
 }
 
-// StartCode returns the code with which a command ends that could not begin because of err, an
-// error of package jetstream.
+// StartCode returns the exit code of a command that could not begin because of err, an error of
+// package jetstream: Unreachable where the servers or the agent's log are not there, else Failed.
 func StartCode(err error) int {
 	if errors.Is(err, errkind.Unreachable) || errors.Is(err, jetstream.ErrNoAgent) {
 		return exits.Unreachable
@@ -46,7 +47,8 @@ func StartCode(err error) int {
 	return exits.Failed
 }
 
-// CheckAlone refuses the other flags about NATS servers where --nats names none.
+// CheckAlone returns a usage error where another flag about NATS servers is given and --nats names
+// none.
 func (s *ClusterFlags) CheckAlone(f *pflag.FlagSet) (err error) {
 	f.Visit(func(f *pflag.Flag) {
 		if s.Servers == "" && strings.HasPrefix(f.Name, "nats-") {

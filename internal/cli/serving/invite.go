@@ -118,7 +118,8 @@ func (s *Flags) trustAnchor(cert tls.Certificate) (file, about string) {
 	return "CA", fmt.Sprintf("CA is a file with the certificate of the CA that signed %s, %s.", s.cert, leaf.Issuer)
 }
 
-// namesIn returns the names in a certificate that are of one machine.
+// namesIn returns the names and addresses in a certificate that are of one machine; names with a
+// wildcard are left out.
 func namesIn(leaf *x509.Certificate) []string {
 	names := slices.DeleteFunc(slices.Clone(leaf.DNSNames),
 		func(name string) bool { return strings.HasPrefix(name, "*.") })
@@ -150,7 +151,7 @@ func hostOf(name string) string {
 	return host
 }
 
-// withPort returns a name with a port, which it may have already.
+// withPort returns a name with a port; a name that has one already keeps it.
 func withPort(name string, port int) string {
 	if _, _, err := net.SplitHostPort(name); err == nil {
 		return name
@@ -170,7 +171,9 @@ func vouchedFor(cert tls.Certificate) bool {
 	return err == nil
 }
 
-// quoteForShell returns a word as a shell reads it.
+// quoteForShell returns a word as a shell of Unix or Windows reads it: in double quotes where it
+// has a space, a tab or one of '&;(), else as it is. Other signs that a shell obeys, such as $,
+// stay.
 func quoteForShell(word string) string {
 	if strings.ContainsAny(word, " \t'&;()") {
 		return `"` + word + `"`

@@ -98,7 +98,9 @@ func nothingEmpty(f *pflag.FlagSet) (err error) {
 	return err
 }
 
-// ReadSigners reads the keys to sign manifests with; the function returns those that hold now.
+// ReadSigners reads the keys of --sign and returns the function that returns the signers that hold
+// now, for Config.Signers; nil where the flag is not given. What goes wrong later is logged to
+// talk.
 func (s *Flags) ReadSigners(talk io.Writer) (func() []*manifest.Signer, error) {
 	if s.sign == "" {
 		return nil, nil
@@ -396,7 +398,8 @@ func (s *Flags) servePlaces(ctx context.Context, places []place, p *producer.Pro
 }
 
 // watchFiles looks every ten seconds whether a file of tokens or certificates has changed, until
-// ctx ends: what is wrong with it is in the log also where no listener comes.
+// ctx ends, so that what is wrong with one is in the log before a listener comes. It is a goroutine
+// of its own.
 func (s *Flags) watchFiles(ctx context.Context) {
 	for ticker := time.NewTicker(10 * time.Second); ; {
 		select {

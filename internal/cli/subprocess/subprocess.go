@@ -84,7 +84,8 @@ func WasKilled(exit *exec.ExitError) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// Ending says how a program failed, and the exit code that says the same.
+// Ending returns how a program failed, in words, and the exit code that says the same to a shell:
+// 128 and the signal's number for one that a signal ended, else its own.
 func Ending(exit *exec.ExitError) (code int, how string) {
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal()), "was ended by a signal: " + status.Signal().String()
@@ -92,7 +93,8 @@ func Ending(exit *exec.ExitError) (code int, how string) {
 	return exit.ExitCode(), fmt.Sprintf("failed with exit code %d", exit.ExitCode())
 }
 
-// ExplainStart says why a program could not be started.
+// ExplainStart returns why a program could not be started, in words for a person; err is that of
+// exec.
 func ExplainStart(err error) string {
 	if errors.Is(err, exec.ErrNotFound) {
 		return "there is no such program"

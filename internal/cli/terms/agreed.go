@@ -71,7 +71,8 @@ func rateInWords(t uilang.Language, n int64) string {
 	return phrase.Counted(string(t), phrase.AtMost, n, "event")
 }
 
-// languagesInWords says in which languages, the best first.
+// languagesInWords returns the phrase for languages, the best first; for none, the one for the
+// agent's own language.
 func languagesInWords(t uilang.Language, tags []string) string {
 	if len(tags) == 0 {
 		return t.PhraseText(phrase.InOwnLanguage, "")
@@ -90,8 +91,8 @@ func verbosityInWords(t uilang.Language, v aaep.Verbosity) string {
 	return t.PhraseText(phrase.NormalWords, "")
 }
 
-// boundaryInWords says where answers are cut: as finely as was asked for, and for a low load as
-// coarsely (D-53).
+// boundaryInWords returns the phrase for where answers are cut: of the boundaries agreed on, the
+// finest, or for a low load the coarsest (D-53); "" where none is agreed on.
 func boundaryInWords(t uilang.Language, c aaep.Capabilities) string {
 	words := []struct {
 		is aaep.Boundary

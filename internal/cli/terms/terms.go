@@ -137,7 +137,7 @@ func AddFlags(cmd *cobra.Command) *Flags {
 	return a
 }
 
-// DeviceNames returns the names that --as takes.
+// DeviceNames returns the names that --as takes, as a list in words.
 func DeviceNames() string {
 	var names []string
 	for _, d := range aids {
@@ -208,7 +208,8 @@ func (a *Flags) ParseCapabilities() (aaep.Capabilities, error) {
 	return c, nil
 }
 
-// MustBe returns, in words for an error, what the value of a flag must be.
+// MustBe returns, in words for an error, what the value of a flag must be; "" for a flag that is
+// not one of a person's wishes.
 func MustBe(flag string) string {
 	for _, w := range Wishes {
 		if w.Name == flag {

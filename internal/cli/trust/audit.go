@@ -189,7 +189,7 @@ func (v *auditVerifier) printReport(out io.Writer, name string, rep audit.Report
 	return err
 }
 
-// countTimes says how many times.
+// countTimes returns in words how many times: "once", or "3 times".
 func countTimes(n int) string {
 	if n == 1 {
 		return "once"

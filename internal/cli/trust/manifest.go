@@ -294,8 +294,9 @@ Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be rea
 // formatDay returns a date for people.
 func formatDay(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
-// manifestAddress returns where an agent publishes its manifest, if name is an agent's address and
-// no file's.
+// manifestAddress returns where an agent publishes its manifest, if name is an agent's address: one
+// with http, https, ws or wss, or HOST:PORT where no file has that name. ok is false for a file's
+// name.
 func manifestAddress(name string) (address string, ok bool) {
 	if strings.HasPrefix(name, "ws://") || strings.HasPrefix(name, "wss://") {
 		name = "http" + strings.TrimPrefix(name, "ws")

@@ -35,7 +35,8 @@ func (t Language) IsEnglish() bool {
 // InLanguage returns text marked with its language.
 func (t Language) InLanguage(text string) announce.Words { return announce.In(string(t), text) }
 
-// JoinList joins pieces to a list; in English "and" stands before the last.
+// JoinList joins pieces to a list in this language; in English "and" stands before the last. No
+// pieces are the phrase for nothing else.
 func (t Language) JoinList(pieces []string) string {
 	switch {
 	case len(pieces) == 0:
