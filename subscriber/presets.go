@@ -1,8 +1,11 @@
 package subscriber
 
 import (
+	"fmt"
+
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // The presets below are what a device and its user can follow when nothing more is known. What the
@@ -149,4 +152,17 @@ func addOwnExtension(c *aaep.Capabilities, v aaep.Vocabulary, capability any) {
 	if c.AddExtension(v, capability) != nil {
 		_ = c.AddExtension(v, struct{}{})
 	}
+}
+
+// checkCapabilities returns what is wrong with capabilities though they can be written as a
+// message: a word such as "english" in the place of a language's tag, or an extension's object.
+func checkCapabilities(c aaep.Capabilities) error {
+	for i, tag := range c.Languages {
+		if !phrase.IsLanguageTag(tag) {
+			return &aaep.InvalidError{Message: "capabilities", Violations: []aaep.Violation{{
+				Pointer: fmt.Sprintf("/capabilities/languages/%d", i),
+				Problem: fmt.Sprintf("must be the tag of a language, such as en-US, and is %q", tag)}}}
+		}
+	}
+	return extensions.Check(c)
 }

@@ -101,6 +101,7 @@ func TestPresetsRefused(t *testing.T) {
 		want string
 	}{
 		{Braille(0, "en"), "braille/cells: must be at least 1"},
+		{ScreenReader("yo", "english"), `languages/1: must be the tag of a language, such as en-US, and is "english"`},
 		{Braille(-40, "en"), "braille/cells: must be at least 1"},
 		{Braille(1001, "en"), "braille/cells: must be at most 1000"},
 		{Haptic(), "haptic/patterns_supported: must not be empty"},

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -112,7 +111,7 @@ func (s *Subscription) beginRenegotiation(change, lasting aaep.Capabilities) (*r
 	m := &aaep.SubscriptionRenegotiate{SubscriptionID: s.accepted.SubscriptionID, Capabilities: change}
 	msg, err := aaep.Encode(m)
 	if err == nil {
-		err = extensions.Check(s.wanted.With(change))
+		err = checkCapabilities(s.wanted.With(change))
 	}
 	if err == nil && demandsProof(change) && s.cfg.Trust == nil {
 		err = errNoTrust

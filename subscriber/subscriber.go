@@ -37,7 +37,6 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/manifest"
@@ -185,7 +184,7 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 	}
 	_, err := aaep.Encode(s.currentRequest())
 	if err == nil {
-		err = extensions.Check(cfg.Capabilities)
+		err = checkCapabilities(cfg.Capabilities)
 	}
 	if err != nil && cfg.ID == "" {
 		return nil, fmt.Errorf("subscriber: Config.ID is empty; give this program an id that stays the same over its "+

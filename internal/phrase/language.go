@@ -7,6 +7,13 @@ import (
 	"golang.org/x/text/language/display"
 )
 
+// IsLanguageTag reports whether a language may have a tag: it begins with two or three letters, as
+// no word such as "english" does. Newer tags than this program knows are among them.
+func IsLanguageTag(tag string) bool {
+	first, _, more := strings.Cut(tag, "-")
+	return len(first) == 2 || len(first) == 3 || len(first) == 1 && more
+}
+
 // LanguageName returns what the language of tag is called in the language of listener, another tag:
 // "Yoruba" for "yo". A region belongs to the name, as in "Mexican Spanish". Where the listener's
 // language has no name for it, the name is the English one, or the tag. It is for a sentence in

@@ -20,15 +20,21 @@ import (
 
 // A handler below a path is followed there over both transports, its streams included, and every
 // address that it gives out is below that path: that of the page, of the manifest, of what is not
-// there.
+// there. It makes no difference whether the path that is stripped ends with a slash.
 func TestUnderAPrefix(t *testing.T) {
+	for _, stripped := range []string{"/agent", "/agent/"} {
+		t.Run(stripped, func(t *testing.T) { followUnderAPrefix(t, stripped) })
+	}
+}
+
+func followUnderAPrefix(t *testing.T, stripped string) {
 	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}})
 	check(t, err)
 	defer p.Shutdown(context.Background())
 	h, err := (&serve.Server{Page: web.Handler()}).Handler(p)
 	check(t, err)
 	mux := http.NewServeMux()
-	mux.Handle("/agent/", http.StripPrefix("/agent", h))
+	mux.Handle("/agent/", http.StripPrefix(stripped, h))
 	at := httptest.NewServer(mux)
 	defer at.Close()
 	var subs []*subscriber.Subscription

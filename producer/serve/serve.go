@@ -240,6 +240,12 @@ func (s *Server) Handler(p *producer.Producer) (http.Handler, error) {
 	h = httpguard.Behind(s.TrustedProxies, httpguard.WithDeadlines(h))
 	var first sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/") { // what http.StripPrefix("/agent/", …) leaves would be redirected
+			rooted := *r.URL
+			rooted.Path, rooted.RawPath = "/"+rooted.Path, ""
+			r = r.WithContext(r.Context())
+			r.URL = &rooted
+		}
 		first.Do(func() {
 			if path := httpguard.MountPath(r); path != "" {
 				addEndpoints(p, path+sse.DefaultPrefix)

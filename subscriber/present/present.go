@@ -316,8 +316,11 @@ func eventText(ev *aaep.Event, v aaep.Verbosity) announce.Words {
 }
 
 // Add takes an event of an agent that source names for the person. Follow does so with all that an
-// agent says.
+// agent says. A nil event, as the last of Subscription.Events is, tells nothing.
 func (p *Presenter) Add(source string, ev *aaep.Event) {
+	if ev == nil {
+		return
+	}
 	w := announce.Words(nil)
 	if p.text != nil {
 		w = p.text(source, ev)

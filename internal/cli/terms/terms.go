@@ -21,6 +21,7 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/cli/uilang"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/subscriber"
 )
 
@@ -59,7 +60,7 @@ var Wishes = []Wish{
 			seen := map[string]bool{}
 			for i, tag := range c.Languages {
 				tag = strings.TrimSpace(tag)
-				if c.Languages[i] = tag; !aaep.ValidLanguageTag(tag) || seen[tag] || i >= 32 {
+				if c.Languages[i] = tag; !aaep.ValidLanguageTag(tag) || !phrase.IsLanguageTag(tag) || seen[tag] || i >= 32 {
 					return false
 				}
 				seen[tag] = true

@@ -98,6 +98,7 @@ func TestAskingRefused(t *testing.T) {
 		{"--load heavy", "", `--load must be low, medium or high; it is "heavy".`},
 		{"--verbosity TERSE", "", `--verbosity must be terse, normal or detailed; it is "TERSE".`},
 		{"--boundary letter", "", `--boundary must be none, word, sentence, paragraph or completion; it is "letter".`},
+		{"--language german", "", `--language must be language tags such as en-US, best first and joined by commas; it is "german".`},
 		{"--language en,en", "", `--language must be language tags such as en-US, best first and joined by commas; it is "en,en".`},
 		{"--as tongue", "", `--as must be screen-reader, voice-control, braille, captions, haptic, logger or switch; it is "tongue".`},
 		{"--cells 40", "", `--cells is for a braille display; use it with --as braille.`},

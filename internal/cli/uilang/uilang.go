@@ -71,8 +71,8 @@ func SystemLanguages() []string {
 			tag, _, _ := strings.Cut(locale, ".")
 			tag, _, _ = strings.Cut(tag, "@")
 			tag = strings.ReplaceAll(tag, "_", "-")
-			if language, _, _ := strings.Cut(tag, "-"); len(language) > 1 && language != "en" &&
-				aaep.ValidLanguageTag(tag) && tag != "POSIX" {
+			if language, _, _ := strings.Cut(tag, "-"); language != "en" &&
+				aaep.ValidLanguageTag(tag) && phrase.IsLanguageTag(tag) { // neither C nor POSIX is one
 				return []string{tag, "en-US"}
 			}
 			break

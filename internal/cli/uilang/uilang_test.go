@@ -12,7 +12,7 @@ func TestHomeLanguages(t *testing.T) {
 	for locale, want := range map[string][]string{
 		"es_MX.UTF-8": {"es-MX", "en-US"}, "de": {"de", "en-US"}, "sr_RS@latin": {"sr-RS", "en-US"},
 		"en_GB.UTF-8": {"en-US"},
-		"C.UTF-8":     {"en-US"}, "POSIX": {"en-US"}, "": {"en-US"}, "no such": {"en-US"},
+		"C.UTF-8":     {"en-US"}, "POSIX": {"en-US"}, "german": {"en-US"}, "": {"en-US"}, "no such": {"en-US"},
 	} {
 		t.Setenv("LANG", locale)
 		if got := SystemLanguages(); !slices.Equal(got, want) {
