@@ -9,6 +9,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"log"
 	"os"
@@ -32,7 +33,10 @@ func main() {
 }
 
 func read(ctx context.Context, url string) error {
-	voice, err := speech.Open(ctx, speech.Options{Spawn: true})
+	open := func(ctx context.Context) (present.Output, error) {
+		return speech.Open(ctx, speech.Options{Spawn: true})
+	}
+	voice, err := open(ctx)
 	if err != nil {
 		return err
 	}
@@ -48,9 +52,7 @@ func read(ctx context.Context, url string) error {
 		}
 		return announce.In("en", "Type y for yes or n for no, then Enter.")
 	}}) // plans what is said, and when
-	ctx, gone := context.WithCancelCause(ctx)
-	defer gone(nil)
-	go func() { gone(person.Run(ctx, voice)) }() // a voice that dies ends it, instead of silence
+	go person.RunAgain(ctx, voice, open, func(gone error) { log.Println("the voice:", cmp.Or(gone, errors.New("back"))) })
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			switch text := in.Text(); text {
@@ -66,5 +68,5 @@ func read(ctx context.Context, url string) error {
 	err = present.Follow(ctx, sub, sub.Accepted().Producer.AgentID, person) // it goes on when the agent was restarted
 	person.Tell("Press Control C.", false)
 	<-ctx.Done() // there may be more to hear
-	return cmp.Or(err, context.Cause(ctx))
+	return err
 }
