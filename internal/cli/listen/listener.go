@@ -99,6 +99,13 @@ func (l *Listener) useTerminal(ctx context.Context, t *terminal.Terminal) (end f
 		l.unseen = t.Unseen
 	}
 	p.Unseen = func() bool { return !l.elsewhere.Load() && l.unseen() }
+	if l.json { // an event is printed when its words are asked for, once and in its order
+		words := p.Text
+		p.Text = func(source string, ev *aaep.Event) announce.Words {
+			l.printJSON(ev)
+			return words(source, ev)
+		}
+	}
 	if l.read == nil {
 		l.read = t.Read
 	}

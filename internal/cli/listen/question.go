@@ -23,9 +23,6 @@ const hinted = 3
 // such. reads says that the words are for lines that stay. Outputs and the terminal call it for
 // each event.
 func (l *Listener) eventText(source string, ev *aaep.Event, reads bool) announce.Words {
-	if l.json && reads {
-		l.printJSON(ev)
-	}
 	w := announce.Text(ev, ev.Verbosity)
 	switch ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
