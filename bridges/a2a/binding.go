@@ -54,8 +54,8 @@ func (b jsonRPC) newRequest(ctx context.Context, endpoint, method string, params
 	return http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
 }
 
-// decodeResult returns the result in the body of a response, or the agent's error in it; status is
-// for the error of a body that cannot be read.
+// decodeResult returns the result in the body of a response of JSON-RPC, as it was written. The
+// error is the agent's, or, for a body that cannot be read, one that names the response's status.
 func (jsonRPC) decodeResult(body []byte, status int) (jsontext.Value, error) {
 	var r rpcResponse
 	if err := bridge.Decode(body, &r); err != nil {
@@ -71,8 +71,9 @@ func (jsonRPC) decodeResult(body []byte, status int) (jsontext.Value, error) {
 // results stand alone. Extensions have no methods in it.
 type httpJSON struct{}
 
-// newRequest returns the request that calls a method: its path and its verb, with params as the
-// body unless the path has all of them. A method that has no path is an error.
+// newRequest returns the request of HTTP that calls a method of A2A at endpoint: its verb and path,
+// with params as the body unless the path has all of them. A method that has no path, such as one
+// of JSON-RPC alone, is an error.
 func (httpJSON) newRequest(ctx context.Context, endpoint, method string, params any) (*http.Request, error) {
 	verb, path := http.MethodPost, ""
 	switch p := params.(type) {

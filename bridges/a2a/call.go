@@ -34,7 +34,7 @@ func (e *remoteError) Error() string {
 	return fmt.Sprintf("the agent reports: %s", toolwords.Label(e.Message))
 }
 
-// codeOf returns the code of the agent's error, or zero.
+// codeOf returns the code of the agent's error that err wraps, or zero where the agent sent none.
 func codeOf(err error) int {
 	var e *remoteError
 	if errors.As(err, &e) {
@@ -52,8 +52,9 @@ func (a *Agent) binding() binding {
 	return jsonRPC{a.legacy.Load()}
 }
 
-// postRequest sends a request, whose method is named as in 1.0, and returns the answer, whose body
-// the caller closes. The error says that the agent is not reached, or wants a token.
+// postRequest sends a request, whose method is named as in 1.0, with the token and the version, and
+// returns the answer, whose body the caller closes. An answer of 401 or 403 is an error that asks
+// for another token; any other status is the caller's to judge.
 func (a *Agent) postRequest(ctx context.Context, method string, params any) (*http.Response, error) {
 	req, err := a.binding().newRequest(ctx, a.endpoint, method, params)
 	if err != nil {

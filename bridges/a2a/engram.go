@@ -483,7 +483,8 @@ func (r *records) openWindow() {
 	r.timer.Reset(r.cfg.Window)
 }
 
-// announceList announces the names of the records that were there at first. Later calls do nothing.
+// announceList announces, in one sentence, the names of the records that were there at first. Later
+// calls, and one without such records, do nothing.
 func (r *records) announceList() {
 	if len(r.fresh) == 0 {
 		return

@@ -154,8 +154,9 @@ func (m *memory) rewriteFile() error {
 	return bridge.ReplaceContent(m.file, all.Bytes())
 }
 
-// recordLine applies a line and appends it to the file, which is rewritten where most of its lines
-// are out of date.
+// recordLine applies a line to the tasks and appends it to the file, which is rewritten where most
+// of its lines are out of date. The error is the file's: the line then counts until the program
+// ends. It takes m.mu.
 func (m *memory) recordLine(line memoryLine) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -78,8 +78,8 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, principal str
 }
 
 // callMethod calls the method that a request names, by its name in 1.0 or in 0.3, which decides the
-// form of the answer too. principal sees its own tasks alone. A method that there is not is an
-// error of JSON-RPC.
+// form of the answer too. A principal sees only its own tasks. An unknown method or task is an
+// error of JSON-RPC, which a writes.
 func (s *Server) callMethod(a *answerer, r *http.Request, c *call, principal string) {
 	method := c.Method
 	for newer, older := range methods {

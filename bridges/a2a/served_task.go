@@ -104,8 +104,8 @@ func (t *servedTask) showEnd(state, text string) {
 	}
 }
 
-// enterState sets the task's state and its text, and adds the update for clients; past mostOfTask
-// bytes only the end is added. The caller holds t.mu.
+// enterState sets the task's state and its text, and adds the update for clients. Past mostOfTask
+// bytes news of work in progress is left out, so that the end still fits. The caller holds t.mu.
 func (t *servedTask) enterState(state, text string) {
 	t.state, t.text, t.changed = state, text, time.Now()
 	if t.size > mostOfTask && state == working {
@@ -166,8 +166,8 @@ func (t *servedTask) keptBytes() int {
 	return n
 }
 
-// updatesAfter returns the updates from the nth, whether the task is over with them, and what is
-// closed when there are more.
+// updatesAfter returns the updates from the nth on, whether the task is over with them, and a
+// channel that is closed when there are more. It takes t.mu.
 func (t *servedTask) updatesAfter(n int) (more []servedUpdate, over bool, moved <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -193,7 +193,8 @@ func (t *servedTask) awaitEnd(ctx context.Context) error {
 // A dialect writes what is shown as a version of the protocol has it.
 type dialect struct{ legacy bool }
 
-// encodeState returns the name of a state.
+// encodeState returns the name of a state on the wire: as it is in 0.3, and such as
+// TASK_STATE_WORKING in 1.0.
 func (d dialect) encodeState(state string) string {
 	if d.legacy {
 		return state
@@ -209,8 +210,8 @@ func (d dialect) encodeObject(kind string, members map[string]any) map[string]an
 	return members
 }
 
-// encodeItem returns an item of a stream, or the result of a message; version 1.0 wraps it in a
-// member that names its kind.
+// encodeItem returns an item of a stream, or the result of a message, for the wire: version 1.0
+// wraps object in a member that names its kind; 0.3 sends it as it is.
 func (d dialect) encodeItem(member string, object map[string]any) map[string]any {
 	if d.legacy {
 		return object
@@ -236,7 +237,8 @@ func (d dialect) encodeStatus(t *servedTask, state, text string, changed time.Ti
 	return status
 }
 
-// encodeRole returns the name of a role, user or agent.
+// encodeRole returns the name of a role, user or agent, on the wire: as it is in 0.3, and such as
+// ROLE_USER in 1.0.
 func (d dialect) encodeRole(role string) string {
 	if d.legacy {
 		return role

@@ -131,8 +131,9 @@ func (s *Server) followAgent() {
 	}
 }
 
-// retireTask counts a task as over, and forgets the oldest ones that are over beyond mostEnded
-// tasks or mostKept bytes.
+// retireTask counts a task of its principal as over, and forgets the oldest that are over beyond
+// mostEnded tasks or mostKept bytes, but for the newest one. Each task calls it once. It takes
+// s.mu.
 func (s *Server) retireTask(t *servedTask) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

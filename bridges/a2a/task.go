@@ -523,7 +523,8 @@ func (t *Task) recordLine(line memoryLine) {
 	}
 }
 
-// askUser puts the agent's question on a goroutine of its own.
+// askUser puts the agent's question of the status s to the user on a goroutine of its own, which
+// sends the answer to t.asking. t.withdraw takes the question back.
 func (t *Task) askUser(ctx context.Context, s taskStatus) {
 	ctx, t.withdraw = context.WithCancel(ctx)
 	answers := make(chan answer, 1)

@@ -137,7 +137,8 @@ func (sp *spoken) isPrefixOf(text string) bool {
 	return string(sp.sum.Sum(nil)) == string(sum[:])
 }
 
-// nameArtifact returns how a sentence names an artifact.
+// nameArtifact returns how a sentence names an artifact: "the result" with its name, or "a result"
+// for one without.
 func nameArtifact(a artifact) string {
 	if name := toolwords.Label(a.Name); name != "" {
 		return "the result " + name

@@ -109,7 +109,8 @@ func describeFile(noun, name, kind string) string {
 	return text + ".) "
 }
 
-// upperFirst returns a text of ours with a capital letter at its beginning.
+// upperFirst returns a text of ours, which begins with a letter of ASCII, with a capital at its
+// beginning; "" stays as it is.
 func upperFirst(text string) string {
 	if text == "" {
 		return ""
@@ -146,7 +147,8 @@ func (s taskStatus) stateName() string {
 	return strings.ReplaceAll(strings.TrimPrefix(strings.ToLower(s.State), "task_state_"), "_", "-")
 }
 
-// messageText returns what the agent says with the status, or "".
+// messageText returns what the agent says with the status, without blanks around it; "" for a
+// status without a message.
 func (s taskStatus) messageText() string {
 	if s.Message == nil {
 		return ""

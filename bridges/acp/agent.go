@@ -276,8 +276,8 @@ func (a *Agent) Resume(ctx context.Context, p *producer.Producer, id string) (*C
 	return c, nil
 }
 
-// addConversation makes the conversation with an id, and applies the updates of it that came before
-// the agent had answered with that id.
+// addConversation makes the conversation with an id, whose turns are sessions of p, and applies the
+// updates of it that came before the agent had answered with that id. It takes a.mu.
 func (a *Agent) addConversation(p *producer.Producer, id string) *Conversation {
 	c := &Conversation{agent: a, p: p, id: id}
 	a.mu.Lock()
@@ -357,7 +357,8 @@ type questionQueue struct {
 	places []chan struct{}
 }
 
-// join adds a place at the end of the queue. Its channel is closed when the place is the first.
+// join adds a place at the end of the queue of questions, and returns a channel that is closed when
+// that place is the first: at once where the queue is empty. leave gives the place back.
 func (q *questionQueue) join() chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -440,8 +441,9 @@ func (a *Agent) waitBeforeAsking(ctx context.Context) {
 	}
 }
 
-// explainError turns an error of a call into one whose text a person understands: why the agent has
-// ended, how to sign in, or what the agent reports.
+// explainError turns an error of a call into one whose text a person understands: errEnded with the
+// last line that the agent printed, ErrAuthRequired with the ways to sign in, or what the agent
+// reports. Other errors come back as they are.
 func (a *Agent) explainError(err error) error {
 	var e *jsonrpc2.Error
 	switch {
@@ -482,7 +484,8 @@ type lastLines struct {
 // maxLastBytes is how much of the end of standard error is kept.
 const maxLastBytes = 4 << 10
 
-// Write keeps the end of p, and logs p. It never fails.
+// Write keeps the last maxLastBytes that the agent printed on its standard error, and logs p as it
+// came. It never fails. os/exec calls it.
 func (l *lastLines) Write(p []byte) (int, error) {
 	if l.log != nil {
 		l.log.Debug("acp: the agent printed", "text", string(p))
@@ -494,8 +497,8 @@ func (l *lastLines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastLine returns the last line, as a sentence to be put behind an error, or "" where nothing was
-// printed.
+// lastLine returns the last line that the agent printed, as a sentence to put behind an error; ""
+// where nothing was printed, and for a nil lastLines.
 func (l *lastLines) lastLine() string {
 	if l == nil {
 		return ""

@@ -62,8 +62,8 @@ func (c *Conversation) startTurn(ctx context.Context, summary string) (*turn, er
 	return c.turn, nil
 }
 
-// Stop sends the agent session/cancel, withdraws its questions, and reports whether it was at work.
-// Nothing of that turn is allowed afterwards.
+// Stop sends the agent session/cancel, withdraws its questions, and reports whether it was at work;
+// if not, nothing happens. From then on nothing of that turn is allowed. Any goroutine may call it.
 func (c *Conversation) Stop() bool {
 	c.mu.Lock()
 	t := c.turn
@@ -82,7 +82,8 @@ func (c *Conversation) Busy() bool {
 	return c.turn != nil
 }
 
-// Commands returns the slash commands that the agent offers, safe to show.
+// Commands returns the slash commands that the agent offers now, safe to show; none until it has
+// named some.
 func (c *Conversation) Commands() (offered []Command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +126,8 @@ func (c *Conversation) SetMode(ctx context.Context, id string) error {
 	return nil
 }
 
-// keepOffers keeps the modes, models and settings that the agent named when the conversation began.
+// keepOffers keeps the modes, models, settings and commands that the agent named when the
+// conversation began or was resumed. What it left out of modes and commands stays as it was.
 func (c *Conversation) keepOffers(offers newSessionResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -263,8 +265,8 @@ func (c *Conversation) setReportedMode(id string) {
 	}
 }
 
-// reportNews announces a sentence that belongs to no answer: as a text of the open turn, or in a
-// session of its own.
+// reportNews announces a sentence that belongs to no answer: as a notice in the open turn, or,
+// without one, in a session of its own, which ends at once.
 func (c *Conversation) reportNews(text string) {
 	c.mu.Lock()
 	t := c.turn

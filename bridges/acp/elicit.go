@@ -14,8 +14,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// answerElicitation answers elicitation/create with what the user says. It runs on a goroutine of
-// its own.
+// answerElicitation answers elicitation/create with what the user says, in the open turn or one of
+// its own. A request that cannot be read is refused. It runs on a goroutine of its own.
 func (c *Conversation) answerElicitation(r *request) {
 	var ask elicitation
 	if err := decodeParams(r.params, &ask); err != nil {
@@ -52,7 +52,8 @@ func (c *Conversation) runInTurn(r *request, summary string, otherwise any, do f
 	}
 }
 
-// endRequest ends what runInTurn began: a turn without a prompt ends with the last of its requests.
+// endRequest ends what runInTurn began: a turn without a prompt ends with the last of its requests;
+// any other turn goes on. It takes the conversation's mu.
 func (t *turn) endRequest() {
 	t.c.mu.Lock()
 	t.requests--

@@ -42,7 +42,8 @@ type writeFileRequest struct {
 }
 
 // answerReadFile answers fs/read_text_file with a file of the folder, or with the lines of it that
-// were asked for. It runs on a goroutine of its own.
+// were asked for, counted from 1. A path outside the folder, or a file that cannot be read, is
+// refused. It runs on a goroutine of its own.
 func (c *Conversation) answerReadFile(r *request) {
 	var ask readFileRequest
 	text, err := "", decodeParams(r.params, &ask)
@@ -280,8 +281,8 @@ func (t *turn) keepGrants(allowed call) {
 	}
 }
 
-// spendGrant reports whether a recorded grant matches, and removes it: each permission counts once,
-// and none after a stop.
+// spendGrant reports whether isGranted holds for a recorded grant, and removes that one: each
+// permission counts once, and none counts after a stop or the turn's end. It takes t.mu.
 func (t *turn) spendGrant(isGranted func(grantedAction) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

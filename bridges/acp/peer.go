@@ -83,8 +83,9 @@ func newPeer(in io.Reader, out io.Writer, handle func(*request), report, lost fu
 		done: make(chan struct{}), calls: map[int64]chan<- message{}, open: map[string]*request{}}
 }
 
-// readUntilEnd reads and writes until the link ends, and returns why; io.EOF is a plain end. Calls
-// that wait then fail with errEnded, and the contexts of open requests end.
+// readUntilEnd writes and reads lines until the link ends, and returns why; io.EOF is a plain end.
+// Calls that wait then fail with errEnded, and the contexts of open requests end. It runs on one
+// goroutine and starts the writer's.
 func (p *peer) readUntilEnd() error {
 	go p.writeLines()
 	err := p.readLines()
@@ -217,8 +218,8 @@ func (p *peer) handleRequest(m message) {
 // isNotification reports whether the request has no id, so that nothing is to be answered.
 func (r *request) isNotification() bool { return r.id == nil }
 
-// answer sends a result, and reports whether it is the first answer to the request: only that
-// counts.
+// answer sends a result, and reports whether it is the first answer to the request: later ones are
+// dropped. A result that cannot be encoded is sent as an internal error.
 func (r *request) answer(result any) bool {
 	value, err := jsonv2.Marshal(result)
 	if err != nil {
@@ -259,8 +260,8 @@ func (p *peer) replyOnce(r *request, m message) bool {
 	return isOpen
 }
 
-// cancelRequest answers the open request with an id as cancelled: the agent wants no answer any
-// more.
+// cancelRequest answers the open request with an id as cancelled, for the agent wants its answer no
+// more; an id of no open request does nothing.
 func (p *peer) cancelRequest(id jsontext.Value) {
 	key, _ := bridge.CanonicalRPCID(id)
 	p.mu.Lock()
@@ -271,7 +272,8 @@ func (p *peer) cancelRequest(id jsontext.Value) {
 	}
 }
 
-// encodeRPCError returns the error member of an answer.
+// encodeRPCError returns the error member of an answer of JSON-RPC, with one of its codes and a
+// text for the agent.
 func encodeRPCError(code int64, text string) jsontext.Value {
 	value, err := jsonv2.Marshal(&jsonrpc2.Error{Code: code, Message: text})
 	if err != nil {

@@ -156,8 +156,9 @@ const (
 	maxConversations = 256  // that are followed
 )
 
-// notePermission registers a request for permission so that a listener may answer it. It returns
-// nil where only the editor may answer. The caller holds t.mu.
+// notePermission registers the request for permission that a line of the agent is, so that a
+// listener may answer it too. It returns nil for any other line, and where only the editor may
+// answer: too many are open, or two have one id. The caller holds t.mu.
 func (t *tee) notePermission(line []byte) *pendingPermission {
 	var m message
 	if jsonv2.Unmarshal(line, &m) != nil || m.Method == nil || *m.Method != "session/request_permission" ||
@@ -202,8 +203,8 @@ func (t *tee) withdrawAll() {
 	}
 }
 
-// withdrawCancelled withdraws from the listeners the permission that a $/cancel_request of the
-// agent names. The caller holds t.mu.
+// withdrawCancelled withdraws from the listeners the permission that line names, if it is a
+// $/cancel_request of the agent; other lines change nothing. The caller holds t.mu.
 func (t *tee) withdrawCancelled(line []byte) {
 	var m message
 	var params cancelRequest
@@ -301,8 +302,8 @@ func (t *tee) withdrawFromEditor(id jsontext.Value) {
 	t.toEditor.Write(append(line, '\n'))
 }
 
-// stopObserving ends the observing after a fault, and withdraws the open questions. What passes
-// goes on to pass.
+// stopObserving ends the observing after a fault, which why says, and withdraws the open questions.
+// What passes between editor and agent goes on to pass. It takes t.mu.
 func (t *tee) stopObserving(why string) {
 	t.agent.cfg.Logger.Error("acp: what passes between the editor and the agent is not followed any more", "error", why)
 	t.mu.Lock()

@@ -78,7 +78,8 @@ func (m *terminal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// readOutput returns what the command has printed so far, and how it ended if it has.
+// readOutput returns what the command has printed so far, as UTF-8, and how it ended if it has. It
+// takes m.mu.
 func (m *terminal) readOutput() outputResponse {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -172,7 +173,8 @@ func fitsQuestion(text string) bool {
 	return len(text) <= maxToldBytes-100 && utf8.RuneCountInString(text) <= toolwords.Most
 }
 
-// quoteWord returns a word of a command as a shell would have to be given it for that word alone.
+// quoteWord returns a word of a command so that the user reads where it ends: in single quotes
+// where a shell would divide or obey it, else as it is.
 func quoteWord(word string) string {
 	if word != "" && !strings.ContainsAny(word, " \t\n\"'\\|&;<>$`*?[]{}()~#!") {
 		return word

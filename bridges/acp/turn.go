@@ -191,8 +191,8 @@ func (b contentBlock) spokenText() string {
 	return " (" + upperFirst(nameWithArticle(b.Type)) + " that cannot be told here.) "
 }
 
-// nameWithArticle returns the words for a content block that cannot be sent, such as "an image",
-// for the notice that it was left out.
+// nameWithArticle returns the words for a content block of this kind that cannot be sent, such as
+// "an image", for the notice that it was left out.
 func nameWithArticle(kind string) string {
 	switch kind {
 	case "image", "audio":

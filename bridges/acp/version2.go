@@ -109,8 +109,9 @@ func (t *turn) applyUpdate2(kind string, update jsontext.Value) (err error) {
 	return err
 }
 
-// noteState ends the turn when the agent is idle. An idle without a reason that comes before the
-// agent has begun is about what was before.
+// noteState takes in a state of the agent in version 2, and ends the turn when it is idle. An idle
+// without a reason that comes before the agent has begun is about what was before, and is passed
+// over. It takes t.mu.
 func (t *turn) noteState(u stateUpdate) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

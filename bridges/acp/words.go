@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// assessRisk returns how much harm a call can do, as far as its kind says; what the agent does not
-// say is of high risk.
+// assessRisk returns how much harm a call can do, by its kind: a change of a file, and a kind that
+// is unknown, are of high risk.
 func (c *call) assessRisk() aaep.Risk {
 	for _, part := range c.content {
 		if part.Type == "diff" {
@@ -66,7 +66,8 @@ func (c *call) describeConsequence(cfg Config) string {
 	return cmp.Or(text, "The agent says no more about it.")
 }
 
-// asTool returns a call as a Producer reports it.
+// asTool returns a call as a Producer reports it: with a name, a title and an action that are safe
+// and short enough to be said, whatever the agent left out, and its risk.
 func (c *call) asTool() producer.Tool {
 	title := toolwords.Clip(cmp.Or(toolwords.Line(c.title), toolwords.Label(c.kind), "tool"), 100)
 	if c.kind == toolwords.Execute {

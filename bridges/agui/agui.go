@@ -83,7 +83,8 @@ type input struct {
 }
 
 // RoundTrip sends a request of the web app to the agent. Where it starts a run, the run is
-// announced and its stream passes through relayStream.
+// announced and its stream passes through relayStream; any other request passes as it is. An agent
+// that cannot be reached is announced too, and the error is the transport's.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, in := readInput(r)
 	if in == nil {

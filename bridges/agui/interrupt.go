@@ -72,7 +72,7 @@ func (x *run) askInterrupts(ctx context.Context, interrupts []interrupt) (answer
 }
 
 // hasTwin reports whether two interrupts have one id, so that an answer could be taken for the
-// other's.
+// other's; none of them is then asked about.
 func hasTwin(interrupts []interrupt) bool {
 	seen := map[string]bool{}
 	for _, i := range interrupts {
@@ -248,8 +248,9 @@ func (x *run) forgetCall(id string) {
 	}
 }
 
-// announceInterrupts announces the questions that the web app puts to its user, where they are not
-// put here.
+// announceInterrupts announces, as notices, the questions that the web app puts to its user where
+// they are not put here, up to maxInterrupts. The calls that they are about are then announced no
+// more. It takes x.mu.
 func (x *run) announceInterrupts(interrupts []interrupt) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

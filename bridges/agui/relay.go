@@ -143,8 +143,8 @@ func (x *run) followEvent(e *event) bool {
 	return true
 }
 
-// resumeRun sends the request that goes on with the answers, once, and returns the stream of the
-// run. A reply that is no stream is an error.
+// resumeRun sends the run's request once more with the answers, as a run with a new id that goes
+// on, and returns its stream, which the caller closes. A reply that is no stream is an error.
 func (x *run) resumeRun(answers []resumeEntry) (io.ReadCloser, error) {
 	body, err := x.history.resumptionBody(rand.Text(), answers)
 	if err != nil {
@@ -169,8 +169,8 @@ func (x *run) reportFailure(app io.Writer, err error) {
 	x.endRun(err, says)
 }
 
-// askWhileAlive calls askInterrupts, and meanwhile keeps the link to the web app alive with
-// comments; where the app is gone, the questions are withdrawn.
+// askWhileAlive calls askInterrupts, and meanwhile writes comments to the web app so that its link
+// stays alive; where the app is gone, the questions are withdrawn. The results are askInterrupts's.
 func (x *run) askWhileAlive(app io.Writer, interrupts []interrupt) (answers []resumeEntry, done func(error), ok bool) {
 	ctx, cancel := context.WithCancel(x.ctx)
 	var beating sync.WaitGroup

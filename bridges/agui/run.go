@@ -116,7 +116,8 @@ func (x *run) announceEvent(e *event) {
 	}
 }
 
-// openOutput begins the text of a message that is the agent's.
+// openOutput begins the text of a message; that of another role than the agent's, one that is open,
+// and one beyond maxOpen are left out. The caller holds x.mu.
 func (x *run) openOutput(id, role string) {
 	if role != "" && role != "assistant" || x.outputs[id] != nil || len(x.outputs) >= maxOpen {
 		return
@@ -146,7 +147,8 @@ func (x *run) writeChunk(e *event) {
 }
 
 // beginCall records a call by its name, and announces it after callDelay, unless an interrupt asks
-// about it first.
+// about it first. A call without an id, a known one, and one beyond maxOpen are left out. The
+// caller holds x.mu.
 func (x *run) beginCall(e *event) {
 	x.closeAll()
 	if x.calls[e.ToolCallID] != nil || len(x.calls) >= maxOpen || e.ToolCallID == "" {
@@ -161,7 +163,8 @@ func (x *run) beginCall(e *event) {
 	})
 }
 
-// addArgs adds a piece of the arguments of the call id. Beyond maxArgs bytes they are cut.
+// addArgs adds a piece of the arguments of the call id. Arguments of more than maxArgs bytes are
+// marked as cut, and grow no more. An unknown call does nothing.
 func (x *run) addArgs(id, args string) {
 	c := x.calls[id]
 	if c == nil {

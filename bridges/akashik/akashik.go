@@ -172,7 +172,8 @@ func newOver(p *producer.Producer, cfg Config, transport http.RoundTripper) (*Br
 	return b, nil
 }
 
-// Close withdraws an open question, announces what was gathered, and ends the session.
+// Close withdraws an open question and waits for it, announces what was gathered, ends the session
+// and closes the files. The Bridge takes no news afterwards.
 func (b *Bridge) Close() error {
 	b.mu.Lock()
 	b.cancel()
@@ -279,7 +280,8 @@ func (b *Bridge) announceNews(n *news, now time.Time) error {
 	return b.announceResult(n.sentence)
 }
 
-// handOver emits a handoff: a person is waited for who cannot answer here. The caller holds b.mu.
+// handOver announces as a handoff, with text as the reason, that a person is waited for who cannot
+// answer here. The caller holds b.mu.
 func (b *Bridge) handOver(text string) error {
 	if err := b.openSession(); err != nil {
 		return err
@@ -361,7 +363,7 @@ func (b *Bridge) endSession(text aaep.Text) {
 }
 
 // announceNote announces a sentence about the field or its link that is no news of the field, after
-// what was gathered.
+// what was gathered. Once the Bridge is closed it does nothing. An error is logged. It takes b.mu.
 func (b *Bridge) announceNote(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -192,7 +192,8 @@ func newsOfConflict(c *conflict, epoch int64) *news {
 }
 
 // actionName returns the name under which the question about news that want an action is
-// remembered.
+// remembered: that of the unit or the conflict, so that one action is asked about once, or else of
+// the news.
 func (n *news) actionName() []string {
 	if n.unit == "" && n.conflict == "" {
 		return append([]string{"action"}, n.name...)

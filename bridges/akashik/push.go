@@ -65,7 +65,7 @@ func (f *field) openLink(ctx context.Context, pushURL *url.URL) (*link, error) {
 	return &link{stream: answer.Body}, nil
 }
 
-// closeLink closes the link, which ends readPushes.
+// closeLink closes the link, by which its readPushes ends.
 func (l *link) closeLink() {
 	if l.socket != nil {
 		l.socket.Close()

@@ -56,7 +56,7 @@ type fieldError struct {
 	Advice  string `json:"suggested_action"`
 }
 
-// Error quotes the field's message, code and advice.
+// Error returns the field's message, code and advice, as far as it sent them, safe to show.
 func (e *fieldError) Error() string {
 	text := "the field reports: " + cmp.Or(toolwords.Label(e.Message), "no reason") + " (" +
 		toolwords.Label(e.Code) + ")"
@@ -81,7 +81,8 @@ type statusError struct {
 	text string
 }
 
-// Error names the status and, for one that refuses the token, what to do.
+// Error returns the status that the field answered with and, for one that refuses the token, what
+// to do.
 func (e *statusError) Error() string {
 	if e.code == http.StatusUnauthorized || e.code == http.StatusForbidden {
 		return "the field answers " + e.text + ": give it a token that it knows"
@@ -106,8 +107,9 @@ func (f *field) useTools(tools *bridge.MCPClient) {
 	f.mcp = tools
 }
 
-// callOperation does an operation of the field and reads its answer into result. A message that is
-// sent again has the id of the first; an empty id is a new one.
+// callOperation does an operation of the field, over HTTP or its tools of MCP, within callTime, and
+// reads its answer into result. id is that of the message: one that is sent again has the id of the
+// first, and an empty id stands for a new one.
 func (f *field) callOperation(ctx context.Context, operation, id string, payload, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -251,7 +253,8 @@ func (f *field) pushAddress(address string) (*url.URL, error) {
 	return resolved, nil
 }
 
-// unquoteValue returns a number or truth value, which may have been sent as a JSON string, as text.
+// unquoteValue returns a number or truth value as text, without the quotes of one that was sent as
+// a JSON string.
 func unquoteValue(v jsontext.Value) string {
 	var text string
 	if v.Kind() == '"' && json.Unmarshal(v, &text) == nil {

@@ -168,8 +168,9 @@ func (c *conversation) noteUndelivered(about *call) {
 	about.done = func(error) {}
 }
 
-// countQuestion counts an open question of a turn, and returns the context of one that is withdrawn
-// with the turn.
+// countQuestion counts an open question of a turn, and returns a context for it, which ends with
+// ctx and when the turn is withdrawn. The caller calls stop once the question is settled. It takes
+// c.mu, as stop does.
 func (c *conversation) countQuestion(ctx context.Context, t *turn) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	detach := context.AfterFunc(t.asking, cancel)
@@ -185,7 +186,8 @@ func (c *conversation) countQuestion(ctx context.Context, t *turn) (_ context.Co
 	}
 }
 
-// isAnswerable reports whether there is a connected subscriber who may be asked to decide.
+// isAnswerable reports whether a connected subscriber has offered to answer confirmations; without
+// one, the agent's own question is left to its window.
 func (c *conversation) isAnswerable() bool {
 	for _, s := range c.b.p.Subscriptions() {
 		if yes := s.Terms.SupportsConfirmationReply; s.Connected && yes != nil && *yes {

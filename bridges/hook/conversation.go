@@ -198,8 +198,8 @@ func (t *turn) endText() {
 // englishText is a sentence of this package, which is in English whatever the agent speaks.
 func englishText(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
 
-// announceText announces a sentence that is no part of the answer: in the open turn, or in a
-// session of its own.
+// announceText announces a sentence that is no part of the answer, with the agent's name where
+// several are at work: in the open turn, or in a session of its own. It takes c.mu.
 func (c *conversation) announceText(text string) {
 	prefix := c.agentPrefix()
 	c.mu.Lock()
@@ -281,7 +281,9 @@ func (c *conversation) reportedCall(in *input) *call {
 	return found
 }
 
-// findCall returns the oldest call that an input is about, of those that fit.
+// findCall returns the oldest call of the turn for which fits holds and that an input is about: by
+// the id of the tool use, or, where one of the two has none, by its tool and arguments. nil where
+// there is none. The caller holds c.mu.
 func (t *turn) findCall(in *input, fits func(*call) bool) *call {
 	key := in.callKey()
 	for _, c := range t.calls {
@@ -292,8 +294,9 @@ func (t *turn) findCall(in *input, fits func(*call) bool) *call {
 	return nil
 }
 
-// awaitedCall returns the call that an input asks permission for. Some agents word it otherwise
-// then; it is the newest of the same tool.
+// awaitedCall returns the call that an input asks permission for, which has not been asked about
+// yet: the one that findCall finds or, as some agents word the question otherwise, the newest of
+// the same tool. nil where there is none. The caller holds c.mu.
 func (t *turn) awaitedCall(in *input) *call {
 	if found := t.findCall(in, func(c *call) bool { return !c.asked }); found != nil {
 		return found
@@ -396,7 +399,8 @@ func (c *conversation) handlePiece(in *input) {
 	}
 }
 
-// writeAnswer writes a piece of the answer.
+// writeAnswer writes a piece of the answer, in Markdown, to the turn's open output, or to a new
+// one. The caller holds c.mu.
 func (t *turn) writeAnswer(text string) {
 	if t.out == nil {
 		t.out = t.s.Output()

@@ -129,7 +129,8 @@ func formOutput(answer form.Answer) any {
 	}{"Elicitation", answer}}
 }
 
-// encodeOutput returns an output as it is written; nil cannot be.
+// encodeOutput returns a hook's output as the agent reads it; nil for one that cannot be encoded,
+// which is then no output.
 func encodeOutput(output any) []byte {
 	data, err := jsonv2.Marshal(output)
 	if err != nil {

@@ -120,7 +120,8 @@ func (b *Bridge) conversationOf(d *dialect, in *input) *conversation {
 	return c
 }
 
-// forgetOldest ends the conversation that was silent the longest. The caller holds b.mu.
+// forgetOldest ends the conversation that was silent the longest, on a goroutine of its own. There
+// is at least one. The caller holds b.mu.
 func (b *Bridge) forgetOldest() {
 	var key string
 	for k, c := range b.talks {

@@ -43,7 +43,8 @@ type askedQuestion struct {
 	Question string `json:"question"`
 }
 
-// readArguments returns the arguments of a call, and whether they are as they should be.
+// readArguments returns the arguments of a call. readable is false where they have another form
+// than is known; then a has only the command, if one is found.
 func (in *input) readArguments() (a arguments, readable bool) {
 	if in.Input.Kind() != '{' || toolwords.Decode(in.Input, &a) != nil {
 		return arguments{Command: toolwords.Command(in.Input)}, false
@@ -117,8 +118,8 @@ func (a arguments) fileChanges() (all []toolwords.Change) {
 	return all
 }
 
-// describeCall returns the tool call as producer.Tool, with the risk and the action as they are
-// announced and asked about.
+// describeCall returns the tool call of an input as a producer.Tool, with the risk and the action
+// as they are announced and asked about. A tool that the dialect has no kind for is of high risk.
 func (c *conversation) describeCall(in *input) producer.Tool {
 	kind, known := c.d.tools[in.Tool]
 	name := toolwords.Clip(toolwords.Label(in.Tool), 100)
@@ -162,7 +163,8 @@ func (c *conversation) describeCall(in *input) producer.Tool {
 	return tool
 }
 
-// toolName returns a tool's name as it is said. Those of servers come as mcp__server__tool.
+// toolName returns a tool's name as it is said, safe and short. A server's, which comes as
+// mcp__server__tool, becomes "tool of server".
 func toolName(name string) string {
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 		if server, tool, ok := strings.Cut(rest, "__"); ok {

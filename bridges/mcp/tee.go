@@ -244,8 +244,9 @@ func (t *tee) describeCall(m *message) (about producer.Tool, held bool, err erro
 // answerTime is how long the user has to answer where Config does not say.
 const answerTime = 5 * time.Minute
 
-// admitCall reports whether a call is sent on at once, which is announced; otherwise it is held
-// until the user answers, or refused.
+// admitCall announces a call of the agent that needs no question, and returns true, so that line is
+// sent on. Any other call it holds until the user answers, or refuses where they cannot be asked,
+// and returns false.
 func (t *tee) admitCall(m *message, line []byte) bool {
 	tool, held, unaskable := t.describeCall(m)
 	var params callParams
@@ -281,7 +282,8 @@ func (t *tee) admitCall(m *message, line []byte) bool {
 	return false
 }
 
-// refuseUnasked refuses a call that the user cannot be asked about.
+// refuseUnasked announces that a call was not done, and answers it with why the user could not be
+// asked about it. A call without an id gets no answer.
 func (t *tee) refuseUnasked(r *request, tool producer.Tool, why error) {
 	t.queueForConversation(func(c *toolcall.Conversation) {
 		c.AnnounceNotice("The agent wanted to use " + tool.Title + ", but " + why.Error() + ". It was not done.")

@@ -53,8 +53,8 @@ func newSealer(key []byte) (sealer, error) {
 	return sealer{aead}, err
 }
 
-// sealRef encrypts a call reference for use in a URL of a kind, such as "callback"; it can be
-// opened for that kind alone.
+// sealRef encrypts a call reference for use in a URL of a kind, such as "callback". Only openRef
+// with the same kind, and the same key, opens it.
 func (s sealer) sealRef(kind string, p callRef) (string, error) {
 	text, err := json.Marshal(p)
 	if err != nil {

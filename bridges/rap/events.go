@@ -307,8 +307,8 @@ func (e *Events) keepFollower(f follower) error {
 	return nil
 }
 
-// beginDelivery starts the goroutine that posts what is queued for a follower, if it is still
-// subscribed.
+// beginDelivery starts the goroutine that posts what is queued for the follower of this name;
+// nothing where its subscription has ended or e is being closed. It takes e.mu.
 func (e *Events) beginDelivery(name toolcall.Name) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -459,8 +459,8 @@ func (e *Events) followAgent() {
 	}
 }
 
-// noteSession stores the text and state of an event's session for list_agent_sessions; ends says
-// that the session is over.
+// noteSession stores the text and state of an event's session, for list_agent_sessions; ends says
+// that the session is over. Beyond maxSessions the oldest is forgotten. It takes e.mu.
 func (e *Events) noteSession(text eventText, ends bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -140,7 +140,8 @@ func (t *Tee) settleLeft(left []toolcall.Left[callRef]) {
 	}
 }
 
-// Close refuses the held calls and ends the sessions.
+// Close refuses the held calls, ends the sessions, and returns when all goroutines have ended. The
+// error is that of the file of held calls.
 func (t *Tee) Close() error {
 	t.cancel()
 	t.mu.Lock()
@@ -247,7 +248,8 @@ func (t *Tee) beginChoice(p callRef, withdraw func()) bool {
 	return true
 }
 
-// answerOnce reports whether this answer to a choice is the first, and takes the question back.
+// answerOnce reports whether this answer to a choice is the first, and withdraws the question here
+// if it is open. It takes t.mu.
 func (t *Tee) answerOnce(p callRef) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

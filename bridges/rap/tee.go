@@ -171,7 +171,8 @@ func refuseInvocation(w http.ResponseWriter, err error) {
 }
 
 // serveInvocation takes a runtime's call: it sends it on to the tool server at once, or holds it
-// until the user answers; then it answers 200, and the result is posted.
+// until the user answers; then it answers 200, and the result is posted. Another call with a held
+// call's id gets 409, and one whose tool server cannot be reached gets 502.
 func (t *Tee) serveInvocation(w http.ResponseWriter, r *http.Request) {
 	in, body, ok := readInvocation(w, r)
 	if !ok {

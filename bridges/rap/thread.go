@@ -78,7 +78,9 @@ func (th *thread) announceResult(result *callback) {
 	th.Result(text, failure)
 }
 
-// noteSubscription records that a call goes on to send events, and announces that.
+// noteSubscription records that a call goes on to send events, which the agent is told, and
+// announces that. A known one is left alone; beyond maxSubscriptions the user hears that they will
+// not be told of it. The caller is the thread's goroutine.
 func (th *thread) noteSubscription(id, tool string) {
 	name := cmp.Or(toolwords.Label(tool), "a tool")
 	switch {

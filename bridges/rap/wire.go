@@ -101,8 +101,8 @@ func (in *invocation) makeRef() callRef {
 		Sum: hex.EncodeToString(sum[:8])}
 }
 
-// checkPeerURL checks a URL that a peer gave, to which its answers are posted: it is of https, or
-// of this machine.
+// checkPeerURL returns an error for a URL that a peer gave, to which its answers are posted, unless
+// it is of https, or of http on this machine. name is what the error calls it.
 func checkPeerURL(name, text string) error {
 	address, err := url.Parse(text)
 	if err != nil || address.Host == "" ||

@@ -281,7 +281,8 @@ func (p *payload) describeWake(kind string) string {
 var kinds = []bridge.DigestKind{{Name: taskState, Noun: "task change"}, {Name: sentToMe, Noun: "message"},
 	{Name: permission, Noun: "permission"}}
 
-// describeAll returns the sentences that announce all that was gathered.
+// describeAll returns the sentences that announce all that was gathered: the numbers of each kind,
+// with for how many agents where it is more than one inbox's.
 func (g *gathered) describeAll() []string {
 	recipients := ""
 	if g.agents > 0 {

@@ -128,7 +128,8 @@ func New(p *producer.Producer, cfg Config) (*Bridge, error) {
 	return b, nil
 }
 
-// Close announces what was gathered, and ends the sessions.
+// Close announces what was gathered, ends the sessions and closes the file of what was announced;
+// wakes that come later are refused.
 func (b *Bridge) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -415,7 +416,8 @@ func (in *inbox) openSession(p *producer.Producer) error {
 	return nil
 }
 
-// handOver emits a handoff: a person is waited for who cannot answer here.
+// handOver announces as a handoff, with text as the reason, that a person is waited for who cannot
+// answer here. The caller holds the Bridge's mu.
 func (in *inbox) handOver(p *producer.Producer, text string) error {
 	if err := in.openSession(p); err != nil {
 		return err
