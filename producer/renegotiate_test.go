@@ -1,15 +1,18 @@
 package producer_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/log"
 )
 
 // renegotiate asks for a change of the terms and returns the answer, which must accept it.
@@ -282,4 +285,49 @@ func TestSettledBeforeItCouldAnswer(t *testing.T) {
 			s.Complete(aaep.Text{})
 		})
 	}
+}
+
+// busyDisk takes what is appended while busy is not held.
+type busyDisk struct {
+	log.Store
+	busy *sync.Mutex
+}
+
+func (d busyDisk) Append(records [][]byte) error {
+	for !d.busy.TryLock() {
+		time.Sleep(time.Millisecond)
+	}
+	defer d.busy.Unlock()
+	return d.Store.Append(records)
+}
+
+// P2, P4, INV-02: a question that was settled before the disk took it is not shown in a language
+// that was agreed on since.
+func TestSettledBeforeTheDiskHasIt(t *testing.T) {
+	var busy sync.Mutex
+	english, spanish := answering(everything()), answering(everything())
+	english.Languages, spanish.Languages = []string{"en-US"}, []string{"es", "en-US"}
+	cfg := producer.Config{Languages: []string{"en-US", "es"}}
+	onDisk(t, cfg, func(s log.Store) log.Store { return busyDisk{s, &busy} }, func(t *testing.T, st *stage) {
+		l, s := st.listen(spanish), st.session("Paying.")
+		both := pay
+		both.Action = aaep.Say("Pay $5.").In("es", aaep.Say("Pagar $5."))
+		both.Consequence = aaep.Say("It is gone.").In("es", aaep.Say("Se va."))
+		time.Sleep(time.Second)
+		busy.Lock()
+		ctx, cancel := context.WithCancel(t.Context())
+		paid := later(func() (string, error) { return s.Tool(ctx, both, ok) })
+		time.Sleep(100 * time.Millisecond)
+		cancel()
+		time.Sleep(100 * time.Millisecond)
+		l.renegotiate(english)
+		busy.Unlock()
+		if r := <-paid; !errors.Is(r.err, context.Canceled) {
+			t.Error(r.err)
+		}
+		time.Sleep(time.Second)
+		if got := asks(l.events()); got != "" || !strings.Contains(story(l.events()), "awaiting_input") {
+			t.Errorf("asked %s among %s", got, story(l.events()))
+		}
+	})
 }

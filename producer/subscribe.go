@@ -397,7 +397,7 @@ func (p *Producer) tryRegister(sub *subscription, must bool) (awaited uint64, er
 	if resumes {
 		cursor = after
 	}
-	sub.Begin(delivery.Beginning{End: end, Cursor: cursor, Skip: skip, Resumes: resumes, States: states})
+	sub.Begin(delivery.Beginning{End: p.log.Appended(), Cursor: cursor, Skip: skip, Resumes: resumes, States: states})
 	p.delivery.Add(sub.Subscription)
 	p.audience.Store(new(append(*p.audience.Load(), sub))) // a loaded slice does not show it
 	return 0, nil

@@ -23,10 +23,10 @@ type logCursor struct {
 	terms    *negotiation.Terms // replaced with the subscription's mu held; see subscription
 	shaper   *shaper.Shaper     // nil for a member of a group
 	cursor   uint64             // the newest entry of the log that the Shaper has been given
-	replayed uint64             // the end of the log when the subscription was registered: history
+	replayed uint64             // what was appended when the subscription was registered: history
 	before   uint64             // the end of the log when the stream was attached
-	// changedAt is the end of the log when the language, or what may be answered, changed last;
-	// zero if neither has.
+	// changedAt is what was appended when the language, or what may be answered, changed last; zero
+	// if neither has. What a slow store is yet to take counts: it was asked before.
 	changedAt uint64
 	resumes   bool            // it begins where another subscription ended
 	skip      int             // how many bytes of text of the next entry the subscriber has already

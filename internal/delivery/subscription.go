@@ -104,7 +104,7 @@ func (sub *Subscription) ShapeBy(t *negotiation.Terms, quiet bool) {
 
 // Beginning is where a subscription begins.
 type Beginning struct {
-	End     uint64         // the end of the log: events up to there are from before the subscription
+	End     uint64         // what was appended to the log, shown or not: up to there it is from before the subscription
 	Cursor  uint64         // the newest entry that it is not sent
 	Skip    int            // how many bytes of the next entry's text it has already
 	Resumes bool           // it goes on right after an event that another subscription was sent
@@ -154,7 +154,7 @@ func (sub *Subscription) Push(e shaper.Entry) {
 // that has been settled by now is not put any more either, wherever the cursor is. The owner calls
 // it.
 func (sub *Subscription) Discard(match func(*aaep.Event) bool) {
-	sub.changedAt = sub.d.Log.End()
+	sub.changedAt = sub.d.Log.Appended()
 	if !sub.opened {
 		sub.first = slices.DeleteFunc(sub.first, func(e shaper.Entry) bool { return match(e.Event) })
 		return

@@ -190,6 +190,14 @@ func (l *Log) Flush() {
 // End returns the position of the newest event that can be read, zero if there is none.
 func (l *Log) End() uint64 { return l.shown.Load() }
 
+// Appended returns the position of the newest event that was appended, which a store may be yet to
+// take: it can be beyond End.
+func (l *Log) Appended() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end
+}
+
 // Start returns the cursor before the oldest event that can be read: from the store where that goes
 // on to what is in memory without a gap, else from memory.
 func (l *Log) Start() uint64 {
