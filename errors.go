@@ -29,6 +29,7 @@ const (
 	PolicyViolation    ReasonCode = "policy_violation"
 )
 
+// Error returns the code in words, behind the name of the package, safe to log.
 func (c ReasonCode) Error() string { return "aaep: " + spaceOut(oneLine(string(c))) }
 
 // Rejection is why a subscription was refused or closed. It matches its Code with errors.Is.
@@ -59,6 +60,7 @@ func (r *Rejection) Error() string {
 	return s
 }
 
+// Unwrap returns the error that the rejection was made of; nil for a peer's.
 func (r *Rejection) Unwrap() error { return r.Err }
 
 // Is reports whether target is r's code.

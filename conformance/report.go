@@ -235,4 +235,6 @@ func (r *Report) OK() bool {
 		})
 }
 
+// oneLine returns a peer's text on one line, without characters that a terminal would obey, for a
+// report.
 func oneLine(s string) string { return strings.Join(strings.Fields(aaep.SafeText(s)), " ") }

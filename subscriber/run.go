@@ -116,6 +116,7 @@ func (s *Subscription) mayRenewCredentials(err error) bool {
 // An unreached is why each way failed, first the one that worked last.
 type unreached struct{ ways []error }
 
+// Error returns why each way failed, a line each.
 func (u *unreached) Error() string   { return errors.Join(u.ways...).Error() }
 func (u *unreached) Unwrap() []error { return u.ways }
 

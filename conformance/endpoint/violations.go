@@ -259,6 +259,7 @@ type atMost struct {
 	n int
 }
 
+// Write keeps as much of b as fits into n bytes in all, and drops the rest. It never fails.
 func (w *atMost) Write(b []byte) (int, error) {
 	w.Buffer.Write(b[:min(len(b), max(0, w.n-w.Len()))])
 	return len(b), nil

@@ -35,6 +35,8 @@ func main() {
 	}
 }
 
+// run starts the program in args and tells the parent process, over standard input and output, what
+// it prints.
 func run(ctx context.Context, args []string) error {
 	name := filepath.Base(args[0])
 	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "anycli", AgentName: name}})

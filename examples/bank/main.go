@@ -27,6 +27,8 @@ import (
 // account is in dollars.
 type account struct{ checking, savings int }
 
+// transfer moves an amount of dollars to the savings, and returns the receipt. Without enough money
+// it moves nothing. The bank's tool calls it once the user has said yes.
 func (a *account) transfer(amount int) (string, error) {
 	if amount > a.checking {
 		return "", errors.New("there is not enough money")
@@ -51,6 +53,8 @@ func main() {
 	}
 }
 
+// run serves the agent at addr, waits for a listener, and does the agent's work: one transfer, if
+// the user allows it. It returns when the listeners have heard the end.
 func run(ctx context.Context, addr string, ada *account) error {
 	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "bank", AgentName: "Bank"}})
 	if err != nil {

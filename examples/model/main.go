@@ -25,6 +25,7 @@ import (
 
 type transfer struct{ Amount int }
 
+// describe returns what the user is asked about before a transfer is made.
 func describe(in transfer) producer.Tool {
 	return producer.Tool{Risk: aaep.RiskHigh, Irreversible: true, Consequence: aaep.Say("The money moves at once and cannot be called back."),
 		Action: aaep.Say(fmt.Sprintf("Transfer $%d from checking to savings.", in.Amount))}

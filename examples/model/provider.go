@@ -12,6 +12,7 @@ import (
 
 type object = map[string]any
 
+// moveMoney is the tool that the model calls. It runs only once the user has said yes.
 func moveMoney(_ context.Context, in transfer) (string, error) {
 	return fmt.Sprintf("$%d is in savings now.", in.Amount), nil
 }

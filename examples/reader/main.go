@@ -32,6 +32,8 @@ func main() {
 	}
 }
 
+// read follows the agent at url and speaks what it says, until the person stops it. Lines of
+// standard input are answers and commands.
 func read(ctx context.Context, url string) error {
 	open := func(ctx context.Context) (present.Output, error) {
 		return speech.Open(ctx, speech.Options{Spawn: true})

@@ -31,6 +31,7 @@ type bell struct{}
 
 func (bell) Patterns() []string { return []string{cue.NeedsYou, cue.Done, cue.Failed} }
 
+// Play rings the terminal's bell, and prints which pattern it stands for.
 func (bell) Play(_ context.Context, felt extensions.HapticData) error {
 	_, err := fmt.Printf("\a%s\n", felt.Pattern)
 	return err
@@ -47,6 +48,8 @@ func main() {
 	}
 }
 
+// follow follows the agent at url on a braille display, and rings for what is felt, until the
+// person stops it.
 func follow(ctx context.Context, url string) error {
 	display, err := braille.Open(ctx, braille.Options{}) // for contracted braille, with Tables: braille.DefaultTables()
 	if err != nil {

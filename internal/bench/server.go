@@ -232,6 +232,7 @@ func (p *ourServer) emitEvents(count int) error {
 	return nil
 }
 
+// emitCritical emits an event that passes every rate, with the time in it.
 func (p *ourServer) emitCritical() error {
 	return p.s.Handoff(aaep.Say(stampText()), aaep.HandoffRequested{})
 }

@@ -105,6 +105,7 @@ func (o Options) connectListeners(ctx context.Context, dialer transports.Dialer,
 	return end, nil
 }
 
+// microseconds returns a duration in microseconds, with its fraction.
 func microseconds(d time.Duration) float64 { return float64(d) / 1000 }
 
 // subscribeToAll asks for everything, and to be asked nothing: the agent must not wait for

@@ -111,6 +111,7 @@ keeps it current. Of %d requirements:
 `, total, covered, excused, total-covered-excused) + body.String(), nil
 }
 
+// cell returns a text for a cell of a table in Markdown.
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 // scan returns, by requirement, the files of test sources below root that name it: Go tests, and

@@ -63,6 +63,7 @@ func Lines(r io.Reader, w io.Writer, lang string, maxRunes int) error {
 	}
 }
 
+// lineEnd reports whether a character ends a line, as the text's rules of Unicode say.
 func lineEnd(r rune) bool { return strings.ContainsRune("\n\r\u0085\u2028\u2029", r) }
 
 // A Request is one text as a stream of tokens.

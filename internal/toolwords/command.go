@@ -313,6 +313,8 @@ func (r *commandReader) readInputSign(i int) int {
 	return i
 }
 
+// addToWord adds text to the word that is being read; even empty text, as of two quotes, makes it a
+// word.
 func (r *commandReader) addToWord(text string) {
 	r.current.WriteString(text)
 	r.inWord = true
@@ -445,6 +447,7 @@ func (r *commandReader) readDoubleMarks(text string) {
 	}
 }
 
+// add adds a finding about the command; the lower its rank, the sooner it is told.
 func (s *commandScan) add(rank int, text string) {
 	s.findings = append(s.findings, finding{rank, text})
 }

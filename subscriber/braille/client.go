@@ -223,6 +223,7 @@ func (c *client) request(p packet, want packetType) (packet, error) {
 // refusal is a BrlAPI error code: the request had no effect, and the connection goes on.
 type refusal uint32
 
+// Error returns the number of BRLTTY's error, for a log.
 func (r refusal) Error() string { return fmt.Sprintf("BRLTTY answers with error %d", uint32(r)) }
 
 // Parameters of BrlAPI.

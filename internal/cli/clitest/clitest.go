@@ -36,6 +36,7 @@ type Pager struct {
 	bytes.Buffer
 }
 
+// Write waits until the reader has scrolled once, as a pager does, and keeps b.
 func (p *Pager) Write(b []byte) (int, error) {
 	<-p.Scroll
 	return p.Buffer.Write(b)
