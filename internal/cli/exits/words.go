@@ -3,6 +3,7 @@ package exits
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"io/fs"
@@ -100,6 +101,12 @@ func InnermostError(err error) string {
 func IsUnproven(err error) bool {
 	var failed *tls.CertificateVerificationError
 	return errors.As(err, &failed)
+}
+
+// IsOutdated reports whether an error is that a certificate has expired, or is not valid yet.
+func IsOutdated(err error) bool {
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
 }
 
 // DescribeViolations says what is wrong with a message, without the numbers of the rules.

@@ -2,6 +2,8 @@ package listen
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"os"
 	"path/filepath"
@@ -83,4 +85,32 @@ func TestRefusedWhileAway(t *testing.T) {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	})
+}
+
+// A person whose agent has let its certificate expire hears that its operator has to act, and not
+// that a new one belongs in --ca; one whose certificate is of another CA hears what to do here.
+func TestUnprovenWhileAway(t *testing.T) {
+	for cause, want := range map[error]string{
+		x509.CertificateInvalidError{Reason: x509.Expired}: "the agent's operator has to renew it",
+		x509.UnknownAuthorityError{}:                       "begin again with that in --ca",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newScripted()
+			var link transports.Conn
+			e := listenTo(t, func(ctx context.Context) (transports.Conn, error) {
+				if link != nil {
+					return nil, &tls.CertificateVerificationError{Err: cause}
+				}
+				var err error
+				link, err = s.dial(ctx)
+				return link, err
+			}, subscriber.ScreenReader("en"), func(*testListener) {
+				link.Close()
+				clitest.PassTime(30 * time.Second)
+			})
+			if got := e.err.String(); strings.Count(got, want) != 1 || strings.Count(got, "Not connected again") != 1 {
+				t.Errorf("%v: told %q, want %q once", cause, got, want)
+			}
+		})
+	}
 }

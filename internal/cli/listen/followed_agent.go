@@ -188,7 +188,11 @@ func (f *FollowedAgent) watchLink(ctx context.Context) {
 		case status.Awaits != "" && previous.Awaits == "":
 			say = []string{f.PhraseText(phrase.StillRefused, status.Awaits)}
 		case !status.Connected && exits.IsUnproven(status.Err) && !exits.IsUnproven(previous.Err):
-			say = []string{f.PhraseText(phrase.StillUnproven, ""), f.PhraseText(phrase.NewCertificate, "")}
+			what := phrase.NewCertificate
+			if exits.IsOutdated(status.Err) {
+				what = phrase.CertificateOutdated
+			}
+			say = []string{f.PhraseText(phrase.StillUnproven, ""), f.PhraseText(what, "")}
 		case status.Connected && status.Resumed && status.Subscribed != previous.Subscribed:
 			say = []string{f.PhraseText(phrase.ConnectedAgain, ""), f.PhraseText(phrase.NothingLost, "")}
 		case status.Connected && status.Way != previous.Way && status.Way < len(f.ways):

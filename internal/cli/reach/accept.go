@@ -15,9 +15,13 @@ import (
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:+@][A-Za-z0-9_./:+@-]*$`)
 
 // HowToAccept returns, for an error of a changed key, what to do about the new key and the command
-// to type then, to be put behind the error's own words; "" for any other error. A file or agent
-// whose name a shell would not take whole is named FILE or AGENT_ID.
+// to type then, to be put behind the error's own words, for one of a key that --trust does not name
+// where to get another, and "" for any other error. A file or agent whose name a shell would not
+// take whole is named FILE or AGENT_ID.
 func HowToAccept(err error) string {
+	if errors.Is(err, manifest.ErrUnknownKey) {
+		return "\nAsk those who run it, and not by way of this agent, whether it has a new key. Name the file of that with --trust too"
+	}
 	var changed *manifest.KeyChangedError
 	if !errors.As(err, &changed) {
 		return ""

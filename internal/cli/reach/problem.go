@@ -104,7 +104,7 @@ func explainUnfollowed(ctx context.Context, address string, err error, languages
 	case errors.As(err, &invalid):
 		return exits.With(exits.Usage, fmt.Errorf("cannot ask for that: %s.\nSee: aaep listen --help",
 			exits.DescribeViolations(invalid)))
-	case errors.Is(err, manifest.ErrKeyChanged):
+	case errors.Is(err, manifest.ErrKeyChanged), errors.Is(err, manifest.ErrUnknownKey):
 		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s%s", address,
 			words.Sentence(exits.PlainError(err)), HowToAccept(err)))
 	case errors.As(err, &refused) && refused.Code == aaep.ManifestSignatureRequired && refused.Remote:
@@ -122,6 +122,9 @@ func explainUnfollowed(ctx context.Context, address string, err error, languages
 	case errors.As(err, &refused):
 		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s", address,
 			words.Sentence(exits.PlainError(err))))
+	case errors.As(err, &unproven) && exits.IsOutdated(err):
+		return unreachable("the certificate at %s is not valid at this time: %s.\nThe agent's operator has to renew it, or the clock of this machine is wrong", address,
+			strings.TrimPrefix(exits.InnermostError(unproven), "x509: certificate has expired or is not yet valid: "))
 	case errors.As(err, &unproven):
 		return unreachable("nothing proves that what answers at %s is what it claims to be: %s.\nCheck the address. If a CA of your own vouches for it, name that with --ca.", address, exits.InnermostError(unproven))
 	case errors.As(err, &noName):

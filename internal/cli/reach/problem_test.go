@@ -2,6 +2,8 @@ package reach
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -91,5 +93,25 @@ func TestNotThereInSpanish(t *testing.T) {
 				[]string{"en-US"}).Error() {
 			t.Errorf("%v: %d, %q", tt.err, exits.CodeOf(english), english)
 		}
+	}
+}
+
+// A certificate that has expired is its agent's affair, and no other CA would help.
+func TestDialErrorOfOutdatedCertificate(t *testing.T) {
+	err := fmt.Errorf("sse: %w", &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired,
+		Cert: &x509.Certificate{}, Detail: "it is late"}})
+	got := DialError(t.Context(), "https://a.example", err, "en").Error()
+	if !strings.HasPrefix(got, "the certificate at https://a.example is not valid at this time: it is late") ||
+		!strings.Contains(got, "has to renew it") || strings.Contains(got, "--ca") {
+		t.Errorf("said %q", got)
+	}
+}
+
+// An agent that signs with a key that --trust does not name may have a new one: its operator knows.
+func TestDialErrorOfUnknownKey(t *testing.T) {
+	err := fmt.Errorf("subscriber: %w", fmt.Errorf("%w: \"k2\"; trusted are \"k1\"", manifest.ErrUnknownKey))
+	got := DialError(t.Context(), "https://a.example", err, "en").Error()
+	if !strings.HasPrefix(got, "the agent at https://a.example cannot be followed: ") || !strings.Contains(got, "with --trust too") {
+		t.Errorf("said %q", got)
 	}
 }
