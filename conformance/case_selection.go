@@ -11,8 +11,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// ReadKnown reads a list for ProducerRun.Known: the name of a case on each line. What follows a #
-// is a comment, and should say why.
+// ReadKnown reads a list for ProducerRun.Known: the name of a case on each line. Empty lines and
+// what follows a # are left out; a comment should say why. A line with several words is an error
+// that names it.
 func ReadKnown(r io.Reader) (names []string, err error) {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {

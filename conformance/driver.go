@@ -119,7 +119,8 @@ type ChildDriver struct {
 	owed    int // answers to scenarios that are awaited no more
 }
 
-// Open starts the program, unless it runs, and waits until it is ready.
+// Open starts the program, unless it runs, and waits until it says that it is ready. ctx bounds the
+// wait; errNotReady says that it did not.
 func (d *ChildDriver) Open(ctx context.Context) error {
 	if d.cmd != nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/aaep-go/aaep/internal/requirements"
 )
 
-// Explain says what a requirement or a case demands, and how it is judged; or why it is not. It
-// returns an error if there is neither a requirement nor a case of that name.
+// Explain writes to w what a requirement or a case demands, and how it is judged; or why it is not.
+// A name that is neither is an error.
 func Explain(w io.Writer, name string) error {
 	var b strings.Builder
 	found := Match(Cases(), name)
@@ -57,7 +57,7 @@ func requirementText(r requirements.Requirement) string {
 			"both": "producers and subscribers", "transport": "transports"}[r.Side], level, r.Text)
 }
 
-// whyUnjudged says why no case of a producer decides a requirement, or "" if one does.
+// whyUnjudged returns why no case of a producer decides the requirement id; "" if one does.
 func whyUnjudged(id string) string {
 	row, ok := requirements.Find(id)
 	switch {
@@ -80,8 +80,8 @@ func whyUnjudgedOfSubscribers(row requirements.Requirement) string {
 	return reasonFor(row, unjudgedOfSubscribers)
 }
 
-// reasonFor returns why no case decides a requirement, from a list of reasons or by what it is
-// about. It is "" where a case is missing.
+// reasonFor returns why no case decides a requirement, from a list of reasons and their ids, or by
+// the requirement's side and strength; "" where a case is missing.
 func reasonFor(row requirements.Requirement, reasons []struct{ reason, ids string }) string {
 	for _, why := range reasons {
 		if slices.Contains(strings.Fields(why.ids), row.ID) {

@@ -197,7 +197,7 @@ func (f follower) countUnmerged() map[string]int {
 	return n
 }
 
-// outputTexts returns the texts of the session's outputs, by their ids.
+// outputTexts returns the texts of the session's outputs up to now, whole, by their ids.
 func (f follower) outputTexts() map[string]string {
 	texts := map[string]string{}
 	for _, m := range ofTypes(f.list, output) {

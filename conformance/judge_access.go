@@ -149,7 +149,8 @@ func judgeUnauthenticated(r *Recording, link int) Finding {
 	return failFinding("no answer came to a subscriber without good credentials", sentOn(r, link)...)
 }
 
-// sentOn returns the first message that the runner sent on a link, as evidence.
+// sentOn returns the first message that the runner sent on a link, as evidence; nil where it sent
+// none.
 func sentOn(r *Recording, link int) []Entry {
 	if all := r.messagesOn(link, true); len(all) > 0 {
 		return []Entry{all[0].Entry}
@@ -157,8 +158,9 @@ func sentOn(r *Recording, link int) []Entry {
 	return nil
 }
 
-// notTaken returns the entry that shows that the target did not take a message on its link, and
-// whether there is one.
+// notTaken returns the entry behind m that shows that the target did not take that message on its
+// link. It returns false where the next thing on that link is a message that was sent, and where
+// there is none.
 func notTaken(r *Recording, m message) (Entry, bool) {
 	for _, e := range r.Entries[m.index+1:] {
 		if e.Link == m.Link && (e.Sent || e.Note == noteNoSend) {

@@ -107,8 +107,8 @@ func (r *Report) addHigherLevelWarnings(rec *Recording) {
 	}
 }
 
-// firstViolation returns what the transport noticed, of whatever kind, in one sentence; "" is
-// nothing.
+// firstViolation returns the first three things that a transport noticed, of whatever kind, in one
+// line; "" where it noticed nothing.
 func (r *Recording) firstViolation() string {
 	var all []string
 	for _, e := range r.Entries {

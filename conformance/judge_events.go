@@ -346,7 +346,8 @@ var answerRows = strings.Fields(`
 var elsewhere = []string{"ENV-021", "ENV-049", "ENV-058", "ENV-059", "ENV-060", "ENV-061", "CONF-031", "CONF-034",
 	"EVT-072"}
 
-// judgeEvents is judgeValid of a scenario run in which events must come.
+// judgeEvents is judgeValid for a scenario run in which events must come: without any to the first
+// subscriber it is inconclusive.
 func judgeEvents(r *Recording) Finding {
 	f := judgeValid(r)
 	if f.Verdict == Pass && len(r.eventsOn(0)) == 0 {

@@ -53,7 +53,8 @@ func runManifest(h *producerHarness) {
 	}
 }
 
-// unwrapManifest returns the manifest in what was published, which may be a signed one.
+// unwrapManifest returns the manifest in what was published: the payload of a signed one,
+// unverified, or a copy of data as it is. It is never nil.
 func unwrapManifest(data []byte) []byte {
 	if parts := bytes.Split(data, []byte(".")); len(parts) == 3 && data[0] != '{' {
 		if payload, err := base64.RawURLEncoding.DecodeString(string(parts[1])); err == nil {

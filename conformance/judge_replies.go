@@ -332,7 +332,8 @@ func judgeTwoSessions(r *Recording) Finding {
 	return passFinding("each of two open questions got its answer", replies[0].Entry, calls[0].Entry, replies[1].Entry)
 }
 
-// secondUnasked says why nothing can be judged by the second subscriber's question.
+// secondUnasked returns the inconclusive finding of a run in which the second subscriber's question
+// is missing, with whether any question came.
 func secondUnasked(r *Recording) Finding {
 	if len(confirmationsOn(r, 0)) == 0 {
 		return inconclusiveFinding(neverAsked)
@@ -378,7 +379,8 @@ func judgeStaysOpen(r *Recording) Finding {
 	return failFinding("after replies that must not count, a good one did not count either", q[0].Entry, good.Entry)
 }
 
-// evidenceWithSent returns a message, and what the runner sent before it.
+// evidenceWithSent returns as evidence the replies that the runner sent to the first link before m,
+// and m itself.
 func evidenceWithSent(r *Recording, m message) (list []Entry) {
 	for _, sent := range ofTypes(r.messagesOn(0, true), "clarification.reply", "confirmation.reply") {
 		if sent.index < m.index {

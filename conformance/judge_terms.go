@@ -590,7 +590,8 @@ func rejectedWith(code string) func(*Recording) Finding {
 	}
 }
 
-// renegotiatedTerms returns what the first renegotiation on the first link asked for.
+// renegotiatedTerms returns what the first renegotiation on the first link asked for; nil where
+// there was none.
 func (r *Recording) renegotiatedTerms() object {
 	for _, m := range ofTypes(r.messagesOn(0, true), "subscription.renegotiate") {
 		return m.objectMember("capabilities")

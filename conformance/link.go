@@ -59,8 +59,8 @@ func (l *link) noteUnreached(step string, err error) {
 	l.err = err
 }
 
-// unreachedReason returns why a link was not established. It ends the link, which then knows how a
-// program has ended.
+// unreachedReason returns why a link was not established: how its program has ended, where it has,
+// or else the error of the link. It closes the link and waits for its reader.
 func (l *link) unreachedReason() error {
 	if l.conn == nil {
 		return l.err
@@ -154,7 +154,8 @@ func (l *link) breakStream() bool {
 // restoreStream lets the event stream be opened again.
 func (l *link) restoreStream() { l.harness.recorder.addEntry(Entry{Link: l.index, Note: noteFound}) }
 
-// awaitRestored blocks while a scenario keeps the link's stream broken.
+// awaitRestored waits, for at most maxRunTime, while a scenario keeps the link's stream broken;
+// otherwise it returns at once.
 func (l *link) awaitRestored() {
 	if _, lost := l.harness.recorder.snapshot().noteOn(l.index, noteLost); lost {
 		l.harness.recorder.awaitCondition(l.harness.ctx, maxRunTime, func(r *Recording) bool {

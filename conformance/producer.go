@@ -188,8 +188,8 @@ func checkExtraCases(extra, cases []Case, plays []string, fits func(*Play) bool)
 	return nil
 }
 
-// whyUnplayable returns why a scenario run cannot be run with what ProducerRun has, such as no
-// second credentials, or "" where it can.
+// whyUnplayable returns why a scenario run (play) cannot be run with what ProducerRun has, such as
+// no second credentials; "" where it can.
 func (run ProducerRun) whyUnplayable(play string) string {
 	switch {
 	case play == unauthenticatedPlay && len(run.Unauthenticated) == 0:

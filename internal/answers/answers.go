@@ -29,7 +29,8 @@ func Decision(line string, languages ...string) aaep.Decision {
 // Kinds are the forms of answer a clarification takes. Without any it takes text.
 type Kinds struct{ Choice, YesNo, Numeric, Text bool }
 
-// KindsOf returns the kinds of answer that a clarification accepts.
+// KindsOf returns the kinds of answer that a clarification accepts; without any, text. Choices
+// count only where it has some.
 func KindsOf(p *aaep.AwaitingClarification) Kinds {
 	accepts := func(k aaep.ResponseKind) bool { return slices.Contains(p.AcceptedResponseKinds, k) }
 	return Kinds{
@@ -116,8 +117,9 @@ func choice(choices []aaep.Choice, line string) (place int, doubtful bool) {
 	return choiceNamed(choices, line)
 }
 
-// choiceNamed returns the place of the choice whose label is a line, whatever its capitals; 0 is
-// none. It is doubtful where several are, and none to the letter.
+// choiceNamed returns the place, from 1, of the choice whose label is a line, to the letter or else
+// with other capitals; 0 is none. doubtful says that several labels fit, and none of them alone to
+// the letter.
 func choiceNamed(choices []aaep.Choice, line string) (place int, doubtful bool) {
 	var exact, alike []int // places
 	for i, c := range choices {

@@ -358,7 +358,7 @@ func (o Options) openHarness(wire, kind string) (*harness, error) {
 	return s, nil
 }
 
-// stopServer ends the listeners and the server process.
+// stopServer ends the listeners and the server process, and returns when that has exited.
 func (s *harness) stopServer() {
 	s.closing.Store(true)
 	for _, l := range s.links {
@@ -380,8 +380,8 @@ func (s *harness) linkEnded() {
 	}
 }
 
-// sendCommand sends the server a command and returns its answer, or 0 once s.err is set, which a
-// failure does. Later commands are then not sent.
+// sendCommand sends the server a command, a word and numbers on one line, and returns its answer. A
+// failure sets s.err; from then on it sends nothing and returns 0.
 func (s *harness) sendCommand(word string, numbers ...int) (answer int64) {
 	if s.linkEnded(); s.err != nil {
 		return 0

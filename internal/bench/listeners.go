@@ -109,8 +109,9 @@ func (all *listeners) readFirst() error {
 	}
 }
 
-// comeAndGo subscribes after the first event, reads all that was said while it was away, leaves,
-// and begins anew.
+// comeAndGo, on a goroutine of its own for each listener, subscribes behind the first event, reads
+// all that was said while it was away, leaves, and begins anew. It ends at the first error but a
+// refusal, which it keeps.
 func (all *listeners) comeAndGo() {
 	for {
 		switch err := all.catchUp(); {

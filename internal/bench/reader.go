@@ -160,8 +160,8 @@ func listenWebSocket(addr, ask string, handshake bool) (*link, error) {
 	}}, nil
 }
 
-// listenUnix connects over a Unix socket, and sends the request ask if handshake is set. The link
-// reads one message at a time, which is valid until the next.
+// listenUnix connects over the Unix socket at addr, and sends the request ask if handshake is set.
+// The link reads one message at a time, which is valid until the next.
 func listenUnix(addr, ask string, handshake bool) (*link, error) {
 	conn, err := net.Dial("unix", addr)
 	if err != nil {

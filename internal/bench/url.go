@@ -108,8 +108,9 @@ func (o Options) connectListeners(ctx context.Context, dialer transports.Dialer,
 // microseconds returns a duration in microseconds, with its fraction.
 func microseconds(d time.Duration) float64 { return float64(d) / 1000 }
 
-// subscribeToAll asks for everything, and to be asked nothing: the agent must not wait for
-// listeners that have no user.
+// subscribeToAll returns a link that is subscribed to all events, in the agent's own pieces, and to
+// no question: the agent must not wait for listeners that have no user. The error is that of the
+// link.
 func subscribeToAll(ctx context.Context, dialer transports.Dialer) (transports.Conn, error) {
 	conn, err := dialer.Dial(ctx)
 	if err != nil {
@@ -145,7 +146,8 @@ func subscribeToAll(ctx context.Context, dialer transports.Dialer) (transports.C
 
 var timestampKey = []byte(`"timestamp":"`)
 
-// findTimestamp finds when an event was made.
+// findTimestamp returns when the event in msg was made, by its first timestamp, without decoding
+// it; false where it has none.
 func findTimestamp(msg []byte) (time.Time, bool) {
 	_, rest, found := bytes.Cut(msg, timestampKey)
 	value, _, _ := bytes.Cut(rest, []byte{'"'})

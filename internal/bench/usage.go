@@ -67,7 +67,7 @@ func (d *delays) quantile(share float64) time.Duration {
 	return 0
 }
 
-// mergeFrom moves all from elsewhere to d.
+// mergeFrom adds all delays of from to d, and empties from.
 func (d *delays) mergeFrom(from *delays) {
 	d.n.Add(from.n.Load())
 	for i := range d.counts {

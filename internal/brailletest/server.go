@@ -81,7 +81,8 @@ func (s *Server) Dial(context.Context) (net.Conn, error) {
 	return client, nil
 }
 
-// ServeConn serves a connection until it ends. A connection from before ends.
+// ServeConn serves a connection of a client until it ends; a display has one client, so that a
+// connection from before is ended.
 func (s *Server) ServeConn(conn net.Conn) {
 	s.mu.Lock()
 	old := s.conn
@@ -95,7 +96,7 @@ func (s *Server) ServeConn(conn net.Conn) {
 	s.release()
 }
 
-// Cut ends the connection, as a BRLTTY that dies.
+// Cut ends the connection, as a BRLTTY that dies does; without one it does nothing.
 func (s *Server) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

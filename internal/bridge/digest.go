@@ -96,7 +96,8 @@ func (d *Digest) Sentences(noun, whose string, kinds []DigestKind) []string {
 	return []string{text}
 }
 
-// describeKind counts the news of a kind, each called a noun, and adds the newest.
+// describeKind returns a sentence with the number of news of a kind, each called a noun, and the
+// newest of them where its text is known.
 func (k *newsOfKind) describeKind(noun string) string {
 	text := words.Count(k.count, noun)
 	if k.latest == "" {

@@ -89,8 +89,9 @@ func CheckMembers(object jsontext.Value, names ...string) error {
 	return nil
 }
 
-// foldMember returns the letters, digits and low lines of a member's name, in lower case. It takes
-// the way by upper case, in which a long s is an S and a dotless i an I.
+// foldMember returns the letters, digits and low lines of a member's name, in lower case, by which
+// names that a lenient reader takes for one are equal. A long s counts as an S, and a dotless i as
+// an i.
 func foldMember(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {

@@ -30,8 +30,8 @@ type Link struct {
 	Logger  *slog.Logger
 }
 
-// Keep attends a link that Connect has taken up, and takes it up again, until ctx ends. The error
-// is that of ctx.
+// Keep attends a link that Connect has taken up, and takes it up again when it is cut, until ctx
+// ends. What is announced of cuts is bounded. The error is that of ctx.
 func (l *Link) Keep(ctx context.Context) error {
 	for retry, cuts := FirstRetry, 0; ; {
 		began := time.Now()

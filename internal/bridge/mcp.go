@@ -84,7 +84,8 @@ func DialMCP(ctx context.Context, s MCPServer) (*MCPClient, error) {
 	return c, nil
 }
 
-// Ping reports that the server is gone, which a stream of notifications does not always do.
+// Ping returns an error if the server cannot be reached, which a stream of notifications does not
+// always show. Any answer, also one that refuses the method, shows that it can.
 func (c *MCPClient) Ping(ctx context.Context) error {
 	var unknown *RemoteError
 	if _, err := c.callMethod(ctx, "ping", map[string]any{}); err != nil && !errors.As(err, &unknown) {
@@ -216,7 +217,8 @@ type statusError struct {
 	text string
 }
 
-// Error names the status and, for one that refuses the token, what to do.
+// Error returns the status that the server answered with and, for one that refuses the token, what
+// to do.
 func (e *statusError) Error() string {
 	if e.code == http.StatusUnauthorized || e.code == http.StatusForbidden {
 		return "the server answers " + e.text + ": give it a token that it knows"

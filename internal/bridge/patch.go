@@ -95,7 +95,8 @@ const (
 	removal                     // of a value that must be there
 )
 
-// applyAt returns value with the edit applied at a pointer; value itself may be changed.
+// applyAt returns value, which it may change, with the edit applied at a pointer of JSON. errPatch
+// says that the pointer is malformed or leads to nothing.
 func (e edit) applyAt(value any, pointer string) (any, error) {
 	names, ok := pointerNames(pointer)
 	if !ok {
@@ -104,8 +105,8 @@ func (e edit) applyAt(value any, pointer string) (any, error) {
 	return e.applyBelow(value, names)
 }
 
-// applyBelow returns value with the edit applied at the place that names lead to from it. Without
-// names that is value itself.
+// applyBelow returns value, which it may change, with the edit applied at the place that names lead
+// to from it; without names that is value itself. errPatch says that there is no such place.
 func (e edit) applyBelow(value any, names []string) (any, error) {
 	if len(names) == 0 {
 		return e.value, nil
@@ -161,8 +162,9 @@ func (e edit) applyToList(list []any, names []string) (any, error) {
 	return list, err
 }
 
-// elementIndex returns the index that a part of a pointer names in a list of so many elements: a
-// number without sign or leading zeros, or "-" for the place behind the last element.
+// elementIndex returns the index that a part of a pointer names in a list of length elements: a
+// number without sign or leading zeros, or "-" for the place behind the last element. ok is false
+// for any other part, and for an index behind that place.
 func elementIndex(name string, length int) (i int, ok bool) {
 	if name == "-" {
 		return length, true

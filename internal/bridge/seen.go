@@ -145,7 +145,7 @@ func (s *Seen) Record(sent time.Time, name ...string) error {
 	return err
 }
 
-// Close closes the file.
+// Close closes the file, if there is one.
 func (s *Seen) Close() error {
 	if s.file == nil {
 		return nil

@@ -80,7 +80,8 @@ func List(parts []string) string {
 // A leaf is a value in JSON that holds no others, by its path in words.
 type leaf struct{ path, value string }
 
-// describeLeaf says what the value is; verb stands between its path and itself.
+// describeLeaf returns the words for a value: its path, verb, and the value, or the value alone
+// where it has no path.
 func (l leaf) describeLeaf(verb string) string {
 	if path := toolwords.Label(l.path); path != "" {
 		return path + verb + l.value

@@ -89,7 +89,8 @@ func (b *Bank) Transfer(ctx context.Context, in Transfer) (string, error) {
 	return fmt.Sprintf("moved $%d", in.Amount), b.Fails
 }
 
-// Check compares what was moved, and how many questions were put.
+// Check fails the test unless so many questions were put, and just these amounts were moved, in any
+// order.
 func (b *Bank) Check(t *testing.T, questions int, moved ...int) {
 	t.Helper()
 	b.mu.Lock()
@@ -110,7 +111,8 @@ func (b *Bank) LastQuestion() string {
 	return b.asked[len(b.asked)-1]
 }
 
-// Wants returns an answer of the model that wants transfers.
+// Wants returns an answer of the model that calls the tool transfer for each of the amounts, in one
+// turn.
 func Wants(amounts ...int) fakemodel.Answer {
 	a := fakemodel.Answer{Says: []string{"I move it."}}
 	for i, amount := range amounts {
@@ -221,7 +223,8 @@ func testIn(t *testing.T, bubble func(*testing.T, func(*testing.T)), run Agent) 
 	})
 }
 
-// SayInTurn returns an Answer that says one thing after the other.
+// SayInTurn returns an Answer that says one decision after the other; it is asked no more often
+// than it has decisions.
 func SayInTurn(ds ...aaep.Decision) Answer {
 	return func(ctx context.Context, l *bridgetest.Listener, ev *aaep.Event) {
 		d := ds[0]

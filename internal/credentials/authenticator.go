@@ -65,7 +65,8 @@ func (d Authenticator) callAuthenticate(r *http.Request) (principal string, err 
 	return d.Authenticate(r)
 }
 
-// RejectionMessage returns a refusal as a message.
+// RejectionMessage returns a refusal as the message that is sent to the subscriber; the time to try
+// again is rounded up to seconds.
 func RejectionMessage(r *aaep.Rejection) *aaep.SubscriptionRejected {
 	m := &aaep.SubscriptionRejected{ReasonCode: r.Code, ReasonMessage: r.Message}
 	if r.RetryAfter > 0 {

@@ -81,7 +81,7 @@ func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (value T, retr
 	return value, retryAfter, err
 }
 
-// currentTime returns the time by Now.
+// currentTime returns the time by f.Now, which tests set, or else the real one.
 func (f *Fetched[T]) currentTime() time.Time {
 	if f.Now != nil {
 		return f.Now()

@@ -222,8 +222,8 @@ func (c *Conn) Send(ctx context.Context, msg []byte) error {
 	}
 }
 
-// writeMessage writes one message to the link, through frames or as the bytes of one frame; the
-// caller has the turn.
+// writeMessage writes one message to the link, as the bytes of one frame where the frames can make
+// those, else through them. It waits until all is out; the caller has the turn.
 func (c *Conn) writeMessage(msg []byte) error {
 	raw, ok := c.frames.(Raw)
 	if !ok {
@@ -287,7 +287,8 @@ func appendEvents(raw Raw, b []byte, events []transports.Event) ([]byte, error) 
 	return b, nil
 }
 
-// Framing names how the link has messages; see transports.Sharer.
+// Framing names how the link has messages, so that links of one framing can share bytes
+// (transports.Sharer); "" where this link cannot share now.
 func (c *Conn) Framing() string {
 	if raw, ok := c.frames.(Raw); ok && c.out.CanTry() {
 		return raw.Framing()

@@ -29,7 +29,8 @@ func (k Kind) Mark(err error) error {
 	return &marked{err, k}
 }
 
-// MarkStatus marks an error that has the status of an answer of HTTP.
+// MarkStatus marks err, which an answer of HTTP with this status led to, as Gateway for 502 and
+// 504; for any other status it returns err as it is.
 func MarkStatus(status int, err error) error {
 	if status == 502 || status == 504 {
 		return Gateway.Mark(err)

@@ -61,7 +61,8 @@ func Path(dialect string, stream bool) string {
 	return "/v1beta/models/gemini:generateContent"
 }
 
-// Medium returns the media type of a streamed answer in a dialect.
+// Medium returns the media type of a streamed answer in a dialect: lines of JSON for Ollama, else
+// an event stream.
 func Medium(dialect string) string {
 	if dialect == Ollama {
 		return "application/x-ndjson"

@@ -67,7 +67,7 @@ func New(ln net.Listener, dial func() (net.Conn, error), plan Plan) *Proxy {
 // Addr is where the Proxy listens.
 func (p *Proxy) Addr() net.Addr { return p.ln.Addr() }
 
-// Ends returns how many connections the plan has ended in each way.
+// Ends returns how many connections the plan has ended in each way, in a map of the caller's.
 func (p *Proxy) Ends() map[End]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +98,8 @@ func (p *Proxy) Hold(up, down bool) {
 	}
 }
 
-// awaitOpen waits until a direction is open; it reports false once the link is gone.
+// awaitOpen waits until a direction, which gate is of, is open; it reports false once the link is
+// gone.
 func (p *Proxy) awaitOpen(l *link, gate *chan struct{}) bool {
 	p.mu.Lock()
 	open := *gate
@@ -189,7 +190,7 @@ type link struct {
 	closing sync.Once
 }
 
-// closeBoth closes both connections.
+// closeBoth closes both connections of the link, as a clean end; later calls do nothing.
 func (l *link) closeBoth() {
 	l.closing.Do(func() {
 		close(l.gone)

@@ -39,7 +39,7 @@ type Played struct {
 	extensions.HapticData
 }
 
-// Patterns returns Names, or all there are.
+// Patterns returns Names, or all patterns there are where Names is nil.
 func (r *Recorder) Patterns() []string {
 	if r.Names != nil {
 		return r.Names

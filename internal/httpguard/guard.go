@@ -74,7 +74,7 @@ func (g Rules) Check(r *http.Request) error {
 }
 
 // allowOrigin returns the end of an error's text that says how the origin, "it" or "that of the
-// page", would be allowed.
+// page", would be allowed; with FixedOrigins, that it cannot be.
 func (g Rules) allowOrigin(origin string) string {
 	if g.FixedOrigins {
 		return "no web page is allowed here, and no option changes that"
@@ -278,7 +278,8 @@ func splitHost(hostport string) (name, port string) {
 	return name, port
 }
 
-// localPort returns the port that the request's connection came to, or "".
+// localPort returns the port that the request's connection came to; "" where it came over something
+// else than TCP.
 func localPort(r *http.Request) string {
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
 		return fmt.Sprint(a.Port)

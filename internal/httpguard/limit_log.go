@@ -170,8 +170,8 @@ func (k *recordCounts) countRecord(kind recordKind, now time.Time) (_ recordKind
 	return kind, true, c.written == maxPerWindow
 }
 
-// countsFor returns the map that a kind is counted in: kinds with principals, who come and go, must
-// not take the room of the others. k.mu is held.
+// countsFor returns the map that a kind is counted in: kinds with a principal have one of their
+// own, so that principals, who come and go, leave the others their room. k.mu is held.
 func (k *recordCounts) countsFor(kind recordKind) map[recordKind]*recordCount {
 	if kind.principal != "" {
 		return k.byPrincipal

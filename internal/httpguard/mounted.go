@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MountPath returns the path that http.StripPrefix, or something like it, removed from a request's
-// path, or "".
+// MountPath returns the path that http.StripPrefix, or something like it, removed from the
+// beginning of a request's path; "" where nothing was removed.
 func MountPath(r *http.Request) string {
 	requested, err := url.ParseRequestURI(r.RequestURI)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// ParseProxies reads the addresses of proxies, "10.0.0.0/8" or "192.0.2.1". A range in which
-// everybody is trusts everybody, and is an error.
+// ParseProxies returns the ranges of addresses of proxies that are trusted, of texts such as
+// "10.0.0.0/8" or "192.0.2.1". A text of another form is an error, and so is a range that holds
+// every address.
 func ParseProxies(ranges []string) (trusted []netip.Prefix, err error) {
 	for _, s := range ranges {
 		p, err := netip.ParsePrefix(s)

@@ -30,7 +30,8 @@ func (f Refusals) Report(r *http.Request, principal, reason, cause string, attrs
 	f.Warn(r, "request refused", principal, reason, attrs...)
 }
 
-// Warn does what Report does, with a message of the caller's.
+// Warn logs a refusal, and counts it by its reason, as Report does, with a message of the caller's.
+// A panic of Count is caught.
 func (f Refusals) Warn(r *http.Request, message, principal, reason string, attrs ...any) {
 	if f.Count != nil {
 		_ = shield.New(f.Log).Call(f.Transport+": Refused", func() error { f.Count(reason); return nil })

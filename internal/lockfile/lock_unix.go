@@ -41,8 +41,8 @@ func Open(path string) (*os.File, error) {
 	return nil, &os.PathError{Op: "lock", Path: path, Err: err}
 }
 
-// checkOwned returns an error unless f is a regular file of this user that no other user may write,
-// or is no regular file at all.
+// checkOwned returns an error for a regular file that is another user's or that others may write;
+// anything but a regular file, such as a device, passes.
 func checkOwned(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
@@ -68,7 +68,8 @@ func Removed(f *os.File) bool {
 	return ok && stat.Nlink == 0
 }
 
-// SyncFolder makes the names in a folder durable, such as that of a file that was made or renamed.
+// SyncFolder makes the names in the folder at path durable, such as that of a file that was made or
+// renamed.
 func SyncFolder(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

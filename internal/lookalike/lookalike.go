@@ -40,7 +40,8 @@ func Visible(s string, limit int) string {
 	return s
 }
 
-// dropInvisible returns r, or -1 for an invisible character; it is for strings.Map.
+// dropInvisible returns r, or -1 for a character that is not seen, which strings.Map then drops;
+// white space stays.
 func dropInvisible(r rune) rune {
 	if !unicode.IsSpace(r) && unicode.In(r, unicode.Cf, unicode.Cc, unicode.Other_Default_Ignorable_Code_Point,
 		unicode.Variation_Selector) {

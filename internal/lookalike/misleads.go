@@ -134,7 +134,8 @@ var lettersForDigits = strings.NewReplacer("0", "o", "1", "i", "!", "i", "¡", "
 // lettersOf returns a text in small letters, without accents and without all that is no letter.
 func lettersOf(s string) string { return strings.ReplaceAll(spacedLettersOf(s), " ", "") }
 
-// spacedLettersOf is lettersOf, but with a blank for each character that is no letter.
+// spacedLettersOf returns the letters of s, folded and without accents, with a blank for each other
+// character, so that words stay apart.
 func spacedLettersOf(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -11,7 +11,8 @@ type Tapped struct {
 	Accepted chan net.Conn
 }
 
-// Tap listens on loopback: with real sockets, so not in a bubble.
+// Tap returns a listener on a free port of loopback that keeps the connections that it accepts for
+// the test. Its sockets are real, so it is of no use in a bubble of virtual time.
 func Tap(t testing.TB) *Tapped {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -76,7 +76,8 @@ func (o *RequestCounts) countMalformed(err error) {
 	}
 }
 
-// Critical is that of producer.Observer.
+// Critical counts how long a critical event waited before it left; it is the method of
+// producer.Observer.
 func (o *RequestCounts) Critical(delay time.Duration) {
 	i, _ := slices.BinarySearch(delayBounds[:], delay.Seconds())
 	o.mu.Lock()

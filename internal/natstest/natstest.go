@@ -166,7 +166,7 @@ func (c *Cluster) URLs() string {
 }
 
 // Ready waits until every server that runs says that it is healthy, and the one that leads hears
-// all of them.
+// all of them. The test fails where that takes longer than leads.
 func (c *Cluster) Ready() {
 	running := 0
 	for _, s := range c.Servers {
@@ -300,7 +300,7 @@ func (s *Server) Start() {
 	}
 }
 
-// Kill kills a server, as kill -9 does.
+// Kill kills a server at once, as kill -9 does, and waits for its end; one that is dead stays so.
 func (s *Server) Kill() {
 	if s.cmd != nil {
 		s.cmd.Process.Kill()

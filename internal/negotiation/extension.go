@@ -343,7 +343,7 @@ func (a *agreedExtension) dataOn(extensions map[string]json.RawMessage, context 
 }
 
 // SameData reports whether two events have the same data of the extensions that this subscription
-// named, so that their text may leave in one event.
+// named, so that their text may leave in one event. Data of other extensions does not count.
 func (t Terms) SameData(x, y *aaep.Event) bool {
 	if len(x.Extensions) == 0 && len(y.Extensions) == 0 {
 		return true

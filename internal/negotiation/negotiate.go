@@ -44,8 +44,9 @@ var (
 	defaultLevels     = []int64{1}
 )
 
-// Negotiate answers a request with the terms that bind from now on. A refusal is an *aaep.Rejection
-// that says why (§5.5.3) and what would be right.
+// Negotiate answers a request with the terms that bind from now on, as far as offer allows what is
+// asked for. A refusal is an *aaep.Rejection that says why (§5.5.3) and what would be right.
+// Package producer calls it for each new subscription.
 func Negotiate(req *aaep.SubscriptionRequest, offer Offer) (Terms, error) {
 	if !isOurMajor(req.AAEPVersion) {
 		return Terms{}, refuseVersion(req.AAEPVersion)

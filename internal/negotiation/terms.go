@@ -93,7 +93,7 @@ func (t Terms) Note() string { return clipNote(strings.Join(t.Notes, " ")) }
 // maxNote is how many characters a note or a reason may have.
 const maxNote = 4096
 
-// clipNote bounds a note to maxNote characters.
+// clipNote returns a note of at most maxNote characters; a longer one ends in "…".
 func clipNote(s string) string {
 	if r := []rune(s); len(r) > maxNote {
 		return string(r[:maxNote-1]) + "…"

@@ -82,8 +82,8 @@ func fetch(t *testing.T, dir, from string, flags []string) {
 	}
 }
 
-// lockFile waits until no other test has the file open, and opens it. It ends with the test's
-// context.
+// lockFile waits until no other test, of any process, has the file at path open, and returns it
+// open and locked. The test fails where it ends first.
 func lockFile(t *testing.T, path string) *os.File {
 	t.Helper()
 	for {

@@ -87,7 +87,7 @@ func (o *Orca) Dial(context.Context) (*dbus.Conn, error) {
 	return client, err
 }
 
-// Serve offers the double on a real bus, under Orca's name. Close ends the connection.
+// Serve offers the double on a real bus, under Orca's name, until Close ends the connection.
 func (o *Orca) Serve(conn *dbus.Conn) error {
 	o.mu.Lock()
 	o.served[conn] = true
@@ -217,7 +217,7 @@ func (o *Orca) Calls() []Call {
 	return slices.Clone(o.calls)
 }
 
-// Close ends all of its connections.
+// Close has Orca leave, and ends all of its connections.
 func (o *Orca) Close() error {
 	o.Be(Absent)
 	o.mu.Lock()

@@ -27,8 +27,8 @@ func Answer(line string, tags ...string) (yes, ok bool) {
 	return false, false
 }
 
-// Decision is Answer to whether something shall be done: then the words by which such an answer is
-// told are answers too.
+// Decision is Answer for a question whether something shall be done: the words by which such an
+// answer is announced, in English or a language of tags, are answers too.
 func Decision(line string, tags ...string) (accept, ok bool) {
 	for _, tag := range append([]string{"en"}, tags...) {
 		for id, accept := range map[ID]bool{SaidAccept: true, SaidReject: false} {

@@ -59,7 +59,8 @@ func catalogueFor(tag string) *catalogue {
 // catalogueOrEnglish is catalogueFor, and English for a language that has no catalogue.
 func catalogueOrEnglish(tag string) *catalogue { return cmp.Or(catalogueFor(tag), english()) }
 
-// Best returns the first of the tags whose language has a catalogue, or "en".
+// Best returns the first of the tags whose language has a catalogue of phrases; "en" where none has
+// one.
 func Best(tags []string) string {
 	if i := slices.IndexFunc(tags, func(tag string) bool { return catalogueFor(tag) != nil }); i >= 0 {
 		return tags[i]

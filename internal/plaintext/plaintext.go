@@ -146,8 +146,8 @@ func (f *Filter) openSequence(letter rune) {
 	}
 }
 
-// Close ends the text: a character that is cut short is replaced, and Out is closed. What comes
-// later is refused. The error is that of Out.
+// Close ends the text and closes Out: a character that is cut short is replaced, and what is
+// written later is refused. The error is that of Out.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -110,8 +110,8 @@ func (r *release) writeArchives(out string) error {
 	return os.WriteFile(filepath.Join(out, sums), []byte(list.String()), 0o644)
 }
 
-// prepareFolder makes a folder, or takes out of it what a release has put there before. A folder
-// that holds anything else is refused.
+// prepareFolder makes the folder out, or takes out of it what a release has put there before. A
+// folder that holds anything else is refused, and stays as it is.
 func prepareFolder(out string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err

@@ -225,7 +225,8 @@ func (f *Follower) IsSilent() bool {
 	return !f.link.silent.IsZero()
 }
 
-// IsAway reports whether it has been announced that the agent cannot be reached.
+// IsAway reports whether it has been announced that the agent cannot be reached; false for a nil
+// Follower, which the agent itself has.
 func (f *Follower) IsAway() bool {
 	if f == nil {
 		return false
@@ -235,7 +236,8 @@ func (f *Follower) IsAway() bool {
 	return f.link.away
 }
 
-// HasLog reports whether the agent's log can be reached; it can by the agent itself.
+// HasLog reports whether the agent's log can be reached; true for a nil Follower, which the agent
+// itself has.
 func (f *Follower) HasLog() bool {
 	if f == nil {
 		return true

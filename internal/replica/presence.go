@@ -44,7 +44,8 @@ type Presence struct {
 	Needs
 }
 
-// MayBeAsked reports whether a question of this kind may be put to the replica.
+// MayBeAsked reports whether a question may be put to the replica: a confirmation, or else a
+// clarification.
 func (p *Presence) MayBeAsked(isConfirmation bool) bool {
 	if isConfirmation {
 		return p.Confirm

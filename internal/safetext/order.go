@@ -249,7 +249,7 @@ func (l *line) decideIsolate(opener, closer int) (stays, breaks bool) {
 	return stays, breaks
 }
 
-// isWithinNumber reports whether the character at k separates digits of one number.
+// isWithinNumber reports whether the character at k separates digits, of one kind, of one number.
 func (l *line) isWithinNumber(k int) bool {
 	if l.class[k]&Separator == 0 {
 		return false
@@ -382,7 +382,8 @@ func (p *markPass) endStretch(next Classes) {
 	p.letter, p.marks, p.lastNumber, p.numbers, p.inNumber = next, p.marks[:0], -1, 0, false
 }
 
-// listTurn makes the last turn a candidate for a U+200E.
+// listTurn makes the last turn a candidate for a U+200E, once, and notes it as the first that no
+// mark covers where that is so.
 func (p *markPass) listTurn() {
 	if !p.turnListed {
 		p.candidates = append(p.candidates, p.turn)

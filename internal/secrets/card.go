@@ -49,7 +49,8 @@ func hasCard(s string) bool {
 	return false
 }
 
-// separatorAt returns the separator of groups that s begins with, a blank or a hyphen, or "".
+// separatorAt returns the separator of groups of digits that s begins with, a blank or a hyphen; ""
+// where it begins with neither.
 func separatorAt(s string) string {
 	for _, sep := range [...]string{" ", "-"} {
 		if strings.HasPrefix(s, sep) {

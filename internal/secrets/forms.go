@@ -43,8 +43,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// digitValue returns the value of a decimal digit: Unicode has those of a script together, from
-// zero to nine.
+// digitValue returns the value of a decimal digit of any script, from 0 to 9: Unicode has those of
+// a script together, from zero on. It returns 0 for any other character.
 func digitValue(r rune) rune {
 	for _, t := range unicode.Nd.R16 {
 		if r >= rune(t.Lo) && r <= rune(t.Hi) {

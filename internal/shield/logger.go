@@ -27,7 +27,7 @@ func (h handler) Enabled(ctx context.Context, level slog.Level) (enabled bool) {
 	return h.Handler.Enabled(ctx, level)
 }
 
-// Handle returns an error if the handler panics.
+// Handle hands the record to the wrapped handler, and returns an error if that panics.
 func (h handler) Handle(ctx context.Context, r slog.Record) (err error) {
 	defer func() {
 		if crash := recover(); crash != nil {

@@ -103,7 +103,8 @@ func run(t *testing.T, dir, socket string, name string, args ...string) (kill fu
 	}
 }
 
-// Transcript returns all that was received and sent.
+// Transcript returns all that was received and sent up to now, in SSIP, a line each; the test fails
+// where it cannot be read.
 func (s *Server) Transcript() string {
 	s.t.Helper()
 	log, err := os.ReadFile(filepath.Join(s.dir, "ssip.log"))

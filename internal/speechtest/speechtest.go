@@ -96,7 +96,8 @@ func (s *Server) serveClient(conn net.Conn) {
 	s.running.Go(func() { s.writeQueued(c) })
 }
 
-// Serve serves those who connect to a listener, until it is closed.
+// Serve serves those who connect to a listener until that is closed, which is nil; any other error
+// of Accept is returned.
 func (s *Server) Serve(l net.Listener) error {
 	for {
 		conn, err := l.Accept()
@@ -216,8 +217,8 @@ func (s *Server) readCommands(c *client) {
 	}
 }
 
-// answerInstead sends what Server.Answer says to a line, and reports whether it said anything. It
-// is called with s.mu held, as all below.
+// answerInstead sends the client what Server.Answer says to a line, and reports whether it said
+// anything; without Server.Answer it returns false. It is called with s.mu held, as all below.
 func (s *Server) answerInstead(c *client, line string) bool {
 	if s.Answer == nil {
 		return false
@@ -378,7 +379,8 @@ func (s *Server) sendEvent(m *message, code, name string) {
 	s.sendLines(to, fmt.Sprintf("%[1]s-%[2]d\r\n%[1]s-%[3]d\r\n%[1]s %[4]s\r\n", code, m.ID, m.Client, name))
 }
 
-// sendLines queues lines for a client, unless the server is stalled.
+// sendLines queues lines for a client, whose own goroutine sends them; where the server is stalled
+// they are dropped.
 func (s *Server) sendLines(c *client, raw string) {
 	if s.stalled {
 		return

@@ -132,7 +132,8 @@ func convertToTime(hundredths int, wordsPerMinute int64) time.Duration {
 }
 
 // countExtra returns what a text costs more, in hundredths of a word, than a voice of its own
-// language takes for it.
+// language takes for it, where the voice speaks these languages: characters of a script that none
+// of them reads are named one by one.
 func countExtra(text string, languages []string) (extra int) {
 	reads := make([]bool, len(named))
 	for _, tag := range languages {
@@ -264,7 +265,8 @@ func parseCodePoint(hexadecimal string) uint32 {
 	return uint32(n)
 }
 
-// rowOf returns the index of the row of Table that decides for a character.
+// rowOf returns the index of the row of Table that decides for a character: the first that has it,
+// else the last row.
 func rowOf(r rune) int {
 	for i, row := range rows[:len(rows)-1] {
 		if unicode.In(r, row.of...) {

@@ -181,7 +181,7 @@ type commandReader struct {
 // hereDocument is what a text that follows begins with, but for <<< which has it in one word.
 var hereDocument = regexp.MustCompile(`^<<-?[ \t]*["'\\]?([A-Za-z_][A-Za-z0-9_]*)["']?`)
 
-// scan reads a command line with depth of them around it.
+// scan reads a command line that depth others are around, and notes in s what of it matters.
 func (s *commandScan) scan(text string, depth int) {
 	r := commandReader{commandScan: s, text: text, depth: depth}
 	for i := 0; i < len(text); i++ {
@@ -190,7 +190,8 @@ func (s *commandScan) scan(text string, depth int) {
 	r.endCommand(false)
 }
 
-// scanNested is scan for a command line within another.
+// scanNested is scan for a command line within another. Blank text has nothing; one nested deeper
+// than mostNested is noted as dangerous, unread.
 func (s *commandScan) scanNested(text string, depth int) {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -522,8 +523,8 @@ func changesInPlace(text string) bool {
 	return strings.HasPrefix(text, "-i") || strings.HasPrefix(text, "--in-place")
 }
 
-// noteWrapped notes what matters among the words that a program such as sudo or xargs runs; excerpt
-// is the whole command, for the words.
+// noteWrapped notes the first that matters among the words that a program such as sudo or xargs
+// runs, else what noteVerb finds; excerpt is the whole command, which stands in the finding.
 func (s *commandScan) noteWrapped(words []word, excerpt string) {
 	for _, w := range words {
 		name := programName(w.text)
@@ -540,7 +541,9 @@ func (s *commandScan) noteWrapped(words []word, excerpt string) {
 	s.noteVerb(words, excerpt)
 }
 
-// noteVerb notes a program whose options, or first words, say that it changes something for good.
+// noteVerb notes a program whose options, or first words, say that it changes something for good,
+// such as --force or delete; excerpt is the command for the finding. Of other words it notes
+// nothing.
 func (s *commandScan) noteVerb(words []word, excerpt string) {
 	for i, w := range words {
 		if forcing[strings.ToLower(w.text)] || i < 4 && !w.quoted && verbs[strings.ToLower(w.text)] {
@@ -550,7 +553,8 @@ func (s *commandScan) noteVerb(words []word, excerpt string) {
 	}
 }
 
-// programName returns the name by which a program is known, of the word that runs it.
+// programName returns the name by which a program is known, of the word that runs it: without
+// folders and .exe, in small letters.
 func programName(text string) string {
 	text = strings.ReplaceAll(text, `\`, "/")
 	if text == "." {

@@ -17,7 +17,8 @@ func Count[N int | int64](n N, thing string) string {
 	return Thousands(int64(n)) + " " + thing + "s"
 }
 
-// Thousands writes a number with separators, without which it is read digit by digit.
+// Thousands returns a number with commas between the thousands, without which a voice reads it
+// digit by digit.
 func Thousands(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	sign := ""

@@ -20,7 +20,8 @@ func rawOf(conn Conn) syscall.RawConn {
 	return nil
 }
 
-// rawConn returns the system's side of a connection, or nil.
+// rawConn returns the system's side of a connection, to write to without waiting; nil where there
+// is none.
 func rawConn(conn syscall.Conn) syscall.RawConn {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -166,8 +166,9 @@ func (w *Writer) WriteBy(deadline time.Time, b []byte) error {
 	return w.writeAll(b)
 }
 
-// writeAll writes the rest that was kept, and b. After an error it keeps what is left of the rest
-// or, if a part of b is out, of b.
+// writeAll writes the rest that was kept of an earlier message, and then b. After an error it keeps
+// what is left of the rest or, if a part of b is out, of b, so that the next write goes on there; b
+// of which nothing is out is the caller's to send again.
 func (w *Writer) writeAll(b []byte) error {
 	restSize := len(w.rest)
 	if restSize > 0 {

@@ -45,7 +45,8 @@ func Start(t *testing.T, dir, name string, args ...string) *Program {
 	return &Program{in, bufio.NewReader(out)}
 }
 
-// Line waits for the next line that the program prints.
+// Line waits for the next line that the program prints, and returns it without blanks around it.
+// The test fails where the output ends first.
 func (p *Program) Line(t *testing.T) string {
 	t.Helper()
 	line, err := p.out.ReadString('\n')
@@ -136,7 +137,8 @@ func (l *Listener) Await(t *testing.T, ok func(heard string, kinds []aaep.Type) 
 	}
 }
 
-// AwaitState waits until the newest announced state has a text.
+// AwaitState waits until the text of the newest state that was announced is text. The test fails
+// when its context ends first.
 func (l *Listener) AwaitState(t *testing.T, text string) {
 	t.Helper()
 	l.Await(t, func(string, []aaep.Type) bool {

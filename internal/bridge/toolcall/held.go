@@ -176,7 +176,8 @@ func (h *Held[P, R]) writeSettled(p P) {
 	}
 }
 
-// writeEntry appends the state of a call to the file and syncs it. The caller holds h.mu.
+// writeEntry appends the state of a call to the file, and syncs it, so that it outlives a crash;
+// without a file it does nothing. The caller holds h.mu.
 func (h *Held[P, R]) writeEntry(p P, state string) error {
 	if h.file == nil {
 		return nil
@@ -226,7 +227,8 @@ func (h *Held[P, R]) markSent(call *Call[P, R]) error {
 	return nil
 }
 
-// Settle records that a call has its outcome. Ask calls it by itself.
+// Settle records that a call has its outcome; Ask calls it by itself. Beyond maxSettled such calls
+// the oldest is forgotten, and could be held anew. It takes h.mu.
 func (h *Held[P, R]) Settle(call *Call[P, R]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -258,7 +260,7 @@ func (h *Held[P, R]) EndGroup(group string) {
 	}
 }
 
-// Close closes the file.
+// Close closes the file, if there is one.
 func (h *Held[P, R]) Close() error {
 	if h.file == nil {
 		return nil
@@ -328,7 +330,7 @@ func Refusal(err error) string {
 	return "the action could not be asked about, and was not done"
 }
 
-// AfterRestart says of a call that an earlier process left what became of it, in words for a
+// AfterRestart returns what became of a call that an earlier process left, as sentences for a
 // person. name is the tool's.
 func (l Left[P]) AfterRestart(name string) string {
 	if l.Sent {
