@@ -279,7 +279,9 @@ func (h *producerHarness) mayStaySilent(l *link) bool {
 		(h.endless || r.hasViolation() || len(r.unreadableOn(l.index)) > 0)
 }
 
-// awaitSessionEnd waits for the end of the session on a link.
+// awaitSessionEnd waits, for at most limit, for the end of the session on a link. It notes in
+// h.mute a target that accepted and then sent nothing for that long, and in h.endless one whose
+// session did not end.
 func (h *producerHarness) awaitSessionEnd(l *link, limit time.Duration) {
 	_, ended := h.awaitEvent(l, limit, completed, errored, cancelled)
 	r := h.recorder.snapshot()

@@ -417,7 +417,8 @@ func (r *Recording) exchanges(link int) (list []exchange) {
 	return list
 }
 
-// renegotiations returns the exchanges on a link but for the request.
+// renegotiations returns the exchanges on a link behind the first, which is the request; nil where
+// there are none.
 func (r *Recording) renegotiations(link int) []exchange {
 	if all := r.exchanges(link); len(all) > 1 {
 		return all[1:]
@@ -463,7 +464,8 @@ func (r *Recording) hasViolation() bool {
 	return slices.ContainsFunc(r.Entries, func(e Entry) bool { return strings.HasPrefix(e.Note, noteBreach) })
 }
 
-// linkCount returns how many links the recording has entries of.
+// linkCount returns how many links the recording has entries of; links without an entry below the
+// highest count too.
 func (r *Recording) linkCount() int {
 	n := 0
 	for _, e := range r.Entries {

@@ -127,7 +127,8 @@ func (r *Report) addResult(res Result) {
 }
 
 // WriteText writes a line for each case that was judged, the verdict first: what passed, then what
-// did not, with the messages that show it.
+// did not, with the messages that show it. Cases that share one cause are named together, and
+// skipped ones are left out.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for _, res := range r.Results {
@@ -198,7 +199,7 @@ func writeResult(b *strings.Builder, res *Result) {
 	}
 }
 
-// Summary returns the verdict in one sentence, and the counts in another.
+// Summary returns the verdict in one sentence, and the counts, the suite and the date in others.
 func (r *Report) Summary() string {
 	verdict := map[Verdict]string{Pass: "passed", Fail: "failed", Inconclusive: "not proved"}[r.Verdict]
 	what := fmt.Sprintf("AAEP %s %s Level %d", r.SpecVersion, r.Kind, r.Level)

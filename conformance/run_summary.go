@@ -25,8 +25,8 @@ type runSummary struct {
 	caller bool // the links are the target's, and what passed the hook is among the marks
 }
 
-// Lane returns the label of a link's lane in the picture: a subscriber, a link of the target, or
-// the hook.
+// Lane returns the label of a link's lane in the picture: a subscriber, or, where the target is one
+// that calls, its link or the hook.
 func (p runSummary) Lane(link int) string {
 	switch {
 	case link == hookLink:

@@ -32,7 +32,8 @@ func watchTogether(h *producerHarness) {
 	h.awaitSessionEnd(l, slow)
 }
 
-// answerTogether is answerQuestion with another subscriber that is asked too.
+// answerTogether returns what a scenario run performs: answerQuestion's work, with do as the
+// answer, while another subscriber is asked too.
 func answerTogether(do func(*link, message)) func(*producerHarness) {
 	answer := answerQuestion(do)
 	return func(h *producerHarness) {

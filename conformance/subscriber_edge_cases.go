@@ -124,7 +124,7 @@ var edgeCases = []edgeCase{
 // manyParts is a text in which few places are between two characters.
 var manyParts = "Signs of many parts: " + strings.Repeat("\U0001F468\u200d\U0001F469\u200d\U0001F467\u200d\U0001F466 o\u0323\u0300e\u0323\u0302 \U0001F44B\U0001F3FD ", 6) + "and an end."
 
-// nestedObject returns objects within each other to a depth.
+// nestedObject returns objects within each other, depth of them inside the outermost.
 func nestedObject(depth int) object {
 	if depth == 0 {
 		return object{}

@@ -248,7 +248,8 @@ func (t *recorder) snapshot() *Recording {
 	return &r
 }
 
-// sendUserAct passes to the hook what the user does next.
+// sendUserAct passes to the hook what the user does next, and records it. A hook that is full, for
+// its target reads nothing, does not get it.
 func (h *subscriberHarness) sendUserAct(act object) {
 	data := encodeObject(act)
 	h.recorder.addEntry(Entry{Link: hookLink, Sent: true, Data: data})
@@ -283,7 +284,7 @@ func (h *subscriberHarness) awaitPresented(eventID string, texts ...string) (don
 	return done
 }
 
-// textOf returns all that was presented of an event.
+// textOf returns all that was presented of an event, with blanks between; "" where nothing was.
 func (r *Recording) textOf(eventID string) string {
 	var all []string
 	for _, m := range r.presentedLines(eventID) {

@@ -84,7 +84,8 @@ func (h *Hook) noteOddLine(line []byte) {
 
 const noteOddLine = "the target prints lines, but none that has an event_id and is one JSON object, or a log: the first is "
 
-// Next returns what the user does next, without a line end.
+// Next returns what the user does next, as JSON without a line end. It waits for that until ctx
+// ends, with ctx's error. A program for a subscriber of another language calls it in a loop.
 func (h *Hook) Next(ctx context.Context) ([]byte, error) {
 	select {
 	case act := <-h.acts:
@@ -106,7 +107,8 @@ func (h *Hook) isUsed() bool {
 	return h.lines.Load() > 0
 }
 
-// presentedLines returns what was presented of an event, in order.
+// presentedLines returns the lines by which the target said that it presented text of an event, in
+// order; nil where there are none.
 func (r *Recording) presentedLines(eventID string) (list []message) {
 	for _, m := range r.messagesOn(hookLink, false) {
 		if _, ok := m.members["text"].(string); ok && m.stringMember("event_id") == eventID {

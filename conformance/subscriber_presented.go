@@ -527,7 +527,7 @@ func judgeWords(r *Recording, events map[string]string) Finding {
 	return passIfAny(n, "events were presented in the words that were chosen")
 }
 
-// judgeFragments judges each of heldOutputs; the first that is wrong decides.
+// judgeFragments judges each of heldOutputs; the first that does not pass decides.
 func judgeFragments(r *Recording) (f Finding) {
 	for _, o := range heldOutputs {
 		if f = judgeFragment(r, o); f.Verdict != Pass {

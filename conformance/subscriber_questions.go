@@ -51,7 +51,8 @@ func (c *targetConn) askDecision(label, session string, seconds int, risk, actio
 	return q, c.harness.awaitPresented(c.emitEvent(q), action, theConsequence)
 }
 
-// questionEvent returns an event that asks for a decision.
+// questionEvent returns an event of a session that asks for a decision within so many seconds. One
+// of high risk is irreversible. label is the name by which the judge finds the event.
 func (c *targetConn) questionEvent(label, session string, seconds int, risk, action string) object {
 	irreversible := risk == "high"
 	return c.newEvent(label, session, confirm, theAction, object{"action": action, "consequence": theConsequence,
@@ -103,7 +104,8 @@ func (c *targetConn) letUserDecide(q object, act object) bool {
 // slowPace is how many words a minute a patient listener hears.
 const slowPace = 100
 
-// awaitReply waits for the reply to a question.
+// awaitReply waits for the reply to the question q for as long as the run has patience, and reports
+// whether it came.
 func (c *targetConn) awaitReply(q object) bool {
 	return c.harness.awaitCondition(c.harness.patience,
 		func(r *Recording) bool { return len(r.repliesTo(q["reply_token"])) > 0 })
@@ -358,7 +360,7 @@ var settledElsewhere = []withdrawal{
 	{"withdrawablecalled", false, state, "Somebody else has answered", object{"to_state": "calling_tool"}},
 }
 
-// repliesTo returns the replies with a token, on any call.
+// repliesTo returns the replies with a token that the target sent, on any of its connections.
 func (r *Recording) repliesTo(token any) (list []message) {
 	for _, m := range r.repliesReceived() {
 		if m.members["reply_token"] == token {

@@ -93,7 +93,7 @@ func isLogEntry(e Entry) bool {
 	return e.Link == hookLink && !e.Sent && e.Note == "" && jsonv2.Unmarshal(e.Data, &line) == nil && line.Log != ""
 }
 
-// logEntries returns the lines that the target reported for an operator.
+// logEntries returns the lines that the target reported for an operator, in order.
 func (r *Recording) logEntries() (list []message) {
 	for _, m := range r.messagesOn(hookLink, false) {
 		if m.stringMember("log") != "" {

@@ -219,7 +219,8 @@ func (c *targetConn) awaitMessage(typ string, n int) (ok bool) {
 	return ok
 }
 
-// agreedVerbosity returns what the target is configured for.
+// agreedVerbosity returns the verbosity that was agreed with the target on this connection; normal
+// where none was.
 func (c *targetConn) agreedVerbosity() string {
 	if v, _ := c.terms["preferred_verbosity"].(string); v != "" {
 		return v
@@ -282,7 +283,8 @@ func (c *targetConn) emitEvent(e object) string {
 	return id
 }
 
-// currentState returns the state that a session was last announced to be in.
+// currentState returns the state that a session was last announced to be in on this connection;
+// idle at first.
 func (c *targetConn) currentState(session string) string {
 	if now := c.states[session]; now != "" {
 		return now
@@ -317,7 +319,8 @@ func (c *targetConn) awaitRate(e object) {
 	c.sentTimes = append(c.sentTimes, time.Now())
 }
 
-// breakConnection ends the connection without a subscription.close.
+// breakConnection breaks the connection as a network does, without a subscription.close, and
+// records that.
 func (c *targetConn) breakConnection() {
 	c.harness.recorder.addEntry(Entry{Link: c.index, Note: noteCut})
 	if breaks, ok := c.conn.(interface{ Cut() }); ok {
@@ -327,7 +330,8 @@ func (c *targetConn) breakConnection() {
 	c.conn.Close()
 }
 
-// closeConnection ends the connection as a producer that shuts down does.
+// closeConnection ends the connection as a producer that shuts down does: with a
+// subscription.close, for which it waits a second at most.
 func (c *targetConn) closeConnection() {
 	ctx, cancel := context.WithTimeout(c.harness.ctx, time.Second)
 	defer cancel()

@@ -10,7 +10,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// requestedCapabilities returns what the request on a link asked for.
+// requestedCapabilities returns what the first request on a link asked for; nil where there was
+// none.
 func requestedCapabilities(r *Recording, link int) object {
 	for _, m := range ofTypes(r.messagesOn(link, true), "subscription.request") {
 		return m.objectMember("capabilities")
@@ -40,7 +41,8 @@ func honoredTerms(r *Recording, link int) object {
 	return a.objectMember("honored_capabilities")
 }
 
-// agreedRate returns the lower of the requested and the honored rate, and whether there is either.
+// agreedRate returns the lower of the requested and the honored rate on a link, in events a second;
+// false where there is neither.
 func (r *Recording) agreedRate(link int) (float64, bool) {
 	asked, ok := requestedCapabilities(r, link)["max_events_per_second"].(float64)
 	if rate, said := honoredTerms(r, link)["max_events_per_second"].(float64); said && (!ok || rate < asked) {
@@ -54,7 +56,7 @@ func honoredList(r *Recording, link int, name string) (list []string) {
 	return stringList(honoredTerms(r, link)[name])
 }
 
-// jsonText returns a value as JSON, for a finding.
+// jsonText returns a value as JSON on one line, safe to show, for a finding.
 func jsonText(v any) string {
 	data, err := jsonv2.Marshal(v, jsonv2.Deterministic(true))
 	if err != nil {

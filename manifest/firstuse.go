@@ -244,7 +244,8 @@ func findLookalike(agents []knownAgent, index int, m *Manifest) string {
 	return ""
 }
 
-// readFile returns the agents in the file, in the order of meeting; none where there is no file.
+// readFile returns the agents in the file, in the order of meeting; none where there is no file. A
+// file that others can open, or that has another form, is an error.
 func (f *FirstUse) readFile() ([]knownAgent, error) {
 	text, err := credentials.ReadOwn(f.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -179,7 +179,8 @@ func parsePEM(text []byte) (keys []key, err error) {
 	return keys, nil
 }
 
-// checkCertificateUse refuses a certificate whose key is for other purposes.
+// checkCertificateUse returns an error for a certificate that says what its key is for, and leaves
+// out digital signatures.
 func checkCertificateUse(c *x509.Certificate) error {
 	if c.KeyUsage != 0 && c.KeyUsage&x509.KeyUsageDigitalSignature == 0 {
 		return fmt.Errorf("%w: the certificate's key is not for digital signatures", errKeyUse)

@@ -139,8 +139,8 @@ func Parse(data []byte) (*Manifest, error) {
 	return f.readManifest()
 }
 
-// readManifest returns the manifest of a form that was decoded, with its context, and refuses one
-// of another type and one without an agent_id.
+// readManifest returns the manifest of a form that was decoded, with its context. One of another
+// type, or without an agent_id, is an error.
 func (f *manifestForm) readManifest() (*Manifest, error) {
 	if f.Type != "" && aaep.CompactType(f.Type) != Type {
 		return nil, fmt.Errorf("manifest: its type is %q, want %s", aaep.SafeText(f.Type), Type)

@@ -135,8 +135,9 @@ func (t *token) verifySignature(k *key, now time.Time) ([]byte, error) {
 	return payload, nil
 }
 
-// checkAlgorithm returns an error unless alg is one that the Verifier allows, and an error if the
-// Verifier allows one that does not exist here.
+// checkAlgorithm returns an error unless the Verifier allows alg; without Verifier.Algorithms that
+// is ES256 and RS256. An algorithm in that list that does not exist here is an error too, whatever
+// alg is.
 func (v *Verifier) checkAlgorithm(alg string) error {
 	list := v.Algorithms
 	if list == nil {

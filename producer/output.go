@@ -131,8 +131,8 @@ func (o *Output) changeAttribute(apply func()) error {
 	return nil
 }
 
-// checkWritable returns an error if o takes no text any more, with the Session's mu held:
-// ErrNoSession, ErrSessionOver or errOutputClosed.
+// checkWritable returns why o takes no text any more, with the Session's mu held: ErrNoSession,
+// ErrSessionOver or errOutputClosed; nil while it does.
 func (o *Output) checkWritable() error {
 	switch {
 	case o.s.p == nil:

@@ -25,7 +25,8 @@ func (a replicaAgent) ApplyPresence(now replica.Presence) {
 	a.p.board.UpdateReplica(now, a.p.leader.Apply)
 }
 
-// ExtendQuestion gives a question more time; see questions.Board.
+// ExtendQuestion gives a question more time for the asker, a subscription of the replica id, and
+// reports whether it did; see questions.Board.
 func (a replicaAgent) ExtendQuestion(id string, asker audit.Subscription, token aaep.ReplyToken) bool {
 	return a.p.board.Extend(id, asker, token)
 }

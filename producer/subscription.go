@@ -30,9 +30,9 @@ type subscription struct {
 	pace            atomic.Int64
 }
 
-// MayBeAsked reports whether a question of this kind may be put to the subscription: its terms and
-// its rights allow the reply. Any goroutine may call it; the answer holds as long as
-// Board.HoldRecipients does.
+// MayBeAsked reports whether a question may be put to the subscription, a confirmation or else a
+// clarification: its terms and its rights allow the reply. Any goroutine may call it; the answer
+// holds as long as Board.HoldRecipients does.
 func (sub *subscription) MayBeAsked(isConfirmation bool) bool {
 	if isConfirmation {
 		return sub.confirms.Load()

@@ -267,7 +267,8 @@ func describeAccepted(p *aaep.AwaitingClarification) string {
 	return strings.Join(list, " or ")
 }
 
-// choiceValues returns the values of choices.
+// choiceValues returns the values of choices, in their order, for an error that names what would be
+// right.
 func choiceValues(choices []aaep.Choice) []string {
 	var list []string
 	for _, c := range choices {

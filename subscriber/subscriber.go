@@ -306,7 +306,8 @@ func (s *Subscription) sendClose(ctx context.Context, conn transports.Conn, id s
 	return s.sendMessage(ctx, conn, m)
 }
 
-// sendMessage encodes and sends a message. An invalid one is an error, and is not sent.
+// sendMessage encodes and sends a message on conn, within ctx. An invalid message is an
+// *aaep.InvalidError, and is not sent.
 func (s *Subscription) sendMessage(ctx context.Context, conn transports.Conn, m aaep.Message) error {
 	msg, err := aaep.Encode(m)
 	if err != nil {

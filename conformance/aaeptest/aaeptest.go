@@ -40,7 +40,8 @@ func Producer(t *testing.T, run conformance.ProducerRun) *conformance.Report {
 	return report
 }
 
-// Subscriber is Producer for a subscriber.
+// Subscriber is Producer for a subscriber: it proves the target of run, fails the test for what
+// does not pass, and returns the report.
 func Subscriber(t *testing.T, run conformance.SubscriberRun) *conformance.Report {
 	t.Helper()
 	report, err := run.Prove(t.Context())

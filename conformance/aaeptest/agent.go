@@ -122,7 +122,8 @@ func hangInTool(ctx context.Context, s *producer.Session, timeout time.Duration)
 	return err
 }
 
-// askToPay asks for an irreversible action.
+// askToPay asks for an irreversible action, with this time to answer, and waits for the decision,
+// whose error it returns.
 func askToPay(ctx context.Context, s *producer.Session, timeout time.Duration) error {
 	return askPatiently(timeout, func(timeout time.Duration) error {
 		_, err := s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: timeout,

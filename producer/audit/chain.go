@@ -136,7 +136,7 @@ type Fault struct {
 	Detail string
 }
 
-// Error names the place, the kind of fault, and the detail.
+// Error returns the place in the trail, the kind of fault, and the detail.
 func (f *Fault) Error() string {
 	place := "the trail"
 	if f.Line > 0 {
@@ -202,7 +202,8 @@ func (c *chain) addTorn(line []byte) {
 	c.addHash(line)
 }
 
-// addHash adds a line to c.covered.
+// addHash adds a line to c.covered, the hash that the next record must name, and makes that hash
+// where it is nil; lines are joined by a line end.
 func (c *chain) addHash(line []byte) {
 	if c.covered == nil {
 		c.covered = sha256.New()
@@ -248,7 +249,8 @@ func (c *chain) checkLink(e Entry) *Fault {
 	return fault
 }
 
-// missingText returns the detail of a Fault that says that the records first to last are missing.
+// missingText returns the detail of a Fault that says that the records first to last, which may be
+// one, are missing.
 func missingText(first, last uint64) string {
 	if first == last {
 		return fmt.Sprintf("record %d is missing", first)

@@ -18,7 +18,8 @@ func Slog(l *slog.Logger) Sink { return slogSink{l.Handler()} }
 // A slogSink is the Sink of Slog.
 type slogSink struct{ slog.Handler }
 
-// Record hands r to the handler, if its level is enabled.
+// Record hands r, at the level Info and with the time now where it has none, to the handler;
+// nothing where that level is off. The error is the handler's.
 func (s slogSink) Record(r Record) error {
 	ctx := context.Background()
 	if !s.Enabled(ctx, slog.LevelInfo) {
@@ -141,7 +142,7 @@ func subscriptionsAttrs(subs []Subscription) (g attrGroup) {
 	return g
 }
 
-// subscriptionAttrs returns the attributes of one subscription.
+// subscriptionAttrs returns the attributes of one subscription, but for those that are empty.
 func subscriptionAttrs(s Subscription) (g attrGroup) {
 	g.addText("subscription_id", s.SubscriptionID)
 	g.addText("subscriber_id", s.SubscriberID)

@@ -217,7 +217,8 @@ func (a *answer) addCall(key, name string) {
 	}
 }
 
-// dropCall takes back addCall: the provider has run the tool itself.
+// dropCall takes back addCall for the call of a key, since the provider has run the tool itself; an
+// unknown key does nothing.
 func (a *answer) dropCall(key string) {
 	i := slices.IndexFunc(a.calls, func(c *call) bool { return c.key == clipKey(key) })
 	if i >= 0 {

@@ -62,7 +62,8 @@ func newAnswerBody(ctx context.Context, resp *http.Response, x *turn, d dialect,
 	return t
 }
 
-// Read reads from the body underneath, and looks at what came before it returns.
+// Read reads from the body underneath, and looks at what came before it returns that. The client
+// gets the bytes and the error unchanged.
 func (t *answerBody) Read(p []byte) (int, error) {
 	n, err := t.body.Read(p)
 	t.mu.Lock()

@@ -77,7 +77,8 @@ type entry struct {
 	Parts   jsontext.Value `json:"parts"`
 }
 
-// entries returns the entries of the conversation so far, oldest first.
+// entries returns the entries of the conversation so far, oldest first, in whichever member the
+// provider's format has them.
 func (in *proxyRequest) entries() []jsontext.Value {
 	var input []jsontext.Value
 	if in.Input.Kind() == '[' {
@@ -94,7 +95,8 @@ func isModelEntry(raw jsontext.Value) bool {
 	return e.Role == "assistant" || e.Role == "model" || e.Type == "reasoning" || strings.HasSuffix(e.Type, "_call")
 }
 
-// modelOf returns the name of the model, which Gemini's requests have in their path.
+// modelOf returns the name of the model that a request asks for: the one in the body, or else in
+// the path, where Gemini's requests have it.
 func (in *proxyRequest) modelOf(path string) string {
 	if _, name, ok := strings.Cut(path, "/models/"); ok && in.Model == "" {
 		name, _, _ = strings.Cut(name, ":")
@@ -122,7 +124,7 @@ func (in *proxyRequest) wantsJSON() bool {
 }
 
 // wantsChoice reports whether the answer can only be a few tokens, or the call of one tool that the
-// program has chosen itself.
+// program has chosen itself: such a request is the program's own.
 func (in *proxyRequest) wantsChoice() bool {
 	tokens := []int{in.MaxTokens, in.MaxCompletion, in.MaxOutput, in.Options.Predict, in.GenerationConfig.MaxOutput}
 	if n := slices.Max(tokens); n > 0 && n <= maxChoiceTokens {

@@ -168,7 +168,8 @@ func (c *chatAnswer) collectCall(index int, id, name string) {
 	}
 }
 
-// finishAnswer adds the collected calls and sets the ending.
+// finishAnswer writes the text that is held back, adds the collected calls that have a name, and
+// sets the ending, at the end of an answer in the chat format.
 func (c *chatAnswer) finishAnswer(end ending) {
 	c.writeText(c.reasoning.takeHeld())
 	for _, call := range c.order {

@@ -19,7 +19,8 @@ type messagesBlock struct {
 }
 
 // messagesRequest reads the results and the calls of tools behind the last answer of the
-// conversation in a body of the messages format.
+// conversation in a body of the messages format. Of a body that cannot be read, it has what was
+// read up to there.
 func messagesRequest(body []byte) (q request) {
 	var in struct {
 		Messages []struct {

@@ -22,7 +22,8 @@ type responsesItem struct {
 }
 
 // responsesRequest reads the calls and the results of tools among the input items of a body of the
-// responses format, and whether JSON is wanted.
+// responses format, and whether JSON is wanted. Of a body that cannot be read, it has what was read
+// up to there.
 func responsesRequest(body []byte) (q request) {
 	var in struct {
 		Input jsontext.Value `json:"input"`

@@ -108,7 +108,8 @@ type Tap struct {
 	speaking        uint64          // the id of the program that was told of last; see switchProgram
 }
 
-// New returns a Tap that announces models' answers through p.
+// New returns a Tap that announces models' answers through p, in the languages of p's manifest. A
+// Producer that New of package producer did not make gives errors later.
 func New(p *producer.Producer) *Tap {
 	t := &Tap{producer: p, guarded: map[string]bool{}, knownTools: map[string]bool{}}
 	if m, err := p.Manifest(); err == nil { // else made says so
@@ -290,7 +291,8 @@ func bodyOf(r *http.Request) (*http.Request, []byte, bool) {
 // localize returns one of the SDK's own sentences in the languages of the agent.
 func (t *Tap) localize(id phrase.ID) aaep.Text { return phrase.Text(t.languages, id, "") }
 
-// aboutRequest returns what a session of a program's request is about.
+// aboutRequest returns what a session of a request is about: the program that made it, where its
+// name is known, in the agent's languages.
 func (t *Tap) aboutRequest(from program) aaep.Text {
 	if from.name == "" {
 		return t.localize(phrase.Request)

@@ -116,8 +116,8 @@ func logFailure(ctx context.Context, addr string, err error) error {
 	return err
 }
 
-// ListenAndServe listens at a TCP address and serves p there as Serve does. The error may be that
-// of listening.
+// ListenAndServe listens at a TCP address and serves p there as Serve does, until p is shut down,
+// which the end of ctx begins. The error is that of listening or of Serve.
 func (s *Server) ListenAndServe(ctx context.Context, addr string, p *producer.Producer) error {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -307,7 +307,8 @@ func (s *Server) mountAgent(ctx context.Context, p *producer.Producer, hosts []s
 }
 
 // checkAddress reports whether the listener's address is loopback. One that other machines can
-// reach is an error without TLS and Authenticate (INV-47, D-71).
+// reach is an error without both TLS and Authenticate (INV-47, D-71), and so is one that is not of
+// TCP.
 func (s *Server) checkAddress(addr net.Addr) (loopback bool, err error) {
 	a, ok := addr.(*net.TCPAddr)
 	switch {

@@ -120,8 +120,8 @@ func one(yes bool) int {
 	return 0
 }
 
-// Watch reports p's counts whenever they are collected, until stop is called. The error is that of
-// the meter, and nothing is watched then.
+// Watch reports p's counts whenever they are collected, until stop is called, which returns the
+// meter's error. After an error of Watch nothing is watched and stop is nil.
 func (t *Telemetry) Watch(p *producer.Producer) (stop func() error, err error) {
 	var instruments []metric.Observable
 	var observers []func(metric.Observer, producer.Stats) // one for each instrument

@@ -101,7 +101,8 @@ func keyFile(auth string) string {
 	return ""
 }
 
-// readKeyFile returns what a key file holds, as much as fits a packet. An empty file is an error.
+// readKeyFile returns what a key file of BRLTTY holds, as much as fits a packet. A file that is
+// empty or cannot be read is an error that names it.
 func readKeyFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -132,8 +133,8 @@ func readExpected(conn net.Conn, kind packetType) (packet, error) {
 	return p, nil
 }
 
-// readPackets passes on keys, changes, refusals and answers until the connection ends. It is a
-// goroutine of its own and never waits for a reader.
+// readPackets passes on keys, changes, refusals and answers until the connection ends, and then
+// sets c.err and closes c.done. It is a goroutine of its own and never waits for a reader.
 func (c *client) readPackets() {
 	defer c.conn.Close() // what is being written then fails, and done says why
 	defer close(c.done)

@@ -120,8 +120,8 @@ func openDisplay(ctx context.Context, options Options) (*Display, error) {
 	return d, err
 }
 
-// startDisplay opens a display on a connection, and starts the goroutine that owns it; where it
-// cannot, it closes the connection.
+// startDisplay opens a display on a connection to BRLTTY, and starts the goroutine that owns it; on
+// an error it closes the connection. Open calls it.
 func startDisplay(conn net.Conn, options Options) (*Display, error) {
 	c, err := newClient(conn, cmp.Or(keyFile(os.Getenv("BRLAPI_AUTH")), "/etc/brlapi.key"))
 	if err != nil {
@@ -344,7 +344,8 @@ func (d *Display) giveBack() error {
 }
 
 // measureDisplay asks how many cells there are, and lays out the texts anew if that has changed;
-// what is shown is then written again. Zero cells stand for no display.
+// what is shown is then written again. Zero cells stand for no display. Only the goroutine that
+// owns the reader calls it.
 func (d *Display) measureDisplay() error {
 	cells, err := d.client.displaySize()
 	if err != nil {

@@ -174,7 +174,8 @@ func (p *process) translateLine(line string) (string, error) {
 	}
 }
 
-// translateLine translates a line by a table, and ends a process that does not answer. It is called
+// translateLine translates a line of text to braille by a table, in a process that is kept for
+// later lines; one that does not answer is ended, and the next line starts another. It is called
 // with l.mu held.
 func (l *translator) translateLine(table, line string) (string, error) {
 	p := l.processFor(table)

@@ -76,7 +76,7 @@ func (p packet) encodeWire() []byte {
 	return append(b, p.body...)
 }
 
-// appendNumbers returns numbers in network order.
+// appendNumbers returns numbers as the protocol has them: four bytes each, in network order.
 func appendNumbers(values ...uint32) []byte {
 	var b []byte
 	for _, v := range values {

@@ -154,8 +154,9 @@ func (r *reader) setCells(cells int, now time.Time) {
 	}
 }
 
-// pressKey does at once what a key asks for. A key that was pressed for what stood there a moment
-// ago does nothing.
+// pressKey does at once what a key asks for: it turns pages, or goes to another text. A key that
+// was pressed for what stood there a moment ago, before it changed by itself, does nothing; nor
+// does one while nothing is shown.
 func (r *reader) pressKey(k key, now time.Time) {
 	if r.shown == nil {
 		return

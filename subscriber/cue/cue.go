@@ -68,7 +68,7 @@ type Output struct {
 	felt    time.Time // when that was
 }
 
-// New returns an Output, which owns the device from now on.
+// New returns an Output that plays the patterns of device, which it owns from now on and closes.
 func New(device Device) *Output {
 	o := &Output{device: device, closed: make(chan struct{})}
 	o.close = sync.OnceValue(func() error {

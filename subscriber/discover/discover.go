@@ -57,7 +57,8 @@ type Way struct {
 	Dialer  transports.Dialer
 }
 
-// Dialers returns the dialers of the ways, for subscriber.Config.Fallback.
+// Dialers returns the dialers of the ways, in their order, for subscriber.Config.Fallback; nil for
+// none.
 func Dialers(ways []Way) []transports.Dialer {
 	var dialers []transports.Dialer
 	for _, w := range ways {
@@ -129,8 +130,8 @@ func (o *Options) localWay(name string) (Way, error) {
 	return Way{LocalTransport, LocalScheme + path, ipc.Dialer{Path: path}}, err
 }
 
-// LocalPath completes an agent's id to the path of its socket, or pipe on Windows; a path stays as
-// it is.
+// LocalPath completes an agent's id to the path of its socket, or pipe on Windows; a name with a
+// separator of folders is a path, and stays as it is. An empty name is an error.
 func LocalPath(name string) (string, error) {
 	switch {
 	case name == "":

@@ -109,8 +109,10 @@ func failure(code, _ uintptr, _ error) error {
 	}
 }
 
-// Present gives NVDA the text, for the voice and the braille display, and returns nil when it was
-// spoken to its end and announce.ErrCut when it was not. When ctx ends first, NVDA is silenced.
+// Present gives NVDA the text of u, for the voice and the braille display, and returns once it was
+// spoken: nil when that was to its end, announce.ErrCut when it was not, announce.ErrClosed after
+// Close, ErrHung while an earlier text has no end yet. When ctx ends first, NVDA is silenced, and
+// the error is ctx's.
 func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	if err := ctx.Err(); err != nil {
 		return err

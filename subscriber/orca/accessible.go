@@ -71,7 +71,8 @@ func (a *accessible) referenceTo(path dbus.ObjectPath) reference {
 	return reference{a.conn.Names()[0], path}
 }
 
-// exportObject lets other programs ask an object for these interfaces, and for its properties.
+// exportObject lets other programs on the bus ask an object for these interfaces, and for its
+// properties. The error is the connection's.
 func (a *accessible) exportObject(o *object, interfaces ...string) error {
 	o.interfaces = interfaces
 	for _, name := range append([]string{properties}, interfaces...) {
@@ -125,7 +126,8 @@ func (o *object) propertyValue(name string) (dbus.Variant, bool) {
 	return dbus.MakeVariant(value), known
 }
 
-// parentReference returns the application for a notification, and the desktop for the application.
+// parentReference returns the parent of the object in the tree of accessibility: the application
+// for a notification, and the desktop for the application.
 func (o *object) parentReference() reference {
 	if o.path == rootPath {
 		return o.of.parent
@@ -142,7 +144,8 @@ func (o *object) Get(_, name string) (dbus.Variant, *dbus.Error) {
 	return value, nil
 }
 
-// GetAll is the method of org.freedesktop.DBus.Properties: it returns all properties.
+// GetAll is the method of org.freedesktop.DBus.Properties: it returns all properties, whatever
+// interface is asked for.
 func (o *object) GetAll(string) (map[string]dbus.Variant, *dbus.Error) {
 	values := map[string]dbus.Variant{}
 	for _, name := range []string{"Name", "Description", "Parent", "ChildCount", "Locale", "AccessibleId"} {

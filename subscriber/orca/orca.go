@@ -286,7 +286,7 @@ type reply struct {
 }
 
 // storeResult stores the one result of a call in what result points to, or returns the call's
-// error.
+// error; a result of another type is an error too.
 func (r reply) storeResult(result any) error {
 	if r.err != nil {
 		return r.err

@@ -114,7 +114,8 @@ func (c *voices) rankVoice(want, have languageTag) int {
 	return 1
 }
 
-// usualScript returns the script of a tag, or the one in which its language is mostly written.
+// usualScript returns the script that a tag names, or else the one in which its language is mostly
+// written.
 func usualScript(t languageTag) string {
 	if t.script != "" {
 		return t.script

@@ -320,7 +320,8 @@ func (o *Output) endWithError(err error) {
 	o.link.conn.Close()
 }
 
-// userName returns the user's name, for the server's own book-keeping.
+// userName returns the name of the system's user, for the server's own book-keeping; "user" where
+// it is unknown or no word that the server takes.
 func userName() string {
 	if u, err := user.Current(); err == nil && commandWord(u.Username) != "" {
 		return commandWord(u.Username)

@@ -123,7 +123,8 @@ const (
 	resumedFor = time.Second
 )
 
-// watch calls noteRunning until done is closed.
+// watch calls noteRunning every beatEvery until done is closed, so that a stop of the whole program
+// shows as a gap. It is a goroutine of its own.
 func (s *stalls) watch(done <-chan struct{}) {
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()

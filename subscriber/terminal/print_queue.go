@@ -143,7 +143,8 @@ func (q *printQueue) do(ctx context.Context, job *printJob) error {
 	}
 }
 
-// dropJob drops a job that is not begun, and reports whether it was one.
+// dropJob drops a job that printJobs has not begun, and reports whether it did. Any goroutine may
+// call it.
 func (q *printQueue) dropJob(job *printJob) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
