@@ -135,26 +135,10 @@ func decidingError(err error) error {
 // It returns the link to read on, or an error and the last link there was. The reading goroutine
 // calls it.
 func (s *Subscription) reconnect(conn transports.Conn, cause error, attempt *int) (transports.Conn, error) {
-	r, _ := conn.(transports.Reopener)
-	tries := 0
-	for broke := time.Now(); r != nil && errors.Is(cause, transports.ErrInterrupted) &&
-		(tries < leastResumes || time.Since(broke) < resumeFor); tries++ {
-		if err := s.waitBeforeAttempt(cause, attempt); err != nil {
-			return conn, err
-		}
-		var whole bool
-		if whole, cause = s.reopenStream(r); cause == nil {
-			if !whole {
-				s.reportLost()
-			}
-			return conn, nil
-		}
-		if s.ctx.Err() != nil {
-			return conn, cause
-		}
-		s.noteFailedAttempt(cause)
+	resumed, tries, cause, err := s.resumeStream(conn, cause, attempt)
+	if resumed || err != nil {
+		return conn, err
 	}
-
 	if tries > 0 && s.isRenegotiating() { // a refusal may still be there to read, and says why it is over
 		if cause = s.readLink(conn); s.isFinal(cause) && !s.isRefusedChange(cause) {
 			return conn, cause
@@ -169,8 +153,8 @@ func (s *Subscription) reconnect(conn transports.Conn, cause error, attempt *int
 	s.inbox.awaitSent(s.ctx)
 	s.keepPlace(conn)
 	s.closeConn(conn)
-	for ; ; tries = 0 {
-		if tries == 0 { // otherwise the way to the producer was free just now
+	for mustWait := tries == 0; ; mustWait = true {
+		if mustWait { // otherwise the way to the producer was free just now
 			if err := s.waitBeforeAttempt(cause, attempt); err != nil {
 				return conn, err
 			}
@@ -188,6 +172,37 @@ func (s *Subscription) reconnect(conn transports.Conn, cause error, attempt *int
 		}
 		s.noteFailedAttempt(err)
 	}
+}
+
+// resumeStream tries to go on with the stream of conn, as long as it is only interrupted: for
+// resumeFor, and leastResumes times at least. If that failed, why is the error of the last of
+// tries. An err says that the subscription is over.
+func (s *Subscription) resumeStream(conn transports.Conn, cause error, attempt *int) (
+	resumed bool, tries int, why, err error) {
+	r, canReopen := conn.(transports.Reopener)
+	if !canReopen {
+		return false, 0, cause, nil
+	}
+	broke := time.Now()
+	for errors.Is(cause, transports.ErrInterrupted) && (tries < leastResumes || time.Since(broke) < resumeFor) {
+		if err := s.waitBeforeAttempt(cause, attempt); err != nil {
+			return false, tries, cause, err
+		}
+		var whole bool
+		whole, cause = s.reopenStream(r)
+		if cause == nil {
+			if !whole {
+				s.reportLost()
+			}
+			return true, tries, nil, nil
+		}
+		if s.ctx.Err() != nil {
+			return false, tries, cause, cause
+		}
+		s.noteFailedAttempt(cause)
+		tries++
+	}
+	return false, tries, cause, nil
 }
 
 // A subscription whose producer cannot be reached is given up after so long and so many attempts: a

@@ -26,31 +26,12 @@ const (
 // answer, it leaves the question to the agent's own window, and announces that. It returns when the
 // hook can end.
 func (c *conversation) decidePermission(ctx context.Context, in *input, about *call, r reply) {
-	c.mu.Lock()
-	t := c.turn
-	if about == nil || t == nil {
-		c.mu.Unlock()
+	t := c.noteAsked(about)
+	if t == nil {
 		return
 	}
-	about.asked = true
-	if about.soon != nil {
-		about.soon.Stop()
-	}
-	c.mu.Unlock()
-	answerable := c.isAnswerable()
-	tool, unasked := c.newQuestion(in, answerable)
-	if unasked == nil && !answerable {
-		if c.d.isFinal { // which has no question of its own
-			c.noteBegun(about)
-			return
-		}
-		unasked = &unaskedCall{text: "It waits for you in its own window: " + actionOf(tool)}
-	}
-	if unasked != nil {
-		c.announceText(unasked.text)
-		if unasked.tooLong && c.d.isFinal && answerable {
-			c.refuseUntold(about, r)
-		}
+	tool, canAsk := c.prepareQuestion(in, about, r)
+	if !canAsk {
 		return
 	}
 	if c.d.isFinal && r.unanswered != nil && r.unanswered(encodeOutput(c.d.deny(unanswered))) != nil {
@@ -61,14 +42,15 @@ func (c *conversation) decidePermission(ctx context.Context, in *input, about *c
 	withdrawn := ctx.Err() != nil
 	stop()
 	reason, isOver := c.noteDecision(about, t, decision, done, err, withdrawn)
-	switch {
-	case errors.Is(err, producer.ErrRejected):
+	if errors.Is(err, producer.ErrRejected) {
 		r.answer(encodeOutput(c.d.deny(declined)))
-	case reason != "":
+		return
+	}
+	if reason != "" {
 		r.answer(encodeOutput(c.d.deny(reason)))
 	}
 	switch {
-	case isOver, errors.Is(err, producer.ErrRejected):
+	case isOver:
 	case withdrawn:
 		c.announceText(c.d.name + " does not wait for an answer here any more.")
 	case decision == aaep.Accept:
@@ -82,6 +64,45 @@ func (c *conversation) decidePermission(ctx context.Context, in *input, about *c
 		c.announceText("It asks for something that cannot be told here, such as for a secret in it. " +
 			c.elsewhereText(true))
 	}
+}
+
+// noteAsked notes that a call is asked about, so that it is not announced as running meanwhile. It
+// returns the turn that the question belongs to, or nil if there is none.
+func (c *conversation) noteAsked(about *call) *turn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if about == nil || c.turn == nil {
+		return nil
+	}
+	about.asked = true
+	if about.soon != nil {
+		about.soon.Stop()
+	}
+	return c.turn
+}
+
+// prepareQuestion returns the confirmation of a call, or false if the user is not asked here: it
+// then announces why. An agent without a question of its own goes on where no one can answer, and
+// is answered no where its call is too long to be told whole to the user who could.
+func (c *conversation) prepareQuestion(in *input, about *call, r reply) (tool producer.Tool, canAsk bool) {
+	answerable := c.isAnswerable()
+	tool, unasked := c.newQuestion(in, answerable)
+	if unasked == nil && answerable {
+		return tool, true
+	}
+	if unasked != nil {
+		c.announceText(unasked.text)
+		if unasked.tooLong && c.d.isFinal && answerable {
+			c.refuseUntold(about, r)
+		}
+		return tool, false
+	}
+	if c.d.isFinal {
+		c.noteBegun(about)
+		return tool, false
+	}
+	c.announceText("It waits for you in its own window: " + actionOf(tool))
+	return tool, false
 }
 
 // noteDecision applies the result of Session.Confirm (decision, done and err) to a call of the turn

@@ -296,23 +296,31 @@ func patchedFiles(text string) (files []*patchedFile, whole bool) {
 	file := &patchedFile{}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
-		marker, isMarker := strings.CutPrefix(strings.TrimSpace(line), "*** ")
-		operation, path, names := strings.Cut(marker, " File: ")
-		moved, moves := strings.CutPrefix(marker, "Move to: ")
-		switch {
-		case file.isTextLine(line):
-			if line[0] == '+' {
+		if file.isTextLine(line) {
+			switch line[0] {
+			case '+':
 				file.added++
-			} else if line[0] == '-' {
+			case '-':
 				file.removed++
 			}
-		case isMarker && names && (operation == "Update" || operation == "Add" || operation == "Delete"):
+			continue
+		}
+		marker, isMarker := strings.CutPrefix(strings.TrimSpace(line), "*** ")
+		if !isMarker {
+			isBlank := strings.TrimSpace(line) == ""
+			whole = whole && isBlank
+			continue
+		}
+		operation, path, namesFile := strings.Cut(marker, " File: ")
+		moved, moves := strings.CutPrefix(marker, "Move to: ")
+		switch {
+		case namesFile && (operation == "Update" || operation == "Add" || operation == "Delete"):
 			file = &patchedFile{path: path, what: operation}
 			files = append(files, file)
-		case isMarker && moves && file.what == "Update" && file.moved == "":
+		case moves && file.what == "Update" && file.moved == "":
 			file.moved = moved
-		case isMarker && (marker == "Begin Patch" || marker == "End Patch" || marker == "End of File"):
-		case strings.TrimSpace(line) != "":
+		case marker == "Begin Patch", marker == "End Patch", marker == "End of File":
+		default:
 			whole = false
 		}
 	}

@@ -146,81 +146,102 @@ func TestInRealTime(t *testing.T, run Agent) {
 // person answers, and what must have been moved and told then.
 func testIn(t *testing.T, bubble func(*testing.T, func(*testing.T)), run Agent) {
 	const refused = "Not done: transfer. "
-	for _, tt := range []struct {
-		name      string
-		answer    Answer
-		answers   []fakemodel.Answer
-		questions int
-		moved     []int
-		told      string // in what the model got back
-		heard     string
-	}{
+	for _, tt := range []consentCase{
 		{"yes", Say(aaep.Accept), []fakemodel.Answer{Wants(500), Done}, 1, []int{500}, "moved $500", "Transfer finished."},
 		{"no", Say(aaep.Reject), []fakemodel.Answer{Wants(500), Done}, 1, nil, refused + "The user was asked and said no.", ""},
 		{"silence", func(context.Context, *bridgetest.Listener, *aaep.Event) {}, []fakemodel.Answer{Wants(500), Done}, 1, nil,
 			refused + "The user was asked and did not answer in time.", ""},
 		{"no listener who can answer", nil, []fakemodel.Answer{Wants(500), Done}, 0, nil,
 			refused + "Only the user can allow this, and nobody could be asked.", ""},
-		{"several at once", func(ctx context.Context, l *bridgetest.Listener, ev *aaep.Event) {
-			decision := aaep.Reject
-			if strings.Contains(ev.Payload.(*aaep.AwaitingConfirmation).Action, "$2.") {
-				decision = aaep.Accept
-			}
-			replies.Send(ctx, l.Sub.Question(ev), decision, nil)
-		}, []fakemodel.Answer{Wants(1, 2, 3), Done}, 3, []int{2}, "moved $2", "Transfer finished."},
+		{"several at once", acceptOnlyTwo, []fakemodel.Answer{Wants(1, 2, 3), Done}, 3, []int{2}, "moved $2",
+			"Transfer finished."},
 		{"the same call twice at once", SayInTurn(aaep.Accept, aaep.Reject), []fakemodel.Answer{Wants(500, 500), Done}, 2, []int{500},
 			refused + "The user was asked and said no.", "Transfer finished."},
 		{"the same call once more", SayInTurn(aaep.Accept, aaep.Reject), []fakemodel.Answer{Wants(500), Wants(500), Done}, 2, []int{500},
 			refused + "The user was asked and said no.", "Transfer finished."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				b := Open(t, tt.answer, tt.answers...)
-				said, err := run(t.Context(), b)
-				if err != nil || !strings.Contains(said, "All is well.") {
-					t.Fatalf("the agent said %q, %v", said, err)
-				}
-				b.Check(t, tt.questions, tt.moved...)
-				asked := b.Model.Asked()
-				if last := string(asked[len(asked)-1]); !strings.Contains(last, tt.told) {
-					t.Errorf("the model got\n%s\nwant in it %q", last, tt.told)
-				}
-				var announced []aaep.Type
-				heard := b.Listener.Await(t, func(_ string, kinds []aaep.Type) bool {
-					ended := slices.Contains(kinds, aaep.TypeSessionCompleted)
-					announced = slices.DeleteFunc(kinds, func(kind aaep.Type) bool { return kind != aaep.TypeToolInvoked })
-					return ended
-				})
-				if !strings.Contains(heard, tt.heard) || len(announced) != len(tt.moved) {
-					t.Errorf("%d tools were announced, heard:\n%s", len(announced), heard)
-				}
-			})
+			bubble(t, func(t *testing.T) { tt.check(t, run) })
 		})
 	}
-	t.Run("a call that cannot be told", func(t *testing.T) {
-		bubble(t, func(t *testing.T) {
-			b := Open(t, Say(aaep.Accept), WantsHidden, Done)
-			run(t.Context(), b) // with or without an error, as the framework has it
-			b.Check(t, 0)
+	for name, check := range map[string]func(*testing.T, Agent){
+		"a call that cannot be told": checkUntellable,
+		"given up":                   checkGivenUp,
+		"a tool that fails":          checkFailingTool,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) { check(t, run) })
 		})
+	}
+}
+
+// consentCase is one dialogue of the model, the tool and the person.
+type consentCase struct {
+	name      string
+	answer    Answer
+	answers   []fakemodel.Answer // of the model
+	questions int
+	moved     []int
+	told      string // in what the model got back
+	heard     string
+}
+
+// check runs the agent, and compares what was asked, moved, told to the model and heard.
+func (tt consentCase) check(t *testing.T, run Agent) {
+	b := Open(t, tt.answer, tt.answers...)
+	said, err := run(t.Context(), b)
+	if err != nil || !strings.Contains(said, "All is well.") {
+		t.Fatalf("the agent said %q, %v", said, err)
+	}
+	b.Check(t, tt.questions, tt.moved...)
+	asked := b.Model.Asked()
+	if last := string(asked[len(asked)-1]); !strings.Contains(last, tt.told) {
+		t.Errorf("the model got\n%s\nwant in it %q", last, tt.told)
+	}
+	var announced []aaep.Type
+	heard := b.Listener.Await(t, func(_ string, kinds []aaep.Type) bool {
+		ended := slices.Contains(kinds, aaep.TypeSessionCompleted)
+		announced = slices.DeleteFunc(kinds, func(kind aaep.Type) bool { return kind != aaep.TypeToolInvoked })
+		return ended
 	})
-	t.Run("given up", func(t *testing.T) {
-		bubble(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			b := Open(t, func(context.Context, *bridgetest.Listener, *aaep.Event) { cancel() }, Wants(500), Done)
-			run(ctx, b) // with or without an error, as the framework has it
-			b.Check(t, 1)
-		})
-	})
-	t.Run("a tool that fails", func(t *testing.T) {
-		bubble(t, func(t *testing.T) {
-			b := Open(t, Say(aaep.Accept), Wants(500), Done, Done)
-			b.Fails = errors.New("no such account")
-			run(t.Context(), b)
-			b.Check(t, 1, 500)
-			b.Listener.AwaitHeard(t, "Transfer failed.")
-		})
-	})
+	if !strings.Contains(heard, tt.heard) || len(announced) != len(tt.moved) {
+		t.Errorf("%d tools were announced, heard:\n%s", len(announced), heard)
+	}
+}
+
+// acceptOnlyTwo is an Answer that accepts a transfer of two dollars, and no other.
+func acceptOnlyTwo(ctx context.Context, l *bridgetest.Listener, ev *aaep.Event) {
+	decision := aaep.Reject
+	if strings.Contains(ev.Payload.(*aaep.AwaitingConfirmation).Action, "$2.") {
+		decision = aaep.Accept
+	}
+	replies.Send(ctx, l.Sub.Question(ev), decision, nil)
+}
+
+// checkUntellable checks that a call with what cannot be told is not run. Whether the agent then
+// returns an error is the framework's business.
+func checkUntellable(t *testing.T, run Agent) {
+	b := Open(t, Say(aaep.Accept), WantsHidden, Done)
+	run(t.Context(), b)
+	b.Check(t, 0)
+}
+
+// checkGivenUp checks that a call is not run if the agent's context ends while the person is asked.
+func checkGivenUp(t *testing.T, run Agent) {
+	ctx, cancel := context.WithCancel(t.Context())
+	b := Open(t, func(context.Context, *bridgetest.Listener, *aaep.Event) { cancel() }, Wants(500), Done)
+	run(ctx, b) // with or without an error, as the framework has it
+	b.Check(t, 1)
+}
+
+// checkFailingTool checks that a tool which fails after it did something is run once, and that the
+// failure is heard.
+func checkFailingTool(t *testing.T, run Agent) {
+	b := Open(t, Say(aaep.Accept), Wants(500), Done, Done)
+	b.Fails = errors.New("no such account")
+	run(t.Context(), b)
+	b.Check(t, 1, 500)
+	b.Listener.AwaitHeard(t, "Transfer failed.")
 }
 
 // SayInTurn returns an Answer that says one decision after the other; it is asked no more often

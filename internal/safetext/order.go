@@ -196,57 +196,67 @@ func (l *line) decideIsolates() {
 // decideIsolate reports whether the isolate that begins at opener and ends at closer stays, and if
 // not, whether it breaks the order in which the line is heard.
 func (l *line) decideIsolate(opener, closer int) (stays, breaks bool) {
-	units, numbers := 0, 0           // units are words from left to right, and numbers
-	controls := 0                    // marks and isolates of direction
-	first := Classes(0)              // of the first letter
-	hasRight := false                // a letter from right to left is within
+	within := l.countWithin(opener+1, closer)
+	touchesUnit := l.before[opener] || l.after[closer+1]
+	switch {
+	case within.hasRight:
+		digitFollows := l.right && l.digit[closer+1]
+		stays = within.units <= 1 && !touchesUnit && !digitFollows
+	case l.right:
+		stays = within.numbers <= 1 && within.units > 0 && within.controls == 0 && !touchesUnit
+	}
+
+	innerRight := l.runes[opener] == rli || l.runes[opener] == fsi && within.first == Right
+	switch {
+	case innerRight == l.right:
+		breaks = touchesUnit && within.hasRight
+	case l.right: // what is within runs the other way than the line
+		breaks = within.numbers > 1 || touchesUnit && within.units > 0
+	default:
+		breaks = within.units > 1 || touchesUnit && within.units > 0
+	}
+	return stays, breaks
+}
+
+// isolateContent is what an isolate holds.
+type isolateContent struct {
+	units    int     // words from left to right, and numbers
+	numbers  int     // units with a digit
+	controls int     // marks and isolates of direction
+	first    Classes // the direction of the first letter, or zero
+	hasRight bool    // a letter from right to left is among it
+}
+
+// countWithin counts what the line holds from one index to another.
+func (l *line) countWithin(from, to int) (n isolateContent) {
 	inUnit, isNumber := false, false // the character before is of a unit; that unit has a digit
-	for k := opener + 1; k < closer; k++ {
+	for k := from; k < to; k++ {
 		c := l.class[k]
-		if c&(Left|Right) != 0 && first == 0 {
-			first = c & (Left | Right)
+		if c&(Left|Right) != 0 && n.first == 0 {
+			n.first = c & (Left | Right)
 		}
 		switch {
 		case c&(Left|Digit) != 0:
 			if !inUnit {
-				units++
+				n.units++
 				isNumber = false
 			}
 			if c&Digit != 0 && !isNumber {
-				numbers++
+				n.numbers++
 				isNumber = true
 			}
 			inUnit = true
 			continue
-		case c&unseen != 0, inUnit && l.isWithinNumber(k):
+		case c&unseen != 0, inUnit && l.isWithinNumber(k): // they do not end a unit
 			continue
 		case c&Right != 0:
-			hasRight = true
+			n.hasRight = true
 		case isControl(l.runes[k]):
-			controls++
+			n.controls++
 		}
 		inUnit = false
 	}
-
-	touchesUnit := l.before[opener] || l.after[closer+1]
-	switch {
-	case hasRight:
-		stays = units <= 1 && !touchesUnit && !(l.right && l.digit[closer+1])
-	case l.right:
-		stays = numbers <= 1 && units > 0 && controls == 0 && !touchesUnit
-	}
-
-	innerRight := l.runes[opener] == rli || l.runes[opener] == fsi && first == Right
-	if innerRight != l.right { // what is within runs the other way than the line
-		turned := units
-		if l.right {
-			turned = numbers
-		}
-		breaks = turned > 1 || touchesUnit && units > 0
-	} else {
-		breaks = touchesUnit && hasRight
-	}
-	return stays, breaks
+	return n
 }
 
 // isWithinNumber reports whether the character at k separates digits, of one kind, of one number.

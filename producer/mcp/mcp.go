@@ -177,20 +177,27 @@ func runTool(ctx context.Context, p *producer.Producer, summary aaep.Text, tool 
 		}
 	}
 	if ownsSession {
-		switch {
-		case toolErr == nil:
-			s.Complete(aaep.Text{})
-		case ctx.Err() != nil: // the client waits no longer, as one with a limit of its own
-			s.Cancel(aaep.CancelledByProducer, aaep.Text{})
-		case errors.Is(toolErr, errTool) && !mustAsk(tool):
-			// Models try this and that, and the person is not to be interrupted each time.
-			s.Complete(aaep.Text{})
-		default:
-			s.Fail(toolErr, aaep.Text{})
-		}
+		endSession(ctx, s, tool, toolErr)
 	}
 	if refusal != "" {
 		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: refusal}}}, nil
 	}
 	return result, err
+}
+
+// endSession ends a session that was begun for one call of a tool, as that ended. A call without a
+// question whose result is an error completes it too: models try this and that, and the person is
+// not to be interrupted each time.
+func endSession(ctx context.Context, s *producer.Session, tool producer.Tool, toolErr error) {
+	isHarmless := errors.Is(toolErr, errTool) && !mustAsk(tool)
+	switch {
+	case toolErr == nil:
+		s.Complete(aaep.Text{})
+	case ctx.Err() != nil: // the client waits no longer, as one with a limit of its own
+		s.Cancel(aaep.CancelledByProducer, aaep.Text{})
+	case isHarmless:
+		s.Complete(aaep.Text{})
+	default:
+		s.Fail(toolErr, aaep.Text{})
+	}
 }

@@ -190,19 +190,22 @@ func (a *Announcer) recallFrom(q *openQuestion) (at time.Time) {
 // answer brings it again.
 func (a *Announcer) recallQuestion(now time.Time) {
 	q, e := a.questions.firstOpen(), &a.blackout
-	if !e.isLasting() || e.recalled || a.saying != nil || a.isWaiting(a.latest) || q == nil || q.put.IsZero() ||
-		!q.sendingSince.IsZero() || q.timeLeft(now) <= 0 || now.Before(a.recallFrom(q)) {
+	if q == nil || !e.isLasting() || e.recalled {
 		return
 	}
-	if slices.ContainsFunc(a.normal, a.wasPrefaced) {
+	isBeingAnswered := !q.sendingSince.IsZero()
+	if q.put.IsZero() || isBeingAnswered || q.timeLeft(now) <= 0 || now.Before(a.recallFrom(q)) {
+		return
+	}
+	if a.saying != nil || a.isWaiting(a.latest) || slices.ContainsFunc(a.normal, a.wasPrefaced) {
 		return
 	}
 	names := func(it *item) bool { return it.names == q }
 	if slices.ContainsFunc(a.urgent, names) || slices.ContainsFunc(a.asked, names) {
 		return
 	}
-	e.recalled, q.prefaceSaid = true, false
-	if q.remindedAt = now; !slices.ContainsFunc(a.normal, q.waitsForItem) {
+	e.recalled, q.prefaceSaid, q.remindedAt = true, false, now
+	if !slices.ContainsFunc(a.normal, q.waitsForItem) {
 		q.distracted = false
 	}
 	it := &item{kind: Notice, arrived: now}

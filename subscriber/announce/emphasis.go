@@ -66,8 +66,39 @@ func dropEmphasis(text string, answer bool) string {
 	if !strings.ContainsAny(text, "*_~`\\&<") {
 		return text
 	}
-	dropped := make([]bool, len(text)) // the bytes that are marks
-	code := [][2]int{}                 // where code begins and ends
+	dropped, code := findMarks(text, answer)
+	decode := func(plain string) string { return plain }
+	if answer {
+		decode = decodeReferences
+	}
+	var b strings.Builder
+	from := 0
+	for _, span := range code {
+		b.WriteString(decode(withoutDropped(text, dropped, from, span.begin)))
+		b.WriteString(withoutDropped(text, dropped, span.begin, span.end))
+		from = span.end
+	}
+	b.WriteString(decode(withoutDropped(text, dropped, from, len(text))))
+	return b.String()
+}
+
+// withoutDropped returns the bytes of text from one index to another that are not dropped.
+func withoutDropped(text string, dropped []bool, from, to int) string {
+	var b strings.Builder
+	for i := from; i < to; i++ {
+		if !dropped[i] {
+			b.WriteByte(text[i])
+		}
+	}
+	return b.String()
+}
+
+// codeSpan is where code within a line begins and ends, with its marks.
+type codeSpan struct{ begin, end int }
+
+// findMarks returns which bytes of text are marks to be dropped, and where code is.
+func findMarks(text string, answer bool) (dropped []bool, code []codeSpan) {
+	dropped = make([]bool, len(text))
 	var runs []markRun
 	for i := 0; i < len(text); {
 		switch c := text[i]; c {
@@ -86,7 +117,7 @@ func dropEmphasis(text string, answer bool) string {
 		case '`':
 			begin := i
 			if i = skipCodeSpan(text, i, dropped); dropped[begin] {
-				code = append(code, [2]int{begin, i})
+				code = append(code, codeSpan{begin, i})
 			}
 		case '*', '_', '~':
 			n := len(text[i:]) - len(strings.TrimLeft(text[i:], string(c)))
@@ -99,33 +130,7 @@ func dropEmphasis(text string, answer bool) string {
 		}
 	}
 	matchRuns(runs, dropped, answer)
-	var b, plain strings.Builder // plain is what is read and not decoded yet
-	flush := func() {
-		if answer {
-			b.WriteString(decodeReferences(plain.String()))
-		} else {
-			b.WriteString(plain.String())
-		}
-		plain.Reset()
-	}
-	for i := range len(text) {
-		for len(code) > 0 && i >= code[0][1] {
-			code = code[1:]
-		}
-		switch isCode := len(code) > 0 && i >= code[0][0]; {
-		case isCode && plain.Len() > 0:
-			flush()
-			fallthrough
-		case isCode:
-			if !dropped[i] {
-				b.WriteByte(text[i])
-			}
-		case !dropped[i]:
-			plain.WriteByte(text[i])
-		}
-	}
-	flush()
-	return b.String()
+	return dropped, code
 }
 
 // skipCodeSpan returns the index behind the code span that begins with a run of backticks at i, and
@@ -194,10 +199,7 @@ func matchRuns(runs []markRun, dropped []bool, answer bool) {
 	for e := range runs {
 		end := &runs[e]
 		for end.ends && end.n > 0 {
-			o := e - 1
-			for o >= 0 && !(runs[o].char == end.char && runs[o].opens && runs[o].n > 0 && !cannotPair(runs[o], *end)) {
-				o--
-			}
+			o := findOpener(runs, e)
 			if o < 0 {
 				break
 			}
@@ -216,10 +218,24 @@ func matchRuns(runs []markRun, dropped []bool, answer bool) {
 		}
 	}
 	for _, r := range runs { // a sentence may end within what is marked
-		if answer && r.n == 2 && r.all == 2 && (r.begins && r.opens || r.ends && !r.opens) {
+		isWholeDouble := r.n == 2 && r.all == 2
+		mayPairElsewhere := r.begins && r.opens || r.ends && !r.opens
+		if answer && isWholeDouble && mayPairElsewhere {
 			drop(r.at, 2)
 		}
 	}
+}
+
+// findOpener returns the index of the last run before the one at e that can begin what that ends,
+// or -1.
+func findOpener(runs []markRun, e int) int {
+	for o := e - 1; o >= 0; o-- {
+		r := runs[o]
+		if r.char == runs[e].char && r.opens && r.n > 0 && !cannotPair(r, runs[e]) {
+			return o
+		}
+	}
+	return -1
 }
 
 // cannotPair reports whether two runs are no pair, by the rule of CommonMark about those that may

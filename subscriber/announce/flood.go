@@ -171,17 +171,15 @@ func (a *Announcer) Newest(now time.Time) {
 // asks for details. What is critical, about a question, or a problem stays. It returns how many
 // lines it left out, and the newest announcement of them. Hush, Newest and Skip call it.
 func (a *Announcer) skipWaiting() (n int, newest *item) {
-	mayBeSkipped := func(it *item) bool {
-		return !it.critical && !it.outcome && !it.reminds && it.ends == "" && it.about == nil &&
-			it.kind != Question && it.kind != Problem
-	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
-		if !mayBeSkipped(it) {
+		if !it.maySkip() {
 			return false
 		}
+		isSaid := a.saying != nil && a.saying.item == it
 		switch {
 		case it.fromWalk: // the person can walk there again
-			if it.cancelled = a.saying != nil && a.saying.item == it; !it.cancelled {
+			it.cancelled = isSaid
+			if !isSaid {
 				a.endItem(it, it.arrived, Expired)
 			}
 		case it.leftOut > 0 && a.isUntold(it): // those it counts are to be asked for already
@@ -190,12 +188,12 @@ func (a *Announcer) skipWaiting() (n int, newest *item) {
 		default:
 			n += it.countLines()
 			newest = it
-			it.wanted, it.staleAt = false, time.Time{}
-			if it.cancelled = a.saying != nil && a.saying.item == it; it.cancelled {
+			it.wanted, it.staleAt, it.cancelled = false, time.Time{}, isSaid
+			if isSaid {
 				a.endItem(it, a.saying.began, Cut)
-				break
+			} else {
+				a.keepForDetails(it)
 			}
-			a.keepForDetails(it)
 		}
 		return true
 	})
@@ -205,6 +203,13 @@ func (a *Announcer) skipWaiting() (n int, newest *item) {
 		a.endItem(it, it.arrived, Expired)
 	}
 	return n, newest
+}
+
+// maySkip reports whether an announcement may be left out where the person skips what waits.
+func (it *item) maySkip() bool {
+	isImportant := it.critical || it.kind == Problem
+	isOfQuestion := it.kind == Question || it.outcome || it.reminds || it.ends != "" || it.about != nil
+	return !isImportant && !isOfQuestion
 }
 
 // Hush turns quiet on or off. While it is on, only what is critical and what the person asks for is

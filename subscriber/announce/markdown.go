@@ -51,91 +51,137 @@ func (c Content) markdownPart(text, language string, id phrase.ID, answer bool) 
 // is the phrase for code whose end has not come; answer says that text is a piece of an answer, see
 // dropEmphasis.
 func (c Content) markdownSpeech(text, language string, unclosed phrase.ID, answer bool) string {
-	english := isEnglish(language)
-	in := func(inEnglish, otherwise string) string {
-		if english {
-			return inEnglish
-		}
-		return otherwise
-	}
+	s := markdownSpeaker{content: c, language: language, english: isEnglish(language)}
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	text = replaceCode(text, func(b block, closed bool) string {
-		id := phrase.Code
-		if !closed {
-			id = unclosed
+		if closed {
+			return s.speakCode(b, phrase.Code)
 		}
-		if c.ofBlock(&b) == Skip {
-			return "\n"
-		}
-		return "\n" + b.describeBlock(language, id) + "\n"
+		return s.speakCode(b, unclosed)
 	})
 	text = speakSigns(text, language)
 	text = new(table).speakRows(text)
 	text = rule.ReplaceAllString(text, "")
 	text = quote.ReplaceAllString(text, "")
-	text = heading.ReplaceAllStringFunc(text, func(s string) string {
-		return words.Sentence(heading.FindStringSubmatch(s)[1])
+	text = heading.ReplaceAllStringFunc(text, func(line string) string {
+		return words.Sentence(heading.FindStringSubmatch(line)[1])
 	})
-	text = bullet.ReplaceAllStringFunc(text, func(s string) string { // in a list of what is to be done, what was
-		id := phrase.Checked
-		switch bullet.FindStringSubmatch(s)[1] {
-		case "":
-			return ""
-		case " ":
-			id = phrase.Unchecked
-		}
-		if says, known := phrase.In(language, id, ""); known || english {
-			return says
-		}
-		return ""
-	})
+	text = bullet.ReplaceAllStringFunc(text, s.speakBullet)
 	if answer {
 		text = definition.ReplaceAllString(text, "")
 	}
-	imageName := func(alt string) string {
-		if alt != "" {
-			return in("image: ", "") + alt
-		}
-		says, known := phrase.In(language, phrase.AnImage, "")
-		if !known { // English in the middle of another language is noise
-			says = ""
-		}
-		return in("an image", says)
-	}
-	text = image.ReplaceAllStringFunc(text, func(s string) string { return imageName(image.FindStringSubmatch(s)[1]) })
-	links := 0
-	if c.Links == Count {
-		links = len(link.FindAllString(text, -1))
-	}
-	text = link.ReplaceAllString(text, "$1")
-	if answer {
-		text = reference.ReplaceAllStringFunc(text, func(s string) string {
-			m := reference.FindStringSubmatch(s)
-			if m[2] != "" {
-				return m[1] + imageName(m[3])
-			}
-			return m[1] + m[3]
-		})
-	}
-	text = address.ReplaceAllStringFunc(text, func(s string) string {
-		bare := strings.Trim(s, "<>")
-		end := bare[len(strings.TrimRight(bare, ".,;:!?)")):]
-		u, err := url.Parse(strings.TrimSuffix(bare, end))
-		if err != nil || u.Hostname() == "" {
-			return s
-		}
-		switch c.Links {
-		case Count:
-			links++
-			return end
-		case Skip:
-			return end
-		}
-		return in("link to ", "") + u.Hostname() + end
+	text = image.ReplaceAllStringFunc(text, func(found string) string {
+		return s.nameImage(image.FindStringSubmatch(found)[1])
 	})
-	text = dropEmphasis(text, answer)
-	if says, known := phrase.In(language, phrase.LinksHere, ""); links > 0 && (known || english && says != "") {
-		text = words.Sentence(text) + " " + phrase.Counted(language, phrase.LinksHere, links, "link")
+	text = s.nameLinks(text)
+	if answer {
+		text = reference.ReplaceAllStringFunc(text, s.speakReference)
 	}
-	return words.OneLine(aaep.SafeTextIn(text, language))
+	text = address.ReplaceAllStringFunc(text, s.speakAddress)
+	text = dropEmphasis(text, answer)
+	return words.OneLine(aaep.SafeTextIn(s.addLinkCount(text), language))
+}
+
+// markdownSpeaker has what the steps of markdownSpeech share: each replaces what one expression
+// found by what is said for it.
+type markdownSpeaker struct {
+	content  Content
+	language string
+	english  bool
+	links    int // links that are told by their number
+}
+
+// chooseWords returns words of English, or else the other ones, for the text's language.
+func (s *markdownSpeaker) chooseWords(inEnglish, otherwise string) string {
+	if s.english {
+		return inEnglish
+	}
+	return otherwise
+}
+
+// speakCode returns what is said for a block of code, on a line of its own.
+func (s *markdownSpeaker) speakCode(b block, id phrase.ID) string {
+	if s.content.ofBlock(&b) == Skip {
+		return "\n"
+	}
+	return "\n" + b.describeBlock(s.language, id) + "\n"
+}
+
+// speakBullet returns what is said for the mark of an item: nothing, or, in a list of what is to be
+// done, whether it is done.
+func (s *markdownSpeaker) speakBullet(found string) string {
+	id := phrase.Checked
+	switch bullet.FindStringSubmatch(found)[1] {
+	case "":
+		return ""
+	case " ":
+		id = phrase.Unchecked
+	}
+	if says, known := phrase.In(s.language, id, ""); known || s.english {
+		return says
+	}
+	return ""
+}
+
+// nameImage returns what is said for an image, of which alt is the text. Where no phrase for one is
+// known it is left out: English in the middle of another language is noise.
+func (s *markdownSpeaker) nameImage(alt string) string {
+	if alt != "" {
+		return s.chooseWords("image: ", "") + alt
+	}
+	says, known := phrase.In(s.language, phrase.AnImage, "")
+	if !known {
+		says = ""
+	}
+	return s.chooseWords("an image", says)
+}
+
+// nameLinks returns text with each link replaced by its name, and counts them where that is wanted.
+func (s *markdownSpeaker) nameLinks(text string) string {
+	if s.content.Links == Count {
+		s.links += len(link.FindAllString(text, -1))
+	}
+	return link.ReplaceAllString(text, "$1")
+}
+
+// speakReference returns what is said for a link or an image by reference, with the character
+// before it.
+func (s *markdownSpeaker) speakReference(found string) string {
+	m := reference.FindStringSubmatch(found)
+	before, isImage, name := m[1], m[2] != "", m[3]
+	if isImage {
+		return before + s.nameImage(name)
+	}
+	return before + name
+}
+
+// speakAddress returns what is said for an address that stands in the text: the name of its
+// machine, with the marks that end a sentence behind it, as the content's Links want it. What is no
+// address stays.
+func (s *markdownSpeaker) speakAddress(found string) string {
+	bare := strings.Trim(found, "<>")
+	end := bare[len(strings.TrimRight(bare, ".,;:!?)")):]
+	u, err := url.Parse(strings.TrimSuffix(bare, end))
+	if err != nil || u.Hostname() == "" {
+		return found
+	}
+	switch s.content.Links {
+	case Count:
+		s.links++
+		return end
+	case Skip:
+		return end
+	}
+	return s.chooseWords("link to ", "") + u.Hostname() + end
+}
+
+// addLinkCount returns text with the number of its links behind it, if they were counted and there
+// is a phrase for that.
+func (s *markdownSpeaker) addLinkCount(text string) string {
+	says, known := phrase.In(s.language, phrase.LinksHere, "")
+	canSay := known || s.english && says != ""
+	if s.links == 0 || !canSay {
+		return text
+	}
+	return words.Sentence(text) + " " + phrase.Counted(s.language, phrase.LinksHere, s.links, "link")
 }

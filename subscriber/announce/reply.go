@@ -87,26 +87,19 @@ type Reply struct {
 // an answer is on its way it takes no other; of the same one, nothing is said. It ends the typing,
 // as Rest does.
 func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
-	if began.IsZero() {
-		if began = now; a.isTyping {
-			began = a.typingBegan
-		}
-	}
-	typed := a.lastKey
-	if a.isTyping && !began.After(a.typingBegan) { // the keys since are those of the answer
-		typed = a.typedBefore
-	}
+	began, typed := a.timesOfAnswer(now, began)
 	defer a.Rest(now)
 	q := a.questions.firstOpen()
-	if w := a.missedWords(now, began, q); w != nil && strings.TrimSpace(text) != "" {
+	isBlank := strings.TrimSpace(text) == ""
+	if w := a.missedWords(now, began, q); w != nil && !isBlank {
 		a.explainAtOnce(now, q, w, a.withdrawn)
 		return nil
 	}
-	if q == nil || strings.TrimSpace(text) == "" {
+	if q == nil || isBlank {
 		a.answerNothing(now, q, text)
 		return nil
 	}
-	if !q.sendingSince.IsZero() {
+	if isOnItsWay := !q.sendingSince.IsZero(); isOnItsWay {
 		again, _ := a.readAnswer(now, q, began, text)
 		if again == nil || again.Decision != q.sent.Decision || again.Response != q.sent.Response { // else what becomes of it is told
 			a.refuseAnswer(now, q, phraseIn(a.language, phrase.AnotherOnItsWay, ""))
@@ -114,9 +107,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		return nil
 	}
 	tooSoon := phraseIn(a.language, phrase.AnsweredTooSoon, "")
-	p, decides := q.event.Payload.(*aaep.AwaitingConfirmation)
-	isUnnamed := a.blackout.coversTime(began) || decides && a.blackout.coversTime(now) // a text that was begun before goes on
-	if isUnnamed && !(decides && a.blackout.countsNo(began) && a.readDecision(now, q, p, text) == aaep.Reject) {
+	if a.mayBeForOther(now, began, q, text) {
 		why := tooSoon
 		if !q.heardAt.IsZero() && !began.Before(q.heardAt) {
 			why = phraseIn(a.language, phrase.OtherWasSaid, "")
@@ -155,6 +146,36 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	}
 	q.sendingSince, q.sent, a.answerTaken, a.sending = now, r, now, q
 	return r
+}
+
+// timesOfAnswer returns when an answer was begun, which is given or else known from the keys that
+// were typed, and when the last key before it came.
+func (a *Announcer) timesOfAnswer(now, given time.Time) (began, lastKeyBefore time.Time) {
+	began = given
+	switch {
+	case !given.IsZero():
+	case a.isTyping:
+		began = a.typingBegan
+	default:
+		began = now
+	}
+	keysAreOfAnswer := a.isTyping && !began.After(a.typingBegan)
+	if keysAreOfAnswer {
+		return began, a.typedBefore
+	}
+	return began, a.lastKey
+}
+
+// mayBeForOther reports whether an answer to q was begun so soon after something else was said that
+// it may be for that. A no to a confirmation counts all the same where the blackout lets it.
+func (a *Announcer) mayBeForOther(now, began time.Time, q *openQuestion, text string) bool {
+	p, decides := q.event.Payload.(*aaep.AwaitingConfirmation)
+	isCovered := a.blackout.coversTime(began) || decides && a.blackout.coversTime(now) // a text that was begun before goes on
+	if !isCovered {
+		return false
+	}
+	isNo := decides && a.blackout.countsNo(began) && a.readDecision(now, q, p, text) == aaep.Reject
+	return !isNo
 }
 
 // lateAnswer is how long after a question was closed a yes or a no is taken for an answer to it,

@@ -153,11 +153,11 @@ func (a *Announcer) missedWords(now, began time.Time, next *openQuestion) Words 
 // when the time is over.
 func (a *Announcer) remindOfQuestion(now time.Time) {
 	q := a.questions.firstOpen()
-	if q == nil || !q.distracted || a.isTyping || a.saying != nil || now.Before(q.remindedAt.Add(hearing.SoonAgain)) ||
-		q.timeLeft(now) <= 0 {
+	if q == nil || !q.distracted || q.timeLeft(now) <= 0 {
 		return
 	}
-	if slices.ContainsFunc(a.normal, q.waitsForItem) {
+	isBusy := a.isTyping || a.saying != nil
+	if isBusy || now.Before(q.remindedAt.Add(hearing.SoonAgain)) || slices.ContainsFunc(a.normal, q.waitsForItem) {
 		return
 	}
 	for _, ans := range a.answers {

@@ -9,8 +9,9 @@ import (
 // tellsEnd reports whether an announcement is said to a person who wants to hear no more than
 // questions, failures and ends.
 func (it *item) tellsEnd() bool {
-	if it.event == nil || it.critical || it.outcome || it.closesUnanswered || it.about != nil || it.kind == Question ||
-		it.kind == Problem {
+	isOfQuestion := it.kind == Question || it.outcome || it.closesUnanswered || it.about != nil
+	isFailure := it.critical || it.kind == Problem
+	if it.event == nil || isOfQuestion || isFailure {
 		return true
 	}
 	if p, ok := payloadOf(it).(*aaep.ToolCompleted); ok {

@@ -163,22 +163,35 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	if !presented {
 		return ErrRefused
 	}
-	timer := time.NewTimer(o.speakingTime(u, text))
+	left := func(s *dbus.Signal) bool { return s != nil && ownerLeft(s, d.name, owner) }
+	if err := o.awaitSpoken(ctx, o.speakingTime(u, text), signals, left); err != nil {
+		if ctx.Err() != nil {
+			o.interruptDetached(ctx, d, owner)
+		}
+		return err
+	}
+	if u.Critical {
+		o.critical = time.Now()
+	}
+	return nil
+}
+
+// awaitSpoken waits for as long as an utterance takes. It returns an error if ctx is done before,
+// if the bus is gone, or if left says of a signal that Orca is.
+func (o *Output) awaitSpoken(ctx context.Context, takes time.Duration, signals <-chan *dbus.Signal,
+	left func(*dbus.Signal) bool) error {
+	timer := time.NewTimer(takes)
 	defer timer.Stop()
 	for {
 		select {
 		case <-timer.C:
-			if u.Critical {
-				o.critical = time.Now()
-			}
 			return nil
 		case <-ctx.Done():
-			o.interruptDetached(ctx, d, owner)
 			return ctx.Err()
 		case <-o.conn.Context().Done():
 			return announce.ErrClosed
 		case s := <-signals:
-			if s != nil && ownerLeft(s, d.name, owner) {
+			if left(s) {
 				return ErrLeft
 			}
 		}

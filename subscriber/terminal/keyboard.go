@@ -54,46 +54,22 @@ func readKeys(ctx context.Context, in io.Reader, t *Terminal, s *stalls) <-chan 
 	keys := make(chan Line, 1024)
 	go func() {
 		defer close(keys)
-		var e editor
-		var began time.Time       // when the first key of the line came
-		var piece, firstPiece int // the number of the piece that was read, and of the one with the line's first key
-		beginsPiece := true       // nothing came in this piece before this key
-		firstBegan := false       // the first key of the line began its piece
-		var partial []byte        // the beginning of a character, whose end is in the next piece
-		for buf := make([]byte, 4096); ; piece++ {
+		var typed typedKeys
+		var partial []byte // the beginning of a character, whose end is in the next piece
+		for buf := make([]byte, 4096); ; {
 			n, err := in.Read(buf)
 			now := time.Now()
 			data := append(partial, buf[:n]...)
-			beginsPiece = beginsPiece || len(partial) == 0
+			typed.beginPiece(len(partial) == 0)
 			for len(data) > 0 && (utf8.FullRune(data) || err != nil) {
 				r, size := utf8.DecodeRune(data)
 				data = data[size:]
-				wasEmpty := len(e.line) == 0
-				_, line, ended := e.handleKey(r)
+				next, ended := typed.addKey(r, now, s.hasStalled(now), len(data) > 0)
 				if ended {
 					return
 				}
 				t.prints.showKey(r)
-				if wasEmpty {
-					began, firstPiece, firstBegan = now, piece, beginsPiece && !s.hasStalled(now)
-				}
-				beginsPiece = false
-				next := Line{At: now, Began: began, Key: line == nil}
-				if line != nil {
-					next.Text, next.Unseen = *line, *line != "" && (firstPiece == piece || !firstBegan || len(data) > 0)
-				} else if len(e.line) == 0 {
-					next.Began = time.Time{}
-				}
-				if next.Key {
-					select {
-					case keys <- next:
-					default: // the line has what matters of it
-					}
-					continue
-				}
-				select {
-				case keys <- next:
-				case <-ctx.Done():
+				if !sendKey(ctx, keys, next) {
 					return
 				}
 			}
@@ -104,6 +80,66 @@ func readKeys(ctx context.Context, in io.Reader, t *Terminal, s *stalls) <-chan 
 		}
 	}()
 	return keys
+}
+
+// sendKey hands on a key or a line. A line waits until there is room, or until ctx is done: it then
+// returns false. A key without room is left out, for the line has what matters of it.
+func sendKey(ctx context.Context, keys chan<- Line, next Line) bool {
+	if next.Key {
+		select {
+		case keys <- next:
+		default:
+		}
+		return true
+	}
+	select {
+	case keys <- next:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// typedKeys makes lines of keys, and tells those that were typed from those that came at once.
+type typedKeys struct {
+	editor
+	piece       int  // the number of the piece that was read
+	beginsPiece bool // nothing came in this piece before this key
+
+	// Of the first key of the line:
+	began      time.Time
+	firstPiece int
+	firstBegan bool // it began its piece, while the process ran
+}
+
+// beginPiece says that another piece was read. isWhole is false if it begins within a character,
+// which then belongs to the piece before.
+func (k *typedKeys) beginPiece(isWhole bool) {
+	k.piece++
+	k.beginsPiece = k.beginsPiece || isWhole
+}
+
+// addKey takes the next key of the piece, which was read now; stalled says that it may be older,
+// and hasMore that another key follows in the piece. It returns the key or the line that it ends,
+// or true if the key ends the input.
+func (k *typedKeys) addKey(r rune, now time.Time, stalled, hasMore bool) (next Line, ended bool) {
+	isFirst := len(k.line) == 0
+	_, line, ended := k.handleKey(r)
+	if ended {
+		return Line{}, true
+	}
+	if isFirst {
+		k.began, k.firstPiece, k.firstBegan = now, k.piece, k.beginsPiece && !stalled
+	}
+	k.beginsPiece = false
+	next = Line{At: now, Began: k.began, Key: line == nil}
+	if line != nil {
+		cameAtOnce := k.firstPiece == k.piece || !k.firstBegan || hasMore
+		next.Text, next.Unseen = *line, *line != "" && cameAtOnce
+	} else if len(k.line) == 0 { // all was taken back
+		next.Began = time.Time{}
+	}
+	return next, false
 }
 
 // stalls knows when this process was not run for a while, as after SIGSTOP or on a machine that
@@ -167,49 +203,74 @@ type editor struct {
 
 // handleKey takes a key. shown is what the screen has to print for it, line is the line if the key
 // ends one, else nil, and ended says that the key ends the input.
+const (
+	keyEndInput  = 0x04 // Ctrl-D
+	keyBackspace = '\b'
+	keyDelete    = 0x7f
+	keyTakeLine  = 0x15 // Ctrl-U
+	keyTakeWord  = 0x17 // Ctrl-W
+)
+
+// handleKey takes a key. shown is what the screen has to print for it, line is the line if the key
+// ends one, else nil, and ended says that the key ends the input.
 func (e *editor) handleKey(r rune) (shown string, line *string, ended bool) {
-	if r == '\n' || r == '\r' { // which ends whatever another key began
-		e.escape.Reset()
-		e.shift = false
-	}
-	shifted := e.shift && r > 0x1f && r < 0x7f
-	e.shift = e.escape.Begun() && (r == 'N' || r == 'O') || r == 0x8e || r == 0x8f
-	if !e.escape.Keep(r) && r != '\b' && r != 0x7f && r != 0x15 && r != 0x17 && r != 0x04 || shifted {
+	if e.skipsKey(r) {
 		return "", nil, false
-	}
-	takeBack := func(n int) {
-		var b strings.Builder
-		for _, r := range e.line[len(e.line)-n:] {
-			b.WriteString(strings.Repeat("\b \b", columnsOf(r)))
-		}
-		e.line, shown = e.line[:len(e.line)-n], b.String()
 	}
 	switch r {
 	case '\n', '\r':
 		text := string(e.line)
 		e.line = nil
 		return "\n", &text, false
-	case 0x04: // Ctrl-D
+	case keyEndInput:
 		return "", nil, len(e.line) == 0
-	case '\b', 0x7f:
+	case keyBackspace, keyDelete:
 		n := min(len(e.line), 1)
 		for n > 0 && n < len(e.line) && columnsOf(e.line[len(e.line)-n]) == 0 { // marks go with their letter
 			n++
 		}
-		takeBack(n)
-	case 0x15: // Ctrl-U
-		takeBack(len(e.line))
-	case 0x17: // Ctrl-W
+		return e.takeBack(n), nil, false
+	case keyTakeLine:
+		return e.takeBack(len(e.line)), nil, false
+	case keyTakeWord:
 		kept := strings.TrimRightFunc(string(e.line), unicode.IsSpace)
 		kept = kept[:strings.LastIndexFunc(kept, unicode.IsSpace)+1]
-		takeBack(len(e.line) - len([]rune(kept)))
-	default:
-		if len(e.line) < longestTyped {
-			e.line = append(e.line, r)
-			shown = string(r)
-		}
+		return e.takeBack(len(e.line) - len([]rune(kept))), nil, false
 	}
-	return shown, nil, false
+	if len(e.line) >= longestTyped {
+		return "", nil, false
+	}
+	e.line = append(e.line, r)
+	return string(r), nil, false
+}
+
+// skipsKey reports whether a character is neither text nor a key that edits: it belongs to an
+// escape sequence, or is a control character. handleKey calls it for each character, for it also
+// follows where sequences begin and end. Enter ends whatever another key began.
+func (e *editor) skipsKey(r rune) bool {
+	if r == '\n' || r == '\r' {
+		e.escape.Reset()
+		e.shift = false
+	}
+	isShifted := e.shift && r > 0x1f && r < 0x7f
+	e.shift = e.escape.Begun() && (r == 'N' || r == 'O') || r == 0x8e || r == 0x8f // SS2 and SS3
+	isText := e.escape.Keep(r)
+	switch r {
+	case keyEndInput, keyBackspace, keyDelete, keyTakeLine, keyTakeWord:
+		return isShifted
+	}
+	return isShifted || !isText
+}
+
+// takeBack removes the last n characters of the line, and returns what removes them from the
+// screen.
+func (e *editor) takeBack(n int) (shown string) {
+	var b strings.Builder
+	for _, r := range e.line[len(e.line)-n:] {
+		b.WriteString(strings.Repeat("\b \b", columnsOf(r)))
+	}
+	e.line = e.line[:len(e.line)-n]
+	return b.String()
 }
 
 // columnsOf returns how many cells of the terminal a letter takes: 0 for a combining mark, 2 for a
@@ -235,16 +296,10 @@ func readLines(ctx context.Context, r io.Reader) <-chan Line {
 	go func() {
 		defer close(lines)
 		in := bufio.NewReader(r)
-		for ended := false; !ended; {
-			text := ""
-			for more := true; more; {
-				piece, goesOn, err := in.ReadLine()
-				if more, ended = goesOn, err != nil; ended && text == "" {
-					return
-				}
-				if len(text) <= longestTyped {
-					text += string(piece)
-				}
+		for {
+			text, err := readLine(in)
+			if err != nil && text == "" {
+				return
 			}
 			if len(text) > longestTyped {
 				text = ""
@@ -254,7 +309,27 @@ func readLines(ctx context.Context, r io.Reader) <-chan Line {
 			case <-ctx.Done():
 				return
 			}
+			if err != nil {
+				return
+			}
 		}
 	}()
 	return lines
+}
+
+// readLine reads a line, with an error if the input ends in it. Of one that is longer than
+// longestTyped it returns a beginning that is longer, too.
+func readLine(in *bufio.Reader) (text string, err error) {
+	for {
+		piece, goesOn, err := in.ReadLine()
+		if err != nil {
+			return text, err
+		}
+		if len(text) <= longestTyped {
+			text += string(piece)
+		}
+		if !goesOn {
+			return text, nil
+		}
+	}
 }

@@ -305,18 +305,34 @@ func (r *runner) runSession(ctx context.Context, p *producer.Producer) error {
 		r.status.PrintLabelled("aaep", words.Count(strange, "byte")+
 			" of the output could not be read as text. Listeners are told a replacement character for each.")
 	}
+	if ctx.Err() != nil {
+		return r.cancelSession(ctx, s, failed)
+	}
+	return r.endSession(s, failed)
+}
+
+// cancelSession cancels the session because the command was stopped, by the user or the system, and
+// returns the error for that. It is a failure of its own if the program had to be killed.
+func (r *runner) cancelSession(ctx context.Context, s *producer.Session, failed error) error {
+	canceller := aaep.CancelledBySystem
+	if context.Cause(ctx) == (exits.Signalled{Signal: os.Interrupt}) {
+		canceller = aaep.CancelledByUser
+	}
+	s.Cancel(canceller, inEnglish(r.name+" was stopped."))
+	if err := exits.StopError(ctx); err != nil {
+		return err
+	}
+	var exit *exec.ExitError
+	if errors.As(failed, &exit) && subprocess.WasKilled(exit) {
+		return exits.With(exits.Failed, errors.New(r.name+" did not end when it was told to, and was killed"))
+	}
+	return nil
+}
+
+// endSession ends the session as the program ended, and returns the error with its exit code.
+func (r *runner) endSession(s *producer.Session, failed error) error {
 	var exit *exec.ExitError
 	switch {
-	case ctx.Err() != nil:
-		canceller := aaep.CancelledBySystem
-		if context.Cause(ctx) == (exits.Signalled{Signal: os.Interrupt}) {
-			canceller = aaep.CancelledByUser
-		}
-		s.Cancel(canceller, inEnglish(r.name+" was stopped."))
-		if err := exits.StopError(ctx); err != nil || !errors.As(failed, &exit) || !subprocess.WasKilled(exit) {
-			return err
-		}
-		return exits.With(exits.Failed, errors.New(r.name+" did not end when it was told to, and was killed"))
 	case errors.As(failed, &exit):
 		code, ending := subprocess.Ending(exit)
 		isTold, problem := s.Fail(failed, inEnglish(r.name+" "+ending+".")) == nil, r.name+" "+ending

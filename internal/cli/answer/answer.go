@@ -262,53 +262,80 @@ const lookForListeners = time.Second
 // change, until ctx is done, which is nil, or report returns an error. It looks for new listeners
 // every lookForListeners.
 func watchListeners(ctx context.Context, report func(state string) error) error {
-	type change struct {
-		slot  int
-		state *control.State // nil where it is gone
-	}
-	changes := make(chan change)
-	var watching sync.WaitGroup
-	defer watching.Wait()
+	w := listenerWatch{report: report, states: map[int]*control.State{}, changes: make(chan listenerChange)}
+	defer w.running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	send := func(c change) {
-		select {
-		case changes <- c:
-		case <-ctx.Done():
-		}
-	}
-	states := map[int]*control.State{}
-	last := ""
 	look := time.NewTicker(lookForListeners)
 	defer look.Stop()
 	for {
-		for _, l := range control.Find(ctx, func(slot int) bool { return states[slot] != nil }) {
-			states[l.Slot] = &l.State
-			watching.Go(func() {
-				defer l.Close()
-				l.Watch(ctx, func(s control.State) { send(change{l.Slot, &s}) })
-				send(change{slot: l.Slot})
-			})
+		w.watchNew(ctx)
+		if err := w.reportUntil(ctx, look.C); err != nil {
+			return lineio.UnwrittenError(err)
 		}
-		for ended := false; !ended; {
-			line, err := json.Marshal(combineStates(states))
-			if err == nil && string(line) != last {
-				last = string(line)
-				err = report(last)
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// listenerWatch follows the states of all listeners. A goroutine for each sends its changes to the
+// one that reports, which alone has states and last.
+type listenerWatch struct {
+	report  func(state string) error
+	states  map[int]*control.State // by the slots of the listeners
+	changes chan listenerChange
+	last    string // what was reported last
+	running sync.WaitGroup
+}
+
+type listenerChange struct {
+	slot  int
+	state *control.State // nil where the listener is gone
+}
+
+// watchNew begins to watch the listeners that were started since.
+func (w *listenerWatch) watchNew(ctx context.Context) {
+	send := func(c listenerChange) {
+		select {
+		case w.changes <- c:
+		case <-ctx.Done():
+		}
+	}
+	for _, l := range control.Find(ctx, func(slot int) bool { return w.states[slot] != nil }) {
+		w.states[l.Slot] = &l.State
+		w.running.Go(func() {
+			defer l.Close()
+			l.Watch(ctx, func(s control.State) { send(listenerChange{l.Slot, &s}) })
+			send(listenerChange{slot: l.Slot})
+		})
+	}
+}
+
+// reportUntil reports how it stands and each change of it, until end fires or ctx is done.
+func (w *listenerWatch) reportUntil(ctx context.Context, end <-chan time.Time) error {
+	for {
+		line, err := json.Marshal(combineStates(w.states))
+		if err != nil {
+			return err
+		}
+		if string(line) != w.last {
+			w.last = string(line)
+			if err := w.report(w.last); err != nil {
+				return err
 			}
-			if err != nil {
-				return lineio.UnwrittenError(err)
+		}
+		select {
+		case c := <-w.changes:
+			if c.state == nil {
+				delete(w.states, c.slot)
+			} else {
+				w.states[c.slot] = c.state
 			}
-			select {
-			case c := <-changes:
-				if states[c.slot] = c.state; c.state == nil {
-					delete(states, c.slot)
-				}
-			case <-look.C:
-				ended = true
-			case <-ctx.Done():
-				return nil
-			}
+		case <-end:
+			return nil
+		case <-ctx.Done():
+			return nil
 		}
 	}
 }

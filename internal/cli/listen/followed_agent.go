@@ -173,41 +173,22 @@ const firstTold = time.Minute
 // goroutine of its own for each agent.
 func (f *FollowedAgent) watchLink(ctx context.Context) {
 	previous, _ := f.sub.Status()
-	var broke time.Time
-	var tellAt time.Duration
+	var broken brokenLink
 	for {
 		status, changed := f.sub.Status()
 		if status.Over {
 			return
 		}
 		if previous.Connected && !status.Connected {
-			broke, tellAt = time.Now(), firstTold
+			broken = brokenLink{since: time.Now(), tellAfter: firstTold}
 		}
-		var say []string
-		switch {
-		case status.Awaits != "" && previous.Awaits == "":
-			say = []string{f.PhraseText(phrase.StillRefused, status.Awaits)}
-		case !status.Connected && exits.IsUnproven(status.Err) && !exits.IsUnproven(previous.Err):
-			what := phrase.NewCertificate
-			if exits.IsOutdated(status.Err) {
-				what = phrase.CertificateOutdated
-			}
-			say = []string{f.PhraseText(phrase.StillUnproven, ""), f.PhraseText(what, "")}
-		case status.Connected && status.Resumed && status.Subscribed != previous.Subscribed:
-			say = []string{f.PhraseText(phrase.ConnectedAgain, ""), f.PhraseText(phrase.NothingLost, "")}
-		case status.Connected && status.Way != previous.Way && status.Way < len(f.ways):
-			say = []string{f.PhraseText(phrase.ConnectedAgainOver, f.ways[status.Way])}
-		case !status.Connected && !previous.Connected && !status.Next.IsZero() && status.Awaits == "" && time.Since(broke) >= tellAt:
-			tellAt *= 4
-			say = []string{phrase.Lasting(string(f.uiLanguage()), phrase.TryingAgainIn,
-				max(time.Until(status.Next), time.Second))}
-		}
+		news := f.linkNews(previous, status, &broken)
 		resubscribed := previous.Subscribed != status.Subscribed
 		previous = status
-		if say != nil || resubscribed {
+		if news != nil || resubscribed {
 			f.runInLoop(ctx, func() {
-				if say != nil {
-					f.informOfLink(say...)
+				if news != nil {
+					f.informOfLink(news...)
 				}
 				if resubscribed && f.quiet != nil {
 					f.startQuiet() // it was asked for anew
@@ -220,6 +201,43 @@ func (f *FollowedAgent) watchLink(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// brokenLink is since when a link is broken, and for how long it has to be until it is told when it
+// is tried next.
+type brokenLink struct {
+	since     time.Time
+	tellAfter time.Duration
+}
+
+// linkNews returns the sentences about what changed between two states of the link, or nil. The
+// first that fits is told. When the next attempt is told, that is due four times as late again.
+func (f *FollowedAgent) linkNews(previous, status subscriber.Status, broken *brokenLink) []string {
+	if status.Awaits != "" && previous.Awaits == "" {
+		return []string{f.PhraseText(phrase.StillRefused, status.Awaits)}
+	}
+	if status.Connected {
+		switch {
+		case status.Resumed && status.Subscribed != previous.Subscribed:
+			return []string{f.PhraseText(phrase.ConnectedAgain, ""), f.PhraseText(phrase.NothingLost, "")}
+		case status.Way != previous.Way && status.Way < len(f.ways):
+			return []string{f.PhraseText(phrase.ConnectedAgainOver, f.ways[status.Way])}
+		}
+		return nil
+	}
+	if exits.IsUnproven(status.Err) && !exits.IsUnproven(previous.Err) {
+		if exits.IsOutdated(status.Err) {
+			return []string{f.PhraseText(phrase.StillUnproven, ""), f.PhraseText(phrase.CertificateOutdated, "")}
+		}
+		return []string{f.PhraseText(phrase.StillUnproven, ""), f.PhraseText(phrase.NewCertificate, "")}
+	}
+	isRetried := !previous.Connected && !status.Next.IsZero() && status.Awaits == ""
+	if !isRetried || time.Since(broken.since) < broken.tellAfter {
+		return nil
+	}
+	broken.tellAfter *= 4
+	return []string{phrase.Lasting(string(f.uiLanguage()), phrase.TryingAgainIn,
+		max(time.Until(status.Next), time.Second))}
 }
 
 // describeState returns a sentence that says whether the agent is reached, and how far the person

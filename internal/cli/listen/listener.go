@@ -295,43 +295,17 @@ func (l *Listener) followAgents(ctx context.Context, agents ...*FollowedAgent) e
 	defer cancel()
 	l.agents, l.paced = agents, time.Now()
 	l.setLanguages(agents[0].wanted.Languages)
-	l.awaitPrinted = func() {
-		if !l.out.hasAny() { // else nothing that the terminal or a pipe does not take holds up what a person hears
-			if err := l.terminal.Flush(ctx); ctx.Err() == nil {
-				l.Fail(err)
-			}
-		}
-		if l.IsUnread() {
-			l.noteTold()
-		}
-	}
+	l.awaitPrinted = func() { l.flushPrinted(ctx) }
 	l.after = func(d time.Duration, task func(context.Context)) *time.Timer {
 		return time.AfterFunc(d, func() { l.runInLoop(ctx, func() { task(ctx) }) })
 	}
 	for _, f := range agents {
-		f.running = &running
-		if f.sub == nil {
-			if l.hasSeveral() { // it is one of them all the same
-				for _, p := range l.allOutputs() {
-					p.Plan(func(a *announce.Announcer, _ time.Time) { a.Follow(f.name) })
-				}
-			}
-			running.Go(func() { f.awaitAgent(ctx) })
-		} else {
-			f.startFollowing(ctx)
-		}
+		l.startAgent(ctx, f, &running)
 	}
 	if l.hasSeveral() {
 		l.informPerson(l.PhraseText(phrase.HelpIsThere, ""), l.PhraseText(phrase.CtrlCEnds, ""))
 	}
-	go func() {
-		ended := l.read(ctx, func(line terminal.Line) {
-			l.runInLoopAndWait(ctx, func() { l.handleTyped(ctx, line) })
-		})
-		if ended {
-			l.runInLoop(ctx, func() { l.stopAnswering(ctx) })
-		}
-	}()
+	go l.readTyped(ctx)
 	for _, p := range l.allOutputs() {
 		running.Go(func() { l.watchQuestion(ctx, p) })
 	}
@@ -342,7 +316,7 @@ func (l *Listener) followAgents(ctx context.Context, agents ...*FollowedAgent) e
 		select {
 		case task := <-l.loopCalls:
 			task()
-			if l.gone == len(l.agents) || l.last != nil && exits.CodeOf(l.last) == exits.Usage {
+			if l.isOver() {
 				_ = present.AwaitTold(ctx, 0, l.allOutputs()...)
 				return l.last
 			}
@@ -360,6 +334,52 @@ func (l *Listener) followAgents(ctx context.Context, agents ...*FollowedAgent) e
 			return l.WriteError()
 		}
 	}
+}
+
+// flushPrinted waits until what is printed of events has left, if no other output tells them. Where
+// one does, a terminal or a pipe that takes nothing holds up nothing that a person hears.
+func (l *Listener) flushPrinted(ctx context.Context) {
+	if !l.out.hasAny() {
+		if err := l.terminal.Flush(ctx); ctx.Err() == nil {
+			l.Fail(err)
+		}
+	}
+	if l.IsUnread() {
+		l.noteTold()
+	}
+}
+
+// startAgent starts the goroutines that follow an agent, or that wait for one that could not be
+// reached. Where there are several, the outputs count it as one of them also while it is awaited.
+func (l *Listener) startAgent(ctx context.Context, f *FollowedAgent, running *sync.WaitGroup) {
+	f.running = running
+	if f.sub != nil {
+		f.startFollowing(ctx)
+		return
+	}
+	if l.hasSeveral() {
+		for _, p := range l.allOutputs() {
+			p.Plan(func(a *announce.Announcer, _ time.Time) { a.Follow(f.name) })
+		}
+	}
+	running.Go(func() { f.awaitAgent(ctx) })
+}
+
+// readTyped has the loop handle what the person types, line by line, until the input ends. Nothing
+// can be answered after that.
+func (l *Listener) readTyped(ctx context.Context) {
+	ended := l.read(ctx, func(line terminal.Line) {
+		l.runInLoopAndWait(ctx, func() { l.handleTyped(ctx, line) })
+	})
+	if ended {
+		l.runInLoop(ctx, func() { l.stopAnswering(ctx) })
+	}
+}
+
+// isOver reports whether no agent is left to follow, or whether what was asked for cannot be had.
+func (l *Listener) isOver() bool {
+	askedWrongly := l.last != nil && exits.CodeOf(l.last) == exits.Usage
+	return l.gone == len(l.agents) || askedWrongly
 }
 
 // watchQuestion has the loop look, for other windows, whenever an output puts another question,

@@ -61,14 +61,7 @@ func (l *Listener) runCommand(ctx context.Context, line string) {
 		return
 	}
 	if i := slices.IndexFunc(terms.Wishes, func(w terms.Wish) bool { return w.Name == name }); i >= 0 {
-		var change aaep.Capabilities
-		if w := terms.Wishes[i]; !w.Set(&change, word) {
-			l.informOfMisuse("/"+name+" "+word, w.Form)
-			return
-		}
-		for f := range l.liveAgents() {
-			f.changeTerms(ctx, f.keepLanguages(change))
-		}
+		l.changeTerms(ctx, terms.Wishes[i], word)
 		return
 	}
 	if l.runOutputCommand(name) || l.runWalkCommand(name, word) {
@@ -78,44 +71,70 @@ func (l *Listener) runCommand(ctx context.Context, line string) {
 	case "help", "?":
 		l.Status.PrintLabelled("aaep", l.PhraseText(phrase.CommandsHelp, ""))
 	case "terms":
-		for f := range l.liveAgents() {
-			if f.sub == nil {
-				continue
-			}
-			c := f.currentTerms()
-			f.informOfLink(f.PhraseText(phrase.YouGet,
-				f.uiLanguage().JoinList(terms.InWords(f.uiLanguage(), c, terms.EveryTerm(c)))))
-		}
+		l.describeTerms()
 	case "agents":
 		for _, f := range l.agents {
 			l.informPerson(announce.Speaker(f.name), f.describeState())
 		}
 	case "more":
-		if word != "" {
+		switch {
+		case word != "":
 			l.informOfMisuse(line, "/more")
-			return
-		}
-		if l.countOpen() == 0 {
+		case l.countOpen() == 0:
 			present.Answer(time.Now(), " ", l.reads) // which says that nothing is asked
-			return
+		default:
+			present.MoreTime(l.allOutputs()...)
 		}
-		present.MoreTime(l.allOutputs()...)
 	case "quiet":
-		if word != "" && word != "on" && word != "off" {
+		switch word {
+		case "", "on":
+			l.setQuiet(ctx, true)
+		case "off":
+			l.setQuiet(ctx, false)
+		default:
 			l.informOfMisuse(line, "/quiet, /quiet off")
-			return
 		}
-		l.setQuiet(ctx, word != "off")
 	default:
-		if l.talk != nil && l.countOpen() == 0 && l.talk.Own(line) {
-			return
-		}
-		sentences := []string{l.PhraseText(phrase.NoCommand, "/"+name), l.PhraseText(phrase.HelpIsThere, "")}
-		if l.countOpen() > 0 {
-			sentences = append(sentences, l.PhraseText(phrase.SpaceBefore, ""))
-		}
-		l.informPerson(sentences...)
+		l.explainUnknown(line, name)
 	}
+}
+
+// changeTerms asks all agents for other terms, as a command such as "/rate 5" says; word is what
+// stands behind its name.
+func (l *Listener) changeTerms(ctx context.Context, w terms.Wish, word string) {
+	var change aaep.Capabilities
+	if !w.Set(&change, word) {
+		l.informOfMisuse("/"+w.Name+" "+word, w.Form)
+		return
+	}
+	for f := range l.liveAgents() {
+		f.changeTerms(ctx, f.keepLanguages(change))
+	}
+}
+
+// describeTerms says what was agreed with each agent that is followed.
+func (l *Listener) describeTerms() {
+	for f := range l.liveAgents() {
+		if f.sub == nil {
+			continue
+		}
+		c := f.currentTerms()
+		f.informOfLink(f.PhraseText(phrase.YouGet,
+			f.uiLanguage().JoinList(terms.InWords(f.uiLanguage(), c, terms.EveryTerm(c)))))
+	}
+}
+
+// explainUnknown says that a line with a slash is no command, unless it is one of "aaep acp"
+// itself. Where a question is open, the line may have been meant as its answer.
+func (l *Listener) explainUnknown(line, name string) {
+	if l.talk != nil && l.countOpen() == 0 && l.talk.Own(line) {
+		return
+	}
+	sentences := []string{l.PhraseText(phrase.NoCommand, "/"+name), l.PhraseText(phrase.HelpIsThere, "")}
+	if l.countOpen() > 0 {
+		sentences = append(sentences, l.PhraseText(phrase.SpaceBefore, ""))
+	}
+	l.informPerson(sentences...)
 }
 
 // informOfMisuse says that a command cannot be obeyed, and which one could.

@@ -77,7 +77,7 @@ func fileStem(name string) string {
 // manifestInit makes "aaep manifest init", which writes a first manifest and, if there is none, a
 // key.
 func manifestInit() *cobra.Command {
-	var out, name, language string
+	var flags initFlags
 	cmd := &cobra.Command{
 		Use:   "init AGENT_ID",
 		Short: "Write a first manifest, and the key to sign it with",
@@ -87,50 +87,67 @@ name.`,
 		Example: `  aaep manifest init planner
   aaep manifest init invoice-helper --name "Invoice helper" --out invoices`,
 		Args: exits.Arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !aaep.ValidLanguageTag(language) {
-				return exits.UsageError("--language must be a language tag such as en-US; it is %q.\nSee: aaep manifest init --help", language)
-			}
-			if out = fileStem(out); out == "" && args[0] != "" {
-				if id := fileStem(args[0]); id != args[0] {
-					return exits.UsageError("an agent is called %s rather than after a file: aaep manifest init %s\nTo call it %s all the same, name the files with --out.", id, id, args[0])
-				}
-				if out = args[0]; filepath.Base(out) != out || strings.ContainsAny(out, `\/:*?"<>|`) ||
-					strings.HasPrefix(out, ".") {
-					return exits.UsageError("%q is no name for files; give them one with --out.\nSee: aaep manifest init --help", out)
-				}
-			}
-			data, err := manifest.Encode(&manifest.Manifest{
-				AgentID: args[0], AgentName: name, AgentVersion: "0.1.0", AAEPVersionsSupported: []string{aaep.Version},
-				ConformanceLevelsSupported: []int64{1, 2},
-				TransportsSupported:        []string{manifest.SSE, manifest.WebSocket},
-				LanguagesSupported:         []string{language}, EventTypesEmitted: []string{"aaep:agent.*"},
-				DefaultVerbosity: aaep.VerbosityNormal, MaxConcurrentSubscriptions: 16,
-			})
-			if err != nil {
-				return exits.UsageError("no manifest can say that: %s.\nSee: aaep manifest init --help",
-					exits.PlainError(err))
-			}
-			if err := createFile(out+manifestSuffix, append(data, '\n'), 0o644); err != nil {
-				return err
-			}
-			status := lineio.Printer{Out: cmd.ErrOrStderr()}
-			status.PrintLabelled("aaep", "Wrote "+out+manifestSuffix+
-				", the manifest. Edit it to say what the agent does.")
-			if _, err := os.Stat(out + privateSuffix); errors.Is(err, fs.ErrNotExist) {
-				if err := generateKey(&status, out, manifest.ES256); err != nil {
-					return err
-				}
-			}
-			status.PrintLabelled("aaep", "Next: aaep manifest sign "+out+manifestSuffix+" > "+out+".jws")
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.writeFiles(cmd, args[0]) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&out, "out", "", "the `NAME` of the files, without .json (default AGENT_ID)")
-	f.StringVar(&name, "name", "", "what people call the agent")
-	f.StringVar(&language, "language", "en", "the language it speaks, such as en or pt-BR")
+	f.StringVar(&flags.out, "out", "", "the `NAME` of the files, without .json (default AGENT_ID)")
+	f.StringVar(&flags.name, "name", "", "what people call the agent")
+	f.StringVar(&flags.language, "language", "en", "the language it speaks, such as en or pt-BR")
 	return cmd
+}
+
+// initFlags are the flags of "aaep manifest init".
+type initFlags struct{ out, name, language string }
+
+// writeFiles does the work of "aaep manifest init": it writes the manifest, and the key if there is
+// none yet, and says what to do next.
+func (flags *initFlags) writeFiles(cmd *cobra.Command, agentID string) error {
+	if !aaep.ValidLanguageTag(flags.language) {
+		return exits.UsageError("--language must be a language tag such as en-US; it is %q.\nSee: aaep manifest init --help", flags.language)
+	}
+	stem, err := flags.chooseStem(agentID)
+	if err != nil {
+		return err
+	}
+	data, err := manifest.Encode(&manifest.Manifest{
+		AgentID: agentID, AgentName: flags.name, AgentVersion: "0.1.0", AAEPVersionsSupported: []string{aaep.Version},
+		ConformanceLevelsSupported: []int64{1, 2},
+		TransportsSupported:        []string{manifest.SSE, manifest.WebSocket},
+		LanguagesSupported:         []string{flags.language}, EventTypesEmitted: []string{"aaep:agent.*"},
+		DefaultVerbosity: aaep.VerbosityNormal, MaxConcurrentSubscriptions: 16,
+	})
+	if err != nil {
+		return exits.UsageError("no manifest can say that: %s.\nSee: aaep manifest init --help", exits.PlainError(err))
+	}
+	if err := createFile(stem+manifestSuffix, append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	status := lineio.Printer{Out: cmd.ErrOrStderr()}
+	status.PrintLabelled("aaep", "Wrote "+stem+manifestSuffix+", the manifest. Edit it to say what the agent does.")
+	if _, err := os.Stat(stem + privateSuffix); errors.Is(err, fs.ErrNotExist) {
+		if err := generateKey(&status, stem, manifest.ES256); err != nil {
+			return err
+		}
+	}
+	status.PrintLabelled("aaep", "Next: aaep manifest sign "+stem+manifestSuffix+" > "+stem+".jws")
+	return nil
+}
+
+// chooseStem returns the name of the files without their suffixes: that of --out, or else the id of
+// the agent. It refuses an id that looks like the name of a file, or that cannot be one.
+func (flags *initFlags) chooseStem(agentID string) (string, error) {
+	if out := fileStem(flags.out); out != "" || agentID == "" {
+		return out, nil
+	}
+	if id := fileStem(agentID); id != agentID {
+		return "", exits.UsageError("an agent is called %s rather than after a file: aaep manifest init %s\nTo call it %s all the same, name the files with --out.", id, id, agentID)
+	}
+	isFileName := filepath.Base(agentID) == agentID && !strings.ContainsAny(agentID, `\/:*?"<>|`) &&
+		!strings.HasPrefix(agentID, ".")
+	if !isFileName {
+		return "", exits.UsageError("%q is no name for files; give them one with --out.\nSee: aaep manifest init --help", agentID)
+	}
+	return agentID, nil
 }
 
 // manifestKeygen makes "aaep manifest keygen"; generateKey does its work.
@@ -220,8 +237,7 @@ func createFile(path string, data []byte, mode os.FileMode) error {
 
 // manifestSign makes "aaep manifest sign", which checks a manifest and prints it signed.
 func manifestSign() *cobra.Command {
-	var keyFile, keyID string
-	var days int
+	var flags signFlags
 	cmd := &cobra.Command{
 		Use:   "sign FILE",
 		Short: "Sign a manifest",
@@ -232,63 +248,90 @@ Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be rea
 		Example: `  aaep manifest sign planner.json > planner.jws
   aaep manifest sign planner.json --key /etc/aaep/planner.key --days 30`,
 		Args: exits.Arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			stem, hasSuffix := strings.CutSuffix(args[0], manifestSuffix)
-			switch {
-			case days < 0 || days > 36500:
-				return exits.UsageError("--days must be from 1 to 36500, or 0 for ever; it is %d.\nSee: aaep manifest sign --help", days)
-			case keyFile == "" && !hasSuffix:
-				return exits.UsageError("name the private key with --key.\nSee: aaep manifest sign --help")
-			case keyFile == "":
-				keyFile = stem + privateSuffix
-			}
-			ctx, stop := exits.WithInterrupt(cmd.Context())
-			defer stop()
-			data, err := readManifest(ctx, args[0], "", cmd.InOrStdin())
-			if err != nil {
-				return err
-			}
-			m, err := manifest.Parse(data)
-			if err == nil {
-				err = schemas.Validate(data)
-			}
-			if err != nil {
-				return exits.With(exits.Failed,
-					fmt.Errorf("%s is no manifest that could be signed: %s.\nSee: aaep validate %s", args[0],
-						exits.PlainError(err), args[0]))
-			}
-			signer, err := manifest.ReadSigner(keyFile,
-				manifest.SignerOptions{KeyID: keyID, Lifetime: time.Duration(days) * 24 * time.Hour})
-			if errors.Is(err, fs.ErrNotExist) {
-				return exits.UsageError("there is no key %s.\nName one with --key, or make one: aaep manifest keygen NAME",
-					keyFile)
-			}
-			if err != nil {
-				return exits.UsageError("cannot sign with %s: %s", keyFile, exits.PlainError(err))
-			}
-			now := time.Now()
-			signed, err := signer.Sign(m, now)
-			if err != nil {
-				return exits.With(exits.Failed, fmt.Errorf("cannot sign: %s", exits.PlainError(err)))
-			}
-			if _, err := fmt.Fprintln(cmd.OutOrStdout(), signed); err != nil {
-				return exits.With(exits.Failed, err)
-			}
-			expiry := "for ever"
-			if days > 0 {
-				expiry = "until " + formatDay(now.AddDate(0, 0, days))
-			}
-			status := lineio.Printer{Out: cmd.ErrOrStderr()}
-			status.PrintLabelled("aaep", "Signed the manifest of "+embedText(m.AgentID)+" with "+signer.Algorithm()+
-				" and the key "+signer.KeyID()+". It is good "+expiry+".")
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.signFile(cmd, args[0]) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&keyFile, "key", "", "the private key, a PEM or JWK `FILE` (default that of the manifest's name, with .key)")
-	f.StringVar(&keyID, "kid", "", "the key's `ID`, where those who verify know it by another than its thumbprint")
-	f.IntVar(&days, "days", 365, "how many days it is good; 0 for ever")
+	f.StringVar(&flags.keyFile, "key", "", "the private key, a PEM or JWK `FILE` (default that of the manifest's name, with .key)")
+	f.StringVar(&flags.keyID, "kid", "", "the key's `ID`, where those who verify know it by another than its thumbprint")
+	f.IntVar(&flags.days, "days", 365, "how many days it is good; 0 for ever")
 	return cmd
+}
+
+// signFlags are the flags of "aaep manifest sign".
+type signFlags struct {
+	keyFile, keyID string
+	days           int // zero is for ever
+}
+
+// signFile does the work of "aaep manifest sign": it prints the manifest of the named file signed,
+// and says with which key and for how long.
+func (flags *signFlags) signFile(cmd *cobra.Command, name string) error {
+	stem, hasSuffix := strings.CutSuffix(name, manifestSuffix)
+	switch {
+	case flags.days < 0 || flags.days > 36500:
+		return exits.UsageError("--days must be from 1 to 36500, or 0 for ever; it is %d.\nSee: aaep manifest sign --help", flags.days)
+	case flags.keyFile == "" && !hasSuffix:
+		return exits.UsageError("name the private key with --key.\nSee: aaep manifest sign --help")
+	case flags.keyFile == "":
+		flags.keyFile = stem + privateSuffix
+	}
+	ctx, stop := exits.WithInterrupt(cmd.Context())
+	defer stop()
+	m, err := readSignable(ctx, name, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	signer, err := flags.readSigner()
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	signed, err := signer.Sign(m, now)
+	if err != nil {
+		return exits.With(exits.Failed, fmt.Errorf("cannot sign: %s", exits.PlainError(err)))
+	}
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), signed); err != nil {
+		return exits.With(exits.Failed, err)
+	}
+	expiry := "for ever"
+	if flags.days > 0 {
+		expiry = "until " + formatDay(now.AddDate(0, 0, flags.days))
+	}
+	status := lineio.Printer{Out: cmd.ErrOrStderr()}
+	status.PrintLabelled("aaep", "Signed the manifest of "+embedText(m.AgentID)+" with "+signer.Algorithm()+
+		" and the key "+signer.KeyID()+". It is good "+expiry+".")
+	return nil
+}
+
+// readSignable reads a manifest to be signed, and refuses one that is not valid.
+func readSignable(ctx context.Context, name string, stdin io.Reader) (*manifest.Manifest, error) {
+	data, err := readManifest(ctx, name, "", stdin)
+	if err != nil {
+		return nil, err
+	}
+	m, err := manifest.Parse(data)
+	if err == nil {
+		err = schemas.Validate(data)
+	}
+	if err != nil {
+		return nil, exits.With(exits.Failed, fmt.Errorf("%s is no manifest that could be signed: %s.\nSee: aaep validate %s",
+			name, exits.PlainError(err), name))
+	}
+	return m, nil
+}
+
+// readSigner reads the key to sign with.
+func (flags *signFlags) readSigner() (*manifest.Signer, error) {
+	lifetime := time.Duration(flags.days) * 24 * time.Hour
+	signer, err := manifest.ReadSigner(flags.keyFile, manifest.SignerOptions{KeyID: flags.keyID, Lifetime: lifetime})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, exits.UsageError("there is no key %s.\nName one with --key, or make one: aaep manifest keygen NAME",
+			flags.keyFile)
+	case err != nil:
+		return nil, exits.UsageError("cannot sign with %s: %s", flags.keyFile, exits.PlainError(err))
+	}
+	return signer, nil
 }
 
 // formatDay returns a date for people.
