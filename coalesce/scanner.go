@@ -174,18 +174,7 @@ func (sc *scanner) read(r rune, c class) {
 	c = sc.classInContext(r, c)
 	switch {
 	case isMark[c]:
-		if tight && c == clStop && m.closed && m.stops > 0 && !m.full {
-			*m, sc.word.n = marks{any: true}, 0 // "(in the U.S.)." does not end in what the bracket ends in
-		}
-		if !tight {
-			*m = marks{any: true, wide: sc.prev == clWide, omission: sc.prev == clOpen && !afterSpace}
-			if sc.looseStops++; c != clStop || !afterSpace {
-				sc.looseStops = 0
-			}
-		}
-		sc.addMark(c)
-		m.fullQuestion = m.fullQuestion || r == '؟' || r == '？' || r == '！'
-		sc.clause = 0
+		sc.readMark(r, c, afterSpace)
 	case tight && (closesMarks[c] || c == clOpenQuote && !m.full):
 		m.closed = true
 		m.quoted = m.quoted || c != clClose && c != clEmphasis
@@ -208,6 +197,27 @@ func (sc *scanner) read(r rune, c class) {
 		sc.dialogueTurn = sc.dialogueTurn || sc.firstLetter == 0
 	}
 	sc.prev, sc.last = c, r
+}
+
+// readMark adds the final mark r, of class c, to the run of marks that it stands close behind, or
+// begins a run with it.
+func (sc *scanner) readMark(r rune, c class, afterSpace bool) {
+	m := &sc.marks
+	goesOn := m.any && !afterSpace
+	switch {
+	case !goesOn:
+		*m = marks{any: true, wide: sc.prev == clWide, omission: sc.prev == clOpen && !afterSpace}
+		if isLoose := c == clStop && afterSpace; isLoose {
+			sc.looseStops++
+		} else {
+			sc.looseStops = 0
+		}
+	case c == clStop && m.closed && m.stops > 0 && !m.full:
+		*m, sc.word.n = marks{any: true}, 0 // "(in the U.S.)." does not end in what the bracket ends in
+	}
+	sc.addMark(c)
+	m.fullQuestion = m.fullQuestion || r == '؟' || r == '？' || r == '！'
+	sc.clause = 0
 }
 
 // closesMarks has the classes that close what a final mark ends: (Yes.) and "No."
