@@ -1,9 +1,16 @@
 package web_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/answers"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -57,14 +64,39 @@ func TestDirection(t *testing.T) {
 }
 
 // TestNumbers: a number is read as the terminal reads it, and as nothing where two people would
-// mean two amounts.
+// mean two amounts: known cases, and texts of all the characters that count.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
+	texts := []string{"12,5", "-0,125", "١٢٫٥", "۷", "1.500", "5.", ".5", "1,000", "1,5,5", "0x10", "1e9", "Infinity", ".", "ten", "+3", "٬", "1٬000",
+		"1.000.000", "007", "0.125", "-1.500", "0,1", "10,25", "1 000", "1,0000", "-", "", "1.5000", "९", "５", strings.Repeat("9", 400)}
+	signs, r := []rune("0123456789.,+-٫٬٣۴ 5051"), rand.New(rand.NewPCG(1, 1))
+	for range 3000 {
+		text := make([]rune, 1+r.IntN(8))
+		for i := range text {
+			text[i] = signs[r.IntN(len(signs))]
+		}
+		texts = append(texts, strings.TrimSpace(string(text)))
+	}
+	data, err := json.Marshal(texts)
+	check(t, err)
 	st := start(t, producer.Config{})
 	p := newBrowser(t).open(st.page, "")
 	p.until(connected)
-	if got := eval[string](p, `import("./text.js").then(({ numberOf }) => ["12,5", "-0,125", "١٢٫٥", "۷", "1.500", "5.", ".5", "1,000", "1,5,5", "0x10", "1e9", "Infinity", ".", "ten"].map((s) => numberOf(s, "en-GB", undefined))
-		.concat(numberOf("1.500", "en", "de"), numberOf("1.5", "de", "de")).join(" "))`); got != "12.5 -0.125 12.5 7 1.5 5 0.5 NaN NaN NaN NaN NaN NaN NaN NaN 1.5" {
-		t.Error(got)
+	for _, languages := range [][]string{{"en-GB"}, {"en", "de"}, {"de", "de"}, {"en", "en-US"}} {
+		of, err := json.Marshal(languages)
+		check(t, err)
+		got := eval[[]string](p, fmt.Sprintf(`import("./text.js").then(({ numberOf }) => %s.map((s) => String(numberOf(s, ...%s))))`, data, of))
+		for i, text := range texts {
+			want, isNumber := answers.Number(text, languages...)
+			number, err := strconv.ParseFloat(got[i], 64)
+			if isPageNumber := err == nil && !math.IsNaN(number) && !math.IsInf(number, 0); isPageNumber != isNumber || isNumber && number != want {
+				t.Errorf("%q in %v: the page reads %s, the terminal %v, %v", text, languages, got[i], want, isNumber)
+			}
+		}
+	}
+	for text, want := range map[string]float64{"12,5": 12.5, "-0,125": -0.125, "١٢٫٥": 12.5, "۷": 7, "1.500": 1.5, "5.": 5, ".5": 0.5} {
+		if number, ok := answers.Number(text, "en-GB"); !ok || number != want {
+			t.Errorf("%q is %v, %v", text, number, ok)
+		}
 	}
 }
