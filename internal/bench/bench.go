@@ -94,7 +94,7 @@ func Compare(ctx context.Context, o Options) error {
 			func() error { return o.measureIdle(w, ours) },
 			func() error { return o.measureCritical(ctx, w) },
 			func() error { return o.measureThrottled(w) },
-			func() error { return o.catchingUp(ctx, w) },
+			func() error { return o.measureCatchUp(ctx, w) },
 		} {
 			if err := measure(); err != nil {
 				return err
@@ -258,10 +258,10 @@ func (o Options) measureThrottled(wire string) error {
 	return s.err
 }
 
-// catchingUp measures how late an event comes to one listener of an agent with a log in a file,
+// measureCatchUp measures how late an event comes to one listener of an agent with a log in a file,
 // while the others are away and while a tenth as many as elsewhere come back, read 10,000 events
 // from there and leave again, all the time.
-func (o Options) catchingUp(ctx context.Context, wire string) error {
+func (o Options) measureCatchUp(ctx context.Context, wire string) error {
 	s, err := o.openHarness(wire, kept)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func main() {
 	if len(os.Args) > 1 {
 		root = os.Args[1]
 	}
-	page, err := page(root)
+	page, err := renderPage(root)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(root, "docs", "coverage.md"), []byte(page), 0o644)
 	}
@@ -66,10 +66,10 @@ var id = func() *regexp.Regexp {
 // several matches a list that names its family once, as in "EVT-042, 043".
 var several = regexp.MustCompile(`\b([A-Z0-9]{2,5})-(\d{3})((?:(?:, | and |/)\d{3}\b)+)`)
 
-// page returns the text of docs/coverage.md for the tree below root: each requirement with the
-// tests that name it, or why none does.
-func page(root string) (string, error) {
-	named, err := scan(root)
+// renderPage returns the text of docs/coverage.md for the tree below root: each requirement with
+// the tests that name it, or why none does.
+func renderPage(root string) (string, error) {
+	named, err := findTests(root)
 	if err != nil {
 		return "", err
 	}
@@ -114,9 +114,9 @@ keeps it current. Of %d requirements:
 // cell returns a text for a cell of a table in Markdown.
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
-// scan returns, by requirement, the files of test sources below root that name it: Go tests, and
-// the scripts and tables they read.
-func scan(root string) (map[string][]string, error) {
+// findTests returns, by requirement, the files of test sources below root that name it: Go tests,
+// and the scripts and tables they read.
+func findTests(root string) (map[string][]string, error) {
 	named := map[string][]string{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

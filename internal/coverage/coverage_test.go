@@ -10,7 +10,7 @@ import (
 )
 
 func TestPageIsCurrent(t *testing.T) {
-	want, err := page("../..")
+	want, err := renderPage("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestIDs(t *testing.T) {
 }
 
 func TestReasons(t *testing.T) {
-	named, err := scan("../..")
+	named, err := findTests("../..")
 	if err != nil {
 		t.Fatal(err)
 	}

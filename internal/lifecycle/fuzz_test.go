@@ -259,12 +259,12 @@ func TestTakeJudgesNothing(t *testing.T) {
 			_ = s.Settled(x.token, x.d)
 		case *aaep.Event:
 			if hasPayload(x) {
-				s.apply(x)
+				s.applyEvent(x)
 			}
 		}
 	}
 	s = play(t, append(slices.Clone(asked), settle{"rpl_1", aaep.Reject}))
-	s.apply(at("sess_1", time.Minute, confirm("rpl_2", "call_1", "send")))
+	s.applyEvent(at("sess_1", time.Minute, confirm("rpl_2", "call_1", "send")))
 	if err := s.Settled("rpl_2", aaep.Accept); err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func (s *Session) Next(ev *aaep.Event) error {
 	if found := s.check(ev); len(found) > 0 {
 		return newInvalidError(ev, found)
 	}
-	s.apply(ev)
+	s.applyEvent(ev)
 	return nil
 }
 
@@ -97,7 +97,7 @@ func (s *Session) Next(ev *aaep.Event) error {
 // has sent it, and those after it are judged with that in mind.
 func (s *Session) Judge(ev *aaep.Event) error {
 	found := s.check(ev)
-	s.apply(ev)
+	s.applyEvent(ev)
 	if len(found) > 0 {
 		return newInvalidError(ev, found)
 	}
@@ -164,9 +164,9 @@ func (s *Session) Join(sessionID string) { s.begun, s.id = true, sessionID }
 // ToolInvocations returns how many tool.invoked events the session had.
 func (s *Session) ToolInvocations() int { return s.invoked }
 
-// apply moves the session past ev. It judges nothing, and nothing in an event can make it panic:
-// Judge calls it also with events in which check has found violations.
-func (s *Session) apply(ev *aaep.Event) {
+// applyEvent moves the session past ev. It judges nothing, and nothing in an event can make it
+// panic: Judge calls it also with events in which check has found violations.
+func (s *Session) applyEvent(ev *aaep.Event) {
 	if !s.begun {
 		s.begun, s.id = true, ev.SessionID
 	}

@@ -33,7 +33,7 @@ func Handler(agents map[string]*producer.Producer, seen *RequestCounts, version,
 			all[name] = p.Stats()
 		}
 		writeStats(w, all)
-		seen.write(w)
+		seen.writeCounts(w)
 		writeProcess(w, version, commit)
 	})
 }

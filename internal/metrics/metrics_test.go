@@ -71,7 +71,7 @@ func TestObserved(t *testing.T) {
 		o.Critical(delay)
 	}
 	var b strings.Builder
-	o.write(&b)
+	o.writeCounts(&b)
 	writeProcess(&b, "1.0", "c0ffee")
 	for _, want := range []string{`{reason="no_credentials"} 1`, `{reason="bad_credentials"} 1`, `{reason="authorization_denied"} 1`,
 		`{reason="version_unsupported"} 0`, `_bucket{le="0.001"} 2`, `_bucket{le="0.0025"} 3`, `_bucket{le="10"} 3`, `_bucket{le="+Inf"} 4`, `_seconds_count 4`,
@@ -113,7 +113,7 @@ func TestAlerts(t *testing.T) {
 		return &tls.Config{Certificates: []tls.Certificate{{Leaf: &x509.Certificate{}}}}, nil
 	}
 	writeStats(&b, map[string]producer.Stats{"": {}})
-	o.write(&b)
+	o.writeCounts(&b)
 	writeProcess(&b, "1.0", "c0ffee")
 	for _, ask := range have {
 		for _, name := range regexp.MustCompile(`\b(?:aaep|process)_\w+(?:{reason="\w+"})?`).FindAllString(ask, -1) {

@@ -119,9 +119,9 @@ func (o *RequestCounts) CountRefusals(ask auth.Authenticator) auth.Authenticator
 	}
 }
 
-// write writes to w the counts of requests, the delays of critical events and the expiry of the
-// certificate, in the text format of Prometheus.
-func (o *RequestCounts) write(w io.Writer) {
+// writeCounts writes to w the counts of requests, the delays of critical events and the expiry of
+// the certificate, in the text format of Prometheus.
+func (o *RequestCounts) writeCounts(w io.Writer) {
 	refused := o.Refused()
 	o.mu.Lock()
 	delays, totalDelay := o.delays, o.late

@@ -179,16 +179,16 @@ func (c *Cluster) Ready() {
 			running++
 		}
 	}
-	for deadline := time.Now().Add(leads); running > 1 && c.together() < running; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(leads); running > 1 && c.countTogether() < running; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			c.Servers[0].t.Fatalf("nobody leads %d servers", running)
 		}
 	}
 }
 
-// together returns the number of servers that the leader of the cluster hears, counting itself; 0
-// while there is no leader.
-func (c *Cluster) together() int {
+// countTogether returns the number of servers that the leader of the cluster hears, counting
+// itself; 0 while there is no leader.
+func (c *Cluster) countTogether() int {
 	for _, s := range c.Servers {
 		var all struct {
 			Meta struct {

@@ -31,7 +31,7 @@ func Install(t *testing.T, from string, flags ...string) (dir string) {
 	copyFolder(t, dir, from)
 	shared := os.Getenv("AAEP_NPM")
 	if shared == "" {
-		fetch(t, dir, from, flags)
+		fetchPackages(t, dir, from, flags)
 		return dir
 	}
 	pins, err := os.ReadFile(filepath.Join(from, "package-lock.json"))
@@ -51,7 +51,7 @@ func Install(t *testing.T, from string, flags ...string) (dir string) {
 			t.Fatal(err)
 		}
 		copyFolder(t, part, from)
-		fetch(t, part, from, flags)
+		fetchPackages(t, part, from, flags)
 		if err := os.Rename(part, whole); err != nil {
 			t.Fatal(err)
 		}
@@ -70,9 +70,9 @@ func copyFolder(t *testing.T, to, from string) {
 	}
 }
 
-// fetch makes node_modules in dir of the lock file there, with npm and flags. Where npm cannot, the
-// test is skipped, or fails where everything has to run; from is what needs it.
-func fetch(t *testing.T, dir, from string, flags []string) {
+// fetchPackages makes node_modules in dir of the lock file there, with npm and flags. Where npm
+// cannot, the test is skipped, or fails where everything has to run; from is what needs it.
+func fetchPackages(t *testing.T, dir, from string, flags []string) {
 	t.Helper()
 	npm := exec.Command("npm", append([]string{"ci", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund",
 		"--no-update-notifier"}, flags...)...)

@@ -75,7 +75,7 @@ func (o *Orca) Dial(context.Context) (*dbus.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(o.offer(service), service.ExportMethodTable(map[string]any{
+	err = errors.Join(o.exportMethods(service), service.ExportMethodTable(map[string]any{
 		"GetNameOwner": o.nameOwner,
 		"AddMatch":     func(string) *dbus.Error { return nil },
 		"RemoveMatch":  func(string) *dbus.Error { return nil },
@@ -92,21 +92,21 @@ func (o *Orca) Serve(conn *dbus.Conn) error {
 	o.mu.Lock()
 	o.served[conn] = true
 	o.mu.Unlock()
-	if err := o.offer(conn); err != nil {
+	if err := o.exportMethods(conn); err != nil {
 		return err
 	}
 	_, err := conn.RequestName(o.Name(), dbus.NameFlagDoNotQueue)
 	return err
 }
 
-// offer exports on conn the methods that Orca has under its name: newer versions, "Orca", and older
-// ones, "Orca1", differ in how speech is silenced and voices are asked for.
-func (o *Orca) offer(conn *dbus.Conn) error {
+// exportMethods exports on conn the methods that Orca has under its name: newer versions, "Orca",
+// and older ones, "Orca1", differ in how speech is silenced and voices are asked for.
+func (o *Orca) exportMethods(conn *dbus.Conn) error {
 	path := dbus.ObjectPath("/org/gnome/" + o.root + "/Service")
 	err := conn.ExportMethodTable(map[string]any{
-		"PresentMessage": func(message string) (bool, *dbus.Error) { return o.did("PresentMessage", message) },
+		"PresentMessage": func(message string) (bool, *dbus.Error) { return o.recordCall("PresentMessage", message) },
 	}, path, o.Name())
-	silence := func(bool) (bool, *dbus.Error) { return o.did("InterruptSpeech", "") }
+	silence := func(bool) (bool, *dbus.Error) { return o.recordCall("InterruptSpeech", "") }
 	if o.root == "Orca1" {
 		return errors.Join(err, conn.ExportMethodTable(map[string]any{
 			"InterruptSpeech":      silence,
@@ -123,9 +123,9 @@ func (o *Orca) offer(conn *dbus.Conn) error {
 	}, path+"/SpeechAndVerbosityManager", "org.gnome.Orca.Module"))
 }
 
-// did keeps a call, and answers as the state wants it: true if Orca is well. While Orca hangs it
-// waits; an absent one is an error of D-Bus. It takes o.mu.
-func (o *Orca) did(method, argument string) (bool, *dbus.Error) {
+// recordCall keeps a call, and answers as the state wants it: true if Orca is well. While Orca
+// hangs it waits; an absent one is an error of D-Bus. It takes o.mu.
+func (o *Orca) recordCall(method, argument string) (bool, *dbus.Error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for first := true; ; first = false {
@@ -151,7 +151,7 @@ type voice struct{ Name, Language, Variant string }
 // voicesFor answers GetVoicesForLanguage: the voices whose language, or its primary part, was asked
 // for.
 func (o *Orca) voicesFor(language, variant string) ([]voice, *dbus.Error) {
-	if _, err := o.did("GetVoicesForLanguage", language); err != nil {
+	if _, err := o.recordCall("GetVoicesForLanguage", language); err != nil {
 		return nil, err
 	}
 	found := []voice{}

@@ -24,7 +24,7 @@ func parsePlural(field string) (pluralRule, error) {
 			field)
 	}
 	p := &pluralParser{rest: strings.TrimSuffix(strings.TrimSpace(expression), ";")}
-	index := p.choice()
+	index := p.parseChoice()
 	p.space()
 	p.require(p.rest == "")
 	if p.failed {
@@ -66,22 +66,22 @@ func (p *pluralParser) accept(token string) bool {
 	return ok
 }
 
-// choice reads an expression a ? b : c, or one without a choice, and returns the function that
+// parseChoice reads an expression a ? b : c, or one without a choice, and returns the function that
 // computes it. Nested deeper than mostNested it fails, as p.failed says.
-func (p *pluralParser) choice() func(n int) int {
+func (p *pluralParser) parseChoice() func(n int) int {
 	p.depth++
 	p.require(p.depth <= mostNested)
 	defer func() { p.depth-- }()
 	if p.failed {
 		return func(int) int { return 0 }
 	}
-	condition := p.operation(0)
+	condition := p.parseOperation(0)
 	if !p.accept("?") {
 		return condition
 	}
-	yes := p.choice()
+	yes := p.parseChoice()
 	p.require(p.accept(":"))
-	no := p.choice()
+	no := p.parseChoice()
 	return func(n int) int {
 		if condition(n) != 0 {
 			return yes(n)
@@ -112,18 +112,18 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// operation reads operations with the operators of a level, from left to right, whose operands are
-// operations of the levels that bind more closely, and returns the function that computes them.
-func (p *pluralParser) operation(level int) func(n int) int {
+// parseOperation reads operations with the operators of a level, from left to right, whose operands
+// are operations of the levels that bind more closely, and returns the function that computes them.
+func (p *pluralParser) parseOperation(level int) func(n int) int {
 	if level == len(operators) {
-		return p.operand()
+		return p.parseOperand()
 	}
-	left := p.operation(level + 1)
+	left := p.parseOperation(level + 1)
 next:
 	for !p.failed {
 		for _, o := range operators[level] {
 			if p.accept(o.sign) {
-				a, b := left, p.operation(level+1)
+				a, b := left, p.parseOperation(level+1)
 				left = func(n int) int { return o.compute(a(n), b(n)) }
 				continue next
 			}
@@ -133,12 +133,12 @@ next:
 	return left
 }
 
-// operand reads n, a number, or an expression in brackets, and returns the function that computes
-// it. Anything else sets p.failed.
-func (p *pluralParser) operand() func(n int) int {
+// parseOperand reads n, a number, or an expression in brackets, and returns the function that
+// computes it. Anything else sets p.failed.
+func (p *pluralParser) parseOperand() func(n int) int {
 	switch {
 	case p.accept("("):
-		inner := p.choice()
+		inner := p.parseChoice()
 		p.require(p.accept(")"))
 		return inner
 	case p.accept("n"):

@@ -58,17 +58,17 @@ SymbolsPreprocFile "symbols.dic"
 		t.Fatal(err)
 	}
 	s := &Server{Socket: in("speechd.sock"), t: t, dir: dir}
-	run(t, dir, in("pulse.sock"), "pulseaudio", "-n", "--daemonize=no", "--exit-idle-time=-1", "--use-pid-file=no",
+	startProgram(t, dir, in("pulse.sock"), "pulseaudio", "-n", "--daemonize=no", "--exit-idle-time=-1", "--use-pid-file=no",
 		"-L", "module-null-sink sink_name=void rate=22050 channels=1",
 		"-L", "module-native-protocol-unix socket="+in("pulse.sock")+" auth-anonymous=1")
-	s.Kill = run(t, dir, s.Socket, "speech-dispatcher", "-s", "-C", in("conf"), "-S", s.Socket, "-P", in("pid"), "-L", dir, "-t", "0", "-l", "1")
+	s.Kill = startProgram(t, dir, s.Socket, "speech-dispatcher", "-s", "-C", in("conf"), "-S", s.Socket, "-P", in("pid"), "-L", dir, "-t", "0", "-l", "1")
 	t.Setenv("SPEECHD_ADDRESS", "unix_socket:"+s.Socket)
 	return s
 }
 
-// run starts a program, waits until it listens at a socket, for at most a minute, and returns what
-// kills it and its children. Its folders are in dir. It ends with the test.
-func run(t *testing.T, dir, socket string, name string, args ...string) (kill func()) {
+// startProgram starts a program, waits until it listens at a socket, for at most a minute, and
+// returns what kills it and its children. Its folders are in dir. It ends with the test.
+func startProgram(t *testing.T, dir, socket string, name string, args ...string) (kill func()) {
 	t.Helper()
 	var output bytes.Buffer
 	cmd := exec.Command(name, args...)

@@ -41,7 +41,7 @@ func main() {
 		for _, together := range runs(os.Args[1:]) {
 			var running sync.WaitGroup
 			for _, arguments := range together {
-				running.Go(func() { s.run(arguments, env) })
+				running.Go(func() { s.runTests(arguments, env) })
 			}
 			running.Wait()
 			if len(interrupted) > 0 {
@@ -53,7 +53,7 @@ func main() {
 		s.problems = append(s.problems, err.Error())
 	}
 	os.RemoveAll(home)
-	if !s.print() {
+	if !s.printSummary() {
 		os.Exit(1)
 	}
 }
@@ -159,9 +159,9 @@ type skip struct {
 	count  int    // subtests, 0 for the test itself
 }
 
-// run runs go test once with arguments, in env, and adds to the summary how it went. It returns
-// when it has ended.
-func (s *summary) run(arguments, env []string) {
+// runTests runs go test once with arguments, in env, and adds to the summary how it went. It
+// returns when it has ended.
+func (s *summary) runTests(arguments, env []string) {
 	index := 0
 	if len(arguments) > 0 && arguments[0] == "-C" {
 		index = 2 // go wants it first
@@ -176,7 +176,7 @@ func (s *summary) run(arguments, env []string) {
 		err = cmd.Start()
 	}
 	if err == nil {
-		r.read(out)
+		r.readEvents(out)
 		err = cmd.Wait()
 	}
 	if err != nil && !r.bad {
@@ -193,9 +193,9 @@ func (s *summary) printLine(line string) {
 	fmt.Fprint(s.out, line)
 }
 
-// read gathers the events of the run from its output, and prints of each package that has ended how
-// it did. It returns at the end of the output.
-func (r *report) read(from io.Reader) {
+// readEvents gathers the events of the run from its output, and prints of each package that has
+// ended how it did. It returns at the end of the output.
+func (r *report) readEvents(from io.Reader) {
 	lines := bufio.NewReader(from)
 	for {
 		line, err := lines.ReadString('\n')
@@ -207,13 +207,13 @@ func (r *report) read(from io.Reader) {
 			r.printLine(line)
 			continue
 		}
-		r.add(ev)
+		r.addEvent(ev)
 	}
 }
 
-// add takes the next event of the run: it keeps output until it is known whether the test failed,
-// and notes what was skipped. It takes r.mu.
-func (r *report) add(ev event) {
+// addEvent takes the next event of the run: it keeps output until it is known whether the test
+// failed, and notes what was skipped. It takes r.mu.
+func (r *report) addEvent(ev event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := ev.Package + " " + ev.Test
@@ -223,7 +223,7 @@ func (r *report) add(ev event) {
 	case "output":
 		r.outputs[name] = append(r.outputs[name], ev.Output)
 	case "skip":
-		r.skip(ev, r.outputs[name])
+		r.noteSkipped(ev, r.outputs[name])
 		delete(r.outputs, name)
 	case "fail":
 		if ev.Test != "" {
@@ -279,9 +279,9 @@ func (r *report) fail(ev event) {
 
 var logged = regexp.MustCompile(`^\s+[^\s:]+\.go:\d+: `)
 
-// skip notes a test that was skipped, with the reason it printed; parts of one test are counted. A
-// package without tests is left out. The caller holds s.mu.
-func (s *summary) skip(ev event, output []string) {
+// noteSkipped notes a test that was skipped, with the reason it printed; parts of one test are
+// counted. A package without tests is left out. The caller holds s.mu.
+func (s *summary) noteSkipped(ev event, output []string) {
 	if ev.Test == "" {
 		return // it has no tests
 	}
@@ -302,9 +302,9 @@ func (s *summary) skip(ev event, output []string) {
 	}
 }
 
-// print prints the summary: what was skipped and why, how each package ended, and last what failed.
-// It reports whether nothing did.
-func (s *summary) print() bool {
+// printSummary prints the summary: what was skipped and why, how each package ended, and last what
+// failed. It reports whether nothing did.
+func (s *summary) printSummary() bool {
 	fmt.Fprintln(s.out)
 	for _, k := range s.skipped {
 		parts := ""

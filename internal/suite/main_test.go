@@ -36,11 +36,11 @@ func TestSummary(t *testing.T) {
 	var running sync.WaitGroup
 	for _, arguments := range [][]string{{"-C", dir, "./bad", "./broken", "./panics"}, {"-C", dir, "./skips", "./good"},
 		{"-C", filepath.Join(dir, "nowhere"), "./..."}} {
-		running.Go(func() { s.run(arguments, os.Environ()) })
+		running.Go(func() { s.runTests(arguments, os.Environ()) })
 	}
 	running.Wait()
 	before := out.Len()
-	if s.print() {
+	if s.printSummary() {
 		t.Error("it passed")
 	}
 	text, end := out.String(), out.String()[before:]

@@ -99,12 +99,12 @@ func describeCommand(command string) string {
 		return usual
 	}
 	var s commandScan
-	if s.scan(command[:min(len(command), mostScanned)], 0); len(command) > mostScanned {
-		s.add(ruins, "more than can be looked through")
+	if s.scanLine(command[:min(len(command), mostScanned)], 0); len(command) > mostScanned {
+		s.addFinding(ruins, "more than can be looked through")
 	}
 	if len(s.findings) == 0 && s.commands > 1 {
 		slices.Sort(s.programs)
-		return "Run a command that uses " + join(slices.Compact(s.programs), mostExcerpts+2) + ": "
+		return "Run a command that uses " + joinTexts(slices.Compact(s.programs), mostExcerpts+2) + ": "
 	} else if len(s.findings) == 0 || s.commands == 1 && s.atStart {
 		return usual // which begins with what it is
 	}
@@ -121,12 +121,12 @@ func describeCommand(command string) string {
 	} else if len(s.folders) > 1 {
 		folder = fmt.Sprintf(", after it goes to %s and %d more folders", quoteExcerpt(s.folders[0]), len(s.folders)-1)
 	}
-	return "Run a command with " + join(texts, mostExcerpts) + " in it" + folder + ": "
+	return "Run a command with " + joinTexts(texts, mostExcerpts) + " in it" + folder + ": "
 }
 
-// join lists texts, at least one, with commas and "and"; beyond limit it says how many more there
-// are.
-func join(texts []string, limit int) string {
+// joinTexts lists texts, at least one, with commas and "and"; beyond limit it says how many more
+// there are.
+func joinTexts(texts []string, limit int) string {
 	if more := len(texts) - limit; more > 0 {
 		texts = append(slices.Clone(texts[:limit]), fmt.Sprintf("%d more", more))
 	}
@@ -181,30 +181,30 @@ type commandReader struct {
 // hereDocument is what a text that follows begins with, but for <<< which has it in one word.
 var hereDocument = regexp.MustCompile(`^<<-?[ \t]*["'\\]?([A-Za-z_][A-Za-z0-9_]*)["']?`)
 
-// scan reads a command line that depth others are around, and notes in s what of it matters.
-func (s *commandScan) scan(text string, depth int) {
+// scanLine reads a command line that depth others are around, and notes in s what of it matters.
+func (s *commandScan) scanLine(text string, depth int) {
 	r := commandReader{commandScan: s, text: text, depth: depth}
 	for i := 0; i < len(text); i++ {
-		i = r.read(i)
+		i = r.readFrom(i)
 	}
 	r.endCommand(false)
 }
 
-// scanNested is scan for a command line within another. Blank text has nothing; one nested deeper
-// than mostNested is noted as dangerous, unread.
+// scanNested is scanLine for a command line within another. Blank text has nothing; one nested
+// deeper than mostNested is noted as dangerous, unread.
 func (s *commandScan) scanNested(text string, depth int) {
 	switch {
 	case strings.TrimSpace(text) == "":
 	case depth > mostNested:
-		s.add(ruins, "commands within commands")
+		s.addFinding(ruins, "commands within commands")
 	default:
-		s.scan(text, depth)
+		s.scanLine(text, depth)
 	}
 }
 
-// read reads what begins at i: a quotation, a blank, an operator or a character of a word. It
+// readFrom reads what begins at i: a quotation, a blank, an operator or a character of a word. It
 // returns the place of the last byte that it read.
-func (r *commandReader) read(i int) int {
+func (r *commandReader) readFrom(i int) int {
 	next := byte(0)
 	if i+1 < len(r.text) {
 		next = r.text[i+1]
@@ -448,8 +448,8 @@ func (r *commandReader) readDoubleMarks(text string) {
 	}
 }
 
-// add adds a finding about the command; the lower its rank, the sooner it is told.
-func (s *commandScan) add(rank int, text string) {
+// addFinding adds a finding about the command; the lower its rank, the sooner it is told.
+func (s *commandScan) addFinding(rank int, text string) {
 	s.findings = append(s.findings, finding{rank, text})
 }
 
@@ -459,9 +459,9 @@ func (s *commandScan) noteRedirect(sign, target string) {
 	switch {
 	case target == "/dev/null" || target == "" || strings.Trim(target, "0123456789-") == "":
 	case sign == ">>":
-		s.add(changes, "an addition to "+quoteExcerpt(target))
+		s.addFinding(changes, "an addition to "+quoteExcerpt(target))
 	default:
-		s.add(changes, "a write over "+quoteExcerpt(target))
+		s.addFinding(changes, "a write over "+quoteExcerpt(target))
 	}
 }
 
@@ -499,18 +499,18 @@ func (s *commandScan) noteProgram(name string, words []word, piped, fed bool) {
 	case changesFolder && len(words) > 1:
 		s.folders = append(s.folders, strings.Join(texts[1:], " "))
 	case piped && (shells[name] || interpreters[name]):
-		s.add(ruins, "a pipe into "+excerpt)
+		s.addFinding(ruins, "a pipe into "+excerpt)
 	case known:
-		s.add(rank, excerpt)
+		s.addFinding(rank, excerpt)
 	case strings.HasPrefix(name, "mkfs"):
-		s.add(ruins, excerpt)
+		s.addFinding(ruins, excerpt)
 	case name == "sed" && slices.ContainsFunc(texts, changesInPlace):
-		s.add(changes, excerpt)
+		s.addFinding(changes, excerpt)
 	case strings.Contains(words[0].text, "\n"): // a text between apostrophes, which is read by itself
 	case !plainProgram.MatchString(words[0].text): // which program it is cannot be read here
-		s.add(ruins, excerpt)
+		s.addFinding(ruins, excerpt)
 	case interpreters[name] && takesProgram:
-		s.add(changes, excerpt)
+		s.addFinding(changes, excerpt)
 	case wrappers[name] || shells[name]:
 		s.noteWrapped(words[1:], excerpt)
 	case !telling[name]:
@@ -531,10 +531,10 @@ func (s *commandScan) noteWrapped(words []word, excerpt string) {
 		rank, known := ranks[name]
 		switch {
 		case known && name != ".":
-			s.add(rank, excerpt)
+			s.addFinding(rank, excerpt)
 			return
 		case forcing[strings.ToLower(w.text)], strings.HasPrefix(name, "mkfs"):
-			s.add(ruins, excerpt)
+			s.addFinding(ruins, excerpt)
 			return
 		}
 	}
@@ -547,7 +547,7 @@ func (s *commandScan) noteWrapped(words []word, excerpt string) {
 func (s *commandScan) noteVerb(words []word, excerpt string) {
 	for i, w := range words {
 		if forcing[strings.ToLower(w.text)] || i < 4 && !w.quoted && verbs[strings.ToLower(w.text)] {
-			s.add(changes, excerpt)
+			s.addFinding(changes, excerpt)
 			return
 		}
 	}

@@ -33,9 +33,10 @@ func (g *verifiedTokens) lookup(token string) (*verifiedToken, bool) {
 	return t, known
 }
 
-// remember keeps the result of verifying token, so that the next request with it is quick. Where
-// maxVerified are kept, any others are forgotten. It takes g.mu; the token itself is not kept.
-func (g *verifiedTokens) remember(token string, t *verifiedToken) {
+// rememberToken keeps the result of verifying token, so that the next request with it is quick.
+// Where maxVerified are kept, any others are forgotten. It takes g.mu; the token itself is not
+// kept.
+func (g *verifiedTokens) rememberToken(token string, t *verifiedToken) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.bySum == nil {

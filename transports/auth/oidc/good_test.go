@@ -83,7 +83,7 @@ func TestGoodTokenAllowed(t *testing.T) {
 func TestGoodTokensAreBounded(t *testing.T) {
 	var g verifiedTokens
 	for n := range maxVerified + 10 {
-		g.remember(fmt.Sprint(n), &verifiedToken{})
+		g.rememberToken(fmt.Sprint(n), &verifiedToken{})
 	}
 	if _, known := g.lookup(fmt.Sprint(maxVerified + 9)); len(g.bySum) != maxVerified || !known {
 		t.Errorf("%d tokens are remembered, the last: %v; want %d", len(g.bySum), known, maxVerified)

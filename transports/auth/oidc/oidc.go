@@ -249,7 +249,7 @@ func (v *verifier) verifyToken(ctx context.Context, token string) (subject strin
 			v.verified.forget(token)
 			return "", err
 		}
-		v.verified.remember(token, g)
+		v.verified.rememberToken(token, g)
 	}
 	if v.Allow != nil {
 		var c claims // of its own, which it may change
