@@ -469,3 +469,46 @@ func TestExtensionLooksWithoutALock(t *testing.T) {
 		do("end", func() error { return s.Complete(text) })
 	})
 }
+
+// brittleStream panics in one of its methods.
+type brittleStream struct {
+	transports.Stream
+	in string
+}
+
+func (s brittleStream) LastEventID() string {
+	if s.in == "LastEventID" {
+		panic("no event")
+	}
+	return s.Stream.LastEventID()
+}
+
+func (s brittleStream) Done() <-chan struct{} {
+	if s.in == "Done" {
+		panic("no end")
+	}
+	return s.Stream.Done()
+}
+
+// A stream of another author that panics has failed: its subscriber can open another, and the
+// others hear on.
+func TestShieldOfStreams(t *testing.T) {
+	for _, method := range []string{"LastEventID", "Done"} {
+		bubble(t, func(t *testing.T, st *stage) {
+			other := st.listen(everything())
+			l, open := st.resumable(everything())
+			broken := &eventStream{link: l.wire, done: make(chan struct{})}
+			l.wire.streams <- brittleStream{broken, method}
+			l.wire.told()
+			synctest.Wait()
+			s := st.session("Going on.")
+			stream := open("")
+			s.Complete(aaep.Text{})
+			for name, got := range map[string]string{"other": story(other.events()), "own": story(stream.events())} {
+				if !strings.HasSuffix(got, "session.completed") {
+					t.Errorf("%s: the %s hears %s", method, name, got)
+				}
+			}
+		})
+	}
+}

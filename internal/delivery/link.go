@@ -76,16 +76,17 @@ func (l *Link) notify(f func()) error {
 // newestStream returns the stream that the peer has opened since the last call, or an error if it
 // has opened none. It does not wait, and is for a link that can be resumed.
 func (l *Link) newestStream() (*eventStream, error) {
-	var newest transports.Stream
+	s := &eventStream{shield: l.shield, resumable: true}
 	err := l.shield.Call("Conn.NextStream", func() (err error) {
-		newest, err = l.resumable.NextStream(atOnce)
+		if s.Stream, err = l.resumable.NextStream(atOnce); err == nil {
+			s.lastEventID, s.done = s.Stream.LastEventID(), s.Stream.Done()
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	s := &eventStream{Stream: newest, shield: l.shield, resumable: true}
-	s.sharer, _ = newest.(transports.Sharer)
+	s.sharer, _ = s.Stream.(transports.Sharer)
 	return s, nil
 }
 
@@ -99,10 +100,20 @@ func (l *Link) onlyStream() *eventStream {
 // a link that cannot.
 type eventStream struct {
 	transports.Stream
-	shield    *shield.Shield
-	sharer    transports.Sharer // takes bytes that several subscribers get alike; nil: it takes none
-	resumable bool              // the subscription goes on where it breaks
+	shield *shield.Shield
+	// lastEventID and done are those of the Stream, which is asked for them once.
+	lastEventID string
+	done        <-chan struct{}
+	sharer      transports.Sharer // takes bytes that several subscribers get alike; nil: it takes none
+	resumable   bool              // the subscription goes on where it breaks
 }
+
+// LastEventID returns the id of the last event that the peer says it saw, or "".
+func (s *eventStream) LastEventID() string { return s.lastEventID }
+
+// Done returns a channel that is closed when the stream is lost or replaced, or nil where the end
+// of the link is its end.
+func (s *eventStream) Done() <-chan struct{} { return s.done }
 
 // sendEvents sends events, in order. The error says so if the stream panics.
 func (s *eventStream) sendEvents(ctx context.Context, events []transports.Event) error {
