@@ -115,6 +115,11 @@ var forms = []form{
 	{"=", regexp.MustCompile(
 		`(?i)(?:^|[^a-z0-9_$])[a-z0-9_-]*(?:password|passwd|secret|token|api[_-]?key|credential)=["']?(` +
 			`[^\s"'` + "`" + `,;&]{6,})`), "credential", isRandomWord},
+	{":", regexp.MustCompile(
+		`(?i)["'][a-z0-9_-]*(?:password|passwd|secret|token|api[_-]?key|credential)["']\s*:\s*["']([^\s"']{6,})["']`),
+		"credential", isRandomWord},
+	{"-key", regexp.MustCompile(`(?i)\b(?:x-)?api-key["']?\s*:\s*["']?([A-Za-z0-9_-]{16,})` + ends),
+		"credential", isMixed},
 	{"--", regexp.MustCompile(
 		`--(?:[a-z]+-)*(?:password|passwd|passphrase|secret|token|api-key)(?:=|\s+)["']?([^\s"'` + "`" + `,;]{6,})`),
 		"credential", isRandomWord},

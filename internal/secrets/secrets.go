@@ -8,11 +8,11 @@ import "strings"
 // Find looks for a credential in a text that a person would get, and returns what kind it is: a
 // private key, a web token, a key or token of a known service (clouds, code hosts, chats), a
 // password in a URL, what an Authorization header holds, a password or the like that is assigned to
-// a name that says so or given to a command (PASSWORD=…, mysql -p…, curl -u …), or a payment card
-// number (§10 T5). It knows what has a form of its own and nothing else: no other passwords, no
-// names, no account numbers. Characters that show nothing hide nothing from it, nor do digits of
-// another script. It looks at one text, so it cannot see what is split over two chunks. The time is
-// linear in the length of s.
+// a name that says so or given to a command (PASSWORD=…, "token": "…", mysql -p…, curl -u …), or a
+// payment card number (§10 T5). It knows what has a form of its own and nothing else: no other
+// passwords, no names, no account numbers. Characters that show nothing hide nothing from it, nor
+// do digits of another script. It looks at one text, so it cannot see what is split over two
+// chunks. The time is linear in the length of s.
 func Find(s string) (kind string, found bool) {
 	s = foldForMatching(s)
 	if hasPrivateKey(s) {
