@@ -1,6 +1,7 @@
 package subscriber
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/transports"
 )
 
 // An answer whose time is over is not sent, and its user is told so, whatever extensions both sides
@@ -146,6 +148,61 @@ func TestTimeDoesNotBeginAnew(t *testing.T) {
 				if want_ == nil {
 					mustRead[*aaep.ConfirmationReply](t, p)
 				}
+				closeBoth(t, sub, p)
+			})
+		}
+	}
+}
+
+// stalledLink takes what is sent after some time.
+type stalledLink struct {
+	transports.Conn
+	takes time.Time // until then it takes nothing
+}
+
+func (l *stalledLink) Send(ctx context.Context, msg []byte) error {
+	select {
+	case <-time.After(time.Until(l.takes)):
+		return l.Conn.Send(ctx, msg)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// An answer that was given in time, and that the link would take only when the time is over, is not
+// sent any more, with or without the extension for more time. CONF-039
+func TestAnswerThatWaitsForTheLink(t *testing.T) {
+	for _, hasTiming := range []bool{false, true} {
+		wants, honored := allReplies(), `{"supports_confirmation_reply":true}`
+		if hasTiming {
+			honored = `{"supports_confirmation_reply":true,"timing":{"timeout_multiplier":1}}`
+			if err := wants.AddExtension(extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for late, sent := range map[time.Duration]bool{-time.Second: true, time.Second: false} {
+			runVirtual(t, func(t *testing.T) {
+				a, b := transports.Pipe()
+				p, link := &peer{b}, &stalledLink{Conn: a}
+				p.sendRaw(t, acceptedMessage("sub_1", honored))
+				sub, err := Dial(t.Context(), dialer(func(context.Context) (transports.Conn, error) { return link, nil }),
+					Config{ID: "reader", Capabilities: wants})
+				if err != nil {
+					t.Fatal(err)
+				}
+				mustRead[*aaep.SubscriptionRequest](t, p)
+				p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
+				ev := takeEvent(t, sub, "evt_1")
+				until, _ := sub.Question(ev).Deadline()
+				link.takes = until.Add(late)
+				time.Sleep(time.Until(until.Add(-2 * time.Second)))
+				if err := sub.Question(ev).Accept(t.Context()); (err == nil) != sent || time.Now().After(until.Add(time.Millisecond)) {
+					t.Errorf("Accept = %v, %v before the end", err, time.Until(until))
+				}
+				if sent {
+					mustRead[*aaep.ConfirmationReply](t, p)
+				}
+				p.checkSilent(t, time.Minute)
 				closeBoth(t, sub, p)
 			})
 		}
