@@ -10,6 +10,12 @@
 // character, and cutAt makes a Piece. The rules of sentences are endsSpaced, endsTight and
 // endsBefore in detect.go, in the order that docs/sentences.md tells. What a language knows is a
 // file in the folder languages, which docs/languages.md explains.
+//
+// The steps are in normalize.go, scanner.go (what is known of the text before a place), read.go,
+// lookahead.go (what follows it), detect.go and cut.go, which also keeps a piece within its limit.
+// What ends where no text follows is in pause.go. Markdown is read in line.go, list_item.go and
+// span.go, formulas in formula.go, abbreviations in abbreviation.go, and the files of languages in
+// language_file.go and language_rules.go.
 package coalesce
 
 import (

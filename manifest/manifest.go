@@ -10,6 +10,11 @@
 // Verifier believes the keys and authorities that it is given, and nothing that a token brings
 // along; Trust also gets keys from where an agent publishes them, and can remember them from the
 // first use on.
+//
+// What a manifest holds is in manifest.go, fetching it in fetch.go. Signing is in sign.go, reading
+// keys in keys.go, reading a token and its times in token.go, judging it in verify.go, and chains
+// of certificates in certificate.go. Keys that are remembered are in firstuse.go, keys that are
+// fetched in source.go, and names that mislead in lookalike.go.
 package manifest
 
 import (

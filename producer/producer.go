@@ -31,6 +31,12 @@
 // for its terms, in internal/negotiation), what happens when the log fails in log_failure.go, and
 // what several processes of one agent share in follow.go and replicas.go.
 //
+// What an agent calls is in session.go, session_end.go, output.go, tool.go and clarify.go
+// (questions for an answer); confirm.go has the words and outcome of a consent, ask.go what both
+// kinds of question share, wording.go what is said in which language, check.go what is refused
+// before it is sent, recover.go what happens after a restart, renegotiate.go changes of terms, and
+// messages.go the limits of replies.
+//
 // Every piece of state that changes has one goroutine that owns it, or a lock:
 //
 //   - A Session belongs to the callers of its methods, who hold Session.mu.

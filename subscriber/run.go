@@ -16,6 +16,15 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
+// How long a subscription whose link broke waits before it tries again.
+const (
+	firstDelay   = 500 * time.Millisecond // between two attempts, doubled each time, with full jitter
+	longestDelay = 60 * time.Second
+	longestWait  = 5 * time.Minute  // that a producer may ask for
+	healthyAfter = 30 * time.Second // of connection before the delay starts over
+	lookAfter    = time.Second      // for newer credentials
+)
+
 // ErrEnded is why a subscription with Config.NoReconnect is over: the producer ended the link in
 // order, but closed no subscription.
 var ErrEnded = errors.New("subscriber: the producer ended the link")

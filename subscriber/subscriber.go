@@ -24,6 +24,12 @@
 //
 // One goroutine of a Subscription reads the link and mends it (run.go). It hands events to Next
 // through an inbox (inbox.go); what it shares with the other methods is guarded by Subscription.mu.
+//
+// Dialing is in subscriber.go, asking for terms in handshake.go, and judging what was granted in
+// terms.go. How long a broken link waits is in run.go, where it goes on in place.go, and what comes
+// twice in overlap.go. Questions are in question.go and answers in reply.go; capabilities for kinds
+// of assistive technology are in presets.go, the limit on floods in flood.go, and proving who the
+// agent is in verify.go.
 package subscriber
 
 import (
@@ -81,13 +87,8 @@ type Config struct {
 }
 
 const (
-	handshakeTimeout = 10 * time.Second       // of one attempt, and of waiting for a renegotiation's answer
-	closeTimeout     = 2 * time.Second        // for the last words to a producer
-	firstDelay       = 500 * time.Millisecond // between two attempts, doubled each time, with full jitter
-	longestDelay     = 60 * time.Second
-	longestWait      = 5 * time.Minute  // that a producer may ask for
-	healthyAfter     = 30 * time.Second // of connection before the delay starts over
-	lookAfter        = time.Second      // for newer credentials
+	handshakeTimeout = 10 * time.Second // of one attempt, and of waiting for a renegotiation's answer
+	closeTimeout     = 2 * time.Second  // for the last words to a producer
 	remembered       = 4096             // event ids, to drop what comes twice
 	// openQuestions is how many questions may be answered, of waitingBytes together; the oldest are
 	// forgotten first.

@@ -19,6 +19,9 @@
 //
 // A goroutine for each direction reads lines; a third owns the session and tells; each held call
 // has one that waits for the user. Begin to read at tee.admitClient.
+//
+// The annotations that decide whether a call is held are judged in held.go; tee.go passes, holds
+// and asks, and wire.go has the messages of JSON-RPC.
 package mcp
 
 import (

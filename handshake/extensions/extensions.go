@@ -5,6 +5,9 @@
 // A subscriber declares one with Capabilities.AddExtension:
 //
 //	caps.AddExtension(extensions.BrailleVocabulary, extensions.Braille{Cells: 40})
+//
+// Each extension has a file of its name; extensions.go lists them all and checks their data against
+// the schemas.
 package extensions
 
 import (

@@ -12,6 +12,10 @@
 // members in between are those of Record. The first line, and the first after each restart, is a
 // record of the kind Opened with the version of this format.
 //
+// A record's members are in audit.go, its line and the chain in chain.go, writing a file in
+// file.go, proving one in verify.go, what a question and a reply put on record in question.go, and
+// the logger in slog.go.
+//
 // # What the chain proves
 //
 // Every line vouches for all lines before it. Changing, removing, adding or moving a line breaks

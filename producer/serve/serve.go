@@ -6,6 +6,9 @@
 // The zero Server serves this machine. Others are served with TLS and an authenticator, and not
 // otherwise (§8.2.7, §8.2.8).
 //
+// Addresses, TLS and the listeners are in serve.go, the paths besides the transports' in routes.go,
+// and several agents at one address in several.go.
+//
 // # Several users
 //
 // Who listens to a producer.Producer hears all of it, and is asked its questions. A service with

@@ -17,6 +17,9 @@
 //
 // No token is in any error or log of this package, and principals are fit for both: at most 512
 // bytes, no spaces, nothing that cannot be seen.
+//
+// Certificates of clients are read in auth.go, tokens and their files in tokens.go, what a dialer
+// sends in client.go, and the settings of TLS in tls.go.
 package auth
 
 import (

@@ -20,6 +20,9 @@
 //
 // The package that protoc makes of aaep/v1/aaep.proto is public, because one program can hold a
 // proto package only once.
+//
+// Serving, keepalive and authentication are in server.go, dialing in dialer.go, and the wrapping of
+// messages in frames.go.
 package grpc
 
 //go:generate sh -c "protoc -I . --plugin=$(go tool -modfile=../../tools/go.mod -n protoc-gen-go) --plugin=$(go tool -modfile=../../tools/go.mod -n protoc-gen-go-grpc) --go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative aaep/v1/aaep.proto"

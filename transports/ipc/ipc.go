@@ -16,6 +16,10 @@
 // agent's pipe, Listen returns an error, and nothing is sent to that user; choose another name.
 //
 // On systems with neither, all return errors.ErrUnsupported.
+//
+// Listening and dialing are in ipc_unix.go and ipc_windows.go, the paths of sockets in
+// path_unix.go, how messages are told apart in frames.go and, for pipes, pipe_windows.go. Who a
+// peer is comes from the files peer_*.go on Unix and from user_windows.go.
 package ipc
 
 import (

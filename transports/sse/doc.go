@@ -20,6 +20,12 @@
 // used by the goroutines of net/http and by the owner. On the subscriber's side a conn is one
 // subscription, and one goroutine reads its current stream. Begin reading at Server.ServeHTTP and
 // link, or at Dialer.Dial and conn.
+//
+// The producer's POSTs are served in post.go, their bodies read and bounded in body.go and answered
+// in answer.go; the event stream is in stream.go, tickets in tickets.go, settings and times in
+// options.go. The subscriber posts in conn.go and reads the stream in inbound.go and parse.go; what
+// a producer does against the binding is reported in violations.go. The layout without a handshake
+// is in root.go and unnegotiated.go.
 package sse
 
 import (

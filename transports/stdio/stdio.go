@@ -20,6 +20,10 @@
 // A line has at most transports.MaxMessage bytes and 1 KiB for what is around a message. One that
 // is no message, or too long, costs nothing else; after 1000 such lines in a row, or 16 MiB without
 // an end, the link breaks.
+//
+// The producer's Listener is in stdio.go and Listen, which takes the streams of the process, in
+// take.go. The child process is in dialer.go, reading and writing in frames.go, one line of JSON in
+// line.go, and what JSON-RPC makes of a message in rpc.go.
 package stdio
 
 import (

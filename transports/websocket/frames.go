@@ -3,7 +3,8 @@
 //
 // A producer mounts a Server beside others on an http.Server; a subscriber uses a Dialer.
 // Compression is off: a frame of a few kilobytes could hold megabytes. Begin with frames.go, which
-// has the connection, its pings and its deadlines; server.go and dialer.go make one.
+// has the connection, its pings and its deadlines; server.go and dialer.go make one. What the
+// producer's end does otherwise, such as many messages in one write, is in served.go.
 package websocket
 
 import (

@@ -17,6 +17,10 @@
 // NATS acknowledges a message before it is on the disk unless its servers are told "sync_interval:
 // always". Without that a power cut that hits a majority of them at once can take back what was
 // acknowledged.
+//
+// Cluster and its retries are in jetstream.go, connecting and refusals in connect.go. The agent
+// appends in store.go, the other processes follow in feed.go, and both read in read.go. Claims,
+// messages between processes and the profile are in shared_subjects.go.
 package jetstream
 
 import (

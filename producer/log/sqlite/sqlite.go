@@ -9,6 +9,9 @@
 // log.db-shm while it is in use, and lock, which says by whom. It must be on a disk of this
 // machine: the memory that SQLite shares between processes does not work over a network. It holds
 // what the agent said, and the key that event ids are made with, so only its owner may read it.
+//
+// Opening, checking and closing the file, and what its errors say, are in sqlite.go; appending,
+// reading and what shrinks the file are in records.go; copies are in backup.go.
 package sqlite
 
 import (

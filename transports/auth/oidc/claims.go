@@ -3,6 +3,7 @@ package oidc
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -52,6 +53,24 @@ func (a *audience) UnmarshalJSON(b []byte) error {
 
 // includes reports whether the token is meant for name.
 func (a audience) includes(name string) bool { return slices.Contains(a, name) }
+
+// leeway is how far the clocks of issuer and producer may be apart.
+const leeway = 30 * time.Second
+
+// checkTimes returns why a token is not good at this time, or nil. Clocks may differ by leeway. A
+// token without an expiry is refused.
+func (v *verifier) checkTimes(c *claims) error {
+	now := v.now()
+	switch {
+	case !c.Expiry.isAfter(now.Add(-leeway)):
+		return errors.New("it does not say who issued it, to whom, for whom and until when")
+	case c.NotBefore.isAfter(now.Add(leeway)):
+		return fmt.Errorf("it is not valid before %s, and here it is %s", c.NotBefore, formatTime(now))
+	case c.IssuedAt.isAfter(now.Add(leeway)):
+		return fmt.Errorf("it was made at %s, and here it is %s", c.IssuedAt, formatTime(now))
+	}
+	return nil
+}
 
 // seconds are a time in seconds since 1970, as a token has it.
 type seconds float64

@@ -1,5 +1,8 @@
 // Package oidc knows peers by tokens that an OpenID Connect issuer signed (§10.3.1). It is a
 // package of its own, so that only those who import it have its dependencies.
+//
+// A token is judged in oidc.go, its claims and times are in claims.go, keys are fetched in keys.go
+// through the client of client.go, and tokens found good are remembered in good.go.
 package oidc
 
 import (
@@ -44,9 +47,6 @@ type Config struct {
 	// and when they can again. Nil discards that.
 	Logger *slog.Logger
 }
-
-// leeway is how far the clocks of issuer and producer may be apart.
-const leeway = 30 * time.Second
 
 // algorithms are those with a public key. There is no "none", and no shared secret that a public
 // key could be taken for.
@@ -290,19 +290,4 @@ func (v *verifier) readToken(ctx context.Context, token string) (*verifiedToken,
 		return nil, errors.New("it does not say who issued it, to whom, for whom and until when")
 	}
 	return g, v.checkTimes(&g.claims)
-}
-
-// checkTimes returns why a token is not good at this time, or nil. Clocks may differ by leeway. A
-// token without an expiry is refused.
-func (v *verifier) checkTimes(c *claims) error {
-	now := v.now()
-	switch {
-	case !c.Expiry.isAfter(now.Add(-leeway)):
-		return errors.New("it does not say who issued it, to whom, for whom and until when")
-	case c.NotBefore.isAfter(now.Add(leeway)):
-		return fmt.Errorf("it is not valid before %s, and here it is %s", c.NotBefore, formatTime(now))
-	case c.IssuedAt.isAfter(now.Add(leeway)):
-		return fmt.Errorf("it was made at %s, and here it is %s", c.IssuedAt, formatTime(now))
-	}
-	return nil
 }
