@@ -34,53 +34,72 @@ func (l *lookahead) skipCheckbox(pos int) int {
 // number of a marker with several Roman letters is -2, which nothing follows. The character behind
 // the marker has to be white space, but where the full stop is wide.
 func (l *lookahead) readItemMarker(pos int) (marker listMarker, end int) {
-	i, n := pos, 0 // n: digits or letters of the number
-	if r, _, _ := l.peekRune(i); r == '(' {
+	numberAt := pos
+	if r, _, _ := l.peekRune(pos); r == '(' {
 		marker.open = true
-		i++
+		numberAt++
 	}
+	closeAt, found := l.readItemNumber(numberAt, &marker)
+	if !found {
+		return marker, pos
+	}
+	marker.close = l.readItemClose(closeAt, marker.open)
+	if marker.close == "" {
+		return marker, pos
+	}
+	end = closeAt + len(marker.close)
+	isWide := marker.close == "．"
+	if !isWide && !l.isSpace(end) {
+		return marker, pos
+	}
+	return marker, end
+}
+
+// readItemNumber reads the number or letter of an item's marker at pos into marker: up to three
+// digits, one letter, or a small Roman number of up to four. It returns the offset behind it, and
+// whether there is one.
+func (l *lookahead) readItemNumber(pos int, marker *listMarker) (end int, found bool) {
+	count := 0 // digits or letters
 	roman := true
-	for ; ; n++ {
+	for i := pos; ; {
 		r, c, size := l.peekRune(i)
+		isRoman := r == 'i' || r == 'v' || r == 'x'
 		switch {
 		case c == clExtend:
-			n--
-		case c == clDigit && !marker.letter && n < 3:
+			i += size
+			continue
+		case c == clDigit && !marker.letter && count < 3:
 			marker.number = marker.number*10 + digitValue(r)
-		case isLetter[c] && c != clWide && n == 0:
-			marker.letter, marker.number, roman = true, int(r), r == 'i' || r == 'v' || r == 'x'
-		case c == clLower && marker.letter && roman && n < 4 && (r == 'i' || r == 'v' || r == 'x'):
+		case isLetter[c] && c != clWide && count == 0:
+			marker.letter, marker.number, roman = true, int(r), isRoman
+		case c == clLower && marker.letter && roman && count < 4 && isRoman:
 			marker.number = -2
 		default:
-			size = 0
+			return i, count > 0
 		}
-		if size == 0 {
-			break
-		}
+		count++
 		i += size
 	}
-	if n == 0 {
-		return marker, pos
-	}
+}
 
-	r, _, _ := l.peekRune(i)
+// readItemClose returns what closes an item's marker at pos, or "". Behind an opening parenthesis
+// that is only the closing one.
+func (l *lookahead) readItemClose(pos int, open bool) string {
+	r, _, _ := l.peekRune(pos)
 	switch {
 	case r == ')':
-		marker.close = ")"
-	case (r == '۔' || r == '।' || r == '．') && !marker.open:
-		marker.close = string(r)
-	case r == '.' && !marker.open:
-		marker.close = "."
-		if r, _, _ := l.peekRune(i + 1); r == ')' {
-			marker.close = ".)"
-		}
-	default:
-		return marker, pos
+		return ")"
+	case open:
+		return ""
+	case r == '۔', r == '।', r == '．':
+		return string(r)
+	case r != '.':
+		return ""
 	}
-	if i += len(marker.close); r != '．' && !l.isSpace(i) {
-		return marker, pos
+	if next, _, _ := l.peekRune(pos + 1); next == ')' {
+		return ".)"
 	}
-	return marker, i
+	return "."
 }
 
 // startsNextItem reports whether the next item of the list that began the line stands at pos, with

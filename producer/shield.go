@@ -36,13 +36,7 @@ func (cfg *Config) shieldOthers() *shield.Shield {
 	if signers := cfg.Signers; signers != nil {
 		cfg.Signers = func() (all []*manifest.Signer) {
 			s.Call("Config.Signers", func() error {
-				for _, signer := range signers() {
-					if signer != nil {
-						all = append(all, signer)
-					} else {
-						s.LogMistake("nil Signer", "Config.Signers returns a nil Signer, which signs nothing")
-					}
-				}
+				all = withoutNil(s, signers())
 				return nil
 			})
 			return all
@@ -77,6 +71,19 @@ func (cfg *Config) shieldOthers() *shield.Shield {
 		}{feed{s, f, &bounds{}}, shared{s, f}}
 	}
 	return s
+}
+
+// withoutNil returns the signers that are not nil. One that is nil is logged as a mistake of the
+// Config.
+func withoutNil(s *shield.Shield, signers []*manifest.Signer) (all []*manifest.Signer) {
+	for _, signer := range signers {
+		if signer == nil {
+			s.LogMistake("nil Signer", "Config.Signers returns a nil Signer, which signs nothing")
+			continue
+		}
+		all = append(all, signer)
+	}
+	return all
 }
 
 // sink is Config.Audit behind the shield: a record counts as not kept if the sink panics.

@@ -70,39 +70,52 @@ func (a *Announcer) Ended(now time.Time, id int64, outcome Outcome) {
 	s.postponed = false
 	switch outcome {
 	case Heard:
-		duration := now.Sub(s.began)
-		// An output that is faster than a person can listen does not know when it was heard.
-		isTimed := duration >= time.Duration(s.words)*time.Minute/fastest
-		if !s.critical && isTimed { // what is critical may stay until it is noticed
-			a.pace.addHeard(s.words, duration)
-		}
-		a.endName(now, s, isTimed)
-		if q := a.questions.findByEvent(s.event); q != nil && s.kind == Question {
-			q.countHeard(s, now, isTimed, a.speakingTime(s.words)+a.namesLetters(s.u.Text, s.u.Language))
-		}
-		s.receipt.Said++
-		if q := a.questions.firstOpen(); q != nil && distractsFrom(q, s.item) {
-			q.distracted = true
-		}
-		a.countTold(s.item, now)
+		a.endHeard(now, s)
 	case Unsaid: // another language may follow
 		s.unsaid = true
 		a.endUnvoicedName(now, s)
 		a.countTold(s.item, now)
 	case Cut:
-		if s.item.next < s.mayNameAny && s.mayNameAny < len(s.sentences) && !s.cancelled { // the question that is put is still named
-			s.item.next, s.receipt.Outcome = s.mayNameAny, Waiting
-			return
-		}
-		a.removeItem(s.item)
-		a.endItem(s.item, now, outcome)
-		if q := a.questions.findByEvent(s.event); q != nil && s.kind == Question && q.heardAt.IsZero() {
-			q.silencedAt, q.silenced = now, q.silenced+1
-		}
+		a.endCut(now, s)
 	default:
 		if !s.cancelled {
 			s.receipt.Outcome = Waiting
 		}
+	}
+}
+
+// endHeard is Ended for an utterance that was presented whole. An output that is faster than a
+// person can listen does not know when it was heard, and tells nothing of the person's pace; nor
+// does what is critical, which may stay until it is noticed.
+func (a *Announcer) endHeard(now time.Time, s *part) {
+	duration := now.Sub(s.began)
+	isTimed := duration >= time.Duration(s.words)*time.Minute/fastest
+	if isTimed && !s.critical {
+		a.pace.addHeard(s.words, duration)
+	}
+	a.endName(now, s, isTimed)
+	if q := a.questions.findByEvent(s.event); q != nil && s.kind == Question {
+		q.countHeard(s, now, isTimed, a.speakingTime(s.words)+a.namesLetters(s.u.Text, s.u.Language))
+	}
+	s.receipt.Said++
+	if q := a.questions.firstOpen(); q != nil && distractsFrom(q, s.item) {
+		q.distracted = true
+	}
+	a.countTold(s.item, now)
+}
+
+// endCut is Ended for an utterance that the person silenced: they hear no more of the announcement.
+// But the question that is put is still named, if its name had yet to come.
+func (a *Announcer) endCut(now time.Time, s *part) {
+	nameIsToCome := s.item.next < s.mayNameAny && s.mayNameAny < len(s.sentences)
+	if nameIsToCome && !s.cancelled {
+		s.item.next, s.receipt.Outcome = s.mayNameAny, Waiting
+		return
+	}
+	a.removeItem(s.item)
+	a.endItem(s.item, now, Cut)
+	if q := a.questions.findByEvent(s.event); q != nil && s.kind == Question && q.heardAt.IsZero() {
+		q.silencedAt, q.silenced = now, q.silenced+1
 	}
 }
 

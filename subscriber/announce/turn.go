@@ -181,28 +181,18 @@ func (q *openQuestion) waitsForItem(it *item) bool {
 // leads to; before what a session said before it failed, or before its question was answered, that
 // it came earlier.
 func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
-	if led := it.prefaces; led != nil && !slices.Contains(a.normal, led) { // it leads to nothing now
-		a.removeItem(it)
-		a.endItem(it, now, Expired)
-		if it.isOnOther {
-			it.about.prefaceSaid = false
-		} else if g := a.agents[led.session]; g != nil {
-			g.failed = true
-		}
+	if led := it.prefaces; led != nil && !slices.Contains(a.normal, led) {
+		a.dropLeadIn(now, it)
 		return true
 	}
 	g := a.agents[it.session]
-	isDue := g != nil && (g.failed || g.overtaken && !it.outcome) ||
-		it.preface != nil && it.next == 0 && !a.wasPrefaced(it)
-	if isDue && slices.Contains(a.normal, it) {
+	wasOvertaken := g != nil && (g.failed || g.overtaken && !it.outcome)
+	lostLeadIn := it.preface != nil && it.next == 0 && !a.wasPrefaced(it)
+	if (wasOvertaken || lostLeadIn) && slices.Contains(a.normal, it) {
 		if g != nil {
 			g.failed, g.overtaken = false, false
 		}
-		cameBefore := a.splitWords(phraseIn(a.language, phrase.CameBefore, ""), false)
-		preface := &item{kind: Notice, reminds: true, sentences: cameBefore, arrived: now}
-		preface.prefaces, it.preface = it, preface
-		a.recordItem(preface)
-		a.normal = slices.Insert(a.normal, 0, preface)
+		a.sayCameBefore(now, it)
 		return true
 	}
 	if it.isOnOther { // it was said once before, and the question was named since, or the person wants it again
@@ -220,16 +210,44 @@ func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
 	if q.prefaceSaid || !slices.Contains(a.normal, it) {
 		return false
 	}
+	a.sayMeanwhile(now, q, it)
+	return true
+}
+
+// dropLeadIn ends a lead-in that leads to nothing, since what it was for does not wait any more.
+// The next announcement that needs one gets another.
+func (a *Announcer) dropLeadIn(now time.Time, it *item) {
+	a.removeItem(it)
+	a.endItem(it, now, Expired)
+	if it.isOnOther {
+		it.about.prefaceSaid = false
+	} else if g := a.agents[it.prefaces.session]; g != nil {
+		g.failed = true
+	}
+}
+
+// sayCameBefore queues the sentence that an announcement came before what the person heard last of
+// its session.
+func (a *Announcer) sayCameBefore(now time.Time, it *item) {
+	cameBefore := a.splitWords(phraseIn(a.language, phrase.CameBefore, ""), false)
+	preface := &item{kind: Notice, reminds: true, sentences: cameBefore, arrived: now}
+	preface.prefaces, it.preface = it, preface
+	a.recordItem(preface)
+	a.normal = slices.Insert(a.normal, 0, preface)
+}
+
+// sayMeanwhile queues the sentence that an announcement is not what the question q leads to. One
+// that waits already for another announcement is said anew, behind what that is for.
+func (a *Announcer) sayMeanwhile(now time.Time, q *openQuestion, it *item) {
 	q.prefaceSaid = true
 	for _, earlier := range slices.Clone(a.normal) {
-		if earlier.isOnOther { // it waits to be said anew, behind what it is for
+		if earlier.isOnOther {
 			a.removeItem(earlier)
 			a.endItem(earlier, now, Expired)
 		}
 	}
 	preface := a.addAboutQuestion(now, q, phraseIn(a.language, phrase.Meanwhile, ""))
 	preface.isOnOther, preface.prefaces = true, it
-	return true
 }
 
 // distractsFrom reports whether an announcement is something else that the session of a question

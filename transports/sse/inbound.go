@@ -257,34 +257,45 @@ func (c *conn) readEvents(in *inbound, body io.ReadCloser) error {
 			}
 			return interruptedError("event stream", err)
 		}
-		if ev.tooLarge {
+		beginsObject := bytes.HasPrefix(bytes.TrimLeft(ev.data, " \t\n"), []byte("{"))
+		switch {
+		case ev.tooLarge:
 			c.log.Warn("sse: event dropped", "cause", transports.ErrTooLarge)
-		} else if !bytes.HasPrefix(bytes.TrimLeft(ev.data, " \t\n"), []byte("{")) {
+		case !beginsObject:
 			if ev.name == eventName {
 				c.violations.Report("SSE-006", "the data of an "+eventName+" does not begin a JSON object")
 			}
 			c.log.Debug("sse: event ignored, its data is not a JSON object")
-		} else {
+		default:
 			c.reportEventFields(ev, p.lastID)
-			closing := isClose(ev.data)
-			if closing {
-				close(in.left)
-			}
-			select {
-			case in.events <- numberedEvent{ev.data, p.lastID}:
-				if closing {
-					in.ended = true
-					return io.EOF
-				}
-			case <-in.ctx.Done():
-				if c.ctx.Err() != nil {
-					return transports.ErrClosed
-				}
-				return interruptedError("event stream", context.Cause(in.ctx))
+			if err := c.handOver(in, numberedEvent{ev.data, p.lastID}); err != nil {
+				return err
 			}
 		}
 		in.lastID = p.lastID
 	}
+}
+
+// handOver hands an event to Receive. The error is io.EOF if the event is a subscription.close, and
+// says why the stream ends if it does before Receive takes the event.
+func (c *conn) handOver(in *inbound, ev numberedEvent) error {
+	closing := isClose(ev.data)
+	if closing {
+		close(in.left)
+	}
+	select {
+	case in.events <- ev:
+	case <-in.ctx.Done():
+		if c.ctx.Err() != nil {
+			return transports.ErrClosed
+		}
+		return interruptedError("event stream", context.Cause(in.ctx))
+	}
+	if closing {
+		in.ended = true
+		return io.EOF
+	}
+	return nil
 }
 
 // isClose reports whether msg is the producer's subscription.close. It decodes only a message that
