@@ -35,7 +35,7 @@ func judgeCase(c Case, recordings map[string]*Recording) Result {
 			j.addFinding(name, r, f)
 		}
 	}
-	return j.finish()
+	return j.combineFindings()
 }
 
 // A rank orders findings about one case: the highest decides.
@@ -90,8 +90,9 @@ func (j *caseJudgement) addFinding(name string, r *Recording, f Finding) {
 	}
 }
 
-// finish returns the result of all findings. A requirement that is only recommended does not fail.
-func (j *caseJudgement) finish() Result {
+// combineFindings returns the result of all findings. A requirement that is only recommended does
+// not fail.
+func (j *caseJudgement) combineFindings() Result {
 	result := j.result
 	result.judged = len(j.plays[judged])
 	if len(j.wrong.texts) > 0 {

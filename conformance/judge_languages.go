@@ -72,9 +72,9 @@ func (m message) primaryLanguage() string {
 	return tag
 }
 
-// texts returns what people read of the message, but for the text of outputs and what is so short
-// that it may be a name.
-func (m message) texts() (list []string) {
+// textsForPeople returns what people read of the message, but for the text of outputs and what is
+// so short that it may be a name.
+func (m message) textsForPeople() (list []string) {
 	for _, name := range []string{"summary_normal", "summary_terse", "summary_detailed", "action", "consequence",
 		"question"} {
 		if text := strings.TrimSpace(m.stringMember(name)); len([]rune(text)) >= fewLetters {
@@ -96,7 +96,7 @@ func judgeWordsKnown(r *Recording, t languageReception) Finding {
 	for _, link := range t.links {
 		for _, m := range link {
 			for _, other := range []string{t.first, t.second} {
-				for _, words := range m.texts() {
+				for _, words := range m.textsForPeople() {
 					if !isSameLanguage(m.primaryLanguage(), other) && r.before[wordsKey(other, words)] &&
 						!r.before[wordsKey(m.primaryLanguage(), words)] {
 						return failFinding(fmt.Sprintf("%s has words in %s that came in %s before", shortName(m),
@@ -199,13 +199,13 @@ var languageCases = []Case{
 				if !first || !second {
 					continue
 				}
-				for _, words := range a.texts() {
-					if slices.Contains(b.texts(), words) {
+				for _, words := range a.textsForPeople() {
+					if slices.Contains(b.textsForPeople(), words) {
 						return failFinding(fmt.Sprintf("%s has the same words in %s as in %s", shortName(a),
 							quoteText(b.primaryLanguage()), quoteText(a.primaryLanguage())), a.Entry, b.Entry)
 					}
 				}
-				if len(a.texts()) > 0 && len(b.texts()) > 0 {
+				if len(a.textsForPeople()) > 0 && len(b.textsForPeople()) > 0 {
 					shown = []Entry{a.Entry, b.Entry}
 				}
 			}

@@ -308,7 +308,7 @@ func (r *Recording) addKnown(known map[string]bool) {
 			}
 			if tag := m.primaryLanguage(); tag != "" {
 				known["language "+tag] = true
-				for _, words := range m.texts() {
+				for _, words := range m.textsForPeople() {
 					known[wordsKey(tag, words)] = true
 				}
 			}

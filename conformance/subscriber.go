@@ -139,7 +139,7 @@ func (run SubscriberRun) performScenarios(ctx context.Context, plays []subscribe
 		if i == 0 || t.mute != "" {
 			t.mute = rec.whyUnobservable()
 		}
-		t.note(rec)
+		t.addRun(rec)
 		all.runs, all.of[p.name] = append(all.runs, scenarioRun{name: p.name, does: p.does}), rec
 		if _, deaf := rec.noteOn(0, noteNoStream); deaf && i == 0 {
 			all.useless = rec.whyUnobservable()
@@ -158,9 +158,9 @@ type targetHistory struct {
 	names  map[string]bool // the subscriber ids that it gave
 }
 
-// note adds what the recording of one scenario run shows. Whether the target knows a handshake is
+// addRun adds what the recording of one scenario run shows. Whether the target knows a handshake is
 // seen when it first comes.
-func (t *targetHistory) note(rec *Recording) {
+func (t *targetHistory) addRun(rec *Recording) {
 	t.missed++
 	if _, away := rec.noteOn(0, noteNoDial); !away {
 		t.missed = 0

@@ -155,7 +155,7 @@ func (a *Agent) initialize(ctx context.Context) (*Agent, error) {
 	if a.cfg.Version2 {
 		ask.ProtocolVersion, ask.Capabilities2, ask.Info2 = protocolVersion2, &clientCapabilities2{}, &ask.Info
 	}
-	err := a.peer.call(ctx, "initialize", ask, &a.hello)
+	err := a.peer.callMethod(ctx, "initialize", ask, &a.hello)
 	if a.cfg.Version2 = a.cfg.Version2 && a.hello.ProtocolVersion == protocolVersion2; a.cfg.Version2 {
 		a.hello.useVersion2()
 	}
@@ -202,7 +202,7 @@ func (a *Agent) Version() string { return toolwords.Label(a.hello.Info.Version) 
 // is the agent's, in plain words.
 func (a *Agent) NewConversation(ctx context.Context, p *producer.Producer) (*Conversation, error) {
 	var created newSessionResponse
-	if err := a.peer.call(ctx, "session/new", newSessionRequest{CWD: a.cfg.Folder, MCPServers: []struct{}{}},
+	if err := a.peer.callMethod(ctx, "session/new", newSessionRequest{CWD: a.cfg.Folder, MCPServers: []struct{}{}},
 		&created); err != nil {
 		return nil, a.explainError(err)
 	}
@@ -231,7 +231,7 @@ func (a *Agent) Past(ctx context.Context) (all []Past, err error) {
 	}
 	for ask := (listSessionsRequest{CWD: a.cfg.Folder}); ; {
 		var page listSessionsResponse
-		if err := a.peer.call(ctx, "session/list", ask, &page); err != nil {
+		if err := a.peer.callMethod(ctx, "session/list", ask, &page); err != nil {
 			return nil, a.explainError(err)
 		}
 		for _, s := range page.Sessions {
@@ -265,7 +265,7 @@ func (a *Agent) Resume(ctx context.Context, p *producer.Producer, id string) (*C
 	}
 	c = a.addConversation(p, id)
 	var resumed newSessionResponse
-	if err := a.peer.call(ctx, method, newSessionRequest{CWD: a.cfg.Folder, MCPServers: []struct{}{}, SessionID: id},
+	if err := a.peer.callMethod(ctx, method, newSessionRequest{CWD: a.cfg.Folder, MCPServers: []struct{}{}, SessionID: id},
 		&resumed); err != nil {
 		a.mu.Lock()
 		delete(a.conversations, id)

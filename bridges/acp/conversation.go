@@ -117,7 +117,7 @@ func (c *Conversation) SetMode(ctx context.Context, id string) error {
 		SessionID string `json:"sessionId"`
 		ModeID    string `json:"modeId"`
 	}{c.id, id}
-	if err := c.agent.peer.call(ctx, "session/set_mode", set, nil); err != nil {
+	if err := c.agent.peer.callMethod(ctx, "session/set_mode", set, nil); err != nil {
 		return c.agent.explainError(err)
 	}
 	c.mu.Lock()
@@ -186,7 +186,7 @@ func (c *Conversation) SetModel(ctx context.Context, id string) error {
 	}
 	c.mu.Unlock()
 	var now configUpdate
-	if err := c.agent.peer.call(ctx, method, set, &now); err != nil {
+	if err := c.agent.peer.callMethod(ctx, method, set, &now); err != nil {
 		return c.agent.explainError(err)
 	}
 	c.mu.Lock()

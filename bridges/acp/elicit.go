@@ -48,7 +48,7 @@ func (c *Conversation) runInTurn(r *request, summary string, otherwise any, do f
 	case otherwise == nil:
 		r.refuse(jsonrpc2.CodeInternalError, "the user cannot be asked now")
 	default:
-		r.answer(otherwise)
+		r.sendResult(otherwise)
 	}
 }
 
@@ -103,7 +103,7 @@ func (t *turn) askElicitation(r *request, ask elicitation) {
 	if err != nil {
 		answer = form.Answer{Action: form.Cancel}
 	}
-	r.answer(answer)
+	r.sendResult(answer)
 }
 
 // askToVisit asks the user whether they want to open a web address by themselves; nothing is opened

@@ -64,7 +64,7 @@ func (c *Conversation) answerReadFile(r *request) {
 		}
 		text = strings.Join(lines, "")
 	}
-	r.answer(readFileResponse{text})
+	r.sendResult(readFileResponse{text})
 }
 
 // readFile returns the text of a file in the folder. A path that leads out of the folder, and what
@@ -134,7 +134,7 @@ func (c *Conversation) answerWriteFile(r *request) {
 			r.refuse(jsonrpc2.CodeInternalError, toolwords.Label(err.Error()))
 			return
 		}
-		r.answer(struct{}{})
+		r.sendResult(struct{}{})
 	})
 }
 

@@ -218,9 +218,9 @@ func (p *peer) handleRequest(m message) {
 // isNotification reports whether the request has no id, so that nothing is to be answered.
 func (r *request) isNotification() bool { return r.id == nil }
 
-// answer sends a result, and reports whether it is the first answer to the request: later ones are
-// dropped. A result that cannot be encoded is sent as an internal error.
-func (r *request) answer(result any) bool {
+// sendResult sends a result, and reports whether it is the first answer to the request: later ones
+// are dropped. A result that cannot be encoded is sent as an internal error.
+func (r *request) sendResult(result any) bool {
 	value, err := jsonv2.Marshal(result)
 	if err != nil {
 		return r.refuse(jsonrpc2.CodeInternalError, "the answer cannot be written")
@@ -282,9 +282,9 @@ func encodeRPCError(code int64, text string) jsontext.Value {
 	return value
 }
 
-// call makes a request and waits for the answer, which it reads into result; nil drops it. The
-// error is errEnded, that of ctx, or the agent's *jsonrpc2.Error.
-func (p *peer) call(ctx context.Context, method string, params, result any) error {
+// callMethod makes a request and waits for the answer, which it reads into result; nil drops it.
+// The error is errEnded, that of ctx, or the agent's *jsonrpc2.Error.
+func (p *peer) callMethod(ctx context.Context, method string, params, result any) error {
 	wait, cancel, err := p.startCall(method, params)
 	if err != nil {
 		return err
@@ -345,8 +345,8 @@ func decodeAnswer(m message, ok bool, result any) error {
 	return nil
 }
 
-// notify sends a notification, which is never answered.
-func (p *peer) notify(method string, params any) {
+// sendNotification sends a notification, which is never answered.
+func (p *peer) sendNotification(method string, params any) {
 	if value, err := jsonv2.Marshal(params); err == nil {
 		p.queueMessage(message{Method: &method, Params: value})
 	}

@@ -20,11 +20,11 @@ import (
 // a person accepts is always one option, named to them in a confirmation; grant is the only
 // function that answers with an option that allows something.
 //
-//   - One option of the kind allow_once: a confirmation, to which yes selects that option.
-//   - Any other set of options: a choice by the agent's own names, and then the same confirmation of what was chosen.
-//   - allow_always: only where it was chosen by its name, as with Choose; the confirmation then says what it will mean.
-//   - Everything else, such as no, silence, or no subscriber to ask: reject_once where the agent
-//     offers it, or else cancelled.
+// - One option of the kind allow_once: a confirmation, to which yes selects that option. - Any
+// other set of options: a choice by the agent's own names, and then the same confirmation of what
+// was chosen. - allow_always: only where it was chosen by its name, as with Choose; the
+// confirmation then says what it will mean. - Everything else, such as no, silence, or no
+// subscriber to ask: reject_once where the agent offers it, or else cancelled.
 
 const (
 	answerTime      = 5 * time.Minute // to answer a question, where Config does not say
@@ -86,7 +86,7 @@ func (t *turn) askPermission(r *request, ask permissionRequest) {
 	p := t.beginPermission(r, ask)
 	if p == nil {
 		if !t.c.agent.besideEditor {
-			r.answer(cancelledOutcome())
+			r.sendResult(cancelledOutcome())
 		}
 		return
 	}
@@ -111,11 +111,11 @@ func (t *turn) askPermission(r *request, ask permissionRequest) {
 	p.call.deny()
 	switch {
 	case cancelled:
-		r.answer(cancelledOutcome())
+		r.sendResult(cancelledOutcome())
 	case err == nil:
-		r.answer(selectedOutcome(option)) // a rejection that was chosen by its name
+		r.sendResult(selectedOutcome(option)) // a rejection that was chosen by its name
 	default:
-		r.answer(p.rejection())
+		r.sendResult(p.rejection())
 	}
 }
 
@@ -295,7 +295,7 @@ func (t *turn) grantOption(ctx context.Context, p *permission,
 	switch {
 	case decision != aaep.Accept:
 		return change, err
-	case t.halted || t.ended || change.Kind != "" || !p.request.answer(selectedOutcome(option)):
+	case t.halted || t.ended || change.Kind != "" || !p.request.sendResult(selectedOutcome(option)):
 		done(context.Canceled)
 		return change, context.Canceled
 	}

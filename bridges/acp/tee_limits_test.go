@@ -39,7 +39,7 @@ func TestTeeStopped(t *testing.T) {
 		if !between.admitLine([]byte(tc.line), !tc.part, !tc.agent) {
 			t.Errorf("%s: the line does not pass", tc.name)
 		}
-		if got := asks.request.answer(selectedOutcome(permissionOption{ID: "once"})); got != tc.want ||
+		if got := asks.request.sendResult(selectedOutcome(permissionOption{ID: "once"})); got != tc.want ||
 			got != (agent.Len() > 0) {
 			t.Errorf("%s: passed is %v, and the agent got %q", tc.name, got, agent.String())
 		}
@@ -63,7 +63,7 @@ func TestTeeLimits(t *testing.T) {
 	if between.notePermission(permissionLine(maxPending)) != nil {
 		t.Error("one more was kept")
 	}
-	first.request.answer(cancelledOutcome())
+	first.request.sendResult(cancelledOutcome())
 	if between.notePermission(permissionLine(maxPending)) == nil {
 		t.Error("a settled one made no room")
 	}

@@ -106,7 +106,7 @@ func (c *Conversation) answerCreateTerminal(r *request) {
 			r.refuse(jsonrpc2.CodeInternalError, toolwords.Label(err.Error()))
 			return
 		}
-		r.answer(terminalResponse{id})
+		r.sendResult(terminalResponse{id})
 	})
 }
 
@@ -274,15 +274,15 @@ func (c *Conversation) answerTerminal(r *request) {
 	}
 	switch r.method {
 	case "terminal/output":
-		r.answer(m.readOutput())
+		r.sendResult(m.readOutput())
 	case "terminal/wait_for_exit":
 		select {
 		case <-m.over:
-			r.answer(m.exit)
+			r.sendResult(m.exit)
 		case <-r.ctx.Done():
 		}
 	default: // kill, and release, which kills too
 		m.killProcess()
-		r.answer(struct{}{})
+		r.sendResult(struct{}{})
 	}
 }

@@ -72,7 +72,7 @@ func (t *turn) stopAgent() {
 	}
 	t.halted = true
 	if !t.c.agent.besideEditor {
-		t.c.agent.peer.notify("session/cancel", cancelNotification{SessionID: t.c.id})
+		t.c.agent.peer.sendNotification("session/cancel", cancelNotification{SessionID: t.c.id})
 	}
 	t.cancel()
 	close(t.stopped)

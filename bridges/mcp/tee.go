@@ -86,7 +86,7 @@ func (t *tee) admitClient(line []byte, whole bool) (passes bool) {
 		switch m := &messages[i]; {
 		case m.Method == "" || m.ID == nil:
 		case m.Method == callTool:
-			t.answer(m.ID, notDone("it came in a batch, in which the user cannot be asked; call it by itself"))
+			t.sendAnswer(m.ID, notDone("it came in a batch, in which the user cannot be asked; call it by itself"))
 		default:
 			t.refuseLine(m.ID, codeInvalid, "a batch with a call that the user must be asked about is not passed on")
 		}
@@ -156,13 +156,13 @@ func (t *tee) admitMessage(m *message, line []byte) bool {
 		if m.Params != nil && bridge.Decode(m.Params, &params) != nil {
 			params.Cursor = nil
 		}
-		t.note(&request{method: m.Method, id: m.ID, page: params.Cursor.Kind() == '"'})
+		t.noteRequest(&request{method: m.Method, id: m.ID, page: params.Cursor.Kind() == '"'})
 	}
 	return true
 }
 
-// note adds a request of the client to the open ones until the server answers it.
-func (t *tee) note(r *request) {
+// noteRequest adds a request of the client to the open ones until the server answers it.
+func (t *tee) noteRequest(r *request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if key := keyOf(r.id); key != "" && (len(t.open) < maxOpen || t.open[key] != nil) {
@@ -256,7 +256,7 @@ func (t *tee) admitCall(m *message, line []byte) bool {
 	key := keyOf(m.ID)
 	if !held {
 		if m.ID != nil {
-			t.note(r)
+			t.noteRequest(r)
 			t.queueForConversation(func(c *toolcall.Conversation) { c.BeginCall(key, tool) })
 		}
 		return true
@@ -289,7 +289,7 @@ func (t *tee) refuseUnasked(r *request, tool producer.Tool, why error) {
 		c.AnnounceNotice("The agent wanted to use " + tool.Title + ", but " + why.Error() + ". It was not done.")
 	})
 	if r.id != nil {
-		t.answer(r.id, r.refusal(why.Error()+", so the user could not be asked; the action was not done"))
+		t.sendAnswer(r.id, r.refusalAnswer(why.Error()+", so the user could not be asked; the action was not done"))
 	}
 }
 
@@ -326,16 +326,17 @@ func (t *tee) holdCall(key string, r *request, tool producer.Tool, line []byte) 
 		}
 		t.work.Go(func() {
 			defer cancel(nil)
-			t.ask(ctx, s, tool, key, r, line)
+			t.askHeld(ctx, s, tool, key, r, line)
 		})
 	}) {
 		withdraw("too much waits to be asked; the action was not done")
 	}
 }
 
-// ask puts a held call to the user, sends it on after a yes, and waits for its result; after
+// askHeld puts a held call to the user, sends it on after a yes, and waits for its result; after
 // anything else it refuses it. It runs in a goroutine of its own.
-func (t *tee) ask(ctx context.Context, s *producer.Session, tool producer.Tool, key string, r *request, line []byte) {
+func (t *tee) askHeld(ctx context.Context, s *producer.Session, tool producer.Tool, key string, r *request,
+	line []byte) {
 	waiting, answered := context.WithCancel(ctx)
 	defer answered()
 	if r.token != "" {
@@ -460,18 +461,18 @@ func notDone(why string) rpcAnswer {
 	return rpcAnswer{Result: refusedCall{[]refusedText{{"text", "Error: " + why}}, true}}
 }
 
-// refusal returns the answer to a call that was not made. Of one that was to be a task it is an
-// error, for a result would have to be that task.
-func (r *request) refusal(why string) rpcAnswer {
+// refusalAnswer returns the answer to a call that was not made. Of one that was to be a task it is
+// an error, for a result would have to be that task.
+func (r *request) refusalAnswer(why string) rpcAnswer {
 	if r.task {
 		return rpcAnswer{Error: &rpcError{codeInvalid, why}}
 	}
 	return notDone(why)
 }
 
-// answer sends the client a response, to the request with an id or to none, in the server's place.
-// Where that fails it is logged.
-func (t *tee) answer(id jsontext.Value, a rpcAnswer) {
+// sendAnswer sends the client a response, to the request with an id or to none, in the server's
+// place. Where that fails it is logged.
+func (t *tee) sendAnswer(id jsontext.Value, a rpcAnswer) {
 	a.JSONRPC, a.ID = "2.0", id
 	if id == nil {
 		a.ID = jsontext.Value("null")
@@ -487,7 +488,7 @@ func (t *tee) answer(id jsontext.Value, a rpcAnswer) {
 
 // refuseLine answers what is not passed on and is no call.
 func (t *tee) refuseLine(id jsontext.Value, code int, why string) {
-	t.answer(id, rpcAnswer{Error: &rpcError{code, why}})
+	t.sendAnswer(id, rpcAnswer{Error: &rpcError{code, why}})
 }
 
 // refuse sends the client a refusal of a held call, unless the client withdrew it. why is for the
@@ -500,7 +501,7 @@ func (t *tee) refuse(key string, r *request, why string) {
 	}
 	t.mu.Unlock()
 	if isOpen {
-		t.answer(r.id, r.refusal(why))
+		t.sendAnswer(r.id, r.refusalAnswer(why))
 	}
 }
 

@@ -145,8 +145,8 @@ func (s *Endpoint) notePosted(seen *answered, sent message) {
 	s.mu.Unlock()
 	if !known {
 		s.reportViolation("CONF-014", fmt.Sprintf("%s names the subscription %s, which there is none of",
-			shortened(sent.Type),
-			shortened(sent.SubscriptionID)))
+			shortenText(sent.Type),
+			shortenText(sent.SubscriptionID)))
 	}
 }
 
@@ -154,10 +154,10 @@ func (s *Endpoint) notePosted(seen *answered, sent message) {
 // what was wrong with it and what would be right. An empty problem is for a request that may be
 // made in vain, such as for a manifest.
 func (s *Endpoint) requestViolation(r *http.Request, seen *answered, sent message) (requirement, problem string) {
-	what := fmt.Sprintf("%s %s was answered with %d", shortened(r.Method), shortened(r.URL.RequestURI()), seen.status)
+	what := fmt.Sprintf("%s %s was answered with %d", shortenText(r.Method), shortenText(r.URL.RequestURI()), seen.status)
 	if why := seen.refusalReason(); seen.status == http.StatusBadRequest && sent.Type != "" &&
 		!strings.HasPrefix(sent.Type, "subscription.") {
-		what += " (the type of the message is " + shortened(sent.Type) + ")"
+		what += " (the type of the message is " + shortenText(sent.Type) + ")"
 	} else if why != "" && seen.status != http.StatusNotFound {
 		what += " (" + why + ")"
 	}
@@ -198,12 +198,12 @@ func bareWrong(r *http.Request, seen *answered) (requirement, problem string) {
 		return "", ""
 	}
 	return "", fmt.Sprintf("%s %s was answered with %d; here are GET /events and POST /messages, and no handshake",
-		shortened(r.Method), shortened(r.URL.RequestURI()), seen.status)
+		shortenText(r.Method), shortenText(r.URL.RequestURI()), seen.status)
 }
 
-// shortened returns at most 100 bytes of a text of the target, safe to print; an empty text is
+// shortenText returns at most 100 bytes of a text of the target, safe to print; an empty text is
 // "nothing".
-func shortened(s string) string {
+func shortenText(s string) string {
 	if s == "" {
 		return "nothing"
 	}

@@ -87,7 +87,7 @@ func Response(p *aaep.AwaitingClarification, line string, languages ...string) R
 // that is labelled with it, else the one in that place. It is doubtful where label and place do not
 // agree, or where several labels are the line or begin with it.
 func choice(choices []aaep.Choice, line string) (place int, doubtful bool) {
-	n, err := strconv.Atoi(strings.Map(western, line))
+	n, err := strconv.Atoi(strings.Map(westernSign, line))
 	if err != nil {
 		return choiceNamed(choices, line)
 	}
@@ -144,7 +144,7 @@ func choiceNamed(choices []aaep.Choice, line string) (place int, doubtful bool) 
 // dollars", and whether it is all there is. ok is false for a label that begins with none, or with
 // a fraction.
 func leadingNumber(label string) (n int, whole, ok bool) {
-	label = strings.Map(western, strings.TrimSpace(label))
+	label = strings.Map(westernSign, strings.TrimSpace(label))
 	digits := label[:len(label)-len(strings.TrimLeft(label, "0123456789"))]
 	n, err := strconv.Atoi(digits)
 	rest := label[len(digits):]
@@ -155,9 +155,9 @@ func leadingNumber(label string) (n int, whole, ok bool) {
 	return n, strings.Trim(rest, " .):") == "", true
 }
 
-// western returns the digit or the decimal mark of an Arabic or a Persian keyboard as numbers are
-// read here; any other character as it is.
-func western(r rune) rune {
+// westernSign returns the digit or the decimal mark of an Arabic or a Persian keyboard as numbers
+// are read here; any other character as it is.
+func westernSign(r rune) rune {
 	for _, zero := range []rune{'٠', '۰'} {
 		if r >= zero && r <= zero+9 {
 			return '0' + r - zero
@@ -178,7 +178,7 @@ var (
 // Number reads a number. What is a thousand to one person and one to another, such as 1,000, is
 // none: nor is 1.000 but in English.
 func Number(line string, languages ...string) (f float64, ok bool) {
-	number := decimalComma.ReplaceAllString(strings.Map(western, line), "$1$3.$2$4")
+	number := decimalComma.ReplaceAllString(strings.Map(westernSign, line), "$1$3.$2$4")
 	otherThanEnglish := func(tag string) bool { return tag != "" && tag != "en" && !strings.HasPrefix(tag, "en-") }
 	if !aNumber.MatchString(number) || thousands.MatchString(number) && slices.ContainsFunc(languages, otherThanEnglish) {
 		return 0, false

@@ -92,8 +92,8 @@ func (s *Server) ServeConn(conn net.Conn) {
 		old.Close()
 	}
 	defer conn.Close()
-	s.serve(conn)
-	s.release()
+	s.serveClient(conn)
+	s.releaseDisplay()
 }
 
 // Cut ends the connection, as a BRLTTY that dies does; without one it does nothing.
@@ -161,11 +161,11 @@ func (s *Server) Now() State {
 	return s.states[len(s.states)-1]
 }
 
-// serve answers one client as BRLTTY does until its connection ends: the handshake, with the key if
-// there is one, and then each packet.
-func (s *Server) serve(conn net.Conn) {
+// serveClient answers one client as BRLTTY does until its connection ends: the handshake, with the
+// key if there is one, and then each packet.
+func (s *Server) serveClient(conn net.Conn) {
 	s.send(conn, 'v', numbers(8))
-	if kind, body, err := receive(conn); err != nil || kind != 'v' || len(body) != 4 || body[3] != 8 {
+	if kind, body, err := receivePacket(conn); err != nil || kind != 'v' || len(body) != 4 || body[3] != 8 {
 		s.send(conn, 'e', numbers(13))
 		return
 	}
@@ -173,26 +173,26 @@ func (s *Server) serve(conn net.Conn) {
 		s.send(conn, 'a', numbers('N'))
 	} else {
 		s.send(conn, 'a', numbers('K'))
-		if kind, body, err := receive(conn); err != nil || kind != 'a' || string(body) != "\x00\x00\x00K"+s.Key {
+		if kind, body, err := receivePacket(conn); err != nil || kind != 'a' || string(body) != "\x00\x00\x00K"+s.Key {
 			s.send(conn, 'e', numbers(7))
 			return
 		}
 		s.send(conn, 'A', nil)
 	}
 	for {
-		kind, body, err := receive(conn)
+		kind, body, err := receivePacket(conn)
 		if err != nil {
 			return
 		}
-		if answer, body := s.answer(kind, body); answer != 0 {
+		if answer, body := s.answerPacket(kind, body); answer != 0 {
 			s.send(conn, answer, body)
 		}
 	}
 }
 
-// answer does what a packet of the client that has the display asks for, and returns the kind and
-// the body of the answer; kind 0 is none. It takes s.mu.
-func (s *Server) answer(kind uint32, body []byte) (uint32, []byte) {
+// answerPacket does what a packet of the client that has the display asks for, and returns the kind
+// and the body of the answer; kind 0 is none. It takes s.mu.
+func (s *Server) answerPacket(kind uint32, body []byte) (uint32, []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch kind {
@@ -224,7 +224,7 @@ func (s *Server) answer(kind uint32, body []byte) (uint32, []byte) {
 		if !s.entered {
 			return 'e', numbers(3, kind)
 		}
-		if err := s.write(body); err != nil {
+		if err := s.writeRegion(body); err != nil {
 			return 'E', append(numbers(5, kind), body...)
 		}
 		return 0, nil
@@ -265,9 +265,9 @@ func (s *Server) parameter(body []byte) (uint32, []byte) {
 
 var errWrite = errors.New("brailletest: a write that BRLTTY refuses")
 
-// write handles the packet that writes a region of text, with masks, cursor and charset, in that
-// order. A packet that BRLTTY would refuse is errWrite. The caller holds s.mu.
-func (s *Server) write(body []byte) error {
+// writeRegion handles the packet that writes a region of text, with masks, cursor and charset, in
+// that order. A packet that BRLTTY would refuse is errWrite. The caller holds s.mu.
+func (s *Server) writeRegion(body []byte) error {
 	next := func() uint32 {
 		if len(body) < 4 {
 			body = nil
@@ -311,8 +311,8 @@ func (s *Server) write(body []byte) error {
 	return nil
 }
 
-// release takes the display from a client that is gone, if it had it. It takes s.mu.
-func (s *Server) release() {
+// releaseDisplay takes the display from a client that is gone, if it had it. It takes s.mu.
+func (s *Server) releaseDisplay() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.entered {
@@ -328,8 +328,8 @@ func (s *Server) send(conn net.Conn, kind uint32, body []byte) {
 	conn.Write(append(numbers(uint32(len(body)), kind), body...))
 }
 
-// receive reads one packet of a client. One that is longer than 4 KiB is an error.
-func receive(conn net.Conn) (kind uint32, body []byte, err error) {
+// receivePacket reads one packet of a client. One that is longer than 4 KiB is an error.
+func receivePacket(conn net.Conn) (kind uint32, body []byte, err error) {
 	var head [8]byte
 	if _, err := io.ReadFull(conn, head[:]); err != nil {
 		return 0, nil, err

@@ -68,8 +68,8 @@ func (l *Link) Send(ctx context.Context, msg []byte) error {
 // Close closes the connection. A panic is logged, and an error ignored.
 func (l *Link) Close() { _ = l.shield.Call("Conn.Close", l.conn.Close) }
 
-// notify has f called whenever there may be something new. It is for a link with a notifier.
-func (l *Link) notify(f func()) error {
+// callOnNews has f called whenever there may be something new. It is for a link with a notifier.
+func (l *Link) callOnNews(f func()) error {
 	return l.shield.Call("Conn.Notify", func() error { l.notifier.Notify(f); return nil })
 }
 

@@ -7,7 +7,7 @@ import "context"
 // Serve calls it once.
 func (sub *Subscription) startReceiving() {
 	if sub.Link.notifier != nil {
-		if err := sub.Link.notify(sub.onNotify); err != nil {
+		if err := sub.Link.callOnNews(sub.onNotify); err != nil {
 			sub.lost <- err
 		}
 		return

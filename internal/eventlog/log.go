@@ -109,7 +109,7 @@ func (l *Log) Append(ev *aaep.Event) uint64 {
 	l.end++
 	ev.EventID = l.EventID(Place{Pos: l.end})
 	l.putEvent(l.end, ev)
-	if l.persister == nil || !l.persister.enqueued() {
+	if l.persister == nil || !l.persister.enqueueNewest() {
 		l.showUpTo(l.end)
 	}
 	l.dropOld()

@@ -297,10 +297,10 @@ func (k *persister) hasEnded() bool {
 	}
 }
 
-// enqueued wakes persistLoop for the newest event, and reports whether that event is to be shown
-// only once it is stored: not where nothing is stored any more, or the store is overdue. The log's
-// mu is held.
-func (k *persister) enqueued() bool {
+// enqueueNewest wakes persistLoop for the newest event, and reports whether that event is to be
+// shown only once it is stored: not where nothing is stored any more, or the store is overdue. The
+// log's mu is held.
+func (k *persister) enqueueNewest() bool {
 	if k.hasEnded() {
 		return false
 	}

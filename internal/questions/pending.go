@@ -126,9 +126,9 @@ func WholeSeconds(d time.Duration) int64 {
 	return min(max(int64(min(d, 48*time.Hour)+time.Second-1)/int64(time.Second), 1), 86400)
 }
 
-// repeat returns an event that asks the question once more: with an id and a stamp of its own, the
-// same token, and the time that is left to answer, in seconds.
-func (pending *Pending) repeat(id string, now time.Time, left int64) *aaep.Event {
+// repeatEvent returns an event that asks the question once more: with an id and a stamp of its own,
+// the same token, and the time that is left to answer, in seconds.
+func (pending *Pending) repeatEvent(id string, now time.Time, left int64) *aaep.Event {
 	limited := func(payload aaep.Payload) aaep.Payload {
 		switch q := payload.(type) {
 		case *aaep.AwaitingConfirmation:

@@ -440,7 +440,7 @@ func (r *Recipient) RepeatQuestions() {
 // repeatQuestion returns an event that asks a question once more, with the time that is left to
 // answer. It takes b.mu.
 func (b *Board) repeatQuestion(pending *Pending, now time.Time) *aaep.Event {
-	return pending.repeat(b.NewEventID(), now, WholeSeconds(b.timeLeft(pending)))
+	return pending.repeatEvent(b.NewEventID(), now, WholeSeconds(b.timeLeft(pending)))
 }
 
 // OpenFollowed opens, at a replica, the question of the agent that entry asks, and puts it to the

@@ -156,10 +156,10 @@ func (f *File) Questions() []Record {
 // A questionList has the newest record of each question, in the order in which they were put.
 type questionList []Record
 
-// note puts a record in the place of the one about the same question. If add is set, a question
-// that is not in the list is added. A record about nothing in the list, or of another kind, is
-// ignored.
-func (l *questionList) note(r Record, add bool) {
+// noteRecord puts a record in the place of the one about the same question. If add is set, a
+// question that is not in the list is added. A record about nothing in the list, or of another
+// kind, is ignored.
+func (l *questionList) noteRecord(r Record, add bool) {
 	switch r.Kind {
 	case Asked, Settled, Invoked, NotDone:
 	default:
@@ -201,7 +201,7 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, questions questionList, repai
 			return nil, nil, nil, err
 		}
 		e, fault := c.checkLine(line, ended)
-		questions.note(e.Record, true)
+		questions.noteRecord(e.Record, true)
 		if c.seq == 0 && start == 0 && c.line == 1 && !looksTorn(line) {
 			fault = &Fault{1, Altered, "this is no line of a trail"}
 		}
@@ -264,7 +264,7 @@ func (f *File) writeRecord(r Record) (uint64, error) {
 		return 0, f.failFile(errors.New("the file was removed; restart to begin a new trail"))
 	}
 	f.seq, f.head = f.seq+1, head
-	f.questions.note(r, false)
+	f.questions.noteRecord(r, false)
 	if f.late && f.timer == nil {
 		f.timer = time.AfterFunc(syncDelay, func() { f.syncTo(0) })
 	}

@@ -54,10 +54,10 @@ func (r *runner) runProgram(ctx context.Context, out, errs io.Writer) error {
 	select {
 	case <-output.ended:
 	case <-ctx.Done(): // what the program left behind may hold on to its output
-		output.finish(interruptTime + subprocess.KillDelay + time.Second)
+		output.awaitCopied(interruptTime + subprocess.KillDelay + time.Second)
 	}
 	failed := cmd.Wait()
-	errorOutput.finish(errorsRest)
+	errorOutput.awaitCopied(errorsRest)
 	programEndedWell := failed == nil || errors.Is(failed, context.Canceled) // if it heeded us and ended with 0
 	if !programEndedWell {
 		return failed
@@ -90,8 +90,8 @@ func (s *outputStream) copyToEnd() {
 	s.read.Close()
 }
 
-// finish waits until all is copied, but not longer than limit: it then closes the pipe.
-func (s *outputStream) finish(limit time.Duration) {
+// awaitCopied waits until all is copied, but not longer than limit: it then closes the pipe.
+func (s *outputStream) awaitCopied(limit time.Duration) {
 	select {
 	case <-s.ended:
 	case <-time.After(limit):

@@ -95,7 +95,7 @@ func (l *Listener) takeSaid(to []string) []string {
 // done, which an answer is when it was sent, or an error.
 func (l *Listener) obeyCall(ctx context.Context, c *control.Call) <-chan error {
 	done := make(chan error, 1)
-	question := l.question()
+	question := l.currentQuestion()
 	switch {
 	case c.Name == control.AnswerName && question == nil:
 		return present.Answer(c.Began, cmp.Or(strings.TrimSpace(c.Text), "-"), l.questionOutputs()...) // which says so

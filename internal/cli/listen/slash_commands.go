@@ -46,8 +46,8 @@ func sameLanguage(a, b string) bool {
 	return strings.EqualFold(a, b)
 }
 
-// question returns the question that is put, or nil.
-func (l *Listener) question() (question *aaep.Event) {
+// currentQuestion returns the question that is put, or nil.
+func (l *Listener) currentQuestion() (question *aaep.Event) {
 	_, question, _, _ = l.questionOutputs()[0].OpenQuestion()
 	return question
 }
@@ -311,11 +311,11 @@ func (f *FollowedAgent) announceTerms(ctx context.Context, change aaep.Capabilit
 		f.informOfLink(f.PhraseText(phrase.FromNowOn, f.uiLanguage().JoinList(list)))
 		f.explainRefusals(now.With(change))
 	}
-	question := f.question()
+	question := f.currentQuestion()
 	if question != nil && f.uiLanguage() != oldLanguage && !sameLanguage(question.Language(), string(f.uiLanguage())) {
 		// The agent does not tell it in that language, and what is to be typed is another key.
 		f.after(tellsAnew, func(context.Context) {
-			if f.question() == question {
+			if f.currentQuestion() == question {
 				present.Answer(time.Now(), "", f.reads)
 			}
 		})
