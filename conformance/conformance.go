@@ -9,6 +9,12 @@
 // every byte, some of them ill-behaved, keeps a Recording of what was said, and when, and lets
 // Cases judge it. What was never seen is inconclusive, and passes nothing. A SubscriberRun turns
 // that round: the runner acts as the producer, and a Hook tells it what the person got.
+//
+// The cases are in the files judge_*.go (of producers) and subscriber_*.go (of subscribers), each
+// named by what it judges; scenario_runs.go lists what a producer is made to do. producer.go and
+// subscriber.go prove one, producer_harness.go and subscriber_harness.go act as its peer, and
+// recording.go keeps what was seen. Which verdict findings give is in judge.go; reports are in
+// report.go and the files report_*.go, and what is not judged in unjudged_requirements.go.
 package conformance
 
 import (

@@ -26,6 +26,12 @@
 //
 // One goroutine owns each task. Begin reading at Task.followTask, at task_announcer.go for what a
 // person hears, and at Server.startTask for the other direction.
+//
+// Requests to the agent are in call.go, in the two bindings of binding.go, and the objects of A2A
+// in wire.go; push.go takes push notifications, and memory.go keeps what a later run takes up. What
+// an agent records beside its tasks is followed and approved in engram.go. For the other direction,
+// server.go has the Server, served_call.go the calls, and served_task.go a task in the form its
+// client reads.
 package a2a
 
 import (

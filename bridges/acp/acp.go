@@ -19,4 +19,9 @@
 // One goroutine reads the agent's lines and applies its updates in their order. Each request of the
 // agent has a goroutine of its own, since it may wait for a person. Begin reading at
 // Conversation.Prompt, and at permission.go for consent; version2.go has what differs there.
+//
+// Starting an agent and its settings are in agent.go, what is told of a turn in turn.go and
+// words.go, files in files.go, commands in terminal.go, and the agent's own questions in elicit.go.
+// Lines and calls of JSON-RPC are in peer.go, ACP's objects in wire.go. Tee, which stands between
+// an editor and its agent, is in tee.go.
 package acp

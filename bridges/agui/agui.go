@@ -4,6 +4,10 @@
 // one run that goes on; where that cannot be, the app gets the interrupt and asks itself.
 //
 // It serves one person: every listener of the Producer hears all runs that pass.
+//
+// The proxy is in agui.go, what passes through it in relay.go, and what is told of a run in run.go.
+// What an interrupt asks, and what counts as an approval, is in interrupt.go; history.go keeps the
+// conversation that a resumed run is sent.
 package agui
 
 import (

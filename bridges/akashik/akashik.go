@@ -16,6 +16,10 @@
 //
 // Bridge.mu guards all state. Follow, a reader for each link that pushes, a timer of the window and
 // one open question are the only goroutines. Begin reading at Bridge.Follow.
+//
+// Following and catching up are in follow.go, links that push in push.go, and calls of the field in
+// wire.go. What is news, and its words, are in news.go, telling it in akashik.go, and the person's
+// own answer in ask.go.
 package akashik
 
 import (

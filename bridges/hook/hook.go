@@ -22,6 +22,9 @@
 // be called by many goroutines at once; Bridge.mu guards the list of conversations, and each
 // conversation has a lock of its own. Begin reading at Bridge.Handle, and at consent.go for
 // permissions.
+//
+// What is told of a session is in conversation.go, the words for a call in words.go, and the
+// agents' objects are read in input.go.
 package hook
 
 import (

@@ -19,6 +19,10 @@
 //
 // Each group of the runtime, a thread of its conversation, is one session, told by a goroutine of
 // its own that owns what is known of the group. Begin to read at Tee.ServeHTTP.
+//
+// What passes is decided in tee.go, what is told of a thread in thread.go, the protocol's objects
+// are in wire.go, posting and posting again in post.go, the sealed names of calls in call_ref.go,
+// and the other direction is in events.go.
 package rap
 
 import (

@@ -20,6 +20,9 @@
 //
 // All state is guarded by Bridge.mu. A timer of the coalescing window and the reader of a server's
 // notifications are the only goroutines. Begin reading at Bridge.Take.
+//
+// The words for a message, and what waits for a person, are in envelope.go; windows and sessions
+// are in wake.go, signatures in webhook.go, and a server is followed in follow.go.
 package wake
 
 import (

@@ -18,6 +18,9 @@
 //			return conformance.ProducerRun{Dialer: agent, Driver: agent, Level: 3}
 //		})
 //	}
+//
+// Proving is in aaeptest.go; agent.go has an Agent that plays the scenarios, and reader.go a
+// Reader, a small screen reader.
 package aaeptest
 
 import (

@@ -3,6 +3,9 @@
 //
 //	s, err := endpoint.Listen("http://127.0.0.1:0", nil)
 //	run := conformance.SubscriberRun{Listener: s, Subscriber: conformance.CommandSubscriber{Command: reader, URL: s.URL()}, Level: 1}
+//
+// Listening and cutting links are in endpoint.go, a subscriber on standard input and output in
+// child.go, and what in its HTTP requests is against the binding in violations.go.
 package endpoint
 
 import (

@@ -2,6 +2,10 @@
 // two that know only frames that are encoded already. Each server is a process of its own, so that
 // its processor time and memory are its own; those that are compared take turns, so that what else
 // the machine does meets them alike.
+//
+// What is measured is in bench.go, with the other agents of one program in several.go. The servers
+// are in server.go, the many listeners in listeners.go, one listener's reading in reader.go, and
+// listeners of an address that is given in url.go.
 package bench
 
 import (

@@ -8,6 +8,9 @@
 // validate, capture), measure (bench, segment) and demo. What they share are the folders exits,
 // lineio, reach, serving, terms, uilang, subprocess and input; no group imports another but bridge,
 // which listens by package listen.
+//
+// Main, help and the words of misuse are in cli.go, completion in completion.go, and manual pages
+// in man.go.
 package cli
 
 import (

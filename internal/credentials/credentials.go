@@ -2,6 +2,10 @@
 // a request, the names that are fit for a principal, values made of files or fetched that are made
 // anew when those change, and the Authenticator of a listener. It knows no transport. Begin reading
 // at Authenticator, Source and Fetched.
+//
+// Bearer tokens and names are checked in credentials.go, files are read in source.go, fetching anew
+// is in fetched.go, which request a stream depends on is in authenticator.go, and status.go has the
+// HTTP status of each reason code.
 package credentials
 
 import (

@@ -21,4 +21,9 @@
 // Begin to read at logCursor.loadBatch, which every event passes, then Subscription.runUngrouped.
 // The comment at the head of group.go explains how equal subscriptions share one stream, and
 // resume.go where a stream goes on after a cut.
+//
+// Subscriptions, and when one joins a group, are in subscription.go, group_join.go and
+// group_rejoin.go. When a subscription ends by itself is in lifetime.go, writing to a link and its
+// time limit in link.go, what a subscriber sends in receive.go, and what may be sent again in
+// sent_history.go.
 package delivery

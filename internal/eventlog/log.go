@@ -11,6 +11,10 @@
 // Any goroutine may call any method. With a store, one goroutine of the log writes to it, and
 // readers share what was read from it. Begin reading at Log, Append and Read; persister is the
 // store's side, idCipher makes event ids.
+//
+// The events in memory are in log.go, their size in size.go. Ids of events are made in id.go,
+// records written in record.go, the store's side is in persister.go and persist_loop.go, and what
+// it reads back is in read_cache.go, and another process's log is followed in follow.go.
 package eventlog
 
 import (

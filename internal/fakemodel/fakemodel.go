@@ -1,5 +1,8 @@
 // Package fakemodel stands in for the providers of language models in tests: it says what it is
 // told to in the formats that they document, streamed or whole.
+//
+// The server is in fakemodel.go, OpenAI's formats are in openai.go, and those of the other
+// providers in others.go.
 package fakemodel
 
 import (

@@ -3,6 +3,9 @@
 // no clock and no connection, and its owner passes now.
 //
 // A question is open, then settled once, then remembered for a day so that its token stays dead.
+//
+// Replies and times are judged in ledger.go, what silence means is in default.go, and which number
+// a text is in number.go.
 package ledger
 
 import (

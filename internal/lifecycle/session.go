@@ -1,5 +1,8 @@
 // Package lifecycle knows the order of events within one session: what may come next, and what is
 // still open (§4.5, appendix A). A Session is a plain value; it has no clock and does no I/O.
+//
+// What is not allowed is in rules.go, what a Session keeps of its events in session.go, and what
+// the events alone show of how questions ended in infer.go.
 package lifecycle
 
 import (

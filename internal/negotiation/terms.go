@@ -4,6 +4,10 @@
 //
 // Negotiate and Renegotiate never honor more than was asked, field by field. The Terms they return
 // have every default filled in and bind every event of the subscription.
+//
+// What is granted is decided in negotiate.go, languages in language.go, and extensions and their
+// limits in extension.go. What is refused is in refusal.go, and which way a text runs in
+// direction.go.
 package negotiation
 
 import (

@@ -8,6 +8,9 @@
 // To add a sentence, give it an ID, and an entry in en.po and in every other catalogue, with the
 // English as msgid everywhere. Sentences are short, say plainly what was not done, and do without
 // "I" and, but where a person is asked, "you". "go test ./internal/phrase" names what is missing.
+//
+// What counts as a yes, a no or a choice is in answers.go, plural forms are in plural.go, PO files
+// are read in po.go and catalogues in catalogue.go, and durations and times are worded in time.go.
 package phrase
 
 import (

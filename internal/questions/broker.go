@@ -11,6 +11,10 @@
 // no transport: package producer announces a question in its session, then has it opened here, and
 // waits for the outcome. Begin reading at Board.Open, then at Broker.deliver; how a subscription is
 // asked that came later is in Recipient.
+//
+// A Board is in board.go, a Recipient in recipient.go, what is known of one question in pending.go,
+// what settles it in claim.go for several processes, and what goes on the audit record in
+// audit_log.go. The time that a machine slept is in the files suspended_*.go.
 package questions
 
 import (

@@ -8,6 +8,8 @@
 // and the Host for, which package producer implements. It begins no goroutine; the producer runs
 // Leader.Watch and Follower.RunHeartbeat on goroutines of their own. What a replica reports, how
 // often, and when one that is silent is dropped are in this file.
+//
+// The agent's side is in leader.go, a replica's in follower.go, and the form of claims in claim.go.
 package replica
 
 import (

@@ -4,6 +4,9 @@
 //
 // It decides by the text and its language alone. Class is the one table of characters, for Go and
 // for the web page, which gets it as Script. Begin with Clean.
+//
+// Which characters are shown, named or removed is in class.go and safetext.go, and order from right
+// to left in order.go.
 package safetext
 
 import (

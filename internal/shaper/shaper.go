@@ -15,6 +15,10 @@
 //
 // The package knows no clock, lock or link. The goroutine that delivers to the subscription owns
 // its Shaper, passes now, and learns from Pop when to call again. Begin reading at Push and Pop.
+//
+// Filters and the choice of language and boundaries are in shaper_terms.go, held events and what
+// supersedes them in queue.go, text that streams and where it is cut in stream.go, release in a
+// pause in pause.go, what leaves in out.go, and sharing in share.go and share_step.go.
 package shaper
 
 import (

@@ -1,6 +1,9 @@
 // Package toolwords says what a coding agent does with its tools: which command, which file, how
 // many lines, how much harm it can do. What agents write is untrusted; all that is returned for a
 // person is safe to show, in one line.
+//
+// Shell commands, and the harm they can do, are read in command.go, changes of files in change.go,
+// calls by their arguments in call.go, and the short texts are made in toolwords.go.
 package toolwords
 
 import (

@@ -1,6 +1,9 @@
 // Package writer writes to a link from whatever goroutine has something to send, one at a time.
 // Nothing is handed over, so that an idle link has no goroutine for it and a busy one does not
 // switch between two.
+//
+// Turns and writing are in writer.go, writing what a link takes at once is in the files try_*.go,
+// and the bound on what is unsent is in unsent_linux.go.
 package writer
 
 import (

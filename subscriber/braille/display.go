@@ -19,6 +19,9 @@
 //
 // What the display shows when, the marks and what a key does are in reader.go; pager.go cuts texts
 // into pages, louis.go translates them, and packet.go has BrlAPI's messages and codes of keys.
+//
+// Opening the display and giving it back are in display.go, BRLTTY's connection in client.go, and
+// the tables of languages in language.go.
 package braille
 
 import (

@@ -7,6 +7,9 @@
 //
 // A way never leaves the machine, the host or the encryption of the address that the user gave:
 // what the manifest says beyond that is passed over.
+//
+// All of it but which names of local sockets there are (local_other.go, local_windows.go) is in
+// discover.go.
 package discover
 
 import (

@@ -17,6 +17,8 @@
 // single text cannot be taken back.
 //
 // NVDA speaks on the lock screen too, to any person who is there.
+//
+// All that presents is in nvda_windows.go.
 package nvda
 
 import "errors"

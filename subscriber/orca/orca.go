@@ -8,6 +8,9 @@
 // the focus: each begins with that word, in Orca's language, none can be silenced by a program, and
 // a critical one waits until what Orca is saying is over.
 //
+// Presenting, and for how long, is in orca.go, the names of Orca's services in dialect.go, an older
+// Orca is reached in accessible.go, and languages are in words.go.
+//
 // # What Orca does not say
 //
 //   - When it has spoken. Present estimates that, from the text and Options.WordsPerMinute, and returns then. The

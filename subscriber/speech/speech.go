@@ -5,6 +5,9 @@
 //
 // Who runs a screen reader hears agents through it, not through this package: two voices do not
 // know of each other, and the key that silences one does not silence the other. Open refuses then.
+//
+// Speaking is in speech.go, SSIP in ssip.go, which voice has which language in languages.go, the
+// speed in rate.go, and finding a screen reader that runs in screenreader.go.
 package speech
 
 import (

@@ -15,6 +15,9 @@
 // Lines are appended, and nothing else: no cursor is moved, but to take back a letter. Nothing of
 // what a peer wrote reaches the terminal but as text. Whether an answer counts is the business of
 // package announce; what counts of how it was typed is here.
+//
+// What is printed and in which order is in print_queue.go, what is typed and taken back in
+// keyboard.go.
 package terminal
 
 import (

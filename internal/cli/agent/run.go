@@ -2,6 +2,9 @@
 // program.go), serve (of agents that run elsewhere), replay, and log. run.go also opens the log and
 // decides how much that keeps. Begin with runner.runAgent.
 // How listeners come is the business of package serving.
+//
+// Agents that run elsewhere are served in serve.go, recordings are played in replay.go, log.go
+// copies a log and puts it back, and stdio.go serves the program that started the command.
 package agent
 
 import (

@@ -5,6 +5,10 @@
 //
 // Acp has package acp for what its person types, and hook has package hook for its server and
 // the settings of agents.
+//
+// What the bridges share is in bridge.go and served_agent.go, programs that a bridge stands between
+// are in between.go, and an address that only programs of this machine reach is opened in
+// programs.go.
 package bridge
 
 import (

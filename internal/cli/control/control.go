@@ -5,6 +5,9 @@
 // The package decides nothing about an answer but that it is no repetition: a key that is held down
 // answers once. Whether it may count is up to the listener, which is told when the key was pressed.
 // Other users cannot connect: package ipc asks the operating system who a peer is.
+//
+// The server and which key counts as a repetition are in control.go, finding listeners is in
+// client.go, and how long ago the key was pressed is found out in the files age_*.go.
 package control
 
 import (

@@ -1,6 +1,8 @@
 // Package exits is how the commands end: with which exit code, in which words, and upon which
 // signal. Begin with Error, whose code Main of package cli ends with, and with PlainError, which
 // says an error of the packages as a person would. It prints nothing and knows no command.
+//
+// Exit codes are in exits.go, signals in signals.go, and the words of errors in words.go.
 package exits
 
 import (

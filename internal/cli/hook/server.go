@@ -3,6 +3,9 @@
 // business of bridges/hook.
 //
 // The server has a goroutine for each hook that runs.
+//
+// The server is in server.go, what is installed and where in install.go, and changing a settings
+// file without changing the rest in edit.go.
 package hook
 
 import (

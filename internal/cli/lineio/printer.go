@@ -2,6 +2,9 @@
 // systemd's journal understands. Begin with Printer. Nothing of what a peer wrote reaches a
 // terminal unescaped, and a reader who has gone or is slow stops no agent. What is worth a line is
 // the business of the commands.
+//
+// Lines are printed in printer.go, a reader that is slow is in async_writer.go, and logs for the
+// journal in journal.go.
 package lineio
 
 import (

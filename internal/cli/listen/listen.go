@@ -7,6 +7,10 @@
 // Begin with flags.runListen and Listener.followAgents, the loop: all that a person types, and all
 // that changes who is followed, runs on its goroutine. "aaep acp" (package bridge) has the same
 // listener.
+//
+// The flags are in listen.go and person.go, slash commands in slash_commands.go, going back through
+// what was said in walk.go, questions from other windows in control.go, the page in web.go, and one
+// agent's link and its words in followed_agent.go.
 package listen
 
 import (

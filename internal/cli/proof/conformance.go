@@ -1,6 +1,9 @@
 // Package proof is the commands that check whether others keep to the protocol: conformance of a
 // producer or a subscriber, validate of single messages, and capture, which writes down what an
 // agent sends. The judging itself is in package conformance.
+//
+// Proving a producer is in conformance.go, a subscriber in conformance_subscriber.go; reports and
+// their forms are in conformance_report.go, and the other commands in validate.go and capture.go.
 package proof
 
 import (

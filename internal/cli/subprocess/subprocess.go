@@ -1,6 +1,8 @@
 // Package subprocess is about the programs that the command starts: how they are named, told that
 // an agent runs in them, kept from outliving the command, and how they ended, in words. Each
 // command starts its own; nothing here does.
+//
+// All of it but ending with the parent (orphan_linux.go, orphan_other.go) is in subprocess.go.
 package subprocess
 
 import (

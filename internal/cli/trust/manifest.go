@@ -1,6 +1,9 @@
 // Package trust is the commands by which people check each other: manifest (make, sign, verify and
 // show what says who an agent is, and accept a new key) and audit (verify and show what is on
 // record). Nothing is followed or served.
+//
+// Making and signing are in manifest.go, verifying and showing in manifest_show.go, and accepting a
+// key in accept.go. Verifying a record is in audit.go, and the words that show it in audit_show.go.
 package trust
 
 import (

@@ -6,6 +6,9 @@
 // Each page is a subscriber of its own, on its own terms. Where the link to the agent breaks, its
 // page says so, and goes on after what it had when the link is mended. What a person answers is
 // passed on once; if that fails, the page is told that it did, and asks again what is still open.
+//
+// Addresses and requests are in relay.go, one page's stream in visit.go, its answers in replies.go,
+// and what it is told that it missed in leftout.go.
 package relay
 
 import (

@@ -3,6 +3,8 @@
 // it run before anything else of the command is initialised. Whatever goes wrong it prints nothing,
 // unless a user was asked and the agent would go on without the answer: then it prints that the
 // action is forbidden. It never ends with 2, by which agents take any action as forbidden.
+//
+// The hook is in call.go, and starting the server that it needs is in start.go.
 package call
 
 import (
