@@ -6,7 +6,7 @@
 //	err := b.Handle(ctx, "claude", input, func(output []byte) error { _, err := os.Stdout.Write(output); return err }, nil)
 //
 // What one agent's hooks are like stands in dialect.go; another agent also needs a place in
-// internal/cli/hook (install.go, and call.Agents).
+// internal/cli/hook/install.go, and in call.Agents.
 //
 // Each prompt of the user, with all the agent does upon it, is a session of the producer.Producer,
 // named by the agent and its folder.

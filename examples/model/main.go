@@ -4,6 +4,9 @@
 //
 //	go run ./examples/model                              # in one terminal
 //	go run ./cmd/aaep listen http://127.0.0.1:8080       # in another: hear it, and answer y or n
+//
+// The agent is in main.go, its requests to the model are in client.go, and the tool and the model
+// are in provider.go.
 package main
 
 import (

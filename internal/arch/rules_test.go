@@ -134,8 +134,18 @@ func purity(packs []pack, rows []folder) (problems []string) {
 	return problems
 }
 
-// comments checks that each package says once what it is for.
+// fileInComment finds the Go files that a package comment names, as name.go or folder/name.go.
+var fileInComment = regexp.MustCompile(`[\w/]+\.go\b`)
+
+// comments checks that each package says once what it is for, and names only files that are there,
+// in its folder or by their whole path.
 func comments(packs []pack) (problems []string) {
+	there := map[string]bool{}
+	for _, p := range packs {
+		for _, f := range slices.Concat(p.files, p.tests) {
+			there[f.path] = true
+		}
+	}
 	for _, p := range packs {
 		var at []string
 		for _, f := range p.files {
@@ -150,6 +160,11 @@ func comments(packs []pack) (problems []string) {
 			}
 			if !strings.HasPrefix(text, start) {
 				problems = append(problems, fmt.Sprintf("%s: the package comment does not begin with %q", f.path, start))
+			}
+			for _, name := range fileInComment.FindAllString(text, -1) {
+				if !there[name] && !there[path.Join(p.path, name)] {
+					problems = append(problems, fmt.Sprintf("%s: the package comment names %s, which is not there", f.path, name))
+				}
 			}
 		}
 		if len(p.files) > 0 && len(at) != 1 {

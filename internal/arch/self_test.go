@@ -143,6 +143,8 @@ func TestTheCommentsRuleCanFail(t *testing.T) {
 		"none":          {files{"a.go": ``}, []string{".: 0 package comments"}},
 		"two":           {files{"a.go": said, "b.go": said}, []string{".: 2 package comments, want exactly one a.go b.go"}},
 		"another start": {files{"a.go": "// It does things.\npackage p"}, []string{`a.go: the package comment does not begin with "Package p "`}},
+		"its files": {files{"low/a.go": "// Package p is in a.go, low/a.go and gone.go.\npackage p"},
+			[]string{"low/a.go: the package comment names gone.go, which is not there"}},
 		"not in a test": {files{"a.go": ``, "a_test.go": said}, []string{"0 package comments"}},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, comments(c.files.packs(t)), c.want...) })

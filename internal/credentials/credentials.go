@@ -4,8 +4,8 @@
 // at Authenticator, Source and Fetched.
 //
 // Bearer tokens and names are checked in credentials.go, files are read in source.go, fetching anew
-// is in fetched.go, which request a stream depends on is in authenticator.go, and status.go has the
-// HTTP status of each reason code.
+// is in fetched.go, asking an authenticator, once and again while a stream is open, is in
+// authenticator.go, and status.go has the HTTP status of each reason code.
 package credentials
 
 import (

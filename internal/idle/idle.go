@@ -1,5 +1,8 @@
 // Package idle waits until there is something to read from a connection, without a goroutine for
 // each: thousands of listeners say nothing for hours.
+//
+// Waiting with one goroutine for all is in idle_linux.go; idle_other.go says that this system has
+// no such means.
 package idle
 
 import "syscall"

@@ -1,4 +1,6 @@
 // Package lockfile opens files that one process writes at a time.
+//
+// Opening is in lockfile.go, and the lock of each system in the files lock_*.go.
 package lockfile
 
 import "errors"

@@ -1,9 +1,9 @@
 // Package metrics counts what operators watch of the agents that a program serves, and tells it in
 // the text format of Prometheus: what producer.Stats has, which requests were refused and why, how
 // late critical events were, and what the process takes. No metric tells what was said, or to whom.
-// A new count of what the producer does is made in package producer first (Stats, in observe.go),
-// and told here; requests are counted here, in request_counts.go. Begin with Handler. Where it is
-// served is the business of the program.
+// A new count of what the producer does is made in package producer first (Stats, in
+// producer/observe.go), and told here; requests are counted here, in request_counts.go. Begin with
+// Handler. Where it is served is the business of the program.
 package metrics
 
 import (

@@ -1,5 +1,8 @@
 // Package natstest starts real NATS servers for tests, so that what kills them is real. The server
 // is built from the module that tools/go.mod names.
+//
+// Starting and ending servers are in natstest.go, their certificates in certificates.go, and
+// stopping one for a while is in the files pause_*.go.
 package natstest
 
 import (

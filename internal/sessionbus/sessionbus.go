@@ -3,6 +3,9 @@
 //
 // It never starts a bus, as godbus by itself would with dbus-launch: a new one has none
 // of those programs on it, and outlives this process.
+//
+// Dialing the bus, and the pipe for doubles, are in sessionbus.go. Whether a program of the user
+// runs is found out in processes.go and ours_unix.go.
 package sessionbus
 
 import (

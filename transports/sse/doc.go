@@ -23,9 +23,9 @@
 //
 // The producer's POSTs are served in post.go, their bodies read and bounded in body.go and answered
 // in answer.go; the event stream is in stream.go, tickets in tickets.go, settings and times in
-// options.go. The subscriber posts in conn.go and reads the stream in inbound.go and parse.go; what
-// a producer does against the binding is reported in violations.go. The layout without a handshake
-// is in root.go and unnegotiated.go.
+// options.go. The subscriber's link is in conn.go, its POSTs in post_message.go, and the stream is
+// read in inbound.go and parse.go; what a producer does against the binding is reported in
+// violations.go. The layout without a handshake is in root.go and unnegotiated.go.
 package sse
 
 import (
