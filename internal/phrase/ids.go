@@ -195,7 +195,7 @@ const (
 	AnswerNotSent      ID = "AnswerNotSent"
 	AnswerUnheeded     ID = "AnswerUnheeded"
 	AnswerUnsent       ID = "AnswerUnsent"
-	AnotherOnItsWay    ID = "AnotherOnItsWay" // an answer that was given before this one
+	AnsweredBefore     ID = "AnsweredBefore" // an answer was given already, and this one is not sent
 	OpenUnknown        ID = "OpenUnknown"
 	AsksTooMuch        ID = "AsksTooMuch"
 	NothingAsked       ID = "NothingAsked"

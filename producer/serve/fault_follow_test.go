@@ -340,8 +340,8 @@ func (f *follower) compareHeard(whole map[string]int, sum map[string]hearing, al
 		pos, known := whole[n.id]
 		switch {
 		case n.id == "" && n.state: // who has heard nothing yet cannot say where to go on, and is told how things are (D-65)
-			if at < 0 {
-				late, told = true, false
+			if at < 0 { // a state that it has from the stream before comes again under its id, and was left out
+				late = true
 			}
 			continue
 		case n.id == "":

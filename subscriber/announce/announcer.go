@@ -407,7 +407,7 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 		return Do{}, wake
 	}
 	it := a.chooseNext(now)
-	for it != nil && a.addLeadIn(now, it) {
+	for it != nil && (a.skipHowToAnswer(now, it) || a.addLeadIn(now, it)) {
 		it = a.chooseNext(now)
 	}
 	if it != nil && a.noticeVoiceless(now, it) {

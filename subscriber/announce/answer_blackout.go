@@ -193,8 +193,8 @@ func (a *Announcer) recallQuestion(now time.Time) {
 	if q == nil || !e.isLasting() || e.recalled {
 		return
 	}
-	isBeingAnswered := !q.sendingSince.IsZero()
-	if q.put.IsZero() || isBeingAnswered || q.timeLeft(now) <= 0 || now.Before(a.recallFrom(q)) {
+	takesAnswer := q.sendingSince.IsZero() && a.questions.isReachable(q)
+	if q.put.IsZero() || !takesAnswer || q.timeLeft(now) <= 0 || now.Before(a.recallFrom(q)) {
 		return
 	}
 	if a.saying != nil || a.isWaiting(a.latest) || slices.ContainsFunc(a.normal, a.wasPrefaced) {

@@ -29,6 +29,7 @@ func (a *Announcer) Mention(now time.Time, text string) {
 // of an agent that is out of reach are put after those of others: an answer would not arrive.
 func (a *Announcer) Outage(now time.Time, source string, why error) {
 	defer a.putReachable(now)
+	defer a.tellHowToAnswer(source)
 	delete(a.questions.outOfReach, source)
 	if why != nil {
 		if a.questions.outOfReach == nil {

@@ -63,14 +63,20 @@ type openQuestion struct {
 	remindedAt  time.Time
 	namedAt     time.Time
 
+	// keysUntold says that how long there is and how to answer were left out, for no answer would
+	// have arrived.
+	keysUntold bool
+
 	// warned says that its end was told, and warnedHere that it was not the agent that did.
 	warned     bool
 	warnedHere bool
 
 	// Answers. One that was given is under way since sendingSince, zero for none, and was sent at
-	// answeredAt; sent is the newest. mayHaveArrived says that one may have that could not be sent.
+	// answeredAt; sent is the newest, which was given as sentText. mayHaveArrived says that one may
+	// have that could not be sent.
 	sendingSince   time.Time
 	sent           *Reply
+	sentText       string
 	mayHaveArrived bool
 	answeredAt     time.Time
 

@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -329,4 +330,70 @@ func TestTimeIsOver(t *testing.T) {
 	r.wantSince("The time to answer is almost over: you have about 1 minute.",
 		"The time to answer is almost over: you have 30 seconds.", "The time to answer is over.",
 		"The question is: Pay five dollars.", "The time to answer is over.", "Press y or n.")
+}
+
+// How long there is to answer, and how to, is said while an answer would arrive: not while the
+// agent is out of reach, nor while an answer is on its way, but once it would again.
+func TestHowToAnswerWaits(t *testing.T) {
+	r := newRoom(t, Preferences{Answering: answerKeys})
+	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.passTime(time.Second)
+	r.a.Outage(r.now, "Planner", errors.New("gone"))
+	r.passTime(time.Minute)
+	if heard := strings.Join(r.heard, "|"); strings.Contains(heard, "to answer.") || strings.Contains(heard, "Press y or n.") {
+		t.Errorf("out of reach it is said how to answer: %q", r.heard)
+	}
+	r.a.Outage(r.now, "Planner", nil)
+	r.passTime(time.Minute)
+	r.wantSince("The connection to the agent is back.", "The question is: Pay five dollars.",
+		"You have about 9 minutes to answer.", "Press y or n.")
+
+	r = newRoom(t, Preferences{Answering: answerKeys})
+	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.passTime(1500 * time.Millisecond)
+	reply := r.a.Answer(r.now, r.now, "n")
+	if reply == nil {
+		t.Fatal("a no counts at once")
+	}
+	r.passTime(20 * time.Second)
+	if heard := strings.Join(r.heard, "|"); strings.Contains(heard, "Press y or n.") {
+		t.Errorf("while an answer is on its way it is said how to answer: %q", r.heard)
+	}
+	r.a.Answered(r.now, reply, errors.New("no answer"))
+	r.passTime(time.Minute)
+	if heard := strings.Join(r.heard, "|"); strings.Count(heard, "Press y or n.") != 1 {
+		t.Errorf("once it can be answered again, it is not said how: %q", r.heard)
+	}
+}
+
+// The same answer once more, right after the first was sent, has no answer of its own; another one
+// has.
+func TestAnswerGivenTwice(t *testing.T) {
+	r := newRoom(t, Preferences{Answering: answerKeys})
+	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.passTime(time.Minute)
+	r.typeAnswer("n", nil)
+	r.passTime(300 * time.Millisecond)
+	r.typeAnswer("n", nil)
+	r.passTime(10 * time.Second)
+	if heard := strings.Join(r.heard, "|"); strings.Contains(heard, "No question is open.") {
+		t.Errorf("heard %q", r.heard)
+	}
+	r.typeAnswer("n", nil)
+	r.passTime(10 * time.Second)
+	if heard := strings.Join(r.heard, "|"); !strings.Contains(heard, "No question is open.") {
+		t.Errorf("heard %q", r.heard)
+	}
+}
+
+// What came of a question is not followed by the beginning of its session, which had to wait.
+func TestBeginningAfterTheOutcome(t *testing.T) {
+	r := newRoom(t, Preferences{Answering: answerKeys})
+	r.addEvent(&aaep.SessionStarted{}, "Looking after your savings.")
+	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
+	r.passTime(6 * time.Second)
+	r.typeAnswer("n", nil)
+	r.addEvent(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected, and not done: Pay five dollars.")
+	r.passTime(time.Minute)
+	r.wantSince("Rejected, and not done: Pay five dollars.")
 }

@@ -102,7 +102,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	if isOnItsWay := !q.sendingSince.IsZero(); isOnItsWay {
 		again, _ := a.readAnswer(now, q, began, text)
 		if again == nil || again.Decision != q.sent.Decision || again.Response != q.sent.Response { // else what becomes of it is told
-			a.refuseAnswer(now, q, phraseIn(a.language, phrase.AnotherOnItsWay, ""))
+			a.refuseAnswer(now, q, phraseIn(a.language, phrase.AnsweredBefore, ""))
 		}
 		return nil
 	}
@@ -144,7 +144,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		}
 		return nil
 	}
-	q.sendingSince, q.sent, a.answerTaken, a.sending = now, r, now, q
+	q.sendingSince, q.sent, q.sentText, a.answerTaken, a.sending = now, r, text, now, q
 	return r
 }
 
@@ -421,6 +421,7 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	}
 	a.addNotice(now, a.withSpeaker(q.source, w), true, nil) // before the next is put
 	if !isOpen || !settles {
+		a.tellHowToAnswer(q.source)
 		a.putReachable(now)
 		return
 	}

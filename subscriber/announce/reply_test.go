@@ -53,7 +53,7 @@ func TestAnswerMayHaveArrived(t *testing.T) {
 	r.passTime(hearing.StillBefore)
 	r.wantQuestion(q, q)
 	r.passTime(19 * time.Second)
-	if got := r.heardSince(""); !strings.Contains(got, "Your answer before this one is on its way.|This one was not sent.") {
+	if got := r.heardSince(""); !strings.Contains(got, "You had answered before.|This one was not sent.") {
 		t.Errorf("of the second answer was heard %s", got)
 	}
 	r.heard = nil

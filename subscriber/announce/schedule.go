@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/hearing"
 	"github.com/aaep-go/aaep/internal/phrase"
 )
@@ -102,6 +103,18 @@ func (a *Announcer) endHeard(now time.Time, s *part) {
 		q.distracted = true
 	}
 	a.countTold(s.item, now)
+	if isOfQuestion := s.outcome && !s.event.Type().Terminal(); isOfQuestion && a.p.Verbosity != aaep.VerbosityDetailed {
+		a.dropBeginning(now, s.session)
+	}
+}
+
+// dropBeginning drops what says that a session begins: after what came of its question, it would
+// sound as if the work began anew. endHeard calls it.
+func (a *Announcer) dropBeginning(now time.Time, session string) {
+	a.expireNormal(now, func(it *item) bool {
+		_, begins := payloadOf(it).(*aaep.SessionStarted)
+		return begins && it.session == session && a.isUntold(it)
+	})
 }
 
 // endCut is Ended for an utterance that the person silenced: they hear no more of the announcement.

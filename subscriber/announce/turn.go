@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -147,13 +148,40 @@ func (a *Announcer) missedWords(now, began time.Time, next *openQuestion) Words 
 		phraseIn(a.language, phrase.AnswerNotSent, "")))
 }
 
+// skipHowToAnswer leaves out the next sentence of an announcement, and reports that it did, where
+// the sentence says how long there is to answer a question, or how to, and no answer would arrive:
+// its agent is out of reach, or an answer is on its way. Once one would arrive, tellHowToAnswer has
+// both said. Next calls it.
+func (a *Announcer) skipHowToAnswer(now time.Time, it *item) bool {
+	q := cmp.Or(a.questions.findByEvent(it.event), it.about)
+	if q == nil || it.warns || a.questions.isReachable(q) && q.sendingSince.IsZero() {
+		return false
+	}
+	if s := it.sentences[it.next]; !tellsTime(s) && !slices.Contains(a.splitWords(q.answering, false), s) {
+		return false
+	}
+	q.keysUntold = true
+	a.countTold(it, now)
+	return true
+}
+
+// tellHowToAnswer has the questions of an agent called to mind of which skipHowToAnswer left
+// something out, unless the agent is out of reach. Outage and Answered call it.
+func (a *Announcer) tellHowToAnswer(source string) {
+	for _, q := range a.questions.all {
+		if q.source == source && q.keysUntold && a.questions.isReachable(q) {
+			q.keysUntold, q.distracted = false, true
+		}
+	}
+}
+
 // remindOfQuestion names the open question once more when its session has said something else after
 // it, and nothing more of that waits: what is heard last before an answer is to be what is
-// answered. It does nothing while something is said or typed, soon after the last reminder, and
-// when the time is over.
+// answered. It does nothing while something is said or typed, soon after the last reminder, when
+// the time is over, and while no answer would arrive.
 func (a *Announcer) remindOfQuestion(now time.Time) {
 	q := a.questions.firstOpen()
-	if q == nil || !q.distracted || q.timeLeft(now) <= 0 {
+	if q == nil || !q.distracted || q.timeLeft(now) <= 0 || !a.questions.isReachable(q) || !q.sendingSince.IsZero() {
 		return
 	}
 	isBusy := a.isTyping || a.saying != nil

@@ -308,7 +308,7 @@ func TestAnswerBesideAnother(t *testing.T) {
 				t.Errorf("the same answer: %v", err)
 			}
 			time.Sleep(2 * time.Second)
-			const refused = "Your answer before this one is on its way."
+			const refused = "You had answered before."
 			if l.heard(refused) > 0 {
 				t.Errorf("of the same answer: %q", l.lines())
 			}
