@@ -199,8 +199,9 @@ func runRenegotiation(h *subscriberHarness) {
 const theNewWords = "The harbour sleeps"
 
 // judgeUserRenegotiation judges the subscription.renegotiate that came after each of the user's
-// choices of a verbosity, on whichever link; the message is empty where none came. The first that
-// does not pass decides.
+// choices of a verbosity, on whichever link: each choice has the first that came after it and that
+// no choice before it had, or an empty message. The first that does not pass decides. It is
+// inconclusive where the hook shows nothing, or the user chose nothing.
 func judgeUserRenegotiation(judge func(r *Recording, act, m message) Finding) func(*Recording) Finding {
 	return func(r *Recording) (f Finding) {
 		if why := r.whyUnobservable(); why != "" {

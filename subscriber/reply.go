@@ -65,9 +65,11 @@ func (q *pendingQuestion) inAnotherLanguage(ev *aaep.Event) bool {
 	return q != nil && q.event != nil && q.event.SessionID == ev.SessionID && q.event.Language() != ev.Language()
 }
 
-// openQuestion remembers a question of this size in bytes that may be answered, or shows a known
-// one anew, and forgets the oldest to stay within openQuestions and waitingBytes. A question that
-// is told once more keeps the time that it has left. It is called with s.mu held.
+// openQuestion remembers a question of this size in bytes that may be answered, and forgets the
+// oldest to stay within openQuestions and waitingBytes. A token that is known gets the new event: a
+// context that ended unanswered is opened again, the time runs on where the event came before, also
+// before it lapsed, and the event before in another language is kept as previous. It is called with
+// s.mu held.
 func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyToken) {
 	q := s.questions[token]
 	if q == nil {

@@ -380,8 +380,8 @@ func (t *turn) announceProgress(text string) {
 	t.s.Progress(englishText(text), aaep.Progress{Description: text}, 0)
 }
 
-// handlePiece announces a piece of the answer of the turn; without a turn it is left out. It takes
-// c.mu.
+// handlePiece announces a piece of the answer of the turn, and ends that text where the piece is
+// the last, which may be empty. Without a turn it does nothing. It takes c.mu.
 func (c *conversation) handlePiece(in *input) {
 	text, last := in.answerPiece()
 	c.mu.Lock()

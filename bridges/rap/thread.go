@@ -40,8 +40,8 @@ type subscription struct {
 	s    *producer.Session // of all others; nil: none yet
 }
 
-// runThread runs what is queued for the group until its queue is closed, and then ends its
-// sessions. queueForGroup starts it in a goroutine.
+// runThread runs what is queued for the group until its queue is closed, and then ends what its
+// subscriptions opened, and its own session as complete. queueForGroup starts it in a goroutine.
 func (th *thread) runThread() {
 	for do := range th.news {
 		do(th)

@@ -122,7 +122,9 @@ func joinSources(a, b []part) []part {
 }
 
 // splitAt cuts waiting text that was cut for a display into pieces for a narrower one, of at most
-// limit code points. Other items are returned as they are.
+// limit code points. The last piece stands for all that the item did: its place in the log, whether
+// the text is complete, and the parts that the others do not count. Other items are returned as
+// they are.
 func (it *item) splitAt(limit int) []*item {
 	if it.source == nil || it.runes() <= int64(limit) {
 		return []*item{it}

@@ -46,8 +46,8 @@ func (s *Server) rejectRequest(w http.ResponseWriter, status int, m *aaep.Subscr
 	s.rejectRaw(w, status, m, msg)
 }
 
-// rejectRaw answers with the status and the rejection m, encoded as msg, and says in the header
-// when to come again and how to authenticate, where the reason is one of those.
+// rejectRaw answers with the status and the rejection m, encoded as msg. The header says when to
+// come again, where m does, and how to authenticate, where that is the reason.
 func (s *Server) rejectRaw(w http.ResponseWriter, status int, m *aaep.SubscriptionRejected, msg []byte) {
 	if m.RetryAfterSeconds != nil {
 		w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))

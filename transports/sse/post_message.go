@@ -36,8 +36,9 @@ func (a postResponse) excerpt() string {
 
 // postMessage POSTs msg to the URL to, within postTime, and reads the response, whatever its
 // status. A redirect is an error, since messages stay on their URL. The text of an error says
-// whether the message may have arrived. postResponse has no body where that could not be read, or
-// is too large.
+// whether the message may have arrived; it is transports.ErrClosed once the connection is closed.
+// postResponse has no body where that could not be read, or is too large, and with the error for a
+// redirect it says where that led.
 func (c *conn) postMessage(ctx context.Context, to *url.URL, msg []byte) (postResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, postTime)
 	defer cancel()

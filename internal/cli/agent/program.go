@@ -100,9 +100,9 @@ func (s *outputStream) awaitCopied(limit time.Duration) {
 	}
 }
 
-// stopProgram sends a program the signal that this one got, or else an interrupt. A terminal has
-// told the program itself of a Ctrl-C, and many take a second one as an order to drop everything;
-// so the signal waits until the program's output ends, or interruptTime is over.
+// stopProgram sends a program the signal that this one got, at once; or, for a Ctrl-C and any other
+// cause, an interrupt once the program's output has ended, or interruptTime is over. A terminal has
+// told the program itself of a Ctrl-C, and many take a second one as an order to drop everything.
 func stopProgram(p *os.Process, cause error, outputEnded <-chan struct{}) error {
 	if signalled, ok := cause.(exits.Signalled); ok && signalled.Signal != os.Interrupt {
 		return p.Signal(signalled.Signal)

@@ -328,8 +328,9 @@ func repliedLines(e audit.Entry, question string) []string {
 	return lines
 }
 
-// describeOutcome returns, for the end of a sentence, how a question was settled, after a colon,
-// and why.
+// describeOutcome returns the end of a sentence: what was decided about a question, after a colon,
+// and why, after a comma, such as ": rejected, because it was withdrawn". A record without a
+// decision has the reason alone; one without a cause says that none is on record.
 func describeOutcome(e audit.Entry) string {
 	var text string
 	switch e.Decision {

@@ -10,9 +10,10 @@ import (
 	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
-// checkOwned returns an error if the file or folder at path does not belong to the user of this
-// process, or gives others one of rights. The error says what others may do by action, "open" or
-// "write to", and names the mode that is wanted.
+// checkOwned returns nil for a folder or regular file at path that belongs to the user of this
+// process and gives others none of rights. A link is refused, wherever it leads. The error for
+// rights says what others may do by action, "open" or "write to", and names the mode that is
+// wanted. Opening a log calls it.
 func checkOwned(path string, rights os.FileMode, action, wantedMode string) error {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -127,9 +127,9 @@ func fitsAlgorithm(public any, alg string) bool {
 	return false
 }
 
-// parseKeys reads a JWK set (RFC 7517). Keys of kinds that are not ours, and those not made to
-// sign, are left out. An RSA key of less than 2048 bits is left out too. A set without a key that
-// is left is an error.
+// parseKeys reads a JWK set (RFC 7517) and returns the public keys that verify signatures. Left out
+// are keys that cannot be read, are private or of another kind, whose use or key_ops name another
+// purpose, and RSA keys of less than 2048 bits. A set of which no key is left is an error.
 func parseKeys(b []byte) (set []key, err error) {
 	var raw struct {
 		Keys []jsontext.Value `json:"keys"`
