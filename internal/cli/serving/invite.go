@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -171,14 +172,17 @@ func vouchedFor(cert tls.Certificate) bool {
 	return err == nil
 }
 
-// quoteForShell returns a word as a shell of Unix or Windows reads it: in double quotes where it
-// has a space, a tab or one of '&;(), else as it is. Other signs that a shell obeys, such as $,
-// stay.
+// quoteForShell returns a word of a command that a person copies, as a shell of this system reads
+// it: quoted where it has a sign that the shell obeys, by single quotes on Unix and double ones on
+// Windows; else as it is.
 func quoteForShell(word string) string {
-	if strings.ContainsAny(word, " \t'&;()") {
+	switch {
+	case !strings.ContainsAny(word, " \t\n'\"&|;()<>$`\\*?[]{}~#!"):
+		return word
+	case runtime.GOOS == "windows":
 		return `"` + word + `"`
 	}
-	return word
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // NotifyReady tells systemd, if that started this program and waits for it, that listeners are

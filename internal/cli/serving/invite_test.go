@@ -9,6 +9,8 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +47,7 @@ func TestInvitation(t *testing.T) {
 				"\nFILE is the listener's certificate, and then its key."},
 		{"a certificate for others and this machine", Flags{cert: "my agent.pem"}, everywhere,
 			[]string{"localhost", "agent.example", "127.0.0.1"}, nil,
-			"aaep listen --ca \"my agent.pem\" https://agent.example:8443\nOn this machine https://localhost:8443 will do too." + strings.Replace(own, "agent.pem", "my agent.pem", 1)},
+			"aaep listen --ca " + quoteForShell("my agent.pem") + " https://agent.example:8443\nOn this machine https://localhost:8443 will do too." + strings.Replace(own, "agent.pem", "my agent.pem", 1)},
 		{"a service of systemd, whose copy others cannot read", Flags{cert: "/run/credentials/planner.service/agent.pem"}, everywhere,
 			[]string{"agent.example"}, nil,
 			"aaep listen --ca CA https://agent.example:8443\nCA is a copy of the file that LoadCredential= has as agent.pem: only this service may read " +
@@ -118,5 +120,22 @@ func TestReady(t *testing.T) {
 	}
 	if _, there := os.LookupEnv("NOTIFY_SOCKET"); there {
 		t.Error("the program that is run would be told where systemd listens")
+	}
+}
+
+// A word of a command that is copied into a shell arrives as it was meant.
+func TestQuoteForShell(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no shell of Unix")
+	}
+	for _, word := range []string{"http://127.0.0.1:8443/planner", "two words", "$HOME/ca.pem", "`id`", `a\b`, "it's", `"x"`,
+		"https://[::1]:8443", "a;b&c|d", "~/x", "*"} {
+		got, err := exec.Command("sh", "-c", "printf %s "+quoteForShell(word)).Output()
+		if err != nil || string(got) != word {
+			t.Errorf("%q arrives as %q, %v", word, got, err)
+		}
+	}
+	if got := quoteForShell("http://127.0.0.1:8443/planner"); got != "http://127.0.0.1:8443/planner" {
+		t.Errorf("a plain address is %q", got)
 	}
 }
