@@ -60,15 +60,15 @@ func (s *Shaper) lastIndexOf(session string) int {
 }
 
 // findWaiting returns the index of the session's newest item of a kind in the queue, or -1. For a
-// state it looks no further back than text of the session: a state that merges with an older one
-// would move past that, and the text would no longer be resumable.
+// state it looks no further back than text, or the end of a question, of the session: a state that
+// merges with an older one would move past that, and text would no longer be resumable.
 func (s *Shaper) findWaiting(session string, k kind) int {
 	for i := len(s.queue) - 1; i >= 0; i-- {
 		switch it := s.queue[i]; {
 		case it.event.SessionID != session:
 		case it.kind == k:
 			return i
-		case k == state && it.kind == text:
+		case k == state && (it.kind == text || endsQuestion(it.event)):
 			return -1
 		}
 	}
@@ -77,10 +77,22 @@ func (s *Shaper) findWaiting(session string, k kind) int {
 
 // dropSuperseded drops the queued progress and states of a session whose error, at position pos,
 // makes them superfluous (D-50), and counts them as merged. Everything else of the session stays
-// queued, such as how a question ended. Push calls it.
+// queued, also how a question ended and the states that lead to it. Push calls it.
 func (s *Shaper) dropSuperseded(session string, pos uint64) {
+	outcomes := 0
+	for _, it := range s.queue {
+		if it.event.SessionID == session && endsQuestion(it.event) {
+			outcomes++
+		}
+	}
 	s.queue = slices.DeleteFunc(s.queue, func(it *item) bool {
-		if it.event.SessionID != session || it.kind != progress && it.kind != state {
+		if it.event.SessionID != session {
+			return false
+		}
+		if endsQuestion(it.event) {
+			outcomes--
+		}
+		if it.kind != progress && (it.kind != state || outcomes > 0) {
 			return false
 		}
 		s.stats.Merged += it.parts
@@ -96,7 +108,7 @@ func (s *Shaper) dropSuperseded(session string, pos uint64) {
 // neighbouring changes of state that overtake text become one; or two, where they lead back to
 // where they began, since the subscriber may have received what lies between.
 func (s *Shaper) expediteBefore(now time.Time, ev *aaep.Event) {
-	ready, merges := min(len(s.queue), s.spareTokens(now)), s.freeTokens(now) < math.MaxInt
+	ready, merges := min(len(s.queue), s.spareTokens(now)), s.mayHold(now)
 	if s.linkFull {
 		ready = 0
 	}

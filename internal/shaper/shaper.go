@@ -5,10 +5,10 @@
 //	log ─ Push ─▶ filter ─▶ tailor ─▶ merge ─▶ budget ─ Pop ─▶ the wire
 //	                └── critical events go straight through ──▶
 //
-// How a question ended, and that a tool of high impact begins, go straight through like what is
-// critical. They overtake only events that are held: by the rate, by quiet that was asked for, by a
-// text boundary, or by a full link. The start of the session and the changes of its state, where
-// they are held, leave in front of them (D-50).
+// Where events are held, how a question ended goes straight through like what is critical, and so
+// does that a tool of high impact begins. They overtake only events that are held: by the rate, by
+// quiet that was asked for, by a text boundary, or by a full link. The start of the session and the
+// changes of its state, where they are held, leave in front of them (D-50).
 //
 // Two Shapers of equal terms that would make the same stream can be replaced by one, and parted
 // again: see Share and Split.
@@ -233,19 +233,19 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 		s.pushOutput(now, e, p)
 		return
 	case *aaep.SessionErrored:
-		if s.freeTokens(now) < math.MaxInt { // or all of it leaves with the error
+		if s.mayHold(now) { // or all of it leaves with the error
 			s.dropSuperseded(session, e.Pos)
 		}
 	}
 	it := &item{event: ev, parts: 1, since: e.Pos, at: e.At,
 		from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}}
 	switch {
-	case ev.Critical() || HighImpact(ev) || endsQuestion(ev):
+	case ev.Critical() || HighImpact(ev) || endsQuestion(ev) && s.mayHold(now):
 		s.expediteBefore(now, ev)
 		s.urgent = append(s.urgent, it)
 		return
 	case e.Pos == 0: // made for this subscriber alone: it never merges
-	case ev.Type() == aaep.TypeStateChanged:
+	case ev.Type() == aaep.TypeStateChanged && !endsQuestion(ev):
 		it.kind = state
 	case ev.Type() == aaep.TypeProgressUpdated:
 		it.kind = progress
@@ -262,14 +262,15 @@ func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 	case len(s.urgent) > 0:
 		it := s.urgent[0]
 		s.urgent = slices.Delete(s.urgent, 0, 1)
-		// What only makes way for a critical event counts as critical where the budget is spent
-		// (D-50).
+		// What is not critical itself counts as critical where the budget is spent, and how a
+		// question ended where it overtakes what is held (D-49, D-50).
 		paced := !it.event.Critical()
 		spent := paced && s.budget.Take(now)
 		if spent {
 			s.spentSinceLeft++
 		}
-		return s.buildOut(it, paced && !spent), time.Time{}
+		overtakes := paced && endsQuestion(it.event) && s.holdsBefore(it.to)
+		return s.buildOut(it, paced && !spent || overtakes), time.Time{}
 	case len(s.queue) > 0 && now.Before(s.silentUntil()):
 		next = s.silentUntil()
 	case len(s.queue) > 0 && s.budget.Take(now):
@@ -332,6 +333,10 @@ func (s *Shaper) spareTokens(now time.Time) int {
 	}
 	return max(free, 0)
 }
+
+// mayHold reports whether events that are not critical can have to wait: for a rate, or because of
+// quiet that was asked for.
+func (s *Shaper) mayHold(now time.Time) bool { return s.freeTokens(now) < math.MaxInt }
 
 // freeTokens returns how many events that are not critical may leave at now; math.MaxInt without a
 // rate.

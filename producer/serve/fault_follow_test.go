@@ -332,16 +332,18 @@ func (f *follower) compareHeard(whole map[string]int, sum map[string]hearing, al
 	if f.broken != nil {
 		return f.broken
 	}
-	gaps, at, late := 0, -1, false
-	told := false // of the gap, since it was
+	gaps, at, began, late := 0, -1, -1, false // at began is the first event since the gap
+	told := false                             // of the gap, since it was
 	var came = map[string]bool{}
 	reached := map[int]bool{} // what was heard of the others
 	for _, n := range f.heard {
 		pos, known := whole[n.id]
 		switch {
 		case n.id == "" && n.state: // who has heard nothing yet cannot say where to go on, and is told how things are (D-65)
-			if at < 0 { // a state that it has from the stream before comes again under its id, and was left out
-				late = true
+			// A state that it has from the stream before comes again under its id, and is left out.
+			// The first events have no place to go on from while older text is held (D-65).
+			if at < 0 || at-began < 8 {
+				late, at = true, -1
 			}
 			continue
 		case n.id == "":
@@ -360,11 +362,16 @@ func (f *follower) compareHeard(whole map[string]int, sum map[string]hearing, al
 		case sum[n.id].sum != n.sum:
 			return fmt.Errorf("%s has other bytes than elsewhere", n.id)
 		case pos < 0: // critical
+		case at < 0 && n.state: // how things are may be told by the event itself, before its turn
+			told, reached[pos] = true, true
 		case at < 0 && !told:
 			return fmt.Errorf("after gap %d came event %d, and nothing of the state before it", gaps, pos)
 		case at >= 0 && pos != at+1:
 			return fmt.Errorf("after event %d came %d", at, pos)
 		default:
+			if at < 0 {
+				began = pos
+			}
 			at = pos
 			reached[pos] = true
 		}
