@@ -130,24 +130,25 @@ var unseenFaults = []fault{
 		})}
 		return m
 	})},
-	{title: "says no to what is open when it goes", caught: []string{"never-by-itself"}, whole: true, conn: mutateWith(func() *messageMutator {
-		var token any
-		return &messageMutator{in: editEach(func(o object) object {
-			if shortName(o) == "awaiting.confirmation" {
-				token = o["reply_token"]
-			}
-			return o
-		}), out: func(o object) []object {
-			if shortName(o) == "confirmation.reply" {
-				token = nil
-			}
-			if shortName(o) == "subscription.close" && token != nil {
-				return []object{{"type": "confirmation.reply", "reply_token": token, "decision": "reject",
-					"subscription_id": o["subscription_id"], "timestamp": aaep.FormatTimestamp(time.Now())}, o}
-			}
-			return []object{o}
-		}}
-	})},
+	{title: "says no to what is open when it goes", caught: []string{"never-by-itself"}, whole: true,
+		conn: mutateWith(func() *messageMutator {
+			var token any
+			return &messageMutator{in: editEach(func(o object) object {
+				if shortName(o) == "awaiting.confirmation" {
+					token = o["reply_token"]
+				}
+				return o
+			}), out: func(o object) []object {
+				if shortName(o) == "confirmation.reply" {
+					token = nil
+				}
+				if shortName(o) == "subscription.close" && token != nil {
+					return []object{{"type": "confirmation.reply", "reply_token": token, "decision": "reject",
+						"subscription_id": o["subscription_id"], "timestamp": aaep.FormatTimestamp(time.Now())}, o}
+				}
+				return []object{o}
+			}}
+		})},
 	{title: "answers no more when it has renegotiated", caught: []string{"answers-after-change"}, conn: mutateWith(func() *messageMutator {
 		changed := false
 		return &messageMutator{out: editEach(func(o object) object {
@@ -333,7 +334,8 @@ var unseenFaults = []fault{
 	})},
 	{title: "has room for forty letters of a session", caught: []string{"long-session"},
 		conn: dropReceived(func(o object) bool { return len(fmt.Sprint(o["session_id"])) > 40 })},
-	{title: "asks for the changed terms with the right to reply taken back", caught: []string{"says-it-replies"}, whole: true,
+	{title: "asks for the changed terms with the right to reply taken back", caught: []string{"says-it-replies"},
+		whole: true,
 		conn: editSent(editOnly("subscription.renegotiate", func(o object) object {
 			caps, _ := o["capabilities"].(object)
 			return cloneWith(o, object{"capabilities": cloneWith(caps, object{"supports_confirmation_reply": false})})

@@ -146,7 +146,8 @@ func parseHTTPAddress(scheme, address string) (host string, isBare bool, err err
 		valid = isBare || strings.Trim(u.Path, "/") == ""
 	}
 	if !valid {
-		return "", false, fmt.Errorf("endpoint: %q is no address such as http://127.0.0.1:0, ws://127.0.0.1:0 or http://127.0.0.1:0/events", address)
+		return "", false, fmt.Errorf(
+			"endpoint: %q is no address such as http://127.0.0.1:0, ws://127.0.0.1:0 or http://127.0.0.1:0/events", address)
 	}
 	if !httpguard.LoopbackName(u.Hostname()) {
 		return "", false, fmt.Errorf("endpoint: %s is not this machine, and nobody is asked who they are here; use 127.0.0.1",

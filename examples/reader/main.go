@@ -2,7 +2,9 @@
 // for another device.
 //
 //	go run ./examples/bank                               # an agent to follow
-//	go run ./examples/reader http://127.0.0.1:8080       # needs Speech Dispatcher; type y or n when you are asked, /next, /terse
+//	go run ./examples/reader http://127.0.0.1:8080       # needs Speech Dispatcher
+//
+// Type y or n when you are asked, /next for another question, /terse to hear less.
 package main
 
 import (

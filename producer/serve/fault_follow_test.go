@@ -332,16 +332,18 @@ func (f *follower) compareHeard(whole map[string]int, sum map[string]hearing, al
 	if f.broken != nil {
 		return f.broken
 	}
-	gaps, at, began, late := 0, -1, -1, false // at began is the first event since the gap
-	told := false                             // of the gap, since it was
+	gaps, late := 0, false
+	began, at := -1, -1 // where the first event since the gap stands, and the newest; at is -1 before the first
+	told := false       // of the gap, since it was
 	var came = map[string]bool{}
 	reached := map[int]bool{} // what was heard of the others
 	for _, n := range f.heard {
 		pos, known := whole[n.id]
 		switch {
 		case n.id == "" && n.state: // who has heard nothing yet cannot say where to go on, and is told how things are (D-65)
-			// A state that it has from the stream before comes again under its id, and is left out.
-			// The first events have no place to go on from while older text is held (D-65).
+			// The stream begins anew where the follower had no place to go on from (D-65): it had
+			// nothing yet, or its first events came while older text was held. What it has of the
+			// state comes again under the same id, and is left out before this; so told stays.
 			if at < 0 || at-began < 8 {
 				late, at = true, -1
 			}
