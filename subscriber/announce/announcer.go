@@ -202,7 +202,8 @@ type item struct {
 	postponed        bool
 }
 
-// New returns an Announcer with nothing to say. Zero preferences mean usualPace words a minute.
+// New returns an Announcer with nothing to say, which follows no agent yet. A pace of zero or less
+// is usualPace.
 func New(p Preferences) *Announcer {
 	if p.WordsPerMinute <= 0 {
 		p.WordsPerMinute = usualPace
@@ -222,9 +223,9 @@ func (a *Announcer) Follow(source string) {
 	}
 }
 
-// Add takes an event of an agent and plans what is announced of it: source names the agent for the
-// person, as its agent_name does, and no two agents have one name. w is what to say of the event,
-// as Text makes it. Package present calls it for every event.
+// Add takes an event of an agent and plans what is announced of it, if anything: source names the
+// agent for the person, as its agent_name does, and no two agents have one name. w is what to say
+// of the event, as Text makes it; nil says nothing. Package present calls it for every event.
 func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	a.Follow(source)
 	if ev.Type() == aaep.TypeLost {
@@ -234,19 +235,20 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	a.transcript.addEvent(now, source, ev, w)
 	current := a.questions.firstOpen()
 	w, outcome := a.questions.eventWords(now, source, ev, w)
-	isTold := a.handleEvent(now, source, ev, w)
+	isSkipped := a.handleEvent(now, source, ev, w)
 	defer a.putNext(now) // what came of the question before is heard first
-	if isTold {
+	if isSkipped {
 		return
 	}
-	tookQuestion := current != nil && !current.put.IsZero() && current.sendingSince.IsZero() && a.questions.findByEvent(current.event) == nil
+	closesUnanswered := current != nil && a.isClosedUnanswered(current)
 	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
 		a.queueUnlessDuplicate(now, source, ev, nil)
 		a.addAnswerChunk(now, source, ev, p)
 		return
 	}
 	a.flushSession(now, source, ev) // an answer that was interrupted by something else
-	if q := a.questions.findByEvent(ev); q != nil {
+	q := a.questions.findByEvent(ev)
+	if q != nil {
 		a.beginAsking(now, q)
 		w = w.And("\n", q.answering)
 	}
@@ -259,12 +261,12 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		return
 	}
 	it := a.newItem(now, source, ev, kindOf(ev), sentences)
-	if q := a.questions.findByEvent(ev); q != nil {
+	if q != nil {
 		a.queueUnlessDuplicate(now, source, ev, nil)
 		a.queueQuestion(now, q, it)
 		return
 	}
-	it.about, it.closesUnanswered, it.outcome = a.questions.findTimed(source, ev), tookQuestion, outcome
+	it.about, it.closesUnanswered, it.outcome = a.questions.findTimed(source, ev), closesUnanswered, outcome
 	a.noteOutcome(it)
 	it.names, it.warns = it.about, it.about != nil && it.critical
 	if outcome && ev.Type() == aaep.TypeToolInvoked { // that it begins is awaited, and need not be acknowledged
@@ -275,6 +277,12 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		a.leaveOut(endOfFailed, func(other *item) bool { return other.session == it.session })
 		a.recallText(endOfFailed, it.session)
 	}
+}
+
+// isClosedUnanswered reports whether a question that was put is open no more though the person sent
+// no answer.
+func (a *Announcer) isClosedUnanswered(q *openQuestion) bool {
+	return !q.put.IsZero() && q.sendingSince.IsZero() && a.questions.findByEvent(q.event) == nil
 }
 
 // queueUnlessDuplicate queues the announcement it of an event, nil where the event says nothing,
@@ -349,21 +357,18 @@ func (a *Announcer) recordItem(it *item) {
 	a.kept = append(a.kept, it)
 }
 
-// appendTo puts an announcement at the end of a queue. Where that is too long then, the oldest of
-// the agent that has most in it is kept for Details instead, but no question that is open: an agent
-// that says more than can be heard crowds out itself.
+// appendTo puts an announcement at the end of a queue. Where an agent floods the person with text,
+// its other text is left out first. Where the queue is longer than maxHeld then, the oldest of the
+// agent that has most in it is kept for Details instead, so that an agent which says more than can
+// be heard crowds out itself; but neither an open question, nor what is being said, nor a notice of
+// what was left out.
 func (a *Announcer) appendTo(queue *[]*item, it *item) {
 	*queue = append(*queue, it)
 	if it.kind == Output && a.isFlooding(it.source) {
 		a.leaveOut(1, func(other *item) bool { return other.source == it.source })
 	}
 	for len(*queue) > maxHeld {
-		count, busiest := map[string]int{}, it.source
-		for _, it := range *queue {
-			if count[it.source]++; count[it.source] > count[busiest] {
-				busiest = it.source
-			}
-		}
+		busiest := findBusiest(*queue, it.source)
 		i := slices.IndexFunc(*queue, func(it *item) bool {
 			isSaid := a.saying != nil && a.saying.item == it
 			return it.source == busiest && it.leftOut == 0 && !isSaid && a.questions.findByEvent(it.event) == nil
@@ -376,6 +381,17 @@ func (a *Announcer) appendTo(queue *[]*item, it *item) {
 		a.keepForDetails(oldest)
 		a.countLeft(oldest, 0)
 	}
+}
+
+// findBusiest returns the agent that has most announcements in a queue; among equals, newest first.
+func findBusiest(queue []*item, newest string) string {
+	count, busiest := map[string]int{}, newest
+	for _, it := range queue {
+		if count[it.source]++; count[it.source] > count[busiest] {
+			busiest = it.source
+		}
+	}
+	return busiest
 }
 
 // keepForDetails moves an announcement to those that Details reads out; beyond maxHeld the oldest

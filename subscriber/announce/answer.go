@@ -186,69 +186,96 @@ func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piec
 		a.addPiecesAsLines(now, ans, pieces)
 		return
 	}
-	var text strings.Builder
-	read, isRead := ans.code, 0 // what the text is in after as many bytes, which end a line
-	begin := func() {
-		text.Reset()
-		read, isRead = ans.code, 0
-	}
+	uncut := uncutText{atLine: ans.code}
 	open := ans.code
 	for i, p := range pieces {
 		next := ans.space + p.Text
 		if open.endsBefore(next) {
-			a.endCode(now, ans, text.String())
-			begin()
+			a.endCode(now, ans, uncut.text)
+			uncut = uncutText{atLine: ans.code}
 		}
-		end := strings.LastIndexByte(next, '\n') + 1
-		atLineStart := end > 0 || strings.HasSuffix(text.String(), "\n")
-		if ans.space = ""; atLineStart && strings.TrimSpace(next[end:]) == "" {
-			next, ans.space = next[:end], next[end:]
-		}
-		text.WriteString(next)
-		soFar := text.String()
-		end = strings.LastIndexByte(soFar, '\n') + 1
-		if end > isRead { // each line is read once, however many there are
-			read, isRead = read.openAfter(soFar[isRead:end]), end
-		}
-		if open = read.openAfter(soFar[end:]); open.isOpen() && i+1 < len(pieces) {
+		next, ans.space = splitIndent(next, strings.HasSuffix(uncut.text, "\n"))
+		open = uncut.addText(next)
+		if isMore := i+1 < len(pieces); open.isOpen() && isMore {
 			continue // it is told once, with how much there is
 		}
-		isLast := p.Boundary == aaep.BoundaryCompletion
-		withOpening, code, blocks := ans.code.continueWith(soFar, isLast)
-		open, ans.endedCode = code, blocks
-		switch {
-		case !code.isOpen() && !ans.code.isOpen() && withOpening == soFar:
-			a.addLines(now, ans, soFar, isLast)
-		default:
-			a.addLines(now, ans, "", true)
-			a.endTable(now, ans)
-			// Nothing but what follows tells where a diff ends that has no fence.
-			if ans.codeUntold = code.diff && code.fence == "" && !isLast; ans.codeUntold {
-				ans.code = code
-			} else {
-				a.addPiece(now, ans, withOpening, code, isLast)
-			}
-		}
-		begin()
+		open = a.addWhole(now, ans, uncut.text, p.Boundary == aaep.BoundaryCompletion)
+		uncut = uncutText{atLine: ans.code}
 	}
 }
 
-// endCode ends the block of code that an answer is in, because what follows is no part of it. text
-// is the part of the code that was not announced. Where all of it was announced, the block becomes
-// the one whose lines Details reads out.
+// addWhole queues text of an answer, prose or code, which is not parted within a block of code. The
+// lines and the table that are held back come before code. A diff without a fence is not queued
+// until something follows or isLast says that nothing does, for nothing else shows where it ends.
+// addWhole returns the block of code that the text ends in, or an empty one.
+func (a *Announcer) addWhole(now time.Time, ans *answer, text string, isLast bool) (open block) {
+	withOpening, open, ended := ans.code.continueWith(text, isLast)
+	ans.endedCode = ended
+	hasNoCode := !open.isOpen() && !ans.code.isOpen() && withOpening == text
+	if hasNoCode {
+		a.addLines(now, ans, text, isLast)
+		return open
+	}
+	a.addLines(now, ans, "", true)
+	a.endTable(now, ans)
+	ans.codeUntold = open.diff && open.fence == "" && !isLast
+	if ans.codeUntold {
+		ans.code = open
+	} else {
+		a.addPiece(now, ans, withOpening, open, isLast)
+	}
+	return open
+}
+
+// uncutText is text of an answer that waits until no block of code goes on at its end. atLine is
+// the block that is open after the first read bytes, which are whole lines: so each line is read
+// once, however many pieces follow.
+type uncutText struct {
+	text   string
+	atLine block
+	read   int
+}
+
+// addText adds text, and returns the block of code that is open at its end, or an empty one.
+func (u *uncutText) addText(text string) (open block) {
+	u.text += text
+	if end := strings.LastIndexByte(u.text, '\n') + 1; end > u.read {
+		u.atLine, u.read = u.atLine.openAfter(u.text[u.read:end]), end
+	}
+	return u.atLine.openAfter(u.text[u.read:])
+}
+
+// splitIndent parts text before blanks at its end with which a line begins, so that they come with
+// the rest of that line. atLineStart says that the text begins a line.
+func splitIndent(text string, atLineStart bool) (whole, indent string) {
+	end := strings.LastIndexByte(text, '\n') + 1
+	if (end > 0 || atLineStart) && strings.TrimSpace(text[end:]) == "" {
+		return text[:end], text[end:]
+	}
+	return text, ""
+}
+
+// endCode ends the block of code that an answer is in, because what follows is no part of it. The
+// lines and the table that are held back come first. text is the part of the code that was not
+// announced; it is queued with the block's number of lines. Where the person has heard of all of
+// the block already, nothing is queued: Details then reads out its lines, as those of the latest
+// code.
 func (a *Announcer) endCode(now time.Time, ans *answer, text string) {
 	withOpening, _, ended := ans.code.continueWith(text, true)
 	a.addLines(now, ans, "", true)
 	a.endTable(now, ans)
-	ans.endedCode, ans.codeUntold = ended, false
-	if soFar := ans.soFar; text == "" && soFar != nil && !a.isUntold(soFar) {
-		if soFar.code = ended; a.toldCode == nil || a.toldCode.arrived.Before(soFar.arrived) {
-			a.toldCode = soFar
-		}
-		ans.code, ans.soFar, ans.endedCode = block{}, nil, nil
+	ans.codeUntold = false
+	soFar := ans.soFar
+	if wasAllTold := text == "" && soFar != nil && !a.isUntold(soFar); !wasAllTold {
+		ans.endedCode = ended
+		a.addPiece(now, ans, withOpening, block{}, true)
 		return
 	}
-	a.addPiece(now, ans, withOpening, block{}, true)
+	soFar.code = ended
+	if isNewest := a.toldCode == nil || a.toldCode.arrived.Before(soFar.arrived); isNewest {
+		a.toldCode = soFar
+	}
+	ans.code, ans.soFar, ans.endedCode = block{}, nil, nil
 }
 
 // flushHeldLines queues the lines of an answer that addLines holds back until something follows,
@@ -264,9 +291,10 @@ func (a *Announcer) flushHeldLines(now time.Time, ans *answer) {
 // mostHeld is how many lines that may be those of a list or a diff are held until one tells which.
 const mostHeld = 3
 
-// addLines queues text of an answer outside of code. Lines that begin with + or - are held back,
-// mostHeld at most, until what follows shows whether they belong to a list or to a diff; force
-// queues them in any case.
+// addLines queues text of an answer outside of code, and with it the lines that are held back;
+// empty text queues those alone. A line that begins with + or - is held back, up to mostHeld of
+// them, until what follows shows whether they belong to a list, whose lines are told as they are,
+// or to a diff, whose signs are told in words. force holds nothing back.
 func (a *Announcer) addLines(now time.Time, ans *answer, text string, force bool) {
 	signed := text != "" && isSigned(text) && strings.Count(strings.TrimSpace(text), "\n") == 0
 	switch {

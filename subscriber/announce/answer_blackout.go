@@ -193,15 +193,11 @@ func (a *Announcer) recallQuestion(now time.Time) {
 	if q == nil || !e.isLasting() || e.recalled {
 		return
 	}
-	takesAnswer := q.sendingSince.IsZero() && a.questions.isReachable(q)
-	if q.put.IsZero() || !takesAnswer || q.timeLeft(now) <= 0 || now.Before(a.recallFrom(q)) {
-		return
-	}
-	if a.saying != nil || a.isWaiting(a.latest) || slices.ContainsFunc(a.normal, a.wasPrefaced) {
-		return
-	}
+	takesAnswer := !q.put.IsZero() && q.sendingSince.IsZero() && a.questions.isReachable(q) && q.timeLeft(now) > 0
+	isBusy := a.saying != nil || a.isWaiting(a.latest) || slices.ContainsFunc(a.normal, a.wasPrefaced)
 	names := func(it *item) bool { return it.names == q }
-	if slices.ContainsFunc(a.urgent, names) || slices.ContainsFunc(a.asked, names) {
+	isNamedSoon := slices.ContainsFunc(a.urgent, names) || slices.ContainsFunc(a.asked, names)
+	if !takesAnswer || isBusy || isNamedSoon || now.Before(a.recallFrom(q)) {
 		return
 	}
 	e.recalled, q.prefaceSaid, q.remindedAt = true, false, now

@@ -118,8 +118,9 @@ func replaceCode(text string, describe func(b block, closed bool) string) string
 	return replaceCodeFrom(block{}, text, describe)
 }
 
-// replaceCodeFrom is replaceCode for a text that goes on with the block b. Code in a quotation ends
-// with the quotation.
+// replaceCodeFrom returns text, which goes on with the block b, with what describe returns in the
+// place of each block of code. closed is false for the one that text ends in the middle of. Code in
+// a quotation ends with the quotation.
 func replaceCodeFrom(b block, text string, describe func(b block, closed bool) string) string {
 	var result strings.Builder
 	for line := range strings.Lines(text) {
@@ -127,30 +128,14 @@ func replaceCodeFrom(b block, text string, describe func(b block, closed bool) s
 			result.WriteString(describe(b, true))
 			b = block{}
 		}
-		mark, bare := quote.FindString(line), line
-		if b.quoted || !b.isOpen() {
-			bare = line[len(mark):]
-		}
-		switch m := fence.FindStringSubmatch(bare); {
-		case b.fence != "":
-			end := strings.TrimSpace(bare)
-			if len(end) >= len(b.fence) && strings.Trim(end, b.fence[:1]) == "" {
-				result.WriteString(describe(b, true))
-				b = block{}
-				continue
-			}
-			b.diff = b.diff || diffHeader.MatchString(bare)
+		before := b
+		kind, bare := b.readLine(line)
+		switch isClosed := before.isOpen() && !b.isOpen(); {
+		case isClosed:
+			result.WriteString(describe(before, true))
+		case kind == codeLine:
 			b.addLine(bare)
-		case b.diff:
-			b.addLine(line)
-		case m != nil && (m[1][0] == '~' || !strings.Contains(m[2], "`")):
-			info, _, _ := strings.Cut(strings.TrimSpace(m[2]), " ")
-			b = block{fence: m[1], info: strings.ToLower(info), quoted: mark != ""}
-			b.diff = b.info == "diff" || b.info == "patch"
-		case diffHeader.MatchString(line):
-			b.diff = true
-			b.addLine(line)
-		default:
+		case kind == proseLine:
 			result.WriteString(line)
 		}
 	}
@@ -158,6 +143,38 @@ func replaceCodeFrom(b block, text string, describe func(b block, closed bool) s
 		result.WriteString(describe(b, false))
 	}
 	return result.String()
+}
+
+// readLine reads the next line of a text, with its end: whether the block b goes on, closes or opens
+// with it. kind is codeLine for a line of the block, hiddenLine for a fence, and else proseLine. bare
+// is the line without the marks of the quotation that the block is in. Where endsBefore reports that
+// the block is over, the caller passes an empty one.
+func (b *block) readLine(line string) (kind lineKind, bare string) {
+	mark, bare := quote.FindString(line), line
+	if b.quoted || !b.isOpen() {
+		bare = line[len(mark):]
+	}
+	switch m := fence.FindStringSubmatch(bare); {
+	case b.fence != "":
+		end := strings.TrimSpace(bare)
+		if isFence := len(end) >= len(b.fence) && strings.Trim(end, b.fence[:1]) == ""; isFence {
+			*b = block{}
+			return hiddenLine, bare
+		}
+		b.diff = b.diff || diffHeader.MatchString(bare)
+		return codeLine, bare
+	case b.diff:
+		return codeLine, line
+	case m != nil && (m[1][0] == '~' || !strings.Contains(m[2], "`")):
+		info, _, _ := strings.Cut(strings.TrimSpace(m[2]), " ")
+		*b = block{fence: m[1], info: strings.ToLower(info), quoted: mark != ""}
+		b.diff = b.info == "diff" || b.info == "patch"
+		return hiddenLine, bare
+	case diffHeader.MatchString(line):
+		*b = block{diff: true}
+		return codeLine, line
+	}
+	return proseLine, bare
 }
 
 // endsBefore reports whether a block is over without an end of its own where a text begins: a
@@ -168,8 +185,8 @@ func (b *block) endsBefore(text string) bool {
 }
 
 // takesLine reports whether a line belongs to the diff without a fence that b is: a header, a
-// signed line within a hunk or just behind the headers, or a line of a hunk that is not counted out
-// yet. Blocks end at the first other line.
+// signed line within a hunk or right after the headers, or any line of a hunk that has fewer lines
+// than its header counts. The diff ends at the first other line.
 func (b *block) takesLine(line string) bool {
 	line = strings.TrimRight(line, "\r\n")
 	switch {
@@ -178,7 +195,8 @@ func (b *block) takesLine(line string) bool {
 	case line == "":
 		return b.before > 0 && b.after > 0
 	case line[0] == '+', line[0] == '-', line[0] == '\\':
-		return b.before+b.after > 0 || b.lines < 5 && !mayBeBullet(line)
+		followsHeaders := b.lines < 5
+		return b.before+b.after > 0 || followsHeaders && !mayBeBullet(line)
 	}
 	return (line[0] == ' ' || line[0] == '\t') && b.before > 0 && b.after > 0
 }

@@ -31,10 +31,10 @@ type agent struct {
 const maxAgents = 64
 
 // handleEvent takes in an event for WhereAreWe and WhatWaits: its session's state, of which w are
-// the words, and the open questions. It reports true for an event that repeats what was announced
-// or must stay unsaid. A question beyond those that can be open is refused aloud; beyond maxAgents
-// sessions the oldest is forgotten. Add calls it.
-func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w Words) (repeated bool) {
+// the words, and the open questions. skip says that nothing is to be announced of it, because it
+// repeats what was announced or must stay unsaid. A question beyond those that can be open is
+// refused aloud, and skipped; beyond maxAgents sessions one is forgotten. Add calls it.
+func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w Words) (skip bool) {
 	session := sessionOf(source, ev)
 	g := a.agents[session]
 	if g == nil {
@@ -169,9 +169,10 @@ func (a *Announcer) endTyping(now time.Time) {
 	}
 }
 
-// catchUp replaces the announcements that came while the person typed by one sentence that counts
-// them and ends with the newest; Details reads out the rest. A single announcement, and those that
-// waited before, stay as they are.
+// catchUp replaces the announcements that came while the person typed, if there are two or more, by
+// one sentence that counts them and ends with the last sentence of the newest; a state counts as
+// the newest only where nothing else came. Details reads them out. What waited before stays as it
+// is.
 func (a *Announcer) catchUp(now time.Time) {
 	var arrivals []*item
 	for _, it := range a.normal {
@@ -268,8 +269,9 @@ func (a *Announcer) Details(now time.Time) {
 }
 
 // Again says again what was said last, from its beginning; of what is still being said, at once.
-// How much time is left is said as it is now. Of a question that is closed it says that; where
-// nothing was said yet it says so.
+// How much time is left is said as it is now. Of a question that is closed it says that, and where
+// nothing was said yet, that. It says nothing of a question that is not put yet, which will be told
+// whole.
 func (a *Announcer) Again(now time.Time) {
 	it := a.latest
 	if it == nil {
@@ -280,11 +282,13 @@ func (a *Announcer) Again(now time.Time) {
 	if it.kind == Question {
 		q = cmp.Or(a.questions.findByEvent(it.event), a.questions.findToldBefore(it.source, it.event))
 	}
-	if (it.kind == Question || it.about != nil) && !slices.Contains(a.questions.all, q) {
+	isOfQuestion := it.kind == Question || it.about != nil
+	if isOfQuestion && !slices.Contains(a.questions.all, q) {
 		a.addRequested(now, a.withSpeaker(it.source, phraseIn(a.language, phrase.QuestionClosed, "")))
 		return
 	}
-	if q != nil && q != a.questions.firstOpen() && (it.kind == Question || it.reminds) { // that comes whole
+	isOfLaterQuestion := q != nil && q != a.questions.firstOpen() && (it.kind == Question || it.reminds)
+	if isOfLaterQuestion {
 		return
 	}
 	repeated := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
@@ -310,8 +314,9 @@ func (a *Announcer) Again(now time.Time) {
 	}
 }
 
-// WhatWaits says which questions are open, and how much there is to hear; no more of it when the
-// first of them is not.
+// WhatWaits says which questions are open, and how many announcements wait. What it says is dropped
+// once that is no longer so: when the only open question is closed, or when none was open and one
+// is put.
 func (a *Announcer) WhatWaits(now time.Time) {
 	count := len(a.soFar)
 	for _, it := range slices.Concat(a.urgent, a.normal) { // but what is being said, and a question, which is named
@@ -339,8 +344,9 @@ func (a *Announcer) addRequestedWithQuestion(now time.Time, w Words) {
 	a.addRequestedItem(now, it)
 }
 
-// WhereAreWe says how each session is doing, then which questions are open, and last of the one
-// that is put how much time is left for it.
+// WhereAreWe says how each session is doing that has not ended and said something, then, if there
+// are several, which questions are open, and last of the one that is put how much time is left for
+// it.
 func (a *Announcer) WhereAreWe(now time.Time) {
 	var sessions []Words
 	for _, g := range a.agents {

@@ -223,7 +223,7 @@ func isBare(ev *aaep.Event) bool {
 }
 
 // repeatsCallName reports whether an event says no more than that a tool is over, under a name that
-// its call had too.
+// the words of its call, call, contain in whatever case.
 func repeatsCallName(ev, call *aaep.Event) bool {
 	sentence, _ := phrase.In(ev.Language(), phrase.ToolFinished, "\x00")
 	before, after, _ := strings.Cut(sentence, "\x00")

@@ -96,7 +96,9 @@ func withoutDropped(text string, dropped []bool, from, to int) string {
 // codeSpan is where code within a line begins and ends, with its marks.
 type codeSpan struct{ begin, end int }
 
-// findMarks returns which bytes of text are marks to be dropped, and where code is.
+// findMarks returns which bytes of text are marks to be dropped, and where code is. Emphasis ends
+// with its paragraph, and a backslash makes the mark behind it text; of an answer the backslash is
+// dropped.
 func findMarks(text string, answer bool) (dropped []bool, code []codeSpan) {
 	dropped = make([]bool, len(text))
 	var runs []markRun

@@ -32,9 +32,10 @@ func (a *Announcer) isText(it *item) bool {
 	return it.kind == Output && !it.wanted && it.leftOut == 0 && a.isUntold(it)
 }
 
-// leaveOut moves the announcements of text that selects picks, all but the newest so many, from the
-// queue to what Details reads out, and queues a sentence in their place with the number of lines. A
-// single one stays, and all stay where lines on a display do not go away.
+// leaveOut moves the announcements of text that selects picks from the queue to what Details reads
+// out, but for the newest so many, and queues a sentence in their place with the number of lines. A
+// single one is not moved, unless such a sentence waits already; nor is any for a person who reads,
+// whose lines stay.
 func (a *Announcer) leaveOut(newest int, selects func(it *item) bool) {
 	if a.p.Reads {
 		return
@@ -93,13 +94,13 @@ func (a *Announcer) recallText(newest int, session string) {
 		it := a.missed[last]
 		a.missed = slices.Delete(a.missed, last, last+1)
 		a.normal = slices.Insert(a.normal, summary+1, it)
-		a.normal[summary].leftOut -= 2 * it.countLines() // as countLeft counts it once more
-		a.countLeft(it, summary)
+		a.addLeftOut(a.normal[summary], it.kind, -it.countLines())
 	}
 }
 
-// countLeft counts the lines of an announcement among those of its agent that were left out. How
-// many those are is said once, at an index among what waits normally.
+// countLeft counts the lines of an announcement among those of its agent that were left out. The
+// summary that says how many those are is one announcement; where none waits, countLeft queues one
+// at the index place of a.normal.
 func (a *Announcer) countLeft(leftOut *item, place int) {
 	i := slices.IndexFunc(a.normal, func(it *item) bool {
 		return it.leftOut > 0 && it.source == leftOut.source && a.isUntold(it)
@@ -110,14 +111,19 @@ func (a *Announcer) countLeft(leftOut *item, place int) {
 		a.recordItem(it)
 		a.normal = slices.Insert(a.normal, i, it)
 	}
-	it := a.normal[i]
-	it.leftOut += leftOut.countLines()
-	w := leftOutWords(a.language, it.leftOut)
-	if leftOut.kind == Output {
+	a.addLeftOut(a.normal[i], leftOut.kind, leftOut.countLines())
+}
+
+// addLeftOut adds a number of lines, which may be below zero, to those that a summary says were left
+// out. After text, kind Output, the summary says too that the newest follows.
+func (a *Announcer) addLeftOut(summary *item, kind Kind, lines int) {
+	summary.leftOut += lines
+	w := leftOutWords(a.language, summary.leftOut)
+	if kind == Output {
 		w = w.And(" ", phraseIn(a.language, phrase.TheNewest, ""))
 	}
-	it.sentences = a.splitWords(w, false)
-	it.receipt.Of = len(it.sentences)
+	summary.sentences = a.splitWords(w, false)
+	summary.receipt.Of = len(summary.sentences)
 }
 
 // leftOutWords says how many lines were left out.
@@ -168,8 +174,9 @@ func (a *Announcer) Newest(now time.Time) {
 }
 
 // skipWaiting ends what is being said and leaves out what waits, which is kept for a person who
-// asks for details. What is critical, about a question, or a problem stays. It returns how many
-// lines it left out, and the newest announcement of them. Hush, Newest and Skip call it.
+// asks for details; progress, and what a walk reads, is dropped. What is critical, about a
+// question, or a problem stays. It returns how many lines it left out, and the newest announcement
+// of them, or nil. Hush, Newest and Skip call it.
 func (a *Announcer) skipWaiting() (n int, newest *item) {
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
 		if !it.maySkip() {

@@ -134,22 +134,25 @@ func (a *Announcer) tellLost(now time.Time, source string) {
 	a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.MayBeLost, "")), false, nil)
 }
 
-// addNotice queues words of this program's own and returns their announcement, or nil where the
-// same words wait already and are not critical. question is the one that they are about, or nil:
-// they are not said any more once that is gone.
+// addNotice queues words of this program's own and returns their announcement, or nil where there
+// are none, or where the same words wait already and are not critical. question is the one that
+// they are about, or nil: they are not said any more once that is gone. Right after a person
+// entered a line, what is not about a question counts as what they asked for.
 func (a *Announcer) addNotice(now time.Time, w Words, critical bool, question *openQuestion) *item {
 	sentences := a.splitWords(w, false)
 	saysSame := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }
-	if len(sentences) == 0 || slices.ContainsFunc(slices.Concat(a.asked, a.normal), saysSame) && !critical {
+	isRepeated := !critical && slices.ContainsFunc(slices.Concat(a.asked, a.normal), saysSame)
+	if len(sentences) == 0 || isRepeated {
 		return nil
 	}
+	answersLine := question == nil && !a.lineEntered.IsZero() && now.Sub(a.lineEntered) < replyWithin
 	it := &item{kind: Notice, critical: critical, sentences: sentences, about: question, arrived: now}
 	a.recordItem(it)
 	switch {
 	case critical && question == nil && a.addBeforeNext(now, it):
 	case critical:
 		a.appendTo(&a.urgent, it)
-	case question == nil && !a.lineEntered.IsZero() && now.Sub(a.lineEntered) < replyWithin:
+	case answersLine:
 		a.asked, a.lineEntered = append(a.asked, it), time.Time{} // one line, one answer: what comes of that may wait
 	default:
 		a.appendTo(&a.normal, it)
@@ -159,11 +162,15 @@ func (a *Announcer) addNotice(now time.Time, w Words, critical bool, question *o
 
 // addBeforeNext inserts a notice, such as that an answer was sent, ahead of the question that
 // follows the answered one, even where that one is being said; behind it, it would sound as if it
-// were about the new question. It reports false, and does nothing, where no question followed.
+// were about the new question. It reports false, and does nothing, where no question was answered
+// just now or none followed.
 func (a *Announcer) addBeforeNext(now time.Time, it *item) bool {
 	q := a.questions.firstOpen()
-	if q == nil || a.answerTaken.IsZero() || now.Sub(a.answerTaken) >= replyWithin ||
-		!q.put.IsZero() && q.put.Before(a.answerTaken) {
+	hasJustAnswered := !a.answerTaken.IsZero() && now.Sub(a.answerTaken) < replyWithin
+	if q == nil || !hasJustAnswered {
+		return false
+	}
+	if wasPutBefore := !q.put.IsZero() && q.put.Before(a.answerTaken); wasPutBefore {
 		return false
 	}
 	i := slices.IndexFunc(a.urgent, func(it *item) bool { return it.kind == Question && it.event == q.event })

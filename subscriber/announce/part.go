@@ -51,8 +51,8 @@ func (w Words) And(separator string, next Words) Words {
 	return append(w, next...)
 }
 
-// sharesVoice reports whether a voice for one language is one for the other: this package's own
-// English is everybody's.
+// sharesVoice reports whether one voice can say both languages: they are the same, or one is this
+// package's own English and the other is any English.
 func sharesVoice(a, b string) bool {
 	isWider := func(a, b string) bool {
 		return a == ownLanguage && strings.HasPrefix(strings.ToLower(b), ownLanguage+"-")

@@ -140,8 +140,9 @@ func (qs *questionQueue) addQuestion(now time.Time, source string, ev *aaep.Even
 
 // eventWords returns the words in which an event is announced; w are its own. A tool call that was
 // accepted is announced as under way or, where it began longAgo, as accepted earlier: its bare name
-// would sound like a question. outcome reports whether the event says what came of a question, or
-// how a session ended; that is announced at once and with the agent's name, unless it is longAgo.
+// would sound like a question. outcome reports whether the event says what came of a question,
+// unless it is longAgo, or how a session ended; that is announced at once and with the agent's
+// name. It also records which calls are asked about, and which of them have begun and ended.
 func (qs *questionQueue) eventWords(now time.Time, source string, ev *aaep.Event, w Words) (_ Words, outcome bool) {
 	session, text := sessionOf(source, ev), ev.Text(aaep.VerbosityNormal)
 	isPast := now.Sub(ev.Timestamp) > longAgo // it may be over, which what comes next tells
@@ -158,15 +159,7 @@ func (qs *questionQueue) eventWords(now time.Time, source string, ev *aaep.Event
 		}
 		outcome = p.FromState == aaep.StateAwaitingInput && p.ToState != aaep.StateAwaitingInput
 	case *aaep.ToolInvoked:
-		n := len(qs.expected)
-		qs.expected = slices.DeleteFunc(qs.expected, func(d expectedCall) bool {
-			return d.session == session && (d.call != "" && d.call == p.ToolCallID || d.text != "" && d.text == text)
-		})
-		if len(qs.expected) < n {
-			if p.ToolCallID != "" {
-				qs.doing = append(qs.doing, expectedCall{session: session, call: p.ToolCallID})
-				qs.doing = qs.doing[max(len(qs.doing)-mostAsked, 0):]
-			}
+		if qs.beginExpected(expectedCall{session, p.ToolCallID, text}) {
 			accepted := phrase.AcceptedDoing
 			if isPast {
 				accepted = phrase.AcceptedEarlier
@@ -194,6 +187,22 @@ func (qs *questionQueue) listOpen() []*openQuestion { return slices.Clone(qs.all
 
 // countOpen returns how many questions are open.
 func (qs *questionQueue) countOpen() int { return len(qs.all) }
+
+// beginExpected takes note that a call has begun, and reports whether a question asked about it: one
+// with its id, or without an id in the same words. Such a call is kept in qs.doing until it ends.
+func (qs *questionQueue) beginExpected(begun expectedCall) (wasExpected bool) {
+	n := len(qs.expected)
+	qs.expected = slices.DeleteFunc(qs.expected, func(d expectedCall) bool {
+		isSame := d.call != "" && d.call == begun.call || d.text != "" && d.text == begun.text
+		return isSame && d.session == begun.session
+	})
+	wasExpected = len(qs.expected) < n
+	if wasExpected && begun.call != "" {
+		qs.doing = append(qs.doing, expectedCall{session: begun.session, call: begun.call})
+		qs.doing = qs.doing[max(len(qs.doing)-mostAsked, 0):]
+	}
+	return wasExpected
+}
 
 // firstOpen returns the question that is put or is to be put next, or nil.
 func (qs *questionQueue) firstOpen() *openQuestion {
@@ -303,7 +312,8 @@ func (q *openQuestion) sessionKey() string { return sessionOf(q.source, q.event)
 // firstEvent returns the event that asked the question first.
 func (q *openQuestion) firstEvent() *aaep.Event { return cmp.Or(q.firstAsked, q.event) }
 
-// extendTime says how much time there is in all, from when it was asked. It never takes time away.
+// extendTime gives a question the time limit, counted from when it was asked, and has its end told
+// anew. It changes nothing where the question has as much time already.
 func (q *openQuestion) extendTime(limit time.Duration) {
 	if more := limit - q.timeLimit(); more > 0 {
 		q.moreTime += more

@@ -116,15 +116,17 @@ func (a *Announcer) refreshAnswering() {
 	}
 }
 
-// askAgain asks once more for an answer that came before the question can have been read, where it
-// must not count yet, and reports whether that is so: a key silences a screen reader, and what it
-// had yet to say is not said again.
+// askAgain reports whether an answer that came before the question can have been read must not
+// count yet, and then asks for it once more: a key silences a screen reader, and what it had yet to
+// say is not said again. That is so once for each question, of a yes to what is of high impact, and
+// of a choice or a yes that may be one key; not of a no, of a text, or of a word that came with the
+// question.
 func (a *Announcer) askAgain(now time.Time, q *openQuestion, r *Reply) bool {
 	w := phraseIn(a.language, phrase.NotAllHeard, "")
 	switch p := q.event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		if r.Decision != aaep.Accept || q.countsAgain || !isHighImpact(p) ||
-			q.acceptWord != "" && !q.acceptWordLate && a.keysUnseen() { // the word came with the question
+		needsWord := q.acceptWord != "" && !q.acceptWordLate && a.keysUnseen() // and it came with the question
+		if r.Decision != aaep.Accept || q.countsAgain || !isHighImpact(p) || needsWord {
 			return false
 		}
 		language, howTo := q.event.Language(), q.answering
@@ -250,7 +252,8 @@ func (a *Announcer) addPiecesAsLines(now time.Time, ans *answer, pieces []coales
 
 // AskMore is called when the person wants more time, for question or, where that is nil, for the
 // one that is put. It returns the agent and the question to call MoreTime of. It returns nil where
-// nothing is asked, or more time was asked for already; the person is told so.
+// nothing is asked, or more time was asked for already, and the person is told so; of a question
+// that is not open any more nothing is said.
 func (a *Announcer) AskMore(now time.Time, question *aaep.Event) (source string, _ *aaep.Event) {
 	q := a.questions.firstOpen()
 	if question != nil {
@@ -271,7 +274,8 @@ func (a *Announcer) AskMore(now time.Time, question *aaep.Event) (source string,
 }
 
 // MoreTime takes the result of Question.MoreTime, nil or its error. The person is told of a failure
-// at once, and of more time only where the agent's own event does not say so soon.
+// at once, and of more time only where the agent's own event does not say so soon. For a question
+// that is closed it does nothing.
 func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
 	q := a.questions.findByEvent(question)
 	if q == nil { // what became of it is told

@@ -40,9 +40,9 @@ func (a *Announcer) Receipts() []Receipt {
 	return receipts
 }
 
-// Retell tells what its output left unsaid, for others told it, of the events that wait, and puts
-// the question that is open once more: for an output that takes the place of others that are gone.
-// It is as much as Receipts has.
+// Retell is for an output that takes the place of others that are gone. Of the events in waits, by
+// their ids, it queues what this output left unsaid because others told it, as far back as Receipts
+// goes, and it puts the question that is open once more.
 func (a *Announcer) Retell(now time.Time, waits map[string]bool) {
 	for _, old := range slices.Clone(a.kept) {
 		if old.receipt.Outcome != Unsaid || old.kind == Question || !waits[old.receipt.EventID] {
@@ -80,7 +80,8 @@ func (a *Announcer) Untold(sources ...string) bool {
 		return true
 	}
 	for _, ans := range a.answers {
-		if isMeant(ans.source) && !a.wantsQuiet && (ans.hasUnsaid() && !ans.paused || ans.seg.Held() > 0 && !ans.rested) {
+		willFlush := ans.hasUnsaid() && !ans.paused || ans.seg.Held() > 0 && !ans.rested
+		if willFlush && isMeant(ans.source) && !a.wantsQuiet {
 			return true
 		}
 	}
@@ -132,10 +133,10 @@ func (a *Announcer) speakingTime(words int) time.Duration {
 	return time.Duration(words) * time.Minute / time.Duration(a.wordsPerMinute())
 }
 
-// namesLetters returns how much longer a text takes where the voice that reads it may have none of
+// spellingTime returns how much longer a text takes where the voice that reads it may have none of
 // its words and names the letters. What Preferences.Speaks says of the text's language is relied
 // on.
-func (a *Announcer) namesLetters(text, language string) time.Duration {
+func (a *Announcer) spellingTime(text, language string) time.Duration {
 	speaks, wpm := a.p.VoiceLanguages, a.wordsPerMinute()
 	if a.p.Speaks != nil && language != "" && a.p.Speaks(language) {
 		speaks = append(slices.Clip(speaks), language)

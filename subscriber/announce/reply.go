@@ -100,16 +100,13 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		return nil
 	}
 	if isOnItsWay := !q.sendingSince.IsZero(); isOnItsWay {
-		again, _ := a.readAnswer(now, q, began, text)
-		if again == nil || again.Decision != q.sent.Decision || again.Response != q.sent.Response { // else what becomes of it is told
-			a.refuseAnswer(now, q, phraseIn(a.language, phrase.AnsweredBefore, ""))
-		}
+		a.refuseSecond(now, q, began, text)
 		return nil
 	}
 	tooSoon := phraseIn(a.language, phrase.AnsweredTooSoon, "")
 	if a.mayBeForOther(now, began, q, text) {
 		why := tooSoon
-		if !q.heardAt.IsZero() && !began.Before(q.heardAt) {
+		if wasHeard := !q.heardAt.IsZero() && !began.Before(q.heardAt); wasHeard {
 			why = phraseIn(a.language, phrase.OtherWasSaid, "")
 		}
 		a.refused = a.withSpeaker(q.source, why).String()
@@ -146,6 +143,16 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	}
 	q.sendingSince, q.sent, q.sentText, a.answerTaken, a.sending = now, r, text, now, q
 	return r
+}
+
+// refuseSecond says that a question was answered before, while that answer is on its way; for the
+// same answer it says nothing, because what becomes of it is told.
+func (a *Announcer) refuseSecond(now time.Time, q *openQuestion, began time.Time, text string) {
+	again, _ := a.readAnswer(now, q, began, text)
+	isSame := again != nil && again.Decision == q.sent.Decision && again.Response == q.sent.Response
+	if !isSame {
+		a.refuseAnswer(now, q, phraseIn(a.language, phrase.AnsweredBefore, ""))
+	}
 }
 
 // timesOfAnswer returns when an answer was begun, which is given or else known from the keys that
@@ -210,7 +217,8 @@ func (a *Announcer) noteAsking(now time.Time) {
 	a.isAsking = isAsking
 }
 
-// refuseAnswer says why an answer does not count.
+// refuseAnswer queues the words that say why an answer to a question does not count, with the
+// agent's name, keeps them for Refused, and returns their announcement.
 func (a *Announcer) refuseAnswer(now time.Time, q *openQuestion, why Words) *item {
 	why = a.withSpeaker(q.source, why)
 	a.refused = why.String()
@@ -224,7 +232,9 @@ func (a *Announcer) Refused() (why string) {
 }
 
 // readAnswer reads a line, begun at a time, as a reply to a question, or returns the words that say
-// why it is none. Both are nil where those words are being said already.
+// why it is none. Both are nil where those words are being said already. A number that may mean two
+// choices is no reply at first, and the words say which of them it means; after these were heard,
+// the same number is one.
 func (a *Announcer) readAnswer(now time.Time, q *openQuestion, began time.Time, text string) (r *Reply, refused Words) {
 	r = &Reply{Source: q.source, Question: q.event, asked: q, by: a}
 	switch p := q.event.Payload.(type) {
@@ -296,11 +306,11 @@ func (a *Announcer) heardBefore(it *item, at time.Time) bool {
 	return !heardAt.After(at)
 }
 
-// explainAtOnce queues the words w, which say why an answer does not count. Where the question q
-// that is put, which may be nil, is still to be said, they come before it, and it goes on after
-// them: later they would not be true any more. It reports whether that is so. Until it went on by a
-// sentence, it comes before the same words: answers that follow each other without a pause would
-// hold it up for good. another is the question that the words name, or nil.
+// explainAtOnce queues the words w, which say why an answer does not count. Where the question q,
+// which may be nil, waits or is being said, they come before it, and it goes on after them, since
+// later they would not be true any more; waits reports that. The same words come only once before
+// each sentence of the question: answers that follow each other without a pause would hold it up
+// for good. another is the question that the words name, or nil.
 func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, w Words, another *openQuestion) (waits bool) {
 	a.refused = w.String()
 	for _, queue := range []*[]*item{&a.urgent, &a.asked} {
@@ -356,8 +366,8 @@ func (a *Announcer) putAgain(now time.Time, q *openQuestion) {
 	a.asked = append(a.asked, repeated)
 }
 
-// repeatFrom returns when a question that was silenced before the person had all of it comes again,
-// or the zero time.
+// repeatFrom returns when a question that was silenced before the person had all of it comes again:
+// later each time, twice as long up to 64 times. It is zero for one that was heard or not silenced.
 func (q *openQuestion) repeatFrom() time.Time {
 	if q.silencedAt.IsZero() || !q.heardAt.IsZero() {
 		return time.Time{}

@@ -11,8 +11,9 @@ import (
 )
 
 // chooseTurn returns which of the announcements that wait, oldest first and at least one, is said
-// next: what came of a question, what the session says whose question is put, the rest of what has
-// begun, then more of the agent that speaks, until it has spoken for long and another one waits.
+// next: the one whose preface was just said, what came of a question, what a walk reads, what the
+// session says whose question is put, the rest of what has begun, then more of the agent that
+// speaks, until it has spoken for long and another one waits.
 func (a *Announcer) chooseTurn(now time.Time, waiting []*item) *item {
 	first := func(fits func(it *item) bool) *item {
 		if i := slices.IndexFunc(waiting, fits); i >= 0 {
@@ -96,7 +97,7 @@ func (a *Announcer) endHeard(now time.Time, s *part) {
 	}
 	a.endName(now, s, isTimed)
 	if q := a.questions.findByEvent(s.event); q != nil && s.kind == Question {
-		q.countHeard(s, now, isTimed, a.speakingTime(s.words)+a.namesLetters(s.u.Text, s.u.Language))
+		q.countHeard(s, now, isTimed, a.speakingTime(s.words)+a.spellingTime(s.u.Text, s.u.Language))
 	}
 	s.receipt.Said++
 	if q := a.questions.firstOpen(); q != nil && distractsFrom(q, s.item) {

@@ -90,7 +90,8 @@ func (t *table) endHeld(language string) string {
 }
 
 // columnWords returns what is said of the column with a number, from one on: its name, where the
-// first row has names, and of each other row the first cell and the one in the column.
+// first row has names, and of each other row the first cell and the one in the column. Rows that
+// have no such cell, or an empty one, are left out.
 func columnWords(rows [][]string, column int, hasNames bool) (name, cellWords string) {
 	var parts []string
 	for i, cells := range rows {

@@ -160,9 +160,9 @@ func (t *transcript) addChunk(now time.Time, source string, ev *aaep.Event, p *a
 	}
 }
 
-// keep appends a line to the transcript, and marks it as the beginning of a turn where it is typed
-// or the first of a session. Beyond maxKeptText it forgets the oldest eighth; a person who stood
-// there stands nowhere.
+// keep appends a line to the transcript, and marks it as the beginning of a turn where the person
+// typed it, or where it is the first of a session and does not follow what they typed. Beyond
+// maxKeptText it forgets the oldest eighth; a person who stood there stands nowhere.
 func (t *transcript) keep(line *transcriptLine) {
 	if line.kind == typedLine {
 		line.begins = true
@@ -218,40 +218,25 @@ func (t *transcript) begin(o *openText, kind lineKind) int {
 }
 
 // classify sets the kind, the block and the level of a line, from what came before it in its
-// output. endLine calls it for a line that has ended, readOpen for one that has not.
+// output, and numbers the block where it begins. endLine calls it for a line that has ended,
+// readOpen for one that has not.
 func (t *transcript) classify(o *openText, line *transcriptLine) {
 	line.kind, line.block, line.level = proseLine, 0, 0
 	text := line.text
 	if o.block.endsBefore(text) {
 		o.block = block{}
 	}
-	mark, bare := quote.FindString(text), text
-	if o.block.quoted || !o.block.isOpen() {
-		bare = text[len(mark):]
+	wasOpen := o.block.isOpen()
+	kind, bare := o.block.readLine(text + "\n")
+	if begins := !wasOpen && o.block.isOpen(); begins {
+		t.last++
+		o.id, o.number = t.last, 0
 	}
-	m := fence.FindStringSubmatch(bare + "\n")
-	switch b := &o.block; {
-	case b.fence != "":
-		end := strings.TrimSpace(bare)
-		if len(end) >= len(b.fence) && strings.Trim(end, b.fence[:1]) == "" {
-			line.kind, o.block = hiddenLine, block{}
-			return
-		}
-		b.diff = b.diff || diffHeader.MatchString(bare)
+	switch bare = strings.TrimSuffix(bare, "\n"); kind {
+	case codeLine:
 		t.addCode(o, line, bare)
-	case b.diff:
-		t.addCode(o, line, text)
-	case m != nil && (m[1][0] == '~' || !strings.Contains(m[2], "`")):
-		info, _, _ := strings.Cut(strings.TrimSpace(m[2]), " ")
-		o.block = block{fence: m[1], info: strings.ToLower(info), quoted: mark != ""}
-		o.block.diff = o.block.info == "diff" || o.block.info == "patch"
-		t.last++
-		o.id, o.number, line.kind = t.last, 0, hiddenLine
-	case diffHeader.MatchString(text):
-		o.block = block{diff: true}
-		t.last++
-		o.id = t.last
-		t.addCode(o, line, text)
+	case hiddenLine:
+		line.kind = hiddenLine
 	default:
 		t.addProse(o, line, bare)
 	}
@@ -271,12 +256,12 @@ func (t *transcript) addCode(o *openText, line *transcriptLine, text string) {
 		o.before, _ = strconv.Atoi(m[1])
 		o.after, _ = strconv.Atoi(m[2])
 	}
-	header := isHeader(text) || b.before+b.after == 0 &&
-		(strings.HasPrefix(text, "--- ") || strings.HasPrefix(text, "+++ "))
+	isOutsideHunk := b.before+b.after == 0
+	namesFile := isOutsideHunk && (strings.HasPrefix(text, "--- ") || strings.HasPrefix(text, "+++ "))
 	b.countLine(text)
 	line.kind, line.file, line.number = contextLine, b.file, o.after
 	switch {
-	case header:
+	case namesFile || isHeader(text):
 		line.kind = hiddenLine
 	case strings.HasPrefix(text, "-"):
 		line.kind, line.number = changedLine, o.before

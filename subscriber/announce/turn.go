@@ -128,17 +128,26 @@ func (a *Announcer) noteWithdrawn(now time.Time, q *openQuestion) {
 	}
 }
 
-// missedWords says what became of the question that was put before, where an answer is for that;
-// else it returns nil. Next is the question that is put, or nil.
+// missedWords says what became of the question that was put last, where an answer begun at a time
+// must be for that and not for next, the question that is put now, which may be nil: next came too
+// late to be meant, or none is put and the other went only just now. Else it returns nil.
 func (a *Announcer) missedWords(now, began time.Time, next *openQuestion) Words {
 	q, id := a.withdrawn, phrase.QuestionClosed
+	if q == nil || q == next {
+		return nil
+	}
+	if next == nil {
+		isToldElse := a.p.Reads || now.Sub(a.withdrawnAt) >= replyWithin // who reads is told what came of it
+		if isToldElse {
+			return nil
+		}
+	} else {
+		isForNext := next.isReadable(began) || !next.sendingSince.IsZero() || next.askedAt.After(a.withdrawnAt)
+		if isForNext {
+			return nil
+		}
+	}
 	switch {
-	case q == nil || q == next:
-		return nil
-	case next == nil && (a.p.Reads || now.Sub(a.withdrawnAt) >= replyWithin): // who reads is told what came of it
-		return nil
-	case next != nil && (next.isReadable(began) || !next.sendingSince.IsZero() || next.askedAt.After(a.withdrawnAt)):
-		return nil
 	case slices.Contains(a.questions.all, q):
 		id = phrase.OutOfReach
 	case q.timeLeft(now) <= hearing.ClocksDiffer:
@@ -292,8 +301,8 @@ func (a *Announcer) addAboutQuestion(now time.Time, q *openQuestion, w Words) *i
 	return it
 }
 
-// putNext puts the first question if it waits, and says of those that waited too long that they
-// did.
+// putNext puts the first question if it waits for its turn. Those whose time passed while they
+// waited are closed, and the person is told that they were not put.
 func (a *Announcer) putNext(now time.Time) {
 	for q := a.questions.firstOpen(); q != nil && q.waitingItem != nil; q = a.questions.firstOpen() {
 		if q.timeLeft(now) > 0 {

@@ -115,12 +115,13 @@ func (t *transcript) walk(place Place, back bool) int {
 func (t *transcript) find(text string, back bool) int {
 	t.readOpen()
 	text = strings.ToLower(text)
-	n, start := len(t.lines), t.position(back)
-	for k := 1; k <= n; k++ {
-		i := (start + k + n) % n
-		if back {
-			i = ((start-k)%n + n) % n
-		}
+	step := 1
+	if back {
+		step = -1
+	}
+	n, i := len(t.lines), t.position(back)
+	for range n {
+		i = (i + step + n) % n
 		if line := t.lines[i]; t.isAt(linePlace, i) && strings.Contains(strings.ToLower(line.text), text) {
 			t.at, t.column = line, 0
 			return i
@@ -197,18 +198,21 @@ func (a *Announcer) announcePlace(now time.Time, line *transcriptLine, parts []P
 	if s := a.saying; s != nil && !s.critical && !s.fromWalk && slices.Contains(a.normal, s.item) {
 		s.item.postponed = true
 	}
-	code := line.kind == codeLine || line.kind == contextLine || line.kind == changedLine
 	it := &item{source: line.source, session: sessionOf(line.source, line.event), kind: Output, event: line.event,
-		sentences: parts, arrived: now, wanted: true, fromWalk: true, verbatim: code}
+		sentences: parts, arrived: now, wanted: true, fromWalk: true, verbatim: line.isCode()}
 	a.recordItem(it)
 	a.normal = slices.Insert(a.normal, 0, it)
+}
+
+// isCode reports whether a line is one of code or of a diff that is read out.
+func (line *transcriptLine) isCode() bool {
+	return line.kind == codeLine || line.kind == contextLine || line.kind == changedLine
 }
 
 // whereWords returns a sentence that says where a line of code is: in which file, and at which line
 // of that. It is "" for a line that is not of code or a diff, or has no number.
 func (a *Announcer) whereWords(line *transcriptLine) string {
-	if line.block == 0 || line.number == 0 || line.kind != codeLine && line.kind != contextLine &&
-		line.kind != changedLine {
+	if line.block == 0 || line.number == 0 || !line.isCode() {
 		return ""
 	}
 	place, known := phrase.In(line.language, phrase.AtLine, fmt.Sprint(line.number))
@@ -248,14 +252,14 @@ func (a *Announcer) placeWords(place Place, i int) (parts []Part) {
 		}
 		return parts
 	case tablePlace:
-		rows := -1 // the names are none
+		rows := 0
 		for _, l := range lines {
-			if l.level == 0 {
+			if isRow := l.level == 0; isRow {
 				rows++
 			}
 		}
-		if len(lines) < 2 || lines[1].level == 0 {
-			rows++
+		if hasNames := a.transcript.columnNames(i) != nil; hasNames {
+			rows--
 		}
 		w := In(line.language, phrase.Counted(line.language, phrase.TableOf, rows, "row"))
 		parts = append(parts, a.splitWords(w, false)...)
