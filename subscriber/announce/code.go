@@ -145,10 +145,10 @@ func replaceCodeFrom(b block, text string, describe func(b block, closed bool) s
 	return result.String()
 }
 
-// readLine reads the next line of a text, with its end: whether the block b goes on, closes or opens
-// with it. kind is codeLine for a line of the block, hiddenLine for a fence, and else proseLine. bare
-// is the line without the marks of the quotation that the block is in. Where endsBefore reports that
-// the block is over, the caller passes an empty one.
+// readLine reads the next line of a text, with its end: whether the block b goes on, closes or
+// opens with it. kind is codeLine for a line of the block, hiddenLine for a fence, and else
+// proseLine. bare is the line without the marks of the quotation that the block is in. Where
+// endsBefore reports that the block is over, the caller passes an empty one.
 func (b *block) readLine(line string) (kind lineKind, bare string) {
 	mark, bare := quote.FindString(line), line
 	if b.quoted || !b.isOpen() {

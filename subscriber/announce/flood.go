@@ -114,8 +114,8 @@ func (a *Announcer) countLeft(leftOut *item, place int) {
 	a.addLeftOut(a.normal[i], leftOut.kind, leftOut.countLines())
 }
 
-// addLeftOut adds a number of lines, which may be below zero, to those that a summary says were left
-// out. After text, kind Output, the summary says too that the newest follows.
+// addLeftOut adds a number of lines, which may be below zero, to those that a summary says were
+// left out. After text, of kind Output, the summary says too that the newest follows.
 func (a *Announcer) addLeftOut(summary *item, kind Kind, lines int) {
 	summary.leftOut += lines
 	w := leftOutWords(a.language, summary.leftOut)

@@ -72,6 +72,19 @@ func TestFailureAfterAFlood(t *testing.T) {
 	}
 }
 
+// Where what is recalled is half of what was left out or more, one summary still tells the rest.
+func TestFewLinesAreRecalled(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.addEvent(&aaep.SessionStarted{}, "Compiling a program of many thousand files, which may take a long time.")
+	r.addLines(0, 4)
+	r.a.leaveOut(1, func(*item) bool { return true })
+	r.addEvent(&aaep.SessionErrored{}, "The compiler failed.")
+	r.passTime(time.Minute)
+	if got := r.heardSince("Error."); strings.Count(got, "left out.") != 1 || strings.Count(got, "Line ") != 3 {
+		t.Errorf("heard %s", got)
+	}
+}
+
 // What came of a question never waits behind text, not even behind a flood; what was said before it
 // is called so.
 func TestOutcomeInAFlood(t *testing.T) {

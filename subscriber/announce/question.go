@@ -188,8 +188,9 @@ func (qs *questionQueue) listOpen() []*openQuestion { return slices.Clone(qs.all
 // countOpen returns how many questions are open.
 func (qs *questionQueue) countOpen() int { return len(qs.all) }
 
-// beginExpected takes note that a call has begun, and reports whether a question asked about it: one
-// with its id, or without an id in the same words. Such a call is kept in qs.doing until it ends.
+// beginExpected takes note that a call has begun, and reports whether a question asked about it:
+// one with its id, or without an id in the same words. Such a call is kept in qs.doing until it
+// ends.
 func (qs *questionQueue) beginExpected(begun expectedCall) (wasExpected bool) {
 	n := len(qs.expected)
 	qs.expected = slices.DeleteFunc(qs.expected, func(d expectedCall) bool {
