@@ -34,35 +34,33 @@ MODULES := transports/grpc producer/telemetry producer/mcp
 # Modules like these that take minutes to build without a cache, and are tested by make sdks alone.
 SDKS := producer/llm/sdktest producer/llm/genkittest producer/adk producer/eino producer/fantasy
 
-# Packages whose tests meet real programs, which keep real time and mostly wait for it: all of them at once, many tests of each,
-# and no other package beside them.
-REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
+# Packages whose tests meet real programs, which keep real time: many of these tests run at once, since they mostly wait.
+REAL_TESTS := ./subscriber/speech ./subscriber/web ./subscriber/braille
 
-# Packages in which goroutines share what they work on, for the race detector: it makes a test take several times as long, and finds
-# nothing where one goroutine owns everything. Those of RACED_TOO take minutes with it, and have it in make test-all alone. Those that
-# take longest come first.
-RACED := ./transports/stdio ./transports/... ./subscriber ./subscriber/present ./internal/eventlog ./internal/delivery \
-	./internal/replica ./internal/duplex ./internal/httpguard ./internal/idle ./internal/writer
-RACED_TOO := ./producer/serve ./producer ./internal/cli ./internal/cli/listen ./internal/cli/lineio ./internal/cli/serving ./internal/cli/agent ./producer/llm ./producer/log/...
+# Packages in which goroutines share what they work on, for the race detector of make test-all: it makes a test take several times
+# as long, and finds nothing where one goroutine owns everything. Those that take longest come first.
+RACED := ./producer/serve ./producer ./internal/cli ./internal/cli/listen ./internal/cli/lineio ./internal/cli/serving ./internal/cli/agent \
+	./producer/llm ./producer/log/... ./transports/stdio ./transports/... ./subscriber ./subscriber/present ./internal/eventlog \
+	./internal/delivery ./internal/replica ./internal/duplex ./internal/httpguard ./internal/idle ./internal/writer
 
-# Of the others, those that take longest.
-LONG := ./conformance ./producer/serve ./internal/cli ./examples ./producer/log/jetstream ./bridges/... ./internal/cli/... ./internal/release
+# Of all, those that take longest.
+LONG := ./conformance ./producer/serve ./internal/cli ./subscriber/present ./transports/stdio ./examples ./producer/log/jetstream ./bridges/... \
+	./internal/cli/... ./internal/release
 
 # What a package may take: on a machine that is busy with something else, several times as long as usual.
 LIMIT := -timeout 12m
-QUICK = -short -shuffle=on $(LIMIT) $(VET)
-WHOLE = -shuffle=on $(LIMIT) $(VET)
+QUICK = -short -shuffle=on $(LIMIT)
+WHOLE = -shuffle=on $(LIMIT) -vet=off # lint vets all of it
 
 # As many packages at once as there are cores would leave one without work where a package waits.
 AT_ONCE := -p $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
-# Tests of the small modules leave nothing out where testing.Short() holds. What follows "++" runs beside what is
-# before it. make test-all runs no test twice: a test that is run whole does all of what make test has it do.
-REAL_RUN = -race $(QUICK) -p 3 -parallel 8 $(REAL_TESTS)
-SMALL_RUNS = $(MODULES:%=++ -C % -race $(QUICK) -p 1 ./...)
-QUICK_RUNS = $(REAL_RUN) -- -race $(QUICK) $(AT_ONCE) $(RACED) $(SMALL_RUNS) -- $(QUICK) $(AT_ONCE) $$others
-WHOLE_RUNS = $(subst -short ,,$(REAL_RUN)) -- -race $(WHOLE) $(AT_ONCE) $(RACED_TOO) $(RACED) $(SMALL_RUNS) -- $(WHOLE) $(AT_ONCE) $$others
-SUITE = raced=$$(go list $(REAL_TESTS) $(RACED) $(1)) && others=$$(go list $(LONG) ./... | grep -vxF "$$raced") && CGO_ENABLED=1 go run ./internal/suite
+# Tests of the small modules leave nothing out where testing.Short() holds. What follows "++" runs beside what is before it, what
+# follows "--" after it. make test-all runs no test twice: a test that is run whole does all of what make test has it do.
+QUICK_RUNS = $(QUICK) $(AT_ONCE) -parallel 8 $(REAL_TESTS) $(LONG) ./... $(MODULES:%=++ -C % $(QUICK) -p 1 ./...)
+WHOLE_RUNS = -race $(WHOLE) -p 3 -parallel 8 $(REAL_TESTS) -- -race $(WHOLE) $(AT_ONCE) $(RACED) $(MODULES:%=++ -C % -race $(QUICK) -p 1 ./...) -- \
+	$(WHOLE) $(AT_ONCE) $$others
+SUITE := go run ./internal/suite
 
 .PHONY: all test test-all lint bench fuzz races nodes kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
 
@@ -71,13 +69,12 @@ all: test-all
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target. What a test
 # leaves out where testing.Short() holds is slow and deep, such as more rounds, more transports, or servers that are torn apart.
 # Nothing hides anything: internal/suite runs all of it and reports at the end.
-test: compiler real
-	@$(call SUITE) $(QUICK_RUNS)
+test: real
+	@$(SUITE) $(QUICK_RUNS)
 
-test-all: VET := -vet=off # lint vets all of it
 test-all: compiler real
 	@status=0; $(MAKE) --no-print-directory lint || status=$$?; \
-	$(call SUITE,$(RACED_TOO)) $(WHOLE_RUNS) || status=$$?; \
+	raced=$$(go list $(REAL_TESTS) $(RACED)) && others=$$(go list $(LONG) ./... | grep -vxF "$$raced") && CGO_ENABLED=1 $(SUITE) $(WHOLE_RUNS) || status=$$?; \
 	[ $$status = 0 ] || echo "FAIL: what did is above; lint is at the top" >&2; exit $$status
 
 lint:

@@ -31,8 +31,8 @@ type Server struct {
 	dir    string
 }
 
-// Start starts a Server, which ends with the test and is the one that programs of the test find.
-// The test fails where a program of it does not start. It sets SPEECHD_ADDRESS.
+// Start starts a Server, which ends with the test. The test fails where a program of it does not
+// start.
 func Start(t *testing.T) *Server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "aaep") // t.TempDir is too long for the path of a socket
@@ -62,7 +62,6 @@ SymbolsPreprocFile "symbols.dic"
 		"-L", "module-null-sink sink_name=void rate=22050 channels=1",
 		"-L", "module-native-protocol-unix socket="+in("pulse.sock")+" auth-anonymous=1")
 	s.Kill = startProgram(t, dir, s.Socket, "speech-dispatcher", "-s", "-C", in("conf"), "-S", s.Socket, "-P", in("pid"), "-L", dir, "-t", "0", "-l", "1")
-	t.Setenv("SPEECHD_ADDRESS", "unix_socket:"+s.Socket)
 	return s
 }
 

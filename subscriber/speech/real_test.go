@@ -35,6 +35,7 @@ var long = strings.TrimSpace(strings.Repeat(sentence+" ", 8))
 // of real ears. What happened is read from the server's own transcript of the protocol.
 func TestReal(t *testing.T) {
 	realtest.Need(t, speechd.Programs...)
+	t.Parallel()
 	r := &real{speechd.Start(t)}
 	r.sayToEnd(t, speech.Options{}, "Hello.") // the first sound of all comes a second late
 
@@ -236,6 +237,10 @@ type real struct{ *speechd.Server }
 func (r *real) dialOutput(t *testing.T, options speech.Options) *speech.Output {
 	t.Helper()
 	options.Force = true // a screen reader of this machine is not ours
+	options.Dial = func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", r.Socket)
+	}
 	for tries := 1; ; tries++ {
 		o, err := speech.Open(t.Context(), options)
 		if err == nil {

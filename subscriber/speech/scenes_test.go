@@ -21,8 +21,7 @@ import (
 // be heard stands in testdata/scenes.
 func TestRealScenes(t *testing.T) {
 	realtest.Need(t, speechd.Programs...)
-	r := &real{speechd.Start(t)}
-	r.sayToEnd(t, speech.Options{}, "Hello.") // the first sound of all comes a second late
+	t.Parallel()
 	for _, tc := range []struct{ name, language, answer, action, consequence, outcome, failure string }{
 		{"English", "en", "I have looked through all of the bills of this month, and one of them is due today.",
 			"Pay $20 to the water company.", "The money leaves your account today.", "Rejected, and not paid.", "The disk is full."},
@@ -37,6 +36,9 @@ func TestRealScenes(t *testing.T) {
 			continue
 		}
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := &real{speechd.Start(t)}
+			r.sayToEnd(t, speech.Options{}, "Hello.") // the first sound of all comes a second late
 			o := &silencedOnce{Output: r.dialOutput(t, speech.Options{WordsPerMinute: 400}), text: tc.action,
 				press: func(until <-chan struct{}) { r.pressSilence(t, until) }, presented: make(chan error, 1)}
 			p := present.New(announce.Preferences{WordsPerMinute: 400, Speaks: o.Speaks})
