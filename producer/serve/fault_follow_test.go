@@ -45,7 +45,8 @@ type follower struct {
 }
 
 // hearing is one event that was heard. An empty id says that here the subscription began anew; or,
-// with state, that its stream was opened again. A question has its token for an id, and no sum but
+// with anew, that its stream was opened again and had no place to go on from. With state it may be
+// told to say how things are, out of its turn. A question has its token for an id, and no sum but
 // that of its words: one that was put on record late is asked by an event of its own, with the time
 // that is left.
 type hearing struct {
@@ -53,6 +54,7 @@ type hearing struct {
 	sum      uint64
 	critical bool
 	state    bool
+	anew     bool
 }
 
 var sums = maphash.MakeSeed()
@@ -166,7 +168,8 @@ func (f *follower) readEvents(conn transports.Conn) error {
 			f.broken = fmt.Errorf("%s came after the stamp %v", msg, last[ev.SessionID])
 		}
 		last[ev.SessionID], seen[ev.EventID] = ev.Timestamp, sum
-		n := hearing{id: ev.EventID, sum: sum, critical: ev.Critical(), state: ev.Type() == aaep.TypeStateChanged}
+		n := hearing{id: ev.EventID, sum: sum, critical: ev.Critical(),
+			state: ev.Type() == aaep.TypeStateChanged || lacksPlace(conn)}
 		if q, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks {
 			n.id, n.sum = string(q.ReplyToken), maphash.String(sums, q.Action+q.Consequence)
 		}
@@ -175,6 +178,13 @@ func (f *follower) readEvents(conn transports.Conn) error {
 			return err
 		}
 	}
+}
+
+// lacksPlace reports whether a stream that can be opened again would not go on where it is now, for
+// no event that came over it was a place to go on after: all of them told how things are (D-65).
+func lacksPlace(conn transports.Conn) bool {
+	l, ok := conn.(interface{ LastEventID() string })
+	return ok && l.LastEventID() == ""
 }
 
 // reopenStream opens a stream again that can be, and notes it.
@@ -186,7 +196,9 @@ func (f *follower) reopenStream(conn transports.Conn, err error) error {
 		cancel()
 		if err == nil {
 			f.reopened++
-			f.heard = append(f.heard, hearing{state: true})
+			if lacksPlace(conn) {
+				f.heard = append(f.heard, hearing{anew: true})
+			}
 			return nil
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -333,20 +345,15 @@ func (f *follower) compareHeard(whole map[string]int, sum map[string]hearing, al
 		return f.broken
 	}
 	gaps, late := 0, false
-	began, at := -1, -1 // where the first event since the gap stands, and the newest; at is -1 before the first
-	told := false       // of the gap, since it was
+	at := -1      // where the newest event since the gap stands; -1 before the first
+	told := false // whether some of the state came since the gap
 	var came = map[string]bool{}
 	reached := map[int]bool{} // what was heard of the others
 	for _, n := range f.heard {
 		pos, known := whole[n.id]
 		switch {
-		case n.id == "" && n.state: // who has heard nothing yet cannot say where to go on, and is told how things are (D-65)
-			// The stream begins anew where the follower had no place to go on from (D-65): it had
-			// nothing yet, or its first events came while older text was held. What it has of the
-			// state comes again under the same id, and is left out before this; so told stays.
-			if at < 0 || at-began < 8 {
-				late, at = true, -1
-			}
+		case n.anew: // what it has of the state comes again under the same id, and is left out before this; so told stays
+			late, at = true, -1
 			continue
 		case n.id == "":
 			gaps, at, told = gaps+1, -1, false
@@ -371,9 +378,6 @@ func (f *follower) compareHeard(whole map[string]int, sum map[string]hearing, al
 		case at >= 0 && pos != at+1:
 			return fmt.Errorf("after event %d came %d", at, pos)
 		default:
-			if at < 0 {
-				began = pos
-			}
 			at = pos
 			reached[pos] = true
 		}
