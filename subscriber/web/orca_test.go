@@ -479,7 +479,7 @@ var scenes = []struct {
 		r.mark() // what it says of the answer by itself is another scene
 		eval[any](r.tab, `document.getElementById("questions").focus()`)
 		r.idle()
-		for _, keys := range [][]string{{"h", "heading level 3"}, {"l", "List with 3 items"}, {"t", "table with 3 rows"}, {"h", "The loop"}, {"Down", "for i"}, {"Down", "send"}} {
+		for _, keys := range [][]string{{"h", "The plan heading level 3"}, {"l", "List with 3 items"}, {"t", "table with 3 rows"}, {"h", "The loop"}, {"Down", "for i"}, {"Down", "send"}} {
 			for range 8 {
 				r.press(keys[0])
 				r.idle()

@@ -48,7 +48,7 @@ func TestCut(t *testing.T) {
 	if err := result(t, outcome); err != nil {
 		t.Error(err)
 	}
-	p.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("Accepted, and being done: Pay ")`) // and not that it was answered here
+	p.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("The agent says: Pay finished.")`) // and not that it was answered here
 }
 
 // TestRestart: another agent in the old one's place is subscribed to anew. It is not known

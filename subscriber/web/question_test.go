@@ -50,7 +50,7 @@ func TestAccept(t *testing.T) {
 	if err := result(t, outcome); err != nil {
 		t.Fatal(err)
 	}
-	p.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("You answered: accept. Accepted, and being done: Pay ")`)
+	p.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("You answered: accept. The agent says: Pay finished.")`)
 	const focus = `document.activeElement.className + " " + document.activeElement.ariaDisabled`
 	if at := eval[string](p, focus); at != "yes true" {
 		t.Errorf("the focus was on the button, and is on %q", at)

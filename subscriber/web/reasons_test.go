@@ -47,7 +47,7 @@ log: Pay finished.`
 	if heard != want {
 		t.Errorf("heard\n%s\nwant\n%s", heard, want)
 	}
-	if result := eval[string](p, `document.querySelector(".settled .outcome").textContent`); result != "You answered: accept. Accepted, and being done: Pay $5 to the water company." {
+	if result := eval[string](p, `document.querySelector(".settled .outcome").textContent`); result != "You answered: accept. The agent says: Pay finished." {
 		t.Errorf("the question says %q", result)
 	}
 }

@@ -64,7 +64,7 @@ func TestRelay(t *testing.T) {
 	page.until(armed)
 	eval[any](page, `document.querySelector("button.yes").click()`)
 	check(t, result(t, outcome))
-	page.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("You answered: accept. Accepted, and being done: Pay ")`)
+	page.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("You answered: accept. The agent says: Pay finished.")`)
 	check(t, p.Shutdown(t.Context()))
 	page.until(`document.getElementById("link").textContent.includes("Trying again.")`)
 }

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -247,6 +248,36 @@ func TestOutcomeOnce(t *testing.T) {
 		if got := strings.Count(heard, said); got != n {
 			t.Errorf("%q was said %d times, want %d:\n%s", said, got, n, heard)
 		}
+	}
+}
+
+// TestAcceptedInVain: what was accepted and failed at once is not told as being done after it is
+// told that it failed, and the question says what came of it.
+func TestAcceptedInVain(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, all)
+	p.until(connected)
+	quick(p)
+	s := st.session(t, "Paying your bills.")
+	go func() {
+		s.Tool(t.Context(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say("Pay $5."), Consequence: aaep.Say("It leaves today.")},
+			func(context.Context) (string, error) { return "", errors.New("refused") })
+		s.Fail(errors.New("refused"), aaep.Say("The bank refused."))
+	}()
+	p.until(armed)
+	eval[any](p, `document.querySelector("button.yes").focus()`)
+	p.key("Enter")
+	p.until(`all.some((line) => line.endsWith("You answered: accept."))`)
+	p.until(`all.some((line) => line.endsWith("The bank refused."))`)
+	check(t, st.session(t, "Another task.").Complete(aaep.Say("It is done.")))
+	p.until(`all.some((line) => line.endsWith("It is done."))`)
+	if lines := eval[[]string](p, "all"); slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "being done") }) {
+		t.Errorf("it is said to be done, and failed: %q", lines)
+	}
+	const result = `document.querySelector(".settled .outcome").textContent`
+	if got := eval[string](p, result); got != "You answered: accept. The agent says: Pay failed." {
+		t.Errorf("the question says %q", got)
 	}
 }
 

@@ -82,13 +82,15 @@ function hear(e) {
         log.urgent({ ...line, text: [line.text, e.remediation_hint].filter(Boolean).join(" ") });
       } else log.say(line);
       break;
-    case "tool.invoked":
+    case "tool.invoked": {
       if (e.tool && e.tool_call_id) session.called = e;
-      if (questions.does(e)) Object.assign(line, { before: say("doing"), soon: true });
+      const asked = questions.does(e); // why it failed may be told first
+      if (asked) Object.assign(line, { before: say("doing"), soon: true, over: () => asked.failed });
       line.passing = true;
-      // and it is told as anything else is
+    } // and it is told as anything else is
     default:
       if (kind === "tool.completed" && questions.moved(e, line.text)) break;
+      if (kind === "tool.completed") questions.done(e, line.text);
       if (kind === "tool.completed" && e.status !== "success") {
         log.failed(id);
         line.soon = true;

@@ -69,7 +69,8 @@ export class Questions {
     const q = { token: event.reply_token, event, session: event.session_id, n: ++this.count, parts: [] };
     q.within = !event.extra_context && before && event.action?.includes(before.tool) ? before.tool_call_id : undefined;
     const call = event.extra_context?.tool_call_id;
-    if (call && this.calls.size < most) this.calls.set(q.session + " " + call, q);
+    if (call) this.calls.set(q.session + " " + call, q);
+    if (this.calls.size > most) this.calls.delete(this.calls.keys().next().value); // what was refused is never called
     const time = event.timeout_seconds > 0 ? event.timeout_seconds * 1000 : NaN;
     q.at = Date.parse(event.timestamp) || this.link.now();
     if (q.at + time < this.link.now()) q.at = this.link.now(); // the agent would not ask: its clock is another
@@ -387,7 +388,10 @@ export class Questions {
     const open = this.all.filter((q) => q.session === event.session_id && !q.known && !(at < q.at));
     const live = open.filter((q) => !q.over);
     const end = /:agent\.session\.(completed|errored|cancelled)$/.test(event.type);
-    if (end) for (const q of open) this.settle(q, text, true);
+    if (end) {
+      for (const q of open) this.settle(q, text, true);
+      for (const [call, q] of this.calls) if (q.session === event.session_id) this.ended(call, text, !event.type.endsWith("completed"));
+    }
     else if (event.type.endsWith(".tool.completed")) {
       const one = open.find((q) => event.tool_call_id && (q.event.extra_context?.tool_call_id ?? q.within) === event.tool_call_id);
       if (one) this.settle(one, text, true);
@@ -408,12 +412,29 @@ export class Questions {
     return false;
   }
 
-  // does reports whether a call is what a question was about: its bare name would sound as if its user had to do it.
+  // does returns the question that a call is about, or undefined: the bare name of the call would sound as if its user had to do it. It is
+  // failed once it is known that the call was in vain.
   does(event) {
-    const call = event.session_id + " " + event.tool_call_id, q = this.calls.get(call);
-    if (q) q.result.textContent = [q.mine, this.words("doing"), plain(q.what, q.lang)].filter(Boolean).join(" ");
-    return this.calls.delete(call);
+    const q = this.calls.get(event.session_id + " " + event.tool_call_id);
+    if (!q) return;
+    q.called = true;
+    q.result.textContent = [q.mine, this.words("doing"), plain(q.what, q.lang)].filter(Boolean).join(" ");
+    return q;
   }
+
+  // done shows what came of a call that a question was about.
+  done(event, text) { this.ended(event.session_id + " " + event.tool_call_id, text, event.status !== "success"); }
+
+  ended(call, text, failed) {
+    const q = this.calls.get(call);
+    this.calls.delete(call);
+    if (!q?.called || !text) return;
+    q.failed = failed;
+    q.result.textContent = [q.mine, this.agentSays(q, text)].filter(Boolean).join(" ");
+  }
+
+  // agentSays is what an agent says of a question, in the page's words that it is the agent who does.
+  agentSays(q, text) { return this.words("outcome", { text: plain(clip(safe(text, q.writing), 1000, () => "…"), q.lang) }); }
 
   // returned lets a moment pass for who comes back to the page. What they have not heard is told to them again.
   returned() {
