@@ -92,6 +92,9 @@ func (d *actionRecord) runSessions(p *producer.Producer, numbers *atomic.Int64, 
 		tool.Irreversible, tool.Risk, tool.Confirm = grave, aaep.RiskMedium, true
 		action := fmt.Sprintf("Pay number %d.", numbers.Add(1))
 		tool.Action, tool.Timeout = aaep.Say(action), time.Second
+		if kindOf(action) == allAllow {
+			tool.Timeout = patience // it is allowed, also where a busy machine is slow to
+		}
 		_, err = s.Tool(context.Background(), tool,
 			func(context.Context) (string, error) { d.recordDone(action); return "paid", nil })
 		d.mu.Lock()
