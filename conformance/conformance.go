@@ -100,8 +100,8 @@ func (c Case) isNamed(name string) bool {
 	return c.Name == name || slices.ContainsFunc(c.Requirements, same) || slices.ContainsFunc(c.Also, same)
 }
 
-// Cases returns all cases for producers, ordered by level; each has the names of the scenarios that
-// it judges.
+// Cases returns all cases for producers, ordered by level. The Scenario of each lists the scenarios
+// that it judges; "all" for a case that judges whatever was run.
 func Cases() []Case {
 	all := slices.Concat(messageCases, bindingCases, sessionCases, outputCases, consentCases, replyCases, resumeCases,
 		questionCases, accessCases, handshakeCases, termsCases, languageCases, isolationCases, manifestCases)

@@ -18,6 +18,21 @@ type follower struct {
 // follower is one link and one session; its field whole is set where the link was there from the
 // session's beginning to its end.
 func (r *Recording) followers() (list []follower) {
+	begins := r.sessionBegins()
+	for link := range r.linkCount() {
+		joined, accepted := r.joinedAt(link)
+		stayed := (accepted || link == 0) && !r.wentAway(link)
+		for _, s := range r.sessionsOn(link) {
+			cameFirst := link == 0 || joined < begins[s[0].stringMember("session_id")]
+			list = append(list, follower{r, link, s, stayed && cameFirst})
+		}
+	}
+	return list
+}
+
+// sessionBegins returns, by the ids of the sessions, the index in the recording of the first event
+// that came of each, on whichever link.
+func (r *Recording) sessionBegins() map[string]int {
 	begins := map[string]int{}
 	for link := range r.linkCount() {
 		for _, s := range r.sessionsOn(link) {
@@ -27,15 +42,7 @@ func (r *Recording) followers() (list []follower) {
 			}
 		}
 	}
-	for link := range r.linkCount() {
-		joined, accepted := r.joinedAt(link)
-		stays := (accepted || link == 0) && !r.wentAway(link)
-		for _, s := range r.sessionsOn(link) {
-			list = append(list, follower{r, link, s, stays &&
-				(link == 0 || joined < begins[s[0].stringMember("session_id")])})
-		}
-	}
-	return list
+	return begins
 }
 
 // wentAway reports whether the runner left with a link, or broke its stream or its line, or, of
@@ -46,8 +53,9 @@ func (r *Recording) wentAway(link int) bool {
 	}) || len(ofTypes(r.messagesOn(link, true), "subscription.close")) > 0
 }
 
-// passesTerms reports whether the terms of a link let a type of event through. Where they changed,
-// it must have passed before and after.
+// passesTerms reports whether the terms of a link let a type of event through: those that were
+// asked for and those that were honored, and, where they changed, before and after. What is
+// critical passes any terms.
 func (r *Recording) passesTerms(link int, typ string) bool {
 	if slices.Contains([]string{errored, confirm, clarify, handoff}, typ) {
 		return true
@@ -207,7 +215,8 @@ func (f follower) outputTexts() map[string]string {
 }
 
 // findUntoldLink fails where a subscriber that was there before a session, and has terms that let
-// it through, got nothing of what another follower got.
+// it through, got nothing of what another follower, f, got from its beginning. The zero Finding is
+// no failure.
 func (r *Recording) findUntoldLink(f follower) Finding {
 	begin := f.list[0]
 	if begin.compactType() != started || !f.whole {
@@ -237,8 +246,9 @@ func (r *Recording) mayBeAsked(link int, typ string) bool {
 	if !question {
 		return true
 	}
-	if honored, said := honoredTerms(r, link)[right]; said && honored != true || requestedCapabilities(r,
-		link)[right] != true {
+	honored, isStated := honoredTerms(r, link)[right]
+	isRefused := isStated && honored != true
+	if isRefused || requestedCapabilities(r, link)[right] != true {
 		return false
 	}
 	return !slices.ContainsFunc(ofTypes(r.messagesOn(link, true), "subscription.renegotiate"), func(m message) bool {
@@ -254,8 +264,12 @@ func askedUnentitled(r *Recording, question string) (Finding, bool) {
 		if a, ok := r.firstAnswer(link); !ok || a.compactType() != "subscription.accepted" {
 			continue
 		}
-		if q := ofTypes(r.eventsOn(link), question); len(q) > 0 && !r.gainedRight(link, right) &&
-			(requestedCapabilities(r, link)[right] != true || r.termsAt(link, q[len(q)-1].index)[right] != true) {
+		q := ofTypes(r.eventsOn(link), question)
+		if len(q) == 0 || r.gainedRight(link, right) {
+			continue
+		}
+		hadRight := requestedCapabilities(r, link)[right] == true && r.termsAt(link, q[len(q)-1].index)[right] == true
+		if !hadRight {
 			return failFinding(shortName(q[0])+" came to a subscriber that had said it cannot answer", q[0].Entry), true
 		}
 	}

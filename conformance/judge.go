@@ -50,7 +50,8 @@ const (
 	failed
 )
 
-// rankOf returns the rank of a finding.
+// rankOf returns the rank of a finding. An inconclusive one is empty where nothing need have come,
+// and else missing.
 func rankOf(f Finding) rank {
 	switch {
 	case f.problems != nil, f.Verdict == Fail:

@@ -172,7 +172,7 @@ func notTaken(r *Recording, m message) (Entry, bool) {
 
 // judgeDeparted returns a judge that watches with the second subscriber what becomes of a question
 // after the first has gone, in the way that how says: the tool must not run, and the session must
-// go on.
+// go on. Without a question it is inconclusive.
 func judgeDeparted(how string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		q := confirmationsOn(r, 0)
@@ -183,8 +183,7 @@ func judgeDeparted(how string) func(*Recording) Finding {
 			return f
 		}
 		for _, m := range r.eventsOn(1) {
-			if m.index > q[0].index && (m.isTerminal() || m.compactType() == state &&
-				m.stringMember("from_state") == "awaiting_input") {
+			if m.index > q[0].index && settlesQuestion(m) {
 				return passFinding("the session went on without the tool", m.Entry)
 			}
 		}

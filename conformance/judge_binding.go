@@ -47,8 +47,9 @@ var subscriberBindingCases = []Case{
 const unreported = "what is below the messages was not judged, for this link tells nothing of it"
 
 // violationsOfKind returns a judge that fails for violations of one kind that the transport
-// reported, each a problem. A transport that reports none to the suite is skipped; without a
-// message it is inconclusive.
+// reported, each a problem. A transport that reports none to the suite is skipped. Without a
+// message it is inconclusive, unless a stream was opened; where the run was not played there is
+// nothing to judge.
 func violationsOfKind(kind string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		var wrong []problem
@@ -107,9 +108,9 @@ func (r *Report) addHigherLevelWarnings(rec *Recording) {
 	}
 }
 
-// firstViolation returns the first three things that a transport noticed, of whatever kind, in one
+// firstViolations returns the first three things that a transport noticed, of whatever kind, in one
 // line; "" where it noticed nothing.
-func (r *Recording) firstViolation() string {
+func (r *Recording) firstViolations() string {
 	var all []string
 	for _, e := range r.Entries {
 		for _, kind := range []string{noteBreach, noteAdvice, noteBeyond, noteAside} {

@@ -10,8 +10,9 @@ import (
 // slack is how much later than due something may come.
 const slack = 5 * time.Second
 
-// irreversibleCalls returns the irreversible calls that a producer said on a link it began, or
-// finished without ever saying so. In the scenarios that ask, every call counts as one.
+// irreversibleCalls returns, of each call on a link that is irreversible or of high risk, the event
+// that began it. Where none began it, as the producer should have said, it is the event that
+// completed it, whatever the risk. In the scenarios that ask, every call counts as irreversible.
 func irreversibleCalls(r *Recording, link int) (list []message) {
 	harmless := map[string]bool{}
 	alone := r.Scenario.Name == Ask || r.Scenario.Name == Withdraw // which run this tool and no other, whatever is said of it
@@ -49,9 +50,10 @@ func distinctQuestions(questions []message) (distinct []message) {
 
 const neverAsked = "the producer never asked"
 
-// findRunAnyway finds on a link that an irreversible call was made after a question, or that one
-// succeeded then. What was begun before the question is judged by asks-first, and leaves open here
-// whether the tool was run.
+// findRunAnyway returns a failure and true where a link shows that an irreversible call was made,
+// or one that was begun succeeded, after the question q; although ends the sentence. Where one was
+// begun before the question, which the case asks-first judges, it returns an inconclusive finding
+// and true. Otherwise it returns false.
 func findRunAnyway(r *Recording, link int, q message, although string) (Finding, bool) {
 	early := false
 	for _, d := range irreversibleCalls(r, link) {
@@ -76,8 +78,7 @@ func (m message) sameCall(other message) bool {
 }
 
 // judgeNeverRun judges a recording in which a question must have come, and a reply of the runner's
-// must have been sent, after which the tool must not be run. Without either there is nothing to
-// judge.
+// must have been sent, after which the tool must not be run. Without either it is inconclusive.
 func judgeNeverRun(because string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		q := confirmationsOn(r, 0)
@@ -102,7 +103,7 @@ func judgeNeverRun(because string) func(*Recording) Finding {
 }
 
 // repliesSent returns the confirmation.replies that the runner sent on any link, in order, also
-// those that are no JSON that everybody reads alike.
+// those that it sent malformed.
 func (r *Recording) repliesSent() (list []message) {
 	for i, e := range r.Entries {
 		if e.Sent && bytes.Contains(e.Data, []byte(`"confirmation.reply"`)) {
@@ -152,26 +153,18 @@ func judgeAsksFirst(r *Recording) Finding {
 	return passFinding("the tool waited for the answer", q[0].Entry)
 }
 
-// evidenceBefore returns, as evidence, the confirmations of all links and the replies on the
-// message's link before a message, and the message.
+// evidenceBefore returns, as evidence, what came before the message m and led to it, and then m:
+// the confirmations of all links, and the runner's replies on the link of m.
 func evidenceBefore(r *Recording, m message) (list []Entry) {
-	for i, o := range r.Entries {
-		if i >= m.index {
-			break
-		}
-		var about message
-		for _, q := range confirmationsOn(r, o.Link) {
-			if q.index == i {
-				about = q
-			}
-		}
-		if about.Data != nil {
-			list = append(list, o)
+	for i, e := range r.Entries[:m.index] {
+		isHere := func(q message) bool { return q.index == i }
+		if slices.ContainsFunc(confirmationsOn(r, e.Link), isHere) {
+			list = append(list, e)
 		}
 	}
-	for _, e := range r.Entries[:m.index] { // also what is no JSON that everybody reads alike
-		if e.Link == m.Link && e.Sent && bytes.Contains(e.Data, []byte(`"confirmation.reply"`)) {
-			list = append(list, e)
+	for _, reply := range r.repliesSent() {
+		if reply.Link == m.Link && reply.index < m.index {
+			list = append(list, reply.Entry)
 		}
 	}
 	return append(list, m.Entry)
@@ -292,8 +285,8 @@ var consentCases = []Case{
 }
 
 // eachQuestion makes a judge of a recording of a judge of one question. It fails with the first
-// question to the first subscriber, of either kind, that fails; without a question it is
-// inconclusive.
+// question to the first subscriber, of either kind, that fails; else the finding is that of the
+// last one. Without a question it is inconclusive.
 func eachQuestion(judge func(*Recording, message) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		last := inconclusiveFinding(neverAsked)
@@ -320,8 +313,8 @@ func judgeDeadline(r *Recording) Finding {
 func settledInTime(r *Recording, q message) Finding {
 	due := time.Duration(q.numberMember("timeout_seconds")) * time.Second
 	for _, m := range r.eventsOn(0) {
-		if m.index <= q.index || m.compactType() != invoked && !m.isTerminal() &&
-			(m.compactType() != state || m.stringMember("from_state") != "awaiting_input") {
+		settles := m.compactType() == invoked || settlesQuestion(m)
+		if m.index <= q.index || !settles {
 			continue
 		}
 		switch after := m.At.Sub(q.At); {

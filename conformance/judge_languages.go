@@ -90,8 +90,9 @@ func wordsKey(tag, words string) string {
 	return "words " + tag + " " + words
 }
 
-// judgeWordsKnown fails where an event has the words in one language that came in the other in an
-// earlier scenario run. The zero Finding is no failure.
+// judgeWordsKnown fails where the words of an event are in a wrong language: in an earlier scenario
+// run they came in the other of the two languages, and never in the one that the event has. The
+// zero Finding is no failure.
 func judgeWordsKnown(r *Recording, t languageReception) Finding {
 	for _, link := range t.links {
 		for _, m := range link {

@@ -111,14 +111,19 @@ var outputCases = []Case{
 // eachOutput makes a judge of a recording of a judge of the chunks of each session that came to a
 // subscriber from its beginning. Without chunks it is inconclusive.
 func eachOutput(judge func(f follower, chunks []message) Finding) func(*Recording) Finding {
-	judged := eachSession(func(f follower) Finding {
+	return mustCome(eachSession(func(f follower) Finding {
 		if chunks := ofTypes(f.list, output); f.whole && len(chunks) > 0 {
 			return judge(f, chunks)
 		}
 		return nothingToJudge("no output.streaming came")
-	})
+	}))
+}
+
+// mustCome makes a judge for a case that needs something to judge in each recording: where there is
+// nothing, the case cannot pass.
+func mustCome(judge func(*Recording) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		f := judged(r)
+		f := judge(r)
 		f.none = false
 		return f
 	}
@@ -151,23 +156,22 @@ func judgeText(r *Recording) Finding {
 		return passFinding(fmt.Sprintf("%d characters came in %d chunks, all of the text", utf8.RuneCountInString(is),
 			len(list)), list[len(list)-1].Entry)
 	}
-	same := 0
-	for same < len(is) && same < len(want) && is[same] == want[same] {
-		same++
-	}
-	for same > 0 && !utf8.RuneStart(want[min(same, len(want)-1)]) {
-		same--
-	}
-	next := func(text string) string {
-		if same >= len(text) {
+	isRunes, wantRunes := []rune(is), []rune(want)
+	same := commonPrefix(isRunes, wantRunes)
+	next := func(text []rune) string {
+		if same == len(text) {
 			return "nothing"
 		}
-		end := min(same+40, len(text))
-		for end < len(text) && !utf8.RuneStart(text[end]) {
-			end++
-		}
-		return quoteText(text[same:end])
+		return quoteText(string(text[same:min(same+40, len(text))]))
 	}
-	return failFinding(fmt.Sprintf("the text is not what was written: after %d characters %s came where %s was written", utf8.RuneCountInString(want[:same]), next(is), next(want)),
-		list[len(list)-1].Entry)
+	return failFinding(fmt.Sprintf("the text is not what was written: after %d characters %s came where %s was written",
+		same, next(isRunes), next(wantRunes)), list[len(list)-1].Entry)
+}
+
+// commonPrefix returns how many characters two texts have in common at their beginning.
+func commonPrefix(a, b []rune) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }

@@ -248,9 +248,8 @@ var replyCases = []Case{
 			if len(q) == 0 {
 				return secondUnasked(r)
 			}
-			for _, m := range r.eventsOn(1) {
-				if m.index > q[0].index && m.compactType() == state &&
-					m.stringMember("from_state") == "awaiting_input" {
+			for _, m := range ofTypes(r.eventsOn(1), state) {
+				if m.index > q[0].index && m.stringMember("from_state") == "awaiting_input" {
 					return passFinding("the second subscriber was told", m.Entry)
 				}
 			}
@@ -294,38 +293,42 @@ func callsIn(r *Recording, session string) []message {
 // each answer settles its own question. Where no two were open at once, the case is skipped.
 func judgeTwoSessions(r *Recording) Finding {
 	q, replies := confirmationsOn(r, 0), ofTypes(r.messagesOn(0, true), "confirmation.reply")
-	switch {
-	case len(q) == 0:
+	if len(q) == 0 {
 		return inconclusiveFinding(neverAsked)
-	case len(q) < 2 || len(replies) < 2 || q[0].stringMember("session_id") == q[1].stringMember("session_id") ||
-		slices.ContainsFunc(r.eventsOn(0), func(m message) bool {
-			return m.stringMember("session_id") == q[0].stringMember("session_id") && settlesQuestion(m) &&
-				m.index > q[0].index && m.index < q[1].index
-		}):
+	}
+	rejected := q[0].stringMember("session_id")
+	// settled is how the first question was settled, if at all.
+	var settled []message
+	for _, m := range r.eventsOn(0) {
+		if m.stringMember("session_id") == rejected && settlesQuestion(m) {
+			settled = append(settled, m)
+		}
+	}
+	isBetween := func(first, last message) func(message) bool {
+		return func(m message) bool { return m.index > first.index && m.index < last.index }
+	}
+	wereBothOpen := len(q) > 1 && q[1].stringMember("session_id") != rejected &&
+		!slices.ContainsFunc(settled, isBetween(q[0], q[1]))
+	if !wereBothOpen || len(replies) < 2 {
 		return skippedFinding("the driver or the agent does one thing at a time, so that no two questions were open",
 			q[0].Entry)
 	}
-	rejected, accepted := q[0].stringMember("session_id"), q[1].stringMember("session_id")
+	accepted := q[1].stringMember("session_id")
 	if calls := callsIn(r, rejected); len(calls) > 0 {
 		return failFinding("of two open questions the second was accepted and the first rejected, and the tool of the first was run",
 			q[0].Entry, q[1].Entry, replies[0].Entry, calls[0].Entry)
 	}
-	for _, m := range r.eventsOn(0) {
-		if m.stringMember("session_id") == rejected && settlesQuestion(m) && m.index > q[1].index &&
-			m.index < replies[1].index {
-			return failFinding("the answer to one of two open questions settled the other", q[0].Entry,
-				replies[0].Entry, m.Entry)
-		}
+	if i := slices.IndexFunc(settled, isBetween(q[1], replies[1])); i >= 0 {
+		return failFinding("the answer to one of two open questions settled the other", q[0].Entry,
+			replies[0].Entry, settled[i].Entry)
 	}
 	calls := callsIn(r, accepted)
 	if len(calls) == 0 {
 		return failFinding("of two open questions the second was accepted, and its tool was not run", q[1].Entry,
 			replies[0].Entry)
 	}
-	if !slices.ContainsFunc(r.eventsOn(0), func(m message) bool {
-		return m.stringMember("session_id") == rejected && settlesQuestion(m) && m.index > replies[1].index &&
-			m.At.Sub(replies[1].At) < patience
-	}) {
+	isInTime := func(m message) bool { return m.index > replies[1].index && m.At.Sub(replies[1].At) < patience }
+	if !slices.ContainsFunc(settled, isInTime) {
 		return failFinding("of two open questions the first was rejected, and that settled nothing", q[0].Entry,
 			replies[1].Entry)
 	}
@@ -359,14 +362,13 @@ func judgeStaysOpen(r *Recording) Finding {
 		return inconclusiveFinding(neverAsked)
 	}
 	good := replies[len(replies)-1]
+	if len(irreversibleCalls(r, 0)) > 0 { // which fails in another case
+		return nothingToJudge("a reply that must not count did")
+	}
 	for _, m := range r.eventsOn(0) {
-		leaves := m.isTerminal() || m.compactType() == state && m.stringMember("from_state") == "awaiting_input"
-		if leaves && m.index > q[0].index && m.index < good.index && len(irreversibleCalls(r, 0)) == 0 {
+		if settlesQuestion(m) && m.index > q[0].index && m.index < good.index {
 			return failFinding("a reply that must not count settled the question", evidenceBefore(r, m)...)
 		}
-	}
-	if len(irreversibleCalls(r, 0)) > 0 {
-		return nothingToJudge("a reply that must not count did")
 	}
 	for _, m := range r.eventsOn(0) {
 		if settlesQuestion(m) && m.index > good.index {
@@ -409,11 +411,8 @@ func judgeTokens(r *Recording) Finding {
 		if !is || other == token {
 			continue
 		}
-		same := 0
-		for same < min(len(token), len(other)) && token[same] == other[same] {
-			same++
-		}
-		if earlier = other; same >= alike {
+		earlier = other
+		if same := commonPrefix([]rune(token), []rune(other)); same >= alike {
 			return failFinding(fmt.Sprintf("two reply_tokens have their first %d characters in common: they can be guessed", same), q.Entry)
 		}
 	}

@@ -191,14 +191,14 @@ func judgeChain(f follower) Finding {
 	if !f.owes(state) {
 		return nothingToJudge("not every state.changed was owed")
 	}
-	now, free := map[string]string{}, map[string]bool{}
+	now, mayImply := map[string]string{}, map[string]bool{} // by producer
 	changes := 0
 	for _, m := range f.list {
 		who, _ := m.objectMember("producer")["agent_id"].(string)
 		switch m.compactType() {
 		case state:
 		case invoked, done, confirm, clarify: // they imply states, and the next change may leave one of those
-			free[who] = true
+			mayImply[who] = true
 			continue
 		default:
 			continue
@@ -209,7 +209,7 @@ func judgeChain(f follower) Finding {
 		if !ok {
 			was = "idle"
 		}
-		implied := free[who] && (from == "calling_tool" || from == "awaiting_input" || from == "thinking")
+		implied := mayImply[who] && (from == "calling_tool" || from == "awaiting_input" || from == "thinking")
 		if from != was && !implied {
 			return failFinding(fmt.Sprintf("state.changed leaves %s where the state was %s", quoteText(from),
 				quoteText(was)), m.Entry)
@@ -217,7 +217,7 @@ func judgeChain(f follower) Finding {
 		if from == m.stringMember("to_state") {
 			return failFinding("state.changed goes from "+quoteText(from)+" to itself", m.Entry)
 		}
-		now[who], free[who] = m.stringMember("to_state"), false
+		now[who], mayImply[who] = m.stringMember("to_state"), false
 	}
 	if changes == 0 {
 		return nothingToJudge("no state.changed came")
@@ -285,7 +285,7 @@ func judgePairs(f follower) Finding {
 // eachCall makes a judge of a recording of a judge of each call that was completed, with its two
 // events, to any subscriber. Without such a call it is inconclusive.
 func eachCall(judge func(f follower, began, over message) Finding) func(*Recording) Finding {
-	judged := eachSession(func(f follower) Finding {
+	return mustCome(eachSession(func(f follower) Finding {
 		last := nothingToJudge("no call was completed")
 		list := ofTypes(f.list, invoked, done)
 		for i, over := range list {
@@ -299,10 +299,5 @@ func eachCall(judge func(f follower, began, over message) Finding) func(*Recordi
 			}
 		}
 		return last
-	})
-	return func(r *Recording) Finding {
-		f := judged(r)
-		f.none = false
-		return f
-	}
+	}))
 }

@@ -618,6 +618,7 @@ func judgeRenegotiation(judge func(r *Recording, a, b message) Finding) func(*Re
 
 // judgeRate judges whether more events came on a link, in any span between two arrivals, than the
 // agreed rate allows. A quarter of a second is allowed for what a network delivers together (D-49).
+// Without an agreed rate the finding is the zero one.
 func judgeRate(r *Recording) (f Finding) {
 	for link := 0; f.Verdict != Fail; link++ {
 		if _, ok := r.firstAnswer(link); !ok {

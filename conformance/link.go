@@ -92,9 +92,9 @@ func (l *link) noteRefusal(err error) {
 	}
 }
 
-// readLoop records what comes on the link until the link ends, and opens a broken stream again, up
-// to three times. It is a goroutine of its own; l.end says why it ended, once l.readerDone is
-// closed.
+// readLoop records what comes on the link until the link ends or the recording is full, and opens a
+// broken stream again, up to three times. It is a goroutine of its own; l.end says why it ended,
+// once l.readerDone is closed.
 func (l *link) readLoop() {
 	defer close(l.readerDone)
 	reopened := 0
@@ -139,8 +139,8 @@ func receivedEntry(conn transports.Conn, e Entry) Entry {
 	return e
 }
 
-// breakStream breaks the event stream, which stays so until find, and reports whether there is one
-// that can be opened again.
+// breakStream breaks the event stream, which stays so until restoreStream, and reports whether
+// there is one that can be opened again.
 func (l *link) breakStream() bool {
 	breaks, is := l.conn.(interface{ Cut() })
 	if _, again := l.conn.(transports.Reopener); !is || !again {

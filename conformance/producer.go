@@ -305,7 +305,7 @@ func (h *producerHarness) isUnreached(rec *Recording) bool {
 // unreachedError says why the agent was not there, and what was noticed of it.
 func (h *producerHarness) unreachedError(rec *Recording) error {
 	err := h.links[0].unreachedReason()
-	if noticed := rec.firstViolation(); noticed != "" {
+	if noticed := rec.firstViolations(); noticed != "" {
 		err = fmt.Errorf("%s: %w", noticed, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)

@@ -216,16 +216,7 @@ func (h *producerHarness) awaitEvent(l *link, limit time.Duration, types ...stri
 			left = min(left, patience)
 		}
 		more := func(r *Recording) bool { return len(r.Entries) > heard || over(r) }
-		came := false
-		for end := time.Now().Add(left); !came && h.ctx.Err() == nil && !h.recorder.isFull() &&
-			time.Now().Before(end); {
-			came = h.recorder.awaitCondition(h.ctx, min(time.Until(end), max(time.Until(word), 0)), more)
-			if rest := time.Until(end); !came && rest > 0 && !time.Now().Before(word) {
-				h.reportWaiting(l, rest, types)
-				word = time.Now().Add(reminding)
-			}
-		}
-		if !came || over(h.recorder.snapshot()) {
+		if !h.awaitReporting(l, left, &word, types, more) || over(h.recorder.snapshot()) {
 			break
 		}
 	}
@@ -233,6 +224,22 @@ func (h *producerHarness) awaitEvent(l *link, limit time.Duration, types ...stri
 		return message{}, false
 	}
 	return got[0], true
+}
+
+// awaitReporting waits until is reports true, and returns whether it did within limit. From word on
+// it reports to Progress, again and again, that the run waits for an event of these types on a link,
+// and moves word to the time of the next report.
+func (h *producerHarness) awaitReporting(l *link, limit time.Duration, word *time.Time, types []string,
+	is func(*Recording) bool) (came bool) {
+	end := time.Now().Add(limit)
+	for !came && h.ctx.Err() == nil && !h.recorder.isFull() && time.Now().Before(end) {
+		came = h.recorder.awaitCondition(h.ctx, min(time.Until(end), max(time.Until(*word), 0)), is)
+		if rest := time.Until(end); !came && rest > 0 && !time.Now().Before(*word) {
+			h.reportWaiting(l, rest, types)
+			*word = time.Now().Add(reminding)
+		}
+	}
+	return came
 }
 
 // reportWaiting reports to the caller's Progress what the run waits for.
@@ -264,7 +271,8 @@ func namesDecidingEvent(garbled []byte) bool {
 	})
 }
 
-// isSilenced reports whether nothing more comes on a link.
+// isSilenced reports whether nothing more is to be expected on a link: it was never there, or has
+// ended, the driver failed, or a session began under an id that another had before.
 func (h *producerHarness) isSilenced(r *Recording, l *link) bool {
 	_, over := r.noteOn(l.index, noteClosed)
 	return over || l.dead || r.DriverErr != nil ||
@@ -285,11 +293,12 @@ func (h *producerHarness) mayStaySilent(l *link) bool {
 func (h *producerHarness) awaitSessionEnd(l *link, limit time.Duration) {
 	_, ended := h.awaitEvent(l, limit, completed, errored, cancelled)
 	r := h.recorder.snapshot()
-	h.mute = !ended && limit >= slow && !h.isSilenced(r, l) && !r.hasViolation() &&
-		len(r.unreadableOn(l.index)) == 0 &&
-		len(r.messagesOn(l.index, false)) == 1 &&
-		len(ofTypes(r.messagesOn(l.index, false), "subscription.accepted")) == 1
-	h.endless = h.endless || !ended && limit >= slow && !h.isSilenced(r, l) && len(r.eventsOn(l.index)) > 0
+	wasAwaited := !ended && limit >= slow && !h.isSilenced(r, l)
+	came := r.messagesOn(l.index, false)
+	onlyAccepted := len(came) == 1 && len(ofTypes(came, "subscription.accepted")) == 1
+	isReadable := !r.hasViolation() && len(r.unreadableOn(l.index)) == 0
+	h.mute = wasAwaited && onlyAccepted && isReadable
+	h.endless = h.endless || wasAwaited && len(r.eventsOn(l.index)) > 0
 }
 
 // pauseFor lets time go by in which something might come.
@@ -361,7 +370,7 @@ func (h *producerHarness) subscribeAnother(more object) *link {
 }
 
 // couldAnswer reports whether a subscriber in a scenario run or those before it still listens who
-// may be asked.
+// may be asked. h may be nil, which is no run.
 func (h *producerHarness) couldAnswer() bool {
 	for ; h != nil; h = h.before {
 		select {
@@ -376,7 +385,7 @@ func (h *producerHarness) couldAnswer() bool {
 }
 
 // awaitListeners waits until no subscriber listens any more in a scenario run and those before it.
-// It reports whether any subscriber did.
+// It reports whether any subscriber did. h may be nil, which is no run.
 func (h *producerHarness) awaitListeners() (did bool) {
 	for ; h != nil; h = h.before {
 		select {

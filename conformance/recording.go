@@ -95,8 +95,7 @@ func (t *recorder) addEntry(e Entry) bool {
 	return !t.full
 }
 
-// isFull reports whether the recording has reached its limit of bytes, so that nothing more is
-// added.
+// isFull reports whether the recording has reached its limits, so that nothing more is added.
 func (t *recorder) isFull() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

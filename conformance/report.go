@@ -138,19 +138,18 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	var causes []string
 	for i, res := range r.Results { // next to the summary: a listener to the report should not have to go back
-		if res.Verdict == Pass || res.Verdict == Skipped || isUnproved(&res) &&
-			slices.Contains(causes, cmp.Or(res.cause, res.Seen)) {
+		wasNamed := isUnproved(&res) && slices.Contains(causes, res.causeOrSeen())
+		if res.Verdict == Pass || res.Verdict == Skipped || wasNamed {
 			continue
 		}
 		writeResult(&b, &res)
 		var also []string // one cause keeps many cases from being judged, and is told once
 		for _, other := range r.Results[i+1:] {
-			if isUnproved(&res) && isUnproved(&other) &&
-				cmp.Or(other.cause, other.Seen) == cmp.Or(res.cause, res.Seen) {
+			if isUnproved(&res) && isUnproved(&other) && other.causeOrSeen() == res.causeOrSeen() {
 				also = append(also, other.Case.ID()+" "+other.Case.Name)
 			}
 		}
-		if causes = append(causes, cmp.Or(res.cause, res.Seen)); len(also) > 0 {
+		if causes = append(causes, res.causeOrSeen()); len(also) > 0 {
 			fmt.Fprintf(&b, "%s for the same reason: %s.\n", res.verdictLabel(), strings.Join(also, ", "))
 		}
 	}
@@ -170,6 +169,10 @@ func (r *Report) WriteText(w io.Writer) error {
 
 // isUnproved reports whether a result is inconclusive and was not known to be.
 func isUnproved(res *Result) bool { return res.Verdict == Inconclusive && !res.Known }
+
+// causeOrSeen returns what cases that could not be judged may have in common: the cause or, where
+// none is known, what was seen.
+func (res *Result) causeOrSeen() string { return cmp.Or(res.cause, res.Seen) }
 
 // verdictLabel returns the verdict as it is written. What a case is about may never have happened;
 // then it is not run, and says no more.

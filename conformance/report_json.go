@@ -24,6 +24,41 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return err
 }
 
+// jsonReport is a report as JSON: first the members of the published layouts, then those of this
+// suite.
+type jsonReport struct {
+	AAEPSpecVersion  string            `json:"aaep_spec_version"`
+	AAEPVersion      string            `json:"aaep_version"`
+	SuiteVersion     string            `json:"suite_version"`
+	ConformanceLevel int               `json:"conformance_level"`
+	Endpoint         string            `json:"endpoint"`
+	StartedAt        string            `json:"started_at"`
+	CompletedAt      string            `json:"completed_at"`
+	DurationSeconds  float64           `json:"duration_seconds"`
+	Verdict          string            `json:"verdict"`
+	Result           string            `json:"result"`
+	TestsRun         int               `json:"tests_run"`
+	TestsPassed      int               `json:"tests_passed"`
+	TestsFailed      int               `json:"tests_failed"`
+	TestsSkipped     int               `json:"tests_skipped"`
+	PassRate         float64           `json:"pass_rate"`
+	Metadata         map[string]string `json:"metadata"`
+	TestResults      []jsonResult      `json:"test_results"`
+	Failures         []jsonResult      `json:"failures"`
+
+	TargetKind     string          `json:"target_kind"`
+	Implementation string          `json:"implementation,omitzero"`
+	Transport      string          `json:"transport,omitzero"`
+	Profile        string          `json:"profile,omitzero"`
+	Partial        bool            `json:"partial"`
+	Interrupted    bool            `json:"interrupted"`
+	Claim          string          `json:"claim,omitzero"`
+	Warnings       []string        `json:"warnings,omitzero"`
+	Stale          []string        `json:"stale_known_failures,omitzero"`
+	Counts         map[Verdict]int `json:"counts"`
+	Plays          []runSummary    `json:"plays"`
+}
+
 // MarshalJSON writes the report as WriteJSON has it: first the members of the published layouts,
 // then those of this suite.
 func (r *Report) MarshalJSON() ([]byte, error) {
@@ -47,70 +82,39 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		rate = float64(r.Counts[Pass]) / float64(run)
 	}
 	version := r.Suite + " " + r.SuiteVersion
-	return jsonv2.Marshal(struct {
-		AAEPSpecVersion  string            `json:"aaep_spec_version"`
-		AAEPVersion      string            `json:"aaep_version"`
-		SuiteVersion     string            `json:"suite_version"`
-		ConformanceLevel int               `json:"conformance_level"`
-		Endpoint         string            `json:"endpoint"`
-		StartedAt        string            `json:"started_at"`
-		CompletedAt      string            `json:"completed_at"`
-		DurationSeconds  float64           `json:"duration_seconds"`
-		Verdict          string            `json:"verdict"`
-		Result           string            `json:"result"`
-		TestsRun         int               `json:"tests_run"`
-		TestsPassed      int               `json:"tests_passed"`
-		TestsFailed      int               `json:"tests_failed"`
-		TestsSkipped     int               `json:"tests_skipped"`
-		PassRate         float64           `json:"pass_rate"`
-		Metadata         map[string]string `json:"metadata"`
-		TestResults      []jsonResult      `json:"test_results"`
-		Failures         []jsonResult      `json:"failures"`
-
-		TargetKind     string          `json:"target_kind"`
-		Implementation string          `json:"implementation,omitzero"`
-		Transport      string          `json:"transport,omitzero"`
-		Profile        string          `json:"profile,omitzero"`
-		Partial        bool            `json:"partial"`
-		Interrupted    bool            `json:"interrupted"`
-		Claim          string          `json:"claim,omitzero"`
-		Warnings       []string        `json:"warnings,omitzero"`
-		Stale          []string        `json:"stale_known_failures,omitzero"`
-		Counts         map[Verdict]int `json:"counts"`
-		Plays          []runSummary    `json:"plays"`
-	}{r.SpecVersion, r.SpecVersion, version, r.Level, r.Target, aaep.FormatTimestamp(r.Began),
-		aaep.FormatTimestamp(r.Date),
-		r.Date.Sub(r.Began).Round(time.Millisecond).Seconds(), verdict, verdict, len(r.Results), r.Counts[Pass],
-		r.Counts[Fail] + r.Counts[Inconclusive] + r.Counts[Deviation], r.Counts[Skipped], rate,
-		map[string]string{"aaep_spec_version": r.SpecVersion, "suite_version": version}, all, failures,
-		r.Kind, r.Name, r.Transport, r.Profile, r.Partial, r.Interrupted, r.Claim(), r.Warnings, r.Stale, r.Counts,
-		r.plays})
+	return jsonv2.Marshal(jsonReport{
+		AAEPSpecVersion: r.SpecVersion, AAEPVersion: r.SpecVersion, SuiteVersion: version,
+		ConformanceLevel: r.Level, Endpoint: r.Target,
+		StartedAt: aaep.FormatTimestamp(r.Began), CompletedAt: aaep.FormatTimestamp(r.Date),
+		DurationSeconds: r.Date.Sub(r.Began).Round(time.Millisecond).Seconds(),
+		Verdict:         verdict, Result: verdict,
+		TestsRun: len(r.Results), TestsPassed: r.Counts[Pass],
+		TestsFailed:  r.Counts[Fail] + r.Counts[Inconclusive] + r.Counts[Deviation],
+		TestsSkipped: r.Counts[Skipped], PassRate: rate,
+		Metadata:    map[string]string{"aaep_spec_version": r.SpecVersion, "suite_version": version},
+		TestResults: all, Failures: failures,
+		TargetKind: r.Kind, Implementation: r.Name, Transport: r.Transport, Profile: r.Profile,
+		Partial: r.Partial, Interrupted: r.Interrupted, Claim: r.Claim(), Warnings: r.Warnings,
+		Stale: r.Stale, Counts: r.Counts, Plays: r.plays,
+	})
 }
 
 // ReadReport reads a report that WriteJSON wrote, for ProducerRun.Resume and SubscriberRun.Resume.
 // Of each result it has what those need: its verdict, what was seen and the evidence. Another file
 // is an error.
 func ReadReport(r io.Reader) (*Report, error) {
-	var file struct {
-		Kind         string       `json:"target_kind"`
-		SuiteVersion string       `json:"suite_version"`
-		Level        int          `json:"conformance_level"`
-		Target       string       `json:"endpoint"`
-		CompletedAt  string       `json:"completed_at"`
-		Results      []jsonResult `json:"test_results"`
-		Plays        []runSummary `json:"plays"`
-	}
+	var file jsonReport
 	if err := jsonv2.UnmarshalRead(r, &file); err != nil {
 		return nil, fmt.Errorf("conformance: the file is no report in JSON: %w", err)
 	}
 	date, ok := aaep.ParseTimestamp(file.CompletedAt)
 	suite, version, _ := strings.Cut(file.SuiteVersion, " ")
-	if !ok || file.Kind == "" || version == "" {
+	if !ok || file.TargetKind == "" || version == "" {
 		return nil, errors.New("conformance: the file is no report of this suite; it has no target_kind, suite_version or completed_at")
 	}
-	report := &Report{Kind: file.Kind, Suite: suite, SuiteVersion: version, Level: file.Level, Target: file.Target,
+	report := &Report{Kind: file.TargetKind, Suite: suite, SuiteVersion: version, Level: file.ConformanceLevel, Target: file.Endpoint,
 		Date: date, plays: file.Plays}
-	for _, res := range file.Results {
+	for _, res := range file.TestResults {
 		report.Results = append(report.Results,
 			Result{Case: Case{Name: res.Name}, Verdict: res.Verdict, Play: res.Play, Seen: res.Message,
 				Evidence: res.Evidence})
@@ -118,8 +122,8 @@ func ReadReport(r io.Reader) (*Report, error) {
 	return report, nil
 }
 
-// settledResult returns what an earlier report says of a case, if that need not be judged again. A
-// nil report says nothing.
+// settledResult returns what an earlier report says of a case, and whether the case need not be
+// judged again: it was judged, or skipped for a reason of its own. A nil report has none.
 func (r *Report) settledResult(c Case) (Result, bool) {
 	if r == nil {
 		return Result{}, false
@@ -130,7 +134,8 @@ func (r *Report) settledResult(c Case) (Result, bool) {
 	}
 	res := r.Results[i]
 	res.Case = c
-	return res, res.Verdict != Inconclusive && (res.Verdict != Skipped || res.Seen != notPlayed && res.Seen != notAsked)
+	wasLeftOut := res.Verdict == Skipped && (res.Seen == notPlayed || res.Seen == notAsked)
+	return res, res.Verdict != Inconclusive && !wasLeftOut
 }
 
 // resumeFrom takes over the timelines of an earlier report of the same role, suite, level and

@@ -179,7 +179,7 @@ func (t *targetHistory) addRun(rec *Recording) {
 // seen, the driver's error or that the target ended.
 func (r *Recording) noConnectionError() error {
 	err := ErrUnreachable
-	if noticed := r.firstViolation(); noticed != "" {
+	if noticed := r.firstViolations(); noticed != "" {
 		err = fmt.Errorf("%w: %s", err, noticed)
 	}
 	switch _, gone := r.noteOn(0, noteGone+noError); {

@@ -161,39 +161,7 @@ func sendEdgeCases(h *subscriberHarness) {
 	s := sessionID()
 	c.emitEvent(c.newEvent("oddstart", s, started, "Something odd", nil))
 	for _, odd := range edgeCases {
-		e := withMembers(c.newEvent(labelOf(odd.Name), s, invoked, odd.say, toolCall()), odd.more)
-		if e["type"] != invoked {
-			delete(e, "tool")
-			delete(e, "tool_call_id")
-		}
-		switch odd.Name {
-		case "spelled-out":
-			e["session_id"] = sessionID()
-		case "other-stamp":
-			e["timestamp"] = otherStamp()
-		case "long-session":
-			c.emitEvent(c.newEvent("longname", e["session_id"].(string), started, "A long name", nil))
-		}
-		if odd.Name == "id-case" {
-			id := eventID("")
-			c.emitEvent(withMembers(e, object{"event_id": id + strings.ToUpper(labelOf(odd.Name))}))
-			e["event_id"] = id + labelOf(odd.Name)
-		}
-		if e["type"] == errored || e["type"] == state || e["type"] == output { // the session goes on
-			e["session_id"] = sessionID()
-			c.emitEvent(c.newEvent("administration", e["session_id"].(string), started, "Asking the administration",
-				nil))
-		}
-		id, _ := e["event_id"].(string)
-		if odd.raw != nil { // emit would write it in the usual way
-			c.enterState(s, "calling_tool")
-		}
-		if odd.raw == nil {
-			id = c.emitEvent(e)
-		} else if c.awaitRate(e); !c.sendBytes(odd.raw(encodeObject(e)), id) { // a link of lines carries no line ends
-			c.sendBytes(bytes.ReplaceAll(odd.raw(encodeObject(e)), []byte("\n"), []byte(" ")), id)
-		}
-		if id != "" {
+		if id := c.sendEdgeCase(s, odd); id != "" {
 			h.awaitPresented(id, odd.say)
 		}
 	}
@@ -239,6 +207,42 @@ var almostJSON = []struct {
 var wrongCase = []struct{ label, without, name, as string }{
 	{"casecontext", "nocontext", "@context", "@Context"}, {"casesession", "nosession", "session_id", "Session_ID"},
 	{"casetime", "notime", "timestamp", "Timestamp"}}
+
+// sendEdgeCase sends an edge case in a session, or in one of its own where its event ends or changes
+// that, and returns the id of the event; "" where the target did not ask for it.
+func (c *targetConn) sendEdgeCase(session string, odd edgeCase) string {
+	e := withMembers(c.newEvent(labelOf(odd.Name), session, invoked, odd.say, toolCall()), odd.more)
+	if e["type"] != invoked {
+		delete(e, "tool")
+		delete(e, "tool_call_id")
+	}
+	switch odd.Name {
+	case "spelled-out":
+		e["session_id"] = sessionID()
+	case "other-stamp":
+		e["timestamp"] = otherStamp()
+	case "long-session":
+		c.emitEvent(c.newEvent("longname", e["session_id"].(string), started, "A long name", nil))
+	case "id-case": // two events whose ids differ in the case of letters alone
+		id := eventID("")
+		c.emitEvent(withMembers(e, object{"event_id": id + strings.ToUpper(labelOf(odd.Name))}))
+		e["event_id"] = id + labelOf(odd.Name)
+	}
+	if e["type"] == errored || e["type"] == state || e["type"] == output { // the session goes on
+		e["session_id"] = sessionID()
+		c.emitEvent(c.newEvent("administration", e["session_id"].(string), started, "Asking the administration", nil))
+	}
+	if odd.raw == nil {
+		return c.emitEvent(e)
+	}
+	id, _ := e["event_id"].(string)
+	c.enterState(session, "calling_tool") // emitEvent would, and writes the event in the usual way
+	c.awaitRate(e)
+	if raw := odd.raw(encodeObject(e)); !c.sendBytes(raw, id) { // a link of lines carries no line ends
+		c.sendBytes(bytes.ReplaceAll(raw, []byte("\n"), []byte(" ")), id)
+	}
+	return id
+}
 
 // sendGarbage is the scenario in which messages that cannot be read come between valid events.
 func sendGarbage(h *subscriberHarness) {

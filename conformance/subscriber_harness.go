@@ -160,7 +160,7 @@ func (h *subscriberHarness) awaitCondition(limit time.Duration, is func(*Recordi
 func (h *subscriberHarness) afterViolation(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
 	h.running.Go(func() {
-		if h.recorder.awaitCondition(ctx, maxRunTime, func(r *Recording) bool { return r.firstViolation() != "" }) {
+		if h.recorder.awaitCondition(ctx, maxRunTime, func(r *Recording) bool { return r.firstViolations() != "" }) {
 			h.recorder.awaitCondition(ctx, correctionTime, func(*Recording) bool { return false })
 			close(over)
 		}
@@ -204,8 +204,8 @@ func (h *subscriberHarness) nextConn(limit time.Duration) *targetConn {
 	}
 }
 
-// beginConn begins a call, and waits for its request. Who says nothing may know no handshake, which
-// Level 3 alone asks for: they just get events.
+// beginConn begins a connection of the target, and waits for its request. A target that sends none
+// may know no handshake, which Level 3 alone asks for; it is sent events all the same.
 func (h *subscriberHarness) beginConn(conn transports.Conn) *targetConn {
 	c := &targetConn{harness: h, index: len(h.conns), conn: conn, id: "sub_" + randomID(),
 		streams: make(chan transports.Stream), states: map[string]string{}}

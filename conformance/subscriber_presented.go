@@ -66,7 +66,7 @@ func (r *Recording) whyUnobservable() string {
 			return why + "; " + e.Note
 		}
 	}
-	if noticed := r.firstViolation(); noticed != "" {
+	if noticed := r.firstViolations(); noticed != "" {
 		why += "; " + noticed
 	}
 	return why
@@ -115,8 +115,8 @@ func judgeWith(judge func(*Recording) Finding, others ...func(*Recording) Findin
 	}
 }
 
-// judgePresentsAny judges that the target still presents anything: one of two events of different
-// types.
+// judgePresentsAny judges that the target still presents anything: of the events with these labels,
+// the first that was presented, or that cannot be judged, decides; where all fail, the last.
 func judgePresentsAny(labels ...string) func(*Recording) Finding {
 	return func(r *Recording) (f Finding) {
 		for _, label := range labels {
@@ -128,8 +128,9 @@ func judgePresentsAny(labels ...string) func(*Recording) Finding {
 	}
 }
 
-// judgeIfConnectedAt judges that the target does not leave after the event with a label, or after
-// it was accepted, and then as judge does.
+// judgeIfConnectedAt judges that the target does not leave after the event with a label or, for an
+// empty label, after its acceptance, and then as judge does. Where that was never sent, it only
+// judges as judge does.
 func judgeIfConnectedAt(label string, judge func(*Recording) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
 		from := -1
@@ -405,13 +406,13 @@ func emitUrgentEvents(h *subscriberHarness) {
 // sent before it take long to present.
 func judgeAtOnce(label string) func(*Recording) Finding {
 	return judgePresented(label, func(r *Recording, m message, text string) Finding {
+		othersPresented := false
 		for i := range 6 {
-			if e, ok := r.eventLabelled(fmt.Sprintf("long%d", i)); ok && r.textOf(e.stringMember("event_id")) != "" {
-				break
-			}
-			if i == 5 {
-				return inconclusiveFinding("nothing else was presented, so nothing could wait")
-			}
+			e, ok := r.eventLabelled(fmt.Sprintf("long%d", i))
+			othersPresented = othersPresented || ok && r.textOf(e.stringMember("event_id")) != ""
+		}
+		if !othersPresented {
+			return inconclusiveFinding("nothing else was presented, so nothing could wait")
 		}
 		got := r.presentedLines(m.stringMember("event_id"))
 		if len(got) == 0 || got[0].At.Sub(m.At) > r.limit {

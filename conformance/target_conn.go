@@ -114,7 +114,8 @@ func (c *targetConn) sendBytes(data []byte, eventID string) bool {
 }
 
 // sendOnStream sends an event over the target's newest stream and reports whether it was sent.
-// Where there is none it waits, once, for one to be opened.
+// Where there is none it waits for one to be opened; after it has waited in vain once, it waits no
+// more until there is one.
 func (c *targetConn) sendOnStream(ctx context.Context, ev transports.Event) bool {
 	var refused <-chan struct{}
 	if c.open == nil && !c.lacksStream {
@@ -122,9 +123,9 @@ func (c *targetConn) sendOnStream(ctx context.Context, ev transports.Event) bool
 	}
 	late := ctx.Done()
 	if c.lacksStream {
-		never, cancel := context.WithCancel(ctx)
-		cancel()
-		late = never.Done()
+		closed := make(chan struct{})
+		close(closed)
+		late = closed
 	}
 	for {
 		select {

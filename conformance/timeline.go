@@ -69,7 +69,8 @@ func (p runSummary) drawTimeline() timeline {
 	}
 	for _, m := range p.Marks {
 		s := shape{Tip: fmt.Sprintf("%.3f s: %s", m.Seconds, m.Type)}
-		at, y := x(m.Seconds), float64(t.Lanes[(m.Link+lanes)%lanes].Y)
+		laneOf := (m.Link + lanes) % lanes // hookLink is -1, and its lane the last
+		at, y := x(m.Seconds), float64(t.Lanes[laneOf].Y)
 		switch {
 		case m.Sent && !m.Session: // a triangle that points up, to the target
 			s.Class, s.Path = "sent", fmt.Sprintf("M%.1f %.1fl5 9h-10z", at, y+3)
@@ -109,7 +110,7 @@ func (b budget) drawChart(times []float64, span float64, x func(float64) float64
 	c.Budget = y(b.PerSecond)
 	var path strings.Builder
 	fmt.Fprintf(&path, "M%.1f %d", x(0), c.Base)
-	n, gone := 0, 0
+	n, gone := 0, 0 // an event counts from when it came until a second later, when it is gone
 	for came := 0; came < len(times) || gone < len(times); {
 		var at float64
 		if came < len(times) && (gone == came || times[came] < times[gone]+1) {

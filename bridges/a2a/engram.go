@@ -339,9 +339,10 @@ func eventsIn(parts []part) iter.Seq[*engramEvent] {
 	}
 }
 
-// applyEvent applies an event, once and in the order of its versions. A change that does not fit
-// what is known has the record read anew. Beyond maxRecords records, new ones are left out, and
-// that is said once.
+// applyEvent applies an event, once and in the order of its versions; one that is outside
+// Config.Prefix is left out. A change that does not fit what is known has the record read anew.
+// Beyond maxRecords records, new ones are left out, and that is said once. A sequence that goes
+// back shows that each key has its own, so that no later subscription can go on after one of them.
 func (r *records) applyEvent(ctx context.Context, e *engramEvent) {
 	key := e.Key.Key
 	if !strings.HasPrefix(key, r.cfg.Prefix) || e.Version < 0 {
@@ -520,9 +521,7 @@ func (r *records) flushChanges() {
 
 // announceResult emits a sentence as an output of its own, which later news does not replace.
 func (r *records) announceResult(text string) {
-	out := r.s.Output()
-	out.WriteString(text)
-	out.Close()
+	bridge.AnnounceResult(r.s, text)
 	r.enterIdle()
 }
 
@@ -567,8 +566,8 @@ func (r *records) askNext() {
 var errChanged = errors.New("a2a: the record has changed")
 
 // writeAnswer writes the user's answer into the record, unless the record has changed since they
-// were asked. It announces what came of it. Then it asks for the next approval. The goroutine that
-// owns r calls it.
+// were asked. It announces what came of it, and asks for the next approval. A question that was
+// withdrawn or not answered writes nothing. The goroutine that owns r calls it.
 func (r *records) writeAnswer(ctx context.Context, a approval) {
 	r.withdraw()
 	r.asking = ""

@@ -146,7 +146,9 @@ func (s *Server) serveMessage(a *answerer, r *http.Request, c *call, principal s
 		a.streamTask(r, t)
 		return
 	}
-	if wait := c.Params.Configuration; !wait.Return && (wait.Blocking == nil || *wait.Blocking) {
+	configuration := c.Params.Configuration
+	isBlocking := configuration.Blocking == nil || *configuration.Blocking // as 0.3 calls it
+	if !configuration.Return && isBlocking {
 		http.NewResponseController(a.w).SetWriteDeadline(time.Time{})
 		if t.awaitEnd(r.Context()) != nil {
 			return // the client is gone; the task goes on

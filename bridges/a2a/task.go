@@ -217,7 +217,8 @@ func (t *Task) runTask(ctx context.Context, start func(context.Context)) {
 		<-t.asking
 	}
 	t.err = t.finishSession(err)
-	if t.ID() != "" && (t.over || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)) {
+	wasStopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if goesOn := wasStopped && !t.over; t.ID() != "" && !goesOn {
 		t.remember(memoryLine{Over: true})
 	}
 	a := t.agent
@@ -246,9 +247,7 @@ func (t *Task) followTask(ctx context.Context) error {
 				}
 				continue
 			}
-			if err := t.takeUpdate(ctx, u); err != nil {
-				return err
-			}
+			t.takeUpdate(ctx, u)
 		case <-t.news:
 			if t.stream != nil { // which brings it, too, unless it is broken
 				t.wake.Reset(streamLag)
@@ -277,9 +276,10 @@ func (t *Task) followTask(ctx context.Context) error {
 	return nil
 }
 
-// takeUpdate applies an update that the stream brought. What came before it may be missing after a
-// reconnection; then the whole task is fetched. The error is that of fetching.
-func (t *Task) takeUpdate(ctx context.Context, u update) error {
+// takeUpdate applies an update that the stream brought. Where what came before it may be missing,
+// after a reconnection or an update that cannot be read, the whole task is fetched instead, now and
+// for each later update of this stream. An update of another task is left out.
+func (t *Task) takeUpdate(ctx context.Context, u update) {
 	t.lastNews, t.retry, t.unsent = time.Now(), bridge.FirstRetry, nil
 	t.wake.Reset(silentTime)
 	first := t.fresh
@@ -301,7 +301,6 @@ func (t *Task) takeUpdate(ctx context.Context, u update) error {
 	case u.Artifact != nil && t.isMine(u.Artifact.TaskID):
 		t.announceChunk(u.Artifact)
 	}
-	return nil
 }
 
 // isMine reports whether an update with a task's id is of this task, which gets its id from the

@@ -192,11 +192,15 @@ func (t *taskAnnouncer) announceReply(m *message) {
 }
 
 // isNewStatus reports whether a status is one that was not applied yet, and remembers it, for at
-// most maxStatuses. A task that is over has none.
+// most maxStatuses. One that has no key is new where its state is, or it says something. A task
+// that is over has none.
 func (t *taskAnnouncer) isNewStatus(s taskStatus) bool {
 	key := s.statusKey()
-	if t.over || s.stateName() == "" || key != "" && t.statuses[key] ||
-		key == "" && s.stateName() == t.now && s.messageText() == "" {
+	wasApplied := t.statuses[key]
+	if key == "" {
+		wasApplied = s.stateName() == t.now && s.messageText() == ""
+	}
+	if t.over || s.stateName() == "" || wasApplied {
 		return false
 	}
 	if key != "" && len(t.statuses) < maxStatuses {

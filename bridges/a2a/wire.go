@@ -78,7 +78,8 @@ type part struct {
 	} `json:"file,omitzero"` // of 0.3
 }
 
-// textOf returns the text of parts; of data it describes the content, and what is neither it names.
+// textOf returns the text of parts, one behind the other. Of data it describes the content in
+// brackets, and what is neither text nor data is named there.
 func textOf(parts []part) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -86,27 +87,27 @@ func textOf(parts []part) string {
 		case p.Text != nil:
 			b.WriteString(*p.Text)
 		case p.Data != nil:
-			b.WriteString(strings.TrimSuffix(describeFile("Data", p.Filename, ""), ".) ") + ": " +
-				bridge.Describe(p.Data) + ".) ")
+			b.WriteString("(" + describeFile("Data", p.Filename, "") + ": " + bridge.Describe(p.Data) + ".) ")
 		case p.File != nil:
-			b.WriteString(describeFile("A file", p.File.Name, p.File.MIMEType))
+			b.WriteString("(" + describeFile("A file", p.File.Name, p.File.MIMEType) + ".) ")
 		default:
-			b.WriteString(describeFile("A file", p.Filename, p.MediaType))
+			b.WriteString("(" + describeFile("A file", p.Filename, p.MediaType) + ".) ")
 		}
 	}
 	return b.String()
 }
 
-// describeFile says that there is something of a name and a media type.
+// describeFile returns a noun with the name and the media type of what it stands for, as far as
+// they are known.
 func describeFile(noun, name, kind string) string {
-	text := "(" + noun
+	text := noun
 	if name = toolwords.Label(name); name != "" {
 		text += ", " + name
 	}
 	if kind = toolwords.Label(kind); kind != "" {
 		text += ", of the kind " + kind
 	}
-	return text + ".) "
+	return text
 }
 
 // upperFirst returns a text of ours, which begins with a letter of ASCII, with a capital at its

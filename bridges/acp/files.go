@@ -197,9 +197,10 @@ func (cfg Config) resolvePath(path string) (string, error) {
 // errMeanwhile is returned by replaceFile, and answered to the agent.
 var errMeanwhile = errors.New("the file has changed since its text was compared; nothing was written")
 
-// replaceFile replaces the text of a file in the folder, if its text is still old; nil stands for
-// no file. The path is one that resolvePath returned, and a link that has come into it since is an
-// error. The new text is written beside the file and renamed.
+// replaceFile replaces the text of a file in the folder, if its text is still old, where nil stands
+// for no file; else the error is errMeanwhile. The path is one that resolvePath returned, and a
+// link that has come into it since is errMeanwhile too. The new text is written beside the file and
+// renamed.
 func (cfg Config) replaceFile(path string, old *string, text string) error {
 	root, name, err := cfg.openFolder(path)
 	if err != nil {
@@ -209,16 +210,9 @@ func (cfg Config) replaceFile(path string, old *string, text string) error {
 	if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err
 	}
-	mode := fs.FileMode(0o666) // less what the process masks
-	for dir := name; dir != "."; dir = filepath.Dir(dir) {
-		switch info, err := root.Lstat(dir); {
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return err
-		case err == nil && info.Mode()&fs.ModeSymlink != 0:
-			return errMeanwhile
-		case err == nil && dir == name:
-			mode = info.Mode().Perm()
-		}
+	mode, err := fileMode(root, name)
+	if err != nil {
+		return err
 	}
 	temporary := filepath.Join(filepath.Dir(name), ".aaep-"+rand.Text())
 	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -252,6 +246,24 @@ type grantedAction struct {
 	path, text string
 	old        *string // what the file had, as the agent told it; nil is that there was none
 	command    string
+}
+
+// fileMode returns the mode of a file in a folder, or that of a new file where there is none. A link
+// at it, or on the way to it, is errMeanwhile.
+func fileMode(root *os.Root, name string) (fs.FileMode, error) {
+	mode := fs.FileMode(0o666) // less what the process masks
+	for place := name; place != "."; place = filepath.Dir(place) {
+		switch info, err := root.Lstat(place); {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return 0, err
+		case info.Mode()&fs.ModeSymlink != 0:
+			return 0, errMeanwhile
+		case place == name:
+			mode = info.Mode().Perm()
+		}
+	}
+	return mode, nil
 }
 
 // keepGrants records the changes, or the command, that the user allowed, so that the agent's

@@ -152,11 +152,12 @@ func (p *peer) handleLine(line []byte) {
 		}
 		return
 	}
-	answers := (m.Result == nil) != (m.Error == nil)
+	isRequest := m.Method != nil && m.Result == nil && m.Error == nil
+	isAnswer := m.Method == nil && (m.Result == nil) != (m.Error == nil)
 	switch {
-	case m.JSONRPC != "2.0", m.Method != nil && (m.Result != nil || m.Error != nil), m.Method == nil && !answers:
+	case m.JSONRPC != "2.0", !isRequest && !isAnswer:
 		p.lost("a message that is neither a request nor an answer")
-	case m.Method == nil:
+	case isAnswer:
 		p.handleAnswer(m)
 	case m.ID == nil:
 		p.handle(&request{reply: p.replyOnce, method: *m.Method, params: m.Params, ctx: context.Background(),

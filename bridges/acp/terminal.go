@@ -63,7 +63,8 @@ type terminal struct {
 	truncated bool
 }
 
-// Write keeps the last bytes that the command prints, up to the limit that the agent set.
+// Write keeps the last bytes that the command prints, up to the limit that the agent set; what is
+// kept begins with a whole character. It never fails.
 func (m *terminal) Write(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,17 +122,8 @@ func (t *turn) runCommand(r *request, ask createTerminalRequest) (id string, err
 			return "", err
 		}
 	}
-	command := ask.Command
-	if len(ask.Args) > 0 {
-		// Words are quoted, so that neither two arguments can pass for one, nor a word for what a
-		// shell would make of it.
-		command = quoteWord(ask.Command)
-		for _, arg := range ask.Args {
-			command += " " + quoteWord(arg)
-		}
-	}
-	raw := command
-	command = toolwords.Exact(command)
+	raw := ask.quotedCommand()
+	command := toolwords.Exact(raw)
 	begin := func() error {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -141,23 +133,15 @@ func (t *turn) runCommand(r *request, ask createTerminalRequest) (id string, err
 		id, err = t.c.startCommand(ask, folder)
 		return err
 	}
-	if len(ask.Env) == 0 && folder == cfg.Folder &&
-		t.spendGrant(func(g grantedAction) bool { return g.command == raw && raw == command }) {
+	isPlain := len(ask.Env) == 0 && folder == cfg.Folder && raw == command
+	if isPlain && t.spendGrant(func(g grantedAction) bool { return g.command == raw }) {
 		err = begin()
 		return id, err
 	}
-	sentences := []string{"In the folder " + words.Sentence(toolwords.Exact(folder))}
-	for _, v := range ask.Env {
-		if v.Name == "" || toolwords.Exact(v.Name) != v.Name || strings.ContainsAny(v.Name, "= ") {
-			return "", errors.New("the name of a setting is none that can be told")
-		}
-		value := strconv.QuoteToASCII(v.Value)
-		if toolwords.Exact(v.Value) == v.Value && !strings.ContainsAny(v.Value, "\"\\") {
-			value = "\"" + v.Value + "\""
-		}
-		sentences = append(sentences, fmt.Sprintf("With %s set to %s.", v.Name, value))
+	context, err := ask.describeSettings(folder)
+	if err != nil {
+		return "", err
 	}
-	context := strings.Join(sentences, " ")
 	if !fitsQuestion(command) || !fitsQuestion(context) {
 		return "", fmt.Errorf("a command with its settings can have %d characters at most, so that the user can be "+
 			"told all of it", toolwords.Most)
@@ -171,6 +155,37 @@ func (t *turn) runCommand(r *request, ask createTerminalRequest) (id string, err
 // fitsQuestion reports whether a question can hold the whole of a text.
 func fitsQuestion(text string) bool {
 	return len(text) <= maxToldBytes-100 && utf8.RuneCountInString(text) <= toolwords.Most
+}
+
+// quotedCommand returns the command as a user reads it. With arguments its words are quoted, so that
+// neither two of them can pass for one, nor a word for what a shell would make of it; without, it is
+// as the agent wrote it, for that may be a whole line for a shell.
+func (ask createTerminalRequest) quotedCommand() string {
+	if len(ask.Args) == 0 {
+		return ask.Command
+	}
+	command := quoteWord(ask.Command)
+	for _, arg := range ask.Args {
+		command += " " + quoteWord(arg)
+	}
+	return command
+}
+
+// describeSettings returns the sentences that say in which folder the command is to run, and with
+// which variables of the environment. A variable with a name that cannot be told is an error.
+func (ask createTerminalRequest) describeSettings(folder string) (string, error) {
+	sentences := []string{"In the folder " + words.Sentence(toolwords.Exact(folder))}
+	for _, v := range ask.Env {
+		if v.Name == "" || toolwords.Exact(v.Name) != v.Name || strings.ContainsAny(v.Name, "= ") {
+			return "", errors.New("the name of a setting is none that can be told")
+		}
+		value := strconv.QuoteToASCII(v.Value)
+		if toolwords.Exact(v.Value) == v.Value && !strings.ContainsAny(v.Value, "\"\\") {
+			value = "\"" + v.Value + "\""
+		}
+		sentences = append(sentences, fmt.Sprintf("With %s set to %s.", v.Name, value))
+	}
+	return strings.Join(sentences, " "), nil
 }
 
 // quoteWord returns a word of a command so that the user reads where it ends: in single quotes
@@ -218,17 +233,7 @@ func (c *Conversation) startCommand(ask createTerminalRequest, folder string) (i
 		c.terminals = map[string]*terminal{}
 	}
 	c.terminals[id] = m
-	go func() {
-		err := m.cmd.Wait()
-		var exit *exec.ExitError
-		switch {
-		case errors.As(err, &exit) && exit.ExitCode() < 0:
-			m.exit.Signal = new(exit.String())
-		default:
-			m.exit.Code = new(m.cmd.ProcessState.ExitCode())
-		}
-		close(m.over)
-	}()
+	go m.awaitExit()
 	go func() {
 		select {
 		case <-c.agent.done:
@@ -237,6 +242,19 @@ func (c *Conversation) startCommand(ask createTerminalRequest, folder string) (i
 		}
 	}()
 	return id, nil
+}
+
+// awaitExit waits until the command has ended, and keeps how: by a signal, or with an exit code. It
+// is a goroutine of its own, and closes m.over.
+func (m *terminal) awaitExit() {
+	err := m.cmd.Wait()
+	var exit *exec.ExitError
+	if wasSignalled := errors.As(err, &exit) && exit.ExitCode() < 0; wasSignalled {
+		m.exit.Signal = new(exit.String())
+	} else {
+		m.exit.Code = new(m.cmd.ProcessState.ExitCode())
+	}
+	close(m.over)
 }
 
 // killProcess ends a command that still runs, with all that it has started.

@@ -111,17 +111,7 @@ func (x *run) askOne(ctx context.Context, i interrupt) (answer resumeEntry, end 
 		answer.Payload = answerOf(true)
 		return answer, end, nil
 	}
-	if !isForm(i) {
-		return answer, nil, errors.New("agui: the form of the answer is none that can be asked for")
-	}
-	questions, err := form.Questions(words.Fit(toolwords.Line(i.Message), mostTold), i.Schema)
-	if err != nil {
-		return answer, nil, err
-	}
-	for n := range questions {
-		questions[n].Timeout = timeout
-	}
-	filled, err := form.Fill(ctx, x.session, questions)
+	filled, err := x.fillForm(ctx, i, timeout)
 	switch {
 	case err != nil:
 		return answer, nil, err
@@ -131,6 +121,22 @@ func (x *run) askOne(ctx context.Context, i interrupt) (answer resumeEntry, end 
 		answer.Status = "cancelled"
 	}
 	return answer, nil, nil
+}
+
+// fillForm asks for each field of the answer that an interrupt wants, and returns what the user said.
+// An interrupt that wants no form, or one that cannot be asked for, is an error.
+func (x *run) fillForm(ctx context.Context, i interrupt, timeout time.Duration) (form.Answer, error) {
+	if !isForm(i) {
+		return form.Answer{}, errors.New("agui: the form of the answer is none that can be asked for")
+	}
+	questions, err := form.Questions(words.Fit(toolwords.Line(i.Message), mostTold), i.Schema)
+	if err != nil {
+		return form.Answer{}, err
+	}
+	for n := range questions {
+		questions[n].Timeout = timeout
+	}
+	return form.Fill(ctx, x.session, questions)
 }
 
 // approvals are the names of fields with which agents ask for a yes or no.
@@ -151,12 +157,14 @@ func (i interrupt) isDecision() bool {
 }
 
 // approvalAnswer returns a function that makes the answer of a yes or no, where an interrupt takes
-// one boolean: a field, which is "approved" where the interrupt does not say, or the boolean alone.
+// one boolean: one that its schema names, alone or as a field that means an approval, or the field
+// "approved" of an interrupt without a schema that asks for a decision. ok is false for any other.
 func approvalAnswer(i interrupt) (answerOf func(yes bool) any, ok bool) {
-	field := "approved"
-	answerOf = func(yes bool) any { return map[string]any{field: yes} }
-	if len(i.Schema) == 0 || i.Schema.Kind() == 'n' {
-		return answerOf, i.isDecision()
+	answerIn := func(field string) func(bool) any {
+		return func(yes bool) any { return map[string]any{field: yes} }
+	}
+	if hasNoSchema := len(i.Schema) == 0 || i.Schema.Kind() == 'n'; hasNoSchema { // n is that of null
+		return answerIn("approved"), i.isDecision()
 	}
 	var s schema
 	if bridge.Decode(i.Schema, &s) != nil {
@@ -169,9 +177,9 @@ func approvalAnswer(i interrupt) (answerOf func(yes bool) any, ok bool) {
 		if s.Type != "object" || property.Type != "boolean" || !isApproval(name) {
 			continue
 		}
-		if alone := len(s.Required) == 0 && len(s.Properties) == 1; alone || slices.Equal(s.Required, []string{name}) {
-			field = name
-			return answerOf, true
+		isAlone := len(s.Required) == 0 && len(s.Properties) == 1
+		if isAlone || slices.Equal(s.Required, []string{name}) {
+			return answerIn(name), true
 		}
 	}
 	return nil, false

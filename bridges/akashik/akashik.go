@@ -164,9 +164,10 @@ func newOver(p *producer.Producer, cfg Config, transport http.RoundTripper) (*Br
 	}
 	b := &Bridge{p: p, cfg: cfg, seen: seen, claims: map[string]string{}, warned: map[string]bool{}}
 	b.name = cmp.Or(toolwords.Label(cfg.Name), toolwords.Label(address.Host))
-	if err := bridge.ReadState(b.placesFile(), &b.place); err != nil {
+	file := bridge.PlacesFile(cfg.Seen)
+	if err := bridge.ReadState(file, &b.place); err != nil {
 		seen.Close()
-		return nil, fmt.Errorf("akashik: how far the field was told cannot be read from %s: %w", b.placesFile(), err)
+		return nil, fmt.Errorf("akashik: how far the field was told cannot be read from %s: %w", file, err)
 	}
 	if id := cmp.Or(cfg.AgentID, b.place.Agent, "aaep-"+strings.ToLower(rand.Text()[:8])); id != b.place.Agent {
 		b.place.Agent, b.place.Registered = id, false
@@ -203,19 +204,20 @@ func (b *Bridge) takeNews(all []*news) error {
 	now := time.Now()
 	for _, n := range all {
 		b.learnClaims(n)
-		irrelevant := n.relevance < b.cfg.MinRelevance && n.event != handoffIncoming
-		if !n.wantAction && (irrelevant || !slices.Contains(b.cfg.Events, n.event)) {
+		isRelevant := n.relevance >= b.cfg.MinRelevance || n.event == handoffIncoming
+		isWanted := isRelevant && slices.Contains(b.cfg.Events, n.event)
+		if !isWanted && !n.wantAction {
 			continue
 		}
-		repeated := b.seen.Told(now, now, n.name...)
-		asked := !n.wantAction || b.seen.Told(now, now, n.actionName()...)
-		if !repeated {
+		wasTold := b.seen.Told(now, now, n.name...)
+		mustAsk := n.wantAction && !b.seen.Told(now, now, n.actionName()...)
+		if !wasTold {
 			if err := b.announceNews(n, now); err != nil {
 				return err
 			}
 		}
 		names := [][]string{n.name}
-		if !asked {
+		if mustAsk {
 			if err := b.requireAction(n); err != nil {
 				return err
 			}
@@ -291,8 +293,7 @@ func (b *Bridge) handOver(text string) error {
 		return err
 	}
 	b.told++
-	return b.s.Handoff(aaep.Say(text), aaep.HandoffRequested{Reason: text, TargetKind: aaep.TargetHuman,
-		UrgencyForHandoff: aaep.RiskMedium})
+	return bridge.HandOver(b.s, text)
 }
 
 // flushPending announces what was gathered, as one digest, and how late it comes, and opens the
@@ -352,10 +353,8 @@ func (b *Bridge) announceResult(text string) error {
 	if err := b.openSession(); err != nil {
 		return err
 	}
-	out := b.s.Output()
-	out.WriteString(text)
 	b.told++
-	return out.Close()
+	return bridge.AnnounceResult(b.s, text)
 }
 
 // endSession completes the session with a text, if there is one. The caller holds b.mu.

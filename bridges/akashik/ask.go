@@ -251,25 +251,7 @@ func (b *Bridge) writeDirective(ctx context.Context, n *news, s *producer.Sessio
 		UnitID string `json:"memory_unit_id"`
 		Reason string `json:"rejection_reason"`
 	}
-	var err error
-	began, delayed := time.Now(), false
-	for retry := bridge.FirstRetry; ; retry = min(2*retry, bridge.LastRetry) {
-		var refused *fieldError
-		if err = b.f.callOperation(ctx, "RECORD", id, d, &answer); err == nil ||
-			errors.As(err, &refused) && refused.Code != codeNotRegistered || time.Since(began) > giveUp {
-			break
-		}
-		if !delayed {
-			delayed = true
-			b.announceNote("Your answer is not written yet, for the field cannot be reached. It is tried again.")
-		}
-		select {
-		case <-time.After(retry):
-			continue
-		case <-ctx.Done():
-		}
-		break
-	}
+	err := b.sendUntilAnswered(ctx, id, d, &answer)
 	if err == nil && answer.Status != "accepted" {
 		err = errors.New("the field did not accept it: " + toolwords.Label(answer.Reason))
 	}
@@ -285,4 +267,29 @@ func (b *Bridge) writeDirective(ctx context.Context, n *news, s *producer.Sessio
 		b.cfg.Logger.Error("akashik: what was told is not remembered across a restart", "error", err)
 	}
 	b.announceNote("Written in the field: " + words.Sentence(d.Content) + " Whether an agent follows it is not known here.")
+}
+
+// sendUntilAnswered sends a directive as the message with an id until the field answers, for giveUp
+// at most or until ctx ends. answer is what the field said; a refusal of the field is an error at
+// once, but that it does not know this listener, which registers again. That it is delayed is
+// announced once.
+func (b *Bridge) sendUntilAnswered(ctx context.Context, id string, d *directive, answer any) error {
+	began, delayed := time.Now(), false
+	for retry := bridge.FirstRetry; ; retry = min(2*retry, bridge.LastRetry) {
+		err := b.f.callOperation(ctx, "RECORD", id, d, answer)
+		var refused *fieldError
+		isRefused := errors.As(err, &refused) && refused.Code != codeNotRegistered
+		if err == nil || isRefused || time.Since(began) > giveUp {
+			return err
+		}
+		if !delayed {
+			delayed = true
+			b.announceNote("Your answer is not written yet, for the field cannot be reached. It is tried again.")
+		}
+		select {
+		case <-time.After(retry):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }

@@ -36,22 +36,13 @@ type place struct {
 	Subscriptions []string `json:"subscriptions"`
 }
 
-// placesFile returns the path of the file that keeps the place, beside the file of what was
-// announced; "" keeps nothing.
-func (b *Bridge) placesFile() string {
-	if b.cfg.Seen == "" {
-		return ""
-	}
-	return b.cfg.Seen + ".places"
-}
-
 // movePlace changes the place, and writes it. A file that is behind has news come again, which are
 // known by their names.
 func (b *Bridge) movePlace(change func(*place)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	change(&b.place)
-	if err := bridge.WriteState(b.placesFile(), b.place); err != nil {
+	if err := bridge.WriteState(bridge.PlacesFile(b.cfg.Seen), b.place); err != nil {
 		b.cfg.Logger.Error("akashik: how far the field was told is not remembered across a restart", "error", err)
 	}
 }
@@ -192,15 +183,6 @@ type terms struct {
 // own where the other is limited to what is relevant. After an error, no link is left open.
 func (b *Bridge) subscribeAll(ctx context.Context) (links []*link, err error) {
 	b.unsubscribeAll(ctx)
-	wanted := []terms{{Events: b.cfg.Events}}
-	if b.cfg.MinRelevance > 0 {
-		wanted[0].Least = &b.cfg.MinRelevance
-		rest := slices.DeleteFunc(slices.Clone(b.cfg.Events), func(name string) bool { return name == handoffIncoming })
-		if len(rest) < len(b.cfg.Events) {
-			wanted = append(wanted, terms{Events: []string{handoffIncoming}})
-			wanted[0].Events = rest
-		}
-	}
 	defer func() {
 		if err != nil {
 			closeLinks(links)
@@ -208,13 +190,7 @@ func (b *Bridge) subscribeAll(ctx context.Context) (links []*link, err error) {
 		}
 	}()
 	var addresses []string
-	for _, w := range wanted {
-		if len(w.Events) == 0 {
-			continue
-		}
-		if b.cfg.Debounce > 0 {
-			w.Debounce = new(b.cfg.Debounce.Milliseconds())
-		}
+	for _, w := range b.cfg.subscriptionTerms() {
 		address, pushes, err := b.subscribe(ctx, w)
 		if err != nil || !pushes {
 			return links, err
@@ -236,6 +212,35 @@ func (b *Bridge) subscribeAll(ctx context.Context) (links []*link, err error) {
 	return links, nil
 }
 
+// subscriptionTerms returns the terms of the subscriptions that are wanted. Where one is limited to
+// what is relevant, events that are handed over have one of their own, without that limit.
+func (cfg Config) subscriptionTerms() (wanted []terms) {
+	limited, unlimited := cfg.Events, []string(nil)
+	if cfg.MinRelevance > 0 {
+		isHandedOver := func(name string) bool { return name == handoffIncoming }
+		limited = slices.DeleteFunc(slices.Clone(cfg.Events), isHandedOver)
+		if len(limited) < len(cfg.Events) {
+			unlimited = []string{handoffIncoming}
+		}
+	}
+	if len(limited) > 0 {
+		w := terms{Events: limited}
+		if cfg.MinRelevance > 0 {
+			w.Least = &cfg.MinRelevance
+		}
+		wanted = append(wanted, w)
+	}
+	if len(unlimited) > 0 {
+		wanted = append(wanted, terms{Events: unlimited})
+	}
+	if cfg.Debounce > 0 {
+		for i := range wanted {
+			wanted[i].Debounce = new(cfg.Debounce.Milliseconds())
+		}
+	}
+	return wanted
+}
+
 // subscribe makes one subscription, and returns the address on which the field pushes, or "". It
 // reports false, without an error, if the field makes no subscriptions at all.
 func (b *Bridge) subscribe(ctx context.Context, w terms) (address string, pushes bool, err error) {
@@ -247,9 +252,9 @@ func (b *Bridge) subscribe(ctx context.Context, w terms) (address string, pushes
 	}
 	err = b.f.callOperation(ctx, "SUBSCRIBE", "", map[string]any{"action": "subscribe", "subscription": w}, &answer)
 	var status *statusError
-	if codeOf(err) == codeUnsupported || errors.As(err, &status) &&
-		(status.code == http.StatusNotFound || status.code == http.StatusMethodNotAllowed ||
-			status.code == http.StatusNotImplemented) {
+	withoutMethod := []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}
+	hasNoMethod := errors.As(err, &status) && slices.Contains(withoutMethod, status.code)
+	if hasNoMethod || codeOf(err) == codeUnsupported {
 		return "", false, nil
 	}
 	if err != nil {

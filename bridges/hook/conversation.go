@@ -287,7 +287,11 @@ func (c *conversation) reportedCall(in *input) *call {
 func (t *turn) findCall(in *input, fits func(*call) bool) *call {
 	key := in.callKey()
 	for _, c := range t.calls {
-		if fits(c) && (in.ToolUse != "" && c.id == in.ToolUse || (in.ToolUse == "" || c.id == "") && c.key == key) {
+		isSame := c.id == in.ToolUse
+		if lacksID := in.ToolUse == "" || c.id == ""; lacksID {
+			isSame = c.key == key
+		}
+		if isSame && fits(c) {
 			return c
 		}
 	}

@@ -112,9 +112,12 @@ func (t *tee) concernsHeld(m *message) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := t.open[keyOf(id)]
-	return m.Method != "" && r != nil && r.held && !r.sent
+	return m.Method != "" && t.open[keyOf(id)].isWaiting()
 }
+
+// isWaiting reports whether a request is a call that is held, and was not sent to the server; nil is
+// none.
+func (r *request) isWaiting() bool { return r != nil && r.held && !r.sent }
 
 // keyOf returns what an id is known by; "" is none.
 func keyOf(id jsontext.Value) string {
@@ -176,7 +179,7 @@ func (t *tee) admitCancel(id jsontext.Value) bool {
 	key := keyOf(id)
 	t.mu.Lock()
 	r := t.open[key]
-	withdrawn := r != nil && r.held && !r.sent
+	withdrawn := r.isWaiting()
 	if r != nil {
 		delete(t.open, key) // the client wants no answer any more
 	}
@@ -546,7 +549,7 @@ func (t *tee) holdsAny() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range t.open {
-		if r.held && !r.sent {
+		if r.isWaiting() {
 			return true
 		}
 	}
@@ -557,8 +560,7 @@ func (t *tee) holdsAny() bool {
 func (t *tee) answersHeld(m *message) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := t.open[keyOf(m.ID)]
-	return r != nil && r.held && !r.sent
+	return t.open[keyOf(m.ID)].isWaiting()
 }
 
 // noteAnswer takes in the server's answer to a request of the client's: what it lists, its name, or

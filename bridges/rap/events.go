@@ -414,8 +414,9 @@ func (e *Events) publishEvent(text eventText, ends bool) {
 	defer e.mu.Unlock()
 	for name, d := range e.active {
 		final := ends && d.Session != "" && d.Session == text.Session
-		if !final && (d.Session != "" && text.Session != "" && d.Session != text.Session ||
-			len(d.Types) > 0 && !slices.Contains(d.Types, text.Type)) {
+		isOfOther := d.Session != "" && text.Session != "" && d.Session != text.Session
+		isUnwanted := len(d.Types) > 0 && !slices.Contains(d.Types, text.Type)
+		if !final && (isOfOther || isUnwanted) {
 			continue
 		}
 		body, err := d.encodeEvent(text, final)
@@ -507,8 +508,9 @@ var presenceWords = map[string]string{
 	personAway: "No user listens who can answer.",
 }
 
-// findPresence returns which of the three the user is. busy is since when each subscription says
-// that its user must not be talked to, which it says for a time only.
+// findPresence returns personHere where any user who can answer listens, else personBusy where one
+// does who must not be talked to now, and else personAway. busy is since when each subscription
+// says so of its user; a subscription that has said it for longer than it may counts as here.
 func (e *Events) findPresence(busy map[string]time.Time) string {
 	presence, now := personAway, time.Now()
 	still := map[string]bool{}

@@ -300,7 +300,9 @@ func (t *Tee) serveCallback(w http.ResponseWriter, r *http.Request, p callRef) {
 		return
 	}
 	call, sent := t.held.Find(p.Name())
-	if c.GroupID != p.Group || c.callID() != "" && c.callID() != p.Call || call != nil && !sent {
+	isHeld := call != nil && !sent // the tool server does not know it
+	namesOther := c.GroupID != p.Group || c.callID() != "" && c.callID() != p.Call
+	if namesOther || isHeld {
 		t.cfg.Logger.Warn("rap: a message of a tool for a call that is not its own goes nowhere", "tool",
 			toolwords.Label(p.Tool))
 		return

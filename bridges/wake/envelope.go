@@ -168,45 +168,52 @@ func describeWaits(waits []waitingTask) string {
 	return text
 }
 
-const mostCounted = 1_000_000 // of one kind in a digest; more is no count
+// Of a digest as many kinds are read, and for each a number up to mostCounted; more is no count.
+const (
+	mostKinds   = 16
+	mostCounted = 1_000_000
+)
 
 // gatherNews returns the news in a wake, of the kinds in only, or of all if that is empty: one, or
-// for a digest the numbers of each kind. Tasks that wait for a person are kept apart.
+// for a digest the numbers of each kind, of which at most mostKinds are read; a digest that counts
+// one in all and describes it is that one. Tasks that wait for a person are kept apart. A kind
+// whose number is no whole one, or beyond mostCounted, is left out.
 func (e *envelope) gatherNews(only []string) gathered {
 	wanted := func(kind string) bool { return kind != heartbeat && (len(only) == 0 || slices.Contains(only, kind)) }
-	g := gathered{}
 	if e.kind != digest {
-		if wanted(e.kind) {
-			text := e.body.describeWake(e.kind)
-			if e.kind == taskState && e.body.waitsForPerson() { // which is told by itself
-				g.waits = []waitingTask{{e.log, text}}
-				return g
-			}
-			g.Add(e.kind, e.log, text)
+		if !wanted(e.kind) {
+			return gathered{}
 		}
-		return g
+		return e.gatherOne(e.kind, &e.body)
 	}
-	n, alone := 0, gathered{}
+	n, all, alone := 0, gathered{}, gathered{}
 	for kind, c := range e.body.Breakdown {
-		if !wanted(kind) || n >= 16 || c.Count < 1 || c.Count > mostCounted || c.Count != math.Trunc(c.Count) {
-			continue // what is counted so is not there
+		isCount := c.Count >= 1 && c.Count <= mostCounted && c.Count == math.Trunc(c.Count)
+		if !isCount || !wanted(kind) || n >= mostKinds {
+			continue
 		}
 		n++
 		latest := ""
 		if c.Latest != nil {
 			latest = c.Latest.describeWake(kind)
-			alone = gathered{}
-			if kind == taskState && c.Latest.waitsForPerson() {
-				alone.waits = []waitingTask{{e.log, latest}}
-				g.waits = append(g.waits, alone.waits...)
-			} else {
-				alone.Add(kind, e.log, latest)
-			}
+			alone = e.gatherOne(kind, c.Latest)
+			all.waits = append(all.waits, alone.waits...)
 		}
-		g.AddCounted(kind, int(c.Count), e.log, latest)
+		all.AddCounted(kind, int(c.Count), e.log, latest)
 	}
-	if g.Total() == 1 && !alone.isEmpty() {
+	if all.Total() == 1 && !alone.isEmpty() {
 		return alone
+	}
+	return all
+}
+
+// gatherOne returns one piece of news of a kind: a task that waits for a person, or any other.
+func (e *envelope) gatherOne(kind string, p *payload) (g gathered) {
+	text := p.describeWake(kind)
+	if kind == taskState && p.waitsForPerson() {
+		g.waits = []waitingTask{{e.log, text}}
+	} else {
+		g.Add(kind, e.log, text)
 	}
 	return g
 }

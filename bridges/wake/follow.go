@@ -174,17 +174,26 @@ func (b *Bridge) attendLink(ctx context.Context, l *link) error {
 			l.caughtUp[id] = true
 			b.mu.Unlock()
 		}
-		for polls := false; !polls; {
-			select {
-			case err := <-ended:
-				return err
-			case <-due.C:
-			}
-			if polls = l.Poll > 0; !polls {
-				if err := l.conn.Ping(ctx); err != nil {
-					return err
-				}
-			}
+		if err := l.awaitPoll(ctx, due.C, ended); err != nil {
+			return err
+		}
+	}
+}
+
+// awaitPoll returns nil when the subscriptions are to be asked about again, which is due every
+// l.Poll. Without l.Poll it pings instead whenever that is due. The error is why the link ended.
+func (l *link) awaitPoll(ctx context.Context, due <-chan time.Time, ended <-chan error) error {
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-due:
+		}
+		if l.Poll > 0 {
+			return nil
+		}
+		if err := l.conn.Ping(ctx); err != nil {
+			return err
 		}
 	}
 }
@@ -381,19 +390,10 @@ func (b *Bridge) forgetPlace(id string) {
 	delete(b.places, id)
 }
 
-// placesFile returns the path of the file that keeps the places, beside the file of what was
-// announced; "" keeps nothing.
-func (b *Bridge) placesFile() string {
-	if b.cfg.Seen == "" {
-		return ""
-	}
-	return b.cfg.Seen + ".places"
-}
-
 // savePlaces writes the places to their file. The caller holds b.mu. A file that is behind has
 // wakes sent again, which are known by their names.
 func (b *Bridge) savePlaces() {
-	if err := bridge.WriteState(b.placesFile(), b.places); err != nil {
+	if err := bridge.WriteState(bridge.PlacesFile(b.cfg.Seen), b.places); err != nil {
 		b.cfg.Logger.Error("wake: how far the swarm's log was told is not remembered across a restart", "error", err)
 	}
 }

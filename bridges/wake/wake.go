@@ -124,9 +124,10 @@ func New(p *producer.Producer, cfg Config) (*Bridge, error) {
 		return nil, fmt.Errorf("wake: what was told cannot be remembered: %w", err)
 	}
 	b := &Bridge{p: p, cfg: cfg, seen: seen, inboxes: map[string]*inbox{}, places: map[string]int64{}}
-	if err := bridge.ReadState(b.placesFile(), &b.places); err != nil {
+	file := bridge.PlacesFile(cfg.Seen)
+	if err := bridge.ReadState(file, &b.places); err != nil {
 		seen.Close()
-		return nil, fmt.Errorf("wake: how far the swarm's log was told cannot be read from %s: %w", b.placesFile(), err)
+		return nil, fmt.Errorf("wake: how far the swarm's log was told cannot be read from %s: %w", file, err)
 	}
 	return b, nil
 }
@@ -426,8 +427,7 @@ func (in *inbox) handOver(p *producer.Producer, text string) error {
 		return err
 	}
 	in.told++
-	return in.s.Handoff(aaep.Say(text), aaep.HandoffRequested{Reason: text, TargetKind: aaep.TargetHuman,
-		UrgencyForHandoff: aaep.RiskMedium})
+	return bridge.HandOver(in.s, text)
 }
 
 // announceResult emits a sentence as an output of its own, which later news does not replace, in
@@ -436,10 +436,8 @@ func (in *inbox) announceResult(p *producer.Producer, text string) error {
 	if err := in.openSession(p); err != nil {
 		return err
 	}
-	out := in.s.Output()
-	out.WriteString(text)
 	in.told++
-	return out.Close()
+	return bridge.AnnounceResult(in.s, text)
 }
 
 // endSession ends the session, if there is one.

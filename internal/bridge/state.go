@@ -7,6 +7,15 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
+// PlacesFile returns the name of the file that keeps how far news were told, beside the file seen
+// that keeps which; "" without that.
+func PlacesFile(seen string) string {
+	if seen == "" {
+		return ""
+	}
+	return seen + ".places"
+}
+
 // WriteState writes what is to be known after a restart to a file that only its owner can read, in
 // one step. An empty name is no file.
 func WriteState(name string, state any) error {

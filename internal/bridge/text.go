@@ -31,6 +31,20 @@ func Line(text string) string { return words.OneLine(aaep.SafeText(strings.TrimS
 // Ours is a sentence of a bridge, which is in English whatever the peer speaks.
 func Ours(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
 
+// AnnounceResult emits in s a text, in whatever language, as an output of its own, which later news
+// does not replace.
+func AnnounceResult(s *producer.Session, text string) error {
+	out := s.Output()
+	out.WriteString(text)
+	return out.Close()
+}
+
+// HandOver emits in s, with text as the reason, that a person is waited for who cannot answer here.
+func HandOver(s *producer.Session, text string) error {
+	return s.Handoff(aaep.Say(text), aaep.HandoffRequested{Reason: text, TargetKind: aaep.TargetHuman,
+		UrgencyForHandoff: aaep.RiskMedium})
+}
+
 // AnnounceNotice emits in s a sentence of a bridge as an output of its own. Unlike progress, it is
 // not lost to newer news or to the end of the session, and low loads get it too.
 func AnnounceNotice(s *producer.Session, sentence string) error {
