@@ -105,38 +105,48 @@ func parseJWKs(text []byte) ([]key, error) {
 	}
 	keys := make([]key, len(raw.Keys))
 	for i, jwk := range raw.Keys {
-		var members struct {
-			ID  string         `json:"kid"`
-			Kty string         `json:"kty"`
-			Alg string         `json:"alg"`
-			Use string         `json:"use"`
-			Ops []string       `json:"key_ops"`
-			N   string         `json:"n"`
-			D   jsontext.Value `json:"d"`
-			period
-		}
-		if err := jsonv2.Unmarshal(jwk, &members); err != nil || !members.isReadable() {
-			return nil, fmt.Errorf("the key number %d is no JWK", i+1)
-		}
-		if members.D != nil && members.Kty != "oct" {
-			return nil, fmt.Errorf("the key number %d is a private one; those who verify need the public one", i+1)
-		}
-		var parsed jose.JSONWebKey
-		err := parsed.UnmarshalJSON(jwk)
-		k := key{id: members.ID, alg: members.Alg, public: parsed.Key, period: members.period}
-		switch {
-		case members.Kty == "RSA" && base64.RawURLEncoding.DecodedLen(len(members.N)) > 4096/8:
-			k.unfit = fmt.Errorf("%w: RSA with more than 4096 bits", errKeySize)
-		case err != nil || !parsed.IsPublic():
-			k.unfit = fmt.Errorf("%w: it is no public key of a kind that is used here", errKeyUse)
-		case members.Use != "" && members.Use != "sig":
-			k.unfit = fmt.Errorf("%w: its use is %q, not sig", errKeyUse, credentials.OneLine(members.Use))
-		case members.Ops != nil && !slices.Contains(members.Ops, "verify"):
-			k.unfit = fmt.Errorf("%w: verify is not among its key_ops", errKeyUse)
+		k, err := parseJWK(jwk)
+		if err != nil {
+			return nil, fmt.Errorf("the key number %d is %w", i+1, err)
 		}
 		keys[i] = k.withThumbprint()
 	}
 	return keys, nil
+}
+
+// parseJWK reads one JWK. One that is unfit to verify says why in unfit. The error goes on from "the
+// key is", for what is no JWK or a private key.
+func parseJWK(jwk jsontext.Value) (k key, err error) {
+	var members struct {
+		ID  string         `json:"kid"`
+		Kty string         `json:"kty"`
+		Alg string         `json:"alg"`
+		Use string         `json:"use"`
+		Ops []string       `json:"key_ops"`
+		N   string         `json:"n"`
+		D   jsontext.Value `json:"d"`
+		period
+	}
+	if jsonv2.Unmarshal(jwk, &members) != nil || !members.isReadable() {
+		return key{}, errors.New("no JWK")
+	}
+	if members.D != nil && members.Kty != "oct" {
+		return key{}, errors.New("a private one; those who verify need the public one")
+	}
+	var parsed jose.JSONWebKey
+	err = parsed.UnmarshalJSON(jwk)
+	k = key{id: members.ID, alg: members.Alg, public: parsed.Key, period: members.period}
+	switch {
+	case members.Kty == "RSA" && base64.RawURLEncoding.DecodedLen(len(members.N)) > 4096/8:
+		k.unfit = fmt.Errorf("%w: RSA with more than 4096 bits", errKeySize)
+	case err != nil || !parsed.IsPublic():
+		k.unfit = fmt.Errorf("%w: it is no public key of a kind that is used here", errKeyUse)
+	case members.Use != "" && members.Use != "sig":
+		k.unfit = fmt.Errorf("%w: its use is %q, not sig", errKeyUse, credentials.OneLine(members.Use))
+	case members.Ops != nil && !slices.Contains(members.Ops, "verify"):
+		k.unfit = fmt.Errorf("%w: verify is not among its key_ops", errKeyUse)
+	}
+	return k, nil
 }
 
 // parsePEM reads the public keys and certificates in a PEM text. Any other block is an error, and

@@ -172,7 +172,7 @@ func isBase64URL(s string) bool {
 			return false
 		}
 	}
-	switch len(s) % 4 {
+	switch len(s) % 4 { // the bits of the last character that no byte is made of must be zero
 	case 2:
 		return last&15 == 0
 	case 3:

@@ -241,7 +241,9 @@ func (e *Expect) Check(m *Manifest) error {
 	if id == "" && a != nil {
 		id = a.Producer.AgentID
 	}
-	if m.AgentID != id && !e.AnyAgent || a != nil && a.Producer.AgentID != m.AgentID {
+	isOther := m.AgentID != id && !e.AnyAgent
+	isNotWhoAnswered := a != nil && a.Producer.AgentID != m.AgentID
+	if isOther || isNotWhoAnswered {
 		return fmt.Errorf("%w: its agent_id is %q, want %q", ErrAgent, credentials.OneLine(m.AgentID),
 			credentials.OneLine(id))
 	}

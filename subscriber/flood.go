@@ -33,7 +33,8 @@ type flood struct {
 
 // countEvent counts an event that came at the time now. It reports whether there are too many for
 // the agreed rate in events a second, where 0 is no bound, and whether a flood begins with this
-// one, so that it is to be reported.
+// one, so that it is to be reported. A flood lasts until half of what may come at once is free
+// again. What is critical is never too much; the ends of sessions are counted by themselves.
 func (f *flood) countEvent(ev *aaep.Event, now time.Time, rate int64) (tooMany, begins bool) {
 	if rate == 0 || ev.Critical() {
 		return false, false

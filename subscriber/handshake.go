@@ -44,29 +44,29 @@ func (s *Subscription) subscribeWithFallback(ctx context.Context) (transports.Co
 }
 
 // subscribeAnyWay tries the way that led to the producer last, then the others in their order, and
-// returns the link of the first that accepts. It stops where the producer itself refuses, other
-// than because of the transport, or ctx is done. If no way leads there, the error is *unreached.
-// Dial and reconnect call it.
+// returns the link of the first that accepts. It stops with the error where the producer itself
+// refuses, other than because of the transport, or ctx or s.ctx is done. If no way leads there, the
+// error is *unreached. Dial and reconnect call it.
 func (s *Subscription) subscribeAnyWay(ctx context.Context) (transports.Conn, error) {
 	status, _ := s.Status()
-	var failed []error
-	for i := range s.ways {
-		way := i
-		switch { // the last one that worked takes the first place
-		case i == 0:
-			way = status.Way
-		case i <= status.Way:
-			way = i - 1
+	order := []int{status.Way} // of the indexes in s.ways
+	for way := range s.ways {
+		if way != status.Way {
+			order = append(order, way)
 		}
+	}
+	var failed []error
+	for i, way := range order {
 		conn, err := s.subscribeOnce(ctx, way)
 		if err == nil {
 			return conn, nil
 		}
 		failed = append(failed, err)
-		if ctx.Err() != nil || s.ctx.Err() != nil || isRemote(err) && !errors.Is(err, aaep.TransportUnavailable) {
-			return nil, err // it was the producer that said no, or the caller waits no more
+		isRefused := isRemote(err) && !errors.Is(err, aaep.TransportUnavailable)
+		if isRefused || ctx.Err() != nil || s.ctx.Err() != nil {
+			return nil, err
 		}
-		if i+1 < len(s.ways) {
+		if i+1 < len(order) {
 			s.cfg.Logger.Info("trying another way", "failed", way, "error", err)
 		}
 	}

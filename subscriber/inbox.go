@@ -106,8 +106,8 @@ func (b *inbox) receivedCount() int {
 
 // takeOldest removes and returns the oldest event; Next calls it. It returns nil where there is
 // none, or where the oldest is held for another while, which held is. isOver says that the
-// subscription has ended: then nothing is held. A critical event that is free also ends the
-// holding.
+// subscription has ended: then nothing is held, nor is anything while a critical event that is not
+// held waits.
 func (b *inbox) takeOldest(isOver bool) (ev *aaep.Event, held time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,8 +117,9 @@ func (b *inbox) takeOldest(isOver bool) (ev *aaep.Event, held time.Duration) {
 	}
 	a := b.events[0]
 	if !a.heldUntil.IsZero() {
-		if held = time.Until(a.heldUntil); held > 0 && !isOver &&
-			!slices.ContainsFunc(b.events, arrival.isCriticalAndFree) {
+		held = time.Until(a.heldUntil)
+		endsHolding := isOver || slices.ContainsFunc(b.events, arrival.isCriticalAndFree)
+		if held > 0 && !endsHolding {
 			return nil, held
 		}
 		b.count++
@@ -339,8 +340,9 @@ func (s *Subscription) withdrawSettled(settling *aaep.Event) {
 }
 
 // noteEvent remembers an event of size bytes, opens the question that it asks or closes those that
-// it settles, and reports whether it is to be handed on: it came for the first time, or asks again
-// what has no answer. Only the reading goroutine calls it.
+// it settles, and reports whether it is to be handed on. One that came before is not, unless it
+// asks anew on another subscription what has no answer; nor is the same question in another
+// language once it is answered. Only the reading goroutine calls it.
 func (s *Subscription) noteEvent(ev *aaep.Event, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -348,9 +350,9 @@ func (s *Subscription) noteEvent(ev *aaep.Event, size int) bool {
 	token, asks := closes.Token(ev)
 	generation, known := s.seen[ev.EventID]
 	q := s.questions[token]
-	// An event that came before is dropped, unless it asks again on another subscription what has
-	// no answer.
-	if known && (!asks || generation == s.generation || q != nil && q.answered) {
+	isAnswered := q != nil && q.answered
+	asksAnew := asks && generation != s.generation && !isAnswered // on another subscription
+	if known && !asksAnew {
 		return false
 	}
 	if asks && q.inAnotherLanguage(ev) && q.answered {
@@ -367,19 +369,27 @@ func (s *Subscription) noteEvent(ev *aaep.Event, size int) bool {
 	if asks {
 		s.openQuestion(ev, size, token)
 	} else {
-		for t, q := range s.questions {
-			if limit, ok := closes.TimeIn(q.event, q.timeLimit(), ev); ok {
-				q.time.announcedLimit = limit
-			}
-			if !closes.Question(q.event, ev) {
-				continue
-			}
-			if q.close(); q.reply == nil || ev.Type().Terminal() { // one decision for each token
-				s.forgetQuestion(t)
-			}
-		}
+		s.settleQuestions(ev)
 	}
 	return true
+}
+
+// settleQuestions closes the questions that an event settles, and takes from it how much time others
+// have. One that a reply was made for is remembered until its session ends, for its token takes one
+// decision. It is called with s.mu held.
+func (s *Subscription) settleQuestions(ev *aaep.Event) {
+	for token, q := range s.questions {
+		if limit, ok := closes.TimeIn(q.event, q.timeLimit(), ev); ok {
+			q.time.announcedLimit = limit
+		}
+		if !closes.Question(q.event, ev) {
+			continue
+		}
+		q.close()
+		if q.reply == nil || ev.Type().Terminal() {
+			s.forgetQuestion(token)
+		}
+	}
 }
 
 // checkOrder logs a session whose numbers run backwards (§8.2.3, D-10), and nothing else: the event

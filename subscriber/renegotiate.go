@@ -177,16 +177,7 @@ func (s *Subscription) handleAccepted(m *aaep.SubscriptionAccepted) error {
 	wanted, verified := s.wanted, s.verified
 	s.mu.Unlock()
 	if err == nil {
-		languages := wanted.Languages
-		if wanted = wanted.With(r.change); r.change.Languages != nil && m.HonoredCapabilities.Languages == nil {
-			// Maybe it has none of them, for which it would refuse who asks for those alone when
-			// this has to begin anew.
-			for _, tag := range languages {
-				if !slices.Contains(wanted.Languages, tag) {
-					wanted.Languages = append(slices.Clip(wanted.Languages), tag)
-				}
-			}
-		}
+		wanted = changeTerms(wanted, r.change, m.HonoredCapabilities)
 	}
 	// Who the agent is does not change with the terms, so one that was verified is not verified
 	// again.
@@ -208,6 +199,23 @@ func (s *Subscription) handleAccepted(m *aaep.SubscriptionAccepted) error {
 		s.settleLocked(1, nil)
 	}
 	return nil
+}
+
+// changeTerms returns the terms that a new subscription is to ask for after a producer honored a
+// change of those wanted now. Where its answer names no language, it may have none of the new ones,
+// and would refuse a request for those alone: the ones before are then asked for, too.
+func changeTerms(wanted, change, honored aaep.Capabilities) aaep.Capabilities {
+	before := wanted.Languages
+	wanted = wanted.With(change)
+	if change.Languages == nil || honored.Languages != nil {
+		return wanted
+	}
+	for _, tag := range before {
+		if !slices.Contains(wanted.Languages, tag) {
+			wanted.Languages = append(slices.Clip(wanted.Languages), tag)
+		}
+	}
+	return wanted
 }
 
 // matchRenegotiation returns the renegotiation that m answers, if there is any. It compares without

@@ -65,34 +65,22 @@ func (q *pendingQuestion) inAnotherLanguage(ev *aaep.Event) bool {
 	return q != nil && q.event != nil && q.event.SessionID == ev.SessionID && q.event.Language() != ev.Language()
 }
 
-// openQuestion remembers a question of this size in bytes that may be answered, and forgets the
-// oldest to stay within openQuestions and waitingBytes. A token that is known gets the new event: a
-// context that ended unanswered is opened again, the time runs on where the event came before, also
-// before it lapsed, and the event before in another language is kept as previous. It is called with
-// s.mu held.
+// openQuestion remembers a question of this size in bytes that may be answered, for which the
+// oldest make room. A token that is known gets the new event. Its context is opened again where it
+// ended without an answer. Its time runs on where this very event came before, also on a
+// subscription that lapsed, and else begins anew. An event that asks the same in another language
+// leaves the one before as previous. It is called with s.mu held.
 func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyToken) {
 	q := s.questions[token]
 	if q == nil {
 		q = &pendingQuestion{sub: s.accepted.SubscriptionID, time: s.lapsed[token]}
 	}
-	if q.open == nil || q.open.Err() != nil && !q.answered { // it is asked again
+	isNew := q.open == nil
+	if asksAnew := !isNew && q.open.Err() != nil && !q.answered; isNew || asksAnew {
 		q.open, q.close = context.WithCancel(s.ctx)
 	}
 	delete(s.questions, token)
-	for len(s.questions) > 0 {
-		var oldest aaep.ReplyToken
-		bytes := size
-		for t, q := range s.questions {
-			bytes += q.size
-			if o := s.questions[oldest]; o == nil || q.received.Before(o.received) {
-				oldest = t
-			}
-		}
-		if len(s.questions) < openQuestions && bytes <= waitingBytes {
-			break
-		}
-		s.forgetQuestion(oldest)
-	}
+	s.makeQuestionRoom(size)
 	if q.previous = nil; q.inAnotherLanguage(ev) {
 		q.previous = q.event
 	}
@@ -112,6 +100,25 @@ func (q *pendingQuestion) timeLimit() time.Duration {
 // whatever the clocks of both sides show.
 func (q *pendingQuestion) isLate() bool {
 	return q.timeLimit() > 0 && time.Since(q.time.from) > q.timeLimit()
+}
+
+// makeQuestionRoom forgets the oldest questions until one more, of size bytes, stays within
+// openQuestions and waitingBytes, or none is left. It is called with s.mu held.
+func (s *Subscription) makeQuestionRoom(size int) {
+	for len(s.questions) > 0 {
+		var oldest aaep.ReplyToken
+		bytes := size
+		for t, q := range s.questions {
+			bytes += q.size
+			if o := s.questions[oldest]; o == nil || q.received.Before(o.received) {
+				oldest = t
+			}
+		}
+		if len(s.questions) < openQuestions && bytes <= waitingBytes {
+			return
+		}
+		s.forgetQuestion(oldest)
+	}
 }
 
 // lapseQuestions forgets the open questions, which died with their subscription, but keeps their

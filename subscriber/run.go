@@ -40,8 +40,8 @@ func (s *Subscription) readUntilOver(conn transports.Conn) {
 		if time.Since(connectedAt) >= healthyAfter {
 			attempt = 0
 		}
-		if s.ctx.Err() == nil && (!s.isFinal(err) || s.isRefusedChange(err)) && !s.endedAsAsked(err) &&
-			!s.cfg.NoReconnect {
+		isOver := s.isFinal(err) && !s.isRefusedChange(err) || s.endedAsAsked(err)
+		if s.ctx.Err() == nil && !isOver && !s.cfg.NoReconnect {
 			s.cfg.Logger.Info("link broken", "error", err)
 			s.setStatus(func(st *Status) { st.Connected, st.Err = false, err })
 			if conn, err = s.reconnect(conn, err, &attempt); err == nil {

@@ -38,8 +38,9 @@ func demandsProof(c aaep.Capabilities) bool {
 }
 
 // verifyAgent checks what an agent proves by its answer, before anything else of it counts
-// (INV-41). The error is final: another attempt could lead to another agent by a way that others
-// control.
+// (INV-41). Without Config.Trust, and without a proof that neither was demanded nor was there
+// before, it returns nil. The error is final, but for that of ctx: another attempt could lead to
+// another agent by a way that others control.
 func (s *Subscription) verifyAgent(ctx context.Context, accepted *aaep.SubscriptionAccepted, demanded bool) (*Verified,
 	error) {
 	if s.cfg.Trust == nil {

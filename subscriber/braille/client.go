@@ -117,9 +117,9 @@ func readKeyFile(name string) ([]byte, error) {
 	return key[:n], nil
 }
 
-// readExpected reads a packet that must be of a kind. A packet of another kind, and BRLTTY's own
-// error, is an error with what was read. authorize uses it, before the client's reading goroutine
-// runs.
+// readExpected reads a packet that must be of a kind. A packet of another kind, or BRLTTY's own
+// error, is returned as an error that names it. authorize uses it, before the client's reading
+// goroutine runs.
 func readExpected(conn net.Conn, kind packetType) (packet, error) {
 	p, err := readPacket(conn)
 	switch {

@@ -114,18 +114,27 @@ func startProcess(table string) *process {
 		p.endProcess()
 		return nil
 	}
-	for i, private := range []string{"\ue0a1", "\uf1b2", "\U000f2c3d"} {
-		s, err := p.translateLine(private)
-		if err != nil {
-			p.endProcess()
-			return nil
-		}
-		if i == 0 {
-			p.unknownPrefix, p.unknownSame = s, true
-		}
-		p.unknownPrefix, p.unknownSame = commonPrefix(p.unknownPrefix, s), p.unknownSame && s == p.unknownPrefix
+	if p.learnUnknown() != nil {
+		p.endProcess()
+		return nil
 	}
 	return p
+}
+
+// learnUnknown finds out how the table shows a character that it does not have, from three of
+// private use, which no table has: all in the same way, or each as a code behind a common prefix.
+func (p *process) learnUnknown() error {
+	var shown []string
+	for _, private := range []string{"\ue0a1", "\uf1b2", "\U000f2c3d"} {
+		s, err := p.translateLine(private)
+		if err != nil {
+			return err
+		}
+		shown = append(shown, s)
+	}
+	p.unknownPrefix = commonPrefix(commonPrefix(shown[0], shown[1]), shown[2])
+	p.unknownSame = shown[0] == shown[1] && shown[1] == shown[2]
+	return nil
 }
 
 // commonPrefix returns the longest prefix that a and b share and that ends between characters.
@@ -252,7 +261,7 @@ func (l *translator) translateText(table, text string) ([]word, error) {
 // characters.
 func groupWords(words []string) [][]string {
 	var groups [][]string
-	size := maxLine
+	size := maxLine // of the last group: there is none, and the first word begins one
 	for _, w := range words {
 		for w != "" {
 			n := len(w)

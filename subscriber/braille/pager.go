@@ -173,13 +173,9 @@ func layOutPages(words []word, width int) []page {
 			}
 		}
 	}
-	for i := 0; i < len(words); {
-		w, j := words[i], i+1 // w is words[i:j], which belong together, if that fits
-		for j < len(words) && words[j].joined && len(w.cells)+1+len(words[j].cells) <= width {
-			w.cells = append(append(w.cells[:len(w.cells):len(w.cells)], ' '), words[j].cells...)
-			j++
-		}
-		i = j
+	for len(words) > 0 {
+		var w word
+		w, words = takeJoined(words, width)
 		space := min(1, len(line))
 		if len(line)+space+len(w.cells) > width {
 			flush()
@@ -196,6 +192,17 @@ func layOutPages(words []word, width int) []page {
 	}
 	flush()
 	return pages
+}
+
+// takeJoined returns the first of some words together with those that are joined to it, as far as
+// all of that fits into width cells, as one word, and the words that follow.
+func takeJoined(words []word, width int) (w word, rest []word) {
+	w, rest = words[0], words[1:]
+	for len(rest) > 0 && rest[0].joined && len(w.cells)+1+len(rest[0].cells) <= width {
+		w.cells = append(append(slices.Clip(w.cells), ' '), rest[0].cells...)
+		rest = rest[1:]
+	}
+	return w, rest
 }
 
 // cutPlace returns where to cut a word that goes on for more than width cells after from: at the

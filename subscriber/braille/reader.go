@@ -163,10 +163,12 @@ func (r *reader) pressKey(k key, now time.Time) {
 	}
 	t := r.textToRead()
 	last := t != nil && r.page == len(t.pages)-1
+	hasJustTurned := r.turned && r.since.Equal(r.lastAuto) && now.Sub(r.lastAuto) < reflexTime // by itself
+	isUnseen := t != nil && r.shownAt != spot{t, r.page}
 	switch {
-	case k == keyForward && r.turned && r.since.Equal(r.lastAuto) && now.Sub(r.lastAuto) < reflexTime:
-		return // pressed for what stood there before it changed by itself: nothing is skipped unread
-	case (k == keyForward || k == keyNext) && t != nil && r.shownAt != spot{t, r.page}:
+	case k == keyForward && hasJustTurned:
+		return // pressed for what stood there before: nothing is skipped unread
+	case (k == keyForward || k == keyNext) && isUnseen:
 		// it waits for its turn and is shown now: nothing is skipped unread
 	case k == keyForward && t != nil && !last:
 		r.moveTo(r.at, r.page+1, true)
@@ -249,6 +251,10 @@ func (r *reader) advance(now time.Time) time.Time {
 // time for never, as for a critical text, or any text where Options.Manual is set.
 func (r *reader) dueAt() time.Time {
 	t := r.textToRead()
+	standsUntilKey := r.current == nil && r.manual && !r.movedByPerson
+	if r.current != nil {
+		standsUntilKey = r.current.critical && t == r.current || r.manual && !r.current.critical
+	}
 	switch {
 	case r.cells == 0 && r.current != nil:
 		return r.unpluggedAt.Add(unpluggedPatience)
@@ -259,11 +265,7 @@ func (r *reader) dueAt() time.Time {
 			return r.clearAt.Add(changeInterval)
 		}
 		return r.changed.Add(changeInterval) // then the display is given back
-	case r.shownAt != spot{t, r.page}:
-		return time.Time{}
-	case r.current != nil && r.current.critical && t == r.current, r.current != nil && r.manual && !r.current.critical:
-		return time.Time{}
-	case r.current == nil && r.manual && !r.movedByPerson:
+	case r.shownAt != spot{t, r.page}, standsUntilKey:
 		return time.Time{}
 	case r.current == nil:
 		return r.since.Add(r.readingTime() + lingerTime)
@@ -304,14 +306,7 @@ func (r *reader) updateShown(now time.Time, byKey bool) time.Time {
 	if !slices.Equal(frame, r.shown) {
 		resized := r.shown != nil && len(r.shown) == 0
 		if !byKey && !resized {
-			next := r.lastAuto.Add(changeInterval)
-			if afterChange := r.changed.Add(changeInterval); !r.emptied && afterChange.After(next) {
-				next = afterChange
-			}
-			if r.emptied && t == nil { // a key asked for that
-				next = now
-			}
-			if next.After(now) {
+			if next := r.changeFrom(now); next.After(now) {
 				return r.clearDismissed(now, next)
 			}
 		}
@@ -328,6 +323,20 @@ func (r *reader) updateShown(now time.Time, byKey bool) time.Time {
 		r.shownAt = spot{}
 	}
 	return time.Time{}
+}
+
+// changeFrom returns from when on the display may change without a key: changeInterval after it
+// last did so, and after any other change but the one by which a key emptied it. What empties it by
+// a key may come at once.
+func (r *reader) changeFrom(now time.Time) (next time.Time) {
+	if r.emptied && r.textToRead() == nil {
+		return now
+	}
+	next = r.lastAuto.Add(changeInterval)
+	if afterChange := r.changed.Add(changeInterval); !r.emptied && afterChange.After(next) {
+		next = afterChange
+	}
+	return next
 }
 
 // clearDismissed clears the display of a text that a key ended, where the next one may come only

@@ -123,8 +123,9 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 func (o *Output) Wordless() bool { return true }
 
 // choosePattern returns what an utterance feels like on this device: what the agent chose for the
-// event, if the device has that, else the pattern of its meaning. ok is false where nothing is
-// felt.
+// event, if the device has that, else the pattern of its meaning. Where the device has none for a
+// lost link, that is felt as a failure; what is critical and has none is felt by the first pattern.
+// ok is false where nothing is felt.
 func (o *Output) choosePattern(u announce.Utterance) (felt extensions.HapticData, ok bool) {
 	patterns := o.device.Patterns()
 	if u.Event != nil {

@@ -100,7 +100,13 @@ func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 	case u.Path != "" && u.Path != "/":
 		return []Way{o.sseWay(u)}, nil
 	}
-	origin := &url.URL{Scheme: u.Scheme, Host: u.Host}
+	return o.publishedWays(ctx, &url.URL{Scheme: u.Scheme, Host: u.Host})
+}
+
+// publishedWays returns the ways to the agent at an origin, in the order of Options.Transports, as
+// its manifest or the usual paths say. One that leads elsewhere is passed over. That none is left
+// is an error.
+func (o *Options) publishedWays(ctx context.Context, origin *url.URL) ([]Way, error) {
 	published, err := o.publishedEndpoints(ctx, origin)
 	if err != nil {
 		return nil, err
@@ -215,14 +221,15 @@ func (o *Options) endpointWay(name string, endpoint manifest.Endpoint, origin *u
 	u := origin.ResolveReference(ref)
 	secure := u.Scheme == "https" || u.Scheme == "wss"
 	mayBePlain := isLocal && origin.Scheme != "https"
-	if !strings.EqualFold(u.Hostname(), origin.Hostname()) || u.User != nil || u.Opaque != "" ||
-		!secure && !mayBePlain {
+	isSameHost := strings.EqualFold(u.Hostname(), origin.Hostname()) && u.User == nil && u.Opaque == ""
+	if !isSameHost || !secure && !mayBePlain {
 		return Way{}, false
 	}
+	isSamePort := portOf(u) == portOf(origin)
 	switch newDialer := o.More[name]; {
-	case name == manifest.SSE && (u.Scheme == "https" || u.Scheme == "http") && portOf(u) == portOf(origin):
+	case name == manifest.SSE && (u.Scheme == "https" || u.Scheme == "http") && isSamePort:
 		return o.sseWay(u), true
-	case name == manifest.WebSocket && portOf(u) == portOf(origin):
+	case name == manifest.WebSocket && isSamePort:
 		u.Scheme = "ws"
 		if secure {
 			u.Scheme = "wss"
