@@ -227,8 +227,8 @@ func (h *producerHarness) awaitEvent(l *link, limit time.Duration, types ...stri
 }
 
 // awaitReporting waits until is reports true, and returns whether it did within limit. From word on
-// it reports to Progress, again and again, that the run waits for an event of these types on a link,
-// and moves word to the time of the next report.
+// it reports to Progress, again and again, that the run waits for an event of these types on a
+// link, and moves word to the time of the next report.
 func (h *producerHarness) awaitReporting(l *link, limit time.Duration, word *time.Time, types []string,
 	is func(*Recording) bool) (came bool) {
 	end := time.Now().Add(limit)

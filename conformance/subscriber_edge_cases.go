@@ -208,8 +208,8 @@ var wrongCase = []struct{ label, without, name, as string }{
 	{"casecontext", "nocontext", "@context", "@Context"}, {"casesession", "nosession", "session_id", "Session_ID"},
 	{"casetime", "notime", "timestamp", "Timestamp"}}
 
-// sendEdgeCase sends an edge case in a session, or in one of its own where its event ends or changes
-// that, and returns the id of the event; "" where the target did not ask for it.
+// sendEdgeCase sends an edge case in a session, or in one of its own where its event ends or
+// changes that, and returns the id of the event; "" where the target did not ask for it.
 func (c *targetConn) sendEdgeCase(session string, odd edgeCase) string {
 	e := withMembers(c.newEvent(labelOf(odd.Name), session, invoked, odd.say, toolCall()), odd.more)
 	if e["type"] != invoked {

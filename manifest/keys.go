@@ -114,8 +114,8 @@ func parseJWKs(text []byte) ([]key, error) {
 	return keys, nil
 }
 
-// parseJWK reads one JWK. One that is unfit to verify says why in unfit. The error goes on from "the
-// key is", for what is no JWK or a private key.
+// parseJWK reads one JWK. One that is unfit to verify says why in unfit. The error goes on from
+// "the key is", for what is no JWK or a private key.
 func parseJWK(jwk jsontext.Value) (k key, err error) {
 	var members struct {
 		ID  string         `json:"kid"`

@@ -232,7 +232,9 @@ func isWhole(text string) bool {
 	digits = strings.TrimLeft(integer+fraction, "0")
 	significant := strings.TrimRight(digits, "0")
 	shift, err := strconv.Atoi(cmp.Or(exponent, "0"))
-	return significant == "" || err == nil && shift-len(fraction)+len(digits)-len(significant) >= 0
+	trailingZeros := len(digits) - len(significant)
+	hasNoFraction := err == nil && shift+trailingZeros >= len(fraction)
+	return significant == "" || hasNoFraction
 }
 
 // newInvalid returns an error with one violation.

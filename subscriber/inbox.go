@@ -374,9 +374,9 @@ func (s *Subscription) noteEvent(ev *aaep.Event, size int) bool {
 	return true
 }
 
-// settleQuestions closes the questions that an event settles, and takes from it how much time others
-// have. One that a reply was made for is remembered until its session ends, for its token takes one
-// decision. It is called with s.mu held.
+// settleQuestions closes the questions that an event settles, and takes from it how much time
+// others have. One that a reply was made for is remembered until its session ends, for its token
+// takes one decision. It is called with s.mu held.
 func (s *Subscription) settleQuestions(ev *aaep.Event) {
 	for token, q := range s.questions {
 		if limit, ok := closes.TimeIn(q.event, q.timeLimit(), ev); ok {

@@ -248,8 +248,8 @@ type grantedAction struct {
 	command    string
 }
 
-// fileMode returns the mode of a file in a folder, or that of a new file where there is none. A link
-// at it, or on the way to it, is errMeanwhile.
+// fileMode returns the mode of a file in a folder, or that of a new file where there is none. A
+// link at it, or on the way to it, is errMeanwhile.
 func fileMode(root *os.Root, name string) (fs.FileMode, error) {
 	mode := fs.FileMode(0o666) // less what the process masks
 	for place := name; place != "."; place = filepath.Dir(place) {

@@ -157,9 +157,9 @@ func fitsQuestion(text string) bool {
 	return len(text) <= maxToldBytes-100 && utf8.RuneCountInString(text) <= toolwords.Most
 }
 
-// quotedCommand returns the command as a user reads it. With arguments its words are quoted, so that
-// neither two of them can pass for one, nor a word for what a shell would make of it; without, it is
-// as the agent wrote it, for that may be a whole line for a shell.
+// quotedCommand returns the command as a user reads it. With arguments its words are quoted, so
+// that neither two of them can pass for one, nor a word for what a shell would make of it; without,
+// it is as the agent wrote it, for that may be a whole line for a shell.
 func (ask createTerminalRequest) quotedCommand() string {
 	if len(ask.Args) == 0 {
 		return ask.Command

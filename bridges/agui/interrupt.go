@@ -123,8 +123,8 @@ func (x *run) askOne(ctx context.Context, i interrupt) (answer resumeEntry, end 
 	return answer, nil, nil
 }
 
-// fillForm asks for each field of the answer that an interrupt wants, and returns what the user said.
-// An interrupt that wants no form, or one that cannot be asked for, is an error.
+// fillForm asks for each field of the answer that an interrupt wants, and returns what the user
+// said. An interrupt that wants no form, or one that cannot be asked for, is an error.
 func (x *run) fillForm(ctx context.Context, i interrupt, timeout time.Duration) (form.Answer, error) {
 	if !isForm(i) {
 		return form.Answer{}, errors.New("agui: the form of the answer is none that can be asked for")

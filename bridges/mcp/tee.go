@@ -115,8 +115,8 @@ func (t *tee) concernsHeld(m *message) bool {
 	return m.Method != "" && t.open[keyOf(id)].isWaiting()
 }
 
-// isWaiting reports whether a request is a call that is held, and was not sent to the server; nil is
-// none.
+// isWaiting reports whether a request is a call that is held, and was not sent to the server; nil
+// is none.
 func (r *request) isWaiting() bool { return r != nil && r.held && !r.sent }
 
 // keyOf returns what an id is known by; "" is none.

@@ -115,8 +115,8 @@ func (c *Checker) Message(line int, data []byte) []Finding {
 	return append(markAllowed(ev, found), c.checkOrder(line, ev)...)
 }
 
-// checkCapabilities judges what a subscriber declares, in a request or a renegotiation, of the
-// extensions that are known. Any other message passes.
+// checkCapabilities returns what is wrong with the objects of extensions that a subscriber
+// declares, in a request or a renegotiation, as checkExtensions does; nil for any other message.
 func checkCapabilities(m aaep.Message) error {
 	var c aaep.Capabilities
 	switch m := m.(type) {
@@ -128,8 +128,9 @@ func checkCapabilities(m aaep.Message) error {
 	return checkExtensions("capability", "/capabilities/", c.SupportedExtensions, c.Extensions)
 }
 
-// checkExtensions judges the objects of those extensions that are named by their URIs, and that
-// this SDK has schemas of.
+// checkExtensions returns what is wrong with objects of extensions, by their prefixes, as one
+// *aaep.InvalidError, or nil. Only those are looked at whose URI is among uris, and that this SDK
+// has a schema of part of. at is the JSON pointer to objects.
 func checkExtensions(part, at string, uris []string, objects map[string]json.RawMessage) error {
 	all := &aaep.InvalidError{}
 	for _, prefix := range slices.Sorted(maps.Keys(objects)) {
@@ -151,8 +152,8 @@ func checkExtensions(part, at string, uris []string, objects map[string]json.Raw
 
 const manifest = "aaep:producer.manifest" // a document with a type of its own, and no event
 
-// mergeFindings adds what was not found before at the same place, or in the same words. That a
-// member is missing says more than that it is empty.
+// mergeFindings adds to found those of more that say something new; see isSame. Where more says
+// that a member is missing that was found to be empty, the finding says that in its place.
 func mergeFindings(found, more []Finding) []Finding {
 	for _, f := range more {
 		at := slices.IndexFunc(found, func(g Finding) bool {
@@ -164,15 +165,20 @@ func mergeFindings(found, more []Finding) []Finding {
 			found[at].Problem = "is missing"
 			continue
 		}
-		same := func(g Finding) bool {
-			return g.Pointer == f.Pointer && (f.Pointer != "" || g.Requirement == f.Requirement ||
-				strings.HasPrefix(g.Problem, f.Problem))
-		}
-		if !slices.ContainsFunc(found, same) {
+		if !slices.ContainsFunc(found, f.isSame) {
 			found = append(found, f)
 		}
 	}
 	return found
+}
+
+// isSame reports whether another finding is at the same place; for one of the whole message,
+// whether it is of the same requirement, or in words that begin with its own.
+func (f Finding) isSame(other Finding) bool {
+	if other.Pointer != f.Pointer {
+		return false
+	}
+	return f.Pointer != "" || other.Requirement == f.Requirement || strings.HasPrefix(other.Problem, f.Problem)
 }
 
 // markAllowed marks what is allowed of what was found; ev is nil for any other message.

@@ -164,6 +164,7 @@ func (s *Endpoint) requestViolation(r *http.Request, seen *answered, sent messag
 	s.mu.Lock()
 	subscribed := len(s.given) > 0
 	s.mu.Unlock()
+	isLaterPost := r.Method == http.MethodPost && subscribed && sent.Type != "subscription.request"
 	switch path := r.URL.Path; {
 	case strings.HasPrefix(path, "/.well-known/"), strings.HasPrefix(path, sse.DefaultPrefix+"/schemas/"),
 		path == "/favicon.ico":
@@ -176,8 +177,7 @@ func (s *Endpoint) requestViolation(r *http.Request, seen *answered, sent messag
 		return "", what + "; the WebSocket is at " + websocket.DefaultPath
 	case path == sse.DefaultPrefix+"/events":
 		return "SSE-005", what + theStream
-	case path == sse.DefaultPrefix+"/replies", r.Method == http.MethodPost && subscribed &&
-		sent.Type != "subscription.request":
+	case path == sse.DefaultPrefix+"/replies", isLaterPost:
 		return "SSE-009", what + "; replies, renegotiation and close go to POST " + sse.DefaultPrefix +
 			"/replies, as application/json"
 	case path == sse.DefaultPrefix+"/subscriptions", r.Method == http.MethodPost:
