@@ -8,13 +8,17 @@ package speechd
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"math"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -29,6 +33,10 @@ type Server struct {
 	Kill   func()
 	t      *testing.T
 	dir    string
+
+	mu       sync.Mutex
+	read     int64    // bytes of the transcript whose entries are in messages
+	messages messages // of those
 }
 
 // Start starts a Server, which ends with the test. The test fails where a program of it does not
@@ -131,49 +139,91 @@ func (m Message) Heard() bool { return !m.Over.IsZero() && !m.Cut }
 // sent.
 var entry = regexp.MustCompile(`(?m)^\[(.{24}) : (\d+)\] speechd: +(\d+):(DATA|REPLY):\|`)
 
+// An entry ends with the bar behind its text, after which its number of bytes may follow.
+var entryEnd = regexp.MustCompile(`\n\|( \(\d+\))?\n$`)
+
+// messages is what the entries of a transcript say, as far as they were added.
+type messages struct {
+	pending map[string]Message // by the client who waits for its number
+	numbers []string           // of all
+	all     []Message
+	spoken  map[string]Message // by number, what the events report; the first may come before the number is told
+}
+
 // Messages returns those asked for so far, oldest first. Keys and single characters are among them.
+// It reads only what the transcript has more than at the call before.
 func (s *Server) Messages() []Message {
 	s.t.Helper()
-	log := s.Transcript()
-	entries := entry.FindAllStringSubmatchIndex(log, -1)
-	var all []Message
-	pending := map[string]Message{} // by the client who waits for its number
-	var numbers []string            // of all
-	spoken := map[string]Message{}  // by number, what the events report; the first may come before the number is told
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	file, err := os.Open(filepath.Join(s.dir, "ssip.log"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer file.Close()
+	added, err := io.ReadAll(io.NewSectionReader(file, s.read, math.MaxInt64-s.read))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	done, entries := 0, entry.FindAllSubmatchIndex(added, -1)
 	for i, m := range entries {
-		when, err := time.ParseInLocation(time.ANSIC, log[m[2]:m[3]], time.Local)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		micros, _ := strconv.Atoi(log[m[4]:m[5]])
-		when = when.Add(time.Duration(micros) * time.Microsecond)
-		end := len(log)
+		end := len(added)
 		if i+1 < len(entries) {
 			end = entries[i+1][0]
+		} else if !entryEnd.Match(added[m[0]:]) {
+			break // the rest of it has yet to be written
 		}
-		client, text := log[m[6]:m[7]], log[m[1]:end]
-		text = text[:max(0, strings.LastIndex(text, "\n|"))] // what follows is the number of bytes
-		first, _, _ := strings.Cut(text, "\n")
-		code, number, _ := strings.Cut(first, "-")
-		switch {
-		case log[m[8]:m[9]] == "DATA":
-			message := pending[client]
-			pending[client] = Message{Text: message.Text + text + "\n", Asked: when}
-		case len(first) > 3 && first[3] == ' ': // the answer to another command, or the leave to begin
-			delete(pending, client)
-		case code == "225":
-			message := pending[client]
-			message.Text = strings.TrimSuffix(strings.TrimSuffix(message.Text, "\n"), "\n.")
-			numbers, all = append(numbers, number), append(all, message)
-			delete(pending, client)
-		case code == "701":
-			spoken[number] = Message{Begun: when}
-		case code == "702" || code == "703":
-			spoken[number] = Message{Begun: spoken[number].Begun, Over: when, Cut: code == "703"}
+		if err := s.messages.add(string(added[m[0]:end])); err != nil {
+			s.t.Fatal(err)
 		}
+		done = end
 	}
-	for i, number := range numbers {
-		m := spoken[number]
+	s.read += int64(done)
+	return s.messages.list()
+}
+
+// add adds what an entry says.
+func (ms *messages) add(text string) error {
+	text = strings.ReplaceAll(text, "\r", "")
+	m := entry.FindStringSubmatch(text)
+	when, err := time.ParseInLocation(time.ANSIC, m[1], time.Local)
+	if err != nil {
+		return err
+	}
+	micros, _ := strconv.Atoi(m[2])
+	when = when.Add(time.Duration(micros) * time.Microsecond)
+	if ms.pending == nil {
+		ms.pending, ms.spoken = map[string]Message{}, map[string]Message{}
+	}
+	client := m[3]
+	text = text[len(m[0]):]
+	text = text[:max(0, strings.LastIndex(text, "\n|"))] // what follows is the number of bytes
+	first, _, _ := strings.Cut(text, "\n")
+	code, number, _ := strings.Cut(first, "-")
+	switch {
+	case m[4] == "DATA":
+		message := ms.pending[client]
+		ms.pending[client] = Message{Text: message.Text + text + "\n", Asked: when}
+	case len(first) > 3 && first[3] == ' ': // the answer to another command, or the leave to begin
+		delete(ms.pending, client)
+	case code == "225":
+		message := ms.pending[client]
+		message.Text = strings.TrimSuffix(strings.TrimSuffix(message.Text, "\n"), "\n.")
+		ms.numbers, ms.all = append(ms.numbers, number), append(ms.all, message)
+		delete(ms.pending, client)
+	case code == "701":
+		ms.spoken[number] = Message{Begun: when}
+	case code == "702" || code == "703":
+		ms.spoken[number] = Message{Begun: ms.spoken[number].Begun, Over: when, Cut: code == "703"}
+	}
+	return nil
+}
+
+// list returns the messages, with what is known by now of how they were spoken.
+func (ms *messages) list() []Message {
+	all := slices.Clone(ms.all)
+	for i, number := range ms.numbers {
+		m := ms.spoken[number]
 		all[i].Begun, all[i].Over, all[i].Cut = m.Begun, m.Over, m.Cut
 	}
 	return all

@@ -12,7 +12,6 @@ import (
 // A server that is quick begins a message before it has told its number. Such a message has begun
 // nevertheless, and one that is cut then was not heard.
 func TestBegunBeforeItsNumber(t *testing.T) {
-	s := &Server{t: t, dir: t.TempDir()}
 	transcript := `[Mon Nov 23 23:11:20 2026 : 106653] speechd:     24:DATA:|SPEAK
 | (7)
 [Mon Nov 23 23:11:20 2026 : 106658] speechd:     24:REPLY:|230 OK RECEIVING DATA
@@ -33,12 +32,17 @@ func TestBegunBeforeItsNumber(t *testing.T) {
 703 CANCELED
 |
 `
-	if err := os.WriteFile(filepath.Join(s.dir, "ssip.log"), []byte(transcript), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	all := s.Messages()
-	if len(all) != 1 || all[0].Text != "Hello." || all[0].Took() != time.Second || all[0].Heard() {
-		t.Errorf("the messages are %+v", all)
+	for cut := range len(transcript) { // it is read while it is written
+		s := &Server{t: t, dir: t.TempDir()}
+		for _, text := range []string{transcript[:cut], transcript} {
+			if err := os.WriteFile(filepath.Join(s.dir, "ssip.log"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			all := s.Messages()
+			if len(text) == len(transcript) && (len(all) != 1 || all[0].Text != "Hello." || all[0].Took() != time.Second || all[0].Heard()) {
+				t.Fatalf("read at %d, and at the end, the messages are %+v", cut, all)
+			}
+		}
 	}
 }
 
