@@ -251,6 +251,28 @@ func TestOutcomeOnce(t *testing.T) {
 	}
 }
 
+// TestDescribedOnce: what describes a button that has the focus does not change while it waits, for
+// Orca reads out all of it each time; how long it waits is told to the person who presses it.
+func TestDescribedOnce(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, all)
+	p.until(connected)
+	outcome := pay(t, st.session(t, "Paying your bills."), "$5")
+	p.until(asked)
+	eval[any](p, `{ const hint = document.querySelector(".hint"), hints = window.hints = [hint.textContent];
+		document.querySelector("button.yes").focus();
+		new MutationObserver(() => hints.push(hint.textContent)).observe(hint, { childList: true, characterData: true, subtree: true }); }`)
+	const told = `all.filter((line) => line.startsWith("status: The answer buttons work in about ")).length`
+	p.key("Enter")
+	p.until(told + " > 0")
+	p.until(armed)
+	undecided(t, outcome)
+	if hints := eval[[]string](p, "hints.slice(1)"); !slices.Equal(hints, []string{"You can answer now."}) {
+		t.Errorf("what describes the button changed to %q", hints)
+	}
+}
+
 // TestAcceptedInVain: what was accepted and failed at once is not told as being done after it is
 // told that it failed, and the question says what came of it.
 func TestAcceptedInVain(t *testing.T) {

@@ -186,6 +186,7 @@ export class Questions {
     by.append("“", Object.assign(this.part(q, "bdi", "name", named(this.who(e)), true), { dir: directionOf(named(this.who(e))) }), "”");
     q.clock = this.part(q, "p", "time", "", true);
     q.hint = this.part(q, "p", "quiet hint", "", true);
+    q.waits = false;
     q.hint.id = id + "-hint";
     q.result = this.part(q, "p", "outcome", "", true);
     q.form = this.part(q, "div", "choices", "", true);
@@ -214,7 +215,7 @@ export class Questions {
       if (q.over) return;
       const works = b.classList.contains("more") ? !q.asking : b.classList.contains("no") ? q.refusable : q.armed;
       if (works) act();
-      else this.log.status(q.hint.textContent, () => q.over || q.armed);
+      else this.log.status(q.waits ? this.hint(q) : q.hint.textContent, () => q.over || q.armed);
     });
     q.form.append(b);
     q.parts.push(b);
@@ -285,14 +286,23 @@ export class Questions {
     q.arming = setTimeout(look, ms);
   }
 
-  // able shows which buttons work, and why not; what is said is said in place of that.
+  // able shows which buttons work, and why not; what is said is said in place of that. Where the focus is on one it is not shown again by how
+  // many seconds that has changed: Orca reads out all that describes a button when some of it changes.
   able(q, text) {
     for (const el of q.parts) {
       if (el.tagName !== "BUTTON" || el.classList.contains("more")) continue;
       el.setAttribute("aria-disabled", String(!(el.classList.contains("no") ? q.refusable : q.armed)));
     }
+    const waits = text === undefined && !q.armed;
+    if (!waits || !q.waits || !q.el.contains(document.activeElement)) setText(q.hint, text ?? this.hint(q));
+    q.waits = waits;
+  }
+
+  // hint is when the buttons work.
+  hint(q) {
+    if (q.armed) return this.words("ready");
     const busy = q.heard || !q.announcement ? pause : this.log.voice?.wait(q.announcement);
-    setText(q.hint, text ?? (q.armed ? this.words("ready") : this.words("wait", { n: Math.ceil(busy / 1000) })));
+    return this.words("wait", { n: Math.ceil(busy / 1000) });
   }
 
   async send(q, message, said) {
