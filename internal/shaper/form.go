@@ -38,7 +38,7 @@ func (f *form) addNumber(n uint64) {
 	}
 }
 
-// addText adds s and an end mark, a byte that no UTF-8 text has.
+// addText adds s and an end mark.
 func (f *form) addText(s string) {
 	for i := range len(s) {
 		f.addByte(s[i])

@@ -75,28 +75,7 @@ func (s *Shaper) buildOut(it *item, raise bool) Out {
 	ev := *it.event
 	shape := Shape{to: it.to, language: s.chooseLanguage(&ev), extensions: s.terms.Profile()}
 	var form form
-	switch p := ev.Payload.(type) {
-	case *aaep.StateChanged:
-		shape.from = p.FromState
-		if it.folded {
-			form.addText(string(p.FromState))
-		}
-		form.addNumber(uint64(s.repeatMark(it.to.pos)))
-	case *aaep.ProgressUpdated:
-		form.addNumber(uint64(s.repeatMark(it.to.pos)))
-	case *aaep.OutputStreaming:
-		q := it.outputPayload(p, s.terms.Boundaries)
-		form.addPassage(q, p)
-		shape.position, shape.hint, shape.complete = q.Position, q.CoalesceHint, q.Complete
-		ev.Payload = q
-		if h := ev.LocalizationHints; h != nil { // of the text as it was cut
-			if d := negotiation.Direction(h.PrimaryLanguage, q.Chunk); d != h.TextDirection {
-				cut := *h
-				cut.TextDirection = d
-				ev.LocalizationHints = &cut
-			}
-		}
-	}
+	s.buildPayload(it, &ev, &shape, &form)
 	// An event that was overtaken leaves with the stamp of the one before it, so that stamps never
 	// go backwards (D-09).
 	session := s.sessionStateOf(ev.SessionID)
@@ -128,6 +107,33 @@ func (s *Shaper) buildOut(it *item, raise bool) Out {
 	}
 	shape.stamp, shape.critical, shape.verbosity = ev.Timestamp, ev.Urgency == aaep.UrgencyCritical, ev.Verbosity
 	return Out{Event: &ev, Resumable: resumable, Shape: shape}
+}
+
+// buildPayload gives ev, the event of the item, the payload that leaves: for text the passage, with
+// the direction of its own words. It notes in shape and form what sets it apart from the log's.
+func (s *Shaper) buildPayload(it *item, ev *aaep.Event, shape *Shape, form *form) {
+	switch p := ev.Payload.(type) {
+	case *aaep.StateChanged:
+		shape.from = p.FromState
+		if it.folded {
+			form.addText(string(p.FromState))
+		}
+		form.addNumber(uint64(s.repeatMark(it.to.pos)))
+	case *aaep.ProgressUpdated:
+		form.addNumber(uint64(s.repeatMark(it.to.pos)))
+	case *aaep.OutputStreaming:
+		q := it.outputPayload(p, s.terms.Boundaries)
+		form.addPassage(q, p)
+		shape.position, shape.hint, shape.complete = q.Position, q.CoalesceHint, q.Complete
+		ev.Payload = q
+		if h := ev.LocalizationHints; h != nil {
+			if d := negotiation.Direction(h.PrimaryLanguage, q.Chunk); d != h.TextDirection {
+				cut := *h
+				cut.TextDirection = d
+				ev.LocalizationHints = &cut
+			}
+		}
+	}
 }
 
 // repeatMark returns what makes the id of the state or progress at pos a new one, where the

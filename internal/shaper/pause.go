@@ -29,13 +29,14 @@ func (s *Shaper) releasePaused(now time.Time, match func(*stream) bool) {
 	}
 }
 
-// takePaused returns the held text that has waited long enough: a finished sentence, or the words
-// so far of one that still goes on.
+// takePaused returns the held text that may leave although nothing follows it yet: what is finished
+// or, where text is cut at sentences and waited for restAfter or longestWait, the words so far of
+// one that goes on. It returns none where there is neither.
 func (st *stream) takePaused(now time.Time) []coalesce.Piece {
 	pieces := st.seg.Pause()
 	isOverdue := !now.Before(st.heldSince.Add(longestWait))
-	if len(pieces) == 0 && st.boundary == aaep.BoundarySentence &&
-		(isOverdue || !now.Before(st.lastText.Add(restAfter))) {
+	hasRested := !now.Before(st.lastText.Add(restAfter))
+	if len(pieces) == 0 && st.boundary == aaep.BoundarySentence && (isOverdue || hasRested) {
 		pieces = st.seg.Yield()
 	}
 	if isOverdue || len(pieces) > 0 {

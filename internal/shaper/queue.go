@@ -13,10 +13,16 @@ import (
 // (D-51); an item that leads back to where the state was is not appended at all.
 func (s *Shaper) enqueue(now time.Time, it *item) {
 	free := s.freeTokens(now)
-	if it.kind == plain || len(s.queue) < min(maxApart, free) || free == math.MaxInt && it.kind != text {
+	allMayLeave := len(s.queue) < min(maxApart, free)
+	isUnlimited := free == math.MaxInt
+	if merged := !allMayLeave && (!isUnlimited || it.kind == text) && s.mergeIntoQueue(it); !merged {
 		s.queue = append(s.queue, it)
-		return
 	}
+}
+
+// mergeIntoQueue merges it with older items of its session in the queue, as its kind allows. It
+// reports whether nothing of it is left to append.
+func (s *Shaper) mergeIntoQueue(it *item) bool {
 	session := it.event.SessionID
 	switch it.kind {
 	case progress: // the newest wins
@@ -37,16 +43,15 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 			if returns {
 				s.stats.Merged += old.parts + it.parts
 				s.addFolded(old.since, it.to.pos)
-				return
+				return true
 			}
 			s.foldStates(it, old)
 		}
 	case text: // it joins the text of the same output that waits, unless another event came between
-		if i := s.lastIndexOf(session); i >= 0 && s.joinText(s.queue[i], it) {
-			return
-		}
+		i := s.lastIndexOf(session)
+		return i >= 0 && s.joinText(s.queue[i], it)
 	}
-	s.queue = append(s.queue, it)
+	return false
 }
 
 // lastIndexOf returns the index of the session's last item in the queue, or -1.
@@ -77,26 +82,23 @@ func (s *Shaper) findWaiting(session string, k kind) int {
 
 // dropSuperseded drops the queued progress and states of a session whose error, at position pos,
 // makes them superfluous (D-50), and counts them as merged. Everything else of the session stays
-// queued, also how a question ended and the states that lead to it. Push calls it.
+// queued, also how a question ended and the states before it. Push calls it.
 func (s *Shaper) dropSuperseded(session string, pos uint64) {
-	outcomes := 0
-	for _, it := range s.queue {
+	lastOutcome := -1
+	for i, it := range s.queue {
 		if it.event.SessionID == session && endsQuestion(it.event) {
-			outcomes++
+			lastOutcome = i
 		}
 	}
+	i := -1
 	s.queue = slices.DeleteFunc(s.queue, func(it *item) bool {
-		if it.event.SessionID != session {
-			return false
-		}
-		if endsQuestion(it.event) {
-			outcomes--
-		}
-		if it.kind != progress && (it.kind != state || outcomes > 0) {
+		i++
+		isLateState := it.kind == state && i > lastOutcome
+		if it.event.SessionID != session || it.kind != progress && !isLateState {
 			return false
 		}
 		s.stats.Merged += it.parts
-		if it.kind == state {
+		if isLateState {
 			s.addFolded(it.since, pos)
 		}
 		return true
@@ -112,14 +114,18 @@ func (s *Shaper) expediteBefore(now time.Time, ev *aaep.Event) {
 	if s.linkFull {
 		ready = 0
 	}
-	var run []*item // the newest of urgent: one change, or two of which the second leads back
+	// run has the items at the end of urgent that a change may merge with: none, one change, or two
+	// of which the second leads back.
+	var run []*item
 	seen := 0
 	s.queue = slices.DeleteFunc(s.queue, func(it *item) bool {
-		if seen++; seen > ready && !mustPrecede(it, ev) {
+		seen++
+		mayLeave := seen <= ready
+		if !mayLeave && !mustPrecede(it, ev) {
 			return false
 		}
 		switch {
-		case !merges || seen <= ready || it.kind != state:
+		case !merges || mayLeave || it.kind != state:
 			run = nil
 		case len(run) == 1 && it.returnsTo(run[0]):
 			run = append(run, it)
@@ -156,7 +162,7 @@ func mustPrecede(it *item, critical *aaep.Event) bool {
 }
 
 // returnsTo reports whether it, a change of state, leads back to the state from which the older
-// change led away.
+// change, old, led away.
 func (it *item) returnsTo(old *item) bool {
 	return old.event.Payload.(*aaep.StateChanged).FromState == it.event.Payload.(*aaep.StateChanged).ToState
 }
@@ -171,8 +177,8 @@ func (s *Shaper) foldStates(it, old *item) {
 	s.stats.Merged += old.parts
 }
 
-// forgetSession drops what is known of a session whose end this subscription does not receive, once
-// nothing of the session waits.
+// forgetSession drops what is known of a session whose end this subscription does not receive.
+// Where something of the session waits, buildOut does that once the last of it has left.
 func (s *Shaper) forgetSession(session string) {
 	if s.hasWaiting(session) {
 		s.sessionStateOf(session).ended = true
@@ -181,7 +187,8 @@ func (s *Shaper) forgetSession(session string) {
 	}
 }
 
-// hasWaiting reports whether an event of the session waits to leave.
+// hasWaiting reports whether an event of the session waits to leave. Text that a stream holds does
+// not count.
 func (s *Shaper) hasWaiting(session string) bool {
 	return s.lastIndexOf(session) >= 0 ||
 		slices.ContainsFunc(s.urgent, func(it *item) bool { return it.event.SessionID == session })

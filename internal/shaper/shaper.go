@@ -116,31 +116,21 @@ func (s *Shaper) adoptTerms(terms negotiation.Terms) {
 }
 
 // SetTerms applies renegotiated terms to everything that has not left yet (§5.7.2): it drops what
-// they do not let through, and cuts held text anew.
+// they do not let through, and counts it as filtered. Text that waits is cut anew where the display
+// is now narrower, held text also where the boundary is another.
 func (s *Shaper) SetTerms(now time.Time, terms negotiation.Terms) {
-	recut := s.terms.MaxChunk != terms.MaxChunk
+	isOtherWidth := s.terms.MaxChunk != terms.MaxChunk
 	s.reworded = s.reworded || s.terms.Verbosity != terms.Verbosity || s.terms.CognitiveLoad != terms.CognitiveLoad ||
 		s.terms.Profile() != terms.Profile() || !slices.Equal(s.terms.Languages, terms.Languages)
 	s.adoptTerms(terms)
 	s.budget.SetRate(int(terms.MaxEventsPerSecond))
-	for _, ev := range s.Discard(func(ev *aaep.Event) bool { return !s.isWanted(ev) }) {
-		if t := s.sessions[ev.SessionID]; ev.Type().Terminal() || t != nil && t.ended {
-			s.forgetSession(ev.SessionID)
-		}
-	}
-	if recut && terms.MaxChunk > 0 { // text that was cut for a wider display; any other leaves as it is
+	s.dropUnwanted()
+	if isOtherWidth && terms.MaxChunk > 0 {
 		s.queue, s.urgent = splitItems(s.queue, terms.MaxChunk), splitItems(s.urgent, terms.MaxChunk)
 	}
-	s.streams = slices.DeleteFunc(s.streams, func(st *stream) bool {
-		if len(st.parts) == 0 || s.isWanted(st.parts[0].entry.Event) {
-			return false
-		}
-		s.stats.Filtered += len(st.parts)
-		return true
-	})
 	s.sortStreams()
 	for _, st := range s.streams {
-		if st.boundary != s.boundary || recut {
+		if st.boundary != s.boundary || isOtherWidth {
 			s.queuePieces(now, st, st.recutAt(s.boundary, terms.MaxChunk), false)
 			if st.pauseAt = (time.Time{}); len(st.parts) > 0 {
 				st.pauseAt = st.lastText.Add(pauseAfter) // what is held may be a whole sentence for the new boundary
@@ -149,8 +139,25 @@ func (s *Shaper) SetTerms(now time.Time, terms negotiation.Terms) {
 	}
 }
 
-// splitItems returns the items of a list with the text of each cut into pieces of at most limit
-// code points. It cuts no more once there are more pieces than Overflow allows.
+// dropUnwanted drops the events and the held text that the terms do not let through, and counts
+// them as filtered. It forgets the sessions whose end is among them, or was filtered before.
+func (s *Shaper) dropUnwanted() {
+	for _, ev := range s.Discard(func(ev *aaep.Event) bool { return !s.isWanted(ev) }) {
+		if t := s.sessions[ev.SessionID]; ev.Type().Terminal() || t != nil && t.ended {
+			s.forgetSession(ev.SessionID)
+		}
+	}
+	s.streams = slices.DeleteFunc(s.streams, func(st *stream) bool {
+		if len(st.parts) == 0 || s.isWanted(st.parts[0].entry.Event) {
+			return false
+		}
+		s.stats.Filtered += len(st.parts)
+		return true
+	})
+}
+
+// splitItems returns the items of a list, each cut by splitAt. Once there are more pieces than
+// Overflow allows, which ends the subscription, it leaves the others as they are.
 func splitItems(list []*item, limit int) (pieces []*item) {
 	for _, it := range list {
 		if len(pieces) > maxHeld+maxPieces {
@@ -162,8 +169,8 @@ func splitItems(list []*item, limit int) (pieces []*item) {
 	return pieces
 }
 
-// Discard takes out the events that match and have not left, counts them as filtered and returns
-// them. It does not look at text whose sentence has no end yet.
+// Discard takes out the waiting events for which match is true, counts them as filtered and returns
+// them. It does not look at text that a stream still holds.
 func (s *Shaper) Discard(match func(*aaep.Event) bool) (gone []*aaep.Event) {
 	keep := func(list []*item) []*item {
 		return slices.DeleteFunc(list, func(it *item) bool {
@@ -208,8 +215,10 @@ func HighImpact(ev *aaep.Event) bool {
 }
 
 // Push gives the Shaper the next entry of the log, which Pop lets go later. An event that the terms
-// do not let through is counted as filtered and dropped. Critical events, and those that end a
-// question, overtake what is held; text is cut and merged; a session's end completes its outputs.
+// do not let through is counted as filtered and dropped. Critical events, tools of high impact and,
+// where events may be held, changes that end a question overtake what waits. Text is cut and
+// merged. Before the end of a session the text that its outputs hold is queued, before any other
+// event the sentences that are finished.
 func (s *Shaper) Push(now time.Time, e Entry) {
 	ev := e.Event
 	session := ev.SessionID
@@ -217,8 +226,7 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 	switch t := ev.Type(); {
 	case t.Terminal():
 		s.finishOutputs(now, session)
-	case t != aaep.TypeOutputStreaming:
-		// The agent turned to something else: a finished sentence does not wait for the next one.
+	case t != aaep.TypeOutputStreaming: // the agent turned to something else
 		s.releasePaused(now, func(st *stream) bool { return st.session == session })
 	}
 	if !s.isWanted(ev) {
@@ -255,7 +263,7 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 
 // Pop takes out the next event that may leave at now: what is urgent first, whatever the budget,
 // then the queue within it. Where none may, out.Event is nil and next is when to ask again; a zero
-// next means after the next Push. It also ends text streams whose pause is over.
+// next means after the next Push. It first queues the held text of streams that have paused.
 func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 	s.releasePaused(now, func(st *stream) bool { return !st.pauseAt.IsZero() && !now.Before(st.pauseAt) })
 	switch {
@@ -289,8 +297,8 @@ func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 	return Out{}, next
 }
 
-// Urgent returns the session of what waits first of all that is critical, or makes way for it. It
-// reports false where nothing does.
+// Urgent returns the session of the first event that waits and does not wait for the rate: a
+// critical one, or one that must leave before it. It reports false where there is none.
 func (s *Shaper) Urgent() (session string, ok bool) {
 	if len(s.urgent) == 0 {
 		return "", false
@@ -311,7 +319,8 @@ func (s *Shaper) Spend(now time.Time) (ok bool, next time.Time) {
 	return true, next
 }
 
-// Ready returns how many events Pop would return at now, one after the other.
+// Ready returns how many waiting events Pop would return at now, one after the other, without those
+// that a stream still holds.
 func (s *Shaper) Ready(now time.Time) int {
 	if now.Before(s.heldUntil) {
 		return len(s.urgent)
@@ -338,8 +347,8 @@ func (s *Shaper) spareTokens(now time.Time) int {
 // quiet that was asked for.
 func (s *Shaper) mayHold(now time.Time) bool { return s.freeTokens(now) < math.MaxInt }
 
-// freeTokens returns how many events that are not critical may leave at now; math.MaxInt without a
-// rate.
+// freeTokens returns how many events that are not critical may leave at now: none in a quiet that
+// was asked for, nor, with a rate, while Hold holds them; math.MaxInt without a rate.
 func (s *Shaper) freeTokens(now time.Time) int {
 	if now.Before(s.quietUntil) || s.budget.Limited() && now.Before(s.heldUntil) {
 		return 0
@@ -357,9 +366,9 @@ func (s *Shaper) Left(now time.Time) {
 }
 
 // Overflow reports whether more events wait than a subscriber can be expected to catch up with:
-// maxHeld, or maxPieces pieces for a display, which cannot merge. Events that were made for this
-// subscriber alone, as at its beginning, are left out of the count. Package delivery then ends the
-// subscription as too slow.
+// over maxPieces pieces of text for a display, or over maxHeld others. Events that were made for
+// this subscriber alone, as at its beginning, and urgent ones are not counted. Package delivery
+// then ends the subscription as too slow.
 func (s *Shaper) Overflow() bool {
 	if len(s.queue) <= maxHeld {
 		return false
@@ -376,7 +385,7 @@ func (s *Shaper) Overflow() bool {
 	return len(s.queue)-pieces-outsideLog > maxHeld || pieces > maxPieces
 }
 
-// Oldest returns the place of the oldest event that is not output and has not left, or zero.
+// Oldest returns the place of the oldest event of the log that waits and is not output, or zero.
 func (s *Shaper) Oldest() uint64 { return oldestPlace(s.urgent, s.queue) }
 
 // oldestPlace returns the place of the oldest item in the lists that is neither text nor made for
@@ -429,7 +438,7 @@ func (s *Shaper) Heard(pos uint64, again uint32) {
 // count.
 func (s *Shaper) Idle() bool { return len(s.queue) == 0 && len(s.urgent) == 0 }
 
-// Stats returns the counts up to now, with those of entries that are still held.
+// Stats returns the counts up to now. Held counts what waits and what streams hold.
 func (s *Shaper) Stats() Stats {
 	stats := s.stats
 	for _, list := range [...][]*item{s.queue, s.urgent} {

@@ -48,8 +48,9 @@ func (c *languageChoice) coversLanguagesOf(ev *aaep.Event) bool {
 	return true
 }
 
-// tailorText leaves in ev, the caller's copy, only the summaries of the verbosity that was agreed
-// (§5.3.1.2), and gives it the data of the subscriber's extensions. buildOut calls it.
+// tailorText leaves in ev, the caller's copy, only the normal summary and that of the verbosity
+// that was agreed (§5.3.1.2), and gives it the data of the subscriber's extensions. Under a low
+// cognitive load normal becomes terse where ev has a terse summary. buildOut calls it.
 func (s *Shaper) tailorText(ev *aaep.Event) {
 	ev.Verbosity = s.terms.Verbosity
 	if s.terms.CognitiveLoad == aaep.LoadLow && ev.Verbosity == aaep.VerbosityNormal && ev.Summary.Terse != "" {
@@ -106,8 +107,8 @@ func isNotable(s aaep.State) bool {
 }
 
 // coarsestListed returns the coarsest boundary that the subscriber listed and the text reached, or
-// none (D-28). Words of a sentence that is no longer waited for are labelled word, listed or not:
-// text at none must not be spoken (EVT-061).
+// BoundaryNone (D-28). Words of a sentence that is no longer waited for are labelled word, listed
+// or not, unless the subscriber listed none: text at none must not be spoken (EVT-061).
 func coarsestListed(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary {
 	best := aaep.BoundaryNone
 	for _, b := range listed {
@@ -122,8 +123,8 @@ func coarsestListed(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary
 }
 
 // boundaryFor returns where to cut text: at the finest boundary listed, one coarser for a slow
-// voice, the coarsest for a person who asked for few events (D-28, D-53). None means that text is
-// neither cut nor held.
+// voice, the coarsest for a person who asked for few events, the sentence where none is listed
+// (D-28, D-53). BoundaryNone means that text is neither cut nor held.
 func boundaryFor(t negotiation.Terms) aaep.Boundary {
 	sorted := slices.SortedFunc(slices.Values(t.Boundaries), func(a, b aaep.Boundary) int {
 		return a.Rank() - b.Rank()

@@ -41,6 +41,7 @@ func (s *Shaper) matches(other *Shaper, since func(session string) time.Time) bo
 	if since == nil && !s.stampFloor.Equal(other.stampFloor) || !s.holdsSameText(other) {
 		return false
 	}
+	// A stamp matters where a later event is stamped earlier: that event then gets the stamp.
 	haveSameStamp := func(session string) bool {
 		a, b := cmp.Or(s.sessions[session], new(sessionState)).stamp,
 			cmp.Or(other.sessions[session], new(sessionState)).stamp
@@ -50,8 +51,8 @@ func (s *Shaper) matches(other *Shaper, since func(session string) time.Time) bo
 		if since == nil {
 			return false
 		}
-		earliest := since(session)
-		for _, st := range s.streams { // text that is held is older
+		earliest := since(session) // of the events that are still to leave
+		for _, st := range s.streams {
 			if st.session == session && len(st.parts) > 0 {
 				if held := st.parts[0].entry.Event.Timestamp; held.Before(earliest) {
 					earliest = held
@@ -60,14 +61,11 @@ func (s *Shaper) matches(other *Shaper, since func(session string) time.Time) bo
 		}
 		return !a.After(earliest) && !b.After(earliest)
 	}
-	for session := range s.sessions {
-		if !haveSameStamp(session) {
-			return false
-		}
-	}
-	for session := range other.sessions {
-		if !haveSameStamp(session) {
-			return false
+	for _, sessions := range [...]map[string]*sessionState{s.sessions, other.sessions} {
+		for session := range sessions {
+			if !haveSameStamp(session) {
+				return false
+			}
 		}
 	}
 	return true
@@ -98,9 +96,9 @@ func (s *Shaper) Share(now time.Time, other *Shaper, since func(session string) 
 	return s.handOver(now, other)
 }
 
-// handOver returns what s has of its own beside other, which matches it: its counts, how far it was
-// read, and what it has spent of its rate. Split makes a Shaper like s again of that. It changes
-// neither.
+// handOver returns the ShareRecord of s, which other replaces: its counts less those of other, what
+// it knows of entries and terms before, and a copy of its budget where it spent of that lately. It
+// changes neither.
 func (s *Shaper) handOver(now time.Time, other *Shaper) *ShareRecord {
 	p := &ShareRecord{newest: s.newest, heardUpTo: s.heardUpTo, repeat: s.repeat,
 		reworded: s.reworded, mayFold: s.mayFold, taken: other.budget.Taken()}
@@ -156,7 +154,7 @@ func (it *item) clone() *item {
 }
 
 // clone returns a copy that can change without the original: it has its own list of parts and its
-// own Segmenter. Shaper.Clone calls it.
+// own Segmenter.
 func (st *stream) clone() *stream {
 	c := *st
 	c.parts = slices.Clone(st.parts)

@@ -20,17 +20,13 @@ func (s *Shaper) Paused(now time.Time, read uint64) bool {
 }
 
 // alignWith makes s continue in step with other, which matches it and is paused too: as if s had
-// spent its tokens when other did. It reports false, and changes nothing, if s spent a token later
-// than other by more than maxDrift.
+// spent its tokens, and received the text that it holds, when other did. It reports false, and
+// changes nothing, if s spent a token later than other by more than maxDrift, and without a rate
+// unless both budgets are full again.
 func (s *Shaper) alignWith(now time.Time, other *Shaper) bool {
-	if !s.budget.Limited() {
-		if full := s.budget.FullAt(); now.Before(full) {
-			return false
-		}
-		if full := other.budget.FullAt(); now.Before(full) {
-			return false
-		}
-	} else if !s.budget.Align(now, other.budget, maxDrift) {
+	areFull := !now.Before(s.budget.FullAt()) && !now.Before(other.budget.FullAt())
+	switch {
+	case !s.budget.Limited() && !areFull, s.budget.Limited() && !s.budget.Align(now, other.budget, maxDrift):
 		return false
 	}
 	for _, st := range s.streams {
@@ -52,7 +48,10 @@ func (s *Shaper) indexOfStream(st *stream) int {
 // holdsSameText reports whether both hold the same text and will cut it alike, and whether the
 // ranges that are folded after it, or after the newest entry, are the same.
 func (s *Shaper) holdsSameText(other *Shaper) bool {
-	cut, first := 0, s.newest // how many streams are cut, and the oldest place of their text
+	if s.countCutStreams() != other.countCutStreams() {
+		return false
+	}
+	first := s.newest // or the place of the oldest held text
 	for _, st := range s.streams {
 		if st.seg == nil {
 			continue
@@ -60,17 +59,7 @@ func (s *Shaper) holdsSameText(other *Shaper) bool {
 		if i := other.indexOfStream(st); i < 0 || !st.matches(other.streams[i]) {
 			return false
 		}
-		if cut++; len(st.parts) > 0 {
-			first = min(first, st.parts[0].entry.Pos)
-		}
-	}
-	for _, o := range other.streams {
-		if o.seg != nil {
-			cut--
-		}
-	}
-	if cut != 0 { // other has more
-		return false
+		first = min(first, st.oldestHeld())
 	}
 	after := func(all []foldedRange) []foldedRange { // those that later events may fall in
 		return slices.DeleteFunc(slices.Clone(all), func(folded foldedRange) bool { return folded.to <= first })
@@ -78,7 +67,18 @@ func (s *Shaper) holdsSameText(other *Shaper) bool {
 	return slices.Equal(after(s.folded), after(other.folded))
 }
 
-// matches reports whether o holds the same text and will cut it at the same places and times.
+// countCutStreams returns how many streams have text that is cut, not sent as it comes.
+func (s *Shaper) countCutStreams() (n int) {
+	for _, st := range s.streams {
+		if st.seg != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// matches reports whether o holds the same text and will cut it at the same places, and at times no
+// more than maxDrift apart.
 func (st *stream) matches(o *stream) bool {
 	isNear := func(a, b time.Time) bool { return a.Sub(b).Abs() <= maxDrift }
 	return o.seg != nil && st.lang == o.lang && st.boundary == o.boundary && st.keepsSource == o.keepsSource &&

@@ -73,6 +73,14 @@ type passage struct {
 	source []part
 }
 
+// text returns the whole text.
+func (t *passage) text() string {
+	if t.joined != nil {
+		return string(t.joined)
+	}
+	return t.chunk
+}
+
 // len returns the length in bytes.
 func (t *passage) len() int { return max(len(t.chunk), len(t.joined)) }
 
@@ -84,16 +92,17 @@ func (t *passage) runes() int64 {
 	return countRunes(t.chunk)
 }
 
-// joinText appends the text of a newer item to that of it, and reports whether that could be done:
-// both are of the same output and alike, none is critical, and together they are short enough for
-// one event.
+// joinText appends the text of a newer item to that of it, which then ends where newer did. It
+// reports false, and changes nothing, where it is no text or ends its output, where they are of two
+// outputs, where sameText is false, where one is critical, and where together they are too long for
+// one event: for maxChunk bytes, or for the code points that the subscriber's display takes.
 func (s *Shaper) joinText(it, newer *item) bool {
-	limit := s.terms.MaxChunk
-	if it.kind != text || it.complete || it.event.Critical() || newer.event.Critical() ||
-		it.len()+newer.len() > maxChunk {
+	if it.kind != text || it.complete || it.event.Critical() || newer.event.Critical() {
 		return false
 	}
-	if limit > 0 && it.runes()+newer.runes() > int64(limit) {
+	limit := s.terms.MaxChunk
+	tooWide := limit > 0 && it.runes()+newer.runes() > int64(limit)
+	if tooWide || it.len()+newer.len() > maxChunk {
 		return false
 	}
 	x, y := it.event.Payload.(*aaep.OutputStreaming), newer.event.Payload.(*aaep.OutputStreaming)
@@ -122,24 +131,21 @@ func joinSources(a, b []part) []part {
 }
 
 // splitAt cuts waiting text that was cut for a display into pieces for a narrower one, of at most
-// limit code points. The last piece stands for all that the item did: its place in the log, whether
-// the text is complete, and the parts that the others do not count. Other items are returned as
-// they are.
+// limit code points. The last piece ends where the item did, and its parts are those that the
+// others do not have. An item that is short enough, and one that does not know its source, is
+// returned as it is.
 func (it *item) splitAt(limit int) []*item {
 	if it.source == nil || it.runes() <= int64(limit) {
 		return []*item{it}
-	}
-	whole := string(it.joined)
-	if it.joined == nil {
-		whole = it.chunk
 	}
 	seg := newSegmenter(aaep.BoundaryCompletion, limit)
 	seg.SetLanguage(it.event.Language())
 	st := &stream{parts: it.source, position: it.position, keepsSource: true}
 	var items []*item
-	for _, piece := range append(seg.Write(whole), seg.Flush(false)...) {
+	for _, piece := range append(seg.Write(it.text()), seg.Flush(false)...) {
 		items = append(items, st.makeItem(piece))
 	}
+	// The text may have other bytes than the entries, so makeItem may not have found their ends.
 	last := items[len(items)-1]
 	last.event, last.to, last.reached, last.complete = it.event, it.to, it.reached, it.complete
 	last.parts = it.parts
@@ -149,7 +155,9 @@ func (it *item) splitAt(limit int) []*item {
 	return items
 }
 
-// sameText reports whether the text of two output events may leave in one event.
+// sameText reports whether two output events may leave in one, which they may if they agree in
+// language, content type and the data that the subscriber's extensions get. Their outputs are not
+// compared.
 func (s *Shaper) sameText(a, b *aaep.Event) bool {
 	x, y := a.Payload.(*aaep.OutputStreaming), b.Payload.(*aaep.OutputStreaming)
 	return a.Language() == b.Language() && x.ContentType == y.ContentType && s.terms.SameData(a, b)
@@ -159,10 +167,7 @@ func (s *Shaper) sameText(a, b *aaep.Event) bool {
 // boundaries that the text reached, or completion at the end of the output.
 func (t *passage) outputPayload(p *aaep.OutputStreaming, listed []aaep.Boundary) *aaep.OutputStreaming {
 	q := *p
-	q.Chunk, q.Position, q.Complete = t.chunk, t.position, t.complete
-	if t.joined != nil {
-		q.Chunk = string(t.joined)
-	}
+	q.Chunk, q.Position, q.Complete = t.text(), t.position, t.complete
 	q.CoalesceHint = coarsestListed(listed, t.reached)
 	if q.Complete {
 		q.CoalesceHint = aaep.BoundaryCompletion
@@ -170,10 +175,12 @@ func (t *passage) outputPayload(p *aaep.OutputStreaming, listed []aaep.Boundary)
 	return &q
 }
 
-// pushOutput cuts the text of an output event at the subscriber's boundaries and queues the pieces
-// that are ready. Push calls it. The part of the chunk that the subscriber had before (Entry.Skip)
-// is left out. Text in another language, or a critical chunk, sends what is held before it; the
-// last chunk of an output sends all, and forgets the stream.
+// pushOutput cuts the text of an output event at the subscriber's boundaries, queues the pieces
+// that are ready and holds the rest. Push calls it. The part of the chunk that the subscriber had
+// before (Entry.Skip) is left out; an event of which nothing is left counts as merged, unless it
+// completes the output. What is held is queued before text that sameText parts from it, and before
+// a critical chunk. Of a critical chunk, and of the last one of an output, nothing is held; after
+// the last the stream is forgotten.
 func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 	skip := min(e.Skip, len(p.Chunk))
 	if skip == len(p.Chunk) && !p.Complete {
@@ -183,7 +190,6 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 	st := s.streamFor(e.Event.SessionID, p.OutputID)
 	critical := e.Event.Critical()
 	if n := len(st.parts); n > 0 && (critical || !s.sameText(st.parts[n-1].entry.Event, e.Event)) {
-		// A chunk in another language begins a new event: an event has one language.
 		s.queuePieces(now, st, st.flushHeld(false), false)
 	}
 	if lang := e.Event.Language(); lang != st.lang {
@@ -192,7 +198,8 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 			st.seg.SetLanguage(lang)
 		}
 	}
-	if len(st.parts) == 0 || !now.Before(st.lastText.Add(restAfter)) { // all was tried then
+	rested := !now.Before(st.lastText.Add(restAfter)) // what is held was tried then
+	if len(st.parts) == 0 || rested {
 		st.heldSince = now
 	}
 	if len(st.parts) == 0 {
@@ -217,9 +224,9 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 	st.pauseAt = st.nextPause(now)
 }
 
-// sortStreams orders the streams by the place of the text that they hold, in which order that
-// leaves where all of it leaves at once. The order in which they were made would differ between
-// Shapers that make the same stream otherwise.
+// sortStreams orders the streams by the place of their oldest held text, those that hold none last.
+// It runs before the text of several is queued at once: the order in which they were made would
+// differ between Shapers that make the same stream otherwise.
 func (s *Shaper) sortStreams() {
 	slices.SortStableFunc(s.streams, func(a, b *stream) int { return cmp.Compare(a.oldestHeld(), b.oldestHeld()) })
 }
@@ -273,8 +280,8 @@ func newSegmenter(cut aaep.Boundary, limit int) *coalesce.Segmenter {
 	return seg
 }
 
-// segment adds chunk to the text that is held, and returns the pieces that may leave; without a
-// Segmenter the chunk is one piece.
+// segment adds chunk to the text that the Segmenter holds, and returns the pieces that may leave.
+// Without a Segmenter the chunk is one piece, and an empty one is none.
 func (st *stream) segment(chunk string) []coalesce.Piece {
 	switch {
 	case st.seg != nil:
@@ -285,8 +292,8 @@ func (st *stream) segment(chunk string) []coalesce.Piece {
 	return []coalesce.Piece{{Text: chunk, Boundary: aaep.BoundaryNone, Source: len(chunk)}}
 }
 
-// flushHeld returns all the held text, cut into pieces, and leaves none in the Segmenter. final
-// says that the output is complete.
+// flushHeld returns all the held text, cut into pieces, and leaves none in the Segmenter; nil where
+// there is no Segmenter, which holds nothing. final says that the output is complete.
 func (st *stream) flushHeld(final bool) []coalesce.Piece {
 	if st.seg == nil {
 		return nil
@@ -294,8 +301,8 @@ func (st *stream) flushHeld(final bool) []coalesce.Piece {
 	return st.seg.Flush(final)
 }
 
-// recutAt cuts the held text, and what follows, at another boundary and limit, and returns the
-// pieces that are ready then. SetTerms calls it.
+// recutAt cuts the held text, and what follows, at another boundary and limit in code points, and
+// returns the pieces that are ready then: all of it where text is no longer cut. SetTerms calls it.
 func (st *stream) recutAt(cut aaep.Boundary, limit int) []coalesce.Piece {
 	st.boundary, st.keepsSource = cut, limit > 0
 	seg := newSegmenter(cut, limit)
@@ -337,7 +344,8 @@ func (st *stream) makeItem(piece coalesce.Piece) *item {
 }
 
 // consumeBytes takes n bytes off the held text, and with them every entry that has no more text. It
-// returns a text item of these entries that has no words yet.
+// returns a text item of these entries that has no words yet. With n zero it takes the first entry
+// in any case: the item needs an event, and the last chunk of an output may be empty.
 func (st *stream) consumeBytes(n int) *item {
 	it := &item{kind: text, from: st.parts[0].start()}
 	for i := range st.parts {
