@@ -11,10 +11,16 @@
 // that round: the runner acts as the producer, and a Hook tells it what the person got.
 //
 // The cases are in the files judge_*.go (of producers) and subscriber_*.go (of subscribers), each
-// named by what it judges; scenario_runs.go lists what a producer is made to do. producer.go and
-// subscriber.go prove one, producer_harness.go and subscriber_harness.go act as its peer, and
-// recording.go keeps what was seen. Which verdict findings give is in judge.go; reports are in
-// report.go and the files report_*.go, and what is not judged in unjudged_requirements.go.
+// named by what it judges; scenario_runs.go lists what a producer is made to do. Of producers, one
+// event by itself is judged in judge_events.go, and the order of a session's events, in states,
+// tools and time, in judge_sessions.go. The request, its refusal, filters, rates, renegotiation and
+// the close are in judge_terms.go; who is let in, and what is told of a loss, in judge_access.go.
+// That something is asked before it is done is in judge_consent.go, and which reply counts in
+// judge_replies.go. Of subscribers, cuts, resuming and leaving are in subscriber_departure.go.
+//
+// producer.go and subscriber.go prove one, producer_harness.go and subscriber_harness.go act as its
+// peer, and recording.go keeps what was seen. Which verdict findings give is in judge.go; reports
+// are in report.go and the files report_*.go, and what is not judged in unjudged_requirements.go.
 package conformance
 
 import (

@@ -20,9 +20,10 @@
 // Each group of the runtime, a thread of its conversation, is one session, told by a goroutine of
 // its own that owns what is known of the group. Begin to read at Tee.ServeHTTP.
 //
-// What passes is decided in tee.go, what is told of a thread in thread.go, the protocol's objects
-// are in wire.go, posting and posting again in post.go, the sealed names of calls in call_ref.go,
-// and the other direction is in events.go.
+// What passes and what is held is decided in tee.go, what is told of a thread in thread.go, and a
+// tool's choices (user_choice) are asked in choice.go. The protocol's objects are in wire.go,
+// posting and posting again in post.go, the sealed names of calls in call_ref.go, and the other
+// direction is in events.go.
 package rap
 
 import (
@@ -215,53 +216,4 @@ func (t *Tee) endThread(group string) {
 func (t *Tee) sealURL(kind string, p callRef) (string, error) {
 	sealed, err := t.sealer.sealRef(kind, p)
 	return t.cfg.URL + "/" + kind + "/" + sealed, err
-}
-
-// choice is what is known of a user_choice: whether one of its two sides has answered, and how its
-// question is taken back here.
-type choice struct {
-	answered bool
-	withdraw func() // nil: it is not asked here
-}
-
-// maxKnownChoices is how many choices are known; then all are forgotten, and the tool decides which
-// of two answers counts.
-const maxKnownChoices = 4096
-
-// knownChoice returns the state of a choice, a new one where it is unknown. The caller holds t.mu.
-func (t *Tee) knownChoice(p callRef) *choice {
-	if t.choices[p] == nil {
-		if len(t.choices) >= maxKnownChoices {
-			clear(t.choices)
-		}
-		t.choices[p] = &choice{}
-	}
-	return t.choices[p]
-}
-
-// beginChoice records that a choice is put to the user here; withdraw is called where it is
-// answered elsewhere. It reports false if it was answered, or is put already.
-func (t *Tee) beginChoice(p callRef, withdraw func()) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c := t.knownChoice(p)
-	if c.answered || c.withdraw != nil {
-		return false
-	}
-	c.withdraw = withdraw
-	return true
-}
-
-// answerOnce reports whether this answer to a choice is the first, and withdraws the question here
-// if it is open. It takes t.mu.
-func (t *Tee) answerOnce(p callRef) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c := t.knownChoice(p)
-	first := !c.answered
-	c.answered = true
-	if c.withdraw != nil {
-		c.withdraw()
-	}
-	return first
 }

@@ -2,7 +2,6 @@ package rap
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,14 +9,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/bridge"
 	"github.com/aaep-go/aaep/internal/bridge/toolcall"
 	"github.com/aaep-go/aaep/internal/toolwords"
-	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -356,74 +353,6 @@ func (t *Tee) announceCallback(p callRef, c *callback) {
 	})
 }
 
-// maxChoices is how many choices a question offers at most.
-const maxChoices = 32
-
-// askChoice puts a choice of a tool to the user, once the runtime has it too; the first answer
-// counts, and silence leaves it to the runtime. A choice of one, or of more than maxChoices, is
-// announced and left to the runtime. answers is where an answer goes.
-func (t *Tee) askChoice(answers callRef, c *callback) {
-	name := cmp.Or(toolwords.Label(answers.Tool), "A tool")
-	ctx, cancel := context.WithCancelCause(t.ctx)
-	if !t.beginChoice(answers, func() { cancel(toolcall.ErrCancelled) }) {
-		cancel(nil)
-		return
-	}
-	if len(c.Choices) < 2 || len(c.Choices) > maxChoices {
-		t.queueForGroup(answers.Group, func(th *thread) {
-			th.AnnounceNotice(name + " offers " + words.Count(len(c.Choices), "choice") +
-				". The program that runs the agent has them.")
-		})
-		return
-	}
-	prompt := words.Fit(toolwords.Line(c.Prompt), toolcall.MaxTold/2)
-	q := producer.Question{Text: aaep.Say(words.Sentence(name + " asks: " + prompt)),
-		Context: bridge.Ours("The program that runs the agent asks the same. The first answer counts."),
-		Timeout: t.cfg.AnswerTime}
-	for i, label := range c.Choices {
-		q.Choices = append(q.Choices, producer.Choice{Value: strconv.Itoa(i),
-			Label: aaep.Say(cmp.Or(toolcall.Line(label), "Choice "+strconv.Itoa(i+1)))})
-	}
-	t.queueForGroup(answers.Group, func(th *thread) {
-		if s := th.Session(); s != nil {
-			t.work.Go(func() {
-				defer cancel(nil)
-				t.answerChoice(ctx, s, answers, q)
-			})
-		}
-	})
-}
-
-// answerChoice puts a choice and posts the user's answer to the tool, if the runtime has not
-// answered it first. It is a goroutine of its own.
-func (t *Tee) answerChoice(ctx context.Context, s *producer.Session, answers callRef, q producer.Question) {
-	value, err := s.AskChoice(ctx, q)
-	if err != nil || !t.answerOnce(answers) {
-		return
-	}
-	selected, _ := strconv.Atoi(value) // it is one of ours
-	body, err := json.Marshal(struct {
-		ID       string `json:"id"`
-		Selected int    `json:"selected"`
-	}{answers.Call, selected})
-	if err == nil {
-		err = t.postAgain(t.ctx, answers.To, body, attempts)
-	}
-	if err != nil {
-		t.cfg.Logger.Error("rap: an answer did not reach the tool", "error", err)
-		t.queueForGroup(answers.Group, func(th *thread) { th.AnnounceNotice("Your answer did not reach the tool.") })
-	}
-}
-
-// serveChoice passes the runtime's answer to a choice on to the tool, if it is the first.
-func (t *Tee) serveChoice(w http.ResponseWriter, r *http.Request, p callRef) {
-	body, ok := readBody(w, r, maxInvocation)
-	if !ok || !t.answerOnce(p) {
-		return
-	}
-	t.relayMessage(w, r, p.To, body)
-}
-
 // relayMessage passes a message on and answers as the other side does. It reports whether that took
 // it.
 func (t *Tee) relayMessage(w http.ResponseWriter, r *http.Request, to string, body []byte) bool {
@@ -509,3 +438,46 @@ type postError struct {
 
 // Is reports whether the error is toolcall.ErrNotMade.
 func (e *postError) Is(target error) bool { return e.notMade && target == toolcall.ErrNotMade }
+
+// describeCall returns a tool call as it is announced or asked about, and whether it is held until
+// the user answers: where the toolset marks the tool as destructive, or does not have it. The error
+// says why a held call cannot be asked about: the user must hear all of it.
+func (t *Tee) describeCall(in *invocation) (about producer.Tool, held bool, err error) {
+	known := t.findTool(in.Operation)
+	about = producer.Tool{Name: in.Operation, Title: toolcall.ToolName(in.Operation), Risk: aaep.RiskMedium,
+		Timeout: t.cfg.AnswerTime}
+	switch {
+	case known == nil || known.Annotations.Destructive:
+		held = true
+	case known.Annotations.ReadOnly:
+		about.Risk = aaep.RiskLow
+	default:
+		held = t.cfg.AskAll
+	}
+	if !held {
+		return about, false, nil
+	}
+	description := ""
+	if known != nil {
+		description = known.Description
+	}
+	about.Irreversible = known == nil || known.Annotations.Destructive
+	about, err = toolcall.Question(about, description, in.Arguments)
+	return about, true, err
+}
+
+// findTool returns what the toolset says of a tool, or nil for one that it does not list. It takes
+// t.mu.
+func (t *Tee) findTool(name string) *tool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tools == nil {
+		return nil
+	}
+	for i := range t.tools.Tools {
+		if t.tools.Tools[i].Name == name {
+			return &t.tools.Tools[i]
+		}
+	}
+	return nil
+}

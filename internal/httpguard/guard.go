@@ -2,9 +2,9 @@
 // rebound names away (INV-44, INV-47, D-66), and bounds keep what strangers cause small: in memory,
 // connections and the log.
 //
-// Hosts, origins and CORS are judged in guard.go, addresses behind proxies in proxies.go. Memory
-// for messages is bounded in large.go, idle connections in idle_conns.go, and the log in
-// limit_log.go; refusals are counted in refusals.go.
+// Hosts, origins and CORS are judged in guard.go. Which proxies are trusted is read in proxies.go,
+// and so are the addresses behind them. Memory for messages is bounded in large.go, idle
+// connections in idle_conns.go, and the log in limit_log.go; refusals are counted in refusals.go.
 package httpguard
 
 import (

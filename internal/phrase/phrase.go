@@ -9,8 +9,10 @@
 // English as msgid everywhere. Sentences are short, say plainly what was not done, and do without
 // "I" and, but where a person is asked, "you". "go test ./internal/phrase" names what is missing.
 //
-// What counts as a yes, a no or a choice is in answers.go, plural forms are in plural.go, PO files
-// are read in po.go and catalogues in catalogue.go, and durations and times are worded in time.go.
+// What counts as a yes, a no or a choice is in answers.go. words.go hands out the words that are
+// asked for in place of a yes where keys are not seen: they are a sentence of each catalogue.
+// Plural forms are in plural.go, PO files are read in po.go and catalogues in catalogue.go, and
+// durations and times are worded in time.go.
 package phrase
 
 import (

@@ -1,7 +1,7 @@
 // Package bridge is the commands that stand between programs of others and AAEP: acp, hook, agui,
 // tap and bridge with a2a, akashik, mcp, rap and wake, a file for each. What passes is translated
-// by the packages under bridges; here are flags, processes and addresses. Begin with the command's
-// file.
+// by the packages under bridges; here are flags with their defaults, processes and addresses. Begin
+// with the command's file.
 //
 // Acp has package acp for what its person types, and hook has package hook for its server and
 // the settings of agents.

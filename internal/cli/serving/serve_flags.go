@@ -1,7 +1,11 @@
 // Package serving is what the commands share that serve an agent to listeners: where and to whom
 // (serve_flags.go), who may answer (rights.go), what a person is told to type to follow it
-// (invite.go), the trail, and letting listeners hear the end (drain.go). Begin with
-// AddFlags and Flags.ServeEverywhere. What the agent does is the business of the command.
+// (invite.go), and letting listeners hear the end (drain.go). Begin with AddFlags and
+// Flags.ServeEverywhere. What the agent does is the business of the command.
+//
+// What the log says of listeners and of questions is in operator_log.go, the trail of --audit is
+// opened in trail.go, metrics are served in metrics.go, NATS is reached in cluster_flags.go, and
+// systemd is told in systemd.go that listeners are served.
 package serving
 
 import (
