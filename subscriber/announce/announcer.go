@@ -59,7 +59,6 @@ const (
 	freshNews   = 10 * time.Second // until news of a state or a tool is left out if something newer tells as much
 	everySoFar  = 5 * time.Second  // between two utterances of progress of one session
 	maxKept     = 200              // announcements that are remembered
-	maxHeld     = 500              // that wait; of more, the oldest of the agent that has most is left out
 	replyWithin = 5 * time.Second  // of a line that was typed, until what is said is no answer to it any more
 	longTurn    = 15 * time.Second // of one agent, until another that waits is heard
 )
@@ -355,53 +354,6 @@ func (a *Announcer) recordItem(it *item) {
 		a.kept = slices.Delete(a.kept, 0, 1)
 	}
 	a.kept = append(a.kept, it)
-}
-
-// appendTo puts an announcement at the end of a queue. Where an agent floods the person with text,
-// its other text is left out first. Where the queue is longer than maxHeld then, the oldest of the
-// agent that has most in it is kept for Details instead, so that an agent which says more than can
-// be heard crowds out itself; but neither an open question, nor what is being said, nor a notice of
-// what was left out.
-func (a *Announcer) appendTo(queue *[]*item, it *item) {
-	*queue = append(*queue, it)
-	if it.kind == Output && a.isFlooding(it.source) {
-		a.leaveOut(1, func(other *item) bool { return other.source == it.source })
-	}
-	for len(*queue) > maxHeld {
-		busiest := findBusiest(*queue, it.source)
-		i := slices.IndexFunc(*queue, func(it *item) bool {
-			isSaid := a.saying != nil && a.saying.item == it
-			return it.source == busiest && it.leftOut == 0 && !isSaid && a.questions.findByEvent(it.event) == nil
-		})
-		if i < 0 {
-			return
-		}
-		oldest := (*queue)[i]
-		*queue = slices.Delete(*queue, i, i+1)
-		a.keepForDetails(oldest)
-		a.countLeft(oldest, 0)
-	}
-}
-
-// findBusiest returns the agent that has most announcements in a queue; among equals, newest first.
-func findBusiest(queue []*item, newest string) string {
-	count, busiest := map[string]int{}, newest
-	for _, it := range queue {
-		if count[it.source]++; count[it.source] > count[busiest] {
-			busiest = it.source
-		}
-	}
-	return busiest
-}
-
-// keepForDetails moves an announcement to those that Details reads out; beyond maxHeld the oldest
-// of them expires.
-func (a *Announcer) keepForDetails(it *item) {
-	if len(a.missed) >= maxHeld {
-		a.endItem(a.missed[0], it.arrived, Expired)
-		a.missed = slices.Delete(a.missed, 0, 1)
-	}
-	a.missed = append(a.missed, it)
 }
 
 // Do is what to do now: end what is being presented, or present something, or nothing.

@@ -2,148 +2,12 @@ package announce
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
 )
-
-// agent is how one session of an agent is doing.
-type agent struct {
-	source   string
-	newest   Words     // what was last told of it, but for its answer and its questions
-	before   Words     // what newest was before the session waited for an answer
-	awaits   bool      // newest says that the session waits for an answer
-	progress Words     // how far it has come
-	told     time.Time // when progress was last heard
-	states   int       // how many states came so far
-	news     int       // how many events came so far, but for progress
-	over     bool      // the session has ended
-	// failed says that the session failed, and overtaken that something came of its question, after
-	// it had said what still waits: before that, the person is told that it came earlier.
-	failed    bool
-	overtaken bool
-}
-
-// maxAgents is how many sessions are remembered; those that are over are forgotten first.
-const maxAgents = 64
-
-// handleEvent takes in an event for WhereAreWe and WhatWaits: its session's state, of which w are
-// the words, and the open questions. skip says that nothing is to be announced of it, because it
-// repeats what was announced or must stay unsaid. A question beyond those that can be open is
-// refused aloud, and skipped; beyond maxAgents sessions one is forgotten. Add calls it.
-func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w Words) (skip bool) {
-	session := sessionOf(source, ev)
-	g := a.agents[session]
-	if g == nil {
-		if len(a.agents) >= maxAgents {
-			a.forgetSession(now)
-		}
-		g = &agent{source: source}
-		a.agents[session] = g
-	}
-	a.noteMoreTime(source, ev)
-	closed, repeated := a.questions.handleEvent(now, source, ev)
-	for _, q := range closed {
-		a.lastClosed, a.lastOutcome = q, nil
-		a.noteWithdrawn(now, q)
-		a.withdrawQuestion(q, now)
-	}
-	// The time of a question is not kept as news: it is told as it is when the person asks.
-	timed := a.questions.findTimed(source, ev) != nil
-	if _, ok := ev.Payload.(*aaep.ProgressUpdated); ok {
-		if !timed {
-			g.progress = w
-		}
-		return repeated
-	}
-	g.news++
-	switch p := ev.Payload.(type) {
-	case *aaep.OutputStreaming:
-		return false
-	case *aaep.StateChanged:
-		g.states++
-		if awaits := p.ToState == aaep.StateAwaitingInput; awaits != g.awaits {
-			g.before, g.awaits = g.newest, awaits
-		}
-	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
-		if !a.addQuestion(now, source, ev) { // what could not be answered is not put
-			a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.AsksTooMuch, "")), false, nil)
-			return true
-		}
-		if g.awaits {
-			g.newest, g.awaits = g.before, false
-		}
-		timed = true
-	}
-	if w != nil && !timed {
-		g.newest = w
-	}
-	if ev.Type().Terminal() {
-		g.over, g.progress, g.failed = true, nil, ev.Critical()
-		a.dropProgress(now, session)
-	}
-	return false
-}
-
-// addQuestion puts a question among the open ones and reports whether it may be put: false where
-// its agent has too many open. The announcement of an earlier wording of the same question is taken
-// back.
-func (a *Announcer) addQuestion(now time.Time, source string, ev *aaep.Event) bool {
-	if q := a.questions.findToldBefore(source, ev); q != nil {
-		a.withdrawQuestion(q, now)
-	}
-	return a.questions.addQuestion(now, source, ev) != nil
-}
-
-// withdrawQuestion takes out of every queue what asks a question that needs no answer any more, and
-// what is about it, and ends each as expired. What of that is being said is marked as cancelled,
-// and its output ends it.
-func (a *Announcer) withdrawQuestion(q *openQuestion, now time.Time) {
-	if it := q.waitingItem; it != nil {
-		q.waitingItem = nil
-		a.endItem(it, now, Expired)
-	}
-	for _, it := range slices.Concat(a.urgent, a.asked, a.normal, a.missed, slices.Collect(maps.Values(a.soFar))) {
-		if it.event == q.event || it.about == q {
-			it.cancelled = true
-			a.removeItem(it)
-			a.endItem(it, now, Expired)
-		}
-	}
-}
-
-// forgetSession makes room for another session: it forgets one that has ended, if there is one,
-// else any.
-func (a *Announcer) forgetSession(now time.Time) {
-	for _, onlyEnded := range []bool{true, false} {
-		for id, g := range a.agents {
-			if g.over || !onlyEnded {
-				a.dropProgress(now, id)
-				delete(a.agents, id)
-				return
-			}
-		}
-	}
-}
-
-// dropProgress takes out the progress of a session that waits to be said, unless it is being said.
-func (a *Announcer) dropProgress(now time.Time, session string) {
-	if it := a.soFar[session]; it != nil && (a.saying == nil || a.saying.item != it) {
-		delete(a.soFar, session)
-		a.endItem(it, now, Expired)
-	}
-}
-
-// progressFrom returns from when on progress of a session may be said; zero is from now on.
-func (a *Announcer) progressFrom(session string) (at time.Time) {
-	if g := a.agents[session]; g != nil && !g.told.IsZero() {
-		at = g.told.Add(everySoFar)
-	}
-	return at
-}
 
 // Typing says that the person pressed a key. While they type only what is critical is said.
 func (a *Announcer) Typing(now time.Time) {
@@ -367,5 +231,91 @@ func (a *Announcer) WhereAreWe(now time.Time) {
 		a.addRequestedWithQuestion(now, nil)
 	default:
 		a.addRequestedWithQuestion(now, whereWords(a.language, sessions))
+	}
+}
+
+// Skip ends what is being said and leaves out what waits, which Details still says; it says how
+// much that was. What is critical, about a question, or a problem is not left out. Where nothing
+// waits it says that there is nothing more.
+func (a *Announcer) Skip(now time.Time) {
+	n, _ := a.skipWaiting()
+	if n == 0 {
+		a.addRequested(now, phraseIn(a.language, phrase.NothingMore, ""))
+		return
+	}
+	a.addRequested(now, leftOutWords(a.language, n))
+}
+
+// Newest is Skip, and says the newest of what waited or, where nothing did, of what was said: its
+// last sentence. Where nothing was said yet it says so.
+func (a *Announcer) Newest(now time.Time) {
+	n, newest := a.skipWaiting()
+	if newest == nil {
+		newest = a.latest
+	}
+	if newest == nil {
+		a.addRequested(now, phraseIn(a.language, phrase.NothingSaidYet, ""))
+		return
+	}
+	w := phraseIn(a.language, phrase.TheNewest, "")
+	if n > 1 {
+		w = leftOutWords(a.language, n-1).And(" ", w)
+	}
+	last := newest.sentences[len(newest.sentences)-1]
+	a.quoteName(a.addRequested(now, w.And("", Words{last})), newest)
+}
+
+// skipWaiting ends what is being said and leaves out what waits, which is kept for a person who
+// asks for details; progress, and what a walk reads, is dropped. What is critical, about a
+// question, or a problem stays. It returns how many lines it left out, and the newest announcement
+// of them, or nil. Hush, Newest and Skip call it.
+func (a *Announcer) skipWaiting() (n int, newest *item) {
+	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
+		if !it.maySkip() {
+			return false
+		}
+		isSaid := a.saying != nil && a.saying.item == it
+		switch {
+		case it.fromWalk: // the person can walk there again
+			it.cancelled = isSaid
+			if !isSaid {
+				a.endItem(it, it.arrived, Expired)
+			}
+		case it.leftOut > 0 && a.isUntold(it): // those it counts are to be asked for already
+			n += it.leftOut
+			a.endItem(it, it.arrived, Expired)
+		default:
+			n += it.countLines()
+			newest = it
+			it.wanted, it.staleAt, it.cancelled = false, time.Time{}, isSaid
+			if isSaid {
+				a.endItem(it, a.saying.began, Cut)
+			} else {
+				a.keepForDetails(it)
+			}
+		}
+		return true
+	})
+	for session, it := range a.soFar {
+		it.cancelled = a.saying != nil && a.saying.item == it
+		delete(a.soFar, session)
+		a.endItem(it, it.arrived, Expired)
+	}
+	return n, newest
+}
+
+// maySkip reports whether an announcement may be left out where the person skips what waits.
+func (it *item) maySkip() bool {
+	isImportant := it.critical || it.kind == Problem
+	isOfQuestion := it.kind == Question || it.outcome || it.reminds || it.ends != "" || it.about != nil
+	return !isImportant && !isOfQuestion
+}
+
+// Hush turns quiet on or off. While it is on, only what is critical and what the person asks for is
+// said; what waits when it begins is left out, as by Skip. What came meanwhile is said when it
+// ends.
+func (a *Announcer) Hush(on bool) {
+	if a.wantsQuiet = on; on {
+		a.skipWaiting()
 	}
 }

@@ -8,8 +8,13 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// endOfFailed is how many lines are still said of what a session said before it failed.
-const endOfFailed = 3
+const (
+	// endOfFailed is how many lines are still said of what a session said before it failed.
+	endOfFailed = 3
+	// maxHeld is how many announcements wait; of more, the oldest of the agent that has most is
+	// left out. Details tells as many that were left out, and as many lines of code or rows.
+	maxHeld = 500
+)
 
 // isFlooding reports whether so much text of an agent waits that it is left out: more than can be
 // heard within hearing.MaxBehind, or any while it waits to be said that some was left out.
@@ -142,88 +147,49 @@ func (a *Announcer) queueOutcome(it *item) {
 	a.appendTo(&a.normal, it)
 }
 
-// Skip ends what is being said and leaves out what waits, which Details still says; it says how
-// much that was. What is critical, about a question, or a problem is not left out. Where nothing
-// waits it says that there is nothing more.
-func (a *Announcer) Skip(now time.Time) {
-	n, _ := a.skipWaiting()
-	if n == 0 {
-		a.addRequested(now, phraseIn(a.language, phrase.NothingMore, ""))
-		return
+// appendTo puts an announcement at the end of a queue. Where an agent floods the person with text,
+// its other text is left out first. Where the queue is longer than maxHeld then, the oldest of the
+// agent that has most in it is kept for Details instead, so that an agent which says more than can
+// be heard crowds out itself; but neither an open question, nor what is being said, nor a notice of
+// what was left out.
+func (a *Announcer) appendTo(queue *[]*item, it *item) {
+	*queue = append(*queue, it)
+	if it.kind == Output && a.isFlooding(it.source) {
+		a.leaveOut(1, func(other *item) bool { return other.source == it.source })
 	}
-	a.addRequested(now, leftOutWords(a.language, n))
-}
-
-// Newest is Skip, and says the newest of what waited or, where nothing did, of what was said: its
-// last sentence. Where nothing was said yet it says so.
-func (a *Announcer) Newest(now time.Time) {
-	n, newest := a.skipWaiting()
-	if newest == nil {
-		newest = a.latest
-	}
-	if newest == nil {
-		a.addRequested(now, phraseIn(a.language, phrase.NothingSaidYet, ""))
-		return
-	}
-	w := phraseIn(a.language, phrase.TheNewest, "")
-	if n > 1 {
-		w = leftOutWords(a.language, n-1).And(" ", w)
-	}
-	last := newest.sentences[len(newest.sentences)-1]
-	a.quoteName(a.addRequested(now, w.And("", Words{last})), newest)
-}
-
-// skipWaiting ends what is being said and leaves out what waits, which is kept for a person who
-// asks for details; progress, and what a walk reads, is dropped. What is critical, about a
-// question, or a problem stays. It returns how many lines it left out, and the newest announcement
-// of them, or nil. Hush, Newest and Skip call it.
-func (a *Announcer) skipWaiting() (n int, newest *item) {
-	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
-		if !it.maySkip() {
-			return false
+	for len(*queue) > maxHeld {
+		busiest := findBusiest(*queue, it.source)
+		i := slices.IndexFunc(*queue, func(it *item) bool {
+			isSaid := a.saying != nil && a.saying.item == it
+			return it.source == busiest && it.leftOut == 0 && !isSaid && a.questions.findByEvent(it.event) == nil
+		})
+		if i < 0 {
+			return
 		}
-		isSaid := a.saying != nil && a.saying.item == it
-		switch {
-		case it.fromWalk: // the person can walk there again
-			it.cancelled = isSaid
-			if !isSaid {
-				a.endItem(it, it.arrived, Expired)
-			}
-		case it.leftOut > 0 && a.isUntold(it): // those it counts are to be asked for already
-			n += it.leftOut
-			a.endItem(it, it.arrived, Expired)
-		default:
-			n += it.countLines()
-			newest = it
-			it.wanted, it.staleAt, it.cancelled = false, time.Time{}, isSaid
-			if isSaid {
-				a.endItem(it, a.saying.began, Cut)
-			} else {
-				a.keepForDetails(it)
-			}
+		oldest := (*queue)[i]
+		*queue = slices.Delete(*queue, i, i+1)
+		a.keepForDetails(oldest)
+		a.countLeft(oldest, 0)
+	}
+}
+
+// findBusiest returns the agent that has most announcements in a queue; among equals, newest first.
+func findBusiest(queue []*item, newest string) string {
+	count, busiest := map[string]int{}, newest
+	for _, it := range queue {
+		if count[it.source]++; count[it.source] > count[busiest] {
+			busiest = it.source
 		}
-		return true
-	})
-	for session, it := range a.soFar {
-		it.cancelled = a.saying != nil && a.saying.item == it
-		delete(a.soFar, session)
-		a.endItem(it, it.arrived, Expired)
 	}
-	return n, newest
+	return busiest
 }
 
-// maySkip reports whether an announcement may be left out where the person skips what waits.
-func (it *item) maySkip() bool {
-	isImportant := it.critical || it.kind == Problem
-	isOfQuestion := it.kind == Question || it.outcome || it.reminds || it.ends != "" || it.about != nil
-	return !isImportant && !isOfQuestion
-}
-
-// Hush turns quiet on or off. While it is on, only what is critical and what the person asks for is
-// said; what waits when it begins is left out, as by Skip. What came meanwhile is said when it
-// ends.
-func (a *Announcer) Hush(on bool) {
-	if a.wantsQuiet = on; on {
-		a.skipWaiting()
+// keepForDetails moves an announcement to those that Details reads out; beyond maxHeld the oldest
+// of them expires.
+func (a *Announcer) keepForDetails(it *item) {
+	if len(a.missed) >= maxHeld {
+		a.endItem(a.missed[0], it.arrived, Expired)
+		a.missed = slices.Delete(a.missed, 0, 1)
 	}
+	a.missed = append(a.missed, it)
 }

@@ -2,6 +2,7 @@ package announce
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -403,4 +404,31 @@ func (qs *questionQueue) findTimed(source string, ev *aaep.Event) *openQuestion 
 // does not say so. It is never less than the time that is known.
 func (q *openQuestion) timeToldBy(ev *aaep.Event) (limit time.Duration, ok bool) {
 	return closes.TimeIn(q.firstEvent(), q.timeLimit(), ev)
+}
+
+// addQuestion puts a question among the open ones and reports whether it may be put: false where
+// its agent has too many open. The announcement of an earlier wording of the same question is taken
+// back.
+func (a *Announcer) addQuestion(now time.Time, source string, ev *aaep.Event) bool {
+	if q := a.questions.findToldBefore(source, ev); q != nil {
+		a.withdrawQuestion(q, now)
+	}
+	return a.questions.addQuestion(now, source, ev) != nil
+}
+
+// withdrawQuestion takes out of every queue what asks a question that needs no answer any more, and
+// what is about it, and ends each as expired. What of that is being said is marked as cancelled,
+// and its output ends it.
+func (a *Announcer) withdrawQuestion(q *openQuestion, now time.Time) {
+	if it := q.waitingItem; it != nil {
+		q.waitingItem = nil
+		a.endItem(it, now, Expired)
+	}
+	for _, it := range slices.Concat(a.urgent, a.asked, a.normal, a.missed, slices.Collect(maps.Values(a.soFar))) {
+		if it.event == q.event || it.about == q {
+			it.cancelled = true
+			a.removeItem(it)
+			a.endItem(it, now, Expired)
+		}
+	}
 }

@@ -9,11 +9,12 @@
 // markdown.go, code.go and tables.go; walking back through what was said, in transcript.go and
 // walk.go.
 //
-// The people's settings are in announcer.go, the answer of an agent in answer.go, what holds an
-// announcement up or ends it in schedule.go, what a person asks for in command.go, outages and
-// other notices in notice.go, the words of an event in text.go and words.go, and what differs for a
-// person who reads and types in reader.go. Receipts are in receipt.go, and what is said where no
-// voice speaks the language is in voiceless.go.
+// The people's settings are in announcer.go, the answer of an agent in answer.go, how each session
+// stands in agent_state.go, and what holds an announcement up or ends it in schedule.go. What a
+// person asks for, such as Details, Skip and Hush, is in command.go, outages and other notices in
+// notice.go, and the words of an event in text.go and words.go. What differs for a person who reads
+// and types is in reader.go. Receipts are in receipt.go, and what is said where no voice speaks the
+// language is in voiceless.go.
 package announce
 
 import (
