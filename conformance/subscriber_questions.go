@@ -84,18 +84,22 @@ func choiceLabels(q object) (labels []string) {
 
 // letUserDecide has the user answer a question, and reports whether a reply came. It repeats the
 // act as long as a voice may still be saying the question: a target reports the beginning of what
-// it says, and need not take an answer before the end.
+// it says, and need not take an answer before the end. While the target goes on to tell of the
+// question, the user is still at it, such as one who spells with switches, and it is waited for
+// until the time of the question is over.
 func (c *targetConn) letUserDecide(q object, act object) bool {
-	text := ""
-	for _, m := range c.harness.recorder.snapshot().presentedLines(q["event_id"].(string)) {
-		text += m.stringMember("text") + " "
-	}
-	for heard := time.Now().Add(spoken.Time(text, slowPace)); ; {
+	id := q["event_id"].(string)
+	text := c.harness.hook.presentedText(id)
+	seconds, _ := q["timeout_seconds"].(int)
+	begun := time.Now()
+	for heard := begun.Add(spoken.Time(text, slowPace)); ; {
+		told := c.harness.hook.presentedText(id)
 		c.harness.sendUserAct(act)
 		if c.awaitReply(q) {
 			return true
 		}
-		if !time.Now().Before(heard) || c.harness.gone.Load() || c.hasLeft() {
+		goesOn := c.harness.hook.presentedText(id) != told && time.Since(begun) < time.Duration(seconds)*time.Second
+		if !time.Now().Before(heard) && !goesOn || c.harness.gone.Load() || c.hasLeft() {
 			return false
 		}
 	}
@@ -140,7 +144,8 @@ var questionKinds = []struct {
 	{"asknought", "numeric", 0.0, nil},
 	{"askchoice", "multiple_choice", "east", object{"choices": thePiers}},
 	{"askmany", "multiple_choice", "2", object{"choices": theMoorings}},
-	{"asktext", "freetext", "Ẹ káàárọ̀, the \"old\" pier <2 & 3>" + strings.Repeat(", and on along the quay", 20), nil},
+	{"asktext", "freetext", "Ẹ káàárọ̀, the \"old\" pier <2 & 3>" + strings.Repeat(", and on along the quay", 20),
+		object{"timeout_seconds": 600}}, // with switches it takes minutes
 	{"askfreely", "freetext", "Any berth", object{"accepted_response_kinds": nil}},
 	{"asktwokinds", "yes_no", true, object{"accepted_response_kinds": []string{"freetext", "yes_no"}}},
 }

@@ -337,6 +337,8 @@ func TestTouch(t *testing.T) {
 	touch.prints("\aneeds_you")
 	reads("Decide: Transfer $500 from checking to savings.")
 	reads("No answer: it will not be done.")
+	io.WriteString(touch.stdin, "\n") // a switch
+	reads("reject, 1 of 6.")
 	touch.accept(bank, pans)
 	reads("Your savings are in order.")
 	touch.prints("\adone")

@@ -3,7 +3,10 @@
 // follow and feeds two outputs, one of them a device of your own.
 //
 //	go run ./examples/bank                               # an agent to follow
-//	go run ./examples/touch http://127.0.0.1:8080        # needs BRLTTY with a display; type y or n when you are asked
+//	go run ./examples/touch http://127.0.0.1:8080        # needs BRLTTY with a display
+//
+// When you are asked, type y or n, or use Enter and the full stop as two switches, which answer any
+// question: Enter steps to the next answer, and "." with Enter selects it.
 package main
 
 import (
@@ -72,7 +75,14 @@ func follow(ctx context.Context, url string) error {
 	go wrist.Run(ctx, cue.New(bell{}))
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-			fingers.Answer(in.Text()) // no yes to what was not read to its end; they are told what comes of it
+			switch text := in.Text(); text { // no yes to what was not read to its end; they are told what comes of it
+			case "":
+				fingers.Answer(announce.Step)
+			case ".":
+				fingers.Answer(announce.Select)
+			default:
+				fingers.Answer(text)
+			}
 		}
 	}()
 	return cmp.Or(present.Follow(ctx, sub, "agent", fingers, wrist), context.Cause(ctx))

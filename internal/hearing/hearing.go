@@ -18,6 +18,11 @@ const (
 	// and the next follows sooner than the next word that is typed.
 	StillFor     = 2 * time.Second
 	PageStillFor = 1500 * time.Millisecond
+	// Bounce is between two presses of a switch: one that comes sooner is none.
+	Bounce = 200 * time.Millisecond
+	// ScanReserve is how little time is left when more is asked for a person who answers by
+	// switches; of a question with less than twice as much, half its time.
+	ScanReserve = 2 * time.Minute
 	// SentFirst is of sending an answer, until what comes of it is told before that it was sent.
 	SentFirst = time.Second
 	// ConfirmWithin is how long an agent that got an answer may take to tell something of it. It

@@ -363,9 +363,30 @@ const (
 	StandsToAskFor   ID = "StandsToAskFor"
 	StandsOpen       ID = "StandsOpen"
 
+	// To a person who answers by switches.
+	ScanSend     ID = "ScanSend"
+	ScanBack     ID = "ScanBack"
+	ScanStakes   ID = "ScanStakes"
+	ScanAgain    ID = "ScanAgain"
+	ScanMoreTime ID = "ScanMoreTime"
+	ScanNext     ID = "ScanNext"
+	ScanStop     ID = "ScanStop"
+	ScanNumber   ID = "ScanNumber"
+	ScanLetters  ID = "ScanLetters"
+	ScanEdit     ID = "ScanEdit"
+	ScanSpace    ID = "ScanSpace"
+	ScanDelete   ID = "ScanDelete"
+	ScanRead     ID = "ScanRead"
+	ScanFinish   ID = "ScanFinish"
+	ScanCapital  ID = "ScanCapital"
+	ScanWords    ID = "ScanWords"
+	ScanFrom     ID = "ScanFrom"
+	ScanSigns    ID = "ScanSigns"
+	ScanAccents  ID = "ScanAccents"
+
 	CommandsHelp ID = "CommandsHelp"
 
-	OfSteps ID = "OfSteps" // behind the first number of ProgressStep
+	OfSteps ID = "OfSteps" // behind the first number of ProgressStep, and of a place in a list
 
 	// What the package itself asks for.
 	yesWords    ID = "YesWords"

@@ -3,6 +3,7 @@ package announce
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -131,6 +132,9 @@ type Announcer struct {
 	lineEntered time.Time
 	answerTaken time.Time
 	wantsQuiet  bool
+	// pressedAt is when a switch was pressed last, and wantsMoreTime that this wants more time.
+	pressedAt     time.Time
+	wantsMoreTime bool
 }
 
 // part is one utterance of an item, while it is being said.
@@ -191,6 +195,7 @@ type item struct {
 	// zero for never; states and news are the numbers of those of its session when it came.
 	wanted       bool
 	fromWalk     bool
+	scans        bool // it tells a cell that the person stepped to
 	staleAt      time.Time
 	states, news int
 	// yieldsToQuestion says that a question which is put before it makes it needless; cancelled
@@ -431,8 +436,10 @@ func (a *Announcer) beginSentence(now time.Time, it *item) *Utterance {
 			a.speakerSince = now
 		}
 		a.speaker = it.source
-	} else if q := cmp.Or(it.names, it.about); q != nil { // whose agent it names
-		a.speaker = q.source
+	} else if q := cmp.Or(it.names, it.about); q != nil && it.next == 0 {
+		if a.speaker = ""; strings.HasPrefix(u.Text, Speaker(q.source)) { // else it names no agent
+			a.speaker = q.source
+		}
 	}
 	it.receipt.Outcome = Speaking
 	a.saying, a.latest = &part{item: it, u: u, words: spoken.Words(u.Text), began: now}, it
@@ -511,7 +518,7 @@ func (a *Announcer) chooseWaiting(now time.Time) *item {
 			return (*q)[0]
 		}
 	}
-	if a.isTyping {
+	if a.isTyping || a.isScanning(now) {
 		return nil
 	}
 	waiting := a.normal

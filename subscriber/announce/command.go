@@ -157,6 +157,9 @@ func (a *Announcer) Again(now time.Time) {
 	}
 	repeated := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about,
 		mayNameAny: it.mayNameAny, isOnOther: it.isOnOther, names: it.names, named: it.named, sentences: it.sentences, arrived: now}
+	if q != nil && q.scan.told == it {
+		repeated.scans, repeated.verbatim, q.scan.told = true, it.verbatim, repeated
+	}
 	if slices.Contains(a.normal, it.prefaces) {
 		repeated.prefaces = it.prefaces
 	}

@@ -95,6 +95,12 @@ type openQuestion struct {
 	// was given. Both are zero again once the agent has told of it.
 	limitWhenAsked time.Duration
 	moreGivenAt    time.Time
+
+	// scan is how far the person has come with switches. moreAskedAt is when more time was asked
+	// for meanwhile, and noMoreTime says that the agent gives none.
+	scan        scan
+	moreAskedAt time.Time
+	noMoreTime  bool
 }
 
 const (

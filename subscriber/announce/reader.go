@@ -295,6 +295,7 @@ func (a *Announcer) MoreTime(now time.Time, question *aaep.Event, err error) {
 		q.extendTime(limit + q.timeGiven())
 		return
 	case errors.Is(err, closes.ErrNoMoreTime):
+		q.noMoreTime = true
 		w = phraseIn(a.language, phrase.NoMoreTime, "")
 		if left := q.timeLeft(now); left > 0 {
 			w = w.And(" ", timeToAnswer(a.language, left))

@@ -79,7 +79,7 @@ type Reply struct {
 }
 
 // Answer takes what the person typed, said or pressed, such as "y", "n", "2" or the text of an
-// answer, which they began at a time, as the answer to the question that is put. The zero time is
+// answer, or Step or Select for a switch, which they began at a time, as the answer to the question that is put. The zero time is
 // that of the first key of those that Typing told of without a rest, else now. It returns what to
 // send; nil is nothing, and they are told why. A yes, and every answer to a clarification, counts
 // once they had all of the question, as Question says, and a no at once. A number means the choice
@@ -87,9 +87,18 @@ type Reply struct {
 // an answer is on its way it takes no other; of the same one, nothing is said. It ends the typing,
 // as Rest does.
 func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
+	if text == Step || text == Select {
+		return a.handlePress(now, began, text)
+	}
 	began, typed := a.timesOfAnswer(now, began)
+	return a.takeAnswer(now, began, typed, a.questions.firstOpen(), text, nil)
+}
+
+// takeAnswer is Answer for what the person typed, or for a reply that they chose, unless chosen is
+// nil: began is when they began it, and typed when the last key before it came. It is for the
+// question q that is put, which may be nil.
+func (a *Announcer) takeAnswer(now, began, typed time.Time, q *openQuestion, text string, chosen *Reply) *Reply {
 	defer a.Rest(now)
-	q := a.questions.firstOpen()
 	isBlank := strings.TrimSpace(text) == ""
 	if w := a.missedWords(now, began, q); w != nil && !isBlank {
 		a.explainAtOnce(now, q, w, a.withdrawn)
@@ -104,7 +113,7 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		return nil
 	}
 	tooSoon := phraseIn(a.language, phrase.AnsweredTooSoon, "")
-	if a.mayBeForOther(now, began, q, text) {
+	if a.mayBeForOther(now, began, q, text, chosen) {
 		why := tooSoon
 		if wasHeard := !q.heardAt.IsZero() && !began.Before(q.heardAt); wasHeard {
 			why = phraseIn(a.language, phrase.OtherWasSaid, "")
@@ -117,7 +126,10 @@ func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 		a.explainAtOnce(now, q, a.withSpeaker(q.source, tooSoon), nil)
 		return nil
 	}
-	r, refused := a.readAnswer(now, q, began, text)
+	r, refused := chosen, Words(nil)
+	if chosen == nil {
+		r, refused = a.readAnswer(now, q, began, text)
+	}
 	switch {
 	case r == nil && refused == nil: // why is being told
 		return nil
@@ -174,15 +186,20 @@ func (a *Announcer) timesOfAnswer(now, given time.Time) (began, lastKeyBefore ti
 }
 
 // mayBeForOther reports whether an answer to q was begun so soon after something else was said that
-// it may be for that. A no to a confirmation counts all the same where the blackout lets it.
-func (a *Announcer) mayBeForOther(now, began time.Time, q *openQuestion, text string) bool {
+// it may be for that; chosen is nil or the reply that the person selected. A no to a confirmation counts all the same where the blackout lets it.
+func (a *Announcer) mayBeForOther(now, began time.Time, q *openQuestion, text string, chosen *Reply) bool {
 	p, decides := q.event.Payload.(*aaep.AwaitingConfirmation)
 	isCovered := a.blackout.coversTime(began) || decides && a.blackout.coversTime(now) // a text that was begun before goes on
 	if !isCovered {
 		return false
 	}
-	isNo := decides && a.blackout.countsNo(began) && a.readDecision(now, q, p, text) == aaep.Reject
-	return !isNo
+	if !decides || !a.blackout.countsNo(began) {
+		return true
+	}
+	if chosen == nil {
+		return a.readDecision(now, q, p, text) != aaep.Reject
+	}
+	return chosen.Decision != aaep.Reject
 }
 
 // lateAnswer is how long after a question was closed a yes or a no is taken for an answer to it,

@@ -318,6 +318,7 @@ func (a *Announcer) nextWake(now time.Time) (wake time.Time) {
 	if a.isTyping {
 		wakeAt(a.lastKey.Add(hearing.StillFor))
 	}
+	wakeAt(a.pressedAt.Add(answerPause))
 	if a.sending != nil {
 		wakeAt(a.sending.sendingSince.Add(hearing.SentFirst))
 	}

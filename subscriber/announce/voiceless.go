@@ -108,16 +108,18 @@ func (a *Announcer) Spell(now time.Time) {
 	a.asked = append(a.asked, spelled)
 }
 
+// markNames are the names of the marks on letters that a voice may not say by itself.
+var markNames = map[rune]phrase.ID{'\u0300': phrase.MarkGrave, '\u0301': phrase.MarkAcute, '\u0323': phrase.MarkBelow}
+
 // spellText returns a text letter by letter, with commas between, each mark on a letter by its name
 // in a language; a mark without a name there stays on its letter. Words are parted by semicolons.
 // Spell says it.
 func spellText(language, text string) string {
-	marks := map[rune]phrase.ID{'\u0300': phrase.MarkGrave, '\u0301': phrase.MarkAcute, '\u0323': phrase.MarkBelow}
 	var spelled []string
 	for _, word := range strings.Fields(norm.NFD.String(text)) {
 		var letters []string
 		for _, r := range word {
-			id, known := marks[r]
+			id, known := markNames[r]
 			switch n := len(letters); {
 			case known && n > 0:
 				name, _ := phrase.In(language, id, "")

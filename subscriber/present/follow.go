@@ -232,10 +232,11 @@ func (p *Presenter) addAgent(f *following) (ok bool) {
 
 // Answer takes what the person typed, said or pressed as their answer to the question that is put:
 // "y" or "n", in English or in their language, for a button that accepts or rejects too; the number
-// or the name of a choice; a number; the text of an answer. It returns at once. The answer is sent
-// to the agent that asks, and the person is told what came of it, or why it does not count. A no
-// counts once the question has been put for a second, be it heard or not, and any other answer once
-// they had all of it: else the question is put once more. See announce.Announcer.
+// or the name of a choice; a number; the text of an answer. For one or two switches, which answer
+// everything, it is announce.Step or announce.Select. It returns at once. The answer is sent to the
+// agent that asks, and the person is told what came of it, or why it does not count. A no counts
+// once the question has been put for a second, be it heard or not, and any other answer once they
+// had all of it: else the question is put once more. See announce.Announcer.
 func (p *Presenter) Answer(text string) { Answer(time.Time{}, text, p) }
 
 // ErrNotTaken says that an answer does not count, and that the person is told why; of one that is
@@ -266,22 +267,22 @@ func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
 		p = cmp.Or(f.sending[asked], p) // which knows what the other answer is
 	}
 	var r *announce.Reply
-	refusal := ""
+	refusal, wantsMore, scanned := "", false, announce.Scanned{}
 	p.Plan(func(a *announce.Announcer, now time.Time) {
 		if _, question, _ := a.OpenQuestion(now); question != asked { // it was taken away meanwhile
 			a.WhatWaits(now)
 		} else if r = a.Answer(now, began, text); r == nil {
-			refusal = a.Refused()
+			refusal, wantsMore = a.Refused(), a.WantsMoreTime()
 		}
+		scanned = a.Scanned()
 	})
+	if f != nil {
+		f.tellOthers(p, refusal, scanned)
+	}
 	switch {
 	case r == nil:
-		if refusal != "" && f != nil {
-			for _, other := range f.people {
-				if other != p {
-					other.Tell(refusal, false)
-				}
-			}
+		if wantsMore {
+			MoreTime(p)
 		}
 		result <- ErrNotTaken
 	case f == nil || !f.startTracked(func() { result <- f.sendAnswer(r) }):
@@ -293,9 +294,25 @@ func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
 	return result
 }
 
+// tellOthers tells over the outputs with words other than p why an answer does not count, unless
+// that is empty, and what the person steps through with switches.
+func (f *following) tellOthers(p *Presenter, refusal string, scanned announce.Scanned) {
+	for _, other := range f.people {
+		if other == p {
+			continue
+		}
+		if refusal != "" {
+			other.Tell(refusal, false)
+		}
+		if other.hasWords() {
+			other.Plan(func(a *announce.Announcer, now time.Time) { a.ShowScanned(now, scanned) })
+		}
+	}
+}
+
 // chooseOutput returns which of several outputs decides whether an answer counts that was begun at
-// a time (zero: now): the one that named another question last, which refuses it; else the one over
-// which the person had all of the question; else the first. Outputs with words go before those
+// a time (zero: now): the one that named another question last, which refuses it; else the one at
+// which the person scans; else the one over which they had all of the question; else the first. Outputs with words go before those
 // without. Where two put different questions it has them read out, and returns nil.
 func chooseOutput(began time.Time, outputs []*Presenter) (best *Presenter) {
 	if hasWords := (*Presenter).hasWords; slices.ContainsFunc(outputs, hasWords) {
@@ -303,15 +320,17 @@ func chooseOutput(began time.Time, outputs []*Presenter) (best *Presenter) {
 		outputs = slices.DeleteFunc(outputs, func(p *Presenter) bool { return !hasWords(p) })
 	}
 	var question *aaep.Event
-	hadQuestion := false               // best had all of the question
+	hadQuestion := false               // best had all of the question, or the person scans there
 	var openOutput *Presenter          // the output that named another question last, and not the one that is put since
 	var namedOther, namedPut time.Time // when any output named another question last, and the one that is put
 	for _, p := range outputs {
 		var puts, heard *aaep.Event
+		scans := false
 		var otherAt, putAt time.Time
 		p.Plan(func(a *announce.Announcer, now time.Time) {
 			_, puts, _ = a.OpenQuestion(now)
 			_, heard = a.Question(cmp.Or(began, now), aaep.Accept)
+			scans = a.Scanned() != announce.Scanned{}
 			otherAt, putAt = a.Named()
 		})
 		if otherAt.After(namedOther) && putAt.IsZero() {
@@ -324,8 +343,8 @@ func chooseOutput(began time.Time, outputs []*Presenter) (best *Presenter) {
 			p.WhatWaits()
 			return nil
 		}
-		if question = cmp.Or(question, puts); best == nil || heard != nil && !hadQuestion {
-			best, hadQuestion = p, heard != nil
+		if question = cmp.Or(question, puts); best == nil || scans || heard != nil && !hadQuestion {
+			best, hadQuestion = p, hadQuestion || scans || heard != nil
 		}
 	}
 	if openOutput != nil && !namedPut.After(namedOther) {
