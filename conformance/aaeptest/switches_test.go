@@ -62,8 +62,8 @@ func TestTwoSwitches(t *testing.T) {
 	})
 }
 
-// pressFor presses the switches for what the suite wants, the newest of acts, as docs/conformance.md
-// shows it.
+// pressFor presses the switches for what the suite wants, the newest of acts, as
+// docs/conformance.md shows it.
 func pressFor(ctx context.Context, person *present.Presenter, acts <-chan act) {
 	var wanted act
 	for {

@@ -436,10 +436,9 @@ func (a *Announcer) beginSentence(now time.Time, it *item) *Utterance {
 			a.speakerSince = now
 		}
 		a.speaker = it.source
-	} else if q := cmp.Or(it.names, it.about); q != nil && it.next == 0 {
-		if a.speaker = ""; strings.HasPrefix(u.Text, Speaker(q.source)) { // else it names no agent
-			a.speaker = q.source
-		}
+	} else if q := cmp.Or(it.names, it.about); q != nil &&
+		(len(a.sources) < 2 || strings.HasPrefix(u.Text, Speaker(q.source))) {
+		a.speaker = q.source // whose agent it names
 	}
 	it.receipt.Outcome = Speaking
 	a.saying, a.latest = &part{item: it, u: u, words: spoken.Words(u.Text), began: now}, it

@@ -79,13 +79,13 @@ type Reply struct {
 }
 
 // Answer takes what the person typed, said or pressed, such as "y", "n", "2" or the text of an
-// answer, or Step or Select for a switch, which they began at a time, as the answer to the question that is put. The zero time is
-// that of the first key of those that Typing told of without a rest, else now. It returns what to
-// send; nil is nothing, and they are told why. A yes, and every answer to a clarification, counts
-// once they had all of the question, as Question says, and a no at once. A number means the choice
-// that is labelled with it, else the one in that place; where these are two, they are asked. While
-// an answer is on its way it takes no other; of the same one, nothing is said. It ends the typing,
-// as Rest does.
+// answer, or Step or Select for a switch, which they began at a time, as the answer to the question
+// that is put. The zero time is that of the first key of those that Typing told of without a rest,
+// else now. It returns what to send; nil is nothing, and they are told why. A yes, and every answer
+// to a clarification, counts once they had all of the question, as Question says, and a no at once.
+// A number means the choice that is labelled with it, else the one in that place; where these are
+// two, they are asked. While an answer is on its way it takes no other; of the same one, nothing is
+// said. It ends the typing, as Rest does.
 func (a *Announcer) Answer(now, began time.Time, text string) *Reply {
 	if text == Step || text == Select {
 		return a.handlePress(now, began, text)
@@ -186,7 +186,8 @@ func (a *Announcer) timesOfAnswer(now, given time.Time) (began, lastKeyBefore ti
 }
 
 // mayBeForOther reports whether an answer to q was begun so soon after something else was said that
-// it may be for that; chosen is nil or the reply that the person selected. A no to a confirmation counts all the same where the blackout lets it.
+// it may be for that; chosen is nil or the reply that the person selected. A no to a confirmation
+// counts all the same where the blackout lets it.
 func (a *Announcer) mayBeForOther(now, began time.Time, q *openQuestion, text string, chosen *Reply) bool {
 	p, decides := q.event.Payload.(*aaep.AwaitingConfirmation)
 	isCovered := a.blackout.coversTime(began) || decides && a.blackout.coversTime(now) // a text that was begun before goes on

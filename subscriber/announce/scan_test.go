@@ -94,8 +94,8 @@ func textQuestion() *aaep.AwaitingClarification {
 	return &aaep.AwaitingClarification{Question: "Which berth?", Context: "The ship is long.", TimeoutSeconds: 3600}
 }
 
-// Each thing that can be selected is told as it is reached, with its place; the answer is told before
-// it is sent; a no needs no second press, and neither is a yes without one.
+// Each thing that can be selected is told as it is reached, with its place; the answer is told
+// before it is sent; a no needs no second press, and neither is a yes without one.
 func TestScanConfirmation(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 	p := payQuestion()
@@ -212,8 +212,8 @@ func TestScanHostileChoices(t *testing.T) {
 	}
 }
 
-// A switch that bounces, both at once, and hands that tremble choose nothing that was not heard, and
-// send nothing.
+// A switch that bounces, both at once, and hands that tremble choose nothing that was not heard,
+// and send nothing.
 func TestScanBounce(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 	r.ask(choices("East", "West"))
@@ -239,8 +239,8 @@ func TestScanBounce(t *testing.T) {
 // placeTold is how an utterance ends that tells what can be selected.
 var placeTold = regexp.MustCompile(` [0-9]+ of [0-9]+\.( /)?$`)
 
-// Whatever is pressed when, in whatever order, and whatever happens meanwhile: what is sent was told
-// to its end as what will be sent, or is a no.
+// Whatever is pressed when, in whatever order, and whatever happens meanwhile: what is sent was
+// told to its end as what will be sent, or is a no.
 func TestScanRandomPresses(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -312,8 +312,9 @@ func (f *following) tellOthers(p *Presenter, refusal string, scanned announce.Sc
 
 // chooseOutput returns which of several outputs decides whether an answer counts that was begun at
 // a time (zero: now): the one that named another question last, which refuses it; else the one at
-// which the person scans; else the one over which they had all of the question; else the first. Outputs with words go before those
-// without. Where two put different questions it has them read out, and returns nil.
+// which the person scans; else the one over which they had all of the question; else the first.
+// Outputs with words go before those without. Where two put different questions it has them read
+// out, and returns nil.
 func chooseOutput(began time.Time, outputs []*Presenter) (best *Presenter) {
 	if hasWords := (*Presenter).hasWords; slices.ContainsFunc(outputs, hasWords) {
 		outputs = slices.Clone(outputs)
