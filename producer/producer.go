@@ -34,8 +34,10 @@
 // What an agent calls is in session.go, session_end.go, output.go, tool.go and clarify.go
 // (questions for an answer); confirm.go has the words and outcome of a consent, ask.go what both
 // kinds of question share, wording.go what is said in which language, check.go what is refused
-// before it is sent, recover.go what happens after a restart, renegotiate.go changes of terms, and
-// messages.go the limits of replies.
+// before it is sent, recover.go what happens after a restart, and renegotiate.go changes of terms.
+// messages.go takes what a subscriber sends, bounds it and logs what of that has no effect;
+// warnings.go keeps warnings from filling the log, and shield.go logs what the author's code does
+// wrong.
 //
 // Every piece of state that changes has one goroutine that owns it, or a lock:
 //

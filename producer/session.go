@@ -509,28 +509,6 @@ func urgencyOf(p aaep.Payload) aaep.Urgency {
 	return aaep.UrgencyNormal
 }
 
-// stateWords returns the phrase that announces a state where the author gives no text; a state of
-// the agent's own is put into it by its name.
-func stateWords(s aaep.State) phrase.ID {
-	switch s {
-	case aaep.StateIdle:
-		return phrase.Idle
-	case aaep.StateThinking:
-		return phrase.Thinking
-	case aaep.StateCallingTool:
-		return phrase.UsingATool
-	case aaep.StateWritingOutput:
-		return phrase.Answering
-	case aaep.StateAwaitingInput:
-		return phrase.WaitingForAnswer
-	case aaep.StateDeciding:
-		return phrase.Deciding
-	case aaep.StateHandingOff:
-		return phrase.HandingOff
-	}
-	return phrase.InState
-}
-
 // newID returns a random id with a prefix such as "sub_".
 func newID(prefix string) string {
 	var b [16]byte

@@ -145,3 +145,25 @@ func normalForm(t aaep.Text) aaep.Text {
 	return aaep.Text{
 		Terse: norm.NFC.String(t.Terse), Normal: norm.NFC.String(t.Normal), Detailed: norm.NFC.String(t.Detailed)}
 }
+
+// stateWords returns the phrase that announces a state where the author gives no text; a state of
+// the agent's own is put into it by its name.
+func stateWords(s aaep.State) phrase.ID {
+	switch s {
+	case aaep.StateIdle:
+		return phrase.Idle
+	case aaep.StateThinking:
+		return phrase.Thinking
+	case aaep.StateCallingTool:
+		return phrase.UsingATool
+	case aaep.StateWritingOutput:
+		return phrase.Answering
+	case aaep.StateAwaitingInput:
+		return phrase.WaitingForAnswer
+	case aaep.StateDeciding:
+		return phrase.Deciding
+	case aaep.StateHandingOff:
+		return phrase.HandingOff
+	}
+	return phrase.InState
+}

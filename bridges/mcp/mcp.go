@@ -21,7 +21,7 @@
 // has one that waits for the user. Begin to read at tee.admitClient.
 //
 // The annotations that decide whether a call is held are judged in held.go; tee.go passes, holds
-// and asks, and wire.go has the messages of JSON-RPC.
+// and asks, with the bounds for that, and wire.go has the messages of JSON-RPC.
 package mcp
 
 import (
@@ -103,12 +103,6 @@ func Tee(p *producer.Producer, cfg Config, client io.ReadWriter, server io.ReadW
 	return err
 }
 
-const (
-	maxLine = 64 << 20 // bytes of a message that is read; a longer one of the client's is not passed on
-	maxNews = 1024     // what may wait to be told
-	maxOpen = 4096     // requests that wait for an answer and are known
-)
-
 // tee is what Tee keeps.
 type tee struct {
 	cfg      Config
@@ -127,20 +121,6 @@ type tee struct {
 	calls int // that were held so far
 }
 
-// lineWriter is one side of the link. The lock is held while a line is written.
-type lineWriter struct {
-	sync.Mutex
-	io.Writer
-}
-
-// writeLine writes a line between two others.
-func (w *lineWriter) writeLine(line []byte) error {
-	w.Lock()
-	defer w.Unlock()
-	_, err := w.Write(line)
-	return err
-}
-
 // heldRecord is what the file keeps of a held call.
 type heldRecord struct {
 	ID   string `json:"id"`
@@ -150,33 +130,3 @@ type heldRecord struct {
 // Name returns what a held call is known by in the file. Ids of the client's may repeat, so it is
 // one of ours.
 func (r heldRecord) Name() toolcall.Name { return toolcall.Name{ID: r.ID} }
-
-// queueForConversation queues do for the goroutine of the session, which runs it after what was
-// queued before. It reports false, and drops do, where the queue is full; it never waits.
-func (t *tee) queueForConversation(do func(*toolcall.Conversation)) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.over {
-		return false
-	}
-	select {
-	case t.news <- do:
-		return true
-	default:
-		t.cfg.Logger.Warn("mcp: too much happens at once; some of it is not told")
-		return false
-	}
-}
-
-// closeQueue waits until the held calls have ended, and ends the goroutine of the session. Tee
-// alone calls it.
-func (t *tee) closeQueue() {
-	flushed := make(chan struct{})
-	t.news <- func(*toolcall.Conversation) { close(flushed) }
-	<-flushed // what was to be asked is a part of work now
-	t.work.Wait()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.over = true
-	close(t.news)
-}

@@ -37,6 +37,12 @@ const (
 	codeInvalid = -32600
 )
 
+const (
+	maxLine = 64 << 20 // bytes of a message that is read; a longer one of the client's is not passed on
+	maxNews = 1024     // what may wait to be told
+	maxOpen = 4096     // requests that wait for an answer and are known
+)
+
 // request is one of the client's that has no answer yet.
 type request struct {
 	method string
@@ -683,4 +689,34 @@ func (t *tee) announceLog(m *message) {
 			c.AnnounceNotice(words.Sentence("The tools report: " + text))
 		}
 	})
+}
+
+// queueForConversation queues do for the goroutine of the session, which runs it after what was
+// queued before. It reports false, and drops do, where the queue is full; it never waits.
+func (t *tee) queueForConversation(do func(*toolcall.Conversation)) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return false
+	}
+	select {
+	case t.news <- do:
+		return true
+	default:
+		t.cfg.Logger.Warn("mcp: too much happens at once; some of it is not told")
+		return false
+	}
+}
+
+// closeQueue waits until the held calls have ended, and ends the goroutine of the session. Tee
+// alone calls it.
+func (t *tee) closeQueue() {
+	flushed := make(chan struct{})
+	t.news <- func(*toolcall.Conversation) { close(flushed) }
+	<-flushed // what was to be asked is a part of work now
+	t.work.Wait()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	close(t.news)
 }

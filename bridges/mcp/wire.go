@@ -3,6 +3,8 @@ package mcp
 import (
 	"bytes"
 	"errors"
+	"io"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -116,4 +118,18 @@ func (m *message) outcome() (text string, failure error) {
 		text = "The result has no text."
 	}
 	return text, nil
+}
+
+// lineWriter is one side of the link. The lock is held while a line is written.
+type lineWriter struct {
+	sync.Mutex
+	io.Writer
+}
+
+// writeLine writes a line between two others.
+func (w *lineWriter) writeLine(line []byte) error {
+	w.Lock()
+	defer w.Unlock()
+	_, err := w.Write(line)
+	return err
 }

@@ -6,8 +6,8 @@
 // have every default filled in and bind every event of the subscription.
 //
 // What is granted is decided in negotiate.go, languages in language.go, and extensions and their
-// limits in extension.go. What is refused is in refusal.go, and which way a text runs in
-// direction.go.
+// limits in extension.go; what is wrong with one is reported to package producer, which logs it by
+// package shield. What is refused is in refusal.go, and which way a text runs in direction.go.
 package negotiation
 
 import (

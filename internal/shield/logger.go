@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 )
 
 // Logger returns a logger that writes to l and never panics, whatever the Handler of l does: a
@@ -49,4 +50,20 @@ func (h handler) WithGroup(name string) (changed slog.Handler) {
 	changed = h
 	defer func() { recover() }()
 	return handler{h.Handler.WithGroup(name)}
+}
+
+// LogMistake logs a mistake of an author's code as an error, at most once a minute for each kind.
+// Any goroutine may call it.
+func (s *Shield) LogMistake(kind, message string, attrs ...any) {
+	now := time.Now()
+	s.mu.Lock()
+	last, logged := s.logged[kind]
+	write := !logged || now.Sub(last) >= time.Minute
+	if write {
+		s.logged[kind] = now
+	}
+	s.mu.Unlock()
+	if write {
+		s.logger.Error(message, attrs...)
+	}
 }

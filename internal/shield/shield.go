@@ -1,6 +1,9 @@
 // Package shield calls code of other authors on goroutines of the producer: the functions and
 // interfaces of its Config, and links. As in net/http, a panic there ends what it was called for
 // and not the agent.
+//
+// Calls are in shield.go; how often a mistake of such code is logged, and the logger behind the
+// shield, in logger.go.
 package shield
 
 import (
@@ -38,22 +41,6 @@ func (s *Shield) Call(doing string, f func() error) (err error) {
 		}
 	}()
 	return CheckError(f())
-}
-
-// LogMistake logs a mistake of an author's code as an error, at most once a minute for each kind.
-// Any goroutine may call it.
-func (s *Shield) LogMistake(kind, message string, attrs ...any) {
-	now := time.Now()
-	s.mu.Lock()
-	last, logged := s.logged[kind]
-	write := !logged || now.Sub(last) >= time.Minute
-	if write {
-		s.logged[kind] = now
-	}
-	s.mu.Unlock()
-	if write {
-		s.logger.Error(message, attrs...)
-	}
 }
 
 // CheckError returns an error that other code has returned, as it is, if it can be used. Where one

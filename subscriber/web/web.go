@@ -1,9 +1,11 @@
 // Package web is one page that listens to an agent in a browser and asks its user, made for screen
 // readers, braille displays, keyboards, touch and large print. It is plain HTML, CSS and JavaScript
 // within the program: nothing is built, nothing is fetched from anywhere else, and nothing has to
-// be stored. The page itself is in static: page.js is where to begin, link.js subscribes, connects
-// and connects again, questions.js puts the questions, log.js has what was said, voice.js speaks,
-// settings.js has what the user sets, and words.*.js are what the page itself says in a language.
+// be stored. The page itself is in static: page.js is where to begin, and says what happens upon
+// each event, such as a notification of the system; link.js subscribes, connects and connects
+// again, questions.js puts the questions, log.js has what was said, voice.js speaks, feel.js
+// vibrates and notifies, settings.js has what the user sets, and words.*.js are what the page
+// itself says in a language.
 //
 // The page speaks to the SSE endpoints under /aaep/v1 of the origin that it comes from (B.1.1), so
 // it belongs beside a producer. It can send no credentials but cookies. Package relay serves it for

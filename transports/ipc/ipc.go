@@ -19,7 +19,8 @@
 //
 // Listening and dialing are in ipc_unix.go and ipc_windows.go, the paths of sockets in
 // path_unix.go, how messages are told apart in frames.go and, for pipes, pipe_windows.go. Who a
-// peer is comes from the files peer_*.go on Unix and from user_windows.go.
+// peer is comes from the files peer_*.go on Unix and from user_windows.go, which also says who may
+// open a pipe.
 package ipc
 
 import (

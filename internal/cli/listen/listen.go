@@ -9,8 +9,9 @@
 // listener.
 //
 // The flags are in listen.go and person.go, slash commands in slash_commands.go, going back through
-// what was said in walk.go, questions from other windows in control.go, the page in web.go, and one
-// agent's link and its words in followed_agent.go.
+// what was said in walk.go, questions from other windows in control.go, and the page in web.go. One
+// agent's link is in followed_agent.go, with what is said of it and of who it is; the sentences are
+// those of package phrase.
 package listen
 
 import (
