@@ -55,8 +55,8 @@ func Response(p *aaep.AwaitingClarification, line string, languages ...string) R
 	k := KindsOf(p)
 	if k.Choice {
 		place, doubtful := choice(p.Choices, line)
-		if dictated := strings.TrimSuffix(line, "."); place == 0 && dictated != line { // as a dictation ends it
-			place, doubtful = choice(p.Choices, strings.TrimSpace(dictated))
+		if place == 0 { // a dictation ends it with a full stop
+			place, doubtful = choice(p.Choices, strings.TrimSpace(strings.TrimSuffix(line, ".")))
 		}
 		if place > 0 {
 			return Reading{p.Choices[place-1].Value, place, doubtful}

@@ -131,14 +131,15 @@ func (s *Server) Resize(cells int) {
 func (s *Server) Press(keys ...Key) {
 	for _, k := range keys {
 		s.mu.Lock()
-		conn, in := s.conn, s.entered
-		for _, r := range s.ranges {
+		conn, accepted := s.conn, true
+		for _, r := range s.ranges { // the newest that has the key decides
 			if r.first <= k && k <= r.last {
-				in = r.in && s.entered
+				accepted = r.in
 			}
 		}
+		accepted = accepted && s.entered
 		s.mu.Unlock()
-		if in {
+		if accepted {
 			s.send(conn, 'k', numbers(uint32(k>>32), uint32(k)))
 		}
 	}
@@ -284,13 +285,15 @@ func (s *Server) writeRegion(body []byte) error {
 		return b
 	}
 	flags, first, size := next(), next(), next()
-	if flags != 0x7e || first < 1 || size < 1 || int(first+size)-1 > s.cells {
+	fitsDisplay := first >= 1 && size >= 1 && int(first+size)-1 <= s.cells
+	if flags != 0x7e || !fitsDisplay {
 		return errWrite
 	}
 	text := []rune(string(take(next())))
 	and, or, cursor := take(size), take(size), next()
 	charset := string(take(6))
-	if len(text) != int(size) || len(or) != int(size) || int(cursor) > s.cells || charset != "\x05UTF-8" || len(body) > 0 {
+	isWhole := len(text) == int(size) && len(or) == int(size) && len(body) == 0
+	if !isWhole || int(cursor) > s.cells || charset != "\x05UTF-8" {
 		return errWrite
 	}
 	for len(s.window) < s.cells {

@@ -17,55 +17,54 @@ import (
 // CopyLines copies from one side of a link to the other, a line at a time, until from ends, and
 // returns its error, io.EOF included, or that of writing. admit is called for each line, with its
 // end and with lock held, and reports whether the line is copied; the line is admit's to keep. Of a
-// line of more than most bytes it gets the beginning, with whole false; the line is then copied as
-// it comes, or dropped. lock is held while a line is written, so that others can write between two.
+// line of more than most bytes it gets the beginning, with whole false, and what follows is copied
+// or dropped with that. lock is held until a line is written to its end, so that others can write
+// between two.
 func CopyLines(to io.Writer, from io.Reader, lock *sync.Mutex, most int,
 	admit func(line []byte, whole bool) bool) error {
 	r := bufio.NewReaderSize(from, 64<<10)
-	var line []byte
-	isLong, passes := false, false // the line is too long, and its rest is passed on
 	for {
-		part, err := r.ReadSlice('\n')
-		hasEnd := err != bufio.ErrBufferFull
-		tooLong := !isLong && len(line)+len(part) > most
-		if !isLong {
-			line = append(line, part...)
-		}
-		if !isLong && (hasEnd || tooLong) {
+		line, readErr := readLine(r, most)
+		if len(line) > 0 {
+			var writeErr error
 			lock.Lock()
-		}
-		var writeErr error
-		switch {
-		case isLong && passes:
-			_, writeErr = to.Write(part)
-		case isLong:
-		case tooLong:
-			isLong, passes = true, admit(line, false)
+			passes := admit(line, len(line) <= most)
 			if passes {
 				_, writeErr = to.Write(line)
 			}
-			line = nil
-		case hasEnd && len(line) > 0:
-			if admit(line, true) {
-				_, writeErr = to.Write(line)
+			for readErr == bufio.ErrBufferFull && writeErr == nil {
+				line, readErr = r.ReadSlice('\n')
+				if passes {
+					_, writeErr = to.Write(line)
+				}
+			}
+			lock.Unlock()
+			if writeErr != nil {
+				return writeErr
 			}
 		}
-		if hasEnd || writeErr != nil {
-			lock.Unlock()
-			line, isLong = nil, false
-		}
-		switch {
-		case writeErr != nil:
-			return writeErr
-		case err != nil && hasEnd:
-			return err
+		if readErr != nil {
+			return readErr
 		}
 	}
 }
 
-// CheckMembers refuses an object in which a member is written otherwise than by one of its names,
-// but there are programs that take it for that: in another case, or with what is no letter in it,
-// such as a NUL at its end.
+// readLine reads a line with its end, or more than most bytes of it; then the error is
+// bufio.ErrBufferFull, unless the line ends there. What comes before r ends is a line too, beside
+// the error.
+func readLine(r *bufio.Reader, most int) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		if err != bufio.ErrBufferFull || len(line) > most {
+			return line, err
+		}
+	}
+}
+
+// CheckMembers refuses an object in which a member is not one of the names, but would be taken for
+// one by some programs: it is in another case, or has what is no letter in it, such as a NUL at its
+// end. Members of other names are not looked at.
 func CheckMembers(object jsontext.Value, names ...string) error {
 	d := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowInvalidUTF8(true))
 	if _, err := d.ReadToken(); err != nil {

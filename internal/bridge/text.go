@@ -109,7 +109,7 @@ func (l leaf) describeLeaf(verb string) string {
 }
 
 // leavesOf returns the scalar values within v with their paths, in the order of the paths. A list
-// that is long, or holds objects, counts as one value.
+// of more than mostLeaves elements, or of any objects, counts as one value.
 func leavesOf(path string, v any) (all []leaf) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -151,26 +151,34 @@ func explainMisuse(root *cobra.Command, args []string, err error) error {
 	problem, _, _ := strings.Cut(err.Error(), "\n")
 	hint := "See: " + cmd.CommandPath() + " --help"
 	if len(rest) > 0 {
-		var names, subcommands []string
-		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() {
-				names = append(names, c.Name())
-			}
-			for _, sub := range c.Commands() {
-				if sub.Name() == rest[0] && c.Name() != "completion" {
-					subcommands = append(subcommands, sub.CommandPath())
-				}
-			}
-		}
-		if f := cmd.Flags().Lookup(rest[0]); f != nil {
-			hint = "Perhaps you mean: " + cmd.CommandPath() + " --" + f.Name
-		} else if similar := exits.SimilarNames(rest[0], names); similar != "" {
-			hint = "Perhaps you mean: " + cmd.CommandPath() + " " + similar
-		} else if subcommands != nil {
-			hint = "Perhaps you mean: " + strings.Join(subcommands, " or ")
+		if likely := likelyMeant(cmd, rest[0]); likely != "" {
+			hint = "Perhaps you mean: " + likely
 		}
 	}
 	return fmt.Errorf("%s.\n%s", problem, hint)
+}
+
+// likelyMeant returns what a word may mean that is none of cmd's commands: a flag of that name,
+// else commands with a similar name, else those of that name below one of cmd's; or "".
+func likelyMeant(cmd *cobra.Command, word string) string {
+	if f := cmd.Flags().Lookup(word); f != nil {
+		return cmd.CommandPath() + " --" + f.Name
+	}
+	var names, below []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+		for _, sub := range c.Commands() {
+			if sub.Name() == word && c.Name() != "completion" {
+				below = append(below, sub.CommandPath())
+			}
+		}
+	}
+	if similar := exits.SimilarNames(word, names); similar != "" {
+		return cmd.CommandPath() + " " + similar
+	}
+	return strings.Join(below, " or ")
 }
 
 // flagNames returns the names of a command's flags.

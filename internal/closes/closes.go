@@ -101,10 +101,12 @@ func AsksElsewhere(p *aaep.AwaitingConfirmation) bool {
 // to the user itself where it gets no answer.
 const Elsewhere = "asks_elsewhere"
 
-// Question reports whether ev says that question, of the same session, is no longer open. Of a
-// change of state after the question it counts where that leads, for changes may have been merged
-// on their way. Where the question is known to be asked within a tool call that goes on, only a
-// change out of awaiting_input counts: any other may be due to another call.
+// Question reports whether ev says that question, of the same session, is no longer open: the
+// session has ended, the tool call that it is about has completed, or the state is no longer
+// awaiting_input. A change of state that is older than the question says nothing. One after it
+// counts whatever it leads from, since the change out of awaiting_input may have been merged into
+// it; but not where the question is known to be asked within a tool call that goes on, for then it
+// may be due to another call.
 func Question(question, ev *aaep.Event) bool {
 	if ev.SessionID != question.SessionID {
 		return false
@@ -114,8 +116,9 @@ func Question(question, ev *aaep.Event) bool {
 		if ev.Timestamp.Before(question.Timestamp) { // the question has overtaken it
 			return false
 		}
-		return p.ToState != aaep.StateAwaitingInput && (p.FromState == aaep.StateAwaitingInput ||
-			ev.Timestamp.After(question.Timestamp) && question.Within == "")
+		leavesInput := p.FromState == aaep.StateAwaitingInput
+		mayBeMerged := ev.Timestamp.After(question.Timestamp) && question.Within == ""
+		return p.ToState != aaep.StateAwaitingInput && (leavesInput || mayBeMerged)
 	case *aaep.ToolCompleted:
 		return p.ToolCallID != "" && p.ToolCallID == CallOf(question)
 	}

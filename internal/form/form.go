@@ -38,24 +38,17 @@ type Answer struct {
 // attempts are how often a field is asked for until the form takes the answer.
 const attempts = 3
 
-// Fill asks the questions of a form, one after the other. A question that is not answered, or not
-// so that the form takes it, cancels the form; an error that is producer.ErrTimedOut or
-// producer.ErrUnreachable comes with that.
+// Fill asks the questions of a form, one after the other. A question that is not answered, or in
+// several attempts not so that the form takes it, cancels the form; only the first comes with an
+// error, which may be producer.ErrTimedOut or producer.ErrUnreachable. A form without fields is
+// accepted or declined by its one question.
 func Fill(ctx context.Context, s *producer.Session, questions []Question) (Answer, error) {
 	content := map[string]any{}
 	for _, q := range questions {
-		var value any
-		ok := false
-		for n := 0; n < attempts && !ok; n++ {
-			answer, err := q.ask(s, ctx, q.Question)
-			if err != nil {
-				return Answer{Action: Cancel}, err
-			}
-			value, ok = q.convertAnswer(answer)
-		}
+		value, ok, err := q.askForValue(ctx, s)
 		switch {
-		case !ok:
-			return Answer{Action: Cancel}, nil
+		case err != nil || !ok:
+			return Answer{Action: Cancel}, err
 		case q.field == "" && value == true:
 			return Answer{Action: Accept}, nil
 		case q.field == "":
@@ -85,6 +78,21 @@ type Question struct {
 // askFunc is one of the methods with which a session asks, whatever it returns.
 type askFunc func(*producer.Session, context.Context, producer.Question) (any, error)
 
+// askForValue asks q until the form takes the answer, attempts times at most, and returns the value
+// for the form; ok is false where it took none.
+func (q Question) askForValue(ctx context.Context, s *producer.Session) (value any, ok bool, err error) {
+	for range attempts {
+		answer, err := q.ask(s, ctx, q.Question)
+		if err != nil {
+			return nil, false, err
+		}
+		if value, ok = q.convertAnswer(answer); ok {
+			return value, true, nil
+		}
+	}
+	return nil, false, nil
+}
+
 // untyped returns a method of a session that asks as an askFunc.
 func untyped[T any](ask func(*producer.Session, context.Context, producer.Question) (T, error)) askFunc {
 	return func(s *producer.Session, ctx context.Context, q producer.Question) (any, error) {
@@ -106,7 +114,7 @@ type option struct {
 }
 
 // convertAnswer returns the value that the form gets for an answer of the person's; ok is false for
-// one that the field does not take.
+// one that the field does not take: a fraction for a whole number, or what is none of its options.
 func (q Question) convertAnswer(answer any) (value any, ok bool) {
 	if q.several {
 		return q.takeSeveral(typedText(answer))
@@ -125,8 +133,9 @@ func (q Question) convertAnswer(answer any) (value any, ok bool) {
 	return q.options[i].value, true
 }
 
-// takeSeveral returns the options that are named in a line, with commas between them, which may
-// have commas themselves. A single dash is none of them. ok is false where something is no option.
+// takeSeveral returns the options that are named in a line, each once, with commas between them;
+// options may have commas themselves. A single dash is none of them. ok is false where something is
+// no option.
 func (q Question) takeSeveral(typed string) (values []any, ok bool) {
 	values = []any{}
 	if typed = strings.TrimSpace(typed); typed == "-" {
@@ -137,34 +146,40 @@ func (q Question) takeSeveral(typed string) (values []any, ok bool) {
 		most = max(most, 1+strings.Count(o.label, ","), 1+strings.Count(o.text, ","))
 	}
 	for pieces := strings.Split(typed, ","); len(pieces) > 0; {
-		n, value, ok := min(most, len(pieces)), any(nil), false
-		for ; n > 0 && !ok; n-- {
-			value, ok = q.optionNamed(strings.Join(pieces[:n], ","))
-		}
-		if !ok {
+		value, length := q.takeOption(pieces[:min(most, len(pieces))])
+		if length == 0 {
 			return nil, false
 		}
-		if pieces = pieces[n+1:]; !slices.Contains(values, value) {
+		if pieces = pieces[length:]; !slices.Contains(values, value) {
 			values = append(values, value)
 		}
 	}
 	return values, true
 }
 
+// takeOption returns the option that the most pieces of a line name, from its beginning, and how
+// many those are; 0 is none.
+func (q Question) takeOption(pieces []string) (value any, length int) {
+	for length = len(pieces); length > 0; length-- {
+		if value, ok := q.optionNamed(strings.Join(pieces[:length], ",")); ok {
+			return value, length
+		}
+	}
+	return nil, 0
+}
+
 // optionNamed returns the option that a person's words name: by its label, which is what they were
 // told, before any by its value.
 func (q Question) optionNamed(typed string) (value any, ok bool) {
 	typed = strings.TrimSpace(typed)
-	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
-		for _, name := range []func(option) string{
-			func(o option) string { return o.label },
-			func(o option) string { return o.text },
-		} {
-			for _, o := range q.options {
-				if same(strings.TrimSpace(name(o)), typed) {
-					return o.value, true
-				}
-			}
+	for _, isNamed := range []func(option) bool{
+		func(o option) bool { return strings.TrimSpace(o.label) == typed },
+		func(o option) bool { return strings.TrimSpace(o.text) == typed },
+		func(o option) bool { return strings.EqualFold(strings.TrimSpace(o.label), typed) },
+		func(o option) bool { return strings.EqualFold(strings.TrimSpace(o.text), typed) },
+	} {
+		if i := slices.IndexFunc(q.options, isNamed); i >= 0 {
+			return q.options[i].value, true
 		}
 	}
 	return nil, false
@@ -182,33 +197,51 @@ func typedText(value any) string {
 }
 
 // offerOptions puts the options of q as choices where the protocol can (EVT-083), and else names
-// them beside the question. Several at once are always typed.
+// them beside the question. Several at once are always typed. Without options it does nothing.
 func (q *Question) offerOptions() {
-	choices, seen, fit := []producer.Choice{}, map[string]bool{}, len(q.options) >= 2 && len(q.options) <= 32
-	labels, length := []string{}, 0
-	for _, o := range q.options {
-		fit = fit && !seen[o.text] && o.text != "" && len(o.text) <= 256 && len(o.label) <= 1024 && aaep.SafeText(o.text) == o.text
-		seen[o.text] = true
-		choices = append(choices, producer.Choice{Value: o.text, Label: aaep.Say(o.label)})
-		if length += len(o.label) + 2; length <= mostNamed {
-			labels = append(labels, o.label)
-		}
-	}
 	switch {
 	case len(q.options) == 0:
-	case fit && !q.several:
-		q.Choices, q.ask = choices, askChoice
-	default:
-		named := strings.Join(labels, ", ")
-		if len(labels) < len(q.options) {
-			named += ", …"
+	case !q.several && canBeChoices(q.options):
+		for _, o := range q.options {
+			q.Choices = append(q.Choices, producer.Choice{Value: o.text, Label: aaep.Say(o.label)})
 		}
+		q.ask = askChoice
+	default:
+		named := nameOptions(q.options)
 		if q.several {
 			named = "Any of these, with commas between them, or - for none: " + named
 		}
 		q.Context = aaep.Say(strings.TrimSpace(words.Fit(q.about, mostContext-len(named)-1) + "\n" + named))
 		q.ask = askText
 	}
+}
+
+// canBeChoices reports whether the protocol can have the options as choices: 2 to 32 of them, whose
+// values differ, are short, and can be told as they are.
+func canBeChoices(options []option) bool {
+	seen := map[string]bool{}
+	for _, o := range options {
+		fits := o.text != "" && len(o.text) <= 256 && len(o.label) <= 1024 && aaep.SafeText(o.text) == o.text
+		if !fits || seen[o.text] {
+			return false
+		}
+		seen[o.text] = true
+	}
+	return len(options) >= 2 && len(options) <= 32
+}
+
+// nameOptions lists the labels of the options with commas between them, as many as fit into
+// mostNamed bytes; an ellipsis stands for the rest.
+func nameOptions(options []option) string {
+	var labels []string
+	length := 0
+	for _, o := range options {
+		if length += len(o.label) + 2; length > mostNamed {
+			return strings.Join(append(labels, "…"), ", ")
+		}
+		labels = append(labels, o.label)
+	}
+	return strings.Join(labels, ", ")
 }
 
 const (
@@ -233,8 +266,9 @@ type titled struct {
 	Title string `json:"title"`
 }
 
-// parseOptions returns the values that the field can have. One that a person cannot type, such as
-// an object, is an error.
+// parseOptions returns the values that the field can have, with their labels; none for a field that
+// takes any. Options with the same label get their values behind it. One that a person cannot type,
+// such as an object, is an error.
 func (f field) parseOptions() (options []option, err error) {
 	for i, value := range f.Enum {
 		o := option{value, typedText(value), typedText(value)}
@@ -289,30 +323,36 @@ func Questions(message string, schema []byte) (questions []Question, err error) 
 	for _, name := range names {
 		f := form.Properties[name]
 		q := Question{field: name, about: message, ask: askText, Question: producer.Question{Text: aaep.Say(words.Fit(cmp.Or(f.Title, f.Description, name), 15000) + "?"), Context: context}}
-		switch f.Type {
-		case "boolean":
-			q.ask = askYesNo
-		case "number", "integer":
-			q.ask, q.whole = askNumber, f.Type == "integer"
-			q.options, err = f.parseOptions()
-		case "string":
-			q.options, err = f.parseOptions()
-		case "array":
-			if f.Items != nil {
-				q.options, err = f.Items.parseOptions()
-			}
-			if err == nil && len(q.options) == 0 {
-				return nil, fmt.Errorf("the field %q of the form takes a list without saying of what", name)
-			}
-			q.several = true
-		default:
-			return nil, fmt.Errorf("the field %q of the form is of the type %q, which no one can be asked for", name, f.Type)
-		}
-		if err != nil {
+		if err := q.setKind(f); err != nil {
 			return nil, fmt.Errorf("the field %q of the form %w", name, err)
 		}
 		q.offerOptions()
 		questions = append(questions, q)
 	}
 	return questions, nil
+}
+
+// setKind sets how q is asked by the type of its field, and its options. The error says, after the
+// name of the field, why it cannot be asked for.
+func (q *Question) setKind(f field) (err error) {
+	switch f.Type {
+	case "boolean":
+		q.ask = askYesNo
+	case "number", "integer":
+		q.ask, q.whole = askNumber, f.Type == "integer"
+		q.options, err = f.parseOptions()
+	case "string":
+		q.options, err = f.parseOptions()
+	case "array":
+		q.several = true
+		if f.Items != nil {
+			q.options, err = f.Items.parseOptions()
+		}
+		if err == nil && len(q.options) == 0 {
+			err = errors.New("takes a list without saying of what")
+		}
+	default:
+		err = fmt.Errorf("is of the type %q, which no one can be asked for", f.Type)
+	}
+	return err
 }

@@ -283,13 +283,13 @@ func (s *Server) queueText(c *client, text string) {
 	m.Message = Message{ID: len(s.messages) + 1, Client: c.id, Text: text, Set: maps.Clone(c.set), Asked: time.Now()}
 	s.messages = append(s.messages, m)
 	s.sendLines(c, fmt.Sprintf("225-%d\r\n225 OK MESSAGE QUEUED\r\n", m.ID))
+	isImportant := func(m *message) bool { return m.Set["PRIORITY"] == "important" }
 	index := len(s.queue)
-	if m.Set["PRIORITY"] == "important" {
-		isLess := func(w *message) bool { return w.Set["PRIORITY"] != "important" }
-		if index = slices.IndexFunc(s.queue, isLess); index < 0 {
-			index = len(s.queue)
+	if isImportant(m) {
+		for index > 0 && !isImportant(s.queue[index-1]) {
+			index--
 		}
-		if s.now != nil && s.now.Set["PRIORITY"] != "important" {
+		if s.now != nil && !isImportant(s.now) {
 			s.silenceMessage(s.now)
 		}
 	}

@@ -131,9 +131,9 @@ func convertToTime(hundredths int, wordsPerMinute int64) time.Duration {
 	return time.Duration(hundredths)*time.Minute/time.Duration(100*wordsPerMinute) + time.Second
 }
 
-// countExtra returns what a text costs more, in hundredths of a word, than a voice of its own
-// language takes for it, where the voice speaks these languages: characters of a script that none
-// of them reads are named one by one.
+// countExtra returns what a text costs, in hundredths of a word, beyond what countHundredths says,
+// where the voice speaks only these languages: characters of a script that none of them reads are
+// named one by one.
 func countExtra(text string, languages []string) (extra int) {
 	reads := make([]bool, len(named))
 	for _, tag := range languages {

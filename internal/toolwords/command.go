@@ -89,9 +89,9 @@ var (
 	assignment   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\+?=`)
 )
 
-// describeCommand returns what an action begins with that runs a command line: "Run the command",
-// or, of a long one, what matters in it. The part beyond mostScanned bytes counts as doing the
-// worst.
+// describeCommand returns how the action of a command line begins, to which the line is added: "Run
+// the command", or, of a long one, what matters in it, the worst first. The part beyond mostScanned
+// bytes counts as doing the worst.
 func describeCommand(command string) string {
 	const usual = "Run the command "
 	command = strings.TrimSpace(command)
@@ -255,7 +255,7 @@ func (r *commandReader) readMarks(i int) int {
 		return i
 	}
 	end := closingQuote(r.text, i)
-	inner := r.text[min(i+1, end):end]
+	inner := r.text[i+1 : end]
 	if r.text[i] == '"' {
 		r.readDoubleMarks(inner)
 	} else {
@@ -353,25 +353,25 @@ func (r *commandReader) endCommand(pipes bool) {
 	r.words, r.redirect, r.piped = nil, "", pipes
 }
 
-// readHereDocuments reads what is given to the line that ends at i by <<, and returns the place of
-// the last byte of that. Of a text that no command of the line runs, only what would ruin something
-// is noted: it may be no such text.
+// readHereDocuments reads the texts that are given by << to the line that ends at i, and returns
+// the place of the last byte of them. Where no command of the line runs what it is given, only what
+// would ruin something is noted, unless a sentence begins with it: it may be a text for people.
 func (r *commandReader) readHereDocuments(i int) int {
 	for _, end := range r.ends {
-		body := r.text[i+1:]
-		for line := range strings.Lines(body) {
+		start := i + 1
+		for line := range strings.Lines(r.text[start:]) {
 			if i += len(line); strings.TrimSpace(line) == end {
 				break
 			}
 		}
-		body = body[:i+1-(len(r.text)-len(body))]
 		var inner commandScan
-		if inner.scanNested(body, r.depth+1); r.lineRuns {
+		if inner.scanNested(r.text[start:i+1], r.depth+1); r.lineRuns {
 			r.findings = append(r.findings, inner.findings...)
 			continue
 		}
 		for _, f := range inner.findings {
-			if f.rank == ruins && f.text == strings.ToLower(f.text[:2])+f.text[2:] { // no word of a sentence
+			beginsSentence := f.text != strings.ToLower(f.text[:2])+f.text[2:]
+			if f.rank == ruins && !beginsSentence {
 				r.findings = append(r.findings, f)
 			}
 		}
@@ -380,8 +380,8 @@ func (r *commandReader) readHereDocuments(i int) int {
 	return i
 }
 
-// closingQuote returns the place of the mark that closes the one at i, or the length of the text.
-// In double marks, a backslash and $( count.
+// closingQuote returns the place of the mark that closes the one at i, or the length of the text
+// where none does. In double marks, one behind a backslash or within $( ) does not.
 func closingQuote(text string, i int) int {
 	for j := i + 1; j < len(text); j++ {
 		switch {
@@ -466,7 +466,9 @@ func (s *commandScan) noteRedirect(sign, target string) {
 }
 
 // noteCommand notes what matters in a simple command; piped says that it reads what another prints,
-// and fed that it reads a text behind <<. It reports whether the command may run what it is given.
+// and fed that it reads a text behind <<. It reports whether the command may run what it is given,
+// as a shell or sudo does, or a program that cannot be told here. Keywords and assignments before
+// it do not count.
 func (s *commandScan) noteCommand(words []word, piped, fed bool) (runs bool) {
 	for len(words) > 0 && (keywords[words[0].text] || assignment.MatchString(words[0].text)) {
 		words = words[1:]

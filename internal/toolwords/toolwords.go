@@ -96,7 +96,9 @@ func FirstSentence(text string) string {
 	return words.Sentence(first)
 }
 
-// Place returns a path as a person is told it: within the folder by what follows that, else whole.
+// Place returns a path as a person is told it: within the folder by what follows that, else whole
+// with the words that it is not in the folder. A path that is not absolute is one within the
+// folder.
 func Place(folder, path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(folder, path)
@@ -137,8 +139,8 @@ func Risk(kind string) aaep.Risk {
 var verbOf = map[string]string{Delete: "Delete", Move: "Move", Edit: "Edit", Read: "Read", Search: "Search",
 	Fetch: "Fetch"}
 
-// Action says what a tool of a kind does, whose title the agent has given. Command is the command
-// line that it runs, where the title is none.
+// Action says what a tool of a kind does, whose title the agent has given. command is the command
+// line that it runs, or "" where the title is that.
 func Action(kind, title, command string) string {
 	command = cmp.Or(command, title)
 	title = cmp.Or(Code(title), "something that the agent does not name")

@@ -132,9 +132,9 @@ func (r *replayer) firstProducer(ctx context.Context, name string) (aaep.Agent, 
 		fmt.Errorf("%s holds no event; record one with: aaep capture URL", name))
 }
 
-// playRecording appends the events of the recording in their own time, and returns how many there
-// were. A message that cannot be read, or sent again, is left out, and said. The error is that of
-// ctx, or of reading.
+// playRecording appends the events of the recording in their own time, in sessions with new ids,
+// and returns how many there were. What is no event is left out, and so, with a word to the person,
+// is what cannot be read, or not be sent again. The error is that of ctx, or of reading.
 func (r *replayer) playRecording(ctx context.Context, p *producer.Producer, name string,
 	stdin io.Reader) (played int, err error) {
 	in, _, err := input.Open(ctx, name, nil, stdin)
@@ -162,16 +162,16 @@ func (r *replayer) playRecording(ctx context.Context, p *producer.Producer, name
 		if err := sleepUntil(ctx, due); err != nil {
 			return played, err
 		}
-		copied := *ev
 		if sessions[ev.SessionID] == "" {
 			sessions[ev.SessionID] = newSessionID()
 		}
-		copied.SessionID = sessions[ev.SessionID]
+		sent := *ev
+		sent.SessionID = sessions[ev.SessionID]
 		if name == "-" {
-			copied.Producer = aaep.Agent{AgentID: "replay"}
+			sent.Producer = aaep.Agent{AgentID: "replay"}
 		}
-		makeSendable(&copied)
-		if err := p.Republish(&copied); err != nil {
+		makeSendable(&sent)
+		if err := p.Republish(&sent); err != nil {
 			r.status.PrintLabelled("aaep", fmt.Sprintf("%s:%d is left out: %v", name, line, err))
 			continue
 		}

@@ -164,15 +164,8 @@ func (r *runner) runAgent(ctx context.Context) (err error) {
 				subprocess.ExplainStart(err))
 		}
 	}
-	journal := lineio.ErrorsTo(r.errs)
-	if r.nats.Servers != "" { // what keeps the agent from those who listen elsewhere is told nowhere else
-		journal = lineio.LogTo(r.errs)
-	}
-	cfg := producer.Config{Language: r.language, Admit: r.where.RightsOf(&r.status),
-		MaxSubscriptions: serving.MaxBesideAgent,
-		MaxPerPrincipal:  serving.MaxBesideAgent / 2, Logger: r.where.ConnectionLog(r.errs,
-			journal), Observer: r.where.Seen}
-	if cfg.Signers, err = r.where.ReadSigners(r.errs); err != nil {
+	cfg, err := r.newConfig()
+	if err != nil {
 		return err
 	}
 	if r.trail != "" {
@@ -220,6 +213,20 @@ func (r *runner) runAgent(ctx context.Context) (err error) {
 		}
 	}
 	return r.runSession(ctx, r.p)
+}
+
+// newConfig returns the producer's configuration by the flags, without a log and a trail. The error
+// has the exit code.
+func (r *runner) newConfig() (cfg producer.Config, err error) {
+	journal := lineio.ErrorsTo(r.errs)
+	if r.nats.Servers != "" { // what keeps the agent from those who listen elsewhere is told nowhere else
+		journal = lineio.LogTo(r.errs)
+	}
+	cfg = producer.Config{Language: r.language, Admit: r.where.RightsOf(&r.status),
+		MaxSubscriptions: serving.MaxBesideAgent, MaxPerPrincipal: serving.MaxBesideAgent / 2,
+		Logger: r.where.ConnectionLog(r.errs, journal), Observer: r.where.Seen}
+	cfg.Signers, err = r.where.ReadSigners(r.errs)
+	return cfg, err
 }
 
 // openAgent opens the log, if there is one, and makes the producer. The caller calls letGo at the
@@ -377,27 +384,36 @@ func (r *runner) runRecorded(ctx context.Context, s *producer.Session, run func(
 	}
 	began := time.Now()
 	err = run()
-	status, ending := aaep.ToolSuccess, ""
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-	case ctx.Err() != nil && !(errors.As(err, &exit) && subprocess.WasKilled(exit)):
-		status = "stopped"
-	default:
-		status = aaep.ToolError
-	}
-	switch {
-	case errors.As(err, &exit):
-		_, ending = subprocess.Ending(exit)
-	case status == aaep.ToolError:
-		ending = "could not be run: " + subprocess.ExplainStart(err)
-	}
+	status, ending := describeEnd(err, ctx.Err() != nil)
 	ended := audit.Record{Kind: audit.Completed, SessionID: s.ID(), Tool: program, Status: status, Cause: ending,
 		DurationMS: new(time.Since(began).Milliseconds())}
 	if r.audit.Record(ended) != nil {
 		r.status.PrintLabelled("aaep", "The trail does not say that "+r.name+" ended: it cannot be written.")
 	}
 	return err
+}
+
+// describeEnd returns with which status a program ended whose run returned err, and how, in words;
+// "" for one that ended well. isStopped says that it was told to end; one that had to be killed
+// failed even so.
+func describeEnd(err error, isStopped bool) (status aaep.ToolStatus, ending string) {
+	var exit *exec.ExitError
+	hasExit := errors.As(err, &exit)
+	switch {
+	case err == nil:
+		return aaep.ToolSuccess, ""
+	case isStopped && !(hasExit && subprocess.WasKilled(exit)):
+		status = "stopped"
+	default:
+		status = aaep.ToolError
+	}
+	switch {
+	case hasExit:
+		_, ending = subprocess.Ending(exit)
+	case status == aaep.ToolError:
+		ending = "could not be run: " + subprocess.ExplainStart(err)
+	}
+	return status, ending
 }
 
 // openLog opens where what is said is kept: a folder for --log, servers for --nats, or nowhere,

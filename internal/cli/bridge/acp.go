@@ -156,32 +156,41 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 	defer end(&err)
 	keyboard.p = p
 	defer func() { <-served }()
-	allTold := make(chan struct{}) // closed once everyone has heard the end
-	defer func() { <-allTold }()
 	f, err := l.Dial(ctx, keyboard, caps)
 	if err != nil {
-		go func() { defer close(allTold); keyboard.p.Shutdown(ctx) }()
+		p.Shutdown(ctx)
 		return reach.DialError(ctx, args[0], err, caps.Languages...)
 	}
 	defer f.Close()
-	talking, leave := context.WithCancel(ctx)
-	defer leave()
-	console, err := acp.New(ctx, agent, keyboard.p,
+	console, err := acp.New(ctx, agent, p,
 		func(text string) { l.Status.PrintLabelled("aaep", text) }, l.PhraseText)
 	if err != nil {
-		go func() { defer close(allTold); keyboard.p.Shutdown(ctx) }()
+		f.Close()
+		p.Shutdown(ctx)
 		return exits.With(exits.Failed, fmt.Errorf("%s cannot be talked with: %s", name,
 			exits.PlainError(err)))
 	}
 	console.Sends = l.NoteTyped
 	l.Converse(console)
+	return followConversation(ctx, console, p, f, l, name)
+}
+
+// followConversation runs the console and follows what is announced, until the agent of that name
+// or the person ends the conversation, or ctx is done. All listeners have heard the end when it
+// returns.
+func followConversation(ctx context.Context, console *acp.Console, p *producer.Producer, f *listen.FollowedAgent,
+	l *listen.Listener, name string) error {
+	talking, leave := context.WithCancel(ctx)
+	defer leave()
 	ended := make(chan error, 1)
+	allTold := make(chan struct{})
+	defer func() { <-allTold }()
 	go func() {
 		defer close(allTold)
 		ended <- console.Run(talking)
-		serving.DrainListeners(ctx, keyboard.p, serving.DrainTime, &l.Status) // which ends what is followed here, once all of it was told
+		serving.DrainListeners(ctx, p, serving.DrainTime, &l.Status) // which ends f, once all of it was told
 	}()
-	err = f.Follow(ctx)
+	err := f.Follow(ctx)
 	leave()
 	f.Close()
 	failed := <-ended

@@ -73,12 +73,17 @@ func (a *servedAgent) runBetween(cmd *cobra.Command, args []string, b between) (
 	failed, ended := b.passUntilEnd(ctx, cmd, p, program, status)
 	<-allTold
 	<-served
+	return endError(args[0], failed, ended)
+}
 
+// endError returns the error of a command that ran a program, given what was wrong with copying and
+// what the program returned: the program's exit code counts first.
+func endError(program string, failed, ended error) error {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(ended, &exit):
 		code, ending := subprocess.Ending(exit)
-		return exits.With(code, errors.New(args[0]+" "+ending))
+		return exits.With(code, errors.New(program+" "+ending))
 	case failed != nil:
 		return exits.With(exits.Failed, errors.New(exits.PlainError(failed)))
 	}

@@ -94,10 +94,10 @@ func readToken(file string) (string, error) {
 	return strings.TrimPrefix(header.Get("Authorization"), "Bearer "), nil
 }
 
-// serveBridge serves an agent and does work, which returns when there is nothing more to follow.
-// What begin returns takes the messages that come to hook; it is nil where none come. It returns
-// when work does, or it is told to end, and all listeners have heard the end. begin may be nil; it
-// is called once the agent is served.
+// serveBridge serves an agent, calls begin once it is served, and then work, which returns when
+// there is nothing more to follow. begin may be nil; the handler that it returns takes the messages
+// that come to hook, and both are nil where none come. It returns when work does, or the command is
+// told to end, and all listeners have heard the end.
 func (b *bridgeFlags) serveBridge(cmd *cobra.Command, name string, hook net.Listener,
 	begin func(*producer.Producer) (http.Handler, error),
 	work func(context.Context, *producer.Producer) error) (err error) {
@@ -119,12 +119,7 @@ func (b *bridgeFlags) serveBridge(cmd *cobra.Command, name string, hook net.List
 		}
 	}
 	if hook != nil {
-		server := &http.Server{Handler: httpguard.WithDeadlines(take), ReadHeaderTimeout: 10 * time.Second,
-			MaxHeaderBytes: 16 << 10}
-		httpguard.BoundIdle(server)
-		go server.Serve(hook)
-		defer server.Close()
-		b.status.PrintLabelled("aaep", "Messages for it are taken at "+b.hookURL)
+		defer b.takeMessages(hook, take).Close()
 	}
 	if b.wait {
 		b.status.PrintLabelled("aaep", "Waiting for somebody to listen.")
@@ -136,6 +131,17 @@ func (b *bridgeFlags) serveBridge(cmd *cobra.Command, name string, hook net.List
 		return exits.StopError(ctx)
 	}
 	return err
+}
+
+// takeMessages has take handle what comes to hook, until the returned server is closed, and prints
+// the address.
+func (b *bridgeFlags) takeMessages(hook net.Listener, take http.Handler) *http.Server {
+	server := &http.Server{Handler: httpguard.WithDeadlines(take), ReadHeaderTimeout: 10 * time.Second,
+		MaxHeaderBytes: 16 << 10}
+	httpguard.BoundIdle(server)
+	go server.Serve(hook)
+	b.status.PrintLabelled("aaep", "Messages for it are taken at "+b.hookURL)
+	return server
 }
 
 // firstOf returns a name that another system gave, in one line, or other where it is empty.

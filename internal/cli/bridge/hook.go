@@ -101,8 +101,13 @@ shows.`,
 				}
 			}
 			for _, agent := range agents {
-				if err := installHook(cmd.OutOrStdout(), cmd.ErrOrStderr(), agent, printed, remove,
-					pieces); err != nil {
+				var err error
+				if printed && !remove {
+					err = printHooks(cmd.OutOrStdout(), cmd.ErrOrStderr(), agent, pieces)
+				} else {
+					err = changeHooks(cmd.OutOrStdout(), agent, printed, remove, pieces)
+				}
+				if err != nil {
 					return err
 				}
 			}
@@ -117,22 +122,24 @@ shows.`,
 	return cmd
 }
 
-// installHook writes hooks into the settings of an agent, or with remove takes them out, and prints
-// what the person will hear from then on. printed says to print what would be written, and change
-// nothing; pieces, to hear answers while they are written. The error has the exit code.
-func installHook(out, talk io.Writer, agent string, printed, remove, pieces bool) error {
-	name := hook.Name(agent)
-	if printed && !remove {
-		text, err := hook.Printed(agent, pieces)
-		if err != nil {
-			return exits.With(exits.Failed, errors.New(exits.PlainError(err)))
-		}
-		if path, err := hook.File(agent); err == nil {
-			fmt.Fprintf(talk, "These are the hooks alone. Add them to the settings of %s, %s.\n", name, path)
-		}
-		_, err = out.Write(text)
-		return err
+// printHooks prints the hooks of an agent alone, on out, and on talk which settings they belong in.
+// pieces adds the hook for answers while they are written.
+func printHooks(out, talk io.Writer, agent string, pieces bool) error {
+	text, err := hook.Printed(agent, pieces)
+	if err != nil {
+		return exits.With(exits.Failed, errors.New(exits.PlainError(err)))
 	}
+	if path, err := hook.File(agent); err == nil {
+		fmt.Fprintf(talk, "These are the hooks alone. Add them to the settings of %s, %s.\n", hook.Name(agent), path)
+	}
+	_, err = out.Write(text)
+	return err
+}
+
+// changeHooks writes hooks into the settings of an agent, or with remove takes them out, and prints
+// what the person will hear from then on. With printed it only prints what the settings would be.
+// pieces adds the hook for answers while they are written.
+func changeHooks(out io.Writer, agent string, printed, remove, pieces bool) error {
 	change, err := hook.Install(agent, pieces)
 	if remove {
 		change, err = hook.Remove(agent)
@@ -147,6 +154,14 @@ func installHook(out, talk io.Writer, agent string, printed, remove, pieces bool
 	if err := change.Apply(); err != nil {
 		return exits.With(exits.Failed, errors.New(exits.PlainError(err)))
 	}
+	reportChange(out, agent, change, remove)
+	return nil
+}
+
+// reportChange prints what a change did to the settings of an agent, which with remove took the
+// hooks out, and after it wrote them in, what the person will hear.
+func reportChange(out io.Writer, agent string, change hook.Change, remove bool) {
+	name := hook.Name(agent)
 	heard, not, when := hook.Heard(agent)
 	switch {
 	case remove && change.Same():
@@ -164,7 +179,6 @@ func installHook(out, talk io.Writer, agent string, printed, remove, pieces bool
 		fmt.Fprintf(out, "You will hear: %s\nYou will not hear: %s\n%s\nTo listen: aaep listen\nTo take the hooks out: "+
 			"aaep hook install --remove %s\n", heard, not, when, agent)
 	}
-	return nil
 }
 
 // hookStatusCommand makes "aaep hook status"; hookStatus does its work.
@@ -322,7 +336,14 @@ func (o *hookServeFlags) serveHooks(cmd *cobra.Command, _ []string) (err error) 
 		return err
 	}
 	defer serving.CloseTrail(trail, o.trail, &err)
-	p, invitations, served, err := o.serveListeners(ctx, trail, cmd.ErrOrStderr(), status)
+	return o.serveBoth(ctx, dir, trail, cmd.ErrOrStderr(), status)
+}
+
+// serveBoth serves the listeners, and takes what hooks report, until ctx is done or there was
+// neither for --idle. dir is the folder of state. The error has the exit code.
+func (o *hookServeFlags) serveBoth(ctx context.Context, dir string, trail *audit.File, talk io.Writer,
+	status *lineio.Printer) error {
+	p, invitations, served, err := o.serveListeners(ctx, trail, talk, status)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,8 @@ func listenForPrograms(ctx context.Context, flag, addr string) (net.Listener, er
 var programHosts = []string{"127.0.0.1", "localhost", "[::1]", "host.docker.internal", "host.containers.internal"}
 
 // servePrograms serves a proxy to programs of this machine, over HTTP/1.1 and HTTP/2, until ctx is
-// done. Web pages are refused but those of origins, to which no flag adds if it is nil.
+// done, which is no error. Web pages are refused, but for those of origins; nil lets none in,
+// whatever the user has allowed elsewhere.
 func servePrograms(ctx context.Context, ln net.Listener, proxy http.Handler, origins []string) error {
 	rules := httpguard.Rules{Hosts: programHosts, Origins: origins, FixedHosts: true, FixedOrigins: origins == nil}
 	server := &http.Server{

@@ -26,8 +26,9 @@ func (a *servedAgent) addFlags(cmd *cobra.Command) {
 }
 
 // serveAgent makes the producer of an agent, and serves it at the addresses of --listen, if there
-// are any. served is closed when nothing is served any more. end closes what is kept on record, and
-// has to be called last; it adds its error to the one it gets.
+// are any. served is closed when nothing is served any more, and at once where there are none. end
+// closes the trail, if there is one, and has to be called last; it adds its error to the one it
+// gets.
 func (a *servedAgent) serveAgent(ctx context.Context, cmd *cobra.Command, name string, cfg producer.Config,
 	status *lineio.Printer) (p *producer.Producer, served <-chan error, end func(*error), err error) {
 	talk := cmd.ErrOrStderr()

@@ -118,8 +118,8 @@ func (o *tapOptions) runTap(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// upstreamOf returns the provider that is named by its short name, or whose address is given; api
-// is zero for one that is not known. The error is a usage error.
+// upstreamOf returns the address of a model's API, which is given as such or by a provider's short
+// name; api is zero where it is an address. The error is a usage error.
 func upstreamOf(name string) (api modelAPI, upstream *url.URL, err error) {
 	for _, known := range modelAPIs {
 		if strings.EqualFold(name, known.name) {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Age returns how long ago this process was made. A key of the desktop makes one when it is
-// pressed, and on a busy machine it runs much later.
+// Age returns how long ago this process was made; 0 where the kernel does not say. A key of the
+// desktop makes one when it is pressed, and on a busy machine it runs much later.
 func Age() time.Duration {
 	stat, err := os.ReadFile("/proc/self/stat")
 	if err != nil {

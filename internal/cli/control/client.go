@@ -76,7 +76,7 @@ func (l *Link) Call(ctx context.Context, r Request) (got Response, err error) {
 	return got, receiveJSON(ctx, l.conn, &got)
 }
 
-// Watch calls changed with each State that follows, until the listener is gone or ctx is done.
+// Watch calls noteState with each State that follows, until the listener is gone or ctx is done.
 func (l *Link) Watch(ctx context.Context, noteState func(State)) {
 	if sendJSON(ctx, l.conn, Request{Name: WatchName}) != nil {
 		return

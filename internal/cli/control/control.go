@@ -182,12 +182,12 @@ func (s *Server) Serve(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		if !s.admit(1) {
+		if !s.admitPeer() {
 			conn.Close()
 			continue
 		}
 		serving.Go(func() {
-			defer s.admit(-1)
+			defer s.removePeer()
 			defer conn.Close()
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
 			s.serveConn(ctx, conn)
@@ -195,16 +195,23 @@ func (s *Server) Serve(ctx context.Context) {
 	}
 }
 
-// admit counts a peer in (1) or out (-1), and reports whether there is room for it; without room
-// nothing is counted. It takes s.mu.
-func (s *Server) admit(n int) bool {
+// admitPeer counts a peer in, until removePeer; it reports false, and counts nothing, where
+// mostConns are there.
+func (s *Server) admitPeer() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.conns+n > mostConns {
+	if s.conns == mostConns {
 		return false
 	}
-	s.conns += n
+	s.conns++
 	return true
+}
+
+// removePeer counts a peer out.
+func (s *Server) removePeer() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns--
 }
 
 // serveConn sends a peer the State, and obeys its Requests until it leaves or sends one whose text
@@ -252,10 +259,16 @@ func sendStates(ctx context.Context, conn transports.Conn, s *Server, changed <-
 	}
 }
 
-// call hands a Request to the listener, unless it is a repetition, and waits for the Response.
-// Within replyTime without a Response it says so.
+// howLongAgo returns how long ago the key was pressed, as the peer says it: from 0 to maxAge.
+func (r Request) howLongAgo() time.Duration {
+	return time.Duration(min(max(r.Age, 0), maxAge.Milliseconds())) * time.Millisecond
+}
+
+// call hands a Request to the listener, and waits for the Response. A repetition is not handed on,
+// and gets a Response that says so; so does a Request without a Response within replyTime.
+// PressedName gets an empty one at once.
 func (s *Server) call(ctx context.Context, r Request) Response {
-	began := time.Now().Add(-min(time.Duration(max(r.Age, 0)), maxAge/time.Millisecond) * time.Millisecond)
+	began := time.Now().Add(-r.howLongAgo())
 	s.mu.Lock()
 	repeated := s.presses.isRepeated(began, r)
 	s.mu.Unlock()
@@ -321,24 +334,26 @@ type presses struct {
 }
 
 // isRepeated records a key that was pressed at a time, and reports whether it is to do nothing: the
-// same key came within a second before, or an answer that is no rejection follows any other within
-// that.
-func (p *presses) isRepeated(now time.Time, r Request) bool {
-	if slices.Contains(WalkNames, r.Name) { // who walks in a text presses one key again and again
+// same key came less than stillness before, or an answer that is no rejection follows any other
+// within that. Keys that walk always do something, and are not recorded. Keys can arrive in another
+// order than they were pressed in; the latest time is kept.
+func (p *presses) isRepeated(pressed time.Time, r Request) bool {
+	if slices.Contains(WalkNames, r.Name) {
 		return false
 	}
 	r.Age, r.Question = 0, ""
-	repeated := r == p.last && now.Sub(p.at) < stillness
+	isSameKey := r == p.last
+	repeated := isSameKey && pressed.Sub(p.at) < stillness
 	if r.Name == AnswerName || r.Name == PressedName {
-		repeated = repeated || !isRejection(r.Text) && now.Sub(p.answered) < stillness
-		if now.After(p.answered) { // keys can arrive in another order than they were pressed in
-			p.answered = now
+		tooSoon := !isRejection(r.Text) && pressed.Sub(p.answered) < stillness
+		repeated = repeated || tooSoon
+		if pressed.After(p.answered) {
+			p.answered = pressed
 		}
 	}
-	if r == p.last && now.Before(p.at) {
-		return true
+	if !isSameKey || pressed.After(p.at) {
+		p.last, p.at = r, pressed
 	}
-	p.last, p.at = r, now
 	return repeated
 }
 

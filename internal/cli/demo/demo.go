@@ -152,7 +152,7 @@ func (d *demo) runDemo(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// agreedTerms returns, in words, what was agreed with a listener, as far as it is notable.
+// agreedTerms returns, in words, what was agreed with a listener that the others do not have too.
 func (w *person) agreedTerms() string {
 	c := terms.InForce(w.caps, w.sub.Accepted().HonoredCapabilities)
 	notable := aaep.Capabilities{MaxEventsPerSecond: 1, SupportsConfirmationReply: new(true),
@@ -189,23 +189,29 @@ func (d *demo) reportPeople(p *producer.Producer, people []*person) {
 		if status.Filtered > 0 {
 			text += fmt.Sprintf(", %d not meant for it", status.Filtered)
 		}
-		if limit := listener.caps.MaxEventsPerSecond; limit > 0 {
-			before, after := listener.received, []receipt(nil)
-			if i := slices.IndexFunc(before, func(r receipt) bool {
-				return !listener.less.IsZero() &&
-					r.at.After(listener.less)
-			}); i >= 0 {
-				before, after = before[:i], before[i:]
-			}
-			text += fmt.Sprintf(", and never more than %d in a second; it had asked for at most %d",
-				highestRate(before), limit)
-			if after != nil {
-				text += fmt.Sprintf(". After it asked for at most %d, it was never more than %d",
-					status.Terms.MaxEventsPerSecond, highestRate(after))
-			}
+		if listener.caps.MaxEventsPerSecond > 0 {
+			text += listener.describeRates(status.Terms.MaxEventsPerSecond)
 		}
 		d.PrintLabelled("", text+".")
 	}
+}
+
+// describeRates says how many events came in a second at most, beside how many the person had asked
+// for; and the same since they asked for less, where any came since. lowered is what was agreed
+// then.
+func (w *person) describeRates(lowered int64) string {
+	before, after := w.received, []receipt(nil)
+	if !w.less.IsZero() {
+		if i := slices.IndexFunc(w.received, func(r receipt) bool { return r.at.After(w.less) }); i >= 0 {
+			before, after = w.received[:i], w.received[i:]
+		}
+	}
+	text := fmt.Sprintf(", and never more than %d in a second; it had asked for at most %d", highestRate(before),
+		w.caps.MaxEventsPerSecond)
+	if after != nil {
+		text += fmt.Sprintf(". After it asked for at most %d, it was never more than %d", lowered, highestRate(after))
+	}
+	return text
 }
 
 // person follows the agent with one kind of assistive technology.
@@ -259,8 +265,8 @@ func (w *person) tellLost(ctx context.Context, err error) {
 	}
 }
 
-// readSession presents the session to the person until it is over, and has the one who decides
-// answer. ctx ends it too.
+// readSession presents the session to the person until it is over or ctx is done, and has the one
+// who decides answer, and ask for less once the agent talks.
 func (w *person) readSession(ctx context.Context) {
 	asked := false
 	var busy sync.WaitGroup
@@ -354,7 +360,7 @@ func (w *person) askForLess(ctx context.Context) {
 }
 
 // answerForPerson waits until the question is put, and sends what --answer said beforehand; for
-// timeout it sends nothing. It returns early where the question is over.
+// timeout it sends nothing, and says so. Where the question is over before, it does nothing.
 func (w *person) answerForPerson(ctx context.Context, presenter *present.Presenter, question *aaep.Event) {
 	for isPut := false; !isPut; {
 		select {

@@ -87,7 +87,7 @@ func parseValue(d *jsontext.Decoder) (*node, error) {
 	return n, err
 }
 
-// findMember returns a member of an object; nil is none.
+// findMember returns a member of an object; nil where there is none, or n is nil or no object.
 func (n *node) findMember(name string) *node {
 	if n == nil || n.kind != '{' {
 		return nil
@@ -133,15 +133,15 @@ func insertValue(data []byte, root, object *node, name string, value []byte) []b
 	}
 	indent, _ := indentAt(data, object.start)
 	inner := indent + unit
-	pos, behind, before, after := object.start+1, object.end-1, "\n"+inner, "\n"+indent
+	start, end := object.start+1, object.end-1 // all between the brackets of an empty container
+	before, after := "\n"+inner, "\n"+indent
 	if n := len(object.parts); n > 0 {
-		pos, after = object.parts[n-1].end, ""
-		behind = pos
-		hasIndent := false
-		if inner, hasIndent = indentAt(data, object.begins[n-1]); !hasIndent {
-			return slices.Concat(data[:pos], []byte(", "+name), value, data[pos:])
+		start, end = object.parts[n-1].end, object.parts[n-1].end
+		partIndent, ownLine := indentAt(data, object.begins[n-1])
+		if !ownLine {
+			return slices.Concat(data[:start], []byte(", "+name), value, data[end:])
 		}
-		before = ",\n" + inner
+		inner, before, after = partIndent, ",\n"+partIndent, ""
 	}
 	var pretty bytes.Buffer
 	json.Indent(&pretty, value, inner, unit)
@@ -149,7 +149,7 @@ func insertValue(data []byte, root, object *node, name string, value []byte) []b
 	if first := bytes.IndexByte(data, '\n'); first > 0 && data[first-1] == '\r' {
 		added = bytes.ReplaceAll(added, []byte("\n"), []byte("\r\n"))
 	}
-	return slices.Concat(data[:pos], added, data[behind:])
+	return slices.Concat(data[:start], added, data[end:])
 }
 
 // indentAt returns the white space that begins the line of a place, and whether nothing else stands
@@ -162,11 +162,11 @@ func indentAt(data []byte, pos int) (indent string, own bool) {
 
 // cutPart returns data without part i of a container, its name and its comma.
 func cutPart(data []byte, list *node, i int) []byte {
-	start, end := list.start+1, list.end-1
+	start, end := list.start+1, list.end-1 // of the only part: all between the brackets
 	switch {
-	case i > 0:
+	case i > 0: // with the comma before it
 		start, end = list.parts[i-1].end, list.parts[i].end
-	case len(list.parts) > 1:
+	case len(list.parts) > 1: // with the comma behind it
 		start, end = list.begins[0], list.begins[1]
 	}
 	return slices.Concat(data[:start], data[end:])
@@ -190,8 +190,8 @@ func isOurs(line, agent string) bool {
 	return false
 }
 
-// wordOfShell returns what a shell takes a word for, as shellWord or a person writes it; single
-// says that it is one word and nothing else.
+// wordOfShell returns what a shell takes a word for, as shellWord writes it or a person does in
+// double quotes; single reports whether it is one such word and nothing else.
 func wordOfShell(word string) (text string, single bool) {
 	if inner, ok := strings.CutPrefix(word, `"`); ok {
 		inner, ok = strings.CutSuffix(inner, `"`)
@@ -215,21 +215,27 @@ func (n *node) ourLine(agent string) string {
 	return ""
 }
 
-// visitOurs calls visit with each list that has an entry of ours, the number of that entry and its
-// command line, until visit returns false. Where all commands of a group are ours, the group is the
-// entry. Groups without "hooks" and other forms are passed over.
-func (n *node) visitOurs(agent string, visit func(list *node, i int, line string) bool) {
+// ownEntry is where an entry of ours stands in the settings, and its command line.
+type ownEntry struct {
+	list *node
+	i    int // among the list's parts
+	line string
+}
+
+// findOurs returns the entries of ours in the settings, in their order. A group that holds nothing
+// but one command of ours is the entry. Groups without "hooks" and other forms are passed over.
+func (n *node) findOurs(agent string) (ours []ownEntry) {
 	hooks := n.findMember("hooks")
 	if hooks == nil || hooks.kind != '{' {
-		return
+		return nil
 	}
 	for _, list := range hooks.parts {
 		if list.kind != '[' {
 			continue
 		}
 		for i, entry := range list.parts {
-			if line := entry.ourLine(agent); line != "" && !visit(list, i, line) {
-				return
+			if line := entry.ourLine(agent); line != "" {
+				ours = append(ours, ownEntry{list, i, line})
 			}
 			group := entry.findMember("hooks")
 			if group == nil || group.kind != '[' {
@@ -240,15 +246,14 @@ func (n *node) visitOurs(agent string, visit func(list *node, i int, line string
 				switch {
 				case line == "":
 				case len(group.parts) == 1:
-					if !visit(list, i, line) {
-						return
-					}
-				case !visit(group, j, line):
-					return
+					ours = append(ours, ownEntry{list, i, line})
+				default:
+					ours = append(ours, ownEntry{group, j, line})
 				}
 			}
 		}
 	}
+	return ours
 }
 
 // ourLines returns the command lines of ours in an agent's settings, in their order. Settings that
@@ -258,37 +263,33 @@ func ourLines(settings []byte, agent string) (lines []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	root.visitOurs(agent, func(_ *node, _ int, line string) bool {
-		lines = append(lines, line)
-		return true
-	})
+	for _, own := range root.findOurs(agent) {
+		lines = append(lines, own.line)
+	}
 	return lines, nil
 }
 
 // removeEntries returns an agent's settings without our entries, and without the lists and the
-// member hooks that hold nothing else. All else stays to the byte.
+// member hooks that hold nothing else. All else stays to the byte. The settings are parsed again
+// after each entry, since it moves what follows.
 func removeEntries(settings []byte, agent string) ([]byte, error) {
 	for {
 		root, err := parseSettings(settings)
 		if err != nil {
 			return nil, err
 		}
-		hooks := root.findMember("hooks")
-		isRemoved := false
-		root.visitOurs(agent, func(list *node, i int, _ string) bool {
-			isRemoved = true
-			group := list
-			if index := slices.Index(hooks.parts, list); index >= 0 && len(list.parts) == 1 {
-				group, i = hooks, index
-				if len(hooks.parts) == 1 {
-					group, i = root, slices.Index(root.names, "hooks")
-				}
-			}
-			settings = cutPart(settings, group, i)
-			return false
-		})
-		if !isRemoved {
+		ours := root.findOurs(agent)
+		if len(ours) == 0 {
 			return settings, nil
 		}
+		list, i := ours[0].list, ours[0].i
+		hooks := root.findMember("hooks")
+		if index := slices.Index(hooks.parts, list); index >= 0 && len(list.parts) == 1 {
+			list, i = hooks, index
+			if len(hooks.parts) == 1 {
+				list, i = root, slices.Index(root.names, "hooks")
+			}
+		}
+		settings = cutPart(settings, list, i)
 	}
 }

@@ -126,7 +126,8 @@ var installables = map[string]installable{
 	},
 }
 
-// inHome finds a file in the folder that a variable names, or else in one of the user's home.
+// inHome returns the function that finds a file of settings: in the folder that an environment
+// variable names, if that is an absolute path, else in a folder of the user's home.
 func inHome(variable, folder, name string) func() (string, error) {
 	return func() (string, error) {
 		if dir := os.Getenv(variable); filepath.IsAbs(dir) {
@@ -208,7 +209,8 @@ func Install(agent string, pieces bool) (Change, error) { return planChange(agen
 func Remove(agent string) (Change, error) { return planChange(agent, false, false) }
 
 // planChange returns the change to the settings of an agent that installs the hook, or removes it,
-// and writes nothing. pieces also has the agent hand on its answers while it writes them.
+// and writes nothing. Hooks of ours that are there are taken out first, so installing twice changes
+// nothing. pieces also has the agent hand on its answers while it writes them.
 func planChange(agent string, install, pieces bool) (c Change, err error) {
 	i := installables[agent]
 	if c.Path, err = i.file(); err != nil {
@@ -262,9 +264,9 @@ func (i installable) addHooks(line string, pieces bool, base []byte) ([]byte, er
 	return base, nil
 }
 
-// removeHooks returns settings without the hooks: the backup, where with them it would be the
-// settings; nil where nothing else is in them, so that the file goes. Settings without hooks of
-// ours come back unchanged.
+// removeHooks returns settings without the hooks: the saved file at backup, to the byte, where the
+// hooks added to that make these settings; nil where nothing else is in them, so that the file
+// goes. Settings without hooks of ours come back unchanged, and nil as nil.
 func (i installable) removeHooks(agent string, settings []byte, backup string) ([]byte, error) {
 	if settings == nil {
 		return nil, nil
@@ -393,9 +395,9 @@ func switchedOff(settings []byte) string {
 
 const maxSettings = 4 << 20
 
-// readSettings reads a file of settings and its mode; nil and 0600 where there is no file. A
-// symbolic link is an error, since it could lead to what is none of the agent's, and so is anything
-// but a file, and one of more than maxSettings bytes.
+// readSettings reads a file of settings and its mode; nil and 0600 where there is no file. Anything
+// but a plain file of at most maxSettings bytes is an error; so is a symbolic link, which could
+// lead to what is none of the agent's.
 func readSettings(path string) ([]byte, fs.FileMode, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -412,14 +414,12 @@ func readSettings(path string) ([]byte, fs.FileMode, error) {
 		return nil, 0, fmt.Errorf("%s is left alone: it is longer than %d MiB", path, maxSettings>>20)
 	}
 	data, err := os.ReadFile(path)
-	if data == nil {
-		data = []byte{}
-	}
 	return data, info.Mode().Perm(), err
 }
 
-// Apply writes the planned change, if the file is still as it was when it was planned. Before
-// anything is added, a copy of the file is kept beside it, until the file is equal to it again.
+// Apply writes the planned change, or returns an error if the file is not as it was when it was
+// planned. An installation keeps a copy of a file that was there beside it; a removal takes the
+// copy away.
 func (c Change) Apply() error {
 	now, _, err := readSettings(c.Path)
 	switch {
@@ -434,7 +434,8 @@ func (c Change) Apply() error {
 		return err
 	}
 	backup := c.Path + backupEnding
-	if c.install && c.before != nil {
+	keepsBackup := c.install && c.before != nil
+	if keepsBackup {
 		err = writeWhole(backup, c.before, c.mode)
 	}
 	switch {
@@ -445,7 +446,7 @@ func (c Change) Apply() error {
 	default:
 		err = writeWhole(c.Path, c.New, c.mode)
 	}
-	if err == nil && (!c.install || c.before == nil) {
+	if err == nil && !keepsBackup {
 		if err = os.Remove(backup); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}

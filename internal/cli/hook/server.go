@@ -175,23 +175,21 @@ func (s *Server) serveHook(ctx context.Context, conn transports.Conn) {
 		cancel()
 	}()
 	answered := false
+	send := func(outcome call.Outcome) error {
+		if !sendMessage(ctx, conn, outcome) {
+			return transports.ErrClosed
+		}
+		return nil
+	}
 	err = s.Bridge.Handle(ctx, agent, input, func(output []byte) error {
 		answered = true
-		if !sendMessage(ctx, conn, call.Outcome{Output: output}) {
-			return transports.ErrClosed
-		}
-		return nil
-	}, func(output []byte) error {
-		if !sendMessage(ctx, conn, call.Outcome{Unanswered: output}) {
-			return transports.ErrClosed
-		}
-		return nil
-	})
+		return send(call.Outcome{Output: output})
+	}, func(output []byte) error { return send(call.Outcome{Unanswered: output}) })
 	switch {
 	case err != nil:
-		sendMessage(ctx, conn, call.Outcome{Problem: err.Error()})
+		send(call.Outcome{Problem: err.Error()})
 	case !answered:
-		sendMessage(ctx, conn, call.Outcome{})
+		send(call.Outcome{})
 	}
 }
 
@@ -283,8 +281,8 @@ func (s *Server) handlePosts(secret string) http.Handler {
 }
 
 // Secret returns the secret that agents show which post their inputs: what the file at path holds,
-// or, the first time, what make returns, which is then kept there for this user alone. A file that
-// others can read is an error.
+// or, where there is no file, what make returns, which is then kept there for this user alone. A
+// file that others can read, or that is too short, is an error.
 func Secret(path string, make func() string) (string, error) {
 	data, err := os.ReadFile(path)
 	if secret := string(bytes.TrimSpace(data)); err == nil && len(secret) >= 26 {

@@ -22,17 +22,22 @@ func Open(ctx context.Context, name string, conf *tls.Config, stdin io.Reader) (
 	switch {
 	case name == "-":
 		return io.NopCloser(stdin), -1, nil
-	case !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://"):
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, 0, err
-		}
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			return f, info.Size(), nil
-		}
-		return f, -1, nil
+	case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
+		return openWeb(ctx, name, conf)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, name, nil)
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		return f, info.Size(), nil
+	}
+	return f, -1, nil
+}
+
+// openWeb opens what a web address holds, within a minute; conf is as for Open.
+func openWeb(ctx context.Context, address string, conf *tls.Config) (io.ReadCloser, int64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -52,7 +57,7 @@ func Open(ctx context.Context, name string, conf *tls.Config, stdin io.Reader) (
 	}
 	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) == "text/html" {
 		resp.Body.Close()
-		return nil, 0, errors.New("this is a page for people; give the address of messages or of a manifest, such as " + strings.TrimRight(name, "/") + manifest.Path)
+		return nil, 0, errors.New("this is a page for people; give the address of messages or of a manifest, such as " + strings.TrimRight(address, "/") + manifest.Path)
 	}
 	return resp.Body, resp.ContentLength, nil
 }

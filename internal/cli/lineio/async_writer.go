@@ -84,8 +84,8 @@ func (o *asyncWriter) passOn() {
 	o.turn.Broadcast()
 }
 
-// AwaitReader waits until all was read or the person wants to be done, and sets an error that says
-// that not all could be printed where there is no other.
+// AwaitReader ends the writer, and waits until all was read, or for a second more once the context
+// has ended. Where all was handed on, it sets *err to the error of writing, unless *err is set.
 func (o *asyncWriter) AwaitReader(err *error) {
 	o.mu.Lock()
 	o.ended = true

@@ -115,9 +115,9 @@ func IsReaderGone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
 }
 
-// SafeJSON returns a JSON text that a terminal can show on one line, and that says the same:
-// control and other deceiving characters become \u escapes, and line ends and tabs between members
-// spaces.
+// SafeJSON returns a JSON text that a terminal can show on one line, and that says the same: in
+// place of control and other deceiving characters it has \u escapes, and of line ends and tabs,
+// which are between members alone, spaces.
 func SafeJSON(msg string) string {
 	if aaep.SafeText(msg) == msg && !strings.ContainsAny(msg, "\n\t") {
 		return msg

@@ -184,8 +184,12 @@ func printResult(out io.Writer, r bench.Result, asJSON bool) {
 			text = w.Words + ", " + r.Load + ", " + text
 		}
 	}
-	text += ", " + words.Count(r.Listeners, "listener") + ": "
-	var parts []string
+	fmt.Fprintln(out, text+", "+words.Count(r.Listeners, "listener")+": "+strings.Join(describeFigures(r), "; ")+".")
+}
+
+// describeFigures returns each figure that a result has, in words; one that was not measured is
+// left out.
+func describeFigures(r bench.Result) (parts []string) {
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if r.CPU > 0 {
 		ratio := ""
@@ -216,7 +220,7 @@ func printResult(out io.Writer, r bench.Result, asJSON bool) {
 	if r.Held != nil {
 		say("%.0f events wait for each listener halfway, %.0f at the end", r.Held[0], r.Held[1])
 	}
-	fmt.Fprintln(out, text+strings.Join(parts, "; ")+".")
+	return parts
 }
 
 // formatMicros returns microseconds in words, in milliseconds from a thousand on.
@@ -251,8 +255,20 @@ var benchFigures = []struct {
 		func(of func(string) bench.Result) float64 { return of(bench.LiveBesidePast).P99 / 1000 }},
 }
 
-// printTable prints the figures that have goals, a row for each, which begins with its name, a
-// column for each transport. One that exceeds its goal is marked as missed.
+// findOurs returns the result of our server over a transport under a load, which is the last of
+// several; zero where there is none.
+func findOurs(results []bench.Result, wire, load string) (found bench.Result) {
+	for _, r := range results {
+		if r.Wire == wire && r.Load == load {
+			found = r
+		}
+	}
+	return found
+}
+
+// printTable prints the figures that have goals, a row for each, which begins with its name and
+// goals, and a column for each transport. One that exceeds its goal, or was not measured, is marked
+// as missed.
 func printTable(out io.Writer, wireNames []string, results []bench.Result) {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	defer w.Flush()
@@ -265,14 +281,7 @@ func printTable(out io.Writer, wireNames []string, results []bench.Result) {
 		cells := []string{figure.name, strings.Join(goals, ", ")}
 		for _, name := range wireNames {
 			goal := figure.goals[min(slices.Index(bench.Wires, name), len(figure.goals)-1)]
-			value := figure.value(func(load string) (found bench.Result) {
-				for _, r := range results {
-					if r.Wire == name && r.Load == load { // ours comes last
-						found = r
-					}
-				}
-				return found
-			})
+			value := figure.value(func(load string) bench.Result { return findOurs(results, name, load) })
 			cell := fmt.Sprintf("%.2f", value)
 			if !(value <= goal) {
 				cell += ", missed"

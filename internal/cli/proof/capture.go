@@ -129,8 +129,8 @@ type captureWriter struct {
 	seen map[string]bool
 }
 
-// isRepeated reports whether msg is an event that was written before, and remembers it. After
-// 100,000 events it forgets all. It takes t.mu.
+// isRepeated reports whether msg is an event that was written before, and remembers it; what is no
+// event never is. After 100,000 events it forgets all. It takes t.mu.
 func (t *captureWriter) isRepeated(msg []byte) bool {
 	m, err := aaep.Decode(msg)
 	ev, ok := m.(*aaep.Event)

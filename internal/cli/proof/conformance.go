@@ -156,10 +156,10 @@ func (p *proof) runProducerSuite(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if run.Known, err = knownFailures(p.known); err != nil {
+	if run.Known, err = readFlagFile("--known-failures", p.known, conformance.ReadKnown); err != nil {
 		return err
 	}
-	if run.Resume, err = readEarlierReport(p.resume); err != nil {
+	if run.Resume, err = readFlagFile("--resume", p.resume, conformance.ReadReport); err != nil {
 		return err
 	}
 	if err := p.setDriver(&run, cmd.ErrOrStderr()); err != nil {
@@ -187,21 +187,29 @@ func (p *proof) runProducerSuite(cmd *cobra.Command, args []string) error {
 	switch {
 	case ctx.Err() != nil:
 		return writeInterrupted(cmd.OutOrStdout(), report, p.json, reports)
+	case err != nil:
+		return p.explainUnproved(ctx, address, err)
+	}
+	return writeReport(cmd.OutOrStdout(), report, p.json, reports, p.old.strict)
+}
+
+// explainUnproved returns the error of a run without a verdict on the agent at address, with what
+// the user can do.
+func (p *proof) explainUnproved(ctx context.Context, address string, err error) error {
+	switch {
 	case errors.Is(err, conformance.ErrUnreachable):
 		return p.explainUnreached(ctx, address, err)
 	case errors.Is(err, conformance.ErrNoDriver):
 		return exits.With(exits.Unreachable, fmt.Errorf("the agent at %s answers, and its driver %s cannot be reached: %s.\nStart it, or check --driver, --command or --child", address,
 			cmp.Or(p.driver, p.command, p.child),
 			strings.TrimPrefix(err.Error(), conformance.ErrNoDriver.Error()+": ")))
-	case err != nil:
-		return exits.UsageError("%s.\nSee: aaep conformance producer --list", exits.PlainError(err))
 	}
-	return writeReport(cmd.OutOrStdout(), report, p.json, reports, p.old.strict)
+	return exits.UsageError("%s.\nSee: aaep conformance producer --list", exits.PlainError(err))
 }
 
 // explainUnreached returns the error that says why there is no agent at address to judge, and what
 // to do: one that accepts and is silent, a program that ended or could not be started, or what
-// DialError says.
+// DialError says, with the cause where that does not name all of it.
 func (p *proof) explainUnreached(ctx context.Context, address string, err error) error {
 	_, silence, silent := strings.Cut(err.Error(), conformance.ErrSilent.Error()+": it ")
 	switch {
@@ -217,14 +225,14 @@ func (p *proof) explainUnreached(ctx context.Context, address string, err error)
 			address,
 			subprocess.ExplainStart(err)))
 	}
-	cause := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error()+": ")
 	explained, failed := reach.DialError(ctx, address, err), new(exits.Error)
-	if reached := new(net.OpError); errors.As(explained, &failed) && !errors.As(err, &reached) &&
-		!errors.Is(err, errkind.NotOffered) { // of which told has all
-		return exits.With(failed.Code, fmt.Errorf("%w\nWhoever wrote it may want to know: %s", failed.Err,
-			aaep.SafeText(cause)))
+	saysAll := errors.As(err, new(*net.OpError)) || errors.Is(err, errkind.NotOffered)
+	if saysAll || !errors.As(explained, &failed) {
+		return explained
 	}
-	return explained
+	cause := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error()+": ")
+	return exits.With(failed.Code, fmt.Errorf("%w\nWhoever wrote it may want to know: %s", failed.Err,
+		aaep.SafeText(cause)))
 }
 
 // openChild starts the driver, and waits until it is ready, for at most patience. After three

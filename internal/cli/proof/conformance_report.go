@@ -92,22 +92,21 @@ func writeInterrupted(out io.Writer, report *conformance.Report, asJSON bool, fi
 	return exits.With(exits.Interrupted, errors.New("interrupted; the report is of what was judged by then.\nTo go on, give --resume the one that --report wrote as .json"))
 }
 
-// readEarlierReport reads the report at path that a run goes on from (--resume); nil where path is
-// empty. The error names the flag and the file.
-func readEarlierReport(path string) (*conformance.Report, error) {
+// readFlagFile reads the file of a flag, at path; zero where path is empty. The error names the
+// flag and the file.
+func readFlagFile[T any](flag, path string, read func(io.Reader) (T, error)) (value T, err error) {
 	if path == "" {
-		return nil, nil
+		return value, nil
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, exits.CannotTake("--resume", err)
+		return value, exits.CannotTake(flag, err)
 	}
 	defer f.Close()
-	report, err := conformance.ReadReport(f)
-	if err != nil {
-		return nil, exits.CannotTake("--resume "+path, err)
+	if value, err = read(f); err != nil {
+		return value, exits.CannotTake(flag+" "+path, err)
 	}
-	return report, nil
+	return value, nil
 }
 
 // onlyFlags adds --only, and --case, which means the same; both set cases.
@@ -141,24 +140,6 @@ func writeReports(report *conformance.Report, list []reportFile) error {
 	return nil
 }
 
-// knownFailures returns the names of cases in the file at path (--known-failures); nil where path
-// is empty. The error names the flag and the file.
-func knownFailures(path string) ([]string, error) {
-	if path == "" {
-		return nil, nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, exits.CannotTake("--known-failures", err)
-	}
-	defer f.Close()
-	names, err := conformance.ReadKnown(f)
-	if err != nil {
-		return nil, exits.CannotTake("--known-failures "+path, err)
-	}
-	return names, nil
-}
-
 // publishedFlags are options of the suite that is published with the specification, and of §9.7, so
 // that scripts written for it go on working (D-76).
 type publishedFlags struct {
@@ -185,8 +166,8 @@ func (o *publishedFlags) addFlags(cmd *cobra.Command) {
 	}
 }
 
-// applyTo sets in p and args what the flags of this suite would have set. A filter that no case has
-// becomes the name of a case, so that it is refused.
+// applyTo sets in p and args what the flags of the published suite mean here. A filter that no case
+// has becomes the name of a case, so that it is refused.
 func (o *publishedFlags) applyTo(p *proof, args *[]string) {
 	if o.endpoint != "" && len(*args) == 0 {
 		*args = []string{o.endpoint}

@@ -105,10 +105,10 @@ func (p *subscriberProof) runSubscriberSuite(cmd *cobra.Command) error {
 	}
 	run := conformance.SubscriberRun{Level: p.level, Only: p.cases, Timeout: time.Duration(p.timeout) * time.Second,
 		Target: p.command}
-	if run.Known, err = knownFailures(p.known); err != nil {
+	if run.Known, err = readFlagFile("--known-failures", p.known, conformance.ReadKnown); err != nil {
 		return err
 	}
-	if run.Resume, err = readEarlierReport(p.resume); err != nil {
+	if run.Resume, err = readFlagFile("--resume", p.resume, conformance.ReadReport); err != nil {
 		return err
 	}
 	web := &conformance.HTTPHook{}

@@ -14,10 +14,10 @@ import (
 // shell otherwise.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:+@][A-Za-z0-9_./:+@-]*$`)
 
-// HowToAccept returns, for an error of a changed key, what to do about the new key and the command
-// to type then, to be put behind the error's own words, for one of a key that --trust does not name
-// where to get another, and "" for any other error. A file or agent whose name a shell would not
-// take whole is named FILE or AGENT_ID.
+// HowToAccept returns what to do about an error of an agent's key, to be put behind the error's own
+// words: for a changed key how to check the new one and the command to type then, for one that
+// --trust does not name where to ask for another; "" for any other error. A file or agent whose
+// name a shell would not take whole is named FILE or AGENT_ID.
 func HowToAccept(err error) string {
 	if errors.Is(err, manifest.ErrUnknownKey) {
 		return "\nAsk those who run it, and not by way of this agent, whether it has a new key. Name the file of that with --trust too"
@@ -26,15 +26,17 @@ func HowToAccept(err error) string {
 	if !errors.As(err, &changed) {
 		return ""
 	}
-	word := func(text, replacement string) string {
-		if plainWord.MatchString(text) {
-			return text
-		}
-		return replacement
-	}
 	return fmt.Sprintf("\nAsk them what its new key is, and not by way of this agent. Letter by letter it is: %s.\nOnly if they say the same, type: aaep manifest accept %s %s %s",
-		spellThumbprint(changed.Presented), word(filepath.ToSlash(changed.File), "FILE"),
-		word(changed.AgentID, "AGENT_ID"), changed.Presented)
+		spellThumbprint(changed.Presented), plainOr(filepath.ToSlash(changed.File), "FILE"),
+		plainOr(changed.AgentID, "AGENT_ID"), changed.Presented)
+}
+
+// plainOr returns a word that every shell takes as it is, or other in its place.
+func plainOr(word, other string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return other
 }
 
 // spellThumbprint returns a thumbprint in groups of four, to be heard. That capitals sound like

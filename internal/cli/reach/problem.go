@@ -27,8 +27,9 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
-// startThere returns the advice for an address where nothing answers. Only on this machine can an
-// agent be started from here.
+// startThere returns the advice for an address where nothing answers: to check it, and to start an
+// agent there where that is a socket, or a port of this machine that is not encrypted; else to try
+// again later.
 func startThere(address string) string {
 	const check = "Check the address"
 	if IsLocal(address) {
@@ -51,8 +52,8 @@ func OtherTerms(refused error, languages []string) string {
 	return "Ask for other terms.\nSee: aaep listen --help"
 }
 
-// alsoTheirs returns the flag that requests languages and then those that the agent says it has; ""
-// where the refusal is not about languages.
+// alsoTheirs returns the flag that requests languages and then up to five of those that the agent
+// says it has, or TAG where it names none; "" where the refusal is not about languages.
 func alsoTheirs(err error, languages []string) string {
 	refused := new(aaep.Rejection)
 	if !errors.As(err, &refused) {
@@ -86,21 +87,43 @@ func DialError(ctx context.Context, address string, err error, languages ...stri
 }
 
 // explainUnfollowed returns the command's error, with its exit code, for an agent at an address
-// that could not be followed: what is wrong, and what to do. Where err is that the agent has no
-// such language, it is explained in one of languages, if there are words in it, and in English.
-// DialError calls it.
+// that could not be followed: what is wrong, and what to do, in English. Where neither a refusal
+// nor the link explains it, it asks the address once more what answers there; that it is no agent
+// is said in the best of languages.
 func explainUnfollowed(ctx context.Context, address string, err error, languages []string) error {
+	if ctx.Err() != nil {
+		return exits.With(exits.Interrupted, errors.New("interrupted"))
+	}
+	if refusal := explainRefusal(address, err, languages); refusal != nil {
+		return refusal
+	}
+	if failure := explainLink(address, err); failure != nil {
+		return failure
+	}
+	if SpeaksTLS(ctx, address) {
+		return unreachable("what answers at %s encrypts.\nUse https or wss in the address.", address)
+	}
+	if paths := agentsBelow(ctx, address); paths != nil {
+		return unreachable("there are several agents below %s.\nFollow one of them, or more: aaep listen %s", address,
+			strings.Join(paths, " "))
+	}
+	if t := uilang.Language(phrase.Best(languages)); !t.IsEnglish() {
+		return unreachable("%s\n%s", t.PhraseText(phrase.NoAgentThere, address), t.PhraseText(phrase.CheckAddress, ""))
+	}
+	return unreachable("what answers at %s is not an agent.\nCheck the address. If there are several agents below it, add the path of one to it.", address)
+}
+
+// unreachable returns an error with that exit code.
+func unreachable(format string, args ...any) error {
+	return exits.With(exits.Unreachable, fmt.Errorf(format, args...))
+}
+
+// explainRefusal returns the command's error where an agent answered and may not be followed: it
+// refuses, cannot be asked for that, or its key does not count; else nil.
+func explainRefusal(address string, err error, languages []string) error {
 	var refused *aaep.Rejection
 	var invalid *aaep.InvalidError
-	var network *net.OpError
-	var noName *net.DNSError
-	var unproven *tls.CertificateVerificationError
-	unreachable := func(format string, args ...any) error {
-		return exits.With(exits.Unreachable, fmt.Errorf(format, args...))
-	}
 	switch {
-	case ctx.Err() != nil:
-		return exits.With(exits.Interrupted, errors.New("interrupted"))
 	case errors.As(err, &invalid):
 		return exits.With(exits.Usage, fmt.Errorf("cannot ask for that: %s.\nSee: aaep listen --help",
 			exits.DescribeViolations(invalid)))
@@ -122,6 +145,17 @@ func explainUnfollowed(ctx context.Context, address string, err error, languages
 	case errors.As(err, &refused):
 		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s", address,
 			words.Sentence(exits.PlainError(err))))
+	}
+	return nil
+}
+
+// explainLink returns the command's error where no link to an agent came to be: a certificate, a
+// name, a socket or the network stands in the way; else nil, as where something else answers.
+func explainLink(address string, err error) error {
+	var network *net.OpError
+	var noName *net.DNSError
+	var unproven *tls.CertificateVerificationError
+	switch {
 	case errors.As(err, &unproven) && exits.IsOutdated(err):
 		return unreachable("the certificate at %s is not valid at this time: %s.\nThe agent's operator has to renew it, or the clock of this machine is wrong", address,
 			strings.TrimPrefix(exits.InnermostError(unproven), "x509: certificate has expired or is not yet valid: "))
@@ -148,21 +182,11 @@ func explainUnfollowed(ctx context.Context, address string, err error, languages
 	case errors.Is(err, errkind.NotEncrypted):
 		return exits.With(exits.Usage, fmt.Errorf("%s is another machine, and http does not protect what is said; use https", address))
 	}
-	if SpeaksTLS(ctx, address) {
-		return unreachable("what answers at %s encrypts.\nUse https or wss in the address.", address)
-	}
-	if paths := agentsBelow(ctx, address); paths != nil {
-		return unreachable("there are several agents below %s.\nFollow one of them, or more: aaep listen %s", address,
-			strings.Join(paths, " "))
-	}
-	if t := uilang.Language(phrase.Best(languages)); !t.IsEnglish() {
-		return unreachable("%s\n%s", t.PhraseText(phrase.NoAgentThere, address), t.PhraseText(phrase.CheckAddress, ""))
-	}
-	return unreachable("what answers at %s is not an agent.\nCheck the address. If there are several agents below it, add the path of one to it.", address)
+	return nil
 }
 
-// explainMissed says, in the best of languages, why an agent could not be followed, and what to do;
-// "" for English, and where there are no words for err in that language.
+// explainMissed says what explainUnfollowed does in the best of languages, in fewer words; "" for
+// English, and for what it has no words for.
 func explainMissed(address string, err error, languages []string) string {
 	t := uilang.Language(phrase.Best(languages))
 	if t.IsEnglish() {
@@ -229,8 +253,9 @@ func agentsBelow(ctx context.Context, address string) (addresses []string) {
 	return addresses
 }
 
-// SpeaksTLS reports whether the server at an address that is not encrypted speaks TLS. Its answer
-// to anything else says so, but is often lost when it closes the connection.
+// SpeaksTLS reports whether the server at an http or ws address speaks TLS; for any other address
+// it is false. It tries, since a server's complaint about plain text is often lost when it closes
+// the connection.
 func SpeaksTLS(ctx context.Context, address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "ws" {

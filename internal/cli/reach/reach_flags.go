@@ -184,15 +184,15 @@ func (r *Flags) FindWays(ctx context.Context, address string) ([]discover.Way, e
 	if err != nil {
 		return nil, DialError(ctx, address, err, r.Languages...)
 	}
-	if transport := ways[0].Transport; len(o.Transports) > 0 &&
-		!slices.Contains(o.Transports, transport) { // an address that names a way
-		suffix := ""
-		if u, err := url.Parse(address); err == nil && transport == manifest.SSE &&
-			slices.Contains(o.Transports, manifest.WebSocket) {
-			suffix = "\nFor WebSocket give " + strings.Replace(u.JoinPath("ws").String(), "http", "ws", 1)
-		}
-		return nil, exits.UsageError("%s is an address of %s, which --transport %s rules out.%s", address, WireWords(transport),
-			strings.Join(r.Transports, ","), suffix)
+	named := ways[0].Transport // by an address such as ws://; else it is one of those asked for
+	if len(o.Transports) == 0 || slices.Contains(o.Transports, named) {
+		return ways, nil
 	}
-	return ways, nil
+	suffix := ""
+	if u, err := url.Parse(address); err == nil && named == manifest.SSE &&
+		slices.Contains(o.Transports, manifest.WebSocket) {
+		suffix = "\nFor WebSocket give " + strings.Replace(u.JoinPath("ws").String(), "http", "ws", 1)
+	}
+	return nil, exits.UsageError("%s is an address of %s, which --transport %s rules out.%s", address, WireWords(named),
+		strings.Join(r.Transports, ","), suffix)
 }

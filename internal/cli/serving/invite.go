@@ -40,46 +40,25 @@ func PrintInvitations(status *lineio.Printer, agent, path string, invitations []
 	}
 }
 
-// newInvitation returns how to follow an agent that srv serves at a TCP address: which name of it
-// leads there from this machine, what vouches for it, and what a listener has to show.
+// newInvitation returns how to follow an agent that srv serves at a TCP address: the address that
+// leads there, what vouches for it, and what a listener has to show.
 func (s *Flags) newInvitation(addr net.Addr, srv *serve.Server) (v Invitation) {
 	tcp := addr.(*net.TCPAddr)
 	words := []string{"aaep listen"}
 	note := func(format string, args ...any) { v.Notes = append(v.Notes, fmt.Sprintf(format, args...)) }
-	v.at = "http://" + tcp.String()
 	switch {
 	case srv.TLS != nil:
 		cert := srv.TLS.Certificates[0]
-		names := srv.Hosts
-		if len(names) == 0 {
-			names = namesIn(cert.Leaf)
-		}
-		name := nameFor(tcp.IP.IsLoopback(), names)
-		v.at = "https://" + withPort(name, tcp.Port)
-		if tcp.IP.IsLoopback() && !OfThisMachine(name) {
-			note("The name %s has to lead to %s on this machine.", hostOf(name), tcp.IP)
-		}
-		if hostName := nameFor(true, names); tcp.IP.IsUnspecified() && hostName != name && OfThisMachine(hostName) {
-			note("On this machine https://%s will do too.", withPort(hostName, tcp.Port))
-		}
+		v.at = encryptedAddress(tcp, cert, srv.Hosts, note)
 		if !vouchedFor(cert) {
 			file, about := s.trustAnchor(cert)
 			words = append(words, "--ca", quoteForShell(file))
 			note("%s", about)
 		}
-	case len(srv.Hosts) > 0: // names that a proxy passes on
-		name := nameFor(true, srv.Hosts)
-		if _, port, err := net.SplitHostPort(withPort(name, tcp.Port)); err == nil && port == fmt.Sprint(tcp.Port) &&
-			OfThisMachine(name) {
-			v.at = "http://" + withPort(name, tcp.Port)
-			break
-		}
-		name = nameFor(false, srv.Hosts)
-		v.at = "https://" + name
-		if s.below != "" {
-			name += "/" + s.below
-		}
-		note("A proxy has to pass on to %s what comes for %s.", tcp, name)
+	case len(srv.Hosts) > 0:
+		v.at = s.proxiedAddress(tcp, srv.Hosts, note)
+	default:
+		v.at = "http://" + tcp.String()
 	}
 	if s.below != "" {
 		v.at += "/" + s.below
@@ -97,6 +76,39 @@ func (s *Flags) newInvitation(addr net.Addr, srv *serve.Server) (v Invitation) {
 	}
 	v.command = strings.Join(words, " ")
 	return v
+}
+
+// encryptedAddress returns the https address of a server with a certificate, by one of the names of
+// --host, or of the certificate where there are none. It notes what else leads there, or has to.
+func encryptedAddress(tcp *net.TCPAddr, cert tls.Certificate, names []string, note func(string, ...any)) string {
+	if len(names) == 0 {
+		names = namesIn(cert.Leaf)
+	}
+	name := nameFor(tcp.IP.IsLoopback(), names)
+	if tcp.IP.IsLoopback() && !OfThisMachine(name) {
+		note("The name %s has to lead to %s on this machine.", hostOf(name), tcp.IP)
+	}
+	if hostName := nameFor(true, names); tcp.IP.IsUnspecified() && hostName != name && OfThisMachine(hostName) {
+		note("On this machine https://%s will do too.", withPort(hostName, tcp.Port))
+	}
+	return "https://" + withPort(name, tcp.Port)
+}
+
+// proxiedAddress returns the address of a server that does not encrypt, by the names of --host: one
+// that leads from this machine to its port, else that of a proxy before it, which it notes.
+func (s *Flags) proxiedAddress(tcp *net.TCPAddr, names []string, note func(string, ...any)) string {
+	own := withPort(nameFor(true, names), tcp.Port)
+	_, port, err := net.SplitHostPort(own)
+	if err == nil && port == fmt.Sprint(tcp.Port) && OfThisMachine(nameFor(true, names)) {
+		return "http://" + own
+	}
+	name := nameFor(false, names)
+	passed := name
+	if s.below != "" {
+		passed += "/" + s.below
+	}
+	note("A proxy has to pass on to %s what comes for %s.", tcp, passed)
+	return "https://" + name
 }
 
 // trustAnchor returns the file with which a listener trusts a certificate that is not of a public
@@ -130,14 +142,14 @@ func namesIn(leaf *x509.Certificate) []string {
 	return names
 }
 
-// nameFor is the first name that is of loopback, or the first that is not; where there is none it
-// is the first.
+// nameFor returns the first name that is of loopback, or with loopback false the first that is not;
+// where there is none it is the first of all. names must not be empty.
 func nameFor(loopback bool, names []string) string {
 	i := slices.IndexFunc(names, func(name string) bool { return OfThisMachine(name) == loopback })
 	return names[max(i, 0)]
 }
 
-// OfThisMachine reports whether only this machine can mean itself by a name.
+// OfThisMachine reports whether a name, with or without a port, is localhost or a loopback address.
 func OfThisMachine(name string) bool {
 	ip := net.ParseIP(hostOf(name))
 	return strings.EqualFold(hostOf(name), "localhost") || ip != nil && ip.IsLoopback()

@@ -29,7 +29,7 @@ type rights struct {
 const maxTold = 16
 
 // RightsOf returns the function for producer.Config.Admit that lets only the names of --may-answer
-// answer, and says whom it kept from it; nil, without names, lets every listener do all.
+// answer, and says whom it kept from it; nil without names, so that every listener may.
 func (s *Flags) RightsOf(status *lineio.Printer) func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
 	if len(s.answer) == 0 {
 		return nil
@@ -44,8 +44,8 @@ func (s *Flags) RightsOf(status *lineio.Printer) func(string, *aaep.Subscription
 	}
 }
 
-// noteRefused reports a listener who offers to answer and may not, once a name, for a bounded
-// number of names.
+// noteRefused records that a listener came who offers to answer or may, and says once a name, for a
+// bounded number of names, that one may not, as long as some of those who may were not here yet.
 func (r *rights) noteRefused(principal string, mayAnswer bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,21 +84,27 @@ func (s *Flags) checkAnswer() error {
 		knownNames = append(knownNames, fmt.Sprint("uid:", os.Getuid()))
 	}
 	for _, name := range s.answer {
-		if slices.Contains(knownNames, name) || slices.ContainsFunc(prefixes,
-			func(form string) bool { return len(name) > len(form) && strings.HasPrefix(name, form) }) {
-			continue
+		hasPrefix := slices.ContainsFunc(prefixes, func(prefix string) bool {
+			return len(name) > len(prefix) && strings.HasPrefix(name, prefix)
+		})
+		if !hasPrefix && !slices.Contains(knownNames, name) {
+			return exits.UsageError("--may-answer has %q, and nobody who can come here is called that.\n%s", name,
+				strings.Join(namesHints(name, knownNames, prefixes), ".\n"))
 		}
-		var hints []string
-		if similar := exits.SimilarNames(name, knownNames); similar != "" {
-			hints = append(hints, "Perhaps you mean: "+similar)
-		} else if len(knownNames) > 0 {
-			hints = append(hints, "There is "+strings.Join(knownNames[:min(len(knownNames), 8)], ", "))
-		}
-		if len(prefixes) > 0 {
-			hints = append(hints, "Names may begin with "+strings.Join(prefixes, " or "))
-		}
-		return exits.UsageError("--may-answer has %q, and nobody who can come here is called that.\n%s", name,
-			strings.Join(hints, ".\n"))
 	}
 	return nil
+}
+
+// namesHints returns, in sentences, which names a listener can have, for a name that none has: the
+// known names that are like it, else up to eight of them; and how others begin.
+func namesHints(name string, knownNames, prefixes []string) (hints []string) {
+	if similar := exits.SimilarNames(name, knownNames); similar != "" {
+		hints = append(hints, "Perhaps you mean: "+similar)
+	} else if len(knownNames) > 0 {
+		hints = append(hints, "There is "+strings.Join(knownNames[:min(len(knownNames), 8)], ", "))
+	}
+	if len(prefixes) > 0 {
+		hints = append(hints, "Names may begin with "+strings.Join(prefixes, " or "))
+	}
+	return hints
 }

@@ -104,8 +104,8 @@ func ExplainStart(err error) string {
 	return exits.InnermostError(err)
 }
 
-// CopyInterruptible copies until src ends or ctx is done. A read that waits cannot be stopped; its
-// goroutine ends with the program.
+// CopyInterruptible copies until src ends, which is no error, or ctx is done. A read that waits
+// cannot be stopped; its goroutine ends with the program.
 func CopyInterruptible(ctx context.Context, dst io.Writer, src io.Reader) error {
 	done := make(chan error, 1)
 	go func() {

@@ -22,8 +22,8 @@ func InForce(asked, honored aaep.Capabilities) aaep.Capabilities {
 	return c
 }
 
-// InWords returns the terms c as phrases for a person. Only for the terms that are set in selected,
-// to any value, there is one, and none for a term that a person would not notice.
+// InWords returns the terms c as phrases for a person, but only those terms that are set in
+// selected, to any value. A term that a person would not notice has none.
 func InWords(t uilang.Language, c, selected aaep.Capabilities) []string {
 	var list []string
 	say := func(is bool, text string) {
@@ -157,24 +157,13 @@ func ReadExtension[T any](data json.RawMessage) (v T) {
 	return v
 }
 
-// NotGranted returns phrases for the terms of the request that do not hold. Where the agent has
-// sent a note, that explains the rate, the words, the boundaries and the load, and these are left
-// out. That the person is asked nothing is said whatever the note says.
+// NotGranted returns phrases for the requested terms that do not hold. Where the agent has sent a
+// note, that explains the rate, the words, the boundaries and the load, and these are left out; so
+// are the languages where none is honored. That the person is asked nothing is always said.
 func NotGranted(t uilang.Language, requested, honored aaep.Capabilities, note string) []string {
 	var missing aaep.Capabilities
 	if note == "" {
-		if n := honored.MaxEventsPerSecond; n > 0 && (requested.MaxEventsPerSecond == 0 || n < requested.MaxEventsPerSecond) {
-			missing.MaxEventsPerSecond = 1
-		}
-		if requested.PreferredVerbosity != honored.PreferredVerbosity && requested.PreferredVerbosity != "" {
-			missing.PreferredVerbosity = requested.PreferredVerbosity
-		}
-		if requested.CoalesceBoundaries != nil && boundaryInWords(t, requested) != boundaryInWords(t, honored) {
-			missing.CoalesceBoundaries = requested.CoalesceBoundaries
-		}
-		if requested.CognitiveLoad != honored.CognitiveLoad && requested.CognitiveLoad != "" {
-			missing.CognitiveLoad = requested.CognitiveLoad
-		}
+		missing = notHonored(t, requested, honored)
 	}
 	if IsTrue(requested.SupportsConfirmationReply) && !IsTrue(honored.SupportsConfirmationReply) {
 		missing.SupportsConfirmationReply = new(true)
@@ -188,17 +177,36 @@ func NotGranted(t uilang.Language, requested, honored aaep.Capabilities, note st
 		}
 	}
 	list := InWords(t, requested, missing)
-	if len(honored.Languages) > 0 { // with none at all the agent has explained itself
-		for _, tag := range requested.Languages {
-			if !slices.ContainsFunc(honored.Languages,
-				func(honoredTag string) bool {
-					return strings.EqualFold(honoredTag, tag) || isWithinTag(tag, honoredTag)
-				}) {
-				list = append(list, t.PhraseText(phrase.TheLanguage, tag))
-			}
+	if len(honored.Languages) == 0 { // the agent has explained itself
+		return list
+	}
+	for _, tag := range requested.Languages {
+		isHonored := slices.ContainsFunc(honored.Languages, func(honoredTag string) bool {
+			return strings.EqualFold(honoredTag, tag) || isWithinTag(tag, honoredTag)
+		})
+		if !isHonored {
+			list = append(list, t.PhraseText(phrase.TheLanguage, tag))
 		}
 	}
 	return list
+}
+
+// notHonored returns those of the requested rate, words, boundaries and load that do not hold; of a
+// rate, that it was lowered is all that its value says.
+func notHonored(t uilang.Language, requested, honored aaep.Capabilities) (missing aaep.Capabilities) {
+	if n := honored.MaxEventsPerSecond; n > 0 && (requested.MaxEventsPerSecond == 0 || n < requested.MaxEventsPerSecond) {
+		missing.MaxEventsPerSecond = 1
+	}
+	if requested.PreferredVerbosity != honored.PreferredVerbosity {
+		missing.PreferredVerbosity = requested.PreferredVerbosity
+	}
+	if boundaryInWords(t, requested) != boundaryInWords(t, honored) {
+		missing.CoalesceBoundaries = requested.CoalesceBoundaries
+	}
+	if requested.CognitiveLoad != honored.CognitiveLoad {
+		missing.CognitiveLoad = requested.CognitiveLoad
+	}
+	return missing
 }
 
 // isWithinTag reports whether a tag is a wider one and further subtags, as en-US is within en.
@@ -209,9 +217,9 @@ func isWithinTag(tag, wider string) bool {
 // IsTrue reports whether b is set, to true.
 func IsTrue(b *bool) bool { return b != nil && *b }
 
-// HapticPattern returns the pattern that an agent sends with an event for a haptic device, in
-// brackets, or "". device is what the device asked for. That the agent waits for an answer comes
-// without a pattern where the device cannot answer; the first pattern that it has says that.
+// HapticPattern returns, in brackets, the pattern that an agent sends with an event for a haptic
+// device, or "" for none. An event that says that the agent waits for an answer may have none,
+// where the device cannot answer; for that it is the first pattern that the device asked for.
 func HapticPattern(ev *aaep.Event, device aaep.Capabilities) string {
 	data, hasPattern := ev.Extensions[extensions.HapticVocabulary.Prefix]
 	pattern := ReadExtension[extensions.HapticData](data).Pattern

@@ -166,12 +166,12 @@ func (a *Flags) ParseCapabilities() (aaep.Capabilities, error) {
 			return wrong(t.Name, word)
 		}
 	}
-	for i, pattern := range slices.Concat(a.include, a.exclude) {
-		if !validPattern(pattern) && i < len(a.include) {
-			return wrong("include", pattern)
-		} else if !validPattern(pattern) {
-			return wrong("exclude", pattern)
-		}
+	isInvalid := func(pattern string) bool { return !validPattern(pattern) }
+	if i := slices.IndexFunc(a.include, isInvalid); i >= 0 {
+		return wrong("include", a.include[i])
+	}
+	if i := slices.IndexFunc(a.exclude, isInvalid); i >= 0 {
+		return wrong("exclude", a.exclude[i])
 	}
 	i := slices.IndexFunc(aids, func(d aid) bool { return d.name == a.as })
 	if i < 0 {
@@ -193,20 +193,27 @@ func (a *Flags) ParseCapabilities() (aaep.Capabilities, error) {
 		c = mergeTerms(c, profile)
 	}
 	c = c.With(flags)
-	if a.include != nil || a.exclude != nil {
-		filters := aaep.EventFilters{}
-		if c.EventFilters != nil {
-			filters = *c.EventFilters
-		}
-		if a.include != nil {
-			filters.Include = slices.Compact(slices.Sorted(slices.Values(a.include)))
-		}
-		if a.exclude != nil {
-			filters.Exclude = slices.Compact(slices.Sorted(slices.Values(a.exclude)))
-		}
-		c.EventFilters = &filters
-	}
+	c.EventFilters = a.filtersOver(c.EventFilters)
 	return c, nil
+}
+
+// filtersOver returns filters with the patterns of --include and --exclude in place of theirs, as
+// far as those flags are given, each once and sorted; nil is no filters.
+func (a *Flags) filtersOver(filters *aaep.EventFilters) *aaep.EventFilters {
+	if a.include == nil && a.exclude == nil {
+		return filters
+	}
+	var changed aaep.EventFilters
+	if filters != nil {
+		changed = *filters
+	}
+	if a.include != nil {
+		changed.Include = slices.Compact(slices.Sorted(slices.Values(a.include)))
+	}
+	if a.exclude != nil {
+		changed.Exclude = slices.Compact(slices.Sorted(slices.Values(a.exclude)))
+	}
+	return &changed
 }
 
 // MustBe returns, in words for an error, what the value of a flag must be; "" for a flag that is
@@ -240,8 +247,8 @@ func ValidValue(flag, value string) bool {
 	return i < 0 || Wishes[i].Set(new(aaep.Capabilities), value)
 }
 
-// mergeTerms returns c with change in place of what it says. Extensions of both stay named: each is
-// asked for by itself.
+// mergeTerms returns c with change in place of what it says, and the supported extensions of both:
+// each is asked for by itself.
 func mergeTerms(c, change aaep.Capabilities) aaep.Capabilities {
 	for _, uri := range c.SupportedExtensions {
 		if change.SupportedExtensions != nil && !slices.Contains(change.SupportedExtensions, uri) {
@@ -251,8 +258,8 @@ func mergeTerms(c, change aaep.Capabilities) aaep.Capabilities {
 	return c.With(change)
 }
 
-// validPattern reports whether a pattern can match a type: types have a prefix and a colon
-// (§5.3.1.7).
+// validPattern reports whether a pattern can match a type: it has a prefix and a colon, as types
+// have (§5.3.1.7), with a * at most at its end, or is the beginning of one, such as "*" or "aaep*".
 func validPattern(pattern string) bool {
 	literal, open := strings.CutSuffix(pattern, "*")
 	prefix, _, typed := strings.Cut(literal, ":")
@@ -309,9 +316,15 @@ func parseProfile(data []byte) (c aaep.Capabilities, err error) {
 		err = extensions.Check(c)
 	}
 	var invalid *aaep.InvalidError
-	if !errors.As(err, &invalid) {
-		return c, err
+	if errors.As(err, &invalid) {
+		err = explainProfile(invalid)
 	}
+	return c, err
+}
+
+// explainProfile returns an error that says which members of a profile are wrong, without the
+// numbers of the rules.
+func explainProfile(invalid *aaep.InvalidError) error {
 	var list []string
 	for _, v := range invalid.Violations {
 		_, member, _ := strings.Cut(v.Pointer, "/capabilities/")
@@ -321,13 +334,13 @@ func parseProfile(data []byte) (c aaep.Capabilities, err error) {
 		}
 		list = append(list, strings.TrimSpace(strings.ReplaceAll(member, "/", " ")+" "+problem))
 	}
-	return c, errors.New(strings.Join(list, "; "))
+	return errors.New(strings.Join(list, "; "))
 }
 
 // Given reports whether a flag about the terms was given, or is in the person's settings.
 func (a *Flags) Given(name string) bool { return a.flags.Changed(name) }
 
-// GivenFlag returns the first flag about the terms that was given, or "".
+// GivenFlag returns the name of the first flag about the terms that was given, or "".
 func (a *Flags) GivenFlag() string {
 	names := []string{"as", "cells", "profile", "include", "exclude"}
 	for _, w := range Wishes {

@@ -142,20 +142,27 @@ func (v *auditVerifier) verifyInput(name string, r io.Reader) error {
 		return exits.With(exits.Failed, errors.New("the trail is not as it was written"))
 	case rep.Records == 0:
 		return exits.With(exits.Failed, errors.New("there is no record in it"))
-	case v.head == "" && v.bare:
-		v.status.PrintLabelled("aaep", "Every record is as it was written.")
-	case v.head == "":
-		v.status.PrintLabelled("aaep", "Every record is as it was written. Whether records are missing at the end, or all were written anew, "+
-			"the file alone cannot tell: keep its head elsewhere, which --print-head prints, and give it with --head.")
-	default:
-		text := fmt.Sprintf("Up to record %d the trail is as it was when this head was taken.", rep.Anchored)
-		if unanchored := rep.Records - rep.Anchored; unanchored > 0 {
-			text += fmt.Sprintf(" After it come %s, which only a later head can vouch for.",
-				words.Count(int64(unanchored), "record"))
-		}
-		v.status.PrintLabelled("aaep", text)
 	}
+	v.status.PrintLabelled("aaep", v.describeProof(rep))
 	return nil
+}
+
+// describeProof says what is proved of a trail without a fault: how far the head that was given
+// vouches for it, or without one, how to get one.
+func (v *auditVerifier) describeProof(rep audit.Report) string {
+	switch {
+	case v.head == "" && v.bare:
+		return "Every record is as it was written."
+	case v.head == "":
+		return "Every record is as it was written. Whether records are missing at the end, or all were written anew, " +
+			"the file alone cannot tell: keep its head elsewhere, which --print-head prints, and give it with --head."
+	}
+	text := fmt.Sprintf("Up to record %d the trail is as it was when this head was taken.", rep.Anchored)
+	if unanchored := rep.Records - rep.Anchored; unanchored > 0 {
+		text += fmt.Sprintf(" After it come %s, which only a later head can vouch for.",
+			words.Count(int64(unanchored), "record"))
+	}
+	return text
 }
 
 // printReport prints the result of verifying an audit trail, in sentences; fault is nil where all

@@ -129,7 +129,8 @@ func (s *auditShower) openedLines(e audit.Entry) []string {
 	return lines
 }
 
-// settledLines says how a question ended, and the answer that was taken, if there is one.
+// settledLines says how a question ended, and the answer that was taken, if there is one. Where the
+// agent asks in its own window what nobody answered here, it says that in place of a rejection.
 func (s *auditShower) settledLines(e audit.Entry, question string) []string {
 	outcome := describeOutcome(e)
 	askedElsewhere := s.elsewhere[e.QuestionID]
@@ -226,7 +227,8 @@ func (s *auditShower) questionName(e audit.Entry) string {
 // askedLines returns the lines that say what was asked (question is its name), what each recipient
 // was shown, and who they were. A record that only adds recipients does not repeat what was asked.
 func (s *auditShower) askedLines(e audit.Entry, question string) (lines []string) {
-	if addsRecipients := len(e.Shown) == 0 && len(e.Recipients) > 0; !addsRecipients {
+	onlyAddsRecipients := len(e.Shown) == 0 && len(e.Recipients) > 0
+	if !onlyAddsRecipients {
 		lines = append(lines, s.requestLine(e, question))
 	}
 	for _, w := range e.Shown {
@@ -288,8 +290,8 @@ func shownLines(shown audit.Words, question string) (lines []string) {
 	return lines
 }
 
-// repliedLines returns the lines that say who replied what to the question of that name, what the
-// reply says of itself, and whether it counted.
+// repliedLines returns the lines that say who replied what to a question, which is given by its
+// name, whether that counted, and what the reply claims of itself.
 func repliedLines(e audit.Entry, question string) []string {
 	sender, effect := "somebody", "It did not count."
 	if e.By != nil {
@@ -328,9 +330,10 @@ func repliedLines(e audit.Entry, question string) []string {
 	return lines
 }
 
-// describeOutcome returns the end of a sentence: what was decided about a question, after a colon,
-// and why, after a comma, such as ": rejected, because it was withdrawn". A record without a
-// decision has the reason alone; one without a cause says that none is on record.
+// describeOutcome returns the end of the sentence that says that a question was settled, such as ":
+// rejected, because it was withdrawn": the decision after a colon, and its cause after a comma.
+// Either stands alone where the record has no decision, as for a clarification, and "by nothing
+// that is on record" where it has no cause.
 func describeOutcome(e audit.Entry) string {
 	var text string
 	switch e.Decision {
@@ -339,7 +342,7 @@ func describeOutcome(e audit.Entry) string {
 		text = ": accepted"
 	case aaep.Reject:
 		text = ": rejected"
-	default:
+	default: // which no producer writes
 		text = ": " + nameOf(string(e.Decision), "")
 	}
 	switch e.Cause {
@@ -416,8 +419,8 @@ func (s *auditShower) formatTime(t time.Time) string {
 // embedText returns a peer's text in one line that is safe to show, for the end of a line.
 func embedText(text string) string { return words.OneLine(aaep.SafeText(text)) }
 
-// nameOf returns a name that a peer chose, in quotes where it could be taken for words of ours, or
-// otherwise where it is empty.
+// nameOf returns a name that a peer chose: as it is where it is a short word of letters, digits and
+// _-.:/@+, else in quotes, so that it is not taken for words of ours; otherwise where it is empty.
 func nameOf(name, otherwise string) string {
 	if name == "" {
 		return otherwise

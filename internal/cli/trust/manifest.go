@@ -67,7 +67,8 @@ const (
 	publicSuffix   = ".keys.json"
 )
 
-// fileStem returns what the files are called after, where one of them was named.
+// fileStem returns the name that the files of a manifest and its keys have in common, given that of
+// one of them; any other name, and a suffix alone, comes back as it is.
 func fileStem(name string) string {
 	for _, suffix := range []string{publicSuffix, privateSuffix, manifestSuffix} {
 		if before, ok := strings.CutSuffix(name, suffix); ok && filepath.Base(name) != suffix {
@@ -137,7 +138,8 @@ func (flags *initFlags) writeFiles(cmd *cobra.Command, agentID string) error {
 }
 
 // chooseStem returns the name of the files without their suffixes: that of --out, or else the id of
-// the agent. It refuses an id that looks like the name of a file, or that cannot be one.
+// the agent. An id that looks like the name of a file, or that cannot be one, is a usage error; an
+// empty one comes back, since no manifest can say it.
 func (flags *initFlags) chooseStem(agentID string) (string, error) {
 	if out := fileStem(flags.out); out != "" || agentID == "" {
 		return out, nil

@@ -45,8 +45,8 @@ func addSignerFlags(cmd *cobra.Command) *signerFlags {
 // isGiven reports whether any key is believed.
 func (b *signerFlags) isGiven() bool { return len(b.keys) > 0 || b.ca != "" }
 
-// verifyManifest says whether a signed manifest is to be believed. Its error is one for the user
-// where nothing could be judged, and refused where it was.
+// verifyManifest returns a signed manifest and who signed it, or in refused why it is not to be
+// believed. err is for the user, where nothing could be judged; then the others are nil.
 func (b *signerFlags) verifyManifest(ctx context.Context, signed string) (m *manifest.Manifest, id *manifest.Identity,
 	refused, err error) {
 	for _, a := range b.algorithms {
@@ -54,48 +54,68 @@ func (b *signerFlags) verifyManifest(ctx context.Context, signed string) (m *man
 			return nil, nil, nil, exits.UsageError("--algorithms has %q; there are ES256, RS256 and EdDSA", a)
 		}
 	}
-	trust := manifest.Trust{Verifier: manifest.Verifier{Algorithms: b.algorithms}}
-	var files []string
-	for _, location := range b.keys {
-		if !strings.Contains(location, "://") {
-			files = append(files, location)
-			continue
-		}
-		if trust.Source != nil {
-			return nil, nil, nil, exits.UsageError("--trust may name one URL, and any number of files")
-		}
-		conf, err := (&reach.Flags{Ca: b.tlsCA}).TLSConfig()
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		if trust.Source, err = manifest.RemoteKeys(location, conf); err != nil {
-			return nil, nil, nil, exits.UsageError("--trust %s: %s", location, exits.PlainError(err))
-		}
-		if _, err := trust.Source(ctx, ""); err != nil && ctx.Err() == nil {
-			return nil, nil, nil, exits.With(exits.Unreachable,
-				fmt.Errorf("cannot take --trust %s: %s", location, exits.PlainError(err)))
-		}
-	}
-	if len(files) > 0 {
-		if trust.Keys, err = manifest.ReadKeys(files...); err != nil {
-			return nil, nil, nil, exits.CannotTake("--trust", err)
-		}
-	}
-	if b.ca != "" {
-		text, err := os.ReadFile(b.ca)
-		trust.Roots = x509.NewCertPool()
-		if err == nil && !trust.Roots.AppendCertsFromPEM(text) {
-			err = errors.New("it holds no certificate")
-		}
-		if err != nil {
-			return nil, nil, nil, exits.CannotTake("--key-ca "+b.ca, err)
-		}
+	trust, err := b.readTrust(ctx)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	m, id, refused = trust.Verify(ctx, signed, manifest.Expect{AgentID: b.agent, AnyAgent: b.agent == ""})
 	if ctx.Err() != nil {
 		return nil, nil, nil, exits.With(exits.Interrupted, errors.New("interrupted"))
 	}
 	return m, id, refused, nil
+}
+
+// readTrust returns whose signature counts: the keys in the files of --trust, those at its URL, of
+// which there may be one, and those that the CAs of --key-ca vouch for. The error names the flag.
+func (b *signerFlags) readTrust(ctx context.Context) (trust manifest.Trust, err error) {
+	trust.Verifier.Algorithms = b.algorithms
+	var files []string
+	for _, location := range b.keys {
+		switch {
+		case !strings.Contains(location, "://"):
+			files = append(files, location)
+			continue
+		case trust.Source != nil:
+			return trust, exits.UsageError("--trust may name one URL, and any number of files")
+		}
+		if trust.Source, err = b.findKeys(ctx, location); err != nil {
+			return trust, err
+		}
+	}
+	if len(files) > 0 {
+		if trust.Keys, err = manifest.ReadKeys(files...); err != nil {
+			return trust, exits.CannotTake("--trust", err)
+		}
+	}
+	if b.ca == "" {
+		return trust, nil
+	}
+	text, err := os.ReadFile(b.ca)
+	trust.Roots = x509.NewCertPool()
+	if err == nil && !trust.Roots.AppendCertsFromPEM(text) {
+		err = errors.New("it holds no certificate")
+	}
+	if err != nil {
+		return trust, exits.CannotTake("--key-ca "+b.ca, err)
+	}
+	return trust, nil
+}
+
+// findKeys returns the source of the keys at a URL of --trust, which it asks once, so that an error
+// of the network is none of the manifest.
+func (b *signerFlags) findKeys(ctx context.Context, location string) (manifest.KeySource, error) {
+	conf, err := (&reach.Flags{Ca: b.tlsCA}).TLSConfig()
+	if err != nil {
+		return nil, err
+	}
+	source, err := manifest.RemoteKeys(location, conf)
+	if err != nil {
+		return nil, exits.UsageError("--trust %s: %s", location, exits.PlainError(err))
+	}
+	if _, err := source(ctx, ""); err != nil && ctx.Err() == nil {
+		return nil, exits.With(exits.Unreachable, fmt.Errorf("cannot take --trust %s: %s", location, exits.PlainError(err)))
+	}
+	return source, nil
 }
 
 // manifestVerify makes "aaep manifest verify", which says whether a manifest is signed by a key or

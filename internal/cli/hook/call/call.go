@@ -92,9 +92,9 @@ func Run(agent string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 }
 
 // Call hands an input to the server, which it starts if there is none, and prints what the server
-// answers. An error says why nothing was printed, and the agent goes on as if there were none; or
-// why a question that was put has no answer, and the action is forbidden. A signal that ends the
-// program does the same.
+// answers, if anything. A server that was about to end gives no receipt, and is started again once.
+// With an error, nothing is printed, and the agent goes on as if there were no hook; or, where a
+// user was asked, that the action is forbidden. A signal that ends the program does the same.
 func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, start func() (ended <-chan error,
 	err error)) error {
 	data, err := io.ReadAll(io.LimitReader(input, MaxInput))
@@ -114,42 +114,44 @@ func Call(ctx context.Context, agent string, input io.Reader, output io.Writer, 
 			return err
 		}
 		answer, err := askServer(ctx, conn, Request{Agent: agent, Size: len(data)}, data)
-		if errors.Is(err, errNoReceipt) && !errors.Is(err,
-			context.DeadlineExceeded) && attempt == 0 { // a server that was about to end
+		wasEnding := errors.Is(err, errNoReceipt) && !errors.Is(err, context.DeadlineExceeded)
+		if wasEnding && attempt == 0 {
 			continue
 		}
-		if len(answer.Output) == 0 {
+		if len(answer) == 0 {
 			return err
 		}
-		_, failed := output.Write(append(answer.Output, '\n'))
+		_, failed := output.Write(append(answer, '\n'))
 		return errors.Join(err, failed)
 	}
 }
 
 var errNoReceipt = errors.New("the server of hooks did not take the input")
 
-// askServer sends a Request and its input, and waits for the outcome; it closes conn. Beside an
-// error, the Outcome's Output is what to print even so, where a user was asked.
-func askServer(ctx context.Context, conn transports.Conn, r Request, input []byte) (answer Outcome, err error) {
+// askServer sends a Request and its input, and returns what the server says to print; it closes
+// conn. Where the server is lost after it asked a user, what to print without an answer comes back
+// beside the error; beside any other error nothing does.
+func askServer(ctx context.Context, conn transports.Conn, r Request, input []byte) (answer []byte, err error) {
 	defer conn.Close()
 	if _, err := sendInput(ctx, conn, r, input); err != nil {
-		return answer, err
+		return nil, err
 	}
+	var unanswered []byte
 	for {
 		var got Outcome
 		msg, err := conn.Receive(ctx)
 		if err == nil {
 			err = json.Unmarshal(msg, &got)
 		}
-		if err != nil || got.Unanswered == nil {
-			if err != nil {
-				got.Output = answer.Unanswered
-			} else if got.Problem != "" {
-				err = errors.New(got.Problem)
-			}
-			return got, err
+		switch {
+		case err != nil:
+			return unanswered, err
+		case got.Problem != "":
+			return got.Output, errors.New(got.Problem)
+		case got.Unanswered == nil:
+			return got.Output, nil
 		}
-		answer = got
+		unanswered = got.Unanswered
 	}
 }
 
@@ -159,12 +161,13 @@ func sendInput(ctx context.Context, conn transports.Conn, r Request, input []byt
 	ctx, cancel := context.WithTimeout(ctx, receiptTime)
 	defer cancel()
 	msg, err := json.Marshal(r)
-	for err == nil && msg != nil {
-		if err = conn.Send(ctx, msg); len(input) == 0 {
-			break
+	if err == nil {
+		err = conn.Send(ctx, msg)
+	}
+	for piece := range slices.Chunk(input, part) {
+		if err == nil {
+			err = conn.Send(ctx, piece)
 		}
-		n := min(part, len(input))
-		msg, input = input[:n], input[n:]
 	}
 	if err == nil {
 		msg, err = conn.Receive(ctx)
@@ -245,8 +248,9 @@ func RecordServer() error {
 	return os.WriteFile(path, []byte(output+"\n"+input+"\n"), 0o600)
 }
 
-// dialRecorded reaches the server at a path, or, where there is none, at the one of its record. The
-// dialer sees that either is this user's.
+// dialRecorded reaches the server at a path, or, where none is there, at the address in a line of
+// the record that the server wrote. The error is that of path. The dialer sees that either is this
+// user's.
 func dialRecorded(ctx context.Context, path string, line int) (transports.Conn, error) {
 	conn, err := ipc.Dialer{Path: path}.Dial(ctx)
 	if err == nil || !isAbsent(err) {
