@@ -246,33 +246,37 @@ func judgeStatesTold(r *Recording) Finding {
 }
 
 // judgePairs judges that each tool.invoked of a session has one tool.completed of the same call
-// after it, and that no call is used twice. A call that is still open at the end fails where its
-// end was owed.
+// after it, and that no call is used twice; calls without an id are known by their tool. Where the
+// subscriber's terms let one of the two not come, its absence is no fault, and a call that is still
+// open at the end fails only where its end was owed. Without a call it is inconclusive.
 func judgePairs(f follower) Finding {
 	open, used := map[string]message{}, map[string]message{}
 	n := 0
 	for _, m := range ofTypes(f.list, invoked, done) {
 		key := m.stringMember("tool_call_id")
-		if key == "" {
+		hasID := key != ""
+		if !hasID {
 			key = "tool " + m.stringMember("tool")
 		}
-		before, ok := open[key]
+		begins := m.compactType() == invoked
+		before, isOpen := open[key]
 		switch {
-		case m.compactType() == invoked && ok:
+		case begins && isOpen:
 			return failFinding("a call was invoked again before it was completed", before.Entry, m.Entry)
-		case m.compactType() == invoked && m.stringMember("tool_call_id") != "" && used[key].Data != nil:
+		case begins && hasID && used[key].Data != nil:
 			return failFinding("a tool_call_id was used for a second call", used[key].Entry, m.Entry)
-		case m.compactType() == invoked:
+		case begins:
 			open[key], used[key] = m, m
 			n++
-		case !ok && f.owes(invoked):
+		case !isOpen && f.owes(invoked):
 			return failFinding("tool.completed came for a call that was not open", m.Entry)
 		default:
 			delete(open, key)
 		}
 	}
+	endWasOwed := f.owes(done) && (f.link == 0 || f.owesEnd())
 	for _, m := range open {
-		if f.owes(done) && (f.link == 0 || f.owesEnd()) {
+		if endWasOwed {
 			return failFinding("a call was never completed", m.Entry)
 		}
 	}

@@ -98,15 +98,15 @@ func (l *link) awaitSecondQuestion() (message, bool) {
 // them fills one and, before half a second is over, the next.
 func (h *producerHarness) pauseUntilLateInWindow() {
 	const early, late = 300 * time.Millisecond, 800 * time.Millisecond
-	soon := time.Now().Add(early)
-	switch part := soon.Sub(soon.Truncate(time.Second)); {
-	case part < early:
-		h.pauseFor(early + early - part)
-	case part > late:
-		h.pauseFor(early + time.Second + early - part)
-	default:
-		h.pauseFor(early)
+	wait := early // in the window of the subscription
+	atEnd := time.Now().Add(wait)
+	switch ofSecond := atEnd.Sub(atEnd.Truncate(time.Second)); {
+	case ofSecond < early:
+		wait += early - ofSecond
+	case ofSecond > late: // on to the next second
+		wait += time.Second - ofSecond + early
 	}
+	h.pauseFor(wait)
 }
 
 // runShortSession has a short session run, and returns 850 ms after its first event: a producer

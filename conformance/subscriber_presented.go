@@ -133,17 +133,19 @@ func judgePresentsAny(labels ...string) func(*Recording) Finding {
 // judges as judge does.
 func judgeIfConnectedAt(label string, judge func(*Recording) Finding) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		from := -1
-		if m, ok := r.eventLabelled(label); ok && label != "" {
-			from = m.index
-		} else if a := ofTypes(r.messagesOn(0, true), "subscription.accepted"); label == "" && len(a) > 0 {
-			from = a[0].index
+		var sent message
+		var wasSent bool
+		if label != "" {
+			sent, wasSent = r.eventLabelled(label)
+		} else if accepted := ofTypes(r.messagesOn(0, true), "subscription.accepted"); len(accepted) > 0 {
+			sent, wasSent = accepted[0], true
 		}
-		if from >= 0 {
-			for _, e := range r.Entries[from:] {
-				if e.Link == 0 && (e.Note == noteLeft || strings.HasPrefix(e.Note, noteGone)) {
-					return failFinding(e.Note, r.Entries[from], e)
-				}
+		if !wasSent {
+			return judge(r)
+		}
+		for _, e := range r.Entries[sent.index:] {
+			if hasLeft := e.Note == noteLeft || strings.HasPrefix(e.Note, noteGone); hasLeft && e.Link == 0 {
+				return failFinding(e.Note, sent.Entry, e)
 			}
 		}
 		return judge(r)

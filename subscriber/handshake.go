@@ -83,8 +83,10 @@ func isRemote(err error) bool {
 }
 
 // subscribeOnce dials the way with an index in s.ways, shakes hands and verifies the agent, and
-// makes the link the current one. Questions of another subscription lapse, and renegotiations that
-// were not answered are settled with an error. Only Dial and then the reading goroutine call it.
+// makes the link the current one. Where the agent has accepted, and its terms are not those asked
+// for or it is not believed, it is told so before the link is closed. Questions of another
+// subscription lapse, and renegotiations that were not answered are settled with an error. Only
+// Dial and then the reading goroutine call it.
 func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -111,19 +113,8 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 		s.closeConn(conn)
 		return nil, err
 	}
-	s.mu.Lock()
-	if s.accepted == nil || s.accepted.SubscriptionID != accepted.SubscriptionID {
-		s.lapseQuestions() // where subscriptions have no id, no question died with it
-	}
-	s.conn, s.accepted, s.verified = conn, accepted, verified
-	s.generation++
 	resumed := goesOnAfter(requested, accepted.HonoredCapabilities)
-	if !resumed {
-		s.place = ""
-	}
-	s.settleLocked(len(s.pending),
-		errors.New("subscriber: the subscription began anew before its new terms were answered"))
-	s.mu.Unlock()
+	s.adoptLink(conn, accepted, verified, resumed)
 	if resumed {
 		s.texts.noteResumed()
 	}
@@ -132,6 +123,25 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 		st.Subscribed++
 	})
 	return conn, nil
+}
+
+// adoptLink makes a link the current one, with what was agreed and proven on it. Questions of
+// another subscription lapse, but where subscriptions have no id none does. resumed says that the
+// producer goes on after s.place, which is forgotten otherwise. It takes s.mu.
+func (s *Subscription) adoptLink(conn transports.Conn, accepted *aaep.SubscriptionAccepted, verified *Verified,
+	resumed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.accepted == nil || s.accepted.SubscriptionID != accepted.SubscriptionID {
+		s.lapseQuestions()
+	}
+	s.conn, s.accepted, s.verified = conn, accepted, verified
+	s.generation++
+	if !resumed {
+		s.place = ""
+	}
+	s.settleLocked(len(s.pending),
+		errors.New("subscriber: the subscription began anew before its new terms were answered"))
 }
 
 // requestTerms sends the request for a subscription on some terms over conn, and returns the

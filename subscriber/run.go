@@ -350,7 +350,8 @@ func (s *Subscription) readLink(conn transports.Conn) error {
 	}
 }
 
-// closedBy returns the error of a subscription.close, or nil if that is about another subscription.
+// closedBy returns the reason that a subscription.close gives as a Rejection, with ReasonUnknown
+// where it gives none; nil if it is about another subscription, which is logged.
 func (s *Subscription) closedBy(m *aaep.SubscriptionClose) error {
 	if m.SubscriptionID != s.Accepted().SubscriptionID {
 		s.cfg.Logger.Warn("message ignored", "type", m.MessageType(), "subscription_id",

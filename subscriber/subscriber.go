@@ -264,8 +264,8 @@ func (s *Subscription) Close() error {
 }
 
 // endSubscription says goodbye on the current link, for at most closeTimeout, closes it, settles
-// what waits, and keeps why the subscription is over; the first reason stays. The reading goroutine
-// calls it last, so that after it no goroutine of the subscription is left.
+// what waits, and makes err, or a reason from before, that for which the subscription is over. The
+// reading goroutine calls it last, so that after it no goroutine of the subscription is left.
 func (s *Subscription) endSubscription(conn transports.Conn, err error) {
 	s.mu.Lock()
 	if s.err == nil {

@@ -404,8 +404,9 @@ func (r *records) spokenName(key string) string {
 	return cmp.Or(toolwords.Label(strings.TrimPrefix(key, r.cfg.Prefix)), "A record")
 }
 
-// setRecord stores the new value of a record and queues a sentence about what changed. A question
-// about its old value is withdrawn, and one is queued where the new value waits for approval.
+// setRecord stores the new value of a record and queues a sentence about what changed, if anything
+// did; what the first snapshots hold is only counted. A question about its old value is withdrawn,
+// and one is queued where the new value waits for approval, for mostApprovals records at once.
 func (r *records) setRecord(key string, now any, version int64) {
 	have := r.all[key]
 	r.all[key] = &record{value: now, version: version}

@@ -463,7 +463,7 @@ func (a *Agent) explainError(err error) error {
 }
 
 // awaitLastLine waits until the process has ended, for a second at most, and returns what it
-// printed last, to be put behind an error.
+// printed last on standard error, to be put behind an error; "" for nothing.
 func (a *Agent) awaitLastLine() string {
 	if a.exited != nil {
 		select {

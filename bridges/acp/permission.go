@@ -120,8 +120,9 @@ func (t *turn) askPermission(r *request, ask permissionRequest) {
 }
 
 // beginPermission enters the tool call that a permission is about as one that was asked for, so
-// that it is not announced as running meanwhile. It returns nil if the turn is over, or if there is
-// no such call: nothing can be asked then.
+// that it is not announced as running meanwhile, and ends the text that is being told. Options that
+// cannot be chosen here are left out. It returns nil if the turn is over, or if there is no such
+// call: nothing can be asked then.
 func (t *turn) beginPermission(r *request, ask permissionRequest) *permission {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -81,17 +81,17 @@ func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, er
 		raw, data, readErr := frames.nextFrame()
 		var e event
 		if data != nil && !ended && bridge.Decode(data, &e) == nil {
-			if resumed && e.Type == "RUN_STARTED" {
+			switch {
+			case resumed && e.Type == "RUN_STARTED":
 				continue // for the web app the run goes on
-			}
-			if resumed && e.Type == "RUN_FINISHED" {
+			case resumed && e.Type == "RUN_FINISHED":
 				raw = x.asOwnRun(raw, data)
 			}
-			interrupts := e.interrupts()
-			if len(interrupts) > 0 && !x.transport.cfg.Observe {
+			interrupts, canAsk := e.interrupts(), !x.transport.cfg.Observe
+			switch {
+			case len(interrupts) > 0 && canAsk:
 				return &stop{bytes.Clone(raw), interrupts}, nil
-			}
-			if len(interrupts) > 0 {
+			case len(interrupts) > 0:
 				x.announceInterrupts(interrupts)
 			}
 			if id := e.MessageID + e.ToolCallID; id != "" && strings.HasSuffix(e.Type, "_CHUNK") {
@@ -106,16 +106,15 @@ func (x *run) passEvents(app io.Writer, body io.Reader, resumed bool) (*stop, er
 				return nil, err
 			}
 		}
-		if readErr == nil {
-			continue
+		if readErr != nil {
+			if !ended {
+				x.endRun(errBroken, "The agent broke off before its end.")
+			}
+			if readErr == io.EOF {
+				readErr = nil
+			}
+			return nil, readErr
 		}
-		if !ended {
-			x.endRun(errBroken, "The agent broke off before its end.")
-		}
-		if readErr == io.EOF {
-			return nil, nil
-		}
-		return nil, readErr
 	}
 }
 

@@ -98,8 +98,8 @@ func (b *Bridge) askAbout(ctx context.Context, s *producer.Session, n *news) {
 	}
 }
 
-// makeQuestion makes the question about news; claims are what the two records of a conflict say. It
-// says what an answer does before there is one.
+// makeQuestion makes the question about news, which says what an answer does before there is one. A
+// conflict of two records is a choice between their claims; anything else is accepted or declined.
 func (b *Bridge) makeQuestion(n *news, claims [2]string) producer.Question {
 	subject := n.summary
 	if subject == "" {

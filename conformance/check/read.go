@@ -84,7 +84,8 @@ func (j *joinedLines) flush() (wanted bool) {
 	return wanted
 }
 
-// isComplete reports whether a line is one whole JSON object.
+// isComplete reports whether a line, which is not empty, is one whole JSON object as far as its
+// brackets tell.
 func isComplete(line []byte) bool {
 	var n nesting
 	n.addText(line)

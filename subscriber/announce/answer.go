@@ -368,7 +368,8 @@ func (a *Announcer) correctList(now time.Time, ans *answer) {
 // not read row by row, their rows are held back until the table ends; see endTable.
 func (a *Announcer) addProse(now time.Time, ans *answer, text string) {
 	manner := a.p.Content.Tables
-	if ans.table.manner = manner; manner == "" || manner == Read {
+	ans.table.manner = manner
+	if isReadByRow := manner == "" || manner == Read; isReadByRow {
 		a.addPiece(now, ans, ans.table.speakRows(text), block{}, false)
 		return
 	}

@@ -271,43 +271,51 @@ func (b *block) noteFile(line string) {
 // "Diff, 2 lines added, 1 removed." id is the phrase that counts lines, such as CodeSoFar for a
 // block that goes on. It returns "" for the headers of a diff alone, so far.
 func (b block) describeBlock(language string, id phrase.ID) string {
-	say := func(id phrase.ID, n int, bare bool) string {
-		text, known := phrase.In(language, id, strconv.Itoa(n))
-		if english := language == "" || sharesVoice(language, ownLanguage); english || !known {
-			text, _ = phrase.In(ownLanguage, id, strconv.Itoa(n))
-			if !bare {
-				text = phrase.Counted(ownLanguage, id, n, "line")
-			}
-		}
-		return text
-	}
 	if b.diff && b.added+b.removed > 0 {
-		parts := []string{say(phrase.ADiff, 0, true)}
-		isNamed := b.files == 1 && b.file != ""
-		if isNamed {
-			parts = nil
-		}
-		if b.added > 0 {
-			parts = append(parts, say(phrase.LinesAdded, b.added, false))
-		}
-		if b.removed > 0 {
-			parts = append(parts, say(phrase.LinesRemoved, b.removed, b.added > 0))
-		}
-		text := strings.Join(parts, ", ") + "."
-		if isNamed {
-			text = path.Base(b.file) + ": " + text
-		}
-		return text
+		return b.describeDiff(language)
 	}
 	if b.diff && id == phrase.CodeSoFar {
 		return "" // its headers alone
 	}
-	text := say(id, b.lines, false)
+	text := sayCount(language, id, b.lines, "line")
 	if name := languageNames[b.info]; name != "" {
 		if i := strings.IndexAny(text, ",،"); i >= 0 {
 			text = name + text[i:]
 		}
 	}
+	return text
+}
+
+// describeDiff returns what is said of a diff in which lines change, as describeBlock does: of a
+// single file by its name, else as "Diff".
+func (b block) describeDiff(language string) string {
+	var counts []string
+	noun := "line" // which only the first number has
+	if b.added > 0 {
+		counts = append(counts, sayCount(language, phrase.LinesAdded, b.added, noun))
+		noun = ""
+	}
+	if b.removed > 0 {
+		counts = append(counts, sayCount(language, phrase.LinesRemoved, b.removed, noun))
+	}
+	changes := strings.Join(counts, ", ") + "."
+	if b.files == 1 && b.file != "" {
+		return path.Base(b.file) + ": " + changes
+	}
+	return sayCount(language, phrase.ADiff, 0, "") + ", " + changes
+}
+
+// sayCount returns a phrase with a number in a language, or else in English, where the noun stands
+// behind the number; "" is no noun.
+func sayCount(language string, id phrase.ID, n int, noun string) string {
+	text, known := phrase.In(language, id, strconv.Itoa(n))
+	switch {
+	case known && language != "" && !sharesVoice(language, ownLanguage):
+		return text
+	case noun != "":
+		return phrase.Counted(ownLanguage, id, n, noun)
+	}
+	text, _ = phrase.In(ownLanguage, id, strconv.Itoa(n))
 	return text
 }
 

@@ -273,7 +273,10 @@ func (r *reader) dueAt() time.Time {
 	return r.since.Add(r.readingTime())
 }
 
-// turnPage goes on to the next page, ends the text after its last one, or gives the display back.
+// turnPage goes on from what is shown: to the next page of the text, or behind its last one to the
+// end of its presentation. Where the text was taken back, nothing is to be read any more, and where
+// the person reads in an earlier one, it goes to the newest. Without a display the presentation
+// ends with ErrNoDisplay.
 func (r *reader) turnPage() {
 	t := r.textToRead()
 	switch {

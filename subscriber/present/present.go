@@ -460,33 +460,41 @@ func Pace(agreed int64, outputs ...*Presenter) (wordsPerMinute int64) {
 		return 0
 	}
 	wordsPerMinute = min(max(wordsPerMinute, slowestPace), fastestPace)
-	if agreed != 0 && wordsPerMinute*5 >= agreed*4 && wordsPerMinute*4 <= agreed*5 {
+	isNear := wordsPerMinute*5 >= agreed*4 && wordsPerMinute*4 <= agreed*5
+	if agreed != 0 && isNear {
 		return 0
 	}
 	return wordsPerMinute
 }
 
-// TakeOver has this output tell what others of the same person, which are gone, have not told, as
-// far as it left that to them (announce.ErrLanguage), and put the question that is open: of the
-// newest 200 announcements.
+// TakeOver has this output tell what was told over none of the others of the same person, which are
+// gone, as far as it left that to them (announce.ErrLanguage), and put the question that is open:
+// of the newest 200 announcements.
 func (p *Presenter) TakeOver(gone ...*Presenter) {
 	waits, told := map[string]bool{}, map[string]bool{}
 	for _, other := range gone {
-		waiting, heard := map[string]bool{}, map[string]bool{}
-		for _, r := range other.Status().Receipts {
-			switch r.Outcome {
-			case announce.Waiting, announce.Speaking:
-				waiting[r.EventID] = r.EventID != ""
-			case announce.Heard, announce.Cut:
-				heard[r.EventID] = true
-			}
-		}
+		waiting, heard := other.toldEvents()
 		maps.Copy(waits, waiting)
-		maps.DeleteFunc(heard, func(id string, _ bool) bool { return waiting[id] })
 		maps.Copy(told, heard)
 	}
 	maps.DeleteFunc(waits, func(id string, _ bool) bool { return told[id] })
 	p.Plan(func(a *announce.Announcer, now time.Time) { a.Retell(now, waits) })
+}
+
+// toldEvents returns the ids of events of which an output has still to tell some, and of those of
+// which it has told all that it had.
+func (p *Presenter) toldEvents() (waiting, heard map[string]bool) {
+	waiting, heard = map[string]bool{}, map[string]bool{}
+	for _, r := range p.Status().Receipts {
+		switch r.Outcome {
+		case announce.Waiting, announce.Speaking:
+			waiting[r.EventID] = r.EventID != ""
+		case announce.Heard, announce.Cut:
+			heard[r.EventID] = true
+		}
+	}
+	maps.DeleteFunc(heard, func(id string, _ bool) bool { return waiting[id] })
+	return waiting, heard
 }
 
 // silenceWithin is how long an output may take to end what it presents once its ctx has ended, and

@@ -85,7 +85,8 @@ type Page struct {
 }
 
 // Handler returns a handler for this page, as the function Handler does, with the endpoints and the
-// mark of a relay put into index.html. It serves GET and HEAD of the files of the page.
+// mark of a relay put into index.html. It serves the files of the page by their names, and
+// index.html without one.
 func (p Page) Handler() http.Handler {
 	files := map[string]file{}
 	entries, err := static.ReadDir("static")
@@ -108,26 +109,30 @@ func (p Page) Handler() http.Handler {
 		files[e.Name()] = newFile(path.Ext(e.Name()), body)
 	}
 	files[""] = files["index.html"]
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		f, ok := files[strings.TrimPrefix(r.URL.Path, "/")]
-		switch {
-		case !ok:
-			http.Error(w, "there is no such file", http.StatusNotFound)
-			return
-		case r.Method != http.MethodGet && r.Method != http.MethodHead:
-			h.Set("Allow", "GET, HEAD")
-			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
-			return
-		}
-		h.Set("Content-Type", f.typ)
-		h.Set("Cache-Control", "no-cache") // but with ETag
-		h.Set("ETag", f.etag)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.body))
-	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serveFile(w, r, files) })
+}
+
+// serveFile answers a request with one of the files, by its name; another name gets 404, and
+// another method than GET and HEAD 405. Every answer has the page's policy.
+func serveFile(w http.ResponseWriter, r *http.Request, files map[string]file) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	f, ok := files[strings.TrimPrefix(r.URL.Path, "/")]
+	switch {
+	case !ok:
+		http.Error(w, "there is no such file", http.StatusNotFound)
+		return
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
+		return
+	}
+	h.Set("Content-Type", f.typ)
+	h.Set("Cache-Control", "no-cache") // but with ETag
+	h.Set("ETag", f.etag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.body))
 }

@@ -130,7 +130,7 @@ func (s *auditShower) openedLines(e audit.Entry) []string {
 }
 
 // settledLines says how a question ended, and the answer that was taken, if there is one. Where the
-// agent asks in its own window what nobody answered here, it says that in place of a rejection.
+// agent asks in its own window what was not answered here, it says that in place of a rejection.
 func (s *auditShower) settledLines(e audit.Entry, question string) []string {
 	outcome := describeOutcome(e)
 	askedElsewhere := s.elsewhere[e.QuestionID]

@@ -22,9 +22,9 @@ const (
 	lost        leftOut = "lost"
 )
 
-// noteUnreadable notes that a message of the agent is left out, and queues a notice: for each
-// flood, and once for questions and once for other messages that are not valid. It is the
-// subscription's Unreadable, and never waits.
+// noteUnreadable tells the caller's Unreadable that a message of the agent is left out, and queues
+// a notice for the page: for each flood, and once for questions and once for other messages that
+// are not valid. It is the subscription's Unreadable, and never waits.
 func (v *visit) noteUnreadable(err error) {
 	if v.r.cfg.Unreadable != nil {
 		v.r.cfg.Unreadable(err)

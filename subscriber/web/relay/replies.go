@@ -23,8 +23,9 @@ type question struct {
 }
 
 // rememberQuestion keeps the question of an event, which takes size bytes, so that the page can
-// answer it, and drops those of a session that has ended. Beyond maxKeptEvents or maxKeptBytes the
-// oldest go. keepFrame calls it; it takes v.mu.
+// answer it, and drops those of a session that has ended; any other event changes nothing. Beyond
+// maxKeptEvents or maxKeptBytes the oldest go, but not the newest. keepFrame calls it; it takes
+// v.mu.
 func (v *visit) rememberQuestion(ev *aaep.Event, size int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -38,16 +39,19 @@ func (v *visit) rememberQuestion(ev *aaep.Event, size int) {
 		v.questions = append(v.questions, question{ev, p.ReplyToken, size})
 	}
 	bytes := 0
-	for i, q := range slices.Backward(v.questions) {
-		if bytes += q.size; bytes > maxKeptBytes && i < len(v.questions)-1 || len(v.questions)-i > maxKeptEvents {
-			v.questions = slices.Delete(v.questions, 0, i+1)
-			return
-		}
+	for _, q := range v.questions {
+		bytes += q.size
+	}
+	for len(v.questions) > 1 && (len(v.questions) > maxKeptEvents || bytes > maxKeptBytes) {
+		bytes -= v.questions[0].size
+		v.questions = v.questions[1:]
 	}
 }
 
-// forwardReplies passes on what the page sends, and returns why no more can be. A reply may have
-// arrived or not when that failed: a new subscription learns whether the question is still open.
+// forwardReplies passes on what the page sends, and returns why no more can be: io.EOF where the
+// page closes its subscription. An answer to a question that is not open any more is dropped:
+// events tell what came of it. A reply may have arrived or not when that failed: a new subscription
+// learns whether the question is still open.
 func (v *visit) forwardReplies(ctx context.Context) error {
 	for {
 		data, err := v.conn.Receive(ctx)
@@ -89,13 +93,14 @@ func (v *visit) findQuestion(token aaep.ReplyToken) *aaep.Event {
 	return nil
 }
 
-// renegotiateTerms asks the agent for other terms, or for more time to answer, and sends the page
-// the terms that hold then. A refusal of the agent is sent to the page and returned. forwardReplies
-// calls it.
+// renegotiateTerms asks the agent for other terms, or, where they hold that wish, only for more
+// time to answer, and sends the page the terms that hold then. A refusal of other terms is sent to
+// the page and returned; that there is no more time is neither. forwardReplies calls it.
 func (v *visit) renegotiateTerms(ctx context.Context, wanted aaep.Capabilities) error {
 	var timing extensions.Timing
 	data := wanted.Extensions[extensions.TimingVocabulary.Prefix]
-	if data != nil && jsonv2.Unmarshal(data, &timing) == nil && timing.MoreTimeFor != "" {
+	asksMoreTime := data != nil && jsonv2.Unmarshal(data, &timing) == nil && timing.MoreTimeFor != ""
+	if asksMoreTime {
 		err := v.sub.Question(v.findQuestion(timing.MoreTimeFor)).MoreTime(ctx)
 		if err != nil && !errors.Is(err, subscriber.ErrNoMoreTime) && !errors.Is(err, subscriber.ErrUnknownEvent) {
 			return err

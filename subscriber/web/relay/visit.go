@@ -57,8 +57,9 @@ func (f frame) sendTo(ctx context.Context, st transports.Stream) error {
 }
 
 // servePage serves one page from its request to its end: it subscribes to the agent with the page's
-// terms, and passes on what comes from either side. It ends with the page's link or the agent's
-// subscription, and tells the page the reason. Serve starts it as a goroutine for each page.
+// terms, and passes on what comes from either side. Where the agent cannot be reached or refuses,
+// the page gets that as a rejection. A page that has to begin anew leaves the agent's subscription
+// open for pageGrace. Serve starts it as a goroutine for each page.
 func (r *Relay) servePage(ctx context.Context, conn transports.Resumable) {
 	defer conn.Close()
 	data, err := conn.Receive(ctx)
@@ -76,13 +77,11 @@ func (r *Relay) servePage(ctx context.Context, conn transports.Resumable) {
 	cfg.Unreadable = v.noteUnreadable
 	dialing, cancel := context.WithTimeout(ctx, answerTime-time.Second)
 	defer cancel()
-	sub, err := subscriber.Dial(dialing, r.dialer, cfg)
-	if err != nil {
+	if v.sub, err = subscriber.Dial(dialing, r.dialer, cfg); err != nil {
 		r.cfg.Logger.Info("relay: the agent was not reached", "cause", err)
 		sendMessage(ctx, conn, rejectionOf(err))
 		return
 	}
-	v.sub = sub
 	r.mu.Lock()
 	r.visits[v.id] = v
 	r.mu.Unlock()
@@ -91,17 +90,31 @@ func (r *Relay) servePage(ctx context.Context, conn transports.Resumable) {
 		defer r.mu.Unlock()
 		delete(r.visits, v.id)
 	}()
-	defer sub.Close()
+	defer v.sub.Close()
 	if v.sendAccepted(ctx) != nil {
 		return
 	}
+	cause := v.forward(ctx)
+	beginsAnew := cause != io.EOF && cause != errAway
+	if beginsAnew { // until the page has, its place is kept: a question without a page would be over
+		select {
+		case <-time.After(pageGrace):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// forward passes on what comes from either side until one of them ends, tells the page why, closes
+// its link, and returns the reason: io.EOF where the page closed, errAway where it did not come
+// back, or that of the agent.
+func (v *visit) forward(ctx context.Context) (cause error) {
 	visiting, stop := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { stop(v.forwardEvents(visiting)) })
 	running.Go(func() { stop(v.forwardReplies(visiting)) })
 	running.Go(func() { stop(v.awaitResubscribed(visiting)) })
 	<-visiting.Done()
-	cause := context.Cause(visiting)
+	cause = context.Cause(visiting)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	closing := &aaep.SubscriptionClose{SubscriptionID: v.id, ReasonCode: aaep.TransportUnavailable}
@@ -109,22 +122,12 @@ func (r *Relay) servePage(ctx context.Context, conn transports.Resumable) {
 	if errors.As(cause, &rejection) {
 		closing.ReasonCode, closing.ReasonMessage = rejection.Code, rejection.Message
 	} else {
-		r.cfg.Logger.Info("relay: a page's subscription ends", "cause", cause)
+		v.r.cfg.Logger.Info("relay: a page's subscription ends", "cause", cause)
 	}
-	sendMessage(last, conn, closing)
-	conn.Close()
+	sendMessage(last, v.conn, closing)
+	v.conn.Close()
 	running.Wait()
-	if cause == io.EOF || cause == errAway {
-		return
-	}
-	// The page begins anew. Until it has, its place is kept: a question without a page would be
-	// over.
-	t := time.NewTimer(pageGrace)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	return cause
 }
 
 // rejectionOf returns the page's rejection for an error of Dial or Renegotiate: that of the agent,
@@ -160,8 +163,9 @@ type proof struct {
 	LooksLike string `json:"looks_like,omitzero"` // another agent, which it is not
 }
 
-// sendAccepted sends the page the terms that hold, and what is known of who honors them. The latter
-// goes in the member "relay", which only the page knows. v.id stands for the subscription.
+// sendAccepted sends the page the terms that hold, under v.id, and what is known of who honors
+// them. The latter goes in the member "relay", which only the page knows: whether the agent proved
+// who it is, whether it was met for the first time, and whether its name looks like another's.
 func (v *visit) sendAccepted(ctx context.Context) error {
 	accepted := v.sub.Accepted()
 	agent, identity := accepted.Producer, proof{}
@@ -280,12 +284,13 @@ func (v *visit) forwardEvents(ctx context.Context) error {
 var errMissed = errors.New("relay: the page missed more than was kept")
 
 // feedStream sends what the page has missed, then each event, until the stream is lost, which
-// returns the error of ctx. Any other error is the end of the subscription; errMissed says that
-// what the page missed is no longer kept. An event that cannot be sent is left out. forwardEvents
-// calls it.
+// returns the error of ctx, nil while ctx goes on. Any other error is the end of the subscription;
+// errMissed says that what the page missed is no longer kept. An event that cannot be sent is left
+// out, and logged. forwardEvents calls it.
 func (v *visit) feedStream(ctx context.Context, st transports.Stream) error {
-	lastSeen, _ := strconv.Atoi(st.LastEventID())
-	if first := v.last - len(v.kept); lastSeen < first || lastSeen > v.last {
+	lastSeen, _ := strconv.Atoi(st.LastEventID()) // 0 for a page that has seen none
+	lastDropped := v.last - len(v.kept)
+	if lastSeen < lastDropped || lastSeen > v.last {
 		return errMissed
 	}
 	for _, f := range v.kept {
