@@ -30,8 +30,8 @@
 // Requests to the agent are in call.go, in the two bindings of binding.go, and the objects of A2A
 // in wire.go; push.go takes push notifications, and memory.go keeps what a later run takes up. What
 // an agent records beside its tasks is followed and approved in engram.go. For the other direction,
-// server.go has the Server, served_call.go the calls, and served_task.go a task in the form its
-// client reads.
+// server.go has the Server, with how many tasks run and how many are kept after their end,
+// served_call.go the calls, and served_task.go a task in the form its client reads.
 package a2a
 
 import (

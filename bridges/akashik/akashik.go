@@ -19,7 +19,8 @@
 //
 // Following and catching up are in follow.go, links that push in push.go, and calls of the field in
 // wire.go. What is news, and its words, are in news.go, telling it in akashik.go, and the person's
-// own answer in ask.go.
+// own answer in ask.go. How many of the news of a window are told one by one, and how more are
+// summed up, is what the bridges share: a Digest of package internal/bridge.
 package akashik
 
 import (

@@ -22,7 +22,8 @@
 // notifications are the only goroutines. Begin reading at Bridge.Take.
 //
 // The words for a message, and what waits for a person, are in envelope.go; windows and sessions
-// are in wake.go, signatures in webhook.go, and a server is followed in follow.go.
+// are in wake.go, signatures in webhook.go, and a server is followed in follow.go. How many of the
+// messages of a window are told one by one is said by a Digest of package internal/bridge.
 package wake
 
 import (

@@ -2,10 +2,11 @@
 // are safe to tell, the memory of what was told before, and the reading of streams over HTTP. It
 // never decides what is told of a peer.
 //
-// Words are made of a peer's text in text.go and of what is counted in digest.go, how long news is
-// gathered is in window.go, and what was told before is kept in seen.go and state.go. Lines of
-// JSON-RPC are checked in lines.go, MCP is spoken in mcp.go, streams are read in stream.go, and
-// JSON Patch is applied in patch.go.
+// Words are made of a peer's text in text.go. Of news that was gathered, digest.go says how many
+// are told one by one, and in which words more are summed up; how long it is gathered is in
+// window.go, and what was told before is kept in seen.go and state.go. Lines of JSON-RPC are
+// checked in lines.go, MCP is spoken in mcp.go, streams are read in stream.go, and JSON Patch is
+// applied in patch.go.
 package bridge
 
 import (

@@ -10,12 +10,12 @@
 //	                                                                     // and anything with a http.Client
 //	transfer = llm.Guard(tap, "transfer", describe, transfer)            // asks before it runs
 //
-// Which request belongs to which session is decided in tap.go, and what a turn tells in turn.go.
-// Each provider's format has a file: chat.go, responses.go, messages.go, gemini.go and ollama.go,
-// with what they share in answer.go. An answer is read as it passes in answer_body.go,
-// event_splitter.go and gzip.go; reasoning.go leaves out what the model thinks, script.go finds the
-// language, and guard.go asks before a tool runs. The proxy is in proxy.go, and which of its
-// requests are not told in background.go.
+// Which request belongs to which session is decided in tap.go; what a turn tells, and how long it
+// waits for a request to come again, in turn.go. Each provider's format has a file: chat.go,
+// responses.go, messages.go, gemini.go and ollama.go, with what they share in answer.go. An answer
+// is read as it passes in answer_body.go, event_splitter.go and gzip.go; reasoning.go leaves out
+// what the model thinks, script.go finds the language, and guard.go asks before a tool runs. The
+// proxy is in proxy.go, and which of its requests are not told in background.go.
 //
 // # Sessions
 //
