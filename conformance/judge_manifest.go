@@ -172,17 +172,25 @@ func judgeClaims(r *Recording, m object, e Entry) Finding {
 			return failFinding("the manifest does not name Level "+level+", which was honored", e, a.Entry)
 		}
 	}
+	return judgeMet(r, m, e)
+}
+
+// judgeMet judges that the manifest m, of the entry e, names the types of events and the languages
+// that came in the earlier scenario runs.
+func judgeMet(r *Recording, m object, e Entry) Finding {
 	types, languages := object{"include": m["event_types_emitted"]}, stringList(m["languages_supported"])
 	met := 0
 	for what := range r.before {
-		if typ, ok := strings.CutPrefix(what, "type "); ok {
-			if met++; !passesFilters(types, typ) {
-				return failFinding("events of the type "+quoteText(typ)+" came, and the manifest does not name it", e)
+		kind, value, _ := strings.Cut(what, " ")
+		switch kind {
+		case "type":
+			if met++; !passesFilters(types, value) {
+				return failFinding("events of the type "+quoteText(value)+" came, and the manifest does not name it", e)
 			}
-		}
-		if tag, ok := strings.CutPrefix(what, "language "); ok &&
-			!slices.ContainsFunc(languages, func(l string) bool { return strings.EqualFold(l, tag) }) {
-			return failFinding("events came in the language "+quoteText(tag)+", and the manifest does not name it", e)
+		case "language":
+			if !slices.ContainsFunc(languages, func(l string) bool { return strings.EqualFold(l, value) }) {
+				return failFinding("events came in the language "+quoteText(value)+", and the manifest does not name it", e)
+			}
 		}
 	}
 	return passFinding(fmt.Sprintf("it names what was met, %s among it", pluralOf(met, "event type")), e)

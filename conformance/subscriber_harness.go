@@ -80,22 +80,7 @@ func (run SubscriberRun) performScenario(ctx context.Context, p subscriberScenar
 	reporting := t.withReporter(h.ctx, 0, run.Level)
 	h.running.Go(func() { h.acceptConnections(reporting, run.Listener) })
 	target, kill := context.WithCancel(ctx)
-	go func() {
-		defer close(h.over)
-		if err := run.Subscriber.Run(target, h.hook); target.Err() == nil {
-			why := noError
-			if err != nil {
-				why = err.Error()
-			}
-			t.mu.Lock()
-			if len(t.rec.Entries) == 0 && err != nil {
-				t.rec.DriverErr = err
-			}
-			t.mu.Unlock()
-			h.gone.Store(true)
-			t.addEntry(Entry{Note: noteGone + why})
-		}
-	}()
+	go h.runTarget(target, run.Subscriber)
 	if !p.hook || mute == "" {
 		p.perform(h)
 	} else {
@@ -111,6 +96,28 @@ func (run SubscriberRun) performScenario(ctx context.Context, p subscriberScenar
 	h.stop()
 	h.running.Wait()
 	return t.snapshot()
+}
+
+// runTarget runs the target until ctx is done, and records that, and why, it ended before. Where it
+// ended with an error before anything else came, it could not be started. It closes h.over at its
+// end, and is a goroutine of its own.
+func (h *subscriberHarness) runTarget(ctx context.Context, target Subscriber) {
+	defer close(h.over)
+	err := target.Run(ctx, h.hook)
+	if ctx.Err() != nil {
+		return
+	}
+	why := noError
+	if err != nil {
+		why = err.Error()
+	}
+	h.recorder.mu.Lock()
+	if len(h.recorder.rec.Entries) == 0 && err != nil {
+		h.recorder.rec.DriverErr = err
+	}
+	h.recorder.mu.Unlock()
+	h.gone.Store(true)
+	h.recorder.addEntry(Entry{Note: noteGone + why})
 }
 
 // closeConnections accepts and closes the connections that the target of the scenario run before

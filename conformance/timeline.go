@@ -70,17 +70,7 @@ func (p runSummary) drawTimeline() timeline {
 	for _, m := range p.Marks {
 		s := shape{Tip: fmt.Sprintf("%.3f s: %s", m.Seconds, m.Type)}
 		laneOf := (m.Link + lanes) % lanes // hookLink is -1, and its lane the last
-		at, y := x(m.Seconds), float64(t.Lanes[laneOf].Y)
-		switch {
-		case m.Sent && !m.Session: // a triangle that points up, to the target
-			s.Class, s.Path = "sent", fmt.Sprintf("M%.1f %.1fl5 9h-10z", at, y+3)
-		case m.Critical: // a diamond
-			s.Class, s.Path = "critical", fmt.Sprintf("M%.1f %.1fl7 7l-7 7l-7 -7z", at, y-11)
-		case m.Session: // a bar
-			s.Class, s.Path = "event", fmt.Sprintf("M%.1f %.1fh3v10h-3z", at-1.5, y-9)
-		default: // a ring
-			s.Class, s.Path = "answer", fmt.Sprintf("M%.1f %.1fa4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", at-4, y-5)
-		}
+		s.Class, s.Path = m.drawMark(x(m.Seconds), float64(t.Lanes[laneOf].Y))
 		t.Shapes = append(t.Shapes, s)
 	}
 	y := 20 + lanes*laneHeight
@@ -97,6 +87,21 @@ func (p runSummary) drawTimeline() timeline {
 	}
 	t.Height = y + 8
 	return t
+}
+
+// drawMark returns the class and the path of the shape of a mark, at a place in a lane: a triangle
+// that points up, to the target, for what the suite sent, a diamond for what is critical, a bar for
+// another event, and a ring for an answer.
+func (m mark) drawMark(x, lane float64) (class, path string) {
+	switch {
+	case m.Sent && !m.Session:
+		return "sent", fmt.Sprintf("M%.1f %.1fl5 9h-10z", x, lane+3)
+	case m.Critical:
+		return "critical", fmt.Sprintf("M%.1f %.1fl7 7l-7 7l-7 -7z", x, lane-11)
+	case m.Session:
+		return "event", fmt.Sprintf("M%.1f %.1fh3v10h-3z", x-1.5, lane-9)
+	}
+	return "answer", fmt.Sprintf("M%.1f %.1fa4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", x-4, lane-5)
 }
 
 // drawChart draws, over time, how many events came within the second before. times are when the

@@ -117,24 +117,13 @@ func fetchURL(ctx context.Context, u *url.URL, conf *tls.Config,
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 
-	if conf == nil {
-		conf = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	transport := &http.Transport{TLSClientConfig: conf, DialContext: (&net.Dialer{Control: control}).DialContext,
-		DisableCompression: true, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true}
-	if control == nil && !httpguard.LoopbackName(u.Hostname()) {
-		transport.Proxy = http.ProxyFromEnvironment
-	}
-	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}
-
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Accept", strings.Join(types, ", "))
-	resp, err := client.Do(req)
+	usesProxy := control == nil && !httpguard.LoopbackName(u.Hostname())
+	resp, err := newFetchClient(conf, control, usesProxy).Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
@@ -159,6 +148,23 @@ func fetchURL(ctx context.Context, u *url.URL, conf *tls.Config,
 		return nil, fmt.Errorf("manifest: %s has more than %d bytes", u.Redacted(), MaxSize)
 	}
 	return bytes.TrimSpace(data), nil // a file in which a JWS is kept ends its line
+}
+
+// newFetchClient returns the client of fetchURL, which keeps no connection. conf may be nil, and
+// control is as for fetchURL.
+func newFetchClient(conf *tls.Config, control func(network, address string, c syscall.RawConn) error,
+	usesProxy bool) *http.Client {
+	if conf == nil {
+		conf = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	transport := &http.Transport{TLSClientConfig: conf, DialContext: (&net.Dialer{Control: control}).DialContext,
+		DisableCompression: true, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true}
+	if usesProxy {
+		transport.Proxy = http.ProxyFromEnvironment
+	}
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 }
 
 // specialRanges are the ranges of addresses that are not the public internet, or lead through a

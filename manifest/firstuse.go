@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep/internal/credentials"
+	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
 // FirstUse is a file that remembers which key each agent signed with when it was first met, and at
@@ -276,17 +275,5 @@ func (f *FirstUse) writeFile(agents []knownAgent) (err error) {
 	if len(text) >= credentials.MaxFile { // or it could not be read any more
 		return errors.New("there is no room for another; take those that are gone out of the file")
 	}
-	temp, err := os.CreateTemp(filepath.Dir(f.path), ".aaep-met-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(append(text, '\n'))
-	if err == nil {
-		err = temp.Sync()
-	}
-	if err = errors.Join(err, temp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), f.path)
+	return lockfile.WriteWhole(f.path, append(text, '\n'), 0o600)
 }

@@ -38,16 +38,12 @@ func (q *Question) MoreTime(ctx context.Context) error {
 			return err
 		}
 	}
-	declare := func(t extensions.Timing) (aaep.Capabilities, error) {
-		data, err := jsonv2.Marshal(t)
-		return aaep.Capabilities{Extensions: map[string]json.RawMessage{extensions.TimingVocabulary.Prefix: data}}, err
-	}
-	lasting, err := declare(timing)
+	lasting, err := declareTiming(timing)
 	if err != nil {
 		return err
 	}
 	timing.MoreTimeFor = token
-	change, err := declare(timing)
+	change, err := declareTiming(timing)
 	if err != nil {
 		return err
 	}
@@ -57,12 +53,19 @@ func (q *Question) MoreTime(ctx context.Context) error {
 		return err
 	}
 	var honored extensions.Timing
-	if data := accepted.HonoredCapabilities.Extensions[extensions.TimingVocabulary.Prefix]; data == nil ||
-		extensions.TimingVocabulary.Read(data, &honored) != nil || honored.MoreTimeFor != token {
+	data := accepted.HonoredCapabilities.Extensions[extensions.TimingVocabulary.Prefix]
+	isGranted := data != nil && extensions.TimingVocabulary.Read(data, &honored) == nil && honored.MoreTimeFor == token
+	if !isGranted {
 		return ErrNoMoreTime
 	}
 	s.mu.Lock()
 	pending.time.grants++
 	s.mu.Unlock()
 	return nil
+}
+
+// declareTiming returns terms that have the timing extension and nothing else.
+func declareTiming(t extensions.Timing) (aaep.Capabilities, error) {
+	data, err := jsonv2.Marshal(t)
+	return aaep.Capabilities{Extensions: map[string]json.RawMessage{extensions.TimingVocabulary.Prefix: data}}, err
 }

@@ -13,7 +13,8 @@ import (
 const maxFilters = 1024
 
 // checkAccepted refuses, with an *aaep.Rejection, an answer that promises what was not asked for
-// (§5.4.4), or is in another version. A producer that gets this wrong would get more wrong later.
+// (§5.4.4), or is in another version. What the request leaves open, by a zero rate or a list that
+// is nil, may be honored in any way, but replies and extensions only where they were named.
 // requestTerms calls it for a new subscription, matchRenegotiation for a change.
 func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted) error {
 	refuse := func(format string, args ...any) error {
@@ -29,8 +30,9 @@ func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted
 	if n := requested.MaxEventsPerSecond; n > 0 && honored.MaxEventsPerSecond > n {
 		return refuse("honors %d events per second; %d were asked for", honored.MaxEventsPerSecond, n)
 	}
-	if isTrue(honored.SupportsConfirmationReply) && !isTrue(requested.SupportsConfirmationReply) ||
-		isTrue(honored.SupportsClarificationReply) && !isTrue(requested.SupportsClarificationReply) {
+	addsConfirmations := isTrue(honored.SupportsConfirmationReply) && !isTrue(requested.SupportsConfirmationReply)
+	addsClarifications := isTrue(honored.SupportsClarificationReply) && !isTrue(requested.SupportsClarificationReply)
+	if addsConfirmations || addsClarifications {
 		return refuse("honors replies that were not offered")
 	}
 	for _, b := range honored.CoalesceBoundaries {

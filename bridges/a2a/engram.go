@@ -340,9 +340,10 @@ func eventsIn(parts []part) iter.Seq[*engramEvent] {
 }
 
 // applyEvent applies an event, once and in the order of its versions; one that is outside
-// Config.Prefix is left out. A change that does not fit what is known has the record read anew.
-// Beyond maxRecords records, new ones are left out, and that is said once. A sequence that goes
-// back shows that each key has its own, so that no later subscription can go on after one of them.
+// Config.Prefix, or older than what is known, is left out. A change that does not fit what is known
+// has the record read anew. Beyond maxRecords records, new ones are left out, and that is said
+// once. A sequence that goes back shows that each key has its own, so that no later subscription
+// can go on after one of them.
 func (r *records) applyEvent(ctx context.Context, e *engramEvent) {
 	key := e.Key.Key
 	if !strings.HasPrefix(key, r.cfg.Prefix) || e.Version < 0 {

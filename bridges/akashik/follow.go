@@ -251,9 +251,9 @@ func (b *Bridge) subscribe(ctx context.Context, w terms) (address string, pushes
 		Stream string `json:"stream_url"`
 	}
 	err = b.f.callOperation(ctx, "SUBSCRIBE", "", map[string]any{"action": "subscribe", "subscription": w}, &answer)
-	var status *statusError
+	var status *bridge.StatusError
 	withoutMethod := []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}
-	hasNoMethod := errors.As(err, &status) && slices.Contains(withoutMethod, status.code)
+	hasNoMethod := errors.As(err, &status) && slices.Contains(withoutMethod, status.Code)
 	if hasNoMethod || codeOf(err) == codeUnsupported {
 		return "", false, nil
 	}

@@ -31,7 +31,7 @@ type link struct {
 var errEnded = errors.New("the field ended the link on which it pushes")
 
 // openLink opens a link at an address of the field, a WebSocket or a stream of events, with the
-// token. A status other than the one that opens it is a *statusError.
+// token. A status other than the one that opens it is a *bridge.StatusError.
 func (f *field) openLink(ctx context.Context, pushURL *url.URL) (*link, error) {
 	if strings.HasPrefix(pushURL.Scheme, "ws") {
 		d := websocket.Dialer{HandshakeTimeout: callTime, Proxy: http.ProxyFromEnvironment}
@@ -41,7 +41,7 @@ func (f *field) openLink(ctx context.Context, pushURL *url.URL) (*link, error) {
 		socket, answer, err := d.DialContext(ctx, pushURL.String(), f.addToken(http.Header{}))
 		if err != nil {
 			if answer != nil {
-				return nil, &statusError{answer.StatusCode, answer.Status}
+				return nil, bridge.NewStatusError(answer, "field")
 			}
 			return nil, fmt.Errorf("the field pushes nothing: %w", bridge.WithoutAddress(err))
 		}
@@ -60,7 +60,7 @@ func (f *field) openLink(ctx context.Context, pushURL *url.URL) (*link, error) {
 	}
 	if answer.StatusCode != http.StatusOK {
 		answer.Body.Close()
-		return nil, &statusError{answer.StatusCode, answer.Status}
+		return nil, bridge.NewStatusError(answer, "field")
 	}
 	return &link{stream: answer.Body}, nil
 }

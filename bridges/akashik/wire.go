@@ -75,21 +75,6 @@ func codeOf(err error) string {
 	return ""
 }
 
-// A statusError is an answer of HTTP that is none of the protocol.
-type statusError struct {
-	code int
-	text string
-}
-
-// Error returns the status that the field answered with and, for one that refuses the token, what
-// to do.
-func (e *statusError) Error() string {
-	if e.code == http.StatusUnauthorized || e.code == http.StatusForbidden {
-		return "the field answers " + e.text + ": give it a token that it knows"
-	}
-	return "the field answers " + e.text
-}
-
 // A field is the client of one. All its methods may be called at once.
 type field struct {
 	url, token, agent string
@@ -146,7 +131,8 @@ func callTool(ctx context.Context, tools *bridge.MCPClient, message envelope) (a
 }
 
 // postOperation sends an operation to the field over HTTP, and returns its answer or a *fieldError.
-// An answer of more than mostAnswer bytes is an error, and so is another status, a *statusError.
+// An answer of more than mostAnswer bytes is an error, and so is another status, a
+// *bridge.StatusError.
 func (f *field) postOperation(ctx context.Context, message envelope) (jsontext.Value, error) {
 	body, err := json.Marshal(message)
 	if err != nil {
@@ -176,7 +162,7 @@ func (f *field) postOperation(ctx context.Context, message envelope) (jsontext.V
 		if bridge.Decode(text, &e) == nil && e.Code != "" {
 			return nil, &e
 		}
-		return nil, &statusError{answer.StatusCode, answer.Status}
+		return nil, bridge.NewStatusError(answer, "field")
 	}
 	return text, nil
 }

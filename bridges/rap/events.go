@@ -226,7 +226,8 @@ func (e *Events) serveInvocation(w http.ResponseWriter, r *http.Request) {
 }
 
 // runTool runs a tool of this server and returns its result; an empty text means that the call
-// repeats an earlier one. subscription says that events follow.
+// repeats an earlier subscription. subscription says that events follow. A tool that there is not
+// is an error.
 func (e *Events) runTool(in *invocation) (text string, subscription bool, err error) {
 	var args struct {
 		SessionID   string   `json:"session_id"`
@@ -247,10 +248,10 @@ func (e *Events) runTool(in *invocation) (text string, subscription bool, err er
 		if args.TTLSeconds > 0 {
 			f.Until = time.Now().Add(time.Duration(args.TTLSeconds) * time.Second)
 		}
-		if err := e.keepFollower(f); err != nil {
-			if errors.Is(err, errSubscribed) {
-				return "", false, nil
-			}
+		switch err := e.keepFollower(f); {
+		case errors.Is(err, errSubscribed):
+			return "", false, nil
+		case err != nil:
 			return "", false, err
 		}
 		return "Subscribed to the events of the agent and its user. Subscription ID: " + in.ID, true, nil

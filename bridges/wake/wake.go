@@ -167,29 +167,7 @@ func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 	if b.closed {
 		return false, producer.ErrClosed
 	}
-	now := time.Now()
-	var untold []*envelope
-	inBatch := map[string]bool{}
-	for _, e := range all {
-		if b.cfg.Identity != "" && e.Identity != b.cfg.Identity {
-			err = ErrUnknown
-			continue
-		}
-		names := e.knownNames()
-		repeated := func(name []string) bool {
-			return inBatch[strings.Join(name, "\x00")] || b.seen.Told(now, e.sent, name...)
-		}
-		if slices.ContainsFunc(names, repeated) {
-			continue
-		}
-		if e.sent.After(now.Add(clockSkew)) || e.sent.Before(now.Add(-clockSkew)) {
-			b.cfg.Logger.Warn("wake: the sender's clock is off, or the message is late", "sent", e.sent)
-		}
-		for _, name := range names {
-			inBatch[strings.Join(name, "\x00")] = true
-		}
-		untold = append(untold, e)
-	}
+	untold, err := b.findUntold(all, time.Now())
 	if len(untold) == 0 {
 		return false, err
 	}
@@ -205,6 +183,33 @@ func (b *Bridge) takeAll(all []*envelope) (fresh bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// findUntold returns those of all that were not announced, nor come twice in all. Those for another
+// identity are left out, which is ErrUnknown. The caller holds b.mu.
+func (b *Bridge) findUntold(all []*envelope, now time.Time) (untold []*envelope, err error) {
+	inAll := map[string]bool{}
+	for _, e := range all {
+		if b.cfg.Identity != "" && e.Identity != b.cfg.Identity {
+			err = ErrUnknown
+			continue
+		}
+		names := e.knownNames()
+		repeated := func(name []string) bool {
+			return inAll[strings.Join(name, "\x00")] || b.seen.Told(now, e.sent, name...)
+		}
+		if slices.ContainsFunc(names, repeated) {
+			continue
+		}
+		if e.sent.After(now.Add(clockSkew)) || e.sent.Before(now.Add(-clockSkew)) {
+			b.cfg.Logger.Warn("wake: the sender's clock is off, or the message is late", "sent", e.sent)
+		}
+		for _, name := range names {
+			inAll[strings.Join(name, "\x00")] = true
+		}
+		untold = append(untold, e)
+	}
+	return untold, err
 }
 
 // announceWakes gathers wakes, and announces them now, or when the window ends; tasks that wait for

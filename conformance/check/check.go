@@ -216,8 +216,7 @@ func (c *Checker) checkOrder(line int, ev *aaep.Event) []Finding {
 	s := c.sessions[ev.SessionID]
 	if s == nil {
 		if len(c.sessions) >= maxOpen {
-			return []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Note: true,
-				Violation: aaep.Violation{Problem: "too many sessions are under way; the order of this one is not judged"}}}
+			return []Finding{noteOf(line, ev, "", "too many sessions are under way; the order of this one is not judged")}
 		}
 		if c.sessions == nil {
 			c.sessions = map[string]*session{}
@@ -225,9 +224,7 @@ func (c *Checker) checkOrder(line int, ev *aaep.Event) []Finding {
 		s = &session{line: line, partial: ev.Type() != aaep.TypeSessionStarted, parts: map[string]*lifecycle.Session{}}
 		c.sessions[ev.SessionID] = s
 		if s.partial {
-			return []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Note: true,
-				Violation: aaep.Violation{
-					Requirement: "EVT-003", Problem: "its session does not begin here; the order of the session is not judged"}}}
+			return []Finding{noteOf(line, ev, "EVT-003", "its session does not begin here; the order of the session is not judged")}
 		}
 	}
 	if s.partial {
@@ -242,8 +239,8 @@ func (c *Checker) checkOrder(line int, ev *aaep.Event) []Finding {
 	s.ids.addBounded(ev.EventID, maxIDs)
 	mine := s.producerSession(ev)
 	if mine == nil {
-		return append(found, Finding{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Note: true,
-			Violation: aaep.Violation{Problem: "the session has too many producers; the order of this one's events is not judged"}})
+		return append(found,
+			noteOf(line, ev, "", "the session has too many producers; the order of this one's events is not judged"))
 	}
 	mine.Infer(ev) // replies are seldom written down
 	found = append(found, findingsOf(line, string(ev.Type()), ev.SessionID, mine.Judge(ev))...)
@@ -256,6 +253,12 @@ func (c *Checker) checkOrder(line int, ev *aaep.Event) []Finding {
 		c.endSession(ev.SessionID)
 	}
 	return found
+}
+
+// noteOf returns a note on an event, which is no violation; requirement may be "".
+func noteOf(line int, ev *aaep.Event, requirement, problem string) Finding {
+	return Finding{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Note: true,
+		Violation: aaep.Violation{Requirement: requirement, Problem: problem}}
 }
 
 // producerSession returns the machine of the event's producer in a session, which it makes if there

@@ -284,7 +284,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "manifest",
-		arrows: []string{".", "schemas", "internal/credentials", "internal/errkind", "internal/httpguard", "internal/lookalike", "internal/nesting"},
+		arrows: []string{".", "schemas", "internal/credentials", "internal/errkind", "internal/httpguard", "internal/lockfile", "internal/lookalike", "internal/nesting"},
 		others: []string{"github.com/go-jose/go-jose/v4", "github.com/go-json-experiment/json"},
 		why:    "what a producer says of itself is read by those who know no producer, and before there is a link",
 	},

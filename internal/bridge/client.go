@@ -27,3 +27,24 @@ func WithoutAddress(err error) error {
 	}
 	return err
 }
+
+// A StatusError is an answer of HTTP that is none of the protocol.
+type StatusError struct {
+	Code       int
+	peer, text string
+}
+
+// NewStatusError returns the error of an answer of peer, which its text names.
+func NewStatusError(answer *http.Response, peer string) *StatusError {
+	return &StatusError{answer.StatusCode, peer, answer.Status}
+}
+
+// Error returns the status that the peer answered with and, for one that refuses the token, what to
+// do.
+func (e *StatusError) Error() string {
+	text := "the " + e.peer + " answers " + e.text
+	if e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden {
+		text += ": give it a token that it knows"
+	}
+	return text
+}

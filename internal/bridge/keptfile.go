@@ -36,7 +36,7 @@ func OpenKept(name string) (file *os.File, content []byte, err error) {
 // was there before or what is to be there, and never less: it stands in a file beside it meanwhile.
 func ReplaceContent(file *os.File, content []byte) error {
 	temporary := file.Name() + besideSuffix
-	if err := writeWhole(temporary, content); err != nil {
+	if err := lockfile.WriteWhole(temporary, content, 0o600); err != nil {
 		return err
 	}
 	if err := file.Truncate(0); err != nil {
@@ -49,20 +49,4 @@ func ReplaceContent(file *os.File, content []byte) error {
 		return err
 	}
 	return os.Remove(temporary)
-}
-
-// writeWhole writes a file that only its owner can read, in one step: under its name there is all
-// of the old content or all of the new.
-func writeWhole(name string, content []byte) error {
-	part := name + ".part"
-	file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(part, name)
 }

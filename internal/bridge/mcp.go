@@ -189,8 +189,8 @@ func (c *MCPClient) callMethod(ctx context.Context, method string, params any) (
 // without such a stream answers 405: then Listen waits for ctx.
 func (c *MCPClient) Listen(ctx context.Context, take func([]byte)) error {
 	answer, err := c.sendRequest(ctx, http.MethodGet, nil)
-	var status *statusError
-	if errors.As(err, &status) && status.code == http.StatusMethodNotAllowed {
+	var status *StatusError
+	if errors.As(err, &status) && status.Code == http.StatusMethodNotAllowed {
 		<-ctx.Done()
 		return ctx.Err()
 	}
@@ -211,22 +211,7 @@ func (c *MCPClient) postMessage(ctx context.Context, message any) (*http.Respons
 	return c.sendRequest(ctx, http.MethodPost, body)
 }
 
-// A statusError is an answer of HTTP that is none of the protocol.
-type statusError struct {
-	code int
-	text string
-}
-
-// Error returns the status that the server answered with and, for one that refuses the token, what
-// to do.
-func (e *statusError) Error() string {
-	if e.code == http.StatusUnauthorized || e.code == http.StatusForbidden {
-		return "the server answers " + e.text + ": give it a token that it knows"
-	}
-	return "the server answers " + e.text
-}
-
-// sendRequest makes a request in the session. An answer of 300 and above is a statusError. body is
+// sendRequest makes a request in the session. An answer of 300 and above is a StatusError. body is
 // nil for a request without one. The caller closes the body of the answer.
 func (c *MCPClient) sendRequest(ctx context.Context, method string, body []byte) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.server.URL, bytes.NewReader(body))
@@ -254,7 +239,7 @@ func (c *MCPClient) sendRequest(ctx context.Context, method string, body []byte)
 	}
 	if answer.StatusCode >= 300 {
 		answer.Body.Close()
-		return nil, &statusError{answer.StatusCode, answer.Status}
+		return nil, NewStatusError(answer, "server")
 	}
 	return answer, nil
 }

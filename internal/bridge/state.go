@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
 // PlacesFile returns the name of the file that keeps how far news were told, beside the file seen
@@ -26,7 +28,7 @@ func WriteState(name string, state any) error {
 	if err != nil {
 		return err
 	}
-	return writeWhole(name, text)
+	return lockfile.WriteWhole(name, text, 0o600)
 }
 
 // ReadState reads into state, a pointer, what WriteState wrote. A file that is not there, or no

@@ -46,8 +46,9 @@ type sessionFilter struct {
 // filterEvent takes the announcement of an event, nil where it has none, and returns which
 // announcements are to be queued now, in order, and which are duplicates and are dropped. A change
 // of state is held back, by up to moment, until takeDue returns it or another event makes it
-// needless. It tells the filter too what is open, so that a state that a call, an output or a
-// question implies is dropped. Beyond maxAgents sessions it forgets one.
+// needless, unless it is told whole or tells an outcome. It records too what is open, so that a
+// state that a call, an output or a question implies is dropped. Beyond maxAgents sessions it
+// forgets one.
 func (g *duplicateFilter) filterEvent(now time.Time, source string, ev *aaep.Event, it *item) (tell, dropped []*item) {
 	s, dropped := g.openSession(sessionOf(source, ev))
 	isWhole, self := isToldWhole(ev), []*item{it}

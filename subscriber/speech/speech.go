@@ -96,23 +96,7 @@ func Open(ctx context.Context, o Options) (*Output, error) {
 // introduce sends our name and the person's options over a new link, and asks the server for our
 // client id and its voices. It fails where the server has no synthesizer that works.
 func (o *Output) introduce(ctx context.Context, options Options) error {
-	commands := []string{
-		"SET SELF CLIENT_NAME " + userName() + ":aaep:main", // first, and once
-		"SET SELF NOTIFICATION ALL on",
-	}
-	if options.WordsPerMinute != 0 {
-		commands = append(commands, fmt.Sprint("SET SELF RATE ", rateFor(options.WordsPerMinute)))
-	}
-	if options.Voice != "" {
-		commands = append(commands, "SET SELF VOICE_TYPE "+commandWord(options.Voice))
-	}
-	if options.Pitch != 0 {
-		commands = append(commands, fmt.Sprint("SET SELF PITCH ", options.Pitch))
-	}
-	if options.Volume != 0 {
-		commands = append(commands, fmt.Sprint("SET SELF VOLUME ", options.Volume))
-	}
-	for _, c := range commands {
+	for _, c := range setupCommands(options) {
 		if _, err := o.link.sendChecked(ctx, c); err != nil {
 			return err
 		}
@@ -147,6 +131,25 @@ func (o *Output) introduce(ctx context.Context, options Options) error {
 	}
 	o.voices = newVoices(home, voices.data) // no data if the synthesizer cannot tell
 	return nil
+}
+
+// setupCommands returns the commands that a new link begins with: our name, which has to come first
+// and once, and the options that are set.
+func setupCommands(options Options) []string {
+	commands := []string{"SET SELF CLIENT_NAME " + userName() + ":aaep:main", "SET SELF NOTIFICATION ALL on"}
+	if options.WordsPerMinute != 0 {
+		commands = append(commands, fmt.Sprint("SET SELF RATE ", rateFor(options.WordsPerMinute)))
+	}
+	if options.Voice != "" {
+		commands = append(commands, "SET SELF VOICE_TYPE "+commandWord(options.Voice))
+	}
+	if options.Pitch != 0 {
+		commands = append(commands, fmt.Sprint("SET SELF PITCH ", options.Pitch))
+	}
+	if options.Volume != 0 {
+		commands = append(commands, fmt.Sprint("SET SELF VOLUME ", options.Volume))
+	}
+	return commands
 }
 
 // Speaks reports whether there is a voice for texts in a language. The server itself says yes to

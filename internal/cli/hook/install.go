@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
 // An installable is an agent in whose settings hooks are written.
@@ -436,7 +438,7 @@ func (c Change) Apply() error {
 	backup := c.Path + backupEnding
 	keepsBackup := c.install && c.before != nil
 	if keepsBackup {
-		err = writeWhole(backup, c.before, c.mode)
+		err = lockfile.WriteWhole(backup, c.before, c.mode)
 	}
 	switch {
 	case err != nil:
@@ -444,7 +446,7 @@ func (c Change) Apply() error {
 	case c.New == nil:
 		err = os.Remove(c.Path)
 	default:
-		err = writeWhole(c.Path, c.New, c.mode)
+		err = lockfile.WriteWhole(c.Path, c.New, c.mode)
 	}
 	if err == nil && !keepsBackup {
 		if err = os.Remove(backup); errors.Is(err, fs.ErrNotExist) {
@@ -452,22 +454,6 @@ func (c Change) Apply() error {
 		}
 	}
 	return err
-}
-
-// writeWhole replaces a file by way of another one in its folder, so that the file is whole, old or
-// new, whatever happens.
-func writeWhole(path string, data []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".aaep-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // Unit returns the text of a unit of systemd for the user, which runs the server for good. "aaep
