@@ -112,9 +112,9 @@ var accessCases = []Case{
 		Rule:  "when the line of the only one who was asked breaks, the default applies, in time, and the session goes on", Judge: judgeDeparted("whose line broke")},
 }
 
-// judgeUnauthenticated judges what came on a link to one who has no credentials, or made them up:
-// any event, an acceptance, another reason than missing credentials, and no answer at all fail. A
-// link that did not come to be passes.
+// judgeUnauthenticated judges what came on a link to one who has no credentials, or made them up.
+// It passes where no link came to be, or the request was refused or rejected for want of
+// credentials or rights; any event, an acceptance, another reason, and no answer at all fail.
 func judgeUnauthenticated(r *Recording, link int) Finding {
 	if list := r.eventsOn(link); len(list) > 0 {
 		return failFinding(shortName(list[0])+" came to a subscriber without good credentials", list[0].Entry)

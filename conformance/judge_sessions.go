@@ -287,21 +287,32 @@ func judgePairs(f follower) Finding {
 }
 
 // eachCall makes a judge of a recording of a judge of each call that was completed, with its two
-// events, to any subscriber. Without such a call it is inconclusive.
+// events, to any subscriber. The first failure decides, else the last finding; without such a call
+// it is inconclusive.
 func eachCall(judge func(f follower, began, over message) Finding) func(*Recording) Finding {
 	return mustCome(eachSession(func(f follower) Finding {
 		last := nothingToJudge("no call was completed")
 		list := ofTypes(f.list, invoked, done)
 		for i, over := range list {
-			for _, began := range list[:i] {
-				if over.compactType() == done && began.compactType() == invoked &&
-					began.stringMember("tool_call_id") == over.stringMember("tool_call_id") {
-					if last = judge(f, began, over); last.Verdict == Fail {
-						return last
-					}
+			if over.compactType() != done {
+				continue
+			}
+			for _, began := range invocationsOf(over.stringMember("tool_call_id"), list[:i]) {
+				if last = judge(f, began, over); last.Verdict == Fail {
+					return last
 				}
 			}
 		}
 		return last
 	}))
+}
+
+// invocationsOf returns the tool.invoked with this tool_call_id among some events; "" is an id too.
+func invocationsOf(id string, list []message) (found []message) {
+	for _, m := range ofTypes(list, invoked) {
+		if m.stringMember("tool_call_id") == id {
+			found = append(found, m)
+		}
+	}
+	return found
 }

@@ -440,8 +440,9 @@ var ourNotes = []string{noteStart, noteUnstarted, noteEnd, noteLost, noteFound, 
 	noteSubstitute}
 
 // hasTargetActivity reports whether the target gave any sign of itself, in this scenario run or an
-// earlier one. Without one nothing is judged: what the runner said proves nothing, and silence is a
-// fault of a target that is there.
+// earlier one: a message, or an entry that is not a note of the runner's own doings. Without one
+// nothing is judged: what the runner said proves nothing, and silence is a fault of a target that
+// is there.
 func (r *Recording) hasTargetActivity() bool {
 	return len(r.before) > 0 || slices.ContainsFunc(r.Entries, func(e Entry) bool {
 		return !e.Sent && !slices.Contains(ourNotes, e.Note) && !strings.HasPrefix(e.Note, noteNoManifest)

@@ -67,8 +67,8 @@ func (r *runner) prove(ctx context.Context) (*Report, error) {
 	return r.report, err
 }
 
-// addRuns adds what is reported of scenario runs beside the verdicts: timelines, the target's name
-// where it is a producer, warnings of higher levels and the date.
+// addRuns adds what is reported of scenario runs beside the verdicts: a timeline for each, the name
+// of a producer, which the first run that has one gives, warnings of higher levels, and the date.
 func (r *Report) addRuns(performed performedRuns) {
 	for _, run := range performed.runs {
 		rec := performed.of[run.name]

@@ -244,7 +244,9 @@ func (c *targetConn) sendEdgeCase(session string, odd edgeCase) string {
 	return id
 }
 
-// sendGarbage is the scenario in which messages that cannot be read come between valid events.
+// sendGarbage is the scenario in which messages that cannot be read, events with a wrong envelope,
+// almost JSON, and names of members in another case come between valid events, which must be
+// presented.
 func sendGarbage(h *subscriberHarness) {
 	c := h.beginSubscription()
 	if c == nil {

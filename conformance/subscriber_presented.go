@@ -38,8 +38,9 @@ func (r *Recording) eventToJudge(label string) (message, Finding) {
 	return m, Finding{}
 }
 
-// whyUnobservable returns why nothing that is presented could be observed, such as that the target
-// did not connect, or "" where it uses the hook.
+// whyUnobservable returns why nothing that is presented could be observed: the reason for which it
+// is mute, else what went wrong first, from the connection to the hook, with how the target ended
+// or else what it did wrong; "" where it uses the hook.
 func (r *Recording) whyUnobservable() string {
 	if r.usedHook() {
 		return ""

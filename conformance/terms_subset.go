@@ -96,8 +96,10 @@ func judgeSubset(r *Recording, a message) Finding {
 		a.Entry)...)
 }
 
-// judgeSubsetOf judges that the terms got give no more than was asked for: it fails with the first
-// member that does. evidence is what both were said with.
+// judgeSubsetOf judges that the terms got give no more than was asked for, in languages,
+// boundaries, levels, extensions, replies, rate and event filters: it fails with the first that
+// does. A list or a filter that got leaves out gives nothing more; a rate that it leaves out does.
+// evidence is what both were said with.
 func judgeSubsetOf(asked, got object, evidence ...Entry) Finding {
 	wrong := func(name string) Finding {
 		return failFinding(fmt.Sprintf("%s: %s is honored where %s was asked for", name, jsonText(got[name]),

@@ -129,8 +129,9 @@ type unreached struct{ ways []error }
 func (u *unreached) Error() string   { return errors.Join(u.ways...).Error() }
 func (u *unreached) Unwrap() []error { return u.ways }
 
-// decidingError returns the error that decides whether to try again, and when: that of the way that
-// worked last. Another way may lead to another agent, whose error speaks for itself alone.
+// decidingError returns the error that decides whether to try again, and when: of several ways that
+// failed, that of the one that worked last. Another way may lead to another agent, whose error
+// speaks for itself alone.
 func decidingError(err error) error {
 	var u *unreached
 	if errors.As(err, &u) {

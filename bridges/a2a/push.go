@@ -46,7 +46,7 @@ func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// taskID returns the task that an update is of, or "".
+// taskID returns the task that an update is of, or "", as for a message that belongs to none.
 func (u update) taskID() string {
 	switch {
 	case u.Task != nil:

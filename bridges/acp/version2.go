@@ -176,8 +176,8 @@ func (p permissionRequest2) asVersion1(id string) permissionRequest {
 	return permissionRequest{SessionID: p.SessionID, ToolCall: call, Options: p.Options}
 }
 
-// describeChanges returns sentences that say what a part of the kind diff does to each file, and
-// how many lines change in all.
+// describeChanges returns a sentence for each file that a part of the kind diff changes, and, where
+// it has a patch, one with the lines added and removed in all.
 func (c toolContent) describeChanges(cfg Config) (says []string) {
 	for _, change := range c.Changes {
 		place := strings.TrimSuffix(cfg.describePath(change.Path), ",")

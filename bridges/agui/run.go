@@ -70,8 +70,9 @@ func newRun(r *http.Request, t *transport, in *input) *run {
 	return x
 }
 
-// announceEvent announces an event of a run, other than its end, in the run's session. It takes
-// x.mu.
+// announceEvent announces an event of a run, other than its end, in the run's session; one of a
+// type that is not known here, or of a message that was not begun, is left out, and so is what the
+// agent thinks, without Config.Reasoning. It takes x.mu.
 func (x *run) announceEvent(e *event) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -79,7 +80,7 @@ func (x *run) announceEvent(e *event) {
 	case "TEXT_MESSAGE_START":
 		x.announceCalls()
 		x.openOutput(e.MessageID, e.Role)
-	case "TEXT_MESSAGE_CONTENT":
+	case "TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT":
 		if out := x.outputs[e.MessageID]; out != nil {
 			out.WriteString(e.contentText())
 		}
@@ -90,13 +91,7 @@ func (x *run) announceEvent(e *event) {
 	case "TOOL_CALL_START":
 		x.beginCall(e)
 	case "TOOL_CALL_CHUNK":
-		if e.ToolCallID != "" {
-			x.newestCall = e.ToolCallID
-			if x.calls[e.ToolCallID] == nil {
-				x.beginCall(e)
-			}
-		}
-		x.addArgs(x.newestCall, e.contentText())
+		x.addCallChunk(e)
 	case "TOOL_CALL_ARGS":
 		x.addArgs(e.ToolCallID, e.contentText())
 	case "TOOL_CALL_RESULT":
@@ -109,11 +104,19 @@ func (x *run) announceEvent(e *event) {
 		if x.transport.cfg.Reasoning {
 			x.openOutput(e.MessageID, "")
 		}
-	case "REASONING_MESSAGE_CONTENT":
-		if out := x.outputs[e.MessageID]; out != nil {
-			out.WriteString(e.contentText())
+	}
+}
+
+// addCallChunk adds a chunk of a call that comes without a start of its own: one with a new id
+// begins that call, and one without an id goes on with the newest. The caller holds x.mu.
+func (x *run) addCallChunk(e *event) {
+	if e.ToolCallID != "" {
+		x.newestCall = e.ToolCallID
+		if x.calls[e.ToolCallID] == nil {
+			x.beginCall(e)
 		}
 	}
+	x.addArgs(x.newestCall, e.contentText())
 }
 
 // openOutput begins the text of a message; that of another role than the agent's, one that is open,
@@ -133,8 +136,9 @@ func (x *run) closeOutput(id string) {
 	}
 }
 
-// writeChunk writes a chunk of text that comes without a start and an end of its own; a chunk of
-// another message ends the one before. The caller holds x.mu.
+// writeChunk writes a chunk of text that comes without a start and an end of its own: one with a
+// new id ends the message before and begins another, and one without an id goes on with the newest.
+// The caller holds x.mu.
 func (x *run) writeChunk(e *event) {
 	if e.MessageID != "" && e.MessageID != x.newest {
 		x.closeOutput(x.newest)

@@ -61,8 +61,8 @@ type camelInput struct {
 	Source  string         `json:"source"`
 }
 
-// eventName returns the name of the event, by which members an input has; "" is none that is known.
-// readCamel asks it.
+// eventName returns the name of the event, which such an input does not have, by the members that
+// it has; "" where they are those of no known event. readCamel asks it.
 func (c *camelInput) eventName() string {
 	switch {
 	case c.Tool != "" && c.Error != nil:

@@ -182,8 +182,9 @@ const (
 	shortLines = 600 // characters of those
 )
 
-// consequenceText returns the consequence of a question: what the agent says about the call, and
-// the changes or arguments beside its subject.
+// consequenceText returns the consequence of a question: what the agent says about the call, how
+// many lines of which files change, with the lines where they are few, and the arguments that none
+// of this says; all of them for a tool that is not known. It is "" where there is nothing to say.
 func (c *conversation) consequenceText(in *input) string {
 	var sentences []string
 	a, readable := in.readArguments()

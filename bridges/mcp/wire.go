@@ -86,8 +86,9 @@ func readLine(line []byte) (messages []message, batch bool, err error) {
 	return []message{m}, false, err
 }
 
-// outcome returns what is announced of the answer to a call: the first sentence of its text, and
-// the failure, or nil.
+// outcome returns what is announced of the answer to a call: the first sentence of its text, "" for
+// none, or that there is none beside images and the like; or else the failure that the tool or the
+// server reports.
 func (m *message) outcome() (text string, failure error) {
 	if m.Error != nil {
 		var e struct {

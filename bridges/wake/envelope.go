@@ -248,40 +248,50 @@ func stateWords(state string) string {
 var scopes = map[string]string{"CAN_REPLY_TO": "reply to them", "CAN_READ_INBOX_OF": "read their inbox",
 	"CAN_READ_MEMORIES_OF": "read their memories"}
 
-// describeWake returns the sentence that describes a wake of a kind; a kind that is not known is
-// named.
+// describeWake returns the sentence that describes a wake of a kind; of a kind that is not known it
+// says that, and its name.
 func (p *payload) describeWake(kind string) string {
-	or := func(text, other string) string { return cmp.Or(toolwords.Label(text), other) }
 	switch kind {
 	case sentToMe:
-		text := "Message"
-		switch {
-		case p.IsReplyTo != "":
-			text = "Reply"
-		case p.Broadcast:
-			text = "Message to all"
-		}
-		if p.Priority == "high" {
-			text = "Important. " + text
-		}
-		return text + " from " + or(p.From, "a sender without a name") + ": " +
-			words.Sentence(or(p.Subject, "no subject"))
+		return p.describeMessage()
 	case taskState:
-		text := "Task " + or(p.TaskID, "without a name")
-		if name := toolwords.Label(p.Assignee); name != "" {
-			text += " of " + name
-		}
-		text += ": " + cmp.Or(stateWords(p.State), "a new state")
-		if previous := stateWords(p.Previous); previous != "" {
-			text += ", it was " + previous
-		}
-		return words.Sentence(text)
+		return p.describeTask()
 	case permission:
-		return "Permission from " + or(p.GrantedBy, "the swarm") + ": " +
+		return "Permission from " + cmp.Or(toolwords.Label(p.GrantedBy), "the swarm") + ": " +
 			words.Sentence(cmp.Or(scopes[p.Scope], toolwords.Label(p.Scope), "something without a name"))
 	}
 	return "A wake of a kind that is not known here, " +
-		words.Sentence(or(strings.ReplaceAll(kind, "_", " "), "without a name"))
+		words.Sentence(cmp.Or(toolwords.Label(strings.ReplaceAll(kind, "_", " ")), "without a name"))
+}
+
+// describeMessage returns the sentence that says from whom a message is, and about what.
+func (p *payload) describeMessage() string {
+	text := "Message"
+	switch {
+	case p.IsReplyTo != "":
+		text = "Reply"
+	case p.Broadcast:
+		text = "Message to all"
+	}
+	if p.Priority == "high" {
+		text = "Important. " + text
+	}
+	return text + " from " + cmp.Or(toolwords.Label(p.From), "a sender without a name") + ": " +
+		words.Sentence(cmp.Or(toolwords.Label(p.Subject), "no subject"))
+}
+
+// describeTask returns the sentence that says in which state a task is, and in which it was, where
+// that is known.
+func (p *payload) describeTask() string {
+	text := "Task " + cmp.Or(toolwords.Label(p.TaskID), "without a name")
+	if name := toolwords.Label(p.Assignee); name != "" {
+		text += " of " + name
+	}
+	text += ": " + cmp.Or(stateWords(p.State), "a new state")
+	if previous := stateWords(p.Previous); previous != "" {
+		text += ", it was " + previous
+	}
+	return words.Sentence(text)
 }
 
 // kinds are those that are counted by name.

@@ -191,7 +191,8 @@ func pointerNames(pointer string) (names []string, ok bool) {
 	return names, len(names) <= 64
 }
 
-// At returns the value at a JSON pointer within value, and whether there is one.
+// At returns the value at a JSON pointer within value, and whether there is one; "" is value
+// itself.
 func At(value any, pointer string) (any, bool) {
 	names, ok := pointerNames(pointer)
 	for _, name := range names {

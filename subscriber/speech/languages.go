@@ -91,7 +91,9 @@ func (c *voices) chooseVoice(tag string) (string, bool) {
 }
 
 // rankVoice returns how well a voice for the language have serves texts in the language want, from
-// 1 to 6; 0 is not at all. Present takes the voice with the highest rank.
+// 1 to 6; 0 is not at all, as for another script. The same tag goes before the same script or
+// region, those before the accent of the person's own language, and that before the usual one.
+// Present takes the voice with the highest rank.
 func (c *voices) rankVoice(want, have languageTag) int {
 	switch {
 	case want.base != have.base:

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// eachKey makes a console hand on each key as it is pressed, and show none; screen is where they
-// can be shown. Ctrl-C still interrupts.
+// eachKey makes a console hand on each key as it is pressed, and show none, until restore; screen
+// is where they can be shown. Ctrl-C still interrupts. A file that is no console is an error.
 func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
 	console := windows.Handle(file.Fd())
 	var before uint32

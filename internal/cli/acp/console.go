@@ -72,7 +72,8 @@ func (c *Console) titleOf(p bridge.Past) string {
 }
 
 // Run sends what was typed, until ctx or the agent ends, or nothing more is typed and all was
-// answered. The error is that of the agent's end.
+// answered. A message that could not be sent is kept for the person, and that is said. The error is
+// that of the agent's end.
 func (c *Console) Run(ctx context.Context) error {
 	for {
 		c.mu.Lock()

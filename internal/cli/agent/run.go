@@ -339,7 +339,9 @@ func (r *runner) cancelSession(ctx context.Context, s *producer.Session, failed 
 	return nil
 }
 
-// endSession ends the session as the program ended, and returns the error with its exit code.
+// endSession ends the session as the program ended, which failed says, and returns the command's
+// error: with the program's exit code where it has one, and without words where the listeners were
+// told and the program that started this one reads what is printed.
 func (r *runner) endSession(s *producer.Session, failed error) error {
 	var exit *exec.ExitError
 	switch {

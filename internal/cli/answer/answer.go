@@ -312,7 +312,8 @@ func (w *listenerWatch) watchNew(ctx context.Context) {
 	}
 }
 
-// reportUntil reports how it stands and each change of it, until end fires or ctx is done.
+// reportUntil reports how it stands and each change of it, until end fires or ctx is done, which is
+// no error. What was reported last is not repeated.
 func (w *listenerWatch) reportUntil(ctx context.Context, end <-chan time.Time) error {
 	for {
 		line, err := json.Marshal(combineStates(w.states))

@@ -145,8 +145,8 @@ func (o *a2aOptions) followTasks(ctx context.Context, agent *a2a.Agent, p *produ
 	}
 }
 
-// startTasks follows the tasks that an earlier run left open, those that are named, and that of the
-// message to send.
+// startTasks follows the tasks that an earlier run left open, those that are named, each once, and
+// that of the message to send, if there is one.
 func (o *a2aOptions) startTasks(ctx context.Context, f *remoteTasks, p *producer.Producer) error {
 	resumed, err := f.agent.Resume(ctx, p)
 	if err != nil {

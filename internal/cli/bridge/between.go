@@ -98,7 +98,9 @@ type childProgram struct {
 	release func() // is called when the program has ended
 }
 
-// startChild starts the program in args, which ends with this one, and gets SIGTERM when ctx ends.
+// startChild starts the program in args, which ends with this one, and gets SIGTERM when ctx ends;
+// on Windows it is killed. The error has the exit code; a program that cannot be run is
+// Unreachable. The caller calls release once the program has ended.
 func startChild(ctx context.Context, args []string, stderr io.Writer) (_ *childProgram, err error) {
 	c := &childProgram{Cmd: exec.CommandContext(ctx, args[0], args[1:]...)}
 	c.Stderr, c.WaitDelay, c.Env = stderr, subprocess.KillDelay, subprocess.Environment()

@@ -68,8 +68,8 @@ nothing. It tells one server, which the first of them starts, and which ends whe
 	return cmd
 }
 
-// hookInstallCommand makes "aaep hook install"; installHook does its work for each agent that is
-// named.
+// hookInstallCommand makes "aaep hook install"; printHooks or changeHooks does its work for each
+// agent that is named.
 func hookInstallCommand() *cobra.Command {
 	var printed, remove, pieces bool
 	cmd := &cobra.Command{

@@ -147,8 +147,9 @@ func (t *captureWriter) isRepeated(msg []byte) bool {
 	return seen
 }
 
-// writeMessage writes a message as one line; a repeated one is left out. Its error is kept for
-// writeError.
+// writeMessage writes a message as one line; a repeated one is left out, and one of several lines
+// loses the space between its members. On a terminal, control characters are spelled out. Its error
+// is kept for writeError.
 func (t *captureWriter) writeMessage(msg []byte) {
 	if t.isRepeated(msg) {
 		return

@@ -361,7 +361,8 @@ type place struct {
 	serve      func(context.Context, *producer.Producer) error
 }
 
-// openPlace opens an address, which is one of this machine or one over TCP.
+// openPlace opens an address, which is a socket or pipe of this machine, served by the producer
+// itself, or one of TCP, served by overTCP.
 func (s *Flags) openPlace(ctx context.Context, addr string, srv *serve.Server,
 	overTCP func(context.Context, *serve.Server, net.Listener, *producer.Producer) error) (place, error) {
 	if reach.IsLocal(addr) {

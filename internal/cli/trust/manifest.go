@@ -325,7 +325,8 @@ func readSignable(ctx context.Context, name string, stdin io.Reader) (*manifest.
 	return m, nil
 }
 
-// readSigner reads the key to sign with.
+// readSigner reads the key to sign with, in the file of --key. The error is a usage error that says
+// how to make one.
 func (flags *signFlags) readSigner() (*manifest.Signer, error) {
 	lifetime := time.Duration(flags.days) * 24 * time.Hour
 	signer, err := manifest.ReadSigner(flags.keyFile, manifest.SignerOptions{KeyID: flags.keyID, Lifetime: lifetime})
