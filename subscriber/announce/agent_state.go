@@ -39,7 +39,7 @@ func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w 
 			a.forgetSession(now)
 		}
 		g = &agent{source: source}
-		a.agents[session] = g
+		setEntry(&a.agents, session, g)
 	}
 	a.noteMoreTime(source, ev)
 	closed, repeated := a.questions.handleEvent(now, source, ev)

@@ -151,7 +151,8 @@ type item struct {
 	session  string // as sessionOf has it
 	kind     Kind
 	critical bool
-	link     Link        // what it says of the link to an agent
+	link     Link        // what it says of the link to an agent,
+	linkOf   string      // which is this one
 	event    *aaep.Event // that it announces, or nil
 	code     *block      // the code of which it announces the number of lines, or the lines; or nil
 	verbatim bool        // its sentences are lines of code
@@ -206,17 +207,27 @@ type item struct {
 	postponed        bool
 }
 
-// New returns an Announcer with nothing to say, which follows no agent yet. A pace of zero or less
-// is usualPace.
+// New returns an Announcer with nothing to say. The zero Announcer is that of the zero Preferences.
 func New(p Preferences) *Announcer {
-	if p.WordsPerMinute <= 0 {
-		p.WordsPerMinute = usualPace
-	}
-	a := &Announcer{p: p, soFar: map[string]*item{}, answers: map[string]*answer{},
-		agents: map[string]*agent{}, leftOut: map[string]int{}, toldNoVoice: map[string]bool{},
-		transcript: transcript{open: map[string]*openText{}, begun: map[string]bool{}}}
+	a := &Announcer{p: p}
 	a.SetLanguage()
 	return a
+}
+
+// pace returns WordsPerMinute, or usualPace for none.
+func (p Preferences) pace() int64 {
+	if p.WordsPerMinute <= 0 {
+		return usualPace
+	}
+	return p.WordsPerMinute
+}
+
+// setEntry sets an entry of a map, which may be nil before.
+func setEntry[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
 }
 
 // Follow counts an agent, by its name for the person, among those that are followed, though it may
@@ -320,7 +331,7 @@ func (a *Announcer) queueByKind(now time.Time, it *item) {
 			a.endItem(previous, now, Expired)
 		}
 		it.staleAt = now.Add(freshNews)
-		a.soFar[it.session] = it
+		setEntry(&a.soFar, it.session, it)
 	case it.closesUnanswered:
 		a.appendTo(&a.asked, it)
 	case it.outcome && !it.event.Type().Terminal():
@@ -370,6 +381,7 @@ type Do struct {
 // Next returns what to do, and when to ask again at the latest; the zero time is when something
 // happens. What is to be said counts as being said until Ended.
 func (a *Announcer) Next(now time.Time) (Do, time.Time) {
+	a.language = cmp.Or(a.language, ownLanguage) // of the zero Announcer
 	a.handleTime(now)
 	wake := a.nextWake(now)
 	if a.saying != nil {

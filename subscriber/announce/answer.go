@@ -69,7 +69,7 @@ func (a *Announcer) addAnswerChunk(now time.Time, source string, ev *aaep.Event,
 			a.dropOldestAnswer(now)
 		}
 		ans = &answer{seg: coalesce.NewSegmenter(aaep.BoundarySentence, maxSentence)}
-		a.answers[id] = ans
+		setEntry(&a.answers, id, ans)
 	}
 	ans.source, ans.event, ans.newest, ans.paused = source, ev, now, false
 	ans.rested, ans.beforeQuestion = false, false

@@ -187,7 +187,8 @@ func (a *Announcer) recallFrom(q *openQuestion) (at time.Time) {
 
 // recallQuestion names the question that is put once more, after all of an announcement that named
 // another, and what that leads to. It does so once; where the person silenced that, their next
-// answer brings it again.
+// answer brings it again. How long there is and how to answer is left out where that was told
+// within half a minute.
 func (a *Announcer) recallQuestion(now time.Time) {
 	q, e := a.questions.firstOpen(), &a.blackout
 	if q == nil || !e.isLasting() || e.recalled {
@@ -206,6 +207,11 @@ func (a *Announcer) recallQuestion(now time.Time) {
 	}
 	it := &item{kind: Notice, arrived: now}
 	a.nameQuestion(now, it, q)
+	if now.Before(laterOf(q.heardAt, q.keysToldAt).Add(hearing.SoonAgain)) { // the name alone is what they need
+		it.sentences = it.sentences[:it.named]
+	} else {
+		q.keysToldAt = now
+	}
 	a.recordItem(it)
 	a.asked = slices.Insert(a.asked, 0, it)
 }

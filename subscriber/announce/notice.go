@@ -53,7 +53,30 @@ func (a *Announcer) Outage(now time.Time, source string, why error) {
 		if it.link = LinkBack; why != nil {
 			it.link = LinkLost
 		}
+		it.linkOf = source
 	}
+}
+
+// BackWhole is Outage for an agent that is back and of which nothing is missing: it says that, too.
+// Where something may be missing, an event of aaep.TypeLost says so.
+func (a *Announcer) BackWhole(now time.Time, source string) {
+	a.Outage(now, source, nil)
+	a.addToBack(source, phraseIn(a.language, phrase.NothingLost, ""))
+}
+
+// addToBack adds words to the announcement that an agent is back, where that waits to be said, and
+// reports whether it did.
+func (a *Announcer) addToBack(source string, w Words) bool {
+	i := slices.IndexFunc(a.urgent, func(it *item) bool {
+		return it.link == LinkBack && it.linkOf == source && it.next == 0
+	})
+	if i < 0 {
+		return false
+	}
+	it := a.urgent[i]
+	it.sentences = append(it.sentences[:1:1], a.splitWords(w, false)...)
+	it.receipt.Of = len(it.sentences)
+	return true
 }
 
 // outageWords returns words that say that an agent is out of reach and why, or, for nil, that it is
@@ -131,7 +154,10 @@ func (a *Announcer) tellLost(now time.Time, source string) {
 			delete(a.agents, session)
 		}
 	}
-	a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.MayBeLost, "")), false, nil)
+	lost := phraseIn(a.language, phrase.MayBeLost, "")
+	if !a.addToBack(source, lost) {
+		a.addNotice(now, a.withSpeaker(source, lost), false, nil)
+	}
 }
 
 // addNotice queues words of this program's own and returns their announcement, or nil where there

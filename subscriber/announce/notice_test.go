@@ -81,3 +81,29 @@ func TestEndThatIsOver(t *testing.T) {
 	r.passTime(time.Minute)
 	r.wantSince("The question is no longer open.", "The last words of all.", "The agent is not followed any more.")
 }
+
+// That an agent is back, and whether anything is missing, is one announcement.
+func TestBackAndWhole(t *testing.T) {
+	lost := &aaep.Event{Payload: &aaep.ExtensionPayload{Type: aaep.TypeLost}}
+	for want, back := range map[string]func(a *Announcer, now time.Time){
+		"The connection to the agent is back.|Nothing is missing.": func(a *Announcer, now time.Time) {
+			a.BackWhole(now, "Planner")
+		},
+		"The connection to the agent is back.|What was said meanwhile may be missing.": func(a *Announcer, now time.Time) {
+			a.Outage(now, "Planner", nil)
+			a.Add(now, "Planner", lost, nil)
+		},
+	} {
+		r := newRoom(t, Preferences{})
+		r.addSentence("Working.")
+		r.passTime(time.Minute)
+		r.a.Outage(r.now, "Planner", errors.New("cut"))
+		r.passTime(time.Minute)
+		n := len(r.heard)
+		back(r.a, r.now)
+		r.passTime(time.Minute)
+		if heard := r.heardFrom(n); heard != want {
+			t.Errorf("heard %q, want %q", heard, want)
+		}
+	}
+}

@@ -63,6 +63,7 @@ type openQuestion struct {
 	distracted  bool
 	remindedAt  time.Time
 	namedAt     time.Time
+	keysToldAt  time.Time // when it was named last with how to answer, since it was put
 
 	// keysUntold says that how long there is and how to answer were left out, for no answer would
 	// have arrived.

@@ -100,7 +100,7 @@ func (q *openQuestion) wasShown(began time.Time) bool {
 func (a *Announcer) canHaveRead(q *openQuestion, began time.Time) bool {
 	asked := questionWords(q.event, q.timeGiven()).String()
 	asked = asked[:max(strings.LastIndexByte(asked, '\n'), 0)]
-	needs := spoken.TimeBy(aaep.SafeText(asked), a.p.WordsPerMinute, a.p.VoiceLanguages...)
+	needs := spoken.TimeBy(aaep.SafeText(asked), a.p.pace(), a.p.VoiceLanguages...)
 	return began.Sub(q.shownAt) >= needs
 }
 

@@ -150,7 +150,7 @@ func (a *Announcer) wordsPerMinute() int64 {
 	if wpm, ok := a.Pace(); ok {
 		return wpm
 	}
-	return a.p.WordsPerMinute
+	return a.p.pace()
 }
 
 // Pace returns at how many words a minute the person listens, as measured by what they heard whole.

@@ -217,7 +217,7 @@ func TestSentBeforeTheNext(t *testing.T) {
 	r.passTime(time.Minute)
 	r.wantSince("Bank: Decide: Pay five dollars. /", "Answer sent: accept.", "Bank: Decide: Send it.", "Consequence: Gone.", "Low risk.",
 		"You have about 10 minutes to answer.", "No answer: it will not be done.", "Following Bank.", "Later.",
-		"Planner: A long text is being said when the questions come.", "Bank: The question is: Send it.", "You have about 9 minutes to answer.")
+		"Planner: A long text is being said when the questions come.", "Bank: The question is: Send it.")
 }
 
 // What the program says to a line that was typed is heard before all that waits, and what it says

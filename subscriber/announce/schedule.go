@@ -177,7 +177,7 @@ func (a *Announcer) countTold(it *item, now time.Time) {
 func (a *Announcer) endItem(it *item, now time.Time, outcome Outcome) {
 	it.receipt.Outcome, it.receipt.Ended = outcome, now
 	if outcome == Expired && it.source != "" && it.kind != Question {
-		a.leftOut[it.source]++
+		setEntry(&a.leftOut, it.source, a.leftOut[it.source]+1)
 	}
 	if g := a.agents[it.session]; g != nil && it.kind == Progress && outcome == Heard {
 		g.told = now

@@ -135,7 +135,7 @@ func (t *transcript) addChunk(now time.Time, source string, ev *aaep.Event, p *a
 			clear(t.open)
 		}
 		o = &openText{}
-		t.open[id] = o
+		setEntry(&t.open, id, o)
 	}
 	language := p.Language
 	if language == "" {
@@ -170,7 +170,8 @@ func (t *transcript) keep(line *transcriptLine) {
 		if len(t.begun) >= maxAgents {
 			clear(t.begun)
 		}
-		t.begun[session], line.begins = true, !t.asked
+		setEntry(&t.begun, session, true)
+		line.begins = !t.asked
 	}
 	t.asked = line.kind == typedLine
 	t.lines = append(t.lines, line)

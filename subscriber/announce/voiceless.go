@@ -41,7 +41,8 @@ func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
 	if a.hasVoice(language) || a.toldNoVoice[language] && (it.voiceless || !matters) {
 		return false
 	}
-	a.toldNoVoice[language], it.voiceless = true, true
+	it.voiceless = true
+	setEntry(&a.toldNoVoice, language, true)
 	w := noVoiceWords(a.language, language, a.p.Otherwise)
 	switch {
 	case it.kind == Question && !a.hasVoice(phraseIn(language, phrase.QuestionIs, "")[0].Language):

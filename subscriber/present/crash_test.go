@@ -61,7 +61,7 @@ func testAskedAgain(t *testing.T, away time.Duration) {
 		bank.asks("Pay five dollars.")
 		time.Sleep(2 * time.Minute)
 		heard := strings.Join(l.lines()[before:], "|")
-		if want := "The connection to the agent is back.|Error.|The agent stopped before it had finished.|" +
+		if want := "The connection to the agent is back.|Nothing is missing.|Error.|The agent stopped before it had finished.|" +
 			"Withdrawn, and not done: Pay five dollars.|Decide: Pay five dollars.|"; !strings.HasPrefix(heard, want) ||
 			strings.Contains(heard, "What came before:") {
 			t.Errorf("heard %s, want %s", heard, want)

@@ -122,14 +122,19 @@ func (f *following) handleEvents() error {
 	return nil
 }
 
-// noteOutage announces why the agent is out of reach or, for nil, that it is back, unless that was
-// announced.
+// noteOutage announces why the agent is out of reach or, for nil, that it is back, and whether
+// nothing is missing, unless that was announced.
 func (f *following) noteOutage(why error) {
 	f.mu.Lock()
 	isKnown := why == nil && !f.away
 	f.away = why != nil
 	f.mu.Unlock()
-	if !isKnown {
+	status, _ := f.sub.Status()
+	switch {
+	case isKnown:
+	case why == nil && status.Resumed:
+		f.planAll(func(a *announce.Announcer, now time.Time) { a.BackWhole(now, f.name) })
+	default:
 		f.planAll(func(a *announce.Announcer, now time.Time) { a.Outage(now, f.name, why) })
 	}
 }
@@ -249,6 +254,11 @@ var ErrNotTaken = errors.New("present: the answer does not count, as the person 
 // channel, once: nil where it was sent, ErrNotTaken, or the error of sending it.
 func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
 	result := make(chan error, 1)
+	outputs = slices.DeleteFunc(slices.Clone(outputs), func(p *Presenter) bool { return p == nil })
+	if len(outputs) == 0 {
+		result <- errNilPresenter
+		return result
+	}
 	p := chooseOutput(began, outputs)
 	if p == nil {
 		result <- ErrNotTaken

@@ -59,6 +59,7 @@ type wordless interface{ Wordless() bool }
 
 // Presenter tells what it is given, in the order an announce.Announcer chooses. All its methods may
 // be called at once; none waits for the output. The zero Presenter is that of the zero Preferences.
+// A nil one tells nothing: what returns an error says so.
 type Presenter struct {
 	// Unsaid, if it is set before Run, is called with what an output could not present, for it has
 	// no voice for the language.
@@ -139,8 +140,12 @@ func runShielded(doing string, f func()) (err error) {
 }
 
 // useAnnouncer calls f with the Announcer, which no other goroutine uses meanwhile, and makes one
-// first in the zero Presenter. f must not keep it or call the Presenter.
+// first in the zero Presenter; of a nil one it does nothing. f must not keep it or call the
+// Presenter.
 func (p *Presenter) useAnnouncer(f func(a *announce.Announcer, now time.Time)) {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.a == nil {
@@ -187,6 +192,9 @@ func (p *Presenter) findQuestion() (current putQuestion) {
 // asks, until when it can be answered, and a channel that is closed when one of them changes. A nil
 // question is none. The time is a whole second, so that it does not change from call to call.
 func (p *Presenter) OpenQuestion() (source string, question *aaep.Event, until time.Time, changed <-chan struct{}) {
+	if p == nil {
+		return "", nil, time.Time{}, nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.changed == nil { // the question that was returned last is out of date
@@ -216,6 +224,7 @@ func AwaitTold(ctx context.Context, quiet time.Duration, outputs ...*Presenter) 
 // awaitTold is AwaitTold for what agents of some names said, and this program; without names, for
 // all.
 func awaitTold(ctx context.Context, quiet time.Duration, outputs []*Presenter, sources ...string) error {
+	outputs = slices.DeleteFunc(slices.Clone(outputs), func(p *Presenter) bool { return p == nil })
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	results, toldByOne := make(chan error, len(outputs)), make(chan struct{})
@@ -302,6 +311,9 @@ func (p *Presenter) hasToldLast(sources []string) bool {
 // other goroutine uses the Announcer meanwhile. The function must not keep it, call the Presenter
 // or wait for anything.
 func (p *Presenter) Plan(use func(a *announce.Announcer, now time.Time)) {
+	if p == nil {
+		return
+	}
 	p.useAnnouncer(use)
 	select {
 	case p.wake <- struct{}{}:
@@ -318,7 +330,7 @@ func eventText(ev *aaep.Event, v aaep.Verbosity) announce.Words {
 // Add takes an event of an agent that source names for the person. Follow does so with all that an
 // agent says. A nil event, as the last of Subscription.Events is, tells nothing.
 func (p *Presenter) Add(source string, ev *aaep.Event) {
-	if ev == nil {
+	if p == nil || ev == nil {
 		return
 	}
 	w := announce.Words(nil)
@@ -387,6 +399,7 @@ func (p *Presenter) Newest() {
 // see announce.Places. The person goes on from there. The error is announce.ErrNoPlace where there
 // is none, which they are told, or says that there is no such kind.
 func (p *Presenter) Walk(place announce.Place, back bool) (err error) {
+	err = p.checkNil()
 	p.Plan(func(a *announce.Announcer, now time.Time) { err = a.Walk(now, place, back) })
 	return err
 }
@@ -394,6 +407,7 @@ func (p *Presenter) Walk(place announce.Place, back bool) (err error) {
 // Find tells the next line of what the agents said that has a text, or, back, the one before. The
 // error is announce.ErrNoPlace where there is none, which the person is told.
 func (p *Presenter) Find(text string, back bool) (err error) {
+	err = p.checkNil()
 	p.Plan(func(a *announce.Announcer, now time.Time) { err = a.Find(now, text, back) })
 	return err
 }
@@ -403,7 +417,7 @@ func (p *Presenter) WriteTranscript(w io.Writer) error {
 	var b bytes.Buffer
 	p.Plan(func(a *announce.Announcer, _ time.Time) { a.WriteTranscript(&b) })
 	_, err := b.WriteTo(w)
-	return err
+	return cmp.Or(p.checkNil(), err)
 }
 
 // Spell spells what cannot be spoken in its language: the question that is put, or what was told
@@ -601,6 +615,9 @@ func openOutput(ctx context.Context, open func(context.Context) (Output, error))
 
 // Presents reports whether there is an output that has not gone.
 func (p *Presenter) Presents() bool {
+	if p == nil {
+		return false
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.runs && !p.gone
@@ -613,8 +630,22 @@ func (p *Presenter) isRunning() bool {
 	return p.runs
 }
 
+// errNilPresenter is the error of what is asked of no Presenter.
+var errNilPresenter = errors.New("present: this Presenter is nil; New returns one")
+
+// checkNil returns errNilPresenter where p is nil.
+func (p *Presenter) checkNil() error {
+	if p == nil {
+		return errNilPresenter
+	}
+	return nil
+}
+
 // beginRunning makes out the output from now on, unless it is nil or there is one already.
 func (p *Presenter) beginRunning(out Output) (err error) {
+	if err := p.checkNil(); err != nil {
+		return err
+	}
 	if err := shield.CheckNil("present: the Output", out); err != nil {
 		return err
 	}

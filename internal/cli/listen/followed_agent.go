@@ -168,6 +168,9 @@ func (f *FollowedAgent) explainRefusals(requested aaep.Capabilities) {
 // is told four times as late each time.
 const firstTold = time.Minute
 
+// outageTold is how long an outage lasts of which present.Follow tells, and that it is over.
+const outageTold = 3 * time.Second
+
 // watchLink announces what present.Follow does not know of the link, until ctx or the subscription
 // ends: over which transport it is back, why it is not, and when it is tried next. It is a
 // goroutine of its own for each agent.
@@ -218,7 +221,7 @@ func (f *FollowedAgent) linkNews(previous, status subscriber.Status, broken *bro
 	}
 	if status.Connected {
 		switch {
-		case status.Resumed && status.Subscribed != previous.Subscribed:
+		case status.Resumed && status.Subscribed != previous.Subscribed && time.Since(broken.since) < outageTold:
 			return []string{f.PhraseText(phrase.ConnectedAgain, ""), f.PhraseText(phrase.NothingLost, "")}
 		case status.Way != previous.Way && status.Way < len(f.ways):
 			return []string{f.PhraseText(phrase.ConnectedAgainOver, f.ways[status.Way])}
