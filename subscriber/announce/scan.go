@@ -155,7 +155,8 @@ func (a *Announcer) isScanning(now time.Time) bool {
 	return q != nil && q.scan.event == q.event && now.Before(a.pressedAt.Add(answerPause))
 }
 
-// selectCell does what the cell that was told does, and returns an answer to send, or nil.
+// selectCell does what the cell that was told does, and returns an answer to send, or nil. An
+// answer other than a no is sent only once all of it was heard, and the hands were still.
 func (a *Announcer) selectCell(now, began, typed time.Time, q *openQuestion) *Reply {
 	s := &q.scan
 	switch c := s.list[s.at]; c.act {
@@ -179,32 +180,13 @@ func (a *Announcer) selectCell(now, began, typed time.Time, q *openQuestion) *Re
 		a.openList(now, q, a.writingCells(q), nil)
 	case rowCell:
 		a.openList(now, q, append(slices.Clip(c.row), a.newCell(backCell, phrase.ScanBack)), nil)
-	case writeCell:
-		s.addText(c.adds)
-		before := a.lastWritten(q)
-		if before == nil { // a space
-			before = c.says.endSentence()
-		}
-		a.openList(now, q, a.writingCells(q), before)
-	case capitalCell:
-		s.isCapital = true
-		a.openList(now, q, a.writingCells(q), c.says.endSentence())
-	case deleteCell:
-		s.deleteLast()
-		a.openList(now, q, a.writingCells(q), a.lastWritten(q))
+	case writeCell, capitalCell, deleteCell:
+		edited := a.editText(q, c) // before the cells, which depend on it
+		a.openList(now, q, a.writingCells(q), edited)
 	case readCell:
 		a.tellCell(now, q, In(q.event.Language(), words.Sentence(s.text)))
 	case finishCell:
-		r := &Reply{Source: q.source, Question: q.event, Response: s.text, asked: q, by: a}
-		if s.numeric {
-			number, ok := answers.Number(s.text)
-			if !ok { // such as a sign alone
-				a.refuseAnswer(now, q, phraseIn(a.language, phrase.NoAnswer, "")).about = q
-				return nil
-			}
-			r.Response = number
-		}
-		a.openList(now, q, a.sendCells(q, r, In(q.event.Language(), s.text)), nil)
+		a.finishText(now, q)
 	case stakesCell:
 		a.addRequested(now, a.withSpeaker(q.source, stakesOf(q.event))).about = q
 	case againCell:
@@ -225,6 +207,41 @@ func (a *Announcer) selectCell(now, began, typed time.Time, q *openQuestion) *Re
 		a.addRequested(now, a.withSpeaker(q.source, phraseIn(a.language, phrase.AnswerNotSent, ""))).about = q
 	}
 	return nil
+}
+
+// editText changes what is written as a cell says, and returns what is told of that: the newest
+// word, or the cell itself where it makes none.
+func (a *Announcer) editText(q *openQuestion, c cell) Words {
+	s := &q.scan
+	switch c.act {
+	case writeCell:
+		s.addText(c.adds)
+		if isSpace := lastWord(s.text) == ""; isSpace {
+			return c.says.endSentence()
+		}
+	case capitalCell:
+		s.isCapital = true
+		return c.says.endSentence()
+	case deleteCell:
+		s.deleteLast()
+	}
+	return a.lastWritten(q)
+}
+
+// finishText has what is written told as the answer that can be sent. A number that is none, such
+// as a sign alone, is refused.
+func (a *Announcer) finishText(now time.Time, q *openQuestion) {
+	text := q.scan.text
+	r := &Reply{Source: q.source, Question: q.event, Response: text, asked: q, by: a}
+	if q.scan.numeric {
+		number, ok := answers.Number(text)
+		if !ok {
+			a.refuseAnswer(now, q, phraseIn(a.language, phrase.NoAnswer, "")).about = q
+			return
+		}
+		r.Response = number
+	}
+	a.openList(now, q, a.sendCells(q, r, In(q.event.Language(), text)), nil)
 }
 
 // sendScanned returns the answer that was selected, if it counts by the rules of Answer, and ends
@@ -396,24 +413,20 @@ func (a *Announcer) sendCells(q *openQuestion, r *Reply, says Words) []cell {
 	return []cell{{act: sendCell, says: w, reply: r}, a.newCell(backCell, phrase.ScanBack)}
 }
 
-// writingCells returns what is stepped through to write a text or a number: what can be done with
-// it, words, and then letters by rows, or digits.
+// writingCells returns what is stepped through to write a text: rows of what can be done with it,
+// of words, and then of letters, digits, signs and accents, without those that would be empty; or
+// to write a number: digits, and what can be done with it.
 func (a *Announcer) writingCells(q *openQuestion) (list []cell) {
 	s := &q.scan
-	write := func(language, text string) cell {
-		return cell{act: writeCell, says: In(language, text), adds: text}
-	}
 	var edit []cell
 	if s.text != "" {
 		edit = append(edit, a.newCell(finishCell, phrase.ScanFinish), a.newCell(deleteCell, phrase.ScanDelete),
 			a.newCell(readCell, phrase.ScanRead))
 	}
 	if s.numeric {
-		for _, digit := range "0123456789." {
-			list = append(list, write(ownLanguage, string(digit)))
-		}
+		list = writeEach("0123456789.")
 		if s.text == "" {
-			list = append(list, write(ownLanguage, "-"))
+			list = append(list, newWriteCell(ownLanguage, "-"))
 		}
 		return slices.Concat(list, edit, a.otherCells(q))
 	}
@@ -433,7 +446,7 @@ func (a *Announcer) writingCells(q *openQuestion) (list []cell) {
 	addRow(phraseIn(a.language, phrase.ScanEdit, ""), append(edit, a.otherCells(q)...))
 	var whole []cell
 	for _, word := range s.listWords(q) {
-		whole = append(whole, write(q.event.Language(), word))
+		whole = append(whole, newWriteCell(q.event.Language(), word))
 	}
 	addRow(phraseIn(a.language, phrase.ScanWords, ""), whole)
 	for _, alphabet := range phrase.Alphabets(q.event.Language(), a.language) {
@@ -443,23 +456,31 @@ func (a *Announcer) writingCells(q *openQuestion) (list []cell) {
 				if s.isCapital {
 					letter = strings.ToUpper(letter)
 				}
-				row = append(row, write(alphabet.Tag, letter))
+				row = append(row, newWriteCell(alphabet.Tag, letter))
 			}
 			addRow(labelText(alphabet.Tag, phrase.ScanFrom, letters[0]), row)
 		}
 	}
-	var digits, signs []cell
-	for _, digit := range "0123456789" {
-		digits = append(digits, write(ownLanguage, string(digit)))
+	signs := writeEach(".,?!'\"-:;@/()_&+=%#*<>$€")
+	for i := range signs {
+		signs[i].sign = true
 	}
-	for _, sign := range ".,?!'\"-:;@/()_&+=%#*<>$€" {
-		c := write(ownLanguage, string(sign))
-		c.sign = true
-		signs = append(signs, c)
-	}
-	addRow(labelText(ownLanguage, phrase.ScanFrom, "0"), digits)
+	addRow(labelText(ownLanguage, phrase.ScanFrom, "0"), writeEach("0123456789"))
 	addRow(phraseIn(a.language, phrase.ScanSigns, ""), signs)
 	addRow(phraseIn(a.language, phrase.ScanAccents, ""), a.accentCells(s.text))
+	return list
+}
+
+// newWriteCell returns a cell that writes a text, and says it in a language.
+func newWriteCell(language, text string) cell {
+	return cell{act: writeCell, says: In(language, text), adds: text}
+}
+
+// writeEach returns a cell that writes it for each of the characters, said in English.
+func writeEach(characters string) (list []cell) {
+	for _, r := range characters {
+		list = append(list, newWriteCell(ownLanguage, string(r)))
+	}
 	return list
 }
 
@@ -488,7 +509,7 @@ func (a *Announcer) accentCells(text string) (list []cell) {
 }
 
 // listWords returns the words that can be selected whole: those that were written, the newest
-// first, and those of the question.
+// first, and those of the question, each once and mostWords at most. A confirmation has none.
 func (s *scan) listWords(q *openQuestion) (list []string) {
 	p, ok := q.event.Payload.(*aaep.AwaitingClarification)
 	if !ok {
@@ -573,7 +594,9 @@ func (a *Announcer) PressFor(now time.Time, answer any) (press string) {
 	return Step
 }
 
-// gainOf returns how much nearer a cell brings to an answer; zero is not at all.
+// gainOf returns how much nearer a cell brings to an answer: most for one that gives or sends it,
+// less for one that leads to writing it or finishes that, and for what writes, by how much; zero is
+// not at all. A row is as good as the best of its cells.
 func (s *scan) gainOf(c cell, answer any) (gain int) {
 	const whole = 1 << 30
 	text, isText := "", true
@@ -591,7 +614,9 @@ func (s *scan) gainOf(c cell, answer any) (gain int) {
 	rest, isPrefix := strings.CutPrefix(wanted, written)
 	switch c.act {
 	case answerCell, sendCell:
-		if c.reply.Response != nil && c.reply.Response == answer || string(c.reply.Decision) == text && text != "" {
+		hasResponse := c.reply.Response != nil && c.reply.Response == answer
+		hasDecision := text != "" && string(c.reply.Decision) == text
+		if hasResponse || hasDecision {
 			return whole
 		}
 	case lettersCell, digitsCell:
@@ -606,8 +631,9 @@ func (s *scan) gainOf(c cell, answer any) (gain int) {
 		next := scan{text: s.text}
 		next.addText(c.adds)
 		after := norm.NFD.String(next.text)
-		if next, ok := strings.CutPrefix(wanted, after); ok && isPrefix && len(after) > len(written) &&
-			!(utf8.RuneCountInString(c.adds) > 1 && strings.IndexFunc(next, isLetterOrDigit) == 0) {
+		missing, isOnTheWay := strings.CutPrefix(wanted, after)
+		isPartOfWord := utf8.RuneCountInString(c.adds) > 1 && strings.IndexFunc(missing, isLetterOrDigit) == 0
+		if isOnTheWay && isPrefix && len(after) > len(written) && !isPartOfWord {
 			return len(after) - len(written)
 		}
 	case capitalCell:

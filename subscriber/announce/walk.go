@@ -43,7 +43,8 @@ func Places() []Place {
 var ErrNoPlace = errors.New("announce: there is no such place")
 
 // isAt reports whether a place of a kind, such as a heading or a block of code, begins at the line
-// with an index. Any line that is not hidden is at the plain linePlace.
+// with an index. At the plain linePlace is any line that is not hidden, and not the rule below the
+// head of a table.
 func (t *transcript) isAt(place Place, i int) bool {
 	line := t.lines[i]
 	var previous *transcriptLine

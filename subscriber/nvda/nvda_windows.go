@@ -132,22 +132,9 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 		<-o.speaking
 		return nil
 	}
-	mark := "aaep" + strconv.FormatInt(names.Add(1), 10)
-	priority := uintptr(normal)
-	if u.Critical {
-		priority = now
-	}
 	done := make(chan error, 1)
 	go func() {
-		message, _ := windows.UTF16PtrFromString(text) // the only error is a NUL
-		speech, _ := windows.UTF16PtrFromString(ssml(text, u.Language, mark))
-		o.braille.Call(uintptr(unsafe.Pointer(message))) // of no consequence where there is no display
-		err := failure(o.speak.Call(uintptr(unsafe.Pointer(speech)), unchanged, priority, wait))
-		if _, ok := reached.LoadAndDelete(mark); ok {
-			o.marked.Store(true)
-		} else if err == nil && o.marked.Load() {
-			err = announce.ErrCut
-		}
+		err := o.speakMarked(text, u)
 		<-o.speaking
 		done <- err
 	}()
@@ -166,6 +153,27 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	select {
 	case <-done:
 	case <-timer.C:
+	}
+	return err
+}
+
+// speakMarked has NVDA show and speak a text, without a NUL, with a mark at its end, and returns
+// once it was spoken: nil, or announce.ErrCut where the mark was not reached, as far as this NVDA
+// reaches marks at all. It waits as long as NVDA does.
+func (o *Output) speakMarked(text string, u announce.Utterance) error {
+	mark := "aaep" + strconv.FormatInt(names.Add(1), 10)
+	priority := uintptr(normal)
+	if u.Critical {
+		priority = now
+	}
+	message, _ := windows.UTF16PtrFromString(text) // the only error is a NUL
+	speech, _ := windows.UTF16PtrFromString(ssml(text, u.Language, mark))
+	o.braille.Call(uintptr(unsafe.Pointer(message))) // of no consequence where there is no display
+	err := failure(o.speak.Call(uintptr(unsafe.Pointer(speech)), unchanged, priority, wait))
+	if _, ok := reached.LoadAndDelete(mark); ok {
+		o.marked.Store(true)
+	} else if err == nil && o.marked.Load() {
+		err = announce.ErrCut
 	}
 	return err
 }
