@@ -203,7 +203,8 @@ func (l *link) breakConnection() {
 	}
 }
 
-// replyTo answers a question as the user's answer would be.
+// replyTo answers a confirmation as the user's answer would be, with the members of more over those
+// of the reply.
 func (l *link) replyTo(q message, decision string, more object) {
 	l.sendObject(withMembers(object{"type": "confirmation.reply", "reply_token": q.stringMember("reply_token"),
 		"decision":        decision,

@@ -204,7 +204,8 @@ func (run ProducerRun) whyUnplayable(play string) string {
 	return ""
 }
 
-// whyUnjudgeable says why no scenario run of a case can be run with what there is, or "".
+// whyUnjudgeable returns "" where one of the scenario runs by which a case is judged can be run
+// with what there is; else why the first of them cannot.
 func (run ProducerRun) whyUnjudgeable(c Case) string {
 	if slices.ContainsFunc(c.plays, func(name string) bool { return run.whyUnplayable(name) == "" }) {
 		return ""

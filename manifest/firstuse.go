@@ -88,7 +88,7 @@ func OpenFirstUse(path string) (*FirstUse, error) {
 
 // Accept lets a known agent have another key from now on, and no third one: that which a
 // KeyChangedError presented, after a person has heard from those who run the agent that it is
-// theirs.
+// theirs. An agent that was never met, and what is no thumbprint, are errors.
 func (f *FirstUse) Accept(agentID, thumbprint string) error {
 	sum, err := base64.RawURLEncoding.Strict().DecodeString(thumbprint)
 	// The decoder skips newlines, so the length is compared too.

@@ -48,8 +48,9 @@ type joinedLines struct {
 	depth nesting // of the brackets in held
 }
 
-// addLine adds a line: it yields a message that is whole on it, or whose end is on it, and what was
-// held before and never became one. The error is for a message that is too long to be held.
+// addLine adds a line: it yields a message that is whole on it, before which what was held never
+// became one and is yielded too, or one that ends on it. A line that begins no JSON is yielded as
+// it is, and a blank one is passed over. The error is for a message that is too long to be held.
 func (j *joinedLines) addLine(line int, text []byte) (wanted bool, err error) {
 	trimmed := bytes.Trim(text, " \t\r\n") // what JSON calls white space, and nothing else
 	if len(trimmed) == 0 {

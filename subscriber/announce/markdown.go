@@ -145,7 +145,7 @@ func (s *markdownSpeaker) nameLinks(text string) string {
 }
 
 // speakReference returns what is said for a link or an image by reference, with the character
-// before it.
+// before it: of a link its text alone, and of an image that it is one.
 func (s *markdownSpeaker) speakReference(found string) string {
 	m := reference.FindStringSubmatch(found)
 	before, isImage, name := m[1], m[2] != "", m[3]

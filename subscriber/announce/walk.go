@@ -272,8 +272,8 @@ func (a *Announcer) placeWords(place Place, i int) (parts []Part) {
 const maxRecited = 20
 
 // lineWords returns what is said of the line with an index, by its kind: code by its manner, a row
-// of a table as a sentence, a heading with its level, what the person typed behind a label, prose
-// as it is.
+// of a table as a sentence, with the names of its columns but for the head itself, a heading with
+// its level, what the person typed behind a label, anything else as it is.
 func (a *Announcer) lineWords(i int) []Part {
 	line := a.transcript.lines[i]
 	switch line.kind {
@@ -283,8 +283,8 @@ func (a *Announcer) lineWords(i int) []Part {
 		return a.codeWords(i)
 	case tableLine:
 		t := table{}
-		if names := a.transcript.columnNames(i); names != nil && a.transcript.lines[i] != a.transcript.blockAt(i)[0] {
-			t.names = names
+		if isHead := line == a.transcript.blockAt(i)[0]; !isHead {
+			t.names = a.transcript.columnNames(i)
 		}
 		return a.proseWords(line, words.Sentence(t.speakRow(rowCells(line.text))))
 	case headingLine:

@@ -272,7 +272,8 @@ func (c *client) displaySize() (int, error) {
 
 // enterDisplay takes the display, and only the keys that are ours: all others go on doing what they
 // do. The priority is above that of a screen reader, which is 50: a text covers what is read for a
-// while, and then the display is given back.
+// while, and then the display is given back. A BRLTTY that refuses the priority or the keys is no
+// error; one that refuses the display is.
 func (c *client) enterDisplay() error {
 	path := append(appendNumbers(uint32(len(c.path))), appendNumbers(c.path...)...)
 	if _, err := c.request(packet{packetEnter, append(path, 0)}, packetAck); err != nil {

@@ -33,8 +33,9 @@ func WithServiceStop(ctx context.Context, report func(label, text string)) (cont
 }
 
 // endedBy returns a context that ends with the first signal that ends a program; its cause is then
-// Signalled. Where hangUp is not nil, SIGHUP calls it instead, and nothing ends. A SIGHUP that the
-// parent had ignored, as nohup has, is left ignored.
+// Signalled. What comes within withTheFirst after any but an interrupt counts as the same signal,
+// and after that one ends the program itself. Where hangUp is not nil, SIGHUP calls it instead, and
+// nothing ends. A SIGHUP that the parent had ignored, as nohup has, is left ignored.
 func endedBy(ctx context.Context, hangUp func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
