@@ -151,8 +151,9 @@ var resumeCases = []Case{
 			}
 			q, answered := list[0], ofTypes(r.messagesOn(1, true), "confirmation.reply")
 			first, ok := r.resumedWith(q)
+			leftUnanswered := left && (len(answered) == 0 || gone.At.Before(answered[0].At))
 			switch {
-			case !ok && left && (len(answered) == 0 || gone.At.Before(answered[0].At)):
+			case !ok && leftUnanswered:
 				return Finding{Verdict: Skipped,
 					Seen:     "the subscription was gone with its stream, so that nothing could go on",
 					Evidence: []Entry{found, gone}}

@@ -169,11 +169,12 @@ func checkExtraCases(extra, cases []Case, plays []string, fits func(*Play) bool)
 	}
 	for _, c := range extra {
 		wrong := ""
+		hasLevel := c.Level >= 1 && c.Level <= 3
+		hasStrength := c.Strength == Must || c.Strength == Should
 		switch {
 		case c.Name == "" || slices.Contains(taken, c.Name):
 			wrong = "needs a name that no other case has, and no play"
-		case len(c.Requirements) == 0 || c.Rule == "" || c.Level < 1 || c.Level > 3 || c.Strength != Must &&
-			c.Strength != Should:
+		case len(c.Requirements) == 0 || c.Rule == "" || !hasLevel || !hasStrength:
 			wrong = "needs Requirements, a Rule, a Level and a Strength"
 		case c.Play == nil || c.Judge == nil:
 			wrong = "needs a Play and a Judge"

@@ -235,10 +235,12 @@ func (r *Recording) reconnection() *Entry {
 	cut := false
 	for i := range r.Entries {
 		e := &r.Entries[i]
+		opensStream := strings.HasPrefix(e.Note, noteStream)
+		comesAnew := e.Data != nil && !e.Sent && e.Link > 0
 		switch {
 		case e.Note == noteCut:
 			cut = true
-		case cut && (strings.HasPrefix(e.Note, noteStream) || e.Data != nil && !e.Sent && e.Link > 0):
+		case cut && (opensStream || comesAnew):
 			return e
 		}
 	}

@@ -378,7 +378,8 @@ func judgeCharacters(r *Recording, m message, _ string) Finding {
 		line := strings.TrimSpace(t.stringMember("text"))
 		first, _ := utf8.DecodeRuneInString(line)
 		last, _ := utf8.DecodeLastRuneInString(line)
-		if unicode.Is(unicode.M, first) || first == joiner || last == joiner || first >= lightest && first <= darkest {
+		isSkinTone := first >= lightest && first <= darkest
+		if unicode.Is(unicode.M, first) || first == joiner || last == joiner || isSkinTone {
 			return failFinding(fmt.Sprintf("a character was cut in two: what was presented begins with %U and ends with %U", first, last), m.Entry, t.Entry)
 		}
 	}

@@ -236,7 +236,9 @@ func findLookalike(agents []knownAgent, index int, m *Manifest) string {
 		}
 		metBefore := index < 0 || i < index
 		sameName := a.AgentName != "" && (a.AgentName == m.AgentName || looksAlike(a.AgentName, m.AgentName))
-		if metBefore && looksAlike(a.AgentID, m.AgentID) || (metBefore || renamed) && sameName {
+		hasLikeID := metBefore && looksAlike(a.AgentID, m.AgentID)
+		hasLikeName := (metBefore || renamed) && sameName
+		if hasLikeID || hasLikeName {
 			return a.AgentID
 		}
 	}

@@ -88,12 +88,15 @@ func (s *Subscription) notePlaceLocked(ev *aaep.Event) {
 	if _, knows := s.conn.(identifiedConn); knows {
 		return
 	}
-	var d extensions.DeliveryData
-	switch data := ev.Extensions[delivery.Prefix]; {
-	case !slices.Contains(s.accepted.HonoredCapabilities.SupportedExtensions, delivery.URI):
+	if !slices.Contains(s.accepted.HonoredCapabilities.SupportedExtensions, delivery.URI) {
 		s.place = ""
-	case data != nil && (delivery.Read(data, &d) != nil || d.Resumable != nil && !*d.Resumable):
-	default:
+		return
+	}
+	var d extensions.DeliveryData
+	data := ev.Extensions[delivery.Prefix]
+	isReadable := data == nil || delivery.Read(data, &d) == nil
+	isNoPlace := d.Resumable != nil && !*d.Resumable
+	if isReadable && !isNoPlace {
 		s.place = ev.EventID
 	}
 }

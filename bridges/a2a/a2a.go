@@ -50,6 +50,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/internal/bridge"
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/internal/toolwords"
 )
@@ -108,8 +109,8 @@ func Dial(ctx context.Context, address string, cfg Config) (*Agent, error) {
 // dialOver does the work of Dial; transport is the network, which tests replace, or nil for the
 // real one.
 func dialOver(ctx context.Context, address string, cfg Config, transport http.RoundTripper) (*Agent, error) {
-	endpoint, err := url.Parse(address)
-	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" {
+	endpoint, isWeb := httpguard.WebAddress(address)
+	if !isWeb {
 		return nil, fmt.Errorf("a2a: %q is not the address of an agent, such as https://agent.example", address)
 	}
 	cfg.AnswerTime = cmp.Or(cfg.AnswerTime, 5*time.Minute)
@@ -176,8 +177,9 @@ func (a *Agent) chooseInterface(card *url.URL) error {
 	for _, i := range a.card.listInterfaces() {
 		legacy := strings.HasPrefix(i.Version, "0.3") || i.Version == ""
 		newer := strings.HasPrefix(i.Version, "1.")
+		isWanted := a.endpoint == "" || a.overREST // none was found, or one that JSON-RPC goes before
 		switch {
-		case i.Binding == "JSONRPC" && (legacy || newer) && (a.endpoint == "" || a.overREST):
+		case i.Binding == "JSONRPC" && (legacy || newer) && isWanted:
 			a.endpoint, a.overREST = i.URL, false
 			a.legacy.Store(legacy)
 		case i.Binding == "HTTP+JSON" && newer && a.endpoint == "":

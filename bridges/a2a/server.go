@@ -81,8 +81,8 @@ type Server struct {
 // its own, with the session's context, which ends when the client cancels the task. The session is
 // completed when turn returns nil, and fails with its error, unless it is over by then.
 func NewServer(p *producer.Producer, turn func(context.Context, Turn) error, cfg ServerConfig) (*Server, error) {
-	endpoint, err := url.Parse(cfg.URL)
-	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" {
+	endpoint, isWeb := httpguard.WebAddress(cfg.URL)
+	if !isWeb {
 		return nil, fmt.Errorf("a2a: ServerConfig.URL must be an address such as https://agent.example/a2a; it is %q",
 			cfg.URL)
 	}

@@ -3,12 +3,12 @@ package acp
 import (
 	"context"
 	"fmt"
-	"net/url"
 
 	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/form"
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/internal/toolwords"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
@@ -110,8 +110,8 @@ func (t *turn) askElicitation(r *request, ask elicitation) {
 // here. An address that is none of the web, or too long to be told, is announced and cancelled
 // unasked.
 func (t *turn) askToVisit(ctx context.Context, r *request, ask elicitation) (form.Answer, error) {
-	address, err := url.Parse(ask.URL)
-	if err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" {
+	address, isWeb := httpguard.WebAddress(ask.URL)
+	if !isWeb {
 		t.reportNotice("The agent wants you to open an address that is none of the web. It was not done.")
 		return form.Answer{Action: form.Cancel}, nil
 	}
@@ -127,7 +127,7 @@ func (t *turn) askToVisit(ctx context.Context, r *request, ask elicitation) (for
 		Timeout: t.c.agent.cfg.AnswerTime,
 	}
 	var yes bool
-	err = t.putQuestion(ctx, r, nil, func() (err error) {
+	err := t.putQuestion(ctx, r, nil, func() (err error) {
 		yes, err = t.s.AskYesNo(ctx, q)
 		return err
 	})

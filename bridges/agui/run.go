@@ -122,10 +122,10 @@ func (x *run) addCallChunk(e *event) {
 // openOutput begins the text of a message; that of another role than the agent's, one that is open,
 // and one beyond maxOpen are left out. The caller holds x.mu.
 func (x *run) openOutput(id, role string) {
-	if role != "" && role != "assistant" || x.outputs[id] != nil || len(x.outputs) >= maxOpen {
-		return
+	isAgents := role == "" || role == "assistant"
+	if isAgents && x.outputs[id] == nil && len(x.outputs) < maxOpen {
+		x.outputs[id] = x.session.Output()
 	}
-	x.outputs[id] = x.session.Output()
 }
 
 // closeOutput ends the text of a message, if it is open.

@@ -32,7 +32,6 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -133,10 +132,10 @@ func New(p *producer.Producer, cfg Config) (*Bridge, error) { return newOver(p, 
 // newOver does the work of New; transport is the network, which tests replace, or nil for the real
 // one. It checks cfg, and opens what was told before; nothing is sent yet.
 func newOver(p *producer.Producer, cfg Config, transport http.RoundTripper) (*Bridge, error) {
-	address, err := url.Parse(cfg.URL)
+	address, isWeb := httpguard.WebAddress(cfg.URL)
 	unknown := slices.IndexFunc(cfg.Events, func(name string) bool { return !slices.Contains(Events(), name) })
 	switch {
-	case err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https":
+	case !isWeb:
 		return nil, fmt.Errorf("akashik: %q is not the address of a field, such as https://field.example", cfg.URL)
 	case cfg.Token != "" && address.Scheme == "http" && !httpguard.LoopbackName(address.Hostname()):
 		return nil, errors.New("akashik: the token could be read on the way: the address must begin with https")
@@ -239,12 +238,14 @@ func (b *Bridge) takeNews(all []*news) error {
 // learnClaims stores the summary of the record that news are about, and withdraws the questions
 // that the news settle. The caller holds b.mu.
 func (b *Bridge) learnClaims(n *news) {
-	if n.unit != "" && n.summary != "" && (len(b.claims) < mostClaims || b.claims[n.unit] != "") {
+	hasRoom := len(b.claims) < mostClaims || b.claims[n.unit] != ""
+	if n.unit != "" && n.summary != "" && hasRoom {
 		b.claims[n.unit] = n.summary
 	}
 	settled := func(open *news) bool {
-		return n.event == conflictResolved && n.conflict != "" && n.conflict == open.conflict ||
-			n.event == superseded && n.unit != "" && n.unit == open.unit
+		isResolved := n.event == conflictResolved && n.conflict != "" && n.conflict == open.conflict
+		isSuperseded := n.event == superseded && n.unit != "" && n.unit == open.unit
+		return isResolved || isSuperseded
 	}
 	b.waiting = slices.DeleteFunc(b.waiting, settled)
 	if b.asking != nil && settled(b.asking) {

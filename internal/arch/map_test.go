@@ -431,7 +431,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "bridges/acp",
-		arrows: []string{".", "internal/bridge", "internal/form", "internal/shield", "internal/toolwords", "internal/words", "producer"},
+		arrows: []string{".", "internal/bridge", "internal/form", "internal/httpguard", "internal/shield", "internal/toolwords", "internal/words", "producer"},
 		others: []string{"github.com/go-json-experiment/json", "github.com/sourcegraph/jsonrpc2"},
 		why:    "it makes sessions of what an agent of another protocol says, and knows nobody who listens",
 	},

@@ -306,6 +306,13 @@ func Loopback(r *http.Request) bool {
 	return false
 }
 
+// WebAddress parses the address of a server on the web; ok is false for one that names no host, or
+// is not of http or https.
+func WebAddress(text string) (address *url.URL, ok bool) {
+	address, err := url.Parse(text)
+	return address, err == nil && address.Host != "" && (address.Scheme == "http" || address.Scheme == "https")
+}
+
 // LoopbackName reports whether a URL's host name (no port, no brackets) is this machine's loopback.
 func LoopbackName(name string) bool {
 	ip := net.ParseIP(name)

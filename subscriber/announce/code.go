@@ -181,7 +181,9 @@ func (b *block) readLine(line string) (kind lineKind, bare string) {
 // quotation, or a diff that has no fence.
 func (b *block) endsBefore(text string) bool {
 	line, _, _ := strings.Cut(text, "\n")
-	return b.quoted && !quote.MatchString(line) || b.diff && b.fence == "" && !b.takesLine(line)
+	endsQuote := b.quoted && !quote.MatchString(line)
+	endsDiff := b.diff && b.fence == "" && !b.takesLine(line)
+	return endsQuote || endsDiff
 }
 
 // takesLine reports whether a line belongs to the diff without a fence that b is: a header, a

@@ -142,7 +142,9 @@ func countIndent(line string) int { return len(line) - len(strings.TrimLeft(line
 func indentUnit(lines []codeText) int {
 	unit := 0
 	for _, line := range lines {
-		if n := countIndent(line.text); n > 0 && n < len(line.text) && (unit == 0 || n < unit) {
+		n := countIndent(line.text)
+		isBlank := n == len(line.text)
+		if n > 0 && !isBlank && (unit == 0 || n < unit) {
 			unit = n
 		}
 	}

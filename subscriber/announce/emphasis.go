@@ -243,5 +243,7 @@ func findOpener(runs []markRun, e int) int {
 // cannotPair reports whether two runs are no pair, by the rule of CommonMark about those that may
 // both begin and end emphasis.
 func cannotPair(begin, end markRun) bool {
-	return (begin.ends || end.opens) && (begin.all+end.all)%3 == 0 && (begin.all%3 != 0 || end.all%3 != 0)
+	mayDoBoth := begin.ends || end.opens
+	areThrees := begin.all%3 == 0 && end.all%3 == 0
+	return mayDoBoth && (begin.all+end.all)%3 == 0 && !areThrees
 }

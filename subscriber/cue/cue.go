@@ -153,8 +153,10 @@ func (o *Output) choosePattern(u announce.Utterance) (felt extensions.HapticData
 // wasJustFelt reports whether the person has just felt a pattern for this event, or, of work that
 // goes on, for any.
 func (o *Output) wasJustFelt(ev *aaep.Event, pattern string) bool {
-	return ev != nil && ev.EventID != "" && ev.EventID == o.event && time.Since(o.felt) < hearing.CueAgain ||
-		pattern == Working && !o.working.IsZero() && time.Since(o.working) < hearing.CueAgain
+	isSameEvent := ev != nil && ev.EventID != "" && ev.EventID == o.event
+	worksOn := pattern == Working && !o.working.IsZero()
+	return isSameEvent && time.Since(o.felt) < hearing.CueAgain ||
+		worksOn && time.Since(o.working) < hearing.CueAgain
 }
 
 // meaningOf returns the pattern for what an utterance means, or "" for one that has no more to it

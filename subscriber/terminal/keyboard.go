@@ -190,7 +190,9 @@ func (s *stalls) noteRunning(now time.Time) {
 func (s *stalls) hasStalled(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.beat.IsZero() && now.Sub(s.beat) > longestGap || !s.resumed.IsZero() && now.Sub(s.resumed) < resumedFor
+	stallsNow := !s.beat.IsZero() && now.Sub(s.beat) > longestGap
+	justResumed := !s.resumed.IsZero() && now.Sub(s.resumed) < resumedFor
+	return stallsNow || justResumed
 }
 
 // editor makes lines of keys, as a terminal does: it knows the keys that take back a letter, a word

@@ -2,12 +2,12 @@ package bridge
 
 import (
 	"context"
-	"net/url"
 
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep/bridges/agui"
 	"github.com/aaep-go/aaep/internal/cli/exits"
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -51,9 +51,9 @@ It serves one person: whoever listens hears all runs. The app is on this machine
 // serves as AAEP, until it is told to end. The error has the exit code.
 func (o *aguiOptions) runProxy(cmd *cobra.Command, args []string) error {
 	const see = "\nSee: aaep agui --help"
-	upstream, err := url.Parse(args[0])
+	upstream, isWeb := httpguard.WebAddress(args[0])
 	switch {
-	case err != nil, upstream.Host == "", upstream.Scheme != "http" && upstream.Scheme != "https":
+	case !isWeb:
 		return exits.UsageError("%q is not the address of an agent, such as http://127.0.0.1:8000/agent."+see, args[0])
 	case upstream.User != nil, upstream.RawQuery != "", upstream.Fragment != "":
 		return exits.UsageError("The address of the agent has no user, key or \"?\" in it; those are the app's to send." +

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +11,7 @@ import (
 	"github.com/aaep-go/aaep/bridges/rap"
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/cli/lineio"
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -59,7 +59,7 @@ you answer, and to whether somebody listens who can.`,
 // runRAP serves a proxy between an agent and its RAP tool server, and what its tools do, until it
 // is told to end; with --events also a toolset about the person. The error has the exit code.
 func (o *rapOptions) runRAP(cmd *cobra.Command, args []string) error {
-	if address, err := url.Parse(args[0]); err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
+	if _, isWeb := httpguard.WebAddress(args[0]); !isWeb {
 		return exits.UsageError("%q is not the address of a tool server, such as http://127.0.0.1:4000.\nSee: aaep bridge rap --help", args[0])
 	}
 	o.status.Out = cmd.ErrOrStderr()

@@ -11,6 +11,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/cli/serving"
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/llm"
 )
@@ -126,9 +127,9 @@ func upstreamOf(name string) (api modelAPI, upstream *url.URL, err error) {
 			api, name = known, known.url
 		}
 	}
-	upstream, err = url.Parse(name)
+	upstream, isWeb := httpguard.WebAddress(name)
 	switch {
-	case err != nil, upstream.Host == "", upstream.Scheme != "http" && upstream.Scheme != "https":
+	case !isWeb:
 		return api, nil, exits.UsageError("%q is not the address of a model's API, such as https://gateway.example/v1, nor one of the names %s.\nSee: aaep tap --help", name, strings.Join(apiNames(), ", "))
 	case upstream.User != nil, upstream.RawQuery != "", upstream.Fragment != "":
 		return api, nil, exits.UsageError("The address of the API has no user, key or \"?\" in it; those are the programs' to send.\nSee: aaep tap --help")

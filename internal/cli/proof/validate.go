@@ -112,7 +112,9 @@ func (v *validator) validateInputs(ctx context.Context, inputs []string, stdin i
 // Beyond manyNotes kinds, all are printed.
 func (v *validator) toldBefore(f check.Finding) bool {
 	kind := f.Type + " " + f.Pointer + " " + f.Problem
-	if !f.Note || v.strict || v.json || !v.noted[kind] && len(v.noted) >= manyNotes {
+	printsAll := v.strict || v.json
+	isBeyond := !v.noted[kind] && len(v.noted) >= manyNotes
+	if !f.Note || printsAll || isBeyond {
 		return false
 	}
 	if v.noted[kind] {
