@@ -149,8 +149,12 @@ func checkKinds(c *checker, p *AwaitingClarification) {
 	if slices.Contains(kinds, ResponseMultipleChoice) != (n > 0) {
 		c.addViolation("EVT-084", "/choices", "must be there exactly when multiple_choice is accepted")
 	}
-	if p.Choices != nil && (n < 2 || n > 32 || hasRepeats(p.Choices)) {
-		c.addViolation("EVT-083", "/choices", "must be 2 to 32 different choices")
+	switch {
+	case p.Choices != nil && n < 2 || n > 32:
+		c.addViolation("EVT-083", "/choices", "are %d, and must be 2 to 32; of more, one question can choose a group, "+
+			"and the next one of that", n)
+	case hasRepeats(p.Choices):
+		c.addViolation("EVT-083", "/choices", "have one twice, and must all be different")
 	}
 	c.checkEach("/choices", n, func(i int) {
 		c.checkText("EVT-083", "/value", p.Choices[i].Value, 1, 256)

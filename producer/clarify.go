@@ -25,7 +25,9 @@ type Question struct {
 	Text    aaep.Text
 	Context aaep.Text
 	// Choices are the answers to choose from, from 2 to 32. AskChoice needs them, AskText offers
-	// them beside an answer in the user's own words, and the others take none.
+	// them beside an answer in the user's own words, and the others take none. All of them are
+	// heard, at a voice's pace. Of more than 32 ask first for a group, such as the first letter, and
+	// then for one of that.
 	Choices []Choice
 	// Default is taken as the answer when none comes: a choice's value, "true" or "false", a
 	// number, or text. Empty is none.
@@ -85,10 +87,11 @@ func askFor[T string | bool | float64](ctx context.Context, s *Session, q Questi
 // goroutine calls it, holding no lock. Nothing is put, and the error says which field is wrong,
 // where q.check or the event's validation refuses the question. The answer is a string, a bool or a
 // float64, by its kind; it is q.Default if that is what silence means.
-func (s *Session) clarify(ctx context.Context, q Question, kinds []aaep.ResponseKind) (any, error) {
+func (s *Session) clarify(ctx context.Context, q Question, kinds []aaep.ResponseKind) (answer any, err error) {
 	if s == nil || s.p == nil {
 		return nil, ErrNoSession
 	}
+	defer func() { s.warnIfInvalid("question", string(kinds[0]), err) }()
 	q.Timeout = cmp.Or(q.Timeout, clarificationTimeout)
 	if err := q.check(s.p, kinds); err != nil {
 		return nil, err

@@ -73,7 +73,9 @@ type Config struct {
 	// says. WaitLogFailed says when it receives nothing more of that: call Shutdown then. Nil is an
 	// agent.
 	Follow Feed
-	// Grace is how long a subscriber whose stream broke may stay away before it counts as gone.
+	// Grace is how long a subscriber whose stream broke may stay away before it counts as gone. It
+	// holds over Server-Sent Events alone: over any other transport the end of the link is the
+	// subscription's, and a question that only it could answer is decided without an answer.
 	// Zero is 10 seconds; negative is none.
 	Grace time.Duration
 	// RefuseSecrets refuses every text that holds a private key, a key or token of a known form, a

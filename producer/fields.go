@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aaep-go/aaep"
 )
@@ -38,6 +39,20 @@ func nameFields(payload aaep.Payload, err error) error {
 		return err
 	}
 	return fmt.Errorf("producer: %s: %w", strings.Join(named, ", "), err)
+}
+
+// warnIfInvalid logs a warning where err says that the agent's program gave a tool or a question
+// fields that are not valid: agents hand the errors of their tools to a model, so that their
+// authors may never see them, and the user is told nothing. kind and name say what was refused.
+func (s *Session) warnIfInvalid(kind, name string, err error) {
+	var invalid *aaep.InvalidError
+	if !errors.As(err, &invalid) {
+		return
+	}
+	if write, left := s.p.misuses.countWarning(time.Now()); write {
+		s.p.cfg.Logger.Warn("refused, for its fields are not valid", "session_id", s.id, kind, name, "error", err,
+			"left_out", left)
+	}
 }
 
 // goField returns the Go field from which the member at a JSON pointer comes, in an event with this

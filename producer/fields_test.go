@@ -3,6 +3,7 @@ package producer_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,29 @@ func TestErrorsNameFields(t *testing.T) {
 	late := producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("Pay."), Consequence: aaep.Say("Gone."), Timeout: time.Second}
 	if _, err := s.Tool(context.Background(), late, ok); err == nil || !strings.HasPrefix(err.Error(), "producer: Tool.Timeout: ") {
 		t.Errorf("too short a time: %v", err)
+	}
+}
+
+// An agent hands the errors of its tools to its model: its log says, too, that a tool or a question
+// was refused because its fields are not valid, and which; it says nothing of a user's no.
+func TestInvalidFieldsAreLogged(t *testing.T) {
+	log := new(strings.Builder)
+	bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))},
+		func(t *testing.T, st *stage) {
+			s, ctx := st.session("Working."), t.Context()
+			s.Tool(ctx, producer.Tool{Name: "pay", Irreversible: true, Action: aaep.Say("Pay.")}, ok)
+			s.Confirm(ctx, producer.Tool{Name: "pay all", Irreversible: true, Consequence: aaep.Say("Gone.")})
+			s.AskChoice(ctx, producer.Question{Text: aaep.Say("Which?"), Choices: make([]producer.Choice, 40)})
+			s.Tool(ctx, producer.Tool{Name: "send", Irreversible: true, Action: aaep.Say("Send."), Consequence: aaep.Say("Gone.")}, ok)
+		})
+	for _, want := range []string{"tool=pay error=\"producer: Tool.Consequence: ", "tool=pay_all error=\"producer: Tool.Action: ",
+		"question=multiple_choice error=\"producer: Question.Choices: "} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("there is no %q in\n%s", want, log)
+		}
+	}
+	if n := strings.Count(log.String(), "refused, for"); n != 3 {
+		t.Errorf("%d warnings:\n%s", n, log)
 	}
 }
 

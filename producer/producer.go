@@ -127,6 +127,7 @@ type Producer struct {
 	delivery     *delivery.Dispatcher // sends the log to the audience
 	asking       *requestMeter        // counts subscription requests
 	shortTimes   warnings             // counts warnings about questions that are open too short
+	misuses      warnings             // counts warnings about tools and questions that are not valid
 	malformed    warnings             // counts warnings about messages that cannot be read
 	agreements   agreements
 	published    published

@@ -155,6 +155,7 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 		}
 	}
 	call := t.newCall(s.p)
+	defer func() { s.warnIfInvalid("tool", call.Tool, err) }()
 	// A call whose events would not be valid is refused before the user is asked.
 	if err := s.checkTool(t, call); err != nil {
 		return "", done, err
