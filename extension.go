@@ -192,11 +192,18 @@ func (c *checker) checkMissedMember(name string, members map[string]jsontext.Val
 	}
 }
 
-// ReadExtension is Vocabulary.Read of what an event carries of an extension. It reports false, and
-// reads nothing, if there is none: the event has nothing under the prefix, or its context does not
-// name the vocabulary, so that the prefix is another vocabulary's (§3.2.1).
+// ReadExtension is Vocabulary.Read of what an event carries of an extension: on an event of the
+// extension's own type (§7.4) its members beside the envelope, and on any other what stands under
+// the prefix. It reports false, and reads nothing, if there is none, or the event's context does
+// not name the vocabulary, so that the prefix is another vocabulary's (§3.2.1), such as another
+// version of this one.
 func (e *Event) ReadExtension(v Vocabulary, into any) (bool, error) {
 	data := e.Extensions[v.Prefix]
+	if _, isOwn := e.Payload.(*ExtensionPayload); isOwn && strings.HasPrefix(string(e.Type()), v.Prefix+":") {
+		if data = e.Unknown; len(data) == 0 {
+			data = json.RawMessage("{}")
+		}
+	}
 	if data == nil || !slices.Contains(e.Context, v.URI) {
 		return false, nil
 	}

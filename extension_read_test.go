@@ -70,3 +70,40 @@ func TestAddExtensionKeepsAnotherOnes(t *testing.T) {
 		t.Errorf("there is %s", got)
 	}
 }
+
+// What an event of an extension's own type says is read only by who speaks its version: 1 is a
+// gram to one, and a milligram to the other.
+func TestReadExtensionOfOwnType(t *testing.T) {
+	v1, v2 := Vocabulary{Prefix: "med", URI: "https://med.example/v1"}, Vocabulary{Prefix: "med", URI: "https://med.example/v2"}
+	type dose struct {
+		Amount int `json:"amount"`
+	}
+	event := func(kind, rest string) *Event {
+		m, err := Decode([]byte(`{"@context":["` + CoreContext + `","` + v1.URI + `"],"type":"` + kind + `","event_id":"evt_1",` +
+			`"session_id":"sess_1","timestamp":"2026-01-01T00:00:00Z","producer":{"agent_id":"nurse"},"summary_normal":"Due."` + rest + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.(*Event)
+	}
+	for name, c := range map[string]struct {
+		ev   *Event
+		v    Vocabulary
+		ok   bool
+		want int
+	}{
+		"its version":          {event("med:due", `,"amount":1`), v1, true, 1},
+		"another version":      {event("med:due", `,"amount":1`), v2, false, 0},
+		"another prefix":       {event("medic:due", `,"amount":1`), v1, false, 0},
+		"no members":           {event("med:due", ``), v1, true, 0},
+		"data besides members": {event("med:due", `,"amount":1,"extensions":{"med":{"amount":2}}`), v1, true, 1},
+		"a core event": {event("aaep:agent.session.completed", `,"amount":1,"extensions":{"med":{"amount":2}}`), v1,
+			true, 2},
+	} {
+		var got dose
+		ok, err := c.ev.ReadExtension(c.v, &got)
+		if ok != c.ok || got.Amount != c.want || err != nil {
+			t.Errorf("%s: %t, %d, %v; want %t, %d", name, ok, got.Amount, err, c.ok, c.want)
+		}
+	}
+}

@@ -162,7 +162,8 @@ type HandoffRequested struct {
 }
 
 // ExtensionPayload is the payload of every event type this SDK does not know, kept whole. What it
-// holds beside the envelope is in Event.Unknown.
+// holds beside the envelope is in Event.Unknown; Event.ReadExtension reads it where it is of the
+// version that is expected.
 type ExtensionPayload struct{ Type Type }
 
 func (*SessionStarted) EventType() Type        { return TypeSessionStarted }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,28 @@ func TestDialAccepted(t *testing.T) {
 		}
 		if st, _ := sub.Status(); st != (Status{Connected: true, Subscribed: 1}) {
 			t.Errorf("Status = %+v", st)
+		}
+		closeBoth(t, sub, p)
+	})
+}
+
+// What the agent says that it does not serve is in the log: an author who asked for another version
+// of an extension looks nowhere else.
+func TestNotesAreLogged(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
+		log := new(strings.Builder)
+		st, done := newStage(), make(chan error, 1)
+		var sub *Subscription
+		go func() {
+			var err error
+			sub, err = Dial(t.Context(), st, Config{ID: "reader", Logger: slog.New(slog.NewTextHandler(log, nil))})
+			done <- err
+		}()
+		p := st.nextPeer(t)
+		mustRead[*aaep.SubscriptionRequest](t, p)
+		p.sendRaw(t, strings.Replace(acceptedMessage("sub_1", "{}"), "{", `{"negotiation_notes":"med is not used.",`, 1))
+		if err := <-done; err != nil || !strings.Contains(log.String(), `notes="med is not used."`) {
+			t.Errorf("Dial = %v, and the log is %q", err, log)
 		}
 		closeBoth(t, sub, p)
 	})

@@ -118,6 +118,10 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 	if resumed {
 		s.texts.noteResumed()
 	}
+	if notes := accepted.NegotiationNotes; notes != "" {
+		s.cfg.Logger.Info("not all is served as it was asked for", "subscription_id", accepted.SubscriptionID,
+			"notes", aaep.SafeText(notes))
+	}
 	s.setStatus(func(st *Status) {
 		st.Connected, st.Err, st.Awaits, st.Way, st.Resumed = true, nil, "", way, resumed
 		st.Subscribed++

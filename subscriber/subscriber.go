@@ -210,8 +210,9 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 	return s, nil
 }
 
-// Accepted returns the producer's newest answer: who it is and what it honors. It must not be
-// changed. It is nil for a Subscription that Dial did not make.
+// Accepted returns the producer's newest answer: who it is and what it honors; its NegotiationNotes
+// say in words what it does not, and are logged. It must not be changed. It is nil for a
+// Subscription that Dial did not make.
 func (s *Subscription) Accepted() *aaep.SubscriptionAccepted {
 	if !s.isDialed() {
 		return nil
