@@ -101,6 +101,7 @@ const (
 	ConsequenceIs  ID = "ConsequenceIs"
 	QuestionIs     ID = "QuestionIs"
 	ContextIs      ID = "ContextIs"
+	ChoicesAre     ID = "ChoicesAre"
 	OpenQuestionIs ID = "OpenQuestionIs"
 
 	TimeToAnswer ID = "TimeToAnswer"

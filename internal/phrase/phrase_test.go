@@ -134,6 +134,7 @@ func TestEnglish(t *testing.T) {
 		ConsequenceIs:  {"Pay $5.", "Consequence: Pay $5."},
 		QuestionIs:     {"Pay $5.", "Question: Pay $5."},
 		ContextIs:      {"Pay $5.", "Context: Pay $5."},
+		ChoicesAre:     {"32", "Choices: 32."},
 		OpenQuestionIs: {"Pay $5.", "The question is: Pay $5."},
 
 		TimeToAnswer: {"2 minutes", "You have 2 minutes to answer."},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -292,11 +293,16 @@ func (a *Announcer) wantedAnswers(q *openQuestion) (w Words) {
 		return nil
 	}
 	kinds := answers.KindsOf(p)
-	if kinds.Choice {
+	switch n := len(p.Choices); {
+	case kinds.Choice && n > fewChoices:
+		number, _ := phrase.In(a.language, phrase.ANumberTo, strconv.Itoa(n))
+		w = phraseIn(a.language, phrase.Expected, words.Sentence(number))
+	case kinds.Choice:
+		space := "" // Expected ends with one
 		w = phraseIn(a.language, phrase.Expected, "")
 		for i, c := range p.Choices {
 			label := words.Sentence(words.OneLine(c.Label))
-			w = w.And(" ", In(q.event.Language(), fmt.Sprintf("%d: %s", i+1, label)))
+			w, space = w.And(space, In(q.event.Language(), fmt.Sprintf("%d: %s", i+1, label))), " "
 		}
 	}
 	if kinds.Numeric {

@@ -2,6 +2,7 @@ package announce
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -127,6 +128,28 @@ func TestChoiceByNumber(t *testing.T) {
 	reply := r.a.Answer(r.now, r.now, "2")
 	if reply == nil || reply.Response != "two" {
 		t.Fatalf("it means %+v", reply)
+	}
+}
+
+// Of many choices a person hears first how many there are, and after an answer that is none of them
+// which numbers count: all of them once more would fill another minute.
+func TestManyChoices(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	p := &aaep.AwaitingClarification{Question: "Which?", TimeoutSeconds: 600,
+		AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice}}
+	for i := range 32 {
+		p.Choices = append(p.Choices, aaep.Choice{Value: fmt.Sprint("v", i), Label: fmt.Sprint("Box ", i)})
+	}
+	r.addEvent(p, "")
+	r.passTime(3 * time.Minute)
+	if got := r.heardSince(""); !strings.HasPrefix(got, "Question: Which?|Choices: 32.|1: Box 0|") {
+		t.Errorf("heard %s", got)
+	}
+	r.heard = nil
+	r.typeAnswer("33", nil)
+	r.passTime(time.Minute)
+	if got := r.heardSince(""); got != "That is no answer.|Right would be: a number from 1 to 32." {
+		t.Errorf("heard %s", got)
 	}
 }
 
