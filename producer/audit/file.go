@@ -76,6 +76,9 @@ func Open(path string, opts Options) (*File, error) {
 	if err == lockfile.ErrInUse {
 		return nil, fmt.Errorf("%w: %s%s", ErrInUse, path, openedBy(path))
 	}
+	if errors.Is(err, fs.ErrNotExist) { // for what is not there is made
+		return nil, fmt.Errorf("audit: %w: make its folder first", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}

@@ -114,6 +114,10 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := Open(t.TempDir(), Options{}); err == nil {
 		t.Error("a folder was opened")
 	}
+	missing := filepath.Join(t.TempDir(), "state", "trail.jsonl")
+	if _, err := Open(missing, Options{}); !errors.Is(err, os.ErrNotExist) || !strings.HasSuffix(err.Error(), ": make its folder first") {
+		t.Errorf("in a folder that is not there: %v", err)
+	}
 	path := filepath.Join(t.TempDir(), "trail.jsonl")
 	must(t, os.WriteFile(path, data, 0o400))
 	if _, err := Open(path, Options{}); os.Geteuid() != 0 && !errors.Is(err, os.ErrPermission) {

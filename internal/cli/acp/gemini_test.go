@@ -408,13 +408,14 @@ func TestGeminiSession(t *testing.T) {
 	}
 }
 
-// A program that is no agent is told of with what it printed last.
+// A program that is no agent is told of with what it printed last, and with what most agents need.
 func TestNoAgent(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no sh")
 	}
 	k := startConsole(t, t.TempDir(), os.Environ(), "--", "sh", "-c", "echo The key is missing >&2; exit 3")
 	k.awaitLines(`sh cannot be talked with: the agent ended before it said that it speaks ACP\. The last it printed: The key is missing`)
+	k.awaitLines(`Most agents need a word for that after their name, such as --acp or acp`)
 	k.awaitExit()
 	if code := k.cmd.ProcessState.ExitCode(); code != 3 {
 		t.Errorf("the exit code is %d", code)

@@ -127,6 +127,15 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 	return o.runConversation(ctx, cmd, args, l, caps)
 }
 
+// adviseWord returns what to try, in a line of its own, with a program that does not speak ACP; ""
+// where a word of its command line, args, says already that it shall.
+func adviseWord(args []string) string {
+	if strings.Contains(strings.Join(args, " "), "acp") {
+		return ""
+	}
+	return "\nMost agents need a word for that after their name, such as --acp or acp"
+}
+
 // runConversation runs the agent, and a conversation with it by the listener's terminal and
 // outputs, until one of the two ends. args are the agent's command line, caps the terms of the
 // person. All listeners have heard the end when it returns.
@@ -142,8 +151,8 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 		if ctx.Err() != nil {
 			return exits.StopError(ctx)
 		}
-		return exits.With(exits.Unreachable, fmt.Errorf("%s cannot be talked with: %s", args[0],
-			exits.PlainError(err)))
+		return exits.With(exits.Unreachable, fmt.Errorf("%s cannot be talked with: %s%s", args[0],
+			exits.PlainError(err), adviseWord(args)))
 	}
 	defer agent.Close()
 	name := cmp.Or(agent.Name(), filepath.Base(args[0]))
