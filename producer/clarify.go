@@ -26,8 +26,8 @@ type Question struct {
 	Context aaep.Text
 	// Choices are the answers to choose from, from 2 to 32. AskChoice needs them, AskText offers
 	// them beside an answer in the user's own words, and the others take none. All of them are
-	// heard, at a voice's pace. Of more than 32 ask first for a group, such as the first letter, and
-	// then for one of that.
+	// heard, at a voice's pace. Of more than 32 ask first for a group, such as the first letter,
+	// and then for one of that.
 	Choices []Choice
 	// Default is taken as the answer when none comes: a choice's value, "true" or "false", a
 	// number, or text. Empty is none.

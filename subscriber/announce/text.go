@@ -141,14 +141,14 @@ func silenceWords(language string, p *aaep.AwaitingConfirmation) Words {
 	return phraseIn(language, silence, "")
 }
 
-// fewChoices is how many choices a person is told of again where an answer is none of them. Of more,
-// which fill minutes, they hear before the first how many there are, and then only which numbers
-// count.
+// fewChoices is how many choices a person is told of again where an answer is none of them. Of
+// more, which fill minutes, they hear before the first how many there are, and then only which
+// numbers count.
 const fewChoices = 9
 
 // clarificationWords returns the lines of a clarification in a language: the question, its context,
-// how many choices there are if they are many, the numbered choices, the time to answer, and what silence means where the agent says so.
-// questionWords calls it.
+// how many choices there are if they are many, the numbered choices, the time to answer, and what
+// silence means where the agent says so. questionWords calls it.
 func clarificationWords(language string, p *aaep.AwaitingClarification, remaining time.Duration) Words {
 	w := labelText(language, phrase.QuestionIs, words.OneLine(p.Question))
 	if p.Context != "" {
