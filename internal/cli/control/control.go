@@ -6,13 +6,14 @@
 // answers once. Whether it may count is up to the listener, which is told when the key was pressed.
 // Other users cannot connect: package ipc asks the operating system who a peer is.
 //
-// The server and which key counts as a repetition are in control.go, finding listeners is in
-// client.go, and how long ago the key was pressed is found out in the files age_*.go.
+// The server and which key counts as a repetition are in control.go, what the two say to each
+// other, such as the State that a watcher gets, is in messages.go, finding listeners is in
+// client.go, and how long ago the key was pressed is found out in the files age_*.go. What is true
+// of a State is said by package listen.
 package control
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -40,68 +41,6 @@ const (
 	replyTime = 10 * time.Second // for a listener to take an answer, or a peer to say something
 	maxAge    = time.Hour        // more is as good as this
 )
-
-// AnswerName is the Request that answers a question. Any other is a command of the listener's.
-const AnswerName = "answer"
-
-// WalkNames are the Requests that walk in what the agents said, with where to as their Text.
-var WalkNames = []string{"to", "back", "find"}
-
-// WatchName is the Request for each State from now on.
-const WatchName = "watch"
-
-// PressedName is the Request that says that a key answered, or tried to answer, at another
-// listener: a key that is held down must not go on to accept here what is asked next.
-const PressedName = "pressed"
-
-// Request is what a person wants of a listener.
-type Request struct {
-	Name string `json:"name"`
-	// Text is the answer, such as "y" or "2".
-	Text string `json:"text,omitempty"`
-	// Question is the ID of the one that the answer is for.
-	Question string `json:"question,omitempty"`
-	// Age is how many milliseconds ago the key was pressed, as far as that is known.
-	Age int64 `json:"age_ms,omitempty"`
-}
-
-// Response is what came of a Request.
-type Response struct {
-	Done bool `json:"done"`
-	// Said is what the listener said upon it, as a person hears it.
-	Said []string `json:"said,omitempty"`
-}
-
-// State is how it stands with a listener. Its texts are safe to show.
-type State struct {
-	Agents []string `json:"agents"`
-	// Question is the one that is put; nil is none.
-	Question *Question `json:"question,omitempty"`
-	// Waiting is how many questions come after that.
-	Waiting int `json:"waiting"`
-	// Quiet reports whether only what cannot wait is said.
-	Quiet bool `json:"quiet"`
-	// Stoppable reports whether the person can stop the agent from here.
-	Stoppable bool `json:"stoppable"`
-}
-
-// Question is one that is put to the person.
-type Question struct {
-	// ID is the same at each listener that puts the question.
-	ID           string   `json:"id"`
-	Agent        string   `json:"agent"`
-	Text         string   `json:"text"`
-	Consequence  string   `json:"consequence,omitempty"`
-	Risk         string   `json:"risk,omitempty"`
-	Irreversible bool     `json:"irreversible,omitempty"`
-	Choices      []string `json:"choices,omitempty"`
-	// Kind is "confirmation" or "clarification".
-	Kind string `json:"kind"`
-	// Decided reports whether a yes or a no answers it. A choice, a number or a text is neither.
-	Decided bool `json:"decided"`
-	// Until is when the time to answer ends, as far as is known.
-	Until time.Time `json:"until"`
-}
 
 // Call is a Request that waits for its Response.
 type Call struct {
@@ -359,26 +298,3 @@ func (p *presses) isRepeated(pressed time.Time, r Request) bool {
 
 // isRejection reports whether an answer is the no that "aaep answer reject" gives.
 func isRejection(text string) bool { return text == "n" }
-
-// sendJSON sends a value as one message of JSON, within replyTime. The error is that of the link.
-func sendJSON(ctx context.Context, conn transports.Conn, v any) error {
-	ctx, cancel := context.WithTimeout(ctx, replyTime)
-	defer cancel()
-	msg, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return conn.Send(ctx, msg)
-}
-
-// receiveJSON receives one message of JSON into v, within replyTime. The error is that of the link,
-// or of JSON.
-func receiveJSON(ctx context.Context, conn transports.Conn, v any) error {
-	ctx, cancel := context.WithTimeout(ctx, replyTime)
-	defer cancel()
-	msg, err := conn.Receive(ctx)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(msg, v)
-}

@@ -4,7 +4,8 @@
 // unless a user was asked and the agent would go on without the answer: then it prints that the
 // action is forbidden. It never ends with 2, by which agents take any action as forbidden.
 //
-// The hook is in call.go, and starting the server that it needs is in start.go.
+// The hook is in call.go, starting the server that it needs, and for how long that is waited for,
+// in start.go, and where a server is that runs in server.go.
 package call
 
 import (
@@ -15,7 +16,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -23,7 +23,6 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/transports"
-	"github.com/aaep-go/aaep/transports/ipc"
 )
 
 // AgentID is that of the producer which the server is. Subscribers find it at ipc.Path(AgentID).
@@ -60,14 +59,8 @@ type (
 // part is how many bytes of the input go in a message.
 const part = transports.MaxMessage / 2
 
-const (
-	receiptTime = 5 * time.Second // for the server to say that it has an input
-	startTime   = 5 * time.Second // for a server to start
-	startPoll   = 5 * time.Millisecond
-)
-
-// InputPath is where the server takes inputs.
-func InputPath() (string, error) { return ipc.Path(AgentID + "-input") }
+// receiptTime is for the server to say that it has an input.
+const receiptTime = 5 * time.Second
 
 // Variable, set in the environment, has Run print a Receipt once the server has taken the input.
 const Variable = "AAEP_HOOK_TRIAL"
@@ -179,133 +172,4 @@ func sendInput(ctx context.Context, conn transports.Conn, r Request, input []byt
 		return got, errNoReceipt
 	}
 	return got, nil
-}
-
-// reachServer reaches the server. If there is none, start is called to start one, unless it is nil,
-// and the server is waited for, for at most startTime. The error is that of the last try, or how
-// the server ended.
-func reachServer(ctx context.Context, start func() (ended <-chan error, err error)) (transports.Conn, error) {
-	path, err := InputPath()
-	if err != nil {
-		return nil, err
-	}
-	conn, err := dialRecorded(ctx, path, recordedInput)
-	if err == nil || !isAbsent(err) || start == nil {
-		return conn, err
-	}
-	ended, err := start()
-	if err != nil {
-		return nil, err
-	}
-	for timeout := time.After(startTime); ; {
-		if conn, err = dialRecorded(ctx, path, recordedInput); err == nil || !isAbsent(err) {
-			return conn, err
-		}
-		select {
-		case <-time.After(startPoll):
-		case <-timeout:
-			return nil, err
-		case failed := <-ended: // another may have been quicker
-			if conn, err = dialRecorded(ctx, path, recordedInput); err != nil {
-				return nil, failed
-			}
-			return conn, nil
-		}
-	}
-}
-
-// The lines of the record of where the server is.
-const (
-	recordedOutput = iota // for listeners
-	recordedInput
-)
-
-// recordPath is the file in which the server says where it is. Who has another runtime directory
-// than the server finds it by that: a user has one server, as they have one folder of state.
-func recordPath() (string, error) {
-	dir, err := StateFolder()
-	return filepath.Join(dir, "hook.server"), err
-}
-
-// RecordServer writes the file with the addresses of this server, which other programs of the user
-// read: that for listeners, then that for hooks. A file that is there is replaced.
-func RecordServer() error {
-	input, err := InputPath()
-	if err != nil {
-		return err
-	}
-	output, err := ipc.Path(AgentID)
-	if err != nil {
-		return err
-	}
-	path, err := recordPath()
-	if err != nil {
-		return err
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // a link is not followed
-		return err
-	}
-	return os.WriteFile(path, []byte(output+"\n"+input+"\n"), 0o600)
-}
-
-// dialRecorded reaches the server at a path, or, where none is there, at the address in a line of
-// the record that the server wrote. The error is that of path. The dialer sees that either is this
-// user's.
-func dialRecorded(ctx context.Context, path string, line int) (transports.Conn, error) {
-	conn, err := ipc.Dialer{Path: path}.Dial(ctx)
-	if err == nil || !isAbsent(err) {
-		return conn, err
-	}
-	record, failed := recordPath()
-	if failed != nil {
-		return nil, err
-	}
-	data, _ := os.ReadFile(record)
-	lines := strings.Split(string(data), "\n")
-	if len(lines) <= line || lines[line] == path || !filepath.IsAbs(lines[line]) {
-		return nil, err
-	}
-	if conn, failed := (ipc.Dialer{Path: lines[line]}).Dial(ctx); failed == nil {
-		return conn, nil
-	}
-	return nil, err
-}
-
-// Dial reaches the server as a listener does, at the address that the server has written down.
-func Dial(ctx context.Context) (transports.Conn, error) {
-	path, err := ipc.Path(AgentID)
-	if err != nil {
-		return nil, err
-	}
-	return dialRecorded(ctx, path, recordedOutput)
-}
-
-// Status returns how many listeners the server has. An error says that there is no server, or that
-// it does not answer.
-func Status(ctx context.Context) (listeners int, err error) {
-	conn, err := reachServer(ctx, nil)
-	if err != nil {
-		return 0, err
-	}
-	defer conn.Close()
-	got, err := sendInput(ctx, conn, Request{}, nil)
-	return got.Listeners, err
-}
-
-// Ensure starts a server of hooks if none answers, with an empty request, which changes nothing.
-func Ensure(ctx context.Context, start func() (ended <-chan error, err error)) error {
-	conn, err := reachServer(ctx, start)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	_, err = sendInput(ctx, conn, Request{}, nil)
-	return err
-}
-
-// LockPath is a file that the server holds while it serves, so that of two that start at once one
-// gives way.
-func LockPath() (string, error) {
-	path, err := InputPath()
-	return filepath.Join(filepath.Dir(path), AgentID+".lock"), err
 }

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -8,10 +9,15 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/aaep-go/aaep/transports"
 )
 
-// idleTime is how long a server stays that a hook has started.
-const idleTime = 10 * time.Minute
+const (
+	idleTime  = 10 * time.Minute // in which nothing happens, until a server ends that a hook has started
+	startTime = 5 * time.Second  // for a server to start
+	startPoll = 5 * time.Millisecond
+)
 
 // StateFolder returns where the server keeps what outlives it: the trail of what was asked, its
 // log, the secret for HTTP.
@@ -66,4 +72,48 @@ func lastLine(path string) string {
 	text, _ := os.ReadFile(path)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	return lines[len(lines)-1]
+}
+
+// reachServer reaches the server. If there is none, start is called to start one, unless it is nil,
+// and the server is waited for, for at most startTime. The error is that of the last try, or how
+// the server ended.
+func reachServer(ctx context.Context, start func() (ended <-chan error, err error)) (transports.Conn, error) {
+	path, err := InputPath()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := dialRecorded(ctx, path, recordedInput)
+	if err == nil || !isAbsent(err) || start == nil {
+		return conn, err
+	}
+	ended, err := start()
+	if err != nil {
+		return nil, err
+	}
+	for timeout := time.After(startTime); ; {
+		if conn, err = dialRecorded(ctx, path, recordedInput); err == nil || !isAbsent(err) {
+			return conn, err
+		}
+		select {
+		case <-time.After(startPoll):
+		case <-timeout:
+			return nil, err
+		case failed := <-ended: // another may have been quicker
+			if conn, err = dialRecorded(ctx, path, recordedInput); err != nil {
+				return nil, failed
+			}
+			return conn, nil
+		}
+	}
+}
+
+// Ensure starts a server of hooks if none answers, with an empty request, which changes nothing.
+func Ensure(ctx context.Context, start func() (ended <-chan error, err error)) error {
+	conn, err := reachServer(ctx, start)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = sendInput(ctx, conn, Request{}, nil)
+	return err
 }
