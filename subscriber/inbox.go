@@ -11,6 +11,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -283,9 +284,9 @@ func (s *Subscription) handleEvent(conn transports.Conn, ev *aaep.Event, size in
 	s.logDiagnostics(ev)
 	s.chooseTranslation(ev)
 	if saysLost(ev) {
-		s.reportLost()
+		s.reportLost(phrase.MayBeLost)
 	}
-	s.gap = false
+	s.gap, s.gapAsked = false, false
 	a := arrival{ev, size, s.placeOn(conn), s.holdUntil(ev), false}
 	s.noteAsked(a)
 	return s.queueEvent(a)

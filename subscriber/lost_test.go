@@ -123,3 +123,35 @@ func TestLostWaitsForRoom(t *testing.T) {
 		}
 	})
 }
+
+// A question that cannot be read is told as that, once among what cannot be read between two
+// events, also behind another message that cannot; any other is told as lost.
+func TestUnreadableQuestion(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
+		st := newStage()
+		sub, p := openSubscription(t, st, Config{ID: "reader", Capabilities: aaep.Capabilities{Languages: []string{"en"}}})
+		bad := func(kind string) string {
+			return `{"@context":"` + aaep.CoreContext + `","type":"aaep:agent.` + kind + `","event_id":"evt_x","session_id":"sess_1"}`
+		}
+		p.sendRaw(t, bad("tool.invoked"))
+		for range 3 {
+			p.sendRaw(t, bad("awaiting.confirmation"))
+		}
+		p.sendRaw(t, bad("tool.invoked"))
+		p.sendRaw(t, numberedEvent(1))
+		p.sendRaw(t, bad("awaiting.clarification"))
+		p.sendRaw(t, numberedEvent(2))
+		const lost, asks = "What was said meanwhile may be missing.", "The agent asks something that cannot be read or answered here."
+		for i, want := range []string{lost, asks, "", asks, ""} {
+			ev, err := sub.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := ev.Text(aaep.VerbosityNormal)
+			if isLost := ev.Type() == aaep.TypeLost; isLost != (want != "") || isLost && text != want {
+				t.Errorf("event %d is %s %q, want %q", i, ev.Type(), text, want)
+			}
+		}
+		closeBoth(t, sub, p)
+	})
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -172,7 +173,7 @@ func (s *Subscription) reconnect(conn transports.Conn, cause error, attempt *int
 		fresh, err := s.subscribeWithFallback(s.ctx)
 		if err == nil {
 			if status, _ := s.Status(); !status.Resumed {
-				s.reportLost()
+				s.reportLost(phrase.MayBeLost)
 			}
 			return fresh, nil
 		}
@@ -202,7 +203,7 @@ func (s *Subscription) resumeStream(conn transports.Conn, cause error, attempt *
 		whole, cause = s.reopenStream(r)
 		if cause == nil {
 			if !whole {
-				s.reportLost()
+				s.reportLost(phrase.MayBeLost)
 			}
 			return true, tries, nil, nil
 		}

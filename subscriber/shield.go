@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/shield"
 )
 
@@ -28,14 +31,26 @@ func (s *Subscription) callShielded(doing string, f func() error) (err error) {
 }
 
 // reportUnreadable reports that a message is not among the events: to Config.Unreadable or, where
-// that is nil, by one event in the place of all such messages up to the next event. Only the
-// reading goroutine calls it.
+// that is nil, by one event in the place of all such messages up to the next event; where a
+// question is among them, by one that says so. Only the reading goroutine calls it.
 func (s *Subscription) reportUnreadable(err error) {
 	switch {
 	case s.cfg.Unreadable != nil:
 		_ = s.callShielded("Config.Unreadable", func() error { s.cfg.Unreadable(err); return nil })
+	case asksQuestion(err):
+		if s.gapAsked {
+			return
+		}
+		s.gap, s.gapAsked = true, true
+		s.reportLost(phrase.AsksUnreadable)
 	case !s.gap:
 		s.gap = true
-		s.reportLost()
+		s.reportLost(phrase.MayBeLost)
 	}
+}
+
+// asksQuestion reports whether a message that is not valid was to be a question.
+func asksQuestion(err error) bool {
+	invalid, ok := errors.AsType[*aaep.InvalidError](err)
+	return ok && (strings.HasSuffix(invalid.Message, ".awaiting.confirmation") || strings.HasSuffix(invalid.Message, ".awaiting.clarification"))
 }

@@ -76,7 +76,8 @@ type Config struct {
 	// Message of an *aaep.InvalidError says what it was to be, maybe a question. ErrFlood says that
 	// events are left out because far too many come. It is called by the goroutine that reads the
 	// link, and must not wait. Where it is nil, an event of aaep.TypeLost stands in the place of
-	// all messages between two events.
+	// all messages between two events, and another where a question is among them: its text says
+	// that something is asked which cannot be read.
 	Unreadable func(error)
 	// NoReconnect ends the subscription when its link breaks, instead of trying again; an orderly
 	// end of the link is ErrEnded.
@@ -115,7 +116,8 @@ type Subscription struct {
 	texts     overlap
 	flood     flood
 	reported  map[string]bool
-	gap       bool                // what could not be read since the last event is reported as lost
+	gap       bool                // what could not be read since the last event is reported as lost,
+	gapAsked  bool                // and that a question was among it
 	origin    *credentials.Origin // of what the last handshake was tried with
 	unchanged error               // the refusal of other terms that ended a subscription
 

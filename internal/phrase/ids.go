@@ -146,6 +146,7 @@ const (
 	ConnectedAgainOver  ID = "ConnectedAgainOver"
 	NothingLost         ID = "NothingLost"
 	MayBeLost           ID = "MayBeLost"
+	AsksUnreadable      ID = "AsksUnreadable"
 	AgentEndedLink      ID = "AgentEndedLink"
 	TriedUntilThere     ID = "TriedUntilThere"
 	NotFollowed         ID = "NotFollowed"

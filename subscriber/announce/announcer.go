@@ -244,7 +244,7 @@ func (a *Announcer) Follow(source string) {
 func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	a.Follow(source)
 	if ev.Type() == aaep.TypeLost {
-		a.tellLost(now, source)
+		a.tellLost(now, source, ev)
 		return
 	}
 	a.transcript.addEvent(now, source, ev, w)

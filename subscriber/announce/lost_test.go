@@ -34,3 +34,18 @@ func TestLostOfOne(t *testing.T) {
 	r.passTime(time.Minute)
 	r.wantHeard("0.0 Planner: What was said meanwhile may be missing.")
 }
+
+// A question that cannot be read is told as that, in the person's language and no other words, once
+// while it waits, and nothing else of the agent is forgotten.
+func TestUnreadableQuestionIsTold(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.a.SetLanguage("es")
+	r.addSentence("A sentence that is being said.")
+	for _, text := range []string{"The agent asks something that cannot be read or answered here.", "The agent asks something that cannot be read or answered here."} {
+		r.a.Add(r.now, "Planner", &aaep.Event{Summary: aaep.Say(text), LocalizationHints: in("en"), Payload: &aaep.ExtensionPayload{Type: aaep.TypeLost}}, nil)
+	}
+	r.passTime(time.Minute)
+	if heard := r.heardFrom(0); heard != "A sentence that is being said.|El agente pregunta algo que no se puede leer ni responder aquí." {
+		t.Errorf("heard %q", heard)
+	}
+}

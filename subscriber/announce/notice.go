@@ -144,9 +144,14 @@ func (a *Announcer) flushSource(now time.Time, source string) {
 	}
 }
 
-// tellLost announces that something of what an agent said may be missing, and forgets the states of
-// its sessions; the agent sends those of sessions that go on again.
-func (a *Announcer) tellLost(now time.Time, source string) {
+// tellLost announces that something of what an agent said may be missing, as ev says, and forgets
+// the states of its sessions; the agent sends those of sessions that go on again. Of a question
+// that cannot be read it announces only that. No words of ev are said: an agent may have sent it.
+func (a *Announcer) tellLost(now time.Time, source string, ev *aaep.Event) {
+	if asks := phraseIn(ev.Language(), phrase.AsksUnreadable, "").String(); ev.Text(aaep.VerbosityNormal) == asks {
+		a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.AsksUnreadable, "")), false, nil)
+		return
+	}
 	a.flushSource(now, source)
 	for session, g := range a.agents {
 		if g.source == source {
