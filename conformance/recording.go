@@ -274,16 +274,17 @@ func ofTypes(list []message, types ...string) (some []message) {
 	return some
 }
 
-// unreadableOn returns the messages that came on a link and that do not say which event of
-// which session they are.
+// unreadableOn returns the messages that came on a link and are none of a subscription, nor say of
+// which type and session they are.
 func (r *Recording) unreadableOn(link int) (list [][]byte) {
-	plain := map[int]bool{}
+	readable := map[int]bool{} // by the index of the entry
 	for _, m := range r.messagesOn(link, false) {
-		plain[m.index] = m.compactType() != "" && m.stringMember("session_id") != "" ||
-			strings.HasPrefix(m.compactType(), "subscription.")
+		isEvent := m.compactType() != "" && m.stringMember("session_id") != ""
+		readable[m.index] = isEvent || strings.HasPrefix(m.compactType(), "subscription.")
 	}
 	for i, e := range r.Entries {
-		if e.Link == link && !e.Sent && e.Data != nil && e.Note == "" && !plain[i] {
+		isMessage := !e.Sent && e.Data != nil && e.Note == ""
+		if e.Link == link && isMessage && !readable[i] {
 			list = append(list, e.Data)
 		}
 	}

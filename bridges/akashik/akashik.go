@@ -235,8 +235,9 @@ func (b *Bridge) takeNews(all []*news) error {
 	return nil
 }
 
-// learnClaims stores the summary of the record that news are about, and withdraws the questions
-// that the news settle. The caller holds b.mu.
+// learnClaims stores the summary of the record that news are about, of mostClaims records at most,
+// and withdraws the questions that the news settle: about a conflict that is resolved, or a record
+// that another took the place of. The caller holds b.mu.
 func (b *Bridge) learnClaims(n *news) {
 	hasRoom := len(b.claims) < mostClaims || b.claims[n.unit] != ""
 	if n.unit != "" && n.summary != "" && hasRoom {

@@ -104,7 +104,9 @@ func (a arguments) otherTexts(kind string) (all []string) {
 // "".
 func (a arguments) filePath() string { return cmp.Or(a.File, a.Path, a.Absolute, a.Notebook) }
 
-// fileChanges returns the changes that a tool call makes to its file, by its old and new text.
+// fileChanges returns the changes that a tool call makes to its file, by its old and new text, or
+// by a list of edits that each have these. Text in place of none is added to the file; without a
+// new text nothing changes.
 func (a arguments) fileChanges() (all []toolwords.Change) {
 	switch old, text := cmp.Or(a.Old, a.OldStr), cmp.Or(a.New, a.NewStr); {
 	case text != nil && old != nil && *old != "":

@@ -211,7 +211,8 @@ func spells(word []rune) bool {
 		capitals = capitals && unicode.IsUpper(r)
 		vowel = vowel || r > unicode.MaxASCII || strings.ContainsRune("aeiouyAEIOUY", r)
 	}
-	return len(word) == 1 || len(word) > 0 && (capitals && len(word) <= 5 || !vowel)
+	isShortName := capitals && len(word) <= 5
+	return len(word) == 1 || len(word) > 0 && (isShortName || !vowel)
 }
 
 // row is a Row whose characters are range tables.

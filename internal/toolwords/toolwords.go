@@ -139,8 +139,9 @@ func Risk(kind string) aaep.Risk {
 var verbOf = map[string]string{Delete: "Delete", Move: "Move", Edit: "Edit", Read: "Read", Search: "Search",
 	Fetch: "Fetch"}
 
-// Action says what a tool of a kind does, whose title the agent has given. command is the command
-// line that it runs, or "" where the title is that.
+// Action returns a sentence that says what a tool of a kind does, whose title the agent has given:
+// a title of several words as it is, else what the kind does and the title; of a command line what
+// matters in it, and the title in quotation marks. command is that line, or "" where the title is.
 func Action(kind, title, command string) string {
 	command = cmp.Or(command, title)
 	title = cmp.Or(Code(title), "something that the agent does not name")

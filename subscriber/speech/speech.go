@@ -280,8 +280,8 @@ func (o *Output) awaitEnd(ctx context.Context, message string, limit time.Durati
 }
 
 // silenceMessage silences a message when ctx has ended, and waits until the server says that it is
-// silent: 30 to 45 ms. If the message came to its end before that the error is nil, for it was
-// heard.
+// silent, which is errSilenced: 30 to 45 ms, hushLimit at most. If the message came to its end
+// before that the error is nil, for it was heard.
 func (o *Output) silenceMessage(ctx context.Context, message string) error {
 	deadline := time.Now().Add(hushLimit)
 	if _, err := o.link.sendChecked(ctx, "CANCEL SELF"); err != nil {
