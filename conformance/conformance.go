@@ -14,7 +14,8 @@
 // named by what it judges; scenario_runs.go lists what a producer is made to do. Of producers, one
 // event by itself is judged in judge_events.go, and the order of a session's events, in states,
 // tools and time, in judge_sessions.go. The request, its refusal, filters, rates, renegotiation and
-// the close are in judge_terms.go; who is let in, and what is told of a loss, in judge_access.go.
+// the close are in judge_terms.go; who is let in, and what becomes of a question whose only
+// listener is gone, in judge_access.go.
 // That something is asked before it is done is in judge_consent.go, and which reply counts in
 // judge_replies.go. Of subscribers, cuts, resuming and leaving are in subscriber_departure.go.
 //
