@@ -33,7 +33,8 @@ type Capabilities struct {
 	PaceWPM                   int64 `json:"pace_wpm,omitzero"`
 	AcceptSignedManifestsOnly *bool `json:"accept_signed_manifests_only,omitzero"`
 	// Extensions holds one capability object per extension prefix (§5.3.2). What a peer sent there
-	// may be any JSON value.
+	// may be any JSON value. They stand among the other members on the wire, as Encode and Decode
+	// of a whole message have them; encoding/json does not know that, and loses them.
 	Extensions map[string]json.RawMessage `json:",embed"`
 }
 
