@@ -104,13 +104,13 @@ func (s *Endpoint) overHTTP(ctx context.Context, scheme, address string, hook ht
 	if err != nil {
 		return err
 	}
-	ln, err := open("tcp", host)
-	if err != nil {
-		return fmt.Errorf("endpoint: %w", err)
-	}
 	s.bare = isBare
 	mux := http.NewServeMux()
 	listeners, err := s.addTransports(mux)
+	if err != nil {
+		return fmt.Errorf("endpoint: %w", err)
+	}
+	ln, err := open("tcp", host)
 	if err != nil {
 		return fmt.Errorf("endpoint: %w", err)
 	}

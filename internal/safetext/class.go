@@ -22,6 +22,7 @@ const (
 	Left                          // a letter, or digit, that is written from left to right whatever is around it
 	Digit                         // of a number, which has no direction of its own
 	Arabic                        // a Digit that makes what is between two numbers run from right to left
+	Neutral                       // a Digit such as ½ or ① that runs as what is around it: a number of its own
 	Separator                     // it keeps the digits around it together
 	Symbol                        // it may have a Variant, and be joined to another one
 	Keycap                        // it may be the top of a key
@@ -114,6 +115,9 @@ func classifyShown(r rune) Classes {
 		c |= Digit | Arabic
 	case bidi.CS:
 		c |= Separator
+	}
+	if c == 0 && (unicode.Is(unicode.N, r) || r == 0x1f51f) { // 🔟 is a symbol
+		c = Digit | Neutral
 	}
 	if unicode.Is(unicode.M, r) {
 		c |= Accent

@@ -15,6 +15,8 @@ import (
 //     they are heard. Where numbers follow right-to-left words, a U+200E stands between them.
 //   - In a text from right to left, two numbers with no left-to-right word between them are seen
 //     from right to left, as they would be without marks and isolates.
+//   - Fractions and numbers within circles are numbers of their own: in a text from left to right,
+//     1½ is two. In a text from right to left no mark decides where they are seen.
 //   - A mark or an isolate is left only where right-to-left letters are beside or within it, and no
 //     number or word is split.
 //
@@ -236,6 +238,13 @@ func (l *line) countWithin(from, to int) (n isolateContent) {
 			n.first = c & (Left | Right)
 		}
 		switch {
+		case c&Neutral != 0:
+			n.units++
+			if !inUnit || !isNumber { // else it is the fraction of the number before
+				n.numbers++
+			}
+			inUnit, isNumber = true, false
+			continue
 		case c&(Left|Digit) != 0:
 			if !inUnit {
 				n.units++
@@ -265,7 +274,7 @@ func (l *line) isWithinNumber(k int) bool {
 		return false
 	}
 	before, after := l.adjacentDigit(k, -1), l.adjacentDigit(k, 1)
-	return before == after && before&Digit != 0
+	return before == after && before&(Digit|Neutral) == Digit
 }
 
 // adjacentDigit returns the class of the digit next to k, past marks and isolates; 0 if another
@@ -273,7 +282,7 @@ func (l *line) isWithinNumber(k int) bool {
 func (l *line) adjacentDigit(k, step int) Classes {
 	for k += step; k >= 0 && k < len(l.runes); k += step {
 		if !isControl(l.runes[k]) {
-			return l.class[k] & (Digit | Arabic)
+			return l.class[k] & (Digit | Arabic | Neutral)
 		}
 	}
 	return 0
@@ -289,7 +298,8 @@ type markPass struct {
 	lastNumber int     // where the last number begins, or -1
 	numbers    int     // how many numbers
 	inNumber   bool    // the character before is of a number
-	digits     Classes // Arabic if the digits of that number are
+	hasNeutral bool    // one of the numbers is Neutral
+	digits     Classes // Arabic or Neutral if the digits of that number are
 
 	// What has been read since the last letter from left to right. A turn is the end of a word from
 	// right to left, or of a number of Arabic digits: behind it, numbers run from right to left.
@@ -330,7 +340,7 @@ func (l *line) decideMarks() {
 			}
 			p.beginTurn(i, false)
 		case c&Digit != 0:
-			p.readDigit(i, c&Arabic)
+			p.readDigit(i, c&(Arabic|Neutral))
 		case c&unseen != 0:
 			if p.turn >= 0 && p.turnTouches {
 				p.turn = i
@@ -357,21 +367,25 @@ func (p *markPass) readIsolate(i int) {
 	}
 }
 
-// readDigit reads the digit at i; arabic is Arabic or 0. Digits of two kinds are two numbers.
-func (p *markPass) readDigit(i int, arabic Classes) {
+// readDigit reads the digit at i; kind is Arabic, Neutral or 0. Digits of two kinds are two numbers,
+// and so are two that are Neutral.
+func (p *markPass) readDigit(i int, kind Classes) {
 	p.countIsolates()
-	if !p.inNumber || p.digits != arabic {
-		p.lastNumber, p.digits = i, arabic
-		p.numbers++
+	if !p.inNumber || p.digits != kind || kind == Neutral {
+		if isFraction := p.inNumber && kind == Neutral && p.digits == 0; !isFraction {
+			p.numbers++
+		}
+		p.lastNumber, p.digits = i, kind
+		p.hasNeutral = p.hasNeutral || kind == Neutral
 		if p.turn >= 0 {
 			p.numbersBehind++
 			p.listTurn()
-		} else if arabic != 0 {
+		} else if kind == Arabic {
 			p.numbersBehind = 1
 		}
 	}
 	p.inNumber = true
-	if arabic != 0 {
+	if kind == Arabic {
 		p.beginTurn(i, true)
 	} else {
 		p.turnTouches = false
@@ -388,8 +402,12 @@ func (p *markPass) beginTurn(i int, isNumber bool) {
 func (p *markPass) endStretch(next Classes) {
 	for _, m := range p.marks {
 		p.decideMark(m, p.letter, next, m < p.lastNumber, p.numbers)
+		if p.right && p.hasNeutral && !p.dropped[m] {
+			p.dropChar(m, p.numbers > 1)
+		}
 	}
-	p.letter, p.marks, p.lastNumber, p.numbers, p.inNumber = next, p.marks[:0], -1, 0, false
+	p.letter, p.marks, p.lastNumber, p.numbers = next, p.marks[:0], -1, 0
+	p.inNumber, p.hasNeutral = false, false
 }
 
 // listTurn makes the last turn a candidate for a U+200E, once, and notes it as the first that no

@@ -74,11 +74,9 @@ type openQuestion struct {
 	warnedHere bool
 
 	// Answers. One that was given is under way since sendingSince, zero for none, and was sent at
-	// answeredAt; sent is the newest, which was given as sentText. mayHaveArrived says that one may
-	// have that could not be sent.
+	// answeredAt; sent is the newest. mayHaveArrived says that one may have that could not be sent.
 	sendingSince   time.Time
 	sent           *Reply
-	sentText       string
 	mayHaveArrived bool
 	answeredAt     time.Time
 

@@ -154,9 +154,9 @@ func (a *Announcer) askAgain(now time.Time, q *openQuestion, r *Reply) bool {
 // open, that nothing is asked and how the last one ended. Answer calls it.
 func (a *Announcer) answerNothing(now time.Time, q *openQuestion, text string) {
 	last := a.lastClosed
-	isLastAnswer := q == nil && last != nil && text != "" && last.sentText == text && now.Sub(last.answeredAt) < replyWithin
+	isNewlyAnswered := q == nil && last != nil && now.Sub(last.answeredAt) < replyWithin
 	switch {
-	case !a.p.Reads && isLastAnswer: // it was pressed twice, and they are told that it was sent
+	case !a.p.Reads && isNewlyAnswered && a.isSentAgain(now, last, now, text): // it was pressed twice, and they are told that it was sent
 	case !a.p.Reads:
 		a.WhatWaits(now)
 	case q != nil && !q.put.IsZero():

@@ -366,23 +366,25 @@ func TestHowToAnswerWaits(t *testing.T) {
 	}
 }
 
-// The same answer once more, right after the first was sent, has no answer of its own; another one
-// has.
+// The same answer once more, in the same words or in others, right after the first was sent, has no
+// answer of its own; another one has, and so has the same one later.
 func TestAnswerGivenTwice(t *testing.T) {
 	r := newRoom(t, Preferences{Answering: answerKeys})
 	r.askBriefly("Planner", "sess_1", "Pay five dollars.")
 	r.passTime(time.Minute)
 	r.typeAnswer("n", nil)
-	r.passTime(300 * time.Millisecond)
-	r.typeAnswer("n", nil)
-	r.passTime(10 * time.Second)
-	if heard := strings.Join(r.heard, "|"); strings.Contains(heard, "No question is open.") {
-		t.Errorf("heard %q", r.heard)
-	}
-	r.typeAnswer("n", nil)
-	r.passTime(10 * time.Second)
-	if heard := strings.Join(r.heard, "|"); !strings.Contains(heard, "No question is open.") {
-		t.Errorf("heard %q", r.heard)
+	for _, again := range []struct {
+		after  time.Duration
+		text   string
+		isTold bool
+	}{{300 * time.Millisecond, "n", false}, {0, "No.", false}, {0, "y", true}, {10 * time.Second, "n", true}} {
+		r.passTime(again.after)
+		before := len(r.heard)
+		r.typeAnswer(again.text, nil)
+		r.passTime(time.Second)
+		if heard := strings.Join(r.heard[before:], "|"); strings.Contains(heard, "No question is open.") != again.isTold {
+			t.Errorf("after %v and %q, heard %q", again.after, again.text, r.heard[before:])
+		}
 	}
 }
 

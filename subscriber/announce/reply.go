@@ -110,7 +110,9 @@ func (a *Announcer) takeAnswer(now, began, typed time.Time, q *openQuestion, tex
 		return nil
 	}
 	if isOnItsWay := !q.sendingSince.IsZero(); isOnItsWay {
-		a.refuseSecond(now, q, began, text)
+		if !a.isSentAgain(now, q, began, text) { // else what becomes of it is told
+			a.refuseAnswer(now, q, phraseIn(a.language, phrase.AnsweredBefore, ""))
+		}
 		return nil
 	}
 	tooSoon := phraseIn(a.language, phrase.AnsweredTooSoon, "")
@@ -154,18 +156,18 @@ func (a *Announcer) takeAnswer(now, began, typed time.Time, q *openQuestion, tex
 		}
 		return nil
 	}
-	q.sendingSince, q.sent, q.sentText, a.answerTaken, a.sending = now, r, text, now, q
+	q.sendingSince, q.sent, a.answerTaken, a.sending = now, r, now, q
 	return r
 }
 
-// refuseSecond says that a question was answered before, while that answer is on its way; for the
-// same answer it says nothing, because what becomes of it is told.
-func (a *Announcer) refuseSecond(now time.Time, q *openQuestion, began time.Time, text string) {
-	again, _ := a.readAnswer(now, q, began, text)
-	isSame := again != nil && again.Decision == q.sent.Decision && again.Response == q.sent.Response
-	if !isSame {
-		a.refuseAnswer(now, q, phraseIn(a.language, phrase.AnsweredBefore, ""))
+// isSentAgain reports whether a line that the person began at a time says the same as the newest
+// answer to q that was sent, in whatever words.
+func (a *Announcer) isSentAgain(now time.Time, q *openQuestion, began time.Time, text string) bool {
+	if q.sent == nil {
+		return false
 	}
+	again, _ := a.readAnswer(now, q, began, text)
+	return again != nil && again.Decision == q.sent.Decision && again.Response == q.sent.Response
 }
 
 // timesOfAnswer returns when an answer was begun, which is given or else known from the keys that

@@ -2,8 +2,8 @@
 // table. A test runs both over the same texts. Nothing here touches the page.
 import { table } from "./table.js";
 
-const [HIDDEN, FILLER, JOINER, VARIANT, BLANK, ACCENT, RIGHT, LEFT, DIGIT, ARABIC, SEPARATOR, SYMBOL, KEYCAP, VARIED, JOINED, UNSPACED, HAN, JAMO, MONGOLIAN, EGYPTIAN] =
-  Array.from({ length: 20 }, (_, i) => 1 << i);
+const [HIDDEN, FILLER, JOINER, VARIANT, BLANK, ACCENT, RIGHT, LEFT, DIGIT, ARABIC, NEUTRAL, SEPARATOR, SYMBOL, KEYCAP, VARIED, JOINED, UNSPACED, HAN, JAMO, MONGOLIAN, EGYPTIAN] =
+  Array.from({ length: 21 }, (_, i) => 1 << i);
 const UNSEEN = ACCENT | FILLER | JOINER | VARIANT;
 
 const starts = [], classes = [];
@@ -134,18 +134,24 @@ function ordered(text, right) {
   for (let i = n - 1; i >= 0; i--) digit[i] = of[i] & (LEFT | RIGHT | DIGIT) ? Boolean(of[i] & DIGIT) : digit[i + 1];
 
   const beside = (k, by) => {
-    for (k += by; k >= 0 && k < n; k += by) if (!isControl(runes[k])) return of[k] & (DIGIT | ARABIC);
+    for (k += by; k >= 0 && k < n; k += by) if (!isControl(runes[k])) return of[k] & (DIGIT | ARABIC | NEUTRAL);
     return 0;
   };
   const joins = (k) => {
     if (!(of[k] & SEPARATOR)) return false;
     const before = beside(k, -1);
-    return before === beside(k, 1) && Boolean(before & DIGIT);
+    return before === beside(k, 1) && (before & (DIGIT | NEUTRAL)) === DIGIT;
   };
   const stays = (from, to) => {
     let units = 0, numbers = 0, controls = 0, rights = false, inside = false, number = false;
     for (let k = from + 1; k < to; k++) {
       const c = of[k];
+      if (c & NEUTRAL) {
+        units++;
+        if (!inside || !number) numbers++; // else it is the fraction of the number before
+        [inside, number] = [true, false];
+        continue;
+      }
       if (c & (LEFT | DIGIT)) {
         if (!inside) {
           units++;
@@ -182,7 +188,7 @@ function ordered(text, right) {
     i = end;
   }
 
-  let before = 0, marks = [], last = -1, count = 0, inside = false, kind = 0, turned = -1, arabic = false, touches = false, used = false, after = 0, held = 0, puts = [];
+  let before = 0, marks = [], last = -1, count = 0, inside = false, kind = 0, neutral = false, turned = -1, arabic = false, touches = false, used = false, after = 0, held = 0, puts = [];
   const markStays = (m, next, follows) => {
     const leftwards = runes[m] !== LRM;
     if (!right) return leftwards && before === RIGHT && next !== RIGHT && !count;
@@ -191,8 +197,8 @@ function ordered(text, right) {
     return (before === LEFT && next !== LEFT) || (before === RIGHT && next === LEFT);
   };
   const flush = (next) => {
-    for (const m of marks) if (!markStays(m, next, m < last)) dropped[m] = true;
-    [before, marks, last, count, inside] = [next, [], -1, 0, false];
+    for (const m of marks) if ((right && neutral) || !markStays(m, next, m < last)) dropped[m] = true;
+    [before, marks, last, count, inside, neutral] = [next, [], -1, 0, false, false];
   };
   const put = () => {
     if (!used) puts.push(turned);
@@ -228,10 +234,11 @@ function ordered(text, right) {
       [turned, arabic, touches, used] = [i, false, true, false];
     } else if (c & DIGIT) {
       release();
-      if (!inside || kind !== (c & ARABIC)) { // digits of two kinds are two numbers
+      if (!inside || kind !== (c & (ARABIC | NEUTRAL)) || c & NEUTRAL) { // digits of two kinds are two numbers
+        if (!(c & NEUTRAL) || !inside || kind) count++; // else it is the fraction of the number before
         last = i;
-        kind = c & ARABIC;
-        count++;
+        kind = c & (ARABIC | NEUTRAL);
+        neutral ||= kind === NEUTRAL;
         if (turned >= 0) {
           after++;
           put();
