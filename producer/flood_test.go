@@ -35,6 +35,7 @@ func TestEndlessRenegotiation(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		const n = 1000
 		good, bad := st.listen(caps(3, aaep.BoundarySentence)), st.listen(everything())
+		time.Sleep(10 * time.Second)
 		began := time.Now()
 		bad.flood(n)
 		st.session("Talking.")
@@ -120,7 +121,9 @@ func TestBehindAFlood(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
 				l, s := st.listen(answering(everything())), st.session("Paying.")
 				paid := tool(s, pay, &action{})
-				q, began := l.question(), time.Now()
+				q := l.question()
+				time.Sleep(10 * time.Second)
+				began := time.Now()
 				l.flood(1000)
 				c.end(l, q)
 				if r := <-paid; !errors.Is(r.err, c.want) || r.at != began {
@@ -147,6 +150,7 @@ func TestRefusalInAFlood(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
 				l := st.listen(everything())
+				time.Sleep(time.Second)
 				l.flood(50)
 				if bad.SubscriptionID == "" {
 					bad.SubscriptionID = l.id
@@ -167,7 +171,9 @@ func TestRefusalInAFlood(t *testing.T) {
 // read.
 func TestFloodWithoutReading(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, began := st.listen(everything()), time.Now()
+		l := st.listen(everything())
+		time.Sleep(10 * time.Second)
+		began := time.Now()
 		l.hold()
 		l.flood(1000)
 		<-l.served
@@ -191,6 +197,7 @@ const sendingTakes = 14 * time.Second
 func TestRenegotiationsHaveABudget(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		good, bad := st.listen(everything()), st.listen(everything())
+		time.Sleep(10 * time.Second)
 		bad.flood(1000)
 		for range 5 { // as many as come again
 			time.Sleep(10 * time.Millisecond)
@@ -213,6 +220,24 @@ func TestRenegotiationsHaveABudget(t *testing.T) {
 		arrivalOf(good, aaep.TypeSessionStarted)
 		if n := len(st.p.Subscriptions()); n != 1 {
 			t.Errorf("%d subscriptions are left, want 1", n)
+		}
+	})
+}
+
+// INV-50: who is refused for too many renegotiations, and subscribes anew, has few at once.
+func TestRenegotiationsAfterARefusal(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		answered := 0
+		for range 50 {
+			l := st.listen(everything())
+			l.flood(100)
+			<-l.served
+			synctest.Wait()
+			rates, _ := l.accepts()
+			answered += len(rates)
+		}
+		if answered != 50*20 {
+			t.Errorf("%d are answered to 50 subscriptions one after another, want 20 to each", answered)
 		}
 	})
 }

@@ -7,9 +7,11 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/log"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -122,4 +124,39 @@ func TestSessionThatStartsWhileAListenerComes(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
+}
+
+// INV-22, INV-26: who comes while the agent changes its state faster than its log keeps it is let in
+// after a few tries, and hears what the agent does.
+func TestRegistrationEnds(t *testing.T) {
+	onDisk(t, producer.Config{}, func(s log.Store) log.Store { return slowDisk{s} },
+		func(t *testing.T, st *stage) {
+			s := st.session("Working.")
+			ctx, stop := context.WithCancel(t.Context())
+			var working sync.WaitGroup
+			defer time.Sleep(10 * time.Second) // until the disk has all of it
+			defer working.Wait()
+			defer stop()
+			working.Go(func() {
+				for range 600 { // two minutes
+					if ctx.Err() != nil {
+						return
+					}
+					s.State(aaep.StateDeciding, aaep.Text{})
+					time.Sleep(100 * time.Millisecond)
+					s.State(aaep.StateThinking, aaep.Text{})
+					time.Sleep(100 * time.Millisecond)
+				}
+			})
+			time.Sleep(3 * time.Second)
+			began := time.Now()
+			l := st.listen(everything())
+			if took := time.Since(began); took < 5*time.Second || took > 25*time.Second {
+				t.Errorf("it is let in after %v, want about ten appends of a second or two", took)
+			}
+			time.Sleep(3 * time.Second)
+			if evs := l.events(); len(evs) == 0 || evs[0].Type() != aaep.TypeStateChanged {
+				t.Errorf("it hears %s", story(evs))
+			}
+		})
 }

@@ -24,6 +24,9 @@ const (
 	asksPerSecond = 100
 	// asksAtOnce is how many are answered in a burst after ten seconds without any.
 	asksAtOnce = 1000
+	// asksAtFirst is how many a new subscription has. It is few, for whoever was refused may
+	// subscribe anew at once, up to Config.MaxRequestsPerSecond.
+	asksAtFirst = 20
 )
 
 // termsChange is what came of a renegotiation: new terms or a refusal.
@@ -67,7 +70,7 @@ type pendingChanges struct {
 func (sub *subscription) requestChange(m *aaep.SubscriptionRenegotiate) {
 	q := sub.changes.Load()
 	if q == nil { // made at the first change, for most subscriptions never have one
-		q = &pendingChanges{ahead: sub.terms.Load(), asks: asksAtOnce, asked: time.Now(),
+		q = &pendingChanges{ahead: sub.terms.Load(), asks: asksAtFirst, asked: sub.began,
 			pace: budget.New(changesPerSecond), next: make(chan *termsChange, 1)}
 		sub.changes.Store(q)
 	}

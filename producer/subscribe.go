@@ -36,7 +36,7 @@ func (p *Producer) acceptSubscription(conn transports.Conn) *subscription {
 		link.Close()
 		return nil
 	}
-	sub := &subscription{p: p, id: newID("sub_")}
+	sub := &subscription{p: p, id: newID("sub_"), began: time.Now()}
 	sub.Subscription = p.delivery.NewSubscription(link, sub)
 	sub.Recipient = p.board.NewRecipient(sub.id, sub)
 	if !p.handleRequest(sub) {
@@ -379,28 +379,42 @@ func (p *Producer) tryRegister(sub *subscription, must bool) (awaited uint64, er
 	if err != nil {
 		return 0, err
 	}
-	end := p.log.End()
-	cursor := end
-	after, skip, resumes := p.delivery.Locate(sub.terms.Load().ResumeAfter)
-	if !resumes && p.cfg.FromStart { // from the beginning of the oldest session that is under way
-		for _, s := range p.sessions {
-			cursor = min(cursor, s.start-1)
-		}
-		cursor = max(cursor, p.log.Start())
-	}
-	states, changed := statesAt(sessions, cursor)
-	hasNewSession := !slices.Equal(sessions, p.sessions) // a session that has just begun is not held
-	if (changed > end || hasNewSession) && cursor == end && !resumes && !must {
-		return max(changed, 1), nil
+	begin, awaited := p.chooseBeginning(sessions, sub.terms.Load().ResumeAfter, must)
+	if awaited > 0 {
+		return awaited, nil
 	}
 	p.loops.Add(1)
-	if resumes {
-		cursor = after
-	}
-	sub.Begin(delivery.Beginning{End: p.log.Appended(), Cursor: cursor, Skip: skip, Resumes: resumes, States: states})
+	sub.Begin(begin)
 	p.delivery.Add(sub.Subscription)
 	p.audience.Store(new(append(*p.audience.Load(), sub))) // a loaded slice does not show it
 	return 0, nil
+}
+
+// chooseBeginning returns where a subscription begins that goes on after the event resumeAfter, if
+// that is not empty, and in which states the sessions are there. held are the sessions that the
+// caller holds, as it holds p.mu; awaited and must are those of tryRegister. On the last try a
+// subscription begins before each session that is not held, so that it hears the start of that.
+func (p *Producer) chooseBeginning(held []*Session, resumeAfter string, must bool) (b delivery.Beginning,
+	awaited uint64) {
+	end := p.log.End()
+	b = delivery.Beginning{End: p.log.Appended(), Cursor: end}
+	after, skip, resumes := p.delivery.Locate(resumeAfter)
+	b.Skip, b.Resumes = skip, resumes
+	for _, s := range p.sessions {
+		if !resumes && (p.cfg.FromStart || must && !slices.Contains(held, s)) {
+			b.Cursor = max(min(b.Cursor, s.start-1), p.log.Start())
+		}
+	}
+	var changed uint64
+	b.States, changed = statesAt(held, b.Cursor)
+	hasNewSession := !slices.Equal(held, p.sessions) // a session that has just begun is not held
+	if (changed > end || hasNewSession) && b.Cursor == end && !resumes && !must {
+		return b, max(changed, 1)
+	}
+	if resumes {
+		b.Cursor = after
+	}
+	return b, 0
 }
 
 // unregisterSubscription takes the subscription out of the audience and out of the questions that

@@ -2,6 +2,7 @@ package producer
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/aaep-go/aaep/internal/delivery"
 	"github.com/aaep-go/aaep/internal/negotiation"
@@ -16,6 +17,7 @@ type subscription struct {
 	*questions.Recipient
 	p            *Producer
 	id           string
+	began        time.Time    // when its request came
 	subscriberID string       // as the request says
 	rights       Rights       // as Config.Admit says
 	over         func()       // called once, when the subscription has ended
