@@ -70,6 +70,9 @@ type form struct {
 // ends ends an expression where the secret does.
 const ends = `(?:[^A-Za-z0-9_-]|$)`
 
+// assigned begins an expression for what is given to a name that says what it is.
+const assigned = `(?i)(?:^|[^a-z0-9_$])[a-z0-9_.-]*(?:password|passwd|secret|token|api[_-]?key|credential)`
+
 var forms = []form{
 	{"://", regexp.MustCompile(
 		"[A-Za-z][A-Za-z0-9+.-]*://[^\\s/?#@:\"'<>`\\\\]*:([^\\s/?#\"'<>`\\\\]+)@[^\\s/?#@\"'<>]"),
@@ -118,6 +121,17 @@ var forms = []form{
 	{":", regexp.MustCompile(
 		`(?i)["'][a-z0-9_-]*(?:password|passwd|secret|token|api[_-]?key|credential)["']\s*:\s*["']([^\s"']{6,})["']`),
 		"credential", isRandomWord},
+	{": ", regexp.MustCompile(assigned + `["']?\s*:\s+["']?([^\s"'` + "`" + `,;&]{10,})`), "credential", isMixedWord},
+	{" = ", regexp.MustCompile(assigned + `\s+=\s+["']?([^\s"'` + "`" + `,;&]{10,})`), "credential", isMixedWord},
+	{"</", regexp.MustCompile(assigned + `>([^<\s]{6,})</`), "credential", isRandomWord},
+	{"ookie", regexp.MustCompile(
+		`(?i)\bcookie["']?\s*:\s*["']?(?:[^=;\s]+=[^;\s]*;\s*)*?[^=;\s]+=([A-Za-z0-9%._~+/-]{16,})`),
+		"credential", hasLongPart},
+	{"login", regexp.MustCompile(`\blogin\s+\S+\s+password\s+([^\s"'` + "`" + `;]+)`), "password", isValue}, // of .netrc
+	{" -p", regexp.MustCompile(
+		`\bdocker\s+login\b[^\n|;&,]*?\s-p\s*["']?([^\s"'` + "`" + `;]+)`), "password", isValue},
+	{"redis-cli", regexp.MustCompile(
+		`\bredis-cli\b[^\n|;&]*?\s-a\s+["']?([^\s"'` + "`" + `;]+)`), "password", isValue},
 	{"-key", regexp.MustCompile(`(?i)\b(?:x-)?api-key["']?\s*:\s*["']?([A-Za-z0-9_-]{16,})` + ends),
 		"credential", isMixed},
 	{"--", regexp.MustCompile(
@@ -177,6 +191,14 @@ func isRandomWord(s string) bool {
 	return isWordlessValue(s) && strings.ContainsAny(s, "0123456789") &&
 		!strings.Contains(strings.TrimRight(s, "."), ".")
 }
+
+// isMixedWord is isRandomWord for what may stand in prose behind a colon: it has a letter, and does
+// not begin as a date does.
+func isMixedWord(s string) bool {
+	return isRandomWord(s) && strings.ToLower(s) != strings.ToUpper(s) && !beginsAsDate.MatchString(s)
+}
+
+var beginsAsDate = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}`)
 
 // isMixed reports whether a value is one that a machine made: letters and digits together, or
 // capitals within small letters.

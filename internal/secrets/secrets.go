@@ -7,12 +7,12 @@ import "strings"
 
 // Find looks for a credential in a text that a person would get, and returns what kind it is: a
 // private key, a web token, a key or token of a known service (clouds, code hosts, chats), a
-// password in a URL, what an Authorization header holds, a password or the like that is assigned to
-// a name that says so or given to a command (PASSWORD=…, "token": "…", mysql -p…, curl -u …), or a
-// payment card number (§10 T5). It knows what has a form of its own and nothing else: no other
-// passwords, no names, no account numbers. Characters that show nothing hide nothing from it, nor
-// do digits of another script. It looks at one text, so it cannot see what is split over two
-// chunks. The time is linear in the length of s.
+// password in a URL, what an Authorization or a Cookie header holds, a password or the like that is
+// assigned to a name that says so or given to a command (PASSWORD=…, "token": "…", api_key: …,
+// mysql -p…, curl -u …), or a payment card number (§10 T5). It knows what has a form of its own and
+// nothing else: no other passwords, no names, no account numbers. Characters that show nothing hide
+// nothing from it, nor do digits of another script. It looks at one text, so it cannot see what is
+// split over two chunks. The time is linear in the length of s.
 func Find(s string) (kind string, found bool) {
 	s = foldForMatching(s)
 	if hasPrivateKey(s) {
@@ -80,6 +80,13 @@ var keyForms = []keyForm{
 	{"xoxr-", 20, false, "Slack token"}, {"xoxs-", 20, false, "Slack token"}, {"xoxe-", 20, false, "Slack token"},
 	{"AIza", 35, true, "Google key"},
 	{"hf_", 34, true, "Hugging Face token"}, {"npm_", 36, false, "npm token"},
+	// Groq, Shopify, Databricks, Linear, Grafana, Postman, Tailscale, Stripe's webhooks, Replicate,
+	// Atlassian, Square, Notion and age.
+	{"gsk_", 40, false, "API key"}, {"shpat_", 32, false, "API key"}, {"shpss_", 32, false, "API key"},
+	{"dapi", 32, false, "API key"}, {"lin_api_", 32, false, "API key"}, {"glsa_", 32, false, "API key"},
+	{"PMAK-", 32, false, "API key"}, {"tskey-", 20, false, "API key"}, {"whsec_", 24, false, "API key"},
+	{"r8_", 36, false, "API key"}, {"ATATT3x", 40, false, "API key"}, {"sq0csp-", 40, false, "API key"},
+	{"ntn_", 40, false, "API key"}, {"AGE-SECRET-KEY-1", 50, false, "private key"},
 }
 
 // keyIn returns the kind of the first key in s, or "". Every run of letters, digits, hyphens and
@@ -93,7 +100,7 @@ func keyIn(s string) string {
 		end := endOfRun(s, i)
 		run := s[i:end]
 		switch run[0] {
-		case 's', 'r', 'g', 'A', 'x', 'h', 'n':
+		case 's', 'r', 'g', 'A', 'x', 'h', 'n', 'd', 'l', 'P', 't', 'w':
 			for _, f := range keyForms {
 				if rest, ok := strings.CutPrefix(run, f.prefix); ok && f.matchesRest(rest) {
 					return f.kind
