@@ -126,8 +126,8 @@ func TestSessionThatStartsWhileAListenerComes(t *testing.T) {
 	}
 }
 
-// INV-22, INV-26: who comes while the agent changes its state faster than its log keeps it is let in
-// after a few tries, and hears what the agent does.
+// INV-22, INV-26: who comes while the agent changes its state faster than its log keeps it is let
+// in after a few tries, and hears what the agent does.
 func TestRegistrationEnds(t *testing.T) {
 	onDisk(t, producer.Config{}, func(s log.Store) log.Store { return slowDisk{s} },
 		func(t *testing.T, st *stage) {

@@ -7,8 +7,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// INV-22, INV-29: a subscription that is registered at the last try begins before a session that has
-// begun meanwhile, and so hears how that starts; at any other try it waits for that session.
+// INV-22, INV-29: a subscription that is registered at the last try begins before a session that
+// has begun meanwhile, and so hears how that starts; at any other try it waits for that session.
 func TestSessionThatBeginsWhileOneRegisters(t *testing.T) {
 	p, err := New(Config{Agent: aaep.Agent{AgentID: "planner"}})
 	if err != nil {

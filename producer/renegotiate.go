@@ -24,7 +24,7 @@ const (
 	asksPerSecond = 100
 	// asksAtOnce is how many are answered in a burst after ten seconds without any.
 	asksAtOnce = 1000
-	// asksAtFirst is how many a new subscription has. It is few, for whoever was refused may
+	// asksAtFirst is how many a new subscription has. It is few, for a peer that was refused may
 	// subscribe anew at once, up to Config.MaxRequestsPerSecond.
 	asksAtFirst = 20
 )

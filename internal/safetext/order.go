@@ -367,8 +367,8 @@ func (p *markPass) readIsolate(i int) {
 	}
 }
 
-// readDigit reads the digit at i; kind is Arabic, Neutral or 0. Digits of two kinds are two numbers,
-// and so are two that are Neutral.
+// readDigit reads the digit at i; kind is Arabic, Neutral or 0. Digits of two kinds are two
+// numbers, and so are two that are Neutral.
 func (p *markPass) readDigit(i int, kind Classes) {
 	p.countIsolates()
 	if !p.inNumber || p.digits != kind || kind == Neutral {
