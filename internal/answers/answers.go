@@ -85,32 +85,29 @@ func Response(p *aaep.AwaitingClarification, line string, languages ...string) R
 
 // choice returns the place of the choice that a line means; 0 is none. A number means the choice
 // that is labelled with it, else the one in that place. It is doubtful where label and place do not
-// agree, or where several labels are the line or begin with it.
+// agree, or where several labels are the number, or begin with it.
 func choice(choices []aaep.Choice, line string) (place int, doubtful bool) {
 	n, err := strconv.Atoi(strings.Map(westernSign, line))
 	if err != nil {
 		return choiceNamed(choices, line)
 	}
-	var labelled []int // places
-	exact := 0         // the label is the number and nothing else
+	var labelled, exact []int // places; exact where the label is the number and nothing else
 	for i, c := range choices {
 		number, whole, ok := leadingNumber(c.Label)
 		if !ok || number != n {
 			continue
 		}
 		labelled = append(labelled, i+1)
-		if whole && exact == 0 {
-			exact = i + 1
+		if whole {
+			exact = append(exact, i+1)
 		}
 	}
 	inPlace := n >= 1 && n <= len(choices)
 	switch {
-	case exact > 0:
-		return exact, inPlace && n != exact
-	case len(labelled) == 1:
-		return labelled[0], inPlace && n != labelled[0]
-	case len(labelled) > 1:
-		return labelled[0], true
+	case len(exact) > 0:
+		return exact[0], len(exact) > 1 || inPlace && n != exact[0]
+	case len(labelled) > 0:
+		return labelled[0], len(labelled) > 1 || inPlace && n != labelled[0]
 	case inPlace: // no label is the number
 		return n, false
 	}

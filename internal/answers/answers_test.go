@@ -83,6 +83,7 @@ func TestNumberedChoices(t *testing.T) {
 		{"5 dollars|1 dollar", "1", "1 dollar", true}, {"5 dollars|1 dollar", "5", "5 dollars", false}, {"5 dollars|1 dollar", "2", "1 dollar", false},
 		{"1 day|1 week", "1", "1 day", true}, {"1 day|1|2", "1", "1", true}, {"1.5 litres|2 litres", "1", "1.5 litres", false}, {"A.|A", "A.", "A.", false}, {"A|A.", "A.", "A.", false},
 		{"1.5 litres|2 litres", "2", "2 litres", false}, {"٥|١", "1", "١", true}, {"5|1", "١", "1", true}, {"2)|1)", "2", "2)", true},
+		{"5|5.", "5", "5", true}, {"5|٥", "٥", "5", true}, {"5|5.", "2", "5.", false},
 		{"one\ntwo|three", "one two", "one\ntwo", false}, {"99999999999999999999|1", "1", "1", true},
 		{"Keep|keep", "keep", "keep", false}, {"Keep|keep", "KEEP", "Keep", true}, {"Keep|Other|keep", "Keep", "Keep", false}, {"Same|same|Same", "Same", "Same", true},
 	} {

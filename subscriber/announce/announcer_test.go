@@ -430,6 +430,19 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// A change of voice shows, though much was heard before.
+func TestPaceOfAnotherVoice(t *testing.T) {
+	a := New(Preferences{})
+	for _, pause := range []time.Duration{12 * time.Second, 3 * time.Second} { // 100 and 400 words a minute
+		for range 2 * manyWords / 20 {
+			a.pace.addHeard(20, pause)
+		}
+	}
+	if wpm, _ := a.Pace(); wpm < 300 {
+		t.Errorf("the pace is %d, want about 400", wpm)
+	}
+}
+
 // A flood waits within bounds, loses nothing critical, and the oldest of it is there to be asked
 // for.
 func TestFlood(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/hearing"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // Asking which question an answer would be for changes nothing: what is heard afterwards is the
@@ -439,5 +440,44 @@ func TestIsAnswer(t *testing.T) {
 	is(0, "n", false, false)
 	if is, doubt := r.a.IsAnswer(r.now, time.Time{}, "y"); is || !doubt {
 		t.Error("the zero time is not now")
+	}
+}
+
+// Where a question's subscription is gone, the person who was asked is told that the agent will ask
+// again; but not where their answer is on its way, or may have arrived.
+func TestLapse(t *testing.T) {
+	asksAgain, _ := phrase.In("en", phrase.AsksAgain, "")
+	for name, tt := range map[string]struct {
+		answer func(r *room)
+		told   bool
+	}{
+		"asked":            {func(*room) {}, true},
+		"answering":        {func(r *room) { r.a.Answer(r.now, r.now, "n") }, false},
+		"may have arrived": {func(r *room) { r.typeAnswer("n", errors.New("the link is lost")) }, false},
+	} {
+		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+		q := r.askQuestion("Bank", "sess_1", "Pay $5.")
+		r.passTime(20 * time.Second)
+		tt.answer(r)
+		r.a.Lapse(r.now, q)
+		r.passTime(20 * time.Second)
+		if told := strings.Contains(r.heardTexts(), asksAgain); told != tt.told {
+			t.Errorf("%s: told %v in %s", name, told, r.heardTexts())
+		}
+	}
+}
+
+// What an agent says while its question waits for another comes after that question.
+func TestTextAfterWaitingQuestion(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	first := r.askQuestion("Bank", "sess_1", "Pay $5.")
+	r.askQuestion("Bank", "sess_2", "Pay $9.")
+	r.addEventOf("Bank", "sess_2", &aaep.OutputStreaming{Chunk: "The sun shines. ", OutputID: "out_2",
+		CoalesceHint: aaep.BoundarySentence}, "")
+	r.a.Settle(r.now, first)
+	r.passTime(40 * time.Second)
+	heard := r.heardTexts()
+	if question, text := strings.Index(heard, "Pay $9."), strings.Index(heard, "The sun shines."); question < 0 || text < question {
+		t.Error(heard)
 	}
 }
