@@ -126,8 +126,8 @@ var misbehaviours = map[string]func(*stranger){
 		defer s.subscribe(answering(everything()))()
 		go s.listen()
 		s.every(100*time.Millisecond, func(int) {
-			for i := range 30 {
-				c := caps(int64(30-i), aaep.BoundaryWord)
+			for i := range 10 { // as many as are answered
+				c := caps(int64(10-i), aaep.BoundaryWord)
 				c.SupportsConfirmationReply = new(i%2 == 0) // which concerns the questions that are open
 				s.send(&aaep.SubscriptionRenegotiate{SubscriptionID: s.id, Capabilities: c})
 			}
