@@ -401,16 +401,17 @@ func TestBeginningAfterTheOutcome(t *testing.T) {
 }
 
 // A sentence that another session is in the middle of does not hold up the reminder; one of the
-// session that asks does, until it has rested.
+// session that asks does.
 func TestReminderBesideAnUnfinishedSentence(t *testing.T) {
 	for session, want := range map[string]bool{"sess_1": false, "sess_2": true} {
 		r := newRoom(t, Preferences{})
 		r.askBriefly("Planner", "sess_1", "Pay five dollars.")
 		r.passTime(20 * time.Second)
 		r.addSentence("A reason. ")
-		r.addEventOf("Planner", session, &aaep.OutputStreaming{Chunk: "In the middle of", OutputID: "out_9",
-			CoalesceHint: aaep.BoundaryWord}, "")
-		r.passTime(3500 * time.Millisecond)
+		for range 7 {
+			r.addEventOf("Planner", session, &aaep.OutputStreaming{Chunk: "on ", OutputID: "out_9", CoalesceHint: aaep.BoundaryWord}, "")
+			r.passTime(500 * time.Millisecond)
+		}
 		if got := strings.Contains(r.heardSince("A reason."), "The question is: Pay"); got != want {
 			t.Errorf("%s: reminded %v: %q", session, got, r.heard)
 		}
