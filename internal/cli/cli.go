@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -83,8 +84,9 @@ Exit codes, of every command:
 "aaep run" ends with the code of the program it runs. SIGTERM, by which a service manager stops it, is no failure of
 "aaep run" and "aaep serve": they end with 0.`,
 		SilenceUsage: true, SilenceErrors: true,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:              cobra.NoArgs,
+		PersistentPreRunE: refuseEmptyFlags,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.Version = buildinfo.Text()
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -100,6 +102,23 @@ Exit codes, of every command:
 	help.Args = checkHelpTopic
 	completeFlags(root)
 	return root
+}
+
+// refuseEmptyFlags refuses flags of any command that were given and say nothing, as --tokens
+// "$TOKENS" or --head "$(ssh …)" do where nothing is there: taken as not given they would let
+// everybody in, or vouch for what was not checked.
+func refuseEmptyFlags(cmd *cobra.Command, _ []string) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		if len(values) == 0 || slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == "" }) {
+			err = exits.UsageError("--%s is given and is empty, or a part of it is. Say what it should be, or leave it out.",
+				f.Name)
+		}
+	})
+	return err
 }
 
 // explainFlagError says what is wrong with a flag, and which flag was perhaps meant.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -67,6 +68,8 @@ func faultOf(file *fs.PathError) string {
 		return "there is no file " + file.Path
 	case errors.Is(file, fs.ErrPermission):
 		return "you may not use " + file.Path
+	case errors.Is(file, syscall.ENOTDIR):
+		return "there is no folder " + file.Path + ": a file of that name, or of a part of it, is in its place"
 	}
 	return file.Path + ": " + file.Err.Error()
 }

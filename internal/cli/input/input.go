@@ -29,7 +29,12 @@ func Open(ctx context.Context, name string, conf *tls.Config, stdin io.Reader) (
 	if err != nil {
 		return nil, 0, err
 	}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+	info, err := f.Stat()
+	switch {
+	case err == nil && info.IsDir():
+		f.Close()
+		return nil, 0, fmt.Errorf("%s is a folder: name the file", name)
+	case err == nil && info.Mode().IsRegular():
 		return f, info.Size(), nil
 	}
 	return f, -1, nil

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli/exits"
@@ -60,11 +59,10 @@ type Flags struct {
 }
 
 // AddFlags adds to a command the flags of the commands that serve an agent. The result has their
-// values once the command runs; a flag that is given empty is refused then.
+// values once the command runs.
 func AddFlags(cmd *cobra.Command) *Flags {
 	s := &Flags{Seen: metrics.NewRequestCounts()}
 	f := cmd.Flags()
-	cmd.PreRunE = func(*cobra.Command, []string) error { return nothingEmpty(f) }
 	f.StringArrayVar(&s.Addrs, "listen", []string{"127.0.0.1:8080"},
 		"where to serve: `ADDRESS` or "+reach.LocalScheme+"NAME; may be repeated")
 	f.StringVar(&s.cert, "tls-cert", "", "the certificate to serve with, a PEM `FILE`; read again when it changes")
@@ -84,22 +82,6 @@ func AddFlags(cmd *cobra.Command) *Flags {
 	f.BoolVar(&s.Web, "web", false, "also serve a page that follows the agent in a browser, at /")
 	f.BoolVar(&s.root, "root-layout", false, "also serve clients on this machine that know no handshake, at /events and /messages")
 	return s
-}
-
-// nothingEmpty refuses flags that were given and say nothing, as --tokens "$TOKENS" does where that
-// is not set: taken as not given they would let everybody in.
-func nothingEmpty(f *pflag.FlagSet) (err error) {
-	f.Visit(func(f *pflag.Flag) {
-		values := []string{f.Value.String()}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		if len(values) == 0 || slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == "" }) {
-			err = exits.UsageError("--%s is given and is empty, or a part of it is. Say what it should be, or leave it out.",
-				f.Name)
-		}
-	})
-	return err
 }
 
 // ReadSigners reads the keys of --sign and returns the function that returns the signers that hold

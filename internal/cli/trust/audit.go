@@ -80,7 +80,7 @@ func readTrail(cmd *cobra.Command, name string, status *lineio.Printer, run func
 	defer stop()
 	in, size, err := input.Open(ctx, name, nil, cmd.InOrStdin())
 	if err != nil {
-		return exits.With(exits.Unreachable, err)
+		return exits.With(exits.Unreachable, errors.New(exits.PlainError(err)))
 	}
 	defer in.Close()
 	read := &input.Progress{Reader: in, Size: size, Name: name, Say: status.PrintLabelled,
