@@ -56,9 +56,9 @@ type logCursor struct {
 	stats    shaper.Stats // as of the last publishProgress
 }
 
-// isHistoryFull reports whether so many events from before the subscription wait for the rate that
-// no more are read for now. A Shaper that has nothing but text which waits for the end of its
-// sentence does not count: that end is further on in the log.
+// isHistoryFull reports whether the Shaper holds so many events, maxHistory, that no more from
+// before the subscription are read for now. It is false where all that is held is text that waits
+// for the end of its sentence: that end is further on in the log.
 func (c *logCursor) isHistoryFull() bool {
 	return !c.shaper.Idle() && c.shaper.Stats().Held >= maxHistory
 }
@@ -72,9 +72,10 @@ type withholder interface {
 
 // fillShaper pushes the notices, and the log's events after the cursor, into the Shaper, and moves
 // the cursor on. It reads on although events wait for the rate, so that a critical event need not
-// wait behind them. It stops where the number of events that could leave at once reaches most, and
-// where many events from before the subscription are held. The error is an *aaep.Rejection: the log
-// no longer has the next entry. Only the owner calls it; it may wait for the log's store.
+// wait behind them. It stops, without an error, where as many events as most could leave at once,
+// where isHistoryFull is true before the end of the history, and before a question that the owner
+// has it wait for. The error is an *aaep.Rejection: the log no longer has the next entry. Only the
+// owner calls it; unless noWait is set, it may wait for the log's store.
 func (c *logCursor) fillShaper(now time.Time, most int) error {
 	c.pushNotices(now)
 	for c.cursor < c.d.Log.End() {
@@ -108,9 +109,8 @@ func (c *logCursor) fillShaper(now time.Time, most int) error {
 			}
 			c.cursor++
 			c.ahead = c.ahead[min(1, len(c.ahead)):]
-			// Left out are a question that must not be shown yet or is settled, and an entry that
-			// was pushed before.
-			if omit || c.isPast(c.cursor) && c.d.Agent.IsSettled(ev) || c.early[c.cursor] {
+			isOver := c.isPast(c.cursor) && c.d.Agent.IsSettled(ev)
+			if wasPushed := c.early[c.cursor]; omit || isOver || wasPushed {
 				delete(c.early, c.cursor)
 				continue
 			}
@@ -121,11 +121,10 @@ func (c *logCursor) fillShaper(now time.Time, most int) error {
 	return nil
 }
 
-// isPast reports whether the question at pos is shown only if it is still open. That is so before
+// isPast reports whether the question at pos is shown only if it is still open. That is so up to
 // changedAt, for it is not on record as asked under the terms agreed on since, and in the history
-// before the subscription. A subscriber that goes on from another subscription is shown the
-// history as it was, but for questions of an earlier process of the agent, which are no longer
-// open.
+// before the subscription. A subscriber that goes on from another subscription is shown the history
+// as it was; for it only what an earlier process of the agent put in the log is past.
 func (c *logCursor) isPast(pos uint64) bool {
 	if pos <= c.changedAt {
 		return true
@@ -143,8 +142,8 @@ func (c *logCursor) withholds(ev *aaep.Event) (omit, wait bool) {
 	return c.owner.withholds(token)
 }
 
-// readLog returns at most n entries after the cursor. It returns none if they would have to be
-// waited for and noWait is set.
+// readLog returns at most n entries after the cursor: those in ahead, as long as there are some,
+// and then those of the log. It returns none where noWait is set and they are not in memory.
 func (c *logCursor) readLog(n int) (events []*aaep.Event, err error) {
 	switch {
 	case len(c.ahead) > 0:
@@ -210,10 +209,11 @@ func (t batchTurns) acquire() {
 // release ends the turn that acquire began, so that the next goroutine has one.
 func (t batchTurns) release() { <-t }
 
-// sendDue sends the batch that a group has left to it, or loads one and sends that. Only
-// runUngrouped calls it, holding no lock; it waits while the link is slow. If nothing was due, sent
-// is false and next says when something will be; zero is after the next event. An error that is an
-// *aaep.Rejection ends the subscription, every other the stream.
+// sendDue sends the batch that a group has left to it, or loads one and sends that. It notes when
+// the batch left, and whether the link was slow. Only runUngrouped calls it, holding no lock; it
+// waits while the link is slow. If nothing was due, sent is false and next says when something will
+// be; zero is after the next event. An error that is an *aaep.Rejection ends the subscription,
+// every other the stream.
 func (sub *Subscription) sendDue(stream *eventStream) (sent bool, next time.Time, err error) {
 	b := sub.pendingBatch // from the group that it has left
 	if sub.pendingBatch = nil; b == nil {
@@ -262,7 +262,7 @@ func (b *batch) recycle() {
 func (c *logCursor) loadBatch(b *batch, now time.Time, batched, plain bool) (due bool, next time.Time, err error) {
 	c.shaper.SetFull(c.full)
 	// A stream that catches up reads nothing before it has a turn; one near the end of the log
-	// takes a turn only for a long batch.
+	// takes a turn only for a long batch. It keeps the turn until b is loaded.
 	catchesUp := c.cursor < c.before && c.d.Log.End()-c.cursor > pastDistance
 	if !catchesUp {
 		most := readAhead
@@ -274,22 +274,7 @@ func (c *logCursor) loadBatch(b *batch, now time.Time, batched, plain bool) (due
 		}
 	}
 	if catchesUp || batched && c.shaper.Ready(now) >= shortBatch {
-		if catchesUp && c.cursor < c.replayed && c.isHistoryFull() {
-			c.askOpenEarly()
-		}
-		if !c.d.Log.InMemory(c.cursor) { // it is read from the store before the turn begins
-			c.ahead, _ = c.readLog(readAhead) // fillShaper meets an error again
-		}
-		turns := longBatches
-		if catchesUp {
-			turns = pastBatches
-		}
-		turns.acquire()
-		c.noWait = true
-		defer func() {
-			turns.release()
-			c.noWait, c.ahead = false, nil
-		}()
+		defer c.beginTurn(catchesUp)()
 		if err := c.fillShaper(now, readAhead); err != nil { // a critical event may have come meanwhile
 			return false, next, err
 		}
@@ -316,10 +301,34 @@ func (c *logCursor) loadBatch(b *batch, now time.Time, batched, plain bool) (due
 	return due, next, nil
 }
 
+// beginTurn waits for a turn of pastBatches or, near the end of the log, of longBatches, and has
+// nothing wait for a disk until end is called. Before that it does what may wait: it reads what is
+// not in memory into ahead and, where the history is full, brings open questions forward.
+func (c *logCursor) beginTurn(catchesUp bool) (end func()) {
+	if catchesUp && c.cursor < c.replayed && c.isHistoryFull() {
+		c.askOpenEarly()
+	}
+	if !c.d.Log.InMemory(c.cursor) {
+		c.ahead, _ = c.readLog(readAhead) // fillShaper meets an error again
+	}
+	turns := longBatches
+	if catchesUp {
+		turns = pastBatches
+	}
+	turns.acquire()
+	c.noWait = true
+	return func() {
+		turns.release()
+		c.noWait, c.ahead = false, nil
+	}
+}
+
 // nextEvent returns the event that leaves next, encoded. First come the events to send again, and
-// then what the Shaper lets go, which it notes in the history and in b.critical. The message is
-// empty where nothing may leave now; wake is then when to ask again, as for shaper.Shaper.Pop.
-// loadBatch calls it.
+// then what the Shaper lets go, which it notes in the history and in b.critical, and marks where
+// the terms have the delivery extension: events were lost before it, or the stream cannot go on
+// after it. An event that cannot be encoded is logged and skipped. The message is empty where
+// nothing may leave now; wake is then when to ask again, as for shaper.Shaper.Pop. loadBatch calls
+// it.
 func (c *logCursor) nextEvent(b *batch, now time.Time, plain bool) (ev sentEvent, wake time.Time) {
 	for {
 		if len(c.resend) > 0 {
@@ -357,12 +366,12 @@ func (c *logCursor) nextEvent(b *batch, now time.Time, plain bool) (ev sentEvent
 	}
 }
 
-// nextResent returns the next of the events to send again, of which there are some, and takes it
-// out. They are spent from the subscription's rate, except critical ones. Where the rate is spent,
-// a critical event among them leaves all the same, after the events that lead to it; see
-// nextCritical. So does one that the Shaper holds, after the events to send again of its session;
-// shaperFirst says that it is its turn. With no message and shaperFirst false, nothing may leave
-// before at.
+// nextResent takes the next of the events to send again, of which there are some, out of resend.
+// The first leaves if it is critical or the rate has a token for it, which it takes. Otherwise the
+// one leaves that nextCritical finds or, where the Shaper holds an urgent event, the first of the
+// same session, which that must not overtake. Where resend has none of that session, shaperFirst
+// is true: the Shaper's is next. With no message and shaperFirst false, nothing may leave before
+// at, which is as for shaper.Shaper.Spend.
 func (c *logCursor) nextResent(now time.Time) (ev sentEvent, at time.Time, shaperFirst bool) {
 	due := c.resend[0].critical
 	if !due {
@@ -420,9 +429,9 @@ func (c *logCursor) publishProgress() {
 	}
 }
 
-// raiseProgress raises upTo to the cursor, or to the position before held, which is that of the
-// oldest event that has not left; zero is none. It reports whether that is more than upTo was.
-// publishProgress calls it, for the owner of the stream.
+// raiseProgress raises upTo to the position before held, that of the oldest event that has not
+// left, or to the cursor where held is zero, for none, or after the cursor. It reports whether that
+// is more than upTo was; upTo never falls. publishProgress calls it, for the owner of the stream.
 func raiseProgress(upTo *atomic.Uint64, cursor, held uint64) bool {
 	if held > 0 && held <= cursor {
 		cursor = held - 1
@@ -448,13 +457,14 @@ func (c *logCursor) publishedStats() shaper.Stats {
 const jitterGuard = 20 * time.Millisecond
 
 // pushNotices gives the Shaper the notices that it has not been given, and counts them in noticed.
-// The owner calls it before it reads the log.
+// Those that are older than the keptNotices newest are lost to it. The owner calls it before it
+// reads the log.
 func (c *logCursor) pushNotices(now time.Time) {
 	n := c.d.notices.Load()
 	if n.last == c.noticed {
 		return
 	}
-	unread := int(min(n.last-c.noticed, uint64(len(n.all)))) // older ones are no longer kept
+	unread := int(min(n.last-c.noticed, uint64(len(n.all))))
 	for _, ev := range n.all[len(n.all)-unread:] {
 		c.shaper.Push(now, shaper.Entry{Event: ev})
 	}

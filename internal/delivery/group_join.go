@@ -29,8 +29,10 @@ type membership struct {
 }
 
 // joinSettledGroup lets a settled subscription join a group that is settled at the same place, or
-// makes a group of it for those that come later. Only runUngrouped calls it, holding no lock. If it
-// does not join, again is when to try again; zero is after the next event.
+// makes a group of it for those that come later: where no group has room for it, and no more than
+// maxUnlike make another stream. tryJoin calls it, holding no lock. If the subscription does not
+// join, again is when to try again: zero is after the next event, soon where a group was busy or
+// elsewhere in the log.
 func (sub *Subscription) joinSettledGroup(now time.Time) (joined bool, again time.Time) {
 	if settled, settles := sub.shaper.Settled(now, sub.cursor); !settled {
 		return false, settles
@@ -69,13 +71,15 @@ func (sub *Subscription) joinSettledGroup(now time.Time) (joined bool, again tim
 }
 
 // canBeGrouped reports whether the link can be handed shared bytes and nothing is pending for this
-// subscriber alone. It also fills in the link and the key. Only runUngrouped's goroutine calls it.
+// subscriber alone: no loss to report, nothing to send again, no text to skip, no question shown
+// early, and nothing of the history to read. Where that is so it sets sharer and key. Only the
+// goroutine of runUngrouped calls it.
 func (sub *Subscription) canBeGrouped() bool {
 	if sub.stream == nil || sub.stream.sharer == nil {
 		return false
 	}
-	inHistory := sub.cursor < max(sub.replayed, sub.changedAt)
-	if sub.gap || len(sub.resend) > 0 || inHistory || sub.skip > 0 || len(sub.early) > 0 {
+	readsHistory := sub.cursor < max(sub.replayed, sub.changedAt)
+	if sub.gap || len(sub.resend) > 0 || readsHistory || sub.skip > 0 || len(sub.early) > 0 {
 		return false
 	}
 	framing := sub.stream.sharer.Framing()
@@ -161,9 +165,9 @@ const (
 )
 
 // tryAdd makes sub a member if the group has read as far and both Shapers are settled and alike;
-// with step, if both are paused and alike. With step, a subscription that is not taken is woken
-// when the group next pauses. The goroutine that owns sub calls it. It takes g.mu with TryLock and
-// does not wait.
+// with step, if both are paused and alike. With step, a subscription that is not taken, though the
+// group has room, is woken when the group next pauses, and one that is taken makes no other attempt
+// for minPause. The goroutine that owns sub calls it. It takes g.mu with TryLock and does not wait.
 func (g *group) tryAdd(sub *Subscription, now time.Time, step bool) (result addResult) {
 	if g.size.Load() >= maxMembers {
 		return full
@@ -201,18 +205,24 @@ func (g *group) tryAdd(sub *Subscription, now time.Time, step bool) (result addR
 	case step:
 		sub.rejoinBackoff = rejoinBackoff{next: now.Add(minPause)}
 	}
-	sub.shaper = nil // from here on the group's goroutine owns the subscription
+	g.addMember(sub, now, memberPast)
+	return taken
+}
+
+// addMember makes sub a member, whose stream was handed over with past, and with that the group's
+// goroutine its owner. tryAdd calls it, with g.mu held; releaseMembers undoes it.
+func (g *group) addMember(sub *Subscription, now time.Time, past *shaper.ShareRecord) {
+	sub.shaper = nil
 	sub.joined, sub.marked, sub.shared = now, g.marks, g.history.nextNumber()
 	if end := sub.life.nextEnd(); !end.IsZero() {
 		sub.alarm = time.AfterFunc(time.Until(end), sub.Wake)
 	}
 	sub.mu.Lock()
-	sub.past = memberPast
+	sub.past = past
 	sub.group.Store(g)
 	sub.mu.Unlock()
 	g.members = append(g.members, sub)
 	g.size.Add(1)
-	return taken
 }
 
 // shareStream hands the subscription's stream over to another Shaper that makes the same stream. It

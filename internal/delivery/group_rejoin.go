@@ -40,8 +40,8 @@ type rejoinBackoff struct {
 	pause time.Duration // the distance to the next attempt after the last one that failed
 }
 
-// beginUngrouped is called when the subscription leaves its group. No attempt to join is under way
-// then, and the next one begins after quietStart at the earliest.
+// beginUngrouped is called when the subscription begins, and when it leaves its group. No attempt
+// to join is under way then, and the next one begins after quietStart at the earliest.
 func (s *rejoinBackoff) beginUngrouped(now time.Time) {
 	if s.late = (time.Time{}); s.next.Before(now.Add(quietStart)) {
 		s.next = now.Add(quietStart)
@@ -59,24 +59,26 @@ func (l *ungrouped) tryJoin(now time.Time) (joined bool, again time.Time) {
 	return joined, earliestTime(again, paused)
 }
 
-// joinPausedGroup begins, continues or ends an attempt to join a group in step. It sets until when
-// the Shaper holds text back. If it does not join, again is when to call it again; zero is after
-// the next event.
+// joinPausedGroup begins, continues or ends an attempt to join a group in step. An attempt begins
+// after next where there are crowdSize subscriptions, holds text back in the Shaper while it lasts,
+// and fails at late. If the subscription does not join, again is when to call it again; zero is
+// after the next event.
 func (l *ungrouped) joinPausedGroup(now time.Time) (joined bool, again time.Time) {
-	waits, groupPaused := !l.late.IsZero(), l.groupPaused.Swap(false)
+	isUnderWay, groupPaused := !l.late.IsZero(), l.groupPaused.Swap(false)
+	mayBegin := !now.Before(l.next) && len(*l.d.served.Load()) >= crowdSize
 	switch {
-	case waits && !now.Before(l.late): // the attempt has failed
+	case isUnderWay && !now.Before(l.late): // the attempt has failed
 		l.pause = min(max(2*l.pause, minPause), maxPause)
 		l.next, l.late = now.Add(l.pause), time.Time{}
 		l.shaper.Hold(l.late)
 		return false, again
-	case waits && !groupPaused && l.busy == 0: // no group has paused yet
+	case isUnderWay && !groupPaused && l.busy == 0: // no group has paused yet
 		return false, l.late
-	case !waits && (now.Before(l.next) || len(*l.d.served.Load()) < crowdSize): // no attempt now
+	case !isUnderWay && !mayBegin:
 		return false, again
 	case !l.canBeGrouped(): // it may have got another stream while it waited
 		return false, again
-	case groupPaused: // a group has just paused
+	case groupPaused:
 		l.busy = 0
 	}
 	g, wait := l.findPausedGroup(now)
@@ -85,10 +87,10 @@ func (l *ungrouped) joinPausedGroup(now time.Time) (joined bool, again time.Time
 		return l.confirmJoin(g), again
 	case !wait:
 		return false, again
-	case waits && l.busy < maxBusy: // the group that has paused was busy, or has gone on already
+	case isUnderWay && l.busy < maxBusy: // the group that has paused was busy, or has gone on already
 		l.busy++
 		return false, now.Add(shortly)
-	case !waits: // an attempt begins
+	case !isUnderWay:
 		l.late = now.Add(longestHold)
 	}
 	l.busy = 0
@@ -96,8 +98,9 @@ func (l *ungrouped) joinPausedGroup(now time.Time) (joined bool, again time.Time
 	return false, l.late
 }
 
-// findPausedGroup finds or makes a group that is in step with the subscription, and joins it. g is
-// nil where none is; wait then says that a group may soon be in step, which wakes the subscription
+// findPausedGroup finds a group that is in step with the subscription, and joins it. Where all
+// groups of its key are full or there are none, it makes one, if the subscription is paused itself.
+// g is nil where it joined none; wait then says that a group has room, which wakes the subscription
 // when it pauses. The subscription's own goroutine calls it.
 func (l *ungrouped) findPausedGroup(now time.Time) (g *group, wait bool) {
 	gs := &l.d.groups

@@ -52,8 +52,8 @@ func (l *lifetime) noteSent(now time.Time) {
 // nextEnd returns when the subscription ends if nothing is sent before; zero is never.
 func (l *lifetime) nextEnd() time.Time { return earliestTime(l.idle, l.end) }
 
-// reasonToEnd returns why the subscription ends at now, or nil. handlePending calls it between two
-// batches.
+// reasonToEnd returns why the subscription ends at now, its age before its idle timeout, or nil.
+// handlePending calls it between two batches.
 func (l *lifetime) reasonToEnd(now time.Time) *aaep.Rejection {
 	switch {
 	case !l.end.IsZero() && !now.Before(l.end):
@@ -71,9 +71,9 @@ func shutdownRejection() *aaep.Rejection {
 	return &aaep.Rejection{Code: aaep.ProducerShutdown, Message: "The agent is shutting down."}
 }
 
-// incompleteShutdown returns why a subscription ends that is aborted, or at a shutdown that does
-// not wait for it any longer. The message says so if not everything has been sent. The owner calls
-// it.
+// incompleteShutdown returns why a subscription ends that is aborted, or that a shutdown no longer
+// waits for. If all of the log has left all the same, that is shutdownRejection; otherwise the
+// message says that something is missing. The owner calls it.
 func (sub *Subscription) incompleteShutdown() *aaep.Rejection {
 	reason := shutdownRejection()
 	if !sub.isIdle() || sub.cursor < sub.d.Log.End() {
@@ -82,8 +82,8 @@ func (sub *Subscription) incompleteShutdown() *aaep.Rejection {
 	return reason
 }
 
-// peerGone returns why a subscription ends that the peer has left or whose link ended with err,
-// which is an *aaep.Rejection where the transport ended it.
+// peerGone returns why a subscription ends whose link ended with err: for the reason of the
+// *aaep.Rejection in err, where the transport ended it, and otherwise because the peer has left.
 func peerGone(err error) *aaep.Rejection {
 	if why, withdrawn := errors.AsType[*aaep.Rejection](err); withdrawn {
 		return &aaep.Rejection{Code: why.Code, Err: why.Err} // without a message: there is no link for it

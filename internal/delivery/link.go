@@ -68,7 +68,8 @@ func (l *Link) Send(ctx context.Context, msg []byte) error {
 // Close closes the connection. A panic is logged, and an error ignored.
 func (l *Link) Close() { _ = l.shield.Call("Conn.Close", l.conn.Close) }
 
-// callOnNews has f called whenever there may be something new. It is for a link with a notifier.
+// callOnNews has f called whenever there may be a message or a new stream. It is for a link with a
+// notifier. The error says so if the connection panics.
 func (l *Link) callOnNews(f func()) error {
 	return l.shield.Call("Conn.Notify", func() error { l.notifier.Notify(f); return nil })
 }

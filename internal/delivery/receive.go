@@ -3,8 +3,8 @@ package delivery
 import "context"
 
 // startReceiving begins to receive what the subscriber sends, until the link ends. A link that
-// notifies needs no goroutine while there is nothing to receive; for any other, this starts one.
-// Serve calls it once.
+// notifies needs no goroutine while there is nothing to receive; for any other, this starts one. A
+// link that panics counts as lost. Serve calls it once.
 func (sub *Subscription) startReceiving() {
 	if sub.Link.notifier != nil {
 		if err := sub.Link.callOnNews(sub.onNotify); err != nil {
@@ -16,7 +16,8 @@ func (sub *Subscription) startReceiving() {
 }
 
 // onNotify is called by the link, on any goroutine, when there may be a message or a new stream. It
-// does not wait. Where no goroutine receives at the moment, it starts one, drainMessages.
+// does not wait. It wakes the owner for a stream and, unless StopReceiving was called, counts the
+// notification, for which it starts drainMessages where that does not run.
 func (sub *Subscription) onNotify() {
 	if sub.Link.canResume() {
 		sub.news.Store(true)
@@ -41,7 +42,7 @@ var atOnce = func() context.Context {
 
 // drainMessages handles the messages that the link has, and those that arrive meanwhile. It is a
 // goroutine that onNotify starts, at most one a subscription; it ends when the link has nothing
-// more.
+// more or has ended. After the end notifications stays above zero, so that no other one starts.
 func (sub *Subscription) drainMessages() {
 	for handled := 0; ; {
 		sub.mu.Lock()
@@ -58,9 +59,10 @@ func (sub *Subscription) drainMessages() {
 	}
 }
 
-// receiveUntilDone hands messages to the Subscriber until ctx is done or the link ends. In the
-// second case it hands the reason to the owner of the subscription, and ends a send that is under
-// way. Only the receiving goroutine calls it.
+// receiveUntilDone hands messages to the Subscriber until the link ends, ctx is done, or the
+// Subscriber returns an error. It hands the reason to the owner of the subscription, through lost,
+// and ends a send that is under way. Where ctx is atOnce, it returns without that when the link has
+// no more messages. Only the receiving goroutine calls it.
 func (sub *Subscription) receiveUntilDone(ctx context.Context) {
 	err := sub.receiveMessages(ctx)
 	if ctx == atOnce && err == ctx.Err() {
@@ -85,8 +87,8 @@ func (sub *Subscription) receiveMessages(ctx context.Context) error {
 	}
 }
 
-// StopReceiving has no further message handed to the Subscriber once the link notifies again. It is
-// called when the subscription has ended.
+// StopReceiving has no goroutine started any more when the link notifies. One that receives already
+// goes on. It is called when the subscription has ended.
 func (sub *Subscription) StopReceiving() {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()

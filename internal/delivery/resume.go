@@ -3,6 +3,7 @@ package delivery
 import (
 	"cmp"
 	"encoding/json"
+	"iter"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -17,12 +18,8 @@ import (
 )
 
 // attachStream makes stream the stream of the subscription and sets the cursor to what the
-// subscriber has not received. The owner calls it, holding no lock; it asks the Agent and the
-// Subscriber, and may wait for the log.
-//
-// The first stream begins with what was prepared at registration, or after the event that the
-// stream names. A later one is sent again what left after that event, if the history has it.
-// Otherwise it is made anew from the log, or from now on if the log does not have that either.
+// subscriber has not received; see beginFirstStream and continueOnStream. The owner calls it,
+// holding no lock; it asks the Agent and the Subscriber, and may wait for the log.
 func (sub *Subscription) attachStream(stream *eventStream) {
 	first := !sub.opened
 	sub.opened = true
@@ -30,29 +27,42 @@ func (sub *Subscription) attachStream(stream *eventStream) {
 	sub.attached, sub.before = time.Now(), sub.d.Log.End()
 	last := stream.LastEventID()
 	sub.d.Log.Await(last)
-	cursor, skip, ok := sub.d.Locate(last)
 	if first {
-		defer func() { sub.first = nil }()
-		if ok { // the event belongs to a subscription that ended with its link or with the process
-			sub.continueFrom(cursor, skip)
-			return
-		}
-		for _, e := range sub.first {
-			if !sub.d.Agent.IsSettled(e.Event) { // the stream may have come long after the request
-				sub.shaper.Push(time.Now(), e)
-			}
-		}
+		sub.beginFirstStream(last)
 		return
 	}
 	resumed := sub.d.Resumed()
 	defer func() { resumed(nil) }()
-	if sub.resendAfter(last) {
-		sub.needs.Store(sub.cursor)
-		if _, _, err := sub.d.Log.Read(sub.cursor, 0); err != nil {
-			sub.catchUpToNow(sub.cursor)
-		}
+	sub.continueOnStream(last)
+}
+
+// beginFirstStream continues after the event with id last, if the log has it: it belongs to a
+// subscription that ended with its link or with the process. Otherwise the stream begins with what
+// was prepared at registration, without the questions that were settled since.
+func (sub *Subscription) beginFirstStream(last string) {
+	prepared := sub.first
+	sub.first = nil
+	if cursor, skip, ok := sub.d.Locate(last); ok {
+		sub.continueFrom(cursor, skip)
 		return
 	}
+	for _, e := range prepared {
+		if !sub.d.Agent.IsSettled(e.Event) {
+			sub.shaper.Push(time.Now(), e)
+		}
+	}
+}
+
+// continueOnStream continues on a stream that is not the first, after the event with id last, which
+// is "" where the subscriber names none. What left after that event is sent again, if the history
+// has it. Otherwise it is made anew from the log, or from now on if the log does not have that
+// either.
+func (sub *Subscription) continueOnStream(last string) {
+	if sub.resendAfter(last) {
+		sub.keepLogFromCursor()
+		return
+	}
+	cursor, skip, ok := sub.d.Locate(last)
 	switch {
 	case last == "" && sub.resumes: // nothing that left has reached it, or it could name an event
 		sub.resetDelivery(false)
@@ -72,16 +82,23 @@ func (sub *Subscription) attachStream(stream *eventStream) {
 	if sub.cursor < sub.start { // it named a question that was put before it was registered
 		sub.cursor, sub.skip = sub.start, 0
 	}
+	sub.keepLogFromCursor()
+	sub.subscriber.RepeatQuestions()
+}
+
+// keepLogFromCursor has the log keep what comes after the cursor. If it has forgotten some of that,
+// the stream goes on from now.
+func (sub *Subscription) keepLogFromCursor() {
 	sub.needs.Store(sub.cursor)
 	if _, _, err := sub.d.Log.Read(sub.cursor, 0); err != nil {
 		sub.catchUpToNow(sub.cursor)
 	}
-	sub.subscriber.RepeatQuestions()
 }
 
 // resendAfter schedules every event that left after the one with id last to be sent again, and
-// reports whether the history has them. The stream then goes on as if it had not broken. An empty
-// last means all events, if none has left that the subscriber could name.
+// reports whether the history has them; otherwise it changes nothing. The stream then goes on as if
+// it had not broken. An empty last means all events; that is false where one has left that the
+// subscriber could name.
 func (sub *Subscription) resendAfter(last string) bool {
 	number, ok := sub.history.numberAfter(last)
 	if last == "" {
@@ -122,9 +139,9 @@ func (d *Dispatcher) Locate(after string) (cursor uint64, skip int, ok bool) {
 	return cursor, skip, ok
 }
 
-// continueFrom makes a subscription begin where another one ended. It is not sent what the agent is
-// doing, for it knows that, but what is still asked: only now can it answer that here. The owner
-// calls it.
+// continueFrom makes a subscription begin where another one ended: cursor and skip are as for
+// beginAt. It is not sent what the agent is doing, for it knows that, but the open questions that
+// the cursor has passed: only now can it answer those here. The owner calls it.
 func (sub *Subscription) continueFrom(cursor uint64, skip int) {
 	sub.beginAt(cursor, skip)
 	sub.subscriber.PutOpenQuestions()
@@ -189,37 +206,48 @@ func (c *logCursor) bringForward(question shaper.Entry) {
 	if question.Pos > maxEarly {
 		from = max(from, question.Pos-maxEarly)
 	}
-	for from < question.Pos {
-		events, _, err := c.d.Log.Read(from, maxHistory)
-		if err != nil || len(events) == 0 {
-			break // the subscription ends when its cursor comes to what is not kept
+	for pos, ev := range c.d.readEntries(from, question.Pos) {
+		change, isState := ev.Payload.(*aaep.StateChanged)
+		leads := isState || ev.Type() == aaep.TypeSessionStarted || ev.Critical() || shaper.HighImpact(ev)
+		omit, _ := c.withholds(ev)
+		if ev.SessionID != question.Event.SessionID || !leads || omit || c.early[pos] {
+			continue
 		}
-		for _, ev := range events[:min(uint64(len(events)), question.Pos-from)] {
-			from++
-			change, isState := ev.Payload.(*aaep.StateChanged)
-			leads := isState || ev.Type() == aaep.TypeSessionStarted || ev.Critical() || shaper.HighImpact(ev)
-			omit, _ := c.withholds(ev)
-			if ev.SessionID != question.Event.SessionID || !leads || omit || c.early[from] {
-				continue
-			}
-			c.early[from] = true
-			switch {
-			case from != question.Pos && c.isPast(from) && c.d.Agent.IsSettled(ev): // it is left out
-			case !isState:
-				flush()
-				push(ev, from)
-			case change.FromState == aaep.StateAwaitingInput: // never folded: it says how a question ended
-				flush()
-				push(foldStates(ev, ev), 0)
-			default:
-				folded = foldStates(cmp.Or(folded, ev), ev)
-			}
+		c.early[pos] = true
+		switch {
+		case pos != question.Pos && c.isPast(pos) && c.d.Agent.IsSettled(ev): // it is left out
+		case !isState:
+			flush()
+			push(ev, pos)
+		case change.FromState == aaep.StateAwaitingInput: // never folded: it says how a question ended
+			flush()
+			push(foldStates(ev, ev), 0)
+		default:
+			folded = foldStates(cmp.Or(folded, ev), ev)
 		}
 	}
 	flush()
 	if !c.early[question.Pos] { // it could not be read
 		c.early[question.Pos] = true
 		push(question.Event, question.Pos)
+	}
+}
+
+// readEntries yields the entries after from, up to upTo, each with its position. It ends early
+// where the log no longer has the next, or does not have it yet.
+func (d *Dispatcher) readEntries(from, upTo uint64) iter.Seq2[uint64, *aaep.Event] {
+	return func(yield func(uint64, *aaep.Event) bool) {
+		for pos := from; pos < upTo; {
+			events, _, err := d.Log.Read(pos, maxHistory)
+			if err != nil || len(events) == 0 {
+				return
+			}
+			for _, ev := range events[:min(uint64(len(events)), upTo-pos)] {
+				if pos++; !yield(pos, ev) {
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -279,7 +307,8 @@ func (c *logCursor) withDeliveryTag(out shaper.Out, member, value string, form u
 // meanwhile.
 const maxSituations = 10
 
-// catchUpToNow makes the stream go on from now. First come the ends of the sessions that ended
+// catchUpToNow makes the stream go on from now, and marks a gap if that leaves out entries after
+// since. What is to be sent again still is. After that come the ends of the sessions that ended
 // after since, then for each session that is under way what the agent is doing (§8.7, D-29) and
 // what it is waiting for. The owner calls it, holding no lock.
 func (sub *Subscription) catchUpToNow(since uint64) {
@@ -302,19 +331,12 @@ func (sub *Subscription) catchUpToNow(since uint64) {
 // they are over. It reads no store, which may hold millions of events.
 func (d *Dispatcher) pushEndsSince(since, upTo uint64, push func(shaper.Entry)) {
 	hasBegun := map[string]bool{}
-	for cursor := max(since, d.Log.MemoryStart()); cursor < upTo; {
-		events, _, err := d.Log.Read(cursor, maxHistory)
-		if err != nil || len(events) == 0 {
-			return // the log has dropped it from memory meanwhile
-		}
-		for _, ev := range events {
-			cursor++
-			switch {
-			case ev.Type() == aaep.TypeSessionStarted:
-				hasBegun[ev.SessionID] = true
-			case ev.Type().Terminal() && !hasBegun[ev.SessionID] && cursor <= upTo:
-				push(shaper.Entry{Event: ev, At: cursor})
-			}
+	for pos, ev := range d.readEntries(max(since, d.Log.MemoryStart()), upTo) {
+		switch {
+		case ev.Type() == aaep.TypeSessionStarted:
+			hasBegun[ev.SessionID] = true
+		case ev.Type().Terminal() && !hasBegun[ev.SessionID]:
+			push(shaper.Entry{Event: ev, At: pos})
 		}
 	}
 }
@@ -329,14 +351,15 @@ func (sub *Subscription) pushSituation(situation []shaper.Entry) {
 }
 
 // detachStream marks the subscription as without a stream, and returns by when another one has to
-// come. A stream that broke soon, and brought the subscription no further, does not extend that
-// time: otherwise a question could wait for this subscriber for ever. The owner calls it.
+// come. A stream that broke within Grace, and brought the subscription no further, does not extend
+// that time: otherwise a question could wait for this subscriber for ever. The owner calls it.
 func (sub *Subscription) detachStream() time.Time {
 	sub.setConnected(false)
 	sub.detached = time.Now()
 	left := sub.left.Load()
 	progressed := left > sub.leftAtGrace || left == sub.d.Log.End()
-	if sub.grace.IsZero() || progressed || sub.detached.Sub(sub.attached) >= sub.d.Grace {
+	lastedLong := sub.detached.Sub(sub.attached) >= sub.d.Grace
+	if sub.grace.IsZero() || progressed || lastedLong {
 		sub.grace, sub.leftAtGrace = sub.detached.Add(sub.d.Grace), left
 	}
 	return sub.grace

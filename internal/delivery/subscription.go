@@ -83,8 +83,9 @@ func (d *Dispatcher) NewSubscription(link *Link, subscriber Subscriber) *Subscri
 	return sub
 }
 
-// SetTerms makes t the terms of the subscription, which must not change afterwards. The owner calls
-// it; ShapeBy puts them into effect. The group key is computed anew.
+// SetTerms makes t, which must not change afterwards, the terms of the subscription. The first ones
+// take effect at once, and their quiet time begins; ShapeBy puts later ones into effect. The group
+// key is computed anew. The owner calls it.
 func (sub *Subscription) SetTerms(t *negotiation.Terms) {
 	sub.terms, sub.key = t, groupKey{}
 	if sub.shaper == nil { // the subscription begins
@@ -111,9 +112,9 @@ type Beginning struct {
 	States  []shaper.Entry // events to send first; not used if it resumes
 }
 
-// Begin sets where in the log the subscription begins, and where it resumes, what of the first
-// event it already had; one that begins anew first gets b.States. The registration calls it once,
-// after SetTerms and before Dispatcher.Add, so it needs no lock.
+// Begin sets where in the log the subscription begins. One that resumes skips b.Skip bytes of the
+// first event's text; any other first gets b.States. The registration calls it once, after SetTerms
+// and before Dispatcher.Add, so it needs no lock.
 func (sub *Subscription) Begin(b Beginning) {
 	sub.replayed, sub.start, sub.cursor = b.End, b.Cursor, b.Cursor
 	if b.Resumes {
@@ -150,9 +151,9 @@ func (sub *Subscription) Push(e shaper.Entry) {
 	sub.shaper.Push(time.Now(), e)
 }
 
-// Discard takes out what was pushed, or read from the log, and has not left. A question of the log
-// that has been settled by now is not put any more either, wherever the cursor is. The owner calls
-// it.
+// Discard takes out the events for which match is true that were pushed, or read from the log, and
+// have not left. From now on a question that is in the log already is only shown while it is open;
+// see logCursor.isPast. The owner calls it.
 func (sub *Subscription) Discard(match func(*aaep.Event) bool) {
 	sub.changedAt = sub.d.Log.Appended()
 	if !sub.opened {
@@ -246,13 +247,14 @@ func (sub *Subscription) Status() (n shaper.Stats, connected bool) {
 // LastStats returns the counts of a subscription that has ended. The owner calls it.
 func (sub *Subscription) LastStats() shaper.Stats { return sub.shaper.Stats() }
 
-// criticalDelay returns how late a critical event was handed to the link. ok is false if the event
-// was emitted before the stream was there, or if that is not measured. The owner calls it.
+// criticalDelay returns how long ago a critical event, handed to the link now, was emitted. ok is
+// false if that was before the stream was there, or if it is not measured. The owner calls it.
 func (sub *Subscription) criticalDelay(ev *aaep.Event) (d time.Duration, ok bool) {
 	if sub.d.Critical == nil {
 		return 0, false
 	}
-	return max(time.Since(ev.Timestamp), 0), !ev.Timestamp.Before(sub.attached.Truncate(time.Millisecond))
+	hadStream := !ev.Timestamp.Before(sub.attached.Truncate(time.Millisecond)) // stamps have milliseconds
+	return max(time.Since(ev.Timestamp), 0), hadStream
 }
 
 // withholds makes a subscription in no group a withholder: a question that is withheld is left out
@@ -277,8 +279,9 @@ func (sub *Subscription) HasLeft(pos uint64) bool {
 const stalledAfter = time.Second
 
 // TakesData reports whether the link takes what is sent, so that it is worth waiting for: there is
-// a stream, and history is not still being sent. until is when a link that is being written to
-// counts as stalled; zero: it is not being written to. Any goroutine may call it.
+// a stream, the subscription is not aborted, history is not still being sent, and no write has
+// taken stalledAfter. until is when a link that is being written to counts as stalled; zero: it is
+// not being written to. Any goroutine may call it.
 func (sub *Subscription) TakesData(now time.Time) (takes bool, until time.Time) {
 	sub.mu.Lock()
 	connected := sub.connected
@@ -401,7 +404,8 @@ func (l *ungrouped) explainSendError(err error) *aaep.Rejection {
 }
 
 // linkLostRejection returns why a subscription ends whose link cannot be resumed and failed with
-// err: the subscriber has gone, if the receiving goroutine says so, or it is too slow.
+// err: what lost says, if the receiving goroutine has put something there, and otherwise that the
+// subscriber is too slow.
 func (sub *Subscription) linkLostRejection(err error) *aaep.Rejection {
 	select {
 	case err := <-sub.lost:
@@ -411,8 +415,8 @@ func (sub *Subscription) linkLostRejection(err error) *aaep.Rejection {
 	return SlowRejection("the link took nothing more: " + err.Error())
 }
 
-// loseStream handles that the stream has broken, and sets by when another one has to come; see
-// detachStream.
+// loseStream handles that the stream has broken, notes whether the transport withdrew it, and sets
+// by when another one has to come; see detachStream.
 func (l *ungrouped) loseStream() {
 	if s, ok := l.stream.Stream.(interface{ Withdrawn() *aaep.Rejection }); ok {
 		l.withdrawn = s.Withdrawn()
@@ -440,9 +444,9 @@ func (l *ungrouped) adoptNewStream() {
 	}
 }
 
-// checkStream notes that a stream has broken, and starts the wait for another. Where no stream came
-// until l.deadline, it returns why the subscription ends: else nil. draining says that the producer
-// shuts down. The subscription's goroutine calls it on each turn.
+// checkStream calls loseStream if the stream has broken. Where there was none, and none came until
+// l.deadline, it returns why the subscription ends; else nil. draining says that the producer shuts
+// down. runUngrouped calls it where nothing was sent.
 func (l *ungrouped) checkStream(draining bool) *aaep.Rejection {
 	if l.stream != nil {
 		select {
@@ -530,9 +534,10 @@ func (sub *Subscription) SendMessage(d time.Duration, m aaep.Message) error {
 	return sub.Link.Send(ctx, msg)
 }
 
-// SendAnswer sends the answer to a change of terms as often as renegotiations wait for it. If the
-// stream breaks meanwhile, the answer is kept for the next stream. The result says why the
-// subscription ends, or is nil. The owner calls it.
+// SendAnswer sends the answer to a change of terms as often as renegotiations wait for it, and
+// forgets an older one that was kept. If the stream breaks meanwhile, the answer is kept, once, for
+// the next stream. The result says why the subscription ends, or is nil, also where handlePending
+// is about to find that out. The owner calls it.
 func (sub *Subscription) SendAnswer(msg []byte, times int) *aaep.Rejection {
 	sub.unanswered = nil                                     // this answer has the newer terms
 	ctx, cancel := context.WithTimeout(sub.ctx, sendTimeout) // for all the answers together
@@ -541,7 +546,7 @@ func (sub *Subscription) SendAnswer(msg []byte, times int) *aaep.Rejection {
 		err := sub.Link.Send(ctx, msg)
 		switch {
 		case err == nil:
-		case sub.ctx.Err() != nil: // the subscription ends; handlePending finds out why
+		case sub.ctx.Err() != nil:
 			return nil
 		case sub.Link.canResume():
 			sub.unanswered = msg
