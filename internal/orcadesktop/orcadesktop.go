@@ -54,6 +54,7 @@ func Start(t *testing.T) *speechd.Server {
 	check(t, err)
 	t.Setenv("DISPLAY", fmt.Sprintf(":%d", number))
 	s := speechd.Start(t)
+	t.Setenv("SPEECHD_ADDRESS", "unix_socket:"+s.Socket)
 	bustest.Start(t)
 	for _, key := range []string{"org.gnome.desktop.interface toolkit-accessibility", "org.gnome.desktop.a11y.applications screen-reader-enabled"} {
 		schema, name, _ := strings.Cut(key, " ")
@@ -70,7 +71,7 @@ func Start(t *testing.T) *speechd.Server {
 	reader := exec.Command("orca")
 	reader.Env = append(os.Environ(), "PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"))
 	startProgram(t, reader)
-	for end := time.Now().Add(time.Minute); len(s.Messages()) == 0; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); len(s.Messages()) == 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("Orca never spoke")
 		}
