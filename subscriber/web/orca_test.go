@@ -554,6 +554,25 @@ var scenes = []struct {
 		undecided(r.t, outcome)
 		r.rejects(outcome)
 	}},
+	{"the log is full", func(r *fixture) {
+		r.writes(four...) // the first that go
+		r.reads(four[3])
+		r.idle()
+		out := r.Output()
+		_, err := out.WriteString("```sh\n" + strings.Repeat("rm -r \"$folder\"; echo \"Is it gone?\"\n", 396) + "```\n\nIt removes the folders.\n")
+		check(r.t, err)
+		check(r.t, out.Close())
+		r.reads("It removes the folders.")
+		r.idle()
+		r.writes("One is left.", "It is the oldest.")
+		r.reads("It is the oldest.")
+		r.idle()
+		outcome := r.paying("$17")
+		r.reads("Pay $17")
+		r.idle()
+		undecided(r.t, outcome)
+		r.rejects(outcome)
+	}},
 	{"a link is cut by a question", func(r *fixture) {
 		out := r.Output()
 		_, err := out.WriteString("The bill is there. Read [the page](https://bank.exam")

@@ -24,7 +24,7 @@ func listening(t *testing.T) *tab {
 			const live = (el) => el.closest("[aria-live], [role=log], [role=alert], [role=status]");
 			new MutationObserver((all) => all.forEach((m) => m.addedNodes.forEach((n) => {
 				const el = n.nodeType === 1 ? n : n.parentElement, region = el && live(el);
-				if (region && region.getAttribute("aria-live") !== "off") heard.push(n.textContent.trim());
+				if (n.textContent.trim() && region && region.getAttribute("aria-live") !== "off") heard.push(n.textContent.trim());
 			}))).observe(document.body, { childList: true, subtree: true });
 		});`)
 	p.until(`globalThis.stream?.readyState === EventSource.OPEN`)

@@ -251,6 +251,29 @@ func TestOutcomeOnce(t *testing.T) {
 	}
 }
 
+// TestPartIsRead: who goes to another part of the page hears its name, and a question that this
+// cuts can be accepted the later.
+func TestPartIsRead(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, all)
+	p.until(connected)
+	pay(t, st.session(t, "Paying your bills."), "$5")
+	var seconds [2]int
+	for i := range seconds { // each cuts what is being told
+		p.until(fmt.Sprintf(`all.filter((line) => line.startsWith("alert: ")).length === %d`, i+1))
+		hint := eval[string](p, fmt.Sprintf(`new Promise((done) => {
+			document.addEventListener("selectionchange", () => setTimeout(() => done(document.querySelector(".hint").textContent)), { once: true });
+			getSelection().collapse(document.querySelector(".consequence").firstChild, %d);
+		})`, i))
+		_, err := fmt.Sscanf(hint, "The answer buttons work in about %d seconds", &seconds[i])
+		check(t, err)
+	}
+	if into, within := seconds[0], seconds[1]; into < within+3 {
+		t.Errorf("who comes to the question can accept in %d s, who was there in %d s", into, within)
+	}
+}
+
 // TestDescribedOnce: what describes a button that has the focus does not change while it waits, for
 // Orca reads out all of it each time; how long it waits is told to the person who presses it.
 func TestDescribedOnce(t *testing.T) {

@@ -7,6 +7,8 @@ import { Transcript } from "./transcript.js";
 import { later, Voice, theirs } from "./voice.js";
 
 const most = 400; // lines kept
+const mostNodes = 20; // in a part of the log
+const mostParts = 60; // in a block of those
 const settled = 500; // after something was shown that is not read out: Orca 48 drops what is announced sooner
 const mostAlerts = 50; // that wait, besides questions
 
@@ -17,7 +19,8 @@ export class Log {
     this.open = []; // questions
     this.el = document.getElementById("log");
     this.transcript = new Transcript();
-    this.endSilent();
+    this.spare = []; // parts of the log that come after this.part, empty
+    this.nextPart();
     this.queue = []; // lines that wait to be read out
     this.unread = []; // lines to be shown in a moment, all at once: a screen reader that gets too much of a page at a time gets nothing
     this.removed = 0;
@@ -252,27 +255,13 @@ export class Log {
   }
 
   // append puts nodes at the end. Those that are not read out go into a part of their own, for Orca 48 heeds what the part says of that
-  // into which something is put, and not what the node says.
+  // into which something is put, and not what the node says; and it says the name of that first, so that no line stands in the log itself.
   append(nodes, live) {
     this.shownAt = Date.now();
     const atEnd = this.el.scrollHeight - this.el.scrollTop - this.el.clientHeight < 40;
-    if (!live) this.silent.append(...nodes);
-    else if (!this.silent.firstChild) this.silent.before(...nodes);
-    else {
-      this.el.append(...nodes);
-      this.endSilent();
-    }
-    const all = this.el.getElementsByClassName("line");
-    for (const line of Array.from(all).slice(0, Math.max(0, all.length - most))) {
-      if (line.contains(getSelection().focusNode)) continue; // a reading cursor is there
-      let within = line;
-      do {
-        const { parentElement } = within;
-        within.remove();
-        within = parentElement;
-      } while (within !== this.el && within !== this.silent && !within.querySelector(".line"));
-      this.removed++;
-    }
+    while (this.part.live !== Boolean(live) || this.part.el.childElementCount >= mostNodes) this.nextPart();
+    this.part.el.append(...nodes);
+    this.forget();
     if (this.removed) {
       const note = document.getElementById("removed");
       note.hidden = false;
@@ -281,11 +270,39 @@ export class Log {
     if (atEnd) this.el.scrollTop = this.el.scrollHeight;
   }
 
-  // endSilent begins another part for what is not read out.
-  endSilent() {
-    this.silent = document.createElement("div");
-    this.silent.setAttribute("aria-live", "off");
-    this.el.append(this.silent);
+  // nextPart goes on with the next part of the log, which is read out where the one before is not. Two stand there empty: where something
+  // goes into a part that comes at the same time, Orca reads the part.
+  nextPart() {
+    this.part = this.spare.shift();
+    while (!this.part || this.spare.length < 2) {
+      if (!this.block || this.block.childElementCount >= mostParts) {
+        this.block = document.createElement("div");
+        this.block.setAttribute("aria-live", "polite");
+        this.el.append(this.block);
+      }
+      const el = document.createElement("div"), live = (this.lives = !this.lives);
+      el.setAttribute("aria-live", live ? "polite" : "off");
+      this.block.append(el);
+      if (this.part) this.spare.push({ el, live });
+      else this.part = { el, live };
+    }
+  }
+
+  // forget removes the oldest lines, if there are too many. Where the first of what an element has goes when another comes, Orca takes all
+  // of it for new, and reads it out: so what goes is never of a part that grows, nor a block when there has just come one.
+  forget() {
+    const all = this.el.getElementsByClassName("line"), [first] = this.el.children;
+    for (const line of Array.from(all).slice(0, Math.max(0, all.length - most))) {
+      if (line.contains(getSelection().focusNode)) continue; // a reading cursor is there
+      let within = line;
+      do {
+        const { parentElement } = within;
+        within.remove();
+        within = parentElement;
+      } while (!within.matches("#log > div > div") && !within.querySelector(".line"));
+      this.removed++;
+    }
+    if (first !== this.block && !first.querySelector(".line") && this.block.childElementCount >= mostParts / 2) first.remove();
   }
 
   away(line) {

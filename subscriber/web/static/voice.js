@@ -6,7 +6,8 @@ import { reading, readingBy } from "./text.js";
 import { stillFor } from "./times.js";
 
 export const later = 500; // until what was announced is shown
-const apart = 400; // between a line and an alert: Orca drops a polite text that it has not begun when an assertive one comes
+const apart = 1000; // between a line and an alert: Orca drops a polite text that it has not begun when an assertive one comes, and on a
+// machine that is busy it begins late
 
 // An announcement has
 //
@@ -48,15 +49,25 @@ export class Voice {
     addEventListener("keyup", (e) => { // the key that silences a screen reader: the line that it cut is not wanted
       if (e.key === "Control" && this.controlAlone) this.cut = [];
     }, true);
-    addEventListener("focusin", (e) => this.interrupt(reading(spoken(e.target), this.pace())), true);
+    addEventListener("focusin", (e) => this.interrupt(this.reads(e.target, spoken(e.target))), true);
     addEventListener("focus", (e) => e.target === window && this.returned());
     addEventListener("blur", (e) => e.target === window && this.interrupt());
     document.addEventListener("visibilitychange", () => document.hidden ? this.interrupt() : this.returned());
     // A screen reader with a reading cursor keeps the keys for that from the page. It moves the selection.
     document.addEventListener("selectionchange", () => {
       const at = getSelection().focusNode;
-      if (at) this.interrupt(reading((at.nodeType === 3 ? at.data : "").slice(0, 300), this.pace()));
+      if (at) this.interrupt(this.reads(at, (at.nodeType === 3 ? at.data : "").slice(0, 300)));
     });
+  }
+
+  // reads is how long a screen reader takes for a text that it goes to. It begins with the name of the part of the page, if that is another
+  // part than before.
+  reads(at, text) {
+    const el = at instanceof Element ? at : at.parentElement, part = el?.closest("section, form, #log") ?? undefined;
+    const name = part && part !== this.part && (part.getAttribute("aria-label") ?? document.getElementById(part.getAttribute("aria-labelledby"))?.textContent);
+    if (part !== this.part) text = ["leaving region. region", name, ". ", text].filter(Boolean).join(" ");
+    this.part = part;
+    return reading(el?.closest("h1, h2, h3, h4, h5, h6") ? text + " heading level 3" : text, this.pace());
   }
 
   // announce announces something as soon as it may be, and returns it.
@@ -153,7 +164,7 @@ export class Voice {
     this.confirm(now);
     for (const list of ["urgent", "prompt", "cut", "unconfirmed"]) this[list] = this[list].filter((it) => !it.obsolete?.());
     const ready = Math.max(this.freeAt, this.stillAt), ends = this.speaking.map((it) => it.end);
-    const soonest = Math.max(now, ...this.speaking.map((it) => it.from + apart)), urgentNow = this.speaking.some((it) => it.urgent && !it.obsolete?.());
+    const soonest = Math.max(now, ...this.speaking.map((it) => it.urgent ? now : it.from + apart)), urgentNow = this.speaking.some((it) => it.urgent && !it.obsolete?.());
     const atOnce = (it) => !it.times && !urgentNow && (it.urgent || it.atOnce);
     const waiting = document.hidden ? this.urgent : [...this.urgent, ...this.prompt, ...this.cut];
     const it = waiting.find(atOnce) ?? waiting[0], from = it && atOnce(it) ? soonest : ready;
