@@ -39,8 +39,8 @@ const (
 
 // TypeLost is the type of an event that no agent sends: package subscriber hands it on among those
 // of an agent, where events of that agent were lost or may have been, such as over a cut that was
-// too long. Its summary says so in the user's language. It belongs to no session and is never on
-// the wire.
+// too long. Its summary says so in the user's language. Its member unreadable_question is true
+// where a question came that cannot be read. It belongs to no session and is never on the wire.
 const TypeLost Type = "aaep-go:events.lost"
 
 // Critical reports whether every event of this type is critical, whatever its label says (§5.5.4).

@@ -112,8 +112,8 @@ func ReadReport(r io.Reader) (*Report, error) {
 	if !ok || file.TargetKind == "" || version == "" {
 		return nil, errors.New("conformance: the file is no report of this suite; it has no target_kind, suite_version or completed_at")
 	}
-	report := &Report{Kind: file.TargetKind, Suite: suite, SuiteVersion: version, Level: file.ConformanceLevel, Target: file.Endpoint,
-		Date: date, plays: file.Plays}
+	report := &Report{Kind: file.TargetKind, Suite: suite, SuiteVersion: version, Level: file.ConformanceLevel,
+		Target: file.Endpoint, Date: date, plays: file.Plays}
 	for _, res := range file.TestResults {
 		report.Results = append(report.Results,
 			Result{Case: Case{Name: res.Name}, Verdict: res.Verdict, Play: res.Play, Seen: res.Message,

@@ -11,7 +11,6 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/closes"
-	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -284,7 +283,7 @@ func (s *Subscription) handleEvent(conn transports.Conn, ev *aaep.Event, size in
 	s.logDiagnostics(ev)
 	s.chooseTranslation(ev)
 	if saysLost(ev) {
-		s.reportLost(phrase.MayBeLost)
+		s.reportLost(false)
 	}
 	s.gap, s.gapAsked = false, false
 	a := arrival{ev, size, s.placeOn(conn), s.holdUntil(ev), false}

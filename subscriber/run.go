@@ -13,7 +13,6 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
-	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -173,7 +172,7 @@ func (s *Subscription) reconnect(conn transports.Conn, cause error, attempt *int
 		fresh, err := s.subscribeWithFallback(s.ctx)
 		if err == nil {
 			if status, _ := s.Status(); !status.Resumed {
-				s.reportLost(phrase.MayBeLost)
+				s.reportLost(false)
 			}
 			return fresh, nil
 		}
@@ -203,7 +202,7 @@ func (s *Subscription) resumeStream(conn transports.Conn, cause error, attempt *
 		whole, cause = s.reopenStream(r)
 		if cause == nil {
 			if !whole {
-				s.reportLost(phrase.MayBeLost)
+				s.reportLost(false)
 			}
 			return true, tries, nil, nil
 		}

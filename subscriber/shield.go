@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/shield"
 )
 
@@ -42,15 +40,19 @@ func (s *Subscription) reportUnreadable(err error) {
 			return
 		}
 		s.gap, s.gapAsked = true, true
-		s.reportLost(phrase.AsksUnreadable)
+		s.reportLost(true)
 	case !s.gap:
 		s.gap = true
-		s.reportLost(phrase.MayBeLost)
+		s.reportLost(false)
 	}
 }
 
 // asksQuestion reports whether a message that is not valid was to be a question.
 func asksQuestion(err error) bool {
 	invalid, ok := errors.AsType[*aaep.InvalidError](err)
-	return ok && (strings.HasSuffix(invalid.Message, ".awaiting.confirmation") || strings.HasSuffix(invalid.Message, ".awaiting.clarification"))
+	if !ok {
+		return false
+	}
+	t := aaep.CompactType(invalid.Message)
+	return t == aaep.TypeAwaitingConfirmation || t == aaep.TypeAwaitingClarification
 }

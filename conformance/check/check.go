@@ -224,7 +224,8 @@ func (c *Checker) checkOrder(line int, ev *aaep.Event) []Finding {
 		s = &session{line: line, partial: ev.Type() != aaep.TypeSessionStarted, parts: map[string]*lifecycle.Session{}}
 		c.sessions[ev.SessionID] = s
 		if s.partial {
-			return []Finding{noteOf(line, ev, "EVT-003", "its session does not begin here; the order of the session is not judged")}
+			return []Finding{noteOf(line, ev, "EVT-003",
+				"its session does not begin here; the order of the session is not judged")}
 		}
 	}
 	if s.partial {

@@ -186,21 +186,21 @@ func (a *Announcer) addPieces(now time.Time, ans *answer, pieces []coalesce.Piec
 		a.addPiecesAsLines(now, ans, pieces)
 		return
 	}
-	uncut := uncutText{atLine: ans.code}
+	uncut := &uncutText{atLine: ans.code}
 	open := ans.code
 	for i, p := range pieces {
 		next := ans.space + p.Text
 		if open.endsBefore(next) {
-			a.endCode(now, ans, uncut.text)
-			uncut = uncutText{atLine: ans.code}
+			a.endCode(now, ans, uncut.text.String())
+			uncut = &uncutText{atLine: ans.code}
 		}
-		next, ans.space = splitIndent(next, strings.HasSuffix(uncut.text, "\n"))
+		next, ans.space = splitIndent(next, strings.HasSuffix(uncut.text.String(), "\n"))
 		open = uncut.addText(next)
 		if isMore := i+1 < len(pieces); open.isOpen() && isMore {
 			continue // it is told once, with how much there is
 		}
-		open = a.addWhole(now, ans, uncut.text, p.Boundary == aaep.BoundaryCompletion)
-		uncut = uncutText{atLine: ans.code}
+		open = a.addWhole(now, ans, uncut.text.String(), p.Boundary == aaep.BoundaryCompletion)
+		uncut = &uncutText{atLine: ans.code}
 	}
 }
 
@@ -231,18 +231,19 @@ func (a *Announcer) addWhole(now time.Time, ans *answer, text string, isLast boo
 // the block that is open after the first read bytes, which are whole lines: so each line is read
 // once, however many pieces follow.
 type uncutText struct {
-	text   string
+	text   strings.Builder
 	atLine block
 	read   int
 }
 
 // addText adds text, and returns the block of code that is open at its end, or an empty one.
 func (u *uncutText) addText(text string) (open block) {
-	u.text += text
-	if end := strings.LastIndexByte(u.text, '\n') + 1; end > u.read {
-		u.atLine, u.read = u.atLine.openAfter(u.text[u.read:end]), end
+	u.text.WriteString(text)
+	soFar := u.text.String()
+	if end := strings.LastIndexByte(soFar, '\n') + 1; end > u.read {
+		u.atLine, u.read = u.atLine.openAfter(soFar[u.read:end]), end
 	}
-	return u.atLine.openAfter(u.text[u.read:])
+	return u.atLine.openAfter(soFar[u.read:])
 }
 
 // splitIndent parts text before blanks at its end with which a line begins, so that they come with

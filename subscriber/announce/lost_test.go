@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -41,8 +42,9 @@ func TestUnreadableQuestionIsTold(t *testing.T) {
 	r := newRoom(t, Preferences{})
 	r.a.SetLanguage("es")
 	r.addSentence("A sentence that is being said.")
-	for _, text := range []string{"The agent asks something that cannot be read or answered here.", "The agent asks something that cannot be read or answered here."} {
-		r.a.Add(r.now, "Planner", &aaep.Event{Summary: aaep.Say(text), LocalizationHints: in("en"), Payload: &aaep.ExtensionPayload{Type: aaep.TypeLost}}, nil)
+	for range 2 {
+		r.a.Add(r.now, "Planner", &aaep.Event{Summary: aaep.Say("Anything."), Unknown: json.RawMessage(`{"unreadable_question":true}`),
+			Payload: &aaep.ExtensionPayload{Type: aaep.TypeLost}}, nil)
 	}
 	r.passTime(time.Minute)
 	if heard := r.heardFrom(0); heard != "A sentence that is being said.|El agente pregunta algo que no se puede leer ni responder aquí." {

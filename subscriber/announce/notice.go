@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -148,7 +149,10 @@ func (a *Announcer) flushSource(now time.Time, source string) {
 // the states of its sessions; the agent sends those of sessions that go on again. Of a question
 // that cannot be read it announces only that. No words of ev are said: an agent may have sent it.
 func (a *Announcer) tellLost(now time.Time, source string, ev *aaep.Event) {
-	if asks := phraseIn(ev.Language(), phrase.AsksUnreadable, "").String(); ev.Text(aaep.VerbosityNormal) == asks {
+	var members struct {
+		UnreadableQuestion bool `json:"unreadable_question"`
+	}
+	if json.Unmarshal(ev.Unknown, &members) == nil && members.UnreadableQuestion {
 		a.addNotice(now, a.withSpeaker(source, phraseIn(a.language, phrase.AsksUnreadable, "")), false, nil)
 		return
 	}

@@ -156,7 +156,8 @@ func (a *Announcer) answerNothing(now time.Time, q *openQuestion, text string) {
 	last := a.lastClosed
 	isNewlyAnswered := q == nil && last != nil && now.Sub(last.answeredAt) < replyWithin
 	switch {
-	case !a.p.Reads && isNewlyAnswered && a.isSentAgain(now, last, now, text): // it was pressed twice, and they are told that it was sent
+	case !a.p.Reads && isNewlyAnswered && a.isSentAgain(now, last, now, text):
+		// It was pressed twice, and they are told that it was sent.
 	case !a.p.Reads:
 		a.WhatWaits(now)
 	case q != nil && !q.put.IsZero():

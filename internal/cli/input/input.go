@@ -62,7 +62,8 @@ func openWeb(ctx context.Context, address string, conf *tls.Config) (io.ReadClos
 	}
 	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) == "text/html" {
 		resp.Body.Close()
-		return nil, 0, errors.New("this is a page for people; give the address of messages or of a manifest, such as " + strings.TrimRight(address, "/") + manifest.Path)
+		return nil, 0, errors.New("this is a page for people; give the address of messages or of a manifest, such as " +
+			strings.TrimRight(address, "/") + manifest.Path)
 	}
 	return resp.Body, resp.ContentLength, nil
 }

@@ -110,7 +110,8 @@ func explainUnfollowed(ctx context.Context, address string, err error, languages
 	if t := uilang.Language(phrase.Best(languages)); !t.IsEnglish() {
 		return unreachable("%s\n%s", t.PhraseText(phrase.NoAgentThere, address), t.PhraseText(phrase.CheckAddress, ""))
 	}
-	return unreachable("what answers at %s is not an agent.\nCheck the address. If there are several agents below it, add the path of one to it.", address)
+	return unreachable("what answers at %s is not an agent.\nCheck the address. "+
+		"If there are several agents below it, add the path of one to it.", address)
 }
 
 // unreachable returns an error with that exit code.
