@@ -52,13 +52,14 @@ LIMIT := -timeout 12m
 QUICK = -short -shuffle=on $(LIMIT)
 WHOLE = -shuffle=on $(LIMIT) -vet=off # lint vets all of it
 
-# As many packages at once as there are cores would leave one without work where a package waits.
+# As many packages at once as there are cores would leave one without work where a package waits, most of all those of REAL_TESTS.
 AT_ONCE := -p $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+WITH_REAL := -p $$(($$(getconf _NPROCESSORS_ONLN) + 3)) -parallel 8
 
 # Tests of the small modules leave nothing out where testing.Short() holds. What follows "++" runs beside what is before it, what
 # follows "--" after it. make test-all runs no test twice: a test that is run whole does all of what make test has it do.
-QUICK_RUNS = $(QUICK) $(AT_ONCE) -parallel 8 $(REAL_TESTS) $(LONG) ./... $(MODULES:%=++ -C % $(QUICK) -p 1 ./...)
-WHOLE_RUNS = -race $(WHOLE) -p 3 -parallel 8 $(REAL_TESTS) -- -race $(WHOLE) $(AT_ONCE) $(RACED) $(MODULES:%=++ -C % -race $(QUICK) -p 1 ./...) -- \
+QUICK_RUNS = $(QUICK) $(WITH_REAL) $(REAL_TESTS) $(LONG) ./... $(MODULES:%=++ -C % $(QUICK) -p 1 ./...)
+WHOLE_RUNS = -race $(WHOLE) $(WITH_REAL) $(REAL_TESTS) -- -race $(WHOLE) $(AT_ONCE) $(RACED) $(MODULES:%=++ -C % -race $(QUICK) -p 1 ./...) -- \
 	$(WHOLE) $(AT_ONCE) $$others
 SUITE := go run ./internal/suite
 

@@ -30,7 +30,7 @@ func TestScan(t *testing.T) {
 		press(announce.Step, 5*time.Second) // what follows
 		press(announce.Step, 5*time.Second)
 		press(announce.Step, 5*time.Second)
-		press(announce.Select, 20*time.Second) // more time
+		press(announce.Select, time.Minute) // more time, and what waits is told
 		for range 3 {
 			press(announce.Step, 5*time.Second)
 		}
