@@ -170,10 +170,7 @@ const maxEarly = 1 << 16
 func (c *logCursor) askOpenEarly() {
 	shown := c.d.Log.End()
 	for _, question := range c.d.Agent.OpenQuestions() {
-		mayAnswer := c.terms.ClarificationReply
-		if question.Event.Type() == aaep.TypeAwaitingConfirmation {
-			mayAnswer = c.terms.ConfirmationReply
-		}
+		mayAnswer := c.terms.MayReply(question.Event.Type() == aaep.TypeAwaitingConfirmation)
 		omit, _ := c.withholds(question.Event)
 		ahead := question.Pos > c.cursor && question.Pos <= shown && !c.early[question.Pos]
 		if mayAnswer && !omit && ahead {

@@ -60,6 +60,14 @@ type Terms struct {
 	resumed answerGrants               // for Resumed
 }
 
+// MayReply reports whether the subscriber may answer a confirmation, or else a clarification.
+func (t *Terms) MayReply(isConfirmation bool) bool {
+	if isConfirmation {
+		return t.ConfirmationReply
+	}
+	return t.ClarificationReply
+}
+
 // Capabilities writes every effective term out, for subscription.accepted (§5.4). Left out are only
 // an unlimited rate, a pace that was not asked for, and an empty list of languages, boundaries or
 // levels.

@@ -2,6 +2,7 @@ package questions
 
 import (
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -43,28 +44,18 @@ func (l *AuditLog) Record(r audit.Record) error {
 	return err
 }
 
-// RecordOutcome records how a question ended, and whose reply it was: sender, or else the recipient
-// of asked, the record of the question, with the id in out.By. An outcome that cannot be recorded,
-// or whose reply could not, becomes a rejection in place; at a replica only the latter does, which
-// the claim has told the agent. The Broker calls it before it hands the outcome out.
+// RecordOutcome records how a question ended, and whose reply that was; asked is the record of the
+// question, and sender the subscription whose reply settled it, or nil. An outcome that cannot be
+// recorded, or whose reply could not, becomes a rejection in place; at a replica only the latter
+// does, which the claim has told the agent. The Broker calls it before it hands the outcome out.
 func (l *AuditLog) RecordOutcome(out *ledger.Outcome, asked audit.Record, sender *audit.Subscription) {
 	r := audit.Record{Kind: audit.Settled, Time: out.At, SessionID: out.Question.SessionID,
 		QuestionID: audit.QuestionID(out.Question.Token),
 		Tool:       asked.Tool, ToolCallID: asked.ToolCallID, ShownDigest: asked.ShownDigest,
-		Cause: string(out.Cause), Decision: out.Decision, Response: out.Response}
+		Cause: string(out.Cause), Decision: out.Decision, Response: out.Response,
+		By: identifyReplier(out, asked.Recipients, sender)}
 	if len(asked.Recipients) == 0 { // no record of the kind Asked says whose it is
 		r.AgentID = asked.AgentID
-	}
-	if sender != nil && sender.SubscriptionID == out.By {
-		r.By = sender
-	}
-	for _, recipient := range asked.Recipients {
-		if recipient.SubscriptionID == out.By {
-			r.By = &recipient
-		}
-	}
-	if r.By == nil && out.By != "" { // a subscription that was asked later
-		r.By = &audit.Subscription{SubscriptionID: out.By, Principal: out.Principal}
 	}
 	if out.Unrecorded || l.Record(r) != nil && !l.OfReplica {
 		if out.Decision == aaep.Accept {
@@ -73,6 +64,26 @@ func (l *AuditLog) RecordOutcome(out *ledger.Outcome, asked audit.Record, sender
 		}
 		out.Decision, out.Response, out.Unrecorded = aaep.Reject, nil, true
 	}
+}
+
+// identifyReplier returns the subscription whose reply settled a question, or nil if none did: the
+// newest of recipients with its id, which has the language that it was asked in, or else sender. A
+// subscription that was asked after the first record, and is not sender, is known by what is in
+// out.
+func identifyReplier(
+	out *ledger.Outcome, recipients []audit.Subscription, sender *audit.Subscription) *audit.Subscription {
+	if out.By == "" {
+		return nil
+	}
+	for _, recipient := range slices.Backward(recipients) {
+		if recipient.SubscriptionID == out.By {
+			return &recipient
+		}
+	}
+	if sender != nil && sender.SubscriptionID == out.By {
+		return sender
+	}
+	return &audit.Subscription{SubscriptionID: out.By, Principal: out.Principal}
 }
 
 // RecordReply records a reply m that came on the subscription sender; refused is why it does not

@@ -271,38 +271,48 @@ func (b *Board) UpdateReplica(now replica.Presence, apply func(replica.Presence)
 // Extend gives a question more time for a recipient that asks for it, and reports whether there was
 // more to give. recipient is the id of a subscription or, at the agent, of a replica; asker is the
 // subscription that the audit log names. The goroutine that waits for the outcome then learns from
-// Pending.More how much time is left. A replica asks the agent, and counts on as much time again as
-// the question was put with. The caller holds no lock; Extend takes b.mu, and waits for the Broker
-// or for the agent.
+// Pending.More how much time is left. The caller holds no lock; Extend takes b.mu, and waits for
+// the Broker or, at a replica, for the agent.
 func (b *Board) Extend(recipient string, asker audit.Subscription, token aaep.ReplyToken) bool {
 	b.mu.Lock()
 	pending := b.open[token]
 	b.mu.Unlock()
 	if b.isReplica() {
-		if pending == nil || !b.Agent.AskMoreTime(asker, token) {
-			return false
-		}
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		pending.deadline = pending.deadline.Add(closes.Given(pending.Event))
-		return true
+		return pending != nil && b.extendAtAgent(pending, asker)
 	}
 	left, ok := b.Broker.Extend(recipient, token)
-	if !ok {
+	if ok && pending != nil {
+		b.recordExtension(pending, asker, left)
+		b.setTimeLeft(pending, left)
+	}
+	return ok
+}
+
+// extendAtAgent asks the agent for more time for its question, on behalf of the subscription asker
+// here, and reports whether there was more to give. The agent does not say how much it gave: this
+// replica counts on as much time again as the question was put with. Extend calls it, holding no
+// lock; it waits for the agent, and takes b.mu.
+func (b *Board) extendAtAgent(pending *Pending, asker audit.Subscription) bool {
+	if !b.Agent.AskMoreTime(asker, pending.token()) {
 		return false
 	}
-	if pending != nil {
-		b.recordExtension(pending, asker, left)
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		pending.deadline = b.Broker.Now().Add(left)
-		select {
-		case <-pending.More: // the time before this has not been taken yet, and no longer holds
-		default:
-		}
-		pending.More <- left
-	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	pending.deadline = pending.deadline.Add(closes.Given(pending.Event))
 	return true
+}
+
+// setTimeLeft notes that a question of this agent is open for left from now on, and hands that to
+// the goroutine that waits for the outcome. It takes b.mu.
+func (b *Board) setTimeLeft(pending *Pending, left time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	pending.deadline = b.Broker.Now().Add(left)
+	select {
+	case <-pending.More: // the time before this has not been taken yet, and no longer holds
+	default:
+	}
+	pending.More <- left
 }
 
 // recordExtension records that the subscription asker was given more time for a question, which is

@@ -12,17 +12,23 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
+// newTestBroker returns a Broker whose records go nowhere; suspended is as in NewBroker.
+func newTestBroker(suspended func() time.Duration) *Broker {
+	discard := slog.New(slog.DiscardHandler)
+	return NewBroker(NewAuditLog(audit.Slog(discard), discard), suspended)
+}
+
 // D-79, INV-07: a machine that slept past the deadline wakes to an expired question, whatever waits
 // to be read; wall clocks have no say.
-func TestBrokerSleeps(t *testing.T) {
+func TestQuestionExpiresDuringSuspend(t *testing.T) {
 	for name, replies := range map[string]bool{"a reply waits": true, "nobody replies": false} {
 		synctest.Test(t, func(t *testing.T) {
 			var slept atomic.Int64
 			slept.Store(int64(time.Hour)) // before
-			d := NewBroker(NewAuditLog(audit.Slog(slog.New(slog.DiscardHandler)), slog.New(slog.DiscardHandler)), func() time.Duration { return time.Duration(slept.Load()) })
-			defer d.Close()
+			b := newTestBroker(func() time.Duration { return time.Duration(slept.Load()) })
+			defer b.Close()
 			c := &aaep.AwaitingConfirmation{TimeoutSeconds: 60, DefaultDecision: aaep.Reject, RiskLevel: aaep.RiskHigh, ReplyToken: "rpl_1"}
-			w, err := d.Open(&ledger.Question{Token: "rpl_1", Confirmation: c, Stamp: time.Now().Round(0), Recipients: []string{"sub_1"}}, audit.Record{})
+			w, err := b.Open(&ledger.Question{Token: "rpl_1", Confirmation: c, Stamp: time.Now().Round(0), Recipients: []string{"sub_1"}}, audit.Record{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +42,7 @@ func TestBrokerSleeps(t *testing.T) {
 			slept.Add(int64(time.Second))
 			began := time.Now()
 			if replies {
-				_, err := d.Reply(audit.Subscription{SubscriptionID: "sub_1"}, &aaep.ConfirmationReply{ReplyToken: "rpl_1", Decision: aaep.Accept, SubscriptionID: "sub_1", Timestamp: time.Now().Round(0)}, nil)
+				_, err := b.Reply(audit.Subscription{SubscriptionID: "sub_1"}, &aaep.ConfirmationReply{ReplyToken: "rpl_1", Decision: aaep.Accept, SubscriptionID: "sub_1", Timestamp: time.Now().Round(0)}, nil)
 				if err == nil {
 					t.Errorf("%s: it counted", name)
 				}
@@ -49,13 +55,12 @@ func TestBrokerSleeps(t *testing.T) {
 }
 
 // A question whose token is taken is refused, and takes nothing from the one that has it.
-func TestBrokerRefusesAToken(t *testing.T) {
-	discard := slog.New(slog.DiscardHandler)
-	d := NewBroker(NewAuditLog(audit.Slog(discard), discard), nil)
-	defer d.Close()
+func TestBrokerRefusesUsedToken(t *testing.T) {
+	b := newTestBroker(nil)
+	defer b.Close()
 	open := func() (*Waiter, error) {
 		c := &aaep.AwaitingConfirmation{TimeoutSeconds: 60, DefaultDecision: aaep.Reject, ReplyToken: "rpl_1"}
-		return d.Open(&ledger.Question{Token: "rpl_1", Confirmation: c, Recipients: []string{"sub_1"}}, audit.Record{})
+		return b.Open(&ledger.Question{Token: "rpl_1", Confirmation: c, Recipients: []string{"sub_1"}}, audit.Record{})
 	}
 	w, err := open()
 	if err != nil {
@@ -64,15 +69,15 @@ func TestBrokerRefusesAToken(t *testing.T) {
 	if _, err := open(); err == nil {
 		t.Error("the same token is taken twice")
 	}
-	d.Withdraw("rpl_1", "")
+	b.Withdraw("rpl_1", "")
 	if out := <-w.Answer; out.Cause != ledger.Withdrawn {
 		t.Errorf("the first asker has %s", out.Cause)
 	}
 }
 
 // On this machine the clock that counts sleep runs, and a question is not due the sooner for it.
-func TestAsleep(t *testing.T) {
+func TestSuspendedTimeNeverFalls(t *testing.T) {
 	if first, second := suspendedTime(), suspendedTime(); first < 0 || second < first {
-		t.Errorf("asleep for %v, then %v", first, second)
+		t.Errorf("suspended for %v, then %v", first, second)
 	}
 }

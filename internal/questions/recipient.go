@@ -371,40 +371,28 @@ func (b *Board) timeLeft(pending *Pending) time.Duration {
 // nothing has left since the terms are new.
 func (r *Recipient) PutForNewTerms(before *negotiation.Terms) {
 	if !r.Subscription.HasStream() { // what is prepared for the first stream is prepared anew
-		r.Subscription.Discard(func(ev *aaep.Event) bool {
-			_, asks := closes.Token(ev)
-			return asks
-		})
+		r.Subscription.Discard(asksQuestion)
 		r.PutOpenQuestions()
 		return
 	}
 	languages := r.Subscription.Languages()
-	reworded := func(ev *aaep.Event) bool {
+	isReworded := func(ev *aaep.Event) bool {
 		return negotiation.ChooseLanguage(before.Languages, ev) != negotiation.ChooseLanguage(languages, ev)
 	}
-	couldAnswer := func(pending *Pending) bool {
-		if pending.IsConfirmation() {
-			return before.ConfirmationReply
-		}
-		return before.ClarificationReply
-	}
+	mayAnswerMore := !before.MayReply(true) && r.Subscription.MayBeAsked(true) ||
+		!before.MayReply(false) && r.Subscription.MayBeAsked(false)
 	// What was put and settled before is not on record as asked under the new terms: Discard also
 	// keeps the log from showing it.
-	mayAnswerMore := !before.ConfirmationReply && r.Subscription.MayBeAsked(true) ||
-		!before.ClarificationReply && r.Subscription.MayBeAsked(false)
 	if mayAnswerMore || !slices.Equal(before.Languages, languages) {
-		r.Subscription.Discard(func(ev *aaep.Event) bool {
-			_, asks := closes.Token(ev)
-			return asks && reworded(ev)
-		})
+		r.Subscription.Discard(func(ev *aaep.Event) bool { return asksQuestion(ev) && isReworded(ev) })
 	}
 	now := time.Now()
 	maps.DeleteFunc(r.askedOutsideLog, func(_ aaep.ReplyToken, ev *aaep.Event) bool { return r.board.IsSettled(ev) })
 	r.putOpen(func(pending *Pending) *aaep.Event {
 		switch ev := pending.Event; {
-		case !couldAnswer(pending):
+		case !before.MayReply(pending.IsConfirmation()): // it is put for the first time
 			return ev
-		case !reworded(ev):
+		case !isReworded(ev):
 			return nil
 		case r.Subscription.HasShown(pending.Pos):
 			return r.board.repeatQuestion(pending, now)
@@ -412,6 +400,12 @@ func (r *Recipient) PutForNewTerms(before *negotiation.Terms) {
 			return ev
 		}
 	}, r.askOutsideLog)
+}
+
+// asksQuestion reports whether ev asks for a confirmation or a clarification.
+func asksQuestion(ev *aaep.Event) bool {
+	_, asks := closes.Token(ev)
+	return asks
 }
 
 // PutOpenQuestions puts the open questions that the cursor has passed to the subscription if it can
@@ -460,22 +454,7 @@ func (b *Board) OpenFollowed(entry shaper.Entry, q *ledger.Question, justPut boo
 		left = closes.Given(ev)
 	}
 	pending.deadline = b.Broker.Now().Add(left)
-	b.putting.Lock()
-	var able []*Recipient
-	for r := range b.Recipients() {
-		if r.Subscription.MayBeAsked(pending.IsConfirmation()) {
-			able = append(able, r)
-			pending.recording = append(pending.recording, r.Subscription.AuditIdentity(ev))
-		}
-	}
-	pending.Record.Recipients = pending.recording
-	var err error
-	b.mu.Lock() // what settles the question at once takes it off the list after it is there
-	if pending.Waiter, err = b.Broker.Open(q, pending.Record); err == nil {
-		b.open[q.Token] = pending
-	}
-	b.mu.Unlock()
-	b.putting.Unlock()
+	able, err := b.listFollowed(q, pending)
 	if err != nil {
 		return err
 	}
@@ -489,6 +468,26 @@ func (b *Board) OpenFollowed(entry shaper.Entry, q *ledger.Question, justPut boo
 	return nil
 }
 
+// listFollowed opens the agent's question q at the Broker and lists it on the Board. It returns the
+// subscriptions that can answer it, which pending then names as those being recorded. OpenFollowed
+// calls it, holding no lock; the error is the Broker's.
+func (b *Board) listFollowed(q *ledger.Question, pending *Pending) (able []*Recipient, err error) {
+	defer b.HoldRecipients()()
+	for r := range b.Recipients() {
+		if r.Subscription.MayBeAsked(pending.IsConfirmation()) {
+			able = append(able, r)
+			pending.recording = append(pending.recording, r.Subscription.AuditIdentity(pending.Event))
+		}
+	}
+	pending.Record.Recipients = pending.recording
+	b.mu.Lock() // what settles the question at once takes it off the list after it is there
+	defer b.mu.Unlock()
+	if pending.Waiter, err = b.Broker.Open(q, pending.Record); err == nil {
+		b.open[q.Token] = pending
+	}
+	return able, err
+}
+
 // elsewhere stands, among the recipients of a question at a replica, for the subscriptions of other
 // processes: they keep it open where no subscription here can answer it.
 const elsewhere = ""
@@ -498,16 +497,16 @@ const elsewhere = ""
 // Otherwise the record goes on, and each subscription learns of its end with queueResult.
 // OpenFollowed calls it, holding no lock.
 func (b *Board) recordFollowed(token aaep.ReplyToken, pending *Pending, able []*Recipient) {
-	recorded := func(err error) {
+	endRecording := func(err error) {
 		b.mu.Lock()
+		defer b.mu.Unlock()
 		if err == nil {
 			pending.recorded = pending.recording
 		}
 		pending.recording = nil
-		b.mu.Unlock()
 	}
 	err, known := b.recordSoon(pending.Record, func(err error) {
-		recorded(err)
+		endRecording(err)
 		for i, r := range able {
 			r.queueResult(recordResult{token, pending.Record.Recipients[i].Language, err == nil})
 		}
@@ -515,25 +514,33 @@ func (b *Board) recordFollowed(token aaep.ReplyToken, pending *Pending, able []*
 	if !known {
 		return
 	}
-	recorded(err)
+	endRecording(err)
 	defer b.HoldRecipients()() // no terms change meanwhile
-	for _, r := range able {   // the log has not shown it yet
+	for _, r := range able {
 		sub := r.Subscription
-		unchanged := sub.MayBeAsked(pending.IsConfirmation()) && pending.isRecordedAs(sub.AuditIdentity(pending.Event))
-		if err != nil || !unchanged {
+		if err == nil && sub.MayBeAsked(pending.IsConfirmation()) &&
+			pending.isRecordedAs(sub.AuditIdentity(pending.Event)) {
+			b.joinFollowed(token, pending, r)
+		} else {
 			r.lookAgain() // the record failed, or is not of its present terms
-			continue
 		}
-		b.Broker.AddRecipient(token, r.ID)
-		b.mu.Lock()
-		if b.open[token] == pending {
-			pending.recipients = append(pending.recipients, r)
-			r.release(token)
-		}
-		b.mu.Unlock()
-		if r.Subscription.IsAborted() { // it ended before the Broker knew it as a recipient
-			b.Broker.RemoveSubscription(r.ID)
-		}
+	}
+}
+
+// joinFollowed makes r, which is on record as asked, a recipient of a question of the agent that
+// the log has not shown it yet, and lets the log show it. If the question has been settled
+// meanwhile it stays withheld. recordFollowed calls it, holding the recipients; it waits for the
+// Broker, and takes b.mu.
+func (b *Board) joinFollowed(token aaep.ReplyToken, pending *Pending, r *Recipient) {
+	b.Broker.AddRecipient(token, r.ID)
+	b.mu.Lock()
+	if b.open[token] == pending {
+		pending.recipients = append(pending.recipients, r)
+		r.release(token)
+	}
+	b.mu.Unlock()
+	if r.Subscription.IsAborted() { // it ended before the Broker knew it as a recipient
+		b.Broker.RemoveSubscription(r.ID)
 	}
 }
 

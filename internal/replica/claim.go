@@ -52,7 +52,7 @@ func DecodeClaim(q *ledger.Question, first log.Claim) (*ledger.Outcome, *audit.S
 	}
 	m, err := aaep.Decode(c.Reply)
 	if err == nil && c.By == nil {
-		err = errors.New("nobody replied")
+		err = errors.New("the claim has a reply, but not the subscription that gave it")
 	}
 	if err != nil {
 		return rejection, nil, err
@@ -61,7 +61,8 @@ func DecodeClaim(q *ledger.Question, first log.Claim) (*ledger.Outcome, *audit.S
 	if err != nil {
 		return rejection, nil, err
 	}
-	if c.By.Node = c.Node; c.Unrecorded {
+	c.By.Node = c.Node
+	if c.Unrecorded {
 		out.Decision, out.Response, out.Unrecorded = aaep.Reject, nil, true
 	}
 	return out, c.By, nil

@@ -55,33 +55,39 @@ func NewLeader(agent Agent, logger *slog.Logger, changed func()) *Leader {
 	return &Leader{agent: agent, logger: logger, changed: changed, replicas: map[string]*member{}}
 }
 
-// HandleMessage handles one message of a replica and returns the answer, "yes" or "no". The shared
-// log calls it, for one message at a time.
+// HandleMessage handles one message of a replica and returns the answer: "no" if it cannot be read,
+// or asks for more time that there is not, and "yes" otherwise, also to an empty message, which
+// asks only whether the agent is there. The shared log calls it, for one message at a time.
 func (l *Leader) HandleMessage(msg []byte) []byte {
-	var n message
-	ok := jsonv2.Unmarshal(msg, &n) == nil
+	var m message
+	ok := jsonv2.Unmarshal(msg, &m) == nil
 	switch {
 	case !ok:
-	case n.Presence != nil:
-		l.agent.ApplyPresence(*n.Presence)
+	case m.Presence != nil:
+		l.agent.ApplyPresence(*m.Presence)
 		l.changed()
-	case n.Left > 0:
-		l.mu.Lock()
-		if r := l.replicas[n.ID]; r != nil {
-			r.delivered[n.Left] = n.Untold
-			maps.DeleteFunc(r.delivered, func(pos uint64, _ []audit.Subscription) bool {
-				return pos+keptDelivered < n.Left
-			})
-		}
-		l.mu.Unlock()
+	case m.Left > 0:
+		l.noteDelivered(m.ID, m.Left, m.Untold)
 		l.changed()
-	case n.More != "" && n.By != nil:
-		ok = l.agent.ExtendQuestion(n.ID, *n.By, n.More)
+	case m.More != "" && m.By != nil:
+		ok = l.agent.ExtendQuestion(m.ID, *m.By, m.More)
 	}
 	if ok {
 		return []byte(accepted)
 	}
 	return []byte("no")
+}
+
+// noteDelivered notes that the replica with this id is done with the tool call at pos, which has
+// not left for the subscriptions in untold, and forgets what is further back than keptDelivered. It
+// takes l.mu.
+func (l *Leader) noteDelivered(id string, pos uint64, untold []audit.Subscription) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := l.replicas[id]; r != nil {
+		r.delivered[pos] = untold
+		maps.DeleteFunc(r.delivered, func(at uint64, _ []audit.Subscription) bool { return at+keptDelivered < pos })
+	}
 }
 
 // Apply keeps what a replica reports of itself, or forgets a replica that has no subscriptions any
@@ -102,9 +108,10 @@ func (l *Leader) Apply(now Presence) (before Presence) {
 	return before
 }
 
-// Watch drops replicas that have not reported for too long, and logs when the log does not answer,
-// until done is closed. While the agent itself is cut off, as isCutOff says, all replicas count as
-// having just reported.
+// Watch drops replicas that have not reported for too long, and logs when the shared log stops
+// answering and when it answers again, until done is closed. While the agent itself is cut off, as
+// isCutOff says, no report can arrive: all replicas count as having just reported then. isCutOff
+// may wait for within.
 func (l *Leader) Watch(done <-chan struct{}, isCutOff func(within time.Duration) bool) {
 	tick := time.NewTicker(presenceEvery)
 	defer tick.Stop()
@@ -114,28 +121,33 @@ func (l *Leader) Watch(done <-chan struct{}, isCutOff func(within time.Duration)
 		case <-done:
 			return
 		}
-		if now := l.agent.IsLogOverdue(); now != wasOverdue {
-			wasOverdue = now
-			if wasOverdue {
-				l.logger.Warn("the log does not answer: whoever listens at another process hears nothing new for now")
-			} else {
-				l.logger.Warn("the log answers again, and has everything")
-			}
+		switch isOverdue := l.agent.IsLogOverdue(); {
+		case isOverdue && !wasOverdue:
+			l.logger.Warn("the log does not answer: whoever listens at another process hears nothing new for now")
+			wasOverdue = true
+		case !isOverdue && wasOverdue:
+			l.logger.Warn("the log answers again, and has everything")
+			wasOverdue = false
 		}
 		silent := l.findSilent()
 		if len(silent) > 0 && isCutOff(presenceEvery) {
-			l.mu.Lock()
-			for _, r := range l.replicas {
-				r.seen = time.Now()
-			}
-			l.mu.Unlock()
+			l.markAllSeen()
 			continue
 		}
-		for _, one := range silent {
-			l.logger.Warn("a process that served listeners is gone", "node", one.Node)
-			l.agent.ApplyPresence(one)
+		for _, gone := range silent {
+			l.logger.Warn("a process that served listeners is gone", "node", gone.Node)
+			l.agent.ApplyPresence(gone)
 			l.changed()
 		}
+	}
+}
+
+// markAllSeen has every replica count as having just reported. It takes l.mu.
+func (l *Leader) markAllSeen() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.replicas {
+		r.seen = time.Now()
 	}
 }
 
