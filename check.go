@@ -177,11 +177,12 @@ func (c *checker) checkTimeout(seconds int64) {
 	}
 }
 
-// checkTool checks the name of a tool.
-func (c *checker) checkTool(s string) {
-	if !validTool(s) {
+// checkTool checks the name of a tool, and the id of its call, which may be left out.
+func (c *checker) checkTool(name, callID string) {
+	if !validTool(name) {
 		c.addViolation("EVT-040", "/tool", "must be a letter or underscore, then at most 255 of A-Z a-z 0-9 _ . -")
 	}
+	c.checkOptionalID("EVT-044", "/tool_call_id", callID, "call_")
 }
 
 // checkSnake checks a code such as NOT_FOUND or not_found, whose letters lie between the letters

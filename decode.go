@@ -102,30 +102,22 @@ func eventMembers(payloadMembers ...string) []string {
 // its type and the names of its members, which may be parts of data. It refuses what is not one
 // JSON object with a type. Repeated names are left to the reader of the type, which refuses them.
 func scanMembers(data []byte) (typ string, members [][]byte, err error) {
-	bad := func(problem string) (string, [][]byte, error) {
+	problem := ""
+	switch {
+	case len(bytes.TrimLeft(data, " \t\r\n")) == 0:
+		problem = "is empty; a message is one JSON object"
+	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
+		problem = "starts with a byte order mark; JSON must not"
+	case nesting.TooDeep(data):
+		problem = fmt.Sprintf("nests deeper than %d levels", nesting.Most)
+	}
+	if problem != "" {
 		return "", nil, &InvalidError{"", []Violation{{"ENV-064", "", problem}}}
 	}
-	if len(bytes.TrimLeft(data, " \t\r\n")) == 0 {
-		return bad("is empty; a message is one JSON object")
-	}
-	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
-		return bad("starts with a byte order mark; JSON must not")
-	}
-	if nesting.TooDeep(data) {
-		return bad(fmt.Sprintf("nests deeper than %d levels", nesting.Most))
-	}
 	d := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))
-	if k := d.PeekKind(); k != '{' {
-		if _, err := d.ReadValue(); err != nil {
-			return "", nil, wrapError("", err)
-		}
-		return "", nil, &InvalidError{"", []Violation{{"ENV-068", "",
-			"a message must be a JSON object, not a JSON " + kindName(k)}}}
+	if err := beginObject(d); err != nil {
+		return "", nil, err
 	}
-	if _, err := d.ReadToken(); err != nil {
-		return "", nil, wrapError("", err)
-	}
-
 	members = make([][]byte, 0, 24)
 	for d.PeekKind() == '"' {
 		quoted, err := d.ReadValue()
@@ -135,32 +127,54 @@ func scanMembers(data []byte) (typ string, members [][]byte, err error) {
 		end := int(d.InputOffset())
 		name := unquoteName(data[end-len(quoted) : end])
 		members = append(members, name)
-		if string(name) != "type" {
-			if err := d.SkipValue(); err != nil {
-				return "", nil, wrapError("", err)
+		if string(name) == "type" {
+			if typ, err = readType(d); err != nil {
+				return "", nil, err
 			}
-			continue
-		}
-		v, err := d.ReadToken()
-		if err != nil {
+		} else if err := d.SkipValue(); err != nil {
 			return "", nil, wrapError("", err)
 		}
-		if v.Kind() != '"' || v.String() == "" {
-			return "", nil, &InvalidError{"", []Violation{{"ENV-011", "/type", "must be a non-empty string"}}}
-		}
-		typ = v.String()
 	}
-
-	if _, err := d.ReadToken(); err != nil {
+	if _, err := d.ReadToken(); err != nil { // the end of the object
 		return "", nil, wrapError("", err)
 	}
 	if rest := data[d.InputOffset():]; len(bytes.TrimLeft(rest, " \t\r\n")) > 0 {
-		return bad("has text after the end of the object; one message is one object")
+		return "", nil, &InvalidError{"", []Violation{{"ENV-064", "",
+			"has text after the end of the object; one message is one object"}}}
 	}
 	if typ == "" {
 		return "", nil, checkMembers("", members, []string{"type"})
 	}
 	return typ, members, nil
+}
+
+// beginObject reads the brace that a message begins with. The error is an *InvalidError for any
+// other JSON value, or for what is no JSON.
+func beginObject(d *jsontext.Decoder) error {
+	if kind := d.PeekKind(); kind != '{' {
+		if _, err := d.ReadValue(); err != nil {
+			return wrapError("", err)
+		}
+		return &InvalidError{"", []Violation{{"ENV-068", "",
+			"a message must be a JSON object, not a JSON " + kindName(kind)}}}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return wrapError("", err)
+	}
+	return nil
+}
+
+// readType reads the value of a message's type. The error is an *InvalidError where it is no text
+// or empty.
+func readType(d *jsontext.Decoder) (string, error) {
+	value, err := d.ReadToken()
+	if err != nil {
+		return "", wrapError("", err)
+	}
+	if value.Kind() != '"' || value.String() == "" {
+		return "", &InvalidError{"", []Violation{{"ENV-011", "/type", "must be a non-empty string"}}}
+	}
+	return value.String(), nil
 }
 
 // checkMembers refuses a message that lacks a required member. A name that differs only in case

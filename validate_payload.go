@@ -7,14 +7,7 @@ import "slices"
 func checkPayload(c *checker, payload Payload) {
 	switch p := payload.(type) {
 	case *SessionStarted:
-		c.checkMillis("/expected_duration_ms", p.ExpectedDurationMS)
-		c.checkText("EVT-009", "/requested_by", p.RequestedBy, 0, 256)
-		c.checkText("EVT-009", "/request_text", p.RequestText, 0, maxText)
-		if len(p.ToolsAvailable) > 256 || hasRepeats(p.ToolsAvailable) {
-			c.addViolation("EVT-010", "/tools_available", "must be at most 256 different names")
-		}
-		c.checkEach("/tools_available", len(p.ToolsAvailable),
-			func(i int) { c.checkText("EVT-010", "", p.ToolsAvailable[i], 1, 256) })
+		checkStarted(c, p)
 	case *SessionCompleted:
 		c.checkMillis("/duration_ms", p.DurationMS)
 		if p.ToolInvocationsCount != nil {
@@ -40,15 +33,13 @@ func checkPayload(c *checker, payload Payload) {
 		checkProgress(c, p.Progress)
 		c.checkMillis("/eta_ms", p.ETAMS)
 	case *ToolInvoked:
-		c.checkTool(p.Tool)
-		c.checkOptionalID("EVT-044", "/tool_call_id", p.ToolCallID, "call_")
+		c.checkTool(p.Tool, p.ToolCallID)
 		c.checkText("EVT-047", "/description", p.Description, 0, maxShort)
 		c.checkText("EVT-047", "/args_summary", p.ArgsSummary, 0, maxText)
 		c.checkMillis("/expected_duration_ms", p.ExpectedDurationMS)
 		c.checkOptionalOneOf("EVT-046", "/risk_level", string(p.RiskLevel), "low", "medium", "high")
 	case *ToolCompleted:
-		c.checkTool(p.Tool)
-		c.checkOptionalID("EVT-044", "/tool_call_id", p.ToolCallID, "call_")
+		c.checkTool(p.Tool, p.ToolCallID)
 		c.checkOneOf("EVT-049", "/status", string(p.Status), "success", "error", "timeout")
 		c.checkMillis("/duration_ms", p.DurationMS)
 		c.checkText("EVT-053", "/error_message", p.ErrorMessage, 0, maxShort)
@@ -57,21 +48,33 @@ func checkPayload(c *checker, payload Payload) {
 	case *AwaitingConfirmation:
 		checkConfirmation(c, p)
 	case *AwaitingClarification:
-		c.checkText("EVT-080", "/question", p.Question, 1, maxText)
-		c.checkID("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
-		c.checkTimeout(p.TimeoutSeconds)
-		c.checkText("EVT-085", "/context", p.Context, 0, maxShort)
-		c.checkText("EVT-085", "/default_response", p.DefaultResponse, 0, maxShort)
-		checkKinds(c, p)
+		checkClarification(c, p)
 	case *HandoffRequested:
-		c.checkText("EVT-087", "/reason", p.Reason, 1, maxText)
-		c.checkOneOf("EVT-087", "/target_kind", string(p.TargetKind), "human", "specialist_agent", "escalation_queue")
-		c.checkOptionalURI("EVT-089", "/target_uri", p.TargetURI)
-		c.checkOptionalObject("EVT-089", "/packaged_context", p.PackagedContext, maxEventDepth)
-		c.checkOptionalOneOf("EVT-089", "/urgency_for_handoff", string(p.UrgencyForHandoff), "low", "medium", "high")
+		checkHandoff(c, p)
 	default:
 		c.addViolation("ENV-011", "/type", notPayload)
 	}
+}
+
+// checkStarted checks the start of a session (§4.1.1).
+func checkStarted(c *checker, p *SessionStarted) {
+	c.checkMillis("/expected_duration_ms", p.ExpectedDurationMS)
+	c.checkText("EVT-009", "/requested_by", p.RequestedBy, 0, 256)
+	c.checkText("EVT-009", "/request_text", p.RequestText, 0, maxText)
+	if len(p.ToolsAvailable) > 256 || hasRepeats(p.ToolsAvailable) {
+		c.addViolation("EVT-010", "/tools_available", "must be at most 256 different names")
+	}
+	c.checkEach("/tools_available", len(p.ToolsAvailable),
+		func(i int) { c.checkText("EVT-010", "", p.ToolsAvailable[i], 1, 256) })
+}
+
+// checkHandoff checks a request that another agent or a person takes over (§4.4.3).
+func checkHandoff(c *checker, p *HandoffRequested) {
+	c.checkText("EVT-087", "/reason", p.Reason, 1, maxText)
+	c.checkOneOf("EVT-087", "/target_kind", string(p.TargetKind), "human", "specialist_agent", "escalation_queue")
+	c.checkOptionalURI("EVT-089", "/target_uri", p.TargetURI)
+	c.checkOptionalObject("EVT-089", "/packaged_context", p.PackagedContext, maxEventDepth)
+	c.checkOptionalOneOf("EVT-089", "/urgency_for_handoff", string(p.UrgencyForHandoff), "low", "medium", "high")
 }
 
 // checkProgress checks how far an agent says that it has come (§4.2.2): at least one of its members
@@ -133,6 +136,16 @@ func checkConfirmation(c *checker, p *AwaitingConfirmation) {
 	c.checkEach("/allowed_replies", len(p.AllowedReplies),
 		func(i int) { c.checkText("EVT-074", "", string(p.AllowedReplies[i]), 0, maxText) })
 	c.checkOptionalObject("EVT-075", "/extra_context", p.ExtraContext, maxEventDepth)
+}
+
+// checkClarification checks a question for an answer (§4.4.2).
+func checkClarification(c *checker, p *AwaitingClarification) {
+	c.checkText("EVT-080", "/question", p.Question, 1, maxText)
+	c.checkID("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
+	c.checkTimeout(p.TimeoutSeconds)
+	c.checkText("EVT-085", "/context", p.Context, 0, maxShort)
+	c.checkText("EVT-085", "/default_response", p.DefaultResponse, 0, maxShort)
+	checkKinds(c, p)
 }
 
 // checkKinds checks that choices are there exactly when one may be chosen, and that a list of kinds

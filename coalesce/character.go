@@ -78,9 +78,9 @@ var (
 	}()
 )
 
-// quick is a table of the answers of slowClass and slowIsNormal for the alphabets of Europe and the
-// Near East, the Devanagari and Ethiopic scripts and the common marks, made when the program
-// starts. classOf and isNormal look there first.
+// quick is a table of the answers of computeClass and computeIsNormal for the alphabets of Europe
+// and the Near East, the Devanagari and Ethiopic scripts and the common marks, made when the
+// program starts. classOf and isNormal look there first.
 var quick = func() (t [len(quickBlocks) * quickBlock]struct {
 	class  class
 	simple bool
@@ -88,8 +88,8 @@ var quick = func() (t [len(quickBlocks) * quickBlock]struct {
 	for block, start := range quickBlocks {
 		for i := range quickBlock {
 			r := rune(start*quickBlock + i)
-			t[block*quickBlock+i].class = slowClass(r)
-			t[block*quickBlock+i].simple = slowIsNormal(r)
+			t[block*quickBlock+i].class = computeClass(r)
+			t[block*quickBlock+i].simple = computeIsNormal(r)
 		}
 	}
 	return t
@@ -109,7 +109,7 @@ var quickIndex = func() (t [128]uint8) {
 	return t
 }()
 
-// classOf returns the class of a character: from a table, or else from slowClass.
+// classOf returns the class of a character: from a table, or else from computeClass.
 func classOf(r rune) class {
 	if uint32(r) < 128*quickBlock {
 		if i := quickIndex[r/quickBlock]; i != 0 {
@@ -122,7 +122,7 @@ func classOf(r rune) class {
 	if 0xAC00 <= r && r <= 0xD7A3 { // Hangul syllables
 		return clLetter
 	}
-	return slowClass(r)
+	return computeClass(r)
 }
 
 // isNormal reports whether r is in NFC and joins with nothing before it.
@@ -135,17 +135,29 @@ func isNormal(r rune) bool {
 	return 0x4E00 <= r && r <= 0x9FFF || 0xAC00 <= r && r <= 0xD7A3
 }
 
-// slowIsNormal computes from the tables of package norm what isNormal returns. The table quick is
-// filled by it when the program starts; characters outside that table do not come here.
-func slowIsNormal(r rune) bool {
+// computeIsNormal computes from the tables of package norm what isNormal returns. The table quick
+// is filled by it when the program starts; characters outside that table do not come here.
+func computeIsNormal(r rune) bool {
 	var b [utf8.UTFMax]byte
 	p := norm.NFC.Properties(b[:utf8.EncodeRune(b[:], r)])
 	return p.BoundaryBefore() && p.CCC() == 0 && norm.NFC.IsNormal(b[:utf8.RuneLen(r)])
 }
 
-// slowClass computes the class of a character from the tables of package unicode. Where two cases
-// fit, the first counts: single characters that are exceptions stand before general categories.
-func slowClass(r rune) class {
+// computeClass computes the class of a character from the tables of package unicode: letters, marks
+// and digits first, then the characters that have a class of their own, then the other categories.
+// Where two cases fit, the first counts.
+func computeClass(r rune) class {
+	if c := letterClass(r); c != clOther {
+		return c
+	}
+	if c := signClass(r); c != clOther {
+		return c
+	}
+	return categoryClass(r)
+}
+
+// letterClass returns the class of a letter, a mark or a digit, and clOther for all else.
+func letterClass(r rune) class {
 	switch {
 	case wideScript(r) != 0:
 		return clWide
@@ -168,6 +180,12 @@ func slowClass(r rune) class {
 	case unicode.IsDigit(r):
 		return clDigit
 	}
+	return clOther
+}
+
+// signClass returns the class of a character that is not classified by its category, such as a full
+// stop, a comma or a line end, and clOther for all others.
+func signClass(r rune) class {
 	switch r {
 	case '\n', '\r', '\u0085', '\u2028', '\u2029':
 		return clLine
@@ -197,6 +215,12 @@ func slowClass(r rune) class {
 		'།', '༎': // Tibetan, which may end less, but nothing else ends there
 		return clFull
 	}
+	return clOther
+}
+
+// categoryClass returns the class of a character by its category in Unicode: white space, brackets,
+// quotation marks, dashes, pictures, and clOther for the rest.
+func categoryClass(r rune) class {
 	switch {
 	case unicode.IsSpace(r):
 		return clSpace

@@ -39,12 +39,7 @@ func (s *Segmenter) decideBoundary(c class) bool {
 		level = atWord
 	}
 	level = s.levelBefore(pos, c, level)
-	midLine := sc.lines == 0 && pos >= s.hiddenUpTo
-	if c == clTag && sc.firstLetter != 0 && midLine && !sc.insideBlock() && s.opensFence(pos) {
-		level = atSentence
-		s.itemBegins = !s.pastEnd
-	}
-	if level == atWord && sc.space && midLine && s.startsNextItem(pos, c) {
+	if sc.lines == 0 && pos >= s.hiddenUpTo && s.beginsInMidLine(pos, c, level) {
 		level = atSentence
 		s.itemBegins = !s.pastEnd
 	}
@@ -72,6 +67,17 @@ func (s *Segmenter) decideBoundary(c class) bool {
 		s.lastClause = s.placeRead()
 	}
 	return true
+}
+
+// beginsInMidLine reports whether something begins at pos that stands at the beginning of a line
+// elsewhere: a code block, or the next item of a list. c is the class of the character there, and
+// level that of the boundary before it so far. decideBoundary calls it.
+func (s *Segmenter) beginsInMidLine(pos int, c class, level int) bool {
+	sc := &s.scan
+	if c == clTag && sc.firstLetter != 0 && !sc.insideBlock() && s.opensFence(pos) {
+		return true
+	}
+	return level == atWord && sc.space && s.startsNextItem(pos, c)
 }
 
 // closeFenceAtLine ends a formula or a code block that the line end in front of pos shows to be

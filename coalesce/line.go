@@ -210,31 +210,48 @@ func (d *detector) readLineMarker(pos int) int {
 		d.delimitsTable(pos)
 		return pos
 	case '-', '*', '+', '•', '⁃', '◦', '▪', '‣', '●', '○', '■', '–', '·':
-		if r == '-' && d.delimitsTable(pos) {
-			return pos
-		}
-		if _, next, _ := d.peek(pos + size); !d.isSpace(pos+size) && (next != clDigit || r <= 0xFF || r == '–') {
-			return pos
-		}
-		sc.block = listItem
-		if r > 0xFF && r != '–' {
-			sc.itemMarker.bullet = r
-		}
-		return d.skipCheckbox(pos + size)
+		return d.readBullet(pos, r, size)
 	}
 	if c == clDigit || c == clOpen || isLetter[c] {
-		if sc.itemMarker.letter && sc.itemMarker.close == "." { // the initials of a name: H. G. Wells
-			return pos
-		}
-		if marker, end := d.readItemMarker(pos); end > pos {
-			sc.block = listItem
-			marker.bullet = sc.itemMarker.bullet
-			marker.number++ // that of the next item
-			sc.itemMarker = marker
-			return end
-		}
+		return d.readNumberMarker(pos)
 	}
 	return pos
+}
+
+// readBullet reads the bullet r, of size bytes, of a list item at pos, and the check box behind it,
+// into the line's state. It returns the offset after them, or pos where r is no bullet: a dash may
+// begin the line below a table's head, and a sign may belong to the word behind it.
+func (d *detector) readBullet(pos int, r rune, size int) int {
+	if r == '-' && d.delimitsTable(pos) {
+		return pos
+	}
+	isSymbol := r > 0xFF && r != '–' // such as •, behind which a digit may stand without a space
+	if _, next, _ := d.peek(pos + size); !d.isSpace(pos+size) && (next != clDigit || !isSymbol) {
+		return pos
+	}
+	d.scan.block = listItem
+	if isSymbol {
+		d.scan.itemMarker.bullet = r
+	}
+	return d.skipCheckbox(pos + size)
+}
+
+// readNumberMarker reads the number or letter of a list item at pos, such as "1." or "(a)", into
+// the line's state, with what the next item has. It returns the offset after it, or pos if there is
+// none.
+func (d *detector) readNumberMarker(pos int) int {
+	sc := &d.scan
+	if sc.itemMarker.letter && sc.itemMarker.close == "." { // the initials of a name: H. G. Wells
+		return pos
+	}
+	marker, end := d.readItemMarker(pos)
+	if end > pos {
+		sc.block = listItem
+		marker.bullet = sc.itemMarker.bullet
+		marker.number++
+		sc.itemMarker = marker
+	}
+	return end
 }
 
 // delimitsTable reports whether the line at pos is the one below the head of a table whose rows

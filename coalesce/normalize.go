@@ -46,7 +46,6 @@ func (changes *lengthChanges) take(n int) int {
 func (s *Segmenter) normalizeRaw(atEOF bool) {
 	i := 0
 	s.next = noRune
-runs:
 	for i < len(s.raw) {
 		if n := s.addLetters(s.raw[i:]); n > 0 {
 			i += n
@@ -58,32 +57,16 @@ runs:
 			i++
 			continue
 		}
-
-		// A character that is normal, and that the next one does not join, needs no package norm.
-		for isNormal(r) {
-			rest := s.raw[i+size:]
-			if !utf8.FullRune(rest) {
-				break
-			}
-			next, n := utf8.DecodeRune(rest)
-			if !isNormal(next) || n == 1 && next >= utf8.RuneSelf {
-				break
-			}
-			if !s.addLetter(r, s.raw[i:i+size]) {
-				s.addCharacter(s.raw[i : i+size])
-			}
-			i += size
-			if 'a' <= next && next <= 'z' {
-				continue runs
-			}
-			r, size = next, n
+		n, r, size := s.addNormalRun(s.raw[i:], r, size)
+		if i += n; 'a' <= r && r <= 'z' && n > 0 {
+			continue // addLetters is faster
 		}
 		if isNormal(r) && !atEOF && !utf8.FullRune(s.raw[i+size:]) {
 			break // the next character may be a mark that joins r
 		}
 
 		// Everything else is normalized segment by segment.
-		n := norm.NFC.NextBoundary(s.raw[i:], atEOF)
+		n = norm.NFC.NextBoundary(s.raw[i:], atEOF)
 		if n <= 0 || !atEOF && i+n == len(s.raw) { // a mark may still follow, even where none composes
 			break
 		}
@@ -100,6 +83,27 @@ runs:
 			s.readArrived()
 		}
 	}
+}
+
+// addNormalRun adds the characters at the beginning of text that are normal and that the next one
+// does not join: they need no package norm. r, of size bytes, is the first character of text. It
+// returns how many bytes it added, and the character behind them, which is not added. It stops
+// before a letter from a to z, which addLetters adds with those that follow. normalizeRaw calls it.
+func (s *Segmenter) addNormalRun(text []byte, r rune, size int) (n int, behind rune, behindSize int) {
+	for isNormal(r) && utf8.FullRune(text[n+size:]) {
+		next, nextSize := utf8.DecodeRune(text[n+size:])
+		if !isNormal(next) || nextSize == 1 && next >= utf8.RuneSelf {
+			break
+		}
+		if !s.addLetter(r, text[n:n+size]) {
+			s.addCharacter(text[n : n+size])
+		}
+		n += size
+		if r, size = next, nextSize; 'a' <= r && r <= 'z' {
+			break
+		}
+	}
+	return n, r, size
 }
 
 // addSegment normalizes seg, one normalization segment, and appends its characters to buf. If the

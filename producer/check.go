@@ -77,6 +77,13 @@ func (p *Producer) validateTranslation(ev *aaep.Event) error {
 	return &aaep.InvalidError{Message: string(ev.Type()), Violations: found}
 }
 
+// invalidMember returns the error about one member of an event: which requirement it breaks, where
+// it is, as a JSON pointer, and what is wrong with it.
+func invalidMember(event aaep.Type, requirement, pointer, problem string) *aaep.InvalidError {
+	return &aaep.InvalidError{Message: string(event),
+		Violations: []aaep.Violation{{Requirement: requirement, Pointer: pointer, Problem: problem}}}
+}
+
 // checkHasWords refuses a summary or a question whose text is of blanks alone, in any language of
 // the event: a person would hear nothing. The error is an *aaep.InvalidError with every such
 // member. Empty texts pass: aaep.Validate judges them. buildEvent calls it.
@@ -199,10 +206,9 @@ func (p *Producer) checkLanguages(ev *aaep.Event) error {
 	for _, t := range ev.Translations {
 		tag := t.Language()
 		if _, ok := negotiation.MatchLanguage([]string{tag}, p.offer.Languages); !ok || !aaep.ValidLanguageTag(tag) {
-			return &aaep.InvalidError{Message: ev.MessageType(), Violations: []aaep.Violation{{
-				Requirement: "I18N-006", Pointer: "/localization_hints/primary_language",
-				Problem: "has words in " + aaep.SafeText(truncateTag(tag)) + ", which is none of Config.Languages: " +
-					strings.Join(p.offer.Languages, ", ")}}}
+			return invalidMember(ev.Type(), "I18N-006", "/localization_hints/primary_language",
+				"has words in "+aaep.SafeText(truncateTag(tag))+", which is none of Config.Languages: "+
+					strings.Join(p.offer.Languages, ", "))
 		}
 	}
 	return nil

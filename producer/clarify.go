@@ -96,28 +96,26 @@ func (s *Session) clarify(ctx context.Context, q Question, kinds []aaep.Response
 	if err := q.check(s.p, kinds); err != nil {
 		return nil, err
 	}
-	p := &aaep.AwaitingClarification{
+	asked := &aaep.AwaitingClarification{
 		ReplyToken:            aaep.ReplyToken(newID("rpl_")),
 		TimeoutSeconds:        questions.WholeSeconds(q.Timeout),
 		AcceptedResponseKinds: kinds,
 		DefaultResponse:       q.Default,
 	}
-	q.fillIn(p, "")
+	q.fillIn(asked, "")
 	words := s.p.authoredSpeech(q.Text)
 	words.data = s.p.checkData(q.Text)
 	words.setPayloads(func(tag string) (aaep.Payload, bool) {
-		p := *p
-		ok := q.fillIn(&p, tag)
-		return &p, ok
+		translated := *asked
+		ok := q.fillIn(&translated, tag)
+		return &translated, ok
 	})
-	if q.Default != "" && ledger.DefaultResponse(p) == nil {
-		return nil, nameFields(p, &aaep.InvalidError{
-			Message: string(aaep.TypeAwaitingClarification), Violations: []aaep.Violation{{
-				Requirement: "EVT-085", Pointer: "/default_response",
-				Problem: "is no answer to this question: " + answersTo(p)}}})
+	if q.Default != "" && ledger.DefaultResponse(asked) == nil {
+		return nil, nameFields(asked, invalidMember(aaep.TypeAwaitingClarification, "EVT-085",
+			"/default_response", "is no answer to this question: "+answersTo(asked)))
 	}
 	out, _, err := s.askQuestion(ctx, words,
-		&ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p},
+		&ledger.Question{Token: asked.ReplyToken, SessionID: s.id, Clarification: asked},
 		func(out *ledger.Outcome) (speech, error) { return s.explainAnswer(out, q) }, nil)
 	if err != nil {
 		return nil, err
@@ -146,21 +144,21 @@ func (q Question) check(p *Producer, kinds []aaep.ResponseKind) error {
 	return nil
 }
 
-// fillIn sets the texts of p in a language, and reports whether the question has all of them in it.
-// The tag "" stands for the first language of each text.
-func (q Question) fillIn(p *aaep.AwaitingClarification, tag string) (complete bool) {
+// fillIn sets the texts of asked in a language, and reports whether the question has all of them in
+// it. The tag "" stands for the first language of each text.
+func (q Question) fillIn(asked *aaep.AwaitingClarification, tag string) (complete bool) {
 	var hasText, hasContext bool
-	p.Question, hasText = textIn(q.Text, tag)
-	p.Context, hasContext = textIn(q.Context, tag)
+	asked.Question, hasText = textIn(q.Text, tag)
+	asked.Context, hasContext = textIn(q.Context, tag)
 	complete = hasText && hasContext
-	p.Choices = nil
+	asked.Choices = nil
 	for _, c := range q.Choices {
 		label, hasLabel := textIn(c.Label, tag)
 		firstLabel, _ := textIn(c.Label, "") // the value is the same in every language
-		p.Choices = append(p.Choices, aaep.Choice{Value: cmp.Or(c.Value, firstLabel), Label: label})
+		asked.Choices = append(asked.Choices, aaep.Choice{Value: cmp.Or(c.Value, firstLabel), Label: label})
 		complete = complete && hasLabel
 	}
-	distinguishLabels(p.Choices)
+	distinguishLabels(asked.Choices)
 	return complete
 }
 

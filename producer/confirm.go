@@ -37,37 +37,22 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (g
 	if err := t.completeQuestion(s.p); err != nil {
 		return got, err
 	}
-	reversibility := aaep.Reversible
-	if t.Irreversible {
-		reversibility = aaep.Irreversible
-	}
-	extraContext, err := questionContext(t.ExtraContext, call, t.AsksElsewhere)
+	question, err := t.newConfirmation(call)
 	if err != nil {
 		return got, err
 	}
-	p := &aaep.AwaitingConfirmation{
-		ReplyToken:      aaep.ReplyToken(newID("rpl_")),
-		TimeoutSeconds:  questions.WholeSeconds(t.Timeout),
-		DefaultDecision: t.Default,
-		RiskLevel:       t.Risk,
-		Irreversible:    &t.Irreversible,
-		Reversibility:   reversibility,
-		ExtraContext:    extraContext,
-	}
-	p.Action, _ = textIn(t.Action, "")
-	p.Consequence, _ = textIn(t.Consequence, "")
 	words := s.p.authoredSpeech(t.Action)
 	words.data = call.data
 	// A language that lacks the consequence is left out, for a user must understand all that is
 	// agreed to.
 	words.setPayloads(func(tag string) (aaep.Payload, bool) {
-		p, hasConsequence := *p, false
-		p.Action, _ = textIn(t.Action, tag)
-		p.Consequence, hasConsequence = textIn(t.Consequence, tag)
-		return &p, hasConsequence
+		translated, hasConsequence := *question, false
+		translated.Action, _ = textIn(t.Action, tag)
+		translated.Consequence, hasConsequence = textIn(t.Consequence, tag)
+		return &translated, hasConsequence
 	})
 	out, asked, err := s.askQuestion(ctx, words,
-		&ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p},
+		&ledger.Question{Token: question.ReplyToken, SessionID: s.id, Confirmation: question},
 		func(out *ledger.Outcome) (speech, error) {
 			if c := changesIn(out); c != nil && t.Modified != nil {
 				got.changes = c
@@ -86,16 +71,40 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (g
 	return got, err
 }
 
+// newConfirmation returns the question about a call of the tool, with a token of its own and in the
+// first language of the texts. completeQuestion has filled in the tool's fields. The error is an
+// *aaep.InvalidError that says what is wrong with Tool.ExtraContext.
+func (t *Tool) newConfirmation(call toolCall) (*aaep.AwaitingConfirmation, error) {
+	extraContext, err := questionContext(t.ExtraContext, call, t.AsksElsewhere)
+	if err != nil {
+		return nil, err
+	}
+	question := &aaep.AwaitingConfirmation{
+		ReplyToken:      aaep.ReplyToken(newID("rpl_")),
+		TimeoutSeconds:  questions.WholeSeconds(t.Timeout),
+		DefaultDecision: t.Default,
+		RiskLevel:       t.Risk,
+		Irreversible:    &t.Irreversible,
+		Reversibility:   aaep.Reversible,
+		ExtraContext:    extraContext,
+	}
+	if t.Irreversible {
+		question.Reversibility = aaep.Irreversible
+	}
+	question.Action, _ = textIn(t.Action, "")
+	question.Consequence, _ = textIn(t.Consequence, "")
+	return question, nil
+}
+
 // completeQuestion sets Default to reject and Timeout to the usual one, where a tool leaves them
 // empty. The error says which field is wrong: a default of accept for a high-impact action, a
 // Consequence that cannot be sent, or a Timeout out of bounds. askConfirmation calls it first.
 func (t *Tool) completeQuestion(p *Producer) error {
 	t.Default = cmp.Or(t.Default, aaep.Reject)
 	if t.Default == aaep.Accept && t.isHighImpact() {
-		return nameFields(&aaep.AwaitingConfirmation{}, &aaep.InvalidError{
-			Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
-				Requirement: "CONF-031", Pointer: "/default_decision",
-				Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}})
+		return nameFields(&aaep.AwaitingConfirmation{}, invalidMember(aaep.TypeAwaitingConfirmation,
+			"CONF-031", "/default_decision",
+			"silence must not accept what is irreversible or of high risk; leave Default empty"))
 	}
 	if err := checkSecondText("Tool.Consequence", t.Consequence); err != nil {
 		return err
@@ -112,9 +121,8 @@ func (t *Tool) completeQuestion(p *Producer) error {
 // Tool.ExtraContext, or nil. The error is an *aaep.InvalidError that says what is wrong with extra.
 func questionContext(extra json.RawMessage, call toolCall, elsewhere bool) (json.RawMessage, error) {
 	refuse := func(member, problem string) error {
-		return nameFields(&aaep.AwaitingConfirmation{}, &aaep.InvalidError{
-			Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
-				Requirement: "EVT-075", Pointer: "/extra_context" + member, Problem: problem}}})
+		return nameFields(&aaep.AwaitingConfirmation{}, invalidMember(aaep.TypeAwaitingConfirmation,
+			"EVT-075", "/extra_context"+member, problem))
 	}
 	members := map[string]any{}
 	if extra != nil {

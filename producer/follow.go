@@ -83,7 +83,7 @@ func (cfg *Config) readProfile() error {
 }
 
 // followLog applies what the agent's log has already, and starts the goroutines that follow it: one
-// applies each event that the log gets, and runHeartbeat reports to the agent as long as that one
+// applies each event that the log gets, and RunHeartbeat reports to the agent as long as that one
 // runs. resumeOrFollow calls it, before any subscription is served.
 func (p *Producer) followLog() error {
 	if err := p.replayUnsettled(p.applyFollowedEvent); err != nil {
@@ -117,19 +117,8 @@ func (p *Producer) applyFollowedEvent(pos uint64, ev *aaep.Event) {
 		p.sessions = append(p.sessions, s)
 		p.mu.Unlock()
 	}
-	s.mu.Lock()
-	before := s.machine.OpenQuestions()
-	s.replayEvent(ev)
-	if _, changes := ev.Payload.(*aaep.StateChanged); changes {
-		s.lastState = stateAt{ev, pos}
-	}
-	after := s.machine.OpenQuestions()
-	s.over = s.machine.Over()
-	s.mu.Unlock()
-	for _, token := range before {
-		if !slices.Contains(after, token) {
-			p.closeSettledElsewhere(token)
-		}
+	for _, token := range s.followEvent(pos, ev) {
+		p.closeSettledElsewhere(token)
 	}
 	if s.over {
 		delete(p.followed, s.id)
@@ -141,7 +130,7 @@ func (p *Producer) applyFollowedEvent(pos uint64, ev *aaep.Event) {
 	}
 	switch q := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		question := *q // the event stays as it is
+		question := *q // a copy, for the event stays as it is
 		question.TimeoutSeconds = longestDeadline(q.TimeoutSeconds)
 		p.openFollowedQuestion(pos, ev, &ledger.Question{Token: q.ReplyToken, Confirmation: &question})
 	case *aaep.AwaitingClarification:
@@ -153,6 +142,21 @@ func (p *Producer) applyFollowedEvent(pos uint64, ev *aaep.Event) {
 			go p.reportDelivered(pos)
 		}
 	}
+}
+
+// followEvent applies an event of the agent, at pos in its log, to the session, and returns the
+// questions that it settles. applyFollowedEvent alone calls it; it takes s.mu.
+func (s *Session) followEvent(pos uint64, ev *aaep.Event) (settled []aaep.ReplyToken) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.machine.OpenQuestions()
+	s.replayEvent(ev)
+	if _, changes := ev.Payload.(*aaep.StateChanged); changes {
+		s.lastState = stateAt{ev, pos}
+	}
+	s.over = s.machine.Over()
+	open := s.machine.OpenQuestions()
+	return slices.DeleteFunc(before, func(token aaep.ReplyToken) bool { return slices.Contains(open, token) })
 }
 
 // longestDeadline returns for how many seconds a question can be open at most that is put with this

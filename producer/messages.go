@@ -27,17 +27,8 @@ func (sub *subscription) HandleMessage(data []byte) error {
 	}
 	switch m := m.(type) {
 	case *aaep.ConfirmationReply, *aaep.ClarificationReply:
-		// A subscriber that guesses tokens is slowed down, whether it guesses right or not. No
-		// other one is.
-		if sub.replyLimits == nil {
-			sub.replyLimits = &replyLimits{budget.New(repliesPerSecond), refusals{pace: budget.New(refusalsPerSecond)}}
-		}
-		for !sub.replyLimits.replies.Take(time.Now()) {
-			select {
-			case <-time.After(time.Until(sub.replyLimits.replies.Next(time.Now()))):
-			case <-sub.Context().Done():
-				return sub.Context().Err()
-			}
+		if err := sub.paceReplies(); err != nil {
+			return err
 		}
 		sub.handleReply(m)
 	case *aaep.SubscriptionRenegotiate:
@@ -45,6 +36,23 @@ func (sub *subscription) HandleMessage(data []byte) error {
 	case *aaep.SubscriptionClose:
 		if m.SubscriptionID == sub.id {
 			return errLeft
+		}
+	}
+	return nil
+}
+
+// paceReplies waits until one more reply of the subscription may be looked at. A subscriber that
+// guesses tokens is slowed down, whether it guesses right or not; no other one is. The error is
+// that of the subscription's context, which has ended. HandleMessage calls it.
+func (sub *subscription) paceReplies() error {
+	if sub.replyLimits == nil {
+		sub.replyLimits = &replyLimits{budget.New(repliesPerSecond), refusals{pace: budget.New(refusalsPerSecond)}}
+	}
+	for !sub.replyLimits.replies.Take(time.Now()) {
+		select {
+		case <-time.After(time.Until(sub.replyLimits.replies.Next(time.Now()))):
+		case <-sub.Context().Done():
+			return sub.Context().Err()
 		}
 	}
 	return nil

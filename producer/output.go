@@ -58,9 +58,8 @@ func (s *Session) Output() *Output {
 // yo-NG; it chooses the voice and the braille table (§11.5.3). Until then it is Config.Language.
 func (o *Output) SetLanguage(tag string) error {
 	if !isLanguage(tag) {
-		return fmt.Errorf("producer: SetLanguage: %w", &aaep.InvalidError{
-			Message: "output", Violations: []aaep.Violation{{Requirement: "EVT-065", Pointer: "/language",
-				Problem: "must be the tag of a language, such as en-US"}}})
+		return fmt.Errorf("producer: SetLanguage: %w", invalidMember("output", "EVT-065", "/language",
+			"must be the tag of a language, such as en-US"))
 	}
 	return o.changeAttribute(func() { o.language = tag })
 }
@@ -192,8 +191,7 @@ func (o *Output) WriteString(text string) (n int, err error) {
 	}
 	if valid < len(all) && !isPartialRune(all[valid:]) {
 		o.held = rest
-		return max(valid-heldBefore, 0), &aaep.InvalidError{Message: "output", Violations: []aaep.Violation{{
-			Requirement: "ENV-064", Pointer: "/chunk", Problem: "is not UTF-8; decode it first"}}}
+		return max(valid-heldBefore, 0), invalidMember("output", "ENV-064", "/chunk", "is not UTF-8; decode it first")
 	}
 	o.held = rest + all[valid:]
 	return len(text), nil

@@ -280,15 +280,19 @@ func (s *Session) replayEvent(ev *aaep.Event) {
 	if token, asks := closes.Token(ev); asks {
 		s.openAsked[token] = ev
 	}
-	text, ok := ev.Payload.(*aaep.OutputStreaming)
-	if !ok {
-		return
+	if chunk, ok := ev.Payload.(*aaep.OutputStreaming); ok {
+		s.replayChunk(ev.Language(), chunk)
 	}
-	s.outputs = slices.DeleteFunc(s.outputs, func(o *Output) bool { return o.id == text.OutputID })
-	if !text.Complete {
-		s.outputs = append(s.outputs, &Output{s: s, id: text.OutputID,
-			language: ev.Language(), contentType: text.ContentType,
-			position: text.Position + int64(utf8.RuneCountInString(text.Chunk)), listed: true, begun: true})
+}
+
+// replayChunk keeps the outputs to those that are open, each as it is after this chunk of one,
+// whose language is the event's. replayEvent calls it.
+func (s *Session) replayChunk(language string, chunk *aaep.OutputStreaming) {
+	s.outputs = slices.DeleteFunc(s.outputs, func(o *Output) bool { return o.id == chunk.OutputID })
+	if !chunk.Complete {
+		s.outputs = append(s.outputs, &Output{s: s, id: chunk.OutputID,
+			language: language, contentType: chunk.ContentType,
+			position: chunk.Position + int64(utf8.RuneCountInString(chunk.Chunk)), listed: true, begun: true})
 	}
 }
 

@@ -87,9 +87,18 @@ func (sub *subscription) requestChange(m *aaep.SubscriptionRenegotiate) {
 	if c.refusal == nil && c.terms.MoreTime != "" {
 		c.more = append(c.more, c.terms.MoreTime)
 	}
+	if q.enqueue(c) {
+		sub.p.loops.Go(sub.handOverChanges)
+	}
+}
+
+// enqueue adds a change to those that wait. Where maxChanges wait already it takes the place of the
+// newest, unless it is a refusal. It reports whether handOverChanges has to be started. The
+// receiving goroutine calls it; it takes q.mu.
+func (q *pendingChanges) enqueue(c termsChange) (start bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) >= maxChanges && !q.refused { // it takes the place of the newest
+	if len(q.waiting) >= maxChanges && c.refusal == nil {
 		newest := &q.waiting[len(q.waiting)-1]
 		c.answers += newest.answers
 		c.quiet = c.quiet || newest.quiet
@@ -99,10 +108,8 @@ func (sub *subscription) requestChange(m *aaep.SubscriptionRenegotiate) {
 	} else {
 		q.waiting = append(q.waiting, c)
 	}
-	if !q.handing {
-		q.handing = true
-		sub.p.loops.Go(sub.handOverChanges)
-	}
+	start, q.handing = !q.handing, true
+	return start
 }
 
 // checkBudget counts a renegotiation and refuses one that is too many, for each costs time to judge

@@ -193,10 +193,9 @@ func (s *Session) checkStateWords(state aaep.State, words speech) error {
 	if last := s.lastState.ev; last != nil && ev.Summary == last.Summary {
 		return nil
 	}
-	return fmt.Errorf("producer: State: %w", &aaep.InvalidError{Message: string(aaep.TypeStateChanged),
-		Violations: []aaep.Violation{{Requirement: "EVT-030", Pointer: "/to_state",
-			Problem: fmt.Sprintf("is %s, as it is already, so the words would not be told; "+
-				"give a state of the agent's own, such as reading, or use Progress", state)}}})
+	return fmt.Errorf("producer: State: %w", invalidMember(aaep.TypeStateChanged, "EVT-030", "/to_state",
+		fmt.Sprintf("is %s, as it is already, so the words would not be told; "+
+			"give a state of the agent's own, such as reading, or use Progress", state)))
 }
 
 // checkStateName refuses, with an *aaep.InvalidError, a state that State cannot announce:
@@ -213,8 +212,7 @@ func checkStateName(state aaep.State) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("producer: State: %w", &aaep.InvalidError{Message: string(aaep.TypeStateChanged),
-		Violations: []aaep.Violation{{Requirement: "EVT-028", Pointer: "/to_state", Problem: problem}}})
+	return fmt.Errorf("producer: State: %w", invalidMember(aaep.TypeStateChanged, "EVT-028", "/to_state", problem))
 }
 
 // Progress announces how far the agent is. A zero or negative eta is unknown; one above a day is
@@ -228,20 +226,20 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 		progress.Percent = new(*progress.Percent) // the event keeps its own copy
 	}
 	progress.Description, _ = textIn(aaep.Say(progress.Description), "")
-	p := aaep.ProgressUpdated{Progress: progress}
+	update := aaep.ProgressUpdated{Progress: progress}
 	if eta > 0 && eta <= 24*time.Hour {
-		p.ETAMS = new(eta.Milliseconds())
+		update.ETAMS = new(eta.Milliseconds())
 	}
 	var words speech
 	switch {
 	case !text.IsZero():
 		words = s.p.authoredSpeech(text)
 		words.setPayloads(func(tag string) (aaep.Payload, bool) {
-			p := p
-			if p.Progress.Description != "" {
-				p.Progress.Description, _ = textIn(text, tag)
+			translated := update
+			if progress.Description != "" {
+				translated.Progress.Description, _ = textIn(text, tag)
 			}
-			return &p, true
+			return &translated, true
 		})
 	case progress.Description != "":
 		described := wording{lang: s.p.cfg.Language, text: aaep.Say(progress.Description)}
@@ -253,7 +251,7 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 	words.data = s.p.checkData(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.emitEvent(words, &p)
+	_, err := s.emitEvent(words, &update)
 	return err
 }
 

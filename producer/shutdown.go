@@ -63,42 +63,17 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		return errNotMade
 	}
 	defer context.AfterFunc(ctx, func() { p.abort(ctx.Err()) })()
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
+	sessions, first := p.beginShutdown()
+	if !first {
 		<-p.done
 		return ErrClosed
 	}
-	p.closed = true
-	sessions := slices.Clone(p.sessions)
-	p.mu.Unlock()
 	if !p.isReplica() { // the sessions of a replica are the agent's, and go on
 		for _, s := range sessions {
 			s.endUnfinished(aaep.CancelledBySystem)
 		}
 	}
-
-	done := make(chan struct{}) // closed when no subscription is served any more
-	go func() {
-		p.log.Flush() // subscriptions end at the end of the log, so all events have to be readable
-		p.drain()
-		for _, sub := range *p.audience.Load() {
-			sub.Wake()
-		}
-		p.loops.Wait()
-		close(done)
-	}()
-	var err error
-	select {
-	case <-done:
-	case <-p.aborted.Done():
-		err = context.Cause(p.aborted)
-		for _, sub := range *p.audience.Load() {
-			sub.Abort()
-		}
-		<-done
-	}
-
+	err := p.endSubscriptions()
 	p.leave()
 	p.mu.Lock()
 	p.ended = true
@@ -109,6 +84,42 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	}
 	p.closeLog()
 	close(p.done)
+	return err
+}
+
+// beginShutdown marks the Producer as closed, so that no session, subscription or record begins any
+// more, and returns the sessions that are under way. first is false where an earlier call of
+// Shutdown has done that. It takes p.mu.
+func (p *Producer) beginShutdown() (sessions []*Session, first bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first, p.closed = !p.closed, true
+	return slices.Clone(p.sessions), first
+}
+
+// endSubscriptions has every subscription send what is left and end, and returns when all have
+// ended. Once a caller of Shutdown waits no longer it aborts them, and the error is that caller's.
+// Shutdown calls it, after the last event was emitted.
+func (p *Producer) endSubscriptions() (err error) {
+	ended := make(chan struct{})
+	go func() {
+		p.log.Flush() // subscriptions end at the end of the log, so all events have to be readable
+		p.drain()
+		for _, sub := range *p.audience.Load() {
+			sub.Wake()
+		}
+		p.loops.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-p.aborted.Done():
+		err = context.Cause(p.aborted)
+		for _, sub := range *p.audience.Load() {
+			sub.Abort()
+		}
+		<-ended
+	}
 	return err
 }
 

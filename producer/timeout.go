@@ -52,36 +52,33 @@ func (t *Tool) defaultTimeout() time.Duration {
 // one. t is the type of the question.
 func (p *Producer) checkTimeout(t aaep.Type, timeout time.Duration) error {
 	if timeout > longestTimeout {
-		return &aaep.InvalidError{Message: string(t), Violations: []aaep.Violation{{
-			Requirement: "EVT-070", Pointer: "/timeout_seconds",
-			Problem: fmt.Sprintf("is %.0f: a question is open for at most a day, which is 86400", timeout.Seconds())}}}
+		return invalidMember(t, "EVT-070", "/timeout_seconds",
+			fmt.Sprintf("is %.0f: a question is open for at most a day, which is 86400", timeout.Seconds()))
 	}
 	if timeout < 0 {
-		return &aaep.InvalidError{Message: string(t), Violations: []aaep.Violation{{
-			Requirement: "EVT-070", Pointer: "/timeout_seconds",
-			Problem: fmt.Sprintf("would be %v: give the time that the user has, or zero for the usual", timeout)}}}
+		return invalidMember(t, "EVT-070", "/timeout_seconds",
+			fmt.Sprintf("would be %v: give the time that the user has, or zero for the usual", timeout))
 	}
 	if p.cfg.ShortTimeouts || questions.WholeSeconds(timeout) >= int64(reaction/time.Second) {
 		return nil
 	}
-	return &aaep.InvalidError{Message: string(t), Violations: []aaep.Violation{{
-		Requirement: "CONF-035", Pointer: "/timeout_seconds",
-		Problem: fmt.Sprintf("is %d: nobody who listens can answer in less than 20 seconds; "+
-			"give more time, or set Config.ShortTimeouts in a test", questions.WholeSeconds(timeout))}}}
+	return invalidMember(t, "CONF-035", "/timeout_seconds",
+		fmt.Sprintf("is %d: nobody who listens can answer in less than 20 seconds; "+
+			"give more time, or set Config.ShortTimeouts in a test", questions.WholeSeconds(timeout)))
 }
 
 // warnIfTooShort logs a warning for the author of the agent if a question cannot be heard at pace,
 // in words per minute, and answered in its time (D-81). It changes nothing and takes no lock but
 // that of the warnings.
-func (s *Session) warnIfTooShort(p aaep.Payload, pace int64) {
+func (s *Session) warnIfTooShort(question aaep.Payload, pace int64) {
 	var text string
 	var limit int64
-	switch p := p.(type) {
+	switch q := question.(type) {
 	case *aaep.AwaitingConfirmation:
-		text, limit = p.Action+" "+p.Consequence, p.TimeoutSeconds
+		text, limit = q.Action+" "+q.Consequence, q.TimeoutSeconds
 	case *aaep.AwaitingClarification:
-		text, limit = p.Question+" "+p.Context, p.TimeoutSeconds
-		for _, c := range p.Choices {
+		text, limit = q.Question+" "+q.Context, q.TimeoutSeconds
+		for _, c := range q.Choices {
 			text += " " + c.Label
 		}
 	}

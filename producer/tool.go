@@ -116,13 +116,13 @@ func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (s
 		ctx, stop = context.WithTimeout(ctx, t.RunTimeout)
 		defer stop()
 	}
-	finished := false
+	returned := false
 	defer func() {
-		if finished {
+		if returned {
 			return
 		}
 		crash := recover()
-		if crash == nil {
+		if crash == nil { // runtime.Goexit, as t.FailNow calls it
 			done(fmt.Errorf("the tool's function ended its goroutine; %w", errBrokeOff))
 			return
 		}
@@ -131,7 +131,7 @@ func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (s
 	}()
 	result, err := run(ctx)
 	err = shield.CheckError(err)
-	finished = true
+	returned = true
 	done(err)
 	return result, err
 }
@@ -162,22 +162,8 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	}
 	var got confirmation // zero where the tool need not ask
 	if t.mustAsk() {
-		// Only the ledger decides about a tool that must ask.
-		for range maxModified {
-			if got, err = s.askConfirmation(ctx, t, call); err != nil || got.changes == nil {
-				break
-			}
-			call.ToolCallID = newID("call_") // the old one was rejected, for good
-			if t, err = applyChanges(s.p.shield, t, got.changes); err == nil {
-				call.data = s.p.checkData(t.Action)
-				err = s.checkTool(t, call)
-			}
-			if err != nil {
-				return aaep.Reject, done, fmt.Errorf("producer: the change was not taken over: %w", err)
-			}
-		}
-		if err != nil || got.changes != nil {
-			return aaep.Reject, done, cmp.Or(err, ErrRejected)
+		if t, call, got, err = s.askUntilUnchanged(ctx, t, call); err != nil {
+			return aaep.Reject, done, err
 		}
 	}
 	began, err := s.invokeTool(ctx, t, call, got)
@@ -188,6 +174,27 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	return aaep.Accept, func(err error) {
 		once.Do(func() { s.finishCall(call, began, shield.CheckError(err), true) })
 	}, nil
+}
+
+// askUntilUnchanged asks the user about a call of the tool, and asks anew about what the user made
+// of it, maxModified times in all. It returns the tool and the call that were accepted, or an
+// error, and then the action must not be done. Confirm calls it, holding no lock.
+func (s *Session) askUntilUnchanged(ctx context.Context, t Tool, call toolCall) (
+	_ Tool, _ toolCall, got confirmation, err error) {
+	for range maxModified {
+		if got, err = s.askConfirmation(ctx, t, call); err != nil || got.changes == nil {
+			return t, call, got, err
+		}
+		call.ToolCallID = newID("call_") // the old one was rejected, for good
+		if t, err = applyChanges(s.p.shield, t, got.changes); err == nil {
+			call.data = s.p.checkData(t.Action)
+			err = s.checkTool(t, call)
+		}
+		if err != nil {
+			return t, call, got, fmt.Errorf("producer: the change was not taken over: %w", err)
+		}
+	}
+	return t, call, got, ErrRejected
 }
 
 // toolCall is one call of a tool that is open.
@@ -316,14 +323,14 @@ func (s *Session) emitCall(t Tool, call toolCall) (pos uint64, err error) {
 // after the end of the session, when nothing is emitted any more. The function that Confirm or
 // Invoked returned calls it, or invokeTool. It takes s.mu, and waits for the audit log without it.
 func (s *Session) finishCall(call toolCall, began time.Time, err error, recorded bool) {
-	p := aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: milliseconds(time.Since(began))}
+	result := aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: milliseconds(time.Since(began))}
 	words, why := phrase.ToolFinished, phrase.ID("")
 	switch {
 	case err == nil:
 	case errors.Is(err, context.DeadlineExceeded):
-		p.Status, words, why = aaep.ToolTimeout, phrase.ToolTookTooLong, phrase.TookTooLong
+		result.Status, words, why = aaep.ToolTimeout, phrase.ToolTookTooLong, phrase.TookTooLong
 	default: // an error's own words may hold secrets
-		p.Status, words, why = aaep.ToolError, phrase.ToolFailed, phrase.Failed
+		result.Status, words, why = aaep.ToolError, phrase.ToolFailed, phrase.Failed
 		if errors.Is(err, errBrokeOff) { // "failed" would invite the user to have it done again
 			words = phrase.ToolEndUnknown
 		}
@@ -333,7 +340,7 @@ func (s *Session) finishCall(call toolCall, began time.Time, err error, recorded
 		// The record is written last, after the lock: if the session ends while it is written, the
 		// end of the call has been emitted.
 		defer s.p.broker.Log.Record(audit.Record{Kind: audit.Completed, SessionID: s.id,
-			Tool: call.Tool, ToolCallID: call.ToolCallID, Status: p.Status, DurationMS: p.DurationMS})
+			Tool: call.Tool, ToolCallID: call.ToolCallID, Status: result.Status, DurationMS: result.DurationMS})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -346,7 +353,7 @@ func (s *Session) finishCall(call toolCall, began time.Time, err error, recorded
 	case !*call.begun || isRefusal(err):
 		words = phrase.ActionWithdrawn
 	}
-	s.completeTool(call, p, words, why)
+	s.completeTool(call, result, words, why)
 	if s.ctx.Err() == nil { // otherwise the session's last event follows
 		s.resumeState(speech{})
 	}
@@ -358,20 +365,20 @@ func isRefusal(err error) bool {
 	return errors.Is(err, ErrRejected) || errors.Is(err, ErrTimedOut) || errors.Is(err, ErrUnreachable)
 }
 
-// completeTool emits tool.completed and takes the call off the open ones, with s.mu held. p has the
-// result, summary is the phrase that users hear, and why the phrase for the error message, or ""
-// for none. An event that is refused is logged.
-func (s *Session) completeTool(call toolCall, p aaep.ToolCompleted, summary, why phrase.ID) {
+// completeTool emits tool.completed and takes the call off the open ones, with s.mu held. result
+// says how it ended, summary is the phrase that users hear, and why the phrase for the error
+// message, or "" for none. An event that is refused is logged.
+func (s *Session) completeTool(call toolCall, result aaep.ToolCompleted, summary, why phrase.ID) {
 	s.calls = slices.DeleteFunc(s.calls, func(c toolCall) bool { return c == call })
-	p.Tool, p.ToolCallID = call.Tool, call.ToolCallID
+	result.Tool, result.ToolCallID = call.Tool, call.ToolCallID
 	words := s.p.speechOrPhrase(aaep.Text{}, summary, call.title)
-	p.ErrorMessage, _ = phrase.In(words.wordings[0].lang, why, "")
+	result.ErrorMessage, _ = phrase.In(words.wordings[0].lang, why, "")
 	words.setPayloads(func(tag string) (aaep.Payload, bool) {
-		p := p
-		p.ErrorMessage, _ = phrase.In(tag, why, "")
-		return &p, true
+		translated := result
+		translated.ErrorMessage, _ = phrase.In(tag, why, "")
+		return &translated, true
 	})
-	if _, err := s.emitEvent(words, &p); err != nil {
+	if _, err := s.emitEvent(words, &result); err != nil {
 		s.p.cfg.Logger.Error("tool.completed was refused", "session_id", s.id, "error", err)
 	}
 }
@@ -411,9 +418,8 @@ func (s *Session) Invoked(t Tool) (done func(error), err error) {
 		return done, ErrNoSession
 	}
 	if t.mustAsk() {
-		return done, &aaep.InvalidError{Message: string(aaep.TypeToolInvoked), Violations: []aaep.Violation{{
-			Requirement: "EVT-042", Pointer: "/tool",
-			Problem: "must ask before it runs; use Session.Tool or Session.Confirm"}}}
+		return done, invalidMember(aaep.TypeToolInvoked, "EVT-042", "/tool",
+			"must ask before it runs; use Session.Tool or Session.Confirm")
 	}
 	t.Risk = cmp.Or(t.Risk, aaep.RiskLow)
 	call := t.newCall(s.p)
