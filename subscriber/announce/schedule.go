@@ -128,7 +128,11 @@ func (a *Announcer) endCut(now time.Time, s *part) {
 	}
 	a.removeItem(s.item)
 	a.endItem(s.item, now, Cut)
-	if q := a.questions.findByEvent(s.event); q != nil && s.kind == Question && q.heardAt.IsZero() {
+	about := s.item
+	if s.noVoice != nil { // all that could be said of it
+		about = s.noVoice
+	}
+	if q := a.questions.findByEvent(about.event); q != nil && about.kind == Question && q.heardAt.IsZero() {
 		q.silencedAt, q.silenced = now, q.silenced+1
 	}
 }

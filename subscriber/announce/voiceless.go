@@ -2,6 +2,7 @@ package announce
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -32,22 +33,31 @@ func (a *Announcer) SetLanguage(languages ...string) {
 }
 
 // noticeVoiceless queues a notice, ahead of a sentence in a language without a voice, that there is
-// none: once for each language, and before each question, problem and outcome. Of a question the
-// notice also says, in this program's language, what can be said without its words. It reports
-// whether it queued one.
+// none: once for each language, and before each question, problem and outcome, and what names a
+// question or warns of its time. Of a question the notice also says, in this program's language,
+// what can be said without its words. It reports whether it queued one.
 func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
 	language := it.sentences[it.next].Language
-	matters := it.kind == Question || it.kind == Problem || it.outcome
+	matters := it.kind == Question || it.kind == Problem || it.outcome || it.names != nil
 	if a.hasVoice(language) || a.toldNoVoice[language] && (it.voiceless || !matters) {
 		return false
 	}
 	it.voiceless = true
 	setEntry(&a.toldNoVoice, language, true)
 	w := noVoiceWords(a.language, language, a.p.Otherwise)
+	question := it.event
+	if it.names != nil {
+		question = it.names.event
+	}
+	q := a.questions.findByEvent(question)
+	if a.hasVoice(phraseIn(language, phrase.QuestionIs, "")[0].Language) {
+		q = nil // what this package says of it is heard
+	}
 	switch {
-	case it.kind == Question && !a.hasVoice(phraseIn(language, phrase.QuestionIs, "")[0].Language):
-		// Else what this package says of it is heard.
-		w = phraseIn(a.language, phrase.OneQuestionOpen, "").And(" ", w).And("\n", a.bareQuestionWords(now, it.event))
+	case q != nil && it.warns:
+		w = phraseIn(a.language, phrase.LittleTimeLeft, phrase.Time(a.language, q.timeLeft(now))).And(" ", w)
+	case q != nil:
+		w = phraseIn(a.language, phrase.OneQuestionOpen, "").And(" ", w).And("\n", a.bareQuestionWords(now, q))
 	case it.event != nil && it.event.Type() == aaep.TypeSessionErrored:
 		w = phraseIn(a.language, phrase.Error, "").And(" ", w)
 	}
@@ -62,16 +72,15 @@ func (a *Announcer) noticeVoiceless(now time.Time, it *item) bool {
 }
 
 // bareQuestionWords returns what can be said of an open question without the agent's words, in this
-// program's language: how bad it can be, how much time is left, what silence means and how to
-// answer.
-func (a *Announcer) bareQuestionWords(now time.Time, question *aaep.Event) (w Words) {
-	q := a.questions.findByEvent(question)
-	if q == nil {
-		return nil
-	}
-	p, decides := question.Payload.(*aaep.AwaitingConfirmation)
+// program's language: how bad it can be, how many choices there are, how much time is left, what
+// silence means and how to answer.
+func (a *Announcer) bareQuestionWords(now time.Time, q *openQuestion) (w Words) {
+	p, decides := q.event.Payload.(*aaep.AwaitingConfirmation)
 	if decides {
 		w = stakesWords(a.language, p)
+	}
+	if p, asks := q.event.Payload.(*aaep.AwaitingClarification); asks && len(p.Choices) > 0 {
+		w = phraseIn(a.language, phrase.ChoicesAre, strconv.Itoa(len(p.Choices)))
 	}
 	w = w.And("\n", timeToAnswer(a.language, q.timeLeft(now)))
 	if decides {

@@ -126,3 +126,70 @@ func TestUnvoicedQuestionIsRejected(t *testing.T) {
 		t.Error("a no does not count:", r.a.Refused(), r.heard)
 	}
 }
+
+// Of a choice that has no voice it is said how many there are, what it is about counts once it was
+// spelled, and that its time is almost over is said in a language that can be spoken.
+func TestChoiceWithoutVoice(t *testing.T) {
+	r := withoutYoruba(t)
+	r.a.p.Answering = func(*aaep.Event) Words { return In("en", "Type a number up to 2.") }
+	p := &aaep.AwaitingClarification{Question: "Àwọ̀ wo?", TimeoutSeconds: 180, ReplyToken: "rpl_1",
+		AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice},
+		Choices:               []aaep.Choice{{Value: "r", Label: "Pupa"}, {Value: "b", Label: "Búlúù"}}}
+	ev := &aaep.Event{EventID: "evt_yo", SessionID: "sess_1", Timestamp: r.now, Payload: p, LocalizationHints: in("yo")}
+	r.a.Add(r.now, "Planner", ev, Text(ev, aaep.VerbosityNormal))
+	r.passTime(25 * time.Second)
+	want := "One question is open: There is no voice for the language Yoruba.|It is printed.|Choices: 2.|You have 3 minutes to answer.|Type a number up to 2.|"
+	if got := r.heardSince(""); !strings.HasPrefix(got, want) {
+		t.Errorf("heard\n%s\nwant\n%s", got, want)
+	}
+	if r.typeAnswer("2", nil) {
+		t.Error("a choice counts unheard")
+	}
+	r.passTime(3 * time.Minute)
+	want = "The time to answer is almost over.|Time left: about 25 seconds.|There is no voice for the language Yoruba.|It is printed.|"
+	if got := r.heardSince(""); !strings.Contains(got, want) {
+		t.Errorf("heard\n%s\nwant\n%s", got, want)
+	}
+
+	r = withoutYoruba(t)
+	r.a.Add(r.now, "Planner", ev, Text(ev, aaep.VerbosityNormal))
+	r.passTime(25 * time.Second)
+	r.a.Spell(r.now)
+	r.passTime(2 * time.Minute)
+	if got := r.heardSince(""); !strings.Contains(got, "|1, :; P, u, p, a.|2, :; B, u acute, l, u acute, u grave.|") {
+		t.Errorf("spelled is %s", got)
+	}
+	if !r.typeAnswer("2", nil) {
+		t.Error("a choice that was spelled to its end does not count:", r.a.Refused())
+	}
+}
+
+// What names a question again that has no voice says of it what it said at first.
+func TestNamedWithoutVoice(t *testing.T) {
+	r := withoutYoruba(t)
+	r.asksInYoruba()
+	r.passTime(25 * time.Second)
+	r.heard = nil
+	r.addEventOf("Coder", "sess_2", &aaep.OutputStreaming{Chunk: "It compiles. ", OutputID: "out_2", CoalesceHint: aaep.BoundarySentence}, "")
+	r.passTime(40 * time.Second)
+	want := "Coder: It compiles.|One question is open: There is no voice for the language Yoruba.|It is printed.|Cannot be undone.|Medium risk.|"
+	if got := r.heardSince(""); !strings.HasPrefix(got, want) {
+		t.Errorf("heard\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What is said of a question without a voice comes again when the person silenced it, like one that
+// has a voice.
+func TestSilencedWithoutVoice(t *testing.T) {
+	r := withoutYoruba(t)
+	r.asksInYoruba()
+	r.passTime(time.Second)
+	r.pressSilence()
+	r.passTime(15 * time.Second)
+	r.heard = nil
+	r.passTime(20 * time.Second)
+	want := "One question is open: There is no voice for the language Yoruba.|It is printed.|Cannot be undone.|Medium risk.|You have about 1 minute 10 seconds to answer.|"
+	if got := r.heardSince(""); !strings.HasPrefix(got, want) {
+		t.Errorf("heard\n%s\nwant\n%s", got, want)
+	}
+}

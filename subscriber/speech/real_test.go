@@ -158,53 +158,6 @@ func TestReal(t *testing.T) {
 		}
 	})
 
-	// A question in a language that there is no voice for: that is said, with the risk, the time
-	// and the keys, and nothing of it in a wrong voice; it can be accepted only when it was spelled
-	// to its end.
-	t.Run("a question without a voice", func(t *testing.T) {
-		o := r.dialOutput(t, speech.Options{WordsPerMinute: 396})
-		p := present.New(announce.Preferences{WordsPerMinute: 396, Speaks: o.Speaks,
-			Answering: func(*aaep.Event) announce.Words { return announce.In("en", "Press y or n.") }})
-		before := len(r.Messages())
-		question := &aaep.Event{EventID: "evt_1", SessionID: "sess_1", Timestamp: time.Now(),
-			LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "yo"},
-			Payload: &aaep.AwaitingConfirmation{Action: "San án.", Consequence: "Ó lọ.", TimeoutSeconds: 600,
-				RiskLevel: aaep.RiskHigh, Irreversible: new(true),
-				DefaultDecision: aaep.Reject, ReplyToken: "rpl_1"}}
-		p.Add("", question)
-		ctx, cancel := context.WithCancel(t.Context())
-		presented := make(chan error, 1)
-		go func() { presented <- p.Run(ctx, o) }()
-		r.awaitLast(t, "Press y or n.")
-		put := func() (question *aaep.Event) {
-			p.Plan(func(a *announce.Announcer, now time.Time) { _, question = a.Question(now, aaep.Accept) })
-			return question
-		}
-		if put() != nil {
-			t.Error("it can be accepted unheard")
-		}
-		p.Spell()
-		for put() != question && t.Context().Err() == nil {
-			time.Sleep(100 * time.Millisecond) // it is heard at the pace of a voice
-		}
-		cancel()
-		<-presented
-		var heard []string
-		for _, m := range r.Messages()[before:] {
-			heard = append(heard, m.Text)
-		}
-		got := strings.Join(heard, "|")
-		for _, want := range []string{"There is no voice for the language Yoruba.", "Cannot be undone.", "High risk.",
-			"Press y or n.", "S, a, n; a acute, n, .."} {
-			if !strings.Contains(got, want) {
-				t.Errorf("%q was not heard in %s", want, got)
-			}
-		}
-		if strings.Contains(got, "San án") {
-			t.Errorf("Yoruba was spoken in another voice: %s", got)
-		}
-	})
-
 	// Closing in the middle leaves silence, or the next client would wait for the rest.
 	t.Run("closed in the middle", func(t *testing.T) {
 		o, next := r.dialOutput(t, speech.Options{}), r.dialOutput(t, speech.Options{})

@@ -37,63 +37,157 @@ func TestRealScenes(t *testing.T) {
 		}
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			r := &real{speechd.Start(t)}
-			r.sayToEnd(t, speech.Options{}, "Hello.") // the first sound of all comes a second late
-			o := &silencedOnce{Output: r.dialOutput(t, speech.Options{WordsPerMinute: 400}), text: tc.action,
-				press: func(until <-chan struct{}) { r.pressSilence(t, until) }, presented: make(chan error, 1)}
-			p := present.New(announce.Preferences{WordsPerMinute: 400, Speaks: o.Speaks})
-			p.SetLanguage(tc.language, "en")
-			before := len(r.Messages())
-			all := func() []speechd.Message { return r.Messages()[before:] }
-			defer func() {
-				for _, m := range all() {
-					t.Logf("heard %t: %s", m.Heard(), m.Words())
-				}
-			}()
-			n := 0
-			add := func(payload aaep.Payload, text string) *aaep.Event {
-				n++
-				ev := &aaep.Event{EventID: "evt_" + string(rune('a'+n)), SessionID: "sess_1", Timestamp: time.Now(), Summary: aaep.Say(text), Payload: payload,
-					LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: tc.language}}
-				p.Add("", ev)
-				return ev
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			presented := make(chan error, 1)
-			go func() { presented <- p.Run(ctx, o) }()
-			defer func() { cancel(); <-presented }()
-
-			add(&aaep.OutputStreaming{Chunk: tc.answer, OutputID: "out_1", CoalesceHint: aaep.BoundarySentence, Complete: true}, "")
-			r.awaitContaining(t, before, tc.answer, false)
-			question := add(&aaep.AwaitingConfirmation{Action: tc.action, Consequence: tc.consequence, TimeoutSeconds: 600, RiskLevel: aaep.RiskHigh,
+			s := startVoiceScene(t, tc.language, tc.action, nil)
+			s.add(&aaep.OutputStreaming{Chunk: tc.answer, OutputID: "out_1", CoalesceHint: aaep.BoundarySentence, Complete: true}, "")
+			s.awaitContaining(t, s.before, tc.answer, false)
+			question := s.add(&aaep.AwaitingConfirmation{Action: tc.action, Consequence: tc.consequence, TimeoutSeconds: 600, RiskLevel: aaep.RiskHigh,
 				Irreversible: new(true), DefaultDecision: aaep.Reject, ReplyToken: "rpl_1"}, "")
-			accepts := func() (question *aaep.Event) {
-				p.Plan(func(a *announce.Announcer, now time.Time) { _, question = a.Question(now, aaep.Accept) })
-				return question
-			}
-			r.awaitContaining(t, before, tc.action, false)
-			if err := <-o.presented; err != announce.ErrCut {
-				t.Fatalf("the question was presented with %v, and was to be silenced", err)
-			}
-			if accepts() != nil {
+			s.awaitContaining(t, s.before, tc.action, false)
+			s.awaitSilenced(t)
+			if s.accepted() != nil {
 				t.Error("it can be accepted, and was silenced")
 			}
-			for end := time.Now().Add(patience); accepts() != question; time.Sleep(100 * time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatal("it can never be accepted")
-				}
-			}
-			p.Plan(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
-			add(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, tc.outcome)
-			r.awaitContaining(t, before, tc.outcome, true)
-			add(&aaep.SessionErrored{}, tc.failure)
-			scene := speechd.ReadScene(t, "testdata/scenes/in-"+tc.name+".txt")
-			for end := time.Now().Add(time.Minute); scene.Missing(all()) != "" && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-			}
-			for _, fault := range scene.Faults(all()) {
-				t.Error(fault)
-			}
+			s.awaitAccepted(t, question)
+			s.p.Plan(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
+			s.add(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, tc.outcome)
+			s.awaitContaining(t, s.before, tc.outcome, true)
+			s.add(&aaep.SessionErrored{}, tc.failure)
+			s.judge(t, "in-"+tc.name)
 		})
+	}
+}
+
+// TestRealSceneWithoutVoice: the agent asks in Yoruba, which eSpeak NG does not speak, and fails.
+// The person silences what is said of the question, which comes again; they have it spelled, and
+// accept it. Then it asks which of two, which is spelled, too.
+func TestRealSceneWithoutVoice(t *testing.T) {
+	realtest.Need(t, speechd.Programs...)
+	t.Parallel()
+	s := startVoiceScene(t, "yo", "Cannot be undone.", func(question *aaep.Event) announce.Words {
+		if question.Type() == aaep.TypeAwaitingConfirmation {
+			return announce.In("en", "Press y or n.")
+		}
+		return announce.In("en", "Type a number up to 2.")
+	})
+	question := s.add(&aaep.AwaitingConfirmation{Action: "San án.", Consequence: "Ó lọ.", TimeoutSeconds: 600, RiskLevel: aaep.RiskHigh,
+		Irreversible: new(true), DefaultDecision: aaep.Reject, ReplyToken: "rpl_1"}, "")
+	s.awaitSilenced(t)
+	s.awaitHeard(t, "No answer: it will not be done.")
+	if s.accepted() != nil {
+		t.Error("it can be accepted unheard")
+	}
+	s.p.Spell()
+	s.awaitAccepted(t, question)
+	s.p.Plan(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
+	s.add(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "A ti san án.")
+	s.add(&aaep.AwaitingClarification{Question: "Àwọ̀ wo?", TimeoutSeconds: 600, ReplyToken: "rpl_2",
+		AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice},
+		Choices:               []aaep.Choice{{Value: "r", Label: "Pupa"}, {Value: "b", Label: "Búlúù"}}}, "")
+	s.awaitHeard(t, "Type a number up to 2.")
+	second := func() (reply *announce.Reply) {
+		s.p.Plan(func(a *announce.Announcer, now time.Time) { reply = a.Answer(now, now, "2") })
+		return reply
+	}
+	if second() != nil {
+		t.Error("a choice counts unheard")
+	}
+	s.p.Spell()
+	s.awaitHeard(t, "B, u acute, l, u acute, u grave.")
+	s.awaitContaining(t, len(s.Messages())-1, "Type a number up to 2.", true)
+	for end := time.Now().Add(patience); second() == nil; time.Sleep(3 * time.Second) { // what is tried too early is told to be that
+		if time.Now().After(end) {
+			t.Fatal("the choice never counts")
+		}
+	}
+	s.add(&aaep.SessionErrored{}, "Ó kùnà.")
+	s.judge(t, "in-Yoruba")
+}
+
+// A voiceScene is one agent, whose events are added, and a person who hears it through a speech
+// server of the scene's own.
+type voiceScene struct {
+	*real
+	p        *present.Presenter
+	o        *silencedOnce
+	language string
+	before   int // messages before the scene
+	events   int
+}
+
+// startVoiceScene starts one for an agent that speaks a language. The person silences all speech
+// when a text is said for the first time.
+func startVoiceScene(t *testing.T, language, silenced string, answering func(*aaep.Event) announce.Words) *voiceScene {
+	t.Helper()
+	s := &voiceScene{real: &real{speechd.Start(t)}, language: language}
+	s.sayToEnd(t, speech.Options{}, "Hello.") // the first sound of all comes a second late
+	s.o = &silencedOnce{Output: s.dialOutput(t, speech.Options{WordsPerMinute: 400}), text: silenced,
+		press: func(until <-chan struct{}) { s.pressSilence(t, until) }, presented: make(chan error, 1)}
+	s.p = present.New(announce.Preferences{WordsPerMinute: 400, Speaks: s.o.Speaks, Answering: answering})
+	s.p.SetLanguage(language, "en")
+	s.before = len(s.Messages())
+	ctx, cancel := context.WithCancel(t.Context())
+	presented := make(chan error, 1)
+	go func() { presented <- s.p.Run(ctx, s.o) }()
+	t.Cleanup(func() {
+		cancel()
+		<-presented
+		for _, m := range s.all() {
+			t.Logf("heard %t: %s", m.Heard(), m.Words())
+		}
+	})
+	return s
+}
+
+// all returns what was asked to be said in the scene.
+func (s *voiceScene) all() []speechd.Message { return s.Messages()[s.before:] }
+
+// add adds an event of the agent's, with a text for the person, or "".
+func (s *voiceScene) add(payload aaep.Payload, text string) *aaep.Event {
+	s.events++
+	ev := &aaep.Event{EventID: "evt_" + string(rune('a'+s.events)), SessionID: "sess_1", Timestamp: time.Now(), Summary: aaep.Say(text), Payload: payload,
+		LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: s.language}}
+	s.p.Add("", ev)
+	return ev
+}
+
+// accepted returns the question that a yes would count for now, or nil.
+func (s *voiceScene) accepted() (question *aaep.Event) {
+	s.p.Plan(func(a *announce.Announcer, now time.Time) { _, question = a.Question(now, aaep.Accept) })
+	return question
+}
+
+// awaitSilenced waits until the person has silenced the text that they silence.
+func (s *voiceScene) awaitSilenced(t *testing.T) {
+	t.Helper()
+	if err := <-s.o.presented; err != announce.ErrCut {
+		t.Fatalf("it was presented with %v, and was to be silenced", err)
+	}
+}
+
+// awaitAccepted waits until a yes to a question would count.
+func (s *voiceScene) awaitAccepted(t *testing.T, question *aaep.Event) {
+	t.Helper()
+	for end := time.Now().Add(patience); s.accepted() != question; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it can never be accepted")
+		}
+	}
+}
+
+// awaitHeard waits until a text was heard to its end in the scene.
+func (s *voiceScene) awaitHeard(t *testing.T, text string) {
+	t.Helper()
+	s.awaitContaining(t, s.before, text, true)
+}
+
+// judge judges the scene by a file of testdata/scenes, once all of it was heard, or after a minute.
+func (s *voiceScene) judge(t *testing.T, name string) {
+	t.Helper()
+	scene := speechd.ReadScene(t, "testdata/scenes/"+name+".txt")
+	for end := time.Now().Add(time.Minute); scene.Missing(s.all()) != "" && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	}
+	for _, fault := range scene.Faults(s.all()) {
+		t.Error(fault)
 	}
 }
 
