@@ -169,6 +169,7 @@ func TestLanguageOnRecord(t *testing.T) {
 			s := st.session("Paying.")
 			stream.events()
 			stream.breaks()
+			synctest.Wait() // otherwise the question may have left on that stream, and is sent again as it was
 			go s.Tool(context.Background(), transfer, ok)
 			synctest.Wait()
 			*takes = recordTime
