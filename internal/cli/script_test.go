@@ -292,7 +292,7 @@ func insist(ts *testscript.TestScript, neg bool, args []string) {
 		tooSoon = regexp.MustCompile(`(?m)^aaep: (?:\S+: )?(That came before|You may not have heard|That is no answer).*$`)
 	}
 	text := func() string { return ts.ReadFile(args[0] + ".err") }
-	for tries := 0; ; tries++ {
+	for tries, late := 0, time.Now().Add(2*clitest.Patience); ; tries++ {
 		// A person lets what they are told come to its end: each answer interrupts it.
 		time.Sleep(time.Duration(max(tries-1, 0)*max(tries-1, 0)) * time.Second)
 		before := len(tooSoon.FindAllString(text(), -1))
@@ -301,13 +301,18 @@ func insist(ts *testscript.TestScript, neg bool, args []string) {
 			line = yes(ts, args[0])
 		}
 		typeLine(ts, false, []string{args[0], line})
-		again := false
-		until(ts, func() string { return fmt.Sprintf("%s in\n%s", re, text()) }, func() bool {
-			again = len(tooSoon.FindAllString(text(), -1)) > before
-			return again || re.MatchString(text())
-		})
-		if !again {
-			return
+		// A reason that waits to be told is not queued twice: where nothing comes, a person
+		// tries again.
+		for again := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			switch now := time.Now(); {
+			case re.MatchString(text()):
+				return
+			case now.After(late):
+				ts.Fatalf("typed %d times, and nothing matches %s in\n%s", tries+1, re, text())
+			}
+			if len(tooSoon.FindAllString(text(), -1)) > before || time.Now().After(again) {
+				break
+			}
 		}
 	}
 }
