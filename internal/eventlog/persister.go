@@ -63,27 +63,9 @@ func Open(store log.Store, size int, agent string) (*Log, error) {
 		done:   make(chan struct{}),
 		failed: make(chan struct{})}
 	k.progress = sync.NewCond(&l.mu)
-	data, err := store.Meta()
-	switch {
-	case err != nil:
+	if err := k.loadMeta(end, agent); err != nil {
 		return nil, err
-	case data != nil:
-		err = json.Unmarshal(data, &k.meta)
-		if err != nil || len(k.meta.Key) != keySize || k.meta.Settled > end {
-			return nil, fmt.Errorf("log: what the log says of itself is not as it was written")
-		}
-	case end > 0:
-		return nil, errors.New("log: the key of the events' ids is missing")
-	default:
-		k.meta.Key = newKey()
 	}
-	if k.meta.Agent != "" && agent != "" && k.meta.Agent != agent {
-		return nil,
-			fmt.Errorf(
-				"log: it is the log of the agent %q, and this agent is %q: name another place for the log, or give "+
-					"the agent its old name", k.meta.Agent, agent)
-	}
-	k.meta.Agent = cmp.Or(agent, k.meta.Agent)
 	k.ended, k.meta.Ended = k.meta.Ended, false
 	k.meta.beginRun(start, end)
 	if err := k.setMeta(); err != nil {
@@ -97,6 +79,31 @@ func Open(store log.Store, size int, agent string) (*Log, error) {
 	}
 	go k.persistLoop(l)
 	return l, nil
+}
+
+// loadMeta reads into k.meta what the store keeps for its log, whose newest event is at end, or
+// begins it for a store that is empty. It refuses the log of another agent. Open calls it.
+func (k *persister) loadMeta(end uint64, agent string) error {
+	data, err := k.store.Meta()
+	switch {
+	case err != nil:
+		return err
+	case data != nil:
+		err = json.Unmarshal(data, &k.meta)
+		if err != nil || len(k.meta.Key) != keySize || k.meta.Settled > end {
+			return errors.New("log: what the log says of itself is not as it was written")
+		}
+	case end > 0:
+		return errors.New("log: the key of the events' ids is missing")
+	default:
+		k.meta.Key = newKey()
+	}
+	if k.meta.Agent != "" && agent != "" && k.meta.Agent != agent {
+		return fmt.Errorf("log: it is the log of the agent %q, and this agent is %q: name another place for the log, "+
+			"or give the agent its old name", k.meta.Agent, agent)
+	}
+	k.meta.Agent = cmp.Or(agent, k.meta.Agent)
+	return nil
 }
 
 // loadEvents reads the events after cursor up to end into memory. Open and Follow call it before

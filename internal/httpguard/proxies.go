@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -51,17 +52,12 @@ func Behind(trusted []netip.Prefix, h http.Handler) http.Handler {
 		return h
 	}
 	isTrusted := func(a netip.Addr) bool {
-		for _, p := range trusted {
-			if p.Contains(a.Unmap().WithZone("")) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(a.Unmap().WithZone("")) })
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if peer, ok := addressOf(r.RemoteAddr); ok && isTrusted(peer) {
-			client := origin(peer, xForwardedFor(r.Header), isTrusted)
-			other := origin(peer, forwarded(r.Header), isTrusted)
+			client := clientAddress(peer, readXForwardedFor(r.Header), isTrusted)
+			other := clientAddress(peer, readForwarded(r.Header), isTrusted)
 			switch {
 			case client == peer: // the first header names none
 				client = other
@@ -77,11 +73,11 @@ func Behind(trusted []netip.Prefix, h http.Handler) http.Handler {
 	})
 }
 
-// origin returns the address of the client that a request comes from. list is a header to which
-// each proxy appended the address that came to it, and peer the one that came to this server. From
-// the end of the list, addresses count as long as a trusted proxy has appended them. Where an entry
-// is no address, the proxy that appended it counts as the client.
-func origin(peer netip.Addr, list []string, isTrusted func(netip.Addr) bool) netip.Addr {
+// clientAddress returns the address of the client that a request comes from. list is a header to
+// which each proxy appended the address that came to it, and peer the one that came to this server.
+// From the end of the list, addresses count as long as a trusted proxy has appended them. Where an
+// entry is no address, the proxy that appended it counts as the client.
+func clientAddress(peer netip.Addr, list []string, isTrusted func(netip.Addr) bool) netip.Addr {
 	for i := len(list) - 1; i >= 0 && isTrusted(peer); i-- {
 		next, ok := addressOf(strings.TrimSpace(list[i]))
 		if !ok {
@@ -102,8 +98,8 @@ func addressOf(s string) (netip.Addr, bool) {
 	return a.Unmap(), err == nil
 }
 
-// xForwardedFor returns the addresses of the X-Forwarded-For headers, in their order, or nil.
-func xForwardedFor(h http.Header) []string {
+// readXForwardedFor returns the addresses of the X-Forwarded-For headers, in their order, or nil.
+func readXForwardedFor(h http.Header) []string {
 	values := h.Values("X-Forwarded-For")
 	if len(values) == 0 {
 		return nil
@@ -111,9 +107,9 @@ func xForwardedFor(h http.Header) []string {
 	return strings.Split(strings.Join(values, ","), ",")
 }
 
-// forwarded returns the values of "for" in the Forwarded headers (RFC 7239), one for each proxy in
-// their order; "" for a proxy that gives none.
-func forwarded(h http.Header) (list []string) {
+// readForwarded returns the values of "for" in the Forwarded headers (RFC 7239), one for each proxy
+// in their order; "" for a proxy that gives none.
+func readForwarded(h http.Header) (list []string) {
 	for _, element := range strings.Split(strings.Join(h.Values("Forwarded"), ","), ",") {
 		client := ""
 		for _, pair := range strings.Split(element, ";") {

@@ -177,39 +177,49 @@ func (s *Server) serveAgents(ctx context.Context, ln net.Listener, agents []*pro
 	if err != nil {
 		return err
 	}
-	srv := s.newHTTPServer(handler, conf)
-	defer srv.Close()
-	// The http.Server does not know the connections that a handler has taken from it, so closing it
-	// leaves those open: they end with this context.
-	hijacked, endHijacked := context.WithCancel(context.Background())
-	defer endHijacked()
-	srv.BaseContext = func(net.Listener) context.Context { return httpguard.AllowHijack(hijacked) }
-	serveErr := make(chan error, 1)
-	running.Go(func() {
-		if conf != nil {
-			serveErr <- srv.ServeTLS(ln, "", "")
-		} else {
-			serveErr <- srv.Serve(ln)
-		}
-	})
-
 	defer context.AfterFunc(ctx, func() {
 		for _, p := range agents {
 			go p.Shutdown(accepting)
 		}
 	})()
+	if err := serveUntilDone(s.newHTTPServer(handler, conf), ln, agents); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// serveUntilDone has srv serve on ln, with TLS where it has a configuration, until all agents have
+// been shut down, and closes it. The error is that of srv, which ended before. It returns when the
+// goroutine that accepts has ended.
+func serveUntilDone(srv *http.Server, ln net.Listener, agents []*producer.Producer) error {
+	// The http.Server does not know the connections that a handler has taken from it, so closing it
+	// leaves those open: they end with this context.
+	hijacked, endHijacked := context.WithCancel(context.Background())
+	srv.BaseContext = func(net.Listener) context.Context { return httpguard.AllowHijack(hijacked) }
+	ended := make(chan error, 1)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if srv.TLSConfig != nil {
+			ended <- srv.ServeTLS(ln, "", "")
+		} else {
+			ended <- srv.Serve(ln)
+		}
+	})
+	defer serving.Wait()
+	defer srv.Close()
+	defer endHijacked()
 	for _, p := range agents {
 		select {
-		case err := <-serveErr:
+		case err := <-ended:
 			return err
 		case <-p.Done():
 		}
 	}
 	// The last messages are out; the connections have a moment to end by themselves.
-	ending, cancel := context.WithTimeout(accepting, time.Second)
+	ending, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	srv.Shutdown(ending)
-	return ctx.Err()
+	return nil
 }
 
 // newHTTPServer returns the server of handler, with bounds on what a client may take of it. conf is

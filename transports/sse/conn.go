@@ -187,15 +187,15 @@ func (c *conn) Send(ctx context.Context, msg []byte) error {
 	case unnegotiated:
 		return c.sendUnnegotiated(ctx, m, msg)
 	}
-	if _, closing := m.(*aaep.SubscriptionClose); closing && ph == open {
+	_, closing := m.(*aaep.SubscriptionClose)
+	if closing = closing && ph == open; closing {
 		c.setPhase(leaving) // before the POST: the stream may end sooner than the answer comes
-		err := c.postReply(ctx, c.base.JoinPath("replies"), m, msg)
-		if err != nil {
-			c.setPhase(open)
-		}
-		return err
 	}
-	return c.postReply(ctx, c.base.JoinPath("replies"), m, msg)
+	err = c.postReply(ctx, c.base.JoinPath("replies"), m, msg)
+	if closing && err != nil {
+		c.setPhase(open)
+	}
+	return err
 }
 
 // postReply POSTs a message of an open subscription to the endpoint to (B.1.4). msg is m encoded; m

@@ -144,6 +144,16 @@ func (c *conn) startStream(in *inbound, run func() error) bool {
 	return true
 }
 
+// interruption returns the error of operation on the stream in, whose context has ended:
+// transports.ErrClosed if that is because the conn was closed, else an ErrInterrupted with the
+// cause.
+func (c *conn) interruption(in *inbound, operation string) error {
+	if c.ctx.Err() != nil {
+		return transports.ErrClosed
+	}
+	return interruptedError(operation, context.Cause(in.ctx))
+}
+
 // interruptedError returns the error that ended operation. It is ErrInterrupted, which says that
 // the stream may be opened again.
 func interruptedError(operation string, cause error) error {
@@ -169,19 +179,15 @@ func (c *conn) openStream(ctx context.Context, in *inbound) (io.ReadCloser, erro
 	resp, err := c.doWithCredentials(req)
 	timeout.Stop()
 	stop()
-	if in.ctx.Err() != nil {
+	switch {
+	case in.ctx.Err() != nil:
 		if err == nil {
 			resp.Body.Close()
 		}
-		if c.ctx.Err() != nil {
-			return nil, transports.ErrClosed
-		}
-		return nil, interruptedError("GET events", context.Cause(in.ctx))
-	}
-	if errors.Is(err, errRedirect) {
+		return nil, c.interruption(in, "GET events")
+	case errors.Is(err, errRedirect):
 		return nil, fmt.Errorf("sse: GET events: %w; use that address in Dialer.URL if it is right", errRedirect)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, interruptedError("GET events", err)
 	}
 	if resp.StatusCode == http.StatusOK {
@@ -249,11 +255,8 @@ func (c *conn) readEvents(in *inbound, body io.ReadCloser) error {
 		ev, err := p.nextEvent()
 		if err != nil {
 			in.lastID = p.lastID
-			switch {
-			case c.ctx.Err() != nil:
-				return transports.ErrClosed
-			case in.ctx.Err() != nil:
-				err = context.Cause(in.ctx)
+			if c.ctx.Err() != nil || in.ctx.Err() != nil {
+				return c.interruption(in, "event stream")
 			}
 			return interruptedError("event stream", err)
 		}
@@ -286,10 +289,7 @@ func (c *conn) handOver(in *inbound, ev numberedEvent) error {
 	select {
 	case in.events <- ev:
 	case <-in.ctx.Done():
-		if c.ctx.Err() != nil {
-			return transports.ErrClosed
-		}
-		return interruptedError("event stream", context.Cause(in.ctx))
+		return c.interruption(in, "event stream")
 	}
 	if closing {
 		in.ended = true

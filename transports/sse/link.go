@@ -187,43 +187,33 @@ func (l *link) Send(ctx context.Context, msg []byte) error {
 	case *aaep.SubscriptionRejected:
 		a.rejected = m
 	}
+	isAnswer := a.accepted != nil || a.rejected != nil
+	if isAnswer {
+		a.msg = slices.Clone(msg)
+	}
 	l.mu.Lock()
-	post := l.pending
+	post, endErr := l.pending, l.err
+	first := post != nil && post.first
+	onStream := true // for an answer whose POST is long gone the peer must still learn of it
+	if endErr == nil && isAnswer && post != nil {
+		onStream, err = l.settlePending(post, a)
+	}
+	l.mu.Unlock()
 	switch {
-	case l.err != nil:
-		defer l.mu.Unlock()
-		return l.endError()
-	case a.accepted == nil && a.rejected == nil:
-		first := post != nil && post.first
-		l.mu.Unlock()
-		if first {
-			return errors.Join(
-				errors.New("sse: the first message must be a subscription.accepted or subscription.rejected"), err)
-		}
+	case endErr == io.EOF:
+		return errGone
+	case endErr != nil:
+		return endErr
+	case first && !isAnswer:
+		return errors.Join(
+			errors.New("sse: the first message must be a subscription.accepted or subscription.rejected"), err)
+	case onStream:
 		_, closing := m.(*aaep.SubscriptionClose)
 		return l.pushMessage(ctx, msg, closing)
-	case post == nil:
-		l.mu.Unlock()
-		return l.pushMessage(ctx, msg, false) // its POST is long gone, and the peer must still learn of it
-	}
-	a.msg = slices.Clone(msg)
-	onStream, err := l.settlePending(post, a)
-	l.mu.Unlock()
-	if onStream {
-		return l.pushMessage(ctx, msg, false)
-	}
-	if err == nil && post.first && a.rejected != nil {
+	case err == nil && first && a.rejected != nil:
 		l.endLink(io.EOF)
 	}
 	return err
-}
-
-// endError returns the error of a Send after the link's end; the caller holds l.mu.
-func (l *link) endError() error {
-	if l.err == io.EOF {
-		return errGone
-	}
-	return l.err
 }
 
 // pushMessage puts a message on the event stream. Without an open stream it fails with

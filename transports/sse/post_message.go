@@ -53,17 +53,7 @@ func (c *conn) postMessage(ctx context.Context, to *url.URL, msg []byte) (postRe
 	req.Header.Set("Accept-Encoding", "identity")
 	resp, err := c.doWithCredentials(req)
 	if err != nil {
-		if c.ctx.Err() != nil {
-			return postResponse{}, transports.ErrClosed
-		}
-		if errors.Is(err, errCredentials) {
-			return postResponse{}, fmt.Errorf("sse: not delivered: %w", err)
-		}
-		var op *net.OpError
-		if errors.As(err, &op) && op.Op == "dial" {
-			return postResponse{}, fmt.Errorf("sse: not delivered: %w", op) // which names the address
-		}
-		return postResponse{}, fmt.Errorf("sse: it is unknown whether the message was delivered: %w", err)
+		return postResponse{}, c.deliveryError(err)
 	}
 	defer resp.Body.Close()
 	a := postResponse{status: resp.StatusCode, location: resp.Header.Get("Location"),
@@ -85,4 +75,20 @@ func (c *conn) postMessage(ctx context.Context, to *url.URL, msg []byte) (postRe
 		a.body = nil
 	}
 	return a, nil
+}
+
+// deliveryError returns the error of a POST that failed with err, whose text says whether the
+// message may have arrived; transports.ErrClosed once the conn is closed.
+func (c *conn) deliveryError(err error) error {
+	if c.ctx.Err() != nil {
+		return transports.ErrClosed
+	}
+	if errors.Is(err, errCredentials) {
+		return fmt.Errorf("sse: not delivered: %w", err)
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return fmt.Errorf("sse: not delivered: %w", op) // which names the address
+	}
+	return fmt.Errorf("sse: it is unknown whether the message was delivered: %w", err)
 }

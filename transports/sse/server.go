@@ -95,23 +95,19 @@ func (s *Server) Accept(ctx context.Context) (transports.Conn, error) {
 // long as the Server stays mounted. A second Close does nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
-	var waiting []*link
 	if !s.closed {
 		s.closed = true
 		close(s.done)
-		for len(s.queue) > 0 {
-			select {
-			case l := <-s.queue:
-				waiting = append(waiting, l)
-			default:
-			}
-		}
 	}
 	s.mu.Unlock()
-	for _, l := range waiting {
-		l.endLink(transports.ErrClosed)
+	for { // nothing is queued any more
+		select {
+		case l := <-s.queue:
+			l.endLink(transports.ErrClosed)
+		default:
+			return nil
+		}
 	}
-	return nil
 }
 
 // admitLink queues a new link for Accept and returns "". Otherwise it returns why it did not: the
@@ -175,7 +171,12 @@ func (s *Server) lookupLink(id, principal string) *link {
 	return nil
 }
 
-const subscriptionsPath = "/subscriptions" // below the prefix
+// The endpoints, below the prefix.
+const (
+	subscriptionsPath = "/subscriptions"
+	eventsPath        = "/events"
+	repliesPath       = "/replies"
+)
 
 // ServeHTTP serves the three endpoints of appendix B.1, or refuses the request: 404 for another
 // path, 405 for another method, and the authenticator's refusal. Every check that needs no state
@@ -185,19 +186,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	var methods []string
-	var serve func(http.ResponseWriter, *http.Request, string)
 	name, ok := strings.CutPrefix(r.URL.Path, s.o.Prefix)
-	switch {
-	case ok && name == subscriptionsPath:
-		methods, serve = []string{http.MethodPost}, s.serveSubscribe
-	case ok && name == "/events" && s.o.Authenticate != nil:
-		methods, serve = []string{http.MethodGet, http.MethodPost}, s.serveStream
-	case ok && name == "/events":
-		methods, serve = []string{http.MethodGet}, s.serveStream
-	case ok && name == "/replies":
-		methods, serve = []string{http.MethodPost}, s.serveReply
-	default:
+	methods, serve := s.findEndpoint(name)
+	if !ok || serve == nil {
 		s.writeError(w, http.StatusNotFound, "no such endpoint; there are "+httpguard.MountPath(r)+s.o.Prefix+
 			"/subscriptions, /events and /replies")
 		return
@@ -205,30 +196,53 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.allowsMethod(w, r, cors, methods...) {
 		return
 	}
-	if name == "/events" && !s.isUnambiguous(w, r) {
+	if name == eventsPath && !s.isUnambiguous(w, r) {
 		return
 	}
-	if name == "/events" && r.Method == http.MethodGet {
+	if name == eventsPath && r.Method == http.MethodGet {
 		if principal, holder := s.redeemTicket(r); holder != nil {
 			s.serveEvents(w, r, principal, holder)
 			return
 		}
 	}
 	principal, refused := s.authenticator.Identify(r)
-	switch {
-	case refused == nil:
-	case name == subscriptionsPath:
-		s.rejectRequest(w, credentials.Status(refused.Code), credentials.RejectionMessage(refused))
-		return
-	default:
-		if m := credentials.RejectionMessage(refused); m.RetryAfterSeconds != nil {
-			w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
-		}
-		s.setChallenge(w, refused.Code)
-		s.writeError(w, credentials.Status(refused.Code), refused.Message)
+	if refused != nil {
+		s.refuseCredentials(w, name, refused)
 		return
 	}
 	serve(w, r, principal)
+}
+
+// findEndpoint returns the methods of the endpoint with this name, which is its path below the
+// prefix, and what serves it to a principal; nil for a name that no endpoint has.
+func (s *Server) findEndpoint(name string) (methods []string, serve func(http.ResponseWriter, *http.Request, string)) {
+	switch name {
+	case subscriptionsPath:
+		return []string{http.MethodPost}, s.serveSubscribe
+	case eventsPath:
+		if s.o.Authenticate != nil { // a POST asks for a ticket
+			return []string{http.MethodGet, http.MethodPost}, s.serveStream
+		}
+		return []string{http.MethodGet}, s.serveStream
+	case repliesPath:
+		return []string{http.MethodPost}, s.serveReply
+	}
+	return nil, nil
+}
+
+// refuseCredentials answers a request to the endpoint with this name whose credentials were
+// refused: a subscription.request with a message of AAEP, any other with a bare error.
+func (s *Server) refuseCredentials(w http.ResponseWriter, name string, refused *aaep.Rejection) {
+	m, status := credentials.RejectionMessage(refused), credentials.Status(refused.Code)
+	if name == subscriptionsPath {
+		s.rejectRequest(w, status, m)
+		return
+	}
+	if m.RetryAfterSeconds != nil {
+		w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
+	}
+	s.setChallenge(w, refused.Code)
+	s.writeError(w, status, refused.Message)
 }
 
 // checkAccess makes the checks that need no state: the address that the request comes from, its

@@ -46,7 +46,7 @@ func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request, l *link) {
 
 // streamPath returns the path of a subscription's stream as the sender of r sees it.
 func (s *Server) streamPath(r *http.Request, id string) string {
-	u := url.URL{Path: httpguard.MountPath(r) + s.o.Prefix + "/events",
+	u := url.URL{Path: httpguard.MountPath(r) + s.o.Prefix + eventsPath,
 		RawQuery: url.Values{"subscription_id": {id}}.Encode()}
 	return u.String()
 }

@@ -70,19 +70,24 @@ func (f *frames) takeMessage(o rpcObject) ([]byte, *lineFault) {
 	if methodOf(typeOf(o.params), !f.producer) != o.method {
 		return fail(jsonrpc2.CodeInvalidParams, "the message does not belong to the method")
 	}
-	if o.method == methodEvent && o.id != nil {
-		f.violations.Report("STDIO-002", "an event has an id, as if it asked for an answer")
-	}
-	switch o.method {
-	case methodSubscribe, methodRenegotiate:
+	if o.method == methodSubscribe || o.method == methodRenegotiate {
 		return f.acceptRequest(o)
 	}
-	if o.method == methodReply && o.id != nil {
-		f.violations.Report("STDIO-006", "a reply has an id, as if it asked for an answer")
-	}
+	f.reportNeedlessID(o)
 	// A reply that has an id gets the same answer whatever became of it (D-68, D-36).
 	f.confirmRequest(o.id)
 	return o.params, nil
+}
+
+// reportNeedlessID reports an event or a reply that has an id, as if it asked for an answer.
+func (f *frames) reportNeedlessID(o rpcObject) {
+	switch {
+	case o.id == nil:
+	case o.method == methodEvent:
+		f.violations.Report("STDIO-002", "an event has an id, as if it asked for an answer")
+	case o.method == methodReply:
+		f.violations.Report("STDIO-006", "a reply has an id, as if it asked for an answer")
+	}
 }
 
 // requirementOf returns the id of the requirement that a subscriber breaks when it misuses a

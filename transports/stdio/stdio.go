@@ -62,31 +62,40 @@ func NewListener(in io.ReadCloser, out io.WriteCloser, logger *slog.Logger) *Lis
 // io.EOF once that link was closed at this end, as a producer does when its subscription is over:
 // no other peer can come.
 func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
-	l.mu.Lock()
-	if l.isClosed {
-		l.mu.Unlock()
-		return nil, transports.ErrClosed
+	link, isNew, err := l.openLink(ctx)
+	if err != nil {
+		return nil, err
 	}
-	c := l.accepted
-	if c == nil {
-		defer l.mu.Unlock()
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		c := newConn(&frames{producer: true, in: l.in, out: l.out, logger: l.logger,
-			violations: violation.ReporterOf(ctx)}, Principal)
-		l.accepted = &c
-		return c, nil
+	if isNew {
+		return *link, nil
 	}
-	l.mu.Unlock()
 	select {
 	case <-l.closed:
 		return nil, transports.ErrClosed
-	case <-c.Closed():
+	case <-link.Closed():
 		return nil, io.EOF
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// openLink returns the one link, and makes it at the first call, when isNew is true. The error is
+// transports.ErrClosed, or that of ctx, and nothing is made then.
+func (l *Listener) openLink(ctx context.Context) (link *conn, isNew bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isClosed {
+		return nil, false, transports.ErrClosed
+	}
+	if l.accepted != nil {
+		return l.accepted, false, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	l.accepted = new(newConn(&frames{producer: true, in: l.in, out: l.out, logger: l.logger,
+		violations: violation.ReporterOf(ctx)}, Principal))
+	return l.accepted, true, nil
 }
 
 // Close stops waiting for the link. The streams are closed too, unless Accept has returned the

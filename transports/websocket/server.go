@@ -98,16 +98,7 @@ func (s *Server) Close() error {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if status, cause := s.checkRequest(r); status != 0 {
-		if status == http.StatusUpgradeRequired {
-			w.Header().Set("Upgrade", "websocket")
-		}
-		if status == http.StatusForbidden {
-			refusals := httpguard.Refusals{Transport: "websocket", Log: s.o.Logger, Count: s.o.Refused}
-			refusals.Report(r, "", httpguard.Forbidden, cause)
-		} else {
-			s.o.Logger.Info("websocket: request refused", "peer", r.RemoteAddr, "status", status, "cause", cause)
-		}
-		http.Error(w, cause, status)
+		s.refuseRequest(w, r, status, cause)
 		return
 	}
 	principal, refused := s.authenticator.Identify(r)
@@ -163,6 +154,21 @@ func (s *Server) checkRequest(r *http.Request) (status int, cause string) {
 		return http.StatusBadRequest, "offer the subprotocol " + Subprotocol
 	}
 	return 0, ""
+}
+
+// refuseRequest answers a request that checkRequest refuses, with that status and cause, and logs
+// it; one for its Host or its Origin is counted too.
+func (s *Server) refuseRequest(w http.ResponseWriter, r *http.Request, status int, cause string) {
+	if status == http.StatusUpgradeRequired {
+		w.Header().Set("Upgrade", "websocket")
+	}
+	if status == http.StatusForbidden {
+		refusals := httpguard.Refusals{Transport: "websocket", Log: s.o.Logger, Count: s.o.Refused}
+		refusals.Report(r, "", httpguard.Forbidden, cause)
+	} else {
+		s.o.Logger.Info("websocket: request refused", "peer", r.RemoteAddr, "status", status, "cause", cause)
+	}
+	http.Error(w, cause, status)
 }
 
 // refuseFull refuses, with a status, a request for which there is no slot. refused is why the peer

@@ -75,28 +75,14 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 	if err == nil {
 		err = s.takeOver(ctx, previous)
 	}
-	if err != nil {
-		return nil, c.explainError("cannot open the log of "+agent, err)
+	if err == nil {
+		err = s.answerAsOwner(ownerSubject)
 	}
-	host := strings.TrimSuffix(c.opts.Node, fmt.Sprintf(":%d", os.Getpid()))
-	self := fmt.Sprintf("process %d on %s (%s, since %s)", os.Getpid(), host, filepath.Base(os.Args[0]),
-		time.Now().Format("2006-01-02 15:04"))
-	s.owner, err = c.nc.Subscribe(ownerSubject, func(m *nats.Msg) {
-		if string(m.Data) == s.run || len(m.Data) == 0 { // an older version names no run
-			m.Respond([]byte(self))
-		}
-	})
-	for tries := 0; err == nil && tries < 10; tries++ {
-		if s.meta, s.revision, err = s.streamReader.readMeta(ctx); err == nil {
-			err = s.SetMeta(s.meta) // after which the previous process cannot
-		}
-		if !errors.Is(err, ErrTakenOver) { // else the previous process was quicker
-			break
-		}
-		err = nil
+	if err == nil {
+		err = s.takeMeta(ctx)
 	}
 	if err != nil {
-		s.owner.Unsubscribe()
+		s.owner.Unsubscribe() // an error where there is none, which says nothing more
 		return nil, c.explainError("cannot open the log of "+agent, err)
 	}
 	if _, end := s.Bounds(); previous == nil && end == 0 {
@@ -104,6 +90,35 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 	}
 	s.sharedSubjects = newSharedSubjects(c, agent)
 	return s, nil
+}
+
+// answerAsOwner answers other processes that want to be this agent, on the subject that they ask
+// on, with which process it is. Open calls it; Close ends it.
+func (s *Store) answerAsOwner(subject string) (err error) {
+	host := strings.TrimSuffix(s.c.opts.Node, fmt.Sprintf(":%d", os.Getpid()))
+	self := fmt.Sprintf("process %d on %s (%s, since %s)", os.Getpid(), host, filepath.Base(os.Args[0]),
+		time.Now().Format("2006-01-02 15:04"))
+	s.owner, err = s.c.nc.Subscribe(subject, func(m *nats.Msg) {
+		if string(m.Data) == s.run || len(m.Data) == 0 { // an older version names no run
+			m.Respond([]byte(self))
+		}
+	})
+	return err
+}
+
+// takeMeta reads what the log keeps of itself, and writes it again, after which the previous
+// process can change it no more. Where that was quicker it tries again, ten times in all. Open
+// calls it.
+func (s *Store) takeMeta(ctx context.Context) (err error) {
+	for range 10 {
+		if s.meta, s.revision, err = s.streamReader.readMeta(ctx); err == nil {
+			err = s.SetMeta(s.meta)
+		}
+		if !errors.Is(err, ErrTakenOver) {
+			return err
+		}
+	}
+	return nil
 }
 
 // withTimeout returns a context that releases its timer by itself.

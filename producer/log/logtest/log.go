@@ -139,21 +139,7 @@ func (s suite) testKill(t *testing.T) {
 	dir := t.TempDir()
 	acked, total := map[uint64]string{}, uint64(0)
 	for round := range rounds {
-		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()[:len(t.Name())-len("/Kill")]+"$")
-		cmd.Env = append(os.Environ(), childVariable+"="+dir)
-		out, err := cmd.StdoutPipe()
-		requireNoError(t, err)
-		requireNoError(t, cmd.Start())
-		lines := bufio.NewScanner(out)
-		for range rand.IntN(400) {
-			lines.Scan()
-			noteAcked(t, acked, lines.Text())
-		}
-		requireNoError(t, cmd.Process.Kill())
-		for lines.Scan() {
-			noteAcked(t, acked, lines.Text())
-		}
-		cmd.Wait()
+		appendUntilKilled(t, dir, acked)
 		st := s.openStore(t, dir, unlimited)
 		l, err := eventlog.Open(st, 64, "")
 		requireNoError(t, err)
@@ -161,36 +147,66 @@ func (s suite) testKill(t *testing.T) {
 		if round%50 == 0 || round == rounds-1 {
 			from = 0
 		}
-		found, seen := 0, 0
-		for pos := range acked {
-			if pos > from {
-				seen++
-			}
+		checkAcked(t, l, from, acked)
+		if total = l.End(); t.Failed() {
+			t.Fatalf("in round %d", round)
 		}
-		for cursor := from; cursor < l.End(); {
-			events, _, err := l.Read(cursor, 256)
-			requireNoError(t, err)
-			for _, ev := range events {
-				cursor++
-				want := acked[cursor]
-				if got := fmt.Sprint(cursor, " ", ev.EventID, " ", ev.CorrelationID); want != "" && got != want {
-					t.Fatalf("round %d: there is %s; a listener saw %s", round, got, want)
-				} else if want != "" {
-					found++
-				}
-				if at, _, ok := l.Locate(ev.EventID); !ok || at.Pos != cursor {
-					t.Fatalf("round %d: %s is located at %v, %v", round, ev.EventID, at, ok)
-				}
-			}
-		}
-		if found != seen {
-			t.Fatalf("round %d: of %d that listeners saw %d are there", round, seen, found)
-		}
-		total = l.End()
 		requireNoError(t, l.Close())
 		requireNoError(t, st.Close())
 	}
 	t.Logf("%d of %d events were seen before a kill, and all of them are there", len(acked), total)
+}
+
+// appendUntilKilled has a child process append to the log in dir, and kills it after a random
+// number of events. It notes in acked what the child said of each, by its position.
+func appendUntilKilled(t *testing.T, dir string, acked map[uint64]string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()[:len(t.Name())-len("/Kill")]+"$")
+	cmd.Env = append(os.Environ(), childVariable+"="+dir)
+	out, err := cmd.StdoutPipe()
+	requireNoError(t, err)
+	requireNoError(t, cmd.Start())
+	lines := bufio.NewScanner(out)
+	for range rand.IntN(400) {
+		lines.Scan()
+		noteAcked(t, acked, lines.Text())
+	}
+	requireNoError(t, cmd.Process.Kill())
+	for lines.Scan() {
+		noteAcked(t, acked, lines.Text())
+	}
+	cmd.Wait()
+}
+
+// checkAcked checks that each event after the cursor from that acked has is in the log, at its
+// place and under its id, and that the log locates every event that it has.
+func checkAcked(t *testing.T, l *eventlog.Log, from uint64, acked map[uint64]string) {
+	t.Helper()
+	found, seen := 0, 0
+	for pos := range acked {
+		if pos > from {
+			seen++
+		}
+	}
+	for cursor := from; cursor < l.End(); {
+		events, _, err := l.Read(cursor, 256)
+		requireNoError(t, err)
+		for _, ev := range events {
+			cursor++
+			want := acked[cursor]
+			if got := fmt.Sprint(cursor, " ", ev.EventID, " ", ev.CorrelationID); want != "" && got != want {
+				t.Errorf("there is %s; a listener saw %s", got, want)
+			} else if want != "" {
+				found++
+			}
+			if at, _, ok := l.Locate(ev.EventID); !ok || at.Pos != cursor {
+				t.Errorf("%s is located at %v, %v", ev.EventID, at, ok)
+			}
+		}
+	}
+	if found != seen {
+		t.Errorf("of %d that listeners saw %d are there", seen, found)
+	}
 }
 
 // noteAcked notes an event that the child said can be read.

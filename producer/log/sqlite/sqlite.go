@@ -104,14 +104,11 @@ func Open(dir string, opts Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
+	madeFolder, err := makeFolder(dir)
+	if err != nil {
+		return nil, err
+	}
 	s := &Store{limits: opts.Limits.WithDefaults(), late: opts.SurvivesCrash}
-	info, statErr := os.Stat(dir)
-	if _, err := os.Lstat(dir); err == nil && errors.Is(statErr, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is a link to a folder that is not there: make that folder, or name another", dir)
-	}
-	if statErr == nil && !info.IsDir() {
-		return nil, fmt.Errorf("%s is no folder: name a folder for the log, which is made if need be", dir)
-	}
 	madeFile := false
 	defer func() {
 		if err == nil {
@@ -123,13 +120,10 @@ func Open(dir string, opts Options) (_ *Store, err error) {
 			s.removeFiles()
 		}
 		s.Close()
-		if remove && errors.Is(statErr, fs.ErrNotExist) {
+		if remove && madeFolder {
 			os.Remove(dir)
 		}
 	}()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
 	// The folder may be a link, as StateDirectory= of systemd with DynamicUser= makes one.
 	if s.dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
@@ -145,6 +139,20 @@ func Open(dir string, opts Options) (_ *Store, err error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// makeFolder makes the folder dir for this user alone, and reports whether it was not there. The
+// error says what is there in its place, or is that of the file system.
+func makeFolder(dir string) (made bool, err error) {
+	info, err := os.Stat(dir)
+	made = errors.Is(err, fs.ErrNotExist)
+	if _, linkErr := os.Lstat(dir); linkErr == nil && made {
+		return false, fmt.Errorf("%s is a link to a folder that is not there: make that folder, or name another", dir)
+	}
+	if err == nil && !info.IsDir() {
+		return false, fmt.Errorf("%s is no folder: name a folder for the log, which is made if need be", dir)
+	}
+	return made, os.MkdirAll(dir, 0o700)
 }
 
 // openToWrite opens the database file at path, checks it if the process that wrote it last crashed,
