@@ -31,7 +31,11 @@ func (a *Announcer) Mention(now time.Time, text string) {
 func (a *Announcer) Outage(now time.Time, source string, why error) {
 	defer a.putReachable(now)
 	defer a.tellHowToAnswer(source)
+	wasOutOfReach := a.questions.outOfReach[source] != nil
 	delete(a.questions.outOfReach, source)
+	if why == nil && wasOutOfReach {
+		a.remindAfterOutage(now, source)
+	}
 	if why != nil {
 		if a.questions.outOfReach == nil {
 			a.questions.outOfReach = map[string]error{}

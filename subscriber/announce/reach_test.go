@@ -2,6 +2,7 @@ package announce
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,5 +143,41 @@ func TestLinkOfUtterance(t *testing.T) {
 		if len(links) == 0 {
 			t.Errorf("%s: nothing is said", name)
 		}
+	}
+}
+
+// When an agent is back, its question that is put is named once more: the person had it long ago.
+// It is not where it was settled meanwhile, nor one that is being told anyway.
+func TestQuestionNamedAfterAnOutage(t *testing.T) {
+	reminder := "The question is: Pay for Red."
+	for name, settled := range map[string]bool{"open": false, "settled meanwhile": true} {
+		for _, reads := range []bool{false, true} {
+			r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: answerKeys, Reads: reads})
+			pay := r.askLasting("Red", "Pay for Red.", 600)
+			r.passTime(time.Minute)
+			r.a.Outage(r.now, "Red", errors.New("cut"))
+			r.passTime(time.Minute)
+			r.a.BackWhole(r.now, "Red")
+			r.passTime(500 * time.Millisecond)
+			if settled {
+				over := &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}
+				r.addEventOf("Red", pay.SessionID, over, "Nobody answered in time.")
+			}
+			r.passTime(20 * time.Second)
+			heard := r.heardSince("The connection to the agent is back.")
+			if !settled && !strings.HasSuffix(heard, reminder+"|You have about 8 minutes to answer.|Press y or n.") ||
+				settled && strings.Contains(heard, reminder) {
+				t.Errorf("%s, reads %t: heard %s", name, reads, heard)
+			}
+		}
+	}
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.askLasting("Red", "Pay for Red.", 600)
+	r.a.Outage(r.now, "Red", errors.New("cut"))
+	r.passTime(4 * time.Second)
+	r.a.BackWhole(r.now, "Red")
+	r.passTime(20 * time.Second)
+	if heard := r.heardSince("Decide: Pay for Red."); strings.Contains(heard, reminder) {
+		t.Errorf("a question that is being told is named twice: %s", heard)
 	}
 }

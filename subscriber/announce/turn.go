@@ -90,6 +90,19 @@ func (a *Announcer) NextQuestion(now time.Time) {
 	a.putNext(now)
 }
 
+// PutAnew puts the question that is put once more, from its beginning: for a person who was away
+// from it, as while the program was stopped. No answer counts before they can have had it again.
+// One whose answer is on its way, or whose time is over, stays as it is.
+func (a *Announcer) PutAnew(now time.Time) {
+	q := a.questions.firstOpen()
+	if q == nil || q.put.IsZero() || !q.sendingSince.IsZero() || q.timeLeft(now) <= 0 {
+		return
+	}
+	a.putLater(now, q)
+	a.withdrawn = nil
+	a.putNext(now)
+}
+
 // putReachable puts the question of an agent that can be reached in place of one that is put but
 // whose agent is out of reach, so that an answer to it would be lost. It reports whether it did. An
 // answer that is on its way keeps its question in place. Answered, Outage and queueQuestion call
@@ -182,6 +195,25 @@ func (a *Announcer) tellHowToAnswer(source string) {
 			q.keysUntold, q.distracted = false, true
 		}
 	}
+}
+
+// afterBack is how long after an agent is back its open question is named: what became of it
+// meanwhile comes before.
+const afterBack = time.Second
+
+// remindAfterOutage has the question that is put named once more, as remindOfQuestion does it,
+// where its agent is back: the person may have been told of it long ago. Outage calls it.
+func (a *Announcer) remindAfterOutage(now time.Time, source string) {
+	q := a.questions.firstOpen()
+	if q == nil || q.source != source || q.put.IsZero() {
+		return
+	}
+	asksThis := func(it *item) bool { return it.event == q.event && it.kind == Question }
+	if isBeingTold := slices.ContainsFunc(slices.Concat(a.urgent, a.asked), asksThis); isBeingTold {
+		return
+	}
+	q.distracted = true
+	q.remindedAt = laterOf(q.remindedAt, now.Add(afterBack-hearing.SoonAgain)) // due then
 }
 
 // remindOfQuestion names the open question once more when its session has said something else after

@@ -268,3 +268,44 @@ func TestAskedForBeforeAQuestion(t *testing.T) {
 		t.Errorf("heard %s", got)
 	}
 }
+
+// A question that is put anew is told again whole, and no answer counts before it was: not a yes
+// that was begun before or while it is told, nor at once a no. Without one nothing is told.
+func TestPutAnew(t *testing.T) {
+	for _, reads := range []bool{false, true} {
+		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Reads: reads})
+		r.a.PutAnew(r.now)
+		r.passTime(time.Minute)
+		r.wantHeard()
+		pay := r.askBriefly("Bank", "sess_1", "Pay five dollars.")
+		r.askBriefly("Bank", "sess_2", "Send it.")
+		r.passTime(time.Minute)
+		r.wantQuestion(pay, pay)
+		began := r.now
+		r.passTime(time.Minute)
+		r.heard = nil
+		r.a.PutAnew(r.now)
+		r.wantQuestion(nil, nil)
+		r.passTime(500 * time.Millisecond)
+		r.wantQuestion(nil, nil)
+		for _, text := range []string{"y", "n"} {
+			if reply := r.a.Answer(r.now, began, text); reply != nil {
+				t.Errorf("%q that was begun before is an answer", text)
+			}
+		}
+		r.passTime(40 * time.Second)
+		r.wantQuestion(pay, pay)
+		if heard := strings.Join(r.heard, "|"); !strings.Contains(heard, "Decide: Pay five dollars.") || strings.Contains(heard, "Send it.") ||
+			strings.Contains(heard, "not sent") {
+			t.Errorf("reads %t: heard %s", reads, heard)
+		}
+		r.heard = nil
+		reply := r.a.Answer(r.now, r.now, "n")
+		r.a.PutAnew(r.now)
+		r.a.Answered(r.now, reply, nil)
+		r.passTime(10 * time.Second)
+		if heard := strings.Join(r.heard, "|"); strings.Contains(heard, "Pay five dollars.") || !strings.Contains(heard, "Answer sent") {
+			t.Errorf("reads %t: a question whose answer is on its way is put anew: %s", reads, heard)
+		}
+	}
+}

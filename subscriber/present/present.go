@@ -50,12 +50,18 @@ type Output interface {
 	// nothing: what is told over the output is planned meanwhile.
 	Speaks(language string) bool
 	// Close releases the output and silences it. An output that tells no words, as one that is
-	// felt, has a method Wordless() bool too: by what it presents no person has had a question.
+	// felt, has a method Wordless() bool too: by what it presents no person has had a question. One
+	// that knows when the program goes on after it was stopped, as by Ctrl-Z, has a method
+	// OnResume(func()), whose function it calls then: over all outputs the question that is put is
+	// put anew. Run sets that function, and at its end nil.
 	Close() error
 }
 
 // wordless is an Output that tells no words, such as cue.Output, where Wordless reports true.
 type wordless interface{ Wordless() bool }
+
+// resumable is an Output that knows when the program was stopped, such as terminal.Terminal.
+type resumable interface{ OnResume(do func()) }
 
 // Presenter tells what it is given, in the order an announce.Announcer chooses. All its methods may
 // be called at once; none waits for the output. The zero Presenter is that of the zero Preferences.
@@ -677,6 +683,10 @@ func (p *Presenter) setGone(gone bool) {
 func (p *Presenter) presentOver(ctx context.Context, out Output) error {
 	d := &driver{p: p, out: out, over: make(chan presented, 1), cancel: func() {}}
 	defer d.silenceOutput()
+	if r, ok := out.(resumable); ok {
+		r.OnResume(p.putAnew)
+		defer r.OnResume(nil)
+	}
 	timer := time.NewTimer(math.MaxInt64) // set below
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -711,6 +721,22 @@ func (p *Presenter) presentOver(ctx context.Context, out Output) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// putAnew puts the question that is put anew, over this output and the others of the same person:
+// they were away from it, for the program was stopped.
+func (p *Presenter) putAnew() {
+	outputs := map[*Presenter]bool{p: true}
+	p.Plan(func(*announce.Announcer, time.Time) {
+		for _, f := range p.agents {
+			for _, other := range f.people {
+				outputs[other] = true
+			}
+		}
+	})
+	for p := range outputs {
+		p.Plan(func(a *announce.Announcer, now time.Time) { a.PutAnew(now) })
+	}
 }
 
 // driver presents over one output, one utterance at a time. The goroutine of Run owns it.

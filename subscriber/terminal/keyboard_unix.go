@@ -47,18 +47,33 @@ func (t *Terminal) watchSuspension() (stop func()) {
 	signal.Notify(signals, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGQUIT, syscall.SIGABRT)
 	done := make(chan struct{})
 	go func() {
+		isStopped := false // t.suspended is held
+		defer func() {
+			if isStopped {
+				t.suspended.Unlock()
+			}
+		}()
 		for {
 			select {
 			case s := <-signals:
 				switch s {
 				case syscall.SIGCONT:
+					t.noteResumed()
 					t.takeTerminal()
+					if isStopped {
+						t.suspended.Unlock()
+						isStopped = false
+					}
 				case syscall.SIGQUIT, syscall.SIGABRT:
 					t.releaseForGood()
 					signal.Reset(s)
 					syscall.Kill(os.Getpid(), s.(syscall.Signal))
 				case syscall.SIGTSTP:
 					if hasShell() {
+						if !isStopped {
+							t.suspended.Lock()
+							isStopped = true
+						}
 						t.releaseTerminal()
 						// Go does not stop by SIGTSTP once that was asked for.
 						syscall.Kill(os.Getpid(), syscall.SIGSTOP)

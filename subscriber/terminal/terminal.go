@@ -70,6 +70,9 @@ type Terminal struct {
 	stopKeys  func()
 	closed    chan struct{}
 
+	suspended sync.Mutex // is held from when the program is stopped until it goes on
+	resumed   func()     // what OnResume set, or nil; guarded by mu
+
 	mu      sync.Mutex // guards how the terminal is set
 	screen  io.Writer  // while single keys are read, else nil
 	restore func()
@@ -121,6 +124,8 @@ func (t *Terminal) Read(ctx context.Context, do func(Line)) (ended bool) {
 			if !ok {
 				return ctx.Err() == nil
 			}
+			t.suspended.Lock() // a line that was typed since the program goes on comes after what that brings
+			t.suspended.Unlock()
 			t.unseen.Store(line.Unseen)
 			do(line)
 			t.unseen.Store(false)
@@ -132,6 +137,24 @@ func (t *Terminal) Read(ctx context.Context, do func(Line)) (ended bool) {
 
 // Attended reports whether a person can be at this terminal, because it is one.
 func (t *Terminal) Attended() bool { return t.file != nil }
+
+// OnResume has do called whenever the program goes on after it was stopped, as by Ctrl-Z and "fg",
+// before Read hands on another line; nil ends that. Presenter.Run sets it.
+func (t *Terminal) OnResume(do func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.resumed = do
+}
+
+// noteResumed calls what OnResume set. watchSuspension calls it when the program goes on.
+func (t *Terminal) noteResumed() {
+	t.mu.Lock()
+	do := t.resumed
+	t.mu.Unlock()
+	if do != nil {
+		do()
+	}
+}
 
 // keyScreen returns where the keys that are pressed now can be shown; nil is that they are not seen
 // one by one.

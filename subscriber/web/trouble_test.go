@@ -115,6 +115,25 @@ func TestVanish(t *testing.T) {
 	p.until(spoken + `.at(-1)?.endsWith("Here again.")`)
 }
 
+// TestAwayWhileAsked: that the connection is back is told with that a question waits, which the
+// person may have heard of long ago.
+func TestAwayWhileAsked(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, "")
+	p.until(connected)
+	pay(t, st.session(t, "Paying your bills."), "$5")
+	p.until(armed)
+	eval[any](p, `globalThis.heard = [], document.ariaNotify = (text) => heard.push(text), 0`) // instead of a live region
+	old := *st.agent.Load()
+	var gone http.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	st.agent.Store(&gone)
+	st.CloseClientConnections()
+	p.until(`heard.some((text) => text.endsWith("Trying again."))`)
+	st.agent.Store(&old)
+	p.until(`heard.includes("Connected. 1 question waits.")`)
+}
+
 // CONF-039: an answer that is given after the time is not sent.
 func TestAnswerAfterItsTime(t *testing.T) {
 	t.Parallel()

@@ -301,7 +301,7 @@ func (w *person) readSession(ctx context.Context) {
 	}
 	presenter = present.New(p)
 	presenter.SetLanguage(w.caps.Languages...)
-	busy.Go(func() { presenter.Run(ctx, labelledLines{w.demo, w.name, w.cells}) })
+	busy.Go(func() { presenter.Run(ctx, labelledLines{w}) })
 	if w.decides && w.keys != nil {
 		go w.keys.Read(ctx, func(line terminal.Line) {
 			if !line.Key && line.Text != "" {
@@ -315,31 +315,34 @@ func (w *person) readSession(ctx context.Context) {
 
 // labelledLines are lines of the demo, for one person. A display shows as many cells at a time as
 // it has; zero is no limit.
-type labelledLines struct {
-	demo  *demo
-	label string
-	cells int
-}
+type labelledLines struct{ of *person }
 
 // Present prints an utterance in lines of at most so many cells, where that is not zero, each
 // behind the label.
 func (l labelledLines) Present(_ context.Context, u announce.Utterance) error {
 	line := ""
 	for _, word := range strings.Fields(u.Text) {
-		if longer := strings.TrimSpace(line + " " + word); l.cells == 0 || utf8.RuneCountInString(longer) <= l.cells {
+		if longer := strings.TrimSpace(line + " " + word); l.of.cells == 0 || utf8.RuneCountInString(longer) <= l.of.cells {
 			line = longer
 			continue
 		}
-		l.demo.PrintLabelled(l.label, line)
+		l.of.PrintLabelled(l.of.name, line)
 		line = word
 	}
-	l.demo.PrintLabelled(l.label, line)
+	l.of.PrintLabelled(l.of.name, line)
 	return nil
 }
 
 func (labelledLines) Speaks(string) bool { return true }
 
 func (labelledLines) Close() error { return nil }
+
+// OnResume is that of the terminal, of the person at whose keyboard the question is answered.
+func (l labelledLines) OnResume(do func()) {
+	if l.of.decides && l.of.keys != nil {
+		l.of.keys.OnResume(do)
+	}
+}
 
 // askForLess renegotiates a lower rate and verbosity while the agent talks, and prints what was
 // agreed, or why nothing was.

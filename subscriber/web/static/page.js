@@ -20,7 +20,7 @@ const log = new Log({ words: say, pace: () => Number(settings.pace), waits });
 const feel = new Feel(() => settings.vibrate === "on");
 const sessions = new Map(); // what each is doing, oldest first
 const outputs = new Map();
-let agent, linkState = "connecting", progress, progressTimer, progressAt = 0, lostTimer, recheck;
+let agent, linkState = "connecting", progress, progressTimer, progressAt = 0, trouble, lostTimer, recheck;
 
 // Where nobody says where the endpoints are, they are beside the page, under whatever path the agent is mounted.
 const endpoints = document.body.dataset.endpoints || (location.pathname.endsWith("/aaep/web/") ? location.pathname.replace(/web\/$/, "v1") : "/aaep/v1");
@@ -287,17 +287,22 @@ function linkSays(what, text) {
   const was = linkState;
   linkState = what === "subscribed" ? "connecting" : what;
   $("again").hidden = what === "connected" || what === "connecting" || what === "subscribed";
-  clearTimeout(what === "connecting" || what === "subscribed" ? undefined : lostTimer);
   if (what === "connecting" && was !== "connecting") questions.gone();
   if (what === "connected") {
+    clearTimeout(lostTimer);
+    trouble = undefined;
     clearTimeout(recheck);
     recheck = setTimeout(() => questions.back(), 3000);
     show("connected");
-    if (linkSays.told) log.status(say("link.connected"), () => linkState !== "connected");
+    const open = waits(); // the person may have heard of it long ago
+    if (linkSays.told) log.status(say("link.connected") + (open && ` ${open}.`), () => linkState !== "connected");
     linkSays.told = false;
   } else if (what === "connecting" && was === "connecting") show("connecting");
   else if (what !== "connecting" && what !== "subscribed") {
     show(what);
+    if (trouble === what) return; // it is tried again and again, which is no news
+    trouble = what;
+    clearTimeout(lostTimer);
     lostTimer = setTimeout(() => { // what mends itself in a moment is not worth a word
       linkSays.told = true;
       log.status($("link").textContent, () => linkState === "connected"); // it may be told on return
