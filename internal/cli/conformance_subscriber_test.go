@@ -41,7 +41,7 @@ func TestConformanceSubscriber(t *testing.T) {
 	good := reader("reader.py", program)
 	deaf := reader("deaf.py", strings.ReplaceAll(program, "print(json.dumps(line), flush=True)", "pass"))
 	rude := reader("rude.py", strings.ReplaceAll(program, `event["type"].split(".")[-1]`, `"news"`))
-	slow := []string{"--timeout", "20"}
+	slow := []string{"--timeout", "120"}
 	for _, tt := range []struct {
 		name string
 		args []string

@@ -205,6 +205,28 @@ func TestQuestionsOfSeveral(t *testing.T) {
 	}
 }
 
+// Of an agent that asks without end, and whose calls never begin or never end, the newest calls are
+// remembered, and no more than it may have questions.
+func TestExpectedCallsAreBounded(t *testing.T) {
+	var qs questionQueue
+	for i := range 3 * mostAsked {
+		qs.expectCall(expectedCall{session: "sess_1", call: fmt.Sprint("call_", i)})
+	}
+	if n := len(qs.expected); n != mostAsked {
+		t.Errorf("%d calls are expected, want %d", n, mostAsked)
+	}
+	for i := range 3 * mostAsked {
+		call := expectedCall{session: "sess_1", call: fmt.Sprint("call_", i)}
+		qs.expectCall(call)
+		if !qs.beginExpected(call) {
+			t.Fatalf("%s was not expected", call.call)
+		}
+	}
+	if n := len(qs.doing); n != mostAsked {
+		t.Errorf("%d calls are under way, want %d", n, mostAsked)
+	}
+}
+
 // A question that could not be answered, for its agent has too many open, is not put: that there is
 // one more is said instead, once.
 func TestAsksTooMuch(t *testing.T) {

@@ -62,7 +62,7 @@ func isStill(began, typed time.Time) bool {
 // one that is pressed over and over is no answer. The word for a yes, and a text, are more.
 func (q *openQuestion) mayBeOneKey(r *Reply, text string) bool {
 	_, yesNo := r.Response.(bool)
-	isWord := q.acceptWord != "" && phrase.Is(text, q.acceptWord)
+	isWord := phrase.Is(text, q.acceptWord) // a blank text is no answer and does not come here
 	return r.Decision == aaep.Accept && !isWord || r.choice > 0 || yesNo
 }
 

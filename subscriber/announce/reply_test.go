@@ -441,6 +441,12 @@ func TestIsAnswer(t *testing.T) {
 	if is, doubt := r.a.IsAnswer(r.now, time.Time{}, "y"); is || !doubt {
 		t.Error("the zero time is not now")
 	}
+	r.passTime(time.Hour)
+	q = r.addEventOf("Bank", "sess_1", payQuestion(), "")
+	is(0, "hello", true, false)
+	r.now = r.now.Add(30 * time.Second) // nothing is called meanwhile
+	r.a.Settle(r.now, q)
+	is(time.Second, "hello", true, true)
 }
 
 // Where a question's subscription is gone, the person who was asked is told that the agent will ask
