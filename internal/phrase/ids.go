@@ -379,6 +379,7 @@ const (
 	ScanSpace    ID = "ScanSpace"
 	ScanDelete   ID = "ScanDelete"
 	ScanRead     ID = "ScanRead"
+	ScanWritten  ID = "ScanWritten"
 	ScanFinish   ID = "ScanFinish"
 	ScanCapital  ID = "ScanCapital"
 	ScanWords    ID = "ScanWords"

@@ -46,6 +46,7 @@ func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w 
 	for _, q := range closed {
 		a.lastClosed, a.lastOutcome = q, nil
 		a.noteWithdrawn(now, q)
+		a.keepDraft(now, q)
 		a.withdrawQuestion(q, now)
 	}
 	// The time of a question is not kept as news: it is told as it is when the person asks.

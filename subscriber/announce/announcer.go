@@ -122,6 +122,7 @@ type Announcer struct {
 	askedUntil  time.Time     // the last until then
 	withdrawn   *openQuestion // that was put, and went or was put off without the person's answer
 	withdrawnAt time.Time
+	draftOf     *openQuestion // the newest that closed while something was written for it
 
 	// What the person does. typedBefore is the newest key before those that they type now, which
 	// may be those of an answer.

@@ -451,7 +451,9 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	if q.sendingSince = (time.Time{}); q == a.sending {
 		a.sending = nil
 	}
-	if err != nil {
+	if err == nil {
+		q.scan = scan{}
+	} else {
 		a.questions.answered = slices.DeleteFunc(a.questions.answered,
 			func(sent *openQuestion) bool { return sent == q })
 	}
@@ -508,5 +510,6 @@ func (a *Announcer) closeQuestion(now time.Time, q *openQuestion) {
 	a.noteWithdrawn(now, q)
 	a.questions.removeQuestion(q)
 	a.withdrawQuestion(q, now)
+	a.keepDraft(now, q)
 	a.putNext(now)
 }

@@ -36,7 +36,10 @@ type scan struct {
 	at    int         // index in list
 	told  *item       // which told that, the newest
 
+	elsewhere bool // the list is that of another output of the person
+
 	text      string // what was spelled, in NFC
+	sent      bool   // it was sent, and the person pressed no switch since
 	writes    bool   // the person is spelling
 	numeric   bool   // it is the digits of a number
 	isCapital bool   // the next letter is one
@@ -114,8 +117,7 @@ func (a *Announcer) handlePress(now, began time.Time, text string) *Reply {
 	s := &q.scan
 	switch {
 	case s.event != q.event: // it is new, or came in other words
-		s.event, s.writes = q.event, false
-		a.openList(now, q, a.answerCells(q), nil)
+		a.beginScan(now, q)
 	case text == Step:
 		s.at = (s.at + 1) % len(s.list)
 		a.tellCell(now, q, nil)
@@ -126,6 +128,44 @@ func (a *Announcer) handlePress(now, began time.Time, text string) *Reply {
 		return a.selectCell(now, began, typed, q)
 	}
 	return nil
+}
+
+// beginScan opens the list of what can be done about a question, which is new to the person or came
+// in other words. What they wrote for it stays, and is told: that is what they wrote before they
+// sent it in vain, over an output that is gone, or for the same question, which was taken away.
+func (a *Announcer) beginScan(now time.Time, q *openQuestion) {
+	s := &q.scan
+	if draft := a.draftOf; s.text == "" && draft != nil && draft.source == q.source && asksSameText(draft.event, q.event) {
+		s.text, s.numeric = draft.scan.text, draft.scan.numeric
+		a.draftOf = nil
+	}
+	s.event, s.elsewhere, s.writes, s.sent = q.event, false, false, false
+	var written Words
+	if s.text != "" {
+		written = labelText(q.event.Language(), phrase.ScanWritten, words.Sentence(s.text))
+	}
+	a.openList(now, q, a.answerCells(q), written)
+}
+
+// asksSameText reports whether two events ask for a text or a number in the same words.
+func asksSameText(one, other *aaep.Event) bool {
+	asked, ok := one.Payload.(*aaep.AwaitingClarification)
+	again, alsoOK := other.Payload.(*aaep.AwaitingClarification)
+	return ok && alsoOK && asked.Question == again.Question && asked.Context == again.Context
+}
+
+// keepDraft keeps what a person wrote for a question that closes, for the case that it is asked
+// anew, and tells them that it was not sent, unless they sent it or another answer: Answered says
+// what became of that.
+func (a *Announcer) keepDraft(now time.Time, q *openQuestion) {
+	if q.scan.text == "" {
+		return
+	}
+	a.draftOf = q
+	if q.scan.sent || q.mayHaveArrived || !q.sendingSince.IsZero() {
+		return
+	}
+	a.addNotice(now, a.withSpeaker(q.source, phraseIn(a.language, phrase.AnswerNotSent, "")), true, nil)
 }
 
 // askMoreInTime has more time asked for while a person scans, before the time of the question is
@@ -152,7 +192,7 @@ func (a *Announcer) WantsMoreTime() (wants bool) {
 // isScanning reports whether a person pressed a switch so lately that what can wait does.
 func (a *Announcer) isScanning(now time.Time) bool {
 	q := a.questions.firstOpen()
-	return q != nil && q.scan.event == q.event && now.Before(a.pressedAt.Add(answerPause))
+	return q != nil && (q.scan.event == q.event || q.scan.elsewhere) && now.Before(a.pressedAt.Add(answerPause))
 }
 
 // selectCell does what the cell that was told does, and returns an answer to send, or nil. An
@@ -249,7 +289,7 @@ func (a *Announcer) finishText(now time.Time, q *openQuestion) {
 func (a *Announcer) sendScanned(now, began, typed time.Time, q *openQuestion, chosen *Reply) *Reply {
 	r := a.takeAnswer(now, began, typed, q, Select, chosen)
 	if r != nil {
-		q.scan = scan{}
+		q.scan = scan{text: q.scan.text, numeric: q.scan.numeric, sent: true} // until it has arrived
 	}
 	return r
 }
@@ -302,14 +342,19 @@ func (a *Announcer) dropTold(now time.Time) {
 	})
 }
 
-// Scanned is what the newest press of a switch had told, for the other outputs of the person.
-type Scanned struct{ item *item }
+// Scanned is what the newest press of a switch had told, for the other outputs of the person, and
+// what they wrote, for the case that they go on over one of those.
+type Scanned struct {
+	item    *item
+	text    string
+	numeric bool
+}
 
 // Scanned returns what is told of the cell that the person is at; the zero value where they scan
 // nothing.
 func (a *Announcer) Scanned() Scanned {
 	if q := a.questions.firstOpen(); q != nil && q.scan.event == q.event {
-		return Scanned{q.scan.told}
+		return Scanned{q.scan.told, q.scan.text, q.scan.numeric}
 	}
 	return Scanned{}
 }
@@ -317,16 +362,19 @@ func (a *Announcer) Scanned() Scanned {
 // ShowScanned tells what another Announcer of the same person tells of a cell. Nothing can be
 // selected here.
 func (a *Announcer) ShowScanned(now time.Time, told Scanned) {
-	if told.item == nil {
+	q, from := a.questions.firstOpen(), told.item
+	if from == nil {
 		a.dropTold(now)
+		if q != nil {
+			q.scan = scan{}
+		}
 		return
 	}
-	from := told.item
-	q := a.questions.findByEvent(from.event)
-	if q == nil || q != a.questions.firstOpen() {
+	if q == nil || q.event != from.event {
 		return
 	}
 	a.pressedAt = now
+	q.scan = scan{text: told.text, numeric: told.numeric, elsewhere: true}
 	a.tellScanned(now, &item{session: from.session, kind: Notice, event: from.event, about: q, scans: true,
 		verbatim: from.verbatim, sentences: from.sentences, arrived: now})
 }

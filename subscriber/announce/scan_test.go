@@ -1,9 +1,11 @@
 package announce
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -260,9 +262,10 @@ func TestScanRandomPresses(t *testing.T) {
 				r.addEventOf("Shop", "sess_news", &aaep.ProgressUpdated{}, "News.")
 			}
 			told := "" // the newest of what can be selected, unless it is still being told
-			for _, line := range r.heard {
+			for _, line := range slices.Backward(r.heard) {
 				if placeTold.MatchString(line) {
 					told = line
+					break
 				}
 			}
 			if r.voice != nil && strings.HasSuffix(told, r.voice.Text) || strings.HasSuffix(told, "/") {
@@ -310,8 +313,8 @@ func TestScanUnheard(t *testing.T) {
 	}
 }
 
-// A question that goes while its answer is spelled takes what was spelled with it: nothing of it is
-// for the next, whose list begins anew. One that is asked in other words keeps what was spelled.
+// Of an answer that is spelled while its question goes, nothing is for the next, whose list begins
+// anew. One that is asked in other words keeps what was spelled.
 func TestScanQuestionGoes(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 	r.ask(textQuestion())
@@ -347,6 +350,128 @@ func TestScanQuestionGoes(t *testing.T) {
 	r.passTime(time.Minute)
 	if sent, _ := r.pressTo("hello"); sent == nil || sent.Response != "hello" {
 		t.Errorf("sent %+v", sent)
+	}
+}
+
+// spellTo presses switches on the way to an answer, until so much of it is written.
+func (r *room) spellTo(answer, written string) {
+	r.t.Helper()
+	for range 200 {
+		if r.a.questions.firstOpen().scan.text == written {
+			return
+		}
+		if press := r.a.PressFor(r.now, answer); press != "" {
+			r.press(press, time.Second)
+		}
+		r.passTime(time.Second)
+	}
+	r.t.Fatalf("%q is never written; heard %q", written, r.heard)
+}
+
+// What a person has written is not lost without a word: where the question goes, they are told that
+// nothing was sent, and where it is asked anew, they go on where they were, once. What was sent in
+// vain stays, and what arrived is gone.
+func TestScanDraft(t *testing.T) {
+	for name, goes := range map[string]func(r *room, q *aaep.Event){
+		"Lapse":  func(r *room, q *aaep.Event) { r.a.Lapse(r.now, q) },
+		"Settle": func(r *room, q *aaep.Event) { r.a.Settle(r.now, q) },
+		"an event": func(r *room, _ *aaep.Event) {
+			r.addEvent(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Nobody answered.")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+			first := r.ask(textQuestion())
+			r.spellTo("hello", "hel")
+			n := len(r.heard)
+			goes(r, first)
+			r.passTime(20 * time.Second)
+			if heard := r.heardFrom(n); strings.Count(heard, "Your answer was not sent.") != 1 {
+				t.Errorf("where the question goes: heard %q", heard)
+			}
+			other := r.ask(&aaep.AwaitingClarification{Question: "Which port?", TimeoutSeconds: 3600})
+			r.wantPressed(pressed{Step, "Spell an answer, 1 of 4."})
+			r.a.Settle(r.now, other)
+			r.passTime(time.Minute)
+			again := r.ask(textQuestion())
+			r.wantPressed(pressed{Step, "Written: hel. Spell an answer, 1 of 5."})
+			if sent, _ := r.pressTo("hello"); sent == nil || sent.Response != "hello" || sent.Question != again {
+				t.Errorf("sent %+v", sent)
+			}
+			r.passTime(time.Minute)
+			r.ask(textQuestion())
+			r.wantPressed(pressed{Step, "Spell an answer, 1 of 5."})
+		})
+	}
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.ask(textQuestion())
+	r.spellTo("hello", "hello")
+	var reply *Reply
+	for range 20 {
+		if press := r.a.PressFor(r.now, "hello"); press != "" {
+			reply = cmp.Or(reply, r.a.Answer(r.now, r.now, press))
+		}
+		r.passTime(time.Second)
+	}
+	if reply == nil {
+		t.Fatalf("nothing was sent; heard %q", r.heard)
+	}
+	r.a.Answered(r.now, reply, closes.ErrNotSent)
+	r.passTime(time.Minute)
+	if sent := r.wantPressed(pressed{Step, "Written: hello. Spell an answer, 1 of 5."}); sent != nil {
+		t.Errorf("sent %+v", sent)
+	}
+	if sent, _ := r.pressTo("hello"); sent == nil || sent.Response != "hello" {
+		t.Errorf("after it was sent in vain: sent %+v", sent)
+	}
+}
+
+// A person who presses at a pace across the end of a question and into the next answers only what
+// they have heard: nothing goes to the next before all of its action was said, and nothing to the
+// first.
+func TestScanPressesPastEnd(t *testing.T) {
+	ends := map[string]func(r *room, q *aaep.Event){
+		"Lapse":  func(r *room, q *aaep.Event) { r.a.Lapse(r.now, q) },
+		"Settle": func(r *room, q *aaep.Event) { r.a.Settle(r.now, q) },
+		"a state": func(r *room, _ *aaep.Event) {
+			r.addEvent(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Nobody answered.")
+		},
+		"the next question": func(*room, *aaep.Event) {},
+	}
+	for name, end := range ends {
+		for _, pattern := range [][]string{{Select}, {Step, Select}, {Step, Step, Select}} {
+			for phase := range 12 {
+				r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+				p := payQuestion()
+				p.TimeoutSeconds, p.ReplyToken = 60, "rpl_1"
+				first := r.addEvent(p, "")
+				r.passTime(20 * time.Second)
+				for _, press := range []string{Step, Step, Select} { // the answer is told as it will be sent
+					r.press(press, 5*time.Second)
+				}
+				r.passTime(time.Minute)
+				end(r, first)
+				q := *p
+				q.ReplyToken, q.Action = "rpl_2", "Delete all files"
+				next := r.addEvent(&q, "")
+				n := len(r.heard) - 1 // next may have begun
+				r.passTime(time.Duration(phase) * 250 * time.Millisecond)
+				for i := range 40 {
+					wasSaid := r.heardFrom(n)
+					if r.voice != nil {
+						wasSaid = strings.TrimSuffix(wasSaid, r.voice.Text)
+					}
+					sent, _ := r.press(pattern[i%len(pattern)], 900*time.Millisecond)
+					if sent == nil {
+						continue
+					}
+					if sent.Question != next || !strings.Contains(wasSaid, "Delete all files|") {
+						t.Errorf("%s, phase %d, %q: %v is sent for %v after %q", name, phase, pattern, sent.Decision, sent.Question.Payload, wasSaid)
+					}
+					break
+				}
+			}
+		}
 	}
 }
 

@@ -343,6 +343,7 @@ func (a *Announcer) putNext(now time.Time) {
 		}
 		a.questions.removeQuestion(q)
 		a.withdrawQuestion(q, now)
+		a.keepDraft(now, q)
 		a.addNotice(now, a.withSpeaker(q.source, phraseIn(a.language, phrase.OverNotPut, "")), true, nil)
 	}
 }

@@ -259,7 +259,7 @@ func Answer(began time.Time, text string, outputs ...*Presenter) <-chan error {
 		result <- errNilPresenter
 		return result
 	}
-	p := chooseOutput(began, outputs)
+	p := chooseOutput(began, text, outputs)
 	if p == nil {
 		result <- ErrNotTaken
 		return result
@@ -323,12 +323,18 @@ func (f *following) tellOthers(p *Presenter, refusal string, scanned announce.Sc
 // chooseOutput returns which of several outputs decides whether an answer counts that was begun at
 // a time (zero: now): the one that named another question last, which refuses it; else the one at
 // which the person scans; else the one over which they had all of the question; else the first.
-// Outputs with words go before those without. Where two put different questions it has them read
-// out, and returns nil.
-func chooseOutput(began time.Time, outputs []*Presenter) (best *Presenter) {
-	if hasWords := (*Presenter).hasWords; slices.ContainsFunc(outputs, hasWords) {
-		outputs = slices.Clone(outputs)
-		outputs = slices.DeleteFunc(outputs, func(p *Presenter) bool { return !hasWords(p) })
+// Outputs with words go before those without, and for the press of a switch those that present
+// before those that are gone, where the person hears nothing that they could select. Where two put
+// different questions it has them read out, and returns nil.
+func chooseOutput(began time.Time, text string, outputs []*Presenter) (best *Presenter) {
+	keepIf := func(isBetter func(*Presenter) bool) {
+		if slices.ContainsFunc(outputs, isBetter) {
+			outputs = slices.DeleteFunc(slices.Clone(outputs), func(p *Presenter) bool { return !isBetter(p) })
+		}
+	}
+	keepIf((*Presenter).hasWords)
+	if isPress := text == announce.Step || text == announce.Select; isPress {
+		keepIf((*Presenter).Presents)
 	}
 	var question *aaep.Event
 	hadQuestion := false               // best had all of the question, or the person scans there
