@@ -614,15 +614,16 @@ var scenes = []struct {
 			r.t.Errorf("the answer is %q", v)
 		}
 	}},
-	{"in Spanish", inLanguage("es", "Pagar 5 euros a la compañía del agua.", "El dinero sale hoy de su cuenta.", "¿De qué color?", "Rojo", "Azul")},
-	{"in Arabic", inLanguage("ar", "ادفع ٥ دولارات.", "يغادر المال حسابك اليوم.", "أي لون؟", "أحمر", "أزرق")},
-	{"in Chinese", inLanguage("zh", "向水务公司付款五元。", "钱今天就会离开你的账户。", "什么颜色？", "红", "蓝")},
-	{"in Yoruba", inLanguage("yo", "San owó omi.", "Owó náà yóò kúrò lónìí.", "Àwọ̀ wo?", "Pupa", "Búlúù")},
+	{"in Spanish", inLanguage("es", "es", "Pagar 5 euros a la compañía del agua.", "El dinero sale hoy de su cuenta.", "¿De qué color?", "Rojo", "Azul")},
+	{"in Arabic", inLanguage("ar", "ar", "ادفع ٥ دولارات.", "يغادر المال حسابك اليوم.", "أي لون؟", "أحمر", "أزرق")},
+	{"in Chinese", inLanguage("zh", "en", "向水务公司付款五元。", "钱今天就会离开你的账户。", "什么颜色？", "红", "蓝")},
+	{"in Yoruba", inLanguage("yo", "yo", "San owó omi.", "Owó náà yóò kúrò lónìí.", "Àwọ̀ wo?", "Pupa", "Búlúù")},
+	{"in Yoruba on an English page", inLanguage("yo", "en", "San owó omi.", "Owó náà yóò kúrò lónìí.", "Àwọ̀ wo?", "Pupa", "Búlúù")},
 }
 
-// inLanguage has another agent ask in a language, on a page in that, where the page speaks it; Tab
-// cuts the question, which is rejected. Then it asks which of two, and is answered the second.
-func inLanguage(tag, action, consequence, which, one, other string) func(r *fixture) {
+// inLanguage has another agent ask in a language, on a page in that or another; Tab cuts the
+// question, which is rejected. Then it asks which of two, and is answered the second.
+func inLanguage(tag, page, action, consequence, which, one, other string) func(r *fixture) {
 	return func(r *fixture) {
 		before := r.tab
 		r.slow = tag != "es" // Orca's own voice is English here
@@ -634,7 +635,7 @@ func inLanguage(tag, action, consequence, which, one, other string) func(r *fixt
 			r.idle()
 		}()
 		st := start(r.t, producer.Config{Language: tag, Languages: []string{"en"}})
-		r.open(st.page + "?lang=" + tag)
+		r.open(st.page + "?lang=" + page)
 		session := st.session(r.t, action)
 		outcome := asks(r.t, session, action, consequence, 4*time.Minute)
 		r.reads(action)

@@ -93,7 +93,7 @@ export class Log {
       drowned.drowned = drowned.led = false;
       drowned.reminded = now;
       return { region: "status", text: clip(plain(drowned.what, drowned.lang), 300, () => "…"), language: drowned.lang ?? "", writing: drowned.writing, obsolete: () => drowned.over || drowned.mine,
-        before: this.words("awaiting") + " " + this.words("question", { n: drowned.n }) };
+        before: this.words("awaiting") + " " + drowned.title };
     }
     const [waiting] = this.queue, apart = this.shownAt + settled;
     if (waiting && now < apart && waiting.heard !== "" && !isAsShown(waiting)) return apart;

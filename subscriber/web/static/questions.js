@@ -3,6 +3,7 @@
 // and the hands were still. A no need not wait for the end of it.
 import { plain } from "./ear.js";
 import { directionOf, safe } from "./safe.js";
+import { primary } from "./settings.js";
 import { clip, named, numberOf, setText, writing } from "./text.js";
 import { bare } from "./states.js";
 import { clocksDiffer, confirmWithin, repeatAfter, sentFirst, still } from "./times.js";
@@ -17,6 +18,19 @@ const longestChoices = 65536;
 function isTooLong(event) {
   const labels = Array.isArray(event.choices) ? event.choices.map((c) => String(c?.label ?? c?.value)) : [];
   return [event.action, event.question, event.consequence, event.context, ...labels].some((text) => text?.length > longest) || labels.join("; ").length > longestChoices;
+}
+
+// inForeign is the name of a language in that of the page, in brackets behind a space; "" where the page or the browser is set to it, or it has
+// no name. A voice that has not learnt it makes noise of the text.
+function inForeign(tag, own) {
+  const language = primary(tag ?? "und");
+  if (language === "und" || [own, navigator.language, ...navigator.languages].some((known) => primary(known) === language)) return "";
+  try {
+    const name = new Intl.DisplayNames([own], { type: "language", fallback: "none" }).of(language);
+    return name ? ` (${name})` : "";
+  } catch {
+    return "";
+  }
 }
 
 // shortly is what a question is about, where it was told in full before.
@@ -88,7 +102,7 @@ export class Questions {
   tell(q) {
     const turn = q.turn = {}; // another, once the question is announced in other words
     q.heard = false;
-    q.announcement = this.log.urgent({ text: q.said, after: q.facts, who: this.who(q.event), language: q.lang ?? "", writing: q.writing, session: q.session }, this.words("question", { n: q.n }), {
+    q.announcement = this.log.urgent({ text: q.said, after: q.facts, who: this.who(q.event), language: q.lang ?? "", writing: q.writing, session: q.session }, q.title, {
       asks: q,
       obsolete: () => q.over || q.mine || q.lost || q.turn !== turn,
       heard: () => {
@@ -156,6 +170,7 @@ export class Questions {
   show(q) {
     const e = q.event, w = this.words, confirm = e.type.endsWith(".confirmation");
     q.lang = e.localization_hints?.primary_language;
+    q.title = w("question", { n: q.n, language: inForeign(q.lang, w.language) });
     q.writing = writing(e);
     q.what = safe(confirm ? e.action : e.question, q.writing) || safe(e.summary_normal, q.writing).slice(0, longest);
     const meaning = safe(confirm ? e.consequence : e.context, q.writing);
@@ -173,8 +188,8 @@ export class Questions {
     q.el.className = "question";
     q.el.lang = w.language; // also when the page speaks another
     q.el.id = id;
-    q.el.setAttribute("aria-label", w("question", { n: q.n }) + " " + shortly(q));
-    q.head = this.part(q, "h3", "", w("question", { n: q.n }) + " ", true);
+    q.el.setAttribute("aria-label", q.title + " " + shortly(q));
+    q.head = this.part(q, "h3", "", q.title + " ", true);
     q.head.tabIndex = -1;
     q.head.append(this.part(q, "bdi", "", q.what));
     // The verdict comes first, and nothing of ours behind the name: what a name says stays a name.

@@ -14,7 +14,7 @@ const allowed = {
   vibrate: ["off", "on"],
   notify: ["off", "on"],
 };
-const primary = (tag) => tag.toLowerCase().split("-")[0];
+export const primary = (tag) => tag.toLowerCase().split("-")[0];
 
 export function load() {
   const s = { language: "en", verbosity: "normal", rate: "2", pace: "170", time: "1", load: "medium", vibrate: "off", notify: "off" };

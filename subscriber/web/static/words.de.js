@@ -41,7 +41,7 @@ export default {
   lines: { one: "{n} Zeile wartet darauf, vorgelesen zu werden.", other: "{n} Zeilen warten darauf, vorgelesen zu werden." },
   removed: { one: "{n} ältere Zeile wurde von dieser Seite entfernt.", other: "{n} ältere Zeilen wurden von dieser Seite entfernt." },
   missed: { one: "Während Sie weg waren, kam eine Zeile:", other: "Während Sie weg waren, kamen {n} Zeilen. Die neueste:" },
-  question: "Frage {n}:",
+  question: "Frage {n}{language}:",
   by: "Gestellt von",
   unverified: "Nicht überprüft: jeder kann diesen Namen verwenden.",
   verified: "Überprüft: er hat bewiesen, wer er ist.",

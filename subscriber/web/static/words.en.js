@@ -41,7 +41,7 @@ export default {
   lines: { one: "{n} line waits to be read out.", other: "{n} lines wait to be read out." },
   removed: { one: "{n} older line was removed from this page.", other: "{n} older lines were removed from this page." },
   missed: { one: "While you were away came one line:", other: "While you were away came {n} lines. The newest:" },
-  question: "Question {n}:",
+  question: "Question {n}{language}:",
   by: "Asked by",
   unverified: "Not verified: anybody can use this name.",
   verified: "Verified: it proved that it is who it says.",

@@ -41,7 +41,7 @@ export default {
   lines: { one: "{n} línea espera a ser leída.", other: "{n} líneas esperan a ser leídas." },
   removed: { one: "Se quitó de esta página {n} línea antigua.", other: "Se quitaron de esta página {n} líneas antiguas." },
   missed: { one: "En su ausencia llegó una línea:", other: "En su ausencia llegaron {n} líneas. La última:" },
-  question: "Pregunta {n}:",
+  question: "Pregunta {n}{language}:",
   by: "Lo pregunta",
   unverified: "No verificado: cualquiera puede usar este nombre.",
   verified: "Verificado: ha demostrado que es quien dice ser.",

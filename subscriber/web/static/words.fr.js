@@ -41,7 +41,7 @@ export default {
   lines: { one: "{n} ligne attend d’être lue.", other: "{n} lignes attendent d’être lues." },
   removed: { one: "{n} ligne ancienne a été retirée de cette page.", other: "{n} lignes anciennes ont été retirées de cette page." },
   missed: { one: "En votre absence est arrivée une ligne\u00a0:", other: "En votre absence sont arrivées {n} lignes. La plus récente\u00a0:" },
-  question: "Question {n}\u00a0:",
+  question: "Question {n}{language}\u00a0:",
   by: "Posée par",
   unverified: "Non vérifié\u00a0: n’importe qui peut utiliser ce nom.",
   verified: "Vérifié\u00a0: il a prouvé son identité.",

@@ -41,7 +41,7 @@ export default {
   lines: "Iye ìlà tó ń dúró láti kà: {n}.",
   removed: "Iye ìlà àtijọ́ tí a yọ kúrò lójú ewé yìí: {n}.",
   missed: "Iye ìlà tó wá nígbà tí o kò sí níbí: {n}. Èyí tó dé kẹ́yìn:",
-  question: "Ìbéèrè {n}:",
+  question: "Ìbéèrè {n}{language}:",
   by: "Ẹni tó béèrè:",
   unverified: "A kò tíì fìdí rẹ̀ múlẹ̀: ẹnikẹ́ni lè lo orúkọ yìí.",
   verified: "A ti fìdí rẹ̀ múlẹ̀: ó ti fi ẹ̀rí ẹni tí ó jẹ́ hàn.",
