@@ -15,16 +15,16 @@ import (
 func Misleads(name string) bool {
 	visible := strings.Map(dropInvisible, norm.NFC.String(name))
 	plain := norm.NFKC.String(visible)
-	return hasStyledLetters(visible) || mixesScripts(plain) || claimsTrust(plain)
+	return hasStyledLetters(visible) || mixesScripts(plain) || strings.ContainsAny(visible, signs) || claimsTrust(plain)
 }
 
 // hasStyledLetters reports whether a name has letters or digits that only look different from plain
-// ones: full width, mathematical, in circles. Forms that the scripts of Arabic and Hangul have for
-// themselves are no style.
+// ones: full width, mathematical, in circles, small capitals. Forms that the scripts of Arabic and
+// Hangul have for themselves are no style.
 func hasStyledLetters(name string) bool {
 	for _, r := range name {
-		if r >= 0x1f150 && r <= 0x1f189 { // white on black, which have no plain form
-			return true
+		if r >= 0x1f150 && r <= 0x1f189 || r >= 0x1d00 && r <= 0x1d2b || strings.ContainsRune("ʙɢʜɪʟɴʀʏꜰꜱ", r) {
+			return true // white on black, and small capitals, which have no plain form
 		}
 		enclosed := r >= 0x2460 && r <= 0x24ff || r >= 0x1f110 && r <= 0x1f14f
 		if r < 0x100 || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !enclosed { // ª, ², ™
@@ -81,7 +81,7 @@ func mixesScripts(name string) bool {
 }
 
 // signs are those by which other services say that an account is verified.
-const signs = "✓✔✅☑🗸🗹⍻√🛡🔒🔐🔏🏅🎖🥇🆗👌👍💯✪⭐🌟★🏆🎗🏵𐄂ꪜ"
+const signs = "✓✔✅☑✪✯㊣㊞🔑🗝🛂🪪🗸🗹⍻√🛡🔒🔐🔏🏅🎖🥇🆗👌👍💯✪⭐🌟★🏆🎗🏵𐄂ꪜ"
 
 // claims are words, and beginnings of words, by which a name is said to be verified, in small
 // letters and without accents. Those of five letters or less, of an alphabet, are whole words, for
@@ -89,15 +89,19 @@ const signs = "✓✔✅☑🗸🗹⍻√🛡🔒🔐🔏🏅🎖🥇🆗👌�
 var claims = strings.Fields(`
 	verified verificat trusted trustworthy official authentic genuine certified legit validated approved confirmed authorised authorized hasproved provedwho proveditself
 	identityproven provenidentity isproven keyisknown whoitsaysitis
+	identitychecked identityknown signaturevalid signaturechecked signaturegood signatureisgood validsignature goodsignature guaranteed endorsed metbefore notascam
+	verfied verifid veryfied verrified vrfd
 	verifiziert geprüft überprüft bestätigt vertrauenswürdig offiziell zertifiziert bewiesen beglaubigt
+	geprueft ueberprueft bestaetigt vertrauenswuerdig garantiert
 	verificad confiable oficial autentic comprobad certificad
 	verifie officiel authentique certifie confiance
 	موثق موثوق معتمد رسمي مؤكد مؤكدة محقق أصلي
 	fidi-mule ijerisi otito
-	проверен официальн доверенн подтвержд верифиц сертифиц
+	проверен официальн доверенн доверия подтвержд верифиц сертифиц надёжн настоящ
 	autenticad ufficiale verificat attendibil zweryfikowan oficjaln zaufan geverifieerd officieel doğrulan resmî resmi güvenilir
-	verifierad verificeret verifisert vahvistettu ověřená ověřený ověřeno hitelesített terverifikasi επαληθευμέν επίσημ перевірен офіційн підтвердж xácminh chínhthức ยืนยันแล้ว যাচাইকৃত
-	已验证 已認證 已认证 认证 認証 検証済 確認済 官方 公式 可信 正規 확인됨 인증 공식 सत्यापित आधिकारिक प्रमाणित מאומת רשמי מהימן
+	verifierad verificeret verifisert vahvistettu ověřená ověřený ověřeno hitelesített terverifikasi επαληθευμέν επίσημ перевірен офіційн підтвердж xácminh chínhthức kiểmchứng ยืนยันแล้ว รับรอง যাচাইকৃত
+	gewaarmerkt ellenőrzött patvirtint potwierdzon вэрыфік onaylı tasdikli doğrulandı tunnistettu varmennettu sertifioitu imethibitishwa உறுதிப்படுத்தப்பட்ட ధృవీకరించ
+	已验证 已認證 已认证 认证 認証 検証済 確認済 官方 公式 可信 正規 确认 已核实 核实 驗證 验证 公认 認定 純正 正品 正宗 本物 확인됨 인증 검증 정품 공식 सत्यापित आधिकारिक प्रमाणित מאומת רשמי מהימן
 `)
 
 // Claims are compared as lettersOf writes a name.
@@ -107,12 +111,9 @@ func init() {
 	}
 }
 
-// claimsTrust reports whether a name has one of claims or signs in it, also where its letters are
+// claimsTrust reports whether a name has one of claims in it, also where its letters are
 // written apart, with accents, as digits or with those of other scripts that look the same.
 func claimsTrust(name string) bool {
-	if strings.ContainsAny(name, signs) {
-		return true
-	}
 	spellings := []string{name, Skeleton(name, true), lettersForDigits.Replace(name),
 		lettersForDigits.Replace(strings.ReplaceAll(name, "1", "l"))}
 	for _, text := range spellings {

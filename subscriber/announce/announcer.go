@@ -2,6 +2,7 @@ package announce
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -478,10 +479,19 @@ func (a *Announcer) withSpeaker(source string, w Words) Words {
 	return In(w[0].Language, Speaker(source)).And(" ", w)
 }
 
-// Speaker names an agent before what it says: "Planner:". No name passes for a label of ours.
+// Speaker names an agent before what it says: "Planner:". No name passes for a label or a sentence
+// of ours, and of a long one only the beginning is told.
 func Speaker(name string) string {
-	return words.OneLine(aaep.SafeText(quoteAgent(ownLanguage, words.OneLine(name)+":")))
+	const most = 100 // characters
+	name = words.OneLine(nameEnds.ReplaceAllString(words.OneLine(name)+" ", " "))
+	if r := []rune(name); len(r) > most {
+		name = strings.TrimSpace(string(r[:most])) + "…"
+	}
+	return words.OneLine(aaep.SafeText(quoteAgent(ownLanguage, name+":")))
 }
+
+// nameEnds are what would end a sentence within a name.
+var nameEnds = regexp.MustCompile(`[.!?:;]+\s|[。！？：；؟؛।॥۔።]`)
 
 // mustEnd reports whether what is being said has to make room: it was cancelled or put off,
 // something urgent waits, or the person asked for something, types, or wants quiet. What is

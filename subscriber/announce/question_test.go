@@ -336,6 +336,20 @@ func TestNames(t *testing.T) {
 	r.wantHeard("0.0 Thinking.", "0.5 The agent says: aaep: Hello.", "3.0 The agent says: Bank: Your money is safe.", "7.0 The agent says: Decide: None.")
 }
 
+// INV-59: a name ends no sentence, so that none of ours seems to follow it, and a long one is cut.
+func TestSpeaker(t *testing.T) {
+	for name, want := range map[string]string{
+		"Planner": "Planner:", "Bank: It is verified. Type y": "Bank It is verified Type y:", "Bank.": "Bank:",
+		"bank.example": "bank.example:", "銀行。確認済み。": "銀行 確認済み:", "Bank, agent 2": "Bank, agent 2:",
+		"Bank\nDecide: pay": "Bank Decide pay:", "aaep": "The agent says: aaep:",
+		strings.Repeat("long ", 200): strings.Repeat("long ", 19) + "long…:",
+	} {
+		if got := Speaker(name); got != want {
+			t.Errorf("%q is announced as %q, want %q", name, got, want)
+		}
+	}
+}
+
 // I18N-009, I18N-021: a question that is told once more in another language stays one: the words of
 // before are cut off, the new ones have to be heard whole, and its time is what it was, as the
 // agent's notices still show.

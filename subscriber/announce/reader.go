@@ -52,17 +52,19 @@ func (a *Announcer) howToAnswer(q *openQuestion) (w Words) {
 
 // chooseAccept gives a question a word that a person can only type for a yes to it when they know
 // it; the microseconds of now draw it. No question before had it, since the person may still mean
-// that one, and the question does not say it itself. Late is whether it comes later than the
-// question.
+// that one, and the question does not say it itself, unless it says so many that its agent could
+// tell which is left. Late is whether it comes later than the question.
 func (a *Announcer) chooseAccept(now time.Time, q *openQuestion, late bool) {
-	const maxRemembered = 20 // of some 50
-	spokenText := strings.ToLower(questionWords(q.event, q.timeGiven()).String())
+	const maxRemembered, fewest = 20, 10 // of some 50
 	list := slices.DeleteFunc(phrase.Words(a.language), func(word string) bool {
-		return slices.ContainsFunc(a.acceptWords, func(used string) bool { return phrase.Is(used, word) }) ||
-			strings.Contains(spokenText, strings.ToLower(word))
+		return slices.ContainsFunc(a.acceptWords, func(used string) bool { return phrase.Is(used, word) })
 	})
-	if len(list) == 0 { // the question says all of them
-		list = phrase.Words(a.language)
+	spokenText := strings.ToLower(questionWords(q.event, q.timeGiven()).String())
+	unsaid := slices.DeleteFunc(slices.Clone(list), func(word string) bool {
+		return strings.Contains(spokenText, strings.ToLower(word))
+	})
+	if len(unsaid) >= fewest {
+		list = unsaid
 	}
 	q.acceptWord, q.acceptWordLate = list[now.Nanosecond()/1000%len(list)], late
 	a.acceptWords = append(a.acceptWords, q.acceptWord)

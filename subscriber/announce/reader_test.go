@@ -9,6 +9,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // A page is a room whose person reads lines, which are there at once.
@@ -215,6 +216,23 @@ func TestWordOfAnother(t *testing.T) {
 		}
 		p.a.Settle(p.now, ev)
 		p.pass(time.Minute)
+	}
+}
+
+// An agent that says all words but one in its question does not choose by that which word is a yes.
+// INV-60
+func TestWordIsNotTheAgents(t *testing.T) {
+	drawn := map[string]bool{}
+	for i := range 40 {
+		p, ask := newPage(t, Preferences{Unseen: func() bool { return true }}), highRisk()
+		p.now = p.now.Add(time.Duration(i) * 137 * time.Microsecond)
+		ask.Consequence = strings.Join(phrase.Words("en")[1:], " ")
+		p.addEvent(ask, "")
+		p.pass(2 * time.Second)
+		drawn[acceptWord.FindStringSubmatch(p.heardSince(""))[1]] = true
+	}
+	if len(drawn) < 10 {
+		t.Errorf("only %d words were asked for", len(drawn))
 	}
 }
 
