@@ -2,6 +2,7 @@ package producer
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"unicode/utf8"
@@ -216,6 +217,10 @@ func (p *Producer) phraseAboutQuestion(id phrase.ID, ev *aaep.Event) speech {
 func (p *Producer) replayUnsettled(f func(pos uint64, ev *aaep.Event)) error {
 	for cursor := max(p.log.Settled(), p.log.Start()); cursor < p.began; {
 		events, _, err := p.log.Read(cursor, 256)
+		if start := p.log.Start(); errors.Is(err, log.ErrTrimmed) && start > cursor { // a store that has a hole
+			cursor = start
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -74,7 +74,7 @@ func Open(store log.Store, size int, agent string) (*Log, error) {
 	l.idCipher, l.persister = newIDs(k.meta.Key, slices.Clone(k.meta.Runs)), k
 	l.end = end
 	l.shown.Store(end)
-	if err := l.loadEvents(max(start, end-min(end, l.size)), end); err != nil {
+	if err := l.loadNewest(end); err != nil {
 		return nil, err
 	}
 	go k.persistLoop(l)
@@ -94,7 +94,8 @@ func (k *persister) loadMeta(end uint64, agent string) error {
 			return errors.New("log: what the log says of itself is not as it was written")
 		}
 	case end > 0:
-		return errors.New("log: the key of the events' ids is missing")
+		return errors.New("log: the key of the events' ids is missing, so none of its events can be named any more: name " +
+			"another place for the log, or remove this one")
 	default:
 		k.meta.Key = newKey()
 	}
@@ -106,8 +107,20 @@ func (k *persister) loadMeta(end uint64, agent string) error {
 	return nil
 }
 
-// loadEvents reads the events after cursor up to end into memory. Open and Follow call it before
-// the log is used by others.
+// loadNewest reads the newest events up to end into memory, as many as it has room for. Open calls
+// it before the log is used by others. Where a store finds, in reading, that events are gone, it
+// begins behind them.
+func (l *Log) loadNewest(end uint64) error {
+	for {
+		start, _ := l.persister.store.Bounds()
+		err := l.loadEvents(max(start, end-min(end, l.size)), end)
+		if now, _ := l.persister.store.Bounds(); now == start || !errors.Is(err, log.ErrTrimmed) {
+			return err
+		}
+	}
+}
+
+// loadEvents reads the events after cursor up to end into memory. loadNewest and Follow call it.
 func (l *Log) loadEvents(cursor, end uint64) error {
 	for l.base = cursor; cursor < end; {
 		events, err := l.persister.readStore(cursor, maxBatch)

@@ -154,14 +154,18 @@ func (f *Feed) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 // the next message was dropped, if this server does not have it yet, or if reading failed in a way
 // that may pass.
 func (f *Feed) readMissing(ctx context.Context, cursor uint64) ([][]byte, error) {
-	records, _, err := f.readBatch(cursor, maxReadMsgs)
+	records, err := f.readBatch(cursor, maxReadMsgs)
 	if err == nil && len(records) == 0 {
 		if err = f.refreshEnd(ctx); err != nil && !isPassing(err) {
 			return nil, err
 		}
+		if err == nil {
+			err = f.skipHole(ctx, cursor)
+		}
 		if start, _ := f.current(); cursor < start {
 			return nil, fmt.Errorf("the log of %s does not go back to event %d any more, but to %d: this process was "+
-				"away for too long", f.agent, cursor+1, start+1)
+				"away for too long, or events were removed from the stream %s; start this again", f.agent, cursor+1,
+				start+1, f.stream)
 		}
 	}
 	if err != nil && f.isLost() {

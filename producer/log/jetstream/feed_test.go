@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/natstest"
 	"github.com/aaep-go/aaep/producer/log"
 	"github.com/aaep-go/aaep/producer/log/jetstream"
@@ -223,6 +224,157 @@ func TestFeedRewound(t *testing.T) {
 	}
 }
 
+// openStream returns a stream as an operator reaches it, past this package.
+func openStream(t *testing.T, servers, name string) (natsjs.JetStream, natsjs.Stream) {
+	t.Helper()
+	nc, err := nats.Connect(servers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js, stream
+}
+
+// P8: an event that was removed from the middle of a stream, by hand or by damage, holds up neither
+// the agent nor who follows it without a word: the log begins behind it.
+func TestHole(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1).URLs()
+	agent := agentAt(t, servers, &trail{}, 0)
+	for range 3 {
+		if _, err := agent.StartSession(t.Context(), aaep.Say("Planning.")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, stream := openStream(t, servers, "AAEP_A_planner")
+	for stream.CachedInfo().State.LastSeq < 3 { // what the agent tells is kept in its own time
+		time.Sleep(10 * time.Millisecond)
+		if _, err := stream.Info(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(agent.close(), stream.DeleteMsg(t.Context(), 2)); err != nil {
+		t.Fatal(err)
+	}
+	feed, err := dial(t, servers, jetstream.Options{}).Follow(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := feed.Next(ctx, 1); err == nil || !strings.Contains(err.Error(), "does not go back to event 2") {
+		t.Errorf("who follows: %v", err)
+	}
+	if _, err := feed.Read(1, 9); !errors.Is(err, log.ErrTrimmed) {
+		t.Errorf("Read: %v", err)
+	}
+	again, edge := agentAt(t, servers, &trail{}, 0), edgeAt(t, servers, "edge") // which go on behind it
+	l := listen(t, edge.Producer, "", nil)
+	s, err := again.StartSession(t.Context(), aaep.Say("Planning again."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Complete(aaep.Say("Done."))
+	l.until("end", 1, over)
+}
+
+// An agent goes on with a log whose stream or whose words of itself were emptied meanwhile.
+func TestPurged(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1).URLs()
+	store, err := dial(t, servers, jetstream.Options{}).Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.Append([][]byte{[]byte("one"), []byte("two")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"AAEP_A_planner", "AAEP_META"} {
+		if _, stream := openStream(t, servers, name); stream.Purge(t.Context()) != nil {
+			t.Fatalf("%s is not emptied", name)
+		}
+	}
+	if _, err := store.Read(0, 9); !errors.Is(err, log.ErrTrimmed) {
+		t.Errorf("what was removed: %v", err)
+	}
+	if err := errors.Join(store.SetMeta([]byte("{}")), store.Append([][]byte{[]byte("three")})); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.Read(2, 9); err != nil || string(joined(got)) != "three" {
+		t.Errorf("what came since: %q, %v", got, err)
+	}
+}
+
+// A stream that keeps no more is told as that, and not as servers without a leader; the next
+// process that is the agent has it drop what is old instead.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1).URLs()
+	c := dial(t, servers, jetstream.Options{Patience: time.Second})
+	store, err := c.Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, stream := openStream(t, servers, "AAEP_A_planner")
+	cfg := stream.CachedInfo().Config
+	cfg.MaxMsgs, cfg.Discard = 2, natsjs.DiscardNew
+	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	one := [][]byte{[]byte("one")}
+	if err := errors.Join(store.Append(one), store.Append(one)); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Append(one); err == nil || !strings.Contains(err.Error(), "the servers keep no more") ||
+		!strings.Contains(err.Error(), "maximum messages exceeded") {
+		t.Errorf("a stream that is full: %v", err)
+	}
+	store.Close()
+	c = dial(t, servers, jetstream.Options{Limits: log.Limits{Events: 2}})
+	if store, err = c.Open(t.Context(), "planner"); err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if err := errors.Join(store.Append(one), store.Append(one)); err != nil {
+		t.Errorf("the next process: %v", err)
+	}
+	if start, end := store.Bounds(); start != 2 || end != 4 {
+		t.Errorf("it has the events after %d up to %d", start, end)
+	}
+}
+
+// A stream that no one may write to any more is told at once, and as what it is.
+func TestSealed(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1).URLs()
+	c := dial(t, servers, jetstream.Options{})
+	store, err := c.Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Close()
+	js, stream := openStream(t, servers, "AAEP_A_planner")
+	cfg := stream.CachedInfo().Config
+	cfg.Sealed = true
+	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Open(t.Context(), "planner"); err == nil || strings.Contains(err.Error(), "does not answer") ||
+		!strings.Contains(err.Error(), "sealed") {
+		t.Errorf("Open = %v", err)
+	}
+}
+
 // A log that a newer program has written is left alone.
 func TestNewer(t *testing.T) {
 	t.Parallel()
@@ -233,19 +385,7 @@ func TestNewer(t *testing.T) {
 		t.Fatal(err)
 	}
 	store.Close()
-	nc, err := nats.Connect(servers.URLs())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := natsjs.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(t.Context(), "AAEP_A_planner")
-	if err != nil {
-		t.Fatal(err)
-	}
+	js, stream := openStream(t, servers.URLs(), "AAEP_A_planner")
 	cfg := stream.CachedInfo().Config
 	cfg.Metadata = map[string]string{"aaep_log_format": "2"}
 	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {

@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -344,6 +345,10 @@ func (c *Cluster) explainError(problem string, err error) error {
 	return explained
 }
 
+// noRoom are the codes for a message that is not kept: a limit of the account or of the stream is
+// reached, or a disk is full.
+var noRoom = []jetstream.ErrorCode{10002, 10023, 10028, 10047, 10077}
+
 // explainCause returns an error with the problem, why that is, and which setting to mend, where
 // that is known. explainError adds a mark.
 func (c *Cluster) explainCause(problem string, err error) error {
@@ -355,6 +360,9 @@ func (c *Cluster) explainCause(problem string, err error) error {
 		return fmt.Errorf("%s: the account of this NATS user has no JetStream: %w", problem, err)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return fmt.Errorf("%s: the servers have no JetStream; start them with -js: %w", problem, err)
+	case errors.As(err, &refused) && slices.Contains(noRoom, refused.ErrorCode):
+		return fmt.Errorf("%s: the servers keep no more; is their disk full, or a limit of the account or of the stream "+
+			"reached? (%w)", problem, err)
 	case errors.As(err, &refused) && refused.Code == 503:
 		return fmt.Errorf("%s: %w (%w)", problem, errNoLeader, err)
 	case c.nc.Status() != nats.CONNECTED && c.nc.LastError() != nil:

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -37,12 +38,12 @@ func (r *streamReader) Bounds() (start, end uint64) { return r.current() }
 func (r *streamReader) Read(cursor uint64, n int) ([][]byte, error) {
 	var last error
 	for range readTries {
-		records, next, err := r.readBatch(cursor, n)
+		records, err := r.readBatch(cursor, n)
 		if len(records) > 0 {
 			return records, nil
 		}
-		if next > cursor+1 || err == nil { // it was dropped, or this server is behind: the leader knows
-			last = r.refreshBounds(context.Background())
+		if err == nil { // it was dropped, or this server is behind: the leader knows
+			last = cmp.Or(r.refreshBounds(context.Background()), r.skipHole(context.Background(), cursor))
 		}
 		if start, _ := r.current(); cursor < start {
 			return nil, log.ErrTrimmed
@@ -55,45 +56,74 @@ func (r *streamReader) Read(cursor uint64, n int) ([][]byte, error) {
 		}
 		time.Sleep(pause)
 	}
-	return nil, r.c.explainError(fmt.Sprintf("cannot read event %d of %s", cursor+1, r.agent), last)
+	return nil, r.c.explainError(fmt.Sprintf("cannot read event %d of %s", cursor+1, r.agent),
+		cmp.Or(last, nats.ErrTimeout))
+}
+
+// skipHole raises the start of the log behind the events after the cursor that the stream's leader
+// does not have, though it has some before them: they were removed from the stream by hand, or
+// cannot be read any more. Where there are none, as where the server that was asked first is only
+// behind, it does nothing.
+func (r *streamReader) skipHole(ctx context.Context, cursor uint64) error {
+	if start, end := r.current(); cursor < start || cursor >= end {
+		return nil
+	}
+	return callOnce(ctx, func(ctx context.Context) error {
+		stream, err := r.c.streamInfo(ctx, r.stream)
+		if err != nil || stream.CachedInfo().State.NumDeleted == 0 {
+			return err
+		}
+		info, err := stream.Info(ctx, jetstream.WithDeletedDetails(true))
+		if err != nil {
+			return err
+		}
+		behind := cursor
+		for slices.Contains(info.State.Deleted, behind+1) {
+			behind++
+		}
+		if behind > cursor {
+			r.raiseTo(behind, 0)
+		}
+		return nil
+	})
 }
 
 // readBatch reads the records after the cursor from whichever server answers, at most n and
-// maxReadMsgs. next is not 0 if the records end at a gap: the sequence after it. No records without
-// an error say that this server has none.
-func (r *streamReader) readBatch(cursor uint64, n int) (records [][]byte, next uint64, err error) {
+// maxReadMsgs, up to a gap between them. No records without an error say that this server does not
+// have the next one.
+func (r *streamReader) readBatch(cursor uint64, n int) (records [][]byte, err error) {
 	n = min(n, maxReadMsgs)
 	began := time.Now()
 	request, _ := json.Marshal(map[string]any{"seq": cursor + 1, "batch": n, "max_bytes": maxRead})
 	inbox := r.c.nc.NewInbox()
 	answers, err := r.c.nc.SubscribeSync(inbox)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer answers.Unsubscribe()
 	if err := r.c.nc.PublishRequest("$JS.API.DIRECT.GET."+r.stream, inbox, request); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	for {
 		m, err := answers.NextMsg(answerTime)
 		if err != nil {
-			return records, 0, cmp.Or(r.c.deniedError(began, r.stream), err)
+			return records, cmp.Or(r.c.deniedError(began, r.stream), err)
 		}
 		if status := m.Header.Get("Status"); status != "" {
 			if status == "503" {
 				err = nats.ErrNoResponders
 			}
-			return records, 0, err // a status ends the batch, also an empty one
+			return records, err // a status ends the batch, also an empty one
 		}
 		seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
 		if err != nil {
-			return records, 0, lastingError{errors.New("a message without a sequence")}
+			return records, lastingError{errors.New("a message without a sequence")}
 		}
 		if seq != cursor+1+uint64(len(records)) {
-			return records, seq, nil
+			return records, nil
 		}
 		if records = append(records, m.Data); len(records) == n {
-			return records, 0, nil
+			return records, nil
 		}
 	}
 }

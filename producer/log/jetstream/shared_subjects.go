@@ -53,6 +53,9 @@ func (h *sharedSubjects) Claim(ctx context.Context, tok string, claim []byte) (f
 		case err != nil:
 			return err
 		case winner == nil: // the message that refused this one is not there yet, or will not be
+			if failure != nil && isPassing(failure) {
+				return failure
+			}
 			return fmt.Errorf("%w: %v", nats.ErrTimeout, failure)
 		}
 		first, mine = log.Claim{Data: winner.Data, At: winner.Time}, winner.Header.Get(nonceHeader) == nonce

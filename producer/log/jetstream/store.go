@@ -194,7 +194,7 @@ func (s *Store) streamConfig(previous *jetstream.StreamInfo) jetstream.StreamCon
 	if cfg.MaxAge == 1<<63-1 {
 		cfg.MaxAge = 0
 	}
-	cfg.Duplicates = minAge
+	cfg.Duplicates, cfg.Discard = minAge, jetstream.DiscardOld // Append drops some of the oldest
 	return cfg
 }
 
@@ -207,7 +207,10 @@ func (s *Store) lastSequence(ctx context.Context) (last uint64, err error) {
 		m.Header.Set(seqHeader, strconv.Itoa(noSequence))
 		_, err := s.c.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
 		var refused *jetstream.APIError
-		if !errors.As(err, &refused) || refused.ErrorCode != wrongSeq {
+		if errors.As(err, &refused) && refused.ErrorCode != wrongSeq && !isPassing(err) {
+			return err // such as one that was sealed
+		}
+		if refused == nil || refused.ErrorCode != wrongSeq {
 			return fmt.Errorf("the stream was not refusing: %w", errors.Join(err, nats.ErrTimeout))
 		}
 		_, number, _ := strings.Cut(refused.Description, ": ")
@@ -363,9 +366,10 @@ func (s *Store) Meta() ([]byte, error) {
 // ErrTakenOver.
 func (s *Store) SetMeta(data []byte) error {
 	subject := "aaep.m." + subjectToken(s.agent)
+	behind := s.revision
 	err := s.c.retryUntil(context.Background(), func(ctx context.Context) error {
 		ack, err := s.c.js.Publish(withTimeout(ctx, publishTime), subject, data,
-			jetstream.WithExpectLastSequencePerSubject(s.revision), jetstream.WithRetryAttempts(0))
+			jetstream.WithExpectLastSequencePerSubject(behind), jetstream.WithRetryAttempts(0))
 		if err == nil {
 			s.revision = ack.Sequence
 			return nil
@@ -379,8 +383,15 @@ func (s *Store) SetMeta(data []byte) error {
 			return nil
 		case m != nil && m.Sequence > s.revision:
 			return lastingError{ErrTakenOver}
+		case m == nil: // it was removed from the stream by hand
+			behind = 0
+		default:
+			behind = s.revision
 		}
-		return nats.ErrTimeout
+		if !isPassing(err) { // the message that refused this one is not there yet, or not any more
+			return nats.ErrTimeout
+		}
+		return err
 	}, subject, metaStream)
 	if err != nil {
 		return s.c.explainError("the log of "+s.agent+" cannot be written", err)
