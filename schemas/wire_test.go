@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -44,6 +45,81 @@ func TestTheWirePageHasAllMembers(t *testing.T) {
 	if !strings.Contains(string(page), rows.String()) {
 		t.Errorf("docs/wire.md does not have this table of the messages:\n%s", &rows)
 	}
+}
+
+// The page names every capability, and every value of a member that takes only a few. On a
+// difference the test prints what is to be there.
+func TestTheWirePageHasAllValues(t *testing.T) {
+	page, err := os.ReadFile("../docs/wire.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	common := readSchema(t, "common.schema.json")
+	capabilities := common["$defs"].(map[string]any)["capabilities"].(map[string]any)["properties"].(map[string]any)
+	for name := range capabilities {
+		if !strings.Contains(string(page), "\n| `"+name+"` | ") {
+			t.Errorf("docs/wire.md has no line for the capability %s", name)
+		}
+	}
+	values := map[string]string{}
+	names := []string{"envelope.schema.json"}
+	for _, pattern := range []string{"events/*.schema.json", "messages/*.schema.json"} {
+		found, err := fs.Glob(schemas.FS(), pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatal(found, err)
+		}
+		names = append(names, found...)
+	}
+	for _, name := range names {
+		for member, schema := range readSchema(t, name)["properties"].(map[string]any) {
+			if few := fewValues(common, schema); len(few) > 1 {
+				values[member] = "`" + strings.Join(few, "`, `") + "`"
+			}
+		}
+	}
+	delete(values, "coalesce_hint") // it is one of coalesce_boundaries
+	var rows strings.Builder
+	rows.WriteString("| member | values |\n|---|---|\n")
+	for _, member := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprintf(&rows, "| `%s` | %s |\n", member, values[member])
+	}
+	if !strings.Contains(string(page), rows.String()) {
+		t.Errorf("docs/wire.md does not have this table of the values:\n%s", &rows)
+	}
+}
+
+// fewValues returns the texts that a member with a schema may be, or that the items of a list may
+// be, if these are named.
+func fewValues(common map[string]any, schema any) (texts []string) {
+	s, ok := schema.(map[string]any)
+	if !ok {
+		return nil
+	}
+	if ref, ok := s["$ref"].(string); ok {
+		_, name, _ := strings.Cut(ref, "#/$defs/")
+		return fewValues(common, common["$defs"].(map[string]any)[name])
+	}
+	if items, ok := s["items"]; ok {
+		return fewValues(common, items)
+	}
+	values, _ := s["enum"].([]any)
+	for _, v := range values {
+		texts = append(texts, fmt.Sprint(v))
+	}
+	return texts
+}
+
+// readSchema reads a schema of this package.
+func readSchema(t *testing.T, name string) (schema map[string]any) {
+	t.Helper()
+	data, err := fs.ReadFile(schemas.FS(), name)
+	if err == nil {
+		err = json.Unmarshal(data, &schema)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
 }
 
 type members struct {
