@@ -212,6 +212,16 @@ const (
 	open    = `document.querySelectorAll(".question:not(.settled)").length`
 )
 
+// accepts waits until the button that accepts works. The last words of the question have to have
+// been heard to their end by then.
+func (r *fixture) accepts(last string) {
+	r.t.Helper()
+	r.until(working)
+	if r.times(last) == 0 {
+		r.t.Errorf("it can be accepted, and was not heard to its end: %s", last)
+	}
+}
+
 // rejects ends a question without a key, where that is not what a scene is about.
 func (r *fixture) rejects(outcome <-chan error) {
 	r.t.Helper()
@@ -293,7 +303,7 @@ var scenes = []struct {
 		if eval[bool](r.tab, working) {
 			r.t.Error("it can be accepted, and was not heard")
 		}
-		r.until(working)
+		r.accepts("It cannot be undone.")
 		r.idle()
 		undecided(r.t, outcome)
 		r.tabTo("button.yes")
@@ -415,7 +425,7 @@ var scenes = []struct {
 		r.idle()
 		outcome := r.paying("$14")
 		r.reads("Pay $14")
-		r.until(working)
+		r.accepts("It cannot be undone.")
 		r.idle()
 		eval[any](r.tab, `document.querySelector(".question:not(.settled) button.no").click()`)
 		result(r.t, outcome)
@@ -443,7 +453,7 @@ var scenes = []struct {
 		if eval[bool](r.tab, working) {
 			r.t.Error("it can be accepted, and its end was not heard")
 		}
-		r.until(working)
+		r.accepts("It cannot be undone.")
 		r.idle()
 		undecided(r.t, outcome)
 		r.rejects(outcome)
@@ -499,7 +509,7 @@ var scenes = []struct {
 		r.tabTo(".question:not(.settled) input")
 		r.press(strings.Split("n,o,t,e,s", ",")...)
 		r.reads("What shall the file")
-		r.until(working)
+		r.accepts("What shall the file be called?")
 		r.idle()
 		r.press("Tab", "Return")
 		if v := <-got; v != "notes" {
@@ -514,7 +524,7 @@ var scenes = []struct {
 			r.press(key)
 		}
 		r.wait("it is heard to its end", func() bool { return r.times("It cannot be undone.") > 0 }) // of Insert the page knows nothing
-		r.until(working)
+		r.accepts("It cannot be undone.")
 		r.idle()
 		undecided(r.t, outcome)
 		r.rejects(outcome)
@@ -607,7 +617,7 @@ var scenes = []struct {
 		check(r.t, other.Fail(errors.New("disk full"), aaep.Say("The copy could not be made: the disk is full.")))
 		r.press(strings.Split("space,o,l,d", ",")...)
 		r.reads("The copy could not be made")
-		r.until(working)
+		r.accepts("What shall the folder be called?")
 		r.idle()
 		r.press("Tab", "Return")
 		if v := <-got; v != "plans old" {
@@ -641,7 +651,7 @@ func inLanguage(tag, page, action, consequence, which, one, other string) func(r
 		r.reads(action)
 		time.Sleep(300 * time.Millisecond)
 		r.press("Tab")
-		r.until(working)
+		r.accepts(consequence)
 		r.idle()
 		undecided(r.t, outcome)
 		r.rejects(outcome)

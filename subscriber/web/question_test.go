@@ -67,17 +67,19 @@ func TestAccept(t *testing.T) {
 
 // TestAcceptByAnotherVoice: the button that accepts a question in Arabic waits for an English voice
 // to name each letter; where the browser's language is Arabic, for an Arabic one. Else it is said
-// that the question is in Arabic, since an English voice makes noise of it.
+// of the question and of a failure that they are in Arabic: an English voice makes noise of them.
 func TestAcceptByAnotherVoice(t *testing.T) {
 	t.Parallel()
 	const action, consequence = "ادفع عشرين دولارا لشركة المياه.", "يغادر المال حسابك اليوم."
 	b := newBrowser(t)
+	failure := map[string]string{"en-US": "(Arabic) ", "ar": ""}
 	title := map[string]string{"en-US": "Question 1 (Arabic): ", "ar": "Question 1: "}
 	for voice, within := range map[string][2]int{"en-US": {60, 200}, "ar": {10, 40}} {
 		st := start(t, producer.Config{Language: "ar", Languages: []string{"en"}})
 		p := b.open(st.page, fmt.Sprintf(`Object.defineProperty(Navigator.prototype, "language", { get: () => %q });`, voice))
 		p.until(connected)
-		asks(t, st.session(t, action), action, consequence, 10*time.Minute)
+		s := st.session(t, action)
+		asks(t, s, action, consequence, 10*time.Minute)
 		p.until(asked)
 		if said := eval[string](p, `document.querySelector(".question h3").textContent`); said != title[voice]+action {
 			t.Errorf("in a browser in %s the heading is %q", voice, said)
@@ -88,6 +90,8 @@ func TestAcceptByAnotherVoice(t *testing.T) {
 		if err != nil || seconds < within[0] || seconds > within[1] {
 			t.Errorf("in a browser in %s the page says %q, want %d to %d seconds", voice, hint, within[0], within[1])
 		}
+		check(t, s.Fail(errors.New("disk full"), aaep.Say("القرص ممتلئ.")))
+		p.until(fmt.Sprintf(`document.getElementById("alert").textContent.includes(%q)`, failure[voice]+"القرص ممتلئ."))
 	}
 }
 

@@ -1,6 +1,7 @@
 // What is told, at a pace that a voice keeps up with: one node for each sentence, never changed once it is there.
 import { plain } from "./ear.js";
 import { directionOf, safe } from "./safe.js";
+import { inForeign } from "./settings.js";
 import { clip, inParts, named, reading } from "./text.js";
 import { behind, soonAgain } from "./times.js";
 import { Transcript } from "./transcript.js";
@@ -64,6 +65,7 @@ export class Log {
     const cut = (most) => clip(safe(line.text, line.writing), most, (n) => " … " + this.words("more", { n }));
     const whole = more.asks ? safe(line.text, line.writing) : cut(2000), text = plain(whole, line.language) || whole, parts = inParts(text, line.language);
     const waits = this.voice.urgent.filter((t) => !t.asks);
+    if (!more.asks) before = (before + inForeign(line.language, this.words.language)).trim(); // else it stands there
     if (!more.asks && waits.length >= mostAlerts) {
       this.voice.urgent = this.voice.urgent.filter((t) => t !== waits[0]);
       this.leaveOut([], waits[0]);

@@ -3,7 +3,7 @@
 // and the hands were still. A no need not wait for the end of it.
 import { plain } from "./ear.js";
 import { directionOf, safe } from "./safe.js";
-import { primary } from "./settings.js";
+import { inForeign } from "./settings.js";
 import { clip, named, numberOf, setText, writing } from "./text.js";
 import { bare } from "./states.js";
 import { clocksDiffer, confirmWithin, repeatAfter, sentFirst, still } from "./times.js";
@@ -18,19 +18,6 @@ const longestChoices = 65536;
 function isTooLong(event) {
   const labels = Array.isArray(event.choices) ? event.choices.map((c) => String(c?.label ?? c?.value)) : [];
   return [event.action, event.question, event.consequence, event.context, ...labels].some((text) => text?.length > longest) || labels.join("; ").length > longestChoices;
-}
-
-// inForeign is the name of a language in that of the page, in brackets behind a space; "" where the page or the browser is set to it, or it has
-// no name. A voice that has not learnt it makes noise of the text.
-function inForeign(tag, own) {
-  const language = primary(tag ?? "und");
-  if (language === "und" || [own, navigator.language, ...navigator.languages].some((known) => primary(known) === language)) return "";
-  try {
-    const name = new Intl.DisplayNames([own], { type: "language", fallback: "none" }).of(language);
-    return name ? ` (${name})` : "";
-  } catch {
-    return "";
-  }
 }
 
 // shortly is what a question is about, where it was told in full before.

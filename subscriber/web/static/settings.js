@@ -14,7 +14,7 @@ const allowed = {
   vibrate: ["off", "on"],
   notify: ["off", "on"],
 };
-export const primary = (tag) => tag.toLowerCase().split("-")[0];
+const primary = (tag) => tag.toLowerCase().split("-")[0];
 
 export function load() {
   const s = { language: "en", verbosity: "normal", rate: "2", pace: "170", time: "1", load: "medium", vibrate: "off", notify: "off" };
@@ -27,6 +27,19 @@ export function load() {
   if (asked) kept.language = primary(asked);
   for (const name in allowed) if (allowed[name].includes(kept[name])) s[name] = kept[name];
   return s;
+}
+
+// inForeign is the name of a language in that of the page, in brackets behind a space; "" where the page or the browser is set to it, or it has
+// no name. A voice that has not learnt it makes noise of the text.
+export function inForeign(tag, own) {
+  const language = primary(tag ?? "und");
+  if (language === "und" || [own, navigator.language, ...navigator.languages].some((known) => primary(known) === language)) return "";
+  try {
+    const name = new Intl.DisplayNames([own], { type: "language", fallback: "none" }).of(language);
+    return name ? ` (${name})` : "";
+  } catch {
+    return "";
+  }
 }
 
 export function save(s) {

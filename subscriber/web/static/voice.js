@@ -9,6 +9,8 @@ export const later = 500; // until what was announced is shown
 const apart = 1000; // between a line and an alert: Orca drops a polite text that it has not begun when an assertive one comes, and on a
 // machine that is busy it begins late
 
+const regions = "main, section, form, #log"; // parts of the page that have names
+
 // An announcement has
 //
 //   region               alert or status, the live region that it goes into
@@ -38,6 +40,7 @@ export class Voice {
     this.cut = []; // and lines that were cut off
     this.speaking = []; // what was given to the screen reader, until end
     this.unconfirmed = []; // urgent, and announced while nobody was here
+    this.parts = []; // of the page that the screen reader is in, the innermost last
     this.keeping = []; // was announced, and is shown in a moment
     this.freeAt = 0; // when all of it should have been read
     this.stillAt = 0; // when the hands have been still for long enough
@@ -60,14 +63,15 @@ export class Voice {
     });
   }
 
-  // reads is how long a screen reader takes for a text that it goes to. It begins with the name of the part of the page, if that is another
-  // part than before.
+  // reads is how long a screen reader takes for a text that it goes to. Before it come the names of all parts of the page that it is in, one in
+  // another, and was not in before.
   reads(at, text) {
-    const el = at instanceof Element ? at : at.parentElement, part = el?.closest("section, form, #log") ?? undefined;
-    const name = part && part !== this.part && (part.getAttribute("aria-label") ?? document.getElementById(part.getAttribute("aria-labelledby"))?.textContent);
-    if (part !== this.part) text = ["leaving region. region", name, ". ", text].filter(Boolean).join(" ");
-    this.part = part;
-    return reading(el?.closest("h1, h2, h3, h4, h5, h6") ? text + " heading level 3" : text, this.pace());
+    const el = at instanceof Element ? at : at.parentElement, parts = [];
+    for (let part = el?.closest(regions); part; part = part.parentElement?.closest(regions)) parts.unshift(part);
+    const left = this.parts.filter((part) => !parts.includes(part)), entered = parts.filter((part) => !this.parts.includes(part));
+    this.parts = parts;
+    if (el?.closest("h1, h2, h3, h4, h5, h6")) text += " heading level 3";
+    return reading([...left.map(() => "leaving region."), ...entered.map((part) => `region ${nameOf(part)}.`), text].join(" "), this.pace());
   }
 
   // announce announces something as soon as it may be, and returns it.
@@ -245,9 +249,12 @@ export function theirs(text, language, writing) {
   return el;
 }
 
-// spoken is roughly what a screen reader says of an element that gets the focus.
+// nameOf is the name of a part of the page.
+const nameOf = (part) => part.getAttribute("aria-label") ?? document.getElementById(part.getAttribute("aria-labelledby"))?.textContent ?? "content";
+
+// spoken is roughly what a screen reader says of an element that gets the focus, behind the key.
 function spoken(el) {
   if (!(el instanceof Element)) return "";
   const ids = (el.getAttribute("aria-describedby") ?? "").split(" ").map((id) => document.getElementById(id)?.textContent);
-  return [el.getAttribute("aria-label") ?? el.textContent.slice(0, 1000), ...ids, "button"].join(" ");
+  return ["tab.", el.getAttribute("aria-label") ?? el.textContent.slice(0, 1000), ...ids, "button"].join(" ");
 }
