@@ -8,6 +8,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
+// outputEvent returns an event of an output with some text, for benchmarks.
 func outputEvent() *aaep.Event {
 	return &aaep.Event{
 		AAEPVersion: aaep.Version,

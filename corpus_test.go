@@ -18,6 +18,7 @@ import (
 // it.
 var corpus = filepath.Join("..", "shared", "corpus")
 
+// readCorpus returns the cases in a file of the corpus.
 func readCorpus(t *testing.T, name string, into any) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(corpus, name))
@@ -172,6 +173,7 @@ func isDeceptive(err error) bool {
 		func(v aaep.Violation) bool { return v.Requirement != "INV-57" })
 }
 
+// decodeBase64 returns the bytes of a case, which must be base64.
 func decodeBase64(t *testing.T, s string) []byte {
 	t.Helper()
 	data, err := base64.StdEncoding.DecodeString(s)

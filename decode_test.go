@@ -16,6 +16,7 @@ const (
 	reply    = `"type":"confirmation.reply","reply_token":"rpl_SECRET","subscription_id":"sub_1","timestamp":"2026-07-01T09:30:00.000Z"`
 )
 
+// eventJSON returns an event of this type with a whole envelope; members begin with a comma.
 func eventJSON(typ, members string) string {
 	return `{"type":"` + typ + `",` + envelope + members + `}`
 }
@@ -242,6 +243,7 @@ func TestDecodeIsLiberal(t *testing.T) {
 	}
 }
 
+// compactJSON returns a JSON text without blanks.
 func compactJSON(t *testing.T, s string) string {
 	t.Helper()
 	var v any

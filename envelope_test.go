@@ -43,6 +43,7 @@ func membersOf(t *testing.T, data []byte) (names []string, values map[string]jso
 	}
 }
 
+// encodeObject returns a JSON object of the members with these names, in this order.
 func encodeObject(names []string, values map[string]json.RawMessage) []byte {
 	var b bytes.Buffer
 	for _, name := range names {

@@ -110,12 +110,12 @@ func TestAddExtension(t *testing.T) {
 		!strings.Contains(string(before.Extensions["medai"]), "medications") {
 		t.Errorf("a copy changed: %v %s", before.Context, before.Extensions)
 	}
-	if err := startedEvent(unchanged).AddExtension(medai, json.RawMessage(nestedJSON(6))); err != nil {
+	if err := startedEvent(leaveUnchanged).AddExtension(medai, json.RawMessage(nestedJSON(6))); err != nil {
 		t.Error(err) // the event and its extensions are two levels more
 	}
 	shared := make([]string, 1, 4)
 	shared[0] = aaep.CoreContext
-	a, b := startedEvent(unchanged), startedEvent(unchanged)
+	a, b := startedEvent(leaveUnchanged), startedEvent(leaveUnchanged)
 	a.Context, b.Context = shared, shared
 	if a.AddExtension(medai, record{}) != nil ||
 		b.AddExtension(aaep.Vocabulary{Prefix: "other", URI: "urn:a:v1"}, record{}) != nil ||
@@ -146,7 +146,7 @@ func TestReadExtension(t *testing.T) {
 		"known": {event(medai.URI, `{"patient_data_accessed":true,"letters":5,"later":{}}`), true,
 			record{true, 5}, ""},
 		"another's":       {event("https://example.org/medai/context/v2", `{"letters":5}`), false, record{}, ""},
-		"nothing":         {startedEvent(unchanged), false, record{}, ""},
+		"nothing":         {startedEvent(leaveUnchanged), false, record{}, ""},
 		"a whole number":  {event(medai.URI, `{"letters":5.0}`), true, record{Letters: 5}, ""},
 		"a fraction":      {event(medai.URI, `{"letters":5.5}`), true, record{}, "/letters"},
 		"beyond all":      {event(medai.URI, `{"letters":1e30}`), true, record{}, "/letters"},
@@ -181,7 +181,7 @@ func TestAddExtensionRefuses(t *testing.T) {
 		"raw":        {medai, json.RawMessage(`{"a":1,"a":2}`)},
 		"deep":       {medai, json.RawMessage(nestedJSON(7))},
 	} {
-		e := startedEvent(unchanged)
+		e := startedEvent(leaveUnchanged)
 		err := e.AddExtension(c.v, c.data)
 		var invalid *aaep.InvalidError
 		if !errors.As(err, &invalid) || e.Extensions != nil || len(e.Context) != 1 {

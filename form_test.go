@@ -134,6 +134,7 @@ func TestTwinsWithin(t *testing.T) {
 
 type foreign struct{ *aaep.SessionStarted }
 
+// MessageType names another type than that of the payload inside.
 func (foreign) MessageType() string { return "subscription.close" }
 
 // Interfaces can be had by embedding; what Encode writes cannot.

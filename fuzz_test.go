@@ -97,6 +97,7 @@ func checkLiberal(t *testing.T, e *aaep.Event) {
 	}
 }
 
+// wantInvalid checks that err is an *aaep.InvalidError with a violation, whose text is safe.
 func wantInvalid(t *testing.T, err error) {
 	t.Helper()
 	var invalid *aaep.InvalidError

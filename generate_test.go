@@ -10,6 +10,7 @@ import (
 
 var when = time.Date(2026, 7, 1, 9, 30, 0, 120_000_000, time.UTC)
 
+// pointerTo returns a pointer to v.
 func pointerTo[T any](v T) *T { return &v }
 
 // newEvent returns a valid event that carries p and little else.
@@ -104,6 +105,7 @@ func controlMessages() []aaep.Message {
 	}
 }
 
+// everyMessage returns a message of every type, with all its members.
 func everyMessage() []aaep.Message {
 	all := controlMessages()
 	for _, p := range allPayloads() {
@@ -125,6 +127,7 @@ var objects = rapid.SampledFrom([]json.RawMessage{
 	json.RawMessage(`{"":-0,"n":1E+2}`),
 })
 
+// drawMaybe draws from g, or returns zero, half of the time each.
 func drawMaybe[T any](t *rapid.T, g *rapid.Generator[T], name string) (v T) {
 	if rapid.Bool().Draw(t, name+"?") {
 		v = g.Draw(t, name)
@@ -132,10 +135,12 @@ func drawMaybe[T any](t *rapid.T, g *rapid.Generator[T], name string) (v T) {
 	return v
 }
 
-func maybePtr[T any](t *rapid.T, g *rapid.Generator[T], name string) *T {
+// drawMaybePointer draws a pointer to a value of g, or nil.
+func drawMaybePointer[T any](t *rapid.T, g *rapid.Generator[T], name string) *T {
 	return drawMaybe(t, rapid.Map(g, func(v T) *T { return &v }), name)
 }
 
+// oneOf returns a generator of one of the values.
 func oneOf[T any](v ...T) *rapid.Generator[T] { return rapid.SampledFrom(v) }
 
 var (
@@ -151,17 +156,18 @@ var (
 	prefixes = rapid.MapOfN(rapid.StringMatching(`[a-z]{4,9}`), objects, 1, 3)
 )
 
-func genPayload(t *rapid.T) aaep.Payload {
+// drawPayload draws a valid payload of any type.
+func drawPayload(t *rapid.T) aaep.Payload {
 	switch p := rapid.SampledFrom(append(allPayloads(), &aaep.ExtensionPayload{Type: "medai:vitals"})).Draw(t,
 		"payload").(type) {
 	case *aaep.SessionStarted:
-		p.ExpectedDurationMS = maybePtr(t, millis, "expected")
+		p.ExpectedDurationMS = drawMaybePointer(t, millis, "expected")
 		p.RequestText = drawMaybe(t, words, "request")
 		p.ToolsAvailable = drawMaybe(t, rapid.SliceOfNDistinct(words, 1, 40, rapid.ID), "tools")
 		return p
 	case *aaep.SessionCompleted:
 		p.OutputSummary, p.ResultURI = drawMaybe(t, words, "output"), drawMaybe(t, uris, "uri")
-		p.ToolInvocationsCount = maybePtr(t, rapid.Int64Range(0, 1<<53-1), "count")
+		p.ToolInvocationsCount = drawMaybePointer(t, rapid.Int64Range(0, 1<<53-1), "count")
 		return p
 	case *aaep.StateChanged:
 		p.FromState, p.ToState = aaep.State(rapid.StringMatching(`[a-z_]{1,64}`).Draw(t, "from")),
@@ -184,21 +190,20 @@ func genPayload(t *rapid.T) aaep.Payload {
 		p.RiskLevel = drawMaybe(t, risks, "risk")
 		p.ExtraContext = drawMaybe(t, objects, "context")
 		return p
-	case *aaep.ExtensionPayload:
-		return p
 	default:
 		return p
 	}
 }
 
+// isShort reports whether s has at most 64 bytes.
 func isShort(s string) bool { return len(s) <= 64 }
 
 // genEvent draws a valid event as Decode would return it.
 func genEvent(t *rapid.T) *aaep.Event {
-	e := newEvent(genPayload(t))
+	e := newEvent(drawPayload(t))
 	e.EventID, e.SessionID = "evt_"+alnum.Draw(t, "event"), "sess_"+alnum.Draw(t, "session")
 	e.Timestamp = moments.Draw(t, "timestamp")
-	e.SequenceNumber = maybePtr(t, rapid.Int64Range(0, 1<<53-1), "sequence")
+	e.SequenceNumber = drawMaybePointer(t, rapid.Int64Range(0, 1<<53-1), "sequence")
 	e.Producer = aaep.Agent{AgentID: words.Draw(t, "agent"), AgentName: drawMaybe(t, words, "name"),
 		ManifestURI: drawMaybe(t, uris, "manifest")}
 	e.Verbosity = oneOf(aaep.VerbosityTerse, aaep.VerbosityNormal).Draw(t, "verbosity")
@@ -249,12 +254,12 @@ func genMessage(t *rapid.T) aaep.Message {
 	caps := aaep.Capabilities{
 		MaxEventsPerSecond:        drawMaybe(t, rapid.Int64Range(1, 100000), "rate"),
 		Languages:                 drawMaybe(t, rapid.SliceOfNDistinct(tags, 1, 5, rapid.ID), "languages"),
-		SupportsConfirmationReply: maybePtr(t, rapid.Bool(), "reply"),
+		SupportsConfirmationReply: drawMaybePointer(t, rapid.Bool(), "reply"),
 		CoalesceBoundaries:        drawMaybe(t, rapid.SliceOfNDistinct(boundaries, 1, 5, rapid.ID), "boundaries"),
 		PaceWPM:                   drawMaybe(t, rapid.Int64Range(50, 1000), "pace"),
 		Extensions:                drawMaybe(t, prefixes, "extensions"),
 		SupportedExtensions:       drawMaybe(t, rapid.SliceOfNDistinct(uris, 1, 5, rapid.ID), "uris"),
-		EventFilters:              maybePtr(t, rapid.Just(aaep.EventFilters{Include: []string{"aaep:*"}}), "filters"),
+		EventFilters:              drawMaybePointer(t, rapid.Just(aaep.EventFilters{Include: []string{"aaep:*"}}), "filters"),
 	}
 	switch m := rapid.SampledFrom(controlMessages()).Draw(t, "message").(type) {
 	case *aaep.SubscriptionRequest:
@@ -266,7 +271,7 @@ func genMessage(t *rapid.T) aaep.Message {
 			drawMaybe(t, rapid.StringMatching(`[A-Za-z0-9_-]{1,9}(\.[A-Za-z0-9_-]{1,9}){2}`), "jws")
 		return m
 	case *aaep.SubscriptionRejected:
-		m.ReasonMessage, m.RetryAfterSeconds = words.Draw(t, "reason"), maybePtr(t, rapid.Int64Range(0, 86400), "retry")
+		m.ReasonMessage, m.RetryAfterSeconds = words.Draw(t, "reason"), drawMaybePointer(t, rapid.Int64Range(0, 86400), "retry")
 		return m
 	case *aaep.SubscriptionRenegotiate: // the id may be anything the producer chose (D-44)
 		m.Capabilities, m.SubscriptionID = caps, words.Draw(t, "id")
@@ -284,11 +289,12 @@ func genMessage(t *rapid.T) aaep.Message {
 	case *aaep.ClarificationReply:
 		m.Response = rapid.OneOf(rapid.Map(words, asAny[string]), rapid.Map(rapid.Bool(), asAny[bool]),
 			rapid.Map(rapid.Float64Range(-1e300, 1e300), asAny[float64])).Draw(t, "response")
-		m.Confidence = maybePtr(t, rapid.Float64Range(0, 1), "confidence")
+		m.Confidence = drawMaybePointer(t, rapid.Float64Range(0, 1), "confidence")
 		return m
 	default:
 		panic("a message without generator")
 	}
 }
 
+// asAny returns v as an any, for a generator of them.
 func asAny[T any](v T) any { return v }

@@ -23,6 +23,7 @@ func publishedEvent(typ, members string) string {
 	return text + members + "}"
 }
 
+// decodeEvent decodes an event, which must be valid.
 func decodeEvent(t *testing.T, data string) *aaep.Event {
 	t.Helper()
 	m, err := aaep.Decode([]byte(data))
@@ -222,10 +223,12 @@ var departures = []struct {
 	{"D-73", "session.started", `,"summary_normal_yo-NG":"a"`, "ENV-055", "/summary_normal_yo-NG", "yo-NG", nil},
 }
 
+// hasCategory returns a check of the category of an error.
 func hasCategory(want aaep.ErrorCategory) func(*aaep.Event) bool {
 	return func(e *aaep.Event) bool { return e.Payload.(*aaep.SessionErrored).ErrorCategory == want }
 }
 
+// hasProgress returns a check of the progress; a negative percent or eta is none.
 func hasProgress(percent float64, step int64, description string, eta int64) func(*aaep.Event) bool {
 	return func(e *aaep.Event) bool {
 		p := e.Payload.(*aaep.ProgressUpdated)
@@ -236,6 +239,8 @@ func hasProgress(percent float64, step int64, description string, eta int64) fun
 	}
 }
 
+// hasKinds returns a check of the kinds of answers, and of the values of the choices with commas
+// between.
 func hasKinds(values string, want ...aaep.ResponseKind) func(*aaep.Event) bool {
 	return func(e *aaep.Event) bool {
 		p := e.Payload.(*aaep.AwaitingClarification)
@@ -247,6 +252,7 @@ func hasKinds(values string, want ...aaep.ResponseKind) func(*aaep.Event) bool {
 	}
 }
 
+// hasHandoff returns a check of who is to take over, and of the summary for that.
 func hasHandoff(kind aaep.TargetKind, target, summary string) func(*aaep.Event) bool {
 	return func(e *aaep.Event) bool {
 		p := e.Payload.(*aaep.HandoffRequested)
@@ -254,6 +260,7 @@ func hasHandoff(kind aaep.TargetKind, target, summary string) func(*aaep.Event) 
 	}
 }
 
+// isAcceptable reports whether silence accepts the action.
 func isAcceptable(e *aaep.Event) bool {
 	return e.Payload.(*aaep.AwaitingConfirmation).DefaultDecision == aaep.Accept
 }
@@ -372,6 +379,7 @@ func TestDecodeReadsEnvelopesLiberally(t *testing.T) {
 	}
 }
 
+// isCritical reports whether e is stamped as critical.
 func isCritical(e *aaep.Event) bool { return e.Urgency == aaep.UrgencyCritical }
 
 // What Encode writes is read back without a diagnostic, whatever its type; and an irreversible

@@ -13,13 +13,15 @@ import (
 // INV-34: decode(encode(m)) = m, and what Encode writes is one line.
 func TestRoundTrip(t *testing.T) {
 	for _, m := range everyMessage() {
-		roundTrip(t, m)
+		checkRoundTrip(t, m)
 	}
-	rapid.Check(t, func(t *rapid.T) { roundTrip(t, genEvent(t)) })
-	rapid.Check(t, func(t *rapid.T) { roundTrip(t, genMessage(t)) })
+	rapid.Check(t, func(t *rapid.T) { checkRoundTrip(t, genEvent(t)) })
+	rapid.Check(t, func(t *rapid.T) { checkRoundTrip(t, genMessage(t)) })
 }
 
-func roundTrip(t rapid.TB, m aaep.Message) {
+// checkRoundTrip checks that m, written and read back, is m again, and is written as the same
+// bytes.
+func checkRoundTrip(t rapid.TB, m aaep.Message) {
 	t.Helper()
 	data, err := aaep.Encode(m)
 	if err != nil {

@@ -199,6 +199,7 @@ func TestSeedWords(t *testing.T) {
 	}
 }
 
+// sameJSON reports whether a and b are the same JSON value.
 func sameJSON(t *testing.T, a, b string) bool {
 	t.Helper()
 	var x, y any

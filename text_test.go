@@ -99,6 +99,7 @@ func TestSafeTextProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { checkSafe(t, string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))) })
 }
 
+// checkSafe checks what SafeText promises of its result for s.
 func checkSafe(t interface{ Fatalf(string, ...any) }, s string) {
 	safe := aaep.SafeText(s)
 	if again := aaep.SafeText(safe); again != safe {
@@ -124,6 +125,7 @@ func checkSafe(t interface{ Fatalf(string, ...any) }, s string) {
 	}
 }
 
+// foreignLetters returns the letters of s that are not in ASCII.
 func foreignLetters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) && r > 0x7f && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) {

@@ -23,6 +23,7 @@ func eventWith(p aaep.Payload, edit func(*aaep.Event)) *aaep.Event {
 // startedEvent returns a valid session.started, changed by edit.
 func startedEvent(edit func(*aaep.Event)) *aaep.Event { return eventWith(&aaep.SessionStarted{}, edit) }
 
+// extensionEvent returns a valid event of an extension's type, changed by edit.
 func extensionEvent(typ aaep.Type, edit func(*aaep.Event)) *aaep.Event {
 	e := newEvent(&aaep.ExtensionPayload{Type: typ})
 	e.Context = append(e.Context, "https://example.org/v1")
@@ -30,7 +31,8 @@ func extensionEvent(typ aaep.Type, edit func(*aaep.Event)) *aaep.Event {
 	return e
 }
 
-func unchanged(*aaep.Event) {}
+// leaveUnchanged is an edit that changes nothing.
+func leaveUnchanged(*aaep.Event) {}
 
 // controlMessage returns the i-th of controlMessages, changed by edit.
 func controlMessage[M aaep.Message](edit func(M)) aaep.Message {
@@ -43,14 +45,17 @@ func controlMessage[M aaep.Message](edit func(M)) aaep.Message {
 	panic("no such message")
 }
 
+// capabilitiesMessage returns a subscription.request whose capabilities edit has changed.
 func capabilitiesMessage(edit func(*aaep.Capabilities)) aaep.Message {
 	return controlMessage(func(m *aaep.SubscriptionRequest) { edit(&m.Capabilities) })
 }
 
+// withUnknown returns an edit that adds members which this package does not know.
 func withUnknown(members string) func(*aaep.Event) {
 	return func(e *aaep.Event) { e.Unknown = json.RawMessage(members) }
 }
 
+// withPrefixed returns an edit that adds an object under the prefix of an extension.
 func withPrefixed(prefix, object string) func(*aaep.Event) {
 	return func(e *aaep.Event) {
 		e.Context = append(e.Context, "https://example.org/v1")
@@ -58,10 +63,12 @@ func withPrefixed(prefix, object string) func(*aaep.Event) {
 	}
 }
 
+// nestedJSON returns objects within each other, of so many levels.
 func nestedJSON(levels int) string {
 	return strings.Repeat(`{"a":`, levels-1) + `{}` + strings.Repeat(`}`, levels-1)
 }
 
+// manyMembers returns an object of n members.
 func manyMembers(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -177,20 +184,20 @@ var refusals = []refusal{
 	{"INV-57", "/summary_terse_yo", startedEvent(withUnknown(`{"summary_terse_yo":"\u001b"}`))},
 	{"EVT-054", "/summary_terse_yo", eventWith(allPayloads()[8], withUnknown(`{"summary_terse_yo":"s"}`))},
 
-	{"ENV-011", "/type", extensionEvent("", unchanged)},
-	{"ENV-006", "/type", extensionEvent("vitals", unchanged)},
-	{"ENV-006", "/type", extensionEvent("medai:", unchanged)},
-	{"ENV-006", "/type", extensionEvent(":vitals", unchanged)},
-	{"ENV-006", "/type", extensionEvent("med ai:vitals", unchanged)},
-	{"ENV-006", "/type", extensionEvent("subscription.close", unchanged)},
-	{"ENV-007", "/type", extensionEvent(aaep.TypeToolInvoked, unchanged)},
-	{"ENV-007", "/type", extensionEvent("https://aaep-protocol.org/types/agent.tool.invoked", unchanged)},
-	{"ENV-007", "/type", extensionEvent("https://aaep-protocol.org/vocab/v1#agent.tool.invoked", unchanged)},
-	{"ENV-008", "/type", extensionEvent("aaep:agent.purple.flamingo", unchanged)},
-	{"ENV-008", "/type", extensionEvent("aaep:agent.medical.alert", unchanged)}, // TERM-005, EXT-003
-	{"ENV-008", "/type", extensionEvent("https://aaep-protocol.org/types/agent.purple", unchanged)},
-	{"ENV-008", "/type", extensionEvent("AAEP:agent.tool.invoked", unchanged)},
-	{"EXT-009", "/type", extensionEvent("xsd:string", unchanged)},
+	{"ENV-011", "/type", extensionEvent("", leaveUnchanged)},
+	{"ENV-006", "/type", extensionEvent("vitals", leaveUnchanged)},
+	{"ENV-006", "/type", extensionEvent("medai:", leaveUnchanged)},
+	{"ENV-006", "/type", extensionEvent(":vitals", leaveUnchanged)},
+	{"ENV-006", "/type", extensionEvent("med ai:vitals", leaveUnchanged)},
+	{"ENV-006", "/type", extensionEvent("subscription.close", leaveUnchanged)},
+	{"ENV-007", "/type", extensionEvent(aaep.TypeToolInvoked, leaveUnchanged)},
+	{"ENV-007", "/type", extensionEvent("https://aaep-protocol.org/types/agent.tool.invoked", leaveUnchanged)},
+	{"ENV-007", "/type", extensionEvent("https://aaep-protocol.org/vocab/v1#agent.tool.invoked", leaveUnchanged)},
+	{"ENV-008", "/type", extensionEvent("aaep:agent.purple.flamingo", leaveUnchanged)},
+	{"ENV-008", "/type", extensionEvent("aaep:agent.medical.alert", leaveUnchanged)}, // TERM-005, EXT-003
+	{"ENV-008", "/type", extensionEvent("https://aaep-protocol.org/types/agent.purple", leaveUnchanged)},
+	{"ENV-008", "/type", extensionEvent("AAEP:agent.tool.invoked", leaveUnchanged)},
+	{"EXT-009", "/type", extensionEvent("xsd:string", leaveUnchanged)},
 	{"ENV-009", "/@context", newEvent(&aaep.ExtensionPayload{Type: "medai:vitals"})},
 
 	{"EVT-008", "/duration_ms", newEvent(&aaep.SessionCompleted{DurationMS: pointerTo(int64(86_400_001))})},

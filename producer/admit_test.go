@@ -46,7 +46,7 @@ func TestAdmit(t *testing.T) {
 				Admit:  func(string, *aaep.SubscriptionRequest) (producer.Rights, error) { return all, c.err },
 			}, func(t *testing.T, st *stage) {
 				l := st.connectAs("alice")
-				no := wantNo(t, l.ask("{}"), c.want, c.words)
+				no := wantNo(t, l.request("{}"), c.want, c.words)
 				if strings.Contains(no.ReasonMessage, "secret") {
 					t.Errorf("the message tells %q", no.ReasonMessage)
 				}
@@ -84,14 +84,14 @@ func TestPanicOverAStranger(t *testing.T) {
 			return *map[string]*producer.Rights{"": &all, "alice": &all}[principal], nil // nil for other principals
 		},
 	}, func(t *testing.T, st *stage) {
-		good := st.listen(answering(everything()))
-		wantNo(t, st.connectAs("nobody").ask("{}"), aaep.AuthorizationDenied, "You are not allowed")
-		spring := declaring(answering(everything()), trap.Vocabulary, map[string]bool{"spring": true})
-		now, then := st.listen(spring), st.listen(declaring(answering(everything()), trap.Vocabulary, map[string]bool{"later": true}))
-		changing := st.listen(answering(everything()))
+		good := st.listen(mayAnswer(allEvents()))
+		wantNo(t, st.connectAs("nobody").request("{}"), aaep.AuthorizationDenied, "You are not allowed")
+		spring := declare(mayAnswer(allEvents()), trap.Vocabulary, map[string]bool{"spring": true})
+		now, then := st.listen(spring), st.listen(declare(mayAnswer(allEvents()), trap.Vocabulary, map[string]bool{"later": true}))
+		changing := st.listen(mayAnswer(allEvents()))
 		changing.renegotiate(spring)
-		s := st.session("Planning.")
-		paid := tool(s, pay, &action{})
+		s := st.startSession("Planning.")
+		paid := callTool(s, pay, &action{})
 		good.reply(good.question(), aaep.Accept)
 		if r := <-paid; r.err != nil {
 			t.Error(r.err)
@@ -121,17 +121,17 @@ func TestAdmitIsAskedLast(t *testing.T) {
 		}
 		return all, nil
 	}}, func(t *testing.T, st *stage) {
-		st.connectAs("").ask("{}")
-		st.connectAs("alice").ask(`{"languages":["yo"]}`)
+		st.connectAs("").request("{}")
+		st.connectAs("alice").request(`{"languages":["yo"]}`)
 		l := st.connectAs("alice")
-		acc, ok := l.ask("{}").(*aaep.SubscriptionAccepted)
+		acc, ok := l.request("{}").(*aaep.SubscriptionAccepted)
 		if !ok {
 			t.Fatalf("the answer is %+v", l.lastMessage())
 		}
 		l.id = acc.SubscriptionID
 		l.renegotiate(aaep.Capabilities{MaxEventsPerSecond: 3})
 		for range 10 {
-			st.connectAs("").ask("{}")
+			st.connectAs("").request("{}")
 		}
 		if got := strings.Join(asked[:2], ", "); len(asked) != 6 || got != " as raw, alice as raw" {
 			t.Errorf("it was asked %d times: %q", len(asked), asked)
@@ -147,10 +147,10 @@ func TestAdmitIsAskedWhereThereIsRoom(t *testing.T) {
 		return all, nil
 	}}, func(t *testing.T, st *stage) {
 		first := st.connectAs("alice")
-		if acc, ok := first.ask("{}").(*aaep.SubscriptionAccepted); ok {
+		if acc, ok := first.request("{}").(*aaep.SubscriptionAccepted); ok {
 			first.id = acc.SubscriptionID
 		}
-		if r, ok := st.connectAs("bob").ask("{}").(*aaep.SubscriptionRejected); !ok || r.ReasonCode != aaep.RateLimit || asked != 1 {
+		if r, ok := st.connectAs("bob").request("{}").(*aaep.SubscriptionRejected); !ok || r.ReasonCode != aaep.RateLimit || asked != 1 {
 			t.Errorf("the second is told %+v, and Admit was asked %d times", r, asked)
 		}
 	})
@@ -171,7 +171,7 @@ func TestReadOnly(t *testing.T) {
 	bubbleWith(t, producer.Config{Admit: byName}, func(t *testing.T, st *stage) {
 		join := func(name string) (*listener, *aaep.SubscriptionAccepted) {
 			l := st.connectAs(name)
-			acc, ok := l.ask(wants).(*aaep.SubscriptionAccepted)
+			acc, ok := l.request(wants).(*aaep.SubscriptionAccepted)
 			if !ok {
 				t.Fatalf("%s is not accepted: %+v", name, l.lastMessage())
 			}
@@ -183,10 +183,10 @@ func TestReadOnly(t *testing.T) {
 		if may := terms.HonoredCapabilities.SupportsConfirmationReply; may != nil && *may || !strings.Contains(terms.NegotiationNotes, "questions are put to others") {
 			t.Errorf("the viewer is promised %+v, with the note %q", terms.HonoredCapabilities, terms.NegotiationNotes)
 		}
-		s, d := st.session("Paying."), &action{}
-		paid := tool(s, pay, d)
+		s, d := st.startSession("Paying."), &action{}
+		paid := callTool(s, pay, d)
 		q := alice.question()
-		if asked := of[*aaep.AwaitingConfirmation](viewer.events()); len(asked) > 0 {
+		if asked := payloadsOf[*aaep.AwaitingConfirmation](viewer.events()); len(asked) > 0 {
 			t.Error("the viewer was asked")
 		}
 		viewer.reply(q, aaep.Accept) // with a token that it found out
@@ -217,13 +217,13 @@ func TestWithhold(t *testing.T) {
 		done := func(context.Context) (string, error) { return "done", nil }
 		const wants = `{"coalesce_boundaries":["none"],"event_filters":{"include":["*"],"exclude":[]}}`
 		alice, second := st.connectAs("alice"), st.connectAs("guest")
-		alice.ask(wants)
-		acc, ok := second.ask(wants).(*aaep.SubscriptionAccepted)
+		alice.request(wants)
+		acc, ok := second.request(wants).(*aaep.SubscriptionAccepted)
 		if !ok || !strings.Contains(acc.NegotiationNotes, "You are not told of aaep:agent.output.*, ") {
 			t.Fatalf("the guest's terms are %+v", acc)
 		}
 		for range 2 {
-			s := st.session("Reading the file.")
+			s := st.startSession("Reading the file.")
 			out := s.Output()
 			out.WriteString("What is in it. ")
 			out.Close()
@@ -237,20 +237,20 @@ func TestWithhold(t *testing.T) {
 		for who, l := range map[string]*listener{"alice": alice, "guest": second} {
 			evs := l.events()
 			want := map[string]int{"alice": 2}[who]
-			if n := len(of[*aaep.ToolInvoked](evs)); n != want {
+			if n := len(payloadsOf[*aaep.ToolInvoked](evs)); n != want {
 				t.Errorf("%s heard of %d tools, want %d", who, n, want)
 			}
-			if n := len(of[*aaep.OutputStreaming](evs)); (n > 0) != (want > 0) {
+			if n := len(payloadsOf[*aaep.OutputStreaming](evs)); (n > 0) != (want > 0) {
 				t.Errorf("%s heard %d pieces of the answers", who, n)
 			}
-			if n := len(of[*aaep.SessionErrored](evs)); n != 2 {
+			if n := len(payloadsOf[*aaep.SessionErrored](evs)); n != 2 {
 				t.Errorf("%s heard of %d errors, want 2", who, n)
 			}
 		}
 		if again, ok := second.lastMessage().(*aaep.SubscriptionAccepted); !ok || len(again.HonoredCapabilities.EventFilters.Exclude) != 3 {
 			t.Errorf("after the renegotiations the guest has %+v", second.lastMessage())
 		}
-		if _, refused := st.connectAs("typo").ask(wants).(*aaep.SubscriptionRejected); !refused {
+		if _, refused := st.connectAs("typo").request(wants).(*aaep.SubscriptionRejected); !refused {
 			t.Error("what cannot be withheld was let through")
 		}
 	})
@@ -261,7 +261,7 @@ func TestRenegotiateWithoutRights(t *testing.T) {
 	bubbleWith(t, producer.Config{Admit: byName}, func(t *testing.T, st *stage) {
 		for name, may := range map[string]bool{"alice": true, "viewer": false} {
 			l := st.connectAs(name)
-			l.id = l.ask("{}").(*aaep.SubscriptionAccepted).SubscriptionID
+			l.id = l.request("{}").(*aaep.SubscriptionAccepted).SubscriptionID
 			acc := l.renegotiate(aaep.Capabilities{MaxEventsPerSecond: 1, SupportsConfirmationReply: new(true)})
 			if c := acc.HonoredCapabilities; c.MaxEventsPerSecond != 1 || *c.SupportsConfirmationReply != may {
 				t.Errorf("%s is accepted with %+v", name, c)

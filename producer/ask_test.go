@@ -15,9 +15,9 @@ import (
 // INV-14: a question whose asker gave up is dead, and a late yes runs nothing.
 func TestAskerGivesUp(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &action{}
+		l, s, d := st.addRecorder(), st.startSession("Paying."), &action{}
 		ctx, cancel := context.WithCancel(t.Context())
-		paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })
+		paid := callLater(func() (string, error) { return s.Tool(ctx, pay, d.do) })
 		q := l.question()
 		cancel()
 		if r := <-paid; !errors.Is(r.err, context.Canceled) {
@@ -36,9 +36,9 @@ func TestAskerGivesUp(t *testing.T) {
 func TestAskerGivesUpWithTheReply(t *testing.T) {
 	for range 50 {
 		bubble(t, func(t *testing.T, st *stage) {
-			l, s, d := st.record(), st.session("Paying."), &action{}
+			l, s, d := st.addRecorder(), st.startSession("Paying."), &action{}
 			ctx, cancel := context.WithCancel(t.Context())
-			paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })
+			paid := callLater(func() (string, error) { return s.Tool(ctx, pay, d.do) })
 			q := l.question()
 			go cancel()
 			l.reply(q, aaep.Accept)
@@ -56,10 +56,10 @@ func TestAskerGivesUpWithTheReply(t *testing.T) {
 // The context's own error comes back, not another.
 func TestAskerRunsOutOfTime(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		_, s := st.record(), st.session("Paying.")
+		_, s := st.addRecorder(), st.startSession("Paying.")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := s.Tool(ctx, pay, ok); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := s.Tool(ctx, pay, succeed); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Tool = %v", err)
 		}
 	})
@@ -68,7 +68,7 @@ func TestAskerRunsOutOfTime(t *testing.T) {
 // No user is asked for an asker that is gone already.
 func TestAskWithADeadContext(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &action{}
+		l, s, d := st.addRecorder(), st.startSession("Paying."), &action{}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		s.State(aaep.StateDeciding, aaep.Text{})
@@ -90,8 +90,8 @@ func TestAskWithADeadContext(t *testing.T) {
 // user who was asked could wonder.
 func TestSessionEndsWhileAsking(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &action{}
-		paid := tool(s, pay, d)
+		l, s, d := st.addRecorder(), st.startSession("Paying."), &action{}
+		paid := callTool(s, pay, d)
 		q := l.question()
 		s.Cancel(aaep.CancelledByUser, aaep.Text{})
 		l.reply(q, aaep.Accept)
@@ -108,13 +108,13 @@ func TestSessionEndsWhileAsking(t *testing.T) {
 // So does the end of the context the session was started with.
 func TestSessionContextEndsWhileAsking(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, d := st.record(), &action{}
+		l, d := st.addRecorder(), &action{}
 		ctx, cancel := context.WithCancel(t.Context())
 		s, err := st.p.StartSession(ctx, aaep.Say("Paying."))
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, second := tool(s, pay, d), tool(s, pay, d)
+		first, second := callTool(s, pay, d), callTool(s, pay, d)
 		l.question()
 		cancel()
 		for _, paid := range []<-chan result[string]{first, second} {
@@ -126,9 +126,9 @@ func TestSessionContextEndsWhileAsking(t *testing.T) {
 	})
 }
 
-// outcomes is how many were told: each leaves awaiting_input.
-func outcomes(evs []*aaep.Event) (n int) {
-	for _, p := range of[*aaep.StateChanged](evs) {
+// countOutcomes returns how many were told: each leaves awaiting_input.
+func countOutcomes(evs []*aaep.Event) (n int) {
+	for _, p := range payloadsOf[*aaep.StateChanged](evs) {
 		if p.FromState == aaep.StateAwaitingInput {
 			n++
 		}
@@ -140,11 +140,11 @@ func outcomes(evs []*aaep.Event) (n int) {
 // INV-13).
 func TestTwoQuestionsQueue(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &action{}
-		first := tool(s, pay, d)
+		l, s, d := st.addRecorder(), st.startSession("Paying."), &action{}
+		first := callTool(s, pay, d)
 		q := l.question()
-		second := tool(s, pay, d)
-		if n := len(of[*aaep.AwaitingConfirmation](l.events())); n != 1 {
+		second := callTool(s, pay, d)
+		if n := len(payloadsOf[*aaep.AwaitingConfirmation](l.events())); n != 1 {
 			t.Fatalf("%d questions are open, want 1", n)
 		}
 		l.reply(q, aaep.Accept)
@@ -155,8 +155,8 @@ func TestTwoQuestionsQueue(t *testing.T) {
 		if r := <-second; !errors.Is(r.err, producer.ErrRejected) || d.times != 1 {
 			t.Errorf("the second Tool = %v after %d runs", r.err, d.times)
 		}
-		if n := outcomes(l.events()); n != 2 {
-			t.Errorf("%d outcomes were told, want 2: %s", n, story(l.events()))
+		if n := countOutcomes(l.events()); n != 2 {
+			t.Errorf("%d outcomes were told, want 2: %s", n, storyOf(l.events()))
 		}
 	})
 }
@@ -166,10 +166,10 @@ func TestTwoQuestionsQueue(t *testing.T) {
 func TestEveryOutcomeIsTold(t *testing.T) {
 	for range 30 {
 		bubble(t, func(t *testing.T, st *stage) {
-			l, s := st.record(), st.session("Paying.")
+			l, s := st.addRecorder(), st.startSession("Paying.")
 			var all []<-chan result[string]
 			for range 5 {
-				all = append(all, tool(s, pay, &action{}))
+				all = append(all, callTool(s, pay, &action{}))
 			}
 			for range all {
 				l.reply(l.question(), aaep.Accept)
@@ -177,14 +177,14 @@ func TestEveryOutcomeIsTold(t *testing.T) {
 			for _, c := range all {
 				<-c
 			}
-			if n := outcomes(l.events()); n != len(all) {
+			if n := countOutcomes(l.events()); n != len(all) {
 				t.Errorf("%d outcomes were told, want %d", n, len(all))
 			}
 			events := l.events()
 			for i, ev := range events[:len(events)-1] {
 				p, ok := ev.Payload.(*aaep.StateChanged)
 				if next := events[i+1].Type(); ok && p.FromState == aaep.StateAwaitingInput && next != aaep.TypeToolInvoked {
-					t.Fatalf("after a yes comes %s: %s", next, story(events))
+					t.Fatalf("after a yes comes %s: %s", next, storyOf(events))
 				}
 			}
 		})
@@ -195,13 +195,13 @@ func TestEveryOutcomeIsTold(t *testing.T) {
 func TestQuestionWhileAToolRuns(t *testing.T) {
 	for _, answer := range []aaep.Decision{aaep.Accept, aaep.Reject} {
 		bubble(t, func(t *testing.T, st *stage) {
-			l, s, d := st.record(), st.session("Paying."), &action{}
+			l, s, d := st.addRecorder(), st.startSession("Paying."), &action{}
 			release := make(chan struct{})
-			running := later(func() (string, error) {
+			running := callLater(func() (string, error) {
 				return s.Tool(t.Context(), look, func(context.Context) (string, error) { <-release; return "", nil })
 			})
 			synctest.Wait()
-			paid := tool(s, pay, d)
+			paid := callTool(s, pay, d)
 			q := l.question()
 			close(release)
 			if r := <-running; r.err != nil {
@@ -223,10 +223,10 @@ func TestQuestionWhileAToolRuns(t *testing.T) {
 // Other work goes on while a question is open, and the state stays that of the question (§6.1).
 func TestToolWhileAQuestionIsOpen(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Paying.")
-		paid := tool(s, pay, &action{})
+		l, s := st.addRecorder(), st.startSession("Paying.")
+		paid := callTool(s, pay, &action{})
 		q := l.question()
-		if _, err := s.Tool(t.Context(), look, ok); err != nil {
+		if _, err := s.Tool(t.Context(), look, succeed); err != nil {
 			t.Error(err)
 		}
 		out := s.Output()
@@ -241,20 +241,20 @@ func TestToolWhileAQuestionIsOpen(t *testing.T) {
 // INV-16: what is shown is what was asked, whatever the caller does to its slices meanwhile.
 func TestQuestionDoesNotChange(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.listen(answering(caps(1, aaep.BoundaryCompletion))), st.session("Choosing.")
+		l, s := st.listen(mayAnswer(termsWith(1, aaep.BoundaryCompletion))), st.startSession("Choosing.")
 		choices := []producer.Choice{{Value: "a", Label: aaep.Say("A")}, {Value: "b", Label: aaep.Say("B")}}
-		answer := later(func() (any, error) {
+		answer := callLater(func() (any, error) {
 			return s.AskChoice(t.Context(), producer.Question{Text: aaep.Say("Which?"), Choices: choices})
 		})
 		synctest.Wait()
 		choices[0] = producer.Choice{Value: "x", Label: aaep.Say("X")}
-		late := st.listen(answering(everything()))
+		late := st.listen(mayAnswer(allEvents()))
 		for _, l := range []*listener{l, late} {
-			if q := of[*aaep.AwaitingClarification](l.events()); len(q) != 1 || q[0].Choices[0].Value != "a" {
+			if q := payloadsOf[*aaep.AwaitingClarification](l.events()); len(q) != 1 || q[0].Choices[0].Value != "a" {
 				t.Errorf("the question is %+v", q)
 			}
 		}
-		q := of[*aaep.AwaitingClarification](l.events())[0]
+		q := payloadsOf[*aaep.AwaitingClarification](l.events())[0]
 		for _, choice := range []string{"x", "a"} { // the first is none
 			l.send(&aaep.ClarificationReply{ReplyToken: q.ReplyToken, Response: choice, SubscriptionID: l.id, Timestamp: time.Now()})
 		}
@@ -264,8 +264,9 @@ func TestQuestionDoesNotChange(t *testing.T) {
 	})
 }
 
-// untyped returns a method that asks with a result of no type, so that one test can call them all.
-func untyped[T any](ask func(*producer.Session, context.Context, producer.Question) (T, error)) func(*producer.Session, context.Context, producer.Question) (any, error) {
+// withoutType returns a method that asks with a result of no type, so that one test can call them
+// all.
+func withoutType[T any](ask func(*producer.Session, context.Context, producer.Question) (T, error)) func(*producer.Session, context.Context, producer.Question) (any, error) {
 	return func(s *producer.Session, ctx context.Context, q producer.Question) (any, error) {
 		return ask(s, ctx, q)
 	}
@@ -275,8 +276,8 @@ func untyped[T any](ask func(*producer.Session, context.Context, producer.Questi
 // harm.
 func TestClarify(t *testing.T) {
 	choices := []producer.Choice{{Value: "1", Label: aaep.Say("One")}, {Value: "2", Label: aaep.Say("Two")}}
-	text, yesNo := untyped((*producer.Session).AskText), untyped((*producer.Session).AskYesNo)
-	choice, number := untyped((*producer.Session).AskChoice), untyped((*producer.Session).AskNumber)
+	text, yesNo := withoutType((*producer.Session).AskText), withoutType((*producer.Session).AskYesNo)
+	choice, number := withoutType((*producer.Session).AskChoice), withoutType((*producer.Session).AskNumber)
 	for name, c := range map[string]struct {
 		ask       func(*producer.Session, context.Context, producer.Question) (any, error)
 		choices   []producer.Choice
@@ -294,11 +295,11 @@ func TestClarify(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				l, s := st.record(), st.session("Asking.")
-				answer := later(func() (any, error) {
+				l, s := st.addRecorder(), st.startSession("Asking.")
+				answer := callLater(func() (any, error) {
 					return c.ask(s, t.Context(), producer.Question{Text: aaep.Say("What?"), Choices: c.choices})
 				})
-				q := of[*aaep.AwaitingClarification](l.events())[0]
+				q := payloadsOf[*aaep.AwaitingClarification](l.events())[0]
 				for _, r := range []any{c.bad, c.good} {
 					l.sendObject(map[string]any{"type": "clarification.reply", "reply_token": q.ReplyToken, "response": r,
 						"subscription_id": l.id, "timestamp": aaep.FormatTimestamp(time.Now())})
@@ -329,9 +330,9 @@ func TestClarifyWithoutAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
 				if !c.noUser {
-					st.record()
+					st.addRecorder()
 				}
-				w, s, began := st.watch(), st.session("Asking."), time.Now()
+				w, s, began := st.addWatcher(), st.startSession("Asking."), time.Now()
 				v, err := s.AskNumber(t.Context(), producer.Question{Text: aaep.Say("How much?"), Default: c.byDefault})
 				if v != c.want || !errors.Is(err, c.wantErr) {
 					t.Errorf("AskNumber = %v, %v; want %v, %v", v, err, c.want, c.wantErr)
@@ -339,7 +340,7 @@ func TestClarifyWithoutAnswer(t *testing.T) {
 				if took := time.Since(began); c.noUser && took > 0 || !c.noUser && took != 2*time.Minute {
 					t.Errorf("it took %v", took)
 				}
-				wantStory(t, untimed(w.events()), "session.started idle>thinking thinking>awaiting_input awaiting_input>thinking")
+				wantStory(t, withoutNotices(w.events()), "session.started idle>thinking thinking>awaiting_input awaiting_input>thinking")
 			})
 		})
 	}
@@ -362,17 +363,17 @@ func TestChoicesOfOneLabel(t *testing.T) {
 		{[][2]string{{"a", "Pay"}, {"A", "Pay"}, {"b", "Wait"}}, []string{"Pay (a) (1)", "Pay (A) (2)", "Wait"}},
 	} {
 		bubble(t, func(t *testing.T, st *stage) {
-			l, s := st.listen(answering(everything())), st.session("Paying.")
+			l, s := st.listen(mayAnswer(allEvents())), st.startSession("Paying.")
 			var choices []producer.Choice
 			for _, c := range tc.choices {
 				choices = append(choices, producer.Choice{Value: c[0], Label: aaep.Say(c[1])})
 			}
-			asked := later(func() (string, error) {
+			asked := callLater(func() (string, error) {
 				return s.AskChoice(t.Context(), producer.Question{Text: aaep.Say("Which card?"), Choices: choices})
 			})
 			synctest.Wait()
 			var labels []string
-			for _, q := range of[*aaep.AwaitingClarification](l.events()) {
+			for _, q := range payloadsOf[*aaep.AwaitingClarification](l.events()) {
 				for _, c := range q.Choices {
 					labels = append(labels, c.Label)
 				}

@@ -25,6 +25,7 @@ type sink struct {
 	fails audit.Kind
 }
 
+// Record keeps r, or fails where r is of the kind that fails.
 func (s *sink) Record(r audit.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,13 +36,15 @@ func (s *sink) Record(r audit.Record) error {
 	return nil
 }
 
+// records returns the records that were kept so far.
 func (s *sink) records() []audit.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.all)
 }
 
-func kinds(rs []audit.Record) string {
+// kindsOf returns the kinds of records in their order, with spaces between.
+func kindsOf(rs []audit.Record) string {
 	var all []string
 	for _, r := range rs {
 		all = append(all, string(r.Kind))
@@ -56,12 +59,12 @@ func TestTrail(t *testing.T) {
 	cfg := polyglot
 	cfg.Audit = kept
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
-		spanish := st.listen(answering(speaking(everything(), "es")))
-		english := st.listen(answering(everything()))
-		s, d := st.session("Paying."), &action{}
-		paid := later(func() (string, error) {
+		spanish := st.listen(mayAnswer(inLanguages(allEvents(), "es")))
+		english := st.listen(mayAnswer(allEvents()))
+		s, d := st.startSession("Paying."), &action{}
+		paid := callLater(func() (string, error) {
 			return s.Tool(t.Context(), transfer, func(ctx context.Context) (string, error) {
-				if got := kinds(kept.records()); got != "asked replied replied settled invoked" { // INV-02
+				if got := kindsOf(kept.records()); got != "asked replied replied settled invoked" { // INV-02
 					t.Errorf("on record when it ran: %s", got)
 				}
 				time.Sleep(3 * time.Second)
@@ -80,7 +83,7 @@ func TestTrail(t *testing.T) {
 			t.Fatal(r.err)
 		}
 		rs := kept.records()
-		if got := kinds(rs); got != "asked replied replied settled invoked completed" {
+		if got := kindsOf(rs); got != "asked replied replied settled invoked completed" {
 			t.Fatalf("on record: %s", got)
 		}
 		asked, refused, replied, settled, invoked, completed := rs[0], rs[1], rs[2], rs[3], rs[4], rs[5]
@@ -131,12 +134,12 @@ func TestNotRecorded(t *testing.T) {
 		audit.Extended:  {true, 1, asked + "progress.updated awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking"},
 	} {
 		bubbleWith(t, producer.Config{Audit: &sink{fails: kind}}, func(t *testing.T, st *stage) {
-			l, s, d := st.record(), st.session("Paying."), &action{}
-			paid := tool(s, pay, d)
+			l, s, d := st.addRecorder(), st.startSession("Paying."), &action{}
+			paid := callTool(s, pay, d)
 			synctest.Wait()
 			if tc.asked {
 				if kind == audit.Extended {
-					l.renegotiate(more(l.question().ReplyToken, 0))
+					l.renegotiate(moreTimeTerms(l.question().ReplyToken, 0))
 				}
 				l.reply(l.question(), aaep.Accept)
 			}
@@ -155,7 +158,7 @@ func TestNotRecorded(t *testing.T) {
 			if n := st.p.Stats().Unrecorded; n == 0 {
 				t.Errorf("%s: no instrument can tell", kind)
 			}
-			if _, err := s.Tool(t.Context(), look, ok); (err != nil) != (kind == audit.Invoked) { // the session goes on
+			if _, err := s.Tool(t.Context(), look, succeed); (err != nil) != (kind == audit.Invoked) { // the session goes on
 				t.Errorf("%s: another tool: %v", kind, err)
 			}
 		})
@@ -165,12 +168,12 @@ func TestNotRecorded(t *testing.T) {
 // An answer that cannot be recorded does not count, and the user is told that and why.
 func TestAnswerNotRecorded(t *testing.T) {
 	bubbleWith(t, producer.Config{Audit: &sink{fails: audit.Replied}}, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Asking.")
-		answer := later(func() (any, error) {
+		l, s := st.addRecorder(), st.startSession("Asking.")
+		answer := callLater(func() (any, error) {
 			return s.AskText(t.Context(), producer.Question{Text: aaep.Say("Which colour?")})
 		})
 		synctest.Wait()
-		q := of[*aaep.AwaitingClarification](l.events())[0]
+		q := payloadsOf[*aaep.AwaitingClarification](l.events())[0]
 		l.send(&aaep.ClarificationReply{ReplyToken: q.ReplyToken, Response: "blue", SubscriptionID: l.id, Timestamp: time.Now()})
 		if r := <-answer; !errors.Is(r.err, producer.ErrNotRecorded) {
 			t.Errorf("AskText = %v, %v", r.value, r.err)
@@ -186,8 +189,8 @@ func TestAnswerNotRecorded(t *testing.T) {
 func TestTrailOfAFlood(t *testing.T) {
 	kept := &sink{}
 	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-		l := st.listen(answering(everything()))
-		paid := tool(st.session("Paying."), pay, &action{})
+		l := st.listen(mayAnswer(allEvents()))
+		paid := callTool(st.startSession("Paying."), pay, &action{})
 		q := l.question()
 		for i := range 1000 {
 			guess := *q
@@ -201,7 +204,7 @@ func TestTrailOfAFlood(t *testing.T) {
 		<-paid
 		rs := kept.records()
 		last := rs[len(rs)-3]
-		if n := strings.Count(kinds(rs), "replied"); n > 30 || n < 15 || !strings.Contains(last.Refused, "before it") {
+		if n := strings.Count(kindsOf(rs), "replied"); n > 30 || n < 15 || !strings.Contains(last.Refused, "before it") {
 			t.Errorf("%d replies on record, the last %q", n, last.Refused)
 		}
 	})
@@ -212,18 +215,18 @@ func TestTrailOfAFlood(t *testing.T) {
 func TestAuditLogOfLateAndUnasked(t *testing.T) {
 	kept := &sink{}
 	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-		s := st.session("Paying.")
-		if r := <-tool(s, pay, &action{}); !errors.Is(r.err, producer.ErrUnreachable) {
+		s := st.startSession("Paying.")
+		if r := <-callTool(s, pay, &action{}); !errors.Is(r.err, producer.ErrUnreachable) {
 			t.Error(r.err)
 		}
-		first := st.listen(answering(everything()))
-		paid := tool(s, pay, &action{})
+		first := st.listen(mayAnswer(allEvents()))
+		paid := callTool(s, pay, &action{})
 		first.question()
-		late := st.listen(answering(everything()))
+		late := st.listen(mayAnswer(allEvents()))
 		late.reply(late.question(), aaep.Reject)
 		<-paid
 		rs := kept.records()
-		if got := kinds(rs); got != "settled asked asked replied settled" || rs[0].Cause != "unreachable" || rs[0].AgentID == "" ||
+		if got := kindsOf(rs); got != "settled asked asked replied settled" || rs[0].Cause != "unreachable" || rs[0].AgentID == "" ||
 			rs[2].Recipients[0].SubscriptionID != late.id || rs[2].QuestionID != rs[1].QuestionID || rs[4].By.SubscriptionID != late.id {
 			t.Errorf("on record: %s\n%+v", got, rs)
 		}
@@ -232,6 +235,7 @@ func TestAuditLogOfLateAndUnasked(t *testing.T) {
 
 type sinkFunc func(audit.Record) error
 
+// Record calls f.
 func (f sinkFunc) Record(r audit.Record) error { return f(r) }
 
 // A sink takes its time, and may look at the producer; no other goroutine waits for that.
@@ -246,9 +250,9 @@ func TestMoreTimeIsRecordedWithoutALock(t *testing.T) {
 	})}
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
 		p = st.p
-		l := st.listen(answering(everything()))
-		s := st.session("Paying.")
-		paid := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+		l := st.listen(mayAnswer(allEvents()))
+		s := st.startSession("Paying.")
+		paid := callLater(func() (string, error) { return s.Tool(context.Background(), pay, succeed) })
 		q := l.question()
 		l.sendRaw(fmt.Sprintf(`{"type":"subscription.renegotiate","subscription_id":%q,"capabilities":{"timing":{"more_time_for":%q}}}`, l.id, string(q.ReplyToken)))
 		time.Sleep(9 * time.Minute)
@@ -270,8 +274,8 @@ func TestUnreachableRecord(t *testing.T) {
 		return nil
 	})}
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
-		s := st.session("Paying.")
-		if _, err := s.Tool(context.Background(), pay, ok); err == nil {
+		s := st.startSession("Paying.")
+		if _, err := s.Tool(context.Background(), pay, succeed); err == nil {
 			t.Error("it ran")
 		}
 		if len(settled) != 1 || settled[0].Tool != "pay" || settled[0].ToolCallID == "" || !settled[0].Time.Equal(time.Now()) {
@@ -293,16 +297,16 @@ func TestSettlementIsRecordedWithoutALock(t *testing.T) {
 	})}
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
 		p = st.p
-		l := st.listen(answering(everything()))
-		a, b := st.session("Paying."), st.session("Paying too.")
-		first := later(func() (string, error) { return a.Tool(context.Background(), pay, ok) })
+		l := st.listen(mayAnswer(allEvents()))
+		a, b := st.startSession("Paying."), st.startSession("Paying too.")
+		first := callLater(func() (string, error) { return a.Tool(context.Background(), pay, succeed) })
 		l.reply(l.question(), aaep.Accept)
 		time.Sleep(5 * time.Millisecond)
-		second := later(func() (string, error) { return b.Tool(context.Background(), pay, ok) })
+		second := callLater(func() (string, error) { return b.Tool(context.Background(), pay, succeed) })
 		if r := <-first; r.err != nil {
 			t.Error(r.err)
 		}
-		late := st.listen(answering(everything()))
+		late := st.listen(mayAnswer(allEvents()))
 		late.reply(late.question(), aaep.Accept)
 		if r := <-second; r.err != nil {
 			t.Error(r.err)
@@ -324,9 +328,9 @@ func TestSessionEndsWhileTheActionIsRecorded(t *testing.T) {
 		return nil
 	})}
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &action{}
+		l, s, d := st.addRecorder(), st.startSession("Paying."), &action{}
 		recording, kept = make(chan struct{}), make(chan struct{})
-		paid := tool(s, pay, d)
+		paid := callTool(s, pay, d)
 		l.reply(l.question(), aaep.Accept)
 		<-recording
 		s.Cancel(aaep.CancelledByUser, aaep.Text{})

@@ -25,7 +25,7 @@ func BenchmarkOpen(b *testing.B) {
 			h := newHall(b, open)
 			b.Run("replied", func(b *testing.B) {
 				h.ask(b, func(s *producer.Session) error {
-					_, err := s.Tool(context.Background(), now, ok)
+					_, err := s.Tool(context.Background(), now, succeed)
 					return err
 				})
 			})
@@ -33,7 +33,7 @@ func BenchmarkOpen(b *testing.B) {
 				h.ask(b, func(s *producer.Session) error {
 					ctx, cancel := context.WithCancel(context.Background())
 					time.AfterFunc(time.Millisecond, cancel)
-					if _, err := s.Tool(ctx, never, ok); err != context.Canceled {
+					if _, err := s.Tool(ctx, never, succeed); err != context.Canceled {
 						return fmt.Errorf("%w instead of withdrawn", err)
 					}
 					return nil
@@ -85,7 +85,7 @@ func newHall(b *testing.B, open int) *hall {
 		if err != nil {
 			b.Fatal(err)
 		}
-		h.asked.Go(func() { s.Tool(context.Background(), never, ok) })
+		h.asked.Go(func() { s.Tool(context.Background(), never, succeed) })
 	}
 	for h.put.Load() < int64(open) { // each is counted by one replier
 		time.Sleep(time.Millisecond)
@@ -93,8 +93,8 @@ func newHall(b *testing.B, open int) *hall {
 	return h
 }
 
-// subscribed adds one more subscriber, which is served in a goroutine of all.
-func subscribed(ctx context.Context, b *testing.B, p *producer.Producer, all *sync.WaitGroup, c aaep.Capabilities) (conn transports.Conn, id string) {
+// addSubscriber adds one more subscriber, which is served in a goroutine of all.
+func addSubscriber(ctx context.Context, b *testing.B, p *producer.Producer, all *sync.WaitGroup, c aaep.Capabilities) (conn transports.Conn, id string) {
 	theirs, ours := transports.Pipe()
 	all.Go(func() { p.ServeConn(ours) })
 	request, _ := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "bench", Capabilities: c})
@@ -114,7 +114,7 @@ func subscribed(ctx context.Context, b *testing.B, p *producer.Producer, all *sy
 func (h *hall) follow(b *testing.B, wait int, mine func(token string) bool) (leave func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	theirs, id := subscribed(ctx, b, h.p, &all, answering(caps(0, aaep.BoundaryCompletion)))
+	theirs, id := addSubscriber(ctx, b, h.p, &all, mayAnswer(termsWith(0, aaep.BoundaryCompletion)))
 	put := make(chan struct{})
 	all.Go(func() {
 		for n := 0; ; {
@@ -211,7 +211,7 @@ func BenchmarkRelease(b *testing.B) {
 			var all sync.WaitGroup
 			sent := make(chan time.Time, 1)
 			follow := func(c aaep.Capabilities, on func(transports.Conn, string, *aaep.Event)) {
-				theirs, id := subscribed(ctx, b, p, &all, c)
+				theirs, id := addSubscriber(ctx, b, p, &all, c)
 				all.Go(func() {
 					defer theirs.Close()
 					for {
@@ -232,7 +232,7 @@ func BenchmarkRelease(b *testing.B) {
 			}
 			const repliers = 8 // they take turns, since each may send so many replies in a second
 			for i := range repliers {
-				follow(answering(caps(0, aaep.BoundarySentence)), func(conn transports.Conn, id string, ev *aaep.Event) {
+				follow(mayAnswer(termsWith(0, aaep.BoundarySentence)), func(conn transports.Conn, id string, ev *aaep.Event) {
 					if q, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && int(q.ReplyToken[len(q.ReplyToken)-1]+q.ReplyToken[len(q.ReplyToken)-2]*16)%repliers == i {
 						reply, _ := aaep.Encode(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: aaep.Accept, SubscriptionID: id, Timestamp: time.Now()})
 						sent <- time.Now()
@@ -241,7 +241,7 @@ func BenchmarkRelease(b *testing.B) {
 				})
 			}
 			for range others {
-				follow(caps(0, aaep.BoundarySentence), nil)
+				follow(termsWith(0, aaep.BoundarySentence), nil)
 			}
 			s, err := p.StartSession(ctx, aaep.Say("Measuring."))
 			if err != nil {

@@ -23,10 +23,10 @@ func TestBurst(t *testing.T) {
 				parts = 10_000
 			}
 			bubbleWith(t, producer.Config{KeepEvents: 64}, func(t *testing.T, st *stage) {
-				listeners := []*listener{st.watch(), st.listen(everything()), st.listen(caps(0, aaep.BoundarySentence))}
-				_, open := st.resumable(everything())
+				listeners := []*listener{st.addWatcher(), st.listen(allEvents()), st.listen(termsWith(0, aaep.BoundarySentence))}
+				_, open := st.listenResumable(allEvents())
 				stream := open("")
-				s := st.session("Counting.")
+				s := st.startSession("Counting.")
 				out := s.Output()
 				var want strings.Builder
 				for i := range parts {
@@ -64,9 +64,9 @@ func TestBurst(t *testing.T) {
 // INV-26, P10
 func TestBurstThatIsNotRead(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		stalled, reads := st.listen(everything()), st.listen(everything())
-		stalled.hold()
-		s := st.session("Counting.")
+		stalled, reads := st.listen(allEvents()), st.listen(allEvents())
+		stalled.stopReading()
+		s := st.startSession("Counting.")
 		out := s.Output()
 		began := time.Now()
 		for range 100_000 {

@@ -20,7 +20,7 @@ func TestRefuseSecrets(t *testing.T) {
 	}
 	defer p.Shutdown(context.Background())
 	ctx := t.Context()
-	if _, err := p.StartSession(ctx, aaep.Say("Using "+key)); !refused(err, key) {
+	if _, err := p.StartSession(ctx, aaep.Say("Using "+key)); !isSecretRefused(err, key) {
 		t.Errorf("StartSession = %v", err)
 	}
 	s, err := p.StartSession(ctx, aaep.Say("A risk-free desk; the password is not told."))
@@ -34,15 +34,15 @@ func TestRefuseSecrets(t *testing.T) {
 		"state":    s.State(aaep.StateDeciding, aaep.Say("Card "+card)),
 		"progress": s.Progress(aaep.Say("Half."), aaep.Progress{Description: key}, 0),
 		"handoff":  s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{PackagedContext: []byte(`{"key":"` + key + `"}`)}),
-		"tool":     second(s.Tool(ctx, producer.Tool{Name: "pay", Action: aaep.Say("Pay with " + card)}, run)),
-		"question": second(s.AskText(ctx, producer.Question{Text: aaep.Say("Is it " + card + "?")})),
-		"confirm": second(s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("Pay."),
+		"tool":     errorOf(s.Tool(ctx, producer.Tool{Name: "pay", Action: aaep.Say("Pay with " + card)}, run)),
+		"question": errorOf(s.AskText(ctx, producer.Question{Text: aaep.Say("Is it " + card + "?")})),
+		"confirm": errorOf(s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("Pay."),
 			Consequence: aaep.Say("Charges " + card)}, run)),
-		"choice": second(s.AskChoice(ctx, producer.Question{Text: aaep.Say("Which card?"), Choices: []producer.Choice{{Value: "a", Label: aaep.Say(card)}, {Value: "b", Label: aaep.Say("Another")}}})),
+		"choice": errorOf(s.AskChoice(ctx, producer.Question{Text: aaep.Say("Which card?"), Choices: []producer.Choice{{Value: "a", Label: aaep.Say(card)}, {Value: "b", Label: aaep.Say("Another")}}})),
 		"target": s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{TargetURI: "https://help.example/?key=" + key}),
 		"end":    s.Complete(aaep.Say("The key is " + key)),
 	} {
-		if !refused(err, key) || !refused(err, card) {
+		if !isSecretRefused(err, key) || !isSecretRefused(err, card) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -61,9 +61,11 @@ func TestRefuseSecrets(t *testing.T) {
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
+// errorOf returns the error of a call with two results.
+func errorOf[T any](_ T, err error) error { return err }
 
-func refused(err error, secret string) bool {
+// isSecretRefused reports whether err refuses a secret, by SEC-010, without quoting it.
+func isSecretRefused(err error, secret string) bool {
 	var invalid *aaep.InvalidError
 	return errors.As(err, &invalid) && invalid.Violations[0].Requirement == "SEC-010" && !strings.Contains(err.Error(), secret)
 }

@@ -31,6 +31,7 @@ type cloud struct {
 	away          chan bool           // has a feed say that it is away, or no longer
 }
 
+// newCloud returns a cloud that has no log and can be reached.
 func newCloud() *cloud {
 	return &cloud{claims: map[string]log.Claim{}, changed: make(chan struct{}), away: make(chan bool)}
 }
@@ -96,11 +97,20 @@ func (c node) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 	}
 }
 
-func (c *cloud) Meta() ([]byte, error)                   { return c.get(&c.meta), nil }
-func (c *cloud) SetMeta(m []byte) error                  { c.set(&c.meta, m); return nil }
-func (c *cloud) SetProfile(m []byte) error               { c.set(&c.profile, m); return nil }
-func (c *cloud) Profile(context.Context) ([]byte, error) { return c.get(&c.profile), nil }
-func (n node) Node() string                              { return n.name }
+// Meta returns what SetMeta kept.
+func (c *cloud) Meta() ([]byte, error) { return c.lockedGet(&c.meta), nil }
+
+// SetMeta keeps data of the log's own.
+func (c *cloud) SetMeta(m []byte) error { c.lockedSet(&c.meta, m); return nil }
+
+// SetProfile keeps what the agent says of itself.
+func (c *cloud) SetProfile(m []byte) error { c.lockedSet(&c.profile, m); return nil }
+
+// Profile returns what SetProfile kept.
+func (c *cloud) Profile(context.Context) ([]byte, error) { return c.lockedGet(&c.profile), nil }
+
+// Node returns the name of the process.
+func (n node) Node() string { return n.name }
 
 // Claim settles a token, and tries until ctx is done while the cloud is gone.
 func (c *cloud) Claim(ctx context.Context, token string, data []byte) (log.Claim, bool, error) {
@@ -123,22 +133,22 @@ func (c *cloud) Claim(ctx context.Context, token string, data []byte) (log.Claim
 	return c.claims[token], true, nil
 }
 
-// get reads a field with the lock held.
-func (c *cloud) get(what *[]byte) []byte {
+// lockedGet reads a field with the lock held.
+func (c *cloud) lockedGet(what *[]byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return *what
 }
 
-// set writes a field with the lock held.
-func (c *cloud) set(what *[]byte, to []byte) {
+// lockedSet writes a field with the lock held.
+func (c *cloud) lockedSet(what *[]byte, to []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	*what = to
 }
 
-// with calls f with the lock held, so that it can change what is shared.
-func (c *cloud) with(f func()) {
+// withLock calls f with the lock held, so that it can change what is shared.
+func (c *cloud) withLock(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f()
@@ -179,13 +189,13 @@ func (c *cloud) Send(_ context.Context, msg []byte) ([]byte, error) {
 	return agent(msg), nil
 }
 
-// clouded runs f with an agent, two processes that follow it, and the agent's audit records.
-func clouded(t *testing.T, f func(c *cloud, agent *stage, edges [2]*stage, kept *sink)) {
+// runInCloud runs f with an agent, two processes that follow it, and the agent's audit records.
+func runInCloud(t *testing.T, f func(c *cloud, agent *stage, edges [2]*stage, kept *sink)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c, kept := newCloud(), &sink{}
-		agent := c.lead(t, kept)
-		edges := [2]*stage{c.follow(t, "east"), c.follow(t, "west")}
+		agent := c.startAgent(t, kept)
+		edges := [2]*stage{c.startReplica(t, "east"), c.startReplica(t, "west")}
 		f(c, agent, edges, kept)
 		agent.end()
 		synctest.Wait() // the two that follow receive the end too
@@ -194,19 +204,21 @@ func clouded(t *testing.T, f func(c *cloud, agent *stage, edges [2]*stage, kept 
 	})
 }
 
-// lead starts a process that is the agent from now on.
-func (c *cloud) lead(t *testing.T, kept audit.Sink) *stage {
+// startAgent starts a process that is the agent from now on.
+func (c *cloud) startAgent(t *testing.T, kept audit.Sink) *stage {
 	t.Helper()
-	c.with(func() { c.turn++ })
+	c.withLock(func() { c.turn++ })
 	return newStage(t, producer.Config{Log: node{c, "home", c.turn}, Languages: []string{"es"}, Audit: kept, ShortTimeouts: true})
 }
 
-func (c *cloud) follow(t *testing.T, name string) *stage {
+// startReplica starts a process that follows the agent, and records nowhere.
+func (c *cloud) startReplica(t *testing.T, name string) *stage {
 	t.Helper()
-	return c.followWith(t, name, nil)
+	return c.startReplicaWith(t, name, nil)
 }
 
-func (c *cloud) followWith(t *testing.T, name string, kept audit.Sink) *stage {
+// startReplicaWith starts a process that follows the agent, and records in kept.
+func (c *cloud) startReplicaWith(t *testing.T, name string, kept audit.Sink) *stage {
 	t.Helper()
 	return newStage(t, producer.Config{Follow: node{c, name, 0}, Audit: kept})
 }

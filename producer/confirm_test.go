@@ -18,10 +18,12 @@ import (
 // action is what a tool does, and counts how often it was done.
 type action struct{ times int }
 
+// do does the action once more.
 func (d *action) do(context.Context) (string, error) { d.times++; return "done", nil }
 
-func tool(s *producer.Session, t producer.Tool, d *action) <-chan result[string] {
-	return later(func() (string, error) { return s.Tool(context.Background(), t, d.do) })
+// callTool calls the tool t, whose function is d, and hands out the result.
+func callTool(s *producer.Session, t producer.Tool, d *action) <-chan result[string] {
+	return callLater(func() (string, error) { return s.Tool(context.Background(), t, d.do) })
 }
 
 const asked = "session.started idle>thinking thinking>awaiting_input awaiting.confirmation "
@@ -29,8 +31,8 @@ const asked = "session.started idle>thinking thinking>awaiting_input awaiting.co
 // D-31, EVT-041, EVT-042, EVT-093: ask, accept, announce, act, tell.
 func TestAccept(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &action{}
-		paid := tool(s, pay, d)
+		l, s, d := st.addRecorder(), st.startSession("Paying."), &action{}
+		paid := callTool(s, pay, d)
 		if l.question(); d.times != 0 { // INV-02
 			t.Error("it ran before the answer")
 		}
@@ -59,15 +61,15 @@ func TestNoAccept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				w, l, s, d := st.watch(), st.listen(answering(everything())), st.session("Paying."), &action{}
-				paid := tool(s, pay, d)
+				w, l, s, d := st.addWatcher(), st.listen(mayAnswer(allEvents())), st.startSession("Paying."), &action{}
+				paid := callTool(s, pay, d)
 				l.question()
 				c.do(l)
 				r := <-paid
 				if !errors.Is(r.err, c.want) || d.times != 0 {
 					t.Errorf("Tool = %v after %d runs, want %v", r.err, d.times, c.want)
 				}
-				told := untimed(w.events())
+				told := withoutNotices(w.events())
 				wantStory(t, told, "session.started idle>thinking thinking>awaiting_input awaiting_input>thinking")
 				if got := told[3].Text(aaep.VerbosityNormal); got != c.says {
 					t.Errorf("it is told as %q, want %q", got, c.says)
@@ -80,11 +82,11 @@ func TestNoAccept(t *testing.T) {
 // INV-08: silence is the default at the deadline, not before and not after.
 func TestTimeoutOnTime(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		_, s := st.record(), st.session("Paying.")
+		_, s := st.addRecorder(), st.startSession("Paying.")
 		slow := pay
 		slow.Timeout = 90*time.Second + time.Millisecond // rounded up
 		began := time.Now()
-		r := <-tool(s, slow, &action{})
+		r := <-callTool(s, slow, &action{})
 		if took := r.at.Sub(began); took != 91*time.Second {
 			t.Errorf("the default came after %v, want 91s", took)
 		}
@@ -98,10 +100,10 @@ func TestReplyAtTheDeadline(t *testing.T) {
 		runs  int
 	}{{10*time.Second - 1, 1}, {10 * time.Second, 0}, {10*time.Second + 1, 0}} {
 		bubble(t, func(t *testing.T, st *stage) {
-			l, s, d := st.record(), st.session("Paying."), &action{}
+			l, s, d := st.addRecorder(), st.startSession("Paying."), &action{}
 			quick := pay
 			quick.Timeout = 10 * time.Second
-			paid := tool(s, quick, d)
+			paid := callTool(s, quick, d)
 			q := l.question()
 			stamp := time.Now()
 			time.Sleep(c.after)
@@ -122,9 +124,9 @@ func TestNoUserToAsk(t *testing.T) {
 	final.Risk = aaep.RiskLow
 	for _, each := range []producer.Tool{risky, final} {
 		bubble(t, func(t *testing.T, st *stage) {
-			w, s, d := st.watch(), st.session("Paying."), &action{}
+			w, s, d := st.addWatcher(), st.startSession("Paying."), &action{}
 			began := time.Now()
-			r := <-tool(s, each, d)
+			r := <-callTool(s, each, d)
 			if !errors.Is(r.err, producer.ErrUnreachable) || d.times != 0 || r.at != began {
 				t.Errorf("Tool = %v after %v and %d runs", r.err, r.at.Sub(began), d.times)
 			}
@@ -136,8 +138,8 @@ func TestNoUserToAsk(t *testing.T) {
 // INV-15: while one who can answer is left, the question stays open.
 func TestOneOfTwoLeaves(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		a, b, s, d := st.record(), st.listen(answering(everything())), st.session("Paying."), &action{}
-		paid := tool(s, pay, d)
+		a, b, s, d := st.addRecorder(), st.listen(mayAnswer(allEvents())), st.startSession("Paying."), &action{}
+		paid := callTool(s, pay, d)
 		a.question()
 		b.conn.Close()
 		<-b.served
@@ -172,8 +174,8 @@ func TestDefaultAccept(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				w, l, s, d := st.watch(), st.listen(answering(everything())), st.session("Saving."), &action{}
-				paid := tool(s, producer.Tool{Name: "save", Confirm: true, Risk: c.risk, Irreversible: c.irreversible, Default: aaep.Accept,
+				w, l, s, d := st.addWatcher(), st.listen(mayAnswer(allEvents())), st.startSession("Saving."), &action{}
+				paid := callTool(s, producer.Tool{Name: "save", Confirm: true, Risk: c.risk, Irreversible: c.irreversible, Default: aaep.Accept,
 					Action: aaep.Say("Save."), Consequence: aaep.Say("It is saved.")}, d)
 				synctest.Wait()
 				if c.leaves {
@@ -200,15 +202,15 @@ func TestDefaultAccept(t *testing.T) {
 // A yes by default needs no user at all (D-34), but it is one for low risk only (D-80).
 func TestDefaultAcceptWithoutUsers(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		w, s, d := st.watch(), st.session("Saving."), &action{}
+		w, s, d := st.addWatcher(), st.startSession("Saving."), &action{}
 		save := producer.Tool{Name: "save", Confirm: true, Default: aaep.Accept, Action: aaep.Say("Save."), Consequence: aaep.Say("Saved.")}
-		<-tool(s, save, d)
+		<-callTool(s, save, d)
 		if d.times != 1 {
 			t.Errorf("%d runs, want 1", d.times)
 		}
 		wantStory(t, w.events(), "session.started idle>thinking thinking>awaiting_input awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking")
 		save.Risk = aaep.RiskMedium
-		if r := <-tool(s, save, d); !errors.Is(r.err, producer.ErrUnreachable) || d.times != 1 {
+		if r := <-callTool(s, save, d); !errors.Is(r.err, producer.ErrUnreachable) || d.times != 1 {
 			t.Errorf("with medium risk Tool = %v after %d runs", r.err, d.times)
 		}
 	})
@@ -226,7 +228,7 @@ func TestQuestionWithoutWords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				l, s, d := st.record(), st.session("Paying."), &action{}
+				l, s, d := st.addRecorder(), st.startSession("Paying."), &action{}
 				_, err := s.Tool(t.Context(), tool, d.do)
 				if _, invalid := errors.AsType[*aaep.InvalidError](err); !invalid || d.times != 0 {
 					t.Errorf("Tool = %v after %d runs", err, d.times)
@@ -240,8 +242,8 @@ func TestQuestionWithoutWords(t *testing.T) {
 // INV-12: we run what was shown or nothing.
 func TestModifiedAction(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &action{}
-		paid := tool(s, pay, d)
+		l, s, d := st.addRecorder(), st.startSession("Paying."), &action{}
+		paid := callTool(s, pay, d)
 		o := l.rawReply(l.question(), aaep.Accept)
 		o["modified_action"] = map[string]any{}
 		l.sendObject(o)
@@ -275,15 +277,15 @@ func TestModifiedActionTaken(t *testing.T) {
 		"for ever":       {slices.Repeat([]string{`{"amount":3}`}, 10), true, 0, "rejected", "Pay $3."},
 	} {
 		bubble(t, func(t *testing.T, st *stage) {
-			l := st.record()
-			s, d := st.session("Paying."), &action{}
+			l := st.addRecorder()
+			s, d := st.startSession("Paying."), &action{}
 			open := pay
 			open.Modified = func(changes json.RawMessage) (producer.Tool, error) {
 				next, err := lower(changes)
 				next.Modified = open.Modified
 				return next, err
 			}
-			paid := tool(s, open, d)
+			paid := callTool(s, open, d)
 			for i, changes := range tc.changes {
 				q := l.question()
 				o := l.rawReply(q, aaep.Accept)
@@ -307,7 +309,7 @@ func TestModifiedActionTaken(t *testing.T) {
 			if q.Action != tc.action || !*q.Irreversible || q.RiskLevel != aaep.RiskHigh {
 				t.Errorf("%s: asked at last %+v", name, q)
 			}
-			if inv := of[*aaep.ToolInvoked](l.events()); len(inv) != tc.runs || tc.runs > 0 && inv[0].Tool != "pay" {
+			if inv := payloadsOf[*aaep.ToolInvoked](l.events()); len(inv) != tc.runs || tc.runs > 0 && inv[0].Tool != "pay" {
 				t.Errorf("%s: invoked %+v", name, inv)
 			}
 		})

@@ -13,10 +13,10 @@ import (
 // for.
 func TestExtraContext(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.listen(answering(everything())), st.session("Paying.")
+		l, s := st.listen(mayAnswer(allEvents())), st.startSession("Paying.")
 		with := pay
 		with.ExtraContext = json.RawMessage(`{"order":4711,"lines":[{"of":"water"}]}`)
-		paid := tool(s, with, &action{})
+		paid := callTool(s, with, &action{})
 		var got struct {
 			Order int                 `json:"order"`
 			Lines []map[string]string `json:"lines"`
@@ -35,7 +35,7 @@ func TestExtraContext(t *testing.T) {
 			`{"a":` + strings.Repeat("[", 20) + strings.Repeat("]", 20) + "}", `{"a":"` + strings.Repeat("x", 70000) + `"}`, "{\"a\":\"\xff\"}"} {
 			with.ExtraContext = json.RawMessage(wrong)
 			var done action
-			r := <-tool(s, with, &done)
+			r := <-callTool(s, with, &done)
 			if invalid := new(aaep.InvalidError); !errors.As(r.err, &invalid) {
 				t.Errorf("%.40s: %v", wrong, r.err)
 			}

@@ -10,10 +10,10 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// backlog emits n events that cannot be merged for a slow subscriber.
-func backlog(st *stage, n int) {
+// emitBacklog emits n events that cannot be merged, for a subscriber that falls behind.
+func emitBacklog(st *stage, n int) {
 	for range n / 2 {
-		st.session("Something else.")
+		st.startSession("Something else.")
 	}
 	synctest.Wait()
 }
@@ -21,11 +21,11 @@ func backlog(st *stage, n int) {
 // INV-24, P3, HS-014, HS-067: a question overtakes 200 held events, at once; those keep their rate.
 func TestQuestionOvertakesABacklog(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.listen(answering(caps(1, aaep.BoundarySentence)))
-		backlog(st, 200)
-		s, d := st.session("Paying."), &action{}
+		l := st.listen(mayAnswer(termsWith(1, aaep.BoundarySentence)))
+		emitBacklog(st, 200)
+		s, d := st.startSession("Paying."), &action{}
 		asked := time.Now()
-		paid := tool(s, pay, d)
+		paid := callTool(s, pay, d)
 		l.reply(l.question(), aaep.Accept)
 		if at := arrivalOf(l, aaep.TypeAwaitingConfirmation); at != asked {
 			t.Errorf("the question came after %v", at.Sub(asked))
@@ -35,7 +35,7 @@ func TestQuestionOvertakesABacklog(t *testing.T) {
 		if n := mostInOneSecond(l.arrivals()); n > 1 { // INV-25
 			t.Errorf("%d events in a second, want 1", n)
 		}
-		if n := len(of[*aaep.SessionStarted](l.events())); n != 101 { // D-51
+		if n := len(payloadsOf[*aaep.SessionStarted](l.events())); n != 101 { // D-51
 			t.Errorf("%d sessions began, want 101", n)
 		}
 	})
@@ -45,13 +45,13 @@ func TestQuestionOvertakesABacklog(t *testing.T) {
 // session.
 func TestErrorOvertakesABacklog(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.listen(caps(1, aaep.BoundarySentence))
-		backlog(st, 200)
-		s := st.session("Talking.")
+		l := st.listen(termsWith(1, aaep.BoundarySentence))
+		emitBacklog(st, 200)
+		s := st.startSession("Talking.")
 		out := s.Output()
 		text := strings.Repeat("All of this counts. ", 50) + "The rest"
 		out.WriteString(text)
-		running := later(func() (string, error) { return s.Tool(t.Context(), look, waitUntil) })
+		running := callLater(func() (string, error) { return s.Tool(t.Context(), look, waitForEnd) })
 		synctest.Wait()
 		failed := time.Now()
 		s.Fail(nil, aaep.Text{})
@@ -87,9 +87,9 @@ func TestErrorOvertakesABacklog(t *testing.T) {
 // INV-24: where nothing has to wait, a critical event stays in its place.
 func TestCriticalKeepsItsPlace(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.listen(answering(caps(10, aaep.BoundaryNone)))
-		s := st.session("Paying.")
-		paid := tool(s, pay, &action{})
+		l := st.listen(mayAnswer(termsWith(10, aaep.BoundaryNone)))
+		s := st.startSession("Paying.")
+		paid := callTool(s, pay, &action{})
 		l.reply(l.question(), aaep.Reject)
 		<-paid
 		s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
@@ -103,13 +103,13 @@ func TestCriticalKeepsItsPlace(t *testing.T) {
 func TestQuestionOvertakesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		const written = 100
-		s := st.session("Paying.")
-		judge, all := st.record(), st.crowd(3, answering(everything()))
-		st.assembled(4)
-		lone := st.listen(answering(caps(0, aaep.BoundaryWord)))
-		_, open := st.resumable(answering(everything()))
+		s := st.startSession("Paying.")
+		judge, all := st.addRecorder(), st.addCrowd(3, mayAnswer(allEvents()))
+		st.awaitGroups(4)
+		lone := st.listen(mayAnswer(termsWith(0, aaep.BoundaryWord)))
+		_, open := st.listenResumable(mayAnswer(allEvents()))
 		stream := open("")
-		stream.breaks()
+		stream.breakStream()
 		synctest.Wait()
 		out := s.Output()
 		for range written { // at once, with what goes on beside it
@@ -117,7 +117,7 @@ func TestQuestionOvertakesNothing(t *testing.T) {
 			s.State(aaep.StateDeciding, aaep.Text{})
 			s.State(aaep.StateThinking, aaep.Text{})
 		}
-		paid := tool(s, pay, &action{})
+		paid := callTool(s, pay, &action{})
 		q := judge.question()
 		heard := [][]*aaep.Event{open("").events(), judge.events(), lone.events()}
 		for _, l := range all {
@@ -125,20 +125,20 @@ func TestQuestionOvertakesNothing(t *testing.T) {
 		}
 		for i, evs := range heard {
 			at := slices.IndexFunc(evs, func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeAwaitingConfirmation })
-			if at != len(evs)-1 || at < 1 || of[*aaep.StateChanged](evs[at-1:])[0].ToState != aaep.StateAwaitingInput {
-				t.Errorf("listener %d: the question is at %d of %d, after %s", i, at, len(evs), story(evs[max(at-2, 0):]))
+			if at != len(evs)-1 || at < 1 || payloadsOf[*aaep.StateChanged](evs[at-1:])[0].ToState != aaep.StateAwaitingInput {
+				t.Errorf("listener %d: the question is at %d of %d, after %s", i, at, len(evs), storyOf(evs[max(at-2, 0):]))
 			}
-			if n := len(of[*aaep.OutputStreaming](evs)); n != written {
+			if n := len(payloadsOf[*aaep.OutputStreaming](evs)); n != written {
 				t.Errorf("listener %d had %d of %d texts", i, n, written)
 			}
 		}
 		out.Close()
 		judge.reply(q, aaep.Reject)
 		<-paid
-		late := st.listen(answering(everything()))
-		later := tool(s, pay, &action{})
+		late := st.listen(mayAnswer(allEvents()))
+		later := callTool(s, pay, &action{})
 		synctest.Wait()
-		latest := st.listen(answering(caps(1, aaep.BoundaryNone)))
+		latest := st.listen(mayAnswer(termsWith(1, aaep.BoundaryNone)))
 		wantStory(t, latest.events(), "thinking>awaiting_input awaiting.confirmation")
 		if shown := latest.events()[1]; !shown.Timestamp.Equal(late.events()[len(late.events())-1].Timestamp) {
 			t.Error("the question is stamped anew for those who come later: its time would seem to last longer")
@@ -152,10 +152,10 @@ func TestQuestionOvertakesNothing(t *testing.T) {
 // the question belongs to.
 func TestCriticalOvertakesOnASlowLink(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.listen(everything())
-		l.hold()
-		backlog(st, 200)
-		st.session("Helping.").Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
+		l := st.listen(allEvents())
+		l.stopReading()
+		emitBacklog(st, 200)
+		st.startSession("Helping.").Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
 		ctx := t.Context()
 		var evs []*aaep.Event
 		for range 203 {
@@ -184,18 +184,18 @@ func TestFilters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				c := answering(everything())
+				c := mayAnswer(allEvents())
 				c.EventFilters = f
 				l := st.listen(c)
-				s := st.session("Paying.")
-				paid := tool(s, pay, &action{})
+				s := st.startSession("Paying.")
+				paid := callTool(s, pay, &action{})
 				l.reply(l.question(), aaep.Accept) // and its run does not wait for what is filtered
 				if r := <-paid; r.err != nil {
 					t.Error(r.err)
 				}
 				s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
 				s.Cancel(aaep.CancelledByUser, aaep.Text{})
-				st.session("Failing.").Fail(nil, aaep.Text{})
+				st.startSession("Failing.").Fail(nil, aaep.Text{})
 				wantStory(t, l.events(), "awaiting.confirmation handoff.requested session.errored:unknown")
 			})
 		})
@@ -205,8 +205,8 @@ func TestFilters(t *testing.T) {
 // D-34: questions go only to those who can answer them; errors and handoffs go to all.
 func TestQuestionsOnlyToThoseWhoAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		a, w, s := st.record(), st.watch(), st.session("Paying.")
-		paid := tool(s, pay, &action{})
+		a, w, s := st.addRecorder(), st.addWatcher(), st.startSession("Paying.")
+		paid := callTool(s, pay, &action{})
 		a.reply(a.question(), aaep.Reject)
 		<-paid
 		s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})

@@ -74,23 +74,23 @@ func TestCriticalPassesACrowd(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
 				c := &aCrowd{}
 				for i := range many {
-					c.join(st, i, caps(int64(1000+i), aaep.BoundaryNone)) // no two of them alike
+					c.join(st, i, termsWith(int64(1000+i), aaep.BoundaryNone)) // no two of them alike
 				}
-				terms := answering(everything())
+				terms := mayAnswer(allEvents())
 				terms.EventFilters = &aaep.EventFilters{Exclude: []string{"*"}}
 				c.join(st, many, terms)
-				s := st.session("Paying.")
+				s := st.startSession("Paying.")
 				synctest.Wait()
 				c.sent, c.toGo, c.begun = nil, many/4, make(chan struct{})
 				for range each {
-					st.session("Something else.")
+					st.startSession("Something else.")
 				}
 				ctx, cancel := context.WithCancel(t.Context())
-				asked := later(func() (string, error) {
+				asked := callLater(func() (string, error) {
 					if underWay {
 						<-c.begun
 					}
-					return s.Tool(ctx, pay, ok)
+					return s.Tool(ctx, pay, succeed)
 				})
 				synctest.Wait()
 				c.mu.Lock()
@@ -140,8 +140,8 @@ func (d *gatedDisk) Read(cursor uint64, n int) ([][]byte, error) {
 func TestCrowdAtASlowDisk(t *testing.T) {
 	disk := &gatedDisk{}
 	onDisk(t, producer.Config{KeepEvents: 32}, func(s log.Store) log.Store { disk.Store = s; return disk }, func(t *testing.T, st *stage) {
-		first, _ := st.accepted(everything())
-		s := st.session("Counting.")
+		first, _ := st.listenAccepted(allEvents())
+		s := st.startSession("Counting.")
 		synctest.Wait()
 		place := first.events()[0].EventID
 		first.conn.Close()
@@ -159,13 +159,13 @@ func TestCrowdAtASlowDisk(t *testing.T) {
 		defer close(gate)
 		behind, c := 2*runtime.GOMAXPROCS(0), &aCrowd{}
 		for i := range behind {
-			c.join(st, i, resuming(caps(int64(1000+i), aaep.BoundaryNone), place))
+			c.join(st, i, resumeAfter(termsWith(int64(1000+i), aaep.BoundaryNone), place))
 		}
 		synctest.Wait()
 		if n := disk.wait.Load(); n != 1 { // for all of them
 			t.Fatalf("%d wait for the disk, want 1", n)
 		}
-		c.join(st, behind, everything())
+		c.join(st, behind, allEvents())
 		synctest.Wait()
 		c.mu.Lock()
 		c.sent = nil
@@ -210,28 +210,28 @@ func TestCrowdAtAFollower(t *testing.T) {
 	const many, ended = 200, 200
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()
-		agent := c.lead(t, nil)
-		first, _ := agent.accepted(everything())
-		s := agent.session("Paying.")
+		agent := c.startAgent(t, nil)
+		first, _ := agent.listenAccepted(allEvents())
+		s := agent.startSession("Paying.")
 		for range ended {
-			agent.session("Something else.").Complete(aaep.Text{})
+			agent.startSession("Something else.").Complete(aaep.Text{})
 			synctest.Wait()
 		}
 		place, old := first.events()[0].EventID, len(first.events())-1
 		feed := slowFeed{node{c, "east", 0}, &atomic.Pointer[chan struct{}]{}, &atomic.Int32{}}
 		edge := newStage(t, producer.Config{Follow: feed, KeepEvents: 32, MaxSubscriptions: 2 * many, MaxRequestsPerSecond: -1})
-		early := edge.listen(resuming(answering(everything()), place))
+		early := edge.listen(resumeAfter(mayAnswer(allEvents()), place))
 		synctest.Wait()
 		gate := make(chan struct{})
 		feed.shut.Store(&gate)
 		feed.reads.Store(0)
 		crowd := &aCrowd{}
 		for i := range many {
-			crowd.join(edge, i, resuming(everything(), place))
+			crowd.join(edge, i, resumeAfter(allEvents(), place))
 		}
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
-		asked := later(func() (string, error) { return s.Tool(ctx, pay, ok) })
+		asked := callLater(func() (string, error) { return s.Tool(ctx, pay, succeed) })
 		synctest.Wait()
 		if early.question() == nil {
 			t.Error("who was there before is not asked")

@@ -17,7 +17,7 @@ import (
 // three lengths is one event, which goes by no verbosity of its own.
 func TestUrgencyOfEachType(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.record()
+		l := st.addRecorder()
 		say := aaep.Text{Terse: "Works.", Normal: "It works.", Detailed: "It works on what you asked for."}
 		s, err := st.p.StartSession(t.Context(), say)
 		if err != nil {
@@ -27,17 +27,17 @@ func TestUrgencyOfEachType(t *testing.T) {
 		out.WriteString("An answer. ")
 		out.Close()
 		s.Progress(say, aaep.Progress{Step: 1}, 0)
-		paid := tool(s, pay, &action{})
+		paid := callTool(s, pay, &action{})
 		l.reply(l.question(), aaep.Accept)
 		<-paid
-		asked := later(func() (any, error) {
+		asked := callLater(func() (any, error) {
 			return s.AskText(t.Context(), producer.Question{Text: aaep.Say("Which one?"), Timeout: time.Second})
 		})
 		<-asked
 		s.Handoff(say, aaep.HandoffRequested{})
 		s.Complete(say)
-		st.session("Failing.").Fail(nil, say)
-		st.session("Leaving.").Cancel(aaep.CancelledByUser, say)
+		st.startSession("Failing.").Fail(nil, say)
+		st.startSession("Leaving.").Cancel(aaep.CancelledByUser, say)
 		table := map[aaep.Type]aaep.Urgency{
 			aaep.TypeSessionStarted: aaep.UrgencyNormal, aaep.TypeSessionCompleted: aaep.UrgencyNormal, aaep.TypeSessionErrored: aaep.UrgencyCritical,
 			aaep.TypeSessionCancelled: aaep.UrgencyNormal, aaep.TypeStateChanged: aaep.UrgencyBackground, aaep.TypeProgressUpdated: aaep.UrgencyBackground,
@@ -71,14 +71,14 @@ func TestTextOfOneLength(t *testing.T) {
 	for name, text := range map[string]aaep.Text{"terse": {Terse: words}, "normal": {Normal: words}, "detailed": {Detailed: words}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				l := st.record()
+				l := st.addRecorder()
 				s, err := st.p.StartSession(t.Context(), text)
 				if err != nil {
 					t.Fatal(err)
 				}
 				reserve := pay
 				reserve.Action, reserve.Consequence = text, text
-				reserved := tool(s, reserve, &action{})
+				reserved := callTool(s, reserve, &action{})
 				l.reply(l.question(), aaep.Accept)
 				_, err = s.AskChoice(t.Context(), producer.Question{Text: text, Context: text, Choices: []producer.Choice{{Label: text}, {Value: "other", Label: text}},
 					Default: "other", Timeout: time.Second})
@@ -87,7 +87,7 @@ func TestTextOfOneLength(t *testing.T) {
 					s.Handoff(text, aaep.HandoffRequested{Reason: words}), s.Complete(text)); err != nil {
 					t.Error(err)
 				}
-				if evs := l.events(); len(of[*aaep.HandoffRequested](evs)) != 2 || len(of[*aaep.SessionCompleted](evs)) != 1 {
+				if evs := l.events(); len(payloadsOf[*aaep.HandoffRequested](evs)) != 2 || len(payloadsOf[*aaep.SessionCompleted](evs)) != 1 {
 					t.Errorf("%d events came", len(evs))
 				}
 				for _, ev := range l.events() {
@@ -104,10 +104,10 @@ func TestTextOfOneLength(t *testing.T) {
 // neither asks.
 func TestParallelCalls(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Looking.")
+		l, s := st.addRecorder(), st.startSession("Looking.")
 		var running []<-chan result[string]
 		for range 2 {
-			running = append(running, later(func() (string, error) {
+			running = append(running, callLater(func() (string, error) {
 				return s.Tool(t.Context(), look, func(context.Context) (string, error) { time.Sleep(time.Second); return "", nil })
 			}))
 		}

@@ -44,7 +44,7 @@ func Example_extension() {
 
 	var caps aaep.Capabilities
 	caps.AddExtension(medicine.Vocabulary, map[string]int{"letters": 5})
-	heard := dispenser(p, caps)
+	heard := showDispensed(p, caps)
 	s, _ := p.StartSession(context.Background(), aaep.Say("Your pills.").With(medicine.Vocabulary, map[string]string{"name": "Ibuprofen"}))
 	s.Complete(aaep.Say("Taken."))
 	p.Shutdown(context.Background())
@@ -56,8 +56,8 @@ func Example_extension() {
 	// Taken.
 }
 
-// dispenser subscribes and shows what it gets.
-func dispenser(p *producer.Producer, caps aaep.Capabilities) <-chan struct{} {
+// showDispensed subscribes and shows what it gets.
+func showDispensed(p *producer.Producer, caps aaep.Capabilities) <-chan struct{} {
 	theirs, ours := transports.Pipe()
 	go p.ServeConn(ours)
 	heard := make(chan struct{})

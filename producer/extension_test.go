@@ -17,8 +17,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// declaring returns c with an extension declared, and its capability.
-func declaring(c aaep.Capabilities, v aaep.Vocabulary, capability any) aaep.Capabilities {
+// declare returns c with an extension declared, and its capability.
+func declare(c aaep.Capabilities, v aaep.Vocabulary, capability any) aaep.Capabilities {
 	if err := c.AddExtension(v, capability); err != nil {
 		panic(err)
 	}
@@ -30,21 +30,21 @@ func declaring(c aaep.Capabilities, v aaep.Vocabulary, capability any) aaep.Capa
 func TestHaptic(t *testing.T) {
 	device := extensions.Haptic{PatternsSupported: []string{"buzz", "pulse"}, BodyLocations: []string{"wrist"}}
 	bubble(t, func(t *testing.T, st *stage) {
-		felt := st.listen(answering(declaring(everything(), extensions.HapticVocabulary, device)))
-		unlisted := everything() // the object without the URI, as in §5.3.2: honored, but no data
+		felt := st.listen(mayAnswer(declare(allEvents(), extensions.HapticVocabulary, device)))
+		unlisted := allEvents() // the object without the URI, as in §5.3.2: honored, but no data
 		unlisted.Extensions = map[string]json.RawMessage{"haptic": json.RawMessage(`{"patterns_supported":["buzz"]}`)}
-		named, deaf := st.listen(answering(unlisted)), st.listen(answering(everything()))
+		named, deaf := st.listen(mayAnswer(unlisted)), st.listen(mayAnswer(allEvents()))
 		with := func(text, pattern, place string) aaep.Text {
 			return aaep.Say(text).With(extensions.HapticVocabulary, extensions.HapticData{Pattern: pattern, Location: place})
 		}
-		s := st.session("Planning.")
+		s := st.startSession("Planning.")
 		s.State(aaep.StateDeciding, with("A.", "pulse", "wrist"))
 		s.State(aaep.StateThinking, with("B.", "pulse", "ankle"))
 		s.State(aaep.StateDeciding, with("C.", "tickle", "wrist"))
 		s.Handoff(with("D.", "tickle", "wrist"), aaep.HandoffRequested{})
 		s.Handoff(aaep.Say("E."), aaep.HandoffRequested{})
 		s.Progress(with("", "pulse", ""), aaep.Progress{Percent: new(1.0)}, 0)
-		tool(s, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: with("Pay.", "pulse", ""), Consequence: aaep.Say("Gone.")}, &action{})
+		callTool(s, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: with("Pay.", "pulse", ""), Consequence: aaep.Say("Gone.")}, &action{})
 		got := map[string]string{}
 		for _, ev := range felt.events() {
 			got[ev.Text(aaep.VerbosityNormal)+" "+string(ev.Type())] = string(ev.Extensions["haptic"])
@@ -84,10 +84,10 @@ func TestHaptic(t *testing.T) {
 // What leaves early, as critical, only because an error must come after it (D-50) is not felt: the
 // error is, once.
 func TestHapticOfAnError(t *testing.T) {
-	slow := everything().With(aaep.Capabilities{MaxEventsPerSecond: 1})
+	slow := allEvents().With(aaep.Capabilities{MaxEventsPerSecond: 1})
 	bubble(t, func(t *testing.T, st *stage) {
-		felt := st.listen(answering(declaring(slow, extensions.HapticVocabulary, extensions.Haptic{PatternsSupported: []string{"buzz"}})))
-		s := st.session("Planning.")
+		felt := st.listen(mayAnswer(declare(slow, extensions.HapticVocabulary, extensions.Haptic{PatternsSupported: []string{"buzz"}})))
+		s := st.startSession("Planning.")
 		out := s.Output()
 		for range 3 {
 			out.WriteString("A sentence. ")
@@ -114,7 +114,7 @@ func TestHapticOfAnError(t *testing.T) {
 // Data that is no data of its extension is refused where it is said.
 func TestExtensionDataRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		s := st.session("Planning.")
+		s := st.startSession("Planning.")
 		if err := s.State(aaep.StateDeciding, aaep.Say("A.").With(extensions.HapticVocabulary, "no object")); err == nil {
 			t.Error("a string was taken for extension data")
 		}
@@ -134,9 +134,9 @@ func TestExtensionDataRefused(t *testing.T) {
 // display changes; no text is lost (INV-28).
 func TestBraille(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.listen(declaring(caps(1, aaep.BoundaryCompletion), extensions.BrailleVocabulary, extensions.Braille{Cells: 40}))
-		rows := st.listen(declaring(caps(0, aaep.BoundaryNone), extensions.BrailleVocabulary, extensions.Braille{Cells: 20, Rows: 2}))
-		s := st.session("Talking.")
+		l := st.listen(declare(termsWith(1, aaep.BoundaryCompletion), extensions.BrailleVocabulary, extensions.Braille{Cells: 40}))
+		rows := st.listen(declare(termsWith(0, aaep.BoundaryNone), extensions.BrailleVocabulary, extensions.Braille{Cells: 20, Rows: 2}))
+		s := st.startSession("Talking.")
 		out := s.Output()
 		text := strings.Repeat("Ọjọ́ ìsinmi rẹ ti súnmọ́lé, and the plan is ready. ", 8)
 		write := func() {
@@ -146,7 +146,7 @@ func TestBraille(t *testing.T) {
 		}
 		fits := func(name string, evs []*aaep.Event, least, cells int) {
 			t.Helper()
-			chunks := of[*aaep.OutputStreaming](evs)
+			chunks := payloadsOf[*aaep.OutputStreaming](evs)
 			for i, p := range chunks {
 				n := utf8.RuneCountInString(strings.TrimSpace(p.Chunk))
 				if n > cells || n < least && !p.Complete && i > 0 && !strings.Contains(p.Chunk, ".") {
@@ -163,7 +163,7 @@ func TestBraille(t *testing.T) {
 		write()
 		time.Sleep(6 * time.Second)
 		fits("forty cells", l.events(), 25, 40)
-		narrower := declaring(aaep.Capabilities{}, extensions.BrailleVocabulary, extensions.Braille{Cells: 12})
+		narrower := declare(aaep.Capabilities{}, extensions.BrailleVocabulary, extensions.Braille{Cells: 12})
 		if acc := l.renegotiate(narrower); string(acc.HonoredCapabilities.Extensions["braille"]) != `{"cells":12}` {
 			t.Errorf("honored %s", acc.HonoredCapabilities.Extensions)
 		}
@@ -188,16 +188,16 @@ func TestBraille(t *testing.T) {
 func TestTiming(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		slow := func(by float64) aaep.Capabilities {
-			return answering(declaring(everything(), extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: by}))
+			return mayAnswer(declare(allEvents(), extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: by}))
 		}
 		a, _ := st.listen(slow(2.5)), st.listen(slow(1.5))
 		// This one is not asked.
-		st.listen(declaring(everything(), extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: 10}))
-		s := st.session("Paying.")
+		st.listen(declare(allEvents(), extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: 10}))
+		s := st.startSession("Paying.")
 		limited := pay
 		limited.Timeout = 21 * time.Second
 		began := time.Now()
-		paid := tool(s, limited, &action{})
+		paid := callTool(s, limited, &action{})
 		if q := a.question(); q.TimeoutSeconds != 53 {
 			t.Errorf("timeout_seconds is %d, want 53", q.TimeoutSeconds)
 		}
@@ -206,19 +206,19 @@ func TestTiming(t *testing.T) {
 			t.Errorf("it timed out after %v", took)
 		}
 		for want, t := range map[int64]extensions.Timing{600: {MinSeconds: 600}, 630: {MinSeconds: 600, TimeoutMultiplier: 10}, 86400: {NoLimit: true}} {
-			a.renegotiate(declaring(aaep.Capabilities{}, extensions.TimingVocabulary, t))
+			a.renegotiate(declare(aaep.Capabilities{}, extensions.TimingVocabulary, t))
 			limited.Timeout = 63 * time.Second
 			ctx, cancel := context.WithCancel(context.Background())
-			asking := later(func() (string, error) { return s.Tool(ctx, limited, ok) })
+			asking := callLater(func() (string, error) { return s.Tool(ctx, limited, succeed) })
 			if q := a.question(); q.TimeoutSeconds != want {
 				a.t.Errorf("%+v: timeout_seconds is %d, want %d", t, q.TimeoutSeconds, want)
 			}
 			cancel()
 			<-asking
 		}
-		a.renegotiate(declaring(aaep.Capabilities{}, extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: 10}))
+		a.renegotiate(declare(aaep.Capabilities{}, extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: 10}))
 		limited.Timeout = 23 * time.Hour
-		tool(s, limited, &action{})
+		callTool(s, limited, &action{})
 		if q := a.question(); q.TimeoutSeconds != 86400 {
 			t.Errorf("timeout_seconds is %d, want a day", q.TimeoutSeconds)
 		}
@@ -229,9 +229,9 @@ func TestTiming(t *testing.T) {
 // done for good; the rest follows, in order, when that ends or expires.
 func TestQuiet(t *testing.T) {
 	typing := func(seconds int64) aaep.Capabilities {
-		return declaring(aaep.Capabilities{}, extensions.DeliveryVocabulary, extensions.Delivery{Presence: extensions.PresenceTyping, PresenceExpiresIn: seconds})
+		return declare(aaep.Capabilities{}, extensions.DeliveryVocabulary, extensions.Delivery{Presence: extensions.PresenceTyping, PresenceExpiresIn: seconds})
 	}
-	idle := declaring(aaep.Capabilities{}, extensions.DeliveryVocabulary, extensions.Delivery{Presence: "idle"})
+	idle := declare(aaep.Capabilities{}, extensions.DeliveryVocabulary, extensions.Delivery{Presence: "idle"})
 	for name, tc := range map[string]struct {
 		seconds int64
 		end     func(l *listener, s *producer.Session)
@@ -242,18 +242,18 @@ func TestQuiet(t *testing.T) {
 		"ended":              {300, func(l *listener, _ *producer.Session) { l.renegotiate(idle) }, 0},
 		"another term":       {20, func(l *listener, _ *producer.Session) { l.renegotiate(aaep.Capabilities{PaceWPM: 200}) }, 20 * time.Second},
 		"for good": {300, func(_ *listener, s *producer.Session) {
-			tool(s, producer.Tool{Name: "burn", Action: aaep.Say("Burn."), Consequence: aaep.Say("Gone."), Irreversible: true, Timeout: time.Hour}, &action{})
+			callTool(s, producer.Tool{Name: "burn", Action: aaep.Say("Burn."), Consequence: aaep.Say("Gone."), Irreversible: true, Timeout: time.Hour}, &action{})
 		}, 300 * time.Second},
 	} {
 		bubble(t, func(t *testing.T, st *stage) {
-			c := everything()
+			c := allEvents()
 			l := st.listen(c)
-			other := st.record()
-			s := st.session("Talking.")
+			other := st.addRecorder()
+			s := st.startSession("Talking.")
 			l.events()
 			l.renegotiate(typing(tc.seconds))
 			began, before := time.Now(), len(l.events())
-			s.Tool(t.Context(), look, ok)
+			s.Tool(t.Context(), look, succeed)
 			s.Progress(aaep.Text{}, aaep.Progress{Percent: new(1.0)}, 0)
 			s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
 			if got := l.events()[before:]; len(got) != 1 || got[0].Type() != aaep.TypeHandoffRequested {
@@ -281,8 +281,8 @@ func TestQuiet(t *testing.T) {
 // delivery: what is less relevant than asked for stays away; an event that does not say is at 0.5.
 func TestMinRelevance(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.listen(declaring(everything(), extensions.DeliveryVocabulary, extensions.Delivery{MinRelevance: 0.6}))
-		s := st.session("Talking.")
+		l := st.listen(declare(allEvents(), extensions.DeliveryVocabulary, extensions.Delivery{MinRelevance: 0.6}))
+		s := st.startSession("Talking.")
 		for i := range 10 {
 			s.State(aaep.State(fmt.Sprintf("s%d", i)), aaep.Say("A.").With(extensions.DeliveryVocabulary, extensions.DeliveryData{Relevance: float64(i) / 10}))
 		}
@@ -310,11 +310,11 @@ func TestLifetime(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T, st *stage) {
 			began := time.Now()
-			l := st.listen(declaring(everything(), extensions.DeliveryVocabulary, tc.asked))
-			s := st.session("Talking.")
+			l := st.listen(declare(allEvents(), extensions.DeliveryVocabulary, tc.asked))
+			s := st.startSession("Talking.")
 			for range 5 {
 				time.Sleep(5 * time.Second)
-				s.Tool(t.Context(), look, ok)
+				s.Tool(t.Context(), look, succeed)
 			}
 			l.renegotiate(aaep.Capabilities{PaceWPM: 200}) // counts for neither
 			time.Sleep(time.Hour)
@@ -337,10 +337,10 @@ func TestOwnEvents(t *testing.T) {
 	cfg := polyglot
 	cfg.Extensions = []handshake.Extension{{Vocabulary: med}}
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
-		c := speaking(everything(), "es")
+		c := inLanguages(allEvents(), "es")
 		c.EventFilters = &aaep.EventFilters{Include: []string{"med:*"}}
-		l, other := st.listen(c), st.listen(everything())
-		s := st.session("Nursing.")
+		l, other := st.listen(c), st.listen(allEvents())
+		s := st.startSession("Nursing.")
 		dose := map[string]any{"pill": "Ibuprofen", "mg": 400}
 		if err := s.Emit(med, "dose.due", aaep.Say("Take it.").In("es", aaep.Say("Tómela.")), dose); err != nil {
 			t.Fatal(err)
@@ -385,12 +385,12 @@ func TestBadExtensionCostsNothing(t *testing.T) {
 		}}
 		for listeners := 1; listeners < 3; listeners++ { // alone, and sharing what is encoded
 			bubbleWith(t, producer.Config{Extensions: []handshake.Extension{odd}}, func(t *testing.T, st *stage) {
-				l := st.listen(answering(declaring(everything(), odd.Vocabulary, struct{}{})))
+				l := st.listen(mayAnswer(declare(allEvents(), odd.Vocabulary, struct{}{})))
 				if listeners == 2 {
-					st.listen(everything())
+					st.listen(allEvents())
 				}
-				s := st.session("Paying.")
-				paid := tool(s, pay, &action{})
+				s := st.startSession("Paying.")
+				paid := callTool(s, pay, &action{})
 				l.reply(l.question(), aaep.Accept)
 				if r := <-paid; r.err != nil {
 					t.Errorf("%s: %v", name, r.err)

@@ -16,8 +16,8 @@ import (
 // a function is an error.
 func TestErrorsNameFields(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		s, ctx := st.session("Working."), context.Background()
-		tool := func(t producer.Tool) error { _, err := s.Tool(ctx, t, ok); return err }
+		s, ctx := st.startSession("Working."), context.Background()
+		tool := func(t producer.Tool) error { _, err := s.Tool(ctx, t, succeed); return err }
 		ask := func(q producer.Question) error { _, err := s.AskText(ctx, q); return err }
 		for want, err := range map[string]error{
 			"Tool.Name: ":                     tool(producer.Tool{}),
@@ -58,7 +58,7 @@ func TestErrorsNameFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("Pay."), Consequence: aaep.Say("Gone."), Timeout: time.Second}
-	if _, err := s.Tool(context.Background(), late, ok); err == nil || !strings.HasPrefix(err.Error(), "producer: Tool.Timeout: ") {
+	if _, err := s.Tool(context.Background(), late, succeed); err == nil || !strings.HasPrefix(err.Error(), "producer: Tool.Timeout: ") {
 		t.Errorf("too short a time: %v", err)
 	}
 }
@@ -69,11 +69,11 @@ func TestInvalidFieldsAreLogged(t *testing.T) {
 	log := new(strings.Builder)
 	bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))},
 		func(t *testing.T, st *stage) {
-			s, ctx := st.session("Working."), t.Context()
-			s.Tool(ctx, producer.Tool{Name: "pay", Irreversible: true, Action: aaep.Say("Pay.")}, ok)
+			s, ctx := st.startSession("Working."), t.Context()
+			s.Tool(ctx, producer.Tool{Name: "pay", Irreversible: true, Action: aaep.Say("Pay.")}, succeed)
 			s.Confirm(ctx, producer.Tool{Name: "pay all", Irreversible: true, Consequence: aaep.Say("Gone.")})
 			s.AskChoice(ctx, producer.Question{Text: aaep.Say("Which?"), Choices: make([]producer.Choice, 40)})
-			s.Tool(ctx, producer.Tool{Name: "send", Irreversible: true, Action: aaep.Say("Send."), Consequence: aaep.Say("Gone.")}, ok)
+			s.Tool(ctx, producer.Tool{Name: "send", Irreversible: true, Action: aaep.Say("Send."), Consequence: aaep.Say("Gone.")}, succeed)
 		})
 	for _, want := range []string{"tool=pay error=\"producer: Tool.Consequence: ", "tool=pay_all error=\"producer: Tool.Action: ",
 		"question=multiple_choice error=\"producer: Question.Choices: "} {
@@ -90,7 +90,7 @@ func TestInvalidFieldsAreLogged(t *testing.T) {
 // another type.
 func TestEmitNameAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		s := st.session("Working.")
+		s := st.startSession("Working.")
 		v := aaep.Vocabulary{Prefix: "med", URI: "https://med.example/v1"}
 		if err := s.Emit(v, "med:dose", aaep.Say("Dosing."), struct{}{}); err == nil || !strings.Contains(err.Error(), "the name of the type alone") {
 			t.Errorf("Emit = %v", err)

@@ -18,8 +18,8 @@ func (l *listener) flood(n int) {
 	}
 }
 
-// accepts returns the rates of all the accepted answers, and when they came.
-func (l *listener) accepts() (rates []int64, at []time.Time) {
+// acceptedRates returns the rates of all the accepted answers, and when they came.
+func (l *listener) acceptedRates() (rates []int64, at []time.Time) {
 	for _, a := range l.arrivals() {
 		if m, ok := a.msg.(*aaep.SubscriptionAccepted); ok {
 			rates, at = append(rates, m.HonoredCapabilities.MaxEventsPerSecond), append(at, a.at)
@@ -34,18 +34,18 @@ func (l *listener) accepts() (rates []int64, at []time.Time) {
 func TestEndlessRenegotiation(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		const n = 1000
-		good, bad := st.listen(caps(3, aaep.BoundarySentence)), st.listen(everything())
+		good, bad := st.listen(termsWith(3, aaep.BoundarySentence)), st.listen(allEvents())
 		time.Sleep(10 * time.Second)
 		began := time.Now()
 		bad.flood(n)
-		st.session("Talking.")
+		st.startSession("Talking.")
 		for _, l := range []*listener{good, bad} {
 			if at := arrivalOf(l, aaep.TypeSessionStarted); at != began {
 				t.Errorf("the event came after %v", at.Sub(began))
 			}
 		}
 		time.Sleep(2 * time.Second)
-		rates, at := bad.accepts()
+		rates, at := bad.acceptedRates()
 		if len(rates) != n || rates[n-1] != 1 {
 			t.Fatalf("%d answers, the last with the rate %d; want %d and 1", len(rates), rates[len(rates)-1], n)
 		}
@@ -89,7 +89,7 @@ func mostIn(window time.Duration, at []time.Time) (most int) {
 // A person who moves a slider keeps the agent, and soon has what the slider says.
 func TestSlider(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.listen(everything())
+		l := st.listen(allEvents())
 		for i := range 300 {
 			l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: aaep.Capabilities{PaceWPM: int64(50 + i)}})
 			time.Sleep(16 * time.Millisecond)
@@ -98,7 +98,7 @@ func TestSlider(t *testing.T) {
 		if all := st.p.Subscriptions(); len(all) != 1 || all[0].Terms.PaceWPM != 349 {
 			t.Errorf("the subscriptions are %+v, want one with the last pace", all)
 		}
-		if rates, _ := l.accepts(); len(rates) != 300 {
+		if rates, _ := l.acceptedRates(); len(rates) != 300 {
 			t.Errorf("%d answers, want 300", len(rates))
 		}
 	})
@@ -119,8 +119,8 @@ func TestBehindAFlood(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				l, s := st.listen(answering(everything())), st.session("Paying.")
-				paid := tool(s, pay, &action{})
+				l, s := st.listen(mayAnswer(allEvents())), st.startSession("Paying.")
+				paid := callTool(s, pay, &action{})
 				q := l.question()
 				time.Sleep(10 * time.Second)
 				began := time.Now()
@@ -149,7 +149,7 @@ func TestRefusalInAFlood(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				l := st.listen(everything())
+				l := st.listen(allEvents())
 				time.Sleep(time.Second)
 				l.flood(50)
 				if bad.SubscriptionID == "" {
@@ -159,7 +159,7 @@ func TestRefusalInAFlood(t *testing.T) {
 				l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: aaep.Capabilities{Languages: []string{"en"}}})
 				<-l.served
 				no, ok := l.lastMessage().(*aaep.SubscriptionRejected)
-				if rates, _ := l.accepts(); len(rates) != 50 || !ok || len(l.arrivals()) != 51 {
+				if rates, _ := l.acceptedRates(); len(rates) != 50 || !ok || len(l.arrivals()) != 51 {
 					t.Errorf("%d answers and %+v, want 50 and a refusal", len(rates), no)
 				}
 			})
@@ -171,10 +171,10 @@ func TestRefusalInAFlood(t *testing.T) {
 // read.
 func TestFloodWithoutReading(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.listen(everything())
+		l := st.listen(allEvents())
 		time.Sleep(10 * time.Second)
 		began := time.Now()
-		l.hold()
+		l.stopReading()
 		l.flood(1000)
 		<-l.served
 		if took := time.Since(began); took > sendingTakes {
@@ -196,7 +196,7 @@ const sendingTakes = 14 * time.Second
 // go on.
 func TestRenegotiationsHaveABudget(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		good, bad := st.listen(everything()), st.listen(everything())
+		good, bad := st.listen(allEvents()), st.listen(allEvents())
 		time.Sleep(10 * time.Second)
 		bad.flood(1000)
 		for range 5 { // as many as come again
@@ -204,7 +204,7 @@ func TestRenegotiationsHaveABudget(t *testing.T) {
 			bad.flood(1)
 		}
 		time.Sleep(time.Second)
-		if rates, _ := bad.accepts(); len(rates) != 1005 {
+		if rates, _ := bad.acceptedRates(); len(rates) != 1005 {
 			t.Fatalf("%d answers, want 1005", len(rates))
 		}
 		bad.flood(5000)
@@ -213,10 +213,10 @@ func TestRenegotiationsHaveABudget(t *testing.T) {
 		if !ok || no.ReasonCode != aaep.RateLimit || no.RetryAfterSeconds == nil || *no.RetryAfterSeconds != 10 {
 			t.Errorf("the last message is %+v, want that there were too many", bad.lastMessage())
 		}
-		if rates, _ := bad.accepts(); len(rates) > 1005+101 {
+		if rates, _ := bad.acceptedRates(); len(rates) > 1005+101 {
 			t.Errorf("%d answers, want about a hundred for the second that passed", len(rates)-1005)
 		}
-		st.session("Talking.")
+		st.startSession("Talking.")
 		arrivalOf(good, aaep.TypeSessionStarted)
 		if n := len(st.p.Subscriptions()); n != 1 {
 			t.Errorf("%d subscriptions are left, want 1", n)
@@ -229,11 +229,11 @@ func TestRenegotiationsAfterARefusal(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		answered := 0
 		for range 50 {
-			l := st.listen(everything())
+			l := st.listen(allEvents())
 			l.flood(100)
 			<-l.served
 			synctest.Wait()
-			rates, _ := l.accepts()
+			rates, _ := l.acceptedRates()
 			answered += len(rates)
 		}
 		if answered != 50*20 {

@@ -17,12 +17,12 @@ import (
 // Who listens is told, in their own words, that the agent cannot be heard for the time being, and
 // when it can; at once where a question is open. No stream's place in the log moves.
 func TestFollowAway(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+	runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
 		edges[1].end() // so that it is the other that is away
-		terms := answering(everything())
+		terms := mayAnswer(allEvents())
 		terms.Languages = []string{"es"}
 		l := edges[0].listen(terms)
-		s := agent.session("Working.")
+		s := agent.startSession("Working.")
 		for _, urgency := range []aaep.Urgency{aaep.UrgencyBackground, aaep.UrgencyCritical} {
 			before := len(l.events())
 			for _, away := range []bool{true, true, false, false} {
@@ -42,7 +42,7 @@ func TestFollowAway(t *testing.T) {
 				fmt.Sprint(urgency, " La conexión con el agente ha vuelto.")}; !slices.Equal(got, want) {
 				t.Errorf("told %q, want %q", got, want)
 			}
-			tool(s, pay, &action{})
+			callTool(s, pay, &action{})
 			synctest.Wait()
 		}
 	})
@@ -51,12 +51,12 @@ func TestFollowAway(t *testing.T) {
 // Who is behind is told all the same, and then everything: a notice has no place in the log, and
 // takes none from what it meets.
 func TestFollowAwayBehind(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+	runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
 		edges[1].end()
-		terms := everything()
+		terms := allEvents()
 		terms.MaxEventsPerSecond = 1
 		l := edges[0].listen(terms)
-		s := agent.session("Working.")
+		s := agent.startSession("Working.")
 		for i := range 50 {
 			s.Progress(aaep.Say(fmt.Sprint(i)), aaep.Progress{Percent: new(float64(i))}, 0)
 		}
@@ -69,7 +69,7 @@ func TestFollowAwayBehind(t *testing.T) {
 		s.Fail(errors.New("broken"), aaep.Say("Broken."))
 		time.Sleep(time.Minute)
 		evs := l.events()
-		if n := len(of[*aaep.SessionErrored](evs)); n != 1 {
+		if n := len(payloadsOf[*aaep.SessionErrored](evs)); n != 1 {
 			t.Errorf("told of the end %d times, in %d events", n, len(evs))
 		}
 	})
@@ -78,7 +78,7 @@ func TestFollowAwayBehind(t *testing.T) {
 // Who begins to listen while the agent does not run is told so, once, and so is, where it has a
 // session open, who listened before; and that it is back.
 func TestFollowNotRunning(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+	runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
 		const dead = "The agent is not running, or cannot be reached. What it does is told here when it is back."
 		link := func(l *listener) (told []string) {
 			for _, ev := range l.events() {
@@ -89,17 +89,17 @@ func TestFollowNotRunning(t *testing.T) {
 			return told
 		}
 		notes := func() string {
-			_, acc := edges[0].accepted(everything())
+			_, acc := edges[0].listenAccepted(allEvents())
 			return acc.NegotiationNotes
 		}
-		agent.session("Working.")
-		early := edges[0].listen(everything())
+		agent.startSession("Working.")
+		early := edges[0].listen(allEvents())
 		if got := notes(); strings.Contains(got, dead) {
 			t.Errorf("while it runs: %q", got)
 		}
 		alive := c.agent
 		time.Sleep(time.Second)
-		c.with(func() { c.agent = nil })
+		c.withLock(func() { c.agent = nil })
 		if got := notes(); !strings.HasPrefix(got, dead) {
 			t.Errorf("who comes right then is told %q", got)
 		}
@@ -114,7 +114,7 @@ func TestFollowNotRunning(t *testing.T) {
 		if got := link(early); len(got) != 1 || !strings.Contains(got[0], "is interrupted") {
 			t.Errorf("after a minute: %q", got)
 		}
-		c.with(func() { c.agent = alive })
+		c.withLock(func() { c.agent = alive })
 		time.Sleep(3 * time.Second)
 		if got := link(early); len(got) != 2 || !strings.Contains(got[1], "is back") {
 			t.Errorf("when it is back: %q", got)
@@ -127,11 +127,11 @@ func TestFollowNotRunning(t *testing.T) {
 
 // A reply that cannot be settled keeps no process from shutting down.
 func TestFollowShutdown(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
-		l := edges[0].listen(answering(everything()))
-		tool(agent.session("Paying."), pay, &action{})
+	runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		l := edges[0].listen(mayAnswer(allEvents()))
+		callTool(agent.startSession("Paying."), pay, &action{})
 		q := l.question()
-		c.with(func() { c.gone = true })
+		c.withLock(func() { c.gone = true })
 		l.reply(q, aaep.Accept)
 		synctest.Wait()
 		began := time.Now()
@@ -139,21 +139,21 @@ func TestFollowShutdown(t *testing.T) {
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("it took %v", took)
 		}
-		c.with(func() { c.gone = false })
+		c.withLock(func() { c.gone = false })
 	})
 }
 
 // A reply that cannot be settled for now keeps nothing else that the listener says from being
 // heard: another reply, other terms, a goodbye.
 func TestFollowStuckReplyHoldsNothingUp(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
-		l := edges[0].listen(answering(everything()))
+	runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		l := edges[0].listen(mayAnswer(allEvents()))
 		var asked []*aaep.AwaitingConfirmation
 		for range 2 {
-			tool(agent.session("Paying."), pay, &action{})
+			callTool(agent.startSession("Paying."), pay, &action{})
 			asked = append(asked, l.question())
 		}
-		c.with(func() { c.gone = true })
+		c.withLock(func() { c.gone = true })
 		for _, q := range asked {
 			l.reply(q, aaep.Accept)
 		}
@@ -175,7 +175,7 @@ func TestFollowStuckReplyHoldsNothingUp(t *testing.T) {
 		if n := edges[0].p.Stats().LostReplies; n != 2 {
 			t.Errorf("%d replies were tried and lost, want 2", n)
 		}
-		c.with(func() { c.gone = false })
+		c.withLock(func() { c.gone = false })
 	})
 }
 
@@ -184,7 +184,7 @@ func TestFollowStuckReplyHoldsNothingUp(t *testing.T) {
 // troubled twice.
 func TestFollowStuckReply(t *testing.T) {
 	for _, through := range []bool{false, true} {
-		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
 			var log safeBuffer
 			p, err := producer.New(producer.Config{Follow: node{c, "north", 0}, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 			if err != nil {
@@ -192,11 +192,11 @@ func TestFollowStuckReply(t *testing.T) {
 			}
 			edge := &stage{t: t, p: p}
 			defer edge.end()
-			l := edge.listen(answering(everything()))
-			s, d := agent.session("Paying."), &action{}
-			paid := tool(s, pay, d)
+			l := edge.listen(mayAnswer(allEvents()))
+			s, d := agent.startSession("Paying."), &action{}
+			paid := callTool(s, pay, d)
 			q := l.question()
-			c.with(func() { c.gone = true })
+			c.withLock(func() { c.gone = true })
 			l.reply(q, aaep.Accept)
 			stuck := func() (n int) {
 				for _, ev := range l.events() {
@@ -215,7 +215,7 @@ func TestFollowStuckReply(t *testing.T) {
 				t.Errorf("told %d times; the log has %q", stuck(), log.String())
 			}
 			if through {
-				c.with(func() { c.gone = false })
+				c.withLock(func() { c.gone = false })
 				if got := <-paid; got.err != nil || d.times != 1 {
 					t.Errorf("Tool = %v", got.err)
 				}
@@ -237,7 +237,7 @@ func TestFollowStuckReply(t *testing.T) {
 			if strings.Contains(log.String(), string(q.ReplyToken)) {
 				t.Error("the log has the token")
 			}
-			c.with(func() { c.gone = false })
+			c.withLock(func() { c.gone = false })
 		})
 	}
 }
@@ -246,17 +246,17 @@ func TestFollowStuckReply(t *testing.T) {
 // was asked beside it, and who comes then, can still answer, once the agent is back.
 func TestFollowLostReplyLeavesTheQuestionOpen(t *testing.T) {
 	for _, isNew := range []bool{false, true} {
-		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
-			agent.record() // keeps the question open while the cloud is gone
-			lost, other := edges[0].listen(answering(everything())), edges[0].listen(answering(everything()))
+		runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+			agent.addRecorder() // keeps the question open while the cloud is gone
+			lost, other := edges[0].listen(mayAnswer(allEvents())), edges[0].listen(mayAnswer(allEvents()))
 			long, d := pay, &action{}
 			long.Timeout = time.Hour
-			paid := tool(agent.session("Paying."), long, d)
+			paid := callTool(agent.startSession("Paying."), long, d)
 			q := lost.question()
-			c.with(func() { c.gone = true })
+			c.withLock(func() { c.gone = true })
 			lost.reply(q, aaep.Accept)
 			time.Sleep(6 * time.Minute)
-			c.with(func() { c.gone = false })
+			c.withLock(func() { c.gone = false })
 			time.Sleep(time.Minute)
 			if synctest.Wait(); len(paid) > 0 {
 				t.Fatalf("Tool = %v", (<-paid).err)
@@ -265,13 +265,13 @@ func TestFollowLostReplyLeavesTheQuestionOpen(t *testing.T) {
 				t.Errorf("%d replies are lost, want 1", n)
 			}
 			if isNew {
-				other = edges[0].listen(answering(everything()))
+				other = edges[0].listen(mayAnswer(allEvents()))
 			}
 			other.reply(other.question(), aaep.Accept)
 			if got := <-paid; got.err != nil || d.times != 1 {
 				t.Errorf("a new one %t: Tool = %v, and it ran %d times", isNew, got.err, d.times)
 			}
-			if n := len(of[*aaep.AwaitingConfirmation](lost.events())); n != 1 {
+			if n := len(payloadsOf[*aaep.AwaitingConfirmation](lost.events())); n != 1 {
 				t.Errorf("who answered is asked %d times", n)
 			}
 		})

@@ -20,34 +20,34 @@ import (
 // in its own language.
 func TestFollow(t *testing.T) {
 	for _, lang := range []string{"en-US", "es"} {
-		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
-			terms := answering(everything())
+		runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+			terms := mayAnswer(allEvents())
 			terms.Languages = []string{lang}
 			var heard []*listener
 			for _, at := range []*stage{agent, edges[0], edges[1]} {
-				l, _ := at.accepted(resuming(terms, ""))
+				l, _ := at.listenAccepted(resumeAfter(terms, ""))
 				heard = append(heard, l)
 			}
 			leaveOpen(agent)
-			all := raws(heard[0].arrivals())
+			all := rawEvents(heard[0].arrivals())
 			if len(all) < 10 {
 				t.Fatalf("the agent says %d events", len(all))
 			}
 			for i, l := range heard[1:] {
-				if got := raws(l.arrivals()); !slices.Equal(got, all) {
+				if got := rawEvents(l.arrivals()); !slices.Equal(got, all) {
 					t.Errorf("%s, edge %d: %s\nwant %s", lang, i, strings.Join(got, "\n"), strings.Join(all, "\n"))
 				}
 			}
-			ids := events(heard[0].arrivals())
+			ids := eventsOf(heard[0].arrivals())
 			for i, ev := range ids {
 				if ev.Critical() { // it may have overtaken
 					continue
 				}
-				l, acc := edges[i%2].accepted(resuming(terms, ev.EventID))
+				l, acc := edges[i%2].listenAccepted(resumeAfter(terms, ev.EventID))
 				if honoredPlace(t, acc) != ev.EventID {
 					t.Errorf("after %d: %+v", i, acc)
 				}
-				if got, want := withoutSubscription(raws(l.arrivals())), withoutSubscription(all[i+1:]); !slices.Equal(got, want) {
+				if got, want := withoutSubscription(rawEvents(l.arrivals())), withoutSubscription(all[i+1:]); !slices.Equal(got, want) {
 					t.Errorf("%s, after %d: %d events, want %d", lang, i, len(got), len(want))
 				}
 			}
@@ -63,28 +63,28 @@ func withoutSubscription(raws []string) []string {
 // Who comes in the middle is told what the agent does, and asked what is open; not what was
 // settled.
 func TestFollowLate(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
-		early := edges[0].record()
-		s, d := agent.session("Paying."), &action{}
-		paid := tool(s, pay, d)
+	runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		early := edges[0].addRecorder()
+		s, d := agent.startSession("Paying."), &action{}
+		paid := callTool(s, pay, d)
 		synctest.Wait()
-		third := c.follow(t, "south") // which learns all of it from the log
+		third := c.startReplica(t, "south") // which learns all of it from the log
 		defer third.end()
 		for _, st := range []*stage{edges[1], third} {
-			l := st.listen(answering(everything()))
+			l := st.listen(mayAnswer(allEvents()))
 			evs := l.events()
-			if len(evs) != 2 || len(of[*aaep.StateChanged](evs)) != 1 || l.question().ReplyToken != early.question().ReplyToken {
+			if len(evs) != 2 || len(payloadsOf[*aaep.StateChanged](evs)) != 1 || l.question().ReplyToken != early.question().ReplyToken {
 				t.Errorf("who comes late is told %v", evs)
 			}
 		}
-		late := third.listen(answering(everything()))
+		late := third.listen(mayAnswer(allEvents()))
 		late.reply(late.question(), aaep.Accept)
 		if got := <-paid; got.err != nil || d.times == 0 {
 			t.Errorf("Tool = %v", got.err)
 		}
-		for _, st := range []*stage{edges[0], edges[1], third, c.follow(t, "north")} {
-			l := st.listen(answering(everything()))
-			if qs := of[*aaep.AwaitingConfirmation](l.events()); len(qs) > 0 {
+		for _, st := range []*stage{edges[0], edges[1], third, c.startReplica(t, "north")} {
+			l := st.listen(mayAnswer(allEvents()))
+			if qs := payloadsOf[*aaep.AwaitingConfirmation](l.events()); len(qs) > 0 {
 				t.Error("somebody is asked what was settled")
 			}
 			if st != edges[0] && st != edges[1] && st != third {
@@ -100,14 +100,14 @@ func TestFollowLate(t *testing.T) {
 func TestFollowRace(t *testing.T) {
 	outcomes := map[string]int{}
 	for round := range 60 {
-		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
-			listeners := []*listener{agent.record(), edges[0].record(), edges[1].record(), edges[1].record()}
-			s, d := agent.session("Paying."), &action{}
+		runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+			listeners := []*listener{agent.addRecorder(), edges[0].addRecorder(), edges[1].addRecorder(), edges[1].addRecorder()}
+			s, d := agent.startSession("Paying."), &action{}
 			quick := pay
 			quick.Timeout = 5 * time.Second
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			paid := later(func() (string, error) { return s.Tool(ctx, quick, d.do) })
+			paid := callLater(func() (string, error) { return s.Tool(ctx, quick, d.do) })
 			var qs []*aaep.AwaitingConfirmation
 			for _, l := range listeners {
 				qs = append(qs, l.question())
@@ -156,15 +156,15 @@ func TestFollowRace(t *testing.T) {
 // serves them dies.
 func TestFollowGone(t *testing.T) {
 	for _, how := range []string{"nobody", "leaves", "dies", "shuts down"} {
-		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
-			s, d := agent.session("Paying."), &action{}
+		runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+			s, d := agent.startSession("Paying."), &action{}
 			time.Sleep(5 * time.Second)
 			began := time.Now()
 			var l *listener
 			if how != "nobody" {
-				l = edges[0].record()
+				l = edges[0].addRecorder()
 			}
-			paid := tool(s, pay, d)
+			paid := callTool(s, pay, d)
 			synctest.Wait()
 			most := time.Duration(0)
 			switch how {
@@ -173,7 +173,7 @@ func TestFollowGone(t *testing.T) {
 				l.conn.Close()
 			case "dies":
 				alive := c.agent
-				c.with(func() {
+				c.withLock(func() {
 					c.agent = func(msg []byte) []byte { // its words come no more
 						if strings.Contains(string(msg), "east") {
 							return nil
@@ -201,14 +201,14 @@ func TestFollowGone(t *testing.T) {
 // light later.
 func TestFollowCloudGone(t *testing.T) {
 	for _, late := range []bool{false, true} {
-		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
-			l := edges[0].record()
-			s, d := agent.session("Paying."), &action{}
+		runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+			l := edges[0].addRecorder()
+			s, d := agent.startSession("Paying."), &action{}
 			quick := pay
 			quick.Timeout = 5 * time.Second
-			paid := tool(s, quick, d)
+			paid := callTool(s, quick, d)
 			q := l.question()
-			c.with(func() {
+			c.withLock(func() {
 				if c.gone = !late; late { // it was kept too late, and the agent only hears of it when it asks
 					c.skew, c.told = 16*time.Second, nil
 				}
@@ -223,9 +223,9 @@ func TestFollowCloudGone(t *testing.T) {
 			if !errors.Is(got.err, want) || d.times > 0 || got.at.Sub(began) != after {
 				t.Errorf("late %v: Tool = %v after %v; want %v after %v", late, got.err, got.at.Sub(began), want, after)
 			}
-			c.with(func() { c.gone = false })
+			c.withLock(func() { c.gone = false })
 			time.Sleep(5 * time.Second)
-			c.with(func() {
+			c.withLock(func() {
 				if len(c.claims) != 1 || d.times > 0 {
 					t.Errorf("late %v: %d claims, and it ran %d times", late, len(c.claims), d.times)
 				}
@@ -236,22 +236,22 @@ func TestFollowCloudGone(t *testing.T) {
 
 // WCAG 2.2.1: more time is asked for anywhere, and given by the agent.
 func TestFollowMoreTime(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
-		l := edges[0].record()
-		s, d := agent.session("Paying."), &action{}
+	runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+		l := edges[0].addRecorder()
+		s, d := agent.startSession("Paying."), &action{}
 		slow := pay
 		slow.Timeout = time.Minute
-		paid := tool(s, slow, d)
+		paid := callTool(s, slow, d)
 		q := l.question()
 		time.Sleep(50 * time.Second)
-		l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: more(q.ReplyToken, 0)})
+		l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: moreTimeTerms(q.ReplyToken, 0)})
 		time.Sleep(50 * time.Second)
 		l.reply(q, aaep.Accept)
 		if got := <-paid; got.err != nil || d.times == 0 {
 			t.Errorf("Tool = %v", got.err)
 		}
 		if !slices.ContainsFunc(kept.records(), func(r audit.Record) bool { return r.Kind == audit.Extended && r.By.SubscriptionID == l.id }) {
-			t.Errorf("on record: %s", kinds(kept.records()))
+			t.Errorf("on record: %s", kindsOf(kept.records()))
 		}
 	})
 }
@@ -259,17 +259,17 @@ func TestFollowMoreTime(t *testing.T) {
 // An agent that dies goes on elsewhere, and its listeners hear how what was open ended, and what is
 // new.
 func TestFollowRestart(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
-		l := edges[0].record()
+	runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+		l := edges[0].addRecorder()
 		leaveOpen(agent)
 		had := len(l.events())
-		again := c.lead(t, kept)
+		again := c.startAgent(t, kept)
 		defer again.end()
-		s := again.session("New.")
-		paid := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+		s := again.startSession("New.")
+		paid := callLater(func() (string, error) { return s.Tool(context.Background(), pay, succeed) })
 		time.Sleep(3 * time.Second)
 		evs := l.events()[had:]
-		if len(evs) == 0 || len(of[*aaep.SessionErrored](evs)) != 1 || len(of[*aaep.SessionStarted](evs)) != 1 {
+		if len(evs) == 0 || len(payloadsOf[*aaep.SessionErrored](evs)) != 1 || len(payloadsOf[*aaep.SessionStarted](evs)) != 1 {
 			t.Fatalf("after the restart: %v", evs)
 		}
 		l.reply(l.question(), aaep.Accept)
@@ -277,9 +277,9 @@ func TestFollowRestart(t *testing.T) {
 			t.Errorf("Tool = %v", got.err)
 		}
 		last := l.events()
-		more, _ := edges[1].accepted(resuming(answering(everything()), last[len(last)-2].EventID))
+		more, _ := edges[1].listenAccepted(resumeAfter(mayAnswer(allEvents()), last[len(last)-2].EventID))
 		if got := more.events(); len(got) != 1 || got[0].EventID != last[len(last)-1].EventID {
-			t.Errorf("who resumes gets %s", strings.Join(raws(more.arrivals()), "\n")+fmt.Sprint(last[len(last)-1], last[len(last)-2]))
+			t.Errorf("who resumes gets %s", strings.Join(rawEvents(more.arrivals()), "\n")+fmt.Sprint(last[len(last)-1], last[len(last)-2]))
 		}
 	})
 }
@@ -287,15 +287,15 @@ func TestFollowRestart(t *testing.T) {
 // P8: a log that has lost what it had kept is not followed on without a word, although another
 // agent has filled it up meanwhile.
 func TestFollowLost(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
-		edges[0].listen(answering(everything()))
+	runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+		edges[0].listen(mayAnswer(allEvents()))
 		leaveOpen(agent)
 		synctest.Wait()
-		c.with(func() { c.records = slices.Clone(c.records[:len(c.records)-2]) })
-		again := c.lead(t, kept)
+		c.withLock(func() { c.records = slices.Clone(c.records[:len(c.records)-2]) })
+		again := c.startAgent(t, kept)
 		defer again.end()
 		for range 3 {
-			again.session("New.").Complete(aaep.Text{})
+			again.startSession("New.").Complete(aaep.Text{})
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -310,21 +310,21 @@ func TestFollowLost(t *testing.T) {
 // What an agent asked that died is put to no subscriber that goes on from before it, once the next
 // one has begun: not at a process that was there all the time either.
 func TestFollowDeadQuestion(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
-		l := edges[0].record()
-		s := agent.session("Paying.")
+	runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+		l := edges[0].addRecorder()
+		s := agent.startSession("Paying.")
 		synctest.Wait()
 		place := l.events()[0].EventID
-		paid := tool(s, pay, &action{})
+		paid := callTool(s, pay, &action{})
 		l.question()
-		c.with(func() { c.agent, c.told = nil, c.told[1:] }) // it hears nothing
-		again := c.lead(t, kept)
+		c.withLock(func() { c.agent, c.told = nil, c.told[1:] }) // it hears nothing
+		again := c.startAgent(t, kept)
 		defer again.end()
 		synctest.Wait()
 		for i, at := range []*stage{again, edges[0], edges[1]} {
-			late, _ := at.accepted(resuming(answering(everything()), place))
+			late, _ := at.listenAccepted(resumeAfter(mayAnswer(allEvents()), place))
 			evs := late.events()
-			if n := len(of[*aaep.AwaitingConfirmation](evs)); n > 0 || len(of[*aaep.SessionErrored](evs)) != 1 {
+			if n := len(payloadsOf[*aaep.AwaitingConfirmation](evs)); n > 0 || len(payloadsOf[*aaep.SessionErrored](evs)) != 1 {
 				t.Errorf("%d: asked %d times: %v", i, n, evs)
 			}
 		}
@@ -336,13 +336,13 @@ func TestFollowDeadQuestion(t *testing.T) {
 // P2: what the agent asked that was taken over from, since it was cut off, is settled by the one
 // after it: on a late yes the first one does nothing.
 func TestFollowTakenOver(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
-		l, d := edges[0].record(), &action{}
-		s := agent.session("Paying.")
-		paid := tool(s, pay, d)
+	runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+		l, d := edges[0].addRecorder(), &action{}
+		s := agent.startSession("Paying.")
+		paid := callTool(s, pay, d)
 		q := l.question()
-		c.with(func() { c.agent, c.told = nil, c.told[1:] }) // it hears nothing
-		again := c.lead(t, kept)
+		c.withLock(func() { c.agent, c.told = nil, c.told[1:] }) // it hears nothing
+		again := c.startAgent(t, kept)
 		defer again.end()
 		if _, mine, err := c.Claim(t.Context(), string(q.ReplyToken), []byte("late")); mine || err != nil {
 			t.Errorf("a reply that comes late settles the question: %v", err)
@@ -356,7 +356,7 @@ func TestFollowTakenOver(t *testing.T) {
 
 // What only the agent can do is refused elsewhere, with an error that says so.
 func TestFollowOnly(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+	runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
 		if _, err := edges[0].p.StartSession(context.Background(), aaep.Say("Mine.")); err == nil || !strings.Contains(err.Error(), "only the agent") {
 			t.Errorf("StartSession = %v", err)
 		}
@@ -380,17 +380,17 @@ func TestFollowOnly(t *testing.T) {
 // P8: who comes back at a process that has not heard yet what another has told, waits for it for a
 // moment, and misses nothing.
 func TestFollowBehind(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
-		l := edges[0].listen(resuming(everything(), ""))
-		s := agent.session("Working.")
+	runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		l := edges[0].listen(resumeAfter(allEvents(), ""))
+		s := agent.startSession("Working.")
 		synctest.Wait()
-		c.with(func() { c.slow = "west" })
+		c.withLock(func() { c.slow = "west" })
 		s.Progress(aaep.Say("Halfway."), aaep.Progress{Percent: new(50.0)}, 0)
 		evs := l.events()
 		last := evs[len(evs)-1].EventID
 		began := time.Now()
-		time.AfterFunc(time.Second, func() { c.with(func() { c.slow = "" }); s.Complete(aaep.Text{}) })
-		back := edges[1].listen(resuming(everything(), last))
+		time.AfterFunc(time.Second, func() { c.withLock(func() { c.slow = "" }); s.Complete(aaep.Text{}) })
+		back := edges[1].listen(resumeAfter(allEvents(), last))
 		if time.Since(began) != time.Second {
 			t.Errorf("it is there after %v", time.Since(began))
 		}
@@ -404,9 +404,9 @@ func TestFollowBehind(t *testing.T) {
 // goes on: an answer is written, and the end of the question's asker ends the waiting.
 func TestAsksBeforeReplicasCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := newCloud().lead(t, nil)
+		agent := newCloud().startAgent(t, nil)
 		defer agent.end()
-		s := agent.session("Paying.")
+		s := agent.startSession("Paying.")
 		began := time.Now()
 		ctx, stop := context.WithCancel(t.Context())
 		asked := make(chan error)
@@ -433,7 +433,7 @@ func TestAsksBeforeReplicasCome(t *testing.T) {
 // answer itself cannot be, nothing is done, and the log says so.
 func TestFollowUnrecorded(t *testing.T) {
 	for _, refused := range []audit.Kind{audit.Settled, audit.Replied} {
-		clouded(t, func(c *cloud, agent *stage, _ [2]*stage, _ *sink) {
+		runInCloud(t, func(c *cloud, agent *stage, _ [2]*stage, _ *sink) {
 			var log safeBuffer
 			full := sinkFunc(func(r audit.Record) error {
 				if r.Kind == refused {
@@ -444,9 +444,9 @@ func TestFollowUnrecorded(t *testing.T) {
 			edge := newStage(t, producer.Config{Follow: node{c, "north", 0}, Audit: full,
 				Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			defer edge.end()
-			l := edge.listen(answering(everything()))
-			s, d := agent.session("Paying."), &action{}
-			paid := tool(s, pay, d)
+			l := edge.listen(mayAnswer(allEvents()))
+			s, d := agent.startSession("Paying."), &action{}
+			paid := callTool(s, pay, d)
 			l.reply(l.question(), aaep.Accept)
 			got := <-paid
 			synctest.Wait()

@@ -12,9 +12,9 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// stream writes text without a pause, a word each ten milliseconds, until end is called, which
+// streamWords writes text without a pause, a word each ten milliseconds, until end is called, which
 // returns what was written.
-func stream(out io.WriteCloser) (end func() (text string)) {
+func streamWords(out io.WriteCloser) (end func() (text string)) {
 	over, all := make(chan struct{}), make(chan string, 1)
 	go func() {
 		var text strings.Builder
@@ -42,8 +42,8 @@ func stream(out io.WriteCloser) (end func() (text string)) {
 	}
 }
 
-// heard returns the text that has come, which must have no hole and keep the rate.
-func (l *listener) heard(rate int) string {
+// checkHeard returns the text that has come, which must have no hole and keep the rate.
+func (l *listener) checkHeard(rate int) string {
 	l.t.Helper()
 	synctest.Wait()
 	var text strings.Builder
@@ -74,12 +74,12 @@ func (l *listener) heard(rate int) string {
 // receives it without a hole and within its rate, and critical events at once. P3, P4, P6, P7
 func TestIntoRunningText(t *testing.T) {
 	bubbleWith(t, producer.Config{MaxSubscriptions: 1000}, func(t *testing.T, st *stage) {
-		s := st.session("Reading.")
-		end := stream(s.Output())
+		s := st.startSession("Reading.")
+		end := streamWords(s.Output())
 		time.Sleep(time.Second)
 		var all []*listener
 		for range 100 {
-			all = append(all, st.listen(caps(3, aaep.BoundarySentence)))
+			all = append(all, st.listen(termsWith(3, aaep.BoundarySentence)))
 			time.Sleep(7 * time.Millisecond)
 		}
 		most := 0
@@ -111,7 +111,7 @@ func TestIntoRunningText(t *testing.T) {
 		text := end()
 		time.Sleep(3 * time.Second)
 		for _, l := range all {
-			if heard := l.heard(3); len(heard) < len(text)/2 || !strings.HasSuffix(text, heard) {
+			if heard := l.checkHeard(3); len(heard) < len(text)/2 || !strings.HasSuffix(text, heard) {
 				t.Errorf("it hears %d of %d characters, to the end: %t", len(heard), len(text), strings.HasSuffix(text, heard))
 			}
 		}
@@ -121,17 +121,17 @@ func TestIntoRunningText(t *testing.T) {
 // Where there are few subscriptions, none of them holds text back to join a group.
 func TestFewIntoRunningText(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		s := st.session("Reading.")
-		end := stream(s.Output())
+		s := st.startSession("Reading.")
+		end := streamWords(s.Output())
 		time.Sleep(time.Second)
 		var all []*listener
 		for range 20 {
-			all = append(all, st.listen(caps(100, aaep.BoundarySentence)))
+			all = append(all, st.listen(termsWith(100, aaep.BoundarySentence)))
 		}
 		time.Sleep(10 * time.Second)
 		end()
 		for _, l := range all {
-			l.heard(100)
+			l.checkHeard(100)
 			for _, a := range l.arrivals() {
 				if ev, ok := a.msg.(*aaep.Event); ok && ev.Type() == aaep.TypeOutputStreaming && a.at.Sub(ev.Timestamp) > 20*time.Millisecond {
 					t.Fatalf("a sentence comes %v late", a.at.Sub(ev.Timestamp))
@@ -145,8 +145,8 @@ func TestFewIntoRunningText(t *testing.T) {
 // the old one, though that would still take it. P8
 func TestAnotherStreamWhileInStep(t *testing.T) {
 	bubbleWith(t, producer.Config{MaxSubscriptions: 1000}, func(t *testing.T, st *stage) {
-		s := st.session("Reading.")
-		end := stream(s.Output())
+		s := st.startSession("Reading.")
+		end := streamWords(s.Output())
 		time.Sleep(time.Second)
 		type moved struct {
 			l        *listener
@@ -155,7 +155,7 @@ func TestAnotherStreamWhileInStep(t *testing.T) {
 		}
 		var all []*moved
 		for range 40 {
-			l, open := st.resumable(caps(3, aaep.BoundarySentence))
+			l, open := st.listenResumable(termsWith(3, aaep.BoundarySentence))
 			all = append(all, &moved{l: l, old: open("")})
 			time.Sleep(7 * time.Millisecond)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// assembled waits until all subscriptions are in groups of these sizes.
-func (st *stage) assembled(want ...int) {
+// awaitGroups waits until all subscriptions are in groups of these sizes.
+func (st *stage) awaitGroups(want ...int) {
 	st.t.Helper()
 	var sizes []int
 	for range 100 { // a link that seems full by chance makes its member leave until the next event
@@ -28,16 +28,17 @@ func (st *stage) assembled(want ...int) {
 	st.t.Fatalf("groups of %v, want %v", sizes, want)
 }
 
-// crowd adds n subscribers on terms c.
-func (st *stage) crowd(n int, c aaep.Capabilities) (all []*listener) {
+// addCrowd adds n subscribers on terms c.
+func (st *stage) addCrowd(n int, c aaep.Capabilities) (all []*listener) {
 	for range n {
 		all = append(all, st.listen(c))
 	}
 	return all
 }
 
-// said returns the summaries of the progress events that have come, each with its time.
-func (l *listener) said() (said []string) {
+// progressSummaries returns the summaries of the progress events that have come, each with its
+// time.
+func (l *listener) progressSummaries() (said []string) {
 	synctest.Wait()
 	for _, a := range l.arrivals() {
 		if ev, ok := a.msg.(*aaep.Event); ok && ev.Type() == aaep.TypeProgressUpdated {
@@ -51,12 +52,12 @@ func (l *listener) said() (said []string) {
 // A subscription that ends is no member, and nothing is left of a group without members.
 func TestGroups(t *testing.T) {
 	bubbleWith(t, producer.Config{Languages: []string{"de"}, MaxSubscriptions: 1000}, func(t *testing.T, st *stage) {
-		s := st.session("Measuring.")
-		german := everything()
+		s := st.startSession("Measuring.")
+		german := allEvents()
 		german.Languages = []string{"de"}
 		before := runtime.NumGoroutine()
-		english, others := st.crowd(200, everything()), st.crowd(3, german)
-		st.assembled(128, 72, 3)
+		english, others := st.addCrowd(200, allEvents()), st.addCrowd(3, german)
+		st.awaitGroups(128, 72, 3)
 		if n := runtime.NumGoroutine() - before; n >= 203*4 { // a reader, ServeConn and a receiver each
 			t.Errorf("%d goroutines for 203 listeners", n)
 		}
@@ -66,7 +67,7 @@ func TestGroups(t *testing.T) {
 			if slices.Contains(others, l) {
 				want = strings.Replace(want, "One.", "Eins.", 1)
 			}
-			if said := l.said(); !slices.Equal(said, []string{want}) {
+			if said := l.progressSummaries(); !slices.Equal(said, []string{want}) {
 				t.Fatalf("it hears %q, want %q", said, want)
 			}
 		}
@@ -83,11 +84,11 @@ func TestGroups(t *testing.T) {
 // A member whose link is full leaves its group, loses nothing, and delays no other member. P7
 func TestGroupFullLink(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		s := st.session("Measuring.")
-		all := st.crowd(10, everything())
-		st.assembled(10)
+		s := st.startSession("Measuring.")
+		all := st.addCrowd(10, allEvents())
+		st.awaitGroups(10)
 		slow := all[4]
-		slow.hold()
+		slow.stopReading()
 		want := []string{}
 		for n := range 60 {
 			text := fmt.Sprint("Step ", n, ".")
@@ -99,18 +100,18 @@ func TestGroupFullLink(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		for _, l := range all {
-			if said := l.said(); l != slow && !slices.Equal(said, want) {
+			if said := l.progressSummaries(); l != slow && !slices.Equal(said, want) {
 				t.Fatalf("another hears %q, want %q", said, want)
 			}
 		}
-		slow.read()
+		slow.startReading()
 		words := func(said []string) (words []string) {
 			for _, s := range said {
 				words = append(words, s[:strings.Index(s, " at ")])
 			}
 			return words
 		}
-		if said := words(slow.said()); !slices.Equal(said, words(want)) {
+		if said := words(slow.progressSummaries()); !slices.Equal(said, words(want)) {
 			t.Errorf("it hears %q, want %q", said, words(want))
 		}
 		for _, status := range st.p.Subscriptions() {
@@ -118,7 +119,7 @@ func TestGroupFullLink(t *testing.T) {
 				t.Errorf("%+v", status)
 			}
 		}
-		st.assembled(10)
+		st.awaitGroups(10)
 	})
 }
 
@@ -126,21 +127,21 @@ func TestGroupFullLink(t *testing.T) {
 // (§5.7).
 func TestGroupRenegotiation(t *testing.T) {
 	bubbleWith(t, producer.Config{Languages: []string{"de"}}, func(t *testing.T, st *stage) {
-		s := st.session("Measuring.")
-		all := st.crowd(5, everything())
-		st.assembled(5)
+		s := st.startSession("Measuring.")
+		all := st.addCrowd(5, allEvents())
+		st.awaitGroups(5)
 		say := func(n int64) {
 			s.Progress(aaep.Say(fmt.Sprint("Step ", n, ".")).In("de", aaep.Say(fmt.Sprint("Schritt ", n, "."))), aaep.Progress{Step: n}, 0)
 		}
 		say(1)
-		german := everything()
+		german := allEvents()
 		german.Languages = []string{"de"}
 		all[2].send(&aaep.SubscriptionRenegotiate{SubscriptionID: all[2].id, Capabilities: german})
 		if acc, ok := all[2].lastMessage().(*aaep.SubscriptionAccepted); !ok || !slices.Equal(acc.HonoredCapabilities.Languages, []string{"de"}) {
 			t.Fatalf("the answer is %+v", all[2].lastMessage())
 		}
 		say(2)
-		st.assembled(4, 1)
+		st.awaitGroups(4, 1)
 		say(3)
 		for i, l := range all {
 			want := "Step 1. Step 2. Step 3."
@@ -157,8 +158,8 @@ func TestGroupRenegotiation(t *testing.T) {
 				t.Errorf("listener %d hears %q, want %q", i, got, want)
 			}
 		}
-		all[2].send(&aaep.SubscriptionRenegotiate{SubscriptionID: all[2].id, Capabilities: everything()})
-		st.assembled(5)
+		all[2].send(&aaep.SubscriptionRenegotiate{SubscriptionID: all[2].id, Capabilities: allEvents()})
+		st.awaitGroups(5)
 	})
 }
 
@@ -166,19 +167,19 @@ func TestGroupRenegotiation(t *testing.T) {
 // has left the group because it is slow (D-49).
 func TestGroupIsWaitedFor(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		s := st.session("Paying.")
-		judge := st.record()
-		all := st.crowd(5, answering(everything()))
-		st.assembled(6)
-		paid := tool(s, pay, &action{})
+		s := st.startSession("Paying.")
+		judge := st.addRecorder()
+		all := st.addCrowd(5, mayAnswer(allEvents()))
+		st.awaitGroups(6)
+		paid := callTool(s, pay, &action{})
 		q := judge.question()
-		all[3].hold()
+		all[3].stopReading()
 		for n := range 16 { // as many as a Pipe holds
 			s.Progress(aaep.Say(fmt.Sprint(n)), aaep.Progress{Step: int64(n + 1)}, 0)
 			synctest.Wait()
 		}
 		answered := time.Now()
-		time.AfterFunc(300*time.Millisecond, all[3].read)
+		time.AfterFunc(300*time.Millisecond, all[3].startReading)
 		judge.reply(q, aaep.Accept)
 		if r := <-paid; r.err != nil || r.at.Sub(answered) != 300*time.Millisecond {
 			t.Errorf("it was done after %v: %v", r.at.Sub(answered), r.err)
@@ -189,9 +190,9 @@ func TestGroupIsWaitedFor(t *testing.T) {
 // A subscription that ends after some time without events, or at an age, does so in a group too.
 func TestGroupLife(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		s := st.session("Measuring.")
-		all := st.crowd(3, declaring(everything(), extensions.DeliveryVocabulary, extensions.Delivery{IdleTimeoutSeconds: 30}))
-		st.assembled(3)
+		s := st.startSession("Measuring.")
+		all := st.addCrowd(3, declare(allEvents(), extensions.DeliveryVocabulary, extensions.Delivery{IdleTimeoutSeconds: 30}))
+		st.awaitGroups(3)
 		for n := int64(1); n < 5; n++ {
 			time.Sleep(20 * time.Second)
 			s.Progress(aaep.Say("On."), aaep.Progress{Step: n}, 0)
@@ -213,16 +214,16 @@ func TestGroupLife(t *testing.T) {
 // A subscription that would join a group that is busy receives its events meanwhile. P3, INV-26
 func TestGroupIsBusy(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		s := st.session("Paying.")
-		st.crowd(2, everything())
-		st.assembled(2)
-		l := st.listen(everything())
+		s := st.startSession("Paying.")
+		st.addCrowd(2, allEvents())
+		st.awaitGroups(2)
+		l := st.listen(allEvents())
 		synctest.Wait()
 		release := st.p.HoldGroup()
 		time.Sleep(20 * time.Millisecond) // it has heard something, and joins no sooner
 		heard := func() bool {
 			for range 1_000_000 { // synctest.Wait does not wait for a goroutine that waits for a lock
-				if len(of[*aaep.HandoffRequested](events(l.arrivals()))) > 0 {
+				if len(payloadsOf[*aaep.HandoffRequested](eventsOf(l.arrivals()))) > 0 {
 					return true
 				}
 				runtime.Gosched()
@@ -237,7 +238,7 @@ func TestGroupIsBusy(t *testing.T) {
 			t.Error("it waits for the group, and does not hear what is critical")
 		}
 		release()
-		st.assembled(3)
+		st.awaitGroups(3)
 	})
 }
 
@@ -245,37 +246,37 @@ func TestGroupIsBusy(t *testing.T) {
 // is left of that session.
 func TestGroupAfterCatchUp(t *testing.T) {
 	bubbleWith(t, producer.Config{KeepEvents: 16}, func(t *testing.T, st *stage) {
-		other := st.session("Something else.")
-		s := st.session("Paying.")
-		_, open := st.resumable(everything())
+		other := st.startSession("Something else.")
+		s := st.startSession("Paying.")
+		_, open := st.listenResumable(allEvents())
 		stream := open("")
 		s.Progress(aaep.Say("One."), aaep.Progress{Step: 1}, 0)
-		st.assembled(1)
-		stream.breaks()
+		st.awaitGroups(1)
+		stream.breakStream()
 		synctest.Wait()
 		s.Complete(aaep.Say("Done."))
 		for n := range 40 {
 			other.Progress(aaep.Say("On."), aaep.Progress{Step: int64(n + 1)}, 0)
 		}
 		open(stream.resume)
-		_, join := st.resumable(everything())
+		_, join := st.listenResumable(allEvents())
 		join("")
-		st.assembled(2)
+		st.awaitGroups(2)
 	})
 }
 
 // An output that is not cut keeps no subscription from joining in the middle of it.
 func TestGroupInAnOutput(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		s := st.session("Talking.")
-		st.crowd(2, everything())
-		st.assembled(2)
+		s := st.startSession("Talking.")
+		st.addCrowd(2, allEvents())
+		st.awaitGroups(2)
 		out := s.Output()
 		out.WriteString("Half a ")
-		st.crowd(1, everything())
-		st.assembled(3)
+		st.addCrowd(1, allEvents())
+		st.awaitGroups(3)
 		out.WriteString("sentence.")
-		st.assembled(3)
+		st.awaitGroups(3)
 		out.Close()
 	})
 }
@@ -285,24 +286,24 @@ func TestGroupInAnOutput(t *testing.T) {
 func TestGroupTellsOfPlaces(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		bubble(t, func(t *testing.T, st *stage) {
-			_, open := st.resumable(everything())
+			_, open := st.listenResumable(allEvents())
 			open("")
-			st.assembled(1)
-			s := st.session("Measuring.") // the first receives this before the second joins
+			st.awaitGroups(1)
+			s := st.startSession("Measuring.") // the first receives this before the second joins
 			synctest.Wait()
-			l, again := st.resumable(everything())
+			l, again := st.listenResumable(allEvents())
 			stream := again("")
-			st.assembled(2)
+			st.awaitGroups(2)
 			had := len(stream.events())
 			if told {
 				s.Progress(aaep.Say("One."), aaep.Progress{Step: 1}, 0)
 				synctest.Wait()
 			}
-			stream.breaks()
+			stream.breakStream()
 			synctest.Wait()
 			s.Progress(aaep.Say("Two."), aaep.Progress{Step: 2}, 0)
 			l.events()
-			progress := of[*aaep.ProgressUpdated](again("").events())
+			progress := payloadsOf[*aaep.ProgressUpdated](again("").events())
 			if want := map[bool]int{true: 0, false: 1}[told]; len(progress) != want {
 				t.Errorf("told of a place %t: it hears of progress %d times, want %d; %d events before", told, len(progress), want, had)
 			}

@@ -67,15 +67,15 @@ func (st *stage) end() {
 	synctest.Wait()
 	for _, l := range st.all {
 		l.conn.Close()
-		l.hold()
+		l.stopReading()
 	}
 	for _, l := range st.recorders {
 		checkTrace(st.t, l.arrivals(), l.asked)
 	}
 }
 
-// session starts a session, which the caller ends.
-func (st *stage) session(about string) *producer.Session {
+// startSession starts a session, which the caller ends.
+func (st *stage) startSession(about string) *producer.Session {
 	st.t.Helper()
 	s, err := st.p.StartSession(context.Background(), aaep.Say(about))
 	if err != nil {
@@ -109,31 +109,32 @@ type listener struct {
 	done chan struct{}
 }
 
-// caps returns terms: rate events a second, or no limit, and cut at the boundaries.
-func caps(rate int64, boundaries ...aaep.Boundary) aaep.Capabilities {
+// termsWith returns terms: rate events a second, or no limit, and cut at the boundaries.
+func termsWith(rate int64, boundaries ...aaep.Boundary) aaep.Capabilities {
 	return aaep.Capabilities{MaxEventsPerSecond: rate, CoalesceBoundaries: boundaries, Languages: []string{"en-US"}}
 }
 
-// answering adds the right to be asked.
-func answering(c aaep.Capabilities) aaep.Capabilities {
+// mayAnswer adds the right to be asked.
+func mayAnswer(c aaep.Capabilities) aaep.Capabilities {
 	c.SupportsConfirmationReply, c.SupportsClarificationReply = new(true), new(true)
 	return c
 }
 
-// everything returns terms without a limit and without cuts.
-func everything() aaep.Capabilities { return caps(0, aaep.BoundaryNone) }
+// allEvents returns terms without a limit and without cuts.
+func allEvents() aaep.Capabilities { return termsWith(0, aaep.BoundaryNone) }
 
-// record adds a listener that sees the whole trace, which is checked in the end. It may be asked.
-func (st *stage) record() *listener {
-	l := st.listen(answering(everything()))
+// addRecorder adds a listener that sees the whole trace, which is checked in the end. It may be
+// asked.
+func (st *stage) addRecorder() *listener {
+	l := st.listen(mayAnswer(allEvents()))
 	l.asked = true
 	st.recorders = append(st.recorders, l)
 	return l
 }
 
-// watch is record for a subscriber that may not be asked.
-func (st *stage) watch() *listener {
-	l := st.listen(everything())
+// addWatcher is addRecorder for a subscriber that may not be asked.
+func (st *stage) addWatcher() *listener {
+	l := st.listen(allEvents())
 	st.recorders = append(st.recorders, l)
 	return l
 }
@@ -156,7 +157,7 @@ func (st *stage) listen(c aaep.Capabilities) *listener {
 		st.t.Fatalf("the answer to the request is %s", data)
 	}
 	l.id = acc.SubscriptionID
-	l.read()
+	l.startReading()
 	return l
 }
 
@@ -172,8 +173,8 @@ func (st *stage) connect() *listener {
 	return l
 }
 
-// read goes on reading, until hold.
-func (l *listener) read() {
+// startReading starts a goroutine that keeps what comes, until stopReading.
+func (l *listener) startReading() {
 	ctx, stop := context.WithCancel(context.Background())
 	l.stop, l.done = stop, make(chan struct{})
 	go func() {
@@ -194,8 +195,8 @@ func (l *listener) read() {
 	}()
 }
 
-// hold stops reading.
-func (l *listener) hold() {
+// stopReading stops reading.
+func (l *listener) stopReading() {
 	if l.stop != nil {
 		l.stop()
 		<-l.done
@@ -231,11 +232,11 @@ func (l *listener) arrivals() []arrival {
 // events returns what has come, once everything that can happen now has happened.
 func (l *listener) events() []*aaep.Event {
 	synctest.Wait()
-	return events(l.arrivals())
+	return eventsOf(l.arrivals())
 }
 
-// events returns the events among the messages.
-func events(got []arrival) (evs []*aaep.Event) {
+// eventsOf returns the events among the messages.
+func eventsOf(got []arrival) (evs []*aaep.Event) {
 	for _, a := range got {
 		if ev, ok := a.msg.(*aaep.Event); ok {
 			evs = append(evs, ev)
@@ -255,8 +256,8 @@ func (l *listener) lastMessage() (m aaep.Message) {
 	return m
 }
 
-// of returns the payloads of one type.
-func of[P aaep.Payload](evs []*aaep.Event) (found []P) {
+// payloadsOf returns the payloads of one type.
+func payloadsOf[P aaep.Payload](evs []*aaep.Event) (found []P) {
 	for _, ev := range evs {
 		if p, ok := ev.Payload.(P); ok {
 			found = append(found, p)
@@ -268,7 +269,7 @@ func of[P aaep.Payload](evs []*aaep.Event) (found []P) {
 // question returns the newest confirmation, which must be there.
 func (l *listener) question() *aaep.AwaitingConfirmation {
 	l.t.Helper()
-	qs := of[*aaep.AwaitingConfirmation](l.events())
+	qs := payloadsOf[*aaep.AwaitingConfirmation](l.events())
 	if len(qs) == 0 {
 		l.t.Fatal("no confirmation has come")
 	}
@@ -304,8 +305,8 @@ type result[T any] struct {
 	at    time.Time
 }
 
-// later calls f in a goroutine and hands out its result.
-func later[T any](f func() (T, error)) <-chan result[T] {
+// callLater calls f in a goroutine and hands out its result.
+func callLater[T any](f func() (T, error)) <-chan result[T] {
 	c := make(chan result[T], 1)
 	go func() {
 		v, err := f()
@@ -321,20 +322,21 @@ var pay = producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true,
 // look is a tool that need not.
 var look = producer.Tool{Name: "look", Action: aaep.Say("Looking.")}
 
-func ok(context.Context) (string, error) { return "done", nil }
+// succeed is a tool's function that does nothing.
+func succeed(context.Context) (string, error) { return "done", nil }
 
-// resuming asks to go on after an event; "" says only that it will want to.
-func resuming(c aaep.Capabilities, after string) aaep.Capabilities {
+// resumeAfter asks to go on after an event; "" says only that it will want to.
+func resumeAfter(c aaep.Capabilities, after string) aaep.Capabilities {
 	c.AddExtension(extensions.DeliveryVocabulary, extensions.Delivery{ResumeAfter: after})
 	return c
 }
 
-// accepted subscribes and returns the answer too.
-func (st *stage) accepted(c aaep.Capabilities) (*listener, *aaep.SubscriptionAccepted) {
+// listenAccepted subscribes and returns the answer too.
+func (st *stage) listenAccepted(c aaep.Capabilities) (*listener, *aaep.SubscriptionAccepted) {
 	st.t.Helper()
 	l := st.connect()
 	l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: c})
-	l.read()
+	l.startReading()
 	acc, ok := l.lastMessage().(*aaep.SubscriptionAccepted)
 	if !ok {
 		st.t.Fatalf("the answer is %+v", l.lastMessage())

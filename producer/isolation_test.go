@@ -35,10 +35,10 @@ func playRounds() int {
 	return 300
 }
 
-// play is a minute, or a third of one, in which an agent talks, hands over, and asks questions that
-// l answers or not; l changes its rate as well. It returns what l received, and how long the
-// longest call took that may not wait, among them tools that do not ask (D-49).
-func play(t *testing.T, st *stage, l *listener) (all []heard, longest time.Duration) {
+// runMinute runs a minute, or a third of one, in which an agent talks, hands over, and asks
+// questions that l answers or not; l changes its rate as well. It returns what l received, and how
+// long the longest call took that may not wait, among them tools that do not ask (D-49).
+func runMinute(t *testing.T, st *stage, l *listener) (all []heard, longest time.Duration) {
 	began := time.Now()
 	timed := func(f func()) {
 		since := time.Now()
@@ -46,19 +46,19 @@ func play(t *testing.T, st *stage, l *listener) (all []heard, longest time.Durat
 		longest = max(longest, time.Since(since))
 		synctest.Wait() // so that what is merged does not depend on who runs first
 	}
-	s := st.session("Talking.")
+	s := st.startSession("Talking.")
 	out := s.Output()
 	var asking <-chan result[aaep.Decision]
 	for i := range playRounds() {
 		timed(func() { out.WriteString("One more sentence. ") })
 		timed(func() { s.Progress(aaep.Text{}, aaep.Progress{Percent: new(float64(i) / 3)}, 0) })
 		timed(func() { s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}) })
-		timed(func() { s.Tool(t.Context(), look, ok) })
+		timed(func() { s.Tool(t.Context(), look, succeed) })
 		switch i % 50 {
 		case 10:
 			ask := pay
 			ask.Timeout = 3 * time.Second // 15 rounds
-			asking = later(func() (aaep.Decision, error) {
+			asking = callLater(func() (aaep.Decision, error) {
 				time.Sleep(50 * time.Millisecond) // between the rounds
 				d, _, err := s.Confirm(t.Context(), ask)
 				return d, err
@@ -77,7 +77,7 @@ func play(t *testing.T, st *stage, l *listener) (all []heard, longest time.Durat
 				t.Errorf("the question ended with %v, want %v", r.err, want)
 			}
 		case 40:
-			l.renegotiate(caps(int64(2+i/50), aaep.BoundarySentence))
+			l.renegotiate(termsWith(int64(2+i/50), aaep.BoundarySentence))
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
@@ -102,9 +102,9 @@ func play(t *testing.T, st *stage, l *listener) (all []heard, longest time.Durat
 // bytes at the same moments, and the agent waits for none of them.
 func TestIsolation(t *testing.T) {
 	var alone []heard
-	mine := answering(caps(3, aaep.BoundarySentence))
+	mine := mayAnswer(termsWith(3, aaep.BoundarySentence))
 	bubble(t, func(t *testing.T, st *stage) {
-		alone, _ = play(t, st, st.listen(mine))
+		alone, _ = runMinute(t, st, st.listen(mine))
 	})
 	if len(alone) < playRounds()*4/3 {
 		t.Fatalf("it hears %d messages", len(alone))
@@ -117,7 +117,7 @@ func TestIsolation(t *testing.T) {
 			for _, name := range names {
 				all.Go(func() { misbehaviours[name](&stranger{st: st, ctx: ctx}) })
 			}
-			together, longest := play(t, st, l)
+			together, longest := runMinute(t, st, l)
 			cancel()
 			all.Wait()
 			for i, h := range together {
@@ -144,14 +144,14 @@ func TestIsolation(t *testing.T) {
 // A subscriber that never reads, and one that vanishes, are closed.
 func TestLetGo(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		good := st.listen(answering(caps(3, aaep.BoundarySentence)))
-		deaf, gone := st.listen(everything()), st.listen(everything())
-		deaf.hold()
+		good := st.listen(mayAnswer(termsWith(3, aaep.BoundarySentence)))
+		deaf, gone := st.listen(allEvents()), st.listen(allEvents())
+		deaf.stopReading()
 		go func() { time.Sleep(7 * time.Second); gone.conn.Close() }()
-		play(t, st, good)
+		runMinute(t, st, good)
 		<-deaf.served
 		<-gone.served
-		deaf.read()
+		deaf.startReading()
 		synctest.Wait()
 		if n := len(st.p.Subscriptions()); n != 1 {
 			t.Errorf("%d subscriptions are left, want 1", n)
@@ -162,8 +162,8 @@ func TestLetGo(t *testing.T) {
 // INV-27: a subscription that falls too far behind is closed with a reason.
 func TestTooManyEventsWait(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.listen(caps(1, aaep.BoundarySentence))
-		backlog(st, 2100)
+		l := st.listen(termsWith(1, aaep.BoundarySentence))
+		emitBacklog(st, 2100)
 		c, ok := l.lastMessage().(*aaep.SubscriptionClose)
 		if !ok || c.ReasonCode != aaep.SlowSubscriber || c.SubscriptionID != l.id {
 			t.Errorf("the last message is %+v", l.lastMessage())
@@ -177,10 +177,10 @@ func TestTooManyEventsWait(t *testing.T) {
 // INV-26, INV-27, P7, P10
 func TestLogIsTrimmed(t *testing.T) {
 	bubbleWith(t, producer.Config{KeepEvents: 50}, func(t *testing.T, st *stage) {
-		stalled, reads := st.listen(everything()), st.listen(everything())
-		s := st.session("Writing.")
+		stalled, reads := st.listen(allEvents()), st.listen(allEvents())
+		s := st.startSession("Writing.")
 		last := stalled.events()[0].EventID
-		stalled.hold()
+		stalled.stopReading()
 		out, part, n := s.Output(), strings.Repeat("All work and no play. ", 300), 0
 		for ; n < 72<<20; n += len(part) {
 			out.WriteString(part)
@@ -188,22 +188,22 @@ func TestLogIsTrimmed(t *testing.T) {
 		}
 		out.Close()
 		s.Complete(aaep.Say("Written."))
-		stalled.read()
+		stalled.startReading()
 		if c, ok := stalled.lastMessage().(*aaep.SubscriptionClose); !ok || c.ReasonCode != aaep.SlowSubscriber {
 			t.Errorf("the last message is %+v", stalled.lastMessage())
 		}
 		got := 0
-		for _, chunk := range of[*aaep.OutputStreaming](reads.events()) {
+		for _, chunk := range payloadsOf[*aaep.OutputStreaming](reads.events()) {
 			got += len(chunk.Chunk)
 		}
 		if got != n {
 			t.Errorf("who reads hears %d bytes of %d", got, n)
 		}
-		back, acc := st.accepted(resuming(everything(), last))
+		back, acc := st.listenAccepted(resumeAfter(allEvents(), last))
 		if honoredPlace(t, acc) != "" {
 			t.Errorf("the place is honored: %+v", acc)
 		}
-		if got := story(back.events()); got != "session.completed" {
+		if got := storyOf(back.events()); got != "session.completed" {
 			t.Errorf("who comes back is told %q", got)
 		}
 	})
@@ -213,10 +213,10 @@ func TestLogIsTrimmed(t *testing.T) {
 // noticed.
 func TestStalledRecipient(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.listen(answering(everything())), st.session("Paying.")
-		paid := tool(s, pay, &action{})
+		l, s := st.listen(mayAnswer(allEvents())), st.startSession("Paying.")
+		paid := callTool(s, pay, &action{})
 		l.question()
-		l.hold()
+		l.stopReading()
 		stalled := time.Now()
 		for range 50 {
 			s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
@@ -231,10 +231,10 @@ func TestStalledRecipient(t *testing.T) {
 // D-38: a subscriber that says goodbye is gone at once, though it stopped reading before.
 func TestGoodbyeOfAStalledRecipient(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.listen(answering(everything())), st.session("Paying.")
-		paid := tool(s, pay, &action{})
+		l, s := st.listen(mayAnswer(allEvents())), st.startSession("Paying.")
+		paid := callTool(s, pay, &action{})
 		l.question()
-		l.hold()
+		l.stopReading()
 		for range 50 {
 			s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
 		}
@@ -250,10 +250,10 @@ func TestGoodbyeOfAStalledRecipient(t *testing.T) {
 // An answer counts although its sender has stopped reading.
 func TestAnswerOfAStalledRecipient(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.listen(answering(everything())), st.session("Paying.")
-		paid := tool(s, pay, &action{})
+		l, s := st.listen(mayAnswer(allEvents())), st.startSession("Paying.")
+		paid := callTool(s, pay, &action{})
 		q := l.question()
-		l.hold()
+		l.stopReading()
 		for range 50 {
 			s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
 		}
@@ -269,16 +269,16 @@ func TestAnswerOfAStalledRecipient(t *testing.T) {
 // then.
 func TestTermsOfAStalledRecipient(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.listen(everything()), st.session("Working.")
+		l, s := st.listen(allEvents()), st.startSession("Working.")
 		l.events()
-		l.hold()
+		l.stopReading()
 		for range 16 { // which a Pipe holds
 			s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
 			synctest.Wait()
 		}
 		l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: aaep.Capabilities{MaxEventsPerSecond: 5}})
 		time.Sleep(8 * time.Second)
-		l.read()
+		l.startReading()
 		if acc, ok := l.lastMessage().(*aaep.SubscriptionAccepted); !ok || acc.HonoredCapabilities.MaxEventsPerSecond != 5 {
 			t.Errorf("the answer is %+v", l.lastMessage())
 		}
@@ -289,8 +289,8 @@ func TestTermsOfAStalledRecipient(t *testing.T) {
 // there is room.
 func TestMaxSubscriptions(t *testing.T) {
 	bubbleWith(t, producer.Config{MaxSubscriptions: 1}, func(t *testing.T, st *stage) {
-		first, second := st.listen(everything()), st.connect()
-		second.read()
+		first, second := st.listen(allEvents()), st.connect()
+		second.startReading()
 		second.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw"})
 		no, ok := second.lastMessage().(*aaep.SubscriptionRejected)
 		if !ok || no.ReasonCode != aaep.RateLimit || no.RetryAfterSeconds == nil {
@@ -298,7 +298,7 @@ func TestMaxSubscriptions(t *testing.T) {
 		}
 		first.conn.Close()
 		<-first.served
-		st.listen(everything())
+		st.listen(allEvents())
 	})
 }
 
@@ -308,7 +308,7 @@ func TestFirstMessage(t *testing.T) {
 		`{"type":"subscription.request","aaep_version":"2.0.0","subscriber_id":"raw","capabilities":{}}`} {
 		bubble(t, func(t *testing.T, st *stage) {
 			l := st.connect()
-			l.read()
+			l.startReading()
 			l.sendRaw(data)
 			if _, ok := l.lastMessage().(*aaep.SubscriptionRejected); !ok {
 				t.Errorf("the answer to %q is %+v", data, l.lastMessage())

@@ -17,8 +17,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
-// summaries returns what is told after the events that had arrived.
-func summaries(evs []*aaep.Event) (told []string) {
+// summariesOf returns what is told after the events that had arrived.
+func summariesOf(evs []*aaep.Event) (told []string) {
 	for _, ev := range evs {
 		told = append(told, ev.Text(aaep.VerbosityNormal))
 	}
@@ -30,7 +30,7 @@ func summaries(evs []*aaep.Event) (told []string) {
 // nothing was done.
 func TestRestartSettlesAnOpenQuestion(t *testing.T) {
 	for name, ask := range map[string]func(s *producer.Session){
-		"Withdrawn, and not done: Pay $5.": func(s *producer.Session) { s.Tool(context.Background(), pay, ok) },
+		"Withdrawn, and not done: Pay $5.": func(s *producer.Session) { s.Tool(context.Background(), pay, succeed) },
 		"The question was withdrawn: Which account?": func(s *producer.Session) {
 			s.AskText(context.Background(), producer.Question{Text: aaep.Say("Which account?")})
 		},
@@ -42,7 +42,7 @@ func TestRestartSettlesAnOpenQuestion(t *testing.T) {
 					switch kind {
 					case "memory":
 						kept := &sink{}
-						return kept, func() string { return kinds(kept.records()) }, func() {}
+						return kept, func() string { return kindsOf(kept.records()) }, func() {}
 					case "logger":
 						var text strings.Builder
 						return audit.Slog(slog.New(slog.NewTextHandler(&text, nil))), func() string {
@@ -57,14 +57,14 @@ func TestRestartSettlesAnOpenQuestion(t *testing.T) {
 						t.Fatal(err)
 					}
 					return f, func() string {
-						return kinds(f.Questions())
+						return kindsOf(f.Questions())
 					}, func() { f.Close() }
 				}
 				trail, _, die := open()
 				var last string
-				life(t, dir, producer.Config{Audit: trail}, func(st *stage, kept *sqlite.Store) {
-					l, _ := st.accepted(resuming(answering(everything()), ""))
-					go ask(st.session("Working."))
+				runLife(t, dir, producer.Config{Audit: trail}, func(st *stage, kept *sqlite.Store) {
+					l, _ := st.listenAccepted(resumeAfter(mayAnswer(allEvents()), ""))
+					go ask(st.startSession("Working."))
 					synctest.Wait()
 					evs := l.events()
 					last = evs[len(evs)-1].EventID
@@ -73,9 +73,9 @@ func TestRestartSettlesAnOpenQuestion(t *testing.T) {
 				})
 				trail, recorded, end := open()
 				defer end()
-				life(t, dir, producer.Config{Audit: trail}, func(st *stage, _ *sqlite.Store) {
-					l, _ := st.accepted(resuming(answering(everything()), last))
-					got := strings.Join(summaries(l.events()), " | ")
+				runLife(t, dir, producer.Config{Audit: trail}, func(st *stage, _ *sqlite.Store) {
+					l, _ := st.listenAccepted(resumeAfter(mayAnswer(allEvents()), last))
+					got := strings.Join(summariesOf(l.events()), " | ")
 					if got != name+" | The agent stopped before it had finished." {
 						t.Errorf("%s: it is told %q", kind, got)
 					}
@@ -107,7 +107,7 @@ func TestRestartTellsWhatWasAcceptedAndNotDone(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			dir := t.TempDir()
-			life(t, dir, producer.Config{}, func(st *stage, kept *sqlite.Store) {
+			runLife(t, dir, producer.Config{}, func(st *stage, kept *sqlite.Store) {
 				say := func(words string, payload aaep.Payload) {
 					t.Helper()
 					ev := &aaep.Event{AAEPVersion: aaep.Version, EventID: "evt_0", SessionID: "sess_1", Verbosity: aaep.VerbosityNormal,
@@ -130,7 +130,7 @@ func TestRestartTellsWhatWasAcceptedAndNotDone(t *testing.T) {
 				kept.Close()
 			})
 			trail := &sink{}
-			life(t, dir, producer.Config{Audit: trail}, func(st *stage, kept *sqlite.Store) {
+			runLife(t, dir, producer.Config{Audit: trail}, func(st *stage, kept *sqlite.Store) {
 				start, end := kept.Bounds()
 				records, err := kept.Read(start, int(end-start))
 				if err != nil {
@@ -140,7 +140,7 @@ func TestRestartTellsWhatWasAcceptedAndNotDone(t *testing.T) {
 				for _, r := range records {
 					told = told || strings.Contains(string(r), not)
 				}
-				if got := kinds(trail.records()); got != tc.kinds || told != tc.wantNot {
+				if got := kindsOf(trail.records()); got != tc.kinds || told != tc.wantNot {
 					t.Errorf("%s: on record is %q, and told %v", name, got, told)
 				}
 			})
@@ -176,7 +176,7 @@ func TestRestartSettlesWhatTheTrailAloneKnows(t *testing.T) {
 			newStage(t, producer.Config{Audit: f}).end()
 		}
 		left := f.Questions()
-		if got := kinds(left); got != "settled not_done asked" || left[0].Cause != "withdrawn" || left[0].Decision != aaep.Reject ||
+		if got := kindsOf(left); got != "settled not_done asked" || left[0].Cause != "withdrawn" || left[0].Decision != aaep.Reject ||
 			left[0].Time.IsZero() {
 			t.Errorf("on record are %q: %+v", got, left)
 		}
@@ -190,23 +190,23 @@ func TestTakingOverSettlesAnOpenQuestion(t *testing.T) {
 	for _, claimed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			c, kept := newCloud(), &sink{}
-			first := c.lead(t, &sink{})
-			edge := c.follow(t, "east")
-			l := edge.listen(answering(everything()))
-			go first.session("Paying.").Tool(context.Background(), pay, ok)
+			first := c.startAgent(t, &sink{})
+			edge := c.startReplica(t, "east")
+			l := edge.listen(mayAnswer(allEvents()))
+			go first.startSession("Paying.").Tool(context.Background(), pay, succeed)
 			q := l.question()
 			if claimed {
-				c.with(func() {
+				c.withLock(func() {
 					c.claims[string(q.ReplyToken)] = log.Claim{Data: []byte(`{"node":"west","cause":"replied"}`), At: time.Now()}
 				})
 			}
-			second := c.lead(t, kept)
+			second := c.startAgent(t, kept)
 			synctest.Wait()
-			told := strings.Join(summaries(l.events()), " | ")
+			told := strings.Join(summariesOf(l.events()), " | ")
 			if got := strings.Contains(told, "not done"); got == claimed || !strings.Contains(told, "The agent stopped") {
 				t.Errorf("claimed: %v; it is told %q", claimed, told)
 			}
-			if got, want := kinds(kept.records()), map[bool]string{false: "settled", true: ""}[claimed]; got != want {
+			if got, want := kindsOf(kept.records()), map[bool]string{false: "settled", true: ""}[claimed]; got != want {
 				t.Errorf("claimed: %v; on record is %q, want %q", claimed, got, want)
 			}
 			first.end()

@@ -19,6 +19,7 @@ type known struct {
 	name string
 }
 
+// Principal returns the name of the peer.
 func (k known) Principal() string { return k.name }
 
 // connectAs is connect for an authenticated peer.
@@ -30,19 +31,19 @@ func (st *stage) connectAs(name string) *listener {
 		defer close(l.served)
 		st.p.ServeConn(known{b, name})
 	}()
-	l.read()
+	l.startReading()
 	return l
 }
 
-// ask sends a request with capabilities as JSON, and returns the one answer.
-func (l *listener) ask(capabilities string) aaep.Message {
+// request sends a request with capabilities as JSON, and returns the one answer.
+func (l *listener) request(capabilities string) aaep.Message {
 	l.t.Helper()
 	l.sendRaw(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"raw","capabilities":` + capabilities + `}`)
-	return l.answer()
+	return l.theAnswer()
 }
 
-// answer returns the one message that has come.
-func (l *listener) answer() aaep.Message {
+// theAnswer returns the one message that has come.
+func (l *listener) theAnswer() aaep.Message {
 	l.t.Helper()
 	l.lastMessage()
 	got := l.arrivals()
@@ -69,24 +70,24 @@ func TestMaxPerPrincipal(t *testing.T) {
 	var logged bytes.Buffer
 	bubbleWith(t, producer.Config{MaxPerPrincipal: 2, Logger: slog.New(slog.NewTextHandler(&logged, nil))}, func(t *testing.T, st *stage) {
 		first := st.connectAs("alice")
-		first.ask("{}")
-		st.connectAs("alice").ask("{}")
-		no := wantNo(t, st.connectAs("alice").ask("{}"), aaep.RateLimit, "at most 2 subscriptions")
+		first.request("{}")
+		st.connectAs("alice").request("{}")
+		no := wantNo(t, st.connectAs("alice").request("{}"), aaep.RateLimit, "at most 2 subscriptions")
 		if no.RetryAfterSeconds == nil || *no.RetryAfterSeconds != 30 {
 			t.Errorf("retry_after_seconds is %v, want 30", no.RetryAfterSeconds)
 		}
-		wantNo(t, st.connectAs("alice").ask("{}"), aaep.RateLimit, "at most 2 subscriptions")
+		wantNo(t, st.connectAs("alice").request("{}"), aaep.RateLimit, "at most 2 subscriptions")
 		if said := logged.String(); strings.Count(said, "turned away") != 1 || !strings.Contains(said, "principal=alice") {
 			t.Errorf("the operator reads %q", said)
 		}
 		for _, name := range []string{"bob", "", "", ""} { // peers without credentials are not one principal
-			if m, ok := st.connectAs(name).ask("{}").(*aaep.SubscriptionAccepted); !ok {
+			if m, ok := st.connectAs(name).request("{}").(*aaep.SubscriptionAccepted); !ok {
 				t.Errorf("%q is answered %+v", name, m)
 			}
 		}
 		first.conn.Close()
 		<-first.served
-		if m, ok := st.connectAs("alice").ask("{}").(*aaep.SubscriptionAccepted); !ok {
+		if m, ok := st.connectAs("alice").request("{}").(*aaep.SubscriptionAccepted); !ok {
 			t.Errorf("after one has gone the answer is %+v", m)
 		}
 	})
@@ -98,7 +99,7 @@ func TestMaxRequestsPerSecond(t *testing.T) {
 		for _, who := range []string{"alice", ""} {
 			for i := range 5 {
 				l := st.connectAs(who)
-				m := l.ask(`{"languages":["yo"]}`)
+				m := l.request(`{"languages":["yo"]}`)
 				if i < 3 { // a bad request counts too
 					wantNo(t, m, aaep.CapabilitiesIncompatible, "")
 				} else if no := wantNo(t, m, aaep.RateLimit, "At most 3 subscription requests a second"); *no.RetryAfterSeconds != 1 {
@@ -107,11 +108,11 @@ func TestMaxRequestsPerSecond(t *testing.T) {
 				<-l.served
 			}
 		}
-		if m, ok := st.connectAs("bob").ask("{}").(*aaep.SubscriptionAccepted); !ok {
+		if m, ok := st.connectAs("bob").request("{}").(*aaep.SubscriptionAccepted); !ok {
 			t.Errorf("another one is answered %+v", m)
 		}
 		time.Sleep(time.Second)
-		if m, ok := st.connectAs("alice").ask("{}").(*aaep.SubscriptionAccepted); !ok {
+		if m, ok := st.connectAs("alice").request("{}").(*aaep.SubscriptionAccepted); !ok {
 			t.Errorf("a second later the answer is %+v", m)
 		}
 	})
@@ -121,7 +122,7 @@ func TestMaxRequestsPerSecond(t *testing.T) {
 func TestEverybodyComesBack(t *testing.T) {
 	bubbleWith(t, producer.Config{MaxSubscriptions: 300}, func(t *testing.T, st *stage) {
 		for range 300 {
-			st.connectAs("gateway").ask("{}")
+			st.connectAs("gateway").request("{}")
 		}
 		if n := len(st.p.Subscriptions()); n != 300 {
 			t.Errorf("%d are served, want 300", n)
@@ -129,7 +130,7 @@ func TestEverybodyComesBack(t *testing.T) {
 	})
 	bubbleWith(t, producer.Config{MaxSubscriptions: 1000, MaxRequestsPerSecond: -1}, func(t *testing.T, st *stage) {
 		for range 1000 {
-			st.connectAs("gateway").ask("{}")
+			st.connectAs("gateway").request("{}")
 		}
 		if n := len(st.p.Subscriptions()); n != 1000 {
 			t.Errorf("%d are served, want 1000", n)
@@ -167,7 +168,7 @@ func TestOversizedRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
 				l := st.connectAs("alice")
-				no := wantNo(t, l.ask(c.capabilities), c.want, c.words)
+				no := wantNo(t, l.request(c.capabilities), c.want, c.words)
 				if n := len(no.ReasonMessage); n > 4096 {
 					t.Errorf("the message is %d bytes long", n)
 				}
@@ -176,7 +177,7 @@ func TestOversizedRequests(t *testing.T) {
 				// The same of a subscription that is there costs that one, and is answered too
 				// (HS-073).
 				if c.want == aaep.CapabilitiesIncompatible {
-					l := st.listen(everything())
+					l := st.listen(allEvents())
 					l.sendRaw(`{"type":"subscription.renegotiate","subscription_id":"` + l.id + `","capabilities":` + c.capabilities + `}`)
 					wantNo(t, l.lastMessage(), c.want, c.words)
 					<-l.served
@@ -187,7 +188,7 @@ func TestOversizedRequests(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		for _, c := range []string{`{"event_filters":{"include":` + list(256, `"a:%d"`) + `,"exclude":` + list(256, `"a:%d"`) + `}}`,
 			`{` + strings.Trim(list(10000, `"ext%d":{}`), "[]") + `}`} { // unknown extensions are no reason (HS-042)
-			if m, ok := st.connectAs("alice").ask(c).(*aaep.SubscriptionAccepted); !ok {
+			if m, ok := st.connectAs("alice").request(c).(*aaep.SubscriptionAccepted); !ok {
 				t.Errorf("the answer to %.60s is %+v", c, m)
 			}
 		}

@@ -28,8 +28,10 @@ var over = func() context.Context {
 	return ctx
 }()
 
+// Framing names the frames of appendShared.
 func (l *sharedLink) Framing() string { return "shared" }
 
+// AppendEvents appends events in the frames of appendShared.
 func (l *sharedLink) AppendEvents(b []byte, events []transports.Event) ([]byte, error) {
 	return appendShared(b, events), nil
 }
@@ -43,7 +45,7 @@ func (l *sharedLink) TrySend(frames []byte) (taken int) {
 	if len(l.rest) > 0 || l.full {
 		return 0
 	}
-	all := shared(frames)
+	all := readShared(frames)
 	for i, ev := range all {
 		if l.Send(over, ev.Message) != nil {
 			l.rest = all[i:]
@@ -84,8 +86,8 @@ func appendShared(b []byte, events []transports.Event) []byte {
 	return b
 }
 
-// shared is the reverse of appendShared.
-func shared(frames []byte) (events []transports.Event) {
+// readShared is the reverse of appendShared.
+func readShared(frames []byte) (events []transports.Event) {
 	for len(frames) > 0 {
 		msg, id := binary.BigEndian.Uint32(frames), binary.BigEndian.Uint32(frames[4:])
 		frames = frames[frameHead:]
@@ -178,11 +180,11 @@ func (l *agentLink) open(s *eventStream) {
 	l.newest = s
 	l.mu.Unlock()
 	l.streams <- s
-	l.told()
+	l.notifyOwner()
 }
 
-// told calls the function that Notify was given.
-func (l *agentLink) told() {
+// notifyOwner calls the function that Notify was given.
+func (l *agentLink) notifyOwner() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notify()
@@ -202,7 +204,10 @@ type eventStream struct {
 	keeps  int
 }
 
-func (s *eventStream) LastEventID() string   { return s.last }
+// LastEventID returns the id to go on after.
+func (s *eventStream) LastEventID() string { return s.last }
+
+// Done returns a channel that is closed when the stream breaks.
 func (s *eventStream) Done() <-chan struct{} { return s.done }
 
 // SendEvents takes the events, or loses them if the stream is lossy.
@@ -227,27 +232,30 @@ func (s *eventStream) SendEvents(_ context.Context, events []transports.Event) e
 	return nil
 }
 
+// Framing names the frames of appendShared.
 func (s *eventStream) Framing() string { return "stream" }
+
+// AppendEvents appends events in the frames of appendShared.
 func (s *eventStream) AppendEvents(b []byte, events []transports.Event) ([]byte, error) {
 	return appendShared(b, events), nil
 }
 
 // TrySend takes all frames or, if the stream is broken, none.
 func (s *eventStream) TrySend(frames []byte) int {
-	if s.SendEvents(context.Background(), shared(frames)) != nil {
+	if s.SendEvents(context.Background(), readShared(frames)) != nil {
 		return 0
 	}
 	return len(frames)
 }
 
-// breaks breaks the stream and notifies the producer.
-func (s *eventStream) breaks() {
+// breakStream breaks the stream and notifies the producer.
+func (s *eventStream) breakStream() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.broken {
 		s.broken = true
 		close(s.done)
-		s.link.told()
+		s.link.notifyOwner()
 	}
 }
 
@@ -259,23 +267,24 @@ func (s *eventStream) arrivals() []arrival {
 	return slices.Clone(s.got)
 }
 
-// place returns the last id that may be gone on after, or "".
-func (s *eventStream) place() string {
+// resumableID returns the last id that may be gone on after, or "".
+func (s *eventStream) resumableID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.resume
 }
 
-func (s *eventStream) events() []*aaep.Event { return events(s.arrivals()) }
+// events returns the events among the arrivals.
+func (s *eventStream) events() []*aaep.Event { return eventsOf(s.arrivals()) }
 
-// resumable subscribes over a link whose streams are opened by open.
-func (st *stage) resumable(c aaep.Capabilities) (l *listener, open func(last string) *eventStream) {
+// listenResumable subscribes over a link whose streams are opened by open.
+func (st *stage) listenResumable(c aaep.Capabilities) (l *listener, open func(last string) *eventStream) {
 	a, b := transports.Pipe()
 	wire := &agentLink{Conn: b, streams: make(chan transports.Stream, 1), in: make(chan []byte, 2000)}
 	l = &listener{t: st.t, conn: a, served: make(chan struct{})}
 	st.all = append(st.all, l)
 	go func() { defer close(l.served); st.p.ServeConn(wire) }()
-	l.read()
+	l.startReading()
 	l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: c})
 	if l.lastMessage() == nil { // a question that is open is being recorded
 		time.Sleep(100 * time.Millisecond)
@@ -292,7 +301,7 @@ func (st *stage) resumable(c aaep.Capabilities) (l *listener, open func(last str
 			s.keeps, s.lossy = st.lose()
 		}
 		if before != nil {
-			before.breaks() // one takes the place of the other
+			before.breakStream() // one takes the place of the other
 		}
 		before = s
 		wire.open(s)

@@ -24,15 +24,15 @@ import (
 func TestLogFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
-		life(t, t.TempDir(), producer.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))}, func(st *stage, kept *sqlite.Store) {
-			l, _ := st.accepted(everything())
+		runLife(t, t.TempDir(), producer.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))}, func(st *stage, kept *sqlite.Store) {
+			l, _ := st.listenAccepted(allEvents())
 			failed := make(chan error, 1)
 			go func() { failed <- st.p.WaitLogFailed(context.Background()) }()
 			if st.p.Stats().LogFailed {
 				t.Error("it is said to have failed before it did")
 			}
 			kept.Close()
-			s := st.session("Going on.")
+			s := st.startSession("Going on.")
 			s.Complete(aaep.Text{})
 			if err := <-failed; err == nil || errors.Is(err, context.Canceled) {
 				t.Error(err)
@@ -44,7 +44,7 @@ func TestLogFails(t *testing.T) {
 			if n := strings.Count(logged.String(), "level=ERROR msg=\"nothing is kept any more"); n != 1 {
 				t.Errorf("it is logged %d times: %s", n, &logged)
 			}
-			if got := story(l.events()); got != "session.started idle>thinking session.completed" {
+			if got := storyOf(l.events()); got != "session.started idle>thinking session.completed" {
 				t.Error(got)
 			}
 		})
@@ -54,6 +54,7 @@ func TestLogFails(t *testing.T) {
 // slowDisk takes a second for everything.
 type slowDisk struct{ log.Store }
 
+// Append takes a second.
 func (d slowDisk) Append(records [][]byte) error {
 	time.Sleep(time.Second)
 	return d.Store.Append(records)
@@ -65,6 +66,7 @@ type hungDisk struct {
 	hangs chan struct{}
 }
 
+// Append waits until the disk is let go.
 func (d hungDisk) Append(records [][]byte) error {
 	<-d.hangs
 	return d.Store.Append(records)
@@ -89,10 +91,10 @@ func onDisk(t *testing.T, cfg producer.Config, wrap func(log.Store) log.Store, f
 // At Shutdown listeners still hear what the disk has yet to take.
 func TestShutdownWithASlowDisk(t *testing.T) {
 	onDisk(t, producer.Config{}, func(s log.Store) log.Store { return slowDisk{s} }, func(t *testing.T, st *stage) {
-		l, _ := st.accepted(everything())
-		st.session("Working.")
+		l, _ := st.listenAccepted(allEvents())
+		st.startSession("Working.")
 		st.p.Shutdown(context.Background())
-		if got := story(l.events()); got != "session.started idle>thinking session.cancelled:system" {
+		if got := storyOf(l.events()); got != "session.started idle>thinking session.cancelled:system" {
 			t.Errorf("heard %s", got)
 		}
 	})
@@ -107,12 +109,12 @@ func TestShutdownWithAHungDisk(t *testing.T) {
 		return hungDisk{s, hangs}
 	}, func(t *testing.T, st *stage) {
 		defer close(hangs)
-		l, _ := st.accepted(everything())
-		st.session("Working.")
+		l, _ := st.listenAccepted(allEvents())
+		st.startSession("Working.")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		began := time.Now()
-		over := later(func() (any, error) { return nil, st.p.Shutdown(ctx) })
+		over := callLater(func() (any, error) { return nil, st.p.Shutdown(ctx) })
 		<-l.served
 		if kept := time.Since(began); kept > 100*time.Millisecond {
 			t.Errorf("who listens was kept for %v", kept)
@@ -152,13 +154,14 @@ type fullDisk struct{ log.Store }
 
 var errFull = errors.New("the disk is full")
 
+// Append returns errFull.
 func (fullDisk) Append([][]byte) error { return errFull }
 
 // An agent that cannot end what a crash left open says why, once.
 func TestNewOnAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		life(t, t.TempDir(), producer.Config{}, func(st *stage, kept *sqlite.Store) {
-			st.session("Left open.")
+		runLife(t, t.TempDir(), producer.Config{}, func(st *stage, kept *sqlite.Store) {
+			st.startSession("Left open.")
 			synctest.Wait() // it is on the disk
 			_, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester"}, Log: fullDisk{kept}})
 			if !errors.Is(err, errFull) || strings.Count(err.Error(), errFull.Error()) != 1 {
@@ -202,22 +205,22 @@ func TestEndedInGoodOrder(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				kept, err := sqlite.Open(t.TempDir(), sqlite.Options{})
-				check(t, err)
+				requireNoError(t, err)
 				defer kept.Close()
 				agent, full := aaep.Agent{AgentID: "tester", AgentName: "Tester"}, &atomic.Bool{}
 				first, err := producer.New(producer.Config{Agent: agent, Log: fillsUp{kept, full}})
-				check(t, err)
-				check(t, first.Shutdown(t.Context()))
+				requireNoError(t, err)
+				requireNoError(t, first.Shutdown(t.Context()))
 				second, err := producer.New(producer.Config{Agent: agent, Log: fillsUp{kept, full},
 					Logger: slog.New(slog.DiscardHandler)})
-				check(t, err)
+				requireNoError(t, err)
 				if c.name == "republished" {
-					check(t, second.Republish(&aaep.Event{AAEPVersion: aaep.Version, EventID: "evt_1", SessionID: "sess_1",
+					requireNoError(t, second.Republish(&aaep.Event{AAEPVersion: aaep.Version, EventID: "evt_1", SessionID: "sess_1",
 						Timestamp: time.Now(), Producer: agent, Urgency: aaep.UrgencyNormal, Verbosity: aaep.VerbosityNormal,
 						Summary: aaep.Say("Begun elsewhere."), Payload: &aaep.SessionStarted{}}))
 				} else {
 					_, err = second.StartSession(t.Context(), aaep.Say("Working."))
-					check(t, err)
+					requireNoError(t, err)
 				}
 				synctest.Wait() // it is on the disk
 				var again log.Store = struct{ log.Store }{kept}
@@ -230,7 +233,7 @@ func TestEndedInGoodOrder(t *testing.T) {
 				}
 				var logged bytes.Buffer
 				p, err := producer.New(producer.Config{Agent: agent, Log: again, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
-				check(t, err)
+				requireNoError(t, err)
 				p.Shutdown(t.Context())
 				if found := strings.Count(logged.String(), "ended a session"); c.level == "" && found != 0 ||
 					c.level != "" && (found != 1 || !strings.Contains(logged.String(), "level="+c.level+` msg="ended a session`)) {

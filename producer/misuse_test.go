@@ -21,7 +21,7 @@ func TestMisuse(t *testing.T) {
 	lamp := aaep.Vocabulary{Prefix: "lamp", URI: "https://lamp.example/v1"}
 	cfg := producer.Config{Languages: []string{"es"}, Extensions: append(extensions.All(), handshake.Extension{Vocabulary: lamp})}
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Talking.")
+		l, s := st.addRecorder(), st.startSession("Talking.")
 		synctest.Wait()
 		before := len(l.events())
 		clarify := func(q producer.Question) error {
@@ -39,7 +39,7 @@ func TestMisuse(t *testing.T) {
 		tool := func(change func(*producer.Tool)) error {
 			changed := pay
 			change(&changed)
-			_, err := s.Tool(t.Context(), changed, ok)
+			_, err := s.Tool(t.Context(), changed, succeed)
 			return err
 		}
 		for name, tc := range map[string]struct {
@@ -80,7 +80,7 @@ func TestMisuse(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := len(l.events()); got != before {
-			t.Errorf("%s was told", story(l.events()[before:]))
+			t.Errorf("%s was told", storyOf(l.events()[before:]))
 		}
 	})
 }
@@ -103,7 +103,7 @@ func TestOutputThatTakesNothing(t *testing.T) {
 		}
 	}
 	bubble(t, func(t *testing.T, st *stage) {
-		s := st.session("Talking.")
+		s := st.startSession("Talking.")
 		o := s.Output()
 		o.WriteString("One.")
 		if err := o.Close(); err != nil {
@@ -126,8 +126,8 @@ func TestOutputThatTakesNothing(t *testing.T) {
 // A number alone is told in the language of each listener.
 func TestProgressInEachLanguage(t *testing.T) {
 	bubbleWith(t, producer.Config{Languages: []string{"es"}}, func(t *testing.T, st *stage) {
-		english, spanish := st.record(), st.listen(speaking(everything(), "es"))
-		s := st.session("Counting.")
+		english, spanish := st.addRecorder(), st.listen(inLanguages(allEvents(), "es"))
+		s := st.startSession("Counting.")
 		s.Progress(aaep.Text{}, aaep.Percent(12.34), 0)
 		s.Progress(aaep.Text{}, aaep.Progress{Step: 2, TotalSteps: 5}, 0)
 		s.Progress(aaep.Text{}, aaep.Progress{Step: 3}, 0)
@@ -137,7 +137,7 @@ func TestProgressInEachLanguage(t *testing.T) {
 			spanish: "12.3 por ciento.|Paso 2 de 5.|Paso 3.",
 		} {
 			evs := l.events()
-			if got := strings.Join(summaries(evs[len(evs)-3:]), "|"); got != want {
+			if got := strings.Join(summariesOf(evs[len(evs)-3:]), "|"); got != want {
 				t.Errorf("it is told %q, want %q", got, want)
 			}
 		}

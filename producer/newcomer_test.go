@@ -18,17 +18,17 @@ import (
 // Who comes while several questions are open hears them in the order in which they were put. D-34
 func TestNewSubscriptionHearsQuestionsInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		st.record()
+		st.addRecorder()
 		want := ""
 		for n := range 8 {
 			each := pay
 			each.Action = aaep.Say(fmt.Sprint("Pay $", n, "."))
-			tool(st.session("Paying."), each, &action{})
+			callTool(st.startSession("Paying."), each, &action{})
 			synctest.Wait()
 			want += each.Action.Normal + " "
 		}
 		got := ""
-		for _, q := range of[*aaep.AwaitingConfirmation](st.listen(answering(everything())).events()) {
+		for _, q := range payloadsOf[*aaep.AwaitingConfirmation](st.listen(mayAnswer(allEvents())).events()) {
 			got += q.Action + " "
 		}
 		if got != want {
@@ -41,7 +41,7 @@ func TestNewSubscriptionHearsQuestionsInOrder(t *testing.T) {
 func TestStateComesFirst(t *testing.T) {
 	st := newStage(t, producer.Config{MaxRequestsPerSecond: -1})
 	defer st.p.Shutdown(t.Context())
-	s := st.session("Working.")
+	s := st.startSession("Working.")
 	ctx, stop := context.WithCancel(t.Context())
 	var working sync.WaitGroup
 	working.Go(func() {
@@ -62,12 +62,12 @@ func TestStateComesFirst(t *testing.T) {
 		conn, other := transports.Pipe()
 		go st.p.ServeConn(other)
 		l := &listener{t: t, conn: conn}
-		l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: everything()})
+		l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: allEvents()})
 		for {
 			data, err := conn.Receive(t.Context())
-			check(t, err)
+			requireNoError(t, err)
 			m, err := aaep.Decode(data)
-			check(t, err)
+			requireNoError(t, err)
 			ev, is := m.(*aaep.Event)
 			if is && ev.Type() != aaep.TypeStateChanged {
 				t.Fatalf("what comes first is %s", ev.Type())
@@ -87,7 +87,7 @@ func TestSessionThatStartsWhileAListenerComes(t *testing.T) {
 	defer st.p.Shutdown(t.Context())
 	ctx, stop := context.WithCancel(t.Context())
 	var working sync.WaitGroup
-	other := st.session("Working.")
+	other := st.startSession("Working.")
 	working.Go(func() {
 		for ctx.Err() == nil {
 			other.State(aaep.StateDeciding, aaep.Text{})
@@ -101,16 +101,16 @@ func TestSessionThatStartsWhileAListenerComes(t *testing.T) {
 		conn, far := transports.Pipe()
 		go st.p.ServeConn(far)
 		l := &listener{t: t, conn: conn}
-		l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: everything()})
-		check(t, st.p.WaitSubscriber(t.Context()))
+		l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: allEvents()})
+		requireNoError(t, st.p.WaitSubscriber(t.Context()))
 		s, err := st.p.StartSession(t.Context(), aaep.Say("Looking."))
-		check(t, err)
+		requireNoError(t, err)
 		first := aaep.Type("")
 		for first == "" {
 			data, err := conn.Receive(t.Context())
-			check(t, err)
+			requireNoError(t, err)
 			m, err := aaep.Decode(data)
-			check(t, err)
+			requireNoError(t, err)
 			if ev, is := m.(*aaep.Event); is && ev.SessionID == s.ID() {
 				first = ev.Type()
 			}
@@ -118,7 +118,7 @@ func TestSessionThatStartsWhileAListenerComes(t *testing.T) {
 		if first != aaep.TypeSessionStarted {
 			t.Fatalf("what comes first of the session is %s", first)
 		}
-		check(t, s.Complete(aaep.Say("Done.")))
+		requireNoError(t, s.Complete(aaep.Say("Done.")))
 		conn.Close()
 		for len(st.p.Subscriptions()) > 0 {
 			runtime.Gosched()
@@ -131,7 +131,7 @@ func TestSessionThatStartsWhileAListenerComes(t *testing.T) {
 func TestRegistrationEnds(t *testing.T) {
 	onDisk(t, producer.Config{}, func(s log.Store) log.Store { return slowDisk{s} },
 		func(t *testing.T, st *stage) {
-			s := st.session("Working.")
+			s := st.startSession("Working.")
 			ctx, stop := context.WithCancel(t.Context())
 			var working sync.WaitGroup
 			defer time.Sleep(10 * time.Second) // until the disk has all of it
@@ -150,13 +150,13 @@ func TestRegistrationEnds(t *testing.T) {
 			})
 			time.Sleep(3 * time.Second)
 			began := time.Now()
-			l := st.listen(everything())
+			l := st.listen(allEvents())
 			if took := time.Since(began); took < 5*time.Second || took > 25*time.Second {
 				t.Errorf("it is let in after %v, want about ten appends of a second or two", took)
 			}
 			time.Sleep(3 * time.Second)
 			if evs := l.events(); len(evs) == 0 || evs[0].Type() != aaep.TypeStateChanged {
-				t.Errorf("it hears %s", story(evs))
+				t.Errorf("it hears %s", storyOf(evs))
 			}
 		})
 }

@@ -60,7 +60,7 @@ func TestNil(t *testing.T) {
 // The function of a tool finds the session in its context, whatever context its caller had.
 func TestSessionOfATool(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		s := st.session("Looking.")
+		s := st.startSession("Looking.")
 		s.Tool(t.Context(), look, func(ctx context.Context) (string, error) {
 			if producer.SessionOf(ctx) != s {
 				t.Error("it is another, or none")
@@ -74,8 +74,8 @@ func TestSessionOfATool(t *testing.T) {
 // language. (EVT-085)
 func TestClarificationOutcome(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		l, other := st.listen(answering(everything())), st.listen(answering(speaking(everything(), "es")))
-		s := st.session("Asking.")
+		l, other := st.listen(mayAnswer(allEvents())), st.listen(mayAnswer(inLanguages(allEvents(), "es")))
+		s := st.startSession("Asking.")
 		_, err := s.AskText(t.Context(), producer.Question{Text: aaep.Say("Which account?").In("es", aaep.Say("¿Qué cuenta?"))})
 		if !errors.Is(err, producer.ErrTimedOut) {
 			t.Error(err)

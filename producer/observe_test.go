@@ -46,17 +46,17 @@ func TestObserver(t *testing.T) {
 		st.connect().conn.Close() // without a word: that is no subscription
 		st.connect().sendRaw("{")
 		synctest.Wait()
-		l, open := st.resumable(answering(everything()))
+		l, open := st.listenResumable(mayAnswer(allEvents()))
 		open("")
-		s, d := st.session("Paying."), &action{}
-		paid := tool(s, pay, d)
+		s, d := st.startSession("Paying."), &action{}
+		paid := callTool(s, pay, d)
 		synctest.Wait()
 		if got := st.p.Stats(); got.Questions != 1 || got.Subscriptions != 1 || got.Connected != 1 {
 			t.Errorf("Stats = %+v with a question open", got)
 		}
 		l.sendRaw(`{"type":"confirmation.reply","reply_token":"rpl_none","decision":"accept","subscription_id":"` + l.id + `","timestamp":"2026-01-01T00:00:00Z"}`)
 		time.Sleep(time.Second)
-		again := of[*aaep.AwaitingConfirmation](open("").events())
+		again := payloadsOf[*aaep.AwaitingConfirmation](open("").events())
 		if len(again) != 1 {
 			t.Fatalf("the question is on the second stream %d times", len(again))
 		}
@@ -99,9 +99,9 @@ func TestObserverAsks(t *testing.T) {
 	}}
 	bubbleWith(t, producer.Config{Observer: o}, func(t *testing.T, st *stage) {
 		p = st.p
-		s := st.session("Paying.")
-		st.crowd(5, everything())
-		st.assembled(5)
+		s := st.startSession("Paying.")
+		st.addCrowd(5, allEvents())
+		st.awaitGroups(5)
 		s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
 		synctest.Wait()
 		if called.Load() != 5 || len(o.delays) != 5 || busy.Load() != 0 {
@@ -116,6 +116,7 @@ type asking struct {
 	ask func()
 }
 
+// Critical calls ask, and then what the instruments do.
 func (o asking) Critical(d time.Duration) {
 	o.ask()
 	o.instruments.Critical(d)
@@ -125,8 +126,8 @@ func (o asking) Critical(d time.Duration) {
 func TestStats(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		for n := range 3 {
-			l := st.listen(everything())
-			s := st.session("Working.")
+			l := st.listen(allEvents())
+			s := st.startSession("Working.")
 			s.Complete(aaep.Say("Done."))
 			synctest.Wait()
 			l.send(&aaep.SubscriptionClose{SubscriptionID: l.id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Bye."})
@@ -144,8 +145,8 @@ func TestMalformedMessages(t *testing.T) {
 	o, logged := &instruments{}, &bytes.Buffer{}
 	cfg := producer.Config{Observer: o, Logger: slog.New(slog.NewTextHandler(logged, nil))}
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
-		l := st.listen(answering(everything()))
-		paid := tool(st.session("Paying."), pay, &action{})
+		l := st.listen(mayAnswer(allEvents()))
+		paid := callTool(st.startSession("Paying."), pay, &action{})
 		q := l.question()
 		o.told = nil
 		for range 25 {

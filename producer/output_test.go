@@ -21,12 +21,12 @@ var _ io.WriteCloser = (*producer.Output)(nil)
 // What is written before a tool or a question is told before it, to the last letter.
 func TestOutputBeforeSomethingElse(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Working.")
+		l, s := st.addRecorder(), st.startSession("Working.")
 		out := s.Output()
 		out.WriteString("Searching")
 		s.Tool(t.Context(), producer.Tool{Name: "look"}, func(context.Context) (string, error) { return "", nil })
 		out.WriteString("Found. Paying")
-		paid := later(func() (string, error) { return s.Tool(t.Context(), pay, (&action{}).do) })
+		paid := callLater(func() (string, error) { return s.Tool(t.Context(), pay, (&action{}).do) })
 		l.reply(l.question(), aaep.Reject)
 		<-paid
 		out.Close()
@@ -69,14 +69,14 @@ func TestOutputText(t *testing.T) {
 		{"a whole flag with an accent", []string{"🏴\U000e0067\U000e007f", "\u0301"}, "🏴\U000e0067\U000e007f\u0301"},
 		{"tags alone", []string{"a\U000e0067"}, "a<U+E0067>"},
 		{"family", []string{"👩", "\u200d", "👩🏽", "\u200d👧"}, "👩\u200d👩🏽\u200d👧"},
-		{"many accents", []string{"a" + strings.Repeat("\u0301", 5000), "b"}, plain("a" + strings.Repeat("\u0301", 5000) + "b")},
+		{"many accents", []string{"a" + strings.Repeat("\u0301", 5000), "b"}, plainOutput("a" + strings.Repeat("\u0301", 5000) + "b")},
 		{"many zero width joiners", []string{strings.Repeat("\u200d", 5000)}, strings.Repeat("\u200d", 5000)},
 		{"nothing", []string{"", "a", ""}, "a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				l, sentences := st.record(), st.listen(caps(1, aaep.BoundarySentence))
-				out := st.session("Talking.").Output()
+				l, sentences := st.addRecorder(), st.listen(termsWith(1, aaep.BoundarySentence))
+				out := st.startSession("Talking.").Output()
 				for _, w := range c.writes {
 					if n, err := out.Write([]byte(w)); n != len(w) || err != nil {
 						t.Errorf("Write(%q) = %d, %v", w, n, err)
@@ -101,8 +101,8 @@ func TestInvalidBytes(t *testing.T) {
 		n         int
 	}{{"", "ab\xffcd", 2}, {"", "\xff", 0}, {"", "ab\xe2\x28", 2}, {"\xe2", "(ab", 0}, {"\xe2\x82", "\xac\xff", 1}, {"", "ab\xed\xa0\x80", 2}} {
 		bubble(t, func(t *testing.T, st *stage) {
-			l := st.record()
-			out := st.session("Talking.").Output()
+			l := st.addRecorder()
+			out := st.startSession("Talking.").Output()
 			out.WriteString("One. ")
 			out.WriteString(c.held)
 			n, err := out.WriteString(c.bad)
@@ -123,9 +123,9 @@ func TestInvalidBytes(t *testing.T) {
 // character.
 func TestLongWrite(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, slow := st.record(), st.listen(caps(1, aaep.BoundaryParagraph))
+		l, slow := st.addRecorder(), st.listen(termsWith(1, aaep.BoundaryParagraph))
 		text := strings.Repeat("A farmer 👩🏽‍🌾 speaks. ", 1<<20/30)
-		out := st.session("Talking.").Output()
+		out := st.startSession("Talking.").Output()
 		if n, err := out.WriteString(text); n != len(text) || err != nil {
 			t.Fatalf("Write = %d, %v", n, err)
 		}
@@ -135,7 +135,7 @@ func TestLongWrite(t *testing.T) {
 			if err := onlyText(l.events(), text); err != nil {
 				t.Errorf("%s: %.300v", name, err)
 			}
-			for _, p := range of[*aaep.OutputStreaming](l.events()) {
+			for _, p := range payloadsOf[*aaep.OutputStreaming](l.events()) {
 				if strings.HasPrefix(p.Chunk, "\u200d") || strings.HasPrefix(p.Chunk, "🏽") { // INV-28
 					t.Errorf("%s: a chunk begins in a cluster", name)
 				}
@@ -150,8 +150,8 @@ func TestLongWrite(t *testing.T) {
 // Close tells the end of what was said, once; a Write after it fails.
 func TestOutputClose(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.record()
-		s := st.session("Talking.")
+		l := st.addRecorder()
+		s := st.startSession("Talking.")
 		silent, out := s.Output(), s.Output()
 		if err := silent.Close(); err != nil { // nothing was said, so nothing is told
 			t.Errorf("Close = %v", err)
@@ -172,8 +172,8 @@ func TestOutputClose(t *testing.T) {
 // Several outputs at once are told apart, and the agent writes until the last is whole.
 func TestOutputsInterleaved(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		ls := []*listener{st.record(), st.listen(caps(1, aaep.BoundarySentence)), st.listen(caps(0, aaep.BoundaryCompletion))}
-		s := st.session("Talking.")
+		ls := []*listener{st.addRecorder(), st.listen(termsWith(1, aaep.BoundarySentence)), st.listen(termsWith(0, aaep.BoundaryCompletion))}
+		s := st.startSession("Talking.")
 		var outs []*producer.Output
 		for range 5 {
 			outs = append(outs, s.Output())
@@ -188,7 +188,7 @@ func TestOutputsInterleaved(t *testing.T) {
 		}
 		time.Sleep(5 * time.Minute)
 		for _, l := range ls {
-			ids := outputs(l.events())
+			ids := outputIDs(l.events())
 			if len(ids) != 5 {
 				t.Fatalf("%d outputs, want 5", len(ids))
 			}
@@ -202,7 +202,7 @@ func TestOutputsInterleaved(t *testing.T) {
 				}
 			}
 		}
-		if n := len(of[*aaep.StateChanged](ls[0].events())); n != 3 {
+		if n := len(payloadsOf[*aaep.StateChanged](ls[0].events())); n != 3 {
 			t.Errorf("%d state changes, want 3", n)
 		}
 	})
@@ -212,7 +212,7 @@ func TestOutputsInterleaved(t *testing.T) {
 // whole characters and accents stay together, and a chunk holds one of each.
 func TestOutputLanguages(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.listen(everything()), st.session("Translating.")
+		l, s := st.listen(allEvents()), st.startSession("Translating.")
 		out := s.Output()
 		steps := []struct{ lang, media, text string }{
 			{"", "", "Good morning. "},
@@ -275,10 +275,10 @@ func TestOutputLanguages(t *testing.T) {
 func TestOutputWith(t *testing.T) {
 	caption := handshake.Extension{Vocabulary: aaep.Vocabulary{Prefix: "caption", URI: "https://captions.example/v1"}}
 	bubbleWith(t, producer.Config{Extensions: []handshake.Extension{caption}}, func(t *testing.T, st *stage) {
-		named := caps(1, aaep.BoundarySentence)
+		named := termsWith(1, aaep.BoundarySentence)
 		named.SupportedExtensions = []string{caption.URI}
-		l, plain := st.listen(named), st.listen(caps(1, aaep.BoundarySentence))
-		s := st.session("Captioning.")
+		l, plain := st.listen(named), st.listen(termsWith(1, aaep.BoundarySentence))
+		s := st.startSession("Captioning.")
 		out := s.Output()
 		if err := out.With(aaep.Vocabulary{Prefix: "lamp", URI: "https://lamp.example/v1"}, struct{}{}); err == nil {
 			t.Error("an extension that is not served is taken")

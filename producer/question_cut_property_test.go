@@ -27,7 +27,9 @@ type stateReader struct {
 	asked map[aaep.ReplyToken]int
 }
 
-func (r *stateReader) hear(ev *aaep.Event) {
+// noteEvent notes an event that it has not had before, and checks that a question comes while its
+// session waits for input.
+func (r *stateReader) noteEvent(ev *aaep.Event) {
 	if r.seen[ev.EventID] {
 		return
 	}
@@ -61,7 +63,7 @@ func TestQuestionsAcrossCuts(t *testing.T) {
 		seed := rand.Uint64()
 		cfg := producer.Config{Grace: time.Hour, Languages: []string{"en-US", "es"}}
 		bubbleWith(t, cfg, func(t *testing.T, st *stage) {
-			cutAndAsk(t, st, seed)
+			askAcrossCuts(t, st, seed)
 			if t.Failed() { // the end of the bubble ends the test
 				t.Logf("the seed was %d", seed)
 			}
@@ -69,7 +71,9 @@ func TestQuestionsAcrossCuts(t *testing.T) {
 	}
 }
 
-func cutAndAsk(t *testing.T, st *stage, seed uint64) {
+// askAcrossCuts has two sessions ask and tell at random, by the seed, while the streams of five
+// clients are cut, and checks what each client knows to be open.
+func askAcrossCuts(t *testing.T, st *stage, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	pick := func(n int) bool { return r.IntN(n) == 0 }
 	type client struct {
@@ -82,28 +86,28 @@ func cutAndAsk(t *testing.T, st *stage, seed uint64) {
 		anew   bool
 		terms  aaep.Capabilities
 	}
-	payer := st.listen(answering(everything()))
+	payer := st.listen(mayAnswer(allEvents()))
 	var clients []*client
 	for i := range 5 {
 		c := &client{stateReader: &stateReader{t: t, name: fmt.Sprint("client ", i), seen: map[string]bool{},
 			state: map[string]aaep.State{}, asks: map[string]*aaep.Event{}, over: map[string]bool{}, asked: map[aaep.ReplyToken]int{}},
-			anew: i >= 3, terms: answering(caps([]int64{0, 1, 2, 10}[r.IntN(4)], aaep.BoundaryNone))}
-		c.listener, c.open = st.resumable(c.terms)
+			anew: i >= 3, terms: mayAnswer(termsWith([]int64{0, 1, 2, 10}[r.IntN(4)], aaep.BoundaryNone))}
+		c.listener, c.open = st.listenResumable(c.terms)
 		c.stream = c.open("")
 		clients = append(clients, c)
 	}
 	take := func(c *client) {
 		synctest.Wait()
 		got := c.stream.arrivals()
-		for _, ev := range events(got[c.taken:]) {
-			c.hear(ev)
+		for _, ev := range eventsOf(got[c.taken:]) {
+			c.noteEvent(ev)
 		}
 		c.taken = len(got)
-		c.last = cmp.Or(c.stream.place(), c.last)
+		c.last = cmp.Or(c.stream.resumableID(), c.last)
 	}
 	cut := func(c *client) {
 		take(c)
-		c.stream.breaks()
+		c.stream.breakStream()
 		time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
 		ended := false
 		select {
@@ -112,11 +116,11 @@ func cutAndAsk(t *testing.T, st *stage, seed uint64) {
 		default:
 		}
 		if ended || c.anew && c.last != "" {
-			c.listener, c.open = st.resumable(resuming(c.terms, c.last))
+			c.listener, c.open = st.listenResumable(resumeAfter(c.terms, c.last))
 		}
 		c.stream, c.taken = c.open(c.last), 0
 	}
-	sessions := []*producer.Session{st.session("Working."), st.session("Working too.")}
+	sessions := []*producer.Session{st.startSession("Working."), st.startSession("Working too.")}
 	time.Sleep(5 * time.Second)
 	for _, c := range clients {
 		take(c)
@@ -139,12 +143,12 @@ func cutAndAsk(t *testing.T, st *stage, seed uint64) {
 			}
 		case what < 9:
 			out := s.Output()
-			check(t, errors.Join(write(out, "One. Two. Three."), out.Close()))
+			requireNoError(t, errors.Join(writeText(out, "One. Two. Three."), out.Close()))
 		case what < 10:
-			check(t, s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}))
+			requireNoError(t, s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}))
 		case what < 13:
 			if open[s.ID()] == nil {
-				open[s.ID()] = later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+				open[s.ID()] = callLater(func() (string, error) { return s.Tool(context.Background(), pay, succeed) })
 			}
 		case what < 15:
 			if paid := open[s.ID()]; paid != nil {
@@ -161,7 +165,7 @@ func cutAndAsk(t *testing.T, st *stage, seed uint64) {
 		case what < 18:
 			c := clients[r.IntN(len(clients))]
 			take(c)
-			c.stream.breaks()
+			c.stream.breakStream()
 			away = append(away, c)
 		default:
 			if len(away) > 0 && pick(2) {

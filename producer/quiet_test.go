@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// typing declares for five minutes that the user is typing.
-func (l *listener) typing() {
+// declareTyping declares for five minutes that the user is typing.
+func (l *listener) declareTyping() {
 	l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: aaep.Capabilities{Extensions: map[string]json.RawMessage{
 		"delivery": json.RawMessage(`{"presence":"user_typing","presence_expires_in":300}`)}}})
 }
@@ -21,16 +21,16 @@ func (l *listener) typing() {
 func TestQuietHearsOfTheAction(t *testing.T) {
 	for name, rate := range map[string]int64{"no rate": 0, "one a second": 1} {
 		bubble(t, func(t *testing.T, st *stage) {
-			asked, quiet := st.listen(answering(everything())), st.listen(answering(caps(rate, aaep.BoundaryNone)))
-			s := st.session("Paying.")
+			asked, quiet := st.listen(mayAnswer(allEvents())), st.listen(mayAnswer(termsWith(rate, aaep.BoundaryNone)))
+			s := st.startSession("Paying.")
 			synctest.Wait()
-			quiet.typing()
+			quiet.declareTyping()
 			synctest.Wait()
 			for range 8 {
-				s.Tool(context.Background(), look, ok)
+				s.Tool(context.Background(), look, succeed)
 			}
 			began := time.Now()
-			ran := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+			ran := callLater(func() (string, error) { return s.Tool(context.Background(), pay, succeed) })
 			asked.reply(asked.question(), aaep.Accept)
 			if r := <-ran; r.err != nil || !r.at.Equal(began) {
 				t.Errorf("%s: it ran after %v: %v", name, r.at.Sub(began), r.err)
@@ -38,7 +38,7 @@ func TestQuietHearsOfTheAction(t *testing.T) {
 			if at := arrivalOf(quiet, aaep.TypeToolInvoked); !at.Equal(began) {
 				t.Errorf("%s: it was told after %v", name, at.Sub(began))
 			}
-			if n := len(of[*aaep.ToolInvoked](quiet.events())); n != 1 {
+			if n := len(payloadsOf[*aaep.ToolInvoked](quiet.events())); n != 1 {
 				t.Errorf("%s: %d calls were told while it was to be quiet", name, n)
 			}
 		})
@@ -49,13 +49,13 @@ func TestQuietHearsOfTheAction(t *testing.T) {
 // extension is neither silent anew, nor for longer.
 func TestQuietIsNotDeclaredAnew(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.listen(answering(everything()))
-		s := st.session("Talking.")
+		l := st.listen(mayAnswer(allEvents()))
+		s := st.startSession("Talking.")
 		l.events()
-		l.typing()
+		l.declareTyping()
 		time.Sleep(200 * time.Second)
 		before := len(l.events())
-		s.Tool(context.Background(), look, ok)
+		s.Tool(context.Background(), look, succeed)
 		other := aaep.Capabilities{Extensions: map[string]json.RawMessage{"braille": json.RawMessage(`{"cells":40}`), "timing": json.RawMessage(`{}`)}}
 		l.renegotiate(other)
 		time.Sleep(90 * time.Second)
@@ -70,7 +70,7 @@ func TestQuietIsNotDeclaredAnew(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		l.renegotiate(other)
 		before = len(l.events())
-		s.Tool(context.Background(), look, ok)
+		s.Tool(context.Background(), look, succeed)
 		if n := len(l.events()) - before; n == 0 {
 			t.Error("silent again, long after the user typed")
 		}

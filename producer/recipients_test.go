@@ -15,9 +15,9 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// unhurried returns terms of a subscriber that needs ten minutes to answer, and may.
-func unhurried() aaep.Capabilities {
-	return declaring(answering(everything()), extensions.TimingVocabulary, extensions.Timing{MinSeconds: 600})
+// unhurriedTerms returns terms of a subscriber that needs ten minutes to answer, and may.
+func unhurriedTerms() aaep.Capabilities {
+	return declare(mayAnswer(allEvents()), extensions.TimingVocabulary, extensions.Timing{MinSeconds: 600})
 }
 
 // D-42: a subscription that comes while the question is being put on record has the time that it
@@ -26,12 +26,12 @@ func unhurried() aaep.Capabilities {
 func TestTimeSuitsAllThatAreAsked(t *testing.T) {
 	for name, firstLeaves := range map[string]bool{"beside another": false, "in its place": true} {
 		t.Run(name, func(t *testing.T) {
-			kept := &slowSink{takes: only(audit.Asked)}
+			kept := &slowSink{takes: slowOnly(audit.Asked)}
 			bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-				first, s, d := st.listen(answering(everything())), st.session("Paying."), &action{}
-				paid := tool(s, pay, d) // five minutes
+				first, s, d := st.listen(mayAnswer(allEvents())), st.startSession("Paying."), &action{}
+				paid := callTool(s, pay, d) // five minutes
 				time.Sleep(time.Second)
-				late := st.listen(unhurried())
+				late := st.listen(unhurriedTerms())
 				if firstLeaves {
 					first.conn.Close()
 				}
@@ -77,7 +77,7 @@ func TestQuestionWaitsForWhoIsBeingRecorded(t *testing.T) {
 		for _, comes := range []string{"before it is put", "after it was put"} {
 			t.Run(name+", "+comes, func(t *testing.T) {
 				asked := 0
-				kept := &slowSink{takes: only(audit.Asked), refuses: func(r audit.Record) error {
+				kept := &slowSink{takes: slowOnly(audit.Asked), refuses: func(r audit.Record) error {
 					if r.Kind == audit.Asked {
 						if asked++; asked > 1 && tc.fails {
 							return errors.New("the disk is full")
@@ -86,13 +86,13 @@ func TestQuestionWaitsForWhoIsBeingRecorded(t *testing.T) {
 					return nil
 				}}
 				bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-					first, s, d := st.listen(answering(everything())), st.session("Paying."), &action{}
-					paid := tool(s, pay, d)
+					first, s, d := st.listen(mayAnswer(allEvents())), st.startSession("Paying."), &action{}
+					paid := callTool(s, pay, d)
 					time.Sleep(time.Second)
 					if comes == "after it was put" {
 						time.Sleep(recordTime)
 					}
-					late := st.listen(answering(everything()))
+					late := st.listen(mayAnswer(allEvents()))
 					time.Sleep(recordTime - 500*time.Millisecond)
 					first.question()
 					first.conn.Close()
@@ -123,23 +123,23 @@ func TestRightToAnswerBeforeTheFirstStream(t *testing.T) {
 		for _, goesOn := range []bool{false, true} {
 			var kept slowSink
 			bubbleWith(t, producer.Config{Audit: &kept}, func(t *testing.T, st *stage) {
-				first, before := st.resumable(everything())
-				s := st.session("Paying.")
+				first, before := st.listenResumable(allEvents())
+				s := st.startSession("Paying.")
 				last := ""
 				if stream := before(""); goesOn {
 					s.State(aaep.StateDeciding, aaep.Text{})
 					stream.events()
-					last = stream.place()
+					last = stream.resumableID()
 				}
 				first.conn.Close()
-				st.record()
-				go s.Tool(context.Background(), pay, ok)
+				st.addRecorder()
+				go s.Tool(context.Background(), pay, succeed)
 				synctest.Wait()
 				if slow {
-					kept.takes = everyRecord
+					kept.takes = slowEvery
 				}
-				l, open := st.resumable(everything())
-				l.renegotiate(answering(aaep.Capabilities{}))
+				l, open := st.listenResumable(allEvents())
+				l.renegotiate(mayAnswer(aaep.Capabilities{}))
 				time.Sleep(time.Second)
 				stream := open(last)
 				time.Sleep(3 * recordTime)
@@ -147,7 +147,7 @@ func TestRightToAnswerBeforeTheFirstStream(t *testing.T) {
 				if goesOn {
 					want = "deciding>awaiting_input awaiting.confirmation"
 				}
-				if got := story(stream.events()); got != want {
+				if got := storyOf(stream.events()); got != want {
 					t.Errorf("slow %t, goes on %t: it is told %s, want %s", slow, goesOn, got, want)
 				}
 				s.Complete(aaep.Text{})
@@ -160,29 +160,29 @@ func TestRightToAnswerBeforeTheFirstStream(t *testing.T) {
 // question was when the language changed: ahead of the stream, prepared for the first stream, or on
 // its way to a slow link.
 func TestLanguageOnRecord(t *testing.T) {
-	terms := answering(everything())
+	terms := mayAnswer(allEvents())
 	terms.Languages = []string{"en-US"}
 	for name, f := range map[string]func(t *testing.T, st *stage, takes *time.Duration) (*listener, []arrival){
 		"ahead of the stream": func(t *testing.T, st *stage, takes *time.Duration) (*listener, []arrival) {
-			l, open := st.resumable(terms)
+			l, open := st.listenResumable(terms)
 			stream := open("")
-			s := st.session("Paying.")
+			s := st.startSession("Paying.")
 			stream.events()
-			stream.breaks()
+			stream.breakStream()
 			synctest.Wait() // otherwise the question may have left on that stream, and is sent again as it was
-			go s.Tool(context.Background(), transfer, ok)
+			go s.Tool(context.Background(), transfer, succeed)
 			synctest.Wait()
 			*takes = recordTime
 			l.renegotiate(inSpanish)
-			stream = open(stream.place())
+			stream = open(stream.resumableID())
 			time.Sleep(2 * recordTime)
 			return l, stream.arrivals()
 		},
 		"for the first stream": func(t *testing.T, st *stage, takes *time.Duration) (*listener, []arrival) {
-			st.record()
-			go st.session("Paying.").Tool(context.Background(), transfer, ok)
+			st.addRecorder()
+			go st.startSession("Paying.").Tool(context.Background(), transfer, succeed)
 			synctest.Wait()
-			l, open := st.resumable(terms)
+			l, open := st.listenResumable(terms)
 			*takes = recordTime
 			l.renegotiate(inSpanish)
 			stream := open("")
@@ -190,14 +190,14 @@ func TestLanguageOnRecord(t *testing.T) {
 			return l, stream.arrivals()
 		},
 		"shown before, and again": func(t *testing.T, st *stage, takes *time.Duration) (*listener, []arrival) {
-			l, open := st.resumable(terms)
-			stream, s := open(""), st.session("Paying.")
+			l, open := st.listenResumable(terms)
+			stream, s := open(""), st.startSession("Paying.")
 			stream.events()
-			before := stream.place()
-			go s.Tool(context.Background(), transfer, ok)
+			before := stream.resumableID()
+			go s.Tool(context.Background(), transfer, succeed)
 			stream.events()
 			open("evt_unknown") // nothing can be sent again as it was
-			if n := len(of[*aaep.AwaitingConfirmation](stream.events())); n != 1 {
+			if n := len(payloadsOf[*aaep.AwaitingConfirmation](stream.events())); n != 1 {
 				t.Fatalf("%d questions", n)
 			}
 			*takes = recordTime
@@ -213,24 +213,24 @@ func TestLanguageOnRecord(t *testing.T) {
 			go st.p.ServeConn(far)
 			l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: terms})
 			_, err := l.conn.Receive(t.Context())
-			check(t, err)
+			requireNoError(t, err)
 			l.id = st.p.Subscriptions()[0].SubscriptionID
-			s := st.session("Paying.")
+			s := st.startSession("Paying.")
 			for range 200 { // more than the link takes
-				check(t, s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}))
+				requireNoError(t, s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}))
 				synctest.Wait()
 			}
-			go s.Tool(context.Background(), transfer, ok)
+			go s.Tool(context.Background(), transfer, succeed)
 			time.Sleep(time.Second)
 			for range 170 { // until the stream has read the question, and it waits behind others
 				_, err := l.conn.Receive(t.Context())
-				check(t, err)
+				requireNoError(t, err)
 			}
 			synctest.Wait()
 			*takes = recordTime
 			l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: inSpanish})
 			synctest.Wait()
-			l.read()
+			l.startReading()
 			time.Sleep(2 * recordTime)
 			synctest.Wait()
 			return l, l.arrivals()
@@ -243,7 +243,7 @@ func TestLanguageOnRecord(t *testing.T) {
 			bubbleWith(t, cfg, func(t *testing.T, st *stage) {
 				l, got := f(t, st, &kept.takes)
 				checkShown(t, &kept.moodySink, l.id, got)
-				if got := asks(events(got)); strings.Count(got, "es ") != 1 || strings.Contains(got, "en-US") {
+				if got := describeAsks(eventsOf(got)); strings.Count(got, "es ") != 1 || strings.Contains(got, "en-US") {
 					t.Errorf("asked %s", got)
 				}
 			})
@@ -255,22 +255,22 @@ func TestLanguageOnRecord(t *testing.T) {
 // record fails, is asked in the new one.
 func TestFirstLanguageCannotBeRecorded(t *testing.T) {
 	cfg := polyglot
-	cfg.Audit = &slowSink{takes: only(audit.Asked), refuses: func(r audit.Record) error {
+	cfg.Audit = &slowSink{takes: slowOnly(audit.Asked), refuses: func(r audit.Record) error {
 		if r.Kind == audit.Asked && r.Shown == nil && r.Recipients[0].Language == "en-US" {
 			return errors.New("the disk is full")
 		}
 		return nil
 	}}
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
-		st.listen(answering(speaking(everything(), "es")))
-		s, d := st.session("Paying."), &action{}
-		paid := tool(s, transfer, d)
+		st.listen(mayAnswer(inLanguages(allEvents(), "es")))
+		s, d := st.startSession("Paying."), &action{}
+		paid := callTool(s, transfer, d)
 		time.Sleep(2 * recordTime)
-		late := st.listen(answering(speaking(everything(), "en-US")))
+		late := st.listen(mayAnswer(inLanguages(allEvents(), "en-US")))
 		time.Sleep(time.Second)
 		late.renegotiate(inSpanish)
 		time.Sleep(2 * recordTime)
-		if got := asks(late.events()); strings.Count(got, "es ") != 1 || strings.Contains(got, "en-US") {
+		if got := describeAsks(late.events()); strings.Count(got, "es ") != 1 || strings.Contains(got, "en-US") {
 			t.Fatalf("asked %s", got)
 		}
 		late.reply(late.question(), aaep.Accept)
@@ -286,6 +286,7 @@ type timedSink struct {
 	takes time.Duration
 }
 
+// Record keeps r after takes, if it is of the kind Asked, and else at once.
 func (s *timedSink) Record(r audit.Record) error {
 	if r.Kind == audit.Asked {
 		time.Sleep(s.takes)
@@ -300,20 +301,20 @@ func (s *timedSink) Record(r audit.Record) error {
 // comes once.
 func TestQuestionComesOnceAfterCatchingUp(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		st.record()
-		s := st.session("Paying.")
-		go s.Tool(context.Background(), transfer, ok)
+		st.addRecorder()
+		s := st.startSession("Paying.")
+		go s.Tool(context.Background(), transfer, succeed)
 		synctest.Wait()
 		for _, last := range []string{"evt_unknown", ""} {
-			l, open := st.resumable(answering(everything()))
+			l, open := st.listenResumable(mayAnswer(allEvents()))
 			stream := open("")
-			if n := len(of[*aaep.AwaitingConfirmation](stream.events())); n != 1 {
+			if n := len(payloadsOf[*aaep.AwaitingConfirmation](stream.events())); n != 1 {
 				t.Fatalf("%d questions", n)
 			}
 			l.renegotiate(inSpanish)
-			stream.breaks()
+			stream.breakStream()
 			time.Sleep(time.Second)
-			if got := asks(open(last).events()); strings.Count(got, "es ") != 1 {
+			if got := describeAsks(open(last).events()); strings.Count(got, "es ") != 1 {
 				t.Errorf("after %q asked %s", last, got)
 			}
 		}
@@ -324,26 +325,26 @@ func TestQuestionComesOnceAfterCatchingUp(t *testing.T) {
 // INV-21: what the log has shown in the new language is not put again outside it.
 func TestQuestionInTheNewLanguageComesOnceByTheLog(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		l, open := st.resumable(answering(everything()))
-		stream, s := open(""), st.session("Paying.")
+		l, open := st.listenResumable(mayAnswer(allEvents()))
+		stream, s := open(""), st.startSession("Paying.")
 		stream.events()
-		before := stream.place()
-		go s.Tool(context.Background(), transfer, ok)
+		before := stream.resumableID()
+		go s.Tool(context.Background(), transfer, succeed)
 		stream.events()
 		open("evt_unknown") // nothing can be sent again as it was
 		l.renegotiate(inSpanish)
 		stream = open(before)
 		out := s.Output()
-		check(t, write(out, "One."))
-		if got := asks(stream.events()); strings.Count(got, "es ") != 1 {
+		requireNoError(t, writeText(out, "One."))
+		if got := describeAsks(stream.events()); strings.Count(got, "es ") != 1 {
 			t.Fatalf("asked %s", got)
 		}
-		after := stream.place()
+		after := stream.resumableID()
 		for range 2000 { // more than what is kept to be sent again
-			check(t, write(out, "More. "))
+			requireNoError(t, writeText(out, "More. "))
 			synctest.Wait()
 		}
-		if got := asks(open(after).events()); got != "" {
+		if got := describeAsks(open(after).events()); got != "" {
 			t.Errorf("then asked %s", got)
 		}
 		s.Complete(aaep.Text{})
@@ -353,26 +354,26 @@ func TestQuestionInTheNewLanguageComesOnceByTheLog(t *testing.T) {
 // INV-21: a stream that comes back at a process that follows, while a question is being recorded
 // there, is asked once.
 func TestFollowerAsksOnceBesideACut(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, _ [2]*stage, _ *sink) {
+	runInCloud(t, func(c *cloud, agent *stage, _ [2]*stage, _ *sink) {
 		kept := &timedSink{takes: 10 * time.Millisecond}
-		edge := c.followWith(t, "south", kept)
+		edge := c.startReplicaWith(t, "south", kept)
 		defer edge.end()
-		l, open := edge.resumable(answering(everything()))
+		l, open := edge.listenResumable(mayAnswer(allEvents()))
 		stream := open("")
 		time.Sleep(5 * time.Second)
-		s, other := agent.session("Paying."), agent.session("Paying too.")
+		s, other := agent.startSession("Paying."), agent.startSession("Paying too.")
 		synctest.Wait()
-		stream.breaks()
-		go s.Tool(context.Background(), pay, ok)
+		stream.breakStream()
+		go s.Tool(context.Background(), pay, succeed)
 		time.Sleep(5 * time.Millisecond) // the record is being written
 		stream = open("evt_unknown")
 		time.Sleep(time.Second)
-		q := of[*aaep.AwaitingConfirmation](stream.events())
+		q := payloadsOf[*aaep.AwaitingConfirmation](stream.events())
 		kept.takes = recordTime
-		go other.Tool(context.Background(), pay, ok)
+		go other.Tool(context.Background(), pay, succeed)
 		time.Sleep(2 * recordTime)
 		n := 0
-		for _, again := range of[*aaep.AwaitingConfirmation](stream.events()) {
+		for _, again := range payloadsOf[*aaep.AwaitingConfirmation](stream.events()) {
 			if len(q) > 0 && again.ReplyToken == q[0].ReplyToken {
 				n++
 			}
@@ -388,18 +389,18 @@ func TestFollowerAsksOnceBesideACut(t *testing.T) {
 // D-34, INV-14: at a process that follows, a subscription that loses the right to answer while the
 // question is recorded is not made a recipient again by that record.
 func TestFollowerLooksAgainAtTheRightToAnswer(t *testing.T) {
-	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+	runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
 		kept := &timedSink{takes: 10 * time.Millisecond}
-		edge := c.followWith(t, "south", kept)
+		edge := c.startReplicaWith(t, "south", kept)
 		defer edge.end()
-		near, l := edges[0].record(), edge.listen(answering(everything()))
+		near, l := edges[0].addRecorder(), edge.listen(mayAnswer(allEvents()))
 		time.Sleep(5 * time.Second)
-		s, d := agent.session("Paying."), &action{}
-		paid := tool(s, pay, d)
+		s, d := agent.startSession("Paying."), &action{}
+		paid := callTool(s, pay, d)
 		time.Sleep(5 * time.Millisecond)
 		l.renegotiate(aaep.Capabilities{SupportsConfirmationReply: new(false)})
 		time.Sleep(time.Second)
-		if n := len(of[*aaep.AwaitingConfirmation](l.events())); n > 0 {
+		if n := len(payloadsOf[*aaep.AwaitingConfirmation](l.events())); n > 0 {
 			t.Error("who cannot answer is asked")
 		}
 		l.reply(near.question(), aaep.Accept)
@@ -416,15 +417,15 @@ func TestFollowerLooksAgainAtTheRightToAnswer(t *testing.T) {
 func TestManyQuestionsAreWithheld(t *testing.T) {
 	kept := &timedSink{takes: recordTime}
 	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-		st.listen(answering(everything()))
+		st.listen(mayAnswer(allEvents()))
 		var sessions []*producer.Session
 		for range 300 {
-			s := st.session("Paying.")
+			s := st.startSession("Paying.")
 			sessions = append(sessions, s)
-			go s.Tool(context.Background(), pay, ok)
+			go s.Tool(context.Background(), pay, succeed)
 		}
 		time.Sleep(time.Second)
-		l, open := st.resumable(answering(everything()))
+		l, open := st.listenResumable(mayAnswer(allEvents()))
 		time.Sleep(recordTime)
 		stream := open("")
 		time.Sleep(3 * recordTime)
@@ -449,8 +450,8 @@ func TestShutdownBesideASinkThatHangs(t *testing.T) {
 					return nil
 				})
 				st := newStage(t, producer.Config{Audit: kept})
-				l, s := st.listen(answering(everything())), st.session("Paying.")
-				paid := tool(s, pay, &action{})
+				l, s := st.listen(mayAnswer(allEvents())), st.startSession("Paying.")
+				paid := callTool(s, pay, &action{})
 				time.Sleep(time.Second)
 				if kind != audit.Asked {
 					l.reply(l.question(), aaep.Accept)
@@ -459,7 +460,7 @@ func TestShutdownBesideASinkThatHangs(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				began := time.Now()
-				ended := later(func() (struct{}, error) { return struct{}{}, st.p.Shutdown(ctx) })
+				ended := callLater(func() (struct{}, error) { return struct{}{}, st.p.Shutdown(ctx) })
 				time.Sleep(time.Minute)
 				select {
 				case r := <-ended:

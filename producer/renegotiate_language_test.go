@@ -16,8 +16,8 @@ import (
 // inSpanish is a renegotiation of the language.
 var inSpanish = aaep.Capabilities{Languages: []string{"es"}}
 
-// asks is how each question came: its language, action and seconds.
-func asks(evs []*aaep.Event) string {
+// describeAsks returns how each question came: its language, action and seconds.
+func describeAsks(evs []*aaep.Event) string {
 	var all []string
 	for _, ev := range evs {
 		if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
@@ -40,18 +40,18 @@ func TestQuestionInTheNewLanguage(t *testing.T) {
 		return nil
 	})
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
-		l, other, s, d := st.listen(answering(everything())), st.listen(answering(everything())), st.session("Paying."), &action{}
-		paid := tool(s, transfer, d)
+		l, other, s, d := st.listen(mayAnswer(allEvents())), st.listen(mayAnswer(allEvents())), st.startSession("Paying."), &action{}
+		paid := callTool(s, transfer, d)
 		first := l.question()
 		time.Sleep(100 * time.Second)
 		l.renegotiate(inSpanish)
 		q := l.question()
-		if got := asks(l.events()); got != "en-US Transfer $500. 300; es Transferir 500 dólares. 200" || q.ReplyToken != first.ReplyToken {
+		if got := describeAsks(l.events()); got != "en-US Transfer $500. 300; es Transferir 500 dólares. 200" || q.ReplyToken != first.ReplyToken {
 			t.Errorf("asked %s, %v", got, q)
 		}
 		l.renegotiate(aaep.Capabilities{Languages: []string{"es-MX", "en"}, MaxEventsPerSecond: 50}) // the same words
 		l.renegotiate(aaep.Capabilities{Languages: []string{"ar", "en"}})                            // asked by half
-		if got := asks(l.events()); strings.Count(got, ";") != 2 || !strings.HasSuffix(got, "; en-US Transfer $500. 200") {
+		if got := describeAsks(l.events()); strings.Count(got, ";") != 2 || !strings.HasSuffix(got, "; en-US Transfer $500. 200") {
 			t.Errorf("asked %s", got)
 		}
 		ids := map[string]bool{}
@@ -61,7 +61,7 @@ func TestQuestionInTheNewLanguage(t *testing.T) {
 			}
 			ids[ev.EventID] = true
 		}
-		if got := asks(other.events()); got != "en-US Transfer $500. 300" {
+		if got := describeAsks(other.events()); got != "en-US Transfer $500. 300" {
 			t.Errorf("the other was asked %s", got)
 		}
 		if want := []string{"en-US", "en-US", "es", "en-US"}; !slices.Equal(shown, want) {
@@ -72,7 +72,7 @@ func TestQuestionInTheNewLanguage(t *testing.T) {
 			t.Errorf("Tool = %v after %d runs", r.err, d.times)
 		}
 		l.renegotiate(inSpanish)
-		if got := asks(l.events()); strings.Count(got, ";") != 2 {
+		if got := describeAsks(l.events()); strings.Count(got, ";") != 2 {
 			t.Errorf("what is settled was asked again: %s", got)
 		}
 	})
@@ -82,14 +82,14 @@ func TestQuestionInTheNewLanguage(t *testing.T) {
 // agent's own, and can answer the question that was open.
 func TestLanguageThatTheAgentLacks(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		l, s, d := st.listen(speaking(answering(everything()), "es")), st.session("Paying."), &action{}
-		paid := tool(s, transfer, d)
+		l, s, d := st.listen(inLanguages(mayAnswer(allEvents()), "es")), st.startSession("Paying."), &action{}
+		paid := callTool(s, transfer, d)
 		l.question()
 		acc := l.renegotiate(aaep.Capabilities{Languages: []string{"yo"}, MaxEventsPerSecond: 3})
 		if c := acc.HonoredCapabilities; c.Languages != nil || c.MaxEventsPerSecond != 3 || !strings.Contains(acc.NegotiationNotes, "en-US") {
 			t.Errorf("honored %+v, note %q", c, acc.NegotiationNotes)
 		}
-		if got := asks(l.events()); got != "es Transferir 500 dólares. 300; en-US Transfer $500. 300" {
+		if got := describeAsks(l.events()); got != "es Transferir 500 dólares. 300; en-US Transfer $500. 300" {
 			t.Errorf("asked %s", got)
 		}
 		l.reply(l.question(), aaep.Accept)
@@ -102,12 +102,12 @@ func TestLanguageThatTheAgentLacks(t *testing.T) {
 // INV-07: how much time is left does not depend on a clock that is set.
 func TestQuestionAnewAfterTheClockWasSetBack(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		l, s := st.listen(answering(everything())), st.session("Paying.")
+		l, s := st.listen(mayAnswer(allEvents())), st.startSession("Paying.")
 		s.ClockSetBack(time.Hour)
-		paid := tool(s, transfer, &action{})
+		paid := callTool(s, transfer, &action{})
 		time.Sleep(100 * time.Second)
 		l.renegotiate(inSpanish)
-		if got := asks(l.events()); got != "en-US Transfer $500. 300; es Transferir 500 dólares. 200" {
+		if got := describeAsks(l.events()); got != "en-US Transfer $500. 300; es Transferir 500 dólares. 200" {
 			t.Errorf("asked %s", got)
 		}
 		l.reply(l.question(), aaep.Reject)
@@ -117,16 +117,16 @@ func TestQuestionAnewAfterTheClockWasSetBack(t *testing.T) {
 
 // Nor does it, at another process, on whether its clock is as the agent's.
 func TestQuestionAnewWhereClocksDiffer(t *testing.T) {
-	clouded(t, func(_ *cloud, agent *stage, edges [2]*stage, _ *sink) {
-		l, s := edges[0].listen(answering(everything())), agent.session("Paying.")
+	runInCloud(t, func(_ *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		l, s := edges[0].listen(mayAnswer(allEvents())), agent.startSession("Paying.")
 		s.ClockSetBack(time.Hour)
 		each := pay
 		each.Action = each.Action.In("es", aaep.Say("Pagar 5 dólares."))
 		each.Consequence = each.Consequence.In("es", aaep.Say("El dinero se va."))
-		paid := tool(s, each, &action{})
+		paid := callTool(s, each, &action{})
 		time.Sleep(100 * time.Second)
 		l.renegotiate(inSpanish)
-		if got := asks(l.events()); got != "en-US Pay $5. 300; es Pagar 5 dólares. 200" {
+		if got := describeAsks(l.events()); got != "en-US Pay $5. 300; es Pagar 5 dólares. 200" {
 			t.Errorf("asked %s", got)
 		}
 		l.reply(l.question(), aaep.Reject)
@@ -138,9 +138,9 @@ func TestQuestionAnewWhereClocksDiffer(t *testing.T) {
 // more.
 func TestQuestionInOneLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		l, mute, s := st.listen(answering(everything())), st.listen(answering(everything())), st.session("Paying.")
+		l, mute, s := st.listen(mayAnswer(allEvents())), st.listen(mayAnswer(allEvents())), st.startSession("Paying.")
 		for _, each := range []producer.Tool{pay, transfer} {
-			paid := tool(s, each, &action{})
+			paid := callTool(s, each, &action{})
 			q := l.question()
 			change := inSpanish
 			if each.Name == transfer.Name {
@@ -151,10 +151,10 @@ func TestQuestionInOneLanguage(t *testing.T) {
 			l.reply(q, aaep.Reject)
 			<-paid
 		}
-		if got := asks(l.events()); got != "en-US Pay $5. 300; es Transferir 500 dólares. 300" {
+		if got := describeAsks(l.events()); got != "en-US Pay $5. 300; es Transferir 500 dólares. 300" {
 			t.Errorf("asked %s", got)
 		}
-		if got := asks(mute.events()); strings.Contains(got, "es ") {
+		if got := describeAsks(mute.events()); strings.Contains(got, "es ") {
 			t.Errorf("who cannot answer was asked %s", got)
 		}
 	})
@@ -165,14 +165,14 @@ func TestQuestionInOneLanguage(t *testing.T) {
 func TestClarificationInTheNewLanguage(t *testing.T) {
 	es := func(en, es string) aaep.Text { return aaep.Say(en).In("es", aaep.Say(es)) }
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		l, s := st.listen(answering(everything())), st.session("Choosing.")
+		l, s := st.listen(mayAnswer(allEvents())), st.startSession("Choosing.")
 		go s.AskChoice(context.Background(), producer.Question{Text: es("Which account?", "¿Qué cuenta?"), Timeout: time.Minute,
 			Choices: []producer.Choice{{Label: es("Checking", "Corriente")}, {Value: "s", Label: es("Savings", "Ahorros")}}})
-		q := of[*aaep.AwaitingClarification](l.events())[0]
+		q := payloadsOf[*aaep.AwaitingClarification](l.events())[0]
 		l.sendRaw(fmt.Sprintf(`{"type":"subscription.renegotiate","subscription_id":%q,"capabilities":{"timing":{"more_time_for":%q}}}`, l.id, string(q.ReplyToken)))
 		time.Sleep(50 * time.Second)
 		l.renegotiate(inSpanish)
-		all := of[*aaep.AwaitingClarification](l.events())
+		all := payloadsOf[*aaep.AwaitingClarification](l.events())
 		if p := all[len(all)-1]; len(all) != 2 || p.ReplyToken != q.ReplyToken || p.Question != "¿Qué cuenta?" || p.Choices[1] != (aaep.Choice{Value: "s", Label: "Ahorros"}) || p.TimeoutSeconds != 70 {
 			t.Errorf("%d questions, the last %+v", len(all), p)
 		}
@@ -185,11 +185,11 @@ func TestClarificationInTheNewLanguage(t *testing.T) {
 func TestQuestionInTheNewLanguageAfterACut(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-			l, open := st.resumable(answering(everything()))
-			s := st.session("Paying.")
+			l, open := st.listenResumable(mayAnswer(allEvents()))
+			s := st.startSession("Paying.")
 			stream := open("")
-			go s.Tool(context.Background(), transfer, ok)
-			if got := asks(stream.events()); got != "en-US Transfer $500. 300" {
+			go s.Tool(context.Background(), transfer, succeed)
+			if got := describeAsks(stream.events()); got != "en-US Transfer $500. 300" {
 				t.Fatalf("asked %s", got)
 			}
 			var id string
@@ -198,13 +198,13 @@ func TestQuestionInTheNewLanguageAfterACut(t *testing.T) {
 				all := stream.events()
 				id = all[len(all)-1].EventID
 			}
-			stream.breaks()
+			stream.breakStream()
 			time.Sleep(time.Second)
 			if !before {
 				l.renegotiate(inSpanish)
 			}
 			again := open(stream.resume).events()
-			if got := asks(again); got != "es Transferir 500 dólares. 300" && got != "es Transferir 500 dólares. 299" || before && again[0].EventID != id {
+			if got := describeAsks(again); got != "es Transferir 500 dólares. 300" && got != "es Transferir 500 dólares. 299" || before && again[0].EventID != id {
 				t.Errorf("after the cut asked %s", got)
 			}
 			s.Complete(aaep.Text{})

@@ -30,8 +30,8 @@ func (l *listener) renegotiate(change aaep.Capabilities) *aaep.SubscriptionAccep
 // on the way (INV-28).
 func TestRenegotiateInTheMiddle(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.listen(caps(0, aaep.BoundarySentence))
-		s := st.session("Talking.")
+		l := st.listen(termsWith(0, aaep.BoundarySentence))
+		s := st.startSession("Talking.")
 		out := s.Output()
 		var text strings.Builder
 		say := func() {
@@ -43,12 +43,12 @@ func TestRenegotiateInTheMiddle(t *testing.T) {
 			}
 		}
 		say()
-		l.renegotiate(caps(2, aaep.BoundarySentence))
+		l.renegotiate(termsWith(2, aaep.BoundarySentence))
 		lowered := time.Now()
 		say()
-		l.renegotiate(caps(2, aaep.BoundaryCompletion))
+		l.renegotiate(termsWith(2, aaep.BoundaryCompletion))
 		say()
-		l.renegotiate(caps(100000, aaep.BoundaryNone))
+		l.renegotiate(termsWith(100000, aaep.BoundaryNone))
 		raised := time.Now()
 		say()
 		out.Close()
@@ -72,8 +72,8 @@ func TestRenegotiateInTheMiddle(t *testing.T) {
 // unreachable (D-34, D-38).
 func TestRenegotiateDuringAQuestion(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.listen(answering(everything())), st.session("Paying."), &action{}
-		paid := tool(s, pay, d)
+		l, s, d := st.listen(mayAnswer(allEvents())), st.startSession("Paying."), &action{}
+		paid := callTool(s, pay, d)
 		q := l.question()
 		l.renegotiate(aaep.Capabilities{SupportsClarificationReply: new(false)})
 		if time.Sleep(time.Second); len(paid) > 0 {
@@ -91,14 +91,14 @@ func TestRenegotiateDuringAQuestion(t *testing.T) {
 // get it again (D-34).
 func TestRenegotiateIntoAQuestion(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		c := everything()
+		c := allEvents()
 		c.SupportsConfirmationReply = new(true)
-		asked, w, s, d := st.listen(c), st.listen(everything()), st.session("Paying."), &action{}
-		paid := tool(s, pay, d)
+		asked, w, s, d := st.listen(c), st.listen(allEvents()), st.startSession("Paying."), &action{}
+		paid := callTool(s, pay, d)
 		q := asked.question()
 		asked.renegotiate(aaep.Capabilities{SupportsClarificationReply: new(true)})
 		w.renegotiate(aaep.Capabilities{SupportsConfirmationReply: new(true)})
-		if n := len(of[*aaep.AwaitingConfirmation](asked.events())); n != 1 {
+		if n := len(payloadsOf[*aaep.AwaitingConfirmation](asked.events())); n != 1 {
 			t.Errorf("the question came %d times", n)
 		}
 		if w.question().ReplyToken != q.ReplyToken {
@@ -124,8 +124,8 @@ func TestRenegotiationRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				l, s := st.listen(answering(everything())), st.session("Paying.")
-				paid := tool(s, pay, &action{})
+				l, s := st.listen(mayAnswer(allEvents())), st.startSession("Paying.")
+				paid := callTool(s, pay, &action{})
 				l.question()
 				if c.id == "" {
 					c.id = l.id
@@ -147,17 +147,17 @@ func TestRenegotiationRefused(t *testing.T) {
 // and can answer.
 func TestLateJoiner(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		first, s, d := st.listen(answering(everything())), st.session("Paying."), &action{}
-		over := st.session("Something else.")
+		first, s, d := st.listen(mayAnswer(allEvents())), st.startSession("Paying."), &action{}
+		over := st.startSession("Something else.")
 		over.Close()
-		paid := tool(s, pay, d)
+		paid := callTool(s, pay, d)
 		q := first.question()
-		w, late := st.listen(everything()), st.listen(answering(everything()))
-		if got := story(w.events()); got != "thinking>awaiting_input" {
+		w, late := st.listen(allEvents()), st.listen(mayAnswer(allEvents()))
+		if got := storyOf(w.events()); got != "thinking>awaiting_input" {
 			t.Errorf("one who may not answer is told %s", got)
 		}
 		if got := len(late.events()); got != 2 || late.question().ReplyToken != q.ReplyToken {
-			t.Fatalf("the late one is told %s", story(late.events()))
+			t.Fatalf("the late one is told %s", storyOf(late.events()))
 		}
 		first.conn.Close()
 		<-first.served
@@ -172,16 +172,16 @@ func TestLateJoiner(t *testing.T) {
 // FromStart tells all of a session, at the rate agreed on, but never a question that is settled.
 func TestFromStart(t *testing.T) {
 	bubbleWith(t, producer.Config{FromStart: true}, func(t *testing.T, st *stage) {
-		first, s := st.record(), st.session("Paying.")
-		paid := tool(s, pay, &action{})
+		first, s := st.addRecorder(), st.startSession("Paying.")
+		paid := callTool(s, pay, &action{})
 		first.reply(first.question(), aaep.Reject)
 		<-paid
 		out := s.Output()
 		out.WriteString("All of this. ")
-		again := tool(s, pay, &action{})
+		again := callTool(s, pay, &action{})
 		q := first.question()
-		late := st.record()
-		if qs := of[*aaep.AwaitingConfirmation](late.events()); len(qs) != 1 || qs[0].ReplyToken != q.ReplyToken {
+		late := st.addRecorder()
+		if qs := payloadsOf[*aaep.AwaitingConfirmation](late.events()); len(qs) != 1 || qs[0].ReplyToken != q.ReplyToken {
 			t.Errorf("%d questions, want the open one", len(qs))
 		}
 		late.reply(q, aaep.Reject)
@@ -191,15 +191,15 @@ func TestFromStart(t *testing.T) {
 		if err := onlyText(late.events(), "All of this. "); err != nil {
 			t.Error(err)
 		}
-		slow := st.listen(caps(1, aaep.BoundarySentence))
-		second := st.session("Once more.")
-		second.Tool(t.Context(), look, ok)
+		slow := st.listen(termsWith(1, aaep.BoundarySentence))
+		second := st.startSession("Once more.")
+		second.Tool(t.Context(), look, succeed)
 		time.Sleep(time.Minute)
 		if n := mostInOneSecond(slow.arrivals()); n > 1 {
 			t.Errorf("%d events in a second", n)
 		}
 		if slow.events()[0].SessionID != second.ID() { // a session that is over is not told again
-			t.Errorf("it is told %s", story(slow.events()))
+			t.Errorf("it is told %s", storyOf(slow.events()))
 		}
 	})
 }
@@ -209,9 +209,9 @@ func TestFromStart(t *testing.T) {
 func TestQuestionRacesRenegotiation(t *testing.T) {
 	for range 100 {
 		bubble(t, func(t *testing.T, st *stage) {
-			l, s := st.listen(answering(everything())), st.session("Paying.")
+			l, s := st.listen(mayAnswer(allEvents())), st.startSession("Paying.")
 			began := time.Now()
-			paid := tool(s, pay, &action{})
+			paid := callTool(s, pay, &action{})
 			go l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: aaep.Capabilities{SupportsConfirmationReply: new(false)}})
 			synctest.Wait()
 			if r := <-paid; !errors.Is(r.err, producer.ErrUnreachable) || r.at != began {
@@ -229,7 +229,7 @@ func TestTermsOfEach(t *testing.T) {
 		return producer.Rights{Reply: mayReply}, nil
 	}}
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
-		same := answering(caps(5, aaep.BoundarySentence))
+		same := mayAnswer(termsWith(5, aaep.BoundarySentence))
 		a, b := st.listen(same), st.listen(same)
 		mayReply = false
 		silent := st.listen(same)
@@ -246,7 +246,7 @@ func TestTermsOfEach(t *testing.T) {
 		check(a, 5, true)
 		check(b, 5, true)
 		check(silent, 5, false)
-		a.renegotiate(caps(2, aaep.BoundaryNone))
+		a.renegotiate(termsWith(2, aaep.BoundaryNone))
 		check(a, 2, true)
 		check(b, 5, true)
 		check(silent, 5, false)
@@ -262,24 +262,24 @@ func TestTermsOfEach(t *testing.T) {
 func TestSettledBeforeItCouldAnswer(t *testing.T) {
 	for _, opened := range []bool{false, true} { // whether there was a stream before the question
 		bubble(t, func(t *testing.T, st *stage) {
-			asked, s := st.listen(answering(everything())), st.session("Paying.")
-			mute, open := st.resumable(everything())
+			asked, s := st.listen(mayAnswer(allEvents())), st.startSession("Paying.")
+			mute, open := st.listenResumable(allEvents())
 			last := ""
 			if opened {
 				stream := open("")
 				stream.events()
-				stream.breaks()
+				stream.breakStream()
 				last = stream.resume
 			}
-			paid := tool(s, pay, &action{})
+			paid := callTool(s, pay, &action{})
 			asked.reply(asked.question(), aaep.Reject)
 			<-paid
 			mute.renegotiate(aaep.Capabilities{SupportsConfirmationReply: new(true)})
 			events := open(last).events()
-			if got := asks(events); got != "" {
+			if got := describeAsks(events); got != "" {
 				t.Errorf("asked %s", got)
 			}
-			if len(of[*aaep.StateChanged](events)) == 0 {
+			if len(payloadsOf[*aaep.StateChanged](events)) == 0 {
 				t.Error("it does not hear what the agent does")
 			}
 			s.Complete(aaep.Text{})
@@ -293,6 +293,7 @@ type busyDisk struct {
 	busy *sync.Mutex
 }
 
+// Append waits until busy is free.
 func (d busyDisk) Append(records [][]byte) error {
 	for !d.busy.TryLock() {
 		time.Sleep(time.Millisecond)
@@ -305,18 +306,18 @@ func (d busyDisk) Append(records [][]byte) error {
 // that was agreed on since.
 func TestSettledBeforeTheDiskHasIt(t *testing.T) {
 	var busy sync.Mutex
-	english, spanish := answering(everything()), answering(everything())
+	english, spanish := mayAnswer(allEvents()), mayAnswer(allEvents())
 	english.Languages, spanish.Languages = []string{"en-US"}, []string{"es", "en-US"}
 	cfg := producer.Config{Languages: []string{"en-US", "es"}}
 	onDisk(t, cfg, func(s log.Store) log.Store { return busyDisk{s, &busy} }, func(t *testing.T, st *stage) {
-		l, s := st.listen(spanish), st.session("Paying.")
+		l, s := st.listen(spanish), st.startSession("Paying.")
 		both := pay
 		both.Action = aaep.Say("Pay $5.").In("es", aaep.Say("Pagar $5."))
 		both.Consequence = aaep.Say("It is gone.").In("es", aaep.Say("Se va."))
 		time.Sleep(time.Second)
 		busy.Lock()
 		ctx, cancel := context.WithCancel(t.Context())
-		paid := later(func() (string, error) { return s.Tool(ctx, both, ok) })
+		paid := callLater(func() (string, error) { return s.Tool(ctx, both, succeed) })
 		time.Sleep(100 * time.Millisecond)
 		cancel()
 		time.Sleep(100 * time.Millisecond)
@@ -326,8 +327,8 @@ func TestSettledBeforeTheDiskHasIt(t *testing.T) {
 			t.Error(r.err)
 		}
 		time.Sleep(time.Second)
-		if got := asks(l.events()); got != "" || !strings.Contains(story(l.events()), "awaiting_input") {
-			t.Errorf("asked %s among %s", got, story(l.events()))
+		if got := describeAsks(l.events()); got != "" || !strings.Contains(storyOf(l.events()), "awaiting_input") {
+			t.Errorf("asked %s among %s", got, storyOf(l.events()))
 		}
 	})
 }

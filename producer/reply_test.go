@@ -76,14 +76,14 @@ func TestRepliesWithoutEffect(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				l, other, s, d := st.record(), st.watch(), st.session("Paying."), &action{}
-				paid := tool(s, pay, d)
+				l, other, s, d := st.addRecorder(), st.addWatcher(), st.startSession("Paying."), &action{}
+				paid := callTool(s, pay, d)
 				q := l.question()
 				before := len(l.arrivals())
 				spoil(t, l, other, q)
 				time.Sleep(time.Second)
 				if got := l.arrivals()[before:]; d.times != 0 || len(got) != 0 { // D-36: the sender learns nothing
-					t.Fatalf("%d runs; told %s", d.times, story(events(got)))
+					t.Fatalf("%d runs; told %s", d.times, storyOf(eventsOf(got)))
 				}
 				l.reply(q, aaep.Accept)
 				if r := <-paid; r.err != nil || d.times != 1 {
@@ -97,12 +97,12 @@ func TestRepliesWithoutEffect(t *testing.T) {
 // SEC-004, INV-06: a used token is dead, for the next question too.
 func TestUsedToken(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Paying."), &action{}
-		first := tool(s, pay, d)
+		l, s, d := st.addRecorder(), st.startSession("Paying."), &action{}
+		first := callTool(s, pay, d)
 		old := l.question()
 		l.reply(old, aaep.Reject)
 		<-first
-		second := tool(s, pay, d)
+		second := callTool(s, pay, d)
 		if l.question().ReplyToken == old.ReplyToken {
 			t.Error("the token was given out twice")
 		}
@@ -124,10 +124,10 @@ func TestTenRepliers(t *testing.T) {
 		bubble(t, func(t *testing.T, st *stage) {
 			var ls []*listener
 			for range 10 {
-				ls = append(ls, st.record())
+				ls = append(ls, st.addRecorder())
 			}
-			s, d := st.session("Paying."), &action{}
-			paid := tool(s, pay, d)
+			s, d := st.startSession("Paying."), &action{}
+			paid := callTool(s, pay, d)
 			q := ls[0].question()
 			for i, l := range ls {
 				go l.reply(q, []aaep.Decision{aaep.Accept, aaep.Reject}[(i+round)%2])
@@ -137,7 +137,7 @@ func TestTenRepliers(t *testing.T) {
 				t.Errorf("Tool = %v after %d runs", r.err, d.times)
 			}
 			for _, l := range ls {
-				if got, want := story(l.events()), story(ls[0].events()); got != want {
+				if got, want := storyOf(l.events()), storyOf(ls[0].events()); got != want {
 					t.Errorf("one heard %s, another %s", got, want)
 				}
 			}
@@ -183,7 +183,7 @@ func TestTenRepliersForReal(t *testing.T) {
 // answerAll subscribes and answers every question, in turn with yes and no.
 func answerAll(c transports.Conn) {
 	yes := false
-	msg, _ := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: answering(everything())})
+	msg, _ := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: mayAnswer(allEvents())})
 	ctx := context.Background()
 	c.Send(ctx, msg)
 	var id string
@@ -214,16 +214,16 @@ func TestAuditRecords(t *testing.T) {
 	var logged safeBuffer
 	logger := slog.New(slog.NewTextHandler(&logged, nil))
 	bubbleWith(t, producer.Config{Logger: logger}, func(t *testing.T, st *stage) {
-		s := st.session("Paying.")
-		<-tool(s, pay, &action{}) // no subscriber is there
-		l := st.record()
-		paid := tool(s, pay, &action{})
+		s := st.startSession("Paying.")
+		<-callTool(s, pay, &action{}) // no subscriber is there
+		l := st.addRecorder()
+		paid := callTool(s, pay, &action{})
 		l.reply(l.question(), aaep.Accept)
 		<-paid
-		paid = tool(s, pay, &action{})
+		paid = callTool(s, pay, &action{})
 		l.question()
 		<-paid // silence
-		paid = tool(s, pay, &action{})
+		paid = callTool(s, pay, &action{})
 		token := string(l.question().ReplyToken)
 		s.Close() // withdrawn
 		<-paid
@@ -251,22 +251,24 @@ func (b *safeBuffer) Write(p []byte) (int, error) {
 	defer b.mu.Unlock()
 	return b.b.Write(p)
 }
+
+// String returns what was written so far.
 func (b *safeBuffer) String() string { b.mu.Lock(); defer b.mu.Unlock(); return b.b.String() }
 
 // INV-37: no reply token is in a log, whatever comes.
 func TestTokensStayOutOfLogs(t *testing.T) {
 	var log bytes.Buffer
 	bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Paying.")
+		l, s := st.addRecorder(), st.startSession("Paying.")
 		for _, d := range []aaep.Decision{aaep.Accept, aaep.Reject} {
-			paid := tool(s, pay, &action{})
+			paid := callTool(s, pay, &action{})
 			q := l.question()
 			o := l.rawReply(q, d)
 			o["subscription_id"] = "sub_other"
 			l.sendObject(o)
 			o["odd"] = q.ReplyToken
 			l.sendObject(o)
-			l.renegotiate(more(q.ReplyToken, 0))
+			l.renegotiate(moreTimeTerms(q.ReplyToken, 0))
 			l.reply(q, d)
 			l.reply(q, d)
 			<-paid
@@ -281,9 +283,9 @@ func TestTokensStayOutOfLogs(t *testing.T) {
 // at once.
 func TestRepliesAreLimited(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		flood, other := st.listen(answering(everything())), st.listen(answering(everything()))
-		s, d := st.session("Paying."), &action{}
-		paid := tool(s, pay, d)
+		flood, other := st.listen(mayAnswer(allEvents())), st.listen(mayAnswer(allEvents()))
+		s, d := st.startSession("Paying."), &action{}
+		paid := callTool(s, pay, d)
 		q := flood.question()
 		guess := *q
 		sent := make(chan struct{})
@@ -312,9 +314,9 @@ func TestRepliesAreLimited(t *testing.T) {
 func TestTokens(t *testing.T) {
 	form, seen := regexp.MustCompile(`^rpl_[0-9a-f]{32}$`), map[aaep.ReplyToken]bool{}
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Paying.")
+		l, s := st.addRecorder(), st.startSession("Paying.")
 		for range 50 {
-			paid := tool(s, pay, &action{})
+			paid := callTool(s, pay, &action{})
 			q := l.question()
 			if !form.MatchString(string(q.ReplyToken)) || seen[q.ReplyToken] {
 				t.Errorf("the token %s, seen before: %t", q.ReplyToken, seen[q.ReplyToken])

@@ -16,9 +16,9 @@ import (
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
-// life is a Producer on a log that one before it may have left. The log holds a hundred times what
-// memory holds.
-func life(t *testing.T, dir string, cfg producer.Config, f func(st *stage, kept *sqlite.Store)) {
+// runLife runs a Producer on a log that one before it may have left. The log holds a hundred times
+// what memory holds.
+func runLife(t *testing.T, dir string, cfg producer.Config, f func(st *stage, kept *sqlite.Store)) {
 	t.Helper()
 	if testing.Short() && runtime.GOOS == "windows" {
 		t.Skip("Wine cannot delete files that were open")
@@ -34,8 +34,8 @@ func life(t *testing.T, dir string, cfg producer.Config, f func(st *stage, kept 
 	f(st, kept)
 }
 
-// raws returns the events as they arrived.
-func raws(got []arrival) (all []string) {
+// rawEvents returns the events as they arrived.
+func rawEvents(got []arrival) (all []string) {
 	for _, a := range got {
 		if _, ok := a.msg.(*aaep.Event); ok {
 			all = append(all, string(a.raw))
@@ -47,14 +47,14 @@ func raws(got []arrival) (all []string) {
 // leaveOpen runs a session that leaves everything open: a tool, a question, text and, in Spanish
 // too, words.
 func leaveOpen(st *stage) {
-	s := st.session("Working.")
+	s := st.startSession("Working.")
 	s.State(aaep.StateDeciding, aaep.Say("Deciding.").In("es", aaep.Say("Decidiendo.")))
 	s.Progress(aaep.Say("Halfway."), aaep.Progress{Percent: new(50.0)}, time.Minute)
 	s.Handoff(aaep.Say("Help.").In("es", aaep.Say("Ayuda.")), aaep.HandoffRequested{PackagedContext: json.RawMessage(`{"b":1, "a":"é<"}`)})
 	out := s.Output()
 	out.WriteString("One sentence. And ano")
 	go s.Tool(context.Background(), look, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
-	go s.Tool(context.Background(), pay, ok)
+	go s.Tool(context.Background(), pay, succeed)
 	synctest.Wait()
 	out.WriteString("ther one. And this is not who")
 	synctest.Wait()
@@ -68,39 +68,39 @@ func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, lang := range []string{"en-US", "es"} {
 			dir := t.TempDir()
-			terms := answering(everything())
+			terms := mayAnswer(allEvents())
 			terms.Languages = []string{lang}
 			var before []string
-			life(t, dir, producer.Config{}, func(st *stage, kept *sqlite.Store) {
-				l, _ := st.accepted(resuming(terms, ""))
+			runLife(t, dir, producer.Config{}, func(st *stage, kept *sqlite.Store) {
+				l, _ := st.listenAccepted(resumeAfter(terms, ""))
 				leaveOpen(st)
-				before = raws(l.arrivals())
+				before = rawEvents(l.arrivals())
 				kept.Close() // it dies, for all that is kept
 			})
 			if lang == "es" && !strings.Contains(strings.Join(before, ""), "Decidiendo.") {
 				t.Error("it is not in Spanish")
 			}
-			life(t, dir, producer.Config{}, func(st *stage, _ *sqlite.Store) {
+			runLife(t, dir, producer.Config{}, func(st *stage, _ *sqlite.Store) {
 				var ends string
-				s := st.session("New.")
+				s := st.startSession("New.")
 				s.Complete(aaep.Text{})
 				for i := range before {
 					var had aaep.Event
 					if err := json.Unmarshal([]byte(before[i]), &had); err != nil {
 						t.Fatal(err)
 					}
-					l, acc := st.accepted(resuming(terms, had.EventID))
+					l, acc := st.listenAccepted(resumeAfter(terms, had.EventID))
 					if honoredPlace(t, acc) != had.EventID || strings.Contains(acc.NegotiationNotes, "resume_after") {
 						t.Fatalf("after event %d: %s", i, acc.NegotiationNotes)
 					}
-					got := raws(l.arrivals())
+					got := rawEvents(l.arrivals())
 					want := slices.DeleteFunc(slices.Clone(before[i+1:]), func(raw string) bool { return strings.Contains(raw, "agent.awaiting.") })
 					rest := len(want)
 					if len(got) < rest || !slices.Equal(got[:rest], want) {
 						t.Fatalf("after event %d it got\n%s\nand would have got\n%s", i, strings.Join(got, "\n"), strings.Join(want, "\n"))
 					}
-					evs := events(l.arrivals())[rest:]
-					if told := story(evs); ends == "" {
+					evs := eventsOf(l.arrivals())[rest:]
+					if told := storyOf(evs); ends == "" {
 						ends = told
 						checkEnds(t, evs)
 					} else if told != ends {
@@ -108,10 +108,10 @@ func TestRestart(t *testing.T) {
 					}
 				}
 			})
-			life(t, dir, producer.Config{}, func(st *stage, _ *sqlite.Store) {
+			runLife(t, dir, producer.Config{}, func(st *stage, _ *sqlite.Store) {
 				var last aaep.Event
 				json.Unmarshal([]byte(before[len(before)-1]), &last)
-				l, _ := st.accepted(resuming(terms, last.EventID))
+				l, _ := st.listenAccepted(resumeAfter(terms, last.EventID))
 				n := 0
 				for _, ev := range l.events() {
 					if ev.SessionID == last.SessionID && ev.Type().Terminal() {
@@ -144,13 +144,13 @@ func checkEnds(t *testing.T, evs []*aaep.Event) {
 			if p.ErrorCode != "PRODUCER_RESTARTED" || failed != 1 || closed != 1 {
 				t.Errorf("%+v after %d tools and %d outputs", p, failed, closed)
 			}
-			if asked := of[*aaep.ToolInvoked](evs); len(asked) != 0 {
+			if asked := payloadsOf[*aaep.ToolInvoked](evs); len(asked) != 0 {
 				t.Error("a tool was run")
 			}
 			return
 		}
 	}
-	t.Errorf("the session goes on: %s", story(evs))
+	t.Errorf("the session goes on: %s", storyOf(evs))
 }
 
 // P8: a subscriber is told if the log no longer holds what it missed, or does not know the event
@@ -159,9 +159,9 @@ func TestRestartTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		var first string
-		life(t, dir, producer.Config{KeepEvents: 4}, func(st *stage, _ *sqlite.Store) {
-			l, _ := st.accepted(everything())
-			s := st.session("Counting.")
+		runLife(t, dir, producer.Config{KeepEvents: 4}, func(st *stage, _ *sqlite.Store) {
+			l, _ := st.listenAccepted(allEvents())
+			s := st.startSession("Counting.")
 			first = l.events()[0].EventID
 			for i := range 600 {
 				s.Progress(aaep.Text{}, aaep.Progress{Percent: new(float64(i % 100))}, 0)
@@ -170,15 +170,15 @@ func TestRestartTooLate(t *testing.T) {
 			s.Complete(aaep.Text{})
 			synctest.Wait()
 		})
-		life(t, dir, producer.Config{KeepEvents: 4}, func(st *stage, _ *sqlite.Store) {
-			st.session("New.")
+		runLife(t, dir, producer.Config{KeepEvents: 4}, func(st *stage, _ *sqlite.Store) {
+			st.startSession("New.")
 			synctest.Wait()
 			for after, want := range map[string]string{first: "session.completed idle>thinking", "evt_1": "idle>thinking"} {
-				l, acc := st.accepted(resuming(everything(), after))
+				l, acc := st.listenAccepted(resumeAfter(allEvents(), after))
 				if honoredPlace(t, acc) != "" || !strings.Contains(acc.NegotiationNotes, "resume_after") {
 					t.Errorf("%s: %s", after, acc.NegotiationNotes)
 				}
-				if got := story(l.events()); got != want {
+				if got := storyOf(l.events()); got != want {
 					t.Errorf("after %s it is told %s, want %s", after, got, want)
 				}
 			}
@@ -192,34 +192,34 @@ func TestRestartStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		var first *eventStream
-		life(t, dir, producer.Config{}, func(st *stage, _ *sqlite.Store) {
-			_, open := st.resumable(everything())
+		runLife(t, dir, producer.Config{}, func(st *stage, _ *sqlite.Store) {
+			_, open := st.listenResumable(allEvents())
 			first = open("")
-			st.session("Talking.").State(aaep.StateDeciding, aaep.Text{})
+			st.startSession("Talking.").State(aaep.StateDeciding, aaep.Text{})
 			first.events()
 		})
-		life(t, dir, producer.Config{}, func(st *stage, _ *sqlite.Store) {
-			st.session("New.")
+		runLife(t, dir, producer.Config{}, func(st *stage, _ *sqlite.Store) {
+			st.startSession("New.")
 			synctest.Wait()
-			_, open := st.resumable(everything())
+			_, open := st.listenResumable(allEvents())
 			began := first.events()[0].EventID
 			second := open(began)
-			if got, want := story(second.events()), "idle>thinking thinking>deciding session.cancelled:system session.started idle>thinking"; got != want {
+			if got, want := storyOf(second.events()), "idle>thinking thinking>deciding session.cancelled:system session.started idle>thinking"; got != want {
 				t.Errorf("it is told %s; want %s", got, want)
 			}
-			_, open = st.resumable(resuming(everything(), second.resume))
-			open("").breaks() // before it could name anything
-			st.session("Another.")
-			if got := story(open("").events()); got != "session.started idle>thinking" {
+			_, open = st.listenResumable(resumeAfter(allEvents(), second.resume))
+			open("").breakStream() // before it could name anything
+			st.startSession("Another.")
+			if got := storyOf(open("").events()); got != "session.started idle>thinking" {
 				t.Errorf("whose stream broke before it brought anything is told %s", got)
 			}
-			st.session("Lost.") // it leaves, and is lost on the way
+			st.startSession("Lost.") // it leaves, and is lost on the way
 			synctest.Wait()
-			if got := story(open("").events()); got != "session.started idle>thinking session.started idle>thinking" {
+			if got := storyOf(open("").events()); got != "session.started idle>thinking session.started idle>thinking" {
 				t.Errorf("whose stream broke before it brought what had left is told %s", got)
 			}
-			_, open = st.resumable(everything())
-			if got := story(open("evt_1").events()); got != "idle>thinking idle>thinking idle>thinking" {
+			_, open = st.listenResumable(allEvents())
+			if got := storyOf(open("evt_1").events()); got != "idle>thinking idle>thinking idle>thinking" {
 				t.Errorf("who names what nobody knows is told %s", got)
 			}
 		})

@@ -17,20 +17,20 @@ import (
 // answer. The log in memory has its place.
 func TestComeBackToAQuestion(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, _ := st.accepted(resuming(answering(everything()), ""))
-		s := st.session("Paying.")
+		l, _ := st.listenAccepted(resumeAfter(mayAnswer(allEvents()), ""))
+		s := st.startSession("Paying.")
 		done := &action{}
-		paid := tool(s, pay, done)
+		paid := callTool(s, pay, done)
 		asked := l.question()
-		st.record() // the question stays open meanwhile
+		st.addRecorder() // the question stays open meanwhile
 		last := l.events()[len(l.events())-1].EventID
 		l.conn.Close()
-		l, acc := st.accepted(resuming(answering(everything()), last))
+		l, acc := st.listenAccepted(resumeAfter(mayAnswer(allEvents()), last))
 		if honoredPlace(t, acc) != last {
 			t.Error(acc.NegotiationNotes)
 		}
 		if q := l.question(); q.ReplyToken != asked.ReplyToken || len(l.events()) != 1 {
-			t.Errorf("it is told %s", story(l.events()))
+			t.Errorf("it is told %s", storyOf(l.events()))
 		}
 		l.reply(asked, aaep.Accept)
 		if r := <-paid; r.err != nil {
@@ -43,9 +43,9 @@ func TestComeBackToAQuestion(t *testing.T) {
 // that have no ids, to subscribers that named the extension, with its other data.
 func TestOvertakingSaysSo(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		knows, _ := st.accepted(resuming(caps(1, aaep.BoundaryNone), ""))
-		knowsNot, _ := st.accepted(caps(1, aaep.BoundaryNone))
-		s := st.session("Talking.")
+		knows, _ := st.listenAccepted(resumeAfter(termsWith(1, aaep.BoundaryNone), ""))
+		knowsNot, _ := st.listenAccepted(termsWith(1, aaep.BoundaryNone))
+		s := st.startSession("Talking.")
 		for range 3 {
 			s.Progress(aaep.Say("On."), aaep.Progress{Step: 1}, 0)
 		}
@@ -77,9 +77,9 @@ func TestOvertakingSaysSo(t *testing.T) {
 // places to go on after, too.
 func TestGoOnAfterWhatIsToldAnew(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		terms := caps(5, aaep.BoundaryNone)
-		first, _ := st.accepted(resuming(terms, ""))
-		s := st.session("Talking.")
+		terms := termsWith(5, aaep.BoundaryNone)
+		first, _ := st.listenAccepted(resumeAfter(terms, ""))
+		s := st.startSession("Talking.")
 		s.State(aaep.StateDeciding, aaep.Text{})
 		time.Sleep(time.Second)
 		states := func(l *listener) (ids, to []string) {
@@ -95,13 +95,13 @@ func TestGoOnAfterWhatIsToldAnew(t *testing.T) {
 		if start.Type() != aaep.TypeSessionStarted || len(was) != 2 {
 			t.Fatalf("it begins with %v, and %d states", start.Type(), len(was))
 		}
-		second, acc := st.accepted(resuming(terms, start.EventID))
+		second, acc := st.listenAccepted(resumeAfter(terms, start.EventID))
 		time.Sleep(time.Second)
 		ids, to := states(second)
 		if honoredPlace(t, acc) != start.EventID || !slices.Equal(to, []string{"thinking", "deciding"}) || ids[0] == was[0] || ids[1] == was[1] {
 			t.Errorf("after %s: %v %v, which was %v", honoredPlace(t, acc), ids, to, was)
 		}
-		third, acc := st.accepted(resuming(terms, ids[0]))
+		third, acc := st.listenAccepted(resumeAfter(terms, ids[0]))
 		time.Sleep(time.Second)
 		if _, to := states(third); honoredPlace(t, acc) != ids[0] || !slices.Equal(to, []string{"deciding"}) || len(third.events()) != 1 {
 			t.Errorf("after %s: %v", honoredPlace(t, acc), to)
@@ -120,32 +120,32 @@ func TestGoOnAfterWhatIsToldAnew(t *testing.T) {
 func TestFarBehind(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		const tools = 530 // each told in two events, which never merge
-		l, _ := st.accepted(everything())
-		s := st.session("Working.")
+		l, _ := st.listenAccepted(allEvents())
+		s := st.startSession("Working.")
 		first := l.events()[0].EventID
 		for range tools {
-			if _, err := s.Tool(context.Background(), look, ok); err != nil {
+			if _, err := s.Tool(context.Background(), look, succeed); err != nil {
 				t.Fatal(err)
 			}
 		}
-		l, _ = st.accepted(resuming(answering(caps(2, aaep.BoundaryNone)), first))
-		paid := tool(s, pay, &action{})
+		l, _ = st.listenAccepted(resumeAfter(mayAnswer(termsWith(2, aaep.BoundaryNone)), first))
+		paid := callTool(s, pay, &action{})
 		time.Sleep(2 * time.Second)
 		l.reply(l.question(), aaep.Reject) // which comes before a thousand other events
 		if r := <-paid; !errors.Is(r.err, producer.ErrRejected) {
 			t.Error(r.err)
 		}
 		began := time.Now()
-		if _, err := s.Tool(context.Background(), look, ok); err != nil || time.Since(began) > time.Second {
+		if _, err := s.Tool(context.Background(), look, succeed); err != nil || time.Since(began) > time.Second {
 			t.Errorf("a tool waited for %v, %v", time.Since(began), err)
 		}
 		s.Complete(aaep.Text{})
 		time.Sleep(time.Hour)
 		evs := l.events()
-		if n := len(of[*aaep.AwaitingConfirmation](evs)); n != 1 {
+		if n := len(payloadsOf[*aaep.AwaitingConfirmation](evs)); n != 1 {
 			t.Errorf("it was asked %d times", n)
 		}
-		if n := len(of[*aaep.ToolCompleted](evs)); n != tools+1 || evs[len(evs)-1].Type() != aaep.TypeSessionCompleted {
+		if n := len(payloadsOf[*aaep.ToolCompleted](evs)); n != tools+1 || evs[len(evs)-1].Type() != aaep.TypeSessionCompleted {
 			t.Errorf("%d of %d tools: %v", n, tools+1, l.lastMessage())
 		}
 	})
@@ -154,8 +154,8 @@ func TestFarBehind(t *testing.T) {
 // P8: text that waits for the end of a sentence keeps no subscription from reading on to it.
 func TestFarBehindInAText(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, _ := st.accepted(everything())
-		s := st.session("Working.")
+		l, _ := st.listenAccepted(allEvents())
+		s := st.startSession("Working.")
 		first := l.events()[0].EventID
 		out := s.Output()
 		for range 300 {
@@ -164,7 +164,7 @@ func TestFarBehindInAText(t *testing.T) {
 		}
 		out.Close()
 		s.Complete(aaep.Text{})
-		l, _ = st.accepted(resuming(caps(30, aaep.BoundaryCompletion), first))
+		l, _ = st.listenAccepted(resumeAfter(termsWith(30, aaep.BoundaryCompletion), first))
 		time.Sleep(time.Minute)
 		if evs := l.events(); len(evs) == 0 || evs[len(evs)-1].Type() != aaep.TypeSessionCompleted {
 			t.Errorf("%d events came, and not the end", len(evs))
@@ -177,28 +177,28 @@ func TestFarBehindInAText(t *testing.T) {
 func TestLiveBesideCatchingUp(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		endTurns := producer.HoldPastBatches(t.Cleanup)
-		live, _ := st.accepted(everything())
-		s := st.session("Working.")
+		live, _ := st.listenAccepted(allEvents())
+		s := st.startSession("Working.")
 		first := live.events()[0].EventID
 		for range 300 {
-			if _, err := s.Tool(context.Background(), look, ok); err != nil {
+			if _, err := s.Tool(context.Background(), look, succeed); err != nil {
 				t.Fatal(err)
 			}
 		}
-		behind, _ := st.accepted(resuming(everything(), first))
+		behind, _ := st.listenAccepted(resumeAfter(allEvents(), first))
 		for range 20 { // more than may leave without a turn
-			s.Tool(context.Background(), look, ok)
+			s.Tool(context.Background(), look, succeed)
 		}
 		synctest.Wait()
-		if n := len(of[*aaep.ToolCompleted](live.events())); n != 320 {
+		if n := len(payloadsOf[*aaep.ToolCompleted](live.events())); n != 320 {
 			t.Errorf("the live subscription has %d of 320 tools", n)
 		}
-		if n := len(of[*aaep.ToolCompleted](behind.events())); n != 0 {
+		if n := len(payloadsOf[*aaep.ToolCompleted](behind.events())); n != 0 {
 			t.Errorf("the one that catches up has %d tools before its turn", n)
 		}
 		endTurns()
 		synctest.Wait()
-		if n := len(of[*aaep.ToolCompleted](behind.events())); n != 320 {
+		if n := len(payloadsOf[*aaep.ToolCompleted](behind.events())); n != 320 {
 			t.Errorf("the one that catches up has %d of 320 tools", n)
 		}
 	})
@@ -211,13 +211,13 @@ func TestEarlyQuestionHasItsState(t *testing.T) {
 	for name, begins := range map[string]string{"before the session": "before", "in the middle of it": "within"} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				first, _ := st.accepted(resuming(answering(everything()), ""))
-				check(t, st.session("Something else.").Complete(aaep.Text{}))
-				s := st.session("Paying.")
+				first, _ := st.listenAccepted(resumeAfter(mayAnswer(allEvents()), ""))
+				requireNoError(t, st.startSession("Something else.").Complete(aaep.Text{}))
+				s := st.startSession("Paying.")
 				work := func(n int) {
 					for range n {
 						done, err := s.Invoked(look)
-						check(t, err)
+						requireNoError(t, err)
 						done(nil)
 						synctest.Wait()
 					}
@@ -227,7 +227,7 @@ func TestEarlyQuestionHasItsState(t *testing.T) {
 					evs := first.events()
 					place = evs[len(evs)-1].EventID
 				}
-				rejected := tool(s, pay, &action{})
+				rejected := callTool(s, pay, &action{})
 				synctest.Wait()
 				first.reply(first.question(), aaep.Reject)
 				if r := <-rejected; !errors.Is(r.err, producer.ErrRejected) {
@@ -235,9 +235,9 @@ func TestEarlyQuestionHasItsState(t *testing.T) {
 				}
 				work(300)
 				d := &action{}
-				paid := tool(s, pay, d)
+				paid := callTool(s, pay, d)
 				q := first.question()
-				far, _ := st.accepted(resuming(answering(caps(5, aaep.BoundaryNone)), place))
+				far, _ := st.listenAccepted(resumeAfter(mayAnswer(termsWith(5, aaep.BoundaryNone)), place))
 				time.Sleep(time.Second)
 				evs := far.events()
 				at := slices.IndexFunc(evs, func(ev *aaep.Event) bool {
@@ -253,7 +253,7 @@ func TestEarlyQuestionHasItsState(t *testing.T) {
 						before = append(before, ev)
 					}
 				}
-				story := story(before)
+				story := storyOf(before)
 				if begins == "before" && !strings.HasPrefix(story, "session.started ") {
 					t.Errorf("before the question: %s", story)
 				}
@@ -277,7 +277,7 @@ func TestEarlyQuestionHasItsState(t *testing.T) {
 						asked++
 					}
 				}
-				if n := len(of[*aaep.ToolCompleted](far.events())); asked != 2 || begins == "before" && n != 451 {
+				if n := len(payloadsOf[*aaep.ToolCompleted](far.events())); asked != 2 || begins == "before" && n != 451 {
 					t.Errorf("it is asked %d times and hears of %d calls", asked, n)
 				}
 			})

@@ -28,9 +28,9 @@ type dropper struct {
 	used    map[string]int // tools, by call
 }
 
-// hear takes one message, and checks that an id means the same bytes every time and that text has
-// no hole.
-func (d *dropper) hear(a arrival) {
+// checkArrival takes one message, and checks that an id means the same bytes every time and that
+// text has no hole.
+func (d *dropper) checkArrival(a arrival) {
 	ev, isEvent := a.msg.(*aaep.Event)
 	if !isEvent {
 		return
@@ -82,7 +82,7 @@ func cutAndListen(t *testing.T, st *stage, seed uint64) {
 	pick := func(n int) bool { return r.IntN(n) == 0 }
 	terms := func() aaep.Capabilities {
 		all := []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion}
-		c := caps([]int64{0, 0, 1, 3, 30}[r.IntN(5)], all[r.IntN(len(all))])
+		c := termsWith([]int64{0, 0, 1, 3, 30}[r.IntN(5)], all[r.IntN(len(all))])
 		c.PreferredVerbosity = []aaep.Verbosity{"terse", "normal", "detailed"}[r.IntN(3)]
 		c.Languages = [][]string{{"en"}, {"es", "en"}}[r.IntN(2)]
 		return c
@@ -100,7 +100,7 @@ func cutAndListen(t *testing.T, st *stage, seed uint64) {
 		c := &client{dropper: &dropper{t: t, name: fmt.Sprint("client ", i), bytes: map[string]string{}, seen: map[string]bool{}, anew: i == 3,
 			texts: map[string]*strings.Builder{}, reached: map[string]int64{}, used: map[string]int{}}}
 		c.asked = terms()
-		c.listener, c.open = st.resumable(c.asked)
+		c.listener, c.open = st.listenResumable(c.asked)
 		c.stream = c.open("")
 		clients = append(clients, c)
 	}
@@ -111,14 +111,14 @@ func cutAndListen(t *testing.T, st *stage, seed uint64) {
 	var outs []*producer.Output
 	var texts []*strings.Builder
 	for range 2 {
-		sessions = append(sessions, st.session("Working."))
+		sessions = append(sessions, st.startSession("Working."))
 	}
 	time.Sleep(10 * time.Second)
 	st.lose = func() (int, bool) { return r.IntN(40), !pick(3) } // nothing of a first stream
 	take := func(c *client) {
 		synctest.Wait()
 		for _, a := range c.stream.arrivals() {
-			c.hear(a)
+			c.checkArrival(a)
 		}
 		if c.stream.resume != "" {
 			c.last = c.stream.resume
@@ -126,13 +126,13 @@ func cutAndListen(t *testing.T, st *stage, seed uint64) {
 	}
 	cut := func(c *client) {
 		take(c)
-		c.stream.breaks()
+		c.stream.breakStream()
 		time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
 		switch {
 		case c.anew && c.last != "":
 			other := terms() // in the same words
 			other.PreferredVerbosity, other.Languages = c.asked.PreferredVerbosity, c.asked.Languages
-			c.listener, c.open = st.resumable(resuming(other, c.last))
+			c.listener, c.open = st.listenResumable(resumeAfter(other, c.last))
 		case !c.anew && pick(4):
 			c.send(&aaep.SubscriptionRenegotiate{SubscriptionID: c.id, Capabilities: terms()})
 			synctest.Wait()
@@ -160,7 +160,7 @@ func cutAndListen(t *testing.T, st *stage, seed uint64) {
 			outs[0].Close()
 			outs, texts = outs[1:], texts[1:]
 		case what < 14:
-			if _, err := s.Tool(context.Background(), producer.Tool{Name: "look", Risk: aaep.RiskLow, Action: said}, ok); err != nil {
+			if _, err := s.Tool(context.Background(), producer.Tool{Name: "look", Risk: aaep.RiskLow, Action: said}, succeed); err != nil {
 				t.Fatal(err)
 			}
 			calls++

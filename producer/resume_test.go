@@ -16,14 +16,14 @@ import (
 func TestResume(t *testing.T) {
 	for cut := range 12 {
 		bubble(t, func(t *testing.T, st *stage) {
-			whole := st.watch()
-			_, open := st.resumable(caps(2, aaep.BoundarySentence))
-			s := st.session("Talking.")
+			whole := st.addWatcher()
+			_, open := st.listenResumable(termsWith(2, aaep.BoundarySentence))
+			s := st.startSession("Talking.")
 			first := open("")
 			out := s.Output()
 			for i := range 12 {
 				if i == cut {
-					first.breaks()
+					first.breakStream()
 				}
 				out.WriteString("One sentence. And another")
 				s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}) // overtakes, and is not where to go on (D-65)
@@ -46,13 +46,13 @@ func TestResume(t *testing.T) {
 				}
 			}
 			var want string
-			for _, p := range of[*aaep.OutputStreaming](whole.events()) {
+			for _, p := range payloadsOf[*aaep.OutputStreaming](whole.events()) {
 				want += p.Chunk
 			}
 			if err := onlyText(all, want); err != nil {
 				t.Errorf("cut at %d: %v", cut, err)
 			}
-			if n := len(of[*aaep.HandoffRequested](all)); n != 12 {
+			if n := len(payloadsOf[*aaep.HandoffRequested](all)); n != 12 {
 				t.Errorf("cut at %d: %d handoffs", cut, n)
 			}
 		})
@@ -62,11 +62,11 @@ func TestResume(t *testing.T) {
 // INV-22, TR-025: a subscriber that cannot go on from where it was is told what the agent is doing.
 func TestResumeFromNowhere(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		_, open := st.resumable(everything())
-		s := st.session("Talking.")
-		open("").breaks()
+		_, open := st.listenResumable(allEvents())
+		s := st.startSession("Talking.")
+		open("").breakStream()
 		s.State(aaep.StateDeciding, aaep.Text{})
-		if got := story(open("evt_1").events()); got != "thinking>deciding" {
+		if got := storyOf(open("evt_1").events()); got != "thinking>deciding" {
 			t.Errorf("it is told %s", got)
 		}
 	})
@@ -76,29 +76,29 @@ func TestResumeFromNowhere(t *testing.T) {
 // what it asks (D-34).
 func TestLateJoinerLosesTheStream(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		st.record()
-		s := st.session("Paying.")
-		go s.Tool(context.Background(), pay, ok)
+		st.addRecorder()
+		s := st.startSession("Paying.")
+		go s.Tool(context.Background(), pay, succeed)
 		synctest.Wait()
 		s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}) // before its time
-		_, open := st.resumable(answering(everything()))
-		_, openOther := st.resumable(everything()) // without the right to answer it gets nothing to go on after
-		openOther("").breaks()
-		if got := story(openOther("").events()); got != "thinking>awaiting_input" {
+		_, open := st.listenResumable(mayAnswer(allEvents()))
+		_, openOther := st.listenResumable(allEvents()) // without the right to answer it gets nothing to go on after
+		openOther("").breakStream()
+		if got := storyOf(openOther("").events()); got != "thinking>awaiting_input" {
 			t.Errorf("who may not answer is told %s", got)
 		}
 		first := open("")
-		want := story(first.events())
-		first.breaks()
+		want := storyOf(first.events())
+		first.breakStream()
 		if first.resume == "" {
 			t.Error("the question is no place to go on after")
 		}
 		for _, last := range []string{"", first.resume} {
 			again := open(last)
-			if got := story(again.events()); last == "" && got != want || last != "" && got != "" {
+			if got := storyOf(again.events()); last == "" && got != want || last != "" && got != "" {
 				t.Errorf("after %q it is told %s; first it was %s", last, got, want)
 			}
-			again.breaks()
+			again.breakStream()
 		}
 	})
 }
@@ -106,13 +106,13 @@ func TestLateJoinerLosesTheStream(t *testing.T) {
 // A question that was settled before the first stream came is not asked.
 func TestQuestionBeforeTheStream(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Paying.")
-		paid := tool(s, pay, &action{})
+		l, s := st.addRecorder(), st.startSession("Paying.")
+		paid := callTool(s, pay, &action{})
 		q := l.question()
-		_, open := st.resumable(answering(everything()))
+		_, open := st.listenResumable(mayAnswer(allEvents()))
 		l.reply(q, aaep.Reject)
 		<-paid
-		if n := len(of[*aaep.AwaitingConfirmation](open("").events())); n != 0 {
+		if n := len(payloadsOf[*aaep.AwaitingConfirmation](open("").events())); n != 0 {
 			t.Errorf("%d questions", n)
 		}
 	})
@@ -125,12 +125,12 @@ func TestGrace(t *testing.T) {
 		gone bool
 	}{{9 * time.Second, false}, {11 * time.Second, true}} {
 		bubble(t, func(t *testing.T, st *stage) {
-			l, open := st.resumable(answering(everything()))
-			s := st.session("Paying.")
-			paid := tool(s, pay, &action{})
+			l, open := st.listenResumable(mayAnswer(allEvents()))
+			s := st.startSession("Paying.")
+			paid := callTool(s, pay, &action{})
 			first := open("")
-			qs := of[*aaep.AwaitingConfirmation](first.events())
-			first.breaks()
+			qs := payloadsOf[*aaep.AwaitingConfirmation](first.events())
+			first.breakStream()
 			time.Sleep(c.away)
 			if !c.gone {
 				open(first.resume)
@@ -147,16 +147,16 @@ func TestGrace(t *testing.T) {
 // often it opens another.
 func TestUselessStreams(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		payer := st.record()
-		l, open := st.resumable(everything())
-		s, d := st.session("Paying."), &action{}
-		open("").breaks()
-		paid := tool(s, pay, d)
+		payer := st.addRecorder()
+		l, open := st.listenResumable(allEvents())
+		s, d := st.startSession("Paying."), &action{}
+		open("").breakStream()
+		paid := callTool(s, pay, d)
 		payer.reply(payer.question(), aaep.Accept)
 		began := time.Now()
 		go func() {
 			useless := &eventStream{link: l.wire, done: make(chan struct{})}
-			useless.breaks()
+			useless.breakStream()
 			for {
 				select {
 				case <-time.After(9 * time.Second):
@@ -165,7 +165,7 @@ func TestUselessStreams(t *testing.T) {
 				}
 				select {
 				case l.wire.streams <- useless:
-					l.wire.told()
+					l.wire.notifyOwner()
 				case <-l.served:
 					return
 				}
@@ -182,17 +182,17 @@ func TestUselessStreams(t *testing.T) {
 func TestAskedOnce(t *testing.T) {
 	kept := &sink{}
 	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-		l, open := st.resumable(answering(everything()))
-		paid := tool(st.session("Paying."), pay, &action{})
+		l, open := st.listenResumable(mayAnswer(allEvents()))
+		paid := callTool(st.startSession("Paying."), pay, &action{})
 		var again []*aaep.AwaitingConfirmation
 		for range 20 {
 			stream := open("evt_unknown")
-			again = of[*aaep.AwaitingConfirmation](stream.events())
-			stream.breaks()
+			again = payloadsOf[*aaep.AwaitingConfirmation](stream.events())
+			stream.breakStream()
 		}
 		l.reply(again[0], aaep.Reject)
 		<-paid
-		if got := kinds(kept.records()); got != "asked replied settled" {
+		if got := kindsOf(kept.records()); got != "asked replied settled" {
 			t.Errorf("on record: %s", got)
 		}
 	})
@@ -204,14 +204,14 @@ func TestAskedOnce(t *testing.T) {
 func TestRenegotiationInACut(t *testing.T) {
 	for _, broken := range []bool{true, false} { // before the change is made, or found to be when it is answered
 		bubble(t, func(t *testing.T, st *stage) {
-			l, open := st.resumable(answering(everything()))
-			s, d := st.session("Paying."), &action{}
+			l, open := st.listenResumable(mayAnswer(allEvents()))
+			s, d := st.startSession("Paying."), &action{}
 			stream := open("")
-			paid := tool(s, pay, d)
-			q := of[*aaep.AwaitingConfirmation](stream.events())[0]
+			paid := callTool(s, pay, d)
+			q := payloadsOf[*aaep.AwaitingConfirmation](stream.events())[0]
 			l.wire.hangUp()
 			if broken {
-				stream.breaks()
+				stream.breakStream()
 			} else {
 				stream.mu.Lock()
 				stream.broken = true

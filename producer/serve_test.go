@@ -13,10 +13,13 @@ import (
 // endingListener is one whose Accept waits for the end of its context and then fails with err.
 type endingListener struct{ err error }
 
+// Accept waits for the end of ctx, and then fails with err.
 func (l endingListener) Accept(ctx context.Context) (transports.Conn, error) {
 	<-ctx.Done()
 	return nil, l.err
 }
+
+// Close does nothing.
 func (endingListener) Close() error { return nil }
 
 // Serve returns the error of its context where that is done, whatever the listener says then, and
@@ -83,4 +86,6 @@ func (l lastListener) Accept(ctx context.Context) (transports.Conn, error) {
 		return nil, ctx.Err()
 	}
 }
+
+// Close does nothing.
 func (lastListener) Close() error { return nil }

@@ -16,7 +16,7 @@ func TestFailAfterTheContext(t *testing.T) {
 	for cause, end := range map[error]string{context.Canceled: "session.cancelled:producer", producer.ErrSessionOver: "session.cancelled:producer", errors.New("no disk"): ""} {
 		for range 20 {
 			bubble(t, func(t *testing.T, st *stage) {
-				l := st.record()
+				l := st.addRecorder()
 				ctx, cancel := context.WithCancel(t.Context())
 				s, err := st.p.StartSession(ctx, aaep.Say("Copying."))
 				if err != nil {

@@ -22,13 +22,13 @@ import (
 // INV-29: after the end nothing can be said, and every call says so.
 func TestAfterTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Talking.")
+		l, s := st.addRecorder(), st.startSession("Talking.")
 		out := s.Output()
 		s.Complete(aaep.Text{})
 		before := len(l.events())
 		_, written := out.Write([]byte("more"))
 		_, _, confirmed := s.Confirm(t.Context(), look)
-		_, tooled := s.Tool(t.Context(), pay, ok)
+		_, tooled := s.Tool(t.Context(), pay, succeed)
 		_, clarified := s.AskText(t.Context(), producer.Question{Text: aaep.Say("What?")})
 		for name, err := range map[string]error{
 			"Write": written, "Confirm": confirmed, "Tool": tooled, "Clarify": clarified,
@@ -63,21 +63,21 @@ func TestAfterTheEnd(t *testing.T) {
 func TestFailing(t *testing.T) {
 	var logged bytes.Buffer
 	bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))}, func(t *testing.T, st *stage) {
-		l := st.record()
+		l := st.addRecorder()
 		trouble := func(s *producer.Session) *producer.Session {
 			if err := s.Failing(fs.ErrPermission, aaep.Say("The disk is locked.")); err != nil {
 				t.Error(err)
 			}
 			return s
 		}
-		trouble(st.session("Closed.")).Close()
-		mended := trouble(st.session("Mended."))
+		trouble(st.startSession("Closed.")).Close()
+		mended := trouble(st.startSession("Mended."))
 		mended.Complete(aaep.Say("Done."))
 		mended.Close() // as a deferred call does
-		s := trouble(st.session("Taken back."))
+		s := trouble(st.startSession("Taken back."))
 		s.Failing(nil, aaep.Text{})
 		s.Close()
-		s = trouble(st.session("Shut down."))
+		s = trouble(st.startSession("Shut down."))
 		if err := s.Failing(nil, aaep.Say("a\x1b[2Jb")); err == nil {
 			t.Error("a text that nobody may send is taken")
 		}
@@ -108,14 +108,14 @@ func TestFailing(t *testing.T) {
 func TestRaces(t *testing.T) {
 	for range 20 {
 		bubble(t, func(t *testing.T, st *stage) {
-			st.record()
-			race(t, st.session("Racing."))
+			st.addRecorder()
+			raceEnd(t, st.startSession("Racing."))
 		})
 	}
 }
 
-// race ends a session from many goroutines at once while it is used.
-func race(t *testing.T, s *producer.Session) {
+// raceEnd ends a session from many goroutines at once while it is used.
+func raceEnd(t *testing.T, s *producer.Session) {
 	var all sync.WaitGroup
 	ended := make(chan error, 12)
 	for i := range 4 {
@@ -123,8 +123,8 @@ func race(t *testing.T, s *producer.Session) {
 		all.Go(func() { ended <- s.Fail(fmt.Errorf("%d", i), aaep.Text{}) })
 		all.Go(func() { ended <- s.Cancel(aaep.CancelledByUser, aaep.Text{}) })
 		all.Go(func() { fmt.Fprintf(s.Output(), "Some %d text. And", i) })
-		all.Go(func() { s.Tool(t.Context(), look, ok) })
-		all.Go(func() { s.Tool(t.Context(), pay, ok) })
+		all.Go(func() { s.Tool(t.Context(), look, succeed) })
+		all.Go(func() { s.Tool(t.Context(), pay, succeed) })
 		all.Go(func() { s.AskText(t.Context(), producer.Question{Text: aaep.Say("What?"), Default: "x"}) })
 		all.Go(func() { s.State(aaep.StateDeciding, aaep.Text{}) })
 	}
@@ -163,16 +163,16 @@ func TestRacesForReal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		race(t, s)
+		raceEnd(t, s)
 	}
 }
 
 // A session that was not ended is cancelled by Close, in the producer's name.
 func TestClose(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.record()
+		l := st.addRecorder()
 		func() {
-			s := st.session("Talking.")
+			s := st.startSession("Talking.")
 			defer s.Close()
 		}()
 		wantStory(t, l.events(), "session.started idle>thinking session.cancelled:producer")
@@ -182,14 +182,14 @@ func TestClose(t *testing.T) {
 // A panic ends the session as failed, and goes on; its words are not told (INV-37).
 func TestCloseInAPanic(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.record()
+		l := st.addRecorder()
 		func() {
 			defer func() {
 				if crash := recover(); crash != "secret" {
 					t.Errorf("recover = %v", crash)
 				}
 			}()
-			s := st.session("Talking.")
+			s := st.startSession("Talking.")
 			defer s.Close()
 			fmt.Fprint(s.Output(), "I was about to sa")
 			panic("secret")
@@ -206,7 +206,7 @@ func TestCloseInAPanic(t *testing.T) {
 // EVT-027: the end of the caller's context is told as a cancellation.
 func TestContextEndsTheSession(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.record()
+		l := st.addRecorder()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		s, err := st.p.StartSession(ctx, aaep.Say("Talking."))
@@ -215,7 +215,7 @@ func TestContextEndsTheSession(t *testing.T) {
 		}
 		out := s.Output()
 		out.WriteString("Half a wor")
-		looked := later(func() (string, error) { return s.Tool(context.Background(), look, waitUntil) })
+		looked := callLater(func() (string, error) { return s.Tool(context.Background(), look, waitForEnd) })
 		<-looked
 		wantStory(t, l.events(), `session.started idle>thinking thinking>writing_output "Half a wo" "r" writing_output>calling_tool tool.invoked tool.error ""! session.cancelled:producer`)
 	})
@@ -225,24 +225,24 @@ func TestContextEndsTheSession(t *testing.T) {
 func TestEndsInTheMiddle(t *testing.T) {
 	for _, end := range []string{"complete", "fail", "cancel"} {
 		bubble(t, func(t *testing.T, st *stage) {
-			l, sentences := st.record(), st.listen(caps(0, aaep.BoundarySentence))
-			s := st.session("Talking.")
+			l, sentences := st.addRecorder(), st.listen(termsWith(0, aaep.BoundarySentence))
+			s := st.startSession("Talking.")
 			a, b, c := s.Output(), s.Output(), s.Output()
 			a.WriteString("One sentence. And a ha")
 			b.WriteString("x") // held: an accent might follow
 			c.WriteString("\xe2\x82")
-			go s.Tool(context.Background(), look, waitUntil)
-			go s.Tool(context.Background(), pay, ok)
+			go s.Tool(context.Background(), look, waitForEnd)
+			go s.Tool(context.Background(), pay, succeed)
 			l.question()
-			finish(s, end)
+			finishSession(s, end)
 			if err := a.Close(); err != nil {
 				t.Errorf("Close = %v", err)
 			}
 			for name, l := range map[string]*listener{"none": l, "sentences": sentences} {
 				evs := l.events()
-				ids := outputs(evs)
+				ids := outputIDs(evs)
 				if len(ids) != 3 {
-					t.Fatalf("%s, %s: %d outputs, want 3: %s", end, name, len(ids), story(evs))
+					t.Fatalf("%s, %s: %d outputs, want 3: %s", end, name, len(ids), storyOf(evs))
 				}
 				for i, want := range []string{"One sentence. And a ha", "x", "\ufffd"} {
 					if err := checkText(evs, ids[i], want); err != nil {
@@ -257,7 +257,7 @@ func TestEndsInTheMiddle(t *testing.T) {
 // A text that may not be told is refused in words, and leaves nothing behind (INV-39).
 func TestRefusedTexts(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Talking.")
+		l, s := st.addRecorder(), st.startSession("Talking.")
 		bad, long := aaep.Say("Half \u202eknown."), aaep.Say(strings.Repeat("x", 20000))
 		for name, err := range map[string]error{
 			"State":            s.State(aaep.StateDeciding, bad),
@@ -307,6 +307,7 @@ func TestRefusedTexts(t *testing.T) {
 
 type busy struct{ error }
 
+// Temporary says that trying again may help.
 func (busy) Temporary() bool { return true }
 
 // §4.1.3: what an error means for the user. (EVT-018)
@@ -318,10 +319,10 @@ func TestFailCategories(t *testing.T) {
 	} {
 		for _, cause := range causes {
 			bubble(t, func(t *testing.T, st *stage) {
-				l := st.record()
-				st.session("Talking.").Fail(cause, aaep.Text{})
+				l := st.addRecorder()
+				st.startSession("Talking.").Fail(cause, aaep.Text{})
 				wantStory(t, l.events(), "session.started idle>thinking session.errored:"+want)
-				if p := of[*aaep.SessionErrored](l.events())[0]; *p.Recoverable != (want == "transient") {
+				if p := payloadsOf[*aaep.SessionErrored](l.events())[0]; *p.Recoverable != (want == "transient") {
 					t.Errorf("recoverable is %t", *p.Recoverable)
 				}
 			})
@@ -344,11 +345,11 @@ func TestLanguages(t *testing.T) {
 // language.
 func testLanguages(t *testing.T, language, want string) {
 	bubbleWith(t, producer.Config{Language: language}, func(t *testing.T, st *stage) {
-		c := answering(everything())
+		c := mayAnswer(allEvents())
 		c.Languages = []string{language}
 		l := st.listen(c)
-		s := st.session("جارٍ التخطيط.")
-		paid := tool(s, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("ادفع."), Consequence: aaep.Say("يذهب المال.")}, &action{})
+		s := st.startSession("جارٍ التخطيط.")
+		paid := callTool(s, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("ادفع."), Consequence: aaep.Say("يذهب المال.")}, &action{})
 		l.reply(l.question(), aaep.Reject)
 		<-paid
 		s.Progress(aaep.Text{}, aaep.Progress{Step: 1, TotalSteps: 2}, 0)
@@ -367,17 +368,17 @@ func testLanguages(t *testing.T, language, want string) {
 // What was told does not change with the caller's variables.
 func TestEventsDoNotChange(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.listen(caps(1, aaep.BoundarySentence)), st.session("Counting.")
+		l, s := st.listen(termsWith(1, aaep.BoundarySentence)), st.startSession("Counting.")
 		percent, packed := 25.0, []byte(`{"a":1}`)
 		s.Progress(aaep.Text{}, aaep.Progress{Percent: &percent}, time.Minute)
 		s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{PackagedContext: packed})
 		percent, packed[5] = 75, '2'
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got := *of[*aaep.ProgressUpdated](l.events())[0].Progress.Percent; got != 25 {
+		if got := *payloadsOf[*aaep.ProgressUpdated](l.events())[0].Progress.Percent; got != 25 {
 			t.Errorf("percent is %v", got)
 		}
-		if got := string(of[*aaep.HandoffRequested](l.events())[0].PackagedContext); got != `{"a":1}` {
+		if got := string(payloadsOf[*aaep.HandoffRequested](l.events())[0].PackagedContext); got != `{"a":1}` {
 			t.Errorf("the context is %s", got)
 		}
 	})
@@ -386,7 +387,7 @@ func TestEventsDoNotChange(t *testing.T) {
 // A session is found in its own context and what comes of it, and nowhere else.
 func TestSessionOf(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		a, b := st.session("One."), st.session("Two.")
+		a, b := st.startSession("One."), st.startSession("Two.")
 		if producer.SessionOf(a.Context()) != a || producer.SessionOf(b.Context()) != b || producer.SessionOf(t.Context()) != nil {
 			t.Error("the wrong session was found")
 		}

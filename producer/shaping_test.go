@@ -23,8 +23,8 @@ import (
 
 const mixed = "Your plan is ready 👩🏽‍🌾! Ọjọ́ ìsinmi rẹ ti súnmọ́lé. خطتك جاهزة الآن؟ It costs $3.14 a day. 了解しました。ありがとう。\n\nThe end"
 
-// tell runs a session with text, tools and progress, which takes a while.
-func tell(s *producer.Session, text string) {
+// tellSession runs a session with text, tools and progress, which takes a while.
+func tellSession(s *producer.Session, text string) {
 	out := s.Output()
 	for i, r := range text {
 		out.WriteString(string(r))
@@ -33,7 +33,7 @@ func tell(s *producer.Session, text string) {
 		}
 	}
 	for range 5 {
-		s.Tool(context.Background(), look, ok)
+		s.Tool(context.Background(), look, succeed)
 		s.Progress(aaep.Text{}, aaep.Progress{Percent: new(50.0)}, 0)
 	}
 	out.Close()
@@ -44,12 +44,12 @@ func tell(s *producer.Session, text string) {
 // too (EVT-037).
 func TestTwoListeners(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		st.record()
-		fast := caps(3, aaep.BoundarySentence, aaep.BoundaryCompletion)
-		slow := caps(1, aaep.BoundaryCompletion)
+		st.addRecorder()
+		fast := termsWith(3, aaep.BoundarySentence, aaep.BoundaryCompletion)
+		slow := termsWith(1, aaep.BoundaryCompletion)
 		slow.PreferredVerbosity = aaep.VerbosityTerse
 		a, b := st.listen(fast), st.listen(slow)
-		tell(st.session("Planning."), mixed)
+		tellSession(st.startSession("Planning."), mixed)
 		time.Sleep(2 * time.Minute)
 		for name, l := range map[string]*listener{"sentences": a, "completion": b} {
 			if err := onlyText(l.events(), mixed); err != nil { // INV-28
@@ -76,7 +76,7 @@ func TestTwoListeners(t *testing.T) {
 // (D-28).
 func checkHints(t *testing.T, evs []*aaep.Event, want aaep.Boundary) {
 	t.Helper()
-	chunks := of[*aaep.OutputStreaming](evs)
+	chunks := payloadsOf[*aaep.OutputStreaming](evs)
 	if want == aaep.BoundaryCompletion && len(chunks) != 1 {
 		t.Errorf("%d chunks, want the whole text at once", len(chunks))
 	}
@@ -110,8 +110,8 @@ func checkWords(t *testing.T, evs []*aaep.Event, v aaep.Verbosity, last string) 
 // TestSentencesLeaveAtOnce: without pressure every sentence is an event of its own (D-52).
 func TestSentencesLeaveAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.listen(caps(0, aaep.BoundarySentence))
-		s := st.session("Planning.")
+		l := st.listen(termsWith(0, aaep.BoundarySentence))
+		s := st.startSession("Planning.")
 		out := s.Output()
 		for _, word := range strings.SplitAfter("It costs $3.14. Is that right? I think so. ", " ") {
 			out.WriteString(word)
@@ -136,23 +136,23 @@ func TestStreamsOfAnyKind(t *testing.T) {
 		for range rapid.IntRange(1, 3).Draw(rt, "listeners") {
 			boundaries := rapid.SliceOfNDistinct(rapid.SampledFrom([]aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence,
 				aaep.BoundaryParagraph, aaep.BoundaryCompletion}), 1, 3, func(b aaep.Boundary) aaep.Boundary { return b }).Draw(rt, "boundaries")
-			terms = append(terms, caps(int64(rapid.IntRange(0, 5).Draw(rt, "rate")), boundaries...))
+			terms = append(terms, termsWith(int64(rapid.IntRange(0, 5).Draw(rt, "rate")), boundaries...))
 		}
 		pauses := rapid.SliceOfN(rapid.IntRange(0, 1500), len(tokens), len(tokens)).Draw(rt, "pauses")
 		tools := rapid.SliceOfN(rapid.IntRange(0, 9), len(tokens), len(tokens)).Draw(rt, "tools")
 		end := rapid.SampledFrom([]string{"complete", "fail", "cancel"}).Draw(rt, "end")
 		var failed error
 		bubble(t, func(t *testing.T, st *stage) {
-			rec := st.watch()
+			rec := st.addWatcher()
 			var ls []*listener
 			for _, c := range terms {
 				ls = append(ls, st.listen(c))
 			}
-			s := st.session("Talking.")
+			s := st.startSession("Talking.")
 			out := s.Output()
 			want, part := "", ""
 			told := func(text string) {
-				if text = plain(text); text != "" && want != "" && !norm.NFC.PropertiesString(text).BoundaryBefore() {
+				if text = plainOutput(text); text != "" && want != "" && !norm.NFC.PropertiesString(text).BoundaryBefore() {
 					text = "\u034f" + text
 				}
 				want += text
@@ -160,7 +160,7 @@ func TestStreamsOfAnyKind(t *testing.T) {
 			for i, token := range tokens {
 				out.WriteString(token)
 				if part += token; tools[i] == 0 {
-					s.Tool(context.Background(), look, ok)
+					s.Tool(context.Background(), look, succeed)
 					whole := len(strings.ToValidUTF8(part, "")) // tokens end within characters
 					told(part[:whole])
 					part = part[whole:]
@@ -169,7 +169,7 @@ func TestStreamsOfAnyKind(t *testing.T) {
 					time.Sleep(time.Duration(pauses[i]) * time.Millisecond)
 				}
 			}
-			finish(s, end)
+			finishSession(s, end)
 			time.Sleep(time.Hour)
 			told(part)
 			failed = sameFor(rec, ls, terms, want)
@@ -180,8 +180,8 @@ func TestStreamsOfAnyKind(t *testing.T) {
 	})
 }
 
-// finish ends a session in one of three ways.
-func finish(s *producer.Session, end string) {
+// finishSession ends a session in one of three ways.
+func finishSession(s *producer.Session, end string) {
 	switch end {
 	case "complete":
 		s.Complete(aaep.Text{})
@@ -192,8 +192,9 @@ func finish(s *producer.Session, end string) {
 	}
 }
 
-// plain is what an output tells of a text, computed in another way than the code does: all at once.
-func plain(text string) string {
+// plainOutput returns what an output tells of a text, computed in another way than the code does:
+// all at once.
+func plainOutput(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n\n").Replace(text)
 	for _, r := range "\u2066\u2067\u2068\u2069" {
 		text = strings.ReplaceAll(text, string(r), fmt.Sprintf("<U+%04X>", r))
@@ -222,7 +223,7 @@ func sameFor(rec *listener, ls []*listener, terms []aaep.Capabilities, want stri
 		if last := evs[len(evs)-1]; !last.Type().Terminal() {
 			return fmt.Errorf("the last event is %s", last.Type())
 		}
-		for _, p := range of[*aaep.OutputStreaming](evs) {
+		for _, p := range payloadsOf[*aaep.OutputStreaming](evs) {
 			if !utf8.ValidString(p.Chunk) || !norm.NFC.IsNormalString(p.Chunk) {
 				return fmt.Errorf("the chunk %q is not NFC", p.Chunk)
 			}
@@ -272,8 +273,8 @@ func TestSubscriber(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer sub.Close()
-		s := st.session("Paying.")
-		paid := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+		s := st.startSession("Paying.")
+		paid := callLater(func() (string, error) { return s.Tool(context.Background(), pay, succeed) })
 		for ev, err := range sub.Events(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
@@ -296,9 +297,9 @@ func TestSubscriber(t *testing.T) {
 // it became meanwhile.
 func TestHeldStateLeavesOnTime(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.listen(caps(2, aaep.BoundaryNone))
+		l := st.listen(termsWith(2, aaep.BoundaryNone))
 		began := time.Now()
-		s := st.session("Talking.") // two events: the budget is spent
+		s := st.startSession("Talking.") // two events: the budget is spent
 		synctest.Wait()
 		s.State(aaep.StateDeciding, aaep.Text{})
 		synctest.Wait()
@@ -316,8 +317,8 @@ func TestHeldStateLeavesOnTime(t *testing.T) {
 // on.
 func TestNothingAfterClose(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, other := st.listen(everything()), st.record()
-		s := st.session("Talking.")
+		l, other := st.listen(allEvents()), st.addRecorder()
+		s := st.startSession("Talking.")
 		n := len(l.events())
 		l.send(&aaep.SubscriptionClose{SubscriptionID: l.id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Bye."})
 		synctest.Wait()
@@ -336,9 +337,9 @@ func TestManySessionsAtOnce(t *testing.T) {
 	const n = 1500
 	bubble(t, func(t *testing.T, st *stage) {
 		for range n {
-			st.session("One of many.")
+			st.startSession("One of many.")
 		}
-		l := st.listen(caps(100, aaep.BoundaryNone))
+		l := st.listen(termsWith(100, aaep.BoundaryNone))
 		time.Sleep(time.Minute)
 		if got := len(l.events()); got != n {
 			t.Errorf("%d of %d sessions were told; the last word is %+v", got, n, l.lastMessage())
@@ -359,16 +360,16 @@ func TestSmallDisplay(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("%+v", tc), func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				l := st.listen(declaring(caps(tc.rate, aaep.BoundarySentence), extensions.BrailleVocabulary, extensions.Braille{Cells: tc.cells}))
-				s := st.session("Reading.")
+				l := st.listen(declare(termsWith(tc.rate, aaep.BoundarySentence), extensions.BrailleVocabulary, extensions.Braille{Cells: tc.cells}))
+				s := st.startSession("Reading.")
 				if tc.typing {
-					l.typing()
+					l.declareTyping()
 				}
 				synctest.Wait()
 				out, text := s.Output(), strings.Repeat("Up we go. ", tc.text/10)
 				out.WriteString(text)
 				out.Close()
-				s.Tool(context.Background(), look, ok)
+				s.Tool(context.Background(), look, succeed)
 				time.Sleep(20 * time.Minute)
 				if end, ok := l.lastMessage().(*aaep.SubscriptionClose); ok {
 					t.Errorf("closed: %s", end.ReasonMessage)

@@ -28,18 +28,25 @@ type brittle struct {
 	in string
 }
 
-// may panics if this is the method.
-func (b *brittle) may(method string) {
+// panicIn panics if this is the method.
+func (b *brittle) panicIn(method string) {
 	if b.in == method {
 		panic("the store is broken")
 	}
 }
 
-func (b *brittle) Bounds() (start, end uint64) { b.may("Bounds"); return b.Store.Bounds() }
-func (b *brittle) Append(r [][]byte) error     { b.may("Append"); return b.Store.Append(r) }
-func (b *brittle) SetMeta(data []byte) error   { b.may("SetMeta"); return b.Store.SetMeta(data) }
+// Bounds returns the bounds of the store, or panics.
+func (b *brittle) Bounds() (start, end uint64) { b.panicIn("Bounds"); return b.Store.Bounds() }
+
+// Append appends to the store, or panics.
+func (b *brittle) Append(r [][]byte) error { b.panicIn("Append"); return b.Store.Append(r) }
+
+// SetMeta sets the meta of the store, or panics.
+func (b *brittle) SetMeta(data []byte) error { b.panicIn("SetMeta"); return b.Store.SetMeta(data) }
+
+// Read reads from the store, or panics.
 func (b *brittle) Read(cursor uint64, n int) ([][]byte, error) {
-	b.may("Read")
+	b.panicIn("Read")
 	return b.Store.Read(cursor, n)
 }
 
@@ -53,6 +60,8 @@ func (o brittleObserver) Began(producer.Operation) func(error) {
 	}
 	return func(error) { panic("ended") }
 }
+
+// Critical panics.
 func (brittleObserver) Critical(time.Duration) { panic("critical") }
 
 // brittleSink panics over one kind of record.
@@ -69,6 +78,7 @@ func (s brittleSink) Record(r audit.Record) error {
 // brittleHandler panics over every record.
 type brittleHandler struct{ slog.Handler }
 
+// Handle panics.
 func (brittleHandler) Handle(context.Context, slog.Record) error { panic("the log is broken") }
 
 // P1, P10, INV-03: whatever of Config panics, whenever, the agent goes on and its subscribers
@@ -95,14 +105,14 @@ func TestShield(t *testing.T) {
 				tc.cfg.Logger = slog.New(slog.NewTextHandler(&logged, nil))
 			}
 			bubbleWith(t, tc.cfg, func(t *testing.T, st *stage) {
-				l := st.listen(answering(everything()))
+				l := st.listen(mayAnswer(allEvents()))
 				if text, err := st.p.SignedManifest(); text != "" || err != nil {
 					t.Errorf("a manifest is signed: %q, %v", text, err)
 				}
-				s, d := st.session("Paying."), &action{}
-				paid := tool(s, pay, d)
+				s, d := st.startSession("Paying."), &action{}
+				paid := callTool(s, pay, d)
 				synctest.Wait()
-				if strings.Contains(story(l.events()), "confirmation") {
+				if strings.Contains(storyOf(l.events()), "confirmation") {
 					l.reply(l.question(), aaep.Accept)
 				}
 				r := <-paid
@@ -112,7 +122,7 @@ func TestShield(t *testing.T) {
 				}
 				if tc.runs {
 					wantStory(t, l.events(), done)
-				} else if got := story(l.events()); !strings.HasSuffix(got, "session.completed") {
+				} else if got := storyOf(l.events()); !strings.HasSuffix(got, "session.completed") {
 					t.Error(got)
 				}
 			})
@@ -129,9 +139,9 @@ func TestShieldOfTheLog(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			store := &brittle{}
 			onDisk(t, producer.Config{KeepEvents: 64}, func(s log.Store) log.Store { store.Store = s; return store }, func(t *testing.T, st *stage) {
-				l := st.listen(everything())
+				l := st.listen(allEvents())
 				store.in = method
-				s := st.session("Going on.")
+				s := st.startSession("Going on.")
 				for range 10 {
 					s.State(aaep.StateDeciding, aaep.Text{})
 					s.State(aaep.StateThinking, aaep.Text{})
@@ -141,7 +151,7 @@ func TestShieldOfTheLog(t *testing.T) {
 				if failed := st.p.Stats().LogFailed; failed != (method == "Append") {
 					t.Errorf("the log has failed: %v", failed)
 				}
-				if got := story(l.events()); !strings.HasSuffix(got, "session.completed") {
+				if got := storyOf(l.events()); !strings.HasSuffix(got, "session.completed") {
 					t.Error(got)
 				}
 			})
@@ -152,11 +162,11 @@ func TestShieldOfTheLog(t *testing.T) {
 // A Modified that panics over what a subscriber changed does not accept it.
 func TestShieldOfModified(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.listen(answering(everything()))
-		s, d := st.session("Paying."), &action{}
+		l := st.listen(mayAnswer(allEvents()))
+		s, d := st.startSession("Paying."), &action{}
 		changeable := pay
 		changeable.Modified = func(json.RawMessage) (producer.Tool, error) { panic("no such amount") }
-		paid := tool(s, changeable, d)
+		paid := callTool(s, changeable, d)
 		o := l.rawReply(l.question(), aaep.Accept)
 		o["modified_action"] = map[string]any{"amount": "all of it"}
 		l.sendObject(o)
@@ -184,10 +194,10 @@ func TestExtensionDataOfNoSubscriber(t *testing.T) {
 		return nil
 	}}
 	bubbleWith(t, producer.Config{Extensions: []handshake.Extension{med}}, func(t *testing.T, st *stage) {
-		c := everything()
+		c := allEvents()
 		c.SupportedExtensions = []string{v1.URI}
 		l := st.listen(c)
-		s := st.session("Nursing.")
+		s := st.startSession("Nursing.")
 		say := func(v aaep.Vocabulary, data any) aaep.Text { return aaep.Say("Now.").With(v, data) }
 		for name, tc := range map[string]struct {
 			err   error
@@ -209,7 +219,7 @@ func TestExtensionDataOfNoSubscriber(t *testing.T) {
 			t.Error(err)
 		}
 		if all := l.events(); len(all) != 3 || string(all[2].Extensions["med"]) != `{"mg":1}` {
-			t.Errorf("%v", story(all))
+			t.Errorf("%v", storyOf(all))
 		}
 	})
 	if _, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "x"}, Extensions: []handshake.Extension{med, med}}); err == nil {
@@ -224,35 +234,42 @@ type brittleConn struct {
 	armed *atomic.Bool
 }
 
-func (c brittleConn) may(method string) {
+// panicIn panics if this is the method that is to.
+func (c brittleConn) panicIn(method string) {
 	if c.in == method && c.armed.Load() {
 		panic("the link is broken")
 	}
 }
 
+// Receive receives from the link, or panics.
 func (c brittleConn) Receive(ctx context.Context) ([]byte, error) {
 	msg, err := c.Conn.Receive(ctx)
-	c.may("Receive")
+	c.panicIn("Receive")
 	return msg, err
 }
 
+// Send sends on the link, or panics.
 func (c brittleConn) Send(ctx context.Context, msg []byte) error {
-	c.may("Send")
+	c.panicIn("Send")
 	return c.Conn.Send(ctx, msg)
 }
 
 // Principal and RemoteAddr are asked before the subscription is open.
-func (c brittleConn) Principal() string  { c.may("Principal"); return "" }
-func (c brittleConn) RemoteAddr() string { c.may("RemoteAddr"); return "" }
+func (c brittleConn) Principal() string { c.panicIn("Principal"); return "" }
 
+// RemoteAddr panics, if that is what is to.
+func (c brittleConn) RemoteAddr() string { c.panicIn("RemoteAddr"); return "" }
+
+// Close closes the link, and may panic then.
 func (c brittleConn) Close() error {
-	defer c.may("Close")
+	defer c.panicIn("Close")
 	return c.Conn.Close()
 }
 
 // brittleListener hands out one link, and then panics.
 type brittleListener struct{ conns chan transports.Conn }
 
+// Accept hands out links, or panics.
 func (l brittleListener) Accept(ctx context.Context) (transports.Conn, error) {
 	select {
 	case c := <-l.conns:
@@ -262,6 +279,7 @@ func (l brittleListener) Accept(ctx context.Context) (transports.Conn, error) {
 	}
 }
 
+// Close panics.
 func (l brittleListener) Close() error { panic("the listener is broken") }
 
 // A link or a listener of others that panics ends that subscription, and its own Serve; the agent
@@ -269,7 +287,7 @@ func (l brittleListener) Close() error { panic("the listener is broken") }
 func TestBrittleLink(t *testing.T) {
 	for _, in := range []string{"Receive", "Send", "Close"} {
 		bubble(t, func(t *testing.T, st *stage) {
-			whole := st.record()
+			whole := st.addRecorder()
 			theirs, ours := transports.Pipe()
 			armed := new(atomic.Bool)
 			l := brittleListener{make(chan transports.Conn, 1)}
@@ -277,7 +295,7 @@ func TestBrittleLink(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			served := make(chan error, 1)
 			go func() { served <- st.p.Serve(ctx, l) }()
-			request, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "brittle", Capabilities: everything()})
+			request, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "brittle", Capabilities: allEvents()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -295,13 +313,13 @@ func TestBrittleLink(t *testing.T) {
 			if in == "Close" {
 				theirs.Close()
 			}
-			s := st.session("Going on.")
+			s := st.startSession("Going on.")
 			check := s.Complete(aaep.Text{})
 			synctest.Wait()
 			if n := len(st.p.Subscriptions()); n != 1 || check != nil {
 				t.Errorf("%s: %d subscriptions, %v; want the whole one alone", in, n, check)
 			}
-			if got := story(whole.events()); !strings.HasSuffix(got, "session.completed") {
+			if got := storyOf(whole.events()); !strings.HasSuffix(got, "session.completed") {
 				t.Errorf("%s: the other listener heard %s", in, got)
 			}
 			stop()
@@ -440,7 +458,7 @@ func TestExtensionLooksWithoutALock(t *testing.T) {
 		return nil
 	}
 	bubbleWith(t, producer.Config{Extensions: []handshake.Extension{{Vocabulary: med, Event: look}}}, func(t *testing.T, st *stage) {
-		st.listen(everything())
+		st.listen(allEvents())
 		text := aaep.Say("Now.").With(med, map[string]int{"mg": 1})
 		do := func(name string, call func() error) {
 			doing = name
@@ -476,6 +494,7 @@ type brittleStream struct {
 	in string
 }
 
+// LastEventID returns the id, or panics.
 func (s brittleStream) LastEventID() string {
 	if s.in == "LastEventID" {
 		panic("no event")
@@ -483,6 +502,7 @@ func (s brittleStream) LastEventID() string {
 	return s.Stream.LastEventID()
 }
 
+// Done returns the channel, or panics.
 func (s brittleStream) Done() <-chan struct{} {
 	if s.in == "Done" {
 		panic("no end")
@@ -495,16 +515,16 @@ func (s brittleStream) Done() <-chan struct{} {
 func TestShieldOfStreams(t *testing.T) {
 	for _, method := range []string{"LastEventID", "Done"} {
 		bubble(t, func(t *testing.T, st *stage) {
-			other := st.listen(everything())
-			l, open := st.resumable(everything())
+			other := st.listen(allEvents())
+			l, open := st.listenResumable(allEvents())
 			broken := &eventStream{link: l.wire, done: make(chan struct{})}
 			l.wire.streams <- brittleStream{broken, method}
-			l.wire.told()
+			l.wire.notifyOwner()
 			synctest.Wait()
-			s := st.session("Going on.")
+			s := st.startSession("Going on.")
 			stream := open("")
 			s.Complete(aaep.Text{})
-			for name, got := range map[string]string{"other": story(other.events()), "own": story(stream.events())} {
+			for name, got := range map[string]string{"other": storyOf(other.events()), "own": storyOf(stream.events())} {
 				if !strings.HasSuffix(got, "session.completed") {
 					t.Errorf("%s: the %s hears %s", method, name, got)
 				}

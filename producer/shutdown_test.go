@@ -16,10 +16,10 @@ import (
 // INV-53: each subscriber gets all it is owed, at its own rate, and a goodbye (HS-079).
 func TestShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		slow := st.listen(caps(1, aaep.BoundarySentence))
-		ls := []*listener{st.record(), st.listen(caps(3, aaep.BoundarySentence)), slow}
+		slow := st.listen(termsWith(1, aaep.BoundarySentence))
+		ls := []*listener{st.addRecorder(), st.listen(termsWith(3, aaep.BoundarySentence)), slow}
 		for range 5 {
-			out := st.session("Talking.").Output()
+			out := st.startSession("Talking.").Output()
 			out.WriteString("One sentence. And a ha")
 		}
 		began := time.Now()
@@ -35,10 +35,10 @@ func TestShutdown(t *testing.T) {
 			if !ok || c.ReasonCode != aaep.ProducerShutdown || c.SubscriptionID != l.id {
 				t.Errorf("the last message is %+v", l.lastMessage())
 			}
-			if got := of[*aaep.SessionCancelled](l.events()); len(got) != 5 || got[0].CancelledBy != aaep.CancelledBySystem {
+			if got := payloadsOf[*aaep.SessionCancelled](l.events()); len(got) != 5 || got[0].CancelledBy != aaep.CancelledBySystem {
 				t.Errorf("%d sessions were cancelled, want 5", len(got))
 			}
-			for _, id := range outputs(l.events()) {
+			for _, id := range outputIDs(l.events()) {
 				if err := checkText(l.events(), id, "One sentence. And a ha"); err != nil {
 					t.Error(err)
 				}
@@ -59,15 +59,15 @@ func TestShutdown(t *testing.T) {
 func TestShutdownTellsTheIdle(t *testing.T) {
 	for range 20 {
 		bubble(t, func(t *testing.T, st *stage) {
-			l := st.record()
+			l := st.addRecorder()
 			for range 50 {
-				st.session("Talking.")
+				st.startSession("Talking.")
 			}
 			synctest.Wait()
 			if err := st.p.Shutdown(t.Context()); err != nil {
 				t.Errorf("Shutdown = %v", err)
 			}
-			if n := len(of[*aaep.SessionCancelled](l.events())); n != 50 {
+			if n := len(payloadsOf[*aaep.SessionCancelled](l.events())); n != 50 {
 				t.Errorf("%d sessions were cancelled, want 50", n)
 			}
 		})
@@ -77,9 +77,9 @@ func TestShutdownTellsTheIdle(t *testing.T) {
 // When the caller waits no longer, subscriptions that are slow or stuck are closed.
 func TestShutdownDeadline(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		slow, stuck := st.listen(caps(1, aaep.BoundarySentence)), st.listen(everything())
-		stuck.hold()
-		backlog(st, 200)
+		slow, stuck := st.listen(termsWith(1, aaep.BoundarySentence)), st.listen(allEvents())
+		stuck.stopReading()
+		emitBacklog(st, 200)
 		pending := st.connect() // in the middle of the handshake
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -105,10 +105,10 @@ func TestShutdownDeadline(t *testing.T) {
 func TestShutdownTwice(t *testing.T) {
 	for _, hurries := range []bool{false, true} {
 		bubble(t, func(t *testing.T, st *stage) {
-			slow := st.listen(caps(1, aaep.BoundarySentence))
-			backlog(st, 20)
+			slow := st.listen(termsWith(1, aaep.BoundarySentence))
+			emitBacklog(st, 20)
 			began := time.Now()
-			first := later(func() (any, error) { return nil, st.p.Shutdown(t.Context()) })
+			first := callLater(func() (any, error) { return nil, st.p.Shutdown(t.Context()) })
 			synctest.Wait()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -148,14 +148,14 @@ func TestShutdownWithoutAStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				l, open := st.resumable(everything())
+				l, open := st.listenResumable(allEvents())
 				if tc.opened {
 					stream := open("")
 					synctest.Wait()
-					stream.breaks()
+					stream.breakStream()
 				}
 				time.Sleep(tc.apart)
-				st.session("Talking.")
+				st.startSession("Talking.")
 				back := make(chan *eventStream, 1)
 				if tc.back > 0 {
 					time.AfterFunc(tc.back, func() { back <- open("") })
@@ -165,7 +165,7 @@ func TestShutdownWithoutAStream(t *testing.T) {
 					t.Errorf("Shutdown = %v after %v, want %v", err, time.Since(began), tc.want)
 				}
 				<-l.served
-				if tc.back > 0 && len(of[*aaep.SessionCancelled]((<-back).events())) != 1 {
+				if tc.back > 0 && len(payloadsOf[*aaep.SessionCancelled]((<-back).events())) != 1 {
 					t.Error("who came back did not hear the end")
 				}
 			})
@@ -198,21 +198,22 @@ func TestShutdownInTheHandshake(t *testing.T) {
 // deaf is a link whose peer takes nothing.
 type deaf struct{ transports.Conn }
 
+// Send waits until ctx is done.
 func (deaf) Send(ctx context.Context, _ []byte) error { <-ctx.Done(); return ctx.Err() }
 
 // HS-043: a request during a shutdown is answered that it is too late, once, whether the link was
 // there before or not, and however late it is. The shutdown does not wait for that.
 func TestRequestDuringShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		slow, early := st.listen(caps(1, aaep.BoundarySentence)), []*listener{st.connect(), st.connect()}
-		backlog(st, 20)
+		slow, early := st.listen(termsWith(1, aaep.BoundarySentence)), []*listener{st.connect(), st.connect()}
+		emitBacklog(st, 20)
 		synctest.Wait()
-		began, ended := time.Now(), later(func() (any, error) { return nil, st.p.Shutdown(t.Context()) })
+		began, ended := time.Now(), callLater(func() (any, error) { return nil, st.p.Shutdown(t.Context()) })
 		synctest.Wait()
 		ask := func(l *listener) {
 			t.Helper()
-			l.read()
-			wantNo(t, l.ask("{}"), aaep.TransportUnavailable, "shutting down")
+			l.startReading()
+			wantNo(t, l.request("{}"), aaep.TransportUnavailable, "shutting down")
 			<-l.served
 		}
 		for i, l := range early {
@@ -240,13 +241,13 @@ func TestRequestRacesShutdown(t *testing.T) {
 	for range 100 {
 		bubble(t, func(t *testing.T, st *stage) {
 			l := st.connect()
-			l.read()
+			l.startReading()
 			go st.p.Shutdown(t.Context())
 			l.sendRaw(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"raw","capabilities":{}}`)
 			<-l.served
 			switch last := l.lastMessage().(type) {
 			case *aaep.SubscriptionRejected:
-				wantNo(t, l.answer(), aaep.TransportUnavailable, "")
+				wantNo(t, l.theAnswer(), aaep.TransportUnavailable, "")
 			case *aaep.SubscriptionClose:
 				if _, ok := l.arrivals()[0].msg.(*aaep.SubscriptionAccepted); !ok || last.ReasonCode != aaep.ProducerShutdown {
 					t.Errorf("the answers are %+v", l.arrivals())
@@ -262,15 +263,15 @@ func TestRequestRacesShutdown(t *testing.T) {
 func TestServeDuringShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		late := lateListener(make(chan transports.Conn, 1))
-		ended := later(func() (any, error) { return nil, st.p.Serve(t.Context(), late) })
+		ended := callLater(func() (any, error) { return nil, st.p.Serve(t.Context(), late) })
 		a, b := transports.Pipe()
 		l := &listener{t: t, conn: a}
 		st.all = append(st.all, l)
-		l.read()
+		l.startReading()
 		late <- b
 		synctest.Wait()
 		go st.p.Shutdown(t.Context())
-		wantNo(t, l.ask("{}"), aaep.TransportUnavailable, "shutting down")
+		wantNo(t, l.request("{}"), aaep.TransportUnavailable, "shutting down")
 		if r := <-ended; !errors.Is(r.err, producer.ErrClosed) {
 			t.Errorf("Serve = %v", r.err)
 		}
@@ -280,6 +281,7 @@ func TestServeDuringShutdown(t *testing.T) {
 // lateListener is a listener that hands out a link only once it is too late.
 type lateListener chan transports.Conn
 
+// Close does nothing.
 func (g lateListener) Close() error { return nil }
 
 // Accept waits until ctx is done, and then returns a link that has come.
@@ -297,10 +299,10 @@ func (g lateListener) Accept(ctx context.Context) (transports.Conn, error) {
 // allow.
 func TestShutdownWithdraws(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s, d := st.record(), st.session("Saving."), &action{}
-		saved := tool(s, producer.Tool{Name: "save", Confirm: true, Default: aaep.Accept, Action: aaep.Say("Save."), Consequence: aaep.Say("Saved.")}, d)
+		l, s, d := st.addRecorder(), st.startSession("Saving."), &action{}
+		saved := callTool(s, producer.Tool{Name: "save", Confirm: true, Default: aaep.Accept, Action: aaep.Say("Save."), Consequence: aaep.Say("Saved.")}, d)
 		l.question()
-		asked := later(func() (any, error) {
+		asked := callLater(func() (any, error) {
 			return s.AskText(t.Context(), producer.Question{Text: aaep.Say("What?"), Default: "x"})
 		})
 		synctest.Wait()
@@ -319,7 +321,7 @@ func TestShutdownWithdraws(t *testing.T) {
 // After Shutdown everything is refused with ErrClosed, and nothing is told any more.
 func TestAfterShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.record()
+		l := st.addRecorder()
 		if err := st.p.Shutdown(t.Context()); err != nil {
 			t.Errorf("Shutdown = %v", err)
 		}
@@ -351,7 +353,7 @@ func TestAfterShutdown(t *testing.T) {
 func TestStartRacesShutdown(t *testing.T) {
 	for range 100 {
 		bubble(t, func(t *testing.T, st *stage) {
-			l := st.record()
+			l := st.addRecorder()
 			started := make(chan int, 5)
 			for range cap(started) {
 				go func() {
@@ -367,7 +369,7 @@ func TestStartRacesShutdown(t *testing.T) {
 			for range cap(started) {
 				n += <-started
 			}
-			if got := strings.Count(story(l.events()), "session.cancelled:system"); got != n {
+			if got := strings.Count(storyOf(l.events()), "session.cancelled:system"); got != n {
 				t.Errorf("%d sessions ended, %d were started", got, n)
 			}
 		})

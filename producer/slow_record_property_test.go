@@ -31,12 +31,14 @@ type keptRecord struct {
 	at time.Time
 }
 
+// draw draws a number below n.
 func (s *moodySink) draw(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.r.IntN(n)
 }
 
+// Record keeps r after a random time, or fails or panics.
 func (s *moodySink) Record(r audit.Record) error {
 	if s.turns != nil {
 		s.turns <- struct{}{}
@@ -55,8 +57,8 @@ func (s *moodySink) Record(r audit.Record) error {
 	return nil
 }
 
-// has returns the records of a question that are kept.
-func (s *moodySink) has(question string, kind audit.Kind) (found []keptRecord) {
+// recordsOf returns the records of a question that are kept.
+func (s *moodySink) recordsOf(question string, kind audit.Kind) (found []keptRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.all {
@@ -92,17 +94,20 @@ func TestRecordProperty(t *testing.T) {
 					t.Logf("the seed was %d", seed)
 				}
 			}()
-			recordAtRandom(t, st, r, kept)
+			askAtRandom(t, st, r, kept)
 		})
 	}
 }
 
-func recordAtRandom(t *testing.T, st *stage, r *rand.Rand, kept *moodySink) {
+// askAtRandom has sessions ask while subscribers come, go, answer and change their terms at random,
+// and a sink of any mood keeps the records; it checks what was shown, what ran and what is on
+// record.
+func askAtRandom(t *testing.T, st *stage, r *rand.Rand, kept *moodySink) {
 	pick := func(n int) bool { return r.IntN(n) == 0 }
 	terms := func() aaep.Capabilities {
-		c := caps([]int64{0, 0, 0, 2}[r.IntN(4)], aaep.BoundaryNone)
+		c := termsWith([]int64{0, 0, 0, 2}[r.IntN(4)], aaep.BoundaryNone)
 		c.Languages = [][]string{{"en-US"}, {"en-US"}, {"es", "en-US"}}[r.IntN(3)]
-		return answering(c)
+		return mayAnswer(c)
 	}
 	type client struct {
 		*listener
@@ -119,7 +124,7 @@ func recordAtRandom(t *testing.T, st *stage, r *rand.Rand, kept *moodySink) {
 	}
 	shown := func(l *client) (qs []*aaep.AwaitingConfirmation) {
 		synctest.Wait()
-		return of[*aaep.AwaitingConfirmation](events(arrivals(l)))
+		return payloadsOf[*aaep.AwaitingConfirmation](eventsOf(arrivals(l)))
 	}
 	var all []*client
 	come := func() {
@@ -128,14 +133,14 @@ func recordAtRandom(t *testing.T, st *stage, r *rand.Rand, kept *moodySink) {
 		}
 		one := &client{}
 		if pick(4) {
-			one.listener, one.open = st.resumable(terms())
+			one.listener, one.open = st.listenResumable(terms())
 			one.stream = one.open("")
 		} else {
 			atOnce(t, "subscribing", func() { one.listener = st.listen(terms()) })
 		}
 		all = append(all, one)
 	}
-	st.watch()
+	st.addWatcher()
 	for range 1 + r.IntN(5) {
 		come()
 	}
@@ -183,7 +188,7 @@ func recordAtRandom(t *testing.T, st *stage, r *rand.Rand, kept *moodySink) {
 			}
 		})
 	}
-	sessions := []*producer.Session{st.session("Paying."), st.session("Paying too.")}
+	sessions := []*producer.Session{st.startSession("Paying."), st.startSession("Paying too.")}
 	for range 40 {
 		n := r.IntN(len(sessions))
 		s := sessions[n]
@@ -217,19 +222,19 @@ func recordAtRandom(t *testing.T, st *stage, r *rand.Rand, kept *moodySink) {
 			l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: change})
 		case what < 16 && l.stream != nil:
 			l.had = arrivals(l)
-			last := l.stream.place()
-			l.stream.breaks()
+			last := l.stream.resumableID()
+			l.stream.breakStream()
 			time.Sleep(time.Duration(r.IntN(5000)) * time.Millisecond)
 			l.stream = l.open([]string{last, last, "evt_unknown", ""}[r.IntN(4)])
 		case what < 17 && len(cancels) > 0:
 			cancels[r.IntN(len(cancels))]()
 		case what < 18:
 			atOnce(t, "the end of a session", func() { s.Cancel(aaep.CancelledByUser, aaep.Text{}) })
-			sessions[n] = st.session("Paying again.")
+			sessions[n] = st.startSession("Paying again.")
 		case what < 20:
 			atOnce(t, "what the session tells", func() {
 				out := s.Output()
-				check(t, errors.Join(write(out, fmt.Sprint("Text ", what, ". ")), out.Close(), s.Handoff(words, aaep.HandoffRequested{})))
+				requireNoError(t, errors.Join(writeText(out, fmt.Sprint("Text ", what, ". ")), out.Close(), s.Handoff(words, aaep.HandoffRequested{})))
 			})
 		default:
 			time.Sleep(time.Duration([]int{1, 19, 21, 500, 3000, 9000}[r.IntN(6)]) * time.Millisecond)
@@ -269,7 +274,7 @@ func checkShown(t *testing.T, kept *moodySink, id string, got []arrival) {
 			continue
 		}
 		q, asks := ev.Payload.(*aaep.AwaitingConfirmation)
-		if asks && !slices.ContainsFunc(kept.has(audit.QuestionID(q.ReplyToken), audit.Asked), func(r keptRecord) bool {
+		if asks && !slices.ContainsFunc(kept.recordsOf(audit.QuestionID(q.ReplyToken), audit.Asked), func(r keptRecord) bool {
 			return !r.at.After(a.at) && slices.ContainsFunc(r.Recipients, func(who audit.Subscription) bool {
 				return who.SubscriptionID == id && who.Language == ev.Language()
 			})

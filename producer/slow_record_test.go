@@ -21,6 +21,7 @@ type slowSink struct {
 	refuses func(audit.Record) error
 }
 
+// Record keeps r after the time that it takes, unless it refuses r.
 func (s *slowSink) Record(r audit.Record) error {
 	if s.takes != nil {
 		time.Sleep(s.takes(r))
@@ -35,9 +36,11 @@ func (s *slowSink) Record(r audit.Record) error {
 
 const recordTime = 3 * time.Second
 
-func everyRecord(audit.Record) time.Duration { return recordTime }
+// slowEvery has every record take recordTime.
+func slowEvery(audit.Record) time.Duration { return recordTime }
 
-func only(kind audit.Kind) func(audit.Record) time.Duration {
+// slowOnly has the records of one kind take recordTime.
+func slowOnly(kind audit.Kind) func(audit.Record) time.Duration {
 	return func(r audit.Record) time.Duration {
 		if r.Kind == kind {
 			return recordTime
@@ -69,35 +72,35 @@ func (l *listener) cameAt(t aaep.Type) (at time.Time) {
 
 // INV-26: a sink that takes three seconds for each record delays what it records and nothing else.
 func TestSlowSinkDelaysOnlyWhatItRecords(t *testing.T) {
-	kept := &slowSink{takes: everyRecord}
+	kept := &slowSink{takes: slowEvery}
 	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-		early, leaves, other := st.record(), st.listen(answering(everything())), st.watch()
-		s, d, second := st.session("Paying."), &action{}, st.session("Paying too.")
+		early, leaves, other := st.addRecorder(), st.listen(mayAnswer(allEvents())), st.addWatcher()
+		s, d, second := st.startSession("Paying."), &action{}, st.startSession("Paying too.")
 		began := time.Now()
-		paid := tool(s, pay, d)
+		paid := callTool(s, pay, d)
 		time.Sleep(time.Second) // the question is being recorded
 		var late *listener
-		atOnce(t, "subscribing", func() { late = st.listen(answering(everything())) })
+		atOnce(t, "subscribing", func() { late = st.listen(mayAnswer(allEvents())) })
 		atOnce(t, "leaving", func() {
 			leaves.conn.Close()
 			<-leaves.served
 		})
-		also := tool(second, pay, &action{})
+		also := callTool(second, pay, &action{})
 		for i, one := range []*producer.Session{s, second} {
 			out := one.Output()
 			atOnce(t, "text", func() {
-				check(t, errors.Join(write(out, "Meanwhile."), out.Close()))
+				requireNoError(t, errors.Join(writeText(out, "Meanwhile."), out.Close()))
 				time.Sleep(time.Millisecond)
-				if n := len(of[*aaep.OutputStreaming](other.events())); n < i+1 {
+				if n := len(payloadsOf[*aaep.OutputStreaming](other.events())); n < i+1 {
 					t.Errorf("%d pieces of text were heard", n)
 				}
 			})
-			atOnce(t, "what is critical", func() { check(t, one.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})) })
-			if n := len(of[*aaep.HandoffRequested](other.events())); n != i+1 {
+			atOnce(t, "what is critical", func() { requireNoError(t, one.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})) })
+			if n := len(payloadsOf[*aaep.HandoffRequested](other.events())); n != i+1 {
 				t.Errorf("%d events that are critical were heard", n)
 			}
 		}
-		if n := len(of[*aaep.AwaitingConfirmation](early.events())); n != 0 {
+		if n := len(payloadsOf[*aaep.AwaitingConfirmation](early.events())); n != 0 {
 			t.Fatal("a question is put that is not on record")
 		}
 		time.Sleep(time.Until(began.Add(recordTime)))
@@ -106,19 +109,19 @@ func TestSlowSinkDelaysOnlyWhatItRecords(t *testing.T) {
 		}
 		first := early.question()
 		time.Sleep(time.Until(began.Add(time.Second + recordTime + 100*time.Millisecond)))
-		if qs := of[*aaep.AwaitingConfirmation](early.events()); len(qs) != 2 {
+		if qs := payloadsOf[*aaep.AwaitingConfirmation](early.events()); len(qs) != 2 {
 			t.Errorf("another session's question waits for the record of this one's")
 		}
 		time.Sleep(time.Until(began.Add(2*recordTime + 100*time.Millisecond)))
-		asked := slices.DeleteFunc(of[*aaep.AwaitingConfirmation](late.events()), func(q *aaep.AwaitingConfirmation) bool { return q.ReplyToken != first.ReplyToken })
+		asked := slices.DeleteFunc(payloadsOf[*aaep.AwaitingConfirmation](late.events()), func(q *aaep.AwaitingConfirmation) bool { return q.ReplyToken != first.ReplyToken })
 		if len(asked) != 1 {
 			t.Fatalf("who came meanwhile is asked %v", asked)
 		}
 		replied := time.Now()
 		late.reply(asked[0], aaep.Accept)
 		synctest.Wait()
-		atOnce(t, "subscribing", func() { st.listen(answering(everything())) })
-		atOnce(t, "the end of a session", func() { check(t, second.Cancel(aaep.CancelledByUser, aaep.Text{})) })
+		atOnce(t, "subscribing", func() { st.listen(mayAnswer(allEvents())) })
+		atOnce(t, "the end of a session", func() { requireNoError(t, second.Cancel(aaep.CancelledByUser, aaep.Text{})) })
 		if r := <-also; !errors.Is(r.err, producer.ErrSessionOver) {
 			t.Errorf("the session ended: %v", r.err)
 		}
@@ -134,7 +137,7 @@ func TestSlowSinkDelaysOnlyWhatItRecords(t *testing.T) {
 				all = append(all, r)
 			}
 		}
-		if got := kinds(all); got != "asked asked replied settled invoked completed" {
+		if got := kindsOf(all); got != "asked asked replied settled invoked completed" {
 			t.Fatalf("on record: %s", got)
 		}
 		if all[1].Recipients[0].SubscriptionID != late.id || all[2].By.SubscriptionID != late.id {
@@ -153,23 +156,23 @@ func TestSlowSinkDelaysOnlyWhatItRecords(t *testing.T) {
 // A reply that is being recorded keeps no one waiting, not its sender either: their answers
 // to other questions count when they came.
 func TestSlowSinkDelaysNoOtherReply(t *testing.T) {
-	bubbleWith(t, producer.Config{Audit: &slowSink{takes: only(audit.Replied)}}, func(t *testing.T, st *stage) {
-		l := st.record()
+	bubbleWith(t, producer.Config{Audit: &slowSink{takes: slowOnly(audit.Replied)}}, func(t *testing.T, st *stage) {
+		l := st.addRecorder()
 		quick := pay
 		quick.Timeout = 5 * time.Second
-		first, second := st.session("Paying."), st.session("Paying too.")
-		one := tool(first, pay, &action{})
+		first, second := st.startSession("Paying."), st.startSession("Paying too.")
+		one := callTool(first, pay, &action{})
 		synctest.Wait()
-		two := tool(second, quick, &action{})
+		two := callTool(second, quick, &action{})
 		synctest.Wait()
-		qs := of[*aaep.AwaitingConfirmation](l.events())
+		qs := payloadsOf[*aaep.AwaitingConfirmation](l.events())
 		wrong := *qs[0]
 		wrong.ReplyToken = "rpl_0123456789abcdef0123456789abcdef"
 		l.reply(&wrong, aaep.Accept)
 		time.Sleep(recordTime / 3)
 		l.reply(qs[0], aaep.Accept)
 		time.Sleep(recordTime / 3)
-		l.renegotiate(more(qs[0].ReplyToken, 0))
+		l.renegotiate(moreTimeTerms(qs[0].ReplyToken, 0))
 		l.reply(qs[1], aaep.Accept)
 		for _, paid := range []<-chan result[string]{one, two} {
 			if r := <-paid; r.err != nil {
@@ -194,30 +197,30 @@ func TestSlowSettlement(t *testing.T) {
 			producer.ErrSessionOver},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kept := &slowSink{takes: only(audit.Settled)}
+			kept := &slowSink{takes: slowOnly(audit.Settled)}
 			bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-				l, s, d := st.listen(answering(everything())), st.session("Paying."), &action{}
-				watch := st.watch()
+				l, s, d := st.listen(mayAnswer(allEvents())), st.startSession("Paying."), &action{}
+				watch := st.addWatcher()
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
 				quick := pay
 				quick.Timeout = 5 * time.Second
-				paid := later(func() (string, error) { return s.Tool(ctx, quick, d.do) })
+				paid := callLater(func() (string, error) { return s.Tool(ctx, quick, d.do) })
 				synctest.Wait()
 				atOnce(t, "settling", func() { tc.settles(l, s, cancel) })
 				time.Sleep(quick.Timeout + time.Second)
 				if name != "over" {
-					atOnce(t, "text", func() { check(t, s.Output().Close()) })
+					atOnce(t, "text", func() { requireNoError(t, s.Output().Close()) })
 				}
-				atOnce(t, "subscribing", func() { st.listen(answering(everything())) })
+				atOnce(t, "subscribing", func() { st.listen(mayAnswer(allEvents())) })
 				if r := <-paid; !errors.Is(r.err, tc.want) || d.times > 0 {
 					t.Errorf("Tool = %v after %d runs", r.err, d.times)
 				}
 				time.Sleep(2 * recordTime)
-				if qs := of[*aaep.AwaitingConfirmation](watch.events()); len(qs) > 0 {
+				if qs := payloadsOf[*aaep.AwaitingConfirmation](watch.events()); len(qs) > 0 {
 					t.Error("who cannot answer is asked")
 				}
-				if got := kinds(kept.records()); got != "asked settled" && got != "asked replied settled" {
+				if got := kindsOf(kept.records()); got != "asked settled" && got != "asked replied settled" {
 					t.Errorf("on record: %s", got)
 				}
 			})
@@ -244,10 +247,10 @@ func TestEndsWhileItIsRecorded(t *testing.T) {
 			producer.ErrUnreachable, "session.started idle>thinking thinking>awaiting_input awaiting_input>thinking", "asked settled"},
 		"the last one leaves and comes back": {func(st *stage, l *listener, _ *producer.Session, _ func()) {
 			l.conn.Close()
-			again := st.listen(answering(everything()))
+			again := st.listen(mayAnswer(allEvents()))
 			go func() {
 				time.Sleep(2 * recordTime)
-				for _, q := range of[*aaep.AwaitingConfirmation](events(again.arrivals())) {
+				for _, q := range payloadsOf[*aaep.AwaitingConfirmation](eventsOf(again.arrivals())) {
 					again.reply(q, aaep.Reject)
 				}
 			}()
@@ -259,12 +262,12 @@ func TestEndsWhileItIsRecorded(t *testing.T) {
 			producer.ErrSessionOver, "session.started idle>thinking session.cancelled:system", "asked settled"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kept := &slowSink{takes: only(audit.Asked)}
+			kept := &slowSink{takes: slowOnly(audit.Asked)}
 			bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-				l, watch, s, d := st.listen(answering(everything())), st.watch(), st.session("Paying."), &action{}
+				l, watch, s, d := st.listen(mayAnswer(allEvents())), st.addWatcher(), st.startSession("Paying."), &action{}
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
-				paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })
+				paid := callLater(func() (string, error) { return s.Tool(ctx, pay, d.do) })
 				time.Sleep(time.Second)
 				atOnce(t, name, func() { tc.ends(st, l, s, cancel) })
 				if r := <-paid; !errors.Is(r.err, tc.want) || d.times > 0 {
@@ -272,10 +275,10 @@ func TestEndsWhileItIsRecorded(t *testing.T) {
 				}
 				time.Sleep(recordTime)
 				wantStory(t, watch.events(), tc.story)
-				if got := kinds(kept.records()); got != tc.records {
+				if got := kindsOf(kept.records()); got != tc.records {
 					t.Errorf("on record: %s, want %s", got, tc.records)
 				}
-				if qs := of[*aaep.AwaitingConfirmation](l.events()); len(qs) > 0 {
+				if qs := payloadsOf[*aaep.AwaitingConfirmation](l.events()); len(qs) > 0 {
 					t.Error("the question was put all the same")
 				}
 			})
@@ -287,7 +290,7 @@ func TestEndsWhileItIsRecorded(t *testing.T) {
 // that another is asked, an action whose default is yes is not run.
 func TestDefaultIsNotTakenForAFailedRecord(t *testing.T) {
 	asked := 0
-	kept := &slowSink{takes: only(audit.Asked), refuses: func(r audit.Record) error {
+	kept := &slowSink{takes: slowOnly(audit.Asked), refuses: func(r audit.Record) error {
 		if r.Kind != audit.Asked {
 			return nil
 		}
@@ -297,13 +300,13 @@ func TestDefaultIsNotTakenForAFailedRecord(t *testing.T) {
 		return nil
 	}}
 	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-		l, s, d := st.listen(answering(everything())), st.session("Paying."), &action{}
+		l, s, d := st.listen(mayAnswer(allEvents())), st.startSession("Paying."), &action{}
 		harmless := pay
 		harmless.Risk, harmless.Irreversible, harmless.Confirm, harmless.Default = aaep.RiskLow, false, true, aaep.Accept
-		paid := later(func() (string, error) { return s.Tool(t.Context(), harmless, d.do) })
+		paid := callLater(func() (string, error) { return s.Tool(t.Context(), harmless, d.do) })
 		time.Sleep(time.Second)
 		l.conn.Close()
-		st.listen(answering(everything()))
+		st.listen(mayAnswer(allEvents()))
 		if r := <-paid; !errors.Is(r.err, producer.ErrNotRecorded) || d.times > 0 {
 			t.Errorf("Tool = %v after %d runs, want %v", r.err, d.times, producer.ErrNotRecorded)
 		}
@@ -313,21 +316,21 @@ func TestDefaultIsNotTakenForAFailedRecord(t *testing.T) {
 // INV-11: a call that succeeded is reported as that, also where the session ends while its end is
 // recorded.
 func TestSuccessIsReportedBesideASlowRecord(t *testing.T) {
-	kept := &slowSink{takes: only(audit.Completed)}
+	kept := &slowSink{takes: slowOnly(audit.Completed)}
 	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-		l, s := st.watch(), st.session("Looking.")
-		looked := later(func() (string, error) {
+		l, s := st.addWatcher(), st.startSession("Looking.")
+		looked := callLater(func() (string, error) {
 			return s.Tool(t.Context(), look, func(context.Context) (string, error) { return "", nil })
 		})
 		time.Sleep(time.Second)
-		check(t, s.Complete(aaep.Say("Done.")))
+		requireNoError(t, s.Complete(aaep.Say("Done.")))
 		<-looked
-		for _, done := range of[*aaep.ToolCompleted](l.events()) {
+		for _, done := range payloadsOf[*aaep.ToolCompleted](l.events()) {
 			if done.Status != aaep.ToolSuccess {
 				t.Errorf("the call is reported as %s", done.Status)
 			}
 		}
-		if got := kinds(kept.records()); got != "invoked completed" {
+		if got := kindsOf(kept.records()); got != "invoked completed" {
 			t.Errorf("on record: %s", got)
 		}
 	})
@@ -342,7 +345,7 @@ func TestNewSubscriptionThatCannotBeRecorded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var n atomic.Int32
-			kept := &slowSink{takes: only(audit.Asked)}
+			kept := &slowSink{takes: slowOnly(audit.Asked)}
 			kept.refuses = func(r audit.Record) error {
 				if r.Kind == audit.Asked {
 					if n.Add(1) == 2 {
@@ -352,16 +355,16 @@ func TestNewSubscriptionThatCannotBeRecorded(t *testing.T) {
 				return nil
 			}
 			bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-				first, s, d := st.record(), st.session("Paying."), &action{}
-				paid := tool(s, pay, d)
+				first, s, d := st.addRecorder(), st.startSession("Paying."), &action{}
+				paid := callTool(s, pay, d)
 				time.Sleep(time.Second)
-				second := st.listen(answering(everything()))
+				second := st.listen(mayAnswer(allEvents()))
 				time.Sleep(recordTime)
 				q := first.question()
-				third := st.listen(answering(everything()))
+				third := st.listen(mayAnswer(allEvents()))
 				time.Sleep(2 * recordTime)
 				for l, want := range map[*listener]int{first: 1, second: 0, third: 1} {
-					if qs := of[*aaep.AwaitingConfirmation](l.events()); len(qs) != want {
+					if qs := payloadsOf[*aaep.AwaitingConfirmation](l.events()); len(qs) != want {
 						t.Errorf("%s is asked %d times, want %d", l.id, len(qs), want)
 					}
 				}
@@ -383,38 +386,38 @@ func TestNewSubscriptionThatCannotBeRecorded(t *testing.T) {
 // and it is not put where it was settled meanwhile.
 func TestFollowerWithASlowSink(t *testing.T) {
 	for _, settled := range []bool{false, true} {
-		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
-			kept := &slowSink{takes: everyRecord}
-			edge := c.followWith(t, "south", kept)
+		runInCloud(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+			kept := &slowSink{takes: slowEvery}
+			edge := c.startReplicaWith(t, "south", kept)
 			defer edge.end()
-			l, watch, near := edge.listen(answering(everything())), edge.listen(everything()), agent.record()
+			l, watch, near := edge.listen(mayAnswer(allEvents())), edge.listen(allEvents()), agent.addRecorder()
 			time.Sleep(5 * time.Second) // the agent knows who listens
-			s, d := agent.session("Paying."), &action{}
+			s, d := agent.startSession("Paying."), &action{}
 			began := time.Now()
-			paid := tool(s, pay, d)
+			paid := callTool(s, pay, d)
 			time.Sleep(time.Second)
 			out := s.Output()
 			atOnce(t, "text", func() {
-				check(t, errors.Join(write(out, "Meanwhile."), out.Close()))
+				requireNoError(t, errors.Join(writeText(out, "Meanwhile."), out.Close()))
 				time.Sleep(50 * time.Millisecond)
 				for _, one := range []*listener{l, watch} {
-					if len(of[*aaep.OutputStreaming](one.events())) == 0 {
+					if len(payloadsOf[*aaep.OutputStreaming](one.events())) == 0 {
 						t.Error("text waits for the record of a question")
 					}
 				}
 			})
-			if len(of[*aaep.AwaitingConfirmation](l.events())) > 0 {
+			if len(payloadsOf[*aaep.AwaitingConfirmation](l.events())) > 0 {
 				t.Error("a question is put that is not on record")
 			}
 			var late *listener
-			atOnce(t, "subscribing", func() { late = edge.listen(answering(everything())) })
+			atOnce(t, "subscribing", func() { late = edge.listen(mayAnswer(allEvents())) })
 			if settled {
 				near.reply(near.question(), aaep.Reject)
 				<-paid
 			}
 			time.Sleep(time.Until(began.Add(2*recordTime + time.Second)))
 			for _, one := range []*listener{l, late} {
-				if n := len(of[*aaep.AwaitingConfirmation](one.events())); (n > 0) == settled || n > 1 {
+				if n := len(payloadsOf[*aaep.AwaitingConfirmation](one.events())); (n > 0) == settled || n > 1 {
 					t.Errorf("settled %t: asked %d times", settled, n)
 				}
 			}
@@ -429,14 +432,16 @@ func TestFollowerWithASlowSink(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, err error) {
+// requireNoError ends the test if err is not nil.
+func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func write(out *producer.Output, text string) error {
+// writeText writes text to an output, and returns the error alone.
+func writeText(out *producer.Output, text string) error {
 	_, err := out.WriteString(text)
 	return err
 }

@@ -51,19 +51,21 @@ func (s *stranger) request(c aaep.Capabilities) aaep.Message {
 // send sends a message, if it can be encoded.
 func (s *stranger) send(m aaep.Message) {
 	if data, err := aaep.Encode(m); err == nil {
-		s.raw(string(data))
+		s.sendRaw(string(data))
 	}
 }
 
-func (s *stranger) raw(data string) { s.conn.Send(s.ctx, []byte(data)) }
+// sendRaw sends bytes that may be no message.
+func (s *stranger) sendRaw(data string) { s.conn.Send(s.ctx, []byte(data)) }
 
+// receive returns the next message, or nil when the link or ctx has ended.
 func (s *stranger) receive() []byte {
 	data, _ := s.conn.Receive(s.ctx)
 	return data
 }
 
-// listen reads whatever comes, until the link or ctx ends.
-func (s *stranger) listen() {
+// readAll reads whatever comes, until the link or ctx ends.
+func (s *stranger) readAll() {
 	for conn := s.conn; ; {
 		if _, err := conn.Receive(s.ctx); err != nil {
 			return
@@ -71,8 +73,8 @@ func (s *stranger) listen() {
 	}
 }
 
-// every calls f again and again, d apart, until ctx ends.
-func (s *stranger) every(d time.Duration, f func(i int)) {
+// repeat calls f again and again, d apart, until ctx ends.
+func (s *stranger) repeat(d time.Duration, f func(i int)) {
 	for i := 0; s.ctx.Err() == nil; i++ {
 		f(i)
 		time.Sleep(d)
@@ -82,12 +84,12 @@ func (s *stranger) every(d time.Duration, f func(i int)) {
 // misbehaviours are the ways in which a subscription can disturb the producer.
 var misbehaviours = map[string]func(*stranger){
 	"never reads": func(s *stranger) {
-		defer s.subscribe(answering(everything()))()
+		defer s.subscribe(mayAnswer(allEvents()))()
 		<-s.ctx.Done()
 	},
 	"reads one message a minute": func(s *stranger) {
-		s.every(time.Second, func(int) { // it comes again when it was closed
-			defer s.subscribe(everything())()
+		s.repeat(time.Second, func(int) { // it comes again when it was closed
+			defer s.subscribe(allEvents())()
 			for len(s.receive()) > 0 {
 				select {
 				case <-time.After(time.Minute):
@@ -97,11 +99,11 @@ var misbehaviours = map[string]func(*stranger){
 		})
 	},
 	"vanishes in the handshake": func(s *stranger) {
-		s.every(70*time.Millisecond, func(i int) {
+		s.repeat(70*time.Millisecond, func(i int) {
 			hangUp := s.connect()
 			switch i % 3 {
 			case 0:
-				s.raw(`{"type":"subscription.request","aaep_ver`)
+				s.sendRaw(`{"type":"subscription.request","aaep_ver`)
 			case 1:
 				s.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "gone"})
 			}
@@ -109,49 +111,49 @@ var misbehaviours = map[string]func(*stranger){
 		})
 	},
 	"vanishes in the stream": func(s *stranger) {
-		s.every(700*time.Millisecond, func(i int) {
-			defer s.subscribe(answering(everything()))()
+		s.repeat(700*time.Millisecond, func(i int) {
+			defer s.subscribe(mayAnswer(allEvents()))()
 			for range i % 20 {
 				s.receive()
 			}
 		})
 	},
 	"comes and goes": func(s *stranger) {
-		s.every(50*time.Millisecond, func(int) {
-			defer s.subscribe(answering(caps(1, aaep.BoundaryWord)))()
+		s.repeat(50*time.Millisecond, func(int) {
+			defer s.subscribe(mayAnswer(termsWith(1, aaep.BoundaryWord)))()
 			s.send(&aaep.SubscriptionClose{SubscriptionID: s.id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Bye."})
 		})
 	},
 	"renegotiates without end": func(s *stranger) {
-		defer s.subscribe(answering(everything()))()
-		go s.listen()
-		s.every(100*time.Millisecond, func(int) {
+		defer s.subscribe(mayAnswer(allEvents()))()
+		go s.readAll()
+		s.repeat(100*time.Millisecond, func(int) {
 			for i := range 10 { // as many as are answered
-				c := caps(int64(10-i), aaep.BoundaryWord)
+				c := termsWith(int64(10-i), aaep.BoundaryWord)
 				c.SupportsConfirmationReply = new(i%2 == 0) // which concerns the questions that are open
 				s.send(&aaep.SubscriptionRenegotiate{SubscriptionID: s.id, Capabilities: c})
 			}
 		})
 	},
 	"renegotiates until refused": func(s *stranger) {
-		s.every(300*time.Millisecond, func(i int) {
-			defer s.subscribe(answering(everything()))()
+		s.repeat(300*time.Millisecond, func(i int) {
+			defer s.subscribe(mayAnswer(allEvents()))()
 			c := aaep.Capabilities{AcceptSignedManifestsOnly: new(true)}
 			if i%2 == 0 {
 				s.id, c = "sub_1", aaep.Capabilities{MaxEventsPerSecond: 1}
 			}
 			s.send(&aaep.SubscriptionRenegotiate{SubscriptionID: s.id, Capabilities: c})
-			s.listen()
+			s.readAll()
 		})
 	},
 	"forges replies": func(s *stranger) {
-		defer s.subscribe(everything())() // it is asked nothing
+		defer s.subscribe(allEvents())() // it is asked nothing
 		token := make(chan aaep.ReplyToken, 1)
 		token <- "rpl_0"
 		go func() {
 			// It has found out what another subscriber is asked.
 			spy := &stranger{st: s.st, ctx: s.ctx}
-			defer spy.subscribe(answering(caps(1)))()
+			defer spy.subscribe(mayAnswer(termsWith(1)))()
 			for {
 				m, err := aaep.Decode(spy.receive())
 				if err != nil {
@@ -165,8 +167,8 @@ var misbehaviours = map[string]func(*stranger){
 				}
 			}
 		}()
-		go s.listen()
-		s.every(100*time.Millisecond, func(i int) {
+		go s.readAll()
+		s.repeat(100*time.Millisecond, func(i int) {
 			known := <-token
 			token <- known
 			for j := range 10 {
@@ -179,14 +181,14 @@ var misbehaviours = map[string]func(*stranger){
 	"sends rubbish": func(s *stranger) {
 		rubbish := []string{"", "{", "\x00\xff", "null", `{"type":"nothing"}`, strings.Repeat("[", 100000), `"` + strings.Repeat("x", transports.MaxMessage-2) + `"`,
 			strings.Repeat("x", transports.MaxMessage+1), `{"type":"confirmation.reply"}`, `{"type":"subscription.request"}`, `{"type":"subscription.close","subscription_id":"sub_1"}`}
-		s.every(5*time.Second, func(i int) { // as a first message, too
+		s.repeat(5*time.Second, func(i int) { // as a first message, too
 			hangUp := s.connect()
-			s.raw(rubbish[i%len(rubbish)])
+			s.sendRaw(rubbish[i%len(rubbish)])
 			s.receive()
 			hangUp()
-			defer s.subscribe(everything())()
+			defer s.subscribe(allEvents())()
 			for _, data := range rubbish {
-				s.raw(data)
+				s.sendRaw(data)
 			}
 		})
 	},
@@ -197,13 +199,13 @@ var misbehaviours = map[string]func(*stranger){
 			}
 			return list
 		}
-		c := caps(100000, aaep.BoundaryNone)
+		c := termsWith(100000, aaep.BoundaryNone)
 		c.EventFilters = &aaep.EventFilters{Include: many(10000)}
 		hangUp := s.connect()
 		wantNo(s.st.t, s.request(c), aaep.CapabilitiesIncompatible, "at most 256")
 		hangUp()
 		c.EventFilters = &aaep.EventFilters{Include: append(many(255), "aaep:*"), Exclude: many(256)}
 		defer s.subscribe(c)()
-		s.listen()
+		s.readAll()
 	},
 }

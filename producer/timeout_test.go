@@ -28,7 +28,7 @@ func TestDefaultTimeouts(t *testing.T) {
 		{aaep.RiskLow, false, 60}, {aaep.RiskMedium, false, 120}, {aaep.RiskHigh, false, 300}, {aaep.RiskLow, true, 300},
 	} {
 		bubble(t, func(t *testing.T, st *stage) {
-			l, s := st.listen(answering(everything())), st.session("Paying.")
+			l, s := st.listen(mayAnswer(allEvents())), st.startSession("Paying.")
 			go s.Tool(t.Context(), producer.Tool{Name: "pay", Risk: tt.risk, Irreversible: tt.irreversible, Confirm: true,
 				Action: aaep.Say("Pay."), Consequence: aaep.Say("It is gone.")}, func(context.Context) (string, error) { return "", nil })
 			synctest.Wait()
@@ -40,13 +40,13 @@ func TestDefaultTimeouts(t *testing.T) {
 	}
 }
 
-// untimed leaves out what is told of the time that is left.
-func untimed(evs []*aaep.Event) []*aaep.Event {
+// withoutNotices leaves out what is told of the time that is left.
+func withoutNotices(evs []*aaep.Event) []*aaep.Event {
 	return slices.DeleteFunc(slices.Clone(evs), func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeProgressUpdated })
 }
 
-// timed is what came of the time that is left: when, how critical, and in which words.
-func timed(l *listener, since time.Time) (all []string) {
+// noticesOf is what came of the time that is left: when, how critical, and in which words.
+func noticesOf(l *listener, since time.Time) (all []string) {
 	synctest.Wait()
 	for _, a := range l.arrivals() {
 		if ev, ok := a.msg.(*aaep.Event); ok && ev.Type() == aaep.TypeProgressUpdated {
@@ -80,18 +80,18 @@ func TestTimeLeftIsTold(t *testing.T) {
 		"no time for a notice": {24 * time.Second, 0, nil},
 	} {
 		bubble(t, func(t *testing.T, st *stage) {
-			c := answering(everything())
+			c := mayAnswer(allEvents())
 			c.PaceWPM = tc.pace
 			l := st.listen(c)
-			quick := answering(everything())
+			quick := mayAnswer(allEvents())
 			quick.PaceWPM = 600
 			st.listen(quick)
-			s := st.session("Paying.")
+			s := st.startSession("Paying.")
 			slow := pay
 			slow.Timeout = tc.timeout
 			began := time.Now()
-			<-tool(s, slow, &action{})
-			if got := timed(l, began); strings.Join(got, "\n") != strings.Join(tc.want, "\n") {
+			<-callTool(s, slow, &action{})
+			if got := noticesOf(l, began); strings.Join(got, "\n") != strings.Join(tc.want, "\n") {
 				t.Errorf("%s: told\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 			}
 		})
@@ -110,20 +110,20 @@ func TestTimeLeftAfterSleep(t *testing.T) {
 	} {
 		bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 			sleep := st.p.Suspending()
-			l, other, s := st.listen(answering(everything())), st.listen(answering(everything())), st.session("Paying.")
+			l, other, s := st.listen(mayAnswer(allEvents())), st.listen(mayAnswer(allEvents())), st.startSession("Paying.")
 			began := time.Now()
-			paid := tool(s, transfer, &action{})
+			paid := callTool(s, transfer, &action{})
 			synctest.Wait()
 			time.Sleep(12 * time.Second)
 			sleep(slept)
 			time.Sleep(3 * time.Second)
 			l.renegotiate(inSpanish)
-			all := of[*aaep.AwaitingConfirmation](l.events())
+			all := payloadsOf[*aaep.AwaitingConfirmation](l.events())
 			if q := all[len(all)-1]; len(all) != 2 || q.TimeoutSeconds != want.left {
 				t.Errorf("after %v: asked %d times, the last with %d seconds, want %d", slept, len(all), q.TimeoutSeconds, want.left)
 			}
 			<-paid
-			if got := timed(other, began); len(got) == 0 || got[0] != want.told {
+			if got := noticesOf(other, began); len(got) == 0 || got[0] != want.told {
 				t.Errorf("after %v: told\n%s\nwant\n%s", slept, strings.Join(got, "\n"), want.told)
 			}
 		})
@@ -133,11 +133,11 @@ func TestTimeLeftAfterSleep(t *testing.T) {
 // The end of the time to answer is told to those too who wanted few events or none of this kind.
 func TestTheEndIsToldToAll(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		c := answering(caps(1, aaep.BoundaryCompletion))
+		c := mayAnswer(termsWith(1, aaep.BoundaryCompletion))
 		c.CognitiveLoad, c.EventFilters = aaep.LoadLow, &aaep.EventFilters{Include: []string{}}
 		l := st.listen(c)
-		<-tool(st.session("Paying."), pay, &action{})
-		if got := timed(l, time.Now()); len(got) != 1 || !strings.Contains(got[0], "almost over") {
+		<-callTool(st.startSession("Paying."), pay, &action{})
+		if got := noticesOf(l, time.Now()); len(got) != 1 || !strings.Contains(got[0], "almost over") {
 			t.Errorf("told %v", got)
 		}
 	})
@@ -146,35 +146,36 @@ func TestTheEndIsToldToAll(t *testing.T) {
 // An answer ends the countdown.
 func TestNothingIsLeftToTell(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.record()
-		s := st.session("Paying.")
-		paid := tool(s, pay, &action{})
+		l := st.addRecorder()
+		s := st.startSession("Paying.")
+		paid := callTool(s, pay, &action{})
 		time.Sleep(time.Minute)
 		l.reply(l.question(), aaep.Reject)
 		<-paid
 		time.Sleep(time.Hour)
-		if got := timed(l, time.Now()); got != nil {
+		if got := noticesOf(l, time.Now()); got != nil {
 			t.Errorf("told %v", got)
 		}
 	})
 }
 
-func more(token aaep.ReplyToken, multiplier float64) aaep.Capabilities {
-	return declaring(aaep.Capabilities{}, extensions.TimingVocabulary, extensions.Timing{MoreTimeFor: token, TimeoutMultiplier: multiplier})
+// moreTimeTerms returns terms that ask for more time for a question, with this multiplier.
+func moreTimeTerms(token aaep.ReplyToken, multiplier float64) aaep.Capabilities {
+	return declare(aaep.Capabilities{}, extensions.TimingVocabulary, extensions.Timing{MoreTimeFor: token, TimeoutMultiplier: multiplier})
 }
 
 // CONF-036, CONF-037, WCAG 2.2.1: more time is one message, which works ten times and is told to
 // all; the answer to it says that it was given. An answer in the time that was added counts.
 func TestMoreTime(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, other := st.listen(answering(everything())), st.watch()
-		s, d := st.session("Paying."), &action{}
+		l, other := st.listen(mayAnswer(allEvents())), st.addWatcher()
+		s, d := st.startSession("Paying."), &action{}
 		began := time.Now()
-		paid := tool(s, pay, d) // five minutes
+		paid := callTool(s, pay, d) // five minutes
 		q := l.question()
 		for i := range 12 {
 			time.Sleep(4 * time.Minute)
-			acc := l.renegotiate(more(q.ReplyToken, 0))
+			acc := l.renegotiate(moreTimeTerms(q.ReplyToken, 0))
 			if given := strings.Contains(string(acc.HonoredCapabilities.Extensions["timing"]), string(q.ReplyToken)); given != (i < 10) {
 				t.Errorf("asked %d times: the answer is %s", i+1, acc.HonoredCapabilities.Extensions)
 			}
@@ -185,7 +186,7 @@ func TestMoreTime(t *testing.T) {
 		if r := <-paid; r.err != nil || d.times != 1 || time.Since(began) != 49*time.Minute {
 			t.Errorf("%+v after %v", r, time.Since(began))
 		}
-		times := timed(other, began)
+		times := noticesOf(other, began)
 		given := 0
 		for _, line := range times {
 			if strings.Contains(line, "There is more time to answer.") {
@@ -203,20 +204,20 @@ func TestMoreTime(t *testing.T) {
 // word it ends.
 func TestNoMoreTime(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, stranger := st.listen(answering(everything())), st.listen(everything())
-		s := st.session("Paying.")
+		l, stranger := st.listen(mayAnswer(allEvents())), st.listen(allEvents())
+		s := st.startSession("Paying.")
 		began := time.Now()
-		paid := tool(s, pay, &action{})
+		paid := callTool(s, pay, &action{})
 		q := l.question()
 		none := func(l *listener, token aaep.ReplyToken) {
 			t.Helper()
-			if acc := l.renegotiate(more(token, 2)); string(acc.HonoredCapabilities.Extensions["timing"]) != `{"timeout_multiplier":2}` {
+			if acc := l.renegotiate(moreTimeTerms(token, 2)); string(acc.HonoredCapabilities.Extensions["timing"]) != `{"timeout_multiplier":2}` {
 				t.Errorf("the answer is %s", acc.HonoredCapabilities.Extensions)
 			}
 		}
 		none(stranger, q.ReplyToken)
 		none(l, "rpl_00000000000000000000000000000000")
-		l.renegotiate(more(q.ReplyToken, 2))
+		l.renegotiate(moreTimeTerms(q.ReplyToken, 2))
 		if r := <-paid; !errors.Is(r.err, producer.ErrTimedOut) || r.at.Sub(began) != 10*time.Minute {
 			t.Errorf("%v after %v", r.err, r.at.Sub(began))
 		}
@@ -228,13 +229,13 @@ func TestNoMoreTime(t *testing.T) {
 func TestTimeEnoughIsSaidTenTimes(t *testing.T) {
 	var log bytes.Buffer
 	bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}, func(t *testing.T, st *stage) {
-		c := answering(everything())
+		c := mayAnswer(allEvents())
 		c.PaceWPM = 80
-		l, s := st.listen(c), st.session("Paying.")
+		l, s := st.listen(c), st.startSession("Paying.")
 		brief := pay
 		brief.Timeout = 30 * time.Second
 		for range 30 {
-			paid := tool(s, brief, &action{})
+			paid := callTool(s, brief, &action{})
 			l.reply(l.question(), aaep.Reject)
 			<-paid
 			time.Sleep(time.Second)
@@ -259,7 +260,7 @@ func TestTimeEnough(t *testing.T) {
 	}
 	short := pay
 	short.Timeout = 19 * time.Second
-	_, err = s.Tool(t.Context(), short, ok)
+	_, err = s.Tool(t.Context(), short, succeed)
 	_, asking := s.AskText(t.Context(), producer.Question{Text: aaep.Say("What?"), Timeout: time.Second})
 	for _, err := range []error{err, asking} {
 		var invalid *aaep.InvalidError
@@ -270,12 +271,12 @@ func TestTimeEnough(t *testing.T) {
 	for pace, warns := range map[int64]bool{0: false, 80: true} {
 		var log bytes.Buffer
 		bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}, func(t *testing.T, st *stage) {
-			c := answering(everything())
+			c := mayAnswer(allEvents())
 			c.PaceWPM = pace
 			l := st.listen(c)
 			brief := pay
 			brief.Timeout = 35 * time.Second
-			paid := tool(st.session("Paying."), brief, &action{})
+			paid := callTool(st.startSession("Paying."), brief, &action{})
 			l.reply(l.question(), aaep.Reject)
 			<-paid
 		})

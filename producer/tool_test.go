@@ -25,7 +25,7 @@ const ran = "session.started idle>thinking thinking>calling_tool tool.invoked "
 func TestRunPanics(t *testing.T) {
 	var logged bytes.Buffer
 	bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))}, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Looking.")
+		l, s := st.addRecorder(), st.startSession("Looking.")
 		func() {
 			defer func() {
 				if crash := recover(); crash != "boom" {
@@ -63,7 +63,7 @@ func TestRunPanics(t *testing.T) {
 // A run's error is the caller's; what is told holds none of its words (INV-37).
 func TestRunFails(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Looking.")
+		l, s := st.addRecorder(), st.startSession("Looking.")
 		secret := errors.New("password 1234 refused")
 		if v, err := s.Tool(t.Context(), look, func(context.Context) (string, error) { return "half", secret }); v != "half" || err != secret {
 			t.Errorf("Tool = %q, %v", v, err)
@@ -80,31 +80,32 @@ func TestRunFails(t *testing.T) {
 // A tool that runs for longer than its RunTimeout is told as timed out, with how long it ran.
 func TestRunTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Looking.")
+		l, s := st.addRecorder(), st.startSession("Looking.")
 		quick := look
 		quick.RunTimeout = time.Second
 		began := time.Now()
-		_, err := s.Tool(t.Context(), quick, waitUntil)
+		_, err := s.Tool(t.Context(), quick, waitForEnd)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 			t.Errorf("Tool = %v after %v", err, time.Since(began))
 		}
 		wantStory(t, l.events(), ran+"tool.timeout calling_tool>thinking")
-		if done := of[*aaep.ToolCompleted](l.events()); *done[0].DurationMS != 1000 {
+		if done := payloadsOf[*aaep.ToolCompleted](l.events()); *done[0].DurationMS != 1000 {
 			t.Errorf("duration_ms is %d", *done[0].DurationMS)
 		}
 	})
 }
 
-func waitUntil(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
+// waitForEnd is a tool's function that waits for the end of its context.
+func waitForEnd(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
 
 // A tool whose caller's context ends is told as failed.
 func TestCancelWhileRunning(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Looking.")
+		l, s := st.addRecorder(), st.startSession("Looking.")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		go func() { time.Sleep(time.Second); cancel() }()
-		if _, err := s.Tool(ctx, look, waitUntil); !errors.Is(err, context.Canceled) {
+		if _, err := s.Tool(ctx, look, waitForEnd); !errors.Is(err, context.Canceled) {
 			t.Errorf("Tool = %v", err)
 		}
 		wantStory(t, l.events(), ran+"tool.error calling_tool>thinking")
@@ -114,8 +115,8 @@ func TestCancelWhileRunning(t *testing.T) {
 // The end of the session ends the run's context; the call is closed before the end is told (D-30).
 func TestSessionEndsWhileRunning(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Looking.")
-		looked := later(func() (string, error) { return s.Tool(t.Context(), look, waitUntil) })
+		l, s := st.addRecorder(), st.startSession("Looking.")
+		looked := callLater(func() (string, error) { return s.Tool(t.Context(), look, waitForEnd) })
 		synctest.Wait()
 		s.Complete(aaep.Text{})
 		if r := <-looked; !errors.Is(r.err, context.Canceled) {
@@ -129,10 +130,10 @@ func TestSessionEndsWhileRunning(t *testing.T) {
 // result.
 func TestParallelTools(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Looking.")
+		l, s := st.addRecorder(), st.startSession("Looking.")
 		var all []<-chan result[string]
 		for i := range 5 {
-			all = append(all, later(func() (string, error) {
+			all = append(all, callLater(func() (string, error) {
 				return s.Tool(t.Context(), look, func(context.Context) (string, error) {
 					time.Sleep(time.Duration(i+1) * time.Second)
 					return fmt.Sprint(i), nil
@@ -145,11 +146,11 @@ func TestParallelTools(t *testing.T) {
 			}
 		}
 		evs := l.events()
-		if n := len(of[*aaep.StateChanged](evs)); n != 3 { // calling_tool until the last is done
-			t.Errorf("%d state changes, want 3: %s", n, story(evs))
+		if n := len(payloadsOf[*aaep.StateChanged](evs)); n != 3 { // calling_tool until the last is done
+			t.Errorf("%d state changes, want 3: %s", n, storyOf(evs))
 		}
 		s.Complete(aaep.Text{})
-		if got := *of[*aaep.SessionCompleted](l.events())[0].ToolInvocationsCount; got != 5 {
+		if got := *payloadsOf[*aaep.SessionCompleted](l.events())[0].ToolInvocationsCount; got != 5 {
 			t.Errorf("tool_invocations_count is %d", got)
 		}
 	})
@@ -158,7 +159,7 @@ func TestParallelTools(t *testing.T) {
 // INV-17: done tells the end of a call once, and never changes the state of another.
 func TestDoneTwice(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Looking.")
+		l, s := st.addRecorder(), st.startSession("Looking.")
 		d, done, err := s.Confirm(t.Context(), look)
 		if d != aaep.Accept || err != nil {
 			t.Fatalf("Confirm = %q, %v", d, err)
@@ -173,7 +174,7 @@ func TestDoneTwice(t *testing.T) {
 // A refused Confirm has a done that does nothing, and a decision that is not accept.
 func TestConfirmRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		w, s := st.watch(), st.session("Paying.")
+		w, s := st.addWatcher(), st.startSession("Paying.")
 		d, done, err := s.Confirm(t.Context(), pay)
 		done(nil)
 		if d == aaep.Accept || !errors.Is(err, producer.ErrUnreachable) {
@@ -190,26 +191,28 @@ func TestConfirmRefused(t *testing.T) {
 // high risk wait for any subscriber.
 func TestActionWaitsForNoListener(t *testing.T) {
 	for name, other := range map[string]func(*testing.T, *stage) *listener{
-		"a viewer at one a second":     func(_ *testing.T, st *stage) *listener { return st.listen(caps(1, aaep.BoundarySentence)) },
-		"asked, at one a second":       func(_ *testing.T, st *stage) *listener { return st.listen(answering(caps(1, aaep.BoundarySentence))) },
-		"a viewer who reads nothing":   func(_ *testing.T, st *stage) *listener { return stalled(st, everything()) },
-		"asked, and reads nothing":     func(_ *testing.T, st *stage) *listener { return stalled(st, answering(everything())) },
-		"asked, and away for a moment": away,
+		"a viewer at one a second": func(_ *testing.T, st *stage) *listener { return st.listen(termsWith(1, aaep.BoundarySentence)) },
+		"asked, at one a second": func(_ *testing.T, st *stage) *listener {
+			return st.listen(mayAnswer(termsWith(1, aaep.BoundarySentence)))
+		},
+		"a viewer who reads nothing":   func(_ *testing.T, st *stage) *listener { return addStalled(st, allEvents()) },
+		"asked, and reads nothing":     func(_ *testing.T, st *stage) *listener { return addStalled(st, mayAnswer(allEvents())) },
+		"asked, and away for a moment": addAway,
 		"asked, and far behind":        farBehind,
 	} {
 		for _, calls := range []producer.Tool{look, {Name: "move", Risk: aaep.RiskMedium}, pay} {
 			bubble(t, func(t *testing.T, st *stage) {
-				quick, s := st.record(), st.session("Working.")
+				quick, s := st.addRecorder(), st.startSession("Working.")
 				other(t, st)
 				time.Sleep(time.Second)
 				for range 10 {
-					st.session("Something else.") // two events each that cannot be merged
+					st.startSession("Something else.") // two events each that cannot be merged
 				}
 				synctest.Wait()
 				began, d := time.Now(), &action{}
 				for n := range 30 {
 					if calls.Irreversible {
-						paid := tool(s, calls, d)
+						paid := callTool(s, calls, d)
 						quick.reply(quick.question(), aaep.Accept)
 						if r := <-paid; r.err != nil {
 							t.Fatal(r.err)
@@ -226,35 +229,35 @@ func TestActionWaitsForNoListener(t *testing.T) {
 	}
 }
 
-// stalled adds a subscriber that has not taken what it was sent for two seconds.
-func stalled(st *stage, c aaep.Capabilities) *listener {
+// addStalled adds a subscriber that has not taken what it was sent for two seconds.
+func addStalled(st *stage, c aaep.Capabilities) *listener {
 	l := st.listen(c)
-	l.hold()
+	l.stopReading()
 	for range 20 { // more than a Pipe holds
-		st.session("Something else.")
+		st.startSession("Something else.")
 	}
 	time.Sleep(2 * time.Second)
 	return l
 }
 
-// away adds a subscriber that was cut off and may come back.
-func away(_ *testing.T, st *stage) *listener {
-	l, open := st.resumable(answering(everything()))
-	open("").breaks()
+// addAway adds a subscriber that was cut off and may come back.
+func addAway(_ *testing.T, st *stage) *listener {
+	l, open := st.listenResumable(mayAnswer(allEvents()))
+	open("").breakStream()
 	synctest.Wait()
 	return l
 }
 
 // farBehind adds a subscriber that goes on where it was long ago.
 func farBehind(_ *testing.T, st *stage) *listener {
-	l, _ := st.accepted(everything())
-	long := st.session("Working.")
+	l, _ := st.listenAccepted(allEvents())
+	long := st.startSession("Working.")
 	first := l.events()[0].EventID
 	for range 530 {
-		long.Tool(context.Background(), look, ok)
+		long.Tool(context.Background(), look, succeed)
 	}
 	l.conn.Close()
-	l, _ = st.accepted(resuming(answering(caps(2, aaep.BoundaryNone)), first))
+	l, _ = st.listenAccepted(resumeAfter(mayAnswer(termsWith(2, aaep.BoundaryNone)), first))
 	return l
 }
 
@@ -277,23 +280,23 @@ func TestActionWaitsForThoseWhoWereAsked(t *testing.T) {
 	} {
 		kept := &sink{}
 		bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-			quick, s := st.record(), st.session("Paying.")
-			terms := everything()
+			quick, s := st.addRecorder(), st.startSession("Paying.")
+			terms := allEvents()
 			if c.asked {
-				terms = answering(terms)
+				terms = mayAnswer(terms)
 			}
 			l := st.listen(terms)
 			var entered time.Time
 			var told bool
 			heard := func() bool { return !arrivalOf(l, aaep.TypeToolInvoked).IsZero() }
-			paid := later(func() (string, error) {
+			paid := callLater(func() (string, error) {
 				return s.Tool(context.Background(), pay, func(context.Context) (string, error) {
 					entered, told = time.Now(), heard()
 					return "", nil
 				})
 			})
 			q := quick.question()
-			l.hold()
+			l.stopReading()
 			for range c.before {
 				s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
 				synctest.Wait()
@@ -344,10 +347,10 @@ func TestActionWaitsForThoseWhoWereAsked(t *testing.T) {
 // either.
 func TestConfirmedActionWaitsForNoListener(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		s := st.session("Moving.")
-		quick, _ := st.record(), stalled(st, answering(everything()))
+		s := st.startSession("Moving.")
+		quick, _ := st.addRecorder(), addStalled(st, mayAnswer(allEvents()))
 		move := producer.Tool{Name: "move", Risk: aaep.RiskMedium, Confirm: true, Action: aaep.Say("Move."), Consequence: aaep.Say("Moved.")}
-		moved := tool(s, move, &action{})
+		moved := callTool(s, move, &action{})
 		q := quick.question()
 		answered := time.Now()
 		quick.reply(q, aaep.Accept)
@@ -375,13 +378,13 @@ func TestGiveUpBeforeTheRun(t *testing.T) {
 	for name, gaveUp := range map[string]error{"the caller": context.Canceled, "the session": producer.ErrSessionOver} {
 		kept := &sink{}
 		bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
-			quick, slow := st.record(), st.listen(answering(everything()))
-			s, d := st.session("Paying."), &action{}
+			quick, slow := st.addRecorder(), st.listen(mayAnswer(allEvents()))
+			s, d := st.startSession("Paying."), &action{}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })
+			paid := callLater(func() (string, error) { return s.Tool(ctx, pay, d.do) })
 			q := quick.question()
-			slow.hold()
+			slow.stopReading()
 			for range 16 { // as many as a Pipe holds
 				s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
 				synctest.Wait()
@@ -407,7 +410,7 @@ func TestGiveUpBeforeTheRun(t *testing.T) {
 			if got := strings.Join(told, "|"); got != "Pay $5.|Withdrawn, and not done: pay" {
 				t.Errorf("%s gave up, and this is told of the tool: %s", name, got)
 			}
-			if got := kinds(kept.records()); got != "asked replied settled not_done" {
+			if got := kindsOf(kept.records()); got != "asked replied settled not_done" {
 				t.Errorf("%s gave up: on record: %s", name, got)
 			}
 		})
@@ -418,8 +421,8 @@ func TestGiveUpBeforeTheRun(t *testing.T) {
 func TestRiskUnsaid(t *testing.T) {
 	for irreversible, want := range map[bool]aaep.Risk{false: aaep.RiskLow, true: aaep.RiskHigh} {
 		bubble(t, func(t *testing.T, st *stage) {
-			l, s := st.record(), st.session("Looking.")
-			paid := later(func() (string, error) {
+			l, s := st.addRecorder(), st.startSession("Looking.")
+			paid := callLater(func() (string, error) {
 				return s.Tool(t.Context(), producer.Tool{Name: "pay", Confirm: true, Irreversible: irreversible, Action: aaep.Say("Pay."), Consequence: aaep.Say("It is paid.")},
 					func(context.Context) (string, error) { return "", nil })
 			})
@@ -438,7 +441,7 @@ func TestRiskUnsaid(t *testing.T) {
 // not be told does not begin.
 func TestTitle(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Looking.")
+		l, s := st.addRecorder(), st.startSession("Looking.")
 		titled := producer.Tool{Name: "fs_read_v2", Title: "Lire une note"}
 		s.Tool(t.Context(), titled, func(context.Context) (string, error) { return "", nil })
 		s.Tool(t.Context(), titled, func(context.Context) (string, error) { return "", errors.New("no") })
@@ -472,10 +475,10 @@ func TestTitle(t *testing.T) {
 // be told so. (EVT-042, EVT-051, SM-003, SM-005)
 func TestInvoked(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		heard := st.record()
-		slow := st.listen(caps(1, aaep.BoundaryNone))
-		slow.hold()
-		s := st.session("Looking.")
+		heard := st.addRecorder()
+		slow := st.listen(termsWith(1, aaep.BoundaryNone))
+		slow.stopReading()
+		s := st.startSession("Looking.")
 		first, err := s.Invoked(producer.Tool{Name: "look"})
 		if err != nil {
 			t.Fatal(err)

@@ -88,7 +88,7 @@ func withoutRisk(ev *aaep.Event, asked bool) *aaep.Event {
 func checkText(evs []*aaep.Event, id, want string) error {
 	var b strings.Builder
 	complete := 0
-	for _, p := range of[*aaep.OutputStreaming](evs) {
+	for _, p := range payloadsOf[*aaep.OutputStreaming](evs) {
 		if p.OutputID != id {
 			continue
 		}
@@ -112,9 +112,9 @@ func checkText(evs []*aaep.Event, id, want string) error {
 	return nil
 }
 
-// outputs returns the ids of the outputs, in the order of their first chunks.
-func outputs(evs []*aaep.Event) (ids []string) {
-	for _, p := range of[*aaep.OutputStreaming](evs) {
+// outputIDs returns the ids of the outputs, in the order of their first chunks.
+func outputIDs(evs []*aaep.Event) (ids []string) {
+	for _, p := range payloadsOf[*aaep.OutputStreaming](evs) {
 		if !slices.Contains(ids, p.OutputID) {
 			ids = append(ids, p.OutputID)
 		}
@@ -124,7 +124,7 @@ func outputs(evs []*aaep.Event) (ids []string) {
 
 // onlyText is checkText for a trace with one output.
 func onlyText(evs []*aaep.Event, want string) error {
-	ids := outputs(evs)
+	ids := outputIDs(evs)
 	if len(ids) != 1 {
 		return fmt.Errorf("%d outputs, want 1", len(ids))
 	}
@@ -149,8 +149,8 @@ func mostInOneSecond(got []arrival) (most int) {
 	return most
 }
 
-// story is a trace in short words, for comparing whole traces.
-func story(evs []*aaep.Event) string {
+// storyOf is a trace in short words, for comparing whole traces.
+func storyOf(evs []*aaep.Event) string {
 	var words []string
 	for _, ev := range evs {
 		w := strings.TrimPrefix(string(ev.Type()), "aaep:agent.")
@@ -177,7 +177,7 @@ func story(evs []*aaep.Event) string {
 // wantStory compares a trace in short words.
 func wantStory(t *testing.T, evs []*aaep.Event, want string) {
 	t.Helper()
-	if got := story(evs); got != want {
+	if got := storyOf(evs); got != want {
 		t.Errorf("events\n got %s\nwant %s", got, want)
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 var polyglot = producer.Config{Language: "en-US", Languages: []string{"es", "ar"}}
 
-// speaking returns c with other languages.
-func speaking(c aaep.Capabilities, languages ...string) aaep.Capabilities {
+// inLanguages returns c with other languages.
+func inLanguages(c aaep.Capabilities, languages ...string) aaep.Capabilities {
 	c.Languages = languages
 	return c
 }
@@ -55,14 +55,14 @@ func wantHeard(t *testing.T, l *listener, want ...string) {
 // that language. What is not translated is told as it is.
 func TestEachInTheirLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		english := st.listen(answering(everything()))
-		spanish := st.listen(answering(speaking(everything(), "es-MX", "en")))
-		arabic := st.listen(answering(speaking(everything(), "ar")))
+		english := st.listen(mayAnswer(allEvents()))
+		spanish := st.listen(mayAnswer(inLanguages(allEvents(), "es-MX", "en")))
+		arabic := st.listen(mayAnswer(inLanguages(allEvents(), "ar")))
 		s, err := st.p.StartSession(t.Context(), aaep.Say("Planning.").In("es", aaep.Say("Planificando.")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		paid := later(func() (string, error) {
+		paid := callLater(func() (string, error) {
 			return s.Tool(t.Context(), transfer, func(context.Context) (string, error) { return "", errors.New("no") })
 		})
 		spanish.reply(spanish.question(), aaep.Accept)
@@ -91,7 +91,9 @@ func TestEachInTheirLanguage(t *testing.T) {
 }
 
 // The Arabic phrases are pinned where they are made; here only that they come, and in Arabic.
-func arabicFailed(l *listener) string   { return nthLine(wordsOf(l), 6) }
+func arabicFailed(l *listener) string { return nthLine(wordsOf(l), 6) }
+
+// arabicDeciding returns the line that says, in Arabic, what is being decided.
 func arabicDeciding(l *listener) string { return nthLine(wordsOf(l), 8) }
 
 // nthLine returns the n-th line if it is Arabic, or "?".
@@ -106,9 +108,9 @@ func nthLine(s string, n int) string {
 // A rejected question says so in the listener's language, with the action in it too.
 func TestOutcomeInTheirLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		l := st.listen(answering(speaking(everything(), "es")))
-		s := st.session("Planning.")
-		paid := tool(s, transfer, &action{})
+		l := st.listen(mayAnswer(inLanguages(allEvents(), "es")))
+		s := st.startSession("Planning.")
+		paid := callTool(s, transfer, &action{})
 		l.reply(l.question(), aaep.Reject)
 		<-paid
 		if last := l.events()[len(l.events())-1]; last.Text(aaep.VerbosityNormal) != "Se rechazó y esto no se hizo: Transferir 500 dólares." {
@@ -128,13 +130,13 @@ func TestClarifyInTheirLanguage(t *testing.T) {
 		"one label": {aaep.Say("Savings"), "en-US Which account? / Both are yours. / Checking"},
 	} {
 		bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-			l := st.listen(answering(speaking(everything(), "es")))
-			s := st.session("Planning.")
-			asked := later(func() (any, error) {
+			l := st.listen(mayAnswer(inLanguages(allEvents(), "es")))
+			s := st.startSession("Planning.")
+			asked := callLater(func() (any, error) {
 				return s.AskChoice(t.Context(), producer.Question{Text: es("Which account?", "¿Qué cuenta?"), Context: es("Both are yours.", "Ambas son suyas."),
 					Choices: []producer.Choice{{Label: es("Checking", "Corriente")}, {Value: "s", Label: tc.second}}, Default: "Checking"})
 			})
-			if got := nth(wordsOf(l), 3); got != tc.want {
+			if got := lineAt(wordsOf(l), 3); got != tc.want {
 				t.Errorf("%s: asked %q, want %q", name, got, tc.want)
 			}
 			time.Sleep(3 * time.Minute)
@@ -145,19 +147,20 @@ func TestClarifyInTheirLanguage(t *testing.T) {
 	}
 }
 
-func nth(s string, n int) string { return append(strings.Split(s, "\n"), make([]string, n+1)...)[n] }
+// lineAt returns the n-th line of s, or "" where there are fewer.
+func lineAt(s string, n int) string { return append(strings.Split(s, "\n"), make([]string, n+1)...)[n] }
 
 // I18N-009, HS-076: a language asked for in the middle holds for what follows.
 func TestLanguageRenegotiated(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		l := st.listen(everything())
-		s := st.session("Planning.")
+		l := st.listen(allEvents())
+		s := st.startSession("Planning.")
 		both := aaep.Say("Adding.").In("es", aaep.Say("Sumando."))
 		s.State(aaep.StateDeciding, both)
 		l.events() // they have left
 		l.renegotiate(aaep.Capabilities{Languages: []string{"es"}})
 		s.Progress(both, aaep.Progress{Percent: new(5.0), Description: "Adding."}, 0)
-		p := of[*aaep.ProgressUpdated](l.events())[0]
+		p := payloadsOf[*aaep.ProgressUpdated](l.events())[0]
 		wantHeard(t, l, "en-US Planning.", "en-US Thinking.", "en-US Adding.", "es Sumando.")
 		if p.Progress.Description != "Sumando." {
 			t.Errorf("described as %q", p.Progress.Description)
@@ -168,19 +171,19 @@ func TestLanguageRenegotiated(t *testing.T) {
 // A subscriber that comes late is told what the agent is doing in its own language.
 func TestSituationInTheirLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		s := st.session("Planning.")
+		s := st.startSession("Planning.")
 		s.State(aaep.StateDeciding, aaep.Say("Adding.").In("es", aaep.Say("Sumando.")))
-		wantHeard(t, st.listen(speaking(everything(), "es")), "es Sumando.")
+		wantHeard(t, st.listen(inLanguages(allEvents(), "es")), "es Sumando.")
 	})
 }
 
 // Handoffs and ends are told in their language too, at the verbosity asked for.
 func TestVerbosityInTheirLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		c := speaking(everything(), "es")
+		c := inLanguages(allEvents(), "es")
 		c.PreferredVerbosity = aaep.VerbosityTerse
 		l := st.listen(c)
-		s := st.session("Planning.")
+		s := st.startSession("Planning.")
 		s.Handoff(aaep.Say("I need help.").In("es", aaep.Text{Terse: "Ayuda.", Normal: "Necesito ayuda."}), aaep.HandoffRequested{})
 		ev := l.events()[2]
 		if p := ev.Payload.(*aaep.HandoffRequested); ev.Text(aaep.VerbosityTerse) != "Ayuda." || p.Reason != "Necesito ayuda." {
@@ -193,8 +196,8 @@ func TestVerbosityInTheirLanguage(t *testing.T) {
 // words that cannot be sent.
 func TestLanguageNotOffered(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		l := st.listen(everything())
-		s := st.session("Planning.")
+		l := st.listen(allEvents())
+		s := st.startSession("Planning.")
 		for _, tag := range []string{"fr", "not a tag", "zh-Hant", "\u202e"} {
 			err := s.State(aaep.StateDeciding, aaep.Say("Adding.").In(tag, aaep.Say("X.")))
 			var invalid *aaep.InvalidError
@@ -218,7 +221,7 @@ func TestLanguageNotOffered(t *testing.T) {
 // labelled so, a question and its outcome too.
 func TestForeignWords(t *testing.T) {
 	bubbleWith(t, producer.Config{Language: "fi", Languages: []string{"es"}}, func(t *testing.T, st *stage) {
-		l := st.listen(answering(speaking(everything(), "fi")))
+		l := st.listen(mayAnswer(inLanguages(allEvents(), "fi")))
 		foreign := func(en string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(en)).In("es", aaep.Say("Hola.")) }
 		s, err := st.p.StartSession(t.Context(), foreign("Planning."))
 		if err != nil {
@@ -226,13 +229,13 @@ func TestForeignWords(t *testing.T) {
 		}
 		each := transfer
 		each.Action, each.Consequence = foreign("Pay $5."), foreign("It is gone.")
-		paid := tool(s, each, &action{})
+		paid := callTool(s, each, &action{})
 		l.reply(l.question(), aaep.Reject)
 		<-paid
 		s.Handoff(aaep.Text{}.In("sv", aaep.Say("Hjälp.")), aaep.HandoffRequested{})
 		s.Complete(aaep.Say("Valmis."))
 		wantHeard(t, l, "en Planning.", "en Thinking.", "en Pay $5.", "en Pay $5. / It is gone.", "en Rejected, and not done: Pay $5.", "sv Hjälp.", "fi Valmis.")
-		if h := of[*aaep.HandoffRequested](l.events())[0]; h.Reason != "Hjälp." {
+		if h := payloadsOf[*aaep.HandoffRequested](l.events())[0]; h.Reason != "Hjälp." {
 			t.Errorf("the reason is %q", h.Reason)
 		}
 	})
@@ -242,7 +245,7 @@ func TestForeignWords(t *testing.T) {
 // that something may be missing.
 func TestNoteInTheirLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
-		_, acc := st.accepted(resuming(speaking(everything(), "es"), "evt_unknown"))
+		_, acc := st.listenAccepted(resumeAfter(inLanguages(allEvents(), "es"), "evt_unknown"))
 		if acc.NegotiationNotes != "Puede faltar lo que se dijo mientras tanto." {
 			t.Errorf("the answer is %+v", acc)
 		}

@@ -17,14 +17,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func send(t *testing.T, c Conn, msg []byte) {
+// sendMessage sends msg, which must succeed.
+func sendMessage(t *testing.T, c Conn, msg []byte) {
 	t.Helper()
 	if err := c.Send(t.Context(), msg); err != nil {
 		t.Errorf("Send = %v", err)
 	}
 }
 
-func receive(t *testing.T, c Conn, want []byte) {
+// wantMessage receives a message, which must be want.
+func wantMessage(t *testing.T, c Conn, want []byte) {
 	t.Helper()
 	got, err := c.Receive(t.Context())
 	if err != nil || !bytes.Equal(got, want) {
@@ -32,7 +34,8 @@ func receive(t *testing.T, c Conn, want []byte) {
 	}
 }
 
-func wantErr(t *testing.T, what string, got, want error) {
+// wantError checks that got, the error of what, is want.
+func wantError(t *testing.T, what string, got, want error) {
 	t.Helper()
 	if !errors.Is(got, want) {
 		t.Errorf("%s = %v, want %v", what, got, want)
@@ -45,10 +48,10 @@ func TestPipeCarriesMessages(t *testing.T) {
 	for _, ends := range [][2]Conn{{a, b}, {b, a}} {
 		msgs := [][]byte{[]byte("one"), {}, []byte("two\nlines\x00"), {0xff, 0xfe}, []byte(" three ")}
 		for _, msg := range msgs {
-			send(t, ends[0], msg)
+			sendMessage(t, ends[0], msg)
 		}
 		for _, msg := range msgs {
-			receive(t, ends[1], msg)
+			wantMessage(t, ends[1], msg)
 		}
 	}
 }
@@ -58,7 +61,7 @@ func TestPipeCarriesMessages(t *testing.T) {
 func TestPipeOwnsNothing(t *testing.T) {
 	a, b := Pipe()
 	msg := []byte("hello")
-	send(t, a, msg)
+	sendMessage(t, a, msg)
 	copy(msg, "xxxxx")
 	got, err := b.Receive(t.Context())
 	if err != nil || string(got) != "hello" {
@@ -75,19 +78,19 @@ func TestPipeOwnsNothing(t *testing.T) {
 func TestPipeSizes(t *testing.T) {
 	a, b := Pipe()
 	big := bytes.Repeat([]byte{'x'}, MaxMessage)
-	wantErr(t, "Send of a byte too much", a.Send(t.Context(), append(big, 'x')), ErrTooLarge)
-	send(t, a, big)
-	receive(t, b, big)
+	wantError(t, "Send of a byte too much", a.Send(t.Context(), append(big, 'x')), ErrTooLarge)
+	sendMessage(t, a, big)
+	wantMessage(t, b, big)
 }
 
 // Two ends that both write first do not wait for each other.
 func TestPipeBothWriteFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := Pipe()
-		send(t, a, []byte("from a"))
-		send(t, b, []byte("from b"))
-		receive(t, a, []byte("from b"))
-		receive(t, b, []byte("from a"))
+		sendMessage(t, a, []byte("from a"))
+		sendMessage(t, b, []byte("from b"))
+		wantMessage(t, a, []byte("from b"))
+		wantMessage(t, b, []byte("from a"))
 	})
 }
 
@@ -97,27 +100,27 @@ func TestPipeClose(t *testing.T) {
 		for range 100 { // select is random
 			a, b := Pipe()
 			for n := range 10 {
-				send(t, a, []byte{byte(n)})
+				sendMessage(t, a, []byte{byte(n)})
 			}
-			send(t, b, []byte("unread"))
+			sendMessage(t, b, []byte("unread"))
 			for range 2 {
-				wantErr(t, "Close", a.Close(), nil)
+				wantError(t, "Close", a.Close(), nil)
 			}
-			wantErr(t, "Send after Close", a.Send(t.Context(), nil), ErrClosed)
+			wantError(t, "Send after Close", a.Send(t.Context(), nil), ErrClosed)
 			_, err := a.Receive(t.Context())
-			wantErr(t, "Receive after Close", err, ErrClosed)
-			wantErr(t, "Send to a closed end", b.Send(t.Context(), nil), io.ErrClosedPipe)
+			wantError(t, "Receive after Close", err, ErrClosed)
+			wantError(t, "Send to a closed end", b.Send(t.Context(), nil), io.ErrClosedPipe)
 			for n := range 10 {
-				receive(t, b, []byte{byte(n)})
+				wantMessage(t, b, []byte{byte(n)})
 			}
 			for range 2 {
 				if _, err := b.Receive(t.Context()); err != io.EOF {
 					t.Errorf("Receive = %v, want io.EOF", err)
 				}
 			}
-			wantErr(t, "Close", b.Close(), nil)
+			wantError(t, "Close", b.Close(), nil)
 			_, err = b.Receive(t.Context())
-			wantErr(t, "Receive after Close", err, ErrClosed)
+			wantError(t, "Receive after Close", err, ErrClosed)
 		}
 	})
 }
@@ -127,13 +130,13 @@ func TestPipeCloseUnblocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := Pipe()
 		for range 16 {
-			send(t, a, nil)
-			send(t, b, nil)
+			sendMessage(t, a, nil)
+			sendMessage(t, b, nil)
 		}
 		var all sync.WaitGroup
 		for i, c := range []Conn{a, b} {
 			want := []error{ErrClosed, io.ErrClosedPipe}[i]
-			all.Go(func() { wantErr(t, "a blocked Send", c.Send(context.Background(), nil), want) })
+			all.Go(func() { wantError(t, "a blocked Send", c.Send(context.Background(), nil), want) })
 		}
 		synctest.Wait()
 		_ = a.Close()
@@ -143,7 +146,7 @@ func TestPipeCloseUnblocks(t *testing.T) {
 		for i, c := range []Conn{a, b} {
 			all.Go(func() {
 				_, err := c.Receive(context.Background())
-				wantErr(t, "a blocked Receive", err, []error{ErrClosed, io.EOF}[i])
+				wantError(t, "a blocked Receive", err, []error{ErrClosed, io.EOF}[i])
 			})
 		}
 		synctest.Wait()
@@ -161,7 +164,7 @@ func TestPipeStalledReader(t *testing.T) {
 		go func() {
 			defer close(done)
 			for n := range 1000 {
-				send(t, a, []byte{byte(n), byte(n >> 8)})
+				sendMessage(t, a, []byte{byte(n), byte(n >> 8)})
 				sent++
 			}
 		}()
@@ -171,7 +174,7 @@ func TestPipeStalledReader(t *testing.T) {
 			t.Errorf("%d messages were taken by nobody, want 16", sent)
 		}
 		for n := range 1000 {
-			receive(t, b, []byte{byte(n), byte(n >> 8)})
+			wantMessage(t, b, []byte{byte(n), byte(n >> 8)})
 		}
 		<-done
 	})
@@ -188,7 +191,7 @@ func TestPipeCancel(t *testing.T) {
 			go func() {
 				msg, err := b.Receive(ctx)
 				if err != nil {
-					wantErr(t, "Receive", err, context.Canceled)
+					wantError(t, "Receive", err, context.Canceled)
 				}
 				got <- msg
 			}()
@@ -196,7 +199,7 @@ func TestPipeCancel(t *testing.T) {
 				synctest.Wait()
 			}
 			go cancel()
-			send(t, a, binary.BigEndian.AppendUint32(nil, n))
+			sendMessage(t, a, binary.BigEndian.AppendUint32(nil, n))
 			msg := <-got
 			if msg == nil {
 				msg, _ = b.Receive(t.Context())
@@ -207,11 +210,11 @@ func TestPipeCancel(t *testing.T) {
 			cancel()
 		}
 		for range 16 {
-			send(t, a, nil)
+			sendMessage(t, a, nil)
 		}
 		late, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		wantErr(t, "Send on a full link", a.Send(late, nil), context.DeadlineExceeded)
+		wantError(t, "Send on a full link", a.Send(late, nil), context.DeadlineExceeded)
 		for range 500 { // a full link: what Send says must be what happens
 			ctx, cancel := context.WithCancel(t.Context())
 			sent := make(chan error, 1)
@@ -224,19 +227,19 @@ func TestPipeCancel(t *testing.T) {
 			if err := <-sent; err == nil {
 				next++
 			} else {
-				wantErr(t, "Send", err, context.Canceled)
-				send(t, a, binary.BigEndian.AppendUint32(nil, next))
+				wantError(t, "Send", err, context.Canceled)
+				sendMessage(t, a, binary.BigEndian.AppendUint32(nil, next))
 				next++
 			}
 			cancel()
 		}
 		for n := next - 16; n < next; n++ {
-			receive(t, b, binary.BigEndian.AppendUint32(nil, n))
+			wantMessage(t, b, binary.BigEndian.AppendUint32(nil, n))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := b.Receive(ctx)
-		wantErr(t, "Receive of nothing", err, context.DeadlineExceeded)
+		wantError(t, "Receive of nothing", err, context.DeadlineExceeded)
 	})
 }
 

@@ -17,8 +17,8 @@ import (
 
 const mebi = 1 << 20
 
-// heavy are events of one mebibyte each, wherever an agent can put so many words.
-func heavy(t *testing.T) (all []*aaep.Event) {
+// heavyEvents returns events of one mebibyte each, wherever an agent can put so many words.
+func heavyEvents(t *testing.T) (all []*aaep.Event) {
 	long := strings.Repeat("x", mebi)
 	for _, p := range []aaep.Payload{&aaep.SessionStarted{}, &aaep.SessionCompleted{}, &aaep.SessionErrored{},
 		&aaep.SessionCancelled{}, &aaep.ProgressUpdated{},
@@ -72,7 +72,7 @@ func heavy(t *testing.T) (all []*aaep.Event) {
 // P10: whatever an agent fills its events with, memory has an end; the newest of them are there,
 // and of the others it is said that they are gone.
 func TestBytes(t *testing.T) {
-	for _, ev := range heavy(t) {
+	for _, ev := range heavyEvents(t) {
 		l := eventlog.New(4096)
 		for range 100 {
 			copied := *ev
@@ -119,14 +119,14 @@ func TestBytesWithStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		m := &memory{}
-		l := opened(t, m, 4096)
+		l := openLog(t, m, 4096)
 		m.mu.Lock()
 		m.hang = hang
 		m.mu.Unlock()
 		const n = 70
 		long := aaep.Say(strings.Repeat("x", mebi))
 		for i := range n {
-			ev := textSize(i)
+			ev := numberedEvent(i)
 			ev.Summary = long
 			l.Append(ev)
 		}
@@ -135,7 +135,7 @@ func TestBytesWithStore(t *testing.T) {
 		if start, end := m.Bounds(); end-start != n {
 			t.Fatalf("the store has %d events, want all %d", end-start, n)
 		}
-		last := textSize(n)
+		last := numberedEvent(n)
 		last.Timestamp = last.Timestamp.Add(48 * time.Hour)
 		l.Append(last)
 		l.Flush()
@@ -162,7 +162,7 @@ func TestBytesWithStore(t *testing.T) {
 		m.mu.Lock()
 		m.hang = nil
 		m.mu.Unlock()
-		again := opened(t, m, 4096) // which reads no more into memory than fits
+		again := openLog(t, m, 4096) // which reads no more into memory than fits
 		if events, _, err := again.Read(0, 1); err != nil || events[0].CorrelationID != "0" {
 			t.Errorf("after a restart: %v, %v", events, err)
 		}

@@ -22,7 +22,7 @@ func TestConcurrentFollowers(t *testing.T) {
 			for i := range each {
 				ev := &aaep.Event{SessionID: fmt.Sprint(w), CorrelationID: fmt.Sprint(i)}
 				pos := l.Append(ev)
-				if got, _, ok := l.Locate(ev.EventID); !ok || got != at(pos) {
+				if got, _, ok := l.Locate(ev.EventID); !ok || got != placeAt(pos) {
 					t.Errorf("Locate(%q) = %v, %v; want %d", ev.EventID, got, ok, pos)
 				}
 			}
@@ -43,7 +43,7 @@ func TestConcurrentFollowers(t *testing.T) {
 				}
 				for _, ev := range events {
 					cursor++
-					if ev.EventID != l.EventID(at(cursor)) || ev.CorrelationID != fmt.Sprint(next[ev.SessionID]) {
+					if ev.EventID != l.EventID(placeAt(cursor)) || ev.CorrelationID != fmt.Sprint(next[ev.SessionID]) {
 						t.Errorf("reader %d at %d: event %s of writer %s, %q", r, cursor, ev.CorrelationID,
 							ev.SessionID, ev.EventID)
 						return
@@ -106,7 +106,7 @@ func BenchmarkAppend(b *testing.B) {
 func BenchmarkRead(b *testing.B) {
 	for _, n := range []int{1, 64} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			l := filled(1024, 2000)
+			l := filledLog(1024, 2000)
 			b.ReportAllocs()
 			for b.Loop() {
 				if events, _, err := l.Read(1500, n); len(events) != n || err != nil {
@@ -118,7 +118,7 @@ func BenchmarkRead(b *testing.B) {
 }
 
 func BenchmarkLocate(b *testing.B) {
-	l := filled(16, 100)
+	l := filledLog(16, 100)
 	id := l.EventID(eventlog.Place{Pos: 50, Offset: 17})
 	b.ReportAllocs()
 	for b.Loop() {

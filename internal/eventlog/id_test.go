@@ -12,8 +12,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// at is the place of a whole event as it is.
-func at(pos uint64) eventlog.Place { return eventlog.Place{Pos: pos} }
+// placeAt returns the place of a whole event as it is.
+func placeAt(pos uint64) eventlog.Place { return eventlog.Place{Pos: pos} }
 
 var idForm = regexp.MustCompile(`^evt_[0-9a-f]{32}$`)
 
@@ -21,7 +21,7 @@ var idForm = regexp.MustCompile(`^evt_[0-9a-f]{32}$`)
 // again.
 func TestEventIDProperty(t *testing.T) {
 	const events = 1000
-	l, other := filled(10, events), filled(10, events)
+	l, other := filledLog(10, events), filledLog(10, events)
 	rapid.Check(t, func(t *rapid.T) {
 		pos := rapid.Uint64Range(1, events).Draw(t, "pos")
 		at := eventlog.Place{Pos: pos, Offset: rapid.IntRange(0, 1<<24-1).Draw(t, "offset"),
@@ -45,8 +45,8 @@ func TestEventIDProperty(t *testing.T) {
 // Whatever a peer says as its Last-Event-ID, only an id of ours is taken, in the one spelling we
 // gave it (ENV-015).
 func TestLocateRefuses(t *testing.T) {
-	l := filled(10, 100)
-	id := l.EventID(at(7))
+	l := filledLog(10, 100)
+	id := l.EventID(placeAt(7))
 	if _, _, ok := l.Locate(id); !ok {
 		t.Fatalf("Locate(%q) refused its own id", id)
 	}
@@ -63,12 +63,12 @@ func TestLocateRefuses(t *testing.T) {
 		"without the prefix":       id[4:],
 		"spaces around":            " " + id[:len(id)-1],
 		"no hex":                   id[:len(id)-1] + "g",
-		"a digit changed":          flip(id),
-		"an id of another log":     filled(10, 100).EventID(at(7)),
+		"a digit changed":          flipLast(id),
+		"an id of another log":     filledLog(10, 100).EventID(placeAt(7)),
 		"zeroes":                   "evt_" + strings.Repeat("0", 32),
-		"position zero":            l.EventID(at(0)),
-		"not yet appended":         l.EventID(at(101)),
-		"far from being appended":  l.EventID(at(1<<40 - 1)),
+		"position zero":            l.EventID(placeAt(0)),
+		"not yet appended":         l.EventID(placeAt(101)),
+		"far from being appended":  l.EventID(placeAt(1<<40 - 1)),
 		"letters that look like":   "evt_" + strings.Repeat("а", 16), // Cyrillic, 32 bytes
 		"a NUL at the end":         id[:len(id)-1] + "\x00",
 		"as long, but all letters": strings.Repeat("x", len(id)),
@@ -85,8 +85,8 @@ func TestLocateRefuses(t *testing.T) {
 	})
 }
 
-// flip changes the last digit of an id.
-func flip(id string) string {
+// flipLast changes the last digit of an id.
+func flipLast(id string) string {
 	last := "0"
 	if id[len(id)-1] == '0' {
 		last = "1"
@@ -96,8 +96,8 @@ func flip(id string) string {
 
 // A trimmed event is still known by its id; reading after it says that it is gone.
 func TestLocateTrimmed(t *testing.T) {
-	l := filled(3, 10)
-	got, _, ok := l.Locate(l.EventID(at(2)))
+	l := filledLog(3, 10)
+	got, _, ok := l.Locate(l.EventID(placeAt(2)))
 	if !ok || got.Pos != 2 {
 		t.Fatalf("Locate = %v, %v", got, ok)
 	}
@@ -114,10 +114,10 @@ func TestIDsAreUnique(t *testing.T) {
 	for len(seen) < 1_000_000 {
 		var ev aaep.Event
 		pos := l.Append(&ev)
-		if ev.EventID != l.EventID(at(pos)) {
-			t.Fatalf("Append gave %q to event %d; EventID says %q", ev.EventID, pos, l.EventID(at(pos)))
+		if ev.EventID != l.EventID(placeAt(pos)) {
+			t.Fatalf("Append gave %q to event %d; EventID says %q", ev.EventID, pos, l.EventID(placeAt(pos)))
 		}
-		for _, place := range []eventlog.Place{at(pos), {Pos: pos, Offset: 1}, {Pos: pos, Offset: int(pos) + 1},
+		for _, place := range []eventlog.Place{placeAt(pos), {Pos: pos, Offset: 1}, {Pos: pos, Offset: int(pos) + 1},
 			{Pos: pos, Offset: 1<<24 - 1}, {Pos: pos, Form: 1}, {Pos: pos, Form: 1 << 31}} {
 			id := l.EventID(place)
 			if seen[id] {

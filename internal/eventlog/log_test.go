@@ -14,8 +14,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// filled returns a log of the given size after n events; event p has the session id "p".
-func filled(size, n int) *eventlog.Log {
+// filledLog returns a log of the given size after n events; event p has the session id "p".
+func filledLog(size, n int) *eventlog.Log {
 	l := eventlog.New(size)
 	for p := 1; p <= n; p++ {
 		l.Append(&aaep.Event{SessionID: fmt.Sprint(p)})
@@ -23,8 +23,8 @@ func filled(size, n int) *eventlog.Log {
 	return l
 }
 
-// positions tells the events apart.
-func positions(events []*aaep.Event) string {
+// positionsOf returns the session ids of the events, which tell them apart.
+func positionsOf(events []*aaep.Event) string {
 	var s []string
 	for _, ev := range events {
 		s = append(s, ev.SessionID)
@@ -70,13 +70,13 @@ func TestRead(t *testing.T) {
 		{0, 2, 0, 9, "", false, true},
 		{-3, 1, 0, 9, "1", false, false},
 	} {
-		l := filled(tc.size, tc.appended)
+		l := filledLog(tc.size, tc.appended)
 		events, changed, err := l.Read(tc.cursor, tc.n)
-		if positions(events) != tc.want || (changed != nil) != tc.waits ||
+		if positionsOf(events) != tc.want || (changed != nil) != tc.waits ||
 			errors.Is(err, log.ErrTrimmed) != tc.trimmed ||
 			err != nil && err != log.ErrTrimmed {
 			t.Errorf("size %d, %d appended: Read(%d, %d) = %q, waits %v, %v", tc.size, tc.appended, tc.cursor, tc.n,
-				positions(events), changed != nil, err)
+				positionsOf(events), changed != nil, err)
 		}
 	}
 }
@@ -106,10 +106,10 @@ func TestReadProperty(t *testing.T) {
 			if !gone && cursor < len(all) {
 				want = all[cursor:min(cursor+n, len(all))]
 			}
-			if positions(events) != positions(want) || (err == log.ErrTrimmed) != gone ||
+			if positionsOf(events) != positionsOf(want) || (err == log.ErrTrimmed) != gone ||
 				(changed != nil) != (cursor >= len(all)) {
 				t.Fatalf("size %d, %d appended: Read(%d, %d) = %q, waits %v, %v; want %q, gone %v",
-					size, len(all), cursor, n, positions(events), changed != nil, err, positions(want), gone)
+					size, len(all), cursor, n, positionsOf(events), changed != nil, err, positionsOf(want), gone)
 			}
 			first := uint64(len(all) - min(len(all), kept))
 			if l.End() != uint64(len(all)) || l.Start() != first {
@@ -125,7 +125,7 @@ func TestReadProperty(t *testing.T) {
 // A channel stands for the events after its cursor: it is closed by the next Append, and all who
 // wait are woken.
 func TestChanged(t *testing.T) {
-	l := filled(3, 2)
+	l := filledLog(3, 2)
 	closed := func(c <-chan struct{}) bool {
 		select {
 		case <-c:
@@ -144,8 +144,8 @@ func TestChanged(t *testing.T) {
 	if !closed(a) || !closed(b) || !closed(future) {
 		t.Error("somebody was not woken")
 	}
-	if events, changed, _ := l.Read(2, 1); positions(events) != "3" || changed != nil {
-		t.Errorf("after the channel: %q, %v", positions(events), changed)
+	if events, changed, _ := l.Read(2, 1); positionsOf(events) != "3" || changed != nil {
+		t.Errorf("after the channel: %q, %v", positionsOf(events), changed)
 	}
 	_, c, _ := l.Read(3, 1)
 	_, stillFuture, _ := l.Read(9, 1)
@@ -156,10 +156,10 @@ func TestChanged(t *testing.T) {
 
 // What a reader was given stays as it was: the log writes over its ring, not over a reader's slice.
 func TestReadIsACopy(t *testing.T) {
-	l := filled(3, 3)
+	l := filledLog(3, 3)
 	events, _, _ := l.Read(0, 3)
 	l.Append(&aaep.Event{SessionID: "4"})
-	if got := positions(events); got != "1 2 3" {
+	if got := positionsOf(events); got != "1 2 3" {
 		t.Errorf("the reader's events became %q", got)
 	}
 }
@@ -168,10 +168,10 @@ func TestReadIsACopy(t *testing.T) {
 // ring that ends within a page is whole.
 func TestRoomOnDemand(t *testing.T) {
 	const size = 100
-	l := filled(size, 250)
+	l := filledLog(size, 250)
 	events, _, err := l.Read(150, size)
 	if err != nil || len(events) != size || events[0].SessionID != "151" || events[size-1].SessionID != "250" {
-		t.Errorf("after 150 there are %d events: %s, %v", len(events), positions(events), err)
+		t.Errorf("after 150 there are %d events: %s, %v", len(events), positionsOf(events), err)
 	}
 	if _, _, err := l.Read(149, 1); !errors.Is(err, log.ErrTrimmed) {
 		t.Errorf("after 149: %v", err)

@@ -23,6 +23,7 @@ type shelved struct {
 	most   int32
 }
 
+// fetch returns n events after the cursor, and counts who reads.
 func (s *shelved) fetch(cursor uint64, n int) (events []*aaep.Event, err error) {
 	s.mu.Lock()
 	s.reads[cursor]++
@@ -32,7 +33,7 @@ func (s *shelved) fetch(cursor uint64, n int) (events []*aaep.Event, err error) 
 			n = min(n, s.few)
 		}
 		for i := range n {
-			events = append(events, at(cursor+1+uint64(i)))
+			events = append(events, placeAt(cursor+1+uint64(i)))
 		}
 	}
 	s.mu.Unlock()
@@ -43,7 +44,7 @@ func (s *shelved) fetch(cursor uint64, n int) (events []*aaep.Event, err error) 
 	return events, err
 }
 
-func at(pos uint64) *aaep.Event {
+func placeAt(pos uint64) *aaep.Event {
 	return &aaep.Event{SequenceNumber: new(int64(pos))}
 }
 
@@ -119,7 +120,7 @@ func TestReadCacheGoesOn(t *testing.T) {
 // P10: the shelf holds no more than so many bytes, and the newest stretch.
 func TestReadCacheIsBounded(t *testing.T) {
 	s := newReadCache()
-	large := at(1)
+	large := placeAt(1)
 	large.Summary.Detailed = string(make([]byte, maxCacheBytes/4))
 	for i := range uint64(20) {
 		s.readThrough(i*chunkSize, 0, func(uint64, int) ([]*aaep.Event, error) { return []*aaep.Event{large}, nil })

@@ -25,12 +25,14 @@ type memory struct {
 	hang    chan struct{} // until this is closed; nil: not at all
 }
 
+// Bounds returns the cursors before the oldest and at the newest record.
 func (m *memory) Bounds() (start, end uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.start, m.start + uint64(len(m.records))
 }
 
+// Append keeps the records, or hangs or fails.
 func (m *memory) Append(records [][]byte) error {
 	m.mu.Lock()
 	hang := m.hang
@@ -47,6 +49,7 @@ func (m *memory) Append(records [][]byte) error {
 	return nil
 }
 
+// Read returns n records after the cursor.
 func (m *memory) Read(cursor uint64, n int) ([][]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,8 +60,10 @@ func (m *memory) Read(cursor uint64, n int) ([][]byte, error) {
 	return rest[:min(n, len(rest))], nil
 }
 
+// Meta returns what SetMeta kept.
 func (m *memory) Meta() ([]byte, error) { m.mu.Lock(); defer m.mu.Unlock(); return m.meta, nil }
 
+// SetMeta keeps data of the log's own.
 func (m *memory) SetMeta(data []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,8 +71,8 @@ func (m *memory) SetMeta(data []byte) error {
 	return nil
 }
 
-// textSize returns the bytes of a text in all its lengths.
-func textSize(n int) *aaep.Event {
+// numberedEvent returns an event whose correlation_id is n.
+func numberedEvent(n int) *aaep.Event {
 	return &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.UnixMilli(1).UTC(),
 		Verbosity: aaep.VerbosityNormal,
 		Producer:  aaep.Agent{AgentID: "a", AgentName: "A"}, Urgency: aaep.UrgencyNormal,
@@ -75,7 +80,8 @@ func textSize(n int) *aaep.Event {
 		Summary:       aaep.Say("Said."), Payload: &aaep.SessionStarted{}}
 }
 
-func opened(t *testing.T, m *memory, size int) *eventlog.Log {
+// openLog opens a log of this size on m.
+func openLog(t *testing.T, m *memory, size int) *eventlog.Log {
 	t.Helper()
 	l, err := eventlog.Open(m, size, "")
 	if err != nil {
@@ -89,11 +95,11 @@ func opened(t *testing.T, m *memory, size int) *eventlog.Log {
 func TestStoreHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
-		l := opened(t, m, 8)
+		l := openLog(t, m, 8)
 		defer l.Close()
 		m.hang = make(chan struct{})
 		for i := range 4 {
-			l.Append(textSize(i))
+			l.Append(numberedEvent(i))
 		}
 		synctest.Wait()
 		if _, changed, err := l.Read(0, 9); changed == nil || err != nil || l.End() != 0 {
@@ -101,7 +107,7 @@ func TestStoreHangs(t *testing.T) {
 		}
 		began := time.Now()
 		l.Wait(4)
-		l.Append(textSize(4))
+		l.Append(numberedEvent(4))
 		if waited := time.Since(began); waited != 2*time.Second || l.End() != 5 || !l.Overdue() {
 			t.Errorf("after %v, up to %d", waited, l.End())
 		}
@@ -128,6 +134,7 @@ type slow struct {
 	times int
 }
 
+// Append takes a millisecond, and counts how often it was called.
 func (s *slow) Append(records [][]byte) error {
 	s.times++
 	time.Sleep(time.Millisecond)
@@ -148,7 +155,7 @@ func TestGathers(t *testing.T) {
 		for range writers {
 			all.Go(func() {
 				for i := range each {
-					l.Wait(l.Append(textSize(i)))
+					l.Wait(l.Append(numberedEvent(i)))
 				}
 			})
 		}
@@ -165,7 +172,7 @@ func TestStoreFails(t *testing.T) {
 	for name, m := range map[string]*memory{"hangs": {}, "fails": {}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := opened(t, m, 8)
+				l := openLog(t, m, 8)
 				if name == "fails" {
 					m.err = full
 				} else {
@@ -173,7 +180,7 @@ func TestStoreFails(t *testing.T) {
 				}
 				began := time.Now()
 				for i := range 20 {
-					l.Append(textSize(i))
+					l.Append(numberedEvent(i))
 				}
 				<-l.Failed()
 				if waited := time.Since(began); waited > 2*time.Second || l.End() != 20 || l.Err() == nil ||
@@ -201,17 +208,17 @@ func TestStoreFails(t *testing.T) {
 // again; the place is where what is left of that run ends.
 func TestLostTail(t *testing.T) {
 	m := &memory{}
-	l := opened(t, m, 8)
+	l := openLog(t, m, 8)
 	var ids []string
 	for i := range 6 {
-		ev := textSize(i)
+		ev := numberedEvent(i)
 		l.Wait(l.Append(ev))
 		ids = append(ids, ev.EventID)
 	}
 	l.Close()
 	m.records = m.records[:4]
-	l = opened(t, m, 8)
-	ev := textSize(9)
+	l = openLog(t, m, 8)
+	ev := numberedEvent(9)
 	l.Wait(l.Append(ev))
 	for i, want := range []uint64{1, 2, 3, 4, 4, 4} {
 		got, lost, ok := l.Locate(ids[i])
@@ -244,13 +251,13 @@ func TestBadMeta(t *testing.T) {
 // that folds several into one changes it there (P6).
 func TestTranslationsWithoutWords(t *testing.T) {
 	m := &memory{}
-	l := opened(t, m, 1)
-	ev := textSize(1)
+	l := openLog(t, m, 1)
+	ev := numberedEvent(1)
 	ev.Payload = &aaep.StateChanged{FromState: aaep.StateIdle, ToState: aaep.StateThinking}
 	ev.Translations = []aaep.Translation{{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "es"},
 		Summary: aaep.Say("Pensando.")}}
 	l.Append(ev)
-	l.Append(textSize(2))
+	l.Append(numberedEvent(2))
 	l.Wait(2)
 	events, _, err := l.Read(0, 1)
 	if err != nil {

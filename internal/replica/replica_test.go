@@ -27,6 +27,7 @@ type fakeAgent struct {
 	applied []Presence
 }
 
+// ApplyPresence keeps what is reported, and hands it to the Leader.
 func (a *fakeAgent) ApplyPresence(now Presence) {
 	a.leader.Apply(now)
 	a.mu.Lock()
@@ -34,11 +35,13 @@ func (a *fakeAgent) ApplyPresence(now Presence) {
 	a.applied = append(a.applied, now)
 }
 
+// ExtendQuestion gives more time for the question "open" alone.
 func (a *fakeAgent) ExtendQuestion(id string, by audit.Subscription, token aaep.ReplyToken) bool {
 	a.more = append(a.more, token)
 	return token == "open"
 }
 
+// IsLogOverdue is always false.
 func (*fakeAgent) IsLogOverdue() bool { return false }
 
 // A replica is there as long as it reports itself, and counts as gone ten seconds later. While the
@@ -118,10 +121,13 @@ type ackShared struct {
 	err  error
 }
 
+// Send keeps msg, and answers yes.
 func (s *ackShared) Send(_ context.Context, msg []byte) ([]byte, error) {
 	s.sent = append(s.sent, string(msg))
 	return []byte(accepted), s.err
 }
+
+// Node names the process.
 func (*ackShared) Node() string { return "here" }
 
 // fakeHost has some listeners, and keeps what is announced to them.
@@ -130,7 +136,10 @@ type fakeHost struct {
 	away []bool
 }
 
-func (h *fakeHost) Presence() Presence     { return h.now }
+// Presence returns what a test has set.
+func (h *fakeHost) Presence() Presence { return h.now }
+
+// AnnounceLink keeps what is announced.
 func (h *fakeHost) AnnounceLink(away bool) { h.away = append(h.away, away) }
 
 // An agent that answers nothing for ten seconds is announced as away, once, and when it answers

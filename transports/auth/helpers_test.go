@@ -30,29 +30,31 @@ const (
 	tokenC = "e3d1f7a2b5c80946917f2c6b4d8e0a15"
 )
 
-func check(t *testing.T, err error) {
+// requireNoError ends the test if err is not nil.
+func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// with makes a request with these Authorization headers.
-func with(values ...string) *http.Request {
+// requestWith makes a request with these Authorization headers.
+func requestWith(values ...string) *http.Request {
 	return &http.Request{Header: http.Header{"Authorization": values}}
 }
 
-// write puts a file in the place of another, as those who rotate credentials do.
-func write(t *testing.T, path string, text []byte) {
+// replaceFile puts a file in the place of another, as those who rotate credentials do.
+func replaceFile(t *testing.T, path string, text []byte) {
 	t.Helper()
-	check(t, os.WriteFile(path+".new", text, 0o600))
-	check(t, os.Rename(path+".new", path))
+	requireNoError(t, os.WriteFile(path+".new", text, 0o600))
+	requireNoError(t, os.Rename(path+".new", path))
 }
 
-func file(t *testing.T, text string) string {
+// newFile returns the path of a new file with this text.
+func newFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	write(t, path, []byte(text))
+	replaceFile(t, path, []byte(text))
 	return path
 }
 
@@ -62,18 +64,21 @@ type journal struct {
 	b  bytes.Buffer
 }
 
+// Write appends p.
 func (j *journal) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.b.Write(p)
 }
 
+// String returns what was logged so far.
 func (j *journal) String() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.b.String()
 }
 
+// logger returns a logger of every level that writes to j.
 func (j *journal) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
@@ -85,18 +90,19 @@ type ca struct {
 	file string
 }
 
+// newCA returns a new authority, whose certificate is in file.
 func newCA(t *testing.T, name string) *ca {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	check(t, err)
+	requireNoError(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true,
 		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	check(t, err)
+	requireNoError(t, err)
 	cert, err := x509.ParseCertificate(der)
-	check(t, err)
-	return &ca{cert, key, file(t, string(pemOf("CERTIFICATE", der)))}
+	requireNoError(t, err)
+	return &ca{cert, key, newFile(t, string(pemOf("CERTIFICATE", der)))}
 }
 
 // names are the alternative names of a certificate.
@@ -106,10 +112,11 @@ type names struct {
 	lasts             time.Duration // an hour if zero
 }
 
+// sign returns a new certificate for these names and its key, also as PEM.
 func (c *ca) sign(t *testing.T, n names, use x509.ExtKeyUsage) (certPEM, keyPEM []byte, cert *x509.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	check(t, err)
+	requireNoError(t, err)
 	if n.lasts == 0 {
 		n.lasts = time.Hour
 	}
@@ -119,18 +126,19 @@ func (c *ca) sign(t *testing.T, n names, use x509.ExtKeyUsage) (certPEM, keyPEM 
 		DNSNames: n.dns, EmailAddresses: n.emails, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	for _, s := range n.uris {
 		u, err := url.Parse(s)
-		check(t, err)
+		requireNoError(t, err)
 		template.URIs = append(template.URIs, u)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, c.cert, key.Public(), c.key)
-	check(t, err)
+	requireNoError(t, err)
 	cert, err = x509.ParseCertificate(der)
-	check(t, err)
+	requireNoError(t, err)
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	check(t, err)
+	requireNoError(t, err)
 	return pemOf("CERTIFICATE", der), pemOf("PRIVATE KEY", keyDER), cert
 }
 
+// pemOf returns der as PEM of this kind.
 func pemOf(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
@@ -143,10 +151,11 @@ func (c *ca) pairOf(t *testing.T, n names, use x509.ExtKeyUsage) (certFile, keyF
 	return certFile, keyFile
 }
 
+// renew puts a new certificate and its key in the place of those in the files.
 func (c *ca) renew(t *testing.T, n names, use x509.ExtKeyUsage, certFile, keyFile string) *x509.Certificate {
 	t.Helper()
 	certPEM, keyPEM, cert := c.sign(t, n, use)
-	write(t, certFile, certPEM)
-	write(t, keyFile, keyPEM)
+	replaceFile(t, certFile, certPEM)
+	replaceFile(t, keyFile, keyPEM)
 	return cert
 }

@@ -37,12 +37,14 @@ type site struct {
 	cut   func()
 }
 
+// newSite serves Server-Sent Events and WebSockets over TLS, to clients whose certificates clients
+// has signed.
 func newSite(t *testing.T, who auth.Authenticator, clients *ca, journal *journal) *site {
 	t.Helper()
 	s := &site{trust: newCA(t, "servers")}
 	cert, key := s.trust.pairOf(t, host, x509.ExtKeyUsageServerAuth)
 	conf, err := auth.ServerTLS(cert, key, clients.file, journal.logger())
-	check(t, err)
+	requireNoError(t, err)
 	s.sse = sse.NewServer(sse.ServerOptions{Authenticate: who, Logger: journal.logger()})
 	ws := websocket.NewServer(websocket.ServerOptions{Authenticate: who, Logger: journal.logger()})
 	mux := http.NewServeMux()
@@ -56,10 +58,12 @@ func newSite(t *testing.T, who auth.Authenticator, clients *ca, journal *journal
 	return s
 }
 
-func (s *site) tls(t *testing.T, certFile, keyFile string) *tls.Config {
+// clientTLS returns the configuration of a client that trusts the site and shows the certificate in
+// certFile.
+func (s *site) clientTLS(t *testing.T, certFile, keyFile string) *tls.Config {
 	t.Helper()
 	conf, err := auth.ClientTLS(s.trust.file, certFile, keyFile, nil)
-	check(t, err)
+	requireNoError(t, err)
 	return conf
 }
 
@@ -69,12 +73,12 @@ func (s *site) subscribe(t *testing.T, d sse.Dialer) (sub transports.Reopener, p
 	got chan string) {
 	t.Helper()
 	c, err := d.Dial(t.Context())
-	check(t, err)
+	requireNoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	sent := make(chan error, 1)
 	go func() { sent <- c.Send(t.Context(), []byte(request)) }()
 	p, err := s.sse.Accept(t.Context())
-	check(t, err)
+	requireNoError(t, err)
 	t.Cleanup(func() { _ = p.Close() })
 	got = make(chan string, 100)
 	go func() {
@@ -89,13 +93,14 @@ func (s *site) subscribe(t *testing.T, d sse.Dialer) (sub transports.Reopener, p
 			got <- string(msg)
 		}
 	}()
-	check(t, <-sent)
-	want(t, c, accepted)
+	requireNoError(t, <-sent)
+	wantMessage(t, c, accepted)
 	<-got
 	return c.(transports.Reopener), p.(transports.Resumable), got
 }
 
-func want(t *testing.T, c transports.Conn, msg string) {
+// wantMessage receives a message, which must be msg.
+func wantMessage(t *testing.T, c transports.Conn, msg string) {
 	t.Helper()
 	got, err := c.Receive(t.Context())
 	if err != nil || string(got) != msg {
@@ -111,44 +116,44 @@ func TestRotationUnderASubscription(t *testing.T) {
 	for _, kind := range []string{"token", "certificate"} {
 		t.Run(kind, func(t *testing.T) {
 			journal := &journal{}
-			theirs := file(t, "ada "+tokenA+"\nbob "+tokenB)
+			theirs := newFile(t, "ada "+tokenA+"\nbob "+tokenB)
 			tokens, err := auth.TokenFile(theirs, journal.logger())
-			check(t, err)
+			requireNoError(t, err)
 			s := newSite(t, auth.Any(auth.ClientCertificate, tokens), clients, journal)
 
 			ada := names{uris: []string{"spiffe://bank.example/ada"}}
-			mine := file(t, tokenA)
+			mine := newFile(t, tokenA)
 			cert, key := "", ""
 			d := sse.Dialer{URL: s.url, Credentials: auth.BearerFile(mine)}
-			bob := sse.Dialer{URL: s.url, TLS: s.tls(t, "", ""), Credentials: auth.Bearer(tokenB)}
+			bob := sse.Dialer{URL: s.url, TLS: s.clientTLS(t, "", ""), Credentials: auth.Bearer(tokenB)}
 			if kind == "certificate" {
 				cert, key = clients.pairOf(t, ada, x509.ExtKeyUsageClientAuth)
 				d.Credentials = nil
 				bobCert, bobKey := clients.pairOf(t, names{uris: []string{"spiffe://bank.example/bob"}},
 					x509.ExtKeyUsageClientAuth)
-				bob = sse.Dialer{URL: s.url, TLS: s.tls(t, bobCert, bobKey)}
+				bob = sse.Dialer{URL: s.url, TLS: s.clientTLS(t, bobCert, bobKey)}
 			}
-			d.TLS = s.tls(t, cert, key)
+			d.TLS = s.clientTLS(t, cert, key)
 			sub, producer, got := s.subscribe(t, d)
 			first, err := producer.NextStream(t.Context())
-			check(t, err)
-			check(t, first.SendEvents(t.Context(), []transports.Event{{Message: []byte(`{"n":1}`), ID: "evt_1"}}))
-			want(t, sub, `{"n":1}`)
+			requireNoError(t, err)
+			requireNoError(t, first.SendEvents(t.Context(), []transports.Event{{Message: []byte(`{"n":1}`), ID: "evt_1"}}))
+			wantMessage(t, sub, `{"n":1}`)
 
 			// Both sides get new credentials.
 			if kind == "token" {
-				write(t, theirs, []byte("ada "+tokenC+"\nbob "+tokenB))
-				if status := s.ask(t, d.TLS, auth.Bearer(tokenA), "POST", "/replies",
+				replaceFile(t, theirs, []byte("ada "+tokenC+"\nbob "+tokenB))
+				if status := s.requestStatus(t, d.TLS, auth.Bearer(tokenA), "POST", "/replies",
 					reply); status != http.StatusUnauthorized {
 					t.Errorf("the old token: %d, want 401", status)
 				}
-				write(t, mine, []byte(tokenC))
+				replaceFile(t, mine, []byte(tokenC))
 			} else {
 				clients.renew(t, ada, x509.ExtKeyUsageClientAuth, cert, key)
 			}
-			check(t, first.SendEvents(t.Context(), []transports.Event{{Message: []byte(`{"n":2}`), ID: "evt_2"}}))
-			want(t, sub, `{"n":2}`)
-			check(t, sub.Send(t.Context(), []byte(reply)))
+			requireNoError(t, first.SendEvents(t.Context(), []transports.Event{{Message: []byte(`{"n":2}`), ID: "evt_2"}}))
+			wantMessage(t, sub, `{"n":2}`)
+			requireNoError(t, sub.Send(t.Context(), []byte(reply)))
 			if msg := <-got; msg != reply {
 				t.Errorf("the producer got %q", msg)
 			}
@@ -156,9 +161,9 @@ func TestRotationUnderASubscription(t *testing.T) {
 			if _, err := sub.Receive(t.Context()); !errors.Is(err, transports.ErrInterrupted) {
 				t.Fatalf("Receive = %v, want an interruption", err)
 			}
-			check(t, sub.Reopen(t.Context()))
+			requireNoError(t, sub.Reopen(t.Context()))
 			second, err := producer.NextStream(t.Context())
-			check(t, err)
+			requireNoError(t, err)
 			if second.LastEventID() != "evt_2" {
 				t.Errorf("reopened after %q", second.LastEventID())
 			}
@@ -167,18 +172,18 @@ func TestRotationUnderASubscription(t *testing.T) {
 			for at, status := range map[string]int{"GET /events?subscription_id=sub_1 ": 404,
 				"POST /replies " + renegotiate: 404, "POST /replies " + reply: 204, "POST /replies " + closing: 204} {
 				part := strings.SplitN(at, " ", 3)
-				if got := s.ask(t, bob.TLS, bob.Credentials, part[0], part[1], part[2]); got != status {
+				if got := s.requestStatus(t, bob.TLS, bob.Credentials, part[0], part[1], part[2]); got != status {
 					t.Errorf("bob, %s: %d, want %d", at, got, status)
 				}
 			}
-			check(t, second.SendEvents(t.Context(), []transports.Event{{Message: []byte(`{"n":3}`), ID: "evt_3"}}))
-			want(t, sub, `{"n":3}`)
-			check(t, sub.Send(t.Context(), []byte(renegotiate)))
-			want(t, sub, accepted)
+			requireNoError(t, second.SendEvents(t.Context(), []transports.Event{{Message: []byte(`{"n":3}`), ID: "evt_3"}}))
+			wantMessage(t, sub, `{"n":3}`)
+			requireNoError(t, sub.Send(t.Context(), []byte(renegotiate)))
+			wantMessage(t, sub, accepted)
 			if msg := <-got; msg != renegotiate {
 				t.Errorf("the producer got %q, want nothing of bob's", msg)
 			}
-			check(t, sub.Send(t.Context(), []byte(closing)))
+			requireNoError(t, sub.Send(t.Context(), []byte(closing)))
 			if msg := <-got; msg != closing {
 				t.Errorf("the producer got %q", msg)
 			}
@@ -186,21 +191,21 @@ func TestRotationUnderASubscription(t *testing.T) {
 	}
 }
 
-// ask sends one request and returns the status.
-func (s *site) ask(t *testing.T, conf *tls.Config, give func(context.Context) (http.Header, error), method, path,
+// requestStatus sends one request and returns the status.
+func (s *site) requestStatus(t *testing.T, conf *tls.Config, give func(context.Context) (http.Header, error), method, path,
 	body string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+"/aaep/v1"+path, strings.NewReader(body))
-	check(t, err)
+	requireNoError(t, err)
 	if give != nil {
 		r.Header, err = give(t.Context())
-		check(t, err)
+		requireNoError(t, err)
 	}
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := client(t, conf).Do(r)
-	check(t, err)
+	resp, err := newClient(t, conf).Do(r)
+	requireNoError(t, err)
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, resp.Body)
 	return resp.StatusCode
@@ -211,18 +216,18 @@ func (s *site) ask(t *testing.T, conf *tls.Config, give func(context.Context) (h
 func TestNoTokenIsTold(t *testing.T) {
 	journal := &journal{}
 	path := filepath.Join(t.TempDir(), "tokens")
-	write(t, path, []byte("ada "+tokenA))
+	replaceFile(t, path, []byte("ada "+tokenA))
 	tokens, err := auth.TokenFile(path, journal.logger())
-	check(t, err)
+	requireNoError(t, err)
 	s := newSite(t, auth.Any(auth.ClientCertificate, tokens), newCA(t, "clients"), journal)
-	conf := s.tls(t, "", "")
+	conf := s.clientTLS(t, "", "")
 	canaries := []string{"canary", tokenA, tokenB}
 	var told strings.Builder
 	for _, token := range []string{tokenB, "canary", tokenA + "canary", "canary.canary.canary", "canary\x1b[2J",
 		"canary canary", strings.Repeat("canary", 5000), "=canary"} {
 		header := http.Header{"Authorization": {"Bearer " + token}}
 		c, err := sse.Dialer{URL: s.url, TLS: conf, Header: header, Logger: journal.logger()}.Dial(t.Context())
-		check(t, err)
+		requireNoError(t, err)
 		err = c.Send(t.Context(), []byte(request))
 		if err == nil {
 			var msg []byte
@@ -233,21 +238,21 @@ func TestNoTokenIsTold(t *testing.T) {
 			}
 		}
 		fmt.Fprintln(&told, err)
-		check(t, c.Close())
+		requireNoError(t, c.Close())
 		w, err := websocket.Dialer{URL: "wss" + strings.TrimPrefix(s.url, "https") + websocket.DefaultPath, TLS: conf,
 			Header: header}.Dial(t.Context())
 		if err == nil {
 			var msg []byte
 			msg, err = w.Receive(t.Context())
 			told.Write(msg)
-			check(t, w.Close())
+			requireNoError(t, w.Close())
 		}
 		fmt.Fprintln(&told, err)
 	}
 	for _, text := range []string{"ada canary", "canary " + tokenA + " " + tokenB, "ada " + tokenA + "\nbob " +
 		tokenA, tokenB} {
-		write(t, path, []byte(text))
-		_, _ = tokens(with("Bearer " + tokenA))
+		replaceFile(t, path, []byte(text))
+		_, _ = tokens(requestWith("Bearer " + tokenA))
 		_, err := auth.TokenFile(path, journal.logger())
 		fmt.Fprintln(&told, err)
 	}

@@ -18,9 +18,9 @@ import (
 // file. TR-015, INV-52
 func TestReaderWithANewToken(t *testing.T) {
 	journal := &journal{}
-	theirs, mine := file(t, "ada "+tokenA), file(t, tokenA)
+	theirs, mine := newFile(t, "ada "+tokenA), newFile(t, tokenA)
 	tokens, err := auth.TokenFile(theirs, journal.logger())
-	check(t, err)
+	requireNoError(t, err)
 	s := newSite(t, tokens, newCA(t, "clients"), journal)
 	type result struct {
 		sub *subscriber.Subscription
@@ -29,40 +29,40 @@ func TestReaderWithANewToken(t *testing.T) {
 	dialed := make(chan result, 1)
 	go func() {
 		sub, err := subscriber.Dial(t.Context(),
-			sse.Dialer{URL: s.url, TLS: s.tls(t, "", ""), Credentials: auth.BearerFile(mine)},
+			sse.Dialer{URL: s.url, TLS: s.clientTLS(t, "", ""), Credentials: auth.BearerFile(mine)},
 			subscriber.Config{ID: "reader-1"})
 		dialed <- result{sub, err}
 	}()
 	conn, err := s.sse.Accept(t.Context())
-	check(t, err)
+	requireNoError(t, err)
 	defer conn.Close()
 	_, err = conn.Receive(t.Context())
-	check(t, err)
-	check(t, conn.Send(t.Context(), []byte(accepted)))
+	requireNoError(t, err)
+	requireNoError(t, conn.Send(t.Context(), []byte(accepted)))
 	d := <-dialed
-	check(t, d.err)
+	requireNoError(t, d.err)
 	defer d.sub.Close()
 	tell := func(n int) {
 		t.Helper()
 		st, err := conn.(transports.Resumable).NextStream(t.Context())
-		check(t, err)
+		requireNoError(t, err)
 		ev := fmt.Sprintf(
 			`{"@context":%q,"type":"acme:thing","event_id":"evt_%d","session_id":"sess_1",`+
 				`"timestamp":"2026-05-24T14:22:25.000Z","producer":{"agent_id":"agent"}}`, aaep.CoreContext, n)
-		check(t, st.SendEvents(t.Context(), []transports.Event{{Message: []byte(ev), ID: fmt.Sprint("evt_", n)}}))
+		requireNoError(t, st.SendEvents(t.Context(), []transports.Event{{Message: []byte(ev), ID: fmt.Sprint("evt_", n)}}))
 		if got, err := d.sub.Next(t.Context()); err != nil || got.EventID != fmt.Sprint("evt_", n) {
 			t.Fatalf("Next = %v, %v; want event %d", got, err, n)
 		}
 	}
 	tell(1)
-	write(t, theirs, []byte("ada "+tokenC))
-	write(t, mine, []byte(tokenC))
+	replaceFile(t, theirs, []byte("ada "+tokenC))
+	replaceFile(t, mine, []byte(tokenC))
 	s.cut()
 	tell(2)
 	if id := d.sub.Accepted().SubscriptionID; id != "sub_1" {
 		t.Errorf("the subscription is now %s", id)
 	}
-	write(t, theirs, []byte("ada "+tokenB))
+	replaceFile(t, theirs, []byte("ada "+tokenB))
 	s.cut()
 	for {
 		status, changed := d.sub.Status()
@@ -74,22 +74,22 @@ func TestReaderWithANewToken(t *testing.T) {
 		}
 		<-changed
 	}
-	write(t, mine, []byte(tokenB))
+	replaceFile(t, mine, []byte(tokenB))
 	again, err := s.sse.Accept(t.Context())
-	check(t, err)
+	requireNoError(t, err)
 	defer again.Close()
 	_, err = again.Receive(t.Context())
-	check(t, err)
-	check(t, again.Send(t.Context(), []byte(strings.Replace(accepted, "sub_1", "sub_2", 1))))
+	requireNoError(t, err)
+	requireNoError(t, again.Send(t.Context(), []byte(strings.Replace(accepted, "sub_1", "sub_2", 1))))
 	conn = again
 	if lost, err := d.sub.Next(t.Context()); err != nil || lost.Type() != aaep.TypeLost {
 		// this one knows no place to go on after
 		t.Fatalf("Next = %v, %v; want that events may be lost", lost, err)
 	}
 	tell(3)
-	write(t, theirs, []byte("bob "+tokenA)) // who begins is told at once
+	replaceFile(t, theirs, []byte("bob "+tokenA)) // who begins is told at once
 	if _, err := subscriber.Dial(t.Context(),
-		sse.Dialer{URL: s.url, TLS: s.tls(t, "", ""), Credentials: auth.BearerFile(mine)},
+		sse.Dialer{URL: s.url, TLS: s.clientTLS(t, "", ""), Credentials: auth.BearerFile(mine)},
 		subscriber.Config{ID: "reader-2"}); !errors.Is(err, aaep.AuthenticationRequired) {
 		t.Errorf("Dial = %v, want that credentials are required", err)
 	}

@@ -40,23 +40,25 @@ func serveTLS(t *testing.T, conf *tls.Config, who auth.Authenticator) string {
 	return srv.URL
 }
 
-func client(t *testing.T, conf *tls.Config) *http.Client {
+// newClient returns a client with this TLS, which ends with the test.
+func newClient(t *testing.T, conf *tls.Config) *http.Client {
 	tr := &http.Transport{TLSClientConfig: conf, ForceAttemptHTTP2: true}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr}
 }
 
-func get(t *testing.T, c *http.Client, url string) (string, *tls.ConnectionState, error) {
+// getBody returns the body at url, and what the connection was.
+func getBody(t *testing.T, c *http.Client, url string) (string, *tls.ConnectionState, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	check(t, err)
+	requireNoError(t, err)
 	resp, err := c.Do(r)
 	if err != nil {
 		return "", nil, err
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	check(t, err)
+	requireNoError(t, err)
 	return string(b), resp.TLS, nil
 }
 
@@ -65,7 +67,7 @@ func TestMutualTLS(t *testing.T) {
 	servers, clients, strangers := newCA(t, "servers"), newCA(t, "clients"), newCA(t, "strangers")
 	cert, key := servers.pairOf(t, host, x509.ExtKeyUsageServerAuth)
 	conf, err := auth.ServerTLS(cert, key, clients.file, nil)
-	check(t, err)
+	requireNoError(t, err)
 	url := serveTLS(t, conf, auth.ClientCertificate)
 	ada := names{uris: []string{"spiffe://bank.example/ada"}}
 	for _, tt := range []struct {
@@ -93,10 +95,10 @@ func TestMutualTLS(t *testing.T) {
 			certFile, keyFile = tt.ca.pairOf(t, ada, tt.use)
 		}
 		conf, err := auth.ClientTLS(servers.file, certFile, keyFile, nil)
-		check(t, err)
+		requireNoError(t, err)
 		if tt.ca == strangers || tt.ca == servers { // a client that does not look what it is asked for
 			pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-			check(t, err)
+			requireNoError(t, err)
 			conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 				return &pair, nil
 			}
@@ -104,7 +106,7 @@ func TestMutualTLS(t *testing.T) {
 		if tt.change != nil {
 			tt.change(conf)
 		}
-		who, state, err := get(t, client(t, conf), url)
+		who, state, err := getBody(t, newClient(t, conf), url)
 		if who != tt.who || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %q, %v; want %q, %q", tt.name, who, err, tt.who, tt.err)
 		}
@@ -113,18 +115,18 @@ func TestMutualTLS(t *testing.T) {
 		}
 	}
 	stranger, err := auth.ClientTLS(strangers.file, "", "", nil)
-	check(t, err)
-	if _, _, err := get(t, client(t, stranger), url); err == nil ||
+	requireNoError(t, err)
+	if _, _, err := getBody(t, newClient(t, stranger), url); err == nil ||
 		!strings.Contains(err.Error(), "unknown authority") {
 		t.Errorf("a listener whose authority is not trusted: %v", err)
 	}
 	// A listener that trusts no client CAs does not ask.
 	conf, err = auth.ServerTLS(cert, key, "", nil)
-	check(t, err)
+	requireNoError(t, err)
 	certFile, keyFile := clients.pairOf(t, ada, x509.ExtKeyUsageClientAuth)
 	mine, err := auth.ClientTLS(servers.file, certFile, keyFile, nil)
-	check(t, err)
-	if who, _, err := get(t, client(t, mine), serveTLS(t, conf, auth.ClientCertificate)); who != "nobody" {
+	requireNoError(t, err)
+	if who, _, err := getBody(t, newClient(t, mine), serveTLS(t, conf, auth.ClientCertificate)); who != "nobody" {
 		t.Errorf("without client CAs: %q, %v", who, err)
 	}
 }
@@ -136,35 +138,35 @@ func TestCertificateRotation(t *testing.T) {
 	journal := &journal{}
 	certFile, keyFile := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
 	first := servers.renew(t, host, x509.ExtKeyUsageServerAuth, certFile, keyFile)
-	caFile := file(t, "")
-	writeCA := func(c *ca) { write(t, caFile, pemOf("CERTIFICATE", c.cert.Raw)) }
+	caFile := newFile(t, "")
+	writeCA := func(c *ca) { replaceFile(t, caFile, pemOf("CERTIFICATE", c.cert.Raw)) }
 	writeCA(clients)
 	conf, err := auth.ServerTLS(certFile, keyFile, caFile, journal.logger())
-	check(t, err)
+	requireNoError(t, err)
 	url := serveTLS(t, conf, auth.ClientCertificate)
 
 	ada := names{uris: []string{"spiffe://bank.example/ada"}}
 	mineCert, mineKey := clients.pairOf(t, ada, x509.ExtKeyUsageClientAuth)
 	mine, err := auth.ClientTLS(servers.file, mineCert, mineKey, nil)
-	check(t, err)
+	requireNoError(t, err)
 	mine.ClientSessionCache = tls.NewLRUClientSessionCache(8)
-	open := client(t, mine)
+	open := newClient(t, mine)
 	expect := func(what string, c *http.Client, want *x509.Certificate) {
 		t.Helper()
-		who, state, err := get(t, c, url)
+		who, state, err := getBody(t, c, url)
 		if err != nil || who != "spiffe://bank.example/ada" || !state.PeerCertificates[0].Equal(want) {
 			t.Errorf("%s: %q, %v, or another certificate than expected", what, who, err)
 		}
 	}
-	anew := func() *http.Client { c := mine.Clone(); c.ClientSessionCache = nil; return client(t, c) }
+	anew := func() *http.Client { c := mine.Clone(); c.ClientSessionCache = nil; return newClient(t, c) }
 	expect("at first", open, first)
 	certPEM, keyPEM, second := servers.sign(t, host, x509.ExtKeyUsageServerAuth)
-	write(t, certFile, certPEM)
+	replaceFile(t, certFile, certPEM)
 	expect("the new certificate with the old key", anew(), first)
 	if strings.Count(journal.String(), "\n") != 1 || strings.Contains(journal.String(), "PRIVATE") {
 		t.Errorf("the log has %q, want one line", journal)
 	}
-	write(t, keyFile, keyPEM)
+	replaceFile(t, keyFile, keyPEM)
 	expect("both", anew(), second)
 	expect("the open connection", open, first)
 	// The client's certificate changes too, and stays the same principal's.
@@ -172,8 +174,8 @@ func TestCertificateRotation(t *testing.T) {
 	expect("a new client certificate", anew(), second)
 	// An authority that is trusted no more: not with a session from before either.
 	writeCA(others)
-	for what, c := range map[string]*http.Client{"a new handshake": anew(), "a session from before": client(t, mine)} {
-		if who, _, err := get(t, c, url); err == nil && who != "nobody" {
+	for what, c := range map[string]*http.Client{"a new handshake": anew(), "a session from before": newClient(t, mine)} {
+		if who, _, err := getBody(t, c, url); err == nil && who != "nobody" {
 			t.Errorf("%s, by an authority that is gone: %q", what, who)
 		}
 	}
@@ -184,6 +186,7 @@ func TestCertificateRotation(t *testing.T) {
 // that expires in use is told, though not to each who comes, and so is that it was renewed.
 func TestExpiredCertificate(t *testing.T) { synctest.Test(t, testExpiredCertificate) }
 
+// testExpiredCertificate is TestExpiredCertificate in its bubble.
 func testExpiredCertificate(t *testing.T) {
 	authority := newCA(t, "CA")
 	cert, key := authority.pairOf(t, names{dns: host.dns, lasts: -time.Minute}, x509.ExtKeyUsageServerAuth)
@@ -193,14 +196,14 @@ func testExpiredCertificate(t *testing.T) {
 	authority.renew(t, names{dns: host.dns, lasts: time.Hour}, x509.ExtKeyUsageServerAuth, cert, key)
 	var log journal
 	conf, err := auth.ServerTLS(cert, key, "", log.logger())
-	check(t, err)
+	requireNoError(t, err)
 	authority.renew(t, names{dns: host.dns, lasts: -time.Minute}, x509.ExtKeyUsageServerAuth, cert, key)
 	expect := func(what string, lines ...string) {
 		t.Helper()
 		before := log.String()
 		for range 3 { // who come
 			_, err = conf.GetConfigForClient(nil)
-			check(t, err)
+			requireNoError(t, err)
 		}
 		told := strings.TrimPrefix(log.String(), before)
 		if strings.Count(told, "\n") != len(lines) {
@@ -228,9 +231,9 @@ func TestTLSRefused(t *testing.T) {
 	authority := newCA(t, "CA")
 	cert, key := authority.pairOf(t, host, x509.ExtKeyUsageServerAuth)
 	_, otherKey := authority.pairOf(t, host, x509.ExtKeyUsageServerAuth)
-	empty, gone := file(t, ""), filepath.Join(t.TempDir(), "gone")
+	empty, gone := newFile(t, ""), filepath.Join(t.TempDir(), "gone")
 	secret, err := os.ReadFile(key)
-	check(t, err)
+	requireNoError(t, err)
 	for what, files := range map[string][3]string{
 		"no certificate": {gone, key, ""}, "no key": {cert, gone, ""}, "no CA": {cert, key, gone},
 		"another's key":        {cert, otherKey, ""},

@@ -16,24 +16,24 @@ import (
 // TR-015, SEC-016
 func TestTokens(t *testing.T) {
 	a, err := auth.Tokens(map[string]string{"ada": tokenA, "bob": tokenB})
-	check(t, err)
+	requireNoError(t, err)
 	for _, tt := range []struct {
 		name string
 		r    *http.Request
 		want string
 		none bool
 	}{
-		{"the first", with("Bearer " + tokenA), "ada", false},
-		{"the second", with("bearer " + tokenB), "bob", false},
-		{"nothing", with(), "", true},
-		{"another scheme", with("Basic " + tokenA), "", true},
-		{"a signed token", with("Bearer eyJ9.e30.c2ln"), "", true},
-		{"an unknown one", with("Bearer " + tokenC), "", false},
-		{"a beginning", with("Bearer " + tokenA[:31]), "", false},
-		{"more than one", with("Bearer " + tokenA + "0"), "", false},
-		{"other letters", with("Bearer " + strings.ToUpper(tokenA)), "", false},
-		{"two headers", with("Bearer "+tokenA, "Bearer "+tokenB), "", false},
-		{"the principal", with("Bearer ada"), "", false},
+		{"the first", requestWith("Bearer " + tokenA), "ada", false},
+		{"the second", requestWith("bearer " + tokenB), "bob", false},
+		{"nothing", requestWith(), "", true},
+		{"another scheme", requestWith("Basic " + tokenA), "", true},
+		{"a signed token", requestWith("Bearer eyJ9.e30.c2ln"), "", true},
+		{"an unknown one", requestWith("Bearer " + tokenC), "", false},
+		{"a beginning", requestWith("Bearer " + tokenA[:31]), "", false},
+		{"more than one", requestWith("Bearer " + tokenA + "0"), "", false},
+		{"other letters", requestWith("Bearer " + strings.ToUpper(tokenA)), "", false},
+		{"two headers", requestWith("Bearer "+tokenA, "Bearer "+tokenB), "", false},
+		{"the principal", requestWith("Bearer ada"), "", false},
 	} {
 		got, err := a(tt.r)
 		if got != tt.want || (err == nil) != (tt.want != "") || errors.Is(err, auth.ErrNone) != tt.none {
@@ -95,22 +95,22 @@ func TestTokensRefused(t *testing.T) {
 // Tokens change while the listener runs. What is not right changes nothing.
 func TestTokenFile(t *testing.T) {
 	log := &journal{}
-	path := file(t, "# readers\n\nada "+tokenA+"\r\n  bob\t"+tokenB+"  \n")
+	path := newFile(t, "# readers\n\nada "+tokenA+"\r\n  bob\t"+tokenB+"  \n")
 	a, err := auth.TokenFile(path, log.logger())
-	check(t, err)
+	requireNoError(t, err)
 	knows := func(what, token, want string) {
 		t.Helper()
-		if got, err := a(with("Bearer " + token)); got != want {
+		if got, err := a(requestWith("Bearer " + token)); got != want {
 			t.Errorf("%s: %q, %v; want %q", what, got, err, want)
 		}
 	}
 	knows("the file", tokenA, "ada")
 	knows("the file", tokenB, "bob")
-	write(t, path, []byte("ada "+tokenA+"\nada "+tokenC+"\n"))
+	replaceFile(t, path, []byte("ada "+tokenA+"\nada "+tokenC+"\n"))
 	knows("while a token is replaced", tokenA, "ada")
 	knows("while a token is replaced", tokenC, "ada")
 	knows("taken out", tokenB, "")
-	write(t, path, []byte("ada "+tokenC))
+	replaceFile(t, path, []byte("ada "+tokenC))
 	knows("after that", tokenA, "")
 	knows("after that", tokenC, "ada")
 	for what, text := range map[string]string{
@@ -118,7 +118,7 @@ func TestTokenFile(t *testing.T) {
 		"three words": "ada " + tokenA + " x", "a name twice": "ada " + tokenA + "\nbob " + tokenA,
 	} {
 		before := log.String()
-		write(t, path, []byte(text))
+		replaceFile(t, path, []byte(text))
 		knows(what, tokenC, "ada")
 		knows(what, tokenA, "")
 		if told := strings.TrimPrefix(log.String(), before); strings.Count(told, "\n") != 1 ||
@@ -129,18 +129,18 @@ func TestTokenFile(t *testing.T) {
 			t.Errorf("%s, at the start: %v", what, err)
 		}
 	}
-	write(t, path, []byte("bob "+tokenB))
+	replaceFile(t, path, []byte("bob "+tokenB))
 	knows("mended", tokenB, "bob")
 	knows("mended", tokenC, "")
 	// An operator who takes out the last token wants no peer in; a file that was just written may
 	// be about to get more.
 	for what, text := range map[string]string{"empty": "", "comments": "# bob " + tokenB,
 		"half a line": "bob " + tokenB[:10]} {
-		write(t, path, []byte(text))
+		replaceFile(t, path, []byte(text))
 		knows(what+", just now", tokenB, "bob")
 		before := log.String()
 		stood := time.Now().Add(-3 * time.Second)
-		check(t, os.Chtimes(path, stood, stood))
+		requireNoError(t, os.Chtimes(path, stood, stood))
 		want := ""
 		if what == "half a line" {
 			want = "bob"
@@ -155,17 +155,17 @@ func TestTokenFile(t *testing.T) {
 			t.Errorf("%s, at the start: it is used", what)
 		}
 		before = log.String()
-		write(t, path, []byte("bob "+tokenB))
+		replaceFile(t, path, []byte("bob "+tokenB))
 		knows("after that", tokenB, "bob")
 		if told := strings.TrimPrefix(log.String(), before); strings.Count(told, "the changed files are used now") != 1 {
 			t.Errorf("after %s: the log got %q", what, told)
 		}
 	}
-	check(t, os.Remove(path))
+	requireNoError(t, os.Remove(path))
 	knows("gone", tokenB, "bob")
-	write(t, path, []byte("bob "+tokenB))
+	replaceFile(t, path, []byte("bob "+tokenB))
 	if runtime.GOOS != "windows" {
-		check(t, os.Chmod(path, 0o644))
+		requireNoError(t, os.Chmod(path, 0o644))
 		if _, err := auth.TokenFile(path, nil); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 			t.Errorf("a file that others may read: %v", err)
 		}
@@ -190,15 +190,15 @@ func TestBearer(t *testing.T) {
 			t.Errorf("%q: %v, %v", bad, h, err)
 		}
 	}
-	path := file(t, tokenA+"\n")
+	path := newFile(t, tokenA+"\n")
 	give := auth.BearerFile(path)
 	for _, token := range []string{tokenA, tokenB, tokenC} {
-		write(t, path, []byte(token+"\n"))
+		replaceFile(t, path, []byte(token+"\n"))
 		if h, err := give(t.Context()); err != nil || h.Get("Authorization") != "Bearer "+token {
 			t.Errorf("%v, %v; want %s", h, err, token)
 		}
 	}
-	write(t, path, []byte(tokenA+"\n"+tokenB))
+	replaceFile(t, path, []byte(tokenA+"\n"+tokenB))
 	if h, err := give(t.Context()); err == nil || strings.Contains(err.Error(), tokenA) {
 		t.Errorf("a file with two tokens: %v, %v", h, err)
 	}
@@ -206,7 +206,7 @@ func TestBearer(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	if runtime.GOOS != "windows" {
-		check(t, os.Chmod(path, 0o640))
+		requireNoError(t, os.Chmod(path, 0o640))
 		if _, err := give(t.Context()); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 			t.Errorf("a file that others may read: %v", err)
 		}

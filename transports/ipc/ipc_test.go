@@ -16,7 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, quiet()...) }
 
-func accept(t *testing.T, l *Listener) transports.Conn {
+// acceptConn returns the next Conn of l.
+func acceptConn(t *testing.T, l *Listener) transports.Conn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -36,7 +37,7 @@ func TestSuite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return transporttest.Link{A: a, B: accept(t, l), Principal: self(t)}
+		return transporttest.Link{A: a, B: acceptConn(t, l), Principal: self(t)}
 	})
 }
 
@@ -55,5 +56,5 @@ func TestAcceptCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	accept(t, l)
+	acceptConn(t, l)
 }

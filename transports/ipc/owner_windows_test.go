@@ -161,7 +161,7 @@ func TestPipeKilled(t *testing.T) {
 	}
 	l := start(t)
 	cmd, _ := run("client", l.Addr())
-	killed(t, cmd, accept(t, l))
+	killed(t, cmd, acceptConn(t, l))
 
 	path := fresh(t)
 	cmd, out := run("server", path)

@@ -108,7 +108,7 @@ func want(t *testing.T, c transports.Conn, msgs ...string) {
 func TestPipeMessages(t *testing.T) {
 	l := start(t)
 	peer := raw(t, l)
-	c := accept(t, l)
+	c := acceptConn(t, l)
 	big := `{"x":"` + strings.Repeat("y", 100_000) + "\"}"
 	sent := []string{"{\n\"a\": 1\n}\n", `{"b":2}`, "{}", big, `{"c":3}`, "{\"d\":4}\n"}
 	for _, msg := range sent {
@@ -153,7 +153,7 @@ func TestPipeStreams(t *testing.T) {
 	} {
 		l := start(t)
 		peer := raw(t, l)
-		c := accept(t, l)
+		c := acceptConn(t, l)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -241,7 +241,7 @@ func TestPipeBadMessages(t *testing.T) {
 	} {
 		l := start(t)
 		peer := raw(t, l)
-		c := accept(t, l)
+		c := acceptConn(t, l)
 		go func() {
 			for _, w := range tc.writes {
 				peer.Write(w)

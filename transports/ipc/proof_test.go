@@ -23,10 +23,16 @@ type half struct {
 	out      net.Conn
 }
 
-func (h half) Write(b []byte) (int, error)        { return h.out.Write(b) }
-func (h half) CloseWrite() error                  { return h.out.Close() }
+// Write writes to the other direction.
+func (h half) Write(b []byte) (int, error) { return h.out.Write(b) }
+
+// CloseWrite ends the direction that is written.
+func (h half) CloseWrite() error { return h.out.Close() }
+
+// SetWriteDeadline sets the deadline of the direction that is written.
 func (h half) SetWriteDeadline(t time.Time) error { return h.out.SetWriteDeadline(t) }
 
+// SetDeadline sets the deadlines of both directions.
 func (h half) SetDeadline(t time.Time) error {
 	if err := h.Conn.SetReadDeadline(t); err != nil {
 		return err
@@ -34,12 +40,14 @@ func (h half) SetDeadline(t time.Time) error {
 	return h.out.SetWriteDeadline(t)
 }
 
+// Close ends both directions.
 func (h half) Close() error {
 	h.out.Close()
 	return h.Conn.Close()
 }
 
-func wholeStream() (a, b stream) {
+// newStream returns the two ends of a stream.
+func newStream() (a, b stream) {
 	up, upEnd := net.Pipe()
 	down, downEnd := net.Pipe()
 	return half{down, up}, half{upEnd, downEnd}
@@ -52,8 +60,9 @@ type framed struct {
 	framing int32
 }
 
+// Dial connects to the producer in this framing.
 func (f framed) Dial(context.Context) (transports.Conn, error) {
-	near, far := wholeStream()
+	near, far := newStream()
 	go f.p.ServeConn(duplex.New(newFrames(far, framingUnknown), ""))
 	return duplex.New(newFrames(near, f.framing), ""), nil
 }

@@ -56,7 +56,7 @@ func raw(t *testing.T, l *Listener) *net.UnixConn {
 func TestLines(t *testing.T) {
 	l := start(t)
 	peer := raw(t, l)
-	c := accept(t, l)
+	c := acceptConn(t, l)
 	io.WriteString(peer, "\n\r\n{\"a\":1}\r\n {\"b\":2}\n{\"c\"")
 	for _, want := range []string{`{"a":1}`, ` {"b":2}`} {
 		if got, err := c.Receive(t.Context()); err != nil || string(got) != want {
@@ -103,7 +103,7 @@ func TestBadFrames(t *testing.T) {
 	} {
 		l := start(t)
 		peer := raw(t, l)
-		c := accept(t, l)
+		c := acceptConn(t, l)
 		go func() { io.WriteString(peer, tc.bytes); peer.CloseWrite() }()
 		var err error
 		for err == nil {
@@ -245,7 +245,7 @@ func TestFilesRunOut(t *testing.T) {
 		<-said
 		restore()
 	}()
-	c := accept(t, l)
+	c := acceptConn(t, l)
 	io.WriteString(peer, "{}\n")
 	if got, err := c.Receive(t.Context()); err != nil || string(got) != "{}" {
 		t.Errorf("Receive = %q, %v", got, err)
@@ -255,6 +255,7 @@ func TestFilesRunOut(t *testing.T) {
 // logLines are those of a log, as many as are read.
 type logLines chan string
 
+// Write hands the line on, or drops it where no reader waits.
 func (l logLines) Write(p []byte) (int, error) {
 	select {
 	case l <- string(p):

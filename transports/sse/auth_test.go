@@ -16,8 +16,8 @@ import (
 // Who is not known gets 401, who may not gets 403, and an id alone opens nothing. TR-015, SEC-013,
 // SEC-014, SEC-016, INV-43, CONF-011, CONF-023, HS-061
 func TestAuthentication(t *testing.T) {
-	s, url := serve(t, ServerOptions{Authenticate: byName})
-	p, _, _ := pair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer alice"}}}, "sub_1")
+	s, url := serveLoopback(t, ServerOptions{Authenticate: byName})
+	p, _, _ := openPair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer alice"}}}, "sub_1")
 	if got := p.(transports.Identified).Principal(); got != "alice" {
 		t.Errorf("Principal = %q, want alice", got)
 	}
@@ -31,33 +31,33 @@ func TestAuthentication(t *testing.T) {
 		{"wrong scheme", []string{"Authorization: Basic alice"}, 401, "authentication_required"},
 		{"not allowed", []string{"Authorization: Bearer mallory"}, 403, "authorization_denied"},
 	} {
-		resp, body := call(t, nil, "POST", url+"/aaep/v1/subscriptions", request, tt.header...)
+		resp, body := sendRequest(t, nil, "POST", url+"/aaep/v1/subscriptions", request, tt.header...)
 		if resp.StatusCode != tt.status || reasonOf(t, body) != tt.reason || strings.Contains(body, "policy") {
 			t.Errorf("%s: %d %s, want %d %s and no cause", tt.name, resp.StatusCode, body, tt.status, tt.reason)
 		}
 		for _, at := range []string{"GET /events?subscription_id=sub_1", "POST /replies"} {
 			method, path, _ := strings.Cut(at, " ")
-			resp, _ := call(t, nil, method, url+"/aaep/v1"+path, "", tt.header...)
+			resp, _ := sendRequest(t, nil, method, url+"/aaep/v1"+path, "", tt.header...)
 			if resp.StatusCode != tt.status {
 				t.Errorf("%s, %s: %d, want %d", tt.name, at, resp.StatusCode, tt.status)
 			}
 		}
 	}
 	bob := "Authorization: Bearer bob"
-	if resp, _ := call(t, nil, "GET", url+"/aaep/v1/events?subscription_id=sub_1", "", bob); resp.StatusCode != 404 {
+	if resp, _ := sendRequest(t, nil, "GET", url+"/aaep/v1/events?subscription_id=sub_1", "", bob); resp.StatusCode != 404 {
 		t.Errorf("another principal's stream: %d, want 404", resp.StatusCode)
 	}
-	if resp, _ := call(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(renegot, "sub_1"),
+	if resp, _ := sendRequest(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(renegot, "sub_1"),
 		bob); resp.StatusCode != 404 {
 		t.Errorf("another principal's renegotiation: %d, want 404", resp.StatusCode)
 	}
-	if resp, _ := call(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(closing, "sub_1"),
+	if resp, _ := sendRequest(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(closing, "sub_1"),
 		bob); resp.StatusCode != 204 {
 		t.Errorf("another principal's close: %d, want 204", resp.StatusCode)
 	}
 	nameless := func(*http.Request) (string, error) { return "", nil }
-	_, url = serve(t, ServerOptions{Authenticate: nameless})
-	if resp, _ := call(t, nil, "POST", url+"/aaep/v1/subscriptions", request); resp.StatusCode != 401 {
+	_, url = serveLoopback(t, ServerOptions{Authenticate: nameless})
+	if resp, _ := sendRequest(t, nil, "POST", url+"/aaep/v1/subscriptions", request); resp.StatusCode != 401 {
 		t.Errorf("an authenticator that names nobody: %d, want 401", resp.StatusCode)
 	}
 }
@@ -66,17 +66,17 @@ func TestAuthentication(t *testing.T) {
 // INV-10, D-36
 func TestUniformReplies(t *testing.T) {
 	var told safeBuffer
-	s, url := serve(t, ServerOptions{Authenticate: byName, Logger: slog.New(slog.NewTextHandler(&told, nil))})
-	p, _, _ := pair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer alice"}}}, "sub_1")
+	s, url := serveLoopback(t, ServerOptions{Authenticate: byName, Logger: slog.New(slog.NewTextHandler(&told, nil))})
+	p, _, _ := openPair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer alice"}}}, "sub_1")
 	raw := func(who, body string) string {
 		var d net.Dialer
 		c, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
-		check(t, err)
+		requireNoError(t, err)
 		defer c.Close()
 		_, err = fmt.Fprintf(c,
 			"POST /aaep/v1/replies HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer "+
 				"%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", who, len(body), body)
-		check(t, err)
+		requireNoError(t, err)
 		var lines []string
 		for line := range strings.SplitSeq(readAll(t, c), "\r\n") {
 			if !strings.HasPrefix(line, "Date: ") {
@@ -90,7 +90,7 @@ func TestUniformReplies(t *testing.T) {
 	if !strings.HasPrefix(want, "HTTP/1.1 204 ") || !strings.HasSuffix(want, "\n\n") {
 		t.Errorf("answer %q, want 204 without a body", want)
 	}
-	receive(t, p, good)
+	wantMessage(t, p, good)
 	for name, got := range map[string]string{
 		"unknown subscription":   raw("alice", fmt.Sprintf(replyTo, "sub_2")),
 		"foreign subscription":   raw("bob", good),
@@ -102,8 +102,8 @@ func TestUniformReplies(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	receive(t, p, good)
-	check(t, p.Close())
+	wantMessage(t, p, good)
+	requireNoError(t, p.Close())
 	if got := raw("alice", good); got != want {
 		t.Errorf("after the end: %q, want %q", got, want)
 	}
@@ -122,10 +122,12 @@ type safeBuffer struct {
 	b  bytes.Buffer
 }
 
+// Write appends p.
 func (b *safeBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.Write(p)
 }
 
+// String returns what was written so far.
 func (b *safeBuffer) String() string { b.mu.Lock(); defer b.mu.Unlock(); return b.b.String() }

@@ -20,7 +20,8 @@ type producer struct {
 	replies               http.HandlerFunc
 }
 
-func (p producer) start(t *testing.T) string {
+// serveStandIn serves the stand-in on loopback until the test ends, and returns its URL.
+func (p producer) serveStandIn(t *testing.T) string {
 	t.Helper()
 	h := http.NewServeMux()
 	or := func(f, def http.HandlerFunc) http.HandlerFunc {
@@ -34,10 +35,10 @@ func (p producer) start(t *testing.T) string {
 			w.Header().Set("Location", p.location)
 		}
 		w.WriteHeader(201)
-		_, _ = w.Write(accepted("sub_1"))
+		_, _ = w.Write(acceptance("sub_1"))
 	}))
 	h.HandleFunc("/", or(p.events, func(w http.ResponseWriter, r *http.Request) {
-		streamOf(w, "")
+		beginStream(w, "")
 		<-r.Context().Done()
 	}))
 	h.HandleFunc("/aaep/v1/replies", or(p.replies, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
@@ -46,19 +47,20 @@ func (p producer) start(t *testing.T) string {
 	return ts.URL
 }
 
-func streamOf(w http.ResponseWriter, body string) {
+// beginStream writes the head of an event stream, and body as its beginning.
+func beginStream(w http.ResponseWriter, body string) {
 	w.Header().Set("Content-Type", "text/event-stream;charset=utf-8")
 	_, _ = io.WriteString(w, body)
 	_ = http.NewResponseController(w).Flush()
 }
 
-// open sends the request and receives the acceptance.
-func (p producer) open(t *testing.T, h http.Header) (transports.Reopener, string) {
+// dialAccepted sends the request and receives the acceptance.
+func (p producer) dialAccepted(t *testing.T, h http.Header) (transports.Reopener, string) {
 	t.Helper()
-	url := p.start(t)
-	c := dial(t, Dialer{URL: url, Header: h})
-	check(t, c.Send(t.Context(), []byte(request)))
-	receive(t, c, string(accepted("sub_1")))
+	url := p.serveStandIn(t)
+	c := dialConn(t, Dialer{URL: url, Header: h})
+	requireNoError(t, c.Send(t.Context(), []byte(request)))
+	wantMessage(t, c, string(acceptance("sub_1")))
 	return c, url
 }
 
@@ -69,19 +71,19 @@ func TestRequestHeaders(t *testing.T) {
 		location: "/odd/path?x=1#here",
 		events: func(w http.ResponseWriter, r *http.Request) {
 			got <- r
-			streamOf(w, "")
+			beginStream(w, "")
 			<-r.Context().Done()
 		},
 		replies: func(w http.ResponseWriter, r *http.Request) { got <- r; w.WriteHeader(204) },
 	}
-	c, _ := p.open(t, http.Header{"Authorization": {"Bearer a"}, "Accept": {"x/y"}})
+	c, _ := p.dialAccepted(t, http.Header{"Authorization": {"Bearer a"}, "Accept": {"x/y"}})
 	r := <-got
 	if r.Method != "GET" || r.URL.String() != "/odd/path?x=1" || r.Header.Get("Accept") != "text/event-stream" ||
 		r.Header.Get("Cache-Control") != "no-cache" || r.Header.Get("Authorization") != "Bearer a" ||
 		r.Header["Last-Event-Id"] != nil {
 		t.Errorf("stream request %s %s %v", r.Method, r.URL, r.Header)
 	}
-	check(t, c.Send(t.Context(), fmt.Appendf(nil, replyTo, "sub_1")))
+	requireNoError(t, c.Send(t.Context(), fmt.Appendf(nil, replyTo, "sub_1")))
 	r = <-got
 	if r.Method != "POST" || r.Header.Get("Content-Type") != "application/json" ||
 		r.Header.Get("Authorization") != "Bearer a" {
@@ -96,13 +98,13 @@ func TestReceiveWhatIsAnObject(t *testing.T) {
 		if r.URL.String() != "/aaep/v1/events?subscription_id=sub_1" {
 			t.Errorf("GET %s", r.URL)
 		}
-		streamOf(w, "event: other\nid: e1\ndata: {\"a\":\"\xff\"}\n\ndata: text\n\ndata:\n\ndata:  \ndata: {}\n\n"+
+		beginStream(w, "event: other\nid: e1\ndata: {\"a\":\"\xff\"}\n\ndata: text\n\ndata:\n\ndata:  \ndata: {}\n\n"+
 			"id: e2\ndata: {"+strings.Repeat(" ", transports.MaxMessage)+"}\n\ndata: {\"b\":1}\n\n")
 		<-r.Context().Done()
 	}}
-	c, _ := p.open(t, nil)
+	c, _ := p.dialAccepted(t, nil)
 	for _, want := range []string{"{\"a\":\"\xff\"}", " \n{}", `{"b":1}`} {
-		receive(t, c, want)
+		wantMessage(t, c, want)
 	}
 }
 
@@ -111,7 +113,7 @@ func TestReceiveWhatIsAnObject(t *testing.T) {
 func TestStreamNotFoundWithoutLocation(t *testing.T) {
 	for at, want := range map[string]string{"": "no Location", "/elsewhere": "has ended"} {
 		p := producer{location: at, events: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }}
-		c, _ := p.open(t, nil)
+		c, _ := p.dialAccepted(t, nil)
 		if _, err := c.Receive(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("with Location %q: %v, want one with %q", at, err, want)
 		}
@@ -123,14 +125,14 @@ func TestStreamNotFoundWithoutLocation(t *testing.T) {
 func TestTooLargeIsLogged(t *testing.T) {
 	var logged strings.Builder
 	p := producer{events: func(w http.ResponseWriter, r *http.Request) {
-		streamOf(w, "data: {"+strings.Repeat(" ", transports.MaxMessage)+"}\n\ndata: {\"after\":1}\n\n")
+		beginStream(w, "data: {"+strings.Repeat(" ", transports.MaxMessage)+"}\n\ndata: {\"after\":1}\n\n")
 		<-r.Context().Done()
 	}}
-	c := dial(t, Dialer{URL: p.start(t), Logger: slog.New(slog.NewTextHandler(&logged, nil))})
-	check(t, c.Send(t.Context(), []byte(request)))
-	receive(t, c, string(accepted("sub_1")))
-	receive(t, c, `{"after":1}`)
-	check(t, c.Close())
+	c := dialConn(t, Dialer{URL: p.serveStandIn(t), Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+	requireNoError(t, c.Send(t.Context(), []byte(request)))
+	wantMessage(t, c, string(acceptance("sub_1")))
+	wantMessage(t, c, `{"after":1}`)
+	requireNoError(t, c.Close())
 	if got := logged.String(); strings.Count(got, "event dropped") != 1 ||
 		!strings.Contains(got, transports.ErrTooLarge.Error()) {
 		t.Errorf("logged %q", got)
@@ -139,13 +141,13 @@ func TestTooLargeIsLogged(t *testing.T) {
 
 // A cancelled Receive loses nothing.
 func TestReceiveCancelled(t *testing.T) {
-	s, url := serve(t, ServerOptions{})
-	p, sub, st := pair(t, s, Dialer{URL: url}, "sub_1")
+	s, url := serveLoopback(t, ServerOptions{})
+	p, sub, st := openPair(t, s, Dialer{URL: url}, "sub_1")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	go func() {
 		for i := range 50 {
-			_ = st.SendEvents(t.Context(), []transports.Event{{Message: ev(i)}})
+			_ = st.SendEvents(t.Context(), []transports.Event{{Message: numberedData(i)}})
 		}
 	}()
 	for i := 0; i < 50; {
@@ -153,7 +155,7 @@ func TestReceiveCancelled(t *testing.T) {
 		if err != nil {
 			msg, err = sub.Receive(t.Context())
 		}
-		if err != nil || string(msg) != string(ev(i)) {
+		if err != nil || string(msg) != string(numberedData(i)) {
 			t.Fatalf("Receive = %q, %v; want event %d", msg, err, i)
 		}
 		i++
@@ -164,7 +166,7 @@ func TestReceiveCancelled(t *testing.T) {
 	if _, err := p.NextStream(ctx); err != context.Canceled {
 		t.Errorf("NextStream = %v, want context.Canceled", err)
 	}
-	if err := st.SendEvents(ctx, []transports.Event{{Message: ev(1)}}); err != context.Canceled {
+	if err := st.SendEvents(ctx, []transports.Event{{Message: numberedData(1)}}); err != context.Canceled {
 		t.Errorf("SendEvents = %v, want context.Canceled", err)
 	}
 }
@@ -180,16 +182,16 @@ func TestRequestAnswers(t *testing.T) {
 		{"rejected", 422, string(rejection("version_unsupported", 0)), string(rejection("version_unsupported", 0))},
 		{"rejected with 200", 200, string(rejection("unknown", 0)), string(rejection("unknown", 0))},
 		{"a web page", 200, "<html>", ""},
-		{"another message", 201, string(ev(1)), ""},
+		{"another message", 201, string(numberedData(1)), ""},
 		{"nothing", 404, "", ""},
-		{"too large", 201, string(pad(transports.MaxMessage + 1)), ""},
+		{"too large", 201, string(padTo(transports.MaxMessage + 1)), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := producer{subscriptions: func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(tt.status)
 				_, _ = io.WriteString(w, tt.body)
 			}}
-			c := dial(t, Dialer{URL: p.start(t)})
+			c := dialConn(t, Dialer{URL: p.serveStandIn(t)})
 			err := c.Send(t.Context(), []byte(request))
 			if tt.want == "" {
 				if err == nil || !strings.Contains(err.Error(), fmt.Sprint(tt.status)) ||
@@ -198,8 +200,8 @@ func TestRequestAnswers(t *testing.T) {
 				}
 				return
 			}
-			check(t, err)
-			receive(t, c, tt.want)
+			requireNoError(t, err)
+			wantMessage(t, c, tt.want)
 			if _, err := c.Receive(t.Context()); err != io.EOF {
 				t.Errorf("Receive = %v, want EOF", err)
 			}
@@ -225,8 +227,8 @@ func TestReplyErrors(t *testing.T) {
 			_, _ = w.Write([]byte(`{"status":"received"}`))
 		}
 	}}
-	c, _ := p.open(t, nil)
-	check(t, c.Send(t.Context(), []byte(`{"any":"thing"}`)))
+	c, _ := p.dialAccepted(t, nil)
+	requireNoError(t, c.Send(t.Context(), []byte(`{"any":"thing"}`)))
 	err := c.Send(t.Context(), fmt.Appendf(nil, clarify, "sub_1"))
 	if err == nil || !strings.Contains(err.Error(), "not delivered: status 400") ||
 		strings.Contains(err.Error(), "\x1b") {
@@ -236,12 +238,12 @@ func TestReplyErrors(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "unknown whether") {
 		t.Errorf("Send = %v, want that its fate is unknown", err)
 	}
-	check(t, c.Send(t.Context(), fmt.Appendf(nil, renegot, "sub_1")))
-	receive(t, c, string(rejection("capabilities_incompatible", 0)))
+	requireNoError(t, c.Send(t.Context(), fmt.Appendf(nil, renegot, "sub_1")))
+	wantMessage(t, c, string(rejection("capabilities_incompatible", 0)))
 
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	c = dial(t, Dialer{URL: gone.URL})
+	c = dialConn(t, Dialer{URL: gone.URL})
 	if err := c.Send(t.Context(), []byte(request)); err == nil ||
 		!strings.Contains(err.Error(), "sse: not delivered: dial tcp 127.0.0.1:") {
 		t.Errorf("Send = %v, want not delivered", err)
@@ -250,20 +252,20 @@ func TestReplyErrors(t *testing.T) {
 
 // The order of things on a new Conn, and that Close ends it all.
 func TestConnBeforeAndAfter(t *testing.T) {
-	s, url := serve(t, ServerOptions{})
-	c := dial(t, Dialer{URL: url})
+	s, url := serveLoopback(t, ServerOptions{})
+	c := dialConn(t, Dialer{URL: url})
 	if err := c.Reopen(t.Context()); err == nil {
 		t.Error("Reopen of nothing: nil error")
 	}
-	if err := c.Send(t.Context(), ev(1)); err == nil || !strings.Contains(err.Error(), "subscription.request") {
+	if err := c.Send(t.Context(), numberedData(1)); err == nil || !strings.Contains(err.Error(), "subscription.request") {
 		t.Errorf("Send of an event first: %v", err)
 	}
-	subscribe(t, s, c, "sub_1")
+	openSubscription(t, s, c, "sub_1")
 	result := make(chan error, 1)
 	go func() { _, err := c.Receive(t.Context()); result <- err }()
-	check(t, c.Close())
-	check(t, c.Close())
-	for _, err := range []error{<-result, second(c.Receive(t.Context())), c.Send(t.Context(), ev(1)),
+	requireNoError(t, c.Close())
+	requireNoError(t, c.Close())
+	for _, err := range []error{<-result, errorOf(c.Receive(t.Context())), c.Send(t.Context(), numberedData(1)),
 		c.Reopen(t.Context())} {
 		if err != transports.ErrClosed {
 			t.Errorf("after Close: %v, want ErrClosed", err)
@@ -273,20 +275,20 @@ func TestConnBeforeAndAfter(t *testing.T) {
 
 // Close unblocks a Send that waits for its answer.
 func TestCloseUnblocksSend(t *testing.T) {
-	s, url := serve(t, ServerOptions{})
-	c := dial(t, Dialer{URL: url})
+	s, url := serveLoopback(t, ServerOptions{})
+	c := dialConn(t, Dialer{URL: url})
 	sent := make(chan error, 1)
 	go func() { sent <- c.Send(t.Context(), []byte(request)) }()
 	p, err := s.Accept(t.Context())
-	check(t, err)
+	requireNoError(t, err)
 	if err := c.Send(t.Context(), []byte(request)); err == nil {
 		t.Error("a second request while one is under way: nil error")
 	}
-	check(t, c.Close())
+	requireNoError(t, c.Close())
 	if err := <-sent; err != transports.ErrClosed {
 		t.Errorf("Send = %v, want ErrClosed", err)
 	}
-	receive(t, p, request)
+	wantMessage(t, p, request)
 	if _, err := p.Receive(t.Context()); err == nil {
 		t.Error("the producer's Conn lives on without its subscriber")
 	}
@@ -294,13 +296,13 @@ func TestCloseUnblocksSend(t *testing.T) {
 
 // A producer's close is a clean end. D-55
 func TestProducerCloses(t *testing.T) {
-	s, url := serve(t, ServerOptions{})
-	p, sub, _ := pair(t, s, Dialer{URL: url}, "sub_1")
+	s, url := serveLoopback(t, ServerOptions{})
+	p, sub, _ := openPair(t, s, Dialer{URL: url}, "sub_1")
 	bye := fmt.Sprintf(closing, "sub_1")
-	check(t, p.Send(t.Context(), []byte(bye)))
-	receive(t, sub, bye)
+	requireNoError(t, p.Send(t.Context(), []byte(bye)))
+	wantMessage(t, sub, bye)
 	if _, err := sub.Receive(t.Context()); err != io.EOF {
 		t.Errorf("Receive = %v, want EOF", err)
 	}
-	check(t, p.Close())
+	requireNoError(t, p.Close())
 }

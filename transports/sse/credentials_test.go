@@ -14,8 +14,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// rota gives a token after the other, and stays at the last.
-func rota(tokens ...string) (give func(context.Context) (http.Header, error), asked *atomic.Int32) {
+// rotateTokens gives a token after the other, and stays at the last.
+func rotateTokens(tokens ...string) (give func(context.Context) (http.Header, error), asked *atomic.Int32) {
 	asked = new(atomic.Int32)
 	return func(context.Context) (http.Header, error) {
 		n := min(int(asked.Add(1)), len(tokens)) - 1
@@ -33,6 +33,7 @@ type knows struct {
 	then  http.HandlerFunc
 }
 
+// ServeHTTP notes the request, and serves it if it has the token.
 func (k knows) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	got := strings.Join(r.Header.Values("Authorization"), "|")
 	body, _ := io.ReadAll(r.Body)
@@ -47,25 +48,25 @@ func (k knows) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Each request has the credentials of its moment, in the place of fixed ones. INV-49
 func TestCredentialsOfTheMoment(t *testing.T) {
 	came := make(chan string, 10)
-	stream := func(w http.ResponseWriter, r *http.Request) { streamOf(w, ""); <-r.Context().Done() }
+	stream := func(w http.ResponseWriter, r *http.Request) { beginStream(w, ""); <-r.Context().Done() }
 	ok := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status); _, _ = io.WriteString(w, body) }
 	}
-	give, _ := rota("one", "two", "three")
+	give, _ := rotateTokens("one", "two", "three")
 	d := Dialer{Credentials: give, Header: http.Header{"Authorization": {"Bearer fixed"}}, URL: producer{
-		subscriptions: knows{"one", came, ok(201, string(accepted("sub_1")))}.ServeHTTP,
+		subscriptions: knows{"one", came, ok(201, string(acceptance("sub_1")))}.ServeHTTP,
 		events:        knows{"two", came, stream}.ServeHTTP,
 		replies:       knows{"three", came, ok(204, "")}.ServeHTTP,
-	}.start(t)}
-	c := dial(t, d)
-	check(t, c.Send(t.Context(), []byte(request)))
-	receive(t, c, string(accepted("sub_1")))
+	}.serveStandIn(t)}
+	c := dialConn(t, d)
+	requireNoError(t, c.Send(t.Context(), []byte(request)))
+	wantMessage(t, c, string(acceptance("sub_1")))
 	for _, want := range []string{fmt.Sprintf("POST Bearer one %d", len(request)), "GET Bearer two 0"} {
 		if got := <-came; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	check(t, c.Send(t.Context(), fmt.Appendf(nil, replyTo, "sub_1")))
+	requireNoError(t, c.Send(t.Context(), fmt.Appendf(nil, replyTo, "sub_1")))
 	if got := <-came; !strings.HasPrefix(got, "POST Bearer three") {
 		t.Errorf("%s, want the third token", got)
 	}
@@ -99,23 +100,23 @@ func TestFreshCredentialsAfter401(t *testing.T) {
 					}
 				}
 				var give atomic.Pointer[func(context.Context) (http.Header, error)]
-				first, _ := rota("first")
+				first, _ := rotateTokens("first")
 				give.Store(&first)
-				c := dial(t, Dialer{
+				c := dialConn(t, Dialer{
 					URL: producer{
 						events: guarded(func(w http.ResponseWriter, r *http.Request) {
-							streamOf(w, "data: {}\n\n")
+							beginStream(w, "data: {}\n\n")
 							<-r.Context().Done()
 						}),
 						replies: guarded(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }),
-					}.start(t),
+					}.serveStandIn(t),
 					Credentials: func(ctx context.Context) (http.Header, error) { return (*give.Load())(ctx) },
 				})
-				check(t, c.Send(t.Context(), []byte(request)))
-				receive(t, c, string(accepted("sub_1")))
-				receive(t, c, "{}")
+				requireNoError(t, c.Send(t.Context(), []byte(request)))
+				wantMessage(t, c, string(acceptance("sub_1")))
+				wantMessage(t, c, "{}")
 				enter.Store(true)
-				second, _ := rota(tt.tokens...)
+				second, _ := rotateTokens(tt.tokens...)
 				give.Store(&second)
 				reply := fmt.Appendf(nil, replyTo, "sub_1")
 				var err error
@@ -143,10 +144,10 @@ func TestFreshCredentialsAfter401(t *testing.T) {
 
 // Without credentials nothing is sent. A stream may be tried again, for a file may come back.
 func TestNoCredentials(t *testing.T) {
-	give, _ := rota("one", "two", "")
-	c := dial(t, Dialer{URL: producer{}.start(t), Credentials: give})
-	check(t, c.Send(t.Context(), []byte(request)))
-	receive(t, c, string(accepted("sub_1")))
+	give, _ := rotateTokens("one", "two", "")
+	c := dialConn(t, Dialer{URL: producer{}.serveStandIn(t), Credentials: give})
+	requireNoError(t, c.Send(t.Context(), []byte(request)))
+	wantMessage(t, c, string(acceptance("sub_1")))
 	for { // until the first stream has asked
 		err := c.Send(t.Context(), fmt.Appendf(nil, replyTo, "sub_1"))
 		if err == nil {
@@ -165,7 +166,7 @@ func TestNoCredentials(t *testing.T) {
 
 // Credentials leave this machine encrypted or not at all. TR-018, INV-49
 func TestCredentialsInClear(t *testing.T) {
-	give, asked := rota("one")
+	give, asked := rotateTokens("one")
 	for url, ok := range map[string]bool{"http://bank.example": false, "http://10.0.0.1:80": false,
 		"https://bank.example": true, "http://127.0.0.1:1": true, "http://localhost": true} {
 		c, err := Dialer{URL: url, Credentials: give}.Dial(t.Context())
@@ -173,7 +174,7 @@ func TestCredentialsInClear(t *testing.T) {
 			t.Errorf("%s: %v, want allowed: %v", url, err, ok)
 		}
 		if err == nil {
-			check(t, c.Close())
+			requireNoError(t, c.Close())
 		}
 	}
 	if n := asked.Load(); n != 0 {
@@ -194,13 +195,13 @@ func TestCredentialsInClear(t *testing.T) {
 func TestCredentialsOverRedirect(t *testing.T) {
 	elsewhere := producer{events: func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("left: %v", r.Header)
-	}}.start(t)
-	give, _ := rota("one")
-	c := dial(t, Dialer{Credentials: give, URL: producer{events: func(w http.ResponseWriter, r *http.Request) {
+	}}.serveStandIn(t)
+	give, _ := rotateTokens("one")
+	c := dialConn(t, Dialer{Credentials: give, URL: producer{events: func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere+"/aaep/v1/events", http.StatusTemporaryRedirect)
-	}}.start(t)})
-	check(t, c.Send(t.Context(), []byte(request)))
-	receive(t, c, string(accepted("sub_1")))
+	}}.serveStandIn(t)})
+	requireNoError(t, c.Send(t.Context(), []byte(request)))
+	wantMessage(t, c, string(acceptance("sub_1")))
 	if _, err := c.Receive(t.Context()); err == nil || !strings.Contains(err.Error(), "another origin") {
 		t.Errorf("Receive = %v, want the redirect refused", err)
 	}

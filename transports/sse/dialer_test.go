@@ -34,11 +34,11 @@ func TestDialerURL(t *testing.T) {
 			}
 			continue
 		}
-		check(t, err)
+		requireNoError(t, err)
 		if got := c.(*conn).base.String(); got != tt.base {
 			t.Errorf("%s: base %s, want %s", tt.url, got, tt.base)
 		}
-		check(t, c.Close())
+		requireNoError(t, c.Close())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -52,7 +52,7 @@ func TestOwnTransport(t *testing.T) {
 	tr := ownTransport(nil)
 	for _, url := range []string{"http://localhost:1", "http://127.0.0.2", "http://[::1]"} {
 		r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-		check(t, err)
+		requireNoError(t, err)
 		if p, err := tr.Proxy(r); p != nil || err != nil {
 			t.Errorf("%s goes over the proxy %v, %v", url, p, err)
 		}
@@ -72,7 +72,7 @@ func TestTLSVersion(t *testing.T) {
 	tr := ownTransport(nil)
 	tr.TLSClientConfig.RootCAs = ts.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	t.Cleanup(tr.CloseIdleConnections)
-	pair(t, s, Dialer{URL: ts.URL, Client: &http.Client{Transport: tr}}, "sub_1")
+	openPair(t, s, Dialer{URL: ts.URL, Client: &http.Client{Transport: tr}}, "sub_1")
 	for range 2 { // the request and the stream
 		if v := <-versions; v != tls.VersionTLS13 {
 			t.Errorf("%s, want TLS 1.3", tls.VersionName(v))
@@ -84,7 +84,7 @@ func TestTLSVersion(t *testing.T) {
 func TestLocationElsewhere(t *testing.T) {
 	for _, at := range []string{"http://127.0.0.1:1/aaep/v1/events", "https://127.0.0.1/x", "//evil.example/x",
 		"http://a:b@127.0.0.1/x", "http://%zz"} {
-		c := dial(t, Dialer{URL: producer{location: at}.start(t)})
+		c := dialConn(t, Dialer{URL: producer{location: at}.serveStandIn(t)})
 		if err := c.Send(t.Context(), []byte(request)); err == nil || !strings.Contains(err.Error(), "Location") {
 			t.Errorf("Location %s: Send = %v, want an error", at, err)
 		}
@@ -100,12 +100,12 @@ func TestRedirectOfPost(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		for _, to := range []string{elsewhere.URL, "/elsewhere"} {
 			redirect := func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, status) }
-			c, _ := producer{replies: redirect}.open(t, nil)
+			c, _ := producer{replies: redirect}.dialAccepted(t, nil)
 			err := c.Send(t.Context(), fmt.Appendf(nil, replyTo, "sub_1"))
 			if err == nil || !strings.Contains(err.Error(), "not delivered") {
 				t.Errorf("%d to %s: Send = %v, want not delivered", status, to, err)
 			}
-			c = dial(t, Dialer{URL: producer{subscriptions: redirect}.start(t)})
+			c = dialConn(t, Dialer{URL: producer{subscriptions: redirect}.serveStandIn(t)})
 			if err := c.Send(t.Context(), []byte(request)); err == nil {
 				t.Errorf("%d to %s: the request was sent on", status, to)
 			}

@@ -1,4 +1,4 @@
 package sse
 
 // Bubble is for tests from outside, where producers and subscribers meet.
-var Bubble = bubble
+var Bubble = serveInMemory

@@ -30,12 +30,13 @@ type frameCase struct {
 	}
 }
 
-func (c frameCase) bytes(t *testing.T) []byte {
+// rawBytes returns the bytes of the case, of which parts may come many times.
+func (c frameCase) rawBytes(t *testing.T) []byte {
 	t.Helper()
 	var all []byte
 	add := func(text string, times int) {
 		raw, err := base64.StdEncoding.DecodeString(text)
-		check(t, err)
+		requireNoError(t, err)
 		all = append(all, bytes.Repeat(raw, times)...)
 	}
 	add(c.Base64, 1)
@@ -45,15 +46,15 @@ func (c frameCase) bytes(t *testing.T) []byte {
 	return all
 }
 
-// frames are the corpus cases of raw bytes on one transport.
-func frames(t *testing.T, transport string) []frameCase {
+// readFrameCases returns the corpus cases of raw bytes on one transport.
+func readFrameCases(t *testing.T, transport string) []frameCase {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "corpus", "index.json"))
 	if err != nil {
 		t.Skip("the hostile-input corpus is not beside the repository: ", err)
 	}
 	var corpus struct{ Cases []frameCase }
-	check(t, json.Unmarshal(data, &corpus))
+	requireNoError(t, json.Unmarshal(data, &corpus))
 	var cases []frameCase
 	for _, c := range corpus.Cases {
 		if c.Target == "frame" && c.Transport == transport {
@@ -69,24 +70,24 @@ func frames(t *testing.T, transport string) []frameCase {
 // Whatever a stream brings, as many events come out of it as there are, and the next stream is read
 // all the same. INV-32, TR-003
 func TestCorpusStreams(t *testing.T) {
-	for _, c := range frames(t, "sse") {
+	for _, c := range readFrameCases(t, "sse") {
 		t.Run(c.ID, func(t *testing.T) {
-			raw, opened := c.bytes(t), 0
+			raw, opened := c.rawBytes(t), 0
 			sub, _ := producer{events: func(w http.ResponseWriter, r *http.Request) {
 				if opened++; opened == 1 {
-					streamOf(w, string(raw))
+					beginStream(w, string(raw))
 					return
 				}
-				streamOf(w, "data: "+string(ev(1))+"\n\n")
+				beginStream(w, "data: "+string(numberedData(1))+"\n\n")
 				<-r.Context().Done()
-			}}.open(t, nil)
+			}}.dialAccepted(t, nil)
 			events := 0
 			for {
 				msg, err := sub.Receive(t.Context())
 				if errors.Is(err, transports.ErrInterrupted) {
 					break
 				}
-				check(t, err)
+				requireNoError(t, err)
 				if m, err := aaep.Decode(msg); err == nil && strings.HasPrefix(m.MessageType(), "aaep:") {
 					events++
 				}
@@ -94,8 +95,8 @@ func TestCorpusStreams(t *testing.T) {
 			if events != c.Delivers {
 				t.Errorf("%d events, want %d: %s", events, c.Delivers, c.Reason)
 			}
-			check(t, sub.Reopen(t.Context()))
-			receive(t, sub, string(ev(1)))
+			requireNoError(t, sub.Reopen(t.Context()))
+			wantMessage(t, sub, string(numberedData(1)))
 		})
 	}
 }
@@ -113,29 +114,29 @@ func bySecret(r *http.Request) (string, error) {
 // goes further, and the others do not notice. Upgrades are for another package; here they are only
 // refused. INV-44, INV-45, INV-43
 func TestCorpusRequests(t *testing.T) {
-	for _, c := range frames(t, "http") {
+	for _, c := range readFrameCases(t, "http") {
 		t.Run(c.ID, func(t *testing.T) {
-			s, url := serve(t, ServerOptions{Authenticate: bySecret})
+			s, url := serveLoopback(t, ServerOptions{Authenticate: bySecret})
 			s.bodyTime = 200 * time.Millisecond
-			mine, _, _ := pair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer secret"}}},
+			mine, _, _ := openPair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer secret"}}},
 				"sub_mine")
-			_, theirs, st := pair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer bob"}}},
+			_, theirs, st := openPair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer bob"}}},
 				"sub_theirs")
 			host := strings.TrimPrefix(url, "http://")
 			raw := strings.NewReplacer("@HOST@", host, "@TOKEN@", "secret", "@SUB@", "sub_mine", "@OTHER@",
-				"sub_theirs").Replace(string(c.bytes(t)))
+				"sub_theirs").Replace(string(c.rawBytes(t)))
 			_, body, _ := strings.Cut(raw, "\r\n\r\n")
 			raw = strings.Replace(raw, "@LEN@", strconv.Itoa(len(body)), 1)
 
 			var d net.Dialer
 			conn, err := d.DialContext(t.Context(), "tcp", host)
-			check(t, err)
+			requireNoError(t, err)
 			defer conn.Close()
-			check(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+			requireNoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 			_, err = io.WriteString(conn, raw)
-			check(t, err)
+			requireNoError(t, err)
 			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			check(t, err)
+			requireNoError(t, err)
 			resp.Body.Close()
 			want := c.Status
 			if strings.Contains(raw, "/aaep/v1/ws ") {
@@ -149,15 +150,15 @@ func TestCorpusRequests(t *testing.T) {
 				t.Errorf("%s, want %s: %s", resp.Status, want, c.Reason)
 			}
 			if want == "2xx" {
-				receive(t, mine, body)
+				wantMessage(t, mine, body)
 			}
 			select {
 			case msg := <-mine.(*prompt).got:
 				t.Errorf("the producer got %s", msg)
 			default:
 			}
-			check(t, st.SendEvents(withinAMinute(t), []transports.Event{{Message: ev(1), ID: "e1"}}))
-			receive(t, theirs, string(ev(1)))
+			requireNoError(t, st.SendEvents(withinAMinute(t), []transports.Event{{Message: numberedData(1), ID: "e1"}}))
+			wantMessage(t, theirs, string(numberedData(1)))
 		})
 	}
 }

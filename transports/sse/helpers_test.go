@@ -29,12 +29,15 @@ const (
 	closing = `{"type":"subscription.close","subscription_id":%q,"reason_code":"subscriber_shutdown","reason_message":"bye"}`
 )
 
-func accepted(id string) []byte {
+// acceptance returns a subscription.accepted with this id.
+func acceptance(id string) []byte {
 	return fmt.Appendf(nil,
 		`{"type":"subscription.accepted","subscription_id":%q,"aaep_version":"1.0.0",`+
 			`"producer":{"agent_id":"agent"},"honored_capabilities":{"preferred_verbosity":"normal"}}`, id)
 }
 
+// rejection returns a subscription.rejected with this reason, and when to come again, in seconds; 0
+// is never.
 func rejection(code string, retry int) []byte {
 	extra := ""
 	if retry > 0 {
@@ -43,8 +46,8 @@ func rejection(code string, retry int) []byte {
 	return fmt.Appendf(nil, `{"type":"subscription.rejected","reason_code":%q,"reason_message":"no"%s}`, code, extra)
 }
 
-// ev is data that looks like an event; this package does not look closer.
-func ev(n int) []byte { return fmt.Appendf(nil, `{"type":"aaep:x","n":%d}`, n) }
+// numberedData is data that looks like an event; this package does not look closer.
+func numberedData(n int) []byte { return fmt.Appendf(nil, `{"type":"aaep:x","n":%d}`, n) }
 
 // byName authenticates "Authorization: Bearer name"; mallory may do nothing.
 func byName(r *http.Request) (string, error) {
@@ -58,8 +61,8 @@ func byName(r *http.Request) (string, error) {
 	return name, nil
 }
 
-// serve runs a Server on loopback.
-func serve(t *testing.T, o ServerOptions) (*Server, string) {
+// serveLoopback runs a Server on loopback.
+func serveLoopback(t *testing.T, o ServerOptions) (*Server, string) {
 	t.Helper()
 	s := NewServer(o)
 	ts := httptest.NewServer(s)
@@ -71,26 +74,26 @@ func serve(t *testing.T, o ServerOptions) (*Server, string) {
 	return s, ts.URL
 }
 
-// dial makes a subscriber's Conn that is closed at the end of the test.
-func dial(t *testing.T, d Dialer) transports.Reopener {
+// dialConn makes a subscriber's Conn that is closed at the end of the test.
+func dialConn(t *testing.T, d Dialer) transports.Reopener {
 	t.Helper()
 	c, err := d.Dial(t.Context())
-	check(t, err)
+	requireNoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c.(transports.Reopener)
 }
 
-// accept takes the next subscription and answers it.
-func accept(t *testing.T, s *Server, answer []byte) transports.Resumable {
+// acceptWith takes the next subscription and answers it.
+func acceptWith(t *testing.T, s *Server, answer []byte) transports.Resumable {
 	t.Helper()
 	c, err := s.Accept(withinAMinute(t))
-	check(t, err)
+	requireNoError(t, err)
 	msg, err := c.Receive(withinAMinute(t))
-	check(t, err)
+	requireNoError(t, err)
 	if string(msg) != request {
 		t.Errorf("Receive = %q, want the request unchanged", msg)
 	}
-	check(t, c.Send(withinAMinute(t), answer))
+	requireNoError(t, c.Send(withinAMinute(t), answer))
 	t.Cleanup(func() { _ = c.Close() })
 	return c.(transports.Resumable)
 }
@@ -103,7 +106,8 @@ type prompt struct {
 	end error // valid once got is closed
 }
 
-func readOn(c transports.Resumable) *prompt {
+// dealAtOnce returns the producer's Conn c as one that deals with each message at once.
+func dealAtOnce(c transports.Resumable) *prompt {
 	p := &prompt{Resumable: c, got: make(chan []byte, 1024)}
 	go func() {
 		for {
@@ -119,8 +123,10 @@ func readOn(c transports.Resumable) *prompt {
 	return p
 }
 
+// Principal names the peer, as the link does.
 func (p *prompt) Principal() string { return p.Resumable.(transports.Identified).Principal() }
 
+// Receive returns the next message, which the link counts as dealt with already.
 func (p *prompt) Receive(ctx context.Context) ([]byte, error) {
 	select {
 	case msg, ok := <-p.got:
@@ -133,28 +139,30 @@ func (p *prompt) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// pair opens a subscription end to end, with its first stream.
-func pair(t *testing.T, s *Server, d Dialer, id string) (transports.Resumable, transports.Reopener, transports.Stream) {
+// openPair opens a subscription end to end, with its first stream.
+func openPair(t *testing.T, s *Server, d Dialer, id string) (transports.Resumable, transports.Reopener, transports.Stream) {
 	t.Helper()
-	sub := dial(t, d)
-	p := subscribe(t, s, sub, id)
-	return p, sub, next(t, p)
+	sub := dialConn(t, d)
+	p := openSubscription(t, s, sub, id)
+	return p, sub, nextStream(t, p)
 }
 
-func subscribe(t *testing.T, s *Server, sub transports.Conn, id string) transports.Resumable {
+// openSubscription sends a request on sub and accepts it under id; it returns the producer's Conn.
+func openSubscription(t *testing.T, s *Server, sub transports.Conn, id string) transports.Resumable {
 	t.Helper()
 	sent := make(chan error, 1)
 	go func() { sent <- sub.Send(withinAMinute(t), []byte(request)) }()
-	p := accept(t, s, accepted(id))
-	check(t, <-sent)
-	receive(t, sub, string(accepted(id)))
-	return readOn(p)
+	p := acceptWith(t, s, acceptance(id))
+	requireNoError(t, <-sent)
+	wantMessage(t, sub, string(acceptance(id)))
+	return dealAtOnce(p)
 }
 
-func next(t *testing.T, p transports.Resumable) transports.Stream {
+// nextStream returns the producer's next stream.
+func nextStream(t *testing.T, p transports.Resumable) transports.Stream {
 	t.Helper()
 	st, err := p.NextStream(withinAMinute(t))
-	check(t, err)
+	requireNoError(t, err)
 	return st
 }
 
@@ -165,27 +173,29 @@ func withinAMinute(t *testing.T) context.Context {
 	return ctx
 }
 
-func receive(t *testing.T, c transports.Conn, want string) {
+// wantMessage receives a message, which must be want.
+func wantMessage(t *testing.T, c transports.Conn, want string) {
 	t.Helper()
 	got, err := c.Receive(withinAMinute(t))
-	check(t, err)
+	requireNoError(t, err)
 	if string(got) != want {
 		t.Fatalf("Receive = %.200q, want %.200q", got, want)
 	}
 }
 
-func check(t *testing.T, err error) {
+// requireNoError ends the test if err is not nil.
+func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// call sends one raw HTTP request; header lines are "Name: value".
-func call(t *testing.T, c *http.Client, method, url, body string, header ...string) (*http.Response, string) {
+// sendRequest sends one raw HTTP request; header lines are "Name: value".
+func sendRequest(t *testing.T, c *http.Client, method, url, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	check(t, err)
+	requireNoError(t, err)
 	if body == "" {
 		req.Body, req.GetBody = nil, nil
 	} else {
@@ -211,19 +221,19 @@ func call(t *testing.T, c *http.Client, method, url, body string, header ...stri
 		}}
 	}
 	resp, err := c.Do(req)
-	check(t, err)
+	requireNoError(t, err)
 	if resp.Header.Get("Content-Type") == streamType {
 		t.Cleanup(func() { resp.Body.Close() })
 		return resp, ""
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	check(t, err)
+	requireNoError(t, err)
 	return resp, string(b)
 }
 
-// expect reads exactly want from a stream.
-func expect(t *testing.T, r io.Reader, want string) {
+// wantBytes reads exactly want from a stream.
+func wantBytes(t *testing.T, r io.Reader, want string) {
 	t.Helper()
 	got := make([]byte, len(want))
 	n, err := io.ReadFull(r, got)
@@ -232,6 +242,7 @@ func expect(t *testing.T, r io.Reader, want string) {
 	}
 }
 
+// reasonOf returns the reason_code of body, which must be a subscription.rejected.
 func reasonOf(t *testing.T, body string) string {
 	t.Helper()
 	var m struct {
@@ -244,14 +255,14 @@ func reasonOf(t *testing.T, body string) string {
 	return m.Reason
 }
 
-// bubble serves h in memory; the client reaches it as http://localhost.
-func bubble(t *testing.T, h http.Handler) *http.Client {
+// serveInMemory serves h in memory; the client reaches it as http://localhost.
+func serveInMemory(t *testing.T, h http.Handler) *http.Client {
 	t.Helper()
-	return bubbleOf(t, &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second})
+	return serveInMemoryWith(t, &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second})
 }
 
-// bubbleOf is as bubble, over the protocols of the server.
-func bubbleOf(t *testing.T, srv *http.Server) *http.Client {
+// serveInMemoryWith is serveInMemory, over the protocols of the server.
+func serveInMemoryWith(t *testing.T, srv *http.Server) *http.Client {
 	t.Helper()
 	l := memnet.Listen()
 	served := make(chan struct{})
@@ -265,16 +276,19 @@ func bubbleOf(t *testing.T, srv *http.Server) *http.Client {
 	return client
 }
 
-func pad(n int) []byte {
+// padTo returns a message of n bytes.
+func padTo(n int) []byte {
 	b := []byte(`{"type":"aaep:x","pad":"`)
 	return append(append(b, bytes.Repeat([]byte("a"), n-len(b)-2)...), `"}`...)
 }
 
+// readAll returns all that comes from r.
 func readAll(t *testing.T, r io.Reader) string {
 	t.Helper()
 	b, err := io.ReadAll(r)
-	check(t, err)
+	requireNoError(t, err)
 	return string(b)
 }
 
+// linkOf returns the link below a prompt.
 func linkOf(p transports.Resumable) *link { return p.(*prompt).Resumable.(*link) }

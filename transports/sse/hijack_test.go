@@ -26,6 +26,7 @@ import (
 // may go out in two pieces: whatever may come between two steps of a stream does, sooner or later.
 type uneasy struct{ net.Listener }
 
+// Accept returns a connection whose calls take a moment.
 func (l uneasy) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
@@ -36,7 +37,8 @@ func (l uneasy) Accept() (net.Conn, error) {
 
 type uneasyConn struct{ net.Conn }
 
-func moment() {
+// pauseAtRandom lets other goroutines run half of the time, and sleeps now and then.
+func pauseAtRandom() {
 	switch n := rand.IntN(8); {
 	case n < 4:
 		for range n * n {
@@ -47,45 +49,51 @@ func moment() {
 	}
 }
 
+// Read reads, with a moment before and after.
 func (c *uneasyConn) Read(b []byte) (int, error) {
-	moment()
-	defer moment()
+	pauseAtRandom()
+	defer pauseAtRandom()
 	return c.Conn.Read(b)
 }
 
+// Write writes, with a moment before and after, and in two pieces half of the time.
 func (c *uneasyConn) Write(b []byte) (n int, err error) {
-	moment()
-	defer moment()
+	pauseAtRandom()
+	defer pauseAtRandom()
 	if len(b) > 1 && rand.IntN(2) == 0 {
 		if n, err = c.Conn.Write(b[:rand.IntN(len(b))]); err != nil {
 			return n, err
 		}
-		moment()
+		pauseAtRandom()
 	}
 	m, err := c.Conn.Write(b[n:])
 	return n + m, err
 }
 
+// SetDeadline sets the deadline, with a moment before and after.
 func (c *uneasyConn) SetDeadline(t time.Time) error {
-	moment()
-	defer moment()
+	pauseAtRandom()
+	defer pauseAtRandom()
 	return c.Conn.SetDeadline(t)
 }
 
+// SetReadDeadline sets the deadline, with a moment before and after.
 func (c *uneasyConn) SetReadDeadline(t time.Time) error {
-	moment()
-	defer moment()
+	pauseAtRandom()
+	defer pauseAtRandom()
 	return c.Conn.SetReadDeadline(t)
 }
 
+// SetWriteDeadline sets the deadline, with a moment before and after.
 func (c *uneasyConn) SetWriteDeadline(t time.Time) error {
-	moment()
-	defer moment()
+	pauseAtRandom()
+	defer pauseAtRandom()
 	return c.Conn.SetWriteDeadline(t)
 }
 
+// Close closes the connection after a moment.
 func (c *uneasyConn) Close() error {
-	moment()
+	pauseAtRandom()
 	return c.Conn.Close()
 }
 
@@ -97,7 +105,7 @@ func TestTakenStreams(t *testing.T) {
 	s := NewServer(ServerOptions{})
 	s.heartbeat = time.Millisecond
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	requireNoError(t, err)
 	allow, end := context.WithCancel(context.Background())
 	srv := &http.Server{Handler: s, BaseContext: func(net.Listener) context.Context {
 		return httpguard.AllowHijack(allow)
@@ -113,19 +121,19 @@ func TestTakenStreams(t *testing.T) {
 	url := "http://" + ln.Addr().String()
 	for round := range 20 {
 		id := fmt.Sprintf("sub_%d", round)
-		sub := dial(t, Dialer{URL: url})
-		p := subscribe(t, s, sub, id)
+		sub := dialConn(t, Dialer{URL: url})
+		p := openSubscription(t, s, sub, id)
 		_ = sub.Close() // its place is taken by readers that see each byte
 		var sent atomic.Int64
 		produced := make(chan struct{})
 		go func() {
 			defer close(produced)
-			produce(p, &sent)
+			sendNumbered(p, &sent)
 		}()
 		last := 0
 		var readers sync.WaitGroup
 		for range 10 {
-			r := follow(t, ln.Addr().String(), id, last)
+			r := openReader(t, ln.Addr().String(), id, last)
 			if last = r.read(rand.IntN(8)); t.Failed() {
 				break
 			}
@@ -140,10 +148,10 @@ func TestTakenStreams(t *testing.T) {
 				readers.Go(func() { r.read(-1); _ = r.conn.Close() })
 			}
 		}
-		r := follow(t, ln.Addr().String(), id, last)
+		r := openReader(t, ln.Addr().String(), id, last)
 		last = r.read(1 + rand.IntN(5))
 		readers.Go(func() { last = r.read(-1); _ = r.conn.Close() })
-		check(t, p.(*prompt).Close())
+		requireNoError(t, p.(*prompt).Close())
 		<-produced
 		readers.Wait()
 		if n := int(sent.Load()); last < n {
@@ -155,8 +163,8 @@ func TestTakenStreams(t *testing.T) {
 	}
 }
 
-// produce sends numbered events, on the newest stream from where its reader was.
-func produce(p transports.Resumable, sent *atomic.Int64) {
+// sendNumbered sends numbered events, on the newest stream from where its reader was.
+func sendNumbered(p transports.Resumable, sent *atomic.Int64) {
 	for {
 		st, err := p.NextStream(context.Background())
 		if err != nil {
@@ -175,7 +183,7 @@ func produce(p transports.Resumable, sent *atomic.Int64) {
 			if err = st.SendEvents(context.Background(), batch); err == nil {
 				sent.Store(int64(n))
 			}
-			moment()
+			pauseAtRandom()
 		}
 	}
 }
@@ -188,15 +196,17 @@ type reader struct {
 	last int
 }
 
-func follow(t *testing.T, addr, id string, last int) *reader {
+// openReader opens the stream of the subscription id after the event last, and checks that its
+// connection was taken from the http.Server.
+func openReader(t *testing.T, addr, id string, last int) *reader {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
-	check(t, err)
+	requireNoError(t, err)
 	_, err = fmt.Fprintf(conn,
 		"GET /aaep/v1/events?subscription_id=%s HTTP/1.1\r\nHost: %s\r\nLast-Event-ID: %d\r\n\r\n", id, addr, last)
-	check(t, err)
+	requireNoError(t, err)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	check(t, err)
+	requireNoError(t, err)
 	if resp.StatusCode != http.StatusOK || !resp.Close && resp.Header.Get("Connection") != "close" {
 		t.Fatalf("the stream was answered %s, and its connection was not taken", resp.Status)
 	}

@@ -36,10 +36,11 @@ type published struct {
 	lasts   []string // Last-Event-ID of each GET
 }
 
+// ServeHTTP serves the two endpoints, and answers all others as this server does.
 func (p *published) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method + " " + r.URL.Path {
 	case "GET /events":
-		p.stream(w, r)
+		p.serveStream(w, r)
 	case "POST /messages":
 		var m map[string]any
 		if err := json.NewDecoder(r.Body).Decode(&m); err != nil || m["reply_token"] == nil {
@@ -58,7 +59,8 @@ func (p *published) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (p *published) stream(w http.ResponseWriter, r *http.Request) {
+// serveStream serves a GET of events until the client leaves or the event is "cut".
+func (p *published) serveStream(w http.ResponseWriter, r *http.Request) {
 	events := make(chan string, 64)
 	p.mu.Lock()
 	p.streams[events] = true
@@ -100,8 +102,8 @@ func (p *published) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// emit sends a frame to all who listen; data is a JSON object.
-func (p *published) emit(prefix, data string) {
+// emitFrame sends a frame to all who listen; data is a JSON object.
+func (p *published) emitFrame(prefix, data string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.events = append(p.events, prefix+"data: "+data+"\n\n")
@@ -120,7 +122,8 @@ func publishedEvent(n int, typ, more string) string {
 		typ, n, n, time.Now().UTC().Format(pages), n, more)
 }
 
-func newPublished(t *testing.T, p *published) *http.Client {
+// servePublished serves p in memory, and returns a client of it.
+func servePublished(t *testing.T, p *published) *http.Client {
 	p.streams, p.posted = map[chan string]bool{}, make(chan map[string]any, 8)
 	return sse.Bubble(t, p)
 }
@@ -128,21 +131,23 @@ func newPublished(t *testing.T, p *published) *http.Client {
 var reads = aaep.Capabilities{Languages: []string{"en-US"}, MaxEventsPerSecond: 5, SupportsConfirmationReply: new(true),
 	SupportsClarificationReply: new(true)}
 
+// dialRoot follows the root layout of a server with the subscriber of this project.
 func dialRoot(t *testing.T, client *http.Client) *subscriber.Subscription {
 	t.Helper()
 	sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: here, Client: client, RootLayout: true},
 		subscriber.Config{ID: "reader", Capabilities: reads})
-	check(t, err)
+	requireNoError(t, err)
 	t.Cleanup(func() { _ = sub.Close() })
 	return sub
 }
 
-func nextOf(t *testing.T, sub *subscriber.Subscription) *aaep.Event {
+// nextEvent returns the next event of sub.
+func nextEvent(t *testing.T, sub *subscriber.Subscription) *aaep.Event {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	ev, err := sub.Next(ctx)
-	check(t, err)
+	requireNoError(t, err)
 	return ev
 }
 
@@ -151,7 +156,7 @@ func nextOf(t *testing.T, sub *subscriber.Subscription) *aaep.Event {
 func TestListenToPublishedServer(t *testing.T) {
 	for _, p := range []*published{{heartbeat: 30 * time.Second}, {replay: true}, {method: true}} {
 		synctest.Test(t, func(t *testing.T) {
-			client := newPublished(t, p)
+			client := servePublished(t, p)
 			sub := dialRoot(t, client)
 			acc := sub.Accepted()
 			if acc.SubscriptionID != "sub_implicit" || !strings.Contains(acc.NegotiationNotes, "Nothing was agreed") ||
@@ -159,17 +164,17 @@ func TestListenToPublishedServer(t *testing.T) {
 				t.Errorf("accepted %+v", acc)
 			}
 			for n, prefix := range []string{"", "event: aaep.event\nid: 7\n", "event: something\n"} {
-				p.emit(prefix, publishedEvent(n, "session.started", ""))
-				if ev := nextOf(t, sub); ev.EventID != fmt.Sprint("evt_", n) {
+				p.emitFrame(prefix, publishedEvent(n, "session.started", ""))
+				if ev := nextEvent(t, sub); ev.EventID != fmt.Sprint("evt_", n) {
 					t.Errorf("heard %s after %q", ev.EventID, prefix)
 				}
 			}
 			time.Sleep(10 * time.Minute) // virtual, silent for some
-			p.emit("",
+			p.emitFrame("",
 				publishedEvent(8, "awaiting.confirmation",
 					`, "action": "Pay.", "consequence": "Paid.", "reply_token": "rpl_1", "timeout_seconds": 60, `+
 						`"default_decision": "reject", "risk_level": "high", "irreversible": true`))
-			check(t, sub.Question(nextOf(t, sub)).Accept(t.Context()))
+			requireNoError(t, sub.Question(nextEvent(t, sub)).Accept(t.Context()))
 			if m := <-p.posted; m["type"] != "confirmation.reply" || m["reply_token"] != "rpl_1" ||
 				m["decision"] != "accept" || m["subscription_id"] != "sub_implicit" {
 				t.Errorf("posted %v", m)
@@ -185,8 +190,8 @@ func TestListenToPublishedServer(t *testing.T) {
 			p.mu.Unlock()
 			synctest.Wait()
 			time.Sleep(5 * time.Second) // it comes back
-			p.emit("", publishedEvent(9, "session.completed", ""))
-			if ev := nextOf(t, sub); ev.EventID != "evt_9" {
+			p.emitFrame("", publishedEvent(9, "session.completed", ""))
+			if ev := nextEvent(t, sub); ev.EventID != "evt_9" {
 				t.Errorf("heard %s after the cut", ev.EventID)
 			}
 			if st, _ := sub.Status(); st.Subscribed != 1 {
@@ -197,7 +202,7 @@ func TestListenToPublishedServer(t *testing.T) {
 				t.Errorf("GETs with %q, want one without an id and one with 7", lasts)
 			}
 			p.mu.Unlock()
-			check(t, sub.Close())
+			requireNoError(t, sub.Close())
 			synctest.Wait()
 			if len(p.streams) != 0 || len(p.posted) != 0 {
 				t.Errorf("after Close %d streams are open, %d messages came", len(p.streams), len(p.posted))
@@ -210,7 +215,7 @@ func TestListenToPublishedServer(t *testing.T) {
 func TestListenOnlyWhenTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &published{}
-		client := newPublished(t, p)
+		client := servePublished(t, p)
 		for name, tt := range map[string]struct {
 			d    sse.Dialer
 			want string
@@ -245,24 +250,24 @@ func TestListenClose(t *testing.T) {
 	for _, reopening := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &published{gate: make(chan struct{})}
-			c, err := sse.Dialer{URL: here, Client: newPublished(t, p), RootLayout: true}.Dial(t.Context())
-			check(t, err)
+			c, err := sse.Dialer{URL: here, Client: servePublished(t, p), RootLayout: true}.Dial(t.Context())
+			requireNoError(t, err)
 			defer c.Close()
-			check(t,
+			requireNoError(t,
 				c.Send(t.Context(),
 					[]byte(
 						`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"r","capabilities":{}}`)))
 			_, err = c.Receive(t.Context())
-			check(t, err)
+			requireNoError(t, err)
 			done := make(chan error, 1)
 			if reopening {
 				go func() { done <- c.(transports.Reopener).Reopen(t.Context()) }()
 				synctest.Wait()
 			}
-			check(t, c.Send(t.Context(), []byte(`{"type":"subscription.close","subscription_id":"sub_implicit"}`)))
+			requireNoError(t, c.Send(t.Context(), []byte(`{"type":"subscription.close","subscription_id":"sub_implicit"}`)))
 			close(p.gate)
 			if reopening {
-				check(t, <-done)
+				requireNoError(t, <-done)
 			}
 			start := time.Now()
 			if _, err := c.Receive(t.Context()); err != io.EOF || time.Since(start) != 0 {
@@ -275,23 +280,23 @@ func TestListenClose(t *testing.T) {
 // Both ends ours, no handshake: a question, the answer, what became of it.
 func TestRootLayoutBothEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, client := agent(t, answering, producer.Config{})
+		p, client := serveAgent(t, answering, producer.Config{})
 		sub := dialRoot(t, client)
-		s := session(t, p)
-		done := run(s)
+		s := startSession(t, p)
+		done := runPayment(s)
 		for {
-			ev := nextOf(t, sub)
+			ev := nextEvent(t, sub)
 			if ev.Type() == aaep.TypeAwaitingConfirmation {
-				check(t, sub.Question(ev).Accept(t.Context()))
+				requireNoError(t, sub.Question(ev).Accept(t.Context()))
 				break
 			}
 		}
 		if got := <-done; got.runs != 1 || got.err != nil {
 			t.Errorf("the tool ran %d times, %v", got.runs, got.err)
 		}
-		check(t, s.Complete(aaep.Say("Done.")))
-		for nextOf(t, sub).Type() != aaep.TypeSessionCompleted {
+		requireNoError(t, s.Complete(aaep.Say("Done.")))
+		for nextEvent(t, sub).Type() != aaep.TypeSessionCompleted {
 		}
-		check(t, sub.Close())
+		requireNoError(t, sub.Close())
 	})
 }

@@ -11,7 +11,8 @@ import (
 
 const tooLarge = "(too large)"
 
-func parse(r io.Reader, limit int) (data []string, lastID string, err error) {
+// parseAll returns the data of all events in r, the last id, and the error at the end.
+func parseAll(r io.Reader, limit int) (data []string, lastID string, err error) {
 	p := newParser(r, limit, "")
 	for {
 		e, err := p.nextEvent()
@@ -84,7 +85,7 @@ func TestParser(t *testing.T) {
 				readers["byte by byte"] = iotest.OneByteReader(strings.NewReader(tt.stream))
 			}
 			for how, r := range readers {
-				got, lastID, err := parse(r, 64)
+				got, lastID, err := parseAll(r, 64)
 				if !slices.Equal(got, tt.want) || lastID != tt.lastID || err != io.EOF {
 					t.Errorf("%s: events %.200q, last id %q, %v; want %.200q, %q, EOF", how, got, lastID, err,
 						tt.want, tt.lastID)
@@ -130,11 +131,11 @@ func FuzzParser(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		whole, id, err := parse(strings.NewReader(string(stream)), 64)
+		whole, id, err := parseAll(strings.NewReader(string(stream)), 64)
 		if err != io.EOF {
 			t.Fatalf("error %v, want EOF", err)
 		}
-		bytewise, id2, _ := parse(iotest.OneByteReader(strings.NewReader(string(stream))), 64)
+		bytewise, id2, _ := parseAll(iotest.OneByteReader(strings.NewReader(string(stream))), 64)
 		if !slices.Equal(whole, bytewise) || id != id2 {
 			t.Fatalf("at once %q %q, byte by byte %q %q", whole, id, bytewise, id2)
 		}
@@ -155,7 +156,7 @@ func FuzzFrame(f *testing.F) {
 	ends := strings.NewReplacer("\r\n", "\n", "\r", "\n")
 	f.Fuzz(func(t *testing.T, msg []byte, id string) {
 		frame := appendFrame(nil, msg, eventName, id)
-		got, lastID, err := parse(strings.NewReader(string(frame)), len(msg)+len(id)+8)
+		got, lastID, err := parseAll(strings.NewReader(string(frame)), len(msg)+len(id)+8)
 		if len(got) != 1 || got[0] != ends.Replace(string(msg)) || err != io.EOF {
 			t.Fatalf("%q became %q, %v", msg, got, err)
 		}

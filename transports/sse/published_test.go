@@ -20,7 +20,8 @@ import (
 
 const here = "http://localhost"
 
-func check(t *testing.T, err error) {
+// requireNoError ends the test if err is not nil.
+func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -39,17 +40,18 @@ type reader struct {
 	stop  context.CancelFunc
 }
 
-func listen(t *testing.T, client *http.Client, header ...string) *reader {
+// openPublished opens the stream as a published client does. header has names and values in turn.
+func openPublished(t *testing.T, client *http.Client, header ...string) *reader {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, here+"/events", nil)
-	check(t, err)
+	requireNoError(t, err)
 	req.Header.Set("Accept", "text/event-stream")
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
 	resp, err := client.Do(req)
-	check(t, err)
+	requireNoError(t, err)
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
 		b, _ := io.ReadAll(resp.Body)
 		t.Fatalf("GET /events: %s %s %s", resp.Status, resp.Header.Get("Content-Type"), b)
@@ -60,6 +62,7 @@ func listen(t *testing.T, client *http.Client, header ...string) *reader {
 	return r
 }
 
+// read is the goroutine that reads the stream as a published client does, until it ends.
 func (r *reader) read() {
 	defer close(r.heard)
 	late := time.AfterFunc(30*time.Second, r.stop)
@@ -99,8 +102,8 @@ func (r *reader) read() {
 	}
 }
 
-// next returns the next event of a type, whatever comes before it.
-func (r *reader) next(typ aaep.Type) map[string]any {
+// nextOfType returns the next event of a type, whatever comes before it.
+func (r *reader) nextOfType(typ aaep.Type) map[string]any {
 	r.t.Helper()
 	for {
 		ev, ok := <-r.heard
@@ -113,25 +116,26 @@ func (r *reader) next(typ aaep.Type) map[string]any {
 	}
 }
 
-// post sends what a published client sends; they differ in how they write the time.
-func post(t *testing.T, client *http.Client, body string) (status int, answer string) {
+// postMessage sends what a published client sends; they differ in how they write the time.
+func postMessage(t *testing.T, client *http.Client, body string) (status int, answer string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, here+"/messages", strings.NewReader(body))
-	check(t, err)
+	requireNoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := client.Do(req)
-	check(t, err)
+	requireNoError(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	check(t, err)
+	requireNoError(t, err)
 	return resp.StatusCode, string(b)
 }
 
-func decide(t *testing.T, client *http.Client, ev map[string]any, decision, layout string) {
+// postDecision answers the question ev as a published client does, with the time in this layout.
+func postDecision(t *testing.T, client *http.Client, ev map[string]any, decision, layout string) {
 	t.Helper()
 	body := `{"type":"confirmation.reply","reply_token":"` + ev["reply_token"].(string) + `","timestamp":"` +
 		time.Now().UTC().Format(layout) + `","decision":"` + decision + `"}`
-	if status, answer := post(t, client, body); status != 200 || answer != `{"status":"received"}` {
+	if status, answer := postMessage(t, client, body); status != 200 || answer != `{"status":"received"}` {
 		t.Errorf("a reply got %d %s", status, answer)
 	}
 }
@@ -144,14 +148,14 @@ const (
 // answering are terms on which those who listen are asked.
 var answering = aaep.Capabilities{SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
 
-// agent serves a producer on the root layout.
-func agent(t *testing.T, terms aaep.Capabilities, cfg producer.Config) (*producer.Producer, *http.Client) {
+// serveAgent serves a producer on the root layout.
+func serveAgent(t *testing.T, terms aaep.Capabilities, cfg producer.Config) (*producer.Producer, *http.Client) {
 	t.Helper()
 	cfg.Agent, cfg.ShortTimeouts = aaep.Agent{AgentID: "agent"}, true
 	p, err := producer.New(cfg)
-	check(t, err)
+	requireNoError(t, err)
 	rs, err := sse.NewRootServer(sse.RootOptions{Capabilities: terms})
-	check(t, err)
+	requireNoError(t, err)
 	client := sse.Bubble(t, rs)
 	served := make(chan error, 1)
 	go func() { served <- p.Serve(context.Background(), rs) }()
@@ -167,15 +171,16 @@ func agent(t *testing.T, terms aaep.Capabilities, cfg producer.Config) (*produce
 var pay = producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say("Pay $5."),
 	Consequence: aaep.Say("The money is gone.")}
 
-func session(t *testing.T, p *producer.Producer) *producer.Session {
+// startSession starts a session of p.
+func startSession(t *testing.T, p *producer.Producer) *producer.Session {
 	t.Helper()
 	s, err := p.StartSession(context.Background(), aaep.Say("Paying."))
-	check(t, err)
+	requireNoError(t, err)
 	return s
 }
 
-// run starts a tool; the channel has its error and how often it ran.
-func run(s *producer.Session) <-chan result {
+// runPayment starts a tool; the channel has its error and how often it ran.
+func runPayment(s *producer.Session) <-chan result {
 	done := make(chan result, 1)
 	go func() {
 		runs := 0
@@ -198,26 +203,26 @@ type result struct {
 func TestPublishedClient(t *testing.T) {
 	for _, decision := range []string{"accept", "reject"} {
 		synctest.Test(t, func(t *testing.T) {
-			p, client := agent(t, answering, producer.Config{})
-			python, page := listen(t, client), listen(t, client, "Accept-Language", "fr-FR, de;q=0.5")
-			s := session(t, p)
-			python.next(aaep.TypeSessionStarted)
-			page.next(aaep.TypeSessionStarted)
-			done := run(s)
-			q := python.next(aaep.TypeAwaitingConfirmation)
-			if other := page.next(aaep.TypeAwaitingConfirmation); other["reply_token"] != q["reply_token"] {
+			p, client := serveAgent(t, answering, producer.Config{})
+			python, page := openPublished(t, client), openPublished(t, client, "Accept-Language", "fr-FR, de;q=0.5")
+			s := startSession(t, p)
+			python.nextOfType(aaep.TypeSessionStarted)
+			page.nextOfType(aaep.TypeSessionStarted)
+			done := runPayment(s)
+			q := python.nextOfType(aaep.TypeAwaitingConfirmation)
+			if other := page.nextOfType(aaep.TypeAwaitingConfirmation); other["reply_token"] != q["reply_token"] {
 				t.Error("two listeners were asked two questions")
 			}
-			decide(t, client, q, decision, pythons)
-			decide(t, client, q, "reject", pages) // too late
-			decide(t, client, q, "accept", pages)
+			postDecision(t, client, q, decision, pythons)
+			postDecision(t, client, q, "reject", pages) // too late
+			postDecision(t, client, q, "accept", pages)
 			got := <-done
 			if (got.runs == 1) != (decision == "accept") || (got.err == nil) != (got.runs == 1) {
 				t.Errorf("%s: the tool ran %d times, %v", decision, got.runs, got.err)
 			}
-			check(t, s.Complete(aaep.Say("Done.")))
-			python.next(aaep.TypeSessionCompleted)
-			page.next(aaep.TypeSessionCompleted)
+			requireNoError(t, s.Complete(aaep.Say("Done.")))
+			python.nextOfType(aaep.TypeSessionCompleted)
+			page.nextOfType(aaep.TypeSessionCompleted)
 		})
 	}
 }
@@ -226,13 +231,13 @@ func TestPublishedClient(t *testing.T) {
 // D-43, D-34, HS-002
 func TestPublishedClientMayNotReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, client := agent(t, aaep.Capabilities{}, producer.Config{})
-		r := listen(t, client)
-		s := session(t, p)
-		if got := <-run(s); got.runs != 0 || got.err == nil {
+		p, client := serveAgent(t, aaep.Capabilities{}, producer.Config{})
+		r := openPublished(t, client)
+		s := startSession(t, p)
+		if got := <-runPayment(s); got.runs != 0 || got.err == nil {
 			t.Errorf("the tool ran %d times, %v", got.runs, got.err)
 		}
-		check(t, s.Complete(aaep.Say("Done.")))
+		requireNoError(t, s.Complete(aaep.Say("Done.")))
 		for ev := range r.heard {
 			if ev["type"] == string(aaep.TypeAwaitingConfirmation) {
 				t.Error("it was asked")
@@ -247,11 +252,11 @@ func TestPublishedClientMayNotReply(t *testing.T) {
 // A reader that gives up after 30 s stays for as long as there is nothing to hear. SSE-018, D-65
 func TestPublishedClientIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, client := agent(t, answering, producer.Config{})
-		r := listen(t, client)
+		p, client := serveAgent(t, answering, producer.Config{})
+		r := openPublished(t, client)
 		time.Sleep(10 * time.Minute) // virtual
-		session(t, p)
-		r.next(aaep.TypeSessionStarted)
+		startSession(t, p)
+		r.nextOfType(aaep.TypeSessionStarted)
 	})
 }
 
@@ -272,15 +277,15 @@ func TestPublishedPageComesBack(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, client := agent(t, answering, producer.Config{})
-				r := listen(t, client)
-				s := session(t, p)
-				r.next(aaep.TypeSessionStarted)
+				p, client := serveAgent(t, answering, producer.Config{})
+				r := openPublished(t, client)
+				s := startSession(t, p)
+				r.nextOfType(aaep.TypeSessionStarted)
 				r.stop()
 				for range r.heard { // to the end
 				}
 				for step := range int64(3) {
-					check(t, s.Progress(aaep.Say("Working."), aaep.Progress{Step: step + 1}, 0))
+					requireNoError(t, s.Progress(aaep.Say("Working."), aaep.Progress{Step: step + 1}, 0))
 				}
 				time.Sleep(tt.away)
 				var header []string
@@ -291,8 +296,8 @@ func TestPublishedPageComesBack(t *testing.T) {
 				default:
 					header = []string{"Last-Event-ID", tt.header}
 				}
-				again := listen(t, client, header...)
-				check(t, s.Complete(aaep.Say("Done.")))
+				again := openPublished(t, client, header...)
+				requireNoError(t, s.Complete(aaep.Say("Done.")))
 				var heard []string
 				for ev := range again.heard {
 					if heard = append(heard,
@@ -314,11 +319,11 @@ func TestPublishedPageComesBack(t *testing.T) {
 // place, and who comes after that is refused. D-55
 func TestPublishedClientProducerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, client := agent(t, answering, producer.Config{})
-		r := listen(t, client)
-		session(t, p)
-		r.next(aaep.TypeSessionStarted)
-		check(t, p.Shutdown(t.Context()))
+		p, client := serveAgent(t, answering, producer.Config{})
+		r := openPublished(t, client)
+		startSession(t, p)
+		r.nextOfType(aaep.TypeSessionStarted)
+		requireNoError(t, p.Shutdown(t.Context()))
 		for ev := range r.heard {
 			if !strings.HasPrefix(ev["type"].(string), "aaep:") {
 				t.Errorf("heard %v", ev["type"])
@@ -328,9 +333,9 @@ func TestPublishedClientProducerEnds(t *testing.T) {
 			t.Errorf("the stream ended with %v", err)
 		}
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, here+"/events", nil)
-		check(t, err)
+		requireNoError(t, err)
 		resp, err := client.Do(req)
-		check(t, err)
+		requireNoError(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("GET /events: %s, want 503", resp.Status)

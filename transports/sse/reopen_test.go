@@ -19,26 +19,26 @@ func TestResume(t *testing.T) {
 	p := producer{events: func(w http.ResponseWriter, r *http.Request) {
 		ids <- r.Header.Get("Last-Event-ID")
 		if n.Add(1) == 1 {
-			streamOf(w,
+			beginStream(w,
 				"id: e1\ndata: {\"n\":1}\n\nid: e2\ndata: {\"n\":2}\n\ndata: {\"n\":3}\n\nid: e4\ndata: {\"n\":4")
 			panic(http.ErrAbortHandler)
 		}
-		streamOf(w, "id: e4\ndata: {\"n\":4}\n\n")
+		beginStream(w, "id: e4\ndata: {\"n\":4}\n\n")
 		<-r.Context().Done()
 	}}
-	c, _ := p.open(t, nil)
+	c, _ := p.dialAccepted(t, nil)
 	for i := range 3 {
-		receive(t, c, fmt.Sprintf(`{"n":%d}`, i+1))
+		wantMessage(t, c, fmt.Sprintf(`{"n":%d}`, i+1))
 	}
 	for range 2 {
 		if msg, err := c.Receive(t.Context()); !errors.Is(err, transports.ErrInterrupted) {
 			t.Fatalf("Receive = %q, %v; want ErrInterrupted", msg, err)
 		}
 	}
-	check(t, c.Reopen(t.Context()))
-	receive(t, c, `{"n":4}`)
-	check(t, c.Reopen(t.Context())) // also while the stream runs
-	receive(t, c, `{"n":4}`)
+	requireNoError(t, c.Reopen(t.Context()))
+	wantMessage(t, c, `{"n":4}`)
+	requireNoError(t, c.Reopen(t.Context())) // also while the stream runs
+	wantMessage(t, c, `{"n":4}`)
 	if got := []string{<-ids, <-ids, <-ids}; got[0] != "" || got[1] != "e2" || got[2] != "e4" {
 		t.Errorf("Last-Event-ID %q, want none, e2, e4", got)
 	}
@@ -49,16 +49,16 @@ func TestReopenLosesNothing(t *testing.T) {
 	var n atomic.Int32
 	p := producer{events: func(w http.ResponseWriter, r *http.Request) {
 		if n.Add(1) == 1 {
-			streamOf(w, "id: e1\ndata: {\"n\":1}\n\nid: e2\ndata: {\"n\":2}\n\n")
+			beginStream(w, "id: e1\ndata: {\"n\":1}\n\nid: e2\ndata: {\"n\":2}\n\n")
 		} else if r.Header.Get("Last-Event-ID") == "e1" {
-			streamOf(w, "id: e2\ndata: {\"n\":2}\n\n")
+			beginStream(w, "id: e2\ndata: {\"n\":2}\n\n")
 		}
 		<-r.Context().Done()
 	}}
-	c, _ := p.open(t, nil)
-	receive(t, c, `{"n":1}`)
-	check(t, c.Reopen(t.Context()))
-	receive(t, c, `{"n":2}`)
+	c, _ := p.dialAccepted(t, nil)
+	wantMessage(t, c, `{"n":1}`)
+	requireNoError(t, c.Reopen(t.Context()))
+	wantMessage(t, c, `{"n":2}`)
 }
 
 // Which failures may be tried again. D-55, INV-49
@@ -88,7 +88,7 @@ func TestReopenErrors(t *testing.T) {
 				}
 				w.WriteHeader(tt.status)
 			}}
-			c, _ := p.open(t, http.Header{"Authorization": {"Bearer a"}})
+			c, _ := p.dialAccepted(t, http.Header{"Authorization": {"Bearer a"}})
 			_, err := c.Receive(t.Context())
 			if err == nil || errors.Is(err, transports.ErrInterrupted) != tt.retry {
 				t.Errorf("Receive = %v, want an error that may be retried: %v", err, tt.retry)
@@ -108,13 +108,13 @@ func TestRedirectWithinOrigin(t *testing.T) {
 			http.Redirect(w, r, "/new?"+r.URL.RawQuery, http.StatusTemporaryRedirect)
 			return
 		}
-		streamOf(w, "id: e1\ndata: {\"last\":\""+r.Header.Get("Last-Event-ID")+"\"}\n\n")
+		beginStream(w, "id: e1\ndata: {\"last\":\""+r.Header.Get("Last-Event-ID")+"\"}\n\n")
 		<-r.Context().Done()
 	}}
-	c, _ := p.open(t, nil)
-	receive(t, c, `{"last":""}`)
-	check(t, c.Reopen(t.Context()))
-	receive(t, c, `{"last":"e1"}`)
+	c, _ := p.dialAccepted(t, nil)
+	wantMessage(t, c, `{"last":""}`)
+	requireNoError(t, c.Reopen(t.Context()))
+	wantMessage(t, c, `{"last":"e1"}`)
 }
 
 // A subscriber that has received the producer's close knows the place to go on at, without waiting
@@ -122,11 +122,11 @@ func TestRedirectWithinOrigin(t *testing.T) {
 func TestPlaceAtTheClose(t *testing.T) {
 	bye := fmt.Sprintf(closing, "sub_1")
 	sub, _ := producer{events: func(w http.ResponseWriter, r *http.Request) {
-		streamOf(w, "id: evt_1\ndata: {\"type\":\"x\"}\n\ndata: "+bye+"\n\n")
+		beginStream(w, "id: evt_1\ndata: {\"type\":\"x\"}\n\ndata: "+bye+"\n\n")
 		<-r.Context().Done()
-	}}.open(t, nil)
-	receive(t, sub, `{"type":"x"}`)
-	receive(t, sub, bye)
+	}}.dialAccepted(t, nil)
+	wantMessage(t, sub, `{"type":"x"}`)
+	wantMessage(t, sub, bye)
 	if got := sub.(interface{ LastEventID() string }).LastEventID(); got != "evt_1" {
 		t.Errorf("LastEventID = %q, want evt_1", got)
 	}

@@ -21,42 +21,43 @@ const payNow = `{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:
 // bare is a reply as the published clients send it: to no subscription.
 const bare = `{"type":"confirmation.reply","reply_token":"rpl_%s","timestamp":"2026-05-24T14:22:25.000000+00:00","decision":"accept"}`
 
-func serveRoot(t *testing.T, o RootOptions) (*RootServer, string) {
+// serveRootLoopback serves a RootServer on loopback until the test ends.
+func serveRootLoopback(t *testing.T, o RootOptions) (*RootServer, string) {
 	t.Helper()
 	rs, err := NewRootServer(o)
-	check(t, err)
+	requireNoError(t, err)
 	ts := httptest.NewServer(rs)
 	t.Cleanup(func() { _ = rs.Close(); ts.CloseClientConnections(); ts.Close() })
 	return rs, ts.URL
 }
 
-// come opens a stream of the subscription id, which the producer begins to read.
-func come(t *testing.T, rs *RootServer, url, id string, header ...string) (*prompt, *http.Response, transports.Stream) {
+// openByID opens a stream of the subscription id, which the producer begins to read.
+func openByID(t *testing.T, rs *RootServer, url, id string, header ...string) (*prompt, *http.Response, transports.Stream) {
 	t.Helper()
 	opened := make(chan *http.Response, 1)
 	go func() {
-		resp, _ := call(t, nil, "GET", url+"/events", "", header...)
+		resp, _ := sendRequest(t, nil, "GET", url+"/events", "", header...)
 		opened <- resp
 	}()
 	c, err := rs.Accept(t.Context())
-	check(t, err)
+	requireNoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	msg, err := c.Receive(t.Context())
-	check(t, err)
+	requireNoError(t, err)
 	if m, err := aaep.Decode(msg); err != nil || m.MessageType() != "subscription.request" {
 		t.Errorf("Receive = %s, %v; want a subscription.request", msg, err)
 	}
-	check(t, c.Send(t.Context(), accepted(id)))
-	p := readOn(c.(transports.Resumable))
-	return p, <-opened, next(t, p)
+	requireNoError(t, c.Send(t.Context(), acceptance(id)))
+	p := dealAtOnce(c.(transports.Resumable))
+	return p, <-opened, nextStream(t, p)
 }
 
 // D-36, D-37: whatever the reply names and whatever becomes of it, the answer is the same; the
 // producer gets it under the subscription that was asked.
 func TestRootReplies(t *testing.T) {
-	rs, url := serveRoot(t, RootOptions{})
+	rs, url := serveRootLoopback(t, RootOptions{})
 	post := func(body string) string {
-		resp, got := call(t, nil, "POST", url+"/messages", body)
+		resp, got := sendRequest(t, nil, "POST", url+"/messages", body)
 		return fmt.Sprint(resp.StatusCode, resp.Header.Get("Content-Type"), resp.Header.Get("Cache-Control"),
 			len(resp.Header), got)
 	}
@@ -64,10 +65,10 @@ func TestRootReplies(t *testing.T) {
 	if !strings.HasPrefix(want, "200") || !strings.HasSuffix(want, `{"status":"received"}`) {
 		t.Errorf("a reply got %s", want)
 	}
-	p1, _, st1 := come(t, rs, url, "sub_1")
-	p2, _, st2 := come(t, rs, url, "sub_2")
-	check(t, st1.SendEvents(t.Context(), []transports.Event{{Message: fmt.Appendf(nil, payNow, "one")}}))
-	check(t, st2.SendEvents(t.Context(), []transports.Event{{Message: fmt.Appendf(nil, payNow, "two"), ID: "evt_two"}}))
+	p1, _, st1 := openByID(t, rs, url, "sub_1")
+	p2, _, st2 := openByID(t, rs, url, "sub_2")
+	requireNoError(t, st1.SendEvents(t.Context(), []transports.Event{{Message: fmt.Appendf(nil, payNow, "one")}}))
+	requireNoError(t, st2.SendEvents(t.Context(), []transports.Event{{Message: fmt.Appendf(nil, payNow, "two"), ID: "evt_two"}}))
 	named := func(body, id string) string { return strings.Replace(body, "{", `{"subscription_id":"`+id+`",`, 1) }
 	for _, tt := range []struct {
 		name, body, want string
@@ -95,17 +96,17 @@ func TestRootReplies(t *testing.T) {
 			continue
 		}
 		msg, err := tt.at.Receive(t.Context())
-		check(t, err)
+		requireNoError(t, err)
 		var sent, got map[string]any
-		check(t, json.Unmarshal([]byte(tt.body), &sent))
-		check(t, json.Unmarshal(msg, &got))
+		requireNoError(t, json.Unmarshal([]byte(tt.body), &sent))
+		requireNoError(t, json.Unmarshal(msg, &got))
 		if got["subscription_id"] != tt.want || got["reply_token"] != sent["reply_token"] ||
 			got["decision"] != sent["decision"] || got["response"] != sent["response"] {
 			t.Errorf("%s: the producer got %s", tt.name, msg)
 		}
 	}
-	check(t, p1.Close())
-	check(t, p2.Close())
+	requireNoError(t, p1.Close())
+	requireNoError(t, p2.Close())
 	if got := post(fmt.Sprintf(bare, "one")); got != want {
 		t.Errorf("after the end: %s, want %s", got, want)
 	}
@@ -113,9 +114,9 @@ func TestRootReplies(t *testing.T) {
 
 // What is no reply goes nowhere: read strictly, for it would authorize. INV-33, INV-45, D-63
 func TestRootRefusesWhatIsNoReply(t *testing.T) {
-	rs, url := serveRoot(t, RootOptions{})
-	p, _, st := come(t, rs, url, "sub_1")
-	check(t, st.SendEvents(t.Context(), []transports.Event{{Message: fmt.Appendf(nil, payNow, "1"), ID: "evt_1"}}))
+	rs, url := serveRootLoopback(t, RootOptions{})
+	p, _, st := openByID(t, rs, url, "sub_1")
+	requireNoError(t, st.SendEvents(t.Context(), []transports.Event{{Message: fmt.Appendf(nil, payNow, "1"), ID: "evt_1"}}))
 	good := fmt.Sprintf(bare, "1")
 	for name, tt := range map[string]struct {
 		body, typ string
@@ -134,9 +135,9 @@ func TestRootRefusesWhatIsNoReply(t *testing.T) {
 		"a close":         {fmt.Sprintf(closing, "sub_1"), "application/json", 400},
 		"a renegotiation": {fmt.Sprintf(renegot, "sub_1"), "application/json", 400},
 		"a form":          {good, "text/plain", 415},
-		"too large":       {string(pad(transports.MaxMessage + 1)), "application/json", 413},
+		"too large":       {string(padTo(transports.MaxMessage + 1)), "application/json", 413},
 	} {
-		resp, body := call(t, nil, "POST", url+"/messages", tt.body, "Content-Type: "+tt.typ)
+		resp, body := sendRequest(t, nil, "POST", url+"/messages", tt.body, "Content-Type: "+tt.typ)
 		if resp.StatusCode != tt.status || !strings.Contains(body, `"error"`) {
 			t.Errorf("%s: %d %s, want %d", name, resp.StatusCode, body, tt.status)
 		}
@@ -151,12 +152,12 @@ func TestRootRefusesWhatIsNoReply(t *testing.T) {
 // Other than from this machine, from an unlisted page or under a rebound name no client is served,
 // whatever the path. D-71, INV-44
 func TestRootRefusals(t *testing.T) {
-	rs, url := serveRoot(t, RootOptions{Origins: []string{"http://localhost:5173"}})
+	rs, url := serveRootLoopback(t, RootOptions{Origins: []string{"http://localhost:5173"}})
 	for _, path := range []string{"GET /events", "POST /messages", "GET /healthz"} {
 		method, path, _ := strings.Cut(path, " ")
 		for name, header := range map[string]string{"rebound": "Host: evil.example",
 			"foreign": "Origin: https://evil.example", "cross-site": "Sec-Fetch-Site: cross-site"} {
-			if resp, _ := call(t, nil, method, url+path, "", header); resp.StatusCode != 403 {
+			if resp, _ := sendRequest(t, nil, method, url+path, "", header); resp.StatusCode != 403 {
 				t.Errorf("%s, %s: %d, want 403", path, name, resp.StatusCode)
 			}
 		}
@@ -167,25 +168,25 @@ func TestRootRefusals(t *testing.T) {
 			t.Errorf("%s from elsewhere: %d, want 403", path, w.Code)
 		}
 		wrong := map[string]string{"GET": "POST", "POST": "GET"}[method]
-		if resp, _ := call(t, nil, wrong, url+path, ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != method {
+		if resp, _ := sendRequest(t, nil, wrong, url+path, ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != method {
 			t.Errorf("%s %s: %d", wrong, path, resp.StatusCode)
 		}
-		resp, _ := call(t, nil, "OPTIONS", url+path, "", "Origin: http://localhost:5173",
+		resp, _ := sendRequest(t, nil, "OPTIONS", url+path, "", "Origin: http://localhost:5173",
 			"Access-Control-Request-Method: "+method)
 		if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != "http://localhost:5173" {
 			t.Errorf("%s: the listed page is not let in: %d", path, resp.StatusCode)
 		}
 	}
-	if resp, body := call(t, nil, "GET", url+"/healthz", ""); resp.StatusCode != 200 ||
+	if resp, body := sendRequest(t, nil, "GET", url+"/healthz", ""); resp.StatusCode != 200 ||
 		body != `{"status":"ok","aaep_version":"1.0.0"}` {
 		t.Errorf("healthz: %d %s", resp.StatusCode, body)
 	}
 	for _, path := range []string{"/sessions", "/aaep/v1/events", "/"} {
-		if resp, _ := call(t, nil, "POST", url+path, `{"user_message":"hi"}`); resp.StatusCode != 404 {
+		if resp, _ := sendRequest(t, nil, "POST", url+path, `{"user_message":"hi"}`); resp.StatusCode != 404 {
 			t.Errorf("%s: %d, want 404", path, resp.StatusCode)
 		}
 	}
-	if resp, _ := call(t, nil, "GET", url+"/events", "x"); resp.StatusCode != 400 {
+	if resp, _ := sendRequest(t, nil, "GET", url+"/events", "x"); resp.StatusCode != 400 {
 		t.Errorf("a GET with a body: %d, want 400", resp.StatusCode)
 	}
 }
@@ -202,22 +203,25 @@ func TestRootRequest(t *testing.T) {
 		{aaep.Capabilities{}, "not a tag!, fr", nil},
 		{aaep.Capabilities{Languages: []string{"yo"}}, "fr", []string{"yo"}},
 	} {
-		rs, url := serveRoot(t, RootOptions{Capabilities: tt.terms})
+		rs, url := serveRootLoopback(t, RootOptions{Capabilities: tt.terms})
 		done := make(chan struct{})
-		go func() { defer close(done); call(t, nil, "GET", url+"/events", "", "Accept-Language: "+tt.accept) }()
+		go func() {
+			defer close(done)
+			sendRequest(t, nil, "GET", url+"/events", "", "Accept-Language: "+tt.accept)
+		}()
 		c, err := rs.Accept(t.Context())
-		check(t, err)
+		requireNoError(t, err)
 		msg, err := c.Receive(t.Context())
-		check(t, err)
+		requireNoError(t, err)
 		m, err := aaep.Decode(msg)
-		check(t, err)
+		requireNoError(t, err)
 		got := m.(*aaep.SubscriptionRequest).Capabilities
 		want := tt.terms
 		want.Languages = tt.want
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v, want %+v", tt.accept, got, want)
 		}
-		check(t, c.Send(t.Context(), rejection("rate_limit", 0)))
+		requireNoError(t, c.Send(t.Context(), rejection("rate_limit", 0)))
 		<-done
 	}
 	if _, err := NewRootServer(RootOptions{Capabilities: aaep.Capabilities{PaceWPM: -1}}); err == nil {
@@ -228,19 +232,19 @@ func TestRootRequest(t *testing.T) {
 // A rejection is the status of the GET; a browser whose languages alone are in the way is let in
 // without them. D-43, D-46, D-56
 func TestRootRejections(t *testing.T) {
-	rs, url := serveRoot(t, RootOptions{})
+	rs, url := serveRootLoopback(t, RootOptions{})
 	answer := func(msg []byte) string {
 		c, err := rs.Accept(t.Context())
-		check(t, err)
+		requireNoError(t, err)
 		req, err := c.Receive(t.Context())
-		check(t, err)
-		check(t, c.Send(t.Context(), msg))
+		requireNoError(t, err)
+		requireNoError(t, c.Send(t.Context(), msg))
 		return string(req)
 	}
 	for code, status := range map[string]int{"authorization_denied": 403, "rate_limit": 429,
 		"capabilities_incompatible": 422, "transport_unavailable": 503} {
 		go answer(rejection(code, 7))
-		resp, body := call(t, nil, "GET", url+"/events", "")
+		resp, body := sendRequest(t, nil, "GET", url+"/events", "")
 		if resp.StatusCode != status || resp.Header.Get("Retry-After") != "7" || reasonOf(t, body) != code {
 			t.Errorf("%s: %d %s, want %d", code, resp.StatusCode, body, status)
 		}
@@ -248,17 +252,17 @@ func TestRootRejections(t *testing.T) {
 	requests := make(chan string, 2)
 	go func() {
 		requests <- answer(rejection("capabilities_incompatible", 0))
-		requests <- answer(accepted("sub_1"))
+		requests <- answer(acceptance("sub_1"))
 	}()
-	if resp, _ := call(t, nil, "GET", url+"/events", "", "Accept-Language: fr"); resp.StatusCode != 200 {
+	if resp, _ := sendRequest(t, nil, "GET", url+"/events", "", "Accept-Language: fr"); resp.StatusCode != 200 {
 		t.Errorf("without the languages: %d, want 200", resp.StatusCode)
 	}
 	if first, second := <-requests, <-requests; !strings.Contains(first, `"fr"`) ||
 		strings.Contains(second, "languages") {
 		t.Errorf("asked for %s, then for %s", first, second)
 	}
-	check(t, rs.Close())
-	if resp, body := call(t, nil, "GET", url+"/events", ""); resp.StatusCode != 503 {
+	requireNoError(t, rs.Close())
+	if resp, body := sendRequest(t, nil, "GET", url+"/events", ""); resp.StatusCode != 503 {
 		t.Errorf("closed: %d %s, want 503", resp.StatusCode, body)
 	}
 }
@@ -266,12 +270,12 @@ func TestRootRejections(t *testing.T) {
 // Who comes back with an event that an idle subscription has sent goes on there; no client is put
 // out of a stream that runs, or into one with other terms. SSE-012, SSE-017
 func TestRootResume(t *testing.T) {
-	rs, url := serveRoot(t, RootOptions{})
-	p, resp, st := come(t, rs, url, "sub_1", "Accept-Language: en")
-	check(t, st.SendEvents(t.Context(), []transports.Event{{Message: ev(1), ID: "e1"}}))
-	check(t, st.SendEvents(t.Context(), []transports.Event{{Message: ev(2), ID: "e2"}}))
-	expect(t, resp.Body, "id: e1\ndata: "+string(ev(1))+"\n\nid: e2\ndata: "+string(ev(2))+"\n\n")
-	_, _, other := come(t, rs, url, "sub_2", "Accept-Language: en", "Last-Event-ID: e1") // sub_1 is in use
+	rs, url := serveRootLoopback(t, RootOptions{})
+	p, resp, st := openByID(t, rs, url, "sub_1", "Accept-Language: en")
+	requireNoError(t, st.SendEvents(t.Context(), []transports.Event{{Message: numberedData(1), ID: "e1"}}))
+	requireNoError(t, st.SendEvents(t.Context(), []transports.Event{{Message: numberedData(2), ID: "e2"}}))
+	wantBytes(t, resp.Body, "id: e1\ndata: "+string(numberedData(1))+"\n\nid: e2\ndata: "+string(numberedData(2))+"\n\n")
+	_, _, other := openByID(t, rs, url, "sub_2", "Accept-Language: en", "Last-Event-ID: e1") // sub_1 is in use
 	if other.LastEventID() != "e1" {
 		t.Errorf("LastEventID = %q", other.LastEventID())
 	}
@@ -287,16 +291,16 @@ func TestRootResume(t *testing.T) {
 		}
 		runtime.Gosched()
 	}
-	come(t, rs, url, "sub_3", "Accept-Language: en", "Last-Event-ID: e9") // unknown
-	come(t, rs, url, "sub_4", "Accept-Language: fr", "Last-Event-ID: e1") // other terms
-	come(t, rs, url, "sub_5", "Accept-Language: en")                      // a new subscription
-	resp, _ = call(t, nil, "GET", url+"/events", "", "Accept-Language: en", "Last-Event-ID: e1")
-	st = next(t, p)
+	openByID(t, rs, url, "sub_3", "Accept-Language: en", "Last-Event-ID: e9") // unknown
+	openByID(t, rs, url, "sub_4", "Accept-Language: fr", "Last-Event-ID: e1") // other terms
+	openByID(t, rs, url, "sub_5", "Accept-Language: en")                      // a new subscription
+	resp, _ = sendRequest(t, nil, "GET", url+"/events", "", "Accept-Language: en", "Last-Event-ID: e1")
+	st = nextStream(t, p)
 	if st.LastEventID() != "e1" {
 		t.Errorf("LastEventID = %q, want e1", st.LastEventID())
 	}
-	check(t, st.SendEvents(t.Context(), []transports.Event{{Message: ev(2), ID: "e2"}}))
-	expect(t, resp.Body, "id: e2\ndata: "+string(ev(2))+"\n\n")
+	requireNoError(t, st.SendEvents(t.Context(), []transports.Event{{Message: numberedData(2), ID: "e2"}}))
+	wantBytes(t, resp.Body, "id: e2\ndata: "+string(numberedData(2))+"\n\n")
 }
 
 // What is remembered of a stream is bounded, and enough.

@@ -19,19 +19,19 @@ import (
 
 // The handshake over plain HTTP. SSE-003, SSE-004, SSE-016, D-56
 func TestHandshake(t *testing.T) {
-	s, url := serve(t, ServerOptions{})
+	s, url := serveLoopback(t, ServerOptions{})
 	done := make(chan struct{})
-	go func() { defer close(done); accept(t, s, accepted("sub_a b")) }()
-	resp, body := call(t, nil, "POST", url+"/aaep/v1/subscriptions", request,
+	go func() { defer close(done); acceptWith(t, s, acceptance("sub_a b")) }()
+	resp, body := sendRequest(t, nil, "POST", url+"/aaep/v1/subscriptions", request,
 		"Content-Type: application/json; charset=UTF-8")
 	<-done
-	if resp.StatusCode != 201 || body != string(accepted("sub_a b")) {
+	if resp.StatusCode != 201 || body != string(acceptance("sub_a b")) {
 		t.Errorf("status %d, body %q; want 201 and the accepted message", resp.StatusCode, body)
 	}
 	if got := resp.Header.Get("Location"); got != "/aaep/v1/events?subscription_id=sub_a+b" {
 		t.Errorf("Location %q", got)
 	}
-	resp, _ = call(t, nil, "GET", url+resp.Header.Get("Location"), "")
+	resp, _ = sendRequest(t, nil, "GET", url+resp.Header.Get("Location"), "")
 	want := http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-cache, no-transform"},
 		"X-Accel-Buffering": {"no"}}
 	for k, v := range want {
@@ -46,7 +46,7 @@ func TestHandshake(t *testing.T) {
 
 // Every reason has its status, and the body is always the rejection. D-56
 func TestRejectedStatuses(t *testing.T) {
-	s, url := serve(t, ServerOptions{})
+	s, url := serveLoopback(t, ServerOptions{})
 	for _, tt := range []struct {
 		code   string
 		retry  int
@@ -58,8 +58,8 @@ func TestRejectedStatuses(t *testing.T) {
 	} {
 		t.Run(tt.code, func(t *testing.T) {
 			conn := make(chan transports.Conn, 1)
-			go func() { conn <- accept(t, s, rejection(tt.code, tt.retry)) }()
-			resp, body := call(t, nil, "POST", url+"/aaep/v1/subscriptions", request)
+			go func() { conn <- acceptWith(t, s, rejection(tt.code, tt.retry)) }()
+			resp, body := sendRequest(t, nil, "POST", url+"/aaep/v1/subscriptions", request)
 			if resp.StatusCode != tt.status || body != string(rejection(tt.code, tt.retry)) {
 				t.Errorf("status %d, body %q; want %d and the rejection", resp.StatusCode, body, tt.status)
 			}
@@ -85,9 +85,9 @@ func TestRejectedStatuses(t *testing.T) {
 
 // The subscription is not accepted. D-56
 func TestNeverAccepted(t *testing.T) {
-	s, url := serve(t, ServerOptions{MaxWaiting: 1, MaxSubscriptions: 2})
+	s, url := serveLoopback(t, ServerOptions{MaxWaiting: 1, MaxSubscriptions: 2})
 	try := func() (int, string, string) {
-		resp, body := call(t, nil, "POST", url+"/aaep/v1/subscriptions", request)
+		resp, body := sendRequest(t, nil, "POST", url+"/aaep/v1/subscriptions", request)
 		return resp.StatusCode, reasonOf(t, body), resp.Header.Get("Retry-After")
 	}
 	blocked, _ := newLink(s, "", []byte(request), nil)
@@ -103,8 +103,8 @@ func TestNeverAccepted(t *testing.T) {
 		t.Errorf("too many: %d %s, Retry-After %q; want 429 rate_limit with it", status, reason, retry)
 	}
 	other.endLink(transports.ErrClosed)
-	check(t, s.Close())
-	check(t, s.Close())
+	requireNoError(t, s.Close())
+	requireNoError(t, s.Close())
 	if status, reason, _ := try(); status != 503 || reason != "transport_unavailable" {
 		t.Errorf("closed: %d %s, want 503 transport_unavailable", status, reason)
 	}
@@ -126,8 +126,8 @@ func TestAcceptCancelled(t *testing.T) {
 
 // Bodies that never become a Conn. SSE-009, INV-32, INV-45, D-36, D-56
 func TestRefusedBodies(t *testing.T) {
-	s, url := serve(t, ServerOptions{})
-	big := string(pad(transports.MaxMessage + 1))
+	s, url := serveLoopback(t, ServerOptions{})
+	big := string(padTo(transports.MaxMessage + 1))
 	for _, tt := range []struct {
 		name, body string
 		header     []string
@@ -143,15 +143,15 @@ func TestRefusedBodies(t *testing.T) {
 		{"too large", big, nil, 413},
 		{"not JSON", "{", nil, 400},
 		{"two messages", request + request, nil, 400},
-		{"an event", string(ev(1)), nil, 400},
-		{"another message", string(accepted("sub_1")), nil, 400},
+		{"an event", string(numberedData(1)), nil, 400},
+		{"another message", string(acceptance("sub_1")), nil, 400},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			resp, body := call(t, nil, "POST", url+"/aaep/v1/subscriptions", tt.body, tt.header...)
+			resp, body := sendRequest(t, nil, "POST", url+"/aaep/v1/subscriptions", tt.body, tt.header...)
 			if reason := reasonOf(t, body); resp.StatusCode != tt.status || reason != "unknown" || len(body) > 2000 {
 				t.Errorf("subscriptions: %d %s, want %d unknown", resp.StatusCode, body, tt.status)
 			}
-			resp, body = call(t, nil, "POST", url+"/aaep/v1/replies", tt.body, tt.header...)
+			resp, body = sendRequest(t, nil, "POST", url+"/aaep/v1/replies", tt.body, tt.header...)
 			if resp.StatusCode != tt.status {
 				t.Errorf("replies: %d, want %d", resp.StatusCode, tt.status)
 			}
@@ -164,14 +164,14 @@ func TestRefusedBodies(t *testing.T) {
 	t.Run("too large, length not announced", func(t *testing.T) {
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		resp, err := client.Post(url+"/aaep/v1/replies", "application/json", io.MultiReader(strings.NewReader(big)))
-		check(t, err)
+		requireNoError(t, err)
 		defer resp.Body.Close()
 		if resp.StatusCode != 413 {
 			t.Errorf("%d, want 413", resp.StatusCode)
 		}
 	})
 	t.Run("long complaints", func(t *testing.T) {
-		resp, body := call(t, nil, "POST", url+"/aaep/v1/subscriptions",
+		resp, body := sendRequest(t, nil, "POST", url+"/aaep/v1/subscriptions",
 			`{"type":"`+strings.Repeat("é\u202e", 9999)+`"}`)
 		if reason := reasonOf(t, body); resp.StatusCode != 400 || reason != "unknown" || len(body) > 3000 {
 			t.Errorf("%d, %d bytes; want 400 and a short reason", resp.StatusCode, len(body))
@@ -180,11 +180,11 @@ func TestRefusedBodies(t *testing.T) {
 	if len(s.queue) != 0 || len(s.links) != 0 {
 		t.Errorf("%d Conns were made", len(s.links))
 	}
-	resp, body := call(t, nil, "POST", url+"/aaep/v1/subscriptions", `{"type":"subscription.request"}`)
+	resp, body := sendRequest(t, nil, "POST", url+"/aaep/v1/subscriptions", `{"type":"subscription.request"}`)
 	if resp.StatusCode != 400 || !strings.Contains(body, "subscriber_id") {
 		t.Errorf("%d %s; want 400 that names what is missing", resp.StatusCode, body)
 	}
-	resp, body = call(t, nil, "POST", url+"/aaep/v1/replies", `{"type":"confirmation.reply","reply_token":"rpl_1"}`)
+	resp, body = sendRequest(t, nil, "POST", url+"/aaep/v1/replies", `{"type":"confirmation.reply","reply_token":"rpl_1"}`)
 	if resp.StatusCode != 400 || !strings.Contains(body, `member \"decision\"`) {
 		t.Errorf("%d %s; want 400 that names what a reply lacks", resp.StatusCode, body)
 	}
@@ -192,21 +192,21 @@ func TestRefusedBodies(t *testing.T) {
 
 // A terabyte announced is refused before a byte of it is read. INV-32
 func TestAnnouncedLength(t *testing.T) {
-	_, url := serve(t, ServerOptions{})
+	_, url := serveLoopback(t, ServerOptions{})
 	var d net.Dialer
 	c, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
-	check(t, err)
+	requireNoError(t, err)
 	defer c.Close()
 	_, err = fmt.Fprintf(c,
 		"POST /aaep/v1/replies HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "+
 			"1000000000000\r\n\r\n{")
-	check(t, err)
-	expect(t, c, "HTTP/1.1 413 ")
+	requireNoError(t, err)
+	wantBytes(t, c, "HTTP/1.1 413 ")
 }
 
 // SSE-001, B.1.1
 func TestRoutes(t *testing.T) {
-	_, url := serve(t, ServerOptions{Prefix: "/x/"})
+	_, url := serveLoopback(t, ServerOptions{Prefix: "/x/"})
 	for _, tt := range []struct {
 		method, path string
 		status       int
@@ -219,13 +219,13 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/aaep/v1/events", 404, ""}, {"POST", "/subscriptions", 404, ""}, {"POST", "/x/replies/", 404, ""},
 		{"GET", "/", 404, ""},
 	} {
-		resp, _ := call(t, nil, tt.method, url+tt.path, "")
+		resp, _ := sendRequest(t, nil, tt.method, url+tt.path, "")
 		if resp.StatusCode != tt.status || resp.Header.Get("Allow") != tt.allow {
 			t.Errorf("%s %s: %d, Allow %q; want %d, %q", tt.method, tt.path, resp.StatusCode, resp.Header.Get("Allow"),
 				tt.status, tt.allow)
 		}
 	}
-	resp, _ := call(t, nil, "GET", url+"/x/events", "{}")
+	resp, _ := sendRequest(t, nil, "GET", url+"/x/events", "{}")
 	if resp.StatusCode != 400 {
 		t.Errorf("GET with a body: %d, want 400", resp.StatusCode)
 	}
@@ -233,9 +233,9 @@ func TestRoutes(t *testing.T) {
 
 // INV-33: a request that names two subscriptions, tickets or places is for none of them.
 func TestAmbiguousStream(t *testing.T) {
-	s, base := serve(t, ServerOptions{})
-	pair(t, s, Dialer{URL: base}, "sub_1")
-	_, root := serveRoot(t, RootOptions{})
+	s, base := serveLoopback(t, ServerOptions{})
+	openPair(t, s, Dialer{URL: base}, "sub_1")
+	_, root := serveRootLoopback(t, RootOptions{})
 	for _, url := range []string{
 		base + "/aaep/v1/events?subscription_id=sub_1&subscription_id=sub_2",
 		base + "/aaep/v1/events?subscription_id=sub_1&subscription_id=sub_1",
@@ -246,11 +246,11 @@ func TestAmbiguousStream(t *testing.T) {
 		base + "/aaep/v1/events?subscription_id=sub_1&Subscription_ID=sub_2",
 		base + "/aaep/v1/events?subscription_id=%zz", root + "/events?last_event_id=a&last_event_id=b",
 	} {
-		if resp, body := call(t, nil, "GET", url, ""); resp.StatusCode != 400 {
+		if resp, body := sendRequest(t, nil, "GET", url, ""); resp.StatusCode != 400 {
 			t.Errorf("%s: %s %s", url, resp.Status, body)
 		}
 	}
-	if resp, body := call(t, nil, "GET", base+"/aaep/v1/events?subscription_id=sub_1", "", "Last-Event-ID: a",
+	if resp, body := sendRequest(t, nil, "GET", base+"/aaep/v1/events?subscription_id=sub_1", "", "Last-Event-ID: a",
 		"Last-Event-ID: b"); resp.StatusCode != 400 {
 		t.Errorf("two places: %s %s", resp.Status, body)
 	}
@@ -258,11 +258,11 @@ func TestAmbiguousStream(t *testing.T) {
 
 // Pages of other origins and rebound names get nothing, on any endpoint, GET included. INV-44, D-66
 func TestHostAndOrigin(t *testing.T) {
-	s, url := serve(t, ServerOptions{})
-	p, _, _ := pair(t, s, Dialer{URL: url}, "sub_1")
+	s, url := serveLoopback(t, ServerOptions{})
+	p, _, _ := openPair(t, s, Dialer{URL: url}, "sub_1")
 	host := strings.TrimPrefix(url, "http://")
 	_, port, err := net.SplitHostPort(host)
-	check(t, err)
+	requireNoError(t, err)
 	for _, tt := range []struct {
 		name   string
 		header []string
@@ -290,9 +290,9 @@ func TestHostAndOrigin(t *testing.T) {
 			if !tt.ok {
 				want = []int{403, 403, 403}
 			}
-			r1, _ := call(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(replyTo, "sub_1"), tt.header...)
-			r2, why := call(t, nil, "POST", url+"/aaep/v1/subscriptions", "{}", tt.header...)
-			r3, _ := call(t, nil, "GET", url+"/aaep/v1/events?subscription_id=none", "", tt.header...)
+			r1, _ := sendRequest(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(replyTo, "sub_1"), tt.header...)
+			r2, why := sendRequest(t, nil, "POST", url+"/aaep/v1/subscriptions", "{}", tt.header...)
+			r3, _ := sendRequest(t, nil, "GET", url+"/aaep/v1/events?subscription_id=none", "", tt.header...)
 			var rejected aaep.SubscriptionRejected
 			if err := json.Unmarshal([]byte(why), &rejected); !tt.ok && (err != nil || rejected.ReasonCode != aaep.AuthorizationDenied ||
 				rejected.ReasonMessage == "" || !strings.Contains(why, `"type":"subscription.rejected"`)) {
@@ -302,7 +302,7 @@ func TestHostAndOrigin(t *testing.T) {
 				t.Errorf("statuses %v, want %v", got, want)
 			}
 			if tt.ok {
-				receive(t, p, fmt.Sprintf(replyTo, "sub_1"))
+				wantMessage(t, p, fmt.Sprintf(replyTo, "sub_1"))
 			}
 		})
 	}
@@ -314,23 +314,23 @@ func TestHostAndOrigin(t *testing.T) {
 // CORS exists only for configured origins, and they are let in from any site. D-66, INV-44
 func TestOrigins(t *testing.T) {
 	const page = "https://reader.example"
-	_, url := serve(t, ServerOptions{Origins: []string{page}})
+	_, url := serveLoopback(t, ServerOptions{Origins: []string{page}})
 	for _, site := range []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site", "X-No-Site: 1"} {
 		preflight := []string{"Origin: " + page, site, "Access-Control-Request-Method: POST",
 			"Access-Control-Request-Private-Network: true"}
-		resp, _ := call(t, nil, "OPTIONS", url+"/aaep/v1/replies", "", preflight...)
+		resp, _ := sendRequest(t, nil, "OPTIONS", url+"/aaep/v1/replies", "", preflight...)
 		h := resp.Header
 		if resp.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != page ||
 			h.Get("Access-Control-Allow-Methods") != "POST" ||
 			h.Get("Access-Control-Allow-Private-Network") != "true" || h.Get("Vary") != "Origin" {
 			t.Errorf("%s: preflight: %d %v", site, resp.StatusCode, h)
 		}
-		resp, _ = call(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(replyTo, "sub_1"), "Origin: "+page, site)
+		resp, _ = sendRequest(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(replyTo, "sub_1"), "Origin: "+page, site)
 		if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != page ||
 			resp.Header.Get("Access-Control-Allow-Credentials") != "true" {
 			t.Errorf("%s: reply: %d %v", site, resp.StatusCode, resp.Header)
 		}
-		resp, _ = call(t, nil, "OPTIONS", url+"/aaep/v1/replies", "", "Origin: https://evil.example", site,
+		resp, _ = sendRequest(t, nil, "OPTIONS", url+"/aaep/v1/replies", "", "Origin: https://evil.example", site,
 			"Access-Control-Request-Method: POST", "Access-Control-Request-Private-Network: true")
 		if resp.StatusCode != 403 || resp.Header.Get("Access-Control-Allow-Origin") != "" ||
 			resp.Header.Get("Access-Control-Allow-Private-Network") != "" {

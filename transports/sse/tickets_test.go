@@ -16,10 +16,10 @@ import (
 
 const streamURL = "/aaep/v1/events?subscription_id=sub_1"
 
-// buy gets a ticket for sub_1 with the credentials of a name.
-func buy(t *testing.T, c *http.Client, url, name string) (status int, location string) {
+// buyTicket gets a ticket for sub_1 with the credentials of a name.
+func buyTicket(t *testing.T, c *http.Client, url, name string) (status int, location string) {
 	t.Helper()
-	resp, body := call(t, c, "POST", url+streamURL, "", "Authorization: Bearer "+name)
+	resp, body := sendRequest(t, c, "POST", url+streamURL, "", "Authorization: Bearer "+name)
 	if resp.StatusCode == 201 && (body != "" || resp.Header.Get("Cache-Control") != "no-store") {
 		t.Errorf("a ticket came with %q, %v", body, resp.Header)
 	}
@@ -33,21 +33,21 @@ func TestTickets(t *testing.T) {
 		var logged bytes.Buffer
 		s := NewServer(ServerOptions{Authenticate: byName,
 			Logger: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-		client := bubble(t, s)
-		p, sub, _ := pair(t, s,
+		client := serveInMemory(t, s)
+		p, sub, _ := openPair(t, s,
 			Dialer{URL: local, Client: client, Header: http.Header{"Authorization": {"Bearer alice"}}}, "sub_1")
 		defer p.Close()
 		defer sub.Close()
 		open := func(location string, header ...string) int {
 			t.Helper()
-			resp, _ := call(t, client, "GET", local+location, "", header...)
+			resp, _ := sendRequest(t, client, "GET", local+location, "", header...)
 			return resp.StatusCode
 		}
-		status, ticket := buy(t, client, local, "alice")
+		status, ticket := buyTicket(t, client, local, "alice")
 		if status != 201 || !strings.HasPrefix(ticket, streamURL+"&ticket=") {
 			t.Fatalf("%d, Location %q", status, ticket)
 		}
-		_, other := buy(t, client, local, "alice")
+		_, other := buyTicket(t, client, local, "alice")
 		secret := strings.TrimPrefix(ticket, streamURL+"&ticket=")
 		if len(secret) < 26 || other == ticket {
 			t.Errorf("tickets %q and %q", ticket, other)
@@ -68,15 +68,15 @@ func TestTickets(t *testing.T) {
 				t.Errorf("%s: %d, want 401", name, got)
 			}
 		}
-		if resp, _ := call(t, client, "POST", local+"/aaep/v1/replies?ticket="+secret,
+		if resp, _ := sendRequest(t, client, "POST", local+"/aaep/v1/replies?ticket="+secret,
 			request); resp.StatusCode != 401 {
 			t.Errorf("a reply with a ticket: %d, want 401", resp.StatusCode)
 		}
-		if resp, _ := call(t, client, "POST", local+ticket, ""); resp.StatusCode != 401 {
+		if resp, _ := sendRequest(t, client, "POST", local+ticket, ""); resp.StatusCode != 401 {
 			t.Errorf("a ticket for a ticket: %d, want 401", resp.StatusCode)
 		}
-		resp, _ := call(t, client, "GET", local+ticket+"&last_event_id=e7", "")
-		if st := next(t, p); resp.StatusCode != 200 || st.LastEventID() != "e7" {
+		resp, _ := sendRequest(t, client, "GET", local+ticket+"&last_event_id=e7", "")
+		if st := nextStream(t, p); resp.StatusCode != 200 || st.LastEventID() != "e7" {
 			t.Errorf("the ticket opened %d after %q, want 200 after e7", resp.StatusCode, st.LastEventID())
 		}
 		if got := open(ticket); got != 401 {
@@ -86,15 +86,15 @@ func TestTickets(t *testing.T) {
 		if got := open(other); got != 401 {
 			t.Errorf("expired: %d, want 401", got)
 		}
-		_, last := buy(t, client, local, "alice")
+		_, last := buyTicket(t, client, local, "alice")
 		time.Sleep(29 * time.Second)
 		if got := open(last, "Last-Event-ID: e9"); got != 200 {
 			t.Errorf("after 29 s: %d, want 200", got)
 		}
-		if st := next(t, p); st.LastEventID() != "e9" {
+		if st := nextStream(t, p); st.LastEventID() != "e9" {
 			t.Errorf("LastEventID = %q, want the header's", st.LastEventID())
 		}
-		buy(t, client, local, "alice")
+		buyTicket(t, client, local, "alice")
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
 		l := s.byID["sub_1"]
@@ -113,54 +113,54 @@ func TestTickets(t *testing.T) {
 func TestTicketSales(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{Authenticate: byName, Origins: []string{"https://reader.example"}})
-		client := bubble(t, s)
-		p, sub, _ := pair(t, s,
+		client := serveInMemory(t, s)
+		p, sub, _ := openPair(t, s,
 			Dialer{URL: local, Client: client, Header: http.Header{"Authorization": {"Bearer alice"}}}, "sub_1")
 		defer p.Close()
 		defer sub.Close()
 		for name, want := range map[string]int{"bob": 404, "": 401, "mallory": 403} {
-			if got, location := buy(t, client, local, name); got != want || location != "" {
+			if got, location := buyTicket(t, client, local, name); got != want || location != "" {
 				t.Errorf("%q: %d %s, want %d", name, got, location, want)
 			}
 		}
-		if resp, _ := call(t, client, "POST", local+streamURL, "{}",
+		if resp, _ := sendRequest(t, client, "POST", local+streamURL, "{}",
 			"Authorization: Bearer alice"); resp.StatusCode != 400 {
 			t.Errorf("with a body: %d, want 400", resp.StatusCode)
 		}
-		if resp, _ := call(t, client, "POST", local+streamURL, "", "Authorization: Bearer alice",
+		if resp, _ := sendRequest(t, client, "POST", local+streamURL, "", "Authorization: Bearer alice",
 			"Origin: https://evil.example"); resp.StatusCode != 403 {
 			t.Errorf("for a foreign page: %d, want 403", resp.StatusCode)
 		}
-		resp, _ := call(t, client, "OPTIONS", local+streamURL, "", "Origin: https://reader.example",
+		resp, _ := sendRequest(t, client, "OPTIONS", local+streamURL, "", "Origin: https://reader.example",
 			"Access-Control-Request-Method: POST")
 		if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Methods") != "GET, POST" {
 			t.Errorf("preflight: %d %v", resp.StatusCode, resp.Header)
 		}
 		var first string
 		for n := range maxTickets {
-			status, location := buy(t, client, local, "alice")
+			status, location := buyTicket(t, client, local, "alice")
 			if status != 201 {
 				t.Errorf("ticket %d: %d", n, status)
 			}
 			first = location
 		}
-		resp, _ = call(t, client, "POST", local+streamURL, "", "Authorization: Bearer alice")
+		resp, _ = sendRequest(t, client, "POST", local+streamURL, "", "Authorization: Bearer alice")
 		if resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "30" {
 			t.Errorf("one too many: %d %v", resp.StatusCode, resp.Header)
 		}
-		if resp, _ := call(t, client, "GET", local+first, ""); resp.StatusCode != 200 {
+		if resp, _ := sendRequest(t, client, "GET", local+first, ""); resp.StatusCode != 200 {
 			t.Errorf("a ticket: %d", resp.StatusCode)
 		}
-		if status, _ := buy(t, client, local, "alice"); status != 201 {
+		if status, _ := buyTicket(t, client, local, "alice"); status != 201 {
 			t.Errorf("after one was used: %d, want 201", status)
 		}
 		time.Sleep(30 * time.Second) // virtual
-		if status, _ := buy(t, client, local, "alice"); status != 201 {
+		if status, _ := buyTicket(t, client, local, "alice"); status != 201 {
 			t.Errorf("after they expired: %d, want 201", status)
 		}
 	})
-	_, url := serve(t, ServerOptions{})
-	if resp, _ := call(t, nil, "POST", url+streamURL, ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET" {
+	_, url := serveLoopback(t, ServerOptions{})
+	if resp, _ := sendRequest(t, nil, "POST", url+streamURL, ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET" {
 		t.Errorf("where nobody is asked for credentials: %d, want 405", resp.StatusCode)
 	}
 }
@@ -177,9 +177,9 @@ func TestWithdrawn(t *testing.T) {
 			}
 			return name, err
 		}})
-		client := bubble(t, s)
+		client := serveInMemory(t, s)
 		as := func(name, id string) (transports.Resumable, transports.Stream) {
-			p, _, st := pair(t, s,
+			p, _, st := openPair(t, s,
 				Dialer{URL: local, Client: client, Header: http.Header{"Authorization": {"Bearer " + name}}}, id)
 			return p, st
 		}
@@ -196,9 +196,9 @@ func TestWithdrawn(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour)
-		_, ticket := buy(t, client, local, "alice")
-		resp, _ := call(t, client, "GET", local+ticket, "")
-		second := next(t, alice)
+		_, ticket := buyTicket(t, client, local, "alice")
+		resp, _ := sendRequest(t, client, "GET", local+ticket, "")
+		second := nextStream(t, alice)
 		if !lost(first) || lost(second) || resp.StatusCode != 200 {
 			t.Fatal("the ticket opens no stream in place of the first")
 		}

@@ -21,12 +21,12 @@ const local = "http://localhost"
 func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
-		client := bubble(t, s)
-		go func() { accept(t, s, accepted("sub_1")) }()
-		call(t, client, "POST", local+"/aaep/v1/subscriptions", request)
-		resp, _ := call(t, client, "GET", local+"/aaep/v1/events?subscription_id=sub_1", "")
+		client := serveInMemory(t, s)
+		go func() { acceptWith(t, s, acceptance("sub_1")) }()
+		sendRequest(t, client, "POST", local+"/aaep/v1/subscriptions", request)
+		resp, _ := sendRequest(t, client, "GET", local+"/aaep/v1/events?subscription_id=sub_1", "")
 		l := s.lookupLink("sub_1", "")
-		st := next(t, l)
+		st := nextStream(t, l)
 		defer l.Close()
 		start := time.Now()
 		at := func(want time.Duration) {
@@ -35,13 +35,13 @@ func TestHeartbeat(t *testing.T) {
 				t.Errorf("after %v, want %v", got, want)
 			}
 		}
-		expect(t, resp.Body, ":\n\n")
+		wantBytes(t, resp.Body, ":\n\n")
 		at(15 * time.Second)
 		time.Sleep(10 * time.Second) // virtual
-		go func() { _ = st.SendEvents(t.Context(), []transports.Event{{Message: ev(1)}}) }()
-		expect(t, resp.Body, "event: aaep.event\ndata: "+string(ev(1))+"\n\n")
+		go func() { _ = st.SendEvents(t.Context(), []transports.Event{{Message: numberedData(1)}}) }()
+		wantBytes(t, resp.Body, "event: aaep.event\ndata: "+string(numberedData(1))+"\n\n")
 		at(25 * time.Second)
-		expect(t, resp.Body, ":\n\n")
+		wantBytes(t, resp.Body, ":\n\n")
 		at(40 * time.Second)
 	})
 }
@@ -50,11 +50,11 @@ func TestHeartbeat(t *testing.T) {
 func TestIdleStreamSurvives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
-		_, sub, st := pair(t, s, Dialer{URL: local, Client: bubble(t, s)}, "sub_1")
+		_, sub, st := openPair(t, s, Dialer{URL: local, Client: serveInMemory(t, s)}, "sub_1")
 		time.Sleep(time.Hour)
-		check(t, st.SendEvents(t.Context(), []transports.Event{{Message: ev(1), ID: "e1"}}))
-		receive(t, sub, string(ev(1)))
-		check(t, sub.Close())
+		requireNoError(t, st.SendEvents(t.Context(), []transports.Event{{Message: numberedData(1), ID: "e1"}}))
+		wantMessage(t, sub, string(numberedData(1)))
+		requireNoError(t, sub.Close())
 	})
 }
 
@@ -64,23 +64,23 @@ func TestSilentStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
 		s.heartbeat = time.Hour
-		p, sub, st := pair(t, s, Dialer{URL: local, Client: bubble(t, s)}, "sub_1")
+		p, sub, st := openPair(t, s, Dialer{URL: local, Client: serveInMemory(t, s)}, "sub_1")
 		sent := make(chan error, 1)
-		go func() { sent <- st.SendEvents(t.Context(), []transports.Event{{Message: ev(1), ID: "e1"}}) }()
+		go func() { sent <- st.SendEvents(t.Context(), []transports.Event{{Message: numberedData(1), ID: "e1"}}) }()
 		time.Sleep(10 * time.Minute) // the user listens to something else
 		start := time.Now()
-		receive(t, sub, string(ev(1)))
-		check(t, <-sent)
+		wantMessage(t, sub, string(numberedData(1)))
+		requireNoError(t, <-sent)
 		_, err := sub.Receive(t.Context())
 		if !errors.Is(err, transports.ErrInterrupted) || !strings.Contains(err.Error(), "45s") ||
 			time.Since(start) != 45*time.Second {
 			t.Errorf("Receive = %v after %v, want ErrInterrupted after 45s", err, time.Since(start))
 		}
-		check(t, sub.Reopen(t.Context()))
-		if st := next(t, p); st.LastEventID() != "e1" {
+		requireNoError(t, sub.Reopen(t.Context()))
+		if st := nextStream(t, p); st.LastEventID() != "e1" {
 			t.Errorf("LastEventID = %q, want e1", st.LastEventID())
 		}
-		check(t, sub.Close())
+		requireNoError(t, sub.Close())
 	})
 }
 
@@ -91,16 +91,16 @@ func TestSilentHTTP2(t *testing.T) {
 		s := NewServer(ServerOptions{})
 		srv := &http.Server{Handler: s, Protocols: new(http.Protocols)}
 		srv.Protocols.SetUnencryptedHTTP2(true)
-		p, sub, st := pair(t, s, Dialer{URL: local, Client: bubbleOf(t, srv)}, "sub_1")
+		p, sub, st := openPair(t, s, Dialer{URL: local, Client: serveInMemoryWith(t, srv)}, "sub_1")
 		for n := range 3 {
 			time.Sleep(10 * time.Minute)
 			sent := make(chan error, 1)
-			go func() { sent <- st.SendEvents(t.Context(), []transports.Event{{Message: ev(n)}}) }()
-			receive(t, sub, string(ev(n)))
-			check(t, <-sent)
+			go func() { sent <- st.SendEvents(t.Context(), []transports.Event{{Message: numberedData(n)}}) }()
+			wantMessage(t, sub, string(numberedData(n)))
+			requireNoError(t, <-sent)
 		}
-		check(t, sub.Close())
-		check(t, p.Close())
+		requireNoError(t, sub.Close())
+		requireNoError(t, p.Close())
 	})
 }
 
@@ -108,15 +108,15 @@ func TestSilentHTTP2(t *testing.T) {
 func TestWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
-		client := bubble(t, s)
-		go func() { accept(t, s, accepted("sub_1")) }()
-		call(t, client, "POST", local+"/aaep/v1/subscriptions", request)
-		_, _ = call(t, client, "GET", local+"/aaep/v1/events?subscription_id=sub_1", "")
+		client := serveInMemory(t, s)
+		go func() { acceptWith(t, s, acceptance("sub_1")) }()
+		sendRequest(t, client, "POST", local+"/aaep/v1/subscriptions", request)
+		_, _ = sendRequest(t, client, "GET", local+"/aaep/v1/events?subscription_id=sub_1", "")
 		l := s.lookupLink("sub_1", "")
 		defer l.Close()
-		st := next(t, l)
+		st := nextStream(t, l)
 		start := time.Now()
-		err := st.SendEvents(t.Context(), []transports.Event{{Message: pad(transports.MaxMessage), ID: "e1"}})
+		err := st.SendEvents(t.Context(), []transports.Event{{Message: padTo(transports.MaxMessage), ID: "e1"}})
 		if !errors.Is(err, transports.ErrInterrupted) || time.Since(start) != 10*time.Second {
 			t.Errorf("SendEvents = %v after %v, want ErrInterrupted after 10s", err, time.Since(start))
 		}
@@ -129,19 +129,19 @@ func TestWriteTimeout(t *testing.T) {
 func TestSendEventsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
-		client := bubble(t, s)
-		go func() { accept(t, s, accepted("sub_1")) }()
-		call(t, client, "POST", local+"/aaep/v1/subscriptions", request)
-		_, _ = call(t, client, "GET", local+"/aaep/v1/events?subscription_id=sub_1", "")
+		client := serveInMemory(t, s)
+		go func() { acceptWith(t, s, acceptance("sub_1")) }()
+		sendRequest(t, client, "POST", local+"/aaep/v1/subscriptions", request)
+		_, _ = sendRequest(t, client, "GET", local+"/aaep/v1/events?subscription_id=sub_1", "")
 		l := s.lookupLink("sub_1", "")
 		defer l.Close()
-		st := next(t, l)
+		st := nextStream(t, l)
 		sent, start := make(chan error), time.Now()
 		for i := range 2 {
 			go func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(2-i)*time.Second)
 				defer cancel()
-				sent <- st.SendEvents(ctx, []transports.Event{{Message: pad(transports.MaxMessage), ID: "e1"}})
+				sent <- st.SendEvents(ctx, []transports.Event{{Message: padTo(transports.MaxMessage), ID: "e1"}})
 			}()
 			synctest.Wait()
 		}
@@ -150,7 +150,7 @@ func TestSendEventsCancelled(t *testing.T) {
 				t.Errorf("SendEvents = %v after %v, want DeadlineExceeded", err, time.Since(start))
 			}
 		}
-		if err := st.SendEvents(t.Context(), []transports.Event{{Message: ev(1)}}); !errors.Is(err,
+		if err := st.SendEvents(t.Context(), []transports.Event{{Message: numberedData(1)}}); !errors.Is(err,
 			transports.ErrInterrupted) {
 			t.Errorf("SendEvents = %v, want ErrInterrupted", err)
 		}
@@ -162,13 +162,13 @@ func TestRequestNotAnswered(t *testing.T) {
 	for _, accepts := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			s := NewServer(ServerOptions{})
-			client := bubble(t, s)
+			client := serveInMemory(t, s)
 			start := time.Now()
 			conn := make(chan transports.Conn, 1)
 			if accepts {
 				go func() { c, _ := s.Accept(t.Context()); conn <- c }()
 			}
-			resp, body := call(t, client, "POST", local+"/aaep/v1/subscriptions", request)
+			resp, body := sendRequest(t, client, "POST", local+"/aaep/v1/subscriptions", request)
 			if resp.StatusCode != 503 || reasonOf(t, body) != "transport_unavailable" ||
 				time.Since(start) != 10*time.Second {
 				t.Errorf("%d %s after %v, want 503 transport_unavailable after 10s", resp.StatusCode, body,
@@ -176,10 +176,10 @@ func TestRequestNotAnswered(t *testing.T) {
 			}
 			if accepts {
 				c := <-conn
-				if err := c.Send(t.Context(), accepted("sub_1")); err == nil {
+				if err := c.Send(t.Context(), acceptance("sub_1")); err == nil {
 					t.Error("a late answer was taken")
 				}
-				receive(t, c, request)
+				wantMessage(t, c, request)
 				if _, err := c.Receive(t.Context()); err == nil || err == io.EOF || err == transports.ErrClosed {
 					t.Errorf("Receive = %v, want why the Conn is over", err)
 				}
@@ -198,7 +198,7 @@ func TestRequestNotAnswered(t *testing.T) {
 func TestRenegotiationAnsweredLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
-		p, sub, _ := pair(t, s, Dialer{URL: local, Client: bubble(t, s)}, "sub_1")
+		p, sub, _ := openPair(t, s, Dialer{URL: local, Client: serveInMemory(t, s)}, "sub_1")
 		ask := fmt.Sprintf(renegot, "sub_1")
 		start := time.Now()
 		if err := sub.Send(t.Context(), []byte(ask)); err == nil || !strings.Contains(err.Error(), "503") ||
@@ -208,15 +208,15 @@ func TestRenegotiationAnsweredLate(t *testing.T) {
 		sent := make(chan error, 1)
 		go func() { sent <- sub.Send(t.Context(), []byte(ask)) }()
 		synctest.Wait()
-		receive(t, p, ask)
-		late := strings.Replace(string(accepted("sub_1")), "normal", "terse", 1)
-		check(t, p.Send(t.Context(), []byte(late)))
-		receive(t, sub, late) // on the stream
-		receive(t, p, ask)
-		check(t, p.Send(t.Context(), accepted("sub_1")))
-		check(t, <-sent)
-		receive(t, sub, string(accepted("sub_1")))
-		check(t, sub.Close())
+		wantMessage(t, p, ask)
+		late := strings.Replace(string(acceptance("sub_1")), "normal", "terse", 1)
+		requireNoError(t, p.Send(t.Context(), []byte(late)))
+		wantMessage(t, sub, late) // on the stream
+		wantMessage(t, p, ask)
+		requireNoError(t, p.Send(t.Context(), acceptance("sub_1")))
+		requireNoError(t, <-sent)
+		wantMessage(t, sub, string(acceptance("sub_1")))
+		requireNoError(t, sub.Close())
 	})
 }
 
@@ -225,13 +225,13 @@ func TestRenegotiationAnsweredLate(t *testing.T) {
 func TestSlowProducer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
-		sub := dial(t, Dialer{URL: local, Client: bubble(t, s)})
+		sub := dialConn(t, Dialer{URL: local, Client: serveInMemory(t, s)})
 		accepting := make(chan transports.Resumable)
-		go func() { accepting <- accept(t, s, accepted("sub_1")) }()
-		check(t, sub.Send(t.Context(), []byte(request)))
-		receive(t, sub, string(accepted("sub_1")))
+		go func() { accepting <- acceptWith(t, s, acceptance("sub_1")) }()
+		requireNoError(t, sub.Send(t.Context(), []byte(request)))
+		wantMessage(t, sub, string(acceptance("sub_1")))
 		p := (<-accepting).(*link)
-		next(t, p)
+		nextStream(t, p)
 		reply := []byte(fmt.Sprintf(replyTo, "sub_1"))
 		start := time.Now()
 		kept := make(chan error, cap(p.in))
@@ -244,7 +244,7 @@ func TestSlowProducer(t *testing.T) {
 			t.Errorf("Send = %v after %v, want status 503 after 10s", err, time.Since(start))
 		}
 		for range cap(p.in) {
-			check(t, <-kept)
+			requireNoError(t, <-kept)
 		}
 		if err := sub.Send(t.Context(), []byte(fmt.Sprintf(renegot, "sub_1"))); err == nil ||
 			!strings.Contains(err.Error(), "503") {
@@ -253,10 +253,10 @@ func TestSlowProducer(t *testing.T) {
 		sent := make(chan error, 1)
 		go func() { sent <- sub.Send(t.Context(), reply) }()
 		synctest.Wait()
-		prompt := readOn(p)
-		receive(t, prompt, string(reply))
-		check(t, <-sent)
-		check(t, sub.Close())
+		prompt := dealAtOnce(p)
+		wantMessage(t, prompt, string(reply))
+		requireNoError(t, <-sent)
+		requireNoError(t, sub.Close())
 	})
 }
 
@@ -265,16 +265,16 @@ func TestSlowProducer(t *testing.T) {
 func TestAnsweredWhenHandled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
-		sub := dial(t, Dialer{URL: local, Client: bubble(t, s)})
+		sub := dialConn(t, Dialer{URL: local, Client: serveInMemory(t, s)})
 		accepting := make(chan transports.Resumable)
-		go func() { accepting <- accept(t, s, accepted("sub_1")) }()
-		check(t, sub.Send(t.Context(), []byte(request)))
-		receive(t, sub, string(accepted("sub_1")))
+		go func() { accepting <- acceptWith(t, s, acceptance("sub_1")) }()
+		requireNoError(t, sub.Send(t.Context(), []byte(request)))
+		wantMessage(t, sub, string(acceptance("sub_1")))
 		p := (<-accepting).(*link)
 		reply := []byte(fmt.Sprintf(replyTo, "sub_1"))
 		sent := make(chan error, 1)
 		go func() { sent <- sub.Send(t.Context(), reply) }()
-		receive(t, p, string(reply))
+		wantMessage(t, p, string(reply))
 		synctest.Wait()
 		select {
 		case err := <-sent:
@@ -282,27 +282,27 @@ func TestAnsweredWhenHandled(t *testing.T) {
 		default:
 		}
 		start := time.Now()
-		readOn(p)
-		check(t, <-sent)
+		dealAtOnce(p)
+		requireNoError(t, <-sent)
 		if d := time.Since(start); d != 0 {
 			t.Errorf("answered %v after the producer was done with it", d)
 		}
-		check(t, sub.Close())
+		requireNoError(t, sub.Close())
 	})
 }
 
 // A body has 10 s to arrive. INV-54
 func TestSlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := bubble(t, NewServer(ServerOptions{}))
+		client := serveInMemory(t, NewServer(ServerOptions{}))
 		r, w := io.Pipe()
 		defer w.Close()
 		req, err := http.NewRequestWithContext(t.Context(), "POST", local+"/aaep/v1/replies", r)
-		check(t, err)
+		requireNoError(t, err)
 		req.Header.Set("Content-Type", "application/json")
 		start := time.Now()
 		resp, err := client.Do(req)
-		check(t, err)
+		requireNoError(t, err)
 		defer resp.Body.Close()
 		if resp.StatusCode != 408 || time.Since(start) != 10*time.Second {
 			t.Errorf("%d after %v, want 408 after 10s", resp.StatusCode, time.Since(start))
@@ -313,17 +313,17 @@ func TestSlowBody(t *testing.T) {
 // A producer that takes no notice of a POST or a GET does not hold the subscriber for ever.
 func TestSubscriberTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := bubble(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		client := serveInMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/subscriptions") {
-				_, _ = w.Write(accepted("sub_1"))
+				_, _ = w.Write(acceptance("sub_1"))
 				return
 			}
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 		}))
-		sub := dial(t, Dialer{URL: local, Client: client})
-		check(t, sub.Send(t.Context(), []byte(request)))
-		receive(t, sub, string(accepted("sub_1")))
+		sub := dialConn(t, Dialer{URL: local, Client: client})
+		requireNoError(t, sub.Send(t.Context(), []byte(request)))
+		wantMessage(t, sub, string(acceptance("sub_1")))
 		start := time.Now()
 		if _, err := sub.Receive(t.Context()); !errors.Is(err, transports.ErrInterrupted) ||
 			time.Since(start) != 20*time.Second {
@@ -333,7 +333,7 @@ func TestSubscriberTimeouts(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "unknown whether") {
 			t.Errorf("Send = %v, want that its fate is unknown", err)
 		}
-		check(t, sub.Close())
+		requireNoError(t, sub.Close())
 	})
 }
 
@@ -342,7 +342,7 @@ func TestSubscriberTimeouts(t *testing.T) {
 func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
-		client := bubble(t, s)
+		client := serveInMemory(t, s)
 		large := strings.Replace(request, "{", "{"+strings.Repeat(" ", 64<<10), 1)
 		var free func() // one place
 		for {
@@ -352,23 +352,23 @@ func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 			}
 			free = done
 		}
-		resp, body := call(t, client, "POST", local+"/aaep/v1/subscriptions", large)
+		resp, body := sendRequest(t, client, "POST", local+"/aaep/v1/subscriptions", large)
 		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "2" ||
 			reasonOf(t, body) != "transport_unavailable" {
 			t.Errorf("a large request: %s, again after %q: %s", resp.Status, resp.Header.Get("Retry-After"), body)
 		}
-		resp, body = call(t, client, "POST", local+"/aaep/v1/replies", large)
+		resp, body = sendRequest(t, client, "POST", local+"/aaep/v1/replies", large)
 		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "2" {
 			t.Errorf("a large reply: %s: %s", resp.Status, body)
 		}
 		for i, request := range []string{request, large} {
 			go func() {
 				conn, err := s.Accept(t.Context())
-				check(t, err)
+				requireNoError(t, err)
 				defer conn.Close()
-				check(t, conn.Send(t.Context(), accepted(fmt.Sprint("sub_", i))))
+				requireNoError(t, conn.Send(t.Context(), acceptance(fmt.Sprint("sub_", i))))
 			}()
-			if resp, body := call(t, client, "POST", local+"/aaep/v1/subscriptions",
+			if resp, body := sendRequest(t, client, "POST", local+"/aaep/v1/subscriptions",
 				request); resp.StatusCode != http.StatusCreated {
 				t.Errorf("request %d: %s: %s", i, resp.Status, body)
 			}
@@ -376,7 +376,7 @@ func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 				free()
 			}
 		}
-		if resp, body := call(t, client, "POST", local+"/aaep/v1/replies",
+		if resp, body := sendRequest(t, client, "POST", local+"/aaep/v1/replies",
 			large); resp.StatusCode != http.StatusBadRequest {
 			// it was read
 			t.Errorf("room is held still: %s: %s", resp.Status, body)
@@ -387,7 +387,7 @@ func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 // INV-54: a stranger who sends slowly is refused at once, and gone; a known peer has ten seconds.
 func TestStrangersDoNotStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := bubble(t, NewServer(ServerOptions{Authenticate: byName}))
+		client := serveInMemory(t, NewServer(ServerOptions{Authenticate: byName}))
 		for who, want := range map[string]struct {
 			status int
 			after  time.Duration
@@ -395,11 +395,11 @@ func TestStrangersDoNotStay(t *testing.T) {
 			start := time.Now()
 			slow, never := io.Pipe()
 			req, err := http.NewRequestWithContext(t.Context(), "POST", local+"/aaep/v1/subscriptions", slow)
-			check(t, err)
+			requireNoError(t, err)
 			req.ContentLength = 1000
 			req.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + who}}
 			resp, err := client.Do(req)
-			check(t, err)
+			requireNoError(t, err)
 			resp.Body.Close()
 			if resp.StatusCode != want.status || time.Since(start) != want.after {
 				t.Errorf("%q: %s after %v, want %d after %v", who, resp.Status, time.Since(start), want.status,
@@ -422,7 +422,7 @@ func TestSlowlyKnown(t *testing.T) {
 				Protocols: new(http.Protocols)}
 			srv.Protocols.SetHTTP1(!two)
 			srv.Protocols.SetUnencryptedHTTP2(two)
-			client := bubbleOf(t, srv)
+			client := serveInMemoryWith(t, srv)
 			body, send := io.Pipe()
 			go func() {
 				time.Sleep(3 * time.Second)
@@ -430,10 +430,10 @@ func TestSlowlyKnown(t *testing.T) {
 				send.Close()
 			}()
 			req, err := http.NewRequestWithContext(t.Context(), "POST", local+"/aaep/v1/subscriptions", body)
-			check(t, err)
+			requireNoError(t, err)
 			req.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer alice"}}
 			resp, err := client.Do(req)
-			check(t, err)
+			requireNoError(t, err)
 			resp.Body.Close()
 			if resp.StatusCode != http.StatusBadRequest { // which was read
 				t.Errorf("HTTP/2 %v: %s", two, resp.Status)

@@ -22,8 +22,9 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// agent is a producer as it is in life: it asks before it acts, and ends with 7 where it may not.
-func agent() int {
+// runAgent runs a producer as it is in life: it asks before it acts, and ends with 7 where it may
+// not.
+func runAgent() int {
 	l, err := Listen(nil)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -63,16 +64,17 @@ type counted struct {
 	conn   transports.Conn
 }
 
+// Dial starts an agent and notes its command and its link.
 func (c *counted) Dial(ctx context.Context) (transports.Conn, error) {
 	c.starts++
-	c.Command = func() *exec.Cmd { c.cmd = as("agent"); return c.cmd }
+	c.Command = func() *exec.Cmd { c.cmd = childCommand("agent"); return c.cmd }
 	conn, err := c.Dialer.Dial(ctx)
 	c.conn = conn
 	return conn, err
 }
 
-// follow subscribes to a new agent and returns what it asks.
-func follow(t *testing.T) (*counted, *subscriber.Subscription, *aaep.Event) {
+// followAgent subscribes to a new agent and returns what it asks.
+func followAgent(t *testing.T) (*counted, *subscriber.Subscription, *aaep.Event) {
 	t.Helper()
 	caps := subscriber.ScreenReader("en-US")
 	caps.MaxEventsPerSecond = 1000
@@ -93,8 +95,8 @@ func follow(t *testing.T) (*counted, *subscriber.Subscription, *aaep.Event) {
 	panic("unreachable")
 }
 
-// rest returns the types of what comes until the subscription ends, and why it does.
-func rest(t *testing.T, sub *subscriber.Subscription) (types []string, end error) {
+// restOfTypes returns the types of what comes until the subscription ends, and why it does.
+func restOfTypes(t *testing.T, sub *subscriber.Subscription) (types []string, end error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -107,6 +109,7 @@ func rest(t *testing.T, sub *subscriber.Subscription) (types []string, end error
 	return types, nil
 }
 
+// exitCode returns the exit code in err, or 0 if it has none.
 func exitCode(err error) int {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -118,7 +121,7 @@ func exitCode(err error) int {
 // STDIO-005, STDIO-006, STDIO-007, STDIO-009: both halves over a child: a question, other terms, an
 // answer that counts, the producer's goodbye, and no second start.
 func TestAgent(t *testing.T) {
-	d, sub, question := follow(t)
+	d, sub, question := followAgent(t)
 	terms, err := sub.Renegotiate(t.Context(), aaep.Capabilities{MaxEventsPerSecond: 500})
 	if err != nil || terms.HonoredCapabilities.MaxEventsPerSecond != 500 {
 		t.Errorf("Renegotiate = %+v, %v", terms, err)
@@ -126,7 +129,7 @@ func TestAgent(t *testing.T) {
 	if err := sub.Question(question).Accept(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	types, end := rest(t, sub)
+	types, end := restOfTypes(t, sub)
 	if all := strings.Join(types, " "); !errors.Is(end, aaep.ProducerShutdown) ||
 		!strings.Contains(all, string(aaep.TypeToolCompleted)) ||
 		!strings.HasSuffix(all, string(aaep.TypeSessionCompleted)) {
@@ -140,7 +143,7 @@ func TestAgent(t *testing.T) {
 
 // STDIO-009, TR-013: an agent whose reader leaves takes the default, which is no, and ends.
 func TestAgentLeft(t *testing.T) {
-	d, sub, _ := follow(t)
+	d, sub, _ := followAgent(t)
 	sub.Close()
 	if err := d.conn.Close(); exitCode(err) != 7 {
 		t.Errorf("the agent ended with %v, want exit code 7", err)
@@ -150,9 +153,9 @@ func TestAgentLeft(t *testing.T) {
 // STDIO-009, TR-011: kill -9 in the middle of a question ends the subscription, says so, and
 // nothing starts the agent again.
 func TestAgentKilled(t *testing.T) {
-	d, sub, _ := follow(t)
+	d, sub, _ := followAgent(t)
 	d.cmd.Process.Kill()
-	_, end := rest(t, sub)
+	_, end := restOfTypes(t, sub)
 	var exit *exec.ExitError
 	if !errors.As(end, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Errorf("the subscription ended with %v", end)
@@ -165,7 +168,7 @@ func TestAgentKilled(t *testing.T) {
 // STDIO-001, STDIO-002, STDIO-004, STDIO-007, STDIO-010, B.6: what an agent writes, read by nothing
 // of ours.
 func TestAgentOnTheWire(t *testing.T) {
-	cmd := as("agent")
+	cmd := childCommand("agent")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

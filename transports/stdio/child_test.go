@@ -19,8 +19,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// stray prints in every way there is.
-func stray() {
+// printEverywhere prints in every way there is.
+func printEverywhere() {
 	fmt.Println("by fmt")
 	syscall.Write(1, []byte("by descriptor\n"))
 	if out, err := exec.Command("cat").Output(); err != nil || len(out) > 0 { // it would eat the link's input
@@ -37,7 +37,8 @@ func stray() {
 	}
 }
 
-func receive(t *testing.T, c transports.Conn) ([]byte, error) {
+// receiveSoon returns the next message, and waits a minute for it at most.
+func receiveSoon(t *testing.T, c transports.Conn) ([]byte, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -47,7 +48,7 @@ func receive(t *testing.T, c transports.Conn) ([]byte, error) {
 // STDIO-010, STDIO-011, D-68: whatever the agent prints goes to standard error, which is not read
 // as messages, and the link stays whole. Listen works once.
 func TestStrayPrints(t *testing.T) {
-	cmd := as("echo")
+	cmd := childCommand("echo")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	var log bytes.Buffer
@@ -61,7 +62,7 @@ func TestStrayPrints(t *testing.T) {
 		if err := c.Send(t.Context(), []byte(msg)); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := receive(t, c); err != nil || string(got) != msg {
+		if got, err := receiveSoon(t, c); err != nil || string(got) != msg {
 			t.Fatalf("Receive = %q, %v; want %s", got, err, msg)
 		}
 	}
@@ -90,11 +91,11 @@ func TestChildEnds(t *testing.T) {
 		"garbage": {2, 0, io.EOF},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := as(name)
+			cmd := childCommand(name)
 			cmd.Stderr = new(bytes.Buffer)
-			c := dial(t, cmd)
+			c := dialChild(t, cmd)
 			for range tc.messages {
-				got, err := receive(t, c)
+				got, err := receiveSoon(t, c)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -103,7 +104,7 @@ func TestChildEnds(t *testing.T) {
 					defer syscall.Kill(pid, syscall.SIGKILL)
 				}
 			}
-			_, err := receive(t, c)
+			_, err := receiveSoon(t, c)
 			closing := c.Close()
 			if tc.end != nil {
 				if !errors.Is(err, tc.end) || closing != nil {
@@ -124,10 +125,10 @@ func TestChildEnds(t *testing.T) {
 // STDIO-009, STDIO-010: kill -9 of the child is an error that names the signal, for a Receive that
 // waits and for Send.
 func TestChildKilled(t *testing.T) {
-	cmd := as("mute")
-	c := dial(t, cmd)
+	cmd := childCommand("mute")
+	c := dialChild(t, cmd)
 	received := make(chan error, 1)
-	go func() { _, err := receive(t, c); received <- err }()
+	go func() { _, err := receiveSoon(t, c); received <- err }()
 	cmd.Process.Kill()
 	err := <-received
 	var exit *exec.ExitError
@@ -145,7 +146,7 @@ func TestChildKilled(t *testing.T) {
 
 // What a child left in its output is read however late.
 func TestReadsLeftovers(t *testing.T) {
-	r, w := pipe(t)
+	r, w := newPipe(t)
 	p := &process{output: r, exited: make(chan struct{})}
 	close(p.exited)
 	io.WriteString(w, "left")
@@ -184,8 +185,8 @@ func TestCloseStuck(t *testing.T) {
 
 // A child that closes its output is gone for us, and how it ends is what Close says.
 func TestChildClosesOutput(t *testing.T) {
-	c := dial(t, as("closed"))
-	if _, err := receive(t, c); err != io.EOF {
+	c := dialChild(t, childCommand("closed"))
+	if _, err := receiveSoon(t, c); err != io.EOF {
 		t.Errorf("Receive = %v, want io.EOF", err)
 	}
 	var exit *exec.ExitError
@@ -198,8 +199,8 @@ func TestChildClosesOutput(t *testing.T) {
 // when Close returns.
 func TestChildStays(t *testing.T) {
 	t.Parallel()
-	cmd := as("mute")
-	c := dial(t, cmd)
+	cmd := childCommand("mute")
+	c := dialChild(t, cmd)
 	began := time.Now()
 	var exit *exec.ExitError
 	if err := c.Close(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
@@ -224,9 +225,9 @@ func TestDialRefuses(t *testing.T) {
 	}{
 		"no program": {t.Context(), func() *exec.Cmd { return exec.Command("no-such-program") }, "not found"},
 		"no command": {t.Context(), nil, "Command"},
-		"stdout":     {t.Context(), func() *exec.Cmd { c := as("exit"); c.Stdout = io.Discard; return c }, "Stdout"},
-		"stdin":      {t.Context(), func() *exec.Cmd { c := as("exit"); c.Stdin = os.Stdin; return c }, "Stdin"},
-		"too late":   {ended, func() *exec.Cmd { return as("exit") }, "canceled"},
+		"stdout":     {t.Context(), func() *exec.Cmd { c := childCommand("exit"); c.Stdout = io.Discard; return c }, "Stdout"},
+		"stdin":      {t.Context(), func() *exec.Cmd { c := childCommand("exit"); c.Stdin = os.Stdin; return c }, "Stdin"},
+		"too late":   {ended, func() *exec.Cmd { return childCommand("exit") }, "canceled"},
 	} {
 		if c, err := (Dialer{Command: tc.make}).Dial(tc.ctx); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: Dial = %v, want %q", name, err, tc.want)
@@ -239,7 +240,7 @@ func TestDialRefuses(t *testing.T) {
 
 // Streams that are one cannot be told apart, so they are not taken.
 func TestListenSame(t *testing.T) {
-	cmd := as("echo")
+	cmd := childCommand("echo")
 	var both bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &both, &both
 	if err := cmd.Run(); err == nil || !strings.Contains(both.String(), errSame.Error()) {

@@ -117,7 +117,7 @@ func TestCorpus(t *testing.T) {
 			go func() {
 				r.in.Write(input)
 				if c.Survive == "yes" {
-					r.write(`{"jsonrpc":"2.0","method":"` + methodOf("confirmation.reply", c.Reader != "producer") +
+					r.writeLine(`{"jsonrpc":"2.0","method":"` + methodOf("confirmation.reply", c.Reader != "producer") +
 						`","params":` + good + `}`)
 				}
 				r.in.Close()
@@ -126,7 +126,7 @@ func TestCorpus(t *testing.T) {
 			var end error
 			for end == nil {
 				var msg []byte
-				if msg, end = receive(t, r); end == nil {
+				if msg, end = receiveSoon(t, r); end == nil {
 					got = append(got, string(msg))
 				}
 			}

@@ -66,14 +66,14 @@ func TestInterop(t *testing.T) {
 			}), quiet)
 		defer server.Close()
 		r.send(asks)
-		r.received(event)
-		r.received(rejects)
+		r.wantMessage(event)
+		r.wantMessage(rejects)
 		r.send(replies)
 		if got := <-notified; got != "aaep.reply"+replies {
 			t.Errorf("the reply is %s", got)
 		}
 		r.send(renegs)
-		if got, err := receive(t, r); err != nil || !strings.Contains(string(got), "never") {
+		if got, err := receiveSoon(t, r); err != nil || !strings.Contains(string(got), "never") {
 			t.Errorf("the error is %s, %v", got, err)
 		}
 	})
@@ -86,4 +86,5 @@ type streams struct {
 
 type discard struct{}
 
+// Printf drops the line.
 func (discard) Printf(string, ...any) {}

@@ -28,16 +28,16 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// as is the command of a child.
-func as(name string, args ...string) *exec.Cmd {
+// childCommand returns the command of a child.
+func childCommand(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), childEnv+"="+name)
 	cmd.Stderr = os.Stderr
 	return cmd
 }
 
-// dial starts a child.
-func dial(t *testing.T, cmd *exec.Cmd) transports.Conn {
+// dialChild starts a child.
+func dialChild(t *testing.T, cmd *exec.Cmd) transports.Conn {
 	t.Helper()
 	c, err := Dialer{Command: func() *exec.Cmd { return cmd }}.Dial(t.Context())
 	if err != nil {
@@ -47,7 +47,8 @@ func dial(t *testing.T, cmd *exec.Cmd) transports.Conn {
 	return c
 }
 
-func pipe(t *testing.T) (r, w *os.File) {
+// newPipe returns a pipe that is closed when the test ends.
+func newPipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -57,8 +58,8 @@ func pipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// accept returns the producer's end on two streams.
-func accept(t *testing.T, in io.ReadCloser, out io.WriteCloser) transports.Conn {
+// acceptEnd returns the producer's end on two streams.
+func acceptEnd(t *testing.T, in io.ReadCloser, out io.WriteCloser) transports.Conn {
 	t.Helper()
 	c, err := NewListener(in, out, nil).Accept(t.Context())
 	if err != nil {
@@ -68,19 +69,19 @@ func accept(t *testing.T, in io.ReadCloser, out io.WriteCloser) transports.Conn 
 	return c
 }
 
-// linked returns both ends of a link without processes.
-func linked(t *testing.T) (subscriber, producer transports.Conn) {
-	in, childOut := pipe(t)
-	childIn, out := pipe(t)
+// openLink returns both ends of a link without processes.
+func openLink(t *testing.T) (subscriber, producer transports.Conn) {
+	in, childOut := newPipe(t)
+	childIn, out := newPipe(t)
 	subscriber = newConn(&frames{in: in, out: out}, "")
 	t.Cleanup(func() { subscriber.Close() })
-	return subscriber, accept(t, childIn, childOut)
+	return subscriber, acceptEnd(t, childIn, childOut)
 }
 
 // STDIO-001.
 func TestSuite(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Link {
-		a, b := linked(t)
+		a, b := openLink(t)
 		return transporttest.Link{A: a, B: b, Principal: Principal}
 	})
 }
@@ -88,14 +89,14 @@ func TestSuite(t *testing.T) {
 // STDIO-009: the same by way of a child, which is a process that passes everything on.
 func TestSuiteChild(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Link {
-		fromChild, childOut := pipe(t)
-		childIn, toChild := pipe(t)
-		cmd := as("relay")
+		fromChild, childOut := newPipe(t)
+		childIn, toChild := newPipe(t)
+		cmd := childCommand("relay")
 		cmd.ExtraFiles = []*os.File{childIn, childOut}
-		a := dial(t, cmd)
+		a := dialChild(t, cmd)
 		childIn.Close()
 		childOut.Close()
-		return transporttest.Link{A: a, B: accept(t, fromChild, toChild), Principal: Principal}
+		return transporttest.Link{A: a, B: acceptEnd(t, fromChild, toChild), Principal: Principal}
 	})
 }
 
@@ -121,7 +122,7 @@ var children = map[string]func() int{
 		for err == nil {
 			var msg []byte
 			if msg, err = c.Receive(context.Background()); err == nil {
-				stray()
+				printEverywhere()
 				err = c.Send(context.Background(), msg)
 			}
 		}
@@ -134,7 +135,7 @@ var children = map[string]func() int{
 		}
 		return 0
 	},
-	"agent": agent,
+	"agent": runAgent,
 	"exit":  func() int { return 3 },
 	"late":  func() int { time.Sleep(50 * time.Millisecond); fmt.Println(`{"type":"x"}`); return 3 },
 	"torn":  func() int { fmt.Print(`{"type":"x"`); return 0 },
@@ -145,7 +146,7 @@ var children = map[string]func() int{
 		return 4
 	},
 	"leaver": func() int { // what it leaves behind holds its output and its standard error
-		cmd := as("mute")
+		cmd := childCommand("mute")
 		cmd.Stdin, cmd.Stdout = nil, os.Stdout
 		if err := cmd.Start(); err != nil {
 			return 2

@@ -30,8 +30,8 @@ func TestViolations(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			told := make(chan string, 9)
-			from, in := pipe(t)
-			_, to := pipe(t)
+			from, in := newPipe(t)
+			_, to := newPipe(t)
 			c := newConn(&frames{in: from, out: to, violations: func(requirement, _ string) { told <- requirement }}, "")
 			defer c.Close()
 			if err := c.Send(t.Context(), []byte(asks)); err != nil {
@@ -40,7 +40,7 @@ func TestViolations(t *testing.T) {
 			io.WriteString(in, line+"\n")
 			in.Close()
 			for {
-				if _, err := receive(t, c); err != nil {
+				if _, err := receiveSoon(t, c); err != nil {
 					break
 				}
 			}
@@ -61,7 +61,7 @@ func TestDialViolations(t *testing.T) {
 		t.Skip(err) // there is no echo
 	}
 	for err == nil {
-		_, err = receive(t, c)
+		_, err = receiveSoon(t, c)
 	}
 	c.Close()
 	if got := <-told; got != "STDIO-010" {

@@ -29,50 +29,53 @@ type raw struct {
 
 // rawProducer returns a producer's end whose subscriber is the test.
 func rawProducer(t *testing.T) *raw {
-	childIn, in := pipe(t)
-	out, childOut := pipe(t)
-	return &raw{accept(t, childIn, childOut), t, in, bufio.NewReader(out)}
+	childIn, in := newPipe(t)
+	out, childOut := newPipe(t)
+	return &raw{acceptEnd(t, childIn, childOut), t, in, bufio.NewReader(out)}
 }
 
 // rawSubscriber returns a subscriber's end whose producer is the test.
 func rawSubscriber(t *testing.T) *raw {
-	from, in := pipe(t)
-	out, to := pipe(t)
+	from, in := newPipe(t)
+	out, to := newPipe(t)
 	c := newConn(&frames{in: from, out: to}, "")
 	t.Cleanup(func() { c.Close() })
 	return &raw{c, t, in, bufio.NewReader(out)}
 }
 
-func (r *raw) write(line string) {
+// writeLine sends a line to the end.
+func (r *raw) writeLine(line string) {
 	r.t.Helper()
 	if _, err := io.WriteString(r.in, line+"\n"); err != nil {
 		r.t.Error(err)
 	}
 }
 
-// wrote wants a line from the end.
-func (r *raw) wrote(want string) {
+// wantLine wants a line from the end.
+func (r *raw) wantLine(want string) {
 	r.t.Helper()
-	got, err := r.line()
+	got, err := r.readLine()
 	if err != nil || got != want+"\n" {
 		r.t.Fatalf("the line is %.300q, %v; want %q", got, err, want)
 	}
 }
 
-func (r *raw) line() (string, error) {
+// readLine returns the next line from the end.
+func (r *raw) readLine() (string, error) {
 	late := time.AfterFunc(time.Minute, func() { r.Conn.Close() })
 	defer late.Stop()
 	return r.out.ReadString('\n')
 }
 
-// received wants a message at the end.
-func (r *raw) received(want string) {
+// wantMessage wants a message at the end.
+func (r *raw) wantMessage(want string) {
 	r.t.Helper()
-	if got, err := receive(r.t, r); err != nil || string(got) != want {
+	if got, err := receiveSoon(r.t, r); err != nil || string(got) != want {
 		r.t.Fatalf("Receive = %.300q, %v; want %q", got, err, want)
 	}
 }
 
+// send has the end send a message.
 func (r *raw) send(msg string) {
 	r.t.Helper()
 	if err := r.Send(r.t.Context(), []byte(msg)); err != nil {
@@ -109,7 +112,7 @@ func TestSubscriberWrites(t *testing.T) {
 		{closes, closeLine},
 	} {
 		r.send(tc[0])
-		r.wrote(tc[1])
+		r.wantLine(tc[1])
 	}
 }
 
@@ -117,40 +120,40 @@ func TestSubscriberWrites(t *testing.T) {
 // has its request's id.
 func TestProducerWrites(t *testing.T) {
 	r := rawProducer(t)
-	r.write(`{"jsonrpc":"2.0","id":"a\"<1>","method":"aaep.subscribe","params":` + asks + `}`)
-	r.received(asks)
-	r.write(`{"jsonrpc":"2.0","id":-7,"method":"aaep.renegotiate","params":` + renegs + `}`)
-	r.received(renegs)
+	r.writeLine(`{"jsonrpc":"2.0","id":"a\"<1>","method":"aaep.subscribe","params":` + asks + `}`)
+	r.wantMessage(asks)
+	r.writeLine(`{"jsonrpc":"2.0","id":-7,"method":"aaep.renegotiate","params":` + renegs + `}`)
+	r.wantMessage(renegs)
 	r.send(event)
-	r.wrote(eventLine)
+	r.wantLine(eventLine)
 	r.send(accepts)
-	r.wrote(`{"jsonrpc":"2.0","id":"a\"<1>","result":` + accepts + `}`)
+	r.wantLine(`{"jsonrpc":"2.0","id":"a\"<1>","result":` + accepts + `}`)
 	r.send(rejects)
-	r.wrote(`{"jsonrpc":"2.0","id":-7,"result":` + rejects + `}`)
+	r.wantLine(`{"jsonrpc":"2.0","id":-7,"result":` + rejects + `}`)
 	r.send(closes)
-	r.wrote(closeLine)
+	r.wantLine(closeLine)
 }
 
 // STDIO-006, STDIO-008, D-68: a reply is a notification that nothing answers; with an id it gets a
 // constant; so does a ping.
 func TestReplies(t *testing.T) {
 	r := rawProducer(t)
-	r.write(repliesRPC)
-	r.received(replies)
-	r.write(`{"jsonrpc":"2.0","id":5,"method":"aaep.reply","params":` + clarifies + `}`)
-	r.received(clarifies)
-	r.wrote(`{"jsonrpc":"2.0","id":5,"result":{}}`)
-	r.write(`{"jsonrpc":"2.0","method":"aaep.ping"}`)
-	r.write(closeLine)
-	r.received(closes)
-	r.write(pingLine)
+	r.writeLine(repliesRPC)
+	r.wantMessage(replies)
+	r.writeLine(`{"jsonrpc":"2.0","id":5,"method":"aaep.reply","params":` + clarifies + `}`)
+	r.wantMessage(clarifies)
+	r.wantLine(`{"jsonrpc":"2.0","id":5,"result":{}}`)
+	r.writeLine(`{"jsonrpc":"2.0","method":"aaep.ping"}`)
+	r.writeLine(closeLine)
+	r.wantMessage(closes)
+	r.writeLine(pingLine)
 	r.in.Close() // STDIO-009: who asks and hangs up is answered all the same
-	if _, err := receive(t, r); err != io.EOF {
+	if _, err := receiveSoon(t, r); err != io.EOF {
 		t.Errorf("Receive = %v, want io.EOF", err)
 	}
 	r.Close()
-	r.wrote(pongLine)
-	if line, err := r.line(); err != io.EOF {
+	r.wantLine(pongLine)
+	if line, err := r.readLine(); err != io.EOF {
 		t.Errorf("there is more: %q", line)
 	}
 }
@@ -161,7 +164,7 @@ func TestSubscriberReads(t *testing.T) {
 	r := rawSubscriber(t)
 	rejected := func(why string) {
 		t.Helper()
-		got, err := receive(t, r)
+		got, err := receiveSoon(t, r)
 		m, _ := aaep.Decode(got)
 		if no, ok := m.(*aaep.SubscriptionRejected); err != nil || !ok || no.ReasonCode != aaep.ReasonUnknown ||
 			no.ReasonMessage != why {
@@ -169,35 +172,35 @@ func TestSubscriberReads(t *testing.T) {
 		}
 	}
 	r.send(asks)
-	r.line()
-	r.write(`{"jsonrpc":"2.0","id":9,"result":` + rejects + `}`)           // of no request
-	r.write(`{"jsonrpc":"2.0","id":"1","result":` + rejects + `}`)         // text is no number
-	r.write(`{"id":1,"result":` + accepts + `,"jsonrpc":"2.0","more":{}}`) // any order
-	r.received(accepts)
-	r.write(`{"jsonrpc":"2.0","id":1,"result":` + rejects + `}`) // twice
-	r.write(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"about nothing that we asked"}}`)
-	r.write(eventLine)
-	r.received(event)
-	r.write(" " + event + "\r")
-	r.received(event)
-	r.write(`{"type":"a","type":"b"}`) // for the reader to judge
-	r.received(`{"type":"a","type":"b"}`)
-	r.write(closeLine)
-	r.received(closes)
-	r.write(pingLine)
-	r.wrote(pongLine)
+	r.readLine()
+	r.writeLine(`{"jsonrpc":"2.0","id":9,"result":` + rejects + `}`)           // of no request
+	r.writeLine(`{"jsonrpc":"2.0","id":"1","result":` + rejects + `}`)         // text is no number
+	r.writeLine(`{"id":1,"result":` + accepts + `,"jsonrpc":"2.0","more":{}}`) // any order
+	r.wantMessage(accepts)
+	r.writeLine(`{"jsonrpc":"2.0","id":1,"result":` + rejects + `}`) // twice
+	r.writeLine(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"about nothing that we asked"}}`)
+	r.writeLine(eventLine)
+	r.wantMessage(event)
+	r.writeLine(" " + event + "\r")
+	r.wantMessage(event)
+	r.writeLine(`{"type":"a","type":"b"}`) // for the reader to judge
+	r.wantMessage(`{"type":"a","type":"b"}`)
+	r.writeLine(closeLine)
+	r.wantMessage(closes)
+	r.writeLine(pingLine)
+	r.wantLine(pongLine)
 	r.send(renegs)
-	r.line()
-	r.write(`{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"no\u001b such \u202emethod"}}`) // INV-36
+	r.readLine()
+	r.writeLine(`{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"no\u001b such \u202emethod"}}`) // INV-36
 	rejected("no<U+001B> such <U+202E>method")
 	r.send(renegs)
-	r.line()
-	r.write(`{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"a","message":"b"}}`)
+	r.readLine()
+	r.writeLine(`{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"a","message":"b"}}`)
 	rejected("The agent refused the request.")
 	r = rawSubscriber(t)
 	r.send(asks)
-	r.line()
-	r.write(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"cannot read that"}}`)
+	r.readLine()
+	r.writeLine(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"cannot read that"}}`)
 	rejected("cannot read that")
 }
 
@@ -271,15 +274,15 @@ func TestBadLines(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := rawProducer(t)
-			go r.write(tc.line + "\n" + `{"jsonrpc":"2.0","id":"good",` + subscribe + "}\r")
-			r.received(asks)
+			go r.writeLine(tc.line + "\n" + `{"jsonrpc":"2.0","id":"good",` + subscribe + "}\r")
+			r.wantMessage(asks)
 			if tc.answer != "" {
-				if got, err := r.line(); err != nil || !strings.HasPrefix(got, tc.answer) || len(got) > 300 {
+				if got, err := r.readLine(); err != nil || !strings.HasPrefix(got, tc.answer) || len(got) > 300 {
 					t.Errorf("the answer is %q, %v; want %q", got, err, tc.answer)
 				}
 			}
 			r.send(accepts)
-			r.wrote(`{"jsonrpc":"2.0","id":"good","result":` + accepts + `}`)
+			r.wantLine(`{"jsonrpc":"2.0","id":"good","result":` + accepts + `}`)
 		})
 	}
 }
@@ -288,23 +291,23 @@ func TestBadLines(t *testing.T) {
 // another.
 func TestSubscribeTwice(t *testing.T) {
 	r := rawProducer(t)
-	r.write(`{"jsonrpc":"2.0","id":1,"method":"aaep.subscribe","params":` + asks + `}`)
-	r.received(asks)
-	r.write(`{"jsonrpc":"2.0","id":2,"method":"aaep.subscribe","params":` + asks + `}`)
-	if got, err := r.line(); err != nil || !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":2,"error":{"code":-32600,`) {
+	r.writeLine(`{"jsonrpc":"2.0","id":1,"method":"aaep.subscribe","params":` + asks + `}`)
+	r.wantMessage(asks)
+	r.writeLine(`{"jsonrpc":"2.0","id":2,"method":"aaep.subscribe","params":` + asks + `}`)
+	if got, err := r.readLine(); err != nil || !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":2,"error":{"code":-32600,`) {
 		t.Errorf("the answer is %q, %v", got, err)
 	}
-	r.write(`{"jsonrpc":"2.0","id":1,"result":` + replies + `}`) // an answer to its own question
-	r.write(pingLine)
-	r.wrote(pongLine)
+	r.writeLine(`{"jsonrpc":"2.0","id":1,"result":` + replies + `}`) // an answer to its own question
+	r.writeLine(pingLine)
+	r.wantLine(pongLine)
 	r.send(accepts)
-	r.wrote(`{"jsonrpc":"2.0","id":1,"result":` + accepts + `}`)
+	r.wantLine(`{"jsonrpc":"2.0","id":1,"result":` + accepts + `}`)
 	for n := range maxRequests { // INV-32: what waits for an answer is bounded
-		r.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"aaep.renegotiate","params":%s}`, n, renegs))
-		r.received(renegs)
+		r.writeLine(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"aaep.renegotiate","params":%s}`, n, renegs))
+		r.wantMessage(renegs)
 	}
-	r.write(`{"jsonrpc":"2.0","id":"more","method":"aaep.renegotiate","params":` + renegs + `}`)
-	if got, err := r.line(); err != nil ||
+	r.writeLine(`{"jsonrpc":"2.0","id":"more","method":"aaep.renegotiate","params":` + renegs + `}`)
+	if got, err := r.readLine(); err != nil ||
 		!strings.HasPrefix(got, `{"jsonrpc":"2.0","id":"more","error":{"code":-32603,`) {
 		t.Errorf("the answer is %q, %v", got, err)
 	}
@@ -322,13 +325,13 @@ func TestGarbage(t *testing.T) {
 		bad := strings.Repeat("Loading…\n", maxBad)
 		go func() {
 			for range 2 {
-				r.write(bad + strings.Repeat("\n", 10*maxBad) + good)
+				r.writeLine(bad + strings.Repeat("\n", 10*maxBad) + good)
 			}
-			r.write(bad + "one more")
+			r.writeLine(bad + "one more")
 		}()
-		r.received(want)
-		r.received(want)
-		if _, err := receive(t, r); !errors.Is(err, errGarbage) {
+		r.wantMessage(want)
+		r.wantMessage(want)
+		if _, err := receiveSoon(t, r); !errors.Is(err, errGarbage) {
 			t.Errorf("%s: Receive = %v, want errGarbage", name, err)
 		}
 	}
@@ -336,19 +339,20 @@ func TestGarbage(t *testing.T) {
 		"\r\n", "one line of blanks": strings.Repeat(" ", maxLine) + "\n"} {
 		r := rawSubscriber(t)
 		go io.Copy(r.in, strings.NewReader(strings.Repeat(blanks, 2*maxLine/len(blanks)+1)))
-		if _, err := receive(t, r); !errors.Is(err, transports.ErrTooLarge) {
+		if _, err := receiveSoon(t, r); !errors.Is(err, transports.ErrTooLarge) {
 			t.Errorf("Receive of endless %s = %v", name, err)
 		}
 	}
 	r := rawSubscriber(t)
 	go io.CopyN(r.in, endless{}, maxSkipped+1<<20)
-	if _, err := receive(t, r); !errors.Is(err, transports.ErrTooLarge) {
+	if _, err := receiveSoon(t, r); !errors.Is(err, transports.ErrTooLarge) {
 		t.Errorf("Receive of an endless line = %v", err)
 	}
 }
 
 type endless struct{}
 
+// Read fills b with a line that never ends.
 func (endless) Read(b []byte) (int, error) {
 	for i := range b {
 		b[i] = 'x'
@@ -363,14 +367,14 @@ func TestPieces(t *testing.T) {
 		for _, b := range []byte(repliesRPC + "\n" + repliesRPC + "\r\n") {
 			r.in.Write([]byte{b})
 		}
-		r.write(repliesRPC + "\n" + repliesRPC)
+		r.writeLine(repliesRPC + "\n" + repliesRPC)
 		io.WriteString(r.in, repliesRPC)
 		r.in.Close()
 	}()
 	for range 4 {
-		r.received(replies)
+		r.wantMessage(replies)
 	}
-	if got, err := receive(t, r); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if got, err := receiveSoon(t, r); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("half a line is %q, %v", got, err)
 	}
 }
@@ -385,13 +389,13 @@ func TestSendRefuses(t *testing.T) {
 		}
 	}
 	r.send(replies)
-	r.wrote(repliesRPC)
+	r.wantLine(repliesRPC)
 }
 
 // A Listener has one link; when that is over no peer can come any more.
 func TestListener(t *testing.T) {
-	in, _ := pipe(t)
-	_, out := pipe(t)
+	in, _ := newPipe(t)
+	_, out := newPipe(t)
 	l := NewListener(in, out, nil)
 	c, err := l.Accept(t.Context())
 	if err != nil {
@@ -413,8 +417,8 @@ func TestListener(t *testing.T) {
 	if _, err := l.Accept(t.Context()); err != transports.ErrClosed {
 		t.Errorf("Accept after Close = %v", err)
 	}
-	in, toIn := pipe(t)
-	_, out = pipe(t)
+	in, toIn := newPipe(t)
+	_, out = newPipe(t)
 	NewListener(in, out, nil).Close()
 	if _, err := toIn.Write([]byte("x")); err == nil {
 		t.Error("Close left the streams open though nobody had them")

@@ -15,7 +15,7 @@ import (
 // Each Dial has the credentials of its moment, in the place of fixed ones, and they leave this
 // machine encrypted or not at all. TR-015, TR-018, INV-49
 func TestDialCredentials(t *testing.T) {
-	addr, conns := accept(t, ServerOptions{Authenticate: bearer})
+	addr, conns := acceptAll(t, ServerOptions{Authenticate: bearerName})
 	names := []string{"ada", "grace"}
 	asked := 0
 	d := Dialer{URL: "ws://" + addr, Header: http.Header{"Authorization": {"Bearer fixed"}},
@@ -53,7 +53,7 @@ func TestDialCredentials(t *testing.T) {
 
 // A configuration may be shared with others; what it says below TLS 1.2 does not count. TR-018
 func TestDialTLS(t *testing.T) {
-	s := NewServer(ServerOptions{Authenticate: bearer})
+	s := NewServer(ServerOptions{Authenticate: bearerName})
 	srv := httptest.NewUnstartedServer(s)
 	srv.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
 	srv.Config.ErrorLog = quiet

@@ -14,8 +14,8 @@ import (
 // Pings and pongs between messages are handled however they come: alone, in pieces, or with a
 // message behind them.
 func TestControlFrames(t *testing.T) {
-	addr, conns := accept(t, ServerOptions{})
-	ws, _, _ := raw(t, addr, nil, Subprotocol)
+	addr, conns := acceptAll(t, ServerOptions{})
+	ws, _, _ := dialRaw(t, addr, nil, Subprotocol)
 	defer ws.Close()
 	c := <-conns
 	defer c.Close()
@@ -83,7 +83,7 @@ func TestControlFrames(t *testing.T) {
 		"a ping that is too long":  string([]byte{0x80 | gorilla.PingMessage, 0x80 | 126, 0, 126}) + "abcd",
 		"a ping with a reserved 1": string([]byte{0xc0 | gorilla.PingMessage, 0x80}) + "abcd",
 	} {
-		ws, _, _ := raw(t, addr, nil, Subprotocol)
+		ws, _, _ := dialRaw(t, addr, nil, Subprotocol)
 		c := <-conns
 		write(ws.NetConn(), mask(gorilla.PingMessage, "fine")+bad)
 		if _, err := c.Receive(t.Context()); err == nil || err == io.EOF {

@@ -20,11 +20,11 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// accept serves s and hands out what it accepts.
-func accept(t *testing.T, o ServerOptions) (addr string, conns <-chan transports.Conn) {
+// acceptAll serves s and hands out what it accepts.
+func acceptAll(t *testing.T, o ServerOptions) (addr string, conns <-chan transports.Conn) {
 	t.Helper()
 	s := NewServer(o)
-	addr, _ = start(t, s)
+	addr, _ = serveTapped(t, s)
 	c := make(chan transports.Conn, 16)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -48,8 +48,8 @@ func accept(t *testing.T, o ServerOptions) (addr string, conns <-chan transports
 	return addr, c
 }
 
-// raw connects as any client does, and returns what a refusal says.
-func raw(t *testing.T, addr string, h http.Header, protocols ...string) (*gorilla.Conn, int, string) {
+// dialRaw connects as any client does, and returns what a refusal says.
+func dialRaw(t *testing.T, addr string, h http.Header, protocols ...string) (*gorilla.Conn, int, string) {
 	t.Helper()
 	ws, resp, err := (&gorilla.Dialer{Subprotocols: protocols}).Dial("ws://"+addr+DefaultPath, h)
 	if err != nil {
@@ -66,7 +66,7 @@ func raw(t *testing.T, addr string, h http.Header, protocols ...string) (*gorill
 // WS-002, INV-44, INV-47, T-ORIGIN: a page of another site, a rebound name, a missing subprotocol
 // and a plain request get no connection, and are told why.
 func TestRefused(t *testing.T) {
-	addr, _ := accept(t, ServerOptions{Origins: []string{"https://reader.example"}})
+	addr, _ := acceptAll(t, ServerOptions{Origins: []string{"https://reader.example"}})
 	for name, tc := range map[string]struct {
 		h         http.Header
 		protocols []string
@@ -92,7 +92,7 @@ func TestRefused(t *testing.T) {
 		"no subprotocol": {nil, nil, 400, Subprotocol},
 		"another one":    {nil, []string{"aaep.v2"}, 400, Subprotocol},
 	} {
-		ws, status, body := raw(t, addr, tc.h, tc.protocols...)
+		ws, status, body := dialRaw(t, addr, tc.h, tc.protocols...)
 		if status != tc.status || !strings.Contains(body, tc.says) {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
@@ -113,7 +113,7 @@ func TestRefused(t *testing.T) {
 
 // WS-009, D-56, TR-015: who is not let in is told by a message and then by a close code.
 func TestCredentials(t *testing.T) {
-	addr, _ := accept(t, ServerOptions{Authenticate: func(r *http.Request) (string, error) {
+	addr, _ := acceptAll(t, ServerOptions{Authenticate: func(r *http.Request) (string, error) {
 		switch r.Header.Get("Authorization") {
 		case "Bearer good":
 			return "ada", nil
@@ -129,7 +129,7 @@ func TestCredentials(t *testing.T) {
 		reason aaep.ReasonCode
 	}{"Bearer wrong": {4003, aaep.AuthorizationDenied}, "": {4002, aaep.AuthenticationRequired},
 		"Bearer odd": {4002, aaep.AuthenticationRequired}} {
-		ws, _, _ := raw(t, addr, http.Header{"Authorization": {credentials}}, Subprotocol)
+		ws, _, _ := dialRaw(t, addr, http.Header{"Authorization": {credentials}}, Subprotocol)
 		_, msg, err := ws.ReadMessage()
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestCredentials(t *testing.T) {
 
 // WS-009, D-67: the code of the end follows from what was said last.
 func TestCloseCodes(t *testing.T) {
-	addr, conns := accept(t, ServerOptions{})
+	addr, conns := acceptAll(t, ServerOptions{})
 	say := func(m aaep.Message) []byte {
 		msg, err := aaep.Encode(m)
 		if err != nil {
@@ -179,7 +179,7 @@ func TestCloseCodes(t *testing.T) {
 		"slow":         {bye(aaep.SlowSubscriber), 4004, 4005},
 		"not verified": {bye("manifest_verification_failed"), 4004, 4005},
 	} {
-		ws, _, _ := raw(t, addr, nil, Subprotocol)
+		ws, _, _ := dialRaw(t, addr, nil, Subprotocol)
 		c := <-conns
 		if tc.last != nil {
 			if err := c.Send(t.Context(), tc.last); err != nil {
@@ -226,7 +226,7 @@ func TestCloseCodes(t *testing.T) {
 // they came on; binary text is taken (WS-004). Such ends have the standard codes, and those that
 // AAEP names are its own (WS-010).
 func TestBadFrames(t *testing.T) {
-	addr, conns := accept(t, ServerOptions{})
+	addr, conns := acceptAll(t, ServerOptions{})
 	var bomb bytes.Buffer
 	z, _ := flate.NewWriter(&bomb, 9)
 	z.Write(bytes.Repeat([]byte(" "), 16<<20))
@@ -245,7 +245,7 @@ func TestBadFrames(t *testing.T) {
 			gorilla.CloseInvalidFramePayloadData},
 		"binary waste": {gorilla.BinaryMessage, bomb.Bytes(), "UTF-8", gorilla.CloseInvalidFramePayloadData},
 	} {
-		ws, _, _ := raw(t, addr, http.Header{"Sec-WebSocket-Extensions": nil}, Subprotocol)
+		ws, _, _ := dialRaw(t, addr, http.Header{"Sec-WebSocket-Extensions": nil}, Subprotocol)
 		c := <-conns
 		if err := ws.WriteMessage(tc.kind, tc.data); err != nil {
 			t.Logf("%s: %v", name, err) // it may be refused while it is written
@@ -285,10 +285,10 @@ func TestBadFrames(t *testing.T) {
 
 // INV-50: every limit answers, and recovers.
 func TestTooMany(t *testing.T) {
-	addr, conns := accept(t, ServerOptions{MaxConnections: 2})
-	a, _, _ := raw(t, addr, nil, Subprotocol)
-	raw(t, addr, nil, Subprotocol)
-	if _, status, body := raw(t, addr, nil, Subprotocol); status != http.StatusServiceUnavailable ||
+	addr, conns := acceptAll(t, ServerOptions{MaxConnections: 2})
+	a, _, _ := dialRaw(t, addr, nil, Subprotocol)
+	dialRaw(t, addr, nil, Subprotocol)
+	if _, status, body := dialRaw(t, addr, nil, Subprotocol); status != http.StatusServiceUnavailable ||
 		!strings.Contains(body, "as many") {
 		t.Errorf("%d %s", status, body)
 	}
@@ -297,7 +297,7 @@ func TestTooMany(t *testing.T) {
 	first.Close()
 	deadline := time.Now().Add(time.Minute)
 	for {
-		if _, status, _ := raw(t, addr, nil, Subprotocol); status == 101 {
+		if _, status, _ := dialRaw(t, addr, nil, Subprotocol); status == 101 {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -310,9 +310,9 @@ func TestTooMany(t *testing.T) {
 
 // INV-50: strangers who are refused and do not leave take no place of a known peer.
 func TestStrangersTakeNoPlace(t *testing.T) {
-	addr, conns := accept(t, ServerOptions{MaxConnections: 1, Authenticate: bearer})
+	addr, conns := acceptAll(t, ServerOptions{MaxConnections: 1, Authenticate: bearerName})
 	for range maxRefusals { // who hear that they are refused, and stay
-		if _, status, body := raw(t, addr, nil, Subprotocol); status != 101 {
+		if _, status, body := dialRaw(t, addr, nil, Subprotocol); status != 101 {
 			t.Fatalf("%d %s", status, body)
 		}
 	}
@@ -338,7 +338,7 @@ func TestStrangersTakeNoPlace(t *testing.T) {
 // not wait for them.
 func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 	s := NewServer(ServerOptions{})
-	addr, _ := start(t, s)
+	addr, _ := serveTapped(t, s)
 	large := strings.Repeat("a", 64<<10+1)
 	var free func() // one place
 	for {
@@ -350,7 +350,7 @@ func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 	}
 	var ends []transports.Conn
 	for _, msg := range []string{large, "small"} {
-		ws, _, _ := raw(t, addr, nil, Subprotocol)
+		ws, _, _ := dialRaw(t, addr, nil, Subprotocol)
 		if err := ws.WriteMessage(gorilla.TextMessage, []byte(msg)); err != nil {
 			t.Fatal(err)
 		}
@@ -412,13 +412,13 @@ func TestDialErrors(t *testing.T) {
 func TestWithdrawn(t *testing.T) {
 	t.Parallel()
 	var gone atomic.Bool
-	addr, conns := accept(t, ServerOptions{Authenticate: func(*http.Request) (string, error) {
+	addr, conns := acceptAll(t, ServerOptions{Authenticate: func(*http.Request) (string, error) {
 		if gone.Load() {
 			return "", aaep.AuthenticationRequired
 		}
 		return "ada", nil
 	}})
-	ws, _, _ := raw(t, addr, nil, Subprotocol)
+	ws, _, _ := dialRaw(t, addr, nil, Subprotocol)
 	defer ws.Close()
 	c := <-conns
 	gone.Store(true)

@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start serves s and returns its address.
-func start(t *testing.T, s *Server) (addr string, conns chan net.Conn) {
+// serveTapped serves s and returns its address.
+func serveTapped(t *testing.T, s *Server) (addr string, conns chan net.Conn) {
 	t.Helper()
 	ln := memnet.Tap(t)
 	srv := httptest.NewUnstartedServer(s)
@@ -34,14 +34,15 @@ func start(t *testing.T, s *Server) (addr string, conns chan net.Conn) {
 // quiet is for servers whose clients are turned away on purpose.
 var quiet = log.New(io.Discard, "", 0)
 
-func bearer(r *http.Request) (string, error) {
+// bearerName names the peer by its token.
+func bearerName(r *http.Request) (string, error) {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), nil
 }
 
 func TestSuite(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Link {
-		s := NewServer(ServerOptions{Authenticate: bearer})
-		addr, conns := start(t, s)
+		s := NewServer(ServerOptions{Authenticate: bearerName})
+		addr, conns := serveTapped(t, s)
 		accepted := make(chan transports.Conn, 1)
 		go func() {
 			c, err := s.Accept(context.Background())

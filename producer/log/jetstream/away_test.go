@@ -35,7 +35,7 @@ func TestTornAgent(t *testing.T) {
 			network, url := s.Behind()
 			claimed := make(chan string, 2)
 			kept := &trail{}
-			agent, edge := agentAt(t, url, kept, 0), edgeAt(t, s.URL, "edge")
+			agent, edge := startAgent(t, url, kept, 0), startReplica(t, s.URL, "edge")
 			asked := make(chan *aaep.AwaitingConfirmation, 2)
 			hear := func(_ *testListener, ev *aaep.Event) {
 				if q, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
@@ -43,7 +43,7 @@ func TestTornAgent(t *testing.T) {
 				}
 			}
 			near, far := listen(t, agent.Producer, "", hear), listen(t, edge.Producer, "", hear)
-			watch, err := dial(t, s.URL, jetstream.Options{}).Follow(t.Context(), "planner")
+			watch, err := dialCluster(t, s.URL, jetstream.Options{}).Follow(t.Context(), "planner")
 			if err == nil {
 				defer watch.Close()
 				err = watch.Claims(func(token string) { claimed <- token })
@@ -91,10 +91,10 @@ func TestTornAgent(t *testing.T) {
 				t.Errorf("Tool = %v", err)
 			}
 			session.Complete(aaep.Text{})
-			if want, got := told(t, near, 1), told(t, far, 1); !same(got, want) {
+			if want, got := awaitSessions(t, near, 1), awaitSessions(t, far, 1); !sameEvents(got, want) {
 				t.Errorf("who listens elsewhere hears %d events, the agent's own listener %d", len(got), len(want))
 			}
-			settled := kept.of(audit.Settled)
+			settled := kept.recordsOf(audit.Settled)
 			if len(settled) != 1 || settled[0].Decision != aaep.Accept || settled[0].By == nil ||
 				settled[0].By.Node != "edge" {
 				t.Errorf("settled: %+v", settled)
@@ -113,7 +113,7 @@ func TestAllServersGone(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
 	s := servers.Servers[0]
-	agent, edge := agentAt(t, s.URL, &trail{}, 0), edgeAt(t, s.URL, "edge")
+	agent, edge := startAgent(t, s.URL, &trail{}, 0), startReplica(t, s.URL, "edge")
 	near, far := listen(t, agent.Producer, "", nil), listen(t, edge.Producer, "", nil)
 	said := func(n int) {
 		t.Helper()
@@ -127,33 +127,33 @@ func TestAllServersGone(t *testing.T) {
 		session.Complete(aaep.Text{})
 	}
 	said(5)
-	told(t, near, 1)
-	told(t, far, 1)
+	awaitSessions(t, near, 1)
+	awaitSessions(t, far, 1)
 	open, err := agent.StartSession(context.Background(), aaep.Say("Waiting."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	far.until("start", 2, func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeSessionStarted })
+	far.awaitEvents("start", 2, func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeSessionStarted })
 	s.Kill()
 	said(20)
-	if got := told(t, near, 2); len(got) != 8+2+23 {
+	if got := awaitSessions(t, near, 2); len(got) != 8+2+23 {
 		t.Errorf("without servers the agent's listeners hear %d events", len(got))
 	}
-	far.until("word of the connection", 1, link)
+	far.awaitEvents("word of the connection", 1, isLinkNotice)
 	if os.Getenv("AAEP_LONG") != "" {
 		time.Sleep(time.Minute)
 	}
 	s.Start()
 	servers.Ready()
-	far.until("word of the connection", 2, link)
+	far.awaitEvents("word of the connection", 2, isLinkNotice)
 	open.Close()
-	if want, got := told(t, near, 2), told(t, far, 2); !same(got, want) {
+	if want, got := awaitSessions(t, near, 2), awaitSessions(t, far, 2); !sameEvents(got, want) {
 		t.Errorf("those elsewhere hear %d events, the agent's own %d", len(got), len(want))
 	}
 	agent.Shutdown(t.Context())
 	agent.close()
 
-	short := agentAt(t, s.URL, &trail{}, time.Second)
+	short := startAgent(t, s.URL, &trail{}, time.Second)
 	s.Kill()
 	session, err := short.StartSession(context.Background(), aaep.Say("Working."))
 	if err != nil {
@@ -181,23 +181,23 @@ func TestMostServersGone(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3)
 	left := servers.Servers[0]
-	agent, edge := agentAt(t, left.URL, &trail{}, 0), edgeAt(t, left.URL, "edge")
+	agent, edge := startAgent(t, left.URL, &trail{}, 0), startReplica(t, left.URL, "edge")
 	far := listen(t, edge.Producer, "", nil)
 	open, err := agent.StartSession(context.Background(), aaep.Say("Waiting."))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer open.Close()
-	far.until("start", 1, func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeSessionStarted })
+	far.awaitEvents("start", 1, func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeSessionStarted })
 	servers.Servers[1].Kill()
 	servers.Servers[2].Kill()
-	far.until("word of the connection", 1, link)
+	far.awaitEvents("word of the connection", 1, isLinkNotice)
 	if !edge.Stats().LogAway {
 		t.Error("the log of which no server leads is not away")
 	}
 	servers.Servers[1].Start()
 	servers.Servers[2].Start()
-	far.until("word of the connection", 2, link)
+	far.awaitEvents("word of the connection", 2, isLinkNotice)
 	if edge.Stats().LogAway {
 		t.Error("the log is away though a server leads again")
 	}

@@ -21,26 +21,26 @@ func BenchmarkCritical(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		late(b, p, p)
+		measureFailover(b, p, p)
 		p.Shutdown(b.Context())
 	})
 	for _, count := range []int{1, 3} {
 		for _, at := range []string{"agent", "elsewhere"} {
 			b.Run(fmt.Sprint("servers=", count, "/", at), func(b *testing.B) {
 				servers := natstest.Start(b, count)
-				agent := agentAt(b, servers.URLs(), &trail{}, 0)
+				agent := startAgent(b, servers.URLs(), &trail{}, 0)
 				if at == "agent" {
-					late(b, agent.Producer, agent.Producer)
+					measureFailover(b, agent.Producer, agent.Producer)
 				} else {
-					late(b, agent.Producer, edgeAt(b, servers.URLs(), "edge").Producer)
+					measureFailover(b, agent.Producer, startReplica(b, servers.URLs(), "edge").Producer)
 				}
 			})
 		}
 	}
 }
 
-// late measures from an agent's failure to a listener that is told.
-func late(b *testing.B, agent, at *producer.Producer) {
+// measureFailover measures from an agent's failure to a listener that is told.
+func measureFailover(b *testing.B, agent, at *producer.Producer) {
 	told := make(chan *aaep.Event, 1)
 	listen(b, at, "", func(_ *testListener, ev *aaep.Event) {
 		if ev.Type() != aaep.TypeSessionStarted { // a change of state comes right after it

@@ -25,9 +25,9 @@ import (
 func TestRacingReplies(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("AAEP_LONG") != "" {
-		race(t, 10_000, "killed AAEP_REPLIES", "killed AAEP_A_planner", "paused AAEP_REPLIES", "paused AAEP_A_planner")
+		raceReplies(t, 10_000, "killed AAEP_REPLIES", "killed AAEP_A_planner", "paused AAEP_REPLIES", "paused AAEP_A_planner")
 	} else {
-		race(t, 320, "killed AAEP_REPLIES", "paused AAEP_A_planner")
+		raceReplies(t, 320, "killed AAEP_REPLIES", "paused AAEP_A_planner")
 	}
 }
 
@@ -40,10 +40,10 @@ func TestTornServers(t *testing.T) {
 	}
 	t.Parallel()
 	if os.Getenv("AAEP_LONG") != "" {
-		race(t, 10_000, "torn", "deaf", "dumb", "torn AAEP_A_planner", "torn AAEP_REPLIES", "deaf AAEP_A_planner",
+		raceReplies(t, 10_000, "torn", "deaf", "dumb", "torn AAEP_A_planner", "torn AAEP_REPLIES", "deaf AAEP_A_planner",
 			"dumb AAEP_A_planner", "deaf AAEP_REPLIES", "dumb AAEP_REPLIES")
 	} else {
-		race(t, 160, "torn")
+		raceReplies(t, 160, "torn")
 	}
 }
 
@@ -51,16 +51,18 @@ func TestTornServers(t *testing.T) {
 // server, and been taken for gone.
 const torn = 15 * time.Second
 
-func race(t *testing.T, questions int, faults ...string) {
+// raceReplies has three machines answer each of so many questions while the faults come, evenly
+// spread, and checks the outcomes and what each machine's listener was told.
+func raceReplies(t *testing.T, questions int, faults ...string) {
 	const sessions = 8
 	each := questions / sessions
 	servers := natstest.Start(t, 3)
 	kept := &trail{}
-	agent := agentAt(t, servers.URLs(), kept, 0)
+	agent := startAgent(t, servers.URLs(), kept, 0)
 	var edges []*machine
 	var listeners []*testListener
 	for i, s := range servers.Servers {
-		edges = append(edges, edgeAt(t, s.URL+","+servers.URLs(), fmt.Sprint("edge ", i)))
+		edges = append(edges, startReplica(t, s.URL+","+servers.URLs(), fmt.Sprint("edge ", i)))
 		listeners = append(listeners, listen(t, edges[i].Producer, "", func(l *testListener, ev *aaep.Event) {
 			if q, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
 				d := aaep.Accept
@@ -144,7 +146,7 @@ func race(t *testing.T, questions int, faults ...string) {
 	where := map[string]int{}
 	tokens := map[string]bool{}
 	accepted := 0
-	for _, r := range kept.of(audit.Settled) {
+	for _, r := range kept.recordsOf(audit.Settled) {
 		if tokens[r.QuestionID] {
 			t.Errorf("a question was settled twice: %+v", r)
 		}
@@ -158,24 +160,24 @@ func race(t *testing.T, questions int, faults ...string) {
 		}
 		where[r.By.Node]++
 	}
-	if len(tokens) != sessions*each || accepted != ran || len(kept.of(audit.Invoked)) != ran {
+	if len(tokens) != sessions*each || accepted != ran || len(kept.recordsOf(audit.Invoked)) != ran {
 		t.Errorf("%d questions are settled, %d accepted, %d ran", len(tokens), accepted, ran)
 	}
 	t.Log(ran, "accepted,", refused, "rejected; settled at", where)
-	first := told(t, listeners[0], sessions)
+	first := awaitSessions(t, listeners[0], sessions)
 	for i, l := range listeners[1:] {
-		if got := told(t, l, sessions); !same(got, first) {
+		if got := awaitSessions(t, l, sessions); !sameEvents(got, first) {
 			t.Errorf("edge %d tells %d events, edge 0 %d", i+1, len(got), len(first))
 		}
 	}
 	after := first[len(first)/2:]
 	after = after[:min(len(after), 1000)]
 	rest, i := listen(t, edges[2].Producer, after[0].EventID, nil), 0
-	rest.until("event", len(after)-1, func(ev *aaep.Event) bool {
-		if ev.Critical() || link(ev) {
+	rest.awaitEvents("event", len(after)-1, func(ev *aaep.Event) bool {
+		if ev.Critical() || isLinkNotice(ev) {
 			return false
 		}
-		if i++; i < len(after) && !same([]*aaep.Event{ev}, after[i:i+1]) {
+		if i++; i < len(after) && !sameEvents([]*aaep.Event{ev}, after[i:i+1]) {
 			t.Errorf("who goes on at another machine after %s hears %s as number %d; want %s", after[0].EventID,
 				ev.EventID, i, after[i].EventID)
 		}

@@ -25,7 +25,7 @@ import (
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
-	c := dial(t, servers.URLs(), jetstream.Options{Limits: log.Limits{Events: 4000}})
+	c := dialCluster(t, servers.URLs(), jetstream.Options{Limits: log.Limits{Events: 4000}})
 	if _, err := c.Follow(t.Context(), "planner"); !errors.Is(err, jetstream.ErrNoAgent) ||
 		!strings.Contains(err.Error(), "cannot follow planner") {
 		t.Errorf("an agent that never was: %v", err)
@@ -34,7 +34,7 @@ func TestFeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	feed, err := dial(t, servers.URLs(), jetstream.Options{}).Follow(t.Context(), "planner")
+	feed, err := dialCluster(t, servers.URLs(), jetstream.Options{}).Follow(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,13 +104,13 @@ func TestFeedMeta(t *testing.T) {
 	}
 	t.Parallel()
 	s := natstest.Start(t, 1).Servers[0]
-	c := dial(t, s.URL, jetstream.Options{})
+	c := dialCluster(t, s.URL, jetstream.Options{})
 	store, err := c.Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	feed, err := dial(t, s.URL, jetstream.Options{}).Follow(t.Context(), "planner")
+	feed, err := dialCluster(t, s.URL, jetstream.Options{}).Follow(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestFeedMeta(t *testing.T) {
 func TestRemoved(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1).URLs()
-	c := dial(t, servers, jetstream.Options{})
+	c := dialCluster(t, servers, jetstream.Options{})
 	key := []byte(`{"settled":1}`)
 	for _, again := range []bool{false, true} {
 		store, err := c.Open(t.Context(), "planner")
@@ -173,12 +173,12 @@ func TestFeedRewound(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
 	s := servers.Servers[0]
-	store, err := dial(t, s.URL, jetstream.Options{}).Open(t.Context(), "planner")
+	store, err := dialCluster(t, s.URL, jetstream.Options{}).Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	feed, err := dial(t, s.URL, jetstream.Options{}).Follow(t.Context(), "planner")
+	feed, err := dialCluster(t, s.URL, jetstream.Options{}).Follow(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func openStream(t *testing.T, servers, name string) (natsjs.JetStream, natsjs.St
 func TestHole(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1).URLs()
-	agent := agentAt(t, servers, &trail{}, 0)
+	agent := startAgent(t, servers, &trail{}, 0)
 	for range 3 {
 		if _, err := agent.StartSession(t.Context(), aaep.Say("Planning.")); err != nil {
 			t.Fatal(err)
@@ -264,7 +264,7 @@ func TestHole(t *testing.T) {
 	if err := errors.Join(agent.close(), stream.DeleteMsg(t.Context(), 2)); err != nil {
 		t.Fatal(err)
 	}
-	feed, err := dial(t, servers, jetstream.Options{}).Follow(t.Context(), "planner")
+	feed, err := dialCluster(t, servers, jetstream.Options{}).Follow(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,21 +277,21 @@ func TestHole(t *testing.T) {
 	if _, err := feed.Read(1, 9); !errors.Is(err, log.ErrTrimmed) {
 		t.Errorf("Read: %v", err)
 	}
-	again, edge := agentAt(t, servers, &trail{}, 0), edgeAt(t, servers, "edge") // which go on behind it
+	again, edge := startAgent(t, servers, &trail{}, 0), startReplica(t, servers, "edge") // which go on behind it
 	l := listen(t, edge.Producer, "", nil)
 	s, err := again.StartSession(t.Context(), aaep.Say("Planning again."))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Complete(aaep.Say("Done."))
-	l.until("end", 1, over)
+	l.awaitEvents("end", 1, isCompleted)
 }
 
 // An agent goes on with a log whose stream or whose words of itself were emptied meanwhile.
 func TestPurged(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1).URLs()
-	store, err := dial(t, servers, jetstream.Options{}).Open(t.Context(), "planner")
+	store, err := dialCluster(t, servers, jetstream.Options{}).Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func TestPurged(t *testing.T) {
 func TestFull(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1).URLs()
-	c := dial(t, servers, jetstream.Options{Patience: time.Second})
+	c := dialCluster(t, servers, jetstream.Options{Patience: time.Second})
 	store, err := c.Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
@@ -340,7 +340,7 @@ func TestFull(t *testing.T) {
 		t.Errorf("a stream that is full: %v", err)
 	}
 	store.Close()
-	c = dial(t, servers, jetstream.Options{Limits: log.Limits{Events: 2}})
+	c = dialCluster(t, servers, jetstream.Options{Limits: log.Limits{Events: 2}})
 	if store, err = c.Open(t.Context(), "planner"); err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func TestFull(t *testing.T) {
 func TestSealed(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1).URLs()
-	c := dial(t, servers, jetstream.Options{})
+	c := dialCluster(t, servers, jetstream.Options{})
 	store, err := c.Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
@@ -379,7 +379,7 @@ func TestSealed(t *testing.T) {
 func TestNewer(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
-	c := dial(t, servers.URLs(), jetstream.Options{})
+	c := dialCluster(t, servers.URLs(), jetstream.Options{})
 	store, err := c.Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
@@ -405,7 +405,7 @@ func TestNewer(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
-	c := dial(t, servers.URLs(), jetstream.Options{Patience: 3 * time.Second})
+	c := dialCluster(t, servers.URLs(), jetstream.Options{Patience: 3 * time.Second})
 	store, err := c.Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
@@ -416,7 +416,7 @@ func TestRefused(t *testing.T) {
 	if _, err := c.Open(t.Context(), ""); err == nil {
 		t.Error("an agent without a name")
 	}
-	three := dial(t, servers.URLs(), jetstream.Options{Replicas: 3})
+	three := dialCluster(t, servers.URLs(), jetstream.Options{Replicas: 3})
 	if _, err := three.Open(t.Context(), "other"); err == nil ||
 		!strings.Contains(err.Error(), "too few servers for the replicas") {
 		t.Errorf("three replicas on one server: %v", err)

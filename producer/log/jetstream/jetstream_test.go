@@ -21,13 +21,15 @@ type opened struct {
 	cluster *jetstream.Cluster
 }
 
+// Close closes the store and the connection.
 func (o opened) Close() error {
 	err := o.Store.Close()
 	o.cluster.Close()
 	return err
 }
 
-func dial(t testing.TB, servers string, opts jetstream.Options) *jetstream.Cluster {
+// dialCluster connects to the servers until the test ends.
+func dialCluster(t testing.TB, servers string, opts jetstream.Options) *jetstream.Cluster {
 	t.Helper()
 	c, err := jetstream.Dial(t.Context(), servers, opts)
 	if err != nil {
@@ -66,7 +68,7 @@ func TestStore(t *testing.T) {
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
-	a := dial(t, servers.URLs(), jetstream.Options{Patience: 5 * time.Second})
+	a := dialCluster(t, servers.URLs(), jetstream.Options{Patience: 5 * time.Second})
 	first, err := a.Open(t.Context(), "planner / Ω")
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +76,7 @@ func TestTakenOver(t *testing.T) {
 	if err := first.Append([][]byte{[]byte("one")}); err != nil {
 		t.Fatal(err)
 	}
-	b := dial(t, servers.URLs(), jetstream.Options{})
+	b := dialCluster(t, servers.URLs(), jetstream.Options{})
 	if _, err := b.Open(t.Context(), "planner / Ω"); !errors.Is(err, jetstream.ErrInUse) ||
 		!strings.Contains(err.Error(), "process ") {
 		t.Errorf("a second agent: %v", err)
@@ -96,7 +98,7 @@ func TestTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := second.Read(0, 9)
-	if err != nil || string(joined(got)) != "one two three" {
+	if err != nil || string(joinRecords(got)) != "one two three" {
 		t.Errorf("%q, %v", got, err)
 	}
 	agents, err := b.Agents(t.Context())
@@ -112,13 +114,13 @@ func TestBackTooLate(t *testing.T) {
 	t.Parallel()
 	s := natstest.Start(t, 1).Servers[0]
 	network, url := s.Behind()
-	first, err := dial(t, url, jetstream.Options{Node: "first"}).Open(t.Context(), "planner")
+	first, err := dialCluster(t, url, jetstream.Options{Node: "first"}).Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close()
 	network.Hold(true, true)
-	other := dial(t, s.URL, jetstream.Options{Node: "second"})
+	other := dialCluster(t, s.URL, jetstream.Options{Node: "second"})
 	second, err := other.Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
@@ -130,19 +132,20 @@ func TestBackTooLate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := dial(t, s.URL, jetstream.Options{}).Open(t.Context(), "planner"); !errors.Is(err,
+	if _, err := dialCluster(t, s.URL, jetstream.Options{}).Open(t.Context(), "planner"); !errors.Is(err,
 		jetstream.ErrInUse) || !strings.Contains(err.Error(), "on second") {
 		t.Errorf("a third while there is the second: %v", err)
 	}
 	second.Close()
-	third, err := dial(t, s.URL, jetstream.Options{}).Open(t.Context(), "planner")
+	third, err := dialCluster(t, s.URL, jetstream.Options{}).Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatalf("a third after the second: %v", err)
 	}
 	third.Close()
 }
 
-func joined(records [][]byte) []byte {
+// joinRecords returns the records with spaces between.
+func joinRecords(records [][]byte) []byte {
 	var all []string
 	for _, r := range records {
 		all = append(all, string(r))

@@ -24,6 +24,7 @@ type trail struct {
 	all []audit.Record
 }
 
+// Record keeps r.
 func (s *trail) Record(r audit.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +32,8 @@ func (s *trail) Record(r audit.Record) error {
 	return nil
 }
 
-func (s *trail) of(kind audit.Kind) []audit.Record {
+// recordsOf returns the records of one kind.
+func (s *trail) recordsOf(kind audit.Kind) []audit.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.all), func(r audit.Record) bool { return r.Kind != kind })
@@ -83,6 +85,7 @@ func listen(t testing.TB, p *producer.Producer, after string, on func(*testListe
 	return l
 }
 
+// send sends m, if the test goes on.
 func (l *testListener) send(m aaep.Message) {
 	data, err := aaep.Encode(m)
 	if err == nil {
@@ -93,6 +96,7 @@ func (l *testListener) send(m aaep.Message) {
 	}
 }
 
+// receive returns the next message, or nil when the link has ended.
 func (l *testListener) receive() aaep.Message {
 	data, err := l.conn.Receive(context.Background())
 	if err != nil {
@@ -105,8 +109,8 @@ func (l *testListener) receive() aaep.Message {
 	return m
 }
 
-// until waits for the n-th event for which f says so, and returns what came up to then.
-func (l *testListener) until(what string, n int, f func(*aaep.Event) bool) []*aaep.Event {
+// awaitEvents waits for the n-th event for which f says so, and returns what came up to then.
+func (l *testListener) awaitEvents(what string, n int, f func(*aaep.Event) bool) []*aaep.Event {
 	l.t.Helper()
 	late := time.After(2 * time.Minute)
 	for i := 0; ; {
@@ -136,40 +140,44 @@ type machine struct {
 	close   func() error
 }
 
-func agentAt(t testing.TB, servers string, kept *trail, patience time.Duration) *machine {
+// startAgent starts the agent on these servers, which records in kept.
+func startAgent(t testing.TB, servers string, kept *trail, patience time.Duration) *machine {
 	t.Helper()
-	c := dial(t, servers, jetstream.Options{Node: "agent", Patience: patience})
+	c := dialCluster(t, servers, jetstream.Options{Node: "agent", Patience: patience})
 	store, err := c.Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "planner"}, Log: store, Audit: kept,
-		MaxRequestsPerSecond: -1, ShortTimeouts: true, FromStart: true, Logger: logger(t)})
+		MaxRequestsPerSecond: -1, ShortTimeouts: true, FromStart: true, Logger: newLogger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return begun(t, &machine{p, c, store.Close})
+	return closeWithTest(t, &machine{p, c, store.Close})
 }
 
-func edgeAt(t testing.TB, servers, name string) *machine {
+// startReplica starts a process of this name that follows the agent.
+func startReplica(t testing.TB, servers, name string) *machine {
 	t.Helper()
-	c := dial(t, servers, jetstream.Options{Node: name})
+	c := dialCluster(t, servers, jetstream.Options{Node: name})
 	feed, err := c.Follow(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := producer.New(producer.Config{Follow: feed, Logger: logger(t)})
+	p, err := producer.New(producer.Config{Follow: feed, Logger: newLogger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return begun(t, &machine{p, c, feed.Close})
+	return closeWithTest(t, &machine{p, c, feed.Close})
 }
 
-func logger(t testing.TB) *slog.Logger {
+// newLogger returns a logger of warnings to the test's output.
+func newLogger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-func begun(t testing.TB, m *machine) *machine {
+// closeWithTest has m end with the test, and returns it.
+func closeWithTest(t testing.TB, m *machine) *machine {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -179,32 +187,34 @@ func begun(t testing.TB, m *machine) *machine {
 	return m
 }
 
-func over(ev *aaep.Event) bool { return ev.Type() == aaep.TypeSessionCompleted }
+// isCompleted reports whether ev is the end of a session.
+func isCompleted(ev *aaep.Event) bool { return ev.Type() == aaep.TypeSessionCompleted }
 
-// link reports whether an event tells of the connection to the agent.
-func link(ev *aaep.Event) bool {
+// isLinkNotice reports whether an event tells of the connection to the agent.
+func isLinkNotice(ev *aaep.Event) bool {
 	return strings.HasPrefix(ev.Text(aaep.VerbosityNormal), "The connection to the agent is")
 }
 
-// told waits for the ends of so many sessions and returns the ids of all that came in the order of
-// the log, each once. same reports whether two were told the same: of what was overtaken for one of
+// sameEvents reports whether two listeners were told the same: of what was overtaken for one of
 // them the stamp is another, and so the id.
-func same(a, b []*aaep.Event) bool {
+func sameEvents(a, b []*aaep.Event) bool {
 	return slices.EqualFunc(a, b, func(a, b *aaep.Event) bool {
 		return a.Type() == b.Type() && a.SessionID == b.SessionID && a.Summary == b.Summary &&
 			reflect.DeepEqual(a.Payload, b.Payload)
 	})
 }
 
-func told(t *testing.T, l *testListener, sessions int) (events []*aaep.Event) {
+// awaitSessions waits for the ends of so many sessions, and returns what came in the order of the
+// log, each once.
+func awaitSessions(t *testing.T, l *testListener, sessions int) (events []*aaep.Event) {
 	t.Helper()
 	seen := map[string]bool{}
-	for _, ev := range l.until("end", sessions, over) {
+	for _, ev := range l.awaitEvents("end", sessions, isCompleted) {
 		if seen[ev.EventID] {
 			t.Errorf("event %s came twice", ev.EventID)
 		}
 		seen[ev.EventID] = true
-		if !ev.Critical() && !link(ev) { // which may overtake; and which is in no log
+		if !ev.Critical() && !isLinkNotice(ev) { // which may overtake; and which is in no log
 			events = append(events, ev)
 		}
 	}

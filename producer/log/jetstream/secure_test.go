@@ -12,8 +12,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log/jetstream"
 )
 
-// private writes a file that no other user may open.
-func private(t *testing.T, text string) string {
+// writePrivate writes a file that no other user may open.
+func writePrivate(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "user")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -22,7 +22,8 @@ func private(t *testing.T, text string) string {
 	return name
 }
 
-func read(t *testing.T, name string) string {
+// readFile returns the text of a file.
+func readFile(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -31,9 +32,9 @@ func read(t *testing.T, name string) string {
 	return string(data)
 }
 
-// documented is the configuration of the servers in docs/operating.md.
-func documented(t *testing.T) string {
-	_, conf, _ := strings.Cut(read(t, "../../../docs/operating.md"), "```nats\n")
+// documentedConfig is the configuration of the servers in docs/operating.md.
+func documentedConfig(t *testing.T) string {
+	_, conf, _ := strings.Cut(readFile(t, "../../../docs/operating.md"), "```nats\n")
 	conf, _, ok := strings.Cut(conf, "```")
 	if !ok {
 		t.Fatal("docs/operating.md has no configuration of the servers")
@@ -47,31 +48,31 @@ func TestUsers(t *testing.T) {
 	t.Parallel()
 	certs := natstest.Certificates(t)
 	conf := strings.NewReplacer("server.pem", certs+"/server.pem", "server.key", certs+"/server.key",
-		"$PLANNER", "planned", "$SERVES", "served").Replace(documented(t))
+		"$PLANNER", "planned", "$SERVES", "served").Replace(documentedConfig(t))
 	// One who may do most of it, and an account that has nothing.
 	conf = strings.Replace(conf, "users: [", `users: [ { user: most, password: most, permissions: {
 		publish: ["aaep.>", "$JS.API.>"], subscribe: ["_INBOX.>"] } }, { user: some, password: some, permissions: { publish: "aaep.>", subscribe: "_INBOX.>" } },`, 1)
 	conf = strings.Replace(conf, "accounts {", "accounts { NONE { users: [ { user: none, password: none } ] }\n", 1)
 	url := strings.Replace(natstest.Start(t, 1, conf).URLs(), "nats://", "tls://", 1)
 	as := func(user string) jetstream.Options {
-		return jetstream.Options{CA: certs + "/ca.pem", Credentials: private(t, user+"\n")}
+		return jetstream.Options{CA: certs + "/ca.pem", Credentials: writePrivate(t, user+"\n")}
 	}
 
 	// Who serves may come first, and needs no more permissions for that.
-	if _, err := dial(t, url, as("serves:served")).Follow(t.Context(), "planner"); !errors.Is(err, jetstream.ErrNoAgent) {
+	if _, err := dialCluster(t, url, as("serves:served")).Follow(t.Context(), "planner"); !errors.Is(err, jetstream.ErrNoAgent) {
 		t.Errorf("an agent that was never started: %v", err)
 	}
-	store, err := dial(t, url, as("planner:planned")).Open(t.Context(), "planner")
+	store, err := dialCluster(t, url, as("planner:planned")).Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	feed, err := dial(t, url, as("serves:served")).Follow(t.Context(), "planner")
+	feed, err := dialCluster(t, url, as("serves:served")).Follow(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer feed.Close()
-	works(t, store, feed)
+	checkWorks(t, store, feed)
 
 	for name, tc := range map[string]struct {
 		opts jetstream.Options
@@ -80,7 +81,7 @@ func TestUsers(t *testing.T) {
 		"another CA": {jetstream.Options{},
 			"no CA that the system trusts vouches for the server's certificate: name a file with the CA that does"},
 		"a wrong CA": {jetstream.Options{CA: natstest.Certificates(t) + "/ca.pem",
-			Credentials: private(t, "planner:planned")}, "/ca.pem vouches for the server's certificate"},
+			Credentials: writePrivate(t, "planner:planned")}, "/ca.pem vouches for the server's certificate"},
 		"nobody":       {jetstream.Options{CA: certs + "/ca.pem"}, "the server takes nobody without credentials"},
 		"wrong":        {as("planner:guessed"), "/user, or not with this password or key"},
 		"no JetStream": {as("none:none"), "the account of this NATS user has no JetStream"},
@@ -100,12 +101,12 @@ func TestUsers(t *testing.T) {
 			}
 		})
 	}
-	most := dial(t, url, as("most:most"))
+	most := dialCluster(t, url, as("most:most"))
 	if _, err := most.Follow(t.Context(), "planner"); err == nil ||
 		!strings.Contains(err.Error(), "this NATS user may not subscribe to aaep.l.planner") {
 		t.Errorf("who may not hear: %v", err)
 	}
-	if _, err := dial(t, url, as("serves:served")).Open(t.Context(), "planner"); err == nil ||
+	if _, err := dialCluster(t, url, as("serves:served")).Open(t.Context(), "planner"); err == nil ||
 		!strings.Contains(err.Error(), "may not publish to") {
 		t.Errorf("who may serve an agent would be it: %v", err)
 	}
@@ -120,8 +121,8 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// works has an agent say something and a process settle a question.
-func works(t *testing.T, store *jetstream.Store, feed *jetstream.Feed) {
+// checkWorks has an agent say something and a process settle a question.
+func checkWorks(t *testing.T, store *jetstream.Store, feed *jetstream.Feed) {
 	t.Helper()
 	check := func(err error) {
 		t.Helper()
@@ -138,7 +139,7 @@ func works(t *testing.T, store *jetstream.Store, feed *jetstream.Feed) {
 	if records, err := feed.Next(t.Context(), 0); err != nil || len(records) == 0 || string(records[0]) != "one" {
 		t.Errorf("heard %q, %v", records, err)
 	}
-	if records, err := feed.Read(0, 9); err != nil || string(joined(records)) != "one two" {
+	if records, err := feed.Read(0, 9); err != nil || string(joinRecords(records)) != "one two" {
 		t.Errorf("read %q, %v", records, err)
 	}
 	if profile, err := feed.Profile(t.Context()); string(profile) != "profile" {
@@ -173,7 +174,7 @@ func TestKeysAndCertificates(t *testing.T) {
 		if opts.CA != "" {
 			url = strings.Replace(url, "nats://", "tls://", 1)
 		}
-		store, err := dial(t, url, opts).Open(t.Context(), "planner")
+		store, err := dialCluster(t, url, opts).Open(t.Context(), "planner")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,13 +183,13 @@ func TestKeysAndCertificates(t *testing.T) {
 	}
 	t.Run("creds", func(t *testing.T) {
 		t.Parallel()
-		open(t, read(t, "testdata/operator.conf"),
-			jetstream.Options{Credentials: private(t, read(t, "testdata/agent.creds"))})
+		open(t, readFile(t, "testdata/operator.conf"),
+			jetstream.Options{Credentials: writePrivate(t, readFile(t, "testdata/agent.creds"))})
 	})
 	t.Run("nkey", func(t *testing.T) {
 		t.Parallel()
 		open(t, "authorization { users: [ { nkey: "+public+" } ] }",
-			jetstream.Options{Credentials: private(t, seed+"\n")})
+			jetstream.Options{Credentials: writePrivate(t, seed+"\n")})
 	})
 	t.Run("certificate", func(t *testing.T) {
 		t.Parallel()

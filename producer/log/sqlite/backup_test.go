@@ -15,9 +15,9 @@ import (
 // alone, and is gone on with after it was restored.
 func TestBackupAndRestore(t *testing.T) {
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "log")
-	s := opened(t, dir)
-	must(t, s.SetMeta([]byte("key")))
-	must(t, s.Append([][]byte{[]byte("one"), []byte("two")}))
+	s := openStore(t, dir)
+	requireNoError(t, s.SetMeta([]byte("key")))
+	requireNoError(t, s.Append([][]byte{[]byte("one"), []byte("two")}))
 	stop, done := make(chan struct{}), make(chan error)
 	go func() {
 		var err error
@@ -34,7 +34,7 @@ func TestBackupAndRestore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "copy.db")
 	err := Backup(ctx, dir, file)
 	close(stop)
-	must(t, errors.Join(err, <-done))
+	requireNoError(t, errors.Join(err, <-done))
 	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("the backup is %v, %v; want mode 0600", info.Mode(), err)
 	}
@@ -42,16 +42,16 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Errorf("a second backup into the same file: %v", err)
 	}
 	restored := filepath.Join(t.TempDir(), "again")
-	must(t, Restore(ctx, file, restored))
-	r := opened(t, restored)
+	requireNoError(t, Restore(ctx, file, restored))
+	r := openStore(t, restored)
 	records, err := r.Read(0, 2)
-	must(t, err)
+	requireNoError(t, err)
 	meta, err := r.Meta()
-	must(t, err)
+	requireNoError(t, err)
 	if !slices.Equal([]string{string(records[0]), string(records[1]), string(meta)}, []string{"one", "two", "key"}) {
 		t.Errorf("it has %q and %q", records, meta)
 	}
-	must(t, r.Append([][]byte{[]byte("three")}))
+	requireNoError(t, r.Append([][]byte{[]byte("three")}))
 	if err := Restore(ctx, file, restored); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("restored over a log: %v", err)
 	}
@@ -60,15 +60,15 @@ func TestBackupAndRestore(t *testing.T) {
 // What is no log, or is damaged, is not restored, and leaves no folder behind.
 func TestRestoreRefuses(t *testing.T) {
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "log")
-	s := opened(t, dir)
-	must(t, s.Append([][]byte{[]byte("one")}))
+	s := openStore(t, dir)
+	requireNoError(t, s.Append([][]byte{[]byte("one")}))
 	whole := filepath.Join(t.TempDir(), "whole.db")
-	must(t, Backup(ctx, dir, whole))
+	requireNoError(t, Backup(ctx, dir, whole))
 	data, err := os.ReadFile(whole)
-	must(t, err)
+	requireNoError(t, err)
 	for name, content := range map[string][]byte{"empty": {}, "text": []byte("hello\n"), "cut": data[:len(data)/2]} {
 		file, to := filepath.Join(t.TempDir(), "f.db"), filepath.Join(t.TempDir(), "to")
-		must(t, os.WriteFile(file, content, 0o600))
+		requireNoError(t, os.WriteFile(file, content, 0o600))
 		if err := Restore(ctx, file, to); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v, want ErrDamaged", name, err)
 		}
@@ -86,21 +86,21 @@ func TestRestoreRefuses(t *testing.T) {
 func TestBackupWhereNothingMayBeWritten(t *testing.T) {
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "log")
 	s, err := Open(dir, Options{})
-	must(t, err)
-	must(t, s.Append([][]byte{[]byte("one")}))
-	must(t, s.Close())
+	requireNoError(t, err)
+	requireNoError(t, s.Append([][]byte{[]byte("one")}))
+	requireNoError(t, s.Close())
 	if err := os.Symlink("/nowhere/shm", filepath.Join(dir, fileName+"-shm")); err != nil { // SQLite cannot make this file
 		t.Skip(err)
 	}
 	file := filepath.Join(t.TempDir(), "copy.db")
-	must(t, Backup(ctx, dir, file))
+	requireNoError(t, Backup(ctx, dir, file))
 	restored := filepath.Join(t.TempDir(), "again")
-	must(t, Restore(ctx, file, restored))
-	records, err := opened(t, restored).Read(0, 1)
+	requireNoError(t, Restore(ctx, file, restored))
+	records, err := openStore(t, restored).Read(0, 1)
 	if err != nil || len(records) != 1 || string(records[0]) != "one" {
 		t.Errorf("it has %q, %v", records, err)
 	}
-	must(t, os.WriteFile(filepath.Join(dir, fileName+"-wal"), []byte("unfinished"), 0o600))
+	requireNoError(t, os.WriteFile(filepath.Join(dir, fileName+"-wal"), []byte("unfinished"), 0o600))
 	if err := Backup(ctx, dir, filepath.Join(t.TempDir(), "x")); err == nil || !strings.Contains(err.Error(), "copy the folder") {
 		t.Errorf("with unfinished writes: %v", err)
 	}
@@ -109,11 +109,11 @@ func TestBackupWhereNothingMayBeWritten(t *testing.T) {
 // What goes wrong names the file that it is about, and what to name instead.
 func TestBackupAndRestoreSayWhich(t *testing.T) {
 	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "log")
-	s := opened(t, dir)
-	must(t, s.Append([][]byte{[]byte("one")}))
+	s := openStore(t, dir)
+	requireNoError(t, s.Append([][]byte{[]byte("one")}))
 	for name, content := range map[string]string{"text.db": "hello\n", "empty.db": ""} {
 		file := filepath.Join(t.TempDir(), name)
-		must(t, os.WriteFile(file, []byte(content), 0o600))
+		requireNoError(t, os.WriteFile(file, []byte(content), 0o600))
 		err := Restore(ctx, file, filepath.Join(t.TempDir(), "to"))
 		if err == nil || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), fileName) {
 			t.Errorf("%s: %v", name, err)
@@ -134,16 +134,16 @@ func TestBackupAndRestoreSayWhich(t *testing.T) {
 // A log that cannot be begun leaves no file behind, and no folder that was not there.
 func TestOpenLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(dir, lockName), 0o700))
-	must(t, os.WriteFile(filepath.Join(dir, lockName, "x"), nil, 0o600))
+	requireNoError(t, os.Mkdir(filepath.Join(dir, lockName), 0o700))
+	requireNoError(t, os.WriteFile(filepath.Join(dir, lockName, "x"), nil, 0o600))
 	if _, err := Open(dir, Options{}); err == nil {
 		t.Fatal("it is open")
 	}
 	if _, err := os.Stat(filepath.Join(dir, fileName)); err == nil {
 		t.Error("the file was left")
 	}
-	s := opened(t, filepath.Join(t.TempDir(), "log"))
-	must(t, s.Append([][]byte{[]byte("one")}))
+	s := openStore(t, filepath.Join(t.TempDir(), "log"))
+	requireNoError(t, s.Append([][]byte{[]byte("one")}))
 	if _, err := Open(s.dir, Options{}); !errors.Is(err, ErrInUse) {
 		t.Errorf("a second process: %v", err)
 	}

@@ -34,15 +34,15 @@ func BenchmarkAppend(b *testing.B) {
 	}{{"power-cut", "FULL", Options{Limits: all}}, {"crash", "NORMAL", Options{Limits: all, SurvivesCrash: true}}} {
 		b.Run(mode.name, func(b *testing.B) {
 			s, err := Open(b.TempDir(), mode.opts)
-			must(b, err)
+			requireNoError(b, err)
 			defer s.Close()
 			l, err := eventlog.Open(s, 4096, "")
-			must(b, err)
+			requireNoError(b, err)
 			defer l.Close()
 			ours := func() { appendAll(l) }
 			ours()
 			rows, err := s.Read(0, writers)
-			must(b, err)
+			requireNoError(b, err)
 			bare := bareWriter(b, mode.sync, rows)
 			bare()
 			var ratios []float64
@@ -64,6 +64,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// appendAll appends one event after the other from each of the writers, each when the one before
+// can be read.
 func appendAll(l *eventlog.Log) {
 	var all sync.WaitGroup
 	for range writers {
@@ -85,45 +87,45 @@ func appendAll(l *eventlog.Log) {
 // bareWriter returns what does the same to a file of its own, without a log to tell.
 func bareWriter(b *testing.B, sync string, rows [][]byte) func() {
 	db, err := openDB(filepath.Join(b.TempDir(), "bare.db"), "")
-	must(b, err)
+	requireNoError(b, err)
 	b.Cleanup(func() { db.Close() })
 	ctx := context.Background()
 	conn, err := db.Conn(ctx)
-	must(b, err)
+	requireNoError(b, err)
 	b.Cleanup(func() { conn.Close() })
 	for _, statement := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = " + sync,
 		"CREATE TABLE events (pos INTEGER PRIMARY KEY, at INTEGER NOT NULL, data BLOB NOT NULL)"} {
 		_, err := conn.ExecContext(ctx, statement)
-		must(b, err)
+		requireNoError(b, err)
 	}
 	add, err := conn.PrepareContext(ctx, "INSERT INTO events VALUES (?, ?, ?)")
-	must(b, err)
+	requireNoError(b, err)
 	b.Cleanup(func() { add.Close() })
 	pos := 0
 	return func() {
 		for range turn / len(rows) {
 			_, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE")
-			must(b, err)
+			requireNoError(b, err)
 			for _, row := range rows {
 				pos++
 				_, err := add.ExecContext(ctx, pos, 1, row)
-				must(b, err)
+				requireNoError(b, err)
 			}
 			_, err = conn.ExecContext(ctx, "COMMIT")
-			must(b, err)
+			requireNoError(b, err)
 		}
 	}
 }
 
 // BenchmarkRead is 64 events after a cursor.
 func BenchmarkRead(b *testing.B) {
-	s := opened(b, b.TempDir())
+	s := openStore(b, b.TempDir())
 	for range 200 {
 		var records [][]byte
 		for range 64 {
 			records = append(records, []byte(strings.Repeat("x", 600)))
 		}
-		must(b, s.Append(records))
+		requireNoError(b, s.Append(records))
 	}
 	cursor := uint64(0)
 	for b.Loop() {

@@ -16,23 +16,25 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-func must(t testing.TB, err error) {
+// requireNoError ends the test if err is not nil.
+func requireNoError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func opened(t testing.TB, dir string) *Store {
+// openStore opens the log in dir until the test ends.
+func openStore(t testing.TB, dir string) *Store {
 	t.Helper()
 	s, err := Open(dir, Options{})
-	must(t, err)
+	requireNoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
-// refused checks that a folder is not opened, and what is said of it.
-func refused(t *testing.T, dir string, kind error, words ...string) {
+// wantRefused checks that a folder is not opened, and what is said of it.
+func wantRefused(t *testing.T, dir string, kind error, words ...string) {
 	t.Helper()
 	s, err := Open(dir, Options{})
 	if err == nil {
@@ -49,36 +51,37 @@ func refused(t *testing.T, dir string, kind error, words ...string) {
 	}
 }
 
-// change does something to the file with another program.
-func change(t *testing.T, dir, statement string) {
+// changeFile does something to the file with another program.
+func changeFile(t *testing.T, dir, statement string) {
 	t.Helper()
 	db, err := openDB(filepath.Join(dir, fileName), "")
-	must(t, err)
+	requireNoError(t, err)
 	defer db.Close()
 	_, err = db.Exec(statement)
-	must(t, err)
+	requireNoError(t, err)
 }
 
-// batches appends batches of three records that say which they are.
-func batches(t *testing.T, s *Store, n int) {
+// appendBatches appends batches of three records that say which they are.
+func appendBatches(t *testing.T, s *Store, n int) {
 	t.Helper()
 	for range n {
 		_, end := s.Bounds()
-		must(t, s.Append([][]byte{record(end + 1), record(end + 2), record(end + 3)}))
+		requireNoError(t, s.Append([][]byte{recordAt(end + 1), recordAt(end + 2), recordAt(end + 3)}))
 	}
 }
 
-func record(pos uint64) []byte { return fmt.Appendf(nil, "%d %s", pos, strings.Repeat("x", 300)) }
+// recordAt returns the record at pos, which says which it is.
+func recordAt(pos uint64) []byte { return fmt.Appendf(nil, "%d %s", pos, strings.Repeat("x", 300)) }
 
-// whole checks all that a store holds, and returns how much that is.
-func whole(t *testing.T, s *Store) uint64 {
+// checkWhole checks all that a store holds, and returns how much that is.
+func checkWhole(t *testing.T, s *Store) uint64 {
 	t.Helper()
 	start, end := s.Bounds()
 	for cursor := start; cursor < end; {
 		records, err := s.Read(cursor, 100)
-		must(t, err)
+		requireNoError(t, err)
 		for _, r := range records {
-			if cursor++; string(r) != string(record(cursor)) {
+			if cursor++; string(r) != string(recordAt(cursor)) {
 				t.Fatalf("record %d is %.20q", cursor, r)
 			}
 		}
@@ -86,15 +89,15 @@ func whole(t *testing.T, s *Store) uint64 {
 	return end - start
 }
 
-// snapshot copies a log that is in use, as a kill would leave it.
-func snapshot(t *testing.T, from string) string {
+// copyTornLog copies a log that is in use, as a kill would leave it.
+func copyTornLog(t *testing.T, from string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "log")
-	must(t, os.Mkdir(to, 0o700))
+	requireNoError(t, os.Mkdir(to, 0o700))
 	for _, name := range []string{fileName, fileName + "-wal"} {
 		data, err := os.ReadFile(filepath.Join(from, name))
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(to, name), data, 0o600))
+		requireNoError(t, err)
+		requireNoError(t, os.WriteFile(filepath.Join(to, name), data, 0o600))
 	}
 	return to
 }
@@ -103,14 +106,14 @@ func snapshot(t *testing.T, from string) string {
 // which is all but the last commit, and goes on.
 func TestTornTail(t *testing.T) {
 	dir := t.TempDir()
-	s := opened(t, dir)
-	batches(t, s, 20)
-	torn := snapshot(t, dir)
+	s := openStore(t, dir)
+	appendBatches(t, s, 20)
+	torn := copyTornLog(t, dir)
 	wal := filepath.Join(torn, fileName+"-wal")
 	data, err := os.ReadFile(wal)
-	must(t, err)
+	requireNoError(t, err)
 	base, err := os.ReadFile(filepath.Join(torn, fileName))
-	must(t, err)
+	requireNoError(t, err)
 	const frame = 24 + 4096
 	step := 37 // a prime
 	if os.Getenv("AAEP_LONG") != "" {
@@ -118,18 +121,18 @@ func TestTornTail(t *testing.T) {
 	}
 	for cut := 0; cut <= frame; cut += step {
 		for name, tail := range map[string][]byte{"cut": nil, "zeroed": make([]byte, cut)} {
-			must(t, os.WriteFile(filepath.Join(torn, fileName), base, 0o600))
-			must(t, os.WriteFile(wal, append(data[:len(data)-cut:len(data)-cut], tail...), 0o600))
-			must(t, os.RemoveAll(wal[:len(wal)-3]+"shm"))
+			requireNoError(t, os.WriteFile(filepath.Join(torn, fileName), base, 0o600))
+			requireNoError(t, os.WriteFile(wal, append(data[:len(data)-cut:len(data)-cut], tail...), 0o600))
+			requireNoError(t, os.RemoveAll(wal[:len(wal)-3]+"shm"))
 			s, err := Open(torn, Options{})
 			if err != nil {
 				t.Fatalf("%d bytes %s: %v", cut, name, err)
 			}
-			if n := whole(t, s); n > 60 || n < 57 || cut == 0 && n != 60 {
+			if n := checkWhole(t, s); n > 60 || n < 57 || cut == 0 && n != 60 {
 				t.Fatalf("%d bytes %s: %d records are left", cut, name, n)
 			}
-			batches(t, s, 1)
-			must(t, s.Close())
+			appendBatches(t, s, 1)
+			requireNoError(t, s.Close())
 		}
 	}
 }
@@ -138,12 +141,12 @@ func TestTornTail(t *testing.T) {
 // text.
 func TestDamaged(t *testing.T) {
 	dir := t.TempDir()
-	s := opened(t, dir)
-	batches(t, s, 300)
-	must(t, s.Close())
+	s := openStore(t, dir)
+	appendBatches(t, s, 300)
+	requireNoError(t, s.Close())
 	path := filepath.Join(dir, fileName)
 	data, err := os.ReadFile(path)
-	must(t, err)
+	requireNoError(t, err)
 	for name, spoil := range map[string]func([]byte) []byte{
 		"no database":   func(b []byte) []byte { copy(b, "This is a letter"); return b },
 		"half of it":    func(b []byte) []byte { return b[:len(b)/2] },
@@ -151,92 +154,92 @@ func TestDamaged(t *testing.T) {
 		"another's":     func(b []byte) []byte { copy(b[68:], "\x00\x00\x00\x2a"); return b },
 	} {
 		t.Run(name, func(t *testing.T) {
-			must(t, os.WriteFile(path, spoil(append([]byte(nil), data...)), 0o600))
-			must(t, os.WriteFile(path+"-wal", []byte("what a crash left"), 0o600))
-			refused(t, dir, ErrDamaged, "move")
+			requireNoError(t, os.WriteFile(path, spoil(append([]byte(nil), data...)), 0o600))
+			requireNoError(t, os.WriteFile(path+"-wal", []byte("what a crash left"), 0o600))
+			wantRefused(t, dir, ErrDamaged, "move")
 		})
 	}
 }
 
 func TestGap(t *testing.T) {
 	dir := t.TempDir()
-	s := opened(t, dir)
-	batches(t, s, 10)
-	must(t, s.Close())
-	change(t, dir, "DELETE FROM events WHERE pos = 7")
-	refused(t, dir, ErrDamaged, "1 to 30", "29")
+	s := openStore(t, dir)
+	appendBatches(t, s, 10)
+	requireNoError(t, s.Close())
+	changeFile(t, dir, "DELETE FROM events WHERE pos = 7")
+	wantRefused(t, dir, ErrDamaged, "1 to 30", "29")
 }
 
 // What a newer program wrote is left alone.
 func TestNewer(t *testing.T) {
 	dir := t.TempDir()
-	must(t, opened(t, dir).Close())
-	change(t, dir, "PRAGMA user_version = 2")
-	refused(t, dir, ErrNewer, "format 2", "knows 1", "newer program")
+	requireNoError(t, openStore(t, dir).Close())
+	changeFile(t, dir, "PRAGMA user_version = 2")
+	wantRefused(t, dir, ErrNewer, "format 2", "knows 1", "newer program")
 }
 
 // Others may neither read nor replace it.
 func TestOthers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "log")
-	must(t, opened(t, dir).Close())
+	requireNoError(t, openStore(t, dir).Close())
 	path := filepath.Join(dir, fileName)
 	for _, name := range []string{dir, path} {
 		info, err := os.Stat(name)
-		must(t, err)
+		requireNoError(t, err)
 		if info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s has mode %v", name, info.Mode())
 		}
 	}
-	must(t, os.Chmod(path, 0o640))
-	refused(t, dir, nil, "chmod 600")
-	must(t, os.Chmod(path, 0o600))
-	must(t, os.Chmod(dir, 0o770))
-	refused(t, dir, nil, "chmod 700")
-	must(t, os.Chmod(dir, 0o700))
+	requireNoError(t, os.Chmod(path, 0o640))
+	wantRefused(t, dir, nil, "chmod 600")
+	requireNoError(t, os.Chmod(path, 0o600))
+	requireNoError(t, os.Chmod(dir, 0o770))
+	wantRefused(t, dir, nil, "chmod 700")
+	requireNoError(t, os.Chmod(dir, 0o700))
 	link := filepath.Join(t.TempDir(), "link")
-	must(t, os.Symlink(dir, link))
-	must(t, opened(t, link).Close())
-	must(t, os.Rename(path, path+".old"))
-	must(t, os.Symlink(path+".old", path))
-	refused(t, dir, nil, "symbolic link")
+	requireNoError(t, os.Symlink(dir, link))
+	requireNoError(t, openStore(t, link).Close())
+	requireNoError(t, os.Rename(path, path+".old"))
+	requireNoError(t, os.Symlink(path+".old", path))
+	wantRefused(t, dir, nil, "symbolic link")
 }
 
 // A disk that has become one to read is named as such; once it can be written again the log goes
 // on.
 func TestReadOnly(t *testing.T) {
-	s := opened(t, t.TempDir())
-	batches(t, s, 1)
-	must(t, s.execAll(t.Context(), "PRAGMA query_only = 1"))
+	s := openStore(t, t.TempDir())
+	appendBatches(t, s, 1)
+	requireNoError(t, s.execAll(t.Context(), "PRAGMA query_only = 1"))
 	_, end := s.Bounds()
-	if err := s.Append([][]byte{record(end + 1)}); err == nil ||
+	if err := s.Append([][]byte{recordAt(end + 1)}); err == nil ||
 		!strings.Contains(err.Error(), "cannot be written: log.db, or the disk it is on, may only be read") {
 		t.Error(err)
 	}
-	must(t, s.execAll(t.Context(), "PRAGMA query_only = 0"))
-	batches(t, s, 1)
-	must(t, s.Close())
+	requireNoError(t, s.execAll(t.Context(), "PRAGMA query_only = 0"))
+	appendBatches(t, s, 1)
+	requireNoError(t, s.Close())
 }
 
 // A full disk is one clear error; what was kept before is there, and once there is room the log
 // goes on.
 func TestFull(t *testing.T) {
 	dir := t.TempDir()
-	s := opened(t, dir)
-	batches(t, s, 10)
-	must(t, s.execAll(t.Context(), "PRAGMA max_page_count = 40"))
+	s := openStore(t, dir)
+	appendBatches(t, s, 10)
+	requireNoError(t, s.execAll(t.Context(), "PRAGMA max_page_count = 40"))
 	var err error
 	for err == nil {
 		_, end := s.Bounds()
-		err = s.Append([][]byte{record(end + 1)})
+		err = s.Append([][]byte{recordAt(end + 1)})
 	}
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), dir) {
 		t.Error(err)
 	}
-	kept := whole(t, s)
-	must(t, s.execAll(t.Context(), "PRAGMA max_page_count = 1000000"))
-	batches(t, s, 1)
-	must(t, s.Close())
-	if n := whole(t, opened(t, dir)); n != kept+3 {
+	kept := checkWhole(t, s)
+	requireNoError(t, s.execAll(t.Context(), "PRAGMA max_page_count = 1000000"))
+	appendBatches(t, s, 1)
+	requireNoError(t, s.Close())
+	if n := checkWhole(t, openStore(t, dir)); n != kept+3 {
 		t.Errorf("%d records are there, and %d were", n, kept+3)
 	}
 }
@@ -246,23 +249,23 @@ func TestFull(t *testing.T) {
 func TestClock(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, Options{Limits: log.Limits{Age: time.Hour}})
-	must(t, err)
+	requireNoError(t, err)
 	s.at += (48 * time.Hour).Milliseconds() // the wall clock is two days ahead
-	batches(t, s, 2)
-	must(t, s.Close())
+	appendBatches(t, s, 2)
+	requireNoError(t, s.Close())
 	s, err = Open(dir, Options{Limits: log.Limits{Age: time.Hour}})
-	must(t, err)
+	requireNoError(t, err)
 	defer s.Close()
 	if ahead := s.logTime() - time.Now().UnixMilli(); ahead < (47 * time.Hour).Milliseconds() {
 		t.Errorf("the log's clock ran back: it is %d ms ahead", ahead)
 	}
-	batches(t, s, 1)
-	if n := whole(t, s); n != 9 {
+	appendBatches(t, s, 1)
+	if n := checkWhole(t, s); n != 9 {
 		t.Errorf("%d are left", n)
 	}
 	s.began = s.began.Add(-61 * time.Minute)
 	for range 3 {
-		must(t, s.Append(nil))
+		requireNoError(t, s.Append(nil))
 	}
 	if start, end := s.Bounds(); start != end || end != 9 {
 		t.Errorf("%d to %d are left", start, end)
@@ -286,30 +289,30 @@ func TestTwoProcesses(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), heldVariable+"="+dir)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	requireNoError(t, err)
+	requireNoError(t, cmd.Start())
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	var held, no string
 	if _, err := fmt.Fscan(out, &held, &no); held != "held" || no != "<nil>" {
 		t.Fatal(held, no, err)
 	}
-	refused(t, dir, ErrInUse, fmt.Sprint("process ", cmd.Process.Pid), filepath.Base(os.Args[0]), "since")
-	must(t, cmd.Process.Kill())
+	wantRefused(t, dir, ErrInUse, fmt.Sprint("process ", cmd.Process.Pid), filepath.Base(os.Args[0]), "since")
+	requireNoError(t, cmd.Process.Kill())
 	cmd.Wait()
-	must(t, opened(t, dir).Close())
+	requireNoError(t, openStore(t, dir).Close())
 }
 
 // What the owner keeps in the file is readable with SQLite's own tools while it is in use.
 func TestReadableByOthersOfTheOwner(t *testing.T) {
 	dir := t.TempDir()
-	s := opened(t, dir)
-	batches(t, s, 2)
+	s := openStore(t, dir)
+	appendBatches(t, s, 2)
 	db, err := sql.Open("sqlite", filepath.Join(dir, fileName))
-	must(t, err)
+	requireNoError(t, err)
 	defer db.Close()
 	var n int
-	must(t, db.QueryRow("SELECT count(*) FROM events").Scan(&n))
+	requireNoError(t, db.QueryRow("SELECT count(*) FROM events").Scan(&n))
 	if n != 6 {
 		t.Errorf("%d events", n)
 	}
@@ -319,12 +322,12 @@ func TestReadableByOthersOfTheOwner(t *testing.T) {
 func TestOpenNoFolder(t *testing.T) {
 	dir := t.TempDir()
 	link, file := filepath.Join(dir, "link"), filepath.Join(dir, "file")
-	must(t, os.WriteFile(file, nil, 0o600))
-	refused(t, file, nil, "is no folder")
+	requireNoError(t, os.WriteFile(file, nil, 0o600))
+	wantRefused(t, file, nil, "is no folder")
 	if err := os.Symlink(filepath.Join(dir, "nowhere"), link); err != nil {
 		t.Skip(err)
 	}
-	refused(t, link, nil, "a link to a folder that is not there")
+	wantRefused(t, link, nil, "a link to a folder that is not there")
 }
 
 // TestRemoved checks that a log whose folder was removed, or replaced, takes nothing more.
@@ -335,11 +338,11 @@ func TestRemoved(t *testing.T) {
 	for name, replace := range map[string]bool{"removed": false, "replaced": true} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "log")
-			s := opened(t, dir)
-			must(t, s.Append([][]byte{[]byte("one")}))
-			must(t, os.RemoveAll(dir))
+			s := openStore(t, dir)
+			requireNoError(t, s.Append([][]byte{[]byte("one")}))
+			requireNoError(t, os.RemoveAll(dir))
 			if replace {
-				opened(t, dir)
+				openStore(t, dir)
 			}
 			if err := s.Append([][]byte{[]byte("two")}); err == nil || !strings.Contains(err.Error(), "was removed") {
 				t.Errorf("Append = %v", err)
