@@ -310,7 +310,7 @@ func TestPurged(t *testing.T) {
 	if err := errors.Join(store.SetMeta([]byte("{}")), store.Append([][]byte{[]byte("three")})); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := store.Read(2, 9); err != nil || string(joined(got)) != "three" {
+	if got, err := store.Read(2, 9); err != nil || string(joinRecords(got)) != "three" {
 		t.Errorf("what came since: %q, %v", got, err)
 	}
 }
