@@ -451,7 +451,7 @@ func (a *Announcer) beginSentence(now time.Time, it *item) *Utterance {
 		}
 		a.speaker = it.source
 	} else if q := cmp.Or(it.names, it.about); q != nil &&
-		(len(a.sources) < 2 || strings.HasPrefix(u.Text, Speaker(q.source))) {
+		(len(a.sources) < 2 || s.speaker == q.source) {
 		a.speaker = q.source // whose agent it names
 	}
 	it.receipt.Outcome = Speaking
@@ -476,7 +476,7 @@ func (a *Announcer) withSpeaker(source string, w Words) Words {
 	if len(a.sources) < 2 || len(w) == 0 || source == "" {
 		return w
 	}
-	return In(w[0].Language, Speaker(source)).And(" ", w)
+	return Words{{Language: w[0].Language, Text: Speaker(source), speaker: source}}.And(" ", w)
 }
 
 // Speaker names an agent before what it says: "Planner:". No name passes for a label or a sentence

@@ -449,7 +449,8 @@ func (w Words) splitSentences(lines bool) (sentences []Part) {
 		for _, text := range texts {
 			part := Content{}.markdownPart(text, p.Language, phrase.Code, false)
 			for _, s := range splitText(part.Text, part.Language) {
-				sentences = append(sentences, Part{part.Language, s})
+				sentences = append(sentences, Part{Language: part.Language, Text: s, speaker: p.speaker})
+				p.speaker = ""
 			}
 		}
 	}

@@ -128,7 +128,7 @@ func (c Content) sayLine(line codeText, unit, last int, lines []codeText, langua
 		}
 		text, _ = phrase.In(language, id, strings.TrimLeft(text, " "))
 	}
-	return Part{language, text}, true
+	return Part{Language: language, Text: text}, true
 }
 
 // isEnglish reports whether what this package says in English can stand in a text in a language.

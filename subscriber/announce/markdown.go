@@ -42,7 +42,7 @@ func (c Content) markdownPart(text, language string, id phrase.ID, answer bool) 
 		strings.TrimSpace(replaceCode(text, noCode)) == "" {
 		language = ownLanguage
 	}
-	return Part{language, c.markdownSpeech(text, language, id, answer)}
+	return Part{Language: language, Text: c.markdownSpeech(text, language, id, answer)}
 }
 
 // markdownSpeech turns Markdown into one line fit for a voice: without markup, code by its number

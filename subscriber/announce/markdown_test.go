@@ -49,9 +49,9 @@ func TestMarkdownSpeech(t *testing.T) {
 func TestHeardLanguage(t *testing.T) {
 	const code = "```\nx\ny\n```\n"
 	for language, want := range map[string]map[string]Part{
-		"fi": {code: {"en", "Code, 2 lines."}, "Kissa ![](x.png) ja ![kissa](y.png).": {"fi", "Kissa ja kissa."}, "- [x] Leipä": {"fi", "Leipä"}, "Katso:\n" + code: {"fi", "Katso: Code, 2 lines."}},
-		"es": {code: {"es", "Código, líneas: 2."}, "![](x.png)": {"es", "Una imagen."}, "- [x] Pan": {"es", "Marcado: Pan"}},
-		"":   {code: {"en", "Code, 2 lines."}, "x": {"", "x"}},
+		"fi": {code: {Language: "en", Text: "Code, 2 lines."}, "Kissa ![](x.png) ja ![kissa](y.png).": {Language: "fi", Text: "Kissa ja kissa."}, "- [x] Leipä": {Language: "fi", Text: "Leipä"}, "Katso:\n" + code: {Language: "fi", Text: "Katso: Code, 2 lines."}},
+		"es": {code: {Language: "es", Text: "Código, líneas: 2."}, "![](x.png)": {Language: "es", Text: "Una imagen."}, "- [x] Pan": {Language: "es", Text: "Marcado: Pan"}},
+		"":   {code: {Language: "en", Text: "Code, 2 lines."}, "x": {Language: "", Text: "x"}},
 	} {
 		for text, want := range want {
 			if got := (Content{}).markdownPart(text, language, phrase.Code, true); got != want {

@@ -14,7 +14,10 @@ import (
 type Words []Part
 
 // Part is what is said in one language, by its tag; "" is unknown.
-type Part struct{ Language, Text string }
+type Part struct {
+	Language, Text string
+	speaker        string // the agent whose name Text begins with; "" is none
+}
 
 // ownLanguage is what is spoken where nothing else is known.
 const ownLanguage = "en"
@@ -24,7 +27,7 @@ func In(language, text string) Words {
 	if text == "" {
 		return nil
 	}
-	return Words{{language, text}}
+	return Words{{Language: language, Text: text}}
 }
 
 // String returns all of the words, in whatever language, as one text.
@@ -45,7 +48,7 @@ func (w Words) And(separator string, next Words) Words {
 	last := &w[len(w)-1]
 	last.Text += separator
 	if first := next[0]; sharesVoice(last.Language, first.Language) {
-		*last = Part{max(last.Language, first.Language), last.Text + first.Text}
+		last.Language, last.Text = max(last.Language, first.Language), last.Text+first.Text
 		next = next[1:]
 	}
 	return append(w, next...)
@@ -72,7 +75,8 @@ func (w Words) endSentence() Words {
 // oneLine returns w without line breaks.
 func (w Words) oneLine() (one Words) {
 	for _, p := range w {
-		one = one.And(" ", In(p.Language, words.OneLine(p.Text)))
+		p.Text = words.OneLine(p.Text)
+		one = one.And(" ", Words{p})
 	}
 	return one
 }

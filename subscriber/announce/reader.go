@@ -229,13 +229,16 @@ func (a *Announcer) splitWords(w Words, lines bool) (parts []Part) {
 			continue
 		}
 		sentences := splitText(line, language)
-		if lines && len(sentences) > 1 && tellsTime(Part{language, sentences[0]}) { // which is told as it is then
-			parts = append(parts, Part{language, sentences[0]})
+		if lines && len(sentences) > 1 && tellsTime(Part{Language: language, Text: sentences[0]}) { // which is told as it is then
+			parts = append(parts, Part{Language: language, Text: sentences[0]})
 			line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), sentences[0]))
 		}
 		if line != "" {
-			parts = append(parts, Part{language, line})
+			parts = append(parts, Part{Language: language, Text: line})
 		}
+	}
+	if len(parts) > 0 {
+		parts[0].speaker = w[0].speaker
 	}
 	return parts
 }

@@ -170,7 +170,7 @@ func (a *Announcer) sumUpTools(now time.Time, ended []*item) {
 		a.normal = slices.Insert(a.normal, slices.Index(a.normal, oldest), summary)
 	}
 	summary.tools += len(ended) - 1
-	summary.sentences = []Part{{a.language, phrase.Counted(a.language, phrase.ToolsRan, summary.tools, "tool")}}
+	summary.sentences = []Part{{Language: a.language, Text: phrase.Counted(a.language, phrase.ToolsRan, summary.tools, "tool")}}
 	summary.receipt.Of = 1                                // sentence to be heard
 	for _, replaced := range slices.Backward(ended[1:]) { // the oldest first, as details are told
 		a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return it == replaced })

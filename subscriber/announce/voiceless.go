@@ -110,7 +110,7 @@ func (a *Announcer) Spell(now time.Time) {
 		mayNameAny: it.mayNameAny, names: it.names, named: it.named, arrived: now}
 	for _, p := range it.sentences {
 		if !a.hasVoice(p.Language) {
-			p = Part{a.language, spellText(a.language, p.Text)}
+			p = Part{Language: a.language, Text: spellText(a.language, p.Text)}
 		}
 		spelled.sentences = append(spelled.sentences, p)
 	}

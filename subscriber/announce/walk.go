@@ -163,7 +163,7 @@ func (a *Announcer) Find(now time.Time, text string, back bool) error {
 	line := a.transcript.lines[i]
 	parts := a.lineWords(i)
 	if place := a.whereWords(line); place != "" {
-		parts = append([]Part{{line.language, place}}, parts...)
+		parts = append([]Part{{Language: line.language, Text: place}}, parts...)
 	}
 	a.announcePlace(now, line, parts)
 	return nil
@@ -232,7 +232,7 @@ func (a *Announcer) whereWords(line *transcriptLine) string {
 func (a *Announcer) placeWords(place Place, i int) (parts []Part) {
 	line := a.transcript.lines[i]
 	lines := a.transcript.blockAt(i)
-	say := func(text string) { parts = append(parts, Part{line.language, text}) }
+	say := func(text string) { parts = append(parts, Part{Language: line.language, Text: text}) }
 	switch place {
 	case codePlace, diffPlace:
 		b := block{fence: "```", info: line.info, diff: place == diffPlace}
@@ -301,7 +301,7 @@ func (a *Announcer) lineWords(i int) []Part {
 // proseWords returns what is said of a text of a line that is no code.
 func (a *Announcer) proseWords(line *transcriptLine, text string) []Part {
 	if a.p.Reads {
-		return []Part{{line.language, words.OneLine(aaep.SafeTextIn(text, line.language))}}
+		return []Part{{Language: line.language, Text: words.OneLine(aaep.SafeTextIn(text, line.language))}}
 	}
 	return In(line.language, text).splitSentences(false)
 }
