@@ -369,7 +369,7 @@ func TestOwnEvents(t *testing.T) {
 	})
 }
 
-// P3, EXT-001: whatever an extension makes of an event, its listener gets the event, and the
+// T7, P3, EXT-001: whatever an extension makes of an event, its listener gets the event, and the
 // question in it.
 func TestBadExtensionCostsNothing(t *testing.T) {
 	for name, data := range map[string]string{

@@ -94,7 +94,7 @@ func TestRepliesWithoutEffect(t *testing.T) {
 	}
 }
 
-// SEC-004, INV-06: a used token is dead, for the next question too.
+// T2, SEC-004, INV-06: a used token is dead, for the next question too.
 func TestUsedToken(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s, d := st.addRecorder(), st.startSession("Paying."), &action{}

@@ -113,7 +113,7 @@ func TestExpireOrder(t *testing.T) {
 	}
 }
 
-// INV-06, CONF-009, CONF-021: a settled token stays dead for a day, however it was settled.
+// T2, INV-06, CONF-009, CONF-021: a settled token stays dead for a day, however it was settled.
 func TestTokensDie(t *testing.T) {
 	for name, settle := range map[string]func(*Ledger, time.Time){
 		"replied": func(l *Ledger, now time.Time) {
