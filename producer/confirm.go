@@ -131,9 +131,12 @@ func questionContext(extra json.RawMessage, call toolCall, elsewhere bool) (json
 			return nil, refuse("", "must be a JSON object that can be read in one way only")
 		}
 		for name, value := range added {
-			if strings.EqualFold(name, "tool") || strings.EqualFold(name, "tool_call_id") {
-				return nil, refuse("/"+name,
-					"says which call is asked about, which is not for the agent to change; name it otherwise")
+			for _, ours := range []string{"tool", "tool_call_id", "unanswered"} {
+				if strings.EqualFold(name, ours) {
+					return nil, refuse("/"+name,
+						"says which call is asked about, or what no answer means, which is not for the agent to change; "+
+							"name it otherwise")
+				}
 			}
 			members[name] = value
 		}

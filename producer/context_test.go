@@ -31,7 +31,7 @@ func TestExtraContext(t *testing.T) {
 		if r := <-paid; r.err != nil {
 			t.Error(r.err)
 		}
-		for _, wrong := range []string{`{"tool":"look"}`, `{"tool_call_id":"call_1"}`, `{"Tool":"look"}`, `{"TOOL_CALL_ID":1}`, `{"a":1,"a":2}`, `[]`, `null`, `"x"`, ``, `{"a":1`, `{"a":1} {}`,
+		for _, wrong := range []string{`{"tool":"look"}`, `{"tool_call_id":"call_1"}`, `{"Tool":"look"}`, `{"Unanswered":"elsewhere"}`, `{"TOOL_CALL_ID":1}`, `{"a":1,"a":2}`, `[]`, `null`, `"x"`, ``, `{"a":1`, `{"a":1} {}`,
 			`{"a":` + strings.Repeat("[", 20) + strings.Repeat("]", 20) + "}", `{"a":"` + strings.Repeat("x", 70000) + `"}`, "{\"a\":\"\xff\"}"} {
 			with.ExtraContext = json.RawMessage(wrong)
 			var done action

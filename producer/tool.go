@@ -37,9 +37,9 @@ type Tool struct {
 	Action      aaep.Text
 	Consequence aaep.Text
 	// ExtraContext is a JSON object of the agent's own that goes with the question, for programs
-	// that know the agent, such as an order's number. It cannot have members "tool" and
-	// "tool_call_id", which say what is asked about; an error that is an *aaep.InvalidError says
-	// what is wrong. Users are not told it. Nil is none.
+	// that know the agent, such as an order's number. It cannot have members "tool",
+	// "tool_call_id" and "unanswered", which say what is asked about and what no answer means; an
+	// error that is an *aaep.InvalidError says what is wrong. Users are not told it. Nil is none.
 	ExtraContext json.RawMessage
 	// Timeout is how long the user has to answer, rounded up to whole seconds: from 20, but see
 	// Config.ShortTimeouts, to 86400. Users who declared that they need longer have longer, and can

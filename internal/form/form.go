@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -68,6 +69,7 @@ func Unanswered(err error) bool {
 type Question struct {
 	field   string
 	options []option // what the field can be; none is anything of its type
+	limits           // of a number, of the characters of a text, or of how many options
 	whole   bool     // it takes whole numbers only
 	several bool     // it takes any number of the options
 	about   string   // what the form is about
@@ -117,11 +119,17 @@ type option struct {
 // one that the field does not take: a fraction for a whole number, or what is none of its options.
 func (q Question) convertAnswer(answer any) (value any, ok bool) {
 	if q.several {
-		return q.takeSeveral(typedText(answer))
+		values, ok := q.takeSeveral(typedText(answer))
+		return values, ok && q.admit(float64(len(values)))
 	}
 	if len(q.options) == 0 {
-		n, number := answer.(float64)
-		return answer, !q.whole || number && n == math.Trunc(n)
+		switch a := answer.(type) {
+		case float64:
+			return answer, (!q.whole || a == math.Trunc(a)) && q.admit(a)
+		case string:
+			return answer, !q.whole && q.admit(float64(utf8.RuneCountInString(a)))
+		}
+		return answer, !q.whole
 	}
 	if q.Choices == nil {
 		return q.optionNamed(typedText(answer))
@@ -138,7 +146,7 @@ func (q Question) convertAnswer(answer any) (value any, ok bool) {
 // no option.
 func (q Question) takeSeveral(typed string) (values []any, ok bool) {
 	values = []any{}
-	if typed = strings.TrimSpace(typed); typed == "-" {
+	if _, isOption := q.optionNamed("-"); strings.TrimSpace(typed) == "-" && !isOption {
 		return values, true
 	}
 	most := 1 // pieces of an option
@@ -197,8 +205,12 @@ func typedText(value any) string {
 }
 
 // offerOptions puts the options of q as choices where the protocol can (EVT-083), and else names
-// them beside the question. Several at once are always typed. Without options it does nothing.
+// them beside the question, as it does the limits. Several at once are always typed.
 func (q *Question) offerOptions() {
+	if len(q.options) > 0 && !q.several {
+		q.limits = limits{}
+	}
+	hint := q.limits.describe()
 	switch {
 	case len(q.options) == 0:
 	case !q.several && canBeChoices(q.options):
@@ -207,12 +219,14 @@ func (q *Question) offerOptions() {
 		}
 		q.ask = askChoice
 	default:
-		named := nameOptions(q.options)
 		if q.several {
-			named = "Any of these, with commas between them, or - for none: " + named
+			hint = strings.TrimSpace(hint + " Any of these, with commas between them, or - for none: ")
 		}
-		q.Context = aaep.Say(strings.TrimSpace(words.Fit(q.about, mostContext-len(named)-1) + "\n" + named))
+		hint = strings.TrimSpace(hint + " " + nameOptions(q.options))
 		q.ask = askText
+	}
+	if hint != "" {
+		q.Context = aaep.Say(strings.TrimSpace(words.Fit(q.about, mostContext-len(hint)-1) + "\n" + hint))
 	}
 }
 
@@ -251,6 +265,12 @@ const (
 
 // A field is what the protocols allow in a form.
 type field struct {
+	Minimum     *float64 `json:"minimum"`
+	Maximum     *float64 `json:"maximum"`
+	MinLength   *float64 `json:"minLength"`
+	MaxLength   *float64 `json:"maxLength"`
+	MinItems    *float64 `json:"minItems"`
+	MaxItems    *float64 `json:"maxItems"`
 	Type        string   `json:"type"`
 	Title       string   `json:"title"`
 	Description string   `json:"description"`
@@ -264,6 +284,34 @@ type field struct {
 type titled struct {
 	Const any    `json:"const"`
 	Title string `json:"title"`
+}
+
+// limits are the least and the most that an answer can be or have, and in which words; nil is no
+// limit.
+type limits struct {
+	least, most *float64
+	unit        string // of a text "characters", of options "of these"
+}
+
+// admit reports whether n is within the limits.
+func (l limits) admit(n float64) bool {
+	return (l.least == nil || n >= *l.least) && (l.most == nil || n <= *l.most)
+}
+
+// describe returns the limits as a sentence, or "" where there are none.
+func (l limits) describe() string {
+	var parts []string
+	if l.least != nil {
+		parts = append(parts, "at least "+typedText(*l.least))
+	}
+	if l.most != nil {
+		parts = append(parts, "at most "+typedText(*l.most))
+	}
+	if parts == nil {
+		return ""
+	}
+	sentence := strings.TrimSpace(strings.Join(parts, ", ")+" "+l.unit) + "."
+	return strings.ToUpper(sentence[:1]) + sentence[1:]
 }
 
 // parseOptions returns the values that the field can have, with their labels; none for a field that
@@ -312,6 +360,7 @@ func Questions(message string, schema []byte) (questions []Question, err error) 
 			return nil, fmt.Errorf("the form cannot be read: %w", err)
 		}
 	}
+	message = aaep.SafeText(message)
 	context := aaep.Say(words.Fit(message, mostContext))
 	if len(form.Properties) == 0 {
 		return []Question{{ask: askYesNo, Question: producer.Question{Text: context}}}, nil
@@ -322,7 +371,9 @@ func Questions(message string, schema []byte) (questions []Question, err error) 
 	})
 	for _, name := range names {
 		f := form.Properties[name]
-		q := Question{field: name, about: message, ask: askText, Question: producer.Question{Text: aaep.Say(words.Fit(cmp.Or(f.Title, f.Description, name), 15000) + "?"), Context: context}}
+		text := words.Fit(aaep.SafeText(cmp.Or(f.Title, f.Description, name)), 15000) + "?"
+		q := Question{field: name, about: message, ask: askText,
+			Question: producer.Question{Text: aaep.Say(text), Context: context}}
 		if err := q.setKind(f); err != nil {
 			return nil, fmt.Errorf("the field %q of the form %w", name, err)
 		}
@@ -340,11 +391,13 @@ func (q *Question) setKind(f field) (err error) {
 		q.ask = askYesNo
 	case "number", "integer":
 		q.ask, q.whole = askNumber, f.Type == "integer"
+		q.limits = limits{f.Minimum, f.Maximum, ""}
 		q.options, err = f.parseOptions()
 	case "string":
+		q.limits = limits{f.MinLength, f.MaxLength, "characters"}
 		q.options, err = f.parseOptions()
 	case "array":
-		q.several = true
+		q.several, q.limits = true, limits{f.MinItems, f.MaxItems, "of these"}
 		if f.Items != nil {
 			q.options, err = f.Items.parseOptions()
 		}

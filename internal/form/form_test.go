@@ -44,6 +44,12 @@ func TestChosen(t *testing.T) {
 	}{
 		{choice, "1", "1"}, {choice, "5", "5"}, {several, "1", "[5]"}, {several, "5", "[1]"},
 		{several, "3, so so", "[3]"}, {several, "5, 3, SO SO,1", "[1 3 5]"}, {cities, "de", "de"},
+		{`{"properties":{"f":{"type":"array","items":{"enum":["-","b"]}}}}`, "-", "[-]"}, {several, "-", "[]"},
+		{`{"properties":{"f":{"type":"array","minItems":2,"items":{"enum":["a","b"]}}}}`, "a", ""},
+		{`{"properties":{"f":{"type":"array","minItems":2,"items":{"enum":["a","b"]}}}}`, "a, b", "[a b]"},
+		{`{"properties":{"f":{"type":"string","minLength":2,"maxLength":3}}}`, "é", ""},
+		{`{"properties":{"f":{"type":"string","minLength":2,"maxLength":3}}}`, "éééé", ""},
+		{`{"properties":{"f":{"type":"string","minLength":2,"maxLength":3}}}`, "ééé", "ééé"},
 		{several, "3, so", ""}, {several, strings.Repeat(",", 1<<16), ""},
 	} {
 		questions, err := Questions("Which?", []byte(tc.schema))
@@ -60,5 +66,34 @@ func TestChosen(t *testing.T) {
 		if got := questions[0].Choices[i].Label; !reflect.DeepEqual(got, aaep.Say(want)) {
 			t.Errorf("the choice %d is called %v, want %s", i, got, want)
 		}
+	}
+}
+
+// A number outside of what the form takes is asked for again, and the person is told the limits: the
+// form would fail with it.
+func TestLimits(t *testing.T) {
+	questions, err := Questions("Booking.", []byte(`{"properties":{"nights":{"type":"integer","minimum":1,"maximum":3.5}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := questions[0].Context; !reflect.DeepEqual(got, aaep.Say("Booking.\nAt least 1, at most 3.5.")) {
+		t.Errorf("beside the question stands %v", got)
+	}
+	for answer, want := range map[float64]bool{0: false, 1: true, 2.5: false, 3: true, 4: false} {
+		if _, ok := questions[0].convertAnswer(answer); ok != want {
+			t.Errorf("%v is taken: %v", answer, ok)
+		}
+	}
+}
+
+// A form whose words have characters that deceive is put, with those dropped or made visible.
+func TestHiddenCharacters(t *testing.T) {
+	questions, err := Questions("Pay\u202e now", []byte(`{"properties":{"f":{"type":"string","title":"Ci\u200bty\u202e"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := questions[0]
+	if !reflect.DeepEqual(q.Text, aaep.Say("City<U+202E>?")) || !reflect.DeepEqual(q.Context, aaep.Say("Pay<U+202E> now")) {
+		t.Errorf("it asks %v, with %v", q.Text, q.Context)
 	}
 }

@@ -19,8 +19,9 @@ import (
 // names, for the MCP SDK keeps no other order. A question that is not answered cancels the form; so
 // does a form that has to be filled in elsewhere (a URL). A form without fields is one question, to
 // be answered with yes or no. A choice that cannot be put as one, as of a single value, of more
-// than 32 or of long ones, is asked for in words, with what there is to choose from; it is asked at
-// most three times, until the answer is one of them.
+// than 32 or of long ones, is asked for in words, with what there is to choose from. What the form
+// would not take, such as none of these or a number outside of its limits, is asked for again, at
+// most three times in all.
 func Elicit(p *producer.Producer) func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	return func(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 		cancel := &sdk.ElicitResult{Action: form.Cancel}
