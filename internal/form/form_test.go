@@ -69,8 +69,8 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// A number outside of what the form takes is asked for again, and the person is told the limits: the
-// form would fail with it.
+// A number outside of what the form takes is asked for again, for the form would fail with it, and
+// the person is told the limits.
 func TestLimits(t *testing.T) {
 	questions, err := Questions("Booking.", []byte(`{"properties":{"nights":{"type":"integer","minimum":1,"maximum":3.5}}}`))
 	if err != nil {
