@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/conformance/aaeptest"
+	"github.com/aaep-go/aaep/conformance/hook"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
@@ -114,8 +114,8 @@ func TestReadme(t *testing.T) {
 	})
 }
 
-// What docs/conformance.md says of a program on package present is enough for Level 3: its user's
-// verbosity takes Renegotiate and nothing else, and what it logs is what the subscriber logs.
+// A program on package present that is judged by package hook keeps Level 3: its user's verbosity
+// takes Renegotiate and nothing else, and what it logs is what the subscriber logs.
 // LVL-036
 func TestPresentLevel3(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -124,26 +124,15 @@ func TestPresentLevel3(t *testing.T) {
 			func(ctx context.Context, h *conformance.Hook) error {
 				ctx, quit := context.WithCancel(ctx)
 				defer quit()
-				logs := slog.New(slog.NewJSONHandler(hookLog{h}, &slog.HandlerOptions{
-					ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-						if a.Key == slog.MessageKey {
-							a.Key = "log"
-						}
-						return a
-					}}))
-				sub, err := subscriber.Dial(ctx, s, subscriber.Config{ID: "my-reader", Capabilities: subscriber.ScreenReader("en-US"), Logger: logs})
+				judged := &hook.Hook{Lines: h}
+				sub, err := subscriber.Dial(ctx, s, subscriber.Config{ID: "my-reader", Capabilities: subscriber.ScreenReader("en-US"), Logger: judged.Logger()})
 				if err != nil {
 					return err
 				}
 				defer sub.Close()
-				u := &user{Output: aaeptest.Voice(h), hook: h, heard: map[string]time.Time{}, keys: make(chan act),
-					choose: func(v aaep.Verbosity) {
-						_, _ = sub.Renegotiate(ctx, aaep.Capabilities{PreferredVerbosity: v})
-					}}
 				person := present.New(announce.Preferences{})
-				go u.press(ctx, quit)
-				go person.Run(ctx, u)
-				go u.answer(person.Answer)
+				go person.Run(ctx, judged.Output(nil))
+				go func() { defer quit(); judged.Obey(ctx, sub, person) }()
 				return present.Follow(ctx, sub, "Planner", person)
 			})}.Prove(t.Context())
 		if err != nil {
@@ -160,11 +149,6 @@ func TestPresentLevel3(t *testing.T) {
 		}
 	})
 }
-
-// hookLog gives the hook what a program logs.
-type hookLog struct{ *conformance.Hook }
-
-func (h hookLog) Write(line []byte) (int, error) { h.Tell(line); return len(line), nil }
 
 // farewell is an agent whose last words are told to a subscriber that accepts them, and which ends
 // the subscription behind them.
@@ -223,11 +207,10 @@ func TestReadmeLastWords(t *testing.T) {
 
 // act is what the user of a suite does.
 type act struct {
-	EventID   string         `json:"event_id"`
-	Decision  aaep.Decision  `json:"decision"`
-	Response  any            `json:"response"`
-	Verbosity aaep.Verbosity `json:"verbosity"`
-	Quit      bool           `json:"quit"`
+	EventID  string        `json:"event_id"`
+	Decision aaep.Decision `json:"decision"`
+	Response any           `json:"response"`
+	Quit     bool          `json:"quit"`
 }
 
 // user is one whom the suite moves, and who tells it what they hear.
@@ -235,7 +218,6 @@ type user struct {
 	present.Output // tells the hook
 	hook           *conformance.Hook
 	keys           chan act
-	choose         func(aaep.Verbosity) // asks for another verbosity
 	mu             sync.Mutex
 	heard          map[string]time.Time // the newest words of each event
 }
@@ -250,10 +232,6 @@ func (u *user) press(ctx context.Context, quit func()) {
 		var a act
 		if err != nil || json.Unmarshal(line, &a) != nil || a.Quit {
 			return
-		}
-		if a.Verbosity != "" {
-			u.choose(a.Verbosity)
-			continue
 		}
 		u.mu.Lock()
 		heard := u.heard[a.EventID]

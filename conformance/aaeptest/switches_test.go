@@ -1,16 +1,12 @@
 package aaeptest_test
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/aaep-go/aaep/conformance"
-	"github.com/aaep-go/aaep/conformance/aaeptest"
-	"github.com/aaep-go/aaep/internal/hearing"
+	"github.com/aaep-go/aaep/conformance/hook"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/present"
@@ -32,21 +28,10 @@ func TestTwoSwitches(t *testing.T) {
 				}
 				defer sub.Close()
 				person := present.New(announce.Preferences{})
-				go person.Run(ctx, fastVoice{aaeptest.Voice(h)})
-				acts := make(chan act)
-				go func() {
-					defer quit()
-					for {
-						line, err := h.Next(ctx)
-						var a act
-						if err != nil || json.Unmarshal(line, &a) != nil || a.Quit {
-							return
-						}
-						acts <- a
-					}
-				}()
-				go pressFor(ctx, person, acts)
-				return cmp.Or(present.Follow(ctx, sub, "Planner", person), context.Cause(ctx))
+				judged := &hook.Hook{Lines: h, Switches: true}
+				go person.Run(ctx, judged.Output(nil))
+				go func() { defer quit(); judged.Obey(ctx, sub, person) }()
+				return present.Follow(ctx, sub, "Planner", person)
 			})}.Prove(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -60,44 +45,4 @@ func TestTwoSwitches(t *testing.T) {
 			t.Error(report.Summary())
 		}
 	})
-}
-
-// pressFor presses the switches for what the suite wants, the newest of acts, as
-// docs/conformance.md shows it.
-func pressFor(ctx context.Context, person *present.Presenter, acts <-chan act) {
-	var wanted act
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case wanted = <-acts:
-		case <-time.After(hearing.Bounce):
-		}
-		_, question, _, _ := person.OpenQuestion()
-		if question == nil || question.EventID != wanted.EventID {
-			continue
-		}
-		press := ""
-		person.Plan(func(a *announce.Announcer, now time.Time) {
-			press = a.PressFor(now, cmp.Or[any](wanted.Response, wanted.Decision))
-		})
-		if press != "" {
-			person.Answer(press)
-		}
-	}
-}
-
-// fastVoice is as fast as a voice can be that is judged.
-type fastVoice struct{ present.Output }
-
-func (v fastVoice) Present(ctx context.Context, u announce.Utterance) error {
-	if err := v.Output.Present(ctx, u); err != nil {
-		return err
-	}
-	select {
-	case <-time.After(u.Duration(1400)):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -158,6 +158,11 @@ var theMap = []folder{
 		why:    "it runs the suite in tests, and is where the halves meet",
 	},
 	{
+		path:   "conformance/hook",
+		arrows: []string{".", "subscriber", "subscriber/announce", "subscriber/present"},
+		why:    "it is part of the program that is judged, and must not know who judges it",
+	},
+	{
 		path: "internal/violation",
 		why:  "a transport says what it notices, and must not know who judges it",
 	},
