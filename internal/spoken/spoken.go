@@ -72,8 +72,9 @@ const Spelled = 110
 
 // Named is Table for a voice of another language: what a character costs of which it says the name.
 // As eSpeak NG's voices of other languages were measured, some name each letter of a script; where
-// they read words, the cost is zero. By lists the scripts and languages whose voices read it. The
-// first row that lists a character decides.
+// they read words, the cost is zero. By lists the scripts and languages whose voices read it or,
+// after an exclamation mark, those whose voices alone take so long. The first row that lists a
+// character decides.
 var Named = []struct {
 	Cost   int
 	Of, By string
@@ -112,6 +113,7 @@ var Named = []struct {
 	{660, "Mongolian Canadian_Aboriginal Cherokee Vai Tifinagh Ol_Chiki Balinese Javanese Sundanese Batak Lisu Adlam",
 		"Mong Cans Cher Vaii Tfng Olck Bali Java Sund Batk Lisu Adlm"},
 	{820, "Lu Ll Lt Lm Lo", ""},
+	{440, "2F 5C", "!ka lt te bg lv ltg et sl nb no nn da sv id smj is af"}, // the signs of paths
 }
 
 // Time is how long it takes at most to hear a text at a pace in words a minute, from a voice that
@@ -136,14 +138,15 @@ func convertToTime(hundredths int, wordsPerMinute int64) time.Duration {
 // named one by one.
 func countExtra(text string, languages []string) (extra int) {
 	reads := make([]bool, len(named))
-	for _, tag := range languages {
-		t := language.Make(tag)
-		base, _ := t.Base()
-		script, _ := t.Script()
-		for i, row := range Named {
-			readers := strings.Fields(row.By)
-			reads[i] = reads[i] || slices.Contains(readers, base.String()) || slices.Contains(readers, script.String())
-		}
+	for i, row := range Named {
+		list, slow := strings.CutPrefix(row.By, "!")
+		isListed := slices.ContainsFunc(languages, func(tag string) bool {
+			t := language.Make(tag)
+			base, _ := t.Base()
+			script, _ := t.Script()
+			return slices.Contains(strings.Fields(list), base.String()) || slices.Contains(strings.Fields(list), script.String())
+		})
+		reads[i] = isListed != slow && len(languages) > 0
 	}
 	for _, r := range text {
 		i := slices.IndexFunc(named, func(of []*unicode.RangeTable) bool { return unicode.In(r, of...) })

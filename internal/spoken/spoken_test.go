@@ -105,6 +105,20 @@ func TestTimeBy(t *testing.T) {
 	}
 }
 
+// The signs of a path have the time of a voice that has long names for them, and for no other.
+func TestPath(t *testing.T) {
+	for _, path := range []string{"/var/log/apt/history.log.1.gz", "a/b/c/d/e/f/g/h", `C:\Users\ada\letters\old`} {
+		for _, voice := range []string{"ka", "lt", "bg", "te", "lv", "et", "sl", "sv", "en", "de", "ru"} {
+			if took, now := TimeBy(path, 170, voice).Seconds(), measure(t, voice, path); took < now {
+				t.Errorf("%s by the voice %s takes %.1f s, and TimeBy says %.1f s", path, voice, now, took)
+			}
+		}
+		if Time(path, 170) != TimeBy(path, 170, "en") || TimeBy(path, 170) < TimeBy(path, 170, "ka-GE") {
+			t.Errorf("%s takes %v by an English voice, %v by one that is not known", path, TimeBy(path, 170, "en"), TimeBy(path, 170))
+		}
+	}
+}
+
 // Letters that a voice has no words for take the time of their names: those of other styles and
 // widths, rare ones of a script that the voice reads, and scripts that no voice of it does.
 func TestNamedLetters(t *testing.T) {

@@ -57,7 +57,7 @@ func TestReading(t *testing.T) {
 	for some := range slices.Chunk(texts, 20000) {
 		data, err := json.Marshal(some)
 		check(t, err)
-		for _, voice := range []string{"", "en-US", "ar", "ja", "yo"} {
+		for _, voice := range []string{"", "en-US", "ar", "ja", "yo", "ka"} {
 			says, takes := fmt.Sprintf(`readingBy(s, %d, %q)`, pace, voice), lasting.TimeBy
 			if voice == "" {
 				says, takes = fmt.Sprintf(`reading(s, %d)`, pace), func(text string, pace int64, _ ...string) time.Duration { return lasting.Time(text, pace) }

@@ -64,13 +64,14 @@ const named = [
   [0, "Latin Devanagari Bengali Gurmukhi Gujarati Tamil Kannada Malayalam Sinhala", ""],
   [660, "Mongolian Canadian_Aboriginal Cherokee Vai Tifinagh Ol_Chiki Balinese Javanese Sundanese Batak Lisu Adlam", "Mong Cans Cher Vaii Tfng Olck Bali Java Sund Batk Lisu Adlm"],
   [820, "Lu Ll Lt Lm Lo", ""],
+  [440, "2F 5C", "!ka lt te bg lv ltg et sl nb no nn da sv id smj is af"],
 ];
 
 const member = (name) => /^[CLMNPSZ][a-z]$/.test(name) ? `\\p{${name}}` : /[a-z]/.test(name) ? `\\p{Script=${name}}` :
   name.split("-").map((code) => `\\u{${code}}`).join("-");
 const having = (of) => new RegExp(`[${of.split(" ").map(member).join("")}]`, "u");
 const rows = table.map(([cost, of, kind]) => ({ cost, kind, has: having(of) }));
-const foreign = named.map(([cost, of, by]) => ({ cost, has: having(of), by: by.split(" ") }));
+const foreign = named.map(([cost, of, by]) => ({ cost, has: having(of), by: by.replace("!", "").split(" "), slow: by.startsWith("!") }));
 
 // spells reports whether a voice may spell a word: a letter alone, a short one in capitals, or one without a vowel.
 const spells = (word) => word.length === 1 || (word.length > 0 && ((word.length <= 5 && word.every((c) => /\p{Lu}/u.test(c))) || !word.some((c) => /[^b-df-hj-np-tv-xz]/i.test(c))));
@@ -107,7 +108,7 @@ export function extraBy(text, tag) {
   } catch {} // it is no tag
   for (const c of text) {
     const row = foreign.find(({ has }) => has.test(c));
-    if (row && !row.by.includes(language) && !row.by.includes(script)) extra += Math.max(row.cost - rows.find(({ has }) => has.test(c)).cost, 0);
+    if (row && (row.by.includes(language) || row.by.includes(script)) === row.slow) extra += Math.max(row.cost - rows.find(({ has }) => has.test(c)).cost, 0);
   }
   return extra;
 }
