@@ -33,8 +33,7 @@ type Capabilities struct {
 	PaceWPM                   int64 `json:"pace_wpm,omitzero"`
 	AcceptSignedManifestsOnly *bool `json:"accept_signed_manifests_only,omitzero"`
 	// Extensions holds one capability object per extension prefix (§5.3.2). What a peer sent there
-	// may be any JSON value. They stand among the other members on the wire, as Encode and Decode
-	// of a whole message have them; encoding/json does not know that, and loses them.
+	// may be any JSON value. They stand among the other members on the wire.
 	Extensions map[string]json.RawMessage `json:",embed"`
 }
 
@@ -60,6 +59,25 @@ func (f *EventFilters) Match(t Type) bool {
 	}
 	included := len(f.Include) == 0 || slices.ContainsFunc(f.Include, match)
 	return included && !slices.ContainsFunc(f.Exclude, match)
+}
+
+// plainCapabilities are Capabilities without methods.
+type plainCapabilities Capabilities
+
+// MarshalJSON writes the capabilities as they stand in a message, extensions among the members.
+func (c Capabilities) MarshalJSON() ([]byte, error) {
+	return jsonv2.Marshal(plainCapabilities(c), writeOptions)
+}
+
+// UnmarshalJSON reads the capabilities as they stand in a message; what is no other member is the
+// object of an extension. After an error c is as before.
+func (c *Capabilities) UnmarshalJSON(data []byte) error {
+	var read plainCapabilities
+	if err := jsonv2.Unmarshal(data, &read, readOptions); err != nil {
+		return err
+	}
+	*c = Capabilities(read)
+	return nil
 }
 
 // With returns c with the fields that change sets in place of its own, as a renegotiation has it

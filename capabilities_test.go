@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/aaep-go/aaep"
@@ -104,5 +105,23 @@ func TestEventFiltersMatch(t *testing.T) {
 		if got := tc.filters.Match(aaep.TypeStateChanged); got != tc.passes {
 			t.Errorf("%+v lets %s pass: %v", tc.filters, aaep.TypeStateChanged, got)
 		}
+	}
+}
+
+// Capabilities that a program keeps by encoding/json, alone or in a message, are those of the wire:
+// extensions are not lost, and whole numbers are read as there.
+func TestCapabilitiesInPlainJSON(t *testing.T) {
+	caps := aaep.Capabilities{MaxEventsPerSecond: 3, Languages: []string{"en-US"},
+		Extensions: map[string]json.RawMessage{"braille": json.RawMessage(`{"cells":14}`)}}
+	data, err := json.Marshal(map[string]any{"wanted": caps})
+	if want := `{"wanted":{"max_events_per_second":3,"languages":["en-US"],"braille":{"cells":14}}}`; err != nil || string(data) != want {
+		t.Errorf("%s, %v; want %s", data, err, want)
+	}
+	var read struct{ Wanted aaep.Capabilities }
+	if err := json.Unmarshal([]byte(strings.Replace(string(data), ":3", ":3.0", 1)), &read); err != nil || !reflect.DeepEqual(read.Wanted, caps) {
+		t.Errorf("%+v, %v; want %+v", read.Wanted, err, caps)
+	}
+	if err := json.Unmarshal([]byte(`{"Wanted":{"languages":"en"}}`), &read); err == nil || !reflect.DeepEqual(read.Wanted, caps) {
+		t.Errorf("what is none: %v, %+v", err, read.Wanted)
 	}
 }

@@ -59,7 +59,7 @@ var readOptionsNull = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(jsonv2.Unm
 		return errors.ErrUnsupported // go on as usual
 	}), ownReaders))
 
-// ownReaders decode integers, times and stamps for readOptions.
+// ownReaders decode integers, times, stamps and capabilities for readOptions.
 var ownReaders = jsonv2.JoinUnmarshalers(
 	jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *int64) error {
 		if d.PeekKind() != '0' {
@@ -93,6 +93,9 @@ var ownReaders = jsonv2.JoinUnmarshalers(
 		*v, err = readTime(d)
 		return err
 	}),
+	jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *Capabilities) error { // with the options of the message
+		return jsonv2.UnmarshalDecode(d, (*plainCapabilities)(v))
+	}),
 )
 
 // readTime decodes a timestamp together with the form in which it is written. The error is
@@ -123,6 +126,9 @@ var writeOptions = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.Prese
 			}),
 			jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s stamp) error {
 				return enc.WriteToken(jsontext.String(FormatTimestamp(s.at)))
+			}),
+			jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, c Capabilities) error {
+				return jsonv2.MarshalEncode(enc, plainCapabilities(c))
 			}))))
 
 // parseInteger reads a JSON number that is whole, however it is written: 300, 300.0, 3e2 and

@@ -8,11 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/text/language"
-
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/shield"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer/audit"
@@ -215,7 +214,4 @@ func checkServedExtensions(served []handshake.Extension) error {
 }
 
 // isLanguage reports whether a tag names a language. A well-formed tag may name none.
-func isLanguage(tag string) bool {
-	_, err := language.Parse(tag)
-	return err == nil && aaep.ValidLanguageTag(tag)
-}
+func isLanguage(tag string) bool { return aaep.ValidLanguageTag(tag) && phrase.NamesLanguage(tag) }

@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -26,6 +27,16 @@ const MaxFile = 1 << 20
 // seconds; in the beginning it is an error.
 var ErrEmpty = errors.New("there is nothing in it to use")
 
+// Unpaired marks an error of what builds a value of files that belong together, such as a
+// certificate and its key: it may pass, for the other file may be yet to come. The text stays.
+func Unpaired(err error) error { return unpaired{err} }
+
+type unpaired struct{ error }
+
+// replacedWithin is how long files that belong together may take to be replaced, until it is an
+// error in the log that they do not fit each other.
+const replacedWithin = 30 * time.Second
+
 // Source is a value made of files, made anew when one of them changes. A change that makes no good
 // value leaves the one before in force and is logged once, and so is the good one that follows. A
 // Source may be used by many goroutines at once.
@@ -41,6 +52,8 @@ type Source[T any] struct {
 	infos     []fs.FileInfo     // the files when they were last read
 	settled   bool              // they had not just been written then
 	complaint string            // why they are not in force, as it was logged; "" if they are
+	level     slog.Level        // at which that was logged
+	unpaired  time.Time         // since when they do not fit each other; zero if they do
 	emptied   bool              // the value in force is that of files that hold nothing
 }
 
@@ -66,15 +79,37 @@ func (s *Source[T]) Get() T {
 	}
 	switch err := s.loadFiles(infos); {
 	case err == nil && s.complaint != "":
-		s.complaint = ""
+		s.complaint, s.unpaired = "", time.Time{}
 		s.log.Warn("auth: the changed files are used now", "files", strings.Join(slices.DeleteFunc(
 			slices.Clone(s.paths), func(path string) bool { return path == "" }), ", "))
 	case err == nil:
-	case changed || err.Error() != s.complaint:
-		s.complaint = err.Error()
-		s.log.Error("auth: a changed file is not used; what was read before stays in force", "cause", s.complaint)
+	default:
+		s.reportUnused(err, changed)
 	}
 	return s.value
+}
+
+// reportUnused logs, once, why changed files are not used. That they do not fit each other is a
+// warning until it has lasted for replacedWithin; they are read again until then, so that it shows.
+// changed says that they changed since that was logged. The caller holds mu.
+func (s *Source[T]) reportUnused(err error, changed bool) {
+	level := slog.LevelError
+	if !errors.As(err, new(unpaired)) {
+		s.unpaired = time.Time{}
+	} else {
+		if s.unpaired.IsZero() {
+			s.unpaired = time.Now()
+		}
+		if time.Since(s.unpaired) < replacedWithin {
+			level, s.settled = slog.LevelWarn, false
+		}
+	}
+	if !changed && err.Error() == s.complaint && level == s.level {
+		return
+	}
+	s.complaint, s.level = err.Error(), level
+	s.log.Log(context.Background(), level, "auth: a changed file is not used; what was read before stays in force",
+		"cause", s.complaint)
 }
 
 // timestampGranule is how long a file may be written again without its time changing, on the

@@ -200,7 +200,6 @@ const (
 	AnsweredBefore     ID = "AnsweredBefore" // an answer was given already, and this one is not sent
 	OpenUnknown        ID = "OpenUnknown"
 	AsksTooMuch        ID = "AsksTooMuch"
-	NothingAsked       ID = "NothingAsked"
 	LastQuestion       ID = "LastQuestion"
 	MoreAskedAlready   ID = "MoreAskedAlready"
 	NoMoreTime         ID = "NoMoreTime"

@@ -14,6 +14,13 @@ func IsLanguageTag(tag string) bool {
 	return len(first) == 2 || len(first) == 3 || len(first) == 1 && more
 }
 
+// NamesLanguage reports whether a tag names a language that this program knows; a well-formed one,
+// such as "english", may name none.
+func NamesLanguage(tag string) bool {
+	_, err := language.Parse(tag)
+	return err == nil
+}
+
 // LanguageName returns what the language of tag is called in the language of listener, another tag:
 // "Yoruba" for "yo". A region belongs to the name, as in "Mexican Spanish". Where the listener's
 // language has no name for it, the name is the English one, or the tag. It is for a sentence in

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -29,7 +31,8 @@ import (
 // tell them apart either, the call has a session of its own.
 //
 // What the model is to hear of a no is the result, without an error; run was then not called. An
-// error is run's own, or says why the user could not be asked in these words. Run does what
+// error is run's own, or says why the user could not be asked in these words. A panic in describe
+// is such an error, and is logged with slog. Run does what
 // describe has said and nothing else, so an answer that changes it is a no: Modified is not used.
 // Arguments that are not the same in JSON once the user has answered are an error, and not run.
 func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
@@ -49,7 +52,10 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 		}
 		var tool producer.Tool
 		if describe != nil {
-			tool = describe(in)
+			var err error
+			if tool, err = describeCall(name, describe, in); err != nil {
+				return "", err
+			}
 		}
 		tool.Name, tool.Modified = name, nil
 		tool.Risk = cmp.Or(tool.Risk, aaep.RiskHigh) // the default is the careful one
@@ -76,6 +82,19 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool,
 		}
 		return result, toolErr
 	}
+}
+
+// describeCall calls what the author of the agent wrote to describe a call. A panic there is logged
+// with slog and returned as an error: nothing was asked, and nothing is run.
+func describeCall[In any](name string, describe func(In) producer.Tool, in In) (tool producer.Tool, err error) {
+	defer func() {
+		if crash := recover(); crash != nil {
+			slog.Error("llm: panic in what describes a guarded call; nobody was asked, and nothing is run", "tool", name,
+				"panic", crash, "stack", string(debug.Stack()))
+			err = fmt.Errorf("llm: %s was not run, for what describes the call panicked: %v", name, crash)
+		}
+	}()
+	return describe(in), nil
 }
 
 // prepareQuestion gives a tool that the user must be asked about the words of the question, unless

@@ -1,10 +1,12 @@
 package llm_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -183,6 +185,26 @@ func TestGuardPanic(t *testing.T) {
 		st.heard("start: Transfer $500.", "thinking", "awaiting_input", "ask: Transfer $500.", "calling_tool",
 			"invoked: transfer",
 			"done: transfer error", "thinking", "failed: unknown: The agent failed.")
+	})
+}
+
+// What describes a call and panics is an error that the model gets and the log has; the user is not
+// asked, and nothing runs.
+func TestGuardDescribePanics(t *testing.T) {
+	play(t, func(st *stage) {
+		var b bank
+		var log bytes.Buffer
+		defer slog.SetDefault(slog.Default())
+		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+		_, err := llm.Guard(st.tap, "transfer", func(transfer) producer.Tool { panic("no such account") }, b.transfer)(
+			st.t.Context(), transfer{500})
+		if err == nil || !strings.Contains(err.Error(), "transfer was not run") || b.moved > 0 {
+			t.Errorf("%v, moved %v", err, b.moved)
+		}
+		if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), `panic="no such account"`) {
+			t.Errorf("the log has %q", log.String())
+		}
+		st.heard()
 	})
 }
 

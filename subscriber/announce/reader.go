@@ -165,7 +165,7 @@ func (a *Announcer) answerNothing(now time.Time, q *openQuestion, text string) {
 	case q != nil && !q.put.IsZero():
 		a.putAgain(now, q)
 	case q == nil && text != "":
-		w := phraseIn(a.language, phrase.NothingAsked, "")
+		w := phraseIn(a.language, phrase.NoQuestionOpen, "")
 		if a.lastOutcome != nil {
 			w = w.And(" ", phraseIn(a.language, phrase.LastQuestion, "")).And("", a.lastOutcome)
 		}
@@ -267,7 +267,7 @@ func (a *Announcer) AskMore(now time.Time, question *aaep.Event) (source string,
 	}
 	switch {
 	case q == nil && question == nil:
-		a.addRequested(now, phraseIn(a.language, phrase.NothingAsked, ""))
+		a.addRequested(now, phraseIn(a.language, phrase.NoQuestionOpen, ""))
 		return "", nil
 	case q == nil:
 		return "", nil

@@ -270,7 +270,7 @@ func TestReadAgain(t *testing.T) {
 	p.changeState(aaep.StateAwaitingInput, aaep.StateThinking, "Nobody answered in time, so this was not done: Pay $20.")
 	p.a.Settle(p.now, ev)
 	p.pass(time.Second)
-	if r, printed := p.types("y"); r != nil || printed != "Nothing is being asked. The last question: Nobody answered in time, so this was not done: Pay $20." {
+	if r, printed := p.types("y"); r != nil || printed != "No question is open. What came of the last one: Nobody answered in time, so this was not done: Pay $20." {
 		t.Errorf("a late yes: %v, says %s", r, printed)
 	}
 	if _, printed := p.types(""); printed != "" {

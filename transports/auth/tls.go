@@ -20,9 +20,11 @@ import (
 //
 // The files are looked at with each handshake and read again when they have changed; connections
 // that are open stay open. If the files do not fit each other, what was read before stays in force
-// and log is told; log may be nil. A certificate that has expired is an error at first, and takes
-// the place of none later. Of one that expires in use, or is not valid yet, log is told when it is
-// read and when a peer connects, at most once an hour, and then once that a valid one is served.
+// and log is told, first as a warning, for one may be replaced before the other, and as an error
+// where that lasts for 30 seconds; log may be nil. A certificate that has expired is an error at
+// first, and takes the place of none later. Of one that expires in use, or is not valid yet, log is
+// told when it is read and when a peer connects, at most once an hour, and then once that a valid
+// one is served.
 func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.Config, error) {
 	if certFile == "" || keyFile == "" {
 		return nil, errors.New("auth: TLS needs the file of a certificate and that of its key; name both")
@@ -129,7 +131,7 @@ func ClientTLS(caFile, certFile, keyFile string, log *slog.Logger) (*tls.Config,
 func keyPair(certFile string, certPEM, keyPEM []byte) (*tls.Certificate, error) {
 	cert, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
-		return nil, fmt.Errorf("auth: %s and its key: %w", certFile, err)
+		return nil, credentials.Unpaired(fmt.Errorf("auth: %s and its key: %w", certFile, err))
 	}
 	return &cert, nil
 }

@@ -226,6 +226,44 @@ func testExpiredCertificate(t *testing.T) {
 	expect("it was renewed, too", "the certificate that is served now is valid")
 }
 
+// A certificate that is replaced seconds before its key is a warning in the log, once, and used
+// with that; one that has no key for half a minute is an error, once. INV-37
+func TestRenewedOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		authority := newCA(t, "CA")
+		cert, key := authority.pairOf(t, host, x509.ExtKeyUsageServerAuth)
+		var log journal
+		conf, err := auth.ServerTLS(cert, key, "", log.logger())
+		requireNoError(t, err)
+		look := func(d time.Duration) (told string) {
+			before := log.String()
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Second) { // who come
+				_, err = conf.GetConfigForClient(nil)
+				requireNoError(t, err)
+			}
+			return strings.TrimPrefix(log.String(), before)
+		}
+		nextCert, nextKey := authority.pairOf(t, host, x509.ExtKeyUsageServerAuth)
+		requireNoError(t, os.Rename(nextCert, cert))
+		if told := look(5 * time.Second); strings.Count(told, "\n") != 1 || !strings.Contains(told, "level=WARN") ||
+			!strings.Contains(told, "a changed file is not used") {
+			t.Errorf("until the key comes the log has %q", told)
+		}
+		requireNoError(t, os.Rename(nextKey, key))
+		if told := look(5 * time.Second); strings.Count(told, "\n") != 1 || !strings.Contains(told, "the changed files are used now") {
+			t.Errorf("then it has %q", told)
+		}
+		alone, _ := authority.pairOf(t, host, x509.ExtKeyUsageServerAuth)
+		requireNoError(t, os.Rename(alone, cert))
+		if told := look(29 * time.Second); strings.Contains(told, "ERROR") {
+			t.Errorf("within half a minute it has %q", told)
+		}
+		if told := look(time.Minute); strings.Count(told, "\n") != 1 || !strings.Contains(told, "level=ERROR") {
+			t.Errorf("after half a minute it has %q", told)
+		}
+	})
+}
+
 // Files that make no TLS are refused at once, and no key is in the error. INV-37
 func TestTLSRefused(t *testing.T) {
 	authority := newCA(t, "CA")

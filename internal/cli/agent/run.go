@@ -135,9 +135,8 @@ func (r *runner) checkFlags(listens bool) error {
 		return exits.UsageError("nothing to run: name a program after --, or pipe text in.\nSee: aaep run --help")
 	}
 	switch {
-	case !aaep.ValidLanguageTag(r.language):
-		return exits.UsageError("--language must be a language tag such as en-US; it is %q.\nSee: aaep run --help",
-			r.language)
+	case exits.CheckLanguage(r.language, "run") != nil:
+		return exits.CheckLanguage(r.language, "run")
 	case r.trail != "" && noProgram:
 		return exits.UsageError("--audit puts on record which program is started: name it after --.\nSee: aaep run --help")
 	case r.nats.Servers != "" && r.log != "":
@@ -160,8 +159,7 @@ func (r *runner) runAgent(ctx context.Context) (err error) {
 	defer stop()
 	if len(r.args) > 0 {
 		if _, err := exec.LookPath(r.args[0]); err != nil {
-			return exits.UsageError("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0],
-				subprocess.ExplainStart(err))
+			return exits.UsageError("%s", subprocess.CannotStart(r.args[0], err))
 		}
 	}
 	cfg, err := r.newConfig()

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,8 +98,7 @@ func (o *acpOptions) runACP(cmd *cobra.Command, args []string) (err error) {
 		return exits.UsageError("--folder %q is no folder."+see, o.folder)
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
-		return exits.UsageError("cannot run %q: %s.\nCheck its name, or give its whole path", args[0],
-			subprocess.ExplainStart(err))
+		return exits.UsageError("%s", subprocess.CannotStart(args[0], err))
 	}
 	caps := aaep.Capabilities{}
 	if !o.tee || o.person.HasOutputs() { // beside an editor, what the settings say of outputs does not count
@@ -143,9 +143,10 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 	caps aaep.Capabilities) (err error) {
 	program := exec.Command(args[0], args[1:]...)
 	program.Dir, program.Env = o.folder, subprocess.Environment()
+	say := func(text string) { l.Status.PrintLabelled("aaep", text) }
 	stop := l.AnnounceConnecting(filepath.Base(args[0]))
 	agent, err := bridge.Start(ctx, program, bridge.Config{Folder: o.folder, Thoughts: o.thoughts, Version2: o.version2,
-		Logger: lineio.LogTo(l.Status.Out), BeforeAsking: l.AwaitTold})
+		Logger: lineio.LogAsWords(slog.LevelWarn, say), BeforeAsking: l.AwaitTold})
 	stop()
 	if err != nil {
 		if ctx.Err() != nil {
@@ -158,7 +159,7 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 	name := cmp.Or(agent.Name(), filepath.Base(args[0]))
 	keyboard := &ownLink{principal: "keyboard:" + rand.Text()}
 	p, served, end, err := o.serveAgent(ctx, cmd, name,
-		producer.Config{Language: caps.Languages[0], Admit: keyboard.admitOwnLink(o.where.RightsOf(&l.Status))}, &l.Status)
+		producer.Config{Language: caps.Languages[0], Logger: lineio.LogAsWords(slog.LevelError, say), Admit: keyboard.admitOwnLink(o.where.RightsOf(&l.Status))}, &l.Status)
 	if err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func (o *acpOptions) runConversation(ctx context.Context, cmd *cobra.Command, ar
 	}
 	defer f.Close()
 	console, err := acp.New(ctx, agent, p,
-		func(text string) { l.Status.PrintLabelled("aaep", text) }, l.PhraseText)
+		say, l.PhraseText)
 	if err != nil {
 		f.Close()
 		p.Shutdown(ctx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -121,7 +120,7 @@ func startChild(ctx context.Context, args []string, stderr io.Writer) (_ *childP
 		return nil, exits.With(exits.Failed, err)
 	}
 	if err := c.Start(); err != nil {
-		return nil, exits.With(exits.Unreachable, fmt.Errorf("cannot run %q: %s", args[0], subprocess.ExplainStart(err)))
+		return nil, exits.With(exits.Unreachable, errors.New(subprocess.CannotStart(args[0], err)))
 	}
 	return c, nil
 }

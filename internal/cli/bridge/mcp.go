@@ -64,8 +64,7 @@ func (o *mcpOptions) runMCP(cmd *cobra.Command, args []string) error {
 		return exits.UsageError("name a server after --, for example: aaep bridge mcp -- npx -y @modelcontextprotocol/server-filesystem .")
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
-		return exits.UsageError("cannot run %q: %s.\nCheck its name, or give its whole path", args[0],
-			subprocess.ExplainStart(err))
+		return exits.UsageError("%s", subprocess.CannotStart(args[0], err))
 	}
 	o.cfg.Logger = lineio.LogTo(cmd.ErrOrStderr())
 	return o.runBetween(cmd, args, between{parent: "agent",

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -32,8 +33,8 @@ func (a *servedAgent) addFlags(cmd *cobra.Command) {
 func (a *servedAgent) serveAgent(ctx context.Context, cmd *cobra.Command, name string, cfg producer.Config,
 	status *lineio.Printer) (p *producer.Producer, served <-chan error, end func(*error), err error) {
 	talk := cmd.ErrOrStderr()
-	cfg.Observer, cfg.MaxSubscriptions, cfg.Logger = a.where.Seen, serving.MaxBesideAgent, a.where.ConnectionLog(talk,
-		lineio.ErrorsTo(talk))
+	cfg.Observer, cfg.MaxSubscriptions = a.where.Seen, serving.MaxBesideAgent
+	cfg.Logger = a.where.ConnectionLog(talk, cmp.Or(cfg.Logger, lineio.ErrorsTo(talk)))
 	if cfg.Signers, err = a.where.ReadSigners(talk); err != nil {
 		return nil, nil, nil, err
 	}

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/cli/serving"
 	"github.com/aaep-go/aaep/internal/httpguard"
@@ -89,10 +89,12 @@ func (o *tapOptions) runTap(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	for _, tag := range o.languages {
-		if !aaep.ValidLanguageTag(tag) {
-			return exits.UsageError("--language takes language tags such as en-US; %q is none.\nSee: aaep tap --help",
-				tag)
+		if err := exits.CheckLanguage(tag, "tap"); err != nil {
+			return err
 		}
+	}
+	if slices.Contains(o.where.Addrs, o.at) && !strings.HasSuffix(o.at, ":0") {
+		return exits.UsageError("--at %s is where the agent is served, too (--listen).\nGive programs another, such as --at 127.0.0.1:8081", o.at)
 	}
 	ln, err := listenForPrograms(cmd.Context(), "--at", o.at)
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
@@ -90,4 +92,13 @@ func CodeOf(err error) int {
 		return exit.Code
 	}
 	return Failed
+}
+
+// CheckLanguage returns the usage error of a command where what its flag --language gives names no
+// language.
+func CheckLanguage(tag, command string) error {
+	if aaep.ValidLanguageTag(tag) && phrase.NamesLanguage(tag) {
+		return nil
+	}
+	return UsageError("--language must be a language tag such as en-US; it is %q.\nSee: aaep %s --help", tag, command)
 }

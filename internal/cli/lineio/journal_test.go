@@ -40,3 +40,16 @@ func TestPriorities(t *testing.T) {
 		}
 	}
 }
+
+// A person at a terminal is told in sentences what a service's log has in fields.
+func TestLogAsWords(t *testing.T) {
+	var told []string
+	log := LogAsWords(slog.LevelWarn, func(text string) { told = append(told, text) })
+	log.Info("nothing of this")
+	log.Warn("acp: the agent reads nothing, and its link is ended", "after", "5s")
+	log.With("session_id", "sess_1", "cause", "none").Error("the log is not kept whole", "error", "sqlite: no room\nleft")
+	want := "The agent reads nothing, and its link is ended.|The log is not kept whole: sqlite: no room left."
+	if got := strings.Join(told, "|"); got != want {
+		t.Errorf("told %q, want %q", got, want)
+	}
+}

@@ -93,8 +93,7 @@ func (s *childAgent) notFollowed(ctx context.Context, program string, err error,
 		return reach.DialError(ctx, program, err)
 	}
 	if s.conn == nil {
-		return exits.With(exits.Unreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path",
-			program, subprocess.ExplainStart(err)))
+		return exits.With(exits.Unreachable, errors.New(subprocess.CannotStart(program, err)))
 	}
 	ending := subprocess.HowEnded(s.conn.Close())
 	switch {

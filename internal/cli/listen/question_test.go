@@ -109,7 +109,7 @@ func TestOutcomeTimeout(t *testing.T) {
 		k.passUntil(70 * time.Second)
 		k.wantShown("without an answer", warning+"Nobody answered in time, so this was not done: Pay $20 to Ada.\nDone. Ready.\n")
 		k.typeLine("y")
-		k.wantShown("after a late yes", "aaep: Nothing is being asked. The last question: Nobody answered in time, so this was not done: Pay $20 to Ada.\n")
+		k.wantShown("after a late yes", "aaep: No question is open. What came of the last one: Nobody answered in time, so this was not done: Pay $20 to Ada.\n")
 	})
 }
 
@@ -120,14 +120,14 @@ func TestOutcomeCancelled(t *testing.T) {
 		clitest.PassTime(5 * time.Second)
 		k.wantShown("withdrawn", "Withdrawn, and not done: Pay $20 to Ada.\nDone. Ready.\n")
 		k.typeLine("y")
-		k.wantShown("after a late yes", "aaep: Nothing is being asked. The last question: Withdrawn, and not done: Pay $20 to Ada.\n")
+		k.wantShown("after a late yes", "aaep: No question is open. What came of the last one: Withdrawn, and not done: Pay $20 to Ada.\n")
 	})
 	putTestQuestion(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *questionSession) {
 		k.s.Cancel(aaep.CancelledBySystem, aaep.Say("The account is closed."))
 		clitest.PassTime(5 * time.Second)
 		k.wantShown("cancelled", "Withdrawn, and not done: Pay $20 to Ada.\nCancelled. The account is closed.\n")
 		k.typeLine("y")
-		k.wantShown("after a late yes", "aaep: Nothing is being asked. The last question: Withdrawn, and not done: Pay $20 to Ada.\n")
+		k.wantShown("after a late yes", "aaep: No question is open. What came of the last one: Withdrawn, and not done: Pay $20 to Ada.\n")
 	})
 }
 
@@ -186,7 +186,7 @@ func TestOutcomeElsewhere(t *testing.T) {
 			clitest.PassTime(5 * time.Second)
 			k.wantShown("somebody else said "+string(d), want)
 			k.typeLine("n")
-			k.wantShown("after a late no", "aaep: Nothing is being asked. The last question: "+late[d]+"\n")
+			k.wantShown("after a late no", "aaep: No question is open. What came of the last one: "+late[d]+"\n")
 		})
 	}
 }
@@ -207,7 +207,7 @@ func TestOutcomeMoreTime(t *testing.T) {
 		k.wantShown("a yes in the added time",
 			"aaep: Answer sent: accept.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nDone. Ready.\n")
 		k.typeLine("/more")
-		k.wantShown("when nothing is asked", "aaep: Nothing is being asked. The last question: Pay finished.\n")
+		k.wantShown("when nothing is asked", "aaep: No question is open. What came of the last one: Pay finished.\n")
 	})
 }
 

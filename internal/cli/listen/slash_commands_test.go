@@ -199,7 +199,7 @@ func TestCommandsAtOnce(t *testing.T) {
 			e.wantSaid("/rate 5")
 			e.wantSaid("/verbosity terse")
 			e.wantSaid("/terms", "You get at most 2 events a second, in the language en-US, in a normal number of words, answers sentence by sentence, the usual steps, and questions to decide.")
-			e.wantSaid("y", "Nothing is being asked.")
+			e.wantSaid("y", "No question is open.")
 			e.err.Reset()
 			s.let <- struct{}{}
 			s.let <- struct{}{}

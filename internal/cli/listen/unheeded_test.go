@@ -80,12 +80,12 @@ func TestAnswerUnheeded(t *testing.T) {
 		clitest.PassTime(2 * time.Second)
 		k.wantShown("then", "aaep: "+unheeded+" The question is: Pay $20 to Ada. Now.\n")
 		k.typeLine("y")
-		k.wantShown("once more", "aaep: Nothing is being asked. The last question: "+unheeded+"\n")
+		k.wantShown("once more", "aaep: No question is open. What came of the last one: "+unheeded+"\n")
 		clitest.PassTime(time.Minute)
 		const outcome = "Nobody answered in time, so this was not done: Pay $20 to Ada. Now.\n"
 		k.wantShown("when the time is over", warning+outcome)
 		k.typeLine("y")
-		k.wantShown("after that", "aaep: Nothing is being asked. The last question: "+outcome)
+		k.wantShown("after that", "aaep: No question is open. What came of the last one: "+outcome)
 	})
 }
 

@@ -221,9 +221,7 @@ func (p *proof) explainUnreached(ctx context.Context, address string, err error)
 	case p.program != "" && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe)):
 		return exits.With(exits.Unreachable, fmt.Errorf("the agent %s ended without a word.\nStarted so, it has to speak AAEP on its standard output", address))
 	case p.program != "":
-		return exits.With(exits.Unreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path",
-			address,
-			subprocess.ExplainStart(err)))
+		return exits.With(exits.Unreachable, errors.New(subprocess.CannotStart(address, err)))
 	}
 	explained, failed := reach.DialError(ctx, address, err), new(exits.Error)
 	saysAll := errors.As(err, new(*net.OpError)) || errors.Is(err, errkind.NotOffered)

@@ -79,6 +79,9 @@ const manyNotes = 1000
 func (v *validator) validateInputs(ctx context.Context, inputs []string, stdin io.Reader) error {
 	messages := 0
 	for _, name := range inputs {
+		if name == "" {
+			return exits.UsageError("the name of a file is empty, as of a variable that is not set.\nName a file, an address, or - for standard input. See: aaep validate --help")
+		}
 		n, err := v.validateFile(ctx, name, stdin)
 		messages += n
 		switch {

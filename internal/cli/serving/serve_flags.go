@@ -439,6 +439,10 @@ func ListenTCP(ctx context.Context, addr, advice string) (net.Listener, error) {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, exits.With(exits.Failed, fmt.Errorf("another program serves on %s already.\n%s", addr, advice))
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		_, port, _ := net.SplitHostPort(addr)
+		return nil, exits.With(exits.Failed, fmt.Errorf("cannot serve on %s: this machine has no such address.\n"+
+			"Use one of its own, or 0.0.0.0:%s for all of them", addr, port))
 	case err != nil:
 		return nil, exits.With(exits.Failed, fmt.Errorf("cannot serve on %s: %s", addr, exits.InnermostError(err)))
 	}

@@ -3,6 +3,8 @@ package serving
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/aaep-go/aaep/internal/cli/exits"
@@ -24,6 +26,9 @@ func OpenTrail(name string) (*audit.File, error) {
 		code, err = exits.Failed, fmt.Errorf("another program writes to the trail %s.\nEnd that, or name another file. To read this one: aaep audit verify %s", inUse, name)
 	case errors.As(err, &fault):
 		err = fmt.Errorf("the trail %s is not as it was written, so nothing is added to it.\nName another file. To see what is wrong: aaep audit verify %s", name, name)
+	case errors.Is(err, fs.ErrNotExist): // a file that is not there would have been made
+		folder := filepath.Dir(name)
+		err = fmt.Errorf("cannot open the trail %s: there is no folder %s.\nMake it: mkdir -p %s", name, folder, folder)
 	default:
 		if exits.IsDiskFull(err) {
 			code = exits.Failed

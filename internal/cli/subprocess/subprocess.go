@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -98,10 +99,36 @@ func Ending(exit *exec.ExitError) (code int, how string) {
 // ExplainStart returns why a program could not be started, in words for a person; err is that of
 // exec.
 func ExplainStart(err error) string {
-	if errors.Is(err, exec.ErrNotFound) {
+	var named *exec.Error
+	var path *fs.PathError
+	program := ""
+	if errors.As(err, &named) {
+		program = named.Name
+	} else if errors.As(err, &path) {
+		program = path.Path
+	}
+	info, errStat := os.Stat(program)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
 		return "there is no such program"
+	case errStat == nil && info.IsDir():
+		return "it is a folder"
+	case errStat == nil && errors.Is(err, fs.ErrPermission):
+		return "it may not be executed"
+	case errors.Is(err, syscall.ENOEXEC):
+		return "it is no program, and no script with a first line such as #!/bin/sh"
 	}
 	return exits.InnermostError(err)
+}
+
+// CannotStart returns that a program could not be started, why, and in a second line what to do;
+// err is that of exec.
+func CannotStart(program string, err error) string {
+	why, advice := ExplainStart(err), "Check its name, or give its whole path"
+	if info, err := os.Stat(program); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 == 0 {
+		advice = "If it is a program, allow that: chmod +x " + program
+	}
+	return fmt.Sprintf("cannot run %q: %s.\n%s", program, why, advice)
 }
 
 // CopyInterruptible copies until src ends, which is no error, or ctx is done. A read that waits

@@ -106,8 +106,8 @@ type initFlags struct{ out, name, language string }
 // writeFiles does the work of "aaep manifest init": it writes the manifest, and the key if there is
 // none yet, and says what to do next.
 func (flags *initFlags) writeFiles(cmd *cobra.Command, agentID string) error {
-	if !aaep.ValidLanguageTag(flags.language) {
-		return exits.UsageError("--language must be a language tag such as en-US; it is %q.\nSee: aaep manifest init --help", flags.language)
+	if err := exits.CheckLanguage(flags.language, "manifest init"); err != nil {
+		return err
 	}
 	stem, err := flags.chooseStem(agentID)
 	if err != nil {
