@@ -24,7 +24,8 @@ import (
 // patience is how long a test waits for what must happen. It is no measure of anything.
 const patience = time.Minute
 
-func check(t testing.TB, err error) {
+// requireNoError ends the test if err is not nil.
+func requireNoError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -35,25 +36,27 @@ func check(t testing.TB, err error) {
 var pay = producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true,
 	Action: aaep.Say("Pay $5."), Consequence: aaep.Say("The money is gone.")}
 
-func ok(context.Context) (string, error) { return "done", nil }
+// succeed is a tool's function that does nothing.
+func succeed(context.Context) (string, error) { return "done", nil }
 
 // everything is what a subscriber asks for who may be asked, and has no limit.
 var everything = aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryNone}, Languages: []string{"en-US"},
 	SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
 
+// newProducer returns a producer that allows short timeouts.
 func newProducer(t testing.TB) *producer.Producer {
 	t.Helper()
 	p, err := producer.New(producer.Config{Agent: aaep.Agent{AgentID: "tester", AgentName: "Tester"},
 		ShortTimeouts: true})
-	check(t, err)
+	requireNoError(t, err)
 	return p
 }
 
-// host serves p at addr until stop is called, as a program that begins and ends does.
-func host(t testing.TB, p *producer.Producer, addr string) (at string, stop func()) {
+// serveAt serves p at addr until stop is called, as a program that begins and ends does.
+func serveAt(t testing.TB, p *producer.Producer, addr string) (at string, stop func()) {
 	t.Helper()
 	ln, err := net.Listen("tcp", addr)
-	check(t, err)
+	requireNoError(t, err)
 	s := aaepgrpc.NewServer(aaepgrpc.ServerOptions{})
 	server := rpc.NewServer(aaepgrpc.Options()...)
 	s.Register(server)
@@ -74,8 +77,8 @@ func host(t testing.TB, p *producer.Producer, addr string) (at string, stop func
 	}
 }
 
-// until reads events up to the first that match accepts.
-func until(sub *subscriber.Subscription, match func(*aaep.Event) bool) (evs []*aaep.Event, err error) {
+// readUntil reads events up to the first that match accepts.
+func readUntil(sub *subscriber.Subscription, match func(*aaep.Event) bool) (evs []*aaep.Event, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for ev, err := range sub.Events(ctx) {
@@ -90,34 +93,35 @@ func until(sub *subscriber.Subscription, match func(*aaep.Event) bool) (evs []*a
 	return evs, errors.New("the subscription ended")
 }
 
+// isOver reports whether ev ends its session.
 func isOver(ev *aaep.Event) bool { return ev.Type().Terminal() }
 
 // GRPC-003, D-70: an agent asks over gRPC, and what is answered happens. A refusal is a message,
 // and the stream is then OK.
 func TestAgent(t *testing.T) {
 	p := newProducer(t)
-	addr, stop := host(t, p, "127.0.0.1:0")
+	addr, stop := serveAt(t, p, "127.0.0.1:0")
 	defer stop()
 	sub, err := subscriber.Dial(t.Context(), aaepgrpc.Dialer{Target: addr},
 		subscriber.Config{ID: "reader", Capabilities: everything})
-	check(t, err)
+	requireNoError(t, err)
 	defer sub.Close()
 	for decision, want := range map[aaep.Decision]error{aaep.Accept: nil, aaep.Reject: producer.ErrRejected} {
 		s, err := p.StartSession(t.Context(), aaep.Say("Paying."))
-		check(t, err)
+		requireNoError(t, err)
 		ran := make(chan error, 1)
 		go func() {
-			_, err := s.Tool(context.Background(), pay, ok)
+			_, err := s.Tool(context.Background(), pay, succeed)
 			s.Complete(aaep.Say("Over."))
 			ran <- err
 		}()
-		_, err = until(sub, func(ev *aaep.Event) bool {
+		_, err = readUntil(sub, func(ev *aaep.Event) bool {
 			if ev.Type() == aaep.TypeAwaitingConfirmation {
-				check(t, replies.Send(t.Context(), sub.Question(ev), decision, nil))
+				requireNoError(t, replies.Send(t.Context(), sub.Question(ev), decision, nil))
 			}
 			return isOver(ev)
 		})
-		check(t, err)
+		requireNoError(t, err)
 		if err := <-ran; !errors.Is(err, want) {
 			t.Errorf("after %s the tool returned %v, want %v", decision, err, want)
 		}
@@ -130,32 +134,34 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// open is a stream of a client that is not ours.
-func open(t *testing.T, addr string) aaepv1.AaepService_SubscribeClient {
+// openStream opens a stream of a client that is not ours.
+func openStream(t *testing.T, addr string) aaepv1.AaepService_SubscribeClient {
 	t.Helper()
 	conn, err := rpc.NewClient("passthrough:///"+addr, rpc.WithTransportCredentials(insecure.NewCredentials()))
-	check(t, err)
+	requireNoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	stream, err := aaepv1.NewAaepServiceClient(conn).Subscribe(ctx)
-	check(t, err)
+	requireNoError(t, err)
 	return stream
 }
 
-func say(t *testing.T, m aaep.Message, kind string) *aaepv1.AaepMessage {
+// frameOf returns m in a frame whose message_type is kind.
+func frameOf(t *testing.T, m aaep.Message, kind string) *aaepv1.AaepMessage {
 	t.Helper()
 	msg, err := aaep.Encode(m)
-	check(t, err)
+	requireNoError(t, err)
 	return &aaepv1.AaepMessage{Json: msg, MessageType: kind}
 }
 
-func hear(t *testing.T, stream aaepv1.AaepService_SubscribeClient) (aaep.Message, string) {
+// receiveFrame returns the next message, and the message_type that it came with.
+func receiveFrame(t *testing.T, stream aaepv1.AaepService_SubscribeClient) (aaep.Message, string) {
 	t.Helper()
 	got, err := stream.Recv()
-	check(t, err)
+	requireNoError(t, err)
 	m, err := aaep.Decode(got.Json)
-	check(t, err)
+	requireNoError(t, err)
 	return m, got.MessageType
 }
 
@@ -163,30 +169,30 @@ func hear(t *testing.T, stream aaepv1.AaepService_SubscribeClient) (aaep.Message
 // message_type that says something else changes neither the request nor the reply.
 func TestContradiction(t *testing.T) {
 	p := newProducer(t)
-	addr, stop := host(t, p, "127.0.0.1:0")
+	addr, stop := serveAt(t, p, "127.0.0.1:0")
 	defer stop()
 	s, err := p.StartSession(t.Context(), aaep.Say("Paying."))
-	check(t, err)
-	stream := open(t, addr)
-	check(t,
+	requireNoError(t, err)
+	stream := openStream(t, addr)
+	requireNoError(t,
 		stream.Send(
-			say(t, &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: everything},
+			frameOf(t, &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: everything},
 				"subscription.close")))
-	m, kind := hear(t, stream)
+	m, kind := receiveFrame(t, stream)
 	answer, isAnswer := m.(*aaep.SubscriptionAccepted)
 	if !isAnswer || kind != "subscription.accepted" {
 		t.Fatalf("the first message is %T, called %q", m, kind)
 	}
 	ran := make(chan error, 1)
-	go func() { _, err := s.Tool(context.Background(), pay, ok); ran <- err }()
+	go func() { _, err := s.Tool(context.Background(), pay, succeed); ran <- err }()
 	for {
-		m, kind := hear(t, stream)
+		m, kind := receiveFrame(t, stream)
 		ev, isEvent := m.(*aaep.Event)
 		if !isEvent || kind != string(ev.Type()) {
 			t.Fatalf("a %T is called %q", m, kind)
 		}
 		if q, isQuestion := ev.Payload.(*aaep.AwaitingConfirmation); isQuestion {
-			check(t, stream.Send(say(t, &aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: aaep.Accept,
+			requireNoError(t, stream.Send(frameOf(t, &aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: aaep.Accept,
 				SubscriptionID: answer.SubscriptionID, Timestamp: time.Now()}, "subscription.request")))
 			break
 		}
@@ -200,15 +206,15 @@ func TestContradiction(t *testing.T) {
 // GRPC-003: what does not begin with a request is told no, and gets no event.
 func TestNoRequest(t *testing.T) {
 	p := newProducer(t)
-	addr, stop := host(t, p, "127.0.0.1:0")
+	addr, stop := serveAt(t, p, "127.0.0.1:0")
 	defer stop()
 	s, err := p.StartSession(t.Context(), aaep.Say("Paying."))
-	check(t, err)
+	requireNoError(t, err)
 	defer s.Close()
-	stream := open(t, addr)
-	check(t,
+	stream := openStream(t, addr)
+	requireNoError(t,
 		stream.Send(
-			say(t, &aaep.ConfirmationReply{ReplyToken: aaep.ReplyToken("rpl_" + strings.Repeat("0", 32)),
+			frameOf(t, &aaep.ConfirmationReply{ReplyToken: aaep.ReplyToken("rpl_" + strings.Repeat("0", 32)),
 				Decision:       aaep.Accept,
 				SubscriptionID: "sub_1", Timestamp: time.Now()}, "subscription.request")))
 	for {
@@ -225,10 +231,10 @@ func TestNoRequest(t *testing.T) {
 // GRPC-005, TR-011: a producer that is killed and begins anew is subscribed to anew, after a while.
 func TestBegunAnew(t *testing.T) {
 	first := newProducer(t)
-	addr, stop := host(t, first, freeport.Addr())
+	addr, stop := serveAt(t, first, freeport.Addr())
 	sub, err := subscriber.Dial(t.Context(), aaepgrpc.Dialer{Target: addr},
 		subscriber.Config{ID: "reader", Capabilities: everything})
-	check(t, err)
+	requireNoError(t, err)
 	defer sub.Close()
 	stop()
 	await := func(what string, good func(subscriber.Status) bool) {
@@ -250,14 +256,14 @@ func TestBegunAnew(t *testing.T) {
 		return !st.Connected && st.Err != nil && strings.Contains(st.Err.Error(), "refused")
 	})
 	second := newProducer(t)
-	_, stop = host(t, second, addr)
+	_, stop = serveAt(t, second, addr)
 	defer stop()
 	await("back", func(st subscriber.Status) bool { return st.Connected && st.Subscribed == 2 })
 	s, err := second.StartSession(t.Context(), aaep.Say("Again."))
-	check(t, err)
+	requireNoError(t, err)
 	s.Complete(aaep.Say("Done."))
-	evs, err := until(sub, isOver)
-	check(t, err)
+	evs, err := readUntil(sub, isOver)
+	requireNoError(t, err)
 	if got := evs[1].Text(aaep.VerbosityNormal); evs[0].Type() != aaep.TypeLost || got != "Again." {
 		t.Errorf("the first words are %q after %s", got, evs[0].Type())
 	}

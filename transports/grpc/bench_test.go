@@ -29,10 +29,10 @@ func BenchmarkDelivery(b *testing.B) {
 		for _, burst := range []int{1, 32} {
 			load := map[int]string{1: "single", 32: "burst"}[burst]
 			b.Run(fmt.Sprintf("aaep/%s/listeners=%d", load, listeners), func(b *testing.B) {
-				measure(b, listeners, burst, startAAEP)
+				measureDelays(b, listeners, burst, startAAEP)
 			})
 			b.Run(fmt.Sprintf("floor/%s/listeners=%d", load, listeners), func(b *testing.B) {
-				measure(b, listeners, burst, startFloor)
+				measureDelays(b, listeners, burst, startBare)
 			})
 		}
 	}
@@ -47,9 +47,9 @@ type receipt struct {
 	at time.Time
 }
 
-// measure has start begin what is measured: emit sends the event with number n, below numbers, to
-// all listeners at addr.
-func measure(b *testing.B, listeners, burst int,
+// measureDelays has start begin what is measured: emit sends the event with number n, below
+// numbers, to all listeners at addr.
+func measureDelays(b *testing.B, listeners, burst int,
 	start func(b *testing.B, listeners int) (addr string, emit func(n int))) {
 	addr, emit := start(b, listeners)
 	received := make(chan receipt, listeners*burst)
@@ -57,19 +57,19 @@ func measure(b *testing.B, listeners, burst int,
 	b.Cleanup(reading.Wait)
 	for range listeners {
 		conn, err := rpc.NewClient("passthrough:///"+addr, rpc.WithTransportCredentials(insecure.NewCredentials()))
-		check(b, err)
+		requireNoError(b, err)
 		b.Cleanup(func() { conn.Close() })
 		stream, err := aaepv1.NewAaepServiceClient(conn).Subscribe(context.Background())
-		check(b, err)
-		check(b,
+		requireNoError(b, err)
+		requireNoError(b,
 			stream.Send(
 				&aaepv1.AaepMessage{
 					Json: []byte(
 						`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"bench",` +
 							`"capabilities":{}}`)}))
 		_, err = stream.Recv() // so that every event sent from now on arrives
-		check(b, err)
-		reading.Go(func() { read(stream, received) })
+		requireNoError(b, err)
+		reading.Go(func() { noteReceipts(stream, received) })
 	}
 	sent := make([]time.Time, numbers)
 	delays := make([]time.Duration, 0, b.N+listeners*burst)
@@ -96,8 +96,8 @@ func measure(b *testing.B, listeners, burst int,
 
 var numbered = []byte(`"summary_normal":"Event `)
 
-// read reports every event that arrives.
-func read(stream aaepv1.AaepService_SubscribeClient, received chan<- receipt) {
+// noteReceipts reports every event that arrives.
+func noteReceipts(stream aaepv1.AaepService_SubscribeClient, received chan<- receipt) {
 	for {
 		m, err := stream.Recv()
 		if err != nil {
@@ -112,11 +112,12 @@ func read(stream aaepv1.AaepService_SubscribeClient, received chan<- receipt) {
 	}
 }
 
+// startAAEP begins a session, whose events a producer sends to all listeners.
 func startAAEP(b *testing.B, _ int) (string, func(int)) {
 	p := newProducer(b)
-	addr, stop := host(b, p, "127.0.0.1:0")
+	addr, stop := serveAt(b, p, "127.0.0.1:0")
 	s, err := p.StartSession(context.Background(), aaep.Say("Measuring."))
-	check(b, err)
+	requireNoError(b, err)
 	b.Cleanup(stop)
 	return addr, func(n int) {
 		text := aaep.Say("Event " + strconv.Itoa(n) + ".")
@@ -126,14 +127,15 @@ func startAAEP(b *testing.B, _ int) (string, func(int)) {
 	}
 }
 
-// floor is the least a server can do: a channel for each listener, and messages that are encoded
-// already.
-type floor struct {
+// bareServer is the least a server can do: a channel for each listener, and messages that are
+// encoded already.
+type bareServer struct {
 	aaepv1.UnimplementedAaepServiceServer
 	streams chan chan *aaepv1.AaepMessage
 }
 
-func (f floor) Subscribe(stream aaepv1.AaepService_SubscribeServer) error {
+// Subscribe sends the messages of a channel of its own.
+func (f bareServer) Subscribe(stream aaepv1.AaepService_SubscribeServer) error {
 	if _, err := stream.Recv(); err != nil {
 		return err
 	}
@@ -154,12 +156,13 @@ func (f floor) Subscribe(stream aaepv1.AaepService_SubscribeServer) error {
 	}
 }
 
-func startFloor(b *testing.B, listeners int) (string, func(int)) {
-	f := floor{streams: make(chan chan *aaepv1.AaepMessage, listeners)}
+// startBare serves a bareServer, which sends each message to the listeners one after the other.
+func startBare(b *testing.B, listeners int) (string, func(int)) {
+	f := bareServer{streams: make(chan chan *aaepv1.AaepMessage, listeners)}
 	server := rpc.NewServer(aaepgrpc.Options()...)
 	aaepv1.RegisterAaepServiceServer(server, f)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	check(b, err)
+	requireNoError(b, err)
 	go server.Serve(ln)
 	b.Cleanup(server.Stop)
 	messages := make([]*aaepv1.AaepMessage, numbers)

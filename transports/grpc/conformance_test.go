@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	p := newProducer(t)
 	p.AddEndpoint(manifest.GRPC, manifest.Endpoint{Address: "127.0.0.1:443"}) // a manifest names one
-	at, stop := host(t, p, "127.0.0.1:0")
+	at, stop := serveAt(t, p, "127.0.0.1:0")
 	defer stop()
 	agent := &aaeptest.Agent{Producer: p}
 	aaeptest.Producer(t,
@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 func TestSubscriberConformance(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	requireNoError(t, err)
 	lines := &cuttable{Listener: ln, lines: map[net.Conn]bool{}}
 	s := aaepgrpc.NewServer(aaepgrpc.ServerOptions{})
 	server := rpc.NewServer(aaepgrpc.Options()...)
@@ -48,7 +48,7 @@ func TestSubscriberConformance(t *testing.T) {
 	caps := subscriber.ScreenReader("en-US")
 	caps.SupportsConfirmationReply, caps.SupportsClarificationReply = new(true), new(true)
 	caps.SupportedConformanceLevels, caps.MaxEventsPerSecond = []int64{1, 2, 3}, 0
-	aaeptest.Subscriber(t, conformance.SubscriberRun{Listener: stand{s, lines}, Level: 3, Timeout: patience,
+	aaeptest.Subscriber(t, conformance.SubscriberRun{Listener: cuttableListener{s, lines}, Level: 3, Timeout: patience,
 		Subscriber: aaeptest.Reader{Dialer: aaepgrpc.Dialer{Target: ln.Addr().String()}, Capabilities: caps}})
 }
 
@@ -59,6 +59,7 @@ type cuttable struct {
 	lines map[net.Conn]bool
 }
 
+// Accept accepts a connection, and keeps it for cutAll.
 func (c *cuttable) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()
 	if err == nil {
@@ -69,7 +70,8 @@ func (c *cuttable) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-func (c *cuttable) cut() {
+// cutAll closes all connections.
+func (c *cuttable) cutAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for conn := range c.lines {
@@ -78,13 +80,14 @@ func (c *cuttable) cut() {
 	clear(c.lines)
 }
 
-// stand is where the subscriber comes to.
-type stand struct {
+// cuttableListener is where the subscriber comes to.
+type cuttableListener struct {
 	transports.Listener
 	lines *cuttable
 }
 
-func (s stand) Accept(ctx context.Context) (transports.Conn, error) {
+// Accept returns a Conn that can be cut.
+func (s cuttableListener) Accept(ctx context.Context) (transports.Conn, error) {
 	c, err := s.Listener.Accept(ctx)
 	return link{c, s.lines}, err
 }
@@ -94,4 +97,5 @@ type link struct {
 	lines *cuttable
 }
 
-func (l link) Cut() { l.lines.cut() }
+// Cut closes all connections of the listener.
+func (l link) Cut() { l.lines.cutAll() }

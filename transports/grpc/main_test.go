@@ -11,8 +11,9 @@ import (
 
 const relayVariable = "AAEP_TEST_RELAY"
 
-// carry is what the child of relay does.
-func carry(path string) {
+// relayStreams copies the standard streams to and from the socket at path: it is the child of
+// relayCommand.
+func relayStreams(path string) {
 	up, err := net.Dial("unix", path)
 	if err != nil {
 		os.Exit(1)
@@ -26,7 +27,7 @@ func carry(path string) {
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(relayVariable); path != "" {
-		carry(path)
+		relayStreams(path)
 		return
 	}
 	goleak.VerifyTestMain(m)

@@ -13,8 +13,8 @@ import (
 // INV-31, INV-50: one connection has a hundred streams and no more; a place returns; metadata has a
 // bound.
 func TestOptions(t *testing.T) {
-	addr, conns := accept(t, ServerOptions{})
-	c, ctx := client(t, addr)
+	addr, conns := acceptAll(t, ServerOptions{})
+	c, ctx := newClient(t, addr)
 	stream, err := c.Subscribe(metadata.AppendToOutgoingContext(ctx, "x", strings.Repeat("x", 128<<10)))
 	if err == nil {
 		if code, text := closed(stream); code == codes.OK || code == codes.DeadlineExceeded {

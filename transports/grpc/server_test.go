@@ -30,15 +30,16 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = time.Minute
 
-// accept serves s and hands out what it accepts.
-func accept(t *testing.T, o ServerOptions, more ...rpc.ServerOption) (addr string, conns <-chan transports.Conn) {
+// acceptAll serves s and hands out what it accepts.
+func acceptAll(t *testing.T, o ServerOptions, more ...rpc.ServerOption) (addr string, conns <-chan transports.Conn) {
 	t.Helper()
 	s := NewServer(o)
-	addr, _ = start(t, s, more...)
-	return addr, accepted(t, s)
+	addr, _ = serveTapped(t, s, more...)
+	return addr, acceptLoop(t, s)
 }
 
-func accepted(t *testing.T, s *Server) <-chan transports.Conn {
+// acceptLoop hands out what s accepts, until the test ends.
+func acceptLoop(t *testing.T, s *Server) <-chan transports.Conn {
 	c := make(chan transports.Conn, 16)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -62,8 +63,8 @@ func accepted(t *testing.T, s *Server) <-chan transports.Conn {
 	return c
 }
 
-// client connects as any client does. Metadata are "name", "value".
-func client(t *testing.T, addr string, md ...string) (aaepv1.AaepServiceClient, context.Context) {
+// newClient connects as any client does. Metadata are "name", "value".
+func newClient(t *testing.T, addr string, md ...string) (aaepv1.AaepServiceClient, context.Context) {
 	t.Helper()
 	conn, err := rpc.NewClient("passthrough:///"+addr, rpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -75,9 +76,10 @@ func client(t *testing.T, addr string, md ...string) (aaepv1.AaepServiceClient, 
 	return aaepv1.NewAaepServiceClient(conn), ctx
 }
 
-func raw(t *testing.T, addr string, md ...string) aaepv1.AaepService_SubscribeClient {
+// openRaw opens a stream as any client does.
+func openRaw(t *testing.T, addr string, md ...string) aaepv1.AaepService_SubscribeClient {
 	t.Helper()
-	c, ctx := client(t, addr, md...)
+	c, ctx := newClient(t, addr, md...)
 	stream, err := c.Subscribe(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -96,15 +98,16 @@ func closed(stream aaepv1.AaepService_SubscribeClient) (codes.Code, string) {
 	}
 }
 
-// receive is Receive that does not wait for ever.
-func receive(t *testing.T, c transports.Conn) ([]byte, error) {
+// receiveSoon is Receive that does not wait for ever.
+func receiveSoon(t *testing.T, c transports.Conn) ([]byte, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return c.Receive(ctx)
 }
 
-func who(r *http.Request) (string, error) {
+// identify names the peer with the token "good"; "wrong" may not come, and "odd" has no name.
+func identify(r *http.Request) (string, error) {
 	switch r.Header.Get("Authorization") {
 	case "Bearer good":
 		return "ada", nil
@@ -119,7 +122,7 @@ func who(r *http.Request) (string, error) {
 // GRPC-004, D-70, TR-015, TR-016: who is not let in is told by a status that gives nothing away,
 // and package subscriber's error says so too.
 func TestCredentials(t *testing.T) {
-	addr, conns := accept(t, ServerOptions{Authenticate: who})
+	addr, conns := acceptAll(t, ServerOptions{Authenticate: identify})
 	for token, want := range map[string]codes.Code{"good": codes.OK, "wrong": codes.PermissionDenied,
 		"odd":   codes.Unauthenticated,
 		"other": codes.Unauthenticated, "": codes.Unauthenticated} {
@@ -127,7 +130,7 @@ func TestCredentials(t *testing.T) {
 		if token != "" {
 			md = []string{"authorization", "Bearer " + token}
 		}
-		stream := raw(t, addr, md...)
+		stream := openRaw(t, addr, md...)
 		if want == codes.OK {
 			c := <-conns
 			if got := c.(transports.Identified).Principal(); got != "ada" {
@@ -146,7 +149,7 @@ func TestCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 		var refused *aaep.Rejection
-		if _, err := receive(t, c); !errors.Is(err, want) || !errors.As(err, &refused) || !refused.Remote {
+		if _, err := receiveSoon(t, c); !errors.Is(err, want) || !errors.As(err, &refused) || !refused.Remote {
 			t.Errorf("Receive = %v, want %v", err, want)
 		}
 		if err := c.Send(t.Context(), []byte(`{}`)); !errors.Is(err, want) { // whichever the subscriber does first
@@ -163,9 +166,9 @@ func TestCredentials(t *testing.T) {
 // TR-015: the authenticator sees what one of HTTP sees.
 func TestRequest(t *testing.T) {
 	seen := make(chan *http.Request, 1)
-	addr, _ := accept(t,
+	addr, _ := acceptAll(t,
 		ServerOptions{Authenticate: func(r *http.Request) (string, error) { seen <- r; return "", errors.New("no") }})
-	closed(raw(t, addr, "authorization", "Bearer x", "cookie", "a=1", "cookie", "b=2", "x-trace-bin", "\x00\xff"))
+	closed(openRaw(t, addr, "authorization", "Bearer x", "cookie", "a=1", "cookie", "b=2", "x-trace-bin", "\x00\xff"))
 	r := <-seen
 	if a, _ := r.Cookie("a"); a == nil || a.Value != "1" {
 		t.Errorf("the cookie is %v", a)
@@ -183,8 +186,10 @@ type abroad struct{ net.Listener }
 
 type foreign struct{ net.Conn }
 
+// LocalAddr is the address of another machine.
 func (foreign) LocalAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1} }
 
+// Accept returns a connection that came from another machine.
 func (a abroad) Accept() (net.Conn, error) {
 	c, err := a.Listener.Accept()
 	return foreign{c}, err
@@ -206,11 +211,11 @@ func TestThisMachineOnly(t *testing.T) {
 	go host.Serve(abroad{tcp})
 	go host.Serve(socket)
 	t.Cleanup(host.Stop)
-	conns := accepted(t, s)
-	if code, text := closed(raw(t, tcp.Addr().String())); code != codes.Unauthenticated {
+	conns := acceptLoop(t, s)
+	if code, text := closed(openRaw(t, tcp.Addr().String())); code != codes.Unauthenticated {
 		t.Errorf("from abroad: %v %s", code, text)
 	}
-	c, ctx := client(t, tcp.Addr().String())
+	c, ctx := newClient(t, tcp.Addr().String())
 	if _, err := c.GetManifest(ctx, nil); status.Code(err) != codes.Unauthenticated {
 		t.Errorf("the manifest, from abroad: %v", err)
 	}
@@ -224,7 +229,7 @@ func TestThisMachineOnly(t *testing.T) {
 	if err := a.Send(t.Context(), []byte(`{}`)); err != nil {
 		t.Error(err)
 	}
-	if got, err := receive(t, b); err != nil || string(got) != `{}` {
+	if got, err := receiveSoon(t, b); err != nil || string(got) != `{}` {
 		t.Errorf("over the socket: %s, %v", got, err)
 	}
 }
@@ -232,8 +237,8 @@ func TestThisMachineOnly(t *testing.T) {
 // GRPC-001, XT-001: the manifest is given as it is, without credentials.
 func TestManifest(t *testing.T) {
 	for _, want := range []string{`{"agent_id": "planner"}`, ""} {
-		addr, _ := accept(t, ServerOptions{Authenticate: who, Manifest: []byte(want)})
-		c, ctx := client(t, addr)
+		addr, _ := acceptAll(t, ServerOptions{Authenticate: identify, Manifest: []byte(want)})
+		c, ctx := newClient(t, addr)
 		m, err := c.GetManifest(ctx, &aaepv1.GetManifestRequest{})
 		if want == "" && status.Code(err) != codes.Unavailable || want != "" && (err != nil || string(m.Json) != want) {
 			t.Errorf("%q: %v, %v", want, m, err)
@@ -244,8 +249,8 @@ func TestManifest(t *testing.T) {
 // GRPC-002: the message arrives as it is, whatever message_type says; ours says what the JSON says,
 // if that is short.
 func TestMessageType(t *testing.T) {
-	addr, conns := accept(t, ServerOptions{})
-	stream := raw(t, addr)
+	addr, conns := acceptAll(t, ServerOptions{})
+	stream := openRaw(t, addr)
 	c := <-conns
 	defer c.Close()
 	for _, kind := range []string{"", "subscription.close", "no such type"} {
@@ -253,7 +258,7 @@ func TestMessageType(t *testing.T) {
 			MessageType: kind}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := receive(t, c); err != nil || string(got) != `{"type":"confirmation.reply"}` {
+		if got, err := receiveSoon(t, c); err != nil || string(got) != `{"type":"confirmation.reply"}` {
 			t.Errorf("with %q: %s, %v", kind, got, err)
 		}
 	}
@@ -284,8 +289,8 @@ func TestMessageType(t *testing.T) {
 // reason.
 func TestBadMessages(t *testing.T) {
 	for name, more := range map[string][]rpc.ServerOption{"options": nil, "none": {rpc.MaxRecvMsgSize(4 << 20)}} {
-		addr, conns := accept(t, ServerOptions{}, more...)
-		other := raw(t, addr)
+		addr, conns := acceptAll(t, ServerOptions{}, more...)
+		other := openRaw(t, addr)
 		otherConn := <-conns
 		for _, tc := range []struct {
 			name string
@@ -298,10 +303,10 @@ func TestBadMessages(t *testing.T) {
 			{"much more", bytes.Repeat([]byte(" "), transports.MaxMessage*2), "1 MiB", codes.ResourceExhausted},
 			{"not UTF-8", []byte("{\"a\":\"\xff\"}"), "UTF-8", codes.InvalidArgument},
 		} {
-			stream := raw(t, addr)
+			stream := openRaw(t, addr)
 			c := <-conns
 			stream.Send(&aaepv1.AaepMessage{Json: tc.json})
-			got, err := receive(t, c)
+			got, err := receiveSoon(t, c)
 			if tc.want == "" && (err != nil || !bytes.Equal(got, tc.json)) || tc.want != "" &&
 				(err == nil || err == io.EOF || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%s, %s: %.50q, %v", name, tc.name, got, err)
@@ -315,7 +320,7 @@ func TestBadMessages(t *testing.T) {
 			c.Close()
 		}
 		other.Send(&aaepv1.AaepMessage{Json: []byte(`{}`)})
-		if got, err := receive(t, otherConn); err != nil || string(got) != `{}` {
+		if got, err := receiveSoon(t, otherConn); err != nil || string(got) != `{}` {
 			t.Errorf("%s: on the other stream: %s, %v", name, got, err)
 		}
 		otherConn.Close()
@@ -327,7 +332,7 @@ func TestBadProducer(t *testing.T) {
 	for want, json := range map[string][]byte{"1 MiB": bytes.Repeat([]byte(" "), transports.MaxMessage+1),
 		"UTF-8": []byte("\xff")} {
 		host := rpc.NewServer()
-		aaepv1.RegisterAaepServiceServer(host, liar{json: json})
+		aaepv1.RegisterAaepServiceServer(host, badServer{json: json})
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -337,7 +342,7 @@ func TestBadProducer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := receive(t, c); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := receiveSoon(t, c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Receive = %v, want %s", err, want)
 		}
 		c.Close()
@@ -345,24 +350,25 @@ func TestBadProducer(t *testing.T) {
 	}
 }
 
-type liar struct {
+type badServer struct {
 	aaepv1.UnimplementedAaepServiceServer
 	json []byte
 }
 
-func (l liar) Subscribe(stream aaepv1.AaepService_SubscribeServer) error {
+// Subscribe sends the one message, which is none of AAEP.
+func (l badServer) Subscribe(stream aaepv1.AaepService_SubscribeServer) error {
 	return stream.Send(&aaepv1.AaepMessage{Json: l.json})
 }
 
 // INV-50: the limit answers, and recovers.
 func TestTooMany(t *testing.T) {
-	addr, conns := accept(t, ServerOptions{MaxConnections: 2})
-	a := raw(t, addr)
+	addr, conns := acceptAll(t, ServerOptions{MaxConnections: 2})
+	a := openRaw(t, addr)
 	first := <-conns
-	raw(t, addr)
+	openRaw(t, addr)
 	second := <-conns
 	defer second.Close()
-	if code, text := closed(raw(t, addr)); code != codes.Unavailable || !strings.Contains(text, "as many") {
+	if code, text := closed(openRaw(t, addr)); code != codes.Unavailable || !strings.Contains(text, "as many") {
 		t.Errorf("%v %s", code, text)
 	}
 	first.Close()
@@ -371,7 +377,7 @@ func TestTooMany(t *testing.T) {
 	}
 	deadline := time.Now().Add(patience)
 	for {
-		raw(t, addr)
+		openRaw(t, addr)
 		select {
 		case c := <-conns:
 			c.Close()
@@ -388,13 +394,13 @@ func TestTooMany(t *testing.T) {
 func TestWithdrawn(t *testing.T) {
 	t.Parallel()
 	var gone atomic.Bool
-	addr, conns := accept(t, ServerOptions{Authenticate: func(*http.Request) (string, error) {
+	addr, conns := acceptAll(t, ServerOptions{Authenticate: func(*http.Request) (string, error) {
 		if gone.Load() {
 			return "", aaep.AuthenticationRequired
 		}
 		return "ada", nil
 	}})
-	stream := raw(t, addr)
+	stream := openRaw(t, addr)
 	c := <-conns
 	defer c.Close()
 	gone.Store(true)

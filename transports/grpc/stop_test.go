@@ -32,7 +32,7 @@ func TestStop(t *testing.T) {
 			t.Fatal(err)
 		}
 		go host.Serve(ln)
-		conns := accepted(t, s)
+		conns := acceptLoop(t, s)
 		a, err := Dialer{Target: ln.Addr().String()}.Dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -46,17 +46,17 @@ func TestStop(t *testing.T) {
 			}
 			go func() { b.Close(); host.GracefulStop() }()
 			for n := range 200 {
-				if got, err := receive(t, a); err != nil || string(got) != fmt.Sprintf(`{"n":%d}`, n) {
+				if got, err := receiveSoon(t, a); err != nil || string(got) != fmt.Sprintf(`{"n":%d}`, n) {
 					t.Fatalf("message %d is %s, %v", n, got, err)
 				}
 			}
-			if _, err := receive(t, a); err != io.EOF {
+			if _, err := receiveSoon(t, a); err != io.EOF {
 				t.Errorf("%s: Receive = %v, want io.EOF", name, err)
 			}
 		} else {
 			host.Stop()
 			for end, c := range map[string]transports.Conn{"subscriber": a, "producer": b} {
-				if _, err := receive(t, c); err == nil || err == io.EOF || errors.Is(err, context.DeadlineExceeded) {
+				if _, err := receiveSoon(t, c); err == nil || err == io.EOF || errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%s: the %s got %v, want a broken link", name, end, err)
 				}
 			}
@@ -70,8 +70,8 @@ func TestStop(t *testing.T) {
 // After Close no stream is accepted, and who comes is told to come again; who is there stays.
 func TestClose(t *testing.T) {
 	s := NewServer(ServerOptions{})
-	addr, _ := start(t, s)
-	stream := raw(t, addr)
+	addr, _ := serveTapped(t, s)
+	stream := openRaw(t, addr)
 	c, err := s.Accept(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -81,11 +81,11 @@ func TestClose(t *testing.T) {
 	if _, err := s.Accept(t.Context()); !errors.Is(err, transports.ErrClosed) {
 		t.Errorf("Accept = %v, want ErrClosed", err)
 	}
-	if code, text := closed(raw(t, addr)); code != codes.Unavailable {
+	if code, text := closed(openRaw(t, addr)); code != codes.Unavailable {
 		t.Errorf("a newcomer got %v %s", code, text)
 	}
 	stream.Send(&aaepv1.AaepMessage{Json: []byte(`{}`)})
-	if got, err := receive(t, c); err != nil || string(got) != `{}` {
+	if got, err := receiveSoon(t, c); err != nil || string(got) != `{}` {
 		t.Errorf("who was there: %s, %v", got, err)
 	}
 	c.Close()
@@ -94,8 +94,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// bubble is a server and a client's connection in virtual time.
-func bubble(t *testing.T, o ServerOptions) (*Server, *rpc.ClientConn, func()) {
+// serveVirtual serves a Server in memory, for virtual time, and returns a connection to it.
+func serveVirtual(t *testing.T, o ServerOptions) (*Server, *rpc.ClientConn, func()) {
 	s := NewServer(o)
 	host := rpc.NewServer(Options()...)
 	s.Register(host)
@@ -125,7 +125,7 @@ func TestStalled(t *testing.T) {
 	}
 	t.Run("producer", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s, conn, stop := bubble(t, ServerOptions{Authenticate: anybody})
+			s, conn, stop := serveVirtual(t, ServerOptions{Authenticate: acceptAny})
 			defer stop()
 			stream, err := aaepv1.NewAaepServiceClient(conn).Subscribe(t.Context())
 			if err != nil {
@@ -144,7 +144,7 @@ func TestStalled(t *testing.T) {
 	})
 	t.Run("subscriber", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s, conn, stop := bubble(t, ServerOptions{Authenticate: anybody})
+			s, conn, stop := serveVirtual(t, ServerOptions{Authenticate: acceptAny})
 			defer stop()
 			ctx, cancel := context.WithCancel(context.Background())
 			stream, err := aaepv1.NewAaepServiceClient(conn).Subscribe(ctx)
@@ -166,7 +166,7 @@ func TestStalled(t *testing.T) {
 // A stream that is not accepted is let go, and told so.
 func TestNeverAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, conn, stop := bubble(t, ServerOptions{Authenticate: anybody})
+		_, conn, stop := serveVirtual(t, ServerOptions{Authenticate: acceptAny})
 		defer stop()
 		begin := time.Now()
 		stream, err := aaepv1.NewAaepServiceClient(conn).Subscribe(t.Context())

@@ -34,6 +34,7 @@ import (
 // dial makes a Dialer of a function.
 type dial func(context.Context) (transports.Conn, error)
 
+// Dial calls the function.
 func (d dial) Dial(ctx context.Context) (transports.Conn, error) { return d(ctx) }
 
 // lines is the other end of a socket that speaks in lines, which ipc.Dialer does not.
@@ -42,25 +43,27 @@ type lines struct {
 	r *bufio.Reader
 }
 
+// Read returns the next line.
 func (l lines) Read() ([]byte, error) { return l.r.ReadBytes('\n') }
 
+// Write writes msg as a line.
 func (l lines) Write(msg []byte) error {
 	_, err := l.Conn.Write(append(slices.Clone(msg), '\n'))
 	return err
 }
 
-// wires serves p on every transport there is, until the test ends, and returns how it is reached on
-// each.
-func wires(t *testing.T, p *producer.Producer) map[string]transports.Dialer {
+// serveEverywhere serves p on every transport there is, until the test ends, and returns how it is
+// reached on each.
+func serveEverywhere(t *testing.T, p *producer.Producer) map[string]transports.Dialer {
 	t.Helper()
 	http, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	requireNoError(t, err)
 	socket, err := ipc.Listen(filepath.Join(t.TempDir(), "aaep", "agent.sock"), nil)
-	check(t, err)
+	requireNoError(t, err)
 	var serving sync.WaitGroup
 	serving.Go(func() { serve.Serve(context.Background(), http, p) })
 	serving.Go(func() { p.Serve(context.Background(), socket) })
-	rpc, stop := host(t, p, "127.0.0.1:0")
+	rpc, stop := serveAt(t, p, "127.0.0.1:0")
 	t.Cleanup(func() { stop(); serving.Wait() })
 	return map[string]transports.Dialer{
 		"sse":         sse.Dialer{URL: "http://" + http.Addr().String()},
@@ -80,19 +83,19 @@ func wires(t *testing.T, p *producer.Producer) map[string]transports.Dialer {
 		}),
 		"grpc": aaepgrpc.Dialer{Target: rpc},
 		"stdio": stdio.Dialer{Command: func() *exec.Cmd {
-			return relay(t, func(up net.Conn) {
+			return relayCommand(t, func(up net.Conn) {
 				p.Serve(context.Background(), stdio.NewListener(up, up, nil))
 			}, &serving)
 		}},
 	}
 }
 
-// relay is a child whose standard streams lead back to this process, where serve is handed the
-// other end. So the child's half is that of a real process, and the agent is the one that the
-// others follow too.
-func relay(t *testing.T, serve func(net.Conn), serving *sync.WaitGroup) *exec.Cmd {
+// relayCommand returns the command of a child whose standard streams lead back to this process,
+// where serve is handed the other end. So the child's half is that of a real process, and the agent
+// is the one that the others follow too.
+func relayCommand(t *testing.T, serve func(net.Conn), serving *sync.WaitGroup) *exec.Cmd {
 	ln, err := net.Listen("unix", filepath.Join(t.TempDir(), "relay.sock"))
-	check(t, err)
+	requireNoError(t, err)
 	serving.Go(func() {
 		up, err := ln.Accept()
 		ln.Close()
@@ -109,7 +112,7 @@ func relay(t *testing.T, serve func(net.Conn), serving *sync.WaitGroup) *exec.Cm
 // the same; all hear the same story, and who answers on one of them, whichever, answers for all.
 func TestOneStory(t *testing.T) {
 	p := newProducer(t)
-	dialers := wires(t, p)
+	dialers := serveEverywhere(t, p)
 	subs := map[string]*subscriber.Subscription{}
 	for name, d := range dialers {
 		sub, err := subscriber.Dial(t.Context(), d, subscriber.Config{ID: name, Capabilities: everything})
@@ -139,7 +142,7 @@ func TestOneStory(t *testing.T) {
 		var reading sync.WaitGroup
 		reading.Add(len(subs))
 		ran := make(chan error, 1)
-		go func() { ran <- agent(p, reading.Wait) }()
+		go func() { ran <- playAgent(p, reading.Wait) }()
 		var mu sync.Mutex
 		heard := map[string]string{}
 		var all sync.WaitGroup
@@ -147,7 +150,7 @@ func TestOneStory(t *testing.T) {
 			all.Go(func() {
 				read := sync.OnceFunc(reading.Done)
 				defer read()
-				evs, err := until(sub, func(ev *aaep.Event) bool {
+				evs, err := readUntil(sub, func(ev *aaep.Event) bool {
 					if ev.Text(aaep.VerbosityNormal) == lastBill {
 						read()
 					}
@@ -166,7 +169,7 @@ func TestOneStory(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 				mu.Lock()
-				heard[name] = story(evs)
+				heard[name] = storyOf(evs)
 				mu.Unlock()
 			})
 		}
@@ -190,9 +193,9 @@ func TestOneStory(t *testing.T) {
 
 const lastBill = "Bill 20 of 20."
 
-// agent is the example: it talks, counts, asks and ends. It asks when all have heard what was
-// before, which a question may overtake.
-func agent(p *producer.Producer, heard func()) error {
+// playAgent plays the agent of the example: it talks, counts, asks and ends. It asks when all have
+// heard what was before, which a question may overtake.
+func playAgent(p *producer.Producer, heard func()) error {
 	s, err := p.StartSession(context.Background(), aaep.Say("Paying the bill."))
 	if err != nil {
 		return err
@@ -210,7 +213,7 @@ func agent(p *producer.Producer, heard func()) error {
 		}
 	}
 	heard()
-	_, err = s.Tool(context.Background(), pay, ok)
+	_, err = s.Tool(context.Background(), pay, succeed)
 	if err != nil {
 		s.Complete(aaep.Say("Not done."))
 		return err
@@ -219,9 +222,9 @@ func agent(p *producer.Producer, heard func()) error {
 	return nil
 }
 
-// story writes events down, one a line, with all that tells one from another: which, what, and in
+// storyOf writes events down, one a line, with all that tells one from another: which, what, and in
 // which words.
-func story(evs []*aaep.Event) string {
+func storyOf(evs []*aaep.Event) string {
 	var b strings.Builder
 	for _, ev := range evs {
 		fmt.Fprintf(&b, "%s %s %q", ev.EventID, ev.Type(), ev.Text(aaep.VerbosityNormal))

@@ -15,8 +15,8 @@ import (
 	"github.com/aaep-go/aaep/transports/transporttest"
 )
 
-// start serves s on loopback and returns its address.
-func start(t *testing.T, s *Server, more ...rpc.ServerOption) (addr string, conns chan net.Conn) {
+// serveTapped serves s on loopback and returns its address.
+func serveTapped(t *testing.T, s *Server, more ...rpc.ServerOption) (addr string, conns chan net.Conn) {
 	t.Helper()
 	ln := memnet.Tap(t)
 	host := rpc.NewServer(append(Options(), more...)...)
@@ -33,16 +33,18 @@ func start(t *testing.T, s *Server, more ...rpc.ServerOption) (addr string, conn
 	return ln.Addr().String(), ln.Accepted
 }
 
-func anybody(*http.Request) (string, error) { return "somebody", nil }
+// acceptAny names all peers alike.
+func acceptAny(*http.Request) (string, error) { return "somebody", nil }
 
-func bearer(r *http.Request) (string, error) {
+// bearerName names the peer by its token.
+func bearerName(r *http.Request) (string, error) {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), nil
 }
 
 // link opens a stream with d, whose Target is not set yet.
 func link(t *testing.T, s *Server, d Dialer, more ...rpc.ServerOption) transporttest.Link {
 	t.Helper()
-	addr, conns := start(t, s, more...)
+	addr, conns := serveTapped(t, s, more...)
 	accepted := make(chan transports.Conn, 1)
 	go func() {
 		c, err := s.Accept(context.Background())
@@ -65,7 +67,7 @@ func link(t *testing.T, s *Server, d Dialer, more ...rpc.ServerOption) transport
 
 func TestSuite(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Link {
-		l := link(t, NewServer(ServerOptions{Authenticate: bearer}), Dialer{Credentials: auth.Bearer("ada")})
+		l := link(t, NewServer(ServerOptions{Authenticate: bearerName}), Dialer{Credentials: auth.Bearer("ada")})
 		l.Principal = "ada"
 		return l
 	})

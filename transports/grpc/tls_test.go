@@ -34,6 +34,7 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
+// newAuthority returns a new authority, and a pool with its certificate.
 func newAuthority(t *testing.T) (authority, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -55,6 +56,7 @@ func newAuthority(t *testing.T) (authority, *x509.CertPool) {
 	return a, pool
 }
 
+// sign returns a certificate of this name for 127.0.0.1.
 func (a authority) sign(t *testing.T, name string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -71,8 +73,8 @@ func (a authority) sign(t *testing.T, name string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// certified names the peer by its certificate, and wants TLS 1.3 of those who can.
-func certified(r *http.Request) (string, error) {
+// certificateName names the peer by its certificate, and wants TLS 1.3 of those who can.
+func certificateName(r *http.Request) (string, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return "", errors.New("no certificate")
 	}
@@ -89,7 +91,7 @@ func TestSuiteTLS(t *testing.T) {
 	serving := credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{ca.sign(t, "server")}, ClientCAs: roots,
 		ClientAuth: tls.VerifyClientCertIfGiven})
 	transporttest.Run(t, func(t *testing.T) transporttest.Link {
-		l := link(t, NewServer(ServerOptions{Authenticate: certified}), Dialer{TLS: &tls.Config{RootCAs: roots,
+		l := link(t, NewServer(ServerOptions{Authenticate: certificateName}), Dialer{TLS: &tls.Config{RootCAs: roots,
 			Certificates: []tls.Certificate{ca.sign(t, "ada")}}}, rpc.Creds(serving))
 		l.Principal = "ada"
 		return l
@@ -119,10 +121,10 @@ func TestRefusedTLS(t *testing.T) {
 		if tc.server.ClientAuth == 0 {
 			tc.server.ClientAuth = tls.VerifyClientCertIfGiven
 		}
-		addr, conns := accept(t, ServerOptions{Authenticate: certified}, rpc.Creds(credentials.NewTLS(tc.server)))
+		addr, conns := acceptAll(t, ServerOptions{Authenticate: certificateName}, rpc.Creds(credentials.NewTLS(tc.server)))
 		c, err := Dialer{Target: addr, TLS: tc.client}.Dial(t.Context())
 		if err == nil {
-			_, err = receive(t, c)
+			_, err = receiveSoon(t, c)
 			c.Close()
 		}
 		var refused *aaep.Rejection
@@ -165,7 +167,7 @@ func TestRenewedTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr, conns := accept(t, ServerOptions{Authenticate: func(*http.Request) (string, error) { return "ada", nil }},
+	addr, conns := acceptAll(t, ServerOptions{Authenticate: func(*http.Request) (string, error) { return "ada", nil }},
 		rpc.Creds(credentials.NewTLS(conf)))
 	come := func(want string) (a, b transports.Conn) {
 		t.Helper()
@@ -194,7 +196,7 @@ func TestRenewedTLS(t *testing.T) {
 	if err := b.Send(t.Context(), []byte(`{}`)); err != nil {
 		t.Error(err)
 	}
-	if got, err := receive(t, a); err != nil || string(got) != `{}` {
+	if got, err := receiveSoon(t, a); err != nil || string(got) != `{}` {
 		t.Errorf("who was there: %s, %v", got, err)
 	}
 }
@@ -246,7 +248,7 @@ func TestDialContext(t *testing.T) {
 	if _, err := (Dialer{Target: ln.Addr().String(), TLS: &tls.Config{}}).Dial(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Dial = %v, want context.Canceled", err)
 	}
-	addr, conns := accept(t, ServerOptions{})
+	addr, conns := acceptAll(t, ServerOptions{})
 	ctx, cancel = context.WithCancel(t.Context())
 	a, err := Dialer{Target: addr}.Dial(ctx)
 	if err != nil {
@@ -259,7 +261,7 @@ func TestDialContext(t *testing.T) {
 	if err := b.Send(t.Context(), []byte(`{}`)); err != nil {
 		t.Error(err)
 	}
-	if got, err := receive(t, a); err != nil || string(got) != `{}` {
+	if got, err := receiveSoon(t, a); err != nil || string(got) != `{}` {
 		t.Errorf("after Dial's context has ended: %s, %v", got, err)
 	}
 }

@@ -18,6 +18,7 @@ type foreign struct {
 	says *aaepv1.AaepMessage
 }
 
+// Subscribe sends the one message.
 func (f foreign) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aaepv1.AaepMessage]) error {
 	return stream.Send(f.says)
 }
@@ -41,7 +42,7 @@ func TestViolations(t *testing.T) {
 	for name, tt := range said {
 		t.Run(name, func(t *testing.T) {
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			check(t, err)
+			requireNoError(t, err)
 			server := rpc.NewServer()
 			aaepv1.RegisterAaepServiceServer(server, foreign{says: tt.says})
 			go server.Serve(ln)
@@ -51,7 +52,7 @@ func TestViolations(t *testing.T) {
 				told = append(told, requirement+" "+problem)
 			})
 			c, err := aaepgrpc.Dialer{Target: ln.Addr().String()}.Dial(ctx)
-			check(t, err)
+			requireNoError(t, err)
 			for err == nil {
 				_, err = c.Receive(t.Context())
 			}
@@ -68,13 +69,13 @@ func TestServerViolations(t *testing.T) {
 	for name, tt := range said {
 		t.Run(name, func(t *testing.T) {
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			check(t, err)
+			requireNoError(t, err)
 			s, server := aaepgrpc.NewServer(aaepgrpc.ServerOptions{}), rpc.NewServer(aaepgrpc.Options()...)
 			s.Register(server)
 			go server.Serve(ln)
 			defer server.Stop()
 			client, err := rpc.NewClient(ln.Addr().String(), rpc.WithTransportCredentials(insecure.NewCredentials()))
-			check(t, err)
+			requireNoError(t, err)
 			defer client.Close()
 			var told []string
 			ctx, taken := violation.WithReporter(t.Context(), func(requirement, problem string) {
@@ -89,7 +90,7 @@ func TestServerViolations(t *testing.T) {
 				}
 			}()
 			c, err := s.Accept(ctx)
-			check(t, err)
+			requireNoError(t, err)
 			for err == nil {
 				_, err = c.Receive(t.Context())
 			}
