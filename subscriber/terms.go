@@ -35,29 +35,8 @@ func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted
 	if addsConfirmations || addsClarifications {
 		return refuse("honors replies that were not offered")
 	}
-	for _, b := range honored.CoalesceBoundaries {
-		if requested.CoalesceBoundaries != nil && !slices.Contains(requested.CoalesceBoundaries, b) {
-			return refuse("honors the boundary %q, which was not asked for", b)
-		}
-	}
-	for _, tag := range honored.Languages {
-		served := func(want string) bool {
-			want, tag := strings.ToLower(want), strings.ToLower(tag)
-			return want == tag || strings.HasPrefix(want, tag+"-") // en for en-US is a note, not an offence
-		}
-		if requested.Languages != nil && !slices.ContainsFunc(requested.Languages, served) {
-			return refuse("honors the language %q, which was not asked for", tag)
-		}
-	}
-	for _, uri := range honored.SupportedExtensions {
-		if !slices.Contains(requested.SupportedExtensions, uri) {
-			return refuse("honors the extension %q, which was not asked for", uri)
-		}
-	}
-	for prefix := range honored.Extensions {
-		if _, ok := requested.Extensions[prefix]; !ok {
-			return refuse("honors the capability %q, which was not asked for", prefix)
-		}
+	if added := findAdded(&requested, &honored); added != "" {
+		return refuse("honors the %s, which was not asked for", added)
 	}
 	if requested.EventFilters != nil && honored.EventFilters != nil {
 		count := func(f *aaep.EventFilters) int { return len(f.Include) + len(f.Exclude) }
@@ -69,6 +48,37 @@ func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted
 		}
 	}
 	return nil
+}
+
+// findAdded returns what the honored lists have that the requested ones do not, such as "language
+// \"ja\"", or "" where there is nothing. A list of boundaries or languages that was left out may be
+// honored in any way.
+func findAdded(requested, honored *aaep.Capabilities) string {
+	for _, b := range honored.CoalesceBoundaries {
+		if requested.CoalesceBoundaries != nil && !slices.Contains(requested.CoalesceBoundaries, b) {
+			return fmt.Sprintf("boundary %q", b)
+		}
+	}
+	for _, tag := range honored.Languages {
+		served := func(want string) bool {
+			want, tag := strings.ToLower(want), strings.ToLower(tag)
+			return want == tag || strings.HasPrefix(want, tag+"-") // en for en-US is a note, not an offence
+		}
+		if requested.Languages != nil && !slices.ContainsFunc(requested.Languages, served) {
+			return fmt.Sprintf("language %q", tag)
+		}
+	}
+	for _, uri := range honored.SupportedExtensions {
+		if !slices.Contains(requested.SupportedExtensions, uri) {
+			return fmt.Sprintf("extension %q", uri)
+		}
+	}
+	for prefix := range honored.Extensions {
+		if _, ok := requested.Extensions[prefix]; !ok {
+			return fmt.Sprintf("capability %q", prefix)
+		}
+	}
+	return ""
 }
 
 // letsThrough returns a pattern of types that the honored filters pass and the requested ones hold

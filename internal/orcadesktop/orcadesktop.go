@@ -33,26 +33,8 @@ func Start(t *testing.T) *speechd.Server {
 	version, err := exec.Command("orca", "--version").Output()
 	check(t, err)
 	t.Logf("Orca %s", bytes.TrimSpace(version))
-	home, err := os.MkdirTemp("", "orca") // t.TempDir is too long for sockets
-	check(t, err)
-	t.Cleanup(func() { os.RemoveAll(home) })
-	for _, name := range []string{"HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"} {
-		t.Setenv(name, home)
-	}
-	for name, value := range map[string]string{"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "GSETTINGS_BACKEND": "keyfile", "ACCESSIBILITY_ENABLED": "1"} {
-		t.Setenv(name, value)
-	}
-	read, write, err := os.Pipe()
-	check(t, err)
-	defer read.Close()
-	screen := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", "1280x900x24", "-nolisten", "tcp")
-	screen.ExtraFiles = []*os.File{write}
-	startProgram(t, screen)
-	write.Close()
-	var number int
-	_, err = fmt.Fscan(read, &number)
-	check(t, err)
-	t.Setenv("DISPLAY", fmt.Sprintf(":%d", number))
+	home := setHome(t)
+	startScreen(t)
 	s := speechd.Start(t)
 	t.Setenv("SPEECHD_ADDRESS", "unix_socket:"+s.Socket)
 	bustest.Start(t)
@@ -64,19 +46,56 @@ func Start(t *testing.T) *speechd.Server {
 	}
 	// Orca reads only what has the focus, which no window has without a window manager.
 	startProgram(t, exec.Command("openbox"))
-	// Orca looks for others of its user by pgrep, and refuses to start beside them, or ends them.
-	// It finds none here.
-	check(t, os.Mkdir(filepath.Join(home, "bin"), 0o700))
-	check(t, os.WriteFile(filepath.Join(home, "bin", "pgrep"), []byte("#!/bin/sh\nexit 1\n"), 0o700))
-	reader := exec.Command("orca")
-	reader.Env = append(os.Environ(), "PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"))
-	startProgram(t, reader)
+	startOrca(t, home)
 	for end := time.Now().Add(3 * time.Minute); len(s.Messages()) == 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("Orca never spoke")
 		}
 	}
 	return s
+}
+
+// setHome makes a folder for all that a user's programs keep, points the environment to it until
+// the test ends, and returns it.
+func setHome(t *testing.T) (home string) {
+	t.Helper()
+	home, err := os.MkdirTemp("", "orca") // t.TempDir is too long for sockets
+	check(t, err)
+	t.Cleanup(func() { os.RemoveAll(home) })
+	for _, name := range []string{"HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"} {
+		t.Setenv(name, home)
+	}
+	for name, value := range map[string]string{"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "GSETTINGS_BACKEND": "keyfile", "ACCESSIBILITY_ENABLED": "1"} {
+		t.Setenv(name, value)
+	}
+	return home
+}
+
+// startScreen starts an X server, and sets DISPLAY to the number that it has chosen.
+func startScreen(t *testing.T) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	check(t, err)
+	defer read.Close()
+	screen := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", "1280x900x24", "-nolisten", "tcp")
+	screen.ExtraFiles = []*os.File{write}
+	startProgram(t, screen)
+	write.Close()
+	var number int
+	_, err = fmt.Fscan(read, &number)
+	check(t, err)
+	t.Setenv("DISPLAY", fmt.Sprintf(":%d", number))
+}
+
+// startOrca starts Orca with a pgrep, in home, that finds nothing: by pgrep Orca looks for others
+// of its user, and refuses to start beside them, or ends them.
+func startOrca(t *testing.T, home string) {
+	t.Helper()
+	check(t, os.Mkdir(filepath.Join(home, "bin"), 0o700))
+	check(t, os.WriteFile(filepath.Join(home, "bin", "pgrep"), []byte("#!/bin/sh\nexit 1\n"), 0o700))
+	reader := exec.Command("orca")
+	reader.Env = append(os.Environ(), "PATH="+filepath.Join(home, "bin")+":"+os.Getenv("PATH"))
+	startProgram(t, reader)
 }
 
 // startProgram starts a program that ends with the test, and its children with it. What it prints

@@ -51,35 +51,29 @@ type sessionFilter struct {
 // forgets one.
 func (g *duplicateFilter) filterEvent(now time.Time, source string, ev *aaep.Event, it *item) (tell, dropped []*item) {
 	s, dropped := g.openSession(sessionOf(source, ev))
-	isWhole, self := isToldWhole(ev), []*item{it}
-	takeHeld := func() []*item {
-		held := s.pending
-		s.pending = nil
-		return held
-	}
+	isWhole := isToldWhole(ev)
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
-		dropped = append(dropped, takeHeld()...)
+		dropped = append(dropped, s.takeHeld()...)
 		if s.question != nil && closes.Question(s.question, ev) { // else it was overtaken by that
 			s.question = nil
 		}
 		switch {
 		case isWhole || tellsOutcome(ev, p):
-			return self, dropped
+			return []*item{it}, dropped
 		case s.tellsState(p.ToState):
 			return nil, append(dropped, it)
 		}
-		g.came++
-		s.pending, s.bare, s.due, s.came = self, isBare(ev), now.Add(moment), g.came
+		g.holdState(now, s, ev, it)
 		return nil, dropped
 	case *aaep.SessionStarted:
 		s.about, s.began = ev.Text(aaep.VerbosityNormal), now
 	case *aaep.ProgressUpdated:
 		if s.bare {
-			dropped = takeHeld()
+			dropped = s.takeHeld()
 		}
 	case *aaep.ToolInvoked:
-		dropped = append(dropped, takeHeld()...)
+		dropped = append(dropped, s.takeHeld()...)
 		if s.beginCall(now, ev, p) && !isWhole && canAge(ev) {
 			return nil, append(dropped, it)
 		}
@@ -88,21 +82,33 @@ func (g *duplicateFilter) filterEvent(now time.Time, source string, ev *aaep.Eve
 			return nil, append(dropped, it)
 		}
 	case *aaep.OutputStreaming:
-		dropped = append(dropped, takeHeld()...)
+		dropped = append(dropped, s.takeHeld()...)
 		if s.outputs[p.OutputID] = !p.Complete; p.Complete || len(s.outputs) > manyOpen {
 			delete(s.outputs, p.OutputID)
 		}
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
-		dropped, s.question = append(dropped, takeHeld()...), ev
+		dropped, s.question = append(dropped, s.takeHeld()...), ev
 	case *aaep.HandoffRequested:
-		dropped = append(dropped, takeHeld()...)
+		dropped = append(dropped, s.takeHeld()...)
 	default:
 		if ev.Type().Terminal() {
-			dropped = append(dropped, takeHeld()...)
+			dropped = append(dropped, s.takeHeld()...)
 			delete(g.sessions, sessionOf(source, ev))
 		}
 	}
-	return self, dropped
+	return []*item{it}, dropped
+}
+
+// takeHeld takes out the change of state that is held back, if there is one.
+func (s *sessionFilter) takeHeld() (held []*item) {
+	held, s.pending = s.pending, nil
+	return held
+}
+
+// holdState holds back the announcement of the change of state ev in the session s for moment.
+func (g *duplicateFilter) holdState(now time.Time, s *sessionFilter, ev *aaep.Event, it *item) {
+	g.came++
+	s.pending, s.bare, s.due, s.came = []*item{it}, isBare(ev), now.Add(moment), g.came
 }
 
 // beginCall records a tool call as running, and reports whether the beginning of the session, a

@@ -142,22 +142,33 @@ func (a *Announcer) takeAnswer(now, began, typed time.Time, q *openQuestion, tex
 			q.ambiguityItem = it
 		}
 		return nil
+	case !a.mayAnswerNow(now, began, typed, q, r, text):
+		return nil
+	}
+	q.sendingSince, q.sent, a.answerTaken, a.sending = now, r, now, q
+	return r
+}
+
+// mayAnswerNow reports whether the answer r to q, typed as text, counts as given by a person who
+// had the question: they can have read it, or else heard it, or they refuse. If not, it is told
+// why. takeAnswer calls it, and says what the times are.
+func (a *Announcer) mayAnswerNow(now, began, typed time.Time, q *openQuestion, r *Reply, text string) bool {
+	switch {
 	case a.p.Reads && q.wasShown(began):
 		if !a.canHaveRead(q, began) && a.askAgain(now, q, r) {
-			return nil
+			return false
 		}
 		if q.mayBeOneKey(r, text) && !isStill(began, typed) {
-			a.explainAtOnce(now, q, a.withSpeaker(q.source, tooSoon), nil)
-			return nil
+			a.explainAtOnce(now, q, a.withSpeaker(q.source, phraseIn(a.language, phrase.AnsweredTooSoon, "")), nil)
+			return false
 		}
 	case r.Decision != aaep.Reject && (a.p.Reads || !q.mayCount(began, typed)):
 		if !a.explainAtOnce(now, q, a.withSpeaker(q.source, phraseIn(a.language, phrase.NotAllHeard, "")), nil) {
 			a.putAgain(now, q)
 		}
-		return nil
+		return false
 	}
-	q.sendingSince, q.sent, a.answerTaken, a.sending = now, r, now, q
-	return r
+	return true
 }
 
 // isSentAgain reports whether a line that the person began at a time says the same as the newest

@@ -461,6 +461,24 @@ func (a *Announcer) sendCells(q *openQuestion, r *Reply, says Words) []cell {
 	return []cell{{act: sendCell, says: w, reply: r}, a.newCell(backCell, phrase.ScanBack)}
 }
 
+// letterRows returns the rows of the letters of the question's language and of the person's own, as
+// capitals where the next letter is to be one.
+func (a *Announcer) letterRows(q *openQuestion) (rows []cell) {
+	for _, alphabet := range phrase.Alphabets(q.event.Language(), a.language) {
+		for letters := range slices.Chunk(alphabet.Letters, lettersInRow) {
+			var row []cell
+			for _, letter := range letters {
+				if q.scan.isCapital {
+					letter = strings.ToUpper(letter)
+				}
+				row = append(row, newWriteCell(alphabet.Tag, letter))
+			}
+			rows = append(rows, cell{act: rowCell, says: labelText(alphabet.Tag, phrase.ScanFrom, letters[0]), row: row})
+		}
+	}
+	return rows
+}
+
 // writingCells returns what is stepped through to write a text: rows of what can be done with it,
 // of words, and then of letters, digits, signs and accents, without those that would be empty; or
 // to write a number: digits, and what can be done with it.
@@ -497,18 +515,7 @@ func (a *Announcer) writingCells(q *openQuestion) (list []cell) {
 		whole = append(whole, newWriteCell(q.event.Language(), word))
 	}
 	addRow(phraseIn(a.language, phrase.ScanWords, ""), whole)
-	for _, alphabet := range phrase.Alphabets(q.event.Language(), a.language) {
-		for letters := range slices.Chunk(alphabet.Letters, lettersInRow) {
-			var row []cell
-			for _, letter := range letters {
-				if s.isCapital {
-					letter = strings.ToUpper(letter)
-				}
-				row = append(row, newWriteCell(alphabet.Tag, letter))
-			}
-			addRow(labelText(alphabet.Tag, phrase.ScanFrom, letters[0]), row)
-		}
-	}
+	list = append(list, a.letterRows(q)...)
 	signs := writeEach(".,?!'\"-:;@/()_&+=%#*<>$€")
 	for i := range signs {
 		signs[i].sign = true
@@ -642,22 +649,25 @@ func (a *Announcer) PressFor(now time.Time, answer any) (press string) {
 	return Step
 }
 
+// answerText returns how an answer is written, and false for one that is not, such as a yes.
+func answerText(answer any) (text string, isText bool) {
+	switch answer := answer.(type) {
+	case string:
+		return answer, true
+	case aaep.Decision:
+		return string(answer), true
+	case float64:
+		return strconv.FormatFloat(answer, 'f', -1, 64), true
+	}
+	return "", false
+}
+
 // gainOf returns how much nearer a cell brings to an answer: most for one that gives or sends it,
 // less for one that leads to writing it or finishes that, and for what writes, by how much; zero is
 // not at all. A row is as good as the best of its cells.
 func (s *scan) gainOf(c cell, answer any) (gain int) {
 	const whole = 1 << 30
-	text, isText := "", true
-	switch answer := answer.(type) {
-	case string:
-		text = answer
-	case aaep.Decision:
-		text = string(answer)
-	case float64:
-		text = strconv.FormatFloat(answer, 'f', -1, 64)
-	default:
-		isText = false
-	}
+	text, isText := answerText(answer)
 	written, wanted := norm.NFD.String(s.text), norm.NFD.String(text)
 	rest, isPrefix := strings.CutPrefix(wanted, written)
 	switch c.act {
