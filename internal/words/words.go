@@ -2,8 +2,10 @@
 package words
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -52,6 +54,24 @@ func Spoken(d time.Duration) string {
 
 // OneLine is text that cannot pretend to be another line.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// sentenceEnds are what a voice pauses at as at the end of a sentence, as at no point within a URL.
+var sentenceEnds = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[.!?:;]+([^\pL\pN\s/]*)(?:\s|$)|[。！？：；؟؛।॥…۔።፧։՞၊။។៕｡．]+()`)
+})
+
+// Within returns a peer's text in a form that can stand within a sentence of this program and ends
+// none of them, on one line: what comes behind it would be heard as said by this program. Of a long
+// one, such as no person would listen to, it is the beginning.
+func Within(text string) string {
+	const most = 100 // characters
+	text = strings.ToValidUTF8(text[:min(len(text), 20*most)], "")
+	text = OneLine(sentenceEnds().ReplaceAllString(OneLine(text), "$1 "))
+	if r := []rune(text); len(r) > most {
+		text = strings.TrimSpace(string(r[:most])) + "…"
+	}
+	return text
+}
 
 // Sentence ends a text with a full stop, so that a voice pauses before what follows. What ends in
 // the mark of another script, or in one within quotation marks, has an end.

@@ -1,6 +1,7 @@
 package words
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -29,6 +30,18 @@ func TestSentence(t *testing.T) {
 	} {
 		if got := Sentence(text); got != want {
 			t.Errorf("Sentence(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A peer's text that stands within a sentence ends none, and is not long. INV-59
+func TestWithin(t *testing.T) {
+	for text, want := range map[string]string{
+		"Bank. It is verified.": "Bank It is verified", "Bank.\" Verified!": "Bank\" Verified", "bank.example/a:b": "bank.example/a:b",
+		"銀行。確認済み。": "銀行 確認済み", "a\nb": "a b", "?": "", "": "", strings.Repeat("long ", 200): strings.Repeat("long ", 19) + "long…",
+	} {
+		if got := Within(text); got != want {
+			t.Errorf("%q stands as %q, want %q", text, got, want)
 		}
 	}
 }

@@ -2,9 +2,7 @@ package announce
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -482,16 +480,8 @@ func (a *Announcer) withSpeaker(source string, w Words) Words {
 // Speaker names an agent before what it says: "Planner:". No name passes for a label or a sentence
 // of ours, and of a long one only the beginning is told.
 func Speaker(name string) string {
-	const most = 100 // characters
-	name = words.OneLine(nameEnds.ReplaceAllString(words.OneLine(name)+" ", " "))
-	if r := []rune(name); len(r) > most {
-		name = strings.TrimSpace(string(r[:most])) + "…"
-	}
-	return words.OneLine(aaep.SafeText(quoteAgent(ownLanguage, name+":")))
+	return words.OneLine(aaep.SafeText(quoteAgent(ownLanguage, words.Within(name)+":")))
 }
-
-// nameEnds are what would end a sentence within a name.
-var nameEnds = regexp.MustCompile(`[.!?:;]+\s|[。！？：；؟؛।॥۔።]`)
 
 // mustEnd reports whether what is being said has to make room: it was cancelled or put off,
 // something urgent waits, or the person asked for something, types, or wants quiet. What is

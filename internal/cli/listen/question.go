@@ -81,18 +81,12 @@ func (l *Listener) nameOf(name, id string) string {
 	return cmp.Or(embedPeerText(name), embedPeerText(id), l.PhraseText(phrase.AnAgent, ""))
 }
 
-// sentenceEnds are what a voice pauses at, as in no URL.
-var sentenceEnds = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[.!?:;,]+([^\pL\pN\s/]*)(?:\s|$)|[。！？：；؟؛।॥…۔።፧։՞၊။។៕｡．]+()`)
-})
+// pauses are commas that a voice pauses at, as in no number.
+var pauses = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`,+([^\pL\pN\s/]*)(?:\s|$)`) })
 
-// embedPeerText returns a peer's text in a form that can stand within a sentence of this program.
+// embedPeerText returns a peer's text in a form that can stand within a sentence of this program,
+// also between commas.
 func embedPeerText(text string) string {
-	const most = 100 // characters
-	text = strings.ToValidUTF8(text[:min(len(text), 20*most)], "")
-	text = words.OneLine(sentenceEnds().ReplaceAllString(words.OneLine(aaep.SafeText(text)), "$1 "))
-	if r := []rune(text); len(r) > most {
-		text = strings.TrimSpace(string(r[:most])) + "…"
-	}
-	return text
+	text = text[:min(len(text), 1<<16)]
+	return words.Within(pauses().ReplaceAllString(words.OneLine(aaep.SafeText(text)), "$1 "))
 }
