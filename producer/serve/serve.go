@@ -20,7 +20,11 @@
 //
 //	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 //		user, _ := known(r)
-//		agents[user].ServeHTTP(w, r) // agents[""] says what the service is, and lets no one in
+//		if agent := agents[user]; agent != nil { // under a lock; agents[""] lets no one in
+//			agent.ServeHTTP(w, r)
+//			return
+//		}
+//		http.Error(w, "You have no agent here yet.", http.StatusServiceUnavailable)
 //	})
 //
 // The file users_example_test.go of this package has the whole of it. All of them may have one

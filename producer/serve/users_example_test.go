@@ -49,7 +49,7 @@ func Example_users() {
 		}
 		agent := agents[user] // with a lock, where users come and go
 		if agent == nil {
-			http.Error(w, "You have no agent here. Log in first.", http.StatusNotFound)
+			http.Error(w, "You have no agent here yet.", http.StatusServiceUnavailable)
 			return
 		}
 		agent.ServeHTTP(w, r)

@@ -15,6 +15,7 @@ type agent struct {
 	awaits   bool      // newest says that the session waits for an answer
 	progress Words     // how far it has come
 	told     time.Time // when progress was last heard
+	asked    time.Time // when it last asked, or something came of that, by its clock
 	states   int       // how many states came so far
 	news     int       // how many events came so far, but for progress
 	over     bool      // the session has ended
@@ -52,10 +53,17 @@ func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w 
 	// The time of a question is not kept as news: it is told as it is when the person asks.
 	timed := a.questions.findTimed(source, ev) != nil
 	if _, ok := ev.Payload.(*aaep.ProgressUpdated); ok {
+		if ev.Timestamp.Before(g.asked) { // that overtook it, and after that it would sound like news
+			return true
+		}
 		if !timed {
 			g.progress = w
 		}
 		return repeated
+	}
+	if isOrEndsQuestion(ev) && ev.Timestamp.After(g.asked) {
+		g.asked = ev.Timestamp
+		a.dropProgress(now, session)
 	}
 	g.news++
 	switch p := ev.Payload.(type) {
@@ -82,6 +90,17 @@ func (a *Announcer) handleEvent(now time.Time, source string, ev *aaep.Event, w 
 	if ev.Type().Terminal() {
 		g.over, g.progress, g.failed = true, nil, ev.Critical()
 		a.dropProgress(now, session)
+	}
+	return false
+}
+
+// isOrEndsQuestion reports whether an event asks the person, or says what came of that.
+func isOrEndsQuestion(ev *aaep.Event) bool {
+	switch p := ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
+		return true
+	case *aaep.StateChanged:
+		return p.FromState == aaep.StateAwaitingInput
 	}
 	return false
 }

@@ -110,3 +110,30 @@ func TestToolsSummedUp(t *testing.T) {
 	r.passTime(time.Minute)
 	r.wantHeard("78.0 Finished 0.", "79.0 Finished 1.", "80.0 Finished 2.", "81.0 Finished 5.", "82.0 Finished 6.")
 }
+
+// How far the agent had come before it asked is not said after what came of that, where it would
+// sound as if the agent went on: neither where it waited to be said, nor where it comes late.
+func TestProgressBeforeAQuestion(t *testing.T) {
+	notDone := &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}
+	reading := func(n int) *aaep.ProgressUpdated {
+		return &aaep.ProgressUpdated{Progress: aaep.Progress{Step: int64(n)}}
+	}
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.addSentence("The sun shines on all of the folders here. ")
+	r.addEvent(reading(1), "Reading folder 1.") // waits for the answer
+	before := r.now
+	r.passTime(time.Second)
+	r.addEvent(notDone, "Nobody could be asked, so this was not done.")
+	late := newEvent(reading(2), "Reading folder 2.")
+	late.EventID, late.Timestamp = "evt_late", before
+	r.a.Add(r.now, "Planner", late, Text(late, aaep.VerbosityNormal))
+	r.passTime(time.Minute)
+	r.addEvent(reading(3), "Reading folder 3.")
+	r.passTime(time.Minute)
+	heard := r.heardTexts()
+	for text, want := range map[string]bool{"folder 1": false, "folder 2": false, "folder 3": true, "Nobody could be asked": true} {
+		if strings.Contains(heard, text) != want {
+			t.Errorf("%q: want %v in %s", text, want, heard)
+		}
+	}
+}
