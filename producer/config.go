@@ -115,7 +115,8 @@ type Config struct {
 	Signers func() []*manifest.Signer
 	// Observer is told what to measure. Nil is no observer.
 	Observer Observer
-	// Logger receives diagnostics and, where Audit is nil, the audit trail. Nil discards them.
+	// Logger receives diagnostics and, where Audit is nil, the audit trail. Nil is the warnings and
+	// errors alone to slog.Default; slog.DiscardHandler discards them.
 	Logger *slog.Logger
 }
 
@@ -184,7 +185,7 @@ func (cfg *Config) fillZeroFields() {
 	cfg.MaxRequestsPerSecond = cmp.Or(cfg.MaxRequestsPerSecond, max(256, cfg.MaxSubscriptions))
 	cfg.KeepEvents = cmp.Or(cfg.KeepEvents, 4096)
 	cfg.Grace = cmp.Or(cfg.Grace, 10*time.Second)
-	cfg.Logger = shield.Logger(cfg.Logger)
+	cfg.Logger = shield.LoggerOrDefault(cfg.Logger)
 	if cfg.Observer == nil {
 		cfg.Observer = unobserved{}
 	}

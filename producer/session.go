@@ -276,10 +276,15 @@ func (p *Producer) progressSpeech(progress aaep.Progress) speech {
 }
 
 // Handoff asks another agent or a person to take over (§4.4.3). An empty TargetKind is
-// aaep.TargetHuman, an empty Reason the words of text. The session goes on until it is ended.
+// aaep.TargetHuman, an empty Reason the words of text. The session goes on until it is ended. It is
+// an error to set Target or ContextSummary, which are not on the wire.
 func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 	if s == nil || s.p == nil {
 		return ErrNoSession
+	}
+	if h.Target != "" || h.ContextSummary != "" {
+		return errors.New("producer: Target and ContextSummary of a HandoffRequested are only read, from other producers: " +
+			"say who takes over in TargetURI or the text, and what they should know in PackagedContext")
 	}
 	if h.TargetKind == "" {
 		h.TargetKind = aaep.TargetHuman

@@ -70,3 +70,24 @@ func TestLogger(t *testing.T) {
 	}
 	shield.Logger(nil).Error("discarded")
 }
+
+// Without a logger, warnings and errors go where a program's own log goes, and nothing else does,
+// nor anything that is done to the logger changes that.
+func TestLoggerOrDefault(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	for _, l := range []*slog.Logger{shield.LoggerOrDefault(nil), shield.LoggerOrDefault(nil).With("a", 1).WithGroup("g")} {
+		log.Reset()
+		l.Info("all is well")
+		l.Warn("hear this")
+		if got := log.String(); !strings.Contains(got, "hear this") || strings.Contains(got, "all is well") {
+			t.Errorf("logged %s", got)
+		}
+	}
+	given := shield.Logger(slog.New(brittle{}))
+	if shield.LoggerOrDefault(given) != given {
+		t.Error("the logger that is given is not used")
+	}
+}
