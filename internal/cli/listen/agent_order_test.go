@@ -22,6 +22,19 @@ func TestNumberedByPlace(t *testing.T) {
 	}
 }
 
+// T-NAME, INV-59: nor do two agents have names that only look different, or sound the same.
+func TestNamesThatSoundTheSame(t *testing.T) {
+	for name, same := range map[string]bool{"BANK": true, "Bаnk": true, "(Bank)": true, "Bank ": true, "Ｂａｎｋ": true,
+		"B-ank": true, "Banks": false, "Bank 2": false, "Банк": false, "✓": false} {
+		l := &Listener{}
+		first, second := &FollowedAgent{Listener: l, name: "Bank"}, &FollowedAgent{Listener: l}
+		l.agents = []*FollowedAgent{first, second}
+		if got := second.uniqueName(name); (got != name) != same {
+			t.Errorf("beside Bank %q is named %q", name, got)
+		}
+	}
+}
+
 // An agent that was reached waits for the first attempt at the one before it, but not for long.
 func TestAwaitEarlier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

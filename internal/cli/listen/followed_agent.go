@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -8,10 +9,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/cli/terms"
+	"github.com/aaep-go/aaep/internal/lookalike"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
@@ -104,21 +107,33 @@ func (f *FollowedAgent) warnOfName(name string) []string {
 	return nil
 }
 
-// uniqueName makes a name one that no other agent here has, so that each can be told from the
-// others: of two, one is named with its place on the command line. A name that an agent once has it
-// keeps.
+// uniqueName makes a name one that no other agent here has, and that looks and sounds like none of
+// theirs, so that each can be told from the others: of two, one is named with its place on the
+// command line. A name that an agent once has it keeps.
 func (f *FollowedAgent) uniqueName(name string) string {
 	unique := name
 	for n := max(slices.Index(f.agents, f), 0) + 1; ; n++ {
 		isTaken := false
 		for _, other := range f.agents {
-			isTaken = isTaken || other != f && strings.EqualFold(other.name, unique)
+			isTaken = isTaken || other != f && asHeard(other.name) == asHeard(unique)
 		}
 		if !isTaken {
 			return unique
 		}
 		unique = name + ", " + f.PhraseText(phrase.AgentNumber, strconv.Itoa(n))
 	}
+}
+
+// asHeard returns a name as it is compared with others: what a voice says of it, in letters of one
+// shape and case.
+func asHeard(name string) string {
+	said := strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.L, unicode.M, unicode.N) {
+			return r
+		}
+		return -1
+	}, name)
+	return lookalike.Skeleton(cmp.Or(said, name), true)
 }
 
 // informOfLink prints sentences about the link to this agent, behind its name where there are
