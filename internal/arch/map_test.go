@@ -677,7 +677,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli/listen",
-		arrows: []string{public, "internal/answers", "internal/cli/answer", "internal/cli/control", "internal/cli/exits", "internal/cli/hook/call", "internal/cli/lineio", "internal/cli/reach", "internal/cli/subprocess", "internal/cli/terms", "internal/cli/uilang", "internal/closes", "internal/phrase", "internal/words"},
+		arrows: []string{public, "internal/answers", "internal/cli/answer", "internal/cli/control", "internal/cli/exits", "internal/cli/hook/call", "internal/cli/lineio", "internal/cli/reach", "internal/cli/subprocess", "internal/cli/terms", "internal/cli/uilang", "internal/closes", "internal/lookalike", "internal/phrase", "internal/words"},
 		others: []string{"github.com/spf13/cobra"},
 		why:    "a listener knows no agent from the inside: it could run on another machine",
 	},
