@@ -463,6 +463,19 @@ func (p *Presenter) Status() (s Status) {
 	return s
 }
 
+// Standing returns how far a person with these outputs is with what one agent says, each number as
+// it is over the output that is furthest behind. The questions that are open are the same over all.
+func Standing(source string, outputs ...*Presenter) (worst announce.Standing) {
+	for _, p := range outputs {
+		p.Plan(func(a *announce.Announcer, _ time.Time) {
+			s := a.Standing(source)
+			worst = announce.Standing{Waiting: max(worst.Waiting, s.Waiting), Behind: max(worst.Behind, s.Behind),
+				Missed: max(worst.Missed, s.Missed), LeftOut: max(worst.LeftOut, s.LeftOut), Open: max(worst.Open, s.Open)}
+		})
+	}
+	return worst
+}
+
 // What AAEP can ask for as a pace, in words a minute.
 const (
 	slowestPace = 50

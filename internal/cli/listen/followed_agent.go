@@ -272,12 +272,7 @@ func (f *FollowedAgent) describeState() string {
 		sentences[0] = t.PhraseText(phrase.StandsApart, "")
 	}
 	if f.out != nil {
-		var worst announce.Standing
-		f.out.planAll(func(a *announce.Announcer, _ time.Time) {
-			s := a.Standing(f.name)
-			worst = announce.Standing{Waiting: max(worst.Waiting, s.Waiting), Behind: max(worst.Behind, s.Behind),
-				Missed: max(worst.Missed, s.Missed), LeftOut: max(worst.LeftOut, s.LeftOut)}
-		})
+		worst := present.Standing(f.name, f.out.presenters()...)
 		switch {
 		case worst.Waiting > 0:
 			sentences = append(sentences, phrase.Lasting(string(t), phrase.StandsBehind, max(worst.Behind, time.Second)))
@@ -291,13 +286,14 @@ func (f *FollowedAgent) describeState() string {
 			sentences = append(sentences, t.PhraseText(phrase.StandsToAskFor, strconv.Itoa(worst.Missed)))
 		}
 	}
-	var n int
-	f.questionOutputs()[0].Plan(func(a *announce.Announcer, _ time.Time) { n = a.Standing(f.name).Open })
-	if n > 0 {
+	if n := f.countOpen(); n > 0 {
 		sentences = append(sentences, phrase.Counted(string(t), phrase.StandsOpen, n, "open question"))
 	}
 	return strings.Join(sentences, t.ListComma()) + "."
 }
+
+// countOpen returns how many questions of the agent are open.
+func (f *FollowedAgent) countOpen() int { return present.Standing(f.name, f.allOutputs()...).Open }
 
 // isConnected reports whether there is a link to the agent now. An agent that is not reached yet
 // has none.

@@ -411,14 +411,11 @@ func (l *Listener) runInLoopAndWait(ctx context.Context, do func()) {
 	}
 }
 
-// countOpen returns how many questions of all agents are open. Every output that puts questions has
-// the same ones, so the first is looked at.
+// countOpen returns how many questions of all agents are open.
 func (l *Listener) countOpen() (n int) {
-	l.questionOutputs()[0].Plan(func(a *announce.Announcer, _ time.Time) {
-		for _, f := range l.agents {
-			n += a.Standing(f.name).Open
-		}
-	})
+	for _, f := range l.agents {
+		n += f.countOpen()
+	}
 	return n
 }
 
