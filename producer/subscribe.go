@@ -340,7 +340,7 @@ const maxRegistrations = 10
 // caller holds no lock. The error is an *aaep.Rejection. Without one, p.loops counts the
 // subscription until it has ended, and Shutdown waits for that.
 func (p *Producer) registerSubscription(sub *subscription) error {
-	p.log.Await(sub.terms.Load().ResumeAfter) // another process may have sent an event not yet here
+	p.log.AwaitShown(sub.terms.Load().ResumeAfter) // another process may have sent an event not yet here
 	for tries := 0; ; tries++ {
 		awaited, err := p.tryRegister(sub, tries == maxRegistrations)
 		if err != nil {

@@ -129,7 +129,7 @@ func (c *logCursor) isPast(pos uint64) bool {
 	if pos <= c.changedAt {
 		return true
 	}
-	return pos <= c.replayed && (!c.resumes || pos <= max(c.d.began, c.d.Log.Began()))
+	return pos <= c.replayed && (!c.resumes || pos <= max(c.d.began, c.d.Log.RunStart()))
 }
 
 // withholds asks the owner whether an entry is a question that must not be shown yet; see

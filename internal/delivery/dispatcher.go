@@ -96,7 +96,7 @@ func New(cfg Config) *Dispatcher {
 	d.served.Store(new([]*Subscription))
 	d.groups.all.Store(new([]*group))
 	d.notices.Store(&notices{})
-	d.Log.Need(d.lowestCursor)
+	d.Log.SetNeeded(d.lowestCursor)
 	return d
 }
 

@@ -26,7 +26,7 @@ func (sub *Subscription) attachStream(stream *eventStream) {
 	sub.setConnected(true)
 	sub.attached, sub.before = time.Now(), sub.d.Log.End()
 	last := stream.LastEventID()
-	sub.d.Log.Await(last)
+	sub.d.Log.AwaitShown(last)
 	if first {
 		sub.beginFirstStream(last)
 		return

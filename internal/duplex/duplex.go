@@ -96,11 +96,11 @@ func New(frames Frames, principal string) *Conn {
 // Principal names the peer.
 func (c *Conn) Principal() string { return c.principal }
 
-// RemoteAddr is where the peer is, if Peer said so.
+// RemoteAddr is where the peer is, if SetPeer said so.
 func (c *Conn) RemoteAddr() string { return c.peer }
 
-// Peer says where the peer is, before the Conn is shared.
-func (c *Conn) Peer(address string) { c.peer = address }
+// SetPeer says where the peer is, before the Conn is shared.
+func (c *Conn) SetPeer(address string) { c.peer = address }
 
 // readLoop reads messages until the end of the link, or until there is nothing to read and package
 // idle will call it again. It is the Conn's goroutine, or runs in one that package idle starts;
@@ -139,7 +139,7 @@ func (c *Conn) deliverMessage(msg []byte) {
 // restUntilReadable reports whether package idle will call readLoop when there is something to
 // read, so that the goroutine may end. It reports false once the connection is closed.
 func (c *Conn) restUntilReadable() bool {
-	return c.idle != nil && c.frames.(Idler).Rest(c.idle.Now) && c.idle.Begin()
+	return c.idle != nil && c.frames.(Idler).Rest(c.idle.CallNow) && c.idle.Begin()
 }
 
 // Closed returns a channel that is closed by Close.
@@ -258,8 +258,8 @@ func (c *Conn) SendEvents(ctx context.Context, events []transports.Event) error 
 	if len(events) == 0 && !c.out.HasRest() {
 		return nil
 	}
-	buf := writer.Buffer(size)
-	defer writer.Free(buf)
+	buf := writer.TakeBuffer(size)
+	defer writer.FreeBuffer(buf)
 	b, err := appendEvents(raw, *buf, events)
 	if err != nil {
 		return err
@@ -311,7 +311,7 @@ func (c *Conn) TrySend(frames []byte) int {
 	if c.sendFailed != nil {
 		return 0
 	}
-	return c.out.Try(frames)
+	return c.out.TryWrite(frames)
 }
 
 // maxFrameHead is about how many bytes a frame has besides its message.
@@ -368,7 +368,7 @@ func (c *Conn) CloseFor(cause error) error {
 		close(c.closed)
 		c.closeErr = c.frames.Close()
 		if c.idle != nil { // readLoop then finds the error that reading is awaited for
-			c.idle.Now()
+			c.idle.CallNow()
 		}
 		c.out.End()
 		c.reading.Wait()

@@ -13,8 +13,8 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// awaitTimeout is how long Await waits for an event that another process has shown and this one
-// does not have yet.
+// awaitTimeout is how long AwaitShown waits for an event that another process has shown and this
+// one does not have yet.
 const awaitTimeout = 2 * time.Second
 
 // Follow returns a Log that shows what another process appends to its own, and has the newest size
@@ -119,10 +119,10 @@ func (l *Log) showNext(ctx context.Context, beforeShown func(uint64, *aaep.Event
 	return nil
 }
 
-// Await waits until Locate finds the event id, which another process may have shown before this one
-// has it, for awaitTimeout at most. For other ids, and in a log that is not followed, it does not
-// wait.
-func (l *Log) Await(id string) {
+// AwaitShown waits until Locate finds the event id, which another process may have shown before
+// this one has it, for awaitTimeout at most. For other ids, and in a log that is not followed, it
+// does not wait.
+func (l *Log) AwaitShown(id string) {
 	if l.feed == nil {
 		return
 	}

@@ -46,25 +46,25 @@ func newTag() uint32 {
 
 // newIDs returns an idCipher with a key of keySize bytes and at least one run.
 func newIDs(key []byte, runs []run) idCipher {
-	d := idCipher{new(atomic.Pointer[idKeys])}
-	d.setKeys(key, runs)
-	return d
+	c := idCipher{new(atomic.Pointer[idKeys])}
+	c.setKeys(key, runs)
+	return c
 }
 
 // setKeys replaces the key, of keySize bytes, and the runs for all later calls; calls under way
 // finish with those from before.
-func (d idCipher) setKeys(key []byte, runs []run) {
+func (c idCipher) setKeys(key []byte, runs []run) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		panic(err) // the key has a legal length
 	}
-	d.current.Store(&idKeys{block, runs})
+	c.current.Store(&idKeys{block, runs})
 }
 
-// Began returns the cursor before the first event of the newest run: the one of the process that
+// RunStart returns the cursor before the first event of the newest run: the one of the process that
 // appends now, or did last.
-func (d idCipher) Began() uint64 {
-	runs := d.current.Load().runs
+func (c idCipher) RunStart() uint64 {
+	runs := c.current.Load().runs
 	return max(runs[len(runs)-1].From, 1) - 1
 }
 
@@ -86,8 +86,8 @@ const (
 
 // EventID returns the id of a place, which is the place encrypted: ids look random, never repeat
 // within a log or between two logs, and only the log that made one can decrypt it.
-func (d idCipher) EventID(place Place) string {
-	k := d.current.Load()
+func (c idCipher) EventID(place Place) string {
+	k := c.current.Load()
 	i := len(k.runs) - 1 // the run that the position belongs to
 	for i > 0 && k.runs[i].From > place.Pos {
 		i--

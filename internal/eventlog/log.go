@@ -2,11 +2,11 @@
 // reads it from a cursor of its own. Live delivery and resuming after a cut are the same read.
 //
 // A Log keeps the newest events in memory: as many as it was made for, and those that live readers
-// have yet to read (see Need), but at most 64 MiB and a day of them. The oldest goes when the next
-// event comes. With a log.Store it also keeps events for longer than the process lives, and reads
-// older ones from there; package producer/log says what happens when the store is slow or fails.
-// Append does not wait for the store, unless the store is behind by as many events as the log was
-// made for.
+// have yet to read (see SetNeeded), but at most 64 MiB and a day of them. The oldest goes when the
+// next event comes. With a log.Store it also keeps events for longer than the process lives, and
+// reads older ones from there; package producer/log says what happens when the store is slow or
+// fails. Append does not wait for the store, unless the store is behind by as many events as the
+// log was made for.
 //
 // Any goroutine may call any method. With a store, one goroutine of the log writes to it, and
 // readers share what was read from it. Begin reading at Log, Append and Read; persister is the
@@ -35,7 +35,7 @@ type Log struct {
 	mu            sync.Mutex
 	size          uint64           // how many events are kept if no reader needs more
 	pages         map[uint64]*page // by the first position of each, divided by pageSize
-	neededFrom    func() uint64    // see Need; may be nil
+	neededFrom    func() uint64    // see SetNeeded; may be nil
 	neededCache   uint64           // what neededFrom returned last
 	neededAskedAt uint64           // the newest position when it was called
 	bytes         int              // the sum of the sizes of the events in memory
@@ -80,11 +80,11 @@ func (l *Log) slotAt(pos uint64) *slot {
 	return &p[pos%pageSize]
 }
 
-// Need has the log keep, beyond its size, the events after the cursor that need returns: live
+// SetNeeded has the log keep, beyond its size, the events after the cursor that need returns: live
 // readers have yet to read them. math.MaxUint64 stands for no reader. Append calls need at most
 // once in pageSize events, with the log's lock held: need must neither wait nor call the log. Call
-// Need before the log is used.
-func (l *Log) Need(need func() uint64) { l.neededFrom = need }
+// SetNeeded before the log is used.
+func (l *Log) SetNeeded(need func() uint64) { l.neededFrom = need }
 
 // isUnneeded reports whether no live reader needs the event at pos any more, with mu held. It may
 // decide by an answer of neededFrom that is up to pageSize events old, since cursors only move

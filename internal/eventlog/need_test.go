@@ -13,7 +13,7 @@ import (
 func TestNeed(t *testing.T) {
 	need, text := uint64(0), "x"
 	l := New(10)
-	l.Need(func() uint64 { return need })
+	l.SetNeeded(func() uint64 { return need })
 	add := func(n int) {
 		for range n {
 			l.Append(&aaep.Event{Summary: aaep.Say(text)})

@@ -10,45 +10,45 @@ import (
 // persistLoop is the persister's goroutine, which Open starts: it gives the store what was
 // appended, until the log is closed or the store fails. With nothing to give, it has the store trim
 // itself from time to time by an empty append, again and again as long as that frees something.
-func (k *persister) persistLoop(l *Log) {
+func (p *persister) persistLoop(l *Log) {
 	trim := time.NewTicker(trimEvery)
 	defer trim.Stop()
 	defer func() { // what is appended from here on is not stored
 		l.mu.Lock()
-		close(k.done)
-		k.progress.Broadcast()
+		close(p.done)
+		p.progress.Broadcast()
 		l.showUpTo(l.end)
 		l.mu.Unlock()
 	}()
 	trimming := false // the last append was empty, and freed something
 	for {
-		k.awaitBatch(l)
-		batch, last := k.nextBatch(l)
+		p.awaitBatch(l)
+		batch, last := p.nextBatch(l)
 		if last {
 			return
 		}
 		if batch == nil && !trimming {
 			select {
-			case <-k.wake:
+			case <-p.wake:
 				continue
 			case <-trim.C:
 			}
 		}
-		start, _ := k.store.Bounds()
-		if !k.persist(l, batch) {
+		start, _ := p.store.Bounds()
+		if !p.persist(l, batch) {
 			return
 		}
-		newStart, _ := k.store.Bounds()
+		newStart, _ := p.store.Bounds()
 		trimming = batch == nil && newStart > start
 	}
 }
 
 // awaitBatch yields to the goroutines that waited until an event was stored, as long as that brings
 // more events: what they append next is then stored in one batch instead of one by one.
-func (k *persister) awaitBatch(l *Log) {
+func (p *persister) awaitBatch(l *Log) {
 	for previous := uint64(0); ; {
 		l.mu.Lock()
-		waiting := l.end - k.storedEnd
+		waiting := l.end - p.storedEnd
 		l.mu.Unlock()
 		if waiting == previous || waiting >= maxBatch {
 			return
@@ -60,13 +60,13 @@ func (k *persister) awaitBatch(l *Log) {
 
 // nextBatch returns the oldest events that are not stored, at most maxBatch; nil if there are none.
 // last says that nothing is to be stored any more: the log is closed, or the store has failed.
-func (k *persister) nextBatch(l *Log) (events []*aaep.Event, last bool) {
+func (p *persister) nextBatch(l *Log) (events []*aaep.Event, last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if k.err != nil || k.storedEnd == l.end {
-		return nil, k.err != nil || k.closing
+	if p.err != nil || p.storedEnd == l.end {
+		return nil, p.err != nil || p.closing
 	}
-	for pos := k.storedEnd + 1; pos <= l.end && len(events) < maxBatch; pos++ {
+	for pos := p.storedEnd + 1; pos <= l.end && len(events) < maxBatch; pos++ {
 		events = append(events, l.slotAt(pos).event)
 	}
 	return events, false
@@ -75,7 +75,7 @@ func (k *persister) nextBatch(l *Log) (events []*aaep.Event, last bool) {
 // persist gives events to the store and shows them, and reports whether the loop can go on: after
 // an error of the store it cannot. If the store takes longer than storeTimeout, everything appended
 // is shown before it is stored.
-func (k *persister) persist(l *Log, events []*aaep.Event) bool {
+func (p *persister) persist(l *Log, events []*aaep.Event) bool {
 	answered := false // guarded by the log's mu
 	timeout := time.AfterFunc(storeTimeout, func() {
 		l.mu.Lock()
@@ -83,8 +83,8 @@ func (k *persister) persist(l *Log, events []*aaep.Event) bool {
 		if answered {
 			return
 		}
-		k.overdue = true
-		k.progress.Broadcast()
+		p.overdue = true
+		p.progress.Broadcast()
 		l.showUpTo(l.end)
 	})
 	var records [][]byte
@@ -97,21 +97,21 @@ func (k *persister) persist(l *Log, events []*aaep.Event) bool {
 		records = append(records, r)
 	}
 	if err == nil {
-		k.storeMu.Lock()
-		err = k.store.Append(records)
-		k.storeMu.Unlock()
+		p.storeMu.Lock()
+		err = p.store.Append(records)
+		p.storeMu.Unlock()
 	}
 	timeout.Stop()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	answered = true
-	if err != nil || k.err != nil { // k.err: the store was given up meanwhile
-		k.giveUp(l, err)
+	if err != nil || p.err != nil { // p.err: the store was given up meanwhile
+		p.giveUp(l, err)
 		return false
 	}
-	k.overdue = false
-	k.storedEnd += uint64(len(events))
-	k.progress.Broadcast()
-	l.showUpTo(k.storedEnd)
+	p.overdue = false
+	p.storedEnd += uint64(len(events))
+	p.progress.Broadcast()
+	l.showUpTo(p.storedEnd)
 	return true
 }

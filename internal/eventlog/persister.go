@@ -59,51 +59,51 @@ type persister struct {
 func Open(store log.Store, size int, agent string) (*Log, error) {
 	l := newLog(size)
 	start, end := store.Bounds()
-	k := &persister{store: store, cache: newReadCache(), storedEnd: end, wake: make(chan struct{}, 1),
+	p := &persister{store: store, cache: newReadCache(), storedEnd: end, wake: make(chan struct{}, 1),
 		done:   make(chan struct{}),
 		failed: make(chan struct{})}
-	k.progress = sync.NewCond(&l.mu)
-	if err := k.loadMeta(end, agent); err != nil {
+	p.progress = sync.NewCond(&l.mu)
+	if err := p.loadMeta(end, agent); err != nil {
 		return nil, err
 	}
-	k.ended, k.meta.Ended = k.meta.Ended, false
-	k.meta.beginRun(start, end)
-	if err := k.setMeta(); err != nil {
+	p.ended, p.meta.Ended = p.meta.Ended, false
+	p.meta.beginRun(start, end)
+	if err := p.setMeta(); err != nil {
 		return nil, err
 	}
-	l.idCipher, l.persister = newIDs(k.meta.Key, slices.Clone(k.meta.Runs)), k
+	l.idCipher, l.persister = newIDs(p.meta.Key, slices.Clone(p.meta.Runs)), p
 	l.end = end
 	l.shown.Store(end)
 	if err := l.loadNewest(end); err != nil {
 		return nil, err
 	}
-	go k.persistLoop(l)
+	go p.persistLoop(l)
 	return l, nil
 }
 
-// loadMeta reads into k.meta what the store keeps for its log, whose newest event is at end, or
+// loadMeta reads into p.meta what the store keeps for its log, whose newest event is at end, or
 // begins it for a store that is empty. It refuses the log of another agent. Open calls it.
-func (k *persister) loadMeta(end uint64, agent string) error {
-	data, err := k.store.Meta()
+func (p *persister) loadMeta(end uint64, agent string) error {
+	data, err := p.store.Meta()
 	switch {
 	case err != nil:
 		return err
 	case data != nil:
-		err = json.Unmarshal(data, &k.meta)
-		if err != nil || len(k.meta.Key) != keySize || k.meta.Settled > end {
+		err = json.Unmarshal(data, &p.meta)
+		if err != nil || len(p.meta.Key) != keySize || p.meta.Settled > end {
 			return errors.New("log: what the log says of itself is not as it was written")
 		}
 	case end > 0:
 		return errors.New("log: the key of the events' ids is missing, so none of its events can be named any more: name " +
 			"another place for the log, or remove this one")
 	default:
-		k.meta.Key = newKey()
+		p.meta.Key = newKey()
 	}
-	if k.meta.Agent != "" && agent != "" && k.meta.Agent != agent {
+	if p.meta.Agent != "" && agent != "" && p.meta.Agent != agent {
 		return fmt.Errorf("log: it is the log of the agent %q, and this agent is %q: name another place for the log, "+
-			"or give the agent its old name", k.meta.Agent, agent)
+			"or give the agent its old name", p.meta.Agent, agent)
 	}
-	k.meta.Agent = cmp.Or(agent, k.meta.Agent)
+	p.meta.Agent = cmp.Or(agent, p.meta.Agent)
 	return nil
 }
 
@@ -153,15 +153,15 @@ func (m *meta) beginRun(start, end uint64) {
 	m.Runs, m.Settled = remaining, max(m.Settled, start)
 }
 
-// setMeta writes k.meta to the store, as JSON. It takes storeMu, which guards both.
-func (k *persister) setMeta() error {
-	k.storeMu.Lock()
-	defer k.storeMu.Unlock()
-	data, err := json.Marshal(&k.meta)
+// setMeta writes p.meta to the store, as JSON. It takes storeMu, which guards both.
+func (p *persister) setMeta() error {
+	p.storeMu.Lock()
+	defer p.storeMu.Unlock()
+	data, err := json.Marshal(&p.meta)
 	if err != nil {
 		return err
 	}
-	return k.store.SetMeta(data)
+	return p.store.SetMeta(data)
 }
 
 // Settled returns the cursor that Settle was last called at, in this process or one before: no
@@ -180,27 +180,27 @@ func (l *Log) Settled() uint64 {
 // store; the wait is bounded: see the package. The error is the store's, and nothing is recorded
 // then.
 func (l *Log) Settle() error {
-	k := l.persister
-	if k == nil {
+	p := l.persister
+	if p == nil {
 		return nil
 	}
 	l.mu.Lock()
 	end := l.end
-	for k.storedEnd < end && !k.hasEnded() && !k.overdue {
-		k.progress.Wait()
+	for p.storedEnd < end && !p.hasEnded() && !p.overdue {
+		p.progress.Wait()
 	}
-	err := k.err
-	if err == nil && k.storedEnd < end {
+	err := p.err
+	if err == nil && p.storedEnd < end {
 		err = errOverdue
 	}
 	l.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	k.storeMu.Lock()
-	k.meta.Settled = end
-	k.storeMu.Unlock()
-	return k.setMeta()
+	p.storeMu.Lock()
+	p.meta.Settled = end
+	p.storeMu.Unlock()
+	return p.setMeta()
 }
 
 // MarkEnded records in the store that this process ends in good order, also where the store has
@@ -208,17 +208,17 @@ func (l *Log) Settle() error {
 // Close. A store that does not answer is given up after storeTimeout; the error is that of one that
 // has not failed before.
 func (l *Log) MarkEnded() error {
-	k := l.persister
-	if k == nil {
+	p := l.persister
+	if p == nil {
 		return nil
 	}
-	if !k.storeMu.TryLock() { // the store does not answer persistLoop, and Close has waited for it
+	if !p.storeMu.TryLock() { // the store does not answer persistLoop, and Close has waited for it
 		return nil
 	}
-	k.meta.Ended = true
-	k.storeMu.Unlock()
+	p.meta.Ended = true
+	p.storeMu.Unlock()
 	marked := make(chan error, 1)
-	go func() { marked <- k.setMeta() }()
+	go func() { marked <- p.setMeta() }()
 	timeout := time.NewTimer(storeTimeout)
 	defer timeout.Stop()
 	select {
@@ -286,9 +286,9 @@ func (l *Log) Close() error {
 }
 
 // wakeLoop wakes persistLoop, which looks for events to store. It never waits.
-func (k *persister) wakeLoop() {
+func (p *persister) wakeLoop() {
 	select {
-	case k.wake <- struct{}{}:
+	case p.wake <- struct{}{}:
 	default:
 	}
 }
@@ -296,60 +296,60 @@ func (k *persister) wakeLoop() {
 // waitForRoom waits while as many events as the log's size are not stored yet. If the store is
 // overdue by then, it gives the store up instead. Append calls it with the log's mu held, which is
 // free while it waits.
-func (k *persister) waitForRoom(l *Log) {
-	for !k.hasEnded() && l.end-k.storedEnd >= l.size {
-		if k.overdue {
-			k.giveUp(l, errOverdue)
+func (p *persister) waitForRoom(l *Log) {
+	for !p.hasEnded() && l.end-p.storedEnd >= l.size {
+		if p.overdue {
+			p.giveUp(l, errOverdue)
 			return
 		}
-		k.progress.Wait()
+		p.progress.Wait()
 	}
 }
 
 // hasEnded reports whether nothing is stored any more, because persistLoop has ended or the store
 // has failed; the log's mu is held.
-func (k *persister) hasEnded() bool {
+func (p *persister) hasEnded() bool {
 	select {
-	case <-k.done:
+	case <-p.done:
 		return true
 	default:
-		return k.err != nil
+		return p.err != nil
 	}
 }
 
 // enqueueNewest wakes persistLoop for the newest event, and reports whether that event is to be
 // shown only once it is stored: not where nothing is stored any more, or the store is overdue. The
 // log's mu is held.
-func (k *persister) enqueueNewest() bool {
-	if k.hasEnded() {
+func (p *persister) enqueueNewest() bool {
+	if p.hasEnded() {
 		return false
 	}
-	k.wakeLoop()
-	return !k.overdue
+	p.wakeLoop()
+	return !p.overdue
 }
 
 // giveUp ends the use of the store for the reason err, with the log's mu held. Everything appended
 // is shown.
-func (k *persister) giveUp(l *Log, err error) {
-	if k.err == nil {
-		k.err = err
-		close(k.failed)
+func (p *persister) giveUp(l *Log, err error) {
+	if p.err == nil {
+		p.err = err
+		close(p.failed)
 	}
-	k.progress.Broadcast()
+	p.progress.Broadcast()
 	l.showUpTo(l.end)
 }
 
 // readCached returns at most n events of the store after the cursor, through the cache. The error
 // is log.ErrTrimmed if the store does not have the next one. The log's mu is not held.
-func (k *persister) readCached(cursor uint64, n int) ([]*aaep.Event, error) {
-	start, end := k.store.Bounds()
+func (p *persister) readCached(cursor uint64, n int) ([]*aaep.Event, error) {
+	start, end := p.store.Bounds()
 	if cursor < start || cursor >= end {
 		return nil, log.ErrTrimmed
 	}
 	if n <= 0 {
 		return nil, nil
 	}
-	events, err := k.cache.readThrough(cursor, start, k.readStore)
+	events, err := p.cache.readThrough(cursor, start, p.readStore)
 	return slices.Clip(events[:min(n, len(events))]), err
 }
 
@@ -359,8 +359,8 @@ const decodedAtOnce = 16
 
 // readStore reads and decodes at most n events after the cursor from the store. It returns those
 // before one that cannot be decoded, and an error only if that is the first.
-func (k *persister) readStore(cursor uint64, n int) (events []*aaep.Event, err error) {
-	records, err := k.store.Read(cursor, n)
+func (p *persister) readStore(cursor uint64, n int) (events []*aaep.Event, err error) {
+	records, err := p.store.Read(cursor, n)
 	for i, r := range records {
 		if i%decodedAtOnce == decodedAtOnce-1 {
 			runtime.Gosched()

@@ -53,7 +53,7 @@ func (g Rules) Check(r *http.Request) error {
 	if len(origins) > 1 {
 		return errors.New("the request names more than one Origin; send one or none")
 	}
-	if len(origins) == 1 && g.Listed(origins[0]) {
+	if len(origins) == 1 && g.IsListed(origins[0]) {
 		return nil // whatever the browser says of its site: the list is there for other sites
 	}
 	site := strings.ToLower(strings.Join(r.Header.Values("Sec-Fetch-Site"), ","))
@@ -86,8 +86,8 @@ func (g Rules) allowOrigin(origin string) string {
 	return "add " + origin + " with --origin, or in Go to the Origins of the Server or of its options"
 }
 
-// Listed reports whether origin is one of g.Origins.
-func (g Rules) Listed(origin string) bool {
+// IsListed reports whether origin is one of g.Origins.
+func (g Rules) IsListed(origin string) bool {
 	return origin != "null" && slices.Contains(g.Origins, origin)
 }
 
@@ -100,7 +100,7 @@ func (g Rules) SetCORS(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
 	h.Add("Vary", "Origin")
 	origin := r.Header.Get("Origin")
-	if !g.Listed(origin) {
+	if !g.IsListed(origin) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Origin", origin)
@@ -126,9 +126,9 @@ func Preflight(w http.ResponseWriter, r *http.Request, methods, headers string) 
 	return true
 }
 
-// Valid returns an error for a host or an origin that no request could have: with it, every request
-// would be refused without a hint at the setting.
-func (g Rules) Valid() error {
+// Validate returns an error for a host or an origin that no request could have: with it, every
+// request would be refused without a hint at the setting.
+func (g Rules) Validate() error {
 	for _, h := range g.Hosts {
 		if u, err := url.Parse("http://" + h); err != nil || u.Host != h || u.Hostname() == "" ||
 			strings.ContainsAny(h, "* ") {
@@ -218,9 +218,9 @@ const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789-._"
 // numericName matches names that a browser takes for addresses in another spelling.
 var numericName = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
 
-// isAllowedHost reports whether the request's Host is one of g.Hosts or of those that Also added
-// for its connection. Without Hosts, the names of this machine are allowed. A name without a port
-// stands for the port that the request came to.
+// isAllowedHost reports whether the request's Host is one of g.Hosts or of those that WithHosts
+// added for its connection. Without Hosts, the names of this machine are allowed. A name without a
+// port stands for the port that the request came to.
 func (g Rules) isAllowedHost(r *http.Request) bool {
 	name, port := splitHost(r.Host)
 	if name == "" {
@@ -243,13 +243,13 @@ func (g Rules) isAllowedHost(r *http.Request) bool {
 	return ok && slices.ContainsFunc(connNames(), matches)
 }
 
-// alsoKey is the key of Also's names in a context.
+// alsoKey is the key of WithHosts's names in a context.
 type alsoKey struct{}
 
-// Also returns a context for http.Server.ConnContext: over that connection the listener may also be
-// addressed by the names that the function returns. It is called for each request that comes under
-// another name.
-func Also(ctx context.Context, names func() []string) context.Context {
+// WithHosts returns a context for http.Server.ConnContext: over that connection the listener may
+// also be addressed by the names that the function returns. It is called for each request that
+// comes under another name.
+func WithHosts(ctx context.Context, names func() []string) context.Context {
 	return context.WithValue(ctx, alsoKey{}, names)
 }
 

@@ -214,7 +214,7 @@ func TestValid(t *testing.T) {
 		{Rules{Origins: []string{"*"}}, false},
 		{Rules{Origins: []string{"null"}}, false},
 	} {
-		if err := c.rules.Valid(); (err == nil) != c.valid {
+		if err := c.rules.Validate(); (err == nil) != c.valid {
 			t.Errorf("%+v: %v", c.rules, err)
 		}
 	}
@@ -227,7 +227,7 @@ func TestValidSaysWhatToWrite(t *testing.T) {
 		"http://[0:0::1]:03000": "here http://[::1]:3000:", "https://*.example": "without a wildcard",
 		"reader.example": "such as https://reader.example",
 	} {
-		if err := (Rules{Origins: []string{origin}}).Valid(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := (Rules{Origins: []string{origin}}).Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", origin, err, want)
 		}
 	}

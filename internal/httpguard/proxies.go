@@ -25,11 +25,11 @@ func ParseProxies(ranges []string) (trusted []netip.Prefix, err error) {
 		}
 		trusted = append(trusted, p.Masked())
 	}
-	return trusted, ValidProxies(trusted)
+	return trusted, ValidateProxies(trusted)
 }
 
-// ValidProxies returns an error if one of the ranges is not valid, or holds every address.
-func ValidProxies(trusted []netip.Prefix) error {
+// ValidateProxies returns an error if one of the ranges is not valid, or holds every address.
+func ValidateProxies(trusted []netip.Prefix) error {
 	for _, p := range trusted {
 		if !p.IsValid() {
 			return errors.New("a range of proxies is the zero netip.Prefix")
@@ -42,12 +42,12 @@ func ValidProxies(trusted []netip.Prefix) error {
 	return nil
 }
 
-// Behind serves h with the address of who sent a request in its RemoteAddr, where it comes from one
-// of the trusted proxies and says which that is, in X-Forwarded-For or Forwarded (RFC 7239). Of the
-// addresses that it names, only those count that a trusted proxy added: from the end of the list up
-// to the first that is none of theirs. Of both headers neither counts where they differ, for a
-// proxy sets one and may pass on the other as it came.
-func Behind(trusted []netip.Prefix, h http.Handler) http.Handler {
+// TrustProxies serves h with the address of who sent a request in its RemoteAddr, where it comes
+// from one of the trusted proxies and says which that is, in X-Forwarded-For or Forwarded (RFC
+// 7239). Of the addresses that it names, only those count that a trusted proxy added: from the end
+// of the list up to the first that is none of theirs. Of both headers neither counts where they
+// differ, for a proxy sets one and may pass on the other as it came.
+func TrustProxies(trusted []netip.Prefix, h http.Handler) http.Handler {
 	if len(trusted) == 0 {
 		return h
 	}

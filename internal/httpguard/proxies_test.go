@@ -48,7 +48,7 @@ func TestBehind(t *testing.T) {
 			r.Header.Set("Forwarded", tt.f)
 		}
 		got := ""
-		Behind(trusted,
+		TrustProxies(trusted,
 			http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr })).ServeHTTP(
 			httptest.NewRecorder(), r)
 		if got != tt.want || r.RemoteAddr != tt.peer {

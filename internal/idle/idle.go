@@ -14,8 +14,8 @@ type Wait struct {
 	id   uint64 // while it waits; 0 otherwise
 }
 
-// Now has f called now, if the Wait waits.
-func (w *Wait) Now() {
+// CallNow has f called now, if the Wait waits.
+func (w *Wait) CallNow() {
 	if w.Stop() {
 		go w.f()
 	}

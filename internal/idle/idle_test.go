@@ -119,12 +119,12 @@ func TestClosed(t *testing.T) {
 	if !w.Stop() {
 		t.Error("not stopped")
 	}
-	w.Now() // has nothing to say any more
+	w.CallNow() // has nothing to say any more
 	b, _ := pair(t, "tcp")
 	called := make(chan struct{})
 	w = begin(t, b, func() { close(called) })
-	w.Now()
-	w.Now()
+	w.CallNow()
+	w.CallNow()
 	await(t, called, "now")
 }
 

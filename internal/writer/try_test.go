@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Try never waits; what it began comes before whatever is written next, by whomever, and nothing
-// gets in between.
+// TryWrite never waits; what it began comes before whatever is written next, by whomever, and
+// nothing gets in between.
 func TestTry(t *testing.T) {
 	conn, peer := link(t)
 	w := New(conn, time.Minute)
@@ -21,17 +21,17 @@ func TestTry(t *testing.T) {
 	var want []byte
 	for n := len(block); n == len(block); { // until the peer's room is full
 		mine := slices.Clone(block)
-		n = w.Try(mine)
+		n = w.TryWrite(mine)
 		if clear(mine); n == 0 { // which is used again
 			t.Fatal("the peer's room ended between two blocks; choose another size")
 		}
 		want = append(want, block...)
 	}
-	if !w.HasRest() || w.Try([]byte("more")) != 0 {
+	if !w.HasRest() || w.TryWrite([]byte("more")) != 0 {
 		t.Fatal("it takes more before it has sent what it began")
 	}
 	if err := w.WriteBy(time.Now().Add(10*time.Millisecond), []byte("pong")); err == nil || !w.HasRest() ||
-		w.Try([]byte("more")) != 0 {
+		w.TryWrite([]byte("more")) != 0 {
 		t.Fatalf("what did not leave in time is not owed any more, and in the middle of it something else leaves: %v",
 			err)
 	}
@@ -53,11 +53,11 @@ func TestTry(t *testing.T) {
 	if all := <-got; !bytes.Equal(all, append(want, "firstsecond"...)) {
 		t.Errorf("%d bytes came, want %d and firstsecond; they end %q", len(all), len(want), all[max(0, len(all)-30):])
 	}
-	if w.Try([]byte("late")) != 0 {
+	if w.TryWrite([]byte("late")) != 0 {
 		t.Error("a closed connection has taken something")
 	}
 	a, _ := net.Pipe()
-	if pipe := New(a, time.Minute); pipe.CanTry() || pipe.Try([]byte("x")) != 0 {
+	if pipe := New(a, time.Minute); pipe.CanTry() || pipe.TryWrite([]byte("x")) != 0 {
 		t.Error("it cannot ask a pipe, and does")
 	}
 }
@@ -68,7 +68,7 @@ func BenchmarkTry(b *testing.B) {
 	w, event := New(conn, time.Minute), bytes.Repeat([]byte("x"), 600)
 	b.ReportAllocs()
 	for b.Loop() {
-		if w.Try(event) < len(event) && w.WriteBy(time.Now().Add(time.Minute), nil) != nil {
+		if w.TryWrite(event) < len(event) && w.WriteBy(time.Now().Add(time.Minute), nil) != nil {
 			b.Fatal("the peer is gone")
 		}
 	}

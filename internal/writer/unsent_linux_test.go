@@ -19,7 +19,7 @@ func TestLittleIsUnsent(t *testing.T) {
 	sent, read, most := 0, 0, 0
 	for read < 4<<20 {
 		for {
-			n := w.Try(block)
+			n := w.TryWrite(block)
 			w.rest = nil // as if it were sent
 			if sent += n; n < len(block) {
 				break

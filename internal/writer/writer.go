@@ -30,7 +30,7 @@ type Writer struct {
 
 	// The goroutine that has the turn uses these; interruptWrite uses conn too.
 	conn    Conn
-	raw     syscall.RawConn // of conn; nil where Try takes nothing
+	raw     syscall.RawConn // of conn; nil where TryWrite takes nothing
 	began   time.Time       // when the newest write began
 	rest    []byte          // the end of a frame that was written in part, which has to go first
 	ctx     *Context        // whose end interrupts a write; nil where it is
@@ -143,10 +143,10 @@ func (w *Writer) interruptWrite() {
 // SinceWrite returns how long ago the newest write began; the caller has the turn.
 func (w *Writer) SinceWrite() time.Duration { return time.Since(w.began) }
 
-// Try writes as much of b as the Conn takes at once, and returns how much that is; the caller has
-// the turn. If it takes a part of b, the rest is kept, and the next Write writes it first. It
+// TryWrite writes as much of b as the Conn takes at once, and returns how much that is; the caller
+// has the turn. If it takes a part of b, the rest is kept, and the next Write writes it first. It
 // returns 0 if the Conn cannot be asked, or if a rest is still kept.
-func (w *Writer) Try(b []byte) int {
+func (w *Writer) TryWrite(b []byte) int {
 	if len(w.rest) > 0 || w.raw == nil {
 		return 0
 	}
@@ -188,7 +188,7 @@ func (w *Writer) writeAll(b []byte) error {
 	return err
 }
 
-// CanTry reports whether Try can write anything.
+// CanTry reports whether TryWrite can write anything.
 func (w *Writer) CanTry() bool { return w.raw != nil }
 
 // HasRest reports whether a rest is kept that the next Write writes first; the caller has the turn.
@@ -225,8 +225,8 @@ func (w *Writer) Write(ctx context.Context, done <-chan struct{}, b []byte) erro
 // ErrOver is returned by Write where there was nothing to write to any more.
 var ErrOver = errors.New("writer: the link is over")
 
-// Buffer returns memory for at least size bytes; give it back with Free.
-func Buffer(size int) *[]byte {
+// TakeBuffer returns memory for at least size bytes; give it back with FreeBuffer.
+func TakeBuffer(size int) *[]byte {
 	b, _ := buffers.Get().(*[]byte)
 	if b == nil || cap(*b) < size {
 		b = new(make([]byte, 0, size))
@@ -235,8 +235,8 @@ func Buffer(size int) *[]byte {
 	return b
 }
 
-// Free takes the memory of a Buffer back, which the caller uses no more.
-func Free(b *[]byte) {
+// FreeBuffer takes the memory of TakeBuffer back, which the caller uses no more.
+func FreeBuffer(b *[]byte) {
 	if cap(*b) <= maxKept {
 		buffers.Put(b)
 	}

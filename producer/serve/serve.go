@@ -229,7 +229,7 @@ func serveUntilDone(srv *http.Server, ln net.Listener, agents []*producer.Produc
 // newHTTPServer returns the server of handler, with bounds on what a client may take of it. conf is
 // its TLS, or nil.
 func (s *Server) newHTTPServer(handler http.Handler, conf *tls.Config) *http.Server {
-	srv := &http.Server{Handler: httpguard.Behind(s.TrustedProxies, httpguard.WithDeadlines(handler)), TLSConfig: conf,
+	srv := &http.Server{Handler: httpguard.TrustProxies(s.TrustedProxies, httpguard.WithDeadlines(handler)), TLSConfig: conf,
 		ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(httpguard.LimitLog(s.logTo()).Handler(), slog.LevelInfo)}
 	httpguard.BoundIdle(srv)
@@ -237,7 +237,7 @@ func (s *Server) newHTTPServer(handler http.Handler, conf *tls.Config) *http.Ser
 		// A new certificate may have other names than the one that hostNames read. The names of the
 		// one that a connection began with are looked up once for it, if at all.
 		srv.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
-			return httpguard.Also(ctx, sync.OnceValue(func() []string { return certificateNames(conf) }))
+			return httpguard.WithHosts(ctx, sync.OnceValue(func() []string { return certificateNames(conf) }))
 		}
 	}
 	return srv
@@ -254,7 +254,7 @@ func (s *Server) Handler(p *producer.Producer) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h = httpguard.Behind(s.TrustedProxies, httpguard.WithDeadlines(h))
+	h = httpguard.TrustProxies(s.TrustedProxies, httpguard.WithDeadlines(h))
 	var first sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/") { // what http.StripPrefix("/agent/", …) leaves would be redirected
@@ -288,10 +288,10 @@ func (s *Server) logTo() *slog.Logger { return shield.Logger(s.Logger) }
 // be.
 func (s *Server) mountAgent(ctx context.Context, p *producer.Producer, hosts []string, path string,
 	running *sync.WaitGroup) (http.Handler, error) {
-	if err := (httpguard.Rules{Hosts: s.Hosts, Origins: s.Origins}).Valid(); err != nil {
+	if err := (httpguard.Rules{Hosts: s.Hosts, Origins: s.Origins}).Validate(); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	if err := httpguard.ValidProxies(s.TrustedProxies); err != nil {
+	if err := httpguard.ValidateProxies(s.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("serve: Server.TrustedProxies: %w", err)
 	}
 	if p.MaxSubscriptions() == 0 {

@@ -67,7 +67,7 @@ func (st *stream) awaitReadable(conn net.Conn, finish func()) {
 	st.idle.Store(w)
 	select {
 	case <-st.done: // the stream ended before there was a wait to interrupt
-		w.Now()
+		w.CallNow()
 	default:
 	}
 }
@@ -94,7 +94,7 @@ func (st *stream) awaitHangUp(conn net.Conn) {
 // its function at once, and awaitHangUp return.
 func (st *stream) interruptWatch() {
 	if w := st.idle.Load(); w != nil {
-		w.Now()
+		w.CallNow()
 	}
 	if conn := st.hijacked.Load(); conn != nil {
 		_ = (*conn).SetReadDeadline(time.Now())

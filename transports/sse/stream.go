@@ -81,8 +81,8 @@ func (st *stream) SendEvents(ctx context.Context, events []transports.Event) err
 	if len(events) == 0 && !st.w.HasRest() {
 		return nil
 	}
-	buf := writer.Buffer(size)
-	defer writer.Free(buf)
+	buf := writer.TakeBuffer(size)
+	defer writer.FreeBuffer(buf)
 	frames, err := st.AppendEvents(*buf, events)
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (st *stream) TrySend(frames []byte) int {
 		return 0
 	}
 	defer st.w.LeaveTurn()
-	return st.w.Try(frames)
+	return st.w.TryWrite(frames)
 }
 
 // writeFrames writes b, which AppendEvents made, and flushes it. The caller has the turn. A write

@@ -218,7 +218,7 @@ func (s *Server) newConn(r *http.Request, ws *gorilla.Conn, conn *upgradeRespons
 	}
 	c = duplex.New(&servedFrames{frames: f, out: conn.out, in: conn.in,
 		onClosed: func() { unbind(); unwatch(); release() }}, principal)
-	c.Peer(r.RemoteAddr)
+	c.SetPeer(r.RemoteAddr)
 	close(ready)
 	return c, f
 }

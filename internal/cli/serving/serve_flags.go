@@ -134,7 +134,7 @@ func (s *Flags) newServer(ctx context.Context, talk io.Writer) (*serve.Server, e
 	if err := s.findPath(); err != nil {
 		return nil, err
 	}
-	if err := (httpguard.Rules{Hosts: s.hosts, Origins: s.Origins}).Valid(); err != nil {
+	if err := (httpguard.Rules{Hosts: s.hosts, Origins: s.Origins}).Validate(); err != nil {
 		return nil, exits.UsageError("%w.\nSee: aaep run --help", err)
 	}
 	proxies, err := httpguard.ParseProxies(s.proxies)
