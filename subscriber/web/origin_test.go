@@ -19,7 +19,18 @@ const crossSite = `<!doctype html><title>Elsewhere</title><script type="module">
 import { follow } from "/follow.js";
 const agent = new URLSearchParams(location.search).get("agent");
 const note = (promise) => promise.then(() => "in", () => "out");
+const framed = (url, init, ...sandbox) => new Promise((read, failed) => { // its Origin is null, without allow-same-origin
+  addEventListener("message", (e) => (e.data === "in" ? read : failed)(), { once: true });
+  const frame = document.createElement("iframe");
+  frame.sandbox = ["allow-scripts", ...sandbox].join(" ");
+  frame.srcdoc = "<script>fetch(" + JSON.stringify(url) + "," + JSON.stringify(init) +
+    ").then((r) => r.json()).then(() => parent.postMessage('in', '*'), () => parent.postMessage('out', '*'))<\/script>";
+  document.body.append(frame);
+});
 window.attempts = {
+  frame: await note(framed(agent + "/.well-known/aaep-manifest.json", {}, "allow-same-origin")),
+  framed: await note(framed(agent + "/.well-known/aaep-manifest.json", {})),
+  framedSigned: await note(framed(agent + "/aaep/v1/subscriptions", { method: "POST", headers: { Authorization: "Bearer mine", "Content-Type": "application/json" }, body: "{}" })),
   plain: await note(fetch(agent + "/.well-known/aaep-manifest.json").then((r) => r.json())),
   cookies: await note(fetch(agent + "/.well-known/aaep-manifest.json", { credentials: "include" }).then((r) => r.json())),
   socket: await note(new Promise((opened, failed) => {
@@ -36,7 +47,8 @@ window.attempts = {
 </script>`
 
 // INV-44, D-66: a page of another site that is listed is let in by a real browser, with what it
-// asks leave for beforehand, over HTTP and WebSocket; one that is not listed gets nothing.
+// asks leave for beforehand, over HTTP and WebSocket; one that is not listed gets nothing, nor does
+// a frame without an origin, also on a page that is listed.
 func TestListedOrigin(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/browser.md")
@@ -75,10 +87,14 @@ func TestListedOrigin(t *testing.T) {
 	t.Cleanup(func() { agent.CloseClientConnections(); agent.Close() })
 
 	b := newBrowser(t)
-	for page, want := range map[string]string{unlisted: "out", listed: "in"} {
+	for page, wanted := range map[string]string{unlisted: "out", listed: "in"} {
 		tab := b.open(page+"/?agent="+agent.URL, "")
 		tab.until("window.attempts")
 		for what, got := range eval[map[string]string](tab, "window.attempts") {
+			want := wanted
+			if strings.HasPrefix(what, "framed") {
+				want = "out"
+			}
 			if got != want {
 				t.Errorf("a page of %s: %s is %s, want %s", page, what, got, want)
 			}
