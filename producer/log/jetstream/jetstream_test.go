@@ -3,9 +3,11 @@ package jetstream_test
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,6 +106,44 @@ func TestTakenOver(t *testing.T) {
 	agents, err := b.Agents(t.Context())
 	if err != nil || len(agents) != 1 || agents[0] != "planner / Ω" {
 		t.Errorf("Agents() = %q, %v", agents, err)
+	}
+}
+
+// Processes that become the agent at once: what one of them was told is kept is kept, once, and the
+// others are told that another is the agent.
+func TestOpenedAtOnce(t *testing.T) {
+	t.Parallel()
+	const processes = 6
+	servers := natstest.Start(t, 1).URLs()
+	for round := range 3 {
+		name, errs := fmt.Sprint("planner ", round), make(chan error)
+		var kept atomic.Int64
+		for range processes {
+			c := dialCluster(t, servers, jetstream.Options{})
+			go func() {
+				store, err := c.Open(t.Context(), name)
+				for n := 0; err == nil && n < 20; n++ {
+					if err = store.Append([][]byte{[]byte("one"), []byte("two")}); err == nil {
+						kept.Add(2)
+					}
+				}
+				errs <- err
+			}()
+		}
+		for range processes {
+			if err := <-errs; err != nil && !errors.Is(err, jetstream.ErrInUse) && !errors.Is(err, jetstream.ErrTakenOver) {
+				t.Errorf("round %d: %v", round, err)
+			}
+		}
+		feed, err := dialCluster(t, servers, jetstream.Options{}).Follow(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The last two of each process may be kept without its knowing.
+		if _, end := feed.Bounds(); int64(end) < kept.Load() || int64(end) > kept.Load()+2*processes {
+			t.Errorf("round %d: %d events are kept, and %d were said to be", round, end, kept.Load())
+		}
+		feed.Close()
 	}
 }
 

@@ -135,6 +135,9 @@ func (s *Store) takeOver(ctx context.Context, previous *jetstream.StreamInfo) er
 	cfg := s.streamConfig(previous)
 	if err := s.c.retryUntil(ctx, func(ctx context.Context) error {
 		_, err := s.c.js.CreateOrUpdateStream(ctx, cfg)
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process has just made it
+			err = lastingError{ErrTakenOver}
+		}
 		return err
 	}, s.stream); err != nil {
 		return err
@@ -209,6 +212,11 @@ func (s *Store) lastSequence(ctx context.Context) (last uint64, err error) {
 		var refused *jetstream.APIError
 		if errors.As(err, &refused) && refused.ErrorCode != wrongSeq && !isPassing(err) {
 			return err // such as one that was sealed
+		}
+		if errors.Is(err, jetstream.ErrNoStreamResponse) {
+			if info, err := s.streamInfo(ctx); err == nil && !slices.Equal(info.Config.Subjects, []string{s.subject}) {
+				return lastingError{ErrTakenOver}
+			}
 		}
 		if refused == nil || refused.ErrorCode != wrongSeq {
 			return fmt.Errorf("the stream was not refusing: %w", errors.Join(err, nats.ErrTimeout))
