@@ -81,7 +81,7 @@ func TestRepeatsInLongLists(t *testing.T) {
 }
 
 // INV-33: names that a lax reader would take for a known one.
-func TestTwins(t *testing.T) {
+func TestNameThatDiffersInCase(t *testing.T) {
 	for _, c := range []struct{ message, member string }{
 		{`"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"s","capabilities":{}`, `Extensions`},
 		{`"type":"subscription.accepted","subscription_id":"s","aaep_version":"1.0.0","producer":{"agent_id":"a"},"honored_capabilities":{}`, `signed_manifeſt`},
@@ -102,7 +102,7 @@ func TestTwins(t *testing.T) {
 
 // INV-33: within capabilities too. A rate that is asked for in capitals would be none, and
 // everything would come at once.
-func TestTwinsWithin(t *testing.T) {
+func TestNameThatDiffersInCaseInCapabilities(t *testing.T) {
 	const request, accepted = `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"s","capabilities":%s}`,
 		`{"type":"subscription.accepted","subscription_id":"s","aaep_version":"1.0.0","producer":%s,"honored_capabilities":%s}`
 	for _, c := range []struct{ data, at string }{

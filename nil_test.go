@@ -33,7 +33,7 @@ func TestNilReceivers(t *testing.T) {
 	}
 }
 
-func TestTheNilRuleCanFail(t *testing.T) {
+func TestNilReceiverRuleCanFail(t *testing.T) {
 	var broken *counter
 	if callMethod(t.Context(), reflect.ValueOf(broken).MethodByName("Count")) == "" {
 		t.Error("a method that reads a nil pointer passes")

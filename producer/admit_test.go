@@ -64,7 +64,7 @@ func TestAdmit(t *testing.T) {
 
 // Where Admit panics over a request, that subscriber is refused. Where an extension panics, it is
 // not honored, now and when the terms change. The agent and the other subscribers go on.
-func TestPanicOverAStranger(t *testing.T) {
+func TestPanicInAdmitRefusesSubscriber(t *testing.T) {
 	var logged bytes.Buffer
 	trap := handshake.Extension{Vocabulary: aaep.Vocabulary{Prefix: "trap", URI: "https://trap.example/aaep/v1"},
 		Honor: func(asked json.RawMessage) (e handshake.Effect) {

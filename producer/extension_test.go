@@ -81,8 +81,8 @@ func TestHaptic(t *testing.T) {
 	})
 }
 
-// What leaves early, as critical, only because an error must come after it (D-50) is not felt: the
-// error is, once.
+// At a slow subscriber, events that are sent early because the session's error must come after them
+// (D-50) have no haptic data, though they are critical then; the error has it, once.
 func TestHapticOfAnError(t *testing.T) {
 	slow := allEvents().With(aaep.Capabilities{MaxEventsPerSecond: 1})
 	bubble(t, func(t *testing.T, st *stage) {
@@ -332,7 +332,7 @@ func TestLifetime(t *testing.T) {
 
 // EXT-010, ENV-006: an event of an extension's own goes to those who asked for its type, whole and
 // in their language.
-func TestOwnEvents(t *testing.T) {
+func TestExtensionEvents(t *testing.T) {
 	med := aaep.Vocabulary{Prefix: "med", URI: "https://pharmacy.example/med/v1"}
 	cfg := polyglot
 	cfg.Extensions = []handshake.Extension{{Vocabulary: med}}

@@ -87,7 +87,7 @@ func mostIn(window time.Duration, at []time.Time) (most int) {
 }
 
 // A person who moves a slider keeps the agent, and soon has what the slider says.
-func TestSlider(t *testing.T) {
+func TestManyRenegotiationsOfSlider(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(allEvents())
 		for i := range 300 {
@@ -106,7 +106,7 @@ func TestSlider(t *testing.T) {
 
 // A reply, a goodbye and a broken link do not wait behind a flood of the same subscription (INV-26,
 // D-38).
-func TestBehindAFlood(t *testing.T) {
+func TestReplyDoesNotWaitBehindFlood(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(*listener, *aaep.AwaitingConfirmation)
 		want error

@@ -72,7 +72,7 @@ func (l *listener) checkHeard(rate int) string {
 
 // Many subscriptions that come while text goes on are served in groups before it ends. Each
 // receives it without a hole and within its rate, and critical events at once. P3, P4, P6, P7
-func TestIntoRunningText(t *testing.T) {
+func TestSubscriptionsJoinGroupsWhileTextGoesOn(t *testing.T) {
 	bubbleWith(t, producer.Config{MaxSubscriptions: 1000}, func(t *testing.T, st *stage) {
 		s := st.startSession("Reading.")
 		end := streamWords(s.Output())
@@ -119,7 +119,7 @@ func TestIntoRunningText(t *testing.T) {
 }
 
 // Where there are few subscriptions, none of them holds text back to join a group.
-func TestFewIntoRunningText(t *testing.T) {
+func TestFewSubscriptionsHoldNoTextBack(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s := st.startSession("Reading.")
 		end := streamWords(s.Output())

@@ -188,7 +188,7 @@ func TestGroupIsWaitedFor(t *testing.T) {
 }
 
 // A subscription that ends after some time without events, or at an age, does so in a group too.
-func TestGroupLife(t *testing.T) {
+func TestGroupedSubscriptionExpires(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s := st.startSession("Measuring.")
 		all := st.addCrowd(3, declare(allEvents(), extensions.DeliveryVocabulary, extensions.Delivery{IdleTimeoutSeconds: 30}))
@@ -212,7 +212,7 @@ func TestGroupLife(t *testing.T) {
 }
 
 // A subscription that would join a group that is busy receives its events meanwhile. P3, INV-26
-func TestGroupIsBusy(t *testing.T) {
+func TestSubscriptionJoinsBusyGroup(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s := st.startSession("Paying.")
 		st.addCrowd(2, allEvents())
@@ -266,7 +266,7 @@ func TestGroupAfterCatchUp(t *testing.T) {
 }
 
 // An output that is not cut keeps no subscription from joining in the middle of it.
-func TestGroupInAnOutput(t *testing.T) {
+func TestJoinGroupInMiddleOfOutput(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		s := st.startSession("Talking.")
 		st.addCrowd(2, allEvents())
@@ -283,7 +283,7 @@ func TestGroupInAnOutput(t *testing.T) {
 
 // A subscriber that comes back without naming an event gets everything since it came, unless the
 // group has sent it an event that it could name.
-func TestGroupTellsOfPlaces(t *testing.T) {
+func TestGroupNamesEventsToResumeAfter(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		bubble(t, func(t *testing.T, st *stage) {
 			_, open := st.listenResumable(allEvents())

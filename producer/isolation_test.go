@@ -142,7 +142,7 @@ func TestIsolation(t *testing.T) {
 }
 
 // A subscriber that never reads, and one that vanishes, are closed.
-func TestLetGo(t *testing.T) {
+func TestUnreadSubscriptionIsClosed(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		good := st.listen(mayAnswer(termsWith(3, aaep.BoundarySentence)))
 		deaf, gone := st.listen(allEvents()), st.listen(allEvents())
@@ -267,7 +267,7 @@ func TestAnswerOfAStalledRecipient(t *testing.T) {
 
 // A link that stands still for some seconds is given up no sooner because its terms change just
 // then.
-func TestTermsOfAStalledRecipient(t *testing.T) {
+func TestNewTermsOfStalledRecipient(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.listen(allEvents()), st.startSession("Working.")
 		l.events()

@@ -119,7 +119,7 @@ func TestMaxRequestsPerSecond(t *testing.T) {
 }
 
 // After a restart all subscribers may come back at once; none is told to wait.
-func TestEverybodyComesBack(t *testing.T) {
+func TestAllSubscribeAtOnceAfterRestart(t *testing.T) {
 	bubbleWith(t, producer.Config{MaxSubscriptions: 300}, func(t *testing.T, st *stage) {
 		for range 300 {
 			st.connectAs("gateway").request("{}")

@@ -17,7 +17,7 @@ import (
 
 // What could not be told as it was meant is an error that says what would be right, and names what
 // the author wrote; nothing is told.
-func TestMisuse(t *testing.T) {
+func TestWrongCallSaysWhatIsRight(t *testing.T) {
 	lamp := aaep.Vocabulary{Prefix: "lamp", URI: "https://lamp.example/v1"}
 	cfg := producer.Config{Languages: []string{"es"}, Extensions: append(extensions.All(), handshake.Extension{Vocabulary: lamp})}
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {

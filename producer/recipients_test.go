@@ -23,7 +23,7 @@ func unhurriedTerms() aaep.Capabilities {
 // D-42: a subscription that comes while the question is being put on record has the time that it
 // needs, and so has one that is asked because the first has left. What is on record says until
 // when.
-func TestTimeSuitsAllThatAreAsked(t *testing.T) {
+func TestTimeoutSuitsAllRecipients(t *testing.T) {
 	for name, firstLeaves := range map[string]bool{"beside another": false, "in its place": true} {
 		t.Run(name, func(t *testing.T) {
 			kept := &slowSink{takes: slowOnly(audit.Asked)}

@@ -145,7 +145,7 @@ func TestGrace(t *testing.T) {
 
 // P7: a subscriber whose streams break before they bring it any further is not waited for, however
 // often it opens another.
-func TestUselessStreams(t *testing.T) {
+func TestStreamsThatBreakAtOnceAreNotAwaited(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		payer := st.addRecorder()
 		l, open := st.listenResumable(allEvents())

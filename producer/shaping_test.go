@@ -349,7 +349,7 @@ func TestManySessionsAtOnce(t *testing.T) {
 
 // A long text at once, and one that was written while the user was not to be disturbed, reach a
 // small display whole: they are many pieces, and the subscription is not slow for that (INV-28).
-func TestSmallDisplay(t *testing.T) {
+func TestLongTextReachesSmallDisplay(t *testing.T) {
 	for _, tc := range []struct {
 		cells, text int
 		rate        int64

@@ -418,7 +418,7 @@ func TestGiveUpBeforeTheRun(t *testing.T) {
 }
 
 // A tool without a risk is of low risk, but what cannot be undone is never called that.
-func TestRiskUnsaid(t *testing.T) {
+func TestDefaultRisk(t *testing.T) {
 	for irreversible, want := range map[bool]aaep.Risk{false: aaep.RiskLow, true: aaep.RiskHigh} {
 		bubble(t, func(t *testing.T, st *stage) {
 			l, s := st.addRecorder(), st.startSession("Looking.")

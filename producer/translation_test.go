@@ -169,7 +169,7 @@ func TestLanguageRenegotiated(t *testing.T) {
 }
 
 // A subscriber that comes late is told what the agent is doing in its own language.
-func TestSituationInTheirLanguage(t *testing.T) {
+func TestLateSubscriberHearsStateInItsLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
 		s := st.startSession("Planning.")
 		s.State(aaep.StateDeciding, aaep.Say("Adding.").In("es", aaep.Say("Sumando.")))
@@ -219,7 +219,7 @@ func TestLanguageNotOffered(t *testing.T) {
 
 // I18N-001: words that an agent has only in another language than its own are told in that, and
 // labelled so, a question and its outcome too.
-func TestForeignWords(t *testing.T) {
+func TestTextInOtherLanguageThanAgents(t *testing.T) {
 	bubbleWith(t, producer.Config{Language: "fi", Languages: []string{"es"}}, func(t *testing.T, st *stage) {
 		l := st.listen(mayAnswer(inLanguages(allEvents(), "fi")))
 		foreign := func(en string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(en)).In("es", aaep.Say("Hola.")) }

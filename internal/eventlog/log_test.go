@@ -166,7 +166,7 @@ func TestReadIsACopy(t *testing.T) {
 
 // Room for events is made when they come, for a service may have a log for each of its users; and a
 // ring that ends within a page is whole.
-func TestRoomOnDemand(t *testing.T) {
+func TestPagesAreMadeOnDemand(t *testing.T) {
 	const size = 100
 	l := filledLog(size, 250)
 	events, _, err := l.Read(150, size)

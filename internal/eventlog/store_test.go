@@ -143,7 +143,7 @@ func (s *slow) Append(records [][]byte) error {
 
 // What those append who were just told that an event is kept goes to the disk together, and not the
 // first of it alone.
-func TestGathers(t *testing.T) {
+func TestEventsAreStoredTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const writers, each = 64, 50
 		s := &slow{}
@@ -206,7 +206,7 @@ func TestStoreFails(t *testing.T) {
 
 // INV-23: what a listener saw and a crash lost has a place no more, and its id is never given
 // again; the place is where what is left of that run ends.
-func TestLostTail(t *testing.T) {
+func TestEventLostInCrashKeepsID(t *testing.T) {
 	m := &memory{}
 	l := openLog(t, m, 8)
 	var ids []string

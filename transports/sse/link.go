@@ -351,7 +351,7 @@ func (l *link) detachStream(st *stream) {
 // channel is closed when the producer has dealt with the message.
 func (l *link) queuePosted(ctx context.Context, msg []byte) (<-chan struct{}, error) {
 	p := &postedMessage{msg, make(chan struct{})}
-	select {
+	select { // first, for below an end and room in the queue may both be there
 	case <-l.done:
 		return nil, errGone
 	case <-l.hungUp:

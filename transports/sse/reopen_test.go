@@ -119,7 +119,7 @@ func TestRedirectWithinOrigin(t *testing.T) {
 
 // A subscriber that has received the producer's close knows the place to go on at, without waiting
 // for the stream to come apart. P8
-func TestPlaceAtTheClose(t *testing.T) {
+func TestLastEventIDAfterClose(t *testing.T) {
 	bye := fmt.Sprintf(closing, "sub_1")
 	sub, _ := producer{events: func(w http.ResponseWriter, r *http.Request) {
 		beginStream(w, "id: evt_1\ndata: {\"type\":\"x\"}\n\ndata: "+bye+"\n\n")

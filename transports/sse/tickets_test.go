@@ -110,7 +110,7 @@ func TestTickets(t *testing.T) {
 }
 
 // Who may buy, and how many. D-83, INV-50
-func TestTicketSales(t *testing.T) {
+func TestTicketLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{Authenticate: byName, Origins: []string{"https://reader.example"}})
 		client := serveInMemory(t, s)

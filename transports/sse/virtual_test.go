@@ -385,7 +385,7 @@ func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 }
 
 // INV-54: a stranger who sends slowly is refused at once, and gone; a known peer has ten seconds.
-func TestStrangersDoNotStay(t *testing.T) {
+func TestSlowUnauthenticatedPeerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := serveInMemory(t, NewServer(ServerOptions{Authenticate: byName}))
 		for who, want := range map[string]struct {
@@ -411,7 +411,7 @@ func TestStrangersDoNotStay(t *testing.T) {
 }
 
 // A peer that takes long to be known loses nothing of what it sends, over HTTP/2 neither.
-func TestSlowlyKnown(t *testing.T) {
+func TestSlowAuthenticatorLosesNothing(t *testing.T) {
 	for _, two := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			s := NewServer(ServerOptions{Authenticate: func(r *http.Request) (string, error) {

@@ -227,7 +227,7 @@ func (s suite) testEvents(t *testing.T) {
 	checkBounds(t, st, 20, 24)
 }
 
-// trimStore lets the store drop what it need not keep.
+// trimStore appends nothing until the store drops no more: an empty append has it trim itself.
 func trimStore(t *testing.T, st Store) {
 	t.Helper()
 	for lastStart := ^uint64(0); ; {
