@@ -41,6 +41,7 @@ func (p *Producer) resumeOrFollow() error {
 	}
 	if leads {
 		go p.leader.Watch(p.done, p.isCutOff)
+		go p.watchServers()
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -50,6 +51,46 @@ func (p *Producer) leadReplicas() error {
 		err = p.shared.Receive(p.leader.HandleMessage)
 	}
 	return err
+}
+
+// serversEvery is how often it is looked whether all servers of the log have a copy of it.
+const serversEvery = 10 * time.Second
+
+// watchServers warns of servers that should have a copy of the log and have none that is up to date
+// for two looks in a row, where the log has several, until the Producer ends: with one less than
+// now nothing might be kept. Once all have one again, that is logged too. The error of a look is
+// that of a log that does not answer, which Leader.Watch logs. It is a goroutine of its own.
+func (p *Producer) watchServers() {
+	servers, ok := p.cfg.Log.(replicated)
+	if !ok {
+		return
+	}
+	tick := time.NewTicker(serversEvery)
+	defer tick.Stop()
+	for before, told := "", ""; ; {
+		select {
+		case <-tick.C:
+		case <-p.done:
+			return
+		}
+		ctx, cancel := context.WithTimeout(p.claims, serversEvery/2)
+		names, err := servers.ServersBehind(ctx)
+		cancel()
+		now := strings.Join(names, ", ")
+		switch {
+		case err != nil || now != before || now == told:
+		case now == "":
+			p.cfg.Logger.Warn("all servers of the log have a copy that is up to date again")
+			told = now
+		default:
+			p.cfg.Logger.Warn("a server of the log has no copy that is up to date: is it down, or its disk full?",
+				"servers", now)
+			told = now
+		}
+		if err == nil {
+			before = now
+		}
+	}
 }
 
 // isCutOff reports whether it is the agent that is cut off, and not the replicas that are silent:

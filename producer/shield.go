@@ -164,6 +164,21 @@ func (s store) SetMeta(data []byte) error {
 	return s.Call("Store.SetMeta", func() error { return s.inner.SetMeta(data) })
 }
 
+// replicated is a log that several servers have a copy of. The error is that of a log that does not
+// answer.
+type replicated interface {
+	ServersBehind(ctx context.Context) (names []string, err error)
+}
+
+// ServersBehind returns the servers that have no copy of the store that is up to date; nil of a
+// store that is on no servers. It returns an error if the store panics.
+func (s store) ServersBehind(ctx context.Context) (names []string, err error) {
+	if inner, ok := s.inner.(replicated); ok {
+		err = s.Call("Store.ServersBehind", func() (err error) { names, err = inner.ServersBehind(ctx); return err })
+	}
+	return names, err
+}
+
 // feed is Config.Follow behind the shield, as the log of the agent.
 type feed struct {
 	*shield.Shield

@@ -202,3 +202,42 @@ func TestMostServersGone(t *testing.T) {
 		t.Error("the log is away though a server leads again")
 	}
 }
+
+// A server that should have a copy of the log and is down is named, and no longer once it is back.
+func TestServersBehind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three servers are started: make test-all runs it")
+	}
+	t.Parallel()
+	servers := natstest.Start(t, 3)
+	c, err := jetstream.Dial(t.Context(), servers.URLs(), jetstream.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	store, err := c.Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	await := func(what string, want int) {
+		t.Helper()
+		var names []string
+		for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(100 * time.Millisecond) {
+			if names, err = store.ServersBehind(t.Context()); err == nil && len(names) == want {
+				return
+			}
+		}
+		t.Fatalf("%s: %q, %v", what, names, err)
+	}
+	await("all are up", 0)
+	leader := servers.Leader("AAEP_A_planner")
+	other := servers.Servers[0]
+	if other == leader {
+		other = servers.Servers[1]
+	}
+	other.Kill()
+	await("one is down", 1)
+	other.Start()
+	await("it is back", 0)
+}

@@ -291,7 +291,7 @@ func askRepeatedly[T any](ctx context.Context, ask func(context.Context) (T, err
 }
 
 // errNoLeader is the error of a request that only the leader of a stream can answer.
-var errNoLeader = errors.New("no server leads it; more than half of those that have it must be up and hear each other")
+var errNoLeader = errors.New("no server leads it; more than half of those that have it must be up, hear each other and have room on their disks")
 
 // streamInfo asks the leader of a stream for its settings and state. Where a server answers that
 // knows of no leader, the error is errNoLeader: nothing can be kept, however much can be read.
@@ -354,6 +354,9 @@ var noRoom = []jetstream.ErrorCode{10002, 10023, 10028, 10047, 10077}
 func (c *Cluster) explainCause(problem string, err error) error {
 	var refused *jetstream.APIError
 	switch {
+	case errors.As(err, &refused) && refused.ErrorCode == noPeers && strings.Contains(refused.Description, "storage"):
+		return fmt.Errorf("%s: too few servers have room for a copy: make room on their disks, or raise max_file_store "+
+			"in their settings (%w)", problem, err)
 	case errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == 10074):
 		return fmt.Errorf("%s: there are too few servers for the replicas: %w", problem, err)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):

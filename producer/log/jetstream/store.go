@@ -330,6 +330,27 @@ func (s *Store) publishBatch(ctx context.Context, records [][]byte, end uint64) 
 	return nil
 }
 
+// behindAfter is how long a server that should have a copy of the log may be silent.
+const behindAfter = 10 * time.Second
+
+// ServersBehind returns the names of the servers that should have a copy of the log and have none
+// that is up to date, for they are down, cannot be heard, or keep nothing: one whose disk is full
+// ends its JetStream. While so many are missing that none leads, the error says so.
+func (s *Store) ServersBehind(ctx context.Context) (names []string, err error) {
+	stream, err := s.c.streamInfo(ctx, s.stream)
+	if err != nil {
+		return nil, s.c.explainError("cannot look at the log of "+s.agent, err)
+	}
+	if cluster := stream.CachedInfo().Cluster; cluster != nil {
+		for _, server := range cluster.Replicas {
+			if server.Offline || !server.Current && server.Active > behindAfter {
+				names = append(names, server.Name)
+			}
+		}
+	}
+	return names, nil
+}
+
 // checkKept finds out whether the stream has taken records after all, after publishing them behind
 // end has failed with failure. Nil says that it has; a passing error, such as failure, that they
 // may be published again; a lastingError that another process has taken over.
