@@ -3,6 +3,7 @@ package announce
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -478,9 +479,12 @@ func (a *Announcer) withSpeaker(source string, w Words) Words {
 }
 
 // Speaker names an agent before what it says: "Planner:". No name passes for a label or a sentence
-// of ours, and of a long one only the beginning is told.
+// of ours, and of a long one only the beginning is told. One that runs from right to left is parted
+// from numbers behind it, which would be seen in another order than they are heard in.
 func Speaker(name string) string {
-	return words.OneLine(aaep.SafeText(quoteAgent(ownLanguage, words.Within(name)+":")))
+	const numbers = " 1 2"
+	label := words.OneLine(aaep.SafeText(quoteAgent(ownLanguage, words.Within(name)+":")))
+	return strings.TrimSuffix(aaep.SafeTextIn(label+numbers, ownLanguage), numbers)
 }
 
 // mustEnd reports whether what is being said has to make room: it was cancelled or put off,
