@@ -105,11 +105,11 @@ func (s *Session) clarify(ctx context.Context, q Question, kinds []aaep.Response
 	q.fillIn(asked, "")
 	words := s.p.authoredSpeech(q.Text)
 	words.data = s.p.checkData(q.Text)
-	words.setPayloads(func(tag string) (aaep.Payload, bool) {
+	s.warnOfLeftOut("question", string(kinds[0]), words.setPayloads(func(tag string) (aaep.Payload, bool) {
 		translated := *asked
 		ok := q.fillIn(&translated, tag)
 		return &translated, ok
-	})
+	}))
 	if q.Default != "" && ledger.DefaultResponse(asked) == nil {
 		return nil, nameFields(asked, invalidMember(aaep.TypeAwaitingClarification, "EVT-085",
 			"/default_response", "is no answer to this question: "+answersTo(asked)))
@@ -136,12 +136,36 @@ func (q Question) check(p *Producer, kinds []aaep.ResponseKind) error {
 	if err := checkSecondText("Question.Context", q.Context); err != nil {
 		return err
 	}
+	values := map[string]int{} // the place of the choice with each value
 	for i, c := range q.Choices {
 		if err := checkSecondText(fmt.Sprintf("Question.Choices[%d].Label", i), c.Label); err != nil {
 			return err
 		}
+		value, label := c.wordsIn("")
+		if label == "" {
+			return q.invalidChoice(i, "label", "is empty, and is what the user hears")
+		}
+		if before, is := values[value]; is {
+			return q.invalidChoice(i, "value", fmt.Sprintf("is %q, as that of choice %d: the agent could not tell "+
+				"which of them its user chose", value, before))
+		}
+		values[value] = i
 	}
 	return nil
+}
+
+// invalidChoice returns the error about a member of the choice at an index.
+func (q Question) invalidChoice(i int, member, problem string) error {
+	return nameFields(&aaep.AwaitingClarification{}, invalidMember(aaep.TypeAwaitingClarification, "EVT-083",
+		fmt.Sprintf("/choices/%d/%s", i, member), problem))
+}
+
+// wordsIn returns the value of a choice, which is the same in every language, and its label in one,
+// "" where it has none in that. The tag "" stands for the first language.
+func (c Choice) wordsIn(tag string) (value, label string) {
+	label, _ = textIn(c.Label, tag)
+	firstLabel, _ := textIn(c.Label, "")
+	return cmp.Or(c.Value, firstLabel), label
 }
 
 // fillIn sets the texts of asked in a language, and reports whether the question has all of them in
@@ -153,10 +177,9 @@ func (q Question) fillIn(asked *aaep.AwaitingClarification, tag string) (complet
 	complete = hasText && hasContext
 	asked.Choices = nil
 	for _, c := range q.Choices {
-		label, hasLabel := textIn(c.Label, tag)
-		firstLabel, _ := textIn(c.Label, "") // the value is the same in every language
-		asked.Choices = append(asked.Choices, aaep.Choice{Value: cmp.Or(c.Value, firstLabel), Label: label})
-		complete = complete && hasLabel
+		value, label := c.wordsIn(tag)
+		asked.Choices = append(asked.Choices, aaep.Choice{Value: value, Label: label})
+		complete = complete && label != ""
 	}
 	distinguishLabels(asked.Choices)
 	return complete

@@ -45,12 +45,12 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (g
 	words.data = call.data
 	// A language that lacks the consequence is left out, for a user must understand all that is
 	// agreed to.
-	words.setPayloads(func(tag string) (aaep.Payload, bool) {
+	s.warnOfLeftOut("tool", t.Name, words.setPayloads(func(tag string) (aaep.Payload, bool) {
 		translated, hasConsequence := *question, false
 		translated.Action, _ = textIn(t.Action, tag)
 		translated.Consequence, hasConsequence = textIn(t.Consequence, tag)
 		return &translated, hasConsequence
-	})
+	}))
 	out, asked, err := s.askQuestion(ctx, words,
 		&ledger.Question{Token: question.ReplyToken, SessionID: s.id, Confirmation: question},
 		func(out *ledger.Outcome) (speech, error) {

@@ -19,7 +19,7 @@ var fields = map[string]string{
 	"/action": "Tool.Action", "/consequence": "Tool.Consequence", "/extra_context": "Tool.ExtraContext",
 	"/timeout_seconds": "Timeout", "/default_decision": "Tool.Default",
 	"/question": "Question.Text", "/context": "Question.Context", "/choices": "Question.Choices",
-	"/accepted_response_kinds": "Question.Kinds", "/default_response": "Question.Default",
+	"/default_response": "Question.Default",
 }
 
 // nameFields puts, before the text of an *aaep.InvalidError about an event with this payload, the
@@ -52,6 +52,18 @@ func (s *Session) warnIfInvalid(kind, name string, err error) {
 	if write, left := s.p.misuses.countWarning(time.Now()); write {
 		s.p.cfg.Logger.Warn("refused, for its fields are not valid", "session_id", s.id, kind, name, "error", err,
 			"left_out", left)
+	}
+}
+
+// warnOfLeftOut logs a warning that a tool or a question is not put in these languages, if there are
+// any: some of its texts are in them and others are not. kind and name say what is put.
+func (s *Session) warnOfLeftOut(kind, name string, languages []string) {
+	if len(languages) == 0 {
+		return
+	}
+	if write, left := s.p.misuses.countWarning(time.Now()); write {
+		s.p.cfg.Logger.Warn("not put in languages that only some of its texts are in", "session_id", s.id, kind, name,
+			"languages", languages, "left_out", left)
 	}
 }
 

@@ -102,17 +102,20 @@ func (p *Producer) phraseSpeech(id phrase.ID, arg func(tag string) (string, bool
 	return sp
 }
 
-// setPayloads gives each wording but the first a payload of its own, or drops the wording if
-// payload has none for its language.
-func (sp *speech) setPayloads(payload func(tag string) (p aaep.Payload, ok bool)) {
+// setPayloads gives each wording but the first a payload of its own. A wording in whose language
+// payload has none is dropped, and its language is among leftOut.
+func (sp *speech) setPayloads(payload func(tag string) (p aaep.Payload, ok bool)) (leftOut []string) {
 	complete := sp.wordings[:1:1] // the event's own language has the event's payload
 	for _, translation := range sp.wordings[1:] {
 		if p, ok := payload(translation.lang); ok {
 			translation.payload = p
 			complete = append(complete, translation)
+		} else {
+			leftOut = append(leftOut, translation.lang)
 		}
 	}
 	sp.wordings = complete
+	return leftOut
 }
 
 // textIn returns the words of a text in a language, and whether the text has that language. The tag
