@@ -419,6 +419,23 @@ func kindName(k jsontext.Kind) string {
 	return k.String()
 }
 
+// formOf names the JSON value that a Go type is read from, in an error.
+func formOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return formOf(t.Elem())
+	case reflect.Slice:
+		return "a list"
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int64, reflect.Float64:
+		return "a number"
+	}
+	return "an object"
+}
+
 // wrapError turns an error of the JSON library into an *InvalidError of a message of type typ. An
 // error that holds an *InvalidError already is returned as that.
 func wrapError(typ string, err error) *InvalidError {
@@ -433,7 +450,7 @@ func wrapError(typ string, err error) *InvalidError {
 	case errors.As(err, &semantic):
 		v.Pointer = shortenName(string(semantic.JSONPointer))
 		if semantic.Err == nil && semantic.GoType != nil {
-			v.Problem = "must not be a JSON " + kindName(semantic.JSONKind)
+			v.Problem = "must be " + formOf(semantic.GoType) + ", and not a JSON " + kindName(semantic.JSONKind)
 			if semantic.JSONKind == jsontext.KindInvalid { // it was to be written
 				v.Problem = "has a Go " + semantic.GoType.String() + ", which has no form in JSON"
 			}

@@ -67,7 +67,7 @@ func TestDecodeIsExact(t *testing.T) {
 		"agent id": {strings.Replace(eventJSON("x:y", ""), "bills", "", 1),
 			"/producer/agent_id: must be a non-empty string (ENV-024)"},
 		"producer a text": {strings.Replace(eventJSON("x:y", ""), `{"agent_id":"bills"}`, `"bills"`, 1),
-			"/producer: must not be a JSON string (ENV-067)"},
+			"/producer: must be an object, and not a JSON string (ENV-067)"},
 		"known null": {eventJSON("x:y", `,"urgency":null`),
 			"/urgency: must not be null; leave the member out instead (ENV-067)"},
 		"null inside": {eventJSON("x:y", `,"localization_hints":{"script":null}`),

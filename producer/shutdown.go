@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -51,7 +52,8 @@ func newClosing() *closing {
 // At a low rate that may take minutes, and longer for a subscriber that went on from long ago. When
 // ctx is done Shutdown waits no longer: a subscriber that is behind is told that it was not told
 // all, and the error is ctx's. With a log on disk it can go on at the next start; a Config.Log that
-// does not answer is given four seconds in any case, and a Config.Audit that does not return two.
+// does not answer is given four seconds in any case, and each of Config.Audit, Config.Admit and
+// Config.Extensions that does not return two.
 //
 // A program that catches Ctrl-C does so once, or its user cannot end that wait:
 // "context.AfterFunc(ctx, stop)" with what signal.NotifyContext returned.
@@ -78,10 +80,8 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	p.ended = true
 	p.mu.Unlock()
-	p.links.Wait()
-	if recordErr := p.finishRecords(); err == nil {
-		err = recordErr
-	}
+	linksErr := p.waitToReturn("Config.Admit or Extension.Honor", p.links.Wait)
+	err = cmp.Or(err, linksErr, p.finishRecords())
 	p.closeLog()
 	close(p.done)
 	return err
@@ -101,52 +101,57 @@ func (p *Producer) beginShutdown() (sessions []*Session, first bool) {
 // ended. Once a caller of Shutdown waits no longer it aborts them, and the error is that caller's.
 // Shutdown calls it, after the last event was emitted.
 func (p *Producer) endSubscriptions() (err error) {
-	ended := make(chan struct{})
-	go func() {
+	stop := context.AfterFunc(p.aborted, func() {
+		for _, sub := range *p.audience.Load() {
+			sub.Abort()
+		}
+	})
+	err = p.waitToReturn("a function of Config.Extensions", func() {
 		p.log.Flush() // subscriptions end at the end of the log, so all events have to be readable
 		p.drain()
 		for _, sub := range *p.audience.Load() {
 			sub.Wake()
 		}
 		p.loops.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-p.aborted.Done():
+	})
+	if wasAborted := !stop(); wasAborted {
 		err = context.Cause(p.aborted)
-		for _, sub := range *p.audience.Load() {
-			sub.Abort()
-		}
-		<-ended
 	}
 	return err
 }
 
 // finishRecords waits for the records that are being written and closes the broker, which may have
-// others written. Once a caller of Shutdown waits no longer, Config.Audit has closeTimeout, and the
-// error is that caller's if it does not return in that time.
+// others written. The error is that of waitToReturn.
 func (p *Producer) finishRecords() error {
-	recorded := make(chan struct{})
-	go func() {
-		defer close(recorded)
+	defer p.noClaims()
+	return p.waitToReturn("Config.Audit", func() {
 		p.recording.Wait()
 		p.follower.Report()                                    // that there are no subscriptions here now
 		claimTimer := time.AfterFunc(closeTimeout, p.noClaims) // the other processes may not answer
 		p.broker.Close()
 		claimTimer.Stop()
+	})
+}
+
+// waitToReturn calls wait and returns when that does. Once a caller of Shutdown waits no longer, it
+// gives wait closeTimeout more; then it logs that author, who wait waits for, does not return, and
+// returns that caller's error.
+func (p *Producer) waitToReturn(author string, wait func()) error {
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		wait()
 	}()
-	defer p.noClaims()
 	select {
-	case <-recorded:
+	case <-returned:
 		return nil
 	case <-p.aborted.Done():
 	}
 	select {
-	case <-recorded:
+	case <-returned:
 		return nil
 	case <-time.After(closeTimeout):
-		p.cfg.Logger.Error("Config.Audit does not return: what it was given last may not be on record")
+		p.cfg.Logger.Error(author + " does not return: Shutdown waits for it no longer, and what it was given last may not be on record")
 		return context.Cause(p.aborted)
 	}
 }

@@ -1,14 +1,18 @@
 package producer_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -388,5 +392,68 @@ func TestNew(t *testing.T) {
 		if _, err := producer.New(cfg); err == nil {
 			t.Errorf("%s: New = nil error", name)
 		}
+	}
+}
+
+// Shutdown whose caller waits no longer ends though a function of the agent's author never returns,
+// and the log names which.
+func TestShutdownBesideCodeThatHangs(t *testing.T) {
+	odd := aaep.Vocabulary{Prefix: "odd", URI: "https://o.example/v1"}
+	for name, tc := range map[string]struct {
+		hangs func(cfg *producer.Config, hang func())
+		named string
+	}{
+		"Admit": {func(cfg *producer.Config, hang func()) {
+			cfg.Admit = func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
+				hang()
+				return producer.Rights{}, nil
+			}
+		}, "Config.Admit"},
+		"Honor": {func(cfg *producer.Config, hang func()) {
+			cfg.Extensions = []handshake.Extension{{Vocabulary: odd, Honor: func(json.RawMessage) handshake.Effect { hang(); return handshake.Effect{} }}}
+		}, "Extension.Honor"},
+		"Keep": {func(cfg *producer.Config, hang func()) {
+			cfg.Extensions = []handshake.Extension{{Vocabulary: odd, Honor: func(json.RawMessage) handshake.Effect {
+				return handshake.Effect{Keep: func(*aaep.Event, json.RawMessage) bool { hang(); return true }}
+			}}}
+		}, "Config.Extensions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				hangs, goOn := false, make(chan struct{})
+				cfg := producer.Config{ShortTimeouts: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+				tc.hangs(&cfg, func() { hangs = true; <-goOn })
+				st := newStage(t, cfg)
+				l := st.connect()
+				capabilities := declare(allEvents(), odd, struct{}{})
+				l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: capabilities})
+				l.startReading()
+				synctest.Wait()
+				s := st.startSession("Working.")
+				synctest.Wait()
+				if !hangs {
+					t.Fatal("it was not called")
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				began := time.Now()
+				if err := st.p.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Shutdown = %v", err)
+				}
+				if took := time.Since(began); took > 8*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if got := log.String(); !strings.Contains(got, tc.named) || !strings.Contains(got, "does not return") {
+					t.Errorf("logged %s", got)
+				}
+				if err := s.Complete(aaep.Say("Late.")); err == nil {
+					t.Error("the session goes on")
+				}
+				close(goOn)
+				l.conn.Close()
+				synctest.Wait()
+			})
+		})
 	}
 }

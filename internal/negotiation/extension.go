@@ -1,6 +1,7 @@
 package negotiation
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
@@ -43,6 +44,12 @@ func (t *Terms) negotiateExtensions(ask aaep.Capabilities, offer Offer, note fun
 			if a.URI == uri {
 				t.Extensions = append(t.Extensions, uri)
 			}
+		}
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(ask.Extensions)) { // an extension has an object
+		if isObject := bytes.HasPrefix(ask.Extensions[name], []byte("{")); byPrefix[name] == nil && !isObject {
+			note("The capability %q is not known, and not used.", name)
 		}
 	}
 

@@ -111,7 +111,7 @@ func TestCapabilityObjects(t *testing.T) {
 		"partly": {object("delivery", `{"min_relevance":0.5,"digest_seconds":30,"debounce_ms":5}`),
 			`{"min_relevance":0.5}`, "Of delivery this is not served: debounce_ms, digest_seconds."},
 		"unknown":         {object("smell", `{"roses":true}`), "", ""},
-		"not ours at all": {object("smell", `true`), "", ""},
+		"not ours at all": {object("smell", `true`), "", "not known"},
 	} {
 		terms, err := negotiation.Negotiate(request(aaep.Capabilities{Extensions: tc.ask}), offer)
 		if err != nil {
@@ -386,5 +386,15 @@ func TestExtensionChangesNoEvent(t *testing.T) {
 	terms.Extend(ev)
 	if !kept || ev.Payload == nil || ev.SessionID == "" || ev.Summary.Normal == "" || string(ev.Extensions["x1"]) != `{"a":1}` {
 		t.Errorf("kept %v, and the event is %+v", kept, ev)
+	}
+}
+
+// A member that is no capability, such as a misspelt one, has no effect, and a note says so; the
+// object of an extension that is not offered needs none.
+func TestUnknownCapability(t *testing.T) {
+	terms := negotiate(t, aaep.Capabilities{Extensions: map[string]json.RawMessage{
+		"max_event_per_second": json.RawMessage(`5`), "lamps": json.RawMessage(`{"color":true}`)}}, generous)
+	if note := terms.Note(); !strings.Contains(note, `"max_event_per_second" is not known`) || strings.Contains(note, "lamps") {
+		t.Errorf("note %q", note)
 	}
 }
