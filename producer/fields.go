@@ -55,8 +55,8 @@ func (s *Session) warnIfInvalid(kind, name string, err error) {
 	}
 }
 
-// warnOfLeftOut logs a warning that a tool or a question is not put in these languages, if there are
-// any: some of its texts are in them and others are not. kind and name say what is put.
+// warnOfLeftOut logs a warning that a tool or a question is not put in these languages, if any:
+// some of its texts are in them and others are not. kind and name say what is put.
 func (s *Session) warnOfLeftOut(kind, name string, languages []string) {
 	if len(languages) == 0 {
 		return
