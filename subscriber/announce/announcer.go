@@ -421,6 +421,7 @@ func (a *Announcer) beginSentence(now time.Time, it *item) *Utterance {
 	if it.about != nil {
 		u.Source = it.about.source
 	}
+	u.About = cmp.Or(u.Source, it.sentences[0].speaker)
 	q := a.questions.findByEvent(it.event)
 	isFirst := q != nil && q.put.IsZero()
 	if isFirst {

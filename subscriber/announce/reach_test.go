@@ -181,3 +181,31 @@ func TestQuestionNamedAfterAnOutage(t *testing.T) {
 		t.Errorf("a question that is being told is named twice: %s", heard)
 	}
 }
+
+// What this program says about one of several agents has that agent in each sentence, for a line
+// that shows one at a time; what it says about none of them has no one.
+func TestWhoASentenceIsAbout(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.addEventOf("Ash", "sess_1", &aaep.SessionStarted{}, "Paying.")
+	r.addEventOf("Bob", "sess_2", &aaep.SessionStarted{}, "Reading.")
+	r.passTime(10 * time.Second)
+	r.a.Outage(r.now, "Bob", errors.New("cut"))
+	r.a.Mention(r.now, "The settings are saved.")
+	about := map[string]string{}
+	for range 20 {
+		if r.passTime(500 * time.Millisecond); r.voice != nil {
+			about[r.voice.Text] = r.voice.About
+		}
+	}
+	for text, want := range map[string]string{"Bob: The connection to the agent is interrupted.": "Bob",
+		"What it does now is told when it is back.": "Bob", "The settings are saved.": ""} {
+		if got, told := about[text]; !told || got != want {
+			t.Errorf("%q is about %q, want %q: %q", text, got, want, about)
+		}
+	}
+	pay := r.askLasting("Ash", "Pay for Red.", 600)
+	r.passTime(300 * time.Millisecond)
+	if r.voice == nil || r.voice.Event != pay || r.voice.About != "Ash" || r.voice.Source != "Ash" {
+		t.Errorf("the question is %+v", r.voice)
+	}
+}

@@ -65,10 +65,16 @@ type Utterance struct {
 	// Source is the agent, as Add names it, whose words these are or whose question they are about;
 	// empty is this program.
 	Source string
+	// About is the agent it is about: Source or, where this program says what came of an answer,
+	// that an agent is out of reach and the like about one of several agents, that one. Only the
+	// first sentence of such words names it: a line that is replaced, or that shows a sentence in
+	// pieces, shows whose it is by this. Empty is no one of them.
+	About string
 	// Event is what it tells of. Nil is a sentence of this program's own, such as that an agent is
 	// out of reach, what came of an answer, or which question is still open. An answer is always
 	// for the Event of the newest Utterance of the Kind Question, whatever else was presented
-	// since: a display of one line that keeps a question keeps that.
+	// since: a display of one line that keeps a question keeps that, until
+	// Presenter.OpenQuestion of package present returns another one or none.
 	Event *aaep.Event
 }
 
