@@ -95,6 +95,24 @@ func TestAcceptByAnotherVoice(t *testing.T) {
 	}
 }
 
+// TestNoAsItEnds: the key of a no that comes when the question has just been told to its end, which
+// the page notices by that key, is a no.
+func TestNoAsItEnds(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, "")
+	p.until(connected)
+	outcome := pay(t, st.session(t, "Paying your bills."), "$5")
+	p.until(`document.querySelector("button.no")?.getAttribute("aria-disabled") === "false"`)
+	eval[any](p, `{ const now = Date.now, no = document.querySelector("button.no");
+		Date.now = () => now() + 60000;
+		no.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+		no.click(); }`)
+	if err := result(t, outcome); !errors.Is(err, producer.ErrRejected) {
+		t.Errorf("the outcome is %v", err)
+	}
+}
+
 // TestUnheeded: an answer that is taken, and of which nothing comes, is told to the user who gave
 // it, until the agent tells what became of the question. D-36
 func TestUnheeded(t *testing.T) {

@@ -94,7 +94,7 @@ export class Questions {
       obsolete: () => q.over || q.mine || q.lost || q.turn !== turn,
       heard: () => {
         q.heard = true;
-        if (!q.armed) this.arm(q, 0);
+        if (!q.armed) this.arm(q, 0, q.refusable);
         this.repeat(q, turn, repeatAfter);
       },
       interrupted: () => this.able(q),
@@ -269,10 +269,12 @@ export class Questions {
     }).classList.add("yes");
   }
 
-  // arm makes the buttons work after ms, once the hands were still: a no, and when the question was heard, the others.
-  arm(q, ms) {
+  // arm makes the buttons work after ms, once the hands were still: a no, unless that is refusable already, and when the question was heard, the
+  // others.
+  arm(q, ms, refusable = false) {
     clearTimeout(q.arming);
-    q.armed = q.refusable = false;
+    q.armed = false;
+    q.refusable = refusable;
     this.able(q);
     const look = () => {
       const left = this.key + still - Date.now();
