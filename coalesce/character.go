@@ -78,32 +78,33 @@ var (
 	}()
 )
 
-// quick is a table of the answers of computeClass and computeIsNormal for the alphabets of Europe
+// characterTable has the answers of computeClass and computeIsNormal for the alphabets of Europe
 // and the Near East, the Devanagari and Ethiopic scripts and the common marks, made when the
 // program starts. classOf and isNormal look there first.
-var quick = func() (t [len(quickBlocks) * quickBlock]struct {
+var characterTable = func() (t [len(tableBlocks) * tableBlockSize]struct {
 	class  class
 	simple bool
 }) {
-	for block, start := range quickBlocks {
-		for i := range quickBlock {
-			r := rune(start*quickBlock + i)
-			t[block*quickBlock+i].class = computeClass(r)
-			t[block*quickBlock+i].simple = computeIsNormal(r)
+	for block, start := range tableBlocks {
+		for i := range tableBlockSize {
+			r := rune(start*tableBlockSize + i)
+			t[block*tableBlockSize+i].class = computeClass(r)
+			t[block*tableBlockSize+i].simple = computeIsNormal(r)
 		}
 	}
 	return t
 }()
 
-// quickBlock is how many code points a block of quick has.
-const quickBlock = 128
+// tableBlockSize is how many code points a block of characterTable has.
+const tableBlockSize = 128
 
-// quickBlocks are the blocks in quick, by their number in Unicode.
-var quickBlocks = [...]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 18, 36, 37, 38, 60, 61, 64, 96, 97}
+// tableBlocks are the blocks in characterTable, by their number in Unicode.
+var tableBlocks = [...]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 18, 36, 37, 38, 60, 61, 64, 96, 97}
 
-// quickIndex has, by the number of a block, its place in quick plus one, or 0 if it is not there.
-var quickIndex = func() (t [128]uint8) {
-	for i, start := range quickBlocks {
+// tableIndex has, by the number of a block, its place in characterTable plus one, or 0 if it is not
+// there.
+var tableIndex = func() (t [128]uint8) {
+	for i, start := range tableBlocks {
 		t[start] = uint8(i) + 1
 	}
 	return t
@@ -111,9 +112,9 @@ var quickIndex = func() (t [128]uint8) {
 
 // classOf returns the class of a character: from a table, or else from computeClass.
 func classOf(r rune) class {
-	if uint32(r) < 128*quickBlock {
-		if i := quickIndex[r/quickBlock]; i != 0 {
-			return quick[int(i-1)*quickBlock+int(r%quickBlock)].class
+	if uint32(r) < 128*tableBlockSize {
+		if i := tableIndex[r/tableBlockSize]; i != 0 {
+			return characterTable[int(i-1)*tableBlockSize+int(r%tableBlockSize)].class
 		}
 	}
 	if 0x4E00 <= r && r <= 0x9FFF { // common ideographs
@@ -127,16 +128,16 @@ func classOf(r rune) class {
 
 // isNormal reports whether r is in NFC and joins with nothing before it.
 func isNormal(r rune) bool {
-	if uint32(r) < 128*quickBlock {
-		if i := quickIndex[r/quickBlock]; i != 0 {
-			return quick[int(i-1)*quickBlock+int(r%quickBlock)].simple
+	if uint32(r) < 128*tableBlockSize {
+		if i := tableIndex[r/tableBlockSize]; i != 0 {
+			return characterTable[int(i-1)*tableBlockSize+int(r%tableBlockSize)].simple
 		}
 	}
 	return 0x4E00 <= r && r <= 0x9FFF || 0xAC00 <= r && r <= 0xD7A3
 }
 
-// computeIsNormal computes from the tables of package norm what isNormal returns. The table quick
-// is filled by it when the program starts; characters outside that table do not come here.
+// computeIsNormal computes from the tables of package norm what isNormal returns. characterTable
+// is filled by it when the program starts; characters outside of that do not come here.
 func computeIsNormal(r rune) bool {
 	var b [utf8.UTFMax]byte
 	p := norm.NFC.Properties(b[:utf8.EncodeRune(b[:], r)])

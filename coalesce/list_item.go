@@ -107,25 +107,27 @@ func (l *lookahead) readItemClose(pos int, open bool) string {
 // the same form. Initials of names and words that take a number are no items.
 func (d *detector) startsNextItem(pos int, c class) bool {
 	list := &d.scan.itemMarker
-	if list.bullet != 0 && (c == clOther || c == clEmoji || c == clContinue) {
+	if list.bullet != 0 {
+		if c != clOther && c != clEmoji && c != clContinue { // no bullet has another class
+			return false
+		}
 		r, _, size := d.peekRune(pos)
 		_, next, _ := d.peek(pos + size)
 		return r == list.bullet && (next == clSpace || next == clDigit)
 	}
-	if list.close == "" || list.bullet != 0 || c != clDigit && !isLetter[c] && c != clOpen ||
-		list.close == "." && d.scan.takesNumber() {
-		return false
-	}
-	if d.scan.onlyMarkers { // the initials of a name, as in "F. G. Lorca"
+	canBegin := c == clDigit || isLetter[c] || c == clOpen
+	hasStop := list.close == "."    // which may also end a sentence, or an initial
+	isInitial := d.scan.onlyMarkers // as the second of "F. G. Lorca"
+	if list.close == "" || !canBegin || hasStop && d.scan.takesNumber() || isInitial {
 		return false
 	}
 	marker, end := d.readItemMarker(pos)
-	if end == pos || marker != *list || c == clUpper && list.close == "." && d.scan.endsInShortWord() {
+	if end == pos || marker != *list || c == clUpper && hasStop && d.scan.endsInShortWord() {
 		return false
 	}
-	_, _, size := d.peek(end)
-	_, c, _ = d.peek(end + size)
-	return list.close != "." || c != clLower
+	_, _, size := d.peek(end) // the space
+	_, afterSpace, _ := d.peek(end + size)
+	return !hasStop || afterSpace != clLower
 }
 
 // takesNumber reports whether the last word goes with the number behind it, as in "version 2" and

@@ -27,7 +27,7 @@ func (l *lookahead) peek(i int) (r rune, c class, size int) {
 	switch {
 	case i < len(l.buf):
 		if b := l.buf[i]; b < utf8.RuneSelf {
-			return rune(b), quick[b].class, 1
+			return rune(b), characterTable[b].class, 1
 		}
 		r, size = utf8.DecodeRune(l.buf[i:])
 		return r, classOf(r), size

@@ -56,13 +56,13 @@ func (s *Segmenter) levelAtPause() int {
 func (s *Segmenter) levelReached() int {
 	sc := &s.scan
 	switch {
-	case sc.fenceRune != 0 && !sc.lineStart:
+	case sc.fenceRune != 0 && !sc.lineStart: // within a line of code or a formula
 	case sc.lines >= 2:
 		return atParagraph
 	case sc.lines == 1:
 		return atSentence
 	case sc.marks.any && s.hiddenUpTo <= s.read.offset:
-		if probe := *sc; probe.endsComplete() {
+		if probe := *sc; probe.endsComplete() { // which changes the probe
 			return atSentence
 		}
 	}

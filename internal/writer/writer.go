@@ -50,7 +50,7 @@ func New(conn Conn, timeout time.Duration) *Writer {
 // TakeTurn waits for the turn, and reports whether it came before the end of ctx and before done
 // was closed; then it is given back by LeaveTurn. A nil done is never closed.
 func (w *Writer) TakeTurn(ctx context.Context, done <-chan struct{}) bool {
-	select {
+	select { // first, for a select takes any of the cases that are ready
 	case <-done:
 		return false
 	default:
@@ -58,10 +58,8 @@ func (w *Writer) TakeTurn(ctx context.Context, done <-chan struct{}) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	select {
-	case w.turn <- struct{}{}:
+	if w.TryTakeTurn() { // so that most turns cost no wait
 		return true
-	default:
 	}
 	select {
 	case w.turn <- struct{}{}:
