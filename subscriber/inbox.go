@@ -11,6 +11,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/internal/hearing"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -48,12 +49,10 @@ type arrival struct {
 	own       bool      // it came from no producer, and place is none
 }
 
-// A question that comes more than late after it was asked is kept for so long: what settled it
-// comes right behind it where a producer tells its past to a new subscription, or after a cut.
-const (
-	lateAfter = 2 * time.Second // more than clocks differ that show the same time (D-35)
-	holdTime  = 250 * time.Millisecond
-)
+// holdTime is how long a question is kept that comes later after it was asked than clocks differ:
+// what settled it comes right behind it where a producer tells its past to a new subscription, or
+// after a cut.
+const holdTime = 250 * time.Millisecond
 
 // isCriticalAndFree reports whether an event is critical and not held: what is held before it then
 // goes first, at once.
@@ -315,7 +314,7 @@ func (s *Subscription) queueEvent(a arrival) error {
 // time for every other event.
 func (s *Subscription) holdUntil(ev *aaep.Event) (until time.Time) {
 	now := time.Now()
-	if _, asks := closes.Token(ev); !asks || now.Sub(ev.Timestamp) <= lateAfter {
+	if _, asks := closes.Token(ev); !asks || now.Sub(ev.Timestamp) <= hearing.ClocksDiffer {
 		return until
 	}
 	s.mu.Lock()

@@ -4,11 +4,9 @@ import (
 	"context"
 	"iter"
 	"time"
-)
 
-// outOfReach is how long a link may be broken until a user is told: most cuts are mended sooner,
-// and would only disturb.
-const outOfReach = 3 * time.Second
+	"github.com/aaep-go/aaep/internal/hearing"
+)
 
 // Outages yields why the producer is out of reach when it has been for three seconds, and nil when
 // it is back. A user who hears nothing cannot tell an agent that works from one that is gone, or
@@ -68,5 +66,5 @@ func (o *outage) untilReport(status Status) <-chan time.Time {
 	if o.reported && !newlyRefused {
 		return nil
 	}
-	return time.After(time.Until(o.began.Add(outOfReach)))
+	return time.After(time.Until(o.began.Add(hearing.OutageAfter)))
 }

@@ -457,7 +457,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber",
-		arrows: []string{".", "internal/closes", "internal/credentials", "internal/negotiation", "internal/phrase", "handshake", "handshake/extensions", "internal/shield", "manifest", "transports"},
+		arrows: []string{".", "internal/closes", "internal/credentials", "internal/hearing", "internal/negotiation", "internal/phrase", "handshake", "handshake/extensions", "internal/shield", "manifest", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "assistive technology knows nothing of agents and tools: no producer, and no transport but the interface",
 	},
@@ -601,7 +601,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli/control",
-		arrows: []string{"internal/lockfile", "transports", "transports/ipc"},
+		arrows: []string{"internal/hearing", "internal/lockfile", "transports", "transports/ipc"},
 		others: []string{"golang.org/x/sys"},
 		why:    "who asks a listener for what from another window does not depend on what the listener makes of it",
 	},
@@ -677,7 +677,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli/listen",
-		arrows: []string{public, "internal/answers", "internal/cli/answer", "internal/cli/control", "internal/cli/exits", "internal/cli/hook/call", "internal/cli/lineio", "internal/cli/reach", "internal/cli/subprocess", "internal/cli/terms", "internal/cli/uilang", "internal/closes", "internal/lookalike", "internal/phrase", "internal/words"},
+		arrows: []string{public, "internal/answers", "internal/cli/answer", "internal/cli/control", "internal/cli/exits", "internal/cli/hook/call", "internal/cli/lineio", "internal/cli/reach", "internal/cli/subprocess", "internal/cli/terms", "internal/cli/uilang", "internal/closes", "internal/hearing", "internal/lookalike", "internal/phrase", "internal/words"},
 		others: []string{"github.com/spf13/cobra"},
 		why:    "a listener knows no agent from the inside: it could run on another machine",
 	},

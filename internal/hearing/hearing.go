@@ -42,6 +42,11 @@ const (
 	// the person needs for everything else too: there it is PageBehind.
 	MaxBehind  = 5 * time.Minute
 	PageBehind = time.Minute
+	// OutageAfter is how long a link may be broken until the person is told: most cuts are mended
+	// sooner, and would only disturb.
+	OutageAfter = 3 * time.Second
+	// ProgressEvery is between two reports of how far one session has come.
+	ProgressEvery = 5 * time.Second
 	// CuesApart is between the beginnings of two patterns that are felt or heard, and CueAgain
 	// between two for the same event, or for work that goes on.
 	CuesApart = time.Second
@@ -59,7 +64,7 @@ func Script() string {
 	}{
 		{"still", StillBefore}, {"stillFor", PageStillFor}, {"sentFirst", SentFirst}, {"confirmWithin", ConfirmWithin}, {"repeatAfter", RepeatAfter},
 		{"soonAgain", SoonAgain}, {"clocksDiffer", ClocksDiffer}, {"behind", PageBehind}, {"cuesApart", CuesApart},
-		{"cueAgain", CueAgain},
+		{"cueAgain", CueAgain}, {"progressEvery", ProgressEvery},
 	} {
 		fmt.Fprintf(&b, "export const %s = %d;\n", each.name, each.time.Milliseconds())
 	}

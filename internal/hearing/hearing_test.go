@@ -18,13 +18,13 @@ func TestScript(t *testing.T) {
 	for name, want := range map[string]time.Duration{
 		"still": hearing.StillBefore, "stillFor": hearing.PageStillFor, "sentFirst": hearing.SentFirst, "confirmWithin": hearing.ConfirmWithin,
 		"repeatAfter": hearing.RepeatAfter, "soonAgain": hearing.SoonAgain, "clocksDiffer": hearing.ClocksDiffer,
-		"behind": hearing.PageBehind, "cuesApart": hearing.CuesApart, "cueAgain": hearing.CueAgain,
+		"behind": hearing.PageBehind, "cuesApart": hearing.CuesApart, "cueAgain": hearing.CueAgain, "progressEvery": hearing.ProgressEvery,
 	} {
 		if line := fmt.Sprintf("export const %s = %d;\n", name, want.Milliseconds()); !strings.Contains(script, line) {
 			t.Errorf("the table lacks %q", line)
 		}
 		used := false
-		for _, file := range []string{"questions.js", "log.js", "feel.js", "voice.js"} {
+		for _, file := range []string{"questions.js", "log.js", "feel.js", "voice.js", "link.js", "page.js"} {
 			code, err := os.ReadFile("../../subscriber/web/static/" + file)
 			if err != nil {
 				t.Fatal(err)

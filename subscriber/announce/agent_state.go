@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/hearing"
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
@@ -130,7 +131,7 @@ func (a *Announcer) dropProgress(now time.Time, session string) {
 // progressFrom returns from when on progress of a session may be said; zero is from now on.
 func (a *Announcer) progressFrom(session string) (at time.Time) {
 	if g := a.agents[session]; g != nil && !g.told.IsZero() {
-		at = g.told.Add(everySoFar)
+		at = g.told.Add(hearing.ProgressEvery)
 	}
 	return at
 }

@@ -58,7 +58,6 @@ const (
 	pauseAfter  = time.Second      // of an answer, until what is there is said though more may come
 	restAfter   = 5 * time.Second  // of an answer, until the words of a sentence are said though it goes on
 	freshNews   = 10 * time.Second // until news of a state or a tool is left out if something newer tells as much
-	everySoFar  = 5 * time.Second  // between two utterances of progress of one session
 	maxKept     = 200              // announcements that are remembered
 	replyWithin = 5 * time.Second  // of a line that was typed, until what is said is no answer to it any more
 	longTurn    = 15 * time.Second // of one agent, until another that waits is heard

@@ -24,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/hearing"
 	"github.com/aaep-go/aaep/internal/lockfile"
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/ipc"
@@ -33,11 +34,8 @@ const (
 	// slots is how many listeners of one user can be reached. A listener takes the first that is
 	// free, so that they are found on systems that list no sockets.
 	slots     = 8
-	mostConns = 16      // that one listener has at once; more are turned away
-	maxText   = 1 << 16 // bytes of an answer
-	// stillness is how long no key may have been pressed before one that accepts, and how long the
-	// same key is taken for one that is held down.
-	stillness = time.Second
+	mostConns = 16               // that one listener has at once; more are turned away
+	maxText   = 1 << 16          // bytes of an answer
 	replyTime = 10 * time.Second // for a listener to take an answer, or a peer to say something
 	maxAge    = time.Hour        // more is as good as this
 )
@@ -273,18 +271,18 @@ type presses struct {
 }
 
 // isRepeated records a key that was pressed at a time, and reports whether it is to do nothing: the
-// same key came less than stillness before, or an answer that is no rejection follows any other
-// within that. Keys that walk always do something, and are not recorded. Keys can arrive in another
-// order than they were pressed in; the latest time is kept.
+// same key came less than hearing.StillBefore before, or an answer that is no rejection follows any
+// other within that. Keys that walk always do something, and are not recorded. Keys can arrive in
+// another order than they were pressed in; the latest time is kept.
 func (p *presses) isRepeated(pressed time.Time, r Request) bool {
 	if slices.Contains(WalkNames, r.Name) {
 		return false
 	}
 	r.Age, r.Question = 0, ""
 	isSameKey := r == p.last
-	repeated := isSameKey && pressed.Sub(p.at) < stillness
+	repeated := isSameKey && pressed.Sub(p.at) < hearing.StillBefore // of a key that is held down
 	if r.Name == AnswerName || r.Name == PressedName {
-		tooSoon := !isRejection(r.Text) && pressed.Sub(p.answered) < stillness
+		tooSoon := !isRejection(r.Text) && pressed.Sub(p.answered) < hearing.StillBefore
 		repeated = repeated || tooSoon
 		if pressed.After(p.answered) {
 			p.answered = pressed

@@ -14,6 +14,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/cli/terms"
+	"github.com/aaep-go/aaep/internal/hearing"
 	"github.com/aaep-go/aaep/internal/lookalike"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
@@ -183,9 +184,6 @@ func (f *FollowedAgent) explainRefusals(requested aaep.Capabilities) {
 // is told four times as late each time.
 const firstTold = time.Minute
 
-// outageTold is how long an outage lasts of which present.Follow tells, and that it is over.
-const outageTold = 3 * time.Second
-
 // watchLink announces what present.Follow does not know of the link, until ctx or the subscription
 // ends: over which transport it is back, why it is not, and when it is tried next. It is a
 // goroutine of its own for each agent.
@@ -236,7 +234,7 @@ func (f *FollowedAgent) linkNews(previous, status subscriber.Status, broken *bro
 	}
 	if status.Connected {
 		switch {
-		case status.Resumed && status.Subscribed != previous.Subscribed && time.Since(broken.since) < outageTold:
+		case status.Resumed && status.Subscribed != previous.Subscribed && time.Since(broken.since) < hearing.OutageAfter:
 			return []string{f.PhraseText(phrase.ConnectedAgain, ""), f.PhraseText(phrase.NothingLost, "")}
 		case status.Way != previous.Way && status.Way < len(f.ways):
 			return []string{f.PhraseText(phrase.ConnectedAgainOver, f.ways[status.Way])}

@@ -1,4 +1,5 @@
 // The link to a producer: a subscription made by fetch, heard by an EventSource, answered by fetch (B.1).
+import { clocksDiffer } from "./times.js";
 
 const delivery = "https://github.com/aaep-go/aaep/extensions/delivery/v1";
 
@@ -25,7 +26,7 @@ export class Link {
     const r = await fetch(this.base + where, { method: "POST", headers: { "Content-Type": "application/json" },
       body: JSON.stringify(message), cache: "no-store" });
     const there = Date.parse(r.headers.get("Date"));
-    if (Number.isFinite(there) && !this.proof) this.skew = Math.abs(there - Date.now()) < 2000 ? 0 : there - Date.now();
+    if (Number.isFinite(there) && !this.proof) this.skew = Math.abs(there - Date.now()) < clocksDiffer ? 0 : there - Date.now();
     return r;
   }
 
@@ -119,7 +120,7 @@ export class Link {
     const live = Date.now() - this.opened > 5000;
     if (!(ahead > this.ahead) || !(live || ahead > 0)) return;
     this.ahead = ahead;
-    this.skew = Math.abs(ahead) < 2000 ? 0 : ahead;
+    this.skew = Math.abs(ahead) < clocksDiffer ? 0 : ahead;
   }
 
   now() { return Date.now() + this.skew; }

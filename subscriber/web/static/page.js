@@ -8,6 +8,7 @@ import { load, possible, save, wanted, preferred } from "./settings.js";
 import { directionOf, safe } from "./safe.js";
 import { columns, quote, Structure } from "./structure.js";
 import { named, sentences, setText, translated, writing } from "./text.js";
+import { progressEvery } from "./times.js";
 import { pageWords } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
@@ -277,7 +278,7 @@ function move(text, p) {
     setText($("progress"), progress);
     $("progress").dir = directionOf(progress);
     $("progress").hidden = !progress;
-  }, text ? Math.max(0, progressAt + 5000 - Date.now()) : 0);
+  }, text ? Math.max(0, progressAt + progressEvery - Date.now()) : 0);
 }
 
 function linkSays(what, text) {
