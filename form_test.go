@@ -40,7 +40,8 @@ func TestURI(t *testing.T) {
 	}
 }
 
-// VER-001.
+// VER-001: a version is three numbers with full stops between, and a word of its own after a
+// hyphen.
 func TestVersionForm(t *testing.T) {
 	for s, want := range map[string]bool{
 		"1.0.0": true, "10.20.30": true, "1.0.0-rc.1": true, "1.0.0-a-b": true, "": true, // absent

@@ -139,7 +139,7 @@ func TestCheckWithoutPort(t *testing.T) {
 	}
 }
 
-// INV-47, INV-49
+// INV-47, INV-49: only an address or a name of this machine counts as loopback.
 func TestLoopback(t *testing.T) {
 	near, far := net.Pipe()
 	defer near.Close()

@@ -7,7 +7,7 @@ import (
 	"github.com/aaep-go/aaep/internal/nesting"
 )
 
-// INV-32
+// INV-32: 65 levels are too deep; brackets that are closed again, or in a text, do not count.
 func TestTooDeep(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat(`{"a":[`, n/2) + strings.Repeat("[", n%2) }
 	for text, want := range map[string]bool{

@@ -13,7 +13,8 @@ import (
 	"github.com/aaep-go/aaep/transports/auth"
 )
 
-// TR-015, SEC-016
+// TR-015, SEC-016: a request with one bearer token of the list is its owner, and any other is
+// refused.
 func TestTokens(t *testing.T) {
 	a, err := auth.Tokens(map[string]string{"ada": tokenA, "bob": tokenB})
 	requireNoError(t, err)
@@ -179,7 +180,8 @@ func TestTokenFile(t *testing.T) {
 	}
 }
 
-// TR-015
+// TR-015: a token goes with each request, that of a file as it is at that moment; what is no token
+// is an error that does not quote it.
 func TestBearer(t *testing.T) {
 	h, err := auth.Bearer(tokenA)(t.Context())
 	if err != nil || h.Get("Authorization") != "Bearer "+tokenA {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TR-018, INV-49
+// TR-018, INV-49: a URL may lack the path; one that would send credentials in clear, or has them,
+// is an error that does not quote them.
 func TestDialerURL(t *testing.T) {
 	for _, tt := range []struct{ url, base, problem string }{
 		{"http://127.0.0.1:8080", "http://127.0.0.1:8080/aaep/v1", ""},

@@ -78,7 +78,7 @@ func openLink(t *testing.T) (subscriber, producer transports.Conn) {
 	return subscriber, acceptEnd(t, childIn, childOut)
 }
 
-// STDIO-001.
+// STDIO-001: a link over two streams keeps what every link promises.
 func TestSuite(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Link {
 		a, b := openLink(t)

@@ -51,7 +51,7 @@ func (r *raw) writeLine(line string) {
 	}
 }
 
-// wantLine wants a line from the end.
+// wantLine reads a line that the end has written, which must be want.
 func (r *raw) wantLine(want string) {
 	r.t.Helper()
 	got, err := r.readLine()
@@ -67,7 +67,7 @@ func (r *raw) readLine() (string, error) {
 	return r.out.ReadString('\n')
 }
 
-// wantMessage wants a message at the end.
+// wantMessage receives a message at the end, which must be want.
 func (r *raw) wantMessage(want string) {
 	r.t.Helper()
 	if got, err := receiveSoon(r.t, r); err != nil || string(got) != want {
