@@ -114,7 +114,7 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 		return nil, err
 	}
 	resumed := goesOnAfter(requested, accepted.HonoredCapabilities)
-	s.adoptLink(conn, accepted, verified, resumed)
+	s.adoptLink(conn, requested, accepted, verified, resumed)
 	if resumed {
 		s.texts.noteResumed()
 	}
@@ -129,17 +129,17 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 	return conn, nil
 }
 
-// adoptLink makes a link the current one, with what was agreed and proven on it. Questions of
-// another subscription lapse, but where subscriptions have no id none does. resumed says that the
-// producer goes on after s.place, which is forgotten otherwise. It takes s.mu.
-func (s *Subscription) adoptLink(conn transports.Conn, accepted *aaep.SubscriptionAccepted, verified *Verified,
-	resumed bool) {
+// adoptLink makes a link the current one, with what was requested, agreed and proven on it.
+// Questions of another subscription lapse, but where subscriptions have no id none does. resumed
+// says that the producer goes on after s.place, which is forgotten otherwise. It takes s.mu.
+func (s *Subscription) adoptLink(conn transports.Conn, requested aaep.Capabilities,
+	accepted *aaep.SubscriptionAccepted, verified *Verified, resumed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.accepted == nil || s.accepted.SubscriptionID != accepted.SubscriptionID {
 		s.lapseQuestions()
 	}
-	s.conn, s.accepted, s.verified = conn, accepted, verified
+	s.conn, s.requested, s.accepted, s.verified = conn, requested, accepted, verified
 	s.generation++
 	if !resumed {
 		s.place = ""

@@ -389,3 +389,51 @@ func TestAskedToEnd(t *testing.T) {
 		})
 	}
 }
+
+// After a new subscription that went on where the one before it was, a renegotiation is answered
+// with that place, too, which was asked for: nothing ends, also where terms change again. P8
+func TestRenegotiateAfterGoingOn(t *testing.T) {
+	runVirtual(t, func(t *testing.T) {
+		st, c := newStage(), allReplies()
+		c.SupportedExtensions = []string{extensions.DeliveryVocabulary.URI}
+		served := fmt.Sprintf(`"supported_extensions":[%q]`, extensions.DeliveryVocabulary.URI)
+		var sub *Subscription
+		dialed := make(chan error, 1)
+		go func() {
+			var err error
+			sub, err = Dial(t.Context(), st, Config{ID: "reader", Capabilities: c})
+			dialed <- err
+		}()
+		first := st.nextPeer(t)
+		mustRead[*aaep.SubscriptionRequest](t, first)
+		first.sendRaw(t, acceptedMessage("sub_1", "{"+served+"}"))
+		if err := <-dialed; err != nil {
+			t.Fatal(err)
+		}
+		first.sendRaw(t, numberedEvent(1))
+		takeEvent(t, sub, "evt_1")
+		_ = first.Close() // the agent is killed, and started again
+		second := st.nextPeer(t)
+		if req := mustRead[*aaep.SubscriptionRequest](t, second); req.Capabilities.Extensions["delivery"] == nil {
+			t.Fatalf("it asks for %+v", req.Capabilities)
+		}
+		goesOn := served + `,"delivery":{"resume_after":"evt_1"}`
+		second.sendRaw(t, acceptedMessage("sub_2", "{"+goesOn+"}"))
+		awaitStatus(sub, true)
+		for rate := int64(5); rate > 3; rate-- {
+			answered := make(chan error, 1)
+			go func() {
+				_, err := sub.Renegotiate(t.Context(), aaep.Capabilities{MaxEventsPerSecond: rate})
+				answered <- err
+			}()
+			mustRead[*aaep.SubscriptionRenegotiate](t, second)
+			second.sendRaw(t, acceptedMessage("sub_2", fmt.Sprintf(`{"max_events_per_second":%d,%s}`, rate, goesOn)))
+			if err := <-answered; err != nil {
+				t.Fatalf("Renegotiate to %d = %v", rate, err)
+			}
+		}
+		second.sendRaw(t, numberedEvent(2))
+		takeEvent(t, sub, "evt_2")
+		closeBoth(t, sub, second)
+	})
+}

@@ -174,10 +174,11 @@ func (s *Subscription) handleAccepted(m *aaep.SubscriptionAccepted) error {
 		return nil
 	}
 	s.mu.Lock()
-	wanted, verified := s.wanted, s.verified
+	wanted, requested, verified := s.wanted, s.requested, s.verified
 	s.mu.Unlock()
 	if err == nil {
 		wanted = changeTerms(wanted, r.change, m.HonoredCapabilities)
+		requested = changeTerms(requested, r.change, m.HonoredCapabilities)
 	}
 	// Who the agent is does not change with the terms, so one that was verified is not verified
 	// again.
@@ -192,7 +193,7 @@ func (s *Subscription) handleAccepted(m *aaep.SubscriptionAccepted) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.accepted, s.wanted, s.verified = m, wanted, verified
+	s.accepted, s.wanted, s.requested, s.verified = m, wanted, requested, verified
 	if i := slices.Index(s.pending, r); i >= 0 { // otherwise it was given up meanwhile
 		r.accepted = m
 		s.settleLocked(i, errNoAnswer)
@@ -218,11 +219,12 @@ func changeTerms(wanted, change, honored aaep.Capabilities) aaep.Capabilities {
 	return wanted
 }
 
-// matchRenegotiation returns the renegotiation that m answers, if there is any. It compares without
-// the lock, for m may be long.
+// matchRenegotiation returns the renegotiation that m answers, if there is any. It compares m with
+// what the subscription asked for, which may be more than s.wanted: to go on after an event. It
+// does so without the lock, for m may be long.
 func (s *Subscription) matchRenegotiation(m *aaep.SubscriptionAccepted) (*renegotiation, error) {
 	s.mu.Lock()
-	pending, wanted, id := slices.Clone(s.pending), s.wanted, s.accepted.SubscriptionID
+	pending, requested, id := slices.Clone(s.pending), s.requested, s.accepted.SubscriptionID
 	s.mu.Unlock()
 	if len(pending) > 0 && m.SubscriptionID != id {
 		return nil, &aaep.Rejection{Code: aaep.PolicyViolation,
@@ -230,7 +232,7 @@ func (s *Subscription) matchRenegotiation(m *aaep.SubscriptionAccepted) (*renego
 	}
 	var err error
 	for _, r := range pending {
-		if err = checkAccepted(s.requestFor(wanted.With(r.change)), m); err == nil {
+		if err = checkAccepted(s.requestFor(requested.With(r.change)), m); err == nil {
 			return r, nil
 		}
 	}

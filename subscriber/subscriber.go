@@ -123,6 +123,7 @@ type Subscription struct {
 
 	mu         sync.Mutex
 	wanted     aaep.Capabilities // what the next handshake asks for
+	requested  aaep.Capabilities // what this subscription asked for, with the changes that were answered
 	conn       transports.Conn
 	accepted   *aaep.SubscriptionAccepted
 	verified   *Verified
